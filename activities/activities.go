@@ -1,0 +1,106 @@
+// Package activities holds the port through which the engine performs step, llm_call and tool_call nodes in process,
+// and its implementations. Executors know nothing of histories; the engine commits the intent before it calls one,
+// and the outcome before it goes on.
+package activities
+
+import (
+	"context"
+	"time"
+)
+
+// Executor performs one attempt of an activity.
+//
+// The context ends at Request.Deadline and when the run is cancelled; an executor must stop then. A panic is
+// recovered by the engine into a failed attempt. After a crash the same attempt may be executed again, with the same
+// IdempotencyKey.
+type Executor interface {
+	Execute(ctx context.Context, req Request) (Result, error)
+}
+
+// ExecutorFunc makes a function an Executor.
+type ExecutorFunc func(ctx context.Context, req Request) (Result, error)
+
+// Execute calls f.
+func (f ExecutorFunc) Execute(ctx context.Context, req Request) (Result, error) { return f(ctx, req) }
+
+// Immediate is implemented by executors that answer at once without waiting for anything, such as the stub. The
+// engine then calls them in its own goroutine and, in parallel branches, in branch order.
+type Immediate interface {
+	Executor
+	// Immediate reports whether requests for this node are answered at once.
+	Immediate(req Request) bool
+}
+
+// Request describes one attempt.
+type Request struct {
+	ExecutionID string
+	NodeID      string
+	// NodeType is "step", "llm_call" or "tool_call".
+	NodeType string
+	// Config is the node's config as written in the definition. It is shared: do not change it.
+	Config map[string]any
+	// Metadata is the node's metadata; may be nil. Shared as well.
+	Metadata map[string]any
+	// Visit counts the visits of the node in this run, Attempt the attempts within the visit, both from 1.
+	Visit, Attempt int
+	// Deadline is zero if the node has no timeout.
+	Deadline time.Time
+	// IdempotencyKey is the same whenever this attempt is executed again. Hand it on to what the executor calls.
+	IdempotencyKey string
+	// Branch is set inside a parallel branch.
+	Branch *Branch
+	// State returns a deep copy of the workflow state as the node sees it.
+	State func() map[string]any
+	// Heartbeat tells the engine that the attempt is alive; details may be nil. Never nil itself.
+	Heartbeat func(details map[string]any)
+}
+
+// Branch names the parallel branch that a node runs in.
+type Branch struct {
+	ParallelNodeID, JoinTargetID, Name, EntryNodeID string
+}
+
+// Result is the outcome of a successful attempt.
+type Result struct {
+	// Output is any JSON-like Go value. An object becomes the node's delta; anything else is wrapped as
+	// {"value": …}; nil is {}.
+	Output any
+	// Usage is recorded beside the output: model, tokens, sizes. May be nil.
+	Usage map[string]any
+}
+
+// Retryable says whether trying again makes sense.
+type Retryable int
+
+// The three answers. RetryUnknown leaves the decision to the node's retry policy, as RetrySensible does.
+const (
+	RetryUnknown Retryable = iota
+	RetrySensible
+	RetryPointless
+)
+
+// Failure is the error by which an executor reports a failed attempt with a stable code. Any other error counts as a
+// failed attempt with code ACTIVITY_FAILED.
+type Failure struct {
+	// Code is a stable identifier such as LLM_PROVIDER_ERROR; retry policies match on it.
+	Code      string
+	Message   string
+	Retryable Retryable
+	// RetryAfter is the least time to wait before the next attempt; 0 leaves it to the policy.
+	RetryAfter time.Duration
+	Err        error
+}
+
+// Error gives the message.
+func (f *Failure) Error() string {
+	if f.Err != nil && f.Message != "" {
+		return f.Message + ": " + f.Err.Error()
+	}
+	if f.Err != nil {
+		return f.Err.Error()
+	}
+	return f.Message
+}
+
+// Unwrap gives the cause.
+func (f *Failure) Unwrap() error { return f.Err }

@@ -1,0 +1,50 @@
+// Package delegate holds the port through which the engine hands agent_delegate nodes to other agents in process,
+// and its implementations.
+package delegate
+
+import (
+	"context"
+	"time"
+)
+
+// Executor hands one task to an agent and waits for its outcome. The rules of activities.Executor about contexts,
+// panics and repetition apply. Failures are *activities.Failure.
+type Executor interface {
+	Delegate(ctx context.Context, req Request) (Result, error)
+}
+
+// ExecutorFunc makes a function an Executor.
+type ExecutorFunc func(ctx context.Context, req Request) (Result, error)
+
+// Delegate calls f.
+func (f ExecutorFunc) Delegate(ctx context.Context, req Request) (Result, error) { return f(ctx, req) }
+
+// Request describes one attempt of a delegation.
+type Request struct {
+	ExecutionID string
+	NodeID      string
+	AgentID     string
+	// Protocol is "a2a", "mcp" or "sdk".
+	Protocol string
+	// Input is the evaluated input_mapping, a copy of its own.
+	Input map[string]any
+	// CorrelationID is "<execution id>:delegate:<node id>" (spec: activities, 8). It does not tell visits or attempts
+	// apart: IdempotencyKey does.
+	CorrelationID  string
+	IdempotencyKey string
+	Visit, Attempt int
+	Deadline       time.Time
+	// State returns a deep copy of the workflow state as the node sees it.
+	State func() map[string]any
+	// Heartbeat tells the engine that the attempt is alive; a remote task's id goes into details as "externalTaskId".
+	Heartbeat func(details map[string]any)
+}
+
+// Result is the outcome of a successful delegation.
+type Result struct {
+	// Output is the agent's result; an object becomes the node's delta, anything else is wrapped as {"value": …}.
+	Output any
+	// ExternalTaskID is the task's id at the agent.
+	ExternalTaskID string
+	Usage          map[string]any
+}

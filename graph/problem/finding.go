@@ -1,0 +1,54 @@
+package problem
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Severity tells whether a Finding refuses the document.
+type Severity string
+
+// The two severities: an error refuses the document, a warning does not.
+const (
+	SeverityError   Severity = "error"
+	SeverityWarning Severity = "warning"
+)
+
+// Finding is one problem of a document: what was found, where, and what to write instead.
+type Finding struct {
+	Code     Code
+	Severity Severity
+	At       Place
+	// Message is one plain sentence.
+	Message string
+	// Hint says what to write instead; may be empty.
+	Hint string
+	// Keyword is the JSON Schema keyword that failed, in the protocol's spelling (spec: "type", "required",
+	// "additionalProperties", "oneOf", …), or "profile" for rules beyond the schema. The conformance vectors look
+	// for it together with At.Pointer.
+	Keyword string
+	// SchemaPath is the place in the schema, "" when there is none.
+	SchemaPath string
+	// Params are the keyword's parameters in the protocol's form, for instance {"missingProperty":"id"}.
+	Params map[string]any
+}
+
+// Findings is a list of problems of one document.
+type Findings []Finding
+
+// HasErrors reports whether one finding refuses the document.
+func (fs Findings) HasErrors() bool {
+	return slices.ContainsFunc(fs, func(f Finding) bool { return f.Severity == SeverityError })
+}
+
+// Sort orders by line, column, pointer and code, so that the same document always gives the same list.
+func (fs Findings) Sort() {
+	slices.SortStableFunc(fs, func(a, b Finding) int {
+		return cmp.Or(
+			cmp.Compare(a.At.Line, b.At.Line),
+			cmp.Compare(a.At.Column, b.At.Column),
+			cmp.Compare(a.At.Pointer, b.At.Pointer),
+			cmp.Compare(a.Code, b.Code),
+		)
+	})
+}

@@ -1,0 +1,62 @@
+package history
+
+import "time"
+
+// Phase says where a run is (spec: execution, 11.1).
+type Phase string
+
+// All phases. PhaseAwaitingTimer is this engine's addition.
+const (
+	PhaseRunning          Phase = "running"
+	PhaseCompleted        Phase = "completed"
+	PhaseFailed           Phase = "failed"
+	PhaseCancelled        Phase = "cancelled"
+	PhaseInterrupted      Phase = "interrupted"
+	PhaseAwaitingActivity Phase = "awaiting_activity"
+	PhaseAwaitingSignal   Phase = "awaiting_signal"
+)
+
+// Terminal reports whether a run in this phase has ended.
+func (p Phase) Terminal() bool {
+	return p == PhaseCompleted || p == PhaseFailed || p == PhaseCancelled
+}
+
+// Execution is the projection of one run's history: what status and list answer without reading the history. It is
+// a pure fold over the records (Apply), kept in the append's own transaction and rebuildable at any time.
+type Execution struct {
+	ID string
+	// Seq is the seq of the last record that the projection has seen.
+	Seq   int64
+	Phase Phase
+	// DefinitionName, DefinitionVersion and Mode come from ExecutionStarted; DefinitionHash from ExecutionStarted or
+	// else the newest checkpoint.
+	DefinitionName    string
+	DefinitionVersion string
+	DefinitionHash    string
+	// InputHash is "" for runs begun by the reference engine.
+	InputHash string
+	Mode      string
+	// CurrentNodeID is absent when completed (spec: execution, 11.2).
+	CurrentNodeID string
+	// LastError is the failure of a failed run, the reason of a cancelled one.
+	LastError  string
+	SignalName string
+	// The newest delegate's correlation id, in any phase.
+	DelegateCorrelationID string
+	// AgentID, Protocol and DelegateInput are set while a delegate is pending.
+	AgentID       string
+	Protocol      string
+	DelegateInput map[string]any
+	// The newest subworkflow's ids (spec: execution, 11.2).
+	ChildExecutionID  string
+	ParentExecutionID string
+	// Parent is the run that started this one as a subworkflow, "" at the root; Depth its nesting depth.
+	Parent string
+	Depth  int
+	// StateSeq is the seq of the newest StateUpdated, 0 if there is none.
+	StateSeq int64
+	// NodeVisits counts ScheduleNode commands.
+	NodeVisits int64
+	CreatedAt  time.Time
+	UpdatedAt  time.Time
+}

@@ -1,0 +1,75 @@
+package history
+
+import "time"
+
+// Kind tells commands, which are the script of a run, from events, which are its facts.
+type Kind string
+
+// The two kinds of records (spec: execution, 2.1).
+const (
+	Command Kind = "command"
+	Event   Kind = "event"
+)
+
+// Name is the name of a record. All names are listed below; no others are ever written.
+type Name string
+
+// Commands (spec: execution, 2.2).
+const (
+	ScheduleNode         Name = "ScheduleNode"
+	CompleteNode         Name = "CompleteNode"
+	FailNode             Name = "FailNode"
+	StartParallel        Name = "StartParallel"
+	JoinParallel         Name = "JoinParallel"
+	CancelParallelBranch Name = "CancelParallelBranch"
+	StartTimer           Name = "StartTimer"
+	StartSignalWait      Name = "StartSignalWait"
+	DeliverSignal        Name = "DeliverSignal"
+	RaiseInterrupt       Name = "RaiseInterrupt"
+	ResumeInterrupt      Name = "ResumeInterrupt"
+	StartSubworkflow     Name = "StartSubworkflow"
+	CompleteSubworkflow  Name = "CompleteSubworkflow"
+	CancelExecution      Name = "CancelExecution"
+)
+
+// Events (spec: execution, 2.3).
+const (
+	ExecutionStarted        Name = "ExecutionStarted"
+	NodeScheduled           Name = "NodeScheduled"
+	ActivityRequested       Name = "ActivityRequested"
+	ActivityCompleted       Name = "ActivityCompleted"
+	ActivityFailed          Name = "ActivityFailed"
+	StateUpdated            Name = "StateUpdated"
+	CheckpointWritten       Name = "CheckpointWritten"
+	InterruptRaised         Name = "InterruptRaised"
+	InterruptResumed        Name = "InterruptResumed"
+	ParallelForked          Name = "ParallelForked"
+	ParallelJoined          Name = "ParallelJoined"
+	ParallelBranchCancelled Name = "ParallelBranchCancelled"
+	TimerStarted            Name = "TimerStarted"
+	TimerFired              Name = "TimerFired"
+	SignalWaitStarted       Name = "SignalWaitStarted"
+	SignalReceived          Name = "SignalReceived"
+	SubworkflowStarted      Name = "SubworkflowStarted"
+	SubworkflowCompleted    Name = "SubworkflowCompleted"
+	ExecutionCompleted      Name = "ExecutionCompleted"
+	ExecutionFailed         Name = "ExecutionFailed"
+	ExecutionCancelled      Name = "ExecutionCancelled"
+)
+
+// RecordSchemaVersion is the version of the row envelope that this package writes. A reader refuses higher ones
+// (spec: execution, 10.7).
+const RecordSchemaVersion = 1
+
+// Record is one row of a run's append-only history.
+type Record struct {
+	// Seq is 1 for the first record of a run and grows by 1. The store assigns it.
+	Seq int64
+	Kind
+	Name    Name
+	Payload Payload
+	// CreatedAt is UTC with millisecond precision. The writer sets it.
+	CreatedAt time.Time
+	// Raw is the payload text as stored. Only reading fills it; it holds members that Payload does not know.
+	Raw []byte
+}

@@ -1,0 +1,125 @@
+package history
+
+import (
+	"context"
+	"time"
+)
+
+// Store keeps the histories of runs. Implementations: historysql (SQLite) and historymem. Both pass the kit in
+// historytest. All methods are safe for concurrent use, by several processes too where the store is a file.
+//
+// Errors are *problem.Error: HISTORY_CONFLICT, HISTORY_VERSION_UNSUPPORTED, HISTORY_CORRUPT, EXECUTION_NOT_FOUND,
+// INVALID_LIST_CURSOR, DEFINITION_REQUIRED (unknown definition) and INTERNAL_ERROR.
+type Store interface {
+	// Append adds a batch to one run's history in one durable transaction: all of it or nothing. It fails with
+	// HISTORY_CONFLICT, and changes nothing, if the run's last seq is not b.ExpectedSeq.
+	// The given records' Seq members are ignored; the store assigns ExpectedSeq+1, ExpectedSeq+2, …
+	Append(ctx context.Context, b Batch) error
+
+	// Read gives the records of a run with seq >= fromSeq in order, at most limit (0: all). An unknown run gives none.
+	Read(ctx context.Context, executionID string, fromSeq int64, limit int) ([]Record, error)
+
+	// Execution gives a run's projection, brought up to date if another engine wrote to its history.
+	// EXECUTION_NOT_FOUND if the run has no records.
+	Execution(ctx context.Context, executionID string) (Execution, error)
+
+	// Position gives the newest stored machine position of a run: the seq it belongs to and its bytes; seq 0 and nil
+	// if there is none.
+	Position(ctx context.Context, executionID string) (seq int64, data []byte, err error)
+
+	// List gives a page of runs, newest first.
+	List(ctx context.Context, q ListQuery) (ListPage, error)
+
+	// Definition gives a stored definition by its hash. DEFINITION_REQUIRED if it is not stored.
+	Definition(ctx context.Context, hash string) (StoredDefinition, error)
+
+	// DefinitionByName gives the definition stored last under a document name, of that version if version is not "".
+	DefinitionByName(ctx context.Context, name, version string) (StoredDefinition, error)
+
+	// PutDefinition stores a definition; storing the same hash again changes nothing.
+	PutDefinition(ctx context.Context, d StoredDefinition) error
+
+	// DueTimers gives timers due at or before now, earliest first, at most limit.
+	DueTimers(ctx context.Context, now time.Time, limit int) ([]Timer, error)
+
+	// NextTimer gives the earliest due time of all timers; ok is false when there is none.
+	NextTimer(ctx context.Context) (due time.Time, ok bool, err error)
+
+	// AcquireLease makes owner the driver of a run until expires, if nobody else holds an unexpired lease (seen at
+	// now). Acquiring again extends. It reports whether owner now holds it.
+	AcquireLease(ctx context.Context, executionID, owner string, now, expires time.Time) (bool, error)
+
+	// ReleaseLease gives a lease back; a lease that owner does not hold is left alone.
+	ReleaseLease(ctx context.Context, executionID, owner string) error
+
+	// Orphans gives the ids of runs in phase running, or awaiting an in-process activity, that nobody holds an
+	// unexpired lease of at now, oldest first, at most limit.
+	Orphans(ctx context.Context, now time.Time, limit int) ([]string, error)
+
+	Close() error
+}
+
+// Batch is what Append commits together.
+type Batch struct {
+	ExecutionID string
+	// ExpectedSeq is the seq of the run's last record, 0 for a new run.
+	ExpectedSeq int64
+	// Records to add, in order. CreatedAt must be set. Never empty.
+	Records []Record
+	// Execution is the projection as it is after Records; see Execution.Apply.
+	Execution Execution
+	// Definition is stored along when not nil.
+	Definition *StoredDefinition
+	// Position is the machine's position after Records; nil keeps the stored one, which then belongs to an older seq.
+	Position []byte
+	// Timers is the complete set of the run's open timers after Records when SetTimers is true; otherwise the stored
+	// set is kept.
+	SetTimers bool
+	Timers    []Timer
+	// Lease, when its Owner is not "", is acquired or extended in the same transaction.
+	Lease Lease
+	// ReleaseLease gives Lease.Owner's lease back in the same transaction.
+	ReleaseLease bool
+}
+
+// Lease says who drives a run, and until when.
+type Lease struct {
+	Owner   string
+	Expires time.Time
+}
+
+// Timer is an open timer of a run.
+type Timer struct {
+	ExecutionID string
+	// Key is the machine's name of the timer, unique within the run.
+	Key string
+	Due time.Time
+}
+
+// StoredDefinition is a definition as kept beside the histories.
+type StoredDefinition struct {
+	// Hash is the definition hash; Text is the canonical JSON it is computed over.
+	Hash    string
+	Name    string
+	Version string
+	Text    []byte
+}
+
+// ListQuery selects runs. Zero values do not filter.
+type ListQuery struct {
+	Phase          Phase
+	DefinitionName string
+	// UpdatedAfter and UpdatedBefore are inclusive.
+	UpdatedAfter, UpdatedBefore time.Time
+	// Limit is 1 to 100; 0 means 50.
+	Limit int
+	// Cursor is ListPage.NextCursor of the page before.
+	Cursor string
+}
+
+// ListPage is one page of runs.
+type ListPage struct {
+	Executions []Execution
+	// NextCursor is "" on the last page; otherwise "<updated_at>|<execution_id>" of the last item.
+	NextCursor string
+}
