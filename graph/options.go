@@ -1,0 +1,58 @@
+package graph
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/delegate"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+)
+
+// Options configure a Runner. The zero value works: in-process mode without executors, which refuses activities.
+type Options struct {
+	// Activities performs step, llm_call and tool_call nodes in process. Nil refuses them with
+	// COMPOSITE_EXECUTOR_NOT_CONFIGURED.
+	Activities activities.Executor
+	// Delegates performs agent_delegate nodes in process. Nil refuses them with DELEGATE_PROTOCOL_UNSUPPORTED.
+	Delegates delegate.Executor
+	// Workflows resolves the workflow_ref of subworkflow nodes besides those registered with RegisterWorkflow and the
+	// definitions stored under that name. Nil resolves nothing more.
+	Workflows Resolver
+	// DefaultMode of runs whose start names none; "" means machine.InProcess.
+	DefaultMode machine.Mode
+	// Branches of runs whose start names no order; "" means machine.Concurrent.
+	Branches machine.BranchOrder
+	// AllowInterruptInBranch lifts the protocol's rule against interrupts in parallel branches.
+	AllowInterruptInBranch bool
+	// MaxVisits bounds the node visits of a run; 0 means machine.DefaultMaxVisits.
+	MaxVisits int
+	// MaxDepth bounds the nesting of subworkflows; 0 means 4 (root plus four levels).
+	MaxDepth int
+	// MaxDocumentBytes bounds each definition, input, payload and output as canonical JSON; 0 means 2 MiB.
+	MaxDocumentBytes int
+	// WaitLimit bounds how long a call waits in line; 0 means 20 s.
+	WaitLimit time.Duration
+	// LeaseTTL is how long a driver's lease lasts without renewal; 0 means 30 s.
+	LeaseTTL time.Duration
+	// Owner names this process in leases; "" means a random id.
+	Owner string
+	// Now is the clock; nil means time.Now. Tests that fake time use testing/synctest instead where they can.
+	Now func() time.Time
+	// NewID makes execution ids; nil means random UUIDs (version 4).
+	NewID func() string
+	// Logger gets what happens in the background; nil discards it.
+	Logger *slog.Logger
+	// OnRecord, when not nil, is called after each append with the records appended, in order per run. It must not
+	// block. The command line's live view uses it.
+	OnRecord func(RecordEvent)
+}
+
+// Resolver finds the definition behind a workflow_ref.
+type Resolver interface {
+	// ResolveWorkflow returns the definition for ref. pin is the version_pin, "" without one; the runner checks it
+	// again. An unknown ref is a *problem.Error with code WORKFLOW_NOT_FOUND.
+	ResolveWorkflow(ctx context.Context, ref, pin string) (*definition.Document, error)
+}

@@ -1,0 +1,124 @@
+package graph
+
+import (
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// StartRequest begins a run.
+type StartRequest struct {
+	// ExecutionID is taken as it is; blank means a new UUID. Ids with ":sub:" inside are reserved for subworkflows.
+	ExecutionID string
+	// Definition to run; nil if DefinitionRef names a stored one.
+	Definition *definition.Document
+	// DefinitionRef is a definition hash, a stored document name, or "name@version".
+	DefinitionRef string
+	// Input is the first state. Nil counts as {}.
+	Input map[string]any
+	// Mode is remembered with the run; "" means Options.DefaultMode.
+	Mode machine.Mode
+	// Branches is remembered with the run; "" means Options.Branches.
+	Branches machine.BranchOrder
+	// AllowExisting makes start of an existing id say again where that run stands, and take it over if its driver is
+	// gone, instead of failing with DUPLICATE_EXECUTION_ID.
+	AllowExisting bool
+	// Wait bounds how long the call waits in line; see Wait.
+	Wait Wait
+}
+
+// Wait bounds how long a call waits for the run to come to rest. The zero value means Options.WaitLimit.
+type Wait struct {
+	Set   bool
+	Limit time.Duration // 0 with Set: return at once
+}
+
+// Caller is what a call after start may repeat: it is verified against the run if given, and not needed.
+type Caller struct {
+	// Definition must hash to the run's definition; nil skips the check. It is needed only for runs that another
+	// engine began, whose definition is not stored.
+	Definition *definition.Document
+	// Input must equal the run's input if InputSet.
+	Input    map[string]any
+	InputSet bool
+	// Mode changes the run's mode for requests made from now on; "" keeps it.
+	Mode machine.Mode
+	Wait Wait
+}
+
+// ResumeRequest answers an interrupt.
+type ResumeRequest struct {
+	ExecutionID string
+	// InterruptID is Pending.ID of the interrupt; "" if only one is open.
+	InterruptID string
+	Payload     map[string]any
+	Caller
+}
+
+// SubmitRequest reports the outcome of a pending activity or delegate.
+type SubmitRequest struct {
+	ExecutionID string
+	NodeID      string
+	// Span of the pending activity, inside a parallel branch.
+	Span *history.ParallelSpan
+	// OK tells success (Result) from failure (Error, Code).
+	OK     bool
+	Result map[string]any
+	Error  string
+	Code   string
+	// CorrelationID must be that of a pending delegate (success); ExternalTaskID is optional.
+	CorrelationID  string
+	ExternalTaskID string
+	// IdempotencyKey is Pending.IdempotencyKey; optional. If given it must be the pending attempt's, and a repeated
+	// submit of the same key with the same outcome is answered with where the run stands.
+	IdempotencyKey string
+	Caller
+}
+
+// SignalRequest delivers a signal.
+type SignalRequest struct {
+	ExecutionID string
+	Name        string
+	// Payload merges into the state through the reducers. Nil counts as {}.
+	Payload map[string]any
+	Caller
+}
+
+// CancelRequest ends a run.
+type CancelRequest struct {
+	ExecutionID string
+	Reason      string
+}
+
+// StatusRequest asks where a run stands.
+type StatusRequest struct {
+	ExecutionID string
+	// Wait, if Set, makes the call wait until the run's status changes or comes to rest.
+	Wait Wait
+}
+
+// HistoryRequest reads a run's records.
+type HistoryRequest struct {
+	ExecutionID string
+	// FromSeq is the first record wanted (0 and 1: the first); Limit 0 means all.
+	FromSeq int64
+	Limit   int
+	// Reveal gives the records unredacted.
+	Reveal bool
+}
+
+// RecoverRequest takes over runs whose driver is gone.
+type RecoverRequest struct {
+	// DryRun only lists them.
+	DryRun bool
+	// Limit is the most runs to take; 0 means 100.
+	Limit int
+}
+
+// RecoverResult lists what Recover found.
+type RecoverResult struct {
+	// ExecutionIDs were (or would be) taken over, oldest first.
+	ExecutionIDs []string
+}
