@@ -2,7 +2,13 @@
 //
 // A value is plain decoded JSON: map[string]any, []any, string, float64, bool or nil. Every number is an IEEE-754
 // double (spec: execution, 0.2), so that the same text means the same value, and hashes the same, in every engine.
+// Values made here hold no NaN, no infinity and no negative zero, and their strings are valid UTF-8.
 //
-// Parse reads text strictly and keeps positions, so that problems can point at a line; Append writes the canonical
-// text that definition hashes are computed over; Normalize turns any Go value into the model.
+// There are two readers. Parse is for text that people wrote: it refuses what would be read differently elsewhere
+// (duplicate members, lone surrogates, invalid UTF-8, numbers beyond a double, members named "__proto__"), says where
+// each of these stands, and gives a tree with positions. Decode is for text that an engine wrote: it is fast, gives
+// the plain value at once, and forgives what JavaScript's JSON.stringify can write.
+//
+// Append writes the canonical text that definition hashes are computed over and that records are stored as (spec:
+// execution, 9.4). Normalize turns any Go value into the model; it is the one boundary for values from outside.
 package jsonvalue

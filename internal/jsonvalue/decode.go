@@ -1,0 +1,280 @@
+package jsonvalue
+
+import (
+	"bytes"
+	"math"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// maxDecodeDepth bounds the nesting that Decode follows, as encoding/json does.
+const maxDecodeDepth = 10_000
+
+// Decode reads JSON text into a plain value; numbers become float64. It is the lenient, fast reader for text that
+// this engine or the reference wrote; use Parse for text from people. Lone surrogates become U+FFFD, and so do bytes
+// that are no UTF-8; of duplicate members the last counts; a number that overflows a double becomes nil, and negative
+// zero becomes zero, as the reference writes them. Everything else is as strict as the grammar.
+//
+// The error is a *problem.Error with code VALIDATION_ERROR and the line and column.
+func Decode(src []byte) (any, error) {
+	v, _, f := decode(src)
+	if f == nil {
+		return v, nil
+	}
+	before := src[:min(f.offset, len(src))]
+	line := 1 + bytes.Count(before, []byte("\n"))
+	column := 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
+	return nil, problem.New(problem.ValidationError, "invalid JSON at line %d, column %d: %s", line, column, f.message).
+		WithPlace(problem.Place{Line: line, Column: column})
+}
+
+// decode is Decode; overflow reports whether a number was too large for a double and became nil.
+func decode(src []byte) (v any, overflow bool, f *fault) {
+	d := decoders.Get().(*decoder)
+	d.src, d.offset, d.depth, d.overflow = src, 0, 0, false
+	v, f = d.document()
+	d.src = nil
+	if f != nil {
+		// What is left on the stacks would keep parts of the text alive, and be taken for parts of the next value.
+		clear(d.values)
+		clear(d.members)
+		d.values, d.members = d.values[:0], d.members[:0]
+	}
+	overflow = d.overflow
+	decoders.Put(d)
+	return v, overflow, f
+}
+
+var decoders = sync.Pool{New: func() any { return new(decoder) }}
+
+// decoder collects the parts of the arrays and objects being read on two stacks, the innermost last, so that each is
+// made once, in its final size.
+type decoder struct {
+	src      []byte
+	offset   int
+	depth    int
+	overflow bool // a number was too large for a double
+	strings  stringScanner
+	values   []any
+	members  []member
+	// names are member names seen lately, by nameSlot: records repeat the same few over and over.
+	names [nameSlots]string
+}
+
+const (
+	nameSlots     = 128
+	maxSharedName = 32 // bytes
+)
+
+func (d *decoder) document() (any, *fault) {
+	if literal(d.src, 0, byteOrderMark) {
+		return nil, faultAt(0, "the text begins with a byte order mark")
+	}
+	d.offset = skipSpace(d.src, 0)
+	v, f := d.value()
+	if f != nil {
+		return nil, f
+	}
+	if d.offset = skipSpace(d.src, d.offset); d.offset < len(d.src) {
+		return nil, faultAt(d.offset, "there is text after the value: %s", describe(d.src, d.offset))
+	}
+	return v, nil
+}
+
+func (d *decoder) value() (any, *fault) {
+	if d.offset >= len(d.src) {
+		return nil, unexpected(d.src, d.offset)
+	}
+	switch c := d.src[d.offset]; {
+	case c == '"':
+		text, end, f := d.strings.scan(d.src, d.offset+1)
+		if f != nil {
+			return nil, f
+		}
+		d.offset = end
+		return string(text), nil
+	case c == '{':
+		return d.object()
+	case c == '[':
+		return d.array()
+	case c == '-' || c >= '0' && c <= '9':
+		end, f := scanNumber(d.src, d.offset)
+		if f != nil {
+			return nil, f
+		}
+		n := number(d.src[d.offset:end])
+		d.offset = end
+		if math.IsInf(n, 0) {
+			d.overflow = true
+			return nil, nil
+		}
+		return boxNumber(n), nil
+	case literal(d.src, d.offset, "true"):
+		d.offset += len("true")
+		return true, nil
+	case literal(d.src, d.offset, "false"):
+		d.offset += len("false")
+		return false, nil
+	case literal(d.src, d.offset, "null"):
+		d.offset += len("null")
+		return nil, nil
+	}
+	return nil, unexpected(d.src, d.offset)
+}
+
+// enter steps over an opening bracket.
+func (d *decoder) enter() *fault {
+	if d.depth++; d.depth > maxDecodeDepth {
+		return faultAt(d.offset, "the text is nested more than %d levels deep", maxDecodeDepth)
+	}
+	d.offset = skipSpace(d.src, d.offset+1)
+	return nil
+}
+
+// more steps over a comma, or over the closing bracket, after which more is false.
+func (d *decoder) more(closing byte) (more bool, f *fault) {
+	d.offset = skipSpace(d.src, d.offset)
+	if d.offset < len(d.src) {
+		switch d.src[d.offset] {
+		case ',':
+			d.offset = skipSpace(d.src, d.offset+1)
+			return true, nil
+		case closing:
+			d.offset++
+			d.depth--
+			return false, nil
+		}
+	}
+	return false, faultAt(d.offset, "',' or '%c' is wanted here, not %s", closing, describe(d.src, d.offset))
+}
+
+// empty steps over the closing bracket of an array or object without parts.
+func (d *decoder) empty(closing byte) bool {
+	if d.offset < len(d.src) && d.src[d.offset] == closing {
+		d.offset++
+		d.depth--
+		return true
+	}
+	return false
+}
+
+func (d *decoder) array() (any, *fault) {
+	if f := d.enter(); f != nil {
+		return nil, f
+	}
+	if d.empty(']') {
+		return []any{}, nil
+	}
+	base := len(d.values)
+	for more := true; more; {
+		v, f := d.value()
+		if f != nil {
+			return nil, f
+		}
+		d.values = append(d.values, v)
+		if more, f = d.more(']'); f != nil {
+			return nil, f
+		}
+	}
+	parts := d.values[base:]
+	list := make([]any, len(parts))
+	copy(list, parts)
+	clear(parts)
+	d.values = d.values[:base]
+	return list, nil
+}
+
+func (d *decoder) object() (any, *fault) {
+	if f := d.enter(); f != nil {
+		return nil, f
+	}
+	if d.empty('}') {
+		return map[string]any{}, nil
+	}
+	base := len(d.members)
+	for more := true; more; {
+		name, f := d.name()
+		if f != nil {
+			return nil, f
+		}
+		v, f := d.value()
+		if f != nil {
+			return nil, f
+		}
+		d.members = append(d.members, member{name, v})
+		if more, f = d.more('}'); f != nil {
+			return nil, f
+		}
+	}
+	parts := d.members[base:]
+	object := make(map[string]any, len(parts))
+	for _, m := range parts {
+		object[m.name] = m.value
+	}
+	clear(parts)
+	d.members = d.members[:base]
+	return object, nil
+}
+
+// name reads a member name and the colon, up to the value.
+func (d *decoder) name() (string, *fault) {
+	if d.offset >= len(d.src) || d.src[d.offset] != '"' {
+		return "", nameWanted(d.src, d.offset)
+	}
+	text, end, f := d.strings.scan(d.src, d.offset+1)
+	if f != nil {
+		return "", f
+	}
+	if d.offset = skipSpace(d.src, end); d.offset >= len(d.src) || d.src[d.offset] != ':' {
+		return "", faultAt(d.offset, "':' is wanted after a member name, not %s", describe(d.src, d.offset))
+	}
+	d.offset = skipSpace(d.src, d.offset+1)
+	if len(text) == 0 || len(text) > maxSharedName {
+		return string(text), nil
+	}
+	slot := &d.names[nameSlot(text)]
+	if *slot != string(text) {
+		*slot = string(text)
+	}
+	return *slot, nil
+}
+
+func nameSlot(name []byte) int {
+	h := uint32(len(name))
+	for _, c := range name {
+		h = h*31 + uint32(c)
+	}
+	return int(h % nameSlots)
+}
+
+// nameWanted explains why no member name begins at src[i].
+func nameWanted(src []byte, i int) *fault {
+	if i < len(src) {
+		switch src[i] {
+		case '}':
+			return faultAt(i, "a member is wanted before '}'; is there a comma too many?")
+		case '\'', '/', '#':
+			return unexpected(src, i)
+		}
+	}
+	return faultAt(i, "a member name in double quotes is wanted here, not %s", describe(src, i))
+}
+
+// boxes holds small integers as interface values: counters and indexes need no allocation.
+var boxes = func() (t [256]any) {
+	for i := range t {
+		t[i] = float64(i)
+	}
+	return t
+}()
+
+func boxNumber(f float64) any {
+	if f >= 0 && f < float64(len(boxes)) {
+		if i := int(f); float64(i) == f {
+			return boxes[i]
+		}
+	}
+	return f
+}

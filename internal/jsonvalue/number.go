@@ -1,0 +1,34 @@
+package jsonvalue
+
+import (
+	"math"
+	"strconv"
+)
+
+// maxSafeInteger is 2^53: integers up to it have a double of their own.
+const maxSafeInteger = 1 << 53
+
+// appendNumber appends a double as ECMAScript writes it: the shortest digits that give the same double back, plain
+// from 1e-6 to below 1e21, else with an exponent that has a sign and no leading zero. Negative zero is 0; what is no
+// number is null (spec: execution, 9.4).
+func appendNumber(dst []byte, f float64) []byte {
+	if f >= -maxSafeInteger && f <= maxSafeInteger {
+		if i := int64(f); float64(i) == f {
+			return strconv.AppendInt(dst, i, 10)
+		}
+	}
+	abs := math.Abs(f)
+	if abs >= 1e-6 && abs < 1e21 {
+		return strconv.AppendFloat(dst, f, 'f', -1, 64)
+	}
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return append(dst, "null"...)
+	}
+	dst = strconv.AppendFloat(dst, f, 'e', -1, 64)
+	// strconv pads the exponent to two digits.
+	if n := len(dst); dst[n-2] == '0' && (dst[n-3] == '-' || dst[n-3] == '+') {
+		dst[n-2] = dst[n-1]
+		dst = dst[:n-1]
+	}
+	return dst
+}

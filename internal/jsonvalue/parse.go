@@ -1,0 +1,370 @@
+package jsonvalue
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// defaultMaxDepth is how many levels Parse follows where its caller says nothing (spec: definition, 14.1).
+	defaultMaxDepth = 512
+	// maxProblems is how many problems Parse lists; a text that is wrong throughout needs no more.
+	maxProblems = 100
+)
+
+// SyntaxError is one problem of a text.
+type SyntaxError struct {
+	// Line and Column are 1-based, columns count characters; Offset counts bytes from 0.
+	Line, Column, Offset int
+	// Kind is one of "syntax", "duplicate", "proto", "surrogate", "utf8", "number", "depth", "size", "trailing".
+	Kind string
+	// Pointer is the JSON pointer of the value or member that the problem is in.
+	Pointer string
+	// Message says what is wrong, in one sentence without the place.
+	Message string
+}
+
+// Error is the place and the message.
+func (e SyntaxError) Error() string {
+	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Message)
+}
+
+// Parse reads one JSON value strictly. maxDepth and maxBytes of 0 mean 512 levels and no limit. Where an error of kind
+// "syntax", "depth" or "size" ends parsing the node is nil; other problems are collected, up to 100 of them in the
+// order of the text, and the node is complete. A byte order mark is a "syntax" problem that does not end parsing. A
+// text is good only if the list is empty.
+func Parse(src []byte, maxDepth, maxBytes int) (*Node, []SyntaxError) {
+	p := &parser{src: src, maxDepth: cmp.Or(maxDepth, defaultMaxDepth), line: 1, column: 1}
+	if maxBytes > 0 && len(src) > maxBytes {
+		p.report("size", 0, fmt.Sprintf("the text has %d bytes; %d are allowed", len(src), maxBytes))
+		return nil, p.problems
+	}
+	n := p.document()
+	slices.SortStableFunc(p.problems, func(a, b SyntaxError) int { return cmp.Compare(a.Offset, b.Offset) })
+	return n, p.problems
+}
+
+type parser struct {
+	src      []byte
+	maxDepth int
+	offset   int
+	depth    int
+	strings  stringScanner
+	// path is the way from the root to the value being read.
+	path     []step
+	problems []SyntaxError
+	// line and column are those of the byte at mark, which only moves forward.
+	mark, line, column int
+}
+
+// step is one member name, or an index where it is not negative.
+type step struct {
+	name  string
+	index int
+}
+
+// place gives line and column of an offset, which must not be before that of the call before.
+func (p *parser) place(offset int) (line, column int) {
+	p.column += utf8.RuneCount(p.src[p.mark:offset])
+	p.mark = offset
+	return p.line, p.column
+}
+
+// space skips white space and counts lines.
+func (p *parser) space() {
+	for p.offset < len(p.src) {
+		switch p.src[p.offset] {
+		case '\n':
+			p.offset++
+			p.mark, p.line, p.column = p.offset, p.line+1, 1
+		case ' ', '\t', '\r':
+			p.offset++
+		default:
+			return
+		}
+	}
+}
+
+func (p *parser) report(kind string, offset int, message string) {
+	line, column := p.place(offset)
+	p.reportAt(line, column, offset, kind, message)
+}
+
+func (p *parser) reportAt(line, column, offset int, kind, message string) {
+	if len(p.problems) < maxProblems {
+		p.problems = append(p.problems, SyntaxError{
+			Line: line, Column: column, Offset: offset, Kind: kind, Pointer: p.pointer(), Message: message,
+		})
+	}
+}
+
+// end reports what ends parsing; this one has a place in the list even where it is full.
+func (p *parser) end(kind string, f *fault) *Node {
+	if len(p.problems) == maxProblems {
+		p.problems = p.problems[:maxProblems-1]
+	}
+	p.report(kind, f.offset, f.message)
+	return nil
+}
+
+func (p *parser) pointer() string {
+	var b strings.Builder
+	for _, s := range p.path {
+		b.WriteByte('/')
+		if s.index < 0 {
+			b.WriteString(EscapePointer(s.name))
+		} else {
+			b.WriteString(strconv.Itoa(s.index))
+		}
+	}
+	return b.String()
+}
+
+func (p *parser) document() *Node {
+	if literal(p.src, 0, byteOrderMark) {
+		p.report("syntax", 0, "the text begins with a byte order mark; save it as UTF-8 without one")
+		p.offset = len(byteOrderMark)
+		p.mark = p.offset // the mark takes no column
+	}
+	p.space()
+	n := p.value()
+	if n == nil {
+		return nil
+	}
+	if p.space(); p.offset < len(p.src) {
+		p.report("trailing", p.offset, "there is text after the value: "+describe(p.src, p.offset))
+	}
+	return n
+}
+
+func (p *parser) value() *Node {
+	if p.offset >= len(p.src) {
+		return p.end("syntax", unexpected(p.src, p.offset))
+	}
+	n := &Node{Offset: p.offset}
+	n.Line, n.Column = p.place(p.offset)
+	switch c := p.src[p.offset]; {
+	case c == '"':
+		text, ok := p.string()
+		if !ok {
+			return nil
+		}
+		n.Kind, n.Str = String, text
+	case c == '{':
+		n.Kind = Object
+		return p.object(n)
+	case c == '[':
+		n.Kind = Array
+		return p.array(n)
+	case c == '-' || c >= '0' && c <= '9':
+		n.Kind = Number
+		return p.number(n)
+	case literal(p.src, p.offset, "true"):
+		n.Kind, n.Bool = Bool, true
+		p.offset += len("true")
+	case literal(p.src, p.offset, "false"):
+		n.Kind = Bool
+		p.offset += len("false")
+	case literal(p.src, p.offset, "null"):
+		p.offset += len("null")
+	default:
+		return p.end("syntax", unexpected(p.src, p.offset))
+	}
+	return n
+}
+
+func (p *parser) number(n *Node) *Node {
+	end, f := scanNumber(p.src, p.offset)
+	if f != nil {
+		return p.end("syntax", f)
+	}
+	n.Text = string(p.src[p.offset:end])
+	n.Num = number(p.src[p.offset:end])
+	if math.IsInf(n.Num, 0) {
+		p.report("number", p.offset, "the number is too large for a double (at most about 1.8e308)")
+	}
+	p.offset = end
+	return n
+}
+
+// string reads the string at the offset and reports what is wrong inside it.
+func (p *parser) string() (string, bool) {
+	text, end, f := p.strings.scan(p.src, p.offset+1)
+	if f != nil {
+		p.end("syntax", f)
+		return "", false
+	}
+	p.offset = end
+	if s := p.strings; s.surrogate >= 0 || s.invalid >= 0 {
+		p.flaws(s.surrogate, s.invalid)
+	}
+	return string(text), true
+}
+
+// flaws reports, in the order of the text, the offsets that are not negative.
+func (p *parser) flaws(surrogate, invalid int) {
+	type flaw struct {
+		offset        int
+		kind, message string
+	}
+	flaws := []flaw{
+		{surrogate, "surrogate", "the escape is one half of a surrogate pair, which is no character"},
+		{invalid, "utf8", "the string is not valid UTF-8"},
+	}
+	slices.SortFunc(flaws, func(a, b flaw) int { return cmp.Compare(a.offset, b.offset) })
+	for _, f := range flaws {
+		if f.offset >= 0 {
+			p.report(f.kind, f.offset, f.message)
+		}
+	}
+}
+
+// enter steps over an opening bracket.
+func (p *parser) enter() bool {
+	if p.depth++; p.depth > p.maxDepth {
+		p.end("depth", faultAt(p.offset, "the text is nested more than %d levels deep", p.maxDepth))
+		return false
+	}
+	p.offset++
+	p.space()
+	return true
+}
+
+// empty steps over the closing bracket of an array or object without parts.
+func (p *parser) empty(closing byte) bool {
+	if p.offset < len(p.src) && p.src[p.offset] == closing {
+		p.offset++
+		p.depth--
+		return true
+	}
+	return false
+}
+
+// more steps over a comma, or over the closing bracket, after which more is false.
+func (p *parser) more(closing byte) (more, ok bool) {
+	p.space()
+	if p.offset < len(p.src) {
+		switch p.src[p.offset] {
+		case ',':
+			p.offset++
+			p.space()
+			return true, true
+		case closing:
+			p.offset++
+			p.depth--
+			return false, true
+		}
+	}
+	p.end("syntax", faultAt(p.offset, "',' or '%c' is wanted here, not %s", closing, describe(p.src, p.offset)))
+	return false, false
+}
+
+func (p *parser) array(n *Node) *Node {
+	if !p.enter() {
+		return nil
+	}
+	if p.empty(']') {
+		return n
+	}
+	for more, ok := true, true; more; {
+		p.path = append(p.path, step{index: len(n.Elements)})
+		e := p.value()
+		if e == nil {
+			return nil
+		}
+		p.path = p.path[:len(p.path)-1]
+		n.Elements = append(n.Elements, e)
+		if more, ok = p.more(']'); !ok {
+			return nil
+		}
+	}
+	return n
+}
+
+func (p *parser) object(n *Node) *Node {
+	if !p.enter() {
+		return nil
+	}
+	if p.empty('}') {
+		return n
+	}
+	var seen nameSet
+	for more, ok := true, true; more; {
+		if !p.member(n, &seen) {
+			return nil
+		}
+		if more, ok = p.more('}'); !ok {
+			return nil
+		}
+	}
+	return n
+}
+
+func (p *parser) member(n *Node, seen *nameSet) bool {
+	if p.offset >= len(p.src) || p.src[p.offset] != '"' {
+		p.end("syntax", nameWanted(p.src, p.offset))
+		return false
+	}
+	var m Member
+	start := p.offset
+	m.Line, m.Column = p.place(start)
+	name, ok := p.string()
+	if !ok {
+		return false
+	}
+	m.Name = name
+	p.path = append(p.path, step{name: name, index: -1})
+	if first, twice := seen.add(n.Members, name); twice {
+		p.reportAt(m.Line, m.Column, start, "duplicate", fmt.Sprintf(
+			"the member %s is there already, at line %d, column %d", strconv.Quote(name), first.Line, first.Column))
+	}
+	if name == "__proto__" {
+		p.reportAt(m.Line, m.Column, start, "proto",
+			`a member cannot be named "__proto__": the definition hash does not cover it`)
+	}
+	if p.space(); p.offset >= len(p.src) || p.src[p.offset] != ':' {
+		p.end("syntax", faultAt(p.offset, "':' is wanted after a member name, not %s", describe(p.src, p.offset)))
+		return false
+	}
+	p.offset++
+	p.space()
+	if m.Value = p.value(); m.Value == nil {
+		return false
+	}
+	p.path = p.path[:len(p.path)-1]
+	n.Members = append(n.Members, m)
+	return true
+}
+
+// nameSet finds duplicate members: by looking at all of them while they are few, then by a map.
+type nameSet struct{ index map[string]int }
+
+const fewMembers = 16
+
+// add gives the first of members that has this name; members are those before it.
+func (s *nameSet) add(members []Member, name string) (first Member, twice bool) {
+	if len(members) < fewMembers {
+		for _, m := range members {
+			if m.Name == name {
+				return m, true
+			}
+		}
+		return Member{}, false
+	}
+	if s.index == nil {
+		s.index = make(map[string]int, 2*len(members))
+		for i := len(members) - 1; i >= 0; i-- {
+			s.index[members[i].Name] = i
+		}
+	}
+	if i, ok := s.index[name]; ok {
+		return members[i], true
+	}
+	s.index[name] = len(members)
+	return Member{}, false
+}

@@ -1,0 +1,268 @@
+package jsonvalue
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"unicode/utf8"
+)
+
+// The scanners of strings and numbers, shared by Parse and Decode.
+
+// fault is what makes a text no JSON, and where.
+type fault struct {
+	offset  int
+	message string
+}
+
+func faultAt(offset int, format string, args ...any) *fault {
+	return &fault{offset, fmt.Sprintf(format, args...)}
+}
+
+// stringScanner reads strings. What it hands out is valid until the next call.
+type stringScanner struct {
+	scratch []byte
+	// surrogate and invalid are the offsets of the string's first escape that is half of a surrogate pair, and of its
+	// first byte that is no UTF-8; -1 where there is none. Each such place became U+FFFD.
+	surrogate, invalid int
+}
+
+// scan reads a string whose first byte after the quote is src[start]; end is the offset after the closing quote.
+func (s *stringScanner) scan(src []byte, start int) (text []byte, end int, f *fault) {
+	s.surrogate, s.invalid = -1, -1
+	var all byte
+	for i := start; i < len(src); i++ {
+		c := src[i]
+		if c == '"' {
+			if all >= utf8.RuneSelf && !utf8.Valid(src[start:i]) {
+				break
+			}
+			return src[start:i], i + 1, nil
+		}
+		if c == '\\' || c < 0x20 {
+			break
+		}
+		all |= c
+	}
+	return s.rebuild(src, start)
+}
+
+// rebuild is scan for a string that is not what stands in the source.
+func (s *stringScanner) rebuild(src []byte, start int) (text []byte, end int, f *fault) {
+	out := s.scratch[:0]
+	defer func() { s.scratch = out[:0] }()
+	for i := start; i < len(src); {
+		switch c := src[i]; {
+		case c == '"':
+			return out, i + 1, nil
+		case c < 0x20:
+			return nil, 0, faultAt(i, "control character U+%04X in a string; write it as an escape such as \\n", c)
+		case c == '\\':
+			r, size, f := s.escape(src, i)
+			if f != nil {
+				return nil, 0, f
+			}
+			out = utf8.AppendRune(out, r)
+			i += size
+		case c < utf8.RuneSelf:
+			out = append(out, c)
+			i++
+		default:
+			r, size := utf8.DecodeRune(src[i:])
+			if r == utf8.RuneError && size == 1 && s.invalid < 0 {
+				s.invalid = i
+			}
+			out = utf8.AppendRune(out, r)
+			i += size
+		}
+	}
+	return nil, 0, faultAt(len(src), "the text ends inside a string")
+}
+
+// escape reads the escape at src[i], one or, for a surrogate pair, two of them.
+func (s *stringScanner) escape(src []byte, i int) (r rune, size int, f *fault) {
+	if i+1 >= len(src) {
+		return 0, 0, faultAt(len(src), "the text ends inside a string")
+	}
+	switch c := src[i+1]; c {
+	case '"', '\\', '/':
+		return rune(c), 2, nil
+	case 'b':
+		return '\b', 2, nil
+	case 'f':
+		return '\f', 2, nil
+	case 'n':
+		return '\n', 2, nil
+	case 'r':
+		return '\r', 2, nil
+	case 't':
+		return '\t', 2, nil
+	case 'u':
+	default:
+		return 0, 0, faultAt(i, "unknown escape in a string; there are \\\" \\\\ \\/ \\b \\f \\n \\r \\t and \\uXXXX")
+	}
+	const unit = len(`\uXXXX`)
+	u, ok := hexUnit(src, i)
+	if !ok {
+		return 0, 0, faultAt(i, "the escape \\u wants four hexadecimal digits")
+	}
+	if u < 0xD800 || u > 0xDFFF {
+		return u, unit, nil
+	}
+	if low, ok := hexUnit(src, i+unit); ok && u < 0xDC00 && low >= 0xDC00 && low <= 0xDFFF {
+		return (u-0xD800)<<10 + (low - 0xDC00) + 0x10000, 2 * unit, nil
+	}
+	if s.surrogate < 0 {
+		s.surrogate = i
+	}
+	return utf8.RuneError, unit, nil
+}
+
+// hexUnit reads the UTF-16 unit of the escape \uXXXX at src[i].
+func hexUnit(src []byte, i int) (u rune, ok bool) {
+	if i+6 > len(src) || src[i] != '\\' || src[i+1] != 'u' {
+		return 0, false
+	}
+	for _, c := range src[i+2 : i+6] {
+		switch {
+		case c >= '0' && c <= '9':
+			u = u<<4 | rune(c-'0')
+		case c >= 'a' && c <= 'f':
+			u = u<<4 | rune(c-'a'+10)
+		case c >= 'A' && c <= 'F':
+			u = u<<4 | rune(c-'A'+10)
+		default:
+			return 0, false
+		}
+	}
+	return u, true
+}
+
+// scanNumber finds the end of the number at src[start], whose first byte is a digit or '-'.
+func scanNumber(src []byte, start int) (end int, f *fault) {
+	i := start
+	if src[i] == '-' {
+		i++
+	}
+	switch digits := skipDigits(src, i); {
+	case digits == i:
+		return 0, faultAt(i, "a number wants a digit here, not %s", describe(src, i))
+	case src[i] == '0' && digits > i+1:
+		return 0, faultAt(i, "a number cannot begin with 0 and a further digit")
+	default:
+		i = digits
+	}
+	if i < len(src) && src[i] == '.' {
+		digits := skipDigits(src, i+1)
+		if digits == i+1 {
+			return 0, faultAt(digits, "a number wants a digit after the point, not %s", describe(src, digits))
+		}
+		i = digits
+	}
+	if i < len(src) && (src[i] == 'e' || src[i] == 'E') {
+		i++
+		if i < len(src) && (src[i] == '+' || src[i] == '-') {
+			i++
+		}
+		digits := skipDigits(src, i)
+		if digits == i {
+			return 0, faultAt(i, "a number wants a digit in its exponent, not %s", describe(src, i))
+		}
+		i = digits
+	}
+	return i, nil
+}
+
+func skipDigits(src []byte, i int) int {
+	for i < len(src) && src[i] >= '0' && src[i] <= '9' {
+		i++
+	}
+	return i
+}
+
+// maxExactDigits is how many decimal digits always have a double of their own.
+const maxExactDigits = 15
+
+// number gives the double of a text that scanNumber has accepted, infinite where it overflows. Negative zero is zero.
+func number(text []byte) float64 {
+	if f, ok := smallInteger(text); ok {
+		return f
+	}
+	f, err := strconv.ParseFloat(string(text), 64)
+	if err != nil && !math.IsInf(f, 0) {
+		return math.NaN() // scanNumber has accepted the text: strconv knows no other error
+	}
+	return f + 0 // -0 + 0 is 0
+}
+
+func smallInteger(text []byte) (f float64, ok bool) {
+	negative := text[0] == '-'
+	if negative {
+		text = text[1:]
+	}
+	if len(text) > maxExactDigits {
+		return 0, false
+	}
+	n := 0
+	for _, c := range text {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int(c-'0')
+	}
+	if negative {
+		n = -n
+	}
+	return float64(n), true
+}
+
+// describe names what stands at src[i], for messages.
+func describe(src []byte, i int) string {
+	if i >= len(src) {
+		return "the end of the text"
+	}
+	r, size := utf8.DecodeRune(src[i:])
+	switch {
+	case r == utf8.RuneError && size == 1:
+		return "a byte that is no UTF-8"
+	case r < 0x20 || r == 0x7F:
+		return fmt.Sprintf("the control character U+%04X", r)
+	}
+	return strconv.QuoteRune(r)
+}
+
+// byteOrderMark is what some editors put before UTF-8 text.
+const byteOrderMark = "\uFEFF"
+
+// unexpected explains why no value begins at src[i], with a hint for what people often write.
+func unexpected(src []byte, i int) *fault {
+	if i >= len(src) {
+		return faultAt(i, "the text ends where a value is wanted")
+	}
+	switch c := src[i]; {
+	case c == '\'':
+		return faultAt(i, "strings want double quotes")
+	case c == '/' || c == '#':
+		return faultAt(i, "JSON has no comments")
+	case c == ']' || c == '}':
+		return faultAt(i, "a value is wanted before %s; is there a comma too many?", describe(src, i))
+	case c == '+' || c == '.':
+		return faultAt(i, "a number begins with a digit or '-'")
+	case c == 'N' || c == 'I':
+		return faultAt(i, "JSON has no NaN and no Infinity")
+	}
+	return faultAt(i, "a value is wanted here, not %s", describe(src, i))
+}
+
+// skipSpace gives the offset of the first byte from i on that is no white space.
+func skipSpace(src []byte, i int) int {
+	for i < len(src) && (src[i] == ' ' || src[i] == '\n' || src[i] == '\r' || src[i] == '\t') {
+		i++
+	}
+	return i
+}
+
+// literal reports whether word stands at src[i].
+func literal(src []byte, i int, word string) bool {
+	return len(src)-i >= len(word) && string(src[i:i+len(word)]) == word
+}
