@@ -1,28 +1,59 @@
 // Package jsonschema compiles and applies the JSON Schemas that workflow documents hold, with the protocol's verdicts
 // (spec: definition, 7.3 and 14.2): draft 2020-12 only, formats never asserted, nothing fetched from files or network,
 // unknown keywords ignored, values compared as doubles.
+//
+//	s, err := jsonschema.Compile(raw)   // raw is decoded JSON; err is a *CompileError
+//	for _, v := range s.Validate(state) {
+//		fmt.Println(v.InstancePath, v.Message)
+//	}
+//
+// Patterns are RE2, so look-around and back-references are compile errors that say so; \uXXXX, which RE2 does not know,
+// is translated. Everything else that the library beneath would do differently from the protocol is put right before
+// it sees the schema.
 package jsonschema
 
-// Schema is a compiled schema, safe for concurrent use.
-type Schema struct{ impl any }
+import (
+	"sync"
 
-// Violation is one failed keyword.
-type Violation struct {
-	// InstancePath is a JSON pointer to the offending value (to the object, for required and additionalProperties).
-	InstancePath string
-	Keyword      string
-	// Message is one sentence without the pointer.
-	Message string
-	Params  map[string]any
-	// SchemaPath is the keyword's place in the schema, as a fragment such as "#/properties/a/type".
-	SchemaPath string
+	lib "github.com/santhosh-tekuri/jsonschema/v5"
+)
+
+// Schema is a compiled schema, safe for concurrent use.
+type Schema struct {
+	root *lib.Schema
+	// places is built when the first violation has to be described.
+	places func() locations
 }
 
-// Compile compiles a decoded schema (a map or a bool). The error's text is one sentence for the author.
-func Compile(raw any) (*Schema, error) { panic("not written yet") }
+func newSchema(root *lib.Schema) *Schema {
+	return &Schema{root: root, places: sync.OnceValue(func() locations { return locate(root) })}
+}
 
-// Validate gives every violation of v, nil if there is none. v is plain decoded JSON.
-func (s *Schema) Validate(v any) []Violation { panic("not written yet") }
-
-// Text joins violations as "<pointer or /> <message>", separated by "; " (spec: execution, 0.3).
-func Text(vs []Violation) string { panic("not written yet") }
+// Validate gives every violation of v, nil if there is none. v is plain decoded JSON. The order is fixed: by place in
+// the instance, then by place in the schema, what failed inside an alternative before the alternative.
+func (s *Schema) Validate(v any) (violations []Violation) {
+	defer func() {
+		// The library answers impossible values (NaN, Go types that are no JSON) with panics of several kinds.
+		if r := recover(); r != nil {
+			violations = []Violation{{
+				Keyword: "type", Message: "holds a value that is not plain JSON", Params: map[string]any{}, SchemaPath: "#",
+			}}
+		}
+	}()
+	err := s.root.Validate(v)
+	switch err := err.(type) {
+	case nil:
+		return nil
+	case *lib.ValidationError:
+		return flatten(err, v, s.places())
+	case lib.InfiniteLoopError:
+		return []Violation{{
+			Keyword: "$ref", Message: "cannot be checked: the schema refers to itself without end",
+			Params: map[string]any{}, SchemaPath: "#",
+		}}
+	default:
+		return []Violation{{
+			Keyword: "type", Message: "holds a value that is not plain JSON", Params: map[string]any{}, SchemaPath: "#",
+		}}
+	}
+}

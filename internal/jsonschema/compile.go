@@ -1,0 +1,146 @@
+package jsonschema
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	lib "github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// Bounds of a schema. Beyond them compiling is refused rather than slow: the library's cost grows with the square of
+// the number of subschemas.
+const (
+	// MaxDepth is the number of nested objects and arrays in a schema.
+	MaxDepth = 512
+	// MaxSubschemas is the number of objects at places where a schema may stand.
+	MaxSubschemas = 5000
+)
+
+// Dialect is the only dialect understood, and the one assumed where a schema names none.
+const Dialect = "https://json-schema.org/draft/2020-12/schema"
+
+// base is the address that relative references are resolved against. It names nothing that could be fetched.
+const base = "schema://document/root.json"
+
+// Problem is one thing that is wrong with a schema.
+type Problem struct {
+	// Pointer is a JSON pointer into the schema.
+	Pointer string
+	// Message is one sentence, without the pointer.
+	Message string
+	// Hint says what to write instead; may be empty.
+	Hint string
+}
+
+// CompileError says why a schema cannot be used.
+type CompileError struct {
+	// Problems holds at least one problem, in the order of the schema's members.
+	Problems []Problem
+}
+
+// Error gives the first problem as one sentence for the author, and how many more there are.
+func (e *CompileError) Error() string {
+	p := e.Problems[0]
+	text := p.Message
+	if p.Pointer != "" {
+		text = "at " + p.Pointer + ": " + text
+	}
+	if p.Hint != "" {
+		text += " (" + p.Hint + ")"
+	}
+	if more := len(e.Problems) - 1; more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
+}
+
+func refuse(pointer, message, hint string) *CompileError {
+	return &CompileError{Problems: []Problem{{Pointer: pointer, Message: message, Hint: hint}}}
+}
+
+// errNothingLoaded is what a reference to another document gets.
+var errNothingLoaded = errors.New("references to other documents are not followed")
+
+// Compile compiles a decoded schema (a map or a bool). The error is a *CompileError; its text is one sentence for the
+// author.
+func Compile(raw any) (s *Schema, err error) {
+	switch raw.(type) {
+	case map[string]any, bool:
+	default:
+		return nil, refuse("", "a schema is an object, or true or false", "")
+	}
+	prepared, problems := prepare(raw)
+	if len(problems) > 0 {
+		return nil, &CompileError{Problems: problems}
+	}
+	defer func() {
+		// Members that the meta-schema leaves open can still surprise the library.
+		if r := recover(); r != nil {
+			s, err = nil, refuse("", "the schema cannot be compiled", "a keyword holds a value of the wrong type")
+		}
+	}()
+	root, err := compileText(jsonvalue.Canonical(prepared))
+	if err != nil {
+		return nil, explain(err, prepared)
+	}
+	if tooMuchEffort(locate(root)) {
+		return nil, refuse("", fmt.Sprintf("the schema's references multiply to more than %d checks of one value", MaxEffort),
+			"refer to each part once")
+	}
+	return newSchema(root), nil
+}
+
+func compileText(text []byte) (*lib.Schema, error) {
+	c := lib.NewCompiler()
+	c.Draft = lib.Draft2020
+	c.LoadURL = func(string) (io.ReadCloser, error) { return nil, errNothingLoaded }
+	if err := c.AddResource(base, bytes.NewReader(text)); err != nil {
+		return nil, err
+	}
+	return c.Compile(base)
+}
+
+// explain turns the library's error into the author's sentence, by the error's type and never by its text.
+func explain(err error, schema any) *CompileError {
+	if ve, ok := errors.AsType[*lib.ValidationError](err); ok {
+		return &CompileError{Problems: metaProblems(ve, schema)}
+	}
+	if _, ok := errors.AsType[lib.InfiniteLoopError](err); ok {
+		return refuse("", "a $ref leads back to itself without end", "")
+	}
+	if errors.Is(err, errNothingLoaded) {
+		return refuse("", "a $ref names another document",
+			"copy what it names under $defs and refer to it as #/$defs/<name>")
+	}
+	return refuse("", "a $ref or $id cannot be resolved", "refer to parts of the same schema, as in #/$defs/<name>")
+}
+
+// metaProblems describes a schema that breaks the meta-schema: one problem for each place, the most telling one.
+func metaProblems(ve *lib.ValidationError, schema any) []Problem {
+	meta, err := lib.NewCompiler().Compile(Dialect)
+	places := locations{}
+	if err == nil {
+		places = locate(meta)
+	}
+	var problems []Problem
+	at := map[string]int{}
+	for _, v := range flatten(ve, schema, places) {
+		i, seen := at[v.InstancePath]
+		switch {
+		case !seen:
+			at[v.InstancePath] = len(problems)
+			problems = append(problems, Problem{Pointer: v.InstancePath, Message: v.Message})
+		case v.Keyword == "enum":
+			// Of the alternatives for type, the list of names says more than "must be array".
+			problems[i].Message = v.Message
+		}
+	}
+	if len(problems) == 0 {
+		return []Problem{{Message: "the schema breaks the rules of JSON Schema draft 2020-12"}}
+	}
+	return problems
+}

@@ -1,0 +1,270 @@
+package jsonschema
+
+import (
+	"encoding/json"
+	"math/big"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	lib "github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// describe words one failed keyword of a schema and gives its parameters in the protocol's form (spec: definition,
+// 6.1). below is the keyword and what its place adds to it; value is the instance there. Keywords that speak of
+// several members give one violation for each member that is at fault.
+func describe(s *lib.Schema, below []string, value any) []Violation {
+	keyword := below[0]
+	one := func(message string, params map[string]any) []Violation {
+		return []Violation{{Keyword: keyword, Message: message, Params: params}}
+	}
+	limit := func(message string, n int) []Violation {
+		return one(message+" "+strconv.Itoa(n), map[string]any{"limit": float64(n)})
+	}
+	compare := func(sign string, bound *big.Rat) []Violation {
+		f, _ := bound.Float64()
+		return one("must be "+sign+" "+number(f), map[string]any{"comparison": sign, "limit": f})
+	}
+	switch keyword {
+	case "type":
+		return one("must be "+orList(s.Types)+", not "+typeName(value), map[string]any{"type": typeParam(s.Types)})
+	case "const":
+		want := plain(s.Constant[0])
+		return one("must be "+short(want), map[string]any{"allowedValue": want})
+	case "enum":
+		want := plain(s.Enum).([]any)
+		return one("must be one of "+shortList(want), map[string]any{"allowedValues": want})
+	case "required":
+		return describeRequired(s, value)
+	case "additionalProperties":
+		return describeAdditional(s, value)
+	case "minProperties":
+		return limit("must have a number of members of at least", s.MinProperties)
+	case "maxProperties":
+		return limit("must have a number of members of at most", s.MaxProperties)
+	case "minItems":
+		return limit("must have a number of elements of at least", s.MinItems)
+	case "maxItems":
+		return limit("must have a number of elements of at most", s.MaxItems)
+	case "minLength":
+		return limit("must have a number of characters of at least", s.MinLength)
+	case "maxLength":
+		return limit("must have a number of characters of at most", s.MaxLength)
+	case "minimum":
+		return compare(">=", s.Minimum)
+	case "exclusiveMinimum":
+		return compare(">", s.ExclusiveMinimum)
+	case "maximum":
+		return compare("<=", s.Maximum)
+	case "exclusiveMaximum":
+		return compare("<", s.ExclusiveMaximum)
+	case "multipleOf":
+		f, _ := s.MultipleOf.Float64()
+		return one("must be a multiple of "+number(f), map[string]any{"multipleOf": f})
+	case "pattern":
+		return one("must match the pattern "+quote(s.Pattern.String()), map[string]any{"pattern": s.Pattern.String()})
+	case "uniqueItems":
+		i, j := equalItems(value)
+		return one("must not hold equal elements: those at "+strconv.Itoa(i)+" and "+strconv.Itoa(j)+" are equal",
+			map[string]any{"i": float64(i), "j": float64(j)})
+	case "minContains", "maxContains":
+		return describeContains(s, keyword)
+	case "dependentRequired", "dependencies":
+		if len(below) == 3 {
+			return describeDependent(s, keyword, below[1], below[2])
+		}
+	case "anyOf":
+		return one("must be as at least one of the schema's alternatives says", map[string]any{})
+	case "oneOf":
+		return describeOneOf(s, value)
+	case "not":
+		return one("must NOT be as the schema's not says", map[string]any{})
+	}
+	return one("breaks the keyword "+keyword, map[string]any{})
+}
+
+func describeRequired(s *lib.Schema, value any) []Violation {
+	object, _ := value.(map[string]any)
+	var out []Violation
+	for _, name := range s.Required {
+		if _, ok := object[name]; !ok {
+			out = append(out, Violation{
+				Keyword: "required", Message: "must have the member " + quote(name),
+				Params: map[string]any{"missingProperty": name},
+			})
+		}
+	}
+	return out
+}
+
+func describeAdditional(s *lib.Schema, value any) []Violation {
+	object, _ := value.(map[string]any)
+	var out []Violation
+names:
+	for _, name := range jsonvalue.Keys(object) {
+		if _, ok := s.Properties[name]; ok {
+			continue
+		}
+		for pattern := range s.PatternProperties {
+			if pattern.MatchString(name) {
+				continue names
+			}
+		}
+		out = append(out, Violation{
+			Keyword: "additionalProperties",
+			Message: "must NOT have additional properties: " + quote(name) + " is not allowed here",
+			Params:  map[string]any{"additionalProperty": name},
+		})
+	}
+	return out
+}
+
+func describeContains(s *lib.Schema, keyword string) []Violation {
+	v := Violation{Keyword: "contains", Params: map[string]any{"minContains": float64(s.MinContains)}}
+	if s.MaxContains != -1 {
+		v.Params["maxContains"] = float64(s.MaxContains)
+	}
+	if keyword == "minContains" {
+		v.Message = "must hold matching elements, at least " + strconv.Itoa(s.MinContains)
+	} else {
+		v.Message = "must hold matching elements, at most " + strconv.Itoa(s.MaxContains)
+	}
+	return []Violation{v}
+}
+
+func describeDependent(s *lib.Schema, keyword, property, index string) []Violation {
+	names := s.DependentRequired[property]
+	if keyword == "dependencies" {
+		names, _ = s.Dependencies[property].([]string)
+	}
+	i, err := strconv.Atoi(index)
+	if err != nil || i < 0 || i >= len(names) {
+		return []Violation{{Keyword: keyword, Message: "lacks a member that others need", Params: map[string]any{}}}
+	}
+	return []Violation{{
+		Keyword: keyword, Message: "must have the member " + quote(names[i]) + ", because it has " + quote(property),
+		Params: map[string]any{
+			"property": property, "missingProperty": names[i],
+			"depsCount": float64(len(names)), "deps": strings.Join(names, ", "),
+		},
+	}}
+}
+
+func describeOneOf(s *lib.Schema, value any) []Violation {
+	var passing []any
+	for i, alternative := range s.OneOf {
+		if len(passing) < 2 && alternative.Validate(value) == nil {
+			passing = append(passing, float64(i))
+		}
+	}
+	v := Violation{Keyword: "oneOf", Params: map[string]any{"passingSchemas": nil}}
+	if len(passing) == 2 {
+		v.Message = "must be as exactly one of the schema's alternatives says, but is as several say"
+		v.Params["passingSchemas"] = passing
+	} else {
+		v.Message = "must be as exactly one of the schema's alternatives says"
+	}
+	return []Violation{v}
+}
+
+// equalItems gives the first element that is equal to an earlier one, and that one.
+func equalItems(value any) (int, int) {
+	list, _ := value.([]any)
+	first := make(map[string]int, len(list))
+	for j, e := range list {
+		text := string(jsonvalue.Canonical(e))
+		if i, ok := first[text]; ok {
+			return i, j
+		}
+		first[text] = j
+	}
+	return 0, 0
+}
+
+func typeName(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case string:
+		return "string"
+	case []any:
+		return "array"
+	case map[string]any:
+		return "object"
+	}
+	return "number"
+}
+
+func typeParam(types []string) any {
+	if len(types) == 1 {
+		return types[0]
+	}
+	out := make([]any, len(types))
+	for i, t := range types {
+		out[i] = t
+	}
+	return out
+}
+
+func orList(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+}
+
+// plain turns a value of a compiled schema, which keeps numbers as text, into plain JSON.
+func plain(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		f, _ := v.Float64()
+		return f
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = plain(e)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[k] = plain(e)
+		}
+		return out
+	}
+	return v
+}
+
+func quote(s string) string { return string(jsonvalue.AppendString(nil, s)) }
+
+func number(f float64) string { return string(jsonvalue.Canonical(f)) }
+
+// Messages show values up to these lengths; longer ones are cut.
+const (
+	shownCharacters = 80
+	shownValues     = 12
+)
+
+func short(v any) string {
+	text := string(jsonvalue.Canonical(v))
+	if utf8.RuneCountInString(text) <= shownCharacters {
+		return text
+	}
+	return string([]rune(text)[:shownCharacters]) + "…"
+}
+
+func shortList(values []any) string {
+	var parts []string
+	for i, v := range values {
+		if i == shownValues {
+			parts = append(parts, "…")
+			break
+		}
+		parts = append(parts, short(v))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,297 @@
+package jsonschema
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// A schema is rewritten before the library sees it, because the library reads some things otherwise than the protocol
+// (spec: definition, 14.2):
+//
+//   - a missing $schema is set: without it the library asserts formats;
+//   - \uXXXX in patterns becomes \x{XXXX}, the only form RE2 knows;
+//   - "nullable": true beside a type adds "null" to that type, as the reference reads it;
+//   - limits beyond every length are cut to one that an int can hold;
+//   - regexProperties, which the library reads although no dialect of ours has it, is left out.
+//
+// What cannot be put right is reported: other dialects, an empty enum, patterns that RE2 cannot run, references that
+// lead nowhere.
+type preparer struct {
+	root       any
+	problems   []Problem
+	subschemas int
+	// hasIDs is set when a subschema has an $id of its own; references are then left to the library.
+	hasIDs  bool
+	anchors map[string]bool
+	refs    []reference
+}
+
+type reference struct{ pointer, target string }
+
+// Keywords whose value is one schema or a list of schemas.
+var schemaKeywords = map[string]bool{
+	"items": true, "prefixItems": true, "additionalItems": true, "contains": true, "allOf": true, "anyOf": true,
+	"oneOf": true, "not": true, "if": true, "then": true, "else": true, "additionalProperties": true,
+	"unevaluatedItems": true, "unevaluatedProperties": true, "propertyNames": true, "contentSchema": true,
+}
+
+// Keywords whose value maps names to schemas.
+var schemaMapKeywords = map[string]bool{
+	"properties": true, "patternProperties": true, "$defs": true, "definitions": true, "dependentSchemas": true,
+	"dependencies": true,
+}
+
+// Keywords whose value is data: nothing inside is a schema.
+var dataKeywords = map[string]bool{
+	"const": true, "enum": true, "default": true, "examples": true, "required": true, "type": true,
+	"dependentRequired": true, "$vocabulary": true,
+}
+
+var limitKeywords = map[string]bool{
+	"minLength": true, "maxLength": true, "minItems": true, "maxItems": true, "minProperties": true,
+	"maxProperties": true, "minContains": true, "maxContains": true,
+}
+
+// maxLimit is a length that nothing reaches and that is exact as a double and as an int.
+const maxLimit = 1 << 53
+
+func prepare(raw any) (any, []Problem) {
+	if depthExceeds(raw, MaxDepth) {
+		return nil, []Problem{{Message: fmt.Sprintf("the schema is nested deeper than %d levels", MaxDepth)}}
+	}
+	m, ok := raw.(map[string]any)
+	if !ok {
+		return raw, nil
+	}
+	p := &preparer{root: raw, anchors: map[string]bool{}}
+	p.dialect(m)
+	out := p.object(m, "", true).(map[string]any)
+	out["$schema"] = Dialect
+	if p.subschemas > MaxSubschemas {
+		return nil, []Problem{{
+			Message: fmt.Sprintf("the schema has %d subschemas; at most %d are allowed", p.subschemas, MaxSubschemas),
+		}}
+	}
+	p.resolve()
+	return out, p.problems
+}
+
+func (p *preparer) problem(pointer, message, hint string) {
+	p.problems = append(p.problems, Problem{Pointer: pointer, Message: message, Hint: hint})
+}
+
+func (p *preparer) dialect(m map[string]any) {
+	d, present := m["$schema"]
+	if !present {
+		return
+	}
+	if s, ok := d.(string); ok && strings.TrimSuffix(s, "#") == Dialect {
+		return
+	}
+	p.problem("/$schema", "only JSON Schema draft 2020-12 is understood", "leave $schema out, or write "+Dialect)
+}
+
+// schemas rewrites a value that holds one schema or a list of them. strict is false below unknown keywords: what
+// stands there is a schema only if a $ref leads to it, so it is rewritten but never complained about.
+func (p *preparer) schemas(v any, pointer string, strict bool) any {
+	switch v := v.(type) {
+	case map[string]any:
+		return p.object(v, pointer, strict)
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = p.schemas(e, pointer+"/"+strconv.Itoa(i), strict)
+		}
+		return out
+	}
+	return v
+}
+
+func (p *preparer) object(m map[string]any, pointer string, strict bool) any {
+	if strict {
+		p.subschemas++
+	}
+	out := make(map[string]any, len(m)+1)
+	for _, key := range jsonvalue.Keys(m) {
+		v, at := m[key], pointer+"/"+jsonvalue.EscapePointer(key)
+		switch {
+		case key == "pattern":
+			v = p.pattern(v, at, strict)
+		case schemaMapKeywords[key]:
+			v = p.schemaMap(key, v, at, strict)
+		case schemaKeywords[key]:
+			v = p.schemas(v, at, strict)
+		case key == "regexProperties":
+			continue
+		case key == "enum":
+			if list, ok := v.([]any); ok && len(list) == 0 && strict {
+				p.problem(at, "enum lists no value, so nothing could ever be valid", "list at least one value")
+			}
+		case limitKeywords[key]:
+			if n, ok := v.(float64); ok && n > maxLimit {
+				v = float64(maxLimit)
+			}
+		case key == "$ref" || key == "$dynamicRef":
+			if s, ok := v.(string); ok && strict {
+				p.refs = append(p.refs, reference{at, s})
+			}
+		case key == "$anchor" || key == "$dynamicAnchor":
+			if s, ok := v.(string); ok {
+				p.anchors[s] = true
+			}
+		case key == "$id":
+			p.hasIDs = p.hasIDs || pointer != ""
+		case dataKeywords[key]:
+		default:
+			v = p.schemas(v, at, false)
+		}
+		out[key] = v
+	}
+	if strict {
+		p.nullable(out, pointer)
+	}
+	return out
+}
+
+func (p *preparer) schemaMap(keyword string, v any, pointer string, strict bool) any {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return v
+	}
+	out := make(map[string]any, len(m))
+	for _, name := range jsonvalue.Keys(m) {
+		at := pointer + "/" + jsonvalue.EscapePointer(name)
+		sub := m[name]
+		if _, isList := sub.([]any); !isList || keyword != "dependencies" {
+			sub = p.schemas(sub, at, strict)
+		}
+		if keyword == "patternProperties" {
+			if s, ok := p.pattern(name, at, strict).(string); ok {
+				name = s
+			}
+		}
+		out[name] = sub
+	}
+	return out
+}
+
+func (p *preparer) pattern(v any, pointer string, strict bool) any {
+	s, ok := v.(string)
+	if !ok {
+		return v
+	}
+	re2, fault := translatePattern(s)
+	if fault == nil {
+		return re2
+	}
+	if strict {
+		p.problem(pointer, fault.message, fault.hint)
+	}
+	return v
+}
+
+// nullable reads the one OpenAPI keyword that the reference honours.
+func (p *preparer) nullable(out map[string]any, pointer string) {
+	v, present := out["nullable"]
+	if !present {
+		return
+	}
+	var types []any
+	switch t := out["type"].(type) {
+	case string:
+		types = []any{t}
+	case []any:
+		types = t
+	}
+	hasNull := slices.Contains(types, any("null"))
+	const hint = `nullable is no keyword of JSON Schema; write "type": ["string", "null"]`
+	switch nullable, ok := v.(bool); {
+	case !ok:
+		p.problem(pointer+"/nullable", "nullable must be true or false", hint)
+	case len(types) == 0:
+		p.problem(pointer+"/nullable", "nullable needs a type beside it", hint)
+	case hasNull && !nullable:
+		p.problem(pointer+"/nullable", `nullable is false, but type allows "null"`, hint)
+	case nullable && !hasNull:
+		out["type"] = append(slices.Clone(types), "null")
+	}
+}
+
+// resolve finds the references that lead nowhere, so that the author is told which one it is.
+func (p *preparer) resolve() {
+	if p.hasIDs {
+		return
+	}
+	rootID, _ := p.root.(map[string]any)["$id"].(string)
+	rootID, _, _ = strings.Cut(rootID, "#")
+	for _, r := range p.refs {
+		doc, fragment, _ := strings.Cut(r.target, "#")
+		switch {
+		case strings.HasPrefix(doc, "https://json-schema.org/draft/2020-12/"):
+		case doc != "" && doc != rootID:
+			if rootID == "" {
+				p.problem(r.pointer, fmt.Sprintf("%q names another document, and none is ever loaded", r.target),
+					"copy what it names under $defs and refer to it as #/$defs/<name>")
+			}
+		case fragment == "" || fragment == "/":
+		case strings.HasPrefix(fragment, "/"):
+			if !p.reaches(fragment) {
+				p.problem(r.pointer, fmt.Sprintf("%q leads to nothing in this schema", r.target), "")
+			}
+		case !p.anchors[fragment]:
+			p.problem(r.pointer, fmt.Sprintf("no $anchor in this schema is called %q", fragment), "")
+		}
+	}
+}
+
+func (p *preparer) reaches(fragment string) bool {
+	v := p.root
+	for token := range strings.SplitSeq(fragment[1:], "/") {
+		token = unescapeToken(token)
+		switch c := v.(type) {
+		case map[string]any:
+			next, ok := c[token]
+			if !ok {
+				return false
+			}
+			v = next
+		case []any:
+			i, err := strconv.Atoi(token)
+			if err != nil || i < 0 || i >= len(c) {
+				return false
+			}
+			v = c[i]
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func depthExceeds(v any, limit int) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		if limit == 0 {
+			return true
+		}
+		for _, e := range v {
+			if depthExceeds(e, limit-1) {
+				return true
+			}
+		}
+	case []any:
+		if limit == 0 {
+			return true
+		}
+		for _, e := range v {
+			if depthExceeds(e, limit-1) {
+				return true
+			}
+		}
+	}
+	return false
+}
