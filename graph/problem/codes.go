@@ -55,6 +55,10 @@ const (
 	DelegateProtocolUnsupported Code = "DELEGATE_PROTOCOL_UNSUPPORTED"
 	DelegateAgentNotFound       Code = "DELEGATE_AGENT_NOT_FOUND"
 	DelegateProtocolError       Code = "DELEGATE_PROTOCOL_ERROR"
+	A2AConfigInvalid            Code = "A2A_CONFIG_INVALID"
+	A2ACredentialsMissing       Code = "A2A_CREDENTIALS_MISSING"
+	A2AProviderError            Code = "A2A_PROVIDER_ERROR"
+	A2ATaskFailed               Code = "A2A_TASK_FAILED"
 	ActivityPortInvoked         Code = "CONFORMANCE_ACTIVITY_PORT_INVOKED"
 	DelegatePortInvoked         Code = "CONFORMANCE_DELEGATE_PORT_INVOKED"
 )

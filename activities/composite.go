@@ -1,0 +1,61 @@
+package activities
+
+import (
+	"context"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// Composite sends each activity to the executor of its node type, or to Fallback if there is none. Without a fallback
+// such an activity fails with COMPOSITE_EXECUTOR_NOT_CONFIGURED, and so does a node type outside the three in any
+// case. The zero value refuses everything.
+type Composite struct {
+	Step, LLMCall, ToolCall Executor
+	// Fallback serves the types that have no executor of their own; usually nil, or a Stub for demonstrations.
+	Fallback Executor
+}
+
+// Execute hands the request on.
+func (c Composite) Execute(ctx context.Context, req Request) (Result, error) {
+	executor, known := c.route(req.NodeType)
+	switch {
+	case !known:
+		return Result{}, Fail(problem.ExecutorNotConfigured, "nodes of type %q are no activities", req.NodeType)
+	case executor == nil:
+		return Result{}, Fail(problem.ExecutorNotConfigured,
+			"no executor is configured for %s nodes, so %q cannot be performed in process; configure one, or start the run with activity_execution_mode \"host_mediated\" and submit the outcome",
+			req.NodeType, req.NodeID)
+	}
+	return executor.Execute(ctx, req)
+}
+
+// Immediate reports whether the executor that would get the request answers at once; a refusal does.
+func (c Composite) Immediate(req Request) bool {
+	executor, _ := c.route(req.NodeType)
+	if executor == nil {
+		return true
+	}
+	immediate, ok := executor.(Immediate)
+	return ok && immediate.Immediate(req)
+}
+
+// route gives the executor for a node type, nil if none is configured; known is false for types that are no
+// activities.
+func (c Composite) route(nodeType string) (executor Executor, known bool) {
+	switch nodeType {
+	case "step":
+		executor = c.Step
+	case "llm_call":
+		executor = c.LLMCall
+	case "tool_call":
+		executor = c.ToolCall
+	default:
+		return nil, false
+	}
+	if executor == nil {
+		executor = c.Fallback
+	}
+	return executor, true
+}
+
+var _ Immediate = Composite{}

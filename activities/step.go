@@ -1,0 +1,122 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// StepHandler performs a step. What it returns is data and nothing else: an object becomes the node's delta whatever
+// its members are called, other values are wrapped as {"value": …}, nil is {}. It fails by returning an error: a
+// *Failure keeps its code and advice about retrying, any other error becomes HANDLER_ERROR.
+type StepHandler func(ctx context.Context, req Request) (any, error)
+
+// Call is what a typed step handler gets: the request, and the workflow state decoded into In.
+type Call[In any] struct {
+	Request
+	Input In
+}
+
+// RegisterStep registers a handler that works on Go types. The workflow state is decoded into In by the rules of
+// encoding/json (members that In does not have are ignored), and Out is encoded by the same rules. A state that does
+// not fit In fails the attempt with HANDLER_ERROR without calling h, and without asking for another attempt.
+func RegisterStep[In, Out any](r *StepRegistry, name string, h func(ctx context.Context, call Call[In]) (Out, error)) error {
+	if h == nil {
+		return problem.New(problem.StepConfigInvalid, "step handler %q is nil", name)
+	}
+	return r.Register(name, func(ctx context.Context, req Request) (any, error) {
+		call := Call[In]{Request: req}
+		if err := json.Unmarshal(jsonvalue.Canonical(req.State()), &call.Input); err != nil {
+			return nil, &Failure{
+				Code:      string(problem.HandlerError),
+				Message:   "the workflow state does not fit the input of the step handler",
+				Retryable: RetryPointless,
+				Err:       err,
+			}
+		}
+		return h(ctx, call)
+	})
+}
+
+// RegisterStatic registers handlers that answer with fixed outputs, keyed by handler name: the form of the setting
+// WORKFLOW_ENGINE_STEP_HANDLERS. The values are data, an object with a member "ok" included. Nothing is registered if
+// one of the names is refused.
+func (r *StepRegistry) RegisterStatic(outputs map[string]any) error {
+	names := jsonvalue.Keys(outputs)
+	for _, name := range names {
+		if strings.TrimSpace(name) == "" {
+			return problem.New(problem.StepConfigInvalid, "a step handler needs a name; one of the fixed outputs has a blank one")
+		}
+	}
+	for _, name := range names {
+		output := jsonvalue.Clone(outputs[name])
+		if output == nil {
+			output = map[string]any{"value": nil} // JSON null is a value, unlike a handler that gives nothing
+		}
+		answer := func(context.Context, Request) (any, error) { return jsonvalue.Clone(output), nil }
+		if err := r.add(name, entry{handle: answer, immediate: true}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Execute runs the handler that config.handler names (spec: activities, 4).
+func (r *StepRegistry) Execute(ctx context.Context, req Request) (Result, error) {
+	name, err := handlerName(req)
+	if err != nil {
+		return Result{}, err
+	}
+	e, ok := r.lookup(name)
+	if !ok {
+		return Result{}, Fail(problem.HandlerNotFound, "step handler %q is not registered; registered: %s", name, r.nameList())
+	}
+	output, err := e.handle(ctx, req)
+	if err != nil {
+		if failure, ok := errors.AsType[*Failure](err); ok {
+			return Result{}, failure
+		}
+		return Result{}, &Failure{Code: string(problem.HandlerError), Err: err}
+	}
+	return Result{Output: output}, nil
+}
+
+// Immediate is true for fixed outputs and for requests that are refused.
+func (r *StepRegistry) Immediate(req Request) bool {
+	name, err := handlerName(req)
+	if err != nil {
+		return true
+	}
+	e, ok := r.lookup(name)
+	return !ok || e.immediate
+}
+
+func handlerName(req Request) (string, error) {
+	if req.NodeType != "step" {
+		return "", Fail(problem.ExecutorUnsupportedNode, "node %q is of type %q; the step registry performs only step nodes", req.NodeID, req.NodeType)
+	}
+	name, _ := req.Config["handler"].(string)
+	if name = strings.TrimSpace(name); name == "" {
+		return "", Fail(problem.StepConfigInvalid, "step %q names no handler; set config.handler to a registered name", req.NodeID)
+	}
+	return name, nil
+}
+
+// nameList is the registered names as text, the first few of many.
+func (r *StepRegistry) nameList() string {
+	const most = 8
+	names := r.Names()
+	switch {
+	case len(names) == 0:
+		return "none"
+	case len(names) > most:
+		return strings.Join(names[:most], ", ") + ", …"
+	}
+	return strings.Join(names, ", ")
+}
+
+var _ Immediate = (*StepRegistry)(nil)

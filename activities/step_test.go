@@ -1,0 +1,186 @@
+package activities_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+func step(handler any) activities.Request {
+	return activities.Request{
+		NodeID: "work", NodeType: "step", Config: map[string]any{"handler": handler},
+		State: func() map[string]any { return map[string]any{"n": 2.0, "other": "x"} },
+	}
+}
+
+// A handler's data reaches the run as it is, whatever its members are called: nothing in it can pass for a result of
+// the port (spec: activities, 4).
+func TestStepHandlerData(t *testing.T) {
+	t.Parallel()
+	for name, data := range map[string]any{
+		"object":             map[string]any{"a": 1.0},
+		"ok false":           map[string]any{"ok": false, "error": "x", "code": "Y"},
+		"ok true with items": map[string]any{"ok": true, "items": []any{1.0}},
+		"ok and output":      map[string]any{"ok": true, "output": map[string]any{"a": 1.0}},
+		"list":               []any{1.0},
+		"number":             5.0,
+		"text":               "t",
+		"nothing":            nil,
+	} {
+		r := activities.NewStepRegistry()
+		if err := r.Register(" urn:x ", func(context.Context, activities.Request) (any, error) { return data, nil }); err != nil {
+			t.Fatal(err)
+		}
+		got, err := r.Execute(t.Context(), step("\turn:x"))
+		if err != nil || !reflect.DeepEqual(got.Output, data) {
+			t.Errorf("%s: %v, %v", name, got.Output, err)
+		}
+	}
+}
+
+func TestStepRefusals(t *testing.T) {
+	t.Parallel()
+	r := activities.NewStepRegistry()
+	fail := func(err error) activities.StepHandler {
+		return func(context.Context, activities.Request) (any, error) { return nil, err }
+	}
+	cause := errors.New("disk full")
+	for name, h := range map[string]activities.StepHandler{
+		"urn:fails":   fail(cause),
+		"urn:coded":   fail(fmt.Errorf("wrapped: %w", &activities.Failure{Code: "QUOTA", Message: "no more", Retryable: activities.RetrySensible})),
+		"urn:replace": fail(cause),
+	} {
+		if err := r.Register(name, h); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Register("urn:replace", fail(&activities.Failure{Code: "SECOND"})); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		req  activities.Request
+		code string
+	}{
+		{"no handler", step(nil), "STEP_CONFIG_INVALID"},
+		{"blank handler", step("  "), "STEP_CONFIG_INVALID"},
+		{"handler that is no string", step(5.0), "STEP_CONFIG_INVALID"},
+		{"no config", activities.Request{NodeType: "step"}, "STEP_CONFIG_INVALID"},
+		{"unknown", step("urn:none"), "HANDLER_NOT_FOUND"},
+		{"other type", activities.Request{NodeType: "tool_call", Config: map[string]any{"handler": "urn:fails"}}, "ACTIVITY_EXECUTOR_UNSUPPORTED_NODE"},
+		{"handler fails", step("urn:fails"), "HANDLER_ERROR"},
+		{"handler fails with a code", step("urn:coded"), "QUOTA"},
+		{"registered again", step("urn:replace"), "SECOND"},
+	} {
+		_, err := r.Execute(t.Context(), c.req)
+		if wantFailure(t, err, c.code); c.code == "HANDLER_ERROR" && !errors.Is(err, cause) {
+			t.Errorf("%s: the cause is lost: %v", c.name, err)
+		}
+	}
+	_, err := r.Execute(t.Context(), step("urn:none"))
+	if !strings.Contains(err.Error(), "urn:coded, urn:fails, urn:replace") {
+		t.Errorf("%q does not say what is registered", err)
+	}
+}
+
+func TestRegisterRefusals(t *testing.T) {
+	t.Parallel()
+	h := func(context.Context, activities.Request) (any, error) { return 1.0, nil }
+	r := activities.NewStepRegistry()
+	if err := r.Register("urn:a", h); err != nil {
+		t.Fatal(err)
+	}
+	frozen := r.Frozen()
+	for name, err := range map[string]error{
+		"blank name":            r.Register(" ", h),
+		"nil handler":           r.Register("urn:b", nil),
+		"nil typed handler":     activities.RegisterStep[any, any](r, "urn:b", nil),
+		"frozen":                frozen.Register("urn:b", h),
+		"frozen, fixed outputs": frozen.RegisterStatic(map[string]any{"urn:b": 1.0}),
+		"blank fixed name":      r.RegisterStatic(map[string]any{"urn:b": 1.0, "\t": 2.0}),
+	} {
+		if !errors.Is(err, problem.StepConfigInvalid) {
+			t.Errorf("%s: %v, want STEP_CONFIG_INVALID", name, err)
+		}
+	}
+	if names := r.Names(); !reflect.DeepEqual(names, []string{"urn:a"}) {
+		t.Errorf("refused registrations left %v", names)
+	}
+	if err := r.Register("urn:later", h); err != nil {
+		t.Fatal(err)
+	}
+	if names := frozen.Names(); !reflect.DeepEqual(names, []string{"urn:a"}) {
+		t.Errorf("a later registration reached the frozen copy: %v", names)
+	}
+	if got, err := frozen.Execute(t.Context(), step("urn:a")); err != nil || got.Output != 1.0 {
+		t.Errorf("the frozen copy does not run: %v, %v", got, err)
+	}
+}
+
+func TestRegisterStatic(t *testing.T) {
+	t.Parallel()
+	outputs := map[string]any{
+		" urn:object ": map[string]any{"ok": false, "error": "data"},
+		"urn:number":   5.0,
+		"urn:null":     nil,
+	}
+	r := activities.NewStepRegistry()
+	if err := r.RegisterStatic(outputs); err != nil {
+		t.Fatal(err)
+	}
+	for handler, want := range map[string]any{
+		"urn:object": map[string]any{"ok": false, "error": "data"},
+		"urn:number": 5.0,
+		"urn:null":   map[string]any{"value": nil},
+	} {
+		for range 2 { // what the first call gave away must not show in the second
+			got, err := r.Execute(t.Context(), step(handler))
+			if err != nil || !reflect.DeepEqual(got.Output, want) {
+				t.Errorf("%s: %v, %v, want %v", handler, got.Output, err, want)
+			}
+			if object, ok := got.Output.(map[string]any); ok {
+				object["changed"] = true
+			}
+		}
+		if !r.Immediate(step(handler)) {
+			t.Errorf("%s: not immediate", handler)
+		}
+	}
+}
+
+func TestRegisterStepTyped(t *testing.T) {
+	t.Parallel()
+	type in struct{ N int }
+	type out struct {
+		Doubled int `json:"doubled"`
+	}
+	r := activities.NewStepRegistry()
+	err := activities.RegisterStep(r, "urn:double", func(_ context.Context, c activities.Call[in]) (out, error) {
+		if c.NodeID != "work" {
+			t.Errorf("the request is not handed on: %+v", c.Request)
+		}
+		return out{2 * c.Input.N}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := r.Execute(t.Context(), step("urn:double")); err != nil || got.Output != (out{4}) {
+		t.Errorf("%v, %v", got.Output, err)
+	}
+	if r.Immediate(step("urn:double")) {
+		t.Error("a handler of unknown duration counts as immediate")
+	}
+
+	misfit := step("urn:double")
+	misfit.State = func() map[string]any { return map[string]any{"n": "two"} }
+	_, err = r.Execute(t.Context(), misfit)
+	if failure := wantFailure(t, err, "HANDLER_ERROR"); failure.Retryable != activities.RetryPointless {
+		t.Error("a state that does not fit would be tried again")
+	}
+}

@@ -1,0 +1,120 @@
+package delegate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// maxQuotedBody is how many characters of an error answer go into the failure's text.
+const maxQuotedBody = 500
+
+// submit posts the task (spec: activities, 10.2).
+func (d *delegation) submit(ctx context.Context, agent string) (task, error) {
+	input := d.req.Input
+	if input == nil {
+		input = map[string]any{}
+	}
+	body := jsonvalue.Canonical(map[string]any{
+		"agent_id":       agent,
+		"correlation_id": d.req.CorrelationID,
+		"input":          input,
+	})
+	return d.send(ctx, http.MethodPost, d.base+"/tasks", body)
+}
+
+// poll asks for the task.
+func (d *delegation) poll(ctx context.Context) (task, error) {
+	return d.send(ctx, http.MethodGet, d.base+"/tasks/"+escapeComponent(d.id), nil)
+}
+
+func (d *delegation) send(ctx context.Context, method, url string, body []byte) (task, error) {
+	ctx, stop := context.WithTimeout(ctx, d.config.RequestTimeout)
+	defer stop()
+	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+	if err != nil {
+		return task{}, err
+	}
+	request.Header.Set("Authorization", "Bearer "+d.key)
+	request.Header.Set("Accept", "application/json")
+	if method == http.MethodPost {
+		request.Header.Set("Content-Type", "application/json")
+		if d.req.IdempotencyKey != "" {
+			request.Header.Set("Idempotency-Key", d.req.IdempotencyKey)
+		}
+	}
+	response, err := d.config.Client.Do(request)
+	if err != nil {
+		return task{}, err
+	}
+	defer response.Body.Close()
+	answer, err := readAtMost(response.Body, d.config.MaxAnswerBytes)
+	if status := response.StatusCode; status < 200 || status > 299 {
+		return task{}, d.refused(response, answer)
+	}
+	if err != nil {
+		return task{}, err
+	}
+	return parseTask(answer)
+}
+
+// refused makes the failure of an answer that is not 2xx. An agent may repeat the request in its error page, so the key
+// is taken out of what is quoted.
+func (d *delegation) refused(response *http.Response, body []byte) error {
+	quoted := strings.ReplaceAll(strings.ToValidUTF8(string(body), "\uFFFD"), d.key, "[REDACTED]")
+	failure := activities.Fail(problem.A2AProviderError, "the agent answered %d %s: %s",
+		response.StatusCode, http.StatusText(response.StatusCode), firstRunes(strings.TrimSpace(quoted), maxQuotedBody))
+	failure.Retryable = activities.RetryPointless
+	if passingStatus(response.StatusCode) {
+		failure.Retryable = activities.RetrySensible
+		if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > 0 {
+			failure.RetryAfter = time.Duration(min(seconds, 24*60*60)) * time.Second
+		}
+	}
+	return failure
+}
+
+// passing reports whether a poll that failed this way may succeed later: the agent said so, or gave no answer at all.
+func passing(err error) bool {
+	failure, answered := errors.AsType[*activities.Failure](err)
+	return !answered || failure.Retryable == activities.RetrySensible
+}
+
+func passingStatus(status int) bool {
+	return status == http.StatusRequestTimeout || status == http.StatusTooManyRequests || status >= 500
+}
+
+// readAtMost reads everything, and fails if that is more than limit bytes; it then gives the first limit bytes.
+func readAtMost(r io.Reader, limit int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		return data[:limit], activities.Fail(problem.A2AProviderError, "the agent's answer is larger than %d bytes", limit)
+	}
+	return data, err
+}
+
+// escapeComponent percent-encodes everything in a path segment but letters, digits and -_.!~*'(), as the form's other
+// clients do.
+func escapeComponent(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', strings.IndexByte("-_.!~*'()", c) >= 0:
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,61 @@
+package delegate
+
+import (
+	"context"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// Composite sends each delegation to the executor of its protocol, or to Fallback if there is none. Without a fallback,
+// and for protocols outside the three in any case, the delegation fails with DELEGATE_PROTOCOL_UNSUPPORTED. The zero
+// value refuses everything.
+type Composite struct {
+	A2A, MCP, SDK Executor
+	// Fallback serves the protocols that have no executor of their own; usually nil, or a Mock for demonstrations.
+	Fallback Executor
+}
+
+// Delegate hands the request on.
+func (c Composite) Delegate(ctx context.Context, req Request) (Result, error) {
+	executor, known := c.route(req.Protocol)
+	switch {
+	case !known:
+		return Result{}, activities.Fail(problem.DelegateProtocolUnsupported, "delegate protocol %q is not known; use a2a, mcp or sdk", req.Protocol)
+	case executor == nil:
+		return Result{}, activities.Fail(problem.DelegateProtocolUnsupported,
+			"no delegate executor is configured for protocol %s, so %q cannot be delegated in process; configure one, or start the run with activity_execution_mode \"host_mediated\" and submit the outcome",
+			req.Protocol, req.NodeID)
+	}
+	return executor.Delegate(ctx, req)
+}
+
+// Immediate reports whether the executor that would get the request answers at once; a refusal does.
+func (c Composite) Immediate(req Request) bool {
+	executor, _ := c.route(req.Protocol)
+	if executor == nil {
+		return true
+	}
+	immediate, ok := executor.(Immediate)
+	return ok && immediate.Immediate(req)
+}
+
+// route gives the executor for a protocol, nil if none is configured; known is false for protocols outside the three.
+func (c Composite) route(protocol string) (executor Executor, known bool) {
+	switch protocol {
+	case "a2a":
+		executor = c.A2A
+	case "mcp":
+		executor = c.MCP
+	case "sdk":
+		executor = c.SDK
+	default:
+		return nil, false
+	}
+	if executor == nil {
+		executor = c.Fallback
+	}
+	return executor, true
+}
+
+var _ Immediate = Composite{}
