@@ -1,6 +1,11 @@
 package jsonschema
 
-import lib "github.com/santhosh-tekuri/jsonschema/v5"
+import (
+	"maps"
+	"slices"
+
+	lib "github.com/santhosh-tekuri/jsonschema/v5"
+)
 
 // MaxEffort bounds how many subschemas one place of an instance may have to pass. References let a short schema
 // multiply: thirty definitions, each of which names the next one twice, make a billion.
@@ -26,11 +31,11 @@ func effort(s *lib.Schema, known map[*lib.Schema]int) int {
 	add(s.AllOf...)
 	add(s.AnyOf...)
 	add(s.OneOf...)
-	for _, sub := range s.DependentSchemas {
-		add(sub)
+	for _, name := range slices.Sorted(maps.Keys(s.DependentSchemas)) {
+		add(s.DependentSchemas[name])
 	}
-	for _, d := range s.Dependencies {
-		if sub, ok := d.(*lib.Schema); ok {
+	for _, name := range slices.Sorted(maps.Keys(s.Dependencies)) {
+		if sub, ok := s.Dependencies[name].(*lib.Schema); ok {
 			add(sub)
 		}
 	}
@@ -41,8 +46,8 @@ func effort(s *lib.Schema, known map[*lib.Schema]int) int {
 // tooMuchEffort reports whether some subschema exceeds MaxEffort.
 func tooMuchEffort(all locations) bool {
 	known := make(map[*lib.Schema]int, len(all))
-	for _, s := range all {
-		if effort(s, known) > MaxEffort {
+	for _, place := range slices.Sorted(maps.Keys(all)) {
+		if effort(all[place], known) > MaxEffort {
 			return true
 		}
 	}
