@@ -1,0 +1,8 @@
+// Package signing signs workflow definitions and verifies their signatures (spec: cli-and-config, 15): EdDSA over the
+// canonical text, as a compact JWS in document.signature or in a top-level signature member.
+//
+//	keys, err := signing.ParseKeys(text)
+//	verdict, err := signing.Policy{Mode: signing.Require, Keys: keys}.Verify(doc)
+//
+// The signature is no part of what runs: Strip takes it off.
+package signing

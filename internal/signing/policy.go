@@ -1,0 +1,81 @@
+package signing
+
+import (
+	"errors"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// Mode says what happens to unsigned definitions.
+type Mode string
+
+// The modes. There is none that turns verification off: a signature that is there must be right.
+const (
+	// Optional lets unsigned definitions pass. It is what a zero Policy means.
+	Optional Mode = "optional"
+	// Require refuses them.
+	Require Mode = "require"
+)
+
+// ParseMode reads a mode; "" means Optional. The error is *problem.Error with code USAGE_ERROR.
+func ParseMode(s string) (Mode, error) {
+	switch Mode(s) {
+	case "", Optional:
+		return Optional, nil
+	case Require:
+		return Require, nil
+	}
+	return "", problem.New(problem.UsageError, "%q is no signing mode", s).WithHint("use %q or %q", Optional, Require)
+}
+
+// Policy says which definitions are accepted.
+type Policy struct {
+	Mode Mode
+	Keys Keys
+}
+
+// Verdict is the outcome for an accepted definition.
+type Verdict struct {
+	// Verified is true for a signed definition, and KeyID then names the key.
+	Verified bool
+	KeyID    string
+}
+
+// Reason is the stable name of a refusal, in Error.Details under "signing".
+type Reason string
+
+// The reasons, in the order they are looked for (spec: cli-and-config, 15.2).
+const (
+	Unsigned             Reason = "unsigned"
+	UnsupportedAlgorithm Reason = "unsupported_algorithm"
+	NoValue              Reason = "value_missing"
+	NoKeys               Reason = "no_keys_configured"
+	NotCompact           Reason = "not_three_segments"
+	BadHeader            Reason = "header_not_json"
+	NoKeyID              Reason = "kid_missing"
+	KeyIDMismatch        Reason = "kid_mismatch"
+	UnknownKey           Reason = "kid_unknown"
+	HeaderAlgorithm      Reason = "header_alg"
+	HeaderType           Reason = "header_typ"
+	HeaderCritical       Reason = "header_crit"
+	PayloadDiffers       Reason = "payload_differs"
+	BadSignature         Reason = "signature_invalid"
+)
+
+// refuse makes the protocol's refusal: VALIDATION_ERROR with details.signing.
+func refuse(r Reason, format string, args ...any) error {
+	e := problem.New(problem.ValidationError, format, args...)
+	e.Details = map[string]any{"signing": map[string]any{"ok": false, "error": e.Message, "reason": string(r)}}
+	return e
+}
+
+// ReasonOf gives the reason of a refusal by Verify, "" for other errors.
+func ReasonOf(err error) Reason {
+	e, ok := errors.AsType[*problem.Error](err)
+	if !ok {
+		return ""
+	}
+	details, _ := e.Details["signing"].(map[string]any)
+	reason, _ := details["reason"].(string)
+	return Reason(reason)
+}
