@@ -104,3 +104,105 @@ const (
 	// UsageError: a command line or configuration is wrong.
 	UsageError Code = "USAGE_ERROR"
 )
+
+// Codes of findings in a definition's text.
+const (
+	// DefinitionSyntax: the text is no JSON or YAML.
+	DefinitionSyntax Code = "DEFINITION_SYNTAX"
+	// DefinitionEncoding: the text holds bytes or escapes that are no Unicode characters.
+	DefinitionEncoding Code = "DEFINITION_ENCODING"
+	// DefinitionDuplicate: an object has two members of the same name.
+	DefinitionDuplicate Code = "DEFINITION_DUPLICATE_MEMBER"
+	// DefinitionReserved: a member is named __proto__, which the definition hash does not see.
+	DefinitionReserved Code = "DEFINITION_RESERVED_MEMBER"
+	// DefinitionNumber: a number does not fit into a double.
+	DefinitionNumber Code = "DEFINITION_NUMBER"
+	// DefinitionTooDeep: the document is nested too deeply.
+	DefinitionTooDeep Code = "DEFINITION_TOO_DEEP"
+	// DefinitionTooLarge: the document exceeds the size limit.
+	DefinitionTooLarge Code = "DEFINITION_TOO_LARGE"
+	// YAMLUnsupported: the text uses a part of YAML that has no JSON form, or that is read differently by other readers.
+	YAMLUnsupported Code = "YAML_UNSUPPORTED"
+)
+
+// Codes of findings in a definition's structure and graph.
+const (
+	// DefinitionSchema: a value breaks the schema of workflow definitions.
+	DefinitionSchema Code = "DEFINITION_SCHEMA"
+	// DefinitionSignature: a signature block is malformed.
+	DefinitionSignature Code = "DEFINITION_SIGNATURE"
+	// DuplicateNodeID: two nodes have the same id.
+	DuplicateNodeID Code = "DUPLICATE_NODE_ID"
+	// ReservedNodeID: a node is named __start__.
+	ReservedNodeID Code = "RESERVED_NODE_ID"
+	// UnknownNode: an edge, switch target or branch entry names no node.
+	UnknownNode Code = "UNKNOWN_NODE"
+	// GraphEntry: there is not exactly one __start__ edge, or an edge leads into __start__.
+	GraphEntry Code = "GRAPH_ENTRY"
+	// GraphStart: there is not exactly one start node.
+	GraphStart Code = "GRAPH_START_NODES"
+	// GraphEnd: there is not exactly one end node.
+	GraphEnd Code = "GRAPH_END_NODES"
+	// GraphOutgoing: a node has the wrong number of outgoing edges.
+	GraphOutgoing Code = "GRAPH_OUTGOING_EDGES"
+	// GraphUnusedEdge: an edge is never followed.
+	GraphUnusedEdge Code = "GRAPH_UNUSED_EDGE"
+	// GraphUnreachable: no run can reach a node.
+	GraphUnreachable Code = "GRAPH_UNREACHABLE_NODE"
+	// GraphLoop: a run that enters a loop can never leave it.
+	GraphLoop Code = "GRAPH_ENDLESS_LOOP"
+	// GraphNoEnd: the end node cannot be reached.
+	GraphNoEnd Code = "GRAPH_END_UNREACHABLE"
+	// ParallelBranch: a branch does not lead to its join target.
+	ParallelBranch Code = "PARALLEL_BRANCH_BROKEN"
+	// ParallelCount: a parallel node wants more branches than it has.
+	ParallelCount Code = "PARALLEL_BRANCH_COUNT"
+	// ParallelName: two branches of a parallel node have the same name.
+	ParallelName Code = "PARALLEL_BRANCH_NAME"
+	// ParallelEmpty: a branch has no node.
+	ParallelEmpty Code = "PARALLEL_BRANCH_EMPTY"
+	// SwitchDefault: a switch without default fails when no case matches.
+	SwitchDefault Code = "SWITCH_WITHOUT_DEFAULT"
+)
+
+// Codes of findings in the parts of a definition. EXPRESSION_INVALID is another.
+const (
+	// StateSchemaInvalid: the state_schema does not compile.
+	StateSchemaInvalid Code = "STATE_SCHEMA_INVALID"
+	// SchemaInvalid: another schema of a definition does not compile.
+	SchemaInvalid Code = "SCHEMA_INVALID"
+	// SchemaPortability: a schema means the same only to some engines.
+	SchemaPortability Code = "SCHEMA_PORTABILITY"
+	// ReducerCustom: the reducer custom is refused by the protocol.
+	ReducerCustom Code = "REDUCER_CUSTOM"
+	// ReducerUnknown: a reducer has no meaning.
+	ReducerUnknown Code = "REDUCER_UNKNOWN"
+	// ReducerType: a reducer makes values that the property's type forbids.
+	ReducerType Code = "REDUCER_TYPE"
+	// StateAssignment: a node assigns what the state_schema forbids.
+	StateAssignment Code = "STATE_ASSIGNMENT"
+	// CheckpointPolicyInvalid: the checkpointing block is not understood.
+	CheckpointPolicyInvalid Code = "CHECKPOINT_POLICY_INVALID"
+	// DurationInvalid: a text is no duration.
+	DurationInvalid Code = "DURATION_INVALID"
+	// DurationZero: a timeout of no time at all.
+	DurationZero Code = "DURATION_ZERO"
+	// InstantInvalid: a text is no instant, or one that engines read differently.
+	InstantInvalid Code = "INSTANT_INVALID"
+	// ConfigBlank: a text that a node needs is blank.
+	ConfigBlank Code = "CONFIG_BLANK"
+	// ConfigInvalid: a part of a config is such that the node cannot run.
+	ConfigInvalid Code = "CONFIG_INVALID"
+	// FieldIgnored: nothing reads a member.
+	FieldIgnored Code = "FIELD_IGNORED"
+	// NumberPrecision: a number is changed by becoming a double.
+	NumberPrecision Code = "NUMBER_PRECISION"
+	// ExpressionStateRoot: a program asks for .state, but the state itself is the root.
+	ExpressionStateRoot Code = "EXPRESSION_STATE_ROOT"
+	// ExpressionOutputs: a condition may put out several values, and is then always true.
+	ExpressionOutputs Code = "EXPRESSION_SEVERAL_OUTPUTS"
+	// ExpressionClock: a program reads the clock.
+	ExpressionClock Code = "EXPRESSION_READS_CLOCK"
+	// ExpressionRegex: a regular expression means something else, or nothing, to RE2.
+	ExpressionRegex Code = "EXPRESSION_REGEX"
+)
