@@ -1,0 +1,38 @@
+# Recipes for working on workflows-engine. `make` prints this list.
+GO ?= go
+TOOL = $(GO) tool -modfile=tools.mod
+BIN ?= bin
+
+.PHONY: help build check test race fuzz bench golden tidy
+
+help: ## print this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+build: ## build both static binaries into bin/
+	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/ ./cmd/...
+
+check: ## formatting, vet, staticcheck, module files
+	@out="$$(gofmt -s -l $$(git ls-files --cached --others --exclude-standard '*.go'))"; if [ -n "$$out" ]; then echo "gofmt -s would change:"; echo "$$out"; exit 1; fi
+	$(GO) mod tidy -diff
+	$(GO) vet ./...
+	$(TOOL) staticcheck ./...
+
+test: ## the tests, as the README says
+	$(GO) test ./...
+
+race: ## the tests under the race detector
+	$(GO) test -race ./...
+
+fuzz: ## each fuzz target for FUZZTIME (default 20s)
+	@for p in $$($(GO) list ./...); do for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
+		echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(or $(FUZZTIME),20s) $$p || exit 1; done; done
+
+bench: ## the benchmarks; BENCH selects, COUNT repeats (compare two runs with `go tool -modfile=tools.mod benchstat`)
+	$(GO) test -run '^$$' -bench '$(or $(BENCH),.)' -benchmem -count $(or $(COUNT),1) ./...
+
+golden: ## rewrite expected outputs; read the diff before you commit it
+	$(GO) test ./graph/machine ./graph/definition ./internal/mcpserver ./internal/cli ./conformance -update
+
+tidy: ## tidy the module files
+	$(GO) mod tidy
+	$(GO) mod tidy -modfile=tools.mod

@@ -1,0 +1,94 @@
+package machine
+
+import "github.com/workflows-engine/workflows-engine/history"
+
+// The reasons of FailNode (spec: execution, 2.5).
+const (
+	reasonActivity      = "activity_failed"
+	reasonDelegate      = "delegate_failed"
+	reasonSubworkflow   = "subworkflow_failed"
+	reasonSwitch        = "switch_routing_failed"
+	reasonWait          = "wait_failed"
+	reasonSetState      = "set_state_failed"
+	reasonOutputMapping = "output_mapping_jq_failed"
+	reasonJoin          = "parallel_join_failed"
+	reasonOrchestration = "orchestration_error"
+)
+
+// failToken writes FailNode and fails the token: the run on the main path, the branch otherwise.
+func (m *Machine) failToken(t *token, f *failure) {
+	m.stopWaiting(t)
+	m.command(t, history.FailNode, f.payload())
+	if t.block == nil {
+		m.endFailed(f)
+		return
+	}
+	m.branchFailed(t, f)
+}
+
+// payload of FailNode. By the protocol an orchestration_error has no nodeId; where it happened goes beside.
+func (f *failure) payload() history.Payload {
+	p := history.Payload{NodeID: f.nodeID, Reason: f.reason, Message: f.message, Code: f.code}
+	if f.reason == reasonOrchestration {
+		p.NodeID, p.FailedNodeID = "", f.nodeID
+	}
+	return p
+}
+
+// failRun ends the run for a reason that no join policy tolerates.
+func (m *Machine) failRun(f *failure) {
+	m.abandonBelow(m.main)
+	m.main.inner = nil
+	m.stopWaiting(m.main)
+	m.command(m.main, history.FailNode, f.payload())
+	m.endFailed(f)
+}
+
+// endFailed writes ExecutionFailed for a failure whose FailNode has been written.
+func (m *Machine) endFailed(f *failure) {
+	if m.status.Terminal() {
+		return
+	}
+	m.event(history.ExecutionFailed, history.Payload{Error: f.message, Code: f.code})
+	m.failure = *f
+	m.end(Failed)
+}
+
+// end closes the run: nothing is wanted any more.
+func (m *Machine) end(s Status) {
+	if m.status.Terminal() {
+		return
+	}
+	m.abandonBelow(m.main)
+	m.main.inner = nil
+	m.stopWaiting(m.main)
+	m.status = s
+}
+
+// abandonBelow drops every wait of t and of the branches below it.
+func (m *Machine) abandonBelow(t *token) {
+	t.each(func(c *token) bool {
+		if c.phase == live && c.wait != nil {
+			if c.effect() != nil {
+				m.abandoned = append(m.abandoned, c.key())
+			}
+			m.stopWaiting(c)
+		}
+		return true
+	})
+}
+
+// cancel ends the run on request (spec: execution, 7.4). Commands that branches held back are dropped.
+func (m *Machine) cancel(reason string) {
+	node := ""
+	if t := m.find(func(*token) bool { return true }); t != nil {
+		node = t.node.ID
+	} else if m.main.node != nil {
+		node = m.main.node.ID
+	}
+	p := history.Payload{NodeID: node, Reason: reason}
+	m.put(history.Command, history.CancelExecution, p)
+	m.put(history.Event, history.ExecutionCancelled, p)
+	m.reason = reason
+	m.end(Cancelled)
+}

@@ -1,0 +1,221 @@
+package machine
+
+import (
+	"maps"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// Machine walks one run. It is not safe for concurrent use.
+type Machine struct {
+	prog *definition.Program
+	cfg  Config
+	now  time.Time
+
+	// seq is the seq of the last record produced; commands counts commands, for the messages of a mismatch.
+	seq      int64
+	commands int
+	// stateSeq is the seq of the newest StateUpdated, and stateAt the state it holds: a stored position refers to it
+	// instead of repeating the state.
+	stateSeq int64
+	stateAt  map[string]any
+
+	main   *token
+	visits map[string]int
+	steps  int
+	// checkpoints counts opportunities, for every_n_nodes.
+	checkpoints int
+	// resumed is true from a resume until the next outcome or signal from outside: the protocol writes more
+	// checkpoints on that stretch (spec: execution, 9.2).
+	resumed bool
+
+	status  Status
+	result  any
+	failure failure
+	reason  string
+	// fatal is set when a held-back update turns out to break the merged state: the run must end.
+	fatal *failure
+
+	records     []history.Record
+	effects     []Effect
+	abandoned   []string
+	timersDirty bool
+
+	// recorded is what a history already holds beyond the machine's position; nil on a live walk.
+	recorded *recorded
+	// foreign is true for a run that another engine began: its records say less.
+	foreign bool
+}
+
+// failure is why a node, branch or run failed.
+type failure struct {
+	reason  string
+	message string
+	code    string
+	nodeID  string
+}
+
+// Start begins a run. The first Ready holds everything up to the first wait. The input must be plain JSON and must not
+// be changed afterwards; an input that breaks the state_schema shows as a failed run.
+func Start(prog *definition.Program, cfg Config, input map[string]any, now time.Time) *Machine {
+	m := newMachine(prog, cfg)
+	m.begin(input, now)
+	return m
+}
+
+func newMachine(prog *definition.Program, cfg Config) *Machine {
+	if cfg.MaxVisits <= 0 {
+		cfg.MaxVisits = DefaultMaxVisits
+	}
+	if cfg.Mode != HostMediated {
+		cfg.Mode = InProcess
+	}
+	if cfg.Branches != Sequential {
+		cfg.Branches = Concurrent
+	}
+	return &Machine{prog: prog, cfg: cfg, visits: map[string]int{}, status: Running, main: &token{}}
+}
+
+// begin writes ExecutionStarted and walks from the entry node (spec: execution, 1.4 d and 3.1).
+func (m *Machine) begin(input map[string]any, now time.Time) {
+	m.now = now
+	if input == nil {
+		input = map[string]any{}
+	}
+	m.main.view = maps.Clone(input)
+	started := history.Payload{
+		WorkflowName:      m.prog.Name,
+		WorkflowVersion:   m.prog.Version,
+		InputKeys:         jsonvalue.Keys(input),
+		DefinitionHash:    m.prog.Hash,
+		InputHash:         jsonvalue.Hash(input),
+		Mode:              string(m.cfg.Mode),
+		Branches:          string(m.cfg.Branches),
+		ParentExecutionID: m.cfg.Parent,
+		Depth:             m.cfg.Depth,
+	}
+	if m.prog.Entry.Type != definition.Start {
+		started.Input = input
+	}
+	m.event(history.ExecutionStarted, started)
+	if f := m.invalidState(m.main, ""); f != nil {
+		m.failToken(m.main, f)
+		return
+	}
+	m.walk(m.main, m.prog.Entry)
+	m.settle()
+}
+
+// Ready drains everything that came of the last input.
+func (m *Machine) Ready() Batch {
+	b := Batch{
+		Records:       m.records,
+		Effects:       m.effects,
+		Abandoned:     m.abandoned,
+		TimersChanged: m.timersDirty,
+	}
+	if m.timersDirty {
+		b.Timers = m.Timers()
+	}
+	m.records, m.effects, m.abandoned, m.timersDirty = nil, nil, nil, false
+	return b
+}
+
+// Handle takes one input. An error is a *problem.Error with a code of the protocol and means that nothing has changed.
+// now must not be before the time of the input before; it becomes the time of the records that follow.
+func (m *Machine) Handle(in Input, now time.Time) error {
+	if m.status.Terminal() {
+		return m.refuseEnded(in)
+	}
+	var err error
+	switch in := in.(type) {
+	case Outcome:
+		err = m.handleOutcome(in, now)
+	case Resume:
+		err = m.handleResume(in, now)
+	case Signal:
+		err = m.handleSignal(in, now)
+	case TimerFired:
+		err = m.handleTimer(in, now)
+	case ChildEnded:
+		err = m.handleChildEnded(in, now)
+	case ChildRefused:
+		err = m.handleChildRefused(in, now)
+	case Cancel:
+		m.setNow(now)
+		m.cancel(in.Reason)
+	}
+	if err != nil {
+		return err
+	}
+	m.settle()
+	return nil
+}
+
+// setNow keeps time from running backwards: records of one run are never older than those before.
+func (m *Machine) setNow(now time.Time) {
+	if now.After(m.now) {
+		m.now = now
+	}
+}
+
+// settle ends the run if applying held-back updates showed that it must.
+func (m *Machine) settle() {
+	if m.fatal == nil || m.status.Terminal() {
+		return
+	}
+	f := m.fatal
+	m.fatal = nil
+	m.failRun(f)
+}
+
+func (m *Machine) refuseEnded(in Input) error {
+	at := problem.Place{ExecutionID: m.cfg.ExecutionID}
+	hint := "Ask workflow_status for its outcome."
+	switch in := in.(type) {
+	case Outcome:
+		return problem.New(problem.SubmitNotAwaiting, "the run is %s and awaits no activity", m.status).WithPlace(at).WithHint("%s", hint)
+	case Resume:
+		return problem.New(problem.InvalidResumePayload, "cannot resume: the run is %s", m.status).WithPlace(at).WithHint("%s", hint)
+	case Signal:
+		return problem.New(problem.SignalNotAwaiting, "the run is %s and awaits no signal %q", m.status, in.Name).WithPlace(at).WithHint("%s", hint)
+	case Cancel:
+		return problem.New(problem.CancelNotAllowed, "the run is %s and cannot be cancelled", m.status).WithPlace(at).WithHint("%s", hint)
+	default:
+		return problem.New(problem.HistoryConflict, "the run is %s", m.status).WithPlace(at)
+	}
+}
+
+// Seq is the seq of the last record produced, drained or not.
+func (m *Machine) Seq() int64 { return m.seq }
+
+// Config gives the run's circumstances, the mode as last set.
+func (m *Machine) Config() Config { return m.cfg }
+
+// Program gives the program that is walked.
+func (m *Machine) Program() *definition.Program { return m.prog }
+
+// SetMode changes who performs activities requested from now on.
+func (m *Machine) SetMode(mode Mode) { m.cfg.Mode = mode }
+
+// State is the run's state: that of the main path, which holds the updates of branches as far as they have been
+// merged. Shared: do not change it.
+func (m *Machine) State() map[string]any { return m.main.view }
+
+// Result is the end node's output; ok is false unless the run is completed.
+func (m *Machine) Result() (result any, ok bool) { return m.result, m.status == Completed }
+
+// Failure tells why the run failed: the message, the code if it has one, and the node if it is known.
+func (m *Machine) Failure() (message, code, nodeID string) {
+	return m.failure.message, m.failure.code, m.failure.nodeID
+}
+
+// Reason is why the run was cancelled.
+func (m *Machine) Reason() string { return m.reason }
+
+// Visits counts the node visits so far.
+func (m *Machine) Visits() int { return m.steps }

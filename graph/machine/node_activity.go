@@ -1,0 +1,71 @@
+package machine
+
+import (
+	"fmt"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// step, llm_call and tool_call (spec: execution, 8).
+
+func (m *Machine) beginActivity(t *token) *definition.Node {
+	if err := t.node.TimeoutErr; err != nil {
+		m.failToken(t, &failure{reason: reasonOrchestration, nodeID: t.node.ID, message: err.Error()})
+		return nil
+	}
+	m.requestActivity(t, 1, "", "")
+	return nil
+}
+
+// requestActivity writes ActivityRequested and waits for the attempt's outcome.
+func (m *Machine) requestActivity(t *token, attempt int, lastError, lastCode string) {
+	w := &wait{kind: WaitActivity, attempt: attempt, lastError: lastError, lastCode: lastCode}
+	p := m.fact(t)
+	p.NodeType, p.Attempt, p.Span = string(t.node.Type), attempt, t.span()
+	m.request(t, w, p)
+}
+
+// request writes the ActivityRequested of an activity or delegate.
+func (m *Machine) request(t *token, w *wait, p history.Payload) {
+	w.host = m.cfg.Mode == HostMediated
+	known := false
+	if m.recorded != nil {
+		w.host, known = m.recorded.requestMode(t, w.attempt, w.host)
+	}
+	if w.host {
+		p.Mode = string(HostMediated)
+	}
+	if d := t.node.Timeout; d > 0 {
+		w.timeout, w.deadline = d, m.now.Add(d)
+		p.TimeoutMS = d.Milliseconds()
+	}
+	m.event(history.ActivityRequested, p)
+	m.waitFor(t, w)
+	if e := t.effect(); e != nil && !known {
+		m.effects = append(m.effects, e)
+	}
+}
+
+// activityOutput brings an output into the form of a delta and checks it (spec: execution, 8.2). The first error is a
+// failed attempt; fatal is an orchestration error.
+func activityOutput(n *definition.Node, output any) (delta map[string]any, violation string, fatal error) {
+	if c := n.Activity; c != nil {
+		if c.OutputSchemaErr != nil {
+			return nil, "", fmt.Errorf("output_schema of node %q: %w", n.ID, c.OutputSchemaErr)
+		}
+		if c.OutputSchema != nil {
+			if text := schemaText(c.OutputSchema, output); text != "" {
+				return nil, "the output breaks output_schema: " + text, nil
+			}
+		}
+	}
+	switch v := output.(type) {
+	case map[string]any:
+		return v, "", nil
+	case nil:
+		return map[string]any{}, "", nil
+	default:
+		return map[string]any{"value": v}, "", nil
+	}
+}

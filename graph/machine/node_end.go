@@ -1,0 +1,28 @@
+package machine
+
+import (
+	"fmt"
+
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// endNode completes the run with the mapped state (spec: execution, 2.6).
+func (m *Machine) endNode(t *token) {
+	n := t.node
+	if t.block != nil {
+		m.failToken(t, &failure{
+			reason: reasonOrchestration, nodeID: n.ID,
+			message: fmt.Sprintf("branch %q ran into end node %q instead of its join target", t.span().BranchName, n.ID),
+		})
+		return
+	}
+	m.command(t, history.CompleteNode, history.Payload{NodeID: n.ID, Output: map[string]any{}})
+	result, err := n.End.OutputMapping.EvalAt(t.view, m.now)
+	if err != nil {
+		m.failToken(t, &failure{reason: reasonOutputMapping, nodeID: n.ID, message: err.Error(), code: codeOf(err)})
+		return
+	}
+	m.event(history.ExecutionCompleted, history.Payload{Result: history.Some(result)})
+	m.result = result
+	m.end(Completed)
+}

@@ -1,0 +1,120 @@
+package machine
+
+import (
+	"time"
+	"unicode/utf16"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
+)
+
+// maxPromptUnits is where a recorded prompt is cut, in UTF-16 units (spec: execution, 2.6).
+const maxPromptUnits = 200
+
+func (m *Machine) beginInterrupt(t *token) *definition.Node {
+	prompt := cutPrompt(t.node.Interrupt.Prompt)
+	m.command(t, history.RaiseInterrupt, history.Payload{NodeID: t.node.ID, Prompt: prompt})
+	p := m.fact(t)
+	p.Prompt = prompt
+	if t.block != nil {
+		p.Span = t.span()
+	}
+	m.event(history.InterruptRaised, p)
+	m.checkpointOnly(t)
+	m.waitFor(t, &wait{kind: WaitInterrupt, prompt: prompt})
+	return nil
+}
+
+func cutPrompt(s string) string {
+	units := utf16.Encode([]rune(s))
+	if len(units) <= maxPromptUnits {
+		return s
+	}
+	cut := maxPromptUnits
+	if utf16.IsSurrogate(rune(units[cut-1])) && units[cut-1] < 0xDC00 {
+		cut-- // never split a pair: half of one is no text
+	}
+	return string(utf16.Decode(units[:cut])) + "…"
+}
+
+// handleResume takes the answer to an interrupt. A payload that does not fit changes nothing.
+func (m *Machine) handleResume(r Resume, now time.Time) error {
+	at := problem.Place{ExecutionID: m.cfg.ExecutionID}
+	var open []*token
+	m.find(func(t *token) bool {
+		if t.wait.kind == WaitInterrupt {
+			open = append(open, t)
+		}
+		return false
+	})
+	if len(open) == 0 {
+		return problem.New(problem.InvalidResumePayload, "cannot resume: the run is %s, not interrupted", m.Status()).
+			WithPlace(at).WithHint("Ask workflow_status what the run waits for.")
+	}
+	t := open[0]
+	if r.Key == "" && len(open) > 1 {
+		return problem.New(problem.InvalidResumePayload, "cannot resume: %d interrupts are open", len(open)).
+			WithPlace(at).WithHint("Name one with interrupt_id; workflow_status lists them.")
+	}
+	if r.Key != "" {
+		t = nil
+		for _, o := range open {
+			if o.key() == r.Key {
+				t = o
+			}
+		}
+		if t == nil {
+			return problem.New(problem.InvalidResumePayload, "cannot resume: interrupt %q is not open", r.Key).
+				WithPlace(at).WithHint("Ask workflow_status for the open interrupts.")
+		}
+	}
+	if err := m.checkAnswer(t, r.Payload); err != nil {
+		return err
+	}
+	m.setNow(now)
+	payload := r.Payload
+	if payload == nil {
+		payload = map[string]any{}
+	}
+	m.takeAnswer(t, payload)
+	return nil
+}
+
+// takeAnswer applies a resume payload that has been checked.
+func (m *Machine) takeAnswer(t *token, payload map[string]any) {
+	m.resumed = true
+	m.command(t, history.ResumeInterrupt, history.Payload{NodeID: t.node.ID})
+	p := m.fact(t)
+	p.SignalPayload = payload
+	m.event(history.InterruptResumed, p)
+	m.stopWaiting(t)
+	m.walk(t, m.complete(t, completion{output: payload, delta: payload, overlay: true, checkpoint: true}))
+}
+
+// checkAnswer validates a resume payload against resume_schema, and the state it would make (spec: execution, 7.2).
+func (m *Machine) checkAnswer(t *token, payload map[string]any) error {
+	at := problem.Place{ExecutionID: m.cfg.ExecutionID, NodeID: t.node.ID}
+	c := t.node.Interrupt
+	if c.ResumeSchemaErr != nil {
+		return problem.New(problem.InvalidResumePayload, "resume_schema of interrupt %q cannot be used: %v", t.node.ID, c.ResumeSchemaErr).WithPlace(at).
+			WithHint("The definition is at fault; cancel the run and start it with a corrected definition.")
+	}
+	var value any = payload
+	if payload == nil {
+		value = map[string]any{}
+	}
+	if vs := c.ResumeSchema.Validate(value); len(vs) > 0 {
+		return refusedAnswer(at, "the payload breaks resume_schema", vs)
+	}
+	if vs := m.prog.State.Validate(overlayState(t.view, payload)); len(vs) > 0 {
+		return refusedAnswer(at, "the payload would break state_schema", vs)
+	}
+	return nil
+}
+
+func refusedAnswer(at problem.Place, what string, vs []jsonschema.Violation) error {
+	e := problem.New(problem.InvalidResumePayload, "%s: %s", what, jsonschema.Text(vs)).WithPlace(at)
+	return e.WithHint("The run is still interrupted. Correct the payload and resume again.")
+}

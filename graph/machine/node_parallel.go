@@ -1,0 +1,220 @@
+package machine
+
+import (
+	"fmt"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// parallel (spec: execution, 6). Each branch is a token. A branch's script is written while it is the head of its
+// block, and held back otherwise, so that the command stream is that of branches walked one after another.
+
+func (m *Machine) beginParallel(t *token) *definition.Node {
+	n, c := t.node, t.node.Parallel
+	names := make([]string, len(c.Branches))
+	for i, b := range c.Branches {
+		names[i] = b.Name
+	}
+	p := history.Payload{NodeID: n.ID, Join: string(c.Join), BranchNames: names}
+	forked := p
+	if c.Join == definition.JoinNofM {
+		p.N = c.N
+	}
+	m.command(t, history.StartParallel, p)
+	m.scriptEvent(t, history.ParallelForked, forked)
+	b := &block{owner: t, node: n, tokens: make([]*token, len(c.Branches))}
+	for i := range b.tokens {
+		b.tokens[i] = &token{block: b, index: i, phase: idle}
+	}
+	t.inner = b
+	m.startBranches(b)
+	return nil
+}
+
+// startBranches begins branches that have not begun: all of them, or in sequential order the next one. It stops when
+// a branch that ended at once has decided the block.
+func (m *Machine) startBranches(b *block) {
+	for _, t := range b.tokens {
+		if m.ended() || b.owner.inner != b {
+			return
+		}
+		if t.phase != idle {
+			continue
+		}
+		if m.cfg.Branches == Sequential && b.alive() {
+			return
+		}
+		t.phase, t.view = live, b.owner.view
+		m.walk(t, b.node.Parallel.Branches[t.index].Entry)
+	}
+}
+
+func (b *block) count(p phase) int {
+	n := 0
+	for _, t := range b.tokens {
+		if t.phase == p {
+			n++
+		}
+	}
+	return n
+}
+
+func (b *block) alive() bool { return b.count(live) > 0 }
+
+func (m *Machine) branchSucceeded(t *token) {
+	t.phase = succeeded
+	m.branchEnded(t.block)
+}
+
+// branchFailed ends a branch whose FailNode is in its script.
+func (m *Machine) branchFailed(t *token, f *failure) {
+	m.abandonBelow(t)
+	t.inner = nil
+	t.phase, t.failure = broken, f
+	m.branchEnded(t.block)
+}
+
+// branchEnded decides the block after a branch has succeeded or failed, as far as it can be decided.
+func (m *Machine) branchEnded(b *block) {
+	if b.node.Parallel.Join == definition.JoinAll {
+		m.decideAll(b)
+	} else {
+		m.decideSome(b)
+	}
+	if !m.ended() && b.owner.inner == b && m.cfg.Branches == Sequential {
+		m.startBranches(b)
+	}
+}
+
+// decideAll: the first failure in branch order ends the block. Branches behind a failed one cannot matter any more and
+// are dropped at once; branches before it still may fail first, so they go on.
+func (m *Machine) decideAll(b *block) {
+	doomed := false
+	for _, t := range b.tokens {
+		if doomed && (t.phase == live || t.phase == idle) {
+			m.drop(t)
+		}
+		doomed = doomed || t.phase == broken
+	}
+	m.advance(b)
+	if m.ended() || b.head == len(b.tokens) {
+		if !m.ended() {
+			m.join(b, nil)
+		}
+		return
+	}
+	if h := b.tokens[b.head]; h.phase == broken {
+		m.blockFailed(b, h.failure)
+	}
+}
+
+// decideSome: any and n_of_m. The first branches to succeed win, ties in branch order; the rest is cancelled.
+func (m *Machine) decideSome(b *block) {
+	need := b.node.Parallel.N
+	wins := b.count(succeeded)
+	open := b.count(live) + b.count(idle)
+	m.advance(b)
+	switch {
+	case m.ended():
+	case wins >= need:
+		m.dropRest(b)
+		m.releaseAll(b)
+		if m.ended() {
+			return
+		}
+		var winners []string
+		for _, t := range b.tokens {
+			name := b.node.Parallel.Branches[t.index].Name
+			switch t.phase {
+			case succeeded:
+				winners = append(winners, name)
+			case dropped:
+				p := history.Payload{NodeID: b.node.ID, BranchName: name}
+				m.command(b.owner, history.CancelParallelBranch, p)
+				m.scriptEvent(b.owner, history.ParallelBranchCancelled, p)
+			}
+		}
+		m.join(b, winners)
+	case open == 0, m.cfg.Branches == Concurrent && wins+open < need:
+		m.dropRest(b)
+		m.releaseAll(b)
+		if m.ended() {
+			return
+		}
+		f := &failure{
+			reason: reasonJoin, nodeID: b.node.ID,
+			message: fmt.Sprintf("parallel node %q needs %d of %d branches to succeed, %d did", b.node.ID, need, len(b.tokens), wins),
+		}
+		m.command(b.owner, history.FailNode, f.payload())
+		m.blockFailed(b, f)
+	}
+}
+
+// drop cancels a branch: its effects are not wanted and what it held back is never written.
+func (m *Machine) drop(t *token) {
+	m.abandonBelow(t)
+	t.inner, t.held, t.phase = nil, nil, dropped
+}
+
+func (m *Machine) dropRest(b *block) {
+	for _, t := range b.tokens {
+		if t.phase == live || t.phase == idle {
+			m.drop(t)
+		}
+	}
+}
+
+// advance moves the head over the branches that have ended well enough for their successors to be written, and writes
+// what the next one held back. A failed branch of a join "all" stays the head: nothing is written behind it.
+func (m *Machine) advance(b *block) {
+	all := b.node.Parallel.Join == definition.JoinAll
+	for b.head < len(b.tokens) && !m.ended() {
+		t := b.tokens[b.head]
+		if t.phase != succeeded && (t.phase != broken || all) {
+			return
+		}
+		b.head++
+		if b.head < len(b.tokens) {
+			m.release(b.tokens[b.head])
+		}
+	}
+}
+
+// releaseAll writes what ended branches still hold back, in branch order, when the block has been decided.
+func (m *Machine) releaseAll(b *block) {
+	for b.head < len(b.tokens) && !m.ended() {
+		b.head++
+		if b.head < len(b.tokens) {
+			m.release(b.tokens[b.head])
+		}
+	}
+}
+
+// join ends the block well and walks on from its join target. A nested block writes neither CompleteNode nor a state
+// (spec: execution, 2.6).
+func (m *Machine) join(b *block, winners []string) {
+	owner := b.owner
+	p := history.Payload{NodeID: b.node.ID, Join: string(b.node.Parallel.Join)}
+	m.command(owner, history.JoinParallel, p)
+	p.Winners = winners
+	m.scriptEvent(owner, history.ParallelJoined, p)
+	owner.inner = nil
+	next := b.node.Next
+	if owner.block == nil {
+		next = m.complete(owner, completion{output: map[string]any{}, checkpoint: true})
+	}
+	m.walk(owner, next)
+}
+
+// blockFailed fails the token that owns the block with a failure whose FailNode has been written.
+func (m *Machine) blockFailed(b *block, f *failure) {
+	owner := b.owner
+	m.abandonBelow(owner)
+	owner.inner = nil
+	if owner.block == nil {
+		m.endFailed(f)
+		return
+	}
+	m.branchFailed(owner, f)
+}

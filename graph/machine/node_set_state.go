@@ -1,0 +1,22 @@
+package machine
+
+import (
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+)
+
+// setStateNode evaluates its assignments over the state before any of them (spec: execution, 4.4).
+func (m *Machine) setStateNode(t *token) *definition.Node {
+	delta := make(map[string]any, len(t.node.SetState.Assignments))
+	for _, a := range t.node.SetState.Assignments {
+		v := a.Literal
+		if a.JQ != nil {
+			var err error
+			if v, err = a.JQ.EvalAt(t.view, m.now); err != nil {
+				m.failToken(t, &failure{reason: reasonSetState, nodeID: t.node.ID, message: err.Error(), code: codeOf(err)})
+				return nil
+			}
+		}
+		delta[a.Key] = v
+	}
+	return m.complete(t, completion{output: delta, delta: delta, checkpoint: true})
+}

@@ -1,0 +1,122 @@
+package machine
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// subworkflow (spec: execution, 12.1). The intent is recorded before the driver looks for the child's definition, so a
+// reference that cannot be resolved ends a subworkflow that was started.
+
+func (m *Machine) beginSubworkflow(t *token) *definition.Node {
+	c := t.node.Subworkflow
+	if c.WorkflowRef == "" {
+		m.failSubworkflow(t, fmt.Errorf("workflow_ref of node %q is blank", t.node.ID))
+		return nil
+	}
+	input, err := c.InputMapping.EvalAt(t.view, m.now)
+	if err != nil {
+		m.failSubworkflow(t, err)
+		return nil
+	}
+	w := &wait{kind: WaitChild, attempt: 1, input: input, child: m.childID(t)}
+	m.command(t, history.StartSubworkflow, history.Payload{NodeID: t.node.ID, WorkflowRef: c.WorkflowRef, ChildExecutionID: w.child})
+	p := m.childFact(t, w)
+	p.Span = t.span()
+	known := m.recorded != nil && m.recorded.hasEvent(history.SubworkflowStarted, t)
+	m.event(history.SubworkflowStarted, p)
+	m.waitFor(t, w)
+	if !known {
+		m.effects = append(m.effects, t.effect())
+	}
+	return nil
+}
+
+// childID of the first visit is the protocol's; later visits get a number, so that each has a run of its own.
+func (m *Machine) childID(t *token) string {
+	id := m.cfg.ExecutionID + ":sub:" + t.node.ID
+	if t.visit > 1 {
+		id += "#" + strconv.Itoa(t.visit)
+	}
+	return id
+}
+
+func (m *Machine) childFact(t *token, w *wait) history.Payload {
+	p := m.fact(t)
+	p.WorkflowRef, p.ParentExecutionID, p.ChildExecutionID = t.node.Subworkflow.WorkflowRef, m.cfg.ExecutionID, w.child
+	return p
+}
+
+func (m *Machine) failSubworkflow(t *token, err error) {
+	m.failToken(t, &failure{reason: reasonSubworkflow, nodeID: t.node.ID, message: err.Error(), code: codeOf(err)})
+}
+
+// awaitedChild finds the token that waits for a subworkflow.
+func (m *Machine) awaitedChild(key string) (*token, error) {
+	t := m.find(func(t *token) bool { return t.wait.kind == WaitChild && t.key() == key })
+	if t == nil {
+		return nil, problem.New(problem.HistoryConflict, "no subworkflow %s is awaited", key)
+	}
+	return t, nil
+}
+
+// handleChildEnded merges the child's final state, or fails the node.
+func (m *Machine) handleChildEnded(e ChildEnded, now time.Time) error {
+	t, err := m.awaitedChild(e.Key)
+	if err != nil {
+		return err
+	}
+	m.setNow(now)
+	m.takeChild(t, e)
+	return nil
+}
+
+// takeChild applies a subworkflow's outcome.
+func (m *Machine) takeChild(t *token, e ChildEnded) {
+	if e.Status != Completed {
+		text := e.Error
+		if e.Status == Cancelled {
+			text = "the subworkflow was cancelled"
+			if e.Error != "" {
+				text += ": " + e.Error
+			}
+		}
+		m.childFailed(t, text, "")
+		return
+	}
+	merged := e.FinalState
+	if merged == nil {
+		merged = map[string]any{}
+	}
+	w := t.wait
+	p := m.childFact(t, w)
+	p.ChildFinalState, p.ChildResult, p.MergedOutput = merged, history.Some(e.Result), merged
+	p.ChildDefinitionHash = e.DefinitionHash
+	m.event(history.SubworkflowCompleted, p)
+	m.stopWaiting(t)
+	m.command(t, history.CompleteSubworkflow, history.Payload{NodeID: t.node.ID, WorkflowRef: p.WorkflowRef, ChildExecutionID: w.child})
+	m.walk(t, m.complete(t, completion{output: merged, delta: merged, checkpoint: true}))
+}
+
+// handleChildRefused fails the node of a subworkflow that could not be started.
+func (m *Machine) handleChildRefused(r ChildRefused, now time.Time) error {
+	t, err := m.awaitedChild(r.Key)
+	if err != nil {
+		return err
+	}
+	m.setNow(now)
+	m.childFailed(t, r.Error, r.Code)
+	return nil
+}
+
+func (m *Machine) childFailed(t *token, text, code string) {
+	p := m.childFact(t, t.wait)
+	p.Failed, p.Error = true, text
+	m.event(history.SubworkflowCompleted, p)
+	m.failToken(t, &failure{reason: reasonSubworkflow, nodeID: t.node.ID, message: text, code: code})
+}

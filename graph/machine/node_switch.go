@@ -1,0 +1,54 @@
+package machine
+
+import (
+	"fmt"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/expr"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// switchNode routes to the first case that holds, else to the default (spec: execution, 5.1).
+func (m *Machine) switchNode(t *token) *definition.Node {
+	target, err := m.route(t)
+	if err != nil {
+		m.failToken(t, &failure{reason: reasonSwitch, nodeID: t.node.ID, message: err.Error(), code: codeOf(err)})
+		return nil
+	}
+	m.complete(t, completion{output: map[string]any{}, checkpoint: true})
+	if t.phase != live {
+		return nil
+	}
+	return target
+}
+
+func (m *Machine) route(t *token) (*definition.Node, error) {
+	c := t.node.Switch
+	id := c.Default
+	for _, k := range c.Cases {
+		v, err := k.When.EvalAt(t.view, m.now)
+		if err != nil {
+			return nil, err
+		}
+		if expr.Truthy(v) {
+			id = k.Target
+			break
+		}
+	}
+	if id == "" {
+		return nil, fmt.Errorf("no case of switch %q holds and it has no default", t.node.ID)
+	}
+	n := m.prog.Node(id)
+	if n == nil {
+		return nil, fmt.Errorf("switch %q leads to %q, which is no node", t.node.ID, id)
+	}
+	return n, nil
+}
+
+// codeOf gives the problem code of an error, "" if it has none.
+func codeOf(err error) string {
+	if p, ok := problem.As(err); ok {
+		return string(p.Code)
+	}
+	return ""
+}

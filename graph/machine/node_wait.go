@@ -1,0 +1,147 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// wait: duration, until, signal (spec: execution, 2.6).
+
+func (m *Machine) beginWait(t *token) *definition.Node {
+	c := t.node.Wait
+	if c.Err != nil {
+		m.failToken(t, &failure{reason: reasonWait, nodeID: t.node.ID, message: c.Err.Error()})
+		return nil
+	}
+	if c.Kind == definition.WaitSignal {
+		m.command(t, history.StartSignalWait, history.Payload{NodeID: t.node.ID, SignalName: c.Signal})
+		p := m.fact(t)
+		p.SignalName, p.Span = c.Signal, t.span()
+		m.event(history.SignalWaitStarted, p)
+		m.waitFor(t, &wait{kind: WaitSignal, signal: c.Signal})
+		return nil
+	}
+	due := c.UntilAt
+	start := history.Payload{NodeID: t.node.ID, TimerKind: string(c.Kind), Until: c.Until}
+	if c.Kind == definition.WaitDuration {
+		due = m.now.Add(c.Duration())
+		start.Until, start.WaitMS = "", history.Some(c.DurationMS)
+	}
+	m.command(t, history.StartTimer, start)
+	p := m.fact(t)
+	p.TimerKind, p.Span = string(c.Kind), t.span()
+	pending := due.After(m.now)
+	if pending {
+		p.DueAt = due
+	}
+	m.event(history.TimerStarted, p)
+	if pending {
+		m.waitFor(t, &wait{kind: WaitTimer, due: due})
+		return nil
+	}
+	return m.timerFired(t)
+}
+
+// timerFired ends a wait of kind duration or until.
+func (m *Machine) timerFired(t *token) *definition.Node {
+	p := m.fact(t)
+	p.TimerKind = string(t.node.Wait.Kind)
+	m.event(history.TimerFired, p)
+	m.stopWaiting(t)
+	return m.complete(t, completion{output: map[string]any{}, checkpoint: true})
+}
+
+// timer gives the key and time of the timer that the token's wait needs, "" if it needs none.
+func (t *token) timer() (key string, due time.Time) {
+	w := t.wait
+	switch {
+	case w.kind == WaitTimer:
+		return timerWait + t.key(), w.due
+	case w.kind == WaitBackoff:
+		return timerBackoff + t.key(), w.due
+	case !w.deadline.IsZero():
+		return timerDeadline + t.key(), w.deadline
+	default:
+		return "", time.Time{}
+	}
+}
+
+// handleTimer takes a timer whose time has come. One that fires early, twice or for something that is over does
+// nothing but tell the driver so.
+func (m *Machine) handleTimer(f TimerFired, now time.Time) error {
+	t := m.find(func(t *token) bool {
+		key, _ := t.timer()
+		return key != "" && key == f.Key
+	})
+	if t == nil {
+		return problem.New(problem.HistoryConflict, "timer %s is not open", f.Key)
+	}
+	if _, due := t.timer(); now.Before(due) {
+		return problem.New(problem.HistoryConflict, "timer %s is due at %s", f.Key, due.UTC().Format(time.RFC3339Nano))
+	}
+	m.setNow(now)
+	m.fire(t)
+	return nil
+}
+
+// fire does what the token's timer is for: it ends a wait, begins the next attempt, or fails an attempt that did not
+// end in time.
+func (m *Machine) fire(t *token) {
+	w := t.wait
+	switch w.kind {
+	case WaitTimer:
+		m.walk(t, m.timerFired(t))
+	case WaitBackoff:
+		m.stopWaiting(t)
+		m.requestAgain(t, w.attempt+1, w.input, w.lastError, w.lastCode)
+	default:
+		if t.effect() != nil {
+			m.abandoned = append(m.abandoned, t.key())
+		}
+		m.attemptFailed(t, Outcome{
+			Host: w.host, Code: string(problem.Timeout),
+			Error: "the attempt did not end within " + w.timeout.String(),
+		})
+	}
+}
+
+// handleSignal delivers a signal to the first wait for that name (spec: execution, 7.3).
+func (m *Machine) handleSignal(s Signal, now time.Time) error {
+	at := problem.Place{ExecutionID: m.cfg.ExecutionID}
+	first := m.find(func(t *token) bool { return t.wait.kind == WaitSignal })
+	if first == nil {
+		return problem.New(problem.SignalNotAwaiting, "the run is %s and awaits no signal", m.Status()).
+			WithPlace(at).WithHint("Ask workflow_status what the run waits for; a signal is not kept for later.")
+	}
+	t := m.find(func(t *token) bool { return t.wait.kind == WaitSignal && t.wait.signal == s.Name })
+	if t == nil {
+		return problem.New(problem.SignalNameMismatch, "the run awaits signal %q, not %q", first.wait.signal, s.Name).
+			WithPlace(at).WithHint("Send signal_name %q.", first.wait.signal)
+	}
+	payload := s.Payload
+	if payload == nil {
+		payload = map[string]any{}
+	}
+	at.NodeID = t.node.ID
+	if err := m.acceptable(t, payload, problem.SignalValidationError, at); err != nil {
+		return err
+	}
+	m.setNow(now)
+	m.takeSignal(t, payload)
+	return nil
+}
+
+// takeSignal applies a signal that has been checked.
+func (m *Machine) takeSignal(t *token, payload map[string]any) {
+	m.resumed = false
+	name := t.wait.signal
+	m.command(t, history.DeliverSignal, history.Payload{NodeID: t.node.ID, SignalName: name, SignalPayload: payload})
+	p := m.fact(t)
+	p.SignalName, p.SignalPayload = name, payload
+	m.event(history.SignalReceived, p)
+	m.stopWaiting(t)
+	m.walk(t, m.complete(t, completion{output: payload, delta: payload, checkpoint: true}))
+}

@@ -1,0 +1,227 @@
+package machine
+
+import (
+	"slices"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
+)
+
+// handleOutcome takes the end of an attempt, from an executor or from a host.
+func (m *Machine) handleOutcome(o Outcome, now time.Time) error {
+	t, err := m.awaited(o)
+	if err != nil {
+		return err
+	}
+	if o.Host && o.OK {
+		if err := m.checkSubmitted(t, &o); err != nil {
+			return err
+		}
+	}
+	m.setNow(now)
+	m.takeOutcome(t, o)
+	return nil
+}
+
+// takeOutcome applies an outcome that has been checked.
+func (m *Machine) takeOutcome(t *token, o Outcome) {
+	if o.Host {
+		m.resumed = false
+	}
+	if !o.OK {
+		m.attemptFailed(t, o)
+		return
+	}
+	delta, violation, fatal := activityOutput(t.node, o.Output)
+	switch {
+	case fatal != nil:
+		m.failToken(t, &failure{reason: reasonOrchestration, nodeID: t.node.ID, message: fatal.Error()})
+	case violation != "":
+		o.Error, o.Code = violation, string(problem.OutputSchemaViolation)
+		m.attemptFailed(t, o)
+	default:
+		m.attemptSucceeded(t, o, delta)
+	}
+}
+
+// awaited finds the token that an outcome is for.
+func (m *Machine) awaited(o Outcome) (*token, error) {
+	isAttempt := func(t *token) bool { return t.wait.kind == WaitActivity || t.wait.kind == WaitDelegate }
+	if !o.Host {
+		if t := m.find(func(t *token) bool { return isAttempt(t) && !t.wait.host && t.key() == o.Key }); t != nil {
+			return t, nil
+		}
+		return nil, problem.New(problem.SubmitNotAwaiting, "nothing awaits the outcome of %s", o.Key)
+	}
+	at := problem.Place{ExecutionID: m.cfg.ExecutionID, NodeID: o.NodeID}
+	first := m.find(func(t *token) bool { return isAttempt(t) && t.wait.host })
+	if first == nil {
+		return nil, problem.New(problem.SubmitNotAwaiting, "the run is %s and awaits no activity from the host", m.Status()).
+			WithPlace(at).WithHint("Ask workflow_status where the run stands.")
+	}
+	named := m.find(func(t *token) bool { return isAttempt(t) && t.wait.host && t.node.ID == o.NodeID })
+	if named == nil {
+		return nil, problem.New(problem.SubmitNodeMismatch, "the run awaits node %q, not %q", first.node.ID, o.NodeID).
+			WithPlace(at).WithHint("Submit the outcome of node_id %q.", first.node.ID)
+	}
+	match := m.find(func(t *token) bool {
+		return isAttempt(t) && t.wait.host && t.node.ID == o.NodeID && sameSpan(t.span(), o.Span)
+	})
+	if match == nil {
+		e := problem.New(problem.SubmitParallelMismatch, "node %q is not awaited in that parallel branch", o.NodeID).WithPlace(at)
+		if named.span() == nil {
+			return nil, e.WithHint("Leave parallel_span out: the node is not in a parallel branch.")
+		}
+		return nil, e.WithHint("Copy parallel_span from the pending activity: its branch is %q.", named.span().BranchName)
+	}
+	if o.IdempotencyKey != "" && o.IdempotencyKey != m.cfg.ExecutionID+":"+match.key() {
+		return nil, problem.New(problem.SubmitNotAwaiting, "idempotency key %q is not that of the pending attempt", o.IdempotencyKey).
+			WithPlace(at).WithHint("The outcome of that attempt is not wanted any more; the pending one is %q.", m.cfg.ExecutionID+":"+match.key())
+	}
+	return match, nil
+}
+
+func sameSpan(a, b *history.ParallelSpan) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+// checkSubmitted refuses, without a trace, what a host should send again: a wrong correlation id, or an output that
+// the state does not take. It fills in what stands inside the output of a delegate.
+func (m *Machine) checkSubmitted(t *token, o *Outcome) error {
+	at := problem.Place{ExecutionID: m.cfg.ExecutionID, NodeID: t.node.ID}
+	if t.wait.kind == WaitDelegate {
+		takeDelegateIDs(o)
+		if o.CorrelationID != t.wait.correlation {
+			return problem.New(problem.SubmitValidationError, "delegate_correlation_id is %q, the pending one is %q", o.CorrelationID, t.wait.correlation).
+				WithPlace(at).WithHint("Send outcome.delegate_correlation_id %q.", t.wait.correlation)
+		}
+	}
+	delta, violation, fatal := activityOutput(t.node, o.Output)
+	if violation != "" || fatal != nil {
+		return nil // a failed attempt, which is recorded
+	}
+	return m.acceptable(t, delta, problem.SubmitValidationError, at)
+}
+
+// acceptable refuses a delta from outside that would break the state.
+func (m *Machine) acceptable(t *token, delta map[string]any, code problem.Code, at problem.Place) error {
+	view, err := m.prog.State.Apply(t.view, delta)
+	if err != nil {
+		return nil // the definition is at fault: the node fails
+	}
+	if vs := m.prog.State.Validate(view); len(vs) > 0 {
+		e := problem.New(code, "the result would break state_schema: %s", jsonschema.Text(vs)).WithPlace(at)
+		return e.WithHint("Nothing was recorded. Correct the value and send it again.")
+	}
+	return nil
+}
+
+// takeDelegateIDs moves the two ids out of a delegate's output (spec: execution, 8.6).
+func takeDelegateIDs(o *Outcome) {
+	out, ok := o.Output.(map[string]any)
+	if !ok {
+		return
+	}
+	correlation, _ := out["delegateCorrelationId"].(string)
+	task, _ := out["externalTaskId"].(string)
+	if o.CorrelationID == "" {
+		o.CorrelationID = correlation
+	}
+	if o.ExternalTaskID == "" {
+		o.ExternalTaskID = task
+	}
+	clean := make(map[string]any, len(out))
+	for k, v := range out {
+		if k != "delegateCorrelationId" && k != "externalTaskId" {
+			clean[k] = v
+		}
+	}
+	o.Output = clean
+}
+
+// attemptSucceeded records the outcome, completes the node and walks on.
+func (m *Machine) attemptSucceeded(t *token, o Outcome, delta map[string]any) {
+	p := m.fact(t)
+	p.Result = history.Some(delta)
+	p.IdempotencyKey, p.Usage = o.IdempotencyKey, o.Usage
+	if o.Host {
+		p.NodeType, p.Span = string(t.node.Type), t.span()
+	}
+	isDelegate := t.wait.kind == WaitDelegate
+	if isDelegate {
+		p.Correlation, p.ExternalTask = t.wait.correlation, o.ExternalTaskID
+	}
+	m.event(history.ActivityCompleted, p)
+	m.stopWaiting(t)
+	m.walk(t, m.complete(t, completion{
+		output: delta, delta: delta,
+		checkpoint: isDelegate || o.Host || m.resumed || t.block != nil,
+	}))
+}
+
+// attemptFailed records a failed attempt and begins the next one, now or later, or fails the node (spec: execution,
+// 8.3 and 8.8).
+func (m *Machine) attemptFailed(t *token, o Outcome) {
+	w := t.wait
+	if o.Code == "LLM_OUTPUT_VALIDATION_FAILED" && t.node.Type == definition.LLMCall {
+		o.Code = string(problem.OutputSchemaViolation)
+	}
+	attempt := max(w.attempt, 1)
+	again := !o.Final && mayRetry(t.node.Retry, attempt, o.Code)
+	p := m.fact(t)
+	p.Error, p.Code, p.WillRetry, p.IdempotencyKey = o.Error, o.Code, again, o.IdempotencyKey
+	if w.kind == WaitActivity || o.Host || attempt > 1 {
+		p.Attempt = attempt
+	}
+	if !again {
+		m.event(history.ActivityFailed, p)
+		reason := reasonActivity
+		if w.kind == WaitDelegate && !o.Host {
+			reason = reasonDelegate
+		}
+		m.failToken(t, &failure{reason: reason, nodeID: t.node.ID, message: o.Error, code: o.Code})
+		return
+	}
+	retry := t.node.Retry
+	if retry.Err != nil {
+		m.event(history.ActivityFailed, p)
+		m.failToken(t, &failure{reason: reasonOrchestration, nodeID: t.node.ID, message: retry.Err.Error()})
+		return
+	}
+	delay := max(retry.Delay(attempt+1), o.RetryAfter)
+	if delay > 0 {
+		p.RetryAt = m.now.Add(delay)
+	}
+	m.event(history.ActivityFailed, p)
+	m.stopWaiting(t)
+	if delay > 0 {
+		m.waitFor(t, &wait{
+			kind: WaitBackoff, attempt: attempt, due: m.now.Add(delay), input: w.input,
+			lastError: o.Error, lastCode: o.Code,
+		})
+		return
+	}
+	m.requestAgain(t, attempt+1, w.input, o.Error, o.Code)
+}
+
+// requestAgain begins a further attempt.
+func (m *Machine) requestAgain(t *token, attempt int, input map[string]any, lastError, lastCode string) {
+	if t.node.Type == definition.AgentDelegate {
+		m.requestDelegate(t, attempt, input, lastError, lastCode)
+		return
+	}
+	m.requestActivity(t, attempt, lastError, lastCode)
+}
+
+func mayRetry(r *definition.Retry, attempt int, code string) bool {
+	if r == nil || attempt >= r.MaxAttempts {
+		return false
+	}
+	return code == "" || !slices.Contains(r.NonRetryable, code)
+}

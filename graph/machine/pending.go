@@ -1,0 +1,130 @@
+package machine
+
+import "cmp"
+
+// Status says where the run stands.
+func (m *Machine) Status() Status {
+	if m.status.Terminal() {
+		return m.status
+	}
+	rank := map[Status]int{Running: 0, Interrupted: 1, AwaitingActivity: 1, AwaitingSignal: 1, AwaitingChild: 2, AwaitingTimer: 3}
+	best := Status("")
+	m.main.each(func(t *token) bool {
+		if t.phase != live || t.wait == nil {
+			return true
+		}
+		if s := t.wait.status(); best == "" || rank[s] < rank[best] {
+			best = s
+		}
+		return true
+	})
+	return cmp.Or(best, Running)
+}
+
+func (w *wait) status() Status {
+	switch w.kind {
+	case WaitActivity, WaitDelegate:
+		if w.host {
+			return AwaitingActivity
+		}
+		return Running
+	case WaitInterrupt:
+		return Interrupted
+	case WaitSignal:
+		return AwaitingSignal
+	case WaitChild:
+		return AwaitingChild
+	default:
+		return AwaitingTimer
+	}
+}
+
+// Pending lists everything the run waits for, in branch order. It is empty when the run has ended.
+func (m *Machine) Pending() []Wait {
+	if m.status.Terminal() {
+		return nil
+	}
+	var ws []Wait
+	m.main.each(func(t *token) bool {
+		if t.phase == live && t.wait != nil {
+			ws = append(ws, t.describe())
+		}
+		return true
+	})
+	return ws
+}
+
+func (t *token) describe() Wait {
+	w := t.wait
+	d := Wait{
+		Kind: w.kind, Key: t.key(), NodeID: t.node.ID, Visit: t.visit, Attempt: w.attempt, Span: t.span(), Host: w.host,
+		State: t.view, RequestedAt: w.since, Deadline: w.deadline, Timeout: w.timeout,
+		LastError: w.lastError, LastCode: w.lastCode, SignalName: w.signal, Prompt: w.prompt, Due: w.due,
+	}
+	switch w.kind {
+	case WaitDelegate:
+		c := t.node.Delegate
+		d.AgentID, d.Protocol, d.CorrelationID, d.DelegateInput = c.AgentID, c.Protocol, w.correlation, w.input
+	case WaitChild:
+		d.ChildExecutionID, d.WorkflowRef = w.child, t.node.Subworkflow.WorkflowRef
+	}
+	return d
+}
+
+// Timers gives the complete set of open timers, in branch order.
+func (m *Machine) Timers() []Timer {
+	if m.status.Terminal() {
+		return nil
+	}
+	var ts []Timer
+	m.main.each(func(t *token) bool {
+		if t.phase == live && t.wait != nil {
+			if key, due := t.timer(); key != "" {
+				ts = append(ts, Timer{Key: key, Due: due})
+			}
+		}
+		return true
+	})
+	return ts
+}
+
+// InFlight gives the in-process effects whose outcome is awaited, in branch order, for whoever takes the run over.
+func (m *Machine) InFlight() []Effect {
+	if m.status.Terminal() {
+		return nil
+	}
+	var es []Effect
+	m.main.each(func(t *token) bool {
+		if t.phase == live && t.wait != nil {
+			if e := t.effect(); e != nil {
+				es = append(es, e)
+			}
+		}
+		return true
+	})
+	return es
+}
+
+// effect makes the effect that the token waits for, nil if a host or a timer ends the wait.
+func (t *token) effect() Effect {
+	w := t.wait
+	if w.host {
+		return nil
+	}
+	base := EffectBase{
+		EffectKey: t.key(), NodeID: t.node.ID, Visit: t.visit, Attempt: max(w.attempt, 1), Span: t.span(),
+		State: t.view, Deadline: w.deadline,
+	}
+	switch w.kind {
+	case WaitActivity:
+		return &ActivityEffect{EffectBase: base, NodeType: string(t.node.Type), Config: t.node.Config, Metadata: t.node.Metadata}
+	case WaitDelegate:
+		c := t.node.Delegate
+		return &DelegateEffect{EffectBase: base, AgentID: c.AgentID, Protocol: c.Protocol, Input: w.input, CorrelationID: w.correlation}
+	case WaitChild:
+		c := t.node.Subworkflow
+		return &ChildEffect{EffectBase: base, ChildExecutionID: w.child, WorkflowRef: c.WorkflowRef, VersionPin: c.VersionPin, Input: w.input}
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,248 @@
+package machine
+
+import (
+	"encoding/json"
+	"reflect"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// positionVersion is the version of the stored form below. A position of another version is not used: the history
+// holds everything, a position only saves reading it.
+const positionVersion = 1
+
+// position is the stored form of a machine.
+type position struct {
+	Version     int            `json:"v"`
+	Config      Config         `json:"config"`
+	Hash        string         `json:"hash"`
+	Foreign     bool           `json:"foreign,omitempty"`
+	Now         time.Time      `json:"now"`
+	Seq         int64          `json:"seq"`
+	Commands    int            `json:"commands"`
+	Steps       int            `json:"steps"`
+	Checkpoints int            `json:"checkpoints,omitempty"`
+	Resumed     bool           `json:"resumed,omitempty"`
+	Visits      map[string]int `json:"visits"`
+	// StateSeq is the StateUpdated that holds the main path's state; 0 means that Main.View holds it.
+	StateSeq int64         `json:"stateSeq,omitempty"`
+	Main     tokenPosition `json:"main"`
+}
+
+type tokenPosition struct {
+	Phase   phase            `json:"phase,omitempty"`
+	Node    string           `json:"node,omitempty"`
+	Visit   int              `json:"visit,omitempty"`
+	View    map[string]any   `json:"view,omitempty"`
+	Same    bool             `json:"same,omitempty"` // the view is the block owner's
+	Held    []itemPosition   `json:"held,omitempty"`
+	Wait    *waitPosition    `json:"wait,omitempty"`
+	Inner   *blockPosition   `json:"inner,omitempty"`
+	Failure *failurePosition `json:"failure,omitempty"`
+}
+
+type blockPosition struct {
+	Node   string          `json:"node"`
+	Head   int             `json:"head"`
+	Tokens []tokenPosition `json:"tokens"`
+}
+
+type waitPosition struct {
+	Kind        WaitKind       `json:"kind"`
+	Attempt     int            `json:"attempt,omitempty"`
+	Host        bool           `json:"host,omitempty"`
+	Since       time.Time      `json:"since"`
+	Timeout     time.Duration  `json:"timeout,omitempty"`
+	Deadline    time.Time      `json:"deadline,omitzero"`
+	LastError   string         `json:"lastError,omitempty"`
+	LastCode    string         `json:"lastCode,omitempty"`
+	Due         time.Time      `json:"due,omitzero"`
+	Signal      string         `json:"signal,omitempty"`
+	Prompt      string         `json:"prompt,omitempty"`
+	Input       map[string]any `json:"input"`
+	Correlation string         `json:"correlation,omitempty"`
+	Child       string         `json:"child,omitempty"`
+}
+
+type failurePosition struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	Code    string `json:"code,omitempty"`
+	NodeID  string `json:"nodeId,omitempty"`
+}
+
+type itemPosition struct {
+	Kind       history.Kind          `json:"kind,omitempty"`
+	Name       history.Name          `json:"name,omitempty"`
+	NodeID     string                `json:"nodeId,omitempty"`
+	Payload    json.RawMessage       `json:"payload,omitempty"`
+	Update     bool                  `json:"update,omitempty"`
+	Delta      map[string]any        `json:"delta"`
+	Overlay    bool                  `json:"overlay,omitempty"`
+	Valid      bool                  `json:"valid,omitempty"`
+	Checkpoint bool                  `json:"checkpoint,omitempty"`
+	Span       *history.ParallelSpan `json:"span,omitempty"`
+}
+
+// Position serialises where the run stands, nil for a run that has ended. Call it after Ready: what Ready would still
+// give is not part of it.
+func (m *Machine) Position() []byte {
+	if m.status.Terminal() || m.recorded != nil {
+		return nil
+	}
+	p := position{
+		Version: positionVersion, Config: m.cfg, Hash: m.prog.Hash, Foreign: m.foreign, Now: m.now, Seq: m.seq,
+		Commands: m.commands, Steps: m.steps, Checkpoints: m.checkpoints, Resumed: m.resumed, Visits: m.visits,
+	}
+	p.Main = m.main.position(m.cfg.ExecutionID)
+	if m.stateSeq > 0 && sameMap(m.stateAt, m.main.view) {
+		p.StateSeq, p.Main.View = m.stateSeq, nil
+	}
+	data, err := json.Marshal(p)
+	if err != nil {
+		return nil // a position is an economy, never a necessity
+	}
+	return data
+}
+
+// sameMap reports whether two maps are one. States are never changed in place, so that one map is one state.
+func sameMap(a, b map[string]any) bool {
+	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
+}
+
+func (t *token) position(executionID string) tokenPosition {
+	p := tokenPosition{Phase: t.phase, Visit: t.visit, View: t.view}
+	if t.node != nil {
+		p.Node = t.node.ID
+	}
+	if t.block != nil && sameMap(t.view, t.block.owner.view) {
+		p.View, p.Same = nil, true
+	}
+	for _, it := range t.held {
+		ip := itemPosition{
+			Kind: it.kind, Name: it.name, NodeID: it.nodeID, Update: it.update, Delta: it.delta, Overlay: it.overlay,
+			Valid: it.valid, Checkpoint: it.checkpoint, Span: it.span,
+		}
+		if it.name != "" {
+			rec := history.Record{Kind: it.kind, Name: it.name, Payload: it.payload}
+			ip.Payload = rec.AppendPayload(nil, executionID)
+		}
+		p.Held = append(p.Held, ip)
+	}
+	if w := t.wait; w != nil {
+		p.Wait = &waitPosition{
+			Kind: w.kind, Attempt: w.attempt, Host: w.host, Since: w.since, Timeout: w.timeout, Deadline: w.deadline,
+			LastError: w.lastError, LastCode: w.lastCode, Due: w.due, Signal: w.signal, Prompt: w.prompt, Input: w.input,
+			Correlation: w.correlation, Child: w.child,
+		}
+	}
+	if f := t.failure; f != nil {
+		p.Failure = &failurePosition{Reason: f.reason, Message: f.message, Code: f.code, NodeID: f.nodeID}
+	}
+	if b := t.inner; b != nil {
+		p.Inner = &blockPosition{Node: b.node.ID, Head: b.head}
+		for _, c := range b.tokens {
+			p.Inner.Tokens = append(p.Inner.Tokens, c.position(executionID))
+		}
+	}
+	return p
+}
+
+// PositionStateSeq gives the seq of the StateUpdated record whose state Restore needs, 0 if it needs none.
+func PositionStateSeq(data []byte) int64 {
+	var p struct {
+		StateSeq int64 `json:"stateSeq"`
+	}
+	if json.Unmarshal(data, &p) != nil {
+		return 0
+	}
+	return p.StateSeq
+}
+
+// Restore rebuilds a machine from a stored position. state is that of the StateUpdated record at PositionStateSeq,
+// nil if that is 0. A position that cannot be used (another version, another definition) is an error with code
+// HISTORY_CORRUPT; Replay then rebuilds from the history.
+func Restore(prog *definition.Program, data []byte, state map[string]any) (*Machine, error) {
+	var p position
+	if err := json.Unmarshal(data, &p); err != nil {
+		return nil, problem.New(problem.HistoryCorrupt, "the stored position cannot be read").WithCause(err)
+	}
+	if p.Version != positionVersion || p.Hash != prog.Hash {
+		return nil, problem.New(problem.HistoryCorrupt, "the stored position is of version %d for definition %s", p.Version, p.Hash)
+	}
+	m := newMachine(prog, p.Config)
+	m.foreign, m.now, m.seq, m.commands, m.steps = p.Foreign, p.Now, p.Seq, p.Commands, p.Steps
+	m.checkpoints, m.resumed, m.stateSeq = p.Checkpoints, p.Resumed, p.StateSeq
+	if p.Visits != nil {
+		m.visits = p.Visits
+	}
+	if p.StateSeq > 0 {
+		p.Main.View = state
+		m.stateAt = state
+	}
+	if err := m.restore(m.main, &p.Main); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func (m *Machine) restore(t *token, p *tokenPosition) error {
+	missing := func(id string) error {
+		return problem.New(problem.HistoryCorrupt, "the stored position names node %q, which the definition lacks", id)
+	}
+	t.phase, t.visit, t.view = p.Phase, p.Visit, p.View
+	if p.Same {
+		t.view = t.block.owner.view
+	}
+	if t.view == nil && t.phase != idle {
+		t.view = map[string]any{}
+	}
+	if p.Node != "" {
+		if t.node = m.prog.Node(p.Node); t.node == nil {
+			return missing(p.Node)
+		}
+	}
+	for _, ip := range p.Held {
+		it := item{
+			kind: ip.Kind, name: ip.Name, nodeID: ip.NodeID, update: ip.Update, delta: ip.Delta, overlay: ip.Overlay,
+			valid: ip.Valid, checkpoint: ip.Checkpoint, span: ip.Span,
+		}
+		if it.name != "" {
+			payload, err := history.DecodePayload(it.name, ip.Payload)
+			if err != nil {
+				return problem.New(problem.HistoryCorrupt, "the stored position cannot be read").WithCause(err)
+			}
+			it.payload = payload
+		}
+		t.held = append(t.held, it)
+	}
+	if w := p.Wait; w != nil {
+		t.wait = &wait{
+			kind: w.Kind, attempt: w.Attempt, host: w.Host, since: w.Since, timeout: w.Timeout, deadline: w.Deadline,
+			lastError: w.LastError, lastCode: w.LastCode, due: w.Due, signal: w.Signal, prompt: w.Prompt, input: w.Input,
+			correlation: w.Correlation, child: w.Child,
+		}
+	}
+	if f := p.Failure; f != nil {
+		t.failure = &failure{reason: f.Reason, message: f.Message, code: f.Code, nodeID: f.NodeID}
+	}
+	if p.Inner == nil {
+		return nil
+	}
+	b := &block{owner: t, node: m.prog.Node(p.Inner.Node), head: p.Inner.Head}
+	if b.node == nil || b.node.Parallel == nil || len(b.node.Parallel.Branches) != len(p.Inner.Tokens) {
+		return missing(p.Inner.Node)
+	}
+	t.inner = b
+	for i := range p.Inner.Tokens {
+		c := &token{block: b, index: i}
+		b.tokens = append(b.tokens, c)
+		if err := m.restore(c, &p.Inner.Tokens[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

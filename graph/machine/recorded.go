@@ -1,0 +1,340 @@
+package machine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// recorded is what a history holds: the script that a rebuilt machine has to repeat, and the facts that it is fed.
+// It relies only on what any history of the protocol can be trusted for (spec: execution, 10.9).
+type recorded struct {
+	foreign bool
+	// script is the commands in order; next is the first that has not been repeated. base counts the commands before
+	// the script, for the message of a mismatch.
+	script []history.Record
+	next   int
+	base   int
+	// tail counts the events behind the last command by name and node: those the machine must not write again.
+	tail map[eventID]int
+	// facts of each visit of a node.
+	facts map[visitID]*visitFacts
+}
+
+type eventID struct {
+	name   history.Name
+	nodeID string
+}
+
+type visitID struct {
+	nodeID string
+	visit  int
+}
+
+// visitFacts are the records that end the waits of one visit.
+type visitFacts struct {
+	requested, failed []history.Record
+	completed         *history.Record // the last one before the visit was closed
+	closed            *history.Record // CompleteNode
+	timer             *history.Record
+	signal            *history.Record
+	answer            *history.Record // InterruptResumed or ResumeInterrupt
+	child             *history.Record
+	started           bool // SubworkflowStarted
+	// used counts the failed attempts that have been fed.
+	used int
+}
+
+// readRecorded indexes records. visits are the node visits before them; they are not changed.
+func readRecorded(records []history.Record, foreign bool, visits map[string]int, base int) *recorded {
+	if foreign {
+		records = superseded(records)
+	}
+	r := &recorded{foreign: foreign, base: base, tail: map[eventID]int{}, facts: map[visitID]*visitFacts{}}
+	seen := make(map[string]int, len(visits))
+	for id, n := range visits {
+		seen[id] = n
+	}
+	for i := range records {
+		rec := &records[i]
+		if rec.Kind == history.Command {
+			clear(r.tail)
+			r.script = append(r.script, *rec)
+			if rec.Name == history.ScheduleNode {
+				seen[rec.Payload.NodeID]++
+			}
+		} else {
+			r.tail[eventID{rec.Name, rec.Payload.NodeID}]++
+		}
+		if rec.Payload.NodeID != "" && !rec.Payload.Replayed {
+			r.note(rec, seen)
+		}
+	}
+	return r
+}
+
+// visitOf tells which visit a record belongs to. Facts of this engine say so from the second visit on; in a foreign
+// history the visits are counted by its ScheduleNode commands.
+func (r *recorded) visitOf(rec *history.Record, seen map[string]int) int {
+	if r.foreign || rec.Kind == history.Command {
+		return max(seen[rec.Payload.NodeID], 1)
+	}
+	return max(rec.Payload.Visit, 1)
+}
+
+func (r *recorded) note(rec *history.Record, seen map[string]int) {
+	id := visitID{rec.Payload.NodeID, r.visitOf(rec, seen)}
+	f := r.facts[id]
+	if f == nil {
+		f = &visitFacts{}
+		r.facts[id] = f
+	}
+	switch rec.Name {
+	case history.ActivityRequested:
+		f.requested = append(f.requested, *rec)
+	case history.ActivityFailed:
+		f.failed = append(f.failed, *rec)
+	case history.ActivityCompleted:
+		if f.closed == nil || !r.foreign {
+			f.completed = rec
+		}
+	case history.CompleteNode:
+		if f.closed == nil {
+			f.closed = rec
+		}
+	case history.TimerFired:
+		f.timer = rec
+	case history.DeliverSignal, history.SignalReceived:
+		if f.signal == nil {
+			f.signal = rec
+		}
+	case history.ResumeInterrupt, history.InterruptResumed:
+		if f.answer == nil || f.answer.Payload.SignalPayload == nil {
+			f.answer = rec
+		}
+	case history.SubworkflowStarted:
+		f.started = true
+	case history.SubworkflowCompleted:
+		f.child = rec
+	}
+}
+
+func (r *recorded) of(t *token) *visitFacts {
+	if f := r.facts[visitID{t.node.ID, t.visit}]; f != nil {
+		return f
+	}
+	return &visitFacts{}
+}
+
+// requestMode tells whether a request was recorded, and if so who was to perform it. Foreign histories do not say: then
+// the caller's mode decides.
+func (r *recorded) requestMode(t *token, attempt int, host bool) (isHost, known bool) {
+	f := r.of(t)
+	if len(f.requested) < attempt {
+		return host, false
+	}
+	if r.foreign && f.requested[attempt-1].Payload.Mode == "" {
+		return host, true
+	}
+	return f.requested[attempt-1].Payload.Mode == string(HostMediated), true
+}
+
+func (r *recorded) hasEvent(name history.Name, t *token) bool {
+	return name == history.SubworkflowStarted && r.of(t).started
+}
+
+// resolution is a recorded end of a wait: which record it is, and how to apply it.
+type resolution struct {
+	seq   int64
+	at    time.Time
+	apply func(*Machine)
+}
+
+// resolve finds how a token's wait ended according to the history.
+func (r *recorded) resolve(t *token) (resolution, bool) {
+	f := r.of(t)
+	by := func(rec *history.Record, apply func(*Machine)) (resolution, bool) {
+		return resolution{seq: rec.Seq, at: rec.CreatedAt, apply: apply}, true
+	}
+	switch t.wait.kind {
+	case WaitActivity, WaitDelegate:
+		return r.resolveAttempt(t, f)
+	case WaitBackoff:
+		if next := t.wait.attempt; len(f.requested) > next {
+			return by(&f.requested[next], func(m *Machine) { m.fire(t) })
+		}
+	case WaitTimer:
+		if rec := first(f.timer, f.closed); rec != nil {
+			return by(rec, func(m *Machine) { m.fire(t) })
+		}
+	case WaitSignal:
+		if f.signal != nil {
+			return by(f.signal, func(m *Machine) { m.takeSignal(t, object(f.signal.Payload.SignalPayload)) })
+		}
+	case WaitInterrupt:
+		if f.answer != nil {
+			payload := f.answer.Payload.SignalPayload
+			if payload == nil && f.closed != nil {
+				payload = f.closed.Payload.Output
+			}
+			if payload == nil {
+				return resolution{}, false // a crash lost the answer: the interrupt is open again
+			}
+			return by(f.answer, func(m *Machine) { m.takeAnswer(t, payload) })
+		}
+	case WaitChild:
+		if f.child != nil {
+			return by(f.child, func(m *Machine) { m.takeChild(t, childOutcome(&f.child.Payload)) })
+		}
+	}
+	return resolution{}, false
+}
+
+// resolveAttempt gives the outcome of an attempt: the failures in order, then the completion.
+func (r *recorded) resolveAttempt(t *token, f *visitFacts) (resolution, bool) {
+	if f.used < len(f.failed) && (f.completed == nil || f.failed[f.used].Seq < f.completed.Seq) {
+		rec := &f.failed[f.used]
+		p := &rec.Payload
+		o := Outcome{Error: p.Error, Code: p.Code, Final: !p.WillRetry, Host: t.wait.host, IdempotencyKey: p.IdempotencyKey}
+		if !p.RetryAt.IsZero() {
+			o.RetryAfter = p.RetryAt.Sub(rec.CreatedAt)
+		}
+		return resolution{seq: rec.Seq, at: rec.CreatedAt, apply: func(m *Machine) { f.used++; m.takeOutcome(t, o) }}, true
+	}
+	rec := first(f.completed, f.closed)
+	if rec == nil {
+		return resolution{}, false
+	}
+	p := &rec.Payload
+	o := Outcome{OK: true, Host: p.NodeType != "", ExternalTaskID: p.ExternalTask, IdempotencyKey: p.IdempotencyKey, Usage: p.Usage}
+	if rec.Kind == history.Command {
+		o.Output = object(p.Output)
+	} else if o.Output = p.Result.Value; o.Output == nil {
+		o.Output = map[string]any{}
+	}
+	return resolution{seq: rec.Seq, at: rec.CreatedAt, apply: func(m *Machine) { m.takeOutcome(t, o) }}, true
+}
+
+// childOutcome reads a SubworkflowCompleted. Older ones hold no merged output.
+func childOutcome(p *history.Payload) ChildEnded {
+	if p.Failed {
+		return ChildEnded{Status: Failed, Error: p.Error}
+	}
+	e := ChildEnded{Status: Completed, FinalState: p.MergedOutput, Result: p.ChildResult.Value, DefinitionHash: p.ChildDefinitionHash}
+	if e.FinalState == nil {
+		e.FinalState = p.ChildFinalState
+	}
+	return e
+}
+
+func first(recs ...*history.Record) *history.Record {
+	for _, r := range recs {
+		if r != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+func object(m map[string]any) map[string]any {
+	if m == nil {
+		return map[string]any{}
+	}
+	return m
+}
+
+// matchRecorded reports whether a record that the machine produces stands in the history already. A command that
+// differs from the recorded one ends the run (spec: execution, 10.3).
+func (m *Machine) matchRecorded(kind history.Kind, name history.Name, p history.Payload) bool {
+	r := m.recorded
+	if kind == history.Event {
+		if r.next < len(r.script) {
+			return true
+		}
+		id := eventID{name, p.NodeID}
+		if r.tail[id] > 0 {
+			r.tail[id]--
+			return true
+		}
+		return false
+	}
+	if r.next == len(r.script) {
+		return false
+	}
+	want := r.script[r.next]
+	if want.Name == name && want.Payload.NodeID == p.NodeID {
+		r.next++
+		return true
+	}
+	m.mismatch(want, name, p.NodeID)
+	return false
+}
+
+func (m *Machine) mismatch(want history.Record, name history.Name, nodeID string) {
+	r := m.recorded
+	text := fmt.Sprintf("command index %d: the history has %s, the definition asks for %s",
+		r.base+r.next+1, identity(want.Name, want.Payload.NodeID), identity(name, nodeID))
+	m.recorded = nil
+	m.records, m.effects = nil, nil
+	m.put(history.Event, history.ExecutionFailed, history.Payload{
+		Error: text, Code: string(problem.Nondeterminism),
+		Context: &history.MismatchContext{
+			Expected: history.CommandIdentity{Name: want.Name, Seq: want.Seq, NodeID: want.Payload.NodeID},
+			Actual:   history.CommandIdentity{Name: name, NodeID: nodeID},
+		},
+	})
+	m.failure = failure{message: string(problem.Nondeterminism) + ": " + text, code: string(problem.Nondeterminism), nodeID: nodeID}
+	m.fatal = nil
+	m.end(Failed)
+}
+
+func identity(name history.Name, nodeID string) string {
+	if nodeID == "" {
+		return string(name)
+	}
+	return string(name) + "(" + nodeID + ")"
+}
+
+// superseded leaves out what later records of a foreign history made void: everything between two answers to the same
+// raising of an interrupt, and a failure of a node that was completed afterwards (spec: execution, 10.9).
+func superseded(records []history.Record) []history.Record {
+	out := make([]history.Record, 0, len(records))
+	answered := map[string]int{}
+	failed := map[string]int{}
+	for _, rec := range records {
+		id := rec.Payload.NodeID
+		if rec.Kind == history.Command {
+			switch rec.Name {
+			case history.ScheduleNode:
+				delete(answered, id)
+				delete(failed, id)
+			case history.ResumeInterrupt:
+				if at, ok := answered[id]; ok {
+					out = out[:at]
+					forget(answered, at)
+					forget(failed, at)
+				}
+				answered[id] = len(out)
+			case history.FailNode:
+				failed[id] = len(out)
+			case history.CompleteNode:
+				if at, ok := failed[id]; ok {
+					out = append(out[:at], out[at+1:]...)
+					delete(failed, id)
+				}
+			}
+		}
+		out = append(out, rec)
+	}
+	return out
+}
+
+func forget(at map[string]int, from int) {
+	for id, i := range at {
+		if i >= from {
+			delete(at, id)
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package machine
+
+import (
+	"slices"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// Replay rebuilds the machine of a run from its whole history, which may have been begun by another engine of the
+// protocol. It walks again and repeats the recorded commands, fed with the recorded outcomes, and stops at the tail.
+// What the history lacks comes with the next Ready.
+//
+// cfg and input hold where the history does not say: runs of this engine record both. A history with records of a
+// newer version is an error with code HISTORY_VERSION_UNSUPPORTED; an empty one is HISTORY_CORRUPT.
+func Replay(prog *definition.Program, cfg Config, records []history.Record, input map[string]any, now time.Time) (*Machine, error) {
+	if len(records) == 0 {
+		return nil, problem.New(problem.HistoryCorrupt, "the history of %q is empty", cfg.ExecutionID)
+	}
+	foreign := true
+	begun := now
+	if i := slices.IndexFunc(records, func(r history.Record) bool { return r.Name == history.ExecutionStarted }); i >= 0 {
+		p := &records[i].Payload
+		begun = records[i].CreatedAt
+		if p.Branches != "" {
+			foreign = false
+			cfg.Branches = BranchOrder(p.Branches)
+			cfg.Parent, cfg.Depth = p.ParentExecutionID, p.Depth
+		}
+		if p.Mode != "" {
+			cfg.Mode = Mode(p.Mode)
+		}
+		if p.Input != nil {
+			input = p.Input
+		} else if state := firstState(prog, records); state != nil {
+			input = state
+		}
+	}
+	if foreign {
+		cfg.Branches = Sequential
+	}
+	m := newMachine(prog, cfg)
+	m.foreign = foreign
+	m.seq = records[len(records)-1].Seq
+	if m.adoptEnd(records) {
+		return m, nil
+	}
+	m.recorded = readRecorded(records, foreign, nil, 0)
+	m.begin(input, begun)
+	m.feed(now)
+	return m, nil
+}
+
+// Catchup brings a restored machine up to date with the records that were written after its position.
+func (m *Machine) Catchup(tail []history.Record, now time.Time) error {
+	if len(tail) == 0 {
+		m.setNow(now)
+		return nil
+	}
+	if tail[0].Seq != m.seq+1 {
+		return problem.New(problem.HistoryCorrupt, "the records after position %d begin with %d", m.seq, tail[0].Seq).
+			WithPlace(problem.Place{ExecutionID: m.cfg.ExecutionID})
+	}
+	m.recorded = readRecorded(tail, m.foreign, m.visits, m.commands)
+	m.seq = tail[len(tail)-1].Seq
+	m.stateSeq, m.stateAt = 0, nil
+	if m.adoptEnd(tail) {
+		return nil
+	}
+	m.feed(now)
+	return nil
+}
+
+// feed applies recorded outcomes in the order in which they were recorded, until a wait is open or the run has ended.
+func (m *Machine) feed(now time.Time) {
+	for !m.ended() {
+		var next resolution
+		found := false
+		m.main.each(func(t *token) bool {
+			if t.phase == live && t.wait != nil {
+				if r, ok := m.recorded.resolve(t); ok && (!found || r.seq < next.seq) {
+					next, found = r, true
+				}
+			}
+			return true
+		})
+		if !found {
+			break
+		}
+		m.setNow(next.at)
+		next.apply(m)
+		m.settle()
+		if m.recorded == nil {
+			return // a mismatch has ended the run
+		}
+	}
+	r := m.recorded
+	m.recorded = nil
+	if r != nil {
+		m.commands = r.base + len(r.script) + countCommands(m.records)
+		if r.next < len(r.script) && !m.status.Terminal() {
+			// Commands are left that no recorded fact explains: what comes next has to repeat them.
+			r.tail, r.facts = nil, nil
+			m.recorded = r
+		}
+	}
+	m.setNow(now)
+	m.timersDirty = true
+}
+
+func countCommands(records []history.Record) int {
+	n := 0
+	for i := range records {
+		if records[i].Kind == history.Command {
+			n++
+		}
+	}
+	return n
+}
+
+// firstState gives the input of a run whose entry is a start node: the first snapshot.
+func firstState(prog *definition.Program, records []history.Record) map[string]any {
+	if prog.Entry.Type != definition.Start {
+		return nil
+	}
+	for i := range records {
+		if records[i].Name == history.StateUpdated {
+			return records[i].Payload.State
+		}
+	}
+	return nil
+}
+
+// adoptEnd takes over the recorded end of a run: one whose terminal event is followed by no command. A failure that a
+// join tolerated is followed by commands (spec: execution, 14.1, W-11).
+func (m *Machine) adoptEnd(records []history.Record) bool {
+	for i := len(records) - 1; i >= 0; i-- {
+		rec := &records[i]
+		if rec.Kind == history.Command {
+			return false
+		}
+		switch rec.Name {
+		case history.ExecutionCompleted:
+			m.result, m.status = rec.Payload.Result.Value, Completed
+		case history.ExecutionFailed:
+			m.failure, m.status = failure{message: rec.Payload.Error, code: rec.Payload.Code}, Failed
+		case history.ExecutionCancelled:
+			m.reason, m.status = rec.Payload.Reason, Cancelled
+		default:
+			continue
+		}
+		m.recorded = nil
+		m.main.inner, m.main.wait = nil, nil
+		m.adoptState(records)
+		return true
+	}
+	return false
+}
+
+func (m *Machine) adoptState(records []history.Record) {
+	for i := len(records) - 1; i >= 0; i-- {
+		if records[i].Name == history.StateUpdated {
+			m.main.view = records[i].Payload.State
+			return
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package machine
+
+import (
+	"github.com/workflows-engine/workflows-engine/graph/state"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// The script of a run is its commands with the state updates and checkpoints that belong to them. It flows from a
+// token to the history at once on the main path; from a branch only while the branch is the head of its block.
+
+// item is one piece of script.
+type item struct {
+	kind   history.Kind
+	name   history.Name
+	nodeID string
+	// payload of a plain record.
+	payload history.Payload
+	// update is set for a StateUpdated: delta is combined by reducers, or by overlay for a resume payload. A nil delta
+	// repeats the state.
+	update  bool
+	delta   map[string]any
+	overlay bool
+	// valid says that the branch's own view satisfied the schema after the update.
+	valid bool
+	// checkpoint asks for a CheckpointWritten if the policy says that one is due.
+	checkpoint bool
+	span       *history.ParallelSpan
+}
+
+// command issues a command of a token.
+func (m *Machine) command(t *token, name history.Name, p history.Payload) {
+	m.push(t, item{kind: history.Command, name: name, payload: p})
+}
+
+// scriptEvent writes an event that belongs to the script, such as ParallelForked.
+func (m *Machine) scriptEvent(t *token, name history.Name, p history.Payload) {
+	m.push(t, item{kind: history.Event, name: name, payload: p})
+}
+
+// checkpointOnly asks for a checkpoint without a state update, as after InterruptRaised.
+func (m *Machine) checkpointOnly(t *token) {
+	m.push(t, item{nodeID: t.node.ID, checkpoint: true, span: t.span()})
+}
+
+// push hands an item of t's script on.
+func (m *Machine) push(t *token, it item) {
+	switch {
+	case t.block == nil:
+		m.write(it)
+	case t.block.head == t.index:
+		m.absorb(t.block.owner, it)
+	default:
+		t.held = append(t.held, it)
+	}
+}
+
+// absorb takes an item of an inner branch into the script of the token that owns the block, merging its update into
+// that token's view.
+func (m *Machine) absorb(owner *token, it item) {
+	if it.update && it.delta != nil {
+		if it.overlay {
+			owner.view = state.Overlay(owner.view, it.delta)
+		} else if view, err := m.prog.State.Apply(owner.view, it.delta); err == nil {
+			owner.view = view
+		}
+	}
+	m.push(owner, it)
+	if it.update && it.valid && owner.block == nil && m.fatal == nil {
+		// Each branch was valid by itself; together they may not be, for instance by the length of a list.
+		m.fatal = m.invalidState(owner, it.nodeID)
+	}
+}
+
+// release writes what a branch held back, once it has become the head of its block.
+func (m *Machine) release(t *token) {
+	held := t.held
+	t.held = nil
+	for _, it := range held {
+		m.absorb(t.block.owner, it)
+	}
+}
+
+// write puts an item into the history.
+func (m *Machine) write(it item) {
+	switch {
+	case it.update:
+		before := m.seq
+		m.event(history.StateUpdated, history.Payload{NodeID: it.nodeID, State: m.main.view})
+		if m.seq != before {
+			m.stateSeq, m.stateAt = m.seq, m.main.view
+		}
+	case it.name != "":
+		m.record(it.kind, it.name, it.payload)
+	}
+	if it.checkpoint {
+		m.checkpoint(it.nodeID, it.span)
+	}
+}
+
+// event writes an event at once: a fact.
+func (m *Machine) event(name history.Name, p history.Payload) {
+	m.record(history.Event, name, p)
+}
+
+// record appends to the batch, unless the history holds the record already.
+func (m *Machine) record(kind history.Kind, name history.Name, p history.Payload) {
+	if m.status.Terminal() {
+		return
+	}
+	if m.recorded != nil && m.matchRecorded(kind, name, p) {
+		return
+	}
+	if m.status.Terminal() {
+		return // the command differed from the recorded one, which ended the run
+	}
+	m.put(kind, name, p)
+}
+
+func (m *Machine) put(kind history.Kind, name history.Name, p history.Payload) {
+	m.seq++
+	if kind == history.Command {
+		m.commands++
+	}
+	m.records = append(m.records, history.Record{Seq: m.seq, Kind: kind, Name: name, Payload: p, CreatedAt: m.now})
+}
+
+// checkpoint writes a CheckpointWritten if one is due (spec: execution, 9).
+func (m *Machine) checkpoint(nodeID string, span *history.ParallelSpan) {
+	policy := m.prog.Checkpoint
+	if !policy.Enabled {
+		return
+	}
+	m.checkpoints++
+	if m.checkpoints%policy.Every != 0 {
+		return
+	}
+	p := history.Payload{
+		NodeID:              nodeID,
+		Policy:              "after_each_node",
+		WorkflowVersion:     m.prog.Version,
+		DefinitionHash:      m.prog.Hash,
+		LastAppliedEventSeq: m.seq,
+		StateRef:            m.main.view,
+		Span:                span,
+	}
+	if policy.Interval {
+		p.Policy, p.IntervalNodes = "every_n_nodes", policy.Every
+	}
+	m.event(history.CheckpointWritten, p)
+}

@@ -1,0 +1,111 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// phase is where a token stands in its life.
+type phase uint8
+
+const (
+	live      phase = iota // walking or waiting
+	idle                   // a branch that has not begun (sequential order)
+	succeeded              // a branch that reached the join target
+	broken                 // a branch that failed
+	dropped                // a branch that was cancelled
+)
+
+// token is one place where a run stands: the main path, or a branch of a parallel block.
+type token struct {
+	// block and index say which branch this is; block is nil for the main path.
+	block *block
+	index int
+
+	phase phase
+	node  *definition.Node
+	visit int
+	// view is the state as this token sees it. For the main path it is the run's state.
+	view map[string]any
+	// held is the script that may not be written yet, because a branch before this one has not ended.
+	held []item
+	// wait is set while the token waits for an input, inner while it waits for a parallel block of its own.
+	wait    *wait
+	inner   *block
+	failure *failure
+}
+
+// wait is what a token waits for.
+type wait struct {
+	kind    WaitKind
+	attempt int
+	host    bool
+	since   time.Time
+	// timeout and deadline of an attempt.
+	timeout  time.Duration
+	deadline time.Time
+	// lastError and lastCode are those of the attempt before.
+	lastError, lastCode string
+	due                 time.Time // timer, backoff
+	signal              string
+	prompt              string
+	// input and correlation of a delegate; input and child of a subworkflow.
+	input       map[string]any
+	correlation string
+	child       string
+}
+
+// block is a parallel block that is being walked.
+type block struct {
+	owner  *token // the token that waits for it
+	node   *definition.Node
+	tokens []*token
+	// head is the first branch, in order, that has not ended: its script is written as it happens.
+	head int
+}
+
+// span identifies the token's branch, nil on the main path (spec: execution, 6.3). Inside nested blocks it names the
+// innermost one.
+func (t *token) span() *history.ParallelSpan {
+	if t.block == nil {
+		return nil
+	}
+	p := t.block.node
+	b := p.Parallel.Branches[t.index]
+	return &history.ParallelSpan{
+		ParallelNodeID:    p.ID,
+		JoinTargetID:      p.Next.ID,
+		BranchName:        b.Name,
+		BranchEntryNodeID: b.Entry.ID,
+	}
+}
+
+// each visits t and all tokens below it in branch order, until f says stop.
+func (t *token) each(f func(*token) bool) bool {
+	if !f(t) {
+		return false
+	}
+	if t.inner != nil {
+		for _, c := range t.inner.tokens {
+			if !c.each(f) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// find gives the first waiting token, in branch order, that f accepts.
+func (m *Machine) find(f func(*token) bool) *token {
+	var found *token
+	m.main.each(func(t *token) bool {
+		if t.phase == live && t.wait != nil && f(t) {
+			found = t
+			return false
+		}
+		return true
+	})
+	return found
+}

@@ -1,0 +1,150 @@
+package machine
+
+import (
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
+)
+
+// walk moves a token from node to node until it waits, forks or ends.
+func (m *Machine) walk(t *token, n *definition.Node) {
+	for n != nil && t.phase == live && !m.ended() {
+		if t.block != nil && n == t.block.node.Next {
+			m.branchSucceeded(t)
+			return
+		}
+		n = m.visit(t, n)
+	}
+}
+
+// ended reports whether nothing may be walked any more.
+func (m *Machine) ended() bool { return m.status.Terminal() || m.fatal != nil }
+
+// visit schedules a node and begins it. It returns the next node if the node completed at once.
+func (m *Machine) visit(t *token, n *definition.Node) *definition.Node {
+	if m.steps >= m.cfg.MaxVisits {
+		m.fatal = &failure{
+			reason:  reasonOrchestration,
+			message: "the run has used up its budget of node visits; a loop may never end",
+			code:    string(problem.StepBudgetExceeded), nodeID: n.ID,
+		}
+		return nil
+	}
+	m.steps++
+	m.visits[n.ID]++
+	t.node, t.visit = n, m.visits[n.ID]
+	m.command(t, history.ScheduleNode, history.Payload{NodeID: n.ID})
+	m.event(history.NodeScheduled, m.fact(t))
+	if m.ended() {
+		return nil
+	}
+	switch n.Type {
+	case definition.Start:
+		return m.startNode(t)
+	case definition.End:
+		m.endNode(t)
+		return nil
+	case definition.Step, definition.LLMCall, definition.ToolCall:
+		return m.beginActivity(t)
+	case definition.Switch:
+		return m.switchNode(t)
+	case definition.Interrupt:
+		return m.beginInterrupt(t)
+	case definition.Parallel:
+		return m.beginParallel(t)
+	case definition.Wait:
+		return m.beginWait(t)
+	case definition.SetState:
+		return m.setStateNode(t)
+	case definition.Subworkflow:
+		return m.beginSubworkflow(t)
+	case definition.AgentDelegate:
+		return m.beginDelegate(t)
+	}
+	return nil
+}
+
+// fact begins the payload of a fact about the token's node. The visit is written from the second on.
+func (m *Machine) fact(t *token) history.Payload {
+	p := history.Payload{NodeID: t.node.ID}
+	if t.visit > 1 {
+		p.Visit = t.visit
+	}
+	return p
+}
+
+// waitFor makes the token wait.
+func (m *Machine) waitFor(t *token, w *wait) {
+	w.since = m.now
+	t.wait = w
+	if key, _ := t.timer(); key != "" {
+		m.timersDirty = true
+	}
+}
+
+// stopWaiting ends a token's wait.
+func (m *Machine) stopWaiting(t *token) {
+	if t.wait == nil {
+		return
+	}
+	if key, _ := t.timer(); key != "" {
+		m.timersDirty = true
+	}
+	t.wait = nil
+}
+
+// completion says how a node's completion is recorded.
+type completion struct {
+	output  map[string]any // CompleteNode.output
+	delta   map[string]any // what is merged; nil repeats the state
+	overlay bool
+	// checkpoint is false where the protocol writes none (spec: execution, 9.2).
+	checkpoint bool
+}
+
+// complete writes CompleteNode, merges the delta and writes StateUpdated and, if due, a checkpoint. It returns the
+// successor, or nil if the state became invalid and the token failed.
+func (m *Machine) complete(t *token, c completion) *definition.Node {
+	n := t.node
+	m.command(t, history.CompleteNode, history.Payload{NodeID: n.ID, Output: c.output})
+	view, err := m.merged(t, c.delta, c.overlay)
+	if err != nil {
+		m.failToken(t, &failure{reason: reasonOrchestration, message: err.Error(), nodeID: n.ID})
+		return nil
+	}
+	t.view = view
+	bad := m.invalidState(t, n.ID)
+	m.push(t, item{
+		update: true, nodeID: n.ID, delta: c.delta, overlay: c.overlay, valid: bad == nil,
+		checkpoint: c.checkpoint, span: t.span(),
+	})
+	if bad != nil {
+		m.failToken(t, bad)
+		return nil
+	}
+	return n.Next
+}
+
+// merged gives the token's view with a delta applied.
+func (m *Machine) merged(t *token, delta map[string]any, overlay bool) (map[string]any, error) {
+	switch {
+	case len(delta) == 0:
+		return t.view, nil
+	case overlay:
+		return overlayState(t.view, delta), nil
+	default:
+		return m.prog.State.Apply(t.view, delta)
+	}
+}
+
+// invalidState gives the failure of a view that breaks the state_schema.
+func (m *Machine) invalidState(t *token, nodeID string) *failure {
+	if vs := m.prog.State.Validate(t.view); len(vs) > 0 {
+		return &failure{
+			reason: reasonOrchestration, code: string(problem.StateInvalid), nodeID: nodeID,
+			message: "the state breaks state_schema: " + jsonschema.Text(vs),
+		}
+	}
+	return nil
+}

@@ -1,0 +1,6 @@
+package problem
+
+import "errors"
+
+// As gives the *Error in err's chain.
+func As(err error) (*Error, bool) { return errors.AsType[*Error](err) }
