@@ -25,13 +25,14 @@ func Strip(doc any) any {
 	return top
 }
 
-// block finds the signature block: document.signature, else the top-level one. What is no object counts as absent.
-func block(doc any) (map[string]any, bool) {
+// block finds the signature block: document.signature, else the top-level one, nil if there is none. What is no object
+// counts as absent.
+func block(doc any) map[string]any {
 	top, _ := doc.(map[string]any)
 	head, _ := top["document"].(map[string]any)
 	if b, ok := head["signature"].(map[string]any); ok {
-		return b, true
+		return b
 	}
-	b, ok := top["signature"].(map[string]any)
-	return b, ok
+	b, _ := top["signature"].(map[string]any)
+	return b
 }

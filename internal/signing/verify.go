@@ -18,8 +18,13 @@ var segment = base64.RawURLEncoding.Strict()
 // Verify checks the signature of a definition, given as plain JSON with its signature members. A refusal is
 // *problem.Error with code VALIDATION_ERROR and details.signing = {"ok":false,"error":…,"reason":…}.
 func (p Policy) Verify(doc any) (Verdict, error) {
-	b, signed := block(doc)
-	if !signed {
+	return p.VerifyBlock(func() []byte { return jsonvalue.Canonical(Strip(doc)) }, block(doc))
+}
+
+// VerifyBlock is Verify for a definition that has been taken apart: the canonical text without signature members, and
+// the signature block, nil for an unsigned definition.
+func (p Policy) VerifyBlock(canonical func() []byte, b map[string]any) (Verdict, error) {
+	if b == nil {
 		if p.Mode == Require {
 			return Verdict{}, refuse(Unsigned, "the definition is not signed, and unsigned definitions are refused here")
 		}
@@ -35,10 +40,10 @@ func (p Policy) Verify(doc any) (Verdict, error) {
 	if len(p.Keys) == 0 {
 		return Verdict{}, refuse(NoKeys, "the definition is signed, but no public keys are configured to verify it")
 	}
-	return p.verifyJWS(doc, b, value)
+	return p.verifyJWS(canonical, b, value)
 }
 
-func (p Policy) verifyJWS(doc any, b map[string]any, value string) (Verdict, error) {
+func (p Policy) verifyJWS(canonical func() []byte, b map[string]any, value string) (Verdict, error) {
 	parts := strings.Split(value, ".")
 	if len(parts) != 3 {
 		return Verdict{}, refuse(NotCompact, "the signature's value is not a compact JWS: it has %d segments, not three", len(parts))
@@ -69,7 +74,7 @@ func (p Policy) verifyJWS(doc any, b map[string]any, value string) (Verdict, err
 		return Verdict{}, refuse(HeaderCritical, "the JWS header has critical extensions, which are not supported")
 	}
 	payload, err := segment.DecodeString(parts[1])
-	if err != nil || !bytes.Equal(payload, jsonvalue.Canonical(Strip(doc))) {
+	if err != nil || !bytes.Equal(payload, canonical()) {
 		return Verdict{}, refuse(PayloadDiffers, "what was signed is not this definition")
 	}
 	signature, err := segment.DecodeString(parts[2])
