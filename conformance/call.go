@@ -1,0 +1,167 @@
+package conformance
+
+import (
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// The operations of parity vectors.
+const (
+	OpStart  = "start"
+	OpStatus = "status"
+	OpResume = "resume"
+	OpSubmit = "submit_activity"
+	OpSignal = "signal"
+	OpCancel = "cancel"
+	OpList   = "list"
+)
+
+// Call is one step of a parity vector, as a surface gets it. Members that the operation does not have are zero.
+type Call struct {
+	Op          string
+	ExecutionID string
+	// Definition and Input go with start, resume (definition only), submit_activity and signal.
+	Definition *definition.Document
+	Input      map[string]any
+	// Mode is "" if the step names none.
+	Mode machine.Mode
+	// Payload of a resume or a signal; nil if the step has none.
+	Payload map[string]any
+	NodeID  string
+	Outcome Outcome
+	// Span is nil outside of parallel branches.
+	Span       *history.ParallelSpan
+	SignalName string
+	Reason     string
+	// Phase, Limit and Cursor belong to list; zero values do not filter.
+	Phase  string
+	Limit  int
+	Cursor string
+}
+
+// Outcome of an activity or delegate, as it is submitted.
+type Outcome struct {
+	OK bool
+	// Result, CorrelationID and ExternalTaskID belong to a success, Error and Code to a failure.
+	Result                        map[string]any
+	Error, Code                   string
+	CorrelationID, ExternalTaskID string
+}
+
+func (o Outcome) request() graph.SubmitRequest {
+	return graph.SubmitRequest{
+		OK: o.OK, Result: o.Result, Error: o.Error, Code: o.Code,
+		CorrelationID: o.CorrelationID, ExternalTaskID: o.ExternalTaskID,
+	}
+}
+
+// readOutcome reads an outcome; the members of delegates may be in either spelling.
+func readOutcome(o object) Outcome {
+	ok, given := o.flag("ok")
+	if !given && o.node != nil {
+		o.problems.add(o.at, "the member %q is missing", "ok")
+	}
+	out := Outcome{OK: ok, Result: o.plain("result")}
+	out.CorrelationID = either(o, "delegateCorrelationId", "delegate_correlation_id")
+	out.ExternalTaskID = either(o, "externalTaskId", "external_task_id")
+	out.Error, out.Code = o.text("error", given && !ok), o.text("code", false)
+	o.end()
+	return out
+}
+
+func either(o object, a, b string) string {
+	if text := o.text(a, false); text != "" {
+		return text
+	}
+	return o.text(b, false)
+}
+
+func readSpan(o object) *history.ParallelSpan {
+	defer o.end()
+	if o.node == nil {
+		return nil
+	}
+	return &history.ParallelSpan{
+		ParallelNodeID:    o.text("parallelNodeId", true),
+		JoinTargetID:      o.text("joinTargetId", true),
+		BranchName:        o.text("branchName", true),
+		BranchEntryNodeID: o.text("branchEntryNodeId", true),
+	}
+}
+
+// Tool is the name of the protocol's tool for the call.
+func (c Call) Tool() string { return "workflow_" + c.Op }
+
+// Arguments are the call's arguments as the protocol's tools take them.
+func (c Call) Arguments() map[string]any {
+	args := map[string]any{}
+	text := func(name, value string) {
+		if value != "" {
+			args[name] = value
+		}
+	}
+	object := func(name string, value map[string]any) {
+		if value != nil {
+			args[name] = value
+		}
+	}
+	if c.Op != OpList {
+		text("execution_id", c.ExecutionID)
+	}
+	if c.Definition != nil {
+		args["definition"] = c.Definition.Value()
+	}
+	switch c.Op {
+	case OpStart, OpSubmit, OpSignal:
+		args["input"] = orEmpty(c.Input)
+	case OpResume:
+		args["resume_payload"] = orEmpty(c.Payload)
+	}
+	text("activity_execution_mode", string(c.Mode))
+	switch c.Op {
+	case OpSubmit:
+		text("node_id", c.NodeID)
+		args["outcome"] = c.Outcome.arguments()
+		object("parallel_span", spanFields(c.Span))
+	case OpSignal:
+		text("signal_name", c.SignalName)
+		object("payload", c.Payload)
+	case OpCancel:
+		text("reason", c.Reason)
+	case OpList:
+		text("phase", c.Phase)
+		text("cursor", c.Cursor)
+		if c.Limit > 0 {
+			args["limit"] = float64(c.Limit)
+		}
+	}
+	return args
+}
+
+func (o Outcome) arguments() map[string]any {
+	args := map[string]any{"ok": o.OK}
+	if o.OK && o.Result != nil {
+		args["result"] = o.Result
+	}
+	for name, value := range map[string]string{
+		"delegate_correlation_id": o.CorrelationID, "external_task_id": o.ExternalTaskID, "error": o.Error, "code": o.Code,
+	} {
+		if value != "" {
+			args[name] = value
+		}
+	}
+	return args
+}
+
+// spanFields is a span in the transports' spelling, nil for none.
+func spanFields(s *history.ParallelSpan) map[string]any {
+	if s == nil {
+		return nil
+	}
+	return map[string]any{
+		"parallel_node_id": s.ParallelNodeID, "join_target_id": s.JoinTargetID,
+		"branch_name": s.BranchName, "branch_entry_node_id": s.BranchEntryNodeID,
+	}
+}

@@ -1,0 +1,87 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
+	"sync/atomic"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/activities/activitiestest"
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// stepHandlers is a step executor whose handlers answer with fixed outputs.
+func stepHandlers(outputs map[string]any) (activities.Executor, error) {
+	registry := activities.NewStepRegistry()
+	if err := registry.RegisterStatic(outputs); err != nil {
+		return nil, err
+	}
+	return registry.Frozen(), nil
+}
+
+// readFlaky reads retryCountingExecutor, nil if it is absent.
+func readFlaky(o object) *activitiestest.Flaky {
+	c := o.object("retryCountingExecutor", false)
+	if c.node == nil {
+		return nil
+	}
+	f := &activitiestest.Flaky{Failures: 2, Code: c.text("errorCode", false), Output: c.plain("successOutput")}
+	if n, given := c.count("failCount"); given {
+		f.Failures = n
+	}
+	c.end()
+	return f
+}
+
+// childRef is the workflow_ref that the protocol's vectors use, and childPath where its definition is.
+const (
+	childRef  = "urn:awp:wf:unit-tests"
+	childPath = "examples/r3-unit-tests-child.workflow.json"
+)
+
+// workflows resolves the references of subworkflows: the protocol's one, and paths of definitions below the root.
+type workflows struct{ root fs.FS }
+
+// ResolveWorkflow implements graph.Resolver.
+func (w workflows) ResolveWorkflow(_ context.Context, ref, _ string) (*definition.Document, error) {
+	name := childPath
+	if ref != childRef {
+		name = path.Clean(ref)
+	}
+	if !fs.ValidPath(name) || !strings.HasSuffix(name, ".workflow.json") {
+		return nil, problem.New(problem.WorkflowNotFound, "workflow %q is not known", ref)
+	}
+	text, err := fs.ReadFile(w.root, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, problem.New(problem.WorkflowNotFound, "workflow %q is not known", ref)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return definition.Parse(text)
+}
+
+// noWorkflows resolves nothing and counts who asked: the proof that a recorded subworkflow is not run again.
+type noWorkflows struct{ asked atomic.Int64 }
+
+// ResolveWorkflow implements graph.Resolver.
+func (w *noWorkflows) ResolveWorkflow(_ context.Context, ref, _ string) (*definition.Document, error) {
+	w.asked.Add(1)
+	return nil, problem.New(problem.WorkflowNotFound, "workflow %q may not be run here", ref)
+}
+
+// withRunner opens a runner over a store for the time of f.
+func withRunner(store history.Store, o graph.Options, f func(*graph.Runner) error) error {
+	runner, err := graph.New(store, o)
+	if err != nil {
+		return err
+	}
+	err = f(runner)
+	return errors.Join(err, runner.Close())
+}

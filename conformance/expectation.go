@@ -1,0 +1,200 @@
+package conformance
+
+import (
+	"context"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// replayExpectation is what a replay vector expects of the history in the end.
+type replayExpectation struct {
+	status string
+	// tail is compared if checkTail: the commands behind those of the prefix.
+	tail        []tailCommand
+	checkTail   bool
+	cardinality []cardinality
+	mismatch    *mismatch
+}
+
+type tailCommand struct{ name, nodeID string }
+
+// cardinality is how often an event is in the history, in total or for each node.
+type cardinality struct {
+	event  string
+	total  int
+	byNode map[string]int // nil: the total counts
+}
+
+// mismatch is what the newest ExecutionFailed says. Empty members are not compared.
+type mismatch struct {
+	messageIncludes  string
+	expected, actual map[string]any
+}
+
+func readReplayExpectation(o object) replayExpectation {
+	e := replayExpectation{status: o.text("status", true)}
+	tail, given := o.list("tailCommands", false)
+	e.checkTail = given
+	for _, t := range tail {
+		e.tail = append(e.tail, tailCommand{t.text("name", true), t.text("nodeId", false)})
+		t.end()
+	}
+	e.cardinality = readCardinality(o)
+	if m := o.object("mismatch", false); m.node != nil {
+		e.mismatch = &mismatch{m.text("messageIncludes", false), readIdentity(m, "expected"), readIdentity(m, "actual")}
+		m.end()
+	}
+	o.end()
+	return e
+}
+
+func readIdentity(o object, name string) map[string]any {
+	i := o.object(name, false)
+	if i.node == nil {
+		return nil
+	}
+	i.text("name", false)
+	i.text("nodeId", false)
+	i.count("seq")
+	i.end()
+	return o.plain(name)
+}
+
+func readCardinality(o object) []cardinality {
+	node := o.member("eventCardinality", false, jsonvalue.Object)
+	if node == nil {
+		return nil
+	}
+	var list []cardinality
+	counts := newObject(node, o.place("eventCardinality"), o.problems)
+	for _, m := range node.Members {
+		c := cardinality{event: m.Name}
+		if m.Value.Kind == jsonvalue.Object {
+			c.byNode = map[string]int{}
+			nodes := counts.object(m.Name, true)
+			for _, n := range m.Value.Members {
+				c.byNode[n.Name], _ = nodes.count(n.Name)
+			}
+		} else {
+			c.total, _ = counts.count(m.Name)
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// judge compares the run's end and its history with what is expected.
+func (r *replayRun) judge(ctx context.Context, last attempt) error {
+	if last.status != r.expect.status {
+		message := "differs"
+		if last.err != nil {
+			message = "differs: " + last.err.Error()
+		}
+		r.problems.differ("/expect/status", message, r.expect.status, last.status)
+	}
+	var records []history.Record
+	err := withRunner(r.store, graph.Options{}, func(g *graph.Runner) error {
+		var err error
+		records, err = g.History(ctx, graph.HistoryRequest{ExecutionID: r.id, Reveal: true})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if r.expect.checkTail {
+		r.compareTail(records)
+	}
+	for _, c := range r.expect.cardinality {
+		c.compare(records, r.problems)
+	}
+	if r.expect.mismatch != nil {
+		r.expect.mismatch.compare(records, r.problems)
+	}
+	return nil
+}
+
+func (r *replayRun) compareTail(records []history.Record) {
+	got := commands(records)
+	got = got[min(len(commands(r.prefix)), len(got)):]
+	want := r.expect.tail
+	same := len(got) == len(want)
+	for i := 0; same && i < len(want); i++ {
+		same = want[i].name == got[i].name && (want[i].nodeID == "" || want[i].nodeID == got[i].nodeID)
+	}
+	if !same {
+		r.problems.differ("/expect/tailCommands", "the commands behind the prefix differ", tailValue(want), tailValue(got))
+	}
+}
+
+func commands(records []history.Record) []tailCommand {
+	var list []tailCommand
+	for _, r := range records {
+		if r.Kind == history.Command {
+			list = append(list, tailCommand{string(r.Name), r.Payload.NodeID})
+		}
+	}
+	return list
+}
+
+// tailValue writes commands as texts, which read well in a report.
+func tailValue(commands []tailCommand) []any {
+	list := make([]any, len(commands))
+	for i, c := range commands {
+		list[i] = c.name
+		if c.nodeID != "" {
+			list[i] = c.name + "(" + c.nodeID + ")"
+		}
+	}
+	return list
+}
+
+func (c cardinality) compare(records []history.Record, ps *problems) {
+	total, byNode := 0, map[string]int{}
+	for _, r := range records {
+		if r.Kind == history.Event && string(r.Name) == c.event {
+			total++
+			byNode[r.Payload.NodeID]++
+		}
+	}
+	at := "/expect/eventCardinality/" + jsonvalue.EscapePointer(c.event)
+	if c.byNode == nil && total != c.total {
+		ps.differ(at, "the number of these events differs", c.total, total)
+	}
+	for _, node := range sortedKeys(c.byNode) {
+		if byNode[node] != c.byNode[node] {
+			ps.differ(at+"/"+jsonvalue.EscapePointer(node), "the number of these events differs", c.byNode[node], byNode[node])
+		}
+	}
+}
+
+func (m *mismatch) compare(records []history.Record, ps *problems) {
+	var failed *history.Record
+	for i := range records {
+		if records[i].Name == history.ExecutionFailed {
+			failed = &records[i]
+		}
+	}
+	if failed == nil {
+		ps.add("/expect/mismatch", "there is no ExecutionFailed")
+		return
+	}
+	if !includesFold(failed.Payload.Error, m.messageIncludes) {
+		ps.differ("/expect/mismatch/messageIncludes", "is not in the error", m.messageIncludes, failed.Payload.Error)
+	}
+	var identities history.MismatchContext
+	if failed.Payload.Context != nil {
+		identities = *failed.Payload.Context
+	}
+	compareGiven("/expect/mismatch/expected", m.expected, identities.Expected, ps)
+	compareGiven("/expect/mismatch/actual", m.actual, identities.Actual, ps)
+}
+
+// compareGiven compares the members of a command's identity that the vector gives.
+func compareGiven(at string, want map[string]any, got history.CommandIdentity, ps *problems) {
+	have := map[string]any{"name": string(got.Name), "nodeId": got.NodeID, "seq": float64(got.Seq)}
+	for _, name := range jsonvalue.Keys(want) {
+		ps.compare(at+"/"+name, want[name], have[name])
+	}
+}

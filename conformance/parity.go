@@ -1,0 +1,217 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/delegate"
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// parityCheck drives every surface through the same script and compares what they answer (spec: execution, 13.4).
+type parityCheck struct {
+	executionID string
+	steps       []parityStep
+	stub        map[string]any
+	overA2A     bool
+	pending     bool
+	reason      string
+}
+
+// parityStep is one call and what is expected of its answer.
+type parityStep struct {
+	call            Call
+	expectError     bool
+	expectErrorCode string
+	expect          map[string]any
+}
+
+func readParity(o object) check {
+	c := &parityCheck{
+		executionID: o.text("executionId", true),
+		stub:        o.plain("stubActivityOutputs"),
+		overA2A:     o.is("useProductionA2ADelegate"),
+		pending:     o.is("pending"),
+		reason:      o.text("pendingReason", false),
+	}
+	steps, _ := o.list("steps", true)
+	if len(steps) == 0 && o.node.Get("steps") != nil {
+		o.problems.add("/steps", "a script without steps checks nothing")
+	}
+	var scenario map[string]any
+	for _, s := range steps {
+		step := readStep(s, c.executionID)
+		if scenario == nil {
+			scenario = step.call.Input
+		}
+		c.steps = append(c.steps, step)
+	}
+	// A step without input of its own repeats the script's first one.
+	for i := range c.steps {
+		if call := &c.steps[i].call; call.Op == OpSubmit || call.Op == OpSignal || call.Op == OpStart && call.Input == nil {
+			call.Input = orEmpty(scenario)
+		}
+	}
+	return c
+}
+
+func readStep(o object, executionID string) parityStep {
+	defer o.end()
+	call := Call{ExecutionID: executionID}
+	call.Op = o.word("op", true, OpStart, OpStatus, OpResume, OpSubmit, OpSignal, OpCancel, OpList)
+	switch call.Op {
+	case OpStart:
+		if id := o.text("executionId", false); id != "" {
+			call.ExecutionID = id
+		}
+		call.Input = o.plain("input")
+	case OpResume:
+		call.Payload = orEmpty(o.plain("resumePayload"))
+	case OpSubmit:
+		call.NodeID = o.text("nodeId", true)
+		call.Outcome = readOutcome(o.object("outcome", true))
+		call.Span = readSpan(o.object("expectedParallelSpan", false))
+	case OpSignal:
+		call.SignalName = o.text("signalName", true)
+		call.Payload = o.plain("payload")
+	case OpCancel:
+		call.Reason = o.text("reason", false)
+	case OpList:
+		call.Phase, call.Cursor = o.text("listPhase", false), o.text("listCursor", false)
+		call.Limit, _ = o.count("listLimit")
+	}
+	switch call.Op {
+	case OpStart, OpResume, OpSubmit, OpSignal:
+		call.Mode = readMode(o)
+	}
+	step := parityStep{call: call, expectError: o.is("expectError"), expectErrorCode: o.text("expectErrorCode", false)}
+	step.expect = o.plain("expect")
+	if step.expectErrorCode != "" && !step.expectError {
+		o.problems.add(o.place("expectErrorCode"), "is not looked at without expectError")
+	}
+	if step.expectError && step.expect != nil {
+		o.problems.add(o.place("expect"), "is not looked at with expectError")
+	}
+	for _, name := range sortedKeys(step.expect) {
+		if !snapshotMembers[name] {
+			o.problems.add(o.place("expect")+"/"+name, "no snapshot has this member")
+		}
+	}
+	return step
+}
+
+func (c *parityCheck) run(ctx context.Context, s *session) problems {
+	var ps problems
+	if c.pending {
+		if !s.options.AllowPending {
+			ps.add("/pending", "the vector is pending: %s", c.reason)
+		}
+		return ps
+	}
+	surfaces := append([]SurfaceFactory{{
+		Name: runnerSurfaceName,
+		Open: func(_ context.Context, r *graph.Runner) (Surface, error) { return runnerSurface{r}, nil },
+	}}, s.options.Surfaces...)
+	var first []snapshot
+	for i, factory := range surfaces {
+		got, err := c.play(ctx, s, factory)
+		if err != nil {
+			ps.add("surface "+factory.Name, "%v", err)
+			continue
+		}
+		for n, step := range c.steps {
+			step.judge(stepPlace(n, step.call.Op, factory.Name), got[n], &ps)
+		}
+		if i == 0 {
+			first = got
+			continue
+		}
+		for n := range first {
+			at := fmt.Sprintf("%s against %s", stepPlace(n, c.steps[n].call.Op, factory.Name), surfaces[0].Name)
+			ps.compare(at, first[n].comparable(), got[n].comparable())
+		}
+	}
+	return ps
+}
+
+func stepPlace(n int, op, surface string) string {
+	return fmt.Sprintf("/steps/%d (%s, %s)", n, op, surface)
+}
+
+// play runs the script on one surface, over a store of its own.
+func (c *parityCheck) play(ctx context.Context, s *session, factory SurfaceFactory) (got []snapshot, err error) {
+	store, err := s.options.NewStore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	delegates, err := c.delegates()
+	if err != nil {
+		return nil, err
+	}
+	engine := graph.Options{
+		Activities: activities.Stub{Outputs: c.stub}, Delegates: delegates, Workflows: workflows{s.root}, Branches: s.options.Branches,
+	}
+	err = withRunner(store, engine, func(r *graph.Runner) error {
+		surface, err := factory.Open(ctx, r)
+		if err != nil {
+			return err
+		}
+		for _, step := range c.steps {
+			call := step.call
+			switch call.Op {
+			case OpStart, OpResume, OpSubmit, OpSignal:
+				call.Definition = s.definition
+			}
+			answer, err := surface.Call(ctx, call)
+			if err == nil {
+				var snap snapshot
+				snap, err = newSnapshot(call.Op, answer)
+				got = append(got, snap)
+			}
+			if err != nil {
+				return errors.Join(fmt.Errorf("step %d (%s): %w", len(got), call.Op, err), surface.Close())
+			}
+		}
+		return surface.Close()
+	})
+	return got, err
+}
+
+func (c *parityCheck) delegates() (delegate.Executor, error) {
+	if !c.overA2A {
+		return delegate.Mock{}, nil
+	}
+	return delegate.NewA2AHTTP(delegate.A2AConfig{
+		BaseURL:      "http://a2a.invalid",
+		APIKey:       func(context.Context) (string, error) { return "conformance", nil },
+		PollInterval: 10 * time.Millisecond,
+		PollTimeout:  5 * time.Second,
+		Client:       newTaskAgent().client(),
+	})
+}
+
+func (s parityStep) judge(at string, got snapshot, ps *problems) {
+	if got.isError != s.expectError {
+		ps.differ(at+"/is_error", "differs", s.expectError, got.value())
+		return
+	}
+	if s.expectErrorCode != "" && got.code != s.expectErrorCode {
+		ps.differ(at+"/error/code", "differs", s.expectErrorCode, got.code)
+	}
+	if got.isError {
+		return
+	}
+	for _, name := range jsonvalue.Keys(s.expect) {
+		value, there := got.members[name]
+		if !there {
+			ps.differ(at+"/"+name, "is missing", s.expect[name], nil)
+			continue
+		}
+		ps.compare(at+"/"+name, s.expect[name], value)
+	}
+}

@@ -1,0 +1,244 @@
+package conformance
+
+import (
+	"context"
+	"maps"
+	"strconv"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/activities/activitiestest"
+	"github.com/workflows-engine/workflows-engine/delegate"
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// replayCheck continues a recorded history and looks at what is appended (spec: execution, 13.3). Every call gets a
+// runner of its own over the same store, as if the engine had been restarted in between.
+type replayCheck struct {
+	input  map[string]any
+	prefix []history.Record
+	mode   machine.Mode
+
+	noActivity, noDelegate, noSubworkflow bool
+	flaky                                 *activitiestest.Flaky
+	steps                                 map[string]any
+
+	submissions []submission
+	// resume is nil if the run is not resumed.
+	resume       map[string]any
+	resumeTamper map[string]any
+
+	expect replayExpectation
+}
+
+// submission is one element of activitySubmissions.
+type submission struct {
+	nodeID  string
+	outcome Outcome
+	span    *history.ParallelSpan
+	tamper  map[string]any
+	// refusal is the code that the submit is to be refused with, "" if it is to be taken.
+	refusal string
+}
+
+func readReplay(o object) check {
+	c := &replayCheck{
+		input:         o.plain("input"),
+		mode:          readMode(o),
+		noActivity:    o.is("assertNoActivityExecutorInvocation"),
+		noDelegate:    o.is("assertNoDelegateExecutorInvocation"),
+		noSubworkflow: o.is("assertNoSubworkflowInvocation"),
+		flaky:         readFlaky(o),
+		steps:         o.plain("stepHandlers"),
+		prefix:        readPrefix(o),
+		resume:        o.plain("resumePayload"),
+		resumeTamper:  o.plain("resumeDefinitionTamper"),
+	}
+	if c.mode == "" {
+		c.mode = machine.InProcess
+	}
+	if c.resumeTamper != nil && c.resume == nil {
+		o.problems.add("/resumeDefinitionTamper", "does nothing without resumePayload")
+	}
+	submissions, _ := o.list("activitySubmissions", false)
+	for _, s := range submissions {
+		c.submissions = append(c.submissions, readSubmission(s))
+	}
+	c.expect = readReplayExpectation(o.object("expect", true))
+	return c
+}
+
+func readMode(o object) machine.Mode {
+	return machine.Mode(o.word("activityExecutionMode", false, string(machine.InProcess), string(machine.HostMediated)))
+}
+
+func readSubmission(o object) submission {
+	s := submission{
+		nodeID:  o.text("nodeId", true),
+		outcome: readOutcome(o.object("outcome", true)),
+		span:    readSpan(o.object("expectedParallelSpan", false)),
+		tamper:  o.plain("definitionTamper"),
+	}
+	refusal := o.object("expectFailure", false)
+	if refusal.node != nil {
+		s.refusal = refusal.text("code", true)
+	}
+	refusal.end()
+	o.end()
+	return s
+}
+
+// attempt is what the vector calls the run: the outcome of the last call that counted.
+type attempt struct {
+	status string
+	code   string
+	err    error
+}
+
+func outcomeOf(run *graph.Run, err error) attempt {
+	if err != nil {
+		return attempt{status: string(machine.Failed), code: codeOf(err), err: err}
+	}
+	return attempt{status: string(run.Status), code: run.ErrorCode}
+}
+
+func (c *replayCheck) run(ctx context.Context, s *session) problems {
+	var ps problems
+	if _, findings := definition.Compile(s.definition, definition.Options{}); findings.HasErrors() {
+		ps.add("/definition", "is refused: %s", findingsText(findings))
+		return ps
+	}
+	store, err := s.options.NewStore(ctx)
+	if err != nil {
+		ps.add("", "no store: %v", err)
+		return ps
+	}
+	defer store.Close()
+	r := &replayRun{replayCheck: c, session: s, store: store, id: s.id + "::exec", problems: &ps}
+	if err := r.play(ctx); err != nil {
+		ps.add("", "cannot be run: %v", err)
+	}
+	return ps
+}
+
+// replayRun is one run of a replayCheck.
+type replayRun struct {
+	*replayCheck
+	*session
+	store    history.Store
+	id       string
+	problems *problems
+}
+
+func (r *replayRun) play(ctx context.Context) error {
+	if err := appendPrefix(ctx, r.store, r.id, r.prefix); err != nil {
+		return err
+	}
+	asserting, forbidden, err := r.assertingEngine()
+	if err != nil {
+		return err
+	}
+	plain := asserting
+	plain.Delegates, plain.Workflows = delegate.Mock{}, workflows{r.root}
+
+	var last attempt
+	err = withRunner(r.store, asserting, func(g *graph.Runner) error {
+		last = outcomeOf(g.Start(ctx, graph.StartRequest{
+			ExecutionID: r.id, Definition: r.session.definition, Input: r.input, Mode: r.mode, AllowExisting: true,
+		}))
+		return nil
+	})
+	for i, s := range r.submissions {
+		if err != nil {
+			return err
+		}
+		err = withRunner(r.store, plain, func(g *graph.Runner) error {
+			return r.submit(ctx, g, "/activitySubmissions/"+strconv.Itoa(i), s, &last)
+		})
+	}
+	if err == nil && r.resume != nil {
+		err = withRunner(r.store, asserting, func(g *graph.Runner) error {
+			doc, err := tampered(r.session.definition, r.resumeTamper)
+			if err == nil {
+				last = outcomeOf(g.Resume(ctx, graph.ResumeRequest{
+					ExecutionID: r.id, Payload: r.resume, Caller: graph.Caller{Definition: doc},
+				}))
+			}
+			return err
+		})
+	}
+	if err != nil {
+		return err
+	}
+	if n := forbidden.asked.Load(); n > 0 {
+		r.problems.add("/assertNoSubworkflowInvocation", "%d subworkflows were about to be run", n)
+	}
+	return r.judge(ctx, last)
+}
+
+// assertingEngine configures the engine for start and resume, with what must not be called made to fail.
+func (r *replayRun) assertingEngine() (graph.Options, *noWorkflows, error) {
+	forbidden := &noWorkflows{}
+	o := graph.Options{
+		Activities: activities.Stub{}, Delegates: delegate.Mock{}, Workflows: workflows{r.root}, Branches: r.options.Branches,
+	}
+	switch {
+	case r.noActivity:
+		o.Activities = activities.Rejecting{}
+	case r.flaky != nil:
+		// A vector may be run more than once; each run counts from the start.
+		o.Activities = &activitiestest.Flaky{Failures: r.flaky.Failures, Code: r.flaky.Code, Output: r.flaky.Output}
+	case r.steps != nil:
+		steps, err := stepHandlers(r.steps)
+		if err != nil {
+			return o, nil, err
+		}
+		o.Activities = steps
+	}
+	if r.noDelegate {
+		o.Delegates = delegate.Rejecting{}
+	}
+	if r.noSubworkflow {
+		o.Workflows = forbidden
+	}
+	return o, forbidden, nil
+}
+
+func (r *replayRun) submit(ctx context.Context, g *graph.Runner, at string, s submission, last *attempt) error {
+	doc, err := tampered(r.session.definition, s.tamper)
+	if err != nil {
+		return err
+	}
+	request := s.outcome.request()
+	request.ExecutionID, request.NodeID, request.Span = r.id, s.nodeID, s.span
+	request.Caller = graph.Caller{Definition: doc, Input: orEmpty(r.input), InputSet: true, Mode: r.mode}
+	outcome := outcomeOf(g.SubmitActivity(ctx, request))
+	if s.refusal == "" {
+		*last = outcome
+		return nil
+	}
+	if outcome.status != string(machine.Failed) || outcome.code != s.refusal {
+		r.problems.differ(at+"/expectFailure/code", "the submit was not refused like this (status "+outcome.status+")", s.refusal, outcome.code)
+	}
+	return nil
+}
+
+// tampered gives the definition with some of its top-level members replaced.
+func tampered(d *definition.Document, tamper map[string]any) (*definition.Document, error) {
+	top, ok := d.Value().(map[string]any)
+	if tamper == nil || !ok {
+		return d, nil
+	}
+	top = maps.Clone(top)
+	maps.Copy(top, tamper)
+	return definition.FromValue(top)
+}
+
+func orEmpty(m map[string]any) map[string]any {
+	if m == nil {
+		return map[string]any{}
+	}
+	return m
+}

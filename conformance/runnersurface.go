@@ -1,0 +1,195 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// runnerSurfaceName is the runner's name among the surfaces of a report.
+const runnerSurfaceName = "runner"
+
+// runnerSurface is the runner itself, with its answers in the transports' words (spec: execution, 1.2 and 11.2).
+type runnerSurface struct{ runner *graph.Runner }
+
+func (s runnerSurface) Close() error { return nil }
+
+func (s runnerSurface) Call(ctx context.Context, c Call) (Answer, error) {
+	if c.Op == OpList {
+		return s.list(ctx, c)
+	}
+	run, err := s.drive(ctx, c)
+	switch {
+	case err != nil:
+		return Answer{IsError: true, Code: codeOf(err)}, nil
+	case c.Op == OpStatus:
+		return Answer{Fields: statusFields(run)}, nil
+	case run.Status == machine.Failed:
+		return Answer{IsError: true, Code: string(problem.EngineFailure)}, nil
+	}
+	return Answer{Fields: runFields(run)}, nil
+}
+
+func (s runnerSurface) drive(ctx context.Context, c Call) (*graph.Run, error) {
+	caller := graph.Caller{Definition: c.Definition, Mode: c.Mode}
+	switch c.Op {
+	case OpStart:
+		return s.runner.Start(ctx, graph.StartRequest{
+			ExecutionID: c.ExecutionID, Definition: c.Definition, Input: c.Input, Mode: c.Mode,
+		})
+	case OpStatus:
+		return s.runner.Status(ctx, graph.StatusRequest{ExecutionID: c.ExecutionID})
+	case OpResume:
+		return s.runner.Resume(ctx, graph.ResumeRequest{ExecutionID: c.ExecutionID, Payload: orEmpty(c.Payload), Caller: caller})
+	case OpSubmit:
+		caller.Input, caller.InputSet = orEmpty(c.Input), true
+		request := c.Outcome.request()
+		request.ExecutionID, request.NodeID, request.Span, request.Caller = c.ExecutionID, c.NodeID, c.Span, caller
+		return s.runner.SubmitActivity(ctx, request)
+	case OpSignal:
+		caller.Input, caller.InputSet = orEmpty(c.Input), true
+		return s.runner.Signal(ctx, graph.SignalRequest{
+			ExecutionID: c.ExecutionID, Name: c.SignalName, Payload: c.Payload, Caller: caller,
+		})
+	case OpCancel:
+		return s.runner.Cancel(ctx, graph.CancelRequest{ExecutionID: c.ExecutionID, Reason: c.Reason})
+	}
+	return nil, fmt.Errorf("operation %q is not known", c.Op)
+}
+
+func (s runnerSurface) list(ctx context.Context, c Call) (Answer, error) {
+	page, err := s.runner.List(ctx, history.ListQuery{Phase: history.Phase(c.Phase), Limit: c.Limit, Cursor: c.Cursor})
+	if err != nil {
+		return Answer{IsError: true, Code: codeOf(err)}, nil
+	}
+	items := make([]any, len(page.Executions))
+	for i, e := range page.Executions {
+		items[i] = map[string]any{"execution_id": e.ID, "phase": string(e.Phase)}
+	}
+	fields := map[string]any{"executions": items}
+	if page.NextCursor != "" {
+		fields["next_cursor"] = page.NextCursor
+	}
+	return Answer{Fields: fields}, nil
+}
+
+// codeOf is the code that the protocol's transports report for an error: its own codes as they are, and
+// ENGINE_FAILURE for whatever else keeps a run from going on (spec: execution, 13.4).
+func codeOf(err error) string {
+	e, ok := problem.As(err)
+	if !ok {
+		return string(problem.Internal)
+	}
+	switch e.Code {
+	case problem.InvalidListCursor:
+		return string(problem.ValidationError)
+	case problem.ValidationError, problem.DuplicateExecutionID, problem.ExecutionNotFound, problem.InvalidResumePayload,
+		problem.SubmitNotAwaiting, problem.SubmitNodeMismatch, problem.SubmitParallelMismatch, problem.SubmitValidationError,
+		problem.SignalNotAwaiting, problem.SignalNameMismatch, problem.SignalValidationError, problem.CancelNotAllowed,
+		problem.CancelValidationError, problem.Internal:
+		return string(e.Code)
+	}
+	return string(problem.EngineFailure)
+}
+
+// fields collects members, leaving out empty texts.
+type fields map[string]any
+
+func (f fields) text(name, value string) {
+	if value != "" {
+		f[name] = value
+	}
+}
+
+// runFields is the answer of every operation that drives a run.
+func runFields(run *graph.Run) map[string]any {
+	f := fields{"execution_id": run.ExecutionID, "status": string(run.Status)}
+	switch run.Status {
+	case machine.Completed:
+		f["final_state"], f["result"] = run.FinalState, run.Result
+	case machine.Cancelled:
+		if run.FinalState != nil {
+			f["final_state"] = run.FinalState
+		}
+		f.text("reason", run.Reason)
+	case machine.Interrupted, machine.AwaitingActivity, machine.AwaitingSignal:
+		f["state"] = run.State
+		f.text("node_id", run.CurrentNodeID)
+		if len(run.Pending) > 0 {
+			f.pending(run.Pending[0], run.Status)
+		}
+	}
+	return f
+}
+
+func (f fields) pending(p graph.Pending, status machine.Status) {
+	f.text("node_id", p.NodeID)
+	if p.State != nil {
+		f["state"] = p.State
+	}
+	switch status {
+	case machine.AwaitingSignal:
+		f.text("signal_name", p.SignalName)
+	case machine.AwaitingActivity:
+		if p.Span != nil {
+			f["parallel_span"] = spanFields(p.Span)
+		}
+		f.delegate(p)
+		f.text("delegate_correlation_id", p.CorrelationID)
+	}
+}
+
+func (f fields) delegate(p graph.Pending) {
+	if p.Kind == machine.WaitDelegate {
+		f.text("agent_id", p.AgentID)
+		f.text("protocol", p.Protocol)
+		f["delegate_input"] = orEmpty(p.DelegateInput)
+	}
+}
+
+// statusFields is the answer of status.
+func statusFields(run *graph.Run) map[string]any {
+	f := fields{"execution_id": run.ExecutionID, "phase": string(phaseOf(run.Status))}
+	if run.Status != machine.Completed {
+		f.text("current_node_id", run.CurrentNodeID)
+	}
+	switch run.Status {
+	case machine.Failed:
+		f.text("last_error", run.Error)
+	case machine.Cancelled:
+		f.text("last_error", run.Reason)
+	}
+	f.text("delegate_correlation_id", run.DelegateCorrelationID)
+	f.text("child_execution_id", run.ChildExecutionID)
+	f.text("parent_execution_id", run.ParentExecutionID)
+	if len(run.Pending) > 0 {
+		f.delegate(run.Pending[0])
+		if run.Status == machine.AwaitingSignal {
+			f.text("signal_name", run.Pending[0].SignalName)
+		}
+	}
+	return f
+}
+
+// phaseOf gives the protocol's phase: a run in a timer or in a subworkflow is running.
+func phaseOf(s machine.Status) history.Phase {
+	switch s {
+	case machine.Completed:
+		return history.PhaseCompleted
+	case machine.Failed:
+		return history.PhaseFailed
+	case machine.Cancelled:
+		return history.PhaseCancelled
+	case machine.Interrupted:
+		return history.PhaseInterrupted
+	case machine.AwaitingActivity:
+		return history.PhaseAwaitingActivity
+	case machine.AwaitingSignal:
+		return history.PhaseAwaitingSignal
+	}
+	return history.PhaseRunning
+}

@@ -1,0 +1,123 @@
+package conformance
+
+import (
+	"context"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// schemaCheck asks whether a definition is accepted (spec: execution, 13.2).
+type schemaCheck struct {
+	ok bool
+	// signals, if any: one of them must fit one of the findings.
+	signals []signal
+}
+
+// signal describes a finding; absent members fit every finding.
+type signal struct {
+	instancePath, messageIncludes *string
+	keyword                       *string
+}
+
+func readSchema(o object) check {
+	expect := o.object("expect", true)
+	defer expect.end()
+	c := schemaCheck{}
+	ok, given := expect.flag("ok")
+	if !given && expect.node != nil {
+		o.problems.add("/expect", "the member %q is missing", "ok")
+	}
+	c.ok = ok
+	diagnostics, _ := expect.list("diagnostics", false)
+	if ok && len(diagnostics) > 0 {
+		o.problems.add("/expect/diagnostics", "an accepted definition has no errors to look for")
+	}
+	for _, d := range diagnostics {
+		s := signal{d.optional("instancePath"), d.optional("messageIncludes"), d.optional("keyword")}
+		d.end()
+		c.signals = append(c.signals, s)
+	}
+	return c
+}
+
+// optional is a text that tells absence from "".
+func (o object) optional(name string) *string {
+	if o.node == nil || o.node.Get(name) == nil {
+		return nil
+	}
+	return new(o.text(name, false))
+}
+
+func (c schemaCheck) run(_ context.Context, s *session) problems {
+	var ps problems
+	accepted, findings := false, s.refused
+	if s.definition != nil {
+		var program *definition.Program
+		program, findings = definition.Compile(s.definition, definition.Options{})
+		accepted = program != nil
+	}
+	if accepted != c.ok {
+		ps.differ("/expect/ok", "the verdict differs: "+findingsText(findings), c.ok, accepted)
+		return ps
+	}
+	if len(c.signals) == 0 {
+		return ps
+	}
+	for _, f := range findings {
+		for _, signal := range c.signals {
+			if f.Severity == problem.SeverityError && signal.fits(f) {
+				return ps
+			}
+		}
+	}
+	ps.differ("/expect/diagnostics", "none of the signals fits one of the errors: "+findingsText(findings), c.signalsValue(), nil)
+	return ps
+}
+
+func (s signal) fits(f problem.Finding) bool {
+	return (s.instancePath == nil || *s.instancePath == f.At.Pointer) &&
+		(s.keyword == nil || *s.keyword == f.Keyword) &&
+		(s.messageIncludes == nil || includesFold(f.Message, *s.messageIncludes) || includesFold(string(f.Code), *s.messageIncludes))
+}
+
+func (c schemaCheck) signalsValue() []any {
+	list := make([]any, len(c.signals))
+	for i, s := range c.signals {
+		m := map[string]any{}
+		for name, value := range map[string]*string{"instancePath": s.instancePath, "keyword": s.keyword, "messageIncludes": s.messageIncludes} {
+			if value != nil {
+				m[name] = *value
+			}
+		}
+		list[i] = m
+	}
+	return list
+}
+
+// findingsText is all errors in one line.
+func findingsText(findings problem.Findings) string {
+	var texts []string
+	for _, f := range findings {
+		if f.Severity == problem.SeverityError {
+			texts = append(texts, pointerOrRoot(f.At.Pointer)+" "+f.Keyword+": "+f.Message)
+		}
+	}
+	if len(texts) == 0 {
+		return "no errors"
+	}
+	return strings.Join(texts, "; ")
+}
+
+func pointerOrRoot(pointer string) string {
+	if pointer == "" {
+		return "/"
+	}
+	return pointer
+}
+
+// includesFold is strings.Contains without regard to case.
+func includesFold(text, part string) bool {
+	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
+}

@@ -1,0 +1,112 @@
+package conformance
+
+import (
+	"context"
+	"io/fs"
+	"path"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// suffix is how the names of vector files end.
+const suffix = ".vector.json"
+
+// vector is what all kinds have in common.
+type vector struct {
+	id, kind, path, description string
+	// definition is the path of the definition, relative to the root.
+	definition string
+	profiles   []string
+	check      check
+}
+
+// check is what a vector of one kind does. The kinds are schemaCheck, replayCheck, parityCheck and signingCheck.
+type check interface {
+	run(ctx context.Context, s *session) problems
+}
+
+// session is what a check works with: the vector, its definition and the run's options.
+type session struct {
+	*vector
+	root       fs.FS
+	options    *Options
+	definition *definition.Document
+	// refused is what is wrong with the definition's text; only schema vectors get to see it.
+	refused problem.Findings
+}
+
+// readVector reads a vector file. What is wrong with it comes as problems; the vector holds what could be read.
+func readVector(root fs.FS, name string) (*vector, problems) {
+	v := &vector{path: name}
+	var ps problems
+	text, err := fs.ReadFile(root, name)
+	if err != nil {
+		ps.add("", "cannot be read: %v", err)
+		return v, ps
+	}
+	node, bad := jsonvalue.Parse(text, 0, 0)
+	for _, b := range bad {
+		ps.add(b.Pointer, "line %d, column %d: %s", b.Line, b.Column, b.Message)
+	}
+	if node == nil {
+		return v, ps
+	}
+	o := newObject(node, "", &ps)
+	v.id = o.text("id", true)
+	v.description = o.text("description", false)
+	v.definition = o.text("definition", true)
+	if v.definition != "" && !fs.ValidPath(path.Clean(v.definition)) {
+		ps.add("/definition", "%q is not a path below the root", v.definition)
+	}
+	v.profiles = o.texts("profiles")
+	v.kind = o.word("kind", true, "schema", "replay", "parity", "signing")
+	switch v.kind {
+	case "schema":
+		v.check = readSchema(o)
+	case "replay":
+		v.check = readReplay(o)
+	case "parity":
+		v.check = readParity(o)
+	case "signing":
+		v.check = readSigning(o)
+	default:
+		return v, ps // which members there may be depends on the kind
+	}
+	o.end()
+	return v, ps
+}
+
+// selected reports whether the vector belongs to a profile; one without profiles belongs to all.
+func (v *vector) selected(profile string) bool {
+	if profile == "" || v.profiles == nil {
+		return true
+	}
+	for _, p := range v.profiles {
+		if p == profile {
+			return true
+		}
+	}
+	return false
+}
+
+// runVector runs one vector that could be read.
+func runVector(ctx context.Context, v *vector, root fs.FS, o *Options) problems {
+	var ps problems
+	text, err := fs.ReadFile(root, path.Clean(v.definition))
+	if err != nil {
+		ps.add("/definition", "cannot be read: %v", err)
+		return ps
+	}
+	s := &session{vector: v, root: root, options: o}
+	if s.definition, err = definition.Parse(text); err != nil {
+		refusal, known := problem.As(err)
+		if _, judges := v.check.(schemaCheck); !judges || !known {
+			ps.add("/definition", "%s cannot be read: %v", v.definition, err)
+			return ps
+		}
+		s.refused = refusal.Findings
+	}
+	return v.check.run(ctx, s)
+}
