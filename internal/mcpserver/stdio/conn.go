@@ -1,0 +1,285 @@
+package stdio
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// conn is an mcp.Connection. The session calls Read from one goroutine and Write from many.
+type conn struct {
+	lines chan line
+	// readErr is set before lines is closed; maxBytes is the reader's limit.
+	readErr  error
+	maxBytes int
+
+	stop   <-chan struct{} // ends reading
+	closed chan struct{}
+	once   sync.Once
+	log    *slog.Logger
+
+	drainLimit, stopLimit time.Duration
+
+	// queue holds the rest of a batch that Read has taken apart.
+	queue []jsonrpc.Message
+
+	// mu guards what follows, and the order of writes to out.
+	mu  sync.Mutex
+	out io.Writer
+	// pending are the requests handed to the session and not answered yet.
+	pending map[id]*call
+	// idle, while somebody waits for it, is closed when pending becomes empty.
+	idle chan struct{}
+	// revision is the negotiated protocol revision, "" before.
+	revision string
+}
+
+// call is a request that the session owes an answer.
+type call struct {
+	method string
+	// cancelled requests get no answer (MCP: cancellation).
+	cancelled bool
+	// batch that the answer goes into; nil for a request of its own.
+	batch *batch
+}
+
+// SessionID is empty: a pair of streams is one session.
+func (*conn) SessionID() string { return "" }
+
+func (c *conn) read(r *lineReader) {
+	defer close(c.lines)
+	c.maxBytes = r.max
+	for {
+		l, err := r.next()
+		if err != nil {
+			c.readErr = err
+			return
+		}
+		select {
+		case c.lines <- l:
+		case <-c.closed:
+			return
+		}
+	}
+}
+
+// Read gives the next message. Lines that are none are answered here. At the end of input, or when the connection is to
+// stop, it first waits for the requests in flight: the session drops their answers as soon as Read fails.
+func (c *conn) Read(context.Context) (jsonrpc.Message, error) {
+	for {
+		if len(c.queue) > 0 {
+			m := c.queue[0]
+			c.queue = c.queue[1:]
+			return m, nil
+		}
+		// A stop counts before input that is there already.
+		select {
+		case <-c.stop:
+			c.drain(c.stopLimit)
+			return nil, io.EOF
+		default:
+		}
+		select {
+		case <-c.closed:
+			return nil, io.EOF
+		case <-c.stop:
+		case l, open := <-c.lines:
+			if open {
+				c.accept(l)
+				continue
+			}
+			if !errors.Is(c.readErr, io.EOF) {
+				c.log.Error("reading failed", "error", c.readErr)
+			}
+			c.drain(c.drainLimit)
+			return nil, io.EOF
+		}
+	}
+}
+
+// accept puts the messages of a line into the queue, or answers why there are none.
+func (c *conn) accept(l line) {
+	var r *refusal
+	switch {
+	case l.tooLong:
+		r = tooLong(l, c.maxBytes)
+	case l.text[0] == '[':
+		r = c.acceptBatch(l.text)
+	default:
+		var m jsonrpc.Message
+		if m, r = decode(l.text); r == nil {
+			r = c.enqueue(m, nil)
+		}
+	}
+	if r == nil {
+		return
+	}
+	c.log.Warn("message refused", "code", r.code, "reason", r.message)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.writeLine(encodeRefusal(r)); err != nil {
+		c.log.Error("writing failed", "error", err) // the session's next write meets the same
+	}
+}
+
+// enqueue passes a message on to the session and remembers what it has to be answered with.
+func (c *conn) enqueue(m jsonrpc.Message, b *batch) *refusal {
+	req, isRequest := m.(*jsonrpc.Request)
+	switch {
+	case m == nil:
+		c.log.Warn("malformed response dropped")
+		return nil
+	case isRequest && req.IsCall():
+		c.mu.Lock()
+		_, taken := c.pending[req.ID]
+		if !taken {
+			c.pending[req.ID] = &call{method: req.Method, batch: b}
+		}
+		c.mu.Unlock()
+		if taken {
+			// With this id the answer would be taken for that of the request in flight.
+			return refuse(jsonrpc.CodeInvalidRequest, "a request with id %s is in flight already", encodeID(req.ID))
+		}
+		if b != nil {
+			b.open++
+		}
+	case isRequest && req.Method == "notifications/cancelled":
+		c.cancel(req)
+	}
+	c.queue = append(c.queue, m)
+	return nil
+}
+
+func (c *conn) cancel(req *jsonrpc.Request) {
+	var params struct {
+		RequestID json.RawMessage `json:"requestId"`
+	}
+	if json.Unmarshal(req.Params, &params) != nil {
+		return
+	}
+	target, problem := parseID(params.RequestID)
+	if problem != "" {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p := c.pending[target]; p != nil {
+		p.cancelled = true
+	}
+}
+
+// drain waits until every request in flight has been answered, at most for limit.
+func (c *conn) drain(limit time.Duration) {
+	c.mu.Lock()
+	if len(c.pending) == 0 {
+		c.mu.Unlock()
+		return
+	}
+	idle := make(chan struct{})
+	c.idle = idle
+	c.mu.Unlock()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-idle:
+	case <-c.closed:
+	case <-timer.C:
+		c.log.Warn("closing before every request is answered")
+	}
+}
+
+// Write sends a message of the session.
+func (c *conn) Write(_ context.Context, m jsonrpc.Message) error {
+	resp, isResponse := m.(*jsonrpc.Response)
+	if !isResponse {
+		return c.send(m)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.pending[resp.ID]
+	if p == nil {
+		return c.sendLocked(resp)
+	}
+	// Only once the answer is out the request counts as answered.
+	defer c.settle(resp.ID)
+	if resp.Error != nil {
+		resp.Error = c.wireError(p.method, resp.Error)
+	} else if p.method == "initialize" {
+		c.revision = negotiated(resp.Result)
+	}
+	if p.batch != nil {
+		return c.writeToBatch(p, resp)
+	}
+	if p.cancelled {
+		return nil
+	}
+	return c.sendLocked(resp)
+}
+
+func (c *conn) settle(answered id) {
+	delete(c.pending, answered)
+	if len(c.pending) == 0 && c.idle != nil {
+		close(c.idle)
+		c.idle = nil
+	}
+}
+
+func (c *conn) send(m jsonrpc.Message) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.sendLocked(m)
+}
+
+func (c *conn) sendLocked(m jsonrpc.Message) error {
+	text, err := jsonrpc.EncodeMessage(m)
+	if err != nil {
+		return err
+	}
+	return c.writeLine(text)
+}
+
+// writeLine writes a line in one call, so that a reader never sees half of one between two others.
+func (c *conn) writeLine(text []byte) error {
+	_, err := c.out.Write(append(text, '\n'))
+	return err
+}
+
+// Close ends Read and drain. In and Out are the caller's to close.
+func (c *conn) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return nil
+}
+
+func negotiated(result json.RawMessage) string {
+	var r struct {
+		ProtocolVersion string `json:"protocolVersion"`
+	}
+	if json.Unmarshal(result, &r) != nil {
+		return ""
+	}
+	return r.ProtocolVersion
+}
+
+// maxErrorBytes bounds the message of a JSON-RPC error: the SDK's quote the parameters they could not read, in full.
+const maxErrorBytes = 400
+
+// wireError gives an error of the session a code, where it has none, and a bounded message. The SDK leaves the code out
+// for requests out of order and for the parameters of initialize.
+func (c *conn) wireError(method string, err error) *jsonrpc.Error {
+	wire := &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
+	if coded, ok := errors.AsType[*jsonrpc.Error](err); ok && coded.Code != 0 {
+		wire.Code, wire.Data = coded.Code, coded.Data
+	} else if method == "initialize" && c.revision == "" {
+		wire.Code = jsonrpc.CodeInvalidParams
+	}
+	if len(wire.Message) > maxErrorBytes {
+		wire.Message = wire.Message[:maxErrorBytes] + " …"
+	}
+	return wire
+}

@@ -1,0 +1,214 @@
+package stdio
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+type id = jsonrpc.ID
+
+// refusal says why a text is no message that can be passed on. id is invalid where none could be made out; the answer
+// then carries null.
+type refusal struct {
+	code    int64
+	message string
+	id      id
+}
+
+func refuse(code int64, format string, args ...any) *refusal {
+	return &refusal{code: code, message: fmt.Sprintf(format, args...)}
+}
+
+// decode reads one JSON object as a message. Both results are nil for a malformed response, which must not be answered.
+func decode(text []byte) (jsonrpc.Message, *refusal) {
+	if !utf8.Valid(text) {
+		r := refuse(jsonrpc.CodeParseError, "the message is not valid UTF-8 (byte %d)", invalidUTF8(text)+1)
+		r.id = findID(bytes.ToValidUTF8(text, []byte("\uFFFD")))
+		return nil, r
+	}
+	// A map, because the names of a struct would match in any letter case.
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(text, &members); err != nil {
+		return nil, explain(text, err)
+	}
+	if members == nil {
+		return nil, refuse(jsonrpc.CodeInvalidRequest, "a message is a JSON object, not null")
+	}
+	if _, isRequest := members["method"]; !isRequest && (members["result"] != nil || members["error"] != nil) {
+		m, err := jsonrpc.DecodeMessage(text)
+		if err != nil {
+			return nil, nil
+		}
+		return m, nil
+	}
+	return decodeRequest(members)
+}
+
+func decodeRequest(members map[string]json.RawMessage) (jsonrpc.Message, *refusal) {
+	req := &jsonrpc.Request{Params: members["params"]}
+	rawID, hasID := members["id"]
+	var problem string
+	if hasID {
+		req.ID, problem = parseID(rawID)
+	}
+	var version string
+	switch {
+	case problem != "":
+	case json.Unmarshal(members["jsonrpc"], &version) != nil || version != "2.0":
+		problem = `"jsonrpc" must be "2.0"`
+	case members["method"] == nil:
+		problem = `"method" is missing`
+	case members["method"][0] != '"' || json.Unmarshal(members["method"], &req.Method) != nil:
+		problem = `"method" must be a string`
+	}
+	if problem != "" {
+		r := refuse(jsonrpc.CodeInvalidRequest, "%s", problem)
+		r.id = req.ID
+		return nil, r
+	}
+	return req, nil
+}
+
+// maxInteger is the greatest integer up to which every integer is a double; ids beyond would come back changed.
+const maxInteger = 1 << 53
+
+func parseID(raw json.RawMessage) (id, string) {
+	var v any
+	if json.Unmarshal(raw, &v) == nil {
+		switch v := v.(type) {
+		case string:
+			made, err := jsonrpc.MakeID(v)
+			if err == nil {
+				return made, ""
+			}
+		case float64:
+			if v != math.Trunc(v) || math.Abs(v) > maxInteger {
+				break
+			}
+			made, err := jsonrpc.MakeID(v)
+			if err == nil {
+				return made, ""
+			}
+		}
+	}
+	return id{}, `"id" must be a string or an integer`
+}
+
+// explain turns what the JSON reader says into a refusal.
+func explain(text []byte, err error) *refusal {
+	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && mismatch.Field == "" {
+		return refuse(jsonrpc.CodeInvalidRequest, "a message is a JSON object, not %s", article(mismatch.Value))
+	}
+	if isHeader(text) {
+		return refuse(jsonrpc.CodeParseError, "messages are separated by line ends here, not by Content-Length headers")
+	}
+	r := refuse(jsonrpc.CodeParseError, "the line is not JSON: %v", err)
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		r.message = fmt.Sprintf("the line is not JSON: byte %d: %v", syntax.Offset, syntax)
+	}
+	r.id = findID(text)
+	return r
+}
+
+func article(kind string) string {
+	switch kind {
+	case "array":
+		return "an array"
+	case "bool":
+		return "a boolean"
+	}
+	return "a " + kind
+}
+
+// isHeader recognises the framing of the Language Server Protocol, which some hosts can be set to by mistake.
+func isHeader(text []byte) bool {
+	name, _, ok := bytes.Cut(text, []byte(":"))
+	return ok && bytes.HasPrefix(bytes.ToLower(name), []byte("content-"))
+}
+
+func invalidUTF8(text []byte) int {
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRune(text[i:])
+		if r == utf8.RuneError && size == 1 {
+			return i
+		}
+		i += size
+	}
+	return len(text)
+}
+
+// tooLong is the refusal of a line of more than max bytes.
+func tooLong(l line, max int) *refusal {
+	r := refuse(jsonrpc.CodeInvalidRequest, "the message is longer than %d bytes", max)
+	if r.id = findID(l.text); !r.id.IsValid() {
+		r.id = findLastID(l.tail)
+	}
+	return r
+}
+
+// findID looks for the member "id" at the top level of an object that may be cut off or broken further on.
+func findID(text []byte) id {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return id{}
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return id{}
+		}
+		var value json.RawMessage
+		if d.Decode(&value) != nil {
+			return id{}
+		}
+		if name == "id" {
+			found, _ := parseID(value)
+			return found
+		}
+	}
+	return id{}
+}
+
+// findLastID looks for the member "id" right before the end of an object whose beginning is lost. Inside a string its
+// quotes would be escaped, and inside a nested object another brace would follow, so what is found is the message's id.
+func findLastID(tail []byte) id {
+	body, ok := bytes.CutSuffix(tail, []byte("}"))
+	if !ok {
+		return id{}
+	}
+	at := bytes.LastIndex(body, []byte(`"id"`))
+	if at < 1 || !bytes.ContainsRune([]byte("{, \t"), rune(body[at-1])) {
+		return id{}
+	}
+	value, ok := bytes.CutPrefix(bytes.TrimSpace(body[at+len(`"id"`):]), []byte(":"))
+	if !ok {
+		return id{}
+	}
+	found, _ := parseID(bytes.TrimSpace(value))
+	return found
+}
+
+// encodeRefusal is the JSON-RPC error that answers a refusal.
+func encodeRefusal(r *refusal) []byte {
+	b := append([]byte(`{"jsonrpc":"2.0","id":`), encodeID(r.id)...)
+	b = append(b, `,"error":{"code":`...)
+	b = strconv.AppendInt(b, r.code, 10)
+	b = append(b, `,"message":`...)
+	message, _ := json.Marshal(r.message) // a string always has a JSON form
+	return append(append(b, message...), "}}"...)
+}
+
+func encodeID(i id) []byte {
+	text, err := json.Marshal(i.Raw())
+	if err != nil {
+		return []byte("null")
+	}
+	return text
+}

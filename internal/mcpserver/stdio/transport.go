@@ -1,0 +1,70 @@
+// Package stdio carries MCP messages over a pair of byte streams, one JSON-RPC message a line.
+//
+// It stands where the SDK's own stdio transport would, and differs in what it survives. Whatever a line holds, the
+// connection lives on: a line that is no message is answered with a JSON-RPC error where JSON-RPC allows an answer, and
+// with the sender's id where one can be made out. At the end of input the requests in flight are finished and answered
+// before the connection closes.
+package stdio
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Defaults of a Transport.
+const (
+	// DefaultMaxMessageBytes holds a definition, an input and an outcome of the protocol's greatest size, escaped.
+	DefaultMaxMessageBytes = 16 << 20
+	// DefaultDrainLimit is above the time that a call waits in line by default, so that at the end of input every
+	// ordinary call is still answered.
+	DefaultDrainLimit = 25 * time.Second
+	// DefaultStopLimit is below the patience of hosts, which send SIGKILL some seconds after SIGTERM.
+	DefaultStopLimit = 2 * time.Second
+)
+
+// Transport is an mcp.Transport over In and Out. The zero values of the other members mean the defaults.
+type Transport struct {
+	In  io.Reader
+	Out io.Writer
+	// MaxMessageBytes bounds a line; a longer one is refused and skipped without being kept in memory.
+	MaxMessageBytes int
+	// DrainLimit bounds how long requests in flight are waited for when In has ended, StopLimit when the context of
+	// Connect has.
+	DrainLimit, StopLimit time.Duration
+	// Logger gets what cannot be answered; nil discards it.
+	Logger *slog.Logger
+}
+
+// Connect begins to read. When ctx ends nothing more is read and the connection closes once the requests in flight are
+// answered, or after StopLimit.
+func (t *Transport) Connect(ctx context.Context) (mcp.Connection, error) {
+	c := &conn{
+		out:     t.Out,
+		log:     t.Logger,
+		lines:   make(chan line),
+		stop:    ctx.Done(),
+		closed:  make(chan struct{}),
+		pending: map[id]*call{},
+
+		drainLimit: or(t.DrainLimit, DefaultDrainLimit),
+		stopLimit:  or(t.StopLimit, DefaultStopLimit),
+	}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	// A read from In cannot be interrupted in general, so this goroutine may outlive the connection; it ends with the
+	// next line or the end of input.
+	go c.read(newLineReader(t.In, or(t.MaxMessageBytes, DefaultMaxMessageBytes)))
+	return c, nil
+}
+
+func or[T int | time.Duration](v, fallback T) T {
+	if v <= 0 {
+		return fallback
+	}
+	return v
+}
