@@ -55,12 +55,19 @@ func (n *normalizer) pointerText() string {
 
 // value gives the normalised value, or the reason why there is none.
 func (n *normalizer) value(v any) (plain any, reason string) {
+	boxed := v // handed back where nothing changes, which saves an allocation
 	switch v := v.(type) {
 	case nil, bool:
-		return v, ""
+		return boxed, ""
 	case string:
+		if utf8.ValidString(v) {
+			return boxed, ""
+		}
 		return validString(v), ""
 	case float64:
+		if v-v == 0 && v != 0 { // finite and no negative zero
+			return boxed, ""
+		}
 		return double(v)
 	case map[string]any:
 		return n.object(v)
