@@ -5,7 +5,7 @@ import "time"
 // Phase says where a run is (spec: execution, 11.1).
 type Phase string
 
-// All phases. PhaseAwaitingTimer is this engine's addition.
+// All phases. A run that waits for nothing but timers or subworkflows is PhaseRunning.
 const (
 	PhaseRunning          Phase = "running"
 	PhaseCompleted        Phase = "completed"
@@ -16,6 +16,13 @@ const (
 	PhaseAwaitingSignal   Phase = "awaiting_signal"
 )
 
+// Phases lists all phases.
+func Phases() []Phase {
+	return []Phase{
+		PhaseRunning, PhaseCompleted, PhaseFailed, PhaseCancelled, PhaseInterrupted, PhaseAwaitingActivity, PhaseAwaitingSignal,
+	}
+}
+
 // Terminal reports whether a run in this phase has ended.
 func (p Phase) Terminal() bool {
 	return p == PhaseCompleted || p == PhaseFailed || p == PhaseCancelled
@@ -23,6 +30,9 @@ func (p Phase) Terminal() bool {
 
 // Execution is the projection of one run's history: what status and list answer without reading the history. It is
 // a pure fold over the records (Apply), kept in the append's own transaction and rebuildable at any time.
+//
+// The projection of a run without records is Execution{ID: id}. A copy of an Execution is independent of the original
+// under Apply.
 type Execution struct {
 	ID string
 	// Seq is the seq of the last record that the projection has seen.
@@ -59,4 +69,33 @@ type Execution struct {
 	NodeVisits int64
 	CreatedAt  time.Time
 	UpdatedAt  time.Time
+	// Waits lists what the run waits for, nothing if it has ended: the waits of one parallel block in branch order,
+	// others in the order in which they began. It is shared between copies; do not change it.
+	Waits []Wait
+
+	fold fold
+}
+
+// fold is what Apply remembers between two records beyond the members that are for readers. Its slices are shared
+// between copies and never changed.
+type fold struct {
+	// started says that ExecutionStarted has been seen, bound that it holds DefinitionHash.
+	started, bound bool
+	// outcome is the phase of the newest event that ends a run, "" if none does.
+	outcome Phase
+	// lastNode is the newest nodeId of any record.
+	lastNode string
+	// raised says that the newest command is RaiseInterrupt.
+	raised bool
+	// waits are the open waits. They outlive an ExecutionFailed, after which a run may go on.
+	waits []Wait
+	// forks are the open parallel blocks, outermost first.
+	forks []fork
+}
+
+// fork is an open parallel block.
+type fork struct {
+	node     string
+	join     string
+	branches []string
 }

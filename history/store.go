@@ -52,8 +52,8 @@ type Store interface {
 	// ReleaseLease gives a lease back; a lease that owner does not hold is left alone.
 	ReleaseLease(ctx context.Context, executionID, owner string) error
 
-	// Orphans gives the ids of runs in phase running, or awaiting an in-process activity, that nobody holds an
-	// unexpired lease of at now, oldest first, at most limit.
+	// Orphans gives the ids of runs that need a driver (Execution.Orphaned) and that nobody holds an unexpired lease
+	// of at now, oldest first, at most limit. Runs that rest on a host, a person, a signal or a timer are no orphans.
 	Orphans(ctx context.Context, now time.Time, limit int) ([]string, error)
 
 	Close() error
@@ -71,12 +71,14 @@ type Batch struct {
 	// Definition is stored along when not nil.
 	Definition *StoredDefinition
 	// Position is the machine's position after Records; nil keeps the stored one, which then belongs to an older seq.
+	// A batch that ends the run drops it.
 	Position []byte
 	// Timers is the complete set of the run's open timers after Records when SetTimers is true; otherwise the stored
-	// set is kept.
+	// set is kept. A batch that ends the run drops them.
 	SetTimers bool
 	Timers    []Timer
-	// Lease, when its Owner is not "", is acquired or extended in the same transaction.
+	// Lease, when its Owner is not "", is acquired or extended in the same transaction. A lease of another owner that
+	// is unexpired at the last record's CreatedAt stays as it is; it does not keep the batch from being appended.
 	Lease Lease
 	// ReleaseLease gives Lease.Owner's lease back in the same transaction.
 	ReleaseLease bool

@@ -1,0 +1,47 @@
+package history
+
+import "github.com/workflows-engine/workflows-engine/graph/problem"
+
+// Check refuses a batch that breaks the contract of Store.Append, with INTERNAL_ERROR: it is the caller's mistake, and
+// writing it would leave a history that cannot be read.
+func (b *Batch) Check() error {
+	fault := func(format string, args ...any) error {
+		return problem.New(problem.Internal, "append: "+format, args...).WithPlace(problem.Place{ExecutionID: b.ExecutionID})
+	}
+	switch {
+	case b.ExecutionID == "":
+		return fault("the execution id is empty")
+	case b.ExpectedSeq < 0:
+		return fault("the expected seq %d is negative", b.ExpectedSeq)
+	case len(b.Records) == 0:
+		return fault("the batch has no records")
+	case b.Execution.ID != b.ExecutionID:
+		return fault("the projection is that of run %q", b.Execution.ID)
+	case b.Execution.Seq != b.ExpectedSeq+int64(len(b.Records)):
+		return fault("the projection stands at seq %d instead of %d", b.Execution.Seq, b.ExpectedSeq+int64(len(b.Records)))
+	}
+	for i := range b.Records {
+		r := &b.Records[i]
+		switch {
+		case r.Name.Kind() == "" || r.Name.Kind() != r.Kind:
+			return fault("%q is no %q", r.Name, r.Kind)
+		case r.CreatedAt.IsZero():
+			return fault("record %d (%s) has no time", i, r.Name)
+		}
+	}
+	return nil
+}
+
+// Conflict is the error of an append whose expected seq is not the run's last one.
+func (b *Batch) Conflict() error {
+	return problem.New(problem.HistoryConflict, "run %q has no last record %d: another writer appended first",
+		b.ExecutionID, b.ExpectedSeq).
+		WithPlace(problem.Place{ExecutionID: b.ExecutionID}).
+		WithHint("Read the run again and decide anew.")
+}
+
+// NotFound is the error of a run that has no records.
+func NotFound(executionID string) error {
+	return problem.New(problem.ExecutionNotFound, "no run %q", executionID).
+		WithPlace(problem.Place{ExecutionID: executionID})
+}

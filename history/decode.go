@@ -1,0 +1,243 @@
+package history
+
+import (
+	"math"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// DecodePayload reads a stored payload, whoever wrote it. Members that it does not know, and members whose value has
+// an unexpected type, are left alone, as the reference engine leaves them; the stored text keeps them. The error, with
+// code HISTORY_CORRUPT, says that raw is no JSON object.
+//
+// The name is that of the record; it does not matter to the members that the protocol has today.
+func DecodePayload(name Name, raw []byte) (Payload, error) {
+	v, err := jsonvalue.Decode(raw)
+	if err != nil {
+		return Payload{}, problem.New(problem.HistoryCorrupt, "the payload of a stored %s is no JSON", name).WithCause(err)
+	}
+	members, ok := v.(map[string]any)
+	if !ok {
+		return Payload{}, problem.New(problem.HistoryCorrupt, "the payload of a stored %s is no JSON object", name)
+	}
+	var p Payload
+	for member, value := range members {
+		p.set(member, value)
+	}
+	return p, nil
+}
+
+// set takes one member. Each member has a field of its own, so their order does not matter.
+func (p *Payload) set(member string, v any) {
+	switch member {
+	case "nodeId":
+		p.NodeID = text(v)
+	case "visit":
+		p.Visit = int(integer(v))
+	case "output":
+		p.Output = object(v)
+	case "state":
+		p.State = object(v)
+	case "result":
+		p.Result = Some(v)
+	case "reason":
+		p.Reason = text(v)
+	case "message":
+		p.Message = text(v)
+	case "code":
+		p.Code = text(v)
+	case "failedNodeId":
+		p.FailedNodeID = text(v)
+	case "join":
+		p.Join = text(v)
+	case "branchNames":
+		p.BranchNames = texts(v)
+	case "n":
+		p.N = int(integer(v))
+	case "branchName":
+		p.BranchName = text(v)
+	case "winners":
+		p.Winners = texts(v)
+	case "kind":
+		p.TimerKind = text(v)
+	case "wait_ms":
+		p.WaitMS = Some(v)
+	case "until":
+		p.Until = text(v)
+	case "dueAt":
+		p.DueAt = timestamp(v)
+	case "retryAt":
+		p.RetryAt = timestamp(v)
+	case "signalName":
+		p.SignalName = text(v)
+	case "payload":
+		p.SignalPayload = object(v)
+	case "prompt":
+		p.Prompt = text(v)
+	default:
+		p.setActivity(member, v)
+	}
+}
+
+func (p *Payload) setActivity(member string, v any) {
+	switch member {
+	case "nodeType":
+		p.NodeType = text(v)
+	case "timeoutMs":
+		p.TimeoutMS = integer(v)
+	case "attempt":
+		p.Attempt = int(integer(v))
+	case "parallelSpan":
+		p.Span = span(v)
+	case "willRetry":
+		p.WillRetry = v == true
+	case "error":
+		p.Error = text(v)
+	case "agentId":
+		p.AgentID = text(v)
+	case "protocol":
+		p.Protocol = text(v)
+	case "delegateCorrelationId":
+		p.Correlation = text(v)
+	case "externalTaskId":
+		p.ExternalTask = text(v)
+	case "delegateInput":
+		p.DelegateInput = object(v)
+	case "activityExecutionMode":
+		p.Mode = text(v)
+	case "deadline":
+		p.Deadline = timestamp(v)
+	case "idempotencyKey":
+		p.IdempotencyKey = text(v)
+	case "usage":
+		p.Usage = object(v)
+	default:
+		p.setRun(member, v)
+	}
+}
+
+func (p *Payload) setRun(member string, v any) {
+	switch member {
+	case "workflowRef":
+		p.WorkflowRef = text(v)
+	case "parentExecutionId":
+		p.ParentExecutionID = text(v)
+	case "childExecutionId":
+		p.ChildExecutionID = text(v)
+	case "childFinalState":
+		p.ChildFinalState = object(v)
+	case "childResult":
+		p.ChildResult = Some(v)
+	case "mergedOutput":
+		p.MergedOutput = object(v)
+	case "failed":
+		p.Failed = v == true
+	case "replayed":
+		p.Replayed = v == true
+	case "childDefinitionHash":
+		p.ChildDefinitionHash = text(v)
+	case "childInput":
+		p.ChildInput = object(v)
+	case "workflowName":
+		p.WorkflowName = text(v)
+	case "workflowVersion":
+		p.WorkflowVersion = text(v)
+	case "inputKeys":
+		p.InputKeys = texts(v)
+	case "definitionHash":
+		p.DefinitionHash = text(v)
+	case "inputHash":
+		p.InputHash = text(v)
+	case "input":
+		p.Input = object(v)
+	case "branches":
+		p.Branches = text(v)
+	case "depth":
+		p.Depth = int(integer(v))
+	case "policy":
+		p.Policy = text(v)
+	case "intervalNodes":
+		p.IntervalNodes = int(integer(v))
+	case "lastAppliedEventSeq":
+		p.LastAppliedEventSeq = integer(v)
+	case "stateRef":
+		if ref := object(v); text(ref["kind"]) == "inline_state" {
+			p.StateRef = object(ref["state"])
+		}
+	case "context":
+		p.Context = mismatch(v)
+	}
+}
+
+func text(v any) string {
+	s, _ := v.(string)
+	return s
+}
+
+func object(v any) map[string]any {
+	m, _ := v.(map[string]any)
+	return m
+}
+
+// integer is 0 for what is no integer that a double holds exactly.
+func integer(v any) int64 {
+	f, _ := v.(float64)
+	if f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+		return 0
+	}
+	return int64(f)
+}
+
+// texts is nil unless all elements are strings; an empty array gives an empty slice.
+func texts(v any) []string {
+	elements, ok := v.([]any)
+	if !ok {
+		return nil
+	}
+	out := make([]string, len(elements))
+	for i, e := range elements {
+		if out[i], ok = e.(string); !ok {
+			return nil
+		}
+	}
+	return out
+}
+
+func timestamp(v any) time.Time {
+	t, err := ParseTimestamp(text(v))
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+// span gives nil unless all four members are strings (spec: execution, 6.3).
+func span(v any) *ParallelSpan {
+	m := object(v)
+	var s ParallelSpan
+	for name, field := range map[string]*string{
+		"parallelNodeId": &s.ParallelNodeID, "joinTargetId": &s.JoinTargetID,
+		"branchName": &s.BranchName, "branchEntryNodeId": &s.BranchEntryNodeID,
+	} {
+		var ok bool
+		if *field, ok = m[name].(string); !ok {
+			return nil
+		}
+	}
+	return &s
+}
+
+func mismatch(v any) *MismatchContext {
+	m := object(v)
+	if m == nil {
+		return nil
+	}
+	return &MismatchContext{Expected: identity(m["expected"]), Actual: identity(m["actual"])}
+}
+
+func identity(v any) CommandIdentity {
+	m := object(v)
+	return CommandIdentity{Name: Name(text(m["name"])), Seq: integer(m["seq"]), NodeID: text(m["nodeId"])}
+}

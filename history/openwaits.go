@@ -1,0 +1,105 @@
+package history
+
+import "slices"
+
+// What a run waits for is derived from facts: each is opened by one event and closed by another. The slices are
+// replaced, never changed, so that copies of an Execution stay what they are.
+
+// findWait gives the index of the first wait of one of the kinds that a record speaks of, -1 if there is none.
+func (f *fold) findWait(p *Payload, ks ...WaitKind) int {
+	return slices.IndexFunc(f.waits, func(w Wait) bool { return slices.Contains(ks, w.Kind) && w.meets(p) })
+}
+
+// beginWait adds a wait. A repeated record, and the attempt after a back-off, take the place of the one before.
+func (f *fold) beginWait(p *Payload, w Wait, replaces ...WaitKind) {
+	w.NodeID, w.Visit, w.Span = p.NodeID, p.Visit, p.Span
+	if i := f.findWait(p, append(replaces, w.Kind)...); i >= 0 {
+		f.replaceWait(i, w)
+		return
+	}
+	f.waits = slices.Insert(slices.Clip(f.waits), f.waitPlace(w.Span), w)
+}
+
+func (f *fold) replaceWait(i int, w Wait) {
+	f.waits = slices.Clone(f.waits)
+	f.waits[i] = w
+}
+
+// waitPlace keeps the waits of one parallel block in branch order.
+func (f *fold) waitPlace(s *ParallelSpan) int {
+	last := len(f.waits)
+	if s == nil {
+		return last
+	}
+	i := slices.IndexFunc(f.forks, func(k fork) bool { return k.node == s.ParallelNodeID })
+	if i < 0 {
+		return last
+	}
+	branches := f.forks[i].branches
+	mine := slices.Index(branches, s.BranchName)
+	i = slices.IndexFunc(f.waits, func(w Wait) bool {
+		return w.Span != nil && w.Span.ParallelNodeID == s.ParallelNodeID && slices.Index(branches, w.Span.BranchName) > mine
+	})
+	if i < 0 {
+		return last
+	}
+	return i
+}
+
+// endWait removes the wait that a record closes.
+func (f *fold) endWait(p *Payload, ks ...WaitKind) {
+	if i := f.findWait(p, ks...); i >= 0 {
+		f.waits = slices.Concat(f.waits[:i], f.waits[i+1:])
+	}
+}
+
+func (f *fold) dropWaits(drop func(w *Wait) bool) {
+	var kept []Wait
+	for i := range f.waits {
+		if !drop(&f.waits[i]) {
+			kept = append(kept, f.waits[i])
+		}
+	}
+	f.waits = kept
+}
+
+// openFork notes a parallel block. One of the same node that is still open has been left by a loop.
+func (f *fold) openFork(p *Payload) {
+	f.closeForks(f.forkOf(p.NodeID))
+	f.forks = append(slices.Clip(f.forks), fork{node: p.NodeID, join: p.Join, branches: p.BranchNames})
+}
+
+// forkOf gives the index of a node's open block, len(forks) if there is none.
+func (f *fold) forkOf(node string) int {
+	if i := slices.IndexFunc(f.forks, func(k fork) bool { return k.node == node }); i >= 0 {
+		return i
+	}
+	return len(f.forks)
+}
+
+// closeForks closes the blocks from index i on, which are nested in each other because commands of branches never
+// interleave (spec: execution, 10.6), and drops what their branches waited for. Facts may run ahead of the command
+// that opens their block, so with the last block everything in branches goes.
+func (f *fold) closeForks(i int) {
+	if i >= len(f.forks) {
+		return
+	}
+	closed := f.forks[i:]
+	f.forks = f.forks[:i:i]
+	f.dropWaits(func(w *Wait) bool {
+		return w.Span != nil && (i == 0 || slices.ContainsFunc(closed, func(k fork) bool { return k.node == w.Span.ParallelNodeID }))
+	})
+	if i == 0 {
+		f.forks = nil
+	}
+}
+
+// failBlocks closes the blocks that a FailNode ends: that of the node itself, and every one around it whose join needs
+// all branches. The failing node is in the innermost block of the script.
+func (f *fold) failBlocks(node string) {
+	i := f.forkOf(node)
+	for i > 0 && f.forks[i-1].join == "all" {
+		i--
+	}
+	f.closeForks(i)
+}

@@ -1,0 +1,37 @@
+package history
+
+// NeedsDriver reports whether a live process has to look after the run: it performs an activity in process, waits for
+// a subworkflow, or stopped in the middle of its walk. A run that rests on a host, a person, a signal or a timer needs
+// none; neither does one that only the reference engine has written to.
+func (e *Execution) NeedsDriver() bool {
+	if e.Phase.Terminal() {
+		return false
+	}
+	for i := range e.Waits {
+		if e.Waits[i].InProcess() || e.Waits[i].Kind == WaitSubworkflow {
+			return true
+		}
+	}
+	return len(e.Waits) == 0 && e.Mode != ""
+}
+
+// Orphaned reports whether a run that nobody holds a lease of stands still for want of a driver. It refines
+// NeedsDriver: a subworkflow that is under way wakes its parent when it ends, so only one that has ended, or that was
+// never begun, keeps the parent waiting in vain. phase gives another run's phase; ok is false if there is no such run.
+func (e *Execution) Orphaned(phase func(executionID string) (p Phase, ok bool)) bool {
+	if !e.NeedsDriver() {
+		return false
+	}
+	for i := range e.Waits {
+		w := &e.Waits[i]
+		if w.InProcess() {
+			return true
+		}
+		if w.Kind == WaitSubworkflow {
+			if p, ok := phase(w.ChildExecutionID); !ok || p.Terminal() {
+				return true
+			}
+		}
+	}
+	return len(e.Waits) == 0
+}

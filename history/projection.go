@@ -1,0 +1,262 @@
+package history
+
+import "strings"
+
+// Project folds a run's history from its first record on.
+func Project(executionID string, records []Record) Execution {
+	e := Execution{ID: executionID}
+	for i := range records {
+		e.Apply(records[i])
+	}
+	return e
+}
+
+// Apply brings the projection forward by one record, which must be the next one of the run; a Seq of 0 counts as such.
+//
+// The rules are those of the protocol (spec: execution, 11.1 and 11.2) with these differences. A resumed interrupt is
+// over. A failure after which commands follow was one that a join tolerated. What the run waits for is derived from
+// all open requests, not from the newest record alone. An activity that a process of this engine performs leaves the
+// run running; requests of the reference engine do not say who performs them and count as awaited.
+func (e *Execution) Apply(r Record) {
+	e.Seq++
+	if r.Seq != 0 {
+		e.Seq = r.Seq
+	}
+	f, p := &e.fold, &r.Payload
+	first := e.CreatedAt.IsZero()
+	if first {
+		e.CreatedAt = r.CreatedAt
+	}
+	e.UpdatedAt = r.CreatedAt
+	if p.NodeID != "" {
+		f.lastNode = p.NodeID
+	}
+	if r.Kind == Command {
+		e.command(r.Name, p)
+	} else {
+		e.event(r.Name, p)
+	}
+	if first {
+		e.nameFamily()
+	}
+	e.settle()
+}
+
+func (e *Execution) command(name Name, p *Payload) {
+	f := &e.fold
+	if f.outcome == PhaseFailed {
+		f.outcome, e.LastError = "", ""
+	}
+	f.raised = name == RaiseInterrupt
+	switch name {
+	case ScheduleNode:
+		e.NodeVisits++
+	case StartParallel:
+		f.openFork(p)
+	case JoinParallel:
+		f.closeForks(f.forkOf(p.NodeID))
+	case FailNode:
+		if p.FailedNodeID != "" {
+			f.lastNode = p.FailedNodeID
+		}
+		f.endWait(p, WaitSubworkflow, WaitBackoff)
+		f.failBlocks(p.NodeID)
+	case StartSubworkflow:
+		e.ChildExecutionID, e.ParentExecutionID = p.ChildExecutionID, e.ID
+	}
+}
+
+func (e *Execution) event(name Name, p *Payload) {
+	f := &e.fold
+	switch name {
+	case ExecutionStarted:
+		e.start(p)
+	case CheckpointWritten:
+		if p.DefinitionHash != "" && !f.bound {
+			e.DefinitionHash = p.DefinitionHash
+		}
+	case StateUpdated:
+		e.StateSeq = e.Seq
+	case ActivityRequested:
+		e.requested(p)
+	case ActivityCompleted:
+		e.correlate(p)
+		if !p.Replayed {
+			f.endWait(p, WaitActivity, WaitBackoff)
+		}
+	case ActivityFailed:
+		e.attemptFailed(p)
+	case InterruptRaised:
+		// A replay of the reference engine repeats the event, without its command, for interrupts long resumed.
+		if f.raised || e.NodeVisits == 0 {
+			f.beginWait(p, Wait{Kind: WaitInterrupt})
+		}
+	case InterruptResumed:
+		f.endWait(p, WaitInterrupt)
+	case SignalWaitStarted:
+		f.beginWait(p, Wait{Kind: WaitSignal, SignalName: p.SignalName})
+	case SignalReceived:
+		f.endWait(p, WaitSignal)
+	case TimerStarted:
+		f.beginWait(p, Wait{Kind: WaitTimer, Due: p.DueAt})
+	case TimerFired:
+		f.endWait(p, WaitTimer)
+	case SubworkflowStarted:
+		e.relate(p)
+		f.beginWait(p, Wait{Kind: WaitSubworkflow, ChildExecutionID: p.ChildExecutionID})
+	case SubworkflowCompleted:
+		e.relate(p)
+		if !p.Replayed {
+			f.endWait(p, WaitSubworkflow)
+		}
+	case ParallelBranchCancelled:
+		f.dropWaits(func(w *Wait) bool {
+			return w.Span != nil && w.Span.ParallelNodeID == p.NodeID && w.Span.BranchName == p.BranchName
+		})
+	case ExecutionCompleted:
+		e.end(PhaseCompleted, "")
+	case ExecutionCancelled:
+		e.end(PhaseCancelled, p.Reason)
+	case ExecutionFailed:
+		f.outcome, e.LastError = PhaseFailed, p.Error
+	}
+}
+
+func (e *Execution) start(p *Payload) {
+	f := &e.fold
+	if f.started {
+		return
+	}
+	f.started = true
+	if strings.TrimSpace(p.WorkflowName) != "" {
+		e.DefinitionName = p.WorkflowName
+	}
+	e.DefinitionVersion, e.InputHash, e.Mode = p.WorkflowVersion, p.InputHash, p.Mode
+	e.Parent, e.Depth = p.ParentExecutionID, p.Depth
+	if p.DefinitionHash != "" {
+		e.DefinitionHash, f.bound = p.DefinitionHash, true
+	}
+}
+
+// requested opens the wait for an attempt. A request that repeats or retries a delegate's may lack what the first one
+// said about the agent.
+func (e *Execution) requested(p *Payload) {
+	e.correlate(p)
+	f := &e.fold
+	w := Wait{
+		Kind: WaitActivity, NodeType: p.NodeType, Attempt: p.Attempt, Mode: p.Mode,
+		AgentID: p.AgentID, Protocol: p.Protocol, Correlation: p.Correlation, Input: p.DelegateInput,
+	}
+	if w.Mode == "" && e.Mode != "" {
+		w.Mode = modeInProc // requests of this engine name the other mode
+	}
+	if i := f.findWait(p, WaitActivity, WaitBackoff); i >= 0 && w.AgentID == "" {
+		old := f.waits[i]
+		w.AgentID, w.Protocol, w.Input = old.AgentID, old.Protocol, old.Input
+		if w.NodeType == "" {
+			w.NodeType = old.NodeType
+		}
+		if w.Correlation == "" {
+			w.Correlation = old.Correlation
+		}
+	}
+	f.beginWait(p, w, WaitBackoff)
+}
+
+// attemptFailed closes an attempt, and waits for the next one if there will be one.
+func (e *Execution) attemptFailed(p *Payload) {
+	f := &e.fold
+	i := f.findWait(p, WaitActivity, WaitBackoff)
+	if i < 0 {
+		return
+	}
+	if !p.WillRetry {
+		f.endWait(p, WaitActivity, WaitBackoff)
+		return
+	}
+	w := f.waits[i]
+	w.Kind, w.Due = WaitBackoff, p.RetryAt
+	f.replaceWait(i, w)
+}
+
+func (e *Execution) end(outcome Phase, reason string) {
+	f := &e.fold
+	f.outcome, e.LastError = outcome, reason
+	f.waits, f.forks = nil, nil
+}
+
+// correlate keeps the newest delegate's correlation id.
+func (e *Execution) correlate(p *Payload) {
+	if p.Correlation != "" && (p.NodeType == nodeDelegate || p.NodeType == "") {
+		e.DelegateCorrelationID = p.Correlation
+	}
+}
+
+// relate keeps the newest subworkflow's ids.
+func (e *Execution) relate(p *Payload) {
+	if p.ChildExecutionID != "" && p.ParentExecutionID != "" {
+		e.ChildExecutionID, e.ParentExecutionID = p.ChildExecutionID, p.ParentExecutionID
+	}
+}
+
+// nameFamily gives a subworkflow's run, which has started none itself, its own id as the child. Runs of this engine
+// know their parent; those of the reference engine tell it by their id only.
+func (e *Execution) nameFamily() {
+	if e.Parent != "" {
+		e.ChildExecutionID, e.ParentExecutionID = e.ID, e.Parent
+		return
+	}
+	if i := strings.LastIndex(e.ID, ":sub:"); i > 0 && e.Mode == "" {
+		e.ChildExecutionID, e.ParentExecutionID = e.ID, e.ID[:i]
+	}
+}
+
+// settle derives the members that depend on what the run waits for.
+func (e *Execution) settle() {
+	f := &e.fold
+	e.Waits, e.CurrentNodeID = f.waits, f.lastNode
+	e.SignalName, e.AgentID, e.Protocol, e.DelegateInput = "", "", "", nil
+	if f.outcome != "" {
+		e.Phase, e.Waits = f.outcome, nil
+		if e.Phase == PhaseCompleted {
+			e.CurrentNodeID = ""
+		}
+		return
+	}
+	w := f.deciding()
+	switch {
+	case w == nil || w.InProcess():
+		e.Phase = PhaseRunning
+	case w.Kind == WaitInterrupt:
+		e.Phase = PhaseInterrupted
+	case w.Kind == WaitSignal:
+		e.Phase, e.SignalName = PhaseAwaitingSignal, w.SignalName
+	default:
+		e.Phase = PhaseAwaitingActivity
+	}
+	if w == nil {
+		return
+	}
+	if e.Phase != PhaseRunning {
+		e.CurrentNodeID = w.NodeID
+	}
+	if w.Delegate() {
+		e.AgentID, e.Protocol, e.DelegateInput = w.AgentID, w.Protocol, w.Input
+	}
+}
+
+// deciding gives the wait that decides about the phase: an activity that a process performs, else the first that
+// somebody outside has to end; nil if there is neither.
+func (f *fold) deciding() *Wait {
+	var first *Wait
+	for i := range f.waits {
+		w := &f.waits[i]
+		switch {
+		case w.InProcess():
+			return w
+		case first == nil && (w.Kind == WaitActivity || w.Kind == WaitInterrupt || w.Kind == WaitSignal):
+			first = w
+		}
+	}
+	return first
+}

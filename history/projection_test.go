@@ -1,0 +1,153 @@
+package history_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+var begin = time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
+
+// TestProjection runs the traces in testdata/projection. A trace has one record a line,
+//
+//	C ScheduleNode <node> {payload}
+//
+// with C for commands and E for events; node and payload may be missing. A line that starts with "=" tells the
+// projection as it is there. The run's id is "x".
+func TestProjection(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/projection/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no traces found: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			t.Parallel()
+			given, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := runTrace(t, string(given))
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			} else if got != string(given) {
+				t.Errorf("the projection differs:\n%s", firstDifference(string(given), got))
+			}
+		})
+	}
+}
+
+func runTrace(t *testing.T, trace string) string {
+	e := history.Execution{ID: "x"}
+	var out strings.Builder
+	for line := range strings.Lines(trace) {
+		line = strings.TrimSuffix(line, "\n")
+		switch {
+		case strings.HasPrefix(line, "="):
+			line = "= " + describe(&e)
+		case line != "" && !strings.HasPrefix(line, "#"):
+			before := e
+			was := describe(&before)
+			e.Apply(parseRecord(t, line, e.Seq+1))
+			if describe(&before) != was {
+				t.Errorf("%s: Apply changed an earlier copy", line)
+			}
+			stored, err := history.ParseExecution("x", e.AppendText(nil))
+			if err != nil || !reflect.DeepEqual(stored, e) {
+				t.Errorf("%s: stored and read again:\n got %+v, %v\nwant %+v", line, stored, err, e)
+			}
+		}
+		out.WriteString(line + "\n")
+	}
+	return out.String()
+}
+
+func parseRecord(t testing.TB, line string, seq int64) history.Record {
+	t.Helper()
+	words := strings.SplitN(line, " ", 4)
+	r := history.Record{Seq: seq, Kind: history.Event, Name: history.Name(words[1]), CreatedAt: begin.Add(time.Duration(seq) * time.Millisecond)}
+	if words[0] == "C" {
+		r.Kind = history.Command
+	}
+	members := map[string]any{"executionId": "x"}
+	for _, word := range words[2:] {
+		if !strings.HasPrefix(word, "{") {
+			members["nodeId"] = word
+			continue
+		}
+		payload := line[strings.Index(line, "{"):]
+		if err := json.Unmarshal([]byte(payload), &members); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		break
+	}
+	raw, err := json.Marshal(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Payload, err = history.DecodePayload(r.Name, raw); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// describe tells a projection in one line, leaving out what is empty.
+func describe(e *history.Execution) string {
+	var parts []string
+	add := func(name string, v any) {
+		if text := fmt.Sprint(v); text != "" && text != "0" && text != "map[]" {
+			parts = append(parts, name+"="+text)
+		}
+	}
+	add("phase", e.Phase)
+	add("node", e.CurrentNodeID)
+	add("error", e.LastError)
+	add("signal", e.SignalName)
+	add("agent", e.AgentID)
+	add("protocol", e.Protocol)
+	add("input", e.DelegateInput)
+	add("correlation", e.DelegateCorrelationID)
+	add("child", e.ChildExecutionID)
+	add("parent", e.ParentExecutionID)
+	add("name", e.DefinitionName)
+	add("hash", e.DefinitionHash)
+	add("mode", e.Mode)
+	add("visits", e.NodeVisits)
+	add("state", e.StateSeq)
+	if e.NeedsDriver() {
+		add("driver", "needed")
+	}
+	for _, w := range e.Waits {
+		text := string(w.Kind) + ":" + w.NodeID
+		if w.Attempt > 0 {
+			text += fmt.Sprintf(".%d", w.Attempt)
+		}
+		if !w.Due.IsZero() {
+			text += "@" + history.FormatTimestamp(w.Due)
+		}
+		add("wait", text)
+	}
+	return strings.Join(parts, " ")
+}
+
+func firstDifference(want, got string) string {
+	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
+	for i := range w {
+		if i >= len(g) || w[i] != g[i] {
+			return fmt.Sprintf("line %d\nwant %s\n got %s", i+1, w[i], g[min(i, len(g)-1)])
+		}
+	}
+	return ""
+}

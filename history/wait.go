@@ -1,0 +1,66 @@
+package history
+
+import "time"
+
+// WaitKind tells what ends a Wait.
+type WaitKind string
+
+// The kinds of waits.
+const (
+	WaitActivity    WaitKind = "activity"    // the outcome of an activity or delegate
+	WaitBackoff     WaitKind = "backoff"     // the next attempt of an activity or delegate
+	WaitInterrupt   WaitKind = "interrupt"   // a resume
+	WaitSignal      WaitKind = "signal"      // a signal
+	WaitTimer       WaitKind = "timer"       // a timer
+	WaitSubworkflow WaitKind = "subworkflow" // the end of a subworkflow
+)
+
+// Wait is one thing that a run waits for, as its history tells. Members that do not belong to the kind are zero.
+type Wait struct {
+	Kind   WaitKind
+	NodeID string
+	// Visit is 0 where the record does not say, as for first visits.
+	Visit int
+	// Span is the branch in which the run waits, nil outside of parallel blocks.
+	Span *ParallelSpan
+
+	// NodeType, Attempt and Mode of an activity's newest request. Mode is "" for requests of the reference engine.
+	NodeType string
+	Attempt  int
+	Mode     string
+	// AgentID, Protocol, Correlation and Input of a delegate.
+	AgentID     string
+	Protocol    string
+	Correlation string
+	Input       map[string]any
+
+	// SignalName, for WaitSignal.
+	SignalName string
+	// Due is when a timer or a back-off ends; zero if not recorded.
+	Due time.Time
+	// ChildExecutionID, for WaitSubworkflow.
+	ChildExecutionID string
+}
+
+const (
+	modeInProc   = "in_process"
+	nodeDelegate = "agent_delegate"
+)
+
+// InProcess reports whether a process that drives the run performs what it waits for.
+func (w *Wait) InProcess() bool { return w.Kind == WaitActivity && w.Mode == modeInProc }
+
+// Delegate reports whether an external agent is waited for.
+func (w *Wait) Delegate() bool { return w.NodeType == nodeDelegate }
+
+// meets reports whether a record about a node speaks of this wait: same node, and the same branch and visit where
+// both say.
+func (w *Wait) meets(p *Payload) bool {
+	switch {
+	case w.NodeID != p.NodeID:
+		return false
+	case w.Span != nil && p.Span != nil && *w.Span != *p.Span:
+		return false
+	}
+	return w.Visit == 0 || p.Visit == 0 || w.Visit == p.Visit
+}
