@@ -24,8 +24,9 @@ type Machine struct {
 	stateSeq int64
 	stateAt  map[string]any
 
-	main   *token
-	visits map[string]int
+	main *token
+	// visits counts by the nodes' index; steps is their sum.
+	visits []int
 	steps  int
 	// checkpoints counts opportunities, for every_n_nodes.
 	checkpoints int
@@ -77,7 +78,7 @@ func newMachine(prog *definition.Program, cfg Config) *Machine {
 	if cfg.Branches != Sequential {
 		cfg.Branches = Concurrent
 	}
-	return &Machine{prog: prog, cfg: cfg, visits: map[string]int{}, status: Running, main: &token{}}
+	return &Machine{prog: prog, cfg: cfg, visits: make([]int, len(prog.Nodes)), status: Running, main: &token{}}
 }
 
 // begin writes ExecutionStarted and walks from the entry node (spec: execution, 1.4 d and 3.1).
@@ -98,12 +99,13 @@ func (m *Machine) begin(input map[string]any, now time.Time) {
 		ParentExecutionID: m.cfg.Parent,
 		Depth:             m.cfg.Depth,
 	}
-	if m.prog.Entry.Type != definition.Start {
-		started.Input = input
+	bad := m.invalidState(m.main, "")
+	if m.prog.Entry.Type != definition.Start || bad != nil {
+		started.Input = input // no StateUpdated will hold it
 	}
 	m.event(history.ExecutionStarted, started)
-	if f := m.invalidState(m.main, ""); f != nil {
-		m.failToken(m.main, f)
+	if bad != nil {
+		m.failToken(m.main, bad)
 		return
 	}
 	m.walk(m.main, m.prog.Entry)

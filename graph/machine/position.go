@@ -16,17 +16,20 @@ const positionVersion = 1
 
 // position is the stored form of a machine.
 type position struct {
-	Version     int            `json:"v"`
-	Config      Config         `json:"config"`
-	Hash        string         `json:"hash"`
-	Foreign     bool           `json:"foreign,omitempty"`
-	Now         time.Time      `json:"now"`
-	Seq         int64          `json:"seq"`
-	Commands    int            `json:"commands"`
-	Steps       int            `json:"steps"`
-	Checkpoints int            `json:"checkpoints,omitempty"`
-	Resumed     bool           `json:"resumed,omitempty"`
-	Visits      map[string]int `json:"visits"`
+	Version     int       `json:"v"`
+	Config      Config    `json:"config"`
+	Hash        string    `json:"hash"`
+	Foreign     bool      `json:"foreign,omitempty"`
+	Now         time.Time `json:"now"`
+	Seq         int64     `json:"seq"`
+	Commands    int       `json:"commands"`
+	Steps       int       `json:"steps"`
+	Checkpoints int       `json:"checkpoints,omitempty"`
+	Resumed     bool      `json:"resumed,omitempty"`
+	// Visited has a bit for each node, by index, that was visited; Visits counts those visited more than once. So the
+	// size does not grow with the length of a run.
+	Visited []byte      `json:"visited"`
+	Visits  map[int]int `json:"visits,omitempty"`
 	// StateSeq is the StateUpdated that holds the main path's state; 0 means that Main.View holds it.
 	StateSeq int64         `json:"stateSeq,omitempty"`
 	Main     tokenPosition `json:"main"`
@@ -95,8 +98,9 @@ func (m *Machine) Position() []byte {
 	}
 	p := position{
 		Version: positionVersion, Config: m.cfg, Hash: m.prog.Hash, Foreign: m.foreign, Now: m.now, Seq: m.seq,
-		Commands: m.commands, Steps: m.steps, Checkpoints: m.checkpoints, Resumed: m.resumed, Visits: m.visits,
+		Commands: m.commands, Steps: m.steps, Checkpoints: m.checkpoints, Resumed: m.resumed,
 	}
+	p.Visited, p.Visits = packVisits(m.visits)
 	p.Main = m.main.position(m.cfg.ExecutionID)
 	if m.stateSeq > 0 && sameMap(m.stateAt, m.main.view) {
 		p.StateSeq, p.Main.View = m.stateSeq, nil
@@ -106,6 +110,31 @@ func (m *Machine) Position() []byte {
 		return nil // a position is an economy, never a necessity
 	}
 	return data
+}
+
+func packVisits(visits []int) (visited []byte, more map[int]int) {
+	visited = make([]byte, (len(visits)+7)/8)
+	for i, n := range visits {
+		if n == 0 {
+			continue
+		}
+		visited[i/8] |= 1 << (i % 8)
+		if n > 1 {
+			if more == nil {
+				more = map[int]int{}
+			}
+			more[i] = n
+		}
+	}
+	return visited, more
+}
+
+func unpackVisits(visits []int, visited []byte, more map[int]int) {
+	for i := range visits {
+		if i/8 < len(visited) && visited[i/8]&(1<<(i%8)) != 0 {
+			visits[i] = max(more[i], 1)
+		}
+	}
 }
 
 // sameMap reports whether two maps are one. States are never changed in place, so that one map is one state.
@@ -176,9 +205,7 @@ func Restore(prog *definition.Program, data []byte, state map[string]any) (*Mach
 	m := newMachine(prog, p.Config)
 	m.foreign, m.now, m.seq, m.commands, m.steps = p.Foreign, p.Now, p.Seq, p.Commands, p.Steps
 	m.checkpoints, m.resumed, m.stateSeq = p.Checkpoints, p.Resumed, p.StateSeq
-	if p.Visits != nil {
-		m.visits = p.Visits
-	}
+	unpackVisits(m.visits, p.Visited, p.Visits)
 	if p.StateSeq > 0 {
 		p.Main.View = state
 		m.stateAt = state

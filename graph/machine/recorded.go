@@ -37,7 +37,7 @@ type visitID struct {
 type visitFacts struct {
 	requested, failed []history.Record
 	completed         *history.Record // the last one before the visit was closed
-	closed            *history.Record // CompleteNode
+	closed            *history.Record // CompleteNode, of a foreign history
 	timer             *history.Record
 	signal            *history.Record
 	answer            *history.Record // InterruptResumed or ResumeInterrupt
@@ -47,16 +47,14 @@ type visitFacts struct {
 	used int
 }
 
-// readRecorded indexes records. visits are the node visits before them; they are not changed.
-func readRecorded(records []history.Record, foreign bool, visits map[string]int, base int) *recorded {
+// readRecorded indexes records. before gives the visits of a node before them.
+func readRecorded(records []history.Record, foreign bool, before func(nodeID string) int, base int) *recorded {
 	if foreign {
 		records = superseded(records)
 	}
 	r := &recorded{foreign: foreign, base: base, tail: map[eventID]int{}, facts: map[visitID]*visitFacts{}}
-	seen := make(map[string]int, len(visits))
-	for id, n := range visits {
-		seen[id] = n
-	}
+	seen := map[string]int{}
+	visits := func(id string) int { return before(id) + seen[id] }
 	for i := range records {
 		rec := &records[i]
 		if rec.Kind == history.Command {
@@ -69,7 +67,7 @@ func readRecorded(records []history.Record, foreign bool, visits map[string]int,
 			r.tail[eventID{rec.Name, rec.Payload.NodeID}]++
 		}
 		if rec.Payload.NodeID != "" && !rec.Payload.Replayed {
-			r.note(rec, seen)
+			r.note(rec, visits)
 		}
 	}
 	return r
@@ -77,15 +75,15 @@ func readRecorded(records []history.Record, foreign bool, visits map[string]int,
 
 // visitOf tells which visit a record belongs to. Facts of this engine say so from the second visit on; in a foreign
 // history the visits are counted by its ScheduleNode commands.
-func (r *recorded) visitOf(rec *history.Record, seen map[string]int) int {
+func (r *recorded) visitOf(rec *history.Record, visits func(string) int) int {
 	if r.foreign || rec.Kind == history.Command {
-		return max(seen[rec.Payload.NodeID], 1)
+		return max(visits(rec.Payload.NodeID), 1)
 	}
 	return max(rec.Payload.Visit, 1)
 }
 
-func (r *recorded) note(rec *history.Record, seen map[string]int) {
-	id := visitID{rec.Payload.NodeID, r.visitOf(rec, seen)}
+func (r *recorded) note(rec *history.Record, visits func(string) int) {
+	id := visitID{rec.Payload.NodeID, r.visitOf(rec, visits)}
 	f := r.facts[id]
 	if f == nil {
 		f = &visitFacts{}
@@ -101,7 +99,9 @@ func (r *recorded) note(rec *history.Record, seen map[string]int) {
 			f.completed = rec
 		}
 	case history.CompleteNode:
-		if f.closed == nil {
+		// Only a foreign history needs it. Here the command of a held-back script may close another visit than the
+		// count of commands says.
+		if f.closed == nil && r.foreign {
 			f.closed = rec
 		}
 	case history.TimerFired:

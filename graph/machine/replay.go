@@ -43,11 +43,12 @@ func Replay(prog *definition.Program, cfg Config, records []history.Record, inpu
 	}
 	m := newMachine(prog, cfg)
 	m.foreign = foreign
+	m.main.view = object(input)
 	m.seq = records[len(records)-1].Seq
 	if m.adoptEnd(records) {
 		return m, nil
 	}
-	m.recorded = readRecorded(records, foreign, nil, 0)
+	m.recorded = readRecorded(records, foreign, func(string) int { return 0 }, 0)
 	m.begin(input, begun)
 	m.feed(now)
 	return m, nil
@@ -63,7 +64,7 @@ func (m *Machine) Catchup(tail []history.Record, now time.Time) error {
 		return problem.New(problem.HistoryCorrupt, "the records after position %d begin with %d", m.seq, tail[0].Seq).
 			WithPlace(problem.Place{ExecutionID: m.cfg.ExecutionID})
 	}
-	m.recorded = readRecorded(tail, m.foreign, m.visits, m.commands)
+	m.recorded = readRecorded(tail, m.foreign, m.visitsOf, m.commands)
 	m.seq = tail[len(tail)-1].Seq
 	m.stateSeq, m.stateAt = 0, nil
 	if m.adoptEnd(tail) {
@@ -71,6 +72,13 @@ func (m *Machine) Catchup(tail []history.Record, now time.Time) error {
 	}
 	m.feed(now)
 	return nil
+}
+
+func (m *Machine) visitsOf(nodeID string) int {
+	if n := m.prog.Node(nodeID); n != nil {
+		return m.visits[n.Index]
+	}
+	return 0
 }
 
 // feed applies recorded outcomes in the order in which they were recorded, until a wait is open or the run has ended.

@@ -116,10 +116,16 @@ func (m *Machine) record(kind history.Kind, name history.Name, p history.Payload
 	m.put(kind, name, p)
 }
 
+// usualBatch is the number of records that one activity of a linear run takes, with room for a checkpoint.
+const usualBatch = 8
+
 func (m *Machine) put(kind history.Kind, name history.Name, p history.Payload) {
 	m.seq++
 	if kind == history.Command {
 		m.commands++
+	}
+	if m.records == nil {
+		m.records = make([]history.Record, 0, usualBatch)
 	}
 	m.records = append(m.records, history.Record{Seq: m.seq, Kind: kind, Name: name, Payload: p, CreatedAt: m.now})
 }

@@ -421,4 +421,3 @@ func roundTrip(t testing.TB, rows []history.Record) []history.Record {
 	}
 	return out
 }
-

@@ -32,8 +32,8 @@ func (m *Machine) visit(t *token, n *definition.Node) *definition.Node {
 		return nil
 	}
 	m.steps++
-	m.visits[n.ID]++
-	t.node, t.visit = n, m.visits[n.ID]
+	m.visits[n.Index]++
+	t.node, t.visit = n, m.visits[n.Index]
 	m.command(t, history.ScheduleNode, history.Payload{NodeID: n.ID})
 	m.event(history.NodeScheduled, m.fact(t))
 	if m.ended() {

@@ -1,0 +1,244 @@
+package machine_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// generator draws small definitions of nested parallel blocks, loops and every kind of wait.
+type generator struct {
+	rng   *rand.Rand
+	nodes []string
+	edges []string
+	next  int
+	joins []string
+}
+
+func (g *generator) id(prefix string) string {
+	g.next++
+	return fmt.Sprintf("%s%d", prefix, g.next)
+}
+
+func (g *generator) node(format string, args ...any) {
+	g.nodes = append(g.nodes, fmt.Sprintf(format, args...))
+}
+
+func (g *generator) edge(a, b string) {
+	g.edges = append(g.edges, fmt.Sprintf(`{"source":%q,"target":%q}`, a, b))
+}
+
+// chain makes a few nodes in a row that lead to target, and gives the first.
+func (g *generator) chain(target string, depth int) string {
+	for range g.rng.IntN(3) + 1 {
+		target = g.one(target, depth)
+	}
+	return target
+}
+
+// one makes a node before target.
+func (g *generator) one(target string, depth int) string {
+	kind := g.rng.IntN(9)
+	if depth == 0 && kind == 8 {
+		kind = 0
+	}
+	id := g.id("n")
+	switch kind {
+	case 0, 1, 2:
+		g.node(`{"id":%q,"type":"tool_call","config":{"server":"s","tool":"t"},"retry":{"max_attempts":%d,"initial_interval":%q}}`,
+			id, g.rng.IntN(3)+1, []string{"", "50ms"}[g.rng.IntN(2)])
+	case 3:
+		g.node(`{"id":%q,"type":"set_state","config":{"assignments":{"log":{"literal":%q},"m":{"jq":"{%s:1}"}}}}`, id, id, id)
+	case 4:
+		g.node(`{"id":%q,"type":"wait","config":{"kind":"duration","duration_ms":%d}}`, id, g.rng.IntN(3)*100)
+	case 5:
+		g.node(`{"id":%q,"type":"wait","config":{"kind":"signal","signal":%q}}`, id, id)
+	case 6:
+		g.node(`{"id":%q,"type":"agent_delegate","config":{"agent_id":"a","protocol":"sdk","input_mapping":{"log":"${ .log }"}}}`, id)
+	case 7:
+		g.node(`{"id":%q,"type":"subworkflow","config":{"workflow_ref":"urn:c","input_mapping":{}}}`, id)
+	case 8:
+		join := g.joins[g.rng.IntN(len(g.joins))]
+		n := g.rng.IntN(3) + 1
+		var branches []string
+		for i := range n {
+			branches = append(branches, fmt.Sprintf(`{"name":"b%d","entry":%q}`, i, g.chain(target, depth-1)))
+		}
+		extra := ""
+		if join == "n_of_m" {
+			extra = fmt.Sprintf(`,"n":%d`, g.rng.IntN(n)+1)
+		}
+		g.node(`{"id":%q,"type":"parallel","config":{"join":%q%s,"branches":[%s]}}`, id, join, extra, strings.Join(branches, ","))
+	}
+	g.edge(id, target)
+	return id
+}
+
+func (g *generator) definition() string {
+	g.node(`{"id":"s","type":"start"}`)
+	g.node(`{"id":"e","type":"end"}`)
+	first := g.chain(g.one("e", 2), 2)
+	g.edge("__start__", "s")
+	g.edge("s", first)
+	return fmt.Sprintf(`{"document":{"schema":"urn:t","name":"g","version":"1"},
+		"state_schema":{"type":"object","properties":{"log":{"type":"array","reducer":"append"},"m":{"type":"object","reducer":"merge"}}},
+		"nodes":[%s],"edges":[%s]}`, strings.Join(g.nodes, ","), strings.Join(g.edges, ","))
+}
+
+// world decides every outcome by node and attempt alone, so that it is the same whatever the timing.
+type world struct{ failing map[string]int }
+
+func (w world) answer(wait machine.Wait) machine.Input {
+	switch wait.Kind {
+	case machine.WaitActivity, machine.WaitDelegate:
+		o := machine.Outcome{Key: wait.Key}
+		if wait.Host {
+			o = machine.Outcome{Host: true, NodeID: wait.NodeID, Span: wait.Span, CorrelationID: wait.CorrelationID}
+		}
+		if wait.Attempt <= w.failing[wait.NodeID] {
+			o.Error = fmt.Sprintf("%s attempt %d", wait.NodeID, wait.Attempt)
+			return o
+		}
+		o.OK = true
+		o.Output = map[string]any{"log": wait.NodeID, "m": map[string]any{wait.NodeID: true}}
+		return o
+	case machine.WaitSignal:
+		return machine.Signal{Name: wait.SignalName, Payload: map[string]any{"log": wait.NodeID}}
+	case machine.WaitChild:
+		return machine.ChildEnded{Key: wait.Key, Status: machine.Completed, FinalState: map[string]any{"log": wait.NodeID}}
+	case machine.WaitTimer:
+		return machine.TimerFired{Key: "timer:" + wait.Key}
+	case machine.WaitBackoff:
+		return machine.TimerFired{Key: "backoff:" + wait.Key}
+	default:
+		return nil
+	}
+}
+
+// run drives a machine to its end, answering waits in random order, and rebuilds it now and then.
+func (w world) run(t *testing.T, prog *definition.Program, cfg machine.Config, rng *rand.Rand) (script []string, m *machine.Machine) {
+	t.Helper()
+	cfg.ExecutionID = "x"
+	now := epoch
+	m = machine.Start(prog, cfg, map[string]any{"log": []any{}}, now)
+	var rows []history.Record
+	for range 10_000 {
+		batch := m.Ready()
+		for _, r := range batch.Records {
+			rows = append(rows, r)
+			if r.Kind == history.Command || r.Name == history.StateUpdated {
+				script = append(script, describe(r))
+			}
+		}
+		if m.Status().Terminal() {
+			return script, m
+		}
+		if rng.IntN(4) == 0 {
+			m = w.rebuild(t, prog, m, rows, now, rng)
+		}
+		waits := m.Pending()
+		wait := waits[rng.IntN(len(waits))]
+		if wait.Due.After(now) {
+			now = wait.Due
+		}
+		now = now.Add(time.Duration(rng.IntN(10)) * time.Millisecond)
+		if err := m.Handle(w.answer(wait), now); err != nil {
+			t.Fatalf("%s %s: %v", wait.Kind, wait.Key, err)
+		}
+	}
+	t.Fatal("the run does not end")
+	return nil, nil
+}
+
+func (w world) rebuild(t *testing.T, prog *definition.Program, m *machine.Machine, rows []history.Record, now time.Time, rng *rand.Rand) *machine.Machine {
+	t.Helper()
+	want := summary(m)
+	position := m.Position()
+	var rebuilt *machine.Machine
+	var err error
+	if rng.IntN(2) == 0 {
+		rebuilt, err = machine.Replay(prog, machine.Config{ExecutionID: "x"}, roundTrip(t, rows), nil, now)
+	} else {
+		var state map[string]any
+		if seq := machine.PositionStateSeq(position); seq > 0 {
+			state = roundTrip(t, rows[seq-1:seq])[0].Payload.State
+		}
+		if rebuilt, err = machine.Restore(prog, position, state); err == nil {
+			err = rebuilt.Catchup(nil, now)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b := rebuilt.Ready(); len(b.Records)+len(b.Effects) > 0 {
+		t.Fatalf("a rebuilt machine adds %d records, %d effects: %s", len(b.Records), len(b.Effects), describe(b.Records[0]))
+	}
+	if got := summary(rebuilt); got != want {
+		t.Fatalf("rebuilt elsewhere:\nwant %s\ngot  %s", want, got)
+	}
+	return rebuilt
+}
+
+// TestScriptIsIndependentOfTiming is the strongest property of the walker: with join "all", whatever the order in
+// which outcomes arrive and however often the run is rebuilt, the commands and states are the same.
+func TestScriptIsIndependentOfTiming(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(150) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			rng := rand.New(rand.NewPCG(seed, 1))
+			g := &generator{rng: rng, joins: []string{"all"}}
+			src := g.definition()
+			prog := compile(t, src)
+			w := world{failing: map[string]int{}}
+			for _, n := range prog.Nodes {
+				if n.Type == definition.ToolCall && rng.IntN(4) == 0 {
+					w.failing[n.ID] = rng.IntN(4)
+				}
+			}
+			var first []string
+			var mode string
+			for i := range uint64(6) {
+				cfg := machine.Config{}
+				if i%2 == 1 {
+					cfg.Mode = machine.HostMediated
+				}
+				script, m := w.run(t, prog, cfg, rand.New(rand.NewPCG(seed, 100+i)))
+				got := strings.Join(script, "\n") + "\n" + text(m.State())
+				// A host's failed delegate has another reason; the rest is the same in both modes.
+				if first == nil {
+					first, mode = []string{got}, string(cfg.Mode)
+				} else if got != first[0] {
+					t.Fatalf("another script (%s, %s)\n%s\n%s", mode, cfg.Mode, firstDifference(first[0], got), src)
+				}
+			}
+		})
+	}
+}
+
+// TestAnyJoinsEnd drives the other join policies: whatever the order, the run ends, and rebuilding never differs.
+func TestAnyJoinsEnd(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(150) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			rng := rand.New(rand.NewPCG(seed, 2))
+			g := &generator{rng: rng, joins: []string{"all", "any", "n_of_m"}}
+			prog := compile(t, g.definition())
+			w := world{failing: map[string]int{}}
+			for _, n := range prog.Nodes {
+				if n.Type == definition.ToolCall && rng.IntN(3) == 0 {
+					w.failing[n.ID] = rng.IntN(4)
+				}
+			}
+			cfg := machine.Config{Branches: []machine.BranchOrder{machine.Concurrent, machine.Sequential}[rng.IntN(2)]}
+			w.run(t, prog, cfg, rng)
+		})
+	}
+}
