@@ -9,7 +9,8 @@ import (
 // historytest. All methods are safe for concurrent use, by several processes too where the store is a file.
 //
 // Errors are *problem.Error: HISTORY_CONFLICT, HISTORY_VERSION_UNSUPPORTED, HISTORY_CORRUPT, EXECUTION_NOT_FOUND,
-// INVALID_LIST_CURSOR, DEFINITION_REQUIRED (unknown definition) and INTERNAL_ERROR.
+// INVALID_LIST_CURSOR, VALIDATION_ERROR (a negative limit), DEFINITION_REQUIRED (unknown definition) and INTERNAL_ERROR,
+// which wraps the context's error where that ended the call. A write that has begun to commit is not cancelled.
 type Store interface {
 	// Append adds a batch to one run's history in one durable transaction: all of it or nothing. It fails with
 	// HISTORY_CONFLICT, and changes nothing, if the run's last seq is not b.ExpectedSeq.
@@ -39,7 +40,7 @@ type Store interface {
 	// PutDefinition stores a definition; storing the same hash again changes nothing.
 	PutDefinition(ctx context.Context, d StoredDefinition) error
 
-	// DueTimers gives timers due at or before now, earliest first, at most limit.
+	// DueTimers gives timers due at or before now, earliest first, at most limit (0: all).
 	DueTimers(ctx context.Context, now time.Time, limit int) ([]Timer, error)
 
 	// NextTimer gives the earliest due time of all timers; ok is false when there is none.
@@ -53,7 +54,7 @@ type Store interface {
 	ReleaseLease(ctx context.Context, executionID, owner string) error
 
 	// Orphans gives the ids of runs that need a driver (Execution.Orphaned) and that nobody holds an unexpired lease
-	// of at now, oldest first, at most limit. Runs that rest on a host, a person, a signal or a timer are no orphans.
+	// of at now, oldest first, at most limit (0: all). Runs that rest on a host, a person, a signal or a timer are no orphans.
 	Orphans(ctx context.Context, now time.Time, limit int) ([]string, error)
 
 	Close() error
@@ -96,6 +97,15 @@ type Timer struct {
 	// Key is the machine's name of the timer, unique within the run.
 	Key string
 	Due time.Time
+}
+
+// DueMillis is the due time in milliseconds since 1970, rounded up, so that a stored timer is never early.
+func (t *Timer) DueMillis() int64 {
+	ms := t.Due.UnixMilli()
+	if t.Due.Nanosecond()%int(time.Millisecond) != 0 {
+		ms++
+	}
+	return ms
 }
 
 // StoredDefinition is a definition as kept beside the histories.

@@ -1,0 +1,134 @@
+package historymem
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// Append adds a batch to one run's history; see history.Store.
+func (s *Store) Append(ctx context.Context, b history.Batch) error {
+	if err := b.Check(); err != nil {
+		return err
+	}
+	text := b.Execution.AppendText(nil)
+	execution, err := history.ParseExecution(b.ExecutionID, text)
+	if err != nil {
+		return err
+	}
+	rows := make([]row, len(b.Records))
+	for i := range b.Records {
+		r := &b.Records[i]
+		rows[i] = row{kind: r.Kind, name: r.Name, payload: r.AppendPayload(nil, b.ExecutionID), at: milli(r.CreatedAt)}
+	}
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	x := s.runs[b.ExecutionID]
+	switch {
+	case x == nil && b.ExpectedSeq != 0, x != nil && int64(len(x.rows)) != b.ExpectedSeq:
+		return b.Conflict()
+	case x == nil:
+		x = &run{}
+		s.runs[b.ExecutionID] = x
+	}
+	x.rows = append(x.rows, rows...)
+	x.execution, x.text = execution, text
+	x.keep(&b)
+	if b.Definition != nil {
+		s.putDefinition(*b.Definition)
+	}
+	now := rows[len(rows)-1].at
+	switch {
+	case b.ReleaseLease:
+		s.release(b.ExecutionID, b.Lease.Owner)
+	case b.Lease.Owner != "":
+		s.acquire(b.ExecutionID, b.Lease, now)
+	}
+	return nil
+}
+
+// keep stores the batch's position and timers.
+func (x *run) keep(b *history.Batch) {
+	if b.Execution.Phase.Terminal() {
+		x.position, x.positionSeq, x.timers = nil, 0, nil
+		return
+	}
+	if b.Position != nil {
+		x.position, x.positionSeq = bytes.Clone(b.Position), b.Execution.Seq
+	}
+	if b.SetTimers {
+		x.timers = nil
+		for _, t := range b.Timers {
+			x.timers = append(x.timers, history.Timer{ExecutionID: b.ExecutionID, Key: t.Key, Due: time.UnixMilli(t.DueMillis()).UTC()})
+		}
+	}
+}
+
+// milli gives the time as a file would keep it.
+func milli(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
+
+// AcquireLease makes owner the driver of a run; see history.Store.
+func (s *Store) AcquireLease(ctx context.Context, executionID, owner string, now, expires time.Time) (bool, error) {
+	if err := s.enter(ctx); err != nil {
+		return false, err
+	}
+	defer s.mu.Unlock()
+	return s.acquire(executionID, history.Lease{Owner: owner, Expires: expires}, milli(now)), nil
+}
+
+func (s *Store) acquire(executionID string, l history.Lease, now time.Time) bool {
+	if held, ok := s.leases[executionID]; ok && held.Owner != l.Owner && held.Expires.After(now) {
+		return false
+	}
+	s.leases[executionID] = history.Lease{Owner: l.Owner, Expires: milli(l.Expires)}
+	return true
+}
+
+// ReleaseLease gives a lease back; see history.Store.
+func (s *Store) ReleaseLease(ctx context.Context, executionID, owner string) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	s.release(executionID, owner)
+	return nil
+}
+
+func (s *Store) release(executionID, owner string) {
+	if s.leases[executionID].Owner == owner {
+		delete(s.leases, executionID)
+	}
+}
+
+// PutDefinition stores a definition; see history.Store.
+func (s *Store) PutDefinition(ctx context.Context, d history.StoredDefinition) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	s.putDefinition(d)
+	return nil
+}
+
+func (s *Store) putDefinition(d history.StoredDefinition) {
+	if _, err := s.definition(func(k *history.StoredDefinition) bool { return k.Hash == d.Hash }); err != nil {
+		d.Text = bytes.Clone(d.Text)
+		s.definitions = append(s.definitions, d)
+	}
+}
+
+// definition gives the one stored last that a condition holds for.
+func (s *Store) definition(is func(d *history.StoredDefinition) bool) (history.StoredDefinition, error) {
+	for i := len(s.definitions) - 1; i >= 0; i-- {
+		if d := s.definitions[i]; is(&d) {
+			d.Text = bytes.Clone(d.Text)
+			return d, nil
+		}
+	}
+	return history.StoredDefinition{}, problem.New(problem.DefinitionNotFound, "the definition is not stored")
+}

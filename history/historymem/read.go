@@ -1,0 +1,205 @@
+package historymem
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// Read gives records of a run; see history.Store.
+func (s *Store) Read(ctx context.Context, executionID string, fromSeq int64, limit int) ([]history.Record, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	var rows []row
+	if x := s.runs[executionID]; x != nil {
+		rows = x.rows // rows that are there never change
+	}
+	s.mu.Unlock()
+	first := max(fromSeq, 1)
+	if first > int64(len(rows)) {
+		return nil, nil
+	}
+	rows = rows[first-1:]
+	if limit > 0 {
+		rows = rows[:min(limit, len(rows))]
+	}
+	out := make([]history.Record, len(rows))
+	for i, r := range rows {
+		p, err := history.DecodePayload(r.name, r.payload)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = history.Record{
+			Seq: first + int64(i), Kind: r.kind, Name: r.name, Payload: p, CreatedAt: r.at, Raw: bytes.Clone(r.payload),
+		}
+	}
+	return out, nil
+}
+
+// Execution gives a run's projection; see history.Store.
+func (s *Store) Execution(ctx context.Context, executionID string) (history.Execution, error) {
+	if err := s.enter(ctx); err != nil {
+		return history.Execution{}, err
+	}
+	x := s.runs[executionID]
+	if x == nil {
+		s.mu.Unlock()
+		return history.Execution{}, history.NotFound(executionID)
+	}
+	text := x.text
+	s.mu.Unlock()
+	return history.ParseExecution(executionID, text)
+}
+
+// Position gives the newest stored machine position of a run; see history.Store.
+func (s *Store) Position(ctx context.Context, executionID string) (seq int64, data []byte, err error) {
+	if err := s.enter(ctx); err != nil {
+		return 0, nil, err
+	}
+	defer s.mu.Unlock()
+	if x := s.runs[executionID]; x != nil {
+		return x.positionSeq, bytes.Clone(x.position), nil
+	}
+	return 0, nil, nil
+}
+
+// List gives a page of runs, newest first; see history.Store.
+func (s *Store) List(ctx context.Context, q history.ListQuery) (history.ListPage, error) {
+	size, err := q.PageSize()
+	if err != nil {
+		return history.ListPage{}, err
+	}
+	var after history.Cursor
+	if q.Cursor != "" {
+		if after, err = history.ParseCursor(q.Cursor); err != nil {
+			return history.ListPage{}, err
+		}
+	}
+	type found struct {
+		at   history.Cursor
+		text []byte
+	}
+	var runs []found
+	if err := s.enter(ctx); err != nil {
+		return history.ListPage{}, err
+	}
+	for _, x := range s.runs {
+		if at := history.CursorOf(&x.execution); q.Matches(&x.execution) && (q.Cursor == "" || after.Compare(at) < 0) {
+			runs = append(runs, found{at, x.text})
+		}
+	}
+	s.mu.Unlock()
+	slices.SortFunc(runs, func(a, b found) int { return a.at.Compare(b.at) })
+	var page history.ListPage
+	if len(runs) > size {
+		runs = runs[:size]
+		page.NextCursor = runs[size-1].at.String()
+	}
+	for _, r := range runs {
+		e, err := history.ParseExecution(r.at.ExecutionID, r.text)
+		if err != nil {
+			return history.ListPage{}, err
+		}
+		page.Executions = append(page.Executions, e)
+	}
+	return page, nil
+}
+
+// Definition gives a stored definition by its hash; see history.Store.
+func (s *Store) Definition(ctx context.Context, hash string) (history.StoredDefinition, error) {
+	if err := s.enter(ctx); err != nil {
+		return history.StoredDefinition{}, err
+	}
+	defer s.mu.Unlock()
+	return s.definition(func(d *history.StoredDefinition) bool { return d.Hash == hash })
+}
+
+// DefinitionByName gives the definition stored last under a name; see history.Store.
+func (s *Store) DefinitionByName(ctx context.Context, name, version string) (history.StoredDefinition, error) {
+	if err := s.enter(ctx); err != nil {
+		return history.StoredDefinition{}, err
+	}
+	defer s.mu.Unlock()
+	return s.definition(func(d *history.StoredDefinition) bool {
+		return d.Name == name && (version == "" || d.Version == version)
+	})
+}
+
+// DueTimers gives timers due at or before now; see history.Store.
+func (s *Store) DueTimers(ctx context.Context, now time.Time, limit int) ([]history.Timer, error) {
+	timers, err := s.timers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	due, _ := slices.BinarySearchFunc(timers, now, func(t history.Timer, now time.Time) int {
+		if t.Due.After(now) {
+			return 1
+		}
+		return -1
+	})
+	if limit > 0 {
+		due = min(due, limit)
+	}
+	return timers[:due:due], nil
+}
+
+// NextTimer gives the earliest due time of all timers; see history.Store.
+func (s *Store) NextTimer(ctx context.Context) (due time.Time, ok bool, err error) {
+	timers, err := s.timers(ctx)
+	if err != nil || len(timers) == 0 {
+		return time.Time{}, false, err
+	}
+	return timers[0].Due, true, nil
+}
+
+// timers gives all timers, earliest first.
+func (s *Store) timers(ctx context.Context) ([]history.Timer, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	var out []history.Timer
+	for _, x := range s.runs {
+		out = append(out, x.timers...)
+	}
+	s.mu.Unlock()
+	slices.SortFunc(out, func(a, b history.Timer) int {
+		return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.ExecutionID, b.ExecutionID), cmp.Compare(a.Key, b.Key))
+	})
+	return out, nil
+}
+
+// Orphans gives runs that need a driver and have none; see history.Store.
+func (s *Store) Orphans(ctx context.Context, now time.Time, limit int) ([]string, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	phase := func(id string) (history.Phase, bool) {
+		if x := s.runs[id]; x != nil {
+			return x.execution.Phase, true
+		}
+		return "", false
+	}
+	var found []*history.Execution
+	for id, x := range s.runs {
+		if l, held := s.leases[id]; (!held || !l.Expires.After(milli(now))) && x.execution.Orphaned(phase) {
+			found = append(found, &x.execution)
+		}
+	}
+	slices.SortFunc(found, func(a, b *history.Execution) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
+	})
+	if limit > 0 {
+		found = found[:min(limit, len(found))]
+	}
+	ids := make([]string, len(found))
+	for i, e := range found {
+		ids[i] = e.ID
+	}
+	return ids, nil
+}

@@ -1,0 +1,71 @@
+// Package historymem keeps runs in memory, for tests and for embedders that want no file.
+//
+// It has the meaning of the SQLite store to the letter (both pass the tests in package historytest): payloads are kept
+// as the text that a file would hold, so nothing that a caller does to what it gave or got changes what is stored.
+// A page of a list costs time proportional to the number of runs.
+package historymem
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// Store is a history.Store in memory. New makes one. All methods are safe for concurrent use.
+type Store struct {
+	mu          sync.Mutex
+	runs        map[string]*run
+	leases      map[string]history.Lease
+	definitions []history.StoredDefinition // in the order in which they were stored
+	closed      bool
+}
+
+var _ history.Store = (*Store)(nil)
+
+// run is the history of one run and what is kept beside it.
+type run struct {
+	rows []row
+	// execution is never handed out, because it shares maps; text, its stored form, is.
+	execution   history.Execution
+	text        []byte
+	position    []byte
+	positionSeq int64
+	timers      []history.Timer
+}
+
+// row is a record as it would be stored.
+type row struct {
+	kind    history.Kind
+	name    history.Name
+	payload []byte
+	at      time.Time
+}
+
+// New makes an empty store.
+func New() *Store {
+	return &Store{runs: map[string]*run{}, leases: map[string]history.Lease{}}
+}
+
+// Close drops everything. The store cannot be used afterwards.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.runs, s.leases, s.definitions, s.closed = nil, nil, nil, true
+	return nil
+}
+
+// enter locks the store for one call; the caller unlocks it if there is no error.
+func (s *Store) enter(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return problem.New(problem.Internal, "the store was not asked").WithCause(context.Cause(ctx))
+	}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return problem.New(problem.Internal, "the store is closed")
+	}
+	return nil
+}
