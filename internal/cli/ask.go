@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+)
+
+// ask shows what the run waits for and reads the answer from the terminal, until it can be read or the person gives
+// up with Ctrl-D, which leaves the run waiting.
+func (a *app) ask(ctx context.Context, p *graph.Pending) (filled, bool, error) {
+	f := filled{asked: true, interruptID: interruptID(p)}
+	if p.Kind == machine.WaitSignal {
+		f.signal = p.SignalName
+		fmt.Fprintf(a.stderr, "\n%s %s waits for the signal %q. Its payload, or Enter for none:\n",
+			a.paint.wait("?"), a.paint.bold(p.NodeID), p.SignalName)
+	} else {
+		fmt.Fprintf(a.stderr, "\n%s an answer is needed\n", a.paint.wait("?"))
+		a.describeInterrupt(p)
+	}
+	fmt.Fprintln(a.stderr, a.paint.faint("  write JSON or key=value …; Ctrl-D leaves the run waiting"))
+	for {
+		fmt.Fprint(a.stderr, "> ")
+		line, err := a.readLine(ctx)
+		if errors.Is(err, io.EOF) {
+			fmt.Fprintln(a.stderr)
+			return filled{}, false, nil
+		}
+		if err != nil {
+			return filled{}, false, err
+		}
+		if f.payload, err = parsePayload(line, p.ResumeSchema); err == nil {
+			return f, true, nil
+		}
+		fmt.Fprintf(a.stderr, "%s %v\n", a.paint.bad("error:"), err)
+	}
+}
+
+// readLine reads one line of standard input, or gives up when ctx ends. Reading a terminal cannot be called off, so
+// the reading goroutine may outlive the call; it ends with the process, which is about to.
+func (a *app) readLine(ctx context.Context) (string, error) {
+	if a.lines == nil {
+		a.lines = bufio.NewReader(a.stdin)
+	}
+	type read struct {
+		line string
+		err  error
+	}
+	done := make(chan read, 1)
+	go func() {
+		line, err := a.lines.ReadString('\n')
+		if line != "" && errors.Is(err, io.EOF) {
+			err = nil // a last line without its end
+		}
+		done <- read{line, err}
+	}()
+	select {
+	case r := <-done:
+		return r.line, r.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/internal/config"
+)
+
+// interact runs a command as if a person sat at the terminal and typed the lines.
+func interact(t *testing.T, stdin io.Reader, args ...string) (exit int, stdout, stderr string) {
+	t.Helper()
+	a, out, errs := newTestApp(t, stdin, time.Now())
+	a.now = time.Now
+	a.env = config.Environment{Directory: t.TempDir(), GOOS: "linux", Home: t.TempDir()}
+	a.interactive = true
+	root := newRoot(a)
+	root.SetArgs(append(args, "--profile", "demo"))
+	err := root.ExecuteContext(t.Context())
+	a.printError(err)
+	return status(err), out.String(), errs.String()
+}
+
+// definitionOf is the path of an example.
+func definitionOf(name string) string {
+	return filepath.Join("..", "..", "examples", name, name+".workflow.json")
+}
+
+func TestAskUntilTheAnswerDoes(t *testing.T) {
+	t.Parallel()
+	typed := strings.Join([]string{
+		"nonsense",                                // neither JSON nor key=value
+		"comment=late",                            // lacks a required member: refused by the engine
+		`approve=false comment="Say when it is."`, // accepted
+		`{"approve": true}`,
+	}, "\n") + "\n"
+	exit, stdout, stderr := interact(t, strings.NewReader(typed),
+		"run", definitionOf("approval-loop"), "--input", `{"topic":"moving day"}`, "--store", "memory")
+	if exit != exitOK || !strings.Contains(stdout, `"Say when it is."`) || !strings.Contains(stdout, `"revisions": 2`) {
+		t.Errorf("exit %d, stdout %s, stderr %s", exit, stdout, stderr)
+	}
+	for _, want := range []string{
+		"review asks: Please read the draft", "approve  boolean", `"nonsense" is neither JSON nor key=value`,
+		"error INVALID_RESUME_PAYLOAD:", "completed run",
+	} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("stderr lacks %q:\n%s", want, stderr)
+		}
+	}
+	if n := strings.Count(stderr, "> "); n < 4 {
+		t.Errorf("%d prompts, want 4:\n%s", n, stderr)
+	}
+}
+
+func TestAskForASignal(t *testing.T) {
+	t.Parallel()
+	exit, stdout, stderr := interact(t, strings.NewReader("approved_by=kim\n"),
+		"run", definitionOf("release-gate"), "--input", `{"service":"shop","version":"2"}`, "--store", "memory")
+	if exit != exitOK || !strings.Contains(stdout, `"approved_by": "kim"`) {
+		t.Errorf("exit %d, stdout %s, stderr %s", exit, stdout, stderr)
+	}
+}
+
+// Ctrl-D leaves the run waiting, with the command that goes on.
+func TestAskGivesUp(t *testing.T) {
+	t.Parallel()
+	exit, stdout, stderr := interact(t, strings.NewReader(""),
+		"run", definitionOf("approval-loop"), "--input", `{"topic":"x"}`, "--id", "a1", "--db", "runs.db")
+	if exit != exitPaused || stdout != "" || !strings.Contains(stderr, "workflows-engine resume a1 --payload") {
+		t.Errorf("exit %d, stdout %s, stderr %s", exit, stdout, stderr)
+	}
+}
+
+// Ctrl-C at the prompt ends the command and says how to go on.
+func TestAskInterrupted(t *testing.T) {
+	t.Parallel()
+	reader, writer := io.Pipe()
+	defer writer.Close()
+	a, _, stderr := newTestApp(t, reader, time.Now())
+	a.env = config.Environment{Directory: t.TempDir(), GOOS: "linux", Home: t.TempDir()}
+	a.interactive = true
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	prompted := make(chan struct{})
+	a.stderr = io.MultiWriter(stderr, &promptWatcher{seen: prompted})
+	go func() {
+		<-prompted
+		cancel()
+	}()
+	root := newRoot(a)
+	root.SetArgs([]string{"run", definitionOf("approval-loop"), "--input", `{"topic":"x"}`, "--id", "a1", "--profile", "demo", "--db", "runs.db"})
+	err := root.ExecuteContext(ctx)
+	if got := status(err); got != exitInterrupted || !strings.Contains(stderr.String(), "workflows-engine recover a1") {
+		t.Errorf("exit %d (%v), stderr %s", got, err, stderr)
+	}
+}
+
+// promptWatcher closes seen when the prompt is written.
+type promptWatcher struct {
+	seen chan struct{}
+	done bool
+}
+
+func (w *promptWatcher) Write(p []byte) (int, error) {
+	if string(p) == "> " && !w.done {
+		w.done = true
+		close(w.seen)
+	}
+	return len(p), nil
+}

@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+)
+
+func newCancel(a *app) *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "cancel ID",
+		Short: "End a run and its subworkflows",
+		Long: `End a run. A run that was cancelled before answers with the first reason; one that has completed or failed
+cannot be cancelled.`,
+		Example:           `  workflows-engine cancel 3f0c8a --reason 'ordered twice'`,
+		Args:              exactly("ID"),
+		ValidArgsFunction: a.completeIDs(""),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.cancel(cmd.Context(), args[0], reason) },
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the history")
+	return cmd
+}
+
+// cancel ends a run.
+func (a *app) cancel(ctx context.Context, id, reason string) (err error) {
+	s, err := a.open(ctx, sessionOptions{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = firstError(err, s.close()) }()
+	run, err := s.runner.Cancel(ctx, graph.CancelRequest{ExecutionID: id, Reason: reason})
+	if err != nil {
+		return err
+	}
+	line := "cancelled run " + run.ExecutionID
+	if run.Reason != "" {
+		line += ": " + run.Reason
+	}
+	_, err = fmt.Fprintln(a.stdout, line)
+	return err
+}

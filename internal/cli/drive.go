@@ -1,0 +1,229 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// driveOptions are what the commands that drive a run have in common.
+type driveOptions struct {
+	// answers for the places where the run waits, used before anybody is asked.
+	answers answers
+	// wait bounds the time until the run rests; 0 waits as long as it takes.
+	wait time.Duration
+	// json prints where the run stands instead of its result alone.
+	json bool
+	// mode says who performs activities from now on; "" keeps the run's.
+	mode string
+}
+
+// drive carries a run on until it has ended or waits for something that is not at hand.
+type drive struct {
+	driveOptions
+	app      *app
+	session  *session
+	deadline time.Time
+}
+
+func (a *app) drive(s *session, o driveOptions) *drive {
+	d := &drive{driveOptions: o, app: a, session: s}
+	if o.wait > 0 {
+		d.deadline = a.now().Add(o.wait)
+	}
+	return d
+}
+
+// from takes the answer of the call that began or continued the run, and drives on. What it returns decides the exit
+// status; everything else has been printed.
+func (d *drive) from(ctx context.Context, run *graph.Run, err error) error {
+	for {
+		if err == nil {
+			run, err = d.rest(ctx, run)
+		}
+		if err == nil && run.Status.Terminal() {
+			return d.ended(run)
+		}
+		if err != nil || ctx.Err() != nil {
+			return d.stopped(ctx, run, err)
+		}
+		next, found, answerErr := d.nextAnswer(ctx, run)
+		switch {
+		case answerErr != nil:
+			err = answerErr
+		case !found:
+			return d.paused(run)
+		default:
+			run, err = d.apply(ctx, run, next)
+		}
+	}
+}
+
+// rest waits until the run has ended, waits for somebody, the time is over or ctx ends. Timers, back-offs and executors
+// come to an end by themselves, so those are waited out.
+func (d *drive) rest(ctx context.Context, run *graph.Run) (*graph.Run, error) {
+	for !run.Status.Terminal() && somebody(run) == nil && ctx.Err() == nil {
+		limit := d.left()
+		if limit <= 0 {
+			return run, nil
+		}
+		next, err := d.session.runner.Status(ctx, graph.StatusRequest{
+			ExecutionID: run.ExecutionID,
+			Wait:        graph.Wait{Set: true, Limit: limit},
+		})
+		if err != nil {
+			return run, err
+		}
+		// The engine answers at once when a timer is due later than it may wait.
+		if next.Status == machine.AwaitingTimer && !d.deadline.IsZero() {
+			return next, nil
+		}
+		run = next
+	}
+	return run, nil
+}
+
+// forever is the limit of calls that may take as long as they need.
+const forever = 100 * 365 * 24 * time.Hour
+
+// left is how long the command may still wait.
+func (d *drive) left() time.Duration {
+	if d.deadline.IsZero() {
+		return forever
+	}
+	return d.deadline.Sub(d.app.now())
+}
+
+// somebody gives the first entry that a person, a host or another system has to end, nil if there is none.
+func somebody(run *graph.Run) *graph.Pending {
+	for i, p := range run.Pending {
+		switch {
+		case p.Kind == machine.WaitInterrupt, p.Kind == machine.WaitSignal, p.Host:
+			return &run.Pending[i]
+		}
+	}
+	return nil
+}
+
+// nextAnswer takes the next scripted answer, or asks whoever sits at the terminal.
+func (d *drive) nextAnswer(ctx context.Context, run *graph.Run) (filled, bool, error) {
+	p := somebody(run)
+	if p == nil || p.Host {
+		return filled{}, false, nil
+	}
+	if scripted, ok := d.answers.take(); ok {
+		payload, err := d.app.readObject("--resume or --signal", scripted.payload)
+		return filled{signal: scripted.signal, interruptID: interruptID(p), payload: payload}, true, err
+	}
+	if !d.app.interactive {
+		return filled{}, false, nil
+	}
+	d.session.flush()
+	return d.app.ask(ctx, p)
+}
+
+// filled is an answer ready to be given.
+type filled struct {
+	signal      string // "" for an interrupt
+	interruptID string
+	payload     map[string]any
+	// asked is true if a person gave it, who can be asked again.
+	asked bool
+}
+
+func interruptID(p *graph.Pending) string {
+	if p.Kind == machine.WaitInterrupt {
+		return p.ID
+	}
+	return ""
+}
+
+// apply gives an answer to the run. A person whose answer is refused is told why and asked again.
+func (d *drive) apply(ctx context.Context, run *graph.Run, f filled) (*graph.Run, error) {
+	var (
+		next *graph.Run
+		err  error
+	)
+	if f.signal != "" {
+		next, err = d.session.runner.Signal(ctx, graph.SignalRequest{
+			ExecutionID: run.ExecutionID, Name: f.signal, Payload: f.payload,
+		})
+	} else {
+		next, err = d.session.runner.Resume(ctx, graph.ResumeRequest{
+			ExecutionID: run.ExecutionID, InterruptID: f.interruptID, Payload: f.payload,
+		})
+	}
+	refused := errors.Is(err, problem.InvalidResumePayload) || errors.Is(err, problem.SignalValidationError)
+	if f.asked && refused {
+		d.app.printError(err)
+		return run, nil
+	}
+	if err != nil {
+		return run, err
+	}
+	return next, nil
+}
+
+// ended prints the outcome of a run that has ended.
+func (d *drive) ended(run *graph.Run) error {
+	d.session.flush()
+	if len(d.answers) > 0 {
+		fmt.Fprintf(d.app.stderr, "%s %s not needed\n", d.app.paint.wait("warning:"), count(len(d.answers), "answer"))
+	}
+	d.app.summarize(run)
+	if d.json {
+		if err := writeEncoded(d.app.stdout, encodeRun(run)); err != nil {
+			return err
+		}
+	} else if run.Status == machine.Completed {
+		if err := writeJSON(d.app.stdout, run.Result); err != nil {
+			return err
+		}
+	}
+	if run.Status != machine.Completed {
+		return silent{exitFailed}
+	}
+	return nil
+}
+
+// paused says what a run waits for and which command continues it.
+func (d *drive) paused(run *graph.Run) error {
+	d.session.flush()
+	d.app.summarize(run)
+	d.app.explainPause(run, d.session)
+	if d.json {
+		if err := writeEncoded(d.app.stdout, encodeRun(run)); err != nil {
+			return err
+		}
+	}
+	return silent{exitPaused}
+}
+
+// stopped ends the command before the run has come to rest. run is nil if there is none.
+func (d *drive) stopped(ctx context.Context, run *graph.Run, err error) error {
+	d.session.flush()
+	if run == nil || ctx.Err() == nil {
+		return err
+	}
+	fmt.Fprintf(d.app.stderr, "\ninterrupted; everything that run %s has done is recorded. Continue with:\n  %s\n",
+		run.ExecutionID, d.session.command("recover", run.ExecutionID))
+	return silent{exitInterrupted}
+}
+
+// flush prints what the live view still holds, so that lines stay in order.
+func (s *session) flush() {
+	if s.view != nil {
+		s.view.flush()
+	}
+}
+
+// command gives the line that calls another command for the same runs.
+func (s *session) command(name string, args ...string) string {
+	words := append([]string{program, name}, args...)
+	return commandLine(append(words, s.repeat...)...)
+}

@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+type listOptions struct {
+	phase, name, cursor string
+	newer, older        time.Duration
+	limit               int
+	json                bool
+}
+
+func newList(a *app) *cobra.Command {
+	var o listOptions
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List runs, the last changed first",
+		Example: `  workflows-engine list
+  workflows-engine list --phase interrupted
+  workflows-engine list --name lighthouse --newer 24h --limit 100
+  workflows-engine list --json | jq -r '.executions[].execution_id'`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.list(cmd.Context(), o) },
+	}
+	set := cmd.Flags()
+	set.StringVar(&o.phase, "phase", "", "only runs in this phase: "+strings.Join(phaseNames(), ", "))
+	set.StringVar(&o.name, "name", "", "only runs of the definition with this document.name")
+	set.DurationVar(&o.newer, "newer", 0, "only runs changed within this `time`, as in 24h")
+	set.DurationVar(&o.older, "older", 0, "only runs not changed within this `time`, as in 1h")
+	set.IntVar(&o.limit, "limit", 50, "how many, at most 100")
+	set.StringVar(&o.cursor, "cursor", "", "go on where the page before ended")
+	set.BoolVar(&o.json, "json", false, "print as JSON")
+	fixed := func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return phaseNames(), cobra.ShellCompDirectiveNoFileComp
+	}
+	if err := cmd.RegisterFlagCompletionFunc("phase", fixed); err != nil {
+		panic(err) // the flag is registered a few lines above
+	}
+	return cmd
+}
+
+func phaseNames() []string {
+	return []string{
+		string(history.PhaseRunning), string(history.PhaseInterrupted), string(history.PhaseAwaitingActivity),
+		string(history.PhaseAwaitingSignal), string(history.PhaseCompleted), string(history.PhaseFailed),
+		string(history.PhaseCancelled),
+	}
+}
+
+// query turns the options into a query.
+func (o listOptions) query(now time.Time) (history.ListQuery, error) {
+	q := history.ListQuery{DefinitionName: o.name, Cursor: o.cursor, Limit: o.limit, Phase: history.Phase(o.phase)}
+	if o.phase != "" && !slices.Contains(phaseNames(), o.phase) {
+		return q, usage("--phase: %q is not understood", o.phase).WithHint("Write one of %s.", strings.Join(phaseNames(), ", "))
+	}
+	if o.limit < 1 || o.limit > 100 {
+		return q, usage("--limit: %d is not between 1 and 100", o.limit)
+	}
+	if o.newer > 0 {
+		q.UpdatedAfter = now.Add(-o.newer)
+	}
+	if o.older > 0 {
+		q.UpdatedBefore = now.Add(-o.older)
+	}
+	return q, nil
+}
+
+// list prints a page of runs. It reads the store's projection alone, so that it works beside any number of servers.
+func (a *app) list(ctx context.Context, o listOptions) (err error) {
+	q, err := o.query(a.now())
+	if err != nil {
+		return err
+	}
+	_, store, err := a.openStore(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = closing(store, err) }()
+	page, err := store.List(ctx, q)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return writeEncoded(a.stdout, encodeList(page))
+	}
+	return a.writeList(a.stdout, page)
+}
+
+func (a *app) writeList(w io.Writer, page history.ListPage) error {
+	if len(page.Executions) == 0 {
+		fmt.Fprintln(a.stderr, "no runs")
+		return nil
+	}
+	rows := [][]string{{"ID", "NAME", "PHASE", "NODE", "AGE"}}
+	for _, e := range page.Executions {
+		rows = append(rows, []string{e.ID, dash(e.DefinitionName), string(e.Phase), dash(e.CurrentNodeID), age(e.UpdatedAt, a.now())})
+	}
+	if err := writeTable(w, rows); err != nil {
+		return err
+	}
+	if page.NextCursor != "" {
+		fmt.Fprintf(a.stderr, "more with: --cursor %s\n", shellQuote(page.NextCursor))
+	}
+	return nil
+}
+
+// dash stands for a cell without a value.
+func dash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+type listJSON struct {
+	Executions []executionJSON `json:"executions"`
+	NextCursor string          `json:"next_cursor,omitempty"`
+}
+
+func encodeList(page history.ListPage) listJSON {
+	j := listJSON{Executions: []executionJSON{}, NextCursor: page.NextCursor}
+	for _, e := range page.Executions {
+		j.Executions = append(j.Executions, encodeExecution(e))
+	}
+	return j
+}

@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/historymem"
+)
+
+// recordsOf builds records a millisecond apart.
+func recordsOf(list ...history.Record) []history.Record {
+	at := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	for i := range list {
+		list[i].Seq, list[i].CreatedAt = int64(i+1), at
+		at = at.Add(time.Millisecond)
+	}
+	return list
+}
+
+func event(name history.Name, p history.Payload) history.Record {
+	return history.Record{Kind: history.Event, Name: name, Payload: p}
+}
+
+func command(name history.Name, p history.Payload) history.Record {
+	return history.Record{Kind: history.Command, Name: name, Payload: p}
+}
+
+// sampleRecords have every kind of record that the live view and the history table say something special about.
+func sampleRecords() []history.Record {
+	type P = history.Payload
+	span := &history.ParallelSpan{ParallelNodeID: "gather", JoinTargetID: "end", BranchName: "web", BranchEntryNodeID: "search"}
+	retryAt := time.Date(2026, 5, 1, 12, 0, 2, 7_000_000, time.UTC)
+	due := time.Date(2026, 5, 1, 12, 1, 0, 0, time.UTC)
+	return recordsOf(
+		event(history.ExecutionStarted, P{WorkflowName: "sample", WorkflowVersion: "1.0.0", InputKeys: []string{"a"}}),
+		command(history.ScheduleNode, P{NodeID: "begin"}),
+		event(history.NodeScheduled, P{NodeID: "begin", Visit: 1}),
+		command(history.CompleteNode, P{NodeID: "begin", Output: map[string]any{}}),
+		event(history.StateUpdated, P{NodeID: "begin", State: map[string]any{"a": 1.0}}),
+		event(history.NodeScheduled, P{NodeID: "classify", Visit: 1}),
+		event(history.ActivityRequested, P{NodeID: "classify", Visit: 1, NodeType: "llm_call", Attempt: 1}),
+		event(history.ActivityFailed, P{NodeID: "classify", Visit: 1, Attempt: 1, Code: "TIMEOUT", Error: "no answer", WillRetry: true, RetryAt: retryAt}),
+		event(history.ActivityRequested, P{NodeID: "classify", Visit: 1, NodeType: "llm_call", Attempt: 2}),
+		event(history.ActivityCompleted, P{NodeID: "classify", Visit: 1, Result: history.Some(map[string]any{"intent": "billing", "text": strings.Repeat("long ", 40)})}),
+		command(history.CompleteNode, P{NodeID: "classify", Output: map[string]any{"intent": "billing"}}),
+		event(history.ParallelForked, P{NodeID: "gather", Join: "n_of_m", BranchNames: []string{"web", "papers"}}),
+		event(history.ActivityRequested, P{NodeID: "search", Visit: 1, NodeType: "tool_call", Attempt: 1, Span: span}),
+		event(history.ParallelBranchCancelled, P{NodeID: "gather", BranchName: "papers"}),
+		event(history.ParallelJoined, P{NodeID: "gather", Join: "n_of_m", Winners: []string{"web"}}),
+		event(history.NodeScheduled, P{NodeID: "ask", Visit: 1}),
+		event(history.InterruptRaised, P{NodeID: "ask", Visit: 1, Prompt: "Is it so?"}),
+		event(history.InterruptResumed, P{NodeID: "ask", Visit: 1}),
+		command(history.CompleteNode, P{NodeID: "ask", Visit: 1, Output: map[string]any{"yes": true}}),
+		event(history.SignalWaitStarted, P{NodeID: "hold", SignalName: "go"}),
+		event(history.SignalReceived, P{NodeID: "hold", SignalName: "go", SignalPayload: map[string]any{"by": "kim"}}),
+		event(history.TimerStarted, P{NodeID: "nap", TimerKind: "duration", DueAt: due}),
+		event(history.TimerStarted, P{NodeID: "nap", TimerKind: "until", DueAt: due}),
+		event(history.SubworkflowStarted, P{NodeID: "sub", WorkflowRef: "urn:x:child", ChildExecutionID: "r1:sub:sub"}),
+		event(history.ActivityFailed, P{NodeID: "search", Attempt: 3, Error: "gone"}),
+		command(history.FailNode, P{NodeID: "search", Reason: "activity_failed", Message: "gone"}),
+		command(history.FailNode, P{NodeID: "pick", Reason: "switch_routing_failed", Message: "no case matches and there is no default"}),
+		event(history.ExecutionFailed, P{Error: "no case matches"}),
+		command(history.CancelExecution, P{Reason: "never mind"}),
+	)
+}
+
+func TestLiveView(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	store := historymem.New()
+	defer store.Close()
+	view := newLiveView(&out, palette{}, store)
+	view.runs["r1"] = &liveRun{
+		types: map[string]string{
+			"begin": "start", "classify": "llm_call", "gather": "parallel", "search": "tool_call", "ask": "interrupt",
+			"hold": "wait", "nap": "wait", "pick": "switch",
+		},
+		width: len("classify"), started: map[visit]time.Time{}, attempt: map[visit]int{},
+	}
+	view.record(graph.RecordEvent{ExecutionID: "r1", Records: sampleRecords()})
+	view.flush()
+	requireGolden(t, "live", out.String())
+	view.close()
+}
+
+func TestWriteRecordTable(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	if err := writeRecordTable(&out, sampleRecords(), true); err != nil {
+		t.Fatal(err)
+	}
+	requireGolden(t, "history", out.String())
+}
+
+func TestWriteRecordLines(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	if err := writeRecordLines(&out, "r1", sampleRecords()[:2]); err != nil {
+		t.Fatal(err)
+	}
+	requireGolden(t, "history_json", out.String())
+}

@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/internal/config"
+)
+
+// app is what every command works with.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	env            config.Environment
+	flags          *config.Flags
+	now            func() time.Time
+	// paint colours text on stderr, or leaves it as it is.
+	paint palette
+	// interactive is true if a person sits at stdin and stderr.
+	interactive bool
+	// lines reads stdin line by line once somebody is asked.
+	lines *bufio.Reader
+}
+
+// Main runs one command and gives the exit status. The arguments are those after the program's name. A cancelled ctx
+// stops the command in order.
+func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, env: config.System(), now: time.Now}
+	a.paint = newPalette(isTerminal(stderr), a.env)
+	a.interactive = isTerminal(stdin) && isTerminal(stderr)
+	root := newRoot(a)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	a.printError(err)
+	return status(err)
+}

@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/internal/config"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// summarize says in one line how a run ended or where it stands.
+func (a *app) summarize(run *graph.Run) {
+	took := elapsed(run.UpdatedAt.Sub(run.CreatedAt))
+	switch run.Status {
+	case machine.Completed:
+		fmt.Fprintf(a.stderr, "%s run %s in %s\n", a.paint.good("completed"), run.ExecutionID, took)
+	case machine.Failed:
+		code := run.ErrorCode
+		if code != "" {
+			code = " " + code
+		}
+		fmt.Fprintf(a.stderr, "%s%s run %s: %s\n", a.paint.bad("failed"), code, run.ExecutionID, run.Error)
+		if run.ErrorNodeID != "" {
+			fmt.Fprintf(a.stderr, "  at: node %s\n", run.ErrorNodeID)
+		}
+	case machine.Cancelled:
+		reason := run.Reason
+		if reason != "" {
+			reason = ": " + reason
+		}
+		fmt.Fprintf(a.stderr, "%s run %s%s\n", a.paint.wait("cancelled"), run.ExecutionID, reason)
+	default:
+		fmt.Fprintf(a.stderr, "%s run %s (%s)\n", a.paint.wait("paused"), run.ExecutionID, run.Status)
+	}
+}
+
+// explainPause says what the run waits for, and gives the command that ends the wait, ready to be pasted.
+func (a *app) explainPause(run *graph.Run, s *session) {
+	p := somebody(run)
+	if p == nil {
+		a.explainTime(run, s)
+		return
+	}
+	switch p.Kind {
+	case machine.WaitInterrupt:
+		a.describeInterrupt(p)
+	case machine.WaitSignal:
+		fmt.Fprintf(a.stderr, "  %s waits for the signal %q\n", p.NodeID, p.SignalName)
+	default:
+		fmt.Fprintf(a.stderr, "  %s (%s) is to be performed by the host\n", p.NodeID, p.NodeType)
+	}
+	if s.config.Store == config.Memory {
+		fmt.Fprintln(a.stderr, "  the run was kept in memory and is lost now; use --store sqlite, or give --resume and --signal to run")
+		return
+	}
+	fmt.Fprintf(a.stderr, "continue with:\n  %s\n", s.command(continuation(run, p)[0], continuation(run, p)[1:]...))
+}
+
+// explainTime is explainPause for a run that goes on by itself.
+func (a *app) explainTime(run *graph.Run, s *session) {
+	for _, p := range run.Pending {
+		if !p.Due.IsZero() {
+			fmt.Fprintf(a.stderr, "  %s waits until %s\n", p.NodeID, p.Due.UTC().Format(time.RFC3339))
+			break
+		}
+	}
+	fmt.Fprintf(a.stderr, "continue with:\n  %s\n", s.command("recover", run.ExecutionID))
+}
+
+func (a *app) describeInterrupt(p *graph.Pending) {
+	prompt := p.Prompt
+	if prompt == "" {
+		prompt = p.PromptRef
+	}
+	fmt.Fprintf(a.stderr, "  %s asks: %s\n", p.NodeID, strings.Join(strings.Fields(prompt), " "))
+	if rows := describeMembers(p.ResumeSchema); len(rows) > 0 {
+		// Standard error has nowhere to report a failed write to.
+		_ = writeTable(a.stderr, rows)
+	}
+}
+
+// continuation gives the command and its arguments that end one wait, with an example where an answer is needed.
+func continuation(run *graph.Run, p *graph.Pending) []string {
+	switch p.Kind {
+	case machine.WaitInterrupt:
+		return []string{"resume", run.ExecutionID, "--payload", example(p.ResumeSchema)}
+	case machine.WaitSignal:
+		return []string{"signal", run.ExecutionID, p.SignalName, "--payload", "{}"}
+	}
+	args := []string{"submit", run.ExecutionID, p.NodeID}
+	if p.Span != nil {
+		args = append(args, "--branch", p.Span.BranchName)
+	}
+	schema, _ := p.OutputSchema.(map[string]any)
+	return append(args, "--result", example(schema))
+}
+
+func example(schema map[string]any) string { return string(jsonvalue.Canonical(exampleObject(schema))) }

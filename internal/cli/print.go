@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// writeJSON prints a plain value as indented JSON with a line end.
+func writeJSON(w io.Writer, v any) error {
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, jsonvalue.Canonical(v), "", "  "); err != nil {
+		return err
+	}
+	indented.WriteByte('\n')
+	_, err := w.Write(indented.Bytes())
+	return err
+}
+
+// writeEncoded prints a Go value by its json tags, indented, with <, > and & as they are.
+func writeEncoded(w io.Writer, v any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(v)
+}
+
+// writeTable prints rows in aligned columns with two spaces between them, and without blanks at the ends of lines.
+func writeTable(w io.Writer, rows [][]string) error {
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	var text strings.Builder
+	for _, row := range rows {
+		var line strings.Builder
+		for i, cell := range row {
+			fmt.Fprintf(&line, "%-*s  ", widths[i], cell)
+		}
+		text.WriteString(strings.TrimRight(line.String(), " "))
+		text.WriteByte('\n')
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// short gives a value as one line of at most width characters.
+func short(v any, width int) string {
+	return cut(string(jsonvalue.Canonical(v)), width)
+}
+
+// cut shortens text to width characters, the last of which then is an ellipsis, and puts it on one line.
+func cut(text string, width int) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if utf8.RuneCountInString(text) <= width {
+		return text
+	}
+	return string([]rune(text)[:width-1]) + "…"
+}
+
+// age says how long ago something was, in its largest unit: 42s, 7m, 3h, 12d.
+func age(since, now time.Time) string {
+	d := max(now.Sub(since), 0)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	}
+	return fmt.Sprintf("%dd", d/(24*time.Hour))
+}
+
+// timeText is a time as printed everywhere: UTC, to the second.
+func timeText(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
+
+// elapsed prints a duration with three digits at most, as in 12ms, 1.4s, 2m5s.
+func elapsed(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// standardInput is the file name that stands for standard input.
+const standardInput = "-"
+
+// source is the text of a definition and where it came from.
+type source struct {
+	file string
+	text []byte
+	yaml bool
+}
+
+// readSource reads a definition. The format is "json", "yaml", or "" to go by the file's extension.
+func (a *app) readSource(file, format string) (source, error) {
+	s := source{file: file}
+	switch format {
+	case "":
+		extension := strings.ToLower(filepath.Ext(file))
+		s.yaml = extension == ".yaml" || extension == ".yml"
+	case "json", "yaml":
+		s.yaml = format == "yaml"
+	default:
+		return s, usage("--format: %q is not understood", format).WithHint("Write json or yaml.")
+	}
+	var err error
+	s.text, err = a.readFile(file)
+	return s, err
+}
+
+// parse reads the text into a document. Its error holds every finding of the text.
+func (s source) parse() (*definition.Document, error) {
+	if s.yaml {
+		return definition.ParseYAML(s.text)
+	}
+	return definition.Parse(s.text)
+}
+
+// name is the file as shown to people.
+func (s source) name() string {
+	if s.file == standardInput {
+		return "<stdin>"
+	}
+	return s.file
+}
+
+// readFile reads a file, or standard input for "-".
+func (a *app) readFile(file string) ([]byte, error) {
+	if file == standardInput {
+		text, err := io.ReadAll(a.stdin)
+		if err != nil {
+			return nil, usage("standard input cannot be read").WithCause(err)
+		}
+		return text, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, usage("the file cannot be read").WithCause(err)
+	}
+	return text, nil
+}
+
+// readObject reads a JSON object from an argument: JSON text, "@file", or "-" for standard input. Blank is {}.
+func (a *app) readObject(flag, argument string) (map[string]any, error) {
+	value, err := a.readValue(flag, argument)
+	if err != nil {
+		return nil, err
+	}
+	object, ok := value.(map[string]any)
+	if !ok {
+		return nil, usage("%s is JSON but not an object", flag).WithHint(`Write an object, as in '{"name":"value"}'.`)
+	}
+	return object, nil
+}
+
+func (a *app) readValue(flag, argument string) (any, error) {
+	text := []byte(argument)
+	if file, isFile := strings.CutPrefix(argument, "@"); isFile || argument == standardInput {
+		if !isFile {
+			file = standardInput
+		}
+		var err error
+		if text, err = a.readFile(file); err != nil {
+			return nil, err
+		}
+	}
+	if strings.TrimSpace(string(text)) == "" {
+		return map[string]any{}, nil
+	}
+	node, faults := jsonvalue.Parse(text, 0, 0)
+	if len(faults) > 0 {
+		return nil, usage("%s is not JSON", flag).WithCause(faults[0]).
+			WithHint("Write JSON text in single quotes, @file for a file, or - for standard input.")
+	}
+	return node.Value(), nil
+}
+
+// documentHead is document.name and document.version, for display.
+func documentHead(d *definition.Document) (name, version string) {
+	root, _ := d.Value().(map[string]any)
+	head, _ := root["document"].(map[string]any)
+	name, _ = head["name"].(string)
+	version, _ = head["version"].(string)
+	return name, version
+}

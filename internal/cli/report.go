@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// printError prints what ended a command, once and for all: code, message, place, and what to do next.
+func (a *app) printError(err error) {
+	if err == nil {
+		return
+	}
+	if _, said := errors.AsType[silent](err); said {
+		return
+	}
+	e, ok := errors.AsType[*problem.Error](err)
+	switch {
+	case ok:
+		writeProblem(a.stderr, a.paint, e)
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(a.stderr, "interrupted")
+	default:
+		fmt.Fprintf(a.stderr, "%s %v\n", a.paint.bad("error:"), err)
+	}
+}
+
+func writeProblem(w io.Writer, paint palette, e *problem.Error) {
+	label := "error:"
+	if e.Code != problem.UsageError {
+		label = "error " + string(e.Code) + ":"
+	}
+	fmt.Fprintf(w, "%s %s\n", paint.bad(label), e.Error())
+	if at := placeText(e.At); at != "" {
+		fmt.Fprintf(w, "  at: %s\n", at)
+	}
+	for _, f := range e.Findings {
+		fmt.Fprintf(w, "  %s\n", strings.TrimSpace(placeText(f.At)+" "+f.Message))
+	}
+	if e.Hint != "" {
+		fmt.Fprintf(w, "  hint: %s\n", e.Hint)
+	}
+}
+
+// placeText says where a problem is, "" if nobody knows.
+func placeText(p problem.Place) string {
+	var parts []string
+	if p.ExecutionID != "" {
+		parts = append(parts, "run "+p.ExecutionID)
+	}
+	if p.NodeID != "" {
+		parts = append(parts, "node "+p.NodeID)
+	}
+	if p.Line > 0 {
+		parts = append(parts, fmt.Sprintf("line %d, column %d", p.Line, p.Column))
+	}
+	if p.Pointer != "" {
+		parts = append(parts, p.Pointer)
+	}
+	return strings.Join(parts, ", ")
+}

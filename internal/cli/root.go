@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/workflows-engine/workflows-engine/internal/config"
+)
+
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "workflows-engine",
+		Short: "Validate and run agent workflows, and look after their runs",
+		Long: `workflows-engine runs workflow definitions of the Agent Workflow Protocol. Every step of a run is recorded
+before it is acted on, so that a run survives the end of the process and is continued by any later command.
+
+` + exitHelp,
+		Example: `  workflows-engine validate order.workflow.json
+  workflows-engine run order.workflow.json --input '{"order":17}'
+  workflows-engine list --phase interrupted
+  workflows-engine resume 3f0c8a --payload '{"approve":true}'`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs,
+		RunE:          func(cmd *cobra.Command, args []string) error { return noCommand(cmd, args) },
+	}
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usage("%v", err).WithHint("See %s --help.", cmd.CommandPath())
+	})
+	a.flags = config.Register(root.PersistentFlags())
+	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "db" { // the short way to say it
+			name = "store-path"
+		}
+		return pflag.NormalizedName(name)
+	})
+	root.AddCommand(
+		newValidate(a), newRun(a), newStatus(a), newList(a), newHistory(a), newResume(a), newSignal(a), newSubmit(a),
+		newCancel(a), newRecover(a), newConformance(a), newVersion(a),
+	)
+	return root
+}
+
+// noCommand answers a call without a command, or with an unknown one.
+func noCommand(root *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		root.SetOut(root.ErrOrStderr())
+		if err := root.Help(); err != nil {
+			return err
+		}
+		return silent{exitUsage}
+	}
+	e := usage("there is no command %q", args[0])
+	if near := root.SuggestionsFor(args[0]); len(near) > 0 {
+		return e.WithHint("Did you mean %s? See workflows-engine --help.", strings.Join(near, " or "))
+	}
+	return e.WithHint("See workflows-engine --help.")
+}
+
+// exactly checks the number of arguments, naming them.
+func exactly(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == len(names) {
+			return nil
+		}
+		want := strings.Join(names, " and ")
+		if len(names) == 0 {
+			want = "no argument"
+		}
+		return usage("%s takes %s, not %s", cmd.CommandPath(), want, count(len(args), "argument")).
+			WithHint("See %s --help.", cmd.CommandPath())
+	}
+}

@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+)
+
+type runOptions struct {
+	driveOptions
+	format, input, id, folder string
+}
+
+func newRun(a *app) *cobra.Command {
+	var o runOptions
+	cmd := &cobra.Command{
+		Use:   "run FILE",
+		Short: "Run a definition, and show its nodes as they complete",
+		Long: `Run a workflow definition in this process. Nodes are shown on standard error as they complete; the result
+goes to standard output as JSON. Every step is stored first, so that the run survives the end of this process.
+
+Where the run waits for an answer or a signal, the answers of --resume and --signal are used in order, then a
+person at the terminal is asked. If nobody is there, the command prints how to go on and exits with status 3.
+
+Subworkflows are found by document.name among the *.workflow.json and *.workflow.yaml files of --workflow-dir.`,
+		Example: `  workflows-engine run order.workflow.json --input '{"order":17}'
+  workflows-engine run order.workflow.json --input @order.json --id order-17
+  workflows-engine run examples/lighthouse/lighthouse.workflow.json --profile demo \
+      --input '{"ticket_text":"I was charged twice for my invoice"}'
+  workflows-engine run gate.workflow.json --signal 'approved={"by":"kim"}' --resume '{"merge":true}'
+  workflows-engine run long.workflow.json --wait 10s --json`,
+		Args: exactly("FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), args[0], o) },
+	}
+	cmd.Flags().StringVarP(&o.input, "input", "i", "", "the run's input: `JSON`, @file, or - for standard input (default {})")
+	cmd.Flags().StringVar(&o.id, "id", "", "the run's `id` (default a new UUID)")
+	cmd.Flags().StringVar(&o.format, "format", "", "json or yaml, instead of going by the extension")
+	registerWorkflowDir(cmd.Flags(), &o.folder, "the folder of FILE")
+	registerDrive(cmd.Flags(), &o.driveOptions)
+	return cmd
+}
+
+// registerDrive adds the flags of all commands that drive a run.
+func registerDrive(set *pflag.FlagSet, o *driveOptions) {
+	o.answers.register(set)
+	set.StringVar(&o.mode, "mode", "", "who performs activities: in_process (what is configured here) or host_mediated (whoever submits)")
+	set.DurationVar(&o.wait, "wait", 0, "give up waiting after this `time`, as in 30s, and leave the run to recover (default: no limit)")
+	set.BoolVar(&o.json, "json", false, "print where the run stands as JSON, instead of its result alone")
+}
+
+// run starts a run and drives it.
+func (a *app) run(ctx context.Context, file string, o runOptions) (err error) {
+	source, err := a.readSource(file, o.format)
+	if err != nil {
+		return err
+	}
+	c, err := source.check()
+	if err != nil {
+		return err
+	}
+	writeFindings(a.stderr, a.paint, c)
+	switch {
+	case c.unreadable:
+		return silent{exitUsage}
+	case !c.valid(false):
+		return silent{exitFailed}
+	}
+	input, err := a.readObject("--input", o.input)
+	if err != nil {
+		return err
+	}
+	mode, err := parseMode(o.mode)
+	if err != nil {
+		return err
+	}
+	folder := o.folder
+	if folder == "" && c.hasSubworkflow() && file != standardInput {
+		folder = filepath.Dir(file)
+	}
+	s, err := a.open(ctx, sessionOptions{create: true, live: true, folder: folder})
+	if err != nil {
+		return err
+	}
+	defer func() { err = firstError(err, s.close()) }()
+	if err := s.config.VerifySignature(c.document); err != nil {
+		return err
+	}
+	a.announce(s)
+	d := a.drive(s, o.driveOptions)
+	run, err := s.runner.Start(ctx, graph.StartRequest{
+		ExecutionID: o.id,
+		Definition:  c.document,
+		Input:       input,
+		Mode:        mode,
+		Wait:        d.firstWait(),
+	})
+	return d.from(ctx, run, err)
+}
+
+// announce says which store keeps the run, unless it is the default one.
+func (a *app) announce(s *session) {
+	if s.config.StorePathGiven || s.config.StorePath == "" {
+		fmt.Fprintln(a.stderr, a.paint.faint(s.config.StoreLine()))
+	}
+}
+
+// hasSubworkflow reports whether a run of the definition may look for others.
+func (c checked) hasSubworkflow() bool {
+	for _, n := range c.program.Nodes {
+		if n.Subworkflow != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// firstWait bounds the call that begins or continues a run. Without a limit it is short, since rest waits out the
+// remainder, and a run that has been begun is known as soon as possible.
+func (d *drive) firstWait() graph.Wait {
+	return graph.Wait{Set: true, Limit: min(time.Second, d.left())}
+}
+
+func parseMode(text string) (machine.Mode, error) {
+	switch mode := machine.Mode(text); mode {
+	case "", machine.InProcess, machine.HostMediated:
+		return mode, nil
+	}
+	return "", usage("--mode: %q is not understood", text).
+		WithHint("Write %s or %s.", machine.InProcess, machine.HostMediated)
+}
+
+// firstError gives the first of two errors that is one.
+func firstError(first, second error) error {
+	if first != nil {
+		return first
+	}
+	return second
+}

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// propertySchema is the schema of one member of an object, nil if the schema says nothing about it.
+func propertySchema(schema map[string]any, name string) map[string]any {
+	properties, _ := schema["properties"].(map[string]any)
+	property, _ := properties[name].(map[string]any)
+	return property
+}
+
+// requiredNames lists the members that a schema requires, in its order.
+func requiredNames(schema map[string]any) []string {
+	list, _ := schema["required"].([]any)
+	var names []string
+	for _, e := range list {
+		if name, ok := e.(string); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// describeMembers says in one line each what an answer may hold: name, kind, whether it is required, description.
+func describeMembers(schema map[string]any) [][]string {
+	properties, _ := schema["properties"].(map[string]any)
+	required := requiredNames(schema)
+	names := slices.Concat(required, jsonvalue.Keys(properties))
+	var rows [][]string
+	seen := map[string]bool{}
+	for _, name := range names {
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		property := propertySchema(schema, name)
+		kind := kindText(property)
+		if !slices.Contains(required, name) {
+			kind += ", optional"
+		}
+		description, _ := property["description"].(string)
+		rows = append(rows, []string{"  " + name, kind, description})
+	}
+	return rows
+}
+
+// kindText says what a value may be: its allowed values, or its type.
+func kindText(schema map[string]any) string {
+	if constant, ok := schema["const"]; ok {
+		return short(constant, 40)
+	}
+	if allowed, ok := schema["enum"].([]any); ok {
+		words := make([]string, len(allowed))
+		for i, e := range allowed {
+			words[i] = short(e, 40)
+		}
+		return strings.Join(words, " | ")
+	}
+	switch kind := schema["type"].(type) {
+	case string:
+		return kind
+	case []any:
+		return strings.Trim(fmt.Sprint(kind), "[]")
+	}
+	return "any"
+}
+
+// exampleObject is an answer that could satisfy the schema: its required members, or its first one if none is required.
+func exampleObject(schema map[string]any) map[string]any {
+	example := map[string]any{}
+	names := requiredNames(schema)
+	if properties, ok := schema["properties"].(map[string]any); ok && len(names) == 0 {
+		names = jsonvalue.Keys(properties)[:min(1, len(properties))]
+	}
+	for _, name := range names {
+		example[name] = exampleValue(propertySchema(schema, name))
+	}
+	return example
+}
+
+func exampleValue(schema map[string]any) any {
+	for _, member := range []string{"const", "default"} {
+		if v, ok := schema[member]; ok {
+			return v
+		}
+	}
+	for _, member := range []string{"enum", "examples"} {
+		if list, ok := schema[member].([]any); ok && len(list) > 0 {
+			return list[0]
+		}
+	}
+	switch schema["type"] {
+	case "boolean":
+		return true
+	case "number", "integer":
+		if least, ok := schema["minimum"]; ok {
+			return least
+		}
+		return 0.0
+	case "array":
+		return []any{}
+	case "object":
+		return exampleObject(schema)
+	case "null":
+		return nil
+	}
+	return "…"
+}

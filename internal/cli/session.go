@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/config"
+)
+
+// session is an open store with a runner over it.
+type session struct {
+	config *config.Config
+	store  history.Store
+	runner *graph.Runner
+	// executors are what the configuration can perform in process.
+	executors config.Executors
+	view      *liveView // nil if nothing is shown
+	// repeat are the flags that another command needs to reach the same runs.
+	repeat []string
+}
+
+// sessionOptions say what a command needs of its session.
+type sessionOptions struct {
+	// create makes a database that the user named; other commands refuse a path where there is none.
+	create bool
+	// live shows nodes on stderr as they complete.
+	live bool
+	// folder is where subworkflows are looked for, "" for nowhere.
+	folder string
+}
+
+// open loads the configuration, opens the store and makes a runner.
+func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
+	c, store, err := a.openStore(ctx, o.create)
+	if err != nil {
+		return nil, err
+	}
+	executors, err := c.Executors()
+	if err != nil {
+		return nil, closing(store, err)
+	}
+	s := &session{config: c, store: store, executors: executors, repeat: a.flags.Given()}
+	options := c.RunnerOptions(executors, c.Logger(a.stderr))
+	if o.folder != "" {
+		options.Workflows = config.Folder(o.folder)
+		s.repeat = append(s.repeat, "--"+flagWorkflowDir, o.folder)
+	}
+	if o.live {
+		s.view = newLiveView(a.stderr, a.paint, store)
+		options.OnRecord = s.view.record
+	}
+	if s.runner, err = graph.New(store, options); err != nil {
+		return nil, closing(store, err)
+	}
+	return s, nil
+}
+
+// openStore is open for commands that only read.
+func (a *app) openStore(ctx context.Context, create bool) (*config.Config, history.Store, error) {
+	c, err := a.flags.Load(a.env)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, warning := range c.Warnings {
+		fmt.Fprintf(a.stderr, "%s %s\n", a.paint.wait("warning:"), warning)
+	}
+	open := c.OpenExistingStore
+	if create {
+		open = c.OpenStore
+	}
+	store, err := open(ctx)
+	return c, store, err
+}
+
+// close ends the work in order: the runner first, which still writes to the store, then what is shown.
+func (s *session) close() error {
+	err := s.runner.Close()
+	if s.view != nil {
+		s.view.close()
+	}
+	return closing(s.store, err)
+}
+
+// closing closes a store on the way out; the error of the work itself counts more than that of closing.
+func closing(store history.Store, err error) error {
+	if e := store.Close(); err == nil {
+		return e
+	}
+	return err
+}
+
+const flagWorkflowDir = "workflow-dir"
+
+// registerWorkflowDir adds the flag of all commands that may start a subworkflow.
+func registerWorkflowDir(set *pflag.FlagSet, folder *string, fallback string) {
+	set.StringVar(folder, flagWorkflowDir, "", "`folder` with the definitions of subworkflows (default "+fallback+")")
+}

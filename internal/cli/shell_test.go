@@ -1,0 +1,22 @@
+package cli
+
+import "testing"
+
+func TestCommandLine(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		words []string
+		want  string
+	}{
+		{[]string{"resume", "a1"}, "resume a1"},
+		{[]string{"--payload", `{"a":1}`}, `--payload '{"a":1}'`},
+		{[]string{"it's"}, `'it'\''s'`},
+		{[]string{"", "a b", "$x", "~", "#x", "a;b", "é"}, `'' 'a b' '$x' '~' '#x' 'a;b' 'é'`},
+		{[]string{"/tmp/a-b_c.db", "k=v", "p:sub:n#2"}, "/tmp/a-b_c.db k=v p:sub:n#2"},
+	}
+	for _, tt := range tests {
+		if got := commandLine(tt.words...); got != tt.want {
+			t.Errorf("%q: got %s, want %s", tt.words, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+type signalOptions struct {
+	driveOptions
+	payload, folder string
+}
+
+func newSignal(a *app) *cobra.Command {
+	var o signalOptions
+	cmd := &cobra.Command{
+		Use:   "signal ID NAME",
+		Short: "Deliver a signal to a run that waits for it, and drive the run on",
+		Long: `Deliver a signal. Its payload is merged into the run's state through the reducers. A run that does not wait
+for a signal of this name refuses it and is not changed.`,
+		Example: `  workflows-engine signal 3f0c8a release_approved --payload '{"approved_by":"kim"}'
+  workflows-engine signal 3f0c8a go`,
+		Args:              exactly("ID", "NAME"),
+		ValidArgsFunction: a.completeIDs(history.PhaseAwaitingSignal),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.signal(cmd.Context(), args[0], args[1], o)
+		},
+	}
+	cmd.Flags().StringVarP(&o.payload, "payload", "p", "", "the signal's payload: `JSON`, @file, or - for standard input (default {})")
+	registerWorkflowDir(cmd.Flags(), &o.folder, "none")
+	registerDrive(cmd.Flags(), &o.driveOptions)
+	return cmd
+}
+
+// signal delivers a signal and drives the run.
+func (a *app) signal(ctx context.Context, id, name string, o signalOptions) error {
+	payload, err := a.readObject("--payload", o.payload)
+	if err != nil {
+		return err
+	}
+	return a.continued(ctx, id, o.folder, o.driveOptions, func(s *session, caller graph.Caller) (*graph.Run, error) {
+		return s.runner.Signal(ctx, graph.SignalRequest{ExecutionID: id, Name: name, Payload: payload, Caller: caller})
+	})
+}

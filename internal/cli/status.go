@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+)
+
+func newStatus(a *app) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "status ID",
+		Short: "Say where a run stands, and what it waits for",
+		Long: `Say where a run stands. For a run that waits, the command that continues it is shown, with an example of the
+answer that is asked for.`,
+		Example: `  workflows-engine status 3f0c8a
+  workflows-engine status 3f0c8a --json | jq '.pending[0].resume_schema'`,
+		Args:              exactly("ID"),
+		ValidArgsFunction: a.completeIDs(""),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.status(cmd.Context(), args[0], asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	return cmd
+}
+
+// status prints where a run stands.
+func (a *app) status(ctx context.Context, id string, asJSON bool) (err error) {
+	s, err := a.open(ctx, sessionOptions{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = firstError(err, s.close()) }()
+	run, err := s.runner.Status(ctx, graph.StatusRequest{ExecutionID: id})
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return writeEncoded(a.stdout, encodeRun(run))
+	}
+	return writeStatus(a.stdout, run, s, a.now())
+}
+
+// writeStatus prints a run for people.
+func writeStatus(w io.Writer, run *graph.Run, s *session, now time.Time) error {
+	rows := [][]string{
+		{"run", run.ExecutionID},
+		{"workflow", strings.TrimSpace(run.DefinitionName + " " + run.DefinitionVersion)},
+		{"status", string(run.Status)},
+	}
+	add := func(name, value string) {
+		if value != "" {
+			rows = append(rows, []string{name, value})
+		}
+	}
+	if !run.Status.Terminal() {
+		add("node", run.CurrentNodeID)
+	}
+	add("failed at", run.ErrorNodeID)
+	add("error", strings.TrimSpace(run.ErrorCode+" "+run.Error))
+	add("reason", run.Reason)
+	add("parent", run.Parent)
+	add("mode", string(run.Mode))
+	add("began", timeText(run.CreatedAt)+" ("+age(run.CreatedAt, now)+" ago)")
+	add("changed", timeText(run.UpdatedAt)+" ("+age(run.UpdatedAt, now)+" ago)")
+	add("visits", fmt.Sprintf("%d of %d", run.NodeVisits, run.MaxVisits))
+	if run.Status == machine.Completed {
+		add("result", short(run.Result, 200))
+	}
+	if err := writeTable(w, rows); err != nil {
+		return err
+	}
+	for _, p := range run.Pending {
+		if err := writePending(w, run, &p, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writePending prints one thing that a run waits for.
+func writePending(w io.Writer, run *graph.Run, p *graph.Pending, s *session) error {
+	fmt.Fprintf(w, "\n%s waits for %s\n", p.NodeID, waitText(p))
+	if p.Kind == machine.WaitInterrupt {
+		fmt.Fprintf(w, "  %s\n", strings.Join(strings.Fields(p.Prompt+" "+p.PromptRef), " "))
+		if err := writeTable(w, describeMembers(p.ResumeSchema)); err != nil {
+			return err
+		}
+	}
+	if p.LastError != "" {
+		fmt.Fprintf(w, "  the attempt before failed: %s\n", strings.TrimSpace(p.LastCode+" "+p.LastError))
+	}
+	if !p.Deadline.IsZero() {
+		fmt.Fprintf(w, "  until %s at the latest\n", timeText(p.Deadline))
+	}
+	if p.Kind == machine.WaitInterrupt || p.Kind == machine.WaitSignal || p.Host {
+		words := continuation(run, p)
+		fmt.Fprintf(w, "  continue with: %s\n", s.command(words[0], words[1:]...))
+	}
+	return nil
+}
+
+// waitText says what kind of wait it is.
+func waitText(p *graph.Pending) string {
+	switch p.Kind {
+	case machine.WaitInterrupt:
+		return "an answer"
+	case machine.WaitSignal:
+		return fmt.Sprintf("the signal %q", p.SignalName)
+	case machine.WaitTimer:
+		return "the time " + timeText(p.Due)
+	case machine.WaitBackoff:
+		return fmt.Sprintf("attempt %d, due %s", p.Attempt, timeText(p.Due))
+	case machine.WaitChild:
+		return "the subworkflow " + p.ChildExecutionID
+	case machine.WaitDelegate:
+		return fmt.Sprintf("agent %s (%s)", p.AgentID, p.Protocol)
+	}
+	if p.Host {
+		return "the host to perform it"
+	}
+	return "its executor"
+}

@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/config"
+)
+
+var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+
+// sampleRun is a run with the given status that waits for the given entries.
+func sampleRun(status machine.Status, pending ...graph.Pending) *graph.Run {
+	return &graph.Run{
+		ExecutionID: "order-17", Status: status, DefinitionName: "order", DefinitionVersion: "1.2.0",
+		DefinitionHash: strings.Repeat("ab", 32), Mode: machine.InProcess, CurrentNodeID: "review", Seq: 12,
+		State: map[string]any{"a": 1.0}, Pending: pending, NodeVisits: 4, MaxVisits: 10_000,
+		CreatedAt: noon.Add(-3 * time.Hour), UpdatedAt: noon.Add(-90 * time.Second),
+	}
+}
+
+func samplePending() []graph.Pending {
+	return []graph.Pending{
+		{
+			Kind: machine.WaitInterrupt, ExecutionID: "order-17", ID: "order-17:review#1", NodeID: "review", NodeType: "interrupt",
+			Prompt: "Ship it?", ResumeSchema: map[string]any{
+				"type": "object",
+				"properties": map[string]any{
+					"approve": map[string]any{"type": "boolean", "description": "true ships"},
+					"carrier": map[string]any{"enum": []any{"mail", "bike"}},
+				},
+				"required": []any{"approve"},
+			},
+		},
+		{Kind: machine.WaitSignal, ExecutionID: "order-17", NodeID: "hold", SignalName: "paid in full"},
+		{
+			Kind: machine.WaitActivity, ExecutionID: "order-17", NodeID: "pack", NodeType: "tool_call", Host: true, Attempt: 2,
+			Span:         &history.ParallelSpan{ParallelNodeID: "fork", BranchName: "left"},
+			OutputSchema: map[string]any{"required": []any{"box"}}, Deadline: noon.Add(time.Minute),
+			LastError: "no box", LastCode: "NO_BOX",
+		},
+		{Kind: machine.WaitTimer, ExecutionID: "order-17", NodeID: "nap", Due: noon.Add(time.Hour)},
+		{Kind: machine.WaitBackoff, ExecutionID: "order-17", NodeID: "fetch", Attempt: 3, Due: noon.Add(time.Minute)},
+		{Kind: machine.WaitChild, ExecutionID: "order-17", NodeID: "sub", ChildExecutionID: "order-17:sub:sub"},
+		{Kind: machine.WaitDelegate, ExecutionID: "order-17", NodeID: "code", AgentID: "coder", Protocol: "a2a"},
+		{Kind: machine.WaitActivity, ExecutionID: "order-17", NodeID: "weigh"},
+	}
+}
+
+func sampleSession() *session {
+	return &session{
+		config: &config.Config{Store: config.SQLite, StorePath: "/data/my runs.db"},
+		repeat: []string{"--store-path", "/data/my runs.db"},
+	}
+}
+
+func TestWriteStatus(t *testing.T) {
+	t.Parallel()
+	failed := sampleRun(machine.Failed)
+	failed.Error, failed.ErrorCode, failed.ErrorNodeID, failed.Parent = "no answer", "TIMEOUT", "fetch", "order-1"
+	completed := sampleRun(machine.Completed)
+	completed.Result = map[string]any{"ok": true}
+	cancelled := sampleRun(machine.Cancelled)
+	cancelled.Reason = "ordered twice"
+	for name, run := range map[string]*graph.Run{
+		"status_waiting": sampleRun(machine.Interrupted, samplePending()...), "status_failed": failed,
+		"status_completed": completed, "status_cancelled": cancelled,
+	} {
+		var out bytes.Buffer
+		if err := writeStatus(&out, run, sampleSession(), noon); err != nil {
+			t.Fatal(err)
+		}
+		requireGolden(t, name, out.String())
+	}
+}
+
+func TestEncodeRun(t *testing.T) {
+	t.Parallel()
+	completed := sampleRun(machine.Completed)
+	completed.FinalState, completed.State = completed.State, nil
+	for name, run := range map[string]*graph.Run{
+		"run_json_waiting": sampleRun(machine.Interrupted, samplePending()[:4]...), "run_json_null_result": completed,
+	} {
+		var out bytes.Buffer
+		if err := writeEncoded(&out, encodeRun(run)); err != nil {
+			t.Fatal(err)
+		}
+		requireGolden(t, name, out.String())
+	}
+}
+
+// Each way of pausing must name the exact command that continues.
+func TestPaused(t *testing.T) {
+	t.Parallel()
+	pending := samplePending()
+	for name, run := range map[string]*graph.Run{
+		"paused_interrupt": sampleRun(machine.Interrupted, pending[0]),
+		"paused_signal":    sampleRun(machine.AwaitingSignal, pending[1]),
+		"paused_host":      sampleRun(machine.AwaitingActivity, pending[2]),
+		"paused_timer":     sampleRun(machine.AwaitingTimer, pending[3]),
+	} {
+		a, stdout, stderr := newTestApp(t, strings.NewReader(""), noon)
+		if got := status(a.drive(sampleSession(), driveOptions{}).paused(run)); got != exitPaused {
+			t.Errorf("%s: exit status %d", name, got)
+		}
+		if stdout.Len() > 0 {
+			t.Errorf("%s: stdout has %q", name, stdout)
+		}
+		requireGolden(t, name, stderr.String())
+	}
+}
+
+func TestWriteList(t *testing.T) {
+	t.Parallel()
+	page := history.ListPage{
+		Executions: []history.Execution{
+			{ID: "order-17", DefinitionName: "order", Phase: history.PhaseInterrupted, CurrentNodeID: "review", UpdatedAt: noon.Add(-time.Minute)},
+			{ID: "3f0c8a52-7d0e-4a3c-9a6e-0c7a1f7d2b11", Phase: history.PhaseCompleted, UpdatedAt: noon.Add(-50 * time.Hour)},
+		},
+		NextCursor: "2026-04-29T10:00:00.000Z|3f0c8a52",
+	}
+	a, stdout, stderr := newTestApp(t, nil, noon)
+	if err := a.writeList(stdout, page); err != nil {
+		t.Fatal(err)
+	}
+	requireGolden(t, "list", stdout.String()+stderr.String())
+
+	stdout.Reset()
+	if err := writeEncoded(stdout, encodeList(page)); err != nil {
+		t.Fatal(err)
+	}
+	requireGolden(t, "list_json", stdout.String())
+}
+
+func TestListQuery(t *testing.T) {
+	t.Parallel()
+	q, err := listOptions{phase: "failed", name: "order", newer: time.Hour, limit: 7}.query(noon)
+	want := history.ListQuery{Phase: history.PhaseFailed, DefinitionName: "order", UpdatedAfter: noon.Add(-time.Hour), Limit: 7}
+	if err != nil || q != want {
+		t.Errorf("got %+v, %v", q, err)
+	}
+	for _, o := range []listOptions{{phase: "done", limit: 1}, {limit: 0}, {limit: 101}} {
+		if _, err := o.query(noon); status(err) != exitUsage {
+			t.Errorf("%+v: got %v", o, err)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/mattn/go-isatty"
+
+	"github.com/workflows-engine/workflows-engine/internal/config"
+)
+
+// isTerminal reports whether a stream is a terminal.
+func isTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
+	return ok && (isatty.IsTerminal(file.Fd()) || isatty.IsCygwinTerminal(file.Fd()))
+}
+
+// palette colours words for a terminal. The zero value leaves text as it is.
+type palette struct{ on bool }
+
+// newPalette honours NO_COLOR (any value that is not empty) and TERM=dumb.
+func newPalette(terminal bool, env config.Environment) palette {
+	plain := slices.ContainsFunc(env.Variables, func(entry string) bool {
+		value, isNoColor := strings.CutPrefix(entry, "NO_COLOR=")
+		return isNoColor && value != "" || entry == "TERM=dumb"
+	})
+	return palette{on: terminal && !plain}
+}
+
+func (p palette) wrap(code, text string) string {
+	if !p.on || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+func (p palette) good(text string) string  { return p.wrap("32", text) }
+func (p palette) bad(text string) string   { return p.wrap("31", text) }
+func (p palette) wait(text string) string  { return p.wrap("33", text) }
+func (p palette) faint(text string) string { return p.wrap("2", text) }
+func (p palette) bold(text string) string  { return p.wrap("1", text) }

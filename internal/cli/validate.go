@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+type validateOptions struct {
+	format                        string
+	json, strict, canonical, hash bool
+}
+
+func newValidate(a *app) *cobra.Command {
+	var o validateOptions
+	cmd := &cobra.Command{
+		Use:   "validate [FILE...|-]",
+		Short: "Check definitions and say what is wrong, where, and what to write instead",
+		Long: `Check workflow definitions. Every problem is listed with its place in the file; warnings are things that
+run, but probably not as meant. Without a file, or with -, the definition is read from standard input.
+
+Files ending in .yaml or .yml are read as YAML, all others as JSON.`,
+		Example: `  workflows-engine validate order.workflow.json
+  workflows-engine validate --strict examples/*/*.workflow.json
+  workflows-engine validate --json - < order.workflow.json
+  workflows-engine validate --canonical import.workflow.yaml > import.workflow.json
+  workflows-engine validate --hash order.workflow.json`,
+		RunE: func(_ *cobra.Command, files []string) error { return a.validate(files, o) },
+	}
+	cmd.Flags().StringVar(&o.format, "format", "", "json or yaml, instead of going by the extension")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print the findings as JSON")
+	cmd.Flags().BoolVar(&o.strict, "strict", false, "treat warnings as errors")
+	cmd.Flags().BoolVar(&o.canonical, "canonical", false, "print the canonical JSON text of a valid definition")
+	cmd.Flags().BoolVar(&o.hash, "hash", false, "print the definition hash of a valid definition")
+	cmd.MarkFlagsMutuallyExclusive("json", "canonical", "hash")
+	return cmd
+}
+
+// checked is a definition file with all that was found out about it.
+type checked struct {
+	source   source
+	document *definition.Document
+	program  *definition.Program
+	findings problem.Findings
+	// unreadable is true if the text is no JSON or YAML at all, or could not be read, which err then says.
+	unreadable bool
+	err        error
+}
+
+// check parses and compiles a definition. The error is a refusal without findings, which does not happen to a text.
+func (s source) check() (checked, error) {
+	c := checked{source: s}
+	document, err := s.parse()
+	if err != nil {
+		e, ok := errors.AsType[*problem.Error](err)
+		if !ok || len(e.Findings) == 0 {
+			return checked{}, err
+		}
+		c.findings, c.unreadable = e.Findings, isUnreadable(e.Findings)
+		return c, nil
+	}
+	c.document = document
+	c.program, c.findings = definition.Compile(document, definition.Options{})
+	return c, nil
+}
+
+// valid reports whether the definition is accepted; with strict, warnings refuse it too.
+func (c checked) valid(strict bool) bool {
+	return c.program != nil && (!strict || len(c.findings) == 0)
+}
+
+// validate checks files one after another. The worst of them decides the exit status.
+func (a *app) validate(files []string, o validateOptions) error {
+	if len(files) == 0 {
+		files = []string{standardInput}
+	}
+	worst := exitOK
+	var results []checked
+	for _, file := range files {
+		c := a.checkFile(file, o.format)
+		results = append(results, c)
+		if !o.json {
+			a.writeChecked(c, o, len(files) > 1)
+		}
+		switch {
+		case c.unreadable:
+			worst = max(worst, exitUsage)
+		case !c.valid(o.strict):
+			worst = max(worst, exitFailed)
+		}
+	}
+	if o.json {
+		if err := writeEncoded(a.stdout, encodeChecked(results, o.strict)); err != nil {
+			return err
+		}
+	}
+	if worst != exitOK {
+		return silent{worst}
+	}
+	return nil
+}
+
+// checkFile is check for a file. One that cannot be read must not hide what is wrong with the others, so its error is
+// part of the answer.
+func (a *app) checkFile(file, format string) checked {
+	s, err := a.readSource(file, format)
+	if err == nil {
+		var c checked
+		if c, err = s.check(); err == nil {
+			return c
+		}
+	}
+	return checked{source: s, unreadable: true, err: err}
+}
+
+// writeChecked prints the findings on stderr, and on stdout what was asked for.
+func (a *app) writeChecked(c checked, o validateOptions, several bool) {
+	a.printError(c.err)
+	writeFindings(a.stderr, a.paint, c)
+	if !c.valid(o.strict) {
+		return
+	}
+	switch {
+	case o.canonical:
+		fmt.Fprintf(a.stdout, "%s\n", c.document.Canonical())
+	case o.hash && several:
+		fmt.Fprintf(a.stdout, "%s  %s\n", c.document.Hash(), c.source.name())
+	case o.hash:
+		fmt.Fprintln(a.stdout, c.document.Hash())
+	default:
+		fmt.Fprintf(a.stdout, "OK: %s: %s %s, %s\n", c.source.name(), c.program.Name, c.program.Version,
+			count(len(c.program.Nodes), "node"))
+	}
+}
+
+// writeFindings prints findings as "file:line:col: error CODE message" with the source line, a caret and the hint,
+// and a summary line.
+func writeFindings(w io.Writer, paint palette, c checked) {
+	errorCount := 0
+	for _, f := range c.findings {
+		severity := paint.wait("warning")
+		if f.Severity == problem.SeverityError {
+			errorCount++
+			severity = paint.bad("error")
+		}
+		place := c.source.name()
+		if f.At.Line > 0 {
+			place = fmt.Sprintf("%s:%d:%d", place, f.At.Line, f.At.Column)
+		}
+		fmt.Fprintf(w, "%s: %s %s %s", paint.bold(place), severity, f.Code, f.Message)
+		if f.At.Pointer != "" {
+			fmt.Fprintf(w, " %s", paint.faint("("+f.At.Pointer+")"))
+		}
+		fmt.Fprintf(w, "\n%s", excerpt(c.source.text, f.At.Line, f.At.Column))
+		if f.Hint != "" {
+			fmt.Fprintf(w, "  hint: %s\n", f.Hint)
+		}
+	}
+	if len(c.findings) > 0 {
+		fmt.Fprintf(w, "%s: %s, %s\n", c.source.name(), count(errorCount, "error"),
+			count(len(c.findings)-errorCount, "warning"))
+	}
+}
+
+// count prints a number with its noun: "1 error", "2 errors".
+func count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// isUnreadable reports whether a text is no JSON or YAML at all, as opposed to one that says something twice.
+func isUnreadable(findings problem.Findings) bool {
+	return slices.ContainsFunc(findings, func(f problem.Finding) bool { return f.Code == problem.DefinitionSyntax })
+}

@@ -1,0 +1,82 @@
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func TestLoadA2A(t *testing.T) {
+	t.Parallel()
+	env := environment("KEY=secret", `WORKFLOW_ENGINE_A2A_CONFIG={"baseUrl":"https://agents.example/v1/","apiKeyEnv":"KEY","pollIntervalMs":250}`)
+	c, err := load(t, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.A2A.BaseURL != "https://agents.example/v1/" || c.A2A.PollInterval != 250*time.Millisecond || c.A2A.PollTimeout != 0 {
+		t.Errorf("got %+v", c.A2A)
+	}
+	if key, err := c.A2A.APIKey(t.Context()); err != nil || key != "secret" {
+		t.Errorf("key %q, %v", key, err)
+	}
+
+	for text, want := range map[string]string{
+		`{"apiKeyEnv":"KEY"}`:                     "no baseUrl",
+		`{"baseUrl":"ftp://x","apiKeyEnv":"KEY"}`: "not an absolute http",
+		`{"baseUrl":"https://x"}`:                 "exactly one of apiKeyEnv and apiKeySecretRef",
+		`{"baseUrl":"https://x","apiKeyEnv":"KEY","apiKeySecretRef":"env:KEY"}`: "exactly one of",
+		`{"baseUrl":"https://x","apiKeyEnv":"NONE"}`:                            "env:NONE: the variable is unset",
+		`{"baseUrl":"https://x","apiKeySecretRef":"vault:k"}`:                   "not supported",
+		`{"baseUrl":"https://x","apiKeySecretRef":"env:"}`:                      "names nothing",
+		`{"baseUrl":"https://x","apiKeyEnv":7}`:                                 "must be a string",
+		`{"baseUrl":"https://x","apiKeyEnv":"KEY","pollTimeoutMs":0}`:           "above 0",
+		`{"baseURL":"https://x","apiKeyEnv":"KEY"}`:                             `member "baseURL" is not known`,
+	} {
+		_, err := load(t, environment("KEY=secret", "WORKFLOW_ENGINE_A2A_CONFIG="+text))
+		requireRefused(t, err, want)
+	}
+}
+
+func TestSecretFilesStayInside(t *testing.T) {
+	t.Parallel()
+	outside, inside := t.TempDir(), t.TempDir()
+	write := func(path, text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(filepath.Join(outside, "key"), "stolen")
+	write(filepath.Join(inside, "key"), "\ufeff inside \n")
+	write(filepath.Join(inside, "..key"), "dotted")
+	write(filepath.Join(inside, "empty"), " \n")
+	if err := os.Symlink(filepath.Join(outside, "key"), filepath.Join(inside, "link")); err != nil {
+		t.Skipf("no symbolic links here: %v", err)
+	}
+	for reference, want := range map[string]struct{ value, refused string }{
+		"file:key":                              {value: "inside"},
+		"file: ./key ":                          {value: "inside"},
+		"file:..key":                            {value: "dotted"},
+		"file:" + filepath.Join(inside, "key"):  {value: "inside"},
+		"file:link":                             {refused: "cannot be read"},
+		"file:../" + filepath.Base(outside):     {refused: "cannot be read"},
+		"file:" + filepath.Join(outside, "key"): {refused: "cannot be read"},
+		"file:empty":                            {refused: "is empty"},
+		"file:missing":                          {refused: "cannot be read"},
+	} {
+		env := environment(`WORKFLOW_ENGINE_A2A_CONFIG={"baseUrl":"https://x","apiKeySecretRef":"` + filepath.ToSlash(reference) + `"}`)
+		env.Directory = inside
+		c, err := load(t, env)
+		if want.refused != "" {
+			requireRefused(t, err, want.refused)
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", reference, err)
+			continue
+		}
+		if key, err := c.A2A.APIKey(t.Context()); err != nil || key != want.value {
+			t.Errorf("%s: key %q, %v", reference, key, err)
+		}
+	}
+}

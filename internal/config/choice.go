@@ -1,0 +1,62 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// setting is one value with where it came from, so that a refusal names the flag or variable that the user wrote.
+type setting struct {
+	value string
+	// from is "--store" or "WORKFLOW_ENGINE_STORE"; "" for a default.
+	from string
+}
+
+// choose finds the member of known that equals the setting, letters in any case.
+func choose[T ~string](s setting, known ...T) (T, error) {
+	for _, k := range known {
+		if strings.EqualFold(s.value, string(k)) {
+			return k, nil
+		}
+	}
+	return "", refuse(s, "Write %s.", alternatives(known))
+}
+
+// refuse says that a setting is not understood.
+func refuse(s setting, hint string, args ...any) *problem.Error {
+	return problem.New(problem.UsageError, "%s: %q is not understood", s.from, s.value).WithHint(hint, args...)
+}
+
+// alternatives joins the known values as in "sqlite or memory".
+func alternatives[T ~string](known []T) string {
+	words := make([]string, len(known))
+	for i, k := range known {
+		words[i] = string(k)
+	}
+	if len(words) == 1 {
+		return words[0]
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// idle gives a warning for every variable that has the project's prefix and no effect: a typing error there would
+// otherwise be silent, and so would a setting that another engine of the protocol acts on.
+func idle(variables []string) []string {
+	var warnings []string
+	for _, entry := range variables {
+		name, value, _ := strings.Cut(entry, "=")
+		if !strings.HasPrefix(name, prefix) || slices.Contains(known, name) || strings.TrimSpace(value) == "" {
+			continue
+		}
+		reason := "is not known"
+		if slices.Contains(unsupported, name) {
+			reason = "is not supported by this engine"
+		}
+		warnings = append(warnings, "environment variable "+name+" "+reason+" and has no effect")
+	}
+	slices.Sort(warnings)
+	return slices.Compact(warnings)
+}

@@ -1,0 +1,80 @@
+package config
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/delegate"
+	"github.com/workflows-engine/workflows-engine/internal/signing"
+)
+
+// StoreKind says where histories are kept.
+type StoreKind string
+
+// The two kinds of stores.
+const (
+	SQLite StoreKind = "sqlite"
+	Memory StoreKind = "memory"
+)
+
+// Synchronous says what a committed step survives.
+type Synchronous string
+
+// Full survives a power cut; Normal survives the end of the process, and is faster.
+const (
+	Full   Synchronous = "full"
+	Normal Synchronous = "normal"
+)
+
+// Profile selects pretended executors.
+type Profile string
+
+// NoProfile refuses what is not configured. Demo answers it from the nodes' metadata.demo_output and invents
+// delegates' answers.
+const (
+	NoProfile Profile = ""
+	Demo      Profile = "demo"
+)
+
+// LogFormat is the form of log lines on standard error.
+type LogFormat string
+
+// The two formats: key=value pairs for people, one JSON object a line for collectors.
+const (
+	LogText LogFormat = "text"
+	LogJSON LogFormat = "json"
+)
+
+// DefaultWaitLimit is how long a call waits in line for a run to come to rest.
+const DefaultWaitLimit = 20 * time.Second
+
+// Config is everything that both commands can be told. Load makes it; its members are valid.
+type Config struct {
+	Store StoreKind
+	// StorePath is the absolute path of the database, "" for Memory.
+	StorePath string
+	// StorePathGiven tells a path that the user named from the default one, which may be created on first use.
+	StorePathGiven bool
+	Synchronous    Synchronous
+	Profile        Profile
+	WaitLimit      time.Duration
+	LogLevel       slog.Level
+	LogFormat      LogFormat
+	// StepHandlers are the fixed results of WORKFLOW_ENGINE_STEP_HANDLERS by handler name; nil if not configured.
+	StepHandlers map[string]any
+	// A2A is the endpoint of WORKFLOW_ENGINE_A2A_CONFIG for delegates of protocol a2a; nil if not configured.
+	A2A *delegate.A2AConfig
+	// Signing says which definitions may be run.
+	Signing signing.Policy
+	// Warnings are sentences about settings that have no effect. They belong on standard error at start.
+	Warnings []string
+}
+
+// StoreLine says in one line which store is used (spec: cli-and-config, 3.2).
+func (c *Config) StoreLine() string {
+	if c.Store == Memory {
+		return "execution history store: memory"
+	}
+	return fmt.Sprintf("execution history store: sqlite (%s)", c.StorePath)
+}

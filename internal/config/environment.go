@@ -1,0 +1,87 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// Environment is what a Config is read from besides flags. System gives the real one; tests give their own.
+type Environment struct {
+	// Variables in the form of os.Environ: "NAME=value".
+	Variables []string
+	// GOOS picks the default data folder: "linux", "darwin", "windows", …
+	GOOS string
+	// Home is the user's home folder, "" if unknown.
+	Home string
+	// Directory is what relative paths are relative to.
+	Directory string
+	// ReadFile reads a file that a variable names.
+	ReadFile func(path string) ([]byte, error)
+}
+
+// System is the environment of this process.
+func System() Environment {
+	// Both answers may be missing, in a container without a HOME for instance. What needs them says so.
+	home, _ := os.UserHomeDir()
+	directory, _ := os.Getwd()
+	return Environment{
+		Variables: os.Environ(),
+		GOOS:      runtime.GOOS,
+		Home:      home,
+		Directory: directory,
+		ReadFile:  os.ReadFile,
+	}
+}
+
+// lookup gives a variable trimmed; blank counts as unset (spec: cli-and-config, 3.1). As in a process, the last
+// entry of a name counts.
+func (e Environment) lookup(name string) string {
+	value := ""
+	for _, entry := range e.Variables {
+		if k, v, ok := strings.Cut(entry, "="); ok && k == name {
+			value = v
+		}
+	}
+	return strings.TrimSpace(value)
+}
+
+// absolute resolves a path given by the user: "~/" is the home folder, which a shell would have replaced but the
+// configuration file of a host does not, and the rest is relative to Directory.
+func (e Environment) absolute(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok && e.Home != "" {
+		return filepath.Join(e.Home, rest)
+	}
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(e.Directory, path)
+}
+
+// dataFolder is the per-user folder for databases, "" if the environment names none.
+func (e Environment) dataFolder() string {
+	const name = "workflows-engine"
+	// An override that is not absolute is ignored, as the XDG base directory rules ask.
+	if dir := e.lookup("XDG_DATA_HOME"); filepath.IsAbs(dir) && e.GOOS != "windows" {
+		return filepath.Join(dir, name)
+	}
+	switch e.GOOS {
+	case "windows":
+		if dir := e.lookup("LOCALAPPDATA"); dir != "" {
+			return filepath.Join(dir, name)
+		}
+		if e.Home != "" {
+			return filepath.Join(e.Home, "AppData", "Local", name)
+		}
+	case "darwin":
+		if e.Home != "" {
+			return filepath.Join(e.Home, "Library", "Application Support", name)
+		}
+	default:
+		if e.Home != "" {
+			return filepath.Join(e.Home, ".local", "share", name)
+		}
+	}
+	return ""
+}

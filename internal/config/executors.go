@@ -1,0 +1,130 @@
+package config
+
+import (
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/delegate"
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// Executors perform activities and delegates in process. A nil member means that nothing is configured for it.
+type Executors struct {
+	Activities activities.Executor
+	Delegates  delegate.Executor
+	routes     []route
+}
+
+// route says what serves one node type or delegate protocol.
+type route struct{ name, by string }
+
+// What can serve a route (spec: cli-and-config, 12). Nothing is pretended without the demo profile.
+const (
+	byProduction = "production"
+	byMissing    = "missing"
+	byStub       = "stub(demo)"
+	byMock       = "mock(demo)"
+)
+
+// Configured reports whether anything can be performed in process.
+func (e Executors) Configured() bool { return e.Activities != nil || e.Delegates != nil }
+
+// Performs reports whether something serves a node type or delegate protocol: step, llm_call, tool_call, a2a, mcp, sdk.
+func (e Executors) Performs(name string) bool {
+	return slices.ContainsFunc(e.routes, func(r route) bool { return r.name == name && r.by != byMissing })
+}
+
+// Routing says in a few lines what performs which kind of node.
+func (e Executors) Routing() []string {
+	var nodes, protocols []string
+	demo := "inactive"
+	for _, r := range e.routes {
+		text := r.name + "=" + r.by
+		if r.by == byMock || r.by == byStub {
+			demo = "active"
+		}
+		switch r.name {
+		case "a2a", "mcp", "sdk":
+			protocols = append(protocols, text)
+		default:
+			nodes = append(nodes, text)
+		}
+	}
+	return []string{
+		"activity routing: " + strings.Join(nodes, ", "),
+		"delegate routing: " + strings.Join(protocols, ", "),
+		"demo stub fallback: " + demo,
+	}
+}
+
+// Executors builds what the configuration names. With the demo profile the rest is pretended, otherwise refused.
+func (c *Config) Executors() (Executors, error) {
+	var (
+		e         Executors
+		composite activities.Composite
+		missing   = byMissing
+	)
+	if c.Profile == Demo {
+		composite.Fallback, missing = activities.Stub{}, byStub
+	}
+	step := missing
+	if c.StepHandlers != nil {
+		registry := activities.NewStepRegistry()
+		if err := registry.RegisterStatic(c.StepHandlers); err != nil {
+			return Executors{}, err
+		}
+		composite.Step, step = registry.Frozen(), byProduction
+	}
+	if c.Profile == Demo || c.StepHandlers != nil {
+		e.Activities = composite
+	}
+	e.routes = []route{{"llm_call", missing}, {"tool_call", missing}, {"step", step}}
+	if err := c.addDelegates(&e); err != nil {
+		return Executors{}, err
+	}
+	return e, nil
+}
+
+// addDelegates builds the delegate executors. Only protocol a2a can be configured; an embedder can add the others.
+func (c *Config) addDelegates(e *Executors) error {
+	var composite delegate.Composite
+	missing := byMissing
+	if c.Profile == Demo {
+		composite.Fallback, missing = delegate.Mock{}, byMock
+	}
+	a2a := missing
+	if c.A2A != nil {
+		endpoint, err := delegate.NewA2AHTTP(*c.A2A)
+		if err != nil {
+			return err
+		}
+		composite.A2A, a2a = endpoint, byProduction
+	}
+	if c.Profile == Demo || c.A2A != nil {
+		e.Delegates = composite
+	}
+	e.routes = append(e.routes, route{"a2a", a2a}, route{"mcp", missing}, route{"sdk", missing})
+	return nil
+}
+
+// RunnerOptions gives the options that both commands have in common; the caller adds its own.
+func (c *Config) RunnerOptions(e Executors, logger *slog.Logger) graph.Options {
+	return graph.Options{Activities: e.Activities, Delegates: e.Delegates, WaitLimit: c.WaitLimit, Logger: logger}
+}
+
+// loadStepHandlers reads WORKFLOW_ENGINE_STEP_HANDLERS: fixed results by handler name (spec: activities, 7.2).
+func loadStepHandlers(c *Config, env Environment) error {
+	handlers, err := env.object(envStepHandlers)
+	if err != nil {
+		return err
+	}
+	if err := activities.NewStepRegistry().RegisterStatic(handlers); err != nil {
+		return problem.New(problem.UsageError, "%s", envStepHandlers).WithCause(err).
+			WithHint("Name each handler as config.handler of a step does, for instance urn:example:resize.")
+	}
+	c.StepHandlers = handlers
+	return nil
+}

@@ -1,0 +1,81 @@
+package config
+
+import "github.com/spf13/pflag"
+
+// Flags are the flags that both commands have. Register adds them, Load reads them.
+type Flags struct {
+	set *pflag.FlagSet
+}
+
+// The flags' names.
+const (
+	flagStore       = "store"
+	flagStorePath   = "store-path"
+	flagSynchronous = "synchronous"
+	flagProfile     = "profile"
+	flagWaitLimit   = "wait-limit"
+	flagLogLevel    = "log-level"
+	flagLogFormat   = "log-format"
+)
+
+// The variables' names. The first seven are the protocol's (spec: cli-and-config, 4), the rest are additions.
+const (
+	prefix          = "WORKFLOW_ENGINE_"
+	envStore        = prefix + "STORE"
+	envStorePath    = prefix + "STORE_PATH"
+	envProfile      = prefix + "PROFILE"
+	envStepHandlers = prefix + "STEP_HANDLERS"
+	envA2A          = prefix + "A2A_CONFIG"
+	envSigningMode  = prefix + "DEFINITION_SIGNING_MODE"
+	envSigningKeys  = prefix + "SIGNING_PUBLIC_KEYS"
+	envSynchronous  = prefix + "SYNCHRONOUS"
+	envWaitLimit    = prefix + "WAIT_LIMIT"
+	envLogLevel     = prefix + "LOG_LEVEL"
+	envLogFormat    = prefix + "LOG_FORMAT"
+)
+
+// known are the variables that have an effect.
+var known = []string{
+	envStore, envStorePath, envProfile, envStepHandlers, envA2A, envSigningMode, envSigningKeys, envSynchronous,
+	envWaitLimit, envLogLevel, envLogFormat,
+}
+
+// unsupported are variables of the protocol that this engine does not act on.
+var unsupported = []string{
+	prefix + "LLM_CONFIG", prefix + "MCP_CONFIG", prefix + "MCP_ALLOW_COMMANDS", prefix + "AUTH_TOKENS", prefix + "REST_PORT",
+}
+
+// Register adds the flags to a set. Their values stay empty until the set has been parsed.
+func Register(set *pflag.FlagSet) *Flags {
+	set.String(flagStore, "", "where runs are kept: sqlite or memory (default sqlite; $"+envStore+")")
+	set.String(flagStorePath, "", "database `file` (default: runs.db in your data folder; $"+envStorePath+")")
+	set.String(flagSynchronous, "", "what a step survives: full (a power cut) or normal (a crash; faster) (default full)")
+	set.String(flagProfile, "", "demo answers activities from metadata.demo_output and invents delegates ($"+envProfile+")")
+	set.String(flagWaitLimit, "", "how long a call waits for a run to come to rest, as in 20s (default 20s)")
+	set.String(flagLogLevel, "", "debug, info, warn or error (default warn)")
+	set.String(flagLogFormat, "", "text or json (default text)")
+	return &Flags{set: set}
+}
+
+// Given is the value of one of the registered flags if the user wrote it, to repeat it in a command shown to the user.
+func (f *Flags) Given() []string {
+	var args []string
+	f.set.Visit(func(flag *pflag.Flag) {
+		switch flag.Name {
+		case flagStore, flagStorePath, flagProfile:
+			args = append(args, "--"+flag.Name, flag.Value.String())
+		}
+	})
+	return args
+}
+
+// pick takes the flag if it was given, else the variable, else the default.
+func (f *Flags) pick(env Environment, flag, variable, fallback string) setting {
+	if f.set.Changed(flag) {
+		return setting{value: f.set.Lookup(flag).Value.String(), from: "--" + flag}
+	}
+	if v := env.lookup(variable); v != "" {
+		return setting{value: v, from: variable}
+	}
+	return setting{value: fallback}
+}

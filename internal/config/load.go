@@ -1,0 +1,105 @@
+package config
+
+import (
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// Load reads flags, variables and defaults, in this order of precedence, and checks all of them. The error is a
+// *problem.Error with code USAGE_ERROR.
+func (f *Flags) Load(env Environment) (*Config, error) {
+	c := &Config{Warnings: idle(env.Variables)}
+	for _, load := range []func(*Config, Environment) error{
+		f.loadStore, f.loadProfile, f.loadWaitLimit, f.loadLog, loadStepHandlers, loadA2A, loadSigning,
+	} {
+		if err := load(c, env); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+func (f *Flags) loadStore(c *Config, env Environment) error {
+	kind := f.pick(env, flagStore, envStore, string(SQLite))
+	path := f.pick(env, flagStorePath, envStorePath, "")
+	// A path given as a flag is a wish for a database, whatever the variable says.
+	if strings.HasPrefix(path.from, "--") && !strings.HasPrefix(kind.from, "--") {
+		kind = setting{value: string(SQLite)}
+	}
+	var err error
+	if c.Store, err = choose(kind, SQLite, Memory); err != nil {
+		return err
+	}
+	synchronous := f.pick(env, flagSynchronous, envSynchronous, string(Full))
+	if c.Synchronous, err = choose(synchronous, Full, Normal); err != nil {
+		return err
+	}
+	if c.Store == Memory {
+		if path.value != "" {
+			return problem.New(problem.UsageError, "%s asks for memory and %s for a file", kind.from, path.from).
+				WithHint("Leave one of them out: memory forgets every run when the process ends.")
+		}
+		return nil
+	}
+	return c.resolveStorePath(path, env)
+}
+
+func (c *Config) resolveStorePath(path setting, env Environment) error {
+	if path.from != "" {
+		switch {
+		case strings.TrimSpace(path.value) == "":
+			return problem.New(problem.UsageError, "%s is blank", path.from).WithHint("Name a file, as in runs.db.")
+		case path.value == ":memory:":
+			return refuse(path, "Write --store memory.")
+		}
+		c.StorePath, c.StorePathGiven = env.absolute(path.value), true
+		return nil
+	}
+	folder := env.dataFolder()
+	if folder == "" {
+		return problem.New(problem.UsageError, "no folder for the database: the home folder is unknown").
+			WithHint("Name a file with --store-path or %s, or choose --store memory.", envStorePath)
+	}
+	c.StorePath = filepath.Join(folder, "runs.db")
+	return nil
+}
+
+func (f *Flags) loadProfile(c *Config, env Environment) error {
+	s := f.pick(env, flagProfile, envProfile, "")
+	if s.value == "" {
+		return nil
+	}
+	// Unlike the other choices letters count: the protocol knows exactly "demo" (spec: cli-and-config, 4).
+	if s.value != string(Demo) {
+		return refuse(s, "The only profile is demo; leave it out to have missing executors refused.")
+	}
+	c.Profile = Demo
+	return nil
+}
+
+func (f *Flags) loadWaitLimit(c *Config, env Environment) error {
+	s := f.pick(env, flagWaitLimit, envWaitLimit, DefaultWaitLimit.String())
+	limit, err := time.ParseDuration(s.value)
+	if err != nil || limit <= 0 {
+		return refuse(s, "Write a time above zero with its unit, as in 500ms, 20s or 2m.")
+	}
+	c.WaitLimit = limit
+	return nil
+}
+
+func (f *Flags) loadLog(c *Config, env Environment) error {
+	level := f.pick(env, flagLogLevel, envLogLevel, "warn")
+	name, err := choose(level, "debug", "info", "warn", "error")
+	if err != nil {
+		return err
+	}
+	// The names above are the ones that slog knows.
+	if err := c.LogLevel.UnmarshalText([]byte(name)); err != nil {
+		return refuse(level, "%s", err)
+	}
+	c.LogFormat, err = choose(f.pick(env, flagLogFormat, envLogFormat, string(LogText)), LogText, LogJSON)
+	return err
+}

@@ -1,0 +1,67 @@
+package config
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// maxSecretBytes bounds a file that a secret reference names.
+const maxSecretBytes = 64 << 10
+
+// secret resolves a reference (spec: cli-and-config, 13): env:NAME is a variable, file:path a file inside the working
+// directory, symbolic links included. The value is trimmed and never blank. Errors name the reference, not the value.
+func (e Environment) secret(reference string) (string, error) {
+	scheme, rest, _ := strings.Cut(strings.TrimSpace(reference), ":")
+	rest = strings.TrimSpace(rest)
+	if rest == "" {
+		return "", problem.New(problem.UsageError, "secret reference %q names nothing", reference).
+			WithHint("Write env:NAME or file:path.")
+	}
+	switch scheme {
+	case "env":
+		if value := e.lookup(rest); value != "" {
+			return value, nil
+		}
+		return "", problem.New(problem.UsageError, "secret env:%s: the variable is unset or blank", rest)
+	case "file":
+		return e.secretFile(rest)
+	}
+	return "", problem.New(problem.UsageError, "secret reference %q is not supported", reference).
+		WithHint("Write env:NAME or file:path.")
+}
+
+func (e Environment) secretFile(path string) (string, error) {
+	fail := func(err error) error {
+		return problem.New(problem.UsageError, "secret file:%s cannot be read", path).WithCause(err).
+			WithHint("The path is relative to the working directory and must stay inside it.")
+	}
+	// A root refuses what leads outside, "..", absolute paths and links alike.
+	root, err := os.OpenRoot(e.Directory)
+	if err != nil {
+		return "", fail(err)
+	}
+	defer root.Close()
+	if filepath.IsAbs(path) {
+		if path, err = filepath.Rel(e.Directory, path); err != nil {
+			return "", fail(err)
+		}
+	}
+	file, err := root.Open(filepath.Clean(path))
+	if err != nil {
+		return "", fail(err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxSecretBytes))
+	if err != nil {
+		return "", fail(err)
+	}
+	value := strings.TrimSpace(strings.TrimPrefix(string(text), "\ufeff"))
+	if value == "" {
+		return "", problem.New(problem.UsageError, "secret file:%s is empty", path)
+	}
+	return value, nil
+}

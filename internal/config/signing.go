@@ -1,0 +1,40 @@
+package config
+
+import (
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/signing"
+)
+
+// loadSigning reads the mode and the public keys (spec: cli-and-config, 15). The keys are a JSON object, or a path,
+// which may have the prefix file: before it.
+func loadSigning(c *Config, env Environment) error {
+	mode := setting{value: env.lookup(envSigningMode), from: envSigningMode}
+	var err error
+	if c.Signing.Mode, err = signing.ParseMode(strings.ToLower(mode.value)); err != nil {
+		return refuse(mode, "Write %s or %s.", signing.Optional, signing.Require)
+	}
+	value := env.lookup(envSigningKeys)
+	if value == "" {
+		return nil
+	}
+	text := []byte(value)
+	if path, isFile := strings.CutPrefix(value, "file:"); isFile || !strings.HasPrefix(value, "{") {
+		if text, err = env.ReadFile(env.absolute(strings.TrimSpace(path))); err != nil {
+			return problem.New(problem.UsageError, "%s cannot be read", envSigningKeys).WithCause(err)
+		}
+	}
+	if c.Signing.Keys, err = signing.ParseKeys(text); err != nil {
+		return problem.New(problem.UsageError, "%s", envSigningKeys).WithCause(err)
+	}
+	return nil
+}
+
+// VerifySignature checks a definition's signature by the policy of WORKFLOW_ENGINE_DEFINITION_SIGNING_MODE. The error
+// is *problem.Error with code VALIDATION_ERROR.
+func (c *Config) VerifySignature(d *definition.Document) error {
+	_, err := c.Signing.VerifyBlock(d.Canonical, d.Signature())
+	return err
+}
