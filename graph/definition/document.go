@@ -5,53 +5,62 @@
 //	prog, findings := definition.Compile(doc, definition.Options{})
 //
 // prog is nil if a finding is an error; warnings come beside a program.
+//
+// A finding is an error only where no run can complete: a document that some run of the protocol's reference engine
+// completes is never refused. What a run can avoid is a warning, and the Program keeps its problem at its place, so that
+// the node fails when it is reached.
 package definition
 
 import (
-	"time"
+	"crypto/sha256"
+	"encoding/hex"
+	"sync"
 
-	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Document is a parsed definition: its value, its canonical text, and where each part stands in the source.
+// Bounds of a definition's text. They bind Parse, ParseYAML and FromValue.
+const (
+	// MaxDepth is the number of nested objects and arrays.
+	MaxDepth = 512
+	// MaxBytes is the size of the text in bytes.
+	MaxBytes = 8 << 20
+)
+
+// Document is a parsed definition: its value, its canonical text, and where each part stands in the source. It is
+// immutable and safe for concurrent use.
+//
+// Signature blocks (spec: cli-and-config, 15.1) are taken off when a document is made: Value, Canonical and Hash do not
+// contain them, so that a signed definition runs as the same definition as the unsigned one.
 type Document struct {
-	impl any
+	root      *jsonvalue.Node
+	value     any
+	signature map[string]any
+	canonical func() []byte
+	hash      func() string
 }
 
-// Parse reads a JSON definition strictly: UTF-8, one value, no duplicate members, no __proto__, no lone surrogates,
-// numbers within a double, bounded depth and size. The error is *problem.Error with code VALIDATION_ERROR and all
-// Findings of the text.
-func Parse(src []byte) (*Document, error) { panic("not written yet") }
+func newDocument(root *jsonvalue.Node) *Document {
+	d := &Document{}
+	d.root, d.signature = stripSignatures(root)
+	d.value = d.root.Value()
+	d.canonical = sync.OnceValue(func() []byte { return jsonvalue.Canonical(d.value) })
+	d.hash = sync.OnceValue(func() string {
+		sum := sha256.Sum256(d.canonical())
+		return hex.EncodeToString(sum[:])
+	})
+	return d
+}
 
-// ParseYAML reads a definition written in YAML with the same strictness; positions are those of the YAML text.
-func ParseYAML(src []byte) (*Document, error) { panic("not written yet") }
+// Value is the document as plain JSON, without signature blocks. Shared: do not change it.
+func (d *Document) Value() any { return d.value }
 
-// FromValue makes a document of a decoded value, for instance an MCP argument. Its findings have pointers but no
-// lines.
-func FromValue(v any) (*Document, error) { panic("not written yet") }
-
-// Value is the document as plain JSON. Shared: do not change it.
-func (d *Document) Value() any { panic("not written yet") }
-
-// Canonical is the canonical JSON text, without signature members (spec: execution, 9.4).
-func (d *Document) Canonical() []byte { panic("not written yet") }
+// Canonical is the canonical JSON text, without signature members (spec: execution, 9.4). Shared: do not change it.
+func (d *Document) Canonical() []byte { return d.canonical() }
 
 // Hash is the definition hash: lower-case hex SHA-256 of Canonical.
-func (d *Document) Hash() string { panic("not written yet") }
+func (d *Document) Hash() string { return d.hash() }
 
-// Options change what Compile accepts. The zero value is the protocol's verdict.
-type Options struct {
-	// AllowInterruptInBranch lifts the rule against interrupts on parallel branches.
-	AllowInterruptInBranch bool
-}
-
-// Compile checks a document in one pass and compiles it. Findings are sorted; the program is nil if one of them is an
-// error.
-func Compile(d *Document, o Options) (*Program, problem.Findings) { panic("not written yet") }
-
-// ParseDuration reads the protocol's durations: digits and an optional unit ms, s, m, h (spec: definition, 10.1).
-func ParseDuration(s string) (time.Duration, error) { panic("not written yet") }
-
-func retryDelay(r *Retry, next int) time.Duration { panic("not written yet") }
-
-func boundedMilliseconds(ms float64) time.Duration { panic("not written yet") }
+// Signature is the document's signature block as written, nil if there is none. A block in document.signature goes
+// before one at the root (spec: cli-and-config, 15.1). Nothing has been verified. Shared: do not change it.
+func (d *Document) Signature() map[string]any { return d.signature }

@@ -66,6 +66,9 @@ type Node struct {
 	Metadata map[string]any
 	// Next is the single static successor; nil for end and switch.
 	Next *Node
+	// NextErr is set, and Next nil, when the node's edge leads to an id that no node has: the run fails once the node
+	// has completed.
+	NextErr error
 	// Retry is nil without a retry policy.
 	Retry *Retry
 	// Timeout is 0 without one. TimeoutErr is set when the text is no duration: the node then fails when reached.
@@ -82,24 +85,6 @@ type Node struct {
 	SetState    *SetStateConfig
 	Subworkflow *SubworkflowConfig
 	Delegate    *DelegateConfig
-}
-
-// Retry is a node's retry policy (spec: definition, 3.1).
-type Retry struct {
-	MaxAttempts int
-	// Initial is the delay before attempt 2; Max caps every delay, 0 means no cap.
-	Initial, Max time.Duration
-	// Coefficient multiplies the delay for each further attempt; negative values have been turned into 1.
-	Coefficient float64
-	// NonRetryable lists exact failure codes that end the attempts.
-	NonRetryable []string
-	// Err is set when an interval is no duration: the node fails when a back-off is due.
-	Err error
-}
-
-// Delay gives the back-off before attempt next (2, 3, …): min(initial × coefficient^(next-2), max), with 0⁰ = 1.
-func (r *Retry) Delay(next int) time.Duration {
-	return retryDelay(r, next)
 }
 
 // StartConfig is the config of a start node.

@@ -73,7 +73,7 @@ func Compile(raw any) (s *Schema, err error) {
 	default:
 		return nil, refuse("", "a schema is an object, or true or false", "")
 	}
-	prepared, problems := prepare(raw)
+	prepared, notes, problems := prepare(raw)
 	if len(problems) > 0 {
 		return nil, &CompileError{Problems: problems}
 	}
@@ -91,7 +91,7 @@ func Compile(raw any) (s *Schema, err error) {
 		return nil, refuse("", fmt.Sprintf("the schema's references multiply to more than %d checks of one value", MaxEffort),
 			"refer to each part once")
 	}
-	return newSchema(root), nil
+	return newSchema(root, notes), nil
 }
 
 func compileText(text []byte) (*lib.Schema, error) {

@@ -20,14 +20,18 @@ import (
 
 // Schema is a compiled schema, safe for concurrent use.
 type Schema struct {
-	root *lib.Schema
+	root  *lib.Schema
+	notes []Problem
 	// places is built when the first violation has to be described.
 	places func() locations
 }
 
-func newSchema(root *lib.Schema) *Schema {
-	return &Schema{root: root, places: sync.OnceValue(func() locations { return locate(root) })}
+func newSchema(root *lib.Schema, notes []Problem) *Schema {
+	return &Schema{root: root, notes: notes, places: sync.OnceValue(func() locations { return locate(root) })}
 }
+
+// Notes lists what the schema says in a way that other engines read differently.
+func (s *Schema) Notes() []Problem { return s.notes }
 
 // Validate gives every violation of v, nil if there is none. v is plain decoded JSON. The order is fixed: by place in
 // the instance, then by place in the schema, what failed inside an alternative before the alternative.

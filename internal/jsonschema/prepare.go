@@ -23,6 +23,7 @@ import (
 type preparer struct {
 	root       any
 	problems   []Problem
+	notes      []Problem
 	subschemas int
 	// hasIDs is set when a subschema has an $id of its own; references are then left to the library.
 	hasIDs  bool
@@ -59,25 +60,26 @@ var limitKeywords = map[string]bool{
 // maxLimit is a length that nothing reaches and that is exact as a double and as an int.
 const maxLimit = 1 << 53
 
-func prepare(raw any) (any, []Problem) {
+// prepare gives the schema to compile, or what is wrong with it; notes tell what other engines read differently.
+func prepare(raw any) (out any, notes, problems []Problem) {
 	if depthExceeds(raw, MaxDepth) {
-		return nil, []Problem{{Message: fmt.Sprintf("the schema is nested deeper than %d levels", MaxDepth)}}
+		return nil, nil, []Problem{{Message: fmt.Sprintf("the schema is nested deeper than %d levels", MaxDepth)}}
 	}
 	m, ok := raw.(map[string]any)
 	if !ok {
-		return raw, nil
+		return raw, nil, nil
 	}
 	p := &preparer{root: raw, anchors: map[string]bool{}}
 	p.dialect(m)
-	out := p.object(m, "", true).(map[string]any)
-	out["$schema"] = Dialect
+	object := p.object(m, "", true).(map[string]any)
+	object["$schema"] = Dialect
 	if p.subschemas > MaxSubschemas {
-		return nil, []Problem{{
+		return nil, nil, []Problem{{
 			Message: fmt.Sprintf("the schema has %d subschemas; at most %d are allowed", p.subschemas, MaxSubschemas),
 		}}
 	}
 	p.resolve()
-	return out, p.problems
+	return object, p.notes, p.problems
 }
 
 func (p *preparer) problem(pointer, message, hint string) {
@@ -208,7 +210,7 @@ func (p *preparer) nullable(out map[string]any, pointer string) {
 		types = t
 	}
 	hasNull := slices.Contains(types, any("null"))
-	const hint = `nullable is no keyword of JSON Schema; write "type": ["string", "null"]`
+	const hint = `write "type": ["string", "null"]`
 	switch nullable, ok := v.(bool); {
 	case !ok:
 		p.problem(pointer+"/nullable", "nullable must be true or false", hint)
@@ -217,6 +219,9 @@ func (p *preparer) nullable(out map[string]any, pointer string) {
 	case hasNull && !nullable:
 		p.problem(pointer+"/nullable", `nullable is false, but type allows "null"`, hint)
 	case nullable && !hasNull:
+		p.notes = append(p.notes, Problem{
+			Pointer: pointer + "/nullable", Message: "nullable is no keyword of JSON Schema; only some engines read it", Hint: hint,
+		})
 		out["type"] = append(slices.Clone(types), "null")
 	}
 }

@@ -1,0 +1,250 @@
+package definition
+
+import (
+	"slices"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/state"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// Options change what Compile accepts. The zero value is the protocol's verdict.
+type Options struct {
+	// AllowInterruptInBranch lifts the rule against interrupts on parallel branches.
+	AllowInterruptInBranch bool
+}
+
+// MaxFindings bounds the list that Compile gives; where there are more, errors are kept before warnings.
+const MaxFindings = 1000
+
+// Compile checks a document in one pass and compiles it. All findings are given, one for each mistake, sorted by place;
+// the program is nil if one of them is an error.
+func Compile(d *Document, o Options) (*Program, problem.Findings) {
+	c := &compiler{document: d, options: o, byID: map[string]*vertex{}, ids: map[string]bool{}, suggestions: 200, steps: maxSteps}
+	if c.structure() {
+		c.collect()
+		c.connect()
+		c.compileState()
+		c.compileCheckpointing()
+		for _, v := range c.vertices {
+			c.compileNode(v)
+		}
+		c.checkBranches()
+		c.checkFlow()
+		c.checkNumbers()
+	}
+	findings := c.settle()
+	if findings.HasErrors() {
+		return nil, findings
+	}
+	return c.program(), findings
+}
+
+// compiler holds what one Compile knows. Its checks go on as far as a broken document allows: every check asks only
+// for the parts it needs.
+type compiler struct {
+	document *Document
+	options  Options
+	findings problem.Findings
+	// faults are findings whose severity depends on whether a run can avoid them.
+	faults []fault
+
+	vertices []*vertex
+	// byID finds vertices; of several with one id the last counts.
+	byID map[string]*vertex
+	// ids holds every readable id and names lists them, also those of nodes that are too broken to be vertices.
+	ids   map[string]bool
+	names []string
+	edges []edge
+	// entry is where the single __start__ edge leads, nil if that is not clear.
+	entry *vertex
+	// end is the single end node, nil if there is not exactly one.
+	end  *vertex
+	lost lost
+	// broken is set when the graph breaks an invariant, so that following it proves nothing.
+	broken bool
+	// steps is how much following of branches is left; see maxSteps.
+	steps int
+
+	rules      *state.Rules
+	literals   *literalCheck
+	checkpoint CheckpointPolicy
+	// suggestions is how many names may still be looked for: comparing with all ids is the one costly thing.
+	suggestions int
+}
+
+// lost says what broken parts of the document hide, so that absence proves nothing.
+type lost struct {
+	// ids: some node has no readable id; nodes: some node has no known type either; edges: some edge cannot be read;
+	// ways: some switch or parallel node cannot be followed.
+	ids, nodes, edges, ways bool
+}
+
+func (l lost) any() bool { return l != lost{} }
+
+// vertex is one node on its way to a Program.
+type vertex struct {
+	node *Node
+	json *jsonvalue.Node
+	at   *path
+	// sound is set when the node has the shape of its type; only then is its config compiled.
+	sound bool
+	// edgeMisspelt is set when the edge that should leave this node names another source.
+	edgeMisspelt bool
+	// out are the edges that leave the node.
+	out []edge
+	// next is the target of the node's single outgoing edge, nil if there is none, several, or an unknown one.
+	next *vertex
+	// targets are what a switch names, followed instead of next; ways are those that it can choose: none behind a case
+	// that always fails.
+	targets, ways []*vertex
+	// entries are the first nodes of a parallel node's branches, nil for unknown ones.
+	entries []*vertex
+
+	// blocked is set when a run that reaches the node always fails there.
+	blocked bool
+	// passes is what is known of a parallel node: whether enough branches can complete.
+	passes verdict
+	// completable tells for each branch whether it can reach the join target.
+	completable []bool
+	// inBranch is set for nodes on a branch of a parallel node.
+	inBranch bool
+	// forced is set for nodes on a branch that the protocol wants to be whole whether a run gets there or not; faults
+	// there are errors.
+	forced bool
+	// loops is set for nodes on or before an endless loop that has been reported.
+	loops bool
+}
+
+type verdict uint8
+
+const (
+	unknown verdict = iota
+	deciding
+	yes
+	no
+)
+
+// edge is one edge of the document.
+type edge struct {
+	source, target string
+	json           *jsonvalue.Node
+	at             *path
+}
+
+// fault is a finding about one vertex, or about one of its branches, that matters only to runs that get there. It
+// becomes an error if no run can complete without getting there.
+type fault struct {
+	finding problem.Finding
+	vertex  *vertex
+	branch  int // -1: the node itself
+}
+
+// structure checks the shape of the document and reports whether there is anything more to look at.
+func (c *compiler) structure() bool {
+	check := shapeCheck{}
+	root := c.document.root
+	check.check(rootShape, root, nil)
+	c.findings = append(c.findings, check.findings...)
+	return root.Kind == jsonvalue.Object
+}
+
+// finding makes a finding at a value. n gives line and column and may be nil.
+func finding(
+	code problem.Code, severity problem.Severity, n *jsonvalue.Node, pointer string, v *vertex, message, hint string,
+) problem.Finding {
+	f := problem.Finding{
+		Code: code, Severity: severity, At: problem.Place{Pointer: pointer}, Message: message, Hint: hint,
+		Keyword: "profile", SchemaPath: "#/profile/" + slug(code), Params: map[string]any{"code": string(code)},
+	}
+	if n != nil {
+		f.At.Line, f.At.Column = n.Line, n.Column
+	}
+	if v != nil {
+		f.At.NodeID = v.node.ID
+	}
+	return f
+}
+
+func (c *compiler) fail(code problem.Code, n *jsonvalue.Node, at *path, v *vertex, message, hint string) {
+	c.findings = append(c.findings, finding(code, problem.SeverityError, n, at.pointer(), v, message, hint))
+}
+
+func (c *compiler) warn(code problem.Code, n *jsonvalue.Node, at *path, v *vertex, message, hint string) {
+	c.findings = append(c.findings, finding(code, problem.SeverityWarning, n, at.pointer(), v, message, hint))
+}
+
+// fatal reports a fault that fails every run that reaches the node.
+func (c *compiler) fatal(code problem.Code, n *jsonvalue.Node, at *path, v *vertex, message, hint string) {
+	v.blocked = true
+	c.fault(finding(code, problem.SeverityWarning, n, at.pointer(), v, message, hint), v)
+}
+
+// fault keeps a finding about a node until it is known whether a run can avoid the node.
+func (c *compiler) fault(f problem.Finding, v *vertex) {
+	c.faults = append(c.faults, fault{finding: f, vertex: v, branch: -1})
+}
+
+// nearest looks for the id that is most like a wrong one, "" if there is none.
+func (c *compiler) nearest(wrong string) string {
+	if c.suggestions == 0 {
+		return ""
+	}
+	c.suggestions--
+	return nearest(wrong, c.names)
+}
+
+func (c *compiler) suggest(wrong string) string { return didYouMeanOne(c.nearest(wrong)) }
+
+// settle gives the findings with their severities, sorted and bounded.
+func (c *compiler) settle() problem.Findings {
+	for _, f := range c.faults {
+		c.findings = append(c.findings, f.finding)
+	}
+	c.faults = nil
+	fs := c.findings
+	if len(fs) > MaxFindings {
+		slices.SortStableFunc(fs, func(a, b problem.Finding) int { return severityRank(a) - severityRank(b) })
+		fs = fs[:MaxFindings]
+	}
+	fs.Sort()
+	return fs
+}
+
+func severityRank(f problem.Finding) int {
+	if f.Severity == problem.SeverityError {
+		return 0
+	}
+	return 1
+}
+
+// program puts the parts together. It is called only for documents without errors.
+func (c *compiler) program() *Program {
+	value := c.document.value.(map[string]any)
+	about := value["document"].(map[string]any)
+	p := &Program{
+		Document: c.document, Hash: c.document.Hash(),
+		Name: about["name"].(string), Version: about["version"].(string),
+		Entry: c.entry.node, State: c.rules, Checkpoint: c.checkpoint,
+		Nodes: make([]*Node, len(c.vertices)), byID: make(map[string]*Node, len(c.vertices)),
+	}
+	for i, v := range c.vertices {
+		p.Nodes[i] = v.node
+		p.byID[v.node.ID] = v.node
+	}
+	return p
+}
+
+// slug turns a code into the form that the protocol's schema paths have.
+func slug(code problem.Code) string {
+	out := []byte(code)
+	for i, b := range out {
+		switch {
+		case 'A' <= b && b <= 'Z':
+			out[i] = b + 'a' - 'A'
+		case b == '_':
+			out[i] = '-'
+		}
+	}
+	return string(out)
+}

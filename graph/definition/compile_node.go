@@ -1,0 +1,236 @@
+package definition
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/expr"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// compileNode compiles what is common to all nodes and hands the config to the file of its type.
+func (c *compiler) compileNode(v *vertex) {
+	if !v.sound {
+		return
+	}
+	c.compileRetry(v)
+	c.compileTimeout(v)
+	x := config{c, v, v.json.Get("config"), v.at.member("config"), v.node.Config}
+	if x.json == nil {
+		x.json = &jsonvalue.Node{Kind: jsonvalue.Object, Line: v.json.Line, Column: v.json.Column}
+	}
+	switch v.node.Type {
+	case Start:
+		x.start()
+	case End:
+		x.end()
+	case Step, LLMCall, ToolCall:
+		x.activity()
+	case Switch:
+		x.switchNode()
+	case Interrupt:
+		x.interrupt()
+	case Parallel:
+		x.parallel()
+	case Wait:
+		x.wait()
+	case SetState:
+		x.setState()
+	case Subworkflow:
+		x.subworkflow()
+	case AgentDelegate:
+		x.delegate()
+	}
+}
+
+// config is a node's config while it is compiled: its place, and its value as plain JSON.
+type config struct {
+	c    *compiler
+	v    *vertex
+	json *jsonvalue.Node
+	at   *path
+	raw  map[string]any
+}
+
+// text gives a text member, "" if it is absent.
+func (x *config) text(name string) string {
+	s, _ := x.raw[name].(string)
+	return s
+}
+
+func (x *config) fatal(code problem.Code, name, message, hint string) {
+	x.c.fatal(code, x.json.Get(name), x.at.member(name), x.v, message, hint)
+}
+
+func (x *config) warn(code problem.Code, name, message, hint string) {
+	x.c.warn(code, x.json.Get(name), x.at.member(name), x.v, message, hint)
+}
+
+// ignored reports a member that nothing reads, if it is there.
+func (x *config) ignored(name, message string) {
+	for _, m := range x.json.Members {
+		if m.Name == name {
+			x.c.ignored(m, x.at, x.v, message)
+		}
+	}
+}
+
+// err is the problem that a node meets when it is reached.
+func (x *config) err(code problem.Code, name, format string, args ...any) *problem.Error {
+	return problem.New(code, format, args...).
+		WithPlace(problem.Place{NodeID: x.v.node.ID, Pointer: x.at.member(name).pointer()})
+}
+
+// schema compiles a schema member, nil without an error if it is absent or no object. The problems are warnings, or
+// faults that block the node.
+func (x *config) schema(name string, blocks bool) (*jsonschema.Schema, error) {
+	raw, ok := x.raw[name].(map[string]any)
+	if !ok {
+		return nil, nil
+	}
+	n, at := x.json.Get(name), x.at.member(name)
+	s, err := jsonschema.Compile(raw)
+	if err != nil {
+		for _, f := range schemaFindings(problem.SchemaInvalid, problem.SeverityWarning, err, n, at, x.v) {
+			if blocks {
+				x.c.fault(f, x.v)
+			} else {
+				x.c.findings = append(x.c.findings, f)
+			}
+		}
+		x.v.blocked = x.v.blocked || blocks
+		return nil, x.err(problem.SchemaInvalid, name, "%s does not compile: %s", name, err)
+	}
+	x.c.noteSchema(s, n, at, x.v)
+	return s, nil
+}
+
+// program compiles a jq program that fails the node where it is wrong.
+func (x *config) program(n *jsonvalue.Node, at *path) *expr.Program {
+	p, f := x.c.jq(n, at, x.v)
+	if f != nil {
+		x.v.blocked = true
+		x.c.fault(*f, x.v)
+	}
+	return p
+}
+
+// jq compiles the program at a text. If it is blank or wrong, the program given fails whenever it is evaluated, and
+// the finding says why.
+func (c *compiler) jq(n *jsonvalue.Node, at *path, v *vertex) (*expr.Program, *problem.Finding) {
+	place := problem.Place{NodeID: v.node.ID, Pointer: at.pointer()}
+	if trim(n.Str) == "" {
+		f := finding(problem.ConfigBlank, problem.SeverityWarning, n, at.pointer(), v, "the program is blank",
+			`write a jq program, for example ".name"`)
+		return expr.Failing(n.Str, problem.New(problem.ExpressionInvalid, "the program is blank").WithPlace(place)), &f
+	}
+	p, err := expr.Compile(n.Str)
+	if err != nil {
+		message, hint := err.Error(), ""
+		if e, ok := problem.As(err); ok {
+			hint = e.Hint
+		}
+		f := finding(problem.ExpressionInvalid, problem.SeverityWarning, n, at.pointer(), v, message, hint)
+		return expr.Failing(n.Str, problem.New(problem.ExpressionInvalid, "%s", message).WithPlace(place)), &f
+	}
+	c.lintProgram(n.Str, n, at, v)
+	return p, nil
+}
+
+func (c *compiler) compileTimeout(v *vertex) {
+	n, at := v.json.Get("timeout"), v.at.member("timeout")
+	if n == nil {
+		return
+	}
+	if !v.node.Type.IsActivity() {
+		c.ignoredMember(v, "timeout", "only step, llm_call and tool_call nodes have a timeout")
+		return
+	}
+	if trim(n.Str) == "" {
+		c.warn(problem.ConfigBlank, n, at, v, "a blank timeout counts as none", durationHint)
+		return
+	}
+	d, err := ParseDuration(n.Str)
+	if err != nil {
+		v.node.TimeoutErr = err
+		c.invalidDuration(err, n, at, v, true)
+		return
+	}
+	if d == 0 {
+		c.warn(problem.DurationZero, n, at, v, "a timeout of 0 counts as none here; other engines end the activity at once",
+			"leave it out, or give the activity some time")
+	}
+	v.node.Timeout = d
+}
+
+// invalidDuration reports a text that is no duration, as a fault that blocks the node or as a warning.
+func (c *compiler) invalidDuration(err error, n *jsonvalue.Node, at *path, v *vertex, blocks bool) {
+	hint := durationHint
+	if e, ok := problem.As(err); ok {
+		hint = e.Hint
+		e.At = problem.Place{NodeID: v.node.ID, Pointer: at.pointer()}
+	}
+	if blocks {
+		c.fatal(problem.DurationInvalid, n, at, v, err.Error(), hint)
+	} else {
+		c.warn(problem.DurationInvalid, n, at, v, err.Error(), hint)
+	}
+}
+
+func (c *compiler) ignoredMember(v *vertex, name, message string) {
+	for _, m := range v.json.Members {
+		if m.Name == name {
+			c.ignored(m, v.at, v, message)
+		}
+	}
+}
+
+// compileRetry reads a retry policy (spec: execution, 8.3). A wrong interval is met only when an attempt has failed, so
+// it does not block the node.
+func (c *compiler) compileRetry(v *vertex) {
+	n, at := v.json.Get("retry"), v.at.member("retry")
+	if n == nil {
+		return
+	}
+	if !v.node.Type.IsActivity() && v.node.Type != AgentDelegate {
+		c.ignoredMember(v, "retry", "only step, llm_call, tool_call and agent_delegate nodes are retried")
+		return
+	}
+	r := &Retry{MaxAttempts: int(math.Min(n.Get("max_attempts").Num, math.MaxInt32)), Coefficient: 1}
+	r.Initial, _ = c.retryInterval(r, n, at, v, "initial_interval")
+	r.Max, r.capped = c.retryInterval(r, n, at, v, "max_interval")
+	if f := n.Get("backoff_coefficient"); f != nil {
+		r.Coefficient = f.Num + 0
+		if r.Coefficient < 0 {
+			r.Coefficient = 1
+			c.warn(problem.ConfigInvalid, f, at.member("backoff_coefficient"), v,
+				"a negative backoff_coefficient counts as 1", "write 1, or more for growing delays")
+		}
+	}
+	if codes := n.Get("non_retryable_errors"); codes != nil {
+		for _, e := range codes.Elements {
+			r.NonRetryable = append(r.NonRetryable, e.Str)
+		}
+	}
+	v.node.Retry = r
+}
+
+// retryInterval reads an interval; a blank one counts as absent.
+func (c *compiler) retryInterval(r *Retry, n *jsonvalue.Node, at *path, v *vertex, name string) (d time.Duration, given bool) {
+	text := n.Get(name)
+	if text == nil || trim(text.Str) == "" {
+		return 0, false
+	}
+	d, err := ParseDuration(text.Str)
+	if err != nil {
+		if r.Err == nil {
+			r.Err = fmt.Errorf("retry.%s: %w", name, err)
+		}
+		c.invalidDuration(err, text, at.member(name), v, false)
+		return 0, false
+	}
+	return d, true
+}

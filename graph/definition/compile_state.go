@@ -1,0 +1,211 @@
+package definition
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/state"
+	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// compileState reads the state_schema: its reducers and the schema itself (spec: execution, 3.2 and 3.3).
+func (c *compiler) compileState() {
+	n := c.document.root.Get("state_schema")
+	if n == nil || n.Kind != jsonvalue.Object {
+		return
+	}
+	raw := c.document.value.(map[string]any)["state_schema"].(map[string]any)
+	at := (*path)(nil).member("state_schema")
+	c.checkReducers(n, raw, at)
+	rules, err := state.NewRules(withoutCustom(raw))
+	if err != nil {
+		for _, f := range schemaFindings(problem.StateSchemaInvalid, problem.SeverityError, err, n, at, nil) {
+			c.findings = append(c.findings, f)
+		}
+		return
+	}
+	c.rules = rules
+	c.literals = &literalCheck{schema: raw, rules: rules}
+	c.noteSchema(rules.Schema, n, at, nil)
+}
+
+func (c *compiler) checkReducers(n *jsonvalue.Node, raw map[string]any, at *path) {
+	properties := n.Get("properties")
+	if properties == nil || properties.Kind != jsonvalue.Object {
+		return
+	}
+	reducers := state.Reducers(raw)
+	for _, m := range properties.Members {
+		reducer, named := reducers[m.Name]
+		if !named {
+			continue
+		}
+		place := at.member("properties").member(m.Name)
+		value, where := m.Value.Get("reducer"), place.member("reducer")
+		switch {
+		case reducer == "custom":
+			c.fail(problem.ReducerCustom, value, where, nil, "custom reducers are refused by the protocol",
+				"use overwrite, append or merge")
+		case !reducer.Known():
+			c.warn(problem.ReducerUnknown, value, where, nil,
+				fmt.Sprintf("there is no reducer %s; a run fails when %q is first written", describeValue(value), clip(m.Name)),
+				reducerHint(value))
+		case reducer == state.Append && excludesType(m.Value, "array"):
+			c.warn(problem.ReducerType, value, where, nil,
+				fmt.Sprintf("append makes %q an array, which its type forbids", clip(m.Name)), `write "type": "array"`)
+		case reducer == state.Merge && excludesType(m.Value, "object"):
+			c.warn(problem.ReducerType, value, where, nil,
+				fmt.Sprintf("merge makes %q an object, which its type forbids", clip(m.Name)), `write "type": "object"`)
+		}
+	}
+}
+
+func reducerHint(value *jsonvalue.Node) string {
+	if hint := didYouMean(value.Str, []string{"overwrite", "append", "merge"}); hint != "" {
+		return hint
+	}
+	return "the reducers are overwrite, append and merge"
+}
+
+// excludesType reports whether a schema has a type that leaves out the given one.
+func excludesType(schema *jsonvalue.Node, name string) bool {
+	switch t := schema.Get("type"); {
+	case t == nil:
+		return false
+	case t.Kind == jsonvalue.String:
+		return t.Str != name
+	case t.Kind == jsonvalue.Array:
+		return !slices.ContainsFunc(t.Elements, func(e *jsonvalue.Node) bool { return isText(e, name) })
+	}
+	return false
+}
+
+// withoutCustom gives the schema without the reducers that have been refused, so that the rest can be compiled.
+func withoutCustom(schema map[string]any) map[string]any {
+	properties, _ := schema["properties"].(map[string]any)
+	clean := maps.Clone(properties)
+	for key, property := range properties {
+		if p, ok := property.(map[string]any); ok && p["reducer"] == "custom" {
+			p = maps.Clone(p)
+			delete(p, "reducer")
+			clean[key] = p
+		}
+	}
+	if properties == nil {
+		return schema
+	}
+	out := maps.Clone(schema)
+	out["properties"] = clean
+	return out
+}
+
+// schemaFindings gives a finding for each problem of a schema that does not compile, at the place in the document.
+func schemaFindings(
+	code problem.Code, severity problem.Severity, err error, n *jsonvalue.Node, at *path, v *vertex,
+) problem.Findings {
+	ce, ok := errors.AsType[*jsonschema.CompileError](err)
+	if !ok {
+		return problem.Findings{finding(code, severity, n, at.pointer(), v, err.Error(), "")}
+	}
+	name := schemaName(at)
+	var out problem.Findings
+	for _, p := range ce.Problems {
+		place := n.Lookup(p.Pointer)
+		if place == nil {
+			place = n
+		}
+		out = append(out, finding(code, severity, place, at.pointer()+p.Pointer, v, name+": "+p.Message, p.Hint))
+	}
+	return out
+}
+
+// schemaName is the member that holds a schema, for messages.
+func schemaName(at *path) string {
+	if at == nil {
+		return "the schema"
+	}
+	return at.name
+}
+
+func (c *compiler) noteSchema(s *jsonschema.Schema, n *jsonvalue.Node, at *path, v *vertex) {
+	for _, p := range s.Notes() {
+		c.findings = append(c.findings, finding(problem.SchemaPortability, problem.SeverityWarning,
+			n.Lookup(p.Pointer), at.pointer()+p.Pointer, v, schemaName(at)+": "+p.Message, p.Hint))
+	}
+}
+
+// literalCheck holds literals of set_state nodes against the state_schema. It asks only about the one key that is
+// written: what the schema wants of the whole state is left out.
+type literalCheck struct {
+	schema   map[string]any
+	rules    *state.Rules
+	compiled bool
+	keys     *jsonschema.Schema
+}
+
+// wholeState are the keywords that speak of the state as a whole.
+var wholeState = []string{
+	"required", "minProperties", "maxProperties", "allOf", "anyOf", "oneOf", "not", "if", "then", "else",
+	"dependentRequired", "dependentSchemas", "dependencies", "propertyNames", "unevaluatedProperties", "$ref",
+	"$dynamicRef", "type", "enum", "const",
+}
+
+// check says what the schema has against writing a value to a key, "" if nothing.
+func (l *literalCheck) check(key string, value any) string {
+	if l == nil {
+		return ""
+	}
+	if !l.compiled {
+		l.compiled = true
+		part := maps.Clone(l.schema)
+		for _, keyword := range wholeState {
+			delete(part, keyword)
+		}
+		if rules, err := state.NewRules(part); err == nil {
+			l.keys = rules.Schema
+		}
+	}
+	if l.keys == nil {
+		return ""
+	}
+	reducer := l.rules.Reducers[key]
+	switch reducer {
+	case state.Append:
+		if _, isList := value.([]any); !isList {
+			value = []any{value}
+		}
+	case state.Merge:
+		if _, isObject := value.(map[string]any); !isObject {
+			return "merge ignores a value that is no object"
+		}
+	}
+	return l.objection(reducer, key, l.keys.Validate(map[string]any{key: value}))
+}
+
+// objection gives the first violation that holds whatever the key had before.
+func (l *literalCheck) objection(reducer state.Reducer, key string, violations []jsonschema.Violation) string {
+	place := "/" + jsonvalue.EscapePointer(key)
+	for _, v := range violations {
+		inside := strings.HasPrefix(v.InstancePath, place+"/")
+		switch {
+		case reducer == state.Merge && (v.Keyword == "required" || v.Keyword == "minProperties" || composite[v.Keyword]):
+			return ""
+		case reducer == state.Append && !inside && v.InstancePath == place:
+			continue // the list that comes out is longer than the one that is added
+		case v.InstancePath == "":
+			return fmt.Sprintf("state_schema has no property %q", clip(key))
+		case inside:
+			return "state_schema forbids it: at " + strings.TrimPrefix(v.InstancePath, place) + " it " + v.Message
+		default:
+			return "state_schema forbids it: the value " + v.Message
+		}
+	}
+	return ""
+}
+
+var composite = map[string]bool{"anyOf": true, "oneOf": true, "not": true, "if": true}

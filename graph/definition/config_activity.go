@@ -1,0 +1,62 @@
+package definition
+
+import "github.com/workflows-engine/workflows-engine/graph/problem"
+
+func (x *config) activity() {
+	x.v.node.Activity = &ActivityConfig{}
+	switch x.v.node.Type {
+	case Step:
+		x.step()
+	case LLMCall:
+		x.llmCall()
+	}
+}
+
+// step warns of what the step executor refuses; a host that runs the step itself may read it.
+func (x *config) step() {
+	handler, isText := x.raw["handler"].(string)
+	switch {
+	case x.json.Get("handler") == nil:
+		x.ignored("code_ref", "nothing reads code_ref; a step needs a handler")
+	case !isText || trim(handler) == "":
+		x.warn(problem.ConfigInvalid, "handler", "the handler of a step is a name that is not blank", "")
+	default:
+		x.ignored("code_ref", "nothing reads code_ref")
+	}
+}
+
+// llmCall compiles the output_schema where outputs are checked against it (spec: execution, 8.2); a schema beside an
+// unusable config is silently left out by the protocol, which is worth a warning.
+func (x *config) llmCall() {
+	usable := true
+	unusable := func(name, message, hint string) {
+		usable = false
+		n, at := x.json.Get(name), x.at.member(name)
+		if n == nil {
+			n, at = x.json, x.at
+		}
+		x.c.warn(problem.ConfigInvalid, n, at, x.v, message, hint)
+	}
+	if model, ok := x.raw["model"].(string); !ok || trim(model) == "" {
+		unusable("model", "an llm_call needs the name of a model", `add "model": "<name>"`)
+	}
+	for _, name := range []string{"system_prompt", "user_prompt", "prompt"} {
+		if prompt, given := x.raw[name]; given {
+			if _, ok := prompt.(string); !ok {
+				unusable(name, name+" must be a text", "")
+			}
+		}
+	}
+	schema := x.json.Get("output_schema")
+	if schema == nil {
+		return
+	}
+	if _, ok := x.raw["output_schema"].(map[string]any); !ok {
+		x.warn(problem.ConfigInvalid, "output_schema", "output_schema must be an object; as it is, no output is checked", "")
+		return
+	}
+	compiled, err := x.schema("output_schema", usable)
+	if usable {
+		x.v.node.Activity.OutputSchema, x.v.node.Activity.OutputSchemaErr = compiled, err
+	}
+}

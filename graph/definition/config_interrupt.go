@@ -1,0 +1,14 @@
+package definition
+
+func (x *config) interrupt() {
+	i := &InterruptConfig{Prompt: x.text("prompt"), PromptRef: x.text("prompt_ref")}
+	i.ResumeSchemaRaw, _ = x.raw["resume_schema"].(map[string]any)
+	i.ResumeSchema, i.ResumeSchemaErr = x.schema("resume_schema", true)
+	x.v.node.Interrupt = i
+	if i.Prompt == "" {
+		x.ignored("prompt_ref", "nothing resolves prompt_ref: whoever answers sees an empty prompt; write the prompt itself")
+	} else {
+		x.ignored("prompt_ref", "nothing resolves prompt_ref; the prompt is shown")
+	}
+	x.ignored("timeout", "the timeout of an interrupt is never read: it waits until somebody answers")
+}

@@ -1,0 +1,17 @@
+package definition
+
+import "github.com/workflows-engine/workflows-engine/graph/expr"
+
+func (x *config) start() {
+	// A schema that does not compile is never asked, so it costs no run anything.
+	schema, _ := x.schema("input_schema", false)
+	x.v.node.Start = &StartConfig{InputSchema: schema}
+}
+
+func (x *config) end() {
+	schema, _ := x.schema("output_schema", false)
+	x.v.node.End = &EndConfig{OutputMapping: expr.Identity(), OutputSchema: schema}
+	if trim(x.text("output_mapping")) != "" {
+		x.v.node.End.OutputMapping = x.program(x.json.Get("output_mapping"), x.at.member("output_mapping"))
+	}
+}

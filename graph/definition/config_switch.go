@@ -1,0 +1,75 @@
+package definition
+
+import (
+	"fmt"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// switchNode compiles a switch (spec: execution, 5.1). A wrong case is a fault of the node only if no other way leads
+// on: cases are tried in order, a case whose program fails ends the run, one whose target is unknown ends it when chosen.
+func (x *config) switchNode() {
+	s := &SwitchConfig{Default: x.text("default")}
+	x.v.node.Switch = s
+	var faults []problem.Finding
+	stopped := false
+	at := x.at.member("cases")
+	for i, n := range x.json.Get("cases").Elements {
+		when, target, place := n.Get("when"), n.Get("target"), at.element(i)
+		if trim(when.Str) == "" {
+			x.c.warn(problem.ConfigBlank, when, place.member("when"), x.v, "a case with a blank condition is skipped",
+				"write a jq condition, or use default")
+			continue
+		}
+		p, f := x.c.jq(when, place.member("when"), x.v)
+		if f != nil {
+			f.Severity = problem.SeverityWarning
+			faults = append(faults, *f)
+			stopped = true
+		} else {
+			x.c.lintCondition(when, place.member("when"), x.v)
+		}
+		s.Cases = append(s.Cases, SwitchCase{When: p, Target: target.Str})
+		if f := x.way(target.Str, "target", place, n.Get("target"), stopped); f != nil {
+			faults = append(faults, *f)
+		}
+	}
+	if s.Default != "" {
+		if f := x.way(s.Default, "default", x.at, x.json.Get("default"), stopped); f != nil {
+			faults = append(faults, *f)
+		}
+	} else {
+		f := finding(problem.SwitchDefault, problem.SeverityWarning, x.json, x.at.pointer(), x.v,
+			"without a default the run fails when no case matches", `add "default": "<id of a node>"`)
+		if len(s.Cases) == 0 {
+			f.Message = "no case can match, and there is no default"
+		}
+		if len(faults) == 0 {
+			faults = append(faults, f)
+		} else {
+			x.c.findings = append(x.c.findings, f)
+		}
+	}
+	x.v.blocked = len(x.v.ways) == 0
+	for _, f := range faults {
+		x.c.fault(f, x.v)
+	}
+}
+
+// way follows one target; one behind a case that always fails is unreachable.
+func (x *config) way(id, name string, place *path, n *jsonvalue.Node, unreachable bool) *problem.Finding {
+	if target := x.c.byID[id]; target != nil {
+		x.v.targets = append(x.v.targets, target)
+		if !unreachable {
+			x.v.ways = append(x.v.ways, target)
+		}
+		return nil
+	}
+	if x.c.named(id) {
+		return nil
+	}
+	f := finding(problem.UnknownNode, problem.SeverityWarning, n, place.member(name).pointer(), x.v,
+		fmt.Sprintf("there is no node %q", clip(id)), x.c.suggest(id))
+	return &f
+}

@@ -1,0 +1,143 @@
+package definition
+
+import (
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// Parse reads a JSON definition strictly: UTF-8, one value, no duplicate members, no __proto__, no lone surrogates,
+// numbers within a double, depth up to MaxDepth and size up to MaxBytes. The error is a *problem.Error with code
+// VALIDATION_ERROR and all Findings of the text.
+func Parse(src []byte) (*Document, error) {
+	root, faults := jsonvalue.Parse(src, MaxDepth, MaxBytes)
+	if len(faults) == 0 {
+		return newDocument(root), nil
+	}
+	findings := make(problem.Findings, len(faults))
+	for i, f := range faults {
+		findings[i] = textFinding(textCode(f.Kind),
+			problem.Place{Pointer: f.Pointer, Line: f.Line, Column: f.Column}, f.Message, textHint(f.Kind))
+	}
+	return nil, refuseText(findings)
+}
+
+// FromValue makes a document of a decoded value, for instance an MCP argument; Go's number types, structs and typed
+// maps are turned into plain JSON first. Its findings have pointers but no lines. The error is like that of Parse.
+func FromValue(v any) (*Document, error) {
+	plain, err := jsonvalue.Normalize(v)
+	if err != nil {
+		finding := textFinding(problem.DefinitionSyntax, problem.Place{}, "the value is no JSON", "")
+		if e, ok := problem.As(err); ok {
+			finding.At, finding.Message = e.At, e.Message
+		}
+		return nil, refuseText(problem.Findings{finding})
+	}
+	w := valueWalk{}
+	w.check(plain, "", MaxDepth)
+	if len(w.findings) > 0 {
+		return nil, refuseText(w.findings)
+	}
+	return newDocument(jsonvalue.FromValue(plain)), nil
+}
+
+// valueWalk checks a value as Parse checks a text, as far as a value still shows it.
+type valueWalk struct {
+	findings problem.Findings
+	bytes    int
+}
+
+func (w *valueWalk) report(code problem.Code, pointer, message, hint string) {
+	w.findings = append(w.findings, textFinding(code, problem.Place{Pointer: pointer}, message, hint))
+}
+
+// check reports whether the walk may go on.
+func (w *valueWalk) check(v any, pointer string, depth int) bool {
+	w.bytes += 2 // every value and every name takes at least two bytes of text, or one and a separator
+	if s, ok := v.(string); ok {
+		w.bytes += len(s)
+		if !utf8.ValidString(s) {
+			w.report(problem.DefinitionEncoding, pointer, "the text is no valid UTF-8", "")
+		}
+	}
+	if w.bytes > MaxBytes {
+		w.report(problem.DefinitionTooLarge, "", fmt.Sprintf("the document exceeds %d bytes", MaxBytes), textHint("size"))
+		return false
+	}
+	list, isList := v.([]any)
+	object, isObject := v.(map[string]any)
+	if (isList || isObject) && depth == 0 {
+		w.report(problem.DefinitionTooDeep, "", fmt.Sprintf("the document is nested deeper than %d levels", MaxDepth), "")
+		return false
+	}
+	for i, e := range list {
+		if !w.check(e, pointer+"/"+strconv.Itoa(i), depth-1) {
+			return false
+		}
+	}
+	for _, name := range jsonvalue.Keys(object) {
+		at := pointer + "/" + jsonvalue.EscapePointer(name)
+		if name == "__proto__" {
+			w.report(problem.DefinitionReserved, at, "a member must not be named __proto__", textHint("proto"))
+		}
+		if !w.check(name, at, depth) || !w.check(object[name], at, depth-1) {
+			return false
+		}
+	}
+	return true
+}
+
+// textCode gives the code for a kind of text problem.
+func textCode(kind string) problem.Code {
+	switch kind {
+	case "duplicate":
+		return problem.DefinitionDuplicate
+	case "proto":
+		return problem.DefinitionReserved
+	case "surrogate", "utf8":
+		return problem.DefinitionEncoding
+	case "number":
+		return problem.DefinitionNumber
+	case "depth":
+		return problem.DefinitionTooDeep
+	case "size":
+		return problem.DefinitionTooLarge
+	}
+	return problem.DefinitionSyntax
+}
+
+func textHint(kind string) string {
+	switch kind {
+	case "duplicate":
+		return "keep one of the two members"
+	case "proto":
+		return "rename the member; the definition hash would not cover it"
+	case "number":
+		return "write the number as a text if its exact value matters"
+	case "size":
+		return "split the workflow into subworkflows"
+	}
+	return ""
+}
+
+func textFinding(code problem.Code, at problem.Place, message, hint string) problem.Finding {
+	return problem.Finding{Code: code, Severity: problem.SeverityError, At: at, Message: message, Hint: hint}
+}
+
+// refuseText makes the error for a text that is no definition at all.
+func refuseText(findings problem.Findings) error {
+	findings.Sort()
+	first := findings[0]
+	e := problem.New(problem.ValidationError, "%s", first.Message).WithPlace(first.At)
+	if first.At.Line > 0 {
+		e.Message = fmt.Sprintf("line %d, column %d: %s", first.At.Line, first.At.Column, first.Message)
+	}
+	if more := len(findings) - 1; more > 0 {
+		e.Message += fmt.Sprintf("; and %d more", more)
+	}
+	e.Hint, e.Findings = first.Hint, findings
+	return e
+}

@@ -1,0 +1,258 @@
+package definition
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// A shape says what a part of a document must look like. The tables of shapes (shapes.go) say the same as
+// schemas/workflow-definition.schema.json; what they add is that one mistake makes one finding, about the node type that
+// the author declared (spec: definition, 14.1).
+type shape struct {
+	// what names the part in messages, for instance "an edge".
+	what string
+	kind jsonvalue.Kind
+	// any admits every kind; integer narrows Number.
+	any, integer bool
+	// enum lists the only texts; it goes before every other check, the kind included.
+	enum []string
+	// notEmpty wants at least one character, element or member.
+	notEmpty bool
+	// minimum bounds a number from below.
+	minimum *float64
+	// members lists those of an object; open admits others, values gives the shape of every member instead.
+	members []member
+	open    bool
+	values  *shape
+	element *shape
+	// rule checks what spans several members.
+	rule func(c *shapeCheck, n *jsonvalue.Node, at *path)
+	// hint says what to write instead of a value of another kind.
+	hint string
+	// instead gives a hint for members that are often written here and do not exist.
+	instead map[string]string
+}
+
+type member struct {
+	name     string
+	shape    *shape
+	required bool
+}
+
+// shapeCheck collects the findings of one document's structure.
+type shapeCheck struct {
+	findings problem.Findings
+}
+
+// path is the way from the root to a value; its pointer is written only when a finding needs it.
+type path struct {
+	parent *path
+	name   string
+	index  int // used where name is ""; an empty member name has index -1
+}
+
+func (p *path) member(name string) *path { return &path{parent: p, name: name, index: -1} }
+
+func (p *path) element(i int) *path { return &path{parent: p, index: i} }
+
+func (p *path) pointer() string {
+	if p == nil {
+		return ""
+	}
+	if p.name == "" && p.index >= 0 {
+		return p.parent.pointer() + "/" + strconv.Itoa(p.index)
+	}
+	return p.parent.pointer() + "/" + jsonvalue.EscapePointer(p.name)
+}
+
+// report adds a structural error at a value.
+func (c *shapeCheck) report(n *jsonvalue.Node, at *path, keyword string, params map[string]any, message, hint string) {
+	c.findings = append(c.findings, problem.Finding{
+		Code: problem.DefinitionSchema, Severity: problem.SeverityError,
+		At:      problem.Place{Pointer: at.pointer(), Line: n.Line, Column: n.Column},
+		Message: message, Hint: hint, Keyword: keyword, SchemaPath: "#/" + keyword, Params: params,
+	})
+}
+
+// check reports whether the value has the shape.
+func (c *shapeCheck) check(s *shape, n *jsonvalue.Node, at *path) bool {
+	before := len(c.findings)
+	switch {
+	case s.enum != nil:
+		c.checkEnum(s, n, at)
+	case s.any:
+	case n.Kind != s.kind || s.integer && n.Num != math.Trunc(n.Num):
+		c.checkKind(s, n, at)
+	default:
+		c.checkContent(s, n, at)
+	}
+	return len(c.findings) == before
+}
+
+func (c *shapeCheck) checkEnum(s *shape, n *jsonvalue.Node, at *path) {
+	if n.Kind == jsonvalue.String && slices.Contains(s.enum, n.Str) {
+		return
+	}
+	allowed := make([]any, len(s.enum))
+	for i, e := range s.enum {
+		allowed[i] = e
+	}
+	message := s.what + " must be one of " + orList(s.enum)
+	hint := ""
+	if n.Kind == jsonvalue.String {
+		message += fmt.Sprintf(", not %q", clip(n.Str))
+		hint = didYouMean(n.Str, s.enum)
+	}
+	c.report(n, at, "enum", map[string]any{"allowedValues": allowed}, message, hint)
+}
+
+func (c *shapeCheck) checkKind(s *shape, n *jsonvalue.Node, at *path) {
+	want := s.kind.String()
+	if s.integer {
+		want = "integer"
+	}
+	c.report(n, at, "type", map[string]any{"type": want},
+		fmt.Sprintf("%s must be %s, not %s", s.what, article(want), describeValue(n)), s.hint)
+}
+
+func (c *shapeCheck) checkContent(s *shape, n *jsonvalue.Node, at *path) {
+	switch n.Kind {
+	case jsonvalue.String:
+		if s.notEmpty && n.Str == "" {
+			c.report(n, at, "minLength", map[string]any{"limit": 1.0}, s.what+" must not be empty", "")
+		}
+	case jsonvalue.Number:
+		if s.minimum != nil && n.Num < *s.minimum {
+			c.report(n, at, "minimum", map[string]any{"comparison": ">=", "limit": *s.minimum},
+				fmt.Sprintf("%s must be at least %v", s.what, *s.minimum), "")
+		}
+	case jsonvalue.Array:
+		if s.notEmpty && len(n.Elements) == 0 {
+			c.report(n, at, "minItems", map[string]any{"limit": 1.0}, s.what+" must have at least one element", "")
+		}
+		if s.element != nil {
+			for i, e := range n.Elements {
+				c.check(s.element, e, at.element(i))
+			}
+		}
+	case jsonvalue.Object:
+		c.checkObject(s, n, at)
+	}
+}
+
+func (c *shapeCheck) checkObject(s *shape, n *jsonvalue.Node, at *path) {
+	if s.notEmpty && len(n.Members) == 0 {
+		c.report(n, at, "minProperties", map[string]any{"limit": 1.0}, s.what+" must have at least one member", s.hint)
+	}
+	for _, m := range s.members {
+		if m.required && n.Get(m.name) == nil {
+			c.report(n, at, "required", map[string]any{"missingProperty": m.name},
+				fmt.Sprintf("%s must have the member %q", s.what, m.name), c.misspelt(s, n, m.name))
+		}
+	}
+	for _, m := range n.Members {
+		switch i := slices.IndexFunc(s.members, func(known member) bool { return known.name == m.Name }); {
+		case i >= 0:
+			c.check(s.members[i].shape, m.Value, at.member(m.Name))
+		case s.values != nil:
+			c.check(s.values, m.Value, at.member(m.Name))
+		case !s.open:
+			c.unknownMember(s, m, at)
+		}
+	}
+	if s.rule != nil {
+		s.rule(c, n, at)
+	}
+}
+
+// unknownMember reports a member that its object does not have, at the member's name.
+func (c *shapeCheck) unknownMember(s *shape, m jsonvalue.Member, at *path) {
+	code, hint := problem.DefinitionSchema, s.instead[m.Name]
+	if hint == "" {
+		names := make([]string, len(s.members))
+		for i, known := range s.members {
+			names[i] = known.name
+		}
+		if hint = didYouMean(m.Name, names); hint == "" {
+			hint = "the members are " + andList(names)
+		}
+	}
+	message := fmt.Sprintf("%s must NOT have additional properties: there is no member %q", s.what, clip(m.Name))
+	if m.Name == "signature" {
+		if fault := signatureFault(m.Value); fault != "" {
+			code, hint = problem.DefinitionSignature, fault
+		}
+	}
+	c.findings = append(c.findings, problem.Finding{
+		Code: code, Severity: problem.SeverityError,
+		At:      problem.Place{Pointer: at.pointer(), Line: m.Line, Column: m.Column},
+		Message: message, Hint: hint, Keyword: "additionalProperties", SchemaPath: "#/additionalProperties",
+		Params: map[string]any{"additionalProperty": m.Name},
+	})
+}
+
+// misspelt suggests that a missing member is there under a similar name.
+func (c *shapeCheck) misspelt(s *shape, n *jsonvalue.Node, missing string) string {
+	for _, m := range n.Members {
+		known := slices.ContainsFunc(s.members, func(k member) bool { return k.name == m.Name })
+		if !known && didYouMean(m.Name, []string{missing}) != "" {
+			return fmt.Sprintf("rename %q", m.Name)
+		}
+	}
+	return ""
+}
+
+func article(kind string) string {
+	switch kind {
+	case "object", "array", "integer":
+		return "an " + kind
+	case "string":
+		return "a text"
+	case "null":
+		return kind
+	}
+	return "a " + kind
+}
+
+// describeValue names a value of the wrong kind; short ones are shown.
+func describeValue(n *jsonvalue.Node) string {
+	switch n.Kind {
+	case jsonvalue.Number:
+		return "the number " + clip(n.Text)
+	case jsonvalue.Bool:
+		return strconv.FormatBool(n.Bool)
+	case jsonvalue.String:
+		return "the text " + strconv.Quote(clip(n.Str))
+	}
+	return article(n.Kind.String())
+}
+
+// clip shortens what a message quotes.
+func clip(s string) string {
+	const most = 60
+	if len(s) <= most {
+		return s
+	}
+	runes := []rune(s)
+	if len(runes) <= most {
+		return s
+	}
+	return string(runes[:most]) + "…"
+}
+
+func orList(names []string) string { return joinList(names, " or ") }
+
+func andList(names []string) string { return joinList(names, " and ") }
+
+func joinList(names []string, last string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + last + names[len(names)-1]
+}
