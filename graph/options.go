@@ -39,6 +39,12 @@ type Options struct {
 	LeaseTTL time.Duration
 	// Owner names this process in leases; "" means a random id.
 	Owner string
+	// Background keeps watch over the whole store: from New on and then periodically the Runner takes over runs whose
+	// driver is gone and fires timers that other processes set, as Recover does once. Long-lived servers want it;
+	// without it a Runner wakes up only for what it began itself.
+	Background bool
+	// CloseLimit bounds how long Close waits for executors that do not stop when their context ends; 0 means 10 s.
+	CloseLimit time.Duration
 	// Now is the clock; nil means time.Now. Tests that fake time use testing/synctest instead where they can.
 	Now func() time.Time
 	// NewID makes execution ids; nil means random UUIDs (version 4).

@@ -2,13 +2,35 @@ package graph
 
 import (
 	"context"
+	"log/slog"
+	"sync"
+	"time"
 
-	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
 // Runner runs workflows over a store.
-type Runner struct{ impl any }
+type Runner struct {
+	store history.Store
+	opts  Options // with defaults
+	log   *slog.Logger
+
+	library library
+	runs    runTable
+	hub     hub
+	alarms  alarms
+	keeper  keeper
+
+	// ctx ends when the Runner is closed; executors' contexts are made from it.
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	// tasks counts calls and goroutines. Nothing is added once closed is set, unless it comes from a counted one.
+	tasks  sync.WaitGroup
+	mu     sync.Mutex
+	closed bool
+}
 
 // RecordEvent is what Options.OnRecord gets.
 type RecordEvent struct {
@@ -17,60 +39,72 @@ type RecordEvent struct {
 }
 
 // New makes a Runner over a store, which stays the caller's to close after Runner.Close.
-func New(store history.Store, o Options) (*Runner, error) { panic("not written yet") }
-
-// RegisterWorkflow makes a definition known under a workflow_ref, exactly as written.
-func (r *Runner) RegisterWorkflow(ref string, d *definition.Document) error {
-	panic("not written yet")
+func New(store history.Store, o Options) (*Runner, error) {
+	if store == nil {
+		return nil, problem.New(problem.UsageError, "a Runner needs a store").
+			WithHint("Open one with historysql.Open or historymem.New.")
+	}
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	r := &Runner{store: store, opts: o, log: o.Logger}
+	r.ctx, r.cancel = context.WithCancelCause(context.Background())
+	r.library.init(r)
+	r.runs.init(r)
+	r.alarms.init(r)
+	r.keeper.init(r)
+	if o.Background {
+		r.tasks.Go(r.watch)
+	}
+	return r, nil
 }
 
-// Start begins a run and drives it until it rests, ends or the wait limit passes.
-func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
-	panic("not written yet")
+// errClosed is the cause with which the contexts of executors end when the Runner is closed.
+var errClosed = problem.New(problem.RunnerClosed, "the engine is shutting down").
+	WithHint("Start the engine again; its runs go on where they stood.")
+
+// enter counts a call in, or refuses it after Close. The caller must call r.tasks.Done when it returns nil.
+func (r *Runner) enter() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return errClosed
+	}
+	r.tasks.Add(1)
+	return nil
 }
 
-// Status says where a run stands; it changes nothing but fires timers that are due.
-func (r *Runner) Status(ctx context.Context, req StatusRequest) (*Run, error) {
-	panic("not written yet")
+// Close stops driving: executors' contexts end, what they answered in time is recorded, leases are given back. What was
+// in flight is performed again, with the same keys, by whoever takes the runs over. It returns once everything has
+// stopped, or with an error when an executor has not stopped within Options.CloseLimit.
+func (r *Runner) Close() error {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	r.cancel(errClosed)
+
+	done := make(chan struct{})
+	go func() {
+		r.tasks.Wait()
+		close(done)
+	}()
+	limit := time.NewTimer(r.opts.CloseLimit)
+	defer limit.Stop()
+	var err error
+	select {
+	case <-done:
+	case <-limit.C:
+		err = problem.New(problem.RunnerClosed, "some executors have not stopped within %s", r.opts.CloseLimit).
+			WithHint("Executors must return when their context ends.")
+	}
+	r.runs.releaseLeases()
+	return err
 }
 
-// Resume answers an interrupt.
-func (r *Runner) Resume(ctx context.Context, req ResumeRequest) (*Run, error) {
-	panic("not written yet")
-}
+// now is the engine's clock in the form that records have.
+func (r *Runner) now() time.Time { return r.opts.Now().UTC() }
 
-// SubmitActivity reports the outcome of a pending activity or delegate of a host-mediated run.
-func (r *Runner) SubmitActivity(ctx context.Context, req SubmitRequest) (*Run, error) {
-	panic("not written yet")
-}
-
-// Signal delivers a signal.
-func (r *Runner) Signal(ctx context.Context, req SignalRequest) (*Run, error) {
-	panic("not written yet")
-}
-
-// Cancel ends a run and its subworkflows. Cancelling a cancelled run answers with the first reason.
-func (r *Runner) Cancel(ctx context.Context, req CancelRequest) (*Run, error) {
-	panic("not written yet")
-}
-
-// List gives a page of runs, newest first.
-func (r *Runner) List(ctx context.Context, q history.ListQuery) (history.ListPage, error) {
-	panic("not written yet")
-}
-
-// History reads a run's records, redacted unless req.Reveal.
-func (r *Runner) History(ctx context.Context, req HistoryRequest) ([]history.Record, error) {
-	panic("not written yet")
-}
-
-// Recover takes over runs whose driver is gone and fires due timers.
-func (r *Runner) Recover(ctx context.Context, req RecoverRequest) (*RecoverResult, error) {
-	panic("not written yet")
-}
-
-// Validate checks a definition as Start would.
-func (r *Runner) Validate(d *definition.Document) error { panic("not written yet") }
-
-// Close stops driving: executors' contexts end, what they answered in time is recorded, leases are given back.
-func (r *Runner) Close() error { panic("not written yet") }
+// lasting is the context of work that outlives the call it came from: recording what has happened. It carries no
+// deadline of its own; stores bound how long they wait for a lock.
+func lasting(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }

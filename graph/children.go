@@ -1,0 +1,216 @@
+package graph
+
+import (
+	"context"
+	"errors"
+
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// A subworkflow is a run of its own. Its parent asks for it with an effect, which is done as soon as the child's first
+// records are stored; from then on each drives by itself. Whoever ends the child tells the parent. What a crash cuts
+// short between the two is done again by whoever takes the run over whose lease has run out: the parent's until the
+// child exists, the child's until the parent has been told.
+
+// performChild sees to it that a subworkflow runs, or hands its end or refusal to the parent.
+func (r *Runner) performChild(x *run, f *flight, e *machine.ChildEffect) []*flight {
+	ctx := lasting(r.ctx)
+	for try := 0; ; try++ {
+		in, err := r.bringUp(ctx, x.id, f.config, e)
+		switch {
+		case err == nil && in != nil:
+			return r.finish(x, f, in)
+		case err == nil:
+			if context.Cause(f.ctx) == errOver {
+				// Nobody waits for it any more, and whoever saw to that may have looked before it existed.
+				if err := r.cancelChild(ctx, e.ChildExecutionID, x.id); err != nil {
+					r.log.Error("subworkflow not cancelled", logRun, x.id, logChild, e.ChildExecutionID, logError, err)
+				}
+			}
+			x.mu.Lock()
+			if x.flights[f.key] == f {
+				delete(x.flights, f.key)
+			}
+			x.giveBack(ctx)
+			x.mu.Unlock()
+			return nil
+		case try < len(recordPauses) && r.pause(recordPauses[try]):
+		default:
+			r.log.Error("subworkflow not started", logRun, x.id, logChild, e.ChildExecutionID, logError, err)
+			x.mu.Lock()
+			x.lose(errLost(err))
+			x.mu.Unlock()
+			return nil
+		}
+	}
+}
+
+// bringUp starts a subworkflow's run, or goes on with the one that is there. It gives what the parent is to be told at
+// once: that the child has ended already or cannot be started.
+func (r *Runner) bringUp(ctx context.Context, parent string, config machine.Config, e *machine.ChildEffect) (machine.Input, error) {
+	c := r.runs.hold(e.ChildExecutionID)
+	defer r.runs.drop(c)
+	var y yield
+	c.mu.Lock()
+	in, err := c.bringUp(ctx, parent, config, e, &y)
+	c.mu.Unlock()
+	r.carry(ctx, c, &y)
+	return in, err
+}
+
+func (x *run) bringUp(ctx context.Context, parent string, config machine.Config, e *machine.ChildEffect, y *yield) (machine.Input, error) {
+	for {
+		exec, err := x.r.store.Execution(ctx, x.id)
+		switch {
+		case errors.Is(err, problem.ExecutionNotFound):
+			in, err := x.beginChild(ctx, parent, config, e, y)
+			if errors.Is(err, errAgain) {
+				continue // another process began it
+			}
+			return in, err
+		case err != nil:
+			return nil, err
+		}
+		if exec.Parent != parent && !adoptable(exec) {
+			return machine.ChildRefused{
+				Key: e.EffectKey, Code: string(problem.DuplicateExecutionID),
+				Error: "a run " + x.id + " exists already that does not belong to this one",
+			}, nil
+		}
+		if err := x.open(ctx, nil); err != nil {
+			return nil, err
+		}
+		if !x.ended() {
+			return nil, x.takeOver(ctx, y)
+		}
+		end, err := x.ending(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return end.tell(e.EffectKey), nil
+	}
+}
+
+// adoptable reports whether a run was begun by another engine, which does not mark subworkflows with their parent.
+func adoptable(exec history.Execution) bool { return exec.Parent == "" && exec.InputHash == "" }
+
+// beginChild starts a subworkflow that does not exist yet (spec: execution, 12.1).
+func (x *run) beginChild(ctx context.Context, parent string, config machine.Config, e *machine.ChildEffect, y *yield) (machine.Input, error) {
+	refused := func(err error) (machine.Input, error) {
+		p, ok := problem.As(err)
+		if !ok {
+			p = problem.New(problem.WorkflowNotFound, "workflow_ref %q cannot be resolved", e.WorkflowRef).WithCause(err)
+		}
+		return machine.ChildRefused{Key: e.EffectKey, Error: p.Error(), Code: string(p.Code)}, nil
+	}
+	r := x.r
+	if config.Depth >= r.opts.MaxDepth {
+		return refused(problem.New(problem.SubworkflowDepthExceeded, "subworkflows are nested more than %d levels deep", r.opts.MaxDepth))
+	}
+	prog, err := r.library.resolve(ctx, e.WorkflowRef, e.VersionPin)
+	if err != nil {
+		if p, ok := problem.As(err); ok && p.Code == problem.Internal {
+			return nil, err
+		}
+		return refused(err)
+	}
+	input, err := r.object("input", e.Input, problem.ValidationError)
+	if err != nil {
+		return refused(err)
+	}
+	if err := checkInput(prog, input); err != nil {
+		return refused(err)
+	}
+	child := config
+	child.ExecutionID, child.Parent, child.Depth = x.id, parent, config.Depth+1
+	return nil, x.begin(ctx, prog, child, input, y)
+}
+
+// tellParent tells the run that started x how x ended. It is no error if the parent does not wait for it any more.
+func (r *Runner) tellParent(ctx context.Context, x *run, parent string) error {
+	x.mu.Lock()
+	end, err := x.ending(ctx)
+	x.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	p := r.runs.hold(parent)
+	defer r.runs.drop(p)
+	var y yield
+	p.mu.Lock()
+	err = p.childEnded(ctx, x.id, end, &y)
+	p.mu.Unlock()
+	r.carry(ctx, p, &y)
+	if errors.Is(err, problem.ExecutionNotFound) || err != nil && isRefusal(err) {
+		return nil
+	}
+	return err
+}
+
+// childEnded takes in the end of a subworkflow if the run waits for it.
+func (x *run) childEnded(ctx context.Context, child string, end ending, y *yield) error {
+	if err := x.open(ctx, nil); err != nil {
+		return err
+	}
+	key := x.childKey(child)
+	if key == "" {
+		// The machine may be older than the wait.
+		if err := x.sync(ctx, nil); err != nil {
+			return err
+		}
+		key = x.childKey(child)
+	}
+	if key == "" {
+		return nil
+	}
+	return x.apply(ctx, step{in: end.tell(key)}, y)
+}
+
+func (x *run) childKey(child string) string {
+	if x.m == nil {
+		return ""
+	}
+	for key, id := range x.children {
+		if id == child {
+			return key
+		}
+	}
+	return ""
+}
+
+// cancelChild cancels a subworkflow whose parent has ended or does not wait for it any more.
+func (r *Runner) cancelChild(ctx context.Context, id, parent string) error {
+	c := r.runs.hold(id)
+	defer r.runs.drop(c)
+	var y yield
+	c.mu.Lock()
+	err := c.cancel(ctx, "the parent run "+parent+" does not wait for it any more", &y)
+	c.mu.Unlock()
+	y.parent = "" // it is the parent that asked
+	r.carry(ctx, c, &y)
+	if errors.Is(err, problem.ExecutionNotFound) || err != nil && isRefusal(err) {
+		return nil
+	}
+	return err
+}
+
+// leaveWithParent cancels the run if the parent that started it has ended, which a crash may have kept from it.
+func (x *run) leaveWithParent(ctx context.Context, y *yield) (gone bool, err error) {
+	if !x.unsure {
+		return false, nil
+	}
+	parent, err := x.r.store.Execution(ctx, x.exec.Parent)
+	switch {
+	case errors.Is(err, problem.ExecutionNotFound):
+	case err != nil:
+		return false, err
+	case parent.Phase.Terminal():
+		err := x.cancel(ctx, "the parent run "+parent.ID+" has ended", y)
+		y.parent = ""
+		return true, err
+	}
+	x.unsure = false
+	return false, nil
+}

@@ -1,0 +1,92 @@
+package graph
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// The defaults that Options name.
+const (
+	defaultMaxDepth         = 4
+	defaultMaxDocumentBytes = 2 << 20
+	defaultWaitLimit        = 20 * time.Second
+	defaultLeaseTTL         = 30 * time.Second
+	defaultCloseLimit       = 10 * time.Second
+)
+
+// withDefaults checks the options and fills in what is left out.
+func (o Options) withDefaults() (Options, error) {
+	if err := checkMode(o.DefaultMode, problem.UsageError); err != nil {
+		return o, err
+	}
+	if err := checkBranches(o.Branches, problem.UsageError); err != nil {
+		return o, err
+	}
+	for _, n := range []struct {
+		name  string
+		value int64
+	}{
+		{"MaxVisits", int64(o.MaxVisits)},
+		{"MaxDepth", int64(o.MaxDepth)},
+		{"MaxDocumentBytes", int64(o.MaxDocumentBytes)},
+		{"WaitLimit", int64(o.WaitLimit)},
+		{"LeaseTTL", int64(o.LeaseTTL)},
+		{"CloseLimit", int64(o.CloseLimit)},
+	} {
+		if n.value < 0 {
+			return o, problem.New(problem.UsageError, "option %s must not be negative", n.name).
+				WithHint("Leave it out for the default.")
+		}
+	}
+	fallback(&o.DefaultMode, machine.InProcess)
+	fallback(&o.Branches, machine.Concurrent)
+	fallback(&o.MaxVisits, machine.DefaultMaxVisits)
+	fallback(&o.MaxDepth, defaultMaxDepth)
+	fallback(&o.MaxDocumentBytes, defaultMaxDocumentBytes)
+	fallback(&o.WaitLimit, defaultWaitLimit)
+	fallback(&o.LeaseTTL, defaultLeaseTTL)
+	fallback(&o.CloseLimit, defaultCloseLimit)
+	if o.Owner == "" {
+		o.Owner = uuid.NewString()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.NewID == nil {
+		o.NewID = uuid.NewString
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o, nil
+}
+
+func fallback[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}
+
+func checkMode(m machine.Mode, code problem.Code) error {
+	switch m {
+	case "", machine.InProcess, machine.HostMediated:
+		return nil
+	}
+	return problem.New(code, "mode %q is unknown", string(m)).
+		WithHint("Use %q or %q.", machine.InProcess, machine.HostMediated)
+}
+
+func checkBranches(b machine.BranchOrder, code problem.Code) error {
+	switch b {
+	case "", machine.Concurrent, machine.Sequential:
+		return nil
+	}
+	return problem.New(code, "branch order %q is unknown", string(b)).
+		WithHint("Use %q or %q.", machine.Concurrent, machine.Sequential)
+}

@@ -1,0 +1,193 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/delegate"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// call performs an attempt of an activity or delegate. ok is false if there is no outcome to record, because the
+// Runner is closed or the outcome is not wanted any more.
+func (r *Runner) call(x *run, f *flight) (in machine.Input, ok bool) {
+	ctx, stop := f.callContext(r.now())
+	defer stop()
+	var out machine.Outcome
+	switch e := f.effect.(type) {
+	case *machine.ActivityEffect:
+		out = r.execute(ctx, x, f, e)
+	case *machine.DelegateEffect:
+		out = r.delegate(ctx, x, f, e)
+	}
+	out.Key = f.key
+	if !out.OK && f.ctx.Err() != nil {
+		return nil, false
+	}
+	return out, true
+}
+
+func (r *Runner) execute(ctx context.Context, x *run, f *flight, e *machine.ActivityEffect) (out machine.Outcome) {
+	if r.opts.Activities == nil {
+		return refusedOutcome(problem.ExecutorNotConfigured,
+			"no executor is configured for the %s %q; configure one, or run with mode %q and let the host perform activities",
+			e.NodeType, e.NodeID, machine.HostMediated)
+	}
+	defer recovered(r, x, &e.EffectBase, &out)
+	res, err := r.opts.Activities.Execute(ctx, *r.activityRequest(x, f, e))
+	if err != nil {
+		return failedOutcome(ctx, err)
+	}
+	return r.outcome(res.Output, res.Usage)
+}
+
+func (r *Runner) delegate(ctx context.Context, x *run, f *flight, e *machine.DelegateEffect) (out machine.Outcome) {
+	if r.opts.Delegates == nil {
+		return refusedOutcome(problem.DelegateProtocolUnsupported,
+			"no delegate executor is configured for protocol %q; configure one, or run with mode %q and let the host delegate",
+			e.Protocol, machine.HostMediated)
+	}
+	defer recovered(r, x, &e.EffectBase, &out)
+	res, err := r.opts.Delegates.Delegate(ctx, *r.delegateRequest(x, f, e))
+	if err != nil {
+		return failedOutcome(ctx, err)
+	}
+	out = r.outcome(res.Output, res.Usage)
+	out.ExternalTaskID = res.ExternalTaskID
+	return out
+}
+
+// immediate reports whether a flight is answered at once: by an executor that says so, or because there is none.
+func (r *Runner) immediate(x *run, f *flight) (yes bool) {
+	defer func() {
+		if recover() != nil {
+			yes = false // the call itself will tell
+		}
+	}()
+	switch e := f.effect.(type) {
+	case *machine.ActivityEffect:
+		if r.opts.Activities == nil {
+			return true
+		}
+		if i, ok := r.opts.Activities.(activities.Immediate); ok {
+			return i.Immediate(*r.activityRequest(x, f, e))
+		}
+	case *machine.DelegateEffect:
+		if r.opts.Delegates == nil {
+			return true
+		}
+		if i, ok := r.opts.Delegates.(delegate.Immediate); ok {
+			return i.Immediate(*r.delegateRequest(x, f, e))
+		}
+	}
+	return false
+}
+
+func (r *Runner) activityRequest(x *run, f *flight, e *machine.ActivityEffect) *activities.Request {
+	if f.activity != nil {
+		return f.activity
+	}
+	f.activity = &activities.Request{
+		ExecutionID: x.id, NodeID: e.NodeID, NodeType: e.NodeType, Config: e.Config, Metadata: e.Metadata,
+		Visit: e.Visit, Attempt: e.Attempt, Deadline: e.Deadline, IdempotencyKey: idempotencyKey(x.id, e.EffectKey),
+		State: func() map[string]any { return copyState(e.State) }, Heartbeat: r.heartbeat(x, &e.EffectBase),
+	}
+	if s := e.Span; s != nil {
+		f.activity.Branch = &activities.Branch{
+			ParallelNodeID: s.ParallelNodeID, JoinTargetID: s.JoinTargetID, Name: s.BranchName, EntryNodeID: s.BranchEntryNodeID,
+		}
+	}
+	return f.activity
+}
+
+func (r *Runner) delegateRequest(x *run, f *flight, e *machine.DelegateEffect) *delegate.Request {
+	if f.delegate != nil {
+		return f.delegate
+	}
+	f.delegate = &delegate.Request{
+		ExecutionID: x.id, NodeID: e.NodeID, AgentID: e.AgentID, Protocol: e.Protocol, Input: copyState(e.Input),
+		CorrelationID: e.CorrelationID, IdempotencyKey: idempotencyKey(x.id, e.EffectKey), Visit: e.Visit,
+		Attempt: e.Attempt, Deadline: e.Deadline, State: func() map[string]any { return copyState(e.State) },
+		Heartbeat: r.heartbeat(x, &e.EffectBase),
+	}
+	return f.delegate
+}
+
+// heartbeat logs a sign of life.
+func (r *Runner) heartbeat(x *run, e *machine.EffectBase) func(map[string]any) {
+	return func(details map[string]any) {
+		r.log.Debug("attempt is alive", logRun, x.id, logKey, e.EffectKey, logDetail, details)
+	}
+}
+
+// idempotencyKey names an attempt among all runs.
+func idempotencyKey(executionID, key string) string { return executionID + ":" + key }
+
+// copyState is a deep copy of a state or input; nil counts as empty.
+func copyState(m map[string]any) map[string]any {
+	if m == nil {
+		return map[string]any{}
+	}
+	return jsonvalue.CloneMap(m)
+}
+
+// outcome makes a successful outcome of what an executor returned, or a failed one if that is no JSON or too large.
+func (r *Runner) outcome(output any, usage map[string]any) machine.Outcome {
+	plain, err := jsonvalue.Normalize(output)
+	if err != nil {
+		return machine.Outcome{Code: string(problem.ActivityOutputInvalid), Error: "the output cannot be recorded: " + err.Error()}
+	}
+	if limit := r.opts.MaxDocumentBytes; jsonvalue.Size(plain, limit) > limit {
+		return machine.Outcome{
+			Code:  string(problem.ActivityOutputTooLarge),
+			Error: fmt.Sprintf("the output exceeds the limit of %d bytes", limit),
+		}
+	}
+	out := machine.Outcome{OK: true, Output: plain}
+	if usage != nil {
+		if plain, err := jsonvalue.Normalize(usage); err == nil {
+			out.Usage, _ = plain.(map[string]any)
+		}
+	}
+	return out
+}
+
+// failedOutcome makes a failed outcome of an executor's error.
+func failedOutcome(ctx context.Context, err error) machine.Outcome {
+	out := machine.Outcome{Error: err.Error(), Code: string(problem.ExecutorFailed)}
+	if context.Cause(ctx) == errLate && errors.Is(err, context.DeadlineExceeded) {
+		out.Code = string(problem.Timeout)
+	}
+	if fail, ok := errors.AsType[*activities.Failure](err); ok {
+		if fail.Code != "" {
+			out.Code = fail.Code
+		}
+		out.Final = fail.Retryable == activities.RetryPointless
+		out.RetryAfter = max(fail.RetryAfter, 0)
+	} else if p, ok := problem.As(err); ok {
+		out.Code = string(p.Code)
+	}
+	if out.Error == "" {
+		out.Error = out.Code
+	}
+	return out
+}
+
+func refusedOutcome(code problem.Code, format string, args ...any) machine.Outcome {
+	return machine.Outcome{Code: string(code), Error: fmt.Sprintf(format, args...), Final: true}
+}
+
+// recovered turns an executor's panic into a failed attempt.
+func recovered(r *Runner, x *run, e *machine.EffectBase, out *machine.Outcome) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	r.log.Error("executor panicked", logRun, x.id, logKey, e.EffectKey, logError, v, logStack, string(debug.Stack()))
+	*out = machine.Outcome{Code: string(problem.ExecutorPanic), Error: fmt.Sprintf("the executor panicked: %v", v)}
+}

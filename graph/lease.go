@@ -1,0 +1,197 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// A lease in the store says which process performs a run's effects, and until when. It is taken in the very
+// transaction that commits the first intent, given back in the one in which the run comes to rest, and renewed in
+// between. A run with something in flight that nobody holds a lease of has lost its driver.
+
+// acquire takes or extends the lease, unless another process holds it.
+func (x *run) acquire(ctx context.Context) (bool, error) {
+	now := x.r.now()
+	end := now.Add(x.r.opts.LeaseTTL)
+	ok, err := x.r.store.AcquireLease(lasting(ctx), x.id, x.r.opts.Owner, now, end)
+	if err == nil {
+		x.setHeld(ok, end)
+	}
+	return ok, err
+}
+
+// giveBack releases the lease once nothing is in flight any more.
+func (x *run) giveBack(ctx context.Context) {
+	if !x.held || len(x.flights) > 0 {
+		return
+	}
+	if err := x.r.store.ReleaseLease(lasting(ctx), x.id, x.r.opts.Owner); err != nil {
+		x.r.log.Warn("lease not given back", logRun, x.id, logError, err)
+	}
+	x.setHeld(false, time.Time{})
+}
+
+// lose stops driving without a word to the store: the lease runs out and somebody takes the run over.
+func (x *run) lose(cause error) {
+	x.landAll(cause)
+	x.forget()
+	x.setHeld(false, time.Time{})
+	x.r.hub.wake(x.id)
+}
+
+func (x *run) setHeld(held bool, end time.Time) {
+	if held != x.held {
+		x.r.keeper.note(x, held)
+	}
+	x.held, x.leaseEnd = held, end
+}
+
+// renewalDue reports whether a third of the lease is used up.
+func (x *run) renewalDue(now time.Time) bool {
+	return x.leaseEnd.Sub(now) < x.r.opts.LeaseTTL*2/3
+}
+
+// maxKeepInterval bounds how long another process's write to a run that is driven here, such as a cancel, may go
+// unnoticed while nothing happens here.
+const maxKeepInterval = 2 * time.Second
+
+// keeper looks after the runs that this process drives: it renews their leases and notices what others wrote to them.
+// Its goroutine starts with the first such run.
+type keeper struct {
+	r       *Runner
+	mu      sync.Mutex
+	held    map[*run]struct{}
+	started bool
+	wake    chan struct{}
+}
+
+func (k *keeper) init(r *Runner) {
+	k.r, k.held, k.wake = r, map[*run]struct{}{}, make(chan struct{}, 1)
+}
+
+// note adds or removes a run. The caller is a counted task.
+func (k *keeper) note(x *run, held bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !held {
+		delete(k.held, x)
+		return
+	}
+	k.held[x] = struct{}{}
+	if !k.started {
+		k.started = true
+		k.r.tasks.Go(k.loop)
+	}
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (k *keeper) runs() []*run {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	xs := make([]*run, 0, len(k.held))
+	for x := range k.held {
+		xs = append(xs, x)
+	}
+	return xs
+}
+
+func (k *keeper) loop() {
+	every := min(k.r.opts.LeaseTTL/3, maxKeepInterval)
+	var tick <-chan time.Time // nil while there is nothing to keep
+	for {
+		select {
+		case <-k.r.ctx.Done():
+			return
+		case <-k.wake:
+			if tick == nil {
+				tick = time.After(every)
+			}
+			continue
+		case <-tick:
+		}
+		xs := k.runs()
+		for _, x := range xs {
+			k.r.keep(x)
+		}
+		if tick = nil; len(xs) > 0 {
+			tick = time.After(every)
+		}
+	}
+}
+
+// keep renews the lease of a run and takes in what other processes wrote to it.
+func (r *Runner) keep(x *run) {
+	r.runs.retain(x)
+	defer r.runs.drop(x)
+	ctx := lasting(r.ctx)
+	var y yield
+	x.mu.Lock()
+	err := x.keep(ctx, &y)
+	x.mu.Unlock()
+	if err != nil {
+		r.log.Warn("run not looked after", logRun, x.id, logError, err)
+	}
+	r.carry(ctx, x, &y)
+}
+
+func (x *run) keep(ctx context.Context, y *yield) error {
+	if !x.held {
+		return nil
+	}
+	now := x.r.now()
+	if x.renewalDue(now) {
+		switch ok, err := x.acquire(ctx); {
+		case err != nil:
+			return err
+		case !ok:
+			x.lose(errDeposed)
+			return nil
+		}
+	}
+	if now.Sub(x.committed) < maxKeepInterval/2 {
+		return nil // the last commit would have noticed
+	}
+	if err := x.sync(ctx, nil); err != nil {
+		return err
+	}
+	if !x.ended() {
+		if err := x.commitLeft(ctx, y); err != nil && !errors.Is(err, errAgain) {
+			return err
+		}
+		if x.m != nil {
+			x.adopt(y)
+		}
+	}
+	x.giveBack(ctx)
+	return nil
+}
+
+// releaseLeases gives back the leases of all runs, so that others need not wait for them to run out.
+func (t *runTable) releaseLeases() {
+	for _, x := range t.r.keeper.runs() {
+		if !x.mu.TryLock() {
+			continue // an executor's last commit hangs; the lease runs out by itself
+		}
+		if x.held {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			if err := t.r.store.ReleaseLease(ctx, x.id, t.r.opts.Owner); err != nil {
+				t.r.log.Warn("lease not given back", logRun, x.id, logError, err)
+			}
+			cancel()
+			x.held = false
+		}
+		x.mu.Unlock()
+	}
+}
+
+// errLost is why a run is no longer driven here after its store failed for good.
+func errLost(err error) error {
+	return problem.New(problem.Internal, "the run cannot be recorded here any more").WithCause(err)
+}

@@ -1,0 +1,183 @@
+package graph
+
+import (
+	"context"
+	"errors"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// open loads the run unless it is loaded: x.exec is then its projection and, unless it has ended, x.m its machine.
+// doc is needed only for a run whose definition is not stored. The error is EXECUTION_NOT_FOUND, DEFINITION_REQUIRED
+// or what the store says.
+func (x *run) open(ctx context.Context, doc *definition.Document) error {
+	if x.m != nil {
+		return nil
+	}
+	exec, err := x.r.store.Execution(ctx, x.id)
+	if err != nil {
+		return err
+	}
+	return x.load(ctx, exec, doc)
+}
+
+// sync is open for readers: it also looks whether another process has written to the run since.
+func (x *run) sync(ctx context.Context, doc *definition.Document) error {
+	if x.m == nil {
+		return x.open(ctx, doc)
+	}
+	exec, err := x.r.store.Execution(ctx, x.id)
+	if err != nil {
+		return err
+	}
+	if exec.Seq == x.exec.Seq {
+		return nil
+	}
+	x.forget()
+	return x.load(ctx, exec, doc)
+}
+
+// behind reports whether another process has written to the run since the machine was made.
+func (x *run) behind(ctx context.Context) (bool, error) {
+	exec, err := x.r.store.Execution(ctx, x.id)
+	return exec.Seq != x.exec.Seq, err
+}
+
+// forget throws the machine away.
+func (x *run) forget() {
+	x.m, x.left = nil, machine.Batch{}
+	x.keepBytes.Store(0)
+}
+
+func (x *run) load(ctx context.Context, exec history.Execution, doc *definition.Document) error {
+	x.exec = exec
+	if exec.Phase.Terminal() {
+		x.landAll(errOver)
+		return nil
+	}
+	prog, err := x.program(ctx, doc)
+	if err != nil {
+		return err
+	}
+	m, err := x.rebuild(ctx, prog)
+	if err != nil {
+		return err
+	}
+	x.m, x.prog = m, prog
+	x.left = m.Ready()
+	x.lastStatus = m.Status()
+	x.unsure = exec.Parent != ""
+	x.sincePosition = maxSincePosition // the next commit stores where the run stands now
+	x.findChildren()
+	x.landOthers()
+	return nil
+}
+
+// program gives the compiled definition of the run: the stored one, or else the caller's, which is then stored with
+// the next commit.
+func (x *run) program(ctx context.Context, doc *definition.Document) (*definition.Program, error) {
+	hash := x.exec.DefinitionHash
+	if hash != "" {
+		prog, err := x.r.library.stored(ctx, hash)
+		if err == nil || !errors.Is(err, problem.DefinitionNotFound) {
+			return prog, err
+		}
+	}
+	if doc == nil {
+		return nil, problem.New(problem.DefinitionNotFound, "the definition of run %q is not stored", x.id).
+			WithPlace(problem.Place{ExecutionID: x.id}).
+			WithHint("Another engine began this run. Send its definition once; it is stored from then on.")
+	}
+	prog, err := x.r.library.compile(doc)
+	if err != nil {
+		return nil, err
+	}
+	x.exec.DefinitionHash = prog.Hash
+	x.unstored = storedForm(prog)
+	return prog, nil
+}
+
+// rebuild makes the machine from the newest stored position and the records after it, or else from all records.
+func (x *run) rebuild(ctx context.Context, prog *definition.Program) (*machine.Machine, error) {
+	m, err := x.restore(ctx, prog)
+	if m != nil || err != nil {
+		return m, err
+	}
+	records, err := x.r.store.Read(ctx, x.id, 1, 0)
+	if err != nil {
+		return nil, err
+	}
+	x.foldTail(records)
+	fallback := machine.Config{
+		ExecutionID: x.id,
+		Mode:        x.r.opts.DefaultMode,
+		Branches:    machine.Sequential, // only a run that another engine began does not say
+		MaxVisits:   x.r.opts.MaxVisits,
+		Parent:      x.exec.Parent,
+		Depth:       x.exec.Depth,
+	}
+	return machine.Replay(prog, fallback, records, nil, x.r.now())
+}
+
+// restore makes the machine from a stored position. It gives nil if there is none that can be used: the history holds
+// everything that a position does.
+func (x *run) restore(ctx context.Context, prog *definition.Program) (*machine.Machine, error) {
+	seq, data, err := x.r.store.Position(ctx, x.id)
+	if err != nil || seq == 0 || len(data) == 0 {
+		return nil, err
+	}
+	var state map[string]any
+	if at := machine.PositionStateSeq(data); at > 0 {
+		records, err := x.r.store.Read(ctx, x.id, at, 1)
+		if err != nil {
+			return nil, err
+		}
+		if len(records) == 1 {
+			state = records[0].Payload.State
+		}
+	}
+	m, err := machine.Restore(prog, data, state)
+	if err != nil {
+		x.r.log.Warn("stored position not used", logRun, x.id, logSeq, seq, logError, err)
+		return nil, nil
+	}
+	tail, err := x.r.store.Read(ctx, x.id, seq+1, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.Catchup(tail, x.r.now()); err != nil {
+		x.r.log.Warn("stored position not used", logRun, x.id, logSeq, seq, logError, err)
+		return nil, nil
+	}
+	x.foldTail(tail)
+	return m, nil
+}
+
+// foldTail brings the projection up to date with records that were read after it.
+func (x *run) foldTail(records []history.Record) {
+	for i := range records {
+		if records[i].Seq > x.exec.Seq {
+			x.exec.Apply(records[i])
+		}
+	}
+}
+
+// findChildren notes the subworkflows that the run waits for.
+func (x *run) findChildren() {
+	clear(x.children)
+	for _, w := range x.m.Pending() {
+		if w.Kind == machine.WaitChild {
+			x.noteChild(w.Key, w.ChildExecutionID)
+		}
+	}
+}
+
+func (x *run) noteChild(key, id string) {
+	if x.children == nil {
+		x.children = map[string]string{}
+	}
+	x.children[key] = id
+}

@@ -1,0 +1,36 @@
+package graph
+
+import (
+	"context"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// Resume answers an interrupt, of the run or of a subworkflow that it waits for. A refused payload
+// (INVALID_RESUME_PAYLOAD) leaves the run interrupted; a resume of a run that is not interrupted, or not there, has the
+// same code and changes nothing either.
+func (r *Runner) Resume(ctx context.Context, req ResumeRequest) (*Run, error) {
+	const code = problem.InvalidResumePayload
+	payload, err := r.object("resume_payload", req.Payload, problem.ValidationError)
+	if err != nil {
+		return nil, err
+	}
+	return r.deliver(ctx, delivery{
+		id: req.ExecutionID, caller: req.Caller, invalid: code, unknown: code,
+		input: func(target string) machine.Input {
+			return machine.Resume{Key: strings.TrimPrefix(req.InterruptID, target+":"), Payload: payload}
+		},
+		wanted: func(id string, w machine.Wait) fit {
+			switch {
+			case w.Kind != machine.WaitInterrupt:
+				return fitNot
+			case req.InterruptID == "" || req.InterruptID == idempotencyKey(id, w.Key):
+				return fitWell
+			default:
+				return fitKind
+			}
+		},
+	})
+}

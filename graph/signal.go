@@ -1,0 +1,36 @@
+package graph
+
+import (
+	"context"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// Signal delivers a signal to the first wait, in branch order, for its name; in subworkflows too. A signal that nobody
+// waits for is refused (SIGNAL_NOT_AWAITING, SIGNAL_NAME_MISMATCH), not kept.
+func (r *Runner) Signal(ctx context.Context, req SignalRequest) (*Run, error) {
+	const code = problem.SignalValidationError
+	if strings.TrimSpace(req.Name) == "" {
+		return nil, problem.New(code, "signal_name is missing").WithHint("Give the signal_name that the run waits for.")
+	}
+	payload, err := r.object("payload", req.Payload, code)
+	if err != nil {
+		return nil, err
+	}
+	return r.deliver(ctx, delivery{
+		id: req.ExecutionID, caller: req.Caller, invalid: code, unknown: problem.ExecutionNotFound,
+		input: func(string) machine.Input { return machine.Signal{Name: req.Name, Payload: payload} },
+		wanted: func(_ string, w machine.Wait) fit {
+			switch {
+			case w.Kind != machine.WaitSignal:
+				return fitNot
+			case w.SignalName == req.Name:
+				return fitWell
+			default:
+				return fitKind
+			}
+		},
+	})
+}
