@@ -1,0 +1,82 @@
+package schemas_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/schemas"
+)
+
+func parse(t *testing.T) *jsonvalue.Node {
+	t.Helper()
+	n, problems := jsonvalue.Parse(schemas.WorkflowDefinition(), 0, 0)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return n
+}
+
+func TestWorkflowDefinitionCompiles(t *testing.T) {
+	t.Parallel()
+	raw := parse(t).Value().(map[string]any)
+	if raw["$id"] != "https://agent-workflow.dev/schemas/workflow-definition.json" || raw["$schema"] != jsonschema.Dialect {
+		t.Errorf("the schema's identity is contract, got %v and %v", raw["$id"], raw["$schema"])
+	}
+	if _, err := jsonschema.Compile(raw); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestEveryPropertyTeaches wants a description beside every property that an author may write.
+func TestEveryPropertyTeaches(t *testing.T) {
+	t.Parallel()
+	root := parse(t)
+	checked := 0
+	var walk func(n *jsonvalue.Node, pointer string)
+	walk = func(n *jsonvalue.Node, pointer string) {
+		for _, m := range n.Members {
+			at := pointer + "/" + m.Name
+			if m.Name == "if" || m.Name == "oneOf" || m.Name == "examples" {
+				continue // conditions and data, not descriptions of what to write
+			}
+			if m.Name == "properties" {
+				for _, property := range m.Value.Members {
+					checked++
+					teaches(t, root, property, at+"/"+property.Name)
+				}
+			}
+			walk(m.Value, at)
+		}
+		for _, e := range n.Elements {
+			walk(e, pointer)
+		}
+	}
+	walk(root, "")
+	if checked < 80 {
+		t.Errorf("only %d properties were found", checked)
+	}
+}
+
+func teaches(t *testing.T, root *jsonvalue.Node, property jsonvalue.Member, pointer string) {
+	t.Helper()
+	s := property.Value
+	if ref := s.Get("$ref"); ref != nil {
+		s = root.Lookup(strings.TrimPrefix(ref.Str, "#"))
+	}
+	if s.Get("const") != nil && property.Name == "type" {
+		return // the node's own type; its meaning stands with the node
+	}
+	if d := s.Get("description"); d == nil || len(d.Str) < 12 {
+		t.Errorf("%s has no description", pointer)
+	}
+}
+
+func TestCallersOwnTheirCopy(t *testing.T) {
+	t.Parallel()
+	schemas.WorkflowDefinition()[0] = 'x'
+	if schemas.WorkflowDefinition()[0] != '{' {
+		t.Error("one caller's change reaches another")
+	}
+}
