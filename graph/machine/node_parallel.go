@@ -114,6 +114,9 @@ func (m *Machine) decideSome(b *block) {
 	need := b.node.Parallel.N
 	wins := b.count(succeeded)
 	open := b.count(live) + b.count(idle)
+	if wins >= need {
+		m.dropRest(b) // before the script of a branch that is cancelled now could become due
+	}
 	m.advance(b)
 	switch {
 	case m.ended():
