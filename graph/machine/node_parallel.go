@@ -121,7 +121,6 @@ func (m *Machine) decideSome(b *block) {
 	switch {
 	case m.ended():
 	case wins >= need:
-		m.dropRest(b)
 		m.releaseAll(b)
 		if m.ended() {
 			return
