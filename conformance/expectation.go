@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -138,14 +139,21 @@ func commands(records []history.Record) []tailCommand {
 	return list
 }
 
+// maxTailShown bounds the commands in a report: a run that went round in circles has thousands.
+const maxTailShown = 100
+
 // tailValue writes commands as texts, which read well in a report.
 func tailValue(commands []tailCommand) []any {
-	list := make([]any, len(commands))
+	list := make([]any, 0, min(len(commands), maxTailShown+1))
 	for i, c := range commands {
-		list[i] = c.name
-		if c.nodeID != "" {
-			list[i] = c.name + "(" + c.nodeID + ")"
+		if i == maxTailShown {
+			return append(list, fmt.Sprintf("and %d more", len(commands)-i))
 		}
+		text := c.name
+		if c.nodeID != "" {
+			text += "(" + c.nodeID + ")"
+		}
+		list = append(list, text)
 	}
 	return list
 }

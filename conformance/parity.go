@@ -97,8 +97,8 @@ func readStep(o object, executionID string) parityStep {
 		o.problems.add(o.place("expect"), "is not looked at with expectError")
 	}
 	for _, name := range sortedKeys(step.expect) {
-		if !snapshotMembers[name] {
-			o.problems.add(o.place("expect")+"/"+name, "no snapshot has this member")
+		if !membersOf(call.Op)[name] {
+			o.problems.add(o.place("expect")+"/"+name, "no snapshot of this operation has such a member")
 		}
 	}
 	return step

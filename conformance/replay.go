@@ -183,6 +183,7 @@ func (r *replayRun) assertingEngine() (graph.Options, *noWorkflows, error) {
 	forbidden := &noWorkflows{}
 	o := graph.Options{
 		Activities: activities.Stub{}, Delegates: delegate.Mock{}, Workflows: workflows{r.root}, Branches: r.options.Branches,
+		DefaultMode: r.mode, // for prefixes that do not say in which mode they were written
 	}
 	switch {
 	case r.noActivity:

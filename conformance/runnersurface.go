@@ -85,13 +85,15 @@ func codeOf(err error) string {
 		return string(problem.Internal)
 	}
 	switch e.Code {
-	case problem.InvalidListCursor:
-		return string(problem.ValidationError)
 	case problem.ValidationError, problem.DuplicateExecutionID, problem.ExecutionNotFound, problem.InvalidResumePayload,
 		problem.SubmitNotAwaiting, problem.SubmitNodeMismatch, problem.SubmitParallelMismatch, problem.SubmitValidationError,
 		problem.SignalNotAwaiting, problem.SignalNameMismatch, problem.SignalValidationError, problem.CancelNotAllowed,
 		problem.CancelValidationError, problem.Internal:
 		return string(e.Code)
+	case problem.InvalidListCursor, problem.InterruptInParallelBranch, problem.InputInvalid:
+		return string(problem.ValidationError)
+	case problem.HistoryNewer, problem.HistoryConflict, problem.HistoryCorrupt, problem.RunnerClosed:
+		return string(problem.Internal)
 	}
 	return string(problem.EngineFailure)
 }
@@ -117,30 +119,39 @@ func runFields(run *graph.Run) map[string]any {
 		}
 		f.text("reason", run.Reason)
 	case machine.Interrupted, machine.AwaitingActivity, machine.AwaitingSignal:
-		f["state"] = run.State
-		f.text("node_id", run.CurrentNodeID)
-		if len(run.Pending) > 0 {
-			f.pending(run.Pending[0], run.Status)
-		}
-	}
-	return f
-}
-
-func (f fields) pending(p graph.Pending, status machine.Status) {
-	f.text("node_id", p.NodeID)
-	if p.State != nil {
-		f["state"] = p.State
-	}
-	switch status {
-	case machine.AwaitingSignal:
+		f["state"] = orEmpty(run.State)
+		p := firstPending(run)
+		f.text("node_id", p.NodeID)
 		f.text("signal_name", p.SignalName)
-	case machine.AwaitingActivity:
 		if p.Span != nil {
 			f["parallel_span"] = spanFields(p.Span)
 		}
 		f.delegate(p)
 		f.text("delegate_correlation_id", p.CorrelationID)
 	}
+	return f
+}
+
+// firstPending is what the classic single members speak of: the first wait, in branch order, of the kind that the
+// status names.
+func firstPending(run *graph.Run) graph.Pending {
+	for _, p := range run.Pending {
+		switch p.Kind {
+		case machine.WaitActivity, machine.WaitDelegate:
+			if run.Status == machine.AwaitingActivity {
+				return p
+			}
+		case machine.WaitInterrupt:
+			if run.Status == machine.Interrupted {
+				return p
+			}
+		case machine.WaitSignal:
+			if run.Status == machine.AwaitingSignal {
+				return p
+			}
+		}
+	}
+	return graph.Pending{NodeID: run.CurrentNodeID}
 }
 
 func (f fields) delegate(p graph.Pending) {
@@ -154,8 +165,9 @@ func (f fields) delegate(p graph.Pending) {
 // statusFields is the answer of status.
 func statusFields(run *graph.Run) map[string]any {
 	f := fields{"execution_id": run.ExecutionID, "phase": string(phaseOf(run.Status))}
+	p := firstPending(run)
 	if run.Status != machine.Completed {
-		f.text("current_node_id", run.CurrentNodeID)
+		f.text("current_node_id", p.NodeID)
 	}
 	switch run.Status {
 	case machine.Failed:
@@ -166,12 +178,8 @@ func statusFields(run *graph.Run) map[string]any {
 	f.text("delegate_correlation_id", run.DelegateCorrelationID)
 	f.text("child_execution_id", run.ChildExecutionID)
 	f.text("parent_execution_id", run.ParentExecutionID)
-	if len(run.Pending) > 0 {
-		f.delegate(run.Pending[0])
-		if run.Status == machine.AwaitingSignal {
-			f.text("signal_name", run.Pending[0].SignalName)
-		}
-	}
+	f.delegate(p)
+	f.text("signal_name", p.SignalName)
 	return f
 }
 

@@ -8,13 +8,32 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// snapshotMembers are the members of answers that are compared (spec: execution, 13.4).
-var snapshotMembers = map[string]bool{
-	"execution_id": true, "status": true, "phase": true, "final_state": true, "result": true, "error": true,
-	"node_id": true, "state": true, "code": true, "current_node_id": true, "last_error": true,
-	"delegate_correlation_id": true, "agent_id": true, "protocol": true, "delegate_input": true,
-	"child_execution_id": true, "parent_execution_id": true, "parallel_span": true, "signal_name": true, "reason": true,
-	"execution_count": true, "execution_ids": true, "next_cursor": true,
+// runMembers, statusMembers and listMembers are the members of answers that are compared (spec: execution, 13.4): those
+// that the protocol gives to the operation. A surface may answer with more.
+var (
+	runMembers = set("execution_id", "status", "final_state", "result", "error", "node_id", "state", "code", "parallel_span",
+		"agent_id", "protocol", "delegate_input", "delegate_correlation_id", "signal_name", "reason")
+	statusMembers = set("execution_id", "phase", "current_node_id", "last_error", "delegate_correlation_id",
+		"child_execution_id", "parent_execution_id", "agent_id", "protocol", "delegate_input", "signal_name")
+	listMembers = set("execution_count", "execution_ids", "next_cursor")
+)
+
+func set(names ...string) map[string]bool {
+	m := map[string]bool{}
+	for _, name := range names {
+		m[name] = true
+	}
+	return m
+}
+
+func membersOf(op string) map[string]bool {
+	switch op {
+	case OpStatus:
+		return statusMembers
+	case OpList:
+		return listMembers
+	}
+	return runMembers
 }
 
 // snapshot is an answer reduced to what is compared.
@@ -37,7 +56,7 @@ func newSnapshot(op string, a Answer) (snapshot, error) {
 	all, _ := value.(map[string]any)
 	s.members = map[string]any{}
 	for name, v := range all {
-		if snapshotMembers[name] {
+		if membersOf(op)[name] {
 			s.members[name] = v
 		}
 	}

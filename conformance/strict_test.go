@@ -69,7 +69,7 @@ func TestStrictness(t *testing.T) {
 		{"parity: no steps", head + `"kind":"parity","executionId":"e","steps":[]}`, "without steps"},
 		{"parity: unknown operation", head + `"kind":"parity","executionId":"e","steps":[{"op":"restart"}]}`, "is not known"},
 		{"parity: member of another operation", head + `"kind":"parity","executionId":"e","steps":[{"op":"status","input":{}}]}`, "no such member"},
-		{"parity: expectation that no snapshot has", head + `"kind":"parity","executionId":"e","steps":[{"op":"start","expect":{"stauts":"completed"}}]}`, "no snapshot has"},
+		{"parity: expectation that no snapshot has", head + `"kind":"parity","executionId":"e","steps":[{"op":"start","expect":{"stauts":"completed"}}]}`, "no snapshot of this operation"},
 		{"parity: code without error", head + `"kind":"parity","executionId":"e","steps":[{"op":"start","expectErrorCode":"X"}]}`, "without expectError"},
 		{"parity: pending", head + `"kind":"parity","executionId":"e","pending":true,"pendingReason":"soon","steps":[{"op":"start"}]}`, "pending: soon"},
 		{"parity: another value", head + `"kind":"parity","executionId":"e","steps":[{"op":"start","expect":{"status":"failed"}}]}`, "differs"},

@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "rewrite golden files")
 // protocolVectors holds the protocol's own vectors; it is no part of the repository.
 const protocolVectors = "../../shared/awp-v1"
 
-func surfaces() []conformance.SurfaceFactory { return nil }
+func surfaces() []conformance.SurfaceFactory { return []conformance.SurfaceFactory{mcpSurface} }
 
 // All vectors of the protocol pass, unchanged and with default settings.
 func TestProtocolVectors(t *testing.T) {
