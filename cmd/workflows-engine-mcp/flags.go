@@ -1,0 +1,63 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/pflag"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/config"
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver/stdio"
+)
+
+// settings are everything that the command can be told.
+type settings struct {
+	*config.Config
+	workflowDir     string
+	maxMessageBytes int
+}
+
+// errAnswered says that the command was only asked for its help or version.
+var errAnswered = errors.New("answered")
+
+const usage = `Usage: workflows-engine-mcp [flags]
+
+Serves the workflow engine to one MCP host over standard input and output. Hosts start it themselves; docs/mcp.md says how
+to tell them. It ends when its input ends, and keeps every run.
+
+Flags (--flag value or --flag=value; a flag wins over its variable):
+`
+
+// parse reads flags and environment. Every wrong flag is an error: a misspelt one would silently choose another store.
+func parse(args []string, stdout io.Writer) (*settings, error) {
+	set := pflag.NewFlagSet("workflows-engine-mcp", pflag.ContinueOnError)
+	set.SortFlags = false
+	set.SetOutput(io.Discard) // errors are printed once, by run
+	set.Usage = func() {}
+	flags := config.Register(set)
+	c := &settings{}
+	set.StringVar(&c.workflowDir, "workflow-dir", "", "`folder` with the definitions of subworkflows")
+	set.IntVar(&c.maxMessageBytes, "max-message-bytes", stdio.DefaultMaxMessageBytes, "longest message accepted")
+	help := set.BoolP("help", "h", false, "print this help")
+	printVersion := set.Bool("version", false, "print the version")
+	err := set.Parse(args)
+	switch {
+	case errors.Is(err, pflag.ErrHelp), err == nil && *help:
+		fmt.Fprint(stdout, usage+set.FlagUsages())
+		return nil, errAnswered
+	case err != nil:
+		return nil, problem.New(problem.UsageError, "%v", err).WithHint("workflows-engine-mcp --help lists the flags.")
+	case *printVersion:
+		fmt.Fprintln(stdout, "workflows-engine-mcp "+buildVersion())
+		return nil, errAnswered
+	case set.NArg() > 0:
+		return nil, problem.New(problem.UsageError, "argument %q is not understood", set.Arg(0)).
+			WithHint("workflows-engine-mcp --help lists the flags; there are no commands.")
+	case c.maxMessageBytes < 1:
+		return nil, problem.New(problem.UsageError, "--max-message-bytes must be at least 1")
+	}
+	c.Config, err = flags.Load(config.System())
+	return c, err
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/config"
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver/stdio"
+)
+
+// The exit statuses.
+const (
+	exitOK     = 0
+	exitFailed = 1 // the server could not start, or its connection broke
+	exitUsage  = 2 // wrong flags or settings
+)
+
+// version is set by release builds with -ldflags "-X main.version=1.2.3".
+var version = ""
+
+// run serves until stdin ends or ctx does, and gives the exit status. Only protocol messages go to stdout, or help and
+// version when they are asked for.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	c, err := parse(args, stdout)
+	if errors.Is(err, errAnswered) {
+		return exitOK
+	}
+	if err == nil {
+		err = serve(ctx, c, stdin, stdout, stderr)
+	}
+	if err == nil {
+		return exitOK
+	}
+	printError(stderr, err)
+	if errors.Is(err, problem.UsageError) {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// serve opens what the settings name and serves. Lines on stderr say what it works with (spec: cli-and-config, 3.2).
+func serve(ctx context.Context, c *settings, stdin io.Reader, stdout, stderr io.Writer) (err error) {
+	log := c.Logger(stderr)
+	say := func(line string) { fmt.Fprintln(stderr, "workflows-engine-mcp: "+line) }
+	for _, warning := range c.Warnings {
+		say("warning: " + warning)
+	}
+	executors, err := c.Executors()
+	if err != nil {
+		return err
+	}
+	for _, line := range executors.Routing() {
+		say(line)
+	}
+	store, err := c.OpenStore(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	say(c.StoreLine())
+
+	// Where nothing can be performed here, the host performs it.
+	mode := machine.HostMediated
+	if executors.Configured() {
+		mode = machine.InProcess
+	}
+	options := c.RunnerOptions(executors, log)
+	options.DefaultMode, options.Background = mode, true
+	if c.workflowDir != "" {
+		options.Workflows = config.Folder(c.workflowDir)
+	}
+	runner, err := graph.New(store, options)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, runner.Close()) }()
+
+	server := mcpserver.New(runner, mcpserver.Options{
+		Version: buildVersion(), DefaultMode: mode, Definitions: store, Logger: log,
+	})
+	say("ready, default mode " + string(mode))
+	return mcpserver.Serve(ctx, server, &stdio.Transport{
+		In: stdin, Out: stdout, MaxMessageBytes: c.maxMessageBytes, Logger: log,
+	})
+}
+
+// buildVersion is the release, or what the Go tool knows of the build.
+func buildVersion() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "devel"
+}
+
+// printError prints what ended the server: code, message and what to do.
+func printError(w io.Writer, err error) {
+	e, ok := problem.As(err)
+	if !ok {
+		fmt.Fprintf(w, "workflows-engine-mcp: %v\n", err)
+		return
+	}
+	fmt.Fprintf(w, "workflows-engine-mcp: %s: %v\n", e.Code, err)
+	if e.Hint != "" {
+		fmt.Fprintf(w, "  %s\n", e.Hint)
+	}
+}

@@ -1,0 +1,193 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// failure is an error answer (spec: mcp-tools, 2.2). The text carries all that details do: some hosts show a model
+// nothing else.
+type failure struct {
+	code    problem.Code
+	message string
+	// lines follow the first line of the text.
+	lines   []string
+	details members
+}
+
+func (f *failure) line(format string, args ...any) {
+	f.lines = append(f.lines, fmt.Sprintf(format, args...))
+}
+
+// result is the tool result.
+func (f *failure) result() *mcp.CallToolResult {
+	e := members{{"code", string(f.code)}, {"message", f.message}}
+	if len(f.details) > 0 {
+		e.put("details", f.details)
+	}
+	text := string(f.code) + ": " + f.message
+	if len(f.lines) > 0 {
+		text += "\n" + strings.Join(f.lines, "\n")
+	}
+	return &mcp.CallToolResult{
+		Content:           []mcp.Content{&mcp.TextContent{Text: text}},
+		StructuredContent: json.RawMessage(members{{"error", e}}.appendTo(nil)),
+		IsError:           true,
+	}
+}
+
+// failedRun is the answer of a call whose run has failed: an error whose details say what and where (spec: mcp-tools,
+// 5.1). Whatever code the failure has, the host's own included, the answer's code is the engine's.
+func failedRun(run *graph.Run) *failure {
+	f := &failure{code: problem.EngineFailure, message: "the run failed: " + run.Error}
+	if run.ErrorNodeID != "" {
+		f.message = fmt.Sprintf("the run failed at node %q: %s", run.ErrorNodeID, run.Error)
+	}
+	f.details.put("cause", run.Error)
+	f.details.text("code", run.ErrorCode)
+	f.details.text("node_id", run.ErrorNodeID)
+	f.details.put("execution_id", run.ExecutionID)
+	f.details.object("final_state", run.FinalState)
+	if run.ErrorCode != "" {
+		f.line("code of the failure: %s", run.ErrorCode)
+	}
+	f.line("execution_id: %s", run.ExecutionID)
+	if run.FinalState != nil {
+		f.line("final_state: %s", jsonvalue.Canonical(run.FinalState))
+	}
+	f.line("Next: correct the cause and start a new run; this one has ended.")
+	return f
+}
+
+// refusal is the answer to a call that was refused or that met a fault. executionID is the run that the call was about,
+// "" if none was named.
+func refusal(err error, invalid problem.Code, executionID string) *failure {
+	e, ok := errors.AsType[*problem.Error](err)
+	if !ok {
+		e = fault(err)
+	}
+	f := &failure{code: wireCode(e.Code, invalid), message: e.Error()}
+	if e.At.NodeID != "" && !strings.Contains(f.message, e.At.NodeID) {
+		f.line("node: %s", e.At.NodeID)
+	}
+	f.putFindings(e)
+	for _, name := range jsonvalue.Keys(e.Details) {
+		f.details.put(name, e.Details[name])
+	}
+	if f.code == problem.EngineFailure || f.code == problem.Internal {
+		f.details.put("cause", e.Error())
+	}
+	if f.code != e.Code {
+		f.details.put("engineCode", string(e.Code))
+		f.line("engine code: %s", e.Code)
+	}
+	if e.At.ExecutionID != "" {
+		executionID = e.At.ExecutionID
+	}
+	if executionID != "" {
+		f.details.put("execution_id", executionID)
+		f.line("execution_id: %s", executionID)
+	}
+	f.details.text("node_id", e.At.NodeID)
+	hint := e.Hint
+	if hint == "" {
+		hint = nextStep(f.code)
+	}
+	if hint != "" {
+		f.details.put("hint", hint)
+		f.line("Next: %s", hint)
+	}
+	return f
+}
+
+// fault makes a coded error of one that has no code.
+func fault(err error) *problem.Error {
+	switch {
+	case errors.Is(err, errStopping):
+		return problem.New(problem.Internal, "the server is stopping").
+			WithHint("The run is kept and goes on when a server is started again; workflow_status shows where it stands.")
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return problem.New(problem.Internal, "the call was given up: %v", err).
+			WithHint("The run goes on; workflow_status shows where it stands.")
+	default:
+		return problem.New(problem.Internal, "%v", err)
+	}
+}
+
+// maxFindings is how many findings an answer lists: who has mended these will see the next.
+const maxFindings = 20
+
+// putFindings lists what is wrong with a document, one line each in the text, and as JSON Schema errors in the
+// protocol's form in details.
+func (f *failure) putFindings(e *problem.Error) {
+	var listed []members
+	count := 0
+	for _, finding := range e.Findings {
+		if finding.Severity == problem.SeverityWarning {
+			continue
+		}
+		if count++; count > maxFindings {
+			continue
+		}
+		listed = append(listed, encodeFinding(finding))
+		f.line("- %s", findingText(finding))
+	}
+	if count == 0 {
+		if at := placeText(e.At); at != "" {
+			f.line("at %s", at)
+		}
+		return
+	}
+	if more := count - len(listed); more > 0 {
+		f.line("- and %d more", more)
+	}
+	f.details.put("errors", listed)
+	f.details.put("errorCount", float64(count))
+}
+
+func encodeFinding(finding problem.Finding) members {
+	params := finding.Params
+	if params == nil {
+		params = map[string]any{}
+		if finding.Keyword == "profile" {
+			params["code"] = string(finding.Code)
+		}
+	}
+	m := members{
+		{"instancePath", finding.At.Pointer}, {"schemaPath", finding.SchemaPath}, {"keyword", finding.Keyword},
+		{"params", params}, {"message", finding.Message}, {"code", string(finding.Code)},
+	}
+	m.text("hint", finding.Hint)
+	m.text("node_id", finding.At.NodeID)
+	m.number("line", int64(finding.At.Line))
+	m.number("column", int64(finding.At.Column))
+	return m
+}
+
+func findingText(finding problem.Finding) string {
+	text := finding.Message
+	if at := placeText(finding.At); at != "" {
+		text = at + ": " + text
+	}
+	if finding.Hint != "" {
+		text += ". " + finding.Hint
+	}
+	return text
+}
+
+func placeText(at problem.Place) string {
+	place := at.Pointer
+	if at.Line > 0 {
+		place = strings.TrimSpace(fmt.Sprintf("%s (line %d, column %d)", place, at.Line, at.Column))
+	}
+	return place
+}

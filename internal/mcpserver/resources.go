@@ -1,0 +1,127 @@
+package mcpserver
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"net/url"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/schemas"
+)
+
+// Definitions finds stored definitions by hash. The error for an unknown one is DEFINITION_REQUIRED.
+type Definitions interface {
+	Definition(ctx context.Context, hash string) (history.StoredDefinition, error)
+}
+
+//go:embed guide.md
+var guide string
+
+// The addresses of the resources.
+const (
+	schemaURI   = "awp://schemas/workflow-definition"
+	guideURI    = "awp://guide"
+	runPrefix   = "awp://runs/"
+	definitions = "/definition"
+	histories   = "/history"
+)
+
+const (
+	jsonType      = "application/json"
+	jsonLinesType = "application/jsonl"
+)
+
+// maxHistory is how many of a run's records the history resource shows, the newest of them.
+const maxHistory = 500
+
+func (s *server) addResources(sdk *mcp.Server) {
+	sdk.AddResource(&mcp.Resource{
+		URI: guideURI, Name: "guide", Title: "How to write a workflow definition", MIMEType: "text/markdown",
+		Description: "Node types, edges, state and jq on one page, with an example.", Size: int64(len(guide)),
+	}, fixed(guide))
+	sdk.AddResource(&mcp.Resource{
+		URI: schemaURI, Name: "workflow-definition", Title: "JSON Schema of workflow definitions", MIMEType: "application/schema+json",
+		Description: "Every member of a definition.",
+	}, readSchema)
+	if s.opts.Definitions != nil {
+		sdk.AddResourceTemplate(&mcp.ResourceTemplate{
+			URITemplate: runPrefix + "{execution_id}" + definitions, Name: "run-definition", Title: "Definition of a run",
+			Description: "The definition that a run was started with.", MIMEType: jsonType,
+		}, s.readDefinition)
+	}
+	sdk.AddResourceTemplate(&mcp.ResourceTemplate{
+		URITemplate: runPrefix + "{execution_id}" + histories, Name: "run-history", Title: "History of a run",
+		Description: "The records of a run, one JSON object a line, the newest 500; secrets are masked.", MIMEType: jsonLinesType,
+	}, s.readHistory)
+}
+
+func fixed(text string) mcp.ResourceHandler {
+	return func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		return contents(req.Params.URI, text), nil
+	}
+}
+
+func readSchema(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	return contents(req.Params.URI, string(schemas.WorkflowDefinition())), nil
+}
+
+func contents(uri, text string) *mcp.ReadResourceResult {
+	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, Text: text}}}
+}
+
+func (s *server) readDefinition(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	run, err := s.engine.Status(ctx, graph.StatusRequest{ExecutionID: runOf(req.Params.URI, definitions)})
+	if err != nil {
+		return nil, resourceError(req.Params.URI, err)
+	}
+	stored, err := s.opts.Definitions.Definition(ctx, run.DefinitionHash)
+	if err != nil {
+		return nil, resourceError(req.Params.URI, err)
+	}
+	return contents(req.Params.URI, string(stored.Text)), nil
+}
+
+func (s *server) readHistory(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	id := runOf(req.Params.URI, histories)
+	run, err := s.engine.Status(ctx, graph.StatusRequest{ExecutionID: id})
+	if err != nil {
+		return nil, resourceError(req.Params.URI, err)
+	}
+	records, err := s.engine.History(ctx, graph.HistoryRequest{ExecutionID: id, FromSeq: max(run.Seq-maxHistory+1, 1), Limit: maxHistory})
+	if err != nil {
+		return nil, resourceError(req.Params.URI, err)
+	}
+	var text []byte
+	for i := range records {
+		r := &records[i]
+		m := members{{"seq", float64(r.Seq)}, {"kind", string(r.Kind)}, {"name", string(r.Name)}}
+		m.instant("created_at", r.CreatedAt)
+		m.put("payload", raw(r.Raw))
+		text = append(m.appendTo(text), '\n')
+	}
+	return contents(req.Params.URI, string(text)), nil
+}
+
+// runOf takes the run's id out of an address; in there it is percent-encoded.
+func runOf(uri, suffix string) string {
+	id := strings.TrimSuffix(strings.TrimPrefix(uri, runPrefix), suffix)
+	if plain, err := url.PathUnescape(id); err == nil {
+		return plain
+	}
+	return id
+}
+
+// resourceError is the JSON-RPC error for a resource that cannot be read.
+func resourceError(uri string, err error) error {
+	if errors.Is(err, problem.ExecutionNotFound) || errors.Is(err, problem.DefinitionNotFound) {
+		return mcp.ResourceNotFoundError(uri)
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
+}

@@ -1,0 +1,82 @@
+package mcpserver
+
+// property is one member of a tool's arguments or answers.
+type property struct {
+	name     string
+	required bool
+	schema   members
+}
+
+func required(name string, schema members) property { return property{name, true, schema} }
+func optional(name string, schema members) property { return property{name, false, schema} }
+
+// describe makes a schema of one type; more are further members in pairs of name and value.
+func describe(kind, description string, more ...any) members {
+	s := members{{"type", kind}}
+	for i := 0; i+1 < len(more); i += 2 {
+		s.put(more[i].(string), more[i+1])
+	}
+	s.put("description", description)
+	return s
+}
+
+// aText is a non-empty string argument, str a string in an answer.
+func aText(description string) members { return describe("string", description, "minLength", 1.0) }
+func str(description string) members   { return describe("string", description) }
+func obj(description string) members   { return describe("object", description) }
+
+func oneOf(description string, values ...any) members {
+	return describe("string", description, "enum", values)
+}
+
+func listOf(items members, description string) members {
+	return describe("array", description, "items", items)
+}
+
+// object makes the schema of an object with these properties. A closed object has no others.
+func object(properties []property, closed bool) members {
+	s := members{{"type", "object"}}
+	var fields members
+	var names []any
+	for _, p := range properties {
+		fields.put(p.name, p.schema)
+		if p.required {
+			names = append(names, p.name)
+		}
+	}
+	s.put("properties", fields)
+	if len(names) > 0 {
+		s.put("required", names)
+	}
+	if closed {
+		s.put("additionalProperties", false)
+	}
+	return s
+}
+
+// described is object with a description.
+func described(description string, properties []property, closed bool) members {
+	s := object(properties, closed)
+	s.put("description", description)
+	return s
+}
+
+// answerSchema is the output schema of a tool: what it answers, or an error.
+func answerSchema(answer ...property) members {
+	var names []any
+	for i := range answer {
+		if answer[i].required {
+			names = append(names, answer[i].name)
+			answer[i].required = false
+		}
+	}
+	s := object(append(answer, optional("error", errorSchema)), false)
+	s.put("anyOf", []members{{{"required", names}}, {{"required", []any{"error"}}}})
+	return s
+}
+
+var errorSchema = described("Why the call was refused or the run failed; nothing else is present then.", []property{
+	required("code", str("Stable code, for instance VALIDATION_ERROR.")),
+	required("message", str("What is wrong, for people.")),
+	optional("details", obj("Facts by code: cause, issues, errors, execution_id, node_id, code, final_state, hint.")),
+}, false)

@@ -1,0 +1,172 @@
+package mcpserver
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// Engine is what the tools need of a graph.Runner.
+type Engine interface {
+	Start(context.Context, graph.StartRequest) (*graph.Run, error)
+	Status(context.Context, graph.StatusRequest) (*graph.Run, error)
+	Resume(context.Context, graph.ResumeRequest) (*graph.Run, error)
+	SubmitActivity(context.Context, graph.SubmitRequest) (*graph.Run, error)
+	Signal(context.Context, graph.SignalRequest) (*graph.Run, error)
+	Cancel(context.Context, graph.CancelRequest) (*graph.Run, error)
+	List(context.Context, history.ListQuery) (history.ListPage, error)
+	History(context.Context, graph.HistoryRequest) ([]history.Record, error)
+}
+
+// Options configure a server. The zero value works.
+type Options struct {
+	// Version of the engine, told in initialize; "" means "devel".
+	Version string
+	// DefaultMode is the mode of runs whose start names none; "" leaves it to the engine, whose default is in process.
+	DefaultMode machine.Mode
+	// Definitions finds stored definitions for the resource that shows them; nil leaves the resource out. A
+	// history.Store is one.
+	Definitions Definitions
+	// Logger gets a line for each call (debug) and each fault (error); nil discards them.
+	Logger *slog.Logger
+}
+
+// server holds what the tools share.
+type server struct {
+	engine Engine
+	opts   Options
+	log    *slog.Logger
+}
+
+// instructions teach a model the loop once, so that the tools' descriptions and the answers can be short.
+const instructions = `Durable workflows: a definition is walked node by node, and every step survives restarts.
+1. workflow_start with definition (how to write one: resource awp://guide) and input. Both are stored; do not send them again.
+2. Read status and pending of the answer:
+ awaiting_activity: do what pending.config asks, then workflow_submit_activity
+ interrupted: ask the person pending.prompt, then workflow_resume with the answer
+ awaiting_signal: workflow_signal once it has happened
+ running, awaiting_timer: workflow_status with wait_ms
+3. next is the call to make, arguments included: replace each null. Repeat until completed, failed or cancelled.
+Lost the thread? workflow_list, then workflow_status, which repeats everything. A refused call changes nothing; its text says what to do.`
+
+// New makes a server over an engine. It serves any number of sessions; see Serve.
+func New(engine Engine, o Options) *mcp.Server {
+	s := &server{engine: engine, opts: o, log: o.Logger}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	sdk := mcp.NewServer(&mcp.Implementation{
+		Name:    "workflows-engine",
+		Title:   "Workflows Engine",
+		Version: cmp.Or(o.Version, "devel"),
+	}, &mcp.ServerOptions{
+		Instructions: instructions,
+		Logger:       s.log,
+		// Neither list ever changes, and nothing is logged to the client.
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}},
+	})
+	tools := allTools(o)
+	for _, t := range tools {
+		sdk.AddTool(t.listed(), s.handler(t))
+	}
+	s.addResources(sdk)
+	sdk.AddReceivingMiddleware(listedInOrder(tools))
+	return sdk
+}
+
+// listedInOrder lists the tools in the protocol's order (spec: mcp-tools, 3); the SDK sorts them by name.
+func listedInOrder(tools []*tool) mcp.Middleware {
+	rank := map[string]int{}
+	for i, t := range tools {
+		rank[t.name] = i
+	}
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			res, err := next(ctx, method, req)
+			if list, ok := res.(*mcp.ListToolsResult); ok && err == nil {
+				slices.SortFunc(list.Tools, func(a, b *mcp.Tool) int { return cmp.Compare(rank[a.Name], rank[b.Name]) })
+			}
+			return res, err
+		}
+	}
+}
+
+// handler is the SDK's side of a tool.
+func (s *server) handler(t *tool) mcp.ToolHandler {
+	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		began := time.Now()
+		a := readArguments(req.Params.Arguments, t.names())
+		answer, failed := s.perform(ctx, t, a)
+		took := slog.Duration("took", time.Since(began))
+		id := slog.String("execution_id", a.executionID())
+		switch {
+		case failed == nil:
+			s.log.Debug("call", "tool", t.name, id, took)
+			return answer.result(), nil
+		case failed.code == problem.Internal:
+			s.log.Error("call failed", "tool", t.name, id, took, "error", failed.message)
+		default:
+			s.log.Debug("call refused", "tool", t.name, id, took, "code", string(failed.code), "error", failed.message)
+		}
+		return failed.result(), nil
+	}
+}
+
+// perform calls a tool. A panic below is a fault of this call, not the end of the server, which may drive other runs.
+func (s *server) perform(ctx context.Context, t *tool, a *arguments) (ans *answer, failed *failure) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("panic", "tool", t.name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			ans, failed = nil, refusal(fmt.Errorf("a defect of the engine: %v", p), t.invalid, a.executionID())
+		}
+	}()
+	ans, err := t.call(ctx, s.engine, a)
+	if err == nil {
+		return ans, nil
+	}
+	if ended, ok := err.(*endedInFailure); ok {
+		return nil, failedRun(ended.run)
+	}
+	if ctx.Err() != nil {
+		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	}
+	return nil, refusal(err, t.invalid, a.executionID())
+}
+
+// executionID is the run that the arguments name, "" if none.
+func (a *arguments) executionID() string {
+	id, _ := a.values["execution_id"].(string)
+	return id
+}
+
+// answer is what a tool answers when all went well.
+type answer struct {
+	headline string
+	content  members
+}
+
+// result is the tool result: a headline for people, then the structured content as compact text.
+func (a *answer) result() *mcp.CallToolResult {
+	content := a.content.appendTo(nil)
+	return &mcp.CallToolResult{
+		Content:           []mcp.Content{&mcp.TextContent{Text: a.headline + "\n" + string(content)}},
+		StructuredContent: json.RawMessage(content),
+	}
+}
+
+// endedInFailure makes a failed run an error answer.
+type endedInFailure struct{ run *graph.Run }
+
+func (e *endedInFailure) Error() string { return e.run.Error }

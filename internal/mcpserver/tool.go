@@ -1,0 +1,91 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// tool is one tool of the protocol.
+type tool struct {
+	name, title, description string
+	annotations              mcp.ToolAnnotations
+	arguments                []property
+	answer                   []property
+	// invalid is the protocol's code for arguments that do not belong to the run.
+	invalid problem.Code
+	call    func(context.Context, Engine, *arguments) (*answer, error)
+}
+
+// allTools gives the tools in the protocol's order.
+func allTools(o Options) []*tool {
+	return []*tool{
+		startTool(o.DefaultMode), statusTool(), resumeTool(), submitActivityTool(), signalTool(), cancelTool(), listTool(),
+	}
+}
+
+func (t *tool) names() []string {
+	names := make([]string, len(t.arguments))
+	for i, p := range t.arguments {
+		names[i] = p.name
+	}
+	return names
+}
+
+// listed is the tool as tools/list shows it.
+func (t *tool) listed() *mcp.Tool {
+	return &mcp.Tool{
+		Name: t.name, Title: t.title, Description: t.description, Annotations: &t.annotations,
+		InputSchema:  json.RawMessage(object(t.arguments, true).appendTo(nil)),
+		OutputSchema: json.RawMessage(answerSchema(t.answer...).appendTo(nil)),
+	}
+}
+
+// maxWait bounds wait_ms: a host that waits longer has given up on the call.
+const maxWait = 5 * time.Minute
+
+// Arguments that several tools have.
+var (
+	executionIDArgument = required("execution_id", aText("The run."))
+	waitArgument        = optional("wait_ms", describe("integer",
+		"How long to wait for the run to come to rest before answering where it stands (default 20000; 0: answer at once).",
+		"minimum", 0.0, "maximum", float64(maxWait.Milliseconds())))
+	modeArgument = optional("activity_execution_mode", oneOf("Changes who performs activities from now on; the run remembers its mode.",
+		string(machine.InProcess), string(machine.HostMediated)))
+	definitionAgain = optional("definition", obj("Not needed: stored at start. If sent it must be the run's definition."))
+	inputAgain      = optional("input", obj("Not needed: stored at start. If sent it must equal the run's input."))
+)
+
+func (a *arguments) wait() graph.Wait {
+	ms, set := a.integer("wait_ms", 0, maxWait.Milliseconds())
+	return graph.Wait{Set: set, Limit: time.Duration(ms) * time.Millisecond}
+}
+
+func (a *arguments) mode() machine.Mode {
+	return machine.Mode(a.choice("activity_execution_mode", string(machine.InProcess), string(machine.HostMediated)))
+}
+
+// caller reads what a call after start may repeat.
+func (a *arguments) caller(invalid problem.Code) graph.Caller {
+	c := graph.Caller{Definition: a.definition("definition", invalid), Input: a.object("input", false), Mode: a.mode(), Wait: a.wait()}
+	c.InputSet = c.Input != nil
+	return c
+}
+
+// ran is the answer of a call that drove a run: suffix ends the headline (spec: mcp-tools, 2.1).
+func ran(run *graph.Run, err error, suffix string) (*answer, error) {
+	switch {
+	case err != nil:
+		return nil, err
+	case run.Status == machine.Failed:
+		return nil, &endedInFailure{run}
+	}
+	return &answer{fmt.Sprintf("Execution %s %s%s.", run.ExecutionID, run.Status, suffix), answerRun(run)}, nil
+}

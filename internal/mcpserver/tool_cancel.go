@@ -1,0 +1,37 @@
+package mcpserver
+
+import (
+	"context"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+func cancelTool() *tool {
+	return &tool{
+		name:        "workflow_cancel",
+		title:       "Cancel workflow execution",
+		description: "Ends a run for good, its subworkflows and running activities included. Cancelling a cancelled run answers with the first reason.",
+		annotations: mcp.ToolAnnotations{IdempotentHint: true, DestructiveHint: new(true), OpenWorldHint: new(false)},
+		arguments: []property{
+			executionIDArgument,
+			optional("reason", aText("Why, recorded.")),
+		},
+		answer:  runAnswer("cancelled"),
+		invalid: problem.CancelValidationError,
+		call: func(ctx context.Context, e Engine, a *arguments) (*answer, error) {
+			req := graph.CancelRequest{
+				ExecutionID: a.text("execution_id", true),
+				Reason:      strings.TrimSpace(a.text("reason", false)),
+			}
+			if err := a.problem(); err != nil {
+				return nil, err
+			}
+			run, err := e.Cancel(ctx, req)
+			return ran(run, err, "")
+		},
+	}
+}

@@ -1,0 +1,110 @@
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+var phases = []string{"running", "completed", "failed", "interrupted", "awaiting_activity", "awaiting_signal", "cancelled"}
+
+func listTool() *tool {
+	return &tool{
+		name:        "workflow_list",
+		title:       "List workflow executions",
+		description: "Lists runs, the last changed first, in pages.",
+		annotations: mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)},
+		arguments: []property{
+			optional("phase", oneOf("Only runs in this phase.", asAny(phases)...)),
+			optional("definition_name", aText("Only runs of the definition of this name.")),
+			optional("updated_after", aText("Only runs changed at or after this time (ISO 8601, for instance 2026-11-21T01:03:49Z).")),
+			optional("updated_before", aText("Only runs changed at or before this time.")),
+			optional("limit", describe("integer", "Runs per page (default 50).", "minimum", 1.0, "maximum", 100.0)),
+			optional("cursor", aText("next_cursor of the page before.")),
+		},
+		answer: []property{
+			required("executions", listOf(object([]property{
+				required("execution_id", str("The run.")),
+				required("phase", oneOf("Where it stands.", asAny(phases)...)),
+				optional("definition_name", str("What runs.")),
+				optional("updated_at", str("When it last changed (UTC).")),
+				optional("current_node_id", str("Where it waits or stopped.")),
+				optional("last_error", str("Why it failed or was cancelled.")),
+				optional("parent_execution_id", str("The run that started it as a subworkflow.")),
+			}, false), "One page of runs.")),
+			optional("next_cursor", str("Pass it as cursor for the next page; absent on the last.")),
+		},
+		invalid: problem.ValidationError,
+		call: func(ctx context.Context, e Engine, a *arguments) (*answer, error) {
+			limit, _ := a.integer("limit", 1, 100)
+			q := history.ListQuery{
+				Phase:          history.Phase(a.choice("phase", phases...)),
+				DefinitionName: a.text("definition_name", false),
+				UpdatedAfter:   a.instant("updated_after"),
+				UpdatedBefore:  a.instant("updated_before"),
+				Limit:          int(limit),
+				Cursor:         a.text("cursor", false),
+			}
+			if err := a.problem(); err != nil {
+				return nil, err
+			}
+			page, err := e.List(ctx, q)
+			if err != nil {
+				return nil, err
+			}
+			return answerList(page), nil
+		},
+	}
+}
+
+func answerList(page history.ListPage) *answer {
+	entries := make([]members, len(page.Executions))
+	for i := range page.Executions {
+		x := &page.Executions[i]
+		m := members{{"execution_id", x.ID}, {"phase", string(x.Phase)}}
+		m.text("definition_name", x.DefinitionName)
+		m.instant("updated_at", x.UpdatedAt)
+		m.text("current_node_id", x.CurrentNodeID)
+		m.text("last_error", x.LastError)
+		m.text("parent_execution_id", x.Parent)
+		entries[i] = m
+	}
+	content := members{{"executions", entries}}
+	content.text("next_cursor", page.NextCursor)
+	noun := "executions"
+	if len(entries) == 1 {
+		noun = "execution"
+	}
+	return &answer{fmt.Sprintf("Listed %d %s.", len(entries), noun), content}
+}
+
+// instantForms are the forms of a time that list takes: the protocol compares texts, so that a date alone, or a year,
+// works as the beginning of it.
+var instantForms = []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateOnly, "2006-01", "2006"}
+
+func (a *arguments) instant(name string) time.Time {
+	s := a.text(name, false)
+	if s == "" {
+		return time.Time{}
+	}
+	for _, form := range instantForms {
+		if t, err := time.Parse(form, s); err == nil {
+			return t.UTC()
+		}
+	}
+	a.issue(name, "must be a time such as 2026-11-21T01:03:49Z, not %q", s)
+	return time.Time{}
+}
+
+func asAny(values []string) []any {
+	list := make([]any, len(values))
+	for i, v := range values {
+		list[i] = v
+	}
+	return list
+}

@@ -1,0 +1,40 @@
+package mcpserver
+
+import (
+	"context"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+func resumeTool() *tool {
+	return &tool{
+		name:        "workflow_resume",
+		title:       "Resume interrupted workflow",
+		description: "Answers an interrupt with a payload that fits its resume_schema. A payload that does not fit is refused and can be corrected.",
+		annotations: mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(true)},
+		arguments: []property{
+			executionIDArgument,
+			required("resume_payload", obj("The person's answer; its members are set in the state.")),
+			optional("interrupt_id", aText("Which interrupt, if several are pending.")),
+			definitionAgain, inputAgain, modeArgument, waitArgument,
+		},
+		answer:  runAnswer("completed", "interrupted", "awaiting_activity", "awaiting_signal", "cancelled", "running", "awaiting_timer", "awaiting_child"),
+		invalid: problem.InvalidResumePayload,
+		call: func(ctx context.Context, e Engine, a *arguments) (*answer, error) {
+			req := graph.ResumeRequest{
+				ExecutionID: a.text("execution_id", true),
+				InterruptID: a.text("interrupt_id", false),
+				Payload:     a.object("resume_payload", true),
+				Caller:      a.caller(problem.InvalidResumePayload),
+			}
+			if err := a.problem(); err != nil {
+				return nil, err
+			}
+			run, err := e.Resume(ctx, req)
+			return ran(run, err, " after resume")
+		},
+	}
+}

@@ -1,0 +1,40 @@
+package mcpserver
+
+import (
+	"context"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+func signalTool() *tool {
+	return &tool{
+		name:        "workflow_signal",
+		title:       "Deliver workflow signal",
+		description: "Delivers a signal to a run that waits for it; the payload is merged into the state. A signal that nobody waits for is refused, not kept.",
+		annotations: mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(true)},
+		arguments: []property{
+			executionIDArgument,
+			required("signal_name", aText("The signal's name, exactly.")),
+			optional("payload", obj("What the signal brings; default {}.")),
+			definitionAgain, inputAgain, modeArgument, waitArgument,
+		},
+		answer:  runAnswer("completed", "interrupted", "awaiting_activity", "awaiting_signal", "cancelled", "running", "awaiting_timer", "awaiting_child"),
+		invalid: problem.SignalValidationError,
+		call: func(ctx context.Context, e Engine, a *arguments) (*answer, error) {
+			req := graph.SignalRequest{
+				ExecutionID: a.text("execution_id", true),
+				Name:        a.text("signal_name", true),
+				Payload:     a.object("payload", false),
+				Caller:      a.caller(problem.SignalValidationError),
+			}
+			if err := a.problem(); err != nil {
+				return nil, err
+			}
+			run, err := e.Signal(ctx, req)
+			return ran(run, err, " after signal delivery")
+		},
+	}
+}

@@ -1,0 +1,39 @@
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+func statusTool() *tool {
+	return &tool{
+		name:  "workflow_status",
+		title: "Read workflow status",
+		description: "Where a run stands: phase, state, what it waits for and the next call, or how it ended. " +
+			"Repeats everything the last answer gave.",
+		annotations: mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)},
+		arguments: []property{
+			executionIDArgument,
+			optional("wait_ms", describe("integer", "Wait at most this long for the run to come to rest (default 0).",
+				"minimum", 0.0, "maximum", float64(maxWait.Milliseconds()))),
+		},
+		answer:  statusAnswer(),
+		invalid: problem.ValidationError,
+		call: func(ctx context.Context, e Engine, a *arguments) (*answer, error) {
+			req := graph.StatusRequest{ExecutionID: a.text("execution_id", true), Wait: a.wait()}
+			if err := a.problem(); err != nil {
+				return nil, err
+			}
+			run, err := e.Status(ctx, req)
+			if err != nil {
+				return nil, err
+			}
+			return &answer{fmt.Sprintf("Execution %s is %s.", run.ExecutionID, phaseOf(run.Status)), answerStatus(run)}, nil
+		},
+	}
+}

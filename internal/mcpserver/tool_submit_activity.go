@@ -1,0 +1,104 @@
+package mcpserver
+
+import (
+	"context"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+func submitActivityTool() *tool {
+	return &tool{
+		name:  "workflow_submit_activity",
+		title: "Submit host-mediated activity outcome",
+		description: "Reports what came of a pending activity or delegate: {ok:true, result} or {ok:false, error, code}. " +
+			"A failure is tried again as the node's retry policy says. With idempotency_key a repeated submit is safe.",
+		annotations: mcp.ToolAnnotations{IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(true)},
+		arguments: []property{
+			executionIDArgument,
+			required("node_id", aText("node_id of the pending activity.")),
+			required("outcome", outcomeSchema),
+			optional("parallel_span", spanSchema("Copy it if the pending activity has one.")),
+			optional("idempotency_key", aText("Copy it from the pending activity: the outcome then counts for that attempt only, and once.")),
+			definitionAgain, inputAgain, modeArgument, waitArgument,
+		},
+		answer:  runAnswer("completed", "interrupted", "awaiting_activity", "awaiting_signal", "cancelled", "running", "awaiting_timer", "awaiting_child"),
+		invalid: problem.SubmitValidationError,
+		call: func(ctx context.Context, e Engine, a *arguments) (*answer, error) {
+			req := graph.SubmitRequest{
+				ExecutionID:    a.text("execution_id", true),
+				NodeID:         a.text("node_id", true),
+				Span:           a.span("parallel_span"),
+				IdempotencyKey: a.text("idempotency_key", false),
+				Caller:         a.caller(problem.SubmitValidationError),
+			}
+			a.outcome("outcome", &req)
+			if err := a.problem(); err != nil {
+				return nil, err
+			}
+			run, err := e.SubmitActivity(ctx, req)
+			return ran(run, err, " after activity submit")
+		},
+	}
+}
+
+var outcomeNames = []string{"ok", "result", "error", "code", "delegate_correlation_id", "external_task_id"}
+
+// outcomeSchema is one object and not a choice of two, because models fill in the one more reliably.
+var outcomeSchema = described("What came of it.", []property{
+	required("ok", describe("boolean", "Whether it succeeded.")),
+	optional("result", obj("ok:true: the output, merged into the state; it must satisfy output_schema. Default {}.")),
+	optional("error", aText("ok:false, required: what went wrong.")),
+	optional("code", str("ok:false: a code that retry policies match on, for instance TIMEOUT.")),
+	optional("delegate_correlation_id", str("ok:true for a delegate, required: copy it.")),
+	optional("external_task_id", str("A delegate's own task id, recorded.")),
+}, true)
+
+// outcome reads an outcome. Members of the form that ok does not choose are ignored (spec: mcp-tools, 8).
+func (a *arguments) outcome(name string, req *graph.SubmitRequest) {
+	value := a.object(name, true)
+	if value == nil {
+		return
+	}
+	o := a.within(name, value, outcomeNames, map[string]string{
+		"delegateCorrelationId": "delegate_correlation_id", "externalTaskId": "external_task_id",
+	})
+	if req.OK = o.boolean("ok", true); req.OK {
+		req.Result = o.object("result", false)
+		req.CorrelationID = o.anyText("delegate_correlation_id")
+		req.ExternalTaskID = o.anyText("external_task_id")
+		return
+	}
+	if failed, isBool := o.values["ok"].(bool); isBool && !failed {
+		req.Error = o.text("error", true)
+		req.Code = o.anyText("code")
+	}
+}
+
+var spanNames = []string{"parallel_node_id", "join_target_id", "branch_name", "branch_entry_node_id"}
+
+func spanSchema(description string) members {
+	fields := make([]property, len(spanNames))
+	for i, what := range []string{"The parallel node.", "Where the branches join.", "The branch.", "The branch's first node."} {
+		fields[i] = required(spanNames[i], str(what))
+	}
+	return described(description, fields, true)
+}
+
+func (a *arguments) span(name string) *history.ParallelSpan {
+	value := a.object(name, false)
+	if value == nil {
+		return nil
+	}
+	s := a.within(name, value, spanNames, map[string]string{
+		"parallelNodeId": "parallel_node_id", "joinTargetId": "join_target_id",
+		"branchName": "branch_name", "branchEntryNodeId": "branch_entry_node_id",
+	})
+	return &history.ParallelSpan{
+		ParallelNodeID: s.text("parallel_node_id", true), JoinTargetID: s.text("join_target_id", true),
+		BranchName: s.text("branch_name", true), BranchEntryNodeID: s.text("branch_entry_node_id", true),
+	}
+}

@@ -1,0 +1,54 @@
+// Package suggest finds the name that somebody probably meant.
+package suggest
+
+import "strings"
+
+// maxNames bounds how many names are compared, and maxLength how long they may be in bytes: a suggestion must not cost
+// more than the check that asks for it.
+const (
+	maxNames  = 2000
+	maxLength = 64
+)
+
+// Nearest gives the name with the smallest edit distance to a wrong one, the first of several; "" if more than about a
+// third of it differs. Letter case does not count.
+func Nearest(wrong string, names []string) string {
+	if wrong == "" || len(wrong) > maxLength || len(names) > maxNames {
+		return ""
+	}
+	best, bestDistance := "", 0
+	for _, name := range names {
+		if name == "" || name == wrong || len(name) > maxLength {
+			continue
+		}
+		limit := max(1, (min(len(wrong), len(name))+1)/3)
+		d := distance([]rune(strings.ToLower(wrong)), []rune(strings.ToLower(name)))
+		if d <= limit && (best == "" || d < bestDistance) {
+			best, bestDistance = name, d
+		}
+	}
+	return best
+}
+
+// distance counts the insertions, deletions, replacements and swaps of neighbours that turn x into y.
+func distance(x, y []rune) int {
+	before, previous, current := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
+	for j := range previous {
+		previous[j] = j
+	}
+	for i := 1; i <= len(x); i++ {
+		current[0] = i
+		for j := 1; j <= len(y); j++ {
+			cost := 1
+			if x[i-1] == y[j-1] {
+				cost = 0
+			}
+			current[j] = min(previous[j]+1, current[j-1]+1, previous[j-1]+cost)
+			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
+				current[j] = min(current[j], before[j-2]+1)
+			}
+		}
+		before, previous, current = previous, current, before
+	}
+	return previous[len(y)]
+}
