@@ -24,6 +24,9 @@ func (m *Machine) beginWait(t *token) *definition.Node {
 		m.waitFor(t, &wait{kind: WaitSignal, signal: c.Signal})
 		return nil
 	}
+	if m.recorded != nil {
+		m.setNow(m.recorded.waitingSince(t, m.now))
+	}
 	due := c.UntilAt
 	start := history.Payload{NodeID: t.node.ID, TimerKind: string(c.Kind), Until: c.Until}
 	if c.Kind == definition.WaitDuration {

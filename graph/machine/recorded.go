@@ -38,7 +38,8 @@ type visitFacts struct {
 	requested, failed []history.Record
 	completed         *history.Record // the last one before the visit was closed
 	closed            *history.Record // CompleteNode, of a foreign history
-	timer             *history.Record
+	waiting           *history.Record // TimerStarted
+	timer             *history.Record // TimerFired
 	signal            *history.Record
 	answer            *history.Record // InterruptResumed or ResumeInterrupt
 	child             *history.Record
@@ -104,6 +105,10 @@ func (r *recorded) note(rec *history.Record, visits func(string) int) {
 		if f.closed == nil && r.foreign {
 			f.closed = rec
 		}
+	case history.TimerStarted:
+		if f.waiting == nil {
+			f.waiting = rec
+		}
 	case history.TimerFired:
 		f.timer = rec
 	case history.DeliverSignal, history.SignalReceived:
@@ -139,6 +144,22 @@ func (r *recorded) requestMode(t *token, attempt int, host bool) (isHost, known 
 		return host, true
 	}
 	return f.requested[attempt-1].Payload.Mode == string(HostMediated), true
+}
+
+// requestedAt and waitingSince give the time of a recorded beginning, now if there is none. Another engine writes the
+// records of one step one by one, so that their times differ.
+func (r *recorded) requestedAt(t *token, attempt int, now time.Time) time.Time {
+	if f := r.of(t); len(f.requested) >= attempt {
+		return f.requested[attempt-1].CreatedAt
+	}
+	return now
+}
+
+func (r *recorded) waitingSince(t *token, now time.Time) time.Time {
+	if f := r.of(t); f.waiting != nil {
+		return f.waiting.CreatedAt
+	}
+	return now
 }
 
 func (r *recorded) hasEvent(name history.Name, t *token) bool {
