@@ -10,7 +10,8 @@ import (
 )
 
 // StepRegistry holds the handlers of step nodes by name, by convention a URN, and is the Executor that runs them. It
-// is safe for concurrent use; handlers may be added while runs are driven, unless it is frozen.
+// is safe for concurrent use; handlers may be added while runs are driven, unless it is frozen. The zero value is empty
+// and ready; it must not be copied.
 type StepRegistry struct {
 	mu       sync.RWMutex
 	handlers map[string]entry
@@ -25,7 +26,7 @@ type entry struct {
 
 // NewStepRegistry makes an empty registry.
 func NewStepRegistry() *StepRegistry {
-	return &StepRegistry{handlers: map[string]entry{}}
+	return &StepRegistry{}
 }
 
 // Register makes a handler known under a name, which is trimmed. Registering a name again replaces its handler. A
@@ -47,6 +48,9 @@ func (r *StepRegistry) add(name string, e entry) error {
 	defer r.mu.Unlock()
 	if r.frozen {
 		return problem.New(problem.StepConfigInvalid, "step handler %q comes too late: the registry is frozen", name)
+	}
+	if r.handlers == nil {
+		r.handlers = map[string]entry{}
 	}
 	r.handlers[name] = e
 	return nil

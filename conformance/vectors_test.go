@@ -69,6 +69,12 @@ func TestOwnVectors(t *testing.T) {
 	}
 }
 
+// They pass as well when branches are walked one after another, but for those of the profile that needs more.
+func TestOwnVectorsSequentially(t *testing.T) {
+	t.Parallel()
+	run(t, ".", conformance.Options{Branches: machine.Sequential, Profile: "sequential"})
+}
+
 // Every definition of the examples folder is used by a vector or by another definition.
 func TestOwnExamplesAreUsed(t *testing.T) {
 	t.Parallel()

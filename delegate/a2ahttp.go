@@ -26,8 +26,8 @@ const maxPollFailures = 3
 
 // A2AConfig configures an A2AHTTP. BaseURL and APIKey are required.
 type A2AConfig struct {
-	// BaseURL is the absolute http or https address above /tasks. White space around it and one trailing slash are
-	// dropped.
+	// BaseURL is the absolute http or https address above /tasks. White space around it and slashes at its
+	// end are dropped.
 	BaseURL string
 	// APIKey gives the bearer key. It is asked at every delegation, so that a changed key needs no restart. An error or
 	// a blank key fails the attempt with A2A_CREDENTIALS_MISSING.
@@ -59,7 +59,7 @@ type A2AHTTP struct {
 
 // NewA2AHTTP checks the configuration. The error is *problem.Error with code A2A_CONFIG_INVALID.
 func NewA2AHTTP(c A2AConfig) (*A2AHTTP, error) {
-	base := strings.TrimSuffix(strings.TrimSpace(c.BaseURL), "/")
+	base := strings.TrimRight(strings.TrimSpace(c.BaseURL), "/")
 	if base == "" {
 		return nil, problem.New(problem.A2AConfigInvalid, "the A2A configuration has no baseUrl").
 			WithHint("set baseUrl to the address above /tasks, such as \"https://agents.example/v1\"")

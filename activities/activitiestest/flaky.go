@@ -3,10 +3,10 @@ package activitiestest
 
 import (
 	"context"
+	"maps"
 	"sync/atomic"
 
 	"github.com/workflows-engine/workflows-engine/activities"
-	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // Transient is the code that a Flaky fails with unless told otherwise.
@@ -35,10 +35,8 @@ func (f *Flaky) Execute(_ context.Context, req activities.Request) (activities.R
 		}
 		return activities.Result{}, &activities.Failure{Code: code, Message: "this attempt of " + req.NodeID + " was made to fail"}
 	}
-	output := jsonvalue.CloneMap(f.Output)
-	if output == nil {
-		output = map[string]any{}
-	}
+	output := map[string]any{}
+	maps.Copy(output, f.Output)
 	return activities.Result{Output: output}, nil
 }
 
