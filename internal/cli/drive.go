@@ -21,6 +21,8 @@ type driveOptions struct {
 	json bool
 	// mode says who performs activities from now on; "" keeps the run's.
 	mode string
+	// definition is the file of the run's definition, needed only for runs whose definition is not stored.
+	definition string
 }
 
 // drive carries a run on until it has ended or waits for something that is not at hand.
@@ -29,6 +31,10 @@ type drive struct {
 	app      *app
 	session  *session
 	deadline time.Time
+	// caller is what every call about the run repeats.
+	caller graph.Caller
+	// leaveTimers makes rest leave runs that wait for a time to a later command.
+	leaveTimers bool
 }
 
 func (a *app) drive(s *session, o driveOptions) *drive {
@@ -36,6 +42,8 @@ func (a *app) drive(s *session, o driveOptions) *drive {
 	if o.wait > 0 {
 		d.deadline = a.now().Add(o.wait)
 	}
+	// Calls wait for a short time only, since rest waits out the remainder.
+	d.caller.Wait = graph.Wait{Set: true, Limit: max(0, min(time.Second, d.left()))}
 	return d
 }
 
@@ -79,11 +87,11 @@ func (d *drive) rest(ctx context.Context, run *graph.Run) (*graph.Run, error) {
 		if err != nil {
 			return run, err
 		}
-		// The engine answers at once when a timer is due later than it may wait.
-		if next.Status == machine.AwaitingTimer && !d.deadline.IsZero() {
-			return next, nil
-		}
 		run = next
+		// With a deadline, the engine answers at once when a timer is due later than that.
+		if run.Status == machine.AwaitingTimer && (d.leaveTimers || !d.deadline.IsZero()) {
+			return run, nil
+		}
 	}
 	return run, nil
 }
@@ -151,11 +159,11 @@ func (d *drive) apply(ctx context.Context, run *graph.Run, f filled) (*graph.Run
 	)
 	if f.signal != "" {
 		next, err = d.session.runner.Signal(ctx, graph.SignalRequest{
-			ExecutionID: run.ExecutionID, Name: f.signal, Payload: f.payload,
+			ExecutionID: run.ExecutionID, Name: f.signal, Payload: f.payload, Caller: d.caller,
 		})
 	} else {
 		next, err = d.session.runner.Resume(ctx, graph.ResumeRequest{
-			ExecutionID: run.ExecutionID, InterruptID: f.interruptID, Payload: f.payload,
+			ExecutionID: run.ExecutionID, InterruptID: f.interruptID, Payload: f.payload, Caller: d.caller,
 		})
 	}
 	refused := errors.Is(err, problem.InvalidResumePayload) || errors.Is(err, problem.SignalValidationError)

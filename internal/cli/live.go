@@ -130,13 +130,13 @@ func (v *liveView) show(id string, r history.Record) {
 	case history.ActivityRequested:
 		run.attempt[at] = p.Attempt
 	case history.ActivityCompleted:
-		v.line(run, r, v.paint.good("✓"), short(p.Result.Value, outputWidth))
+		v.line(run, r, v.paint.good("✓"), short(history.RedactValue(p.Result.Value), outputWidth))
 	case history.ActivityFailed:
 		v.failedAttempt(run, r)
 	case history.CompleteNode:
 		// Activities have had their line when the outcome came, parallel blocks when they joined.
 		if kind := run.types[p.NodeID]; !isActivity(kind) && kind != "parallel" {
-			v.line(run, r, v.paint.good("✓"), outputText(p.Output))
+			v.line(run, r, v.paint.good("✓"), outputText(redacted(p.Output)))
 		}
 	case history.FailNode:
 		// A node without an id failed for a reason outside of it; an activity's attempt has had its line.
@@ -184,8 +184,13 @@ func (v *liveView) line(run *liveRun, r history.Record, glyph, text string) {
 	if n := run.attempt[at]; n > 1 {
 		attempt = fmt.Sprintf("attempt %d  ", n)
 	}
-	fmt.Fprintf(v.out, "%s%s %-*s  %s  %s  %s%s\n", indent(run), glyph, run.width, p.NodeID,
-		v.paint.faint(fmt.Sprintf("%-14s", run.types[p.NodeID])), v.paint.faint(fmt.Sprintf("%6s", took)), attempt, text)
+	facts := fmt.Sprintf("%-14s  %6s", run.types[p.NodeID], took)
+	if text = attempt + text; text == "" {
+		facts = strings.TrimRight(facts, " ")
+	} else {
+		text = "  " + text
+	}
+	fmt.Fprintf(v.out, "%s%s %-*s  %s%s\n", indent(run), glyph, run.width, p.NodeID, v.paint.faint(facts), text)
 }
 
 func (v *liveView) failedAttempt(run *liveRun, r history.Record) {
@@ -218,6 +223,12 @@ func outputText(output map[string]any) string {
 		return ""
 	}
 	return short(output, outputWidth)
+}
+
+// redacted masks what looks like a secret: what is shown live stays on screens and in logs.
+func redacted(output map[string]any) map[string]any {
+	masked, _ := history.RedactValue(output).(map[string]any)
+	return masked
 }
 
 func untilText(r history.Record) string {

@@ -22,7 +22,7 @@ func TestAge(t *testing.T) {
 func TestElapsed(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{
-		0: "0s", 12 * time.Millisecond: "12ms", 1440 * time.Millisecond: "1.4s", 125 * time.Second: "2m5s",
+		0: "0ms", 12 * time.Millisecond: "12ms", 1440 * time.Millisecond: "1.4s", 125 * time.Second: "2m5s",
 	} {
 		if got := elapsed(d); got != want {
 			t.Errorf("%v: got %s, want %s", d, got, want)

@@ -45,6 +45,18 @@ func (s source) parse() (*definition.Document, error) {
 	return definition.Parse(s.text)
 }
 
+// readDefinition reads a definition by its file, nil for "".
+func (a *app) readDefinition(file string) (*definition.Document, error) {
+	if file == "" {
+		return nil, nil
+	}
+	s, err := a.readSource(file, "")
+	if err != nil {
+		return nil, err
+	}
+	return s.parse()
+}
+
 // name is the file as shown to people.
 func (s source) name() string {
 	if s.file == standardInput {

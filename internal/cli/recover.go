@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -45,8 +46,7 @@ What was in flight when a process ended is performed again, with the same idempo
 	}
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only list the runs that would be taken over")
 	cmd.Flags().IntVar(&o.limit, "limit", 100, "how many runs to take over at most")
-	registerWorkflowDir(cmd.Flags(), &o.folder, "none")
-	registerDrive(cmd.Flags(), &o.driveOptions)
+	registerContinue(cmd.Flags(), &o.driveOptions, &o.folder)
 	return cmd
 }
 
@@ -64,27 +64,39 @@ func (a *app) recoverOne(ctx context.Context, id string, o recoverOptions) error
 			return s.runner.Status(ctx, graph.StatusRequest{ExecutionID: id})
 		}
 		return s.runner.Start(ctx, graph.StartRequest{
-			ExecutionID: id, DefinitionRef: execution.DefinitionHash, AllowExisting: true, Wait: caller.Wait,
+			ExecutionID: id, Definition: caller.Definition, DefinitionRef: execution.DefinitionHash,
+			AllowExisting: true, Wait: caller.Wait,
 		})
 	})
 }
 
-// recoverAll takes over what has no driver and prints where each run then stands.
+// recoverAll takes over what has no driver, fires what is due, and prints where each of those runs then stands.
 func (a *app) recoverAll(ctx context.Context, o recoverOptions) (err error) {
 	s, err := a.open(ctx, sessionOptions{live: !o.dryRun, folder: o.folder})
 	if err != nil {
 		return err
 	}
 	defer func() { err = firstError(err, s.close()) }()
+	due, err := s.store.DueTimers(ctx, a.now(), o.limit)
+	if err != nil {
+		return err
+	}
 	found, err := s.runner.Recover(ctx, graph.RecoverRequest{DryRun: o.dryRun, Limit: o.limit})
 	if err != nil {
 		return err
 	}
-	if len(found.ExecutionIDs) == 0 {
+	ids := found.ExecutionIDs
+	for _, t := range due {
+		if !slices.Contains(ids, t.ExecutionID) {
+			ids = append(ids, t.ExecutionID)
+		}
+	}
+	if len(ids) == 0 {
 		fmt.Fprintln(a.stderr, "nothing to recover")
 	}
 	d := a.drive(s, o.driveOptions)
-	for _, id := range found.ExecutionIDs {
+	d.leaveTimers = true
+	for _, id := range ids {
 		if o.dryRun {
 			fmt.Fprintln(a.stdout, id)
 			continue
@@ -93,7 +105,7 @@ func (a *app) recoverAll(ctx context.Context, o recoverOptions) (err error) {
 		if err == nil {
 			run, err = d.rest(ctx, run)
 		}
-		if err != nil {
+		if err != nil || ctx.Err() != nil {
 			return d.stopped(ctx, run, err)
 		}
 		s.flush()

@@ -30,8 +30,7 @@ resume_schema; a refused payload changes nothing. workflows-engine status ID sho
 	}
 	cmd.Flags().StringVarP(&o.payload, "payload", "p", "", "the answer: `JSON`, @file, or - for standard input (default {})")
 	cmd.Flags().StringVar(&o.interrupt, "interrupt", "", "the interrupt's `id`, when several are open")
-	registerWorkflowDir(cmd.Flags(), &o.folder, "none")
-	registerDrive(cmd.Flags(), &o.driveOptions)
+	registerContinue(cmd.Flags(), &o.driveOptions, &o.folder)
 	return cmd
 }
 
@@ -57,14 +56,16 @@ func (a *app) continued(
 		return err
 	}
 	defer func() { err = firstError(err, s.close()) }()
-	mode, err := parseMode(o.mode)
-	if err != nil {
-		return err
-	}
-	if err := s.checkCapable(ctx, id, mode); err != nil {
-		return err
-	}
 	d := a.drive(s, o)
-	run, err := call(s, graph.Caller{Mode: mode, Wait: d.firstWait()})
+	if d.caller.Mode, err = parseMode(o.mode); err != nil {
+		return err
+	}
+	if d.caller.Definition, err = a.readDefinition(o.definition); err != nil {
+		return err
+	}
+	if err := s.checkCapable(ctx, id, d.caller); err != nil {
+		return err
+	}
+	run, err := call(s, d.caller)
 	return d.from(ctx, run, err)
 }

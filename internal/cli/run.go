@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/internal/config"
 )
 
 type runOptions struct {
@@ -45,6 +45,13 @@ Subworkflows are found by document.name among the *.workflow.json and *.workflow
 	registerWorkflowDir(cmd.Flags(), &o.folder, "the folder of FILE")
 	registerDrive(cmd.Flags(), &o.driveOptions)
 	return cmd
+}
+
+// registerContinue adds the flags of all commands that drive a stored run.
+func registerContinue(set *pflag.FlagSet, o *driveOptions, folder *string) {
+	registerWorkflowDir(set, folder, "none")
+	set.StringVar(&o.definition, "definition", "", "`file` of the run's definition, for runs that another engine began")
+	registerDrive(set, o)
 }
 
 // registerDrive adds the flags of all commands that drive a run.
@@ -99,13 +106,16 @@ func (a *app) run(ctx context.Context, file string, o runOptions) (err error) {
 		Definition:  c.document,
 		Input:       input,
 		Mode:        mode,
-		Wait:        d.firstWait(),
+		Wait:        d.caller.Wait,
 	})
 	return d.from(ctx, run, err)
 }
 
-// announce says which store keeps the run, unless it is the default one.
+// announce says which store keeps the run, unless it is the default one, and whether anything is pretended.
 func (a *app) announce(s *session) {
+	if s.config.Profile == config.Demo {
+		fmt.Fprintln(a.stderr, a.paint.faint("demo profile: what is not configured is pretended, from the nodes' metadata.demo_output"))
+	}
 	if s.config.StorePathGiven || s.config.StorePath == "" {
 		fmt.Fprintln(a.stderr, a.paint.faint(s.config.StoreLine()))
 	}
@@ -119,12 +129,6 @@ func (c checked) hasSubworkflow() bool {
 		}
 	}
 	return false
-}
-
-// firstWait bounds the call that begins or continues a run. Without a limit it is short, since rest waits out the
-// remainder, and a run that has been begun is known as soon as possible.
-func (d *drive) firstWait() graph.Wait {
-	return graph.Wait{Set: true, Limit: min(time.Second, d.left())}
 }
 
 func parseMode(text string) (machine.Mode, error) {

@@ -30,8 +30,7 @@ for a signal of this name refuses it and is not changed.`,
 		},
 	}
 	cmd.Flags().StringVarP(&o.payload, "payload", "p", "", "the signal's payload: `JSON`, @file, or - for standard input (default {})")
-	registerWorkflowDir(cmd.Flags(), &o.folder, "none")
-	registerDrive(cmd.Flags(), &o.driveOptions)
+	registerContinue(cmd.Flags(), &o.driveOptions, &o.folder)
 	return cmd
 }
 

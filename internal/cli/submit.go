@@ -40,8 +40,7 @@ with --result, or a failure with --error and --code, which the node's retry poli
 	set.StringVar(&o.correlation, "correlation-id", "", "correlation id of a delegate (default: the pending one's)")
 	set.StringVar(&o.task, "external-task-id", "", "the task's id at the agent")
 	cmd.MarkFlagsMutuallyExclusive("result", "error")
-	registerWorkflowDir(set, &o.folder, "none")
-	registerDrive(set, &o.driveOptions)
+	registerContinue(set, &o.driveOptions, &o.folder)
 	return cmd
 }
 

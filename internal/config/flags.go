@@ -57,15 +57,14 @@ func Register(set *pflag.FlagSet) *Flags {
 	return &Flags{set: set}
 }
 
-// Given is the value of one of the registered flags if the user wrote it, to repeat it in a command shown to the user.
+// Given are the flags that the user wrote and that another command needs to reach and drive the same runs.
 func (f *Flags) Given() []string {
 	var args []string
-	f.set.Visit(func(flag *pflag.Flag) {
-		switch flag.Name {
-		case flagStore, flagStorePath, flagProfile:
-			args = append(args, "--"+flag.Name, flag.Value.String())
+	for _, name := range []string{flagStore, flagStorePath, flagProfile} {
+		if f.set.Changed(name) {
+			args = append(args, "--"+name, f.set.Lookup(name).Value.String())
 		}
-	})
+	}
 	return args
 }
 

@@ -13,20 +13,17 @@ import (
 	"github.com/workflows-engine/workflows-engine/history/historysql"
 )
 
-// OpenStore opens the store, and makes the database on first use. The default folder is made too; a folder that the
-// user named is not, since a missing one is more likely a typing error.
+// OpenStore opens the store, and makes the database on first use. The default folder is made too; a missing folder that
+// the user named is refused, since it is more likely a typing error.
 func (c *Config) OpenStore(ctx context.Context) (history.Store, error) {
 	if c.Store == Memory {
 		return historymem.New(), nil
 	}
-	if !c.StorePathGiven {
-		if err := os.MkdirAll(filepath.Dir(c.StorePath), 0o700); err != nil {
-			return nil, problem.New(problem.UsageError, "the folder for the database cannot be made").WithCause(err).
-				WithHint("Name a file with --store-path, or choose --store memory.")
+	if folder := filepath.Dir(c.StorePath); c.StorePathGiven {
+		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+			return nil, problem.New(problem.UsageError, "%s: there is no such folder", folder).
+				WithHint("Make the folder, or name another file with --store-path.")
 		}
-	} else if info, err := os.Stat(filepath.Dir(c.StorePath)); err != nil || !info.IsDir() {
-		return nil, problem.New(problem.UsageError, "%s: there is no such folder", filepath.Dir(c.StorePath)).
-			WithHint("Make the folder, or name another file with --store-path.")
 	}
 	return historysql.Open(ctx, c.StorePath, historysql.Options{Synchronous: string(c.Synchronous)})
 }
