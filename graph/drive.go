@@ -126,11 +126,9 @@ func (r *Runner) finish(x *run, f *flight, in machine.Input) []*flight {
 
 // finish hands in the outcome of a flight, unless it comes too late.
 func (x *run) finish(ctx context.Context, f *flight, in machine.Input, y *yield) error {
-	if x.flights[f.key] == f {
-		if deadline := effectBase(f.effect).Deadline; !deadline.IsZero() && !x.r.now().Before(deadline) {
-			if err := x.fireDue(ctx, y); err != nil {
-				return err
-			}
+	if x.flights[f.key] == f && f.late(x.r.now()) {
+		if err := x.fireDue(ctx, y); err != nil {
+			return err
 		}
 	}
 	if x.flights[f.key] != f {

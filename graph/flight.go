@@ -45,7 +45,11 @@ func (x *run) adopt(y *yield) {
 // abandon ends a flight whose outcome is not wanted any more, and notes a subworkflow to be cancelled.
 func (x *run) abandon(key string, y *yield) {
 	if f := x.flights[key]; f != nil {
-		f.cancel(errOver)
+		cause := errOver
+		if f.late(x.r.now()) {
+			cause = errLate
+		}
+		f.cancel(cause)
 		delete(x.flights, key)
 	}
 	if child, ok := x.children[key]; ok {
@@ -91,6 +95,12 @@ func effectBase(e machine.Effect) *machine.EffectBase {
 	default:
 		return &machine.EffectBase{EffectKey: e.Key()}
 	}
+}
+
+// late reports whether the attempt's deadline has passed.
+func (f *flight) late(now time.Time) bool {
+	deadline := effectBase(f.effect).Deadline
+	return !deadline.IsZero() && !now.Before(deadline)
 }
 
 // callContext is the context for the executor: it ends at the attempt's deadline too, by the engine's clock.

@@ -56,6 +56,7 @@ func (x *run) load(ctx context.Context, exec history.Execution, doc *definition.
 	x.exec = exec
 	if exec.Phase.Terminal() {
 		x.landAll(errOver)
+		x.r.hub.wake(x.id)
 		return nil
 	}
 	prog, err := x.program(ctx, doc)
@@ -73,6 +74,7 @@ func (x *run) load(ctx context.Context, exec history.Execution, doc *definition.
 	x.sincePosition = maxSincePosition // the next commit stores where the run stands now
 	x.findChildren()
 	x.landOthers()
+	x.r.hub.wake(x.id)
 	return nil
 }
 

@@ -1,0 +1,141 @@
+package graph_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/historymem"
+)
+
+func TestShortTimersAreWaitedForInLine(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRunner(t, historymem.New(), graph.Options{})
+		d := workflow(t, "w", []string{startNode(), timerWait("w", "5s"), endNode()}, "s w", "w e")
+		begun := time.Now()
+		wantStatus(t, start(t, r, "r", d, nil), machine.Completed)
+		if time.Since(begun) != 5*time.Second {
+			t.Errorf("took %s", time.Since(begun))
+		}
+	})
+}
+
+// TestW43_LongTimersDoNotBlockTheCall answers at once, and the run goes on in the background.
+func TestW43_LongTimersDoNotBlockTheCall(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRunner(t, historymem.New(), graph.Options{Activities: &script{}})
+		d := workflow(t, "w", []string{startNode(), timerWait("w", "1h"), tool("a"), endNode()}, "s w", "w a", "a e")
+		begun := time.Now()
+		run := start(t, r, "r", d, nil)
+		wantStatus(t, run, machine.AwaitingTimer)
+		if time.Since(begun) != 0 {
+			t.Errorf("blocked for %s", time.Since(begun))
+		}
+		if p := run.Pending[0]; p.Kind != machine.WaitTimer || !p.Due.Equal(begun.Add(time.Hour)) || p.ID != "r:w#1" {
+			t.Errorf("pending %+v", p)
+		}
+		time.Sleep(time.Hour + time.Second)
+		wantStatus(t, status(t, r, "r"), machine.Completed)
+	})
+}
+
+// TestW08_TimersSurviveARestart also covers W-08b: long waits do not fire early.
+func TestW08_TimersSurviveARestart(t *testing.T) {
+	t.Parallel()
+	for name, revive := range map[string]func(*testing.T, *graph.Runner){
+		"by asking": func(t *testing.T, r *graph.Runner) { status(t, r, "r") },
+		"by Recover": func(t *testing.T, r *graph.Runner) {
+			if _, err := r.Recover(t.Context(), graph.RecoverRequest{}); err != nil {
+				t.Error(err)
+			}
+		},
+		"in the background": func(*testing.T, *graph.Runner) { time.Sleep(20 * time.Second) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store := historymem.New()
+				o := graph.Options{Activities: &script{}, Background: name == "in the background"}
+				r := newRunner(t, store, o)
+				d := workflow(t, "w", []string{startNode(), timerWait("w", "1000h"), tool("a"), endNode()}, "s w", "w a", "a e")
+				wantStatus(t, start(t, r, "r", d, nil), machine.AwaitingTimer)
+				if err := r.Close(); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(500 * time.Hour)
+				r = newRunner(t, store, o)
+				revive(t, r)
+				wantStatus(t, status(t, r, "r"), machine.AwaitingTimer)
+				if err := r.Close(); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(500 * time.Hour)
+				r = newRunner(t, store, o)
+				revive(t, r)
+				wantStatus(t, settled(t, r, "r"), machine.Completed)
+				if n := count(records(t, store, "r"), history.TimerFired); n != 1 {
+					t.Errorf("%d TimerFired", n)
+				}
+			})
+		})
+	}
+}
+
+func TestHostDeadlinesAreEnforced(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, store := host(t, graph.Options{})
+		d := workflow(t, "lin", []string{startNode(), tool("a", `"timeout":"1m"`, `"retry":{"max_attempts":2}`), endNode()}, "s a", "a e")
+		start(t, r, "r", d, nil)
+		start(t, r, "r2", d, nil)
+		time.Sleep(61 * time.Second)
+		run := status(t, r, "r")
+		wantStatus(t, run, machine.AwaitingActivity)
+		if p := run.Pending[0]; p.Attempt != 2 || p.LastCode != string(problem.Timeout) {
+			t.Errorf("pending %+v", p)
+		}
+		// A process that only answers fires what is due before it decides.
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(61 * time.Second)
+		late := newRunner(t, store, graph.Options{})
+		_, err := late.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: "a", OK: true})
+		wantCode(t, err, problem.SubmitNotAwaiting)
+		run = status(t, late, "r")
+		wantStatus(t, run, machine.Failed)
+		if run.ErrorCode != string(problem.Timeout) {
+			t.Errorf("run %+v", run)
+		}
+	})
+}
+
+// TestAnUnequippedProcessLeavesTimersAlone holds that a process without executors does not fail other's runs.
+func TestAnUnequippedProcessLeavesTimersAlone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		o := graph.Options{Activities: &script{}}
+		r := newRunner(t, store, o)
+		d := workflow(t, "w", []string{startNode(), timerWait("w", "1h"), tool("a"), endNode()}, "s w", "w a", "a e")
+		start(t, r, "r", d, nil)
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Hour)
+		other := newRunner(t, store, graph.Options{Background: true})
+		time.Sleep(time.Minute)
+		wantStatus(t, status(t, other, "r"), machine.AwaitingTimer)
+		if _, err := other.Recover(t.Context(), graph.RecoverRequest{}); err != nil {
+			t.Fatal(err)
+		}
+		wantStatus(t, status(t, other, "r"), machine.AwaitingTimer)
+		wantStatus(t, settled(t, newRunner(t, store, o), "r"), machine.Completed)
+	})
+}
