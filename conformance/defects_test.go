@@ -74,7 +74,15 @@ func TestW22_EndedRunIsNotEndedAgain(t *testing.T) {
 
 func TestW24_OriginalInputIsRemembered(t *testing.T) { shows(t, "integrity/entry-not-start") }
 
+func TestW25_BrokenBranchesAreFindings(t *testing.T) {
+	shows(t, "schema/branch-cycle", "schema/branch-entry", "schema/branch-switch-without-edge", "parallel/switch-without-edge")
+}
+
 func TestW29_DefinitionIsBoundAtStart(t *testing.T) { shows(t, "integrity/bound-at-start") }
+
+func TestW33_DocumentsThatHashAlikeAreRefused(t *testing.T) {
+	shows(t, "schema/duplicate-member", "schema/proto-member")
+}
 
 func TestMCP12_1_1_RefusedResumeChangesNothing(t *testing.T) {
 	shows(t, "interrupts/wrong-payload", "interrupts/resume-unknown-run")
@@ -86,8 +94,12 @@ func TestMCP12_1_6_EndedRunsStayEnded(t *testing.T) {
 	shows(t, "retries/host-failures", "interrupts/second-resume")
 }
 
+func TestMCP12_1_7_SignalNameInEveryAnswer(t *testing.T) { shows(t, "signals/name-in-every-answer") }
+
 func TestMCP12_1_8_BoundBeforeTheFirstCheckpoint(t *testing.T) { shows(t, "integrity/bound-at-start") }
 
 func TestMCP12_1_10_BranchesEndOrWork(t *testing.T) { shows(t, "parallel/delegate-and-child") }
 
-func TestMCP12_1_11_HostCodesStayTheHosts(t *testing.T) { shows(t, "retries/host-code-is-not-ours") }
+func TestMCP12_1_11_HostCodesStayTheHosts(t *testing.T) { 
+	shows(t, "retries/host-code-is-not-ours", "schema/branch-cycle")
+}
