@@ -203,6 +203,8 @@ const (
 	ExpressionOutputs Code = "EXPRESSION_SEVERAL_OUTPUTS"
 	// ExpressionClock: a program reads the clock.
 	ExpressionClock Code = "EXPRESSION_READS_CLOCK"
+	// TemplateLiteral: a text looks like a template or program, but is passed on as it is.
+	TemplateLiteral Code = "TEMPLATE_IS_LITERAL"
 	// ExpressionRegex: a regular expression means something else, or nothing, to RE2.
 	ExpressionRegex Code = "EXPRESSION_REGEX"
 )
