@@ -44,6 +44,8 @@ type branchWalk struct {
 	parallel *vertex
 	// joins is where branches end; several only if the parallel node has several edges, which is an error.
 	joins map[*vertex]bool
+	// join is the only one of them, nil if there are several.
+	join *vertex
 	// origin gives the first branch that reached a node.
 	origin map[*vertex]int
 	order  []*vertex
@@ -62,8 +64,11 @@ func (w *branchWalk) run() {
 	w.joins, w.links = map[*vertex]bool{}, map[*vertex][]*vertex{}
 	for _, e := range p.out {
 		if v := w.c.byID[e.target]; v != nil {
-			w.joins[v] = true
+			w.joins[v], w.join = true, v
 		}
+	}
+	if len(w.joins) > 1 {
+		w.join = nil
 	}
 	if p.next == nil && len(p.out) == 1 {
 		p.forced = true // the join target does not exist: no branch can be followed to it
@@ -131,7 +136,7 @@ func (w *branchWalk) arrive(from, to *vertex, branch int, forced bool) {
 
 // leaves reports a branch that gets out of its block.
 func (w *branchWalk) leaves(from, to *vertex, branch int, forced bool) {
-	if len(w.joins) != 1 {
+	if w.join == nil {
 		return
 	}
 	name, n, at := w.branch(branch)
@@ -143,7 +148,7 @@ func (w *branchWalk) leaves(from, to *vertex, branch int, forced bool) {
 	if to == w.parallel {
 		message = fmt.Sprintf("the branch %q leads%s back into its own parallel node", name, where)
 	}
-	hint := fmt.Sprintf("lead every path of the branch to %q", clip(w.parallel.out[0].target))
+	hint := fmt.Sprintf("lead every path of the branch to %q", clip(w.join.node.ID))
 	if forced {
 		w.broken = true
 		w.c.fail(problem.ParallelBranch, n, at, w.parallel, message, hint)
@@ -161,7 +166,7 @@ func (w *branchWalk) branch(i int) (name string, n *jsonvalue.Node, at *path) {
 
 // checkForcedLoops reports branches that go round without ever meeting a choice.
 func (w *branchWalk) checkForcedLoops(forced int) {
-	if len(w.joins) != 1 || w.c.steps == 0 {
+	if w.join == nil || w.c.steps == 0 {
 		return
 	}
 	// Whatever is followed no further, because a branch ends, breaks or chooses there, is no loop.
@@ -209,17 +214,17 @@ func (w *branchWalk) checkInterrupts() {
 
 // checkCompletable reports branches that no choice leads to the join target.
 func (w *branchWalk) checkCompletable() {
-	if w.broken || len(w.joins) != 1 || w.c.steps == 0 {
+	if w.broken || w.join == nil || w.c.steps == 0 {
 		return
 	}
-	_, leads := walk([]*vertex{w.parallel.next}, w.backwards)
+	_, leads := walk([]*vertex{w.join}, w.backwards)
 	for i, entry := range w.parallel.entries {
-		if entry == nil || entry == w.parallel.next || leads[entry] || w.endsInFault(entry) {
+		if entry == nil || entry == w.join || leads[entry] || w.endsInFault(entry) {
 			continue
 		}
 		name, n, at := w.branch(i)
 		f := finding(problem.ParallelBranch, problem.SeverityWarning, n, at.pointer(), w.parallel,
-			fmt.Sprintf("no way leads the branch %q to its join target %q", name, clip(w.parallel.next.node.ID)),
+			fmt.Sprintf("no way leads the branch %q to its join target %q", name, clip(w.join.node.ID)),
 			"let a case of its switch lead there")
 		w.c.faults = append(w.c.faults, fault{finding: f, vertex: w.parallel, branch: i})
 	}

@@ -20,7 +20,10 @@ const MaxFindings = 1000
 // Compile checks a document in one pass and compiles it. All findings are given, one for each mistake, sorted by place;
 // the program is nil if one of them is an error.
 func Compile(d *Document, o Options) (*Program, problem.Findings) {
-	c := &compiler{document: d, options: o, byID: map[string]*vertex{}, ids: map[string]bool{}, suggestions: 200, steps: maxSteps}
+	c := &compiler{
+		document: d, options: o, byID: map[string]*vertex{}, ids: map[string]bool{}, doubled: map[string]bool{},
+		suggestions: 200, steps: maxSteps,
+	}
 	if c.structure() {
 		c.collect()
 		c.connect()
@@ -56,6 +59,11 @@ type compiler struct {
 	ids   map[string]bool
 	names []string
 	edges []edge
+	// doubled holds the ids that several nodes have.
+	doubled map[string]bool
+	// hasStart is set if there is a start node; strayed is set if something names a node that does not exist, so that
+	// nodes may be unreachable by that mistake alone.
+	hasStart, strayed bool
 	// entry is where the single __start__ edge leads, nil if that is not clear.
 	entry *vertex
 	// end is the single end node, nil if there is not exactly one.

@@ -53,7 +53,7 @@ func (c *compiler) checkReducers(n *jsonvalue.Node, raw map[string]any, at *path
 				"use overwrite, append or merge")
 		case !reducer.Known():
 			c.warn(problem.ReducerUnknown, value, where, nil,
-				fmt.Sprintf("there is no reducer %s; a run fails when %q is first written", describeValue(value), clip(m.Name)),
+				fmt.Sprintf("%s is no reducer; a run fails when %q is first written", describeValue(value), clip(m.Name)),
 				reducerHint(value))
 		case reducer == state.Append && excludesType(m.Value, "array"):
 			c.warn(problem.ReducerType, value, where, nil,

@@ -9,6 +9,10 @@ func (x *config) activity() {
 		x.step()
 	case LLMCall:
 		x.llmCall()
+	case ToolCall:
+		if arguments := x.json.Get("arguments"); arguments != nil {
+			x.c.lintLiterals(arguments, x.at.member("arguments"), x.v)
+		}
 	}
 }
 
@@ -44,6 +48,8 @@ func (x *config) llmCall() {
 		if prompt, given := x.raw[name]; given {
 			if _, ok := prompt.(string); !ok {
 				unusable(name, name+" must be a text", "")
+			} else {
+				x.c.lintLiterals(x.json.Get(name), x.at.member(name), x.v)
 			}
 		}
 	}

@@ -5,6 +5,9 @@ func (x *config) interrupt() {
 	i.ResumeSchemaRaw, _ = x.raw["resume_schema"].(map[string]any)
 	i.ResumeSchema, i.ResumeSchemaErr = x.schema("resume_schema", true)
 	x.v.node.Interrupt = i
+	if prompt := x.json.Get("prompt"); prompt != nil {
+		x.c.lintLiterals(prompt, x.at.member("prompt"), x.v)
+	}
 	if i.Prompt == "" {
 		x.ignored("prompt_ref", "nothing resolves prompt_ref: whoever answers sees an empty prompt; write the prompt itself")
 	} else {

@@ -74,6 +74,9 @@ func (c *compiler) collectNode(n *jsonvalue.Node, value any, at *path, index int
 
 // connect resolves ids and edges and checks the graph's invariants (spec: execution, 5.2; definition, 8).
 func (c *compiler) connect() {
+	if len(c.ids) == 0 {
+		return // there is nothing that edges could connect
+	}
 	before := len(c.findings)
 	c.index()
 	outgoing := make(map[string][]edge, len(c.vertices)+1)
@@ -84,7 +87,7 @@ func (c *compiler) connect() {
 	c.checkStartAndEnd()
 	c.checkEntry(outgoing[startSource])
 	for _, v := range c.vertices {
-		if c.byID[v.node.ID] == v {
+		if !c.doubled[v.node.ID] {
 			v.out = outgoing[v.node.ID]
 			c.checkOutgoing(v)
 		}
@@ -95,6 +98,7 @@ func (c *compiler) connect() {
 func (c *compiler) index() {
 	for _, v := range c.vertices {
 		if first, ok := c.byID[v.node.ID]; ok {
+			c.doubled[v.node.ID] = true
 			c.fail(problem.DuplicateNodeID, v.json.Get("id"), v.at.member("id"), v,
 				fmt.Sprintf("the id %q belongs to %s already", v.node.ID, first.at.pointer()),
 				"give each node an id of its own")
@@ -144,6 +148,7 @@ func (c *compiler) checkStartAndEnd() {
 	}
 	c.exactlyOne(problem.GraphStart, "start", starts)
 	c.exactlyOne(problem.GraphEnd, "end", ends)
+	c.hasStart = len(starts) > 0
 	if len(ends) == 1 {
 		c.end = ends[0]
 	}
@@ -155,7 +160,7 @@ func (c *compiler) exactlyOne(code problem.Code, kind string, found []*vertex) {
 			fmt.Sprintf("there is no %s node", kind), fmt.Sprintf(`add a node such as {"id": %q, "type": %q}`, kind, kind))
 	}
 	for _, v := range found[min(1, len(found)):] {
-		c.fail(code, v.json, v.at, v, fmt.Sprintf("there is a %s node already, %q", kind, found[0].node.ID),
+		c.fail(code, v.json, v.at, v, fmt.Sprintf("there is %s node already, %q", withArticle(kind), clip(found[0].node.ID)),
 			"lead all paths to a single one")
 	}
 }
@@ -179,13 +184,14 @@ func (c *compiler) checkEntry(entries []edge) {
 	v := c.byID[e.target]
 	if v == nil {
 		if !c.named(e.target) {
+			c.strayed = true
 			c.fail(problem.UnknownNode, e.json.Get("target"), e.at.member("target"), nil,
 				fmt.Sprintf("there is no node %q", clip(e.target)), c.suggest(e.target))
 		}
 		return
 	}
 	c.entry = v
-	if v.node.Type != Start {
+	if v.node.Type != Start && c.hasStart {
 		c.warn(problem.GraphEntry, e.json.Get("target"), e.at.member("target"), v,
 			fmt.Sprintf("a run begins at %q and passes the start node by", v.node.ID), "lead this edge to the start node")
 	}
@@ -226,6 +232,7 @@ func (c *compiler) followSingle(v *vertex, e edge) {
 	if e.target == startSource || c.named(e.target) {
 		return
 	}
+	c.strayed = true
 	message := fmt.Sprintf("there is no node %q", clip(e.target))
 	v.node.NextErr = problem.New(problem.UnknownNode, "the edge from %q leads nowhere: %s", v.node.ID, message).
 		WithPlace(problem.Place{NodeID: v.node.ID, Pointer: e.at.member("target").pointer()})

@@ -17,7 +17,9 @@ func (c *compiler) checkFlow() {
 	}
 	_, reached := walk([]*vertex{c.entry}, everywhere)
 	leads := c.leadsToEnd()
-	c.checkUnreachable(reached)
+	if !c.strayed {
+		c.checkUnreachable(reached)
+	}
 	c.checkLoops(reached, leads)
 	for _, v := range c.vertices {
 		if v.node.Type == Parallel {

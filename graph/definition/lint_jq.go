@@ -56,9 +56,39 @@ func (c *compiler) lintMapping(n *jsonvalue.Node, at *path, v *vertex) {
 	if n.Kind != jsonvalue.String {
 		return
 	}
-	inside, isTemplate := strings.CutPrefix(trim(n.Str), "${")
-	if inside, closed := strings.CutSuffix(inside, "}"); isTemplate && closed {
+	inside, opened := strings.CutPrefix(trim(n.Str), "${")
+	inside, closed := strings.CutSuffix(inside, "}")
+	if opened && closed && trim(inside) != "" && !strings.ContainsAny(trim(inside), "\n\r\u2028\u2029") {
 		c.lintProgram(inside, n, at, v)
+		return
+	}
+	if strings.Contains(n.Str, "${") {
+		c.warn(problem.TemplateLiteral, n, at, v, "the text holds ${, but is no template: it is passed on as it is",
+			`write the whole value as one program, for example "${ \"Hello \" + .name }"`)
+	}
+}
+
+// lintLiterals warns of texts in a tool's arguments or a prompt that look like templates: both are sent as written
+// (spec: definition, 11.1).
+func (c *compiler) lintLiterals(n *jsonvalue.Node, at *path, v *vertex) {
+	const hint = "compute the value in a set_state or an earlier node; here nothing is filled in"
+	switch n.Kind {
+	case jsonvalue.String:
+		if strings.Contains(n.Str, "${") || strings.Contains(n.Str, "{{") {
+			c.warn(problem.TemplateLiteral, n, at, v, "the text looks like a template, but is sent as it is written", hint)
+		}
+	case jsonvalue.Array:
+		for i, e := range n.Elements {
+			c.lintLiterals(e, at.element(i), v)
+		}
+	case jsonvalue.Object:
+		if program := n.Get("jq"); program != nil && len(n.Members) == 1 && program.Kind == jsonvalue.String {
+			c.warn(problem.TemplateLiteral, n, at, v, "the object looks like a program, but is sent as it is written", hint)
+			return
+		}
+		for _, m := range n.Members {
+			c.lintLiterals(m.Value, at.member(m.Name), v)
+		}
 	}
 }
 

@@ -52,7 +52,7 @@ var nodeShapes = func() map[Type]*shape {
 	shapes := map[Type]*shape{}
 	for _, t := range types {
 		config := configShapes[t]
-		config.what = "the config of " + withArticle(string(t))
+		config.what = "the config of " + withArticle(string(t)) + " node"
 		config.kind = jsonvalue.Object
 		shapes[t] = &shape{
 			what: withArticle(string(t)) + " node", kind: jsonvalue.Object,
@@ -71,6 +71,9 @@ var nodeShapes = func() map[Type]*shape {
 func withArticle(name string) string {
 	switch name[0] {
 	case 'a', 'e', 'i', 'o', 'u':
+		return "an " + name
+	}
+	if name == string(LLMCall) {
 		return "an " + name
 	}
 	return "a " + name

@@ -32,10 +32,10 @@ func describe(s *lib.Schema, below []string, value any) []Violation {
 		return one("must be "+orList(s.Types)+", not "+typeName(value), map[string]any{"type": typeParam(s.Types)})
 	case "const":
 		want := plain(s.Constant[0])
-		return one("must be "+short(want), map[string]any{"allowedValue": want})
+		return one("must be "+short(want)+", not "+short(value), map[string]any{"allowedValue": want})
 	case "enum":
 		want := plain(s.Enum).([]any)
-		return one("must be one of "+shortList(want), map[string]any{"allowedValues": want})
+		return one("must be one of "+shortList(want)+", not "+short(value), map[string]any{"allowedValues": want})
 	case "required":
 		return describeRequired(s, value)
 	case "additionalProperties":

@@ -1,0 +1,74 @@
+package definition_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files in testdata")
+
+// golden compares a text with testdata/<name>, or writes it there with -update.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v; run the test with -update to write it", err)
+	}
+	if got == string(want) {
+		return
+	}
+	gotLines, wantLines := strings.Split(got, "\n"), strings.Split(string(want), "\n")
+	for i := range max(len(gotLines), len(wantLines)) {
+		g, w := line(gotLines, i), line(wantLines, i)
+		if g != w {
+			t.Fatalf("%s, line %d:\n got %s\nwant %s", path, i+1, g, w)
+		}
+	}
+}
+
+func line(lines []string, i int) string {
+	if i < len(lines) {
+		return lines[i]
+	}
+	return "(end)"
+}
+
+// list writes findings, one a line, places first.
+func list(findings problem.Findings) string {
+	var b strings.Builder
+	for _, f := range findings {
+		place := f.At.Pointer
+		if place == "" {
+			place = "/"
+		}
+		if len(place) > 60 {
+			place = place[:60] + "…"
+		}
+		fmt.Fprintf(&b, "  %s %s %s", f.Severity, f.Code, place)
+		if f.At.Line > 0 {
+			fmt.Fprintf(&b, " (%d:%d)", f.At.Line, f.At.Column)
+		}
+		if f.Keyword != "profile" && f.Keyword != "" {
+			fmt.Fprintf(&b, " %s", f.Keyword)
+		}
+		fmt.Fprintf(&b, "\n    %s", f.Message)
+		if f.Hint != "" {
+			fmt.Fprintf(&b, " -> %s", f.Hint)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
