@@ -20,6 +20,11 @@ func (b *Batch) Check() error {
 	case b.Execution.Seq != b.ExpectedSeq+int64(len(b.Records)):
 		return fault("the projection stands at seq %d instead of %d", b.Execution.Seq, b.ExpectedSeq+int64(len(b.Records)))
 	}
+	if b.Definition != nil {
+		if err := b.Definition.Check(); err != nil {
+			return err
+		}
+	}
 	for i := range b.Records {
 		r := &b.Records[i]
 		switch {
@@ -28,6 +33,14 @@ func (b *Batch) Check() error {
 		case r.CreatedAt.IsZero():
 			return fault("record %d (%s) has no time", i, r.Name)
 		}
+	}
+	return nil
+}
+
+// Check refuses a definition without the hash that keys it, with INTERNAL_ERROR.
+func (d *StoredDefinition) Check() error {
+	if d.Hash == "" {
+		return problem.New(problem.Internal, "the definition %q has no hash", d.Name)
 	}
 	return nil
 }

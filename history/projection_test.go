@@ -1,7 +1,6 @@
 package history_test
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -12,18 +11,13 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/historytest"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-var begin = time.Date(2026, 11, 21, 1, 0, 0, 0, time.UTC)
-
-// TestProjection runs the traces in testdata/projection. A trace has one record a line,
-//
-//	C ScheduleNode <node> {payload}
-//
-// with C for commands and E for events; node and payload may be missing. A line that starts with "=" tells the
-// projection as it is there. The run's id is "x".
+// TestProjection runs the traces in testdata/projection. A trace has one record a line, in the notation of
+// historytest.ParseRecord. A line that starts with "=" tells the projection as it is there. The run's id is "x".
 func TestProjection(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/projection/*.txt")
@@ -76,30 +70,11 @@ func runTrace(t *testing.T, trace string) string {
 
 func parseRecord(t testing.TB, line string, seq int64) history.Record {
 	t.Helper()
-	words := strings.SplitN(line, " ", 4)
-	r := history.Record{Seq: seq, Kind: history.Event, Name: history.Name(words[1]), CreatedAt: begin.Add(time.Duration(seq) * time.Millisecond)}
-	if words[0] == "C" {
-		r.Kind = history.Command
-	}
-	members := map[string]any{"executionId": "x"}
-	for _, word := range words[2:] {
-		if !strings.HasPrefix(word, "{") {
-			members["nodeId"] = word
-			continue
-		}
-		payload := line[strings.Index(line, "{"):]
-		if err := json.Unmarshal([]byte(payload), &members); err != nil {
-			t.Fatalf("%s: %v", line, err)
-		}
-		break
-	}
-	raw, err := json.Marshal(members)
+	r, err := historytest.ParseRecord(line)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Payload, err = history.DecodePayload(r.Name, raw); err != nil {
-		t.Fatal(err)
-	}
+	r.Seq, r.CreatedAt = seq, historytest.Begin.Add(time.Duration(seq)*time.Millisecond)
 	return r
 }
 

@@ -29,6 +29,15 @@ func TestTimestamp(t *testing.T) {
 	}
 }
 
+func TestCeilMillis(t *testing.T) {
+	t.Parallel()
+	for nanos, want := range map[int64]int64{0: 0, 1: 1, 999_999: 1, 1e6: 1, 1e6 + 1: 2, -1: 0, -1e6: -1} {
+		if got := history.CeilMillis(time.Unix(0, nanos)); got != want {
+			t.Errorf("%d ns: got %d, want %d", nanos, got, want)
+		}
+	}
+}
+
 func TestRowVersion(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

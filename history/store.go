@@ -99,15 +99,6 @@ type Timer struct {
 	Due time.Time
 }
 
-// DueMillis is the due time in milliseconds since 1970, rounded up, so that a stored timer is never early.
-func (t *Timer) DueMillis() int64 {
-	ms := t.Due.UnixMilli()
-	if t.Due.Nanosecond()%int(time.Millisecond) != 0 {
-		ms++
-	}
-	return ms
-}
-
 // StoredDefinition is a definition as kept beside the histories.
 type StoredDefinition struct {
 	// Hash is the definition hash; Text is the canonical JSON it is computed over.

@@ -34,3 +34,13 @@ func ParseTimestamp(s string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339Nano, s)
 	return t.UTC(), err
 }
+
+// CeilMillis gives a time in milliseconds since 1970, rounded up: what is due is never early, and what is younger than
+// a limit stays so.
+func CeilMillis(t time.Time) int64 {
+	ms := t.UnixMilli()
+	if t.Nanosecond()%int(time.Millisecond) != 0 {
+		ms++
+	}
+	return ms
+}

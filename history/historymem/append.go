@@ -64,7 +64,7 @@ func (x *run) keep(b *history.Batch) {
 	if b.SetTimers {
 		x.timers = nil
 		for _, t := range b.Timers {
-			x.timers = append(x.timers, history.Timer{ExecutionID: b.ExecutionID, Key: t.Key, Due: time.UnixMilli(t.DueMillis()).UTC()})
+			x.timers = append(x.timers, history.Timer{ExecutionID: b.ExecutionID, Key: t.Key, Due: time.UnixMilli(history.CeilMillis(t.Due)).UTC()})
 		}
 	}
 }
@@ -107,6 +107,9 @@ func (s *Store) release(executionID, owner string) {
 
 // PutDefinition stores a definition; see history.Store.
 func (s *Store) PutDefinition(ctx context.Context, d history.StoredDefinition) error {
+	if err := d.Check(); err != nil {
+		return err
+	}
 	if err := s.enter(ctx); err != nil {
 		return err
 	}

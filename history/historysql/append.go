@@ -1,0 +1,206 @@
+package historysql
+
+import (
+	"context"
+	"database/sql/driver"
+	"slices"
+	"sync"
+
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// Append adds a batch to one run's history; see history.Store.
+//
+// The key of the table tells whether another writer was faster, so nothing has to be read first: a row with the next
+// seq means that the run is longer than expected, and a projection that does not stand at the expected seq leads to a
+// look at whether it is shorter.
+func (s *Store) Append(ctx context.Context, b history.Batch) error {
+	if err := b.Check(); err != nil {
+		return err
+	}
+	t := texts.Get().(*batchText)
+	defer texts.Put(t)
+	t.write(&b)
+	return s.write(ctx, "the records were not appended", func(c *conn) error {
+		if err := insertBatch(c, &b, t); err != nil {
+			return err
+		}
+		if err := keepExecution(c, &b, t); err != nil {
+			return err
+		}
+		return keepBeside(c, &b)
+	})
+}
+
+// batchText is everything of a batch that is stored as text, in one piece.
+type batchText struct {
+	buffer     []byte
+	ends       []int // of each payload, then of the projection
+	args       []driver.NamedValue
+	all        string
+	projection string
+}
+
+var texts = sync.Pool{New: func() any { return new(batchText) }}
+
+// maxPooledText keeps one huge batch from holding its memory for ever.
+const maxPooledText = 1 << 20
+
+func (t *batchText) write(b *history.Batch) {
+	if cap(t.buffer) > maxPooledText {
+		t.buffer = nil
+	}
+	t.buffer, t.ends = t.buffer[:0], t.ends[:0]
+	for i := range b.Records {
+		t.buffer = b.Records[i].AppendPayload(t.buffer, b.ExecutionID)
+		t.ends = append(t.ends, len(t.buffer))
+	}
+	end := len(t.buffer)
+	t.buffer = b.Execution.AppendText(t.buffer)
+	t.all = string(t.buffer)
+	t.projection = t.all[end:]
+}
+
+func (t *batchText) payload(i int) string {
+	start := 0
+	if i > 0 {
+		start = t.ends[i-1]
+	}
+	return t.all[start:t.ends[i]]
+}
+
+// insertBatch inserts the records.
+func insertBatch(c *conn, b *history.Batch, t *batchText) error {
+	for first := 0; first < len(b.Records); {
+		n := min(len(b.Records)-first, maxInsertRows)
+		args := named(t.args[:0], b.ExecutionID, b.ExpectedSeq+1+int64(first))
+		at := ""
+		for i := first; i < first+n; i++ {
+			r := &b.Records[i]
+			if i == first || !r.CreatedAt.Equal(b.Records[i-1].CreatedAt) {
+				at = history.FormatTimestamp(r.CreatedAt)
+			}
+			args = named(args, string(r.Kind), string(r.Name), t.payload(i), at)
+		}
+		_, err := c.run(insertStatements[n], args)
+		clear(args)
+		t.args = args
+		if isDuplicate(err) {
+			return b.Conflict()
+		}
+		if err != nil {
+			return err
+		}
+		first += n
+	}
+	return nil
+}
+
+// keepExecution stores the projection, provided that the run's head was the expected one.
+func keepExecution(c *conn, b *history.Batch, t *batchText) error {
+	e := &b.Execution
+	driven := flag(e.NeedsDriver())
+	position, positionSeq, setPosition := keptPosition(b)
+	starts := func(r history.Record) bool { return r.Name == history.ExecutionStarted }
+	if b.ExpectedSeq == 0 || slices.ContainsFunc(b.Records, starts) {
+		if err := expectHead(c, b); err != nil {
+			return err
+		}
+		return storeExecution(c, e, t.projection, "", position, positionSeq, setPosition)
+	}
+	args := []any{
+		b.ExecutionID, b.ExpectedSeq, e.Seq, string(e.Phase), e.UpdatedAt.UnixMilli(), t.projection, driven, positionSeq, position,
+	}
+	text := advanceExecution
+	if setPosition {
+		text = advanceExecutionPosition
+	} else {
+		args = args[:7]
+	}
+	// The index of driven runs is left alone as long as nothing changes in it.
+	if n, err := c.exec(text, args...); n > 0 || err != nil {
+		return err
+	}
+	switch n, err := c.exec(setDriven, b.ExecutionID, b.ExpectedSeq, driven); {
+	case err != nil:
+		return err
+	case n > 0:
+		_, err := c.exec(text, args...)
+		return err
+	}
+	// The projection is behind, because another engine has written to the run, or the run is not what was expected.
+	if err := expectHead(c, b); err != nil {
+		return err
+	}
+	if _, err := c.exec(markSeen, b.ExecutionID); err != nil {
+		return err
+	}
+	return storeExecution(c, e, t.projection, "", position, positionSeq, setPosition)
+}
+
+// expectHead checks that the record before the batch exists; those after it would have been duplicates.
+func expectHead(c *conn, b *history.Batch) error {
+	if b.ExpectedSeq == 0 {
+		return nil
+	}
+	found, err := c.one(rowExists, b.ExecutionID, b.ExpectedSeq)
+	if err == nil && found == nil {
+		return b.Conflict()
+	}
+	return err
+}
+
+// keptPosition gives the position to store; set is false if the stored one is kept.
+func keptPosition(b *history.Batch) (position any, seq int64, set bool) {
+	switch {
+	case b.Execution.Phase.Terminal():
+		return nil, 0, true
+	case b.Position != nil:
+		return b.Position, b.Execution.Seq, true
+	}
+	return nil, 0, false
+}
+
+// storeExecution stores a projection whatever is stored now. unreadable is the problem of a run that cannot be read.
+func storeExecution(c *conn, e *history.Execution, projection, unreadable string, position any, positionSeq int64, setPosition bool) error {
+	var problem any
+	if unreadable != "" {
+		problem = unreadable
+	}
+	_, err := c.exec(putExecution, e.ID, e.Seq, string(e.Phase), e.DefinitionName, e.CreatedAt.UnixMilli(), e.UpdatedAt.UnixMilli(),
+		flag(e.NeedsDriver()), projection, problem, positionSeq, position, flag(setPosition))
+	return err
+}
+
+// keepBeside stores what else belongs to the batch.
+func keepBeside(c *conn, b *history.Batch) error {
+	if d := b.Definition; d != nil {
+		if err := insertDefinition(c, d); err != nil {
+			return err
+		}
+	}
+	if err := keepTimers(c, b); err != nil {
+		return err
+	}
+	var err error
+	switch l := b.Lease; {
+	case b.ReleaseLease:
+		_, err = c.exec(releaseLease, b.ExecutionID, l.Owner)
+	case l.Owner != "":
+		now := b.Records[len(b.Records)-1].CreatedAt
+		_, err = c.exec(acquireLease, b.ExecutionID, l.Owner, l.Expires.UnixMilli(), now.UnixMilli())
+	}
+	return err
+}
+
+func flag(v bool) int64 {
+	if v {
+		return 1
+	}
+	return 0
+}
+
+func insertDefinition(c *conn, d *history.StoredDefinition) error {
+	_, err := c.exec(putDefinition, d.Hash, d.Name, d.Version, string(d.Text))
+	return err
+}

@@ -1,0 +1,135 @@
+package historysql
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"io"
+
+	"modernc.org/sqlite"
+)
+
+// conn is a connection of the driver with its prepared statements. It is used by one goroutine at a time, always
+// without a context that can end: an interrupted statement would leave a transaction half done.
+//
+// It talks to the driver itself, not through database/sql, because the pool would close the connection, and the
+// statements with it, on its own terms.
+type conn struct {
+	driver.Conn
+	statements map[string]statement
+}
+
+// statement is a prepared statement of the driver.
+type statement interface {
+	driver.Stmt
+	driver.StmtExecContext
+	driver.StmtQueryContext
+}
+
+var background = context.Background()
+
+func connect(source string) (*conn, error) {
+	connector, err := sqlite.NewConnector(source)
+	if err != nil {
+		return nil, err
+	}
+	c, err := connector.Connect(background)
+	if err != nil {
+		return nil, err
+	}
+	return &conn{Conn: c, statements: map[string]statement{}}, nil
+}
+
+// Close closes the statements and the connection.
+func (c *conn) Close() error {
+	var errs []error
+	for _, s := range c.statements {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(append(errs, c.Conn.Close())...)
+}
+
+// prepare gives the statement for a text, which is prepared once.
+func (c *conn) prepare(text string) (statement, error) {
+	if s, ok := c.statements[text]; ok {
+		return s, nil
+	}
+	prepared, err := c.Conn.(driver.ConnPrepareContext).PrepareContext(background, text)
+	if err != nil {
+		return nil, err
+	}
+	s, ok := prepared.(statement)
+	if !ok {
+		return nil, errors.Join(errors.New("the driver's statements lack a method"), prepared.Close())
+	}
+	c.statements[text] = s
+	return s, nil
+}
+
+// exec runs a prepared statement and gives the number of rows that it changed.
+func (c *conn) exec(text string, args ...any) (int64, error) {
+	return c.run(text, named(nil, args...))
+}
+
+// run is exec with arguments in the driver's form.
+func (c *conn) run(text string, args []driver.NamedValue) (int64, error) {
+	s, err := c.prepare(text)
+	if err != nil {
+		return 0, err
+	}
+	r, err := s.ExecContext(background, args)
+	if err != nil {
+		return 0, err
+	}
+	return r.RowsAffected()
+}
+
+// script runs statements that are needed once.
+func (c *conn) script(text string) error {
+	_, err := c.Conn.(driver.ExecerContext).ExecContext(background, text, nil)
+	return err
+}
+
+// query calls each with every row of a prepared query.
+func (c *conn) query(text string, each func(row []driver.Value) error, args ...any) error {
+	s, err := c.prepare(text)
+	if err != nil {
+		return err
+	}
+	rows, err := s.QueryContext(background, named(nil, args...))
+	if err != nil {
+		return err
+	}
+	row := make([]driver.Value, len(rows.Columns()))
+	for {
+		err := rows.Next(row)
+		if err == nil {
+			err = each(row)
+		}
+		if err == nil {
+			continue
+		}
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		return errors.Join(err, rows.Close())
+	}
+}
+
+// one gives the first column of a query's first row, nil if there is none.
+func (c *conn) one(text string, args ...any) (driver.Value, error) {
+	var v driver.Value
+	err := c.query(text, func(row []driver.Value) error {
+		v = row[0]
+		return nil
+	}, args...)
+	return v, err
+}
+
+// named appends arguments in the driver's form. Values must be int64, string, []byte or nil.
+func named(dst []driver.NamedValue, args ...any) []driver.NamedValue {
+	for _, v := range args {
+		dst = append(dst, driver.NamedValue{Ordinal: len(dst) + 1, Value: v})
+	}
+	return dst
+}

@@ -1,0 +1,38 @@
+package historysql
+
+import (
+	"context"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// Definition gives a stored definition by its hash; see history.Store.
+func (s *Store) Definition(ctx context.Context, hash string) (history.StoredDefinition, error) {
+	return s.definition(ctx, readDefinition, hash)
+}
+
+// DefinitionByName gives the definition stored last under a name; see history.Store.
+func (s *Store) DefinitionByName(ctx context.Context, name, version string) (history.StoredDefinition, error) {
+	return s.definition(ctx, readDefinitionByName, name, version)
+}
+
+func (s *Store) definition(ctx context.Context, text string, args ...any) (history.StoredDefinition, error) {
+	var d history.StoredDefinition
+	found, err := s.readers.row(ctx, text, args, &d.Hash, &d.Name, &d.Version, &d.Text)
+	switch {
+	case err != nil:
+		return history.StoredDefinition{}, failure("the definition could not be read", err)
+	case !found:
+		return history.StoredDefinition{}, problem.New(problem.DefinitionNotFound, "the definition is not stored")
+	}
+	return d, nil
+}
+
+// PutDefinition stores a definition; see history.Store.
+func (s *Store) PutDefinition(ctx context.Context, d history.StoredDefinition) error {
+	if err := d.Check(); err != nil {
+		return err
+	}
+	return s.write(ctx, "the definition was not stored", func(c *conn) error { return insertDefinition(c, &d) })
+}

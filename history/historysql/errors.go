@@ -1,0 +1,66 @@
+package historysql
+
+import (
+	"context"
+	"errors"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// primaryCode is SQLite's result code of an error without its extension, 0 if the error is not SQLite's.
+func primaryCode(err error) int {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		return e.Code() & 0xff
+	}
+	return 0
+}
+
+func isBusy(err error) bool {
+	c := primaryCode(err)
+	return c == sqlite3.SQLITE_BUSY || c == sqlite3.SQLITE_LOCKED
+}
+
+// isDuplicate reports whether an insert met a row with the same key.
+func isDuplicate(err error) bool {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	return ok && (e.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY || e.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE)
+}
+
+// failure gives an error of the driver the code and the advice that a caller needs. Errors that have one pass.
+func failure(doing string, err error) error {
+	if _, ok := problem.As(err); ok || err == nil {
+		return err
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return problem.New(problem.Internal, "%s: the call was given up", doing).WithCause(err)
+	}
+	code, hint := problem.Internal, ""
+	switch primaryCode(err) {
+	case sqlite3.SQLITE_NOTADB:
+		code, hint = problem.HistoryCorrupt, "The file is no database. Name another one; this one is left as it is."
+	case sqlite3.SQLITE_CORRUPT:
+		code, hint = problem.HistoryCorrupt, "The file is damaged. Restore it from a copy; it is left as it is."
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		hint = "Another process has kept the database locked. Try again."
+	case sqlite3.SQLITE_FULL:
+		hint = "The disk is full. Nothing was written; free some space and try again."
+	case sqlite3.SQLITE_READONLY:
+		hint = "The database cannot be written to. Check its permissions and those of its folder."
+	case sqlite3.SQLITE_CANTOPEN:
+		hint = "Check the path and its permissions."
+	}
+	e := problem.New(code, "%s", doing).WithCause(err)
+	e.Hint = hint
+	return e
+}
+
+var errReadOnly = problem.New(problem.Internal, "the database was opened for reading only")
+
+// isUnreadable tells a run whose rows cannot be read from a file that cannot be.
+func isUnreadable(err error) bool {
+	e, ok := problem.As(err)
+	return ok && e.At.ExecutionID != "" && (e.Code == problem.HistoryCorrupt || e.Code == problem.HistoryNewer)
+}

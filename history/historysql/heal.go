@@ -1,0 +1,102 @@
+package historysql
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// heal folds what other engines have written to a run and stores the projection. Rows are read before the write lock
+// is taken, because the reference engine does not wait for locks; those that were added meanwhile are read under it.
+func (s *Store) heal(ctx context.Context, executionID string) (history.Execution, error) {
+	const doing = "the run could not be brought up to date"
+	f, err := s.fold(ctx, executionID)
+	if err != nil {
+		return history.Execution{}, failure(doing, err)
+	}
+	if s.options.ReadOnly {
+		return f.execution, f.err()
+	}
+	err = s.write(ctx, doing, func(c *conn) error {
+		err := c.query(readRows, func(row []driver.Value) error {
+			r := rowOf(row)
+			f.apply(&r)
+			return nil
+		}, executionID, f.execution.Seq+1, int64(-1))
+		if err != nil {
+			return err
+		}
+		return storeHealed(c, f)
+	})
+	if err == nil {
+		err = f.err()
+	}
+	return f.execution, err
+}
+
+func storeHealed(c *conn, f *folding) error {
+	e := &f.execution
+	if e.Seq == 0 {
+		return history.NotFound(e.ID)
+	}
+	unreadable := ""
+	if f.unreadable != nil {
+		unreadable = fmt.Sprintf("%s: %s", f.unreadable.Code, f.unreadable.Message)
+	}
+	if err := storeExecution(c, e, string(e.AppendText(nil)), unreadable, nil, 0, e.Phase.Terminal()); err != nil {
+		return err
+	}
+	if e.Phase.Terminal() {
+		if _, err := c.exec(dropTimers, e.ID); err != nil {
+			return err
+		}
+	}
+	_, err := c.exec(markSeen, e.ID)
+	return err
+}
+
+// rowOf takes a row of readRows as the driver gives it. A column of an unexpected type counts as empty.
+func rowOf(row []driver.Value) storedRow {
+	r := storedRow{version: row[5]}
+	r.seq, _ = row[0].(int64)
+	r.kind, _ = row[1].(string)
+	r.name, _ = row[2].(string)
+	r.createdAt, _ = row[4].(string)
+	switch payload := row[3].(type) {
+	case string:
+		r.payload = []byte(payload)
+	case []byte:
+		r.payload = payload
+	}
+	return r
+}
+
+// unseen lists the runs with rows of other engines that no projection has seen.
+func (s *Store) unseen(ctx context.Context) ([]string, error) {
+	var ids []string
+	last := ""
+	for {
+		found, err := s.readers.row(ctx, nextUnseen, []any{last}, &last)
+		if err != nil || !found {
+			return ids, err
+		}
+		ids = append(ids, last)
+	}
+}
+
+// healAll heals every run that another engine has written to. Runs that cannot be read are listed with what can be
+// told of them, so they do not keep the others from being listed.
+func (s *Store) healAll(ctx context.Context) error {
+	ids, err := s.unseen(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if _, err := s.heal(ctx, id); err != nil && !isUnreadable(err) {
+			return err
+		}
+	}
+	return nil
+}

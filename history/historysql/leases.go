@@ -1,0 +1,64 @@
+package historysql
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// AcquireLease makes owner the driver of a run; see history.Store.
+func (s *Store) AcquireLease(ctx context.Context, executionID, owner string, now, expires time.Time) (bool, error) {
+	var changed int64
+	err := s.write(ctx, "the lease was not acquired", func(c *conn) (err error) {
+		changed, err = c.exec(acquireLease, executionID, owner, expires.UnixMilli(), now.UnixMilli())
+		return err
+	})
+	return changed > 0, err
+}
+
+// ReleaseLease gives a lease back; see history.Store.
+func (s *Store) ReleaseLease(ctx context.Context, executionID, owner string) error {
+	return s.write(ctx, "the lease was not given back", func(c *conn) error {
+		_, err := c.exec(releaseLease, executionID, owner)
+		return err
+	})
+}
+
+// Orphans gives runs that need a driver and have none; see history.Store. The index leads to the runs that need one;
+// whether a run waits for a subworkflow that goes on by itself is told by that subworkflow's phase.
+func (s *Store) Orphans(ctx context.Context, now time.Time, limit int) ([]string, error) {
+	var candidates []history.Execution
+	err := s.readers.query(ctx, unleasedDriven, func(rows *sql.Rows) error {
+		var id string
+		var projection []byte
+		if err := rows.Scan(&id, &projection); err != nil {
+			return err
+		}
+		if e, unreadable := history.ParseExecution(id, projection); unreadable == nil {
+			candidates = append(candidates, e)
+		}
+		return nil
+	}, now.UnixMilli())
+	phase := func(id string) (p history.Phase, ok bool) {
+		found, failed := s.readers.row(ctx, readPhase, []any{id}, &p)
+		if failed != nil {
+			err = failed
+		}
+		return p, found
+	}
+	var ids []string
+	for i := range candidates {
+		if err != nil || limit > 0 && len(ids) == limit {
+			break
+		}
+		if candidates[i].Orphaned(phase) {
+			ids = append(ids, candidates[i].ID)
+		}
+	}
+	if err != nil {
+		return nil, failure("the runs without a driver could not be read", err)
+	}
+	return ids, nil
+}

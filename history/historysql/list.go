@@ -1,0 +1,120 @@
+package historysql
+
+import (
+	"context"
+	"database/sql"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// List gives a page of runs, newest first; see history.Store.
+func (s *Store) List(ctx context.Context, q history.ListQuery) (history.ListPage, error) {
+	page, err := s.list(ctx, q)
+	return page, failure("the runs could not be listed", err)
+}
+
+func (s *Store) list(ctx context.Context, q history.ListQuery) (history.ListPage, error) {
+	size, err := q.PageSize()
+	if err != nil {
+		return history.ListPage{}, err
+	}
+	from, err := startOf(&q)
+	if err != nil {
+		return history.ListPage{}, err
+	}
+	var overlay []history.Execution
+	if s.options.ReadOnly {
+		if overlay, err = s.foldUnseen(ctx); err != nil {
+			return history.ListPage{}, err
+		}
+	} else if err := s.healAll(ctx); err != nil {
+		return history.ListPage{}, err
+	}
+	runs, err := s.page(ctx, &q, from, size+1+len(overlay))
+	if err != nil {
+		return history.ListPage{}, err
+	}
+	runs = lay(overlay, runs, &q, from)
+	page := history.ListPage{Executions: runs}
+	if len(runs) > size {
+		page.Executions = runs[:size:size]
+		page.NextCursor = history.CursorOf(&runs[size-1]).String()
+	}
+	return page, nil
+}
+
+// startOf gives the position after which the page begins: the cursor's, or that before every run of the newest time.
+func startOf(q *history.ListQuery) (history.Cursor, error) {
+	newest := history.Cursor{UpdatedAt: time.UnixMilli(math.MaxInt64 / 2)}
+	if !q.UpdatedBefore.IsZero() {
+		newest.UpdatedAt = time.UnixMilli(q.UpdatedBefore.UnixMilli())
+	}
+	if q.Cursor == "" {
+		return newest, nil
+	}
+	c, err := history.ParseCursor(q.Cursor)
+	if err == nil && c.Compare(newest) < 0 {
+		c = newest
+	}
+	return c, err
+}
+
+// page reads the first runs behind a position.
+func (s *Store) page(ctx context.Context, q *history.ListQuery, from history.Cursor, limit int) ([]history.Execution, error) {
+	oldest := int64(math.MinInt64)
+	if !q.UpdatedAfter.IsZero() {
+		oldest = history.CeilMillis(q.UpdatedAfter)
+	}
+	text := listStatements[listFilter{phase: q.Phase != "", definition: q.DefinitionName != ""}]
+	var out []history.Execution
+	err := s.readers.query(ctx, text, func(rows *sql.Rows) error {
+		var id string
+		var projection []byte
+		if err := rows.Scan(&id, &projection); err != nil {
+			return err
+		}
+		e, err := history.ParseExecution(id, projection)
+		out = append(out, e)
+		return err
+	}, limit, from.UpdatedAt.UnixMilli(), from.ExecutionID, oldest, q.DefinitionName, string(q.Phase))
+	return out, err
+}
+
+// foldUnseen gives the true projections of runs that other engines have written to, for stores that cannot keep them.
+func (s *Store) foldUnseen(ctx context.Context) ([]history.Execution, error) {
+	ids, err := s.unseen(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]history.Execution, len(ids))
+	for i, id := range ids {
+		f, err := s.fold(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = f.execution
+	}
+	return out, nil
+}
+
+// lay puts true projections in the place of stored ones.
+func lay(overlay, runs []history.Execution, q *history.ListQuery, from history.Cursor) []history.Execution {
+	if len(overlay) == 0 {
+		return runs
+	}
+	runs = slices.DeleteFunc(runs, func(e history.Execution) bool {
+		return slices.ContainsFunc(overlay, func(o history.Execution) bool { return o.ID == e.ID })
+	})
+	for _, e := range overlay {
+		if q.Matches(&e) && from.Compare(history.CursorOf(&e)) < 0 {
+			runs = append(runs, e)
+		}
+	}
+	slices.SortFunc(runs, func(a, b history.Execution) int {
+		return history.CursorOf(&a).Compare(history.CursorOf(&b))
+	})
+	return runs
+}

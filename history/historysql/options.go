@@ -1,0 +1,53 @@
+package historysql
+
+import (
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// What a committed batch survives.
+const (
+	// Full survives a power cut: every batch is flushed to the disk.
+	Full = "full"
+	// Normal survives a crash of the process, and loses the newest batches at a power cut. It is faster.
+	Normal = "normal"
+)
+
+const (
+	defaultBusyTimeout = 5 * time.Second
+	defaultReaders     = 4
+)
+
+// Options of a store. The zero value is ready to use.
+type Options struct {
+	// Synchronous is Full or Normal; "" means Full.
+	Synchronous string
+	// BusyTimeout is how long a write waits for other processes; 0 means 5 s.
+	BusyTimeout time.Duration
+	// ReadOnly opens an existing file without changing it. Calls that write fail; what other engines have written is
+	// folded anew for each call.
+	ReadOnly bool
+	// Readers is the number of reading connections; 0 means 4.
+	Readers int
+}
+
+func (o *Options) fill() error {
+	switch o.Synchronous {
+	case "":
+		o.Synchronous = Full
+	case Full, Normal:
+	default:
+		return problem.New(problem.UsageError, "synchronous must be %q or %q, not %q", Full, Normal, o.Synchronous)
+	}
+	if o.BusyTimeout < 0 || o.Readers < 0 {
+		return problem.New(problem.UsageError, "the busy timeout and the number of readers must not be negative")
+	}
+	if o.BusyTimeout == 0 {
+		o.BusyTimeout = defaultBusyTimeout
+	}
+	if o.Readers == 0 {
+		o.Readers = defaultReaders
+	}
+	return nil
+}

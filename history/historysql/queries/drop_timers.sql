@@ -1,0 +1,1 @@
+DELETE FROM timers WHERE execution_id = ?1

@@ -1,0 +1,1 @@
+SELECT hash, name, version, text FROM definitions WHERE hash = ?1

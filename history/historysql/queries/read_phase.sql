@@ -1,0 +1,1 @@
+SELECT phase FROM executions WHERE execution_id = ?1

@@ -1,0 +1,78 @@
+package historysql
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// Read gives records of a run; see history.Store. Rows that cannot be read, and gaps between them, are HISTORY_CORRUPT.
+func (s *Store) Read(ctx context.Context, executionID string, fromSeq int64, limit int) ([]history.Record, error) {
+	first := max(fromSeq, 1)
+	var out []history.Record
+	err := s.readers.query(ctx, readRows, func(rows *sql.Rows) error {
+		var r storedRow
+		if err := rows.Scan(&r.seq, &r.kind, &r.name, &r.payload, &r.createdAt, &r.version); err != nil {
+			return r.damaged(executionID, "has a column of an unexpected type").WithCause(err)
+		}
+		if want := first + int64(len(out)); r.seq != want {
+			return r.damaged(executionID, "stands where record %d is missing", want)
+		}
+		record, err := r.record(executionID)
+		out = append(out, record)
+		return err
+	}, executionID, first, sqlLimit(limit))
+	if err != nil {
+		return nil, failure("the history could not be read", err)
+	}
+	return out, nil
+}
+
+// storedRow is a row of the table history.
+type storedRow struct {
+	seq       int64
+	kind      string
+	name      string
+	payload   []byte
+	createdAt string
+	version   any
+}
+
+// record gives the row as a record. With an error the record has what could be read.
+func (r *storedRow) record(executionID string) (history.Record, error) {
+	out := history.Record{Seq: r.seq, Kind: history.Kind(r.kind), Name: history.Name(r.name), Raw: r.payload}
+	at, atErr := history.ParseTimestamp(r.createdAt)
+	out.CreatedAt = at
+	if err := history.CheckRowVersion(executionID, r.seq, r.version); err != nil {
+		return out, err
+	}
+	if atErr != nil {
+		return out, r.damaged(executionID, "has no time").WithCause(atErr)
+	}
+	if out.Kind != history.Command && out.Kind != history.Event {
+		return out, r.damaged(executionID, "is of the unknown kind %q", r.kind)
+	}
+	p, err := history.DecodePayload(out.Name, r.payload)
+	if err != nil {
+		return out, r.damaged(executionID, "has an unreadable payload").WithCause(err)
+	}
+	out.Payload = p
+	return out, nil
+}
+
+func (r *storedRow) damaged(executionID, what string, args ...any) *problem.Error {
+	args = append([]any{r.seq, executionID}, args...)
+	return problem.New(problem.HistoryCorrupt, "record %d of run %q "+what, args...).
+		WithPlace(problem.Place{ExecutionID: executionID}).
+		WithHint("The row is left as it is. Restore it from a copy, or end the run with the engine that wrote it.")
+}
+
+// Position gives the newest stored machine position of a run; see history.Store.
+func (s *Store) Position(ctx context.Context, executionID string) (seq int64, data []byte, err error) {
+	if _, err := s.readers.row(ctx, readPosition, []any{executionID}, &seq, &data); err != nil {
+		return 0, nil, failure("the position could not be read", err)
+	}
+	return seq, data, nil
+}

@@ -1,0 +1,144 @@
+package historysql
+
+import (
+	"context"
+	"database/sql/driver"
+	"embed"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// applicationID marks the file as this engine's ("AWPh"); the file's user_version is the number of the newest
+// migration that it has seen. Files of the reference engine have neither.
+const applicationID = 0x41575068
+
+//go:embed migrations/history.sql
+var createHistory string
+
+//go:embed migrations/0*.sql
+var migrationFiles embed.FS
+
+// migrations are applied in order, each once. Released ones are never edited.
+var migrations = func() []string {
+	names, err := fs.Glob(migrationFiles, "migrations/0*.sql")
+	if err != nil {
+		panic(err)
+	}
+	texts := make([]string, len(names))
+	for i, name := range names {
+		if !strings.HasPrefix(name, fmt.Sprintf("migrations/%03d_", i+1)) {
+			panic("historysql: migrations are not numbered from 1: " + name)
+		}
+		text, err := fs.ReadFile(migrationFiles, name)
+		if err != nil {
+			panic(err)
+		}
+		texts[i] = string(text)
+	}
+	return texts
+}()
+
+// identity is what a file says about itself.
+type identity struct {
+	application, version int64
+	// columns of the table history, with their place in the primary key; nil if there is no such table.
+	columns map[string]int64
+	// objects is the number of tables, indexes, views and triggers.
+	objects int64
+}
+
+func (c *conn) identify() (identity, error) {
+	var id identity
+	for text, v := range map[string]*int64{
+		"PRAGMA application_id":              &id.application,
+		"PRAGMA user_version":                &id.version,
+		"SELECT count(*) FROM sqlite_schema": &id.objects,
+	} {
+		got, err := c.one(text)
+		if err != nil {
+			return id, err
+		}
+		*v, _ = got.(int64)
+	}
+	err := c.query("SELECT name, pk FROM pragma_table_info('history')", func(row []driver.Value) error {
+		if id.columns == nil {
+			id.columns = map[string]int64{}
+		}
+		id.columns[row[0].(string)] = row[1].(int64)
+		return nil
+	})
+	return id, err
+}
+
+// check refuses files that this package must not touch.
+func (id identity) check(path string) error {
+	switch {
+	case id.application == applicationID && id.version > int64(len(migrations)):
+		return problem.New(problem.HistoryNewer, "the database %s has version %d; this engine knows versions up to %d",
+			path, id.version, len(migrations)).
+			WithHint("A newer version of this engine has used it. Update this one.")
+	case id.application == applicationID || id.objects == 0 && id.application == 0 && id.version == 0:
+		return nil
+	case id.application != 0 || id.version != 0 || id.columns == nil:
+		return problem.New(problem.HistoryCorrupt, "%s is the database of another application", path).
+			WithHint("Name another file; this one is left as it is.")
+	case !id.holdsHistory():
+		return problem.New(problem.HistoryCorrupt, "the table history of %s has another form than the protocol's", path)
+	}
+	return nil
+}
+
+// holdsHistory reports whether the table history has the protocol's columns and key (spec: cli-and-config, 5.2).
+func (id identity) holdsHistory() bool {
+	for _, column := range []string{"kind", "name", "payload_json", "created_at"} {
+		if _, ok := id.columns[column]; !ok {
+			return false
+		}
+	}
+	return id.columns["execution_id"] == 1 && id.columns["seq"] == 2
+}
+
+// current reports whether the file needs no migration.
+func (id identity) current() bool {
+	return id.application == applicationID && id.version == int64(len(migrations))
+}
+
+// migrate brings the file to the newest version in one transaction.
+func (s *Store) migrate(ctx context.Context, c *conn) error {
+	return s.transact(ctx, c, func(c *conn) error {
+		id, err := c.identify() // another process may have been here first
+		if err != nil {
+			return err
+		}
+		if err := id.check(s.path); err != nil || id.current() {
+			return err
+		}
+		var script strings.Builder
+		switch {
+		case id.columns == nil:
+			script.WriteString(createHistory)
+		case id.application != applicationID:
+			script.WriteString(id.adopt())
+		}
+		for _, text := range migrations[id.version:] {
+			script.WriteString(text)
+		}
+		fmt.Fprintf(&script, "PRAGMA application_id = %d;\nPRAGMA user_version = %d;\n", applicationID, len(migrations))
+		return c.script(script.String())
+	})
+}
+
+// adopt adds the columns that a table of the reference engine, perhaps an old one, lacks.
+func (id identity) adopt() string {
+	var script strings.Builder
+	if _, ok := id.columns["record_schema_version"]; !ok {
+		script.WriteString("ALTER TABLE history ADD COLUMN record_schema_version INTEGER NOT NULL DEFAULT 1;\n")
+	}
+	if _, ok := id.columns["writer"]; !ok {
+		script.WriteString("ALTER TABLE history ADD COLUMN writer INTEGER;\n")
+	}
+	return script.String()
+}

@@ -1,0 +1,179 @@
+package historysql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"modernc.org/sqlite"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// Store is a history.Store in a SQLite file. Open makes one. All methods are safe for concurrent use.
+type Store struct {
+	path    string
+	options Options
+	// turn is held by whoever uses writer, or changes closed.
+	turn    chan struct{}
+	writer  *conn
+	closed  bool
+	readers readers
+}
+
+var _ history.Store = (*Store)(nil)
+
+// Open opens the file at path, or makes it, and brings it to the newest version. Runs that another engine wrote to are
+// folded. A file that is no database, or not one of histories, is refused with HISTORY_CORRUPT, one of a newer version
+// with HISTORY_VERSION_UNSUPPORTED; both are left as they are.
+func Open(ctx context.Context, path string, o Options) (*Store, error) {
+	if err := o.fill(); err != nil {
+		return nil, err
+	}
+	if path == "" || strings.HasPrefix(path, ":memory:") {
+		return nil, problem.New(problem.UsageError, "a database needs the path of a file").
+			WithHint("For runs in memory use the memory store.")
+	}
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return nil, cannotOpen(path, err)
+	}
+	s := &Store{path: absolute, options: o, turn: make(chan struct{}, 1)}
+	if err := s.open(ctx); err != nil {
+		return nil, errors.Join(failure("the database "+absolute+" cannot be opened", err), s.Close())
+	}
+	return s, nil
+}
+
+func (s *Store) open(ctx context.Context) error {
+	if s.options.ReadOnly {
+		return s.openReadOnly()
+	}
+	if err := makeFile(s.path); err != nil {
+		return err
+	}
+	c, err := s.openWriter()
+	if err != nil {
+		return err
+	}
+	s.writer = c
+	id, err := s.identifyPatiently(ctx, c)
+	if err != nil {
+		return err
+	}
+	if err := id.check(s.path); err != nil {
+		return err
+	}
+	// Readers then do not wait for writers. Where the file system cannot do it, the file keeps its journal.
+	if err := s.patiently(ctx, c, "PRAGMA journal_mode = WAL"); err != nil {
+		return err
+	}
+	if !id.current() {
+		if err := s.migrate(ctx, c); err != nil {
+			return err
+		}
+	}
+	if err := s.openReaders(dataSource(s.path, "ro", &s.options)); err != nil {
+		return err
+	}
+	return s.healAll(ctx)
+}
+
+// identifyPatiently reads what the file says about itself; another process may be converting it to WAL.
+func (s *Store) identifyPatiently(ctx context.Context, c *conn) (identity, error) {
+	if err := s.patiently(ctx, c, "SELECT count(*) FROM sqlite_schema"); err != nil {
+		return identity{}, err
+	}
+	return c.identify()
+}
+
+// openWriter makes a writing connection. It does not wait for locks by itself; see patiently.
+func (s *Store) openWriter() (*conn, error) {
+	c, err := connect(dataSource(s.path, "rw", &s.options))
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range []string{
+		"PRAGMA busy_timeout = 0",
+		"PRAGMA foreign_keys = ON",
+		"PRAGMA synchronous = " + s.options.Synchronous,
+		"PRAGMA journal_size_limit = 16777216", // a log that one long reader made grow shrinks again
+	} {
+		if err := c.script(text); err != nil {
+			return nil, errors.Join(err, c.Close())
+		}
+	}
+	return c, nil
+}
+
+// openReadOnly opens a file that stays as it is. A file on a medium that cannot be written to has no place for the
+// lock file that readers of a write-ahead log share; without a log there is nothing to lock against.
+func (s *Store) openReadOnly() error {
+	if _, err := os.Stat(s.path); err != nil {
+		return cannotOpen(s.path, err)
+	}
+	source := dataSource(s.path, "ro", &s.options)
+	id, err := identifyReadOnly(source)
+	if log, statErr := os.Stat(s.path + "-wal"); err != nil && (statErr != nil || log.Size() == 0) {
+		immutable := source + "&immutable=1"
+		if again, failed := identifyReadOnly(immutable); failed == nil {
+			source, id, err = immutable, again, nil
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if err := id.check(s.path); err != nil {
+		return err
+	}
+	if !id.current() {
+		return problem.New(problem.Internal, "the database %s has an older form, which cannot be read without changing it", s.path).
+			WithHint("Open it once for writing.")
+	}
+	return s.openReaders(source)
+}
+
+func identifyReadOnly(source string) (identity, error) {
+	c, err := connect(source)
+	if err != nil {
+		return identity{}, err
+	}
+	id, err := c.identify()
+	return id, errors.Join(err, c.Close())
+}
+
+// openReaders makes the pool of reading connections.
+func (s *Store) openReaders(source string) error {
+	connector, err := sqlite.NewConnector(source)
+	if err != nil {
+		return err
+	}
+	pool := sql.OpenDB(connector)
+	pool.SetMaxOpenConns(s.options.Readers)
+	pool.SetMaxIdleConns(s.options.Readers)
+	s.readers.pool = pool
+	return nil
+}
+
+// Close waits for the transaction under way and closes the file. The store cannot be used afterwards.
+func (s *Store) Close() error {
+	s.turn <- struct{}{}
+	defer func() { <-s.turn }()
+	s.closed = true
+	var errs []error
+	if s.readers.pool != nil {
+		errs = append(errs, s.readers.pool.Close())
+	}
+	if s.writer != nil {
+		errs = append(errs, s.writer.Close())
+		s.writer = nil
+	}
+	if err := errors.Join(errs...); err != nil {
+		return failure("the database was not closed cleanly", err)
+	}
+	return nil
+}

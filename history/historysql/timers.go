@@ -1,0 +1,71 @@
+package historysql
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// keepTimers stores a batch's timers. Rows that stay the same are not written.
+func keepTimers(c *conn, b *history.Batch) error {
+	if !b.SetTimers && !b.Execution.Phase.Terminal() {
+		return nil
+	}
+	if len(b.Timers) == 0 || b.Execution.Phase.Terminal() {
+		_, err := c.exec(dropTimers, b.ExecutionID)
+		return err
+	}
+	keys := []byte{'['}
+	for i := range b.Timers {
+		t := &b.Timers[i]
+		if i > 0 {
+			keys = append(keys, ',')
+		}
+		keys = jsonvalue.AppendString(keys, t.Key)
+		if _, err := c.exec(putTimer, b.ExecutionID, t.Key, history.CeilMillis(t.Due)); err != nil {
+			return err
+		}
+	}
+	_, err := c.exec(dropOtherTimers, b.ExecutionID, string(append(keys, ']')))
+	return err
+}
+
+// DueTimers gives timers due at or before now; see history.Store.
+func (s *Store) DueTimers(ctx context.Context, now time.Time, limit int) ([]history.Timer, error) {
+	var out []history.Timer
+	err := s.readers.query(ctx, dueTimers, func(rows *sql.Rows) error {
+		var t history.Timer
+		var due int64
+		err := rows.Scan(&t.ExecutionID, &t.Key, &due)
+		t.Due = time.UnixMilli(due).UTC()
+		out = append(out, t)
+		return err
+	}, now.UnixMilli(), sqlLimit(limit))
+	if err != nil {
+		return nil, failure("the timers could not be read", err)
+	}
+	return out, nil
+}
+
+// sqlLimit turns "0: all" into SQLite's form.
+func sqlLimit(limit int) int64 {
+	if limit <= 0 {
+		return -1
+	}
+	return int64(limit)
+}
+
+// NextTimer gives the earliest due time of all timers; see history.Store.
+func (s *Store) NextTimer(ctx context.Context) (due time.Time, ok bool, err error) {
+	var ms *int64
+	if _, err := s.readers.row(ctx, nextTimer, nil, &ms); err != nil {
+		return time.Time{}, false, failure("the timers could not be read", err)
+	}
+	if ms == nil {
+		return time.Time{}, false, nil
+	}
+	return time.UnixMilli(*ms).UTC(), true, nil
+}

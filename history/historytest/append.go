@@ -1,0 +1,242 @@
+package historytest
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+func appendAndRead(t *testing.T, s history.Store) {
+	x := NewTrace(t, "x")
+	x.Append(s, Start("w", "in_process")...)
+	x.Append(s, "C ScheduleNode a")
+	NewTrace(t, "y").Append(s, "E ExecutionStarted")
+	want := []history.Name{
+		history.ExecutionStarted, history.ScheduleNode, history.NodeScheduled, history.CompleteNode, history.StateUpdated, history.ScheduleNode,
+	}
+	rs := read(t, s, "x")
+	if got := names(rs); !slices.Equal(got, want) {
+		t.Fatalf("got %v, want %v", got, want)
+	}
+	for i, r := range rs {
+		if r.Seq != int64(i+1) || r.Kind != r.Name.Kind() {
+			t.Errorf("record %d has seq %d and kind %s", i, r.Seq, r.Kind)
+		}
+		if !strings.HasPrefix(string(r.Raw), `{"executionId":"x"`) {
+			t.Errorf("record %d is stored as %s", i, r.Raw)
+		}
+	}
+	if got := read(t, s, "y"); len(got) != 1 {
+		t.Errorf("the other run has %d records", len(got))
+	}
+}
+
+func readInParts(t *testing.T, s history.Store) {
+	x := NewTrace(t, "x")
+	x.Append(s, Start("w", "in_process")...)
+	for _, c := range []struct {
+		from  int64
+		limit int
+		want  []int64
+	}{
+		{0, 0, []int64{1, 2, 3, 4, 5}},
+		{-7, 2, []int64{1, 2}},
+		{1, 1, []int64{1}},
+		{4, 0, []int64{4, 5}},
+		{4, 9, []int64{4, 5}},
+		{5, 0, []int64{5}},
+		{6, 0, nil},
+		{100, 3, nil},
+	} {
+		var seqs []int64
+		for _, r := range got[[]history.Record](t)(s.Read(t.Context(), "x", c.from, c.limit)) {
+			seqs = append(seqs, r.Seq)
+		}
+		if !slices.Equal(seqs, c.want) {
+			t.Errorf("from %d, limit %d: got %v, want %v", c.from, c.limit, seqs, c.want)
+		}
+	}
+}
+
+func recordsComeBack(t *testing.T, s history.Store) {
+	x := NewTrace(t, "x")
+	// Another zone and finer than a millisecond: stored is UTC, with milliseconds.
+	x.Now = time.Date(2026, 11, 21, 3, 3, 46, 919_123_456, time.FixedZone("", 2*3600))
+	x.Append(s,
+		`E ExecutionStarted {"workflowName":"wörk <flow> \"q\"","workflowVersion":"1","inputKeys":["2","a"],"input":{"a":null,"n":1e21}}`,
+		`E StateUpdated n {"state":{"text":"a\u0000b\ud83d\ude00\u2028","deep":[[{"x":[]}]],"f":0.1,"t":true}}`,
+		`E ExecutionCompleted {"result":null}`)
+	first := read(t, s, "x")
+	if want := time.Date(2026, 11, 21, 1, 3, 46, 919e6, time.UTC); !first[0].CreatedAt.Equal(want) || first[0].CreatedAt.Location() != time.UTC {
+		t.Errorf("the time became %v", first[0].CreatedAt)
+	}
+	state := first[1].Payload.State
+	want := map[string]any{"text": "a\x00b😀\u2028", "deep": []any{[]any{map[string]any{"x": []any{}}}}, "f": 0.1, "t": true}
+	if !reflect.DeepEqual(state, want) {
+		t.Errorf("the state became %v", state)
+	}
+	if r := first[2].Payload.Result; !r.Set || r.Value != nil {
+		t.Errorf("a null result became %+v", r)
+	}
+	for _, r := range first {
+		if raw := r.AppendPayload(nil, "x"); string(raw) != string(r.Raw) {
+			t.Errorf("%s: stored\n%s\nwritten again\n%s", r.Name, r.Raw, raw)
+		}
+	}
+}
+
+func seqsAreIgnored(t *testing.T, s history.Store) {
+	b := NewTrace(t, "x").Batch("E ExecutionStarted", "C ScheduleNode a")
+	b.Records[0].Seq, b.Records[1].Seq = 70, 7
+	must(t, s.Append(t.Context(), b))
+	if rs := read(t, s, "x"); rs[0].Seq != 1 || rs[1].Seq != 2 {
+		t.Errorf("got seqs %d and %d", rs[0].Seq, rs[1].Seq)
+	}
+}
+
+func conflictsChangeNothing(t *testing.T, s history.Store) {
+	x := NewTrace(t, "x")
+	x.Append(s, Start("w", "in_process")...)
+	before := describeAll(t, s, "x")
+	conflicting := func(seq int64, lines ...string) history.Batch {
+		b := NewTrace(t, "x").Batch(lines...)
+		b.ExpectedSeq = seq
+		b.Execution.Seq = seq + int64(len(lines))
+		b.Position, b.SetTimers, b.Timers = []byte("p"), true, []history.Timer{{Key: "k", Due: Begin}}
+		b.Definition = &history.StoredDefinition{Hash: "no", Name: "no", Text: []byte("{}")}
+		b.Lease = history.Lease{Owner: "o", Expires: Begin.Add(time.Hour)}
+		return b
+	}
+	for _, seq := range []int64{0, 1, 4, 6, 7, 1000} {
+		err := s.Append(t.Context(), conflicting(seq, "C ScheduleNode a", "E NodeScheduled a"))
+		wantCode(t, err, problem.HistoryConflict)
+		// A batch that begins again is no exception.
+		err = s.Append(t.Context(), conflicting(seq, "E ExecutionStarted"))
+		wantCode(t, err, problem.HistoryConflict)
+	}
+	wantCode(t, s.Append(t.Context(), func() history.Batch {
+		b := conflicting(3, "C ScheduleNode a")
+		b.ExecutionID, b.Execution.ID = "new", "new"
+		return b
+	}()), problem.HistoryConflict)
+	if after := describeAll(t, s, "x"); after != before {
+		t.Errorf("a refused batch changed\n%s\nto\n%s", before, after)
+	}
+	if _, err := s.Execution(t.Context(), "new"); err == nil {
+		t.Error("a refused batch left a run")
+	}
+	if _, err := s.Definition(t.Context(), "no"); err == nil {
+		t.Error("a refused batch left a definition")
+	}
+	x.Append(s, "C ScheduleNode a")
+}
+
+// describeAll tells everything that a store knows of a run.
+func describeAll(t *testing.T, s history.Store, id string) string {
+	t.Helper()
+	e := got[history.Execution](t)(s.Execution(t.Context(), id))
+	seq, position, err := s.Position(t.Context(), id)
+	must(t, err)
+	due := got[[]history.Timer](t)(s.DueTimers(t.Context(), Begin.Add(24*time.Hour), 0))
+	orphans := got[[]string](t)(s.Orphans(t.Context(), Begin, 0))
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\nposition %d %q\ntimers %v\norphans %v\n", e.AppendText(nil), seq, position, due, orphans)
+	for _, r := range read(t, s, id) {
+		fmt.Fprintf(&b, "%d %s %s %s\n", r.Seq, r.Kind, r.Name, r.Raw)
+	}
+	return b.String()
+}
+
+func faultyBatchIsRefused(t *testing.T, s history.Store) {
+	good := NewTrace(t, "x").Batch("E ExecutionStarted")
+	for name, spoil := range map[string]func(b *history.Batch){
+		"no records":           func(b *history.Batch) { b.Records = nil },
+		"an old projection":    func(b *history.Batch) { b.Execution.Seq = 0 },
+		"another's projection": func(b *history.Batch) { b.Execution.ID = "y" },
+	} {
+		b := good
+		spoil(&b)
+		if err := s.Append(t.Context(), b); err == nil {
+			t.Errorf("%s: not refused", name)
+		} else {
+			wantCode(t, err, problem.Internal)
+		}
+	}
+	if rs := read(t, s, "x"); len(rs) != 0 {
+		t.Errorf("refused batches left %d records", len(rs))
+	}
+}
+
+func longBatches(t *testing.T, s history.Store) {
+	x := NewTrace(t, "x")
+	total := 0
+	for _, n := range []int{1, 7, 31, 32, 33, 64, 65, 300} {
+		batch := make([]string, n)
+		for i := range batch {
+			total++
+			batch[i] = fmt.Sprintf("E NodeScheduled n%d", total)
+		}
+		x.Append(s, batch...)
+	}
+	rs := read(t, s, "x")
+	if len(rs) != total {
+		t.Fatalf("got %d records, want %d", len(rs), total)
+	}
+	for i, r := range rs {
+		if want := fmt.Sprintf("n%d", i+1); r.Payload.NodeID != want {
+			t.Fatalf("record %d is that of %s, want %s", i+1, r.Payload.NodeID, want)
+		}
+	}
+}
+
+func largePayloads(t *testing.T, s history.Store) {
+	x := NewTrace(t, "x")
+	sizes := []int{900, 3000, 70_000, 2 << 20}
+	for _, n := range sizes {
+		x.Append(s, fmt.Sprintf(`E StateUpdated n {"state":{"s":%q}}`, strings.Repeat("é", n/2)), "C ScheduleNode m")
+	}
+	rs := read(t, s, "x")
+	for i, n := range sizes {
+		if text, _ := rs[2*i].Payload.State["s"].(string); len(text) != n {
+			t.Errorf("a text of %d bytes became one of %d", n, len(text))
+		}
+	}
+}
+
+func unusualIDs(t *testing.T, s history.Store) {
+	for _, id := range []string{" ", "a|b", "x:sub:y", `"quoted" 'too'`, "ünï/../%2f?#", strings.Repeat("long", 500), "nul\x00in it", "%", "_"} {
+		NewTrace(t, id).Append(s, "E ExecutionStarted", "C ScheduleNode a")
+		if rs := read(t, s, id); len(rs) != 2 {
+			t.Errorf("%q: got %d records", id, len(rs))
+		}
+		if e := got[history.Execution](t)(s.Execution(t.Context(), id)); e.ID != id {
+			t.Errorf("%q: the projection is that of %q", id, e.ID)
+		}
+	}
+	if page := got[history.ListPage](t)(s.List(t.Context(), history.ListQuery{})); len(page.Executions) != 9 {
+		t.Errorf("the list has %d runs", len(page.Executions))
+	}
+}
+
+func unknownIDs(t *testing.T, s history.Store) {
+	ctx := t.Context()
+	NewTrace(t, "x").Append(s, "E ExecutionStarted")
+	for _, id := range []string{"", "X", "x ", "y"} {
+		_, err := s.Execution(ctx, id)
+		wantCode(t, err, problem.ExecutionNotFound)
+		if rs := read(t, s, id); len(rs) != 0 {
+			t.Errorf("%q has %d records", id, len(rs))
+		}
+		seq, data, err := s.Position(ctx, id)
+		if seq != 0 || data != nil || err != nil {
+			t.Errorf("%q: got position %d %q, %v", id, seq, data, err)
+		}
+		must(t, s.ReleaseLease(ctx, id, "nobody"))
+	}
+}

@@ -1,0 +1,144 @@
+package historytest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// oneAppenderWins lets several writers append to one run until each has succeeded a number of times. Whoever meets a
+// conflict reads the run again.
+func oneAppenderWins(t *testing.T, s history.Store) { Contend(t, 4, 10, s) }
+
+// Contend lets writers append to one run at the same time, taking turns with the stores, until each has done so rounds
+// times; then it checks that nothing was lost or interleaved.
+func Contend(t *testing.T, writers, rounds int, stores ...history.Store) {
+	ctx := t.Context()
+	const id = "contended"
+	var wg sync.WaitGroup
+	for w := range writers {
+		s := stores[w%len(stores)]
+		wg.Go(func() {
+			for round := range rounds {
+				for {
+					err := appendOnce(t, s, id, fmt.Sprintf("w%d.%d", w, round))
+					if err == nil {
+						break
+					}
+					if !errors.Is(err, problem.HistoryConflict) {
+						t.Errorf("writer %d: %v", w, err)
+						return
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	next := make([]int, writers)
+	rs, err := stores[0].Read(ctx, id, 1, 0)
+	must(t, err)
+	if len(rs) != 2*writers*rounds {
+		t.Fatalf("got %d records, want %d", len(rs), 2*writers*rounds)
+	}
+	for i := 0; i < len(rs); i += 2 {
+		if a, b := rs[i].Payload.NodeID, rs[i+1].Payload.NodeID; a != b || rs[i].Name != history.ScheduleNode {
+			t.Fatalf("records %d and %d are torn apart: %s, %s", i+1, i+2, a, b)
+		}
+		var w, round int
+		if _, err := fmt.Sscanf(rs[i].Payload.NodeID, "w%d.%d", &w, &round); err != nil || round != next[w] {
+			t.Fatalf("record %d is %s, want round %d", i+1, rs[i].Payload.NodeID, next[w])
+		}
+		next[w]++
+	}
+	for _, s := range stores {
+		checkProjection(t, s, id)
+	}
+}
+
+// appendOnce appends two records behind the run's last one.
+func appendOnce(t testing.TB, s history.Store, id, node string) error {
+	e, err := s.Execution(t.Context(), id)
+	if errors.Is(err, problem.ExecutionNotFound) {
+		e, err = history.Execution{ID: id}, nil
+	}
+	if err != nil {
+		return err
+	}
+	x := Trace{t: t, Execution: e, Now: Begin.Add(time.Duration(e.Seq) * time.Millisecond)}
+	return s.Append(t.Context(), x.Batch("C ScheduleNode "+node, "E NodeScheduled "+node))
+}
+
+func appendsToManyRuns(t *testing.T, s history.Store) {
+	const runs, rounds = 8, 5
+	var wg sync.WaitGroup
+	for i := range runs {
+		wg.Go(func() {
+			id := fmt.Sprintf("run%d", i)
+			for round := range rounds {
+				if err := appendOnce(t, s, id, fmt.Sprintf("n%d", round)); err != nil {
+					t.Errorf("%s: %v", id, err)
+				}
+				if _, err := s.List(t.Context(), history.ListQuery{Limit: 3}); err != nil {
+					t.Errorf("list: %v", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for i := range runs {
+		if rs := read(t, s, fmt.Sprintf("run%d", i)); len(rs) != 2*rounds {
+			t.Errorf("run %d has %d records", i, len(rs))
+		}
+	}
+}
+
+// cancelledContexts: a call whose context has ended does nothing and says why, and the store goes on.
+func cancelledContexts(t *testing.T, s history.Store) {
+	why := errors.New("the caller has left")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	x := NewTrace(t, "x")
+	x.Append(s, "E ExecutionStarted")
+	next := x.Batch("C ScheduleNode a")
+	for name, call := range map[string]func() error{
+		"Append":        func() error { return s.Append(ctx, next) },
+		"Read":          func() error { _, err := s.Read(ctx, "x", 1, 0); return err },
+		"Execution":     func() error { _, err := s.Execution(ctx, "x"); return err },
+		"Position":      func() error { _, _, err := s.Position(ctx, "x"); return err },
+		"List":          func() error { _, err := s.List(ctx, history.ListQuery{}); return err },
+		"PutDefinition": func() error { return s.PutDefinition(ctx, history.StoredDefinition{Hash: "h"}) },
+		"DueTimers":     func() error { _, err := s.DueTimers(ctx, Begin, 1); return err },
+		"AcquireLease":  func() error { _, err := s.AcquireLease(ctx, "x", "o", Begin, Begin); return err },
+		"ReleaseLease":  func() error { return s.ReleaseLease(ctx, "x", "o") },
+		"Orphans":       func() error { _, err := s.Orphans(ctx, Begin, 1); return err },
+	} {
+		err := call()
+		if !errors.Is(err, why) && !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: got %v", name, err)
+		}
+		wantCode(t, err, problem.Internal)
+	}
+	must(t, s.Append(t.Context(), next))
+	if rs := read(t, s, "x"); len(rs) != 2 {
+		t.Errorf("the run has %d records", len(rs))
+	}
+}
+
+func closedStore(t *testing.T, s history.Store) {
+	x := NewTrace(t, "x")
+	x.Append(s, "E ExecutionStarted")
+	must(t, s.Close())
+	ctx := t.Context()
+	_, err := s.Execution(ctx, "x")
+	wantCode(t, err, problem.Internal)
+	_, err = s.List(ctx, history.ListQuery{})
+	wantCode(t, err, problem.Internal)
+	wantCode(t, s.Append(ctx, x.Batch("C ScheduleNode a")), problem.Internal)
+	must(t, s.Close())
+}

@@ -1,0 +1,164 @@
+package historytest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// fillList makes runs with the given last times, in milliseconds after Begin.
+func fillList(t *testing.T, s history.Store, runs []listed) {
+	t.Helper()
+	for _, r := range runs {
+		x := NewTrace(t, r.id)
+		x.Now = Begin.Add(time.Duration(r.at) * time.Millisecond)
+		x.Append(s, r.lines...)
+	}
+}
+
+type listed struct {
+	id    string
+	at    int
+	lines []string
+}
+
+// pages reads all pages of a query.
+func pages(t *testing.T, s history.Store, q history.ListQuery) [][]string {
+	t.Helper()
+	var out [][]string
+	for {
+		page := got[history.ListPage](t)(s.List(t.Context(), q))
+		var ids []string
+		for _, e := range page.Executions {
+			ids = append(ids, e.ID)
+		}
+		out = append(out, ids)
+		if q.Cursor = page.NextCursor; q.Cursor == "" || len(out) > 100 {
+			return out
+		}
+	}
+}
+
+func wantPages(t *testing.T, s history.Store, q history.ListQuery, want string) {
+	t.Helper()
+	if got := fmt.Sprint(pages(t, s, q)); got != want {
+		t.Errorf("%+v:\n got %s\nwant %s", q, got, want)
+	}
+}
+
+// listPages: newest first, and ids bytewise where the times are equal, on every page.
+func listPages(t *testing.T, s history.Store) {
+	wantPages(t, s, history.ListQuery{}, "[[]]")
+	started := []string{"E ExecutionStarted"}
+	fillList(t, s, []listed{
+		{"_", 5, started}, {"é", 5, started}, {"b", 5, started}, {"B", 5, Start("w", "in_process")}, {"-", 5, lines(Start("w", "in_process"), End())},
+		{"a|1", 5, started}, {"old", 1, started}, {"new", 9, lines(Start("w", "in_process"), End())},
+	})
+	wantPages(t, s, history.ListQuery{}, "[[new - B _ a|1 b é old]]")
+	wantPages(t, s, history.ListQuery{Limit: 8}, "[[new - B _ a|1 b é old]]")
+	wantPages(t, s, history.ListQuery{Limit: 7}, "[[new - B _ a|1 b é] [old]]")
+	wantPages(t, s, history.ListQuery{Limit: 3}, "[[new - B] [_ a|1 b] [é old]]")
+	wantPages(t, s, history.ListQuery{Limit: 1}, "[[new] [-] [B] [_] [a|1] [b] [é] [old]]")
+	page := got[history.ListPage](t)(s.List(t.Context(), history.ListQuery{Limit: 2}))
+	if want := "2026-11-21T01:00:00.005Z|-"; page.NextCursor != want {
+		t.Errorf("the cursor is %q, want %q", page.NextCursor, want)
+	}
+	// A cursor whose run has moved on still marks a place.
+	wantPages(t, s, history.ListQuery{Cursor: "2026-11-21T01:00:00.005Z|a"}, "[[a|1 b é old]]")
+	wantPages(t, s, history.ListQuery{Cursor: "2026-11-21T01:00:00.004Z|a"}, "[[old]]")
+	wantPages(t, s, history.ListQuery{Cursor: "2999-01-01T00:00:00.000Z|a", Limit: 100}, "[[new - B _ a|1 b é old]]")
+	wantPages(t, s, history.ListQuery{Cursor: "1999-01-01T00:00:00.000Z|a"}, "[[]]")
+}
+
+func listFilters(t *testing.T, s history.Store) {
+	host := lines(Start("w", "host_mediated"), Node("begin", "t"))
+	fillList(t, s, []listed{
+		{"done1", 10, lines(Start("w", "in_process"), End())},
+		{"done2", 20, lines(Start("v", "in_process"), End())},
+		{"done3", 30, lines(Start("w", "in_process"), End())},
+		{"host1", 15, host},
+		{"host2", 25, host},
+		{"failed", 40, lines(Start("w", "in_process"), []string{"C FailNode", `E ExecutionFailed {"error":"e"}`})},
+		{"cancelled", 41, lines(Start("w", "in_process"), []string{"C CancelExecution", "E ExecutionCancelled"})},
+		{"interrupted", 42, lines(Start("v", "in_process"), []string{"C RaiseInterrupt i", "E InterruptRaised i"})},
+		{"signal", 43, lines(Start("v", "in_process"), []string{`E SignalWaitStarted w {"signalName":"s"}`})},
+		{"running", 44, Start("w", "in_process")},
+		{"nameless", 45, []string{"E NodeScheduled a"}},
+	})
+	at := func(ms float64) time.Time { return Begin.Add(time.Duration(ms * float64(time.Millisecond))) }
+	for _, c := range []struct {
+		q    history.ListQuery
+		want string
+	}{
+		{history.ListQuery{Phase: history.PhaseCompleted}, "[[done3 done2 done1]]"},
+		{history.ListQuery{Phase: history.PhaseAwaitingActivity}, "[[host2 host1]]"},
+		{history.ListQuery{Phase: history.PhaseAwaitingSignal}, "[[signal]]"},
+		{history.ListQuery{Phase: history.PhaseInterrupted}, "[[interrupted]]"},
+		{history.ListQuery{Phase: history.PhaseFailed}, "[[failed]]"},
+		{history.ListQuery{Phase: history.PhaseCancelled}, "[[cancelled]]"},
+		{history.ListQuery{Phase: history.PhaseRunning}, "[[nameless running]]"},
+		{history.ListQuery{Phase: "bogus"}, "[[]]"},
+		{history.ListQuery{DefinitionName: "v"}, "[[signal interrupted done2]]"},
+		{history.ListQuery{DefinitionName: "V"}, "[[]]"},
+		{history.ListQuery{DefinitionName: "w", Phase: history.PhaseCompleted}, "[[done3 done1]]"},
+		{history.ListQuery{DefinitionName: "w", Limit: 3}, "[[running cancelled failed] [done3 host2 host1] [done1]]"},
+		{history.ListQuery{Phase: history.PhaseCompleted, Limit: 1}, "[[done3] [done2] [done1]]"},
+		{history.ListQuery{UpdatedAfter: at(41)}, "[[nameless running signal interrupted cancelled]]"},
+		{history.ListQuery{UpdatedAfter: at(40.5)}, "[[nameless running signal interrupted cancelled]]"},
+		{history.ListQuery{UpdatedBefore: at(15)}, "[[host1 done1]]"},
+		{history.ListQuery{UpdatedBefore: at(19.9)}, "[[host1 done1]]"},
+		{history.ListQuery{UpdatedAfter: at(15), UpdatedBefore: at(25), Limit: 2}, "[[host2 done2] [host1]]"},
+		{history.ListQuery{UpdatedAfter: at(25), UpdatedBefore: at(15)}, "[[]]"},
+		{history.ListQuery{UpdatedBefore: at(30), Phase: history.PhaseCompleted, DefinitionName: "w", UpdatedAfter: at(11)}, "[[done3]]"},
+		{history.ListQuery{UpdatedBefore: at(30), Cursor: history.Cursor{UpdatedAt: at(44), ExecutionID: "x"}.String()}, "[[done3 host2 done2 host1 done1]]"},
+	} {
+		wantPages(t, s, c.q, c.want)
+	}
+}
+
+// listFollowsAppends: a run moves to the front, and from one phase to the next.
+func listFollowsAppends(t *testing.T, s history.Store) {
+	x, y := NewTrace(t, "x"), NewTrace(t, "y")
+	x.Append(s, Start("w", "in_process")...)
+	y.Now = y.Now.Add(time.Second)
+	y.Append(s, Start("w", "in_process")...)
+	wantPages(t, s, history.ListQuery{}, "[[y x]]")
+	x.Now = x.Now.Add(time.Minute)
+	x.Append(s, "C ScheduleNode a")
+	wantPages(t, s, history.ListQuery{}, "[[x y]]")
+	x.Append(s, `E SignalWaitStarted a {"signalName":"s"}`)
+	wantPages(t, s, history.ListQuery{Phase: history.PhaseRunning}, "[[y]]")
+	wantPages(t, s, history.ListQuery{Phase: history.PhaseAwaitingSignal, DefinitionName: "w"}, "[[x]]")
+	x.Append(s, lines([]string{`E SignalReceived a {"signalName":"s","payload":{}}`}, End())...)
+	wantPages(t, s, history.ListQuery{Phase: history.PhaseAwaitingSignal}, "[[]]")
+	wantPages(t, s, history.ListQuery{Phase: history.PhaseCompleted}, "[[x]]")
+}
+
+func listArguments(t *testing.T, s history.Store) {
+	var runs []listed
+	for i := range 120 {
+		runs = append(runs, listed{fmt.Sprintf("r%03d", i), i, []string{"E ExecutionStarted"}})
+	}
+	fillList(t, s, runs)
+	for limit, want := range map[int]int{0: 50, 1: 1, 99: 99, 100: 100, 1000: 100} {
+		page := got[history.ListPage](t)(s.List(t.Context(), history.ListQuery{Limit: limit}))
+		if len(page.Executions) != want || page.NextCursor == "" {
+			t.Errorf("limit %d: got %d runs and cursor %q", limit, len(page.Executions), page.NextCursor)
+		}
+	}
+	_, err := s.List(t.Context(), history.ListQuery{Limit: -1})
+	wantCode(t, err, problem.ValidationError)
+	for _, bad := range []string{"abc", "|x", "x|", "zzz|x", "0|x", "2026-11-21T01:00:00.005Z"} {
+		_, err := s.List(t.Context(), history.ListQuery{Cursor: bad})
+		wantCode(t, err, problem.InvalidListCursor)
+	}
+	all := slices.Concat(pages(t, s, history.ListQuery{Limit: 7})...)
+	if !slices.IsSortedFunc(all, func(a, b string) int { return strings.Compare(b, a) }) || len(all) != 120 {
+		t.Errorf("pages of 7 give %v", all)
+	}
+}

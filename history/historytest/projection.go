@@ -1,0 +1,105 @@
+package historytest
+
+import (
+	"bytes"
+	"reflect"
+	"testing"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// projectionEqualsFold: at every point of a run the stored projection is the fold of its records.
+func projectionEqualsFold(t *testing.T, s history.Store) {
+	x := NewTrace(t, "x")
+	for _, batch := range [][]string{
+		Start("w", "host_mediated"),
+		delegatePending[5:],
+		{`E ActivityFailed d {"error":"no","attempt":1,"willRetry":true,"retryAt":"2026-11-21T01:05:00.000Z"}`},
+		{`E ActivityRequested d {"nodeType":"agent_delegate","attempt":2,"activityExecutionMode":"host_mediated"}`},
+		Node("d", "t"),
+		{`E ActivityFailed t {"error":"no","attempt":1}`, `C FailNode t {"reason":"activity_failed","message":"no"}`, `E ExecutionFailed {"error":"no"}`},
+	} {
+		x.Append(s, batch...)
+		checkProjection(t, s, "x")
+		listed := got[history.ListPage](t)(s.List(t.Context(), history.ListQuery{}))
+		if e := got[history.Execution](t)(s.Execution(t.Context(), "x")); !reflect.DeepEqual(listed.Executions, []history.Execution{e}) {
+			t.Errorf("listed as %+v, known as %+v", listed.Executions, e)
+		}
+	}
+}
+
+// checkProjection compares the stored projection of a run with the fold of its records.
+func checkProjection(t testing.TB, s history.Store, id string) {
+	t.Helper()
+	e := got[history.Execution](t)(s.Execution(t.Context(), id))
+	want := history.Project(id, read(t, s, id))
+	if !bytes.Equal(e.AppendText(nil), want.AppendText(nil)) || !reflect.DeepEqual(e, want) {
+		t.Errorf("the projection of %s is\n%s\nits records fold to\n%s", id, e.AppendText(nil), want.AppendText(nil))
+	}
+}
+
+// positions belong to the seq of the batch that brought them.
+func positions(t *testing.T, s history.Store) {
+	x := NewTrace(t, "x")
+	position := func(wantSeq int64, want string) {
+		t.Helper()
+		seq, data, err := s.Position(t.Context(), "x")
+		if seq != wantSeq || string(data) != want || err != nil {
+			t.Errorf("got position %d %q, %v, want %d %q", seq, data, err, wantSeq, want)
+		}
+	}
+	x.Append(s, Start("w", "in_process")...)
+	position(0, "")
+	b := x.Batch("C ScheduleNode a")
+	b.Position = []byte{0, 1, 255}
+	must(t, s.Append(t.Context(), b))
+	position(6, "\x00\x01\xff")
+	x.Append(s, "E NodeScheduled a")
+	position(6, "\x00\x01\xff")
+	b = x.Batch("E ActivityRequested a")
+	b.Position = bytes.Repeat([]byte("long"), 10_000)
+	must(t, s.Append(t.Context(), b))
+	position(8, string(b.Position))
+}
+
+func definitions(t *testing.T, s history.Store) {
+	ctx := t.Context()
+	_, err := s.Definition(ctx, "h1")
+	wantCode(t, err, problem.DefinitionNotFound)
+	_, err = s.DefinitionByName(ctx, "w", "")
+	wantCode(t, err, problem.DefinitionNotFound)
+
+	first := history.StoredDefinition{Hash: "h1", Name: "w", Version: "1", Text: []byte(`{"v":1}`)}
+	second := history.StoredDefinition{Hash: "h2", Name: "w", Version: "2", Text: []byte(`{"v":2}`)}
+	repaired := history.StoredDefinition{Hash: "h3", Name: "w", Version: "1", Text: []byte(`{"v":1,"w":"é"}`)}
+	must(t, s.PutDefinition(ctx, first))
+	b := NewTrace(t, "x").Batch("E ExecutionStarted")
+	b.Definition = &second
+	must(t, s.Append(ctx, b))
+	must(t, s.PutDefinition(ctx, repaired))
+	// The same hash again changes nothing, neither the text nor which one is the last.
+	must(t, s.PutDefinition(ctx, history.StoredDefinition{Hash: "h2", Name: "w", Version: "2", Text: []byte(`other`)}))
+
+	check := func(d history.StoredDefinition, err error, want history.StoredDefinition) {
+		t.Helper()
+		if err != nil || !reflect.DeepEqual(d, want) {
+			t.Errorf("got %+v, %v, want %+v", d, err, want)
+		}
+	}
+	for _, want := range []history.StoredDefinition{first, second, repaired} {
+		d, err := s.Definition(ctx, want.Hash)
+		check(d, err, want)
+	}
+	d, err := s.DefinitionByName(ctx, "w", "")
+	check(d, err, repaired)
+	d, err = s.DefinitionByName(ctx, "w", "1")
+	check(d, err, repaired)
+	d, err = s.DefinitionByName(ctx, "w", "2")
+	check(d, err, second)
+	_, err = s.DefinitionByName(ctx, "w", "3")
+	wantCode(t, err, problem.DefinitionNotFound)
+	_, err = s.DefinitionByName(ctx, "", "1")
+	wantCode(t, err, problem.DefinitionNotFound)
+	wantCode(t, s.PutDefinition(ctx, history.StoredDefinition{Name: "w"}), problem.Internal)
+}

@@ -1,0 +1,191 @@
+package historytest
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+func timers(t *testing.T, s history.Store) {
+	ctx := t.Context()
+	at := func(seconds int) time.Time { return Begin.Add(time.Duration(seconds) * time.Second) }
+	due := func(now time.Time, limit int) string {
+		t.Helper()
+		var out []string
+		for _, k := range got[[]history.Timer](t)(s.DueTimers(ctx, now, limit)) {
+			out = append(out, fmt.Sprintf("%s/%s@%g", k.ExecutionID, k.Key, k.Due.Sub(Begin).Seconds()))
+		}
+		return fmt.Sprint(out)
+	}
+	want := func(what, got, want string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: got %s, want %s", what, got, want)
+		}
+	}
+	next := func() string {
+		t.Helper()
+		at, ok, err := s.NextTimer(ctx)
+		must(t, err)
+		if !ok {
+			return "none"
+		}
+		return fmt.Sprint(at.Sub(Begin).Seconds())
+	}
+	x, y := NewTrace(t, "x"), NewTrace(t, "y")
+	set := func(x *Trace, line string, timers ...history.Timer) {
+		t.Helper()
+		b := x.Batch(line)
+		b.SetTimers, b.Timers = true, timers
+		must(t, s.Append(ctx, b))
+	}
+	want("no timers", next()+due(at(99), 0), "none[]")
+
+	set(x, "E ExecutionStarted", history.Timer{Key: "a", Due: at(30)}, history.Timer{Key: "b", Due: at(10)})
+	set(y, "E ExecutionStarted", history.Timer{ExecutionID: "ignored", Key: "a", Due: at(10)})
+	want("three timers", next()+due(at(99), 0), "10[x/b@10 y/a@10 x/a@30]")
+	want("not yet", due(at(9), 0), "[]")
+	want("exactly", due(at(10), 0), "[x/b@10 y/a@10]")
+	want("limit", due(at(99), 2), "[x/b@10 y/a@10]")
+
+	x.Append(s, "C ScheduleNode n")
+	want("kept", due(at(99), 0), "[x/b@10 y/a@10 x/a@30]")
+	set(x, "C ScheduleNode n", history.Timer{Key: "a", Due: at(5)}, history.Timer{Key: `"c"`, Due: at(50).Add(time.Microsecond)})
+	want("replaced", next()+due(at(99), 0), `5[x/a@5 y/a@10 x/"c"@50.001]`)
+	set(x, "C ScheduleNode n")
+	set(y, "C ScheduleNode n")
+	want("emptied", next()+due(at(99), 0), "none[]")
+}
+
+// endDropsTimers: nothing wakes a run that has ended, and nothing restores it.
+func endDropsTimers(t *testing.T, s history.Store) {
+	ctx := t.Context()
+	x := NewTrace(t, "x")
+	b := x.Batch(Start("w", "in_process")...)
+	b.Position = []byte("p")
+	b.SetTimers, b.Timers = true, []history.Timer{{Key: "k", Due: Begin}}
+	must(t, s.Append(ctx, b))
+	x.Append(s, End()...)
+	if due := got[[]history.Timer](t)(s.DueTimers(ctx, Begin.Add(time.Hour), 0)); len(due) != 0 {
+		t.Errorf("timers of a run that has ended: %v", due)
+	}
+	if seq, data, err := s.Position(ctx, "x"); seq != 0 || data != nil || err != nil {
+		t.Errorf("position of a run that has ended: %d %q, %v", seq, data, err)
+	}
+}
+
+func leases(t *testing.T, s history.Store) {
+	ctx := t.Context()
+	at := func(seconds int) time.Time { return Begin.Add(time.Duration(seconds) * time.Second) }
+	acquire := func(id, owner string, now, expires int, want bool) {
+		t.Helper()
+		if won := got[bool](t)(s.AcquireLease(ctx, id, owner, at(now), at(expires))); won != want {
+			t.Errorf("%s asks for %s at %d: got %t", owner, id, now, won)
+		}
+	}
+	acquire("x", "a", 0, 10, true)
+	acquire("x", "b", 5, 20, false)
+	acquire("y", "b", 5, 20, true)
+	acquire("x", "a", 9, 30, true) // extended
+	acquire("x", "b", 11, 40, false)
+	acquire("x", "b", 29, 40, false)
+	acquire("x", "b", 30, 40, true) // expired
+	acquire("x", "a", 31, 50, false)
+	must(t, s.ReleaseLease(ctx, "x", "a")) // not a's
+	acquire("x", "a", 32, 50, false)
+	must(t, s.ReleaseLease(ctx, "x", "b"))
+	acquire("x", "a", 33, 50, true)
+}
+
+// batchLeases: a batch takes a lease that is free, and leaves one that is not.
+func batchLeases(t *testing.T, s history.Store) {
+	ctx := t.Context()
+	x := NewTrace(t, "x")
+	in := func(seconds int) time.Time { return Begin.Add(time.Duration(seconds) * time.Second) }
+	with := func(l history.Lease, release bool) {
+		t.Helper()
+		b := x.Batch("C ScheduleNode a")
+		b.Lease, b.ReleaseLease = l, release
+		must(t, s.Append(ctx, b))
+	}
+	free := func(owner string, now int, want bool) {
+		t.Helper()
+		if won := got[bool](t)(s.AcquireLease(ctx, "x", owner, in(now), in(now))); won != want {
+			t.Errorf("%s asks at %d: got %t", owner, now, won)
+		}
+	}
+	with(history.Lease{Owner: "a", Expires: in(10)}, false)
+	free("b", 5, false)
+	with(history.Lease{Owner: "b", Expires: in(60)}, false) // appended, but the lease stays a's
+	free("b", 9, false)
+	with(history.Lease{Owner: "b"}, true) // not b's
+	free("b", 9, false)
+	with(history.Lease{Owner: "a"}, true)
+	with(history.Lease{Owner: "b", Expires: in(20)}, false)
+	free("a", 19, false)
+	free("a", 20, true)
+	if rs := read(t, s, "x"); len(rs) != 5 {
+		t.Errorf("the run has %d records", len(rs))
+	}
+}
+
+func orphans(t *testing.T, s history.Store) {
+	ctx := t.Context()
+	runs := map[string][]string{
+		"d-idle":      Start("w", "in_process"),
+		"c-activity":  lines(Start("w", "in_process"), []string{"C ScheduleNode t", `E ActivityRequested t {"attempt":1}`}),
+		"b-leased":    Start("w", "in_process"),
+		"a-expired":   Start("w", "in_process"),
+		"host":        lines(Start("w", "host_mediated"), Node("begin", "t")),
+		"signal":      lines(Start("w", "in_process"), []string{`E SignalWaitStarted s {"signalName":"go"}`}),
+		"timer":       lines(Start("w", "in_process"), []string{"E TimerStarted w"}),
+		"ended":       lines(Start("w", "in_process"), End()),
+		"other":       {"E ExecutionStarted", "C ScheduleNode a"},
+		"other-asked": {"E ExecutionStarted", "E ActivityRequested a"},
+	}
+	order := []string{"a-expired", "d-idle", "c-activity", "b-leased", "host", "signal", "timer", "ended", "other", "other-asked"}
+	for i, id := range order {
+		x := NewTrace(t, id)
+		x.Now = Begin.Add(time.Duration(i) * time.Second)
+		b := x.Batch(runs[id]...)
+		switch id {
+		case "b-leased":
+			b.Lease = history.Lease{Owner: "o", Expires: Begin.Add(time.Hour)}
+		case "a-expired":
+			b.Lease = history.Lease{Owner: "o", Expires: Begin.Add(time.Minute)}
+		}
+		must(t, s.Append(ctx, b))
+	}
+	check := func(now time.Time, limit int, want ...string) {
+		t.Helper()
+		if ids := got[[]string](t)(s.Orphans(ctx, now, limit)); !slices.Equal(ids, want) {
+			t.Errorf("got %v, want %v", ids, want)
+		}
+	}
+	check(Begin.Add(time.Minute), 0, "a-expired", "d-idle", "c-activity")
+	check(Begin.Add(time.Minute-1), 0, "d-idle", "c-activity")
+	check(Begin.Add(time.Minute), 2, "a-expired", "d-idle")
+	check(Begin.Add(time.Hour), 0, "a-expired", "d-idle", "c-activity", "b-leased")
+	must(t, s.ReleaseLease(ctx, "b-leased", "o"))
+	check(Begin.Add(time.Minute), 3, "a-expired", "d-idle", "c-activity")
+	got[bool](t)(s.AcquireLease(ctx, "d-idle", "p", Begin, Begin.Add(time.Hour)))
+	check(Begin.Add(time.Minute), 0, "a-expired", "c-activity", "b-leased")
+}
+
+// orphanedParents: a run that waits for a subworkflow is an orphan when nobody will tell it the end.
+func orphanedParents(t *testing.T, s history.Store) {
+	ctx := t.Context()
+	for _, id := range []string{"p1", "p2", "p3"} {
+		NewTrace(t, id).Append(s, lines(Start("w", "in_process"), []string{
+			fmt.Sprintf(`E SubworkflowStarted v {"workflowRef":"w","parentExecutionId":%q,"childExecutionId":%q}`, id, id+":sub:v"),
+		})...)
+	}
+	NewTrace(t, "p2:sub:v").Append(s, lines(Start("c", "host_mediated"), Node("begin", "t"))...)
+	NewTrace(t, "p3:sub:v").Append(s, lines(Start("c", "in_process"), End())...)
+	if ids := got[[]string](t)(s.Orphans(ctx, Begin, 0)); !slices.Equal(ids, []string{"p1", "p3"}) {
+		t.Errorf("got %v, want p1, whose child never began, and p3, whose child has ended", ids)
+	}
+}
