@@ -19,16 +19,18 @@ func interact(t *testing.T, stdin io.Reader, args ...string) (exit int, stdout, 
 	a.now = time.Now
 	a.env = config.Environment{Directory: t.TempDir(), GOOS: "linux", Home: t.TempDir()}
 	a.interactive = true
-	root := newRoot(a)
-	root.SetArgs(append(args, "--profile", "demo"))
-	err := root.ExecuteContext(t.Context())
-	a.printError(err)
-	return status(err), out.String(), errs.String()
+	exit = a.execute(t.Context(), append(args, "--profile", "demo"))
+	return exit, out.String(), errs.String()
 }
 
 // definitionOf is the path of an example.
-func definitionOf(name string) string {
-	return filepath.Join("..", "..", "examples", name, name+".workflow.json")
+func definitionOf(t *testing.T, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join("..", "..", "examples", name, name+".workflow.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 func TestAskUntilTheAnswerDoes(t *testing.T) {
@@ -40,7 +42,7 @@ func TestAskUntilTheAnswerDoes(t *testing.T) {
 		`{"approve": true}`,
 	}, "\n") + "\n"
 	exit, stdout, stderr := interact(t, strings.NewReader(typed),
-		"run", definitionOf("approval-loop"), "--input", `{"topic":"moving day"}`, "--store", "memory")
+		"run", definitionOf(t, "approval-loop"), "--input", `{"topic":"moving day"}`, "--store", "memory")
 	if exit != exitOK || !strings.Contains(stdout, `"Say when it is."`) || !strings.Contains(stdout, `"revisions": 2`) {
 		t.Errorf("exit %d, stdout %s, stderr %s", exit, stdout, stderr)
 	}
@@ -62,7 +64,7 @@ func TestAskForASignal(t *testing.T) {
 	// In a bubble, the timer behind the signal passes at once.
 	synctest.Test(t, func(t *testing.T) {
 		exit, stdout, stderr := interact(t, strings.NewReader("approved_by=kim\n"),
-			"run", definitionOf("release-gate"), "--input", `{"service":"shop","version":"2"}`, "--store", "memory")
+			"run", definitionOf(t, "release-gate"), "--input", `{"service":"shop","version":"2"}`, "--store", "memory")
 		if exit != exitOK || !strings.Contains(stdout, `"approved_by": "kim"`) {
 			t.Errorf("exit %d, stdout %s, stderr %s", exit, stdout, stderr)
 		}
@@ -73,7 +75,7 @@ func TestAskForASignal(t *testing.T) {
 func TestAskGivesUp(t *testing.T) {
 	t.Parallel()
 	exit, stdout, stderr := interact(t, strings.NewReader(""),
-		"run", definitionOf("approval-loop"), "--input", `{"topic":"x"}`, "--id", "a1", "--db", "runs.db")
+		"run", definitionOf(t, "approval-loop"), "--input", `{"topic":"x"}`, "--id", "a1", "--db", "runs.db")
 	if exit != exitPaused || stdout != "" || !strings.Contains(stderr, "workflows-engine resume a1 --payload") {
 		t.Errorf("exit %d, stdout %s, stderr %s", exit, stdout, stderr)
 	}
@@ -95,11 +97,11 @@ func TestAskInterrupted(t *testing.T) {
 		<-prompted
 		cancel()
 	}()
-	root := newRoot(a)
-	root.SetArgs([]string{"run", definitionOf("approval-loop"), "--input", `{"topic":"x"}`, "--id", "a1", "--profile", "demo", "--db", "runs.db"})
-	err := root.ExecuteContext(ctx)
-	if got := status(err); got != exitInterrupted || !strings.Contains(stderr.String(), "workflows-engine recover a1") {
-		t.Errorf("exit %d (%v), stderr %s", got, err, stderr)
+	got := a.execute(ctx, []string{
+		"run", definitionOf(t, "approval-loop"), "--input", `{"topic":"x"}`, "--id", "a1", "--profile", "demo", "--db", "runs.db",
+	})
+	if got != exitInterrupted || !strings.Contains(stderr.String(), "workflows-engine recover a1") {
+		t.Errorf("exit %d, stderr %s", got, stderr)
 	}
 }
 

@@ -34,7 +34,7 @@ that fails is listed with what was expected and what came.`,
 
 // conformance runs the vectors of a folder.
 func (a *app) conformance(ctx context.Context, dir string, o conformance.Options, asJSON bool) error {
-	report, err := conformance.RunDir(ctx, dir, o)
+	report, err := conformance.RunDir(ctx, a.path(dir), o)
 	if err != nil {
 		return usage("the vectors cannot be read").WithCause(err)
 	}

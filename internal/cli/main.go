@@ -30,6 +30,11 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, env: config.System(), now: time.Now}
 	a.paint = newPalette(isTerminal(stderr), a.env)
 	a.interactive = isTerminal(stdin) && isTerminal(stderr)
+	return a.execute(ctx, args)
+}
+
+// execute runs one command, prints what ended it and gives the exit status.
+func (a *app) execute(ctx context.Context, args []string) int {
 	root := newRoot(a)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)

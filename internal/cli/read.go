@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,6 +67,14 @@ func (s source) name() string {
 	return s.file
 }
 
+// path gives a path that the user wrote as an absolute one.
+func (a *app) path(file string) string {
+	if filepath.IsAbs(file) {
+		return file
+	}
+	return filepath.Join(a.env.Directory, file)
+}
+
 // readFile reads a file, or standard input for "-".
 func (a *app) readFile(file string) ([]byte, error) {
 	if file == standardInput {
@@ -74,9 +84,12 @@ func (a *app) readFile(file string) ([]byte, error) {
 		}
 		return text, nil
 	}
-	text, err := os.ReadFile(file)
+	text, err := os.ReadFile(a.path(file))
 	if err != nil {
-		return nil, usage("the file cannot be read").WithCause(err)
+		if e, ok := errors.AsType[*fs.PathError](err); ok {
+			err = e.Err // the path is named as the user wrote it
+		}
+		return nil, usage("%s cannot be read", file).WithCause(err)
 	}
 	return text, nil
 }

@@ -1,31 +1,40 @@
-package cli_test
+package cli
 
 import (
+	"bytes"
 	"context"
-	"flag"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
+	"runtime"
 	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/workflows-engine/workflows-engine/internal/cli"
+	"github.com/workflows-engine/workflows-engine/internal/config"
 )
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"workflows-engine": func() {
+		program: func() {
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 			defer stop()
-			os.Exit(cli.Main(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+			os.Exit(Main(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 		},
 	})
 }
 
 // TestScript runs the command scripts: one for each command, named for it. Each starts in an empty folder, with the
-// example definitions in $EXAMPLES and a database of its own in $WORK/data.
+// example definitions in $EXAMPLES and a database of its own.
+//
+// A line "exits N run …" runs a command in this process and wants status N. A line "exec workflows-engine run …" runs a
+// process of its own, which takes its time, for what needs one: standard input, signals, work in the background. A line
+// "until PATTERN status …" repeats a command in this process until its standard output matches.
 func TestScript(t *testing.T) {
 	t.Parallel()
 	examples, err := filepath.Abs(filepath.Join("..", "..", "examples"))
@@ -34,39 +43,58 @@ func TestScript(t *testing.T) {
 	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
-		UpdateScripts:       flag.Lookup("update").Value.String() == "true",
+		UpdateScripts:       *update,
 		RequireUniqueNames:  true,
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("EXAMPLES", examples)
-			env.Setenv("XDG_DATA_HOME", filepath.Join(env.WorkDir, "data"))
-			env.Setenv("LOCALAPPDATA", filepath.Join(env.WorkDir, "data"))
 			env.Setenv("HOME", env.WorkDir)
+			for _, name := range []string{"XDG_DATA_HOME", "LOCALAPPDATA"} {
+				env.Setenv(name, filepath.Join(env.WorkDir, "data"))
+			}
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": func(ts *testscript.TestScript, neg bool, args []string) {
+				if neg || len(args) == 0 {
+					ts.Fatalf("usage: exits STATUS ARGUMENT…")
+				}
+				want, err := strconv.Atoi(args[0])
+				ts.Check(err)
+				if got := runHere(ts, ts.Stdout(), ts.Stderr(), args[1:]); got != want {
+					ts.Fatalf("exit status %d, want %d", got, want)
+				}
+			},
+			"until": until,
+		},
 	})
 }
 
-// exits runs a command that must end with a certain status: "exits 3 workflows-engine run …". What it printed is looked
-// at with stdout and stderr as after exec.
-func exits(ts *testscript.TestScript, neg bool, args []string) {
+// until waits for what another process is about to do, which only looking again can tell.
+func until(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
-		ts.Fatalf("usage: exits STATUS COMMAND ARGUMENT…")
+		ts.Fatalf("usage: until PATTERN ARGUMENT…")
 	}
-	want, err := strconv.Atoi(args[0])
-	if err != nil {
-		ts.Fatalf("%s is not a status", args[0])
-	}
-	got := 0
-	if err := ts.Exec(args[1], args[2:]...); err != nil {
-		code, ok := err.(interface{ ExitCode() int })
-		if !ok {
-			ts.Fatalf("%v", err)
+	pattern, err := regexp.Compile(args[0])
+	ts.Check(err)
+	for begun := time.Now(); time.Since(begun) < time.Minute; time.Sleep(10 * time.Millisecond) {
+		var stdout bytes.Buffer
+		if runHere(ts, &stdout, io.Discard, args[1:]) == exitOK && pattern.Match(stdout.Bytes()) {
+			return
 		}
-		got = code.ExitCode()
 	}
-	if got != want {
-		ts.Fatalf("exit status %d, want %d", got, want)
+	ts.Fatalf("no output matched %s", pattern)
+}
+
+// scriptVariables are the variables that commands in this process see of a script's environment.
+var scriptVariables = []string{"XDG_DATA_HOME", "LOCALAPPDATA", "WORKFLOW_ENGINE_STORE_PATH", "WORKFLOW_ENGINE_STOR"}
+
+// runHere runs a command in this process and gives its exit status.
+func runHere(ts *testscript.TestScript, stdout, stderr io.Writer, args []string) int {
+	env := config.Environment{GOOS: runtime.GOOS, Home: ts.Getenv("HOME"), Directory: ts.MkAbs("."), ReadFile: os.ReadFile}
+	for _, name := range scriptVariables {
+		env.Variables = append(env.Variables, name+"="+ts.Getenv(name))
 	}
+	a := &app{stdin: strings.NewReader(""), stdout: stdout, stderr: stderr, env: env, now: time.Now}
+	return a.execute(context.Background(), args)
 }

@@ -46,7 +46,7 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 	s := &session{config: c, store: store, executors: executors, repeat: a.flags.Given()}
 	options := c.RunnerOptions(executors, c.Logger(a.stderr))
 	if o.folder != "" {
-		options.Workflows = config.Folder(o.folder)
+		options.Workflows = config.Folder(a.path(o.folder))
 		s.repeat = append(s.repeat, "--"+flagWorkflowDir, o.folder)
 	}
 	if o.live {
