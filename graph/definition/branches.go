@@ -227,19 +227,26 @@ func (w *branchWalk) checkCompletable() {
 			fmt.Sprintf("no way leads the branch %q to its join target %q", name, clip(w.join.node.ID)),
 			"let a case of its switch lead there")
 		w.c.faults = append(w.c.faults, fault{finding: f, vertex: w.parallel, branch: i})
+		lost, _ := walk([]*vertex{entry}, w.insideNext)
+		for _, v := range lost {
+			v.loops = v.loops || !leads[v]
+		}
 	}
 }
 
 // endsInFault reports whether a branch fails at a node of its own that has a finding already.
 func (w *branchWalk) endsInFault(entry *vertex) bool {
-	order, _ := walk([]*vertex{entry}, func(v *vertex) []*vertex {
-		if _, inside := w.origin[v]; !inside {
-			return nil
-		}
-		return mainPath(v)
-	})
+	order, _ := walk([]*vertex{entry}, w.insideNext)
 	return slices.ContainsFunc(order, func(v *vertex) bool {
 		_, inside := w.origin[v]
 		return inside && v.blocked
 	})
+}
+
+// insideNext gives the nodes after a node of the block, none after one outside.
+func (w *branchWalk) insideNext(v *vertex) []*vertex {
+	if _, inside := w.origin[v]; !inside {
+		return nil
+	}
+	return mainPath(v)
 }

@@ -190,13 +190,15 @@ func (l *literalCheck) check(key string, value any) string {
 // objection gives the first violation that holds whatever the key had before.
 func (l *literalCheck) objection(reducer state.Reducer, key string, violations []jsonschema.Violation) string {
 	place := "/" + jsonvalue.EscapePointer(key)
+	if reducer == state.Merge && slices.ContainsFunc(violations, func(v jsonschema.Violation) bool { return composite[v.Keyword] }) {
+		return "" // members that are there already may decide between alternatives
+	}
 	for _, v := range violations {
 		inside := strings.HasPrefix(v.InstancePath, place+"/")
 		switch {
-		case reducer == state.Merge && (v.Keyword == "required" || v.Keyword == "minProperties" || composite[v.Keyword]):
-			return ""
-		case reducer == state.Append && !inside && v.InstancePath == place:
-			continue // the list that comes out is longer than the one that is added
+		case reducer == state.Merge && (v.Keyword == "required" || v.Keyword == "minProperties"):
+		case reducer == state.Append && v.InstancePath == place:
+			// The list that comes out is longer than the one that is added.
 		case v.InstancePath == "":
 			return fmt.Sprintf("state_schema has no property %q", clip(key))
 		case inside:

@@ -90,10 +90,13 @@ var wordUnits = map[string]time.Duration{
 // isoDuration reads PnDTnHnMnS as far as an author is likely to write it.
 func isoDuration(lower string) (time.Duration, bool) {
 	rest, ok := strings.CutPrefix(lower, "p")
-	if !ok || rest == "" {
+	if !ok {
 		return 0, false
 	}
 	day, clock, _ := strings.Cut(rest, "t")
+	if day == "" && clock == "" {
+		return 0, false
+	}
 	total := 0.0
 	if day != "" {
 		n, err := strconv.ParseFloat(strings.TrimSuffix(day, "d"), 64)

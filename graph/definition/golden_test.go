@@ -3,8 +3,10 @@ package definition_test
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,3 +74,19 @@ func list(findings problem.Findings) string {
 	}
 	return b.String()
 }
+
+// place writes line, column and pointer of a finding.
+func place(f problem.Finding) string {
+	return fmt.Sprintf("%d:%d %s", f.At.Line, f.At.Column, f.At.Pointer)
+}
+
+func mustRead(t testing.TB, path string) []byte {
+	t.Helper()
+	src, err := os.ReadFile(filepath.FromSlash(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return src
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

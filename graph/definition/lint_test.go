@@ -1,0 +1,244 @@
+package definition_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+func TestProgramWarnings(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ program, want string }{
+		{`.x`, ``},
+		{`.state.x`, `EXPRESSION_STATE_ROOT`},
+		{`{a: .state.x, b: .y}`, `EXPRESSION_STATE_ROOT`},
+		{`if .state["x"] then 1 else 2 end`, `EXPRESSION_STATE_ROOT`},
+		{`.x as $v | .state.y + $v`, `EXPRESSION_STATE_ROOT`},
+		{`.state`, ``},
+		{`.order | .state.x`, ``},
+		{`[.items[] | select(.state.code == "NY")]`, ``},
+		{`now`, `EXPRESSION_READS_CLOCK`},
+		{`.x | (now - .) | floor`, `EXPRESSION_READS_CLOCK`},
+		{`def f: now; f`, `EXPRESSION_READS_CLOCK`},
+		{`.now`, ``},
+		{`.x | test("^[a-z]+\\z")`, ``},
+		{`.x | test("\\d+")`, `EXPRESSION_REGEX`},
+		{`.x | sub("a$"; "b")`, `EXPRESSION_REGEX`},
+		{`.x | test("foo(?=bar)")`, `EXPRESSION_REGEX`},
+		{`.x | test("é"; "i")`, `EXPRESSION_REGEX`},
+		{`.x | test("[[:alpha:]]")`, `EXPRESSION_REGEX`},
+		{`.x | split("\\s")`, ``},
+		{`.x | split("\\s"; null)`, `EXPRESSION_REGEX`},
+		{`.x | test("[$]\\$")`, ``},
+		{`.x | test("\\\\d")`, ``},
+		{`.x | test(.pattern)`, ``},
+	} {
+		doc := base(t, "compute")
+		doc["nodes"].([]any)[3].(map[string]any)["config"] = map[string]any{"assignments": map[string]any{"x": map[string]any{"jq": tt.program}}}
+		_, p, findings := compileValue(t, doc)
+		if p == nil || codes(findings) != tt.want {
+			t.Errorf("%s: got %q, want %q\n%s", tt.program, codes(findings), tt.want, list(findings))
+		}
+	}
+	doc := patch(t, base(t, "compute"), "set /nodes/3/config/assignments/y/jq \".state.x\"\nset /state_schema/properties/state {\"type\":\"object\"}")
+	if _, _, findings := compileValue(t, doc); len(findings) > 0 {
+		t.Errorf("a declared property named state:\n%s", list(findings))
+	}
+}
+
+func codes(findings problem.Findings) string {
+	var out []string
+	for _, f := range findings {
+		out = append(out, string(f.Code))
+	}
+	return strings.Join(out, " ")
+}
+
+func TestConditionWarnings(t *testing.T) {
+	t.Parallel()
+	for program, want := range map[string]bool{
+		`.tags[] == "x"`: true, `.a, .b`: true, `.tags[]`: true, `..`: true, `.a[] | select(. > 1)`: true, `range(3)`: true,
+		`if .a then .b[] else 1 end`: true, `"\(.a)" , 1`: true, `(.a[])`: true, `.a // .b[]`: true, `try .a[] catch 1`: true, `-(.a[])`: true,
+		`{a: .b[]}`: true, `.a[] as $x | $x`: true,
+		`any(.tags[]; . == "x")`: false, `[.tags[]] | length > 1`: false, `.a == 1 and .b`: false, `first(.a[])`: false,
+		`.a | IN("x", "y")`: false, `reduce .a[] as $x (0; . + $x)`: false, `.a[0]`: false, `.a[1:2]`: false, `.a |= .b`: false,
+		`isempty(.a[])`: false, `.tags | index("x")`: false,
+	} {
+		doc := base(t, "routing")
+		doc["nodes"].([]any)[2].(map[string]any)["config"].(map[string]any)["cases"].([]any)[0].(map[string]any)["when"] = program
+		_, _, findings := compileValue(t, doc)
+		if got := codes(findings) == string(problem.ExpressionOutputs); got != want || !want && len(findings) > 0 {
+			t.Errorf("%s: got\n%s", program, list(findings))
+		}
+	}
+}
+
+func TestTemplateWarnings(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ patch, want string }{
+		{`set /nodes/4/config/arguments {"repo":"${ .repo }"}`, `TEMPLATE_IS_LITERAL /nodes/4/config/arguments/repo`},
+		{`set /nodes/4/config/arguments {"a":[{"jq":".x"}]}`, `TEMPLATE_IS_LITERAL /nodes/4/config/arguments/a/0`},
+		{`set /nodes/4/config/arguments {"price":"$5","jq":1}`, ``},
+		{`set /nodes/1/config/prompt "About {{state.x}}"`, `TEMPLATE_IS_LITERAL /nodes/1/config/prompt`},
+		{`set /nodes/3/config/prompt "Is ${ .x } right?"`, `TEMPLATE_IS_LITERAL /nodes/3/config/prompt`},
+		{delegate(`"${ .task"`), `TEMPLATE_IS_LITERAL /nodes/5/config/input_mapping/task`},
+		{delegate(`"Do ${ .task }"`), `TEMPLATE_IS_LITERAL /nodes/5/config/input_mapping/task`},
+		{delegate(`"${}"`), `TEMPLATE_IS_LITERAL /nodes/5/config/input_mapping/task`},
+		{delegate(`" ${ .task } "`), ``},
+		{delegate(`"${ .state.task }"`), `EXPRESSION_STATE_ROOT /nodes/5/config/input_mapping/task`},
+		{delegate(`{"jq":"now"}`), `EXPRESSION_READS_CLOCK /nodes/5/config/input_mapping/task/jq`},
+		{delegate(`{"literal":"${ .x"}`), ``},
+		{delegate(`"${ .a } and ${ .b }"`), `EXPRESSION_INVALID /nodes/5/config/input_mapping/task`},
+		{delegate(`{"jq":5}`), `EXPRESSION_INVALID /nodes/5/config/input_mapping/task`},
+	} {
+		_, p, findings := compileValue(t, patch(t, base(t, "routing"), tt.patch))
+		got := ""
+		for _, f := range findings {
+			got += string(f.Code) + " " + f.At.Pointer
+		}
+		if p == nil || got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.patch, got, tt.want)
+		}
+	}
+}
+
+func delegate(task string) string {
+	return `set /nodes/5 {"id":"search","type":"agent_delegate","config":{"agent_id":"w","protocol":"sdk","input_mapping":{"task":` + task + `}}}`
+}
+
+func TestStateWarnings(t *testing.T) {
+	t.Parallel()
+	const schema = `set /state_schema {"type":"object","required":["never"],"additionalProperties":false,"properties":{` +
+		`"s":{"type":"string"},"list":{"type":"array","items":{"type":"number"},"minItems":3,"reducer":"append"},` +
+		`"map":{"type":"object","required":["k"],"properties":{"a":{"type":"number"}},"reducer":"merge"},"ref":{"$ref":"#/$defs/n"},` +
+		`"one":{"oneOf":[{"type":"string"},{"type":"number"}]}},"$defs":{"n":{"type":"number"}},"patternProperties":{"^x_":true}}` + "\n"
+	for _, tt := range []struct{ key, literal, want string }{
+		{"s", `"ok"`, ``},
+		{"s", `1`, `"s" is set to a value that does not fit: state_schema forbids it: the value must be string, not number`},
+		{"list", `1`, ``},
+		{"list", `[1,"a"]`, `"list" is set to a value that does not fit: state_schema forbids it: at /1 it must be number, not string`},
+		{"map", `{"a":1}`, ``},
+		{"map", `{"a":"x"}`, `"map" is set to a value that does not fit: state_schema forbids it: at /a it must be number, not string`},
+		{"map", `5`, `"map" is set to a value that does not fit: merge ignores a value that is no object`},
+		{"ref", `"x"`, `"ref" is set to a value that does not fit: state_schema forbids it: the value must be number, not string`},
+		{"one", `"x"`, ``},
+		{"one", `null`, `"one" is set to a value that does not fit: state_schema forbids it: the value must be string, not null`},
+		{"other", `1`, `"other" is set to a value that does not fit: state_schema has no property "other"`},
+		{"x_1", `1`, ``},
+	} {
+		_, p, findings := compileValue(t, patch(t, base(t, "compute"), schema+`set /nodes/3/config/assignments {"`+tt.key+`":{"literal":`+tt.literal+`}}`))
+		got := ""
+		for _, f := range findings {
+			got += f.Message
+		}
+		if p == nil || got != tt.want {
+			t.Errorf("%s = %s: got %q, want %q", tt.key, tt.literal, got, tt.want)
+		}
+	}
+	for _, tt := range []struct{ property, want string }{
+		{`{"type":"string","reducer":"append"}`, "REDUCER_TYPE"},
+		{`{"type":["string","array"],"reducer":"append"}`, ""},
+		{`{"reducer":"append"}`, ""},
+		{`{"type":"array","reducer":"merge"}`, "REDUCER_TYPE"},
+		{`{"type":"object","reducer":"merge"}`, ""},
+		{`{"type":"string","reducer":"overwirte"}`, "REDUCER_UNKNOWN"},
+		{`{"type":"string","reducer":null}`, ""},
+		{`{"type":"string","nullable":true}`, "SCHEMA_PORTABILITY"},
+		{`{"type":"string","reducer":"custom","pattern":"("}`, "STATE_SCHEMA_INVALID REDUCER_CUSTOM"},
+	} {
+		_, _, findings := compileValue(t, patch(t, base(t, "linear"), `set /state_schema/properties/p `+tt.property))
+		if got := strings.Split(codes(findings), " "); !sameLines(got, strings.Split(tt.want, " ")) {
+			t.Errorf("%s: got %v, want %q", tt.property, got, tt.want)
+		}
+	}
+}
+
+func TestNumberWarnings(t *testing.T) {
+	t.Parallel()
+	for text, warned := range map[string]bool{
+		"9007199254740993": true, "12345678901234567890": true, "0.1000000000000000055": true, "1e-400": true, "123456789.123456789": true,
+		"-9007199254740993": true,
+		"9007199254740992":  false, "100000000000000000000": false, "1.10": false, "1e2": false, "1E21": false, "-0.0": false, "0e5": false,
+		"0.1": false, "5e-324": false, "1.7976931348623157e308": false, "0.00000010": false, "10.0e-1": false,
+	} {
+		d, err := definition.Parse([]byte(strings.Replace(string(mustRead(t, "testdata/bases/linear.json")),
+			`"config": { "handler": "greet" }`, `"config": { "handler": "greet", "n": [`+text+`] }`, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, findings := definition.Compile(d, definition.Options{})
+		if got := codes(findings) == string(problem.NumberPrecision); got != warned {
+			t.Errorf("%s: got\n%s", text, list(findings))
+		}
+	}
+}
+
+func TestCheckpointing(t *testing.T) {
+	t.Parallel()
+	every := func(n int) definition.CheckpointPolicy {
+		return definition.CheckpointPolicy{Enabled: true, Every: n, Interval: true}
+	}
+	each := definition.CheckpointPolicy{Enabled: true, Every: 1}
+	none := definition.CheckpointPolicy{Every: 1}
+	for _, tt := range []struct {
+		block string
+		want  definition.CheckpointPolicy
+		codes string
+	}{
+		{`{}`, each, ``},
+		{`{"strategy":""}`, each, ``},
+		{`{"strategy":" after_each_node "}`, each, ``},
+		{`{"strategy":"every_n_nodes","n":3}`, every(3), ``},
+		{`{"strategy":"interval","interval":4}`, every(4), ``},
+		{`{"strategy":"interval","n":2,"interval":4}`, every(2), `FIELD_IGNORED`},
+		{`{"policy":"every_n_nodes","n":1e300}`, every(1<<31 - 1), ``},
+		{`{"strategy":"","policy":"disabled"}`, each, `FIELD_IGNORED`},
+		{`{"strategy":"disabled"}`, none, ``},
+		{`{"policy":"off"}`, none, ``},
+		{`{"strategy":"none","n":3}`, none, `FIELD_IGNORED`},
+	} {
+		_, p, findings := compileValue(t, patch(t, base(t, "linear"), `set /checkpointing `+tt.block))
+		if p == nil || p.Checkpoint != tt.want || codes(findings) != tt.codes {
+			t.Errorf("%s: got %+v\n%s", tt.block, p, list(findings))
+		}
+	}
+	for _, block := range []string{`{"strategy":"Disabled"}`, `{"strategy":"every_n_nodes"}`, `{"policy":"sometimes"}`} {
+		if _, p, findings := compileValue(t, patch(t, base(t, "linear"), `set /checkpointing `+block)); p != nil ||
+			codes(findings) != string(problem.CheckpointPolicyInvalid) {
+			t.Errorf("%s: got\n%s", block, list(findings))
+		}
+	}
+}
+
+// TestProblemsStayAtTheirPlace shows that what a run can avoid is kept in the program and fails its node.
+func TestProblemsStayAtTheirPlace(t *testing.T) {
+	t.Parallel()
+	_, p, findings := compileValue(t, patch(t, base(t, "routing"), `
+		set /nodes/2/config/cases/1/when ".["
+		set /nodes/2/config/cases/1/target "nobody"
+		set /nodes/3/config/resume_schema {"type":"objekt"}
+		set /nodes/5/timeout "soon"
+		set /nodes/5/retry {"max_attempts":2,"initial_interval":"later"}
+		set /edges/5/target "nowhere"`))
+	if p == nil {
+		t.Fatalf("refused\n%s", list(findings))
+	}
+	when := p.Node("route").Switch.Cases[1]
+	if _, err := when.When.Eval(map[string]any{}); !errors.Is(err, problem.ExpressionInvalid) {
+		t.Errorf("the bad condition gives %v", err)
+	}
+	if when.Target != "nobody" || p.Node("nobody") != nil {
+		t.Errorf("the target is %q", when.Target)
+	}
+	search := p.Node("search")
+	if !errors.Is(search.TimeoutErr, problem.DurationInvalid) || search.Retry.Err == nil || search.Next != nil ||
+		!errors.Is(search.NextErr, problem.UnknownNode) {
+		t.Errorf("got %+v", search)
+	}
+	if err := p.Node("review").Interrupt.ResumeSchemaErr; !errors.Is(err, problem.SchemaInvalid) {
+		t.Errorf("the bad schema gives %v", err)
+	}
+}
