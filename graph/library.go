@@ -169,6 +169,8 @@ func (l *library) lookUp(ctx context.Context, ref, pin string) (*definition.Prog
 	if doc != nil {
 		return l.compile(doc)
 	}
+	var unknown error = problem.New(problem.WorkflowNotFound, "no workflow is known under the workflow_ref %q", ref).
+		WithHint("Register the workflow under this reference before the run reaches it.")
 	if l.r.opts.Workflows != nil {
 		doc, err := l.r.opts.Workflows.ResolveWorkflow(ctx, ref, pin)
 		switch {
@@ -177,11 +179,11 @@ func (l *library) lookUp(ctx context.Context, ref, pin string) (*definition.Prog
 		case !errors.Is(err, problem.WorkflowNotFound):
 			return nil, err
 		}
+		unknown = err // the resolver knows better where it has looked
 	}
 	d, err := l.named(ctx, ref)
 	if errors.Is(err, problem.DefinitionNotFound) {
-		return nil, problem.New(problem.WorkflowNotFound, "no workflow is known under the workflow_ref %q", ref).
-			WithHint("Register the workflow under this reference before the run reaches it.")
+		return nil, unknown
 	}
 	if err != nil {
 		return nil, err

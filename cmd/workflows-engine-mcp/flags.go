@@ -36,7 +36,7 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 	set.SortFlags = false
 	set.SetOutput(io.Discard) // errors are printed once, by run
 	set.Usage = func() {}
-	flags := config.Register(set)
+	flags := config.RegisterServer(set)
 	c := &settings{}
 	set.StringVar(&c.workflowDir, "workflow-dir", "", "`folder` with the definitions of subworkflows")
 	set.IntVar(&c.maxMessageBytes, "max-message-bytes", stdio.DefaultMaxMessageBytes, "longest message accepted")

@@ -2,7 +2,7 @@ package config
 
 import "github.com/spf13/pflag"
 
-// Flags are the flags that both commands have. Register adds them, Load reads them.
+// Flags are the flags of a command. Register adds them to its set, Load reads them.
 type Flags struct {
 	set *pflag.FlagSet
 }
@@ -45,13 +45,19 @@ var unsupported = []string{
 	prefix + "LLM_CONFIG", prefix + "MCP_CONFIG", prefix + "MCP_ALLOW_COMMANDS", prefix + "AUTH_TOKENS", prefix + "REST_PORT",
 }
 
-// Register adds the flags to a set. Their values stay empty until the set has been parsed.
+// RegisterServer adds the flags of a long-lived server: those of Register, and the wait limit of its calls.
+func RegisterServer(set *pflag.FlagSet) *Flags {
+	f := Register(set)
+	set.String(flagWaitLimit, "", "how long a call waits for a run to come to rest, as in 20s (default 20s; $"+envWaitLimit+")")
+	return f
+}
+
+// Register adds the flags that both commands have. Their values stay empty until the set has been parsed.
 func Register(set *pflag.FlagSet) *Flags {
 	set.String(flagStore, "", "where runs are kept: sqlite or memory (default sqlite; $"+envStore+")")
 	set.String(flagStorePath, "", "database `file` (default: runs.db in your data folder; $"+envStorePath+")")
 	set.String(flagSynchronous, "", "what a step survives: full (a power cut) or normal (a crash; faster) (default full)")
 	set.String(flagProfile, "", "demo answers activities from metadata.demo_output and invents delegates ($"+envProfile+")")
-	set.String(flagWaitLimit, "", "how long a call waits for a run to come to rest, as in 20s (default 20s)")
 	set.String(flagLogLevel, "", "debug, info, warn or error (default warn)")
 	set.String(flagLogFormat, "", "text or json (default text)")
 	return &Flags{set: set}

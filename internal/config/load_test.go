@@ -21,7 +21,7 @@ import (
 func load(t *testing.T, env config.Environment, args ...string) (*config.Config, error) {
 	t.Helper()
 	set := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	flags := config.Register(set)
+	flags := config.RegisterServer(set)
 	if err := set.Parse(args); err != nil {
 		t.Fatalf("parse %q: %v", args, err)
 	}
