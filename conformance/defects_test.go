@@ -100,6 +100,6 @@ func TestMCP12_1_8_BoundBeforeTheFirstCheckpoint(t *testing.T) { shows(t, "integ
 
 func TestMCP12_1_10_BranchesEndOrWork(t *testing.T) { shows(t, "parallel/delegate-and-child") }
 
-func TestMCP12_1_11_HostCodesStayTheHosts(t *testing.T) { 
+func TestMCP12_1_11_HostCodesStayTheHosts(t *testing.T) {
 	shows(t, "retries/host-code-is-not-ours", "schema/branch-cycle")
 }
