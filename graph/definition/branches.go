@@ -15,7 +15,7 @@ import (
 
 // maxSteps bounds how many nodes all walks over branches visit together. Branches of one document may share their tails,
 // so the walks could otherwise cost the square of its size.
-const maxSteps = 5_000_000
+const maxSteps = 1_000_000
 
 func (c *compiler) checkBranches() {
 	if c.lost.any() {
@@ -27,6 +27,10 @@ func (c *compiler) checkBranches() {
 			w := branchWalk{c: c, parallel: v, origin: map[*vertex]int{}, reported: reported}
 			w.run()
 		}
+	}
+	if c.steps == 0 {
+		c.warn(problem.ParallelBranch, c.document.root.Get("nodes"), (*path)(nil).member("nodes"), nil,
+			"the branches share so many nodes that not all of them could be checked", "give branches nodes of their own")
 	}
 	for _, v := range c.vertices {
 		if v.node.Type == Switch && !v.inBranch {

@@ -128,7 +128,7 @@ func TestRandomMutations(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(20, 26))
 	names := []string{"linear", "routing", "parallel", "compute", "everything"}
 	verdicts := map[bool]int{}
-	for i := range 6000 {
+	for i := range 2000 {
 		doc := any(base(t, names[i%len(names)]))
 		for range 1 + rnd.IntN(2) {
 			doc = mutate(rnd, doc)
@@ -142,7 +142,7 @@ func TestRandomMutations(t *testing.T) {
 		}
 		verdicts[bySchema]++
 	}
-	if verdicts[true] < 1500 || verdicts[false] < 500 {
+	if verdicts[true] < 500 || verdicts[false] < 300 {
 		t.Errorf("the mutations are lopsided: %v", verdicts)
 	}
 }
