@@ -66,7 +66,11 @@ func list(findings problem.Findings) string {
 		if f.Keyword != "profile" && f.Keyword != "" {
 			fmt.Fprintf(&b, " %s", f.Keyword)
 		}
-		fmt.Fprintf(&b, "\n    %s", f.Message)
+		b.WriteByte('\n')
+		if f.Code == problem.ExpressionInvalid {
+			continue // graph/expr words these
+		}
+		fmt.Fprintf(&b, "    %s", f.Message)
 		if f.Hint != "" {
 			fmt.Fprintf(&b, " -> %s", f.Hint)
 		}

@@ -101,7 +101,8 @@ func TestProgramDefaults(t *testing.T) {
 	}
 }
 
-func TestCache(t *testing.T) {
+// TestW47_ProgramsAreKept shows the cache that spares an engine compiling schemas and programs in every call.
+func TestW47_ProgramsAreKept(t *testing.T) {
 	t.Parallel()
 	program := func(name string) *definition.Program {
 		_, p, _ := compileValue(t, patch(t, base(t, "linear"), `set /document/name "`+name+`"`))
