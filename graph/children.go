@@ -35,6 +35,7 @@ func (r *Runner) performChild(x *run, f *flight, e *machine.ChildEffect) []*flig
 			}
 			x.giveBack(ctx)
 			x.mu.Unlock()
+			r.hub.wake(x.id)
 			return nil
 		case try < len(recordPauses) && r.pause(recordPauses[try]):
 		default:

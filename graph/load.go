@@ -53,10 +53,12 @@ func (x *run) forget() {
 }
 
 func (x *run) load(ctx context.Context, exec history.Execution, doc *definition.Document) error {
+	if x.exec.Seq > 0 && x.exec.Seq != exec.Seq {
+		x.r.hub.wake(x.id) // another process wrote
+	}
 	x.exec = exec
 	if exec.Phase.Terminal() {
 		x.landAll(errOver)
-		x.r.hub.wake(x.id)
 		return nil
 	}
 	prog, err := x.program(ctx, doc)
@@ -74,7 +76,6 @@ func (x *run) load(ctx context.Context, exec history.Execution, doc *definition.
 	x.sincePosition = maxSincePosition // the next commit stores where the run stands now
 	x.findChildren()
 	x.landOthers()
-	x.r.hub.wake(x.id)
 	return nil
 }
 

@@ -87,6 +87,9 @@ func (x *run) stand(ctx context.Context, checked bool, s *standing, y *yield) er
 		return nil
 	}
 	s.status = x.m.Status()
+	if !s.status.Terminal() && x.startsChild() {
+		s.status = machine.Running // the child's first steps belong to this one
+	}
 	s.afar = s.afar || s.status == machine.Running && len(x.flights) == 0
 	for _, t := range x.m.Timers() {
 		if s.due.IsZero() || t.Due.Before(s.due) {
@@ -121,6 +124,16 @@ func (r *Runner) standChild(ctx context.Context, parent *run, id string, first b
 		s.status = sub.status
 	}
 	return nil
+}
+
+// startsChild reports whether a subworkflow is about to be started here.
+func (x *run) startsChild() bool {
+	for _, f := range x.flights {
+		if _, isChild := f.effect.(*machine.ChildEffect); isChild {
+			return true
+		}
+	}
+	return false
 }
 
 // rank orders what subworkflows wait for by what is to be shown.

@@ -1,0 +1,129 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+var errDisk = errors.New("the disk is gone")
+
+// faulty is a store whose process dies at its n-th append: from then on nothing is written. With late set the fatal
+// append is written, and only its answer is lost.
+type faulty struct {
+	history.Store
+	mu   sync.Mutex
+	left int
+	late bool
+	dead bool
+}
+
+func (f *faulty) Append(ctx context.Context, b history.Batch) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.dead {
+		return errDisk
+	}
+	if f.left == 0 {
+		f.dead = true
+		if f.late {
+			if err := f.Store.Append(ctx, b); err != nil {
+				return err
+			}
+		}
+		return errDisk
+	}
+	f.left--
+	return f.Store.Append(ctx, b)
+}
+
+func (f *faulty) AcquireLease(ctx context.Context, id, owner string, now, expires time.Time) (bool, error) {
+	if f.isDead() {
+		return false, errDisk
+	}
+	return f.Store.AcquireLease(ctx, id, owner, now, expires)
+}
+
+func (f *faulty) ReleaseLease(ctx context.Context, id, owner string) error {
+	if f.isDead() {
+		return errDisk
+	}
+	return f.Store.ReleaseLease(ctx, id, owner)
+}
+
+func (f *faulty) isDead() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.dead
+}
+
+// flaky is a store whose appends fail for a while.
+type flaky struct {
+	history.Store
+	mu    sync.Mutex
+	fails int
+}
+
+func (f *flaky) Append(ctx context.Context, b history.Batch) error {
+	f.mu.Lock()
+	failing := f.fails > 0 && b.ExpectedSeq > 0
+	if failing {
+		f.fails--
+	}
+	f.mu.Unlock()
+	if failing {
+		return errDisk
+	}
+	return f.Store.Append(ctx, b)
+}
+
+// counting counts what is asked of a store.
+type counting struct {
+	history.Store
+	mu             sync.Mutex
+	appends, reads int
+	records        int
+	positions      int
+}
+
+func (c *counting) reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.appends, c.reads, c.records, c.positions = 0, 0, 0, 0
+}
+
+func (c *counting) Append(ctx context.Context, b history.Batch) error {
+	c.mu.Lock()
+	c.appends++
+	if b.Position != nil {
+		c.positions++
+	}
+	c.mu.Unlock()
+	return c.Store.Append(ctx, b)
+}
+
+func (c *counting) read(records int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.reads++
+	c.records += records
+}
+
+func (c *counting) Read(ctx context.Context, id string, from int64, limit int) ([]history.Record, error) {
+	rs, err := c.Store.Read(ctx, id, from, limit)
+	c.read(len(rs))
+	return rs, err
+}
+
+func (c *counting) Execution(ctx context.Context, id string) (history.Execution, error) {
+	c.read(0)
+	return c.Store.Execution(ctx, id)
+}
+
+func (c *counting) Position(ctx context.Context, id string) (int64, []byte, error) {
+	c.read(0)
+	return c.Store.Position(ctx, id)
+}
