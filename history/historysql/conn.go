@@ -71,6 +71,12 @@ func (c *conn) exec(text string, args ...any) (int64, error) {
 	return c.run(text, named(nil, args...))
 }
 
+// do runs a prepared statement without arguments.
+func (c *conn) do(text string) error {
+	_, err := c.run(text, nil)
+	return err
+}
+
 // run is exec with arguments in the driver's form.
 func (c *conn) run(text string, args []driver.NamedValue) (int64, error) {
 	s, err := c.prepare(text)

@@ -10,6 +10,8 @@ import (
 
 // The statements of the package, one file each.
 var (
+	//go:embed queries/identify.sql
+	identify string
 	//go:embed queries/insert_rows.sql
 	insertRows string
 	//go:embed queries/insert_rows_row.sql

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"embed"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -44,31 +45,21 @@ var migrations = func() []string {
 // identity is what a file says about itself.
 type identity struct {
 	application, version int64
-	// columns of the table history, with their place in the primary key; nil if there is no such table.
-	columns map[string]int64
 	// objects is the number of tables, indexes, views and triggers.
 	objects int64
+	// columns of the table history, with their place in the primary key; empty if there is no such table.
+	columns map[string]int64
 }
 
+// identify reads it in one query, because another process may be migrating the file.
 func (c *conn) identify() (identity, error) {
 	var id identity
-	for text, v := range map[string]*int64{
-		"PRAGMA application_id":              &id.application,
-		"PRAGMA user_version":                &id.version,
-		"SELECT count(*) FROM sqlite_schema": &id.objects,
-	} {
-		got, err := c.one(text)
-		if err != nil {
-			return id, err
-		}
-		*v, _ = got.(int64)
-	}
-	err := c.query("SELECT name, pk FROM pragma_table_info('history')", func(row []driver.Value) error {
-		if id.columns == nil {
-			id.columns = map[string]int64{}
-		}
-		id.columns[row[0].(string)] = row[1].(int64)
-		return nil
+	err := c.query(identify, func(row []driver.Value) error {
+		id.application, _ = row[0].(int64)
+		id.version, _ = row[1].(int64)
+		id.objects, _ = row[2].(int64)
+		columns, _ := row[3].(string)
+		return json.Unmarshal([]byte(columns), &id.columns)
 	})
 	return id, err
 }
@@ -82,7 +73,7 @@ func (id identity) check(path string) error {
 			WithHint("A newer version of this engine has used it. Update this one.")
 	case id.application == applicationID || id.objects == 0 && id.application == 0 && id.version == 0:
 		return nil
-	case id.application != 0 || id.version != 0 || id.columns == nil:
+	case id.application != 0 || id.version != 0 || len(id.columns) == 0:
 		return problem.New(problem.HistoryCorrupt, "%s is the database of another application", path).
 			WithHint("Name another file; this one is left as it is.")
 	case !id.holdsHistory():
@@ -118,7 +109,7 @@ func (s *Store) migrate(ctx context.Context, c *conn) error {
 		}
 		var script strings.Builder
 		switch {
-		case id.columns == nil:
+		case len(id.columns) == 0:
 			script.WriteString(createHistory)
 		case id.application != applicationID:
 			script.WriteString(id.adopt())

@@ -56,22 +56,15 @@ func (s *Store) open(ctx context.Context) error {
 	if err := makeFile(s.path); err != nil {
 		return err
 	}
-	c, err := s.openWriter()
+	var id identity
+	err := s.patiently(ctx, func() (err error) {
+		id, err = s.openAndIdentify()
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	s.writer = c
-	id, err := s.identifyPatiently(ctx, c)
-	if err != nil {
-		return err
-	}
-	if err := id.check(s.path); err != nil {
-		return err
-	}
-	// Readers then do not wait for writers. Where the file system cannot do it, the file keeps its journal.
-	if err := s.patiently(ctx, c, "PRAGMA journal_mode = WAL"); err != nil {
-		return err
-	}
+	c := s.writer
 	if !id.current() {
 		if err := s.migrate(ctx, c); err != nil {
 			return err
@@ -83,12 +76,25 @@ func (s *Store) open(ctx context.Context) error {
 	return s.healAll(ctx)
 }
 
-// identifyPatiently reads what the file says about itself; another process may be converting it to WAL.
-func (s *Store) identifyPatiently(ctx context.Context, c *conn) (identity, error) {
-	if err := s.patiently(ctx, c, "SELECT count(*) FROM sqlite_schema"); err != nil {
-		return identity{}, err
+// openAndIdentify makes the writing connection and looks whether the file may be used. Other processes that are doing
+// the same, or are converting the file, may keep it locked.
+func (s *Store) openAndIdentify() (identity, error) {
+	if s.writer == nil {
+		c, err := s.openWriter()
+		if err != nil {
+			return identity{}, err
+		}
+		s.writer = c
 	}
-	return c.identify()
+	id, err := s.writer.identify()
+	if err == nil {
+		err = id.check(s.path)
+	}
+	if err != nil {
+		return id, err
+	}
+	// Readers then do not wait for writers. Where the file system cannot do it, the file keeps its journal.
+	return id, s.writer.script("PRAGMA journal_mode = WAL")
 }
 
 // openWriter makes a writing connection. It does not wait for locks by itself; see patiently.

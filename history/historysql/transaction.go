@@ -51,31 +51,39 @@ func (s *Store) writing() (*conn, error) {
 var errClosed = problem.New(problem.Internal, "the store is closed")
 
 func (s *Store) transact(ctx context.Context, c *conn, change func(c *conn) error) error {
-	if err := s.patiently(ctx, c, "BEGIN IMMEDIATE"); err != nil {
+	if err := s.patiently(ctx, func() error { return c.do("BEGIN IMMEDIATE") }); err != nil {
+		if !isBusy(err) && ctx.Err() == nil {
+			s.giveUp(c)
+		}
 		return err
 	}
 	err := change(c)
 	if err == nil {
-		err = s.patiently(context.WithoutCancel(ctx), c, "COMMIT")
+		err = s.patiently(context.WithoutCancel(ctx), func() error { return c.do("COMMIT") })
 	}
 	if err == nil {
 		return nil
 	}
-	if _, failed := c.exec("ROLLBACK"); failed != nil {
-		// SQLite has rolled back by itself, or is in no state to go on. A new connection is sound in both cases.
-		_ = c.Close()
-		s.writer = nil
+	if c.do("ROLLBACK") != nil {
+		s.giveUp(c)
 	}
 	return err
 }
 
-// patiently runs a statement that needs a lock, again and again while others hold it, until BusyTimeout is over or the
+// giveUp closes a connection whose state is not known: SQLite has rolled back by itself, or can do nothing at all. The
+// next transaction gets a new one.
+func (s *Store) giveUp(c *conn) {
+	_ = c.Close() // what went wrong has been reported by the statement that failed
+	s.writer = nil
+}
+
+// patiently does something that needs a lock, again and again while others hold it, until BusyTimeout is over or the
 // context ends.
-func (s *Store) patiently(ctx context.Context, c *conn, text string) error {
+func (s *Store) patiently(ctx context.Context, do func() error) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	_, err := c.exec(text)
+	err := do()
 	if !isBusy(err) {
 		return err
 	}
@@ -86,7 +94,7 @@ func (s *Store) patiently(ctx context.Context, c *conn, text string) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		_, err = c.exec(text)
+		err = do()
 	}
 	return err
 }

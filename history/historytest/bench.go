@@ -1,0 +1,113 @@
+package historytest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// benchID is as long as the random ids that runs get.
+const benchID = "0f8fad5b-d9cb-469f-a165-70867728950e"
+
+// Benchmark measures what runs do all the time: appending one record and one activity's six, with and without a
+// position; and reading the tail, the projection and a page of a list.
+func Benchmark(b *testing.B, open Open) {
+	b.Run("append 1", func(b *testing.B) {
+		benchAppend(b, open(b), []string{"E NodeScheduled n12"}, nil)
+	})
+	b.Run("append 6", func(b *testing.B) {
+		benchAppend(b, open(b), Node("n12", "n13"), nil)
+	})
+	b.Run("append 6 with position", func(b *testing.B) {
+		benchAppend(b, open(b), Node("n12", "n13"), func(h *history.Batch) { h.Position = make([]byte, 600) })
+	})
+	b.Run("append 6 with lease", func(b *testing.B) {
+		benchAppend(b, open(b), Node("n12", "n13"), func(h *history.Batch) {
+			h.Lease = history.Lease{Owner: "owner-0f8fad5b", Expires: h.Records[0].CreatedAt.Add(time.Minute)}
+		})
+	})
+	b.Run("read tail", func(b *testing.B) {
+		s := open(b)
+		x := NewTrace(b, benchID)
+		x.Append(s, Start("w", "host_mediated")...)
+		for range 200 {
+			x.Append(s, Node("n12", "n13")...)
+		}
+		b.ReportAllocs()
+		for b.Loop() {
+			if rs, err := s.Read(b.Context(), benchID, x.Execution.Seq-5, 0); err != nil || len(rs) != 6 {
+				b.Fatal(len(rs), err)
+			}
+		}
+	})
+	b.Run("execution", func(b *testing.B) {
+		s := open(b)
+		x := NewTrace(b, benchID)
+		x.Append(s, Start("w", "host_mediated")...)
+		x.Append(s, Node("begin", "n13")...)
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := s.Execution(b.Context(), benchID); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	for _, runs := range []int{1000, 100_000} {
+		b.Run(fmt.Sprintf("list of %d", runs), func(b *testing.B) { benchList(b, open(b), runs) })
+	}
+}
+
+func benchAppend(b *testing.B, s history.Store, lines []string, add func(h *history.Batch)) {
+	x := NewTrace(b, benchID)
+	x.Append(s, Start("minimal-linear", "host_mediated")...)
+	h := x.Batch(lines...)
+	e := x.Execution
+	b.ReportAllocs()
+	for b.Loop() {
+		if add != nil {
+			add(&h)
+		}
+		if err := s.Append(b.Context(), h); err != nil {
+			b.Fatal(err)
+		}
+		// What a machine and a runner do for the next batch, as cheaply as can be.
+		h.ExpectedSeq = e.Seq
+		for i := range h.Records {
+			h.Records[i].CreatedAt = h.Records[i].CreatedAt.Add(time.Millisecond)
+			e.Apply(history.Record{Kind: h.Records[i].Kind, Name: h.Records[i].Name, Payload: h.Records[i].Payload, CreatedAt: h.Records[i].CreatedAt})
+		}
+		h.Execution = e
+	}
+}
+
+// benchList lists a hundred runs of many, first page and middle, with each kind of filter.
+func benchList(b *testing.B, s history.Store, runs int) {
+	for i := range runs {
+		x := NewTrace(b, fmt.Sprintf("%08x-d9cb-469f-a165-%012d", uint32(i)*2654435761, i))
+		x.Now = Begin.Add(time.Duration(i/3) * time.Millisecond)
+		rest := End()
+		if i%10 == 0 {
+			rest = Node("begin", "t")
+		}
+		x.Append(s, append(Start(fmt.Sprintf("definition-%d", i%7), "host_mediated"), rest...)...)
+	}
+	middle := history.Cursor{UpdatedAt: Begin.Add(time.Duration(runs/6) * time.Millisecond), ExecutionID: "8"}.String()
+	for name, q := range map[string]history.ListQuery{
+		"first page":           {Limit: 100},
+		"middle":               {Limit: 100, Cursor: middle},
+		"phase":                {Limit: 100, Phase: history.PhaseAwaitingActivity, Cursor: middle},
+		"definition":           {Limit: 100, DefinitionName: "definition-3", Cursor: middle},
+		"definition and phase": {Limit: 100, DefinitionName: "definition-3", Phase: history.PhaseCompleted},
+		"no match":             {Limit: 100, DefinitionName: "definition-x"},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := s.List(b.Context(), q); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
