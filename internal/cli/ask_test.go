@@ -15,9 +15,14 @@ import (
 // interact runs a command as if a person sat at the terminal and typed the lines.
 func interact(t *testing.T, stdin io.Reader, args ...string) (exit int, stdout, stderr string) {
 	t.Helper()
+	return interactIn(t, t.TempDir(), stdin, args...)
+}
+
+func interactIn(t *testing.T, folder string, stdin io.Reader, args ...string) (exit int, stdout, stderr string) {
+	t.Helper()
 	a, out, errs := newTestApp(t, stdin, time.Now())
 	a.now = time.Now
-	a.env = config.Environment{Directory: t.TempDir(), GOOS: "linux", Home: t.TempDir()}
+	a.env = config.Environment{Directory: folder, GOOS: "linux", Home: folder}
 	a.interactive = true
 	exit = a.execute(t.Context(), append(args, "--profile", "demo"))
 	return exit, out.String(), errs.String()
@@ -71,12 +76,17 @@ func TestAskForASignal(t *testing.T) {
 	})
 }
 
-// Ctrl-D leaves the run waiting, with the command that goes on.
-func TestAskGivesUp(t *testing.T) {
+// Ctrl-D leaves the run waiting, with the command that goes on. That one asks again when it is given no payload.
+func TestAskGivesUpAndGoesOn(t *testing.T) {
 	t.Parallel()
-	exit, stdout, stderr := interact(t, strings.NewReader(""),
+	folder := t.TempDir()
+	exit, stdout, stderr := interactIn(t, folder, strings.NewReader(""),
 		"run", definitionOf(t, "approval-loop"), "--input", `{"topic":"x"}`, "--id", "a1", "--db", "runs.db")
 	if exit != exitPaused || stdout != "" || !strings.Contains(stderr, "workflows-engine resume a1 --payload") {
+		t.Errorf("exit %d, stdout %s, stderr %s", exit, stdout, stderr)
+	}
+	exit, stdout, stderr = interactIn(t, folder, strings.NewReader("approve=true\n"), "resume", "a1", "--db", "runs.db")
+	if exit != exitOK || !strings.Contains(stdout, `"published": true`) {
 		t.Errorf("exit %d, stdout %s, stderr %s", exit, stdout, stderr)
 	}
 }

@@ -2,10 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"io"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -112,104 +108,4 @@ func (a *app) writeRecords(id string, records []history.Record, asJSON, heading 
 		return writeRecordLines(a.stdout, id, records)
 	}
 	return writeRecordTable(a.stdout, records, heading)
-}
-
-// recordJSON is a record as one line of JSON, with the names of the history table's columns.
-type recordJSON struct {
-	ExecutionID string          `json:"execution_id"`
-	Seq         int64           `json:"seq"`
-	Kind        string          `json:"kind"`
-	Name        string          `json:"name"`
-	CreatedAt   string          `json:"created_at"`
-	Payload     json.RawMessage `json:"payload"`
-}
-
-func writeRecordLines(w io.Writer, id string, records []history.Record) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	for _, r := range records {
-		payload := r.Raw
-		if payload == nil {
-			payload = r.AppendPayload(nil, id)
-		}
-		err := encoder.Encode(recordJSON{
-			ExecutionID: id, Seq: r.Seq, Kind: string(r.Kind), Name: string(r.Name),
-			CreatedAt: history.FormatTimestamp(r.CreatedAt), Payload: payload,
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func writeRecordTable(w io.Writer, records []history.Record, heading bool) error {
-	var rows [][]string
-	if heading {
-		rows = append(rows, []string{"SEQ", "TIME", "KIND", "NAME", "NODE", "DETAIL"})
-	}
-	for _, r := range records {
-		rows = append(rows, []string{
-			fmt.Sprint(r.Seq), r.CreatedAt.UTC().Format("15:04:05.000"), string(r.Kind), string(r.Name),
-			dash(r.Payload.NodeID), recordDetail(r),
-		})
-	}
-	return writeTable(w, rows)
-}
-
-// detailWidth bounds the last column of the table.
-const detailWidth = 80
-
-// recordDetail says the most telling thing about a record in one line.
-func recordDetail(r history.Record) string {
-	p := r.Payload
-	parts := []string{}
-	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
-	switch r.Name {
-	case history.ExecutionStarted:
-		add("%s %s", p.WorkflowName, p.WorkflowVersion)
-	case history.CompleteNode:
-		parts = append(parts, outputText(p.Output))
-	case history.StateUpdated:
-		add("%s", short(p.State, detailWidth))
-	case history.FailNode:
-		add("%s: %s", p.Reason, p.Message)
-	case history.ActivityRequested:
-		add("%s", p.NodeType)
-		if p.Attempt > 1 {
-			add("attempt %d", p.Attempt)
-		}
-		if p.AgentID != "" {
-			add("agent %s (%s)", p.AgentID, p.Protocol)
-		}
-	case history.ActivityCompleted, history.ExecutionCompleted:
-		add("%s", short(p.Result.Value, detailWidth))
-	case history.ActivityFailed, history.ExecutionFailed:
-		add("%s", strings.TrimSpace(p.Code+" "+p.Error))
-		if p.WillRetry {
-			add("will be retried")
-		}
-	case history.StartParallel, history.ParallelForked:
-		add("%s of %s", p.Join, strings.Join(p.BranchNames, ", "))
-	case history.ParallelJoined:
-		parts = append(parts, joinedText(p))
-	case history.CancelParallelBranch, history.ParallelBranchCancelled:
-		parts = append(parts, p.BranchName)
-	case history.TimerStarted:
-		parts = append(parts, strings.TrimSpace(untilText(r)))
-	case history.StartSignalWait, history.SignalWaitStarted:
-		parts = append(parts, p.SignalName)
-	case history.DeliverSignal, history.SignalReceived:
-		add("%s %s", p.SignalName, outputText(p.SignalPayload))
-	case history.RaiseInterrupt, history.InterruptRaised:
-		parts = append(parts, p.Prompt)
-	case history.StartSubworkflow, history.SubworkflowStarted, history.SubworkflowCompleted:
-		add("%s as %s", p.WorkflowRef, p.ChildExecutionID)
-	case history.CancelExecution, history.ExecutionCancelled:
-		parts = append(parts, p.Reason)
-	}
-	if p.Span != nil {
-		add("[branch %s]", p.Span.BranchName)
-	}
-	return cut(strings.Join(parts, " "), detailWidth)
 }

@@ -6,10 +6,8 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/workflows-engine/workflows-engine/graph"
-	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 )
 
@@ -45,21 +43,6 @@ Subworkflows are found by document.name among the *.workflow.json and *.workflow
 	registerWorkflowDir(cmd.Flags(), &o.folder, "the folder of FILE")
 	registerDrive(cmd.Flags(), &o.driveOptions)
 	return cmd
-}
-
-// registerContinue adds the flags of all commands that drive a stored run.
-func registerContinue(set *pflag.FlagSet, o *driveOptions, folder *string) {
-	registerWorkflowDir(set, folder, "none")
-	set.StringVar(&o.definition, "definition", "", "`file` of the run's definition, for runs that another engine began")
-	registerDrive(set, o)
-}
-
-// registerDrive adds the flags of all commands that drive a run.
-func registerDrive(set *pflag.FlagSet, o *driveOptions) {
-	o.answers.register(set)
-	set.StringVar(&o.mode, "mode", "", "who performs activities: in_process (what is configured here) or host_mediated (whoever submits)")
-	set.DurationVar(&o.wait, "wait", 0, "give up waiting after this `time`, as in 30s, and leave the run to recover (default: no limit)")
-	set.BoolVar(&o.json, "json", false, "print where the run stands as JSON, instead of its result alone")
 }
 
 // run starts a run and drives it.
@@ -129,21 +112,4 @@ func (c checked) hasSubworkflow() bool {
 		}
 	}
 	return false
-}
-
-func parseMode(text string) (machine.Mode, error) {
-	switch mode := machine.Mode(text); mode {
-	case "", machine.InProcess, machine.HostMediated:
-		return mode, nil
-	}
-	return "", usage("--mode: %q is not understood", text).
-		WithHint("Write %s or %s.", machine.InProcess, machine.HostMediated)
-}
-
-// firstError gives the first of two errors that is one.
-func firstError(first, second error) error {
-	if first != nil {
-		return first
-	}
-	return second
 }

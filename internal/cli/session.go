@@ -99,3 +99,11 @@ const flagWorkflowDir = "workflow-dir"
 func registerWorkflowDir(set *pflag.FlagSet, folder *string, fallback string) {
 	set.StringVar(folder, flagWorkflowDir, "", "`folder` with the definitions of subworkflows (default "+fallback+")")
 }
+
+// firstError gives the first of two errors that is one.
+func firstError(first, second error) error {
+	if first != nil {
+		return first
+	}
+	return second
+}

@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/pflag"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+)
+
+// registerContinue adds the flags of all commands that drive a stored run.
+func registerContinue(set *pflag.FlagSet, o *driveOptions, folder *string) {
+	registerWorkflowDir(set, folder, "none")
+	set.StringVar(&o.definition, "definition", "", "`file` of the run's definition, for runs that another engine began")
+	registerDrive(set, o)
+}
+
+// registerDrive adds the flags of all commands that drive a run.
+func registerDrive(set *pflag.FlagSet, o *driveOptions) {
+	o.answers.register(set)
+	set.StringVar(&o.mode, "mode", "", "who performs activities: in_process (what is configured here) or host_mediated (whoever submits)")
+	set.DurationVar(&o.wait, "wait", 0, "give up waiting after this `time`, as in 30s, and leave the run to recover (default: no limit)")
+	set.BoolVar(&o.json, "json", false, "print where the run stands as JSON, instead of its result alone")
+}
+
+// continued opens a session, makes one call that continues a run, and drives the run on.
+func (a *app) continued(
+	ctx context.Context, id, folder string, o driveOptions, call func(*session, graph.Caller) (*graph.Run, error),
+) (err error) {
+	s, err := a.open(ctx, sessionOptions{live: true, folder: folder})
+	if err != nil {
+		return err
+	}
+	defer func() { err = firstError(err, s.close()) }()
+	d := a.drive(s, o)
+	if d.caller.Mode, err = parseMode(o.mode); err != nil {
+		return err
+	}
+	if d.caller.Definition, err = a.readDefinition(o.definition); err != nil {
+		return err
+	}
+	if err := s.checkCapable(ctx, id, d.caller); err != nil {
+		return err
+	}
+	run, err := call(s, d.caller)
+	return d.from(ctx, run, err)
+}
+
+func parseMode(text string) (machine.Mode, error) {
+	switch mode := machine.Mode(text); mode {
+	case "", machine.InProcess, machine.HostMediated:
+		return mode, nil
+	}
+	return "", usage("--mode: %q is not understood", text).
+		WithHint("Write %s or %s.", machine.InProcess, machine.HostMediated)
+}
