@@ -6,6 +6,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/state"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
 // Options change what Compile accepts. The zero value is the protocol's verdict.
@@ -22,7 +23,7 @@ const MaxFindings = 1000
 func Compile(d *Document, o Options) (*Program, problem.Findings) {
 	c := &compiler{
 		document: d, options: o, byID: map[string]*vertex{}, ids: map[string]bool{}, doubled: map[string]bool{},
-		suggestions: 200, steps: maxSteps,
+		suggestions: 50, steps: maxSteps,
 	}
 	if c.structure() {
 		c.collect()
@@ -199,7 +200,7 @@ func (c *compiler) nearest(wrong string) string {
 		return ""
 	}
 	c.suggestions--
-	return nearest(wrong, c.names)
+	return suggest.Nearest(wrong, c.names)
 }
 
 func (c *compiler) suggest(wrong string) string { return didYouMeanOne(c.nearest(wrong)) }

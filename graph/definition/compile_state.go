@@ -24,9 +24,7 @@ func (c *compiler) compileState() {
 	c.checkReducers(n, raw, at)
 	rules, err := state.NewRules(withoutCustom(raw))
 	if err != nil {
-		for _, f := range schemaFindings(problem.StateSchemaInvalid, problem.SeverityError, err, n, at, nil) {
-			c.findings = append(c.findings, f)
-		}
+		c.findings = append(c.findings, schemaFindings(problem.StateSchemaInvalid, problem.SeverityError, err, n, at, nil)...)
 		return
 	}
 	c.rules = rules
