@@ -7,7 +7,9 @@ import (
 )
 
 // didYouMean suggests the name that is nearest to a wrong one, "" if none is near.
-func didYouMean(wrong string, names []string) string { return didYouMeanOne(suggest.Nearest(wrong, names)) }
+func didYouMean(wrong string, names []string) string {
+	return didYouMeanOne(suggest.Nearest(wrong, names))
+}
 
 func didYouMeanOne(near string) string {
 	if near == "" {
