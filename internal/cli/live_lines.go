@@ -43,7 +43,7 @@ func (v *liveView) show(id string, r history.Record) {
 	at := visit{p.NodeID, p.Visit}
 	switch r.Name {
 	case history.ExecutionStarted:
-		v.header(run, p)
+		v.header(run, id, p)
 	case history.NodeScheduled:
 		run.started[at] = r.CreatedAt
 	case history.ActivityRequested:
@@ -83,12 +83,12 @@ const (
 	messageWidth = 100
 )
 
-func (v *liveView) header(run *liveRun, p history.Payload) {
+func (v *liveView) header(run *liveRun, id string, p history.Payload) {
 	what := "run"
 	if run.depth > 0 {
 		what = "subworkflow"
 	}
-	fmt.Fprintf(v.out, "%s%s %s %s\n", indent(run), what, v.paint.bold(p.WorkflowName), p.WorkflowVersion)
+	fmt.Fprintf(v.out, "%s%s %s %s  %s\n", indent(run), what, v.paint.bold(p.WorkflowName), p.WorkflowVersion, v.paint.faint(id))
 }
 
 // line prints: glyph, node, type, time taken, attempt, text.
