@@ -1,51 +1,82 @@
 package expr
 
-// Program is a compiled jq program, safe for concurrent use.
-type Program struct{ impl any }
+import (
+	"sync"
 
-// Limits bound one evaluation. Zero values mean the defaults in DefaultLimits. They are counted, not timed, so that
-// the same program over the same state always has the same outcome.
-type Limits struct {
-	// Steps is the number of interpreter steps.
-	Steps int
-	// Outputs is the number of values a program may put out.
-	Outputs int
-	// ResultBytes bounds the size of the result as JSON text.
-	ResultBytes int
+	"github.com/itchyny/gojq"
+)
+
+// Program is a compiled jq program, safe for concurrent use.
+type Program struct {
+	src string
+	// err is what a failing program fails with.
+	err error
+	// direct evaluates programs of the simplest kinds without the interpreter, nil for all others.
+	direct direct
+	// query is the rewritten program, natives what it calls, strings its literals.
+	query   *gojq.Query
+	natives map[string]native
+	strings map[string]bool
+
+	mu sync.Mutex
+	// idle are instances that no evaluation uses. There are as many as there were evaluations at a time.
+	idle []*instance
 }
 
-// Compile compiles a program. The error is *problem.Error with code EXPRESSION_INVALID; its Details hold "offset"
-// (bytes into src) when the parser knows it.
-func Compile(src string) (*Program, error) { panic("not written yet") }
+// instance is a program compiled together with the meter that its natives charge. It serves one evaluation at a time.
+type instance struct {
+	code  *gojq.Code
+	meter *meter
+}
 
 // Failing gives a program that fails with err whenever it is evaluated.
-func Failing(src string, err error) *Program { panic("not written yet") }
+func Failing(src string, err error) *Program { return &Program{src: src, err: err} }
 
 // Identity gives the program ".".
-func Identity() *Program { panic("not written yet") }
+func Identity() *Program { return identity }
+
+var identity = func() *Program {
+	p, err := Compile(".")
+	if err != nil {
+		panic("expr: " + err.Error())
+	}
+	return p
+}()
 
 // Source is the program's text.
-func (p *Program) Source() string { panic("not written yet") }
+func (p *Program) Source() string { return p.src }
 
-// Eval runs the program over state with the default limits: no output is nil, one is that value, several are a []any
-// of them, an error discards everything (spec: execution, 4.2). The result shares no changed parts with state but may
-// alias it: treat both as immutable. Errors are *problem.Error: EXPRESSION_FAILED, EXPRESSION_LIMIT_EXCEEDED.
-func (p *Program) Eval(state map[string]any) (any, error) { panic("not written yet") }
-
-// EvalLimits is Eval with limits.
-func (p *Program) EvalLimits(state map[string]any, l Limits) (any, error) { panic("not written yet") }
+// ReadsClock reports whether the program calls now. Its result then depends on the time that EvalAt is given, which
+// is worth a warning: the time of an input is when it was recorded, not when its author expects.
+func (p *Program) ReadsClock() bool {
+	_, ok := p.natives["now/0"]
+	return ok
+}
 
 // Truthy is jq's truth: all but nil and false (spec: execution, 4.3).
 func Truthy(v any) bool { return v != nil && v != false }
 
-// Mapping is a compiled input_mapping (spec: execution, 4.4).
-type Mapping struct{ impl any }
-
-// CompileMapping compiles the members of an input_mapping. It never fails as a whole: a member that is wrong makes
-// Eval fail. Problems lists what is wrong, keyed by member name, for validation.
-func CompileMapping(raw map[string]any) (m *Mapping, problems map[string]error) {
-	panic("not written yet")
+// acquire gives an instance for one evaluation; release takes it back.
+func (p *Program) acquire() (*instance, error) {
+	p.mu.Lock()
+	if n := len(p.idle); n > 0 {
+		i := p.idle[n-1]
+		p.idle = p.idle[:n-1]
+		p.mu.Unlock()
+		return i, nil
+	}
+	p.mu.Unlock()
+	return p.newInstance()
 }
 
-// Eval evaluates the mapping over state, members in the protocol's member order.
-func (m *Mapping) Eval(state map[string]any) (map[string]any, error) { panic("not written yet") }
+// maxIdle instances are kept; a burst of evaluations does not hold its memory for ever.
+const maxIdle = 16
+
+func (p *Program) release(i *instance) {
+	*i.meter = meter{} // it must not keep values alive
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.idle) < maxIdle {
+		p.idle = append(p.idle, i)
+	}
+}

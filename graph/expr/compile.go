@@ -1,0 +1,121 @@
+package expr
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/itchyny/gojq"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// maxSource bounds a program's text, and so the depth of its tree, which is walked by recursion.
+const maxSource = 64 << 10
+
+// Compile compiles a program. The error is *problem.Error with code EXPRESSION_INVALID; its Details hold "offset"
+// (bytes into src) when the place is known.
+func Compile(src string) (*Program, error) {
+	if len(src) > maxSource {
+		return nil, problem.New(problem.ExpressionInvalid, "the program has %d bytes; %d are allowed", len(src), maxSource)
+	}
+	p, err := compile(src)
+	if err != nil {
+		return nil, invalid(src, err)
+	}
+	return p, nil
+}
+
+func compile(src string) (p *Program, err error) {
+	defer func() {
+		if caught := recover(); caught != nil {
+			p, err = nil, fmt.Errorf("the compiler failed: %v", caught)
+		}
+	}()
+	query, err := gojq.Parse(src)
+	if err != nil {
+		return nil, err
+	}
+	p = &Program{src: src, direct: compileDirect(query)}
+	r := newRewriter()
+	r.query(query)
+	if r.err != nil {
+		return nil, r.err
+	}
+	r.withPrelude(query)
+	p.query, p.natives, p.strings = query, r.natives, r.strings
+	i, err := p.newInstance()
+	if err != nil {
+		return nil, err
+	}
+	p.release(i)
+	return p, nil
+}
+
+func (p *Program) newInstance() (*instance, error) {
+	m := &meter{}
+	options := make([]gojq.CompilerOption, 0, len(p.natives))
+	for key, f := range p.natives {
+		arity := int(key[len(key)-1] - '0')
+		options = append(options, gojq.WithFunction(nativePrefix+key, arity, arity, func(in any, args []any) any {
+			return f(m, in, args)
+		}))
+	}
+	code, err := gojq.Compile(p.query, options...)
+	if err != nil {
+		return nil, err
+	}
+	return &instance{code, m}, nil
+}
+
+// invalid makes the error of a program that does not compile.
+func invalid(src string, err error) error {
+	text, hint := err.Error(), ""
+	offset := -1
+	var name string
+	if e, ok := errors.AsType[*gojq.ParseError](err); ok {
+		offset = max(0, min(e.Offset, len(src))-len(e.Token))
+		if e.Token == "" {
+			offset = min(e.Offset, len(src))
+		}
+	} else if e, ok := errors.AsType[*undefinedError](err); ok {
+		name = e.name
+	} else if _, rest, ok := strings.Cut(text, "not defined: "); ok {
+		name, _, _ = strings.Cut(rest, "/")
+	}
+	if name != "" {
+		offset = offsetOf(src, name)
+		hint = unavailable[name]
+	}
+	e := problem.New(problem.ExpressionInvalid, "the program %s does not compile: %s", quoteProgram(src), text)
+	if offset >= 0 {
+		e.Details = map[string]any{"offset": float64(offset)}
+	}
+	if hint != "" {
+		e = e.WithHint("%s", hint)
+	}
+	return e
+}
+
+// unavailable are functions of jq that programs here do not have, and why.
+var unavailable = map[string]string{
+	"debug":          "There is no diagnostic output; remove the call.",
+	"stderr":         "There is no diagnostic output; remove the call.",
+	"input_filename": "A program sees the state and nothing else.",
+	"$__loc__":       "A program does not know its place in the definition.",
+}
+
+// offsetOf finds a name in a program, -1 where it is not there exactly once: then which one is meant is unknown.
+func offsetOf(src, name string) int {
+	boundary := `(?:^|[^A-Za-z0-9_$.])`
+	re, err := regexp.Compile(boundary + `(` + regexp.QuoteMeta(name) + `)(?:[^A-Za-z0-9_]|$)`)
+	if err != nil {
+		return -1
+	}
+	found := re.FindAllStringSubmatchIndex(src, 2)
+	if len(found) != 1 {
+		return -1
+	}
+	return found[0][2]
+}

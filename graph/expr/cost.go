@@ -1,0 +1,64 @@
+package expr
+
+import "math"
+
+// What values cost, in bytes of work: about what their parts take in memory.
+const (
+	scalarCost  = 16
+	elementCost = 16
+	memberCost  = 48
+)
+
+// shallowCost is that of a copy that shares the parts.
+func shallowCost(v any) int {
+	switch v := v.(type) {
+	case string:
+		return len(v) + scalarCost
+	case []any:
+		return elementCost*len(v) + scalarCost
+	case map[string]any:
+		return memberCost*len(v) + scalarCost
+	}
+	return scalarCost
+}
+
+// chargeDeep charges for every part of v, each as often as it is reached: values may share parts, so that a small
+// program can make one that is endless to read. It gives the charge, and whether there was room for it.
+func (m *meter) chargeDeep(v any) (cost int, ok bool) {
+	before := m.work
+	ok = m.walk(v, 0)
+	return before - m.work, ok
+}
+
+func (m *meter) walk(v any, depth int) bool {
+	if depth > maxDepth {
+		m.exceed(overWork)
+		return false
+	}
+	if !m.charge(shallowCost(v)) {
+		return false
+	}
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			if !m.walk(e, depth+1) {
+				return false
+			}
+		}
+	case map[string]any:
+		for name, e := range v {
+			if !m.charge(len(name)) || !m.walk(e, depth+1) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// times is a product that stays at the top instead of overflowing.
+func times(a, b int) int {
+	if a > 0 && b > math.MaxInt/a {
+		return math.MaxInt
+	}
+	return a * b
+}

@@ -1,0 +1,409 @@
+package expr
+
+import (
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+
+	"github.com/itchyny/gojq"
+)
+
+// Assignments, updates and deletions. The interpreter's own write to parts of their input when they delete, with the
+// values that stand there already; but a state is shared by many readers, for whom any write is a race. These copy
+// each container on the way to a place once, and change only such copies.
+
+// edit is a value being changed. It travels through the interpreter in place of the value, between _edit and _done.
+type edit struct {
+	root any
+	// own holds the containers made by this edit, which nobody else can see.
+	own map[uintptr]any
+	// doomed are the paths to delete at the end: of elements deleted earlier the indexes of later ones would change.
+	doomed []any
+}
+
+// gone stands where something was deleted until the end of an edit.
+type gone struct{}
+
+func beginEdit(_ *meter, in any, _ []any) any { return &edit{root: in} }
+
+// editGet gives the value at a path to a program, which may put it anywhere.
+func editGet(_ *meter, in any, args []any) any {
+	e := in.(*edit)
+	v := e.root
+	for _, step := range args[0].([]any) {
+		switch step := step.(type) {
+		case string:
+			if object, ok := v.(map[string]any); ok {
+				v = object[step]
+				continue
+			}
+		case int:
+			if list, ok := v.([]any); ok && step >= 0 && step < len(list) {
+				v = list[step]
+				continue
+			}
+		case map[string]any:
+			e.own = nil // a slice shares memory with its array
+		}
+		if v = interpreter("getpath", 1)(v, []any{[]any{step}}); isError(v) {
+			return v
+		}
+	}
+	if e.owns(v) {
+		e.own = nil // from now on it is seen elsewhere: changes want copies again
+	}
+	return v
+}
+
+// editSet puts the one value of a list at a path; no value is a deletion.
+func editSet(m *meter, in any, args []any) any {
+	e, values := in.(*edit), args[1].([]any)
+	if len(values) == 0 {
+		e.doomed = append(e.doomed, args[0])
+		return e
+	}
+	return e.set(m, args[0], values[0])
+}
+
+func endEdit(m *meter, in any, _ []any) any {
+	e := in.(*edit)
+	if len(e.doomed) == 0 {
+		return e.root
+	}
+	return e.delete(m, e.doomed)
+}
+
+// editValue gives the value of an edit that goes on. Its user may keep no part of it.
+func editValue(_ *meter, in any, _ []any) any { return in.(*edit).root }
+
+// editShare is editSet with a value that may be, or hold, part of what is edited.
+func editShare(m *meter, in any, args []any) any {
+	e := in.(*edit)
+	switch args[1].([]any)[0].(type) {
+	case []any, map[string]any:
+		e.own = nil
+	}
+	return editSet(m, in, args)
+}
+
+// settleEdit makes the deletions so far happen.
+func settleEdit(m *meter, in any, _ []any) any {
+	e := in.(*edit)
+	if len(e.doomed) == 0 {
+		return e
+	}
+	doomed := e.doomed
+	e.doomed = nil
+	root := e.delete(m, doomed)
+	if isError(root) {
+		return root
+	}
+	e.root = root
+	return e
+}
+
+func setPath(m *meter, in any, args []any) any {
+	e := &edit{root: in}
+	if v := e.set(m, args[0], args[1]); isError(v) {
+		return v
+	}
+	return e.root
+}
+
+func deletePaths(m *meter, in any, args []any) any {
+	paths, ok := args[0].([]any)
+	if !ok {
+		return faultf("delpaths wants an array of paths, not %s", typeName(args[0]))
+	}
+	return (&edit{root: in}).delete(m, paths)
+}
+
+// set gives e, or the error.
+func (e *edit) set(m *meter, path, v any) any {
+	steps, ok := path.([]any)
+	if !ok {
+		return faultf("setpath wants a path, not %s", typeName(path))
+	}
+	root, err := e.put(m, e.root, steps, v, 0)
+	if err != nil {
+		return err
+	}
+	e.root = root
+	return e
+}
+
+// delete gives the value without what is at the paths. Ancestors are deleted before what is in them.
+func (e *edit) delete(m *meter, paths []any) any {
+	sorted := slices.Clone(paths)
+	slices.SortFunc(sorted, func(a, b any) int { return m.compare(a, b, 0) })
+	if m.exceeded != nil {
+		return m.exceeded
+	}
+	for _, p := range sorted {
+		path, ok := p.([]any)
+		if !ok {
+			return faultf("delpaths wants an array of paths, not of %s", typeName(p))
+		}
+		root, err := e.put(m, e.root, path, gone{}, 0)
+		if err != nil {
+			return err
+		}
+		e.root = root
+	}
+	return e.sweep(e.root)
+}
+
+// sweep takes out what is gone. That can only be in containers of this edit.
+func (e *edit) sweep(v any) any {
+	switch c := v.(type) {
+	case gone:
+		return nil
+	case map[string]any:
+		if !e.owns(c) {
+			return c
+		}
+		for name, part := range c {
+			if part == (gone{}) {
+				delete(c, name)
+			} else {
+				c[name] = e.sweep(part)
+			}
+		}
+		return c
+	case []any:
+		if !e.owns(c) {
+			return c
+		}
+		kept := c[:0]
+		for _, part := range c {
+			if part != (gone{}) {
+				kept = append(kept, e.sweep(part))
+			}
+		}
+		clear(c[len(kept):])
+		return kept
+	}
+	return v
+}
+
+func (e *edit) owns(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		_, ok := e.own[reflect.ValueOf(v).Pointer()]
+		return ok
+	}
+	return false
+}
+
+// adopt remembers a new container. Keeping it in the map keeps its address from being used again.
+func (e *edit) adopt(v any) {
+	if e.own == nil {
+		e.own = map[uintptr]any{}
+	}
+	e.own[reflect.ValueOf(v).Pointer()] = v
+}
+
+// put gives v with x at the path below it.
+func (e *edit) put(m *meter, v any, path []any, x any, depth int) (any, error) {
+	if len(path) == 0 {
+		return x, nil
+	}
+	if depth > maxDepth {
+		return nil, m.exceed(overWork)
+	}
+	if v == (gone{}) {
+		return v, nil
+	}
+	switch step := path[0].(type) {
+	case string:
+		object, ok := v.(map[string]any)
+		if !ok && v != nil {
+			return nil, faultf("expected an object but got: %s", typeName(v))
+		}
+		return e.putMember(m, object, step, path[1:], x, depth)
+	case map[string]any:
+		list, ok := v.([]any)
+		if !ok && v != nil {
+			return nil, faultf("expected an array but got: %s", typeName(v))
+		}
+		return e.putSlice(m, list, step, path[1:], x, depth)
+	case nil, bool, []any:
+		if _, ok := v.([]any); ok {
+			return nil, faultf("expected a number for indexing an array but got: %s", typeName(step))
+		}
+		return nil, faultf("expected a string for object key but got: %s", typeName(step))
+	}
+	list, ok := v.([]any)
+	if !ok && v != nil {
+		return nil, faultf("expected an array but got: %s", typeName(v))
+	}
+	i, _ := gojq.ToInt(path[0])
+	return e.putElement(m, list, i, path[1:], x, depth)
+}
+
+func (e *edit) putMember(m *meter, object map[string]any, name string, path []any, x any, depth int) (any, error) {
+	old, ok := object[name]
+	if !ok && x == (gone{}) {
+		return orNil(object, object == nil), nil
+	}
+	part, err := e.put(m, old, path, x, depth+1)
+	if err != nil {
+		return nil, err
+	}
+	if !e.owns(object) {
+		if !m.allocate(memberCost * (len(object) + 1)) {
+			return nil, m.exceeded
+		}
+		copied := make(map[string]any, len(object)+1)
+		maps.Copy(copied, object)
+		object = copied
+		e.adopt(object)
+	}
+	object[name] = part
+	return object, nil
+}
+
+// maxIndex is the largest index that an assignment may make an array long enough for.
+const maxIndex = 0x20000000
+
+func (e *edit) putElement(m *meter, list []any, i int, path []any, x any, depth int) (any, error) {
+	if i < 0 {
+		if i += len(list); i < 0 {
+			if x == (gone{}) {
+				return orNil(list, list == nil), nil
+			}
+			return nil, faultf("array index should not be negative")
+		}
+	}
+	var old any
+	if i < len(list) {
+		old = list[i]
+	} else if x == (gone{}) {
+		return orNil(list, list == nil), nil
+	} else if i >= maxIndex {
+		return nil, faultf("array index too large")
+	}
+	part, err := e.put(m, old, path, x, depth+1)
+	if err != nil {
+		return nil, err
+	}
+	list, err = e.room(m, list, i+1)
+	if err != nil {
+		return nil, err
+	}
+	list[i] = part
+	return list, nil
+}
+
+// room gives the list as one of this edit's, of at least n elements.
+func (e *edit) room(m *meter, list []any, n int) ([]any, error) {
+	owned := e.owns(list)
+	if owned && n <= cap(list) {
+		return list[:max(n, len(list))], nil
+	}
+	capacity := max(n, len(list))
+	if owned {
+		capacity = max(capacity, 2*cap(list)) // it grows: the next element will come
+	}
+	if !m.allocate(times(elementCost, capacity)) {
+		return nil, m.exceeded
+	}
+	copied := make([]any, max(n, len(list)), capacity)
+	copy(copied, list)
+	if cap(copied) > 0 {
+		e.adopt(copied)
+	}
+	return copied, nil
+}
+
+func (e *edit) putSlice(m *meter, list []any, slice map[string]any, path []any, x any, depth int) (any, error) {
+	from, to, err := bounds(slice, len(list))
+	if err != nil {
+		return nil, err
+	}
+	if from == to && x == (gone{}) {
+		return orNil(list, list == nil), nil
+	}
+	if !m.allocate(elementCost * (to - from)) {
+		return nil, m.exceeded
+	}
+	// The part is handed down without spare room, so that it cannot grow into what follows it.
+	part, err := e.put(m, slices.Clone(list[from:to]), path, x, depth+1)
+	if err != nil {
+		return nil, err
+	}
+	switch part := part.(type) {
+	case gone:
+		if list, err = e.room(m, list, len(list)); err != nil {
+			return nil, err
+		}
+		for i := from; i < to; i++ {
+			list[i] = gone{}
+		}
+		return list, nil
+	case []any:
+		if !m.allocate(times(elementCost, len(list)+len(part))) {
+			return nil, m.exceeded
+		}
+		joined := slices.Concat(list[:from], part, list[to:])
+		if joined == nil {
+			joined = []any{}
+		}
+		if cap(joined) > 0 {
+			e.adopt(joined)
+		}
+		return joined, nil
+	}
+	return nil, faultf("expected an array but got: %s", typeName(part))
+}
+
+// bounds gives the range of a slice of a list of n elements: its start rounded down, its end rounded up.
+func bounds(slice map[string]any, n int) (from, to int, err error) {
+	start, hasStart := slice["start"]
+	end, hasEnd := slice["end"]
+	if !hasStart || !hasEnd {
+		return 0, 0, faultf(`expected "start" and "end" for slicing but got: object`)
+	}
+	to = n
+	if start != nil {
+		f, ok := number(start)
+		if !ok {
+			return 0, 0, faultf("expected a number for indexing an array but got: %s", typeName(start))
+		}
+		from = clamp(math.Floor(f), 0, n)
+	}
+	if end != nil {
+		f, ok := number(end)
+		if !ok {
+			return 0, 0, faultf("expected a number for indexing an array but got: %s", typeName(end))
+		}
+		if -1 < f && f < 0 || math.IsNaN(f) {
+			return from, max(from, n), nil
+		}
+		to = clamp(math.Ceil(f), from, n)
+	}
+	return from, max(from, to), nil
+}
+
+// clamp counts negative positions from the end and keeps all between low and n. NaN is far to the left.
+func clamp(f float64, low, n int) int {
+	i, _ := gojq.ToInt(f)
+	if i < 0 {
+		i += n
+	}
+	return min(max(i, low), n)
+}
+
+// orNil keeps a missing container null rather than empty.
+func orNil[T any](v T, missing bool) any {
+	if missing {
+		return nil
+	}
+	return v
+}
+
+func isError(v any) bool {
+	_, ok := v.(error)
+	return ok
+}

@@ -1,0 +1,127 @@
+package expr
+
+import (
+	"errors"
+	"time"
+
+	"github.com/itchyny/gojq"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// Eval runs the program over state with the default limits: no output is nil, one is that value, several are a []any
+// of them, an error discards everything (spec: execution, 4.2). The result shares no changed parts with state but may
+// alias it: treat both as immutable. Errors are *problem.Error: EXPRESSION_FAILED, EXPRESSION_LIMIT_EXCEEDED; they
+// name the program and the members of the state, never a value. The function now fails; use EvalAt for it.
+func (p *Program) Eval(state map[string]any) (any, error) {
+	return p.EvalWith(state, time.Time{}, Limits{})
+}
+
+// EvalAt is Eval at a time, which the function now gives, to the millisecond. Use the recorded time of the input that
+// is being handled, so that a replay comes to the same result.
+func (p *Program) EvalAt(state map[string]any, now time.Time) (any, error) {
+	return p.EvalWith(state, now, Limits{})
+}
+
+// EvalLimits is Eval with limits.
+func (p *Program) EvalLimits(state map[string]any, l Limits) (any, error) {
+	return p.EvalWith(state, time.Time{}, l)
+}
+
+// EvalWith is Eval at a time and with limits; the zero time is none.
+func (p *Program) EvalWith(state map[string]any, now time.Time, l Limits) (any, error) {
+	if p.err != nil {
+		return nil, p.err
+	}
+	if state == nil {
+		state = map[string]any{}
+	}
+	if p.direct != nil {
+		m := newMeter(l, now)
+		if v, ok := p.direct(m, state); ok && m.exceeded == nil {
+			if v, err := m.result(v); err == nil {
+				return v, nil
+			}
+		}
+		// The interpreter finds the words for what went wrong.
+	}
+	v, err := p.interpret(state, now, l)
+	if err != nil {
+		return nil, p.failure(err, state)
+	}
+	return v, nil
+}
+
+var errPanic = errors.New("the interpreter cannot run it")
+
+func (p *Program) interpret(state map[string]any, now time.Time, l Limits) (v any, err error) {
+	i, err := p.acquire()
+	if err != nil {
+		return nil, err
+	}
+	m := i.meter
+	m.reset(l, now)
+	defer func() {
+		if caught := recover(); caught != nil {
+			v, err = nil, errPanic // the instance is not used again
+			return
+		}
+		p.release(i)
+	}()
+	return m.collect(i.code.RunWithContext(m, state))
+}
+
+// collect makes the result of a program's outputs.
+func (m *meter) collect(outputs gojq.Iter) (any, error) {
+	var first any
+	var all []any
+	count, size := 0, 0
+	for {
+		v, ok := outputs.Next()
+		if m.exceeded != nil {
+			return nil, m.exceeded
+		}
+		if !ok {
+			break
+		}
+		if err, ok := v.(error); ok {
+			if halt, ok := err.(*gojq.HaltError); ok && halt.Value() == nil {
+				break
+			}
+			return nil, err
+		}
+		v, n, err := m.output(v, size)
+		if err != nil {
+			return nil, err
+		}
+		size = n + len(",")
+		switch count++; {
+		case count > m.limits.Outputs:
+			return nil, m.exceed(overOutput)
+		case count == 1:
+			first = v
+		case count == 2:
+			all = []any{first, v}
+		default:
+			all = append(all, v)
+		}
+	}
+	if count > 1 {
+		return all, nil
+	}
+	return first, nil
+}
+
+// failure makes the error of an evaluation that gave err.
+func (p *Program) failure(err error, state map[string]any) error {
+	code := problem.ExpressionFailed
+	hint := ""
+	reason := p.reason(err)
+	if _, ok := err.(*limitError); ok {
+		code = problem.ExpressionLimit
+		hint = "Let the program look at less of the state, or do this work in an activity."
+	}
+	e := problem.New(code, "the program %s failed: %s (the state has %s)", quoteProgram(p.src), reason, describeKeys(state))
+	e.Hint = hint
+	return e
+}

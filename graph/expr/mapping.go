@@ -1,0 +1,146 @@
+package expr
+
+import (
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// Mapping is a compiled input_mapping (spec: execution, 4.4), safe for concurrent use.
+type Mapping struct{ members []mappingMember }
+
+// mappingMember has a program, or a literal where that is nil.
+type mappingMember struct {
+	name    string
+	program *Program
+	literal any
+}
+
+// CompileMapping compiles the members of an input_mapping. It never fails as a whole: a member that is wrong makes
+// Eval fail. Problems lists what is wrong, keyed by member name, for validation; it is nil where all is well.
+func CompileMapping(raw map[string]any) (m *Mapping, problems map[string]error) {
+	m = &Mapping{}
+	for _, name := range jsonvalue.Keys(raw) {
+		member := mappingMember{name: name}
+		src, isProgram, err := mappingProgram(raw[name])
+		switch {
+		case err != nil:
+			member.program = Failing("", err)
+		case !isProgram:
+			member.literal = mappingLiteral(raw[name])
+		default:
+			if member.program, err = Compile(src); err != nil {
+				member.program = Failing(src, err)
+			}
+		}
+		if err != nil {
+			if problems == nil {
+				problems = map[string]error{}
+			}
+			problems[name] = err
+		}
+		m.members = append(m.members, member)
+	}
+	return m, problems
+}
+
+// mappingProgram gives the program in a member's value, if it is one.
+func mappingProgram(v any) (src string, isProgram bool, err error) {
+	switch v := v.(type) {
+	case map[string]any:
+		jq, ok := v["jq"]
+		if !ok {
+			return "", false, nil
+		}
+		src, ok := jq.(string)
+		if !ok {
+			return "", true, problem.New(problem.ExpressionInvalid, `"jq" has to be a program, which is a string`)
+		}
+		if trim(src) == "" {
+			return "", true, problem.New(problem.ExpressionInvalid, `the program in "jq" is empty`).WithHint(`Write "." for the whole state.`)
+		}
+		return src, true, nil
+	case string:
+		src, ok := template(v)
+		if ok && src == "" {
+			return "", true, problem.New(problem.ExpressionInvalid, "the program in the template is empty").
+				WithHint(`Write "${ . }" for the whole state.`)
+		}
+		return src, ok, nil
+	}
+	return "", false, nil
+}
+
+// template gives what stands between "${" and "}", where these enclose a whole string and at least one character, and
+// what they enclose is on one line. Strings with text around are no templates.
+func template(s string) (inside string, ok bool) {
+	s = trim(s)
+	if len(s) <= len("${}") || !strings.HasPrefix(s, "${") || !strings.HasSuffix(s, "}") {
+		return "", false
+	}
+	inside = trim(s[len("${") : len(s)-len("}")])
+	return inside, !strings.ContainsAny(inside, "\n\r\u2028\u2029")
+}
+
+// trim strips white space as JavaScript does: that of Unicode without U+0085, and the byte order mark.
+func trim(s string) string {
+	return strings.TrimFunc(s, func(r rune) bool { return r == '\uFEFF' || r != '\u0085' && unicode.IsSpace(r) })
+}
+
+// mappingLiteral is a copy of the literal in a member's value. Nothing inside is searched for templates.
+func mappingLiteral(v any) any {
+	if object, ok := v.(map[string]any); ok {
+		if literal, ok := object["literal"]; ok {
+			return jsonvalue.Clone(literal)
+		}
+	}
+	return jsonvalue.Clone(v)
+}
+
+// ReadsClock reports whether one of the programs calls now.
+func (m *Mapping) ReadsClock() bool {
+	for _, member := range m.members {
+		if member.program != nil && member.program.ReadsClock() {
+			return true
+		}
+	}
+	return false
+}
+
+// Eval evaluates the mapping over state, members in the protocol's member order; the first error ends it. The error
+// is that of Program.Eval, with the member's name and, in At, its pointer. Treat the result as immutable.
+func (m *Mapping) Eval(state map[string]any) (map[string]any, error) {
+	return m.EvalAt(state, time.Time{})
+}
+
+// EvalAt is Eval at a time, as Program.EvalAt.
+func (m *Mapping) EvalAt(state map[string]any, now time.Time) (map[string]any, error) {
+	mapped := make(map[string]any, len(m.members))
+	for _, member := range m.members {
+		if member.program == nil {
+			mapped[member.name] = member.literal
+			continue
+		}
+		v, err := member.program.EvalAt(state, now)
+		if err != nil {
+			return nil, member.failure(err)
+		}
+		mapped[member.name] = v
+	}
+	return mapped, nil
+}
+
+func (m *mappingMember) failure(err error) error {
+	e := problem.New(problem.ExpressionFailed, "%v", err)
+	if cause, ok := problem.As(err); ok {
+		copied := *cause
+		e = &copied
+	}
+	e.Message = "member " + strconv.Quote(m.name) + " of the mapping: " + e.Message
+	e.At.Pointer = "/" + jsonvalue.EscapePointer(m.name)
+	return e
+}

@@ -1,0 +1,108 @@
+package expr
+
+import "time"
+
+// meter counts what one evaluation does. It is also the evaluation's context: the interpreter asks for Done before
+// every instruction, which makes a step counter of it that no clock has a part in.
+type meter struct {
+	limits Limits
+	steps  int
+	work   int
+	// now is the time that the function of this name gives; zero: there is none.
+	now time.Time
+	// exceeded is the limit that was hit first, nil while there is none.
+	exceeded *limitError
+
+	texts textAppender
+	lists listAppender
+}
+
+// limitError is what an evaluation over its limits ends with. Programs cannot catch it: the interpreter stops at its
+// next instruction.
+type limitError struct{ what string }
+
+func (e *limitError) Error() string { return e.what }
+
+var (
+	overSteps  = &limitError{"it takes too many steps"}
+	overWork   = &limitError{"it works on too much data, or on data nested too deeply"}
+	overOutput = &limitError{"it has too many outputs"}
+	overResult = &limitError{"its result is too large"}
+)
+
+// maxDepth is how deeply nested a value may be that a function looks into: the recursion costs stack, which Go cannot
+// give back an error for. The interpreter itself walks values without recursion.
+const maxDepth = 10_000
+
+func newMeter(l Limits, now time.Time) *meter {
+	m := &meter{}
+	m.reset(l, now)
+	return m
+}
+
+func (m *meter) reset(l Limits, now time.Time) {
+	l = l.orDefaults()
+	*m = meter{limits: l, steps: l.Steps, work: l.WorkBytes, now: now}
+}
+
+var closed = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// Done is part of context.Context and counts a step.
+func (m *meter) Done() <-chan struct{} {
+	if m.steps > 0 {
+		m.steps--
+		return nil
+	}
+	m.exceed(overSteps)
+	return closed
+}
+
+// Err is part of context.Context.
+func (m *meter) Err() error {
+	if m.exceeded == nil {
+		return nil
+	}
+	return m.exceeded
+}
+
+// Deadline is part of context.Context.
+func (m *meter) Deadline() (time.Time, bool) { return time.Time{}, false }
+
+// Value is part of context.Context.
+func (m *meter) Value(any) any { return nil }
+
+// exceed ends the evaluation at its next step and gives the reason.
+func (m *meter) exceed(reason *limitError) *limitError {
+	if m.exceeded == nil {
+		m.exceeded = reason
+	}
+	m.steps = 0
+	return m.exceeded
+}
+
+// charge counts bytes of work and reports whether there is room for them.
+func (m *meter) charge(bytes int) bool {
+	if bytes > m.work || bytes < 0 || m.exceeded != nil {
+		m.work = 0
+		m.exceed(overWork)
+		return false
+	}
+	m.work -= bytes
+	return true
+}
+
+// maxAtOnce is how many bytes one call may make: nothing can stop it once it has begun.
+const maxAtOnce = 64 << 20
+
+// allocate is charge for memory that a call is about to make in one piece.
+func (m *meter) allocate(bytes int) bool {
+	if bytes > maxAtOnce {
+		m.exceed(overWork)
+		return false
+	}
+	return m.charge(bytes)
+}

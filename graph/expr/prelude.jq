@@ -1,0 +1,58 @@
+# Functions of jq that the interpreter defines in terms of operations without bounds, defined again in terms of the
+# bounded ones. Names that begin with an underscore are natives of this package. Order matters: a function sees those
+# above it.
+
+def keys_unsorted: keys;
+def input_line_number: 0;
+def have_decnum: false;
+def have_literal_numbers: true;
+def inputs: empty;
+
+def map(f): [.[] | f];
+def map_values(f): .[] |= f;
+def walk(f): def visit: if type == "object" then map_values(visit) elif type == "array" then map(visit) end | f; visit;
+def add(f): [f] | add;
+def del(f): delpaths([path(f)]);
+def pick(f): . as $whole | reduce path(f) as $path (null | _edit; _set($path; [$whole | getpath($path)])) | _done;
+
+def all(f): all(.[]; f);
+def all: all(.[]; .);
+def any(f): any(.[]; f);
+def any: any(.[]; .);
+def IN(stream): any(stream == .; .);
+def IN(source; stream): any(source == stream; .);
+def INDEX(stream; key): [stream | {key: (key | tostring), value: .}] | from_entries;
+def INDEX(key): INDEX(.[]; key);
+
+def min_by(f): _min_by([.[] | [f]]);
+def max_by(f): _max_by([.[] | [f]]);
+def sort_by(f): _sort_by([.[] | [f]]);
+def group_by(f): _group_by([.[] | [f]]);
+def unique_by(f): _unique_by([.[] | [f]]);
+
+def fromstream(events):
+  foreach events as $event ({done: true};
+    (if .done then null | _edit else .edit end) as $edit
+    | if $event | length == 2
+      then {edit: ($edit | _set($event[0]; [$event[1]])), done: ($event[0] == [])}
+      else {edit: $edit, done: ($event[0] | length == 1)}
+      end;
+    if .done then .edit | _done else empty end);
+
+def match($re; $flags): _matches($re; $flags)[];
+def match($re): if $re | type == "array" then match($re[0]; $re[1]) else match($re; null) end;
+def test($re; $flags): _test($re; $flags);
+def test($re): if $re | type == "array" then test($re[0]; $re[1]) else test($re; null) end;
+def capture($re; $flags): match($re; $flags) | .captures | _captures;
+def capture($re): if $re | type == "array" then capture($re[0]; $re[1]) else capture($re; null) end;
+def scan($re; $flags): match($re; $flags + "g") | if .captures == [] then .string else [.captures[].string] end;
+def scan($re): scan($re; null);
+def splits($re; $flags): _splits($re; $flags + "g")[];
+def splits($re): splits($re; null);
+def split($re; $flags): _splits($re; $flags + "g");
+def sub($re; replacement; $flags):
+  _matches($re; $flags) as $matches
+  | _splice($matches; [$matches[] | [.captures | _captures | replacement]])[];
+def sub($re; replacement): sub($re; replacement; null);
+def gsub($re; replacement; $flags): sub($re; replacement; $flags + "g");
+def gsub($re; replacement): gsub($re; replacement; null);

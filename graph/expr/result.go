@@ -1,0 +1,125 @@
+package expr
+
+import (
+	"math"
+	"unicode/utf8"
+
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// result makes a program's only output a value of the model.
+func (m *meter) result(v any) (any, error) {
+	v, _, err := m.output(v, 0)
+	return v, err
+}
+
+// output makes an output a value of the model and adds the size of its text to size. It copies nothing that is of the
+// model already.
+func (m *meter) output(v any, size int) (normal any, total int, err error) {
+	n := normalizer{size: size, limit: m.limits.ResultBytes}
+	normal, _ = n.value(v, 0)
+	if n.size > n.limit {
+		return nil, 0, m.exceed(overResult)
+	}
+	return normal, n.size, nil
+}
+
+// normalizer rewrites numbers: integers become doubles, NaN null, infinities the largest doubles, -0 becomes 0 (spec:
+// definition, 14.3). It stops once size is above the limit, since a small value can share parts without end.
+type normalizer struct{ size, limit int }
+
+func (n *normalizer) value(v any, depth int) (normal any, changed bool) {
+	if n.size > n.limit || depth > maxDepth {
+		n.size = n.limit + 1
+		return nil, false
+	}
+	switch v := v.(type) {
+	case nil, bool:
+		n.size += jsonvalue.Size(v, 0)
+		return v, false
+	case string:
+		n.size += jsonvalue.Size(v, 0)
+		if !utf8.ValidString(v) {
+			return string([]rune(v)), true
+		}
+		return v, false
+	case []any:
+		return n.list(v, depth)
+	case map[string]any:
+		return n.object(v, depth)
+	}
+	f, _ := number(v)
+	normal, changed = double(f)
+	n.size += jsonvalue.Size(normal, 0)
+	_, isFloat := v.(float64)
+	if isFloat && !changed {
+		return v, false
+	}
+	return normal, true
+}
+
+// double gives the model's value for a number, and whether that is another one.
+func double(f float64) (any, bool) {
+	switch {
+	case math.IsNaN(f):
+		return nil, true
+	case math.IsInf(f, 0):
+		return math.Copysign(math.MaxFloat64, f), true
+	case f == 0:
+		return 0.0, math.Signbit(f)
+	}
+	return f, false
+}
+
+func (n *normalizer) list(v []any, depth int) (any, bool) {
+	n.size += len("[]") + max(len(v)-1, 0)
+	var copied []any
+	for i, e := range v {
+		normal, changed := n.value(e, depth+1)
+		if changed && copied == nil {
+			copied = make([]any, len(v))
+			copy(copied, v[:i])
+		}
+		if copied != nil {
+			copied[i] = normal
+		}
+	}
+	if copied != nil {
+		return copied, true
+	}
+	if v == nil {
+		return []any{}, true
+	}
+	return v, false
+}
+
+func (n *normalizer) object(v map[string]any, depth int) (any, bool) {
+	n.size += len("{}") + max(len(v)-1, 0)
+	var changes map[string]any
+	renamed := false
+	for name, e := range v {
+		n.size += jsonvalue.Size(name, 0) + len(":")
+		renamed = renamed || !utf8.ValidString(name)
+		if normal, changed := n.value(e, depth+1); changed {
+			if changes == nil {
+				changes = make(map[string]any, len(v))
+			}
+			changes[name] = normal
+		}
+	}
+	if v == nil {
+		return map[string]any{}, true
+	}
+	if changes == nil && !renamed {
+		return v, false
+	}
+	copied := make(map[string]any, len(v))
+	for _, name := range sortedNames(v) { // in order: two names may become the same
+		e, changed := changes[name]
+		if !changed {
+			e = v[name]
+		}
+		copied[string([]rune(name))] = e
+	}
+	return copied, true
+}

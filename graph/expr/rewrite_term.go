@@ -1,0 +1,238 @@
+package expr
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/itchyny/gojq"
+)
+
+func (r *rewriter) term(t *gojq.Term) {
+	if t == nil || r.touch(t) {
+		return
+	}
+	r.suffixes(t.SuffixList)
+	switch t.Type {
+	case gojq.TermTypeIndex:
+		r.index(t.Index)
+	case gojq.TermTypeFunc:
+		r.call(t.Func)
+	case gojq.TermTypeObject:
+		for _, kv := range t.Object.KeyVals {
+			r.member(kv)
+		}
+	case gojq.TermTypeArray:
+		r.query(t.Array.Query)
+	case gojq.TermTypeNumber:
+		t.Number = doubleText(t.Number)
+	case gojq.TermTypeUnary:
+		r.term(t.Unary.Term)
+	case gojq.TermTypeFormat:
+		r.format(t)
+	case gojq.TermTypeString:
+		r.string(t, "@text")
+	case gojq.TermTypeIf:
+		r.query(t.If.Cond)
+		r.query(t.If.Then)
+		for _, e := range t.If.Elif {
+			r.query(e.Cond)
+			r.query(e.Then)
+		}
+		r.query(t.If.Else)
+	case gojq.TermTypeTry:
+		r.query(t.Try.Body)
+		r.query(t.Try.Catch)
+	case gojq.TermTypeReduce:
+		r.reduce(t)
+	case gojq.TermTypeForeach:
+		r.query(t.Foreach.Query)
+		r.patterns(t.Foreach.Patterns)
+		r.query(t.Foreach.Start)
+		r.query(t.Foreach.Update)
+		r.query(t.Foreach.Extract)
+	case gojq.TermTypeLabel:
+		r.query(t.Label.Body)
+	case gojq.TermTypeQuery:
+		r.query(t.Query)
+	}
+}
+
+// touch lets iterations and slices be charged for, and reports whether there was one: what stands before the last of
+// them becomes a group that touches its value, which is invisible to paths.
+func (r *rewriter) touch(t *gojq.Term) bool {
+	for i := len(t.SuffixList) - 1; i >= 0; i-- {
+		s := t.SuffixList[i]
+		if !s.Iter && (s.Index == nil || !s.Index.IsSlice) {
+			continue
+		}
+		inner := *t
+		inner.SuffixList = t.SuffixList[:i:i]
+		r.term(&inner)
+		r.suffixes(t.SuffixList[i:])
+		*t = gojq.Term{
+			Type: gojq.TermTypeQuery, Query: pipe(&gojq.Query{Term: &inner}, r.native("_touch"), ""),
+			SuffixList: t.SuffixList[i:],
+		}
+		return true
+	}
+	if t.Type != gojq.TermTypeIndex || !t.Index.IsSlice {
+		return false
+	}
+	r.index(t.Index)
+	r.suffixes(t.SuffixList)
+	*t = gojq.Term{
+		Type: gojq.TermTypeQuery, Query: r.native("_touch"),
+		SuffixList: append([]*gojq.Suffix{{Index: t.Index}}, t.SuffixList...),
+	}
+	return true
+}
+
+func (r *rewriter) suffixes(list []*gojq.Suffix) {
+	for _, s := range list {
+		if s.Index != nil {
+			r.index(s.Index)
+		}
+	}
+}
+
+func (r *rewriter) index(x *gojq.Index) {
+	if x.Str != nil {
+		if q := r.text(x.Str, "@text"); q != nil {
+			x.Str, x.Start = nil, q
+		}
+		return
+	}
+	r.query(x.Start)
+	r.query(x.End)
+}
+
+func (r *rewriter) call(f *gojq.Func) {
+	for _, arg := range f.Args {
+		r.query(arg)
+	}
+	if strings.HasPrefix(f.Name, "$") {
+		return
+	}
+	key := signature(f.Name, len(f.Args))
+	for s := r.scope; s != nil; s = s.outer {
+		if s.name == key {
+			if s.rename != "" {
+				f.Name = s.rename
+			}
+			return
+		}
+	}
+	if strings.HasPrefix(f.Name, "_") && !r.inPrelude {
+		r.fail(f.Name, "function not defined: %s", key)
+		return
+	}
+	if native, ok := natives[key]; ok {
+		r.natives[key] = native
+		f.Name = nativeName(f.Name, len(f.Args))
+		return
+	}
+	r.free[key] = true
+}
+
+func (r *rewriter) member(kv *gojq.ObjectKeyVal) {
+	r.query(kv.KeyQuery)
+	r.query(kv.Val)
+	if kv.KeyString == nil {
+		return
+	}
+	if kv.Val != nil {
+		if q := r.text(kv.KeyString, "@text"); q != nil {
+			kv.KeyString, kv.KeyQuery = nil, q
+		}
+		return
+	}
+	// {"…\(x)…"} takes the value from under the same name. Only the parts can be charged for here.
+	for i, part := range kv.KeyString.Queries {
+		if part.Term == nil || part.Term.Str == nil {
+			r.query(part)
+			kv.KeyString.Queries[i] = pipe(group(part), r.formatter("@text"), "")
+			kv.KeyString.Queries[i] = group(kv.KeyString.Queries[i])
+		}
+	}
+}
+
+func (r *rewriter) patterns(list []*gojq.Pattern) {
+	for _, p := range list {
+		r.patterns(p.Array)
+		for _, kv := range p.Object {
+			r.query(kv.KeyQuery)
+			if kv.KeyString != nil && kv.Val != nil {
+				if q := r.text(kv.KeyString, "@text"); q != nil {
+					kv.KeyString, kv.KeyQuery = nil, q
+				}
+			}
+			if kv.Val != nil {
+				r.patterns([]*gojq.Pattern{kv.Val})
+			}
+		}
+	}
+}
+
+// format rewrites @name and @name "…\(x)…".
+func (r *rewriter) format(t *gojq.Term) {
+	if t.Str == nil {
+		t.Type, t.Query, t.Format = gojq.TermTypeQuery, r.formatter(t.Format), ""
+		return
+	}
+	format := t.Format
+	t.Type, t.Format = gojq.TermTypeString, ""
+	r.string(t, format)
+}
+
+func (r *rewriter) string(t *gojq.Term, format string) {
+	if q := r.text(t.Str, format); q != nil {
+		t.Type, t.Str, t.Query = gojq.TermTypeQuery, nil, q
+	}
+}
+
+// text gives the sum of the parts of a string with interpolations, nil for one without.
+func (r *rewriter) text(s *gojq.String, format string) *gojq.Query {
+	if s.Queries == nil {
+		r.strings[s.Str] = true
+		return nil
+	}
+	var sum *gojq.Query
+	for _, part := range s.Queries {
+		if part.Term == nil || part.Term.Str == nil {
+			r.query(part)
+			part = pipe(group(part), r.formatter(format), "")
+		}
+		if sum == nil {
+			sum = part
+		} else {
+			sum = r.native("_add", sum, part)
+		}
+	}
+	return sum
+}
+
+// formatter is the function behind @name.
+func (r *rewriter) formatter(format string) *gojq.Query {
+	switch format {
+	case "@text":
+		return r.native("tostring")
+	case "@json":
+		return r.native("tojson")
+	}
+	return r.native("format", &gojq.Query{
+		Term: &gojq.Term{Type: gojq.TermTypeString, Str: &gojq.String{Str: strings.TrimPrefix(format, "@")}},
+	})
+}
+
+// doubleText writes an integer beyond 2^53 so that the interpreter takes it for a double.
+func doubleText(text string) string {
+	if strings.ContainsAny(text, ".eE") {
+		return text
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.Abs(f) < maxExactInt {
+		return text
+	}
+	return strconv.FormatFloat(f, 'e', -1, 64)
+}
