@@ -123,6 +123,10 @@ func (m *Machine) complete(t *token, c completion) *definition.Node {
 		m.failToken(t, bad)
 		return nil
 	}
+	if n.NextErr != nil {
+		m.failToken(t, &failure{reason: reasonOrchestration, nodeID: n.ID, message: n.NextErr.Error(), code: codeOf(n.NextErr)})
+		return nil
+	}
 	return n.Next
 }
 
