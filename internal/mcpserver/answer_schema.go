@@ -54,11 +54,16 @@ var pendingMembers = []property{
 	optional("due_at", str("When the timer fires or the retry is due (UTC).")),
 }
 
+// statuses of an answer: the protocol's without failed, which is an error answer, and those of a run whose wait is over.
+var statuses = []string{
+	"completed", "interrupted", "awaiting_activity", "awaiting_signal", "cancelled", "running", "awaiting_timer", "awaiting_child",
+}
+
 // runAnswer are the members that a call that drives a run answers with.
-func runAnswer(statuses ...any) []property {
+func runAnswer() []property {
 	list := []property{
 		required("execution_id", str("The run.")),
-		required("status", oneOf("Where the run stands.", statuses...)),
+		required("status", oneOf("Where the run stands.", asAny(statuses)...)),
 	}
 	list = append(list, endProperties...)
 	list = append(list, optional("node_id", str("The node that waits.")), stateProperty)

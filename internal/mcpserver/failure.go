@@ -99,7 +99,7 @@ func refusal(err error, invalid problem.Code, executionID string) *failure {
 	}
 	f.details.text("node_id", e.At.NodeID)
 	hint := e.Hint
-	if hint == "" {
+	if hint == "" || len(e.Findings) > 0 { // a finding's own hint stands beside it
 		hint = nextStep(f.code)
 	}
 	if hint != "" {

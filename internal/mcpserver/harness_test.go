@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -180,6 +181,9 @@ func at(t *testing.T, v any, path ...any) any {
 	return v
 }
 
+// null is JSON null as an expected value.
+var null = json.RawMessage("null")
+
 // want compares members of an answer; nil means absent.
 func want(t *testing.T, got map[string]any, expected map[string]any) {
 	t.Helper()
@@ -189,11 +193,22 @@ func want(t *testing.T, got map[string]any, expected map[string]any) {
 			t.Errorf("%s is %v, want it absent", name, g)
 			continue
 		}
+		if e != nil && !present {
+			t.Errorf("%s is absent, want %v", name, e)
+			continue
+		}
 		gotText, _ := json.Marshal(g)
 		wantText, _ := json.Marshal(e)
 		if string(gotText) != string(wantText) {
 			t.Errorf("%s is %s, want %s", name, gotText, wantText)
 		}
+	}
+}
+
+func wantSame(t *testing.T, got, expected map[string]any) {
+	t.Helper()
+	if !reflect.DeepEqual(got, expected) {
+		t.Errorf("got %v, want %v", got, expected)
 	}
 }
 
@@ -211,3 +226,25 @@ func definitionFile(t *testing.T, name string) map[string]any {
 }
 
 type object = map[string]any
+
+func contains(text, part string) bool { return strings.Contains(text, part) }
+
+// codeBlock gives the first JSON code block of a Markdown text.
+func codeBlock(t *testing.T, markdown string) string {
+	t.Helper()
+	_, rest, ok := strings.Cut(markdown, "```json\n")
+	block, _, closed := strings.Cut(rest, "```")
+	if !ok || !closed {
+		t.Fatal("no JSON block")
+	}
+	return block
+}
+
+func records(t *testing.T, h *host, id string) []history.Record {
+	t.Helper()
+	list, err := h.store.Read(context.Background(), id, 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}

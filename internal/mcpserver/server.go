@@ -61,6 +61,9 @@ const instructions = `Durable workflows: a definition is walked node by node, an
 3. next is the call to make, arguments included: replace each null. Repeat until completed, failed or cancelled.
 Lost the thread? workflow_list, then workflow_status, which repeats everything. A refused call changes nothing; its text says what to do.`
 
+// listsFor is how long clients may keep the lists, which change with a release only.
+const listsFor = time.Hour
+
 // New makes a server over an engine. It serves any number of sessions; see Serve.
 func New(engine Engine, o Options) *mcp.Server {
 	s := &server{engine: engine, opts: o, log: o.Logger}
@@ -76,6 +79,11 @@ func New(engine Engine, o Options) *mcp.Server {
 		Logger:       s.log,
 		// Neither list ever changes, and nothing is logged to the client.
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}},
+		SetCacheable: func(_ context.Context, req mcp.Request, c *mcp.Cacheable) {
+			if _, isRead := req.(*mcp.ReadResourceRequest); !isRead {
+				c.TTLMs = int(listsFor.Milliseconds())
+			}
+		},
 	})
 	tools := allTools(o)
 	for _, t := range tools {

@@ -20,7 +20,12 @@ func cancelTool() *tool {
 			executionIDArgument,
 			optional("reason", aText("Why, recorded.")),
 		},
-		answer:  runAnswer("cancelled"),
+		answer: []property{
+			required("execution_id", str("The run.")),
+			required("status", oneOf("Where the run stands.", "cancelled")),
+			optional("final_state", obj("The state at the end.")),
+			reasonProperty, modeProperty,
+		},
 		invalid: problem.CancelValidationError,
 		call: func(ctx context.Context, e Engine, a *arguments) (*answer, error) {
 			req := graph.CancelRequest{

@@ -21,7 +21,7 @@ func resumeTool() *tool {
 			optional("interrupt_id", aText("Which interrupt, if several are pending.")),
 			definitionAgain, inputAgain, modeArgument, waitArgument,
 		},
-		answer:  runAnswer("completed", "interrupted", "awaiting_activity", "awaiting_signal", "cancelled", "running", "awaiting_timer", "awaiting_child"),
+		answer:  runAnswer(),
 		invalid: problem.InvalidResumePayload,
 		call: func(ctx context.Context, e Engine, a *arguments) (*answer, error) {
 			req := graph.ResumeRequest{

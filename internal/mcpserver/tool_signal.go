@@ -21,7 +21,7 @@ func signalTool() *tool {
 			optional("payload", obj("What the signal brings; default {}.")),
 			definitionAgain, inputAgain, modeArgument, waitArgument,
 		},
-		answer:  runAnswer("completed", "interrupted", "awaiting_activity", "awaiting_signal", "cancelled", "running", "awaiting_timer", "awaiting_child"),
+		answer:  runAnswer(),
 		invalid: problem.SignalValidationError,
 		call: func(ctx context.Context, e Engine, a *arguments) (*answer, error) {
 			req := graph.SignalRequest{

@@ -38,7 +38,7 @@ func startTool(defaultMode machine.Mode) *tool {
 				string(machine.Concurrent), string(machine.Sequential))),
 			waitArgument,
 		},
-		answer:  runAnswer("completed", "interrupted", "awaiting_activity", "awaiting_signal", "cancelled", "running", "awaiting_timer", "awaiting_child"),
+		answer:  runAnswer(),
 		invalid: problem.ValidationError,
 		call: func(ctx context.Context, e Engine, a *arguments) (*answer, error) {
 			req := graph.StartRequest{

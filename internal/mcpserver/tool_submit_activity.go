@@ -25,7 +25,7 @@ func submitActivityTool() *tool {
 			optional("idempotency_key", aText("Copy it from the pending activity: the outcome then counts for that attempt only, and once.")),
 			definitionAgain, inputAgain, modeArgument, waitArgument,
 		},
-		answer:  runAnswer("completed", "interrupted", "awaiting_activity", "awaiting_signal", "cancelled", "running", "awaiting_timer", "awaiting_child"),
+		answer:  runAnswer(),
 		invalid: problem.SubmitValidationError,
 		call: func(ctx context.Context, e Engine, a *arguments) (*answer, error) {
 			req := graph.SubmitRequest{

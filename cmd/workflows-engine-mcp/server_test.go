@@ -1,0 +1,318 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// asServer makes the test binary be the command, so that the real thing is tested, the race detector included.
+const asServer = "WORKFLOWS_ENGINE_MCP_TEST_AS_SERVER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asServer) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// patience bounds everything that waits for a process.
+const patience = 30 * time.Second
+
+func command(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], args...)
+	// An environment of its own: the user's settings must not reach the tests, nor tests the user's runs.
+	// Under the race detector a process would sleep a second at its end.
+	cmd.Env = []string{asServer + "=1", "HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0"}
+	return cmd
+}
+
+func database(t *testing.T) string { return filepath.Join(t.TempDir(), "runs.db") }
+
+// process is a server that the test writes lines to.
+type process struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	stdout *bufio.Scanner
+	stderr *tail
+}
+
+// tail keeps what a process writes to stderr.
+type tail struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *tail) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *tail) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+func spawn(t *testing.T, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, cmd: command(t, args...), stderr: new(tail)}
+	p.cmd.Stderr = p.stderr
+	var err error
+	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.stdout = bufio.NewScanner(stdout)
+	p.stdout.Buffer(nil, 1<<20)
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(patience, func() { p.cmd.Process.Kill() })
+	t.Cleanup(func() {
+		late.Stop()
+		p.cmd.Process.Kill() // fails if it has ended, as it should
+		p.cmd.Wait()
+	})
+	return p
+}
+
+func (p *process) write(lines ...string) {
+	p.t.Helper()
+	for _, l := range lines {
+		if _, err := io.WriteString(p.stdin, l+"\n"); err != nil {
+			p.t.Fatalf("write: %v\n%s", err, p.stderr)
+		}
+	}
+}
+
+// read gives the next line of stdout, which must be a JSON-RPC message.
+func (p *process) read() map[string]any {
+	p.t.Helper()
+	if !p.stdout.Scan() {
+		p.t.Fatalf("no more output: %v\n%s", p.stdout.Err(), p.stderr)
+	}
+	var v map[string]any
+	if err := json.Unmarshal(p.stdout.Bytes(), &v); err != nil || v["jsonrpc"] != "2.0" {
+		p.t.Fatalf("not the protocol: %s", p.stdout.Text())
+	}
+	return v
+}
+
+// end waits for the end of the process, after which nothing more may stand on stdout, and gives the exit status.
+func (p *process) end() int {
+	p.t.Helper()
+	for p.stdout.Scan() {
+		p.t.Errorf("left on stdout: %s", p.stdout.Text())
+	}
+	err := p.cmd.Wait()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return exit.ExitCode()
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return 0
+}
+
+const hello = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}`
+
+func toolCall(id int, name, arguments string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, id, name, arguments)
+}
+
+// nap is a workflow that waits for the given time and ends.
+func nap(d time.Duration) string {
+	return fmt.Sprintf(`{"document":{"schema":"s","name":"nap","version":"1"},"state_schema":{"type":"object"},`+
+		`"nodes":[{"id":"a","type":"start"},{"id":"w","type":"wait","config":{"kind":"duration","duration_ms":%d}},{"id":"z","type":"end"}],`+
+		`"edges":[{"source":"__start__","target":"a"},{"source":"a","target":"w"},{"source":"w","target":"z"}]}`, d.Milliseconds())
+}
+
+func structured(message map[string]any) map[string]any {
+	result, _ := message["result"].(map[string]any)
+	content, _ := result["structuredContent"].(map[string]any)
+	return content
+}
+
+// At the end of input the call in flight is finished and answered, then the process ends well.
+func TestEndOfInput(t *testing.T) {
+	t.Parallel()
+	p := spawn(t, "--store", "memory")
+	p.write(hello, toolCall(1, "workflow_start", `{"execution_id":"n","wait_ms":20000,"definition":`+nap(300*time.Millisecond)+`}`))
+	p.stdin.Close()
+	p.read()
+	if got := structured(p.read()); got["status"] != "completed" {
+		t.Errorf("answered %v", got)
+	}
+	if status := p.end(); status != 0 {
+		t.Errorf("exit status %d\n%s", status, p.stderr)
+	}
+}
+
+// SIGTERM cuts the call in flight short, and the process ends well; the run is kept.
+func TestSIGTERM(t *testing.T) {
+	t.Parallel()
+	db := database(t)
+	p := spawn(t, "--store-path", db)
+	p.write(hello, toolCall(1, "workflow_start", `{"execution_id":"n","wait_ms":60000,"definition":`+nap(20*time.Second)+`}`),
+		toolCall(2, "workflow_status", `{"execution_id":"n"}`))
+	p.read()
+	for { // the run exists once status finds it
+		if got := structured(p.read()); got["phase"] != nil {
+			break
+		}
+		p.write(toolCall(2, "workflow_status", `{"execution_id":"n"}`))
+	}
+	began := time.Now()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.read(); got["id"] != 1.0 {
+		t.Errorf("answered %v", got)
+	}
+	if status := p.end(); status != 0 || time.Since(began) > 10*time.Second {
+		t.Errorf("exit status %d after %s\n%s", status, time.Since(began), p.stderr)
+	}
+	again := spawn(t, "--store-path", db)
+	again.write(hello, toolCall(1, "workflow_status", `{"execution_id":"n"}`))
+	again.read()
+	if got := structured(again.read()); got["phase"] != "running" {
+		t.Errorf("after the restart %v", got)
+	}
+}
+
+// Nothing that a line holds ends the server.
+func TestMCP12_1_13_MalformedLinesOverStdio(t *testing.T) {
+	t.Parallel()
+	p := spawn(t, "--store=memory", "--max-message-bytes=100000")
+	p.write("\ufeff" + hello)
+	p.read()
+	p.write("Content-Length: 10", "", `{"jsonrpc":`, `[]`, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}",
+		`{"method":"`+strings.Repeat("x", 200_000)+`","jsonrpc":"2.0","id":2}`, `{"jsonrpc":"2.0","id":3,"method":"ping"}`)
+	for _, want := range []string{`null -32700`, `null -32700`, `null -32600`, `1 -32700`, `2 -32600`, `3`} {
+		got := p.read()
+		text, _ := json.Marshal(got["id"])
+		line := string(text)
+		if e, ok := got["error"].(map[string]any); ok {
+			line = fmt.Sprintf("%s %v", text, e["code"])
+		}
+		if line != want {
+			t.Errorf("got %s, want %s: %v", line, want, got)
+		}
+	}
+	p.stdin.Close()
+	if status := p.end(); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+}
+
+// A server that was killed while a timer ran finishes the run once it is started again.
+func TestTimerSurvivesKill(t *testing.T) {
+	t.Parallel()
+	db := database(t)
+	p := spawn(t, "--store-path", db)
+	p.write(hello, toolCall(1, "workflow_start", `{"execution_id":"n","wait_ms":0,"definition":`+nap(time.Second)+`}`))
+	p.read()
+	if got := structured(p.read()); got["status"] != "awaiting_timer" {
+		t.Fatalf("answered %v", got)
+	}
+	p.cmd.Process.Kill()
+	again := spawn(t, "--store-path", db)
+	again.write(hello, toolCall(1, "workflow_status", `{"execution_id":"n","wait_ms":20000}`))
+	again.read()
+	if got := structured(again.read()); got["phase"] != "completed" {
+		t.Errorf("after the restart %v", got)
+	}
+}
+
+func TestStderrSaysWhatItWorksWith(t *testing.T) {
+	t.Parallel()
+	db := database(t)
+	for _, tt := range []struct {
+		args  []string
+		lines []string
+	}{
+		{[]string{"--store-path=" + db}, []string{"execution history store: sqlite (" + db + ")", "llm_call=missing", "default mode host_mediated"}},
+		{[]string{"--store=memory", "--profile", "demo"}, []string{"execution history store: memory", "llm_call=stub(demo)", "default mode in_process"}},
+		{nil, []string{"workflows-engine" + string(filepath.Separator) + "runs.db"}},
+	} {
+		p := spawn(t, tt.args...)
+		p.stdin.Close()
+		if status := p.end(); status != 0 {
+			t.Errorf("%v: exit status %d", tt.args, status)
+		}
+		for _, line := range tt.lines {
+			if !strings.Contains(p.stderr.String(), line) {
+				t.Errorf("%v: no %q in\n%s", tt.args, line, p.stderr)
+			}
+		}
+	}
+}
+
+func TestFlags(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		args   []string
+		status int
+		stdout string
+		stderr string
+	}{
+		{[]string{"--help"}, 0, "--store-path", ""},
+		{[]string{"-h"}, 0, "Usage:", ""},
+		{[]string{"--version"}, 0, "workflows-engine-mcp ", ""},
+		{[]string{"--stor", "memory"}, 2, "", "unknown flag: --stor"},
+		{[]string{"--store"}, 2, "", "--store"},
+		{[]string{"--store", "postgres"}, 2, "", "sqlite or memory"},
+		{[]string{"serve"}, 2, "", `"serve"`},
+		{[]string{"--max-message-bytes=0"}, 2, "", "--max-message-bytes"},
+		{[]string{"--profile", "prod"}, 2, "", "--profile"},
+		{[]string{"--store-path", filepath.Join(t.TempDir(), "missing", "runs.db")}, 2, "", "no such folder"},
+		{[]string{"--store-path", t.TempDir()}, 1, "", "workflows-engine-mcp: "},
+	} {
+		cmd := command(t, tt.args...)
+		var stdout, stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		cmd.Run() // the status is looked at below
+		if got := cmd.ProcessState.ExitCode(); got != tt.status {
+			t.Errorf("%v: exit status %d, want %d\n%s", tt.args, got, tt.status, stderr.String())
+		}
+		if !strings.Contains(stdout.String(), tt.stdout) || tt.stdout == "" && stdout.Len() > 0 || !strings.Contains(stderr.String(), tt.stderr) {
+			t.Errorf("%v: stdout %q, stderr %q", tt.args, stdout.String(), stderr.String())
+		}
+	}
+}
+
+// client connects the SDK's client to a server process.
+func client(t *testing.T, cmd *exec.Cmd) *mcp.ClientSession {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	stderr := new(tail)
+	cmd.Stderr = stderr
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "0"}, nil).Connect(ctx, &mcp.CommandTransport{Command: cmd}, nil)
+	if err != nil {
+		t.Fatalf("connect: %v\n%s", err, stderr)
+	}
+	return session
+}

@@ -1,0 +1,136 @@
+package mcpserver_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
+)
+
+// TestForgiven: what does no harm is taken.
+func TestForgiven(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, hostMediated)
+	step, err := json.Marshal(definitionFile(t, "step"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	yaml := "document: {schema: s, name: y, version: '1'}\nstate_schema: {type: object}\n" +
+		"nodes:\n- {id: a, type: start}\n- {id: b, type: end}\n" +
+		"edges:\n- {source: __start__, target: a}\n- {source: a, target: b}\n"
+	for name, tt := range map[string]struct {
+		args   any
+		status string
+	}{
+		"null is absent": {object{"definition": definitionFile(t, "step"), "input": nil, "execution_id": nil, "wait_ms": nil, "branch_order": nil}, "awaiting_activity"},
+		"JSON text":      {object{"definition": string(step), "input": `{"a":1}`}, "awaiting_activity"},
+		"spaces":         {object{"definition": " \n" + string(step)}, "awaiting_activity"},
+		"YAML text":      {object{"definition": yaml}, "completed"},
+		"all as text":    {`{"definition":` + string(step) + `}`, "awaiting_activity"},
+	} {
+		if r := h.raw("workflow_start", tt.args); r.content["status"] != tt.status {
+			t.Errorf("%s: %s", name, r.text)
+		}
+	}
+}
+
+// TestRefusedArguments: what would hurt is refused, all of it at once, and named.
+func TestRefusedArguments(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, hostMediated)
+	for _, tt := range []struct {
+		name, tool string
+		args       any
+		texts      []string
+	}{
+		{"nothing", "workflow_start", nil, []string{"definition is required"}},
+		{"two definitions", "workflow_start", object{"definition": object{}, "definition_ref": "x"}, []string{"give one"}},
+		{"a typing error in the mode's name", "workflow_start", object{"definition_ref": "x", "activity_excution_mode": "in_process"},
+			[]string{`activity_excution_mode is not known; did you mean "activity_execution_mode"?`}},
+		{"a typing error in the mode", "workflow_start", object{"definition_ref": "x", "activity_execution_mode": "host-mediated"},
+			[]string{"must be in_process or host_mediated", `did you mean "host_mediated"?`}},
+		{"camelCase", "workflow_status", object{"executionId": "x"}, []string{`did you mean "execution_id"?`, "execution_id is required"}},
+		{"a stranger", "workflow_status", object{"execution_id": "x", "verbose": true}, []string{"known are execution_id, wait_ms"}},
+		{"kinds", "workflow_start", object{"definition": 5, "input": []any{}, "execution_id": 7, "allow_existing_execution_id": "yes", "wait_ms": -1},
+			[]string{"definition must be an object", "input must be an object, not an array", "execution_id must be a string, not a number",
+				"allow_existing_execution_id must be true or false", "wait_ms must be a whole number from 0 to 300000"}},
+		{"fractions", "workflow_list", object{"limit": 1.5}, []string{"limit must be a whole number"}},
+		{"beyond", "workflow_list", object{"limit": 101}, []string{"limit must be a whole number from 1 to 100"}},
+		{"no time", "workflow_list", object{"updated_after": "hello"}, []string{"updated_after must be a time"}},
+		{"no phase", "workflow_list", object{"phase": "awaiting"}, []string{"phase must be running or"}},
+		{"empty", "workflow_cancel", object{"execution_id": "x", "reason": ""}, []string{"reason must not be empty"}},
+		{"text that is no object", "workflow_resume", object{"execution_id": "x", "resume_payload": "yes"}, []string{"resume_payload must be an object, not text"}},
+		{"text that holds no object", "workflow_resume", object{"execution_id": "x", "resume_payload": "[1]"}, []string{"text that holds an array"}},
+		{"no outcome", "workflow_submit_activity", object{"execution_id": "x", "node_id": "n"}, []string{"outcome is required"}},
+		{"ok missing", "workflow_submit_activity", object{"execution_id": "x", "node_id": "n", "outcome": object{}}, []string{"outcome.ok is required"}},
+		{"ok as text", "workflow_submit_activity", object{"execution_id": "x", "node_id": "n", "outcome": object{"ok": "true"}}, []string{"outcome.ok must be true or false"}},
+		{"no error", "workflow_submit_activity", object{"execution_id": "x", "node_id": "n", "outcome": object{"ok": false}}, []string{"outcome.error is required"}},
+		{"a lost result", "workflow_submit_activity", object{"execution_id": "x", "node_id": "n", "outcome": object{"ok": true, "results": object{}}},
+			[]string{`outcome.results is not known; did you mean "result"?`}},
+		{"half a span", "workflow_submit_activity", object{"execution_id": "x", "node_id": "n", "outcome": object{"ok": true}, "parallel_span": object{"branchName": "b"}},
+			[]string{"parallel_span.parallel_node_id is required", "parallel_span.join_target_id is required"}},
+		{"an array", "workflow_status", []any{1}, []string{"arguments must be an object, not an array"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := h.raw(tt.tool, tt.args)
+			if r.code != "VALIDATION_ERROR" {
+				t.Fatalf("%s", r.text)
+			}
+			for _, text := range tt.texts {
+				if !strings.Contains(r.text, text) {
+					t.Errorf("%s\ndoes not say %q", r.text, text)
+				}
+			}
+			issues := r.details()["issues"].([]any)
+			if len(issues) == 0 || at(t, issues, 0, "path") == nil || at(t, issues, 0, "message") == "" {
+				t.Errorf("issues %v", issues)
+			}
+		})
+	}
+}
+
+// A definition's problems have the code that the tool has for them.
+func TestRefusedDefinitionsByTool(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, hostMediated)
+	h.ok("workflow_start", object{"definition": definitionFile(t, "step"), "execution_id": "x"})
+	for tool, tt := range map[string]struct {
+		code string
+		args object
+	}{
+		"workflow_start":           {"VALIDATION_ERROR", object{}},
+		"workflow_resume":          {"INVALID_RESUME_PAYLOAD", object{"execution_id": "x", "resume_payload": object{}}},
+		"workflow_submit_activity": {"SUBMIT_VALIDATION_ERROR", object{"execution_id": "x", "node_id": "work", "outcome": object{"ok": true}}},
+		"workflow_signal":          {"SIGNAL_VALIDATION_ERROR", object{"execution_id": "x", "signal_name": "s"}},
+	} {
+		tt.args["definition"] = `{"document": 1,, }`
+		r := h.refused(tt.code, tool, tt.args)
+		if line := at(t, r.details(), "errors", 0, "line"); line != 1.0 {
+			t.Errorf("%s: errors %v", tool, r.details())
+		}
+	}
+}
+
+// Whatever the arguments are, they are read or refused with issues.
+func FuzzArguments(f *testing.F) {
+	for _, seed := range []string{
+		``, `null`, `{}`, `[]`, `"{}"`, `{"definition":"a: b"}`, `{"definition":"{"}`, `{"wait_ms":1e400}`, `{"input":"{\"a\":[]}"}`,
+		`{"parallel_span":{"branchName":1}}`, `{"\ud800":1}`, `{"definition":"&a [*a]"}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		for _, tool := range order {
+			err := mcpserver.ReadArguments(tool, raw)
+			if err == nil {
+				continue
+			}
+			e, ok := problem.As(err)
+			if !ok || len(e.Details) == 0 && len(e.Findings) == 0 {
+				t.Errorf("%s: %v says nothing about what is wrong", tool, err)
+			}
+		}
+	})
+}

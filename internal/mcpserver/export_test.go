@@ -1,0 +1,18 @@
+package mcpserver
+
+// ReadArguments reads the arguments of a tool as a call does and gives what is wrong with them.
+func ReadArguments(tool string, raw []byte) error {
+	for _, t := range allTools(Options{}) {
+		if t.name != tool {
+			continue
+		}
+		a := readArguments(raw, t.names())
+		a.definition("definition", t.invalid)
+		a.object("input", false)
+		a.integer("wait_ms", 0, maxWait.Milliseconds())
+		a.mode()
+		a.span("parallel_span")
+		return a.problem()
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package mcpserver_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// TestRevisions: the tools work with every protocol revision that the SDK speaks, and with hosts that ask for one that
+// nobody speaks.
+func TestRevisions(t *testing.T) {
+	t.Parallel()
+	const statelessSince = "2026-07-28"
+	newest := ""
+	for _, revision := range append(mcp.SupportedProtocolVersions(), "2024-10-07", "2099-01-01", "nonsense") {
+		if revision < statelessSince && revision > newest {
+			newest = revision
+		}
+		t.Run(revision, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWire(t)
+				if revision == statelessSince {
+					stateless(t, w, revision)
+					return
+				}
+				answer := w.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":%q,"capabilities":{},"clientInfo":{"name":"t","version":"0"}}}`, revision))
+				got := at(t, decode(t, answer), "result", "protocolVersion")
+				if got != revision && got != "2025-11-25" || supported(revision) && got != revision {
+					t.Errorf("asked for %s, got %v", revision, got)
+				}
+				w.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+				drive(t, w, "")
+			})
+		})
+	}
+	if newest != "2025-11-25" {
+		t.Errorf("the newest revision with a handshake is %s: has the SDK a new one?", newest)
+	}
+}
+
+func supported(revision string) bool {
+	for _, v := range mcp.SupportedProtocolVersions() {
+		if v == revision {
+			return true
+		}
+	}
+	return false
+}
+
+// stateless drives a run without a handshake: each request says its revision.
+func stateless(t *testing.T, w *wire, revision string) {
+	meta := fmt.Sprintf(`"_meta":{"io.modelcontextprotocol/protocolVersion":%q,"io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"0"}},`, revision)
+	answer := decode(t, w.send(`{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{`+strings.TrimSuffix(meta, ",")+`}}`))
+	if instructions, _ := at(t, answer, "result", "instructions").(string); instructions == "" {
+		t.Errorf("discover: %v", answer)
+	}
+	drive(t, w, meta)
+}
+
+// drive lists the tools and drives a run to its end.
+func drive(t *testing.T, w *wire, meta string) {
+	t.Helper()
+	list := decode(t, w.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{`+strings.TrimSuffix(meta, ",")+`}}`))
+	if n := len(at(t, list, "result", "tools").([]any)); n != len(order) {
+		t.Errorf("%d tools", n)
+	}
+	for i, step := range []struct{ call, status string }{
+		{`"name":"workflow_start","arguments":{"definition":@step@,"execution_id":"r"}`, "awaiting_activity"},
+		{`"name":"workflow_submit_activity","arguments":{"execution_id":"r","node_id":"work","outcome":{"ok":true}}`, "completed"},
+	} {
+		answer := decode(t, w.send(expand(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{%s%s}}`, i+2, meta, step.call))))
+		if got := at(t, answer, "result", "structuredContent", "status"); got != step.status {
+			t.Errorf("status %v, want %s", got, step.status)
+		}
+	}
+}
+
+func decode(t *testing.T, lines []string) map[string]any {
+	t.Helper()
+	if len(lines) != 1 {
+		t.Fatalf("answered %d lines: %v", len(lines), lines)
+	}
+	var v map[string]any
+	if err := json.Unmarshal([]byte(lines[0]), &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// TestBatches: revision 2025-03-26 still has them.
+func TestBatches(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWire(t)
+		w.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}`)
+		var answers []map[string]any
+		lines := w.send(`[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"workflow_list"}}]`)
+		if len(lines) != 1 || json.Unmarshal([]byte(lines[0]), &answers) != nil || len(answers) != 2 {
+			t.Errorf("batch answered with %v", lines)
+		}
+	})
+}
