@@ -36,7 +36,8 @@ func (c *compiler) checkFlow() {
 		case f.offTheGraph():
 			return true
 		case !blame[f.vertex]:
-			return false
+			// A wrong name may be all that keeps runs away from here.
+			return c.strayed && !reached[f.vertex] && f.branch < 0 && f.vertex.blocked
 		case f.branch < 0:
 			return f.vertex.blocked
 		}

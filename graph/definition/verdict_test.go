@@ -84,7 +84,7 @@ func TestMutations(t *testing.T) {
 	golden(t, "mutations.golden", b.String())
 }
 
-// TestSignedDocumentKeepsItsHash shows the two rows in which this engine accepts more (spec: execution, W-32).
+// TestW32_SignedDocumentRuns shows the two rows in which this engine accepts more (spec: execution, W-32).
 func TestW32_SignedDocumentRuns(t *testing.T) {
 	t.Parallel()
 	plain, _, _ := compileValue(t, base(t, "linear"))
