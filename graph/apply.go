@@ -48,7 +48,7 @@ func (x *run) apply(ctx context.Context, s step, y *yield) error {
 var errAgain = errors.New("decide again")
 
 func (x *run) applyOnce(ctx context.Context, s step, y *yield) error {
-	part, err := x.claim(ctx)
+	drives, err := x.claim(ctx)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (x *run) applyOnce(ctx context.Context, s step, y *yield) error {
 		return err
 	}
 	answered := x.land(s.in)
-	if err := x.commit(ctx, x.m.Ready(), part, y); err != nil {
+	if err := x.commit(ctx, x.m.Ready(), drives, y); err != nil {
 		x.relaunch(answered)
 		return err
 	}

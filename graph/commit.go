@@ -15,29 +15,36 @@ import (
 // what a restart has to read.
 const maxSincePosition = 64
 
-// role is what this process does for a run's effects.
-type role int
-
-const (
-	// driver performs the effects that come.
-	driver role = iota
-	// adopter performs them and also those in flight, whose driver is gone.
-	adopter
-	// bystander leaves them to the process that holds the lease.
-	bystander
-)
-
-// claim decides the role. Effects that are in flight elsewhere belong to whoever holds the run's lease; once that has
-// run out, they are taken over. A run with nothing in flight has no driver: the append decides who becomes it.
-func (x *run) claim(ctx context.Context) (role, error) {
+// claim reports whether this process is to perform the effects that come. What is in flight elsewhere belongs to
+// whoever holds the run's lease; once that has run out, it is taken over. A run with nothing in flight has no driver:
+// the append decides who becomes it.
+func (x *run) claim(ctx context.Context) (drives bool, err error) {
 	if x.held || !x.elsewhere() {
-		return driver, nil
+		return true, nil
 	}
-	won, err := x.acquire(ctx)
-	if err != nil || !won {
-		return bystander, err
+	return x.seize(ctx)
+}
+
+// seize takes the lease, unless another process holds it. What is in flight is then to be adopted. Since the driver
+// before may have finished its work between the look at the run and the lease, the machine is brought up to date:
+// errAgain says that it has changed.
+func (x *run) seize(ctx context.Context) (won bool, err error) {
+	if won, err := x.acquire(ctx); err != nil || !won {
+		return false, err
 	}
-	return adopter, nil
+	before := x.m
+	if err := x.sync(ctx, nil); err != nil {
+		return false, err
+	}
+	if x.ended() {
+		x.giveBack(ctx)
+		return false, errAgain
+	}
+	x.adopting = true
+	if x.m != before {
+		return false, errAgain
+	}
+	return true, nil
 }
 
 // elsewhere reports whether an activity or delegate is in flight that this process does not perform.
@@ -55,13 +62,13 @@ func (x *run) commitLeft(ctx context.Context, y *yield) error {
 	if len(x.left.Records) == 0 && len(x.left.Effects) == 0 {
 		return nil
 	}
-	part, err := x.claim(ctx)
+	drives, err := x.claim(ctx)
 	if err != nil {
 		return err
 	}
 	left := x.left
 	x.left = machine.Batch{}
-	if err := x.commit(ctx, left, part, y); err != nil {
+	if err := x.commit(ctx, left, drives, y); err != nil {
 		return err
 	}
 	if x.ended() {
@@ -73,9 +80,9 @@ func (x *run) commitLeft(ctx context.Context, y *yield) error {
 
 // commit appends a batch and notes in y what is to be done now that it is durable. After an error the machine is gone;
 // errAgain means that another process wrote first.
-func (x *run) commit(ctx context.Context, b machine.Batch, part role, y *yield) error {
+func (x *run) commit(ctx context.Context, b machine.Batch, drives bool, y *yield) error {
 	if len(b.Records) > 0 {
-		if err := x.append(ctx, b, part); err != nil {
+		if err := x.append(ctx, b, drives); err != nil {
 			x.forget()
 			if errors.Is(err, problem.HistoryConflict) {
 				return errAgain
@@ -86,13 +93,13 @@ func (x *run) commit(ctx context.Context, b machine.Batch, part role, y *yield) 
 	for _, key := range b.Abandoned {
 		x.abandon(key, y)
 	}
-	if part != bystander {
+	if drives {
 		for _, e := range b.Effects {
 			y.flights = append(y.flights, x.fly(e))
 		}
-	}
-	if part == adopter {
-		x.adopt(y)
+		if x.adopting {
+			x.adopt(y)
+		}
 	}
 	if x.ended() {
 		x.landAll(errOver)
@@ -102,7 +109,7 @@ func (x *run) commit(ctx context.Context, b machine.Batch, part role, y *yield) 
 }
 
 // append writes a batch in one transaction.
-func (x *run) append(ctx context.Context, b machine.Batch, part role) error {
+func (x *run) append(ctx context.Context, b machine.Batch, drives bool) error {
 	r, now := x.r, x.r.now()
 	exec := x.exec
 	for i := range b.Records {
@@ -117,7 +124,7 @@ func (x *run) append(ctx context.Context, b machine.Batch, part role) error {
 	if !status.Terminal() && (status != machine.Running || x.sincePosition >= maxSincePosition) {
 		hb.Position = x.m.Position()
 	}
-	needed := x.needsLease(b, part)
+	needed := x.needsLease(b, drives)
 	switch {
 	case needed && (!x.held || x.renewalDue(now)):
 		hb.Lease = history.Lease{Owner: r.opts.Owner, Expires: now.Add(r.opts.LeaseTTL)}
@@ -154,7 +161,7 @@ func (x *run) append(ctx context.Context, b machine.Batch, part role) error {
 }
 
 // needsLease reports whether this process has effects of the run to perform after the batch.
-func (x *run) needsLease(b machine.Batch, part role) bool {
+func (x *run) needsLease(b machine.Batch, drives bool) bool {
 	if x.m.Status().Terminal() {
 		return false
 	}
@@ -167,14 +174,7 @@ func (x *run) needsLease(b machine.Batch, part role) bool {
 	if len(x.flights) > abandoned {
 		return true
 	}
-	switch part {
-	case adopter:
-		return len(x.m.InFlight()) > 0
-	case driver:
-		return len(b.Effects) > 0
-	default:
-		return false
-	}
+	return drives && (len(b.Effects) > 0 || x.adopting && len(x.m.InFlight()) > 0)
 }
 
 // priceKeeping estimates what keeping the machine of a rested run costs in memory; a run that has ended or that is

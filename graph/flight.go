@@ -35,6 +35,7 @@ func (x *run) fly(e machine.Effect) *flight {
 
 // adopt takes over what is in flight and not performed here.
 func (x *run) adopt(y *yield) {
+	x.adopting = false
 	for _, e := range x.m.InFlight() {
 		if x.flights[e.Key()] == nil {
 			y.flights = append(y.flights, x.fly(e))

@@ -48,6 +48,7 @@ func (x *run) setHeld(held bool, end time.Time) {
 		x.r.keeper.note(x, held)
 	}
 	x.held, x.leaseEnd = held, end
+	x.adopting = x.adopting && held
 }
 
 // renewalDue reports whether a third of the lease is used up.
@@ -158,10 +159,11 @@ func (x *run) keep(ctx context.Context, y *yield) error {
 	if now.Sub(x.committed) < maxKeepInterval/2 {
 		return nil // the last commit would have noticed
 	}
+	before := x.m
 	if err := x.sync(ctx, nil); err != nil {
 		return err
 	}
-	if !x.ended() {
+	if !x.ended() && (x.m != before || x.adopting) {
 		if err := x.commitLeft(ctx, y); err != nil && !errors.Is(err, errAgain) {
 			return err
 		}

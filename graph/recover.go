@@ -120,7 +120,10 @@ func (x *run) takeOver(ctx context.Context, y *yield) error {
 		return nil
 	}
 	if !x.held && x.abandoned() {
-		if won, err := x.acquire(ctx); err != nil || !won {
+		switch won, err := x.seize(ctx); {
+		case errors.Is(err, errAgain) && x.ended():
+			return nil
+		case err != nil && !errors.Is(err, errAgain) || err == nil && !won:
 			return err
 		}
 		return x.carryOn(ctx, y)

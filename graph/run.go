@@ -49,6 +49,9 @@ type run struct {
 	// held says that this process holds the run's lease, until leaseEnd unless it is renewed.
 	held     bool
 	leaseEnd time.Time
+	// adopting says that the lease was taken from a driver that is gone, and that what it had in flight is still to be
+	// performed.
+	adopting bool
 	// sincePosition counts appends since a position was stored.
 	sincePosition int
 	// unsure says that a subworkflow's run was loaded and its parent may have ended meanwhile.

@@ -103,7 +103,7 @@ func (x *run) begin(ctx context.Context, prog *definition.Program, config machin
 	x.prog, x.unstored = prog, storedForm(prog)
 	x.m = machine.Start(prog, config, input, x.r.now())
 	x.lastStatus, x.sincePosition = "", 0
-	err := x.commit(ctx, x.m.Ready(), driver, y)
+	err := x.commit(ctx, x.m.Ready(), true, y)
 	if err != nil {
 		x.exec, x.unstored = history.Execution{}, nil
 	}

@@ -59,12 +59,11 @@ func (x *run) visit(ctx context.Context, y *yield) error {
 	if _, due := x.nextDue(nil); !due || !x.r.equipped(x) {
 		return nil
 	}
-	part, err := x.claim(ctx)
-	if err != nil || part == bystander {
+	drives, err := x.claim(ctx)
+	switch {
+	case errors.Is(err, errAgain): // fireDue decides again
+	case err != nil || !drives:
 		return err
-	}
-	if part == adopter {
-		x.adopt(y)
 	}
 	return x.fireDue(ctx, y)
 }
