@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,8 +28,8 @@ func newObject(node *jsonvalue.Node, at string, ps *problems) object {
 	return object{node: node, at: at, asked: map[string]bool{}, problems: ps}
 }
 
-// member gives a member's node, nil if it is absent; required reports its absence, kinds, if given, what else it is.
-func (o object) member(name string, required bool, kinds ...jsonvalue.Kind) *jsonvalue.Node {
+// member gives a member's node, nil if it is absent, which required reports, or of another kind, which is reported.
+func (o object) member(name string, required bool, kind jsonvalue.Kind) *jsonvalue.Node {
 	if o.node == nil {
 		return nil
 	}
@@ -40,13 +41,8 @@ func (o object) member(name string, required bool, kinds ...jsonvalue.Kind) *jso
 		}
 		return nil
 	}
-	for _, kind := range kinds {
-		if node.Kind == kind {
-			return node
-		}
-	}
-	if len(kinds) > 0 {
-		o.problems.add(o.place(name), "must be of type %s, not %s", kinds[0], node.Kind)
+	if node.Kind != kind {
+		o.problems.add(o.place(name), "must be of type %s, not %s", kind, node.Kind)
 		return nil
 	}
 	return node
@@ -71,10 +67,8 @@ func (o object) word(name string, required bool, words ...string) string {
 	if text == "" {
 		return ""
 	}
-	for _, word := range words {
-		if text == word {
-			return text
-		}
+	if slices.Contains(words, text) {
+		return text
 	}
 	o.problems.add(o.place(name), "%q is not known; known are %s", text, strings.Join(words, ", "))
 	return ""

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io/fs"
 	"path"
+	"slices"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -83,12 +84,7 @@ func (v *vector) selected(profile string) bool {
 	if profile == "" || v.profiles == nil {
 		return true
 	}
-	for _, p := range v.profiles {
-		if p == profile {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(v.profiles, profile)
 }
 
 // runVector runs one vector that could be read.

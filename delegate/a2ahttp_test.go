@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -49,9 +50,7 @@ func newAgent(t *testing.T, answers ...answer) *agent {
 			a.answers = a.answers[1:]
 		}
 		a.mu.Unlock()
-		for name, values := range next.header {
-			w.Header()[name] = values
-		}
+		maps.Copy(w.Header(), next.header)
 		if next.status != 0 {
 			w.WriteHeader(next.status)
 		}
