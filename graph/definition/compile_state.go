@@ -102,7 +102,8 @@ func withoutCustom(schema map[string]any) map[string]any {
 	return out
 }
 
-// schemaFindings gives a finding for each problem of a schema that does not compile, at the place in the document.
+// schemaFindings gives a finding for each problem of a schema that does not compile, at the place in the document. at is
+// the member that holds the schema.
 func schemaFindings(
 	code problem.Code, severity problem.Severity, err error, n *jsonvalue.Node, at *path, v *vertex,
 ) problem.Findings {
@@ -110,30 +111,21 @@ func schemaFindings(
 	if !ok {
 		return problem.Findings{finding(code, severity, n, at.pointer(), v, err.Error(), "")}
 	}
-	name := schemaName(at)
 	var out problem.Findings
 	for _, p := range ce.Problems {
 		place := n.Lookup(p.Pointer)
 		if place == nil {
 			place = n
 		}
-		out = append(out, finding(code, severity, place, at.pointer()+p.Pointer, v, name+": "+p.Message, p.Hint))
+		out = append(out, finding(code, severity, place, at.pointer()+p.Pointer, v, at.name+": "+p.Message, p.Hint))
 	}
 	return out
-}
-
-// schemaName is the member that holds a schema, for messages.
-func schemaName(at *path) string {
-	if at == nil {
-		return "the schema"
-	}
-	return at.name
 }
 
 func (c *compiler) noteSchema(s *jsonschema.Schema, n *jsonvalue.Node, at *path, v *vertex) {
 	for _, p := range s.Notes() {
 		c.findings = append(c.findings, finding(problem.SchemaPortability, problem.SeverityWarning,
-			n.Lookup(p.Pointer), at.pointer()+p.Pointer, v, schemaName(at)+": "+p.Message, p.Hint))
+			n.Lookup(p.Pointer), at.pointer()+p.Pointer, v, at.name+": "+p.Message, p.Hint))
 	}
 }
 
