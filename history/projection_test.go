@@ -25,21 +25,31 @@ func TestProjection(t *testing.T) {
 		t.Fatalf("no traces found: %v", err)
 	}
 	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+		name := strings.TrimSuffix(filepath.Base(file), ".txt")
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			given, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := runTrace(t, string(given))
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			} else if got != string(given) {
-				t.Errorf("the projection differs:\n%s", firstDifference(string(given), got))
-			}
+			checkTrace(t, name)
 		})
+	}
+}
+
+func TestW09_ResumedInterrupt(t *testing.T)  { checkTrace(t, "resumed_interrupt") }
+func TestW11_ToleratedFailure(t *testing.T)  { checkTrace(t, "tolerated_failure") }
+func TestW20_DelegateIsRetried(t *testing.T) { checkTrace(t, "delegate_retry") }
+
+func checkTrace(t *testing.T, name string) {
+	file := filepath.Join("testdata", "projection", name+".txt")
+	given, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := runTrace(t, string(given))
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if got != string(given) {
+		t.Errorf("the projection differs:\n%s", firstDifference(string(given), got))
 	}
 }
 

@@ -19,7 +19,7 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 		return err
 	}
 	t := texts.Get().(*batchText)
-	defer texts.Put(t)
+	defer t.giveBack()
 	t.write(&b)
 	return s.write(ctx, "the records were not appended", func(c *conn) error {
 		if err := insertBatch(c, &b, t); err != nil {
@@ -46,10 +46,14 @@ var texts = sync.Pool{New: func() any { return new(batchText) }}
 // maxPooledText keeps one huge batch from holding its memory for ever.
 const maxPooledText = 1 << 20
 
-func (t *batchText) write(b *history.Batch) {
-	if cap(t.buffer) > maxPooledText {
-		t.buffer = nil
+func (t *batchText) giveBack() {
+	t.all, t.projection = "", ""
+	if cap(t.buffer) <= maxPooledText {
+		texts.Put(t)
 	}
+}
+
+func (t *batchText) write(b *history.Batch) {
 	t.buffer, t.ends = t.buffer[:0], t.ends[:0]
 	for i := range b.Records {
 		t.buffer = b.Records[i].AppendPayload(t.buffer, b.ExecutionID)
@@ -152,13 +156,11 @@ func expectHead(c *conn, b *history.Batch) error {
 
 // keptPosition gives the position to store; set is false if the stored one is kept.
 func keptPosition(b *history.Batch) (position any, seq int64, set bool) {
-	switch {
-	case b.Execution.Phase.Terminal():
-		return nil, 0, true
-	case b.Position != nil:
+	ended := b.Execution.Phase.Terminal()
+	if b.Position != nil && !ended {
 		return b.Position, b.Execution.Seq, true
 	}
-	return nil, 0, false
+	return nil, 0, ended || b.ExpectedSeq == 0
 }
 
 // storeExecution stores a projection whatever is stored now. unreadable is the problem of a run that cannot be read.

@@ -11,30 +11,32 @@ import (
 // Execution gives a run's projection; see history.Store. It looks at the run's last record too, and folds what the
 // projection has not seen.
 func (s *Store) Execution(ctx context.Context, executionID string) (history.Execution, error) {
-	e, fresh, err := s.storedExecution(ctx, executionID)
-	if err != nil || fresh {
-		return e, err
+	e, head, err := s.storedExecution(ctx, executionID)
+	switch {
+	case err != nil:
+		return history.Execution{}, failure("the run could not be read", err)
+	case head == 0:
+		return history.Execution{}, history.NotFound(executionID)
+	case e.Seq == head:
+		return e, nil
 	}
-	return s.heal(ctx, executionID)
+	return s.heal(ctx, e)
 }
 
-// storedExecution gives the stored projection. fresh is false if it is missing, behind or unreadable, in which case
-// only the history can tell.
-func (s *Store) storedExecution(ctx context.Context, executionID string) (e history.Execution, fresh bool, err error) {
-	var seq, head sql.NullInt64
+// storedExecution gives the stored projection and the seq of the run's last record. A projection that cannot be
+// trusted counts as one that has seen nothing.
+func (s *Store) storedExecution(ctx context.Context, executionID string) (e history.Execution, head int64, err error) {
+	var seq, last sql.NullInt64
 	var projection []byte
 	var unreadable sql.NullString
-	if _, err := s.readers.row(ctx, readExecution, []any{executionID}, &seq, &projection, &unreadable, &head); err != nil {
-		return e, false, failure("the run could not be read", err)
+	_, err = s.readers.row(ctx, readExecution, []any{executionID}, &seq, &projection, &unreadable, &last)
+	if err == nil && seq.Valid && seq.Int64 <= last.Int64 && !unreadable.Valid {
+		var damaged error
+		if e, damaged = history.ParseExecution(executionID, projection); damaged == nil && e.Seq == seq.Int64 {
+			return e, last.Int64, nil
+		}
 	}
-	switch {
-	case !head.Valid:
-		return e, false, history.NotFound(executionID)
-	case !seq.Valid || seq.Int64 != head.Int64 || unreadable.Valid:
-		return e, false, nil
-	}
-	e, err = history.ParseExecution(executionID, projection)
-	return e, err == nil && e.Seq == seq.Int64, nil
+	return history.Execution{ID: executionID}, last.Int64, err
 }
 
 // folding is a projection on its way to the run's last record.
@@ -72,20 +74,9 @@ func (f *folding) err() error {
 	return f.unreadable
 }
 
-// fold brings the projection of a run up to date in memory. It goes on from the stored one if that can be trusted.
-func (s *Store) fold(ctx context.Context, executionID string) (*folding, error) {
-	f := &folding{execution: history.Execution{ID: executionID}}
-	var projection []byte
-	var seq, head sql.NullInt64
-	var unreadable sql.NullString
-	if _, err := s.readers.row(ctx, readExecution, []any{executionID}, &seq, &projection, &unreadable, &head); err != nil {
-		return nil, err
-	}
-	if seq.Valid && !unreadable.Valid && seq.Int64 <= head.Int64 {
-		if e, err := history.ParseExecution(executionID, projection); err == nil && e.Seq == seq.Int64 {
-			f.execution = e
-		}
-	}
+// fold brings a projection up to date in memory.
+func (s *Store) fold(ctx context.Context, e history.Execution) (*folding, error) {
+	f := &folding{execution: e}
 	err := s.readers.query(ctx, readRows, func(rows *sql.Rows) error {
 		var r storedRow
 		if err := rows.Scan(&r.seq, &r.kind, &r.name, &r.payload, &r.createdAt, &r.version); err != nil {
@@ -93,6 +84,6 @@ func (s *Store) fold(ctx context.Context, executionID string) (*folding, error) 
 		}
 		f.apply(&r)
 		return nil
-	}, executionID, f.execution.Seq+1, int64(-1))
+	}, e.ID, e.Seq+1, int64(-1))
 	return f, err
 }

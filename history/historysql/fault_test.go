@@ -117,13 +117,13 @@ func TestCancelIsAllOrNothing(t *testing.T) {
 	x := historytest.NewTrace(t, "x")
 	x.Append(s, "E ExecutionStarted")
 	appended := 0
-	for i := range 200 {
+	for i := range 100 {
 		ctx, cancel := context.WithCancel(t.Context())
 		before := x.Execution
 		b := x.Batch("C ScheduleNode a", "E NodeScheduled a")
 		done := make(chan struct{})
 		go func() {
-			for range i * 50 {
+			for range i * 100 {
 				_ = ctx.Err()
 			}
 			cancel()
@@ -172,9 +172,19 @@ func TestReadersSurviveCancel(t *testing.T) {
 // TestOneReader: no call needs two reading connections at once.
 func TestOneReader(t *testing.T) {
 	t.Parallel()
-	historytest.Run(t, func(t testing.TB) history.Store {
-		return openFile(t, filepath.Join(t.TempDir(), "runs.db"), historysql.Options{Readers: 1, Synchronous: historysql.Normal})
-	})
+	path := filepath.Join(t.TempDir(), "runs.db")
+	s := openFile(t, path, historysql.Options{Readers: 1})
+	historytest.NewTrace(t, "parent").Append(s, append(historytest.Start("w", "in_process"),
+		`E SubworkflowStarted v {"workflowRef":"w","parentExecutionId":"parent","childExecutionId":"child"}`)...)
+	openReference(t, path).append("child", "E ExecutionStarted", `E ExecutionCompleted {"result":null}`)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if page, err := s.List(ctx, history.ListQuery{}); err != nil || len(page.Executions) != 2 {
+		t.Errorf("listed %+v, %v", page, err)
+	}
+	if ids, err := s.Orphans(ctx, historytest.Begin, 0); err != nil || len(ids) != 1 {
+		t.Errorf("orphans %v, %v", ids, err)
+	}
 }
 
 // TestReadOnlyWithoutSharedMemory: a file that is not being written to can be read where no lock file can be made.

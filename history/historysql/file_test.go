@@ -281,8 +281,8 @@ func version1(t *testing.T) string {
 	return dump(t, path)
 }
 
-// TestLookupsUseIndexes: no query of the store walks a table.
-func TestLookupsUseIndexes(t *testing.T) {
+// TestW48_LookupsUseIndexes: no query of the store walks a table.
+func TestW48_LookupsUseIndexes(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "runs.db")
 	openFile(t, path, historysql.Options{})
@@ -332,7 +332,7 @@ func TestGrowth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const runs, nodes = 10, 50
+	const runs, nodes = 6, 40
 	for i := range runs {
 		x := historytest.NewTrace(t, fmt.Sprintf("%08x-d9cb-469f-a165-70867728950e", uint32(i)*2654435761))
 		x.Append(s, historytest.Start("w", "host_mediated")...)

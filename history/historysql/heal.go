@@ -3,16 +3,17 @@ package historysql
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// heal folds what other engines have written to a run and stores the projection. Rows are read before the write lock
-// is taken, because the reference engine does not wait for locks; those that were added meanwhile are read under it.
-func (s *Store) heal(ctx context.Context, executionID string) (history.Execution, error) {
+// heal folds what a projection has not seen of its run and stores it. Rows are read before the write lock is taken,
+// because the reference engine does not wait for locks; those that were added meanwhile are read under it.
+func (s *Store) heal(ctx context.Context, e history.Execution) (history.Execution, error) {
 	const doing = "the run could not be brought up to date"
-	f, err := s.fold(ctx, executionID)
+	f, err := s.fold(ctx, e)
 	if err != nil {
 		return history.Execution{}, failure(doing, err)
 	}
@@ -24,7 +25,7 @@ func (s *Store) heal(ctx context.Context, executionID string) (history.Execution
 			r := rowOf(row)
 			f.apply(&r)
 			return nil
-		}, executionID, f.execution.Seq+1, int64(-1))
+		}, e.ID, f.execution.Seq+1, int64(-1))
 		if err != nil {
 			return err
 		}
@@ -94,9 +95,26 @@ func (s *Store) healAll(ctx context.Context) error {
 		return err
 	}
 	for _, id := range ids {
-		if _, err := s.heal(ctx, id); err != nil && !isUnreadable(err) {
+		e, _, err := s.storedExecution(ctx, id)
+		if err == nil {
+			_, err = s.heal(ctx, e)
+		}
+		if err != nil && !isUnreadable(err) {
 			return err
 		}
 	}
 	return nil
+}
+
+// takeOver is healAll for a store that is being opened, when there may be very many runs. What is folded can be folded
+// again, so it is not flushed run by run; the next batch flushes it along.
+func (s *Store) takeOver(ctx context.Context) error {
+	if err := s.writer.script("PRAGMA synchronous = " + Normal); err != nil {
+		return err
+	}
+	err := s.healAll(ctx)
+	if s.writer != nil { // otherwise it was given up, and the next one is made as it should be
+		err = errors.Join(err, s.writer.script("PRAGMA synchronous = "+s.options.Synchronous))
+	}
+	return err
 }

@@ -91,7 +91,11 @@ func (s *Store) foldUnseen(ctx context.Context) ([]history.Execution, error) {
 	}
 	out := make([]history.Execution, len(ids))
 	for i, id := range ids {
-		f, err := s.fold(ctx, id)
+		e, _, err := s.storedExecution(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		f, err := s.fold(ctx, e)
 		if err != nil {
 			return nil, err
 		}

@@ -75,7 +75,7 @@ func TestKilledProcess(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "runs.db")
 	s := openFile(t, path, historysql.Options{})
-	for round := range 3 {
+	for round := range 2 {
 		durable := 0
 		for range 2 {
 			cmd := exec.CommandContext(t.Context(), os.Args[0])
@@ -119,16 +119,16 @@ func TestKilledProcess(t *testing.T) {
 	}
 }
 
-// TestSeveralStores: handles of one file take turns like processes do.
-func TestSeveralStores(t *testing.T) {
+// TestW61_SeveralStores: handles of one file take turns like processes do.
+func TestW61_SeveralStores(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "runs.db")
 	historytest.Contend(t, 4, 8,
 		openFile(t, path, historysql.Options{}), openFile(t, path, historysql.Options{}), openFile(t, path, historysql.Options{}))
 }
 
-// TestFileCopiedInTheMiddle: a copy of file and log, as a power cut would leave them, holds every batch whole.
-func TestFileCopiedInTheMiddle(t *testing.T) {
+// TestW49_BatchesAreTransactions: a copy of file and log, as a power cut would leave them, holds every batch whole.
+func TestW49_BatchesAreTransactions(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "runs.db")
 	s := openFile(t, path, historysql.Options{})

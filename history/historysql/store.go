@@ -44,7 +44,11 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	}
 	s := &Store{path: absolute, options: o, turn: make(chan struct{}, 1)}
 	if err := s.open(ctx); err != nil {
-		return nil, errors.Join(failure("the database "+absolute+" cannot be opened", err), s.Close())
+		err = failure("the database "+absolute+" cannot be opened", err)
+		if unclosed := s.Close(); unclosed != nil {
+			err = errors.Join(err, unclosed)
+		}
+		return nil, err
 	}
 	return s, nil
 }
@@ -73,7 +77,7 @@ func (s *Store) open(ctx context.Context) error {
 	if err := s.openReaders(dataSource(s.path, "ro", &s.options)); err != nil {
 		return err
 	}
-	return s.healAll(ctx)
+	return s.takeOver(ctx)
 }
 
 // openAndIdentify makes the writing connection and looks whether the file may be used. Other processes that are doing

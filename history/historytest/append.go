@@ -197,7 +197,7 @@ func longBatches(t *testing.T, s history.Store) {
 
 func largePayloads(t *testing.T, s history.Store) {
 	x := NewTrace(t, "x")
-	sizes := []int{900, 3000, 70_000, 2 << 20}
+	sizes := []int{900, 3000, 70_000, 400_000}
 	for _, n := range sizes {
 		x.Append(s, fmt.Sprintf(`E StateUpdated n {"state":{"s":%q}}`, strings.Repeat("é", n/2)), "C ScheduleNode m")
 	}
