@@ -51,9 +51,11 @@ var rooms = map[string][]string{
 	"internal/jsonvalue":        {"graph/problem"},
 	"internal/jsonschema":       {"internal/jsonvalue"},
 	"internal/signing":          {"internal/jsonvalue", "graph/problem"},
+	"internal/suggest":          {},
+	"internal/mcpserver/stdio":  {},
 	"graph/expr":                {"graph/problem", "internal/jsonvalue"},
 	"graph/state":               {"graph/problem", "internal/jsonvalue", "internal/jsonschema"},
-	"graph/definition":          {"graph/problem", "graph/expr", "graph/state", "internal/jsonvalue", "internal/jsonschema", "schemas"},
+	"graph/definition":          {"graph/problem", "graph/expr", "graph/state", "internal/jsonvalue", "internal/jsonschema", "internal/suggest", "schemas"},
 	"history":                   {"graph/problem", "internal/jsonvalue"},
 	"history/historymem":        {"history", "graph/problem", "internal/jsonvalue"},
 	"history/historysql":        {"history", "graph/problem", "internal/jsonvalue"},
@@ -72,17 +74,17 @@ var rooms = map[string][]string{
 	},
 	"internal/config": {
 		"activities", "delegate", "history", "history/historymem", "history/historysql", "graph", "graph/problem",
-		"graph/definition", "graph/machine", "internal/jsonvalue",
+		"graph/definition", "graph/machine", "internal/jsonvalue", "internal/signing",
 	},
 	"internal/mcpserver": {
-		"history", "graph", "graph/problem", "graph/definition", "graph/machine", "internal/jsonvalue", "schemas",
+		"history", "graph", "graph/problem", "graph/definition", "graph/machine", "internal/jsonvalue", "internal/suggest", "schemas",
 	},
 	"internal/cli": {
 		"conformance", "history", "graph", "graph/problem", "graph/definition", "graph/machine", "internal/config",
 		"internal/jsonvalue", "internal/jsonschema", "schemas",
 	},
 	"cmd/workflows-engine":     {"internal/cli"},
-	"cmd/workflows-engine-mcp": {"internal/config", "internal/mcpserver", "graph", "graph/problem"},
+	"cmd/workflows-engine-mcp": {"internal/config", "internal/mcpserver", "internal/mcpserver/stdio", "graph", "graph/machine", "graph/problem"},
 	"examples":                 {},
 	"internal/archtest":        {},
 }

@@ -1,0 +1,108 @@
+package archtest_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+// TestPureRoomsReadNoClock: time is an argument in the core.
+func TestPureRoomsReadNoClock(t *testing.T) {
+	t.Parallel()
+	banned := map[string]bool{"Now": true, "Since": true, "Until": true, "Sleep": true, "After": true, "NewTimer": true, "Tick": true, "NewTicker": true}
+	files := 0
+	for _, room := range pure {
+		paths, err := filepath.Glob(filepath.Join(root, room, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			if strings.HasSuffix(path, "_test.go") {
+				continue
+			}
+			files++
+			fset := token.NewFileSet()
+			f, err := parser.ParseFile(fset, path, nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				sel, ok := n.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				if x, ok := sel.X.(*ast.Ident); ok && x.Name == "time" && x.Obj == nil && banned[sel.Sel.Name] {
+					t.Errorf("%s: time.%s in the core", fset.Position(n.Pos()), sel.Sel.Name)
+				}
+				return true
+			})
+		}
+	}
+	if files < 40 {
+		t.Fatalf("only %d files read", files)
+	}
+}
+
+// TestShownBy: every test and script that docs/compatibility.md names exists.
+func TestShownBy(t *testing.T) {
+	t.Parallel()
+	doc, err := os.ReadFile(filepath.Join(root, "docs/compatibility.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	err = filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && strings.HasPrefix(d.Name(), ".") && path != root {
+			return filepath.SkipDir
+		}
+		switch {
+		case strings.HasSuffix(path, "_test.go"):
+			src, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(string(src), -1) {
+				known[m[1]] = true
+			}
+		case strings.Contains(path, "graph/machine/testdata/") && strings.HasSuffix(path, ".txt"):
+			known["script "+strings.TrimSuffix(filepath.Base(path), ".txt")] = true
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	for line := range strings.Lines(string(doc)) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 6 || !regexp.MustCompile(`^ (W-|12\.1\.)`).MatchString(cells[1]) {
+			continue
+		}
+		rows++
+		shown := strings.TrimSpace(cells[4])
+		if shown == "" {
+			if !strings.Contains(cells[3], "kept") && !strings.Contains(cells[3], "later") {
+				t.Errorf("%s says fixed, and nothing shows it", strings.TrimSpace(cells[1]))
+			}
+			continue
+		}
+		for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(shown, -1) {
+			if !known[m[1]] {
+				t.Errorf("%s names %q, which does not exist", strings.TrimSpace(cells[1]), m[1])
+			}
+		}
+	}
+	if rows < 60 {
+		t.Errorf("only %d rows", rows)
+	}
+}
