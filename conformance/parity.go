@@ -104,7 +104,7 @@ func readStep(o object, executionID string) parityStep {
 	return step
 }
 
-func (c *parityCheck) run(ctx context.Context, s *session) problems {
+func (c *parityCheck) run(ctx context.Context, s *trial) problems {
 	var ps problems
 	if c.pending {
 		if !s.options.AllowPending {
@@ -143,7 +143,7 @@ func stepPlace(n int, op, surface string) string {
 }
 
 // play runs the script on one surface, over a store of its own.
-func (c *parityCheck) play(ctx context.Context, s *session, factory SurfaceFactory) (got []snapshot, err error) {
+func (c *parityCheck) play(ctx context.Context, s *trial, factory SurfaceFactory) (got []snapshot, err error) {
 	store, err := s.options.NewStore(ctx)
 	if err != nil {
 		return nil, err

@@ -104,7 +104,7 @@ func outcomeOf(run *graph.Run, err error) attempt {
 	return attempt{status: string(run.Status), code: run.ErrorCode}
 }
 
-func (c *replayCheck) run(ctx context.Context, s *session) problems {
+func (c *replayCheck) run(ctx context.Context, s *trial) problems {
 	var ps problems
 	if _, findings := definition.Compile(s.definition, definition.Options{}); findings.HasErrors() {
 		ps.add("/definition", "is refused: %s", findingsText(findings))
@@ -116,7 +116,7 @@ func (c *replayCheck) run(ctx context.Context, s *session) problems {
 		return ps
 	}
 	defer store.Close()
-	r := &replayRun{replayCheck: c, session: s, store: store, id: s.id + "::exec", problems: &ps}
+	r := &replayRun{replayCheck: c, trial: s, store: store, id: s.id + "::exec", problems: &ps}
 	if err := r.play(ctx); err != nil {
 		ps.add("", "cannot be run: %v", err)
 	}
@@ -126,7 +126,7 @@ func (c *replayCheck) run(ctx context.Context, s *session) problems {
 // replayRun is one run of a replayCheck.
 type replayRun struct {
 	*replayCheck
-	*session
+	*trial
 	store    history.Store
 	id       string
 	problems *problems
@@ -146,7 +146,7 @@ func (r *replayRun) play(ctx context.Context) error {
 	var last attempt
 	err = withRunner(r.store, asserting, func(g *graph.Runner) error {
 		last = outcomeOf(g.Start(ctx, graph.StartRequest{
-			ExecutionID: r.id, Definition: r.session.definition, Input: r.input, Mode: r.mode, AllowExisting: true,
+			ExecutionID: r.id, Definition: r.trial.definition, Input: r.input, Mode: r.mode, AllowExisting: true,
 		}))
 		return nil
 	})
@@ -160,7 +160,7 @@ func (r *replayRun) play(ctx context.Context) error {
 	}
 	if err == nil && r.resume != nil {
 		err = withRunner(r.store, asserting, func(g *graph.Runner) error {
-			doc, err := tampered(r.session.definition, r.resumeTamper)
+			doc, err := tampered(r.trial.definition, r.resumeTamper)
 			if err == nil {
 				last = outcomeOf(g.Resume(ctx, graph.ResumeRequest{
 					ExecutionID: r.id, Payload: r.resume, Caller: graph.Caller{Definition: doc},
@@ -208,7 +208,7 @@ func (r *replayRun) assertingEngine() (graph.Options, *noWorkflows, error) {
 }
 
 func (r *replayRun) submit(ctx context.Context, g *graph.Runner, at string, s submission, last *attempt) error {
-	doc, err := tampered(r.session.definition, s.tamper)
+	doc, err := tampered(r.trial.definition, s.tamper)
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func (o object) optional(name string) *string {
 	return new(o.text(name, false))
 }
 
-func (c schemaCheck) run(_ context.Context, s *session) problems {
+func (c schemaCheck) run(_ context.Context, s *trial) problems {
 	var ps problems
 	accepted, findings := false, s.refused
 	if s.definition != nil {

@@ -48,7 +48,7 @@ func readSigning(o object) check {
 	return c
 }
 
-func (c signingCheck) run(_ context.Context, s *session) problems {
+func (c signingCheck) run(_ context.Context, s *trial) problems {
 	var ps problems
 	keys, err := signing.KeysFromValue(c.publicKeys)
 	if err != nil {

@@ -25,11 +25,11 @@ type vector struct {
 
 // check is what a vector of one kind does. The kinds are schemaCheck, replayCheck, parityCheck and signingCheck.
 type check interface {
-	run(ctx context.Context, s *session) problems
+	run(ctx context.Context, s *trial) problems
 }
 
-// session is what a check works with: the vector, its definition and the run's options.
-type session struct {
+// trial is what a check works with: the vector, its definition and the run's options.
+type trial struct {
 	*vector
 	root       fs.FS
 	options    *Options
@@ -95,7 +95,7 @@ func runVector(ctx context.Context, v *vector, root fs.FS, o *Options) problems 
 		ps.add("/definition", "cannot be read: %v", err)
 		return ps
 	}
-	s := &session{vector: v, root: root, options: o}
+	s := &trial{vector: v, root: root, options: o}
 	if s.definition, err = definition.Parse(text); err != nil {
 		refusal, known := problem.As(err)
 		if _, judges := v.check.(schemaCheck); !judges || !known {
