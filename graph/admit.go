@@ -33,6 +33,7 @@ func (x *run) admit(ctx context.Context, c Caller, code problem.Code) error {
 		}
 	}
 	if x.m == nil {
+		x.unsaidMode = c.Mode
 		return x.load(ctx, x.exec, c.Definition)
 	}
 	return nil

@@ -114,15 +114,18 @@ func (x *run) rebuild(ctx context.Context, prog *definition.Program) (*machine.M
 		return nil, err
 	}
 	x.foldTail(records)
-	fallback := machine.Config{
+	// Only a run that another engine began does not say these things itself. Whether a host or an executor was to
+	// perform what it waits for is not recorded there; a host is harmless.
+	unsaid := machine.Config{
 		ExecutionID: x.id,
-		Mode:        x.r.opts.DefaultMode,
-		Branches:    machine.Sequential, // only a run that another engine began does not say
+		Mode:        x.unsaidMode,
+		Branches:    machine.Sequential,
 		MaxVisits:   x.r.opts.MaxVisits,
 		Parent:      x.exec.Parent,
 		Depth:       x.exec.Depth,
 	}
-	return machine.Replay(prog, fallback, records, nil, x.r.now())
+	fallback(&unsaid.Mode, machine.HostMediated)
+	return machine.Replay(prog, unsaid, records, nil, x.r.now())
 }
 
 // restore makes the machine from a stored position. It gives nil if there is none that can be used: the history holds

@@ -113,7 +113,7 @@ func (x *run) begin(ctx context.Context, prog *definition.Program, config machin
 // startExisting answers a start for a run that exists: a run that has ended gives its recorded outcome, and nothing is
 // appended; any other goes on where it stands, here if its driver is gone.
 func (r *Runner) startExisting(ctx context.Context, x *run, req StartRequest) (*Run, error) {
-	call := Caller{Definition: req.Definition, Input: req.Input, InputSet: req.Input != nil}
+	call := Caller{Definition: req.Definition, Input: req.Input, InputSet: req.Input != nil, Mode: req.Mode}
 	if call.Definition == nil && req.DefinitionRef != "" {
 		prog, err := r.library.find(ctx, req.DefinitionRef)
 		if err != nil {

@@ -19,10 +19,14 @@ type runTable struct {
 	byID  map[string]*run
 	idle  *list.List // of *run, the last used first
 	bytes int64
+	// maxIdle and maxBytes bound the idle runs.
+	maxIdle  int
+	maxBytes int64
 }
 
 func (t *runTable) init(r *Runner) {
 	t.r, t.byID, t.idle = r, map[string]*run{}, list.New()
+	t.maxIdle, t.maxBytes = maxIdleRuns, maxIdleBytes
 }
 
 // hold gives the run with an id for use until drop. The run may not exist in the store.
@@ -69,7 +73,7 @@ func (t *runTable) drop(x *run) {
 	}
 	x.idle = t.idle.PushFront(x)
 	t.bytes += x.idleBytes
-	for t.idle.Len() > maxIdleRuns || (t.bytes > maxIdleBytes && t.idle.Len() > 1) {
+	for t.idle.Len() > t.maxIdle || (t.bytes > t.maxBytes && t.idle.Len() > 1) {
 		oldest := t.idle.Remove(t.idle.Back()).(*run)
 		t.bytes -= oldest.idleBytes
 		delete(t.byID, oldest.id)
