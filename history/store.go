@@ -54,7 +54,9 @@ type Store interface {
 	ReleaseLease(ctx context.Context, executionID, owner string) error
 
 	// Orphans gives the ids of runs that need a driver (Execution.Orphaned) and that nobody holds an unexpired lease
-	// of at now, oldest first, at most limit (0: all). Runs that rest on a host, a person, a signal or a timer are no orphans.
+	// of at now, at most limit (0: all). First comes the one that has been without a driver longest: since its lease
+	// ran out or, if it has none, since its last record. Runs that rest on a host, a person, a signal or a timer are no
+	// orphans.
 	Orphans(ctx context.Context, now time.Time, limit int) ([]string, error)
 
 	Close() error

@@ -185,21 +185,28 @@ func (s *Store) Orphans(ctx context.Context, now time.Time, limit int) ([]string
 		}
 		return "", false
 	}
-	var found []*history.Execution
+	type orphan struct {
+		id    string
+		since time.Time
+	}
+	var found []orphan
 	for id, x := range s.runs {
-		if l, held := s.leases[id]; (!held || !l.Expires.After(milli(now))) && x.execution.Orphaned(phase) {
-			found = append(found, &x.execution)
+		l, leased := s.leases[id]
+		switch {
+		case leased && l.Expires.After(milli(now)), !x.execution.Orphaned(phase):
+		case leased:
+			found = append(found, orphan{id, l.Expires})
+		default:
+			found = append(found, orphan{id, x.execution.UpdatedAt})
 		}
 	}
-	slices.SortFunc(found, func(a, b *history.Execution) int {
-		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
-	})
+	slices.SortFunc(found, func(a, b orphan) int { return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.id, b.id)) })
 	if limit > 0 {
 		found = found[:min(limit, len(found))]
 	}
 	ids := make([]string, len(found))
-	for i, e := range found {
-		ids[i] = e.ID
+	for i, o := range found {
+		ids[i] = o.id
 	}
 	return ids, nil
 }

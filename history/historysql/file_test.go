@@ -311,7 +311,8 @@ func TestW48_LookupsUseIndexes(t *testing.T) {
 				t.Errorf("%s walks a table:\n%s", name, p)
 			}
 		}
-		if strings.Contains(p, "TEMP B-TREE") && name != "due timers" { // which sorts the timers of one millisecond
+		// Timers of one millisecond are sorted, and so are the few runs without a driver.
+		if strings.Contains(p, "TEMP B-TREE") && name != "due timers" && name != "orphans" {
 			t.Errorf("%s sorts:\n%s", name, p)
 		}
 	}

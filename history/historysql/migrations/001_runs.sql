@@ -23,8 +23,8 @@ CREATE TABLE executions (
 CREATE INDEX executions_by_phase ON executions (phase, updated_at DESC, execution_id);
 CREATE INDEX executions_by_definition ON executions (definition_name, phase, updated_at DESC, execution_id);
 
--- The few runs that need a driver. Its columns do not change from append to append.
-CREATE INDEX executions_driven ON executions (created_at, execution_id) WHERE driven = 1;
+-- The few runs that need a driver. Its column does not change from append to append.
+CREATE INDEX executions_driven ON executions (execution_id) WHERE driven = 1;
 
 CREATE TABLE definitions (
     number  INTEGER PRIMARY KEY,

@@ -26,7 +26,7 @@ CREATE TABLE executions (
 );
 CREATE INDEX executions_by_phase ON executions (phase, updated_at DESC, execution_id);
 CREATE INDEX executions_by_definition ON executions (definition_name, phase, updated_at DESC, execution_id);
-CREATE INDEX executions_driven ON executions (created_at, execution_id) WHERE driven = 1;
+CREATE INDEX executions_driven ON executions (execution_id) WHERE driven = 1;
 CREATE TABLE definitions (
     number  INTEGER PRIMARY KEY,
     hash    TEXT NOT NULL UNIQUE,
