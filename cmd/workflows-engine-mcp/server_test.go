@@ -170,6 +170,41 @@ func TestEndOfInput(t *testing.T) {
 	}
 }
 
+// A host that dies takes both pipes with it. The server must not die of the broken one in the middle of its work: it
+// finishes the call, keeps what came of it, and ends.
+func TestHostGone(t *testing.T) {
+	t.Parallel()
+	db := database(t)
+	cmd := command(t, "--store-path", db)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(patience, func() { cmd.Process.Kill() })
+	defer late.Stop()
+	io.WriteString(stdin, hello+"\n")
+	if _, err := bufio.NewReader(stdout).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(stdin, toolCall(1, "workflow_start", `{"execution_id":"n","wait_ms":20000,"definition":`+nap(300*time.Millisecond)+`}`)+"\n")
+	stdout.Close()
+	stdin.Close()
+	cmd.Wait() // the status tells of the broken pipe
+	if !cmd.ProcessState.Exited() {
+		t.Errorf("the server died: %v", cmd.ProcessState)
+	}
+	if got := status(t, db, "n"); got["phase"] != "completed" {
+		t.Errorf("the run is %v", got)
+	}
+}
+
 // SIGTERM cuts the call in flight short, and the process ends well; the run is kept.
 func TestSIGTERM(t *testing.T) {
 	t.Parallel()

@@ -23,19 +23,23 @@ func nextCall(run *graph.Run) members {
 		return call("workflow_status", members{{"execution_id", run.ExecutionID}, {"wait_ms", float64(nextWaitMS)}}, note)
 	}
 	args := members{{"execution_id", run.ExecutionID}}
-	others := ""
+	more := ""
 	if n := actionableCount(run) - 1; n > 0 {
-		others = fmt.Sprintf(" %d more pending, in any order.", n)
+		more = fmt.Sprintf(" %d more pending, in any order.", n)
+	}
+	if p.NodeType == "" { // a run of another engine, whose definition is not stored
+		args.put("definition", nil)
+		more += " Send the run's definition: it is not stored here."
 	}
 	switch p.Kind {
 	case machine.WaitInterrupt:
 		args.text("interrupt_id", p.ID)
 		args.put("resume_payload", blanks(p.ResumeSchema))
-		return call("workflow_resume", args, "Ask the person what prompt says; their answer is resume_payload."+others)
+		return call("workflow_resume", args, "Ask the person what prompt says; their answer is resume_payload."+more)
 	case machine.WaitSignal:
 		args.text("signal_name", p.SignalName)
 		args.put("payload", map[string]any{})
-		return call("workflow_signal", args, "Call when the signal has come."+others)
+		return call("workflow_signal", args, "Call when the signal has come."+more)
 	}
 	args.text("node_id", p.NodeID)
 	if p.Span != nil {
@@ -46,7 +50,7 @@ func nextCall(run *graph.Run) members {
 	outcome := members{{"ok", true}, {"result", blanks(schema)}}
 	outcome.text("delegate_correlation_id", p.CorrelationID)
 	args.put("outcome", outcome)
-	return call("workflow_submit_activity", args, "Do it, then fill in result."+others)
+	return call("workflow_submit_activity", args, "Do it, then fill in result."+more)
 }
 
 func call(tool string, args members, note string) members {

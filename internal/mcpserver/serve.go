@@ -12,7 +12,7 @@ var errStopping = errors.New("the server is stopping")
 
 // Serve answers one client until its input ends, which is how hosts end a server and what becomes of the input when a
 // host dies. When ctx ends the calls in flight are cut short, answered, and nothing more is taken; the runs go on
-// where they stood when somebody takes them up.
+// where they stood when somebody takes them up. A server is served once.
 func Serve(ctx context.Context, server *mcp.Server, t mcp.Transport) error {
 	server.AddReceivingMiddleware(endWith(ctx))
 	session, err := server.Connect(ctx, t, nil)
