@@ -7,7 +7,8 @@ import "time"
 // Members marked "added" are this engine's additions, which the reference engine ignores (spec: execution, 10.6).
 type Payload struct {
 	NodeID string
-	// Visit counts the visits of NodeID in this run, from 1. Added, on facts.
+	// Visit tells which visit of NodeID in this run a fact belongs to, from the second on; first visits leave it out,
+	// as the reference engine leaves out all. Added, on facts.
 	Visit int
 
 	// CompleteNode: the node's output; nil leaves the member out, an empty map is written.
