@@ -35,7 +35,7 @@ func (r *Runner) RegisterWorkflow(ref string, d *definition.Document) error {
 	if strings.TrimSpace(ref) == "" {
 		return problem.New(problem.ValidationError, "a workflow_ref must not be blank")
 	}
-	if _, err := r.library.compile(d); err != nil {
+	if _, err := r.library.admit(d); err != nil {
 		return err
 	}
 	r.library.mu.Lock()
@@ -46,8 +46,18 @@ func (r *Runner) RegisterWorkflow(ref string, d *definition.Document) error {
 
 // Validate checks a definition as Start would.
 func (r *Runner) Validate(d *definition.Document) error {
-	_, err := r.library.compile(d)
+	_, err := r.library.admit(d)
 	return err
+}
+
+// admit is compile for a definition that comes from outside: the embedder's policy is asked first.
+func (l *library) admit(d *definition.Document) (*definition.Program, error) {
+	if verify := l.r.opts.VerifyDefinition; verify != nil && d != nil {
+		if err := verify(d); err != nil {
+			return nil, err
+		}
+	}
+	return l.compile(d)
 }
 
 // compile gives the program of a definition, or one error with everything that is wrong with it.
@@ -167,7 +177,7 @@ func (l *library) lookUp(ctx context.Context, ref, pin string) (*definition.Prog
 	doc := l.registered[ref]
 	l.mu.RUnlock()
 	if doc != nil {
-		return l.compile(doc)
+		return l.admit(doc)
 	}
 	var unknown error = problem.New(problem.WorkflowNotFound, "no workflow is known under the workflow_ref %q", ref).
 		WithHint("Register the workflow under this reference before the run reaches it.")
@@ -175,7 +185,7 @@ func (l *library) lookUp(ctx context.Context, ref, pin string) (*definition.Prog
 		doc, err := l.r.opts.Workflows.ResolveWorkflow(ctx, ref, pin)
 		switch {
 		case err == nil:
-			return l.compile(doc)
+			return l.admit(doc)
 		case !errors.Is(err, problem.WorkflowNotFound):
 			return nil, err
 		}

@@ -21,6 +21,10 @@ type Options struct {
 	// Workflows resolves the workflow_ref of subworkflow nodes besides those registered with RegisterWorkflow and the
 	// definitions stored under that name. Nil resolves nothing more.
 	Workflows Resolver
+	// VerifyDefinition, when not nil, is asked about every definition that comes from outside (sent, registered or
+	// resolved; not about stored ones, which have passed it) before anything else is done with it. Its error refuses the
+	// call. Signing policies go here.
+	VerifyDefinition func(*definition.Document) error
 	// DefaultMode of runs whose start names none; "" means machine.InProcess.
 	DefaultMode machine.Mode
 	// Branches of runs whose start names no order; "" means machine.Concurrent.

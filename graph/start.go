@@ -82,7 +82,7 @@ func (r *Runner) checkStart(ctx context.Context, req StartRequest) (*definition.
 
 func (r *Runner) findDefinition(ctx context.Context, req StartRequest) (*definition.Program, error) {
 	if req.Definition != nil || req.DefinitionRef == "" {
-		return r.library.compile(req.Definition)
+		return r.library.admit(req.Definition)
 	}
 	return r.library.find(ctx, req.DefinitionRef)
 }

@@ -79,9 +79,6 @@ func (a *app) run(ctx context.Context, file string, o runOptions) (err error) {
 		return err
 	}
 	defer func() { err = firstError(err, s.close()) }()
-	if err := s.config.VerifySignature(c.document); err != nil {
-		return err
-	}
 	a.announce(s)
 	d := a.drive(s, o.driveOptions)
 	run, err := s.runner.Start(ctx, graph.StartRequest{

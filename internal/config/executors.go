@@ -112,7 +112,9 @@ func (c *Config) addDelegates(e *Executors) error {
 
 // RunnerOptions gives the options that both commands have in common; the caller adds its own.
 func (c *Config) RunnerOptions(e Executors, logger *slog.Logger) graph.Options {
-	return graph.Options{Activities: e.Activities, Delegates: e.Delegates, WaitLimit: c.WaitLimit, Logger: logger}
+	return graph.Options{
+		Activities: e.Activities, Delegates: e.Delegates, VerifyDefinition: c.VerifySignature, WaitLimit: c.WaitLimit, Logger: logger,
+	}
 }
 
 // loadStepHandlers reads WORKFLOW_ENGINE_STEP_HANDLERS: fixed results by handler name (spec: activities, 7.2).
