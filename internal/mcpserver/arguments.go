@@ -52,7 +52,7 @@ func readArguments(raw []byte, names []string) *arguments {
 		return a
 	}
 	a.values = m
-	a.refuseUnknown(nil)
+	a.refuseUnknown()
 	return a
 }
 
@@ -65,11 +65,11 @@ func (a *arguments) within(name string, value map[string]any, names []string, al
 		}
 		inner.values[member] = v
 	}
-	inner.refuseUnknown(aliases)
+	inner.refuseUnknown()
 	return inner
 }
 
-func (a *arguments) refuseUnknown(aliases map[string]string) {
+func (a *arguments) refuseUnknown() {
 	for _, name := range jsonvalue.Keys(a.values) {
 		if slices.Contains(a.names, name) {
 			continue

@@ -144,12 +144,23 @@ func TestSizes(t *testing.T) {
 		"definition": definitionFile(t, "step"), "input": object{"a": strings.Repeat("x", 2000)},
 	})
 	want(t, r.details(), object{"label": "input", "bytes": 2008, "maxBytes": 2000})
-	failed := h.refused("ENGINE_FAILURE", "workflow_start", object{"definition": definitionFile(t, "step"), "execution_id": "f"})
-	want(t, failed.details(), object{"code": "COMPOSITE_EXECUTOR_NOT_CONFIGURED", "node_id": "work", "execution_id": "f"})
 }
 
-// TestGeneratedIDIsNotLost: a run that fails in its start is told with the id that the engine made.
-func TestGeneratedIDIsNotLost(t *testing.T) {
+// The failure's code and cause reach the caller, in details as in the text (spec: execution, 14.2).
+func TestW35_CodeAndCauseAreTold(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, graph.Options{})
+	failed := h.refused("ENGINE_FAILURE", "workflow_start", object{"definition": definitionFile(t, "step"), "execution_id": "f"})
+	details := failed.details()
+	want(t, details, object{"code": "COMPOSITE_EXECUTOR_NOT_CONFIGURED", "node_id": "work", "execution_id": "f"})
+	cause, _ := details["cause"].(string)
+	if cause == "" || !strings.Contains(failed.text, cause) || !strings.Contains(failed.text, "COMPOSITE_EXECUTOR_NOT_CONFIGURED") {
+		t.Errorf("cause %q is not told by %q", cause, failed.text)
+	}
+}
+
+// A run that fails in its start is told with the id that the engine made (spec: execution, 14.2).
+func TestW34_GeneratedIDIsNotLost(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, graph.Options{})
 	r := h.refused("ENGINE_FAILURE", "workflow_start", object{"definition": definitionFile(t, "step")})

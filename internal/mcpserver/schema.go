@@ -64,13 +64,14 @@ func described(description string, properties []property, closed bool) members {
 // answerSchema is the output schema of a tool: what it answers, or an error.
 func answerSchema(answer ...property) members {
 	var names []any
-	for i := range answer {
-		if answer[i].required {
-			names = append(names, answer[i].name)
-			answer[i].required = false
+	fields := make([]property, 0, len(answer)+1)
+	for _, p := range answer {
+		if p.required {
+			names = append(names, p.name)
 		}
+		fields = append(fields, optional(p.name, p.schema))
 	}
-	s := object(append(answer, optional("error", errorSchema)), false)
+	s := object(append(fields, optional("error", errorSchema)), false)
 	s.put("anyOf", []members{{{"required", names}}, {{"required", []any{"error"}}}})
 	return s
 }

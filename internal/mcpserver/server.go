@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -144,7 +145,7 @@ func (s *server) perform(ctx context.Context, t *tool, a *arguments) (ans *answe
 	if err == nil {
 		return ans, nil
 	}
-	if ended, ok := err.(*endedInFailure); ok {
+	if ended, ok := errors.AsType[*endedInFailure](err); ok {
 		return nil, failedRun(ended.run)
 	}
 	if ctx.Err() != nil {
