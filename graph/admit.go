@@ -56,6 +56,7 @@ func (x *run) verifyInput(ctx context.Context, input map[string]any, code proble
 	if err != nil {
 		return err
 	}
+	x.unsaidInput = plain
 	same := hashOf(plain) == x.exec.InputHash
 	if x.exec.InputHash == "" {
 		if same, err = x.likeFirstState(ctx, plain); err != nil {

@@ -18,24 +18,14 @@ import (
 func (r *Runner) performChild(x *run, f *flight, e *machine.ChildEffect) []*flight {
 	ctx := lasting(r.ctx)
 	for try := 0; ; try++ {
-		in, err := r.bringUp(ctx, x.id, f.config, e)
+		in, err := r.bringUp(ctx, x.id, f, e)
 		switch {
 		case err == nil && in != nil:
 			return r.finish(x, f, in)
 		case err == nil:
-			if context.Cause(f.ctx) == errOver {
-				// Nobody waits for it any more, and whoever saw to that may have looked before it existed.
-				if err := r.cancelChild(ctx, e.ChildExecutionID, x.id); err != nil {
-					r.log.Error("subworkflow not cancelled", logRun, x.id, logChild, e.ChildExecutionID, logError, err)
-				}
-			}
-			x.mu.Lock()
-			if x.flights[f.key] == f {
-				delete(x.flights, f.key)
-			}
-			x.giveBack(ctx)
-			x.mu.Unlock()
-			r.hub.wake(x.id)
+			r.childBegun(ctx, x, f, e)
+			return nil
+		case f.ctx.Err() != nil:
 			return nil
 		case try < len(recordPauses) && r.pause(recordPauses[try]):
 		default:
@@ -48,85 +38,109 @@ func (r *Runner) performChild(x *run, f *flight, e *machine.ChildEffect) []*flig
 	}
 }
 
+// childBegun ends the flight of a subworkflow that drives by itself now.
+func (r *Runner) childBegun(ctx context.Context, x *run, f *flight, e *machine.ChildEffect) {
+	if context.Cause(f.ctx) == errOver {
+		// Nobody waits for it any more, and whoever saw to that may have looked before it existed.
+		if err := r.cancelChild(ctx, e.ChildExecutionID, x.id); err != nil {
+			r.log.Error("subworkflow not cancelled", logRun, x.id, logChild, e.ChildExecutionID, logError, err)
+		}
+	}
+	x.mu.Lock()
+	if x.flights[f.key] == f {
+		delete(x.flights, f.key)
+	}
+	x.giveBack(ctx)
+	x.mu.Unlock()
+	r.hub.wake(x.id)
+}
+
 // bringUp starts a subworkflow's run, or goes on with the one that is there. It gives what the parent is to be told at
 // once: that the child has ended already or cannot be started.
-func (r *Runner) bringUp(ctx context.Context, parent string, config machine.Config, e *machine.ChildEffect) (machine.Input, error) {
+func (r *Runner) bringUp(ctx context.Context, parent string, f *flight, e *machine.ChildEffect) (machine.Input, error) {
 	c := r.runs.hold(e.ChildExecutionID)
 	defer r.runs.drop(c)
+	for {
+		in, err := r.findChild(ctx, c, parent, e)
+		if !errors.Is(err, problem.ExecutionNotFound) {
+			return in, err
+		}
+		if err = r.beginChild(ctx, c, parent, f, e); errors.Is(err, errAgain) {
+			continue // another process began it
+		}
+		if err == nil || !isRefusal(err) || f.ctx.Err() != nil {
+			return nil, err
+		}
+		p, _ := problem.As(err)
+		return machine.ChildRefused{Key: e.EffectKey, Error: p.Error(), Code: string(p.Code)}, nil
+	}
+}
+
+// findChild goes on with a subworkflow's run that exists. EXECUTION_NOT_FOUND means that it has to be begun.
+func (r *Runner) findChild(ctx context.Context, c *run, parent string, e *machine.ChildEffect) (machine.Input, error) {
 	var y yield
 	c.mu.Lock()
-	in, err := c.bringUp(ctx, parent, config, e, &y)
+	in, err := c.findAsChild(ctx, parent, e, &y)
 	c.mu.Unlock()
 	r.carry(ctx, c, &y)
 	return in, err
 }
 
-func (x *run) bringUp(ctx context.Context, parent string, config machine.Config, e *machine.ChildEffect, y *yield) (machine.Input, error) {
-	for {
-		exec, err := x.r.store.Execution(ctx, x.id)
-		switch {
-		case errors.Is(err, problem.ExecutionNotFound):
-			in, err := x.beginChild(ctx, parent, config, e, y)
-			if errors.Is(err, errAgain) {
-				continue // another process began it
-			}
-			return in, err
-		case err != nil:
-			return nil, err
-		}
-		if exec.Parent != parent && !adoptable(exec) {
-			return machine.ChildRefused{
-				Key: e.EffectKey, Code: string(problem.DuplicateExecutionID),
-				Error: "a run " + x.id + " exists already that does not belong to this one",
-			}, nil
-		}
-		if err := x.open(ctx, nil); err != nil {
-			return nil, err
-		}
-		if !x.ended() {
-			return nil, x.takeOver(ctx, y)
-		}
-		end, err := x.ending(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return end.tell(e.EffectKey), nil
+func (x *run) findAsChild(ctx context.Context, parent string, e *machine.ChildEffect, y *yield) (machine.Input, error) {
+	exec, err := x.r.store.Execution(ctx, x.id)
+	if err != nil {
+		return nil, err
 	}
+	if exec.Parent != parent && !adoptable(exec) {
+		return machine.ChildRefused{
+			Key: e.EffectKey, Code: string(problem.DuplicateExecutionID),
+			Error: "a run " + x.id + " exists already that does not belong to this one",
+		}, nil
+	}
+	if err := x.open(ctx, nil); err != nil {
+		return nil, err
+	}
+	if !x.ended() {
+		return nil, x.takeOver(ctx, y)
+	}
+	end, err := x.ending(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return end.tell(e.EffectKey), nil
 }
 
 // adoptable reports whether a run was begun by another engine, which does not mark subworkflows with their parent.
 func adoptable(exec history.Execution) bool { return exec.Parent == "" && exec.InputHash == "" }
 
-// beginChild starts a subworkflow that does not exist yet (spec: execution, 12.1).
-func (x *run) beginChild(ctx context.Context, parent string, config machine.Config, e *machine.ChildEffect, y *yield) (machine.Input, error) {
-	refused := func(err error) (machine.Input, error) {
-		p, ok := problem.As(err)
-		if !ok {
-			p = problem.New(problem.WorkflowNotFound, "workflow_ref %q cannot be resolved", e.WorkflowRef).WithCause(err)
-		}
-		return machine.ChildRefused{Key: e.EffectKey, Error: p.Error(), Code: string(p.Code)}, nil
+// beginChild starts a subworkflow that does not exist yet (spec: execution, 12.1). The definition is looked for without
+// a lock, since a Resolver may take its time; it stops when the flight ends.
+func (r *Runner) beginChild(ctx context.Context, c *run, parent string, f *flight, e *machine.ChildEffect) error {
+	if f.config.Depth >= r.opts.MaxDepth {
+		return problem.New(problem.SubworkflowDepthExceeded, "subworkflows are nested more than %d levels deep", r.opts.MaxDepth)
 	}
-	r := x.r
-	if config.Depth >= r.opts.MaxDepth {
-		return refused(problem.New(problem.SubworkflowDepthExceeded, "subworkflows are nested more than %d levels deep", r.opts.MaxDepth))
-	}
-	prog, err := r.library.resolve(ctx, e.WorkflowRef, e.VersionPin)
+	prog, err := r.library.resolve(f.ctx, e.WorkflowRef, e.VersionPin)
 	if err != nil {
-		if p, ok := problem.As(err); ok && p.Code == problem.Internal {
-			return nil, err
+		if _, ok := problem.As(err); !ok {
+			err = problem.New(problem.WorkflowNotFound, "workflow_ref %q cannot be resolved", e.WorkflowRef).WithCause(err)
 		}
-		return refused(err)
+		return err
 	}
 	input, err := r.object("input", e.Input, problem.ValidationError)
 	if err != nil {
-		return refused(err)
+		return err
 	}
 	if err := checkInput(prog, input); err != nil {
-		return refused(err)
+		return err
 	}
-	child := config
-	child.ExecutionID, child.Parent, child.Depth = x.id, parent, config.Depth+1
-	return nil, x.begin(ctx, prog, child, input, y)
+	config := f.config
+	config.ExecutionID, config.Parent, config.Depth = c.id, parent, f.config.Depth+1
+	var y yield
+	c.mu.Lock()
+	err = c.begin(ctx, prog, config, input, &y)
+	c.mu.Unlock()
+	r.carry(ctx, c, &y)
+	return err
 }
 
 // tellParent tells the run that started x how x ended. It is no error if the parent does not wait for it any more.

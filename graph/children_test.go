@@ -170,6 +170,47 @@ func (f resolver) ResolveWorkflow(_ context.Context, ref, pin string) (*definiti
 	return f(ref, pin)
 }
 
+// slowResolver takes a minute, or until its context ends.
+type slowResolver struct{ d *definition.Document }
+
+func (s slowResolver) ResolveWorkflow(ctx context.Context, _, _ string) (*definition.Document, error) {
+	select {
+	case <-time.After(time.Minute):
+		return s.d, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// TestASlowResolverHoldsUpNobody asks, cancels and closes while a reference is being resolved.
+func TestASlowResolverHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		o := graph.Options{Activities: &script{}, Workflows: slowResolver{linear(t, "child", "a")}}
+		r := newRunner(t, store, o)
+		d := workflow(t, "parent", []string{startNode(), subworkflow("v", "urn:slow"), endNode()}, "s v", "v e")
+		begun := time.Now()
+		for _, id := range []string{"gone", "later"} {
+			if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: id, Definition: d, Wait: graph.Wait{Set: true}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		wantStatus(t, status(t, r, "later"), machine.Running)
+		wantStatus(t, cancel(t, r, "gone", ""), machine.Cancelled)
+		closeRunner(t, r)
+		if d := time.Since(begun); d != 0 {
+			t.Errorf("held up for %s", d)
+		}
+		if _, err := store.Execution(t.Context(), "gone:sub:v"); err == nil {
+			t.Error("a child nobody waits for was begun")
+		}
+		o.Background = true
+		wantStatus(t, settled(t, newRunner(t, store, o), "later"), machine.Completed)
+	})
+}
+
 // TestSubworkflowDepth nests without end: the root and four levels run, the fifth start fails.
 func TestSubworkflowDepth(t *testing.T) {
 	t.Parallel()

@@ -93,13 +93,16 @@ func (x *run) commit(ctx context.Context, b machine.Batch, drives bool, y *yield
 	for _, key := range b.Abandoned {
 		x.abandon(key, y)
 	}
-	if drives {
-		for _, e := range b.Effects {
+	for _, e := range b.Effects {
+		if c, isChild := e.(*machine.ChildEffect); isChild {
+			x.noteChild(c.EffectKey, c.ChildExecutionID)
+		}
+		if drives {
 			y.flights = append(y.flights, x.fly(e))
 		}
-		if x.adopting {
-			x.adopt(y)
-		}
+	}
+	if drives && x.adopting {
+		x.adopt(y)
 	}
 	if x.ended() {
 		x.landAll(errOver)
@@ -150,6 +153,7 @@ func (x *run) append(ctx context.Context, b machine.Batch, drives bool) error {
 		r.alarms.set(x.id, b.Timers)
 	}
 	x.priceKeeping(status, len(hb.Position))
+	x.unsaidInput = nil
 	if r.opts.OnRecord != nil {
 		r.opts.OnRecord(RecordEvent{ExecutionID: x.id, Records: b.Records})
 	}

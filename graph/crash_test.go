@@ -19,10 +19,12 @@ import (
 
 // scenario is a workflow, what registered subworkflows it needs, and how activities are performed.
 type scenario struct {
-	name  string
-	mode  machine.Mode
-	root  func(t testing.TB) *definition.Document
-	child func(t testing.TB) *definition.Document
+	name string
+	mode machine.Mode
+	// branches is the order of branches, "" for the default.
+	branches machine.BranchOrder
+	root     func(t testing.TB) *definition.Document
+	child    func(t testing.TB) *definition.Document
 }
 
 func scenarios() []scenario {
@@ -81,7 +83,7 @@ func scripted(_ context.Context, req activities.Request) (activities.Result, err
 func (s scenario) runner(t testing.TB, store history.Store) *graph.Runner {
 	t.Helper()
 	r, err := graph.New(store, graph.Options{
-		Activities: activities.ExecutorFunc(scripted), DefaultMode: s.mode,
+		Activities: activities.ExecutorFunc(scripted), DefaultMode: s.mode, Branches: s.branches,
 		Delegates: delegate.ExecutorFunc(func(context.Context, delegate.Request) (delegate.Result, error) {
 			return delegate.Result{Output: object{"done": true}}, nil
 		}),

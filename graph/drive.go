@@ -137,7 +137,11 @@ func (x *run) finish(ctx context.Context, f *flight, in machine.Input, y *yield)
 		}
 		return errOver
 	}
-	return x.apply(ctx, step{in: in, flight: f}, y)
+	err := x.apply(ctx, step{in: in, flight: f}, y)
+	if errors.Is(err, errOver) && x.adopting && x.m != nil {
+		x.adopt(y) // the outcome is recorded already; what it led to is not performed yet
+	}
+	return err
 }
 
 // pause waits, unless the Runner is closed.

@@ -60,11 +60,12 @@ func (f *faulty) isDead() bool {
 	return f.dead
 }
 
-// flaky is a store whose appends fail for a while.
+// flaky is a store whose appends fail for a while. With late set they are written, and only the answers are lost.
 type flaky struct {
 	history.Store
 	mu    sync.Mutex
 	fails int
+	late  bool
 }
 
 func (f *flaky) Append(ctx context.Context, b history.Batch) error {
@@ -74,6 +75,11 @@ func (f *flaky) Append(ctx context.Context, b history.Batch) error {
 		f.fails--
 	}
 	f.mu.Unlock()
+	if failing && f.late {
+		if err := f.Store.Append(ctx, b); err != nil {
+			return err
+		}
+	}
 	if failing {
 		return errDisk
 	}

@@ -27,9 +27,6 @@ func (x *run) fly(e machine.Effect) *flight {
 		x.flights = map[string]*flight{}
 	}
 	x.flights[f.key] = f
-	if c, isChild := e.(*machine.ChildEffect); isChild {
-		x.noteChild(f.key, c.ChildExecutionID)
-	}
 	return f
 }
 

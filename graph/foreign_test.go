@@ -1,7 +1,11 @@
 package graph_test
 
 import (
+	"fmt"
+	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
@@ -20,20 +24,81 @@ func foreign(t *testing.T, id string, d *definition.Document, input map[string]a
 	if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: id, Definition: d, Input: input, Mode: mode, Wait: graph.Wait{Set: true}}); err != nil {
 		t.Fatal(err)
 	}
-	rs := records(t, source, id)
+	store := historymem.New()
+	copyForeign(t, store, id, records(t, source, id))
+	return store
+}
+
+// copyForeign stores records as the reference engine would have written them.
+func copyForeign(t *testing.T, store history.Store, id string, rs []history.Record) {
+	t.Helper()
+	rs = slices.Clone(rs)
 	for i := range rs {
 		p := &rs[i].Payload
 		rs[i].Raw = nil
-		p.Mode, p.Branches, p.InputHash, p.Input, p.Visit = "", "", "", nil, 0
+		p.Mode, p.Branches, p.InputHash, p.Input, p.Visit, p.Depth = "", "", "", nil, 0, 0
+		p.DueAt, p.RetryAt, p.Deadline = time.Time{}, time.Time{}, time.Time{}
 		if rs[i].Name == history.ExecutionStarted {
-			p.DefinitionHash = ""
+			p.DefinitionHash, p.ParentExecutionID = "", ""
 		}
 	}
-	store := historymem.New()
 	if err := store.Append(t.Context(), history.Batch{ExecutionID: id, Records: rs, Execution: history.Project(id, rs)}); err != nil {
 		t.Fatal(err)
 	}
-	return store
+}
+
+// TestAForeignHistoryCutAnywhere continues what the reference engine left when it stopped after any of its rows, which
+// it writes one by one (spec: execution, 10.8).
+func TestAForeignHistoryCutAnywhere(t *testing.T) {
+	t.Parallel()
+	for _, s := range scenarios() {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s.branches = machine.Sequential
+				source := historymem.New()
+				r := s.runner(t, source)
+				want, err := s.drive(t, r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				closeRunner(t, r)
+				whole := records(t, source, "r")
+				for cut := 1; cut < len(whole); cut++ {
+					s.cut(t, source, whole, cut, want)
+				}
+			})
+		})
+	}
+}
+
+func (s scenario) cut(t *testing.T, source history.Store, whole []history.Record, cut int, want *graph.Run) {
+	t.Helper()
+	last := whole[cut-1]
+	if last.Name == history.ResumeInterrupt || last.Name == history.DeliverSignal || last.Name == history.InterruptResumed {
+		return // the payload is lost with the rows that were to hold it
+	}
+	store := historymem.New()
+	copyForeign(t, store, "r", whole[:cut])
+	if count(whole[:cut], history.SubworkflowStarted) > 0 {
+		copyForeign(t, store, "r:sub:v", records(t, source, "r:sub:v"))
+	}
+	r := s.runner(t, store)
+	defer closeRunner(t, r)
+	at := fmt.Sprintf("cut after %d %s(%s)", cut, last.Name, last.Payload.NodeID)
+	run, err := s.drive(t, r)
+	if err != nil {
+		t.Errorf("%s: %v", at, err)
+		return
+	}
+	rs := records(t, store, "r")
+	if got, want := names(rs, history.Command), names(whole, history.Command); !slices.Equal(got, want) {
+		t.Errorf("%s: commands\n%v\nwant\n%v", at, got, want)
+	}
+	if run.Status != want.Status || !sameJSON(run.FinalState, want.FinalState) || !sameJSON(run.Result, want.Result) {
+		t.Errorf("%s: ended %s %v %v %q, want %s %v %v", at, run.Status, run.FinalState, run.Result, run.Error,
+			want.Status, want.FinalState, want.Result)
+	}
 }
 
 func TestARunThatAnotherEngineBegan(t *testing.T) {
@@ -116,5 +181,29 @@ func TestAForeignRunIsCancelledWithoutItsDefinition(t *testing.T) {
 	}
 	if again := cancel(t, r, "r", "other"); again.Reason != "stop" {
 		t.Errorf("%+v", again)
+	}
+}
+
+// TestTheOutlineOfAForeignRun tells what can be told without the definition.
+func TestTheOutlineOfAForeignRun(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		node  string
+		check func(p graph.Pending) bool
+	}{
+		"interrupt": {interrupt("x"), func(p graph.Pending) bool { return p.Kind == machine.WaitInterrupt }},
+		"signal":    {signalWait("x", "go"), func(p graph.Pending) bool { return p.Kind == machine.WaitSignal && p.SignalName == "go" }},
+		"delegate": {delegateNode("x"), func(p graph.Pending) bool {
+			return p.Kind == machine.WaitDelegate && p.AgentID == "coder" && p.DelegateInput["task"] == "do" && p.CorrelationID == "r:delegate:x"
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := foreign(t, "r", workflow(t, "one", []string{startNode(), c.node, endNode()}, "s x", "x e"), object{"in": 1}, machine.HostMediated)
+			run := status(t, newRunner(t, store, graph.Options{}), "r")
+			if len(run.Pending) != 1 || run.Pending[0].NodeID != "x" || !c.check(run.Pending[0]) || !sameJSON(run.State, object{"in": 1}) {
+				t.Errorf("%+v", run)
+			}
+		})
 	}
 }

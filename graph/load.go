@@ -73,9 +73,11 @@ func (x *run) load(ctx context.Context, exec history.Execution, doc *definition.
 	x.left = m.Ready()
 	x.lastStatus = m.Status()
 	x.unsure = exec.Parent != ""
+	x.adopting = x.held                // what others requested meanwhile is to be performed here
 	x.sincePosition = maxSincePosition // the next commit stores where the run stands now
 	x.findChildren()
 	x.landOthers()
+	x.priceKeeping(x.lastStatus, 0)
 	return nil
 }
 
@@ -94,7 +96,7 @@ func (x *run) program(ctx context.Context, doc *definition.Document) (*definitio
 			WithPlace(problem.Place{ExecutionID: x.id}).
 			WithHint("Another engine began this run. Send its definition once; it is stored from then on.")
 	}
-	prog, err := x.r.library.compile(doc)
+	prog, err := x.r.library.admit(doc)
 	if err != nil {
 		return nil, err
 	}
@@ -114,6 +116,9 @@ func (x *run) rebuild(ctx context.Context, prog *definition.Program) (*machine.M
 		return nil, err
 	}
 	x.foldTail(records)
+	if err := x.needsInput(records); err != nil {
+		return nil, err
+	}
 	// Only a run that another engine began does not say these things itself. Whether a host or an executor was to
 	// perform what it waits for is not recorded there; a host is harmless.
 	unsaid := machine.Config{
@@ -125,7 +130,22 @@ func (x *run) rebuild(ctx context.Context, prog *definition.Program) (*machine.M
 		Depth:       x.exec.Depth,
 	}
 	fallback(&unsaid.Mode, machine.HostMediated)
-	return machine.Replay(prog, unsaid, records, nil, x.r.now())
+	return machine.Replay(prog, unsaid, records, x.unsaidInput, x.r.now())
+}
+
+// needsInput refuses a run that another engine left before it had recorded its input in a first state.
+func (x *run) needsInput(records []history.Record) error {
+	if x.exec.InputHash != "" || x.exec.StateSeq > 0 || x.unsaidInput != nil {
+		return nil
+	}
+	for i := range records {
+		if len(records[i].Payload.InputKeys) > 0 {
+			return problem.New(problem.DefinitionNotFound, "the input of run %q is not stored", x.id).
+				WithPlace(problem.Place{ExecutionID: x.id}).
+				WithHint("Another engine began this run and stopped at once. Send its definition and input once.")
+		}
+	}
+	return nil
 }
 
 // restore makes the machine from a stored position. It gives nil if there is none that can be used: the history holds

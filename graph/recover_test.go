@@ -231,12 +231,14 @@ func (s *noLease) AcquireLease(ctx context.Context, id, owner string, now, expir
 func TestW61_OutcomesSurviveAStoreThatFailsForAWhile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store := &flaky{Store: historymem.New(), fails: 3}
-		exec := &script{}
-		r := newRunner(t, store, graph.Options{Activities: exec})
-		wantStatus(t, start(t, r, "r", linear(t, "lin", "a", "b"), nil), machine.Completed)
-		if exec.count() != 2 {
-			t.Errorf("%d calls", exec.count())
+		for _, late := range []bool{false, true} {
+			store := &flaky{Store: historymem.New(), fails: 3, late: late}
+			exec := &script{}
+			r := newRunner(t, store, graph.Options{Activities: exec})
+			wantStatus(t, start(t, r, "r", linear(t, "lin", "a", "b", "c", "d"), nil), machine.Completed)
+			if exec.count() != 4 {
+				t.Errorf("late %v: %d calls", late, exec.count())
+			}
 		}
 	})
 }

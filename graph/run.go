@@ -41,8 +41,9 @@ type run struct {
 	exec history.Execution
 	// left is what loading brought to light: records that the history lacks, to be appended before anything else.
 	left machine.Batch
-	// unsaidMode is the mode that a caller named for a run that does not record its own.
-	unsaidMode machine.Mode
+	// unsaidMode and unsaidInput are what a caller said about a run that does not record it.
+	unsaidMode  machine.Mode
+	unsaidInput map[string]any
 	// unstored is a definition that a caller brought and the store has not.
 	unstored *history.StoredDefinition
 	// flights are the effects that this process performs, children the subworkflows that the run waits for, by key.

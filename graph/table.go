@@ -63,7 +63,7 @@ func (t *runTable) drop(x *run) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	x.refs--
-	if x.refs > 0 {
+	if x.refs > 0 || t.byID[x.id] != x {
 		return
 	}
 	x.idleBytes = x.keepBytes.Load()
@@ -78,12 +78,4 @@ func (t *runTable) drop(x *run) {
 		t.bytes -= oldest.idleBytes
 		delete(t.byID, oldest.id)
 	}
-}
-
-// has reports whether the run with an id is in use here.
-func (t *runTable) has(id string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	x := t.byID[id]
-	return x != nil && x.refs > 0
 }
