@@ -11,9 +11,9 @@ help: ## print this list
 build: ## build both static binaries into bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/ ./cmd/...
 
-check: ## formatting, vet, staticcheck, module files
+check: ## formatting, vet, staticcheck, module sums
 	@out="$$(gofmt -s -l $$(git ls-files --cached --others --exclude-standard '*.go'))"; if [ -n "$$out" ]; then echo "gofmt -s would change:"; echo "$$out"; exit 1; fi
-	$(GO) mod tidy -diff
+	$(GO) mod verify
 	$(GO) vet ./...
 	$(TOOL) staticcheck ./...
 
@@ -34,5 +34,5 @@ golden: ## rewrite expected outputs; read the diff before you commit it
 	$(GO) test ./graph/machine ./graph/definition ./internal/mcpserver ./internal/cli ./conformance -update
 
 tidy: ## tidy the module files
-	$(GO) mod tidy
+	$(GO) mod tidy -e
 	$(GO) mod tidy -modfile=tools.mod
