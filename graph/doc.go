@@ -8,5 +8,14 @@
 // A Runner is safe for concurrent use, by several processes on one database too. Every method checks everything
 // before it changes anything: a refused call leaves no record and no changed run. What a method acknowledges is
 // durable. A call waits in line for a bounded time (Options.WaitLimit); past it, it answers where the run stands and
-// the run goes on in the background.
+// the run goes on in the background. Answers are copies, the caller's to keep.
+//
+// When a process dies, what it performed for its runs is performed again, with the same idempotency keys, by whoever
+// takes them over: a Runner with Options.Background, a call of Recover, or a Start with AllowExisting. Timers are kept
+// in the store and fire late rather than never. Runs that wait for a host, a person or a signal wait on.
+//
+// How it works, front to back: run.go says what a run is here and who may touch it; apply.go and commit.go are the one
+// way in which a run moves; drive.go and effects.go perform what comes of it, children.go subworkflows, timers.go and
+// lease.go what time brings; load.go rebuilds a machine; deliver.go, start.go and cancel.go are the calls; wait.go and
+// view.go the answers.
 package graph
