@@ -1,0 +1,192 @@
+package graph
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// alarms is this process's clock: one goroutine, started with the first timer, sleeps until the earliest and fires it.
+type alarms struct {
+	r       *Runner
+	mu      sync.Mutex
+	queue   alarmQueue
+	byID    map[string]*alarm
+	started bool
+	wake    chan struct{}
+}
+
+// alarm is the earliest open timer of a run. Own alarms are of runs that this process had in hand.
+type alarm struct {
+	id    string
+	due   time.Time
+	own   bool
+	index int
+}
+
+func (a *alarms) init(r *Runner) {
+	a.r, a.byID, a.wake = r, map[string]*alarm{}, make(chan struct{}, 1)
+}
+
+// set takes note of a run's open timers. The caller is a counted task.
+func (a *alarms) set(id string, ts []machine.Timer) {
+	var due time.Time
+	for _, t := range ts {
+		if due.IsZero() || t.Due.Before(due) {
+			due = t.Due
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	old := a.byID[id]
+	switch {
+	case due.IsZero():
+		if old != nil {
+			heap.Remove(&a.queue, old.index)
+			delete(a.byID, id)
+		}
+		return
+	case old != nil:
+		old.due, old.own = due, true
+		heap.Fix(&a.queue, old.index)
+	default:
+		a.put(&alarm{id: id, due: due, own: true})
+	}
+	a.rouse()
+}
+
+// lend takes note of a timer of a run that another process had in hand, unless one is known already.
+func (a *alarms) lend(id string, due time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.byID[id] == nil {
+		a.put(&alarm{id: id, due: due})
+		a.rouse()
+	}
+}
+
+func (a *alarms) put(al *alarm) {
+	heap.Push(&a.queue, al)
+	a.byID[al.id] = al
+}
+
+func (a *alarms) rouse() {
+	if !a.started {
+		a.started = true
+		a.r.tasks.Go(a.loop)
+	}
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take gives the alarms that are due, and how long the next one has.
+func (a *alarms) take() (due []*alarm, next time.Duration, more bool) {
+	now := a.r.now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for len(a.queue) > 0 {
+		first := a.queue[0]
+		if first.due.After(now) {
+			return due, first.due.Sub(now), true
+		}
+		heap.Pop(&a.queue)
+		delete(a.byID, first.id)
+		due = append(due, first)
+	}
+	return due, 0, false
+}
+
+// maxSleep bounds one sleep, so that a clock that was set forward is noticed.
+const maxSleep = time.Minute
+
+func (a *alarms) loop() {
+	for {
+		due, next, more := a.take()
+		for _, al := range due {
+			a.r.tasks.Go(func() { a.r.ring(al) })
+		}
+		var sleep <-chan time.Time
+		if more {
+			sleep = time.After(min(next, maxSleep))
+		}
+		select {
+		case <-a.r.ctx.Done():
+			return
+		case <-a.wake:
+		case <-sleep:
+		}
+	}
+}
+
+// ring fires a run's due timers and drives on what follows.
+func (r *Runner) ring(al *alarm) {
+	ctx := lasting(r.ctx)
+	x := r.runs.hold(al.id)
+	defer r.runs.drop(x)
+	var y yield
+	x.mu.Lock()
+	err := x.ring(ctx, al.own, &y)
+	if x.m != nil {
+		r.alarms.again(x.id, x.m.Timers())
+	}
+	x.mu.Unlock()
+	if err != nil && !errors.Is(err, problem.ExecutionNotFound) {
+		r.log.Warn("timer not fired", logRun, x.id, logError, err)
+	}
+	r.carry(ctx, x, &y)
+}
+
+func (x *run) ring(ctx context.Context, own bool, y *yield) error {
+	if err := x.open(ctx, nil); err != nil || x.ended() {
+		return err
+	}
+	if own && (x.held || !x.elsewhere()) {
+		return x.fireDue(ctx, y)
+	}
+	return x.visit(ctx, y)
+}
+
+// again sets the alarm for timers that have not come due yet; one that is due and was not fired is left to others.
+func (a *alarms) again(id string, ts []machine.Timer) {
+	now := a.r.now()
+	var open []machine.Timer
+	for _, t := range ts {
+		if t.Due.After(now) {
+			open = append(open, t)
+		}
+	}
+	a.set(id, open)
+}
+
+// alarmQueue is a heap of alarms, the earliest first.
+type alarmQueue []*alarm
+
+func (q alarmQueue) Len() int           { return len(q) }
+func (q alarmQueue) Less(i, j int) bool { return q[i].due.Before(q[j].due) }
+
+func (q alarmQueue) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].index, q[j].index = i, j
+}
+
+// Push adds an *alarm.
+func (q *alarmQueue) Push(v any) {
+	al := v.(*alarm)
+	al.index = len(*q)
+	*q = append(*q, al)
+}
+
+// Pop removes the last element.
+func (q *alarmQueue) Pop() any {
+	last := len(*q) - 1
+	al := (*q)[last]
+	*q = (*q)[:last]
+	return al
+}

@@ -1,0 +1,48 @@
+package graph
+
+import "time"
+
+// The rhythm of Options.Background.
+const (
+	// watchInterval is how often the store is searched for orphans and foreign timers.
+	watchInterval = 10 * time.Second
+	// watchGrace is how long a foreign timer may be overdue before it is fired here.
+	watchGrace = time.Second
+	watchLimit = 500
+)
+
+// watch keeps looking for runs whose driver is gone and for timers that other processes set.
+func (r *Runner) watch() {
+	every := min(watchInterval, r.opts.LeaseTTL/2)
+	for {
+		r.patrol()
+		if !r.pause(every) {
+			return
+		}
+	}
+}
+
+func (r *Runner) patrol() {
+	ctx := r.ctx
+	ids, err := r.store.Orphans(ctx, r.now(), watchLimit)
+	if err != nil {
+		r.log.Warn("orphans not looked for", logError, err)
+	}
+	for _, id := range ids {
+		if ctx.Err() != nil {
+			return
+		}
+		if _, err := r.takeOrphan(ctx, id); err != nil {
+			r.log.Info("run not taken over", logRun, id, logError, err)
+		}
+	}
+	soon := r.now().Add(min(watchInterval, r.opts.LeaseTTL/2))
+	timers, err := r.store.DueTimers(ctx, soon, watchLimit)
+	if err != nil {
+		r.log.Warn("timers not looked for", logError, err)
+		return
+	}
+	for _, t := range timers {
+		r.alarms.lend(t.ExecutionID, t.Due.Add(watchGrace))
+	}
+}
