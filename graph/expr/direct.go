@@ -84,10 +84,9 @@ func directOr(left, right direct) direct {
 
 func directAlternative(left, right direct) direct {
 	return func(m *meter, in any) (any, bool) {
-		if l, ok := left(m, in); ok && Truthy(l) {
-			return l, true
+		if l, ok := left(m, in); !ok || Truthy(l) {
+			return l, ok
 		}
-		// A left side that fails counts as none.
 		return right(m, in)
 	}
 }

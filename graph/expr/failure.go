@@ -44,7 +44,7 @@ func withoutValues(err error) string {
 	case gojq.ValueError:
 		return "an error was raised"
 	}
-	text := err.Error()
+	text := errorText(err)
 	head, tail, _ := strings.Cut(text, ": ")
 	if i := strings.IndexAny(head, `("`); i >= 0 {
 		return strings.TrimRight(head[:i], " :") + " cannot be applied here"
@@ -55,6 +55,16 @@ func withoutValues(err error) string {
 		return head + ": " + kind
 	}
 	return head
+}
+
+// errorText is err.Error(), which panics for values that are of no type of the interpreter.
+func errorText(err error) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = "it met a value that is no JSON"
+		}
+	}()
+	return err.Error()
 }
 
 func quoteProgram(src string) string { return "`" + clip(src, maxQuote) + "`" }

@@ -58,7 +58,7 @@ var natives = map[string]native{
 	"rtrimstr/1":   onStrings("rtrimstr", func(s, x string) any { return strings.TrimSuffix(s, x) }),
 	"trimstr/1":    onStrings("trimstr", func(s, x string) any { return strings.TrimSuffix(strings.TrimPrefix(s, x), x) }),
 
-	"keys/0":           charged("keys", shallow(1)),
+	"keys/0":           charged("keys", shallow(sortFactor)),
 	"add/0":            charged("add", parts),
 	"reverse/0":        charged("reverse", shallow(1)),
 	"transpose/0":      charged("transpose", transposed),
@@ -100,16 +100,22 @@ var natives = map[string]native{
 	"strptime/1":      parseTime,
 }
 
+// sortFactor is how much more it takes to put the members of an object in order than to copy them.
+const sortFactor = 4
+
 // textGrowth is how much longer text can get than the value that it is made of: "\u0000" for one character, "&quot;".
 const textGrowth = 6
 
-// touch gives its input back, and charges for what the iteration or slicing that follows will do with it.
+// touch gives its input back, and charges for what the iteration or slicing that follows will do with it: the
+// interpreter lists all parts before the first, those of an object in order.
 func touch(m *meter, in any, _ []any) any {
 	switch v := in.(type) {
-	case string, map[string]any:
-		m.charge(shallowCost(v))
+	case string:
+		m.charge(len(v))
 	case []any:
-		m.charge(scalarCost + len(v))
+		m.charge(2 * elementCost * len(v))
+	case map[string]any:
+		m.charge(sortFactor * memberCost * len(v))
 	}
 	return in
 }
@@ -136,6 +142,10 @@ func length(m *meter, in any, _ []any) any {
 
 func toString(m *meter, in any, _ []any) any {
 	if s, ok := in.(string); ok {
+		// Not for this, but for what the interpreter puts together of it where nothing else is charged.
+		if !m.allocate(len(s)) {
+			return m.exceeded
+		}
 		return s
 	}
 	if !m.deepTimes(in, textGrowth) {

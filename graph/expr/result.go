@@ -18,7 +18,10 @@ func (m *meter) result(v any) (any, error) {
 func (m *meter) output(v any, size int) (normal any, total int, err error) {
 	n := normalizer{size: size, limit: m.limits.ResultBytes}
 	normal, _ = n.value(v, 0)
-	if n.size > n.limit {
+	switch {
+	case n.foreign:
+		return nil, 0, faultf("the state holds a value that is no JSON")
+	case n.size > n.limit:
 		return nil, 0, m.exceed(overResult)
 	}
 	return normal, n.size, nil
@@ -26,7 +29,11 @@ func (m *meter) output(v any, size int) (normal any, total int, err error) {
 
 // normalizer rewrites numbers: integers become doubles, NaN null, infinities the largest doubles, -0 becomes 0 (spec:
 // definition, 14.3). It stops once size is above the limit, since a small value can share parts without end.
-type normalizer struct{ size, limit int }
+type normalizer struct {
+	size, limit int
+	// foreign is set where a value is of no type of the interpreter.
+	foreign bool
+}
 
 func (n *normalizer) value(v any, depth int) (normal any, changed bool) {
 	if n.size > n.limit || depth > maxDepth {
@@ -48,7 +55,11 @@ func (n *normalizer) value(v any, depth int) (normal any, changed bool) {
 	case map[string]any:
 		return n.object(v, depth)
 	}
-	f, _ := number(v)
+	f, ok := number(v)
+	if !ok {
+		n.foreign = true
+		return nil, false
+	}
 	normal, changed = double(f)
 	n.size += jsonvalue.Size(normal, 0)
 	_, isFloat := v.(float64)

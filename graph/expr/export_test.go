@@ -1,0 +1,53 @@
+package expr
+
+import "github.com/itchyny/gojq"
+
+// WithoutDirect is p always run by the interpreter.
+func WithoutDirect(p *Program) *Program {
+	return &Program{src: p.src, err: p.err, query: p.query, natives: p.natives, strings: p.strings}
+}
+
+// IsDirect reports whether p needs no interpreter.
+func IsDirect(p *Program) bool { return p.direct != nil }
+
+// Steps gives the steps and the work that an evaluation took.
+func Steps(p *Program, state map[string]any) (steps, work int, err error) {
+	i, err := p.acquire()
+	if err != nil {
+		return 0, 0, err
+	}
+	i.meter.reset(Limits{}, i.meter.now)
+	_, err = i.meter.collect(i.code.RunWithContext(i.meter, state))
+	return i.meter.limits.Steps - i.meter.steps, i.meter.limits.WorkBytes - i.meter.work, err
+}
+
+// Interpreter evaluates a program with the interpreter alone, as it comes, and makes the result a value of the model.
+func Interpreter(src string, state map[string]any) (any, error) {
+	query, err := gojq.Parse(src)
+	if err != nil {
+		return nil, err
+	}
+	code, err := gojq.Compile(query)
+	if err != nil {
+		return nil, err
+	}
+	m := &meter{}
+	m.reset(Limits{}, m.now)
+	return m.collect(code.RunWithContext(m, state))
+}
+
+// Compare is the order that programs compare by.
+func Compare(l, r any) (order int, equal bool) {
+	m := &meter{}
+	m.reset(Limits{}, m.now)
+	return m.compare(l, r, 0), m.equal(l, r, 0)
+}
+
+// PreludeNames are the functions of the prelude.
+func PreludeNames() []string {
+	var names []string
+	for _, f := range prelude() {
+		names = append(names, f.signature)
+	}
+	return names
+}

@@ -1,0 +1,139 @@
+package expr_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/workflows-engine/workflows-engine/graph/expr"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// TestErrorsTellNoValues: messages end up in histories and logs.
+func TestErrorsTellNoValues(t *testing.T) {
+	t.Parallel()
+	state := object(t, `{"name": "s3cret", "n": 424242, "l": ["s3cret", 424242], "o": {"k": "s3cret"}, "d": "2026-01-0s3cret"}`)
+	for _, src := range []string{
+		`.name.x`, `.name[]`, `.n.x`, `.n[]`, `.l.x`, `.o[0]`, `.name | .[0] = 1`, `.name + .n`, `.name - .name`, `.o * .n`, `.l / 2`, `.n / 0`, `.n % 0`,
+		`-.name`, `.name | tonumber`, `.name | fromjson`, `.name | error`, `error(.n)`, `error({a: .name})`, `.name | halt_error`, `{(.n): 1}`,
+		`.o | keys | .[0] | .x`, `.name | implode`, `.n | explode`, `.n | ltrimstr(.name)`, `.name | split(.n)`, `.n | split(.name)`,
+		`.name | test(.n)`, `.name | test("(" + .name)`, `.name | test("x"; .name)`, `.d | strptime("%Y-%m-%d")`, `.d | fromdate`, `.name | strftime("%Y")`, `.n | strftime(.n)`,
+		`.name | @csv`, `[.o] | @csv`, `.d | @base64d`, `.name | format(.name)`, `.n | sort`, `.name | sort_by(.)`, `.n | add`, `.name | flatten`, `.l | flatten(-1)`,
+		`.n | has("x")`, `.l | has("s3cret")`, `.name | contains(1)`, `.n | startswith(.name)`, `getpath(["name", "x"])`, `setpath(["name", "x"]; 1)`,
+		`delpaths([["n", "x"]])`, `del(.n.x)`, `path(.name + "x")`, `.l[1:] = .name`, `.l[.name] = 1`, `.l[-424242] = 1`, `.l | .[.[1] * 1e9] = 1`, `. as [$a] | $a`,
+		`.name | range(.)`, `limit(-424242; 1)`, `.l | first(.[] | .x)`, `.l | join({})`, `.l | transpose`, `.name | mktime`, `[.name] | mktime`, `.n | ascii_downcase`,
+		`.name | length | .x`, `.name | repeat(.) | .x`, `break`, `.l | bsearch(.name) | .x`, `.name | sub("s"; 1)`, `.name | toboolean`, `input`, `. | tojson | fromjson | .name | .x`,
+		`.name | ltrimstr(1)`, `.l[] | .x`, `.n | gsub("a"; "b")`, `.l | index(.[0]) | .x`, `.name | .[.n:] | .x`, `.l | implode`, `.l | from_entries`, `.o | to_entries | .[].value.x`,
+		`.name as $x | $x.y`, `try error(.name) catch error(.)`, `.name | splits(1)`, `.l | min_by(.x)`, `.o | map(.x)`, `.o | walk(.x)`, `.n | tostream | .x`, `.l | fromstream(.[])`, `.l | @sh "\(.)" | .x`,
+	} {
+		p, err := expr.Compile(src)
+		if err != nil {
+			continue
+		}
+		v, err := p.Eval(state)
+		e, ok := problem.As(err)
+		if !ok || e.Code != problem.ExpressionFailed {
+			t.Errorf("%s: %v, %v; want it to fail", src, v, err)
+			continue
+		}
+		text := strings.ReplaceAll(err.Error()+e.Hint, src, "")
+		if strings.Contains(text, "s3cret") || strings.Contains(text, "424242") {
+			t.Errorf("%s: the message tells a value: %s", src, text)
+		}
+		if !strings.Contains(err.Error(), src) || !strings.Contains(err.Error(), `"name", "o"`) {
+			t.Errorf("%s: the message does not tell program and members: %v", src, err)
+		}
+	}
+}
+
+func TestErrorMessages(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ src, state, want string }{
+		{`.a.b`, `{"a":5,"c":1}`, "the program `.a.b` failed: expected an object but got: number (the state has the members \"a\", \"c\")"},
+		{`.a + .c`, `{"a":"x","c":1}`, "the program `.a + .c` failed: cannot add string and number (the state has the members \"a\", \"c\")"},
+		{`.[]|.x`, `{}`, ""},
+		{`.a[]`, `{"a":true}`, "the program `.a[]` failed: cannot iterate over: boolean (the state has the members \"a\")"},
+		{`error("no customer")`, `{}`, "the program `error(\"no customer\")` failed: error: no customer (the state has no members)"},
+		{`error("no " + .a)`, `{"a":"customer"}`, "the program `error(\"no \" + .a)` failed: it raised an error with a value of type string (the state has the members \"a\")"},
+		{`.a|sort`, `{"a":1}`, "the program `.a|sort` failed: sort cannot be applied to: number (the state has the members \"a\")"},
+		{`[repeat(1)]`, `{}`, "the program `[repeat(1)]` failed: it takes too many steps (the state has no members)"},
+	} {
+		p, err := expr.Compile(test.src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = p.EvalLimits(object(t, test.state), expr.Limits{Steps: 10_000})
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		if got != test.want {
+			t.Errorf("%s:\n%s, want\n%s", test.src, got, test.want)
+		}
+	}
+	many := map[string]any{}
+	for _, c := range "abcdefghijklmnopqrstuvwxyz" {
+		many[string(c)] = nil
+	}
+	many[strings.Repeat("ä", 100)] = nil
+	p, err := expr.Compile(".a|keys")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Eval(many); err == nil || !strings.HasSuffix(err.Error(), `"t" and 7 more)`) {
+		t.Error(err)
+	}
+}
+
+func TestCompileErrors(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		src    string
+		offset any // nil: unknown
+		text   string
+	}{
+		{``, nil, "missing query"},
+		{`.a |`, 4.0, "unexpected EOF"},
+		{`(.a`, 3.0, "unexpected EOF"},
+		{`.a && .b`, 3.0, `unexpected token "&"`},
+		{`.a + foo(1)`, 5.0, "function not defined: foo/1"},
+		{`.foo | foo`, 7.0, "function not defined: foo/0"},
+		{`foo | foo`, nil, "function not defined: foo/0"},
+		{`.a | $x`, 5.0, "variable not defined: $x"},
+		{`map(_sort_by(.))`, 4.0, "function not defined: _sort_by/1"},
+		{`.a | debug`, 5.0, "function not defined: debug/0"},
+		{`input`, nil, "not allowed"},
+		{`import "a" as a; .`, nil, "cannot load module"},
+		{`"abc`, 4.0, "unterminated string"},
+		{`.a ${b}`, nil, ""},
+		{`break $x`, 6.0, "label not defined"},
+	} {
+		_, err := expr.Compile(test.src)
+		e, ok := problem.As(err)
+		if !ok || e.Code != problem.ExpressionInvalid {
+			t.Errorf("%s: %v", test.src, err)
+			continue
+		}
+		if !strings.Contains(e.Message, test.text) {
+			t.Errorf("%s: %q, want %q in it", test.src, e.Message, test.text)
+		}
+		if got := e.Details["offset"]; got != test.offset && test.text != "" {
+			t.Errorf("%s: offset %v, want %v", test.src, got, test.offset)
+		}
+	}
+	_, err := expr.Compile(`.a | debug`)
+	if e, _ := problem.As(err); e.Hint == "" {
+		t.Error("no hint for a function that is left out on purpose")
+	}
+}
+
+func TestFailing(t *testing.T) {
+	t.Parallel()
+	cause := problem.New(problem.ExpressionInvalid, "it is wrong")
+	p := expr.Failing(".x +", cause)
+	if p.Source() != ".x +" || p.ReadsClock() {
+		t.Error("not the program that was given")
+	}
+	if _, err := p.Eval(nil); err != error(cause) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,253 @@
+package expr_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/workflows-engine/workflows-engine/graph/expr"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// endless are programs that would run for ever, or fill the memory, if nothing stopped them (spec: definition, 14.3).
+var endless = []string{
+	// Steps without end.
+	`[repeat(1)]`,
+	`def f: f; f`,
+	`def f: 1 + f; f`,
+	`def f: f, f; f`,
+	`last(range(1e12))`,
+	`reduce range(1e12) as $i (0; . + 1)`,
+	`first(range(1e12) | select(. < 0))`,
+	`[range(1e9)]`,
+	`[recurse([.])]`,
+	`[limit(1e9; repeat("x"))] | length`,
+	`until(false; .)`,
+	`[.[]?, repeat(.)] | length`,
+	`label $out | repeat(1) | empty`,
+
+	// Outputs.
+	`range(1e6)`,
+	`repeat(.)`,
+
+	// Much in one step.
+	`"a" * 1e9`,
+	`"ab" * 1e12 | length`,
+	`[range(1e5)] - [range(1e5)]`,
+	`null | .[500000000] = 1`,
+	`null | setpath([500000000]; 1)`,
+	`reduce range(100) as $i ("ab"; . + .)`,
+	`reduce range(100) as $i ([1]; . + .)`,
+	`reduce range(100) as $i ("ab"; "\(.)\(.)")`,
+	`reduce range(100) as $i ("ab"; [., .] | add)`,
+	`reduce range(100) as $i ("ab"; . as $s | [$s, $s] | join($s))`,
+	`"<" * 1e7 | @html`,
+	`"é" * 5e6 | @uri`,
+	`reduce range(100) as $i ("\u0000"; tojson)`,
+	`reduce range(100) as $i ("ab"; gsub("(?<x>.)"; .x + .x))`,
+	`reduce range(100) as $i ([[1]]; [.[0], .[0]] | [add])`,
+	`reduce range(100) as $i ([1, 2]; [., .] | flatten)`,
+	`reduce range(100) as $i ({a: "a"}; {"\(.a)\(.a)"} | {a: keys[0]})`,
+	`[range(3000)] as $row | [$row, (range(3000) | [])] | transpose | length`,
+	`[range(100000) | tostring] as $l | [range(1000) | $l | join("xxxxxxxxxxxxxxxx")] | length`,
+	`("a" * 1e6) as $s | [range(1e5) | $s | length] | length`,
+	`("a" * 1e6) as $s | [range(1e5) | $s | explode] | length`,
+	`("a" * 1e6) as $s | [range(1e5) | $s | test("b")] | length`,
+	`("a" * 1e6) as $s | [range(1e5) | $s[1:2]] | length`,
+	`[range(1e5)] as $l | [range(1e5) | first($l[])] | length`,
+	`[range(1e5)] as $l | [range(1e5) | $l | any] | length`,
+	`[range(1e5) | {key: tostring, value: .}] | from_entries as $o | [range(1e5) | $o | keys] | length`,
+	`[range(1e4)] as $l | reduce range(1e4) as $i ([]; . + $l) | length`,
+	`[range(2e4)] as $l | [range(2e4) | $l | .[0] = 1] | length`,
+	`[range(2e4)] as $l | [range(2e4) | $l | del(.[0])] | length`,
+	`"1" * 4000 | [range(1e6) | jn(1e7; 1e7 + .)] | length`,
+	`("[a-z]{500}" * 200) as $re | [range(100) | "aaa" | test($re + tostring)] | length`,
+
+	// Small values that are large once they are written out.
+	`reduce range(40) as $i (0; [., .])`,
+	`reduce range(40) as $i (0; [., .]) | tojson`,
+	`reduce range(40) as $i (0; [., .]) | "\(.)"`,
+	`reduce range(40) as $i (0; [., .]) | . == .`,
+	`reduce range(40) as $i (0; [., .]) | . < .`,
+	`reduce range(40) as $i (0; [., .]) | flatten`,
+	`reduce range(40) as $i (0; [., .]) | sort`,
+	`reduce range(40) as $i (0; [., .]) | unique`,
+	`reduce range(40) as $i (0; [., .]) | group_by(.)`,
+	`reduce range(40) as $i (0; [., .]) | min`,
+	`reduce range(40) as $i (0; [., .]) | contains([[1]])`,
+	`reduce range(40) as $i (0; [., .]) | index([[1]])`,
+	`reduce range(40) as $i (0; [., .]) | @csv`,
+	`reduce range(40) as $i (0; [., .]) | @html`,
+	`reduce range(40) as $i (0; [., .]) | . - .`,
+	`reduce range(40) as $i (0; [., .]) | IN([., .][])`,
+	`reduce range(40) as $i (0; [., .]) | [..] | length`,
+	`reduce range(40) as $i (0; [., .]) | walk(.)`,
+	`reduce range(40) as $i (0; {a: ., b: .})`,
+	`reduce range(40) as $i (0; {a: ., b: .}) | . * .`,
+	`reduce range(40) as $i (0; {a: ., b: .}) | . == .`,
+
+	// Deep values.
+	`reduce range(20000) as $i (0; [.])`,
+	`reduce range(20000) as $i (0; [.]) | tojson`,
+	`reduce range(20000) as $i (0; [.]) | . == .`,
+	`reduce range(20000) as $i (0; [.]) | flatten`,
+	`reduce range(20000) as $i (0; {a: .}) | . * .`,
+	`reduce range(20000) as $i (0; {a: .}) as $d | $d < $d`,
+	`[range(20000) | "a"] as $path | setpath($path; 1)`,
+}
+
+func TestEndlessProgramsEnd(t *testing.T) {
+	t.Parallel()
+	for _, src := range endless {
+		t.Run(src, func(t *testing.T) {
+			t.Parallel()
+			p, err := expr.Compile(src)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// A twentieth of the defaults, to be quick about it.
+			limits := expr.DefaultLimits()
+			v, err := p.EvalLimits(map[string]any{"n": 1.0}, expr.Limits{
+				Steps: limits.Steps / 20, WorkBytes: limits.WorkBytes / 20, ResultBytes: limits.ResultBytes / 20,
+			})
+			e, ok := problem.As(err)
+			if !ok || e.Code != problem.ExpressionLimit {
+				t.Fatalf("%T, %v; want it to end at a limit", v, err)
+			}
+			if e.Hint == "" {
+				t.Error("no hint")
+			}
+		})
+	}
+}
+
+// TestLimitsCannotBeCaught: a program does not go on after a limit.
+func TestLimitsCannotBeCaught(t *testing.T) {
+	t.Parallel()
+	for _, src := range []string{
+		`try ("a" * 1e9) catch "caught"`,
+		`("a" * 1e9)?`,
+		`try (reduce range(40) as $i (0; [., .]) | tojson) catch "caught"`,
+		`[.[]?, ("a" * 1e9)?] | length`,
+		`("a" * 1e9) // 1`,
+		`label $out | ("a" * 1e9), break $out`,
+		`try repeat(.) catch "caught"`,
+	} {
+		p, err := expr.Compile(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := p.EvalLimits(nil, expr.Limits{Steps: 100_000})
+		if e, ok := problem.As(err); !ok || e.Code != problem.ExpressionLimit {
+			t.Errorf("%s: %v, %v", src, v, err)
+		}
+	}
+}
+
+func TestLimitsAreExact(t *testing.T) {
+	t.Parallel()
+	p, err := expr.Compile(`[.l[] | . + 1] | add`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := map[string]any{"l": []any{1.0, 2.0, 3.0}}
+	steps, work, err := expr.Steps(p, state)
+	if err != nil || steps < 20 || work < 20 {
+		t.Fatalf("%d steps, %d bytes of work, %v", steps, work, err)
+	}
+	for _, test := range []struct {
+		limits expr.Limits
+		passes bool
+	}{
+		{expr.Limits{}, true},
+		{expr.Limits{Steps: steps}, true},
+		{expr.Limits{Steps: steps - 1}, false},
+		{expr.Limits{WorkBytes: work}, true},
+		{expr.Limits{WorkBytes: work - 1}, false},
+		{expr.Limits{ResultBytes: 1}, true},
+	} {
+		v, err := p.EvalLimits(state, test.limits)
+		if (err == nil) != test.passes {
+			t.Errorf("%+v: %v, %v", test.limits, v, err)
+		}
+	}
+}
+
+// TestEveryInstructionIsCounted: the interpreter asks for the context's end before each of its instructions. If it
+// ever asks less often, the limit on steps has to be chosen anew.
+func TestEveryInstructionIsCounted(t *testing.T) {
+	t.Parallel()
+	count := func(src string) int {
+		t.Helper()
+		p, err := expr.Compile(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps, _, err := expr.Steps(p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return steps
+	}
+	if n := count(`.`); n != 3 { // scope, return; and the end of the program once more
+		t.Errorf("the shortest program takes %d steps", n)
+	}
+	few, many := count(`[range(100)]`), count(`[range(1100)]`)
+	if perRound := (many - few) / 1000; perRound < 3 || perRound > 30 {
+		t.Errorf("%d steps for each element of a range", perRound)
+	}
+}
+
+func TestOutputAndResultLimits(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		src    string
+		limits expr.Limits
+		passes bool
+	}{
+		{`range(3)`, expr.Limits{Outputs: 3}, true},
+		{`range(4)`, expr.Limits{Outputs: 3}, false},
+		{`range(10000)`, expr.Limits{}, true},
+		{`range(10001)`, expr.Limits{}, false},
+		{`"abc"`, expr.Limits{ResultBytes: 5}, true},
+		{`"abcd"`, expr.Limits{ResultBytes: 5}, false},
+		{`"\n\n"`, expr.Limits{ResultBytes: 5}, false},
+		{`"a", "b"`, expr.Limits{ResultBytes: 7}, true},
+		{`"a", "b"`, expr.Limits{ResultBytes: 6}, false},
+		{`{a: [1, null]}`, expr.Limits{ResultBytes: 14}, true},
+		{`{a: [1, null]}`, expr.Limits{ResultBytes: 13}, false},
+		{`.s`, expr.Limits{ResultBytes: 6}, true},
+		{`.s`, expr.Limits{ResultBytes: 5}, false},
+		{`.`, expr.Limits{ResultBytes: 12}, true},
+		{`.`, expr.Limits{ResultBytes: 11}, false},
+	} {
+		p, err := expr.Compile(test.src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := p.EvalLimits(map[string]any{"s": "four"}, test.limits)
+		if e, ok := problem.As(err); (err == nil) != test.passes || err != nil && (!ok || e.Code != problem.ExpressionLimit) {
+			t.Errorf("%s with %+v: %v, %v", test.src, test.limits, v, err)
+		}
+	}
+}
+
+func TestLongProgramsAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, src := range []string{
+		strings.Repeat(" ", 1<<16) + ".",
+		strings.Repeat("(", 40_000),
+	} {
+		if _, err := expr.Compile(src); err == nil {
+			t.Errorf("a program of %d bytes compiles", len(src))
+		}
+	}
+	// Deep, and within the limit.
+	deep := strings.Repeat("[", 30_000) + strings.Repeat("]", 30_000)
+	p, err := expr.Compile(deep)
+	if err != nil {
+		return // also an answer
+	}
+	if _, err := p.Eval(nil); err == nil {
+		t.Error("a result of 30,000 levels")
+	}
+}
