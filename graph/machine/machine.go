@@ -83,7 +83,7 @@ func newMachine(prog *definition.Program, cfg Config) *Machine {
 
 // begin writes ExecutionStarted and walks from the entry node (spec: execution, 1.4 d and 3.1).
 func (m *Machine) begin(input map[string]any, now time.Time) {
-	m.now = now
+	m.setNow(now)
 	if input == nil {
 		input = map[string]any{}
 	}
@@ -158,9 +158,10 @@ func (m *Machine) Handle(in Input, now time.Time) error {
 	return nil
 }
 
-// setNow keeps time from running backwards: records of one run are never older than those before.
+// setNow keeps time from running backwards: records of one run are never older than those before. Time has the precision
+// of records, milliseconds, so that a rebuilt machine computes the same instants.
 func (m *Machine) setNow(now time.Time) {
-	if now.After(m.now) {
+	if now = now.Truncate(time.Millisecond); now.After(m.now) {
 		m.now = now
 	}
 }

@@ -91,7 +91,8 @@ type bench struct {
 	open map[string]time.Time
 }
 
-var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+// epoch has more precision than records have.
+var epoch = time.Date(2026, 1, 2, 3, 4, 5, 678_901_234, time.UTC)
 
 func compile(t testing.TB, src string) *definition.Program {
 	t.Helper()
@@ -275,7 +276,7 @@ func (b *bench) drain() string {
 		b.open = map[string]time.Time{}
 		for _, tm := range batch.Timers {
 			b.open[tm.Key] = tm.Due
-			fmt.Fprintf(&out, "timer %s in %s\n", tm.Key, tm.Due.Sub(b.now))
+			fmt.Fprintf(&out, "timer %s in %s\n", tm.Key, tm.Due.Sub(b.now.Truncate(time.Millisecond)))
 		}
 	}
 	fmt.Fprintf(&out, "status %s", b.m.Status())
