@@ -29,6 +29,11 @@ func (x *config) step() {
 	}
 }
 
+func isObject(v any) bool {
+	_, ok := v.(map[string]any)
+	return ok
+}
+
 // llmCall compiles the output_schema where outputs are checked against it (spec: execution, 8.2); a schema beside an
 // unusable config is silently left out by the protocol, which is worth a warning.
 func (x *config) llmCall() {
@@ -44,11 +49,15 @@ func (x *config) llmCall() {
 	if model, ok := x.raw["model"].(string); !ok || trim(model) == "" {
 		unusable("model", "an llm_call needs the name of a model", `add "model": "<name>"`)
 	}
+	templates := x.v.node.Metadata["prompt_templates"] == true
 	for _, name := range []string{"system_prompt", "user_prompt", "prompt"} {
 		if prompt, given := x.raw[name]; given {
-			if _, ok := prompt.(string); !ok {
+			switch _, text := prompt.(string); {
+			case templates && (text || isObject(prompt)):
+				// The model executor fills it in.
+			case !text:
 				unusable(name, name+" must be a text", "")
-			} else {
+			default:
 				x.c.lintLiterals(x.json.Get(name), x.at.member(name), x.v)
 			}
 		}

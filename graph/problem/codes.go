@@ -52,9 +52,21 @@ const (
 	HandlerNotFound             Code = "HANDLER_NOT_FOUND"
 	HandlerError                Code = "HANDLER_ERROR"
 	ActivityCancelled           Code = "ACTIVITY_CANCELLED"
+	LLMConfigInvalid            Code = "LLM_CONFIG_INVALID"
+	LLMCredentialsMissing       Code = "LLM_CREDENTIALS_MISSING"
+	LLMProviderError            Code = "LLM_PROVIDER_ERROR"
+	LLMOutputInvalid            Code = "LLM_OUTPUT_VALIDATION_FAILED"
 	DelegateProtocolUnsupported Code = "DELEGATE_PROTOCOL_UNSUPPORTED"
 	DelegateAgentNotFound       Code = "DELEGATE_AGENT_NOT_FOUND"
 	DelegateProtocolError       Code = "DELEGATE_PROTOCOL_ERROR"
+	InvalidToolCallConfig       Code = "INVALID_TOOL_CALL_CONFIG"
+	MCPServerNotConfigured      Code = "MCP_SERVER_NOT_CONFIGURED"
+	MCPCommandNotAllowed        Code = "MCP_COMMAND_NOT_ALLOWED"
+	MCPToolExecutionError       Code = "MCP_TOOL_EXECUTION_ERROR"
+	MCPProtocolError            Code = "MCP_PROTOCOL_ERROR"
+	MCPConnectionClosed         Code = "MCP_CONNECTION_CLOSED"
+	MCPClientError              Code = "MCP_CLIENT_ERROR"
+	ActivityTimeout             Code = "ACTIVITY_TIMEOUT"
 	A2AConfigInvalid            Code = "A2A_CONFIG_INVALID"
 	A2ACredentialsMissing       Code = "A2A_CREDENTIALS_MISSING"
 	A2AProviderError            Code = "A2A_PROVIDER_ERROR"
@@ -103,6 +115,16 @@ const (
 	RunnerClosed Code = "ENGINE_CLOSED"
 	// UsageError: a command line or configuration is wrong.
 	UsageError Code = "USAGE_ERROR"
+)
+
+// Codes of findings in an operator manifest. CONFIG_BLANK and FIELD_IGNORED are others.
+const (
+	// ManifestSyntax: the text is no JSON.
+	ManifestSyntax Code = "MANIFEST_SYNTAX"
+	// ManifestInvalid: a value breaks the manifest's form.
+	ManifestInvalid Code = "MANIFEST_INVALID"
+	// ManifestServerUnknown: a delegate agent names a server that the manifest does not have.
+	ManifestServerUnknown Code = "MANIFEST_SERVER_UNKNOWN"
 )
 
 // Codes of findings in a definition's text.

@@ -63,6 +63,7 @@ var rooms = map[string][]string{
 	"graph/machine":             {"history", "graph/problem", "graph/definition", "graph/expr", "graph/state", "internal/jsonvalue", "internal/jsonschema"},
 	"activities":                {"graph/problem", "internal/jsonvalue"},
 	"activities/activitiestest": {"activities", "graph/problem"},
+	"activities/llmcall":        {"activities", "graph/problem", "graph/expr", "internal/jsonschema", "internal/jsonvalue"},
 	"delegate":                  {"activities", "graph/problem", "internal/jsonvalue"},
 	"graph": {
 		"activities", "delegate", "history", "graph/problem", "graph/definition", "graph/machine", "graph/state",
@@ -73,7 +74,7 @@ var rooms = map[string][]string{
 		"graph/definition", "graph/machine", "internal/jsonvalue", "internal/signing",
 	},
 	"internal/config": {
-		"activities", "delegate", "history", "history/historymem", "history/historysql", "graph", "graph/problem",
+		"activities", "activities/llmcall", "delegate", "history", "history/historymem", "history/historysql", "graph", "graph/problem",
 		"graph/definition", "graph/machine", "internal/jsonvalue", "internal/signing",
 	},
 	"internal/mcpserver": {

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/activities/llmcall"
 	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/internal/signing"
 )
@@ -63,6 +64,8 @@ type Config struct {
 	LogFormat      LogFormat
 	// StepHandlers are the fixed results of WORKFLOW_ENGINE_STEP_HANDLERS by handler name; nil if not configured.
 	StepHandlers map[string]any
+	// LLM is the provider of WORKFLOW_ENGINE_LLM_CONFIG for llm_call nodes; nil if not configured.
+	LLM *llmcall.Config
 	// A2A is the endpoint of WORKFLOW_ENGINE_A2A_CONFIG for delegates of protocol a2a; nil if not configured.
 	A2A *delegate.A2AConfig
 	// Signing says which definitions may be run.

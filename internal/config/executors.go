@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/activities/llmcall"
 	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -78,10 +79,18 @@ func (c *Config) Executors() (Executors, error) {
 		}
 		composite.Step, step = registry.Frozen(), byProduction
 	}
-	if c.Profile == Demo || c.StepHandlers != nil {
+	llm := missing
+	if c.LLM != nil {
+		models, err := llmcall.New(*c.LLM)
+		if err != nil {
+			return Executors{}, err
+		}
+		composite.LLMCall, llm = models, byProduction
+	}
+	if c.Profile == Demo || c.StepHandlers != nil || c.LLM != nil {
 		e.Activities = composite
 	}
-	e.routes = []route{{"llm_call", missing}, {"tool_call", missing}, {"step", step}}
+	e.routes = []route{{"llm_call", llm}, {"tool_call", missing}, {"step", step}}
 	if err := c.addDelegates(&e); err != nil {
 		return Executors{}, err
 	}

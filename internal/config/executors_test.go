@@ -12,6 +12,7 @@ import (
 
 const (
 	handlers = `WORKFLOW_ENGINE_STEP_HANDLERS={"urn:x":{"a":1}}`
+	models   = `WORKFLOW_ENGINE_LLM_CONFIG={"baseUrl":"http://localhost:11434/v1","noAuth":true}`
 	agents   = `WORKFLOW_ENGINE_A2A_CONFIG={"baseUrl":"https://agents.example","apiKeyEnv":"KEY"}`
 )
 
@@ -34,6 +35,11 @@ func TestRouting(t *testing.T) {
 		}},
 		{"steps only", []string{handlers}, []string{
 			"activity routing: llm_call=missing, tool_call=missing, step=production",
+			"delegate routing: a2a=missing, mcp=missing, sdk=missing",
+			"demo stub fallback: inactive",
+		}},
+		{"models only", []string{models}, []string{
+			"activity routing: llm_call=production, tool_call=missing, step=missing",
 			"delegate routing: a2a=missing, mcp=missing, sdk=missing",
 			"demo stub fallback: inactive",
 		}},

@@ -18,13 +18,14 @@ const (
 	flagLogFormat   = "log-format"
 )
 
-// The variables' names. The first seven are the protocol's (spec: cli-and-config, 4), the rest are additions.
+// The variables' names. The first eight are the protocol's (spec: cli-and-config, 4), the rest are additions.
 const (
 	prefix          = "WORKFLOW_ENGINE_"
 	envStore        = prefix + "STORE"
 	envStorePath    = prefix + "STORE_PATH"
 	envProfile      = prefix + "PROFILE"
 	envStepHandlers = prefix + "STEP_HANDLERS"
+	envLLM          = prefix + "LLM_CONFIG"
 	envA2A          = prefix + "A2A_CONFIG"
 	envSigningMode  = prefix + "DEFINITION_SIGNING_MODE"
 	envSigningKeys  = prefix + "SIGNING_PUBLIC_KEYS"
@@ -36,13 +37,13 @@ const (
 
 // known are the variables that have an effect.
 var known = []string{
-	envStore, envStorePath, envProfile, envStepHandlers, envA2A, envSigningMode, envSigningKeys, envSynchronous,
+	envStore, envStorePath, envProfile, envStepHandlers, envLLM, envA2A, envSigningMode, envSigningKeys, envSynchronous,
 	envWaitLimit, envLogLevel, envLogFormat,
 }
 
 // unsupported are variables of the protocol that this engine does not act on.
 var unsupported = []string{
-	prefix + "LLM_CONFIG", prefix + "MCP_CONFIG", prefix + "MCP_ALLOW_COMMANDS", prefix + "AUTH_TOKENS", prefix + "REST_PORT",
+	prefix + "MCP_CONFIG", prefix + "MCP_ALLOW_COMMANDS", prefix + "AUTH_TOKENS", prefix + "REST_PORT",
 }
 
 // RegisterServer adds the flags of a long-lived server: those of Register, and the wait limit of its calls.

@@ -176,12 +176,12 @@ func TestLoadRest(t *testing.T) {
 func TestLoadWarnsOfVariablesWithoutEffect(t *testing.T) {
 	t.Parallel()
 	c, err := load(t, environment("WORKFLOW_ENGINE_STORE_PAHT=x.db", "WORKFLOW_ENGINE_STORES=", "WORKFLOW_OTHER=1",
-		"WORKFLOW_ENGINE_LLM_CONFIG={}"))
+		"WORKFLOW_ENGINE_MCP_CONFIG={}"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
-		"environment variable WORKFLOW_ENGINE_LLM_CONFIG is not supported by this engine and has no effect",
+		"environment variable WORKFLOW_ENGINE_MCP_CONFIG is not supported by this engine and has no effect",
 		"environment variable WORKFLOW_ENGINE_STORE_PAHT is not known and has no effect",
 	}
 	if !slices.Equal(c.Warnings, want) {

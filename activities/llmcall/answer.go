@@ -1,0 +1,74 @@
+package llmcall
+
+import (
+	"strings"
+
+	"github.com/sashabaranov/go-openai"
+
+	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// output reads a model's answer (spec: activities, 5.5). Without an output_schema a JSON object is the output, and
+// anything else is {"text": content}. With one the content has to be a JSON value that satisfies it, a code fence around
+// it aside; otherwise violation says in a sentence what is wrong.
+func (n *node) output(r *reply) (output any, violation string) {
+	if n.schema == nil {
+		if strings.HasPrefix(strings.TrimSpace(r.content), "{") {
+			if v, err := jsonvalue.Decode([]byte(r.content)); err == nil {
+				return v, ""
+			}
+		}
+		text := r.content
+		if strings.TrimSpace(text) == "" {
+			text = ""
+		}
+		return map[string]any{"text": text}, ""
+	}
+	v, err := jsonvalue.Decode([]byte(unfenced(r.content)))
+	if err != nil {
+		return nil, "the answer is not JSON: " + err.Error()
+	}
+	if violations := n.schema.Validate(v); len(violations) > 0 {
+		return nil, "the answer breaks output_schema: " + jsonschema.Text(violations)
+	}
+	return v, ""
+}
+
+// unfenced takes away white space, and the code fence that models like to put around JSON.
+func unfenced(content string) string {
+	text := strings.TrimSpace(content)
+	const fence = "```"
+	body, ok := strings.CutPrefix(text, fence)
+	if !ok {
+		return text
+	}
+	_, body, ok = strings.Cut(body, "\n") // the first line may name the language
+	if !ok {
+		return text
+	}
+	if body, ok = strings.CutSuffix(body, fence); !ok {
+		return text
+	}
+	return strings.TrimSpace(body)
+}
+
+// maxRepairText is how many bytes of the violations the model is told.
+const maxRepairText = 4000
+
+// repair continues a conversation with the answer and what is wrong with it.
+func repair(messages []openai.ChatCompletionMessage, r *reply, violation string) []openai.ChatCompletionMessage {
+	if len(violation) > maxRepairText {
+		violation = strings.ToValidUTF8(violation[:maxRepairText], "") + "…"
+	}
+	said := r.content
+	if strings.TrimSpace(said) == "" {
+		said = "(nothing)" // a message without content is refused
+	}
+	return append(messages[:len(messages):len(messages)],
+		openai.ChatCompletionMessage{Role: openai.ChatMessageRoleAssistant, Content: said},
+		openai.ChatCompletionMessage{
+			Role:    openai.ChatMessageRoleUser,
+			Content: "This cannot be used: " + violation + "\nAnswer again, with the corrected JSON value and nothing else.",
+		})
+}

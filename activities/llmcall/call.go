@@ -1,0 +1,172 @@
+package llmcall
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/sashabaranov/go-openai"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+)
+
+// reply is a model's answer.
+type reply struct {
+	content       string
+	model, finish string
+	usage         openai.Usage
+	format        format
+	// formatted is set where an answer in a format was asked for.
+	formatted bool
+}
+
+// call is one attempt of a node.
+type call struct {
+	*Executor
+	req      activities.Request
+	node     *node
+	key      Secret
+	scrub    scrubber
+	requests int
+}
+
+// ask sends the conversation, in the best format that the provider takes.
+func (c *call) ask(ctx context.Context, messages []openai.ChatCompletionMessage) (*reply, error) {
+	if c.node.schema == nil {
+		return c.send(ctx, messages, nil)
+	}
+	f := c.formats.best(c.node.model)
+	learn := true
+	for {
+		r, err := c.send(ctx, messages, &f)
+		refused, schemaOnly := f.refused(err)
+		if !refused {
+			if err != nil {
+				return nil, err
+			}
+			r.format, r.formatted = f, true
+			if learn {
+				c.formats.learn(c.node.model, f)
+			}
+			return r, nil
+		}
+		learn = learn && !schemaOnly
+		f++
+	}
+}
+
+// send makes one request. Its error is a *statusError, an *answerError, a Failure, or what the transport says.
+func (c *call) send(ctx context.Context, messages []openai.ChatCompletionMessage, f *format) (*reply, error) {
+	request, err := c.node.request(messages)
+	if err != nil {
+		return nil, err
+	}
+	if f != nil {
+		f.apply(c.node, &request)
+	}
+	ctx, stop := context.WithTimeoutCause(ctx, c.config.RequestTimeout, errRequestTimeout)
+	defer stop()
+	x := &exchange{client: c.config.Client, limit: c.config.MaxAnswerBytes, stream: c.node.stream, idempotencyKey: c.idempotencyKey()}
+	settings := openai.DefaultConfig(c.key.Reveal())
+	settings.BaseURL, settings.HTTPClient = c.config.BaseURL, x
+	// Comments that keep a stream alive count as empty messages; what bounds them is the size of the answer.
+	settings.EmptyMessagesLimit = uint(c.config.MaxAnswerBytes)
+	client := openai.NewClientWithConfig(settings)
+	var r *reply
+	if c.node.stream {
+		r, err = c.receive(ctx, client, request)
+	} else {
+		r, err = complete(ctx, client, request, x)
+	}
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return r, err
+}
+
+// idempotencyKey is the attempt's for its first request; the ones after it say something else, and so need others.
+func (c *call) idempotencyKey() string {
+	c.requests++
+	if c.requests == 1 || c.req.IdempotencyKey == "" {
+		return c.req.IdempotencyKey
+	}
+	return fmt.Sprintf("%s:%d", c.req.IdempotencyKey, c.requests)
+}
+
+func complete(ctx context.Context, client *openai.Client, request openai.ChatCompletionRequest, x *exchange) (*reply, error) {
+	response, err := client.CreateChatCompletion(ctx, request)
+	if err != nil {
+		if x.body == nil {
+			return nil, err
+		}
+		return nil, &answerError{text: "the answer is no chat completion", quote: string(x.body), retry: true}
+	}
+	if len(response.Choices) == 0 {
+		return nil, noChoices(x.body)
+	}
+	choice := response.Choices[0]
+	message := choice.Message
+	r := &reply{content: message.Content, model: response.Model, finish: string(choice.FinishReason), usage: response.Usage}
+	if message.Content != "" {
+		return r, nil
+	}
+	return r, emptyAnswer(message.Refusal, len(message.ToolCalls) > 0 || message.FunctionCall != nil, isText(x.body), r.finish)
+}
+
+// emptyAnswer explains an answer without content; text says that there is a content, which is the empty text.
+func emptyAnswer(refusal string, calls, text bool, finish string) error {
+	switch {
+	case refusal != "":
+		return &answerError{text: "the model refused", quote: refusal}
+	case calls:
+		return &answerError{text: "the model called a tool instead of answering, and llm_call has none"}
+	case !text:
+		return &answerError{text: fmt.Sprintf("the answer has no text as its content (finish_reason %q)", finish)}
+	}
+	return nil
+}
+
+// isText reports whether the content of the first choice is a string: the library reads null, arrays of parts and
+// missing members as "" too.
+func isText(body []byte) bool {
+	var answer struct {
+		Choices []struct {
+			Message struct {
+				Content any `json:"content"`
+			} `json:"message"`
+		} `json:"choices"`
+	}
+	if json.Unmarshal(body, &answer) != nil || len(answer.Choices) == 0 {
+		return false
+	}
+	_, ok := answer.Choices[0].Message.Content.(string)
+	return ok
+}
+
+// noChoices explains an answer that has none. Gateways report the failure of the provider behind them in this way, with
+// the status that it had.
+func noChoices(body []byte) error {
+	var answer struct {
+		Error *struct {
+			Code any `json:"code"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(body, &answer) == nil && answer.Error != nil {
+		if code, ok := answer.Error.Code.(float64); ok && code >= 400 && code < 600 {
+			return &statusError{status: int(code), body: string(body)}
+		}
+	}
+	return &answerError{text: "the answer has no choices", quote: string(body)}
+}
+
+// statusOf gives the status of an error that came in the midst of a stream.
+func statusOf(err error) error {
+	if e, ok := errors.AsType[*openai.APIError](err); ok {
+		if code, ok := e.Code.(int); ok && code >= 400 && code < 600 {
+			return &statusError{status: code, body: e.Message}
+		}
+		return &answerError{text: "the provider gave up in the midst of its answer", quote: e.Message, retry: true}
+	}
+	return err
+}

@@ -1,0 +1,127 @@
+package llmcall
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// Defaults of Config.
+const (
+	DefaultBaseURL        = "https://api.openai.com/v1"
+	DefaultRequestTimeout = 10 * time.Minute
+	DefaultMaxAnswerBytes = 10 << 20
+	DefaultMaxPromptBytes = 2 << 20
+)
+
+// Config configures an Executor. It needs either APIKey or NoAuth; everything else has a default.
+type Config struct {
+	// BaseURL is the absolute http or https address above /chat/completions; "" means DefaultBaseURL. White space around
+	// it and slashes at its end are dropped.
+	BaseURL string
+	// APIKey gives the bearer key. It is asked at every attempt, so that a changed key needs no restart. An error or a
+	// blank key fails the attempt with LLM_CREDENTIALS_MISSING.
+	APIKey func(ctx context.Context) (Secret, error)
+	// NoAuth sends no key, for servers of one's own that want none. It excludes APIKey.
+	NoAuth bool
+	// Stream asks for answers piece by piece, with a heartbeat while they arrive. A node's config.stream wins over it.
+	Stream bool
+	// NoRepair fails an attempt at once when the answer breaks the node's output_schema, where otherwise the model is told
+	// what is wrong and asked once more.
+	NoRepair bool
+	// RequestTimeout bounds each HTTP request, the reading of the answer included, for nodes that have no timeout or a
+	// longer one. 0 means DefaultRequestTimeout.
+	RequestTimeout time.Duration
+	// MaxAnswerBytes bounds each answer, as it is after decompression. 0 means DefaultMaxAnswerBytes.
+	MaxAnswerBytes int64
+	// MaxPromptBytes bounds the messages of a request; the state that stands in for a missing prompt is the usual reason
+	// for a large one. 0 means DefaultMaxPromptBytes.
+	MaxPromptBytes int
+	// HeartbeatInterval is the least time between two heartbeats of a streamed answer; 0 means a second.
+	HeartbeatInterval time.Duration
+	// Client performs the requests; nil means one of its own. Redirects are never followed, whatever the client says: the
+	// key goes to BaseURL alone.
+	Client *http.Client
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// Executor performs llm_call nodes. It is safe for concurrent use.
+type Executor struct {
+	config  Config
+	formats formatMemory
+}
+
+// New checks the configuration; it sends nothing and asks for no key. The error is *problem.Error with code
+// LLM_CONFIG_INVALID.
+func New(c Config) (*Executor, error) {
+	base, err := baseURL(c.BaseURL)
+	if err != nil {
+		return nil, err
+	}
+	c.BaseURL = base
+	switch {
+	case c.APIKey == nil && !c.NoAuth:
+		return nil, problem.New(problem.LLMConfigInvalid, "the model configuration names no key").
+			WithHint("set apiKeyEnv or apiKeySecretRef, or noAuth for a server that wants no key")
+	case c.APIKey != nil && c.NoAuth:
+		return nil, problem.New(problem.LLMConfigInvalid, "the model configuration names a key and asks for none").
+			WithHint("leave out noAuth or the key")
+	case c.RequestTimeout < 0 || c.MaxAnswerBytes < 0 || c.MaxPromptBytes < 0 || c.HeartbeatInterval < 0:
+		return nil, problem.New(problem.LLMConfigInvalid, "the model configuration has a negative limit")
+	}
+	if c.RequestTimeout == 0 {
+		c.RequestTimeout = DefaultRequestTimeout
+	}
+	if c.MaxAnswerBytes == 0 {
+		c.MaxAnswerBytes = DefaultMaxAnswerBytes
+	}
+	if c.MaxPromptBytes == 0 {
+		c.MaxPromptBytes = DefaultMaxPromptBytes
+	}
+	if c.HeartbeatInterval == 0 {
+		c.HeartbeatInterval = time.Second
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	c.Client = withoutRedirects(c.Client)
+	return &Executor{config: c}, nil
+}
+
+// baseURL checks the address and brings it into the form that a path is appended to.
+func baseURL(text string) (string, error) {
+	base := strings.TrimRight(strings.TrimSpace(text), "/")
+	if base == "" {
+		return DefaultBaseURL, nil
+	}
+	u, err := url.Parse(base)
+	if err != nil {
+		// The parser's error quotes the address, which may hold a password.
+		return "", problem.New(problem.LLMConfigInvalid, "the baseUrl of the models is not an address")
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return "", problem.New(problem.LLMConfigInvalid,
+			"the baseUrl %q is not an absolute http or https address without user and query", u.Redacted()).
+			WithHint("write the address above /chat/completions, such as %s", DefaultBaseURL)
+	}
+	return base, nil
+}
+
+// withoutRedirects copies the client. A redirect would turn the POST into a GET, or carry prompt and key elsewhere.
+func withoutRedirects(client *http.Client) *http.Client {
+	var own http.Client
+	if client != nil {
+		own = *client
+	} else if transport, ok := http.DefaultTransport.(*http.Transport); ok {
+		transport = transport.Clone()
+		transport.MaxIdleConnsPerHost = 64 // parallel branches ask the same host
+		own.Transport = transport
+	}
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &own
+}

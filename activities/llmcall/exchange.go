@@ -1,0 +1,114 @@
+package llmcall
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode"
+)
+
+// maxRefusalBytes is how much of the body of a refusal is read; more tells nothing more.
+const maxRefusalBytes = 64 << 10
+
+// errRequestTimeout is why a request ended that took longer than Config.RequestTimeout.
+var errRequestTimeout = errors.New("the request took too long")
+
+// exchange is the way of one request through the client: it bounds what comes back, keeps what the library would drop,
+// and leaves it nothing but good answers to decode.
+type exchange struct {
+	client         *http.Client
+	limit          int64
+	stream         bool
+	idempotencyKey string
+	// body is the whole answer once it has been read; it stays nil for a stream.
+	body []byte
+}
+
+// Do sends the request. An answer whose status is not 2xx is a *statusError.
+func (x *exchange) Do(req *http.Request) (*http.Response, error) {
+	req.Header.Set("User-Agent", "workflows-engine")
+	if key := x.idempotencyKey; key != "" {
+		if strings.ContainsFunc(key, unicode.IsControl) {
+			key = url.QueryEscape(key) // no header takes it as it is
+		}
+		req.Header.Set("Idempotency-Key", key)
+	}
+	resp, err := x.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		defer resp.Body.Close()
+		// The status says enough where the body cannot be read.
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusalBytes))
+		return nil, &statusError{status: resp.StatusCode, header: resp.Header, body: string(body)}
+	}
+	bounded := &boundedBody{body: resp.Body, left: x.limit, limit: x.limit}
+	if resp.ContentLength > x.limit {
+		resp.Body.Close()
+		return nil, bounded.tooLarge()
+	}
+	if x.stream {
+		resp.Body = bounded
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(bounded)
+	if err != nil {
+		return nil, err
+	}
+	x.body = body
+	resp.Body = io.NopCloser(bytes.NewReader(x.body))
+	return resp, nil
+}
+
+// statusError is an answer that refuses.
+type statusError struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (e *statusError) Error() string { return fmt.Sprintf("status %d: %s", e.status, e.body) }
+
+// answerError is an answer with a good status that is no chat completion. retry says whether another may be better.
+type answerError struct {
+	text string
+	// quote is what the provider said, not yet scrubbed or cut; may be empty.
+	quote string
+	retry bool
+}
+
+func (e *answerError) Error() string { return e.text + ": " + e.quote }
+
+// boundedBody fails where a body is longer than allowed, or breaks off.
+type boundedBody struct {
+	body        io.ReadCloser
+	left, limit int64
+}
+
+func (b *boundedBody) tooLarge() error {
+	return &answerError{text: fmt.Sprintf("the answer is longer than the limit of %d bytes", b.limit)}
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	if int64(len(p)) > b.left+1 {
+		p = p[:b.left+1]
+	}
+	n, err := b.body.Read(p)
+	if int64(n) > b.left {
+		return 0, b.tooLarge()
+	}
+	b.left -= int64(n)
+	if err != nil && err != io.EOF && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		err = &answerError{text: fmt.Sprintf("the answer broke off after %d bytes", b.limit-b.left), quote: err.Error(), retry: true}
+	}
+	return n, err
+}
+
+func (b *boundedBody) Close() error { return b.body.Close() }

@@ -1,0 +1,126 @@
+package llmcall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// maxExcerpt is how many characters of a foreign text a failure quotes.
+const maxExcerpt = 500
+
+// maxRetryAfter bounds what a provider may ask for: a mistake of its clock must not park a run for years.
+const maxRetryAfter = time.Hour
+
+// explain makes the Failure of an error (spec: activities, 5.5 and 16.3). It keeps no cause whose text has not been
+// scrubbed.
+func (c *call) explain(ctx context.Context, err error) *activities.Failure {
+	if failure, ok := errors.AsType[*activities.Failure](err); ok {
+		return failure
+	}
+	var failure *activities.Failure
+	status, hasStatus := errors.AsType[*statusError](err)
+	answer, hasAnswer := errors.AsType[*answerError](err)
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		failure = activities.Fail(problem.Timeout, "model %q did not answer by the deadline", c.node.model)
+		failure.Err = context.DeadlineExceeded
+	case ctx.Err() != nil:
+		failure = activities.Fail(problem.ActivityCancelled, "the call of model %q was cancelled", c.node.model)
+		failure.Err = context.Canceled
+	case errors.Is(err, errRequestTimeout), errors.Is(err, context.DeadlineExceeded):
+		failure = activities.Fail(problem.Timeout, "model %q did not answer within %v", c.node.model, c.config.RequestTimeout)
+	case hasStatus:
+		failure = activities.Fail(problem.LLMProviderError, "%s", c.statusText(status))
+		failure.Retryable = retryable(status.status)
+		if failure.Retryable == activities.RetrySensible {
+			failure.RetryAfter = retryAfter(status.header, c.config.Now())
+		}
+	case hasAnswer:
+		failure = activities.Fail(problem.LLMProviderError, "model %q: %s", c.node.model, answer.text)
+		if quote := excerpt(strings.TrimSpace(c.scrub.text(answer.quote))); quote != "" {
+			failure.Message += ": " + quote
+		}
+		if answer.retry {
+			failure.Retryable = activities.RetrySensible
+		}
+	default:
+		failure = activities.Fail(problem.LLMProviderError, "the model provider cannot be reached: %s", excerpt(c.scrub.text(err.Error())))
+		failure.Retryable = activities.RetrySensible
+	}
+	failure.Message = c.scrub.text(failure.Message)
+	return failure
+}
+
+// statusText says what a status means to the operator, and quotes the body: scrubbed first, so that the cut cannot
+// leave a part of the key.
+func (c *call) statusText(e *statusError) string {
+	meaning := ""
+	switch {
+	case e.status == http.StatusUnauthorized, e.status == http.StatusForbidden:
+		meaning = "; the key is refused"
+		if c.config.NoAuth {
+			meaning = "; the server wants a key"
+		}
+	case e.status == http.StatusTooManyRequests:
+		meaning = "; the rate limit is reached"
+	case e.status >= 300 && e.status < 400:
+		meaning = "; redirects are not followed, so baseUrl has to be the last address"
+	}
+	text := fmt.Sprintf("the model provider answered with status %d%s", e.status, meaning)
+	if body := excerpt(strings.TrimSpace(c.scrub.text(e.body))); body != "" {
+		text += ": " + body
+	}
+	return text
+}
+
+// retryable classifies a status that is not 2xx.
+func retryable(status int) activities.Retryable {
+	switch {
+	case status == http.StatusRequestTimeout, status == http.StatusConflict, status == http.StatusTooEarly,
+		status == http.StatusTooManyRequests, status >= 500:
+		return activities.RetrySensible
+	}
+	return activities.RetryPointless
+}
+
+// retryAfter reads how long the provider wants to be left alone: retry-after-ms, or Retry-After in seconds or as a date.
+// What cannot be read is 0.
+func retryAfter(header http.Header, now time.Time) time.Duration {
+	within := func(n float64, unit time.Duration) time.Duration {
+		if !(n > 0) {
+			return 0
+		}
+		return time.Duration(min(n*float64(unit), float64(maxRetryAfter)))
+	}
+	if ms, err := strconv.ParseFloat(header.Get("Retry-After-Ms"), 64); err == nil {
+		return within(ms, time.Millisecond)
+	}
+	text := strings.TrimSpace(header.Get("Retry-After"))
+	if seconds, err := strconv.ParseFloat(text, 64); err == nil {
+		return within(seconds, time.Second)
+	}
+	if date, err := http.ParseTime(text); err == nil {
+		return within(date.Sub(now).Seconds(), time.Second)
+	}
+	return 0
+}
+
+// excerpt cuts a foreign text to maxExcerpt characters.
+func excerpt(text string) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	count := 0
+	for i := range text {
+		if count++; count > maxExcerpt {
+			return text[:i] + "…"
+		}
+	}
+	return text
+}

@@ -1,0 +1,103 @@
+package llmcall
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/sashabaranov/go-openai"
+)
+
+// format is how a provider is asked for an answer that fits an output_schema.
+type format int
+
+// The formats, from the best to what every model understands. The last two describe the schema in the system message.
+const (
+	schemaFormat format = iota
+	objectFormat
+	plainFormat
+)
+
+// String names the format as it stands in the usage.
+func (f format) String() string { return [...]string{"json_schema", "json_object", "text"}[f] }
+
+// apply puts the format into a request.
+func (f format) apply(n *node, r *openai.ChatCompletionRequest) {
+	switch f {
+	case schemaFormat:
+		r.ResponseFormat = &openai.ChatCompletionResponseFormat{
+			Type: openai.ChatCompletionResponseFormatTypeJSONSchema,
+			// Strict accepts only a part of JSON Schema; the answer is checked here anyway.
+			JSONSchema: &openai.ChatCompletionResponseFormatJSONSchema{Name: schemaName(n.id), Schema: json.RawMessage(n.schemaText)},
+		}
+		return
+	case objectFormat:
+		r.ResponseFormat = &openai.ChatCompletionResponseFormat{Type: openai.ChatCompletionResponseFormatTypeJSONObject}
+	}
+	rule := "Answer with one JSON value that satisfies this JSON Schema, and with nothing else:\n" + string(n.schemaText)
+	messages := r.Messages
+	if messages[0].Role == openai.ChatMessageRoleSystem {
+		rule, messages = messages[0].Content+"\n\n"+rule, messages[1:]
+	}
+	system := openai.ChatCompletionMessage{Role: openai.ChatMessageRoleSystem, Content: rule}
+	r.Messages = append([]openai.ChatCompletionMessage{system}, messages...)
+}
+
+// schemaName is a node's id in the letters that providers allow.
+func schemaName(id string) string {
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
+			return r
+		}
+		return '_'
+	}, id)
+	if name == "" {
+		return "output"
+	}
+	return name[:min(len(name), 64)]
+}
+
+// refused reports whether an error says that the provider does not know the format. schemaOnly means that it knows the
+// format and dislikes this schema, which tells nothing about the next one.
+func (f format) refused(err error) (refused, schemaOnly bool) {
+	status, ok := errors.AsType[*statusError](err)
+	if !ok || f == plainFormat || status.status != http.StatusBadRequest && status.status != http.StatusUnprocessableEntity {
+		return false, false
+	}
+	body := strings.ToLower(status.body)
+	for _, word := range []string{"response_format", "json_schema", "json_object"} {
+		if strings.Contains(body, word) {
+			return true, strings.Contains(body, "invalid schema")
+		}
+	}
+	return false, false
+}
+
+// maxRememberedModels bounds formatMemory; the models of further nodes are asked anew each time.
+const maxRememberedModels = 1000
+
+// formatMemory knows which models do not take the best format, so that each is found out once a process.
+type formatMemory struct {
+	mu     sync.Mutex
+	models map[string]format
+}
+
+func (m *formatMemory) best(model string) format {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.models[model]
+}
+
+func (m *formatMemory) learn(model string, f format) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.models == nil {
+		m.models = map[string]format{}
+	}
+	if _, known := m.models[model]; known || len(m.models) < maxRememberedModels {
+		m.models[model] = max(m.models[model], f)
+	}
+}

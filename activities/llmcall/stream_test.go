@@ -1,0 +1,103 @@
+package llmcall_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/activities/llmcall"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+const (
+	piece1 = `data: {"model":"m-2026","choices":[{"index":0,"delta":{"role":"assistant","content":"{\"n\":"}}]}`
+	piece2 = `data: {"model":"m-2026","choices":[{"index":1,"delta":{"content":"other"}},{"index":0,"delta":{"content":"1}"}}]}`
+	piece3 = `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`
+	tokens = `data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":4,"total_tokens":7,"prompt_tokens_details":{"cached_tokens":2}}}`
+	done   = `data: [DONE]`
+)
+
+func TestStream(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t, streams(": thinking", piece1, ": thinking", piece2, piece3, tokens, done))
+	now := time.Unix(0, 0)
+	e := newExecutor(t, llmcall.Config{BaseURL: p.URL, HeartbeatInterval: 2 * time.Second, Now: func() time.Time {
+		now = now.Add(time.Second)
+		return now
+	}})
+	var beats []any
+	req := request(object{"stream": true, "output_schema": schema()})
+	req.Heartbeat = func(details map[string]any) { beats = append(beats, details["received_bytes"]) }
+	got, err := e.Execute(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(got.Usage, "duration_ms")
+	const want = `{"cached_tokens":2,"completion_tokens":4,"finish_reason":"stop","model":"m-2026","prompt_tokens":3,"requests":1,"response_format":"json_schema","total_tokens":7}`
+	if text(t, got.Output) != `{"n":1}` || text(t, got.Usage) != want {
+		t.Errorf("output %v, usage %s", got.Output, text(t, got.Usage))
+	}
+	if text(t, beats) != `[5,7]` {
+		t.Errorf("heartbeats after %v bytes, want one at once and then every two seconds", beats)
+	}
+	body := p.seen()[0].body
+	if body["stream"] != true || text(t, body["stream_options"]) != `{"include_usage":true}` {
+		t.Errorf("sent %v", body)
+	}
+}
+
+func TestNodeChoosesStreaming(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t, says("whole"))
+	if _, err := newExecutor(t, llmcall.Config{BaseURL: p.URL, Stream: true}).Execute(t.Context(), request(object{"stream": false})); err != nil {
+		t.Fatal(err)
+	}
+	if p.seen()[0].body["stream"] != false {
+		t.Error("the node's wish is not heard")
+	}
+}
+
+func TestStreamsThatFail(t *testing.T) {
+	t.Parallel()
+	const sensible, unknown = activities.RetrySensible, activities.RetryUnknown
+	for _, tt := range []struct {
+		name   string
+		events []string
+		want   string
+		retry  activities.Retryable
+	}{
+		{"cut off", []string{piece1}, "ended before the answer", sensible},
+		{"done without a reason", []string{piece1, done}, "ended before the answer", sensible},
+		{"empty", nil, "ended before the answer", sensible},
+		{"not JSON", []string{piece1, "data: {oops"}, "not JSON", sensible},
+		{"another document", []string{`data: {"choices":7}`}, "no piece of a chat completion", sensible},
+		{"an error", []string{piece1, `data: {"error":{"message":"overloaded ` + sentinel + `"}}`}, "overloaded [secret]", sensible},
+		{"an error with a status", []string{piece1, `data: {"error":{"code":400,"message":"bad"}}`}, "status 400: bad", activities.RetryPointless},
+		{"refusal", []string{`data: {"choices":[{"index":0,"delta":{"refusal":"never"},"finish_reason":"stop"}]}`, done}, "never", unknown},
+		{"tool call", []string{`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"1"}]},"finish_reason":"tool_calls"}]}`, done}, "called a tool", unknown},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := newProvider(t, streams(tt.events...))
+			_, err := newExecutor(t, llmcall.Config{BaseURL: p.URL, Stream: true}).Execute(t.Context(), request(nil))
+			if f := wantFailure(t, err, problem.LLMProviderError, tt.want); f.Retryable != tt.retry {
+				t.Errorf("retryable %v, want %v", f.Retryable, tt.retry)
+			}
+		})
+	}
+	p := newProvider(t, raw(429, "slow down", "Retry-After", "2"))
+	_, err := newExecutor(t, llmcall.Config{BaseURL: p.URL, Stream: true}).Execute(t.Context(), request(nil))
+	if f := wantFailure(t, err, problem.LLMProviderError, "slow down"); f.RetryAfter != 2*time.Second {
+		t.Errorf("retry after %v", f.RetryAfter)
+	}
+}
+
+// TestManyComments: what keeps a connection alive while a model thinks for long is no fault.
+func TestManyComments(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t, streams(strings.Repeat(": thinking\n\n", 1000), piece1, piece2, piece3, done))
+	if _, err := newExecutor(t, llmcall.Config{BaseURL: p.URL, Stream: true}).Execute(t.Context(), request(nil)); err != nil {
+		t.Error(err)
+	}
+}

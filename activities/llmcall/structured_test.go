@@ -1,0 +1,162 @@
+package llmcall_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/workflows-engine/workflows-engine/activities/llmcall"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// format gives the type of a request's response_format, and whether the schema is described in the system message.
+func format(r arrived) (kind string, described bool) {
+	f, _ := r.body["response_format"].(object)
+	kind, _ = f["type"].(string)
+	first := r.body["messages"].([]any)[0].(object)
+	return kind, first["role"] == "system" && strings.Contains(first["content"].(string), `{"properties":{"n":{"type":"number"}},"required":["n"],"type":"object"}`)
+}
+
+func TestStructuredOutputSendsTheSchema(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t, says(`{"n":1}`))
+	got, err := newExecutor(t, llmcall.Config{BaseURL: p.URL}).Execute(t.Context(), request(object{"output_schema": schema()}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Usage["response_format"] != "json_schema" {
+		t.Errorf("usage %v", got.Usage)
+	}
+	const want = `{"json_schema":{"name":"ask_me","schema":{"properties":{"n":{"type":"number"}},"required":["n"],"type":"object"},"strict":false},"type":"json_schema"}`
+	if sent := text(t, p.seen()[0].body["response_format"]); sent != want {
+		t.Errorf("sent %s\nwant %s", sent, want)
+	}
+}
+
+// TestStructuredOutputFallsBack: to json_object, then to none, and the next call begins where this one ended.
+func TestStructuredOutputFallsBack(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t,
+		raw(400, `{"error":{"message":"response_format.type json_schema is not supported"}}`),
+		raw(422, `unknown value for response_format`),
+		says(`{"n":1}`), says(`{"n":2}`), says(`{"n":3}`))
+	e := newExecutor(t, llmcall.Config{BaseURL: p.URL})
+	for _, config := range []object{
+		{"output_schema": schema(), "system_prompt": "S"},
+		{"output_schema": schema()},
+		{"output_schema": schema(), "model": "another"},
+	} {
+		if _, err := e.Execute(t.Context(), request(config)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []struct {
+		kind      string
+		described bool
+	}{{"json_schema", false}, {"json_object", true}, {"", true}, {"", true}, {"json_schema", false}}
+	seen := p.seen()
+	if len(seen) != len(want) {
+		t.Fatalf("%d requests, want %d", len(seen), len(want))
+	}
+	keys := map[string]bool{}
+	for i, w := range want {
+		if kind, described := format(seen[i]); kind != w.kind || described != w.described {
+			t.Errorf("request %d: format %q, described %v; want %q, %v", i, kind, described, w.kind, w.described)
+		}
+		if i < 3 {
+			keys[seen[i].header.Get("Idempotency-Key")] = true
+		}
+	}
+	if system := seen[1].body["messages"].([]any)[0].(object)["content"].(string); !strings.HasPrefix(system, "S\n\nAnswer with one JSON value") {
+		t.Errorf("system message %q", system)
+	}
+	if len(keys) != 3 || !keys["ex:ask me#1.1"] || !keys["ex:ask me#1.1:2"] {
+		t.Errorf("different requests need different idempotency keys: %v", keys)
+	}
+}
+
+// TestOneSchemaRefused: a provider that dislikes one schema is asked with the next one as before.
+func TestOneSchemaRefused(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t, raw(400, `{"error":{"message":"Invalid schema for response_format 'x'"}}`), says(`{"n":1}`), says(`{"n":2}`))
+	e := newExecutor(t, llmcall.Config{BaseURL: p.URL})
+	for range 2 {
+		if _, err := e.Execute(t.Context(), request(object{"output_schema": schema()})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var kinds []string
+	for _, r := range p.seen() {
+		kind, _ := format(r)
+		kinds = append(kinds, kind)
+	}
+	if got := strings.Join(kinds, " "); got != "json_schema json_object json_schema" {
+		t.Errorf("formats %s", got)
+	}
+}
+
+// TestOtherRefusalsAreNotRetried: only what names the format is about the format.
+func TestOtherRefusalsAreNotRetried(t *testing.T) {
+	t.Parallel()
+	for _, answer := range []struct {
+		status int
+		body   string
+	}{{400, "context length exceeded"}, {500, "json_schema"}, {429, "response_format"}} {
+		p := newProvider(t, raw(answer.status, answer.body))
+		_, err := newExecutor(t, llmcall.Config{BaseURL: p.URL}).Execute(t.Context(), request(object{"output_schema": schema()}))
+		wantFailure(t, err, problem.LLMProviderError, answer.body)
+		if n := len(p.seen()); n != 1 {
+			t.Errorf("%s: %d requests", answer.body, n)
+		}
+	}
+}
+
+func TestRepair(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t, says(`{"n":"x"}`), says(`{"n":1}`))
+	got, err := newExecutor(t, llmcall.Config{BaseURL: p.URL}).Execute(t.Context(), request(object{"output_schema": schema()}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text(t, got.Output) != `{"n":1}` {
+		t.Errorf("output %v", got.Output)
+	}
+	delete(got.Usage, "duration_ms")
+	const one = `{"completion_tokens":4,"finish_reason":"stop","model":"m-2026","prompt_tokens":3,"response_format":"json_schema","total_tokens":7}`
+	want := `{"answers":[` + one + `,` + one + `],"completion_tokens":8,"finish_reason":"stop","model":"m-2026","prompt_tokens":6,"repaired":true,` +
+		`"requests":2,"response_format":"json_schema","total_tokens":14}`
+	if text(t, got.Usage) != want {
+		t.Errorf("usage %s\nwant  %s", text(t, got.Usage), want)
+	}
+	messages := p.seen()[1].body["messages"].([]any)
+	if len(messages) != 3 || messages[1].(object)["role"] != "assistant" || messages[1].(object)["content"] != `{"n":"x"}` {
+		t.Fatalf("the second request has messages %v", messages)
+	}
+	if last := messages[2].(object); last["role"] != "user" || !strings.Contains(last["content"].(string), "/n ") {
+		t.Errorf("the model is told %v", last)
+	}
+}
+
+func TestRepairThatFails(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name     string
+		config   llmcall.Config
+		requests int
+		message  string
+	}{
+		{"twice", llmcall.Config{}, 2, "after a request to repair it"},
+		{"switched off", llmcall.Config{NoRepair: true}, 1, "not JSON"},
+	} {
+		p := newProvider(t, says("no"), says(""))
+		tt.config.BaseURL = p.URL
+		_, err := newExecutor(t, tt.config).Execute(t.Context(), request(object{"output_schema": schema()}))
+		wantFailure(t, err, problem.LLMOutputInvalid, tt.message)
+		if n := len(p.seen()); n != tt.requests {
+			t.Errorf("%s: %d requests, want %d", tt.name, n, tt.requests)
+		}
+	}
+	// A request that fails in the repair is the failure.
+	p := newProvider(t, says("no"), raw(503, "busy", "Retry-After", "2"))
+	_, err := newExecutor(t, llmcall.Config{BaseURL: p.URL}).Execute(t.Context(), request(object{"output_schema": schema()}))
+	wantFailure(t, err, problem.LLMProviderError, "busy")
+}

@@ -1,0 +1,102 @@
+package config_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+)
+
+func TestLoadLLM(t *testing.T) {
+	t.Parallel()
+	c, err := load(t, environment("KEY= secret ", `WORKFLOW_ENGINE_LLM_CONFIG={"baseUrl":"https://models.example/v1/","apiKeyEnv":"KEY",`+
+		`"stream":true,"repair":false,"requestTimeoutMs":250,"maxAnswerBytes":1000}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l := c.LLM; l.BaseURL != "https://models.example/v1/" || !l.Stream || !l.NoRepair || l.NoAuth ||
+		l.RequestTimeout != 250*time.Millisecond || l.MaxAnswerBytes != 1000 {
+		t.Errorf("got %+v", l)
+	}
+	key, err := c.LLM.APIKey(t.Context())
+	if err != nil || key.Reveal() != "secret" {
+		t.Errorf("key %q, %v", key.Reveal(), err)
+	}
+	if text := fmt.Sprintf("%v %+v %#v", key, c.LLM, key); strings.Contains(text, "secret ") || strings.Contains(text, `"secret"`) {
+		t.Errorf("the key is printed: %s", text)
+	}
+
+	for text, want := range map[string]string{
+		`{}`:                              "names no key",
+		`{"noAuth":false}`:                "names no key",
+		`{"apiKeyEnv":"NONE"}`:            "env:NONE: the variable is unset",
+		`{"apiKeyEnv":7}`:                 "must be a string",
+		`{"apiKeySecretRef":"vault:k"}`:   "not supported",
+		`{"apiKeySecretRef":"file:none"}`: "file:none cannot be read",
+		`{"apiKeyEnv":"KEY","apiKeySecretRef":"env:KEY"}`:       "exactly one of",
+		`{"apiKeyEnv":"KEY","noAuth":true}`:                     "names a key and asks for none",
+		`{"noAuth":"yes"}`:                                      "must be true or false",
+		`{"noAuth":true,"repair":1}`:                            "must be true or false",
+		`{"noAuth":true,"baseUrl":"ftp://x"}`:                   "not an absolute http",
+		`{"noAuth":true,"baseUrl":"https://me:hidden@x/v1"}`:    "without user",
+		`{"noAuth":true,"requestTimeoutMs":0}`:                  "above 0",
+		`{"noAuth":true,"maxAnswerBytes":1.5}`:                  "whole number",
+		`{"noAuth":true,"baseURL":"https://models.example/v1"}`: `member "baseURL" is not known`,
+		`{"noAuth":true,"model":"m"}`:                           `member "model" is not known`,
+		`[]`:                                                    "not an object",
+		`models.json`:                                           "cannot be read",
+	} {
+		_, err := load(t, environment("KEY=secret", "WORKFLOW_ENGINE_LLM_CONFIG="+text))
+		requireRefused(t, err, want)
+		if err != nil && strings.Contains(err.Error(), "hidden") {
+			t.Errorf("%s: the refusal shows a password", text)
+		}
+	}
+}
+
+// TestLLMKeyIsReadAtUse: a key file that changes needs no restart.
+func TestLLMKeyIsReadAtUse(t *testing.T) {
+	t.Parallel()
+	var sent []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sent = append(sent, r.Header.Get("Authorization"))
+		_ = json.NewEncoder(w).Encode(map[string]any{"choices": []any{map[string]any{"message": map[string]any{"content": "hi"}}}})
+	}))
+	t.Cleanup(server.Close)
+	folder := t.TempDir()
+	write := func(key string) {
+		if err := os.WriteFile(filepath.Join(folder, "key"), []byte(key), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("first\n")
+	env := environment(`WORKFLOW_ENGINE_LLM_CONFIG={"baseUrl":"` + server.URL + `","apiKeySecretRef":"file:key"}`)
+	env.Directory = folder
+	c, err := load(t, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := c.Executors()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"first", "second"} {
+		write(key)
+		_, err := e.Activities.Execute(t.Context(), activities.Request{
+			NodeID: "n", NodeType: "llm_call", Config: map[string]any{"model": "m", "prompt": "p"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(sent) != 2 || sent[0] != "Bearer first" || sent[1] != "Bearer second" {
+		t.Errorf("sent %q", sent)
+	}
+}
