@@ -1,0 +1,62 @@
+package llmcall_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/activities/llmcall"
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/history/historymem"
+)
+
+// A workflow that asks a model; here it is a server that always says the same.
+func Example() {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"model":"tiny","choices":[{"message":{"content":"{\"mood\":\"bright\"}"},"finish_reason":"stop"}]}`)
+	}))
+	defer server.Close()
+	models, err := llmcall.New(llmcall.Config{
+		BaseURL: server.URL,
+		NoAuth:  true, // a server of one's own; others get an APIKey
+	})
+	if err != nil {
+		panic(err)
+	}
+	doc, err := definition.ParseYAML([]byte(`
+document: {schema: "https://agent-workflow.dev/schemas/workflow-definition.json", name: mood, version: 1.0.0}
+state_schema: {type: object, properties: {letter: {type: string}, mood: {type: string}}}
+nodes:
+  - {id: start, type: start}
+  - id: judge
+    type: llm_call
+    metadata: {prompt_templates: true}
+    config:
+      model: tiny
+      user_prompt: "In one word, the mood of this letter: ${ .letter }"
+      output_schema: {type: object, required: [mood], properties: {mood: {type: string}}}
+  - {id: end, type: end, config: {output_mapping: .mood}}
+edges:
+  - {source: __start__, target: start}
+  - {source: start, target: judge}
+  - {source: judge, target: end}
+`))
+	if err != nil {
+		panic(err)
+	}
+	runner, err := graph.New(historymem.New(), graph.Options{Activities: activities.Composite{LLMCall: models}})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = runner.Close() }()
+	run, err := runner.Start(context.Background(), graph.StartRequest{Definition: doc, Input: map[string]any{"letter": "What a day!"}})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(run.Status, run.Result)
+	// Output: completed bright
+}
