@@ -17,9 +17,9 @@ type Limits struct {
 }
 
 // DefaultLimits are chosen such that programs people write pass over 2 MiB of state, and that the worst program ends
-// within a few seconds.
+// within a few seconds and some hundred megabytes.
 func DefaultLimits() Limits {
-	return Limits{Steps: 5_000_000, WorkBytes: 512 << 20, Outputs: 10_000, ResultBytes: 8 << 20}
+	return Limits{Steps: 10_000_000, WorkBytes: 512 << 20, Outputs: 10_000, ResultBytes: 8 << 20}
 }
 
 func (l Limits) orDefaults() Limits {

@@ -104,10 +104,10 @@ func TestEndlessProgramsEnd(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// A twentieth of the defaults, to be quick about it.
+			// A small part of the defaults, to be quick about it.
 			limits := expr.DefaultLimits()
 			v, err := p.EvalLimits(map[string]any{"n": 1.0}, expr.Limits{
-				Steps: limits.Steps / 20, WorkBytes: limits.WorkBytes / 20, ResultBytes: limits.ResultBytes / 20,
+				Steps: limits.Steps / 40, WorkBytes: limits.WorkBytes / 20, ResultBytes: limits.ResultBytes / 20,
 			})
 			e, ok := problem.As(err)
 			if !ok || e.Code != problem.ExpressionLimit {

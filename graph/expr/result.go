@@ -40,16 +40,22 @@ func (n *normalizer) value(v any, depth int) (normal any, changed bool) {
 		n.size = n.limit + 1
 		return nil, false
 	}
+	same := v // handed back where nothing changes, which saves an allocation
 	switch v := v.(type) {
 	case nil, bool:
-		n.size += jsonvalue.Size(v, 0)
-		return v, false
+		n.size += jsonvalue.Size(same, 0)
+		return same, false
 	case string:
-		n.size += jsonvalue.Size(v, 0)
+		n.size += jsonvalue.Size(same, 0)
 		if !utf8.ValidString(v) {
 			return string([]rune(v)), true
 		}
-		return v, false
+		return same, false
+	case float64:
+		if v-v == 0 && v != 0 { // finite, and no zero
+			n.size += jsonvalue.Size(same, 0)
+			return same, false
+		}
 	case []any:
 		return n.list(v, depth)
 	case map[string]any:
@@ -62,9 +68,8 @@ func (n *normalizer) value(v any, depth int) (normal any, changed bool) {
 	}
 	normal, changed = double(f)
 	n.size += jsonvalue.Size(normal, 0)
-	_, isFloat := v.(float64)
-	if isFloat && !changed {
-		return v, false
+	if _, isFloat := v.(float64); isFloat && !changed {
+		return same, false
 	}
 	return normal, true
 }
@@ -109,7 +114,7 @@ func (n *normalizer) object(v map[string]any, depth int) (any, bool) {
 	var changes map[string]any
 	renamed := false
 	for name, e := range v {
-		n.size += jsonvalue.Size(name, 0) + len(":")
+		n.size += jsonvalue.StringSize(name) + len(":")
 		renamed = renamed || !utf8.ValidString(name)
 		if normal, changed := n.value(e, depth+1); changed {
 			if changes == nil {

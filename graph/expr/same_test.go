@@ -124,7 +124,27 @@ null == false, null < false, false < true, true < 0, 0 < "", "" < [], [] < {}
 .l["x"] = 1
 .o[0] = 1
 .l[.n - 4] = 7
-.items[].k = 0
+.l[1:][0] = 5, .l[1:][1:] = ["z"], .l[1:3][0] |= . * 9, .l[0.5:1.5] = ["h"], .l[nan:] = [1], .l[:nan] = [1], .l[:-0.5] = [1], .l[-2:] = [], .l[9:] = [1]
+.nil[1:] = [1], .new[:2] = ["q"], .nil[0:1][0] = 1
+.l["a":] = [1]
+.l[:"a"] = [1]
+.s[1:] = ["x"]
+.l[{"start": 1}] = [1]
+.l[{"start": 1, "end": 2}] = [7]
+.l[[1]] = 2
+.l[null] = 1
+.o[null] = 1
+.nil[true] = 1
+.l[1.7] = "t", .l[-1.2] = "u"
+del(.l[0.5:1.5], .nil[1:2], .l[2:1], .nil.x, .nil[3])
+del(.l[1:][0], .items[0:2][].tags)
+del(.l[-9], .o.c.d[-1])
+del(.l.x)
+del(.l[{"start": 0, "end": 1}])
+delpaths([[[1]]])
+delpaths([["l", true]])
+.items[1:] |= map(.id), .items[:1][0].id |= ., .l[1:2][] |= empty, .m[0][1:] |= empty, .l[1:] |= (.[0], 9), .m[1:][] += [0]
+.items[0].k = 0
 .items[0].tags[] = "t"
 (.n, .f) = 1
 .n = (1, 2)

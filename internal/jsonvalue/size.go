@@ -27,7 +27,7 @@ func addSize(n int, v any, limit int) int {
 		if len(v) > limit-n {
 			return n + len(v) // no need to look for escapes
 		}
-		return n + stringSize(v)
+		return n + StringSize(v)
 	case []any:
 		n += len("[]") + max(len(v)-1, 0)
 		for _, e := range v {
@@ -43,7 +43,7 @@ func addSize(n int, v any, limit int) int {
 			if n > limit {
 				return n
 			}
-			n = addSize(n+stringSize(name)+len(":"), value, limit)
+			n = addSize(n+StringSize(name)+len(":"), value, limit)
 		}
 		return n
 	}

@@ -84,8 +84,8 @@ func appendEscape(dst []byte, c byte) []byte {
 	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&0xF])
 }
 
-// stringSize is the number of bytes that AppendString appends.
-func stringSize(s string) int {
+// StringSize is the number of bytes that AppendString appends.
+func StringSize(s string) int {
 	n := len(s) + 2
 	for i := cleanPrefix(s); i < len(s); {
 		c := s[i]
