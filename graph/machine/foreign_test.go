@@ -44,7 +44,7 @@ func rows(t *testing.T, text string) []history.Record {
 			kind = history.Command
 		}
 		seq := int64(len(out) + 1)
-		out = append(out, history.Record{Seq: seq, Kind: kind, Name: history.Name(m[2]), Payload: p, CreatedAt: epoch.Add(time.Duration(seq) * time.Second)})
+		out = append(out, history.Record{Seq: seq, Kind: kind, Name: history.Name(m[2]), Payload: p, CreatedAt: epoch.Truncate(time.Millisecond).Add(time.Duration(seq) * time.Second)})
 	}
 	return out
 }
