@@ -53,14 +53,19 @@ func unfenced(content string) string {
 	return strings.TrimSpace(body)
 }
 
-// maxRepairText is how many bytes of the violations the model is told.
-const maxRepairText = 4000
+// maxViolation is how many bytes of the violations the model is told, and the history records: one wrong array can have
+// thousands.
+const maxViolation = 4000
+
+func clip(violation string) string {
+	if len(violation) <= maxViolation {
+		return violation
+	}
+	return strings.ToValidUTF8(violation[:maxViolation], "") + "…"
+}
 
 // repair continues a conversation with the answer and what is wrong with it.
 func repair(messages []openai.ChatCompletionMessage, r *reply, violation string) []openai.ChatCompletionMessage {
-	if len(violation) > maxRepairText {
-		violation = strings.ToValidUTF8(violation[:maxRepairText], "") + "…"
-	}
 	said := r.content
 	if strings.TrimSpace(said) == "" {
 		said = "(nothing)" // a message without content is refused

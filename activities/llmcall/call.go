@@ -122,7 +122,7 @@ func emptyAnswer(refusal string, calls, text bool, finish string) error {
 	case calls:
 		return &answerError{text: "the model called a tool instead of answering, and llm_call has none"}
 	case !text:
-		return &answerError{text: fmt.Sprintf("the answer has no text as its content (finish_reason %q)", finish)}
+		return &answerError{text: fmt.Sprintf("the answer has no text as its content (finish_reason %q)", excerpt(finish))}
 	}
 	return nil
 }

@@ -64,12 +64,12 @@ func (c *call) run(ctx context.Context, messages []openai.ChatCompletionMessage)
 		if err != nil {
 			return activities.Result{}, err
 		}
-		r.content = c.scrub.answer(r.content)
 		replies = append(replies, r)
 		output, violation := c.node.output(r)
 		if violation == "" {
-			return activities.Result{Output: output, Usage: c.usage(replies, c.config.Now().Sub(started))}, nil
+			return activities.Result{Output: c.scrub.output(output), Usage: c.usage(replies, c.config.Now().Sub(started))}, nil
 		}
+		violation = clip(c.scrub.text(violation))
 		cut := r.finish == string(openai.FinishReasonLength)
 		if c.config.NoRepair || cut || len(replies) > 1 {
 			return activities.Result{}, c.unusable(violation, cut, len(replies))
@@ -87,7 +87,7 @@ func (c *call) unusable(violation string, cut bool, answers int) error {
 	case answers > 1:
 		violation += " (after a request to repair it)"
 	}
-	return activities.Fail(problem.LLMOutputInvalid, "model %q: %s", c.node.model, c.scrub.text(violation))
+	return activities.Fail(problem.LLMOutputInvalid, "model %q: %s", c.node.model, violation)
 }
 
 var _ activities.Executor = (*Executor)(nil)

@@ -45,7 +45,7 @@ func (c *call) explain(ctx context.Context, err error) *activities.Failure {
 		}
 	case hasAnswer:
 		failure = activities.Fail(problem.LLMProviderError, "model %q: %s", c.node.model, answer.text)
-		if quote := excerpt(strings.TrimSpace(c.scrub.text(answer.quote))); quote != "" {
+		if quote := c.scrub.quote(answer.quote); quote != "" {
 			failure.Message += ": " + quote
 		}
 		if answer.retry {
@@ -59,8 +59,7 @@ func (c *call) explain(ctx context.Context, err error) *activities.Failure {
 	return failure
 }
 
-// statusText says what a status means to the operator, and quotes the body: scrubbed first, so that the cut cannot
-// leave a part of the key.
+// statusText says what a status means to the operator, and quotes the body.
 func (c *call) statusText(e *statusError) string {
 	meaning := ""
 	switch {
@@ -75,7 +74,7 @@ func (c *call) statusText(e *statusError) string {
 		meaning = "; redirects are not followed, so baseUrl has to be the last address"
 	}
 	text := fmt.Sprintf("the model provider answered with status %d%s", e.status, meaning)
-	if body := excerpt(strings.TrimSpace(c.scrub.text(e.body))); body != "" {
+	if body := c.scrub.quote(e.body); body != "" {
 		text += ": " + body
 	}
 	return text

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/url"
 	"strings"
 )
 
@@ -43,50 +42,6 @@ func (Secret) LogValue() slog.Value { return slog.StringValue(mask) }
 // sendable reports whether the key may stand in a header.
 func (s Secret) sendable() bool {
 	return s.value != "" && !strings.ContainsFunc(s.value, func(r rune) bool { return r <= ' ' || r >= 0x7f })
-}
-
-// minOutputSecret is the length from which a key is taken out of a model's answer too. A shorter one, like the "ollama"
-// that is given to servers that want no key, is also a word that an answer may rightly have.
-const minOutputSecret = 16
-
-// scrubber takes a key out of texts.
-type scrubber struct {
-	replacer *strings.Replacer // nil without a key
-	long     bool
-}
-
-// newScrubber knows the key as it is, and as JSON texts and addresses spell it.
-func newScrubber(key Secret) scrubber {
-	if key.value == "" {
-		return scrubber{}
-	}
-	encoded, _ := json.Marshal(key.value) // a string always has a JSON form
-	inJSON := strings.Trim(string(encoded), `"`)
-	var pairs []string
-	for _, form := range []string{
-		key.value, inJSON, strings.ReplaceAll(key.value, "/", `\/`), url.QueryEscape(key.value), url.PathEscape(key.value),
-	} {
-		if form != "" {
-			pairs = append(pairs, form, mask)
-		}
-	}
-	return scrubber{replacer: strings.NewReplacer(pairs...), long: len(key.value) >= minOutputSecret}
-}
-
-// text scrubs what the executor says.
-func (s scrubber) text(text string) string {
-	if s.replacer == nil {
-		return text
-	}
-	return s.replacer.Replace(text)
-}
-
-// answer scrubs what the model says, where the key cannot stand there by chance.
-func (s scrubber) answer(text string) string {
-	if !s.long {
-		return text
-	}
-	return s.text(text)
 }
 
 var (

@@ -60,7 +60,19 @@ func TestKeyIsScrubbed(t *testing.T) {
 		}
 	}
 
-	p := newProvider(t, says("your key is "+sentinel))
+	// Some encoders spell punctuation as \u escapes.
+	escaped := strings.ReplaceAll(sentinel, "+", `\u002B`)
+	p := newProvider(t, raw(401, `{"error":"`+escaped+`"}`))
+	if _, err := newExecutor(t, llmcall.Config{BaseURL: p.URL}).Execute(t.Context(), request(nil)); !strings.Contains(fmt.Sprint(err), `{"error":"[secret]"}`) {
+		t.Errorf("escaped in a refusal: %v", err)
+	}
+	p = newProvider(t, says(`{"n":1,"list":["`+escaped+`"],"`+escaped+`":true}`))
+	if got, err := newExecutor(t, llmcall.Config{BaseURL: p.URL}).Execute(t.Context(), request(object{"output_schema": schema()})); err != nil ||
+		text(t, got.Output) != `{"[secret]":true,"list":["[secret]"],"n":1}` {
+		t.Errorf("escaped in an output: %v, %v", got.Output, err)
+	}
+
+	p = newProvider(t, says("your key is "+sentinel))
 	got, err := newExecutor(t, llmcall.Config{BaseURL: p.URL}).Execute(t.Context(), request(nil))
 	if err != nil || text(t, got.Output) != `{"text":"your key is [secret]"}` {
 		t.Errorf("output %v, %v", got.Output, err)

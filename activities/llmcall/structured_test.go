@@ -155,8 +155,16 @@ func TestRepairThatFails(t *testing.T) {
 			t.Errorf("%s: %d requests, want %d", tt.name, n, tt.requests)
 		}
 	}
+	// What is recorded of a long list of violations is bounded.
+	p := newProvider(t, says(`{"n":1,"list":[`+strings.Repeat(`"x",`, 5000)+`"x"]}`))
+	long := schema()
+	long["properties"].(object)["list"] = object{"items": object{"type": "number"}}
+	_, err := newExecutor(t, llmcall.Config{BaseURL: p.URL}).Execute(t.Context(), request(object{"output_schema": long}))
+	if f := wantFailure(t, err, problem.LLMOutputInvalid, "/list/7 "); len(f.Message) > 5000 {
+		t.Errorf("a message of %d bytes", len(f.Message))
+	}
 	// A request that fails in the repair is the failure.
-	p := newProvider(t, says("no"), raw(503, "busy", "Retry-After", "2"))
-	_, err := newExecutor(t, llmcall.Config{BaseURL: p.URL}).Execute(t.Context(), request(object{"output_schema": schema()}))
+	p = newProvider(t, says("no"), raw(503, "busy", "Retry-After", "2"))
+	_, err = newExecutor(t, llmcall.Config{BaseURL: p.URL}).Execute(t.Context(), request(object{"output_schema": schema()}))
 	wantFailure(t, err, problem.LLMProviderError, "busy")
 }

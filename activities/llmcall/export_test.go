@@ -1,0 +1,8 @@
+package llmcall
+
+// For the fuzz targets.
+var (
+	Fill       = fill
+	ProgramEnd = programEnd
+	Unfenced   = unfenced
+)

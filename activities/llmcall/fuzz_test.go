@@ -1,0 +1,42 @@
+package llmcall_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/activities/llmcall"
+)
+
+// FuzzTemplate: an escaped text comes out as it was, and what ends a program is a brace.
+func FuzzTemplate(f *testing.F) {
+	for _, seed := range []string{"", "plain", "${ .a }", "$${", "$$${ x", "${ \"}\" }", `${ "\(1 + "}")" }`, "${ {a: [1}] }", `${ "\`, "${", "$", "${}}"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		escaped := strings.ReplaceAll(text, "${", "$${")
+		got, known, err := llmcall.Fill(escaped, func() map[string]any { return nil }, time.Time{})
+		if err != nil || !known || got != text {
+			t.Errorf("%q became %q, %v", escaped, got, err)
+		}
+		if end := llmcall.ProgramEnd(text); end >= 0 && text[end] != '}' {
+			t.Errorf("%q ends at %d", text, end)
+		}
+	})
+}
+
+// FuzzUnfenced: taking the fence away twice is taking it away once, unless there were two.
+func FuzzUnfenced(f *testing.F) {
+	for _, seed := range []string{"", "```", "```\n```", "```json\n{}\n```", "``` ```", "```\n{}", " {} "} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got := llmcall.Unfenced(text)
+		if got != strings.TrimSpace(got) || !strings.Contains(text, got) {
+			t.Errorf("%q became %q", text, got)
+		}
+		if fenced := "```json\n" + text + "\n```"; llmcall.Unfenced(fenced) != strings.TrimSpace(text) {
+			t.Errorf("%q became %q", fenced, llmcall.Unfenced(fenced))
+		}
+	})
+}
