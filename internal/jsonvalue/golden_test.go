@@ -155,7 +155,8 @@ func TestGoldenDefinitions(t *testing.T) {
 	}
 }
 
-func TestGoldenDefinitionWithHiddenMember(t *testing.T) {
+// TestW33_DocumentsThatHashAlikeAreRefused: where the protocol's hash is blind, two documents could share it.
+func TestW33_DocumentsThatHashAlikeAreRefused(t *testing.T) {
 	t.Parallel()
 	n, problems := jsonvalue.Parse([]byte(definitionHiddenMember), 0, 0)
 	if len(problems) != 1 || problems[0].Kind != "proto" || problems[0].Pointer != "/nodes/0/metadata/__proto__" {
@@ -166,6 +167,16 @@ func TestGoldenDefinitionWithHiddenMember(t *testing.T) {
 	const hash = "8d8084a3ca68bcde7b085cb329778eade07372291e2e4d94db6ebc2c1c452c2e"
 	if got := jsonvalue.Hash(definition); got != hash {
 		t.Errorf("hash without the member %s, want %s", got, hash)
+	}
+	for kind, text := range map[string]string{
+		"proto":     `{"a":1,"__proto__":2}`,
+		"duplicate": `{"a":2,"a":1}`,
+		"surrogate": `{"a":"\ud800"}`,
+		"number":    `{"a":1e400}`,
+	} {
+		if _, problems := jsonvalue.Parse([]byte(text), 0, 0); len(problems) != 1 || problems[0].Kind != kind {
+			t.Errorf("%s: %v", text, problems)
+		}
 	}
 }
 
