@@ -7,6 +7,8 @@ const (
 	scalarCost  = 16
 	elementCost = 16
 	memberCost  = 48
+	// objectCost is that of a new object without its members: Go makes room for eight.
+	objectCost = 256
 )
 
 // shallowCost is that of a copy that shares the parts.

@@ -106,7 +106,7 @@ func captures(m *meter, in any, _ []any) any {
 			}
 		}
 	}
-	if !m.charge(memberCost * len(object)) {
+	if !m.allocate(objectCost + memberCost*len(object)) {
 		return m.exceeded
 	}
 	return object

@@ -94,7 +94,7 @@ const (
 	searchCost    = 4
 	searchDivisor = 64
 	// matchCost is work for each match: an object of four members, and captures of the same size.
-	matchCost = 5 * memberCost
+	matchCost = objectCost + 2*memberCost
 )
 
 // chargeSearch charges for one pass over a text.

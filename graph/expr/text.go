@@ -65,7 +65,7 @@ func fromJSON(m *meter, in any, _ []any) any {
 	if !ok {
 		return faultf("fromjson cannot be applied to: %s", typeName(in))
 	}
-	if !m.charge(times(len(s), memberCost/4)) {
+	if !m.charge(times(len(s), memberCost/2)) {
 		return m.exceeded
 	}
 	v, err := jsonvalue.Decode([]byte(s))
