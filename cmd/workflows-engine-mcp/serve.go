@@ -52,10 +52,12 @@ func serve(ctx context.Context, c *settings, stdin io.Reader, stdout, stderr io.
 	for _, warning := range c.Warnings {
 		say("warning: " + warning)
 	}
+	c.Log = log
 	executors, err := c.Executors()
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, executors.Close()) }()
 	for _, line := range executors.Routing() {
 		say(line)
 	}

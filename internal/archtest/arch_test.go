@@ -63,6 +63,8 @@ var rooms = map[string][]string{
 	"graph/machine":             {"history", "graph/problem", "graph/definition", "graph/expr", "graph/state", "internal/jsonvalue", "internal/jsonschema"},
 	"activities":                {"graph/problem", "internal/jsonvalue"},
 	"activities/activitiestest": {"activities", "graph/problem"},
+	"activities/toolcall":       {"activities", "graph/expr", "graph/problem", "internal/jsonvalue", "internal/suggest"},
+	"internal/manifest":         {"graph/problem", "internal/jsonvalue", "internal/suggest"},
 	"activities/llmcall":        {"activities", "graph/problem", "graph/expr", "internal/jsonschema", "internal/jsonvalue"},
 	"delegate":                  {"activities", "graph/problem", "internal/jsonvalue"},
 	"graph": {
@@ -74,6 +76,7 @@ var rooms = map[string][]string{
 		"graph/definition", "graph/machine", "internal/jsonvalue", "internal/signing",
 	},
 	"internal/config": {
+		"activities/toolcall", "internal/manifest",
 		"activities", "activities/llmcall", "delegate", "history", "history/historymem", "history/historysql", "graph", "graph/problem",
 		"graph/definition", "graph/machine", "internal/jsonvalue", "internal/signing",
 	},
@@ -81,6 +84,7 @@ var rooms = map[string][]string{
 		"history", "graph", "graph/problem", "graph/definition", "graph/machine", "internal/jsonvalue", "internal/suggest", "schemas",
 	},
 	"internal/cli": {
+		"activities/toolcall", "internal/manifest",
 		"conformance", "history", "graph", "graph/problem", "graph/definition", "graph/machine", "internal/config",
 		"internal/jsonvalue", "internal/jsonschema", "schemas",
 	},

@@ -42,7 +42,7 @@ before it is acted on, so that a run survives the end of the process and is cont
 	})
 	root.AddCommand(
 		newValidate(a), newRun(a), newStatus(a), newList(a), newHistory(a), newResume(a), newSignal(a), newSubmit(a),
-		newCancel(a), newRecover(a), newConformance(a), newVersion(a),
+		newCancel(a), newRecover(a), newConformance(a), newManifest(a), newVersion(a),
 	)
 	return root
 }

@@ -39,12 +39,13 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.Log = c.Logger(a.stderr)
 	executors, err := c.Executors()
 	if err != nil {
 		return nil, closing(store, err)
 	}
 	s := &session{config: c, store: store, executors: executors, repeat: a.flags.Given()}
-	options := c.RunnerOptions(executors, c.Logger(a.stderr))
+	options := c.RunnerOptions(executors, c.Log)
 	if o.folder != "" {
 		options.Workflows = config.Folder(a.path(o.folder))
 		s.repeat = append(s.repeat, "--"+flagWorkflowDir, o.folder)
@@ -78,7 +79,7 @@ func (a *app) openStore(ctx context.Context, create bool) (*config.Config, histo
 
 // close ends the work in order: the runner first, which still writes to the store, then what is shown.
 func (s *session) close() error {
-	err := s.runner.Close()
+	err := firstError(s.runner.Close(), s.executors.Close())
 	if s.view != nil {
 		s.view.close()
 	}

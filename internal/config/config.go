@@ -7,6 +7,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities/llmcall"
 	"github.com/workflows-engine/workflows-engine/delegate"
+	"github.com/workflows-engine/workflows-engine/internal/manifest"
 	"github.com/workflows-engine/workflows-engine/internal/signing"
 )
 
@@ -66,12 +67,19 @@ type Config struct {
 	StepHandlers map[string]any
 	// LLM is the provider of WORKFLOW_ENGINE_LLM_CONFIG for llm_call nodes; nil if not configured.
 	LLM *llmcall.Config
+	// Manifest is the operator's manifest of --mcp-config; nil if not configured.
+	Manifest *manifest.Manifest
+	// Log is what executors log to; nil discards it. The caller sets it before Executors.
+	Log *slog.Logger
 	// A2A is the endpoint of WORKFLOW_ENGINE_A2A_CONFIG for delegates of protocol a2a; nil if not configured.
 	A2A *delegate.A2AConfig
 	// Signing says which definitions may be run.
 	Signing signing.Policy
 	// Warnings are sentences about settings that have no effect. They belong on standard error at start.
 	Warnings []string
+
+	// env is what the configuration was read from; secrets are resolved there at use.
+	env Environment
 }
 
 // StoreLine says in one line which store is used (spec: cli-and-config, 3.2).

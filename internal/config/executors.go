@@ -7,6 +7,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/activities/llmcall"
+	"github.com/workflows-engine/workflows-engine/activities/toolcall"
 	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -17,6 +18,15 @@ type Executors struct {
 	Activities activities.Executor
 	Delegates  delegate.Executor
 	routes     []route
+	tools      *toolcall.Executor
+}
+
+// Close ends what the executors have started. It comes after the end of the runner that uses them.
+func (e Executors) Close() error {
+	if e.tools == nil {
+		return nil
+	}
+	return e.tools.Close()
 }
 
 // route says what serves one node type or delegate protocol.
@@ -87,17 +97,25 @@ func (c *Config) Executors() (Executors, error) {
 		}
 		composite.LLMCall, llm = models, byProduction
 	}
-	if c.Profile == Demo || c.StepHandlers != nil || c.LLM != nil {
+	tool := missing
+	if c.Manifest != nil {
+		tools, err := c.Tools(c.Manifest, c.Log)
+		if err != nil {
+			return Executors{}, err
+		}
+		e.tools, composite.ToolCall, tool = tools, tools, byProduction
+	}
+	if c.Profile == Demo || c.StepHandlers != nil || c.LLM != nil || c.Manifest != nil {
 		e.Activities = composite
 	}
-	e.routes = []route{{"llm_call", llm}, {"tool_call", missing}, {"step", step}}
+	e.routes = []route{{"llm_call", llm}, {"tool_call", tool}, {"step", step}}
 	if err := c.addDelegates(&e); err != nil {
 		return Executors{}, err
 	}
 	return e, nil
 }
 
-// addDelegates builds the delegate executors. Only protocol a2a can be configured; an embedder can add the others.
+// addDelegates builds the delegate executors. Protocol sdk cannot be configured; an embedder can add it.
 func (c *Config) addDelegates(e *Executors) error {
 	var composite delegate.Composite
 	missing := byMissing
@@ -112,10 +130,14 @@ func (c *Config) addDelegates(e *Executors) error {
 		}
 		composite.A2A, a2a = endpoint, byProduction
 	}
-	if c.Profile == Demo || c.A2A != nil {
+	mcp := missing
+	if e.tools != nil && c.Manifest.Agents != nil {
+		composite.MCP, mcp = toolDelegates(e.tools, c.Manifest.Agents), byProduction
+	}
+	if c.Profile == Demo || c.A2A != nil || composite.MCP != nil {
 		e.Delegates = composite
 	}
-	e.routes = append(e.routes, route{"a2a", a2a}, route{"mcp", missing}, route{"sdk", missing})
+	e.routes = append(e.routes, route{"a2a", a2a}, route{"mcp", mcp}, route{"sdk", missing})
 	return nil
 }
 

@@ -43,6 +43,11 @@ func TestRouting(t *testing.T) {
 			"delegate routing: a2a=missing, mcp=missing, sdk=missing",
 			"demo stub fallback: inactive",
 		}},
+		{"tools", []string{"WORKFLOW_ENGINE_MCP_CONFIG=tools.json"}, []string{
+			"activity routing: llm_call=missing, tool_call=production, step=missing",
+			"delegate routing: a2a=missing, mcp=production, sdk=missing",
+			"demo stub fallback: inactive",
+		}},
 		{"steps and agents with demo", []string{handlers, agents, "KEY=k", "WORKFLOW_ENGINE_PROFILE=demo"}, []string{
 			"activity routing: llm_call=stub(demo), tool_call=stub(demo), step=production",
 			"delegate routing: a2a=production, mcp=mock(demo), sdk=mock(demo)",

@@ -16,34 +16,37 @@ const (
 	flagWaitLimit   = "wait-limit"
 	flagLogLevel    = "log-level"
 	flagLogFormat   = "log-format"
+	flagMCPConfig   = "mcp-config"
 )
 
-// The variables' names. The first eight are the protocol's (spec: cli-and-config, 4), the rest are additions.
+// The variables' names. The first ten are the protocol's (spec: cli-and-config, 4), the rest are additions.
 const (
-	prefix          = "WORKFLOW_ENGINE_"
-	envStore        = prefix + "STORE"
-	envStorePath    = prefix + "STORE_PATH"
-	envProfile      = prefix + "PROFILE"
-	envStepHandlers = prefix + "STEP_HANDLERS"
-	envLLM          = prefix + "LLM_CONFIG"
-	envA2A          = prefix + "A2A_CONFIG"
-	envSigningMode  = prefix + "DEFINITION_SIGNING_MODE"
-	envSigningKeys  = prefix + "SIGNING_PUBLIC_KEYS"
-	envSynchronous  = prefix + "SYNCHRONOUS"
-	envWaitLimit    = prefix + "WAIT_LIMIT"
-	envLogLevel     = prefix + "LOG_LEVEL"
-	envLogFormat    = prefix + "LOG_FORMAT"
+	prefix              = "WORKFLOW_ENGINE_"
+	envStore            = prefix + "STORE"
+	envStorePath        = prefix + "STORE_PATH"
+	envProfile          = prefix + "PROFILE"
+	envStepHandlers     = prefix + "STEP_HANDLERS"
+	envLLM              = prefix + "LLM_CONFIG"
+	envMCPConfig        = prefix + "MCP_CONFIG"
+	envMCPAllowCommands = prefix + "MCP_ALLOW_COMMANDS"
+	envA2A              = prefix + "A2A_CONFIG"
+	envSigningMode      = prefix + "DEFINITION_SIGNING_MODE"
+	envSigningKeys      = prefix + "SIGNING_PUBLIC_KEYS"
+	envSynchronous      = prefix + "SYNCHRONOUS"
+	envWaitLimit        = prefix + "WAIT_LIMIT"
+	envLogLevel         = prefix + "LOG_LEVEL"
+	envLogFormat        = prefix + "LOG_FORMAT"
 )
 
 // known are the variables that have an effect.
 var known = []string{
 	envStore, envStorePath, envProfile, envStepHandlers, envLLM, envA2A, envSigningMode, envSigningKeys, envSynchronous,
-	envWaitLimit, envLogLevel, envLogFormat,
+	envWaitLimit, envLogLevel, envLogFormat, envMCPConfig, envMCPAllowCommands,
 }
 
 // unsupported are variables of the protocol that this engine does not act on.
 var unsupported = []string{
-	prefix + "MCP_CONFIG", prefix + "MCP_ALLOW_COMMANDS", prefix + "AUTH_TOKENS", prefix + "REST_PORT",
+	prefix + "AUTH_TOKENS", prefix + "REST_PORT",
 }
 
 // RegisterServer adds the flags of a long-lived server: those of Register, and the wait limit of its calls.
@@ -59,6 +62,7 @@ func Register(set *pflag.FlagSet) *Flags {
 	set.String(flagStorePath, "", "database `file` (default: runs.db in your data folder; $"+envStorePath+")")
 	set.String(flagSynchronous, "", "what a step survives: full (a power cut) or normal (a crash; faster) (default full)")
 	set.String(flagProfile, "", "demo answers activities from metadata.demo_output and invents delegates ($"+envProfile+")")
+	set.String(flagMCPConfig, "", "operator manifest `file` with the MCP servers of tool_call nodes ($"+envMCPConfig+")")
 	set.String(flagLogLevel, "", "debug, info, warn or error (default warn)")
 	set.String(flagLogFormat, "", "text or json (default text)")
 	return &Flags{set: set}
@@ -67,7 +71,7 @@ func Register(set *pflag.FlagSet) *Flags {
 // Given are the flags that the user wrote and that another command needs to reach and drive the same runs.
 func (f *Flags) Given() []string {
 	var args []string
-	for _, name := range []string{flagStore, flagStorePath, flagProfile} {
+	for _, name := range []string{flagStore, flagStorePath, flagProfile, flagMCPConfig} {
 		if f.set.Changed(name) {
 			args = append(args, "--"+name, f.set.Lookup(name).Value.String())
 		}

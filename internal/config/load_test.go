@@ -32,6 +32,7 @@ func load(t *testing.T, env config.Environment, args ...string) (*config.Config,
 func environment(variables ...string) config.Environment {
 	files := map[string]string{
 		filepath.FromSlash("/w/handlers.json"): `{"urn:x":{"a":1}}`,
+		filepath.FromSlash("/w/tools.json"):    `{"mcpServers":{"s":{"command":"node","x":1}},"delegateAgents":{"a":{"server":"s","tool":"t"}}}`,
 		filepath.FromSlash("/w/broken.json"):   `{"urn:x":`,
 	}
 	return config.Environment{
@@ -176,12 +177,12 @@ func TestLoadRest(t *testing.T) {
 func TestLoadWarnsOfVariablesWithoutEffect(t *testing.T) {
 	t.Parallel()
 	c, err := load(t, environment("WORKFLOW_ENGINE_STORE_PAHT=x.db", "WORKFLOW_ENGINE_STORES=", "WORKFLOW_OTHER=1",
-		"WORKFLOW_ENGINE_MCP_CONFIG={}"))
+		"WORKFLOW_ENGINE_AUTH_TOKENS=[]"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
-		"environment variable WORKFLOW_ENGINE_MCP_CONFIG is not supported by this engine and has no effect",
+		"environment variable WORKFLOW_ENGINE_AUTH_TOKENS is not supported by this engine and has no effect",
 		"environment variable WORKFLOW_ENGINE_STORE_PAHT is not known and has no effect",
 	}
 	if !slices.Equal(c.Warnings, want) {

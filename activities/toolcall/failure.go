@@ -1,0 +1,134 @@
+package toolcall
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"syscall"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// errClosed is what calls get once the executor is closed.
+var errClosed = problem.New(problem.RunnerClosed, "the engine is shutting down")
+
+// exitWait is how long a failure waits for the exit status of a server whose connection has ended.
+const exitWait = time.Second
+
+// explain turns the error of a connection or call into a failure with its code (spec: activities, 6.6 and 16.2). It
+// masks secrets. x is nil if there was no connection at all.
+func (s *server) explain(ctx context.Context, x *session, err error) *activities.Failure {
+	failure, known := errors.AsType[*activities.Failure](err)
+	wire, refused := errors.AsType[*jsonrpc.Error](err)
+	switch {
+	case known:
+		if x == nil {
+			return failure
+		}
+		copied := *failure
+		failure = &copied
+	case ctx.Err() != nil:
+		failure = interrupted(ctx)
+		if failure.Code == string(problem.ActivityTimeout) && x != nil {
+			failure.Message += x.said()
+		}
+	case x != nil && x.tooLarge(), errors.Is(err, errTooLarge):
+		failure = activities.Fail(problem.ActivityOutputTooLarge, "the server sent more than %d bytes at once", s.config.MaxOutputBytes)
+		failure.Retryable = activities.RetryPointless
+	case isClosed(err) || errors.Is(err, mcp.ErrSessionMissing):
+		failure = activities.Fail(problem.MCPConnectionClosed, "the server ended the connection")
+		if x != nil && x.process != nil {
+			failure.Message = "the server " + x.end(ctx) + x.said()
+		}
+	case refused:
+		failure = activities.Fail(problem.MCPProtocolError, "the server refused with code %d: %s", wire.Code, wire.Message)
+		if len(wire.Data) > 0 {
+			failure.Message += " " + string(wire.Data[:min(len(wire.Data), maxTail)])
+		}
+	default:
+		failure = activities.Fail(problem.MCPClientError, "%v", err)
+		if x != nil {
+			failure.Message += x.said()
+		}
+	}
+	if x == nil {
+		return failure
+	}
+	if failure.Err != nil && ctx.Err() == nil { // the context's own error holds no secret, and callers look for it
+		failure.Message, failure.Err = failure.Error(), nil
+	}
+	failure.Message = x.secret.scrub(failure.Message)
+	return failure
+}
+
+// interrupted tells why a context has ended.
+func interrupted(ctx context.Context) *activities.Failure {
+	var failure *activities.Failure
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, problem.RunnerClosed):
+		failure = activities.Fail(problem.RunnerClosed, "the engine is shutting down")
+	case errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(cause, problem.Timeout):
+		failure = activities.Fail(problem.ActivityTimeout, "the server did not answer in time")
+	default:
+		failure = activities.Fail(problem.ActivityCancelled, "the call was cancelled")
+	}
+	failure.Err = ctx.Err()
+	return failure
+}
+
+// isClosed reports whether an error says that the other side is gone.
+func isClosed(err error) bool {
+	for _, gone := range []error{mcp.ErrConnectionClosed, io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, fs.ErrClosed, syscall.EPIPE} {
+		if errors.Is(err, gone) {
+			return true
+		}
+	}
+	return false
+}
+
+// tooLarge reports whether the connection has ended because of a message beyond the limit.
+func (x *session) tooLarge() bool {
+	return x.out != nil && x.out.tooLarge() || x.link != nil && x.link.large.Load()
+}
+
+// end says how the process has ended.
+func (x *session) end(ctx context.Context) string {
+	timer := time.NewTimer(exitWait)
+	defer timer.Stop()
+	select {
+	case <-x.process.exited:
+		return "has ended (" + x.process.state + ")"
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return "has closed its output"
+}
+
+// said is what the process has printed besides messages, as the end of a sentence.
+func (x *session) said() string {
+	text := ""
+	if x.out != nil {
+		if stray := x.out.strayLine(); stray != "" {
+			text += "; on standard output it printed what is no message: " + stray
+		}
+	}
+	if x.process != nil {
+		if printed := x.process.stderr.String(); printed != "" {
+			text += "; on standard error it printed: " + printed
+		}
+	}
+	return text
+}
+
+// clientError is a failure on this side of the connection.
+func clientError(err error) *activities.Failure {
+	failure := activities.Fail(problem.MCPClientError, "the server cannot be started")
+	failure.Err = err
+	return failure
+}

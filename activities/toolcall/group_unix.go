@@ -1,0 +1,15 @@
+//go:build unix
+
+package toolcall
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// leadGroup makes the process that cmd starts the head of a process group of its own.
+func leadGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+// terminateGroup asks all processes of the group to end, killGroup ends them. That there are none left is no error.
+func terminateGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+func killGroup(cmd *exec.Cmd)      { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

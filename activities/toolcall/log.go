@@ -1,0 +1,9 @@
+package toolcall
+
+// The keys of log lines.
+const (
+	logServer = "server"
+	logPID    = "pid"
+	logState  = "state"
+	logLine   = "line"
+)

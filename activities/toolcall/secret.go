@@ -1,0 +1,85 @@
+package toolcall
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+const mask = "[REDACTED]"
+
+var (
+	// inlineReference is a variable within a value, as hosts write it.
+	inlineReference = regexp.MustCompile(`\$\{env:([^}]*)\}`)
+	// secretName is what a variable or header with a secret is usually called.
+	secretName = regexp.MustCompile(`(?i)key|token|secret|passw|credential|authorization|cookie`)
+)
+
+// resolve replaces the references in values, and tells which of the results are secret: those that came from a
+// reference, and those whose name says so. Errors name the member and the reference, never a value.
+func resolve(values map[string]string, secret func(string) (string, error)) (map[string]string, []string, error) {
+	resolved := make(map[string]string, len(values))
+	var secrets []string
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		text, found, err := expand(values[name], secret)
+		if err != nil {
+			return nil, nil, problem.New(problem.UsageError, "the value of %q", name).WithCause(err).
+				WithHint(`Write "literal:" before a value that is no reference.`)
+		}
+		if len(found) == 0 && secretName.MatchString(name) {
+			found = []string{text}
+		}
+		resolved[name] = text
+		secrets = append(secrets, found...)
+	}
+	return resolved, secrets, nil
+}
+
+// expand gives a value with its references replaced, and what they stood for.
+func expand(value string, secret func(string) (string, error)) (text string, found []string, err error) {
+	if rest, ok := strings.CutPrefix(value, "literal:"); ok {
+		return rest, nil, nil
+	}
+	lookup := func(reference string) string {
+		if err != nil {
+			return ""
+		}
+		var v string
+		if secret == nil {
+			err = fmt.Errorf("secret reference %q cannot be resolved here", reference)
+		} else if v, err = secret(reference); err == nil {
+			found = append(found, v)
+		}
+		return v
+	}
+	if trimmed := strings.TrimSpace(value); strings.HasPrefix(trimmed, "env:") || strings.HasPrefix(trimmed, "file:") {
+		text = lookup(trimmed)
+		return text, found, err
+	}
+	text = inlineReference.ReplaceAllStringFunc(value, func(match string) string {
+		return lookup("env:" + inlineReference.FindStringSubmatch(match)[1])
+	})
+	return text, found, err
+}
+
+// scrubber masks secrets in texts that are logged or recorded. A nil one masks nothing.
+type scrubber []string
+
+// newScrubber leaves out what is too short to be told from ordinary text. Longer secrets come first, so that one that
+// contains another is masked as a whole.
+func newScrubber(secrets []string) scrubber {
+	secrets = slices.DeleteFunc(slices.Clone(secrets), func(s string) bool { return len(s) < 4 })
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
+	return slices.Compact(secrets)
+}
+
+func (s scrubber) scrub(text string) string {
+	for _, secret := range s {
+		text = strings.ReplaceAll(text, secret, mask)
+	}
+	return text
+}

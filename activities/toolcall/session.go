@@ -1,0 +1,174 @@
+package toolcall
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// protocolVersion is what servers are asked for. Without it the SDK would begin with server/discover, on which servers
+// that ignore unknown requests hang.
+const protocolVersion = "2025-11-25"
+
+// idempotencyKeyMeta is the member of a call's _meta that holds its idempotency key.
+const idempotencyKeyMeta = "idempotencyKey"
+
+// session is a live connection to a server. Its user counts are kept by the server.
+type session struct {
+	mcp *mcp.ClientSession
+	// process and out are nil for a server with a URL, link for the others.
+	process *process
+	out     *messages
+	link    *httpLink
+	secret  scrubber
+	// ended is closed when the connection has ended, stopped when its process has too.
+	ended, stopped chan struct{}
+
+	tools toolList
+
+	tokens   atomic.Int64
+	mu       sync.Mutex
+	progress map[string]func(map[string]any)
+
+	// calls, retired and idle belong to the server.
+	calls   int
+	retired bool
+	idle    *time.Timer
+}
+
+// dial makes a connection: it starts the process if there is one, and initializes the session. On an error nothing is
+// left behind. The error is the SDK's, or a failure with a code of its own.
+func (s *server) dial(ctx context.Context) (*session, error) {
+	env, secrets, err := resolve(s.Env, s.config.Secret)
+	if err != nil {
+		return nil, clientError(err)
+	}
+	headers, more, err := resolve(s.Headers, s.config.Secret)
+	if err != nil {
+		return nil, clientError(err)
+	}
+	x := &session{
+		secret: newScrubber(append(secrets, more...)), ended: make(chan struct{}), stopped: make(chan struct{}),
+		progress: map[string]func(map[string]any){},
+	}
+	client := mcp.NewClient(
+		&mcp.Implementation{Name: "workflows-engine", Version: s.config.Version},
+		&mcp.ClientOptions{
+			Capabilities:                &mcp.ClientCapabilities{},
+			MultiRoundTrip:              &mcp.MultiRoundTripOptions{Disabled: true},
+			ProgressNotificationHandler: x.heartbeat,
+		})
+	transport, err := s.transport(x, env, headers)
+	if err != nil {
+		return nil, err
+	}
+	if x.process != nil {
+		defer context.AfterFunc(ctx, x.process.kill)()
+	}
+	x.mcp, err = client.Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: protocolVersion})
+	if err != nil {
+		err = s.explain(ctx, x, err)
+		if x.process != nil {
+			x.process.kill()
+			_ = x.out.Close()
+			x.process.stop(s.config.StopGrace)
+		}
+		return nil, err
+	}
+	s.wait.Go(func() { x.attend(s.config.StopGrace) })
+	return x, nil
+}
+
+func (s *server) transport(x *session, env, headers map[string]string) (mcp.Transport, error) {
+	if s.URL != "" {
+		x.link = newHTTPLink(headers, s.config.MaxOutputBytes)
+		return x.link.transport(s.URL), nil
+	}
+	var err error
+	stderr := &tail{log: s.log, secret: x.secret}
+	if x.process, err = startProcess(s.Server, childEnvironment(s.config.Environ, env), stderr, s.log); err != nil {
+		return nil, err
+	}
+	x.out = newMessages(x.process.stdout, s.config.MaxOutputBytes, s.log, x.secret)
+	// The messages are bounded already, and the SDK's own bound has no code.
+	return &mcp.IOTransport{Reader: x.out, Writer: x.process.stdin, MaxLineLength: -1}, nil
+}
+
+// attend waits for the end of the connection, whatever the reason, and leaves nothing of it behind.
+func (x *session) attend(grace time.Duration) {
+	_ = x.mcp.Wait()
+	close(x.ended)
+	if x.process != nil {
+		x.process.stop(grace)
+		_ = x.out.Close()
+	} else {
+		x.link.base.CloseIdleConnections()
+	}
+	close(x.stopped)
+}
+
+// stop ends the connection. It returns when the process has ended.
+func (x *session) stop(grace time.Duration) {
+	if x.process != nil {
+		x.process.stop(grace)
+	}
+	_ = x.mcp.Close() // what a server says to its farewell does not matter
+	<-x.stopped
+}
+
+// alive reports whether the connection still stands.
+func (x *session) alive() bool {
+	select {
+	case <-x.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// call calls a tool. The error is the SDK's.
+func (x *session) call(ctx context.Context, c Call) (*mcp.CallToolResult, error) {
+	params := &mcp.CallToolParams{Name: c.Tool, Arguments: c.Arguments, Meta: mcp.Meta{}}
+	if c.Arguments == nil {
+		params.Arguments = map[string]any{}
+	}
+	if c.IdempotencyKey != "" {
+		params.Meta[idempotencyKeyMeta] = c.IdempotencyKey
+	}
+	if c.Heartbeat != nil {
+		token := strconv.FormatInt(x.tokens.Add(1), 10)
+		params.SetProgressToken(token)
+		x.mu.Lock()
+		x.progress[token] = c.Heartbeat
+		x.mu.Unlock()
+		defer func() {
+			x.mu.Lock()
+			delete(x.progress, token)
+			x.mu.Unlock()
+		}()
+	}
+	return x.mcp.CallTool(ctx, params)
+}
+
+// heartbeat hands a progress notification to the call that it belongs to.
+func (x *session) heartbeat(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
+	x.mu.Lock()
+	beat := x.progress[fmt.Sprint(req.Params.ProgressToken)]
+	x.mu.Unlock()
+	if beat == nil {
+		return // of a call that has ended
+	}
+	details := map[string]any{"progress": req.Params.Progress}
+	if req.Params.Total != 0 {
+		details["total"] = req.Params.Total
+	}
+	if req.Params.Message != "" {
+		details["message"] = x.secret.scrub(req.Params.Message)
+	}
+	beat(details)
+}

@@ -1,0 +1,121 @@
+package toolcall
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+)
+
+// errTooLarge ends a connection whose server sent a message beyond the limit.
+var errTooLarge = errors.New("the server sent a message beyond the size limit")
+
+// envelope is more than the size of what surrounds a result in its message.
+const envelope = 64 << 10
+
+// messages reads a server's standard output and gives on the lines that are JSON-RPC messages. Other lines, which
+// servers print by mistake, are logged and skipped: they would end the connection. It is a reader for one goroutine.
+type messages struct {
+	out    *os.File
+	lines  *bufio.Reader
+	limit  int
+	log    *slog.Logger
+	secret scrubber
+	line   []byte // what is left of the current message
+	err    error
+
+	mu    sync.Mutex
+	stray string
+	large bool
+}
+
+func newMessages(out *os.File, limit int, log *slog.Logger, secret scrubber) *messages {
+	return &messages{out: out, lines: bufio.NewReaderSize(out, 64<<10), limit: limit + envelope, log: log, secret: secret}
+}
+
+// Read implements io.Reader.
+func (m *messages) Read(b []byte) (int, error) {
+	for len(m.line) == 0 {
+		if m.err != nil {
+			return 0, m.err
+		}
+		m.next()
+	}
+	n := copy(b, m.line)
+	m.line = m.line[n:]
+	return n, nil
+}
+
+// Close closes the pipe, also while it is being read.
+func (m *messages) Close() error { return m.out.Close() }
+
+// next reads one line; it leaves m.line empty for one that is no message.
+func (m *messages) next() {
+	var line []byte
+	for {
+		part, err := m.lines.ReadSlice('\n')
+		if len(line)+len(part) > m.limit {
+			m.mu.Lock()
+			m.large = true
+			m.mu.Unlock()
+			m.err = errTooLarge
+			return
+		}
+		line = append(line, part...)
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		m.err = err
+		break
+	}
+	if m.err != nil && !errors.Is(m.err, io.EOF) {
+		return
+	}
+	text := bytes.TrimSpace(line)
+	if len(text) == 0 {
+		return
+	}
+	if !isMessage(text) {
+		m.skip(string(text))
+		return
+	}
+	m.line = append(text, '\n')
+}
+
+// isMessage reports whether a line is a JSON-RPC message or a batch of them.
+func isMessage(line []byte) bool {
+	if line[0] == '[' {
+		return json.Valid(line)
+	}
+	var message struct {
+		Version string `json:"jsonrpc"`
+	}
+	return json.Unmarshal(line, &message) == nil && message.Version != ""
+}
+
+func (m *messages) skip(line string) {
+	line = m.secret.scrub(strings.ToValidUTF8(line[:min(len(line), maxLogLine)], "\ufffd"))
+	m.log.Warn("MCP server prints what is no message on standard output", logLine, line)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stray = line[:min(len(line), 200)]
+}
+
+// strayLine is the last line that was no message, "" if there was none.
+func (m *messages) strayLine() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return strings.ToValidUTF8(m.stray, "")
+}
+
+// tooLarge reports whether reading has ended because of a message beyond the limit.
+func (m *messages) tooLarge() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.large
+}

@@ -1,0 +1,207 @@
+package toolcall
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/suggest"
+)
+
+// Executor performs tool_call nodes. It is safe for concurrent use.
+type Executor struct {
+	config  Config
+	servers map[string]*server
+	// ctx ends at Close, and with it every call.
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	mu     sync.Mutex
+	closed bool
+	// calls counts the calls in flight, wait the goroutines that look after sessions.
+	calls, wait sync.WaitGroup
+}
+
+// New checks the configuration, secret references included, and makes an executor. Nothing is started yet. The error is
+// a *problem.Error with code USAGE_ERROR.
+func New(c Config) (*Executor, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	e := &Executor{config: c.withDefaults(), servers: map[string]*server{}}
+	e.ctx, e.cancel = context.WithCancelCause(context.Background())
+	for name, s := range c.Servers {
+		e.servers[name] = &server{
+			Server: s, name: name, config: &e.config, wait: &e.wait,
+			log: e.config.Logger.With(logServer, name),
+		}
+	}
+	return e, nil
+}
+
+// Close ends the calls in flight and all sessions, and returns when no process is left.
+func (e *Executor) Close() error {
+	e.mu.Lock()
+	e.closed = true
+	e.mu.Unlock()
+	e.cancel(errClosed)
+	e.calls.Wait()
+	for _, s := range e.servers {
+		s.shut()
+	}
+	e.wait.Wait()
+	return nil
+}
+
+// Execute calls the tool that config.server and config.tool name (spec: activities, 6.2).
+func (e *Executor) Execute(ctx context.Context, req activities.Request) (activities.Result, error) {
+	if req.NodeType != "tool_call" {
+		return activities.Result{}, activities.Fail(problem.ExecutorUnsupportedNode, "node %q is of type %q; only tool_call nodes are performed here", req.NodeID, req.NodeType)
+	}
+	call := Call{IdempotencyKey: req.IdempotencyKey, Heartbeat: req.Heartbeat}
+	call.Server, _ = req.Config["server"].(string)
+	call.Tool, _ = req.Config["tool"].(string)
+	if call.Server == "" || call.Tool == "" {
+		return activities.Result{}, activities.Fail(problem.InvalidToolCallConfig, "tool_call %q needs config.server and config.tool", req.NodeID)
+	}
+	if _, err := e.find(call.Server); err != nil {
+		return activities.Result{}, err
+	}
+	var err error
+	if call.Arguments, err = arguments(req); err != nil {
+		return activities.Result{}, err
+	}
+	output, err := e.Call(ctx, call)
+	return activities.Result{Output: output}, err
+}
+
+// Call is one call of a tool.
+type Call struct {
+	Server, Tool string
+	// Arguments may be nil, which is {}.
+	Arguments map[string]any
+	// IdempotencyKey goes to the server in the call's _meta; "" leaves it out.
+	IdempotencyKey string
+	// Heartbeat gets what the server tells of its progress; may be nil.
+	Heartbeat func(details map[string]any)
+}
+
+// Call calls a tool and gives its result as a plain value (spec: activities, 6.5). Errors are *activities.Failure.
+func (e *Executor) Call(ctx context.Context, c Call) (any, error) {
+	var value any
+	err := e.with(ctx, c.Server, func(ctx context.Context, s *server, x *session) error {
+		if err := x.knows(ctx, c.Tool); err != nil {
+			return err
+		}
+		result, err := x.call(ctx, c)
+		if err != nil {
+			return err
+		}
+		if value, err = output(c.Tool, result); err != nil {
+			return err
+		}
+		if limit := s.config.MaxOutputBytes; jsonvalue.Size(value, limit) > limit {
+			return activities.Fail(problem.ActivityOutputTooLarge, "the output of tool %q exceeds the limit of %d bytes", c.Tool, limit)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return value, nil
+}
+
+// Tools connects to a server and lists its tools. Errors are *activities.Failure.
+func (e *Executor) Tools(ctx context.Context, name string) ([]Tool, error) {
+	var tools []Tool
+	err := e.with(ctx, name, func(ctx context.Context, _ *server, x *session) (err error) {
+		tools, err = x.list(ctx)
+		return err
+	})
+	return tools, err
+}
+
+// with does something with a session of a server, within the time limit.
+func (e *Executor) with(ctx context.Context, name string, do func(context.Context, *server, *session) error) error {
+	s, err := e.find(name)
+	if err != nil {
+		return err
+	}
+	if !e.begin() {
+		return activities.Fail(problem.RunnerClosed, "the engine is shutting down")
+	}
+	defer e.calls.Done()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(e.ctx, func() { cancel(errClosed) })()
+	ctx, stop := context.WithTimeout(ctx, e.config.Timeout)
+	defer stop()
+
+	x, err := s.acquire(ctx)
+	if err != nil {
+		return s.named(s.explain(ctx, nil, err))
+	}
+	err = do(ctx, s, x)
+	if err == nil {
+		s.release(x, true, nil)
+		return nil
+	}
+	failure := s.explain(ctx, x, err)
+	switch problem.Code(failure.Code) {
+	case problem.MCPToolExecutionError:
+		s.release(x, true, nil)
+		return failure // the tool's own words
+	case problem.MCPProtocolError, problem.ActivityCancelled:
+		s.release(x, true, nil)
+	case problem.ActivityTimeout, problem.RunnerClosed:
+		s.release(x, false, nil)
+	default:
+		s.release(x, false, failure)
+	}
+	return s.named(failure)
+}
+
+// begin notes a call in flight, unless the executor is closed.
+func (e *Executor) begin() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.closed {
+		e.calls.Add(1)
+	}
+	return !e.closed
+}
+
+// find gives a server that may be used.
+func (e *Executor) find(name string) (*server, error) {
+	s, ok := e.servers[name]
+	switch {
+	case !ok:
+		names := slices.Sorted(maps.Keys(e.servers))
+		advice := "; configured: " + strings.Join(names, ", ")
+		if near := suggest.Nearest(name, names); near != "" {
+			advice = fmt.Sprintf("; did you mean %q?", near)
+		}
+		return nil, activities.Fail(problem.MCPServerNotConfigured, "MCP server %q is not configured%s", name, advice)
+	case s.Disabled:
+		return nil, activities.Fail(problem.MCPServerNotConfigured, "MCP server %q is disabled in the manifest", name)
+	case s.URL == "" && !Allowed(s.Command, e.config.AllowCommands):
+		return nil, activities.Fail(problem.MCPCommandNotAllowed,
+			"MCP server %q: command %q may not be started; name it in WORKFLOW_ENGINE_MCP_ALLOW_COMMANDS", name, s.Command)
+	}
+	return s, nil
+}
+
+// named says in a failure which server it speaks of.
+func (s *server) named(failure *activities.Failure) error {
+	copied := *failure
+	copied.Message = strings.TrimSuffix(fmt.Sprintf("MCP server %q: %s", s.name, failure.Message), ": ")
+	return &copied
+}
+
+var _ activities.Executor = (*Executor)(nil)

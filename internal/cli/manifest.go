@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/workflows-engine/workflows-engine/activities/toolcall"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/manifest"
+)
+
+func newManifest(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "mcp-manifest",
+		Short: "Check an operator manifest and the MCP servers that it names",
+		Long: `Look after operator manifests: the files that name the MCP servers whose tools tool_call nodes may call, in
+the form that MCP hosts use.`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return usage("mcp-manifest needs a command").WithHint("See workflows-engine mcp-manifest --help.")
+		},
+	}
+	validate := &cobra.Command{
+		Use:     "validate FILE",
+		Short:   "Say what is wrong in a manifest, and where",
+		Example: "  workflows-engine mcp-manifest validate mcp.json",
+		Args:    manifestFile,
+		RunE: func(_ *cobra.Command, args []string) error {
+			m, err := a.readManifest(args[0])
+			if err == nil {
+				fmt.Fprintf(a.stdout, "OK: %s: %s, %s\n", args[0], count(len(m.Servers), "server"), count(len(m.Agents), "delegate agent"))
+			}
+			return err
+		},
+	}
+	check := &cobra.Command{
+		Use:   "check FILE",
+		Short: "Connect to the servers of a manifest and list their tools",
+		Long: `Connect to each server of a manifest and list its tools, under the same rules as a run: commands have to be
+allowed, and secrets are resolved. Servers that are disabled are left out.`,
+		Example: "  workflows-engine mcp-manifest check mcp.json",
+		Args:    manifestFile,
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.checkManifest(cmd.Context(), args[0]) },
+	}
+	cmd.AddCommand(validate, check)
+	return cmd
+}
+
+// manifestFile wants one file. Standard input is none here (spec: cli-and-config, 2).
+func manifestFile(cmd *cobra.Command, args []string) error {
+	if err := exactly("FILE")(cmd, args); err != nil {
+		return err
+	}
+	if args[0] == standardInput {
+		return usage("%s reads a file, not standard input", cmd.CommandPath())
+	}
+	return nil
+}
+
+// readManifest reads a manifest and prints what is wrong with it. One that cannot be read counts as refused, which by
+// the protocol is status 1.
+func (a *app) readManifest(file string) (*manifest.Manifest, error) {
+	text, err := a.readFile(file)
+	if err != nil {
+		a.printError(err)
+		return nil, silent{exitFailed}
+	}
+	m, findings := manifest.Parse(text)
+	writeFindings(a.stderr, a.paint, checked{source: source{file: file, text: text}, findings: findings})
+	if m == nil {
+		return nil, silent{exitFailed}
+	}
+	return m, nil
+}
+
+// checkManifest connects to one server after another, in the order of their names.
+func (a *app) checkManifest(ctx context.Context, file string) error {
+	m, err := a.readManifest(file)
+	if err != nil {
+		return err
+	}
+	c, err := a.flags.Load(a.env)
+	if err != nil {
+		return err
+	}
+	tools, err := c.Tools(m, c.Logger(a.stderr))
+	if err != nil {
+		return err
+	}
+	err = a.listServers(ctx, m, tools)
+	return firstError(err, tools.Close())
+}
+
+func (a *app) listServers(ctx context.Context, m *manifest.Manifest, tools *toolcall.Executor) error {
+	names := map[string]any{}
+	for name := range m.Servers {
+		names[name] = nil
+	}
+	var failed error
+	for _, name := range jsonvalue.Keys(names) {
+		if m.Servers[name].Disabled {
+			fmt.Fprintf(a.stdout, "%s: disabled\n", name)
+			continue
+		}
+		list, err := tools.Tools(ctx, name)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			fmt.Fprintf(a.stderr, "%s %v\n", a.paint.bad("error:"), err)
+			failed = silent{exitFailed}
+			continue
+		}
+		fmt.Fprintf(a.stdout, "%s: %s\n", name, count(len(list), "tool"))
+		var rows [][]string
+		for _, tool := range list {
+			rows = append(rows, []string{"  " + tool.Name, cut(tool.Description, 80)})
+		}
+		if err := writeTable(a.stdout, rows); err != nil {
+			return err
+		}
+	}
+	return failed
+}

@@ -1,0 +1,66 @@
+package config
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/workflows-engine/workflows-engine/activities/toolcall"
+	"github.com/workflows-engine/workflows-engine/delegate"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/manifest"
+)
+
+// loadManifest reads the operator's manifest. One that is not valid ends the start with all its problems.
+func (f *Flags) loadManifest(c *Config, env Environment) error {
+	c.env = env
+	path := f.pick(env, flagMCPConfig, envMCPConfig, "")
+	if path.value == "" {
+		return nil
+	}
+	text, err := env.ReadFile(env.absolute(path.value))
+	if err != nil {
+		return problem.New(problem.UsageError, "%s: the operator manifest cannot be read", path.from).WithCause(err)
+	}
+	m, findings := manifest.Parse(text)
+	if m == nil {
+		e := problem.New(problem.UsageError, "%s: the operator manifest %s is not valid", path.from, path.value).
+			WithHint("See workflows-engine mcp-manifest validate %s.", path.value)
+		e.Findings = findings
+		return e
+	}
+	for _, warning := range findings {
+		c.Warnings = append(c.Warnings, "operator manifest "+path.value+", "+warning.At.Pointer+": "+warning.Message)
+	}
+	c.Manifest = m
+	return nil
+}
+
+// Tools makes an executor for the servers of a manifest. Log gets what the servers print; nil discards it. The
+// caller closes the executor.
+func (c *Config) Tools(m *manifest.Manifest, log *slog.Logger) (*toolcall.Executor, error) {
+	servers := make(map[string]toolcall.Server, len(m.Servers))
+	for name, s := range m.Servers {
+		if s.Directory != "" {
+			s.Directory = c.env.absolute(s.Directory)
+		}
+		servers[name] = toolcall.Server(s)
+	}
+	return toolcall.New(toolcall.Config{
+		Servers: servers, AllowCommands: c.env.lookup(envMCPAllowCommands), Environ: c.env.Variables,
+		Secret: c.env.secret, Logger: log,
+	})
+}
+
+// toolDelegates hands delegations of protocol mcp to the tools that the manifest binds them to.
+func toolDelegates(tools *toolcall.Executor, agents map[string]manifest.Agent) delegate.MCP {
+	bound := make(map[string]delegate.Tool, len(agents))
+	for id, agent := range agents {
+		bound[id] = delegate.Tool{Server: agent.Server, Name: agent.Tool}
+	}
+	return delegate.NewMCP(bound, func(ctx context.Context, tool delegate.Tool, req delegate.Request) (any, error) {
+		return tools.Call(ctx, toolcall.Call{
+			Server: tool.Server, Tool: tool.Name, Arguments: req.Input,
+			IdempotencyKey: req.IdempotencyKey, Heartbeat: req.Heartbeat,
+		})
+	})
+}
