@@ -1,7 +1,6 @@
 package toolcall_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -80,24 +78,6 @@ func (h *harness) until(what string, true func() bool) {
 			h.t.Fatalf("not so: %s", what)
 		}
 	}
-}
-
-// running reports whether a process is there. One that has ended and that nobody has waited for yet does not count.
-func running(pid int) bool {
-	if syscall.Kill(pid, 0) != nil {
-		return false
-	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return !errors.Is(err, os.ErrNotExist) || !exists("/proc/self")
-	}
-	_, after, _ := bytes.Cut(stat, []byte(") "))
-	return !bytes.HasPrefix(after, []byte("Z"))
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 // tool makes a request for a tool of server "s".
