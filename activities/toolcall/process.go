@@ -69,7 +69,7 @@ func (p *process) supervise(stderr *os.File, log *slog.Logger) {
 		defer close(read)
 		p.stderr.readFrom(stderr)
 	}()
-	err := p.cmd.Wait()
+	_ = p.cmd.Wait() // the state below says the same
 	killGroup(p.cmd)
 	// Standard output is read by the session, which closes it; closing a file twice does no harm.
 	time.AfterFunc(drainTime, func() {
@@ -79,9 +79,6 @@ func (p *process) supervise(stderr *os.File, log *slog.Logger) {
 	<-read
 	_ = stderr.Close()
 	p.state = p.cmd.ProcessState.String()
-	if err == nil {
-		p.state = "exit status 0"
-	}
 	log.Info("MCP server ended", logState, p.state)
 	close(p.exited)
 }

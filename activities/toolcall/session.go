@@ -21,7 +21,7 @@ const idempotencyKeyMeta = "idempotencyKey"
 // session is a live connection to a server. Its user counts are kept by the server.
 type session struct {
 	mcp *mcp.ClientSession
-	// process and out are nil for a server with a URL, link for the others.
+	// process and out are nil for a server with a URL; link is nil for the others.
 	process *process
 	out     *messages
 	link    *httpLink
@@ -77,6 +77,8 @@ func (s *server) dial(ctx context.Context) (*session, error) {
 			x.process.kill()
 			_ = x.out.Close()
 			x.process.stop(s.config.StopGrace)
+		} else {
+			x.link.base.CloseIdleConnections()
 		}
 		return nil, err
 	}

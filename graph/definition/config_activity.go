@@ -10,7 +10,8 @@ func (x *config) activity() {
 	case LLMCall:
 		x.llmCall()
 	case ToolCall:
-		if arguments := x.json.Get("arguments"); arguments != nil {
+		// With argument_templates the tool executor fills the arguments in.
+		if arguments := x.json.Get("arguments"); arguments != nil && x.v.node.Metadata["argument_templates"] != true {
 			x.c.lintLiterals(arguments, x.at.member("arguments"), x.v)
 		}
 	}

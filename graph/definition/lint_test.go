@@ -82,6 +82,7 @@ func TestTemplateWarnings(t *testing.T) {
 		{`set /nodes/4/config/arguments {"repo":"${ .repo }"}`, `TEMPLATE_IS_LITERAL /nodes/4/config/arguments/repo`},
 		{`set /nodes/4/config/arguments {"a":[{"jq":".x"}]}`, `TEMPLATE_IS_LITERAL /nodes/4/config/arguments/a/0`},
 		{`set /nodes/4/config/arguments {"price":"$5","jq":1}`, ``},
+		{"set /nodes/4/config/arguments {\"repo\":\"${ .repo }\"}\nset /nodes/4/metadata {\"argument_templates\":true}", ``},
 		{`set /nodes/1/config/prompt "About {{state.x}}"`, `TEMPLATE_IS_LITERAL /nodes/1/config/prompt`},
 		{`set /nodes/3/config/prompt "Is ${ .x } right?"`, `TEMPLATE_IS_LITERAL /nodes/3/config/prompt`},
 		{"set /nodes/1/config/prompt \"About ${ .x }\"\nset /nodes/1/metadata {\"prompt_templates\":true}", ``},
