@@ -28,7 +28,7 @@ const (
 // DefaultMaxVisits is the step budget of a run: how many node visits it may make.
 const DefaultMaxVisits = 10_000
 
-// Config fixes a run's circumstances. They are recorded in ExecutionStarted.
+// Config fixes a run's circumstances. All but MaxVisits are recorded in ExecutionStarted.
 type Config struct {
 	ExecutionID string
 	Mode        Mode

@@ -73,9 +73,44 @@ func (m *Machine) abandonBelow(t *token) {
 				m.abandoned = append(m.abandoned, c.key())
 			}
 			m.stopWaiting(c)
+			if c.block != nil {
+				m.left = append(m.left, leftBranch{c.block, c.index})
+			}
 		}
 		return true
 	})
+}
+
+// leftBranch is a branch whose wait has been dropped.
+type leftBranch struct {
+	block *block
+	index int
+}
+
+// noteLeft records as facts that branches are no longer waited in, where the script does not say so yet: because the
+// block is still open, or because its end is part of a script that is held back. Whoever reads the history then knows
+// what the run waits for.
+func (m *Machine) noteLeft() {
+	left := m.left
+	m.left = nil
+	if m.ended() {
+		return
+	}
+	told := map[leftBranch]bool{}
+	for _, l := range left {
+		owner := l.block.owner
+		if decided := owner.inner != l.block; told[l] || decided && owner.phase == live && owner.flows() {
+			continue
+		}
+		told[l] = true
+		n := l.block.node
+		m.event(history.ParallelBranchCancelled, history.Payload{NodeID: n.ID, BranchName: n.Parallel.Branches[l.index].Name})
+	}
+}
+
+// flows reports whether the token's script is written as it happens.
+func (t *token) flows() bool {
+	return t.block == nil || t.block.head == t.index && t.block.owner.flows()
 }
 
 // cancel ends the run on request (spec: execution, 7.4). Commands that branches held back are dropped.

@@ -38,6 +38,8 @@ type Machine struct {
 	result  any
 	failure failure
 	reason  string
+	// left collects branches whose waits were dropped since the last input.
+	left []leftBranch
 	// fatal is set when a held-back update turns out to break the merged state: the run must end.
 	fatal *failure
 
@@ -166,14 +168,13 @@ func (m *Machine) setNow(now time.Time) {
 	}
 }
 
-// settle ends the run if applying held-back updates showed that it must.
+// settle comes after every input: it ends the run if applying held-back updates showed that it must.
 func (m *Machine) settle() {
-	if m.fatal == nil || m.status.Terminal() {
-		return
+	if f := m.fatal; f != nil && !m.status.Terminal() {
+		m.fatal = nil
+		m.failRun(f)
 	}
-	f := m.fatal
-	m.fatal = nil
-	m.failRun(f)
+	m.noteLeft()
 }
 
 func (m *Machine) refuseEnded(in Input) error {

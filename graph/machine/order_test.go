@@ -86,9 +86,13 @@ func (g *generator) definition() string {
 	first := g.chain(g.one("e", 2), 2)
 	g.edge("__start__", "s")
 	g.edge("s", first)
+	maxItems := 1000
+	if g.rng.IntN(3) == 0 {
+		maxItems = g.rng.IntN(6) + 1 // what branches add may be too much, alone or together
+	}
 	return fmt.Sprintf(`{"document":{"schema":"urn:t","name":"g","version":"1"},
-		"state_schema":{"type":"object","properties":{"log":{"type":"array","reducer":"append"},"m":{"type":"object","reducer":"merge"}}},
-		"nodes":[%s],"edges":[%s]}`, strings.Join(g.nodes, ","), strings.Join(g.edges, ","))
+		"state_schema":{"type":"object","properties":{"log":{"type":"array","maxItems":%d,"reducer":"append"},"m":{"type":"object","reducer":"merge"}}},
+		"nodes":[%s],"edges":[%s]}`, maxItems, strings.Join(g.nodes, ","), strings.Join(g.edges, ","))
 }
 
 // world decides every outcome by node and attempt alone, so that it is the same whatever the timing.
@@ -128,6 +132,7 @@ func (w world) run(t *testing.T, prog *definition.Program, cfg machine.Config, r
 	now := epoch
 	m = machine.Start(prog, cfg, map[string]any{"log": []any{}}, now)
 	var rows []history.Record
+	var stored []storedPosition
 	for range 10_000 {
 		batch := m.Ready()
 		for _, r := range batch.Records {
@@ -139,8 +144,9 @@ func (w world) run(t *testing.T, prog *definition.Program, cfg machine.Config, r
 		if m.Status().Terminal() {
 			return script, m
 		}
+		stored = append(stored, storedPosition{len(rows), m.Position()})
 		if rng.IntN(4) == 0 {
-			m = w.rebuild(t, prog, m, rows, now, rng)
+			m = w.rebuild(t, prog, m, rows, stored, now, rng)
 		}
 		waits := m.Pending()
 		wait := waits[rng.IntN(len(waits))]
@@ -156,21 +162,28 @@ func (w world) run(t *testing.T, prog *definition.Program, cfg machine.Config, r
 	return nil, nil
 }
 
-func (w world) rebuild(t *testing.T, prog *definition.Program, m *machine.Machine, rows []history.Record, now time.Time, rng *rand.Rand) *machine.Machine {
+// storedPosition is a position as of a number of rows.
+type storedPosition struct {
+	rows int
+	data []byte
+}
+
+// rebuild makes the machine anew: from its whole history, or from one of the positions that it had and the rows since.
+func (w world) rebuild(t *testing.T, prog *definition.Program, m *machine.Machine, rows []history.Record, stored []storedPosition, now time.Time, rng *rand.Rand) *machine.Machine {
 	t.Helper()
 	want := summary(m)
-	position := m.Position()
 	var rebuilt *machine.Machine
 	var err error
 	if rng.IntN(2) == 0 {
 		rebuilt, err = machine.Replay(prog, machine.Config{ExecutionID: "x"}, roundTrip(t, rows), nil, now)
 	} else {
+		from := stored[max(0, len(stored)-1-rng.IntN(8))]
 		var state map[string]any
-		if seq := machine.PositionStateSeq(position); seq > 0 {
+		if seq := machine.PositionStateSeq(from.data); seq > 0 {
 			state = roundTrip(t, rows[seq-1:seq])[0].Payload.State
 		}
-		if rebuilt, err = machine.Restore(prog, position, state); err == nil {
-			err = rebuilt.Catchup(nil, now)
+		if rebuilt, err = machine.Restore(prog, from.data, state); err == nil {
+			err = rebuilt.Catchup(roundTrip(t, rows[from.rows:]), now)
 		}
 	}
 	if err != nil {

@@ -112,11 +112,11 @@ func (r *recorded) note(rec *history.Record, visits func(string) int) {
 	case history.TimerFired:
 		f.timer = rec
 	case history.DeliverSignal, history.SignalReceived:
-		if f.signal == nil {
+		if f.signal == nil && (r.foreign || rec.Kind == history.Event) {
 			f.signal = rec
 		}
 	case history.ResumeInterrupt, history.InterruptResumed:
-		if f.answer == nil || f.answer.Payload.SignalPayload == nil {
+		if (r.foreign || rec.Kind == history.Event) && (f.answer == nil || f.answer.Payload.SignalPayload == nil) {
 			f.answer = rec
 		}
 	case history.SubworkflowStarted:
@@ -136,21 +136,30 @@ func (r *recorded) of(t *token) *visitFacts {
 // requestMode tells whether a request was recorded, and if so who was to perform it. Foreign histories do not say: then
 // the caller's mode decides.
 func (r *recorded) requestMode(t *token, attempt int, host bool) (isHost, known bool) {
-	f := r.of(t)
-	if len(f.requested) < attempt {
+	q := r.of(t).request(attempt)
+	if q == nil {
 		return host, false
 	}
-	if r.foreign && f.requested[attempt-1].Payload.Mode == "" {
+	if r.foreign && q.Payload.Mode == "" {
 		return host, true
 	}
-	return f.requested[attempt-1].Payload.Mode == string(HostMediated), true
+	return q.Payload.Mode == string(HostMediated), true
+}
+
+func (f *visitFacts) request(attempt int) *history.Record {
+	for i := range f.requested {
+		if max(f.requested[i].Payload.Attempt, 1) == attempt {
+			return &f.requested[i]
+		}
+	}
+	return nil
 }
 
 // requestedAt and waitingSince give the time of a recorded beginning, now if there is none. Another engine writes the
 // records of one step one by one, so that their times differ.
 func (r *recorded) requestedAt(t *token, attempt int, now time.Time) time.Time {
-	if f := r.of(t); len(f.requested) >= attempt {
-		return f.requested[attempt-1].CreatedAt
+	if q := r.of(t).request(attempt); q != nil {
+		return q.CreatedAt
 	}
 	return now
 }
@@ -183,8 +192,8 @@ func (r *recorded) resolve(t *token) (resolution, bool) {
 	case WaitActivity, WaitDelegate:
 		return r.resolveAttempt(t, f)
 	case WaitBackoff:
-		if next := t.wait.attempt; len(f.requested) > next {
-			return by(&f.requested[next], func(m *Machine) { m.fire(t) })
+		if q := f.request(t.wait.attempt + 1); q != nil {
+			return by(q, func(m *Machine) { m.fire(t) })
 		}
 	case WaitTimer:
 		if rec := first(f.timer, f.closed); rec != nil {

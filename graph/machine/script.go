@@ -76,6 +76,9 @@ func (m *Machine) release(t *token) {
 	held := t.held
 	t.held = nil
 	for _, it := range held {
+		if m.ended() {
+			return
+		}
 		m.absorb(t.block.owner, it)
 	}
 }

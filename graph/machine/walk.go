@@ -23,7 +23,7 @@ func (m *Machine) ended() bool { return m.status.Terminal() || m.fatal != nil }
 
 // visit schedules a node and begins it. It returns the next node if the node completed at once.
 func (m *Machine) visit(t *token, n *definition.Node) *definition.Node {
-	if m.steps >= m.cfg.MaxVisits {
+	if m.steps >= m.cfg.MaxVisits && !m.repeating() {
 		m.fatal = &failure{
 			reason:  reasonOrchestration,
 			message: "the run has used up its budget of node visits; a loop may never end",
@@ -63,6 +63,12 @@ func (m *Machine) visit(t *token, n *definition.Node) *definition.Node {
 		return m.beginDelegate(t)
 	}
 	return nil
+}
+
+// repeating reports whether recorded commands are left to repeat. The budget of a process does not hold for what another
+// one with a larger budget has recorded.
+func (m *Machine) repeating() bool {
+	return m.recorded != nil && m.recorded.next < len(m.recorded.script)
 }
 
 // fact begins the payload of a fact about the token's node. The visit is written from the second on.
