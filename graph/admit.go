@@ -13,7 +13,10 @@ import (
 // Mismatches are problems of the given code. The machine may be older than the history: apply decides again.
 //
 // A run that has ended is admitted too, with x.m nil: its refusal, or its recorded outcome, is the caller's business.
-func (x *run) admit(ctx context.Context, c Caller, code problem.Code) error {
+//
+// replays says that the call may end a run of another engine whose recorded commands the definition does not repeat, as
+// a repeated start does by the protocol (spec: execution, 10.3). Any other call is refused then.
+func (x *run) admit(ctx context.Context, c Caller, code problem.Code, replays bool) error {
 	if x.m == nil {
 		exec, err := x.r.store.Execution(ctx, x.id)
 		if err != nil {
@@ -34,9 +37,30 @@ func (x *run) admit(ctx context.Context, c Caller, code problem.Code) error {
 	}
 	if x.m == nil {
 		x.unsaidMode = c.Mode
-		return x.load(ctx, x.exec, c.Definition)
+		unbound := x.exec.DefinitionHash == ""
+		if err := x.load(ctx, x.exec, c.Definition); err != nil || !unbound {
+			return err
+		}
+		return x.verifyFit(code, replays)
 	}
 	return nil
+}
+
+// verifyFit refuses a definition that a run of another engine, which has bound none, cannot have been walked with: one
+// of another name, or one that does not repeat the recorded commands.
+func (x *run) verifyFit(code problem.Code, replays bool) error {
+	if x.m == nil {
+		return nil
+	}
+	name := x.exec.DefinitionName
+	_, failed, _ := x.m.Failure()
+	if (name == "" || name == x.prog.Name) && (replays || failed != string(problem.Nondeterminism)) {
+		return nil
+	}
+	e := problem.New(code, "the definition given does not fit what run %q has recorded", x.id).WithPlace(problem.Place{ExecutionID: x.id})
+	x.forget()
+	x.unstored, x.exec.DefinitionHash = nil, ""
+	return e.WithHint("Send the definition that the run was started with, of the name %q.", name)
 }
 
 // verifyDefinition compares the definition's hash with that of the run.

@@ -29,6 +29,7 @@ type fit int
 const (
 	fitNot  fit = iota // another kind of wait
 	fitKind            // the kind of wait, but not the one that is named
+	fitName            // the one that is named, but another branch, attempt or run of it
 	fitWell
 )
 
@@ -73,7 +74,7 @@ func (r *Runner) deliverHere(ctx context.Context, x *run, d delivery) (done bool
 }
 
 func (x *run) deliver(ctx context.Context, d delivery, y *yield) (done bool, err error) {
-	if err := x.admit(ctx, d.caller, d.invalid); err != nil {
+	if err := x.admit(ctx, d.caller, d.invalid, false); err != nil {
 		return false, err
 	}
 	if !x.ended() {
@@ -81,10 +82,27 @@ func (x *run) deliver(ctx context.Context, d delivery, y *yield) (done bool, err
 			return false, err
 		}
 	}
-	if x.m != nil && len(x.children) > 0 && !x.wants(d) {
+	wants := x.m != nil && x.wants(d)
+	if wants || len(x.children) > 0 {
+		if err := x.performable(d.caller.Mode, d.invalid); err != nil {
+			return false, err
+		}
+	}
+	if x.m != nil && len(x.children) > 0 && !wants {
 		return false, nil
 	}
-	return true, x.apply(ctx, step{in: d.input(x.id), mode: d.caller.Mode}, y)
+	return true, x.take(ctx, d, y)
+}
+
+// take gives the input to the run.
+func (x *run) take(ctx context.Context, d delivery, y *yield) error {
+	was := x.live
+	x.live = true
+	err := x.apply(ctx, step{in: d.input(x.id), mode: d.caller.Mode}, y)
+	if err != nil {
+		x.live = was
+	}
+	return err
 }
 
 // wants reports whether the run itself waits for the input.
@@ -113,7 +131,9 @@ func (r *Runner) deliverBelow(ctx context.Context, x *run, d delivery) error {
 	defer r.runs.drop(t)
 	var y yield
 	t.mu.Lock()
-	err = t.apply(ctx, step{in: d.input(target), mode: d.caller.Mode}, &y)
+	if err = t.performable(d.caller.Mode, d.invalid); err == nil {
+		err = t.take(ctx, d, &y)
+	}
 	t.mu.Unlock()
 	r.carry(ctx, t, &y)
 	return err

@@ -49,6 +49,7 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	}
 	var y yield
 	x.mu.Lock()
+	x.live = true
 	err = x.begin(ctx, prog, machine.Config{
 		ExecutionID: x.id, Mode: req.Mode, Branches: req.Branches, MaxVisits: r.opts.MaxVisits,
 	}, input, &y)
@@ -123,7 +124,7 @@ func (r *Runner) startExisting(ctx context.Context, x *run, req StartRequest) (*
 	}
 	var y yield
 	x.mu.Lock()
-	err := x.admit(ctx, call, problem.SubmitValidationError)
+	err := x.admit(ctx, call, problem.SubmitValidationError, true)
 	switch {
 	case err == nil && !x.ended():
 		err = x.takeOver(ctx, &y)

@@ -68,13 +68,37 @@ func (x *run) visit(ctx context.Context, y *yield) error {
 // equipped reports whether this process can perform whatever the run may come to. A run that is in process is left
 // alone rather than failed for want of an executor that another process has.
 func (r *Runner) equipped(x *run) bool {
-	if x.m.Config().Mode == machine.HostMediated || r.opts.Activities != nil && r.opts.Delegates != nil {
-		return true
+	return x.m.Config().Mode == machine.HostMediated || r.lacks(x.prog) == ""
+}
+
+// lacks names a node type of a program that nothing here performs, "" if there is none.
+func (r *Runner) lacks(prog *definition.Program) definition.Type {
+	if r.opts.Activities != nil && r.opts.Delegates != nil {
+		return ""
 	}
-	for _, n := range x.prog.Nodes {
+	for _, n := range prog.Nodes {
 		if n.Type.IsActivity() && r.opts.Activities == nil || n.Type == definition.AgentDelegate && r.opts.Delegates == nil {
-			return false
+			return n.Type
 		}
 	}
-	return true
+	return ""
+}
+
+// performable refuses an input that would make this process drive what it cannot perform: the run would fail for good,
+// where another process or the host could have gone on. mode is the caller's, "" for the run's own.
+func (x *run) performable(mode machine.Mode, code problem.Code) error {
+	if x.m == nil || x.ended() {
+		return nil
+	}
+	fallback(&mode, x.m.Config().Mode)
+	if mode == machine.HostMediated {
+		return nil
+	}
+	lacking := x.r.lacks(x.prog)
+	if lacking == "" {
+		return nil
+	}
+	return problem.New(code, "run %q is in process, and no executor for %s nodes is configured here", x.id, lacking).
+		WithPlace(problem.Place{ExecutionID: x.id}).
+		WithHint("Continue it where the executors are configured, or with activity_execution_mode host_mediated, which leaves activities to the host.")
 }
