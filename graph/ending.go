@@ -25,7 +25,7 @@ func (e ending) tell(key string) machine.ChildEnded {
 		text = e.reason
 	}
 	return machine.ChildEnded{
-		Key: key, Status: e.status, FinalState: e.state, Result: e.result, Error: text, DefinitionHash: e.hash,
+		Key: key, Status: e.status, FinalState: e.state, Result: e.result, Error: text, Code: e.code, DefinitionHash: e.hash,
 	}
 }
 

@@ -180,7 +180,8 @@ type ChildEnded struct {
 	Status     Status // Completed, Failed or Cancelled
 	FinalState map[string]any
 	Result     any
-	Error      string
+	// Error and Code of a failed child; Error is the reason of a cancelled one.
+	Error, Code string
 	// DefinitionHash of the child, recorded.
 	DefinitionHash string
 }

@@ -86,7 +86,7 @@ func (m *Machine) takeChild(t *token, e ChildEnded) {
 				text += ": " + e.Error
 			}
 		}
-		m.childFailed(t, text, "")
+		m.childFailed(t, text, e.Code)
 		return
 	}
 	merged := e.FinalState
@@ -116,7 +116,7 @@ func (m *Machine) handleChildRefused(r ChildRefused, now time.Time) error {
 
 func (m *Machine) childFailed(t *token, text, code string) {
 	p := m.childFact(t, t.wait)
-	p.Failed, p.Error = true, text
+	p.Failed, p.Error, p.Code = true, text, code
 	m.event(history.SubworkflowCompleted, p)
 	m.failToken(t, &failure{reason: reasonSubworkflow, nodeID: t.node.ID, message: text, code: code})
 }

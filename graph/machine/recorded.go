@@ -250,7 +250,7 @@ func (r *recorded) resolveAttempt(t *token, f *visitFacts) (resolution, bool) {
 // childOutcome reads a SubworkflowCompleted. Older ones hold no merged output.
 func childOutcome(p *history.Payload) ChildEnded {
 	if p.Failed {
-		return ChildEnded{Status: Failed, Error: p.Error}
+		return ChildEnded{Status: Failed, Error: p.Error, Code: p.Code}
 	}
 	e := ChildEnded{Status: Completed, FinalState: p.MergedOutput, Result: p.ChildResult.Value, DefinitionHash: p.ChildDefinitionHash}
 	if e.FinalState == nil {

@@ -201,7 +201,7 @@ func (b *bench) do(line string) string {
 		if e.Status == machine.Completed {
 			e.FinalState = b.object(rest)
 		} else {
-			e.Error = text()
+			e.Error, e.Code = text(), opt("code")
 		}
 		in = e
 	case "fire":
