@@ -15,16 +15,26 @@ var (
 	reasonProperty  = optional("reason", str("Why the run was cancelled."))
 	modeProperty    = optional("activity_execution_mode", str("Who performs activities: in_process or host_mediated."))
 	pendingProperty = optional("pending", listOf(object(pendingMembers, false), "Everything the run waits for, in branch order."))
+	totalProperty   = optional("pending_total", describe("integer", "How much the run waits for, where pending does not tell all in full."))
 	nextProperty    = optional("next", described("The call that takes the run further.", []property{
 		required("tool", str("The tool to call.")),
-		required("arguments", obj("Its arguments; replace each null.")),
+		required("arguments", obj("Its arguments; put the object that is asked for in place of each <…>.")),
 		required("note", str("How to go about it.")),
 	}, false))
 )
 
+// warningsProperty is what workflow_start says of a definition that is accepted.
+var warningsProperty = optional("warnings", listOf(object([]property{
+	required("code", str("Stable code.")),
+	required("pointer", str("JSON pointer of the place in the definition.")),
+	required("message", str("What is doubtful there.")),
+	optional("hint", str("What to write instead.")),
+}, false), "What is doubtful about the definition, up to 10."))
+
 var pendingMembers = []property{
 	required("kind", str("activity, delegate, interrupt, signal, timer, backoff (a retry that is due later) or child (a subworkflow).")),
 	required("node_id", str("The node that waits.")),
+	optional("brief", describe("boolean", "True where config and the like are left out: workflow_status with node_id gives them.")),
 	optional("node_type", str("Its type, for instance llm_call.")),
 	optional("id", str("Names this wait among all runs.")),
 	optional("execution_id", str("The subworkflow's run that waits, if it is not the run itself. Answer to the run itself.")),
@@ -39,7 +49,7 @@ var pendingMembers = []property{
 	optional("state", obj("The state this node sees, where it differs from state above.")),
 	optional("agent_id", str("Delegates: the agent.")),
 	optional("protocol", str("Delegates: its protocol.")),
-	optional("delegate_input", obj("Delegates: the task, where it is not the one above.")),
+	optional("delegate_input", obj("Delegates: the task. That of the first entry stands only above if it is large.")),
 	optional("delegate_correlation_id", str("Delegates: send it back.")),
 	optional("interrupt_id", str("Interrupts: names it in workflow_resume.")),
 	optional("prompt", str("Interrupts: what to ask the person.")),
@@ -68,7 +78,7 @@ func runAnswer() []property {
 	list = append(list, endProperties...)
 	list = append(list, optional("node_id", str("The node that waits.")), stateProperty)
 	list = append(list, waitingProperties...)
-	return append(list, reasonProperty, modeProperty, pendingProperty, nextProperty)
+	return append(list, reasonProperty, modeProperty, pendingProperty, totalProperty, nextProperty)
 }
 
 // statusAnswer are the members of workflow_status.
@@ -93,5 +103,5 @@ func statusAnswer() []property {
 		optional("definition_hash", str("Its hash.")),
 		optional("created_at", str("When the run began (UTC).")),
 		optional("updated_at", str("When it last changed (UTC).")),
-		pendingProperty, nextProperty)
+		pendingProperty, totalProperty, nextProperty)
 }

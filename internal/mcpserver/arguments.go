@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -20,6 +21,8 @@ import (
 type arguments struct {
 	path   []any
 	values map[string]any
+	// source is the JSON text of values; nil for an object within.
+	source []byte
 	names  []string
 	*findings
 }
@@ -51,9 +54,22 @@ func readArguments(raw []byte, names []string) *arguments {
 		a.issue("", "%s", why)
 		return a
 	}
-	a.values = m
+	a.values, a.source = m, raw
+	if text, encodedTwice := v.(string); encodedTwice {
+		a.source = []byte(text)
+	}
 	a.refuseUnknown()
 	return a
+}
+
+// sourceOf gives the JSON text of an argument as the caller wrote it, which shows what a decoded value does not: members
+// that were given twice, for instance.
+func (a *arguments) sourceOf(name string) []byte {
+	var texts map[string]json.RawMessage
+	if err := json.Unmarshal(a.source, &texts); err != nil {
+		return nil
+	}
+	return texts[name]
 }
 
 // within reads an object argument of known members. Members may be spelt as in aliases too.
@@ -240,6 +256,9 @@ func asObject(v any) (m map[string]any, why string) {
 	case map[string]any:
 		return v, ""
 	case string:
+		if isBlank(v) {
+			return nil, blankLeft(v)
+		}
 		parsed, err := jsonvalue.Decode([]byte(v))
 		if err != nil {
 			return nil, "must be an object, not text (and the text is no JSON: " + err.Error() + ")"

@@ -30,7 +30,7 @@ func BenchmarkAnswer(b *testing.B) {
 			run := &graph.Run{ExecutionID: "r", Status: machine.AwaitingActivity, State: state}
 			for i := range 10 {
 				run.Pending = append(run.Pending, graph.Pending{
-					Kind: machine.WaitActivity, ExecutionID: "r", NodeID: fmt.Sprint(i), NodeType: "step", Host: true, State: state,
+					Kind: machine.WaitActivity, ExecutionID: "r", ID: fmt.Sprintf("r:%d#1.1", i), NodeID: fmt.Sprint(i), NodeType: "step", Host: true, State: state,
 				})
 			}
 			here, there := mcp.NewInMemoryTransports()

@@ -60,7 +60,7 @@ func failedRun(run *graph.Run) *failure {
 	if run.ErrorCode != "" {
 		f.line("code of the failure: %s", run.ErrorCode)
 	}
-	f.line("execution_id: %s", run.ExecutionID)
+	f.line("execution_id: %s", shownID(run.ExecutionID))
 	if run.FinalState != nil {
 		f.line("final_state: %s", jsonvalue.Canonical(run.FinalState))
 	}
@@ -95,7 +95,7 @@ func refusal(err error, invalid problem.Code, executionID string) *failure {
 	}
 	if executionID != "" {
 		f.details.put("execution_id", executionID)
-		f.line("execution_id: %s", executionID)
+		f.line("execution_id: %s", shownID(executionID))
 	}
 	f.details.text("node_id", e.At.NodeID)
 	hint := e.Hint

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/graph"
-	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
@@ -166,18 +165,4 @@ func TestW34_GeneratedIDIsNotLost(t *testing.T) {
 	r := h.refused("ENGINE_FAILURE", "workflow_start", object{"definition": definitionFile(t, "step")})
 	id, _ := r.details()["execution_id"].(string)
 	want(t, h.ok("workflow_status", object{"execution_id": id}), object{"phase": "failed", "last_error": r.details()["cause"]})
-}
-
-// TestRunsWithoutADefinition: of a run that another engine began the definition may be missing; next asks for it.
-func TestRunsWithoutADefinition(t *testing.T) {
-	t.Parallel()
-	h := connectHost(t, still{run: &graph.Run{
-		ExecutionID: "r", Status: machine.AwaitingActivity, State: map[string]any{},
-		Pending: []graph.Pending{{Kind: machine.WaitActivity, ExecutionID: "r", NodeID: "work", Host: true}},
-	}}, mcpserver.Options{})
-	next := at(t, h.ok("workflow_status", object{"execution_id": "r"}), "next").(map[string]any)
-	want(t, next["arguments"].(map[string]any), object{"definition": null, "node_id": "work"})
-	if !strings.Contains(next["note"].(string), "Send the run's definition") {
-		t.Errorf("note %q", next["note"])
-	}
 }

@@ -5,52 +5,86 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
-	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // nextWaitMS is the wait_ms that next suggests for a run that goes on by itself.
 const nextWaitMS = 20_000
 
-// nextCall names the call that takes a run further, with arguments to copy. What the caller has to find out stands there
-// as null or as an empty object, so that a copy without it is mostly refused instead of believed.
-func nextCall(run *graph.Run) members {
-	p := actionable(run)
-	if p == nil {
-		note := "The run goes on by itself."
-		if first := firstPending(run); first != nil && !first.Due.IsZero() {
-			note = "The run goes on by itself at due_at; ask then."
-		}
-		return call("workflow_status", members{{"execution_id", run.ExecutionID}, {"wait_ms", float64(nextWaitMS)}}, note)
+// nextCall names the call that takes a run further, with arguments to copy. Where the caller has to find something out
+// stands a blank, with which the call is refused and changes nothing.
+func nextCall(run told) members {
+	p := run.actionable()
+	switch {
+	case p != nil:
+		return answerTo(run, p)
+	case run.lost:
+		return takeUp(run)
 	}
-	args := members{{"execution_id", run.ExecutionID}}
+	note := "The run goes on by itself."
+	for _, p := range run.shown() {
+		if isUnbound(p) {
+			return takeUp(told{Run: &graph.Run{ExecutionID: p.ExecutionID, State: p.State}})
+		}
+	}
+	if first := firstPending(run.Run); first != nil && !first.Due.IsZero() {
+		note = "The run goes on by itself at due_at; ask then."
+	}
+	return call("workflow_status", members{{"execution_id", run.ExecutionID}, {"wait_ms", float64(nextWaitMS)}}, note)
+}
+
+// takeUp is the call that makes the definition of a run known which another engine began.
+func takeUp(run told) members {
+	args := members{{"execution_id", run.ExecutionID}, {"allow_existing_execution_id", true}, {"definition", blankDefinition}}
+	what := "its definition"
+	if len(run.State) == 0 { // it may have stopped before it recorded its input
+		args.put("input", blankInput)
+		what = "its definition and the input that it began with ({} if none)"
+	}
+	return call("workflow_start", args, "Another engine began this run and its definition is not stored here, so nothing "+
+		"takes it further. Send "+what+": the run then goes on where it stands.")
+}
+
+// answerTo is the call that ends a wait.
+func answerTo(run told, p *graph.Pending) members {
 	more := ""
-	if n := actionableCount(run) - 1; n > 0 {
+	if n := run.actionableCount() - 1; n > 0 {
 		more = fmt.Sprintf(" %d more pending, in any order.", n)
 	}
-	if p.NodeType == "" { // a run of another engine, whose definition is not stored
-		args.put("definition", nil)
-		more += " Send the run's definition: it is not stored here."
+	if run.node == "" && len(run.Pending) > maxFull {
+		more += " What brief entries leave out: workflow_status with their node_id."
+	}
+	args := members{}
+	if isUnbound(p) {
+		// The run's definition would be compared with that of the subworkflow's run, so that one is called itself.
+		id := p.ExecutionID
+		if id == "" {
+			id = run.ExecutionID
+		}
+		args.put("execution_id", id)
+		args.put("definition", blankDefinition)
+		more += " Another engine began the run: send its definition, which is not stored here; it says what node_id does."
+	} else {
+		args.put("execution_id", run.ExecutionID)
 	}
 	switch p.Kind {
 	case machine.WaitInterrupt:
 		args.text("interrupt_id", p.ID)
-		args.put("resume_payload", blanks(p.ResumeSchema))
-		return call("workflow_resume", args, "Ask the person what prompt says; their answer is resume_payload."+more)
+		args.put("resume_payload", blankAnswer(p))
+		return call("workflow_resume", args, "Ask the person what prompt says and put their answer into resume_payload."+more)
 	case machine.WaitSignal:
 		args.text("signal_name", p.SignalName)
-		args.put("payload", map[string]any{})
-		return call("workflow_signal", args, "Call when the signal has come."+more)
+		args.put("payload", blankPayload)
+		return call("workflow_signal", args, "Call when the signal has come, with what it brings as payload."+more)
 	}
 	args.text("node_id", p.NodeID)
 	if p.Span != nil {
 		args.put("parallel_span", encodeSpan(p.Span))
 	}
 	args.text("idempotency_key", p.IdempotencyKey)
-	schema, _ := p.OutputSchema.(map[string]any)
-	outcome := members{{"ok", true}, {"result", blanks(schema)}}
+	outcome := members{{"ok", true}, {"result", blankResult(p)}}
 	outcome.text("delegate_correlation_id", p.CorrelationID)
 	args.put("outcome", outcome)
-	return call("workflow_submit_activity", args, "Do it, then fill in result."+more)
+	return call("workflow_submit_activity", args, "Do it, then put what came of it into result."+more)
 }
 
 func call(tool string, args members, note string) members {
@@ -58,22 +92,22 @@ func call(tool string, args members, note string) members {
 }
 
 // actionable is the first entry that waits for the caller: the one that the status speaks of if there is one.
-func actionable(run *graph.Run) *graph.Pending {
-	if p := firstPending(run); p != nil && isActionable(p) {
+func (t told) actionable() *graph.Pending {
+	if p := firstPending(t.Run); p != nil && isActionable(p) && (t.node == "" || p.NodeID == t.node) {
 		return p
 	}
-	for i := range run.Pending {
-		if isActionable(&run.Pending[i]) {
-			return &run.Pending[i]
+	for _, p := range t.shown() {
+		if isActionable(p) {
+			return p
 		}
 	}
 	return nil
 }
 
-func actionableCount(run *graph.Run) int {
+func (t told) actionableCount() int {
 	n := 0
-	for i := range run.Pending {
-		if isActionable(&run.Pending[i]) {
+	for i := range t.Pending {
+		if isActionable(&t.Pending[i]) {
 			n++
 		}
 	}
@@ -89,35 +123,4 @@ func isActionable(p *graph.Pending) bool {
 	default:
 		return false
 	}
-}
-
-// maxBlanks bounds how many members of a schema are shown as blanks.
-const maxBlanks = 12
-
-// blanks is an object with the members that a schema describes, the required ones first.
-func blanks(schema map[string]any) members {
-	shown := members{}
-	add := func(name string) {
-		for _, m := range shown {
-			if m.name == name {
-				return
-			}
-		}
-		if len(shown) < maxBlanks {
-			shown.put(name, nil)
-		}
-	}
-	if names, ok := schema["required"].([]any); ok {
-		for _, n := range names {
-			if name, ok := n.(string); ok {
-				add(name)
-			}
-		}
-	}
-	if properties, ok := schema["properties"].(map[string]any); ok {
-		for _, name := range jsonvalue.Keys(properties) {
-			add(name)
-		}
-	}
-	return shown
 }

@@ -8,24 +8,57 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
+const (
+	// maxFull is how many entries of pending are told in full. A host that has dealt with them is told of the next.
+	maxFull = 8
+	// smallInput is up to how many bytes a delegate's input stands in its entry as well as at the top of the answer.
+	smallInput = 4096
+)
+
 // putPending puts everything that a run waits for, and the call that takes it further.
-func putPending(m *members, run *graph.Run) {
+func putPending(m *members, run told) {
 	if run.Status.Terminal() {
 		return
 	}
-	if len(run.Pending) > 0 {
-		first := firstPending(run)
-		entries := make([]members, len(run.Pending))
-		for i := range run.Pending {
-			entries[i] = encodePending(run, &run.Pending[i], first)
+	if shown := run.shown(); len(shown) > 0 {
+		first, next, brief := firstPending(run.Run), run.actionable(), false
+		entries := make([]members, len(shown))
+		for i, p := range shown {
+			if i < maxFull || p == first || p == next {
+				entries[i] = encodePending(run.Run, p, first)
+			} else {
+				entries[i], brief = encodeBriefly(run.Run, p), true
+			}
 		}
 		m.put("pending", entries)
+		if brief || run.node != "" {
+			m.put("pending_total", float64(len(run.Pending)))
+		}
 	}
 	m.put("next", nextCall(run))
 }
 
-// encodePending is one entry of pending. State and delegate_input stand at the top of the answer already where they are
-// the same; large values are not sent twice.
+// encodeBriefly is one entry of pending without what is to be done, which workflow_status tells of one node.
+func encodeBriefly(run *graph.Run, p *graph.Pending) members {
+	m := members{{"kind", string(p.Kind)}}
+	if p.ExecutionID != run.ExecutionID {
+		m.text("execution_id", p.ExecutionID)
+	}
+	m.text("node_id", p.NodeID)
+	m.text("node_type", p.NodeType)
+	m.text("id", p.ID)
+	if isAttempt(p) && !p.Host {
+		m.put("performed_by", "engine")
+	}
+	m.number("attempt", int64(p.Attempt))
+	putSpan(&m, p.Span)
+	m.instant("deadline", p.Deadline)
+	m.put("brief", true)
+	return m
+}
+
+// encodePending is one entry of pending in full. State and a large delegate_input stand at the top of the answer already
+// where they are the same; large values are not sent twice.
 func encodePending(run *graph.Run, p, first *graph.Pending) members {
 	m := members{{"kind", string(p.Kind)}}
 	if p.ExecutionID != run.ExecutionID {
@@ -66,7 +99,7 @@ func putTask(m *members, p *graph.Pending, first bool) {
 	case machine.WaitDelegate:
 		m.text("agent_id", p.AgentID)
 		m.text("protocol", p.Protocol)
-		if !first {
+		if !first || jsonvalue.Size(p.DelegateInput, smallInput) <= smallInput {
 			m.object("delegate_input", p.DelegateInput)
 		}
 		m.text("delegate_correlation_id", p.CorrelationID)

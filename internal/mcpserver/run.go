@@ -8,12 +8,12 @@ import (
 
 // answerRun is the answer of a call that drove a run (spec: mcp-tools, 4): the protocol's members in the protocol's
 // order, then what this engine adds.
-func answerRun(run *graph.Run) members {
+func answerRun(run told) members {
 	m := members{{"execution_id", run.ExecutionID}, {"status", string(run.Status)}}
-	putEnd(&m, run)
+	putEnd(&m, run.Run)
 	if !run.Status.Terminal() {
-		first := firstPending(run)
-		m.text("node_id", nodeOf(run, first))
+		first := firstPending(run.Run)
+		m.text("node_id", nodeOf(run.Run, first))
 		m.object("state", run.State)
 		if first != nil {
 			putSpan(&m, first.Span)
@@ -30,11 +30,11 @@ func answerRun(run *graph.Run) members {
 
 // answerStatus is the answer of workflow_status (spec: mcp-tools, 6), followed by all that the last answer gave: whoever
 // has lost that answer goes on from here.
-func answerStatus(run *graph.Run) members {
+func answerStatus(run told) members {
 	m := members{{"execution_id", run.ExecutionID}, {"phase", string(phaseOf(run.Status))}}
-	first := firstPending(run)
+	first := firstPending(run.Run)
 	if run.Status != machine.Completed {
-		m.text("current_node_id", nodeOf(run, first))
+		m.text("current_node_id", nodeOf(run.Run, first))
 	}
 	switch run.Status {
 	case machine.Failed:
@@ -50,7 +50,7 @@ func answerStatus(run *graph.Run) members {
 		m.text("signal_name", first.SignalName)
 	}
 	if run.Status.Terminal() {
-		putEnd(&m, run)
+		putEnd(&m, run.Run)
 	} else {
 		m.object("state", run.State)
 		if first != nil {

@@ -59,7 +59,7 @@ const instructions = `Durable workflows: a definition is walked node by node, an
  interrupted: ask the person pending.prompt, then workflow_resume with the answer
  awaiting_signal: workflow_signal once it has happened
  running, awaiting_timer: workflow_status with wait_ms
-3. next is the call to make, arguments included: replace each null. Repeat until completed, failed or cancelled.
+3. next is the call to make, arguments included: replace each <…>. Repeat until completed, failed or cancelled.
 Lost the thread? workflow_list, then workflow_status, which repeats everything. A refused call changes nothing; its text says what to do.`
 
 // listsFor is how long clients may keep the lists, which change with a release only.
@@ -141,12 +141,14 @@ func (s *server) perform(ctx context.Context, t *tool, a *arguments) (ans *answe
 			ans, failed = nil, refusal(fmt.Errorf("a defect of the engine: %v", p), t.invalid, a.executionID())
 		}
 	}()
-	ans, err := t.call(ctx, s.engine, a)
+	ans, err := t.call(ctx, &desk{s.engine, s.opts.Definitions}, a)
 	if err == nil {
 		return ans, nil
 	}
 	if ended, ok := errors.AsType[*endedInFailure](err); ok {
-		return nil, failedRun(ended.run)
+		f := failedRun(ended.run)
+		f.tellOf(ended.warnings)
+		return nil, f
 	}
 	if ctx.Err() != nil {
 		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
@@ -176,6 +178,10 @@ func (a *answer) result() *mcp.CallToolResult {
 }
 
 // endedInFailure makes a failed run an error answer.
-type endedInFailure struct{ run *graph.Run }
+type endedInFailure struct {
+	run *graph.Run
+	// warnings about the definition, at start.
+	warnings warnings
+}
 
 func (e *endedInFailure) Error() string { return e.run.Error }

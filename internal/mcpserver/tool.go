@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -21,7 +23,7 @@ type tool struct {
 	answer                   []property
 	// invalid is the protocol's code for arguments that do not belong to the run.
 	invalid problem.Code
-	call    func(context.Context, Engine, *arguments) (*answer, error)
+	call    func(context.Context, *desk, *arguments) (*answer, error)
 }
 
 // allTools gives the tools in the protocol's order.
@@ -80,12 +82,20 @@ func (a *arguments) caller(invalid problem.Code) graph.Caller {
 }
 
 // ran is the answer of a call that drove a run: suffix ends the headline (spec: mcp-tools, 2.1).
-func ran(run *graph.Run, err error, suffix string) (*answer, error) {
+func (d *desk) ran(ctx context.Context, run *graph.Run, err error, suffix string) (*answer, error) {
 	switch {
 	case err != nil:
 		return nil, err
 	case run.Status == machine.Failed:
-		return nil, &endedInFailure{run}
+		return nil, &endedInFailure{run: run}
 	}
-	return &answer{fmt.Sprintf("Execution %s %s%s.", run.ExecutionID, run.Status, suffix), answerRun(run)}, nil
+	return &answer{fmt.Sprintf("Execution %s %s%s.", shownID(run.ExecutionID), run.Status, suffix), answerRun(d.tell(ctx, run))}, nil
+}
+
+// shownID is a run's id as headlines and lines of text have it: quoted where it would break the line or be misread.
+func shownID(id string) string {
+	if quoted := strconv.Quote(id); quoted != `"`+id+`"` || strings.TrimSpace(id) != id {
+		return quoted
+	}
+	return id
 }

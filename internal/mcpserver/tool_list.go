@@ -40,7 +40,7 @@ func listTool() *tool {
 			optional("next_cursor", str("Pass it as cursor for the next page; absent on the last.")),
 		},
 		invalid: problem.ValidationError,
-		call: func(ctx context.Context, e Engine, a *arguments) (*answer, error) {
+		call: func(ctx context.Context, d *desk, a *arguments) (*answer, error) {
 			limit, _ := a.integer("limit", 1, 100)
 			q := history.ListQuery{
 				Phase:          history.Phase(a.choice("phase", phases...)),
@@ -53,7 +53,7 @@ func listTool() *tool {
 			if err := a.problem(); err != nil {
 				return nil, err
 			}
-			page, err := e.List(ctx, q)
+			page, err := d.List(ctx, q)
 			if err != nil {
 				return nil, err
 			}

@@ -23,7 +23,7 @@ func resumeTool() *tool {
 		},
 		answer:  runAnswer(),
 		invalid: problem.InvalidResumePayload,
-		call: func(ctx context.Context, e Engine, a *arguments) (*answer, error) {
+		call: func(ctx context.Context, d *desk, a *arguments) (*answer, error) {
 			req := graph.ResumeRequest{
 				ExecutionID: a.text("execution_id", true),
 				InterruptID: a.text("interrupt_id", false),
@@ -33,8 +33,8 @@ func resumeTool() *tool {
 			if err := a.problem(); err != nil {
 				return nil, err
 			}
-			run, err := e.Resume(ctx, req)
-			return ran(run, err, " after resume")
+			run, err := d.Resume(ctx, req)
+			return d.ran(ctx, run, err, " after resume")
 		},
 	}
 }

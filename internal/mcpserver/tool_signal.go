@@ -23,7 +23,7 @@ func signalTool() *tool {
 		},
 		answer:  runAnswer(),
 		invalid: problem.SignalValidationError,
-		call: func(ctx context.Context, e Engine, a *arguments) (*answer, error) {
+		call: func(ctx context.Context, d *desk, a *arguments) (*answer, error) {
 			req := graph.SignalRequest{
 				ExecutionID: a.text("execution_id", true),
 				Name:        a.text("signal_name", true),
@@ -33,8 +33,8 @@ func signalTool() *tool {
 			if err := a.problem(); err != nil {
 				return nil, err
 			}
-			run, err := e.Signal(ctx, req)
-			return ran(run, err, " after signal delivery")
+			run, err := d.Signal(ctx, req)
+			return d.ran(ctx, run, err, " after signal delivery")
 		},
 	}
 }

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"errors"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -38,9 +39,9 @@ func startTool(defaultMode machine.Mode) *tool {
 				string(machine.Concurrent), string(machine.Sequential))),
 			waitArgument,
 		},
-		answer:  runAnswer(),
+		answer:  append(runAnswer(), warningsProperty),
 		invalid: problem.ValidationError,
-		call: func(ctx context.Context, e Engine, a *arguments) (*answer, error) {
+		call: func(ctx context.Context, d *desk, a *arguments) (*answer, error) {
 			req := graph.StartRequest{
 				ExecutionID:   a.text("execution_id", false),
 				Definition:    a.definition("definition", problem.ValidationError),
@@ -63,8 +64,22 @@ func startTool(defaultMode machine.Mode) *tool {
 			if err := a.problem(); err != nil {
 				return nil, err
 			}
-			run, err := e.Start(ctx, req)
-			return ran(run, err, "")
+			run, err := d.Start(ctx, req)
+			return withWarnings(warningsOf(req.Definition))(d.ran(ctx, run, err, ""))
 		},
+	}
+}
+
+// withWarnings adds the warnings about the definition to the answer of a start.
+func withWarnings(w warnings) func(*answer, error) (*answer, error) {
+	return func(ans *answer, err error) (*answer, error) {
+		if ended, ok := errors.AsType[*endedInFailure](err); ok {
+			ended.warnings = w
+		}
+		if ans != nil && len(w) > 0 {
+			ans.headline += w.headline()
+			ans.content.put("warnings", w.encode())
+		}
+		return ans, err
 	}
 }

@@ -21,19 +21,27 @@ func statusTool() *tool {
 			executionIDArgument,
 			optional("wait_ms", describe("integer", "Wait at most this long for the run to come to rest (default 0).",
 				"minimum", 0.0, "maximum", float64(maxWait.Milliseconds()))),
+			optional("node_id", aText("Only the pending entries of this node, in full, and the next call for it.")),
 		},
 		answer:  statusAnswer(),
 		invalid: problem.ValidationError,
-		call: func(ctx context.Context, e Engine, a *arguments) (*answer, error) {
+		call: func(ctx context.Context, d *desk, a *arguments) (*answer, error) {
 			req := graph.StatusRequest{ExecutionID: a.text("execution_id", true), Wait: a.wait()}
+			node := a.text("node_id", false)
 			if err := a.problem(); err != nil {
 				return nil, err
 			}
-			run, err := e.Status(ctx, req)
+			run, err := d.Status(ctx, req)
 			if err != nil {
 				return nil, err
 			}
-			return &answer{fmt.Sprintf("Execution %s is %s.", run.ExecutionID, phaseOf(run.Status)), answerStatus(run)}, nil
+			t, headline := d.tell(ctx, run), fmt.Sprintf("Execution %s is %s", shownID(run.ExecutionID), phaseOf(run.Status))
+			if node != "" && !t.awaits(node) {
+				headline += fmt.Sprintf("; it does not wait at node %q", node)
+			} else {
+				t.node = node
+			}
+			return &answer{headline + ".", answerStatus(t)}, nil
 		},
 	}
 }

@@ -27,7 +27,7 @@ func submitActivityTool() *tool {
 		},
 		answer:  runAnswer(),
 		invalid: problem.SubmitValidationError,
-		call: func(ctx context.Context, e Engine, a *arguments) (*answer, error) {
+		call: func(ctx context.Context, d *desk, a *arguments) (*answer, error) {
 			req := graph.SubmitRequest{
 				ExecutionID:    a.text("execution_id", true),
 				NodeID:         a.text("node_id", true),
@@ -39,8 +39,8 @@ func submitActivityTool() *tool {
 			if err := a.problem(); err != nil {
 				return nil, err
 			}
-			run, err := e.SubmitActivity(ctx, req)
-			return ran(run, err, " after activity submit")
+			run, err := d.SubmitActivity(ctx, req)
+			return d.ran(ctx, run, err, " after activity submit")
 		},
 	}
 }

@@ -1,0 +1,180 @@
+package mcpserver_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
+)
+
+// copied calls what next names, with the arguments as they stand there, which must be refused and leave no trace.
+func (h *host) copied(answer object) reply {
+	h.t.Helper()
+	id := answer["execution_id"].(string)
+	before := len(records(h.t, h, id))
+	r := h.refused("VALIDATION_ERROR", at(h.t, answer, "next", "tool").(string), at(h.t, answer, "next", "arguments").(map[string]any))
+	if !contains(r.text, "is still the placeholder") || !contains(r.text, "replace it with that object") {
+		h.t.Errorf("the refusal does not name the placeholder: %s", r.text)
+	}
+	if after := len(records(h.t, h, id)); after != before {
+		h.t.Errorf("%d records became %d", before, after)
+	}
+	return r
+}
+
+// A literal copy of next burns no attempt, answers no interrupt, delivers no signal and completes nothing.
+func TestALiteralCopyOfNextChangesNothing(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, hostMediated)
+	answer := h.ok("workflow_start", object{"definition": definitionFile(t, "tickets"), "input": object{"ticket": "x"}})
+	h.copied(answer)
+	want(t, h.ok("workflow_status", object{"execution_id": answer["execution_id"]}), object{"pending": answer["pending"]})
+	args := at(t, answer, "next", "arguments").(map[string]any)
+	want(t, args["outcome"].(map[string]any), object{"result": "<object that fits output_schema>"})
+	args["outcome"].(object)["result"] = object{"intent": "a", "confidence": 0.1}
+	answer = h.ok("workflow_submit_activity", args)
+	want(t, at(t, answer, "next", "arguments").(map[string]any), object{"resume_payload": "<object that fits resume_schema>"})
+	h.copied(answer)
+	args = at(t, answer, "next", "arguments").(map[string]any)
+	args["resume_payload"] = object{"intent": "b"}
+	answer = h.ok("workflow_resume", args)
+	want(t, at(t, answer, "next", "arguments", "outcome").(map[string]any), object{"result": "<object: the tool's result>"})
+	h.copied(answer)
+
+	for _, name := range []string{"step", "delegate", "approval"} {
+		h.copied(h.ok("workflow_start", object{"definition": definitionFile(t, name), "input": object{"task": "t"}}))
+	}
+}
+
+// alien makes a store that holds the first records of a run as another engine leaves them, without its definition.
+func alien(t *testing.T, h *host, id string, definition object, input object, cut int) {
+	t.Helper()
+	source := newHost(t, graph.Options{DefaultMode: machine.HostMediated, Branches: machine.Sequential})
+	source.ok("workflow_start", object{"definition": definition, "input": input, "execution_id": id, "wait_ms": 0})
+	rs := slices.Clone(records(t, source, id))
+	if cut > 0 {
+		rs = rs[:cut]
+	}
+	for i := range rs {
+		p := &rs[i].Payload
+		rs[i].Raw = nil
+		p.Mode, p.Branches, p.InputHash, p.Input, p.Visit, p.Depth = "", "", "", nil, 0, 0
+		p.DueAt, p.RetryAt, p.Deadline = time.Time{}, time.Time{}, time.Time{}
+		if rs[i].Name == history.ExecutionStarted {
+			p.DefinitionHash, p.ParentExecutionID = "", ""
+		}
+	}
+	if err := h.store.Append(context.Background(), history.Batch{ExecutionID: id, Records: rs, Execution: history.Project(id, rs)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Of a run that another engine began the definition is missing; next asks for it, and with it the call is taken.
+func TestNextOfRunsWithoutADefinition(t *testing.T) {
+	t.Parallel()
+	branch := definitionFile(t, "fork")
+	for name, tt := range map[string]struct {
+		definition object
+		tool       string
+		fill       func(args object)
+		status     string
+	}{
+		"activity": {definitionFile(t, "step"), "workflow_submit_activity", func(a object) { a["outcome"].(object)["result"] = object{} }, "completed"},
+		"delegate": {definitionFile(t, "delegate"), "workflow_submit_activity", func(a object) { a["outcome"].(object)["result"] = object{} }, "completed"},
+		"branch":   {branch, "workflow_submit_activity", func(a object) { a["outcome"].(object)["result"] = object{} }, "awaiting_activity"},
+		"signal":   {definitionFile(t, "approval"), "workflow_signal", func(a object) { a["payload"] = object{} }, "completed"},
+		"timer":    {definitionFile(t, "nap"), "workflow_start", func(a object) { a["wait_ms"] = 0 }, "awaiting_timer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t, hostMediated)
+			alien(t, h, "r", tt.definition, object{"task": "t"}, 0)
+			answer := h.ok("workflow_status", object{"execution_id": "r"})
+			want(t, at(t, answer, "next").(map[string]any), object{"tool": tt.tool})
+			note := at(t, answer, "next", "note").(string)
+			if contains(note, "by itself") || !contains(note, "its definition") || !contains(note, "not stored here") {
+				t.Errorf("note %q", note)
+			}
+			h.copied(answer)
+			args := at(t, answer, "next", "arguments").(map[string]any)
+			want(t, args, object{"definition": "<object: the definition of this run>"})
+			tt.fill(args)
+			h.refused("VALIDATION_ERROR", tt.tool, args) // the definition is still missing
+			args["definition"] = tt.definition
+			want(t, h.ok(tt.tool, args), object{"status": tt.status})
+		})
+	}
+}
+
+// A run that another engine left in the middle of its work waits for nothing, and goes on only with its definition.
+func TestNextOfACrashedRunWithoutADefinition(t *testing.T) {
+	t.Parallel()
+	asked := map[bool]bool{}
+	for cut := 1; ; cut++ {
+		h := newHost(t, hostMediated)
+		alien(t, h, "r", definitionFile(t, "step"), object{"k": "v"}, cut)
+		answer := h.ok("workflow_status", object{"execution_id": "r"})
+		if answer["phase"] != "running" {
+			break
+		}
+		want(t, answer, object{"pending": nil})
+		want(t, at(t, answer, "next").(map[string]any), object{"tool": "workflow_start"})
+		h.copied(answer)
+		args := at(t, answer, "next", "arguments").(map[string]any)
+		// The input is asked for until a first state is recorded, which is the input.
+		_, asks := args["input"]
+		if asks != (len(answer["state"].(map[string]any)) == 0) {
+			t.Errorf("after %d records: state %v, arguments %v", cut, answer["state"], args)
+		}
+		asked[asks] = true
+		args["definition"] = definitionFile(t, "step")
+		if asks {
+			args["input"] = object{"k": "v"}
+		}
+		want(t, h.ok("workflow_start", args), object{"status": "awaiting_activity", "node_id": "work", "state": object{"k": "v"}})
+	}
+	if !asked[true] || !asked[false] {
+		t.Errorf("asked for the input: %v", asked)
+	}
+}
+
+// A run that names its definition's hash, which the store does not know, does not go on either; one that is known does.
+func TestNextLooksWhetherTheDefinitionIsStored(t *testing.T) {
+	t.Parallel()
+	known := newHost(t, hostMediated)
+	known.ok("workflow_start", object{"definition": definitionFile(t, "step"), "execution_id": "k"})
+	hash := known.ok("workflow_status", object{"execution_id": "k"})["definition_hash"].(string)
+	for want, hash := range map[string]string{"workflow_status": hash, "workflow_start": "unknown"} {
+		run := &graph.Run{ExecutionID: "r", Status: machine.Running, State: map[string]any{"a": 1.0}, DefinitionHash: hash}
+		h := connectHost(t, still{run: run}, mcpserver.Options{Definitions: known.store})
+		next := at(t, h.ok("workflow_status", object{"execution_id": "r"}), "next").(map[string]any)
+		if next["tool"] != want || contains(next["note"].(string), "by itself") != (want == "workflow_status") {
+			t.Errorf("%s: %v", hash, next)
+		}
+	}
+}
+
+// In process without a definition: the engine has nothing to perform with.
+func TestNextOfAnInProcessRunWithoutADefinition(t *testing.T) {
+	t.Parallel()
+	h := connectHost(t, still{run: &graph.Run{
+		ExecutionID: "r", Status: machine.AwaitingActivity, State: map[string]any{"a": 1.0},
+		Pending: []graph.Pending{{Kind: machine.WaitActivity, ExecutionID: "r", NodeID: "work"}},
+	}}, mcpserver.Options{})
+	want(t, at(t, h.ok("workflow_status", object{"execution_id": "r"}), "next").(map[string]any), object{"tool": "workflow_start"})
+}
+
+// Nothing is said to be lost of runs that this engine began.
+func TestNextOfOwnRunsAsksForNothingMore(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, graph.Options{Activities: activities.Stub{}})
+	answer := h.ok("workflow_start", object{"definition": definitionFile(t, "nap"), "execution_id": "n", "wait_ms": 0})
+	want(t, at(t, answer, "next").(map[string]any), object{"tool": "workflow_status"})
+	want(t, at(t, answer, "next", "arguments").(map[string]any), object{"definition": nil, "input": nil})
+}

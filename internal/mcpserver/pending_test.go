@@ -1,0 +1,113 @@
+package mcpserver_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
+)
+
+// wide is a workflow of n branches, each a step whose config has many bytes.
+func wide(n int) object {
+	nodes := []any{object{"id": "begin", "type": "start"}, object{"id": "join", "type": "end"}}
+	edges := []any{object{"source": "__start__", "target": "begin"}, object{"source": "begin", "target": "fork"}, object{"source": "fork", "target": "join"}}
+	var branches []any
+	for i := range n {
+		id := fmt.Sprintf("n%d", i)
+		nodes = append(nodes, object{"id": id, "type": "step", "config": object{"handler": "h", "brief": strings.Repeat("x", 1000)}})
+		edges = append(edges, object{"source": id, "target": "join"})
+		branches = append(branches, object{"name": id, "entry": id})
+	}
+	nodes = append(nodes, object{"id": "fork", "type": "parallel", "config": object{"join": "all", "branches": branches}})
+	return object{
+		"document":     object{"schema": "https://agent-workflow.dev/schemas/workflow-definition.json", "name": "wide", "version": "1"},
+		"state_schema": object{"type": "object"}, "nodes": nodes, "edges": edges,
+	}
+}
+
+// What many branches ask for is not repeated with every answer: the first entries are full, status tells of any other.
+func TestManyPending(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, hostMediated)
+	answer := h.ok("workflow_start", object{"definition": wide(100), "execution_id": "w"})
+	pending := answer["pending"].([]any)
+	if len(pending) != 100 {
+		t.Fatalf("%d pending", len(pending))
+	}
+	want(t, answer, object{"pending_total": 100})
+	for i, p := range pending {
+		p := p.(map[string]any)
+		_, full := p["config"]
+		if full != (i < 8) || full == (p["brief"] == true) || p["parallel_span"] == nil || p["id"] != fmt.Sprintf("w:n%d#1.1", i) {
+			t.Errorf("entry %d: %v", i, p)
+		}
+	}
+	if text, _ := json.Marshal(answer); len(text) > 50_000 {
+		t.Errorf("the answer has %d bytes", len(text))
+	}
+	if note := at(t, answer, "next", "note").(string); !contains(note, "99 more pending") || !contains(note, "workflow_status") {
+		t.Errorf("note %q", note)
+	}
+
+	// One that was brief, in full, with the call for it.
+	status := h.ok("workflow_status", object{"execution_id": "w", "node_id": "n77"})
+	if n := len(status["pending"].([]any)); n != 1 {
+		t.Fatalf("%d entries of one node", n)
+	}
+	want(t, status, object{"pending_total": 100})
+	want(t, at(t, status, "pending", 0).(map[string]any), object{"node_id": "n77", "config": object{"handler": "h", "brief": strings.Repeat("x", 1000)}, "brief": nil})
+	args := at(t, status, "next", "arguments").(map[string]any)
+	want(t, args, object{"node_id": "n77"})
+	args["outcome"].(object)["result"] = object{}
+	want(t, h.ok("workflow_submit_activity", args), object{"pending_total": 99})
+
+	// A node at which nothing waits.
+	r := h.raw("workflow_status", object{"execution_id": "w", "node_id": "n77"})
+	if !contains(r.text, `it does not wait at node "n77"`) || len(r.content["pending"].([]any)) != 99 {
+		t.Errorf("%.200s", r.text)
+	}
+	few := h.ok("workflow_start", object{"definition": wide(8), "execution_id": "e"})
+	want(t, few, object{"pending_total": nil})
+}
+
+// A delegate's input stands in its entry, that of the first only if it is not large.
+func TestDelegateInputInItsEntry(t *testing.T) {
+	t.Parallel()
+	for size, inEntry := range map[int]bool{10: true, 5000: false} {
+		input := map[string]any{"task": strings.Repeat("x", size)}
+		p := graph.Pending{Kind: machine.WaitDelegate, ExecutionID: "r", ID: "r:d#1.1", NodeID: "d", NodeType: "agent_delegate", Host: true, DelegateInput: input}
+		second := p
+		second.ID, second.NodeID = "r:e#1.1", "e"
+		h := connectHost(t, still{run: &graph.Run{ExecutionID: "r", Status: machine.AwaitingActivity, Pending: []graph.Pending{p, second}}}, mcpserver.Options{})
+		answer := h.ok("workflow_status", object{"execution_id": "r"})
+		want(t, answer, object{"delegate_input": input})
+		if _, ok := at(t, answer, "pending", 0).(map[string]any)["delegate_input"]; ok != inEntry {
+			t.Errorf("%d bytes: entry %v", size, at(t, answer, "pending", 0))
+		}
+		want(t, at(t, answer, "pending", 1).(map[string]any), object{"delegate_input": input})
+	}
+}
+
+// An id with a line break breaks neither headline nor the lines of an error.
+func TestIDsInHeadlines(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, hostMediated)
+	for id, shown := range map[string]string{"plain-1": "plain-1", "a\nb": `"a\nb"`, "a b": "a b", " a": `" a"`, `q"`: `"q\""`, "é": "é"} {
+		r := h.raw("workflow_start", object{"definition": definitionFile(t, "step"), "execution_id": id})
+		if !strings.HasPrefix(r.text, "Execution "+shown+" awaiting_activity.\n{") {
+			t.Errorf("start: %.80q", r.text)
+		}
+		r = h.raw("workflow_status", object{"execution_id": id})
+		if !strings.HasPrefix(r.text, "Execution "+shown+" is awaiting_activity.\n{") {
+			t.Errorf("status: %.80q", r.text)
+		}
+		r = h.refused("DUPLICATE_EXECUTION_ID", "workflow_start", object{"definition": definitionFile(t, "step"), "execution_id": id})
+		if !contains(r.text, "\nexecution_id: "+shown+"\n") {
+			t.Errorf("refusal: %q", r.text)
+		}
+	}
+}

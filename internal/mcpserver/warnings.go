@@ -1,0 +1,64 @@
+package mcpserver
+
+import (
+	"fmt"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// maxWarnings is how many warnings an answer lists.
+const maxWarnings = 10
+
+// warnings is what is doubtful about a definition that is accepted.
+type warnings problem.Findings
+
+// warningsOf compiles a definition for its warnings; nil has none.
+func warningsOf(doc *definition.Document) warnings {
+	if doc == nil {
+		return nil
+	}
+	// Errors are the engine's to find: it knows which rules it has lifted.
+	_, findings := definition.Compile(doc, definition.Options{AllowInterruptInBranch: true})
+	var list warnings
+	for _, f := range findings {
+		if f.Severity == problem.SeverityWarning {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// encode gives the first of them.
+func (w warnings) encode() []members {
+	list := make([]members, 0, maxWarnings)
+	for _, f := range w[:min(len(w), maxWarnings)] {
+		m := members{{"code", string(f.Code)}, {"pointer", f.At.Pointer}, {"message", f.Message}}
+		m.text("hint", f.Hint)
+		list = append(list, m)
+	}
+	return list
+}
+
+// headline is a sentence for the headline of an answer, "" if there are none.
+func (w warnings) headline() string {
+	switch len(w) {
+	case 0:
+		return ""
+	case 1:
+		return " The definition has 1 warning."
+	default:
+		return fmt.Sprintf(" The definition has %d warnings.", len(w))
+	}
+}
+
+// tellOf adds warnings to the answer that a failed run gives: they often name the cause.
+func (f *failure) tellOf(w warnings) {
+	if len(w) == 0 {
+		return
+	}
+	f.details.put("warnings", w.encode())
+	for _, finding := range w[:min(len(w), maxWarnings)] {
+		f.line("warning: %s", findingText(finding))
+	}
+}
