@@ -39,3 +39,26 @@ func (c *Config) OpenExistingStore(ctx context.Context) (history.Store, error) {
 	}
 	return c.OpenStore(ctx)
 }
+
+// OpenStoreToRead opens the store for commands that only read, without changing a database or its folder. A default
+// database that is not there yet holds nothing. One of an older form is brought to the newest if it can be written to.
+func (c *Config) OpenStoreToRead(ctx context.Context) (history.Store, error) {
+	if c.Store == Memory {
+		return historymem.New(), nil
+	}
+	if _, err := os.Stat(c.StorePath); errors.Is(err, fs.ErrNotExist) && !c.StorePathGiven {
+		return historymem.New(), nil
+	}
+	store, err := historysql.Open(ctx, c.StorePath, historysql.Options{ReadOnly: true})
+	if err == nil {
+		return store, nil
+	}
+	writing, failed := c.OpenExistingStore(ctx)
+	switch {
+	case failed == nil:
+		return writing, nil
+	case errors.Is(failed, problem.UsageError):
+		return nil, failed
+	}
+	return nil, err
+}

@@ -1,10 +1,13 @@
 package config_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"github.com/workflows-engine/workflows-engine/history"
 )
 
 func TestOpenStoreMakesTheDefaultFolder(t *testing.T) {
@@ -64,5 +67,52 @@ func TestOpenStoreMemory(t *testing.T) {
 	defer store.Close()
 	if c.StoreLine() != "execution history store: memory" {
 		t.Errorf("got %q", c.StoreLine())
+	}
+}
+
+// TestOpenStoreToRead: what reads leaves a database alone, and an absent default one holds nothing and stays absent.
+func TestOpenStoreToRead(t *testing.T) {
+	t.Parallel()
+	env := environment()
+	env.Directory, env.Home = t.TempDir(), t.TempDir()
+	c, err := load(t, env, "--store-path", "runs.db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.OpenStoreToRead(t.Context())
+	requireRefused(t, err, "there is no database")
+	written, err := c.OpenStore(t.Context())
+	if err == nil {
+		err = written.Close()
+	}
+	if err == nil {
+		err = errors.Join(os.Chmod(c.StorePath, 0o400), os.Chmod(env.Directory, 0o500))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(env.Directory, 0o700) }) // so that it can be removed
+	store, err := c.OpenStoreToRead(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if _, err := store.List(t.Context(), history.ListQuery{}); err != nil {
+		t.Error(err)
+	}
+	if err := store.PutDefinition(t.Context(), history.StoredDefinition{Hash: "h", Text: []byte("{}")}); err == nil {
+		t.Error("the database was written to")
+	}
+
+	if c, err = load(t, env); err != nil {
+		t.Fatal(err)
+	}
+	none, err := c.OpenStoreToRead(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer none.Close()
+	if _, err := os.Stat(c.StorePath); err == nil {
+		t.Error("the default database was made")
 	}
 }
