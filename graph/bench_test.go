@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -56,6 +57,40 @@ func BenchmarkNodesInProcess(b *testing.B) {
 				}
 			}
 			b.ReportMetric(float64(b.N)*float64(len(ids))/b.Elapsed().Seconds(), "nodes/s")
+		})
+	}
+}
+
+// BenchmarkGrowth reports the bytes of database that an in-process node takes, for a small state and execution ids of 8
+// and of 36 characters.
+func BenchmarkGrowth(b *testing.B) {
+	ids := make([]string, 100)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("n%d", i)
+	}
+	for _, length := range []int{8, 36} {
+		b.Run(fmt.Sprintf("id=%d", length), func(b *testing.B) {
+			path := filepath.Join(b.TempDir(), "runs.db")
+			store, err := historysql.Open(b.Context(), path, historysql.Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			r := newRunner(b, store, graph.Options{Activities: activities.Stub{}})
+			d := linear(b, "lin", ids...)
+			runs := 0
+			for b.Loop() {
+				runs++
+				start(b, r, fmt.Sprintf("%0*d", length, runs), d, object{"n": 1})
+			}
+			closeRunner(b, r)
+			if err := store.Close(); err != nil {
+				b.Fatal(err)
+			}
+			file, err := os.Stat(path)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(float64(file.Size())/float64(runs*len(ids)), "B/node")
 		})
 	}
 }
