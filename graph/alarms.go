@@ -21,11 +21,13 @@ type alarms struct {
 	wake    chan struct{}
 }
 
-// alarm is the earliest open timer of a run. Own alarms are of runs that this process had in hand.
+// alarm is the earliest open timer of a run. Own alarms are of runs that this process had in hand,
+// live ones of those that were live.
 type alarm struct {
 	id    string
 	due   time.Time
 	own   bool
+	live  bool
 	index int
 }
 
@@ -33,8 +35,8 @@ func (a *alarms) init(r *Runner) {
 	a.r, a.byID, a.wake = r, map[string]*alarm{}, make(chan struct{}, 1)
 }
 
-// set takes note of a run's open timers. The caller is a counted task.
-func (a *alarms) set(id string, ts []machine.Timer) {
+// set takes note of a run's open timers; live is the run's. The caller is a counted task.
+func (a *alarms) set(id string, ts []machine.Timer, live bool) {
 	var due time.Time
 	for _, t := range ts {
 		if due.IsZero() || t.Due.Before(due) {
@@ -52,10 +54,10 @@ func (a *alarms) set(id string, ts []machine.Timer) {
 		}
 		return
 	case old != nil:
-		old.due, old.own = due, true
+		old.due, old.own, old.live = due, true, live
 		heap.Fix(&a.queue, old.index)
 	default:
-		a.put(&alarm{id: id, due: due, own: true})
+		a.put(&alarm{id: id, due: due, own: true, live: live})
 	}
 	a.rouse()
 }
@@ -132,9 +134,10 @@ func (r *Runner) ring(al *alarm) {
 	defer r.runs.drop(x)
 	var y yield
 	x.mu.Lock()
+	x.live = x.live || al.live
 	err := x.ring(ctx, al.own, &y)
 	if x.m != nil {
-		r.alarms.again(x.id, x.m.Timers())
+		r.alarms.again(x.id, x.m.Timers(), x.live)
 	}
 	x.mu.Unlock()
 	if err != nil && !errors.Is(err, problem.ExecutionNotFound) {
@@ -154,7 +157,7 @@ func (x *run) ring(ctx context.Context, own bool, y *yield) error {
 }
 
 // again sets the alarm for timers that have not come due yet; one that is due and was not fired is left to others.
-func (a *alarms) again(id string, ts []machine.Timer) {
+func (a *alarms) again(id string, ts []machine.Timer, live bool) {
 	now := a.r.now()
 	var open []machine.Timer
 	for _, t := range ts {
@@ -162,7 +165,7 @@ func (a *alarms) again(id string, ts []machine.Timer) {
 			open = append(open, t)
 		}
 	}
-	a.set(id, open)
+	a.set(id, open, live)
 }
 
 // alarmQueue is a heap of alarms, the earliest first.

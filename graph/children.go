@@ -27,6 +27,9 @@ func (r *Runner) performChild(x *run, f *flight, e *machine.ChildEffect) []*flig
 			return nil
 		case f.ctx.Err() != nil:
 			return nil
+		case lacksWorkflow(err):
+			r.leaveChild(ctx, x, f, err)
+			return nil
 		case try < len(recordPauses) && r.pause(recordPauses[try]):
 		default:
 			r.log.Error("subworkflow not started", logRun, x.id, logChild, e.ChildExecutionID, logError, err)
@@ -46,17 +49,41 @@ func (r *Runner) childBegun(ctx context.Context, x *run, f *flight, e *machine.C
 			r.log.Error("subworkflow not cancelled", logRun, x.id, logChild, e.ChildExecutionID, logError, err)
 		}
 	}
+	r.setDown(ctx, x, f, x.giveBack)
+	r.hub.wake(x.id)
+}
+
+// leaveChild leaves a subworkflow to another process, one that knows its workflow: a run that was taken over is not
+// failed for good for want of it.
+func (r *Runner) leaveChild(ctx context.Context, x *run, f *flight, cause error) {
+	r.log.Warn("subworkflow left to others", logRun, x.id, logKey, f.key, logError, cause)
+	r.setDown(ctx, x, f, x.standBack)
+}
+
+// setDown ends a flight without an outcome, and releases the lease if it was the last one.
+func (r *Runner) setDown(ctx context.Context, x *run, f *flight, release func(context.Context)) {
+	var y yield
 	x.mu.Lock()
 	if x.flights[f.key] == f {
 		delete(x.flights, f.key)
 	}
-	x.giveBack(ctx)
+	err := x.restBy(ctx, release, &y)
 	x.mu.Unlock()
-	r.hub.wake(x.id)
+	if err != nil {
+		r.log.Warn("run not looked after", logRun, x.id, logError, err)
+	}
+	r.carry(ctx, x, &y)
+}
+
+// lacksWorkflow reports whether a subworkflow cannot be started only because this process does not know its workflow,
+// or not the pinned version.
+func lacksWorkflow(err error) bool {
+	return errors.Is(err, problem.WorkflowNotFound) || errors.Is(err, problem.VersionPinMismatch)
 }
 
 // bringUp starts a subworkflow's run, or goes on with the one that is there. It gives what the parent is to be told at
-// once: that the child has ended already or cannot be started.
+// once: that the child has ended already or cannot be started. That this process lacks the workflow is told only for a
+// run that was live here.
 func (r *Runner) bringUp(ctx context.Context, parent string, f *flight, e *machine.ChildEffect) (machine.Input, error) {
 	c := r.runs.hold(e.ChildExecutionID)
 	defer r.runs.drop(c)
@@ -68,7 +95,7 @@ func (r *Runner) bringUp(ctx context.Context, parent string, f *flight, e *machi
 		if err = r.beginChild(ctx, c, parent, f, e); errors.Is(err, errAgain) {
 			continue // another process began it
 		}
-		if err == nil || !isRefusal(err) || f.ctx.Err() != nil {
+		if err == nil || !isRefusal(err) || f.ctx.Err() != nil || !f.live && lacksWorkflow(err) {
 			return nil, err
 		}
 		p, _ := problem.As(err)
@@ -137,6 +164,7 @@ func (r *Runner) beginChild(ctx context.Context, c *run, parent string, f *fligh
 	config.ExecutionID, config.Parent, config.Depth = c.id, parent, f.config.Depth+1
 	var y yield
 	c.mu.Lock()
+	c.live = f.live
 	err = c.begin(ctx, prog, config, input, &y)
 	c.mu.Unlock()
 	r.carry(ctx, c, &y)
@@ -147,6 +175,7 @@ func (r *Runner) beginChild(ctx context.Context, c *run, parent string, f *fligh
 func (r *Runner) tellParent(ctx context.Context, x *run, parent string) error {
 	x.mu.Lock()
 	end, err := x.ending(ctx)
+	live := x.live
 	x.mu.Unlock()
 	if err != nil {
 		return err
@@ -155,6 +184,7 @@ func (r *Runner) tellParent(ctx context.Context, x *run, parent string) error {
 	defer r.runs.drop(p)
 	var y yield
 	p.mu.Lock()
+	p.live = p.live || live
 	err = p.childEnded(ctx, x.id, end, &y)
 	p.mu.Unlock()
 	r.carry(ctx, p, &y)
@@ -224,6 +254,9 @@ func (x *run) leaveWithParent(ctx context.Context, y *yield) (gone bool, err err
 	case parent.Phase.Terminal():
 		err := x.cancel(ctx, "the parent run "+parent.ID+" has ended", y)
 		y.parent = ""
+		if err != nil && isRefusal(err) {
+			err = nil // it has just ended in another way
+		}
 		return true, err
 	}
 	x.unsure = false

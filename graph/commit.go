@@ -16,8 +16,8 @@ import (
 const maxSincePosition = 64
 
 // claim reports whether this process is to perform the effects that come. What is in flight elsewhere belongs to
-// whoever holds the run's lease; once that has run out, it is taken over. A run with nothing in flight has no driver:
-// the append decides who becomes it.
+// whoever holds the run's lease; once that has run out, it is taken over. Otherwise the append decides: it fails if
+// another process holds the lease, which may be bringing up a subworkflow or looking after one that has just ended.
 func (x *run) claim(ctx context.Context) (drives bool, err error) {
 	if x.held || !x.elsewhere() {
 		return true, nil
@@ -81,12 +81,19 @@ func (x *run) commitLeft(ctx context.Context, y *yield) error {
 // commit appends a batch and notes in y what is to be done now that it is durable. After an error the machine is gone;
 // errAgain means that another process wrote first.
 func (x *run) commit(ctx context.Context, b machine.Batch, drives bool, y *yield) error {
-	if len(b.Records) > 0 {
-		if err := x.append(ctx, b, drives); err != nil {
+	var err error
+	switch {
+	case len(b.Records) > 0:
+		if drives, err = x.append(ctx, b, drives); err != nil {
 			x.forget()
 			if errors.Is(err, problem.HistoryConflict) {
 				return errAgain
 			}
+			return err
+		}
+	case drives && len(b.Effects) > 0 && !x.held:
+		if drives, err = x.acquire(ctx); err != nil {
+			x.forget()
 			return err
 		}
 	}
@@ -111,8 +118,9 @@ func (x *run) commit(ctx context.Context, b machine.Batch, drives bool, y *yield
 	return nil
 }
 
-// append writes a batch in one transaction.
-func (x *run) append(ctx context.Context, b machine.Batch, drives bool) error {
+// append writes a batch in one transaction. It reports whether this process is to perform what the batch requests: not
+// if another one turns out to hold the lease.
+func (x *run) append(ctx context.Context, b machine.Batch, drives bool) (bool, error) {
 	r, now := x.r, x.r.now()
 	exec := x.exec
 	for i := range b.Records {
@@ -135,8 +143,14 @@ func (x *run) append(ctx context.Context, b machine.Batch, drives bool) error {
 		hb.Lease = history.Lease{Owner: r.opts.Owner}
 		hb.ReleaseLease = true
 	}
-	if err := r.store.Append(lasting(ctx), hb); err != nil {
-		return err
+	err := r.store.Append(lasting(ctx), hb)
+	refused := errors.Is(err, problem.LeaseHeld)
+	if refused {
+		hb.Lease = history.Lease{}
+		err = r.store.Append(lasting(ctx), hb)
+	}
+	if err != nil {
+		return false, err
 	}
 	x.exec, x.unstored = exec, nil
 	x.committed = now
@@ -150,7 +164,7 @@ func (x *run) append(ctx context.Context, b machine.Batch, drives bool) error {
 		x.setHeld(true, hb.Lease.Expires)
 	}
 	if b.TimersChanged {
-		r.alarms.set(x.id, b.Timers)
+		r.alarms.set(x.id, b.Timers, x.live)
 	}
 	x.priceKeeping(status, len(hb.Position))
 	x.unsaidInput = nil
@@ -161,7 +175,34 @@ func (x *run) append(ctx context.Context, b machine.Batch, drives bool) error {
 		r.hub.wake(x.id)
 	}
 	x.lastStatus = status
-	return nil
+	if refused {
+		drives = x.standBy(ctx, b, drives)
+	}
+	return drives, nil
+}
+
+// standBy leaves what was just committed, and what this process had in the air, to the process that holds the lease. It
+// notices when it next looks after the run, or when it gives the lease back (see rest). Should it have given it back
+// between the two appends, this process is the driver after all.
+func (x *run) standBy(ctx context.Context, b machine.Batch, drives bool) bool {
+	x.landAll(errDeposed)
+	x.setHeld(false, time.Time{})
+	if !drives || len(b.Effects) == 0 {
+		return false
+	}
+	won, err := x.acquire(ctx)
+	if won {
+		var stale bool
+		if stale, err = x.behind(ctx); err == nil && !stale {
+			x.adopting = true
+			return true
+		}
+		x.giveBack(ctx)
+	}
+	if err != nil {
+		x.r.log.Warn("lease not asked for again", logRun, x.id, logError, err)
+	}
+	return false
 }
 
 // needsLease reports whether this process has effects of the run to perform after the batch.

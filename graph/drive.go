@@ -105,12 +105,7 @@ func (r *Runner) finish(x *run, f *flight, in machine.Input) []*flight {
 			return next
 		case isRefusal(err):
 			r.log.Warn("outcome refused", logRun, x.id, logKey, f.key, logError, err)
-			x.mu.Lock()
-			if x.flights[f.key] == f {
-				delete(x.flights, f.key)
-			}
-			x.giveBack(ctx)
-			x.mu.Unlock()
+			r.setDown(ctx, x, f, x.giveBack)
 			return next
 		case try < len(recordPauses) && r.pause(recordPauses[try]):
 			r.launch(x, next)

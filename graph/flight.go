@@ -21,7 +21,7 @@ var (
 // fly notes that this process performs an effect. Its context is made here, so that whatever ends the effect from now
 // on reaches the executor, even before it has been called.
 func (x *run) fly(e machine.Effect) *flight {
-	f := &flight{key: e.Key(), effect: e, config: x.m.Config()}
+	f := &flight{key: e.Key(), effect: e, config: x.m.Config(), live: x.live}
 	f.ctx, f.cancel = context.WithCancelCause(x.r.ctx)
 	if x.flights == nil {
 		x.flights = map[string]*flight{}
@@ -35,7 +35,9 @@ func (x *run) adopt(y *yield) {
 	x.adopting = false
 	for _, e := range x.m.InFlight() {
 		if x.flights[e.Key()] == nil {
-			y.flights = append(y.flights, x.fly(e))
+			f := x.fly(e)
+			f.live = false
+			y.flights = append(y.flights, f)
 		}
 	}
 }

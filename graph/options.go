@@ -43,7 +43,7 @@ type Options struct {
 	LeaseTTL time.Duration
 	// Owner names this process in leases; "" means a random id.
 	Owner string
-	// Background keeps watch over the whole store: from New on and then periodically the Runner takes over runs whose
+	// Background keeps watch over the whole store: soon after New and then periodically the Runner takes over runs whose
 	// driver is gone and fires timers that other processes set, as Recover does once. Long-lived servers want it;
 	// without it a Runner wakes up only for what it began itself.
 	Background bool

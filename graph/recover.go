@@ -3,7 +3,6 @@ package graph
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
@@ -11,8 +10,8 @@ import (
 const defaultRecoverLimit = 100
 
 // Recover takes over runs whose driver is gone and fires due timers. What was in flight is performed again, with the
-// same keys; the call does not wait for it. Runs that need an executor which this Runner lacks are left to others, and
-// so are runs that wait for a host, a person or a signal.
+// same keys; the call does not wait for it. Runs that need an executor or a workflow_ref which this Runner lacks are left
+// to others, and so are runs that wait for a host, a person or a signal.
 func (r *Runner) Recover(ctx context.Context, req RecoverRequest) (*RecoverResult, error) {
 	if err := r.enter(); err != nil {
 		return nil, err
@@ -73,7 +72,6 @@ func (x *run) takeOrphan(ctx context.Context, y *yield) (bool, error) {
 	if x.held {
 		return false, nil
 	}
-	// Whoever cannot do it leaves the lease to run out again: the run then stands behind the other orphans.
 	if won, err := x.acquire(ctx); err != nil || !won {
 		return false, err
 	}
@@ -86,9 +84,10 @@ func (x *run) takeOrphan(ctx context.Context, y *yield) (bool, error) {
 		err = problem.New(problem.ExecutorNotConfigured, "no executor is configured for what the run needs")
 	}
 	if err != nil {
-		x.setHeld(false, time.Time{})
+		x.standBack(ctx)
 		return false, err
 	}
+	x.live = false
 	return true, x.carryOn(ctx, y)
 }
 
@@ -110,8 +109,7 @@ func (x *run) carryOn(ctx context.Context, y *yield) error {
 	if err := x.fireDue(ctx, y); err != nil {
 		return err
 	}
-	x.giveBack(ctx)
-	return nil
+	return x.rest(ctx, y)
 }
 
 // takeOver makes this process the driver of an open run if its driver is gone, and does what is due.
@@ -126,6 +124,7 @@ func (x *run) takeOver(ctx context.Context, y *yield) error {
 		case err != nil && !errors.Is(err, errAgain) || err == nil && !won:
 			return err
 		}
+		x.live = false
 		return x.carryOn(ctx, y)
 	}
 	if err := x.commitLeft(ctx, y); err != nil && !errors.Is(err, errAgain) {

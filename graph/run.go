@@ -55,6 +55,9 @@ type run struct {
 	// adopting says that the lease was taken from a driver that is gone, and that what it had in flight is still to be
 	// performed.
 	adopting bool
+	// live says that this process drives the run because of a call that it got: a start, an answer, a signal. A run that
+	// was taken over, or that a foreign timer woke, is not failed for want of a workflow that another process knows.
+	live bool
 	// sincePosition counts appends since a position was stored.
 	sincePosition int
 	// unsure says that a subworkflow's run was loaded and its parent may have ended meanwhile.
@@ -75,6 +78,8 @@ type flight struct {
 	effect machine.Effect
 	// config is the run's as of the request.
 	config machine.Config
+	// live is the run's as of the request; what was adopted is not.
+	live bool
 	// activity or delegate is the executor's request, once it has been made.
 	activity *activities.Request
 	delegate *delegate.Request

@@ -37,18 +37,27 @@ func (r *Runner) SubmitActivity(ctx context.Context, req SubmitRequest) (*Run, e
 	return r.deliver(ctx, delivery{
 		id: req.ExecutionID, caller: req.Caller, invalid: code, unknown: problem.SubmitNotAwaiting,
 		input: func(string) machine.Input { return outcome },
-		wanted: func(_ string, w machine.Wait) fit {
+		wanted: func(id string, w machine.Wait) fit {
 			switch {
 			case w.Kind != machine.WaitActivity && w.Kind != machine.WaitDelegate || !w.Host:
 				return fitNot
-			case w.NodeID == req.NodeID:
-				return fitWell
-			default:
+			case w.NodeID != req.NodeID:
 				return fitKind
+			case !sameSpan(w.Span, req.Span), req.IdempotencyKey != "" && req.IdempotencyKey != idempotencyKey(id, w.Key):
+				return fitName
+			default:
+				return fitWell
 			}
 		},
 		repeated: func(ctx context.Context) bool { return r.submittedBefore(ctx, req, outcome) },
 	})
+}
+
+func sameSpan(a, b *history.ParallelSpan) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
 }
 
 // submittedBefore reports whether a refused submit repeats one that was recorded: the same attempt with the same

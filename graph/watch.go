@@ -4,6 +4,8 @@ import "time"
 
 // The rhythm of Options.Background.
 const (
+	// watchDelay leaves the embedder time to register its workflows before the first look.
+	watchDelay = 250 * time.Millisecond
 	// watchInterval is how often the store is searched for orphans and foreign timers.
 	watchInterval = 10 * time.Second
 	// watchGrace is how long a foreign timer may be overdue before it is fired here.
@@ -14,6 +16,9 @@ const (
 // watch keeps looking for runs whose driver is gone and for timers that other processes set.
 func (r *Runner) watch() {
 	every := min(watchInterval, r.opts.LeaseTTL/2)
+	if !r.pause(watchDelay) {
+		return
+	}
 	for {
 		r.patrol()
 		if !r.pause(every) {

@@ -53,6 +53,13 @@ func (b *Batch) Conflict() error {
 		WithHint("Read the run again and decide anew.")
 }
 
+// LeaseHeld is the error of an append that asks for a lease which another owner holds.
+func (b *Batch) LeaseHeld() error {
+	return problem.New(problem.LeaseHeld, "another process drives run %q", b.ExecutionID).
+		WithPlace(problem.Place{ExecutionID: b.ExecutionID}).
+		WithHint("Append without the lease, and leave what the records request to its holder.")
+}
+
 // NotFound is the error of a run that has no records.
 func NotFound(executionID string) error {
 	return problem.New(problem.ExecutionNotFound, "no run %q", executionID).

@@ -8,12 +8,13 @@ import (
 // Store keeps the histories of runs. Implementations: historysql (SQLite) and historymem. Both pass the kit in
 // historytest. All methods are safe for concurrent use, by several processes too where the store is a file.
 //
-// Errors are *problem.Error: HISTORY_CONFLICT, HISTORY_VERSION_UNSUPPORTED, HISTORY_CORRUPT, EXECUTION_NOT_FOUND,
-// INVALID_LIST_CURSOR, VALIDATION_ERROR (a negative limit), DEFINITION_REQUIRED (unknown definition) and INTERNAL_ERROR,
-// which wraps the context's error where that ended the call. A write that has begun to commit is not cancelled.
+// Errors are *problem.Error: HISTORY_CONFLICT, LEASE_HELD, HISTORY_VERSION_UNSUPPORTED, HISTORY_CORRUPT,
+// EXECUTION_NOT_FOUND, INVALID_LIST_CURSOR, VALIDATION_ERROR (a negative limit), DEFINITION_REQUIRED (unknown definition)
+// and INTERNAL_ERROR, which wraps the context's error where that ended the call. A write that has begun to commit is not cancelled.
 type Store interface {
 	// Append adds a batch to one run's history in one durable transaction: all of it or nothing. It fails with
-	// HISTORY_CONFLICT, and changes nothing, if the run's last seq is not b.ExpectedSeq.
+	// HISTORY_CONFLICT, and changes nothing, if the run's last seq is not b.ExpectedSeq; else with LEASE_HELD, and
+	// changes nothing, if b.Lease is asked for and another owner's unexpired one stands.
 	// The given records' Seq members are ignored; the store assigns ExpectedSeq+1, ExpectedSeq+2, …
 	Append(ctx context.Context, b Batch) error
 
@@ -81,9 +82,10 @@ type Batch struct {
 	SetTimers bool
 	Timers    []Timer
 	// Lease, when its Owner is not "", is acquired or extended in the same transaction. A lease of another owner that
-	// is unexpired at the last record's CreatedAt stays as it is; it does not keep the batch from being appended.
+	// is unexpired at the last record's CreatedAt stays as it is and keeps the batch from being appended: whoever asks
+	// for the lease means to perform what the records request.
 	Lease Lease
-	// ReleaseLease gives Lease.Owner's lease back in the same transaction.
+	// ReleaseLease gives Lease.Owner's lease back in the same transaction; one that it does not hold is left alone.
 	ReleaseLease bool
 }
 

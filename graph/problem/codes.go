@@ -105,6 +105,8 @@ const (
 	SubworkflowDepthExceeded Code = "SUBWORKFLOW_DEPTH_EXCEEDED"
 	// HistoryConflict: another writer appended first.
 	HistoryConflict Code = "HISTORY_CONFLICT"
+	// LeaseHeld: another process drives the run.
+	LeaseHeld Code = "LEASE_HELD"
 	// HistoryNewer: rows or a database were written by a newer version.
 	HistoryNewer Code = "HISTORY_VERSION_UNSUPPORTED"
 	// HistoryCorrupt: stored rows cannot be read.

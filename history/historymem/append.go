@@ -29,9 +29,12 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 	}
 	defer s.mu.Unlock()
 	x := s.runs[b.ExecutionID]
+	now := rows[len(rows)-1].at
 	switch {
 	case x == nil && b.ExpectedSeq != 0, x != nil && int64(len(x.rows)) != b.ExpectedSeq:
 		return b.Conflict()
+	case !b.ReleaseLease && b.Lease.Owner != "" && s.leasedToOther(b.ExecutionID, b.Lease.Owner, now):
+		return b.LeaseHeld()
 	case x == nil:
 		x = &run{}
 		s.runs[b.ExecutionID] = x
@@ -42,7 +45,6 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 	if b.Definition != nil {
 		s.putDefinition(*b.Definition)
 	}
-	now := rows[len(rows)-1].at
 	switch {
 	case b.ReleaseLease:
 		s.release(b.ExecutionID, b.Lease.Owner)
@@ -82,11 +84,16 @@ func (s *Store) AcquireLease(ctx context.Context, executionID, owner string, now
 }
 
 func (s *Store) acquire(executionID string, l history.Lease, now time.Time) bool {
-	if held, ok := s.leases[executionID]; ok && held.Owner != l.Owner && held.Expires.After(now) {
+	if s.leasedToOther(executionID, l.Owner, now) {
 		return false
 	}
 	s.leases[executionID] = history.Lease{Owner: l.Owner, Expires: milli(l.Expires)}
 	return true
+}
+
+func (s *Store) leasedToOther(executionID, owner string, now time.Time) bool {
+	held, ok := s.leases[executionID]
+	return ok && held.Owner != owner && held.Expires.After(now)
 }
 
 // ReleaseLease gives a lease back; see history.Store.

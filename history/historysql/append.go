@@ -190,7 +190,11 @@ func keepBeside(c *conn, b *history.Batch) error {
 		_, err = c.exec(releaseLease, b.ExecutionID, l.Owner)
 	case l.Owner != "":
 		now := b.Records[len(b.Records)-1].CreatedAt
-		_, err = c.exec(acquireLease, b.ExecutionID, l.Owner, l.Expires.UnixMilli(), now.UnixMilli())
+		var changed int64
+		changed, err = c.exec(acquireLease, b.ExecutionID, l.Owner, l.Expires.UnixMilli(), now.UnixMilli())
+		if err == nil && changed == 0 {
+			return b.LeaseHeld()
+		}
 	}
 	return err
 }

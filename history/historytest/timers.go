@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -100,7 +101,7 @@ func leases(t *testing.T, s history.Store) {
 	acquire("x", "a", 33, 50, true)
 }
 
-// batchLeases: a batch takes a lease that is free, and leaves one that is not.
+// batchLeases: a batch takes a lease that is free, and is refused as a whole if another owner has it.
 func batchLeases(t *testing.T, s history.Store) {
 	ctx := t.Context()
 	x := NewTrace(t, "x")
@@ -119,7 +120,25 @@ func batchLeases(t *testing.T, s history.Store) {
 	}
 	with(history.Lease{Owner: "a", Expires: in(10)}, false)
 	free("b", 5, false)
-	with(history.Lease{Owner: "b", Expires: in(60)}, false) // appended, but the lease stays a's
+	aside := *x
+	refused := aside.Batch("C ScheduleNode b", "E TimerStarted w")
+	refused.Lease = history.Lease{Owner: "b", Expires: in(60)}
+	refused.Definition = &history.StoredDefinition{Hash: "h", Text: []byte("{}")}
+	refused.SetTimers, refused.Timers = true, []history.Timer{{Key: "k", Due: in(1)}}
+	before := got[history.Execution](t)(s.Execution(ctx, "x"))
+	wantCode(t, s.Append(ctx, refused), problem.LeaseHeld)
+	if e := got[history.Execution](t)(s.Execution(ctx, "x")); e.Seq != before.Seq || e.UpdatedAt != before.UpdatedAt {
+		t.Errorf("a refused batch left the projection at seq %d", e.Seq)
+	}
+	if due := got[[]history.Timer](t)(s.DueTimers(ctx, in(99), 0)); len(due) != 0 {
+		t.Errorf("a refused batch left timers: %v", due)
+	}
+	_, err := s.Definition(ctx, "h")
+	wantCode(t, err, problem.DefinitionNotFound)
+	refused.ExpectedSeq, refused.Execution.Seq = 0, int64(len(refused.Records))
+	wantCode(t, s.Append(ctx, refused), problem.HistoryConflict) // told first
+	free("b", 9, false)
+	with(history.Lease{}, false) // nothing is asked for
 	free("b", 9, false)
 	with(history.Lease{Owner: "b"}, true) // not b's
 	free("b", 9, false)

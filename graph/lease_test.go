@@ -1,0 +1,246 @@
+package graph_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/historymem"
+)
+
+// TestOneProcessPerformsWhatFollowsWhileAnotherBringsUpAChild gives a signal to a process that does not hold the lease,
+// while nothing but a subworkflow is in flight.
+func TestOneProcessPerformsWhatFollowsWhileAnotherBringsUpAChild(t *testing.T) {
+	t.Parallel()
+	for name, background := range map[string]bool{"with patrols": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store := historymem.New()
+				child := workflow(t, "child", []string{startNode(), signalWait("cw", "never"), endNode()}, "s cw", "cw e")
+				slow := resolver(func(string, string) (*definition.Document, error) {
+					time.Sleep(5 * time.Second)
+					return child, nil
+				})
+				d := workflow(t, "w", []string{startNode(), fork("p", "all", "v", "g"), subworkflow("v", "urn:x"), signalWait("g", "go"), tool("x"), tool("z"), endNode()},
+					"s p", "p z", "v z", "g x", "x z", "z e")
+				long := answers{"x": after(100*time.Second, object{"x": 1})}
+				ea, eb := &script{answers: long}, &script{answers: long}
+				a := newRunner(t, store, graph.Options{Activities: ea, Workflows: slow, Background: background})
+				b := newRunner(t, store, graph.Options{Activities: eb, Workflows: slow, Background: background})
+				if _, err := a.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Set: true}}); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(4500 * time.Millisecond) // the child is about to begin
+				if _, err := b.Signal(t.Context(), graph.SignalRequest{ExecutionID: "r", Name: "go", Caller: graph.Caller{Wait: graph.Wait{Set: true}}}); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(90 * time.Second)
+				if !slices.Equal(ea.keys(), []string{"r:x#1.1"}) || eb.count() != 0 {
+					t.Errorf("the lease's holder performed %v, the other one %v", ea.keys(), eb.keys())
+				}
+				time.Sleep(time.Minute)
+				if n := count(records(t, store, "r"), history.ActivityCompleted); n != 1 {
+					t.Errorf("%d outcomes", n)
+				}
+			})
+		})
+	}
+}
+
+// TestAChildsEndFindsTheParentLeasedElsewhere ends a subworkflow in one process while another one holds the lease of
+// the parent: what follows in the parent is that one's.
+func TestAChildsEndFindsTheParentLeasedElsewhere(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		exec := &script{}
+		r := newRunner(t, store, graph.Options{Activities: exec})
+		register(t, r, "urn:child", workflow(t, "child", []string{startNode(), signalWait("cw", "go"), endNode()}, "s cw", "cw e"))
+		start(t, r, "p", workflow(t, "parent", []string{startNode(), subworkflow("v", "urn:child"), tool("x"), endNode()}, "s v", "v x", "x e"), nil)
+		if ok, err := store.AcquireLease(t.Context(), "p", "patrol", time.Now(), time.Now().Add(30*time.Second)); err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		if _, err := r.Signal(t.Context(), graph.SignalRequest{ExecutionID: "p:sub:v", Name: "go"}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(20 * time.Second)
+		rs := records(t, store, "p")
+		if exec.count() != 0 || count(rs, history.ActivityRequested) != 1 {
+			t.Errorf("performed %v beside the lease's holder: %v", exec.keys(), names(rs, ""))
+		}
+		// The holder never comes back.
+		time.Sleep(11 * time.Second)
+		if _, err := r.Recover(t.Context(), graph.RecoverRequest{}); err != nil {
+			t.Fatal(err)
+		}
+		wantStatus(t, settled(t, r, "p"), machine.Completed)
+		if !slices.Equal(exec.keys(), []string{"p:x#1.1"}) {
+			t.Errorf("performed %v", exec.keys())
+		}
+	})
+}
+
+// TestAnOutcomeIsRecordedAfterTheLeaseIsLost lets a frozen process finish its work after another one has the lease.
+func TestAnOutcomeIsRecordedAfterTheLeaseIsLost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		exec := &script{answers: answers{"a": after(45*time.Second, object{"a": 1})}}
+		r := newRunner(t, &noLease{Store: store}, graph.Options{Activities: exec})
+		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: linear(t, "lin", "a", "b"), Wait: graph.Wait{Set: true}}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(31 * time.Second)
+		if ok, err := store.AcquireLease(t.Context(), "r", "other", time.Now(), time.Now().Add(time.Hour)); err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		time.Sleep(time.Minute)
+		rs := records(t, store, "r")
+		if count(rs, history.ActivityCompleted) != 1 || count(rs, history.ActivityRequested) != 2 {
+			t.Errorf("recorded %v", names(rs, ""))
+		}
+		if !slices.Equal(exec.keys(), []string{"r:a#1.1"}) {
+			t.Errorf("performed %v", exec.keys())
+		}
+	})
+}
+
+// TestATakenOverRunIsNotFailedForWantOfAWorkflow takes runs over with and without the workflow that they come to.
+func TestATakenOverRunIsNotFailedForWantOfAWorkflow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		child := linear(t, "child", "c")
+		knows := graph.Options{Activities: &script{answers: answers{"a": hang}}, Workflows: resolver(func(string, string) (*definition.Document, error) { return child, nil })}
+		r := newRunner(t, store, knows)
+		activity := workflow(t, "activity", []string{startNode(), tool("a"), subworkflow("v", "urn:x"), endNode()}, "s a", "a v", "v e")
+		timer := workflow(t, "timer", []string{startNode(), timerWait("w", "10s"), subworkflow("v", "urn:x"), endNode()}, "s w", "w v", "v e")
+		ids := []string{"activity", "timer"}
+		for i, d := range []*definition.Document{activity, timer} {
+			if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: ids[i], Definition: d, Wait: graph.Wait{Set: true}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		closeRunner(t, r)
+
+		lacks := newRunner(t, store, graph.Options{Activities: &script{}, Background: true})
+		time.Sleep(time.Minute)
+		if _, err := lacks.Recover(t.Context(), graph.RecoverRequest{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range ids {
+			wantStatus(t, status(t, lacks, id), machine.Running)
+		}
+		// A live call fails as ever.
+		run := start(t, lacks, "live", workflow(t, "live", []string{startNode(), subworkflow("v", "urn:x"), endNode()}, "s v", "v e"), nil)
+		wantStatus(t, run, machine.Failed)
+
+		knows.Activities, knows.Background = &script{}, true
+		other := newRunner(t, store, knows)
+		time.Sleep(watchRounds)
+		for _, id := range ids {
+			wantStatus(t, status(t, other, id), machine.Completed)
+		}
+	})
+}
+
+// watchRounds is time enough for several patrols.
+const watchRounds = 30 * time.Second
+
+// TestWorkflowsRegisteredAfterNewAreKnownToTheFirstPatrol registers right after New.
+func TestWorkflowsRegisteredAfterNewAreKnownToTheFirstPatrol(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		r := newRunner(t, store, graph.Options{Activities: &script{}, Workflows: slowResolver{linear(t, "child", "c")}})
+		d := workflow(t, "w", []string{startNode(), subworkflow("v", "urn:x"), endNode()}, "s v", "v e")
+		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Set: true}}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		closeRunner(t, r)
+		r = newRunner(t, store, graph.Options{Activities: &script{}, Background: true})
+		synctest.Wait()
+		register(t, r, "urn:x", linear(t, "child", "c"))
+		time.Sleep(time.Second)
+		wantStatus(t, status(t, r, "r"), machine.Completed)
+	})
+}
+
+// ending is a store in which a run ends as soon as somebody has looked at its parent.
+type ending struct {
+	history.Store
+	parent string
+	end    func()
+}
+
+func (s *ending) Execution(ctx context.Context, id string) (history.Execution, error) {
+	e, err := s.Store.Execution(ctx, id)
+	if end := s.end; id == s.parent && end != nil && e.Phase.Terminal() {
+		s.end = nil
+		end()
+	}
+	return e, err
+}
+
+// TestAChildThatEndsBesideItsParentsEndIsNoError asks after a child that ends at the very moment in which it would be
+// cancelled with its parent.
+func TestAChildThatEndsBesideItsParentsEndIsNoError(t *testing.T) {
+	t.Parallel()
+	r, store := host(t, graph.Options{})
+	register(t, r, "urn:child", linear(t, "child", "a"))
+	start(t, r, "p", workflow(t, "parent", []string{startNode(), subworkflow("v", "urn:child"), endNode()}, "s v", "v e"), nil)
+	// Another process has ended the parent, and died before it cancelled the child.
+	rs := []history.Record{{Kind: history.Event, Name: history.ExecutionCancelled, CreatedAt: time.Now()}}
+	e, err := store.Execution(t.Context(), "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seq := e.Seq
+	rs[0].Seq = seq + 1
+	e.Apply(rs[0])
+	if err := store.Append(t.Context(), history.Batch{ExecutionID: "p", ExpectedSeq: seq, Records: rs, Execution: e}); err != nil {
+		t.Fatal(err)
+	}
+	between := &ending{Store: store, parent: "p"}
+	between.end = func() { submit(t, r, "p:sub:v", "a", nil) }
+	if run := status(t, newRunner(t, between, graph.Options{}), "p:sub:v"); !run.Status.Terminal() {
+		t.Errorf("%+v", run)
+	}
+}
+
+// TestASubmitGoesToTheChildThatItsKeyNames has two children wait at nodes of one name, and the parent at another.
+func TestASubmitGoesToTheChildThatItsKeyNames(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ id, key, want string }{
+		"first without a key": {"p", "", "p:sub:v1"},
+		"first by key":        {"p", "p:sub:v1:c#1.1", "p:sub:v1"},
+		"second by key":       {"p", "p:sub:v2:c#1.1", "p:sub:v2"},
+		"second by id":        {"p:sub:v2", "", "p:sub:v2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, store := host(t, graph.Options{})
+			register(t, r, "urn:c", linear(t, "child", "c"))
+			d := workflow(t, "w", []string{startNode(), fork("p", "all", "v1", "v2", "c"), subworkflow("v1", "urn:c"), subworkflow("v2", "urn:c"), tool("c"), endNode()},
+				"s p", "p e", "v1 e", "v2 e", "c e")
+			start(t, r, "p", d, nil)
+			if _, err := r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: c.id, NodeID: "c", OK: true, IdempotencyKey: c.key}); err != nil {
+				t.Fatal(err)
+			}
+			for _, id := range []string{"p:sub:v1", "p:sub:v2"} {
+				if got := count(records(t, store, id), history.ActivityCompleted); got == 1 != (id == c.want) {
+					t.Errorf("%s has %d outcomes", id, got)
+				}
+			}
+		})
+	}
+}
