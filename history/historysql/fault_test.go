@@ -207,3 +207,31 @@ func TestReadOnlyWithoutSharedMemory(t *testing.T) {
 		t.Errorf("read %d records", len(rs))
 	}
 }
+
+// TestReadOnlyLogWithoutSharedMemory: the steps in a log are not left out where no lock file can be made.
+func TestReadOnlyLogWithoutSharedMemory(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() <= 0 {
+		t.Skip("needs a user who cannot write everywhere")
+	}
+	path, left := filepath.Join(t.TempDir(), "runs.db"), filepath.Join(t.TempDir(), "left.db")
+	s := openFile(t, path, historysql.Options{})
+	historytest.NewTrace(t, "x").Append(s, "E ExecutionStarted")
+	for _, suffix := range []string{"", "-wal"} { // as a process leaves them that is killed
+		data, err := os.ReadFile(path + suffix)
+		if err == nil {
+			err = os.WriteFile(left+suffix, data, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(filepath.Dir(left), 0o500); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(filepath.Dir(left), 0o700) }) // so that it can be removed
+	_, err := historysql.Open(t.Context(), left, historysql.Options{ReadOnly: true})
+	if e, ok := problem.As(err); !ok || !strings.Contains(e.Hint, "-wal") {
+		t.Errorf("got %v", err)
+	}
+}

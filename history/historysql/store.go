@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -135,7 +136,7 @@ func (s *Store) openReadOnly() error {
 		}
 	}
 	if err != nil {
-		return err
+		return s.unreadable(err)
 	}
 	if err := id.check(s.path); err != nil {
 		return err
@@ -145,6 +146,17 @@ func (s *Store) openReadOnly() error {
 			WithHint("Open it once for writing.")
 	}
 	return s.openReaders(source)
+}
+
+// unreadable explains the failure that a log without its lock file means where none can be made: the newest steps are
+// in the log, and to leave them out would show a past that nobody was told of.
+func (s *Store) unreadable(err error) error {
+	log, statErr := os.Stat(s.path + "-wal")
+	if statErr != nil || log.Size() == 0 || primaryCode(err) != sqlite3.SQLITE_CANTOPEN {
+		return err
+	}
+	return problem.New(problem.Internal, "the database %s has a log that cannot be read without writing beside it", s.path).
+		WithCause(err).WithHint("Copy the file and its -wal file to a folder that can be written to, and open the copy.")
 }
 
 func identifyReadOnly(source string) (identity, error) {
