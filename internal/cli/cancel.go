@@ -40,6 +40,6 @@ func (a *app) cancel(ctx context.Context, id, reason string) (err error) {
 	if run.Reason != "" {
 		line += ": " + run.Reason
 	}
-	_, err = fmt.Fprintln(a.stdout, line)
+	_, err = fmt.Fprintln(a.human, line)
 	return err
 }

@@ -2,11 +2,15 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/config"
 )
 
 // checkCapable refuses to drive a stored in-process run whose definition has nodes that nothing here can perform. The
@@ -29,7 +33,7 @@ func (s *session) checkCapable(ctx context.Context, id string, caller graph.Call
 			return err
 		}
 	}
-	missing := s.missing(document)
+	missing := s.missing(ctx, document)
 	if len(missing) == 0 {
 		return nil
 	}
@@ -46,15 +50,11 @@ func (s *session) storedDefinition(ctx context.Context, hash string) (*definitio
 	return definition.Parse(stored.Text)
 }
 
-// missing lists the node types and delegate protocols of a document that nothing is configured for.
-func (s *session) missing(document *definition.Document) []string {
-	program, _ := definition.Compile(document, definition.Options{})
-	if program == nil {
-		return nil // the engine says why
-	}
+// missing lists the node types and delegate protocols of a definition, and of its subworkflows as far as they can be
+// found, that nothing is configured for.
+func (s *session) missing(ctx context.Context, document *definition.Document) []string {
 	var missing []string
-	seen := map[string]bool{}
-	for _, n := range program.Nodes {
+	s.eachNode(ctx, document, map[string]bool{}, func(n *definition.Node) {
 		route := ""
 		switch {
 		case n.Type.IsActivity():
@@ -62,11 +62,87 @@ func (s *session) missing(document *definition.Document) []string {
 		case n.Delegate != nil:
 			route = n.Delegate.Protocol
 		}
-		if route == "" || seen[route] || s.executors.Performs(route) {
+		if route != "" && !slices.Contains(missing, route) && !s.executors.Performs(route) {
+			missing = append(missing, route)
+		}
+	})
+	return missing
+}
+
+// eachNode calls do with every node of a definition and of its subworkflows. Definitions that cannot be found or
+// compiled are left out: the engine says what is wrong with them.
+func (s *session) eachNode(ctx context.Context, document *definition.Document, seen map[string]bool, do func(*definition.Node)) {
+	if seen[document.Hash()] {
+		return
+	}
+	seen[document.Hash()] = true
+	program, _ := definition.Compile(document, definition.Options{})
+	if program == nil {
+		return
+	}
+	for _, n := range program.Nodes {
+		do(n)
+		if n.Subworkflow == nil {
 			continue
 		}
-		seen[route] = true
-		missing = append(missing, route)
+		if child := s.subworkflow(ctx, n.Subworkflow); child != nil {
+			s.eachNode(ctx, child, seen, do)
+		}
 	}
-	return missing
+}
+
+// subworkflow finds the definition that a node names: pinned, in the folder, or stored under the name. nil if nowhere.
+func (s *session) subworkflow(ctx context.Context, c *definition.SubworkflowConfig) *definition.Document {
+	if s.workflows != nil {
+		if document, err := s.workflows.ResolveWorkflow(ctx, c.WorkflowRef, c.VersionPin); err == nil {
+			return document
+		}
+	}
+	if document, err := s.storedDefinition(ctx, c.VersionPin); err == nil {
+		return document
+	}
+	stored, err := s.store.DefinitionByName(ctx, c.WorkflowRef[strings.LastIndex(c.WorkflowRef, ":")+1:], "")
+	if err != nil {
+		return nil
+	}
+	document, err := definition.Parse(stored.Text)
+	if err != nil {
+		return nil
+	}
+	return document
+}
+
+// equip adds to what commands repeat the flags that continuing a run will need, as far as the run shows them.
+func (s *session) equip(ctx context.Context, run *graph.Run) error {
+	if run.Status.Terminal() {
+		return nil
+	}
+	add := func(flag, value string) {
+		if !slices.Contains(s.repeat, "--"+flag) {
+			s.repeat = append(s.repeat, "--"+flag, value)
+		}
+	}
+	document, err := s.storedDefinition(ctx, run.DefinitionHash)
+	if errors.Is(err, problem.DefinitionNotFound) {
+		// Another engine began it: it kept the definition to itself, and performed activities in its own way.
+		add(flagDefinition, "FILE")
+		add(flagMode, string(machine.HostMediated))
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	demo, unresolved := false, false
+	s.eachNode(ctx, document, map[string]bool{}, func(n *definition.Node) {
+		_, has := n.Metadata["demo_output"]
+		demo = demo || has
+		unresolved = unresolved || n.Subworkflow != nil && s.subworkflow(ctx, n.Subworkflow) == nil
+	})
+	if unresolved {
+		add(flagWorkflowDir, "DIR")
+	}
+	if run.Mode != machine.HostMediated && demo && len(s.missing(ctx, document)) > 0 {
+		add("profile", string(config.Demo))
+	}
+	return nil
 }

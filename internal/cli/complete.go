@@ -16,7 +16,7 @@ func (a *app) completeIDs(phase history.Phase) cobra.CompletionFunc {
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
-		store, err := c.OpenExistingStore(cmd.Context())
+		store, err := c.OpenStoreToRead(cmd.Context())
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}

@@ -41,7 +41,7 @@ func (a *app) conformance(ctx context.Context, dir string, o conformance.Options
 	if asJSON {
 		err = writeEncoded(a.stdout, report)
 	} else {
-		err = writeReport(a.stdout, report)
+		err = writeReport(a.human, report)
 	}
 	if err == nil && report.Status != conformance.Pass {
 		err = silent{exitFailed}

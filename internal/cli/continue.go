@@ -12,14 +12,14 @@ import (
 // registerContinue adds the flags of all commands that drive a stored run.
 func registerContinue(set *pflag.FlagSet, o *driveOptions, folder *string) {
 	registerWorkflowDir(set, folder, "none")
-	set.StringVar(&o.definition, "definition", "", "`file` of the run's definition, for runs that another engine began")
+	set.StringVar(&o.definition, flagDefinition, "", "`file` of the run's definition, for runs that another engine began")
 	registerDrive(set, o)
 }
 
 // registerDrive adds the flags of all commands that drive a run.
 func registerDrive(set *pflag.FlagSet, o *driveOptions) {
 	o.answers.register(set)
-	set.StringVar(&o.mode, "mode", "", "who performs activities: in_process (what is configured here) or host_mediated (whoever submits)")
+	set.StringVar(&o.mode, flagMode, "", "who performs activities: in_process (what is configured here) or host_mediated (whoever submits)")
 	set.DurationVar(&o.wait, "wait", 0, "give up waiting after this `time`, as in 30s, and leave the run to recover (default: no limit)")
 	set.BoolVar(&o.json, "json", false, "print where the run stands as JSON, instead of its result alone")
 }
@@ -28,24 +28,42 @@ func registerDrive(set *pflag.FlagSet, o *driveOptions) {
 func (a *app) continued(
 	ctx context.Context, id, folder string, o driveOptions, call func(*session, graph.Caller) (*graph.Run, error),
 ) (err error) {
+	caller, err := a.caller(o)
+	if err != nil {
+		return err
+	}
 	s, err := a.open(ctx, sessionOptions{live: true, folder: folder})
 	if err != nil {
 		return err
 	}
 	defer func() { err = firstError(err, s.close()) }()
+	if o.definition != "" {
+		s.repeat = append(s.repeat, "--"+flagDefinition, o.definition)
+	}
 	d := a.drive(s, o)
-	if d.caller.Mode, err = parseMode(o.mode); err != nil {
-		return err
-	}
-	if d.caller.Definition, err = a.readDefinition(o.definition); err != nil {
-		return err
-	}
+	d.caller.Mode, d.caller.Definition = caller.Mode, caller.Definition
 	if err := s.checkCapable(ctx, id, d.caller); err != nil {
 		return err
 	}
 	run, err := call(s, d.caller)
 	return d.from(ctx, run, err)
 }
+
+// caller reads what the flags say about the run, before anything is changed.
+func (a *app) caller(o driveOptions) (caller graph.Caller, err error) {
+	if caller.Mode, err = parseMode(o.mode); err != nil {
+		return caller, err
+	}
+	if caller.Definition, err = a.readDefinition(o.definition); err != nil {
+		return caller, err
+	}
+	return caller, o.answers.read(a)
+}
+
+const (
+	flagDefinition = "definition"
+	flagMode       = "mode"
+)
 
 func parseMode(text string) (machine.Mode, error) {
 	switch mode := machine.Mode(text); mode {

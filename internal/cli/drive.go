@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph"
@@ -35,6 +36,8 @@ type drive struct {
 	caller graph.Caller
 	// leaveTimers makes rest leave runs that wait for a time to a later command.
 	leaveTimers bool
+	// saidHeld is true once the command has said that another process holds the run.
+	saidHeld bool
 }
 
 func (a *app) drive(s *session, o driveOptions) *drive {
@@ -76,9 +79,12 @@ func (d *drive) from(ctx context.Context, run *graph.Run, err error) error {
 // come to an end by themselves, so those are waited out.
 func (d *drive) rest(ctx context.Context, run *graph.Run) (*graph.Run, error) {
 	for !run.Status.Terminal() && somebody(run) == nil && ctx.Err() == nil {
-		limit := d.left()
-		if limit <= 0 {
+		if d.left() <= 0 || d.leaveTimers && idle(run, d.app.now()) {
 			return run, nil
+		}
+		limit, takeOver, err := d.patience(ctx, run)
+		if err != nil {
+			return run, err
 		}
 		next, err := d.session.runner.Status(ctx, graph.StatusRequest{
 			ExecutionID: run.ExecutionID,
@@ -87,7 +93,11 @@ func (d *drive) rest(ctx context.Context, run *graph.Run) (*graph.Run, error) {
 		if err != nil {
 			return run, err
 		}
-		run = next
+		if run = next; takeOver && run.Status == machine.Running && d.left() > 0 {
+			if run, err = d.session.takeOver(ctx, run.ExecutionID, d.atOnce()); err != nil {
+				return next, err
+			}
+		}
 		// With a deadline, the engine answers at once when a timer is due later than that.
 		if run.Status == machine.AwaitingTimer && (d.leaveTimers || !d.deadline.IsZero()) {
 			return run, nil
@@ -96,8 +106,21 @@ func (d *drive) rest(ctx context.Context, run *graph.Run) (*graph.Run, error) {
 	return run, nil
 }
 
+// idle reports whether a run waits for times that have not come.
+func idle(run *graph.Run, now time.Time) bool {
+	return run.Status == machine.AwaitingTimer &&
+		!slices.ContainsFunc(run.Pending, func(p graph.Pending) bool { return !p.Due.After(now) })
+}
+
 // forever is the limit of calls that may take as long as they need.
 const forever = 100 * 365 * 24 * time.Hour
+
+// atOnce is the caller of calls that do not wait.
+func (d *drive) atOnce() graph.Caller {
+	caller := d.caller
+	caller.Wait = graph.Wait{Set: true}
+	return caller
+}
 
 // left is how long the command may still wait.
 func (d *drive) left() time.Duration {
@@ -125,8 +148,7 @@ func (d *drive) nextAnswer(ctx context.Context, run *graph.Run) (filled, bool, e
 		return filled{}, false, nil
 	}
 	if scripted, ok := d.answers.take(); ok {
-		payload, err := d.app.readObject("--resume or --signal", scripted.payload)
-		return filled{signal: scripted.signal, interruptID: interruptID(p), payload: payload}, true, err
+		return filled{signal: scripted.signal, interruptID: interruptID(p), payload: scripted.object}, true, nil
 	}
 	if !d.app.interactive {
 		return filled{}, false, nil

@@ -46,7 +46,7 @@ func (a *app) history(ctx context.Context, id string, o historyOptions) (err err
 	if o.from < 0 || o.limit < 0 {
 		return usage("--from and --limit must not be negative")
 	}
-	s, err := a.open(ctx, sessionOptions{})
+	s, err := a.open(ctx, sessionOptions{read: true})
 	if err != nil {
 		return err
 	}
@@ -107,5 +107,5 @@ func (a *app) writeRecords(id string, records []history.Record, asJSON, heading 
 	if asJSON {
 		return writeRecordLines(a.stdout, id, records)
 	}
-	return writeRecordTable(a.stdout, records, heading)
+	return writeRecordTable(a.human, records, heading)
 }

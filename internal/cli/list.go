@@ -81,7 +81,7 @@ func (a *app) list(ctx context.Context, o listOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	_, store, err := a.openStore(ctx, false)
+	_, store, err := a.openStore(ctx, sessionOptions{read: true})
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (a *app) list(ctx context.Context, o listOptions) (err error) {
 	if o.json {
 		return writeEncoded(a.stdout, encodeList(page))
 	}
-	return a.writeList(a.stdout, page)
+	return a.writeList(a.human, page)
 }
 
 func (a *app) writeList(w io.Writer, page history.ListPage) error {

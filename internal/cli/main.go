@@ -11,11 +11,12 @@ import (
 
 // app is what every command works with.
 type app struct {
-	stdin          io.Reader
-	stdout, stderr io.Writer
-	env            config.Environment
-	flags          *config.Flags
-	now            func() time.Time
+	stdin io.Reader
+	// stdout takes JSON and other exact text; what people read goes to human, which is stdout too, or to stderr.
+	stdout, human, stderr io.Writer
+	env                   config.Environment
+	flags                 *config.Flags
+	now                   func() time.Time
 	// paint colours text on stderr, or leaves it as it is.
 	paint palette
 	// interactive is true if a person sits at stdin and stderr.
@@ -35,6 +36,7 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 
 // execute runs one command, prints what ended it and gives the exit status.
 func (a *app) execute(ctx context.Context, args []string) int {
+	a.human, a.stderr = plainWriter{a.stdout}, plainWriter{a.stderr}
 	root := newRoot(a)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)

@@ -30,7 +30,7 @@ the form that MCP hosts use.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			m, err := a.readManifest(args[0])
 			if err == nil {
-				fmt.Fprintf(a.stdout, "OK: %s: %s, %s\n", args[0], count(len(m.Servers), "server"), count(len(m.Agents), "delegate agent"))
+				fmt.Fprintf(a.human, "OK: %s: %s, %s\n", args[0], count(len(m.Servers), "server"), count(len(m.Agents), "delegate agent"))
 			}
 			return err
 		},
@@ -101,7 +101,7 @@ func (a *app) listServers(ctx context.Context, m *manifest.Manifest, tools *tool
 	var failed error
 	for _, name := range jsonvalue.Keys(names) {
 		if m.Servers[name].Disabled {
-			fmt.Fprintf(a.stdout, "%s: disabled\n", name)
+			fmt.Fprintf(a.human, "%s: disabled\n", name)
 			continue
 		}
 		list, err := tools.Tools(ctx, name)
@@ -113,12 +113,12 @@ func (a *app) listServers(ctx context.Context, m *manifest.Manifest, tools *tool
 			failed = silent{exitFailed}
 			continue
 		}
-		fmt.Fprintf(a.stdout, "%s: %s\n", name, count(len(list), "tool"))
+		fmt.Fprintf(a.human, "%s: %s\n", name, count(len(list), "tool"))
 		var rows [][]string
 		for _, tool := range list {
 			rows = append(rows, []string{"  " + tool.Name, cut(tool.Description, 80)})
 		}
-		if err := writeTable(a.stdout, rows); err != nil {
+		if err := writeTable(a.human, rows); err != nil {
 			return err
 		}
 	}

@@ -36,6 +36,7 @@ func writeTable(w io.Writer, rows [][]string) error {
 	var widths []int
 	for _, row := range rows {
 		for i, cell := range row {
+			cell = plain(cell)
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
@@ -46,7 +47,7 @@ func writeTable(w io.Writer, rows [][]string) error {
 	for _, row := range rows {
 		var line strings.Builder
 		for i, cell := range row {
-			fmt.Fprintf(&line, "%-*s  ", widths[i], cell)
+			fmt.Fprintf(&line, "%-*s  ", widths[i], plain(cell))
 		}
 		text.WriteString(strings.TrimRight(line.String(), " "))
 		text.WriteByte('\n')
@@ -62,7 +63,7 @@ func short(v any, width int) string {
 
 // cut shortens text to width characters, the last of which then is an ellipsis, and puts it on one line.
 func cut(text string, width int) string {
-	text = strings.Join(strings.Fields(text), " ")
+	text = plain(strings.Join(strings.Fields(text), " "))
 	if utf8.RuneCountInString(text) <= width {
 		return text
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -23,8 +24,9 @@ func newRecover(a *app) *cobra.Command {
 		Use:   "recover [ID]",
 		Short: "Take over runs whose process is gone, and drive them on",
 		Long: `Take over runs that were being driven by a process that has ended, and runs whose timer is due, and drive them
-until they end or wait for somebody. A run that another process drives is left alone. With an id, that run alone
-is driven on, its timers included.
+until they end or wait for somebody. A run that another process drives is left alone and named; so is one that
+nothing configured here can perform, and the exit status then is 1. With an id, that run alone is driven on, its
+timers included. A process that was killed holds its runs for some seconds more; recover ID waits for that.
 
 What was in flight when a process ended is performed again, with the same idempotency key.`,
 		Example: `  workflows-engine recover --dry-run
@@ -63,53 +65,117 @@ func (a *app) recoverOne(ctx context.Context, id string, o recoverOptions) error
 		if execution.Phase.Terminal() {
 			return s.runner.Status(ctx, graph.StatusRequest{ExecutionID: id})
 		}
-		return s.runner.Start(ctx, graph.StartRequest{
-			ExecutionID: id, Definition: caller.Definition, DefinitionRef: execution.DefinitionHash,
-			AllowExisting: true, Wait: caller.Wait,
-		})
+		return s.takeOver(ctx, id, caller)
 	})
 }
 
-// recoverAll takes over what has no driver, fires what is due, and prints where each of those runs then stands.
+// recoverAll takes over what has no driver, fires what is due, and prints where each of those runs then stands. Runs
+// that nothing here can perform are named and left to others.
 func (a *app) recoverAll(ctx context.Context, o recoverOptions) (err error) {
+	caller, err := a.caller(o.driveOptions)
+	if err != nil {
+		return err
+	}
 	s, err := a.open(ctx, sessionOptions{live: !o.dryRun, folder: o.folder})
 	if err != nil {
 		return err
 	}
 	defer func() { err = firstError(err, s.close()) }()
-	due, err := s.store.DueTimers(ctx, a.now(), o.limit)
+	ids, err := a.recoverable(ctx, s, o.limit)
 	if err != nil {
 		return err
 	}
-	found, err := s.runner.Recover(ctx, graph.RecoverRequest{DryRun: o.dryRun, Limit: o.limit})
+	held, until, err := s.heldRuns(ctx, a.now(), ids)
 	if err != nil {
 		return err
 	}
-	ids := found.ExecutionIDs
-	for _, t := range due {
-		if !slices.Contains(ids, t.ExecutionID) {
-			ids = append(ids, t.ExecutionID)
+	if len(held) > 0 {
+		fmt.Fprintf(a.stderr, "held by other processes, the first until %s: %s\n", timeText(until), strings.Join(held, ", "))
+	}
+	switch {
+	case o.dryRun:
+		for _, id := range ids {
+			fmt.Fprintln(a.human, id)
 		}
-	}
-	if len(ids) == 0 {
+		return nil
+	case len(ids) == 0 && len(held) == 0:
 		fmt.Fprintln(a.stderr, "nothing to recover")
 	}
 	d := a.drive(s, o.driveOptions)
+	d.caller.Mode, d.caller.Definition = caller.Mode, caller.Definition
 	d.leaveTimers = true
+	return d.recover(ctx, ids)
+}
+
+// recoverable lists runs without a driver, and runs whose timer is due; for subworkflows the runs that they belong to.
+func (a *app) recoverable(ctx context.Context, s *session, limit int) ([]string, error) {
+	found, err := s.runner.Recover(ctx, graph.RecoverRequest{DryRun: true, Limit: limit})
+	if err != nil {
+		return nil, err
+	}
+	due, err := s.store.DueTimers(ctx, a.now(), limit)
+	if err != nil {
+		return nil, err
+	}
+	orphans := found.ExecutionIDs
+	for _, t := range due {
+		orphans = append(orphans, t.ExecutionID)
+	}
+	var ids []string
+	for _, id := range orphans {
+		top, err := s.top(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(ids, top.ID) {
+			ids = append(ids, top.ID)
+		}
+	}
+	return ids, nil
+}
+
+// recover drives all of some runs at once, and waits for one after another.
+func (d *drive) recover(ctx context.Context, ids []string) (err error) {
+	var runs []*graph.Run
+	var skipped error
 	for _, id := range ids {
-		if o.dryRun {
-			fmt.Fprintln(a.stdout, id)
+		run, err := d.begin(ctx, id)
+		if err != nil && ctx.Err() == nil {
+			d.session.flush()
+			fmt.Fprintf(d.app.stderr, "%s run %s:\n", d.app.paint.wait("skipped"), id)
+			d.app.printError(err)
+			skipped = silent{exitFailed}
 			continue
 		}
-		run, err := s.runner.Status(ctx, graph.StatusRequest{ExecutionID: id})
-		if err == nil {
-			run, err = d.rest(ctx, run)
-		}
-		if err != nil || ctx.Err() != nil {
+		if err != nil {
 			return d.stopped(ctx, run, err)
 		}
-		s.flush()
-		fmt.Fprintf(a.stdout, "%s %s\n", id, run.Status)
+		runs = append(runs, run)
 	}
-	return nil
+	for _, run := range runs {
+		next, err := d.rest(ctx, run)
+		if ctx.Err() != nil {
+			return d.stopped(ctx, run, err)
+		}
+		d.session.flush()
+		if err != nil {
+			d.app.printError(err)
+			skipped = silent{exitFailed}
+			continue
+		}
+		fmt.Fprintf(d.app.human, "%s %s\n", next.ExecutionID, next.Status)
+	}
+	return skipped
+}
+
+// begin takes a run over, if something here can perform it.
+func (d *drive) begin(ctx context.Context, id string) (*graph.Run, error) {
+	if err := d.session.checkCapable(ctx, id, d.caller); err != nil {
+		return nil, err
+	}
+	run, err := d.session.runner.Status(ctx, graph.StatusRequest{ExecutionID: id})
+	if err != nil || run.Status.Terminal() {
+		return run, err
+	}
+	return d.session.takeOver(ctx, id, d.atOnce())
 }

@@ -42,7 +42,7 @@ func writeProblem(w io.Writer, paint palette, e *problem.Error) {
 		fmt.Fprintf(w, "  %s\n", strings.TrimSpace(placeText(f.At)+" "+f.Message))
 	}
 	if e.Hint != "" {
-		fmt.Fprintf(w, "  hint: %s\n", e.Hint)
+		fmt.Fprintf(w, "  hint: %s\n", commandHint(e.Hint, e.At.ExecutionID))
 	}
 }
 
@@ -62,4 +62,21 @@ func placeText(p problem.Place) string {
 		parts = append(parts, p.Pointer)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// commandHint names commands in the place of MCP tools, which the engine's hints speak of.
+func commandHint(hint, id string) string {
+	if id == "" {
+		id = "ID"
+	}
+	id = shellQuote(id)
+	return strings.NewReplacer(
+		"workflow_submit_activity", program+" submit "+id,
+		"workflow_status", program+" status "+id,
+		"workflow_resume", program+" resume "+id,
+		"workflow_signal", program+" signal "+id,
+		"workflow_cancel", program+" cancel "+id,
+		"workflow_start", program+" run",
+		"workflow_list", program+" list",
+	).Replace(hint)
 }

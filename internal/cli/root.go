@@ -30,6 +30,8 @@ before it is acted on, so that a run survives the end of the process and is cont
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
+	root.Version = currentBuild().Version
+	root.SetVersionTemplate("workflows-engine {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%v", err).WithHint("See %s --help.", cmd.CommandPath())
 	})
@@ -75,5 +77,21 @@ func exactly(names ...string) cobra.PositionalArgs {
 		}
 		return usage("%s takes %s, not %s", cmd.CommandPath(), want, count(len(args), "argument")).
 			WithHint("See %s --help.", cmd.CommandPath())
+	}
+}
+
+// exclusive refuses more than one of some flags.
+func exclusive(names ...string) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, _ []string) error {
+		var given []string
+		for _, name := range names {
+			if cmd.Flags().Changed(name) {
+				given = append(given, "--"+name)
+			}
+		}
+		if len(given) > 1 {
+			return usage("%s cannot be given together", strings.Join(given, " and ")).WithHint("Choose one of them.")
+		}
+		return nil
 	}
 }

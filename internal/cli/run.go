@@ -70,6 +70,9 @@ func (a *app) run(ctx context.Context, file string, o runOptions) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := firstError(o.answers.read(a), o.answers.awaited(c.program)); err != nil {
+		return err
+	}
 	folder := o.folder
 	if folder == "" && c.hasSubworkflow() && file != standardInput {
 		folder = filepath.Dir(file)

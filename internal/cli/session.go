@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -19,6 +20,10 @@ type session struct {
 	// executors are what the configuration can perform in process.
 	executors config.Executors
 	view      *liveView // nil if nothing is shown
+	// owner names this process in leases.
+	owner string
+	// workflows finds subworkflows, nil if no folder was named.
+	workflows graph.Resolver
 	// repeat are the flags that another command needs to reach the same runs.
 	repeat []string
 }
@@ -27,6 +32,8 @@ type session struct {
 type sessionOptions struct {
 	// create makes a database that the user named; other commands refuse a path where there is none.
 	create bool
+	// read opens a database without changing it, if its form allows that.
+	read bool
 	// live shows nodes on stderr as they complete.
 	live bool
 	// folder is where subworkflows are looked for, "" for nowhere.
@@ -35,7 +42,7 @@ type sessionOptions struct {
 
 // open loads the configuration, opens the store and makes a runner.
 func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
-	c, store, err := a.openStore(ctx, o.create)
+	c, store, err := a.openStore(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -44,10 +51,16 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 	if err != nil {
 		return nil, closing(store, err)
 	}
-	s := &session{config: c, store: store, executors: executors, repeat: a.flags.Given()}
+	s := &session{config: c, store: store, executors: executors, owner: newOwner(), repeat: a.flags.Given()}
 	options := c.RunnerOptions(executors, c.Log)
+	options.Owner, options.Now = s.owner, a.now
+	if o.read {
+		// Asking about a run fires its due timers, which is left to commands that may write: here nothing is ever due.
+		options.Now = func() time.Time { return time.Time{} }
+	}
 	if o.folder != "" {
-		options.Workflows = config.Folder(a.path(o.folder))
+		s.workflows = config.Folder(a.path(o.folder))
+		options.Workflows = s.workflows
 		s.repeat = append(s.repeat, "--"+flagWorkflowDir, o.folder)
 	}
 	if o.live {
@@ -61,7 +74,7 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 }
 
 // openStore is open for commands that only read.
-func (a *app) openStore(ctx context.Context, create bool) (*config.Config, history.Store, error) {
+func (a *app) openStore(ctx context.Context, o sessionOptions) (*config.Config, history.Store, error) {
 	c, err := a.flags.Load(a.env)
 	if err != nil {
 		return nil, nil, err
@@ -70,8 +83,11 @@ func (a *app) openStore(ctx context.Context, create bool) (*config.Config, histo
 		fmt.Fprintf(a.stderr, "%s %s\n", a.paint.wait("warning:"), warning)
 	}
 	open := c.OpenExistingStore
-	if create {
+	switch {
+	case o.create:
 		open = c.OpenStore
+	case o.read:
+		open = c.OpenStoreToRead
 	}
 	store, err := open(ctx)
 	return c, store, err

@@ -15,6 +15,7 @@ import (
 
 func newStatus(a *app) *cobra.Command {
 	var asJSON bool
+	var folder string
 	cmd := &cobra.Command{
 		Use:   "status ID",
 		Short: "Say where a run stands, and what it waits for",
@@ -24,15 +25,16 @@ answer that is asked for.`,
   workflows-engine status 3f0c8a --json | jq '.pending[0].resume_schema'`,
 		Args:              exactly("ID"),
 		ValidArgsFunction: a.completeIDs(""),
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.status(cmd.Context(), args[0], asJSON) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.status(cmd.Context(), args[0], folder, asJSON) },
 	}
+	registerWorkflowDir(cmd.Flags(), &folder, "none")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	return cmd
 }
 
 // status prints where a run stands.
-func (a *app) status(ctx context.Context, id string, asJSON bool) (err error) {
-	s, err := a.open(ctx, sessionOptions{})
+func (a *app) status(ctx context.Context, id, folder string, asJSON bool) (err error) {
+	s, err := a.open(ctx, sessionOptions{read: true, folder: folder})
 	if err != nil {
 		return err
 	}
@@ -44,7 +46,10 @@ func (a *app) status(ctx context.Context, id string, asJSON bool) (err error) {
 	if asJSON {
 		return writeEncoded(a.stdout, encodeRun(run))
 	}
-	return writeStatus(a.stdout, run, s, a.now())
+	if err := s.equip(ctx, run); err != nil {
+		return err
+	}
+	return writeStatus(a.human, run, s, a.now())
 }
 
 // writeStatus prints a run for people.

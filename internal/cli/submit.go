@@ -39,7 +39,7 @@ with --result, or a failure with --error and --code, which the node's retry poli
 	set.StringVar(&o.key, "idempotency-key", "", "key of the attempt, as status shows it; a repeated submit then does nothing")
 	set.StringVar(&o.correlation, "correlation-id", "", "correlation id of a delegate (default: the pending one's)")
 	set.StringVar(&o.task, "external-task-id", "", "the task's id at the agent")
-	cmd.MarkFlagsMutuallyExclusive("result", "error")
+	cmd.PreRunE = exclusive("result", "error")
 	registerContinue(set, &o.driveOptions, &o.folder)
 	return cmd
 }

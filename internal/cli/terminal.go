@@ -16,7 +16,8 @@ func isTerminal(stream any) bool {
 	return ok && (isatty.IsTerminal(file.Fd()) || isatty.IsCygwinTerminal(file.Fd()))
 }
 
-// palette colours words for a terminal. The zero value leaves text as it is.
+// palette colours words for a terminal, in marks that a plainWriter turns into colours. The zero value leaves text as
+// it is.
 type palette struct{ on bool }
 
 // newPalette honours NO_COLOR (any value that is not empty) and TERM=dumb.
@@ -32,7 +33,7 @@ func (p palette) wrap(code, text string) string {
 	if !p.on || text == "" {
 		return text
 	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
+	return markBegin + code + markEnd + text + markBegin + "0" + markEnd
 }
 
 func (p palette) good(text string) string  { return p.wrap("32", text) }

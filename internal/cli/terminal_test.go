@@ -13,10 +13,10 @@ func TestPalette(t *testing.T) {
 		variables []string
 		want      string
 	}{
-		{true, nil, "\x1b[32mok\x1b[0m"},
+		{true, nil, "\ufdd032\ufdd1ok\ufdd00\ufdd1"},
 		{false, nil, "ok"},
 		{true, []string{"NO_COLOR=1"}, "ok"},
-		{true, []string{"NO_COLOR="}, "\x1b[32mok\x1b[0m"},
+		{true, []string{"NO_COLOR="}, "\ufdd032\ufdd1ok\ufdd00\ufdd1"},
 		{true, []string{"TERM=dumb"}, "ok"},
 	}
 	for _, tt := range tests {

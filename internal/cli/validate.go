@@ -38,7 +38,7 @@ Files ending in .yaml or .yml are read as YAML, all others as JSON.`,
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "treat warnings as errors")
 	cmd.Flags().BoolVar(&o.canonical, "canonical", false, "print the canonical JSON text of a valid definition")
 	cmd.Flags().BoolVar(&o.hash, "hash", false, "print the definition hash of a valid definition")
-	cmd.MarkFlagsMutuallyExclusive("json", "canonical", "hash")
+	cmd.PreRunE = exclusive("json", "canonical", "hash")
 	return cmd
 }
 
@@ -130,11 +130,11 @@ func (a *app) writeChecked(c checked, o validateOptions, several bool) {
 	case o.canonical:
 		fmt.Fprintf(a.stdout, "%s\n", c.document.Canonical())
 	case o.hash && several:
-		fmt.Fprintf(a.stdout, "%s  %s\n", c.document.Hash(), c.source.name())
+		fmt.Fprintf(a.human, "%s  %s\n", c.document.Hash(), c.source.name())
 	case o.hash:
 		fmt.Fprintln(a.stdout, c.document.Hash())
 	default:
-		fmt.Fprintf(a.stdout, "OK: %s: %s %s, %s\n", c.source.name(), c.program.Name, c.program.Version,
+		fmt.Fprintf(a.human, "OK: %s: %s %s, %s\n", c.source.name(), c.program.Name, c.program.Version,
 			count(len(c.program.Nodes), "node"))
 	}
 }

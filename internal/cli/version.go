@@ -36,7 +36,7 @@ func newVersion(a *app) *cobra.Command {
 			if asJSON {
 				return writeEncoded(a.stdout, facts)
 			}
-			_, err := fmt.Fprintf(a.stdout, "workflows-engine %s\ncommit    %s\ngo        %s %s\nprotocol  AWP %s\n",
+			_, err := fmt.Fprintf(a.human, "workflows-engine %s\ncommit    %s\ngo        %s %s\nprotocol  AWP %s\n",
 				facts.Version, facts.Commit, facts.Go, facts.Platform, facts.Protocol)
 			return err
 		},

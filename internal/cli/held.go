@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// A run that another process drives, or drove until it ended, is held by that process's lease. The store does not give
+// leases away, but it says which runs will be without a driver at a given time, and that tells when a lease ends.
+
+// leaseHorizon is longer than any lease lasts.
+const leaseHorizon = time.Hour
+
+// leaseLook is how often a run that goes on by itself is looked after: whoever drives it may end meanwhile.
+const leaseLook = 15 * time.Second
+
+// newOwner names this process in leases.
+func newOwner() string { return rand.Text() }
+
+// heldUntil says until when another process holds a run that needs a driver; ok is false if nobody else does. While it
+// lives, that process prolongs its lease, so that the time is the earliest at which the run can be taken over.
+func (s *session) heldUntil(ctx context.Context, id string, now time.Time) (until time.Time, ok bool, err error) {
+	without := func(at time.Time) (bool, error) {
+		ids, err := s.store.Orphans(ctx, at, 0)
+		return slices.Contains(ids, id), err
+	}
+	free, err := without(now)
+	if err != nil || free {
+		return time.Time{}, false, err
+	}
+	if needed, err := without(now.Add(leaseHorizon)); err != nil || !needed {
+		return time.Time{}, false, err
+	}
+	// Asking for the lease changes nothing if this process holds it, but that it lasts longer, nor if another one does.
+	if mine, err := s.store.AcquireLease(ctx, id, s.owner, now, now.Add(2*leaseLook)); err != nil || mine {
+		return time.Time{}, false, err
+	}
+	held, gone := now, now.Add(leaseHorizon)
+	for gone.Sub(held) > 100*time.Millisecond {
+		middle := held.Add(gone.Sub(held) / 2)
+		free, err := without(middle)
+		if err != nil {
+			return time.Time{}, false, err
+		}
+		if free {
+			gone = middle
+		} else {
+			held = middle
+		}
+	}
+	return gone, true, nil
+}
+
+// heldRuns lists the runs that need a driver and that other processes hold, except those that are driven here, and
+// when the first of their leases ends.
+func (s *session) heldRuns(ctx context.Context, now time.Time, here []string) (ids []string, first time.Time, err error) {
+	all, err := s.store.Orphans(ctx, now.Add(leaseHorizon), 0)
+	if err != nil {
+		return nil, first, err
+	}
+	for _, id := range all {
+		if slices.Contains(here, id) {
+			continue
+		}
+		until, held, err := s.heldUntil(ctx, id, now)
+		if err != nil {
+			return nil, first, err
+		}
+		if held {
+			ids = append(ids, id)
+			if first.IsZero() || until.Before(first) {
+				first = until
+			}
+		}
+	}
+	return ids, first, nil
+}
+
+// patience gives how long to wait for a run in one go, and whether it is to be taken over then. The first time that
+// somebody else turns out to hold it, the command says so.
+func (d *drive) patience(ctx context.Context, run *graph.Run) (limit time.Duration, takeOver bool, err error) {
+	limit = d.left()
+	if run.Status != machine.Running && run.Status != machine.AwaitingChild {
+		return limit, false, nil
+	}
+	now := d.app.now()
+	for _, id := range []string{run.ExecutionID, run.ChildExecutionID} {
+		if id == "" {
+			continue
+		}
+		until, held, err := d.session.heldUntil(ctx, id, now)
+		if err != nil {
+			return limit, false, err
+		}
+		if !held {
+			continue
+		}
+		if !d.saidHeld {
+			d.saidHeld = true
+			d.session.flush()
+			fmt.Fprintf(d.app.stderr, "run %s is held by another process until %s at least; waiting to take it over\n", id, timeText(until))
+		}
+		return min(limit, max(until.Sub(now), 0)+50*time.Millisecond), true, nil
+	}
+	return min(limit, leaseLook), true, nil
+}
+
+// takeOver makes this process the driver of a run that has lost its own; a run that has one is left alone. A subworkflow
+// is taken over with the run that it belongs to, which waits for it.
+func (s *session) takeOver(ctx context.Context, id string, caller graph.Caller) (*graph.Run, error) {
+	top, err := s.top(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	req := graph.StartRequest{ExecutionID: top.ID, DefinitionRef: top.DefinitionHash, AllowExisting: true, Wait: caller.Wait}
+	if top.ID == id && caller.Definition != nil {
+		req.Definition, req.DefinitionRef = caller.Definition, ""
+	}
+	run, err := s.runner.Start(ctx, req)
+	if err != nil || top.ID == id {
+		return run, err
+	}
+	return s.runner.Status(ctx, graph.StatusRequest{ExecutionID: id, Wait: caller.Wait})
+}
+
+// top gives the run that a subworkflow belongs to, or the run itself.
+func (s *session) top(ctx context.Context, id string) (history.Execution, error) {
+	top, err := s.store.Execution(ctx, id)
+	for err == nil && top.Parent != "" {
+		top, err = s.store.Execution(ctx, top.Parent)
+	}
+	return top, err
+}

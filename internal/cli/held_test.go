@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/history/historysql"
+	"github.com/workflows-engine/workflows-engine/internal/config"
+)
+
+const (
+	stepText = `{"document":{"schema":"s","name":"child","version":"1"},"state_schema":{"type":"object"},
+ "nodes":[{"id":"a","type":"start"},{"id":"do","type":"step","config":{"handler":"h"},"metadata":{"demo_output":{"done":true}}},
+  {"id":"z","type":"end","config":{"output_mapping":"{ended: true}"}}],
+ "edges":[{"source":"__start__","target":"a"},{"source":"a","target":"do"},{"source":"do","target":"z"}]}`
+	parentText = `{"document":{"schema":"s","name":"parent","version":"1"},"state_schema":{"type":"object"},
+ "nodes":[{"id":"a","type":"start"},{"id":"sub","type":"subworkflow","config":{"workflow_ref":"child","input_mapping":{}}},
+  {"id":"z","type":"end","config":{"output_mapping":"{ended: true}"}}],
+ "edges":[{"source":"__start__","target":"a"},{"source":"a","target":"sub"},{"source":"sub","target":"z"}]}`
+)
+
+// abandon gives the path of a database as a process leaves it that is killed while it performs a step of run r.
+func abandon(t *testing.T, text string) string {
+	t.Helper()
+	ctx, folder := t.Context(), t.TempDir()
+	path, left := filepath.Join(folder, "live.db"), filepath.Join(folder, "left.db")
+	store, err := historysql.Open(ctx, path, historysql.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	busy := make(chan struct{})
+	r, err := graph.New(store, graph.Options{
+		Owner: "gone", LeaseTTL: 1500 * time.Millisecond,
+		Activities: activities.ExecutorFunc(func(ctx context.Context, _ activities.Request) (activities.Result, error) {
+			close(busy)
+			<-ctx.Done()
+			return activities.Result{}, context.Cause(ctx)
+		}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	defer r.Close()
+	child, err := definition.Parse([]byte(stepText))
+	if err == nil {
+		err = r.RegisterWorkflow("child", child)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := definition.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Start(ctx, graph.StartRequest{ExecutionID: "r", Definition: document, Wait: graph.Wait{Set: true}}); err != nil {
+		t.Fatal(err)
+	}
+	<-busy
+	for _, suffix := range []string{"", "-wal"} {
+		data, err := os.ReadFile(path + suffix)
+		if err == nil {
+			err = os.WriteFile(left+suffix, data, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return left
+}
+
+// call runs a command at a time that is later than now.
+func call(t *testing.T, later time.Duration, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	a := &app{
+		stdin: strings.NewReader(""), stdout: &out, stderr: &errs,
+		env: config.Environment{GOOS: runtime.GOOS, Home: t.TempDir(), Directory: t.TempDir(), ReadFile: os.ReadFile},
+		now: func() time.Time { return time.Now().Add(later) },
+	}
+	status = a.execute(t.Context(), args)
+	return status, out.String(), errs.String()
+}
+
+// TestRecoverHeld: a run whose process was killed is taken over when its lease ends, and the command says when that is.
+func TestRecoverHeld(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{"step": stepText, "subworkflow": parentText} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := abandon(t, text)
+			status, _, stderr := call(t, 0, "recover", "--store-path", path, "--profile", "demo")
+			if status != exitOK || !regexp.MustCompile(`held by other processes, the first until \d{4}-.*: r`).MatchString(stderr) || strings.Contains(stderr, "nothing") {
+				t.Errorf("recover: status %d\n%s", status, stderr)
+			}
+			status, stdout, stderr := call(t, 0, "recover", "r", "--store-path", path, "--profile", "demo")
+			if status != exitOK || !strings.Contains(stdout, `"ended": true`) {
+				t.Errorf("recover r: status %d\n%s\n%s", status, stdout, stderr)
+			}
+			if n := strings.Count(stderr, "is held by another process until 2"); n != 1 {
+				t.Errorf("said %d times\n%s", n, stderr)
+			}
+		})
+	}
+}
+
+// TestRecoverHeldWait: --wait bounds the time until the lease ends.
+func TestRecoverHeldWait(t *testing.T) {
+	t.Parallel()
+	path := abandon(t, stepText)
+	status, _, stderr := call(t, 0, "recover", "r", "--store-path", path, "--profile", "demo", "--wait", "100ms")
+	if status != exitPaused {
+		t.Errorf("status %d\n%s", status, stderr)
+	}
+}
+
+// TestRecoverSkips: what nothing here can perform is named and left as it is; the others are driven on.
+func TestRecoverSkips(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{"step": stepText, "subworkflow": parentText} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := abandon(t, text)
+			status, stdout, stderr := call(t, time.Minute, "recover", "--store-path", path)
+			if status != exitFailed || strings.Contains(stdout, "r ") || !strings.Contains(stderr, "skipped run r") || !strings.Contains(stderr, "has step nodes") {
+				t.Errorf("status %d\n%s\n%s", status, stdout, stderr)
+			}
+			status, stdout, stderr = call(t, time.Minute, "recover", "--store-path", path, "--profile", "demo")
+			if status != exitOK || !strings.Contains(stdout, "r completed\n") {
+				t.Errorf("status %d\n%s\n%s", status, stdout, stderr)
+			}
+		})
+	}
+}

@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"bytes"
+	"testing"
+)
+
+func TestPlain(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"grün\tund\ngut 👩‍🚀":   "grün\tund\ngut 👩‍🚀",
+		"\x1b[31mred\x1b[0m\a": `\u001b[31mred\u001b[0m\u0007`,
+		"a\rb\x7f\u009bc":      `a\u000db\u007f\u009bc`,
+		"ab\u202edc\u2066x":    `ab\u202edc\u2066x`,
+		"raw \x9b byte":        "raw \ufffd byte",
+	} {
+		if got := plain(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestPlainWriter(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	text := palette{on: true}.bad("no") + " \x1b[2J" + markBegin + "5" + markEnd
+	if n, err := (plainWriter{&out}).Write([]byte(text)); n != len(text) || err != nil {
+		t.Fatal(n, err)
+	}
+	if want := "\x1b[31mno\x1b[0m \\u001b[2J5"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
