@@ -29,7 +29,12 @@ func (s *session) checkCapable(ctx context.Context, id string, caller graph.Call
 	}
 	document := caller.Definition
 	if document == nil {
-		if document, err = s.storedDefinition(ctx, execution.DefinitionHash); err != nil {
+		document, err = s.storedDefinition(ctx, execution.DefinitionHash)
+		if errors.Is(err, problem.DefinitionNotFound) {
+			return problem.New(problem.DefinitionNotFound, "the definition of run %s is not stored", id).
+				WithHint("Name its file with --definition FILE; add --mode host_mediated if another engine performed its activities.")
+		}
+		if err != nil {
 			return err
 		}
 	}
