@@ -294,6 +294,9 @@ func TestForeignHistories(t *testing.T) {
 				if want := int64(len(recorded) + i + 1); r.Seq != want {
 					t.Errorf("%s has seq %d, want %d", r.Name, r.Seq, want)
 				}
+				if want := now.Truncate(time.Millisecond); !r.CreatedAt.Equal(want) {
+					t.Errorf("%s is of %s, want the present, %s", r.Name, r.CreatedAt, want)
+				}
 				name := string(r.Name)
 				if r.Payload.NodeID != "" {
 					name += "(" + r.Payload.NodeID + ")"

@@ -15,6 +15,8 @@ type Machine struct {
 	prog *definition.Program
 	cfg  Config
 	now  time.Time
+	// present is the time at which a history is repeated: that of the records which it lacks.
+	present time.Time
 
 	// seq is the seq of the last record produced; commands counts commands, for the messages of a mismatch.
 	seq      int64

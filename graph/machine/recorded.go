@@ -308,6 +308,7 @@ func (m *Machine) mismatch(want history.Record, name history.Name, nodeID string
 		r.base+r.next+1, identity(want.Name, want.Payload.NodeID), identity(name, nodeID))
 	m.recorded = nil
 	m.records, m.effects = nil, nil
+	m.setNow(m.present)
 	m.put(history.Event, history.ExecutionFailed, history.Payload{
 		Error: text, Code: string(problem.Nondeterminism),
 		Context: &history.MismatchContext{

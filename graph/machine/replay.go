@@ -48,6 +48,7 @@ func Replay(prog *definition.Program, cfg Config, records []history.Record, inpu
 	if m.adoptEnd(records) {
 		return m, nil
 	}
+	m.present = now
 	m.recorded = readRecorded(records, foreign, func(string) int { return 0 }, 0)
 	m.begin(input, begun)
 	m.feed(now)
@@ -64,6 +65,7 @@ func (m *Machine) Catchup(tail []history.Record, now time.Time) error {
 		return problem.New(problem.HistoryCorrupt, "the records after position %d begin with %d", m.seq, tail[0].Seq).
 			WithPlace(problem.Place{ExecutionID: m.cfg.ExecutionID})
 	}
+	m.present = now
 	m.recorded = readRecorded(tail, m.foreign, m.visitsOf, m.commands)
 	m.seq = tail[len(tail)-1].Seq
 	m.stateSeq, m.stateAt = 0, nil

@@ -123,6 +123,9 @@ func (m *Machine) record(kind history.Kind, name history.Name, p history.Payload
 const usualBatch = 8
 
 func (m *Machine) put(kind history.Kind, name history.Name, p history.Payload) {
+	if m.recorded != nil {
+		m.setNow(m.present)
+	}
 	m.seq++
 	if kind == history.Command {
 		m.commands++
