@@ -152,8 +152,8 @@ func TestATakenOverRunIsNotFailedForWantOfAWorkflow(t *testing.T) {
 	})
 }
 
-// watchRounds is time enough for several patrols.
-const watchRounds = 30 * time.Second
+// watchRounds is time enough for many patrols: whose turn it is when two processes look after one store is chance.
+const watchRounds = 10 * time.Minute
 
 // TestWorkflowsRegisteredAfterNewAreKnownToTheFirstPatrol registers right after New.
 func TestWorkflowsRegisteredAfterNewAreKnownToTheFirstPatrol(t *testing.T) {
