@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/itchyny/gojq"
+
 	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -93,6 +95,33 @@ func BenchmarkEval(b *testing.B) {
 			for b.Loop() {
 				if _, err := p.Eval(state); err != nil {
 					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkInterpreter runs the same programs on the interpreter alone, without budgets: what BenchmarkEval is held
+// against.
+func BenchmarkInterpreter(b *testing.B) {
+	state := bigState(320 << 10)
+	for _, src := range honest {
+		query, err := gojq.Parse(src)
+		if err != nil {
+			b.Fatal(err)
+		}
+		code, err := gojq.Compile(query)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(src, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				outputs := code.Run(state)
+				for v, ok := outputs.Next(); ok; v, ok = outputs.Next() {
+					if err, failed := v.(error); failed {
+						b.Fatal(err)
+					}
 				}
 			}
 		})
