@@ -39,6 +39,7 @@ func compile(src string) (p *Program, err error) {
 	}
 	p = &Program{src: src, direct: compileDirect(query)}
 	r := newRewriter()
+	r.values = true
 	r.query(query)
 	if r.err != nil {
 		return nil, r.err

@@ -13,6 +13,8 @@ def map_values(f): .[] |= f;
 def walk(f): def visit: if type == "object" then map_values(visit) elif type == "array" then map(visit) end | f; visit;
 def add(f): [f] | add;
 def del(f): delpaths([path(f)]);
+def paths: _placed[] | .[0];
+def paths(f): _placed[] | select(.[1] | f) | .[0];
 def pick(f): . as $whole | reduce path(f) as $path (null | _edit; _set($path; [$whole | getpath($path)])) | _done;
 
 def all(f): all(.[]; f);

@@ -45,6 +45,61 @@ var same = strings.Split(strings.TrimSpace(`
 [.l[] | . * 2]
 [.l[]?, .n[]?]
 [.. | numbers]
+..
+..?
+.. | numbers
+[..]
+[.o | .. | type]
+.o..
+.o.c | ..
+[..[]?]
+[.. | .a?]
+{a: [..] | length, b: ..}
+[.l | .., 1]
+(.. | strings) as $s | $s
+[recurse]
+[first(..)], [limit(3; ..)]
+path(..)
+[path(..)]
+[path([..] | .[0])]
+[path(.o | ..)]
+.o | .. |= .
+(.o | .. | numbers) |= . + 1
+(.o | .. | numbers) += 1
+(.o | .. | numbers) = 1
+.o |= [..]
+.l |= [.. | numbers]
+del(.o | .. | numbers)
+del(..)
+[.o | to_entries[] | ..]
+def f: ..; [f] | length
+def f: ..; [path(f)] | length
+def f(g): [g]; f(..)
+def f(g): [path(g)]; f(..)
+def f(g): [path(g)]; [f(.. | numbers)]
+[paths]
+[paths(numbers)]
+[paths(type == "object")]
+[paths(..)] | length
+[paths(.a?)]
+[paths(error)]
+[paths(empty)]
+[paths(true, true)] | length
+.n | [paths], [..]
+.empty | [paths], [..]
+path(paths)
+[getpath(paths)] | length
+getpath(paths(numbers)) |= . + 1
+reduce .. as $x (0; . + 1)
+[foreach .. as $x (0; . + 1)]
+[if .. then 1 else 2 end] | length
+[try .. catch .] | length
+[label $x | .. | ., break $x] | length
+"\([..] | length)"
+[.. == 5] | any
+[..] as [$x] | $x.n
+path(if .t then .. else . end)
+[path(.. as $x | .l)] | length
 .items[].tags[]
 .items[1:][].id
 [.items[].tags[]?]
