@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 type historyOptions struct {
 	from, limit          int64
 	json, reveal, follow bool
+	activities           bool
 }
 
 // followInterval is how often --follow looks for new records; another process may be the one that writes them.
@@ -22,10 +24,13 @@ func newHistory(a *app) *cobra.Command {
 	var o historyOptions
 	cmd := &cobra.Command{
 		Use:   "history ID",
-		Short: "Print the records of a run",
-		Long: `Print what a run has recorded: commands, which are its script, and events, which are what happened. Values of
-members that look like secrets are masked; --reveal shows them.`,
+		Short: "Print the records of a run, and what each activity took",
+		Long: `Print what a run has recorded: commands, which are its script, and events, which are what happened. Under them
+stand the attempts of its activities and delegates: the node, what performed it, how long it took, the tokens that a
+model counted, and the error. --activities prints these alone. Values of members that look like secrets are masked;
+--reveal shows them.`,
 		Example: `  workflows-engine history 3f0c8a
+  workflows-engine history 3f0c8a --activities
   workflows-engine history 3f0c8a --json --reveal > run.jsonl
   workflows-engine history 3f0c8a --from 120 --follow`,
 		Args:              exactly("ID"),
@@ -35,6 +40,7 @@ members that look like secrets are masked; --reveal shows them.`,
 	set := cmd.Flags()
 	set.Int64Var(&o.from, "from", 1, "the first record, by its number")
 	set.Int64Var(&o.limit, "limit", 0, "how many records (default all)")
+	set.BoolVarP(&o.activities, "activities", "a", false, "print only the attempts of activities and delegates")
 	set.BoolVar(&o.json, "json", false, "print one JSON object a line")
 	set.BoolVar(&o.reveal, "reveal", false, "show masked values")
 	set.BoolVarP(&o.follow, "follow", "f", false, "go on printing new records until the run has ended")
@@ -55,32 +61,65 @@ func (a *app) history(ctx context.Context, id string, o historyOptions) (err err
 	if _, err := s.store.Execution(ctx, id); err != nil {
 		return err
 	}
+	tally := newAttempts(nodeTypes{store: s.store}.facts(ctx, id))
+	first := max(o.from, 1)
+	if err := s.skip(ctx, id, first, tally); err != nil {
+		return err
+	}
 	heading := true
-	for {
+	for next := first; ; {
 		records, err := s.runner.History(ctx, graph.HistoryRequest{
-			ExecutionID: id, FromSeq: o.from, Limit: int(o.limit), Reveal: o.reveal,
+			ExecutionID: id, FromSeq: next, Limit: int(o.limit), Reveal: o.reveal,
 		})
 		if err != nil {
 			return err
 		}
-		if err := a.writeRecords(id, records, o.json, heading); err != nil {
-			return err
+		ended := map[int64]*attempt{}
+		for _, r := range records {
+			if t := tally.apply(r); t != nil {
+				ended[r.Seq] = t
+			}
+		}
+		if !o.activities {
+			if err := a.writeRecords(id, records, ended, o.json, heading); err != nil {
+				return err
+			}
 		}
 		heading = heading && len(records) == 0
 		if len(records) > 0 {
-			o.from = records[len(records)-1].Seq + 1
+			next = records[len(records)-1].Seq + 1
 		}
 		if o.follow {
-			var more bool
-			if more, err = a.more(ctx, s, id, o.from); err != nil {
+			more, err := a.more(ctx, s, id, next)
+			if err != nil {
 				return err
 			}
 			if more {
 				continue
 			}
 		}
-		return nil
+		return a.writeAttempts(id, tally.from(first), o)
 	}
+}
+
+// skipPage is how many records are read at once of those that are not printed.
+const skipPage = 1000
+
+// skip tells the tally of the records before the first that is printed: requests, whose outcomes may be printed.
+func (s *session) skip(ctx context.Context, id string, first int64, tally *attempts) error {
+	for next := int64(1); next < first; {
+		records, err := s.runner.History(ctx, graph.HistoryRequest{
+			ExecutionID: id, FromSeq: next, Limit: int(min(first-next, skipPage)),
+		})
+		if err != nil || len(records) == 0 {
+			return err
+		}
+		for _, r := range records {
+			tally.apply(r)
+		}
+		next = records[len(records)-1].Seq + 1
+	}
+	return nil
 }
 
 // more waits until a run has a record with this number; false means that the run has ended and there is none.
@@ -103,9 +142,22 @@ func (a *app) more(ctx context.Context, s *session, id string, seq int64) (bool,
 	}
 }
 
-func (a *app) writeRecords(id string, records []history.Record, asJSON, heading bool) error {
+func (a *app) writeRecords(id string, records []history.Record, ended map[int64]*attempt, asJSON, heading bool) error {
 	if asJSON {
-		return writeRecordLines(a.stdout, id, records)
+		return writeRecordLines(a.stdout, id, records, ended)
 	}
-	return writeRecordTable(a.human, records, heading)
+	return writeRecordTable(a.human, records, ended, heading)
+}
+
+// writeAttempts prints what the activities took: under the records, for people, or alone.
+func (a *app) writeAttempts(id string, list []*attempt, o historyOptions) error {
+	switch {
+	case o.activities && o.json:
+		return writeAttemptLines(a.stdout, id, list)
+	case o.json || len(list) == 0:
+		return nil
+	case !o.activities:
+		fmt.Fprintln(a.human)
+	}
+	return writeAttemptTable(a.human, list)
 }

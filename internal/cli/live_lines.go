@@ -49,7 +49,11 @@ func (v *liveView) show(id string, r history.Record) {
 	case history.ActivityRequested:
 		run.attempt[at] = p.Attempt
 	case history.ActivityCompleted:
-		v.line(run, r, v.paint.good("✓"), short(history.RedactValue(p.Result.Value), outputWidth))
+		text := short(history.RedactValue(p.Result.Value), outputWidth)
+		if tokens := tokensText(p.Usage); tokens != "" {
+			text = tokens + "  " + text
+		}
+		v.line(run, r, v.paint.good("✓"), text)
 	case history.ActivityFailed:
 		v.failedAttempt(run, r)
 	case history.CompleteNode:

@@ -17,9 +17,13 @@ type recordJSON struct {
 	Name        string          `json:"name"`
 	CreatedAt   string          `json:"created_at"`
 	Payload     json.RawMessage `json:"payload"`
+	// Activity stands beside the outcomes of activities and delegates: what performed them, how long it took, for how
+	// many tokens.
+	Activity *attemptJSON `json:"activity,omitempty"`
 }
 
-func writeRecordLines(w io.Writer, id string, records []history.Record) error {
+// writeRecordLines prints records; ended are the attempts that they end, by seq.
+func writeRecordLines(w io.Writer, id string, records []history.Record, ended map[int64]*attempt) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	for _, r := range records {
@@ -27,18 +31,22 @@ func writeRecordLines(w io.Writer, id string, records []history.Record) error {
 		if payload == nil {
 			payload = r.AppendPayload(nil, id)
 		}
-		err := encoder.Encode(recordJSON{
+		line := recordJSON{
 			ExecutionID: id, Seq: r.Seq, Kind: string(r.Kind), Name: string(r.Name),
 			CreatedAt: history.FormatTimestamp(r.CreatedAt), Payload: payload,
-		})
-		if err != nil {
+		}
+		if t := ended[r.Seq]; t != nil {
+			line.Activity = encodeAttempt(t)
+		}
+		if err := encoder.Encode(line); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func writeRecordTable(w io.Writer, records []history.Record, heading bool) error {
+// writeRecordTable is writeRecordLines for people.
+func writeRecordTable(w io.Writer, records []history.Record, ended map[int64]*attempt, heading bool) error {
 	var rows [][]string
 	if heading {
 		rows = append(rows, []string{"SEQ", "TIME", "KIND", "NAME", "NODE", "DETAIL"})
@@ -46,7 +54,7 @@ func writeRecordTable(w io.Writer, records []history.Record, heading bool) error
 	for _, r := range records {
 		rows = append(rows, []string{
 			fmt.Sprint(r.Seq), r.CreatedAt.UTC().Format("15:04:05.000"), string(r.Kind), string(r.Name),
-			dash(r.Payload.NodeID), recordDetail(r),
+			dash(r.Payload.NodeID), recordDetail(r, ended[r.Seq]),
 		})
 	}
 	return writeTable(w, rows)
@@ -55,11 +63,14 @@ func writeRecordTable(w io.Writer, records []history.Record, heading bool) error
 // detailWidth bounds the last column of the table.
 const detailWidth = 80
 
-// recordDetail says the most telling thing about a record in one line.
-func recordDetail(r history.Record) string {
+// recordDetail says the most telling thing about a record in one line. t is the attempt that it ends, or nil.
+func recordDetail(r history.Record, t *attempt) string {
 	p := r.Payload
 	parts := []string{}
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	if t != nil {
+		add("[%s]", t.factsText())
+	}
 	switch r.Name {
 	case history.ExecutionStarted:
 		add("%s %s", p.WorkflowName, p.WorkflowVersion)

@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// errorWidth bounds the error at the end of a row of the table of attempts.
+const errorWidth = 80
+
+// writeAttemptTable prints the attempts, one a row, and under them what they add up to; nothing if there are none.
+func writeAttemptTable(w io.Writer, list []*attempt) error {
+	if len(list) == 0 {
+		return nil
+	}
+	rows := [][]string{{"ACTIVITY", "TYPE", "ATTEMPT", "BY", "TOOK", "TOKENS IN", "OUT", "OUTCOME"}}
+	for _, t := range list {
+		in, out := "-", "-"
+		if i, o, ok := t.tokens(); ok {
+			in, out = fmt.Sprint(i), fmt.Sprint(o)
+		}
+		outcome := t.outcome
+		if text := strings.TrimSpace(t.code + " " + t.error); text != "" {
+			outcome += ": " + cut(text, errorWidth)
+		}
+		rows = append(rows, []string{
+			t.name(), t.nodeType, fmt.Sprint(t.number), dash(t.byText()), dash(t.tookText()), in, out, outcome,
+		})
+	}
+	if err := writeTable(w, rows); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(w, total(list))
+	return err
+}
+
+// total adds the attempts up. Branches work side by side, so that the time is that of the work, not of the run.
+func total(list []*attempt) string {
+	var (
+		took    time.Duration
+		in, out int64
+		counted bool
+	)
+	for _, t := range list {
+		if d, ok := t.took(); ok {
+			took += d
+		}
+		if i, o, ok := t.tokens(); ok {
+			in, out, counted = in+i, out+o, true
+		}
+	}
+	text := count(len(list), "attempt") + ", " + elapsed(took) + " of work"
+	if counted {
+		text += fmt.Sprintf(", %d tokens in, %d out", in, out)
+	}
+	return text
+}
+
+// attemptJSON is an attempt for programs. In the lines of the history it stands beside the payload of the outcome, which
+// holds error and usage already; alone it says everything.
+type attemptJSON struct {
+	ExecutionID string         `json:"execution_id,omitempty"`
+	NodeID      string         `json:"node_id,omitempty"`
+	NodeType    string         `json:"node_type"`
+	Visit       int            `json:"visit"`
+	Attempt     int            `json:"attempt"`
+	Branch      string         `json:"branch,omitempty"`
+	Model       string         `json:"model,omitempty"`
+	Tool        string         `json:"tool,omitempty"`
+	Handler     string         `json:"handler,omitempty"`
+	Agent       string         `json:"agent,omitempty"`
+	Host        bool           `json:"host,omitempty"`
+	Outcome     string         `json:"outcome"`
+	RequestedAt string         `json:"requested_at"`
+	DurationMS  *int64         `json:"duration_ms,omitempty"`
+	TokensIn    *int64         `json:"tokens_in,omitempty"`
+	TokensOut   *int64         `json:"tokens_out,omitempty"`
+	WillRetry   bool           `json:"will_retry,omitempty"`
+	Code        string         `json:"code,omitempty"`
+	Error       string         `json:"error,omitempty"`
+	Usage       map[string]any `json:"usage,omitempty"`
+}
+
+func encodeAttempt(t *attempt) *attemptJSON {
+	j := &attemptJSON{
+		NodeType: t.nodeType, Visit: t.visit, Attempt: t.number, Branch: t.branch, Host: t.host,
+		Outcome: t.outcome, RequestedAt: history.FormatTimestamp(t.requested),
+	}
+	if t.outcome == attemptRetried {
+		j.Outcome, j.WillRetry = attemptFailed, true
+	}
+	switch t.nodeType {
+	case "llm_call":
+		j.Model = t.by
+	case "tool_call":
+		j.Tool = t.by
+	case "step":
+		j.Handler = t.by
+	case "agent_delegate":
+		j.Agent = t.by
+	}
+	if d, ok := t.took(); ok {
+		j.DurationMS = new(d.Milliseconds())
+	}
+	if in, out, ok := t.tokens(); ok {
+		j.TokensIn, j.TokensOut = &in, &out
+	}
+	return j
+}
+
+func writeAttemptLines(w io.Writer, id string, list []*attempt) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	for _, t := range list {
+		j := encodeAttempt(t)
+		j.ExecutionID, j.NodeID, j.Code, j.Error, j.Usage = id, t.node, t.code, t.error, t.usage
+		if err := encoder.Encode(j); err != nil {
+			return err
+		}
+	}
+	return nil
+}
