@@ -74,6 +74,8 @@ type Pending struct {
 	Deadline            time.Time
 	Timeout             time.Duration
 	LastError, LastCode string
+	// BlockDeadline is when the first of the parallel blocks around it fails with TIMEOUT, zero if none does.
+	BlockDeadline time.Time
 
 	// Interrupts: the full prompt and the schema of the answer.
 	Prompt       string

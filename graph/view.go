@@ -189,7 +189,7 @@ func (x *run) pending(w machine.Wait, c copier) Pending {
 	p := Pending{
 		Kind: w.Kind, ExecutionID: x.id, ID: idempotencyKey(x.id, w.Key), NodeID: w.NodeID, Visit: w.Visit,
 		Attempt: w.Attempt, Span: w.Span, Host: w.Host, State: c.state(w.State), RequestedAt: w.RequestedAt,
-		Deadline: w.Deadline, Timeout: w.Timeout, LastError: w.LastError, LastCode: w.LastCode, SignalName: w.SignalName,
+		Deadline: w.Deadline, BlockDeadline: w.BlockDeadline, Timeout: w.Timeout, LastError: w.LastError, LastCode: w.LastCode, SignalName: w.SignalName,
 		Prompt: w.Prompt, Due: w.Due, AgentID: w.AgentID, Protocol: w.Protocol, CorrelationID: w.CorrelationID,
 		ChildExecutionID: w.ChildExecutionID, WorkflowRef: w.WorkflowRef,
 	}

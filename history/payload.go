@@ -33,7 +33,8 @@ type Payload struct {
 	// Winners lists the branches that satisfied the join, in branch order. Added, on ParallelJoined.
 	Winners []string
 
-	// StartTimer, TimerStarted, TimerFired. TimerKind is "duration" or "until" (member "kind"). WaitMS is written by
+	// StartTimer, TimerStarted, TimerFired. TimerKind is "duration" or "until" (member "kind"), or (added) "deadline" of a
+	// TimerFired that ends an interrupt or a parallel block. WaitMS is written by
 	// StartTimer of kind duration, also when 0.
 	TimerKind string
 	WaitMS    Optional

@@ -99,8 +99,8 @@ func (e *Execution) event(name Name, p *Payload) {
 		f.endWait(p, WaitSignal)
 	case TimerStarted:
 		f.beginWait(p, Wait{Kind: WaitTimer, Due: p.DueAt})
-	case TimerFired:
-		f.endWait(p, WaitTimer)
+	case TimerFired: // of an interrupt: its deadline
+		f.endWait(p, WaitTimer, WaitInterrupt)
 	case SubworkflowStarted:
 		e.relate(p)
 		f.beginWait(p, Wait{Kind: WaitSubworkflow, ChildExecutionID: p.ChildExecutionID})

@@ -78,6 +78,32 @@ func (x *config) ignored(name, message string) {
 	}
 }
 
+// timeout reads the timeout of an interrupt or a parallel node, 0 without one. The protocol takes any text there and the
+// reference engine never reads it, so a text that is no duration must not fail a run: it counts as none.
+func (x *config) timeout(otherwise string) time.Duration {
+	n := x.json.Get("timeout")
+	if n == nil {
+		return 0
+	}
+	d, err := ParseDuration(n.Str)
+	hint := durationHint
+	if e, ok := problem.As(err); ok && e.Hint != "" {
+		hint = e.Hint
+	}
+	switch {
+	case trim(n.Str) == "":
+		x.warn(problem.ConfigBlank, "timeout", "a blank timeout counts as none: "+otherwise, hint)
+	case err != nil:
+		x.warn(problem.DurationInvalid, "timeout", err.Error()+", so there is no timeout: "+otherwise, hint)
+	case d == 0:
+		x.warn(problem.DurationZero, "timeout", "a timeout of 0 counts as none: "+otherwise, "leave it out, or give it some time")
+	}
+	if err != nil {
+		return 0
+	}
+	return d
+}
+
 // err is the problem that a node meets when it is reached.
 func (x *config) err(code problem.Code, name, format string, args ...any) *problem.Error {
 	return problem.New(code, format, args...).
@@ -146,7 +172,11 @@ func (c *compiler) compileTimeout(v *vertex) {
 		return
 	}
 	if !v.node.Type.IsActivity() {
-		c.ignoredMember(v, "timeout", "only step, llm_call and tool_call nodes have a timeout")
+		message := "only step, llm_call and tool_call nodes have a timeout"
+		if v.node.Type == Interrupt || v.node.Type == Parallel {
+			message = "the timeout of such a node stands in its config"
+		}
+		c.ignoredMember(v, "timeout", message)
 		return
 	}
 	if trim(n.Str) == "" {

@@ -13,5 +13,5 @@ func (x *config) interrupt() {
 	} else {
 		x.ignored("prompt_ref", "nothing resolves prompt_ref; the prompt is shown")
 	}
-	x.ignored("timeout", "the timeout of an interrupt is never read: it waits until somebody answers")
+	i.Timeout = x.timeout("the interrupt waits until somebody answers")
 }

@@ -26,7 +26,7 @@ func (x *config) parallel() {
 	if p.Join != JoinNofM {
 		x.ignored("n", fmt.Sprintf("n means nothing with join %q", p.Join))
 	}
-	x.ignored("timeout", "the timeout of a parallel node is never read")
+	p.Timeout = x.timeout("the branches have all the time they need")
 
 	named := map[string]int{}
 	at := x.at.member("branches")

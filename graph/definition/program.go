@@ -134,6 +134,8 @@ type InterruptConfig struct {
 	ResumeSchemaRaw map[string]any
 	// ResumeSchemaErr is set when the schema does not compile: every resume is then refused.
 	ResumeSchemaErr error
+	// Timeout is how long an answer may take, 0 without a limit. The reference engine never reads it.
+	Timeout time.Duration
 }
 
 // Join is a parallel node's join policy.
@@ -152,6 +154,9 @@ type ParallelConfig struct {
 	// N is the number of branches that must succeed: the configured n for n_of_m, 1 for any, all for all.
 	N        int
 	Branches []Branch
+	// Timeout is how long the branches may take to satisfy the join, 0 without a limit. The reference engine never
+	// reads it.
+	Timeout time.Duration
 }
 
 // Branch is one branch of a parallel node.

@@ -232,10 +232,12 @@ type Wait struct {
 	// State is the state as the waiting node sees it. Shared: do not change it.
 	State map[string]any
 
-	// RequestedAt is when the wait began; Deadline when the attempt times out, zero without a timeout.
+	// RequestedAt is when the wait began; Deadline when the attempt or interrupt times out, zero without a timeout.
 	RequestedAt time.Time
 	Deadline    time.Time
 	Timeout     time.Duration
+	// BlockDeadline is when the first of the parallel blocks around it times out, zero if none does.
+	BlockDeadline time.Time
 	// LastError and LastCode are the failure of the attempt before, for attempt 2 and up and for a backoff.
 	LastError, LastCode string
 

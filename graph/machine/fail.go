@@ -11,7 +11,9 @@ const (
 	reasonWait          = "wait_failed"
 	reasonSetState      = "set_state_failed"
 	reasonOutputMapping = "output_mapping_jq_failed"
+	reasonOutputSchema  = "output_schema_violated" // added: the result of the run
 	reasonJoin          = "parallel_join_failed"
+	reasonInterrupt     = "interrupt_failed" // added: not answered in time
 	reasonOrchestration = "orchestration_error"
 )
 
@@ -68,6 +70,9 @@ func (m *Machine) end(s Status) {
 // abandonBelow drops every wait of t and of the branches below it.
 func (m *Machine) abandonBelow(t *token) {
 	t.each(func(c *token) bool {
+		if c.inner != nil && !c.inner.deadline.IsZero() {
+			m.timersDirty = true
+		}
 		if c.phase == live && c.wait != nil {
 			if c.effect() != nil {
 				m.abandoned = append(m.abandoned, c.key())

@@ -3,6 +3,7 @@ package machine
 import (
 	"fmt"
 
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -21,6 +22,15 @@ func (m *Machine) endNode(t *token) {
 	if err != nil {
 		m.failToken(t, &failure{reason: reasonOutputMapping, nodeID: n.ID, message: err.Error(), code: codeOf(err)})
 		return
+	}
+	if s := n.End.OutputSchema; s != nil && !m.foreign {
+		if text := schemaText(s, result); text != "" {
+			m.failToken(t, &failure{
+				reason: reasonOutputSchema, nodeID: n.ID, code: string(problem.OutputSchemaViolation),
+				message: "the result breaks output_schema: " + text,
+			})
+			return
+		}
 	}
 	m.event(history.ExecutionCompleted, history.Payload{Result: history.Some(result)})
 	m.result = result

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"fmt"
 	"time"
 	"unicode/utf16"
 
@@ -16,16 +17,40 @@ const maxPromptUnits = 200
 func (m *Machine) beginInterrupt(t *token) *definition.Node {
 	prompt := cutPrompt(t.node.Interrupt.Prompt)
 	m.command(t, history.RaiseInterrupt, history.Payload{NodeID: t.node.ID, Prompt: prompt})
+	w := &wait{kind: WaitInterrupt, prompt: prompt}
 	p := m.fact(t)
 	p.Prompt = prompt
 	if t.block != nil {
 		p.Span = t.span()
 	}
+	if d := t.node.Interrupt.Timeout; d > 0 && !m.foreign {
+		w.timeout, w.deadline = d, m.now.Add(d)
+		p.TimeoutMS = d.Milliseconds()
+	}
 	m.event(history.InterruptRaised, p)
 	m.checkpointOnly(t)
-	m.waitFor(t, &wait{kind: WaitInterrupt, prompt: prompt})
+	m.waitFor(t, w)
 	return nil
 }
+
+// interruptExpired fails an interrupt that nobody has answered by its deadline. The fact says that the time has come,
+// so that a rebuilt machine knows it even while the script is held back.
+func (m *Machine) interruptExpired(t *token) {
+	message := fmt.Sprintf("interrupt %q was not answered within %s", t.node.ID, t.wait.timeout)
+	m.deadlinePassed(t)
+	m.failToken(t, &failure{reason: reasonInterrupt, nodeID: t.node.ID, message: message, code: string(problem.Timeout)})
+}
+
+// deadlinePassed records that the time of an interrupt or a parallel block is up.
+func (m *Machine) deadlinePassed(t *token) {
+	p := m.fact(t)
+	p.TimerKind = timerKindDeadline
+	m.event(history.TimerFired, p)
+}
+
+// timerKindDeadline is the kind of a TimerFired that ends an interrupt or a parallel block. Added: the protocol's kinds
+// are duration and until.
+const timerKindDeadline = "deadline"
 
 func cutPrompt(s string) string {
 	units := utf16.Encode([]rune(s))
@@ -69,6 +94,11 @@ func (m *Machine) handleResume(r Resume, now time.Time) error {
 			return problem.New(problem.InvalidResumePayload, "cannot resume: interrupt %q is not open", r.Key).
 				WithPlace(at).WithHint("Ask workflow_status for the open interrupts.")
 		}
+	}
+	if w := t.wait; !w.deadline.IsZero() && !now.Before(w.deadline) {
+		at.NodeID = t.node.ID
+		return problem.New(problem.InvalidResumePayload, "cannot resume: interrupt %q was to be answered by %s", t.node.ID, w.deadline.UTC().Format(time.RFC3339)).
+			WithPlace(at).WithHint("The answer comes too late; workflow_status shows how the run went on.")
 	}
 	if err := m.checkAnswer(t, r.Payload); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -21,9 +22,14 @@ func (m *Machine) beginParallel(t *token) *definition.Node {
 	if c.Join == definition.JoinNofM {
 		p.N = c.N
 	}
+	b := &block{owner: t, node: n, tokens: make([]*token, len(c.Branches))}
+	if c.Timeout > 0 && !m.foreign {
+		b.deadline = m.now.Add(c.Timeout)
+		forked.TimeoutMS = c.Timeout.Milliseconds()
+		m.timersDirty = true
+	}
 	m.command(t, history.StartParallel, p)
 	m.scriptEvent(t, history.ParallelForked, forked)
-	b := &block{owner: t, node: n, tokens: make([]*token, len(c.Branches))}
 	for i := range b.tokens {
 		b.tokens[i] = &token{block: b, index: i, phase: idle}
 	}
@@ -153,6 +159,27 @@ func (m *Machine) decideSome(b *block) {
 	}
 }
 
+// blockExpired fails a block whose join was not satisfied in time. Whatever its policy, branches that have succeeded by
+// then cannot be enough, or it would have been joined. Of what they held back the same is written as when a join cannot
+// be satisfied any more.
+func (m *Machine) blockExpired(b *block) {
+	m.deadlinePassed(b.owner)
+	f := &failure{
+		reason: reasonJoin, nodeID: b.node.ID, code: string(problem.Timeout),
+		message: fmt.Sprintf("parallel node %q did not join within %s", b.node.ID, b.node.Parallel.Timeout),
+	}
+	m.dropRest(b)
+	if b.node.Parallel.Join != definition.JoinAll {
+		m.advance(b)
+		m.releaseAll(b)
+		if m.ended() {
+			return
+		}
+	}
+	m.command(b.owner, history.FailNode, f.payload())
+	m.blockFailed(b, f)
+}
+
 // drop cancels a branch: its effects are not wanted and what it held back is never written.
 func (m *Machine) drop(t *token) {
 	m.abandonBelow(t)
@@ -201,6 +228,7 @@ func (m *Machine) join(b *block, winners []string) {
 	m.command(owner, history.JoinParallel, p)
 	p.Winners = winners
 	m.scriptEvent(owner, history.ParallelJoined, p)
+	m.timersDirty = m.timersDirty || !b.deadline.IsZero()
 	owner.inner = nil
 	next := b.node.Next
 	if owner.block == nil {

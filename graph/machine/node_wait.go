@@ -57,10 +57,14 @@ func (m *Machine) timerFired(t *token) *definition.Node {
 	return m.complete(t, completion{output: map[string]any{}, checkpoint: true})
 }
 
-// timer gives the key and time of the timer that the token's wait needs, "" if it needs none.
+// timer gives the key and time of the timer that the token's wait or block needs, "" if it needs none.
 func (t *token) timer() (key string, due time.Time) {
 	w := t.wait
 	switch {
+	case w == nil && t.inner != nil && !t.inner.deadline.IsZero():
+		return timerDeadline + visitKey(t.node.ID, t.visit), t.inner.deadline
+	case w == nil:
+		return "", time.Time{}
 	case w.kind == WaitTimer:
 		return timerWait + t.key(), w.due
 	case w.kind == WaitBackoff:
@@ -75,23 +79,38 @@ func (t *token) timer() (key string, due time.Time) {
 // handleTimer takes a timer whose time has come. One that fires early, twice or for something that is over does
 // nothing but tell the driver so.
 func (m *Machine) handleTimer(f TimerFired, now time.Time) error {
-	t := m.find(func(t *token) bool {
-		key, _ := t.timer()
-		return key != "" && key == f.Key
-	})
+	t, due := m.timed(f.Key)
 	if t == nil {
 		return problem.New(problem.HistoryConflict, "timer %s is not open", f.Key)
 	}
-	if _, due := t.timer(); now.Before(due) {
+	if now.Before(due) {
 		return problem.New(problem.HistoryConflict, "timer %s is due at %s", f.Key, due.UTC().Format(time.RFC3339Nano))
 	}
 	m.setNow(now)
-	m.fire(t)
+	if t.inner != nil {
+		m.blockExpired(t.inner)
+	} else {
+		m.fire(t)
+	}
 	return nil
 }
 
-// fire does what the token's timer is for: it ends a wait, begins the next attempt, or fails an attempt that did not
-// end in time.
+// timed finds the token whose wait or block has an open timer.
+func (m *Machine) timed(key string) (found *token, due time.Time) {
+	m.main.each(func(t *token) bool {
+		if t.phase != live {
+			return true
+		}
+		if k, at := t.timer(); k != "" && k == key {
+			found, due = t, at
+		}
+		return found == nil
+	})
+	return found, due
+}
+
+// fire does what the timer of the token's wait is for: it ends a wait, begins the next attempt, or fails an attempt or
+// an interrupt that did not end in time.
 func (m *Machine) fire(t *token) {
 	w := t.wait
 	switch w.kind {
@@ -100,6 +119,8 @@ func (m *Machine) fire(t *token) {
 	case WaitBackoff:
 		m.stopWaiting(t)
 		m.requestAgain(t, w.attempt+1, w.input, w.lastError, w.lastCode)
+	case WaitInterrupt:
+		m.interruptExpired(t)
 	default:
 		if t.effect() != nil {
 			m.abandoned = append(m.abandoned, t.key())

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,9 +47,13 @@ func (g *generator) chain(target string, depth int) string {
 
 // one makes a node before target.
 func (g *generator) one(target string, depth int) string {
-	kind := g.rng.IntN(9)
+	kind := g.rng.IntN(10)
 	if depth == 0 && kind == 8 {
 		kind = 0
+	}
+	timeout := ""
+	if g.rng.IntN(2) == 0 {
+		timeout = `,"timeout":"1h"` // never passes by itself
 	}
 	id := g.id("n")
 	switch kind {
@@ -76,7 +81,9 @@ func (g *generator) one(target string, depth int) string {
 		if join == "n_of_m" {
 			extra = fmt.Sprintf(`,"n":%d`, g.rng.IntN(n)+1)
 		}
-		g.node(`{"id":%q,"type":"parallel","config":{"join":%q%s,"branches":[%s]}}`, id, join, extra, strings.Join(branches, ","))
+		g.node(`{"id":%q,"type":"parallel","config":{"join":%q%s%s,"branches":[%s]}}`, id, join, extra, timeout, strings.Join(branches, ","))
+	case 9:
+		g.node(`{"id":%q,"type":"interrupt","config":{"prompt":"?","resume_schema":{"type":"object"}%s}}`, id, timeout)
 	}
 	g.edge(id, target)
 	return id
@@ -98,7 +105,11 @@ func (g *generator) definition() string {
 }
 
 // world decides every outcome by node and attempt alone, so that it is the same whatever the timing.
-type world struct{ failing map[string]int }
+type world struct {
+	failing map[string]int
+	// expiring lets deadlines pass now and then.
+	expiring bool
+}
 
 func (w world) answer(wait machine.Wait) machine.Input {
 	switch wait.Kind {
@@ -114,6 +125,8 @@ func (w world) answer(wait machine.Wait) machine.Input {
 		o.OK = true
 		o.Output = map[string]any{"log": wait.NodeID, "m": map[string]any{wait.NodeID: true}}
 		return o
+	case machine.WaitInterrupt:
+		return machine.Resume{Key: wait.Key, Payload: map[string]any{"answered": wait.NodeID}}
 	case machine.WaitSignal:
 		return machine.Signal{Name: wait.SignalName, Payload: map[string]any{"log": wait.NodeID}}
 	case machine.WaitChild:
@@ -150,16 +163,38 @@ func (w world) run(t *testing.T, prog *definition.Program, cfg machine.Config, r
 		if rng.IntN(4) == 0 {
 			m = w.rebuild(t, prog, m, rows, stored, now, rng)
 		}
+		if timers := deadlines(m); w.expiring && len(timers) > 0 && rng.IntN(6) == 0 {
+			timer := timers[rng.IntN(len(timers))]
+			if timer.Due.After(now) {
+				now = timer.Due
+			}
+			if err := m.Handle(machine.TimerFired{Key: timer.Key}, now); err != nil {
+				t.Fatalf("%s: %v", timer.Key, err)
+			}
+			continue
+		}
 		waits := m.Pending()
 		wait := waits[rng.IntN(len(waits))]
 		if wait.Due.After(now) {
 			now = wait.Due
 		}
 		now = now.Add(time.Duration(rng.IntN(10)) * time.Millisecond)
+		if wait.Kind == machine.WaitInterrupt && !wait.Deadline.IsZero() && !now.Before(wait.Deadline) {
+			if err := m.Handle(w.answer(wait), now); !errors.Is(err, problem.InvalidResumePayload) {
+				t.Fatalf("%s: answered too late: %v", wait.Key, err)
+			}
+			if err := m.Handle(machine.TimerFired{Key: "deadline:" + wait.Key}, now); err != nil {
+				t.Fatalf("%s: %v", wait.Key, err)
+			}
+			continue
+		}
 		err := m.Handle(w.answer(wait), now)
 		if signal, ok := w.answer(wait).(machine.Signal); ok && errors.Is(err, problem.SignalValidationError) {
 			signal.Payload = nil // what the branch has is full: that depends on the branch alone
 			err = m.Handle(signal, now)
+			if errors.Is(err, problem.SignalValidationError) && len(waits) > 1 {
+				continue // a block within the branch has made too much of it, which ends the run at the branch's turn
+			}
 		}
 		if err != nil {
 			t.Fatalf("%s %s: %v", wait.Kind, wait.Key, err)
@@ -167,6 +202,11 @@ func (w world) run(t *testing.T, prog *definition.Program, cfg machine.Config, r
 	}
 	t.Fatal("the run does not end")
 	return nil, nil
+}
+
+// deadlines are the open timers of interrupts and parallel blocks.
+func deadlines(m *machine.Machine) []machine.Timer {
+	return slices.DeleteFunc(m.Timers(), func(t machine.Timer) bool { return !strings.HasPrefix(t.Key, "deadline:") })
 }
 
 // storedPosition is a position as of a number of rows.
@@ -242,7 +282,8 @@ func TestScriptIsIndependentOfTiming(t *testing.T) {
 	}
 }
 
-// TestAnyJoinsEnd drives the other join policies: whatever the order, the run ends, and rebuilding never differs.
+// TestAnyJoinsEnd drives the other join policies, and lets deadlines pass: whatever the order, the run ends, and
+// rebuilding never differs.
 func TestAnyJoinsEnd(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(150) {
@@ -251,7 +292,7 @@ func TestAnyJoinsEnd(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 2))
 			g := &generator{rng: rng, joins: []string{"all", "any", "n_of_m"}}
 			prog := compile(t, g.definition())
-			w := world{failing: map[string]int{}}
+			w := world{failing: map[string]int{}, expiring: rng.IntN(2) == 0}
 			for _, n := range prog.Nodes {
 				if n.Type == definition.ToolCall && rng.IntN(3) == 0 {
 					w.failing[n.ID] = rng.IntN(4)

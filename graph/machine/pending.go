@@ -61,6 +61,11 @@ func (t *token) describe() Wait {
 		State: t.view, RequestedAt: w.since, Deadline: w.deadline, Timeout: w.timeout,
 		LastError: w.lastError, LastCode: w.lastCode, SignalName: w.signal, Prompt: w.prompt, Due: w.due,
 	}
+	for b := t.block; b != nil; b = b.owner.block {
+		if !b.deadline.IsZero() && (d.BlockDeadline.IsZero() || b.deadline.Before(d.BlockDeadline)) {
+			d.BlockDeadline = b.deadline
+		}
+	}
 	switch w.kind {
 	case WaitDelegate:
 		c := t.node.Delegate
@@ -78,7 +83,7 @@ func (m *Machine) Timers() []Timer {
 	}
 	var ts []Timer
 	m.main.each(func(t *token) bool {
-		if t.phase == live && t.wait != nil {
+		if t.phase == live {
 			if key, due := t.timer(); key != "" {
 				ts = append(ts, Timer{Key: key, Due: due})
 			}

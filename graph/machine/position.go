@@ -48,9 +48,10 @@ type tokenPosition struct {
 }
 
 type blockPosition struct {
-	Node   string          `json:"node"`
-	Head   int             `json:"head"`
-	Tokens []tokenPosition `json:"tokens"`
+	Node     string          `json:"node"`
+	Head     int             `json:"head"`
+	Deadline time.Time       `json:"deadline,omitzero"`
+	Tokens   []tokenPosition `json:"tokens"`
 }
 
 type waitPosition struct {
@@ -172,7 +173,7 @@ func (t *token) position(executionID string) tokenPosition {
 		p.Failure = &failurePosition{Reason: f.reason, Message: f.message, Code: f.code, NodeID: f.nodeID}
 	}
 	if b := t.inner; b != nil {
-		p.Inner = &blockPosition{Node: b.node.ID, Head: b.head}
+		p.Inner = &blockPosition{Node: b.node.ID, Head: b.head, Deadline: b.deadline}
 		for _, c := range b.tokens {
 			p.Inner.Tokens = append(p.Inner.Tokens, c.position(executionID))
 		}
@@ -259,7 +260,7 @@ func (m *Machine) restore(t *token, p *tokenPosition) error {
 	if p.Inner == nil {
 		return nil
 	}
-	b := &block{owner: t, node: m.prog.Node(p.Inner.Node), head: p.Inner.Head}
+	b := &block{owner: t, node: m.prog.Node(p.Inner.Node), head: p.Inner.Head, deadline: p.Inner.Deadline}
 	if b.node == nil || b.node.Parallel == nil || len(b.node.Parallel.Branches) != len(p.Inner.Tokens) {
 		return missing(p.Inner.Node)
 	}

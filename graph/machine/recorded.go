@@ -182,11 +182,17 @@ type resolution struct {
 	apply func(*Machine)
 }
 
-// resolve finds how a token's wait ended according to the history.
+// resolve finds how a token's wait ended, or that its block ran out of time, according to the history.
 func (r *recorded) resolve(t *token) (resolution, bool) {
 	f := r.of(t)
 	by := func(rec *history.Record, apply func(*Machine)) (resolution, bool) {
 		return resolution{seq: rec.Seq, at: rec.CreatedAt, apply: apply}, true
+	}
+	if b := t.inner; b != nil {
+		if f.timer != nil && !b.deadline.IsZero() {
+			return by(f.timer, func(m *Machine) { m.blockExpired(b) })
+		}
+		return resolution{}, false
 	}
 	switch t.wait.kind {
 	case WaitActivity, WaitDelegate:
@@ -204,6 +210,9 @@ func (r *recorded) resolve(t *token) (resolution, bool) {
 			return by(f.signal, func(m *Machine) { m.takeSignal(t, object(f.signal.Payload.SignalPayload)) })
 		}
 	case WaitInterrupt:
+		if f.timer != nil && f.answer == nil && !r.foreign {
+			return by(f.timer, func(m *Machine) { m.fire(t) })
+		}
 		if f.answer != nil {
 			payload := f.answer.Payload.SignalPayload
 			if payload == nil && f.closed != nil {

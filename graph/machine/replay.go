@@ -89,7 +89,7 @@ func (m *Machine) feed(now time.Time) {
 		var next resolution
 		found := false
 		m.main.each(func(t *token) bool {
-			if t.phase == live && t.wait != nil {
+			if t.phase == live && (t.wait != nil || t.inner != nil) {
 				if r, ok := m.recorded.resolve(t); ok && (!found || r.seq < next.seq) {
 					next, found = r, true
 				}

@@ -57,7 +57,7 @@ func (m *Machine) push(t *token, it item) {
 // absorb takes an item of an inner branch into the script of the token that owns the block, merging its update into
 // that token's view.
 func (m *Machine) absorb(owner *token, it item) {
-	if it.update && it.delta != nil {
+	if it.update && it.delta != nil && it.valid { // what failed its branch stays out: the join may tolerate the failure
 		if it.overlay {
 			owner.view = state.Overlay(owner.view, it.delta)
 		} else if view, err := m.prog.State.Apply(owner.view, it.delta); err == nil {

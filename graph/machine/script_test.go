@@ -341,7 +341,14 @@ func (b *bench) pending() string {
 		if w.LastError != "" {
 			fmt.Fprintf(&out, " last=%q/%s", w.LastError, w.LastCode)
 		}
-		fmt.Fprintf(&out, " state=%s\n", text(w.State))
+		fmt.Fprintf(&out, " state=%s", text(w.State))
+		if !w.Deadline.IsZero() && w.Kind == machine.WaitInterrupt {
+			fmt.Fprintf(&out, " deadline in %s", w.Deadline.Sub(b.now.Truncate(time.Millisecond)))
+		}
+		if !w.BlockDeadline.IsZero() {
+			fmt.Fprintf(&out, " block ends in %s", w.BlockDeadline.Sub(b.now.Truncate(time.Millisecond)))
+		}
+		out.WriteString("\n")
 	}
 	return cmp.Or(out.String(), "nothing\n")
 }

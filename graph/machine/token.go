@@ -64,6 +64,8 @@ type block struct {
 	tokens []*token
 	// head is the first branch, in order, that has not ended: its script is written as it happens.
 	head int
+	// deadline is when the block fails unless it has been joined, zero without a timeout.
+	deadline time.Time
 }
 
 // span identifies the token's branch, nil on the main path (spec: execution, 6.3). Inside nested blocks it names the

@@ -60,7 +60,8 @@ var pendingMembers = []property{
 	optional("workflow_ref", str("Subworkflows: what it runs.")),
 	optional("idempotency_key", str("Names this attempt; pass it on to what you call, and back in the submit.")),
 	optional("timeout_ms", describe("integer", "How long the attempt may take.")),
-	optional("deadline", str("When the attempt fails with TIMEOUT (UTC).")),
+	optional("deadline", str("When the attempt or interrupt fails with TIMEOUT (UTC).")),
+	optional("block_deadline", str("When the parallel block around it fails with TIMEOUT (UTC).")),
 	optional("due_at", str("When the timer fires or the retry is due (UTC).")),
 }
 

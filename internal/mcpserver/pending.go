@@ -53,6 +53,7 @@ func encodeBriefly(run *graph.Run, p *graph.Pending) members {
 	m.number("attempt", int64(p.Attempt))
 	putSpan(&m, p.Span)
 	m.instant("deadline", p.Deadline)
+	m.instant("block_deadline", p.BlockDeadline)
 	m.put("brief", true)
 	return m
 }
@@ -84,6 +85,7 @@ func encodePending(run *graph.Run, p, first *graph.Pending) members {
 	m.text("idempotency_key", p.IdempotencyKey)
 	m.number("timeout_ms", p.Timeout.Milliseconds())
 	m.instant("deadline", p.Deadline)
+	m.instant("block_deadline", p.BlockDeadline)
 	m.instant("due_at", p.Due)
 	return m
 }

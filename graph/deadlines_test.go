@@ -1,0 +1,128 @@
+package graph_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/historymem"
+)
+
+// timed adds a timeout to the config of an interrupt or a parallel node.
+func timed(node, timeout string) string {
+	return strings.Replace(node, `"config":{`, `"config":{"timeout":"`+timeout+`",`, 1)
+}
+
+// TestW37_InterruptDeadlines lets the time for an answer pass: while the process lives, and while none does.
+func TestW37_InterruptDeadlines(t *testing.T) {
+	t.Parallel()
+	for _, restarted := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			r, store := host(t, graph.Options{})
+			d := workflow(t, "ask", []string{startNode(), timed(interrupt("a"), "1h"), endNode()}, "s a", "a e")
+			begun := time.Now()
+			run := start(t, r, "r", d, nil)
+			wantStatus(t, run, machine.Interrupted)
+			if p := run.Pending[0]; !p.Deadline.Equal(begun.Add(time.Hour)) || p.Timeout != time.Hour {
+				t.Errorf("pending %+v", p)
+			}
+			if restarted {
+				if err := r.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(time.Hour)
+			if restarted {
+				r = newRunner(t, store, graph.Options{})
+			} else {
+				synctest.Wait()
+				exec, err := store.Execution(t.Context(), "r")
+				if err != nil || exec.Phase != history.PhaseFailed || len(exec.Waits) > 0 {
+					t.Errorf("not fired by itself: %+v, %v", exec, err)
+				}
+			}
+			_, err := r.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "r", InterruptID: run.Pending[0].ID, Payload: map[string]any{"ok": true}})
+			wantCode(t, err, problem.InvalidResumePayload)
+			run = status(t, r, "r")
+			wantStatus(t, run, machine.Failed)
+			if run.ErrorCode != string(problem.Timeout) || run.ErrorNodeID != "a" {
+				t.Errorf("run %+v", run)
+			}
+		})
+	}
+}
+
+// A run in process that nothing here is equipped for keeps its interrupt, but does not take an answer that is late.
+func TestALateAnswerIsRefusedWhereTheDeadlineCannotFire(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		o := graph.Options{Activities: &script{}}
+		r := newRunner(t, store, o)
+		d := workflow(t, "ask", []string{startNode(), timed(interrupt("a"), "1h"), tool("t"), endNode()}, "s a", "a t", "t e")
+		wantStatus(t, start(t, r, "r", d, nil), machine.Interrupted)
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		other := newRunner(t, store, graph.Options{})
+		_, err := other.Resume(t.Context(), graph.ResumeRequest{
+			ExecutionID: "r", Payload: map[string]any{"ok": true}, Caller: graph.Caller{Mode: machine.HostMediated},
+		})
+		wantCode(t, err, problem.InvalidResumePayload)
+		wantStatus(t, status(t, other, "r"), machine.Interrupted)
+		wantStatus(t, status(t, newRunner(t, store, o), "r"), machine.Failed)
+	})
+}
+
+// TestW37_ParallelDeadlines ends a block whose branches take too long, and stops what they do.
+func TestW37_ParallelDeadlines(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		stopped := false
+		slow := &script{answers: map[string]func(context.Context, activities.Request) (any, error){
+			"a": func(ctx context.Context, _ activities.Request) (any, error) {
+				<-ctx.Done()
+				stopped = true
+				return nil, ctx.Err()
+			},
+		}}
+		store := historymem.New()
+		r := newRunner(t, store, graph.Options{Activities: slow})
+		d := workflow(t, "par", []string{startNode(), timed(fork("f", "all", "a", "b"), "10s"), tool("a"), tool("b"), endNode()}, "s f", "f e", "a e", "b e")
+		begun := time.Now()
+		run := start(t, r, "r", d, nil)
+		wantStatus(t, run, machine.Failed)
+		if run.ErrorCode != string(problem.Timeout) || run.ErrorNodeID != "f" || time.Since(begun) != 10*time.Second {
+			t.Errorf("after %s: %+v", time.Since(begun), run)
+		}
+		synctest.Wait()
+		if !stopped {
+			t.Error("the slow branch goes on")
+		}
+		if n := count(records(t, store, "r"), history.TimerFired); n != 1 {
+			t.Errorf("%d TimerFired", n)
+		}
+	})
+}
+
+// TestW37_EndOutputSchema fails a run whose result breaks the end node's output_schema.
+func TestW37_EndOutputSchema(t *testing.T) {
+	t.Parallel()
+	end := `{"id":"e","type":"end","config":{"output_mapping":"{n}","output_schema":{"type":"object","properties":{"n":{"type":"integer"}}}}}`
+	d := workflow(t, "out", []string{startNode(), end}, "s e")
+	r := newRunner(t, historymem.New(), graph.Options{})
+	wantStatus(t, start(t, r, "good", d, map[string]any{"n": 1.0}), machine.Completed)
+	run := start(t, r, "bad", d, map[string]any{"n": "one"})
+	wantStatus(t, run, machine.Failed)
+	if run.ErrorCode != string(problem.OutputSchemaViolation) || run.ErrorNodeID != "e" {
+		t.Errorf("run %+v", run)
+	}
+}
