@@ -91,6 +91,8 @@ var rooms = map[string][]string{
 	"cmd/workflows-engine":     {"internal/cli"},
 	"cmd/workflows-engine-mcp": {"internal/config", "internal/mcpserver", "internal/mcpserver/stdio", "graph", "graph/machine", "graph/problem"},
 	"examples":                 {},
+	"examples/lighthouse":      {},
+	"examples/lighthouse/live": {"examples/lighthouse", "internal/cli"},
 	"internal/archtest":        {},
 }
 
