@@ -73,63 +73,33 @@ func (t *batchText) payload(i int) string {
 	return t.all[start:t.ends[i]]
 }
 
-// insertBatch inserts the records.
-func insertBatch(c *conn, b *history.Batch, t *batchText) error {
-	for first := 0; first < len(b.Records); {
-		n := min(len(b.Records)-first, maxInsertRows)
-		args := named(t.args[:0], b.ExecutionID, b.ExpectedSeq+1+int64(first))
-		at := ""
-		for i := first; i < first+n; i++ {
-			r := &b.Records[i]
-			if i == first || !r.CreatedAt.Equal(b.Records[i-1].CreatedAt) {
-				at = history.FormatTimestamp(r.CreatedAt)
-			}
-			args = named(args, string(r.Kind), string(r.Name), t.payload(i), at)
-		}
-		_, err := c.run(insertStatements[n], args)
-		clear(args)
-		t.args = args
-		if isDuplicate(err) {
-			return b.Conflict()
-		}
-		if err != nil {
-			return err
-		}
-		first += n
-	}
-	return nil
-}
-
 // keepExecution stores the projection, provided that the run's head was the expected one.
 func keepExecution(c *conn, b *history.Batch, t *batchText) error {
 	e := &b.Execution
-	driven := flag(e.NeedsDriver())
-	position, positionSeq, setPosition := keptPosition(b)
+	positionSeq, position := keptPosition(b)
 	starts := func(r history.Record) bool { return r.Name == history.ExecutionStarted }
 	if b.ExpectedSeq == 0 || slices.ContainsFunc(b.Records, starts) {
 		if err := expectHead(c, b); err != nil {
 			return err
 		}
-		return storeExecution(c, e, t.projection, "", position, positionSeq, setPosition)
+		return storeExecution(c, e, t.projection, "", positionSeq, position)
 	}
-	args := []any{
-		b.ExecutionID, b.ExpectedSeq, e.Seq, string(e.Phase), e.UpdatedAt.UnixMilli(), t.projection, driven, positionSeq, position,
-	}
-	text := advanceExecution
-	if setPosition {
-		text = advanceExecutionPosition
-	} else {
-		args = args[:7]
-	}
-	// The index of driven runs is left alone as long as nothing changes in it.
-	if n, err := c.exec(text, args...); n > 0 || err != nil {
-		return err
+	updated, driven := e.UpdatedAt.UnixMilli(), flag(e.NeedsDriver())
+	args := named(t.args[:0], b.ExecutionID, b.ExpectedSeq, e.Seq, string(e.Phase), listedAt(updated), updated, driven,
+		t.projection, positionSeq, position)
+	defer clear(args)
+	t.args = args
+	// The first is all that most batches need: no index is touched as long as nothing in it changes.
+	for _, text := range []string{advanceExecution, moveExecution} {
+		if n, err := c.run(text, args); n > 0 || err != nil {
+			return err
+		}
 	}
 	switch n, err := c.exec(setDriven, b.ExecutionID, b.ExpectedSeq, driven); {
 	case err != nil:
 		return err
 	case n > 0:
-		_, err := c.exec(text, args...)
+		_, err := c.run(moveExecution, args)
 		return err
 	}
 	// The projection is behind, because another engine has written to the run, or the run is not what was expected.
@@ -139,7 +109,14 @@ func keepExecution(c *conn, b *history.Batch, t *batchText) error {
 	if _, err := c.exec(markSeen, b.ExecutionID); err != nil {
 		return err
 	}
-	return storeExecution(c, e, t.projection, "", position, positionSeq, setPosition)
+	return storeExecution(c, e, t.projection, "", positionSeq, position)
+}
+
+// listedAt is where lists look for a run that was updated at a time in milliseconds: the tenth of a second it is in.
+// Within one, a page sorts.
+func listedAt(updated int64) int64 {
+	const tenth = 100
+	return updated - (updated%tenth+tenth)%tenth
 }
 
 // expectHead checks that the record before the batch exists; those after it would have been duplicates.
@@ -154,23 +131,26 @@ func expectHead(c *conn, b *history.Batch) error {
 	return err
 }
 
-// keptPosition gives the position to store; set is false if the stored one is kept.
-func keptPosition(b *history.Batch) (position any, seq int64, set bool) {
-	ended := b.Execution.Phase.Terminal()
-	if b.Position != nil && !ended {
-		return b.Position, b.Execution.Seq, true
+// keptPosition gives the position to store and its seq; a seq of nil keeps the stored one.
+func keptPosition(b *history.Batch) (seq, position any) {
+	switch ended := b.Execution.Phase.Terminal(); {
+	case b.Position != nil && !ended:
+		return b.Execution.Seq, b.Position
+	case ended || b.ExpectedSeq == 0:
+		return int64(0), nil
 	}
-	return nil, 0, ended || b.ExpectedSeq == 0
+	return nil, nil
 }
 
 // storeExecution stores a projection whatever is stored now. unreadable is the problem of a run that cannot be read.
-func storeExecution(c *conn, e *history.Execution, projection, unreadable string, position any, positionSeq int64, setPosition bool) error {
+func storeExecution(c *conn, e *history.Execution, projection, unreadable string, positionSeq, position any) error {
 	var problem any
 	if unreadable != "" {
 		problem = unreadable
 	}
-	_, err := c.exec(putExecution, e.ID, e.Seq, string(e.Phase), e.DefinitionName, e.CreatedAt.UnixMilli(), e.UpdatedAt.UnixMilli(),
-		flag(e.NeedsDriver()), projection, problem, positionSeq, position, flag(setPosition))
+	updated := e.UpdatedAt.UnixMilli()
+	_, err := c.exec(putExecution, e.ID, e.Seq, string(e.Phase), e.DefinitionName, e.CreatedAt.UnixMilli(), updated, listedAt(updated),
+		flag(e.NeedsDriver()), projection, problem, positionSeq, position)
 	return err
 }
 

@@ -17,6 +17,9 @@ import (
 type conn struct {
 	driver.Conn
 	statements map[string]statement
+	// shapes are the inserts of batches by the names of their records; see shapeOf.
+	shapes   map[string]string
+	shapeKey []byte
 }
 
 // statement is a prepared statement of the driver.
@@ -37,7 +40,7 @@ func connect(source string) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{Conn: c, statements: map[string]statement{}}, nil
+	return &conn{Conn: c, statements: map[string]statement{}, shapes: map[string]string{}}, nil
 }
 
 // Close closes the statements and the connection.

@@ -46,7 +46,11 @@ func storeHealed(c *conn, f *folding) error {
 	if f.unreadable != nil {
 		unreadable = fmt.Sprintf("%s: %s", f.unreadable.Code, f.unreadable.Message)
 	}
-	if err := storeExecution(c, e, string(e.AppendText(nil)), unreadable, nil, 0, e.Phase.Terminal()); err != nil {
+	var positionSeq any
+	if e.Phase.Terminal() {
+		positionSeq = int64(0)
+	}
+	if err := storeExecution(c, e, string(e.AppendText(nil)), unreadable, positionSeq, nil); err != nil {
 		return err
 	}
 	if e.Phase.Terminal() {

@@ -64,10 +64,11 @@ func startOf(q *history.ListQuery) (history.Cursor, error) {
 
 // page reads the first runs behind a position.
 func (s *Store) page(ctx context.Context, q *history.ListQuery, from history.Cursor, limit int) ([]history.Execution, error) {
-	oldest := int64(math.MinInt64)
+	oldest := int64(math.MinInt64 / 2)
 	if !q.UpdatedAfter.IsZero() {
 		oldest = history.CeilMillis(q.UpdatedAfter)
 	}
+	newest := from.UpdatedAt.UnixMilli()
 	text := listStatements[listFilter{phase: q.Phase != "", definition: q.DefinitionName != ""}]
 	var out []history.Execution
 	err := s.readers.query(ctx, text, func(rows *sql.Rows) error {
@@ -79,7 +80,7 @@ func (s *Store) page(ctx context.Context, q *history.ListQuery, from history.Cur
 		e, err := history.ParseExecution(id, projection)
 		out = append(out, e)
 		return err
-	}, limit, from.UpdatedAt.UnixMilli(), from.ExecutionID, oldest, q.DefinitionName, string(q.Phase))
+	}, limit, newest, from.ExecutionID, oldest, q.DefinitionName, string(q.Phase), listedAt(newest), listedAt(oldest))
 	return out, err
 }
 

@@ -14,12 +14,10 @@ var (
 	identify string
 	//go:embed queries/insert_rows.sql
 	insertRows string
-	//go:embed queries/insert_rows_row.sql
-	insertRowsRow string
 	//go:embed queries/advance_execution.sql
 	advanceExecution string
-	//go:embed queries/advance_execution_position.sql
-	advanceExecutionPosition string
+	//go:embed queries/move_execution.sql
+	moveExecution string
 	//go:embed queries/set_driven.sql
 	setDriven string
 	//go:embed queries/put_execution.sql
@@ -66,24 +64,8 @@ var (
 	unleasedDriven string
 )
 
-// maxInsertRows is the number of rows that one statement inserts; a longer batch takes several.
-const maxInsertRows = 32
-
-// insertStatements holds the statement for each number of rows.
-var insertStatements = func() (texts [maxInsertRows + 1]string) {
-	for n := 1; n <= maxInsertRows; n++ {
-		rows := make([]string, n)
-		for i := range rows {
-			first := 3 + 4*i // after the id and the first seq
-			rows[i] = strings.TrimSpace(fmt.Sprintf(insertRowsRow, i, first, first+1, first+2, first+3))
-		}
-		texts[n] = strings.TrimSpace(insertRows) + strings.Join(rows, ",")
-	}
-	return texts
-}()
-
 // listStatements hold the query of a page without filters, by phase, by definition, and by both. Every phase is a
-// range of an index; the page is merged from the first runs of each.
+// range of an index; the page is merged from the first runs of each, with all those of the last one's tenth of a second.
 var listStatements = func() map[listFilter]string {
 	const definition = "definition_name = ?5 AND "
 	var anyPhase []string
@@ -104,7 +86,7 @@ type listFilter struct{ phase, definition bool }
 func listStatement(index, filter string, phases []string) string {
 	ranges := make([]string, len(phases))
 	for i, phase := range phases {
-		ranges[i] = fmt.Sprintf(listRange, index, filter+phase, index, filter+phase)
+		ranges[i] = fmt.Sprintf(listRange, index, filter+phase)
 	}
 	page := "SELECT * FROM (" + strings.Join(ranges, " UNION ALL ") + ") ORDER BY updated_at DESC, execution_id LIMIT ?1"
 	return fmt.Sprintf(listPage, page)

@@ -1,2 +1,0 @@
-UPDATE executions SET seq = ?3, phase = ?4, updated_at = ?5, projection = ?6, position_seq = ?8, position = ?9
-WHERE execution_id = ?1 AND seq = ?2 AND driven = ?7
