@@ -43,6 +43,7 @@ func Run(t *testing.T, open Open) {
 		{"orphans", orphans},
 		{"orphans with subworkflows", orphanedParents},
 		{"list order and pages", listPages},
+		{"list of many times", listManyTimes},
 		{"list filters", listFilters},
 		{"list follows appends", listFollowsAppends},
 		{"list cursors and limits", listArguments},

@@ -30,6 +30,12 @@ type listed struct {
 // pages reads all pages of a query.
 func pages(t *testing.T, s history.Store, q history.ListQuery) [][]string {
 	t.Helper()
+	return pagesOf(t, s, q, 100)
+}
+
+// pagesOf is pages for a list that may be longer.
+func pagesOf(t *testing.T, s history.Store, q history.ListQuery, most int) [][]string {
+	t.Helper()
 	var out [][]string
 	for {
 		page := got[history.ListPage](t)(s.List(t.Context(), q))
@@ -38,7 +44,7 @@ func pages(t *testing.T, s history.Store, q history.ListQuery) [][]string {
 			ids = append(ids, e.ID)
 		}
 		out = append(out, ids)
-		if q.Cursor = page.NextCursor; q.Cursor == "" || len(out) > 100 {
+		if q.Cursor = page.NextCursor; q.Cursor == "" || len(out) > most {
 			return out
 		}
 	}
@@ -160,5 +166,49 @@ func listArguments(t *testing.T, s history.Store) {
 	all := slices.Concat(pages(t, s, history.ListQuery{Limit: 7})...)
 	if !slices.IsSortedFunc(all, func(a, b string) int { return strings.Compare(b, a) }) || len(all) != 120 {
 		t.Errorf("pages of 7 give %v", all)
+	}
+}
+
+// listManyTimes walks through runs of every kind of time, many of them equal or close together, page by page, and holds
+// the pages against the order that they must have.
+func listManyTimes(t *testing.T, s history.Store) {
+	kinds := [][]string{
+		Start("a", "in_process"), lines(Start("a", "in_process"), End()),
+		lines(Start("b", "host_mediated"), Node("begin", "t")), lines(Start("b", "in_process"), End()),
+	}
+	var runs []listed
+	for i := range 150 {
+		// Thirds of one millisecond, thirds spread over half a second, thirds far from each other.
+		at := [...]int{250, i * 37 % 500, 1000 + i*61}[i%3]
+		runs = append(runs, listed{fmt.Sprintf("%03d", i*7919%150), at, kinds[i%len(kinds)]})
+	}
+	fillList(t, s, runs)
+	var all []history.Execution
+	for _, r := range runs {
+		all = append(all, got[history.Execution](t)(s.Execution(t.Context(), r.id)))
+	}
+	slices.SortFunc(all, func(a, b history.Execution) int { return history.CursorOf(&a).Compare(history.CursorOf(&b)) })
+	for _, q := range []history.ListQuery{
+		{Limit: 100},
+		{Limit: 7},
+		{Limit: 1},
+		{Limit: 9, Phase: history.PhaseCompleted},
+		{Limit: 4, DefinitionName: "b"},
+		{Limit: 3, DefinitionName: "b", Phase: history.PhaseAwaitingActivity},
+		{Limit: 5, UpdatedAfter: Begin.Add(99 * time.Millisecond), UpdatedBefore: Begin.Add(401 * time.Millisecond)},
+		{Limit: 2, UpdatedAfter: Begin.Add(250 * time.Millisecond), UpdatedBefore: Begin.Add(250 * time.Millisecond)},
+	} {
+		var want []string
+		for i := range all {
+			if q.Matches(&all[i]) {
+				want = append(want, all[i].ID)
+			}
+		}
+		if len(want) < 10 {
+			t.Fatalf("%+v selects %d runs", q, len(want))
+		}
+		if got := slices.Concat(pagesOf(t, s, q, len(all))...); !slices.Equal(got, want) {
+			t.Errorf("%+v:\n got %v\nwant %v", q, got, want)
+		}
 	}
 }
