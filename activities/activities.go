@@ -31,6 +31,14 @@ type Immediate interface {
 	Immediate(req Request) bool
 }
 
+// Selective is implemented by executors that perform some node types only, such as Composite. A process takes a run
+// over from another one, or fires its timers, only if it can perform all that the run may come to.
+type Selective interface {
+	Executor
+	// Performs reports whether nodes of this type are performed: "step", "llm_call" or "tool_call".
+	Performs(nodeType string) bool
+}
+
 // Request describes one attempt.
 type Request struct {
 	ExecutionID string

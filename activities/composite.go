@@ -39,6 +39,12 @@ func (c Composite) Immediate(req Request) bool {
 	return ok && immediate.Immediate(req)
 }
 
+// Performs reports whether an executor, or the fallback, serves a node type.
+func (c Composite) Performs(nodeType string) bool {
+	executor, _ := c.route(nodeType)
+	return executor != nil
+}
+
 // route gives the executor for a node type, nil if none is configured; known is false for types that are no
 // activities.
 func (c Composite) route(nodeType string) (executor Executor, known bool) {
@@ -58,4 +64,7 @@ func (c Composite) route(nodeType string) (executor Executor, known bool) {
 	return executor, true
 }
 
-var _ Immediate = Composite{}
+var (
+	_ Immediate = Composite{}
+	_ Selective = Composite{}
+)

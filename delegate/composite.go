@@ -40,6 +40,12 @@ func (c Composite) Immediate(req Request) bool {
 	return ok && immediate.Immediate(req)
 }
 
+// Performs reports whether an executor, or the fallback, serves a protocol.
+func (c Composite) Performs(protocol string) bool {
+	executor, _ := c.route(protocol)
+	return executor != nil
+}
+
 // route gives the executor for a protocol, nil if none is configured; known is false for protocols outside the three.
 func (c Composite) route(protocol string) (executor Executor, known bool) {
 	switch protocol {
@@ -58,4 +64,7 @@ func (c Composite) route(protocol string) (executor Executor, known bool) {
 	return executor, true
 }
 
-var _ Immediate = Composite{}
+var (
+	_ Immediate = Composite{}
+	_ Selective = Composite{}
+)

@@ -76,9 +76,9 @@ func (r *Runner) setDown(ctx context.Context, x *run, f *flight, release func(co
 }
 
 // lacksWorkflow reports whether a subworkflow cannot be started only because this process does not know its workflow,
-// or not the pinned version.
+// or not the pinned version, or cannot perform it.
 func lacksWorkflow(err error) bool {
-	return errors.Is(err, problem.WorkflowNotFound) || errors.Is(err, problem.VersionPinMismatch)
+	return errors.Is(err, problem.WorkflowNotFound) || errors.Is(err, problem.VersionPinMismatch) || errors.Is(err, errUnequipped)
 }
 
 // bringUp starts a subworkflow's run, or goes on with the one that is there. It gives what the parent is to be told at
@@ -152,6 +152,9 @@ func (r *Runner) beginChild(ctx context.Context, c *run, parent string, f *fligh
 			err = problem.New(problem.WorkflowNotFound, "workflow_ref %q cannot be resolved", e.WorkflowRef).WithCause(err)
 		}
 		return err
+	}
+	if !f.live && !r.performs(f.config.Mode, prog) {
+		return errUnequipped
 	}
 	input, err := r.object("input", e.Input, problem.ValidationError)
 	if err != nil {

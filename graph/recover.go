@@ -81,7 +81,7 @@ func (x *run) takeOrphan(ctx context.Context, y *yield) (bool, error) {
 		return false, nil
 	}
 	if err == nil && !x.r.equipped(x) {
-		err = problem.New(problem.ExecutorNotConfigured, "no executor is configured for what the run needs")
+		err = errUnequipped
 	}
 	if err != nil {
 		x.standBack(ctx)
@@ -90,6 +90,9 @@ func (x *run) takeOrphan(ctx context.Context, y *yield) (bool, error) {
 	x.live = false
 	return true, x.carryOn(ctx, y)
 }
+
+// errUnequipped is why a run is left to others.
+var errUnequipped = problem.New(problem.ExecutorNotConfigured, "no executor is configured for what the run needs")
 
 // carryOn goes on with a run whose lease this process holds.
 func (x *run) carryOn(ctx context.Context, y *yield) error {

@@ -270,6 +270,37 @@ func TestAnUnequippedProcessDoesNotTakeOver(t *testing.T) {
 	})
 }
 
+// TestAProcessTakesOverWhatItsExecutorsPerform has executors that perform some node types, here and in a subworkflow.
+func TestAProcessTakesOverWhatItsExecutorsPerform(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		child := linear(t, "child", "c") // a tool_call
+		r := newRunner(t, store, graph.Options{Activities: &script{answers: answers{"a": hang}}})
+		start(t, r, "tool", linear(t, "lin", "a"), nil)
+		start(t, r, "parent", workflow(t, "parent", []string{startNode(), timerWait("w", "1m"), subworkflow("v", "child"), endNode()}, "s w", "w v", "v e"), nil)
+		closeRunner(t, r)
+		steps := graph.Options{Activities: activities.Composite{Step: &script{}}, Background: true}
+		o := newRunner(t, store, steps)
+		register(t, o, "child", child)
+		time.Sleep(5 * time.Minute)
+		for _, id := range []string{"tool", "parent"} {
+			wantStatus(t, status(t, o, id), machine.Running)
+		}
+		if rs := records(t, store, "parent"); count(rs, history.TimerFired) != 1 {
+			t.Errorf("the timer is everybody's: %v", names(rs, ""))
+		}
+		closeRunner(t, o)
+		tools := graph.Options{Activities: activities.Composite{ToolCall: &script{}}, Background: true}
+		o = newRunner(t, store, tools)
+		register(t, o, "child", child)
+		time.Sleep(5 * time.Minute)
+		for _, id := range []string{"tool", "parent"} {
+			wantStatus(t, status(t, o, id), machine.Completed)
+		}
+	})
+}
+
 // TestASubworkflowOfAnEndedParentEnds cuts a cancel off between parent and child.
 func TestASubworkflowOfAnEndedParentEnds(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -68,7 +70,30 @@ func (x *run) visit(ctx context.Context, y *yield) error {
 // equipped reports whether this process can perform whatever the run may come to. A run that is in process is left
 // alone rather than failed for want of an executor that another process has.
 func (r *Runner) equipped(x *run) bool {
-	return x.m.Config().Mode == machine.HostMediated || r.lacks(x.prog) == ""
+	return r.performs(x.m.Config().Mode, x.prog)
+}
+
+// performs is equipped for a run that does not exist yet.
+func (r *Runner) performs(mode machine.Mode, prog *definition.Program) bool {
+	return mode == machine.HostMediated || r.lacks(prog) == "" && r.performsAll(prog)
+}
+
+// performsAll asks executors that perform some nodes only.
+func (r *Runner) performsAll(prog *definition.Program) bool {
+	types, some := r.opts.Activities.(activities.Selective)
+	protocols, someToo := r.opts.Delegates.(delegate.Selective)
+	if !some && !someToo {
+		return true
+	}
+	for _, n := range prog.Nodes {
+		switch {
+		case some && n.Type.IsActivity() && !types.Performs(string(n.Type)):
+			return false
+		case someToo && n.Delegate != nil && !protocols.Performs(n.Delegate.Protocol):
+			return false
+		}
+	}
+	return true
 }
 
 // lacks names a node type of a program that nothing here performs, "" if there is none.

@@ -37,8 +37,11 @@ func (r *Runner) patrol() {
 		if ctx.Err() != nil {
 			return
 		}
-		if _, err := r.takeOrphan(ctx, id); err != nil {
+		switch took, err := r.takeOrphan(ctx, id); {
+		case err != nil:
 			r.log.Info("run not taken over", logRun, id, logError, err)
+		case took:
+			r.log.Info("run taken over", logRun, id)
 		}
 	}
 	soon := r.now().Add(min(watchInterval, r.opts.LeaseTTL/2))

@@ -52,6 +52,7 @@ var rooms = map[string][]string{
 	"internal/jsonschema":       {"internal/jsonvalue"},
 	"internal/signing":          {"internal/jsonvalue", "graph/problem"},
 	"internal/suggest":          {},
+	"internal/sdnotify":         {},
 	"internal/mcpserver/stdio":  {},
 	"graph/expr":                {"graph/problem", "internal/jsonvalue"},
 	"graph/state":               {"graph/problem", "internal/jsonvalue", "internal/jsonschema"},
@@ -84,7 +85,7 @@ var rooms = map[string][]string{
 		"history", "graph", "graph/problem", "graph/definition", "graph/machine", "internal/jsonvalue", "internal/suggest", "schemas",
 	},
 	"internal/cli": {
-		"activities/toolcall", "internal/manifest",
+		"activities/toolcall", "internal/manifest", "internal/sdnotify",
 		"conformance", "history", "graph", "graph/problem", "graph/definition", "graph/machine", "internal/config",
 		"internal/jsonvalue", "internal/jsonschema", "schemas",
 	},

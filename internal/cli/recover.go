@@ -3,12 +3,12 @@ package cli
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/history"
 )
 
 type recoverOptions struct {
@@ -28,7 +28,10 @@ until they end or wait for somebody. A run that another process drives is left a
 nothing configured here can perform, and the exit status then is 1. With an id, that run alone is driven on, its
 timers included. A process that was killed holds its runs for some seconds more; recover ID waits for that.
 
-What was in flight when a process ended is performed again, with the same idempotency key.`,
+What was in flight when a process ended is performed again, with the same idempotency key.
+
+--dry-run changes nothing and says of each run why it would be driven on, or why it would not; how many runs wait for
+a host, a person or a signal, which are left to them, goes to standard error. A worker does the same all the time.`,
 		Example: `  workflows-engine recover --dry-run
   workflows-engine recover
   workflows-engine recover 3f0c8a --profile demo`,
@@ -81,10 +84,11 @@ func (a *app) recoverAll(ctx context.Context, o recoverOptions) (err error) {
 		return err
 	}
 	defer func() { err = firstError(err, s.close()) }()
-	ids, err := a.recoverable(ctx, s, o.limit)
+	found, err := a.recoverable(ctx, s, o.limit)
 	if err != nil {
 		return err
 	}
+	ids := found.ids
 	held, until, err := s.heldRuns(ctx, a.now(), ids)
 	if err != nil {
 		return err
@@ -94,10 +98,7 @@ func (a *app) recoverAll(ctx context.Context, o recoverOptions) (err error) {
 	}
 	switch {
 	case o.dryRun:
-		for _, id := range ids {
-			fmt.Fprintln(a.human, id)
-		}
-		return nil
+		return a.writeRecoverable(ctx, s, found)
 	case len(ids) == 0 && len(held) == 0:
 		fmt.Fprintln(a.stderr, "nothing to recover")
 	}
@@ -107,31 +108,89 @@ func (a *app) recoverAll(ctx context.Context, o recoverOptions) (err error) {
 	return d.recover(ctx, ids)
 }
 
+// recoverable are runs that a recover drives on, and why.
+type recoverable struct {
+	ids []string
+	why map[string]string
+}
+
+func (r *recoverable) add(id, why string) {
+	if r.why[id] == "" {
+		r.ids = append(r.ids, id)
+		r.why[id] = why
+	}
+}
+
 // recoverable lists runs without a driver, and runs whose timer is due; for subworkflows the runs that they belong to.
-func (a *app) recoverable(ctx context.Context, s *session, limit int) ([]string, error) {
+func (a *app) recoverable(ctx context.Context, s *session, limit int) (recoverable, error) {
+	r := recoverable{why: map[string]string{}}
 	found, err := s.runner.Recover(ctx, graph.RecoverRequest{DryRun: true, Limit: limit})
 	if err != nil {
-		return nil, err
+		return r, err
 	}
 	due, err := s.store.DueTimers(ctx, a.now(), limit)
 	if err != nil {
-		return nil, err
+		return r, err
 	}
-	orphans := found.ExecutionIDs
-	for _, t := range due {
-		orphans = append(orphans, t.ExecutionID)
-	}
-	var ids []string
-	for _, id := range orphans {
+	for _, id := range found.ExecutionIDs {
 		top, err := s.top(ctx, id)
 		if err != nil {
-			return nil, err
+			return r, err
 		}
-		if !slices.Contains(ids, top.ID) {
-			ids = append(ids, top.ID)
+		r.add(top.ID, "its process is gone"+ofChild(top.ID, id))
+	}
+	for _, t := range due {
+		top, err := s.top(ctx, t.ExecutionID)
+		if err != nil {
+			return r, err
+		}
+		r.add(top.ID, "a timer was due "+timeText(t.Due)+ofChild(top.ID, t.ExecutionID))
+	}
+	return r, nil
+}
+
+// ofChild says which subworkflow of a run is meant, if one is.
+func ofChild(top, id string) string {
+	if top == id {
+		return ""
+	}
+	return " (subworkflow " + id + ")"
+}
+
+// writeRecoverable prints what a recover would do.
+func (a *app) writeRecoverable(ctx context.Context, s *session, found recoverable) error {
+	rows := [][]string{{"ID", "NAME", "NODE", "WHY"}}
+	for _, id := range found.ids {
+		execution, err := s.store.Execution(ctx, id)
+		if err != nil {
+			return err
+		}
+		why := found.why[id]
+		if err := s.checkCapable(ctx, id, graph.Caller{}); err != nil {
+			why = "skipped: " + err.Error()
+		}
+		rows = append(rows, []string{id, dash(execution.DefinitionName), dash(execution.CurrentNodeID), why})
+	}
+	if len(found.ids) == 0 {
+		fmt.Fprintln(a.stderr, "nothing to recover")
+	} else if err := writeTable(a.human, rows); err != nil {
+		return err
+	}
+	waiting, atLeast := 0, ""
+	for _, phase := range []history.Phase{history.PhaseAwaitingActivity, history.PhaseInterrupted, history.PhaseAwaitingSignal} {
+		page, err := s.store.List(ctx, history.ListQuery{Phase: phase, Limit: 100})
+		if err != nil {
+			return err
+		}
+		waiting += len(page.Executions)
+		if page.NextCursor != "" {
+			atLeast = "at least "
 		}
 	}
-	return ids, nil
+	if waiting > 0 {
+		fmt.Fprintf(a.stderr, "left to a host, a person or a signal: %s%s; see %s\n", atLeast, count(waiting, "run"), s.command("list"))
+	}
+	return nil
 }
 
 // recover drives all of some runs at once, and waits for one after another.

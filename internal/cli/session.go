@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -38,6 +39,12 @@ type sessionOptions struct {
 	live bool
 	// folder is where subworkflows are looked for, "" for nowhere.
 	folder string
+	// background looks after all runs of the store, not those of the command alone.
+	background bool
+	// log takes what happens in the background; nil logs as the flags say.
+	log *slog.Logger
+	// onRecord, if not nil, is called with what was recorded. It goes without live.
+	onRecord func(graph.RecordEvent)
 }
 
 // open loads the configuration, opens the store and makes a runner.
@@ -46,7 +53,9 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Log = c.Logger(a.stderr)
+	if c.Log = o.log; c.Log == nil {
+		c.Log = c.Logger(a.stderr)
+	}
 	executors, err := c.Executors()
 	if err != nil {
 		return nil, closing(store, err)
@@ -54,6 +63,7 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 	s := &session{config: c, store: store, executors: executors, owner: newOwner(), repeat: a.flags.Given()}
 	options := c.RunnerOptions(executors, c.Log)
 	options.Owner, options.Now = s.owner, a.now
+	options.Background, options.OnRecord = o.background, o.onRecord
 	if o.read {
 		// Asking about a run fires its due timers, which is left to commands that may write: here nothing is ever due.
 		options.Now = func() time.Time { return time.Time{} }

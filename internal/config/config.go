@@ -62,7 +62,9 @@ type Config struct {
 	Profile        Profile
 	WaitLimit      time.Duration
 	LogLevel       slog.Level
-	LogFormat      LogFormat
+	// LogLevelGiven tells a level that somebody chose from the default one.
+	LogLevelGiven bool
+	LogFormat     LogFormat
 	// StepHandlers are the fixed results of WORKFLOW_ENGINE_STEP_HANDLERS by handler name; nil if not configured.
 	StepHandlers map[string]any
 	// LLM is the provider of WORKFLOW_ENGINE_LLM_CONFIG for llm_call nodes; nil if not configured.

@@ -35,6 +35,9 @@ func System() Environment {
 	}
 }
 
+// Variable gives a variable that is none of this program's own, "" if it is not set.
+func (e Environment) Variable(name string) string { return e.lookup(name) }
+
 // lookup gives a variable trimmed; blank counts as unset (spec: cli-and-config, 3.1). As in a process, the last
 // entry of a name counts.
 func (e Environment) lookup(name string) string {

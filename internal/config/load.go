@@ -96,6 +96,7 @@ func (f *Flags) loadLog(c *Config, env Environment) error {
 	if err != nil {
 		return err
 	}
+	c.LogLevelGiven = level.from != ""
 	// The names above are the ones that slog knows.
 	if err := c.LogLevel.UnmarshalText([]byte(name)); err != nil {
 		return refuse(level, "%s", err)

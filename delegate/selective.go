@@ -1,0 +1,9 @@
+package delegate
+
+// Selective is implemented by executors that serve some protocols only, such as Composite. A process takes a run over
+// from another one, or fires its timers, only if it can perform all that the run may come to.
+type Selective interface {
+	Executor
+	// Performs reports whether delegations of this protocol are performed: "a2a", "mcp" or "sdk".
+	Performs(protocol string) bool
+}

@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/config"
+	"github.com/workflows-engine/workflows-engine/internal/sdnotify"
+)
+
+func newWorker(a *app) *cobra.Command {
+	var folder string
+	cmd := &cobra.Command{
+		Use:   "worker",
+		Short: "Look after all runs of a database, until stopped",
+		Long: `Stay, and look after the runs of a database: fire timers, retries and deadlines when they are due, and take over
+in-process runs whose process is gone. Runs that wait for a host, a person or a signal are left to them; what the
+worker does for those is to keep their deadlines.
+
+Any number of workers, servers and commands may share a database; leases in it see to it that each run has one driver
+at a time. A worker takes over only what it can perform: give it the flags and variables that the runs were begun
+with (--profile, --mcp-config, --workflow-dir, WORKFLOW_ENGINE_LLM_CONFIG, …). The rest waits for another one.
+
+What happens is logged on standard error, from level info on (--log-level, --log-format json). Under systemd the
+worker says when it is ready and stopping, and answers the watchdog as long as the database can be read; see
+docs/operations.md for a unit file. To look after everything once, without staying, use recover.
+
+SIGTERM and Ctrl-C stop it in order: executors are told to stop, what they still answer is recorded, leases are given
+back, so that another process goes on at once. A second signal ends it on the spot.
+
+Exit status: 0 stopped by a signal; 1 the database cannot be opened, or an executor did not stop within 10 seconds;
+2 wrong usage or settings.`,
+		Example: `  workflows-engine worker --db /var/lib/workflows/runs.db --mcp-config mcp.json
+  workflows-engine worker --profile demo --log-format json`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.worker(cmd.Context(), folder) },
+	}
+	registerWorkflowDir(cmd.Flags(), &folder, "none")
+	return cmd
+}
+
+// The keys of the worker's log records.
+const (
+	logStore   = "store"
+	logRouting = "routing"
+	logOutcome = "outcome"
+	logRunID   = "execution_id"
+	logNodeID  = "node_id"
+	logError   = "error"
+)
+
+// worker looks after all runs until ctx ends, which is how it is meant to end.
+func (a *app) worker(ctx context.Context, folder string) (err error) {
+	c, err := a.flags.Load(a.env)
+	if err != nil {
+		return err
+	}
+	if c.Store == config.Memory {
+		return usage("a worker looks after a database, and memory is none").WithHint("Name a file with --store-path.")
+	}
+	if !c.LogLevelGiven {
+		c.LogLevel = slog.LevelInfo
+	}
+	log := c.Logger(a.stderr)
+	s, err := a.open(ctx, sessionOptions{
+		create: true, folder: folder, background: true, log: log,
+		onRecord: func(e graph.RecordEvent) { logRecords(log, e) },
+	})
+	if err != nil {
+		return err
+	}
+	manager := sdnotify.New(a.env.Variable, os.Getpid())
+	tell(log, manager.Ready(s.config.StoreLine()))
+	log.Info("worker ready", logStore, s.config.StorePath, logRouting, s.executors.Routing())
+	a.stay(ctx, s, manager, log)
+	tell(log, manager.Stopping())
+	log.Info("worker stopping")
+	if err := s.close(); err != nil {
+		return err
+	}
+	log.Info("worker stopped")
+	return nil
+}
+
+// stay waits for the end of ctx. The watchdog gets its answer only while the database can be read: a worker that has
+// lost it is better started again.
+func (a *app) stay(ctx context.Context, s *session, manager sdnotify.Notifier, log *slog.Logger) {
+	if manager.Watchdog == 0 {
+		<-ctx.Done()
+		return
+	}
+	every := manager.Watchdog / 2
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		if _, _, err := s.store.NextTimer(ctx); err != nil {
+			log.Error("database not readable", logError, err)
+		} else {
+			tell(log, manager.Alive())
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// tell logs that the service manager could not be told something. Whether it matters is the manager's to decide.
+func tell(log *slog.Logger, err error) {
+	if err != nil {
+		log.Warn("service manager not told", logError, err)
+	}
+}
+
+// logRecords logs what a worker brought about: timers and ends. Everything else is in the history.
+func logRecords(log *slog.Logger, e graph.RecordEvent) {
+	for i := range e.Records {
+		r := &e.Records[i]
+		switch r.Name {
+		case history.TimerFired:
+			log.Info("timer fired", logRunID, e.ExecutionID, logNodeID, r.Payload.NodeID)
+		case history.ExecutionCompleted:
+			log.Info("run ended", logRunID, e.ExecutionID, logOutcome, history.PhaseCompleted)
+		case history.ExecutionCancelled:
+			log.Info("run ended", logRunID, e.ExecutionID, logOutcome, history.PhaseCancelled)
+		case history.ExecutionFailed:
+			if i == len(e.Records)-1 { // otherwise a join tolerated it
+				log.Info("run ended", logRunID, e.ExecutionID, logOutcome, history.PhaseFailed, logError, r.Payload.Error)
+			}
+		}
+	}
+}

@@ -1,0 +1,286 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/historysql"
+)
+
+// process is a running command of the program that this test binary also is; see TestMain.
+type process struct {
+	*exec.Cmd
+	stdout, stderr lockedBuffer
+}
+
+// lockedBuffer is a buffer that a process fills while the test looks into it.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// launch starts a command in a folder, with more variables. It is killed with the test.
+func launch(t *testing.T, folder string, variables []string, args ...string) *process {
+	t.Helper()
+	p := &process{Cmd: exec.Command(program, args...)}
+	p.Dir, p.Stdout, p.Stderr = folder, &p.stdout, &p.stderr
+	p.Env = append(os.Environ(), "HOME="+folder, "XDG_DATA_HOME="+folder, "NOTIFY_SOCKET=")
+	p.Env = append(p.Env, variables...)
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.Process.Kill()
+		p.Wait() // an error if the test has waited already
+		if t.Failed() {
+			t.Logf("%s\n%s", strings.Join(args, " "), &p.stderr)
+		}
+	})
+	return p
+}
+
+// stop ends a process with SIGTERM and gives its exit status.
+func (p *process) stop(t *testing.T) int {
+	t.Helper()
+	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	p.Wait() // the state tells
+	return p.ProcessState.ExitCode()
+}
+
+// eventually looks again and again until something holds that another process brings about.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for begun := time.Now(); !holds(); time.Sleep(10 * time.Millisecond) {
+		if time.Since(begun) > time.Minute {
+			t.Fatalf("in vain waited for: %s", what)
+		}
+	}
+}
+
+// looker reads a database beside the processes that use it.
+type looker struct {
+	*testing.T
+	store *historysql.Store
+}
+
+func look(t *testing.T, path string) looker {
+	t.Helper()
+	store, err := historysql.Open(t.Context(), path, historysql.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	return looker{t, store}
+}
+
+func (l looker) names(id string) map[history.Name]int {
+	l.Helper()
+	records, err := l.store.Read(context.Background(), id, 1, 0)
+	if err != nil {
+		l.Fatal(err)
+	}
+	counts := map[history.Name]int{}
+	for _, r := range records {
+		counts[r.Name]++
+	}
+	return counts
+}
+
+func (l looker) phase(id string) history.Phase {
+	e, err := l.store.Execution(context.Background(), id)
+	if err != nil {
+		return ""
+	}
+	return e.Phase
+}
+
+// napping is a definition that waits for a while.
+func napping(t *testing.T, folder, duration string) string {
+	t.Helper()
+	path := filepath.Join(folder, "nap.workflow.json")
+	text := fmt.Sprintf(`{"document":{"schema":"s","name":"nap","version":"1"},"state_schema":{"type":"object"},
+ "nodes":[{"id":"a","type":"start"},{"id":"nap","type":"wait","config":{"kind":"duration","duration":%q}},
+  {"id":"z","type":"end","config":{"output_mapping":"{rested: true}"}}],
+ "edges":[{"source":"__start__","target":"a"},{"source":"a","target":"nap"},{"source":"nap","target":"z"}]}`, duration)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestWorkersFinishRunsWhoseDriversWereKilled kills the processes of several waiting runs, and has two workers look
+// after the database at once: each timer is fired once.
+func TestWorkersFinishRunsWhoseDriversWereKilled(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	db := filepath.Join(folder, "runs.db")
+	nap := napping(t, folder, "2s")
+	l := look(t, db)
+	var ids []string
+	for i := range 4 {
+		id := fmt.Sprintf("n%d", i)
+		ids = append(ids, id)
+		p := launch(t, folder, nil, "run", nap, "--id", id, "--db", db)
+		eventually(t, "the wait of "+id, func() bool {
+			e, err := l.store.Execution(t.Context(), id)
+			return err == nil && len(e.Waits) == 1
+		})
+		p.Process.Kill()
+		p.Wait() // reports the kill
+	}
+	one, two := launch(t, folder, nil, "worker", "--db", db), launch(t, folder, nil, "worker", "--db", db, "--log-format", "json")
+	for _, id := range ids {
+		eventually(t, "the end of "+id, func() bool { return l.phase(id) == history.PhaseCompleted })
+		if n := l.names(id); n[history.TimerFired] != 1 || n[history.ExecutionCompleted] != 1 {
+			t.Errorf("%s: %v", id, n)
+		}
+	}
+	if runtime.GOOS == "windows" {
+		return // there are no signals to stop them with
+	}
+	if got := []int{one.stop(t), two.stop(t)}; got[0] != 0 || got[1] != 0 {
+		t.Errorf("exit statuses %v", got)
+	}
+	told := one.stderr.String() + two.stderr.String()
+	for _, want := range []string{`msg="worker ready"`, `"msg":"worker ready"`, "worker stopped", "timer fired", "run ended"} {
+		if !strings.Contains(told, want) {
+			t.Errorf("the logs lack %s", want)
+		}
+	}
+	if one.stdout.String()+two.stdout.String() != "" {
+		t.Errorf("on standard output: %s%s", &one.stdout, &two.stdout)
+	}
+}
+
+// models is a server of chat completions. The first call hangs for as long as its caller lives.
+func models(t *testing.T) (variable string, calls *atomic.Int64) {
+	t.Helper()
+	calls = &atomic.Int64{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body) // or the end of the caller goes unnoticed
+		if calls.Add(1) == 1 {
+			select {
+			case <-r.Context().Done():
+			case <-t.Context().Done():
+			}
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"id":"1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"hello"}}]}`)
+	}))
+	t.Cleanup(server.Close)
+	return fmt.Sprintf(`WORKFLOW_ENGINE_LLM_CONFIG={"baseUrl":%q,"noAuth":true}`, server.URL), calls
+}
+
+// TestAWorkerTakesOverWhatItCanPerform kills a process in the middle of a model's call. A worker that knows no models
+// leaves the run alone, one that does finishes it.
+func TestAWorkerTakesOverWhatItCanPerform(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	db, path := filepath.Join(folder, "runs.db"), filepath.Join(folder, "ask.workflow.json")
+	if err := os.WriteFile(path, []byte(`{"document":{"schema":"s","name":"ask","version":"1"},"state_schema":{"type":"object"},
+ "nodes":[{"id":"a","type":"start"},{"id":"ask","type":"llm_call","config":{"model":"m","prompt":"hello?"}},
+  {"id":"z","type":"end","config":{"output_mapping":"."}}],
+ "edges":[{"source":"__start__","target":"a"},{"source":"a","target":"ask"},{"source":"ask","target":"z"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	variable, calls := models(t)
+	l := look(t, db)
+	p := launch(t, folder, []string{variable}, "run", path, "--id", "q", "--db", db)
+	eventually(t, "the model's call", func() bool { return calls.Load() == 1 })
+	p.Process.Kill()
+	p.Wait() // reports the kill
+	// The lease of the killed process runs out in half a minute; the test has no time for that.
+	raw, err := sql.Open("sqlite", db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer raw.Close()
+	if _, err := raw.Exec("PRAGMA busy_timeout = 10000; UPDATE leases SET expires = 1"); err != nil {
+		t.Fatal(err)
+	}
+	other := launch(t, folder, []string{`WORKFLOW_ENGINE_STEP_HANDLERS={"urn:x":{}}`}, "worker", "--db", db)
+	eventually(t, "the refusal", func() bool { return strings.Contains(other.stderr.String(), "run not taken over") })
+	if phase := l.phase("q"); phase != history.PhaseRunning {
+		t.Fatalf("the run is %s", phase)
+	}
+	launch(t, folder, []string{variable}, "worker", "--db", db)
+	eventually(t, "the end", func() bool { return l.phase("q") == history.PhaseCompleted })
+	if n := l.names("q"); n[history.ActivityCompleted] != 1 || calls.Load() != 2 {
+		t.Errorf("%v after %d calls", n, calls.Load())
+	}
+}
+
+// TestAWorkerAnswersItsServiceManager is systemd's side of the conversation.
+func TestAWorkerAnswersItsServiceManager(t *testing.T) {
+	t.Parallel()
+	folder, err := os.MkdirTemp("", "we") // the names of sockets are short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	path := filepath.Join(folder, "s")
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Skip("no datagram sockets here: ", err)
+	}
+	defer socket.Close()
+	socket.SetReadDeadline(time.Now().Add(time.Minute))
+	heard := func() string {
+		text := make([]byte, 1000)
+		n, err := socket.Read(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text[:n])
+	}
+	db := filepath.Join(folder, "runs.db")
+	p := launch(t, folder, []string{"NOTIFY_SOCKET=" + path, "WATCHDOG_USEC=200000"}, "worker", "--db", db)
+	if got := heard(); got != "READY=1\nSTATUS=execution history store: sqlite ("+db+")" {
+		t.Errorf("first heard %q", got)
+	}
+	for range 3 {
+		if got := heard(); got != "WATCHDOG=1" {
+			t.Errorf("then heard %q", got)
+		}
+	}
+	if got := p.stop(t); got != 0 {
+		t.Errorf("exit status %d", got)
+	}
+	for last := ""; last != "STOPPING=1"; last = heard() {
+		if last != "" && last != "WATCHDOG=1" {
+			t.Fatalf("heard %q", last)
+		}
+	}
+}
