@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/childprocess"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -108,7 +109,7 @@ func (c Config) check() error {
 			continue
 		}
 		for _, values := range []map[string]string{s.Env, s.Headers} {
-			if _, _, err := resolve(values, c.Secret); err != nil {
+			if _, _, err := childprocess.Resolve(values, c.Secret); err != nil {
 				return problem.New(problem.UsageError, "MCP server %q", name).WithCause(err)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/childprocess"
 )
 
 // errClosed is what calls get once the executor is closed.
@@ -49,7 +50,7 @@ func (s *server) explain(ctx context.Context, x *session, err error) *activities
 	case refused:
 		failure = activities.Fail(problem.MCPProtocolError, "the server refused with code %d: %s", wire.Code, wire.Message)
 		if len(wire.Data) > 0 {
-			failure.Message += " " + string(wire.Data[:min(len(wire.Data), maxTail)])
+			failure.Message += " " + string(wire.Data[:min(len(wire.Data), childprocess.MaxTail)])
 		}
 	default:
 		failure = activities.Fail(problem.MCPClientError, "%v", err)
@@ -63,7 +64,7 @@ func (s *server) explain(ctx context.Context, x *session, err error) *activities
 	if failure.Err != nil && ctx.Err() == nil { // the context's own error holds no secret, and callers look for it
 		failure.Message, failure.Err = failure.Error(), nil
 	}
-	failure.Message = x.secret.scrub(failure.Message)
+	failure.Message = x.secret.Scrub(failure.Message)
 	return failure
 }
 
@@ -102,8 +103,8 @@ func (x *session) end(ctx context.Context) string {
 	timer := time.NewTimer(exitWait)
 	defer timer.Stop()
 	select {
-	case <-x.process.exited:
-		return "has ended (" + x.process.state + ")"
+	case <-x.process.Exited():
+		return "has ended (" + x.process.State() + ")"
 	case <-timer.C:
 	case <-ctx.Done():
 	}
@@ -119,7 +120,7 @@ func (x *session) said() string {
 		}
 	}
 	if x.process != nil {
-		if printed := x.process.stderr.String(); printed != "" {
+		if printed := x.process.Stderr.String(); printed != "" {
 			text += "; on standard error it printed: " + printed
 		}
 	}

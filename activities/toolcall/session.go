@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/workflows-engine/workflows-engine/internal/childprocess"
 )
 
 // protocolVersion is what servers are asked for. Without it the SDK would begin with server/discover, on which servers
@@ -22,10 +24,10 @@ const idempotencyKeyMeta = "idempotencyKey"
 type session struct {
 	mcp *mcp.ClientSession
 	// process and out are nil for a server with a URL; link is nil for the others.
-	process *process
+	process *childprocess.Process
 	out     *messages
 	link    *httpLink
-	secret  scrubber
+	secret  childprocess.Scrubber
 	// ended is closed when the connection has ended, stopped when its process has too.
 	ended, stopped chan struct{}
 
@@ -44,16 +46,16 @@ type session struct {
 // dial makes a connection: it starts the process if there is one, and initializes the session. On an error nothing is
 // left behind. The error is the SDK's, or a failure with a code of its own.
 func (s *server) dial(ctx context.Context) (*session, error) {
-	env, secrets, err := resolve(s.Env, s.config.Secret)
+	env, secrets, err := childprocess.Resolve(s.Env, s.config.Secret)
 	if err != nil {
 		return nil, clientError(err)
 	}
-	headers, more, err := resolve(s.Headers, s.config.Secret)
+	headers, more, err := childprocess.Resolve(s.Headers, s.config.Secret)
 	if err != nil {
 		return nil, clientError(err)
 	}
 	x := &session{
-		secret: newScrubber(append(secrets, more...)), ended: make(chan struct{}), stopped: make(chan struct{}),
+		secret: childprocess.NewScrubber(append(secrets, more...)), ended: make(chan struct{}), stopped: make(chan struct{}),
 		progress: map[string]func(map[string]any){},
 	}
 	client := mcp.NewClient(
@@ -68,15 +70,15 @@ func (s *server) dial(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	if x.process != nil {
-		defer context.AfterFunc(ctx, x.process.kill)()
+		defer context.AfterFunc(ctx, x.process.Kill)()
 	}
 	x.mcp, err = client.Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: protocolVersion})
 	if err != nil {
 		err = s.explain(ctx, x, err)
 		if x.process != nil {
-			x.process.kill()
+			x.process.Kill()
 			_ = x.out.Close()
-			x.process.stop(s.config.StopGrace)
+			x.process.Stop(s.config.StopGrace)
 		} else {
 			x.link.base.CloseIdleConnections()
 		}
@@ -91,14 +93,19 @@ func (s *server) transport(x *session, env, headers map[string]string) (mcp.Tran
 		x.link = newHTTPLink(headers, s.config.MaxOutputBytes)
 		return x.link.transport(s.URL), nil
 	}
-	var err error
-	stderr := &tail{log: s.log, secret: x.secret}
-	if x.process, err = startProcess(s.Server, childEnvironment(s.config.Environ, env), stderr, s.log); err != nil {
-		return nil, err
+	program := childprocess.Program{
+		Command: s.Command, Args: s.Args, Environment: childprocess.Environment(s.config.Environ, env), Directory: s.Directory,
 	}
-	x.out = newMessages(x.process.stdout, s.config.MaxOutputBytes, s.log, x.secret)
+	stderr := &childprocess.Tail{Secret: x.secret, Line: func(line string) { s.log.Info("MCP server prints", logLine, line) }}
+	var err error
+	x.process, err = childprocess.Start(program, stderr, func(state string) { s.log.Info("MCP server ended", logState, state) })
+	if err != nil {
+		return nil, clientError(err)
+	}
+	s.log.Info("MCP server started", logPID, x.process.PID)
+	x.out = newMessages(x.process.Stdout, s.config.MaxOutputBytes, s.log, x.secret)
 	// The messages are bounded already, and the SDK's own bound has no code.
-	return &mcp.IOTransport{Reader: x.out, Writer: x.process.stdin, MaxLineLength: -1}, nil
+	return &mcp.IOTransport{Reader: x.out, Writer: x.process.Stdin, MaxLineLength: -1}, nil
 }
 
 // attend waits for the end of the connection, whatever the reason, and leaves nothing of it behind.
@@ -106,7 +113,7 @@ func (x *session) attend(grace time.Duration) {
 	_ = x.mcp.Wait()
 	close(x.ended)
 	if x.process != nil {
-		x.process.stop(grace)
+		x.process.Stop(grace)
 		_ = x.out.Close()
 	} else {
 		x.link.base.CloseIdleConnections()
@@ -117,7 +124,7 @@ func (x *session) attend(grace time.Duration) {
 // stop ends the connection. It returns when the process has ended.
 func (x *session) stop(grace time.Duration) {
 	if x.process != nil {
-		x.process.stop(grace)
+		x.process.Stop(grace)
 	}
 	_ = x.mcp.Close() // what a server says to its farewell does not matter
 	<-x.stopped
@@ -170,7 +177,7 @@ func (x *session) heartbeat(_ context.Context, req *mcp.ProgressNotificationClie
 		details["total"] = req.Params.Total
 	}
 	if req.Params.Message != "" {
-		details["message"] = x.secret.scrub(req.Params.Message)
+		details["message"] = x.secret.Scrub(req.Params.Message)
 	}
 	beat(details)
 }

@@ -10,6 +10,8 @@ import (
 	"os"
 	"strings"
 	"sync"
+
+	"github.com/workflows-engine/workflows-engine/internal/childprocess"
 )
 
 // errTooLarge ends a connection whose server sent a message beyond the limit.
@@ -25,7 +27,7 @@ type messages struct {
 	lines  *bufio.Reader
 	limit  int
 	log    *slog.Logger
-	secret scrubber
+	secret childprocess.Scrubber
 	line   []byte // what is left of the current message
 	err    error
 
@@ -34,7 +36,7 @@ type messages struct {
 	large bool
 }
 
-func newMessages(out *os.File, limit int, log *slog.Logger, secret scrubber) *messages {
+func newMessages(out *os.File, limit int, log *slog.Logger, secret childprocess.Scrubber) *messages {
 	return &messages{out: out, lines: bufio.NewReaderSize(out, 64<<10), limit: limit + envelope, log: log, secret: secret}
 }
 
@@ -99,7 +101,7 @@ func isMessage(line []byte) bool {
 }
 
 func (m *messages) skip(line string) {
-	line = m.secret.scrub(strings.ToValidUTF8(line[:min(len(line), maxLogLine)], "\ufffd"))
+	line = m.secret.Scrub(strings.ToValidUTF8(line[:min(len(line), childprocess.MaxLine)], "\ufffd"))
 	m.log.Warn("MCP server prints what is no message on standard output", logLine, line)
 	m.mu.Lock()
 	defer m.mu.Unlock()

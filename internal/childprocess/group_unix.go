@@ -1,6 +1,6 @@
 //go:build unix
 
-package toolcall
+package childprocess
 
 import (
 	"os/exec"
@@ -13,3 +13,6 @@ func leadGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: 
 // terminateGroup asks all processes of the group to end, killGroup ends them. That there are none left is no error.
 func terminateGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 func killGroup(cmd *exec.Cmd)      { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+
+// killRest ends what a process that has ended leaves behind in its group.
+func killRest(cmd *exec.Cmd) { killGroup(cmd) }

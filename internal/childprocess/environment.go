@@ -1,4 +1,4 @@
-package toolcall
+package childprocess
 
 import (
 	"maps"
@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The variables of the engine that a server's process gets (spec: cli-and-config, 8.2).
+// The variables of the engine that a child gets (spec: cli-and-config, 8.2).
 var (
 	inherited        = []string{"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"}
 	inheritedWindows = []string{
@@ -16,9 +16,9 @@ var (
 	}
 )
 
-// childEnvironment is the environment of a server's process: few of the engine's variables, and over them the
-// server's own. Values that begin with "()" are shell functions and stay out.
-func childEnvironment(environ []string, own map[string]string) []string {
+// Environment is the environment of a child: few of the engine's variables, which are given in the form of os.Environ,
+// and over them its own. Values that begin with "()" are shell functions and stay out.
+func Environment(environ []string, own map[string]string) []string {
 	names, same := inherited, func(a, b string) bool { return a == b }
 	if runtime.GOOS == "windows" {
 		names, same = inheritedWindows, strings.EqualFold

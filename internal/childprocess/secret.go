@@ -1,4 +1,4 @@
-package toolcall
+package childprocess
 
 import (
 	"fmt"
@@ -19,9 +19,11 @@ var (
 	secretName = regexp.MustCompile(`(?i)key|token|secret|passw|credential|authorization|cookie`)
 )
 
-// resolve replaces the references in values, and tells which of the results are secret: those that came from a
-// reference, and those whose name says so. Errors name the member and the reference, never a value.
-func resolve(values map[string]string, secret func(string) (string, error)) (map[string]string, []string, error) {
+// Resolve replaces the references in values: one that begins with "env:" or "file:" is a reference as a whole, and
+// "${env:NAME}" within one is replaced; "literal:" before a value keeps the rest as it is. secret resolves a reference;
+// nil refuses them. It also tells which of the results are secret: those that came from a reference, and those whose
+// name says so. Errors name the member and the reference, never a value.
+func Resolve(values map[string]string, secret func(string) (string, error)) (map[string]string, []string, error) {
 	resolved := make(map[string]string, len(values))
 	var secrets []string
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -66,18 +68,19 @@ func expand(value string, secret func(string) (string, error)) (text string, fou
 	return text, found, err
 }
 
-// scrubber masks secrets in texts that are logged or recorded. A nil one masks nothing.
-type scrubber []string
+// Scrubber masks secrets in texts that are logged or recorded. A nil one masks nothing.
+type Scrubber []string
 
-// newScrubber leaves out what is too short to be told from ordinary text. Longer secrets come first, so that one that
+// NewScrubber leaves out what is too short to be told from ordinary text. Longer secrets come first, so that one that
 // contains another is masked as a whole.
-func newScrubber(secrets []string) scrubber {
+func NewScrubber(secrets []string) Scrubber {
 	secrets = slices.DeleteFunc(slices.Clone(secrets), func(s string) bool { return len(s) < 4 })
 	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
 	return slices.Compact(secrets)
 }
 
-func (s scrubber) scrub(text string) string {
+// Scrub gives the text with the secrets masked.
+func (s Scrubber) Scrub(text string) string {
 	for _, secret := range s {
 		text = strings.ReplaceAll(text, secret, mask)
 	}

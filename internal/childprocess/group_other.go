@@ -1,0 +1,24 @@
+//go:build !unix
+
+package childprocess
+
+import (
+	"os/exec"
+	"strconv"
+)
+
+// leadGroup does nothing: process groups are a matter of Unix.
+func leadGroup(*exec.Cmd) {}
+
+// terminateGroup and killGroup end the process with what it has started.
+func terminateGroup(cmd *exec.Cmd) { killGroup(cmd) }
+
+func killGroup(cmd *exec.Cmd) {
+	// That the program is missing is no matter: the process itself is ended below.
+	_ = exec.Command("taskkill", "/T", "/F", "/PID", strconv.Itoa(cmd.Process.Pid)).Run()
+	_ = cmd.Process.Kill()
+}
+
+// killRest does nothing: once its head has ended, what a process has started cannot be told from others any more. It
+// sees the end of its pipes.
+func killRest(*exec.Cmd) {}

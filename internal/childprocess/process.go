@@ -1,0 +1,160 @@
+package childprocess
+
+import (
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+)
+
+// drainTime is how long what a process has printed may take to be read after its end. It matters only where a process
+// outside the group holds the pipes open.
+const drainTime = time.Second
+
+// Program says what is started. Nothing in it is expanded, and no shell is involved.
+type Program struct {
+	Command string
+	Args    []string
+	// Environment is the whole environment of the process, see Environment.
+	Environment []string
+	// Directory is where it runs; "" means the engine's working directory.
+	Directory string
+}
+
+// Process is a running program with its pipes. Whoever starts one calls Stop or End in the end, or waits for Exited,
+// and closes Stdin and Stdout.
+type Process struct {
+	Stdin, Stdout *os.File
+	// Stderr is what was given to Start.
+	Stderr *Tail
+	// PID is the number of the process, and of its group.
+	PID int
+
+	cmd    *exec.Cmd
+	exited chan struct{}
+	ended  func(state string)
+
+	mu sync.Mutex
+	// over is set once the process was waited for: its group's number may belong to somebody else from then on.
+	over  bool
+	state string
+}
+
+// Start starts a program in a process group of its own. stderr takes in what it prints on standard error; ended, which
+// may be nil, is told how it has ended. The error is that of the system.
+func Start(program Program, stderr *Tail, ended func(state string)) (*Process, error) {
+	p := &Process{Stderr: stderr, exited: make(chan struct{}), ended: ended}
+	p.cmd = exec.Command(program.Command, program.Args...)
+	p.cmd.Env, p.cmd.Dir = program.Environment, program.Directory
+	if p.cmd.Env == nil {
+		p.cmd.Env = []string{} // nil would mean the engine's own
+	}
+	leadGroup(p.cmd)
+	// The pipes are made here and not by os/exec: its Wait would close them before they are read to the end.
+	pipes := [3]struct{ r, w *os.File }{}
+	fail := func(err error) (*Process, error) {
+		for _, pipe := range pipes {
+			// Closing what was never opened is an error of no interest.
+			_ = pipe.r.Close()
+			_ = pipe.w.Close()
+		}
+		return nil, err
+	}
+	for i := range pipes {
+		var err error
+		if pipes[i].r, pipes[i].w, err = os.Pipe(); err != nil {
+			return fail(err)
+		}
+	}
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = pipes[0].r, pipes[1].w, pipes[2].w
+	if err := p.cmd.Start(); err != nil {
+		return fail(err)
+	}
+	p.Stdin, p.Stdout, p.PID = pipes[0].w, pipes[1].r, p.cmd.Process.Pid
+	for _, theirs := range []*os.File{pipes[0].r, pipes[1].w, pipes[2].w} {
+		_ = theirs.Close()
+	}
+	go p.supervise(pipes[2].r)
+	return p, nil
+}
+
+// supervise waits for the end of the process, and ends what it leaves behind.
+func (p *Process) supervise(stderr *os.File) {
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		p.Stderr.readFrom(stderr)
+	}()
+	_ = p.cmd.Wait() // the state below says the same
+	p.mu.Lock()
+	killRest(p.cmd)
+	p.over, p.state = true, p.cmd.ProcessState.String()
+	p.mu.Unlock()
+	// Standard output is read by the caller, who closes it; closing a file twice does no harm.
+	time.AfterFunc(drainTime, func() {
+		_ = stderr.Close()
+		_ = p.Stdout.Close()
+	})
+	<-read
+	_ = stderr.Close()
+	if p.ended != nil {
+		p.ended(p.state)
+	}
+	close(p.exited)
+}
+
+// Exited is closed when the process has ended, its group is killed and its standard error has been read.
+func (p *Process) Exited() <-chan struct{} { return p.exited }
+
+// State says how the process has ended, as in "exit status 1" or "signal: killed". It waits for the end.
+func (p *Process) State() string {
+	<-p.exited
+	return p.state
+}
+
+// Succeeded reports whether the process has ended with status 0. It waits for the end.
+func (p *Process) Succeeded() bool {
+	<-p.exited
+	return p.cmd.ProcessState.Success()
+}
+
+// Stop ends a process that ends by itself with its input: its standard input is closed, after a grace it is asked with
+// SIGTERM, after another one its whole group is killed. It returns when the process has ended.
+func (p *Process) Stop(grace time.Duration) {
+	_ = p.Stdin.Close()
+	if !p.ends(grace) {
+		p.End(grace)
+	}
+}
+
+// End asks the group with SIGTERM to end, and kills it after a grace. It returns when the process has ended.
+func (p *Process) End(grace time.Duration) {
+	p.signal(terminateGroup)
+	if !p.ends(grace) {
+		p.Kill()
+		<-p.exited
+	}
+}
+
+// Kill ends the process and its group at once. It does not wait.
+func (p *Process) Kill() { p.signal(killGroup) }
+
+func (p *Process) signal(send func(*exec.Cmd)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.over {
+		send(p.cmd)
+	}
+}
+
+// ends waits for the end of the process, at most for d.
+func (p *Process) ends(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-p.exited:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
