@@ -19,7 +19,7 @@ type StepRegistry struct {
 }
 
 type entry struct {
-	handle StepHandler
+	execute ExecutorFunc
 	// immediate is set for fixed outputs, which are answered at once.
 	immediate bool
 }
@@ -35,7 +35,16 @@ func (r *StepRegistry) Register(name string, h StepHandler) error {
 	if h == nil {
 		return problem.New(problem.StepConfigInvalid, "step handler %q is nil", name)
 	}
-	return r.add(name, entry{handle: h})
+	return r.add(name, entry{execute: h.execute})
+}
+
+// RegisterExecutor is Register for what performs a step with a result of the port: an output, and what is recorded
+// beside it. Its errors are handed on as they are.
+func (r *StepRegistry) RegisterExecutor(name string, x Executor) error {
+	if x == nil {
+		return problem.New(problem.StepConfigInvalid, "the executor of step handler %q is nil", name)
+	}
+	return r.add(name, entry{execute: x.Execute})
 }
 
 func (r *StepRegistry) add(name string, e entry) error {

@@ -14,6 +14,8 @@ var retrySense = map[problem.Code]Retryable{
 	problem.StepConfigInvalid:           RetryPointless,
 	problem.HandlerNotFound:             RetryPointless,
 	problem.HandlerError:                RetryUnknown,
+	problem.StepCommandFailed:           RetryUnknown,
+	problem.StepCommandNotStarted:       RetryUnknown,
 	problem.ActivityCancelled:           RetryPointless,
 	problem.LLMConfigInvalid:            RetryPointless,
 	problem.LLMCredentialsMissing:       RetryPointless,

@@ -57,8 +57,8 @@ func (r *StepRegistry) RegisterStatic(outputs map[string]any) error {
 		if output == nil {
 			output = map[string]any{"value": nil} // JSON null is a value, unlike a handler that gives nothing
 		}
-		answer := func(context.Context, Request) (any, error) { return jsonvalue.Clone(output), nil }
-		if err := r.add(name, entry{handle: answer, immediate: true}); err != nil {
+		answer := func(context.Context, Request) (Result, error) { return Result{Output: jsonvalue.Clone(output)}, nil }
+		if err := r.add(name, entry{execute: answer, immediate: true}); err != nil {
 			return err
 		}
 	}
@@ -75,7 +75,12 @@ func (r *StepRegistry) Execute(ctx context.Context, req Request) (Result, error)
 	if !ok {
 		return Result{}, Fail(problem.HandlerNotFound, "step handler %q is not registered; registered: %s", name, r.nameList())
 	}
-	output, err := e.handle(ctx, req)
+	return e.execute(ctx, req)
+}
+
+// execute runs the handler as an executor.
+func (h StepHandler) execute(ctx context.Context, req Request) (Result, error) {
+	output, err := h(ctx, req)
 	if err != nil {
 		if failure, ok := errors.AsType[*Failure](err); ok {
 			return Result{}, failure

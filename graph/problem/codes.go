@@ -85,6 +85,10 @@ const (
 	ActivityOutputInvalid Code = "ACTIVITY_OUTPUT_INVALID"
 	// ActivityOutputTooLarge: an output exceeds the size limit.
 	ActivityOutputTooLarge Code = "ACTIVITY_OUTPUT_TOO_LARGE"
+	// StepCommandFailed: the program of a step ended with another status than 0, or was killed.
+	StepCommandFailed Code = "STEP_COMMAND_FAILED"
+	// StepCommandNotStarted: the program of a step cannot be started.
+	StepCommandNotStarted Code = "STEP_COMMAND_NOT_STARTED"
 	// StepBudgetExceeded: a run visited more nodes than its limit allows.
 	StepBudgetExceeded Code = "STEP_BUDGET_EXCEEDED"
 	// StateInvalid: a state breaks the definition's state_schema.

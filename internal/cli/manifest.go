@@ -26,7 +26,7 @@ the form that MCP hosts use.`,
 		Use:     "validate FILE",
 		Short:   "Say what is wrong in a manifest, and where",
 		Example: "  workflows-engine mcp-manifest validate mcp.json",
-		Args:    manifestFile,
+		Args:    namedFile,
 		RunE: func(_ *cobra.Command, args []string) error {
 			m, err := a.readManifest(args[0])
 			if err == nil {
@@ -41,15 +41,15 @@ the form that MCP hosts use.`,
 		Long: `Connect to each server of a manifest and list its tools, under the same rules as a run: commands have to be
 allowed, and secrets are resolved. Servers that are disabled are left out.`,
 		Example: "  workflows-engine mcp-manifest check mcp.json",
-		Args:    manifestFile,
+		Args:    namedFile,
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.checkManifest(cmd.Context(), args[0]) },
 	}
 	cmd.AddCommand(validate, check)
 	return cmd
 }
 
-// manifestFile wants one file. Standard input is none here (spec: cli-and-config, 2).
-func manifestFile(cmd *cobra.Command, args []string) error {
+// namedFile wants one file. Standard input is none here (spec: cli-and-config, 2).
+func namedFile(cmd *cobra.Command, args []string) error {
 	if err := exactly("FILE")(cmd, args); err != nil {
 		return err
 	}

@@ -67,6 +67,8 @@ type Config struct {
 	LogFormat     LogFormat
 	// StepHandlers are the fixed results of WORKFLOW_ENGINE_STEP_HANDLERS by handler name; nil if not configured.
 	StepHandlers map[string]any
+	// StepCommands are the programs of WORKFLOW_ENGINE_STEP_COMMANDS by handler name; nil if not configured.
+	StepCommands map[string]manifest.StepCommand
 	// LLM is the provider of WORKFLOW_ENGINE_LLM_CONFIG for llm_call nodes; nil if not configured.
 	LLM *llmcall.Config
 	// Manifest is the operator's manifest of --mcp-config; nil if not configured.

@@ -1,16 +1,17 @@
 package config
 
 import (
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/activities/llmcall"
+	"github.com/workflows-engine/workflows-engine/activities/stepcommand"
 	"github.com/workflows-engine/workflows-engine/activities/toolcall"
 	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph"
-	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
 // Executors perform activities and delegates in process. A nil member means that nothing is configured for it.
@@ -19,14 +20,19 @@ type Executors struct {
 	Delegates  delegate.Executor
 	routes     []route
 	tools      *toolcall.Executor
+	commands   *stepcommand.Commands
 }
 
 // Close ends what the executors have started. It comes after the end of the runner that uses them.
 func (e Executors) Close() error {
-	if e.tools == nil {
-		return nil
+	var errs []error
+	if e.commands != nil {
+		errs = append(errs, e.commands.Close())
 	}
-	return e.tools.Close()
+	if e.tools != nil {
+		errs = append(errs, e.tools.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // route says what serves one node type or delegate protocol.
@@ -82,12 +88,12 @@ func (c *Config) Executors() (Executors, error) {
 		composite.Fallback, missing = activities.Stub{}, byStub
 	}
 	step := missing
-	if c.StepHandlers != nil {
-		registry := activities.NewStepRegistry()
-		if err := registry.RegisterStatic(c.StepHandlers); err != nil {
+	if c.StepHandlers != nil || c.StepCommands != nil {
+		steps, err := c.steps(&e)
+		if err != nil {
 			return Executors{}, err
 		}
-		composite.Step, step = registry.Frozen(), byProduction
+		composite.Step, step = steps, byProduction
 	}
 	llm := missing
 	if c.LLM != nil {
@@ -105,7 +111,7 @@ func (c *Config) Executors() (Executors, error) {
 		}
 		e.tools, composite.ToolCall, tool = tools, tools, byProduction
 	}
-	if c.Profile == Demo || c.StepHandlers != nil || c.LLM != nil || c.Manifest != nil {
+	if c.Profile == Demo || composite.Step != nil || c.LLM != nil || c.Manifest != nil {
 		e.Activities = composite
 	}
 	e.routes = []route{{"llm_call", llm}, {"tool_call", tool}, {"step", step}}
@@ -146,18 +152,4 @@ func (c *Config) RunnerOptions(e Executors, logger *slog.Logger) graph.Options {
 	return graph.Options{
 		Activities: e.Activities, Delegates: e.Delegates, VerifyDefinition: c.VerifySignature, WaitLimit: c.WaitLimit, Logger: logger,
 	}
-}
-
-// loadStepHandlers reads WORKFLOW_ENGINE_STEP_HANDLERS: fixed results by handler name (spec: activities, 7.2).
-func loadStepHandlers(c *Config, env Environment) error {
-	handlers, err := env.object(envStepHandlers)
-	if err != nil {
-		return err
-	}
-	if err := activities.NewStepRegistry().RegisterStatic(handlers); err != nil {
-		return problem.New(problem.UsageError, "%s", envStepHandlers).WithCause(err).
-			WithHint("Name each handler as config.handler of a step does, for instance urn:example:resize.")
-	}
-	c.StepHandlers = handlers
-	return nil
 }

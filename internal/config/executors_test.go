@@ -38,6 +38,11 @@ func TestRouting(t *testing.T) {
 			"delegate routing: a2a=missing, mcp=missing, sdk=missing",
 			"demo stub fallback: inactive",
 		}},
+		{"step commands only", []string{`WORKFLOW_ENGINE_STEP_COMMANDS={"stepCommands":{"urn:x":{"command":"go"}}}`}, []string{
+			"activity routing: llm_call=missing, tool_call=missing, step=production",
+			"delegate routing: a2a=missing, mcp=missing, sdk=missing",
+			"demo stub fallback: inactive",
+		}},
 		{"models only", []string{models}, []string{
 			"activity routing: llm_call=production, tool_call=missing, step=missing",
 			"delegate routing: a2a=missing, mcp=missing, sdk=missing",

@@ -19,13 +19,14 @@ const (
 	flagMCPConfig   = "mcp-config"
 )
 
-// The variables' names. The first ten are the protocol's (spec: cli-and-config, 4), the rest are additions.
+// The variables' names. Some are the protocol's (spec: cli-and-config, 4), the others are additions.
 const (
 	prefix              = "WORKFLOW_ENGINE_"
 	envStore            = prefix + "STORE"
 	envStorePath        = prefix + "STORE_PATH"
 	envProfile          = prefix + "PROFILE"
 	envStepHandlers     = prefix + "STEP_HANDLERS"
+	envStepCommands     = prefix + "STEP_COMMANDS"
 	envLLM              = prefix + "LLM_CONFIG"
 	envMCPConfig        = prefix + "MCP_CONFIG"
 	envMCPAllowCommands = prefix + "MCP_ALLOW_COMMANDS"
@@ -40,7 +41,7 @@ const (
 
 // known are the variables that have an effect.
 var known = []string{
-	envStore, envStorePath, envProfile, envStepHandlers, envLLM, envA2A, envSigningMode, envSigningKeys, envSynchronous,
+	envStore, envStorePath, envProfile, envStepHandlers, envStepCommands, envLLM, envA2A, envSigningMode, envSigningKeys, envSynchronous,
 	envWaitLimit, envLogLevel, envLogFormat, envMCPConfig, envMCPAllowCommands,
 }
 

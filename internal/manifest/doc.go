@@ -5,6 +5,9 @@
 // protocol does not know but hosts do are understood (type, cwd, url, headers, disabled) or reported as ignored; they
 // never refuse the file.
 //
+// It also reads the operator's list of programs that perform steps, which is of the same kind but strict: a member that
+// is not known refuses it.
+//
 //	m, findings := manifest.Parse(text)
 //	if findings.HasErrors() { … } // m is nil then
 package manifest

@@ -42,6 +42,19 @@ type Agent struct{ Server, Tool string }
 // text that is no JSON.
 func Parse(text []byte) (*Manifest, problem.Findings) {
 	c := checker{}
+	var m *Manifest
+	if node := c.parse(text); node != nil {
+		m = c.manifest(node)
+	}
+	c.findings.Sort()
+	if c.findings.HasErrors() {
+		return nil, c.findings
+	}
+	return m, c.findings
+}
+
+// parse reads a text, and notes what is wrong with it as JSON.
+func (c *checker) parse(text []byte) *jsonvalue.Node {
 	node, faults := jsonvalue.Parse(text, 0, MaxBytes)
 	for _, fault := range faults {
 		code := problem.ManifestInvalid
@@ -53,13 +66,5 @@ func Parse(text []byte) (*Manifest, problem.Findings) {
 			At: problem.Place{Pointer: fault.Pointer, Line: fault.Line, Column: fault.Column},
 		})
 	}
-	var m *Manifest
-	if node != nil {
-		m = c.manifest(node)
-	}
-	c.findings.Sort()
-	if c.findings.HasErrors() {
-		return nil, c.findings
-	}
-	return m, c.findings
+	return node
 }

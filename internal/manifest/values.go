@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -17,6 +18,23 @@ func (c *checker) add(p place, code problem.Code, keyword, format string, args .
 		At: problem.Place{Pointer: p.pointer, Line: p.node.Line, Column: p.node.Column},
 	})
 	return &c.findings[len(c.findings)-1]
+}
+
+// addAt notes an error at the name of a member of p.
+func (c *checker) addAt(member jsonvalue.Member, p place, keyword, format string, args ...any) *problem.Finding {
+	f := c.add(p.at(member), problem.ManifestInvalid, keyword, format, args...)
+	f.At.Line, f.At.Column = member.Line, member.Column
+	return f
+}
+
+// unknown notes a member that an object must not have.
+func (c *checker) unknown(p place, member jsonvalue.Member, what string, known []string) {
+	f := c.addAt(member, p, "additionalProperties", "%s has no member %q", what, member.Name)
+	f.Params = map[string]any{"additionalProperty": member.Name}
+	f.Hint = "The members are " + strings.Join(known, ", ") + "."
+	if near := suggest.Nearest(member.Name, known); near != "" {
+		f.Hint = fmt.Sprintf("Did you mean %q?", near)
+	}
 }
 
 // warn notes what runs, but probably not as meant.
@@ -93,4 +111,17 @@ func (c *checker) textMap(p place, what string) map[string]string {
 		}
 	}
 	return values
+}
+
+// whole gives a whole number from 1 to most, 0 if it is none.
+func (c *checker) whole(p place, what string, most int) int {
+	if !c.is(p, jsonvalue.Number, what) {
+		return 0
+	}
+	n := p.node.Num
+	if n < 1 || n > float64(most) || n != math.Trunc(n) {
+		c.add(p, problem.ManifestInvalid, "range", "%s must be a whole number from 1 to %d", what, most)
+		return 0
+	}
+	return int(n)
 }

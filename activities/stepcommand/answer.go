@@ -1,0 +1,100 @@
+package stepcommand
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+const (
+	// maxErrorText bounds the text of an error that a program tells.
+	maxErrorText = 4 << 10
+	// maxRetryAfter bounds the pause that a program can ask for.
+	maxRetryAfter = time.Hour
+)
+
+// codePattern is what a program's own code looks like.
+var codePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.:-]{0,63}$`)
+
+// answer is what a program wrote: an output, or a failure.
+type answer struct {
+	output  any
+	usage   map[string]any
+	failure *activities.Failure
+}
+
+// parse reads a program's answer. The fault says what is wrong with it, "" if nothing is. Members that are not known
+// are left alone, so that later versions can have more.
+func parse(text []byte) (a answer, fault string) {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return answer{output: map[string]any{}}, ""
+	}
+	node, faults := jsonvalue.Parse(text, 0, 0)
+	if len(faults) > 0 {
+		f := faults[0]
+		return a, fmt.Sprintf("line %d, column %d: %s", f.Line, f.Column, f.Message)
+	}
+	members, ok := node.Value().(map[string]any)
+	if !ok {
+		return a, "it is no object"
+	}
+	output, succeeded := members["output"]
+	told, failed := members["error"]
+	switch {
+	case succeeded && failed:
+		return a, "it has an output and an error"
+	case failed:
+		a.failure, fault = failureOf(told, members)
+		return a, fault
+	case !succeeded:
+		return a, "it has neither an output nor an error"
+	}
+	if a.output = output; output == nil {
+		a.output = map[string]any{"value": nil} // JSON null is a value, unlike no answer
+	}
+	if usage, given := members["usage"]; given {
+		if a.usage, ok = usage.(map[string]any); !ok {
+			return a, "usage is no object"
+		}
+	}
+	return a, ""
+}
+
+// failureOf makes a failure of an error that a program tells.
+func failureOf(told any, members map[string]any) (failure *activities.Failure, fault string) {
+	text, ok := told.(string)
+	if !ok {
+		return nil, "error is no string"
+	}
+	failure = &activities.Failure{Code: string(problem.HandlerError), Message: cut(text, maxErrorText)}
+	if value, given := members["code"]; given {
+		code, ok := value.(string)
+		if !ok || !codePattern.MatchString(code) {
+			return nil, "code is not of the form NO_IMAGE: a letter, then at most 63 letters, digits or _ . : -"
+		}
+		failure.Code, failure.Retryable = code, activities.RetrySense(code)
+	}
+	if value, given := members["retryable"]; given {
+		again, ok := value.(bool)
+		if !ok {
+			return nil, "retryable is neither true nor false"
+		}
+		failure.Retryable = activities.RetryPointless
+		if again {
+			failure.Retryable = activities.RetrySensible
+		}
+	}
+	if value, given := members["retry_after_ms"]; given {
+		ms, ok := value.(float64)
+		if !ok || ms < 0 {
+			return nil, "retry_after_ms is no number of milliseconds"
+		}
+		failure.RetryAfter = min(time.Duration(min(ms, float64(maxRetryAfter/time.Millisecond)))*time.Millisecond, maxRetryAfter)
+	}
+	return failure, ""
+}

@@ -1,0 +1,96 @@
+package config
+
+import (
+	"os/exec"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/activities/stepcommand"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/manifest"
+)
+
+// steps builds the registry of step handlers: fixed results and programs.
+func (c *Config) steps(e *Executors) (activities.Executor, error) {
+	registry := activities.NewStepRegistry()
+	if err := registry.RegisterStatic(c.StepHandlers); err != nil {
+		return nil, err
+	}
+	if c.StepCommands != nil {
+		var err error
+		if e.commands, err = c.stepCommands(); err != nil {
+			return nil, err
+		}
+		if err := e.commands.Register(registry); err != nil {
+			return nil, err
+		}
+	}
+	return registry.Frozen(), nil
+}
+
+func (c *Config) stepCommands() (*stepcommand.Commands, error) {
+	commands := make(map[string]stepcommand.Command, len(c.StepCommands))
+	for name, s := range c.StepCommands {
+		s.Directory = c.env.absolute(s.Directory)
+		if strings.ContainsAny(s.Command, `/\`) {
+			s.Command = c.env.absolute(s.Command) // else it would be relative to cwd on some systems only
+		}
+		if _, err := exec.LookPath(s.Command); err != nil {
+			return nil, problem.New(problem.UsageError, "%s: the program %q of handler %q cannot be run", envStepCommands, s.Command, name).
+				WithCause(err).WithHint("Name a program in PATH, or the path of a file that may be executed.")
+		}
+		commands[name] = stepcommand.Command(s)
+	}
+	return stepcommand.New(stepcommand.Config{
+		Commands: commands, Environ: c.env.Variables, Secret: c.env.secret, Logger: c.Log,
+	})
+}
+
+// loadStepHandlers reads WORKFLOW_ENGINE_STEP_HANDLERS: fixed results by handler name (spec: activities, 7.2).
+func loadStepHandlers(c *Config, env Environment) error {
+	handlers, err := env.object(envStepHandlers)
+	if err != nil {
+		return err
+	}
+	if err := activities.NewStepRegistry().RegisterStatic(handlers); err != nil {
+		return problem.New(problem.UsageError, "%s", envStepHandlers).WithCause(err).
+			WithHint("Name each handler as config.handler of a step does, for instance urn:example:resize.")
+	}
+	c.StepHandlers = handlers
+	return nil
+}
+
+// loadStepCommands reads WORKFLOW_ENGINE_STEP_COMMANDS: the programs that perform steps, as JSON or as the path of a
+// file. A list that is not valid ends the start with all its problems.
+func loadStepCommands(c *Config, env Environment) error {
+	value := env.lookup(envStepCommands)
+	if value == "" {
+		return nil
+	}
+	text, place := []byte(value), envStepCommands
+	hint := "It holds {\"stepCommands\": {…}}, or the path of a file with it."
+	if !strings.HasPrefix(value, "{") && !strings.HasPrefix(value, "[") {
+		place += " (" + value + ")"
+		hint = "See workflows-engine step-commands validate " + value + "."
+		var err error
+		if text, err = env.ReadFile(env.absolute(value)); err != nil {
+			return problem.New(problem.UsageError, "%s cannot be read", place).WithCause(err).
+				WithHint("%s holds a JSON object, or the path of a file with one.", envStepCommands)
+		}
+	}
+	commands, findings := manifest.ParseStepCommands(text)
+	if findings.HasErrors() {
+		e := problem.New(problem.UsageError, "%s is not valid", place).WithHint("%s", hint)
+		e.Findings = findings
+		return e
+	}
+	for _, name := range jsonvalue.Keys(c.StepHandlers) {
+		if _, both := commands[strings.TrimSpace(name)]; both {
+			return problem.New(problem.UsageError, "handler %q is in %s and in %s", name, envStepHandlers, envStepCommands).
+				WithHint("Leave it out of one of them.")
+		}
+	}
+	c.StepCommands, c.env = commands, env
+	return nil
+}
