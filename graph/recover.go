@@ -88,6 +88,7 @@ func (x *run) takeOrphan(ctx context.Context, y *yield) (bool, error) {
 		return false, err
 	}
 	x.live = false
+	x.unsure = x.exec.Parent != "" // it may count as an orphan because its parent has ended
 	return true, x.carryOn(ctx, y)
 }
 

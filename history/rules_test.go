@@ -95,9 +95,12 @@ func TestPageSize(t *testing.T) {
 
 func TestOrphaned(t *testing.T) {
 	t.Parallel()
-	phases := map[string]history.Phase{"x:sub:run": history.PhaseAwaitingActivity, "x:sub:done": history.PhaseCompleted}
+	phases := map[string]history.Phase{"x:sub:run": history.PhaseAwaitingActivity, "x:sub:done": history.PhaseCompleted, "here": history.PhaseRunning, "gone": history.PhaseCancelled}
 	lookup := func(id string) (history.Phase, bool) { p, ok := phases[id]; return p, ok }
 	const ours = `E ExecutionStarted {"workflowName":"w","activityExecutionMode":"in_process"}`
+	childOf := func(parent string) string {
+		return `E ExecutionStarted {"workflowName":"w","activityExecutionMode":"host_mediated","parentExecutionId":"` + parent + `"}`
+	}
 	for _, c := range []struct {
 		name  string
 		lines []string
@@ -114,6 +117,10 @@ func TestOrphaned(t *testing.T) {
 		{"a subworkflow under way", []string{ours, `E SubworkflowStarted v {"childExecutionId":"x:sub:run"}`}, false},
 		{"a subworkflow that has ended", []string{ours, `E SubworkflowStarted v {"childExecutionId":"x:sub:done"}`, "E SignalWaitStarted s"}, true},
 		{"a subworkflow that was never begun", []string{ours, `E SubworkflowStarted v {"childExecutionId":"x:sub:none"}`}, true},
+		{"a subworkflow that waits for a host", []string{childOf("here"), `E ActivityRequested a {"activityExecutionMode":"host_mediated"}`}, false},
+		{"a subworkflow that outlives its parent", []string{childOf("gone"), `E ActivityRequested a {"activityExecutionMode":"host_mediated"}`}, true},
+		{"a subworkflow that has ended with its parent", []string{childOf("gone"), "E ExecutionCancelled"}, false},
+		{"a subworkflow whose parent is deleted", []string{childOf("none"), "E SignalWaitStarted s"}, false},
 		{"ended", []string{ours, "E ActivityRequested a", "E ExecutionFailed"}, false},
 	} {
 		e := history.Execution{ID: "x"}

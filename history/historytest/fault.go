@@ -3,6 +3,7 @@ package historytest
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -44,7 +45,7 @@ type FaultStore struct {
 
 	mu      sync.Mutex
 	fault   Fault
-	calls   int
+	calls   []string
 	appends int
 	struck  bool
 	dead    bool
@@ -59,7 +60,7 @@ func NewFaultStore(s history.Store) *FaultStore { return &FaultStore{store: s} }
 func (f *FaultStore) Set(fault Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.fault, f.calls, f.struck, f.dead = fault, 0, false, false
+	f.fault, f.calls, f.struck, f.dead = fault, nil, false, false
 }
 
 // Struck reports whether the fault has happened.
@@ -67,6 +68,14 @@ func (f *FaultStore) Struck() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.struck
+}
+
+// Calls names the methods of the calls that have counted since the fault was set, in order. With a Fault whose At is 0
+// it tells what there is to fail.
+func (f *FaultStore) Calls() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.calls)
 }
 
 // Revive ends the fault: calls pass again.
@@ -80,9 +89,10 @@ func (f *FaultStore) Appends() int {
 }
 
 // enter counts a call. fail says that it fails, before that it does so without effect.
-func (f *FaultStore) enter(isAppend bool) (before, fail bool) {
+func (f *FaultStore) enter(name string) (before, fail bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	isAppend := name == "Append"
 	if isAppend {
 		f.appends++
 	}
@@ -90,9 +100,9 @@ func (f *FaultStore) enter(isAppend bool) (before, fail bool) {
 		return true, true
 	}
 	if isAppend || f.fault.Reads {
-		f.calls++
+		f.calls = append(f.calls, name)
 	}
-	if f.struck || f.fault.At == 0 || f.calls != f.fault.At || !isAppend && !f.fault.Reads {
+	if f.struck || f.fault.At == 0 || len(f.calls) != f.fault.At || !isAppend && !f.fault.Reads {
 		return false, false
 	}
 	f.struck, f.dead = true, f.fault.Dead
@@ -104,9 +114,9 @@ func injected() error {
 }
 
 // pass makes one call of the store beneath, or fails.
-func pass[T any](f *FaultStore, isAppend bool, call func() (T, error)) (T, error) {
+func pass[T any](f *FaultStore, name string, call func() (T, error)) (T, error) {
 	var none T
-	before, fail := f.enter(isAppend)
+	before, fail := f.enter(name)
 	if before {
 		return none, injected()
 	}
@@ -117,24 +127,24 @@ func pass[T any](f *FaultStore, isAppend bool, call func() (T, error)) (T, error
 	return v, err
 }
 
-func passError(f *FaultStore, isAppend bool, call func() error) error {
-	_, err := pass(f, isAppend, func() (struct{}, error) { return struct{}{}, call() })
+func passError(f *FaultStore, name string, call func() error) error {
+	_, err := pass(f, name, func() (struct{}, error) { return struct{}{}, call() })
 	return err
 }
 
 // Append is history.Store.Append, unless it fails.
 func (f *FaultStore) Append(ctx context.Context, b history.Batch) error {
-	return passError(f, true, func() error { return f.store.Append(ctx, b) })
+	return passError(f, "Append", func() error { return f.store.Append(ctx, b) })
 }
 
 // Read is history.Store.Read, unless it fails.
 func (f *FaultStore) Read(ctx context.Context, executionID string, fromSeq int64, limit int) ([]history.Record, error) {
-	return pass(f, false, func() ([]history.Record, error) { return f.store.Read(ctx, executionID, fromSeq, limit) })
+	return pass(f, "Read", func() ([]history.Record, error) { return f.store.Read(ctx, executionID, fromSeq, limit) })
 }
 
 // Execution is history.Store.Execution, unless it fails.
 func (f *FaultStore) Execution(ctx context.Context, executionID string) (history.Execution, error) {
-	return pass(f, false, func() (history.Execution, error) { return f.store.Execution(ctx, executionID) })
+	return pass(f, "Execution", func() (history.Execution, error) { return f.store.Execution(ctx, executionID) })
 }
 
 // Position is history.Store.Position, unless it fails.
@@ -143,7 +153,7 @@ func (f *FaultStore) Position(ctx context.Context, executionID string) (int64, [
 		seq  int64
 		data []byte
 	}
-	p, err := pass(f, false, func() (p position, err error) {
+	p, err := pass(f, "Position", func() (p position, err error) {
 		p.seq, p.data, err = f.store.Position(ctx, executionID)
 		return p, err
 	})
@@ -152,27 +162,27 @@ func (f *FaultStore) Position(ctx context.Context, executionID string) (int64, [
 
 // List is history.Store.List, unless it fails.
 func (f *FaultStore) List(ctx context.Context, q history.ListQuery) (history.ListPage, error) {
-	return pass(f, false, func() (history.ListPage, error) { return f.store.List(ctx, q) })
+	return pass(f, "List", func() (history.ListPage, error) { return f.store.List(ctx, q) })
 }
 
 // Definition is history.Store.Definition, unless it fails.
 func (f *FaultStore) Definition(ctx context.Context, hash string) (history.StoredDefinition, error) {
-	return pass(f, false, func() (history.StoredDefinition, error) { return f.store.Definition(ctx, hash) })
+	return pass(f, "Definition", func() (history.StoredDefinition, error) { return f.store.Definition(ctx, hash) })
 }
 
 // DefinitionByName is history.Store.DefinitionByName, unless it fails.
 func (f *FaultStore) DefinitionByName(ctx context.Context, name, version string) (history.StoredDefinition, error) {
-	return pass(f, false, func() (history.StoredDefinition, error) { return f.store.DefinitionByName(ctx, name, version) })
+	return pass(f, "DefinitionByName", func() (history.StoredDefinition, error) { return f.store.DefinitionByName(ctx, name, version) })
 }
 
 // PutDefinition is history.Store.PutDefinition, unless it fails.
 func (f *FaultStore) PutDefinition(ctx context.Context, d history.StoredDefinition) error {
-	return passError(f, false, func() error { return f.store.PutDefinition(ctx, d) })
+	return passError(f, "PutDefinition", func() error { return f.store.PutDefinition(ctx, d) })
 }
 
 // DueTimers is history.Store.DueTimers, unless it fails.
 func (f *FaultStore) DueTimers(ctx context.Context, now time.Time, limit int) ([]history.Timer, error) {
-	return pass(f, false, func() ([]history.Timer, error) { return f.store.DueTimers(ctx, now, limit) })
+	return pass(f, "DueTimers", func() ([]history.Timer, error) { return f.store.DueTimers(ctx, now, limit) })
 }
 
 // NextTimer is history.Store.NextTimer, unless it fails.
@@ -181,7 +191,7 @@ func (f *FaultStore) NextTimer(ctx context.Context) (time.Time, bool, error) {
 		due time.Time
 		ok  bool
 	}
-	n, err := pass(f, false, func() (n next, err error) {
+	n, err := pass(f, "NextTimer", func() (n next, err error) {
 		n.due, n.ok, err = f.store.NextTimer(ctx)
 		return n, err
 	})
@@ -190,17 +200,17 @@ func (f *FaultStore) NextTimer(ctx context.Context) (time.Time, bool, error) {
 
 // AcquireLease is history.Store.AcquireLease, unless it fails.
 func (f *FaultStore) AcquireLease(ctx context.Context, executionID, owner string, now, expires time.Time) (bool, error) {
-	return pass(f, false, func() (bool, error) { return f.store.AcquireLease(ctx, executionID, owner, now, expires) })
+	return pass(f, "AcquireLease", func() (bool, error) { return f.store.AcquireLease(ctx, executionID, owner, now, expires) })
 }
 
 // ReleaseLease is history.Store.ReleaseLease, unless it fails.
 func (f *FaultStore) ReleaseLease(ctx context.Context, executionID, owner string) error {
-	return passError(f, false, func() error { return f.store.ReleaseLease(ctx, executionID, owner) })
+	return passError(f, "ReleaseLease", func() error { return f.store.ReleaseLease(ctx, executionID, owner) })
 }
 
 // Orphans is history.Store.Orphans, unless it fails.
 func (f *FaultStore) Orphans(ctx context.Context, now time.Time, limit int) ([]string, error) {
-	return pass(f, false, func() ([]string, error) { return f.store.Orphans(ctx, now, limit) })
+	return pass(f, "Orphans", func() ([]string, error) { return f.store.Orphans(ctx, now, limit) })
 }
 
 // Close closes the store beneath; it never fails on purpose.

@@ -42,6 +42,7 @@ func Run(t *testing.T, open Open) {
 		{"leases of batches", batchLeases},
 		{"orphans", orphans},
 		{"orphans with subworkflows", orphanedParents},
+		{"orphaned subworkflows", orphanedChildren},
 		{"list order and pages", listPages},
 		{"list of many times", listManyTimes},
 		{"list filters", listFilters},

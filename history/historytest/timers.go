@@ -210,3 +210,21 @@ func orphanedParents(t *testing.T, s history.Store) {
 		t.Errorf("got %v, want p1, whose child never began, and p3, whose child has ended", ids)
 	}
 }
+
+// orphanedChildren: a subworkflow is an orphan when its parent has ended without it, whatever it rests on.
+func orphanedChildren(t *testing.T, s history.Store) {
+	ctx := t.Context()
+	child := func(parent string) string {
+		return `E ExecutionStarted {"workflowName":"c","activityExecutionMode":"host_mediated","parentExecutionId":"` + parent + `"}`
+	}
+	wait := `E SignalWaitStarted s {"signalName":"go"}`
+	NewTrace(t, "open").Append(s, Start("w", "host_mediated")...)
+	NewTrace(t, "closed").Append(s, lines(Start("w", "host_mediated"), End())...)
+	NewTrace(t, "open:sub:v").Append(s, child("open"), wait)
+	NewTrace(t, "closed:sub:v").Append(s, child("closed"), wait)
+	NewTrace(t, "closed:sub:w").Append(s, child("closed"), "E ExecutionCancelled")
+	NewTrace(t, "none:sub:v").Append(s, child("none"), wait)
+	if ids := got[[]string](t)(s.Orphans(ctx, Begin, 0)); !slices.Equal(ids, []string{"closed:sub:v", "open"}) {
+		t.Errorf("got %v, want the subworkflow that outlives its parent, and the run that stopped in its walk", ids)
+	}
+}
