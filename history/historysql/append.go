@@ -21,7 +21,7 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 	t := texts.Get().(*batchText)
 	defer t.giveBack()
 	t.write(&b)
-	return s.write(ctx, "the records were not appended", func(c *conn) error {
+	return s.share(ctx, "the records were not appended", len(t.all), func(c *conn) error {
 		if err := insertBatch(c, &b, t); err != nil {
 			return err
 		}

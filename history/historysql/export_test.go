@@ -1,6 +1,10 @@
 package historysql
 
-import "slices"
+import (
+	"slices"
+
+	"modernc.org/sqlite"
+)
 
 // NewestVersion is the version of files that this package makes.
 var NewestVersion = len(migrations)
@@ -17,6 +21,41 @@ func (s *Store) Script(text string) error {
 		return err
 	}
 	return c.script(text)
+}
+
+// Hold keeps everybody from writing until release is called.
+func (s *Store) Hold() (release func()) {
+	s.turn <- struct{}{}
+	return func() { <-s.turn }
+}
+
+// Queued is the number of writes that wait to be made along with others.
+func (s *Store) Queued() int {
+	s.queue.mu.Lock()
+	defer s.queue.mu.Unlock()
+	return len(s.queue.waiting)
+}
+
+// OnCommit sets what is called before each commit of the present writing connection; other than 0 makes it fail.
+func (s *Store) OnCommit(call func() int32) error {
+	defer s.Hold()()
+	c, err := s.writing()
+	if err != nil {
+		return err
+	}
+	c.Conn.(sqlite.HookRegisterer).RegisterCommitHook(call)
+	return nil
+}
+
+// PagesWritten counts the pages that the present writing connection has written to the log.
+func (s *Store) PagesWritten() (int, error) {
+	defer s.Hold()()
+	c, err := s.writing()
+	if err != nil {
+		return 0, err
+	}
+	pages, _, err := c.Conn.(sqlite.DBStatus).Status(sqlite.DBStatusCacheWrite, false)
+	return pages, err
 }
 
 // ListStatements gives the queries of pages.

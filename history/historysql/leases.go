@@ -11,7 +11,7 @@ import (
 // AcquireLease makes owner the driver of a run; see history.Store.
 func (s *Store) AcquireLease(ctx context.Context, executionID, owner string, now, expires time.Time) (bool, error) {
 	var changed int64
-	err := s.write(ctx, "the lease was not acquired", func(c *conn) (err error) {
+	err := s.share(ctx, "the lease was not acquired", 0, func(c *conn) (err error) {
 		changed, err = c.exec(acquireLease, executionID, owner, expires.UnixMilli(), now.UnixMilli())
 		return err
 	})
@@ -20,7 +20,7 @@ func (s *Store) AcquireLease(ctx context.Context, executionID, owner string, now
 
 // ReleaseLease gives a lease back; see history.Store.
 func (s *Store) ReleaseLease(ctx context.Context, executionID, owner string) error {
-	return s.write(ctx, "the lease was not given back", func(c *conn) error {
+	return s.share(ctx, "the lease was not given back", 0, func(c *conn) error {
 		_, err := c.exec(releaseLease, executionID, owner)
 		return err
 	})

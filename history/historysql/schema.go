@@ -98,8 +98,8 @@ func (id identity) current() bool {
 }
 
 // migrate brings the file to the newest version in one transaction.
-func (s *Store) migrate(ctx context.Context, c *conn) error {
-	return s.transact(ctx, c, func(c *conn) error {
+func (s *Store) migrate(ctx context.Context) error {
+	return s.transact(ctx, func(c *conn) error {
 		id, err := c.identify() // another process may have been here first
 		if err != nil {
 			return err

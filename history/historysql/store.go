@@ -23,6 +23,7 @@ type Store struct {
 	turn    chan struct{}
 	writer  *conn
 	closed  bool
+	queue   queue
 	readers readers
 }
 
@@ -69,9 +70,8 @@ func (s *Store) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c := s.writer
 	if !id.current() {
-		if err := s.migrate(ctx, c); err != nil {
+		if err := s.migrate(ctx); err != nil {
 			return err
 		}
 	}

@@ -15,7 +15,8 @@ const (
 	maxBusyWait   = 5 * time.Millisecond
 )
 
-// write runs one transaction. The context counts until it has begun; from then on it is completed or rolled back.
+// write runs one transaction that nobody shares. The context counts until it has begun; from then on it is completed or
+// rolled back.
 func (s *Store) write(ctx context.Context, doing string, change func(c *conn) error) error {
 	select {
 	case s.turn <- struct{}{}:
@@ -23,14 +24,7 @@ func (s *Store) write(ctx context.Context, doing string, change func(c *conn) er
 	case <-ctx.Done():
 		return failure(doing, context.Cause(ctx))
 	}
-	c, err := s.writing()
-	if err != nil {
-		return failure(doing, err)
-	}
-	if err := s.transact(ctx, c, change); err != nil {
-		return failure(doing, err)
-	}
-	return nil
+	return failure(doing, s.transact(ctx, change))
 }
 
 // writing gives the writing connection, a new one if the last one was given up. The caller has its turn.
@@ -50,24 +44,47 @@ func (s *Store) writing() (*conn, error) {
 
 var errClosed = problem.New(problem.Internal, "the store is closed")
 
-func (s *Store) transact(ctx context.Context, c *conn, change func(c *conn) error) error {
+// transact is write for a caller who has the turn.
+func (s *Store) transact(ctx context.Context, change func(c *conn) error) error {
+	c, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	if err := change(c); err != nil {
+		s.rollback(c)
+		return err
+	}
+	return s.commit(c)
+}
+
+// begin begins a transaction. The context counts until it has the file's lock.
+func (s *Store) begin(ctx context.Context) (*conn, error) {
+	c, err := s.writing()
+	if err != nil {
+		return nil, err
+	}
 	if err := s.patiently(ctx, func() error { return c.do("BEGIN IMMEDIATE") }); err != nil {
 		if !isBusy(err) && ctx.Err() == nil {
 			s.giveUp(c)
 		}
-		return err
+		return nil, err
 	}
-	err := change(c)
-	if err == nil {
-		err = s.patiently(context.WithoutCancel(ctx), func() error { return c.do("COMMIT") })
+	return c, nil
+}
+
+// commit commits or, with an error, rolls back.
+func (s *Store) commit(c *conn) error {
+	err := s.patiently(background, func() error { return c.do("COMMIT") })
+	if err != nil {
+		s.rollback(c)
 	}
-	if err == nil {
-		return nil
-	}
+	return err
+}
+
+func (s *Store) rollback(c *conn) {
 	if c.do("ROLLBACK") != nil {
 		s.giveUp(c)
 	}
-	return err
 }
 
 // giveUp closes a connection whose state is not known: SQLite has rolled back by itself, or can do nothing at all. The

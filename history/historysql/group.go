@@ -1,0 +1,155 @@
+package historysql
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// Writes of one process that wait for each other share a transaction, and with it the flush to the disk, which takes
+// longer than all their statements. Whoever gets the turn is the leader: it begins a transaction, makes the changes of
+// everybody who is waiting by then, commits, and answers them. Nobody ever waits for company, so a write that is alone
+// costs what it always did.
+
+const (
+	// maxGroup and maxGroupBytes bound a shared transaction, and so how long the first of a group waits for the last.
+	maxGroup      = 64
+	maxGroupBytes = 4 << 20
+)
+
+// pending is a write that waits for its turn, or for whoever makes it along.
+type pending struct {
+	// change may be called again after a transaction that was rolled back.
+	change func(c *conn) error
+	size   int
+	// err is the answer; it may be read when done is closed.
+	err  error
+	done chan struct{}
+}
+
+func (p *pending) answer(err error) {
+	p.err = err
+	close(p.done)
+}
+
+// queue holds the writes that nobody makes yet, in the order of their arrival.
+type queue struct {
+	mu      sync.Mutex
+	waiting []*pending
+}
+
+func (q *queue) add(p *pending) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting = append(q.waiting, p)
+}
+
+// remove reports whether p was still waiting.
+func (q *queue) remove(p *pending) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := slices.Index(q.waiting, p)
+	if i < 0 {
+		return false
+	}
+	q.waiting = slices.Delete(q.waiting, i, i+1)
+	return true
+}
+
+// take takes the leader's write and as many others as fit, oldest first.
+func (q *queue) take(leader *pending) []*pending {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	group, size := []*pending{leader}, leader.size
+	q.waiting = slices.DeleteFunc(q.waiting, func(p *pending) bool {
+		if p == leader {
+			return true
+		}
+		if len(group) == maxGroup || size+p.size > maxGroupBytes {
+			return false
+		}
+		group, size = append(group, p), size+p.size
+		return true
+	})
+	return group
+}
+
+// share makes a change in a transaction that it may share with others; otherwise it is write. The context counts until
+// somebody has begun to make the change. size is about the number of bytes that it writes.
+func (s *Store) share(ctx context.Context, doing string, size int, change func(c *conn) error) error {
+	if ctx.Err() != nil {
+		return failure(doing, context.Cause(ctx))
+	}
+	p := &pending{change: change, size: size, done: make(chan struct{})}
+	s.queue.add(p)
+	select {
+	case <-p.done:
+	case s.turn <- struct{}{}:
+		s.lead(ctx, p)
+		<-s.turn
+	case <-ctx.Done():
+		if s.queue.remove(p) {
+			return failure(doing, context.Cause(ctx))
+		}
+		<-p.done
+	}
+	return failure(doing, p.err)
+}
+
+// lead makes the changes of everybody who waits. The caller has its turn. Its context ends nothing but its own wait for
+// the file's lock: the others are taken only when the transaction has begun.
+func (s *Store) lead(ctx context.Context, p *pending) {
+	select {
+	case <-p.done: // another leader was faster
+		return
+	default:
+	}
+	c, err := s.begin(ctx)
+	if err != nil {
+		s.queue.remove(p)
+		p.answer(err)
+		return
+	}
+	s.change(c, s.queue.take(p))
+}
+
+// change makes the changes of a group in the transaction that has begun, and answers. A change that fails does not
+// harm the others: they are made again without it, and it is tried alone, so that it fails for reasons of its own only.
+func (s *Store) change(c *conn, group []*pending) {
+	var alone []*pending
+	for {
+		failed, err := -1, error(nil)
+		for i, p := range group {
+			if err = p.change(c); err != nil {
+				failed = i
+				break
+			}
+		}
+		if err == nil {
+			err = s.commit(c)
+		} else {
+			s.rollback(c)
+		}
+		if failed < 0 || len(group) == 1 {
+			for _, p := range group {
+				p.answer(err)
+			}
+			group = nil
+		} else {
+			alone = append(alone, group[failed])
+			group = slices.Delete(group, failed, failed+1)
+		}
+		if len(group) == 0 {
+			if len(alone) == 0 {
+				return
+			}
+			group, alone = alone[:1:1], alone[1:]
+		}
+		if c, err = s.begin(context.Background()); err != nil {
+			for _, p := range append(group, alone...) {
+				p.answer(err)
+			}
+			return
+		}
+	}
+}
