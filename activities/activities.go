@@ -96,7 +96,9 @@ type Failure struct {
 	Retryable Retryable
 	// RetryAfter is the least time to wait before the next attempt; 0 leaves it to the policy.
 	RetryAfter time.Duration
-	Err        error
+	// Usage is what the attempt has used up all the same (model, tokens), recorded beside the error. May be nil.
+	Usage map[string]any
+	Err   error
 }
 
 // Error gives the message.

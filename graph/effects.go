@@ -140,21 +140,32 @@ func copyState(m map[string]any) map[string]any {
 func (r *Runner) outcome(output any, usage map[string]any) machine.Outcome {
 	plain, err := jsonvalue.Normalize(output)
 	if err != nil {
-		return machine.Outcome{Code: string(problem.ActivityOutputInvalid), Error: "the output cannot be recorded: " + err.Error()}
+		return machine.Outcome{
+			Code: string(problem.ActivityOutputInvalid), Error: "the output cannot be recorded: " + err.Error(),
+			Usage: plainUsage(usage),
+		}
 	}
 	if limit := r.opts.MaxDocumentBytes; jsonvalue.Size(plain, limit) > limit {
 		return machine.Outcome{
 			Code:  string(problem.ActivityOutputTooLarge),
 			Error: fmt.Sprintf("the output exceeds the limit of %d bytes", limit),
+			Usage: plainUsage(usage),
 		}
 	}
-	out := machine.Outcome{OK: true, Output: plain}
-	if usage != nil {
-		if plain, err := jsonvalue.Normalize(usage); err == nil {
-			out.Usage, _ = plain.(map[string]any)
-		}
+	return machine.Outcome{OK: true, Output: plain, Usage: plainUsage(usage)}
+}
+
+// plainUsage is what an executor reports as its usage, nil if that is no JSON: an attempt does not fail for it.
+func plainUsage(usage map[string]any) map[string]any {
+	if usage == nil {
+		return nil
 	}
-	return out
+	plain, err := jsonvalue.Normalize(usage)
+	if err != nil {
+		return nil
+	}
+	object, _ := plain.(map[string]any)
+	return object
 }
 
 // failedOutcome makes a failed outcome of an executor's error.
@@ -169,6 +180,7 @@ func failedOutcome(ctx context.Context, err error) machine.Outcome {
 		}
 		out.Final = fail.Retryable == activities.RetryPointless
 		out.RetryAfter = max(fail.RetryAfter, 0)
+		out.Usage = plainUsage(fail.Usage)
 	} else if p, ok := problem.As(err); ok {
 		out.Code = string(p.Code)
 	}

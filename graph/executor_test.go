@@ -99,6 +99,33 @@ func TestRetryAfterIsKept(t *testing.T) {
 	})
 }
 
+// What a failed attempt has used up is recorded beside its error, also where it was the engine that refused its output.
+func TestUsageOfFailedAttempts(t *testing.T) {
+	t.Parallel()
+	usage := object{"total_tokens": 7}
+	exec := activities.ExecutorFunc(func(_ context.Context, req activities.Request) (activities.Result, error) {
+		if req.Attempt == 1 {
+			return activities.Result{}, &activities.Failure{Code: "C", Usage: usage}
+		}
+		return activities.Result{Output: math.NaN(), Usage: usage}, nil
+	})
+	store := historymem.New()
+	r := newRunner(t, store, graph.Options{Activities: exec})
+	start(t, r, "r", workflow(t, "lin", []string{startNode(), tool("a", `"retry":{"max_attempts":2}`), endNode()}, "s a", "a e"), nil)
+	failed := 0
+	for _, record := range records(t, store, "r") {
+		if record.Name != history.ActivityFailed {
+			continue
+		}
+		if failed++; !sameJSON(record.Payload.Usage, usage) {
+			t.Errorf("attempt %d: usage %v", failed, record.Payload.Usage)
+		}
+	}
+	if failed != 2 {
+		t.Errorf("%d attempts failed", failed)
+	}
+}
+
 // TestW38_ExecutorsGetACopyOfTheState changes what it was given.
 func TestW38_ExecutorsGetACopyOfTheState(t *testing.T) {
 	t.Parallel()

@@ -85,7 +85,8 @@ type Payload struct {
 	Deadline time.Time
 	// IdempotencyKey, on ActivityCompleted and ActivityFailed that a caller submitted with a key. Added.
 	IdempotencyKey string
-	// Usage is what an executor reports besides its output (model, tokens, duration). Added, on ActivityCompleted.
+	// Usage is what an executor reports besides its output (model, tokens, duration). Added, on ActivityCompleted
+	// and ActivityFailed.
 	Usage map[string]any
 
 	// ExecutionStarted. InputKeys is written also when empty.

@@ -84,8 +84,8 @@ var payloads = []struct {
 		},
 		`,"nodeId":"d","nodeType":"agent_delegate",` + spanText + `,"result":{"r":1.5},"delegateCorrelationId":"c","externalTaskId":"t-1",` +
 			`"idempotencyKey":"k","usage":{"tokens":7},"replayed":true`},
-	{history.ActivityFailed, payload{NodeID: "n", Error: "e", Attempt: 1, Code: "C", WillRetry: true, RetryAt: someTime},
-		`,"nodeId":"n","error":"e","attempt":1,"code":"C","willRetry":true,"retryAt":"2026-11-21T01:03:46.919Z"`},
+	{history.ActivityFailed, payload{NodeID: "n", Error: "e", Attempt: 1, Code: "C", WillRetry: true, RetryAt: someTime, Usage: obj{"tokens": 7.0}},
+		`,"nodeId":"n","error":"e","attempt":1,"code":"C","willRetry":true,"retryAt":"2026-11-21T01:03:46.919Z","usage":{"tokens":7}`},
 	{history.StateUpdated, payload{NodeID: "n", State: obj{"é": []any{true, "\u2028"}}}, `,"nodeId":"n","state":{"é":[true,"` + "\u2028" + `"]}`},
 	{history.CheckpointWritten,
 		payload{

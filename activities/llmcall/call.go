@@ -29,23 +29,27 @@ type call struct {
 	key      Secret
 	scrub    scrubber
 	requests int
+	// replies are the model's answers so far, those that are of no use included.
+	replies []*reply
 }
 
 // ask sends the conversation, in the best format that the provider takes.
 func (c *call) ask(ctx context.Context, messages []openai.ChatCompletionMessage) (*reply, error) {
 	if c.node.schema == nil {
-		return c.send(ctx, messages, nil)
+		return c.note(c.send(ctx, messages, nil))
 	}
 	f := c.formats.best(c.node.model)
 	learn := true
 	for {
-		r, err := c.send(ctx, messages, &f)
+		r, err := c.note(c.send(ctx, messages, &f))
 		refused, schemaOnly := f.refused(err)
 		if !refused {
+			if r != nil {
+				r.format, r.formatted = f, true
+			}
 			if err != nil {
 				return nil, err
 			}
-			r.format, r.formatted = f, true
 			if learn {
 				c.formats.learn(c.node.model, f)
 			}
@@ -56,7 +60,15 @@ func (c *call) ask(ctx context.Context, messages []openai.ChatCompletionMessage)
 	}
 }
 
-// send makes one request. Its error is a *statusError, an *answerError, a Failure, or what the transport says.
+// note keeps an answer for the usage of the attempt.
+func (c *call) note(r *reply, err error) (*reply, error) {
+	if r != nil {
+		c.replies = append(c.replies, r)
+	}
+	return r, err
+}
+
+// send makes one request. What the model answered is given also if it is of no use. Its error is a *statusError, an *answerError, a Failure, or what the transport says.
 func (c *call) send(ctx context.Context, messages []openai.ChatCompletionMessage, f *format) (*reply, error) {
 	request, err := c.node.request(messages)
 	if err != nil {

@@ -29,10 +29,18 @@ func (e *Executor) Execute(ctx context.Context, req activities.Request) (activit
 		return activities.Result{}, err
 	}
 	c := &call{Executor: e, req: req, node: n, key: key, scrub: newScrubber(key)}
+	started := e.config.Now()
 	result, err := c.run(ctx, messages)
+	usage := c.usage(e.config.Now().Sub(started))
 	if err != nil {
-		return activities.Result{}, c.explain(ctx, err)
+		failure := c.explain(ctx, err)
+		failure.Usage = usage
+		return activities.Result{}, failure
 	}
+	if len(c.replies) > 1 {
+		usage["repaired"] = true
+	}
+	result.Usage = usage
 	return result, nil
 }
 
@@ -57,22 +65,19 @@ func (e *Executor) key(ctx context.Context) (Secret, error) {
 
 // run asks once, and once more if the first answer breaks the output_schema: then the second counts.
 func (c *call) run(ctx context.Context, messages []openai.ChatCompletionMessage) (activities.Result, error) {
-	started := c.config.Now()
-	var replies []*reply
 	for {
 		r, err := c.ask(ctx, messages)
 		if err != nil {
 			return activities.Result{}, err
 		}
-		replies = append(replies, r)
 		output, violation := c.node.output(r)
 		if violation == "" {
-			return activities.Result{Output: c.scrub.output(output), Usage: c.usage(replies, c.config.Now().Sub(started))}, nil
+			return activities.Result{Output: c.scrub.output(output)}, nil
 		}
 		violation = clip(c.scrub.text(violation))
 		cut := r.finish == string(openai.FinishReasonLength)
-		if c.config.NoRepair || cut || len(replies) > 1 {
-			return activities.Result{}, c.unusable(violation, cut, len(replies))
+		if c.config.NoRepair || cut || len(c.replies) > 1 {
+			return activities.Result{}, c.unusable(violation, cut, len(c.replies))
 		}
 		messages = repair(messages, r, violation)
 	}

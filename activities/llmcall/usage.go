@@ -2,10 +2,14 @@ package llmcall
 
 import "time"
 
-// usage makes Result.Usage of the answers of an attempt: model and finish_reason of the last, tokens of all of them
-// together, the number of HTTP requests and the milliseconds they took. More than one answer means that the first broke
-// the output_schema; then each stands in "answers". A provider that counts no tokens leaves them out.
-func (c *call) usage(replies []*reply, took time.Duration) map[string]any {
+// usage makes the usage of the answers of an attempt, nil if there are none: model and finish_reason of the last, tokens
+// of all of them together, the number of HTTP requests and the milliseconds they took. More than one answer means that
+// the first broke the output_schema; then each stands in "answers". A provider that counts no tokens leaves them out.
+func (c *call) usage(took time.Duration) map[string]any {
+	replies := c.replies
+	if len(replies) == 0 {
+		return nil
+	}
 	last := replies[len(replies)-1]
 	total := c.answered(last)
 	total["requests"], total["duration_ms"] = c.requests, took.Milliseconds()
@@ -26,7 +30,7 @@ func (c *call) usage(replies []*reply, took time.Duration) map[string]any {
 			}
 		}
 	}
-	total["answers"], total["repaired"] = answers, true
+	total["answers"] = answers
 	return total
 }
 

@@ -45,22 +45,24 @@ func parse(text []byte) (a answer, fault string) {
 	}
 	output, succeeded := members["output"]
 	told, failed := members["error"]
+	if usage, given := members["usage"]; given {
+		if a.usage, ok = usage.(map[string]any); !ok {
+			return a, "usage is no object"
+		}
+	}
 	switch {
 	case succeeded && failed:
 		return a, "it has an output and an error"
 	case failed:
-		a.failure, fault = failureOf(told, members)
+		if a.failure, fault = failureOf(told, members); fault == "" {
+			a.failure.Usage = a.usage
+		}
 		return a, fault
 	case !succeeded:
 		return a, "it has neither an output nor an error"
 	}
 	if a.output = output; output == nil {
 		a.output = map[string]any{"value": nil} // JSON null is a value, unlike no answer
-	}
-	if usage, given := members["usage"]; given {
-		if a.usage, ok = usage.(map[string]any); !ok {
-			return a, "usage is no object"
-		}
 	}
 	return a, ""
 }

@@ -154,7 +154,7 @@ func TestAnswers(t *testing.T) {
 		{script: "print  \n", output: map[string]any{}},
 		{script: "unread", output: map[string]any{}},
 
-		{script: `print {"error":"no such image"}`, code: "HANDLER_ERROR", text: "no such image"},
+		{script: `print {"error":"no such image","usage":{"rows":1}}`, usage: map[string]any{"rows": 1.0}, code: "HANDLER_ERROR", text: "no such image"},
 		{script: `print {"error":"busy","code":"BUSY","retryable":true,"retry_after_ms":1500}`, code: "BUSY", text: "busy", again: activities.RetrySensible, after: 1500 * time.Millisecond},
 		{script: `fail {"error":"gone","code":"GONE","retryable":false}`, code: "GONE", text: "gone", again: activities.RetryPointless},
 		{script: `print {"error":"x","retry_after_ms":1e300}`, code: "HANDLER_ERROR", text: "x", after: time.Hour},
@@ -188,6 +188,9 @@ func TestAnswers(t *testing.T) {
 			failure := h.fail(t.Context(), problem.Code(c.code))
 			if !strings.Contains(failure.Error(), c.text) {
 				t.Errorf("%q does not tell %q", failure.Error(), c.text)
+			}
+			if !reflect.DeepEqual(failure.Usage, c.usage) {
+				t.Errorf("usage %v, want %v", failure.Usage, c.usage)
 			}
 			if failure.Retryable != c.again || failure.RetryAfter != c.after {
 				t.Errorf("retryable %d after %v, want %d after %v", failure.Retryable, failure.RetryAfter, c.again, c.after)

@@ -175,7 +175,7 @@ func (m *Machine) attemptFailed(t *token, o Outcome) {
 	attempt := max(w.attempt, 1)
 	again := !o.Final && mayRetry(t.node.Retry, attempt, o.Code)
 	p := m.fact(t)
-	p.Error, p.Code, p.WillRetry, p.IdempotencyKey = o.Error, o.Code, again, o.IdempotencyKey
+	p.Error, p.Code, p.WillRetry, p.IdempotencyKey, p.Usage = o.Error, o.Code, again, o.IdempotencyKey, o.Usage
 	if w.kind == WaitActivity || o.Host || attempt > 1 {
 		p.Attempt = attempt
 	}

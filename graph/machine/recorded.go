@@ -236,7 +236,7 @@ func (r *recorded) resolveAttempt(t *token, f *visitFacts) (resolution, bool) {
 	if f.used < len(f.failed) && (f.completed == nil || f.failed[f.used].Seq < f.completed.Seq) {
 		rec := &f.failed[f.used]
 		p := &rec.Payload
-		o := Outcome{Error: p.Error, Code: p.Code, Final: !p.WillRetry, Host: t.wait.host, IdempotencyKey: p.IdempotencyKey}
+		o := Outcome{Error: p.Error, Code: p.Code, Final: !p.WillRetry, Host: t.wait.host, IdempotencyKey: p.IdempotencyKey, Usage: p.Usage}
 		if !p.RetryAt.IsZero() {
 			o.RetryAfter = p.RetryAt.Sub(rec.CreatedAt)
 		}
