@@ -19,8 +19,8 @@ type delivery struct {
 	wanted func(id string, w machine.Wait) fit
 	// invalid is the code for arguments that do not belong to the run, unknown that for unknown runs.
 	invalid, unknown problem.Code
-	// repeated says, after a refusal, whether the same input was taken before. May be nil.
-	repeated func(context.Context) bool
+	// repeated gives the error for a refused call, none if the same input was taken before.
+	repeated func(context.Context, error) error
 }
 
 // fit says how well a wait fits an input.
@@ -54,13 +54,34 @@ func (r *Runner) deliver(ctx context.Context, d delivery) (*Run, error) {
 	if err == nil && !done {
 		err = r.deliverBelow(ctx, x, d)
 	}
-	if err != nil && isRefusal(err) && d.repeated != nil && d.repeated(ctx) {
-		err = nil
+	again := false
+	if err != nil && mayRepeat(err) {
+		err = d.repeated(ctx, err)
+		again = err == nil
 	}
 	if err != nil {
 		return nil, unreadableAs(notFoundAs(err, d.unknown, d.id), d.invalid)
 	}
-	return r.answer(ctx, x, d.caller.Wait)
+	run, err := r.answer(ctx, x, d.caller.Wait)
+	if run != nil {
+		run.Repeated = again
+	}
+	return run, err
+}
+
+// mayRepeat tells refusals that a repeated call may meet.
+func mayRepeat(err error) bool {
+	p, ok := problem.As(err)
+	if !ok {
+		return false
+	}
+	switch p.Code {
+	case problem.SubmitNotAwaiting, problem.SubmitNodeMismatch, problem.SubmitParallelMismatch, problem.InvalidResumePayload,
+		problem.SignalNotAwaiting, problem.SignalNameMismatch, problem.SignalValidationError:
+		return true
+	default:
+		return false
+	}
 }
 
 // deliverHere gives the input to the run itself, unless it may be for a subworkflow.

@@ -72,7 +72,8 @@ type SubmitRequest struct {
 	CorrelationID  string
 	ExternalTaskID string
 	// IdempotencyKey is Pending.IdempotencyKey; optional. If given it must be the pending attempt's, and a repeated
-	// submit of the same key with the same outcome is answered with where the run stands.
+	// submit of the same key with the same outcome is answered with where the run stands. Without it a refused submit
+	// counts as repeated if it equals what was recorded last for its node and branch.
 	IdempotencyKey string
 	Caller
 }
@@ -83,6 +84,9 @@ type SignalRequest struct {
 	Name        string
 	// Payload merges into the state through the reducers. Nil counts as {}.
 	Payload map[string]any
+	// IdempotencyKey, if given, is any text that names this signal: a run takes no second one with the same key. It
+	// remembers the last machine.MaxSignalKeys of them.
+	IdempotencyKey string
 	Caller
 }
 

@@ -25,6 +25,8 @@ type Run struct {
 	Error       string
 	ErrorCode   string
 	ErrorNodeID string
+	// Repeated says that the call was taken before, and changed nothing now.
+	Repeated bool
 	// Reason is why a run was cancelled.
 	Reason string
 	// CurrentNodeID is the node of the first pending entry, or the last node that ran.

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -10,7 +11,8 @@ import (
 
 // Resume answers an interrupt, of the run or of a subworkflow that it waits for. A refused payload
 // (INVALID_RESUME_PAYLOAD) leaves the run interrupted; a resume of a run that is not interrupted, or not there, has the
-// same code and changes nothing either.
+// same code and changes nothing either. A resume that repeats a recorded one, by the interrupt's id, is answered with
+// where the run stands now (Run.Repeated).
 func (r *Runner) Resume(ctx context.Context, req ResumeRequest) (*Run, error) {
 	const code = problem.InvalidResumePayload
 	payload, err := r.object("resume_payload", req.Payload, problem.ValidationError)
@@ -31,6 +33,13 @@ func (r *Runner) Resume(ctx context.Context, req ResumeRequest) (*Run, error) {
 			default:
 				return fitKind
 			}
+		},
+		repeated: func(ctx context.Context, refusal error) error {
+			found, err := r.resumedBefore(ctx, req, payload)
+			if err != nil {
+				return refusal
+			}
+			return found.verdict(refusal, code, problem.Place{ExecutionID: req.ExecutionID}, "interrupt id "+strconv.Quote(req.InterruptID))
 		},
 	})
 }

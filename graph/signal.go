@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -9,7 +10,8 @@ import (
 )
 
 // Signal delivers a signal to the first wait, in branch order, for its name; in subworkflows too. A signal that nobody
-// waits for is refused (SIGNAL_NOT_AWAITING, SIGNAL_NAME_MISMATCH), not kept.
+// waits for is refused (SIGNAL_NOT_AWAITING, SIGNAL_NAME_MISMATCH), not kept. A signal with a key is delivered once: when
+// it is sent again it is answered with where the run stands now (Run.Repeated).
 func (r *Runner) Signal(ctx context.Context, req SignalRequest) (*Run, error) {
 	const code = problem.SignalValidationError
 	if strings.TrimSpace(req.Name) == "" {
@@ -21,7 +23,9 @@ func (r *Runner) Signal(ctx context.Context, req SignalRequest) (*Run, error) {
 	}
 	return r.deliver(ctx, delivery{
 		id: req.ExecutionID, caller: req.Caller, invalid: code, unknown: problem.ExecutionNotFound,
-		input: func(string) machine.Input { return machine.Signal{Name: req.Name, Payload: payload} },
+		input: func(string) machine.Input {
+			return machine.Signal{Name: req.Name, Payload: payload, IdempotencyKey: req.IdempotencyKey}
+		},
 		wanted: func(_ string, w machine.Wait) fit {
 			switch {
 			case w.Kind != machine.WaitSignal:
@@ -31,6 +35,13 @@ func (r *Runner) Signal(ctx context.Context, req SignalRequest) (*Run, error) {
 			default:
 				return fitKind
 			}
+		},
+		repeated: func(ctx context.Context, refusal error) error {
+			found, err := r.signalledBefore(ctx, req, payload)
+			if err != nil {
+				return refusal
+			}
+			return found.verdict(refusal, code, problem.Place{ExecutionID: req.ExecutionID}, "idempotency key "+strconv.Quote(req.IdempotencyKey))
 		},
 	})
 }

@@ -61,7 +61,7 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	case errors.Is(err, errAgain):
 		return nil, problem.New(problem.DuplicateExecutionID, "execution id %q has been used", x.id).
 			WithPlace(problem.Place{ExecutionID: x.id}).
-			WithHint("Choose another id, ask workflow_status where that run stands, or allow the existing run to answer.")
+			WithHint("Choose another id, ask workflow_status where that run stands, or let the existing run answer (allow_existing_execution_id).")
 	case err != nil:
 		return nil, err
 	}

@@ -75,7 +75,7 @@ func TestSubmitRefusalsLeaveNoTrace(t *testing.T) {
 		"state broken":           {graph.SubmitRequest{ExecutionID: "typed", NodeID: "a", OK: true, Result: object{"n": "x"}}, problem.SubmitValidationError},
 		"no correlation":         {graph.SubmitRequest{ExecutionID: "del", NodeID: "d", OK: true}, problem.SubmitValidationError},
 		"wrong correlation":      {graph.SubmitRequest{ExecutionID: "del", NodeID: "d", OK: true, CorrelationID: "x"}, problem.SubmitValidationError},
-		"W-14 completed run":     {graph.SubmitRequest{ExecutionID: "done", NodeID: "b", OK: true}, problem.SubmitNotAwaiting},
+		"W-14 completed run":     {graph.SubmitRequest{ExecutionID: "done", NodeID: "b", OK: true, Result: object{"second": 1}}, problem.SubmitNotAwaiting},
 		"large result":           {graph.SubmitRequest{ExecutionID: "lin", NodeID: "a", OK: true, Result: object{"x": strings.Repeat("x", 4000)}}, problem.SubmitValidationError},
 		"unknown mode":           {graph.SubmitRequest{ExecutionID: "lin", NodeID: "a", OK: true, Caller: graph.Caller{Mode: "x"}}, problem.SubmitValidationError},
 		"key of another attempt": {graph.SubmitRequest{ExecutionID: "lin", NodeID: "a", OK: true, IdempotencyKey: "lin:a#1.2"}, problem.SubmitNotAwaiting},
@@ -179,7 +179,7 @@ func TestSubmitRepeated(t *testing.T) {
 		}
 		req.Result = object{"x": 2}
 		_, err = r.SubmitActivity(t.Context(), req)
-		wantCode(t, err, problem.SubmitNodeMismatch)
+		wantCode(t, err, problem.SubmitNotAwaiting)
 	})
 	submit(t, r, "r", "b", nil)
 	req.Result = object{"x": 1.0}

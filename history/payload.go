@@ -83,7 +83,8 @@ type Payload struct {
 	Mode string
 	// Deadline of an attempt, on ActivityRequested. Added.
 	Deadline time.Time
-	// IdempotencyKey, on ActivityCompleted and ActivityFailed that a caller submitted with a key. Added.
+	// IdempotencyKey, on ActivityCompleted and ActivityFailed that a caller submitted with a key, and on a SignalReceived
+	// that was sent with one. Added.
 	IdempotencyKey string
 	// Usage is what an executor reports besides its output (model, tokens, duration). Added, on ActivityCompleted
 	// and ActivityFailed.

@@ -169,7 +169,12 @@ type Resume struct {
 type Signal struct {
 	Name    string
 	Payload map[string]any
+	// IdempotencyKey, if not "", names the signal: one that the run has taken already is refused.
+	IdempotencyKey string
 }
+
+// MaxSignalKeys is how many keys of signals a run remembers.
+const MaxSignalKeys = 256
 
 // TimerFired says that a timer's time has come. A key that is not open is refused.
 type TimerFired struct{ Key string }

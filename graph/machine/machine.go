@@ -35,6 +35,8 @@ type Machine struct {
 	// resumed is true from a resume until the next outcome or signal from outside: the protocol writes more
 	// checkpoints on that stretch (spec: execution, 9.2).
 	resumed bool
+	// signalKeys are those of the signals taken last, the oldest first.
+	signalKeys []string
 
 	status  Status
 	result  any

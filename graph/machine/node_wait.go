@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"slices"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
@@ -135,6 +136,10 @@ func (m *Machine) fire(t *token) {
 // handleSignal delivers a signal to the first wait for that name (spec: execution, 7.3).
 func (m *Machine) handleSignal(s Signal, now time.Time) error {
 	at := problem.Place{ExecutionID: m.cfg.ExecutionID}
+	if s.IdempotencyKey != "" && slices.Contains(m.signalKeys, s.IdempotencyKey) {
+		return problem.New(problem.SignalNotAwaiting, "a signal with the idempotency key %q has been delivered", s.IdempotencyKey).
+			WithPlace(at).WithHint("Send a further signal with another key.")
+	}
 	first := m.find(func(t *token) bool { return t.wait.kind == WaitSignal })
 	if first == nil {
 		return problem.New(problem.SignalNotAwaiting, "the run is %s and awaits no signal", m.Status()).
@@ -154,17 +159,21 @@ func (m *Machine) handleSignal(s Signal, now time.Time) error {
 		return err
 	}
 	m.setNow(now)
-	m.takeSignal(t, payload)
+	m.takeSignal(t, payload, s.IdempotencyKey)
 	return nil
 }
 
 // takeSignal applies a signal that has been checked.
-func (m *Machine) takeSignal(t *token, payload map[string]any) {
+func (m *Machine) takeSignal(t *token, payload map[string]any, key string) {
 	m.resumed = false
+	if key != "" {
+		m.signalKeys = append(slices.Clone(m.signalKeys), key)
+		m.signalKeys = m.signalKeys[max(len(m.signalKeys)-MaxSignalKeys, 0):]
+	}
 	name := t.wait.signal
 	m.command(t, history.DeliverSignal, history.Payload{NodeID: t.node.ID, SignalName: name, SignalPayload: payload})
 	p := m.fact(t)
-	p.SignalName, p.SignalPayload = name, payload
+	p.SignalName, p.SignalPayload, p.IdempotencyKey = name, payload, key
 	m.event(history.SignalReceived, p)
 	m.stopWaiting(t)
 	m.walk(t, m.complete(t, completion{output: payload, delta: payload, checkpoint: true}))

@@ -26,6 +26,7 @@ type position struct {
 	Steps       int       `json:"steps"`
 	Checkpoints int       `json:"checkpoints,omitempty"`
 	Resumed     bool      `json:"resumed,omitempty"`
+	SignalKeys  []string  `json:"signalKeys,omitempty"`
 	// Visited has a bit for each node, by index, that was visited; Visits counts those visited more than once. So the
 	// size does not grow with the length of a run.
 	Visited []byte      `json:"visited"`
@@ -99,7 +100,7 @@ func (m *Machine) Position() []byte {
 	}
 	p := position{
 		Version: positionVersion, Config: m.cfg, Hash: m.prog.Hash, Foreign: m.foreign, Now: m.now, Seq: m.seq,
-		Commands: m.commands, Steps: m.steps, Checkpoints: m.checkpoints, Resumed: m.resumed,
+		Commands: m.commands, Steps: m.steps, Checkpoints: m.checkpoints, Resumed: m.resumed, SignalKeys: m.signalKeys,
 	}
 	p.Visited, p.Visits = packVisits(m.visits)
 	p.Main = m.main.position(m.cfg.ExecutionID)
@@ -205,7 +206,7 @@ func Restore(prog *definition.Program, data []byte, state map[string]any) (*Mach
 	}
 	m := newMachine(prog, p.Config)
 	m.foreign, m.now, m.seq, m.commands, m.steps = p.Foreign, p.Now, p.Seq, p.Commands, p.Steps
-	m.checkpoints, m.resumed, m.stateSeq = p.Checkpoints, p.Resumed, p.StateSeq
+	m.checkpoints, m.resumed, m.stateSeq, m.signalKeys = p.Checkpoints, p.Resumed, p.StateSeq, p.SignalKeys
 	unpackVisits(m.visits, p.Visited, p.Visits)
 	if p.StateSeq > 0 {
 		p.Main.View = state

@@ -207,7 +207,9 @@ func (r *recorded) resolve(t *token) (resolution, bool) {
 		}
 	case WaitSignal:
 		if f.signal != nil {
-			return by(f.signal, func(m *Machine) { m.takeSignal(t, object(f.signal.Payload.SignalPayload)) })
+			return by(f.signal, func(m *Machine) {
+				m.takeSignal(t, object(f.signal.Payload.SignalPayload), f.signal.Payload.IdempotencyKey)
+			})
 		}
 	case WaitInterrupt:
 		if f.timer != nil && f.answer == nil && !r.foreign {

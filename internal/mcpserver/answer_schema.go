@@ -12,11 +12,13 @@ var (
 		optional("delegate_correlation_id", str("Delegates: send it back with the outcome.")),
 		optional("signal_name", str("The signal waited for.")),
 	}
-	reasonProperty  = optional("reason", str("Why the run was cancelled."))
-	modeProperty    = optional("activity_execution_mode", str("Who performs activities: in_process or host_mediated."))
-	pendingProperty = optional("pending", listOf(object(pendingMembers, false), "Everything the run waits for, in branch order."))
-	totalProperty   = optional("pending_total", describe("integer", "How much the run waits for, where pending does not tell all in full."))
-	nextProperty    = optional("next", described("The call that takes the run further.", []property{
+	// repeatedProperty is for calls that may be repeated.
+	repeatedProperty = optional("repeated", describe("boolean", "True if this call had been taken before; it changed nothing now."))
+	reasonProperty   = optional("reason", str("Why the run was cancelled."))
+	modeProperty     = optional("activity_execution_mode", str("Who performs activities: in_process or host_mediated."))
+	pendingProperty  = optional("pending", listOf(object(pendingMembers, false), "Everything the run waits for, in branch order."))
+	totalProperty    = optional("pending_total", describe("integer", "How much the run waits for, where pending does not tell all in full."))
+	nextProperty     = optional("next", described("The call that takes the run further.", []property{
 		required("tool", str("The tool to call.")),
 		required("arguments", obj("Its arguments; put the object that is asked for in place of each <…>.")),
 		required("note", str("How to go about it.")),

@@ -24,6 +24,9 @@ func answerRun(run told) members {
 	}
 	m.text("reason", run.Reason)
 	m.text("activity_execution_mode", string(run.Mode))
+	if run.Repeated {
+		m.put("repeated", true)
+	}
 	putPending(&m, run)
 	return m
 }

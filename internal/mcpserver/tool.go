@@ -89,7 +89,11 @@ func (d *desk) ran(ctx context.Context, run *graph.Run, err error, suffix string
 	case run.Status == machine.Failed:
 		return nil, &endedInFailure{run: run}
 	}
-	return &answer{fmt.Sprintf("Execution %s %s%s.", shownID(run.ExecutionID), run.Status, suffix), answerRun(d.tell(ctx, run))}, nil
+	headline := fmt.Sprintf("Execution %s %s%s.", shownID(run.ExecutionID), run.Status, suffix)
+	if run.Repeated {
+		headline += " This call had been taken before; it changed nothing now."
+	}
+	return &answer{headline, answerRun(d.tell(ctx, run))}, nil
 }
 
 // shownID is a run's id as headlines and lines of text have it: quoted where it would break the line or be misread.

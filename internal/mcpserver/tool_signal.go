@@ -19,16 +19,19 @@ func signalTool() *tool {
 			executionIDArgument,
 			required("signal_name", aText("The signal's name, exactly.")),
 			optional("payload", obj("What the signal brings; default {}.")),
+			optional("idempotency_key", aText("Any text that names this signal: sent again with it, it counts once.")),
 			definitionAgain, inputAgain, modeArgument, waitArgument,
 		},
-		answer:  runAnswer(),
+		answer:  append(runAnswer(), repeatedProperty),
 		invalid: problem.SignalValidationError,
 		call: func(ctx context.Context, d *desk, a *arguments) (*answer, error) {
 			req := graph.SignalRequest{
 				ExecutionID: a.text("execution_id", true),
 				Name:        a.text("signal_name", true),
 				Payload:     a.object("payload", false),
-				Caller:      a.caller(problem.SignalValidationError),
+
+				IdempotencyKey: a.text("idempotency_key", false),
+				Caller:         a.caller(problem.SignalValidationError),
 			}
 			if err := a.problem(); err != nil {
 				return nil, err

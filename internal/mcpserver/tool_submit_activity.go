@@ -15,17 +15,17 @@ func submitActivityTool() *tool {
 		name:  "workflow_submit_activity",
 		title: "Submit host-mediated activity outcome",
 		description: "Reports what came of a pending activity or delegate: {ok:true, result} or {ok:false, error, code}. " +
-			"A failure is tried again as the node's retry policy says. With idempotency_key a repeated submit is safe.",
+			"A failure is tried again as the node's retry policy says. A submit that is sent again counts once.",
 		annotations: mcp.ToolAnnotations{IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(true)},
 		arguments: []property{
 			executionIDArgument,
 			required("node_id", aText("node_id of the pending activity.")),
 			required("outcome", outcomeSchema),
 			optional("parallel_span", spanSchema("Copy it if the pending activity has one.")),
-			optional("idempotency_key", aText("Copy it from the pending activity: the outcome then counts for that attempt only, and once.")),
+			optional("idempotency_key", aText("Copy it from the pending activity: the outcome then counts for that attempt only.")),
 			definitionAgain, inputAgain, modeArgument, waitArgument,
 		},
-		answer:  runAnswer(),
+		answer:  append(runAnswer(), repeatedProperty),
 		invalid: problem.SubmitValidationError,
 		call: func(ctx context.Context, d *desk, a *arguments) (*answer, error) {
 			req := graph.SubmitRequest{

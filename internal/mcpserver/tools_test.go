@@ -121,18 +121,22 @@ func TestFollowingNext(t *testing.T) {
 	})
 }
 
-// A repeated submit with its idempotency key is answered again; without it the reference's refusal stands.
+// A repeated submit is answered again, with its idempotency key or with the same content; another content is refused.
 func TestRepeatedSubmit(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, hostMediated)
 	answer := h.ok("workflow_start", object{"definition": definitionFile(t, "step"), "execution_id": "r"})
 	args := at(t, answer, "next", "arguments").(map[string]any)
 	args["outcome"].(object)["result"] = object{}
-	first := h.ok("workflow_submit_activity", args)
-	want(t, first, object{"status": "completed", "result": null})
-	wantSame(t, h.ok("workflow_submit_activity", args), first)
+	want(t, h.ok("workflow_submit_activity", args), object{"status": "completed", "result": null, "repeated": nil})
+	again := object{"status": "completed", "result": null, "repeated": true}
+	want(t, h.ok("workflow_submit_activity", args), again)
+	args["outcome"].(object)["result"] = object{"other": 1}
+	h.refused("ACTIVITY_SUBMIT_NOT_AWAITING", "workflow_submit_activity", args)
 	delete(args, "idempotency_key")
 	h.refused("ACTIVITY_SUBMIT_NOT_AWAITING", "workflow_submit_activity", args)
+	args["outcome"].(object)["result"] = object{}
+	want(t, h.ok("workflow_submit_activity", args), again)
 }
 
 func TestParallelPending(t *testing.T) {

@@ -1,0 +1,134 @@
+package graph_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/historymem"
+)
+
+// TestRepeatedCalls sends calls again whose answers were lost: at once, after the run has gone on, after it has ended,
+// and from another process. Another content under the same name is refused. Nothing is recorded twice.
+func TestRepeatedCalls(t *testing.T) {
+	t.Parallel()
+	child := linear(t, "child", "c:1")
+	nodes := []string{
+		startNode(), tool("a"), interrupt("i"), signalWait("g", "go"), fork("p", "all", "b1", "b2", "d", "v"), tool("b1"), tool("b2"),
+		delegateNode("d"), subworkflow("v", "urn:child"), tool("last"), endNode(),
+	}
+	d := workflow(t, "calls", nodes, "s a", "a i", "i g", "g p", "p last", "b1 last", "b2 last", "d last", "v last", "last e")
+	submitting := func(id, node string, keyed bool, result object) func(context.Context, *graph.Runner, object) (*graph.Run, error) {
+		return func(ctx context.Context, r *graph.Runner, other object) (*graph.Run, error) {
+			req := graph.SubmitRequest{ExecutionID: "r", NodeID: node, OK: true, Result: result}
+			if other != nil {
+				req.Result = other
+			}
+			if node == "d" {
+				req.CorrelationID = "r:delegate:d"
+			}
+			if keyed {
+				req.IdempotencyKey = id + ":" + node + "#1.1"
+			}
+			if strings.HasPrefix(node, "b") || node == "d" {
+				req.Span = &history.ParallelSpan{ParallelNodeID: "p", JoinTargetID: "last", BranchName: "b_" + node, BranchEntryNodeID: node}
+			}
+			return r.SubmitActivity(ctx, req)
+		}
+	}
+	calls := []struct {
+		name string
+		call func(context.Context, *graph.Runner, object) (*graph.Run, error)
+		code problem.Code
+	}{
+		{"submit", submitting("r", "a", true, object{"a": 1}), problem.SubmitNotAwaiting},
+		{"resume", func(ctx context.Context, r *graph.Runner, other object) (*graph.Run, error) {
+			req := graph.ResumeRequest{ExecutionID: "r", InterruptID: "r:i#1", Payload: object{"ok": true}}
+			if other != nil {
+				req.Payload = object{"ok": false}
+			}
+			return r.Resume(ctx, req)
+		}, problem.InvalidResumePayload},
+		{"signal", func(ctx context.Context, r *graph.Runner, other object) (*graph.Run, error) {
+			req := graph.SignalRequest{ExecutionID: "r", Name: "go", IdempotencyKey: "mail 7", Payload: object{"by": "x"}}
+			if other != nil {
+				req.Payload = other
+			}
+			return r.Signal(ctx, req)
+		}, problem.SignalValidationError},
+		{"submit in a branch", submitting("r", "b2", true, nil), problem.SubmitNotAwaiting},
+		{"submit in a branch without a key", submitting("r", "b1", false, object{"b1": []any{1}}), ""},
+		{"delegate", submitting("r", "d", true, object{"patch": "p"}), problem.SubmitNotAwaiting},
+		{"submit in a subworkflow", submitting("r:sub:v", "c:1", true, object{"c": 1}), problem.SubmitNotAwaiting},
+		{"last", submitting("r", "last", true, nil), problem.SubmitNotAwaiting},
+	}
+	store := historymem.New()
+	process := func() *graph.Runner {
+		r := newRunner(t, store, graph.Options{DefaultMode: machine.HostMediated})
+		register(t, r, "urn:child", child)
+		return r
+	}
+	r := process()
+	start(t, r, "r", d, nil)
+	for i, c := range calls {
+		first, err := c.call(t.Context(), r, nil)
+		if err != nil || first.Repeated {
+			t.Fatalf("%s: %+v, %v", c.name, first, err)
+		}
+		for j, before := range calls[:i+1] {
+			for _, again := range []*graph.Runner{r, process()} {
+				name := fmt.Sprintf("%s again after %s", before.name, c.name)
+				run, err := before.call(t.Context(), again, nil)
+				if err != nil || !run.Repeated || run.Seq != first.Seq || run.Status != first.Status || len(run.Pending) != len(first.Pending) {
+					t.Errorf("%s: %+v, %v", name, run, err)
+				}
+				_, err = before.call(t.Context(), again, object{"other": j})
+				if err == nil {
+					t.Errorf("%s with another content: taken", name)
+				} else if before.code != "" {
+					wantCode(t, err, before.code)
+				}
+			}
+		}
+	}
+	wantStatus(t, status(t, r, "r"), machine.Completed)
+	rows := records(t, store, "r")
+	if got := [...]int{count(rows, history.ActivityCompleted), count(rows, history.InterruptResumed), count(rows, history.SignalReceived)}; got != [...]int{5, 1, 1} {
+		t.Errorf("recorded %v", got)
+	}
+}
+
+// TestASignalsKeyCountsInALoop holds that a signal that is sent again does not end the next wait for its name.
+func TestASignalsKeyCountsInALoop(t *testing.T) {
+	t.Parallel()
+	store := historymem.New()
+	r, other := newRunner(t, store, graph.Options{}), newRunner(t, store, graph.Options{})
+	d := workflowWith(t, "loop", `"state_schema":{"type":"object","properties":{"got":{"type":"array","reducer":"append"}}}`,
+		[]string{startNode(), signalWait("w", "go"), `{"id":"c","type":"switch","config":{"cases":[{"when":"(.got | length) < 3","target":"w"}],"default":"e"}}`, endNode()},
+		"s w", "w c")
+	start(t, r, "r", d, nil)
+	send := func(r *graph.Runner, key string, n int) (*graph.Run, error) {
+		return r.Signal(t.Context(), graph.SignalRequest{ExecutionID: "r", Name: "go", IdempotencyKey: key, Payload: object{"got": n}})
+	}
+	for n, key := range []string{"x", "y", "z"} {
+		run, err := send(r, key, n)
+		if err != nil || run.Repeated {
+			t.Fatalf("%s: %+v, %v", key, run, err)
+		}
+		for _, again := range []*graph.Runner{r, other} {
+			if run, err := send(again, key, n); err != nil || !run.Repeated {
+				t.Errorf("%s again: %+v, %v", key, run, err)
+			}
+			_, err := send(again, key, n+10)
+			wantCode(t, err, problem.SignalValidationError)
+		}
+	}
+	if run := status(t, other, "r"); !sameJSON(run.FinalState, object{"got": []any{0, 1, 2}}) {
+		t.Errorf("%+v", run)
+	}
+}
