@@ -24,6 +24,7 @@ var retrySense = map[problem.Code]Retryable{
 	problem.InvalidToolCallConfig:       RetryPointless,
 	problem.MCPServerNotConfigured:      RetryPointless,
 	problem.MCPCommandNotAllowed:        RetryPointless,
+	problem.MCPArgumentsInvalid:         RetryPointless,
 	problem.MCPToolExecutionError:       RetryUnknown,
 	problem.MCPProtocolError:            RetryPointless,
 	problem.MCPConnectionClosed:         RetrySensible,

@@ -6,4 +6,7 @@ const (
 	logPID    = "pid"
 	logState  = "state"
 	logLine   = "line"
+	logTool   = "tool"
+	logMember = "member"
+	logError  = "error"
 )

@@ -12,8 +12,8 @@ import (
 
 // output turns a tool's result into an activity's output (spec: activities, 6.5): structured content if there is any,
 // else the text blocks, else the blocks as they came. Structured content that is no object becomes {"value": …}, as
-// every output does.
-func output(tool string, result *mcp.CallToolResult) (any, error) {
+// every output does. It is held against what the tool has agreed to, which may be nil.
+func output(tool string, result *mcp.CallToolResult, agreed *contract) (any, error) {
 	var texts []string
 	for _, block := range result.Content {
 		if text, ok := block.(*mcp.TextContent); ok {
@@ -30,6 +30,11 @@ func output(tool string, result *mcp.CallToolResult) (any, error) {
 		value, err := jsonvalue.Normalize(result.StructuredContent)
 		if err != nil {
 			return nil, malformed(tool, err)
+		}
+		if agreed != nil {
+			if violations := agreed.output().check(value); violations != "" {
+				return nil, activities.Fail(problem.OutputSchemaViolation, "the result of tool %q breaks its output schema: %s", tool, violations)
+			}
 		}
 		if _, ok := value.(map[string]any); !ok {
 			value = map[string]any{"value": value}

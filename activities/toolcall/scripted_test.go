@@ -78,6 +78,9 @@ func note() {
 }
 
 type scripted struct {
+	// lists and calls count what was asked: the list, and the tool "strict".
+	lists, calls int
+
 	script string
 	out    *bufio.Writer
 }
@@ -111,6 +114,12 @@ func (s *scripted) handle(id any, method string, params object) {
 		for _, name := range strings.Fields("echo text json image blank nothing failing failing_silently list number die hang refuse huge progress meta environment leak malformed") {
 			tools = append(tools, object{"name": name, "description": "does " + name, "inputSchema": object{"type": "object"}})
 		}
+		s.lists++
+		size := object{"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "required": []any{"size"}, "properties": object{"size": object{"type": "integer", "maximum": s.lists}}}
+		tools = append(tools,
+			object{"name": "strict", "inputSchema": size},
+			object{"name": "promising", "inputSchema": object{"type": "object"}, "outputSchema": object{"type": "object", "required": []any{"ok"}}},
+			object{"name": "elsewhere", "inputSchema": object{"$ref": "http://127.0.0.1:1/schema.json"}, "outputSchema": object{"$ref": "file:///etc/passwd"}})
 		s.send(object{"id": id, "result": object{"tools": tools}})
 	case "tools/call":
 		s.call(id, params)
@@ -123,7 +132,10 @@ func (s *scripted) call(id any, params object) {
 	arguments, _ := params["arguments"].(object)
 	answer := func(result object) { s.send(object{"id": id, "result": result}) }
 	switch params["name"] {
-	case "echo":
+	case "strict":
+		s.calls++
+		answer(object{"structuredContent": object{"lists": s.lists, "calls": s.calls}})
+	case "promising", "elsewhere", "echo":
 		answer(object{"content": []any{text("ignored")}, "structuredContent": arguments})
 	case "text":
 		answer(object{"content": []any{text("  one"), object{"type": "image", "data": "AA==", "mimeType": "image/png"}, text("two \n")}})

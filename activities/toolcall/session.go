@@ -3,6 +3,7 @@ package toolcall
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -28,6 +29,7 @@ type session struct {
 	out     *messages
 	link    *httpLink
 	secret  childprocess.Scrubber
+	log     *slog.Logger
 	// ended is closed when the connection has ended, stopped when its process has too.
 	ended, stopped chan struct{}
 
@@ -56,7 +58,7 @@ func (s *server) dial(ctx context.Context) (*session, error) {
 	}
 	x := &session{
 		secret: childprocess.NewScrubber(append(secrets, more...)), ended: make(chan struct{}), stopped: make(chan struct{}),
-		progress: map[string]func(map[string]any){},
+		progress: map[string]func(map[string]any){}, log: s.log,
 	}
 	client := mcp.NewClient(
 		&mcp.Implementation{Name: "workflows-engine", Version: s.config.Version},

@@ -96,14 +96,19 @@ type Call struct {
 func (e *Executor) Call(ctx context.Context, c Call) (any, error) {
 	var value any
 	err := e.with(ctx, c.Server, func(ctx context.Context, s *server, x *session) error {
-		if err := x.knows(ctx, c.Tool); err != nil {
+		arguments := c.Arguments
+		if arguments == nil {
+			arguments = map[string]any{}
+		}
+		agreed, err := x.admits(ctx, c.Tool, arguments)
+		if err != nil {
 			return err
 		}
 		result, err := x.call(ctx, c)
 		if err != nil {
 			return err
 		}
-		if value, err = output(c.Tool, result); err != nil {
+		if value, err = output(c.Tool, result, agreed); err != nil {
 			return err
 		}
 		if limit := s.config.MaxOutputBytes; jsonvalue.Size(value, limit) > limit {
@@ -120,8 +125,11 @@ func (e *Executor) Call(ctx context.Context, c Call) (any, error) {
 // Tools connects to a server and lists its tools. Errors are *activities.Failure.
 func (e *Executor) Tools(ctx context.Context, name string) ([]Tool, error) {
 	var tools []Tool
-	err := e.with(ctx, name, func(ctx context.Context, _ *server, x *session) (err error) {
-		tools, err = x.list(ctx)
+	err := e.with(ctx, name, func(ctx context.Context, _ *server, x *session) error {
+		list, err := x.list(ctx)
+		for _, t := range list {
+			tools = append(tools, Tool{Name: t.Name, Title: t.Title, Description: t.Description})
+		}
 		return err
 	})
 	return tools, err
@@ -157,7 +165,7 @@ func (e *Executor) with(ctx context.Context, name string, do func(context.Contex
 	case problem.MCPToolExecutionError:
 		s.release(x, true, nil)
 		return failure // the tool's own words
-	case problem.MCPProtocolError, problem.ActivityCancelled:
+	case problem.MCPProtocolError, problem.MCPArgumentsInvalid, problem.OutputSchemaViolation, problem.ActivityCancelled:
 		s.release(x, true, nil)
 	case problem.ActivityTimeout, problem.RunnerClosed:
 		s.release(x, false, nil)

@@ -3,9 +3,10 @@ package toolcall
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -25,46 +26,87 @@ type Tool struct{ Name, Title, Description string }
 // toolList is what a session knows of its server's tools.
 type toolList struct {
 	mu sync.Mutex
-	// asked is true once the server was asked; names is nil if it had no answer.
-	asked bool
+	// asked counts how often the server was asked; names is nil if it had no answer.
+	asked int
 	names []string
+	known map[string]*contract
 }
 
 // knows checks that the server has a tool, and refuses a call of one that it does not list. A server that lists nothing
-// is called all the same. The list is read once, and once more for each tool that is not on it, since lists change.
-func (x *session) knows(ctx context.Context, tool string) error {
+// is called all the same, and then the contract is nil. The list is read once, and once more for each tool that is not
+// on it, since lists change. asked says which reading of the list the contract comes from.
+func (x *session) knows(ctx context.Context, tool string) (c *contract, asked int, err error) {
 	x.tools.mu.Lock()
 	defer x.tools.mu.Unlock()
 	if x.mcp.InitializeResult().Capabilities.Tools == nil {
-		return nil
+		return nil, 0, nil
 	}
-	if !x.tools.asked || x.tools.names != nil && !slices.Contains(x.tools.names, tool) {
-		listing, stop := context.WithTimeout(ctx, listLimit)
-		defer stop()
-		tools, err := x.list(listing)
-		if err != nil && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		x.tools.asked, x.tools.names = true, nil
-		if err == nil {
-			for _, t := range tools {
-				x.tools.names = append(x.tools.names, t.Name)
-			}
+	if x.tools.asked == 0 || x.tools.names != nil && x.tools.known[tool] == nil {
+		if err := x.readTools(ctx); err != nil {
+			return nil, 0, err
 		}
 	}
-	if len(x.tools.names) == 0 || slices.Contains(x.tools.names, tool) {
-		return nil
+	if c = x.tools.known[tool]; c != nil || len(x.tools.names) == 0 {
+		return c, x.tools.asked, nil
 	}
 	advice := ""
 	if near := suggest.Nearest(tool, x.tools.names); near != "" {
 		advice = fmt.Sprintf("; did you mean %q?", near)
 	}
-	return activities.Fail(problem.MCPProtocolError, "the server has no tool %q%s", tool, advice)
+	return nil, 0, activities.Fail(problem.MCPProtocolError, "the server has no tool %q%s", tool, advice)
+}
+
+// readTools reads the list. That a server has no answer is no error. The caller holds the lock.
+func (x *session) readTools(ctx context.Context) error {
+	listing, stop := context.WithTimeout(ctx, listLimit)
+	defer stop()
+	tools, err := x.list(listing)
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	x.tools.asked++
+	x.tools.names, x.tools.known = nil, map[string]*contract{}
+	if err != nil {
+		return nil
+	}
+	for _, t := range tools {
+		x.tools.names = append(x.tools.names, t.Name)
+		x.tools.known[t.Name] = &contract{tool: t, log: x.log}
+	}
+	return nil
+}
+
+// admits refuses arguments that break the tool's input schema. The schema may have changed since the list was read, so
+// that the list is read again before a call is refused.
+func (x *session) admits(ctx context.Context, tool string, arguments map[string]any) (*contract, error) {
+	c, asked, err := x.knows(ctx, tool)
+	if err != nil || c == nil {
+		return nil, err
+	}
+	violations := c.input().check(arguments)
+	if violations == "" {
+		return c, nil
+	}
+	x.tools.mu.Lock()
+	if x.tools.asked == asked {
+		err = x.readTools(ctx)
+	}
+	x.tools.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	if c, _, err = x.knows(ctx, tool); err != nil || c == nil {
+		return nil, err
+	}
+	if violations = c.input().check(arguments); violations == "" {
+		return c, nil
+	}
+	return nil, activities.Fail(problem.MCPArgumentsInvalid, "the arguments of tool %q break its input schema: %s", tool, violations)
 }
 
 // list asks the server for its tools, in its order.
-func (x *session) list(ctx context.Context) ([]Tool, error) {
-	var tools []Tool
+func (x *session) list(ctx context.Context) ([]*mcp.Tool, error) {
+	var tools []*mcp.Tool
 	for t, err := range x.mcp.Tools(ctx, nil) {
 		if err != nil {
 			return nil, err
@@ -72,7 +114,7 @@ func (x *session) list(ctx context.Context) ([]Tool, error) {
 		if len(tools) == maxTools {
 			return nil, activities.Fail(problem.MCPProtocolError, "the server lists more than %d tools", maxTools)
 		}
-		tools = append(tools, Tool{Name: t.Name, Title: t.Title, Description: t.Description})
+		tools = append(tools, t)
 	}
 	return tools, nil
 }

@@ -85,6 +85,8 @@ const (
 	ActivityOutputInvalid Code = "ACTIVITY_OUTPUT_INVALID"
 	// ActivityOutputTooLarge: an output exceeds the size limit.
 	ActivityOutputTooLarge Code = "ACTIVITY_OUTPUT_TOO_LARGE"
+	// MCPArgumentsInvalid: the arguments of a tool_call break the tool's input schema; nothing was called.
+	MCPArgumentsInvalid Code = "MCP_ARGUMENTS_INVALID"
 	// StepCommandFailed: the program of a step ended with another status than 0, or was killed.
 	StepCommandFailed Code = "STEP_COMMAND_FAILED"
 	// StepCommandNotStarted: the program of a step cannot be started.

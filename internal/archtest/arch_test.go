@@ -65,7 +65,7 @@ var rooms = map[string][]string{
 	"activities":                {"graph/problem", "internal/jsonvalue"},
 	"activities/activitiestest": {"activities", "graph/problem"},
 	"internal/childprocess":     {"graph/problem"},
-	"activities/toolcall":       {"activities", "graph/expr", "graph/problem", "internal/childprocess", "internal/jsonvalue", "internal/suggest"},
+	"activities/toolcall":       {"activities", "graph/expr", "graph/problem", "internal/childprocess", "internal/jsonschema", "internal/jsonvalue", "internal/suggest"},
 	"activities/stepcommand":    {"activities", "graph/problem", "internal/childprocess", "internal/jsonvalue"},
 	"internal/manifest":         {"graph/problem", "internal/jsonvalue", "internal/suggest"},
 	"activities/llmcall":        {"activities", "graph/problem", "graph/expr", "internal/jsonschema", "internal/jsonvalue"},
