@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -61,10 +62,10 @@ func (r *Runner) History(ctx context.Context, req HistoryRequest) ([]history.Rec
 	if err != nil {
 		return nil, err
 	}
-	if len(records) == 0 {
-		if _, err := r.store.Execution(ctx, req.ExecutionID); err != nil {
-			return nil, notFoundAs(err, problem.ExecutionNotFound, req.ExecutionID)
-		}
+	// Of a run that is being deleted, some records may be there still.
+	switch _, err := r.store.Execution(ctx, req.ExecutionID); {
+	case errors.Is(err, problem.ExecutionNotFound), err != nil && len(records) == 0:
+		return nil, notFoundAs(err, problem.ExecutionNotFound, req.ExecutionID)
 	}
 	if !req.Reveal {
 		for i := range records {

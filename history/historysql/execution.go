@@ -30,6 +30,9 @@ func (s *Store) storedExecution(ctx context.Context, executionID string) (e hist
 	var projection []byte
 	var unreadable sql.NullString
 	_, err = s.readers.row(ctx, readExecution, []any{executionID}, &seq, &projection, &unreadable, &last)
+	if unreadable.String == markDeleted {
+		return history.Execution{}, 0, history.NotFound(executionID)
+	}
 	if err == nil && seq.Valid && seq.Int64 <= last.Int64 && !unreadable.Valid {
 		var damaged error
 		if e, damaged = history.ParseExecution(executionID, projection); damaged == nil && e.Seq == seq.Int64 {

@@ -76,3 +76,14 @@ func Lookups() map[string]string {
 		"orphans": unleasedDriven,
 	}
 }
+
+// BeginPrune marks a run as deleted and takes the first step, as a Prune that is killed then.
+func (s *Store) BeginPrune(id string) error {
+	return s.write(background, doingPrune, func(c *conn) error {
+		if err := markRun(c, id); err != nil {
+			return err
+		}
+		_, err := c.exec(pruneRows, id, int64(pruneStep))
+		return err
+	})
+}

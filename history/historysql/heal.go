@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -39,7 +40,11 @@ func (s *Store) heal(ctx context.Context, e history.Execution) (history.Executio
 
 func storeHealed(c *conn, f *folding) error {
 	e := &f.execution
-	if e.Seq == 0 {
+	// The run may have been deleted since it was read.
+	switch found, err := c.one(rowExists, e.ID, e.Seq); {
+	case err != nil:
+		return err
+	case found == nil:
 		return history.NotFound(e.ID)
 	}
 	unreadable := ""
@@ -103,7 +108,7 @@ func (s *Store) healAll(ctx context.Context) error {
 		if err == nil {
 			_, err = s.heal(ctx, e)
 		}
-		if err != nil && !isUnreadable(err) {
+		if err != nil && !isUnreadable(err) && !errors.Is(err, problem.ExecutionNotFound) {
 			return err
 		}
 	}

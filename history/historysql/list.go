@@ -3,10 +3,12 @@ package historysql
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"math"
 	"slices"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -90,9 +92,12 @@ func (s *Store) foldUnseen(ctx context.Context) ([]history.Execution, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make([]history.Execution, len(ids))
-	for i, id := range ids {
+	var out []history.Execution
+	for _, id := range ids {
 		e, _, err := s.storedExecution(ctx, id)
+		if errors.Is(err, problem.ExecutionNotFound) {
+			continue // it is being deleted
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -100,7 +105,7 @@ func (s *Store) foldUnseen(ctx context.Context) ([]history.Execution, error) {
 		if err != nil {
 			return nil, err
 		}
-		out[i] = f.execution
+		out = append(out, f.execution)
 	}
 	return out, nil
 }

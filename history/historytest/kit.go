@@ -48,6 +48,10 @@ func Run(t *testing.T, open Open) {
 		{"list filters", listFilters},
 		{"list follows appends", listFollowsAppends},
 		{"list cursors and limits", listArguments},
+		{"pruning", pruning},
+		{"pruning arguments", pruningArguments},
+		{"pruning large trees", pruningLarge},
+		{"pruning definitions", pruningDefinitions},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

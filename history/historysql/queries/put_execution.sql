@@ -4,3 +4,4 @@ ON CONFLICT (execution_id) DO UPDATE SET
     seq = excluded.seq, phase = excluded.phase, definition_name = excluded.definition_name, created_at = excluded.created_at,
     updated_at = excluded.updated_at, listed_at = excluded.listed_at, driven = excluded.driven, projection = excluded.projection,
     problem = excluded.problem, position_seq = COALESCE(?11, position_seq), position = CASE WHEN ?11 IS NULL THEN position ELSE ?12 END
+WHERE executions.problem IS NOT 'deleted'

@@ -1,0 +1,103 @@
+package historymem
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+var _ history.Pruner = (*Store)(nil)
+
+// Prune deletes a page of trees of ended runs; see history.Pruner. Each call looks at all runs.
+func (s *Store) Prune(ctx context.Context, q history.PruneQuery) (history.PrunePage, error) {
+	var page history.PrunePage
+	if err := q.Check(); err != nil {
+		return page, err
+	}
+	if err := s.enter(ctx); err != nil {
+		return page, err
+	}
+	defer s.mu.Unlock()
+	var after history.Cursor
+	if q.Cursor != "" {
+		var err error
+		if after, err = history.ParseCursor(q.Cursor); err != nil {
+			return page, err
+		}
+	}
+	var trees [][]history.Execution
+	for id := range s.runs {
+		if root := s.tree(id); root != nil && q.Selects(root) && (q.Cursor == "" || older(history.CursorOf(&root[0]), after) > 0) {
+			trees = append(trees, root)
+		}
+	}
+	slices.SortFunc(trees, func(a, b []history.Execution) int { return older(history.CursorOf(&a[0]), history.CursorOf(&b[0])) })
+	if len(trees) > q.Limit {
+		trees = trees[:q.Limit]
+		page.NextCursor = history.CursorOf(&trees[q.Limit-1][0]).String()
+	}
+	for _, tree := range trees {
+		root := &tree[0]
+		t := history.PrunedTree{
+			ExecutionID: root.ID, DefinitionName: root.DefinitionName, Phase: root.Phase, UpdatedAt: root.UpdatedAt, Executions: len(tree),
+		}
+		for i := range tree {
+			x := s.runs[tree[i].ID]
+			t.Records += int64(len(x.rows))
+			for _, r := range x.rows {
+				t.Bytes += int64(len(r.payload))
+			}
+			if !q.DryRun {
+				delete(s.runs, tree[i].ID)
+				delete(s.leases, tree[i].ID)
+			}
+		}
+		page.Trees = append(page.Trees, t)
+	}
+	return page, nil
+}
+
+// older orders the runs that changed last longest ago first.
+func older(a, b history.Cursor) int {
+	if c := a.UpdatedAt.Compare(b.UpdatedAt); c != 0 {
+		return c
+	}
+	return strings.Compare(a.ExecutionID, b.ExecutionID)
+}
+
+// tree gives a run and all subworkflows below it, nil if it is one itself of a run that is stored.
+func (s *Store) tree(id string) []history.Execution {
+	for _, above := range history.Ancestors(id) {
+		if s.runs[above] != nil {
+			return nil
+		}
+	}
+	tree := []history.Execution{s.runs[id].execution}
+	for other, x := range s.runs {
+		if history.Descends(other, id) {
+			tree = append(tree, x.execution)
+		}
+	}
+	return tree
+}
+
+// PruneDefinitions deletes definitions that no run needs; see history.Pruner.
+func (s *Store) PruneDefinitions(ctx context.Context, dryRun bool) ([]history.StoredDefinition, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	var hashes []string
+	for _, x := range s.runs {
+		hashes = append(hashes, x.execution.DefinitionHash)
+	}
+	out := history.Unneeded(s.definitions, hashes)
+	if !dryRun {
+		s.definitions = slices.DeleteFunc(s.definitions, func(d history.StoredDefinition) bool {
+			return slices.ContainsFunc(out, func(o history.StoredDefinition) bool { return o.Hash == d.Hash })
+		})
+	}
+	return out, nil
+}

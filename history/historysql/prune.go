@@ -1,0 +1,403 @@
+package historysql
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	_ "embed"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+var (
+	//go:embed queries/prune_candidates.sql
+	pruneCandidates string
+	//go:embed queries/prune_tree.sql
+	pruneTree string
+	//go:embed queries/prune_weight.sql
+	pruneWeight string
+	//go:embed queries/prune_mark.sql
+	pruneMark string
+	//go:embed queries/prune_rows.sql
+	pruneRows string
+	//go:embed queries/prune_next_marked.sql
+	pruneNextMarked string
+	//go:embed queries/drop_execution.sql
+	dropExecution string
+	//go:embed queries/drop_lease.sql
+	dropLease string
+	//go:embed queries/definition_hashes.sql
+	definitionHashes string
+	//go:embed queries/all_definitions.sql
+	allDefinitions string
+	//go:embed queries/drop_definition.sql
+	dropDefinition string
+	//go:embed queries/size.sql
+	fileSize string
+)
+
+// pruneStep is the most rows of the table history that one transaction deletes: other writers wait for some
+// milliseconds. A tree with more is marked as deleted first, in one transaction, and then taken away step by step, each run
+// from its last record back: the first stays until the end, so that nobody can begin a run under that id in between.
+const pruneStep = 2000
+
+// markDeleted stands in the columns phase and problem of a run whose rows are being deleted.
+const markDeleted = "deleted"
+
+const doingPrune = "the runs were not deleted"
+
+// Prune deletes a page of trees of ended runs; see history.Pruner.
+func (s *Store) Prune(ctx context.Context, q history.PruneQuery) (history.PrunePage, error) {
+	var page history.PrunePage
+	if err := q.Check(); err != nil {
+		return page, err
+	}
+	at, err := parsePruneCursor(&q)
+	if err != nil {
+		return page, err
+	}
+	if q.Cursor == "" && !q.DryRun {
+		if err := s.finishPruning(ctx); err != nil {
+			return page, err
+		}
+	}
+	if q.Cursor == "" && !s.options.ReadOnly {
+		if err := s.healAll(ctx); err != nil {
+			return page, failure(doingPrune, err)
+		}
+	}
+	ids, err := s.pruneCandidates(ctx, &q, &at)
+	if err != nil {
+		return page, failure("the runs could not be read", err)
+	}
+	page.NextCursor = at.String()
+	for _, id := range ids {
+		tree, ok, err := s.pruneTree(ctx, id, &q)
+		if err != nil {
+			return page, err
+		}
+		if ok {
+			page.Trees = append(page.Trees, tree)
+		}
+	}
+	return page, nil
+}
+
+// pruneCursor is where the next page of candidates begins: the phases are gone through one after another.
+type pruneCursor struct {
+	phase    int // index of the query's phases; their number behind the last
+	listedAt int64
+	run      int64
+	end      bool
+}
+
+func parsePruneCursor(q *history.PruneQuery) (pruneCursor, error) {
+	at := pruneCursor{listedAt: math.MinInt64}
+	if q.Cursor == "" {
+		return at, nil
+	}
+	if n, err := fmt.Sscanf(q.Cursor, "%d|%d|%d", &at.phase, &at.listedAt, &at.run); err != nil || n != 3 || at.phase < 0 || at.phase >= len(q.Phases) {
+		return at, problem.New(problem.InvalidListCursor, "%q is no cursor", q.Cursor).
+			WithHint("Pass NextCursor of the page before as it is, with the same filters.")
+	}
+	return at, nil
+}
+
+func (at *pruneCursor) String() string {
+	if at.end {
+		return ""
+	}
+	return fmt.Sprintf("%d|%d|%d", at.phase, at.listedAt, at.run)
+}
+
+// pruneCandidates gives runs that the query may select, and moves the cursor behind them.
+func (s *Store) pruneCandidates(ctx context.Context, q *history.PruneQuery, at *pruneCursor) (ids []string, err error) {
+	before := int64(math.MaxInt64)
+	if !q.Before.IsZero() {
+		before = q.Before.UnixMilli()
+	}
+	for len(ids) < q.Limit {
+		want := q.Limit - len(ids)
+		got := 0
+		err := s.readers.query(ctx, pruneCandidates, func(rows *sql.Rows) error {
+			var id string
+			err := rows.Scan(&id, &at.listedAt, &at.run)
+			ids, got = append(ids, id), got+1
+			return err
+		}, string(q.Phases[at.phase]), before, at.listedAt, at.run, q.DefinitionName, want)
+		if err != nil {
+			return nil, err
+		}
+		if got == want {
+			return ids, nil
+		}
+		if at.phase+1 == len(q.Phases) {
+			at.end = true
+			return ids, nil
+		}
+		at.phase, at.listedAt, at.run = at.phase+1, math.MinInt64, 0
+	}
+	return ids, nil
+}
+
+// errKeep rolls a transaction back: the tree is to stay.
+var errKeep = errors.New("keep")
+
+// pruneTree deletes one tree if the query selects it. A subworkflow whose parent is stored is no root.
+func (s *Store) pruneTree(ctx context.Context, id string, q *history.PruneQuery) (tree history.PrunedTree, ok bool, err error) {
+	from, to := history.DescendantRange(id)
+	var weighed bool
+	// Rows never change, so that they need not be weighed under the lock.
+	if weighed, err = s.readers.row(ctx, pruneWeight, []any{id, from, to}, &tree.Records, &tree.Bytes); err != nil || !weighed {
+		return tree, false, failure(doingPrune, err)
+	}
+	look := func(ask func(text string, each func(row []driver.Value) error, args ...any) error) ([]string, error) {
+		return s.prunable(ask, id, q, &tree)
+	}
+	if q.DryRun {
+		_, err := look(s.askReaders(ctx))
+		if errors.Is(err, errKeep) {
+			return tree, false, nil
+		}
+		return tree, err == nil, failure(doingPrune, err)
+	}
+	var ids []string
+	err = s.write(ctx, doingPrune, func(c *conn) (err error) {
+		if ids, err = look(c.query); err != nil {
+			return err
+		}
+		for _, member := range ids {
+			if tree.Records > pruneStep {
+				err = markRun(c, member)
+			} else {
+				err = dropRun(c, member)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, errKeep):
+		return tree, false, nil
+	case err == nil && tree.Records > pruneStep:
+		err = s.finishPruning(ctx)
+	}
+	return tree, err == nil, err
+}
+
+// prunable gives the ids of a tree's runs, the root first, or errKeep.
+func (s *Store) prunable(ask func(string, func([]driver.Value) error, ...any) error, id string, q *history.PruneQuery, tree *history.PrunedTree) ([]string, error) {
+	for _, above := range history.Ancestors(id) {
+		found := false
+		err := ask(rowExists, func([]driver.Value) error { found = true; return nil }, above, int64(1))
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			return nil, errKeep
+		}
+	}
+	from, to := history.DescendantRange(id)
+	var ids []string
+	var runs []history.Execution
+	err := ask(pruneTree, func(row []driver.Value) error {
+		member, _ := row[0].(string)
+		e, err := history.ParseExecution(member, []byte(textOf(row[2])))
+		if err != nil || row[3] != nil || row[1] != row[4] {
+			return errKeep // what cannot be read, or is being written to, is left for verify
+		}
+		ids, runs = append(ids, member), append(runs, e)
+		return nil
+	}, id, from, to)
+	if err != nil {
+		return nil, err
+	}
+	if len(ids) == 0 || ids[0] != id || !q.Selects(runs) {
+		return nil, errKeep
+	}
+	root := &runs[0]
+	tree.ExecutionID, tree.DefinitionName, tree.Phase, tree.UpdatedAt = root.ID, root.DefinitionName, root.Phase, root.UpdatedAt
+	tree.Executions = len(ids)
+	return ids, nil
+}
+
+// textOf gives a column that the driver may give as text or bytes.
+func textOf(v driver.Value) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case []byte:
+		return string(v)
+	}
+	return ""
+}
+
+// askReaders asks the reading connections in the form of conn.query.
+func (s *Store) askReaders(ctx context.Context) func(string, func([]driver.Value) error, ...any) error {
+	return func(text string, each func([]driver.Value) error, args ...any) error {
+		return s.readers.query(ctx, text, func(rows *sql.Rows) error {
+			columns, err := rows.Columns()
+			if err != nil {
+				return err
+			}
+			values, into, row := make([]any, len(columns)), make([]any, len(columns)), make([]driver.Value, len(columns))
+			for i := range values {
+				into[i] = &values[i]
+			}
+			if err := rows.Scan(into...); err != nil {
+				return err
+			}
+			for i, v := range values {
+				row[i] = v
+			}
+			return each(row)
+		}, args...)
+	}
+}
+
+// markRun takes a run away from everybody; its rows are deleted later.
+func markRun(c *conn, id string) error {
+	if _, err := c.exec(pruneMark, id); err != nil {
+		return err
+	}
+	return dropBeside(c, id)
+}
+
+// dropRun deletes a run.
+func dropRun(c *conn, id string) error {
+	if _, err := c.exec(pruneRows, id, int64(math.MaxInt32)); err != nil {
+		return err
+	}
+	if _, err := c.exec(dropExecution, id); err != nil {
+		return err
+	}
+	return dropBeside(c, id)
+}
+
+// dropBeside deletes what else is kept for a run. The store's other tables that know runs belong here.
+func dropBeside(c *conn, id string) error {
+	if _, err := c.exec(dropTimers, id); err != nil {
+		return err
+	}
+	_, err := c.exec(dropLease, id)
+	return err
+}
+
+// finishPruning deletes the rows of marked runs, step by step, those of a process that was killed in between too.
+func (s *Store) finishPruning(ctx context.Context) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return failure(doingPrune, err)
+		}
+		var id string
+		if found, err := s.readers.row(ctx, pruneNextMarked, nil, &id); err != nil || !found {
+			return failure(doingPrune, err)
+		}
+		err := s.write(ctx, doingPrune, func(c *conn) error {
+			// Another process may have deleted it, and somebody begun a new run of that id.
+			marked, err := c.one(readPhase, id)
+			if err != nil || textOf(marked) != markDeleted {
+				return err
+			}
+			n, err := c.exec(pruneRows, id, int64(pruneStep))
+			if err == nil && n < pruneStep {
+				err = dropRun(c, id)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// PruneDefinitions deletes definitions that no run needs; see history.Pruner.
+func (s *Store) PruneDefinitions(ctx context.Context, dryRun bool) (out []history.StoredDefinition, err error) {
+	const doing = "the definitions were not deleted"
+	unneeded := func(ask func(string, func([]driver.Value) error, ...any) error) error {
+		var stored []history.StoredDefinition
+		err := ask(allDefinitions, func(row []driver.Value) error {
+			stored = append(stored, history.StoredDefinition{
+				Hash: textOf(row[0]), Name: textOf(row[1]), Version: textOf(row[2]), Text: []byte(textOf(row[3])),
+			})
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		var hashes []string
+		err = ask(definitionHashes, func(row []driver.Value) error {
+			hashes = append(hashes, textOf(row[0]))
+			return nil
+		})
+		out = history.Unneeded(stored, hashes)
+		return err
+	}
+	if dryRun {
+		return out, failure(doing, unneeded(s.askReaders(ctx)))
+	}
+	if err := s.healAll(ctx); err != nil {
+		return nil, failure(doing, err)
+	}
+	err = s.write(ctx, doing, func(c *conn) error {
+		if err := unneeded(c.query); err != nil {
+			return err
+		}
+		for i := range out {
+			if _, err := c.exec(dropDefinition, out[i].Hash); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Size gives the size of the file and its log, and how much of it is free; see history.Shrinker.
+func (s *Store) Size(ctx context.Context) (bytes, free int64, err error) {
+	var pages, unused, each int64
+	if _, err := s.readers.row(ctx, fileSize, nil, &pages, &unused, &each); err != nil {
+		return 0, 0, failure("the size could not be read", err)
+	}
+	bytes, free = pages*each, unused*each
+	if log, err := os.Stat(s.path + "-wal"); err == nil {
+		bytes += log.Size()
+	}
+	return bytes, free, nil
+}
+
+// Shrink writes the file anew; see history.Shrinker.
+func (s *Store) Shrink(ctx context.Context) error {
+	const doing = "the database was not made smaller"
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return failure(doing, context.Cause(ctx))
+	}
+	c, err := s.writing()
+	if err != nil {
+		return failure(doing, err)
+	}
+	if err := s.patiently(ctx, func() error { return c.script("VACUUM") }); err != nil {
+		return failure(doing, err)
+	}
+	// Moves what VACUUM wrote from the log to the file, and empties the log, unless somebody is reading: then a later
+	// writer does.
+	return failure(doing, c.script("PRAGMA wal_checkpoint(TRUNCATE)"))
+}
+
+var (
+	_ history.Pruner   = (*Store)(nil)
+	_ history.Shrinker = (*Store)(nil)
+)

@@ -1,0 +1,109 @@
+package historysql_test
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/historysql"
+	"github.com/workflows-engine/workflows-engine/history/historytest"
+)
+
+// longRun appends a run of many records that has ended.
+func longRun(t *testing.T, s history.Store, id string, rows int) {
+	t.Helper()
+	x := historytest.NewTrace(t, id)
+	lines := historytest.Start("w", "in_process")
+	for len(lines) < rows-1 {
+		lines = append(lines, "C ScheduleNode a")
+	}
+	x.Append(s, append(lines, "E ExecutionCompleted")...)
+}
+
+// TestAPruneThatWasKilledGoesOn has a process end between two steps of a large deletion. The run is gone for everybody
+// all the same, its id cannot be used again until its last row is gone, and the next Prune goes on.
+func TestAPruneThatWasKilledGoesOn(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "runs.db")
+	s := openFile(t, path, historysql.Options{})
+	longRun(t, s, "big", 7000)
+	longRun(t, s, "other", 10)
+	if err := s.BeginPrune("big"); err != nil {
+		t.Fatal(err)
+	}
+	s = openFile(t, path, historysql.Options{}) // another process
+	gone := func() {
+		t.Helper()
+		if e, err := s.Execution(t.Context(), "big"); !errors.Is(err, problem.ExecutionNotFound) {
+			t.Errorf("%+v, %v", e, err)
+		}
+		page, err := s.List(t.Context(), history.ListQuery{})
+		if err != nil || len(page.Executions) != 1 || page.Executions[0].ID != "other" {
+			t.Errorf("listed %+v, %v", page.Executions, err)
+		}
+	}
+	gone()
+	if rs := mustRead(t, s, "big"); len(rs) != 5000 {
+		t.Fatalf("%d rows are left after one step", len(rs))
+	}
+	err := s.Append(t.Context(), historytest.NewTrace(t, "big").Batch("E ExecutionStarted"))
+	if !errors.Is(err, problem.HistoryConflict) {
+		t.Errorf("a new run of the id: %v", err)
+	}
+	page, err := s.Prune(t.Context(), history.PruneQuery{Phases: []history.Phase{history.PhaseFailed}})
+	if err != nil || len(page.Trees) != 0 {
+		t.Errorf("%+v, %v", page, err)
+	}
+	gone()
+	if rs := mustRead(t, s, "big"); len(rs) != 0 {
+		t.Errorf("%d rows are left", len(rs))
+	}
+	longRun(t, s, "big", 10)
+}
+
+// TestPruneSeesWhatOthersWrote has another engine write to a run that has ended, and begin one that cannot be read.
+func TestPruneSeesWhatOthersWrote(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "runs.db")
+	s := openFile(t, path, historysql.Options{})
+	longRun(t, s, "x", 10)
+	other := &reference{t, plain(t, path)}
+	other.exec(`INSERT INTO history (execution_id, seq, kind, name, payload_json, created_at) VALUES ('x', 11, 'command', 'ScheduleNode', '{"executionId":"x"}', '2026-11-21T01:03:46.919Z')`)
+	other.exec(`INSERT INTO history (execution_id, seq, kind, name, payload_json, created_at) VALUES ('bad', 1, 'event', 'ExecutionCompleted', 'no json', '2026-11-21T01:03:46.919Z')`)
+	page, err := s.Prune(t.Context(), history.PruneQuery{})
+	if err != nil || !slices.EqualFunc(page.Trees, []string{"x"}, func(p history.PrunedTree, id string) bool { return p.ExecutionID == id && p.Records == 11 }) {
+		t.Errorf("%+v, %v", page, err)
+	}
+	if e, err := s.Execution(t.Context(), "bad"); !errors.Is(err, problem.HistoryCorrupt) {
+		t.Errorf("what cannot be read stays: %+v, %v", e, err)
+	}
+}
+
+// TestShrink deletes nearly everything and gives the space back.
+func TestShrink(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "runs.db"), historysql.Options{})
+	longRun(t, s, "big", 20_000)
+	longRun(t, s, "small", 10)
+	if _, err := s.Prune(t.Context(), history.PruneQuery{Limit: 1}); err != nil {
+		t.Fatal(err)
+	}
+	before, free, err := s.Size(t.Context())
+	if err != nil || free < 1<<20 {
+		t.Fatalf("%d bytes, %d free, %v", before, free, err)
+	}
+	if err := s.Shrink(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	after, free, err := s.Size(t.Context())
+	if err != nil || after > before/4 || free != 0 {
+		t.Errorf("%d bytes became %d, %d free, %v", before, after, free, err)
+	}
+	if rs := mustRead(t, s, "small"); len(rs) != 10 {
+		t.Errorf("%d records", len(rs))
+	}
+	longRun(t, s, "big", 10)
+}

@@ -1,0 +1,1 @@
+SELECT hash, name, version, text FROM definitions ORDER BY number

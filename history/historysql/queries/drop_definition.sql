@@ -1,0 +1,1 @@
+DELETE FROM definitions WHERE hash = ?1

@@ -1,0 +1,1 @@
+DELETE FROM leases WHERE execution_id = ?1

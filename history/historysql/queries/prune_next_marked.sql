@@ -1,0 +1,1 @@
+SELECT execution_id FROM executions WHERE phase = 'deleted' LIMIT 1

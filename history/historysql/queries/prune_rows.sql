@@ -1,0 +1,1 @@
+DELETE FROM history WHERE execution_id = ?1 AND seq > (SELECT max(seq) FROM history WHERE execution_id = ?1) - ?2

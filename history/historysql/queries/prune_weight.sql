@@ -1,0 +1,2 @@
+SELECT count(*), COALESCE(sum(octet_length(payload_json)), 0) FROM history
+WHERE execution_id = ?1 OR execution_id >= ?2 AND execution_id < ?3

@@ -1,0 +1,196 @@
+package historytest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// pruner gives the store as a history.Pruner. A store that is none, such as one that wraps another, is not tested further.
+func pruner(t *testing.T, s history.Store) history.Pruner {
+	t.Helper()
+	p, ok := s.(history.Pruner)
+	if !ok {
+		t.Skipf("%T cannot delete runs", s)
+	}
+	return p
+}
+
+// prune deletes page after page and gives the ids of the trees' roots.
+func prune(t *testing.T, s history.Store, q history.PruneQuery) (ids []string, trees []history.PrunedTree) {
+	t.Helper()
+	p := pruner(t, s)
+	for {
+		page, err := p.Prune(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tree := range page.Trees {
+			ids, trees = append(ids, tree.ExecutionID), append(trees, tree)
+		}
+		if q.Cursor = page.NextCursor; q.Cursor == "" {
+			slices.Sort(ids)
+			return ids, trees
+		}
+	}
+}
+
+// ended appends a run that has ended n milliseconds after Begin, as the event says.
+func ended(t *testing.T, s history.Store, id, name, event string, n int) {
+	t.Helper()
+	x := NewTrace(t, id)
+	x.Append(s, Start(name, "in_process")...)
+	x.Now = Begin.Add(time.Duration(n) * time.Millisecond)
+	x.Append(s, "E "+event)
+}
+
+func pruning(t *testing.T, s history.Store) {
+	pruner(t, s)
+	ended(t, s, "a", "w", "ExecutionCompleted", 100)
+	ended(t, s, "b", "w", "ExecutionFailed", 200)
+	ended(t, s, "c", "other", "ExecutionCancelled", 300)
+	ended(t, s, "d", "w", "ExecutionCompleted", 5000)
+	live := NewTrace(t, "live")
+	live.Append(s, Start("w", "in_process")...)
+	ended(t, s, "live:sub:v", "w", "ExecutionCompleted", 100)
+	ended(t, s, "p", "w", "ExecutionCompleted", 100)
+	ended(t, s, "p:sub:v", "child", "ExecutionCompleted", 90)
+	ended(t, s, "p:sub:v:sub:u", "child", "ExecutionFailed", 90)
+	ended(t, s, "p2", "w", "ExecutionCompleted", 100) // no child of p, though its id begins alike
+	ended(t, s, "q", "w", "ExecutionCancelled", 100)
+	left := NewTrace(t, "q:sub:v") // outlives its parent
+	left.Append(s, Start("child", "in_process")...)
+
+	q := history.PruneQuery{Before: Begin.Add(time.Second), Limit: 2, DryRun: true}
+	want := []string{"a", "b", "c", "p", "p2"}
+	if got, _ := prune(t, s, q); !slices.Equal(got, want) {
+		t.Errorf("would delete %v, want %v", got, want)
+	}
+	for name, c := range map[string]struct {
+		q    history.PruneQuery
+		want []string
+	}{
+		"by phase":     {history.PruneQuery{Phases: []history.Phase{history.PhaseFailed}}, []string{"b"}},
+		"by two":       {history.PruneQuery{Phases: []history.Phase{history.PhaseFailed, history.PhaseCancelled}}, []string{"b", "c"}},
+		"by name":      {history.PruneQuery{DefinitionName: "other"}, []string{"c"}},
+		"child's name": {history.PruneQuery{DefinitionName: "child"}, nil},
+		"at the time":  {history.PruneQuery{Before: Begin.Add(200 * time.Millisecond)}, []string{"a", "b", "p", "p2"}},
+		"before it":    {history.PruneQuery{Before: Begin.Add(199 * time.Millisecond)}, []string{"a", "p", "p2"}},
+		"all":          {history.PruneQuery{}, []string{"a", "b", "c", "d", "p", "p2"}},
+	} {
+		c.q.DryRun = true
+		if got, _ := prune(t, s, c.q); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+
+	q.DryRun = false
+	got, trees := prune(t, s, q)
+	if !slices.Equal(got, want) {
+		t.Errorf("deleted %v, want %v", got, want)
+	}
+	for _, tree := range trees {
+		if wantRuns := map[string]int{"p": 3}[tree.ExecutionID]; tree.Executions != max(wantRuns, 1) ||
+			tree.Records != int64(6*tree.Executions) || tree.Bytes < 100 {
+			t.Errorf("%+v", tree)
+		}
+	}
+	for _, id := range []string{"a", "b", "c", "p", "p:sub:v", "p:sub:v:sub:u", "p2"} {
+		if _, err := s.Execution(t.Context(), id); !errors.Is(err, problem.ExecutionNotFound) {
+			t.Errorf("%s: %v", id, err)
+		}
+		if rs, err := s.Read(t.Context(), id, 1, 0); len(rs) != 0 || err != nil {
+			t.Errorf("%s has %d records, %v", id, len(rs), err)
+		}
+	}
+	page, err := s.List(t.Context(), history.ListQuery{})
+	if err != nil || len(page.Executions) != 5 {
+		t.Errorf("%d runs are left, %v", len(page.Executions), err)
+	}
+	live.Append(s, "C ScheduleNode x")
+	ended(t, s, "a", "w", "ExecutionCompleted", 100) // an id can be used again
+	if again, _ := prune(t, s, q); !slices.Equal(again, []string{"a"}) {
+		t.Errorf("deleted again %v", again)
+	}
+	// Once its runs have all ended, a tree goes, and so does what has lost its root.
+	left.Now = Begin.Add(400 * time.Millisecond)
+	left.Append(s, "E ExecutionCancelled")
+	if again, _ := prune(t, s, q); !slices.Equal(again, []string{"q"}) {
+		t.Errorf("deleted at last %v", again)
+	}
+	ended(t, s, "gone:sub:v", "child", "ExecutionCompleted", 100)
+	if again, _ := prune(t, s, q); !slices.Equal(again, []string{"gone:sub:v"}) {
+		t.Errorf("deleted of what has no root %v", again)
+	}
+}
+
+func pruningArguments(t *testing.T, s history.Store) {
+	p := pruner(t, s)
+	_, err := p.Prune(t.Context(), history.PruneQuery{Phases: []history.Phase{history.PhaseRunning}})
+	wantCode(t, err, problem.ValidationError)
+	_, err = p.Prune(t.Context(), history.PruneQuery{Limit: -1})
+	wantCode(t, err, problem.ValidationError)
+	_, err = p.Prune(t.Context(), history.PruneQuery{Cursor: "x"})
+	wantCode(t, err, problem.InvalidListCursor)
+}
+
+// pruningLarge has a tree that is deleted in several steps, with timers and a lease beside it.
+func pruningLarge(t *testing.T, s history.Store) {
+	pruner(t, s)
+	const rows = 5000
+	x := NewTrace(t, "big")
+	lines := Start("w", "in_process")
+	for len(lines) < rows {
+		lines = append(lines, "C ScheduleNode a")
+	}
+	x.Append(s, lines...)
+	if ok, err := s.AcquireLease(t.Context(), "big", "o", Begin, Begin.Add(time.Hour)); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	x.Append(s, "E ExecutionCompleted")
+	ended(t, s, "small", "w", "ExecutionCompleted", 0)
+	_, trees := prune(t, s, history.PruneQuery{})
+	if len(trees) != 2 {
+		t.Fatalf("%+v", trees)
+	}
+	ended(t, s, "big", "w", "ExecutionCompleted", 0)
+	if rs, err := s.Read(t.Context(), "big", 1, 0); len(rs) != 6 || err != nil {
+		t.Errorf("%d records, %v", len(rs), err)
+	}
+	if ok, err := s.AcquireLease(t.Context(), "big", "other", Begin, Begin.Add(time.Hour)); !ok || err != nil {
+		t.Errorf("the lease is still there: %v", err)
+	}
+}
+
+func pruningDefinitions(t *testing.T, s history.Store) {
+	definition := func(hash, name, ref, pin string) history.StoredDefinition {
+		text := fmt.Sprintf(`{"nodes":[{"type":"subworkflow","config":{"workflow_ref":%q,"version_pin":%q}}]}`, ref, pin)
+		return history.StoredDefinition{Hash: hash, Name: name, Version: "1", Text: []byte(text)}
+	}
+	for _, d := range []history.StoredDefinition{
+		definition("h", "used", "urn:x:child", ""), definition("c1", "child", "", ""), definition("c2", "child", "versioned@1", ""),
+		definition("v", "versioned", "nowhere", "pinned"), definition("pinned", "p", "", ""), definition("z", "unused", "", ""),
+	} {
+		if err := s.PutDefinition(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	NewTrace(t, "r").Append(s, Start("used", "in_process")...)
+	p := pruner(t, s)
+	for _, dry := range []bool{true, false} {
+		gone, err := p.PruneDefinitions(t.Context(), dry)
+		if err != nil || len(gone) != 2 || gone[0].Hash != "c1" || gone[1].Hash != "z" {
+			t.Errorf("%+v, %v", gone, err)
+		}
+	}
+	for hash, want := range map[string]bool{"h": true, "c1": false, "c2": true, "v": true, "pinned": true, "z": false} {
+		if _, err := s.Definition(t.Context(), hash); err == nil != want {
+			t.Errorf("%s: %v", hash, err)
+		}
+	}
+}

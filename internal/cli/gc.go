@@ -1,0 +1,260 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+type gcOptions struct {
+	olderThan, name                   string
+	phases                            []string
+	dryRun, json, definitions, vacuum bool
+	batch                             int
+}
+
+func newGC(a *app) *cobra.Command {
+	var o gcOptions
+	cmd := &cobra.Command{
+		Use:   "gc --older-than TIME",
+		Short: "Delete runs that ended long ago",
+		Long: `Delete runs that have ended and have not changed for a time, with their subworkflows: history, state, everything.
+A run goes together with all its subworkflows or not at all, so nothing is ever deleted of a run that still goes on.
+What is deleted cannot be brought back; export what is worth keeping, and see with --dry-run what would go.
+
+It works beside any number of servers and workers: each transaction is short, a run with very many records is taken
+away in steps, and it is gone for everybody from the first of them. If gc is killed, the next one goes on.
+
+Deleted runs leave free space in the file, which new runs use before it grows. --vacuum gives it back to the disk: it
+writes the file anew, which needs the same space once more, and other processes cannot write until it is done.
+
+Definitions are kept, since runs can be started by their name. --definitions also deletes those that no remaining run
+was begun with or can start as a subworkflow.`,
+		Example: `  workflows-engine gc --older-than 30d --dry-run
+  workflows-engine gc --older-than 30d
+  workflows-engine gc --older-than 7d --phase failed,cancelled --name nightly-import
+  workflows-engine gc --older-than 90d --definitions --vacuum --json`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.gc(cmd.Context(), o) },
+	}
+	set := cmd.Flags()
+	set.StringVar(&o.olderThan, "older-than", "", "only runs not changed for this `time`, as in 30d, 2w or 12h; 0 for all that have ended")
+	set.StringSliceVar(&o.phases, "phase", nil, "only runs that ended so: completed, failed, cancelled (default all three)")
+	set.StringVar(&o.name, "name", "", "only runs of the definition with this document.name")
+	set.BoolVar(&o.dryRun, "dry-run", false, "delete nothing, and list what would go")
+	set.BoolVar(&o.json, "json", false, "print as JSON")
+	set.IntVar(&o.batch, "batch", 100, "how many runs to look at in one go")
+	set.BoolVar(&o.definitions, "definitions", false, "also delete definitions that no run needs any more")
+	set.BoolVar(&o.vacuum, "vacuum", false, "give the free space in the file back to the disk")
+	return cmd
+}
+
+// query turns the options into a query.
+func (o gcOptions) query(now time.Time) (history.PruneQuery, error) {
+	q := history.PruneQuery{DefinitionName: o.name, Limit: o.batch, DryRun: o.dryRun}
+	if o.olderThan == "" {
+		return q, usage("gc needs --older-than").WithHint("Write how long a run must have been at rest, as in --older-than 30d; --dry-run shows what would go.")
+	}
+	age, err := parseAge(o.olderThan)
+	if err != nil {
+		return q, usage("--older-than: %q is not understood", o.olderThan).
+			WithHint("Write a number with its unit, as in 30d, 2w, 12h or 1d12h.")
+	}
+	q.Before = now.Add(-age)
+	if o.batch < 1 {
+		return q, usage("--batch: %d is not above 0", o.batch)
+	}
+	if o.vacuum && o.dryRun {
+		return q, usage("--vacuum and --dry-run cannot be given together").WithHint("Choose one of them.")
+	}
+	for _, text := range o.phases {
+		p := history.Phase(text)
+		if !slices.Contains(history.Phases(), p) || !p.Terminal() {
+			return q, usage("--phase: %q is not understood", text).
+				WithHint("Write completed, failed or cancelled; runs that go on are never deleted.")
+		}
+		q.Phases = append(q.Phases, p)
+	}
+	return q, nil
+}
+
+// parseAge reads a duration that may begin with weeks and days, of 24 hours each.
+func parseAge(text string) (time.Duration, error) {
+	var total time.Duration
+	rest := text
+	for _, unit := range []struct {
+		letter string
+		length time.Duration
+	}{{"w", 7 * 24 * time.Hour}, {"d", 24 * time.Hour}} {
+		number, behind, ok := strings.Cut(rest, unit.letter)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseUint(number, 10, 16)
+		if err != nil {
+			return 0, err
+		}
+		total += time.Duration(n) * unit.length
+		rest = behind
+	}
+	if rest == "" && rest != text {
+		return total, nil
+	}
+	d, err := time.ParseDuration(rest)
+	if err == nil && d < 0 {
+		err = strconv.ErrRange
+	}
+	return total + d, err
+}
+
+// collected is what a gc has deleted, or would delete.
+type collected struct {
+	DryRun       bool             `json:"dry_run,omitempty"`
+	Runs         int              `json:"runs"`
+	Subworkflows int              `json:"subworkflows"`
+	Records      int64            `json:"records"`
+	Bytes        int64            `json:"record_bytes"`
+	Trees        []collectedTree  `json:"deleted"`
+	Definitions  []collectedDef   `json:"definitions,omitempty"`
+	File         *collectedInFile `json:"file,omitempty"`
+}
+
+type collectedTree struct {
+	ExecutionID  string `json:"execution_id"`
+	Name         string `json:"definition_name"`
+	Phase        string `json:"phase"`
+	UpdatedAt    string `json:"updated_at"`
+	Subworkflows int    `json:"subworkflows"`
+	Records      int64  `json:"records"`
+	Bytes        int64  `json:"record_bytes"`
+}
+
+type collectedDef struct {
+	Hash    string `json:"definition_hash"`
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+type collectedInFile struct {
+	Bytes int64 `json:"bytes"`
+	Free  int64 `json:"free_bytes"`
+}
+
+func (c *collected) add(t *history.PrunedTree) {
+	c.Runs++
+	c.Subworkflows += t.Executions - 1
+	c.Records += t.Records
+	c.Bytes += t.Bytes
+	c.Trees = append(c.Trees, collectedTree{
+		t.ExecutionID, t.DefinitionName, string(t.Phase), history.FormatTimestamp(t.UpdatedAt), t.Executions - 1, t.Records, t.Bytes,
+	})
+}
+
+// gc deletes ended runs. What was deleted before an error or an interrupt is said all the same.
+func (a *app) gc(ctx context.Context, o gcOptions) (err error) {
+	q, err := o.query(a.now())
+	if err != nil {
+		return err
+	}
+	_, store, err := a.openStore(ctx, sessionOptions{read: o.dryRun})
+	if err != nil {
+		return err
+	}
+	defer func() { err = closing(store, err) }()
+	pruner, ok := store.(history.Pruner)
+	if !ok {
+		return usage("this store cannot delete runs")
+	}
+	c := &collected{DryRun: o.dryRun, Trees: []collectedTree{}}
+	err = c.collect(ctx, pruner, q)
+	if err == nil && o.definitions {
+		err = c.collectDefinitions(ctx, pruner, o.dryRun)
+	}
+	if shrinker, ok := store.(history.Shrinker); ok && err == nil {
+		if o.vacuum {
+			err = shrinker.Shrink(ctx)
+		}
+		if err == nil {
+			c.File = &collectedInFile{}
+			c.File.Bytes, c.File.Free, err = shrinker.Size(ctx)
+		}
+	}
+	return firstError(err, a.writeCollected(c, o))
+}
+
+// collect deletes page after page.
+func (c *collected) collect(ctx context.Context, pruner history.Pruner, q history.PruneQuery) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		page, err := pruner.Prune(ctx, q)
+		for i := range page.Trees {
+			c.add(&page.Trees[i])
+		}
+		if q.Cursor = page.NextCursor; err != nil || q.Cursor == "" {
+			return err
+		}
+	}
+}
+
+func (c *collected) collectDefinitions(ctx context.Context, pruner history.Pruner, dryRun bool) error {
+	gone, err := pruner.PruneDefinitions(ctx, dryRun)
+	for _, d := range gone {
+		c.Definitions = append(c.Definitions, collectedDef{d.Hash, d.Name, d.Version})
+	}
+	return err
+}
+
+func (a *app) writeCollected(c *collected, o gcOptions) error {
+	if o.json {
+		return writeEncoded(a.stdout, c)
+	}
+	verb := "deleted"
+	if c.DryRun {
+		verb = "would delete"
+		rows := [][]string{{"ID", "NAME", "PHASE", "CHANGED", "SUBWORKFLOWS", "RECORDS", "BYTES"}}
+		for _, t := range c.Trees {
+			rows = append(rows, []string{
+				t.ExecutionID, dash(t.Name), t.Phase, t.UpdatedAt, strconv.Itoa(t.Subworkflows), strconv.FormatInt(t.Records, 10), bytesText(t.Bytes),
+			})
+		}
+		if len(c.Trees) > 0 {
+			if err := writeTable(a.human, rows); err != nil {
+				return err
+			}
+		}
+	}
+	fmt.Fprintf(a.human, "%s %s with %s: %s, %s\n", verb, count(c.Runs, "run"), count(c.Subworkflows, "subworkflow"),
+		count(int(c.Records), "record"), bytesText(c.Bytes))
+	switch {
+	case o.definitions && c.DryRun:
+		fmt.Fprintf(a.human, "%s not needed by any run now; those that only the runs above need would go too\n", count(len(c.Definitions), "definition"))
+	case o.definitions:
+		fmt.Fprintf(a.human, "deleted %s\n", count(len(c.Definitions), "definition"))
+	}
+	if c.File != nil && !c.DryRun {
+		fmt.Fprintf(a.human, "the file has %s, %s of it free for new runs\n", bytesText(c.File.Bytes), bytesText(c.File.Free))
+	}
+	return nil
+}
+
+// bytesText prints a size with three digits at most.
+func bytesText(n int64) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprintf("%d B", n)
+	case n < 1000*1000:
+		return fmt.Sprintf("%.3g kB", float64(n)/1000)
+	case n < 1000*1000*1000:
+		return fmt.Sprintf("%.3g MB", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.4g GB", float64(n)/1e9)
+}
