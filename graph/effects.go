@@ -171,10 +171,12 @@ func plainUsage(usage map[string]any) map[string]any {
 // failedOutcome makes a failed outcome of an executor's error.
 func failedOutcome(ctx context.Context, err error) machine.Outcome {
 	out := machine.Outcome{Error: err.Error(), Code: string(problem.ExecutorFailed)}
-	if context.Cause(ctx) == errLate && errors.Is(err, context.DeadlineExceeded) {
+	late := context.Cause(ctx) == errLate && errors.Is(err, context.DeadlineExceeded)
+	if fail, ok := errors.AsType[*activities.Failure](err); late {
+		// The timer of the deadline races this outcome: the code is the same whichever is first, and whatever name the
+		// executor has for it.
 		out.Code = string(problem.Timeout)
-	}
-	if fail, ok := errors.AsType[*activities.Failure](err); ok {
+	} else if ok {
 		if fail.Code != "" {
 			out.Code = fail.Code
 		}

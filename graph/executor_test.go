@@ -240,6 +240,22 @@ func TestW50_ATimedOutExecutorIsStopped(t *testing.T) {
 }
 
 // TestLateOutcomesAreDropped has an executor that ignores its context.
+// TestTheDeadlineHasOneCode: an executor with a name of its own for a missed deadline may be quicker than the timer, which
+// here never fires.
+func TestTheDeadlineHasOneCode(t *testing.T) {
+	t.Parallel()
+	still := time.Now()
+	exec := &script{answers: answers{"a": func(ctx context.Context, _ activities.Request) (any, error) {
+		<-ctx.Done()
+		return nil, &activities.Failure{Code: string(problem.ActivityTimeout), Message: "no answer", Err: ctx.Err()}
+	}}}
+	r := newRunner(t, historymem.New(), graph.Options{Activities: exec, Now: func() time.Time { return still }})
+	run := start(t, r, "r", workflow(t, "lin", []string{startNode(), tool("a", `"timeout":"20ms"`), endNode()}, "s a", "a e"), nil)
+	if run.Status != machine.Failed || run.ErrorCode != string(problem.Timeout) || !strings.Contains(run.Error, "no answer") {
+		t.Errorf("%s %s: %s", run.Status, run.ErrorCode, run.Error)
+	}
+}
+
 func TestLateOutcomesAreDropped(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -87,7 +87,7 @@ func (c *call) send(ctx context.Context, messages []openai.ChatCompletionMessage
 	client := openai.NewClientWithConfig(settings)
 	var r *reply
 	if c.node.stream {
-		r, err = c.receive(ctx, client, request)
+		r, err = c.receive(ctx, client, request, x)
 	} else {
 		r, err = complete(ctx, client, request, x)
 	}
@@ -112,10 +112,19 @@ func complete(ctx context.Context, client *openai.Client, request openai.ChatCom
 		if x.body == nil {
 			return nil, err
 		}
-		return nil, &answerError{text: "the answer is no chat completion", quote: string(x.body), retry: true}
+		return nil, noCompletion(x.body)
 	}
+	return completed(response, x.body)
+}
+
+func noCompletion(body []byte) error {
+	return &answerError{text: "the answer is no chat completion", quote: string(body), retry: true}
+}
+
+// completed reads a whole answer.
+func completed(response openai.ChatCompletionResponse, body []byte) (*reply, error) {
 	if len(response.Choices) == 0 {
-		return nil, noChoices(x.body)
+		return nil, noChoices(body)
 	}
 	choice := response.Choices[0]
 	message := choice.Message
@@ -123,7 +132,7 @@ func complete(ctx context.Context, client *openai.Client, request openai.ChatCom
 	if message.Content != "" {
 		return r, nil
 	}
-	return r, emptyAnswer(message.Refusal, len(message.ToolCalls) > 0 || message.FunctionCall != nil, isText(x.body), r.finish)
+	return r, emptyAnswer(message.Refusal, len(message.ToolCalls) > 0 || message.FunctionCall != nil, isText(body), r.finish)
 }
 
 // emptyAnswer explains an answer without content; text says that there is a content, which is the empty text.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
 	"strings"
@@ -25,7 +26,7 @@ type exchange struct {
 	limit          int64
 	stream         bool
 	idempotencyKey string
-	// body is the whole answer once it has been read; it stays nil for a stream.
+	// body is the whole answer once it has been read; it stays nil for an answer that comes as a stream.
 	body []byte
 }
 
@@ -53,7 +54,7 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 		resp.Body.Close()
 		return nil, bounded.tooLarge()
 	}
-	if x.stream {
+	if x.stream && !isJSON(resp.Header) {
 		resp.Body = bounded
 		return resp, nil
 	}
@@ -65,6 +66,12 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	x.body = body
 	resp.Body = io.NopCloser(bytes.NewReader(x.body))
 	return resp, nil
+}
+
+// isJSON reports whether an answer says that it is one JSON text.
+func isJSON(header http.Header) bool {
+	kind, _, err := mime.ParseMediaType(header.Get("Content-Type"))
+	return err == nil && kind == "application/json"
 }
 
 // statusError is an answer that refuses.

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -15,9 +13,6 @@ import (
 
 // maxExcerpt is how many characters of a foreign text a failure quotes.
 const maxExcerpt = 500
-
-// maxRetryAfter bounds what a provider may ask for: a mistake of its clock must not park a run for years.
-const maxRetryAfter = time.Hour
 
 // explain makes the Failure of an error (spec: activities, 5.5 and 16.3). It keeps no cause whose text has not been
 // scrubbed.
@@ -41,7 +36,7 @@ func (c *call) explain(ctx context.Context, err error) *activities.Failure {
 		failure = activities.Fail(problem.LLMProviderError, "%s", c.statusText(status))
 		failure.Retryable = retryable(status.status)
 		if failure.Retryable == activities.RetrySensible {
-			failure.RetryAfter = retryAfter(status.header, c.config.Now())
+			failure.RetryAfter = activities.RetryAfter(status.header, c.config.Now())
 		}
 	case hasAnswer:
 		failure = activities.Fail(problem.LLMProviderError, "model %q: %s", c.node.model, answer.text)
@@ -88,28 +83,6 @@ func retryable(status int) activities.Retryable {
 		return activities.RetrySensible
 	}
 	return activities.RetryPointless
-}
-
-// retryAfter reads how long the provider wants to be left alone: retry-after-ms, or Retry-After in seconds or as a date.
-// What cannot be read is 0.
-func retryAfter(header http.Header, now time.Time) time.Duration {
-	within := func(n float64, unit time.Duration) time.Duration {
-		if !(n > 0) {
-			return 0
-		}
-		return time.Duration(min(n*float64(unit), float64(maxRetryAfter)))
-	}
-	if ms, err := strconv.ParseFloat(header.Get("Retry-After-Ms"), 64); err == nil {
-		return within(ms, time.Millisecond)
-	}
-	text := strings.TrimSpace(header.Get("Retry-After"))
-	if seconds, err := strconv.ParseFloat(text, 64); err == nil {
-		return within(seconds, time.Second)
-	}
-	if date, err := http.ParseTime(text); err == nil {
-		return within(date.Sub(now).Seconds(), time.Second)
-	}
-	return 0
 }
 
 // excerpt cuts a foreign text to maxExcerpt characters.

@@ -3,9 +3,11 @@ package llmcall_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +21,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
+	"github.com/workflows-engine/workflows-engine/history/historysql"
 )
 
 // syncBuffer is a log that several goroutines write.
@@ -188,12 +191,24 @@ func TestBranchesAskAtOnce(t *testing.T) {
 	}
 }
 
-// BenchmarkParallelResearch runs eight branches of model calls that take 200 ms each.
+// BenchmarkParallelResearch runs eight branches of model calls that take 200 ms each, with the history on disk.
 func BenchmarkParallelResearch(b *testing.B) {
 	const branches, delay = 8, 200 * time.Millisecond
 	answer := says("fine")
 	p := newProvider(b, func(w http.ResponseWriter, r *http.Request) { time.Sleep(delay); answer(w, r) })
-	r, _ := newRunner(b, p, &syncBuffer{})
+	store, err := historysql.Open(b.Context(), filepath.Join(b.TempDir(), "runs.db"), historysql.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	r, err := graph.New(store, graph.Options{Activities: activities.Composite{LLMCall: newExecutor(b, llmcall.Config{BaseURL: p.URL})}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := errors.Join(r.Close(), store.Close()); err != nil {
+			b.Error(err)
+		}
+	})
 	d := research(b, branches)
 	for b.Loop() {
 		run, err := r.Start(b.Context(), graph.StartRequest{Definition: d})

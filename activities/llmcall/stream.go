@@ -12,13 +12,20 @@ import (
 )
 
 // receive puts a streamed answer together, with heartbeats on the way. A stream that ends without saying why the model
-// stopped has been cut off.
-func (c *call) receive(ctx context.Context, client *openai.Client, request openai.ChatCompletionRequest) (*reply, error) {
+// stopped has been cut off. Servers that cannot stream answer in one piece.
+func (c *call) receive(ctx context.Context, client *openai.Client, request openai.ChatCompletionRequest, x *exchange) (*reply, error) {
 	stream, err := client.CreateChatCompletionStream(ctx, request)
 	if err != nil {
 		return nil, err
 	}
 	defer stream.Close()
+	if x.body != nil {
+		var whole openai.ChatCompletionResponse
+		if json.Unmarshal(x.body, &whole) != nil {
+			return nil, noCompletion(x.body)
+		}
+		return completed(whole, x.body)
+	}
 	var (
 		content, refusal strings.Builder
 		calls            bool

@@ -58,6 +58,24 @@ func TestNodeChoosesStreaming(t *testing.T) {
 	}
 }
 
+// TestServersThatCannotStream answer in one piece whatever they are asked.
+func TestServersThatCannotStream(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t, says("whole"), raw(200, `{"error":{"code":503,"message":"nobody home"}}`, "Content-Type", "application/json; charset=utf-8"),
+		raw(200, `[`, "Content-Type", "application/json"))
+	e := newExecutor(t, llmcall.Config{BaseURL: p.URL, Stream: true})
+	got, err := e.Execute(t.Context(), request(nil))
+	if err != nil || text(t, got.Output) != `{"text":"whole"}` || got.Usage["total_tokens"] != 7 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	_, err = e.Execute(t.Context(), request(nil))
+	if f := wantFailure(t, err, problem.LLMProviderError, "nobody home"); f.Retryable != activities.RetrySensible {
+		t.Errorf("retryable %v", f.Retryable)
+	}
+	_, err = e.Execute(t.Context(), request(nil))
+	wantFailure(t, err, problem.LLMProviderError, "no chat completion")
+}
+
 func TestStreamsThatFail(t *testing.T) {
 	t.Parallel()
 	const sensible, unknown = activities.RetrySensible, activities.RetryUnknown

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net/url"
 	"syscall"
 	"time"
 
@@ -27,6 +28,8 @@ const exitWait = time.Second
 func (s *server) explain(ctx context.Context, x *session, err error) *activities.Failure {
 	failure, known := errors.AsType[*activities.Failure](err)
 	wire, refused := errors.AsType[*jsonrpc.Error](err)
+	status, hasStatus := errors.AsType[*statusError](err)
+	request, unsent := errors.AsType[*url.Error](err)
 	switch {
 	case known:
 		if x == nil {
@@ -42,11 +45,16 @@ func (s *server) explain(ctx context.Context, x *session, err error) *activities
 	case x != nil && x.tooLarge(), errors.Is(err, errTooLarge):
 		failure = activities.Fail(problem.ActivityOutputTooLarge, "the server sent more than %d bytes at once", s.config.MaxOutputBytes)
 		failure.Retryable = activities.RetryPointless
+	case hasStatus:
+		failure = status.failure()
 	case isClosed(err) || errors.Is(err, mcp.ErrSessionMissing):
 		failure = activities.Fail(problem.MCPConnectionClosed, "the server ended the connection")
 		if x != nil && x.process != nil {
 			failure.Message = "the server " + x.end(ctx) + x.said()
 		}
+	case unsent:
+		// Its own text has the address, which may hold a key. The SDK gives it a code of the protocol too.
+		failure = activities.Fail(problem.MCPClientError, "the server cannot be reached: %v", request.Err)
 	case refused:
 		failure = activities.Fail(problem.MCPProtocolError, "the server refused with code %d: %s", wire.Code, wire.Message)
 		if len(wire.Data) > 0 {

@@ -1,11 +1,17 @@
 package toolcall
 
 import (
+	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
 // httpLink is the way to a server with a URL.
@@ -43,10 +49,51 @@ func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
 		req.Header.Set(name, value)
 	}
 	res, err := l.base.RoundTrip(req)
-	if err == nil {
-		res.Body = &boundedBody{ReadCloser: res.Body, left: l.limit, large: &l.large}
+	if err != nil {
+		return nil, err
 	}
-	return res, err
+	if refuses(res.StatusCode) {
+		defer res.Body.Close()
+		// The status says enough where the body cannot be read.
+		text, _ := io.ReadAll(io.LimitReader(res.Body, maxTail))
+		return nil, &statusError{status: res.StatusCode, header: res.Header, body: strings.TrimSpace(strings.ToValidUTF8(string(text), "\ufffd"))}
+	}
+	res.Body = &boundedBody{ReadCloser: res.Body, left: l.limit, large: &l.large}
+	return res, nil
+}
+
+// statusError is an answer whose status refuses the request. The SDK would keep only the name of the status, and count
+// some as answers of the protocol.
+type statusError struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// refuses reports whether a status says all there is. The others mean something in the protocol: a session that is gone
+// (404), a method that is not served (405), a JSON-RPC error (400).
+func refuses(status int) bool {
+	return status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusTooManyRequests || status >= 500
+}
+
+func (e *statusError) Error() string {
+	text := fmt.Sprintf("status %d %s", e.status, http.StatusText(e.status))
+	if e.body != "" {
+		text += ": " + e.body
+	}
+	return text
+}
+
+// failure says what the status means to the operator, and whether another attempt can help.
+func (e *statusError) failure() *activities.Failure {
+	failure := activities.Fail(problem.MCPClientError, "the server answered with %v", e)
+	if e.status == http.StatusUnauthorized || e.status == http.StatusForbidden {
+		failure.Message = fmt.Sprintf("the server refuses the headers that the manifest gives it: %v", e)
+		failure.Retryable = activities.RetryPointless
+		return failure
+	}
+	failure.RetryAfter = activities.RetryAfter(e.header, time.Now())
+	return failure
 }
 
 // boundedBody fails with errTooLarge after so many bytes.

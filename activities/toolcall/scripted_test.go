@@ -111,7 +111,7 @@ func (s *scripted) handle(id any, method string, params object) {
 			return
 		}
 		var tools []any
-		for _, name := range strings.Fields("echo text json image blank nothing failing failing_silently list number die hang refuse huge progress meta environment leak malformed") {
+		for _, name := range strings.Fields("echo text json image blank nothing failing failing_silently list number die hang refuse huge progress meta environment leak malformed die_once half garbage key") {
 			tools = append(tools, object{"name": name, "description": "does " + name, "inputSchema": object{"type": "object"}})
 		}
 		s.lists++
@@ -158,6 +158,20 @@ func (s *scripted) call(id any, params object) {
 	case "die":
 		fmt.Fprintln(os.Stderr, "last words, key "+os.Getenv("API_KEY"))
 		os.Exit(3)
+	case "die_once":
+		if pids, _ := os.ReadFile(os.Getenv(pidsVariable)); len(strings.Fields(string(pids))) < 2 {
+			os.Exit(3)
+		}
+		answer(object{"structuredContent": arguments})
+	case "half":
+		fmt.Fprintf(s.out, `{"jsonrpc":"2.0","id":%v,"result":{"content":[{"type":"te`, id)
+		s.out.Flush()
+		os.Exit(0)
+	case "garbage":
+		fmt.Fprint(s.out, "{\"jsonrpc\": not JSON }\n")
+		s.out.Flush()
+	case "key":
+		answer(object{"isError": true, "content": []any{text("the key " + os.Getenv("API_KEY") + " is refused")}})
 	case "hang":
 	case "refuse":
 		s.send(object{"id": id, "error": object{"code": -32001, "message": "not today", "data": object{"why": "rain"}}})

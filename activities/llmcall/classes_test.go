@@ -1,0 +1,376 @@
+package llmcall_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"runtime/pprof"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/activities/llmcall"
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/historysql"
+)
+
+// class is one way in which a provider fails, and what a run makes of it.
+type class struct {
+	name string
+	// answers to the node under test, one after another, the last one again and again.
+	answers []http.HandlerFunc
+	config  llmcall.Config
+	// node holds further members of the node, members further members of its config.
+	node, members string
+	// attempts are the outcomes of the node's attempts: "ok", or a code, with + if it was tried again.
+	attempts string
+	// says is a part of the last failure's text.
+	says     string
+	requests int
+	// outcomes looks at the records of the outcomes.
+	outcomes func(*testing.T, []history.Record)
+}
+
+const (
+	tries    = "retry: {max_attempts: 2, initial_interval: 1ms, backoff_coefficient: 1}"
+	// patience is for the calls that are to work, on a busy machine and under the short limits of some classes.
+	patience = "retry: {max_attempts: 10, initial_interval: 1ms, backoff_coefficient: 1}"
+	wantsANr = "output_schema: {type: object, required: [n], properties: {n: {type: number}}}"
+)
+
+// classes names every class of failure. Each runs through a Runner over a file, on the main path and in a branch.
+func classes() []class {
+	good := says(`{"n":7}`)
+	return []class{
+		{
+			name: "refused key", node: tries, attempts: "LLM_PROVIDER_ERROR", says: "the key is refused", requests: 1,
+			answers: []http.HandlerFunc{raw(401, `{"error":{"message":"Incorrect API key provided: `+sentinel+`"}}`)},
+		},
+		{
+			name: "key without the right", node: tries, attempts: "LLM_PROVIDER_ERROR", says: "status 403", requests: 1,
+			answers: []http.HandlerFunc{raw(403, "no access for "+sentinel)},
+		},
+		{
+			name: "429 with Retry-After", node: tries, attempts: "LLM_PROVIDER_ERROR+ ok", requests: 2,
+			answers: []http.HandlerFunc{raw(429, "slow down", "Retry-After-Ms", "300"), good},
+			outcomes: func(t *testing.T, records []history.Record) {
+				// The node's own back-off is a millisecond.
+				if wait := records[0].Payload.RetryAt.Sub(records[0].CreatedAt); wait != 300*time.Millisecond {
+					t.Errorf("tried again after %v", wait)
+				}
+				if took := records[1].CreatedAt.Sub(records[0].CreatedAt); took < 300*time.Millisecond {
+					t.Errorf("the next attempt had ended after %v already", took)
+				}
+			},
+		},
+		{
+			name: "429 with Retry-After without attempts left", attempts: "LLM_PROVIDER_ERROR", says: "the rate limit is reached", requests: 1,
+			answers: []http.HandlerFunc{raw(429, "slow down", "Retry-After", "3600")},
+		},
+		{
+			name: "500", node: tries, attempts: "LLM_PROVIDER_ERROR+ ok", requests: 2,
+			answers: []http.HandlerFunc{raw(500, `{"error":{"message":"boom for `+sentinel+`"}}`), good},
+		},
+		{
+			name: "500 again", node: tries, attempts: "LLM_PROVIDER_ERROR+ LLM_PROVIDER_ERROR", says: "status 500", requests: 2,
+			answers: []http.HandlerFunc{raw(500, "boom")},
+		},
+		{
+			name: "code that the node does not retry", node: "retry: {max_attempts: 3, initial_interval: 1ms, non_retryable_errors: [LLM_PROVIDER_ERROR]}",
+			attempts: "LLM_PROVIDER_ERROR", says: "status 500", requests: 1,
+			answers: []http.HandlerFunc{raw(500, "boom")},
+		},
+		{
+			name: "the node's timeout", node: tries + "\n    timeout: 100ms", attempts: "TIMEOUT+ TIMEOUT", requests: 2,
+			answers: []http.HandlerFunc{hangs},
+		},
+		{
+			name: "never an answer", config: llmcall.Config{RequestTimeout: 700 * time.Millisecond}, attempts: "TIMEOUT", says: "700ms", requests: 1,
+			answers: []http.HandlerFunc{hangs},
+		},
+		{
+			name: "a stream that stands still", config: llmcall.Config{RequestTimeout: 700 * time.Millisecond, Stream: true}, attempts: "TIMEOUT", says: "700ms", requests: 1,
+			answers: []http.HandlerFunc{func(w http.ResponseWriter, r *http.Request) {
+				streams(`data: {"choices":[{"delta":{"content":"x"}}]}`)(w, r)
+				hangs(w, r)
+			}},
+		},
+		{
+			name: "half a body", node: tries, attempts: "LLM_PROVIDER_ERROR+ ok", requests: 2,
+			answers: []http.HandlerFunc{raw(200, `{"choices":[{"mess`, "Content-Length", "500"), good},
+		},
+		{
+			name: "half a stream", config: llmcall.Config{Stream: true}, attempts: "LLM_PROVIDER_ERROR", says: "the stream ended before the answer did", requests: 1,
+			answers: []http.HandlerFunc{streams(`data: {"choices":[{"delta":{"content":"x"}}]}`)},
+		},
+		{
+			name: "server dies mid-call", node: tries, attempts: "LLM_PROVIDER_ERROR+ ok", requests: 2,
+			answers: []http.HandlerFunc{dies, good},
+		},
+		{
+			name: "invalid JSON", node: tries, attempts: "LLM_PROVIDER_ERROR+ LLM_PROVIDER_ERROR", says: "the answer is no chat completion", requests: 2,
+			answers: []http.HandlerFunc{raw(200, "<html>"+sentinel+"</html>")},
+		},
+		{
+			name: "invalid JSON, then an answer", node: tries, attempts: "LLM_PROVIDER_ERROR+ ok", requests: 2,
+			answers: []http.HandlerFunc{raw(200, "<html>"), good},
+		},
+		{
+			name: "schema violation, repaired", members: wantsANr, attempts: "ok", requests: 2,
+			answers: []http.HandlerFunc{says("seven"), good},
+			outcomes: func(t *testing.T, records []history.Record) {
+				usage := records[0].Payload.Usage
+				if answers, _ := usage["answers"].([]any); len(answers) != 2 || usage["repaired"] != true || usage["total_tokens"] != 14.0 {
+					t.Errorf("usage %v", usage)
+				}
+			},
+		},
+		{
+			name: "schema violation", node: tries, members: wantsANr, attempts: "OUTPUT_SCHEMA_VIOLATION+ ok", requests: 3,
+			answers: []http.HandlerFunc{says("seven"), says(`{"n":"` + sentinel + `"}`), good},
+		},
+		{
+			name: "schema violation for good", node: tries, members: wantsANr, attempts: "OUTPUT_SCHEMA_VIOLATION+ OUTPUT_SCHEMA_VIOLATION", says: "/n", requests: 4,
+			answers: []http.HandlerFunc{says(`{"n":"seven"}`)},
+		},
+		{
+			name: "output of 100 MB", attempts: "LLM_PROVIDER_ERROR", says: "longer than the limit of 10485760 bytes", requests: 1,
+			answers: []http.HandlerFunc{floods},
+		},
+		{
+			name: "output of 100 MB that is announced", attempts: "LLM_PROVIDER_ERROR", says: "longer than the limit of 10485760 bytes", requests: 1,
+			answers: []http.HandlerFunc{func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Length", fmt.Sprint(100<<20))
+				floods(w, r)
+			}},
+		},
+		{
+			name: "output that the run does not take", config: llmcall.Config{}, attempts: "ACTIVITY_OUTPUT_TOO_LARGE", says: "limit of 2097152 bytes", requests: 1,
+			answers: []http.HandlerFunc{says(strings.Repeat("x", 3<<20))},
+		},
+	}
+}
+
+// dies closes the connection instead of answering.
+func dies(w http.ResponseWriter, _ *http.Request) {
+	if connection, _, err := w.(http.Hijacker).Hijack(); err == nil {
+		connection.Close()
+	}
+}
+
+// floods answers with 100 MB, as far as they are taken.
+func floods(w http.ResponseWriter, _ *http.Request) {
+	w.WriteHeader(http.StatusOK)
+	_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"`)
+	piece := strings.Repeat("x", 1<<20)
+	for range 100 {
+		if _, err := io.WriteString(w, piece); err != nil {
+			return
+		}
+	}
+}
+
+// byPrompt gives requests whose prompt is "bad" to one provider's answers, and all others a good one.
+func byPrompt(t *testing.T, answers []http.HandlerFunc) (bad, all *provider) {
+	t.Helper()
+	bad = newProvider(t, answers...)
+	all = newProvider(t, func(w http.ResponseWriter, _ *http.Request) {})
+	all.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Errorf("read: %v", err)
+		}
+		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		if strings.Contains(string(body), `"content":"bad"`) {
+			bad.Config.Handler.ServeHTTP(w, r)
+			return
+		}
+		says(`{"n":1}`)(w, r)
+	})
+	return bad, all
+}
+
+// TestFailureClasses is not parallel, because it looks for goroutines at its end.
+func TestFailureClasses(t *testing.T) {
+	t.Run("all", func(t *testing.T) {
+		for _, c := range classes() {
+			for _, place := range []string{"main path", "branch"} {
+				t.Run(c.name+"/"+place, func(t *testing.T) {
+					t.Parallel()
+					c.run(t, place == "branch")
+				})
+			}
+		}
+	})
+	wantNoGoroutines(t)
+}
+
+func (c class) run(t *testing.T, inBranch bool) {
+	bad, p := byPrompt(t, c.answers)
+	c.config.BaseURL = p.URL
+	store, err := historysql.Open(t.Context(), filepath.Join(t.TempDir(), "runs.db"), historysql.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	executor := newExecutor(t, c.config)
+	r, err := graph.New(store, graph.Options{Activities: activities.Composite{LLMCall: executor}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	outcomes := strings.Fields(c.attempts)
+	want := machine.Completed
+	if outcomes[len(outcomes)-1] != "ok" {
+		want = machine.Failed
+	}
+	d := define(t, c.definition(inBranch))
+	run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "one", Definition: d})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if run.Status != want {
+		t.Fatalf("%s %s: %s, want %s", run.Status, run.ErrorCode, run.Error, want)
+	}
+	records, err := store.Read(t.Context(), "one", 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	var ended []history.Record
+	for _, rec := range records {
+		if rec.Payload.NodeID != "ask" {
+			continue
+		}
+		switch {
+		case rec.Name == history.ActivityCompleted:
+			got, ended = append(got, "ok"), append(ended, rec)
+		case rec.Name == history.ActivityFailed && rec.Payload.WillRetry:
+			got, ended = append(got, rec.Payload.Code+"+"), append(ended, rec)
+		case rec.Name == history.ActivityFailed:
+			got, ended = append(got, rec.Payload.Code), append(ended, rec)
+		}
+	}
+	if strings.Join(got, " ") != c.attempts {
+		t.Fatalf("attempts %v, want %s: %s", got, c.attempts, ended[len(ended)-1].Payload.Error)
+	}
+	if text := ended[len(ended)-1].Payload.Error; !strings.Contains(text, c.says) {
+		t.Errorf("%q does not say %q", text, c.says)
+	}
+	if n := len(bad.seen()); n != c.requests {
+		t.Errorf("%d requests, want %d", n, c.requests)
+	}
+	if c.outcomes != nil {
+		c.outcomes(t, ended)
+	}
+	// What is stored about the run is what its records say, and the call said.
+	projected := history.Project("one", records)
+	stored, err := store.Execution(t.Context(), "one")
+	if err != nil || stored.Phase != projected.Phase || string(stored.Phase) != string(run.Status) {
+		t.Errorf("stored as %s, projected as %s, said to be %s: %v", stored.Phase, projected.Phase, run.Status, err)
+	}
+	if want == machine.Failed && (run.ErrorNodeID != "ask" || !strings.Contains(run.Error, c.says)) {
+		t.Errorf("the run failed at %q: %s", run.ErrorNodeID, run.Error)
+	}
+	if status, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: "one"}); err != nil || status.Status != run.Status || status.Error != run.Error {
+		t.Errorf("status %+v, %v", status, err)
+	}
+	// The next call of the same executor works.
+	next := class{node: patience}.definition(inBranch)
+	run, err = r.Start(t.Context(), graph.StartRequest{ExecutionID: "two", Definition: define(t, strings.ReplaceAll(next, "prompt: bad", "prompt: good"))})
+	if err != nil || run.Status != machine.Completed {
+		t.Errorf("the next run: %+v, %v", run, err)
+	}
+}
+
+// definition has the node under test, then or beside it another that the provider answers.
+func (c class) definition(inBranch bool) string {
+	node := "  - id: ask\n    type: llm_call\n    config:\n      model: m\n      user_prompt: bad\n"
+	if c.members != "" {
+		node += "      " + c.members + "\n"
+	}
+	if c.node != "" {
+		node += "    " + c.node + "\n"
+	}
+	head := `
+document: {schema: "https://agent-workflow.dev/schemas/workflow-definition.json", name: failing, version: 1.0.0}
+state_schema: {type: object}
+nodes:
+  - {id: start, type: start}
+  - {id: also, type: llm_call, config: {model: m, user_prompt: fine}, ` + patience + `}
+` + node
+	if !inBranch {
+		return head + `  - {id: end, type: end}
+edges:
+  - {source: __start__, target: start}
+  - {source: start, target: ask}
+  - {source: ask, target: also}
+  - {source: also, target: end}
+`
+	}
+	return head + `  - {id: fork, type: parallel, config: {join: all, branches: [{name: a, entry: ask}, {name: b, entry: also}]}}
+  - {id: after, type: set_state, config: {assignments: {done: {literal: true}}}}
+  - {id: end, type: end}
+edges:
+  - {source: __start__, target: start}
+  - {source: start, target: fork}
+  - {source: ask, target: after}
+  - {source: also, target: after}
+  - {source: fork, target: after}
+  - {source: after, target: end}
+`
+}
+
+// wantNoGoroutines looks for goroutines of the engine or of its connections that nobody waits for any more. Tests that
+// are yet to run in parallel stand still meanwhile.
+func wantNoGoroutines(t *testing.T) {
+	t.Helper()
+	var left []string
+	for begun := time.Now(); time.Since(begun) < 10*time.Second; time.Sleep(time.Millisecond) {
+		if left = engineGoroutines(t); len(left) == 0 {
+			return
+		}
+	}
+	t.Errorf("%d goroutines are left:\n%s", len(left), strings.Join(left, "\n"))
+}
+
+func engineGoroutines(t *testing.T) (found []string) {
+	t.Helper()
+	reader, writer := io.Pipe()
+	go func() { writer.CloseWithError(pprof.Lookup("goroutine").WriteTo(writer, 2)) }()
+	var one strings.Builder
+	lines := bufio.NewScanner(reader)
+	lines.Buffer(nil, 1<<20)
+	flush := func() {
+		stack := one.String()
+		one.Reset()
+		ours := strings.Contains(stack, "workflows-engine/graph.") || strings.Contains(stack, "activities/llmcall.") ||
+			strings.Contains(stack, "net/http.(*persistConn)") || strings.Contains(stack, "historysql.")
+		if ours && !strings.Contains(stack, "testing.(*T).Run") && !strings.Contains(stack, "testing.(*T).Parallel") {
+			found = append(found, stack)
+		}
+	}
+	for lines.Scan() {
+		if lines.Text() == "" {
+			flush()
+			continue
+		}
+		one.WriteString(lines.Text() + "\n")
+	}
+	flush()
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
