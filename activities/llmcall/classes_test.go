@@ -37,7 +37,7 @@ type class struct {
 }
 
 const (
-	tries    = "retry: {max_attempts: 2, initial_interval: 1ms, backoff_coefficient: 1}"
+	tries = "retry: {max_attempts: 2, initial_interval: 1ms, backoff_coefficient: 1}"
 	// patience is for the calls that are to work, on a busy machine and under the short limits of some classes.
 	patience = "retry: {max_attempts: 10, initial_interval: 1ms, backoff_coefficient: 1}"
 	wantsANr = "output_schema: {type: object, required: [n], properties: {n: {type: number}}}"
