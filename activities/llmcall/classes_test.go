@@ -32,6 +32,8 @@ type class struct {
 	// says is a part of the last failure's text.
 	says     string
 	requests int
+	// slow classes run on the main path alone.
+	slow bool
 	// outcomes looks at the records of the outcomes.
 	outcomes func(*testing.T, []history.Record)
 }
@@ -94,7 +96,7 @@ func classes() []class {
 			answers: []http.HandlerFunc{hangs},
 		},
 		{
-			name: "a stream that stands still", config: llmcall.Config{RequestTimeout: 700 * time.Millisecond, Stream: true}, attempts: "TIMEOUT", says: "700ms", requests: 1,
+			name: "a stream that stands still", slow: true, config: llmcall.Config{RequestTimeout: 700 * time.Millisecond, Stream: true}, attempts: "TIMEOUT", says: "700ms", requests: 1,
 			answers: []http.HandlerFunc{func(w http.ResponseWriter, r *http.Request) {
 				streams(`data: {"choices":[{"delta":{"content":"x"}}]}`)(w, r)
 				hangs(w, r)
@@ -150,7 +152,7 @@ func classes() []class {
 			}},
 		},
 		{
-			name: "output that the run does not take", config: llmcall.Config{}, attempts: "ACTIVITY_OUTPUT_TOO_LARGE", says: "limit of 2097152 bytes", requests: 1,
+			name: "output that the run does not take", slow: true, config: llmcall.Config{}, attempts: "ACTIVITY_OUTPUT_TOO_LARGE", says: "limit of 2097152 bytes", requests: 1,
 			answers: []http.HandlerFunc{says(strings.Repeat("x", 3<<20))},
 		},
 	}
@@ -200,6 +202,9 @@ func TestFailureClasses(t *testing.T) {
 	t.Run("all", func(t *testing.T) {
 		for _, c := range classes() {
 			for _, place := range []string{"main path", "branch"} {
+				if place == "branch" && c.slow {
+					continue
+				}
 				t.Run(c.name+"/"+place, func(t *testing.T) {
 					t.Parallel()
 					c.run(t, place == "branch")

@@ -40,6 +40,8 @@ type class struct {
 	retryAfter time.Duration
 	// unusable says that no call of the server can work, so that none is made afterwards.
 	unusable bool
+	// slow classes run on the main path alone.
+	slow bool
 }
 
 const (
@@ -68,10 +70,10 @@ func classes() []class {
 		{name: "server dies mid-call", tool: "die_once", node: tries, attempts: "MCP_CONNECTION_CLOSED+ ok"},
 		{name: "server dies at each call", tool: "die", node: tries, attempts: "MCP_CONNECTION_CLOSED+ MCP_CONNECTION_CLOSED", says: "exit status 3"},
 		{name: "half a message", tool: "half", attempts: "MCP_CONNECTION_CLOSED", says: "has ended"},
-		{name: "the node's timeout", tool: "hang", node: tries + "\n    timeout: 500ms", attempts: "TIMEOUT+ TIMEOUT"},
+		{name: "the node's timeout", tool: "hang", node: tries + "\n    timeout: 200ms", attempts: "TIMEOUT+ TIMEOUT"},
 		{name: "never an answer", tool: "hang", attempts: "ACTIVITY_TIMEOUT", says: "in time", edit: limit(700 * time.Millisecond)},
-		{name: "never an answer to initialize", script: "mute", tool: "echo", attempts: "ACTIVITY_TIMEOUT", says: "in time", edit: limit(700 * time.Millisecond), unusable: true},
-		{name: "invalid JSON", tool: "garbage", attempts: "ACTIVITY_TIMEOUT", says: "what is no message", edit: limit(700 * time.Millisecond)},
+		{name: "never an answer to initialize", script: "mute", tool: "echo", attempts: "ACTIVITY_TIMEOUT", says: "in time", edit: limit(700 * time.Millisecond), unusable: true, slow: true},
+		{name: "invalid JSON", tool: "garbage", attempts: "ACTIVITY_TIMEOUT", says: "what is no message", edit: limit(700 * time.Millisecond), slow: true},
 		{name: "no result of a tool", tool: "malformed", attempts: "MCP_CLIENT_ERROR"},
 		{name: "output of 100 MB", tool: "huge", arguments: `{"mib": 100}`, node: tries, attempts: "ACTIVITY_OUTPUT_TOO_LARGE"},
 
@@ -91,7 +93,7 @@ func classes() []class {
 				connection.Close()
 			}
 		}},
-		{name: "HTTP: never an answer", tool: "echo", attempts: "ACTIVITY_TIMEOUT", edit: limit(700 * time.Millisecond), site: func(_ http.ResponseWriter, r *http.Request) {
+		{name: "HTTP: never an answer", tool: "echo", slow: true, attempts: "ACTIVITY_TIMEOUT", edit: limit(700 * time.Millisecond), site: func(_ http.ResponseWriter, r *http.Request) {
 			<-r.Context().Done()
 		}},
 		{name: "HTTP: nobody is there", tool: "echo", node: tries, attempts: "MCP_CLIENT_ERROR+ MCP_CLIENT_ERROR", says: "refused", unusable: true, edit: func(c *toolcall.Config) {
@@ -167,6 +169,9 @@ func TestFailureClasses(t *testing.T) {
 	t.Run("all", func(t *testing.T) {
 		for _, c := range classes() {
 			for _, place := range []string{"main path", "branch"} {
+				if place == "branch" && c.slow {
+					continue
+				}
 				t.Run(c.name+"/"+place, func(t *testing.T) {
 					t.Parallel()
 					c.run(t, place == "branch")

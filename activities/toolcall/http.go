@@ -14,6 +14,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
+// maxRefusal is how much of the body of a refusal a failure quotes, in bytes.
+const maxRefusal = 500
+
 // httpLink is the way to a server with a URL.
 type httpLink struct {
 	headers map[string]string
@@ -55,7 +58,7 @@ func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
 	if refuses(res.StatusCode) {
 		defer res.Body.Close()
 		// The status says enough where the body cannot be read.
-		text, _ := io.ReadAll(io.LimitReader(res.Body, maxTail))
+		text, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusal))
 		return nil, &statusError{status: res.StatusCode, header: res.Header, body: strings.TrimSpace(strings.ToValidUTF8(string(text), "\ufffd"))}
 	}
 	res.Body = &boundedBody{ReadCloser: res.Body, left: l.limit, large: &l.large}
