@@ -46,6 +46,60 @@ func (c Composite) Performs(protocol string) bool {
 	return executor != nil
 }
 
+// HasTask reports whether the executor that would get the request works with tasks.
+func (c Composite) HasTask(req Request) bool {
+	_, ok := c.tasks(req)
+	return ok
+}
+
+// Send hands the task over by the executor of its protocol.
+func (c Composite) Send(ctx context.Context, req Request) (Task, error) {
+	tasks, ok := c.tasks(req)
+	if !ok {
+		return Task{}, c.noTasks(req)
+	}
+	return tasks.Send(ctx, req)
+}
+
+// Poll looks at the task by the executor of its protocol.
+func (c Composite) Poll(ctx context.Context, req Request, task TaskRef) (Task, error) {
+	tasks, ok := c.tasks(req)
+	if !ok {
+		return Task{}, c.noTasks(req)
+	}
+	return tasks.Poll(ctx, req, task)
+}
+
+// Answer answers the agent by the executor of its protocol.
+func (c Composite) Answer(ctx context.Context, req Request, task TaskRef, answer map[string]any) (Task, error) {
+	tasks, ok := c.tasks(req)
+	if !ok {
+		return Task{}, c.noTasks(req)
+	}
+	return tasks.Answer(ctx, req, task, answer)
+}
+
+// Cancel tells the agent by the executor of its protocol.
+func (c Composite) Cancel(ctx context.Context, req Request, task TaskRef) error {
+	tasks, ok := c.tasks(req)
+	if !ok {
+		return c.noTasks(req)
+	}
+	return tasks.Cancel(ctx, req, task)
+}
+
+func (c Composite) tasks(req Request) (Tasks, bool) {
+	executor, _ := c.route(req.Protocol)
+	tasks, ok := executor.(Tasks)
+	return tasks, ok && tasks.HasTask(req)
+}
+
+// noTasks is the failure of a recorded task for which nothing is configured here.
+func (c Composite) noTasks(req Request) error {
+	return activities.Fail(problem.DelegateProtocolUnsupported,
+		"what is configured for protocol %s does not serve tasks of agent %q", req.Protocol, req.AgentID)
+}
+
 // route gives the executor for a protocol, nil if none is configured; known is false for protocols outside the three.
 func (c Composite) route(protocol string) (executor Executor, known bool) {
 	switch protocol {
@@ -67,4 +121,5 @@ func (c Composite) route(protocol string) (executor Executor, known bool) {
 var (
 	_ Immediate = Composite{}
 	_ Selective = Composite{}
+	_ Tasks     = Composite{}
 )

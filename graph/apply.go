@@ -68,7 +68,7 @@ func (x *run) applyOnce(ctx context.Context, s step, y *yield) error {
 		}
 		return err
 	}
-	answered := x.land(s.in)
+	answered := x.land(s)
 	if err := x.commit(ctx, x.m.Ready(), drives, y); err != nil {
 		x.relaunch(answered)
 		return err
@@ -77,9 +77,9 @@ func (x *run) applyOnce(ctx context.Context, s step, y *yield) error {
 }
 
 // land takes the flight that an input answers out of those in the air, before the commit decides whether any is left.
-func (x *run) land(in machine.Input) *flight {
+func (x *run) land(s step) *flight {
 	key := ""
-	switch in := in.(type) {
+	switch in := s.in.(type) {
 	case machine.Outcome:
 		key = in.Key
 	case machine.ChildEnded:
@@ -88,6 +88,9 @@ func (x *run) land(in machine.Input) *flight {
 	case machine.ChildRefused:
 		key = in.Key
 		delete(x.children, key)
+	}
+	if s.flight != nil {
+		key = s.flight.key
 	}
 	f := x.flights[key]
 	delete(x.flights, key)

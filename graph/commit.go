@@ -96,7 +96,16 @@ func (x *run) commit(ctx context.Context, b machine.Batch, drives bool, y *yield
 			x.forget()
 			return err
 		}
+	case b.TimersChanged:
+		if err := x.moveTimers(ctx, b); err != nil {
+			x.forget()
+			if errors.Is(err, problem.HistoryConflict) {
+				return errAgain
+			}
+			return err
+		}
 	}
+	y.tasks = append(y.tasks, b.Dropped...)
 	for _, key := range b.Abandoned {
 		x.abandon(key, y)
 	}
@@ -132,7 +141,7 @@ func (x *run) append(ctx context.Context, b machine.Batch, drives bool) (bool, e
 		SetTimers: b.TimersChanged, Timers: storedTimers(x.id, b.Timers),
 	}
 	x.sincePosition++
-	if !status.Terminal() && (status != machine.Running || x.sincePosition >= maxSincePosition) {
+	if !status.Terminal() && (status != machine.Running || x.sincePosition >= maxSincePosition || x.m.Resting()) {
 		hb.Position = x.m.Position()
 	}
 	needed := x.needsLease(b, drives)
@@ -181,6 +190,23 @@ func (x *run) append(ctx context.Context, b machine.Batch, drives bool) (bool, e
 	return drives, nil
 }
 
+// moveTimers stores when the run's timers are due now, and nothing else.
+func (x *run) moveTimers(ctx context.Context, b machine.Batch) error {
+	position := x.m.Position()
+	err := x.r.store.Append(lasting(ctx), history.Batch{
+		ExecutionID: x.id, ExpectedSeq: x.exec.Seq, Execution: x.exec, Position: position,
+		SetTimers: true, Timers: storedTimers(x.id, b.Timers),
+	})
+	if err != nil {
+		return err
+	}
+	x.sincePosition = 0
+	x.committed = x.r.now()
+	x.r.alarms.set(x.id, b.Timers, x.live)
+	x.priceKeeping(x.m.Status(), len(position))
+	return nil
+}
+
 // standBy leaves what was just committed, and what this process had in the air, to the process that holds the lease. It
 // notices when it next looks after the run, or when it gives the lease back (see rest). Should it have given it back
 // between the two appends, this process is the driver after all.
@@ -225,7 +251,7 @@ func (x *run) needsLease(b machine.Batch, drives bool) bool {
 // priceKeeping estimates what keeping the machine of a rested run costs in memory; a run that has ended or that is
 // being driven is not kept once nobody uses it.
 func (x *run) priceKeeping(status machine.Status, position int) {
-	if status.Terminal() || status == machine.Running {
+	if status.Terminal() || status == machine.Running && !x.m.Resting() {
 		x.keepBytes.Store(0)
 		return
 	}

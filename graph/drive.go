@@ -16,6 +16,7 @@ import (
 func (r *Runner) carry(ctx context.Context, x *run, y *yield) {
 	r.launch(x, y.flights)
 	ctx = lasting(ctx)
+	r.tellAgents(x, y.tasks)
 	for _, child := range y.orphans {
 		if err := r.cancelChild(ctx, child, x.id); err != nil {
 			r.log.Error("subworkflow not cancelled", logRun, x.id, logChild, child, logError, err)
@@ -101,9 +102,13 @@ func (r *Runner) finish(x *run, f *flight, in machine.Input) []*flight {
 		y.flights = nil
 		r.carry(ctx, x, &y)
 		switch {
-		case err == nil, errors.Is(err, errOver):
+		case err == nil:
+			return next
+		case errors.Is(err, errOver):
+			r.tellUnwanted(x, f, in)
 			return next
 		case isRefusal(err):
+			r.tellUnwanted(x, f, in)
 			r.log.Warn("outcome refused", logRun, x.id, logKey, f.key, logError, err)
 			r.setDown(ctx, x, f, x.giveBack)
 			return next

@@ -18,18 +18,31 @@ import (
 func (r *Runner) call(x *run, f *flight) (in machine.Input, ok bool) {
 	ctx, stop := f.callContext(r.now())
 	defer stop()
-	var out machine.Outcome
 	switch e := f.effect.(type) {
 	case *machine.ActivityEffect:
-		out = r.execute(ctx, x, f, e)
+		out := r.execute(ctx, x, f, e)
+		out.Key = f.key
+		in = out
 	case *machine.DelegateEffect:
-		out = r.delegate(ctx, x, f, e)
+		in = r.delegate(ctx, x, f, e)
+	case *machine.PollEffect:
+		in = r.poll(ctx, x, f, e)
 	}
-	out.Key = f.key
-	if !out.OK && f.ctx.Err() != nil {
+	if f.ctx.Err() != nil && failed(in) {
 		return nil, false
 	}
-	return out, true
+	return in, true
+}
+
+// failed reports whether an executor has nothing to show.
+func failed(in machine.Input) bool {
+	switch in := in.(type) {
+	case machine.Outcome:
+		return !in.OK
+	case machine.TaskUpdate:
+		return in.Failed
+	}
+	return false
 }
 
 func (r *Runner) execute(ctx context.Context, x *run, f *flight, e *machine.ActivityEffect) (out machine.Outcome) {
@@ -44,22 +57,6 @@ func (r *Runner) execute(ctx context.Context, x *run, f *flight, e *machine.Acti
 		return failedOutcome(ctx, err)
 	}
 	return r.outcome(res.Output, res.Usage)
-}
-
-func (r *Runner) delegate(ctx context.Context, x *run, f *flight, e *machine.DelegateEffect) (out machine.Outcome) {
-	if r.opts.Delegates == nil {
-		return refusedOutcome(problem.DelegateProtocolUnsupported,
-			"no delegate executor is configured for protocol %q; configure one, or run with mode %q and let the host delegate",
-			e.Protocol, machine.HostMediated)
-	}
-	defer recovered(r, x, &e.EffectBase, &out)
-	res, err := r.opts.Delegates.Delegate(ctx, *r.delegateRequest(x, f, e))
-	if err != nil {
-		return failedOutcome(ctx, err)
-	}
-	out = r.outcome(res.Output, res.Usage)
-	out.ExternalTaskID = res.ExternalTaskID
-	return out
 }
 
 // immediate reports whether a flight is answered at once: by an executor that says so, or because there is none.
@@ -80,6 +77,9 @@ func (r *Runner) immediate(x *run, f *flight) (yes bool) {
 	case *machine.DelegateEffect:
 		if r.opts.Delegates == nil {
 			return true
+		}
+		if e.Task != nil {
+			return false
 		}
 		if i, ok := r.opts.Delegates.(delegate.Immediate); ok {
 			return i.Immediate(*r.delegateRequest(x, f, e))
@@ -103,19 +103,6 @@ func (r *Runner) activityRequest(x *run, f *flight, e *machine.ActivityEffect) *
 		}
 	}
 	return f.activity
-}
-
-func (r *Runner) delegateRequest(x *run, f *flight, e *machine.DelegateEffect) *delegate.Request {
-	if f.delegate != nil {
-		return f.delegate
-	}
-	f.delegate = &delegate.Request{
-		ExecutionID: x.id, NodeID: e.NodeID, AgentID: e.AgentID, Protocol: e.Protocol, Input: copyState(e.Input),
-		CorrelationID: e.CorrelationID, IdempotencyKey: idempotencyKey(x.id, e.EffectKey), Visit: e.Visit,
-		Attempt: e.Attempt, Deadline: e.Deadline, State: func() map[string]any { return copyState(e.State) },
-		Heartbeat: r.heartbeat(x, &e.EffectBase),
-	}
-	return f.delegate
 }
 
 // heartbeat logs a sign of life.
@@ -198,10 +185,12 @@ func refusedOutcome(code problem.Code, format string, args ...any) machine.Outco
 
 // recovered turns an executor's panic into a failed attempt.
 func recovered(r *Runner, x *run, e *machine.EffectBase, out *machine.Outcome) {
-	v := recover()
-	if v == nil {
-		return
+	if v := recover(); v != nil {
+		r.panicked(x, e, v, out)
 	}
+}
+
+func (r *Runner) panicked(x *run, e *machine.EffectBase, v any, out *machine.Outcome) {
 	r.log.Error("executor panicked", logRun, x.id, logKey, e.EffectKey, logError, v, logStack, string(debug.Stack()))
 	*out = machine.Outcome{Code: string(problem.ExecutorPanic), Error: fmt.Sprintf("the executor panicked: %v", v)}
 }

@@ -75,6 +75,9 @@ func (x *run) landOthers() {
 	for _, e := range x.m.InFlight() {
 		awaited[e.Key()] = true
 	}
+	for _, t := range x.m.Timers() {
+		awaited[t.Key] = x.m.Poll(t.Key) != nil
+	}
 	for key, f := range x.flights {
 		if !awaited[key] {
 			f.cancel(errOver)
@@ -89,6 +92,8 @@ func effectBase(e machine.Effect) *machine.EffectBase {
 	case *machine.ActivityEffect:
 		return &e.EffectBase
 	case *machine.DelegateEffect:
+		return &e.EffectBase
+	case *machine.PollEffect:
 		return &e.EffectBase
 	case *machine.ChildEffect:
 		return &e.EffectBase

@@ -9,6 +9,7 @@ const (
 	logError  = "error"
 	logTimer  = "timer"
 	logChild  = "child_execution_id"
+	logTask   = "external_task_id"
 	logDetail = "details"
 	logStack  = "stack"
 )

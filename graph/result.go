@@ -89,6 +89,9 @@ type Pending struct {
 
 	AgentID, Protocol, CorrelationID string
 	DelegateInput                    map[string]any
+	// ExternalTaskID is a delegate's task at its agent, "" before the agent has taken it. A question of the agent is a
+	// WaitInterrupt with these members too.
+	ExternalTaskID string
 
 	ChildExecutionID, WorkflowRef string
 }

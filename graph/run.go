@@ -93,6 +93,8 @@ type yield struct {
 	flights []*flight
 	// orphans are subworkflows that nobody waits for any more.
 	orphans []string
+	// tasks run at remote agents, and nobody waits for them any more.
+	tasks []*machine.DelegateEffect
 	// parent is the run that is to be told that this one has ended, "" if none is.
 	parent string
 }

@@ -24,6 +24,12 @@ func (x *run) fireDue(ctx context.Context, y *yield) error {
 			return nil
 		}
 		over[due.Key] = true
+		if e := x.m.Poll(due.Key); e != nil {
+			if x.flights[e.Key()] == nil {
+				y.flights = append(y.flights, x.fly(e))
+			}
+			continue
+		}
 		err := x.apply(ctx, step{in: machine.TimerFired{Key: due.Key}}, y)
 		if err != nil && !errors.Is(err, problem.HistoryConflict) {
 			return err

@@ -151,7 +151,8 @@ func (x *run) outlineWait(w *history.Wait, state map[string]any) Pending {
 	}
 	switch w.Kind {
 	case history.WaitActivity:
-		p.Kind, p.Host = machine.WaitActivity, !w.InProcess()
+		p.Kind, p.Host = machine.WaitActivity, !w.InProcess() && !w.AtAgent()
+		p.ExternalTaskID = w.ExternalTask
 		if w.Delegate() {
 			p.Kind, p.AgentID, p.Protocol = machine.WaitDelegate, w.AgentID, w.Protocol
 			p.CorrelationID, p.DelegateInput = w.Correlation, jsonvalue.CloneMap(w.Input)
@@ -193,6 +194,9 @@ func (x *run) pending(w machine.Wait, c copier) Pending {
 		Prompt: w.Prompt, Due: w.Due, AgentID: w.AgentID, Protocol: w.Protocol, CorrelationID: w.CorrelationID,
 		ChildExecutionID: w.ChildExecutionID, WorkflowRef: w.WorkflowRef,
 	}
+	if w.Task != nil {
+		p.ExternalTaskID = w.Task.ID
+	}
 	if w.DelegateInput != nil {
 		p.DelegateInput = jsonvalue.CloneMap(w.DelegateInput)
 	}
@@ -209,6 +213,10 @@ func (x *run) pending(w machine.Wait, c copier) Pending {
 			p.OutputSchema = p.Config["output_schema"]
 		}
 	case machine.WaitInterrupt:
+		if n.Interrupt == nil {
+			p.ResumeSchema = answerSchema()
+			break
+		}
 		p.Config = jsonvalue.CloneMap(n.Config)
 		p.Prompt, p.PromptRef = n.Interrupt.Prompt, n.Interrupt.PromptRef
 		p.ResumeSchema = jsonvalue.CloneMap(n.Interrupt.ResumeSchemaRaw)

@@ -89,7 +89,7 @@ func (x *run) stand(ctx context.Context, checked bool, s *standing, y *yield) er
 	if !s.status.Terminal() && x.startsChild() {
 		s.status = machine.Running // the child's first steps belong to this one
 	}
-	s.afar = s.afar || s.status == machine.Running && len(x.flights) == 0
+	s.afar = s.afar || s.status == machine.Running && len(x.flights) == 0 && !x.m.Resting()
 	for _, t := range x.m.Timers() {
 		if s.due.IsZero() || t.Due.Before(s.due) {
 			s.due = t.Due

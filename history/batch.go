@@ -13,7 +13,7 @@ func (b *Batch) Check() error {
 		return fault("the execution id is empty")
 	case b.ExpectedSeq < 0:
 		return fault("the expected seq %d is negative", b.ExpectedSeq)
-	case len(b.Records) == 0:
+	case len(b.Records) == 0 && (!b.SetTimers || b.ExpectedSeq == 0 || b.Lease.Owner != "" || b.Definition != nil):
 		return fault("the batch has no records")
 	case b.Execution.ID != b.ExecutionID:
 		return fault("the projection is that of run %q", b.Execution.ID)

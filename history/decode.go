@@ -103,6 +103,8 @@ func (p *Payload) setActivity(member string, v any) {
 		p.Correlation = text(v)
 	case "externalTaskId":
 		p.ExternalTask = text(v)
+	case "externalContextId":
+		p.ExternalContext = text(v)
 	case "delegateInput":
 		p.DelegateInput = object(v)
 	case "activityExecutionMode":

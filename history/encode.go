@@ -84,6 +84,7 @@ func (p *Payload) appendActivity(w *objectWriter) {
 	w.text("protocol", p.Protocol)
 	w.text("delegateCorrelationId", p.Correlation)
 	w.text("externalTaskId", p.ExternalTask)
+	w.text("externalContextId", p.ExternalContext)
 	w.object("delegateInput", p.DelegateInput)
 	w.text("activityExecutionMode", p.Mode)
 	w.time("deadline", p.Deadline)

@@ -40,7 +40,7 @@ type Payload struct {
 	WaitMS    Optional
 	Until     string
 	// DueAt is when a timer or retry is due. Added, on TimerStarted and on ActivityFailed that will be retried
-	// (members "dueAt" and "retryAt").
+	// (members "dueAt" and "retryAt"), and where a task of an agent is recorded that is looked at again then.
 	DueAt   time.Time
 	RetryAt time.Time
 
@@ -76,6 +76,9 @@ type Payload struct {
 	Protocol     string
 	Correlation  string // delegateCorrelationId
 	ExternalTask string // externalTaskId
+	// ExternalContext is the conversation that a remote task belongs to (externalContextId). Added, where a task of an
+	// agent is recorded.
+	ExternalContext string
 	// DelegateInput: nil leaves it out.
 	DelegateInput map[string]any
 	// Mode is activityExecutionMode: how an ActivityRequested is to be performed, and the mode a run was started in

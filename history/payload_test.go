@@ -79,10 +79,10 @@ var payloads = []struct {
 			`"delegateInput":{"task":"T"},"activityExecutionMode":"host_mediated","deadline":"2026-11-21T01:03:46.919Z"`},
 	{history.ActivityCompleted,
 		payload{
-			NodeID: "d", NodeType: "agent_delegate", Span: someSpan, Result: history.Some(obj{"r": 1.5}), Correlation: "c", ExternalTask: "t-1",
+			NodeID: "d", NodeType: "agent_delegate", Span: someSpan, Result: history.Some(obj{"r": 1.5}), Correlation: "c", ExternalTask: "t-1", ExternalContext: "k-1",
 			Replayed: true, IdempotencyKey: "k", Usage: obj{"tokens": 7.0},
 		},
-		`,"nodeId":"d","nodeType":"agent_delegate",` + spanText + `,"result":{"r":1.5},"delegateCorrelationId":"c","externalTaskId":"t-1",` +
+		`,"nodeId":"d","nodeType":"agent_delegate",` + spanText + `,"result":{"r":1.5},"delegateCorrelationId":"c","externalTaskId":"t-1","externalContextId":"k-1",` +
 			`"idempotencyKey":"k","usage":{"tokens":7},"replayed":true`},
 	{history.ActivityFailed, payload{NodeID: "n", Error: "e", Attempt: 1, Code: "C", WillRetry: true, RetryAt: someTime, Usage: obj{"tokens": 7.0}},
 		`,"nodeId":"n","error":"e","attempt":1,"code":"C","willRetry":true,"retryAt":"2026-11-21T01:03:46.919Z","usage":{"tokens":7}`},

@@ -82,16 +82,24 @@ func (e *Execution) event(name Name, p *Payload) {
 	case ActivityCompleted:
 		e.correlate(p)
 		if !p.Replayed {
-			f.endWait(p, WaitActivity, WaitBackoff)
+			f.endWait(p, WaitActivity, WaitBackoff, WaitInterrupt)
 		}
 	case ActivityFailed:
 		e.attemptFailed(p)
 	case InterruptRaised:
+		if p.ExternalTask != "" {
+			e.taskMoved(p, WaitInterrupt)
+			return
+		}
 		// A replay of the reference engine repeats the event, without its command, for interrupts long resumed.
 		if f.raised || e.NodeVisits == 0 {
 			f.beginWait(p, Wait{Kind: WaitInterrupt})
 		}
 	case InterruptResumed:
+		if p.ExternalTask != "" {
+			e.taskMoved(p, WaitActivity)
+			return
+		}
 		f.endWait(p, WaitInterrupt)
 	case SignalWaitStarted:
 		f.beginWait(p, Wait{Kind: WaitSignal, SignalName: p.SignalName})
@@ -142,6 +150,10 @@ func (e *Execution) start(p *Payload) {
 // said about the agent.
 func (e *Execution) requested(p *Payload) {
 	e.correlate(p)
+	if p.ExternalTask != "" {
+		e.taskMoved(p, WaitActivity)
+		return
+	}
 	f := &e.fold
 	w := Wait{
 		Kind: WaitActivity, NodeType: p.NodeType, Attempt: p.Attempt, Mode: p.Mode,
@@ -163,19 +175,39 @@ func (e *Execution) requested(p *Payload) {
 	f.beginWait(p, w, WaitBackoff)
 }
 
+// taskMoved takes what became of a delegate's task at its agent: that it runs there (ActivityRequested with the task's
+// id), that the agent asks something (InterruptRaised), or that it was answered (InterruptResumed), which is then to be
+// delivered.
+func (e *Execution) taskMoved(p *Payload, kind WaitKind) {
+	f := &e.fold
+	i := f.findWait(p, WaitActivity, WaitInterrupt)
+	if i < 0 {
+		return
+	}
+	w := f.waits[i]
+	w.Kind, w.ExternalTask = kind, p.ExternalTask
+	if p.SignalPayload != nil {
+		w.ExternalTask = "" // a process delivers the answer
+	}
+	f.replaceWait(i, w)
+}
+
 // attemptFailed closes an attempt, and waits for the next one if there will be one.
 func (e *Execution) attemptFailed(p *Payload) {
 	f := &e.fold
 	i := f.findWait(p, WaitActivity, WaitBackoff)
 	if i < 0 {
+		i = f.findWait(p, WaitInterrupt) // an agent that asks
+	}
+	if i < 0 || f.waits[i].Kind == WaitInterrupt && !f.waits[i].Delegate() {
 		return
 	}
 	if !p.WillRetry {
-		f.endWait(p, WaitActivity, WaitBackoff)
+		f.endWait(p, f.waits[i].Kind)
 		return
 	}
 	w := f.waits[i]
-	w.Kind, w.Due = WaitBackoff, p.RetryAt
+	w.Kind, w.Due, w.ExternalTask = WaitBackoff, p.RetryAt, ""
 	f.replaceWait(i, w)
 }
 
@@ -225,7 +257,7 @@ func (e *Execution) settle() {
 	}
 	w := f.deciding()
 	switch {
-	case w == nil || w.InProcess():
+	case w == nil || w.InProcess() || w.AtAgent():
 		e.Phase = PhaseRunning
 	case w.Kind == WaitInterrupt:
 		e.Phase = PhaseInterrupted
@@ -246,17 +278,24 @@ func (e *Execution) settle() {
 }
 
 // deciding gives the wait that decides about the phase: an activity that a process performs, else the first that
-// somebody outside has to end; nil if there is neither.
+// somebody outside has to end, else the first task that runs at an agent; nil if there is none.
 func (f *fold) deciding() *Wait {
-	var first *Wait
+	var first, away *Wait
 	for i := range f.waits {
 		w := &f.waits[i]
 		switch {
 		case w.InProcess():
 			return w
+		case w.AtAgent():
+			if away == nil {
+				away = w
+			}
 		case first == nil && (w.Kind == WaitActivity || w.Kind == WaitInterrupt || w.Kind == WaitSignal):
 			first = w
 		}
+	}
+	if first == nil {
+		return away
 	}
 	return first
 }

@@ -65,6 +65,7 @@ func (x *Wait) appendText(w *objectWriter) {
 	w.text("protocol", x.Protocol)
 	w.text("correlation", x.Correlation)
 	w.object("input", x.Input)
+	w.text("task", x.ExternalTask)
 	w.text("signal", x.SignalName)
 	w.time("due", x.Due)
 	w.text("child", x.ChildExecutionID)
@@ -115,7 +116,8 @@ func parseWait(m map[string]any) Wait {
 		Kind: WaitKind(text(m["kind"])), NodeID: text(m["node"]), Visit: int(integer(m["visit"])), Span: span(m["parallelSpan"]),
 		NodeType: text(m["nodeType"]), Attempt: int(integer(m["attempt"])), Mode: text(m["mode"]),
 		AgentID: text(m["agent"]), Protocol: text(m["protocol"]), Correlation: text(m["correlation"]), Input: object(m["input"]),
-		SignalName: text(m["signal"]), Due: timestamp(m["due"]), ChildExecutionID: text(m["child"]),
+		ExternalTask: text(m["task"]),
+		SignalName:   text(m["signal"]), Due: timestamp(m["due"]), ChildExecutionID: text(m["child"]),
 	}
 }
 

@@ -68,7 +68,8 @@ type Batch struct {
 	ExecutionID string
 	// ExpectedSeq is the seq of the run's last record, 0 for a new run.
 	ExpectedSeq int64
-	// Records to add, in order. CreatedAt must be set. Never empty.
+	// Records to add, in order. CreatedAt must be set. Without any, nothing but the timers and the position of a run that
+	// exists is replaced: SetTimers must be true, and neither a lease nor a definition may be given.
 	Records []Record
 	// Execution is the projection as it is after Records; see Execution.Apply.
 	Execution Execution

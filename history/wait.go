@@ -33,6 +33,9 @@ type Wait struct {
 	Protocol    string
 	Correlation string
 	Input       map[string]any
+	// ExternalTask is the id of a delegate's task at the agent, once the agent has taken it. Then the task runs there, and
+	// no process has to be at it: a timer says when it is looked at.
+	ExternalTask string
 
 	// SignalName, for WaitSignal.
 	SignalName string
@@ -48,7 +51,12 @@ const (
 )
 
 // InProcess reports whether a process that drives the run performs what it waits for.
-func (w *Wait) InProcess() bool { return w.Kind == WaitActivity && w.Mode == modeInProc }
+func (w *Wait) InProcess() bool {
+	return w.Kind == WaitActivity && w.Mode == modeInProc && w.ExternalTask == ""
+}
+
+// AtAgent reports whether a task runs at a remote agent.
+func (w *Wait) AtAgent() bool { return w.Kind == WaitActivity && w.ExternalTask != "" }
 
 // Delegate reports whether an external agent is waited for.
 func (w *Wait) Delegate() bool { return w.NodeType == nodeDelegate }

@@ -171,8 +171,8 @@ func (c *compiler) compileTimeout(v *vertex) {
 	if n == nil {
 		return
 	}
-	if !v.node.Type.IsActivity() {
-		message := "only step, llm_call and tool_call nodes have a timeout"
+	if !v.node.Type.IsActivity() && v.node.Type != AgentDelegate {
+		message := "only step, llm_call, tool_call and agent_delegate nodes have a timeout"
 		if v.node.Type == Interrupt || v.node.Type == Parallel {
 			message = "the timeout of such a node stands in its config"
 		}

@@ -68,18 +68,22 @@ type Batch struct {
 	Effects []Effect
 	// Abandoned lists effects whose outcome is not wanted any more: stop them, drop what they answer.
 	Abandoned []string
+	// Dropped lists tasks at remote agents that nobody waits for any more: tell the agents.
+	Dropped []*DelegateEffect
 	// TimersChanged reports that Timers (the complete set of open timers) differs from before.
 	TimersChanged bool
 	Timers        []Timer
 }
 
-// Timer wakes the machine: Handle(TimerFired{Key}) at Due or later.
+// Timer wakes the machine: Handle(TimerFired{Key}) at Due or later. One that Machine.Poll knows asks for that effect
+// instead.
 type Timer struct {
 	Key string
 	Due time.Time
 }
 
-// Effect is something that the driver performs. The kinds are *ActivityEffect, *DelegateEffect and *ChildEffect.
+// Effect is something that the driver performs. The kinds are *ActivityEffect, *DelegateEffect, *PollEffect and
+// *ChildEffect.
 type Effect interface {
 	// Key names the effect within the run: "<node>#<visit>.<attempt>", the same however often the run is rebuilt.
 	Key() string
@@ -110,13 +114,16 @@ type ActivityEffect struct {
 	Metadata map[string]any
 }
 
-// DelegateEffect asks for one attempt of an agent_delegate in process.
+// DelegateEffect asks for one attempt of an agent_delegate in process: to hand the input to the agent, or, if there is a
+// Task, to deliver Task.Answer to it. Answer with an Outcome or a TaskUpdate.
 type DelegateEffect struct {
 	EffectBase
 	AgentID       string
 	Protocol      string
 	Input         map[string]any
 	CorrelationID string
+	// Task at the agent; nil before it has taken one.
+	Task *Task
 }
 
 // ChildEffect asks for a subworkflow's run. If a run ChildExecutionID exists already and belongs to this run, it is
@@ -252,6 +259,8 @@ type Wait struct {
 
 	AgentID, Protocol, CorrelationID string         // WaitDelegate
 	DelegateInput                    map[string]any // WaitDelegate
+	// Task of a delegate at its agent, nil before it has taken one. An agent that asks something is a WaitInterrupt.
+	Task *Task
 
 	ChildExecutionID, WorkflowRef string // WaitChild
 }

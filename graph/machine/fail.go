@@ -77,6 +77,7 @@ func (m *Machine) abandonBelow(t *token) {
 			if c.effect() != nil {
 				m.abandoned = append(m.abandoned, c.key())
 			}
+			m.dropTask(c)
 			m.stopWaiting(c)
 			if c.block != nil {
 				m.left = append(m.left, leftBranch{c.block, c.index})

@@ -30,4 +30,5 @@ const (
 	timerWait     = "timer:"
 	timerBackoff  = "backoff:"
 	timerDeadline = "deadline:"
+	timerPoll     = "poll:"
 )

@@ -50,6 +50,7 @@ type Machine struct {
 	records     []history.Record
 	effects     []Effect
 	abandoned   []string
+	dropped     []*DelegateEffect
 	timersDirty bool
 
 	// recorded is what a history already holds beyond the machine's position; nil on a live walk.
@@ -124,12 +125,13 @@ func (m *Machine) Ready() Batch {
 		Records:       m.records,
 		Effects:       m.effects,
 		Abandoned:     m.abandoned,
+		Dropped:       m.dropped,
 		TimersChanged: m.timersDirty,
 	}
 	if m.timersDirty {
 		b.Timers = m.Timers()
 	}
-	m.records, m.effects, m.abandoned, m.timersDirty = nil, nil, nil, false
+	m.records, m.effects, m.abandoned, m.dropped, m.timersDirty = nil, nil, nil, nil, false
 	return b
 }
 
@@ -143,6 +145,8 @@ func (m *Machine) Handle(in Input, now time.Time) error {
 	switch in := in.(type) {
 	case Outcome:
 		err = m.handleOutcome(in, now)
+	case TaskUpdate:
+		err = m.handleTask(in, now)
 	case Resume:
 		err = m.handleResume(in, now)
 	case Signal:

@@ -69,7 +69,7 @@ func (m *Machine) handleResume(r Resume, now time.Time) error {
 	at := problem.Place{ExecutionID: m.cfg.ExecutionID}
 	var open []*token
 	m.find(func(t *token) bool {
-		if t.wait.kind == WaitInterrupt {
+		if t.wait.kind == WaitInterrupt || t.wait.asks() {
 			open = append(open, t)
 		}
 		return false
@@ -86,7 +86,7 @@ func (m *Machine) handleResume(r Resume, now time.Time) error {
 	if r.Key != "" {
 		t = nil
 		for _, o := range open {
-			if o.key() == r.Key {
+			if o.answerKey() == r.Key {
 				t = o
 			}
 		}
@@ -99,6 +99,9 @@ func (m *Machine) handleResume(r Resume, now time.Time) error {
 		at.NodeID = t.node.ID
 		return problem.New(problem.InvalidResumePayload, "cannot resume: interrupt %q was to be answered by %s", t.node.ID, w.deadline.UTC().Format(time.RFC3339)).
 			WithPlace(at).WithHint("The answer comes too late; workflow_status shows how the run went on.")
+	}
+	if t.wait.asks() {
+		return m.handleTaskAnswer(t, r.Payload, now)
 	}
 	if err := m.checkAnswer(t, r.Payload); err != nil {
 		return err

@@ -126,6 +126,7 @@ func (m *Machine) fire(t *token) {
 		if t.effect() != nil {
 			m.abandoned = append(m.abandoned, t.key())
 		}
+		m.dropTask(t)
 		m.attemptFailed(t, Outcome{
 			Host: w.host, Code: string(problem.Timeout),
 			Error: "the attempt did not end within " + w.timeout.String(),

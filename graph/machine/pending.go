@@ -8,13 +8,18 @@ func (m *Machine) Status() Status {
 		return m.status
 	}
 	rank := map[Status]int{Running: 0, Interrupted: 1, AwaitingActivity: 1, AwaitingSignal: 1, AwaitingChild: 2, AwaitingTimer: 3}
-	best := Status("")
+	best, lowest := Status(""), 0
 	m.main.each(func(t *token) bool {
 		if t.phase != live || t.wait == nil {
 			return true
 		}
-		if s := t.wait.status(); best == "" || rank[s] < rank[best] {
-			best = s
+		s := t.wait.status()
+		n := rank[s]
+		if s == Running && t.wait.away() {
+			n = rank[AwaitingTimer]
+		}
+		if best == "" || n < lowest {
+			best, lowest = s, n
 		}
 		return true
 	})
@@ -26,6 +31,9 @@ func (w *wait) status() Status {
 	case WaitActivity, WaitDelegate:
 		if w.host {
 			return AwaitingActivity
+		}
+		if w.asks() {
+			return Interrupted
 		}
 		return Running
 	case WaitInterrupt:
@@ -70,6 +78,10 @@ func (t *token) describe() Wait {
 	case WaitDelegate:
 		c := t.node.Delegate
 		d.AgentID, d.Protocol, d.CorrelationID, d.DelegateInput = c.AgentID, c.Protocol, w.correlation, w.input
+		d.Task = w.task
+		if w.asks() {
+			d.Kind, d.Key, d.Prompt = WaitInterrupt, t.answerKey(), w.task.Prompt
+		}
 	case WaitChild:
 		d.ChildExecutionID, d.WorkflowRef = w.child, t.node.Subworkflow.WorkflowRef
 	}
@@ -86,6 +98,9 @@ func (m *Machine) Timers() []Timer {
 		if t.phase == live {
 			if key, due := t.timer(); key != "" {
 				ts = append(ts, Timer{Key: key, Due: due})
+			}
+			if t.wait.away() {
+				ts = append(ts, Timer{Key: timerPoll + t.key(), Due: t.wait.task.Due})
 			}
 		}
 		return true
@@ -110,10 +125,25 @@ func (m *Machine) InFlight() []Effect {
 	return es
 }
 
-// effect makes the effect that the token waits for, nil if a host or a timer ends the wait.
+// Resting reports whether nothing is in flight: whatever the run waits for is ended by somebody outside, by a timer, or
+// at a remote agent.
+func (m *Machine) Resting() bool {
+	return m.find(func(t *token) bool {
+		switch t.wait.kind {
+		case WaitActivity, WaitChild:
+			return !t.wait.host
+		case WaitDelegate:
+			return !t.wait.host && !t.wait.away()
+		default:
+			return false
+		}
+	}) == nil
+}
+
+// effect makes the effect that the token waits for, nil if a host or a timer ends the wait, or a remote agent is at it.
 func (t *token) effect() Effect {
 	w := t.wait
-	if w.host {
+	if w.host || w.away() {
 		return nil
 	}
 	base := EffectBase{
@@ -124,8 +154,8 @@ func (t *token) effect() Effect {
 	case WaitActivity:
 		return &ActivityEffect{EffectBase: base, NodeType: string(t.node.Type), Config: t.node.Config, Metadata: t.node.Metadata}
 	case WaitDelegate:
-		c := t.node.Delegate
-		return &DelegateEffect{EffectBase: base, AgentID: c.AgentID, Protocol: c.Protocol, Input: w.input, CorrelationID: w.correlation}
+		e := t.delegateEffect()
+		return &e
 	case WaitChild:
 		c := t.node.Subworkflow
 		return &ChildEffect{EffectBase: base, ChildExecutionID: w.child, WorkflowRef: c.WorkflowRef, VersionPin: c.VersionPin, Input: w.input}

@@ -70,6 +70,7 @@ type waitPosition struct {
 	Input       map[string]any `json:"input"`
 	Correlation string         `json:"correlation,omitempty"`
 	Child       string         `json:"child,omitempty"`
+	Task        *Task          `json:"task,omitempty"`
 }
 
 type failurePosition struct {
@@ -167,7 +168,7 @@ func (t *token) position(executionID string) tokenPosition {
 		p.Wait = &waitPosition{
 			Kind: w.kind, Attempt: w.attempt, Host: w.host, Since: w.since, Timeout: w.timeout, Deadline: w.deadline,
 			LastError: w.lastError, LastCode: w.lastCode, Due: w.due, Signal: w.signal, Prompt: w.prompt, Input: w.input,
-			Correlation: w.correlation, Child: w.child,
+			Correlation: w.correlation, Child: w.child, Task: w.task,
 		}
 	}
 	if f := t.failure; f != nil {
@@ -252,7 +253,7 @@ func (m *Machine) restore(t *token, p *tokenPosition) error {
 		t.wait = &wait{
 			kind: w.Kind, attempt: w.Attempt, host: w.Host, since: w.Since, timeout: w.Timeout, deadline: w.Deadline,
 			lastError: w.LastError, lastCode: w.LastCode, due: w.Due, signal: w.Signal, prompt: w.Prompt, input: w.Input,
-			correlation: w.Correlation, child: w.Child,
+			correlation: w.Correlation, child: w.Child, task: w.Task,
 		}
 	}
 	if f := p.Failure; f != nil {

@@ -44,8 +44,10 @@ type visitFacts struct {
 	answer            *history.Record // InterruptResumed or ResumeInterrupt
 	child             *history.Record
 	started           bool // SubworkflowStarted
-	// used counts the failed attempts that have been fed.
-	used int
+	// task holds what is recorded of delegates' tasks at their agents.
+	task []history.Record
+	// used counts the failed attempts that have been fed, usedTask the records of task.
+	used, usedTask int
 }
 
 // readRecorded indexes records. before gives the visits of a node before them.
@@ -89,6 +91,10 @@ func (r *recorded) note(rec *history.Record, visits func(string) int) {
 	if f == nil {
 		f = &visitFacts{}
 		r.facts[id] = f
+	}
+	if isTaskRecord(rec) {
+		f.task = append(f.task, *rec)
+		return
 	}
 	switch rec.Name {
 	case history.ActivityRequested:
@@ -196,6 +202,9 @@ func (r *recorded) resolve(t *token) (resolution, bool) {
 	}
 	switch t.wait.kind {
 	case WaitActivity, WaitDelegate:
+		if next, ok := r.resolveTask(t, f); ok {
+			return next, true
+		}
 		return r.resolveAttempt(t, f)
 	case WaitBackoff:
 		if q := f.request(t.wait.attempt + 1); q != nil {

@@ -34,6 +34,8 @@ var update = flag.Bool("update", false, "rewrite the expected output of scripts"
 //	child KEY completed STATE | failed TEXT | cancelled | refused TEXT
 //	fire KEY                            time passes until the timer KEY is due, and it fires
 //	early KEY                           the timer fires before its time
+//	task KEY ID [asks] [PROMPT]         a remote agent has taken a task or an answer; it is to be looked at after a second
+//	polled KEY [asks|failed] [PROMPT]   how a remote task stands when it is looked at
 //	cancel [REASON]                     end the run
 //	mode host|in_process                change the mode
 //	pending                             list the waits
@@ -190,6 +192,17 @@ func (b *bench) do(line string) string {
 		in = machine.Outcome{Host: true, NodeID: args[0], Span: b.span(opt("branch")), Error: text(), Code: opt("code")}
 	case "resume":
 		in = machine.Resume{Key: opt("key"), Payload: b.object(rest)}
+	case "task":
+		in = machine.TaskUpdate{Key: args[0], TaskID: args[1], ContextID: "c", Asks: slices.Contains(args, "asks"), Prompt: text(), PollAt: b.now.Add(time.Second)}
+	case "polled":
+		u := machine.TaskUpdate{
+			Key: args[0], Polled: true, Asks: slices.Contains(args, "asks"), Failed: slices.Contains(args, "failed"), Prompt: text(),
+			PollAt: b.now.Add(time.Second),
+		}
+		if e := b.m.Poll("poll:" + args[0]); e != nil {
+			u.Round = e.Task.Round
+		}
+		in = u
 	case "signal":
 		in = machine.Signal{Name: args[0], Payload: b.object(rest)}
 	case "child":
@@ -271,6 +284,9 @@ func (b *bench) drain() string {
 	}
 	for _, k := range batch.Abandoned {
 		fmt.Fprintf(&out, "abandon %s\n", k)
+	}
+	for _, e := range batch.Dropped {
+		fmt.Fprintf(&out, "drop %s %s\n", e.EffectKey, e.Task.ID)
 	}
 	if batch.TimersChanged {
 		b.open = map[string]time.Time{}
@@ -409,6 +425,15 @@ func summary(m *machine.Machine) string {
 	}
 	for _, e := range m.InFlight() {
 		parts = append(parts, "in flight "+e.Key())
+		if d, ok := e.(*machine.DelegateEffect); ok && d.Task != nil {
+			parts = append(parts, "answer "+text(d.Task.Answer))
+		}
+	}
+	for _, tm := range m.Timers() {
+		if e := m.Poll(tm.Key); e != nil {
+			k := e.Task
+			parts = append(parts, fmt.Sprintf("task %s/%s since %s asks=%t %q questions=%d round=%d", k.ID, k.Context, k.Since.UTC(), k.Asks, k.Prompt, k.Questions, k.Round))
+		}
 	}
 	result, _ := m.Result()
 	msg, code, _ := m.Failure()

@@ -55,6 +55,8 @@ type wait struct {
 	input       map[string]any
 	correlation string
 	child       string
+	// task of a delegate at its agent, once the agent has taken it.
+	task *Task
 }
 
 // block is a parallel block that is being walked.

@@ -94,7 +94,7 @@ func (m *Machine) stopWaiting(t *token) {
 	if t.wait == nil {
 		return
 	}
-	if key, _ := t.timer(); key != "" {
+	if key, _ := t.timer(); key != "" || t.wait.task != nil {
 		m.timersDirty = true
 	}
 	t.wait = nil

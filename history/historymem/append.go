@@ -29,7 +29,10 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 	}
 	defer s.mu.Unlock()
 	x := s.runs[b.ExecutionID]
-	now := rows[len(rows)-1].at
+	var now time.Time
+	if len(rows) > 0 {
+		now = rows[len(rows)-1].at
+	}
 	switch {
 	case x == nil && b.ExpectedSeq != 0, x != nil && int64(len(x.rows)) != b.ExpectedSeq:
 		return b.Conflict()

@@ -1,6 +1,7 @@
 package historysql
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -19,6 +20,11 @@ const (
 // insertBatch inserts the records. A statement that fails may leave rows behind (OR FAIL spares SQLite a copy of every
 // page that it changes), so the transaction has to be rolled back.
 func insertBatch(c *conn, b *history.Batch, t *batchText) error {
+	if len(b.Records) == 0 { // no key can be a duplicate
+		if found, err := c.one(rowExists, b.ExecutionID, b.ExpectedSeq+1); err != nil || found != nil {
+			return cmp.Or(err, b.Conflict())
+		}
+	}
 	for first := 0; first < len(b.Records); {
 		n := min(len(b.Records)-first, maxInsertRows)
 		records := b.Records[first : first+n]

@@ -1,6 +1,7 @@
 package historytest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -56,6 +57,33 @@ func timers(t *testing.T, s history.Store) {
 	want("kept", due(at(99), 0), "[x/b@10 y/a@10 x/a@30]")
 	set(x, "C ScheduleNode n", history.Timer{Key: "a", Due: at(5)}, history.Timer{Key: `"c"`, Due: at(50).Add(time.Microsecond)})
 	want("replaced", next()+due(at(99), 0), `5[x/a@5 y/a@10 x/"c"@50.001]`)
+
+	moved := history.Batch{
+		ExecutionID: "x", ExpectedSeq: x.Execution.Seq, Execution: x.Execution, Position: []byte("p"),
+		SetTimers: true, Timers: []history.Timer{{Key: "a", Due: at(7)}},
+	}
+	must(t, s.Append(ctx, moved))
+	want("moved without a record", next()+due(at(99), 0), "7[x/a@7 y/a@10]")
+	if seq, data, err := s.Position(ctx, "x"); err != nil || seq != x.Execution.Seq || string(data) != "p" {
+		t.Errorf("position of a moved timer: %d %q %v", seq, data, err)
+	}
+	late := moved
+	late.ExpectedSeq--
+	late.Execution.Seq--
+	wantCode(t, s.Append(ctx, late), problem.HistoryConflict)
+	for what, spoil := range map[string]func(b *history.Batch){
+		"timers kept":  func(b *history.Batch) { b.SetTimers = false },
+		"a lease":      func(b *history.Batch) { b.Lease = history.Lease{Owner: "me", Expires: at(99)} },
+		"a definition": func(b *history.Batch) { b.Definition = &history.StoredDefinition{Hash: "h", Text: []byte("{}")} },
+	} {
+		b := moved
+		spoil(&b)
+		if err := s.Append(ctx, b); !errors.Is(err, problem.Internal) {
+			t.Errorf("a batch without records, with %s: %v", what, err)
+		}
+	}
+	want("kept by refusals", next()+due(at(99), 0), "7[x/a@7 y/a@10]")
+
 	set(x, "C ScheduleNode n")
 	set(y, "C ScheduleNode n")
 	want("emptied", next()+due(at(99), 0), "none[]")

@@ -47,6 +47,10 @@ func (v *liveView) show(id string, r history.Record) {
 	case history.NodeScheduled:
 		run.started[at] = r.CreatedAt
 	case history.ActivityRequested:
+		if p.ExternalTask != "" {
+			v.line(run, r, v.paint.wait("…"), "task "+cut(p.ExternalTask, outputWidth)+" at agent "+p.AgentID)
+			return
+		}
 		run.attempt[at] = p.Attempt
 	case history.ActivityCompleted:
 		text := short(history.RedactValue(p.Result.Value), outputWidth)
@@ -67,6 +71,10 @@ func (v *liveView) show(id string, r history.Record) {
 			v.line(run, r, v.paint.bad("✗"), cut(p.Message, messageWidth))
 		}
 	case history.InterruptRaised:
+		if p.ExternalTask != "" {
+			v.line(run, r, v.paint.wait("?"), "the agent waits for an answer")
+			return
+		}
 		v.line(run, r, v.paint.wait("?"), "waits for an answer")
 	case history.SignalWaitStarted:
 		v.line(run, r, v.paint.wait("?"), fmt.Sprintf("waits for the signal %q", p.SignalName))

@@ -55,6 +55,7 @@ type pendingJSON struct {
 	Protocol         string         `json:"protocol,omitempty"`
 	CorrelationID    string         `json:"delegate_correlation_id,omitempty"`
 	DelegateInput    map[string]any `json:"delegate_input,omitempty"`
+	ExternalTaskID   string         `json:"external_task_id,omitempty"`
 	ChildExecutionID string         `json:"child_execution_id,omitempty"`
 	WorkflowRef      string         `json:"workflow_ref,omitempty"`
 }
@@ -88,7 +89,7 @@ func encodePending(p graph.Pending) pendingJSON {
 		IdempotencyKey: p.IdempotencyKey, Deadline: optionalTime(p.Deadline), LastError: p.LastError,
 		Prompt: p.Prompt, PromptRef: p.PromptRef, ResumeSchema: p.ResumeSchema, SignalName: p.SignalName,
 		Due: optionalTime(p.Due), AgentID: p.AgentID, Protocol: p.Protocol, CorrelationID: p.CorrelationID,
-		DelegateInput: p.DelegateInput, ChildExecutionID: p.ChildExecutionID, WorkflowRef: p.WorkflowRef,
+		DelegateInput: p.DelegateInput, ExternalTaskID: p.ExternalTaskID, ChildExecutionID: p.ChildExecutionID, WorkflowRef: p.WorkflowRef,
 	}
 	if p.Span != nil {
 		j.Branch = p.Span.BranchName

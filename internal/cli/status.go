@@ -125,6 +125,9 @@ func waitText(p *graph.Pending) string {
 	case machine.WaitChild:
 		return "the subworkflow " + p.ChildExecutionID
 	case machine.WaitDelegate:
+		if p.ExternalTaskID != "" {
+			return fmt.Sprintf("task %s of agent %s (%s)", p.ExternalTaskID, p.AgentID, p.Protocol)
+		}
 		return fmt.Sprintf("agent %s (%s)", p.AgentID, p.Protocol)
 	}
 	if p.Host {

@@ -53,6 +53,7 @@ var pendingMembers = []property{
 	optional("protocol", str("Delegates: its protocol.")),
 	optional("delegate_input", obj("Delegates: the task. That of the first entry stands only above if it is large.")),
 	optional("delegate_correlation_id", str("Delegates: send it back.")),
+	optional("external_task_id", str("Delegates: the task at the agent that works on it or asks.")),
 	optional("interrupt_id", str("Interrupts: names it in workflow_resume.")),
 	optional("prompt", str("Interrupts: what to ask the person.")),
 	optional("prompt_ref", str("Interrupts: where the prompt is kept, if it is not written out.")),

@@ -105,7 +105,10 @@ func putTask(m *members, p *graph.Pending, first bool) {
 			m.object("delegate_input", p.DelegateInput)
 		}
 		m.text("delegate_correlation_id", p.CorrelationID)
+		m.text("external_task_id", p.ExternalTaskID)
 	case machine.WaitInterrupt:
+		m.text("agent_id", p.AgentID)
+		m.text("external_task_id", p.ExternalTaskID)
 		m.text("interrupt_id", p.ID)
 		m.text("prompt", p.Prompt)
 		m.text("prompt_ref", p.PromptRef)
