@@ -58,7 +58,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.Now = time.Now
 	}
 	if o.NewID == nil {
-		o.NewID = uuid.NewString
+		o.NewID = newID
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -90,3 +90,7 @@ func checkBranches(b machine.BranchOrder, code problem.Code) error {
 	return problem.New(code, "branch order %q is unknown", string(b)).
 		WithHint("Use %q or %q.", machine.Concurrent, machine.Sequential)
 }
+
+// newID makes a UUID that begins with the time. The rows of a new run then come last in a store's index, which grows at
+// its end at half the cost of growing in the middle, and those of runs of one time lie together.
+func newID() string { return uuid.Must(uuid.NewV7()).String() }

@@ -51,7 +51,7 @@ type Options struct {
 	CloseLimit time.Duration
 	// Now is the clock; nil means time.Now. Tests that fake time use testing/synctest instead where they can.
 	Now func() time.Time
-	// NewID makes execution ids; nil means random UUIDs (version 4).
+	// NewID makes execution ids; nil means UUIDs of version 7: the time, then random bits.
 	NewID func() string
 	// Logger gets what happens in the background; nil discards it.
 	Logger *slog.Logger

@@ -74,3 +74,27 @@ func BenchmarkTakeOver(b *testing.B) {
 		b.StartTimer()
 	}
 }
+
+// BenchmarkPages counts what a commit of one node writes to the log, in pages of 4,096 bytes: unlike time, it does not
+// depend on what else the machine does.
+func BenchmarkPages(b *testing.B) {
+	s := openFile(b, filepath.Join(b.TempDir(), "runs.db"), historysql.Options{Synchronous: historysql.Normal})
+	var runs []*historytest.Trace
+	for i := range 100 {
+		x := historytest.NewTrace(b, fmt.Sprintf("%08x-d9cb-469f-a165-70867728950e", uint32(i)*2654435761))
+		x.Append(s, historytest.Start("w", "in_process")...)
+		for range 20 {
+			x.Append(s, historytest.Node("n12", "n13")...)
+		}
+		runs = append(runs, x)
+	}
+	before, err := s.PagesWritten()
+	for b.Loop() {
+		runs[50].Append(s, historytest.Node("n12", "n13")...)
+	}
+	after, err2 := s.PagesWritten()
+	if err != nil || err2 != nil {
+		b.Fatal(err, err2)
+	}
+	b.ReportMetric(float64(after-before)/float64(b.N), "pages/commit")
+}

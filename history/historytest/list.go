@@ -177,10 +177,10 @@ func listManyTimes(t *testing.T, s history.Store) {
 		lines(Start("b", "host_mediated"), Node("begin", "t")), lines(Start("b", "in_process"), End()),
 	}
 	var runs []listed
-	for i := range 150 {
+	for i := range 90 {
 		// Thirds of one millisecond, thirds spread over half a second, thirds far from each other.
 		at := [...]int{250, i * 37 % 500, 1000 + i*61}[i%3]
-		runs = append(runs, listed{fmt.Sprintf("%03d", i*7919%150), at, kinds[i%len(kinds)]})
+		runs = append(runs, listed{fmt.Sprintf("%03d", i*7919%90), at, kinds[i%len(kinds)]})
 	}
 	fillList(t, s, runs)
 	var all []history.Execution
