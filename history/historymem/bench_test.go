@@ -6,4 +6,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history/historytest"
 )
 
-func BenchmarkStore(b *testing.B) { historytest.Benchmark(b, open) }
+func BenchmarkStore(b *testing.B) {
+	historytest.Benchmark(b, open)
+	historytest.BenchmarkList(b, open)
+}

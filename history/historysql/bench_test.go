@@ -15,9 +15,13 @@ import (
 func BenchmarkStore(b *testing.B) {
 	for _, synchronous := range []string{historysql.Full, historysql.Normal} {
 		b.Run(synchronous, func(b *testing.B) {
-			historytest.Benchmark(b, func(t testing.TB) history.Store {
+			open := func(t testing.TB) history.Store {
 				return openFile(t, filepath.Join(t.TempDir(), "runs.db"), historysql.Options{Synchronous: synchronous})
-			})
+			}
+			historytest.Benchmark(b, open)
+			if synchronous == historysql.Normal { // lists are read, and making them takes long enough
+				historytest.BenchmarkList(b, open)
+			}
 		})
 	}
 }

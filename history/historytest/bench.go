@@ -12,7 +12,7 @@ import (
 const benchID = "0f8fad5b-d9cb-469f-a165-70867728950e"
 
 // Benchmark measures what runs do all the time: appending one record and one activity's six, with and without a
-// position; and reading the tail, the projection and a page of a list.
+// position; and reading the tail and the projection.
 func Benchmark(b *testing.B, open Open) {
 	b.Run("append 1", func(b *testing.B) {
 		benchAppend(b, open(b), []string{"E NodeScheduled n12"}, nil)
@@ -54,7 +54,14 @@ func Benchmark(b *testing.B, open Open) {
 			}
 		}
 	})
+}
+
+// BenchmarkList measures a page of a list of a thousand and of a hundred thousand runs; short runs leave the latter out.
+func BenchmarkList(b *testing.B, open Open) {
 	for _, runs := range []int{1000, 100_000} {
+		if runs > 1000 && testing.Short() {
+			continue
+		}
 		b.Run(fmt.Sprintf("list of %d", runs), func(b *testing.B) { benchList(b, open(b), runs) })
 	}
 }
