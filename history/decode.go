@@ -14,6 +14,12 @@ import (
 //
 // The name is that of the record; it does not matter to the members that the protocol has today.
 func DecodePayload(name Name, raw []byte) (Payload, error) {
+	return DecodePayloadFunc(name, raw, nil)
+}
+
+// DecodePayloadFunc reads what AppendPayloadFunc wrote: value gets what stands in the place of a value of the workflow,
+// and gives the value. Its error is returned as it is.
+func DecodePayloadFunc(name Name, raw []byte, value func(member string, v any) (any, error)) (Payload, error) {
 	v, err := jsonvalue.Decode(raw)
 	if err != nil {
 		return Payload{}, problem.New(problem.HistoryCorrupt, "the payload of a stored %s is no JSON", name).WithCause(err)
@@ -23,10 +29,32 @@ func DecodePayload(name Name, raw []byte) (Payload, error) {
 		return Payload{}, problem.New(problem.HistoryCorrupt, "the payload of a stored %s is no JSON object", name)
 	}
 	var p Payload
-	for member, value := range members {
-		p.set(member, value)
+	for member, v := range members {
+		if value != nil {
+			if v, err = expand(member, v, value); err != nil {
+				return Payload{}, err
+			}
+		}
+		p.set(member, v)
 	}
 	return p, nil
+}
+
+// expand gives the value of a member that another text may stand for.
+func expand(member string, v any, value func(member string, v any) (any, error)) (any, error) {
+	if member == memberStateRef {
+		ref := object(v)
+		state, ok := ref["state"]
+		if !ok {
+			return v, nil
+		}
+		state, err := value(member, state)
+		return map[string]any{"kind": ref["kind"], "state": state}, err
+	}
+	if !isValue[member] {
+		return v, nil
+	}
+	return value(member, v)
 }
 
 // set takes one member. Each member has a field of its own, so their order does not matter.

@@ -11,8 +11,15 @@ import (
 // (spec: execution, 2.1), followed by nodeId and the members that are set. The record's name decides about the members
 // that are written even when empty.
 func (r *Record) AppendPayload(dst []byte, executionID string) []byte {
+	return r.AppendPayloadFunc(dst, executionID, nil)
+}
+
+// AppendPayloadFunc is AppendPayload for stores that keep large values elsewhere: the members that hold values of a
+// workflow (Values lists them) are written by value, which appends what it wants to stand in the place of the value.
+// DecodePayloadFunc is the way back. A nil value writes them as they are.
+func (r *Record) AppendPayloadFunc(dst []byte, executionID string, value func(dst []byte, member string, v any) []byte) []byte {
 	p := &r.Payload
-	w := objectWriter{buf: append(dst, '{')}
+	w := objectWriter{buf: append(dst, '{'), value: value}
 	w.name("executionId")
 	w.buf = jsonvalue.AppendString(w.buf, executionID)
 	w.text("nodeId", p.NodeID)
@@ -110,7 +117,8 @@ func (p *Payload) appendCheckpoint(w *objectWriter) {
 	if p.StateRef != nil {
 		w.name("stateRef")
 		w.buf = append(w.buf, `{"kind":"inline_state","state":`...)
-		w.buf = append(jsonvalue.Append(w.buf, p.StateRef), '}')
+		w.appendValue(memberStateRef, p.StateRef)
+		w.buf = append(w.buf, '}')
 	}
 }
 
@@ -127,7 +135,19 @@ func (p *Payload) appendEnding(w *objectWriter) {
 }
 
 // objectWriter appends members to an open object. Every method but name leaves the member out when its value is zero.
-type objectWriter struct{ buf []byte }
+type objectWriter struct {
+	buf []byte
+	// value, unless nil, writes the values of a workflow.
+	value func(dst []byte, member string, v any) []byte
+}
+
+func (w *objectWriter) appendValue(member string, v any) {
+	if w.value == nil || !isValue[member] {
+		w.buf = jsonvalue.Append(w.buf, v)
+		return
+	}
+	w.buf = w.value(w.buf, member, v)
+}
 
 func (w *objectWriter) name(name string) {
 	if w.buf[len(w.buf)-1] != '{' {
@@ -170,14 +190,14 @@ func (w *objectWriter) time(name string, t time.Time) {
 func (w *objectWriter) object(name string, v map[string]any) {
 	if v != nil {
 		w.name(name)
-		w.buf = jsonvalue.Append(w.buf, v)
+		w.appendValue(name, v)
 	}
 }
 
 func (w *objectWriter) optional(name string, v Optional) {
 	if v.Set {
 		w.name(name)
-		w.buf = jsonvalue.Append(w.buf, v.Value)
+		w.appendValue(name, v.Value)
 	}
 }
 

@@ -70,6 +70,7 @@ type Record struct {
 	Payload Payload
 	// CreatedAt is UTC with millisecond precision. The writer sets it.
 	CreatedAt time.Time
-	// Raw is the payload text as stored. Only reading fills it; it holds members that Payload does not know.
+	// Raw is the payload text as stored. Only reading fills it; it holds members that Payload does not know. It is nil
+	// for a record whose large values the store keeps elsewhere; Text gives the payload of any record.
 	Raw []byte
 }

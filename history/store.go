@@ -19,6 +19,7 @@ type Store interface {
 	Append(ctx context.Context, b Batch) error
 
 	// Read gives the records of a run with seq >= fromSeq in order, at most limit (0: all). An unknown run gives none.
+	// Records of one call may share values with each other, with nothing else.
 	Read(ctx context.Context, executionID string, fromSeq int64, limit int) ([]Record, error)
 
 	// Execution gives a run's projection, brought up to date if another engine wrote to its history.
@@ -73,6 +74,8 @@ type Batch struct {
 	Records []Record
 	// Execution is the projection as it is after Records; see Execution.Apply.
 	Execution Execution
+	// Prior is the run's state as it is before Records, which lets a store write a large state as what has changed.
+	Prior Prior
 	// Definition is stored along when not nil.
 	Definition *StoredDefinition
 	// Position is the machine's position after Records; nil keeps the stored one, which then belongs to an older seq.
@@ -88,6 +91,15 @@ type Batch struct {
 	Lease Lease
 	// ReleaseLease gives Lease.Owner's lease back in the same transaction; one that it does not hold is left alone.
 	ReleaseLease bool
+}
+
+// Prior is the state that a stored StateUpdated holds. The zero value says nothing; large states are then stored whole.
+type Prior struct {
+	// Seq is that of the run's newest StateUpdated before the batch.
+	Seq int64
+	// State is equal to what the record holds. The new states may share parts with it, and it is compared with them by
+	// identity first: neither may have been changed in place since it was read or written.
+	State map[string]any
 }
 
 // Lease says who drives a run, and until when.
