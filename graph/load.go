@@ -48,7 +48,7 @@ func (x *run) behind(ctx context.Context) (bool, error) {
 
 // forget throws the machine away.
 func (x *run) forget() {
-	x.m, x.left = nil, machine.Batch{}
+	x.m, x.left, x.prior = nil, machine.Batch{}, history.Prior{}
 	x.keepBytes.Store(0)
 }
 
@@ -116,6 +116,7 @@ func (x *run) rebuild(ctx context.Context, prog *definition.Program) (*machine.M
 		return nil, err
 	}
 	x.foldTail(records)
+	x.notePrior(1, records)
 	if err := x.needsInput(records); err != nil {
 		return nil, err
 	}
@@ -163,6 +164,7 @@ func (x *run) restore(ctx context.Context, prog *definition.Program) (*machine.M
 		}
 		if len(records) == 1 {
 			state = records[0].Payload.State
+			x.notePrior(at, records)
 		}
 	}
 	m, err := machine.Restore(prog, data, state)
@@ -179,6 +181,7 @@ func (x *run) restore(ctx context.Context, prog *definition.Program) (*machine.M
 		return nil, nil
 	}
 	x.foldTail(tail)
+	x.notePrior(seq+1, tail)
 	return m, nil
 }
 

@@ -39,6 +39,9 @@ type run struct {
 	// exec is the projection as of the last record that is known to be stored. Its Seq is 0 for a run that does not
 	// exist.
 	exec history.Execution
+	// prior is the newest stored state, as it was read or appended. Nobody changes states in place, so the store may
+	// write the next one as what has changed of it.
+	prior history.Prior
 	// left is what loading brought to light: records that the history lacks, to be appended before anything else.
 	left machine.Batch
 	// unsaidMode and unsaidInput are what a caller said about a run that does not record it.
@@ -71,6 +74,16 @@ func newRun(r *Runner, id string) *run { return &run{r: r, id: id} }
 
 // ended reports whether the stored run has ended. The run must have been opened.
 func (x *run) ended() bool { return x.exec.Phase.Terminal() }
+
+// notePrior keeps the newest state among records of which the first has the seq given.
+func (x *run) notePrior(first int64, records []history.Record) {
+	for i := len(records) - 1; i >= 0; i-- {
+		if records[i].Name == history.StateUpdated {
+			x.prior = history.Prior{Seq: first + int64(i), State: records[i].Payload.State}
+			return
+		}
+	}
+}
 
 // flight is one effect that this process performs.
 type flight struct {

@@ -100,7 +100,7 @@ func (x *run) begin(ctx context.Context, prog *definition.Program, config machin
 		}
 		x.forget()
 	}
-	x.exec = history.Execution{ID: x.id}
+	x.exec, x.prior = history.Execution{ID: x.id}, history.Prior{}
 	x.prog, x.unstored = prog, storedForm(prog)
 	x.m = machine.Start(prog, config, input, x.r.now())
 	x.lastStatus, x.sincePosition = "", 0

@@ -67,11 +67,13 @@ func (r *Runner) History(ctx context.Context, req HistoryRequest) ([]history.Rec
 	case errors.Is(err, problem.ExecutionNotFound), err != nil && len(records) == 0:
 		return nil, notFoundAs(err, problem.ExecutionNotFound, req.ExecutionID)
 	}
-	if !req.Reveal {
-		for i := range records {
-			if err := redact(&records[i]); err != nil {
-				return nil, err
-			}
+	for i := range records {
+		records[i].Raw = records[i].Text(req.ExecutionID)
+		if req.Reveal {
+			continue
+		}
+		if err := redact(&records[i]); err != nil {
+			return nil, err
 		}
 	}
 	return records, nil

@@ -20,9 +20,13 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 	}
 	t := texts.Get().(*batchText)
 	defer t.giveBack()
-	t.write(&b)
-	return s.share(ctx, "the records were not appended", len(t.all), func(c *conn) error {
+	short := shortener{ctx: ctx, store: s, batch: &b}
+	t.write(&b, &short)
+	return s.share(ctx, "the records were not appended", len(t.all)+short.blobBytes(), func(c *conn) error {
 		if err := insertBatch(c, &b, t); err != nil {
+			return err
+		}
+		if err := short.keep(c); err != nil {
 			return err
 		}
 		if err := keepExecution(c, &b, t); err != nil {
@@ -53,10 +57,10 @@ func (t *batchText) giveBack() {
 	}
 }
 
-func (t *batchText) write(b *history.Batch) {
+func (t *batchText) write(b *history.Batch, short *shortener) {
 	t.buffer, t.ends = t.buffer[:0], t.ends[:0]
 	for i := range b.Records {
-		t.buffer = b.Records[i].AppendPayload(t.buffer, b.ExecutionID)
+		t.buffer = short.append(t.buffer, i)
 		t.ends = append(t.ends, len(t.buffer))
 	}
 	end := len(t.buffer)

@@ -45,6 +45,7 @@ func (s *Store) storedExecution(ctx context.Context, executionID string) (e hist
 // folding is a projection on its way to the run's last record.
 type folding struct {
 	execution history.Execution
+	expander  expander
 	// unreadable is the problem of the first row that could not be read. Such a row counts with what its columns tell,
 	// so that lists go on showing the run.
 	unreadable *problem.Error
@@ -54,7 +55,7 @@ func (f *folding) apply(r *storedRow) {
 	if f.execution.Seq+1 != r.seq {
 		f.note(r.damaged(f.execution.ID, "stands where record %d is missing", f.execution.Seq+1))
 	}
-	record, err := r.record(f.execution.ID)
+	record, err := f.expander.record(r)
 	if err != nil {
 		if e, ok := problem.As(err); ok {
 			f.note(e)
@@ -79,14 +80,24 @@ func (f *folding) err() error {
 
 // fold brings a projection up to date in memory.
 func (s *Store) fold(ctx context.Context, e history.Execution) (*folding, error) {
-	f := &folding{execution: e}
-	err := s.readers.query(ctx, readRows, func(rows *sql.Rows) error {
-		var r storedRow
-		if err := rows.Scan(&r.seq, &r.kind, &r.name, &r.payload, &r.createdAt, &r.version); err != nil {
+	f := &folding{execution: e, expander: expander{id: e.ID, shelf: readerShelf{ctx, &s.readers}, outline: true}}
+	for {
+		const page = 1000
+		var rows []storedRow
+		err := s.readers.query(ctx, readRows, func(found *sql.Rows) error {
+			var r storedRow
+			err := found.Scan(&r.seq, &r.kind, &r.name, &r.payload, &r.createdAt, &r.version)
+			rows = append(rows, r)
 			return err
+		}, e.ID, f.execution.Seq+1, int64(page))
+		if err != nil {
+			return f, err
 		}
-		f.apply(&r)
-		return nil
-	}, e.ID, e.Seq+1, int64(-1))
-	return f, err
+		for i := range rows {
+			f.apply(&rows[i])
+		}
+		if len(rows) < page {
+			return f, nil
+		}
+	}
 }

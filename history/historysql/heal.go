@@ -22,13 +22,17 @@ func (s *Store) heal(ctx context.Context, e history.Execution) (history.Executio
 		return f.execution, f.err()
 	}
 	err = s.write(ctx, doing, func(c *conn) error {
+		var rows []storedRow
 		err := c.query(readRows, func(row []driver.Value) error {
-			r := rowOf(row)
-			f.apply(&r)
+			rows = append(rows, rowOf(row))
 			return nil
 		}, e.ID, f.execution.Seq+1, int64(-1))
 		if err != nil {
 			return err
+		}
+		f.expander.shelf = connShelf{c}
+		for i := range rows {
+			f.apply(&rows[i])
 		}
 		return storeHealed(c, f)
 	})

@@ -17,7 +17,12 @@ const (
 const (
 	defaultBusyTimeout = 5 * time.Second
 	defaultReaders     = 4
+	defaultWholeBytes  = 64 << 10
+	defaultValueBytes  = 4 << 10
 )
+
+// minValueBytes keeps what stands for a value shorter than the value.
+const minValueBytes = 256
 
 // Options of a store. The zero value is ready to use.
 type Options struct {
@@ -30,6 +35,12 @@ type Options struct {
 	ReadOnly bool
 	// Readers is the number of reading connections; 0 means 4.
 	Readers int
+	// WholeBytes is the largest payload that stands whole in its row, for every engine to read; 0 means 64 KiB. Of a
+	// larger one the state is written as what has changed, and large values once.
+	WholeBytes int
+	// ValueBytes is the size from which on a value in such a payload stands in the table blobs, once for all records
+	// that hold it; 0 means 4 KiB. The least is 256.
+	ValueBytes int
 }
 
 func (o *Options) fill() error {
@@ -42,6 +53,16 @@ func (o *Options) fill() error {
 	}
 	if o.BusyTimeout < 0 || o.Readers < 0 {
 		return problem.New(problem.UsageError, "the busy timeout and the number of readers must not be negative")
+	}
+	if o.WholeBytes < 0 || o.ValueBytes < 0 || o.ValueBytes > 0 && o.ValueBytes < minValueBytes {
+		return problem.New(problem.UsageError, "the sizes from which on payloads and values are written short must not be negative, nor that of values below %d",
+			minValueBytes)
+	}
+	if o.WholeBytes == 0 {
+		o.WholeBytes = defaultWholeBytes
+	}
+	if o.ValueBytes == 0 {
+		o.ValueBytes = defaultValueBytes
 	}
 	if o.BusyTimeout == 0 {
 		o.BusyTimeout = defaultBusyTimeout

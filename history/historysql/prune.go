@@ -42,8 +42,9 @@ var (
 )
 
 // pruneStep is the most rows of the table history that one transaction deletes: other writers wait for some
-// milliseconds. A tree with more is marked as deleted first, in one transaction, and then taken away step by step, each run
-// from its last record back: the first stays until the end, so that nobody can begin a run under that id in between.
+// milliseconds. A tree with more, or with many large values, is marked as deleted first, in one transaction, and then
+// taken away step by step, each run from its last record back: the first stays until the end, so that nobody can begin a
+// run under that id in between.
 const pruneStep = 2000
 
 // markDeleted stands in the columns phase and problem of a run whose rows are being deleted.
@@ -152,8 +153,9 @@ var errKeep = errors.New("keep")
 func (s *Store) pruneTree(ctx context.Context, id string, q *history.PruneQuery) (tree history.PrunedTree, ok bool, err error) {
 	from, to := history.DescendantRange(id)
 	var weighed bool
+	var blobs int64
 	// Rows never change, so that they need not be weighed under the lock.
-	if weighed, err = s.readers.row(ctx, pruneWeight, []any{id, from, to}, &tree.Records, &tree.Bytes); err != nil || !weighed {
+	if weighed, err = s.readers.row(ctx, pruneWeight, []any{id, from, to}, &tree.Records, &tree.Bytes, &blobs); err != nil || !weighed {
 		return tree, false, failure(doingPrune, err)
 	}
 	look := func(ask func(text string, each func(row []driver.Value) error, args ...any) error) ([]string, error) {
@@ -166,13 +168,14 @@ func (s *Store) pruneTree(ctx context.Context, id string, q *history.PruneQuery)
 		}
 		return tree, err == nil, failure(doingPrune, err)
 	}
+	stepwise := tree.Records > pruneStep || blobs > pruneBlobs
 	var ids []string
 	err = s.write(ctx, doingPrune, func(c *conn) (err error) {
 		if ids, err = look(c.query); err != nil {
 			return err
 		}
 		for _, member := range ids {
-			if tree.Records > pruneStep {
+			if stepwise {
 				err = markRun(c, member)
 			} else {
 				err = dropRun(c, member)
@@ -186,7 +189,7 @@ func (s *Store) pruneTree(ctx context.Context, id string, q *history.PruneQuery)
 	switch {
 	case errors.Is(err, errKeep):
 		return tree, false, nil
-	case err == nil && tree.Records > pruneStep:
+	case err == nil && stepwise:
 		err = s.finishPruning(ctx)
 	}
 	return tree, err == nil, err
@@ -270,12 +273,18 @@ func markRun(c *conn, id string) error {
 	return dropBeside(c, id)
 }
 
+// pruneBlobs is the most blobs that one transaction lets go of: each may take many pages.
+const pruneBlobs = 100
+
 // dropRun deletes a run.
 func dropRun(c *conn, id string) error {
 	if _, err := c.exec(pruneRows, id, int64(math.MaxInt32)); err != nil {
 		return err
 	}
 	if _, err := c.exec(dropExecution, id); err != nil {
+		return err
+	}
+	if _, err := dropBlobsOf(c, id, math.MaxInt32); err != nil {
 		return err
 	}
 	return dropBeside(c, id)
@@ -304,6 +313,9 @@ func (s *Store) finishPruning(ctx context.Context) error {
 			// Another process may have deleted it, and somebody begun a new run of that id.
 			marked, err := c.one(readPhase, id)
 			if err != nil || textOf(marked) != markDeleted {
+				return err
+			}
+			if n, err := dropBlobsOf(c, id, pruneBlobs); err != nil || n == pruneBlobs {
 				return err
 			}
 			n, err := c.exec(pruneRows, id, int64(pruneStep))

@@ -58,6 +58,22 @@ var (
 	nextTimer string
 	//go:embed queries/acquire_lease.sql
 	acquireLease string
+	//go:embed queries/read_short_row.sql
+	readShortRow string
+	//go:embed queries/read_states.sql
+	readStates string
+	//go:embed queries/mark_short.sql
+	markShort string
+	//go:embed queries/put_blob.sql
+	putBlob string
+	//go:embed queries/put_blob_ref.sql
+	putBlobRef string
+	//go:embed queries/read_blob.sql
+	readBlob string
+	//go:embed queries/drop_blobs.sql
+	dropBlobs string
+	//go:embed queries/drop_blob_refs.sql
+	dropBlobRefs string
 	//go:embed queries/release_lease.sql
 	releaseLease string
 	//go:embed queries/unleased_driven.sql

@@ -11,19 +11,29 @@ import (
 // Read gives records of a run; see history.Store. Rows that cannot be read, and gaps between them, are HISTORY_CORRUPT.
 func (s *Store) Read(ctx context.Context, executionID string, fromSeq int64, limit int) ([]history.Record, error) {
 	first := max(fromSeq, 1)
-	var out []history.Record
-	err := s.readers.query(ctx, readRows, func(rows *sql.Rows) error {
+	var rows []storedRow
+	err := s.readers.query(ctx, readRows, func(found *sql.Rows) error {
 		var r storedRow
-		if err := rows.Scan(&r.seq, &r.kind, &r.name, &r.payload, &r.createdAt, &r.version); err != nil {
+		if err := found.Scan(&r.seq, &r.kind, &r.name, &r.payload, &r.createdAt, &r.version); err != nil {
 			return r.damaged(executionID, "has a column of an unexpected type").WithCause(err)
 		}
-		if want := first + int64(len(out)); r.seq != want {
+		if want := first + int64(len(rows)); r.seq != want {
 			return r.damaged(executionID, "stands where record %d is missing", want)
 		}
-		record, err := r.record(executionID)
-		out = append(out, record)
-		return err
+		rows = append(rows, r)
+		return nil
 	}, executionID, first, sqlLimit(limit))
+	// What a row refers to is read when the rows are: there are only so many connections.
+	x := expander{id: executionID, shelf: readerShelf{ctx, &s.readers}}
+	var out []history.Record
+	for i := range rows {
+		var record history.Record
+		if err == nil {
+			record, err = x.record(&rows[i])
+			out = append(out, record)
+		}
+		rows[i] = storedRow{}
+	}
 	if err != nil {
 		return nil, failure("the history could not be read", err)
 	}

@@ -28,8 +28,8 @@ func appendAndRead(t *testing.T, s history.Store) {
 		if r.Seq != int64(i+1) || r.Kind != r.Name.Kind() {
 			t.Errorf("record %d has seq %d and kind %s", i, r.Seq, r.Kind)
 		}
-		if !strings.HasPrefix(string(r.Raw), `{"executionId":"x"`) {
-			t.Errorf("record %d is stored as %s", i, r.Raw)
+		if text := r.Text("x"); !strings.HasPrefix(string(text), `{"executionId":"x"`) {
+			t.Errorf("record %d is stored as %s", i, text)
 		}
 	}
 	if got := read(t, s, "y"); len(got) != 1 {
@@ -85,8 +85,8 @@ func recordsComeBack(t *testing.T, s history.Store) {
 		t.Errorf("a null result became %+v", r)
 	}
 	for _, r := range first {
-		if raw := r.AppendPayload(nil, "x"); string(raw) != string(r.Raw) {
-			t.Errorf("%s: stored\n%s\nwritten again\n%s", r.Name, r.Raw, raw)
+		if raw := r.AppendPayload(nil, "x"); string(raw) != string(r.Text("x")) {
+			t.Errorf("%s: stored\n%s\nwritten again\n%s", r.Name, r.Text("x"), raw)
 		}
 	}
 }
@@ -148,7 +148,7 @@ func describeAll(t *testing.T, s history.Store, id string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\nposition %d %q\ntimers %v\norphans %v\n", e.AppendText(nil), seq, position, due, orphans)
 	for _, r := range read(t, s, id) {
-		fmt.Fprintf(&b, "%d %s %s %s\n", r.Seq, r.Kind, r.Name, r.Raw)
+		fmt.Fprintf(&b, "%d %s %s %s\n", r.Seq, r.Kind, r.Name, r.Text(id))
 	}
 	return b.String()
 }

@@ -25,6 +25,7 @@ func Run(t *testing.T, open Open) {
 		{"a faulty batch is refused", faultyBatchIsRefused},
 		{"long batches", longBatches},
 		{"large payloads", largePayloads},
+		{"changing states", changingStates},
 		{"unusual ids", unusualIDs},
 		{"unknown ids", unknownIDs},
 		{"one of many appenders wins", oneAppenderWins},

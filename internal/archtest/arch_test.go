@@ -50,6 +50,7 @@ var rooms = map[string][]string{
 	"graph/problem":             {},
 	"internal/jsonvalue":        {"graph/problem"},
 	"internal/jsonschema":       {"internal/jsonvalue"},
+	"internal/jsondelta":        {"graph/problem"},
 	"internal/signing":          {"internal/jsonvalue", "graph/problem"},
 	"internal/suggest":          {},
 	"internal/sdnotify":         {},
@@ -59,7 +60,7 @@ var rooms = map[string][]string{
 	"graph/definition":          {"graph/problem", "graph/expr", "graph/state", "internal/jsonvalue", "internal/jsonschema", "internal/suggest", "schemas"},
 	"history":                   {"graph/problem", "internal/jsonvalue"},
 	"history/historymem":        {"history", "graph/problem", "internal/jsonvalue"},
-	"history/historysql":        {"history", "graph/problem", "internal/jsonvalue"},
+	"history/historysql":        {"history", "graph/problem", "internal/jsondelta", "internal/jsonvalue"},
 	"history/historytest":       {"history", "graph/problem", "internal/jsonvalue"},
 	"graph/machine":             {"history", "graph/problem", "graph/definition", "graph/expr", "graph/state", "internal/jsonvalue", "internal/jsonschema"},
 	"activities":                {"graph/problem", "internal/jsonvalue"},
@@ -125,7 +126,7 @@ func TestRoomsImportOnlyRoomsBelow(t *testing.T) {
 }
 
 // pure are the rooms that do no I/O and read no clock.
-var pure = []string{"graph/problem", "graph/expr", "graph/state", "graph/definition", "graph/machine", "internal/jsonvalue", "internal/jsonschema"}
+var pure = []string{"graph/problem", "graph/expr", "graph/state", "graph/definition", "graph/machine", "internal/jsonvalue", "internal/jsondelta", "internal/jsonschema"}
 
 func TestPureRoomsDoNoIO(t *testing.T) {
 	t.Parallel()

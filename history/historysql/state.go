@@ -1,0 +1,131 @@
+package historysql
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsondelta"
+)
+
+// A large state is written as a delta to the one before, as long as the deltas since the last whole one are shorter
+// than it was; then it is written whole again. So a run's states take no more than the first one and a multiple of what
+// changed, and reading one costs no more than twice its size.
+
+// deltaCost is what a delta counts besides its text: what a reader pays for each, near the size of its row.
+const deltaCost = 512
+
+// priorState is a stored state that is written short.
+type priorState struct {
+	seq int64
+	// state is its value; it is not known of a state that was only read about.
+	state map[string]any
+	// hash is that of the member "state" as it is stored.
+	hash string
+	// whole is the seq of the last record that holds the state whole, size what it took, and since what the deltas
+	// between have cost.
+	whole int64
+	size  int
+	since int
+}
+
+// storedState is the form of the member "state" of a StateUpdated that is written short: one of the two is set.
+type storedState struct {
+	Snapshot *storedSnapshot `json:"$snapshot"`
+	Delta    *storedDelta    `json:"$delta"`
+}
+
+type storedSnapshot struct {
+	Size  int             `json:"size"`
+	State json.RawMessage `json:"state"`
+}
+
+type storedDelta struct {
+	Base    int64           `json:"base"`
+	Hash    string          `json:"hash"`
+	Whole   int64           `json:"whole"`
+	Size    int             `json:"size"`
+	Since   int             `json:"since"`
+	Changes json.RawMessage `json:"changes"`
+}
+
+// parseState reads the member "state" of a stored payload; ok is false if it is not written short.
+func parseState(payload []byte) (text json.RawMessage, s storedState, ok bool) {
+	var p struct {
+		State json.RawMessage `json:"state"`
+	}
+	if json.Unmarshal(payload, &p) != nil || json.Unmarshal(p.State, &s) != nil {
+		return nil, storedState{}, false
+	}
+	return p.State, s, (s.Snapshot != nil) != (s.Delta != nil)
+}
+
+// appendState appends the state of a StateUpdated.
+func (s *shortener) appendState(dst []byte, seq int64, state map[string]any) []byte {
+	start := len(dst)
+	next := priorState{seq: seq, state: state}
+	if p := &s.prior; p.seq > 0 {
+		next.whole, next.size, next.since = p.whole, p.size, p.since
+		dst = s.appendDelta(dst, &next, jsondelta.Diff(p.state, state))
+	}
+	if len(dst) == start || next.since > next.size {
+		s.put = 0
+		dst = append(dst[:start], `{"`+markSnapshot+`":{"size":`...)
+		text := s.value(nil, state)
+		next.whole, next.size, next.since = seq, len(text)+s.put, 0
+		dst = strconv.AppendInt(dst, int64(next.size), 10)
+		dst = append(append(append(dst, `,"state":`...), text...), "}}"...)
+	}
+	s.cut = true
+	next.hash = hashOf(dst[start:])
+	s.prior = next
+	return dst
+}
+
+// appendDelta appends a state as what has changed, and counts what it costs.
+func (s *shortener) appendDelta(dst []byte, next *priorState, changes map[string]any) []byte {
+	s.put = 0
+	text := s.value(nil, changes)
+	next.since += deltaCost + len(text) + s.put
+	dst = append(dst, `{"`+markDelta+`":{"base":`...)
+	dst = strconv.AppendInt(dst, s.prior.seq, 10)
+	dst = append(append(append(dst, `,"hash":"`...), s.prior.hash...), `","whole":`...)
+	dst = strconv.AppendInt(dst, next.whole, 10)
+	dst = strconv.AppendInt(append(dst, `,"size":`...), int64(next.size), 10)
+	dst = strconv.AppendInt(append(dst, `,"since":`...), int64(next.since), 10)
+	return append(append(append(dst, `,"changes":`...), text...), "}}"...)
+}
+
+// appendReference appends what stands for the state of another record.
+func appendReference(dst []byte, seq int64) []byte {
+	return append(strconv.AppendInt(append(dst, `{"`+markState+`":`...), seq, 10), '}')
+}
+
+// askPrior looks at the row that the caller names as the newest state. The row cannot change any more, and that nothing
+// was appended behind it is what the append itself checks.
+func (s *shortener) askPrior() {
+	if s.asked {
+		return
+	}
+	s.asked = true
+	p := &s.batch.Prior
+	if p.Seq <= 0 || p.Seq > s.batch.ExpectedSeq || len(p.State) == 0 {
+		return
+	}
+	var name string
+	var payload []byte
+	found, err := s.store.readers.row(s.ctx, readShortRow, []any{s.batch.ExecutionID, p.Seq, int64(shortVersion)}, &name, &payload)
+	if err != nil || !found {
+		return // the state is then written whole
+	}
+	text, stored, ok := parseState(payload)
+	if !ok || name != string(history.StateUpdated) {
+		return
+	}
+	s.prior = priorState{seq: p.Seq, state: p.State, hash: hashOf(text)}
+	if d := stored.Delta; d != nil {
+		s.prior.whole, s.prior.size, s.prior.since = d.Whole, d.Size, d.Since
+	} else {
+		s.prior.whole, s.prior.size = p.Seq, stored.Snapshot.Size
+	}
+}

@@ -1,0 +1,167 @@
+package historytest
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// Walk makes a run with a state that changes at random: small values and large ones, lists that grow, objects with many
+// members. States share what stays the same, as those of a machine do.
+type Walk struct {
+	trace *Trace
+	rand  *rand.Rand
+	state map[string]any
+	prior history.Prior
+	// texts are the payloads of all records, as they are to come back.
+	texts []string
+}
+
+// NewWalk begins a walk.
+func NewWalk(t testing.TB, executionID string, seed uint64) *Walk {
+	return &Walk{trace: NewTrace(t, executionID), rand: rand.New(rand.NewPCG(seed, 7)), state: map[string]any{}}
+}
+
+// Append appends a batch with a few steps of the walk. Now and then the store is not told what the state was.
+func (w *Walk) Append(s history.Store) {
+	w.trace.t.Helper()
+	x := w.trace
+	b := history.Batch{ExecutionID: x.Execution.ID, ExpectedSeq: x.Execution.Seq}
+	if w.rand.IntN(8) > 0 {
+		b.Prior = w.prior
+	}
+	add := func(kind history.Kind, name history.Name, p history.Payload) {
+		p.NodeID = "n"
+		r := history.Record{Kind: kind, Name: name, Payload: p, CreatedAt: x.Now}
+		b.Records = append(b.Records, r)
+		x.Execution.Apply(r)
+		w.texts = append(w.texts, string(r.AppendPayload(nil, b.ExecutionID)))
+	}
+	for range 1 + w.rand.IntN(3) {
+		delta := map[string]any{}
+		if w.rand.IntN(5) > 0 {
+			delta = w.delta()
+		}
+		add(history.Event, history.ActivityCompleted, history.Payload{Result: history.Some(delta)})
+		add(history.Command, history.CompleteNode, history.Payload{Output: delta})
+		next := maps.Clone(w.state)
+		for name, v := range delta {
+			old, isList := next[name].([]any)
+			if v, appends := v.([]any); appends && isList && w.rand.IntN(10) > 0 {
+				next[name] = append(slices.Clone(old), v...)
+			} else {
+				next[name] = v
+			}
+		}
+		if w.rand.IntN(20) == 0 {
+			for name := range next {
+				delete(next, name)
+				break
+			}
+		}
+		if len(delta) > 0 {
+			w.state = next
+		}
+		add(history.Event, history.StateUpdated, history.Payload{State: w.state})
+		w.prior = history.Prior{Seq: x.Execution.Seq, State: w.state}
+		if w.rand.IntN(2) == 0 {
+			add(history.Event, history.CheckpointWritten, history.Payload{Policy: "after_each_node", StateRef: w.state})
+		}
+	}
+	b.Execution = x.Execution
+	must(x.t, s.Append(x.t.Context(), b))
+}
+
+// delta makes what a node may give.
+func (w *Walk) delta() map[string]any {
+	r := w.rand
+	text := func(n int) string { return strings.Repeat(string(rune('a'+r.IntN(26))), 1+r.IntN(n)) }
+	name := fmt.Sprintf("k%d", r.IntN(8))
+	switch r.IntN(9) {
+	case 0:
+		return map[string]any{name: text(3000)}
+	case 1: // many small members at once
+		m := map[string]any{}
+		for i := range r.IntN(200) {
+			m[fmt.Sprintf("m%d", i)] = text(10)
+		}
+		return map[string]any{name: m}
+	case 2:
+		m := map[string]any{}
+		for range 30 {
+			m[fmt.Sprintf("wide%d", r.IntN(1000))] = float64(r.IntN(100))
+		}
+		return m
+	case 3: // names that the store uses itself
+		return map[string]any{"$" + name: text(400), "$blob": map[string]any{"$delta": text(5), "$$": nil, "": true}, name: map[string]any{"$blob": "abc"}}
+	case 4, 5:
+		return map[string]any{"list": []any{map[string]any{"id": float64(r.IntN(1e6)), "text": text(50)}}}
+	case 6:
+		return map[string]any{name: []any{text(900), []any{text(900), nil}, map[string]any{"deep": text(900)}}, "list": []any{}}
+	default:
+		return map[string]any{name: float64(r.IntN(100))}
+	}
+}
+
+// Check reads the run in several ways and compares it with what was appended.
+func (w *Walk) Check(s history.Store) {
+	x := w.trace
+	x.t.Helper()
+	compare := func(first int64, records []history.Record) {
+		x.t.Helper()
+		for i := range records {
+			seq := first + int64(i)
+			written := string(records[i].AppendPayload(nil, x.Execution.ID))
+			if want := w.texts[seq-1]; records[i].Seq != seq || written != want || string(records[i].Text(x.Execution.ID)) != want {
+				x.t.Fatalf("record %d came back as %d\n%s\nwant\n%s", seq, records[i].Seq, written, want)
+			}
+		}
+	}
+	all := read(x.t, s, x.Execution.ID)
+	if len(all) != len(w.texts) {
+		x.t.Fatalf("%d records came back, %d were written", len(all), len(w.texts))
+	}
+	compare(1, all)
+	for range 5 {
+		first := 1 + w.rand.Int64N(int64(len(w.texts)))
+		limit := 1 + w.rand.IntN(6)
+		compare(first, got[[]history.Record](x.t)(s.Read(x.t.Context(), x.Execution.ID, first, limit)))
+	}
+	if e := got[history.Execution](x.t)(s.Execution(x.t.Context(), x.Execution.ID)); string(e.AppendText(nil)) != string(x.Execution.AppendText(nil)) {
+		x.t.Errorf("the projection is\n%s\nwant\n%s", e.AppendText(nil), x.Execution.AppendText(nil))
+	}
+}
+
+// Restart forgets what a process knows of the run, and reads its newest state as one that takes it over does.
+func (w *Walk) Restart(s history.Store) {
+	x := w.trace
+	x.t.Helper()
+	w.prior = history.Prior{}
+	if at := x.Execution.StateSeq; at > 0 {
+		records := got[[]history.Record](x.t)(s.Read(x.t.Context(), x.Execution.ID, at, 1))
+		w.state = records[0].Payload.State
+		w.prior = history.Prior{Seq: at, State: w.state}
+	}
+}
+
+// StateBytes is the size of the newest state when written in full.
+func (w *Walk) StateBytes() int { return jsonvalue.Size(w.state, 0) }
+
+// changingStates: states of any size come back as they were written, whatever the store makes of them.
+func changingStates(t *testing.T, s history.Store) {
+	for seed := range uint64(3) {
+		w := NewWalk(t, fmt.Sprintf("walk-%d", seed), seed)
+		for range 5 {
+			w.Append(s)
+			w.Append(s)
+			w.Check(s)
+			w.Restart(s)
+		}
+	}
+}
