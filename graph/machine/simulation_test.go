@@ -1,0 +1,515 @@
+package machine_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// The simulation drives random workflows through random schedules, and holds what the machine makes of them against a
+// naive interpreter that knows nothing of tokens, held-back scripts or replay. A schedule answers waits in any order,
+// late, twice and wrongly, fires timers early and again, changes the mode, rebuilds the run from its whole history or
+// from an older position, and cancels it.
+//
+// A failure names its seeds. To keep it as a case, add the line to testdata/simulation/seeds.
+
+const (
+	simSchedules = 100_000
+	// simPerWorkflow is how many schedules each workflow goes through.
+	simPerWorkflow = 40
+)
+
+func TestSimulation(t *testing.T) {
+	t.Parallel()
+	schedules := simSchedules
+	switch text := os.Getenv("SOAK"); {
+	case text != "":
+		schedules *= 20
+		if n, err := strconv.Atoi(os.Getenv("SOAK_SCHEDULES")); err == nil {
+			schedules = n
+		}
+	case simUnderRace:
+		schedules /= 50
+	}
+	workflows := uint64(schedules / simPerWorkflow)
+	offset := uint64(0)
+	if n, err := strconv.ParseUint(os.Getenv("SOAK_SEED"), 10, 64); err == nil {
+		offset = n
+	}
+	// Schedules leave garbage only; collecting it less often halves the time.
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	var done, inputs, refused, rebuilt atomic.Int64
+	t.Run("seeds", func(t *testing.T) {
+		workers := uint64(runtime.GOMAXPROCS(0))
+		for i := range workers {
+			t.Run(fmt.Sprint(i), func(t *testing.T) {
+				t.Parallel()
+				for seed := i; seed < workflows && !t.Failed(); seed += workers {
+					w := newSimWorkflow(offset + seed)
+					prog := compile(t, w.source())
+					for n := range uint64(simPerWorkflow) {
+						s := newSchedule(t, w, prog, offset+seed, n)
+						s.run()
+						done.Add(1)
+						inputs.Add(int64(s.inputs))
+						refused.Add(int64(s.refusals))
+						rebuilt.Add(int64(s.rebuilds))
+					}
+				}
+			})
+		}
+	})
+	t.Logf("%d schedules of %d workflows: %d inputs taken, %d refused, %d restarts", done.Load(), workflows, inputs.Load(), refused.Load(), rebuilt.Load())
+	if !t.Failed() && (done.Load() < int64(schedules)*9/10 || refused.Load() < done.Load() || rebuilt.Load() < done.Load()/10) {
+		t.Error("the schedules do not exercise what they should")
+	}
+}
+
+// TestSimulationCases runs the seeds that once failed.
+func TestSimulationCases(t *testing.T) {
+	t.Parallel()
+	file, err := os.Open("testdata/simulation/seeds")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	cases := 0
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		line, _, _ := strings.Cut(lines.Text(), "#")
+		var seed, n uint64
+		if _, err := fmt.Sscan(line, &seed, &n); err != nil {
+			if strings.TrimSpace(line) != "" {
+				t.Errorf("%q is no case: %v", line, err)
+			}
+			continue
+		}
+		cases++
+		t.Run(fmt.Sprintf("%d-%d", seed, n), func(t *testing.T) {
+			t.Parallel()
+			w := newSimWorkflow(seed)
+			newSchedule(t, w, compile(t, w.source()), seed, n).run()
+		})
+	}
+	if cases == 0 {
+		t.Error("there are no cases")
+	}
+}
+
+// schedule is one run of a workflow.
+type schedule struct {
+	t       *testing.T
+	w       *simWorkflow
+	prog    *definition.Program
+	world   simWorld
+	rng     *rand.Rand
+	seed, n uint64
+	cfg     machine.Config
+	m       *machine.Machine
+	now     time.Time
+	rows    []history.Record
+	facts   map[string]*history.Record
+	stored  []storedPosition
+	// past are inputs that were taken or became pointless, and may not be taken again.
+	past []machine.Input
+	// effects are the keys of all effects that were asked for.
+	effects map[string]bool
+	// cancelAt is the step at which the run is cancelled, 0 for never; reason is what was said.
+	cancelAt                   int
+	log                        []deed
+	inputs, refusals, rebuilds int
+}
+
+func newSchedule(t *testing.T, w *simWorkflow, prog *definition.Program, seed, n uint64) *schedule {
+	s := &schedule{
+		t: t, w: w, prog: prog, seed: seed, n: n, world: simWorld{seed*1000 + n, w.pure}, rng: rand.New(rand.NewPCG(seed, n)),
+		now: epoch, facts: map[string]*history.Record{}, effects: map[string]bool{},
+	}
+	s.cfg = machine.Config{ExecutionID: "x"}
+	if s.rng.IntN(2) == 0 {
+		s.cfg.Mode = machine.HostMediated
+	}
+	if s.rng.IntN(6) == 0 {
+		s.cfg.Branches = machine.Sequential
+	}
+	if s.rng.IntN(5) == 0 {
+		s.cancelAt = s.rng.IntN(12) + 1
+	}
+	return s
+}
+
+// fatalf ends the test with everything that is needed to look into the failure.
+func (s *schedule) fatalf(format string, args ...any) {
+	s.t.Helper()
+	var records []string
+	for _, r := range s.rows {
+		records = append(records, describe(r))
+	}
+	var steps []string
+	for _, l := range s.log {
+		steps = append(steps, fmt.Sprintf("%s: %T %+v", l.what, l.in, l.in))
+	}
+	s.t.Fatalf("case %d %d: %s\n%s\nsteps:\n%s\nrecords:\n%s", s.seed, s.n, fmt.Sprintf(format, args...), s.w.source(),
+		strings.Join(steps, "\n"), strings.Join(records, "\n"))
+}
+
+// deed is what a schedule did, to be told only if it fails.
+type deed struct {
+	what string
+	in   machine.Input
+}
+
+func (s *schedule) note(what string, in machine.Input) { s.log = append(s.log, deed{what, in}) }
+
+func (s *schedule) run() {
+	s.t.Helper()
+	s.m = machine.Start(s.prog, s.cfg, object{"log": []any{}}, s.now)
+	for step := 1; ; step++ {
+		s.drain()
+		if s.m.Status().Terminal() {
+			break
+		}
+		if step > 5000 {
+			s.fatalf("the run does not end")
+		}
+		if step == s.cancelAt {
+			s.give(machine.Cancel{Reason: "enough"})
+			continue
+		}
+		switch s.rng.IntN(20) {
+		case 0:
+			s.rebuild()
+		case 1:
+			s.compare()
+		case 2, 3, 4:
+			s.disturb()
+		case 5:
+			if !s.w.pure && s.rng.IntN(4) == 0 {
+				s.m.SetMode([]machine.Mode{machine.InProcess, machine.HostMediated}[s.rng.IntN(2)])
+			}
+		default:
+			s.advance()
+		}
+	}
+	s.finish()
+}
+
+// drain takes in what came of the last input.
+func (s *schedule) drain() {
+	b := s.m.Ready()
+	for _, r := range b.Records {
+		if r.Seq != int64(len(s.rows)+1) {
+			s.fatalf("record %s has seq %d, want %d", r.Name, r.Seq, len(s.rows)+1)
+		}
+		s.rows = append(s.rows, r)
+		p := &s.rows[len(s.rows)-1].Payload
+		attempt := 0
+		switch r.Name {
+		case history.ActivityFailed, history.ActivityRequested:
+			attempt = max(p.Attempt, 1)
+		case history.NodeScheduled, history.ActivityCompleted, history.TimerFired, history.SignalReceived, history.InterruptResumed,
+			history.SubworkflowStarted, history.SubworkflowCompleted:
+		case history.ExecutionCompleted, history.ExecutionFailed, history.ExecutionCancelled:
+		default:
+			continue
+		}
+		key := factKey(r.Name, p.NodeID, max(p.Visit, 1), attempt)
+		if r.Name.Terminal() {
+			key = "end"
+		}
+		if s.facts[key] != nil {
+			s.fatalf("%s is recorded twice", key)
+		}
+		s.facts[key] = &r
+	}
+	for _, e := range b.Effects {
+		if s.effects[e.Key()] {
+			s.fatalf("effect %s is asked for twice", e.Key())
+		}
+		s.effects[e.Key()] = true
+	}
+	for _, key := range b.Abandoned {
+		s.past = append(s.past, machine.Outcome{Key: key, OK: true}, machine.ChildEnded{Key: key, Status: machine.Completed})
+	}
+	if !s.m.Status().Terminal() {
+		s.stored = append(s.stored, storedPosition{len(s.rows), nil})
+		if s.rng.IntN(5) == 0 {
+			s.stored[len(s.stored)-1].data = s.m.Position()
+		}
+	}
+}
+
+// give hands an input in that must be taken.
+func (s *schedule) give(in machine.Input) {
+	s.note("given", in)
+	s.inputs++
+	if err := s.m.Handle(in, s.now); err != nil {
+		s.fatalf("%T %+v is refused: %v", in, in, err)
+	}
+	s.past = append(s.past, in)
+}
+
+// refuse hands an input in that must be refused without a trace.
+func (s *schedule) refuse(why string, in machine.Input) {
+	s.note(why, in)
+	s.refusals++
+	before := summary(s.m)
+	err := s.m.Handle(in, s.now)
+	if err == nil {
+		s.fatalf("%s: %T %+v is taken", why, in, in)
+	}
+	if _, ok := problem.As(err); !ok {
+		s.fatalf("%s: refused without a code: %v", why, err)
+	}
+	if b := s.m.Ready(); len(b.Records)+len(b.Effects)+len(b.Abandoned) > 0 || b.TimersChanged {
+		s.fatalf("%s: something came of the refused %+v: %+v", why, in, b)
+	}
+	if after := summary(s.m); after != before {
+		s.fatalf("%s: the refused %+v changed the run\nfrom %s\nto   %s", why, in, before, after)
+	}
+}
+
+// pick draws a wait.
+func (s *schedule) pick() machine.Wait {
+	waits := s.m.Pending()
+	if len(waits) == 0 {
+		s.fatalf("a run that is %s waits for nothing", s.m.Status())
+	}
+	return waits[s.rng.IntN(len(waits))]
+}
+
+// advance ends a wait.
+func (s *schedule) advance() {
+	wait := s.pick()
+	s.now = s.now.Add(time.Duration(s.rng.IntN(40)) * time.Millisecond)
+	if wait.Due.After(s.now) {
+		s.now = wait.Due
+	}
+	if !wait.Deadline.IsZero() && s.rng.IntN(4) == 0 {
+		if wait.Deadline.After(s.now) {
+			s.now = wait.Deadline
+		}
+		s.give(machine.TimerFired{Key: "deadline:" + wait.Key})
+		return
+	}
+	s.give(s.answer(wait))
+}
+
+func (s *schedule) answer(wait machine.Wait) machine.Input {
+	switch wait.Kind {
+	case machine.WaitActivity, machine.WaitDelegate:
+		o := machine.Outcome{Key: wait.Key}
+		if wait.Host {
+			o = machine.Outcome{
+				Host: true, NodeID: wait.NodeID, Span: wait.Span, CorrelationID: wait.CorrelationID, IdempotencyKey: "x:" + wait.Key,
+			}
+		}
+		out := s.world.outcome(wait.NodeID, wait.Visit, wait.Attempt)
+		if o.OK = out.ok; out.ok {
+			o.Output = output(wait.NodeID, wait.Visit)
+		} else {
+			o.Error, o.Code, o.Final = "did not work", out.code, out.final && !wait.Host
+		}
+		return o
+	case machine.WaitSignal:
+		return machine.Signal{Name: wait.SignalName, Payload: s.signalPayload(wait.SignalName)}
+	case machine.WaitInterrupt:
+		return machine.Resume{Key: wait.Key, Payload: answerTo(wait.NodeID, wait.Visit)}
+	case machine.WaitChild:
+		e := machine.ChildEnded{Key: wait.Key, Status: s.world.child(wait.NodeID, wait.Visit)}
+		if e.Status == machine.Completed {
+			e.FinalState = output(wait.NodeID, wait.Visit)
+		} else {
+			e.Error, e.Code = "the child did not work", "NO"
+		}
+		return e
+	case machine.WaitTimer:
+		return machine.TimerFired{Key: "timer:" + wait.Key}
+	default:
+		return machine.TimerFired{Key: "backoff:" + wait.Key}
+	}
+}
+
+// signalPayload is what the first wait for a signal, in branch order, makes of it.
+func (s *schedule) signalPayload(name string) object {
+	for _, w := range s.m.Pending() {
+		if w.Kind == machine.WaitSignal && w.SignalName == name {
+			return output(w.NodeID, w.Visit)
+		}
+	}
+	return nil
+}
+
+// disturb hands in what must be refused.
+func (s *schedule) disturb() {
+	wait := s.pick()
+	switch s.rng.IntN(7) {
+	case 0, 1, 2: // again, or too late
+		if len(s.past) == 0 {
+			return
+		}
+		in := s.past[s.rng.IntN(len(s.past))]
+		if signal, ok := in.(machine.Signal); ok && s.awaits(signal.Name) {
+			return // another visit waits for the same signal
+		}
+		s.refuse("repeated", in)
+	case 3: // too early
+		for _, tm := range s.m.Timers() {
+			if tm.Due.After(s.now) {
+				s.refuse("early", machine.TimerFired{Key: tm.Key})
+			}
+		}
+	case 4: // for nobody
+		s.refuse("unknown", []machine.Input{
+			machine.TimerFired{Key: "timer:none#1"}, machine.Outcome{Key: "none#1.1", OK: true}, machine.Outcome{Host: true, NodeID: "none", OK: true},
+			machine.ChildEnded{Key: "none#1.1", Status: machine.Completed}, machine.Signal{Name: "none"}, machine.Resume{Key: "none#1", Payload: object{}},
+			machine.ChildRefused{Key: "none#1.1", Error: "x"},
+		}[s.rng.IntN(7)])
+	case 5: // of the wrong form
+		switch in := s.answer(wait).(type) {
+		case machine.Resume:
+			in.Payload = object{}
+			s.refuse("wrong payload", in)
+		case machine.Outcome:
+			switch {
+			case !in.Host:
+				in.Key += "0"
+			case in.CorrelationID != "" && in.OK:
+				in.CorrelationID = "another"
+			default:
+				in.IdempotencyKey += "0"
+			}
+			s.refuse("wrong name", in)
+		}
+	case 6: // for the other side
+		if o, ok := s.answer(wait).(machine.Outcome); ok {
+			if o.Host {
+				s.refuse("not an executor's", machine.Outcome{Key: wait.Key, OK: true})
+			} else {
+				s.refuse("not a host's", machine.Outcome{Host: true, NodeID: wait.NodeID, Span: wait.Span, IdempotencyKey: "x:" + wait.Key, OK: true})
+			}
+		}
+	}
+}
+
+func (s *schedule) awaits(signal string) bool {
+	for _, w := range s.m.Pending() {
+		if w.Kind == machine.WaitSignal && w.SignalName == signal {
+			return true
+		}
+	}
+	return false
+}
+
+// rebuild goes on with a machine that is made from what is stored: the whole history, or a position and the records
+// after it.
+func (s *schedule) rebuild() {
+	s.t.Helper()
+	s.rebuilds++
+	want := summary(s.m)
+	mode := s.m.Config().Mode
+	how := "replay"
+	rebuilt, err := machine.Replay(s.prog, machine.Config{ExecutionID: "x"}, roundTrip(s.t, s.rows), nil, s.now)
+	if from := s.stored[max(0, len(s.stored)-1-s.rng.IntN(8))]; from.data != nil {
+		how = fmt.Sprintf("restore from %d of %d", from.rows, len(s.rows))
+		var state map[string]any
+		if seq := machine.PositionStateSeq(from.data); seq > 0 {
+			state = roundTrip(s.t, s.rows[seq-1:seq])[0].Payload.State
+		}
+		if rebuilt, err = machine.Restore(s.prog, from.data, state); err == nil {
+			err = rebuilt.Catchup(roundTrip(s.t, s.rows[from.rows:]), s.now)
+		}
+	}
+	s.note(how, nil)
+	if err != nil {
+		s.fatalf("%s: %v", how, err)
+	}
+	if b := rebuilt.Ready(); len(b.Records)+len(b.Effects) > 0 {
+		s.fatalf("%s: a rebuilt machine adds %d records, %d effects", how, len(b.Records), len(b.Effects))
+	}
+	if got := summary(rebuilt); got != want {
+		s.fatalf("%s: rebuilt elsewhere\nwant %s\ngot  %s", how, want, got)
+	}
+	rebuilt.SetMode(mode) // which the history knows only of what was requested
+	s.m = rebuilt
+}
+
+func (s *schedule) naive(facts map[string]*history.Record) (*naive, passage) {
+	o := &naive{w: s.w, world: s.world, facts: facts, sequential: s.cfg.Branches == machine.Sequential, visits: map[string]int{}}
+	return o, o.walk(object{"log": []any{}}, s.w.first, "")
+}
+
+// compare holds the state of an open run against what the naive interpreter makes of the facts.
+func (s *schedule) compare() {
+	o, want := s.naive(s.facts)
+	if len(o.complaints) > 0 {
+		s.fatalf("%v", o.complaints)
+	}
+	if want.verdict != stuck {
+		s.fatalf("the run is %s, and should have ended (%d) at %s", s.m.Status(), want.verdict, want.at)
+	}
+	if got, want := text(s.m.State()), text(want.view); got != want {
+		s.fatalf("state\nwant %s\ngot  %s", want, got)
+	}
+}
+
+// finish holds an ended run against the naive interpreter, and looks that nothing moves it any more.
+func (s *schedule) finish() {
+	status := s.m.Status()
+	expectations := []map[string]*history.Record{s.facts}
+	if s.w.pure && status != machine.Cancelled {
+		expectations = append(expectations, nil) // foretold from the outcomes alone
+	}
+	for _, facts := range expectations {
+		o, want := s.naive(facts)
+		if len(o.complaints) > 0 {
+			s.fatalf("%v", o.complaints)
+		}
+		expected := map[verdict]machine.Status{completed: machine.Completed, failed: machine.Failed, stuck: machine.Cancelled}[want.verdict]
+		if status != expected {
+			s.fatalf("ended %s, want %s at %s", status, expected, want.at)
+		}
+		if got, want := text(s.m.State()), text(want.view); got != want {
+			s.fatalf("%s with the state\nwant %s\ngot  %s", status, want, got)
+		}
+		if result, ok := s.m.Result(); ok && text(result) != text(want.view) {
+			s.fatalf("result %s, want %s", text(result), text(want.view))
+		}
+		if _, _, node := s.m.Failure(); status == machine.Failed && node != want.at {
+			s.fatalf("failed at %s, want %s", node, want.at)
+		}
+	}
+	if s.facts["end"] == nil || !s.rows[len(s.rows)-1].Name.Terminal() {
+		s.fatalf("an ended run without an end in its history")
+	}
+	if len(s.m.Pending())+len(s.m.Timers())+len(s.m.InFlight()) > 0 {
+		s.fatalf("an ended run waits")
+	}
+	s.refuse("after the end", machine.Cancel{})
+	if len(s.past) > 0 {
+		s.refuse("after the end", s.past[s.rng.IntN(len(s.past))])
+	}
+	if s.rng.IntN(8) == 0 {
+		want := summary(s.m)
+		m, err := machine.Replay(s.prog, s.cfg, roundTrip(s.t, s.rows), nil, s.now)
+		if err != nil || summary(m) != want {
+			s.fatalf("replayed to %v, %v\nwant %s", m, err, want)
+		}
+		if err := m.Handle(machine.Cancel{}, s.now); !errors.Is(err, problem.CancelNotAllowed) {
+			s.fatalf("cancelled after the end: %v", err)
+		}
+	}
+}

@@ -1,0 +1,530 @@
+package machine_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+type object = map[string]any
+
+// simNode is one node of a simulated workflow, in the plainest form that a walk needs.
+type simNode struct {
+	id, kind string
+	next     string
+	// attempts and fatal (codes that are not tried again) of an activity or delegate; backoff and timeout delay it.
+	attempts         int
+	fatal            bool
+	backoff, timeout bool
+	// counter of a count node, and of the switch that goes back to again while the counter is below limit.
+	counter string
+	limit   int
+	again   string
+	signal  string
+	millis  int
+	// entries, join and need of a parallel node.
+	entries []string
+	join    string
+	need    int
+}
+
+// simWorkflow is a random workflow with everything a definition can have that ends: nested blocks, loops, retries,
+// deadlines and every kind of wait.
+type simWorkflow struct {
+	rng   *rand.Rand
+	nodes map[string]*simNode
+	order []string
+	first string
+	// pure says that the end does not hang on the time: all joins wait for all, no attempt has a deadline, and every
+	// signal has a name of its own.
+	pure bool
+	size int
+}
+
+func newSimWorkflow(seed uint64) *simWorkflow {
+	w := &simWorkflow{rng: rand.New(rand.NewPCG(seed, 77)), nodes: map[string]*simNode{}}
+	w.pure = w.rng.IntN(3) == 0
+	w.size = w.rng.IntN(14) + 2
+	w.add(&simNode{id: "e", kind: "end"})
+	w.add(&simNode{id: "s", kind: "start", next: w.chain("e", 3)})
+	w.first = "s"
+	return w
+}
+
+func (w *simWorkflow) add(n *simNode) string {
+	w.nodes[n.id] = n
+	w.order = append(w.order, n.id)
+	return n.id
+}
+
+func (w *simWorkflow) id() string { return fmt.Sprintf("n%d", len(w.order)) }
+
+// chain makes some nodes that lead to target, and gives the first.
+func (w *simWorkflow) chain(target string, depth int) string {
+	for range w.rng.IntN(4) + 1 {
+		w.size--
+		target = w.one(target, depth)
+		if w.size <= 0 {
+			break
+		}
+	}
+	return target
+}
+
+func (w *simWorkflow) one(target string, depth int) string {
+	kind := w.rng.IntN(12)
+	if depth == 0 || w.size <= 0 {
+		kind %= 9
+	}
+	n := &simNode{id: w.id(), next: target}
+	switch kind {
+	case 0, 1, 2, 3:
+		n.kind = []string{"tool_call", "step", "llm_call", "agent_delegate"}[w.rng.IntN(4)]
+		n.attempts, n.fatal, n.backoff = w.rng.IntN(3)+1, w.rng.IntN(2) == 0, w.rng.IntN(3) == 0
+		n.timeout = !w.pure && w.rng.IntN(3) == 0
+	case 4:
+		n.kind = "set_state"
+	case 5:
+		n.kind, n.millis = "timer", w.rng.IntN(3)*100
+	case 6:
+		n.kind, n.signal = "signal", n.id
+		if !w.pure {
+			n.signal = []string{"go", "stop"}[w.rng.IntN(2)]
+		}
+	case 7:
+		n.kind = "interrupt"
+	case 8:
+		n.kind = "subworkflow"
+	case 9: // a loop: body, count, switch back
+		n.kind, n.counter, n.limit = "switch", "c_"+n.id, w.rng.IntN(2)+2
+		w.add(n)
+		count := w.add(&simNode{id: w.id(), kind: "count", counter: n.counter, next: n.id})
+		n.again = w.chain(count, depth-1)
+		return n.again
+	default:
+		n.kind = "parallel"
+		w.add(n)
+		n.join = "all"
+		if !w.pure {
+			n.join = []string{"all", "any", "n_of_m"}[w.rng.IntN(3)]
+		}
+		for range w.rng.IntN(3) + 1 {
+			n.entries = append(n.entries, w.chain(target, depth-1))
+		}
+		switch n.need = len(n.entries); n.join {
+		case "any":
+			n.need = 1
+		case "n_of_m":
+			n.need = w.rng.IntN(len(n.entries)) + 1
+		}
+		return n.id
+	}
+	return w.add(n)
+}
+
+// source writes the definition.
+func (w *simWorkflow) source() string {
+	var nodes []any
+	edges := []any{object{"source": "__start__", "target": w.first}}
+	for _, id := range w.order {
+		n := w.nodes[id]
+		o, config := object{"id": id, "type": n.kind}, object{}
+		switch n.kind {
+		case "tool_call":
+			config = object{"server": "s", "tool": "t"}
+		case "step":
+			config = object{"handler": "h"}
+		case "llm_call":
+			config = object{"model": "m", "prompts": []any{object{"role": "user", "content": "x"}}}
+		case "agent_delegate":
+			config = object{"agent_id": "a", "protocol": "sdk", "input_mapping": object{"n": 1}}
+		case "set_state":
+			config = object{"assignments": object{"log": object{"literal": id}, "v": object{"literal": id}, "m": object{"jq": "{" + id + ":1}"}}}
+		case "count":
+			o["type"] = "set_state"
+			config = object{"assignments": object{n.counter: object{"jq": "(." + n.counter + " // 0) + 1"}}}
+		case "switch":
+			config = object{"cases": []any{object{"when": fmt.Sprintf(".%s < %d", n.counter, n.limit), "target": n.again}}, "default": n.next}
+			edges = append(edges, object{"source": id, "target": n.again})
+		case "timer":
+			o["type"] = "wait"
+			config = object{"kind": "duration", "duration_ms": n.millis}
+		case "signal":
+			o["type"] = "wait"
+			config = object{"kind": "signal", "signal": n.signal}
+		case "interrupt":
+			config = object{"prompt": "?", "resume_schema": object{"type": "object", "required": []any{"a_" + id}}}
+		case "subworkflow":
+			config = object{"workflow_ref": "urn:c", "input_mapping": object{}}
+		case "parallel":
+			var branches []any
+			for i, entry := range n.entries {
+				branches = append(branches, object{"name": fmt.Sprintf("b%d", i), "entry": entry})
+			}
+			config = object{"join": n.join, "branches": branches}
+			if n.join == "n_of_m" {
+				config["n"] = n.need
+			}
+		}
+		o["config"] = config
+		if n.attempts > 1 {
+			retry := object{"max_attempts": n.attempts}
+			if n.backoff {
+				retry["initial_interval"] = "50ms"
+			}
+			if n.fatal {
+				retry["non_retryable_errors"] = []any{"FATAL"}
+			}
+			o["retry"] = retry
+		}
+		if n.timeout {
+			o["timeout"] = "1s"
+		}
+		nodes = append(nodes, o)
+		if n.next != "" && n.kind != "end" {
+			edges = append(edges, object{"source": id, "target": n.next})
+		}
+	}
+	text, err := json.Marshal(object{
+		"document": object{"schema": "urn:t", "name": "sim", "version": "1"},
+		"state_schema": object{"type": "object", "properties": object{
+			"log": object{"type": "array", "reducer": "append"}, "m": object{"type": "object", "reducer": "merge"},
+		}},
+		"nodes": nodes, "edges": edges,
+	})
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// simWorld decides how every attempt ends, by its name alone.
+type simWorld struct {
+	seed uint64
+	pure bool
+}
+
+type simOutcome struct {
+	ok    bool
+	code  string
+	final bool
+}
+
+// dice gives 0 to 99 for a visit, and for an attempt unless it is 0.
+func (w simWorld) dice(node string, visit, attempt int) uint64 {
+	h := mix(w.seed, node)
+	return rand.New(rand.NewPCG(h, uint64(visit)<<32|uint64(attempt))).Uint64() % 100
+}
+
+func mix(seed uint64, text string) uint64 {
+	for i := range len(text) {
+		seed = (seed ^ uint64(text[i])) * 1099511628211
+	}
+	return seed
+}
+
+func (w simWorld) outcome(node string, visit, attempt int) simOutcome {
+	switch d := w.dice(node, visit, attempt); {
+	case d < 80:
+		return simOutcome{ok: true}
+	case d < 91:
+		return simOutcome{code: "NO"}
+	case d < 97 || w.pure:
+		return simOutcome{code: "FATAL"}
+	default:
+		return simOutcome{code: "NO", final: true}
+	}
+}
+
+// child decides how a subworkflow ends.
+func (w simWorld) child(node string, visit int) machine.Status {
+	switch d := w.dice(node, visit, 0); {
+	case d < 80:
+		return machine.Completed
+	case d < 90:
+		return machine.Failed
+	default:
+		return machine.Cancelled
+	}
+}
+
+// output is what whatever succeeds at a visit adds to the state.
+func output(node string, visit int) object {
+	return object{"log": fmt.Sprintf("%s#%d", node, visit), "m": object{node: float64(visit)}, "v": node}
+}
+
+// answerTo is what a person answers: it overwrites, without reducers.
+func answerTo(node string, visit int) object {
+	return object{"a_" + node: float64(visit), "v": node, "log": []any{"answered " + node}}
+}
+
+// naive walks a simulated workflow step by step, slowly and obviously. It says where a run stands after what has been
+// recorded of it, or, without records, how it has to end.
+type naive struct {
+	w     *simWorkflow
+	world simWorld
+	// facts are the recorded events by "Name node#visit" or "Name node#visit.attempt"; nil to foretell a pure run.
+	facts      map[string]*history.Record
+	sequential bool
+	visits     map[string]int
+	complaints []string
+}
+
+type verdict int
+
+const (
+	stuck verdict = iota
+	arrived
+	failed
+	completed
+)
+
+// passage is what came of walking a path: its verdict, the state at its end, and the updates on it in order.
+type passage struct {
+	verdict verdict
+	view    object
+	updates []simUpdate
+	// at is the node that failed.
+	at string
+	// last is the seq of the newest event on it.
+	last int64
+}
+
+type simUpdate struct {
+	delta   object
+	overlay bool
+}
+
+func (u simUpdate) apply(view object) object {
+	next := maps.Clone(view)
+	for k, v := range u.delta {
+		switch {
+		case k == "log" && !u.overlay:
+			previous, _ := next[k].([]any)
+			next[k] = append(slices.Clone(previous), v)
+		case k == "m" && !u.overlay:
+			merged := object{}
+			previous, _ := next[k].(object)
+			maps.Copy(merged, previous)
+			added, _ := v.(object)
+			maps.Copy(merged, added)
+			next[k] = merged
+		default:
+			next[k] = v
+		}
+	}
+	return next
+}
+
+func (p *passage) update(u simUpdate) {
+	p.view = u.apply(p.view)
+	p.updates = append(p.updates, u)
+}
+
+// factKey names an event; attempt is 0 where events have none.
+func factKey(name history.Name, node string, visit, attempt int) string {
+	key := string(name) + " " + node + "#" + strconv.Itoa(visit)
+	if attempt > 0 {
+		key += "." + strconv.Itoa(attempt)
+	}
+	return key
+}
+
+func (o *naive) fact(p *passage, name history.Name, node string, visit, attempt int) *history.Payload {
+	r := o.facts[factKey(name, node, visit, attempt)]
+	if r == nil {
+		return nil
+	}
+	p.last = max(p.last, r.Seq)
+	return &r.Payload
+}
+
+// happened reports whether an event is recorded; in a foretold run everything happens.
+func (o *naive) happened(p *passage, name history.Name, node string, visit int) bool {
+	return o.facts == nil || o.fact(p, name, node, visit, 0) != nil
+}
+
+func (o *naive) complain(format string, args ...any) {
+	o.complaints = append(o.complaints, fmt.Sprintf(format, args...))
+}
+
+// walk goes from a node to the node until, which it does not enter.
+func (o *naive) walk(view object, from, until string) passage {
+	p := passage{view: view}
+	for at := from; ; {
+		if at == until {
+			p.verdict = arrived
+			return p
+		}
+		n, visit := o.w.nodes[at], o.visits[at]+1
+		if !o.happened(&p, history.NodeScheduled, at, visit) {
+			return p
+		}
+		o.visits[at] = visit
+		p.at = at
+		next, v := n.next, arrived
+		switch n.kind {
+		case "end":
+			p.verdict = completed
+			return p
+		case "tool_call", "step", "llm_call", "agent_delegate":
+			v = o.attempts(&p, n, visit)
+		case "set_state":
+			p.update(simUpdate{delta: object{"log": at, "v": at, "m": object{at: 1.0}}})
+		case "count":
+			count, _ := p.view[n.counter].(float64)
+			p.update(simUpdate{delta: object{n.counter: count + 1}})
+		case "switch":
+			if count, _ := p.view[n.counter].(float64); count < float64(n.limit) {
+				next = n.again
+			}
+		case "timer":
+			v = o.wait(&p, history.TimerFired, at, visit)
+		case "signal":
+			if v = o.wait(&p, history.SignalReceived, at, visit); v == arrived {
+				p.update(simUpdate{delta: output(at, visit)})
+			}
+		case "interrupt":
+			if v = o.wait(&p, history.InterruptResumed, at, visit); v == arrived {
+				p.update(simUpdate{delta: answerTo(at, visit), overlay: true})
+			}
+		case "subworkflow":
+			if v = o.wait(&p, history.SubworkflowCompleted, at, visit); v == arrived {
+				if o.world.child(at, visit) == machine.Completed {
+					p.update(simUpdate{delta: output(at, visit)})
+				} else {
+					v = failed
+				}
+			}
+		case "parallel":
+			v = o.block(&p, n)
+		}
+		if v != arrived {
+			p.verdict = v
+			return p
+		}
+		at = next
+	}
+}
+
+func (o *naive) wait(p *passage, name history.Name, node string, visit int) verdict {
+	if o.happened(p, name, node, visit) {
+		return arrived
+	}
+	return stuck
+}
+
+// attempts tries an activity as often as its policy says.
+func (o *naive) attempts(p *passage, n *simNode, visit int) verdict {
+	for attempt := 1; ; attempt++ {
+		out := o.world.outcome(n.id, visit, attempt)
+		if o.facts != nil {
+			failure := o.fact(p, history.ActivityFailed, n.id, visit, attempt)
+			switch {
+			case failure == nil && o.fact(p, history.ActivityCompleted, n.id, visit, 0) == nil:
+				return stuck
+			case failure == nil && !out.ok:
+				o.complain("%s#%d.%d failed, and is recorded as completed", n.id, visit, attempt)
+			case failure != nil && failure.Code == "TIMEOUT" && n.timeout:
+				out = simOutcome{code: "TIMEOUT"}
+			case failure != nil && (out.ok || failure.Code != out.code):
+				o.complain("%s#%d.%d ended as %+v, recorded is a failure %q", n.id, visit, attempt, out, failure.Code)
+			}
+			if failure != nil && out.final && !failure.WillRetry {
+				return failed // hosts cannot forbid another attempt, executors can
+			}
+			out.final = false
+		}
+		if out.ok {
+			p.update(simUpdate{delta: output(n.id, visit)})
+			return arrived
+		}
+		if attempt >= n.attempts || n.fatal && out.code == "FATAL" {
+			return failed
+		}
+	}
+}
+
+// block walks the branches of a parallel node: each on the state at the fork, their updates merged in branch order as
+// far as all branches before have ended.
+func (o *naive) block(p *passage, n *simNode) verdict {
+	branches := make([]passage, len(n.entries))
+	fork, wins, open, losses := p.view, 0, 0, 0
+	ended := int64(0)
+	for i, entry := range n.entries {
+		decided := wins >= n.need || losses > len(branches)-n.need
+		if o.sequential {
+			decided = open > 0 || wins >= n.need || n.join == "all" && losses > 0
+		}
+		begun := o.facts[factKey(history.NodeScheduled, entry, o.visits[entry]+1, 0)]
+		if decided && (o.sequential || o.facts == nil || begun == nil || begun.Seq > ended) {
+			branches[i] = passage{view: fork} // it never began; a later visit may have
+			open++
+			continue
+		}
+		b := o.walk(fork, entry, n.next)
+		branches[i] = b
+		if b.verdict != stuck {
+			ended = max(ended, b.last)
+		}
+		switch b.verdict {
+		case arrived:
+			wins++
+		case stuck:
+			open++
+		case failed:
+			losses++
+		}
+		if o.sequential { // the next one begins where this one has come to
+			for _, u := range b.updates {
+				fork = u.apply(fork)
+			}
+		}
+	}
+	joined := wins >= n.need
+	lost := !joined && (open == 0 || !o.sequential && wins+open < n.need)
+	if n.join == "all" {
+		joined, lost = wins == len(branches), false
+	}
+	// A branch whose predecessors have all ended adds what it has come to, unless it was cancelled at the very moment at
+	// which the last of these ended.
+	decided := int64(0)
+	for _, b := range branches {
+		p.last = max(p.last, b.last)
+		if b.verdict != stuck {
+			decided = max(decided, b.last)
+		}
+	}
+	head, before := true, int64(0)
+	for _, b := range branches {
+		cut := n.join != "all" && joined && b.verdict == stuck && before == decided
+		before = max(before, b.last)
+		if head && !cut || n.join != "all" && (joined || lost) && b.verdict != stuck {
+			for _, u := range b.updates {
+				p.update(u)
+			}
+		}
+		if n.join != "all" {
+			head = head && b.verdict != stuck
+			continue
+		}
+		if head && b.verdict == failed {
+			lost, p.at = true, b.at
+		}
+		head = head && b.verdict == arrived
+	}
+	switch {
+	case joined:
+		return arrived
+	case lost:
+		return failed
+	default:
+		return stuck
+	}
+}
