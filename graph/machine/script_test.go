@@ -417,7 +417,7 @@ func (b *bench) same(how string, o *machine.Machine) {
 func summary(m *machine.Machine) string {
 	var parts []string
 	for _, w := range m.Pending() {
-		parts = append(parts, fmt.Sprintf("%s %s host=%t attempt=%d due=%s deadline=%s state=%s input=%s", w.Kind, w.Key, w.Host, w.Attempt,
+		parts = append(parts, fmt.Sprintf("%s %s host=%t attempt=%d last=%q/%s due=%s deadline=%s state=%s input=%s", w.Kind, w.Key, w.Host, w.Attempt, w.LastError, w.LastCode,
 			w.Due.UTC(), w.Deadline.UTC(), text(w.State), text(w.DelegateInput)))
 	}
 	for _, tm := range m.Timers() {
