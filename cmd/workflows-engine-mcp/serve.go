@@ -10,7 +10,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/stdio"
 )
@@ -75,9 +74,7 @@ func serve(ctx context.Context, c *settings, stdin io.Reader, stdout, stderr io.
 	}
 	options := c.RunnerOptions(executors, log)
 	options.DefaultMode, options.Background = mode, true
-	if c.workflowDir != "" {
-		options.Workflows = config.Folder(c.workflowDir)
-	}
+	options.Workflows = c.Workflows(c.workflowDir)
 	runner, err := graph.New(store, options)
 	if err != nil {
 		return err

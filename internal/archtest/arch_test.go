@@ -79,7 +79,9 @@ var rooms = map[string][]string{
 		"activities", "activities/activitiestest", "delegate", "history", "history/historymem", "graph", "graph/problem",
 		"graph/definition", "graph/machine", "internal/jsonvalue", "internal/signing",
 	},
+	"internal/httpworkflow": {"graph/definition", "graph/problem"},
 	"internal/config": {
+		"internal/httpworkflow",
 		"activities/stepcommand", "activities/toolcall", "internal/manifest",
 		"activities", "activities/llmcall", "delegate", "history", "history/historymem", "history/historysql", "graph", "graph/problem",
 		"graph/definition", "graph/machine", "internal/jsonvalue", "internal/signing",

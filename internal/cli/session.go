@@ -23,7 +23,7 @@ type session struct {
 	view      *liveView // nil if nothing is shown
 	// owner names this process in leases.
 	owner string
-	// workflows finds subworkflows, nil if no folder was named.
+	// workflows finds subworkflows.
 	workflows graph.Resolver
 	// repeat are the flags that another command needs to reach the same runs.
 	repeat []string
@@ -68,9 +68,13 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 		// Asking about a run fires its due timers, which is left to commands that may write: here nothing is ever due.
 		options.Now = func() time.Time { return time.Time{} }
 	}
+	folder := ""
 	if o.folder != "" {
-		s.workflows = config.Folder(a.path(o.folder))
-		options.Workflows = s.workflows
+		folder = a.path(o.folder)
+	}
+	s.workflows = c.Workflows(folder)
+	options.Workflows = s.workflows
+	if o.folder != "" {
 		s.repeat = append(s.repeat, "--"+flagWorkflowDir, o.folder)
 	}
 	if o.live {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities/llmcall"
 	"github.com/workflows-engine/workflows-engine/delegate"
+	"github.com/workflows-engine/workflows-engine/internal/httpworkflow"
 	"github.com/workflows-engine/workflows-engine/internal/manifest"
 	"github.com/workflows-engine/workflows-engine/internal/signing"
 )
@@ -77,6 +78,8 @@ type Config struct {
 	Log *slog.Logger
 	// A2A is the endpoint of WORKFLOW_ENGINE_A2A_CONFIG for delegates of protocol a2a; nil if not configured.
 	A2A *delegate.A2AConfig
+	// WorkflowSources fetches subworkflows from where WORKFLOW_ENGINE_WORKFLOW_SOURCES allows it; nil if not configured.
+	WorkflowSources *httpworkflow.Resolver
 	// Signing says which definitions may be run.
 	Signing signing.Policy
 	// Warnings are sentences about settings that have no effect. They belong on standard error at start.

@@ -33,6 +33,7 @@ const (
 	envA2A              = prefix + "A2A_CONFIG"
 	envSigningMode      = prefix + "DEFINITION_SIGNING_MODE"
 	envSigningKeys      = prefix + "SIGNING_PUBLIC_KEYS"
+	envWorkflowSources  = prefix + "WORKFLOW_SOURCES"
 	envSynchronous      = prefix + "SYNCHRONOUS"
 	envWaitLimit        = prefix + "WAIT_LIMIT"
 	envLogLevel         = prefix + "LOG_LEVEL"
@@ -42,7 +43,7 @@ const (
 // known are the variables that have an effect.
 var known = []string{
 	envStore, envStorePath, envProfile, envStepHandlers, envStepCommands, envLLM, envA2A, envSigningMode, envSigningKeys, envSynchronous,
-	envWaitLimit, envLogLevel, envLogFormat, envMCPConfig, envMCPAllowCommands,
+	envWaitLimit, envLogLevel, envLogFormat, envMCPConfig, envMCPAllowCommands, envWorkflowSources,
 }
 
 // unsupported are variables of the protocol that this engine does not act on.

@@ -46,6 +46,22 @@ func (m members) text(name string) (string, error) {
 	return strings.TrimSpace(text), nil
 }
 
+// texts gives a member that is a list of strings, trimmed; nil if it is absent.
+func (m members) texts(name string) ([]string, error) {
+	value, present := m.values[name]
+	list, ok := value.([]any)
+	var texts []string
+	for _, element := range list {
+		text, isText := element.(string)
+		ok = ok && isText
+		texts = append(texts, strings.TrimSpace(text))
+	}
+	if present && !ok {
+		return nil, problem.New(problem.UsageError, "%s: member %q must be a list of strings", m.variable, name)
+	}
+	return texts, nil
+}
+
 // truth gives a member that is true or false; false if it is absent.
 func (m members) truth(name string) (bool, error) {
 	value, present := m.values[name]

@@ -1,0 +1,88 @@
+package config
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/httpworkflow"
+)
+
+// The members of WORKFLOW_ENGINE_WORKFLOW_SOURCES.
+const (
+	sourcesAllow    = "allow"
+	sourcesPrivate  = "privateNetworks"
+	sourcesTimeout  = "timeoutMs"
+	sourcesMaxBytes = "maxBytes"
+)
+
+// Workflows finds subworkflows: by http or https address where WORKFLOW_ENGINE_WORKFLOW_SOURCES allows it, and by name
+// in a folder, "" for none.
+func (c *Config) Workflows(folder string) graph.Resolver {
+	return workflows{folder: Folder(folder), web: c.WorkflowSources}
+}
+
+type workflows struct {
+	folder Folder
+	web    *httpworkflow.Resolver
+}
+
+// ResolveWorkflow implements graph.Resolver.
+func (w workflows) ResolveWorkflow(ctx context.Context, ref, pin string) (*definition.Document, error) {
+	scheme, _, _ := strings.Cut(ref, "://")
+	switch isAddress := strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"); {
+	case isAddress && w.web != nil:
+		return w.web.ResolveWorkflow(ctx, ref, pin)
+	case isAddress:
+		return nil, problem.New(problem.WorkflowNotFound, "workflow %q: no address is allowed here", ref).
+			WithHint("The operator allows addresses with %s, as in {\"allow\": [\"https://definitions.example/flows/\"]}.", envWorkflowSources)
+	case w.folder != "":
+		return w.folder.ResolveWorkflow(ctx, ref, pin)
+	}
+	return nil, problem.New(problem.WorkflowNotFound, "no workflow is known under the workflow_ref %q", ref).
+		WithHint("Name the folder with its definition with --workflow-dir.")
+}
+
+// loadWorkflowSources reads where subworkflows may be fetched from. Without it nothing is.
+func loadWorkflowSources(c *Config, env Environment) error {
+	m, err := env.members(envWorkflowSources, sourcesAllow, sourcesPrivate, sourcesTimeout, sourcesMaxBytes)
+	if err != nil || m.values == nil {
+		return err
+	}
+	var settings httpworkflow.Config
+	if settings.Allow, err = m.texts(sourcesAllow); err != nil {
+		return err
+	}
+	if len(settings.Allow) == 0 {
+		return problem.New(problem.UsageError, "%s: member %q names no address", envWorkflowSources, sourcesAllow).
+			WithHint("Write what addresses may begin with, as in [\"https://definitions.example/flows/\"].")
+	}
+	networks, err := m.texts(sourcesPrivate)
+	if err != nil {
+		return err
+	}
+	for _, text := range networks {
+		network, err := netip.ParsePrefix(text)
+		if ip, failed := netip.ParseAddr(text); failed == nil {
+			network, err = netip.PrefixFrom(ip, ip.BitLen()), nil
+		}
+		if err != nil {
+			return problem.New(problem.UsageError, "%s: %q is no network", envWorkflowSources, text).
+				WithHint("Write networks as in 10.0.0.0/8 or 127.0.0.1.")
+		}
+		settings.PrivateNetworks = append(settings.PrivateNetworks, network)
+	}
+	if settings.Timeout, err = m.milliseconds(sourcesTimeout); err != nil {
+		return err
+	}
+	if settings.MaxBytes, err = m.bytes(sourcesMaxBytes); err != nil {
+		return err
+	}
+	if c.WorkflowSources, err = httpworkflow.New(settings); err != nil {
+		return problem.New(problem.UsageError, "%s", envWorkflowSources).WithCause(err)
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package httpworkflow
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"path"
+	"strings"
+	"syscall"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// refusal is why an address is not asked.
+type refusal struct{ text, hint string }
+
+func (r *refusal) Error() string { return r.text }
+
+func refused(format string, args ...any) *refusal {
+	return &refusal{text: fmt.Sprintf(format, args...)}
+}
+
+// prefix is what addresses may begin with.
+type prefix struct{ scheme, host, path string }
+
+func parsePrefix(text string) (prefix, error) {
+	u, err := url.Parse(strings.TrimSpace(text))
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" ||
+		!plainPath(u) {
+		return prefix{}, problem.New(problem.UsageError, "%q is not the beginning of an http or https address", text).
+			WithHint("Write it as in https://definitions.example/flows/.")
+	}
+	return prefix{u.Scheme, host(u), strings.TrimSuffix(u.Path, "/")}, nil
+}
+
+// permit refuses an address that does not begin with what is allowed.
+func (r *Resolver) permit(u *url.URL) error {
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		return refused("it is no http or https address")
+	case u.User != nil:
+		return refused("the address holds a user name or password")
+	case !plainPath(u):
+		return refused("the path of the address is not written plainly")
+	}
+	for _, p := range r.allowed {
+		rest, ok := strings.CutPrefix(u.Path, p.path)
+		if ok && u.Scheme == p.scheme && host(u) == p.host && (rest == "" || rest[0] == '/') {
+			return nil
+		}
+	}
+	e := refused("no allowed address is a beginning of %s://%s%s", u.Scheme, u.Host, u.EscapedPath())
+	e.hint = "The operator allows addresses with WORKFLOW_ENGINE_WORKFLOW_SOURCES."
+	return e
+}
+
+// plainPath reports whether servers can read a path in one way only: no "..", no "//", no slash in disguise.
+func plainPath(u *url.URL) bool {
+	escaped := strings.ToLower(u.EscapedPath())
+	if strings.Contains(escaped, "%2f") || strings.Contains(escaped, "%5c") || strings.Contains(u.Path, `\`) {
+		return false
+	}
+	return u.Path == "" || path.Clean(u.Path) == u.Path || path.Clean(u.Path)+"/" == u.Path
+}
+
+// host is the host with its port, in one spelling.
+func host(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return net.JoinHostPort(strings.TrimSuffix(strings.ToLower(u.Hostname()), "."), port)
+}
+
+// guard makes the check of the address that is dialled, after names were resolved.
+func guard(private []netip.Prefix) func(network, address string, _ syscall.RawConn) error {
+	return func(_, address string, _ syscall.RawConn) error {
+		at, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return refused("the address %s is not understood", address)
+		}
+		ip := at.Addr().Unmap().WithZone("")
+		if !special(ip) {
+			return nil
+		}
+		for _, network := range private {
+			if network.Contains(ip) {
+				return nil
+			}
+		}
+		e := refused("%s is no public address", ip)
+		e.hint = "The operator allows private networks with privateNetworks in WORKFLOW_ENGINE_WORKFLOW_SOURCES."
+		return e
+	}
+}
+
+// reserved are special networks that netip has no word for, and those whose addresses stand for others.
+var reserved = func() (networks []netip.Prefix) {
+	for _, text := range []string{
+		"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24",
+		"203.0.113.0/24", "240.0.0.0/4", "::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32",
+		"2002::/16", "fec0::/10",
+	} {
+		networks = append(networks, netip.MustParsePrefix(text))
+	}
+	return networks
+}()
+
+// special reports whether an address is anything but a public one.
+func special(ip netip.Addr) bool {
+	if ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip.IsUnspecified() {
+		return true
+	}
+	for _, network := range reserved {
+		if network.Contains(ip) {
+			return true
+		}
+	}
+	return false
+}
