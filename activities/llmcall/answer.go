@@ -26,6 +26,11 @@ func (n *node) output(r *reply) (output any, violation string) {
 		return map[string]any{"text": text}, ""
 	}
 	v, err := jsonvalue.Decode([]byte(unfenced(r.content)))
+	if block := fenced(r.content); err != nil && block != "" {
+		if inner, innerErr := jsonvalue.Decode([]byte(block)); innerErr == nil {
+			v, err = inner, nil
+		}
+	}
 	if err != nil {
 		return nil, "the answer is not JSON: " + err.Error()
 	}
@@ -53,6 +58,21 @@ func unfenced(content string) string {
 	return strings.TrimSpace(body)
 }
 
+// fenced gives the inside of the one code block that a text has, with words before or behind it; "" if there is none, or
+// more than one, of which nobody knows which is the answer.
+func fenced(content string) string {
+	const fence = "```"
+	parts := strings.Split(content, fence)
+	if len(parts) != 3 {
+		return ""
+	}
+	_, body, ok := strings.Cut(parts[1], "\n") // the first line may name the language
+	if !ok {
+		return ""
+	}
+	return strings.TrimSpace(body)
+}
+
 // maxViolation is how many bytes of the violations the model is told, and the history records: one wrong array can have
 // thousands.
 const maxViolation = 4000
@@ -64,8 +84,9 @@ func clip(violation string) string {
 	return strings.ToValidUTF8(violation[:maxViolation], "") + "…"
 }
 
-// repair continues a conversation with the answer and what is wrong with it.
-func repair(messages []openai.ChatCompletionMessage, r *reply, violation string) []openai.ChatCompletionMessage {
+// repair continues a conversation with the answer and what is wrong with it. It names the schema, which a provider that
+// does not care for response_format has kept from the model until now.
+func (n *node) repair(messages []openai.ChatCompletionMessage, r *reply, violation string) []openai.ChatCompletionMessage {
 	said := r.content
 	if strings.TrimSpace(said) == "" {
 		said = "(nothing)" // a message without content is refused
@@ -73,7 +94,8 @@ func repair(messages []openai.ChatCompletionMessage, r *reply, violation string)
 	return append(messages[:len(messages):len(messages)],
 		openai.ChatCompletionMessage{Role: openai.ChatMessageRoleAssistant, Content: said},
 		openai.ChatCompletionMessage{
-			Role:    openai.ChatMessageRoleUser,
-			Content: "This cannot be used: " + violation + "\nAnswer again, with the corrected JSON value and nothing else.",
+			Role: openai.ChatMessageRoleUser,
+			Content: "This cannot be used: " + violation + "\nAnswer again, with the corrected JSON value and nothing else. It has to satisfy this JSON Schema:\n" +
+				string(n.schemaText),
 		})
 }

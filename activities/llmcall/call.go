@@ -68,14 +68,28 @@ func (c *call) note(r *reply, err error) (*reply, error) {
 	return r, err
 }
 
-// send makes one request. What the model answered is given also if it is of no use. Its error is a *statusError, an *answerError, a Failure, or what the transport says.
+// send makes one request, and another where the server does not know stream_options, without which a stream has no usage.
 func (c *call) send(ctx context.Context, messages []openai.ChatCompletionMessage, f *format) (*reply, error) {
+	r, err := c.sendOnce(ctx, messages, f)
+	if status, ok := errors.AsType[*statusError](err); ok && c.node.stream && !c.plainStreams.Load() && status.speaksOf("stream_options") {
+		c.plainStreams.Store(true)
+		return c.sendOnce(ctx, messages, f)
+	}
+	return r, err
+}
+
+// sendOnce makes one request. What the model answered is given also if it is of no use. Its error is a *statusError, an
+// *answerError, a Failure, or what the transport says.
+func (c *call) sendOnce(ctx context.Context, messages []openai.ChatCompletionMessage, f *format) (*reply, error) {
 	request, err := c.node.request(messages)
 	if err != nil {
 		return nil, err
 	}
 	if f != nil {
 		f.apply(c.node, &request)
+	}
+	if c.plainStreams.Load() {
+		request.StreamOptions = nil
 	}
 	ctx, stop := context.WithTimeoutCause(ctx, c.config.RequestTimeout, errRequestTimeout)
 	defer stop()
@@ -128,11 +142,22 @@ func completed(response openai.ChatCompletionResponse, body []byte) (*reply, err
 	}
 	choice := response.Choices[0]
 	message := choice.Message
-	r := &reply{content: message.Content, model: response.Model, finish: string(choice.FinishReason), usage: response.Usage}
-	if message.Content != "" {
+	r := &reply{content: textOf(message), model: response.Model, finish: string(choice.FinishReason), usage: response.Usage}
+	if r.content != "" {
 		return r, nil
 	}
 	return r, emptyAnswer(message.Refusal, len(message.ToolCalls) > 0 || message.FunctionCall != nil, isText(body), r.finish)
+}
+
+// textOf gives the content of a message: a text, or the texts of its parts, without what a model thought on the way.
+func textOf(m openai.ChatCompletionMessage) string {
+	text := m.Content
+	for _, part := range m.MultiContent {
+		if part.Type == openai.ChatMessagePartTypeText {
+			text += part.Text
+		}
+	}
+	return text
 }
 
 // emptyAnswer explains an answer without content; text says that there is a content, which is the empty text.
@@ -148,8 +173,8 @@ func emptyAnswer(refusal string, calls, text bool, finish string) error {
 	return nil
 }
 
-// isText reports whether the content of the first choice is a string: the library reads null, arrays of parts and
-// missing members as "" too.
+// isText reports whether the content of the first choice is a string: the library reads null and missing members as ""
+// too.
 func isText(body []byte) bool {
 	var answer struct {
 		Choices []struct {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -54,6 +55,8 @@ type Config struct {
 type Executor struct {
 	config  Config
 	formats formatMemory
+	// plainStreams is set once the server has refused stream_options.
+	plainStreams atomic.Bool
 }
 
 // New checks the configuration; it sends nothing and asks for no key. The error is *problem.Error with code

@@ -79,7 +79,7 @@ func (c *call) run(ctx context.Context, messages []openai.ChatCompletionMessage)
 		if c.config.NoRepair || cut || len(c.replies) > 1 {
 			return activities.Result{}, c.unusable(violation, cut, len(c.replies))
 		}
-		messages = repair(messages, r, violation)
+		messages = c.node.repair(messages, r, violation)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -64,16 +65,19 @@ func schemaName(id string) string {
 // format and dislikes this schema, which tells nothing about the next one.
 func (f format) refused(err error) (refused, schemaOnly bool) {
 	status, ok := errors.AsType[*statusError](err)
-	if !ok || f == plainFormat || status.status != http.StatusBadRequest && status.status != http.StatusUnprocessableEntity {
+	if !ok || f == plainFormat || !status.speaksOf("response_format", "json_schema", "json_object") {
 		return false, false
 	}
-	body := strings.ToLower(status.body)
-	for _, word := range []string{"response_format", "json_schema", "json_object"} {
-		if strings.Contains(body, word) {
-			return true, strings.Contains(body, "invalid schema")
-		}
+	return true, status.speaksOf("invalid schema")
+}
+
+// speaksOf reports whether the server refused the request as one that is wrong, with one of the words.
+func (e *statusError) speaksOf(words ...string) bool {
+	if e.status != http.StatusBadRequest && e.status != http.StatusUnprocessableEntity {
+		return false
 	}
-	return false, false
+	body := strings.ToLower(e.body)
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(body, word) })
 }
 
 // maxRememberedModels bounds formatMemory; the models of further nodes are asked anew each time.

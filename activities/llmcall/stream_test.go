@@ -76,6 +76,35 @@ func TestServersThatCannotStream(t *testing.T) {
 	wantFailure(t, err, problem.LLMProviderError, "no chat completion")
 }
 
+// TestStreamsWithoutUsage: a server that refuses stream_options is asked without them, and again only then.
+func TestStreamsWithoutUsage(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t, raw(400, `{"error":"unknown field stream_options"}`), streams(piece1, piece2, piece3, done))
+	e := newExecutor(t, llmcall.Config{BaseURL: p.URL, Stream: true})
+	for range 2 {
+		got, err := e.Execute(t.Context(), request(object{"output_schema": schema()}))
+		if err != nil || text(t, got.Output) != `{"n":1}` || got.Usage["model"] != "m-2026" {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		if _, counted := got.Usage["total_tokens"]; counted {
+			t.Errorf("usage %v counts tokens that nobody told", got.Usage)
+		}
+	}
+	var asked []bool
+	for _, r := range p.seen() {
+		asked = append(asked, r.body["stream_options"] != nil)
+	}
+	if text(t, asked) != `[true,false,false]` {
+		t.Errorf("asked for usage: %v", asked)
+	}
+	// Refused for another reason, or refused again, it is a failure like any other.
+	p = newProvider(t, raw(400, `{"error":"stream_options: no"}`))
+	_, err := newExecutor(t, llmcall.Config{BaseURL: p.URL, Stream: true}).Execute(t.Context(), request(nil))
+	if wantFailure(t, err, problem.LLMProviderError, "stream_options"); len(p.seen()) != 2 {
+		t.Errorf("%d requests", len(p.seen()))
+	}
+}
+
 func TestStreamsThatFail(t *testing.T) {
 	t.Parallel()
 	const sensible, unknown = activities.RetrySensible, activities.RetryUnknown

@@ -131,7 +131,8 @@ func TestRepair(t *testing.T) {
 	if len(messages) != 3 || messages[1].(object)["role"] != "assistant" || messages[1].(object)["content"] != `{"n":"x"}` {
 		t.Fatalf("the second request has messages %v", messages)
 	}
-	if last := messages[2].(object); last["role"] != "user" || !strings.Contains(last["content"].(string), "/n ") {
+	if last := messages[2].(object); last["role"] != "user" || !strings.Contains(last["content"].(string), "/n ") ||
+		!strings.Contains(last["content"].(string), `"required":["n"]`) {
 		t.Errorf("the model is told %v", last)
 	}
 }

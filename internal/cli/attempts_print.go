@@ -25,6 +25,9 @@ func writeAttemptTable(w io.Writer, list []*attempt) error {
 			in, out = fmt.Sprint(i), fmt.Sprint(o)
 		}
 		outcome := t.outcome
+		if t.usage["repaired"] == true {
+			outcome += " after a repair"
+		}
 		if text := strings.TrimSpace(t.code + " " + t.error); text != "" {
 			outcome += ": " + cut(text, errorWidth)
 		}
