@@ -22,11 +22,24 @@ func (c Composite) Execute(ctx context.Context, req Request) (Result, error) {
 	case !known:
 		return Result{}, Fail(problem.ExecutorNotConfigured, "nodes of type %q are no activities", req.NodeType)
 	case executor == nil:
-		return Result{}, Fail(problem.ExecutorNotConfigured,
-			"no executor is configured for %s nodes, so %q cannot be performed in process; configure one, or start the run with activity_execution_mode \"host_mediated\" and submit the outcome",
-			req.NodeType, req.NodeID)
+		return Result{}, NotConfigured(req.NodeType, req.NodeID)
 	}
 	return executor.Execute(ctx, req)
+}
+
+// settings name what an operator sets, so that nodes of a type are performed.
+var settings = map[string]string{
+	"step":      "WORKFLOW_ENGINE_STEP_COMMANDS or WORKFLOW_ENGINE_STEP_HANDLERS",
+	"llm_call":  "WORKFLOW_ENGINE_LLM_CONFIG",
+	"tool_call": "WORKFLOW_ENGINE_MCP_CONFIG",
+}
+
+// NotConfigured is the failure of an activity that nothing here performs. It names the setting that changes this, and the
+// other way out, the host.
+func NotConfigured(nodeType, nodeID string) *Failure {
+	return Fail(problem.ExecutorNotConfigured,
+		"nothing is configured here that performs %s nodes, so %q cannot run in process; set %s, or run with activity_execution_mode \"host_mediated\" and submit the outcome",
+		nodeType, nodeID, settings[nodeType])
 }
 
 // Immediate reports whether the executor that would get the request answers at once; a refusal does.

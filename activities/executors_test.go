@@ -138,3 +138,18 @@ func TestRetrySense(t *testing.T) {
 		}
 	}
 }
+
+// TestNotConfiguredSaysWhatToDo: the refusal names the operator's setting, and the other way out.
+func TestNotConfiguredSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	for nodeType, setting := range map[string]string{
+		"step": "WORKFLOW_ENGINE_STEP_COMMANDS", "llm_call": "WORKFLOW_ENGINE_LLM_CONFIG", "tool_call": "WORKFLOW_ENGINE_MCP_CONFIG",
+	} {
+		_, err := activities.Composite{}.Execute(t.Context(), activities.Request{NodeID: "n", NodeType: nodeType})
+		failure, ok := errors.AsType[*activities.Failure](err)
+		if !ok || failure.Code != "COMPOSITE_EXECUTOR_NOT_CONFIGURED" || failure.Retryable != activities.RetryPointless ||
+			!strings.Contains(failure.Message, setting) || !strings.Contains(failure.Message, "host_mediated") {
+			t.Errorf("%s: %v", nodeType, err)
+		}
+	}
+}

@@ -23,11 +23,28 @@ func (c Composite) Delegate(ctx context.Context, req Request) (Result, error) {
 	case !known:
 		return Result{}, activities.Fail(problem.DelegateProtocolUnsupported, "delegate protocol %q is not known; use a2a, mcp or sdk", req.Protocol)
 	case executor == nil:
-		return Result{}, activities.Fail(problem.DelegateProtocolUnsupported,
-			"no delegate executor is configured for protocol %s, so %q cannot be delegated in process; configure one, or start the run with activity_execution_mode \"host_mediated\" and submit the outcome",
-			req.Protocol, req.NodeID)
+		return Result{}, NotConfigured(req.Protocol, req.NodeID)
 	}
 	return executor.Delegate(ctx, req)
+}
+
+// settings name what an operator sets, so that a protocol is spoken.
+var settings = map[string]string{
+	"a2a": "set WORKFLOW_ENGINE_A2A_CONFIG",
+	"mcp": "name the agent in delegateAgents of the manifest (WORKFLOW_ENGINE_MCP_CONFIG)",
+	"sdk": "register the agent in a Go program of your own",
+}
+
+// NotConfigured is the failure of a delegation whose protocol nothing here speaks. It names the setting that changes this,
+// and the other way out, the host.
+func NotConfigured(protocol, nodeID string) *activities.Failure {
+	setting, known := settings[protocol]
+	if !known {
+		setting = "use a2a, mcp or sdk"
+	}
+	return activities.Fail(problem.DelegateProtocolUnsupported,
+		"nothing is configured here that speaks delegate protocol %q, so %q cannot run in process; %s, or run with activity_execution_mode \"host_mediated\" and submit the outcome",
+		protocol, nodeID, setting)
 }
 
 // Immediate reports whether the executor that would get the request answers at once; a refusal does.

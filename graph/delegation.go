@@ -19,9 +19,7 @@ import (
 // delegate hands a delegate's input to its agent, or delivers an answer to it.
 func (r *Runner) delegate(ctx context.Context, x *run, f *flight, e *machine.DelegateEffect) (in machine.Input) {
 	if r.opts.Delegates == nil {
-		return keyed(e, refusedOutcome(problem.DelegateProtocolUnsupported,
-			"no delegate executor is configured for protocol %q; configure one, or run with mode %q and let the host delegate",
-			e.Protocol, machine.HostMediated))
+		return keyed(e, failedOutcome(ctx, delegate.NotConfigured(e.Protocol, e.NodeID)))
 	}
 	defer r.recoveredDelegate(x, e, &in)
 	req := *r.delegateRequest(x, f, e)

@@ -47,9 +47,7 @@ func failed(in machine.Input) bool {
 
 func (r *Runner) execute(ctx context.Context, x *run, f *flight, e *machine.ActivityEffect) (out machine.Outcome) {
 	if r.opts.Activities == nil {
-		return refusedOutcome(problem.ExecutorNotConfigured,
-			"no executor is configured for the %s %q; configure one, or run with mode %q and let the host perform activities",
-			e.NodeType, e.NodeID, machine.HostMediated)
+		return failedOutcome(ctx, activities.NotConfigured(e.NodeType, e.NodeID))
 	}
 	defer recovered(r, x, &e.EffectBase, &out)
 	res, err := r.opts.Activities.Execute(ctx, *r.activityRequest(x, f, e))
