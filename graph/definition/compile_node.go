@@ -240,6 +240,9 @@ func (c *compiler) compileRetry(v *vertex) {
 				"a negative backoff_coefficient counts as 1", "write 1, or more for growing delays")
 		}
 	}
+	if f := n.Get("jitter"); f != nil {
+		r.Jitter = f.Num + 0
+	}
 	if codes := n.Get("non_retryable_errors"); codes != nil {
 		for _, e := range codes.Elements {
 			r.NonRetryable = append(r.NonRetryable, e.Str)

@@ -1,6 +1,8 @@
 package definition
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"math"
 	"time"
 )
@@ -12,6 +14,9 @@ type Retry struct {
 	Initial, Max time.Duration
 	// Coefficient multiplies the delay for each further attempt; negative values have been turned into 1.
 	Coefficient float64
+	// Jitter is the part of each delay, 0 to 1, that varies from run to run and from attempt to attempt; 0 for none.
+	// Added to the protocol.
+	Jitter float64
 	// NonRetryable lists exact failure codes that end the attempts.
 	NonRetryable []string
 	// Err is set when an interval is no duration: the node fails when a back-off is due.
@@ -31,4 +36,17 @@ func (r *Retry) Delay(next int) time.Duration {
 		return r.Max
 	}
 	return d
+}
+
+// DelayOf is Delay with the attempt's jitter: up to that part of the delay is taken off, so that it never grows beyond
+// max_interval. How much depends on the key alone, which names the attempt among all runs: runs that failed together
+// come back apart, and a run that is rebuilt waits as long as before.
+func (r *Retry) DelayOf(next int, key string) time.Duration {
+	d := r.Delay(next)
+	if r.Jitter <= 0 || d <= 0 {
+		return d
+	}
+	sum := sha256.Sum256([]byte(key))
+	lot := float64(binary.BigEndian.Uint64(sum[:8])>>11) / (1 << 53) // evenly spread over [0, 1)
+	return d - time.Duration(float64(d)*min(r.Jitter, 1)*lot)
 }

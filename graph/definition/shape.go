@@ -24,8 +24,8 @@ type shape struct {
 	enum []string
 	// notEmpty wants at least one character, element or member.
 	notEmpty bool
-	// minimum bounds a number from below.
-	minimum *float64
+	// minimum bounds a number from below, maximum from above.
+	minimum, maximum *float64
 	// members lists those of an object; open admits others, values gives the shape of every member instead.
 	members []member
 	open    bool
@@ -131,6 +131,10 @@ func (c *shapeCheck) checkContent(s *shape, n *jsonvalue.Node, at *path) {
 		if s.minimum != nil && n.Num < *s.minimum {
 			c.report(n, at, "minimum", map[string]any{"comparison": ">=", "limit": *s.minimum},
 				fmt.Sprintf("%s must be at least %v", s.what, *s.minimum), "")
+		}
+		if s.maximum != nil && n.Num > *s.maximum {
+			c.report(n, at, "maximum", map[string]any{"comparison": "<=", "limit": *s.maximum},
+				fmt.Sprintf("%s must be at most %v", s.what, *s.maximum), "")
 		}
 	case jsonvalue.Array:
 		if s.notEmpty && len(n.Elements) == 0 {

@@ -21,6 +21,14 @@ var retryShape = &shape{
 		{"backoff_coefficient", &shape{what: "backoff_coefficient", kind: jsonvalue.Number}, false},
 		{"max_interval", interval("max_interval"), false},
 		{
+			"jitter",
+			&shape{
+				what: "jitter", kind: jsonvalue.Number, minimum: new(0.0), maximum: new(1.0),
+				hint: "write a number from 0 to 1, the part of the pause that varies",
+			},
+			false,
+		},
+		{
 			"non_retryable_errors",
 			&shape{what: "non_retryable_errors", kind: jsonvalue.Array, element: text("a code in non_retryable_errors")},
 			false,

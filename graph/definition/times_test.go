@@ -2,6 +2,7 @@ package definition_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -97,6 +98,47 @@ func TestRetryDelay(t *testing.T) {
 	for _, next := range []int{2, 3, 1000, math.MaxInt} {
 		if d := huge.Delay(next); d <= 0 || d > 290*365*24*time.Hour {
 			t.Errorf("before attempt %d the delay overflows: %v", next, d)
+		}
+	}
+}
+
+// Jitter takes off up to its part of a delay: the same for the same attempt, spread evenly over many.
+func TestRetryJitter(t *testing.T) {
+	t.Parallel()
+	_, p, findings := compileValue(t, patch(t, base(t, "linear"),
+		`set /nodes/1/retry {"max_attempts":5,"initial_interval":"1s","backoff_coefficient":10,"max_interval":"4s","jitter":0.5}`))
+	if p == nil {
+		t.Fatal(list(findings))
+	}
+	r := p.Node("greet").Retry
+	const runs = 1000
+	var sum, least, most time.Duration
+	least = time.Hour
+	for i := range runs {
+		key := fmt.Sprintf("run-%d:greet#1.1", i)
+		d := r.DelayOf(3, key)
+		if d != r.DelayOf(3, key) {
+			t.Fatalf("%s: two delays for one attempt", key)
+		}
+		sum, least, most = sum+d, min(least, d), max(most, d)
+	}
+	if least < 2*time.Second || least > 2020*time.Millisecond || most > 4*time.Second || most < 3980*time.Millisecond {
+		t.Errorf("delays from %v to %v, want them spread from 2 s to 4 s", least, most)
+	}
+	if mean := sum / runs; mean < 2900*time.Millisecond || mean > 3100*time.Millisecond {
+		t.Errorf("the mean is %v, want about 3 s", mean)
+	}
+	if r.DelayOf(2, "a:greet#1.1") == r.DelayOf(2, "b:greet#1.1") {
+		t.Error("two runs come back together")
+	}
+	for _, fixed := range []definition.Retry{{Initial: time.Second, Coefficient: 1}, {Jitter: 1, Coefficient: 1}} {
+		if got, want := fixed.DelayOf(2, "a"), fixed.Delay(2); got != want {
+			t.Errorf("%+v: got %v, want %v", fixed, got, want)
+		}
+	}
+	for _, bad := range []string{"-0.1", "1.1", "true", `"0.5"`, "null"} {
+		if _, p, _ := compileValue(t, patch(t, base(t, "linear"), `set /nodes/1/retry {"max_attempts":2,"jitter":`+bad+`}`)); p != nil {
+			t.Errorf("jitter %s is accepted", bad)
 		}
 	}
 }

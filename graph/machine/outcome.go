@@ -194,7 +194,7 @@ func (m *Machine) attemptFailed(t *token, o Outcome) {
 		m.failToken(t, &failure{reason: reasonOrchestration, nodeID: t.node.ID, message: retry.Err.Error()})
 		return
 	}
-	delay := max(retry.Delay(attempt+1), o.RetryAfter)
+	delay := max(retry.DelayOf(attempt+1, m.cfg.ExecutionID+":"+t.key()), o.RetryAfter)
 	if delay > 0 {
 		p.RetryAt = m.now.Add(delay)
 	}
