@@ -92,7 +92,8 @@ func codeOf(err error) string {
 		return string(e.Code)
 	case problem.InvalidListCursor, problem.InterruptInParallelBranch, problem.InputInvalid:
 		return string(problem.ValidationError)
-	case problem.HistoryNewer, problem.HistoryConflict, problem.HistoryCorrupt, problem.RunnerClosed:
+	case problem.HistoryNewer, problem.HistoryConflict, problem.HistoryCorrupt, problem.RunnerClosed,
+		problem.StoreLocked, problem.StoreFull, problem.StoreReadOnly, problem.StoreUnavailable:
 		return string(problem.Internal)
 	}
 	return string(problem.EngineFailure)

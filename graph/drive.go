@@ -163,6 +163,8 @@ func isRefusal(err error) bool {
 		return false
 	}
 	switch p.Code {
+	case problem.StoreLocked, problem.StoreFull, problem.StoreReadOnly, problem.StoreUnavailable:
+		return false
 	case problem.Internal, problem.HistoryCorrupt, problem.HistoryNewer, problem.DefinitionNotFound, problem.ExecutionNotFound:
 		return false
 	}

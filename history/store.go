@@ -9,8 +9,9 @@ import (
 // historytest. All methods are safe for concurrent use, by several processes too where the store is a file.
 //
 // Errors are *problem.Error: HISTORY_CONFLICT, LEASE_HELD, HISTORY_VERSION_UNSUPPORTED, HISTORY_CORRUPT,
-// EXECUTION_NOT_FOUND, INVALID_LIST_CURSOR, VALIDATION_ERROR (a negative limit), DEFINITION_REQUIRED (unknown definition)
-// and INTERNAL_ERROR, which wraps the context's error where that ended the call. A write that has begun to commit is not cancelled.
+// EXECUTION_NOT_FOUND, INVALID_LIST_CURSOR, VALIDATION_ERROR (a negative limit), DEFINITION_REQUIRED (unknown definition),
+// STORE_LOCKED, STORE_FULL, STORE_READ_ONLY, STORE_UNAVAILABLE and INTERNAL_ERROR, which wraps the context's error where
+// that ended the call. A write that has begun to commit is not cancelled.
 type Store interface {
 	// Append adds a batch to one run's history in one durable transaction: all of it or nothing. It fails with
 	// HISTORY_CONFLICT, and changes nothing, if the run's last seq is not b.ExpectedSeq; else with LEASE_HELD, and

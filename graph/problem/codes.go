@@ -117,6 +117,14 @@ const (
 	HistoryNewer Code = "HISTORY_VERSION_UNSUPPORTED"
 	// HistoryCorrupt: stored rows cannot be read.
 	HistoryCorrupt Code = "HISTORY_CORRUPT"
+	// StoreLocked: another process has kept the database locked for longer than a call waits. Nothing was written.
+	StoreLocked Code = "STORE_LOCKED"
+	// StoreFull: there is no room for what was to be written. Nothing was written.
+	StoreFull Code = "STORE_FULL"
+	// StoreReadOnly: the database cannot be written to.
+	StoreReadOnly Code = "STORE_READ_ONLY"
+	// StoreUnavailable: the database cannot be opened, or its disk does not read or write.
+	StoreUnavailable Code = "STORE_UNAVAILABLE"
 	// DefinitionNotFound: the run's definition was not stored and not sent.
 	DefinitionNotFound Code = "DEFINITION_REQUIRED"
 	// RunnerClosed: the engine is shutting down.

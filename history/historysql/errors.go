@@ -44,20 +44,22 @@ func failure(doing string, err error) error {
 	case sqlite3.SQLITE_CORRUPT:
 		code, hint = problem.HistoryCorrupt, "The file is damaged. Restore it from a copy; it is left as it is."
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-		hint = "Another process has kept the database locked. Try again."
+		code, hint = problem.StoreLocked, "Another process has kept the database locked. Try again."
 	case sqlite3.SQLITE_FULL:
-		hint = "The disk is full. Nothing was written; free some space and try again."
+		code, hint = problem.StoreFull, "The disk is full. Nothing was written; free some space and try again."
 	case sqlite3.SQLITE_READONLY:
-		hint = "The database cannot be written to. Check its permissions and those of its folder."
-	case sqlite3.SQLITE_CANTOPEN:
-		hint = "Check the path and its permissions."
+		code, hint = problem.StoreReadOnly, "The database cannot be written to. Check its permissions and those of its folder."
+	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
+		code, hint = problem.StoreUnavailable, "Check the path and its permissions."
+	case sqlite3.SQLITE_IOERR:
+		code, hint = problem.StoreUnavailable, "The disk does not read or write. Look at it, and at limits of the size of files; then try again."
 	}
 	e := problem.New(code, "%s", doing).WithCause(err)
 	e.Hint = hint
 	return e
 }
 
-var errReadOnly = problem.New(problem.Internal, "the database was opened for reading only")
+var errReadOnly = problem.New(problem.StoreReadOnly, "the database was opened for reading only")
 
 // isUnreadable tells a run whose rows cannot be read from a file that cannot be.
 func isUnreadable(err error) bool {

@@ -31,7 +31,7 @@ func makeFile(path string) error {
 }
 
 func cannotOpen(path string, err error) error {
-	return problem.New(problem.Internal, "the database %s cannot be opened", path).WithCause(err).
+	return problem.New(problem.StoreUnavailable, "the database %s cannot be opened", path).WithCause(err).
 		WithHint("Check the path and its permissions.")
 }
 

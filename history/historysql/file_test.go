@@ -48,7 +48,7 @@ func TestFilesAreRefused(t *testing.T) {
 			if err := os.Mkdir(path, 0o700); err != nil {
 				t.Fatal(err)
 			}
-		}, problem.Internal},
+		}, problem.StoreUnavailable},
 		{"newer", script(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d; CREATE TABLE history (x)", historysql.ApplicationID, historysql.NewestVersion+1)), problem.HistoryNewer},
 		{"another application", script("PRAGMA application_id = 77; CREATE TABLE t (x)"), problem.HistoryCorrupt},
 		{"an empty one of another application", script("CREATE TABLE t (x); DROP TABLE t; PRAGMA application_id = 77"), problem.HistoryCorrupt},

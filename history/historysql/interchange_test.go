@@ -289,16 +289,16 @@ func TestReadOnly(t *testing.T) {
 	if e, err := ro.Execution(ctx, "a"); err != nil || e.SignalName != "s" {
 		t.Errorf("got %+v, %v", e, err)
 	}
-	if err := ro.Append(ctx, historytest.NewTrace(t, "z").Batch("E ExecutionStarted")); !errors.Is(err, problem.Internal) {
+	if err := ro.Append(ctx, historytest.NewTrace(t, "z").Batch("E ExecutionStarted")); !errors.Is(err, problem.StoreReadOnly) {
 		t.Errorf("append: got %v", err)
 	}
-	if _, err := ro.AcquireLease(ctx, "a", "o", historytest.Begin, historytest.Begin); !errors.Is(err, problem.Internal) {
+	if _, err := ro.AcquireLease(ctx, "a", "o", historytest.Begin, historytest.Begin); !errors.Is(err, problem.StoreReadOnly) {
 		t.Errorf("lease: got %v", err)
 	}
-	if _, err := historysql.Open(ctx, filepath.Join(t.TempDir(), "none.db"), historysql.Options{ReadOnly: true}); !errors.Is(err, problem.Internal) {
+	if _, err := historysql.Open(ctx, filepath.Join(t.TempDir(), "none.db"), historysql.Options{ReadOnly: true}); !errors.Is(err, problem.StoreUnavailable) {
 		t.Errorf("missing file: got %v", err)
 	}
-	if _, err := historysql.Open(ctx, load(t, "reference.sql"), historysql.Options{ReadOnly: true}); !errors.Is(err, problem.Internal) {
+	if _, err := historysql.Open(ctx, load(t, "reference.sql"), historysql.Options{ReadOnly: true}); !errors.Is(err, problem.StoreReadOnly) {
 		t.Errorf("file of another engine: got %v", err)
 	}
 }

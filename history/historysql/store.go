@@ -142,7 +142,7 @@ func (s *Store) openReadOnly() error {
 		return err
 	}
 	if !id.current() {
-		return problem.New(problem.Internal, "the database %s has an older form, which cannot be read without changing it", s.path).
+		return problem.New(problem.StoreReadOnly, "the database %s has an older form, which cannot be read without changing it", s.path).
 			WithHint("Open it once for writing.")
 	}
 	return s.openReaders(source)
@@ -155,7 +155,7 @@ func (s *Store) unreadable(err error) error {
 	if statErr != nil || log.Size() == 0 || primaryCode(err) != sqlite3.SQLITE_CANTOPEN {
 		return err
 	}
-	return problem.New(problem.Internal, "the database %s has a log that cannot be read without writing beside it", s.path).
+	return problem.New(problem.StoreReadOnly, "the database %s has a log that cannot be read without writing beside it", s.path).
 		WithCause(err).WithHint("Copy the file and its -wal file to a folder that can be written to, and open the copy.")
 }
 

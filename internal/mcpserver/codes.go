@@ -25,7 +25,8 @@ func wireCode(code, invalid problem.Code) problem.Code {
 		return problem.ValidationError
 	case problem.DefinitionNotFound, problem.WorkflowNotFound:
 		return invalid
-	case problem.HistoryNewer, problem.HistoryConflict, problem.HistoryCorrupt, problem.RunnerClosed, problem.UsageError:
+	case problem.HistoryNewer, problem.HistoryConflict, problem.HistoryCorrupt, problem.RunnerClosed, problem.UsageError,
+		problem.StoreLocked, problem.StoreFull, problem.StoreReadOnly, problem.StoreUnavailable:
 		return problem.Internal
 	default:
 		return problem.EngineFailure

@@ -1,0 +1,19 @@
+package main
+
+import (
+	"syscall"
+	"testing"
+)
+
+// smallDisk makes a folder a disk of 1 MiB, or skips the test where it may not.
+func smallDisk(t *testing.T, dir string) {
+	t.Helper()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
+		t.Skipf("a small file system cannot be mounted here: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Errorf("unmount %s: %v", dir, err)
+		}
+	})
+}

@@ -1,0 +1,131 @@
+package historysql_test
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/historysql"
+	"github.com/workflows-engine/workflows-engine/history/historytest"
+)
+
+// asOrdinaryUser gives up, for the rest of the test, the rights of a user who may write everywhere.
+func asOrdinaryUser(t *testing.T, dir string) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		return
+	}
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	runtime.LockOSThread() // the thread ends with the test
+	if err := syscall.Setfsuid(65534); err != nil {
+		t.Skipf("needs an ordinary user: %v", err)
+	}
+}
+
+// TestReadOnlyFile: a file or a folder that cannot be written to is refused with a code, is left as it is, and serves
+// once it can be.
+func TestReadOnlyFile(t *testing.T) {
+	t.Parallel()
+	for name, modes := range map[string]struct{ file, folder os.FileMode }{
+		"file":   {0o444, 0o777},
+		"folder": {0o666, 0o555},
+		"both":   {0o444, 0o555},
+		"hidden": {0o000, 0o555},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "runs.db")
+			s := openFile(t, path, historysql.Options{})
+			historytest.NewTrace(t, "x").Append(s, "E ExecutionStarted")
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			set := func(file, folder os.FileMode) {
+				t.Helper()
+				if err := os.Chmod(path, file); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Chmod(dir, folder); err != nil {
+					t.Fatal(err)
+				}
+			}
+			set(modes.file, modes.folder)
+			t.Cleanup(func() { _ = os.Chmod(dir, 0o700) })
+			before, err := os.ReadFile(path)
+			if err != nil && name != "hidden" {
+				t.Fatal(err)
+			}
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				asOrdinaryUser(t, dir)
+				s, err := historysql.Open(t.Context(), path, historysql.Options{})
+				if err == nil {
+					err = s.Append(t.Context(), historytest.NewTrace(t, "y").Batch("E ExecutionStarted"))
+					_ = s.Close()
+				}
+				if p, ok := problem.As(err); !ok || p.Code != problem.StoreReadOnly && p.Code != problem.StoreUnavailable || p.Hint == "" {
+					t.Errorf("got %v, want a code and a hint", err)
+				}
+			}()
+			<-done
+			set(0o600, 0o700)
+			if after, err := os.ReadFile(path); err != nil || before != nil && string(before) != string(after) {
+				t.Errorf("the file was changed, or is gone: %v", err)
+			}
+			s = openFile(t, path, historysql.Options{})
+			if rs := mustRead(t, s, "x"); len(rs) != 1 {
+				t.Errorf("%d records", len(rs))
+			}
+		})
+	}
+}
+
+// TestDiskFull fills a small disk: what does not fit leaves nothing behind, and the same store serves on once there is
+// room again.
+func TestDiskFull(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
+		t.Skipf("a small file system cannot be mounted here: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Errorf("unmount %s: %v", dir, err)
+		}
+	})
+	s := openFile(t, filepath.Join(dir, "runs.db"), historysql.Options{})
+	x := historytest.NewTrace(t, "x")
+	x.Append(s, historytest.Start("w", "in_process")...)
+	ballast := filepath.Join(dir, "ballast")
+	if err := os.WriteFile(ballast, make([]byte, 600<<10), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var before history.Execution
+	var b history.Batch
+	var err error
+	for range 100 {
+		before = x.Execution
+		b = x.Batch(`E StateUpdated a {"state":{"s":"`+strings.Repeat("long ", 2_000)+`"}}`, "C ScheduleNode a")
+		if err = s.Append(t.Context(), b); err != nil {
+			break
+		}
+	}
+	wantRefusal(t, "append", err, problem.StoreFull)
+	if e, err := s.Execution(t.Context(), "x"); err != nil || e.Seq != before.Seq || len(mustRead(t, s, "x")) != int(before.Seq) {
+		t.Errorf("the batch left seq %d of %d, %v", e.Seq, before.Seq, err)
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Append(t.Context(), b); err != nil {
+		t.Errorf("with room again: %v", err)
+	}
+}
