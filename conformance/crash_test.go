@@ -372,6 +372,7 @@ func (x *trial) nextLife(r *graph.Runner) *graph.Runner {
 	x.close(r)
 	time.Sleep(2 * leaseTTL)
 	x.fault.Revive()
+	x.verify("after a crash")
 	return x.runner(x.fault)
 }
 
@@ -524,6 +525,7 @@ func (x *trial) check(at string) {
 	for _, w := range x.wrong {
 		x.t.Errorf("%s: %s", at, w)
 	}
+	x.verify(at)
 	for id, e := range x.executions() {
 		rs := x.records(id)
 		ends, once := 0, map[string]bool{}

@@ -246,3 +246,34 @@ const (
 	// ExpressionRegex: a regular expression means something else, or nothing, to RE2.
 	ExpressionRegex Code = "EXPRESSION_REGEX"
 )
+
+// Codes of findings in a database and in files with runs. HISTORY_VERSION_UNSUPPORTED, DEFINITION_REQUIRED and
+// NONDETERMINISM_DETECTED are others.
+const (
+	// DatabaseDamaged: the database itself is damaged, whatever is in it.
+	DatabaseDamaged Code = "DATABASE_DAMAGED"
+	// RecordGap: a record of a run is missing.
+	RecordGap Code = "RECORD_GAP"
+	// RecordUnreadable: a record cannot be read, or is of a kind or name that there is not.
+	RecordUnreadable Code = "RECORD_UNREADABLE"
+	// RecordAfterEnd: a record follows the one that ended the run.
+	RecordAfterEnd Code = "RECORD_AFTER_END"
+	// OutcomeTwice: the outcome of one attempt is recorded twice.
+	OutcomeTwice Code = "OUTCOME_TWICE"
+	// ProjectionDiffers: what status and lists answer is not what the records say.
+	ProjectionDiffers Code = "PROJECTION_DIFFERS"
+	// PositionUnusable: the stored position of a run cannot be used; the history has everything.
+	PositionUnusable Code = "POSITION_UNUSABLE"
+	// TimersDiffer: the stored timers of a run are not those that its history has open.
+	TimersDiffer Code = "TIMERS_DIFFER"
+	// RowOrphaned: a row belongs to a run that does not exist.
+	RowOrphaned Code = "ROW_ORPHANED"
+	// DeletionUnfinished: a run is half deleted; it counts as not there.
+	DeletionUnfinished Code = "DELETION_UNFINISHED"
+	// BlobDamaged: a large value that is kept by itself is missing, or not the one that its hash names.
+	BlobDamaged Code = "BLOB_DAMAGED"
+	// DefinitionHashMismatch: the text of a stored definition is not the one that its hash names.
+	DefinitionHashMismatch Code = "DEFINITION_HASH_MISMATCH"
+	// ImportInvalid: a file with a run is not what export writes.
+	ImportInvalid Code = "IMPORT_INVALID"
+)

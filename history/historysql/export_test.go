@@ -88,3 +88,10 @@ func (s *Store) BeginPrune(id string) error {
 		return err
 	})
 }
+
+// Text gives the first column of a query's only row.
+func (s *Store) Text(query string) (string, error) {
+	var text string
+	_, err := s.readers.row(background, query, nil, &text)
+	return text, err
+}

@@ -66,7 +66,8 @@ func TestScript(t *testing.T) {
 					ts.Fatalf("exit status %d, want %d", got, want)
 				}
 			},
-			"until": until,
+			"until":  until,
+			"damage": damage,
 		},
 	})
 }

@@ -1,0 +1,171 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// Inspect checks what only the machine can tell of an open run, and changes nothing: that its history can be replayed with
+// its definition, that its stored position can be used, and that the stored timers are those that the history has open.
+// Of runs that have ended, and of those that another engine began, it says nothing. Together with a store that is a
+// history.Verifier it makes up a check of a whole database; the command verify is that. The error is EXECUTION_NOT_FOUND
+// or the store's.
+func Inspect(ctx context.Context, store history.Store, executionID string) ([]history.Finding, error) {
+	for try := 0; ; try++ {
+		before, err := store.Execution(ctx, executionID)
+		if err != nil || before.Phase.Terminal() || before.Mode == "" {
+			return nil, err
+		}
+		i := inspection{Store: store, exec: &before}
+		if err := i.look(ctx); err != nil {
+			return nil, err
+		}
+		after, err := store.Execution(ctx, executionID)
+		if err != nil || after.Seq == before.Seq || try == maxInspections {
+			return i.findings, err
+		}
+	}
+}
+
+// maxInspections bounds how often a run is looked at that is written to meanwhile.
+const maxInspections = 5
+
+type inspection struct {
+	history.Store
+	exec     *history.Execution
+	findings []history.Finding
+}
+
+func (i *inspection) note(seq int64, code problem.Code, hint, format string, args ...any) {
+	i.findings = append(i.findings, history.Finding{
+		ExecutionID: i.exec.ID, Seq: seq, Code: code, Message: fmt.Sprintf(format, args...), Hint: hint,
+	})
+}
+
+func (i *inspection) look(ctx context.Context) error {
+	id := i.exec.ID
+	stored, err := i.Definition(ctx, i.exec.DefinitionHash)
+	if errors.Is(err, problem.DefinitionNotFound) {
+		i.note(0, problem.DefinitionNotFound, "Continue the run with its definition, which is then stored: recover ID --definition FILE.",
+			"the definition %s is not stored, so that the run cannot go on", i.exec.DefinitionHash)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	document, err := definition.Parse(stored.Text)
+	if err != nil {
+		i.note(0, problem.DefinitionHashMismatch, "Restore the database from a copy.", "the stored definition cannot be read: %v", err)
+		return nil
+	}
+	prog, _ := definition.Compile(document, definition.Options{AllowInterruptInBranch: true})
+	if prog == nil {
+		i.note(0, problem.DefinitionHashMismatch, "Restore the database from a copy.", "the stored definition is not valid")
+		return nil
+	}
+	records, err := i.Read(ctx, id, 1, 0)
+	if err != nil {
+		return err
+	}
+	now := i.exec.UpdatedAt
+	m, b, err := replayed(prog, id, records, now)
+	if err != nil {
+		i.note(0, problem.Nondeterminism, "The run fails at its next step. Fork it at a record before the difference, or cancel it.",
+			"the history does not follow the definition: %v", err)
+		return nil
+	}
+	if len(b.Records) == 0 {
+		if err := i.timers(ctx, m.Timers()); err != nil {
+			return err
+		}
+	}
+	return i.position(ctx, prog, now)
+}
+
+// replayed is machine.Replay with a mismatch as an error.
+func replayed(prog *definition.Program, id string, records []history.Record, now time.Time) (*machine.Machine, machine.Batch, error) {
+	// The history of this engine's runs says all that the config does not.
+	m, err := machine.Replay(prog, machine.Config{ExecutionID: id, Mode: machine.HostMediated}, records, nil, now)
+	if err != nil {
+		return nil, machine.Batch{}, err
+	}
+	b := m.Ready()
+	for i := range b.Records {
+		if p := &b.Records[i].Payload; p.Code == string(problem.Nondeterminism) {
+			e := problem.New(problem.Nondeterminism, "%s", p.Error)
+			if p.Context != nil {
+				e.Message = fmt.Sprintf("record %d is %s of %q, and the definition gives %s of %q", p.Context.Expected.Seq,
+					p.Context.Expected.Name, p.Context.Expected.NodeID, p.Context.Actual.Name, p.Context.Actual.NodeID)
+			}
+			return nil, b, e
+		}
+	}
+	return m, b, nil
+}
+
+// timers compares the open timers with the stored ones.
+func (i *inspection) timers(ctx context.Context, open []machine.Timer) error {
+	all, err := i.DueTimers(ctx, time.UnixMilli(1<<50), 0)
+	if err != nil {
+		return err
+	}
+	stored := map[string]time.Time{}
+	for _, t := range all {
+		if t.ExecutionID == i.exec.ID {
+			stored[t.Key] = t.Due
+		}
+	}
+	const hint = "Anything that is done to the run, a signal for instance, stores them anew. A timer that is missing would never fire by itself."
+	for _, t := range open {
+		due, ok := stored[t.Key]
+		switch want := time.UnixMilli(history.CeilMillis(t.Due)); {
+		case !ok:
+			i.note(0, problem.TimersDiffer, hint, "the timer %s, due %s, is not stored", t.Key, history.FormatTimestamp(want))
+		case !due.Equal(want):
+			i.note(0, problem.TimersDiffer, hint, "the timer %s is stored as due %s, by the history it is %s", t.Key, history.FormatTimestamp(due), history.FormatTimestamp(want))
+		}
+		delete(stored, t.Key)
+	}
+	for key := range stored {
+		i.note(0, problem.TimersDiffer, hint, "the timer %s is stored, but not open", key)
+	}
+	return nil
+}
+
+// position tries the stored position, if there is one.
+func (i *inspection) position(ctx context.Context, prog *definition.Program, now time.Time) error {
+	seq, data, err := i.Position(ctx, i.exec.ID)
+	if err != nil || seq == 0 || len(data) == 0 {
+		return err
+	}
+	var state map[string]any
+	if at := machine.PositionStateSeq(data); at > 0 {
+		records, err := i.Read(ctx, i.exec.ID, at, 1)
+		if err != nil {
+			return err
+		}
+		if len(records) == 1 {
+			state = records[0].Payload.State
+		}
+	}
+	tail, err := i.Read(ctx, i.exec.ID, seq+1, 0)
+	if err != nil {
+		return err
+	}
+	m, err := machine.Restore(prog, data, state)
+	if err == nil {
+		err = m.Catchup(tail, now)
+	}
+	if err != nil {
+		i.note(seq, problem.PositionUnusable, "Nothing: the run goes on from its history, and the next step stores a new position.",
+			"the stored position cannot be used: %v", err)
+	}
+	return nil
+}

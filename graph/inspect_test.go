@@ -1,0 +1,97 @@
+package graph_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/historymem"
+)
+
+// spoilt is a store that gives something else than was stored.
+type spoilt struct {
+	history.Store
+	position   []byte
+	definition []byte
+	missing    bool
+	timers     func([]history.Timer) []history.Timer
+}
+
+func (s *spoilt) Position(ctx context.Context, id string) (int64, []byte, error) {
+	seq, data, err := s.Store.Position(ctx, id)
+	if s.position != nil {
+		data = s.position
+	}
+	return seq, data, err
+}
+
+func (s *spoilt) Definition(ctx context.Context, hash string) (history.StoredDefinition, error) {
+	d, err := s.Store.Definition(ctx, hash)
+	if s.definition != nil {
+		d.Text = s.definition
+	}
+	if s.missing {
+		err = problem.New(problem.DefinitionNotFound, "gone")
+	}
+	return d, err
+}
+
+func (s *spoilt) DueTimers(ctx context.Context, now time.Time, limit int) ([]history.Timer, error) {
+	ts, err := s.Store.DueTimers(ctx, now, limit)
+	if s.timers != nil {
+		ts = s.timers(ts)
+	}
+	return ts, err
+}
+
+// TestInspectFindsWhatTheMachineTells spoils one thing at a time of a run that waits for a time.
+func TestInspectFindsWhatTheMachineTells(t *testing.T) {
+	t.Parallel()
+	store := historymem.New()
+	r := newRunner(t, store, graph.Options{Activities: &script{}})
+	start(t, r, "r", workflow(t, "w", []string{startNode(), tool("a"), timerWait("w", "1h"), endNode()}, "s a", "a w", "w e"), nil)
+	start(t, r, "done", linear(t, "lin", "a"), nil)
+	other := workflow(t, "w", []string{startNode(), tool("b"), timerWait("w", "1h"), endNode()}, "s b", "b w", "w e")
+	for name, c := range map[string]struct {
+		spoilt spoilt
+		want   []problem.Code
+	}{
+		"nothing":              {spoilt{}, nil},
+		"no definition":        {spoilt{missing: true}, []problem.Code{problem.DefinitionNotFound}},
+		"no definition at all": {spoilt{definition: []byte("{")}, []problem.Code{problem.DefinitionHashMismatch}},
+		"another definition":   {spoilt{definition: other.Canonical()}, []problem.Code{problem.Nondeterminism}},
+		"a position":           {spoilt{position: []byte("?")}, []problem.Code{problem.PositionUnusable}},
+		"no timer":             {spoilt{timers: func([]history.Timer) []history.Timer { return nil }}, []problem.Code{problem.TimersDiffer}},
+		"a later timer": {spoilt{timers: func(ts []history.Timer) []history.Timer {
+			ts[0].Due = ts[0].Due.Add(time.Second)
+			return ts
+		}}, []problem.Code{problem.TimersDiffer}},
+		"two timers": {spoilt{timers: func(ts []history.Timer) []history.Timer {
+			return append(ts, history.Timer{ExecutionID: "r", Key: "x"})
+		}}, []problem.Code{problem.TimersDiffer}},
+	} {
+		c.spoilt.Store = store
+		findings, err := graph.Inspect(t.Context(), &c.spoilt, "r")
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		var got []problem.Code
+		for _, f := range findings {
+			got = append(got, f.Code)
+			if f.ExecutionID != "r" || f.Message == "" || f.Hint == "" {
+				t.Errorf("%s: %+v", name, f)
+			}
+		}
+		if len(got) != len(c.want) || len(got) > 0 && got[0] != c.want[0] {
+			t.Errorf("%s: found %v, want %v", name, findings, c.want)
+		}
+		if ended, err := graph.Inspect(t.Context(), &c.spoilt, "done"); len(ended) != 0 || err != nil {
+			t.Errorf("%s: of a run that has ended: %v, %v", name, ended, err)
+		}
+	}
+	_, err := graph.Inspect(t.Context(), store, "nobody")
+	wantCode(t, err, problem.ExecutionNotFound)
+}

@@ -1,0 +1,329 @@
+package historysql
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	_ "embed"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+var (
+	//go:embed queries/verify_ids.sql
+	verifyIDs string
+	//go:embed queries/verify_execution.sql
+	verifyExecution string
+	//go:embed queries/verify_beside.sql
+	verifyBeside string
+	//go:embed queries/all_blobs.sql
+	allBlobs string
+	//go:embed queries/blobs_of.sql
+	blobsOf string
+	//go:embed queries/integrity_check.sql
+	integrityCheck string
+)
+
+var _ history.Verifier = (*Store)(nil)
+
+const (
+	doingVerify  = "the database could not be checked"
+	hintDamaged  = "Stop what uses the file, keep a copy of it with its -wal file, and restore the last backup."
+	hintProject  = "Run verify --repair: it makes the projection anew from the records."
+	hintBlobs    = "Keep a copy of the database and report it. What cannot be read has findings of its own; deleting other runs may lose more."
+	hintOrphaned = "Run verify --repair: it drops the row, which nothing needs."
+)
+
+// Verify checks a run, or everything; see history.Verifier.
+func (s *Store) Verify(ctx context.Context, executionID string, repair bool, report func(history.Finding)) (history.Verified, error) {
+	v := &verifier{store: s, ctx: ctx, repair: repair, report: report}
+	ids := []string{executionID}
+	if executionID == "" {
+		var err error
+		if ids, err = v.whole(); err != nil {
+			return v.counts, failure(doingVerify, err)
+		}
+	}
+	for _, id := range ids {
+		err := v.run(id)
+		if err == nil && executionID != "" && v.counts.Runs == 0 {
+			err = history.NotFound(id)
+		}
+		if primaryCode(err) == sqlite3.SQLITE_CORRUPT {
+			v.note(id, 0, problem.DatabaseDamaged, hintDamaged, "the run cannot be read: %v", err)
+			err = nil
+		}
+		if err != nil {
+			return v.counts, failure(doingVerify, err)
+		}
+	}
+	return v.counts, nil
+}
+
+type verifier struct {
+	store  *Store
+	ctx    context.Context
+	repair bool
+	report func(history.Finding)
+	counts history.Verified
+}
+
+func (v *verifier) note(id string, seq int64, code problem.Code, hint, format string, args ...any) {
+	v.report(history.Finding{ExecutionID: id, Seq: seq, Code: code, Message: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+// whole checks the file and the definitions, and gives the ids of all runs.
+func (v *verifier) whole() (ids []string, err error) {
+	ask := v.store.askReaders(v.ctx)
+	err = ask(integrityCheck, func(row []driver.Value) error {
+		if text := textOf(row[0]); text != "ok" {
+			v.note("", 0, problem.DatabaseDamaged, hintDamaged, "%s", text)
+		}
+		return nil
+	})
+	if err == nil {
+		err = ask(allDefinitions, func(row []driver.Value) error {
+			v.counts.Definitions++
+			if hash := textOf(row[0]); hash != hashOf([]byte(textOf(row[3]))) {
+				v.note("", 0, problem.DefinitionHashMismatch, "Restore the database from a copy, or store the definition again after deleting this row.",
+					"the definition %q has another text than the one with the hash %s", textOf(row[1]), hash)
+			}
+			return nil
+		})
+	}
+	if err == nil {
+		err = ask(allBlobs, func(row []driver.Value) error {
+			hash, content := textOf(row[0]), textOf(row[1])
+			if hashOf([]byte(content)) != hash {
+				v.note("", 0, problem.BlobDamaged, hintDamaged, "the content of blob %s is not the one that was stored", hash)
+			}
+			if held, _ := row[2].(int64); held == 0 {
+				v.note("", 0, problem.RowOrphaned, "Nothing: it takes space, and goes when a value like it is deleted.", "no run holds blob %s", hash)
+			}
+			return nil
+		})
+	}
+	if err == nil {
+		err = ask(verifyIDs, func(row []driver.Value) error {
+			ids = append(ids, textOf(row[0]))
+			return nil
+		})
+	}
+	if primaryCode(err) == sqlite3.SQLITE_CORRUPT {
+		v.note("", 0, problem.DatabaseDamaged, hintDamaged, "%v", err)
+		err = nil
+	}
+	return ids, err
+}
+
+// stored is a run's row of the table executions.
+type stored struct {
+	found                               bool
+	seq, created, updated, driven       int64
+	phase, name, projection, unreadable sql.NullString
+	timers, blobs, unseen               int64
+}
+
+// run checks one run as of one moment.
+func (v *verifier) run(id string) error {
+	tx, err := v.store.readers.pool.BeginTx(v.ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() //nolint:errcheck // nothing was written
+	var row stored
+	err = tx.QueryRowContext(v.ctx, verifyExecution, id).Scan(&row.seq, &row.phase, &row.name, &row.created, &row.updated, &row.driven, &row.projection, &row.unreadable)
+	switch {
+	case err == nil:
+		row.found = true
+	case !errors.Is(err, sql.ErrNoRows):
+		return err
+	}
+	if err := tx.QueryRowContext(v.ctx, verifyBeside, id).Scan(&row.timers, &row.blobs, &row.unseen); err != nil {
+		return err
+	}
+	if row.phase.String == markDeleted {
+		v.counts.Runs++
+		v.note(id, 0, problem.DeletionUnfinished, "Run gc: it goes on with what was cut short.", "the run is half deleted, and counts as not there")
+		return nil
+	}
+	audit := history.Audit{ExecutionID: id}
+	rows, err := readAll(v.ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	if err := tx.Rollback(); err != nil { // what rows refer to is read through other connections, and never changes
+		return err
+	}
+	if len(rows) > 0 || row.found {
+		v.counts.Runs++
+	}
+	if len(rows) == 0 {
+		return v.withoutRecords(id, &row)
+	}
+	v.counts.Records += int64(len(rows))
+	noting := &notingShelf{shelf: readerShelf{v.ctx, &v.store.readers}, hashes: map[string]bool{}}
+	x := expander{id: id, shelf: noting}
+	// seen is the fold at the record that the projection stands at.
+	seen := ""
+	for i := range rows {
+		record, unreadable := x.record(&rows[i])
+		if _, ok := problem.As(unreadable); !ok && unreadable != nil {
+			return unreadable // the database's
+		}
+		audit.Record(&record, unreadable)
+		if rows[i].seq == row.seq {
+			seen = string(audit.Execution.AppendText(nil))
+		}
+		rows[i] = storedRow{}
+	}
+	if found, err := v.store.readers.row(v.ctx, rowExists, []any{id, audit.Execution.Seq}, new(int)); err != nil || !found {
+		return err // it has been deleted meanwhile
+	}
+	for _, f := range audit.Findings {
+		v.report(f)
+	}
+	if err := v.references(id, noting.hashes); err != nil {
+		return err
+	}
+	return v.beside(id, &row, &audit, seen)
+}
+
+// readAll reads the rows of a run.
+func readAll(ctx context.Context, tx *sql.Tx, id string) ([]storedRow, error) {
+	found, err := tx.QueryContext(ctx, readRows, id, int64(math.MinInt64), int64(-1))
+	if err != nil {
+		return nil, err
+	}
+	defer found.Close()
+	var rows []storedRow
+	for found.Next() {
+		var r storedRow
+		if err := found.Scan(&r.seq, &r.kind, &r.name, &r.payload, &r.createdAt, &r.version); err != nil {
+			return nil, err
+		}
+		rows = append(rows, r)
+	}
+	return rows, found.Err()
+}
+
+// notingShelf notes which blobs are asked for.
+type notingShelf struct {
+	shelf
+	hashes map[string]bool
+}
+
+func (s *notingShelf) blob(hash string) (string, error) {
+	s.hashes[hash] = true
+	return s.shelf.blob(hash)
+}
+
+// references checks that a run holds the blobs that it needs: others would be deleted with the last run that does.
+func (v *verifier) references(id string, hashes map[string]bool) error {
+	missing := maps.Clone(hashes)
+	err := v.store.readers.query(v.ctx, blobsOf, func(rows *sql.Rows) error {
+		var hash string
+		err := rows.Scan(&hash)
+		delete(missing, hash)
+		return err
+	}, id)
+	if err == nil && len(missing) > 0 {
+		v.note(id, 0, problem.BlobDamaged, hintBlobs, "%d large values that the run needs are not held by it, or not there", len(missing))
+	}
+	return err
+}
+
+// withoutRecords reports what is stored for a run that does not exist.
+func (v *verifier) withoutRecords(id string, row *stored) error {
+	if !row.found && row.timers == 0 && row.blobs == 0 {
+		return nil
+	}
+	f := history.Finding{
+		ExecutionID: id, Code: problem.RowOrphaned, Hint: hintOrphaned,
+		Message: fmt.Sprintf("no record is stored, but a projection (%t), %d timers and %d large values", row.found, row.timers, row.blobs),
+	}
+	err := v.fix(&f, func(c *conn) error {
+		if found, err := c.one(rowExists, id, int64(1)); err != nil || found != nil {
+			return err
+		}
+		return dropRun(c, id)
+	})
+	return err
+}
+
+// beside compares what is kept beside the records with what they say.
+func (v *verifier) beside(id string, row *stored, audit *history.Audit, seen string) error {
+	e := &audit.Execution
+	differs := ""
+	switch {
+	case row.unreadable.Valid && len(audit.Findings) > 0, slices.ContainsFunc(audit.Findings, unreadableRecord):
+		return nil // there is nothing to compare the projection with
+	case !row.found && row.unseen == 0:
+		differs = "there is no projection"
+	case !row.found:
+		return nil // another engine has begun it, and nobody has looked at it yet
+	case row.unreadable.Valid:
+		differs = "the run counts as unreadable, and can be read"
+	case row.projection.String != seen || seen == "":
+		differs = fmt.Sprintf("the projection at record %d is not what the records say", row.seq)
+	case row.seq < e.Seq && row.unseen == 0:
+		differs = fmt.Sprintf("the projection stands at record %d, the run at %d", row.seq, e.Seq)
+	case row.seq == e.Seq && (row.phase.String != string(e.Phase) || row.name.String != e.DefinitionName ||
+		row.created != e.CreatedAt.UnixMilli() || row.updated != e.UpdatedAt.UnixMilli() || row.driven != flag(e.NeedsDriver())):
+		differs = "what lists go by is not what the projection says"
+	}
+	if differs != "" {
+		f := history.Finding{ExecutionID: id, Code: problem.ProjectionDiffers, Message: differs, Hint: hintProject}
+		if err := v.fix(&f, func(c *conn) error { return foldAnew(c, id) }); err != nil {
+			return err
+		}
+	}
+	if e.Phase.Terminal() && row.timers > 0 {
+		f := history.Finding{ExecutionID: id, Code: problem.RowOrphaned, Hint: hintOrphaned, Message: fmt.Sprintf("the run has ended and has %d timers", row.timers)}
+		return v.fix(&f, func(c *conn) error {
+			_, err := c.exec(dropTimers, id)
+			return err
+		})
+	}
+	return nil
+}
+
+func unreadableRecord(f history.Finding) bool {
+	return f.Code == problem.RecordUnreadable || f.Code == problem.HistoryNewer
+}
+
+// fix reports a finding, and before that repairs it if that is asked for.
+func (v *verifier) fix(f *history.Finding, repair func(c *conn) error) error {
+	var err error
+	if v.repair {
+		err = v.store.write(v.ctx, "what was found was not repaired", repair)
+		f.Repaired = err == nil
+	}
+	v.report(*f)
+	return err
+}
+
+// foldAnew makes a run's projection from its records.
+func foldAnew(c *conn, id string) error {
+	f := &folding{execution: history.Execution{ID: id}, expander: expander{id: id, shelf: connShelf{c}}}
+	var rows []storedRow
+	err := c.query(readRows, func(row []driver.Value) error {
+		rows = append(rows, rowOf(row))
+		return nil
+	}, id, int64(math.MinInt64), int64(-1))
+	if err != nil {
+		return err
+	}
+	for i := range rows {
+		f.apply(&rows[i])
+	}
+	return storeHealed(c, f)
+}

@@ -1,0 +1,151 @@
+package history
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// Verifier is a Store that can check what it keeps.
+type Verifier interface {
+	// Verify reads a run, or everything if executionID is "", and reports what is wrong with it; see the codes of
+	// Finding. Only with repair does it change anything: it makes projections anew from the records, and drops rows
+	// beside runs that do not exist. It never touches a record. A run is looked at as of one moment, however busy it is.
+	// EXECUTION_NOT_FOUND if nothing at all is stored under executionID.
+	Verify(ctx context.Context, executionID string, repair bool, report func(Finding)) (Verified, error)
+}
+
+// Verified counts what was read.
+type Verified struct {
+	Runs, Records, Definitions int64
+}
+
+// Finding is one thing that is wrong with what is stored. The codes are DATABASE_DAMAGED, RECORD_GAP, RECORD_UNREADABLE,
+// HISTORY_VERSION_UNSUPPORTED, RECORD_AFTER_END, OUTCOME_TWICE, PROJECTION_DIFFERS, ROW_ORPHANED, DELETION_UNFINISHED,
+// BLOB_DAMAGED, DEFINITION_HASH_MISMATCH and, from graph.Inspect, DEFINITION_REQUIRED, NONDETERMINISM_DETECTED, POSITION_UNUSABLE and
+// TIMERS_DIFFER.
+type Finding struct {
+	// ExecutionID is "" for what belongs to no run, Seq 0 for what belongs to no record.
+	ExecutionID string
+	Seq         int64
+	Code        problem.Code
+	Message     string
+	// Hint says what to do.
+	Hint string
+	// Repaired says that it is over.
+	Repaired bool
+}
+
+// What to do about damaged records is always the same: nothing here may change them.
+const (
+	hintRestore = "Records are never repaired. Restore the database from a copy, or export the other runs and go on without this one."
+	hintReport  = "The records can be read, but no engine should have written this. Keep a copy of the database and report it."
+)
+
+// Audit checks the records of one run, one after another, and folds them. Begin with Audit{ExecutionID: id}.
+type Audit struct {
+	ExecutionID string
+	// Execution is the fold of the records so far.
+	Execution Execution
+	// Findings are what was found so far, at most MaxFindings for one run.
+	Findings []Finding
+
+	last  int64
+	ended int64
+	// settled tells what was requested (false) and has had its outcome (true).
+	settled map[settling]bool
+}
+
+// MaxFindings bounds what is said about one run.
+const MaxFindings = 20
+
+// settling names what can have an outcome once.
+type settling struct {
+	kind  WaitKind
+	node  string
+	visit int
+	span  ParallelSpan
+}
+
+func (a *Audit) note(seq int64, code problem.Code, hint, format string, args ...any) {
+	if len(a.Findings) < MaxFindings {
+		a.Findings = append(a.Findings, Finding{
+			ExecutionID: a.ExecutionID, Seq: seq, Code: code, Message: fmt.Sprintf(format, args...), Hint: hint,
+		})
+	}
+}
+
+// Record takes the next record as it was read. unreadable is the error with which that failed; r then holds what could
+// be told.
+func (a *Audit) Record(r *Record, unreadable error) {
+	if a.Execution.ID == "" {
+		a.Execution.ID = a.ExecutionID
+		a.settled = map[settling]bool{}
+	}
+	if r.Seq != a.last+1 {
+		a.note(r.Seq, problem.RecordGap, hintRestore, "record %d stands where record %d is missing", r.Seq, a.last+1)
+	}
+	a.last = r.Seq
+	switch e, ok := problem.As(unreadable); {
+	case ok && e.Code == problem.HistoryNewer:
+		a.note(r.Seq, e.Code, e.Hint, "%s", e.Message)
+	case unreadable != nil:
+		a.note(r.Seq, problem.RecordUnreadable, hintRestore, "%v", unreadable)
+	case r.Name.Kind() == "":
+		a.note(r.Seq, problem.RecordUnreadable, hintRestore, "no record is named %q", r.Name)
+	case r.Name.Kind() != r.Kind:
+		a.note(r.Seq, problem.RecordUnreadable, hintRestore, "%s is no %s", r.Name, r.Kind)
+	}
+	// Other engines go on behind an end that they have recorded, and record outcomes again; this one never does.
+	if a.Execution.Mode != "" && unreadable == nil {
+		a.once(r)
+	}
+	a.Execution.Apply(*r)
+}
+
+func (a *Audit) once(r *Record) {
+	if a.ended > 0 {
+		a.note(r.Seq, problem.RecordAfterEnd, hintReport, "%s follows record %d, which ended the run", r.Name, a.ended)
+	}
+	if r.Kind != Event {
+		return
+	}
+	if r.Name.Terminal() {
+		a.ended = r.Seq
+	}
+	p := &r.Payload
+	key := settling{node: p.NodeID, visit: p.Visit}
+	if p.Span != nil {
+		key.span = *p.Span
+	}
+	settles := false
+	switch r.Name {
+	case ActivityRequested:
+		key.kind = WaitActivity
+	case ActivityCompleted, ActivityFailed:
+		key.kind, settles = WaitActivity, !p.Replayed
+	case InterruptRaised:
+		key.kind = WaitInterrupt
+	case InterruptResumed:
+		key.kind, settles = WaitInterrupt, true
+	case SignalWaitStarted:
+		key.kind = WaitSignal
+	case SignalReceived:
+		key.kind, settles = WaitSignal, true
+	case TimerStarted:
+		key.kind = WaitTimer
+	case TimerFired:
+		key.kind, settles = WaitTimer, true
+	case SubworkflowStarted:
+		key.kind = WaitSubworkflow
+	case SubworkflowCompleted:
+		key.kind, settles = WaitSubworkflow, !p.Replayed
+	default:
+		return
+	}
+	if settles && a.settled[key] {
+		a.note(r.Seq, problem.OutcomeTwice, hintReport, "%s: the %s at %q has had its outcome", r.Name, key.kind, p.NodeID)
+	}
+	a.settled[key] = settles
+}

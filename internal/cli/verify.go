@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+type verifyOptions struct{ json, repair bool }
+
+func newVerify(a *app) *cobra.Command {
+	var o verifyOptions
+	cmd := &cobra.Command{
+		Use:   "verify [ID]",
+		Short: "Check what a database holds",
+		Long: `Check a database, or one run in it: the file itself; that each run's records are complete and readable, end once, and
+have each outcome once; that definitions are those that their hashes name; that what status and lists answer is what the
+records say; that open runs can be replayed, with their position and timers; and that no row is left over.
+
+Nothing is changed, and nobody has to stop: each run is looked at as of one moment. --repair makes wrong projections
+anew and drops rows of runs that do not exist. Records are never touched.
+
+Exit status: 0 all is well, or was repaired; 1 something was found, each line with its run, record, code and what to do.`,
+		Example: `  workflows-engine verify
+  workflows-engine verify 3f0c8a
+  workflows-engine verify --db /backup/runs.db --json
+  workflows-engine verify --repair`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return exactly("at most one ID")(cmd, args)
+			}
+			return nil
+		},
+		ValidArgsFunction: a.completeIDs(""),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id := ""
+			if len(args) == 1 {
+				id = args[0]
+			}
+			return a.verify(cmd.Context(), id, o)
+		},
+	}
+	cmd.Flags().BoolVar(&o.json, "json", false, "print as JSON")
+	cmd.Flags().BoolVar(&o.repair, "repair", false, "make wrong projections anew from the records")
+	return cmd
+}
+
+// verified is what a verify says.
+type verified struct {
+	Runs        int64         `json:"runs"`
+	Records     int64         `json:"records"`
+	Definitions int64         `json:"definitions"`
+	Findings    []storedFindingJSON `json:"findings"`
+}
+
+type storedFindingJSON struct {
+	ExecutionID string `json:"execution_id,omitempty"`
+	Seq         int64  `json:"seq,omitempty"`
+	Code        string `json:"code"`
+	Message     string `json:"message"`
+	Hint        string `json:"hint"`
+	Repaired    bool   `json:"repaired,omitempty"`
+}
+
+// verify checks a database, or one run.
+func (a *app) verify(ctx context.Context, id string, o verifyOptions) (err error) {
+	_, store, err := a.openStore(ctx, sessionOptions{read: !o.repair})
+	if err != nil {
+		return err
+	}
+	defer func() { err = closing(store, err) }()
+	v := verified{Findings: []storedFindingJSON{}}
+	open := 0
+	report := func(f history.Finding) {
+		if !f.Repaired {
+			open++
+		}
+		if !o.json {
+			a.printFinding(&f)
+		}
+		v.Findings = append(v.Findings, storedFindingJSON{f.ExecutionID, f.Seq, string(f.Code), f.Message, f.Hint, f.Repaired})
+	}
+	if verifier, ok := store.(history.Verifier); ok {
+		counts, err := verifier.Verify(ctx, id, o.repair, report)
+		v.Runs, v.Records, v.Definitions = counts.Runs, counts.Records, counts.Definitions
+		if err != nil {
+			return err
+		}
+	}
+	if err := inspectAll(ctx, store, id, report); err != nil {
+		return err
+	}
+	if o.json {
+		err = writeEncoded(a.stdout, v)
+	} else {
+		fmt.Fprintf(a.human, "checked %s, %s: %s\n", count(int(v.Runs), "run"), count(int(v.Records), "record"), foundText(len(v.Findings), open))
+	}
+	if err == nil && open > 0 {
+		err = silent{exitFailed}
+	}
+	return err
+}
+
+func foundText(found, open int) string {
+	switch {
+	case found == 0:
+		return "all is well"
+	case open == 0:
+		return count(found, "finding") + ", all repaired"
+	case open < found:
+		return fmt.Sprintf("%s, %d repaired", count(found, "finding"), found-open)
+	}
+	return count(found, "finding")
+}
+
+// inspectAll looks at one open run, or at all of them. Those that cannot be read have been reported.
+func inspectAll(ctx context.Context, store history.Store, id string, report func(history.Finding)) error {
+	inspect := func(id string) error {
+		findings, err := graph.Inspect(ctx, store, id)
+		for _, f := range findings {
+			report(f)
+		}
+		if errors.Is(err, problem.HistoryCorrupt) || errors.Is(err, problem.HistoryNewer) || errors.Is(err, problem.ExecutionNotFound) {
+			return nil
+		}
+		return err
+	}
+	if id != "" {
+		return inspect(id)
+	}
+	for _, phase := range history.Phases() {
+		if phase.Terminal() {
+			continue
+		}
+		q := history.ListQuery{Phase: phase, Limit: 100}
+		for {
+			page, err := store.List(ctx, q)
+			if err != nil {
+				return err
+			}
+			for i := range page.Executions {
+				if err := inspect(page.Executions[i].ID); err != nil {
+					return err
+				}
+			}
+			if q.Cursor = page.NextCursor; q.Cursor == "" {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// printFinding prints one finding: where, code, what and what to do.
+func (a *app) printFinding(f *history.Finding) {
+	where := "database"
+	if f.ExecutionID != "" {
+		where = "run " + f.ExecutionID
+	}
+	if f.Seq > 0 {
+		where += fmt.Sprintf(" record %d", f.Seq)
+	}
+	fmt.Fprintf(a.human, "%s: %s: %s\n", where, f.Code, f.Message)
+	if f.Repaired {
+		fmt.Fprintln(a.human, "  repaired")
+	} else {
+		fmt.Fprintf(a.human, "  %s\n", f.Hint)
+	}
+}
