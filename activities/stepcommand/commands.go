@@ -86,6 +86,8 @@ func (c *Commands) Execute(ctx context.Context, req activities.Request) (activit
 	a := attempt{Command: command, handler: handler, config: &c.config}
 	result, err := a.run(ctx, req)
 	if err == nil {
+		result.Output = a.secret.ScrubOutput(result.Output)
+		result.Usage, _ = a.secret.ScrubOutput(result.Usage).(map[string]any)
 		return result, nil
 	}
 	failure, ok := errors.AsType[*activities.Failure](err)
@@ -93,6 +95,7 @@ func (c *Commands) Execute(ctx context.Context, req activities.Request) (activit
 		failure = &activities.Failure{Code: string(problem.ExecutorFailed), Err: err}
 	}
 	failure.Message = a.secret.Scrub(failure.Message)
+	failure.Usage, _ = a.secret.ScrubOutput(failure.Usage).(map[string]any)
 	return activities.Result{}, failure
 }
 

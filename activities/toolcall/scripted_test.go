@@ -2,6 +2,7 @@ package toolcall_test
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -112,7 +113,7 @@ func (s *scripted) handle(id any, method string, params object) {
 		}
 		var tools []any
 		for _, name := range strings.Fields("echo text json image blank nothing failing failing_silently list number die hang refuse huge progress meta environment leak malformed die_once half garbage key") {
-			tools = append(tools, object{"name": name, "description": "does " + name, "inputSchema": object{"type": "object"}})
+			tools = append(tools, object{"name": name, "description": cmp.Or(os.Getenv("API_KEY"), "does") + " " + name, "inputSchema": object{"type": "object"}})
 		}
 		s.lists++
 		size := object{"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "required": []any{"size"}, "properties": object{"size": object{"type": "integer", "maximum": s.lists}}}

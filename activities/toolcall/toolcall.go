@@ -114,6 +114,7 @@ func (e *Executor) Call(ctx context.Context, c Call) (any, error) {
 		if limit := s.config.MaxOutputBytes; jsonvalue.Size(value, limit) > limit {
 			return activities.Fail(problem.ActivityOutputTooLarge, "the output of tool %q exceeds the limit of %d bytes", c.Tool, limit)
 		}
+		value = x.secret.ScrubOutput(value)
 		return nil
 	})
 	if err != nil {
@@ -128,7 +129,7 @@ func (e *Executor) Tools(ctx context.Context, name string) ([]Tool, error) {
 	err := e.with(ctx, name, func(ctx context.Context, _ *server, x *session) error {
 		list, err := x.list(ctx)
 		for _, t := range list {
-			tools = append(tools, Tool{Name: t.Name, Title: t.Title, Description: t.Description})
+			tools = append(tools, Tool{Name: t.Name, Title: x.secret.Scrub(t.Title), Description: x.secret.Scrub(t.Description)})
 		}
 		return err
 	})

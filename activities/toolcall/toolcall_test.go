@@ -228,6 +228,11 @@ func TestTools(t *testing.T) {
 	if err != nil || len(tools) < 10 || tools[0] != (toolcall.Tool{Name: "echo", Description: "does echo"}) {
 		t.Errorf("%v, %v", tools, err)
 	}
+	// What a server says of its tools is shown to people, without the keys that it was given.
+	told := open(t, "plain", func(c *toolcall.Config) { c.Servers["s"].Env["API_KEY"] = "does-secretly" })
+	if tools, err := told.Tools(t.Context(), "s"); err != nil || tools[0].Description != "[REDACTED] echo" {
+		t.Errorf("%v, %v", tools, err)
+	}
 	// A server that lists nothing is called all the same, and is not asked for a list that it might never give.
 	unlisted := open(t, "unlisted", func(c *toolcall.Config) { c.Timeout = 10 * time.Second })
 	unlisted.execute(tool("echo", nil))

@@ -28,6 +28,10 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
+	if os.Getenv(asTools) != "" {
+		serveTools()
+		return
+	}
 	os.Exit(m.Run())
 }
 
@@ -74,7 +78,14 @@ func (b *tail) String() string {
 
 func spawn(t *testing.T, args ...string) *process {
 	t.Helper()
+	return spawnWith(t, "", nil, args...)
+}
+
+// spawnWith is spawn in a folder, with more variables.
+func spawnWith(t *testing.T, folder string, variables []string, args ...string) *process {
+	t.Helper()
 	p := &process{t: t, cmd: command(t, args...), stderr: new(tail)}
+	p.cmd.Dir, p.cmd.Env = folder, append(p.cmd.Env, variables...)
 	p.cmd.Stderr = p.stderr
 	var err error
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {

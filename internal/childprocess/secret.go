@@ -86,3 +86,40 @@ func (s Scrubber) Scrub(text string) string {
 	}
 	return text
 }
+
+// minOutputSecret is the length from which a secret is taken out of an output too. A shorter one may be a word that an
+// output rightly has.
+const minOutputSecret = 16
+
+// ScrubOutput is Scrub for the texts and member names in an output, of secrets that cannot stand there by chance. The
+// value is plain JSON; what holds no secret is given back as it is.
+func (s Scrubber) ScrubOutput(v any) any {
+	long := slices.DeleteFunc(slices.Clone(s), func(secret string) bool { return len(secret) < minOutputSecret })
+	if len(long) == 0 {
+		return v
+	}
+	return long.output(v)
+}
+
+func (s Scrubber) output(v any) any {
+	switch v := v.(type) {
+	case string:
+		return s.Scrub(v)
+	case []any:
+		clean := make([]any, len(v))
+		for i, e := range v {
+			clean[i] = s.output(e)
+		}
+		return clean
+	case map[string]any:
+		if v == nil {
+			return v
+		}
+		clean := make(map[string]any, len(v))
+		for name, e := range v {
+			clean[s.Scrub(name)] = s.output(e)
+		}
+		return clean
+	}
+	return v
+}
