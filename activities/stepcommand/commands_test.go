@@ -285,18 +285,21 @@ func TestSurroundings(t *testing.T) {
 	t.Parallel()
 	h := open(t, "environment", func(c *stepcommand.Config, command *stepcommand.Command) {
 		c.Environ = []string{"PATH=/bin", "OPENAI_API_KEY=sk-1", "USER=u"}
-		c.Secret = func(reference string) (string, error) { return "of " + reference, nil }
-		command.Env["TOKEN"] = "env:STEP_TOKEN"
+		// A long secret would be masked in the output, as the last one is.
+		c.Secret = func(reference string) (string, error) {
+			return map[string]string{"env:STEP_TOKEN": "short", "env:LONG_TOKEN": "long-long-long-long"}[reference], nil
+		}
+		command.Env["TOKEN"], command.Env["LONG"] = "env:STEP_TOKEN", "env:LONG_TOKEN"
 	})
 	var names []string
 	for _, entry := range h.succeed().Output.([]any) {
 		name, value, _ := strings.Cut(entry.(string), "=")
-		if names = append(names, name); name == "TOKEN" && value != "of env:STEP_TOKEN" {
-			t.Errorf("TOKEN is %q", value)
+		if names = append(names, name); name == "TOKEN" && value != "short" || name == "LONG" && value != "[REDACTED]" {
+			t.Errorf("%s is %q", name, value)
 		}
 	}
 	slices.Sort(names)
-	if want := []string{"GORACE", "PATH", pidsVariable, scriptVariable, "TOKEN", "USER"}; !reflect.DeepEqual(names, want) {
+	if want := []string{"GORACE", "LONG", "PATH", pidsVariable, scriptVariable, "TOKEN", "USER"}; !reflect.DeepEqual(names, want) {
 		t.Errorf("environment %q, want %q", names, want)
 	}
 
