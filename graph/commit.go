@@ -181,6 +181,7 @@ func (x *run) append(ctx context.Context, b machine.Batch, drives bool) (bool, e
 	if r.opts.OnRecord != nil {
 		r.opts.OnRecord(RecordEvent{ExecutionID: x.id, Records: b.Records})
 	}
+	r.hub.recorded(x.id, x.m.Visits(), b.Records)
 	if status != machine.Running || x.lastStatus != status {
 		r.hub.wake(x.id)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
 
 	"github.com/workflows-engine/workflows-engine/activities"
@@ -103,9 +104,16 @@ func (r *Runner) activityRequest(x *run, f *flight, e *machine.ActivityEffect) *
 	return f.activity
 }
 
-// heartbeat logs a sign of life.
+// heartbeat logs a sign of life, and tells who waits for the run.
 func (r *Runner) heartbeat(x *run, e *machine.EffectBase) func(map[string]any) {
+	p := Progress{ExecutionID: x.id, NodeID: e.NodeID, Kind: ExecutorAlive, Attempt: e.Attempt}
+	if e.Span != nil {
+		p.Branch = e.Span.BranchName
+	}
 	return func(details map[string]any) {
+		p := p
+		p.Detail = maps.Clone(details)
+		r.hub.tell(p)
 		r.log.Debug("attempt is alive", logRun, x.id, logKey, e.EffectKey, logDetail, details)
 	}
 }

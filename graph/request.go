@@ -33,6 +33,10 @@ type StartRequest struct {
 type Wait struct {
 	Set   bool
 	Limit time.Duration // 0 with Set: return at once
+	// Progress, if not nil, is called with what happens to the run while the call waits, in the call's own goroutine and
+	// never after it has returned. Nothing waits for it but the call; where a lot happens, some is left out. Of what
+	// another process performs only where the run stands is told.
+	Progress func(Progress)
 }
 
 // Caller is what a call after start may repeat: it is verified against the run if given, and not needed.
@@ -99,8 +103,11 @@ type CancelRequest struct {
 // StatusRequest asks where a run stands.
 type StatusRequest struct {
 	ExecutionID string
-	// Wait, if Set, makes the call wait until the run's status changes or comes to rest.
+	// Wait, if Set, makes the call wait while the run goes on by itself, until its status changes.
 	Wait Wait
+	// Since, if not 0, is Run.Seq of an earlier answer: a call that waits then waits for any change since that one, also
+	// of a run that is at rest, and returns at once if there was one.
+	Since int64
 }
 
 // HistoryRequest reads a run's records.

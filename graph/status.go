@@ -23,9 +23,11 @@ func (r *Runner) Status(ctx context.Context, req StatusRequest) (*Run, error) {
 	defer r.runs.drop(x)
 	var s standing
 	err := r.stand(ctx, x, false, &s)
-	if err == nil && req.Wait.Set && req.Wait.Limit > 0 {
-		was := s.status
-		err = r.await(ctx, x, req.Wait.Limit, func(now *standing) bool { return now.status != was })
+	if err == nil && req.Wait.Set && req.Wait.Limit > 0 && (req.Since == 0 || s.seq <= req.Since) {
+		was := s
+		err = r.await(ctx, x, req.Wait, func(now *standing) bool {
+			return now.status != was.status || req.Since > 0 && now.family != was.family
+		}, req.Since > 0)
 	}
 	if err != nil {
 		return nil, notFoundAs(err, problem.ExecutionNotFound, req.ExecutionID)

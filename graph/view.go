@@ -13,11 +13,10 @@ import (
 
 // answer waits until the run rests, ends or the wait limit passes, and tells where it stands.
 func (r *Runner) answer(ctx context.Context, x *run, w Wait) (*Run, error) {
-	limit := r.opts.WaitLimit
-	if w.Set {
-		limit = w.Limit
+	if !w.Set {
+		w.Limit = r.opts.WaitLimit
 	}
-	if err := r.await(ctx, x, limit, nil); err != nil {
+	if err := r.await(ctx, x, w, nil, false); err != nil {
 		return nil, err
 	}
 	return r.view(lasting(ctx), x)

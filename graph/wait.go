@@ -19,15 +19,20 @@ type standing struct {
 	ids []string
 	// afar says that another process drives one of them: its progress is not announced here.
 	afar bool
+	// seq is the run's last record, family the sum over the runs that were looked at: it changes when one of them does.
+	seq, family int64
+	// at are the places where the run goes on by itself, if they are asked for.
+	places bool
+	at     []Progress
 }
 
-// restless reports whether the run will go on by itself within the time left.
-func (s *standing) restless(now time.Time, left time.Duration) bool {
+// restless reports whether the run will go on by itself: within the time left, or at all for a call that only asks.
+func (s *standing) restless(now time.Time, left time.Duration, asking bool) bool {
 	switch s.status {
 	case machine.Running, machine.AwaitingChild:
 		return true
 	case machine.AwaitingTimer:
-		return !s.due.IsZero() && s.due.Sub(now) <= left
+		return asking || !s.due.IsZero() && s.due.Sub(now) <= left
 	default:
 		return false
 	}
@@ -39,6 +44,8 @@ func (r *Runner) stand(ctx context.Context, x *run, checked bool, s *standing) e
 	var children []string
 	x.mu.Lock()
 	err := x.stand(ctx, checked, s, &y)
+	s.seq = x.exec.Seq
+	s.family += x.exec.Seq
 	if s.status == machine.AwaitingChild {
 		for _, w := range x.m.Pending() {
 			if w.Kind == machine.WaitChild {
@@ -90,6 +97,9 @@ func (x *run) stand(ctx context.Context, checked bool, s *standing, y *yield) er
 		s.status = machine.Running // the child's first steps belong to this one
 	}
 	s.afar = s.afar || s.status == machine.Running && len(x.flights) == 0 && !x.m.Resting()
+	if s.places {
+		x.notePlaces(s)
+	}
 	for _, t := range x.m.Timers() {
 		if s.due.IsZero() || t.Due.Before(s.due) {
 			s.due = t.Due
@@ -98,14 +108,30 @@ func (x *run) stand(ctx context.Context, checked bool, s *standing, y *yield) er
 	return nil
 }
 
+// notePlaces notes where the run goes on by itself.
+func (x *run) notePlaces(s *standing) {
+	for _, w := range x.m.Pending() {
+		if w.Kind == machine.WaitInterrupt || w.Kind == machine.WaitSignal || w.Host {
+			continue
+		}
+		p := Progress{ExecutionID: x.id, NodeID: w.NodeID, NodeVisits: x.m.Visits(), Kind: NodeRuns, Attempt: w.Attempt}
+		if w.Span != nil {
+			p.Branch = w.Span.BranchName
+		}
+		s.at = append(s.at, p)
+	}
+}
+
 // standChild adds where a subworkflow stands. Of several the first that needs somebody counts, else the first that
 // goes on by itself.
 func (r *Runner) standChild(ctx context.Context, parent *run, id string, first bool, s *standing) error {
 	c := r.runs.hold(id)
 	defer r.runs.drop(c)
-	sub := standing{due: s.due}
+	sub := standing{due: s.due, places: s.places}
 	err := r.stand(ctx, c, false, &sub)
 	s.ids, s.due, s.afar = append(s.ids, sub.ids...), sub.due, s.afar || sub.afar
+	s.family += sub.family
+	s.at = append(s.at, sub.at...)
 	switch {
 	case errors.Is(err, problem.ExecutionNotFound):
 		sub.status = machine.Running // about to be started
@@ -165,52 +191,78 @@ func (x *run) flying() bool {
 	return len(x.flights) > 0
 }
 
-// The pauses between two looks at a run that another process drives.
+// The pauses between two looks at a run that another process drives or may change. They grow with waits of many minutes.
 const (
 	firstLook = 50 * time.Millisecond
-	lastLook  = time.Second
+	lastLook  = 250 * time.Millisecond
 )
 
 // await waits until the run rests, ends or the limit passes. The end of ctx ends only the waiting. until, if not nil,
-// ends it too.
-func (r *Runner) await(ctx context.Context, x *run, limit time.Duration, until func(*standing) bool) error {
+// ends it too, and says that the call asks where the run stands and has not driven it. any makes it wait for a change of
+// a run at rest, which another process may make.
+func (r *Runner) await(ctx context.Context, x *run, limit Wait, until func(*standing) bool, any bool) error {
 	begun := time.Now()
 	look := firstLook
 	var w *watcher
+	var told int64
 	for first := true; ; first = false {
-		var s standing
+		s := standing{places: limit.Progress != nil}
 		if err := r.stand(lasting(ctx), x, first && until == nil, &s); err != nil {
 			return err
 		}
-		left := limit - time.Since(begun)
-		if left <= 0 || !s.restless(r.now(), left) || until != nil && until(&s) {
+		left := limit.Limit - time.Since(begun)
+		goesOn := s.restless(r.now(), left, until != nil) || any && !s.status.Terminal()
+		if left <= 0 || !goesOn || until != nil && until(&s) {
 			return nil
 		}
 		if w == nil {
-			w = r.hub.watcher()
+			w = r.hub.watcher(limit.Progress != nil)
 			defer w.stop()
 		}
 		if w.watch(s.ids) {
 			continue // something may have happened before it was watched
 		}
+		if limit.Progress != nil && s.family != told && (s.afar || told == 0) {
+			for _, p := range s.at {
+				limit.Progress(p)
+			}
+		}
+		told = s.family
 		next := s.due.Sub(r.now())
-		if s.afar || !s.due.IsZero() && next <= 0 {
+		if s.afar || until != nil || !s.due.IsZero() && next <= 0 {
 			left = min(left, look)
-			look = min(2*look, lastLook)
+			look = min(2*look, max(lastLook, time.Since(begun)/100))
 		} else if !s.due.IsZero() {
 			left = min(left, next)
 		}
-		t := time.NewTimer(left)
-		select {
-		case <-w.signal:
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			return nil
-		case <-r.ctx.Done():
-			t.Stop()
+		if !r.doze(ctx, w, left, limit.Progress) {
 			return nil
 		}
-		t.Stop()
+	}
+}
+
+// doze waits until it is time to look again, handing on progress. It is false if there is no use in looking.
+func (r *Runner) doze(ctx context.Context, w *watcher, d time.Duration, progress func(Progress)) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	for {
+		select {
+		case p := <-w.progress:
+			progress(p)
+			continue
+		default:
+		}
+		select {
+		case p := <-w.progress:
+			progress(p)
+		case <-w.signal:
+			return true
+		case <-t.C:
+			return true
+		case <-ctx.Done():
+			return false
+		case <-r.ctx.Done():
+			return false
+		}
 	}
 }

@@ -107,5 +107,6 @@ func statusAnswer() []property {
 		optional("definition_hash", str("Its hash.")),
 		optional("created_at", str("When the run began (UTC).")),
 		optional("updated_at", str("When it last changed (UTC).")),
+		optional("seq", describe("integer", "Number of its last record; rises with every change.")),
 		pendingProperty, totalProperty, nextProperty)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
@@ -24,6 +25,8 @@ type arguments struct {
 	// source is the JSON text of values; nil for an object within.
 	source []byte
 	names  []string
+	// progress gets what happens while the call waits; nil if the client does not want to know.
+	progress func(graph.Progress)
 	*findings
 }
 

@@ -71,6 +71,7 @@ func answerStatus(run told) members {
 	m.text("definition_hash", run.DefinitionHash)
 	m.instant("created_at", run.CreatedAt)
 	m.instant("updated_at", run.UpdatedAt)
+	m.number("seq", run.Seq)
 	putPending(&m, run)
 	return m
 }

@@ -117,6 +117,10 @@ func (s *server) handler(t *tool) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		began := time.Now()
 		a := readArguments(req.Params.Arguments, t.names())
+		if told := newReporter(ctx, req); told != nil {
+			a.progress = told.report
+			defer told.stop()
+		}
 		answer, failed := s.perform(ctx, t, a)
 		took := slog.Duration("took", time.Since(began))
 		id := slog.String("execution_id", a.executionID())

@@ -67,7 +67,7 @@ var (
 
 func (a *arguments) wait() graph.Wait {
 	ms, set := a.integer("wait_ms", 0, maxWait.Milliseconds())
-	return graph.Wait{Set: set, Limit: time.Duration(ms) * time.Millisecond}
+	return graph.Wait{Set: set, Limit: time.Duration(ms) * time.Millisecond, Progress: a.progress}
 }
 
 func (a *arguments) mode() machine.Mode {

@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -19,14 +20,17 @@ func statusTool() *tool {
 		annotations: mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)},
 		arguments: []property{
 			executionIDArgument,
-			optional("wait_ms", describe("integer", "Wait at most this long for the run to come to rest (default 0).",
+			optional("wait_ms", describe("integer", "Wait at most this long while the run goes on by itself (default 0).",
 				"minimum", 0.0, "maximum", float64(maxWait.Milliseconds()))),
+			optional("since_seq", describe("integer", "With wait_ms: seq of an earlier status. Waits for any change since, also of a run "+
+				"that waits for others.", "minimum", 1.0)),
 			optional("node_id", aText("Only the pending entries of this node, in full, and the next call for it.")),
 		},
 		answer:  statusAnswer(),
 		invalid: problem.ValidationError,
 		call: func(ctx context.Context, d *desk, a *arguments) (*answer, error) {
 			req := graph.StatusRequest{ExecutionID: a.text("execution_id", true), Wait: a.wait()}
+			req.Since, _ = a.integer("since_seq", 1, math.MaxInt32)
 			node := a.text("node_id", false)
 			if err := a.problem(); err != nil {
 				return nil, err

@@ -1,0 +1,139 @@
+package graph_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/history/historymem"
+)
+
+func waitFor(limit time.Duration) graph.Wait { return graph.Wait{Set: true, Limit: limit} }
+
+// TestCallsWaitInLineForWaitMSAtMost covers every call that drives a run: past the limit it says where the run stands,
+// and the run goes on.
+func TestCallsWaitInLineForWaitMSAtMost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		minute := &script{answers: map[string]func(context.Context, activities.Request) (any, error){
+			"slow": func(context.Context, activities.Request) (any, error) { time.Sleep(time.Minute); return nil, nil },
+		}}
+		r := newRunner(t, historymem.New(), graph.Options{Activities: minute})
+		after := func(first string) (string, []string) { return first, []string{"s x", "x slow", "slow e"} }
+		define := func(name, first string) *graph.StartRequest {
+			node, edges := after(first)
+			return &graph.StartRequest{ExecutionID: name, Definition: workflow(t, name, []string{startNode(), node, tool("slow"), endNode()}, edges...)}
+		}
+		calls := map[string]struct {
+			first *graph.StartRequest
+			call  func(id string, w graph.Wait) (*graph.Run, error)
+		}{
+			"start": {nil, func(id string, w graph.Wait) (*graph.Run, error) {
+				q := define(id, tool("x"))
+				q.Wait = w
+				return r.Start(t.Context(), *q)
+			}},
+			"resume": {define("resume", interrupt("x")), func(id string, w graph.Wait) (*graph.Run, error) {
+				return r.Resume(t.Context(), graph.ResumeRequest{ExecutionID: id, Payload: object{"ok": true}, Caller: graph.Caller{Wait: w}})
+			}},
+			"signal": {define("signal", signalWait("x", "go")), func(id string, w graph.Wait) (*graph.Run, error) {
+				return r.Signal(t.Context(), graph.SignalRequest{ExecutionID: id, Name: "go", Caller: graph.Caller{Wait: w}})
+			}},
+			"submit": {define("submit", tool("x")), func(id string, w graph.Wait) (*graph.Run, error) {
+				return r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: id, NodeID: "x", OK: true, Caller: graph.Caller{Wait: w, Mode: machine.InProcess}})
+			}},
+		}
+		for name, c := range calls {
+			for _, limit := range []time.Duration{0, 3 * time.Second, -1} {
+				id := name + limit.String()
+				if c.first != nil {
+					q := *c.first
+					q.ExecutionID = id
+					if name == "submit" {
+						q.Mode = machine.HostMediated
+					}
+					if _, err := r.Start(t.Context(), q); err != nil {
+						t.Fatal(err)
+					}
+				}
+				w, wantTook := waitFor(limit), limit
+				if limit < 0 {
+					w, wantTook = graph.Wait{}, 20*time.Second
+				}
+				begun := time.Now()
+				run, err := c.call(id, w)
+				if took := time.Since(begun); err != nil || run.Status != machine.Running || took != wantTook {
+					t.Errorf("%s after %s: %+v, %v", id, took, run, err)
+				}
+				time.Sleep(time.Minute + time.Second)
+				wantStatus(t, status(t, r, id), machine.Completed)
+			}
+		}
+		run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "nap", Wait: waitFor(time.Minute),
+			Definition: workflow(t, "nap", []string{startNode(), timerWait("x", "2m"), endNode()}, "s x", "x e")})
+		if err != nil || run.Status != machine.AwaitingTimer || run.Pending[0].Due.IsZero() {
+			t.Errorf("%+v, %v", run, err)
+		}
+	})
+}
+
+// TestStatusWaitsForAChange holds what status waits for: a run that goes on by itself, whoever drives it, and with Since any
+// change, which another process may make.
+func TestStatusWaitsForAChange(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		r, other := newRunner(t, store, graph.Options{}), newRunner(t, store, graph.Options{})
+		ask := func(id string, since int64, limit time.Duration) (*graph.Run, time.Duration) {
+			t.Helper()
+			begun := time.Now()
+			run, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: id, Since: since, Wait: waitFor(limit)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return run, time.Since(begun)
+		}
+		d := workflow(t, "nap", []string{startNode(), fork("f", "any", "w", "g"), timerWait("w", "1h"), signalWait("g", "go"), endNode()},
+			"s f", "f e", "w e", "g e")
+		nap := workflow(t, "nap2", []string{startNode(), timerWait("w", "1h"), endNode()}, "s w", "w e")
+		start(t, r, "n", d, nil)
+		start(t, r, "nap", nap, nil)
+
+		run, took := ask("n", 0, time.Minute)
+		if took != 0 || run.Status != machine.AwaitingSignal {
+			t.Errorf("a run that waits for others: %s after %s", run.Status, took)
+		}
+		if run, took = ask("n", run.Seq, time.Minute); took != time.Minute {
+			t.Errorf("without a change: %s after %s", run.Status, took)
+		}
+		seq := run.Seq
+		if run, took = ask("n", seq-1, time.Minute); took != 0 {
+			t.Errorf("changed already: %s after %s", run.Status, took)
+		}
+		if run, took = ask("nap", 0, time.Minute); took != time.Minute || run.Status != machine.AwaitingTimer {
+			t.Errorf("a timer that is due later: %s after %s", run.Status, took)
+		}
+		go func() {
+			time.Sleep(10 * time.Second)
+			if _, err := other.Signal(t.Context(), graph.SignalRequest{ExecutionID: "n", Name: "go"}); err != nil {
+				t.Error(err)
+			}
+		}()
+		if run, took = ask("n", seq, time.Minute); run.Status != machine.Completed || took > 10*time.Second+250*time.Millisecond {
+			t.Errorf("another process's signal: %s after %s", run.Status, took)
+		}
+		go func() {
+			time.Sleep(10 * time.Second)
+			if _, err := other.Cancel(t.Context(), graph.CancelRequest{ExecutionID: "nap"}); err != nil {
+				t.Error(err)
+			}
+		}()
+		if run, took = ask("nap", 0, time.Minute); run.Status != machine.Cancelled || took > 10*time.Second+250*time.Millisecond {
+			t.Errorf("another process's cancel: %s after %s", run.Status, took)
+		}
+	})
+}

@@ -1,0 +1,131 @@
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// progressEvery is the least time between two progress notifications of a call. Of what happens faster the newest is
+// told.
+const progressEvery = 250 * time.Millisecond
+
+// reporter sends the progress of one call to a client that gave a token for it.
+type reporter struct {
+	send func(progress float64, message string)
+
+	mu sync.Mutex
+	// count is what has happened so far: it rises with every notification, as the protocol demands.
+	count  float64
+	unsent string
+	last   time.Time
+	timer  *time.Timer
+	closed bool
+}
+
+// newReporter makes a reporter for a call, nil if the client wants to know nothing.
+func newReporter(ctx context.Context, req *mcp.CallToolRequest) *reporter {
+	token := req.Params.GetProgressToken()
+	if token == nil {
+		return nil
+	}
+	return &reporter{send: func(progress float64, message string) {
+		// A client that is gone needs no progress.
+		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: progress, Message: message})
+	}}
+}
+
+// report tells what has happened, now or a little later.
+func (r *reporter) report(p graph.Progress) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.count++
+	r.unsent = progressText(p)
+	if r.closed || r.timer != nil {
+		return
+	}
+	if wait := progressEvery - time.Since(r.last); wait > 0 {
+		r.timer = time.AfterFunc(wait, r.flush)
+		return
+	}
+	r.tell()
+}
+
+func (r *reporter) flush() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.timer = nil
+	if !r.closed {
+		r.tell()
+	}
+}
+
+func (r *reporter) tell() {
+	r.send(r.count, r.unsent)
+	r.last = time.Now()
+}
+
+// stop ends the reporting: once it returns nothing more is sent, so that the answer is the last word.
+func (r *reporter) stop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+}
+
+// maxProgressText bounds what a notification quotes.
+const maxProgressText = 120
+
+// progressText says in a few words what has happened.
+func progressText(p graph.Progress) string {
+	text := p.NodeID
+	if p.Branch != "" {
+		text += " [" + p.Branch + "]"
+	}
+	switch p.Kind {
+	case graph.NodeRuns:
+		text += " runs"
+		if p.Attempt > 1 {
+			text += fmt.Sprintf(", attempt %d", p.Attempt)
+		}
+	case graph.NodeDone:
+		text += " completed"
+	case graph.AttemptFailed:
+		text += " failed: " + p.Error
+	case graph.ExecutorAlive:
+		text += " is at work"
+		if said := detailText(p.Detail); said != "" {
+			text += ": " + said
+		}
+	}
+	if len(text) > maxProgressText {
+		cut := maxProgressText
+		for !utf8.RuneStart(text[cut]) {
+			cut--
+		}
+		text = text[:cut] + "…"
+	}
+	return text
+}
+
+// detailText is what an executor says about itself: its message, or its facts.
+func detailText(detail map[string]any) string {
+	if message, ok := detail["message"].(string); ok && message != "" {
+		return message
+	}
+	parts := make([]string, 0, len(detail))
+	for _, name := range jsonvalue.Keys(detail) {
+		parts = append(parts, fmt.Sprintf("%s %v", name, detail[name]))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,164 @@
+package mcpserver_test
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/history/historymem"
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
+)
+
+// slowExecutor takes a second for every activity and says that it lives in the middle.
+type slowExecutor struct{}
+
+func (slowExecutor) Execute(ctx context.Context, req activities.Request) (activities.Result, error) {
+	for range 2 {
+		select {
+		case <-time.After(500 * time.Millisecond):
+		case <-ctx.Done():
+			return activities.Result{}, ctx.Err()
+		}
+		req.Heartbeat(map[string]any{"message": "half done"})
+	}
+	return activities.Result{Output: map[string]any{req.NodeID: true}}, nil
+}
+
+// TestProgress drives a run whose activities take time, and holds what a client is told meanwhile to the protocol: the
+// token that it gave, a progress that rises, nothing faster than it can be read, nothing after the answer, and nothing
+// at all without a token.
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		runner, err := graph.New(store, graph.Options{Activities: slowExecutor{}, DefaultMode: machine.InProcess})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer runner.Close()
+		here, there := mcp.NewInMemoryTransports()
+		served := make(chan error, 1)
+		go func() {
+			served <- mcpserver.Serve(context.Background(), mcpserver.New(runner, mcpserver.Options{}), there)
+		}()
+
+		var mu sync.Mutex
+		var told []*mcp.ProgressNotificationParams
+		var at []time.Time
+		client := mcp.NewClient(&mcp.Implementation{Name: "t", Version: "0"}, &mcp.ClientOptions{
+			ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
+				mu.Lock()
+				defer mu.Unlock()
+				told, at = append(told, req.Params), append(at, time.Now())
+			},
+		})
+		session, err := client.Connect(context.Background(), here, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		call := func(token any, name string, args object) (map[string]any, []*mcp.ProgressNotificationParams) {
+			t.Helper()
+			params := &mcp.CallToolParams{Name: name, Arguments: args}
+			if token != nil {
+				params.SetProgressToken(token)
+			}
+			res, err := session.CallTool(context.Background(), params)
+			if err != nil || res.IsError {
+				t.Fatalf("%s: %+v, %v", name, res, err)
+			}
+			answered := time.Now()
+			time.Sleep(10 * time.Second) // whatever came now would be too late
+			mu.Lock()
+			defer mu.Unlock()
+			for i, p := range told {
+				if p.ProgressToken != token || i > 0 && p.Progress <= told[i-1].Progress || at[i].After(answered) ||
+					i > 0 && at[i].Sub(at[i-1]) < 250*time.Millisecond {
+					t.Errorf("%s: notification %d at %s: %+v", name, i, at[i].Sub(at[0]), p)
+				}
+			}
+			list := told
+			told, at = nil, nil
+			return res.StructuredContent.(map[string]any), list
+		}
+		messages := func(list []*mcp.ProgressNotificationParams) (texts []string) {
+			for _, p := range list {
+				texts = append(texts, p.Message)
+			}
+			return texts
+		}
+
+		answer, list := call("token", "workflow_start", object{"definition": definitionFile(t, "fork"), "execution_id": "f"})
+		want(t, answer, object{"status": "completed"})
+		if got := messages(list); len(got) < 4 || got[0] != "a [left] runs" || got[2] != "b [right] is at work: half done" && got[2] != "a [left] is at work: half done" {
+			t.Errorf("start told %q", got)
+		}
+		if _, list = call(nil, "workflow_start", object{"definition": definitionFile(t, "fork"), "execution_id": "silent"}); len(list) > 0 {
+			t.Errorf("told without a token: %q", messages(list))
+		}
+
+		// What asks only is told too, also of a run that another call began.
+		answer, list = call("seven", "workflow_start", object{"definition": definitionFile(t, "step"), "execution_id": "s", "wait_ms": 0})
+		want(t, answer, object{"status": "running"})
+		if len(list) > 0 {
+			t.Errorf("a call that does not wait told %q", messages(list))
+		}
+		if answer, _ = call(nil, "workflow_status", object{"execution_id": "s"}); answer["phase"] != "completed" {
+			t.Errorf("%v", answer)
+		}
+		if _, list = call("eight", "workflow_status", object{"execution_id": "s", "wait_ms": 1000}); len(list) > 0 {
+			t.Errorf("an ended run told %q", messages(list))
+		}
+
+		session.Close()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A run that is under way is told of at once, and the status call answers when it has ended.
+func TestProgressOfStatus(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		runner, err := graph.New(historymem.New(), graph.Options{Activities: slowExecutor{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer runner.Close()
+		d, err := parseFile(t, "step")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := runner.Start(t.Context(), graph.StartRequest{ExecutionID: "s", Definition: d, Wait: graph.Wait{Set: true}}); err != nil {
+			t.Fatal(err)
+		}
+		var told []graph.Progress
+		begun := time.Now()
+		run, err := runner.Status(t.Context(), graph.StatusRequest{ExecutionID: "s", Wait: graph.Wait{
+			Set: true, Limit: time.Minute, Progress: func(p graph.Progress) { told = append(told, p) },
+		}})
+		if err != nil || run.Status != machine.Completed || time.Since(begun) != time.Second {
+			t.Errorf("after %s: %+v, %v", time.Since(begun), run, err)
+		}
+		if len(told) < 3 || told[0].Kind != graph.NodeRuns || told[1].Kind != graph.ExecutorAlive || told[1].NodeID != told[0].NodeID {
+			t.Errorf("told %+v", told)
+		}
+	})
+}
+
+func parseFile(t *testing.T, name string) (*definition.Document, error) {
+	text, err := json.Marshal(definitionFile(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return definition.Parse(text)
+}
