@@ -2,7 +2,6 @@ package llmcall
 
 // For the fuzz targets.
 var (
-	Fill       = fill
-	ProgramEnd = programEnd
-	Unfenced   = unfenced
+	Fill     = fill
+	Unfenced = unfenced
 )

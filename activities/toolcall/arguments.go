@@ -2,6 +2,7 @@ package toolcall
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph/expr"
@@ -43,7 +44,7 @@ func evaluate(v any, state func() map[string]any) (any, error) {
 	parts := map[string]any{}
 	collect(v, "", parts)
 	mapping, _ := expr.CompileMapping(parts) // what does not compile fails in Eval
-	values, err := mapping.Eval(state())
+	values, err := mapping.EvalAt(state(), time.Now())
 	if err != nil {
 		return nil, err
 	}

@@ -10,8 +10,13 @@ func (x *config) activity() {
 	case LLMCall:
 		x.llmCall()
 	case ToolCall:
-		// With argument_templates the tool executor fills the arguments in.
-		if arguments := x.json.Get("arguments"); arguments != nil && x.v.node.Metadata["argument_templates"] != true {
+		arguments := x.json.Get("arguments")
+		switch {
+		case arguments == nil:
+		case x.v.node.Metadata["argument_templates"] == true:
+			// The tool executor fills the arguments in.
+			x.c.lintArguments(arguments, x.at.member("arguments"), x.v)
+		default:
 			x.c.lintLiterals(arguments, x.at.member("arguments"), x.v)
 		}
 	}
@@ -56,6 +61,7 @@ func (x *config) llmCall() {
 			switch _, text := prompt.(string); {
 			case templates && (text || isObject(prompt)):
 				// The model executor fills it in.
+				x.c.lintPrompt(x.json.Get(name), x.at.member(name), x.v)
 			case !text:
 				unusable(name, name+" must be a text", "")
 			default:

@@ -14,12 +14,19 @@ import (
 
 // lintProgram warns about any program.
 func (c *compiler) lintProgram(src string, n *jsonvalue.Node, at *path, v *vertex) {
+	c.lintSource(src, n, at, v, true)
+}
+
+// lintSource is lintProgram, which may leave the clock alone: what an executor fills in is not computed again when a run
+// is rebuilt, so that now does no harm there.
+func (c *compiler) lintSource(src string, n *jsonvalue.Node, at *path, v *vertex, clock bool) {
 	q, err := gojq.Parse(src)
 	if err != nil {
 		return
 	}
 	w := jqWalk{}
 	w.query(q, true)
+	w.clock = w.clock && clock
 	if w.stateRoot && !c.hasStateKey() {
 		c.warn(problem.ExpressionStateRoot, n, at, v,
 			"the program reads .state, but the state itself is the root", `write ".name" instead of ".state.name"`)

@@ -88,6 +88,26 @@ func TestTemplateWarnings(t *testing.T) {
 		{"set /nodes/1/config/prompt \"About ${ .x }\"\nset /nodes/1/metadata {\"prompt_templates\":true}", ``},
 		{"set /nodes/1/config/prompt {\"jq\":\".x\"}\nset /nodes/1/metadata {\"prompt_templates\":true}", ``},
 		{"set /nodes/1/config/prompt {\"jq\":\".x\"}\nset /nodes/1/metadata {\"prompt_templates\":\"yes\"}", `CONFIG_INVALID /nodes/1/config/prompt`},
+		{prompt(`"About ${ .x"`), `EXPRESSION_INVALID /nodes/1/config/prompt`},
+		{prompt(`"About ${ .x | }"`), `EXPRESSION_INVALID /nodes/1/config/prompt`},
+		{prompt(`"About ${ nosuch(1) }"`), `EXPRESSION_INVALID /nodes/1/config/prompt`},
+		{prompt(`"About ${}"`), `EXPRESSION_INVALID /nodes/1/config/prompt`},
+		{prompt(`"About $${ .x | }"`), ``},
+		{prompt(`"It is ${ now | todate }"`), ``},
+		{prompt(`"About ${ .state.x }"`), `EXPRESSION_STATE_ROOT /nodes/1/config/prompt`},
+		{prompt(`"About {{ .x }} and ${ .y }"`), `TEMPLATE_IS_LITERAL /nodes/1/config/prompt`},
+		{prompt(`{"jq":".x |"}`), `EXPRESSION_INVALID /nodes/1/config/prompt/jq`},
+		{prompt(`{"jq":".state.x"}`), `EXPRESSION_STATE_ROOT /nodes/1/config/prompt/jq`},
+		{prompt(`{"literal":"${ .x |"}`), ``},
+		{prompt(`{"jq":".x","more":1}`), `CONFIG_INVALID /nodes/1/config/prompt`},
+		{prompt(`{"jq":5}`), `CONFIG_INVALID /nodes/1/config/prompt`},
+		{arguments(`{"a":[{"b":"${ .x | }"}]}`), `EXPRESSION_INVALID /nodes/4/config/arguments/a/0/b`},
+		{arguments(`{"a":{"jq":"nosuch"}}`), `EXPRESSION_INVALID /nodes/4/config/arguments/a/jq`},
+		{arguments(`{"a":{"jq":5}}`), `EXPRESSION_INVALID /nodes/4/config/arguments/a/jq`},
+		{arguments(`{"a":{"jq":".state.x"},"b":{"jq":"now"}}`), `EXPRESSION_STATE_ROOT /nodes/4/config/arguments/a/jq`},
+		{arguments(`{"a":"Hello ${ .x }"}`), `TEMPLATE_IS_LITERAL /nodes/4/config/arguments/a`},
+		{arguments(`{"a":{"literal":"Hello ${ .x }"}}`), ``},
+		{arguments(`{"jq":"{a: 1"}`), `EXPRESSION_INVALID /nodes/4/config/arguments/jq`},
 		{delegate(`"${ .task"`), `TEMPLATE_IS_LITERAL /nodes/5/config/input_mapping/task`},
 		{delegate(`"Do ${ .task }"`), `TEMPLATE_IS_LITERAL /nodes/5/config/input_mapping/task`},
 		{delegate(`"${}"`), `TEMPLATE_IS_LITERAL /nodes/5/config/input_mapping/task`},
@@ -107,6 +127,15 @@ func TestTemplateWarnings(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", tt.patch, got, tt.want)
 		}
 	}
+}
+
+// prompt and arguments change nodes whose texts are filled in.
+func prompt(value string) string {
+	return "set /nodes/1/config/prompt " + value + "\nset /nodes/1/metadata {\"prompt_templates\":true}"
+}
+
+func arguments(value string) string {
+	return "set /nodes/4/config/arguments " + value + "\nset /nodes/4/metadata {\"argument_templates\":true}"
 }
 
 func delegate(task string) string {

@@ -101,6 +101,17 @@ func mappingLiteral(v any) any {
 	return jsonvalue.Clone(v)
 }
 
+// Programs gives the programs of the mapping, in the protocol's member order.
+func (m *Mapping) Programs() []*Program {
+	var programs []*Program
+	for _, member := range m.members {
+		if member.program != nil {
+			programs = append(programs, member.program)
+		}
+	}
+	return programs
+}
+
 // ReadsClock reports whether one of the programs calls now.
 func (m *Mapping) ReadsClock() bool {
 	for _, member := range m.members {

@@ -1,0 +1,83 @@
+package definition
+
+import (
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph/expr"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// Warnings about what executors fill in where a node asks for it: prompts with prompt_templates, arguments with
+// argument_templates. What is wrong there fails the attempt in process; a host that performs the node itself may read it
+// in its own way, so that it is no error.
+
+// lintPrompt warns about a prompt that cannot be filled in.
+func (c *compiler) lintPrompt(n *jsonvalue.Node, at *path, v *vertex) {
+	var (
+		template *expr.Template
+		err      error
+	)
+	switch {
+	case n.Kind == jsonvalue.String:
+		if template, err = expr.ParseTemplate(n.Str); err == nil && strings.Contains(n.Str, "{{") {
+			c.warn(problem.TemplateLiteral, n, at, v, "{{ begins nothing here: it is sent as it is written",
+				`write programs as "${ .name }"`)
+		}
+	case len(n.Members) == 1 && n.Get("literal") != nil && n.Get("literal").Kind == jsonvalue.String:
+		return
+	case len(n.Members) == 1 && n.Get("jq") != nil && n.Get("jq").Kind == jsonvalue.String:
+		n, at = n.Get("jq"), at.member("jq")
+		template, err = expr.TemplateProgram(n.Str)
+	default:
+		c.warn(problem.ConfigInvalid, n, at, v, "a prompt must be a text or a program",
+			`write a text with "${ .name }" in it, or {"jq": "<program>"}`)
+		return
+	}
+	if err != nil {
+		c.brokenTemplate(err, n, at, v)
+		return
+	}
+	for _, program := range template.Programs() {
+		c.lintSource(program.Source(), n, at, v, false)
+	}
+}
+
+// lintArguments warns about arguments that cannot be filled in, at any depth.
+func (c *compiler) lintArguments(n *jsonvalue.Node, at *path, v *vertex) {
+	switch {
+	case n.Kind == jsonvalue.String, n.Get("jq") != nil, n.Get("literal") != nil:
+		m, problems := expr.CompileMapping(map[string]any{"": n.Value()})
+		if jq := n.Get("jq"); jq != nil {
+			n, at = jq, at.member("jq")
+		}
+		if err := problems[""]; err != nil {
+			c.brokenTemplate(err, n, at, v)
+			return
+		}
+		programs := m.Programs()
+		for _, program := range programs {
+			c.lintSource(program.Source(), n, at, v, false)
+		}
+		if n.Kind == jsonvalue.String && len(programs) == 0 && strings.Contains(n.Str, "${") {
+			c.warn(problem.TemplateLiteral, n, at, v, "the text holds ${, but is no template: it is passed on as it is",
+				`write the whole value as one program, for example "${ \"Hello \" + .name }"`)
+		}
+	case n.Kind == jsonvalue.Array:
+		for i, element := range n.Elements {
+			c.lintArguments(element, at.element(i), v)
+		}
+	case n.Kind == jsonvalue.Object:
+		for _, m := range n.Members {
+			c.lintArguments(m.Value, at.member(m.Name), v)
+		}
+	}
+}
+
+func (c *compiler) brokenTemplate(err error, n *jsonvalue.Node, at *path, v *vertex) {
+	hint := ""
+	if e, ok := problem.As(err); ok {
+		hint = e.Hint
+	}
+	c.warn(problem.ExpressionInvalid, n, at, v, "an attempt in process fails: "+err.Error(), hint)
+}
