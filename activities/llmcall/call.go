@@ -19,6 +19,8 @@ type reply struct {
 	format        format
 	// formatted is set where an answer in a format was asked for.
 	formatted bool
+	// violation says how the answer breaks the output_schema, scrubbed and bounded; "" if it does not.
+	violation string
 }
 
 // call is one attempt of a node.

@@ -75,6 +75,7 @@ func (c *call) run(ctx context.Context, messages []openai.ChatCompletionMessage)
 			return activities.Result{Output: c.scrub.output(output)}, nil
 		}
 		violation = clip(c.scrub.text(violation))
+		r.violation = excerpt(violation)
 		cut := r.finish == string(openai.FinishReasonLength)
 		if c.config.NoRepair || cut || len(c.replies) > 1 {
 			return activities.Result{}, c.unusable(violation, cut, len(c.replies))

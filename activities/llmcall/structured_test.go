@@ -122,7 +122,8 @@ func TestRepair(t *testing.T) {
 	}
 	delete(got.Usage, "duration_ms")
 	const one = `{"completion_tokens":4,"finish_reason":"stop","model":"m-2026","prompt_tokens":3,"response_format":"json_schema","total_tokens":7}`
-	want := `{"answers":[` + one + `,` + one + `],"completion_tokens":8,"finish_reason":"stop","model":"m-2026","prompt_tokens":6,"repaired":true,` +
+	broken := strings.TrimSuffix(one, "}") + `,"violation":"the answer breaks output_schema: /n must be number, not string"}`
+	want := `{"answers":[` + broken + `,` + one + `],"completion_tokens":8,"finish_reason":"stop","model":"m-2026","prompt_tokens":6,"repaired":true,` +
 		`"requests":2,"response_format":"json_schema","total_tokens":14}`
 	if text(t, got.Usage) != want {
 		t.Errorf("usage %s\nwant  %s", text(t, got.Usage), want)

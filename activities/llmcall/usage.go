@@ -4,7 +4,7 @@ import "time"
 
 // usage makes the usage of the answers of an attempt, nil if there are none: model and finish_reason of the last, tokens
 // of all of them together, the number of HTTP requests and the milliseconds they took. More than one answer means that
-// the first broke the output_schema; then each stands in "answers". A provider that counts no tokens leaves them out.
+// the first broke the output_schema; then each stands in "answers", with its "violation" if it broke the schema. A provider that counts no tokens leaves them out.
 func (c *call) usage(took time.Duration) map[string]any {
 	replies := c.replies
 	if len(replies) == 0 {
@@ -22,6 +22,9 @@ func (c *call) usage(took time.Duration) map[string]any {
 	}
 	for _, r := range replies {
 		one := c.answered(r)
+		if r.violation != "" {
+			one["violation"] = r.violation
+		}
 		answers = append(answers, one)
 		for _, name := range tokenCounts {
 			if n, ok := one[name].(int); ok {

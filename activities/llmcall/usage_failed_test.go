@@ -1,6 +1,7 @@
 package llmcall_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/activities/llmcall"
@@ -11,7 +12,8 @@ import (
 func TestUsageOfFailedAttempts(t *testing.T) {
 	t.Parallel()
 	const one = `{"completion_tokens":4,"finish_reason":"stop","model":"m-2026","prompt_tokens":3,"response_format":"json_schema","total_tokens":7}`
-	both := `{"answers":[` + one + `,` + one + `],"completion_tokens":8,"finish_reason":"stop","model":"m-2026","prompt_tokens":6,` +
+	broken := strings.TrimSuffix(one, "}") + `,"violation":"the answer is not JSON: invalid JSON at line 1, column 1: a value is wanted here, not 'n'"}`
+	both := `{"answers":[` + broken + `,` + broken + `],"completion_tokens":8,"finish_reason":"stop","model":"m-2026","prompt_tokens":6,` +
 		`"requests":2,"response_format":"json_schema","total_tokens":14}`
 	for _, tt := range []struct {
 		name   string

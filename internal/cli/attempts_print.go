@@ -20,10 +20,7 @@ func writeAttemptTable(w io.Writer, list []*attempt) error {
 	}
 	rows := [][]string{{"ACTIVITY", "TYPE", "ATTEMPT", "BY", "TOOK", "TOKENS IN", "OUT", "OUTCOME"}}
 	for _, t := range list {
-		in, out := "-", "-"
-		if i, o, ok := t.tokens(); ok {
-			in, out = fmt.Sprint(i), fmt.Sprint(o)
-		}
+		in, out := tokenCells(t.usage)
 		outcome := t.outcome
 		if t.usage["repaired"] == true {
 			outcome += " after a repair"
@@ -34,12 +31,40 @@ func writeAttemptTable(w io.Writer, list []*attempt) error {
 		rows = append(rows, []string{
 			t.name(), t.nodeType, fmt.Sprint(t.number), dash(t.byText()), dash(t.tookText()), in, out, outcome,
 		})
+		rows = append(rows, answerRows(t)...)
 	}
 	if err := writeTable(w, rows); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(w, total(list))
 	return err
+}
+
+// answerRows shows the answers of an attempt whose first one broke the schema, and was sent back to be repaired.
+func answerRows(t *attempt) (rows [][]string) {
+	answers, _ := t.usage["answers"].([]any)
+	for i, a := range answers {
+		answer, _ := a.(map[string]any)
+		model, _ := answer["model"].(string)
+		violation, broken := answer["violation"].(string)
+		outcome := "taken"
+		if broken {
+			outcome = "sent back: " + cut(violation, errorWidth)
+			if i == len(answers)-1 {
+				outcome = "refused: " + cut(violation, errorWidth)
+			}
+		}
+		in, out := tokenCells(answer)
+		rows = append(rows, []string{fmt.Sprintf("  answer %d", i+1), "", "", dash(model), "", in, out, outcome})
+	}
+	return rows
+}
+
+func tokenCells(usage map[string]any) (in, out string) {
+	if i, o, ok := tokensOf(usage); ok {
+		return fmt.Sprint(i), fmt.Sprint(o)
+	}
+	return "-", "-"
 }
 
 // total adds the attempts up. Branches work side by side, so that the time is that of the work, not of the run.

@@ -60,6 +60,43 @@ func TestWriteAttempts(t *testing.T) {
 	}
 }
 
+// TestRepairIsShown: both answers of an attempt whose first one broke the schema, with what was wrong.
+func TestRepairIsShown(t *testing.T) {
+	t.Parallel()
+	type P = history.Payload
+	first := map[string]any{"model": "m", "prompt_tokens": 10.0, "completion_tokens": 2.0, "violation": "/n must be number"}
+	second := map[string]any{"model": "m", "prompt_tokens": 15.0, "completion_tokens": 3.0}
+	tally := newAttempts(nil)
+	for _, r := range recordsOf(
+		event(history.ActivityRequested, P{NodeID: "ask", NodeType: "llm_call"}),
+		event(history.ActivityCompleted, P{NodeID: "ask", Usage: map[string]any{
+			"model": "m", "prompt_tokens": 25.0, "completion_tokens": 5.0, "repaired": true, "answers": []any{first, second},
+		}}),
+		event(history.ActivityRequested, P{NodeID: "ask", Visit: 2, NodeType: "llm_call"}),
+		event(history.ActivityFailed, P{NodeID: "ask", Visit: 2, Code: "OUTPUT_SCHEMA_VIOLATION", Error: "no", Usage: map[string]any{
+			"model": "m", "answers": []any{first, first},
+		}}),
+	) {
+		tally.apply(r)
+	}
+	var out bytes.Buffer
+	if err := writeAttemptTable(&out, tally.from(1)); err != nil {
+		t.Fatal(err)
+	}
+	const want = `ACTIVITY    TYPE      ATTEMPT  BY  TOOK  TOKENS IN  OUT  OUTCOME
+ask         llm_call  1        m   1ms   25         5    completed after a repair
+  answer 1                     m         10         2    sent back: /n must be number
+  answer 2                     m         15         3    taken
+ask#2       llm_call  1        m   1ms   -          -    failed: OUTPUT_SCHEMA_VIOLATION no
+  answer 1                     m         10         2    sent back: /n must be number
+  answer 2                     m         10         2    refused: /n must be number
+2 attempts, 2ms of work, 25 tokens in, 5 out
+`
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+}
+
 // TestAttemptsThatOverlap: visits and branches are kept apart, and what nobody waits for any more is not open.
 func TestAttemptsThatOverlap(t *testing.T) {
 	t.Parallel()

@@ -53,9 +53,9 @@ Exit status: 0 all is well, or was repaired; 1 something was found, each line wi
 
 // verified is what a verify says.
 type verified struct {
-	Runs        int64         `json:"runs"`
-	Records     int64         `json:"records"`
-	Definitions int64         `json:"definitions"`
+	Runs        int64               `json:"runs"`
+	Records     int64               `json:"records"`
+	Definitions int64               `json:"definitions"`
 	Findings    []storedFindingJSON `json:"findings"`
 }
 
