@@ -73,7 +73,9 @@ func (m *Machine) Poll(timerKey string) *PollEffect {
 }
 
 // away reports whether a task runs at a remote agent, which somebody looks at from time to time.
-func (w *wait) away() bool { return w != nil && w.kind == WaitDelegate && w.task != nil && w.task.Answer == nil }
+func (w *wait) away() bool {
+	return w != nil && w.kind == WaitDelegate && w.task != nil && w.task.Answer == nil
+}
 
 // asks reports whether an agent waits for an answer.
 func (w *wait) asks() bool { return w.away() && w.task.Asks }
