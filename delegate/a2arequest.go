@@ -20,13 +20,13 @@ import (
 const maxQuotedBody = 500
 
 // submit posts the task (spec: activities, 10.2).
-func (d *delegation) submit(ctx context.Context, agent string) (task, error) {
+func (d *delegation) submit(ctx context.Context) (task, error) {
 	input := d.req.Input
 	if input == nil {
 		input = map[string]any{}
 	}
 	body := jsonvalue.Canonical(map[string]any{
-		"agent_id":       agent,
+		"agent_id":       strings.TrimSpace(d.req.AgentID),
 		"correlation_id": d.req.CorrelationID,
 		"input":          input,
 	})
@@ -39,41 +39,71 @@ func (d *delegation) poll(ctx context.Context) (task, error) {
 }
 
 func (d *delegation) send(ctx context.Context, method, url string, body []byte) (task, error) {
-	ctx, stop := context.WithTimeout(ctx, d.config.RequestTimeout)
-	defer stop()
-	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
-	if err != nil {
-		return task{}, err
-	}
-	request.Header.Set("Authorization", "Bearer "+d.key)
-	request.Header.Set("Accept", "application/json")
-	if method == http.MethodPost {
-		request.Header.Set("Content-Type", "application/json")
-		if d.req.IdempotencyKey != "" {
-			request.Header.Set("Idempotency-Key", d.req.IdempotencyKey)
-		}
-	}
-	response, err := d.config.Client.Do(request)
-	if err != nil {
-		return task{}, err
-	}
-	defer response.Body.Close()
-	answer, err := readAtMost(response.Body, d.config.MaxAnswerBytes)
-	if status := response.StatusCode; status < 200 || status > 299 {
-		return task{}, d.refused(response, answer)
-	}
+	answer, err := d.config.exchange(ctx, exchange{method, url, body, d.key, d.req.IdempotencyKey})
 	if err != nil {
 		return task{}, err
 	}
 	return parseTask(answer)
 }
 
+// exchange is one HTTP request.
+type exchange struct {
+	method, url string
+	body        []byte
+	// key is the bearer key, idempotency the key of a POST; "" leaves the header out.
+	key, idempotency string
+}
+
+// exchange performs a request and gives the body of its 2xx answer, with the key taken out of it.
+func (c *A2AConfig) exchange(ctx context.Context, x exchange) ([]byte, error) {
+	ctx, stop := context.WithTimeout(ctx, c.RequestTimeout)
+	defer stop()
+	request, err := http.NewRequestWithContext(ctx, x.method, x.url, bytes.NewReader(x.body))
+	if err != nil {
+		return nil, err
+	}
+	if x.key != "" {
+		request.Header.Set("Authorization", "Bearer "+x.key)
+	}
+	request.Header.Set("Accept", "application/json")
+	if x.method == http.MethodPost {
+		request.Header.Set("Content-Type", "application/json")
+		if x.idempotency != "" {
+			request.Header.Set("Idempotency-Key", x.idempotency)
+		}
+	}
+	response, err := c.Client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	answer, err := readAtMost(response.Body, c.MaxAnswerBytes)
+	if status := response.StatusCode; status < 200 || status > 299 {
+		return nil, refused(response, answer, x.key)
+	}
+	if len(x.key) >= minScrubbedKey {
+		answer = bytes.ReplaceAll(answer, []byte(x.key), []byte(redactedKey))
+	}
+	return answer, err
+}
+
+// redactedKey stands where an agent repeated the key. Shorter keys than minScrubbedKey, as of local agents, may be words
+// that an answer rightly has; they are taken out of error pages only.
+const (
+	redactedKey    = "[REDACTED]"
+	minScrubbedKey = 16
+)
+
 // refused makes the failure of an answer that is not 2xx. An agent may repeat the request in its error page, so the key
 // is taken out of what is quoted.
-func (d *delegation) refused(response *http.Response, body []byte) error {
-	quoted := strings.ReplaceAll(strings.ToValidUTF8(string(body), "\uFFFD"), d.key, "[REDACTED]")
-	failure := activities.Fail(problem.A2AProviderError, "the agent answered %d %s: %s",
-		response.StatusCode, http.StatusText(response.StatusCode), firstRunes(strings.TrimSpace(quoted), maxQuotedBody))
+func refused(response *http.Response, body []byte, key string) error {
+	quoted := strings.ToValidUTF8(string(body), "\uFFFD")
+	if key != "" {
+		quoted = strings.ReplaceAll(quoted, key, redactedKey)
+	}
+	failure := &activities.Failure{Code: string(problem.A2AProviderError)}
+	failure.Err = &statusError{response.StatusCode, fmt.Sprintf("the agent answered %d %s: %s",
+		response.StatusCode, http.StatusText(response.StatusCode), firstRunes(strings.TrimSpace(quoted), maxQuotedBody))}
 	failure.Retryable = activities.RetryPointless
 	if passingStatus(response.StatusCode) {
 		failure.Retryable = activities.RetrySensible

@@ -150,7 +150,7 @@ func (r *Runner) pollFailed(ctx context.Context, x *run, f *flight, e *machine.D
 	fail, coded := errors.AsType[*activities.Failure](err)
 	passing := !coded || fail.Retryable == activities.RetrySensible
 	if passing && e.Task.Failures+1 < maxPollFailures {
-		pause := growing(pollPause, e.Task.Failures, 2*maxPollPause)
+		pause := growing(max(e.Task.Pause, time.Millisecond), e.Task.Failures, max(e.Task.Pause, 2*maxPollPause))
 		if coded {
 			pause = max(pause, fail.RetryAfter)
 		}

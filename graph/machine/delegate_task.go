@@ -47,6 +47,8 @@ type Task struct {
 	Due      time.Time `json:"due,omitzero"`
 	Polls    int       `json:"polls,omitempty"`
 	Failures int       `json:"failures,omitempty"`
+	// Pause was left before the last look that did not fail.
+	Pause time.Duration `json:"pause,omitempty"`
 	// Round counts the answers given; Questions the questions asked, the last of which is Prompt.
 	Round     int    `json:"round,omitempty"`
 	Questions int    `json:"questions,omitempty"`
@@ -131,7 +133,7 @@ func (m *Machine) takeTask(t *token, u TaskUpdate) {
 		k.Failures++
 		return
 	}
-	k.Failures = 0
+	k.Failures, k.Pause = 0, max(k.Due.Sub(m.now), 0)
 	if !taken && u.Asks == k.Asks && (!u.Asks || u.Prompt == k.Prompt) {
 		k.Polls++
 		return

@@ -32,9 +32,43 @@ func TestLoadA2A(t *testing.T) {
 		`{"baseUrl":"https://x","apiKeyEnv":7}`:                                 "must be a string",
 		`{"baseUrl":"https://x","apiKeyEnv":"KEY","pollTimeoutMs":0}`:           "above 0",
 		`{"baseURL":"https://x","apiKeyEnv":"KEY"}`:                             `member "baseURL" is not known`,
+		`{"baseUrl":"https://x","apiKeyEnv":"KEY","noAuth":true}`:               "names a key and has noAuth",
+		`{"baseUrl":"https://x","noAuth":true,"transport":"grpc"}`:              `transport "grpc" is not known`,
+		`{"baseUrl":"https://x","noAuth":true,"agents":[]}`:                     "must be an object of objects",
+		`{"agents":{"a":{"baseUrl":"https://x"}}}`:                              `agent "a" needs exactly one of apiKeyEnv`,
+		`{"agents":{"a":{"baseUrl":"x","noAuth":true}}}`:                        "not an absolute http",
+		`{"agents":{"a":{"baseUrl":"https://x","noAuth":true,"agents":{}}}}`:    `member "agents" is not known`,
+		`{"agents":{" ":{"baseUrl":"https://x","noAuth":true}}}`:                "blank id",
+		`{"noAuth":true,"agents":{"a":{"baseUrl":"https://x","noAuth":true}}}`:  "nothing but agents",
+		`{"agents":{}}`: "exactly one of",
 	} {
 		_, err := load(t, environment("KEY=secret", "WORKFLOW_ENGINE_A2A_CONFIG="+text))
 		requireRefused(t, err, want)
+	}
+}
+
+// TestLoadA2AAgents gives two agents endpoints of their own.
+func TestLoadA2AAgents(t *testing.T) {
+	t.Parallel()
+	const agents = `"agents":{" coder ":{"baseUrl":"https://coder.example","transport":"jsonrpc","apiKeySecretRef":"env:KEY","maxAnswerBytes":100},
+		"local":{"baseUrl":"http://localhost:1","transport":"auto","noAuth":true,"requestTimeoutMs":50,"maxPollIntervalMs":60}}`
+	for text, url := range map[string]string{
+		`{` + agents + `}`: "",
+		`{"baseUrl":"https://rest.example","noAuth":true,` + agents + `}`: "https://rest.example",
+	} {
+		c, err := load(t, environment("KEY=secret", "WORKFLOW_ENGINE_A2A_CONFIG="+text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		coder, local := c.A2A.Agents["coder"], c.A2A.Agents["local"]
+		if c.A2A.BaseURL != url || coder.Transport != "jsonrpc" || coder.MaxAnswerBytes != 100 || !local.NoAuth ||
+			local.RequestTimeout != 50*time.Millisecond || local.MaxPollInterval != 60*time.Millisecond || local.Transport != "auto" {
+			t.Errorf("got %+v", c.A2A)
+		}
+		e, err := c.Executors()
+		if err != nil || !e.Performs("a2a") {
+			t.Errorf("executors: %v", err)
+		}
 	}
 }
 

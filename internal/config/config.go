@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities/llmcall"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/internal/httpworkflow"
 	"github.com/workflows-engine/workflows-engine/internal/manifest"
 	"github.com/workflows-engine/workflows-engine/internal/signing"
@@ -76,8 +75,8 @@ type Config struct {
 	Manifest *manifest.Manifest
 	// Log is what executors log to; nil discards it. The caller sets it before Executors.
 	Log *slog.Logger
-	// A2A is the endpoint of WORKFLOW_ENGINE_A2A_CONFIG for delegates of protocol a2a; nil if not configured.
-	A2A *delegate.A2AConfig
+	// A2A are the endpoints of WORKFLOW_ENGINE_A2A_CONFIG for delegates of protocol a2a; nil if not configured.
+	A2A *A2ASettings
 	// WorkflowSources fetches subworkflows from where WORKFLOW_ENGINE_WORKFLOW_SOURCES allows it; nil if not configured.
 	WorkflowSources *httpworkflow.Resolver
 	// Signing says which definitions may be run.

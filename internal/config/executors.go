@@ -130,7 +130,7 @@ func (c *Config) addDelegates(e *Executors) error {
 	}
 	a2a := missing
 	if c.A2A != nil {
-		endpoint, err := delegate.NewA2AHTTP(*c.A2A)
+		endpoint, err := c.A2A.executor()
 		if err != nil {
 			return err
 		}

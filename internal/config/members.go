@@ -27,13 +27,18 @@ func (e Environment) members(variable string, known ...string) (members, error) 
 	if err != nil {
 		return members{}, err
 	}
-	for _, name := range jsonvalue.Keys(values) {
+	return members{variable, values}.only(known...)
+}
+
+// only refuses members that are not known.
+func (m members) only(known ...string) (members, error) {
+	for _, name := range jsonvalue.Keys(m.values) {
 		if !slices.Contains(known, name) {
-			return members{}, problem.New(problem.UsageError, "%s: member %q is not known", variable, name).
+			return members{}, problem.New(problem.UsageError, "%s: member %q is not known", m.variable, name).
 				WithHint("The members are %s.", strings.Join(known, ", "))
 		}
 	}
-	return members{variable, values}, nil
+	return m, nil
 }
 
 // text gives a member that is a string, trimmed; "" if it is absent.

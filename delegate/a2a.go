@@ -1,0 +1,198 @@
+package delegate
+
+import (
+	"context"
+	"net/http"
+	"sync"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// A2A delegates to one agent that speaks the A2A protocol, version 0.3, as JSON-RPC 2.0 over HTTP (spec: activities,
+// 16.4): message/send hands the task over without waiting for its end, tasks/get looks how it stands, message/send on
+// the same task answers an agent that asks, tasks/cancel ends it.
+//
+// Where the agent is, its card says: BaseURL/.well-known/agent-card.json, or agent.json of older agents. A card that names
+// another host is refused, since the key must not go there. Without a card BaseURL is the address itself.
+//
+// The delegate input goes out as a data part, and its member "text" (or "task", "prompt" or "message") as a text part
+// besides, for agents that read nothing else. The idempotency key of the attempt is the message's id, by which an agent
+// can recognise a message that was sent twice; the correlation id stands in the metadata.
+//
+// Of the artifacts, data parts are merged, text parts are joined as member "text", and files are listed as member "files".
+type A2A struct {
+	base   string
+	config A2AConfig
+
+	mu      sync.Mutex
+	address string // of the JSON-RPC endpoint; "" until it is known
+}
+
+// NewA2A checks the configuration. The error is *problem.Error with code A2A_CONFIG_INVALID.
+func NewA2A(c A2AConfig) (*A2A, error) {
+	base, err := c.check()
+	if err != nil {
+		return nil, err
+	}
+	if c.MaxPollInterval <= 0 {
+		c.MaxPollInterval = DefaultMaxPollInterval
+	}
+	c.MaxPollInterval = max(c.MaxPollInterval, c.PollInterval)
+	return &A2A{base: base, config: c}, nil
+}
+
+// HasTask is always true.
+func (a *A2A) HasTask(Request) bool { return true }
+
+// Send hands the task over.
+func (a *A2A) Send(ctx context.Context, req Request) (Task, error) {
+	return a.message(ctx, req, TaskRef{}, req.Input)
+}
+
+// Answer sends a further message on the task. Where the agent refuses it, because it has gone on by itself or takes no
+// message now, the task's state counts: an agent that still asks may be answered again.
+func (a *A2A) Answer(ctx context.Context, req Request, ref TaskRef, answer map[string]any) (Task, error) {
+	task, err := a.message(ctx, req, ref, answer)
+	if rpc := rpcErrorOf(err); rpc != nil && rpc.code != rpcTaskNotFound {
+		if req.Heartbeat != nil {
+			req.Heartbeat(map[string]any{"externalTaskId": ref.ID, "answerRefused": rpc.text})
+		}
+		task, err = a.Poll(ctx, req, TaskRef{ID: ref.ID, ContextID: ref.ContextID})
+	}
+	task.ID = ref.ID
+	if task.ContextID == "" {
+		task.ContextID = ref.ContextID
+	}
+	return task, err
+}
+
+func (a *A2A) message(ctx context.Context, req Request, ref TaskRef, content map[string]any) (Task, error) {
+	message := map[string]any{
+		"kind": "message", "role": "user", "messageId": req.IdempotencyKey, "parts": partsOf(content),
+		"metadata": map[string]any{"correlationId": req.CorrelationID, "agentId": req.AgentID},
+	}
+	if ref.ID != "" {
+		message["taskId"] = ref.ID
+	}
+	if ref.ContextID != "" {
+		message["contextId"] = ref.ContextID
+	}
+	result, err := a.call(ctx, req, "message/send", map[string]any{
+		"message": message,
+		"configuration": map[string]any{
+			"blocking": false, "acceptedOutputModes": []any{"application/json", "text/plain"},
+		},
+	})
+	if err != nil {
+		return Task{}, err
+	}
+	return a.stands(result, req, ref)
+}
+
+// Poll asks for the task.
+func (a *A2A) Poll(ctx context.Context, req Request, ref TaskRef) (Task, error) {
+	result, err := a.call(ctx, req, "tasks/get", map[string]any{"id": ref.ID, "historyLength": 1.0})
+	if err != nil {
+		return Task{}, err
+	}
+	task, err := a.stands(result, req, ref)
+	task.ID = ref.ID
+	if limit := a.config.PollTimeout; err == nil && task.State == TaskWorking && limit > 0 && ref.Waited > limit {
+		status, _ := member[string](result, "status", "state")
+		return Task{}, tooLate(ref, limit, status)
+	}
+	return task, err
+}
+
+// Cancel asks the agent to end the task. A task that has ended is no error.
+func (a *A2A) Cancel(ctx context.Context, req Request, ref TaskRef) error {
+	_, err := a.call(ctx, req, "tasks/cancel", map[string]any{"id": ref.ID})
+	if rpc := rpcErrorOf(err); rpc != nil && (rpc.code == rpcTaskNotFound || rpc.code == rpcTaskNotCancelable) {
+		return nil
+	}
+	return err
+}
+
+// Delegate hands the task over and waits for its end; an agent that asks something fails the attempt.
+func (a *A2A) Delegate(ctx context.Context, req Request) (Result, error) {
+	wait := a.config.Wait
+	task, err := a.Send(ctx, req)
+	for ref := (TaskRef{}); ; ref.Polls++ {
+		switch {
+		case err != nil:
+			return Result{}, explain(ctx, req, err)
+		case task.State == TaskCompleted:
+			return Result{Output: task.Output, ExternalTaskID: task.ID, Usage: task.Usage}, nil
+		case task.State == TaskAsks:
+			return Result{}, activities.Fail(problem.A2AProviderError, "agent %q asks for input, which cannot be given here: %s", req.AgentID, task.Prompt)
+		}
+		ref.ID, ref.ContextID = task.ID, task.ContextID
+		if req.Heartbeat != nil {
+			req.Heartbeat(map[string]any{"externalTaskId": task.ID})
+		}
+		if err = wait(ctx, task.PollAfter); err == nil {
+			task, err = a.Poll(ctx, req, ref)
+		}
+	}
+}
+
+// call performs a JSON-RPC request. A failure tells the agent's words.
+func (a *A2A) call(ctx context.Context, req Request, method string, params map[string]any) (map[string]any, error) {
+	key, err := a.config.key(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	address, err := a.endpoint(ctx, key)
+	if err != nil {
+		return nil, explain(ctx, req, err)
+	}
+	id := req.IdempotencyKey
+	body := jsonvalue.Canonical(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+	x := exchange{method: http.MethodPost, url: address, body: body, key: key}
+	if method == "message/send" {
+		x.idempotency = req.IdempotencyKey
+	}
+	answer, err := a.config.exchange(ctx, x)
+	if err != nil {
+		a.forget(err)
+		return nil, explain(ctx, req, err)
+	}
+	return parseRPC(answer, id)
+}
+
+// endpoint gives the address of the agent's JSON-RPC interface, asking its card the first time.
+func (a *A2A) endpoint(ctx context.Context, key string) (string, error) {
+	a.mu.Lock()
+	address := a.address
+	a.mu.Unlock()
+	if address != "" {
+		return address, nil
+	}
+	card, err := a.config.card(ctx, a.base, key)
+	if err != nil {
+		return "", err
+	}
+	address = a.base
+	if card != nil {
+		if address, err = card.jsonRPC(a.base); err != nil {
+			return "", err
+		}
+	}
+	a.mu.Lock()
+	a.address = address
+	a.mu.Unlock()
+	return address, nil
+}
+
+// forget makes the next call ask the card again, if nothing is at the address any more.
+func (a *A2A) forget(err error) {
+	if isMissing(err) {
+		a.mu.Lock()
+		a.address = ""
+		a.mu.Unlock()
+	}
+}
+
+var _ Tasks = (*A2A)(nil)

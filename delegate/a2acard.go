@@ -1,0 +1,90 @@
+package delegate
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// cardPaths are where agents keep their cards, the current place first.
+var cardPaths = []string{"/.well-known/agent-card.json", "/.well-known/agent.json"}
+
+// agentCard is what an agent says of itself, as far as it matters here.
+type agentCard struct{ members map[string]any }
+
+// card fetches the card of the agent at an address; nil if it has none.
+func (c *A2AConfig) card(ctx context.Context, base, key string) (*agentCard, error) {
+	for _, path := range cardPaths {
+		answer, err := c.exchange(ctx, exchange{method: http.MethodGet, url: base + path, key: key})
+		if isMissing(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		value, err := jsonvalue.Decode(answer)
+		members, ok := value.(map[string]any)
+		if err != nil || !ok {
+			return nil, pointless(problem.A2AProviderError, "the agent's card is no JSON object: %s", firstRunes(string(answer), 200))
+		}
+		return &agentCard{members}, nil
+	}
+	return nil, nil
+}
+
+// isMissing reports whether there is nothing at an address.
+func isMissing(err error) bool {
+	var answered *statusError
+	return errors.As(err, &answered) &&
+		(answered.status == http.StatusNotFound || answered.status == http.StatusGone || answered.status == http.StatusMethodNotAllowed)
+}
+
+// statusError is the cause of a failure for an answer that is not 2xx.
+type statusError struct {
+	status int
+	text   string
+}
+
+func (e *statusError) Error() string { return e.text }
+
+// jsonRPC gives the address of the JSON-RPC interface that the card names.
+func (c *agentCard) jsonRPC(base string) (string, error) {
+	const transport = "JSONRPC"
+	address := ""
+	if preferred, _ := c.members["preferredTransport"].(string); preferred == "" || strings.EqualFold(preferred, transport) {
+		address, _ = c.members["url"].(string)
+	}
+	more, _ := c.members["additionalInterfaces"].([]any)
+	for _, entry := range more {
+		named, _ := member[string](entry, "transport")
+		if at, _ := member[string](entry, "url"); address == "" && strings.EqualFold(named, transport) {
+			address = at
+		}
+	}
+	if address == "" {
+		return "", pointless(problem.A2AProviderError, "the agent's card names no JSON-RPC address, and no other transport is spoken here")
+	}
+	from, _ := url.Parse(base)
+	to, err := from.Parse(address)
+	if err != nil {
+		return "", pointless(problem.A2AProviderError, "the address in the agent's card cannot be read")
+	}
+	if to.Scheme != from.Scheme || !strings.EqualFold(to.Host, from.Host) {
+		return "", pointless(problem.A2AConfigInvalid,
+			"the agent's card at %s sends its callers to %s://%s; the key goes to no other host. Set baseUrl to that address if it is right", from.Host, to.Scheme, to.Host)
+	}
+	return strings.TrimRight(to.String(), "/"), nil
+}
+
+// pointless is a failure that another attempt would meet again.
+func pointless(code problem.Code, format string, args ...any) *activities.Failure {
+	failure := activities.Fail(code, format, args...)
+	failure.Retryable = activities.RetryPointless
+	return failure
+}

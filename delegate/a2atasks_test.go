@@ -1,0 +1,187 @@
+package delegate_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/delegate"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+func taskFor(agent string) delegate.Request {
+	return delegate.Request{
+		NodeID: "d", AgentID: agent, Protocol: "a2a", Input: map[string]any{"task": "T"}, CorrelationID: "x:delegate:d", IdempotencyKey: "x:d#1.1",
+	}
+}
+
+// TestHTTPTasksOneRequestAtATime takes the steps that the engine takes.
+func TestHTTPTasksOneRequestAtATime(t *testing.T) {
+	t.Parallel()
+	answers := []string{
+		`{"id":"t 1","status":"submitted"}`, `{"id":"other","status":"working"}`, `{"id":"t 1","status":"completed","output":{"a":1}}`,
+		`{"id":"t 1","status":"input-required"}`, `{"id":"t 1","status":"failed","error":"no"}`, `{"id":"t 1","status":"working"}`,
+	}
+	var paths []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, answers[len(paths)])
+		paths = append(paths, r.Method+" "+r.URL.EscapedPath())
+	}))
+	defer server.Close()
+	a, err := delegate.NewA2AHTTP(delegate.A2AConfig{BaseURL: server.URL, NoAuth: true, PollInterval: time.Second, MaxPollInterval: 3 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, req := t.Context(), taskFor("coder")
+	task, err := a.Send(ctx, req)
+	if err != nil || task.ID != "t 1" || task.State != delegate.TaskWorking || task.PollAfter != time.Millisecond {
+		t.Fatalf("sent: %+v, %v", task, err)
+	}
+	ref := delegate.TaskRef{ID: task.ID, Polls: 2}
+	if task, err = a.Poll(ctx, req, ref); err != nil || task.ID != "t 1" || task.PollAfter != 2250*time.Millisecond {
+		t.Errorf("polled: %+v, %v", task, err)
+	}
+	if task, err = a.Poll(ctx, req, ref); err != nil || task.State != delegate.TaskCompleted {
+		t.Errorf("completed: %+v, %v", task, err)
+	}
+	late := ref
+	late.Waited = time.Hour
+	for _, want := range []struct {
+		ref  delegate.TaskRef
+		code problem.Code
+		text string
+	}{
+		{ref, problem.A2AProviderError, "host_mediated"}, {ref, problem.A2ATaskFailed, "no"}, {late, problem.A2AProviderError, "did not end within 2m0s"},
+	} {
+		_, err := a.Poll(ctx, req, want.ref)
+		failure, ok := errors.AsType[*activities.Failure](err)
+		if !ok || failure.Code != string(want.code) || !strings.Contains(err.Error(), want.text) {
+			t.Errorf("%v, want %s %q", err, want.code, want.text)
+		}
+	}
+	if _, err := a.Answer(ctx, req, ref, map[string]any{}); err == nil {
+		t.Error("an answer was taken")
+	}
+	if err := a.Cancel(ctx, req, ref); err == nil {
+		t.Error("the form can cancel?")
+	}
+	if got := strings.Join(paths[:2], ", "); got != "POST /tasks, GET /tasks/t%201" {
+		t.Error(got)
+	}
+}
+
+// TestDetection asks for the card once, and finds agents by their id.
+func TestDetection(t *testing.T) {
+	t.Parallel()
+	var cards atomic.Int64
+	serve := func(card bool) string {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case strings.HasPrefix(r.URL.Path, "/.well-known/"):
+				cards.Add(1)
+				if card {
+					fmt.Fprint(w, `{"url":"/rpc"}`)
+				} else {
+					http.NotFound(w, r)
+				}
+			case r.URL.Path == "/rpc":
+				var call struct{ ID, Method string }
+				if err := json.NewDecoder(r.Body).Decode(&call); err != nil || r.Header.Get("Idempotency-Key") != "x:d#1.1" {
+					t.Errorf("call: %v, %v", err, r.Header)
+				}
+				fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%q,"result":{"kind":"task","id":"rpc","contextId":"c","status":{"state":"completed"}}}`, call.ID)
+			default:
+				fmt.Fprint(w, `{"id":"form","status":"completed"}`)
+			}
+		}))
+		t.Cleanup(server.Close)
+		return server.URL
+	}
+	detect := func(url string) delegate.Tasks {
+		d, err := delegate.NewA2ADetect(delegate.A2AConfig{BaseURL: url, NoAuth: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	agents := &delegate.A2AAgents{Agents: map[string]delegate.Tasks{"rpc": detect(serve(true)), "form": detect(serve(false))}}
+	tasks := delegate.Composite{A2A: agents}
+	for range 2 {
+		for _, id := range []string{"rpc", " form "} {
+			task, err := tasks.Send(t.Context(), taskFor(id))
+			if err != nil || task.ID != strings.TrimSpace(id) || task.State != delegate.TaskCompleted {
+				t.Errorf("%s: %+v, %v", id, task, err)
+			}
+		}
+	}
+	if n := cards.Load(); n != 4 { // two places of the one, one of the other, and its address
+		t.Errorf("%d requests for cards", n)
+	}
+	_, err := tasks.Send(t.Context(), taskFor("nobody"))
+	if failure, ok := errors.AsType[*activities.Failure](err); !ok || failure.Code != string(problem.DelegateAgentNotFound) {
+		t.Errorf("nobody: %v", err)
+	}
+	none := delegate.Composite{SDK: &delegate.SDK{}}
+	if none.HasTask(taskFor("x")) || !tasks.HasTask(taskFor("x")) {
+		t.Error("HasTask")
+	}
+	for _, err := range []error{
+		second(none.Send(t.Context(), taskFor("x"))), second(none.Poll(t.Context(), taskFor("x"), delegate.TaskRef{})),
+		second(none.Answer(t.Context(), taskFor("x"), delegate.TaskRef{}, nil)), none.Cancel(t.Context(), taskFor("x"), delegate.TaskRef{}),
+	} {
+		if failure, ok := errors.AsType[*activities.Failure](err); !ok || failure.Code != string(problem.DelegateProtocolUnsupported) {
+			t.Errorf("without executor: %v", err)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// FuzzA2AAnswers: whatever an agent answers, it is a task or a failure with a code.
+func FuzzA2AAnswers(f *testing.F) {
+	for _, seed := range []string{
+		`{"jsonrpc":"2.0","id":"x:d#1.1","result":{"id":"t","contextId":"c","status":{"state":"working"}}}`,
+		`{"jsonrpc":"2.0","id":"x:d#1.1","result":{"id":"t","status":{"state":"completed"},"artifacts":[{"parts":[{"kind":"data","data":{"a":1}},{"kind":"text","text":"x"},{"kind":"file","file":{"uri":"u"}}]}]}}`,
+		`{"jsonrpc":"2.0","id":"x:d#1.1","result":{"id":"t","status":{"state":"input-required","message":{"parts":[{"kind":"text","text":"?"}]}}}}`,
+		`{"jsonrpc":"2.0","id":"x:d#1.1","result":{"kind":"message","parts":[]}}`,
+		`{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"m","data":{"error":"e"}}}`,
+		`{"jsonrpc":"2.0","error":7}`, `[]`, `{"jsonrpc":"2.0","id":"x:d#1.1","result":{"status":{"state":7,"message":[]},"artifacts":{}}}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		a, err := delegate.NewA2A(delegate.A2AConfig{BaseURL: "http://agent.test", NoAuth: true, Client: &http.Client{Transport: answering(body)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		task, err := a.Send(context.Background(), taskFor("coder"))
+		failure, coded := errors.AsType[*activities.Failure](err)
+		switch {
+		case err != nil && (!coded || failure.Code == ""):
+			t.Errorf("%v has no code", err)
+		case err == nil && task.ID == "":
+			t.Errorf("a task without id: %+v", task)
+		}
+	})
+}
+
+// answering answers every POST with one body, and has no card.
+type answering []byte
+
+func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	if r.Method == http.MethodPost {
+		_, _ = w.Write(a)
+	} else {
+		w.WriteHeader(http.StatusNotFound)
+	}
+	return w.Result(), nil
+}
