@@ -36,3 +36,4 @@ golden: ## rewrite expected outputs; read the diff before you commit it
 tidy: ## tidy the module files
 	$(GO) mod tidy -e
 	$(GO) mod tidy -modfile=tools.mod
+	cd internal/a2atest && $(GO) mod tidy -e
