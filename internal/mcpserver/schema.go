@@ -76,8 +76,8 @@ func answerSchema(answer ...property) members {
 	return s
 }
 
-var errorSchema = described("Why the call was refused or the run failed; nothing else is present then.", []property{
-	required("code", str("Stable code, for instance VALIDATION_ERROR.")),
-	required("message", str("What is wrong, for people.")),
-	optional("details", obj("Facts by code: cause, issues, errors, execution_id, node_id, code, final_state, hint.")),
+var errorSchema = described("Alone, if refused or failed.", []property{
+	required("code", str("Stable code.")),
+	required("message", str("What is wrong.")),
+	optional("details", obj("Facts, by code.")),
 }, false)

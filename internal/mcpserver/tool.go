@@ -56,13 +56,12 @@ const maxWait = 5 * time.Minute
 // Arguments that several tools have.
 var (
 	executionIDArgument = required("execution_id", aText("The run."))
-	waitArgument        = optional("wait_ms", describe("integer",
-		"How long to wait for the run to come to rest before answering where it stands (default 20000; 0: answer at once).",
+	waitArgument        = optional("wait_ms", describe("integer", "Longest wait for the run to come to rest (default 20000; 0: none).",
 		"minimum", 0.0, "maximum", float64(maxWait.Milliseconds())))
-	modeArgument = optional("activity_execution_mode", oneOf("Changes who performs activities from now on; the run remembers its mode.",
+	modeArgument = optional("activity_execution_mode", oneOf("Changes who performs activities from now on.",
 		string(machine.InProcess), string(machine.HostMediated)))
-	definitionAgain = optional("definition", obj("Not needed: stored at start. If sent it must be the run's definition."))
-	inputAgain      = optional("input", obj("Not needed: stored at start. If sent it must equal the run's input."))
+	definitionAgain = optional("definition", obj("Not needed. If sent it must be the run's."))
+	inputAgain      = optional("input", obj("Not needed. If sent it must be the run's."))
 )
 
 func (a *arguments) wait() graph.Wait {

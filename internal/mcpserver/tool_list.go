@@ -21,9 +21,9 @@ func listTool() *tool {
 		annotations: mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)},
 		arguments: []property{
 			optional("phase", oneOf("Only runs in this phase.", asAny(phases)...)),
-			optional("definition_name", aText("Only runs of the definition of this name.")),
-			optional("updated_after", aText("Only runs changed at or after this time (ISO 8601, for instance 2026-11-21T01:03:49Z).")),
-			optional("updated_before", aText("Only runs changed at or before this time.")),
+			optional("definition_name", aText("Only runs of this definition.")),
+			optional("updated_after", aText("Changed at or after this time (ISO 8601).")),
+			optional("updated_before", aText("Changed at or before this time.")),
 			optional("limit", describe("integer", "Runs per page (default 50).", "minimum", 1.0, "maximum", 100.0)),
 			optional("cursor", aText("next_cursor of the page before.")),
 		},

@@ -21,7 +21,7 @@ func resumeTool() *tool {
 			optional("interrupt_id", aText("Which interrupt, if several are pending.")),
 			definitionAgain, inputAgain, modeArgument, waitArgument,
 		},
-		answer:  append(runAnswer(), repeatedProperty),
+		answer:  runAnswer(repeatedProperty),
 		invalid: problem.InvalidResumePayload,
 		call: func(ctx context.Context, d *desk, a *arguments) (*answer, error) {
 			req := graph.ResumeRequest{

@@ -22,7 +22,7 @@ func signalTool() *tool {
 			optional("idempotency_key", aText("Any text that names this signal: sent again with it, it counts once.")),
 			definitionAgain, inputAgain, modeArgument, waitArgument,
 		},
-		answer:  append(runAnswer(), repeatedProperty),
+		answer:  runAnswer(repeatedProperty),
 		invalid: problem.SignalValidationError,
 		call: func(ctx context.Context, d *desk, a *arguments) (*answer, error) {
 			req := graph.SignalRequest{

@@ -19,27 +19,27 @@ func startTool(defaultMode machine.Mode) *tool {
 	return &tool{
 		name:  "workflow_start",
 		title: "Start workflow execution",
-		description: "Starts a run of a workflow definition and answers where it stopped. pending says what the run " +
-			"waits for, next which call to make.",
+		description: "Starts a run of a workflow definition and answers where it stopped: pending is what it waits for, " +
+			"next the call to make.",
 		annotations: mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(true)},
 		arguments: []property{
 			optional("definition", members{
 				{"anyOf", []members{{{"type", "object"}}, {{"type", "string"}}}},
-				{"description", "The definition: an object, or JSON or YAML text. Resource awp://guide says how to write one. Required unless definition_ref is given."},
+				{"description", "The definition: an object, or JSON or YAML text (how: resource awp://guide)."},
 			}),
-			optional("definition_ref", aText("A definition that has been run here before: its name, name@version or hash.")),
+			optional("definition_ref", aText("Instead: name, name@version or hash of one run here before.")),
 			optional("input", obj("The first state; default {}.")),
-			optional("execution_id", aText("Your id for the run; left out, one is made. An id that is in use is refused.")),
-			optional("activity_execution_mode", oneOf("Who performs steps, model calls, tool calls and delegates: host_mediated "+
-				"(you, through workflow_submit_activity) or in_process (this server). Default here: "+string(here)+".",
+			optional("execution_id", aText("Your id for the run; one in use is refused. Default: a new one.")),
+			optional("activity_execution_mode", oneOf("Who performs activities: host_mediated (you, through workflow_submit_activity) or "+
+				"in_process (this server). Default here: "+string(here)+".",
 				inProcess, string(machine.HostMediated))),
-			optional("allow_existing_execution_id", describe("boolean", "With execution_id: if that run exists, answer where it "+
-				"stands instead of refusing, and take it up again if its process has died. Makes a repeated start safe.")),
-			optional("branch_order", oneOf("How parallel branches run: concurrent (default) or sequential.",
+			optional("allow_existing_execution_id", describe("boolean", "With execution_id: a run that exists answers where it "+
+				"stands, and goes on if its process has died. Makes a repeated start safe.")),
+			optional("branch_order", oneOf("How parallel branches run (default concurrent).",
 				string(machine.Concurrent), string(machine.Sequential))),
 			waitArgument,
 		},
-		answer:  append(runAnswer(), warningsProperty),
+		answer:  runAnswer(warningsProperty),
 		invalid: problem.ValidationError,
 		call: func(ctx context.Context, d *desk, a *arguments) (*answer, error) {
 			req := graph.StartRequest{

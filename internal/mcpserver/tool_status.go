@@ -20,11 +20,10 @@ func statusTool() *tool {
 		annotations: mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)},
 		arguments: []property{
 			executionIDArgument,
-			optional("wait_ms", describe("integer", "Wait at most this long while the run goes on by itself (default 0).",
+			optional("wait_ms", describe("integer", "Longest wait while the run goes on by itself (default 0).",
 				"minimum", 0.0, "maximum", float64(maxWait.Milliseconds()))),
-			optional("since_seq", describe("integer", "With wait_ms: seq of an earlier status. Waits for any change since, also of a run "+
-				"that waits for others.", "minimum", 1.0)),
-			optional("node_id", aText("Only the pending entries of this node, in full, and the next call for it.")),
+			optional("since_seq", describe("integer", "With wait_ms: seq of an earlier status; waits for any change since.", "minimum", 1.0)),
+			optional("node_id", aText("Only what waits at this node, in full.")),
 		},
 		answer:  statusAnswer(),
 		invalid: problem.ValidationError,

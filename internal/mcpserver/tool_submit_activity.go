@@ -21,11 +21,11 @@ func submitActivityTool() *tool {
 			executionIDArgument,
 			required("node_id", aText("node_id of the pending activity.")),
 			required("outcome", outcomeSchema),
-			optional("parallel_span", spanSchema("Copy it if the pending activity has one.")),
-			optional("idempotency_key", aText("Copy it from the pending activity: the outcome then counts for that attempt only.")),
+			optional("parallel_span", spanSchema("Copy it if pending has one.")),
+			optional("idempotency_key", aText("Copy it: the outcome then counts for that attempt only.")),
 			definitionAgain, inputAgain, modeArgument, waitArgument,
 		},
-		answer:  append(runAnswer(), repeatedProperty),
+		answer:  runAnswer(repeatedProperty),
 		invalid: problem.SubmitValidationError,
 		call: func(ctx context.Context, d *desk, a *arguments) (*answer, error) {
 			req := graph.SubmitRequest{
@@ -50,11 +50,11 @@ var outcomeNames = []string{"ok", "result", "error", "code", "delegate_correlati
 // outcomeSchema is one object and not a choice of two, because models fill in the one more reliably.
 var outcomeSchema = described("What came of it.", []property{
 	required("ok", describe("boolean", "Whether it succeeded.")),
-	optional("result", obj("ok:true: the output, merged into the state; it must satisfy output_schema. Default {}.")),
+	optional("result", obj("ok:true: the output; it must fit output_schema. Default {}.")),
 	optional("error", aText("ok:false, required: what went wrong.")),
-	optional("code", str("ok:false: a code that retry policies match on, for instance TIMEOUT.")),
-	optional("delegate_correlation_id", str("ok:true for a delegate, required: copy it.")),
-	optional("external_task_id", str("A delegate's own task id, recorded.")),
+	optional("code", str("ok:false: a code for retry policies.")),
+	optional("delegate_correlation_id", str("Delegate, ok:true: copy it.")),
+	optional("external_task_id", str("Delegate: its task id.")),
 }, true)
 
 // outcome reads an outcome. Members of the form that ok does not choose are ignored (spec: mcp-tools, 8).
@@ -82,7 +82,7 @@ var spanNames = []string{"parallel_node_id", "join_target_id", "branch_name", "b
 
 func spanSchema(description string) members {
 	fields := make([]property, len(spanNames))
-	for i, what := range []string{"The parallel node.", "Where the branches join.", "The branch.", "The branch's first node."} {
+	for i, what := range []string{"Parallel node.", "Where branches join.", "Branch.", "Its first node."} {
 		fields[i] = required(spanNames[i], str(what))
 	}
 	return described(description, fields, true)
