@@ -128,13 +128,27 @@ func complete(ctx context.Context, client *openai.Client, request openai.ChatCom
 		if x.body == nil {
 			return nil, err
 		}
-		return nil, noCompletion(x.body)
+		return whole(x.body)
 	}
 	return completed(response, x.body)
 }
 
-func noCompletion(body []byte) error {
-	return &answerError{text: "the answer is no chat completion", quote: string(body), retry: true}
+// whole reads a whole answer that the library does not take, or has not seen. It looks at no more than is used: what
+// else servers send has many forms, such as times with fractions and numbers as ids.
+func whole(body []byte) (*reply, error) {
+	var answer struct {
+		Model   string                        `json:"model"`
+		Choices []openai.ChatCompletionChoice `json:"choices"`
+		Usage   json.RawMessage               `json:"usage"`
+	}
+	if json.Unmarshal(body, &answer) != nil {
+		return nil, &answerError{text: "the answer is no chat completion", quote: string(body), retry: true}
+	}
+	response := openai.ChatCompletionResponse{Model: answer.Model, Choices: answer.Choices}
+	if json.Unmarshal(answer.Usage, &response.Usage) != nil {
+		response.Usage = openai.Usage{} // counted in a form that nobody knows
+	}
+	return completed(response, body)
 }
 
 // completed reads a whole answer.

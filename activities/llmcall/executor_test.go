@@ -263,6 +263,7 @@ func TestAnswers(t *testing.T) {
 		{name: "parts", answer: completes(object{"content": []any{
 			object{"type": "thinking", "thinking": []any{object{"type": "text", "text": "hm"}}}, object{"type": "text", "text": "x"}, object{"type": "text", "text": "y"},
 		}}, "stop"), output: `{"text":"xy"}`},
+		{name: "members of odd forms", answer: raw(200, `{"id":7,"created":1.5,"model":"m","choices":[{"message":{"content":"x"}}],"usage":{"prompt_tokens":1.0}}`), output: `{"text":"x"}`},
 		{name: "parts without a text", answer: completes(object{"content": []any{object{"type": "image_url"}}}, "stop"), code: provider, message: "no text"},
 		{name: "schema: a block between words", config: withSchema, answer: says("Sure!\n```json\n{\"n\":1}\n```\nAnything else?"), output: `{"n":1}`},
 		{name: "schema: two blocks", config: withSchema, answer: says("```\n{\"n\":1}\n```\nor\n```\n{\"n\":2}\n```"), code: invalid, message: "not JSON", retry: activities.RetrySensible},

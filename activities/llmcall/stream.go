@@ -20,11 +20,7 @@ func (c *call) receive(ctx context.Context, client *openai.Client, request opena
 	}
 	defer stream.Close()
 	if x.body != nil {
-		var whole openai.ChatCompletionResponse
-		if json.Unmarshal(x.body, &whole) != nil {
-			return nil, noCompletion(x.body)
-		}
-		return completed(whole, x.body)
+		return whole(x.body)
 	}
 	var (
 		content, refusal strings.Builder
