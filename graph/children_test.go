@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -229,6 +230,60 @@ func TestSubworkflowDepth(t *testing.T) {
 	deepest := status(t, r, "p"+strings.Repeat(":sub:v", 4))
 	if deepest.ErrorCode != string(problem.SubworkflowDepthExceeded) {
 		t.Errorf("deepest %+v", deepest)
+	}
+}
+
+// TestPausesReachDownToTheDepthLimit has a branch whose subworkflows are nested as deep as they may be, beside one that
+// waits itself: what waits at the bottom is named by the parent and answered through it, level by level in the history,
+// and a cancel of the parent ends all of them.
+func TestPausesReachDownToTheDepthLimit(t *testing.T) {
+	t.Parallel()
+	for _, end := range []string{"answered", "cancelled"} {
+		t.Run(end, func(t *testing.T) {
+			t.Parallel()
+			r, store := host(t, graph.Options{})
+			register(t, r, "urn:4", workflow(t, "l4", []string{startNode(), tool("a"), interrupt("i"), signalWait("w", "go"), endNode()}, "s a", "a i", "i w", "w e"))
+			for level := 3; level >= 1; level-- {
+				register(t, r, fmt.Sprintf("urn:%d", level), workflow(t, fmt.Sprintf("l%d", level),
+					[]string{startNode(), subworkflow("v", fmt.Sprintf("urn:%d", level+1)), endNode()}, "s v", "v e"))
+			}
+			d := workflow(t, "root", []string{startNode(), fork("p", "all", "v", "b"), subworkflow("v", "urn:1"), tool("b"), endNode()},
+				"s p", "p e", "v e", "b e")
+			deepest := "r" + strings.Repeat(":sub:v", 4)
+			run := start(t, r, "r", d, nil)
+			if len(run.Pending) != 2 || run.Pending[0].ExecutionID != deepest || run.Pending[0].NodeID != "a" || run.Pending[1].NodeID != "b" {
+				t.Fatalf("pending %+v", run.Pending)
+			}
+			submit(t, r, "r", "a", object{"a": 1})
+			if end == "cancelled" {
+				wantStatus(t, cancel(t, r, "r", "enough"), machine.Cancelled)
+				for id := deepest; id != "r"; id = strings.TrimSuffix(id, ":sub:v") {
+					wantStatus(t, status(t, r, id), machine.Cancelled)
+				}
+				return
+			}
+			r = newRunner(t, store, graph.Options{DefaultMode: machine.HostMediated}) // another process goes on
+			run, err := r.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "r", Payload: object{"ok": true}})
+			if err != nil || len(run.Pending) != 2 || run.Pending[0].ExecutionID != deepest || run.Pending[0].SignalName != "go" {
+				t.Fatalf("pending %+v, %v", run, err)
+			}
+			if run, err = r.Signal(t.Context(), graph.SignalRequest{ExecutionID: "r", Name: "go"}); err != nil || len(run.Pending) != 1 {
+				t.Fatalf("pending %+v, %v", run, err)
+			}
+			run, err = r.SubmitActivity(t.Context(), graph.SubmitRequest{
+				ExecutionID: "r", NodeID: "b", Span: run.Pending[0].Span, OK: true, Result: object{"b": 1},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantStatus(t, run, machine.Completed)
+			if !sameJSON(run.FinalState, object{"from": "v", "a": 1, "ok": true, "b": 1}) {
+				t.Errorf("final state %v", run.FinalState)
+			}
+			for id := deepest; id != "r"; id = strings.TrimSuffix(id, ":sub:v") {
+				wantStatus(t, status(t, r, id), machine.Completed)
+			}
+		})
 	}
 }
 

@@ -41,23 +41,25 @@ func (s *standing) restless(now time.Time, left time.Duration, asking bool) bool
 // stand looks where a run stands, firing what is due. checked says that the machine is known to be up to date.
 func (r *Runner) stand(ctx context.Context, x *run, checked bool, s *standing) error {
 	var y yield
-	var children []string
 	x.mu.Lock()
 	err := x.stand(ctx, checked, s, &y)
 	s.seq = x.exec.Seq
 	s.family += x.exec.Seq
-	if s.status == machine.AwaitingChild {
-		for _, w := range x.m.Pending() {
-			if w.Kind == machine.WaitChild {
-				children = append(children, w.ChildExecutionID)
-			}
-		}
-	}
+	children := x.awaitedChildren()
 	x.mu.Unlock()
 	r.carry(ctx, x, &y)
 	s.ids = append(s.ids, x.id)
 	if err != nil {
 		return err
+	}
+	if s.status != machine.AwaitingChild {
+		// Something else is waited for that needs somebody. Subworkflows that are just coming up are still part of this.
+		for _, id := range children {
+			if !s.status.Terminal() && r.startsBelow(id, s) {
+				s.status = machine.Running
+			}
+		}
+		return nil
 	}
 	for i, id := range children {
 		if err := r.standChild(ctx, x, id, i == 0, s); err != nil {
@@ -149,6 +151,34 @@ func (r *Runner) standChild(ctx context.Context, parent *run, id string, first b
 		s.status = sub.status
 	}
 	return nil
+}
+
+// awaitedChildren gives the subworkflows that the run waits for, in branch order.
+func (x *run) awaitedChildren() (ids []string) {
+	if x.m == nil {
+		return nil
+	}
+	for _, w := range x.m.Pending() {
+		if w.Kind == machine.WaitChild {
+			ids = append(ids, w.ChildExecutionID)
+		}
+	}
+	return ids
+}
+
+// startsBelow reports whether a subworkflow, or one below it, is about to start another one here.
+func (r *Runner) startsBelow(id string, s *standing) bool {
+	c := r.runs.hold(id)
+	defer r.runs.drop(c)
+	c.mu.Lock()
+	starts := c.m != nil && c.startsChild()
+	children := c.awaitedChildren()
+	c.mu.Unlock()
+	s.ids = append(s.ids, id)
+	for _, child := range children {
+		starts = r.startsBelow(child, s) || starts
+	}
+	return starts
 }
 
 // startsChild reports whether a subworkflow is about to be started here.

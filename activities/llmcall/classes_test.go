@@ -112,6 +112,8 @@ func classes() []class {
 		},
 		{
 			name: "server dies mid-call", node: tries, attempts: "LLM_PROVIDER_ERROR+ ok", requests: 2,
+			// On a connection that was used before, net/http sends a request with an idempotency key again by itself.
+			config:  llmcall.Config{Client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}},
 			answers: []http.HandlerFunc{dies, good},
 		},
 		{
