@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -42,12 +43,14 @@ func BenchmarkDurableNodes(b *testing.B) {
 			r := newRunner(b, disk(b), graph.Options{Activities: activities.Stub{}})
 			var rawTook, took time.Duration
 			var commits, done int
+			var ratios []float64
 			for b.Loop() {
 				begun := time.Now()
 				for range nodes {
 					raw.commit(b)
 				}
-				rawTook += time.Since(begun)
+				turn := time.Since(begun)
+				rawTook += turn
 				commits += nodes
 
 				begun = time.Now()
@@ -61,13 +64,15 @@ func BenchmarkDurableNodes(b *testing.B) {
 					})
 				}
 				all.Wait()
-				took += time.Since(begun)
+				engine := time.Since(begun)
+				took += engine
 				done += runs * nodes
+				ratios = append(ratios, float64(runs)*turn.Seconds()/engine.Seconds())
 			}
-			rawRate, rate := float64(commits)/rawTook.Seconds(), float64(done)/took.Seconds()
-			b.ReportMetric(rate, "nodes/s")
-			b.ReportMetric(rawRate, "raw-commits/s")
-			b.ReportMetric(rate/rawRate, "x-raw")
+			slices.Sort(ratios)
+			b.ReportMetric(float64(done)/took.Seconds(), "nodes/s")
+			b.ReportMetric(float64(commits)/rawTook.Seconds(), "raw-commits/s")
+			b.ReportMetric(ratios[len(ratios)/2], "x-raw")
 			b.ReportMetric(0, "ns/op") // an iteration is both, so its time says nothing
 		})
 	}
