@@ -17,6 +17,8 @@ type settings struct {
 	*config.Config
 	workflowDir     string
 	maxMessageBytes int
+	// outliveParent keeps the server when the process that started it has ended.
+	outliveParent bool
 }
 
 // errAnswered says that the command was only asked for its help or version.
@@ -40,6 +42,7 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 	c := &settings{}
 	set.StringVar(&c.workflowDir, "workflow-dir", "", "`folder` with the definitions of subworkflows")
 	set.IntVar(&c.maxMessageBytes, "max-message-bytes", stdio.DefaultMaxMessageBytes, "longest message accepted")
+	set.BoolVar(&c.outliveParent, "outlive-parent", false, "stay when the process that started the server ends and the input does not")
 	help := set.BoolP("help", "h", false, "print this help")
 	printVersion := set.Bool("version", false, "print the version")
 	err := set.Parse(args)

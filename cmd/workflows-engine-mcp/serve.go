@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime/debug"
 
 	"github.com/workflows-engine/workflows-engine/graph"
@@ -85,6 +86,14 @@ func serve(ctx context.Context, c *settings, stdin io.Reader, stdout, stderr io.
 		Version: buildVersion(), DefaultMode: mode, Definitions: store, Logger: log,
 	})
 	say("ready, default mode " + string(mode))
+	if !c.outliveParent {
+		ctx = withParent(ctx, startedBy, os.Getppid, parentLook)
+		defer func() {
+			if context.Cause(ctx) == errOrphaned {
+				say(errOrphaned.Error())
+			}
+		}()
+	}
 	return mcpserver.Serve(ctx, server, &stdio.Transport{
 		In: stdin, Out: stdout, MaxMessageBytes: c.maxMessageBytes, Logger: log,
 	})

@@ -24,7 +24,14 @@ import (
 const asServer = "WORKFLOWS_ENGINE_MCP_TEST_AS_SERVER"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asServer) != "" {
+	switch {
+	case os.Getenv(asHost) != "":
+		beHost()
+		return
+	case os.Getenv(asStep) != "":
+		beStep()
+		return
+	case os.Getenv(asServer) != "":
 		main()
 		return
 	}

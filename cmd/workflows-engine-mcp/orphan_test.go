@@ -1,0 +1,179 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+const (
+	// asHost makes the test binary a host that starts a server with its own input and output and then stays.
+	asHost = "WORKFLOWS_ENGINE_MCP_TEST_AS_HOST"
+	// asStep makes it the program of a step: it writes its process id to the file that is named, and stays.
+	asStep = "WORKFLOWS_ENGINE_MCP_TEST_AS_STEP"
+)
+
+func beHost() {
+	os.Unsetenv(asHost)
+	server := exec.Command(os.Args[0], os.Args[1:]...)
+	server.Stdin, server.Stdout, server.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if err := server.Start(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	select {}
+}
+
+func beStep() {
+	file := os.Getenv(asStep)
+	if err := os.WriteFile(file+".new", []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
+		os.Exit(1)
+	}
+	os.Rename(file+".new", file)
+	time.Sleep(time.Minute)
+}
+
+const stepping = `{"document":{"schema":"s","name":"stepping","version":"1"},"state_schema":{"type":"object"},` +
+	`"nodes":[{"id":"a","type":"start"},{"id":"t","type":"step","config":{"handler":"urn:slow"}},{"id":"z","type":"end"}],` +
+	`"edges":[{"source":"__start__","target":"a"},{"source":"a","target":"t"},{"source":"t","target":"z"}]}`
+
+// awaitStep gives the process id that the step's program has written, once it is another than before.
+func awaitStep(t *testing.T, file string, before int) int {
+	t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		text, _ := os.ReadFile(file)
+		if pid, err := strconv.Atoi(string(text)); err == nil && pid != before {
+			return pid
+		}
+	}
+	t.Fatal("the step's program was not started")
+	return 0
+}
+
+func gone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
+
+// TestNothingIsLeftBehind ends a server in the middle of a step in every way that a host has: in order, by a signal, and
+// by dying while somebody else holds the server's input open. The server ends, the step's program too, and the lease is
+// given back: another server performs the step at once.
+func TestNothingIsLeftBehind(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(host *exec.Cmd, stdin io.Closer){
+		"end of input": func(_ *exec.Cmd, stdin io.Closer) { stdin.Close() },
+		"SIGTERM":      func(host *exec.Cmd, _ io.Closer) { host.Process.Signal(syscall.SIGTERM) },
+		"host dies":    func(host *exec.Cmd, _ io.Closer) { host.Process.Kill() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			pidFile := filepath.Join(folder, "pid")
+			list, err := json.Marshal(map[string]any{"stepCommands": map[string]any{"urn:slow": map[string]any{
+				"command": os.Args[0], "env": map[string]string{asStep: pidFile},
+			}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			start := func() (*exec.Cmd, io.WriteCloser, *bufio.Reader, *tail) {
+				cmd := command(t, "--store-path", filepath.Join(folder, "runs.db"))
+				cmd.Env = append(cmd.Env, "WORKFLOW_ENGINE_STEP_COMMANDS="+string(list))
+				if name == "host dies" {
+					cmd.Env = append(cmd.Env, asHost+"=1")
+				}
+				stdin, err := cmd.StdinPipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				out, in, err := os.Pipe() // ends when the last process that has it ends
+				if err != nil {
+					t.Fatal(err)
+				}
+				stderr := new(tail)
+				cmd.Stdout, cmd.Stderr = in, stderr
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				in.Close()
+				late := time.AfterFunc(patience, func() { out.Close() })
+				t.Cleanup(func() {
+					late.Stop()
+					cmd.Process.Kill()
+					stdin.Close()
+				})
+				return cmd, stdin, bufio.NewReader(out), stderr
+			}
+			cmd, stdin, stdout, stderr := start()
+			io.WriteString(stdin, hello+"\n"+toolCall(1, "workflow_start", `{"execution_id":"r","wait_ms":0,"definition":`+stepping+`}`)+"\n")
+			for range 2 {
+				if line, err := stdout.ReadString('\n'); err != nil || strings.Contains(line, `"isError":true`) {
+					t.Fatalf("%s %v\n%s", line, err, stderr)
+				}
+			}
+			step := awaitStep(t, pidFile, 0)
+			end(cmd, stdin)
+			if rest, err := io.ReadAll(stdout); err != nil {
+				t.Fatalf("the server stays: %q, %v\n%s", rest, err, stderr)
+			}
+			if !gone(step) {
+				t.Errorf("the step's program %d stays\n%s", step, stderr)
+			}
+			cmd.Wait()
+			_, again, _, _ := start()
+			next := awaitStep(t, pidFile, step) // sooner than a lease that was not given back would have run out
+			again.Close()
+			for end := time.Now().Add(patience); !gone(next); time.Sleep(10 * time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatal("the second server's program stays")
+				}
+			}
+		})
+	}
+}
+
+// TestWithParent holds that only the end of a parent counts: not a server that never had one of its own.
+func TestWithParent(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		first int
+		ids   []int
+		want  error
+	}{
+		{100, []int{100, 100, 1}, errOrphaned},
+		{100, []int{100, 77}, errOrphaned}, // an orphan may be given to another process than the first
+		{100, []int{1}, errOrphaned},       // dead before the first look
+		{100, []int{100, 100, 100}, nil},
+		{1, []int{1, 1, 1}, nil}, // started by init
+		{0, []int{0, 0, 0}, nil}, // the first process of a container
+		{1, []int{5, 5, 5}, nil},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			ids := tt.ids
+			watched := withParent(ctx, tt.first, func() int {
+				id := ids[0]
+				if len(ids) > 1 {
+					ids = ids[1:]
+				}
+				return id
+			}, time.Second)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if got := context.Cause(watched); got != tt.want {
+				t.Errorf("%d, then %v: %v, want %v", tt.first, tt.ids, got, tt.want)
+			}
+		})
+	}
+}
