@@ -61,7 +61,7 @@ func main() {
 
 type options struct{ ticket, intent, database string }
 
-// run starts the servers, calls the two commands, and gives the exit status of the first that fails.
+// run starts the servers, calls the two commands, and gives the exit status.
 func (o options) run(ctx context.Context) (int, error) {
 	folder, err := os.MkdirTemp("", "lighthouse-live-")
 	if err != nil {
@@ -100,17 +100,17 @@ func (o options) run(ctx context.Context) (int, error) {
 		}
 		run = append(run, "--resume", string(answer))
 	}
+	// The history is worth a look above all when the run has failed.
+	worst := 0
 	for _, command := range [][]string{run, {"history", id, "--store-path", database}} {
 		fmt.Fprintf(os.Stderr, "\n$ workflows-engine %s\n", strings.Join(quoted(command), " "))
 		status := cli.Main(ctx, command, os.Stdin, os.Stdout, os.Stderr)
-		if status == statusPaused {
-			fmt.Fprintln(os.Stderr, "\nThe servers end with this program: answer in the same call, with -intent billing, technical or other.")
-		}
-		if status != 0 {
-			return status, nil
-		}
+		worst = max(worst, status)
 	}
-	return 0, nil
+	if worst == statusPaused {
+		fmt.Fprintln(os.Stderr, "\nThe servers end with this program: answer in the same call, with -intent billing, technical or other.")
+	}
+	return worst, nil
 }
 
 // writeManifest says how the engine gets the helpdesk's tools. Hosts and operators write such a file by hand.

@@ -79,7 +79,7 @@ func TestLive(t *testing.T) {
 		}},
 		{"technical", []string{"-ticket", "It crashes with error 17"}, 0, []string{`"Error codes of the desktop client"`, `^search_articles +tool_call +1 +helpdesk/search_articles`}, nil},
 		{"a person is asked", []string{"-ticket", "Hello?", "-intent", "billing"}, 0, []string{`"decided_by": "person"`, `SUP-4211`}, []string{`^\? ask_person`}},
-		{"nobody answers", []string{"-ticket", "Hello?"}, 3, nil, []string{`^paused run live-`, `-intent billing`}},
+		{"nobody answers", []string{"-ticket", "Hello?"}, 3, []string{`^classify +llm_call +1 `}, []string{`^paused run live-`, `-intent billing`}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -143,4 +143,17 @@ func TestOwnEndpoint(t *testing.T) {
 			t.Errorf("the key is in %s", where)
 		}
 	}
+}
+
+// TestRefusedKey: a run that fails has a history too.
+func TestRefusedKey(t *testing.T) {
+	t.Parallel()
+	endpoint := httptest.NewServer(chatCompletions("another key"))
+	defer endpoint.Close()
+	status, stdout, stderr := live(t, t.TempDir(), []string{"OPENAI_BASE_URL=" + endpoint.URL + "/v1", "OPENAI_API_KEY=sk-wrong"})
+	if status != 1 {
+		t.Errorf("exit status %d", status)
+	}
+	wants(t, "standard error", stderr, `^failed LLM_PROVIDER_ERROR run live-.*the key is refused`)
+	wants(t, "standard output", stdout, `^classify +llm_call +1 +gpt-4.1-mini .*failed: LLM_PROVIDER_ERROR`)
 }
