@@ -415,3 +415,12 @@ func TestGroupStress(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// TestGroupsOfSeveralStores: groups of several handles of one file, as of several processes, with many who want the
+// same run.
+func TestGroupsOfSeveralStores(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "runs.db")
+	historytest.Contend(t, 9, 4,
+		openFile(t, path, historysql.Options{}), openFile(t, path, historysql.Options{}), openFile(t, path, historysql.Options{}))
+}
