@@ -83,8 +83,15 @@ func (a *attempts) apply(r history.Record) *attempt {
 	return nil
 }
 
+// begin notes a request. A request that is recorded again, as where a remote agent has taken the task, begins nothing.
 func (a *attempts) begin(key attemptKey, r history.Record) {
 	p := &r.Payload
+	if open := a.open[key]; open != nil {
+		if p.ExternalTask != "" || open.number == max(p.Attempt, 1) {
+			return
+		}
+		open.endedSeq, open.outcome = r.Seq, attemptDropped
+	}
 	t := &attempt{
 		node: p.NodeID, visit: key.visit, number: max(p.Attempt, 1), nodeType: p.NodeType, host: p.Mode == "host_mediated",
 		requested: r.CreatedAt, requestedSeq: r.Seq, outcome: attemptOpen,

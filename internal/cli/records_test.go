@@ -113,6 +113,7 @@ func TestAttemptsThatOverlap(t *testing.T) {
 		event(history.ActivityRequested, P{NodeID: "a", Visit: 2, NodeType: "step", Mode: "host_mediated"}),
 		event(history.ActivityRequested, P{NodeID: "b", NodeType: "agent_delegate", AgentID: "coder", Span: branch("x")}),
 		event(history.ActivityRequested, P{NodeID: "b", NodeType: "agent_delegate", AgentID: "coder", Span: branch("y")}),
+		event(history.ActivityRequested, P{NodeID: "b", NodeType: "agent_delegate", AgentID: "coder", Span: branch("y"), ExternalTask: "t1"}),
 		event(history.ActivityCompleted, P{NodeID: "b", Span: branch("y"), Usage: map[string]any{"repaired": true}}),
 		event(history.ParallelBranchCancelled, P{NodeID: "fork", BranchName: "x"}),
 		event(history.ExecutionCancelled, P{}),
@@ -127,8 +128,8 @@ func TestAttemptsThatOverlap(t *testing.T) {
 a         step            1        -       2ms   -          -    completed
 a#2       step            1        (host)  -     -          -    dropped
 b         agent_delegate  1        coder   -     -          -    dropped
-b         agent_delegate  1        coder   1ms   -          -    completed after a repair
-4 attempts, 3ms of work
+b         agent_delegate  1        coder   2ms   -          -    completed after a repair
+4 attempts, 4ms of work
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
