@@ -49,6 +49,7 @@ func Run(t *testing.T, open Open) {
 		{"list filters", listFilters},
 		{"list follows appends", listFollowsAppends},
 		{"list cursors and limits", listArguments},
+		{"importing", importing},
 		{"pruning", pruning},
 		{"pruning arguments", pruningArguments},
 		{"pruning large trees", pruningLarge},

@@ -59,6 +59,7 @@ var rooms = map[string][]string{
 	"graph/state":               {"graph/problem", "internal/jsonvalue", "internal/jsonschema"},
 	"graph/definition":          {"graph/problem", "graph/expr", "graph/state", "internal/jsonvalue", "internal/jsonschema", "internal/suggest", "schemas"},
 	"history":                   {"graph/problem", "internal/jsonvalue"},
+	"history/runfile":           {"history", "graph/problem", "internal/jsonvalue"},
 	"history/historymem":        {"history", "graph/problem", "internal/jsonvalue"},
 	"history/historysql":        {"history", "graph/problem", "internal/jsondelta", "internal/jsonvalue"},
 	"history/historytest":       {"history", "graph/problem", "internal/jsonvalue"},
@@ -72,7 +73,7 @@ var rooms = map[string][]string{
 	"activities/llmcall":        {"activities", "graph/problem", "graph/expr", "internal/jsonschema", "internal/jsonvalue"},
 	"delegate":                  {"activities", "graph/problem", "internal/jsonvalue"},
 	"graph": {
-		"activities", "delegate", "history", "graph/problem", "graph/definition", "graph/machine", "graph/state",
+		"activities", "delegate", "history", "history/runfile", "graph/problem", "graph/definition", "graph/machine", "graph/state",
 		"internal/jsonvalue", "internal/jsonschema",
 	},
 	"conformance": {

@@ -1,0 +1,103 @@
+package historysql
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+//go:embed queries/insert_row.sql
+var insertRow string
+
+var _ history.Importer = (*Store)(nil)
+
+// Import adds whole runs; see history.Importer. What this engine would write in the very same text goes the way of an
+// append, so that large values are kept once; of runs of others the texts are stored as they are.
+func (s *Store) Import(ctx context.Context, in history.Import) error {
+	const doing = "the runs were not imported"
+	for i := range in.Definitions {
+		if err := in.Definitions[i].Check(); err != nil {
+			return err
+		}
+	}
+	batches := make([]history.Batch, len(in.Runs))
+	for i := range in.Runs {
+		r := &in.Runs[i]
+		batches[i] = history.Batch{
+			ExecutionID: r.ExecutionID, Records: r.Records, Execution: r.Execution, SetTimers: true, Timers: r.Timers,
+		}
+		if err := batches[i].Check(); err != nil {
+			return err
+		}
+	}
+	return s.write(ctx, doing, func(c *conn) error {
+		for i := range in.Definitions {
+			if err := insertDefinition(c, &in.Definitions[i]); err != nil {
+				return err
+			}
+		}
+		for i := range batches {
+			err := s.importRun(ctx, c, &batches[i])
+			if errors.Is(err, problem.HistoryConflict) {
+				err = problem.New(problem.DuplicateExecutionID, "run %q exists already", batches[i].ExecutionID).
+					WithPlace(problem.Place{ExecutionID: batches[i].ExecutionID})
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (s *Store) importRun(ctx context.Context, c *conn, b *history.Batch) error {
+	switch found, err := c.one(rowExists, b.ExecutionID, int64(1)); {
+	case err != nil:
+		return err
+	case found != nil:
+		return b.Conflict()
+	}
+	var text []byte
+	for i := range b.Records {
+		r := &b.Records[i]
+		if text = r.AppendPayload(text[:0], b.ExecutionID); !bytes.Equal(text, r.Raw) {
+			return importTexts(c, b)
+		}
+	}
+	t := texts.Get().(*batchText)
+	defer t.giveBack()
+	short := shortener{ctx: ctx, store: s, batch: b}
+	t.write(b, &short)
+	if err := insertBatch(c, b, t); err != nil {
+		return err
+	}
+	if err := short.keep(c); err != nil {
+		return err
+	}
+	if err := keepExecution(c, b, t); err != nil {
+		return err
+	}
+	return keepBeside(c, b)
+}
+
+// importTexts inserts records with their texts as they are. They count as another engine's that the projection has seen.
+func importTexts(c *conn, b *history.Batch) error {
+	for i := range b.Records {
+		r := &b.Records[i]
+		_, err := c.exec(insertRow, b.ExecutionID, int64(i+1), string(r.Kind), string(r.Name), string(r.Raw), history.FormatTimestamp(r.CreatedAt))
+		if isDuplicate(err) {
+			return b.Conflict()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := storeExecution(c, &b.Execution, string(b.Execution.AppendText(nil)), "", int64(0), nil); err != nil {
+		return err
+	}
+	return keepBeside(c, b)
+}

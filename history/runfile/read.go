@@ -1,0 +1,279 @@
+package runfile
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"unicode/utf8"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// MaxLineBytes bounds one line.
+const MaxLineBytes = 64 << 20
+
+// File is what a file holds.
+type File struct {
+	// ExecutionID is the run that was asked for, the first of Runs.
+	ExecutionID string
+	// Redacted says that values were masked, so that the runs cannot go on.
+	Redacted    bool
+	Definitions []history.StoredDefinition
+	Runs        []Run
+}
+
+// line is a line of any type. Members that a type does not have must be absent.
+type line struct {
+	Type        string          `json:"type"`
+	Format      *string         `json:"format"`
+	Version     json.RawMessage `json:"version"` // a number in the header, a text in definitions
+	ExecutionID *string         `json:"execution_id"`
+	ExportedAt  *string         `json:"exported_at"`
+	Redacted    *bool           `json:"redacted"`
+	Hash        *string         `json:"hash"`
+	Name        *string         `json:"name"`
+	Text        json.RawMessage `json:"text"`
+	Records     *int            `json:"records"`
+	Seq         *int64          `json:"seq"`
+	Kind        *string         `json:"kind"`
+	CreatedAt   *string         `json:"created_at"`
+	Payload     json.RawMessage `json:"payload"`
+	Definitions *int            `json:"definitions"`
+	Runs        *int            `json:"runs"`
+	SHA256      *string         `json:"sha256"`
+}
+
+// members tells which members a type of line has.
+var members = map[string][]string{
+	typeHeader:     {"format", "version", "execution_id", "exported_at"},
+	typeDefinition: {"hash", "name", "version", "text"},
+	typeRun:        {"execution_id", "records"},
+	typeRecord:     {"seq", "kind", "name", "created_at", "payload"},
+	typeTrailer:    {"definitions", "runs", "records", "sha256"},
+}
+
+// given lists the members that a line has.
+func (l *line) given() map[string]bool {
+	return map[string]bool{
+		"format": l.Format != nil, "version": l.Version != nil, "execution_id": l.ExecutionID != nil, "exported_at": l.ExportedAt != nil,
+		"redacted": l.Redacted != nil, "hash": l.Hash != nil, "name": l.Name != nil, "text": l.Text != nil, "records": l.Records != nil,
+		"seq": l.Seq != nil, "kind": l.Kind != nil, "created_at": l.CreatedAt != nil, "payload": l.Payload != nil,
+		"definitions": l.Definitions != nil, "runs": l.Runs != nil, "sha256": l.SHA256 != nil,
+	}
+}
+
+// reader is where Read stands.
+type reader struct {
+	file  File
+	n     int
+	audit *history.Audit
+	// left is how many records the present run still has.
+	left    int
+	records int
+	ended   bool
+}
+
+// fail is an error about the present line.
+func (r *reader) fail(format string, args ...any) *problem.Error {
+	args = append([]any{r.n}, args...)
+	return problem.New(problem.ImportInvalid, "line %d: "+format, args...).
+		WithPlace(problem.Place{Line: r.n, Column: 1}).
+		WithHint("Export the run again, and move the file as it is. Nothing was imported.")
+}
+
+// Read reads a whole file and checks it. The error has code IMPORT_INVALID and the line, or is that of in.
+func Read(in io.Reader) (*File, error) {
+	r := &reader{}
+	lines := bufio.NewReaderSize(in, 1<<16)
+	sum := sha256.New()
+	for !r.ended {
+		r.n++
+		text, err := readLine(lines)
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil, r.fail("the file ends before its trailer: it was cut off").
+				WithHint("Export the run again. Nothing was imported.")
+		case errors.Is(err, errLong):
+			return nil, r.fail("the line is longer than %d bytes", MaxLineBytes)
+		case err != nil:
+			return nil, err
+		}
+		before := hex.EncodeToString(sum.Sum(nil))
+		sum.Write(text)
+		if err := r.line(text, before); err != nil {
+			return nil, err
+		}
+	}
+	r.n++
+	if _, err := lines.ReadByte(); !errors.Is(err, io.EOF) {
+		if err != nil {
+			return nil, err
+		}
+		return nil, r.fail("something follows the trailer")
+	}
+	return &r.file, nil
+}
+
+var errLong = errors.New("the line is too long")
+
+// readLine reads a line with its end. A line without an end counts as the end of the file.
+func readLine(in *bufio.Reader) ([]byte, error) {
+	var text []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		text = append(text, part...)
+		switch {
+		case len(text) > MaxLineBytes:
+			return nil, errLong
+		case errors.Is(err, bufio.ErrBufferFull):
+		default:
+			return text, err
+		}
+	}
+}
+
+// line takes one line; sum is the hash of all before it.
+func (r *reader) line(text []byte, sum string) error {
+	if !utf8.Valid(text) {
+		return r.fail("the line is no UTF-8")
+	}
+	var l line
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&l); err != nil {
+		return r.fail("the line is not understood").WithCause(err)
+	}
+	if d.More() {
+		return r.fail("something follows the object")
+	}
+	known, ok := members[l.Type]
+	if !ok {
+		return r.fail("lines of type %q are not known", l.Type)
+	}
+	given := l.given()
+	for _, name := range known {
+		if !given[name] {
+			return r.fail("the %s has no %q", l.Type, name)
+		}
+		delete(given, name)
+	}
+	for name, is := range given {
+		if is && !(name == "redacted" && l.Type == typeHeader) {
+			return r.fail("a %s has no %q", l.Type, name)
+		}
+	}
+	switch {
+	case (r.n == 1) != (l.Type == typeHeader):
+		return r.fail("the header is to be the first line, and only that")
+	case r.left > 0 && l.Type != typeRecord:
+		return r.fail("%d records of run %q are missing here", r.left, r.audit.ExecutionID)
+	case r.left == 0 && l.Type == typeRecord:
+		return r.fail("the record belongs to no run, or the run has more records than it says")
+	case len(r.file.Runs) > 0 && l.Type == typeDefinition:
+		return r.fail("definitions are to stand before runs")
+	}
+	switch l.Type {
+	case typeHeader:
+		return r.header(&l)
+	case typeDefinition:
+		return r.definition(&l)
+	case typeRun:
+		return r.run(&l)
+	case typeRecord:
+		return r.record(&l)
+	}
+	return r.trailer(&l, sum)
+}
+
+func (r *reader) header(l *line) error {
+	switch {
+	case *l.Format != format:
+		return r.fail("the format is %q, not %q", *l.Format, format)
+	case string(l.Version) != "1":
+		return r.fail("the file has version %s; this engine reads version %d", l.Version, version).
+			WithHint("A newer version of this engine has written it. Update this one.")
+	case *l.ExecutionID == "":
+		return r.fail("the execution id is empty")
+	}
+	r.file.ExecutionID = *l.ExecutionID
+	r.file.Redacted = l.Redacted != nil && *l.Redacted
+	return nil
+}
+
+func (r *reader) definition(l *line) error {
+	d := history.StoredDefinition{Hash: *l.Hash, Name: *l.Name, Text: bytes.Clone(l.Text)}
+	if json.Unmarshal(l.Version, &d.Version) != nil {
+		return r.fail("the version of a definition is a text")
+	}
+	sum := sha256.Sum256(d.Text)
+	if !r.file.Redacted && hex.EncodeToString(sum[:]) != d.Hash {
+		return r.fail("the definition %q is not the one with the hash %s", d.Name, d.Hash)
+	}
+	r.file.Definitions = append(r.file.Definitions, d)
+	return nil
+}
+
+func (r *reader) run(l *line) error {
+	id := *l.ExecutionID
+	switch {
+	case len(r.file.Runs) == 0 && id != r.file.ExecutionID:
+		return r.fail("the first run is %q, and the header says %q", id, r.file.ExecutionID)
+	case len(r.file.Runs) > 0 && !history.Descends(id, r.file.ExecutionID):
+		return r.fail("run %q is no subworkflow of %q", id, r.file.ExecutionID)
+	case *l.Records < 1:
+		return r.fail("run %q has no records", id)
+	}
+	for i := range r.file.Runs {
+		if r.file.Runs[i].ExecutionID == id {
+			return r.fail("run %q stands here twice", id)
+		}
+	}
+	r.file.Runs = append(r.file.Runs, Run{ExecutionID: id})
+	r.audit, r.left = &history.Audit{ExecutionID: id}, *l.Records
+	return nil
+}
+
+func (r *reader) record(l *line) error {
+	run := &r.file.Runs[len(r.file.Runs)-1]
+	record := history.Record{Seq: *l.Seq, Kind: history.Kind(*l.Kind), Name: history.Name(*l.Name), Raw: bytes.Clone(l.Payload)}
+	var err error
+	if record.CreatedAt, err = history.ParseTimestamp(*l.CreatedAt); err != nil || history.FormatTimestamp(record.CreatedAt) != *l.CreatedAt {
+		return r.fail("created_at is no time of the form 2026-11-21T01:03:46.919Z")
+	}
+	if record.Payload, err = history.DecodePayload(record.Name, record.Raw); err != nil {
+		return r.fail("the payload cannot be read").WithCause(err)
+	}
+	var owner struct {
+		ExecutionID *string `json:"executionId"`
+	}
+	if json.Unmarshal(record.Raw, &owner) != nil || owner.ExecutionID != nil && *owner.ExecutionID != run.ExecutionID {
+		return r.fail("the payload belongs to another run than %q", run.ExecutionID)
+	}
+	r.audit.Record(&record, nil)
+	if len(r.audit.Findings) > 0 {
+		return r.fail("%s: %s", r.audit.Findings[0].Code, r.audit.Findings[0].Message)
+	}
+	run.Records = append(run.Records, record)
+	r.left--
+	r.records++
+	return nil
+}
+
+func (r *reader) trailer(l *line, sum string) error {
+	switch {
+	case len(r.file.Runs) == 0:
+		return r.fail("the file has no run")
+	case *l.Definitions != len(r.file.Definitions) || *l.Runs != len(r.file.Runs) || *l.Records != r.records:
+		return r.fail("the file has %d definitions, %d runs and %d records, and the trailer says %d, %d and %d",
+			len(r.file.Definitions), len(r.file.Runs), r.records, *l.Definitions, *l.Runs, *l.Records)
+	case *l.SHA256 != sum:
+		return r.fail("the lines are not those that were written: their SHA-256 is %s, and the trailer says %s", sum, *l.SHA256)
+	}
+	r.ended = true
+	return nil
+}

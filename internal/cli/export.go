@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+)
+
+func newExport(a *app) *cobra.Command {
+	var redact bool
+	cmd := &cobra.Command{
+		Use:   "export ID",
+		Short: "Write a run as JSON lines, to keep it or to move it to another database",
+		Long: `Write a run with its subworkflows and the definitions they need to standard output, one JSON object a line: a header,
+definitions, records, and a trailer with counts and a SHA-256, so that a file that was cut off is noticed. import takes it
+into another database, where the run goes on.
+
+A run may go on meanwhile: what is written is a state in which it has been. To move a run, stop what drives it first,
+and cancel or delete it here afterwards; a run that goes on in two databases does everything twice.
+
+The file holds inputs, outputs and answers in plain text, because import needs them. --redact masks the values of members
+that look like secrets (apikey, token, password, secret), for a file that people are to read; it cannot be imported.`,
+		Example: `  workflows-engine export 3f0c8a > run.jsonl
+  workflows-engine export 3f0c8a --redact | jq -c 'select(.type == "record")'
+  workflows-engine export 3f0c8a --db old.db | workflows-engine import - --db new.db`,
+		Args:              exactly("ID"),
+		ValidArgsFunction: a.completeIDs(""),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.export(cmd.Context(), args[0], redact) },
+	}
+	cmd.Flags().BoolVar(&redact, "redact", false, "mask what looks like a secret; the file then cannot be imported")
+	return cmd
+}
+
+// export writes a run to standard output.
+func (a *app) export(ctx context.Context, id string, redact bool) (err error) {
+	_, store, err := a.openStore(ctx, sessionOptions{read: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = closing(store, err) }()
+	out := bufio.NewWriter(a.stdout)
+	if err := graph.Export(ctx, store, id, graph.ExportOptions{Redact: redact, Now: a.now()}, out); err != nil {
+		return err
+	}
+	return out.Flush()
+}

@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+)
+
+func newImport(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "import FILE",
+		Short: "Take in a run that export has written",
+		Long: `Take in a run with its subworkflows and definitions from a file, or from standard input with -. All of it is checked
+before anything is written, and it is written in one transaction: a file that was cut off or changed, or whose history does
+not follow its definition, leaves nothing behind.
+
+The run goes on where it stood: it waits for the same answer, its timers are set again, and what was in flight is performed
+again, with the same idempotency key, once something takes the run over (recover, a worker, a server).
+
+A run whose id exists is refused, unless it is the same, record for record; then nothing is changed, and that is said.`,
+		Example: `  workflows-engine import run.jsonl
+  ssh there workflows-engine export 3f0c8a | workflows-engine import -`,
+		Args: exactly("FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.importRun(cmd.Context(), args[0]) },
+	}
+	return cmd
+}
+
+// importRun takes in a file.
+func (a *app) importRun(ctx context.Context, file string) (err error) {
+	in := a.stdin
+	if file != standardInput {
+		f, err := os.Open(a.path(file))
+		if err != nil {
+			return usage("%s cannot be read", file).WithCause(err)
+		}
+		defer f.Close()
+		in = f
+	}
+	_, store, err := a.openStore(ctx, sessionOptions{create: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = closing(store, err) }()
+	res, err := graph.Import(ctx, store, in)
+	if err != nil {
+		return err
+	}
+	a.writeImported(a.human, res)
+	return nil
+}
+
+func (a *app) writeImported(w io.Writer, res *graph.ImportResult) {
+	what := fmt.Sprintf("run %s (%s) with %s, %s", res.ExecutionID, res.Phase, count(res.Subworkflows, "subworkflow"), count(res.Records, "record"))
+	if res.Existed {
+		fmt.Fprintf(w, "unchanged: %s is here already, record for record\n", what)
+		return
+	}
+	fmt.Fprintf(w, "imported %s\n", what)
+	if !res.Phase.Terminal() {
+		words := append([]string{program, "status", res.ExecutionID}, a.flags.Given()...)
+		fmt.Fprintf(a.stderr, "what it waits for: %s\n", commandLine(words...))
+	}
+}
