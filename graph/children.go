@@ -187,8 +187,7 @@ func (r *Runner) tellParent(ctx context.Context, x *run, parent string) error {
 	defer r.runs.drop(p)
 	var y yield
 	p.mu.Lock()
-	p.live = p.live || live
-	err = p.childEnded(ctx, x.id, end, &y)
+	err = p.childEnded(ctx, x.id, end, live, &y)
 	p.mu.Unlock()
 	r.carry(ctx, p, &y)
 	if errors.Is(err, problem.ExecutionNotFound) || err != nil && isRefusal(err) {
@@ -197,8 +196,11 @@ func (r *Runner) tellParent(ctx context.Context, x *run, parent string) error {
 	return err
 }
 
-// childEnded takes in the end of a subworkflow if the run waits for it.
-func (x *run) childEnded(ctx context.Context, child string, end ending, y *yield) error {
+// childEnded takes in the end of a subworkflow if the run waits for it. live is the subworkflow's.
+//
+// A process that was only asked about the subworkflow, to deliver a signal or to cancel it, may lack what the run goes on
+// with. It leaves the run, which now counts as orphaned, to a process that has it.
+func (x *run) childEnded(ctx context.Context, child string, end ending, live bool, y *yield) error {
 	if err := x.open(ctx, nil); err != nil {
 		return err
 	}
@@ -213,6 +215,11 @@ func (x *run) childEnded(ctx context.Context, child string, end ending, y *yield
 	if key == "" {
 		return nil
 	}
+	if !x.live && !x.held && !x.r.equipped(x) {
+		x.r.log.Info("end of a subworkflow left to others", logRun, x.id, logChild, child)
+		return nil
+	}
+	x.live = x.live || live
 	return x.apply(ctx, step{in: end.tell(key)}, y)
 }
 
