@@ -91,7 +91,7 @@ var rooms = map[string][]string{
 		"history", "graph", "graph/problem", "graph/definition", "graph/machine", "internal/jsonvalue", "internal/suggest", "schemas",
 	},
 	"internal/cli": {
-		"activities/toolcall", "internal/manifest", "internal/sdnotify",
+		"activities", "activities/toolcall", "internal/manifest", "internal/sdnotify",
 		"conformance", "history", "graph", "graph/problem", "graph/definition", "graph/machine", "internal/config",
 		"internal/jsonvalue", "internal/jsonschema", "schemas",
 	},

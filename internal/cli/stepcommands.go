@@ -1,10 +1,17 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/internal/manifest"
 )
 
@@ -19,7 +26,7 @@ each handler. Such a program gets a JSON document on standard input and answers 
 			return usage("step-commands needs a command").WithHint("See workflows-engine step-commands --help.")
 		},
 	}
-	cmd.AddCommand(&cobra.Command{
+	cmd.AddCommand(newTryStepCommand(a), &cobra.Command{
 		Use:     "validate FILE",
 		Short:   "Say what is wrong in a list of step commands, and where",
 		Example: "  workflows-engine step-commands validate steps.json",
@@ -31,16 +38,88 @@ each handler. Such a program gets a JSON document on standard input and answers 
 
 // validateStepCommands prints what is wrong with a list.
 func (a *app) validateStepCommands(file string) error {
+	commands, err := a.readStepCommands(file)
+	if err == nil {
+		fmt.Fprintf(a.human, "OK: %s: %s\n", file, count(len(commands), "step command"))
+	}
+	return err
+}
+
+// readStepCommands reads a list and prints what is wrong with it.
+func (a *app) readStepCommands(file string) (map[string]manifest.StepCommand, error) {
 	text, err := a.readFile(file)
 	if err != nil {
 		a.printError(err)
-		return silent{exitFailed}
+		return nil, silent{exitFailed}
 	}
 	commands, findings := manifest.ParseStepCommands(text)
 	writeFindings(a.stderr, a.paint, checked{source: source{file: file, text: text}, findings: findings})
 	if findings.HasErrors() {
-		return silent{exitFailed}
+		return nil, silent{exitFailed}
 	}
-	fmt.Fprintf(a.human, "OK: %s: %s\n", file, count(len(commands), "step command"))
-	return nil
+	return commands, nil
+}
+
+func newTryStepCommand(a *app) *cobra.Command {
+	var state, config string
+	cmd := &cobra.Command{
+		Use:   "try FILE HANDLER",
+		Short: "Run the program of a handler once, without a workflow",
+		Long: `Run the program of a handler once, as a step of a workflow would, and print the output that it answers with. What
+the program prints on standard error is printed too.`,
+		Example: `  workflows-engine step-commands try steps.json urn:example:total --state '{"items": [{"price": 2}]}'`,
+		Args:    exactly("FILE", "HANDLER"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			commands, err := a.readStepCommands(args[0])
+			if err != nil {
+				return err
+			}
+			request := activities.Request{
+				ExecutionID: "try", NodeID: "try", NodeType: "step", Visit: 1, Attempt: 1, IdempotencyKey: "try:try#1.1",
+				Heartbeat: func(map[string]any) {},
+			}
+			if request.Config, err = a.readObject("--config", config); err != nil {
+				return err
+			}
+			given, err := a.readObject("--state", state)
+			if err != nil {
+				return err
+			}
+			request.Config = maps.Clone(request.Config)
+			if request.Config == nil {
+				request.Config = map[string]any{}
+			}
+			request.Config["handler"], request.State = args[1], func() map[string]any { return given }
+			return a.tryStepCommand(cmd.Context(), commands, request)
+		},
+	}
+	cmd.Flags().StringVar(&state, "state", "", "the workflow state: `JSON`, @file, or - for standard input (default {})")
+	cmd.Flags().StringVar(&config, "config", "", "further members of the node's config: `JSON`, @file, or -")
+	return cmd
+}
+
+func (a *app) tryStepCommand(ctx context.Context, list map[string]manifest.StepCommand, request activities.Request) error {
+	if name, _ := request.Config["handler"].(string); list[name].Command == "" {
+		names := slices.Sorted(maps.Keys(list))
+		return usage("the list has no handler %q", name).WithHint("It has %s.", strings.Join(names, ", "))
+	}
+	c, err := a.flags.Load(a.env)
+	if err != nil {
+		return err
+	}
+	c.StepCommands = list
+	c.Log = slog.New(slog.NewTextHandler(a.stderr, nil))
+	commands, err := c.Commands()
+	if err != nil {
+		return err
+	}
+	result, err := commands.Execute(ctx, request)
+	if err = firstError(err, commands.Close()); err != nil {
+		if failure, ok := errors.AsType[*activities.Failure](err); ok {
+			fmt.Fprintf(a.stderr, "%s %s: %v\n", a.paint.bad("error:"), failure.Code, failure)
+			return silent{exitFailed}
+		}
+		return err
+	}
+	return writeJSON(a.stdout, result.Output)
 }

@@ -19,7 +19,7 @@ func (c *Config) steps(e *Executors) (activities.Executor, error) {
 	}
 	if c.StepCommands != nil {
 		var err error
-		if e.commands, err = c.stepCommands(); err != nil {
+		if e.commands, err = c.Commands(); err != nil {
 			return nil, err
 		}
 		if err := e.commands.Register(registry); err != nil {
@@ -29,7 +29,8 @@ func (c *Config) steps(e *Executors) (activities.Executor, error) {
 	return registry.Frozen(), nil
 }
 
-func (c *Config) stepCommands() (*stepcommand.Commands, error) {
+// Commands makes the executor of StepCommands. The caller closes it.
+func (c *Config) Commands() (*stepcommand.Commands, error) {
 	commands := make(map[string]stepcommand.Command, len(c.StepCommands))
 	for name, s := range c.StepCommands {
 		s.Directory = c.env.absolute(s.Directory)
@@ -91,6 +92,6 @@ func loadStepCommands(c *Config, env Environment) error {
 				WithHint("Leave it out of one of them.")
 		}
 	}
-	c.StepCommands, c.env = commands, env
+	c.StepCommands = commands
 	return nil
 }
