@@ -1,0 +1,286 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/historysql"
+)
+
+// The SIGKILL loop. Two servers share one file; several hosts drive runs through both, each call through either. At
+// random moments, mostly in the middle of a call, one of them is killed, and started again for the next call. A host
+// that got no answer calls again. In the end every run has completed, and everything that was ever answered is in the
+// histories, once.
+//
+// SOAK makes it thousands of kills; SOAK_KILLS says how many.
+
+const shortKills = 24
+
+func TestKillLoop(t *testing.T) {
+	t.Parallel()
+	kills := shortKills
+	if os.Getenv("SOAK") != "" {
+		kills = 2000
+	}
+	if n, err := strconv.Atoi(os.Getenv("SOAK_KILLS")); err == nil {
+		kills = n
+	}
+	db := database(t)
+	arena := &arena{t: t, wanted: int64(kills)}
+	for range 2 {
+		arena.seats = append(arena.seats, &seat{arena: arena, make: func() *exec.Cmd { return command(t, "--store-path", db) }})
+	}
+	t.Cleanup(func() {
+		for _, s := range arena.seats {
+			s.end()
+		}
+	})
+
+	var tickets, naps []string
+	var mu sync.Mutex
+	results := map[string]object{}
+	var hosts sync.WaitGroup
+	for host := range 4 {
+		hosts.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(host), 3))
+			for n := 0; arena.killed.Load() < arena.wanted && !t.Failed(); n++ {
+				id := fmt.Sprintf("run-%d-%d", host, n)
+				if n%5 == 4 {
+					arena.call(rng, "workflow_start", object{"execution_id": id, "wait_ms": 0, "allow_existing_execution_id": true, "definition": json.RawMessage(nap(30 * time.Millisecond))})
+					mu.Lock()
+					naps = append(naps, id)
+					mu.Unlock()
+					continue
+				}
+				last := arena.ticket(rng, id)
+				mu.Lock()
+				tickets = append(tickets, id)
+				results[id] = last
+				mu.Unlock()
+			}
+		})
+	}
+	hosts.Wait()
+	if t.Failed() {
+		return
+	}
+	// The naps end by themselves, whoever set their timers.
+	rng := rand.New(rand.NewPCG(9, 9))
+	arena.wanted = 0
+	for _, id := range naps {
+		for try := 0; ; try++ {
+			got, _ := arena.call(rng, "workflow_status", object{"execution_id": id, "wait_ms": 5000})
+			if got["phase"] == "completed" {
+				break
+			}
+			if try > 20 {
+				t.Fatalf("%s does not end: %v", id, got)
+			}
+		}
+	}
+	for _, s := range arena.seats {
+		s.end()
+	}
+	checkFile(t, db)
+	for _, id := range tickets {
+		checkTicketRun(t, db, id, results[id])
+	}
+	t.Logf("%d kills, %d calls, %d of them made again, %d runs", arena.killed.Load(), arena.calls.Load(), arena.repeated.Load(), len(tickets)+len(naps))
+	if len(tickets) < kills/8 || arena.repeated.Load() < int64(kills)/4 {
+		t.Errorf("the loop does not exercise what it should: %d runs, %d calls made again", len(tickets), arena.repeated.Load())
+	}
+}
+
+// checkFile looks at the whole file: it is sound, no run has a gap, and each projection is what the history says.
+func checkFile(t *testing.T, db string) {
+	t.Helper()
+	var verdict string
+	if err := script(t, db).QueryRow("PRAGMA integrity_check").Scan(&verdict); err != nil || verdict != "ok" {
+		t.Fatalf("integrity_check: %s, %v", verdict, err)
+	}
+	ctx := context.Background()
+	store, err := historysql.Open(ctx, db, historysql.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	for q := (history.ListQuery{Limit: 100}); ; {
+		page, err := store.List(ctx, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range page.Executions {
+			rs, err := store.Read(ctx, e.ID, 1, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ends := 0
+			for i, r := range rs {
+				if r.Seq != int64(i+1) {
+					t.Fatalf("%s: record %d has seq %d", e.ID, i+1, r.Seq)
+				}
+				if r.Name.Terminal() {
+					ends++
+				}
+			}
+			want := history.Project(e.ID, rs)
+			if ends != 1 || string(e.AppendText(nil)) != string(want.AppendText(nil)) {
+				t.Errorf("%s: %d ends, the projection is\n%s\nthe records fold to\n%s", e.ID, ends, e.AppendText(nil), want.AppendText(nil))
+			}
+		}
+		if q.Cursor = page.NextCursor; q.Cursor == "" {
+			return
+		}
+	}
+}
+
+// arena is where servers are killed.
+type arena struct {
+	t                       *testing.T
+	seats                   []*seat
+	wanted                  int64
+	killed, calls, repeated atomic.Int64
+}
+
+// ticket drives a run through the steps of a ticket and gives the last answer.
+func (a *arena) ticket(rng *rand.Rand, id string) (last object) {
+	for _, s := range ticketSteps(a.t, id) {
+		got, isError := a.call(rng, s.tool, s.args)
+		if isError && s.tool == "workflow_resume" {
+			// A call before has resumed, and its answer was lost: a resume has no key to be recognised by.
+			got, isError = a.call(rng, "workflow_status", object{"execution_id": id})
+			got["status"] = got["phase"]
+		}
+		if isError || got["status"] != s.status {
+			a.t.Errorf("%s %s: %v, want %s", id, s.tool, got, s.status)
+			return got
+		}
+		last = got
+	}
+	return last
+}
+
+// call makes a call through any server, again and again until it is answered.
+func (a *arena) call(rng *rand.Rand, tool string, args object) (answer object, isError bool) {
+	for try := 0; ; try++ {
+		a.calls.Add(1)
+		var after time.Duration = -1
+		if rng.IntN(5) == 0 && a.killed.Load() < a.wanted {
+			after = time.Duration(rng.IntN(3000)) * time.Microsecond
+		}
+		answer, isError, err := a.seats[rng.IntN(len(a.seats))].call(tool, args, after)
+		if err == nil {
+			return answer, isError
+		}
+		a.repeated.Add(1)
+		if try > 200 {
+			a.t.Errorf("%s: no answer: %v", tool, err)
+			return object{}, true
+		}
+	}
+}
+
+// seat is a place for a server: there is one, or there is one again with the next call. It takes one call at a time.
+type seat struct {
+	arena *arena
+	make  func() *exec.Cmd
+
+	mu    sync.Mutex
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	out   *bufio.Reader
+	calls int
+}
+
+func (s *seat) start() error {
+	cmd := s.make()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	s.cmd, s.in, s.out, s.calls = cmd, in, bufio.NewReaderSize(out, 1<<16), 0
+	_, err = io.WriteString(in, hello+"\n")
+	if err == nil {
+		_, err = s.out.ReadBytes('\n')
+	}
+	return err
+}
+
+// call makes a call; with killAfter from 0 on, the server is killed that long after the call was sent.
+func (s *seat) call(tool string, args object, killAfter time.Duration) (answer object, isError bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer func() {
+		if err != nil {
+			s.clear()
+		}
+	}()
+	if s.cmd == nil {
+		if err := s.start(); err != nil {
+			return nil, false, err
+		}
+	}
+	text, err := json.Marshal(args)
+	if err != nil {
+		return nil, false, err
+	}
+	s.calls++
+	if _, err := io.WriteString(s.in, toolCall(s.calls, tool, string(text))+"\n"); err != nil {
+		return nil, false, err
+	}
+	if killAfter >= 0 {
+		process := s.cmd.Process
+		time.AfterFunc(killAfter, func() {
+			if process.Kill() == nil {
+				s.arena.killed.Add(1)
+			}
+		})
+	}
+	line, err := s.out.ReadBytes('\n')
+	if err != nil {
+		return nil, false, err
+	}
+	var message struct {
+		Result struct {
+			Structured object `json:"structuredContent"`
+			IsError    bool   `json:"isError"`
+		} `json:"result"`
+	}
+	if err := json.Unmarshal(line, &message); err != nil || message.Result.Structured == nil {
+		s.arena.t.Errorf("answered %s", line)
+	}
+	return message.Result.Structured, message.Result.IsError, nil
+}
+
+func (s *seat) clear() {
+	if s.cmd != nil {
+		s.cmd.Process.Kill()
+		s.cmd.Wait()
+		s.cmd = nil
+	}
+}
+
+func (s *seat) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear()
+}
