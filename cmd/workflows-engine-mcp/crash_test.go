@@ -134,15 +134,20 @@ func status(t *testing.T, db, id string) object {
 // checkTicketRun reads the history without any engine: every fact is there once, without gaps.
 func checkTicketRun(t *testing.T, db, id string, last object) {
 	t.Helper()
-	result, _ := json.Marshal(last["result"])
-	if want := `{"id":"T-1","intent":"refund","log":["classified","opened"]}`; string(result) != want {
-		t.Errorf("result %s, want %s", result, want)
-	}
 	store, err := historysql.Open(context.Background(), db, historysql.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
+	checkTicketIn(t, store, id, last)
+}
+
+func checkTicketIn(t *testing.T, store history.Store, id string, last object) {
+	t.Helper()
+	result, _ := json.Marshal(last["result"])
+	if want := `{"id":"T-1","intent":"refund","log":["classified","opened"]}`; string(result) != want {
+		t.Errorf("%s: result %s, want %s", id, result, want)
+	}
 	records, err := store.Read(context.Background(), id, 1, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +155,7 @@ func checkTicketRun(t *testing.T, db, id string, last object) {
 	counts := map[string]int{}
 	for i, r := range records {
 		if r.Seq != int64(i+1) {
-			t.Errorf("record %d has seq %d", i+1, r.Seq)
+			t.Errorf("%s: record %d has seq %d", id, i+1, r.Seq)
 		}
 		switch r.Name {
 		case history.ExecutionStarted, history.ExecutionCompleted, history.ExecutionFailed, history.InterruptRaised, history.InterruptResumed:
@@ -166,7 +171,7 @@ func checkTicketRun(t *testing.T, db, id string, last object) {
 		"ScheduleNode classify": 1, "CompleteNode classify": 1, "ScheduleNode open_ticket": 1, "CompleteNode open_ticket": 1,
 	} {
 		if counts[what] != want {
-			t.Errorf("%d times %s, want %d", counts[what], what, want)
+			t.Errorf("%s: %d times %s, want %d", id, counts[what], what, want)
 		}
 	}
 }

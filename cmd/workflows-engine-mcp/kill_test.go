@@ -93,9 +93,9 @@ func TestKillLoop(t *testing.T) {
 	for _, s := range arena.seats {
 		s.end()
 	}
-	checkFile(t, db)
+	store := checkFile(t, db)
 	for _, id := range tickets {
-		checkTicketRun(t, db, id, results[id])
+		checkTicketIn(t, store, id, results[id])
 	}
 	t.Logf("%d kills, %d calls, %d of them made again, %d runs", arena.killed.Load(), arena.calls.Load(), arena.repeated.Load(), len(tickets)+len(naps))
 	if len(tickets) < kills/8 || arena.repeated.Load() < int64(kills)/4 {
@@ -103,8 +103,9 @@ func TestKillLoop(t *testing.T) {
 	}
 }
 
-// checkFile looks at the whole file: it is sound, no run has a gap, and each projection is what the history says.
-func checkFile(t *testing.T, db string) {
+// checkFile looks at the whole file: it is sound, no run has a gap, and each projection is what the history says. It
+// gives the file, opened.
+func checkFile(t *testing.T, db string) history.Store {
 	t.Helper()
 	var verdict string
 	if err := script(t, db).QueryRow("PRAGMA integrity_check").Scan(&verdict); err != nil || verdict != "ok" {
@@ -115,7 +116,7 @@ func checkFile(t *testing.T, db string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close()
+	t.Cleanup(func() { store.Close() })
 	for q := (history.ListQuery{Limit: 100}); ; {
 		page, err := store.List(ctx, q)
 		if err != nil {
@@ -141,7 +142,7 @@ func checkFile(t *testing.T, db string) {
 			}
 		}
 		if q.Cursor = page.NextCursor; q.Cursor == "" {
-			return
+			return store
 		}
 	}
 }
