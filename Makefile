@@ -1,9 +1,10 @@
 # Recipes for working on workflows-engine. `make` prints this list.
+SHELL := bash
 GO ?= go
 TOOL = $(GO) tool -modfile=tools.mod
 BIN ?= bin
 
-.PHONY: help build check test race fuzz bench golden tidy
+.PHONY: help build check test race soak fuzz bench golden tidy
 
 help: ## print this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -22,6 +23,12 @@ test: ## the tests, as the README says
 
 race: ## the tests under the race detector
 	$(GO) test -race ./...
+
+soak: ## the long forms of docs/testing.md; SOAK selects, SOAK_KILLS, SOAK_SECONDS, SOAK_SCHEDULES and SOAK_SEED settle how long
+	@set -o pipefail; SOAK=1 $(if $(SOAK_KILLS),SOAK_KILLS=$(SOAK_KILLS)) $(if $(SOAK_SECONDS),SOAK_SECONDS=$(SOAK_SECONDS)) \
+	$(if $(SOAK_SCHEDULES),SOAK_SCHEDULES=$(SOAK_SCHEDULES)) $(if $(SOAK_SEED),SOAK_SEED=$(SOAK_SEED)) \
+	$(GO) test -count 1 -timeout 0 -v -p 1 -run '$(or $(SOAK),TestSimulation|TestCrashAtEveryOperation|TestCrashOnSQLite|TestKillLoop|TestCrowd|TestTwoRunners|TestDamage)' \
+		./graph/machine ./graph ./conformance ./history/historysql ./cmd/workflows-engine-mcp | grep -v '^=== '
 
 fuzz: ## each fuzz target for FUZZTIME (default 20s)
 	@for p in $$($(GO) list ./...); do for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \

@@ -66,6 +66,7 @@ func (x *run) applyOnce(ctx context.Context, s step, y *yield) error {
 			x.forget()
 			return errAgain
 		}
+		x.settleSeized(ctx, y)
 		return err
 	}
 	answered := x.land(s)
@@ -74,6 +75,17 @@ func (x *run) applyOnce(ctx context.Context, s step, y *yield) error {
 		return err
 	}
 	return nil
+}
+
+// settleSeized goes on with a run whose lease was taken from a driver that is gone for an input that was then refused.
+func (x *run) settleSeized(ctx context.Context, y *yield) {
+	switch {
+	case !x.adopting:
+	case x.r.equipped(x):
+		x.adopt(y)
+	default:
+		x.standBack(ctx)
+	}
 }
 
 // land takes the flight that an input answers out of those in the air, before the commit decides whether any is left.

@@ -112,7 +112,17 @@ func (x *run) deliver(ctx context.Context, d delivery, y *yield) (done bool, err
 	if x.m != nil && len(x.children) > 0 && !wants {
 		return false, nil
 	}
-	return true, x.take(ctx, d, y)
+	err = x.take(ctx, d, y)
+	if err != nil && len(x.children) > 0 && x.overtaken(d, err) {
+		return false, nil
+	}
+	return true, err
+}
+
+// overtaken reports whether an input was refused that fitted well because another one ended the wait in the meantime.
+// A subworkflow may wait for the same.
+func (x *run) overtaken(d delivery, refusal error) bool {
+	return isRefusal(refusal) && (x.m == nil || !x.wants(d))
 }
 
 // take gives the input to the run.
@@ -139,14 +149,24 @@ func (x *run) wants(d delivery) bool {
 // deliverBelow gives the input to the run or subworkflow that waits for it: the first that fits well, or else the
 // first that waits for an input of the kind, whose refusal then says what is wrong.
 func (r *Runner) deliverBelow(ctx context.Context, x *run, d delivery) error {
+	for {
+		again, err := r.deliverBelowOnce(ctx, x, d)
+		if !again {
+			return err
+		}
+	}
+}
+
+// deliverBelowOnce is deliverBelow; again says that the wait that fitted well ended before the input came to it.
+func (r *Runner) deliverBelowOnce(ctx context.Context, x *run, d delivery) (again bool, err error) {
 	best, target := fitNot, x.id
-	err := r.eachWait(ctx, x, func(id string, w machine.Wait) {
+	err = r.eachWait(ctx, x, func(id string, w machine.Wait) {
 		if f := d.wanted(id, w); f > best {
 			best, target = f, id
 		}
 	})
 	if err != nil {
-		return err
+		return false, err
 	}
 	t := r.runs.hold(target)
 	defer r.runs.drop(t)
@@ -154,10 +174,11 @@ func (r *Runner) deliverBelow(ctx context.Context, x *run, d delivery) error {
 	t.mu.Lock()
 	if err = t.performable(d.caller.Mode, d.invalid); err == nil {
 		err = t.take(ctx, d, &y)
+		again = err != nil && best == fitWell && t.overtaken(d, err)
 	}
 	t.mu.Unlock()
 	r.carry(ctx, t, &y)
-	return err
+	return again, err
 }
 
 // eachWait calls f for what a run and the subworkflows below it wait for, in branch order.

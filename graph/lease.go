@@ -80,6 +80,11 @@ func (x *run) lose(cause error) {
 func (x *run) setHeld(held bool, end time.Time) {
 	if held != x.held {
 		x.r.keeper.note(x, held)
+		if held { // the table keeps it: another *run of the same id would take the same lease, and perform everything again
+			x.r.runs.retain(x)
+		} else {
+			defer x.r.runs.drop(x)
+		}
 	}
 	x.held, x.leaseEnd = held, end
 	x.adopting = x.adopting && held

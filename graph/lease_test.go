@@ -10,8 +10,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
+	"github.com/workflows-engine/workflows-engine/history/historytest"
 )
 
 // TestOneProcessPerformsWhatFollowsWhileAnotherBringsUpAChild gives a signal to a process that does not hold the lease,
@@ -243,4 +245,34 @@ func TestASubmitGoesToTheChildThatItsKeyNames(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRefusedCallsTakeOverOnce gives signals that nobody waits for to a run whose driver is gone: the first takes the run
+// over, and what was in flight is performed once.
+func TestRefusedCallsTakeOverOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		dead := historytest.NewFaultStore(store)
+		r := newRunner(t, dead, graph.Options{Activities: &script{answers: answers{"a": hang}}})
+		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: linear(t, "lin", "a"), Wait: graph.Wait{Set: true}}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		dead.Set(historytest.Fault{At: 1, Reads: true, Dead: true})
+		_, _ = dead.Execution(t.Context(), "r") // strikes
+		closeRunner(t, r)
+		time.Sleep(time.Minute)
+
+		exec := &script{answers: answers{"a": after(time.Minute, object{"a": 1})}}
+		o := newRunner(t, store, graph.Options{Activities: exec})
+		for range 3 {
+			_, err := o.Signal(t.Context(), graph.SignalRequest{ExecutionID: "r", Name: "go"})
+			wantCode(t, err, problem.SignalNotAwaiting)
+		}
+		wantStatus(t, settled(t, o, "r"), machine.Completed)
+		if !slices.Equal(exec.keys(), []string{"r:a#1.1"}) {
+			t.Errorf("performed %v", exec.keys())
+		}
+	})
 }

@@ -156,6 +156,13 @@ func (x *run) restore(ctx context.Context, prog *definition.Program) (*machine.M
 	if err != nil || seq == 0 || len(data) == 0 {
 		return nil, err
 	}
+	if seq > x.exec.Seq { // another process wrote since the projection was read
+		hash := x.exec.DefinitionHash
+		if x.exec, err = x.r.store.Execution(ctx, x.id); err != nil {
+			return nil, err
+		}
+		fallback(&x.exec.DefinitionHash, hash)
+	}
 	var state map[string]any
 	if at := machine.PositionStateSeq(data); at > 0 {
 		records, err := x.r.store.Read(ctx, x.id, at, 1)

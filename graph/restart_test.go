@@ -1,6 +1,7 @@
 package graph_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -94,4 +95,32 @@ func TestRunsOutliveEvictionFromTheTable(t *testing.T) {
 			t.Errorf("%d runs are kept", n)
 		}
 	})
+}
+
+// overtaken is a store in which something happens just before a position is read.
+type overtaken struct {
+	history.Store
+	before func()
+}
+
+func (s *overtaken) Position(ctx context.Context, id string) (int64, []byte, error) {
+	if f := s.before; f != nil {
+		s.before = nil
+		f()
+	}
+	return s.Store.Position(ctx, id)
+}
+
+// TestAPositionNewerThanTheProjection has another process write between the two lookups of one that loads the run.
+func TestAPositionNewerThanTheProjection(t *testing.T) {
+	t.Parallel()
+	r, store := host(t, graph.Options{})
+	start(t, r, "r", endless(t, 4), object{"n": 0})
+	between := &overtaken{Store: store}
+	between.before = func() { submit(t, r, "r", "a", object{"n": 1}) }
+	submit(t, newRunner(t, between, graph.Options{}), "r", "a", object{"n": 2})
+	rs := records(t, store, "r")
+	if got := count(rs, history.ActivityCompleted); got != 2 || rs[len(rs)-1].Seq != int64(len(rs)) {
+		t.Errorf("%d outcomes: %v", got, names(rs, ""))
+	}
 }

@@ -95,7 +95,7 @@ func TestKilledInFlight(t *testing.T) {
 			}
 			cmd := command(t, "--store-path", db)
 			session := client(t, cmd)
-			kill := time.AfterFunc(time.Duration(try)*2*time.Millisecond, func() { cmd.Process.Kill() })
+			kill := time.AfterFunc(time.Duration(try*try)*2*time.Millisecond, func() { cmd.Process.Kill() })
 			res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: s.tool, Arguments: s.args})
 			kill.Stop()
 			cmd.Process.Kill()

@@ -58,9 +58,12 @@ func someRuns(t *testing.T) (file, log []byte) {
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	file, log := someRuns(t)
-	samples := 60
-	if os.Getenv("SOAK") != "" {
+	samples := 40
+	switch {
+	case os.Getenv("SOAK") != "":
 		samples = 5000
+	case underRace:
+		samples = 4
 	}
 	dir := t.TempDir()
 	refused := map[problem.Code]int{}

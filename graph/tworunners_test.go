@@ -1,0 +1,340 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/delegate"
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/historymem"
+	"github.com/workflows-engine/workflows-engine/history/historytest"
+)
+
+// TestTwoRunners has the runners of two processes over one store, and calls of every kind through either, one after the
+// other and two at once, while now and then one of the processes dies. A call that is refused must be explained by the
+// run: what it answers was not awaited the whole time. In the end every run ends, with each outcome recorded once.
+func TestTwoRunners(t *testing.T) {
+	t.Parallel()
+	seeds := 300
+	if os.Getenv("SOAK") != "" {
+		seeds = 5_000
+	}
+	var calls, refused, deaths atomic.Int64
+	t.Run("seeds", func(t *testing.T) {
+		const workers = 4
+		for w := range workers {
+			t.Run(fmt.Sprint(w), func(t *testing.T) {
+				t.Parallel()
+				for seed := w; seed < seeds && !t.Failed(); seed += workers {
+					synctest.Test(t, func(t *testing.T) {
+						p := newPair(t, uint64(seed))
+						p.play()
+						calls.Add(int64(p.calls))
+						refused.Add(int64(p.refused))
+						deaths.Add(int64(p.deaths))
+					})
+				}
+			})
+		}
+	})
+	t.Logf("%d seeds: %d calls, %d refused, all explained; %d deaths", seeds, calls.Load(), refused.Load(), deaths.Load())
+	if !t.Failed() && (refused.Load() == 0 || deaths.Load() == 0) {
+		t.Error("the calls do not exercise what they should")
+	}
+}
+
+// pair is two processes and what they share.
+type pair struct {
+	t       *testing.T
+	seed    uint64
+	rng     *rand.Rand
+	store   history.Store
+	runners [2]*graph.Runner
+	faults  [2]*historytest.FaultStore
+	doc     *definition.Document
+	child   *definition.Document
+	mode    machine.Mode
+
+	mu                     sync.Mutex
+	log                    []string
+	performed              map[string]int
+	calls, refused, deaths int
+}
+
+func newPair(t *testing.T, seed uint64) *pair {
+	p := &pair{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 5)), store: historymem.New(), performed: map[string]int{}}
+	p.mode = []machine.Mode{machine.InProcess, machine.HostMediated}[p.rng.IntN(2)]
+	join := []string{"all", "any"}[p.rng.IntN(2)]
+	p.doc = workflow(t, "pair", []string{
+		startNode(), tool("a", `"retry":{"max_attempts":3,"initial_interval":"1s"}`), fork("p", join, "l", "w1", "v"),
+		tool("l"), timerWait("lt", "3s"), tool("l2"), signalWait("w1", "go"), tool("w2"), signalWait("w3", "stop"), subworkflow("v", "urn:child"),
+		interrupt("i"), signalWait("w4", "go"), delegateNode("d"), endNode(),
+	}, "s a", "a p", "p i", "l lt", "lt l2", "l2 i", "w1 w2", "w2 w3", "w3 i", "v i", "i w4", "w4 d", "d e")
+	p.child = workflow(t, "child", []string{startNode(), tool("c"), signalWait("cw", "stop"), tool("c2"), endNode()}, "s c", "c cw", "cw c2", "c2 e")
+	for i := range p.runners {
+		p.open(i)
+	}
+	return p
+}
+
+func (p *pair) open(i int) {
+	p.t.Helper()
+	p.faults[i] = historytest.NewFaultStore(p.store)
+	owner := fmt.Sprintf("%d.%d", i, p.deaths)
+	r, err := graph.New(p.faults[i], graph.Options{
+		Activities: activities.ExecutorFunc(func(ctx context.Context, req activities.Request) (activities.Result, error) {
+			p.mu.Lock()
+			p.log = append(p.log, fmt.Sprintf("%v process %s performs %s", time.Now().Format("05.000"), owner, req.IdempotencyKey))
+			p.mu.Unlock()
+			return p.execute(ctx, req)
+		}),
+		Delegates: delegate.ExecutorFunc(func(ctx context.Context, _ delegate.Request) (delegate.Result, error) {
+			_, err := after(time.Second, nil)(ctx, activities.Request{})
+			return delegate.Result{Output: object{"d": 1}}, err
+		}),
+		DefaultMode: p.mode, LeaseTTL: 3 * time.Second, Background: true, Owner: owner,
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	register(p.t, r, "urn:child", p.child)
+	p.runners[i] = r
+}
+
+func (p *pair) execute(ctx context.Context, req activities.Request) (activities.Result, error) {
+	p.mu.Lock()
+	p.performed[req.IdempotencyKey]++
+	p.mu.Unlock()
+	if _, err := after(time.Duration(len(req.NodeID))*700*time.Millisecond, nil)(ctx, req); err != nil {
+		return activities.Result{}, err
+	}
+	if req.NodeID == "a" && req.Attempt < 2 {
+		return activities.Result{}, errors.New("not at first")
+	}
+	return activities.Result{Output: object{req.NodeID: req.Visit}}, nil
+}
+
+func (p *pair) fatalf(format string, args ...any) {
+	p.t.Helper()
+	for _, e := range p.executions() {
+		p.log = append(p.log, fmt.Sprint(e.ID, ": ", names(records(p.t, p.store, e.ID), "")))
+	}
+	text := ""
+	for _, l := range p.log {
+		text += "\n" + l
+	}
+	p.t.Fatalf("seed %d, %s: %s%s", p.seed, p.mode, fmt.Sprintf(format, args...), text)
+}
+
+func (p *pair) executions() map[string]history.Execution {
+	page, err := p.store.List(context.Background(), history.ListQuery{Limit: 100})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	all := map[string]history.Execution{}
+	for _, e := range page.Executions {
+		all[e.ID] = e
+	}
+	return all
+}
+
+// awaited lists what the runs wait for from outside, by the names that calls use.
+func (p *pair) awaited() map[string]bool {
+	all := map[string]bool{}
+	runs := p.executions()
+	for id, e := range runs {
+		parent := runs[e.Parent]
+		left := e.Parent != "" && !slices.ContainsFunc(parent.Waits, func(w history.Wait) bool { return w.ChildExecutionID == id })
+		if left {
+			continue // nobody waits for the subworkflow any more; it is about to be cancelled
+		}
+		for _, w := range e.Waits {
+			switch w.Kind {
+			case history.WaitSignal:
+				all["signal "+w.SignalName] = true
+			case history.WaitInterrupt:
+				all["resume"] = true
+			case history.WaitActivity:
+				if !w.InProcess() {
+					all[fmt.Sprintf("submit %s:%s#%d.%d", id, w.NodeID, max(w.Visit, 1), max(w.Attempt, 1))] = true
+				}
+			}
+		}
+	}
+	return all
+}
+
+func (p *pair) play() {
+	p.start()
+	cancelAt := -1
+	if p.rng.IntN(5) == 0 {
+		cancelAt = p.rng.IntN(25)
+	}
+	for step := 0; !p.executions()["r"].Phase.Terminal(); step++ {
+		if step > 500 {
+			p.fatalf("the run does not end")
+		}
+		switch {
+		case step == cancelAt:
+			p.call("cancel", p.pick(), func(r *graph.Runner) error {
+				_, err := r.Cancel(context.Background(), graph.CancelRequest{ExecutionID: "r", Reason: "enough"})
+				return err
+			})
+		case p.rng.IntN(12) == 0 && p.deaths < 4:
+			p.die(p.rng.IntN(2))
+		case p.rng.IntN(4) == 0: // two at once
+			var both sync.WaitGroup
+			for i := range p.runners {
+				do := p.draw(i)
+				both.Go(do)
+			}
+			both.Wait()
+		default:
+			p.draw(p.pick())()
+		}
+		if p.rng.IntN(2) == 0 {
+			time.Sleep(time.Duration(p.rng.IntN(2500)) * time.Millisecond)
+		}
+		synctest.Wait()
+	}
+	time.Sleep(30 * time.Second) // what a death has left over
+	for _, r := range p.runners {
+		closeRunner(p.t, r)
+	}
+	p.check()
+}
+
+func (p *pair) pick() int { return p.rng.IntN(2) }
+
+func (p *pair) start() {
+	_, err := p.runners[0].Start(context.Background(), graph.StartRequest{ExecutionID: "r", Definition: p.doc, Wait: graph.Wait{Set: true}})
+	if err != nil {
+		p.fatalf("start: %v", err)
+	}
+}
+
+// draw chooses a call: mostly something that a run waits for, sometimes anything.
+func (p *pair) draw(i int) func() {
+	ctx := context.Background()
+	caller := graph.Caller{Wait: graph.Wait{Set: true, Limit: time.Duration(p.rng.IntN(2)) * time.Second}}
+	open := slices.Sorted(maps.Keys(p.awaited()))
+	wanted := []string{"signal go", "signal stop", "resume", "submit r:a#1.1", "status"}[p.rng.IntN(5)]
+	if len(open) > 0 && p.rng.IntN(4) > 0 {
+		wanted = open[p.rng.IntN(len(open))]
+	}
+	return func() {
+		p.call(wanted, i, func(r *graph.Runner) error {
+			var err error
+			var id, node string
+			switch {
+			case wanted == "status":
+				_, err = r.Status(ctx, graph.StatusRequest{ExecutionID: "r"})
+			case wanted == "resume":
+				_, err = r.Resume(ctx, graph.ResumeRequest{ExecutionID: "r", Payload: object{"ok": true}, Caller: caller})
+			case wanted == "signal go" || wanted == "signal stop":
+				_, err = r.Signal(ctx, graph.SignalRequest{ExecutionID: "r", Name: wanted[len("signal "):], Caller: caller})
+			default:
+				key := wanted[len("submit "):]
+				run, serr := r.Status(ctx, graph.StatusRequest{ExecutionID: "r"})
+				if serr != nil {
+					return serr
+				}
+				req := graph.SubmitRequest{ExecutionID: "r", NodeID: "a", OK: true, IdempotencyKey: key, Caller: caller}
+				for _, w := range run.Pending {
+					if w.IdempotencyKey == key {
+						id, node = w.ExecutionID, w.NodeID
+						req.NodeID, req.Span, req.CorrelationID, req.Result = node, w.Span, w.CorrelationID, object{node: w.Visit}
+					}
+				}
+				if req.NodeID == "a" && key == "r:a#1.1" {
+					req.OK, req.Result, req.Error = false, nil, "not at first"
+				}
+				if id == "" && key != "r:a#1.1" {
+					return nil // it is over
+				}
+				_, err = r.SubmitActivity(ctx, req)
+			}
+			return err
+		})
+	}
+}
+
+// call makes a call and looks into its refusal.
+func (p *pair) call(what string, i int, do func(*graph.Runner) error) {
+	before := p.awaited()
+	err := do(p.runners[i])
+	after := p.awaited()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.calls++
+	p.log = append(p.log, fmt.Sprintf("%v process %d: %s: %v", time.Now().Format("05.000"), i, what, err))
+	if err == nil {
+		return
+	}
+	p.refused++
+	e, ok := problem.As(err)
+	switch {
+	case !ok, e.Code == problem.Internal, e.Code == problem.HistoryConflict, e.Code == problem.LeaseHeld:
+		p.t.Errorf("seed %d: %s: a caller sees %v", p.seed, what, err)
+	case before[what] && after[what]:
+		p.log = append(p.log, fmt.Sprint("awaited before and after: ", slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(after))))
+		p.t.Errorf("seed %d: %s is awaited, and refused: %v\n%v", p.seed, what, err, p.log)
+	}
+}
+
+// die ends a process without a word, and begins another one.
+func (p *pair) die(i int) {
+	p.deaths++
+	p.log = append(p.log, fmt.Sprintf("%v process %d dies", time.Now().Format("05.000"), i))
+	p.faults[i].Set(historytest.Fault{At: 1, Reads: true, Dead: true})
+	_, _ = p.faults[i].Execution(context.Background(), "r") // strikes
+	closeRunner(p.t, p.runners[i])
+	p.open(i)
+}
+
+// check looks at the end of everything.
+func (p *pair) check() {
+	for id, e := range p.executions() {
+		rs := records(p.t, p.store, id)
+		once, ends := map[string]bool{}, 0
+		for i, r := range rs {
+			if r.Seq != int64(i+1) {
+				p.fatalf("%s: record %d has seq %d", id, i+1, r.Seq)
+			}
+			switch r.Name {
+			case history.ActivityCompleted, history.SignalReceived, history.InterruptResumed, history.TimerFired, history.SubworkflowCompleted, history.ActivityRequested, history.ActivityFailed:
+				fact := fmt.Sprint(r.Name, r.Payload.NodeID, r.Payload.Visit, r.Payload.Attempt)
+				if once[fact] {
+					p.fatalf("%s: %s is recorded twice", id, fact)
+				}
+				once[fact] = true
+			}
+			if r.Name.Terminal() {
+				ends++
+			}
+		}
+		if ends != 1 || !e.Phase.Terminal() {
+			p.fatalf("%s has %d ends and is %s", id, ends, e.Phase)
+		}
+	}
+	for key, n := range p.performed {
+		if n > 1+p.deaths {
+			p.fatalf("%s was performed %d times with %d deaths", key, n, p.deaths)
+		}
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package historysql_test
+
+const underRace = false
