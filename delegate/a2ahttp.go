@@ -322,7 +322,7 @@ func (a *A2AHTTP) Answer(_ context.Context, _ Request, ref TaskRef, _ map[string
 
 // Cancel always fails: the form has no request for it.
 func (a *A2AHTTP) Cancel(context.Context, Request, TaskRef) error {
-	return errors.New("the HTTP task form has no request to cancel a task")
+	return pointless(problem.A2AProviderError, "the HTTP task form has no request to cancel a task")
 }
 
 var _ Tasks = (*A2AHTTP)(nil)

@@ -147,11 +147,9 @@ func (r *Runner) poll(ctx context.Context, x *run, f *flight, p *machine.PollEff
 
 // pollFailed decides whether a poll that failed is repeated or ends the attempt, of which the agent is told.
 func (r *Runner) pollFailed(ctx context.Context, x *run, f *flight, e *machine.DelegateEffect, err error) machine.Input {
-	fail, coded := errors.AsType[*activities.Failure](err)
-	passing := !coded || fail.Retryable == activities.RetrySensible
-	if passing && e.Task.Failures+1 < maxPollFailures {
+	if mayPass(err) && e.Task.Failures+1 < maxPollFailures {
 		pause := growing(max(e.Task.Pause, time.Millisecond), e.Task.Failures, max(e.Task.Pause, 2*maxPollPause))
-		if coded {
+		if fail, ok := errors.AsType[*activities.Failure](err); ok {
 			pause = max(pause, fail.RetryAfter)
 		}
 		r.log.Info("task not polled", logRun, x.id, logKey, e.EffectKey, logTask, e.Task.ID, logError, err)
@@ -164,6 +162,12 @@ func (r *Runner) pollFailed(ctx context.Context, x *run, f *flight, e *machine.D
 		r.tellAgents(x, []*machine.DelegateEffect{e}) // it may still work on it
 	}
 	return out
+}
+
+// mayPass reports whether asking an agent again may help.
+func mayPass(err error) bool {
+	fail, coded := errors.AsType[*activities.Failure](err)
+	return !coded || fail.Retryable == activities.RetrySensible
 }
 
 func (r *Runner) taskRef(k *machine.Task) delegate.TaskRef {
@@ -195,8 +199,11 @@ func (r *Runner) recoveredDelegate(x *run, e *machine.DelegateEffect, in *machin
 	}
 }
 
-// cancelTimeout bounds how long an agent may take to hear that a task is not wanted any more.
+// cancelTimeout bounds how long an agent may take to hear that a task is not wanted any more; cancelPauses are left
+// before it is told again.
 const cancelTimeout = 5 * time.Second
+
+var cancelPauses = []time.Duration{200 * time.Millisecond, time.Second}
 
 // tellAgents tells agents, in the background, that nobody waits for their tasks any more.
 func (r *Runner) tellAgents(x *run, dropped []*machine.DelegateEffect) {
@@ -219,7 +226,11 @@ func (r *Runner) tellAgent(x *run, tasks delegate.Tasks, e *machine.DelegateEffe
 	}()
 	ctx, stop := context.WithTimeout(lasting(r.ctx), cancelTimeout)
 	defer stop()
-	if err := tasks.Cancel(ctx, *r.makeDelegateRequest(x, e), r.taskRef(e.Task)); err != nil {
+	err := tasks.Cancel(ctx, *r.makeDelegateRequest(x, e), r.taskRef(e.Task))
+	for try := 0; err != nil && try < len(cancelPauses) && mayPass(err) && r.pause(cancelPauses[try]); try++ {
+		err = tasks.Cancel(ctx, *r.makeDelegateRequest(x, e), r.taskRef(e.Task))
+	}
+	if err != nil {
 		r.log.Warn("agent not told that its task is not wanted any more", logRun, x.id, logKey, e.EffectKey, logTask, e.Task.ID, logError, err)
 		return
 	}

@@ -302,7 +302,10 @@ func TestAnAgentThatAsksPausesTheRun(t *testing.T) {
 		run = settled(t, r, "r")
 		unchanged(t, store, func() {
 			if _, err := answer(t, r, "r", "r:d#1.1/1", object{"text": "late"}); !errors.Is(err, problem.InvalidResumePayload) {
-				t.Errorf("an answer to a question before: %v", err)
+				t.Errorf("another answer to a question before: %v", err)
+			}
+			if run, err := answer(t, r, "r", "r:d#1.1/1", object{"text": "go.mod"}); err != nil || !run.Repeated {
+				t.Errorf("the same answer again: %+v, %v", run, err)
 			}
 		})
 		if _, err := answer(t, r, "r", run.Pending[0].ID, object{"line": 3}); err != nil {
@@ -399,7 +402,8 @@ func TestWhoeverIsNotWantedIsTold(t *testing.T) {
 				a.setDown(errors.New("connection refused"))
 				time.Sleep(10 * time.Minute)
 			},
-			said: "send r:d#1.1, cancel t-r:d#1.1",
+			// three tries, sorted but for the last
+			said: "cancel t-r:d#1.1, cancel t-r:d#1.1, send r:d#1.1, cancel t-r:d#1.1",
 		},
 		"branch not needed": {
 			stop: func(t *testing.T, r *graph.Runner, a *agent) {

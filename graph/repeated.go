@@ -182,13 +182,17 @@ func object(m map[string]any) map[string]any {
 
 // resumedBefore looks for a refused resume by the interrupt's id; without one it cannot be told from another answer.
 func (r *Runner) resumedBefore(ctx context.Context, req ResumeRequest, payload map[string]any) (repeated, error) {
-	id, node, visit, _, ok := ownerOf(req.ExecutionID, req.InterruptID, "")
+	// The question of an agent, "<node>#<visit>.<attempt>/<number>", is recorded with its id.
+	raised, _, question := strings.Cut(req.InterruptID[strings.LastIndexByte(req.InterruptID, '#')+1:], "/")
+	raised = req.InterruptID[:strings.LastIndexByte(req.InterruptID, '#')+1] + raised
+	id, node, visit, _, ok := ownerOf(req.ExecutionID, raised, "")
 	if !ok {
 		return notRepeated, nil
 	}
 	found := notRepeated
 	err := r.backwards(ctx, id, func(rec *history.Record) bool {
-		if rec.Name != history.InterruptResumed || rec.Payload.NodeID != node || max(rec.Payload.Visit, 1) != visit {
+		if rec.Name != history.InterruptResumed || rec.Payload.NodeID != node || max(rec.Payload.Visit, 1) != visit ||
+			question && rec.Payload.IdempotencyKey != req.InterruptID {
 			return false
 		}
 		found = matched(jsonvalue.Equal(object(rec.Payload.SignalPayload), object(payload)), otherAgain)

@@ -182,13 +182,14 @@ func (m *Machine) handleTaskAnswer(t *token, payload map[string]any, now time.Ti
 }
 
 func (m *Machine) takeTaskAnswer(t *token, payload map[string]any) {
+	question := m.cfg.ExecutionID + ":" + t.answerKey()
 	k := *t.wait.task
 	k.Asks, k.Prompt, k.Answer, k.Due = false, "", payload, time.Time{}
 	k.Round++
 	t.wait.task = &k
 	m.timersDirty = true
 	p := m.taskFact(t, &k)
-	p.SignalPayload = payload
+	p.SignalPayload, p.IdempotencyKey = payload, question
 	m.event(history.InterruptResumed, p)
 }
 

@@ -171,7 +171,7 @@ func (b *bench) until(id string, ok func(*graph.Run) bool) *graph.Run {
 			return run
 		}
 	}
-	b.t.Fatal("the run does not come to where it should")
+	b.t.Fatalf("the run does not come to where it should; the log:\n%s", b.log)
 	return nil
 }
 

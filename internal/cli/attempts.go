@@ -64,6 +64,9 @@ func (a *attempts) apply(r history.Record) *attempt {
 	}
 	switch r.Name {
 	case history.ActivityRequested:
+		if p.ExternalTask != "" && a.open[key] != nil {
+			return nil // what became of the attempt's task at its agent
+		}
 		a.begin(key, r)
 	case history.ActivityCompleted:
 		if p.Replayed {

@@ -88,6 +88,9 @@ func recordDetail(r history.Record, t *attempt) string {
 		if p.AgentID != "" {
 			add("agent %s (%s)", p.AgentID, p.Protocol)
 		}
+		if p.ExternalTask != "" {
+			add("has task %s", p.ExternalTask)
+		}
 	case history.ActivityCompleted, history.ExecutionCompleted:
 		add("%s", short(p.Result.Value, detailWidth))
 	case history.ActivityFailed, history.ExecutionFailed:
@@ -105,6 +108,8 @@ func recordDetail(r history.Record, t *attempt) string {
 		parts = append(parts, strings.TrimSpace(untilText(r)))
 	case history.StartSignalWait, history.SignalWaitStarted:
 		parts = append(parts, p.SignalName)
+	case history.InterruptResumed:
+		parts = append(parts, outputText(p.SignalPayload))
 	case history.DeliverSignal, history.SignalReceived:
 		add("%s %s", p.SignalName, outputText(p.SignalPayload))
 	case history.RaiseInterrupt, history.InterruptRaised:
