@@ -1,0 +1,75 @@
+package childprocess_test
+
+import (
+	"errors"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/childprocess"
+)
+
+func TestEnvironment(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("other variables are let through there")
+	}
+	engine := []string{"PATH=/bin", "HOME=/h", "API_KEY=k", "PATHS=x", "USER=() { evil; }", "broken", "TERM="}
+	got := childprocess.Environment(engine, map[string]string{"B": "2", "A": "1", "HOME": "/own"})
+	if want := []string{"PATH=/bin", "HOME=/h", "TERM=", "A=1", "B=2", "HOME=/own"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := childprocess.Environment(nil, nil); got == nil || len(got) > 0 {
+		t.Errorf("nothing is %v: nil would be the engine's whole environment", got)
+	}
+}
+
+func TestResolve(t *testing.T) {
+	t.Parallel()
+	secret := func(reference string) (string, error) {
+		if reference == "env:NONE" {
+			return "", errors.New("the variable is unset")
+		}
+		return "<" + reference + ">", nil
+	}
+	values, secrets, err := childprocess.Resolve(map[string]string{
+		"A": "plain", "B": " env:X", "C": "file:y/z", "D": "a ${env:P} b ${env:Q}", "E": "literal:env:X", "F_TOKEN": "t", "G": "literal:",
+	}, secret)
+	want := map[string]string{
+		"A": "plain", "B": "<env:X>", "C": "<file:y/z>", "D": "a <env:P> b <env:Q>", "E": "env:X", "F_TOKEN": "t", "G": "",
+	}
+	if err != nil || !reflect.DeepEqual(values, want) {
+		t.Errorf("%v, %v", values, err)
+	}
+	if want := []string{"<env:X>", "<file:y/z>", "<env:P>", "<env:Q>", "t"}; !slices.Equal(secrets, want) {
+		t.Errorf("secrets %q, want %q", secrets, want)
+	}
+	for _, resolver := range []func(string) (string, error){nil, secret} {
+		_, _, err := childprocess.Resolve(map[string]string{"A": "env:NONE"}, resolver)
+		if !errors.Is(err, problem.UsageError) || !strings.Contains(err.Error(), `"A"`) {
+			t.Errorf("unresolved: %v", err)
+		}
+	}
+}
+
+func TestScrubber(t *testing.T) {
+	t.Parallel()
+	s := childprocess.NewScrubber([]string{"abc", "secret", "secret-long", "secret", ""})
+	if got, want := s.Scrub("abc secret-long secret"), "abc [REDACTED] [REDACTED]"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := childprocess.Scrubber(nil).Scrub("x"); got != "x" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestStartFails(t *testing.T) {
+	t.Parallel()
+	_, err := childprocess.Start(childprocess.Program{Command: t.TempDir() + "/none"}, &childprocess.Tail{}, nil)
+	if err == nil {
+		t.Error("a program that is not there was started")
+	}
+}
