@@ -98,8 +98,10 @@ func (s *session) eachNode(ctx context.Context, document *definition.Document, s
 
 // subworkflow finds the definition that a node names: pinned, in the folder, or stored under the name. nil if nowhere.
 func (s *session) subworkflow(ctx context.Context, c *definition.SubworkflowConfig) *definition.Document {
-	if document, err := s.workflows.ResolveWorkflow(ctx, c.WorkflowRef, c.VersionPin); err == nil {
-		return document
+	if s.workflows != nil {
+		if document, err := s.workflows.ResolveWorkflow(ctx, c.WorkflowRef, c.VersionPin); err == nil {
+			return document
+		}
 	}
 	if document, err := s.storedDefinition(ctx, c.VersionPin); err == nil {
 		return document

@@ -23,7 +23,8 @@ type session struct {
 	view      *liveView // nil if nothing is shown
 	// owner names this process in leases.
 	owner string
-	// workflows finds subworkflows.
+	// workflows finds subworkflows in the folder that was named, nil without one. What is found by address is not looked
+	// at before a run: that belongs to the engine.
 	workflows graph.Resolver
 	// repeat are the flags that another command needs to reach the same runs.
 	repeat []string
@@ -71,12 +72,10 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 	folder := ""
 	if o.folder != "" {
 		folder = a.path(o.folder)
-	}
-	s.workflows = c.Workflows(folder)
-	options.Workflows = s.workflows
-	if o.folder != "" {
+		s.workflows = config.Folder(folder)
 		s.repeat = append(s.repeat, "--"+flagWorkflowDir, o.folder)
 	}
+	options.Workflows = c.Workflows(folder)
 	if o.live {
 		s.view = newLiveView(a.stderr, a.paint, store)
 		options.OnRecord = s.view.record
