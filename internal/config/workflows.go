@@ -37,8 +37,8 @@ func (w workflows) ResolveWorkflow(ctx context.Context, ref, pin string) (*defin
 	case isAddress && w.web != nil:
 		return w.web.ResolveWorkflow(ctx, ref, pin)
 	case isAddress:
-		return nil, problem.New(problem.WorkflowNotFound, "workflow %q: no address is allowed here", ref).
-			WithHint("The operator allows addresses with %s, as in {\"allow\": [\"https://definitions.example/flows/\"]}.", envWorkflowSources)
+		return nil, problem.New(problem.WorkflowNotFound, "workflow %q: the operator allows no addresses (%s)", ref, envWorkflowSources).
+			WithHint("Set it as in {\"allow\": [\"https://definitions.example/flows/\"]}.")
 	case w.folder != "":
 		return w.folder.ResolveWorkflow(ctx, ref, pin)
 	}

@@ -12,13 +12,13 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// refusal is why an address is not asked.
-type refusal struct{ text, hint string }
+// refusal is why an address is not asked. A run records the text and no hint, so that the text names the setting.
+type refusal struct{ text string }
 
 func (r *refusal) Error() string { return r.text }
 
 func refused(format string, args ...any) *refusal {
-	return &refusal{text: fmt.Sprintf(format, args...)}
+	return &refusal{fmt.Sprintf(format, args...)}
 }
 
 // prefix is what addresses may begin with.
@@ -50,9 +50,7 @@ func (r *Resolver) permit(u *url.URL) error {
 			return nil
 		}
 	}
-	e := refused("no allowed address is a beginning of %s://%s%s", u.Scheme, u.Host, u.EscapedPath())
-	e.hint = "The operator allows addresses with WORKFLOW_ENGINE_WORKFLOW_SOURCES."
-	return e
+	return refused("no allowed address is a beginning of %s://%s%s (\"allow\" in WORKFLOW_ENGINE_WORKFLOW_SOURCES)", u.Scheme, u.Host, u.EscapedPath())
 }
 
 // plainPath reports whether servers can read a path in one way only: no "..", no "//", no slash in disguise.
@@ -89,9 +87,7 @@ func guard(private []netip.Prefix) func(network, address string, _ syscall.RawCo
 				return nil
 			}
 		}
-		e := refused("%s is no public address", ip)
-		e.hint = "The operator allows private networks with privateNetworks in WORKFLOW_ENGINE_WORKFLOW_SOURCES."
-		return e
+		return refused("%s is no public address (\"privateNetworks\" in WORKFLOW_ENGINE_WORKFLOW_SOURCES)", ip)
 	}
 }
 

@@ -2,6 +2,7 @@ package httpworkflow
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"net/netip"
@@ -129,8 +130,8 @@ func (r *Resolver) ResolveWorkflow(ctx context.Context, ref, pin string) (*defin
 // notFound says why a document cannot be had.
 func notFound(ref string, cause error) error {
 	e := problem.New(problem.WorkflowNotFound, "workflow %q cannot be fetched", ref).WithCause(cause)
-	if r, ok := cause.(*refusal); ok && r.hint != "" {
-		return e.WithHint("%s", r.hint)
+	if _, ok := errors.AsType[*refusal](cause); ok {
+		return e.WithHint("The operator says which addresses may be asked.")
 	}
 	return e.WithHint("See that the address answers with the definition; a run that has begun does not need it any more.")
 }
