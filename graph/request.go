@@ -65,7 +65,7 @@ type ResumeRequest struct {
 type SubmitRequest struct {
 	ExecutionID string
 	NodeID      string
-	// Span of the pending activity, inside a parallel branch.
+	// Span of the pending activity, inside a parallel branch. It may be left out with IdempotencyKey.
 	Span *history.ParallelSpan
 	// OK tells success (Result) from failure (Error, Code).
 	OK     bool

@@ -44,6 +44,8 @@ func (r *Runner) SubmitActivity(ctx context.Context, req SubmitRequest) (*Run, e
 				return fitNot
 			case w.NodeID != req.NodeID:
 				return fitKind
+			case req.Span == nil && req.IdempotencyKey == idempotencyKey(id, w.Key):
+				return fitWell
 			case !sameSpan(w.Span, req.Span), req.IdempotencyKey != "" && req.IdempotencyKey != idempotencyKey(id, w.Key):
 				return fitName
 			default:

@@ -293,3 +293,30 @@ func TestSubmitOneWins(t *testing.T) {
 		t.Errorf("%d won; history %v", won, names(records(t, store, "r"), ""))
 	}
 }
+
+// TestTheKeyTellsTheBranch submits to branches with the attempt's key alone: who copies that need not copy the span too.
+func TestTheKeyTellsTheBranch(t *testing.T) {
+	t.Parallel()
+	r, store := host(t, graph.Options{})
+	d := workflow(t, "par", []string{startNode(), fork("f", "all", "a", "b"), tool("a"), tool("b"), endNode()}, "s f", "f e", "a e", "b e")
+	start(t, r, "r", d, nil)
+	send := func(node, key string) (*graph.Run, error) {
+		return r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: node, OK: true, Result: object{node: 1}, IdempotencyKey: key})
+	}
+	unchanged(t, store, func() {
+		_, err := send("b", "")
+		wantCode(t, err, problem.SubmitParallelMismatch)
+		_, err = send("b", "r:b#1.2")
+		wantCode(t, err, problem.SubmitNotAwaiting)
+		_, err = send("b", "r:a#1.1")
+		wantCode(t, err, problem.SubmitNotAwaiting)
+	})
+	for _, node := range []string{"b", "a"} {
+		if _, err := send(node, "r:"+node+"#1.1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if run := status(t, r, "r"); !sameJSON(run.FinalState, object{"a": 1, "b": 1}) {
+		t.Errorf("%+v", run)
+	}
+}

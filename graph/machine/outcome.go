@@ -68,8 +68,15 @@ func (m *Machine) awaited(o Outcome) (*token, error) {
 			WithPlace(at).WithHint("Submit the outcome of node_id %q.", first.node.ID)
 	}
 	match := m.find(func(t *token) bool {
-		return isAttempt(t) && t.wait.host && t.node.ID == o.NodeID && sameSpan(t.span(), o.Span)
+		if !isAttempt(t) || !t.wait.host || t.node.ID != o.NodeID {
+			return false
+		}
+		// The key names the attempt, and with it the branch.
+		return sameSpan(t.span(), o.Span) || o.Span == nil && o.IdempotencyKey == m.cfg.ExecutionID+":"+t.key()
 	})
+	if match == nil && o.Span == nil && o.IdempotencyKey != "" {
+		match = named // refused below for its key
+	}
 	if match == nil {
 		e := problem.New(problem.SubmitParallelMismatch, "node %q is not awaited in that parallel branch", o.NodeID).WithPlace(at)
 		if named.span() == nil {

@@ -77,14 +77,18 @@ func answerTo(run told, p *graph.Pending) members {
 		return call("workflow_signal", args, "Call when the signal has come, with what it brings as payload."+more)
 	}
 	args.text("node_id", p.NodeID)
-	if p.Span != nil {
+	if p.Span != nil && p.IdempotencyKey == "" { // the key tells the branch
 		args.put("parallel_span", encodeSpan(p.Span))
 	}
 	args.text("idempotency_key", p.IdempotencyKey)
 	outcome := members{{"ok", true}, {"result", blankResult(p)}}
 	outcome.text("delegate_correlation_id", p.CorrelationID)
 	args.put("outcome", outcome)
-	return call("workflow_submit_activity", args, "Do it, then put what came of it into result."+more)
+	note := "Do it, then put what came of it into result."
+	if p.OutputSchema != nil && p.Attempt >= p.MaxAttempts {
+		note += " A result that breaks output_schema fails the node."
+	}
+	return call("workflow_submit_activity", args, note+more)
 }
 
 func call(tool string, args members, note string) members {

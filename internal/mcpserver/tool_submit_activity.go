@@ -21,7 +21,7 @@ func submitActivityTool() *tool {
 			executionIDArgument,
 			required("node_id", aText("node_id of the pending activity.")),
 			required("outcome", outcomeSchema),
-			optional("parallel_span", spanSchema("Copy it if pending has one.")),
+			optional("parallel_span", spanSchema("Copy it if pending has one; not needed with idempotency_key.")),
 			optional("idempotency_key", aText("Copy it: the outcome then counts for that attempt only.")),
 			definitionAgain, inputAgain, modeArgument, waitArgument,
 		},
