@@ -31,8 +31,11 @@ import (
 func TestTwoRunners(t *testing.T) {
 	t.Parallel()
 	seeds := 300
-	if os.Getenv("SOAK") != "" {
+	switch {
+	case os.Getenv("SOAK") != "":
 		seeds = 5_000
+	case underRace:
+		seeds = 40
 	}
 	var calls, refused, deaths atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
@@ -131,6 +134,8 @@ func (p *pair) execute(ctx context.Context, req activities.Request) (activities.
 
 func (p *pair) fatalf(format string, args ...any) {
 	p.t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for _, e := range p.executions() {
 		p.log = append(p.log, fmt.Sprint(e.ID, ": ", names(records(p.t, p.store, e.ID), "")))
 	}
@@ -299,8 +304,10 @@ func (p *pair) call(what string, i int, do func(*graph.Runner) error) {
 
 // die ends a process without a word, and begins another one.
 func (p *pair) die(i int) {
+	p.mu.Lock()
 	p.deaths++
 	p.log = append(p.log, fmt.Sprintf("%v process %d dies", time.Now().Format("05.000"), i))
+	p.mu.Unlock()
 	p.faults[i].Set(historytest.Fault{At: 1, Reads: true, Dead: true})
 	_, _ = p.faults[i].Execution(context.Background(), "r") // strikes
 	closeRunner(p.t, p.runners[i])
