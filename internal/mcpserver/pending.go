@@ -46,7 +46,7 @@ func encodeBriefly(run *graph.Run, p *graph.Pending) members {
 	}
 	m.text("node_id", p.NodeID)
 	m.text("node_type", p.NodeType)
-	m.text("id", p.ID)
+	putName(&m, p)
 	if isAttempt(p) && !p.Host {
 		m.put("performed_by", "engine")
 	}
@@ -67,7 +67,7 @@ func encodePending(run *graph.Run, p, first *graph.Pending) members {
 	}
 	m.text("node_id", p.NodeID)
 	m.text("node_type", p.NodeType)
-	m.text("id", p.ID)
+	putName(&m, p)
 	if isAttempt(p) && !p.Host {
 		m.put("performed_by", "engine")
 	}
@@ -82,12 +82,23 @@ func encodePending(run *graph.Run, p, first *graph.Pending) members {
 	if !sameState(p.State, run.State) {
 		m.object("state", p.State)
 	}
-	m.text("idempotency_key", p.IdempotencyKey)
 	m.number("timeout_ms", p.Timeout.Milliseconds())
 	m.instant("deadline", p.Deadline)
 	m.instant("block_deadline", p.BlockDeadline)
 	m.instant("due_at", p.Due)
 	return m
+}
+
+// putName puts what names the wait among all runs, once, under the name by which it is handed in.
+func putName(m *members, p *graph.Pending) {
+	switch {
+	case p.IdempotencyKey != "":
+		m.text("idempotency_key", p.IdempotencyKey)
+	case p.Kind == machine.WaitInterrupt:
+		m.text("interrupt_id", p.ID)
+	default:
+		m.text("id", p.ID)
+	}
 }
 
 // putTask puts what is to be done.
@@ -109,7 +120,6 @@ func putTask(m *members, p *graph.Pending, first bool) {
 	case machine.WaitInterrupt:
 		m.text("agent_id", p.AgentID)
 		m.text("external_task_id", p.ExternalTaskID)
-		m.text("interrupt_id", p.ID)
 		m.text("prompt", p.Prompt)
 		m.text("prompt_ref", p.PromptRef)
 		m.object("resume_schema", p.ResumeSchema)

@@ -42,7 +42,7 @@ func TestManyPending(t *testing.T) {
 	for i, p := range pending {
 		p := p.(map[string]any)
 		_, full := p["config"]
-		if full != (i < 8) || full == (p["brief"] == true) || p["parallel_span"] == nil || p["id"] != fmt.Sprintf("w:n%d#1.1", i) {
+		if full != (i < 8) || full == (p["brief"] == true) || p["parallel_span"] == nil || p["idempotency_key"] != fmt.Sprintf("w:n%d#1.1", i) || p["id"] != nil {
 			t.Errorf("entry %d: %v", i, p)
 		}
 	}
