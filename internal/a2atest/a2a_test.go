@@ -165,7 +165,9 @@ func TestCancelReachesTheAgent(t *testing.T) {
 			task := b.begin("r", c.def(t))
 			c.stop(b)
 			b.ended("r")
-			b.until("r", func(*graph.Run) bool { return a.count("tasks/cancel") > 0 && strings.Contains(b.log.String(), "that its task is not wanted") })
+			b.until("r", func(*graph.Run) bool {
+				return a.count("tasks/cancel") > 0 && strings.Contains(b.log.String(), "that its task is not wanted")
+			})
 			if name == "cancel while it asks" {
 				return // the SDK may still be busy with the question, and then refuses
 			}
