@@ -77,6 +77,8 @@ type Batch struct {
 	Execution Execution
 	// Prior is the run's state as it is before Records, which lets a store write a large state as what has changed.
 	Prior Prior
+	// Bytes, when not nil, is set to the run's Execution.Bytes after the batch, counted on from that of Execution.
+	Bytes *int64
 	// Definition is stored along when not nil.
 	Definition *StoredDefinition
 	// Position is the machine's position after Records; nil keeps the stored one, which then belongs to an older seq.

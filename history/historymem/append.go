@@ -43,6 +43,12 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 		s.runs[b.ExecutionID] = x
 	}
 	x.rows = append(x.rows, rows...)
+	for i := range rows {
+		x.bytes += int64(len(rows[i].payload))
+	}
+	if b.Bytes != nil {
+		*b.Bytes = x.bytes
+	}
 	x.execution, x.text = execution, text
 	x.keep(&b)
 	if b.Definition != nil {

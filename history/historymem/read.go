@@ -51,9 +51,11 @@ func (s *Store) Execution(ctx context.Context, executionID string) (history.Exec
 		s.mu.Unlock()
 		return history.Execution{}, history.NotFound(executionID)
 	}
-	text := x.text
+	text, bytes := x.text, x.bytes
 	s.mu.Unlock()
-	return history.ParseExecution(executionID, text)
+	e, err := history.ParseExecution(executionID, text)
+	e.Bytes = bytes
+	return e, err
 }
 
 // Position gives the newest stored machine position of a run; see history.Store.
@@ -83,6 +85,7 @@ func (s *Store) List(ctx context.Context, q history.ListQuery) (history.ListPage
 	type found struct {
 		at   history.Cursor
 		text []byte
+		size int64
 	}
 	var runs []found
 	if err := s.enter(ctx); err != nil {
@@ -90,7 +93,7 @@ func (s *Store) List(ctx context.Context, q history.ListQuery) (history.ListPage
 	}
 	for _, x := range s.runs {
 		if at := history.CursorOf(&x.execution); q.Matches(&x.execution) && (q.Cursor == "" || after.Compare(at) < 0) {
-			runs = append(runs, found{at, x.text})
+			runs = append(runs, found{at, x.text, x.bytes})
 		}
 	}
 	s.mu.Unlock()
@@ -102,6 +105,7 @@ func (s *Store) List(ctx context.Context, q history.ListQuery) (history.ListPage
 	}
 	for _, r := range runs {
 		e, err := history.ParseExecution(r.at.ExecutionID, r.text)
+		e.Bytes = r.size
 		if err != nil {
 			return history.ListPage{}, err
 		}

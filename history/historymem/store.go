@@ -31,6 +31,7 @@ type run struct {
 	// execution is never handed out, because it shares maps; text, its stored form, is.
 	execution   history.Execution
 	text        []byte
+	bytes       int64
 	position    []byte
 	positionSeq int64
 	timers      []history.Timer

@@ -22,24 +22,31 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 	defer t.giveBack()
 	short := shortener{ctx: ctx, store: s, batch: &b}
 	t.write(&b, &short)
-	return s.share(ctx, "the records were not appended", len(t.all)+short.blobBytes(), func(c *conn) error {
+	var added int64
+	err := s.share(ctx, "the records were not appended", len(t.all)+short.blobBytes(), func(c *conn) error {
 		if err := insertBatch(c, &b, t); err != nil {
 			return err
 		}
-		if err := short.keep(c); err != nil {
+		blobs, err := short.keep(c)
+		if err != nil {
 			return err
 		}
-		if err := keepExecution(c, &b, t); err != nil {
+		added = int64(t.ends[len(t.ends)-1]) + blobs
+		if err := keepExecution(c, &b, t, added); err != nil {
 			return err
 		}
 		return keepBeside(c, &b)
 	})
+	if err == nil && b.Bytes != nil {
+		*b.Bytes = b.Execution.Bytes + added
+	}
+	return err
 }
 
 // batchText is everything of a batch that is stored as text, in one piece.
 type batchText struct {
 	buffer     []byte
-	ends       []int // of each payload, then of the projection
+	ends       []int // of each payload
 	args       []driver.NamedValue
 	all        string
 	projection string
@@ -78,19 +85,20 @@ func (t *batchText) payload(i int) string {
 }
 
 // keepExecution stores the projection, provided that the run's head was the expected one.
-func keepExecution(c *conn, b *history.Batch, t *batchText) error {
-	e := &b.Execution
+func keepExecution(c *conn, b *history.Batch, t *batchText, added int64) error {
+	e := b.Execution
+	e.Bytes += added
 	positionSeq, position := keptPosition(b)
 	starts := func(r history.Record) bool { return r.Name == history.ExecutionStarted }
 	if b.ExpectedSeq == 0 || slices.ContainsFunc(b.Records, starts) {
 		if err := expectHead(c, b); err != nil {
 			return err
 		}
-		return storeExecution(c, e, t.projection, "", positionSeq, position)
+		return storeExecution(c, &e, t.projection, "", positionSeq, position)
 	}
 	updated, driven := e.UpdatedAt.UnixMilli(), flag(e.NeedsDriver())
 	args := named(t.args[:0], b.ExecutionID, b.ExpectedSeq, e.Seq, string(e.Phase), listedAt(updated), updated, driven,
-		t.projection, positionSeq, position)
+		t.projection, positionSeq, position, added)
 	defer clear(args)
 	t.args = args
 	// The first is all that most batches need: no index is touched as long as nothing in it changes.
@@ -113,7 +121,7 @@ func keepExecution(c *conn, b *history.Batch, t *batchText) error {
 	if _, err := c.exec(markSeen, b.ExecutionID); err != nil {
 		return err
 	}
-	return storeExecution(c, e, t.projection, "", positionSeq, position)
+	return storeExecution(c, &e, t.projection, "", positionSeq, position)
 }
 
 // listedAt is where lists look for a run that was updated at a time in milliseconds: the tenth of a second it is in.
@@ -154,7 +162,7 @@ func storeExecution(c *conn, e *history.Execution, projection, unreadable string
 	}
 	updated := e.UpdatedAt.UnixMilli()
 	_, err := c.exec(putExecution, e.ID, e.Seq, string(e.Phase), e.DefinitionName, e.CreatedAt.UnixMilli(), updated, listedAt(updated),
-		flag(e.NeedsDriver()), projection, problem, positionSeq, position)
+		flag(e.NeedsDriver()), projection, problem, positionSeq, position, e.Bytes)
 	return err
 }
 

@@ -1,23 +1,26 @@
 package historysql
 
-// keep stores what the batch's rows refer to, and marks them as not complete in themselves.
-func (s *shortener) keep(c *conn) error {
+// keep stores what the batch's rows refer to, and marks them as not complete in themselves. It gives the size of what
+// was not stored yet.
+func (s *shortener) keep(c *conn) (added int64, err error) {
 	id := s.batch.ExecutionID
 	for i := range s.blobs {
 		b := &s.blobs[i]
-		if _, err := c.exec(putBlob, b.hash, b.content); err != nil {
-			return err
+		n, err := c.exec(putBlob, b.hash, b.content)
+		if err != nil {
+			return 0, err
 		}
+		added += n * int64(len(b.content))
 		if _, err := c.exec(putBlobRef, id, b.hash); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	for _, seq := range s.rows {
 		if _, err := c.exec(markShort, id, seq, int64(shortVersion)); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return nil
+	return added, nil
 }
 
 // dropBlobsOf lets go of blobs of a run whose records are being deleted, at most limit, and removes those that no other

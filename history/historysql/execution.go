@@ -29,17 +29,23 @@ func (s *Store) storedExecution(ctx context.Context, executionID string) (e hist
 	var seq, last sql.NullInt64
 	var projection []byte
 	var unreadable sql.NullString
-	_, err = s.readers.row(ctx, readExecution, []any{executionID}, &seq, &projection, &unreadable, &last)
+	var bytes sql.NullInt64
+	_, err = s.readers.row(ctx, readExecution, []any{executionID}, &seq, &projection, &unreadable, &last, &bytes)
 	if unreadable.String == markDeleted {
 		return history.Execution{}, 0, history.NotFound(executionID)
 	}
 	if err == nil && seq.Valid && seq.Int64 <= last.Int64 && !unreadable.Valid {
 		var damaged error
 		if e, damaged = history.ParseExecution(executionID, projection); damaged == nil && e.Seq == seq.Int64 {
+			e.Bytes = bytes.Int64
 			return e, last.Int64, nil
 		}
 	}
-	return history.Execution{ID: executionID}, last.Int64, err
+	e = history.Execution{ID: executionID}
+	if err == nil && last.Valid {
+		_, err = s.readers.row(ctx, blobBytes, []any{executionID}, &e.Bytes)
+	}
+	return e, last.Int64, err
 }
 
 // folding is a projection on its way to the run's last record.
@@ -62,6 +68,7 @@ func (f *folding) apply(r *storedRow) {
 		}
 	}
 	f.execution.Apply(record)
+	f.execution.Bytes += int64(len(r.payload))
 }
 
 func (f *folding) note(e *problem.Error) {

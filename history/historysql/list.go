@@ -76,10 +76,12 @@ func (s *Store) page(ctx context.Context, q *history.ListQuery, from history.Cur
 	err := s.readers.query(ctx, text, func(rows *sql.Rows) error {
 		var id string
 		var projection []byte
-		if err := rows.Scan(&id, &projection); err != nil {
+		var bytes int64
+		if err := rows.Scan(&id, &projection, &bytes); err != nil {
 			return err
 		}
 		e, err := history.ParseExecution(id, projection)
+		e.Bytes = bytes
 		out = append(out, e)
 		return err
 	}, limit, newest, from.ExecutionID, oldest, q.DefinitionName, string(q.Phase), listedAt(newest), listedAt(oldest))

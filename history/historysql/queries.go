@@ -70,6 +70,8 @@ var (
 	putBlobRef string
 	//go:embed queries/read_blob.sql
 	readBlob string
+	//go:embed queries/blob_bytes.sql
+	blobBytes string
 	//go:embed queries/drop_blobs.sql
 	dropBlobs string
 	//go:embed queries/drop_blob_refs.sql

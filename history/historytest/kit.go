@@ -26,6 +26,7 @@ func Run(t *testing.T, open Open) {
 		{"long batches", longBatches},
 		{"large payloads", largePayloads},
 		{"changing states", changingStates},
+		{"bytes are counted", bytesAreCounted},
 		{"unusual ids", unusualIDs},
 		{"unknown ids", unknownIDs},
 		{"one of many appenders wins", oneAppenderWins},

@@ -153,6 +153,26 @@ func (w *Walk) Restart(s history.Store) {
 // StateBytes is the size of the newest state when written in full.
 func (w *Walk) StateBytes() int { return jsonvalue.Size(w.state, 0) }
 
+// bytesAreCounted: the store tells what a run takes, after each append and when asked.
+func bytesAreCounted(t *testing.T, s history.Store) {
+	x := NewTrace(t, "x")
+	var before int64
+	for i, n := range []int{10, 1000, 0, 50_000} {
+		b := x.Batch(fmt.Sprintf(`E StateUpdated n {"state":{"s":%q}}`, strings.Repeat(string(rune('a'+i)), n)))
+		b.Execution.Bytes = before
+		var after int64
+		b.Bytes = &after
+		must(t, s.Append(t.Context(), b))
+		if grown := after - before; grown < int64(n) || grown > int64(n)+500 {
+			t.Errorf("a payload of %d bytes counts as %d", n, grown)
+		}
+		if e := got[history.Execution](t)(s.Execution(t.Context(), "x")); e.Bytes != after {
+			t.Errorf("the run has %d bytes, after the append it had %d", e.Bytes, after)
+		}
+		before = after
+	}
+}
+
 // changingStates: states of any size come back as they were written, whatever the store makes of them.
 func changingStates(t *testing.T, s history.Store) {
 	for seed := range uint64(3) {
