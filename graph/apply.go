@@ -56,7 +56,11 @@ func (x *run) applyOnce(ctx context.Context, s step, y *yield) error {
 	if s.mode != "" {
 		x.m.SetMode(s.mode)
 	}
-	if err := x.m.Handle(s.in, x.r.now()); err != nil {
+	err = x.refuseFull(s.in)
+	if err == nil {
+		err = x.m.Handle(s.in, x.r.now())
+	}
+	if err != nil {
 		x.m.SetMode(mode)
 		stale, serr := x.behind(ctx)
 		switch {
@@ -67,6 +71,9 @@ func (x *run) applyOnce(ctx context.Context, s step, y *yield) error {
 			return errAgain
 		}
 		x.settleSeized(ctx, y)
+		return err
+	}
+	if err := x.refuseEnd(s.in); err != nil {
 		return err
 	}
 	answered := x.land(s)

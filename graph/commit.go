@@ -138,7 +138,7 @@ func (x *run) append(ctx context.Context, b machine.Batch, drives bool) (bool, e
 	status := x.m.Status()
 	hb := history.Batch{
 		ExecutionID: x.id, ExpectedSeq: x.exec.Seq, Records: b.Records, Execution: exec, Definition: x.unstored, Prior: x.prior,
-		SetTimers: b.TimersChanged, Timers: storedTimers(x.id, b.Timers),
+		Bytes: &exec.Bytes, SetTimers: b.TimersChanged, Timers: storedTimers(x.id, b.Timers),
 	}
 	x.sincePosition++
 	if !status.Terminal() && (status != machine.Running || x.sincePosition >= maxSincePosition || x.m.Resting()) {
@@ -162,6 +162,7 @@ func (x *run) append(ctx context.Context, b machine.Batch, drives bool) (bool, e
 		return false, err
 	}
 	x.exec, x.unstored = exec, nil
+	x.m.SetBytes(exec.Bytes)
 	x.notePrior(hb.ExpectedSeq+1, b.Records)
 	x.committed = now
 	if hb.Position != nil {

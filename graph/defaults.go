@@ -12,6 +12,9 @@ import (
 
 // The defaults that Options name.
 const (
+	defaultMaxRecords       = 1_000_000
+	defaultMaxBytes         = 1 << 30
+	defaultMaxPending       = 10_000
 	defaultMaxDepth         = 4
 	defaultMaxDocumentBytes = 2 << 20
 	defaultWaitLimit        = 20 * time.Second
@@ -32,6 +35,9 @@ func (o Options) withDefaults() (Options, error) {
 		value int64
 	}{
 		{"MaxVisits", int64(o.MaxVisits)},
+		{"MaxRecords", o.MaxRecords},
+		{"MaxBytes", o.MaxBytes},
+		{"MaxPending", int64(o.MaxPending)},
 		{"MaxDepth", int64(o.MaxDepth)},
 		{"MaxDocumentBytes", int64(o.MaxDocumentBytes)},
 		{"WaitLimit", int64(o.WaitLimit)},
@@ -46,6 +52,9 @@ func (o Options) withDefaults() (Options, error) {
 	fallback(&o.DefaultMode, machine.InProcess)
 	fallback(&o.Branches, machine.Concurrent)
 	fallback(&o.MaxVisits, machine.DefaultMaxVisits)
+	fallback(&o.MaxRecords, defaultMaxRecords)
+	fallback(&o.MaxBytes, defaultMaxBytes)
+	fallback(&o.MaxPending, defaultMaxPending)
 	fallback(&o.MaxDepth, defaultMaxDepth)
 	fallback(&o.MaxDocumentBytes, defaultMaxDocumentBytes)
 	fallback(&o.WaitLimit, defaultWaitLimit)

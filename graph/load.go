@@ -69,6 +69,8 @@ func (x *run) load(ctx context.Context, exec history.Execution, doc *definition.
 	if err != nil {
 		return err
 	}
+	m.SetLimits(x.r.opts.MaxVisits, x.r.limits())
+	m.SetBytes(x.exec.Bytes)
 	x.m, x.prog = m, prog
 	x.left = m.Ready()
 	x.lastStatus = m.Status()

@@ -33,6 +33,12 @@ type Options struct {
 	AllowInterruptInBranch bool
 	// MaxVisits bounds the node visits of a run; 0 means machine.DefaultMaxVisits.
 	MaxVisits int
+	// MaxRecords bounds the records of a run's history; 0 means 1,000,000.
+	MaxRecords int64
+	// MaxBytes bounds what they take in the store; 0 means 1 GiB.
+	MaxBytes int64
+	// MaxPending bounds the activities and delegates that a run awaits at the same time; 0 means 10,000.
+	MaxPending int
 	// MaxDepth bounds the nesting of subworkflows; 0 means 4 (root plus four levels).
 	MaxDepth int
 	// MaxDocumentBytes bounds each definition, input, payload and output as canonical JSON; 0 means 2 MiB.

@@ -45,6 +45,10 @@ type Run struct {
 	CreatedAt, UpdatedAt time.Time
 	// NodeVisits so far, and the run's budget.
 	NodeVisits, MaxVisits int
+	// Bytes is what the run's records take in the store.
+	Bytes int64
+	// Warnings say which limits the run nears; none of a run that has ended.
+	Warnings []Warning
 }
 
 // Pending is one thing that a run waits for, with all that whoever ends the wait needs.

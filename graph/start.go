@@ -51,7 +51,7 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	x.mu.Lock()
 	x.live = true
 	err = x.begin(ctx, prog, machine.Config{
-		ExecutionID: x.id, Mode: req.Mode, Branches: req.Branches, MaxVisits: r.opts.MaxVisits,
+		ExecutionID: x.id, Mode: req.Mode, Branches: req.Branches, MaxVisits: r.opts.MaxVisits, Limits: r.limits(),
 	}, input, &y)
 	x.mu.Unlock()
 	r.carry(ctx, x, &y)

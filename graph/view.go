@@ -88,6 +88,7 @@ func (x *run) view(ctx context.Context) (*Run, []Pending, error) {
 	v.Status, v.Mode = x.m.Status(), x.m.Config().Mode
 	v.State = c.state(x.m.State())
 	v.NodeVisits, v.MaxVisits = x.m.Visits(), x.m.Config().MaxVisits
+	v.Warnings = x.warnings()
 	var waits []Pending
 	for _, w := range x.m.Pending() {
 		waits = append(waits, x.pending(w, c))
@@ -103,7 +104,7 @@ func (x *run) summary() *Run {
 		DefinitionVersion: e.DefinitionVersion, DefinitionHash: e.DefinitionHash, Mode: machine.Mode(e.Mode),
 		CurrentNodeID: e.CurrentNodeID, DelegateCorrelationID: e.DelegateCorrelationID,
 		ChildExecutionID: e.ChildExecutionID, ParentExecutionID: e.ParentExecutionID, Parent: e.Parent,
-		Seq: e.Seq, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, NodeVisits: int(e.NodeVisits),
+		Seq: e.Seq, Bytes: e.Bytes, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, NodeVisits: int(e.NodeVisits),
 		MaxVisits: x.r.opts.MaxVisits,
 	}
 	fallback(&v.Mode, x.r.opts.DefaultMode)

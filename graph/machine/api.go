@@ -28,13 +28,24 @@ const (
 // DefaultMaxVisits is the step budget of a run: how many node visits it may make.
 const DefaultMaxVisits = 10_000
 
-// Config fixes a run's circumstances. All but MaxVisits are recorded in ExecutionStarted.
+// Limits bound what a run may grow to; a limit of 0 is none. They belong to the process that drives the run.
+type Limits struct {
+	// MaxRecords bounds the records of the history.
+	MaxRecords int64
+	// MaxBytes bounds what they take in the store, as SetBytes says.
+	MaxBytes int64
+	// MaxPending bounds the activities and delegates that are awaited at the same time.
+	MaxPending int
+}
+
+// Config fixes a run's circumstances. All but the limits are recorded in ExecutionStarted.
 type Config struct {
 	ExecutionID string
 	Mode        Mode
 	Branches    BranchOrder
 	// MaxVisits bounds the node visits of the run; 0 means DefaultMaxVisits.
 	MaxVisits int
+	Limits    Limits `json:"-"`
 	// Parent is the run that started this one as a subworkflow, Depth its nesting depth (0 at the root).
 	Parent string
 	Depth  int

@@ -30,6 +30,9 @@ type Machine struct {
 	// visits counts by the nodes' index; steps is their sum.
 	visits []int
 	steps  int
+	// bytes is what the stored history takes; open counts the activities and delegates that are awaited.
+	bytes int64
+	open  int
 	// checkpoints counts opportunities, for every_n_nodes.
 	checkpoints int
 	// resumed is true from a resume until the next outcome or signal from outside: the protocol writes more

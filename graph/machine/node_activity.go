@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
@@ -28,6 +29,12 @@ func (m *Machine) requestActivity(t *token, attempt int, lastError, lastCode str
 
 // request writes the ActivityRequested of an activity or delegate.
 func (m *Machine) request(t *token, w *wait, p history.Payload) {
+	if m.fatal == nil {
+		m.fatal = cmp.Or(m.exhausted(t.node.ID), m.crowded(t.node.ID))
+	}
+	if m.fatal != nil {
+		return
+	}
 	w.host = m.cfg.Mode == HostMediated
 	known := false
 	if m.recorded != nil {

@@ -255,6 +255,9 @@ func (m *Machine) restore(t *token, p *tokenPosition) error {
 			lastError: w.LastError, lastCode: w.LastCode, due: w.Due, signal: w.Signal, prompt: w.Prompt, input: w.Input,
 			correlation: w.Correlation, child: w.Child, task: w.Task,
 		}
+		if t.wait.counts() {
+			m.open++
+		}
 	}
 	if f := p.Failure; f != nil {
 		t.failure = &failure{reason: f.Reason, message: f.Message, code: f.Code, nodeID: f.NodeID}

@@ -162,7 +162,7 @@ func (m *Machine) adoptEnd(records []history.Record) bool {
 			continue
 		}
 		m.recorded = nil
-		m.main.inner, m.main.wait = nil, nil
+		m.main.inner, m.main.wait, m.open = nil, nil, 0
 		m.adoptState(records)
 		return true
 	}

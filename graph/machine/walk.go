@@ -31,6 +31,9 @@ func (m *Machine) visit(t *token, n *definition.Node) *definition.Node {
 		}
 		return nil
 	}
+	if m.fatal = m.exhausted(n.ID); m.fatal != nil {
+		return nil
+	}
 	m.steps++
 	m.visits[n.Index]++
 	t.node, t.visit = n, m.visits[n.Index]
@@ -84,6 +87,9 @@ func (m *Machine) fact(t *token) history.Payload {
 func (m *Machine) waitFor(t *token, w *wait) {
 	w.since = m.now
 	t.wait = w
+	if w.counts() {
+		m.open++
+	}
 	if key, _ := t.timer(); key != "" {
 		m.timersDirty = true
 	}
@@ -96,6 +102,9 @@ func (m *Machine) stopWaiting(t *token) {
 	}
 	if key, _ := t.timer(); key != "" || t.wait.task != nil {
 		m.timersDirty = true
+	}
+	if t.wait.counts() {
+		m.open--
 	}
 	t.wait = nil
 }

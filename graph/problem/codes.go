@@ -93,6 +93,12 @@ const (
 	StepCommandNotStarted Code = "STEP_COMMAND_NOT_STARTED"
 	// StepBudgetExceeded: a run visited more nodes than its limit allows.
 	StepBudgetExceeded Code = "STEP_BUDGET_EXCEEDED"
+	// RecordLimitExceeded: a run has more records than its limit allows.
+	RecordLimitExceeded Code = "RECORD_LIMIT_EXCEEDED"
+	// ByteLimitExceeded: a run's records take more than its limit allows.
+	ByteLimitExceeded Code = "BYTE_LIMIT_EXCEEDED"
+	// PendingLimitExceeded: a run awaits more activities at the same time than its limit allows.
+	PendingLimitExceeded Code = "PENDING_LIMIT_EXCEEDED"
 	// StateInvalid: a state breaks the definition's state_schema.
 	StateInvalid Code = "STATE_SCHEMA_VIOLATION"
 	// InputInvalid: the input of a run breaks input_schema or state_schema.

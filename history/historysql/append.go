@@ -31,7 +31,7 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 		if err != nil {
 			return err
 		}
-		added = int64(t.ends[len(t.ends)-1]) + blobs
+		added = int64(len(t.all)-len(t.projection)) + blobs
 		if err := keepExecution(c, &b, t, added); err != nil {
 			return err
 		}

@@ -75,10 +75,12 @@ func (s *Store) importRun(ctx context.Context, c *conn, b *history.Batch) error 
 	if err := insertBatch(c, b, t); err != nil {
 		return err
 	}
-	if err := short.keep(c); err != nil {
+	added, err := short.keep(c)
+	if err != nil {
 		return err
 	}
-	if err := keepExecution(c, b, t); err != nil {
+	added += int64(len(t.all) - len(t.projection))
+	if err := keepExecution(c, b, t, added); err != nil {
 		return err
 	}
 	return keepBeside(c, b)
@@ -96,7 +98,11 @@ func importTexts(c *conn, b *history.Batch) error {
 			return err
 		}
 	}
-	if err := storeExecution(c, &b.Execution, string(b.Execution.AppendText(nil)), "", int64(0), nil); err != nil {
+	e := b.Execution
+	for i := range b.Records {
+		e.Bytes += int64(len(b.Records[i].Raw))
+	}
+	if err := storeExecution(c, &e, string(b.Execution.AppendText(nil)), "", int64(0), nil); err != nil {
 		return err
 	}
 	return keepBeside(c, b)

@@ -74,7 +74,7 @@ func (x *Trace) Batch(lines ...string) history.Batch {
 		x.Execution.Apply(r)
 	}
 	x.Now = x.Now.Add(time.Millisecond)
-	b.Execution = x.Execution
+	b.Execution, b.Bytes = x.Execution, &x.Execution.Bytes
 	return b
 }
 

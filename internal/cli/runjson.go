@@ -28,8 +28,18 @@ type runJSON struct {
 	ParentExecutionID string        `json:"parent_execution_id,omitempty"`
 	ChildExecutionID  string        `json:"child_execution_id,omitempty"`
 	NodeVisits        int           `json:"node_visits"`
+	Warnings          []warningJSON `json:"warnings,omitempty"`
 	CreatedAt         time.Time     `json:"created_at"`
 	UpdatedAt         time.Time     `json:"updated_at"`
+}
+
+// warningJSON is a limit that the run nears.
+type warningJSON struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Used    int64  `json:"used"`
+	Limit   int64  `json:"limit"`
+	Hint    string `json:"hint"`
 }
 
 type pendingJSON struct {
@@ -75,6 +85,9 @@ func encodeRun(run *graph.Run) runJSON {
 	}
 	if run.ErrorNodeID != "" {
 		j.NodeID = run.ErrorNodeID
+	}
+	for _, w := range run.Warnings {
+		j.Warnings = append(j.Warnings, warningJSON{string(w.Code), w.Message, w.Used, w.Limit, w.Hint})
 	}
 	for _, p := range run.Pending {
 		j.Pending = append(j.Pending, encodePending(p))

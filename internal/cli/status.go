@@ -81,6 +81,9 @@ func writeStatus(w io.Writer, run *graph.Run, s *session, now time.Time) error {
 	if err := writeTable(w, rows); err != nil {
 		return err
 	}
+	for _, l := range run.Warnings {
+		fmt.Fprintf(w, "\nwarning: %s (%s)\n  %s\n", l.Message, l.Code, l.Hint)
+	}
 	for _, p := range run.Pending {
 		if err := writePending(w, run, &p, s); err != nil {
 			return err

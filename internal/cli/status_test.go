@@ -8,6 +8,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 )
@@ -67,8 +68,12 @@ func TestWriteStatus(t *testing.T) {
 	completed.Result = map[string]any{"ok": true}
 	cancelled := sampleRun(machine.Cancelled)
 	cancelled.Reason = "ordered twice"
+	full := sampleRun(machine.AwaitingSignal)
+	full.Warnings = []graph.Warning{{
+		Code: problem.RecordLimitExceeded, Used: 810_000, Limit: 1_000_000, Message: "the run has used 81 % of its limit", Hint: "Let it end.",
+	}}
 	for name, run := range map[string]*graph.Run{
-		"status_waiting": sampleRun(machine.Interrupted, samplePending()...), "status_failed": failed,
+		"status_waiting": sampleRun(machine.Interrupted, samplePending()...), "status_failed": failed, "status_full": full,
 		"status_completed": completed, "status_cancelled": cancelled,
 	} {
 		var out bytes.Buffer

@@ -61,7 +61,9 @@ type Config struct {
 	Synchronous    Synchronous
 	Profile        Profile
 	WaitLimit      time.Duration
-	LogLevel       slog.Level
+	// Limits bound what a run may grow to.
+	Limits   Limits
+	LogLevel slog.Level
 	// LogLevelGiven tells a level that somebody chose from the default one.
 	LogLevelGiven bool
 	LogFormat     LogFormat

@@ -151,5 +151,6 @@ func (c *Config) addDelegates(e *Executors) error {
 func (c *Config) RunnerOptions(e Executors, logger *slog.Logger) graph.Options {
 	return graph.Options{
 		Activities: e.Activities, Delegates: e.Delegates, VerifyDefinition: c.VerifySignature, WaitLimit: c.WaitLimit, Logger: logger,
+		MaxVisits: c.Limits.Visits, MaxRecords: c.Limits.Records, MaxBytes: c.Limits.Bytes, MaxPending: c.Limits.Pending,
 	}
 }

@@ -17,6 +17,10 @@ const (
 	flagLogLevel    = "log-level"
 	flagLogFormat   = "log-format"
 	flagMCPConfig   = "mcp-config"
+	flagMaxVisits   = "max-visits"
+	flagMaxRecords  = "max-records"
+	flagMaxBytes    = "max-bytes"
+	flagMaxPending  = "max-pending"
 )
 
 // The variables' names. Some are the protocol's (spec: cli-and-config, 4), the others are additions.
@@ -38,12 +42,16 @@ const (
 	envWaitLimit        = prefix + "WAIT_LIMIT"
 	envLogLevel         = prefix + "LOG_LEVEL"
 	envLogFormat        = prefix + "LOG_FORMAT"
+	envMaxVisits        = prefix + "MAX_VISITS"
+	envMaxRecords       = prefix + "MAX_RECORDS"
+	envMaxBytes         = prefix + "MAX_BYTES"
+	envMaxPending       = prefix + "MAX_PENDING"
 )
 
 // known are the variables that have an effect.
 var known = []string{
 	envStore, envStorePath, envProfile, envStepHandlers, envStepCommands, envLLM, envA2A, envSigningMode, envSigningKeys, envSynchronous,
-	envWaitLimit, envLogLevel, envLogFormat, envMCPConfig, envMCPAllowCommands, envWorkflowSources,
+	envWaitLimit, envMaxVisits, envMaxRecords, envMaxBytes, envMaxPending, envLogLevel, envLogFormat, envMCPConfig, envMCPAllowCommands, envWorkflowSources,
 }
 
 // unsupported are variables of the protocol that this engine does not act on.
@@ -65,6 +73,10 @@ func Register(set *pflag.FlagSet) *Flags {
 	set.String(flagSynchronous, "", "what a step survives: full (a power cut) or normal (a crash; faster) (default full)")
 	set.String(flagProfile, "", "demo answers activities from metadata.demo_output and invents delegates ($"+envProfile+")")
 	set.String(flagMCPConfig, "", "operator manifest `file` with the MCP servers of tool_call nodes ($"+envMCPConfig+")")
+	set.String(flagMaxVisits, "", "node visits that a run may make (default 10000; $"+envMaxVisits+")")
+	set.String(flagMaxRecords, "", "records that a run may have (default 1000000; $"+envMaxRecords+")")
+	set.String(flagMaxBytes, "", "what they may take in the store, as in 512MiB (default 1GiB; $"+envMaxBytes+")")
+	set.String(flagMaxPending, "", "activities that a run may await at the same time (default 10000; $"+envMaxPending+")")
 	set.String(flagLogLevel, "", "debug, info, warn or error (default warn)")
 	set.String(flagLogFormat, "", "text or json (default text)")
 	return &Flags{set: set}

@@ -13,7 +13,7 @@ import (
 func (f *Flags) Load(env Environment) (*Config, error) {
 	c := &Config{Warnings: idle(env.Variables)}
 	for _, load := range []func(*Config, Environment) error{
-		f.loadStore, f.loadProfile, f.loadWaitLimit, f.loadLog, loadStepHandlers, loadStepCommands, loadLLM, loadA2A, f.loadManifest,
+		f.loadStore, f.loadProfile, f.loadWaitLimit, f.loadLimits, f.loadLog, loadStepHandlers, loadStepCommands, loadLLM, loadA2A, f.loadManifest,
 		loadSigning, loadWorkflowSources,
 	} {
 		if err := load(c, env); err != nil {

@@ -31,6 +31,9 @@ var (
 	warningsProperty = optional("warnings", describe("array", "Doubts about the definition: code, pointer, message, hint."))
 )
 
+// limitsProperty is what workflow_status says of a run that nears a limit.
+var limitsProperty = optional("warnings", describe("array", "Limits from 80 % on: code, message, used, limit, hint."))
+
 var pendingMembers = []property{
 	required("kind", str("activity, delegate, interrupt, signal, timer, backoff (retry due later) or child.")),
 	required("node_id", str("Node.")),
@@ -107,5 +110,5 @@ func statusAnswer() []property {
 		optional("created_at", str("When it began (UTC).")),
 		optional("updated_at", str("When it last changed (UTC).")),
 		optional("seq", describe("integer", "Rises with every change.")),
-		pendingProperty, totalProperty, nextProperty)
+		limitsProperty, pendingProperty, totalProperty, nextProperty)
 }

@@ -72,8 +72,22 @@ func answerStatus(run told) members {
 	m.instant("created_at", run.CreatedAt)
 	m.instant("updated_at", run.UpdatedAt)
 	m.number("seq", run.Seq)
+	putLimits(&m, run.Run)
 	putPending(&m, run)
 	return m
+}
+
+// putLimits puts the limits that the run nears.
+func putLimits(m *members, run *graph.Run) {
+	var list []members
+	for _, w := range run.Warnings {
+		list = append(list, members{
+			{"code", string(w.Code)}, {"message", w.Message}, {"used", w.Used}, {"limit", w.Limit}, {"hint", w.Hint},
+		})
+	}
+	if list != nil {
+		m.put("warnings", list)
+	}
 }
 
 // putEnd puts what a run left behind when it ended.

@@ -1,0 +1,124 @@
+package graph
+
+import (
+	"fmt"
+
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// Warning says that a run nears one of its limits, and what to do about it.
+type Warning struct {
+	// Code is that with which the run fails when it reaches the limit.
+	Code problem.Code
+	// Used of Limit; for bytes, bytes.
+	Used, Limit int64
+	Message     string
+	Hint        string
+}
+
+// warnFrom is the share of a limit, in percent, from which on status warns.
+const warnFrom = 80
+
+// limits are those that the machine watches besides the budget of node visits.
+func (r *Runner) limits() machine.Limits {
+	return machine.Limits{MaxRecords: r.opts.MaxRecords, MaxBytes: r.opts.MaxBytes, MaxPending: r.opts.MaxPending}
+}
+
+// The advice for each limit.
+const (
+	hintVisits  = "A loop may never end: check its switch. If the run needs more, raise the limit (MaxVisits, --max-visits) before it is reached."
+	hintRecords = "Cancel the run, or let it end soon; split long work into subworkflows. If it needs more, raise the limit (MaxRecords, --max-records) before it is reached."
+	hintBytes   = "Keep large values outside and pass references. If the run needs more, raise the limit (MaxBytes, --max-bytes) before it is reached."
+	hintPending = "Fork fewer branches at the same time. If the run needs more, raise the limit (MaxPending, --max-pending) before it is reached."
+)
+
+// warnings lists the limits that the run nears. The run must be loaded.
+func (x *run) warnings() []Warning {
+	o := &x.r.opts
+	var out []Warning
+	for _, l := range []struct {
+		code        problem.Code
+		used, limit int64
+		what, hint  string
+	}{
+		{problem.StepBudgetExceeded, int64(x.m.Visits()), int64(x.m.Config().MaxVisits), "node visits", hintVisits},
+		{problem.RecordLimitExceeded, x.exec.Seq, o.MaxRecords, "records", hintRecords},
+		{problem.ByteLimitExceeded, x.exec.Bytes, o.MaxBytes, "bytes of history", hintBytes},
+		{problem.PendingLimitExceeded, int64(x.m.Awaited()), int64(o.MaxPending), "activities awaited at the same time", hintPending},
+	} {
+		if share := percent(l.used, l.limit); share >= warnFrom {
+			out = append(out, Warning{
+				Code: l.code, Used: l.used, Limit: l.limit, Hint: l.hint,
+				Message: fmt.Sprintf("the run has used %d %% of its limit of %d %s: %d", share, l.limit, l.what, l.used),
+			})
+		}
+	}
+	return out
+}
+
+func percent(used, limit int64) int64 {
+	if limit <= 0 {
+		return 0
+	}
+	return int64(float64(used) / float64(limit) * 100)
+}
+
+// sent says what a caller has sent, "" for an input that comes from within.
+func sent(in machine.Input) (what string, payload any) {
+	switch in := in.(type) {
+	case machine.Outcome:
+		if in.Host {
+			return "result", in.Output
+		}
+	case machine.Signal:
+		return "signal", in.Payload
+	case machine.Resume:
+		return "answer", in.Payload
+	}
+	return "", nil
+}
+
+// refuseFull refuses what a caller sends to a run that has no room for it: to record the call would mean the run's end.
+func (x *run) refuseFull(in machine.Input) error {
+	what, payload := sent(in)
+	if what == "" {
+		return nil
+	}
+	o := &x.r.opts
+	left := o.MaxBytes - x.exec.Bytes
+	switch {
+	case x.exec.Seq >= o.MaxRecords:
+		return x.full(problem.RecordLimitExceeded, what)
+	case left <= 0 || int64(jsonvalue.Weigh(payload, int(min(left, 1<<30)))) >= left:
+		return x.full(problem.ByteLimitExceeded, what)
+	}
+	return nil
+}
+
+// refuseEnd refuses what a caller has sent if the machine, which has just taken it, ran into the limit of the history
+// with what follows. Nothing has been committed, so the run stays as it was; only the machine is ahead of it.
+func (x *run) refuseEnd(in machine.Input) error {
+	what, _ := sent(in)
+	if what == "" || x.m.Status() != machine.Failed {
+		return nil
+	}
+	_, code, _ := x.m.Failure()
+	switch c := problem.Code(code); c {
+	case problem.RecordLimitExceeded, problem.ByteLimitExceeded:
+		x.forget()
+		return x.full(c, what)
+	}
+	return nil
+}
+
+func (x *run) full(code problem.Code, what string) error {
+	limit, option := fmt.Sprintf("%d records", x.r.opts.MaxRecords), "MaxRecords, --max-records"
+	if code == problem.ByteLimitExceeded {
+		limit, option = fmt.Sprintf("%d bytes of history", x.r.opts.MaxBytes), "MaxBytes, --max-bytes"
+	}
+	return problem.New(code, "the %s would take the run past its limit of %s", what, limit).
+		WithPlace(problem.Place{ExecutionID: x.id}).
+		WithHint("Nothing was recorded. Raise the limit (%s) and send it again, or cancel the run.", option)
+}

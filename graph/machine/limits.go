@@ -1,0 +1,57 @@
+package machine
+
+import (
+	"fmt"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// A run that reaches one of its limits fails at the next step that would take it further. What another process has
+// recorded under larger limits is repeated all the same.
+
+// SetLimits replaces the limits of a machine that was rebuilt; see Config.
+func (m *Machine) SetLimits(maxVisits int, l Limits) {
+	if maxVisits > 0 {
+		m.cfg.MaxVisits = maxVisits
+	}
+	m.cfg.Limits = l
+}
+
+// SetBytes says what the run's stored records take.
+func (m *Machine) SetBytes(n int64) { m.bytes = n }
+
+// Awaited is the number of activities and delegates that are awaited.
+func (m *Machine) Awaited() int { return m.open }
+
+// exhausted gives the failure of a run that has reached a limit, nil if it may go on.
+func (m *Machine) exhausted(nodeID string) *failure {
+	if m.repeating() {
+		return nil
+	}
+	l := &m.cfg.Limits
+	fail := func(code problem.Code, format string, args ...any) *failure {
+		return &failure{reason: reasonOrchestration, message: fmt.Sprintf(format, args...), code: string(code), nodeID: nodeID}
+	}
+	switch {
+	case l.MaxRecords > 0 && m.seq >= l.MaxRecords:
+		return fail(problem.RecordLimitExceeded, "the run has reached its limit of %d records", l.MaxRecords)
+	case l.MaxBytes > 0 && m.bytes >= l.MaxBytes:
+		return fail(problem.ByteLimitExceeded, "the run has reached its limit of %d bytes of history", l.MaxBytes)
+	}
+	return nil
+}
+
+// crowded gives the failure of a run that awaits as much as it may.
+func (m *Machine) crowded(nodeID string) *failure {
+	most := m.cfg.Limits.MaxPending
+	if most <= 0 || m.open < most || m.repeating() {
+		return nil
+	}
+	return &failure{
+		reason: reasonOrchestration, code: string(problem.PendingLimitExceeded), nodeID: nodeID,
+		message: fmt.Sprintf("the run has reached its limit of %d activities awaited at the same time", most),
+	}
+}
+
+// counts reports whether a wait is for an activity or delegate.
+func (w *wait) counts() bool { return w.kind == WaitActivity || w.kind == WaitDelegate }

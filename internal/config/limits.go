@@ -1,0 +1,61 @@
+package config
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Limits bound what a run may grow to; 0 means the engine's default (graph.Options).
+type Limits struct {
+	Visits  int
+	Records int64
+	Bytes   int64
+	Pending int
+}
+
+func (f *Flags) loadLimits(c *Config, env Environment) error {
+	var visits, pending int64
+	for _, l := range []struct {
+		flag, variable string
+		into           *int64
+		sizes          bool
+	}{
+		{flagMaxVisits, envMaxVisits, &visits, false},
+		{flagMaxRecords, envMaxRecords, &c.Limits.Records, false},
+		{flagMaxBytes, envMaxBytes, &c.Limits.Bytes, true},
+		{flagMaxPending, envMaxPending, &pending, false},
+	} {
+		s := f.pick(env, l.flag, l.variable, "")
+		if s.from == "" {
+			continue
+		}
+		var err error
+		if *l.into, err = s.count(l.sizes); err != nil {
+			return err
+		}
+	}
+	c.Limits.Visits, c.Limits.Pending = int(visits), int(pending)
+	return nil
+}
+
+// count reads a number above zero; a size may have a unit.
+func (s setting) count(size bool) (int64, error) {
+	digits, unit := strings.TrimSpace(s.value), int64(1)
+	hint := "Write a number above zero, as in 50000."
+	if size {
+		hint = "Write a number of bytes above zero, with a unit if you like, as in 512MiB or 2GiB."
+		for name, n := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30} {
+			if rest, ok := strings.CutSuffix(digits, name); ok {
+				digits, unit = strings.TrimSpace(rest), n
+			}
+		}
+	}
+	n, err := strconv.ParseInt(digits, 10, 32)
+	if size {
+		n, err = strconv.ParseInt(digits, 10, 64)
+	}
+	if err != nil || n <= 0 || n > 1<<53/unit {
+		return 0, refuse(s, "%s", hint)
+	}
+	return n * unit, nil
+}

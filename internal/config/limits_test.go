@@ -1,0 +1,38 @@
+package config_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/config"
+)
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args, env []string
+		want      config.Limits
+	}{
+		{nil, nil, config.Limits{}},
+		{
+			[]string{"--max-visits", "50", "--max-records", "70000", "--max-bytes", "2GiB", "--max-pending", "9"}, nil,
+			config.Limits{Visits: 50, Records: 70_000, Bytes: 2 << 30, Pending: 9},
+		},
+		{
+			[]string{"--max-visits=7"}, []string{"WORKFLOW_ENGINE_MAX_VISITS=8", "WORKFLOW_ENGINE_MAX_BYTES=1000", "WORKFLOW_ENGINE_MAX_RECORDS=5", "WORKFLOW_ENGINE_MAX_PENDING=6"},
+			config.Limits{Visits: 7, Records: 5, Bytes: 1000, Pending: 6},
+		},
+		{[]string{"--max-bytes", "3 MiB"}, nil, config.Limits{Bytes: 3 << 20}},
+	} {
+		cfg, err := load(t, environment(c.env...), c.args...)
+		if err != nil || cfg.Limits != c.want {
+			t.Errorf("%v %v: got %+v, %v", c.args, c.env, cfg, err)
+		}
+	}
+	for _, arg := range []string{"--max-visits=0", "--max-visits=-1", "--max-visits=many", "--max-visits=1KiB", "--max-records=1.5", "--max-pending=99999999999", "--max-bytes=0MiB", "--max-bytes=GiB", "--max-bytes=99999999999GiB"} {
+		if _, err := load(t, environment(), arg); !errors.Is(err, problem.UsageError) {
+			t.Errorf("%s: got %v", arg, err)
+		}
+	}
+}
