@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -301,5 +302,22 @@ func TestImmediateExecutorsAreCalledInBranchOrder(t *testing.T) {
 		if got := strings.Join(nodes, " "); got != "a b c a2" {
 			t.Fatalf("called %s", got)
 		}
+	}
+}
+
+// TestASuccessAfterTheDeadlineIsLate: an executor that does not stop when its time is over has no outcome any more, also
+// where the process was away and the timer of the deadline has not fired yet.
+func TestASuccessAfterTheDeadlineIsLate(t *testing.T) {
+	t.Parallel()
+	var away atomic.Int64
+	exec := activities.ExecutorFunc(func(context.Context, activities.Request) (activities.Result, error) {
+		away.Store(int64(time.Hour)) // the clock goes on, timers do not
+		return activities.Result{Output: object{"a": 1}}, nil
+	})
+	r := newRunner(t, historymem.New(), graph.Options{Activities: exec, Now: func() time.Time { return time.Now().Add(time.Duration(away.Load())) }})
+	run := start(t, r, "r", workflow(t, "w", []string{startNode(), tool("a", `"timeout":"1m"`), endNode()}, "s a", "a e"), nil)
+	wantStatus(t, run, machine.Failed)
+	if run.ErrorCode != string(problem.Timeout) {
+		t.Errorf("failed with %s %s", run.ErrorCode, run.Error)
 	}
 }

@@ -3,6 +3,7 @@ package history_test
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -222,4 +223,26 @@ func BenchmarkProjectionText(b *testing.B) {
 			}
 		}
 	})
+}
+
+// TestRepeatedOutcomesEndNoWait: a replay of the reference engine writes outcomes of earlier visits once more; what the
+// run waits for is still to come.
+func TestRepeatedOutcomesEndNoWait(t *testing.T) {
+	t.Parallel()
+	for requested, outcome := range map[string]string{
+		"E ActivityRequested a":                                 `E ActivityCompleted a {"result":{"x":1},"replayed":true}`,
+		`E SubworkflowStarted a {"childExecutionId":"x:sub:a"}`: `E SubworkflowCompleted a {"childExecutionId":"x:sub:a","replayed":true}`,
+	} {
+		e := history.Execution{ID: "x"}
+		for _, line := range []string{"E ExecutionStarted", "C ScheduleNode a", requested, outcome} {
+			e.Apply(parseRecord(t, line, e.Seq+1))
+		}
+		if len(e.Waits) != 1 {
+			t.Errorf("after %s: waits %+v", outcome, e.Waits)
+		}
+		e.Apply(parseRecord(t, strings.Replace(outcome, `,"replayed":true`, "", 1), e.Seq+1))
+		if len(e.Waits) != 0 {
+			t.Errorf("after the outcome itself: waits %+v", e.Waits)
+		}
+	}
 }

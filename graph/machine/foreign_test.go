@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -369,5 +371,51 @@ func TestW27_AMismatchIsRecordedWhateverIsBeingReported(t *testing.T) {
 	}
 	if m.Status() != machine.Failed {
 		t.Errorf("status %s", m.Status())
+	}
+}
+
+// TestRepeatedOutcomesAreNoFacts: a replay of the reference engine writes the outcome of a visit once more; only the first
+// time it happened.
+func TestRepeatedOutcomesAreNoFacts(t *testing.T) {
+	t.Parallel()
+	for outcome, want := range map[string]machine.Status{
+		`E ActivityCompleted(t) {"result":{"r":1},"replayed":true}`: machine.AwaitingActivity,
+		`E ActivityCompleted(t) {"result":{"r":1}}`:                 machine.Completed,
+	} {
+		history := rows(t, begun+`
+			C ScheduleNode(t)
+			E NodeScheduled(t)
+			E ActivityRequested(t) {"nodeType":"tool_call","attempt":1}
+			`+outcome)
+		m, err := machine.Replay(compile(t, linearDefinition), machine.Config{ExecutionID: "x", Mode: machine.HostMediated}, history, object{"a": 1.0}, epoch.Add(time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Status() != want {
+			t.Errorf("%s: the run is %s, want %s", outcome, m.Status(), want)
+		}
+	}
+}
+
+// TestATailWithAGapIsRefused: records that do not follow a position are no tail of it.
+func TestATailWithAGapIsRefused(t *testing.T) {
+	t.Parallel()
+	prog := compile(t, linearDefinition)
+	m := machine.Start(prog, machine.Config{ExecutionID: "x", Mode: machine.HostMediated}, object{"a": 1.0}, epoch)
+	before := m.Ready().Records
+	position := m.Position()
+	if err := m.Handle(machine.Outcome{Host: true, NodeID: "t", Error: "no"}, epoch); err != nil {
+		t.Fatal(err)
+	}
+	tail := m.Ready().Records
+	for skipped := range tail {
+		restored, err := machine.Restore(prog, position, before[machine.PositionStateSeq(position)-1].Payload.State)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = restored.Catchup(roundTrip(t, tail[skipped:]), epoch)
+		if gap := skipped > 0; gap != errors.Is(err, problem.HistoryCorrupt) {
+			t.Errorf("without %d records: %v", skipped, err)
+		}
 	}
 }
