@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historysql"
+	"github.com/workflows-engine/workflows-engine/internal/cli"
 )
 
 // The SIGKILL loop. Two servers share one file; several hosts drive runs through both, each call through either. At
@@ -110,6 +112,10 @@ func checkFile(t *testing.T, db string) history.Store {
 	var verdict string
 	if err := script(t, db).QueryRow("PRAGMA integrity_check").Scan(&verdict); err != nil || verdict != "ok" {
 		t.Fatalf("integrity_check: %s, %v", verdict, err)
+	}
+	var findings bytes.Buffer
+	if status := cli.Main(t.Context(), []string{"verify", "--store-path", db}, nil, &findings, &findings); status != 0 {
+		t.Errorf("verify: status %d\n%s", status, findings.String())
 	}
 	ctx := context.Background()
 	store, err := historysql.Open(ctx, db, historysql.Options{})
