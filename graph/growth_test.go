@@ -10,6 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/history/historysql"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -105,5 +106,36 @@ func TestLargeStateThroughManyNodes(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestPositionsOfBranchesAreSmall: what branches have made of a large state is stored as what changed.
+func TestPositionsOfBranchesAreSmall(t *testing.T) {
+	t.Parallel()
+	nodes, edges, entries := []string{startNode(), ""}, []string{"s p", "p e"}, []string{}
+	for _, id := range []string{"a", "b", "c"} {
+		nodes, edges, entries = append(nodes, tool(id), tool(id+"2")), append(edges, id+" "+id+"2", id+"2 e"), append(entries, id)
+	}
+	nodes[1] = fork("p", "all", entries...)
+	d := workflowWith(t, "wide", `"state_schema":{"type":"object","properties":{"list":{"type":"array","reducer":"append"}}}`, append(nodes, endNode()), edges...)
+	store := historymem.New()
+	o := graph.Options{DefaultMode: machine.HostMediated}
+	run := start(t, newRunner(t, store, o), "r", d, largeInputs()["list"])
+	for len(run.Pending) > 0 {
+		p := run.Pending[len(run.Pending)-1] // the last branch first: its script is held back
+		var err error
+		run, err = newRunner(t, store, o).SubmitActivity(t.Context(), graph.SubmitRequest{
+			ExecutionID: "r", NodeID: p.NodeID, Span: p.Span, OK: true, Result: object{"list": []any{p.NodeID}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, data, err := store.Position(t.Context(), "r"); err != nil || len(data) > 20_000 {
+			t.Errorf("a position of %d bytes, %v", len(data), err)
+		}
+	}
+	list, _ := run.FinalState["list"].([]any)
+	if got := fmt.Sprint(list[len(list)-6:]); run.Status != machine.Completed || len(list) != 6006 || got != "[a a2 b b2 c c2]" {
+		t.Errorf("the run is %s with %d elements, the last %s", run.Status, len(list), got)
 	}
 }

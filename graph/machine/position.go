@@ -8,11 +8,12 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsondelta"
 )
 
-// positionVersion is the version of the stored form below. A position of another version is not used: the history
-// holds everything, a position only saves reading it.
-const positionVersion = 1
+// positionVersion is the version of the stored form below. Version 1, which holds the views of branches whole, is read
+// too; a position of another version is not used: the history holds everything, a position only saves reading it.
+const positionVersion = 2
 
 // position is the stored form of a machine.
 type position struct {
@@ -37,11 +38,13 @@ type position struct {
 }
 
 type tokenPosition struct {
-	Phase   phase            `json:"phase,omitempty"`
-	Node    string           `json:"node,omitempty"`
-	Visit   int              `json:"visit,omitempty"`
-	View    map[string]any   `json:"view,omitempty"`
-	Same    bool             `json:"same,omitempty"` // the view is the block owner's
+	Phase phase          `json:"phase,omitempty"`
+	Node  string         `json:"node,omitempty"`
+	Visit int            `json:"visit,omitempty"`
+	View  map[string]any `json:"view,omitempty"`
+	Same  bool           `json:"same,omitempty"` // the view is the block owner's
+	// Changes make the view of the block owner's; see package jsondelta.
+	Changes map[string]any   `json:"changes,omitempty"`
 	Held    []itemPosition   `json:"held,omitempty"`
 	Wait    *waitPosition    `json:"wait,omitempty"`
 	Inner   *blockPosition   `json:"inner,omitempty"`
@@ -152,6 +155,11 @@ func (t *token) position(executionID string) tokenPosition {
 	}
 	if t.block != nil && sameMap(t.view, t.block.owner.view) {
 		p.View, p.Same = nil, true
+	} else if t.block != nil && len(t.view) > 0 {
+		if p.Changes = jsondelta.Diff(t.block.owner.view, t.view); len(p.Changes) == 0 {
+			p.Same = true
+		}
+		p.View = nil
 	}
 	for _, it := range t.held {
 		ip := itemPosition{
@@ -202,7 +210,7 @@ func Restore(prog *definition.Program, data []byte, state map[string]any) (*Mach
 	if err := json.Unmarshal(data, &p); err != nil {
 		return nil, problem.New(problem.HistoryCorrupt, "the stored position cannot be read").WithCause(err)
 	}
-	if p.Version != positionVersion || p.Hash != prog.Hash {
+	if p.Version < 1 || p.Version > positionVersion || p.Hash != prog.Hash {
 		return nil, problem.New(problem.HistoryCorrupt, "the stored position is of version %d for definition %s", p.Version, p.Hash)
 	}
 	m := newMachine(prog, p.Config)
@@ -224,8 +232,15 @@ func (m *Machine) restore(t *token, p *tokenPosition) error {
 		return problem.New(problem.HistoryCorrupt, "the stored position names node %q, which the definition lacks", id)
 	}
 	t.phase, t.visit, t.view = p.Phase, p.Visit, p.View
-	if p.Same {
+	switch {
+	case p.Same:
 		t.view = t.block.owner.view
+	case p.Changes != nil && t.block != nil:
+		view, err := jsondelta.Apply(t.block.owner.view, p.Changes)
+		if err != nil {
+			return err
+		}
+		t.view = view
 	}
 	if t.view == nil && t.phase != idle {
 		t.view = map[string]any{}

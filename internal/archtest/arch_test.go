@@ -63,7 +63,7 @@ var rooms = map[string][]string{
 	"history/historymem":        {"history", "graph/problem", "internal/jsonvalue"},
 	"history/historysql":        {"history", "graph/problem", "internal/jsondelta", "internal/jsonvalue"},
 	"history/historytest":       {"history", "graph/problem", "internal/jsonvalue"},
-	"graph/machine":             {"history", "graph/problem", "graph/definition", "graph/expr", "graph/state", "internal/jsonvalue", "internal/jsonschema"},
+	"graph/machine":             {"history", "graph/problem", "graph/definition", "graph/expr", "graph/state", "internal/jsondelta", "internal/jsonvalue", "internal/jsonschema"},
 	"activities":                {"graph/problem", "internal/jsonvalue"},
 	"activities/activitiestest": {"activities", "graph/problem"},
 	"internal/childprocess":     {"graph/problem"},
