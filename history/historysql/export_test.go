@@ -1,6 +1,7 @@
 package historysql
 
 import (
+	"context"
 	"slices"
 
 	"modernc.org/sqlite"
@@ -27,6 +28,11 @@ func (s *Store) Script(text string) error {
 func (s *Store) Hold() (release func()) {
 	s.turn <- struct{}{}
 	return func() { <-s.turn }
+}
+
+// Panics is a write that panics where it would make its change.
+func (s *Store) Panics(ctx context.Context) error {
+	return s.share(ctx, "the panic", 1, func(*conn) error { panic("a mistake") })
 }
 
 // Queued is the number of writes that wait to be made along with others.

@@ -120,7 +120,7 @@ func (s *Store) change(c *conn, group []*pending) {
 	for {
 		failed, err := -1, error(nil)
 		for i, p := range group {
-			if err = p.change(c); err != nil {
+			if err = attempt(c, p.change); err != nil {
 				failed = i
 				break
 			}

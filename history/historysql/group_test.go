@@ -263,6 +263,28 @@ func TestGroupRolledBack(t *testing.T) {
 	}
 }
 
+// TestGroupPanic: a mistake in one write is that write's error; the others are stored and the store goes on.
+func TestGroupPanic(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "runs.db"), historysql.Options{})
+	var calls []func() error
+	for i, x := range begun(t, s, 5) {
+		b := x.Batch(historytest.Node("begin", "t")...)
+		calls = append(calls, func() error { return s.Append(t.Context(), b) })
+		if i == 0 || i == 2 {
+			calls = append(calls, func() error { return s.Panics(t.Context()) })
+		}
+	}
+	for i, err := range together(s, calls...) {
+		if mistake := i == 1 || i == 4; mistake != errors.Is(err, problem.Internal) || !mistake && err != nil {
+			t.Errorf("write %d: %v", i, err)
+		}
+	}
+	for i := range 5 {
+		wantRecords(t, s, fmt.Sprintf("x%d", i), 11)
+	}
+}
+
 // TestGroupCancelledWaiter: who leaves while waiting is not appended; the others are.
 func TestGroupCancelledWaiter(t *testing.T) {
 	t.Parallel()

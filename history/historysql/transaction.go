@@ -3,6 +3,7 @@ package historysql
 import (
 	"context"
 	"math/rand/v2"
+	"runtime/debug"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -50,11 +51,22 @@ func (s *Store) transact(ctx context.Context, change func(c *conn) error) error 
 	if err != nil {
 		return err
 	}
-	if err := change(c); err != nil {
+	if err := attempt(c, change); err != nil {
 		s.rollback(c)
 		return err
 	}
 	return s.commit(c)
+}
+
+// attempt makes a change. A panic in it becomes its error, so that the transaction is rolled back and the turn given on
+// whatever happens.
+func attempt(c *conn, change func(c *conn) error) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = problem.New(problem.Internal, "the change panicked: %v\n%s", cause, debug.Stack())
+		}
+	}()
+	return change(c)
 }
 
 // begin begins a transaction. The context counts until it has the file's lock.
