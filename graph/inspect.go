@@ -75,7 +75,7 @@ func (i *inspection) look(ctx context.Context) error {
 		return err
 	}
 	now := i.exec.UpdatedAt
-	m, b, err := replayed(prog, id, records, now)
+	m, b, err := replayed(prog, id, records, 0, now)
 	if err != nil {
 		i.note(0, problem.Nondeterminism, "The run fails at its next step. Fork it at a record before the difference, or cancel it.",
 			"the history does not follow the definition: %v", err)
@@ -89,10 +89,10 @@ func (i *inspection) look(ctx context.Context) error {
 	return i.position(ctx, prog, now)
 }
 
-// replayed is machine.Replay with a mismatch as an error.
-func replayed(prog *definition.Program, id string, records []history.Record, now time.Time) (*machine.Machine, machine.Batch, error) {
+// replayed is machine.Replay with a mismatch as an error. maxVisits 0 means the default.
+func replayed(prog *definition.Program, id string, records []history.Record, maxVisits int, now time.Time) (*machine.Machine, machine.Batch, error) {
 	// The history of this engine's runs says all that the config does not.
-	m, err := machine.Replay(prog, machine.Config{ExecutionID: id, Mode: machine.HostMediated}, records, nil, now)
+	m, err := machine.Replay(prog, machine.Config{ExecutionID: id, Mode: machine.HostMediated, MaxVisits: maxVisits}, records, nil, now)
 	if err != nil {
 		return nil, machine.Batch{}, err
 	}

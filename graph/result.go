@@ -40,6 +40,8 @@ type Run struct {
 	ParentExecutionID     string
 	// Parent is the run that started this one, "" at the root.
 	Parent string
+	// ForkedFrom is the run that this one is a copy of up to a record; zero for others.
+	ForkedFrom history.ForkOrigin
 	// Seq is the last record's seq; CreatedAt and UpdatedAt the times of the first and last record.
 	Seq                  int64
 	CreatedAt, UpdatedAt time.Time

@@ -238,7 +238,7 @@ func importedRun(ctx context.Context, store history.Store, file *runfile.File, r
 	if prog == nil {
 		return out, refusedDefinition(findings)
 	}
-	m, _, err := replayed(prog, r.ExecutionID, r.Records, e.UpdatedAt)
+	m, _, err := replayed(prog, r.ExecutionID, r.Records, 0, e.UpdatedAt)
 	if err != nil {
 		return out, err
 	}

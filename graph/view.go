@@ -103,7 +103,7 @@ func (x *run) summary() *Run {
 		ExecutionID: x.id, Status: phaseStatus(e.Phase), DefinitionName: e.DefinitionName,
 		DefinitionVersion: e.DefinitionVersion, DefinitionHash: e.DefinitionHash, Mode: machine.Mode(e.Mode),
 		CurrentNodeID: e.CurrentNodeID, DelegateCorrelationID: e.DelegateCorrelationID,
-		ChildExecutionID: e.ChildExecutionID, ParentExecutionID: e.ParentExecutionID, Parent: e.Parent,
+		ChildExecutionID: e.ChildExecutionID, ParentExecutionID: e.ParentExecutionID, Parent: e.Parent, ForkedFrom: e.ForkedFrom,
 		Seq: e.Seq, Bytes: e.Bytes, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, NodeVisits: int(e.NodeVisits),
 		MaxVisits: x.r.opts.MaxVisits,
 	}

@@ -186,6 +186,9 @@ func (p *Payload) setRun(member string, v any) {
 		p.Branches = text(v)
 	case "depth":
 		p.Depth = int(integer(v))
+	case "forkedFrom":
+		m := object(v)
+		p.ForkedFrom = ForkOrigin{ExecutionID: text(m["executionId"]), Seq: integer(m["seq"])}
 	case "policy":
 		p.Policy = text(v)
 	case "intervalNodes":

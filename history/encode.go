@@ -47,6 +47,13 @@ func (p *Payload) appendRun(w *objectWriter, name Name) {
 	w.object("input", p.Input)
 	w.text("branches", p.Branches)
 	w.integer("depth", int64(p.Depth))
+	if f := &p.ForkedFrom; f.ExecutionID != "" {
+		w.name("forkedFrom")
+		w.buf = append(w.buf, `{"executionId":`...)
+		w.buf = jsonvalue.AppendString(w.buf, f.ExecutionID)
+		w.integer("seq", f.Seq)
+		w.buf = append(w.buf, '}')
+	}
 }
 
 // appendNode writes the members of nodes, blocks, timers, signals and interrupts.

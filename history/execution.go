@@ -63,6 +63,8 @@ type Execution struct {
 	// Parent is the run that started this one as a subworkflow, "" at the root; Depth its nesting depth.
 	Parent string
 	Depth  int
+	// ForkedFrom says of which run this one is a copy up to a record; zero for others.
+	ForkedFrom ForkOrigin
 	// StateSeq is the seq of the newest StateUpdated, 0 if there is none.
 	StateSeq int64
 	// NodeVisits counts ScheduleNode commands.

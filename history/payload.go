@@ -109,6 +109,8 @@ type Payload struct {
 	Branches string
 	// Depth is the nesting depth of a subworkflow's run, 0 at the root. Added, on ExecutionStarted.
 	Depth int
+	// ForkedFrom says of which run this one is a copy up to a record; zero for others. Added, on ExecutionStarted.
+	ForkedFrom ForkOrigin
 
 	// CheckpointWritten.
 	Policy              string
@@ -119,6 +121,12 @@ type Payload struct {
 
 	// ExecutionFailed of a replay mismatch.
 	Context *MismatchContext
+}
+
+// ForkOrigin is where a run was forked: a run, and the seq of the last record that was taken over.
+type ForkOrigin struct {
+	ExecutionID string
+	Seq         int64
 }
 
 // Optional is a JSON value that may be absent; JSON null is a value.

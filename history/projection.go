@@ -140,7 +140,7 @@ func (e *Execution) start(p *Payload) {
 		e.DefinitionName = p.WorkflowName
 	}
 	e.DefinitionVersion, e.InputHash, e.Mode = p.WorkflowVersion, p.InputHash, p.Mode
-	e.Parent, e.Depth = p.ParentExecutionID, p.Depth
+	e.Parent, e.Depth, e.ForkedFrom = p.ParentExecutionID, p.Depth, p.ForkedFrom
 	if p.DefinitionHash != "" {
 		e.DefinitionHash, f.bound = p.DefinitionHash, true
 	}

@@ -18,6 +18,8 @@ func (e *Execution) AppendText(dst []byte) []byte {
 	w.text("mode", e.Mode)
 	w.text("parent", e.Parent)
 	w.integer("depth", int64(e.Depth))
+	w.text("forkedId", e.ForkedFrom.ExecutionID)
+	w.integer("forkedSeq", e.ForkedFrom.Seq)
 	w.time("created", e.CreatedAt)
 	w.time("updated", e.UpdatedAt)
 	w.text("outcome", string(f.outcome))
@@ -89,6 +91,7 @@ func ParseExecution(executionID string, raw []byte) (Execution, error) {
 		ID: executionID, Seq: integer(m["seq"]),
 		DefinitionName: text(m["name"]), DefinitionVersion: text(m["version"]), DefinitionHash: text(m["hash"]),
 		InputHash: text(m["inputHash"]), Mode: text(m["mode"]), Parent: text(m["parent"]), Depth: int(integer(m["depth"])),
+		ForkedFrom: ForkOrigin{ExecutionID: text(m["forkedId"]), Seq: integer(m["forkedSeq"])},
 		CreatedAt: timestamp(m["created"]), UpdatedAt: timestamp(m["updated"]), LastError: text(m["error"]),
 		NodeVisits: integer(m["visits"]), StateSeq: integer(m["stateSeq"]), DelegateCorrelationID: text(m["correlation"]),
 		ChildExecutionID: text(m["childId"]), ParentExecutionID: text(m["parentId"]),

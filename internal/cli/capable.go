@@ -10,6 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 )
 
@@ -20,15 +21,24 @@ func (s *session) checkCapable(ctx context.Context, id string, caller graph.Call
 	if err != nil {
 		return err
 	}
-	mode := caller.Mode
+	if execution.Phase.Terminal() {
+		return nil
+	}
+	return s.checkPerformable(ctx, &execution, caller)
+}
+
+// checkPerformable is checkCapable for a run that is to go on whatever its state, such as a fork of one that has ended.
+func (s *session) checkPerformable(ctx context.Context, execution *history.Execution, caller graph.Caller) error {
+	id, mode := execution.ID, caller.Mode
 	if mode == "" {
 		mode = machine.Mode(execution.Mode)
 	}
-	if execution.Phase.Terminal() || mode == machine.HostMediated {
+	if mode == machine.HostMediated {
 		return nil
 	}
 	document := caller.Definition
 	if document == nil {
+		var err error
 		document, err = s.storedDefinition(ctx, execution.DefinitionHash)
 		if errors.Is(err, problem.DefinitionNotFound) {
 			return problem.New(problem.DefinitionNotFound, "the definition of run %s is not stored", id).

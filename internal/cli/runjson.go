@@ -31,6 +31,13 @@ type runJSON struct {
 	Warnings          []warningJSON `json:"warnings,omitempty"`
 	CreatedAt         time.Time     `json:"created_at"`
 	UpdatedAt         time.Time     `json:"updated_at"`
+	// ForkedFrom is set for a run that was forked.
+	ForkedFrom *forkedJSON `json:"forked_from,omitempty"`
+}
+
+type forkedJSON struct {
+	ExecutionID string `json:"execution_id"`
+	Seq         int64  `json:"seq"`
 }
 
 // warningJSON is a limit that the run nears.
@@ -78,6 +85,9 @@ func encodeRun(run *graph.Run) runJSON {
 		Code: run.ErrorCode, Reason: run.Reason, ParentExecutionID: run.Parent,
 		ChildExecutionID: run.ChildExecutionID, NodeVisits: run.NodeVisits,
 		CreatedAt: run.CreatedAt, UpdatedAt: run.UpdatedAt,
+	}
+	if f := run.ForkedFrom; f.ExecutionID != "" {
+		j.ForkedFrom = &forkedJSON{f.ExecutionID, f.Seq}
 	}
 	if run.Status == machine.Completed {
 		j.Result = &run.Result

@@ -71,6 +71,9 @@ func writeStatus(w io.Writer, run *graph.Run, s *session, now time.Time) error {
 	add("error", strings.TrimSpace(run.ErrorCode+" "+run.Error))
 	add("reason", run.Reason)
 	add("parent", run.Parent)
+	if f := run.ForkedFrom; f.ExecutionID != "" {
+		add("forked from", fmt.Sprintf("%s at record %d", f.ExecutionID, f.Seq))
+	}
 	add("mode", string(run.Mode))
 	add("began", timeText(run.CreatedAt)+" ("+age(run.CreatedAt, now)+" ago)")
 	add("changed", timeText(run.UpdatedAt)+" ("+age(run.UpdatedAt, now)+" ago)")

@@ -1,0 +1,209 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// ForkRequest begins a run with the past of another one.
+type ForkRequest struct {
+	// ExecutionID is the run to fork, Seq the last of its records that the new run takes over: any record from the first
+	// to the last.
+	ExecutionID string
+	Seq         int64
+	// NewExecutionID is the new run's; blank means a new one.
+	NewExecutionID string
+	// Definition is what the new run follows; nil means the run's own. What is taken over must be what this definition
+	// would have led to.
+	Definition *definition.Document
+	// Wait bounds how long the call waits in line; see Wait.
+	Wait Wait
+}
+
+// Fork begins a run that has done what another one had done up to a record, and drives it on as Start does. The other run
+// is not changed, whatever its state.
+//
+// Every outcome recorded up to Seq is kept: activities, answers, signals, fired timers and ended subworkflows, in parallel
+// branches too. What was pending there is begun anew under the new run's id and idempotency keys: attempts in flight,
+// timers, and subworkflows that had not ended, which start from their beginning. Times move along: the new run's past ends
+// now, and what had an hour to go has an hour to go. An end, be it completion, failure or cancel, is not taken over;
+// completion and failure follow again if nothing else does.
+//
+// NONDETERMINISM_DETECTED, with the place of the first difference, if the past is not what the definition leads to;
+// VALIDATION_ERROR for a Seq that the run does not have and for runs that another engine began; EXECUTION_NOT_FOUND;
+// DEFINITION_REQUIRED; DUPLICATE_EXECUTION_ID. Nothing is written then.
+func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
+	if err := r.enter(); err != nil {
+		return nil, err
+	}
+	defer r.tasks.Done()
+	if err := checkExecutionID(req.NewExecutionID); err != nil {
+		return nil, err
+	}
+	if strings.TrimSpace(req.NewExecutionID) == "" {
+		req.NewExecutionID = r.opts.NewID()
+	}
+	exec, err := r.store.Execution(ctx, req.ExecutionID)
+	if err != nil {
+		return nil, notFoundAs(err, problem.ExecutionNotFound, req.ExecutionID)
+	}
+	prog, err := r.forkProgram(ctx, &req, &exec)
+	if err != nil {
+		return nil, err
+	}
+	records, err := r.store.Read(ctx, req.ExecutionID, 1, 0)
+	if err != nil {
+		return nil, err
+	}
+	if req.Seq < 1 || req.Seq > int64(len(records)) {
+		return nil, problem.New(problem.ValidationError, "run %q has no record %d", req.ExecutionID, req.Seq).
+			WithPlace(problem.Place{ExecutionID: req.ExecutionID}).
+			WithHint("Its records are 1 to %d; its history shows them.", len(records))
+	}
+	f := fork{req: &req, prog: prog, now: r.now()}
+	past, err := f.past(records)
+	if err != nil {
+		return nil, err
+	}
+	m, _, err := replayed(prog, req.NewExecutionID, past, r.opts.MaxVisits, f.now)
+	if err != nil {
+		return nil, f.mismatch(err)
+	}
+	b := history.Batch{
+		ExecutionID: req.NewExecutionID, Records: past, Execution: history.Project(req.NewExecutionID, past), Definition: storedForm(prog),
+		SetTimers: true, Timers: storedTimers(req.NewExecutionID, m.Timers()),
+	}
+	x := r.runs.hold(req.NewExecutionID)
+	defer r.runs.drop(x)
+	if err := r.store.Append(ctx, b); err != nil {
+		if errors.Is(err, problem.HistoryConflict) {
+			err = problem.New(problem.DuplicateExecutionID, "execution id %q has been used", req.NewExecutionID).
+				WithPlace(problem.Place{ExecutionID: req.NewExecutionID}).WithHint("Choose another id, or leave it out.")
+		}
+		return nil, err
+	}
+	var y yield
+	x.mu.Lock()
+	x.live = true
+	if err = x.open(ctx, nil); err == nil && !x.ended() {
+		err = x.takeOver(ctx, &y)
+	}
+	x.mu.Unlock()
+	r.carry(ctx, x, &y)
+	if err != nil && !errors.Is(err, errAgain) {
+		return nil, err
+	}
+	return r.answer(ctx, x, req.Wait)
+}
+
+func (r *Runner) forkProgram(ctx context.Context, req *ForkRequest, exec *history.Execution) (*definition.Program, error) {
+	if exec.Mode == "" || exec.InputHash == "" {
+		return nil, problem.New(problem.ValidationError, "run %q was begun by another engine and cannot be forked", req.ExecutionID).
+			WithPlace(problem.Place{ExecutionID: req.ExecutionID}).WithHint("Start a new run with its definition and input.")
+	}
+	if req.Definition != nil {
+		return r.library.admit(req.Definition)
+	}
+	return r.library.stored(ctx, exec.DefinitionHash)
+}
+
+// fork makes the past of a new run.
+type fork struct {
+	req  *ForkRequest
+	prog *definition.Program
+	now  time.Time
+}
+
+// past gives the records that the new run begins with: those of the other one, under the new id, moved in time.
+func (f *fork) past(records []history.Record) ([]history.Record, error) {
+	all, n := records, int(f.req.Seq)
+	if end := slices.IndexFunc(all[:n], ends); end > 0 {
+		n = end
+	}
+	if n > 1 && n < len(all) && all[n-1].Name == history.FailNode && all[n].Name == history.ExecutionFailed {
+		n-- // the command that belongs to the end
+	}
+	out := make([]history.Record, n)
+	shift := f.now.Sub(all[n-1].CreatedAt)
+	for i := range out {
+		r := all[i]
+		r.Raw = nil
+		r.CreatedAt = r.CreatedAt.Add(shift)
+		f.rewrite(&r.Payload, r.Name, shift)
+		out[i] = r
+	}
+	p := &out[0].Payload
+	if out[0].Name != history.ExecutionStarted {
+		return nil, problem.New(problem.HistoryCorrupt, "the first record is %s", out[0].Name).WithPlace(problem.Place{ExecutionID: f.req.ExecutionID})
+	}
+	input := p.Input
+	isState := func(r history.Record) bool { return r.Name == history.StateUpdated }
+	if first := slices.IndexFunc(all, isState); input == nil && first >= 0 {
+		input = all[first].Payload.State
+		if first >= n { // the first state, which is the input, is not among what is taken over
+			p.Input = maps.Clone(input)
+		}
+	}
+	if f.req.Definition != nil {
+		if err := checkInput(f.prog, input); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// ends reports whether a record is part of a run's end, which is not taken over.
+func ends(r history.Record) bool {
+	return r.Kind == history.Event && r.Name.Terminal() || r.Name == history.CancelExecution
+}
+
+// rewrite makes a payload the new run's own. Payloads share values with the records read, which are nobody else's.
+func (f *fork) rewrite(p *history.Payload, name history.Name, shift time.Duration) {
+	for _, id := range []*string{&p.ChildExecutionID, &p.ParentExecutionID, &p.IdempotencyKey, &p.Correlation} {
+		*id = f.own(*id)
+	}
+	for _, at := range []*time.Time{&p.DueAt, &p.RetryAt, &p.Deadline} {
+		if !at.IsZero() && p.TimerKind != "until" { // an instant stays what it is
+			*at = at.Add(shift)
+		}
+	}
+	if p.DefinitionHash != "" {
+		p.DefinitionHash = f.prog.Hash
+	}
+	if p.WorkflowVersion != "" {
+		p.WorkflowVersion = f.prog.Version
+	}
+	if name == history.ExecutionStarted {
+		p.WorkflowName, p.WorkflowVersion = f.prog.Name, f.prog.Version
+		p.ParentExecutionID, p.Depth = "", 0 // nobody waits for it
+		p.ForkedFrom = history.ForkOrigin{ExecutionID: f.req.ExecutionID, Seq: f.req.Seq}
+	}
+}
+
+// own gives an id that begins with the other run's as the new run's.
+func (f *fork) own(id string) string {
+	rest, ok := strings.CutPrefix(id, f.req.ExecutionID)
+	if !ok || rest != "" && rest[0] != ':' {
+		return id
+	}
+	return f.req.NewExecutionID + rest
+}
+
+// mismatch says what to do about a past that the definition does not lead to.
+func (f *fork) mismatch(err error) error {
+	if !errors.Is(err, problem.Nondeterminism) {
+		return err
+	}
+	e := problem.New(problem.Nondeterminism, "run %q cannot be forked at record %d: %v", f.req.ExecutionID, f.req.Seq, err).
+		WithPlace(problem.Place{ExecutionID: f.req.ExecutionID})
+	e.Hint = "Fork it at a record before the difference; nothing was written."
+	return e
+}

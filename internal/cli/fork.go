@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+)
+
+type forkOptions struct {
+	driveOptions
+	folder, id string
+	at         int64
+}
+
+func newFork(a *app) *cobra.Command {
+	var o forkOptions
+	cmd := &cobra.Command{
+		Use:   "fork ID --at SEQ",
+		Short: "Start a new run from the past of another one",
+		Long: `Start a new run that has done what another one had done up to a record, and drive it on. The other run is never
+changed, whatever its state. history ID shows the records and their numbers; any of them will do.
+
+What was recorded up to SEQ is kept: outcomes of activities, answers, signals, fired timers, ended subworkflows. What
+was pending there is begun anew: attempts, under the new run's idempotency keys; timers, with the time that they had left;
+subworkflows that had not ended, from their beginning. An end of the run is not taken over: fork a cancelled run at its
+last record to go on with it, a failed one at a record before the failure to try again.
+
+With --definition the new run follows another definition, a corrected one for instance. It has to lead to the same past:
+where it does not, the fork is refused with the first difference, and nothing is written.`,
+		Example: `  workflows-engine fork 3f0c8a --at 41
+  workflows-engine fork 3f0c8a --at 41 --definition corrected.workflow.json --id second-try`,
+		Args:              exactly("ID"),
+		ValidArgsFunction: a.completeIDs(""),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !cmd.Flags().Changed("at") {
+				return usage("fork needs --at").WithHint("Write the number of the last record to keep; see workflows-engine history %s.", args[0])
+			}
+			return a.fork(cmd.Context(), args[0], o)
+		},
+	}
+	set := cmd.Flags()
+	set.Int64Var(&o.at, "at", 0, "the `seq` of the last record to keep")
+	set.StringVar(&o.id, "id", "", "the new run's `id` (default a new one)")
+	set.StringVar(&o.definition, flagDefinition, "", "`file` of the definition to follow instead of the run's own")
+	registerWorkflowDir(set, &o.folder, "none")
+	o.answers.register(set)
+	set.DurationVar(&o.wait, "wait", 0, "give up waiting after this `time`, as in 30s, and leave the run to recover (default: no limit)")
+	set.BoolVar(&o.json, "json", false, "print where the run stands as JSON, instead of its result alone")
+	return cmd
+}
+
+// fork starts a run from another one's past and drives it.
+func (a *app) fork(ctx context.Context, id string, o forkOptions) (err error) {
+	caller, err := a.caller(o.driveOptions)
+	if err != nil {
+		return err
+	}
+	s, err := a.open(ctx, sessionOptions{live: true, folder: o.folder})
+	if err != nil {
+		return err
+	}
+	defer func() { err = firstError(err, s.close()) }()
+	execution, err := s.store.Execution(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := s.checkPerformable(ctx, &execution, caller); err != nil {
+		return err
+	}
+	d := a.drive(s, o.driveOptions)
+	run, err := s.runner.Fork(ctx, graph.ForkRequest{
+		ExecutionID: id, Seq: o.at, NewExecutionID: o.id, Definition: caller.Definition, Wait: d.caller.Wait,
+	})
+	return d.from(ctx, run, err)
+}
