@@ -133,4 +133,3 @@ func dump(records []history.Record) string {
 	}
 	return b.String()
 }
-

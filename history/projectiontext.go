@@ -92,7 +92,7 @@ func ParseExecution(executionID string, raw []byte) (Execution, error) {
 		DefinitionName: text(m["name"]), DefinitionVersion: text(m["version"]), DefinitionHash: text(m["hash"]),
 		InputHash: text(m["inputHash"]), Mode: text(m["mode"]), Parent: text(m["parent"]), Depth: int(integer(m["depth"])),
 		ForkedFrom: ForkOrigin{ExecutionID: text(m["forkedId"]), Seq: integer(m["forkedSeq"])},
-		CreatedAt: timestamp(m["created"]), UpdatedAt: timestamp(m["updated"]), LastError: text(m["error"]),
+		CreatedAt:  timestamp(m["created"]), UpdatedAt: timestamp(m["updated"]), LastError: text(m["error"]),
 		NodeVisits: integer(m["visits"]), StateSeq: integer(m["stateSeq"]), DelegateCorrelationID: text(m["correlation"]),
 		ChildExecutionID: text(m["childId"]), ParentExecutionID: text(m["parentId"]),
 		fold: fold{

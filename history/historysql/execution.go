@@ -57,18 +57,22 @@ type folding struct {
 	unreadable *problem.Error
 }
 
-func (f *folding) apply(r *storedRow) {
+// apply folds a row. What is wrong with it is noted; an error is the database's, and nothing has been folded.
+func (f *folding) apply(r *storedRow) error {
 	if f.execution.Seq+1 != r.seq {
 		f.note(r.damaged(f.execution.ID, "stands where record %d is missing", f.execution.Seq+1))
 	}
 	record, err := f.expander.record(r)
 	if err != nil {
-		if e, ok := problem.As(err); ok {
-			f.note(e)
+		e, ok := problem.As(err)
+		if !ok {
+			return err
 		}
+		f.note(e)
 	}
 	f.execution.Apply(record)
 	f.execution.Bytes += int64(len(r.payload))
+	return nil
 }
 
 func (f *folding) note(e *problem.Error) {
@@ -101,7 +105,9 @@ func (s *Store) fold(ctx context.Context, e history.Execution) (*folding, error)
 			return f, err
 		}
 		for i := range rows {
-			f.apply(&rows[i])
+			if err := f.apply(&rows[i]); err != nil {
+				return f, err
+			}
 		}
 		if len(rows) < page {
 			return f, nil

@@ -25,7 +25,8 @@ type expander struct {
 	shelf shelf
 	// known are states by the seq of their record, and the hashes of what is stored for them.
 	known map[int64]knownState
-	// outline leaves out the states, which the projection does not need.
+	// outline leaves out the states and what refers to them, which the projection does not need; the input of a
+	// delegate it does.
 	outline bool
 }
 
@@ -68,7 +69,7 @@ func (x *expander) member(name history.Name, seq int64, raw []byte, member strin
 	isState := member == "state" && name == history.StateUpdated
 	reference, refers := m[markState]
 	switch {
-	case x.outline && (isState || refers):
+	case x.outline && (isState || refers && member != "delegateInput"):
 		return map[string]any{}, nil
 	case isState:
 		text, stored, ok := parseState(raw)

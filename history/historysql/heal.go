@@ -32,7 +32,9 @@ func (s *Store) heal(ctx context.Context, e history.Execution) (history.Executio
 		}
 		f.expander.shelf = connShelf{c}
 		for i := range rows {
-			f.apply(&rows[i])
+			if err := f.apply(&rows[i]); err != nil {
+				return err
+			}
 		}
 		return storeHealed(c, f)
 	})

@@ -199,6 +199,38 @@ func count(t testing.TB, path, query string) int64 {
 	return n
 }
 
+// TestLargeDelegateInputIsHealed: a projection that is made anew has the whole input of a delegate, also where the row
+// only refers to the state.
+func TestLargeDelegateInputIsHealed(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "runs.db")
+	s := openFile(t, path, historysql.Options{})
+	x := historytest.NewTrace(t, "a")
+	state := map[string]any{"text": strings.Repeat("0123456789", 20_000), "n": 1.0}
+	appendStates(t, s, x, history.Prior{}, state)
+	b := history.Batch{ExecutionID: "a", ExpectedSeq: x.Execution.Seq, Prior: history.Prior{Seq: x.Execution.StateSeq, State: state}}
+	b.Records = []history.Record{
+		{Kind: history.Command, Name: history.ScheduleNode, CreatedAt: x.Now, Payload: history.Payload{NodeID: "d"}},
+		{Kind: history.Event, Name: history.ActivityRequested, CreatedAt: x.Now, Payload: history.Payload{
+			NodeID: "d", NodeType: "agent_delegate", AgentID: "agent", Protocol: "a2a", Correlation: "a:delegate:d", DelegateInput: state, Mode: "host_mediated",
+		}},
+	}
+	for _, r := range b.Records {
+		x.Execution.Apply(r)
+	}
+	b.Execution = x.Execution
+	if err := s.Append(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Script("DELETE FROM executions"); err != nil {
+		t.Fatal(err)
+	}
+	e, err := s.Execution(t.Context(), "a")
+	if err != nil || !jsonvalue.Equal(e.DelegateInput, state) {
+		t.Errorf("the input has %d members instead of %d, %v", len(e.DelegateInput), len(x.Execution.DelegateInput), err)
+	}
+}
+
 // TestLargeValuesStandOnce: one value in several records of several runs takes one row of blobs, which the last run that
 // is deleted takes along.
 func TestLargeValuesStandOnce(t *testing.T) {
