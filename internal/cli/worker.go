@@ -72,6 +72,10 @@ func (a *app) worker(ctx context.Context, folder string) (err error) {
 		create: true, folder: folder, background: true, log: log,
 		onRecord: func(e graph.RecordEvent) { logRecords(log, e) },
 	})
+	if err != nil && ctx.Err() != nil {
+		log.Info("worker stopped") // before it had begun
+		return nil
+	}
 	if err != nil {
 		return err
 	}
