@@ -3,6 +3,7 @@ package delegate
 import (
 	"context"
 	"net/http"
+	"strings"
 	"sync"
 
 	"github.com/workflows-engine/workflows-engine/activities"
@@ -96,6 +97,9 @@ func (a *A2A) Poll(ctx context.Context, req Request, ref TaskRef) (Task, error) 
 	result, err := a.call(ctx, req, "tasks/get", map[string]any{"id": ref.ID, "historyLength": 1.0})
 	if err != nil {
 		return Task{}, err
+	}
+	if id, ok := result["id"].(string); ok && result["kind"] != "message" && strings.TrimSpace(id) != ref.ID {
+		return Task{}, activities.Fail(problem.A2AProviderError, "the agent was asked for task %q and answered with task %q", ref.ID, firstRunes(id, 80))
 	}
 	task, err := a.stands(result, req, ref)
 	task.ID = ref.ID

@@ -232,13 +232,15 @@ func TestA2AHTTPRetryAdvice(t *testing.T) {
 		{429, "7", activities.RetrySensible, 7 * time.Second},
 		{500, "soon", activities.RetrySensible, 0},
 		{503, "99999999999", activities.RetrySensible, 0},
-		{503, "100000", activities.RetrySensible, 24 * time.Hour},
+		{503, "100000", activities.RetrySensible, time.Hour},
+		{503, "Fri, 01 Jan 2100 00:00:00 GMT", activities.RetrySensible, time.Hour},
+		{429, "Fri, 01 Jan 2010 00:00:00 GMT", activities.RetrySensible, 0},
 	} {
 		a := newAgent(t, answer{status: c.status, header: http.Header{"Retry-After": {c.after}}})
 		_, err := newExecutor(t, delegate.A2AConfig{BaseURL: a.URL}).Delegate(t.Context(), request())
 		failure := wantFailure(t, err, "A2A_PROVIDER_ERROR")
 		if c.after == "99999999999" {
-			c.wait = 24 * time.Hour
+			c.wait = time.Hour
 		}
 		if failure.Retryable != c.want || failure.RetryAfter != c.wait {
 			t.Errorf("%d with Retry-After %q: retryable %d after %v, want %d after %v", c.status, c.after, failure.Retryable, failure.RetryAfter, c.want, c.wait)

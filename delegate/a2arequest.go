@@ -3,11 +3,11 @@ package delegate
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -82,7 +82,9 @@ func (c *A2AConfig) exchange(ctx context.Context, x exchange) ([]byte, error) {
 		return nil, refused(response, answer, x.key)
 	}
 	if len(x.key) >= minScrubbedKey {
-		answer = bytes.ReplaceAll(answer, []byte(x.key), []byte(redactedKey))
+		for _, form := range spellings(x.key) {
+			answer = bytes.ReplaceAll(answer, []byte(form), []byte(redactedKey))
+		}
 	}
 	return answer, err
 }
@@ -94,22 +96,40 @@ const (
 	minScrubbedKey = 16
 )
 
+// spellings gives a key as it is, and as JSON texts write it.
+func spellings(key string) []string {
+	forms := []string{key, strings.ReplaceAll(key, "/", `\/`)}
+	if encoded, err := json.Marshal(key); err == nil {
+		forms = append(forms, string(encoded[1:len(encoded)-1]))
+	}
+	return forms
+}
+
 // refused makes the failure of an answer that is not 2xx. An agent may repeat the request in its error page, so the key
 // is taken out of what is quoted.
 func refused(response *http.Response, body []byte, key string) error {
 	quoted := strings.ToValidUTF8(string(body), "\uFFFD")
 	if key != "" {
-		quoted = strings.ReplaceAll(quoted, key, redactedKey)
+		for _, form := range spellings(key) {
+			quoted = strings.ReplaceAll(quoted, form, redactedKey)
+		}
 	}
 	failure := &activities.Failure{Code: string(problem.A2AProviderError)}
-	failure.Err = &statusError{response.StatusCode, fmt.Sprintf("the agent answered %d %s: %s",
-		response.StatusCode, http.StatusText(response.StatusCode), firstRunes(strings.TrimSpace(quoted), maxQuotedBody))}
+	text := fmt.Sprintf("the agent answered %d %s", response.StatusCode, http.StatusText(response.StatusCode))
+	switch status := response.StatusCode; {
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		text += "; the key is refused"
+	case status >= 300 && status <= 399:
+		text += "; redirects are not followed, so baseUrl has to be the last address"
+	}
+	if quoted = firstRunes(strings.TrimSpace(quoted), maxQuotedBody); quoted != "" {
+		text += ": " + quoted
+	}
+	failure.Err = &statusError{response.StatusCode, text}
 	failure.Retryable = activities.RetryPointless
 	if passingStatus(response.StatusCode) {
 		failure.Retryable = activities.RetrySensible
-		if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > 0 {
-			failure.RetryAfter = time.Duration(min(seconds, 24*60*60)) * time.Second
-		}
+		failure.RetryAfter = activities.RetryAfter(response.Header, time.Now())
 	}
 	return failure
 }

@@ -185,3 +185,58 @@ func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	return w.Result(), nil
 }
+
+// TestAnotherTasksAnswer: what an agent says of another task is not this task's outcome.
+func TestAnotherTasksAnswer(t *testing.T) {
+	t.Parallel()
+	ids := make(chan string, 3)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var call struct{ ID string }
+		if r.Method == http.MethodGet || json.NewDecoder(r.Body).Decode(&call) != nil {
+			http.NotFound(w, r)
+			return
+		}
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%q,"result":{"kind":"task","id":%q,"status":{"state":"completed"}}}`, call.ID, <-ids)
+	}))
+	defer server.Close()
+	a, err := delegate.NewA2A(delegate.A2AConfig{BaseURL: server.URL, NoAuth: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids <- "t1"
+	if task, err := a.Poll(t.Context(), taskFor("coder"), delegate.TaskRef{ID: "t1"}); err != nil || task.State != delegate.TaskCompleted {
+		t.Errorf("%+v, %v", task, err)
+	}
+	ids <- "t2"
+	_, err = a.Poll(t.Context(), taskFor("coder"), delegate.TaskRef{ID: "t1"})
+	if failure, ok := errors.AsType[*activities.Failure](err); !ok || failure.Code != string(problem.A2AProviderError) || !strings.Contains(err.Error(), `"t2"`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestRefusals say what to do, and hold the key in no spelling.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	const key = `sentinel/0123456789"<`
+	for status, want := range map[int]string{
+		http.StatusUnauthorized: "the key is refused", http.StatusFound: "redirects are not followed", http.StatusTeapot: "418 I'm a teapot: [REDACTED]",
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Location", "/elsewhere")
+			w.WriteHeader(status)
+			if status == http.StatusTeapot {
+				encoded, _ := json.Marshal(key)
+				fmt.Fprintf(w, `%s %s`, strings.Trim(string(encoded), `"`), strings.ReplaceAll(key, "/", `\/`))
+			}
+		}))
+		t.Cleanup(server.Close)
+		a, err := delegate.NewA2AHTTP(delegate.A2AConfig{BaseURL: server.URL, APIKey: func(context.Context) (string, error) { return key, nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = a.Send(t.Context(), taskFor("coder"))
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sentinel") || strings.HasSuffix(err.Error(), ": ") {
+			t.Errorf("%d: %v", status, err)
+		}
+	}
+}

@@ -73,7 +73,7 @@ func failureOf(told any, members map[string]any) (failure *activities.Failure, f
 	if !ok {
 		return nil, "error is no string"
 	}
-	failure = &activities.Failure{Code: string(problem.HandlerError), Message: cut(text, maxErrorText)}
+	failure = &activities.Failure{Code: string(problem.HandlerError), Message: text}
 	if value, given := members["code"]; given {
 		code, ok := value.(string)
 		if !ok || !codePattern.MatchString(code) {

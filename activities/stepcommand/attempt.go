@@ -3,6 +3,7 @@ package stepcommand
 import (
 	"context"
 	"io"
+	"slices"
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -104,10 +105,10 @@ func (a *attempt) result(process *childprocess.Process, out printed) (activities
 	answer, fault := parse(out.text)
 	switch {
 	case fault == "" && answer.failure != nil:
-		return activities.Result{}, answer.failure
+		return activities.Result{}, a.told(answer.failure)
 	case !process.Succeeded():
 		failure := activities.Fail(problem.StepCommandFailed, "step command %q ended with %s%s", a.handler, process.State(), a.said(process))
-		if text := cut(string(out.text), 500); text != "" {
+		if text := cut(a.secret.Scrub(string(out.text)), 500); text != "" {
 			failure.Message += "; on standard output it printed: " + text
 		}
 		return activities.Result{}, failure
@@ -121,6 +122,16 @@ func (a *attempt) result(process *childprocess.Process, out printed) (activities
 			a.handler, fault, a.said(process))
 	}
 	return activities.Result{Output: answer.output, Usage: answer.usage}, nil
+}
+
+// told is a failure as the program told it, without its secrets: they are taken out before the text is cut, so that the
+// cut leaves no part of one, and a code that holds one is none.
+func (a *attempt) told(failure *activities.Failure) *activities.Failure {
+	failure.Message = cut(a.secret.Scrub(failure.Message), maxErrorText)
+	if a.secret.ScrubOutput(failure.Code) != failure.Code || slices.Contains(a.secret, failure.Code) {
+		failure.Code = string(problem.HandlerError)
+	}
+	return failure
 }
 
 func (a *attempt) notStarted(err error) error {

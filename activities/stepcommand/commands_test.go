@@ -331,6 +331,25 @@ func TestLog(t *testing.T) {
 	if text := failure.Error() + log.String(); strings.Contains(text, sentinel) || strings.Count(text, "disk full, key [REDACTED]") != 2 {
 		t.Errorf("told and logged: %s", text)
 	}
+	for _, script := range []string{
+		`print {"error":"x","code":"` + sentinel + `"}`,
+		`print {"error":"` + strings.Repeat("x", 4<<10-5) + sentinel + `"}`,
+	} {
+		told := open(t, script, func(c *stepcommand.Config, command *stepcommand.Command) {
+			c.Secret = func(string) (string, error) { return sentinel, nil }
+			command.Env["KEY"] = "env:STEP_KEY"
+		})
+		if text := told.fail(t.Context(), problem.HandlerError).Error(); strings.Contains(text, "sent") {
+			t.Errorf("told: %s", text[max(0, len(text)-100):])
+		}
+	}
+	standing := open(t, "fail "+strings.Repeat("x", 495)+sentinel, func(c *stepcommand.Config, command *stepcommand.Command) {
+		c.Secret = func(string) (string, error) { return sentinel, nil }
+		command.Env["KEY"] = "env:STEP_KEY"
+	})
+	if text := standing.fail(t.Context(), problem.StepCommandFailed).Error(); strings.Contains(text, "xsent") {
+		t.Errorf("told: %s", text)
+	}
 	var entry map[string]any
 	if err := json.Unmarshal(log.Bytes(), &entry); err != nil || entry["handler"] != "urn:x" || entry["node_id"] != "n" || entry["execution_id"] != "run" {
 		t.Errorf("log entry %v: %v", entry, err)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"net/url"
+	"strings"
 	"syscall"
 	"time"
 
@@ -58,7 +59,11 @@ func (s *server) explain(ctx context.Context, x *session, err error) *activities
 	case refused:
 		failure = activities.Fail(problem.MCPProtocolError, "the server refused with code %d: %s", wire.Code, wire.Message)
 		if len(wire.Data) > 0 {
-			failure.Message += " " + string(wire.Data[:min(len(wire.Data), childprocess.MaxTail)])
+			data := string(wire.Data)
+			if x != nil {
+				data = x.secret.Scrub(data) // before it is cut, so that the cut leaves no part of a secret
+			}
+			failure.Message += " " + strings.ToValidUTF8(data[:min(len(data), childprocess.MaxTail)], "")
 		}
 	default:
 		failure = activities.Fail(problem.MCPClientError, "%v", err)

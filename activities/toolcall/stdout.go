@@ -101,7 +101,8 @@ func isMessage(line []byte) bool {
 }
 
 func (m *messages) skip(line string) {
-	line = m.secret.Scrub(strings.ToValidUTF8(line[:min(len(line), childprocess.MaxLine)], "\ufffd"))
+	line = m.secret.Scrub(strings.ToValidUTF8(line, "\ufffd")) // before it is cut, so that the cut leaves no part of a secret
+	line = strings.ToValidUTF8(line[:min(len(line), childprocess.MaxLine)], "")
 	m.log.Warn("MCP server prints what is no message on standard output", logLine, line)
 	m.mu.Lock()
 	defer m.mu.Unlock()

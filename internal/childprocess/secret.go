@@ -1,6 +1,8 @@
 package childprocess
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
@@ -71,12 +73,48 @@ func expand(value string, secret func(string) (string, error)) (text string, fou
 // Scrubber masks secrets in texts that are logged or recorded. A nil one masks nothing.
 type Scrubber []string
 
-// NewScrubber leaves out what is too short to be told from ordinary text. Longer secrets come first, so that one that
+// NewScrubber knows each secret as it is, as JSON texts spell it, and by its lines if it has several, such as a private
+// key. It leaves out what is too short to be told from ordinary text. Longer secrets come first, so that one that
 // contains another is masked as a whole.
 func NewScrubber(secrets []string) Scrubber {
-	secrets = slices.DeleteFunc(slices.Clone(secrets), func(s string) bool { return len(s) < 4 })
-	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
-	return slices.Compact(secrets)
+	var forms Scrubber
+	for _, secret := range secrets {
+		if len(secret) < 4 {
+			continue
+		}
+		forms = append(forms, secret, strings.ReplaceAll(secret, "/", `\/`))
+		if encoded, err := json.Marshal(secret); err == nil {
+			forms = append(forms, string(encoded[1:len(encoded)-1]))
+		}
+		if strings.ContainsAny(secret, "\r\n") {
+			for line := range strings.FieldsFuncSeq(secret, func(r rune) bool { return r == '\r' || r == '\n' }) {
+				if len(line) >= minOutputSecret {
+					forms = append(forms, line)
+				}
+			}
+		}
+	}
+	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	return slices.Compact(forms)
+}
+
+// whole gives the length of a beginning of text in which no secret is cut short, as far as the text shows. Only what
+// is longer than all of its secrets is sure to have one.
+func (s Scrubber) whole(text string) int {
+	if len(s) == 0 {
+		return len(text)
+	}
+	cut := max(0, len(text)-len(s[0])+1) // a secret that begins before is in the text as a whole
+	for moved := true; moved; {
+		moved = false
+		for _, secret := range s {
+			from := max(0, cut-len(secret)+1)
+			if at := strings.Index(text[from:], secret); at >= 0 && from+at < cut {
+				cut, moved = from+at+len(secret), true
+			}
+		}
+	}
+	return cut
 }
 
 // Scrub gives the text with the secrets masked.

@@ -32,19 +32,27 @@ type Tail struct {
 // readFrom reads until the end, or until the reader is closed.
 func (t *Tail) readFrom(r io.Reader) {
 	lines := bufio.NewReaderSize(r, MaxLine)
-	begun := false // the line before was cut, and this is its rest
+	begun := false  // the line before was cut, and this is its rest
+	var rest string // of a long line, what may be the beginning of a secret
 	for {
 		line, err := lines.ReadSlice('\n')
-		if len(line) > 0 {
-			// What is kept is scrubbed line by line, so that no secret is cut in two.
-			text := t.Secret.Scrub(strings.ToValidUTF8(string(line), "\ufffd"))
+		more := errors.Is(err, bufio.ErrBufferFull)
+		text := rest + string(line)
+		rest = ""
+		if more {
+			cut := t.Secret.whole(text)
+			text, rest = text[:cut], text[cut:]
+		}
+		if text != "" {
+			text = t.Secret.Scrub(strings.ToValidUTF8(text, "\ufffd"))
 			t.keep(text)
 			if trimmed := strings.TrimSpace(text); trimmed != "" && !begun {
 				t.hand(trimmed)
+				begun = more
 			}
 		}
-		begun = errors.Is(err, bufio.ErrBufferFull)
-		if err != nil && !begun {
+		begun = begun && more
+		if err != nil && !more {
 			return
 		}
 	}
