@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,6 +102,10 @@ func parseAge(text string) (time.Duration, error) {
 		if err != nil {
 			return 0, err
 		}
+		// A sum that overflowed would be negative: a time to come, before which every run has ended.
+		if time.Duration(n) > (math.MaxInt64-total)/unit.length {
+			return 0, strconv.ErrRange
+		}
 		total += time.Duration(n) * unit.length
 		rest = behind
 	}
@@ -108,7 +113,7 @@ func parseAge(text string) (time.Duration, error) {
 		return total, nil
 	}
 	d, err := time.ParseDuration(rest)
-	if err == nil && d < 0 {
+	if err == nil && (d < 0 || d > math.MaxInt64-total) {
 		err = strconv.ErrRange
 	}
 	return total + d, err

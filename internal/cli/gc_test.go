@@ -16,7 +16,10 @@ func TestAges(t *testing.T) {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"", "d", "-1d", "1.5d", "30", "-5h", "1d-5h", "1d2w", "99999999d", "month", "1d 2h", "dd", "w1"} {
+	for _, text := range []string{"", "d", "-1d", "1.5d", "30", "-5h", "1d-5h", "1d2w", "99999999d", "month", "1d 2h", "dd", "w1",
+		// more than a duration holds
+		"20000w", "65535w", "15000w65535d", "15000w2000000h",
+	} {
 		if got, err := parseAge(text); err == nil {
 			t.Errorf("%q became %v", text, got)
 		}
