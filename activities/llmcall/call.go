@@ -72,17 +72,18 @@ func (c *call) note(r *reply, err error) (*reply, error) {
 
 // send makes one request, and another where the server does not know stream_options, without which a stream has no usage.
 func (c *call) send(ctx context.Context, messages []openai.ChatCompletionMessage, f *format) (*reply, error) {
-	r, err := c.sendOnce(ctx, messages, f)
-	if status, ok := errors.AsType[*statusError](err); ok && c.node.stream && !c.plainStreams.Load() && status.speaksOf("stream_options") {
+	plain := c.plainStreams.Load()
+	r, err := c.sendOnce(ctx, messages, f, plain)
+	if status, ok := errors.AsType[*statusError](err); ok && c.node.stream && !plain && status.speaksOf("stream_options") {
 		c.plainStreams.Store(true)
-		return c.sendOnce(ctx, messages, f)
+		return c.sendOnce(ctx, messages, f, true)
 	}
 	return r, err
 }
 
-// sendOnce makes one request. What the model answered is given also if it is of no use. Its error is a *statusError, an
-// *answerError, a Failure, or what the transport says.
-func (c *call) sendOnce(ctx context.Context, messages []openai.ChatCompletionMessage, f *format) (*reply, error) {
+// sendOnce makes one request; a plain one has no stream_options. What the model answered is given also if it is of no
+// use. Its error is a *statusError, an *answerError, a Failure, or what the transport says.
+func (c *call) sendOnce(ctx context.Context, messages []openai.ChatCompletionMessage, f *format, plain bool) (*reply, error) {
 	request, err := c.node.request(messages)
 	if err != nil {
 		return nil, err
@@ -90,7 +91,7 @@ func (c *call) sendOnce(ctx context.Context, messages []openai.ChatCompletionMes
 	if f != nil {
 		f.apply(c.node, &request)
 	}
-	if c.plainStreams.Load() {
+	if plain {
 		request.StreamOptions = nil
 	}
 	ctx, stop := context.WithTimeoutCause(ctx, c.config.RequestTimeout, errRequestTimeout)

@@ -1,7 +1,9 @@
 package llmcall_test
 
 import (
+	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -103,6 +105,33 @@ func TestStreamsWithoutUsage(t *testing.T) {
 	if wantFailure(t, err, problem.LLMProviderError, "stream_options"); len(p.seen()) != 2 {
 		t.Errorf("%d requests", len(p.seen()))
 	}
+}
+
+// TestStreamsWithoutUsageAtOnce: calls that are refused at the same time all ask again, not only the first.
+func TestStreamsWithoutUsageAtOnce(t *testing.T) {
+	t.Parallel()
+	const calls = 3
+	var arrived sync.WaitGroup
+	arrived.Add(calls)
+	p := newProvider(t, func(w http.ResponseWriter, r *http.Request) {
+		arrived.Done()
+		arrived.Wait()
+		raw(400, `{"error":"unknown field stream_options"}`)(w, r)
+	})
+	for range calls - 1 {
+		p.answers = append(p.answers, p.answers[0])
+	}
+	p.answers = append(p.answers, streams(piece1, piece2, piece3, done))
+	e := newExecutor(t, llmcall.Config{BaseURL: p.URL, Stream: true})
+	var ended sync.WaitGroup
+	for range calls {
+		ended.Go(func() {
+			if _, err := e.Execute(t.Context(), request(nil)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	ended.Wait()
 }
 
 func TestStreamsThatFail(t *testing.T) {
