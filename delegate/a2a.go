@@ -3,7 +3,6 @@ package delegate
 import (
 	"context"
 	"net/http"
-	"strings"
 	"sync"
 
 	"github.com/workflows-engine/workflows-engine/activities"
@@ -98,7 +97,7 @@ func (a *A2A) Poll(ctx context.Context, req Request, ref TaskRef) (Task, error) 
 	if err != nil {
 		return Task{}, err
 	}
-	if id, ok := result["id"].(string); ok && result["kind"] != "message" && strings.TrimSpace(id) != ref.ID {
+	if id, ok := result["id"].(string); ok && result["kind"] != "message" && id != ref.ID {
 		return Task{}, activities.Fail(problem.A2AProviderError, "the agent was asked for task %q and answered with task %q", ref.ID, firstRunes(id, 80))
 	}
 	task, err := a.stands(result, req, ref)
@@ -119,11 +118,11 @@ func (a *A2A) Cancel(ctx context.Context, req Request, ref TaskRef) error {
 	return err
 }
 
-// Delegate hands the task over and waits for its end; an agent that asks something fails the attempt.
+// Delegate hands the task over and waits for its end; an agent that asks something fails the attempt. A poll that fails
+// in a passing way is repeated, three times in a row at most.
 func (a *A2A) Delegate(ctx context.Context, req Request) (Result, error) {
-	wait := a.config.Wait
 	task, err := a.Send(ctx, req)
-	for ref := (TaskRef{}); ; ref.Polls++ {
+	for ref, failures := (TaskRef{}), 0; ; ref.Polls++ {
 		switch {
 		case err != nil:
 			return Result{}, explain(ctx, req, err)
@@ -136,8 +135,18 @@ func (a *A2A) Delegate(ctx context.Context, req Request) (Result, error) {
 		if req.Heartbeat != nil {
 			req.Heartbeat(map[string]any{"externalTaskId": task.ID})
 		}
-		if err = wait(ctx, task.PollAfter); err == nil {
-			task, err = a.Poll(ctx, req, ref)
+		if err = a.config.Wait(ctx, task.PollAfter); err != nil {
+			continue
+		}
+		ref.Waited += task.PollAfter
+		next, failed := a.Poll(ctx, req, ref)
+		switch {
+		case failed == nil:
+			task, failures = next, 0
+		case !passing(failed) || ctx.Err() != nil || failures+1 == maxPollFailures:
+			err = failed
+		default:
+			failures++ // the task runs at the agent all the same
 		}
 	}
 }

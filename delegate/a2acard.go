@@ -75,11 +75,22 @@ func (c *agentCard) jsonRPC(base string) (string, error) {
 	if err != nil {
 		return "", pointless(problem.A2AProviderError, "the address in the agent's card cannot be read")
 	}
-	if to.Scheme != from.Scheme || !strings.EqualFold(to.Host, from.Host) {
+	if to.Scheme != from.Scheme || !strings.EqualFold(to.Hostname(), from.Hostname()) || portOf(to) != portOf(from) {
 		return "", pointless(problem.A2AConfigInvalid,
 			"the agent's card at %s sends its callers to %s://%s; the key goes to no other host. Set baseUrl to that address if it is right", from.Host, to.Scheme, to.Host)
 	}
-	return strings.TrimRight(to.String(), "/"), nil
+	// A slash at its end belongs to it: servers redirect requests without it, and redirects are not followed.
+	return to.String(), nil
+}
+
+func portOf(u *url.URL) string {
+	switch port := u.Port(); {
+	case port != "":
+		return port
+	case u.Scheme == "https":
+		return "443"
+	}
+	return "80"
 }
 
 // pointless is a failure that another attempt would meet again.

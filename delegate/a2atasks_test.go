@@ -207,6 +207,10 @@ func TestAnotherTasksAnswer(t *testing.T) {
 	if task, err := a.Poll(t.Context(), taskFor("coder"), delegate.TaskRef{ID: "t1"}); err != nil || task.State != delegate.TaskCompleted {
 		t.Errorf("%+v, %v", task, err)
 	}
+	ids <- " t1 "
+	if _, err := a.Poll(t.Context(), taskFor("coder"), delegate.TaskRef{ID: " t1 "}); err != nil {
+		t.Errorf("an id with spaces: %v", err)
+	}
 	ids <- "t2"
 	_, err = a.Poll(t.Context(), taskFor("coder"), delegate.TaskRef{ID: "t1"})
 	if failure, ok := errors.AsType[*activities.Failure](err); !ok || failure.Code != string(problem.A2AProviderError) || !strings.Contains(err.Error(), `"t2"`) {
@@ -237,6 +241,93 @@ func TestRefusals(t *testing.T) {
 		_, err = a.Send(t.Context(), taskFor("coder"))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sentinel") || strings.HasSuffix(err.Error(), ": ") {
 			t.Errorf("%d: %v", status, err)
+		}
+	}
+}
+
+// rpcAgent speaks the A2A protocol at the address that its card names. It answers each call with the next of its states,
+// the last one again and again; "" is a server that is busy.
+func rpcAgent(t *testing.T, card string, states ...string) string {
+	t.Helper()
+	var calls atomic.Int64
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /.well-known/agent-card.json", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, strings.ReplaceAll(card, "HOST", r.Host))
+	})
+	mux.HandleFunc("POST /a2a/", func(w http.ResponseWriter, r *http.Request) { // the mux redirects from /a2a
+		var call struct{ ID string }
+		if err := json.NewDecoder(r.Body).Decode(&call); err != nil {
+			t.Error(err)
+		}
+		state := states[min(int(calls.Add(1)), len(states))-1]
+		if state == "" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%q,"result":{"kind":"task","id":"t","status":{"state":%q}}}`, call.ID, state)
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// TestCardAddresses: what a card names is taken as it stands, a slash at its end included.
+func TestCardAddresses(t *testing.T) {
+	t.Parallel()
+	for _, card := range []string{`{"url":"/a2a/"}`, `{"url":"http://HOST/a2a/"}`} {
+		a, err := delegate.NewA2A(delegate.A2AConfig{BaseURL: rpcAgent(t, card, "working"), NoAuth: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if task, err := a.Send(t.Context(), taskFor("coder")); err != nil || task.ID != "t" {
+			t.Errorf("%s: %+v, %v", card, task, err)
+		}
+	}
+	// The port of a scheme need not be written out.
+	a, err := delegate.NewA2A(delegate.A2AConfig{BaseURL: "http://agent.test", NoAuth: true, Client: &http.Client{Transport: cardThen{
+		`{"url":"http://agent.test:80/rpc"}`, `{"jsonrpc":"2.0","id":"x:d#1.1","result":{"id":"t","status":{"state":"working"}}}`,
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if task, err := a.Send(t.Context(), taskFor("coder")); err != nil || task.ID != "t" {
+		t.Errorf("%+v, %v", task, err)
+	}
+}
+
+// cardThen answers a GET with a card, and a POST with another text.
+type cardThen struct{ card, answer string }
+
+func (c cardThen) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	w.WriteString(map[string]string{http.MethodGet: c.card, http.MethodPost: c.answer}[r.Method])
+	return w.Result(), nil
+}
+
+// TestDelegateInOneCall: an embedder may call Delegate, which holds the limits that the engine's own steps hold.
+func TestDelegateInOneCall(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		states []string
+		want   string
+	}{
+		{"busy twice in a row, and again", []string{"submitted", "", "", "working", "", "completed"}, ""},
+		{"busy for long", []string{"submitted", "", "", ""}, "503"},
+		{"too slow", []string{"submitted", "working"}, "did not end within 5s"},
+	} {
+		a, err := delegate.NewA2A(delegate.A2AConfig{
+			BaseURL: rpcAgent(t, `{"url":"/a2a/"}`, c.states...), NoAuth: true, PollInterval: time.Second, MaxPollInterval: time.Second,
+			PollTimeout: 5 * time.Second, Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+		got, err := a.Delegate(ctx, taskFor("coder"))
+		stop()
+		if c.want == "" && (err != nil || got.ExternalTaskID != "t") || c.want != "" && !strings.Contains(fmt.Sprint(err), c.want) {
+			t.Errorf("%s: %+v, %v", c.name, got, err)
 		}
 	}
 }
