@@ -39,6 +39,15 @@ type Selective interface {
 	Performs(nodeType string) bool
 }
 
+// NodeSelective is implemented by executors that perform some nodes of a type only, such as a registry of handlers. Where
+// processes of different configuration share a store, this keeps a run from one that does not have the handler or server
+// which its node names, and where it would fail for good.
+type NodeSelective interface {
+	Executor
+	// PerformsNode reports whether a node of this type with this config is performed.
+	PerformsNode(nodeType string, config map[string]any) bool
+}
+
 // Request describes one attempt.
 type Request struct {
 	ExecutionID string

@@ -58,6 +58,15 @@ func (c Composite) Performs(nodeType string) bool {
 	return executor != nil
 }
 
+// PerformsNode reports whether the executor that serves the node's type performs this node.
+func (c Composite) PerformsNode(nodeType string, config map[string]any) bool {
+	executor, _ := c.route(nodeType)
+	if nodes, ok := executor.(NodeSelective); ok {
+		return nodes.PerformsNode(nodeType, config)
+	}
+	return executor != nil
+}
+
 // route gives the executor for a node type, nil if none is configured; known is false for types that are no
 // activities.
 func (c Composite) route(nodeType string) (executor Executor, known bool) {
@@ -78,6 +87,7 @@ func (c Composite) route(nodeType string) (executor Executor, known bool) {
 }
 
 var (
-	_ Immediate = Composite{}
-	_ Selective = Composite{}
+	_ Immediate     = Composite{}
+	_ Selective     = Composite{}
+	_ NodeSelective = Composite{}
 )

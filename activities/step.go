@@ -90,6 +90,13 @@ func (h StepHandler) execute(ctx context.Context, req Request) (Result, error) {
 	return Result{Output: output}, nil
 }
 
+// PerformsNode reports whether the node's handler is registered. A node without one fails wherever it runs.
+func (r *StepRegistry) PerformsNode(nodeType string, config map[string]any) bool {
+	name, err := handlerName(Request{NodeType: nodeType, Config: config})
+	_, known := r.lookup(name)
+	return nodeType == "step" && (known || err != nil)
+}
+
 // Immediate is true for fixed outputs and for requests that are refused.
 func (r *StepRegistry) Immediate(req Request) bool {
 	name, err := handlerName(req)

@@ -184,3 +184,23 @@ func TestRegisterStepTyped(t *testing.T) {
 		t.Error("a state that does not fit would be tried again")
 	}
 }
+
+// A node is performed where its handler is. One that names none fails everywhere alike, so nobody else need be left it.
+func TestPerformsNode(t *testing.T) {
+	t.Parallel()
+	steps := activities.NewStepRegistry()
+	if err := steps.RegisterStatic(map[string]any{"urn:x": map[string]any{}}); err != nil {
+		t.Fatal(err)
+	}
+	c := activities.Composite{Step: steps, LLMCall: activities.Stub{}}
+	for _, q := range []struct {
+		nodeType, handler string
+		want              bool
+	}{
+		{"step", " urn:x ", true}, {"step", "urn:y", false}, {"step", "", true}, {"llm_call", "", true}, {"tool_call", "", false},
+	} {
+		if got := c.PerformsNode(q.nodeType, map[string]any{"handler": q.handler}); got != q.want {
+			t.Errorf("%s %q: %v", q.nodeType, q.handler, got)
+		}
+	}
+}

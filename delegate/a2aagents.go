@@ -17,6 +17,11 @@ type A2AAgents struct {
 	Agents map[string]Tasks
 }
 
+// PerformsAgent reports whether there is an endpoint for the agent.
+func (a *A2AAgents) PerformsAgent(protocol, agentID string) bool {
+	return protocol == "a2a" && (a.Default != nil || a.Agents[strings.TrimSpace(agentID)] != nil)
+}
+
 // HasTask is always true.
 func (a *A2AAgents) HasTask(Request) bool { return true }
 

@@ -63,6 +63,15 @@ func (c Composite) Performs(protocol string) bool {
 	return executor != nil
 }
 
+// PerformsAgent reports whether the executor that serves the protocol serves the agent.
+func (c Composite) PerformsAgent(protocol, agentID string) bool {
+	executor, _ := c.route(protocol)
+	if agents, ok := executor.(AgentSelective); ok {
+		return agents.PerformsAgent(protocol, agentID)
+	}
+	return executor != nil
+}
+
 // HasTask reports whether the executor that would get the request works with tasks.
 func (c Composite) HasTask(req Request) bool {
 	_, ok := c.tasks(req)
@@ -136,7 +145,8 @@ func (c Composite) route(protocol string) (executor Executor, known bool) {
 }
 
 var (
-	_ Immediate = Composite{}
-	_ Selective = Composite{}
-	_ Tasks     = Composite{}
+	_ Immediate      = Composite{}
+	_ Selective      = Composite{}
+	_ AgentSelective = Composite{}
+	_ Tasks          = Composite{}
 )

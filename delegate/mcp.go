@@ -27,6 +27,12 @@ type MCP struct {
 // NewMCP makes an executor for the agents, keyed by id.
 func NewMCP(agents map[string]Tool, call CallTool) MCP { return MCP{agents: agents, call: call} }
 
+// PerformsAgent reports whether the agent is bound to a tool.
+func (m MCP) PerformsAgent(protocol, agentID string) bool {
+	tool, ok := m.agents[strings.TrimSpace(agentID)]
+	return protocol == "mcp" && ok && strings.TrimSpace(tool.Server) != "" && strings.TrimSpace(tool.Name) != ""
+}
+
 // Delegate calls the agent's tool.
 func (m MCP) Delegate(ctx context.Context, req Request) (Result, error) {
 	if req.Protocol != "mcp" {

@@ -80,6 +80,13 @@ func (s *SDK) Agents() []string {
 	return ids
 }
 
+// PerformsAgent reports whether a handler is registered for the agent.
+func (s *SDK) PerformsAgent(protocol, agentID string) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return protocol == "sdk" && s.agents[strings.TrimSpace(agentID)] != nil
+}
+
 // Delegate calls the agent's handler.
 func (s *SDK) Delegate(ctx context.Context, req Request) (Result, error) {
 	if req.Protocol != "sdk" {

@@ -7,3 +7,10 @@ type Selective interface {
 	// Performs reports whether delegations of this protocol are performed: "a2a", "mcp" or "sdk".
 	Performs(protocol string) bool
 }
+
+// AgentSelective is implemented by executors that serve some agents of a protocol only, for the same reason.
+type AgentSelective interface {
+	Executor
+	// PerformsAgent reports whether delegations of this protocol to this agent are performed.
+	PerformsAgent(protocol, agentID string) bool
+}

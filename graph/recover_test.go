@@ -270,6 +270,47 @@ func TestAnUnequippedProcessDoesNotTakeOver(t *testing.T) {
 	})
 }
 
+// some performs the nodes of a type that it has.
+type some struct {
+	*script
+	has bool
+}
+
+func (s some) PerformsNode(string, map[string]any) bool { return s.has }
+
+func (s some) PerformsAgent(string, string) bool { return s.has }
+
+// TestAProcessWithoutTheHandlerDoesNotTakeOver has two processes that both perform tool calls, of different servers. In
+// that which lacks the server the run would fail for good.
+func TestAProcessWithoutTheHandlerDoesNotTakeOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		r := newRunner(t, store, graph.Options{Activities: &script{answers: answers{"a": hang}}})
+		start(t, r, "r", linear(t, "lin", "a"), nil)
+		closeRunner(t, r)
+		for _, has := range []bool{false, true} {
+			exec := &script{}
+			r = newRunner(t, store, graph.Options{Activities: activities.Composite{ToolCall: some{exec, has}}, Background: true})
+			time.Sleep(5 * time.Minute)
+			want := machine.Running
+			if has {
+				want = machine.Completed
+			}
+			if wantStatus(t, status(t, r, "r"), want); exec.count() > 0 != has {
+				t.Errorf("%v: %d calls", has, exec.count())
+			}
+			closeRunner(t, r)
+		}
+		// Who begins such a run is told what is wrong.
+		r = newRunner(t, historymem.New(), graph.Options{Activities: activities.Composite{Step: activities.NewStepRegistry()}})
+		d := workflow(t, "steps", []string{startNode(), timerWait("w", "1m"), `{"id":"x","type":"step","config":{"handler":"urn:x"}}`, endNode()}, "s w", "w x", "x e")
+		if run := settled(t, r, start(t, r, "own", d, nil).ExecutionID); run.ErrorCode != string(problem.HandlerNotFound) {
+			t.Errorf("%+v", run)
+		}
+	})
+}
+
 // TestAProcessTakesOverWhatItsExecutorsPerform has executors that perform some node types, here and in a subworkflow.
 func TestAProcessTakesOverWhatItsExecutorsPerform(t *testing.T) {
 	t.Parallel()

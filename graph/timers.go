@@ -86,17 +86,21 @@ func (r *Runner) performs(mode machine.Mode, prog *definition.Program) bool {
 
 // performsAll asks executors that perform some nodes only.
 func (r *Runner) performsAll(prog *definition.Program) bool {
-	types, some := r.opts.Activities.(activities.Selective)
-	protocols, someToo := r.opts.Delegates.(delegate.Selective)
-	if !some && !someToo {
-		return true
-	}
+	types, _ := r.opts.Activities.(activities.Selective)
+	nodes, _ := r.opts.Activities.(activities.NodeSelective)
+	protocols, _ := r.opts.Delegates.(delegate.Selective)
+	agents, _ := r.opts.Delegates.(delegate.AgentSelective)
 	for _, n := range prog.Nodes {
 		switch {
-		case some && n.Type.IsActivity() && !types.Performs(string(n.Type)):
-			return false
-		case someToo && n.Delegate != nil && !protocols.Performs(n.Delegate.Protocol):
-			return false
+		case n.Type.IsActivity():
+			if types != nil && !types.Performs(string(n.Type)) || nodes != nil && !nodes.PerformsNode(string(n.Type), n.Config) {
+				return false
+			}
+		case n.Delegate != nil:
+			if protocols != nil && !protocols.Performs(n.Delegate.Protocol) ||
+				agents != nil && !agents.PerformsAgent(n.Delegate.Protocol, n.Delegate.AgentID) {
+				return false
+			}
 		}
 	}
 	return true

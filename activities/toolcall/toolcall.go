@@ -59,6 +59,13 @@ func (e *Executor) Close() error {
 	return nil
 }
 
+// PerformsNode reports whether the manifest has the node's server. A node without one fails wherever it runs.
+func (e *Executor) PerformsNode(nodeType string, config map[string]any) bool {
+	server, _ := config["server"].(string)
+	_, err := e.find(server)
+	return nodeType == "tool_call" && (err == nil || server == "")
+}
+
 // Execute calls the tool that config.server and config.tool name (spec: activities, 6.2).
 func (e *Executor) Execute(ctx context.Context, req activities.Request) (activities.Result, error) {
 	if req.NodeType != "tool_call" {

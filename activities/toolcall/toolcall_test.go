@@ -104,6 +104,12 @@ func TestRefusedBeforeAnythingStarts(t *testing.T) {
 			t.Errorf("%s is to be tried again", c.code)
 		}
 	}
+	// What another process may have is left to it.
+	for server, want := range map[string]bool{"s": true, "": true, "nodes": false, "off": false, "node": false} {
+		if got := h.PerformsNode("tool_call", map[string]any{"server": server, "tool": "x"}); got != want {
+			t.Errorf("server %q: performed %v", server, got)
+		}
+	}
 	if n := len(h.started()); n != 0 {
 		t.Errorf("%d processes", n)
 	}

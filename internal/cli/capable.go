@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -48,11 +49,15 @@ func (s *session) checkPerformable(ctx context.Context, execution *history.Execu
 			return err
 		}
 	}
-	missing := s.missing(ctx, document)
-	if len(missing) == 0 {
+	what := ""
+	if missing := s.missing(ctx, document); len(missing) > 0 {
+		what = strings.Join(missing, " and ") + " nodes"
+	} else if node := s.missingNode(ctx, document); node != "" {
+		what = "node " + node
+	} else {
 		return nil
 	}
-	return usage("run %s has %s nodes, which nothing configured here can perform", id, strings.Join(missing, " and ")).
+	return usage("run %s has %s, which nothing configured here can perform", id, what).
 		WithHint("Repeat the flags and variables that it was begun with, for instance --profile demo, " +
 			"or hand those nodes to a host with --mode host_mediated.")
 }
@@ -79,6 +84,24 @@ func (s *session) missing(ctx context.Context, document *definition.Document) []
 		}
 		if route != "" && !slices.Contains(missing, route) && !s.executors.Performs(route) {
 			missing = append(missing, route)
+		}
+	})
+	return missing
+}
+
+// missingNode is the first node of a type that is configured, but not for the handler, server or agent that it names, with
+// that name; "" if there is none.
+func (s *session) missingNode(ctx context.Context, document *definition.Document) string {
+	missing := ""
+	s.eachNode(ctx, document, map[string]bool{}, func(n *definition.Node) {
+		if missing == "" && !s.executors.PerformsNode(n) {
+			named := ""
+			for _, member := range []string{"handler", "server", "agent_id"} {
+				if name, _ := n.Config[member].(string); name != "" {
+					named = fmt.Sprintf(" (%s %q)", member, name)
+				}
+			}
+			missing = fmt.Sprintf("%q%s", n.ID, named)
 		}
 	})
 	return missing
