@@ -341,6 +341,7 @@ func TestFlags(t *testing.T) {
 		{[]string{"--max-message-bytes=0"}, 2, "", "--max-message-bytes"},
 		{[]string{"--profile", "prod"}, 2, "", "--profile"},
 		{[]string{"--store-path", filepath.Join(t.TempDir(), "missing", "runs.db")}, 2, "", "no such folder"},
+		{[]string{"--db", filepath.Join(t.TempDir(), "missing", "runs.db")}, 2, "", "no such folder"},
 		{[]string{"--store-path", t.TempDir()}, 1, "", "workflows-engine-mcp: "},
 	} {
 		cmd := command(t, tt.args...)

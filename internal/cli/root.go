@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/workflows-engine/workflows-engine/internal/config"
 )
@@ -36,12 +35,7 @@ before it is acted on, so that a run survives the end of the process and is cont
 		return usage("%v", err).WithHint("See %s --help.", cmd.CommandPath())
 	})
 	a.flags = config.Register(root.PersistentFlags())
-	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		if name == "db" { // the short way to say it
-			name = "store-path"
-		}
-		return pflag.NormalizedName(name)
-	})
+	root.SetGlobalNormalizationFunc(config.Normalize)
 	root.AddCommand(
 		newValidate(a), newRun(a), newStatus(a), newList(a), newHistory(a), newResume(a), newSignal(a), newSubmit(a),
 		newCancel(a), newRecover(a), newFork(a),

@@ -66,19 +66,29 @@ func RegisterServer(set *pflag.FlagSet) *Flags {
 	return f
 }
 
+// Normalize lets a flag be written in its short form: --db is --store-path. Register sets it; cobra wants to be told of
+// it once more, for all commands (SetGlobalNormalizationFunc).
+func Normalize(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	if name == "db" {
+		name = flagStorePath
+	}
+	return pflag.NormalizedName(name)
+}
+
 // Register adds the flags that both commands have. Their values stay empty until the set has been parsed.
 func Register(set *pflag.FlagSet) *Flags {
+	set.SetNormalizeFunc(Normalize)
 	set.String(flagStore, "", "where runs are kept: sqlite or memory (default sqlite; $"+envStore+")")
-	set.String(flagStorePath, "", "database `file` (default: runs.db in your data folder; $"+envStorePath+")")
-	set.String(flagSynchronous, "", "what a step survives: full (a power cut) or normal (a crash; faster) (default full)")
+	set.String(flagStorePath, "", "database `file`, --db for short (default: runs.db in your data folder; $"+envStorePath+")")
+	set.String(flagSynchronous, "", "what a step survives: full (a power cut) or normal (a crash; faster) (default full; $"+envSynchronous+")")
 	set.String(flagProfile, "", "demo answers activities from metadata.demo_output and invents delegates ($"+envProfile+")")
 	set.String(flagMCPConfig, "", "operator manifest `file` with the MCP servers of tool_call nodes ($"+envMCPConfig+")")
 	set.String(flagMaxVisits, "", "node visits that a run may make (default 10000; $"+envMaxVisits+")")
 	set.String(flagMaxRecords, "", "records that a run may have (default 1000000; $"+envMaxRecords+")")
-	set.String(flagMaxBytes, "", "what they may take in the store, as in 512MiB (default 1GiB; $"+envMaxBytes+")")
+	set.String(flagMaxBytes, "", "bytes that a run's records may take in the store, as in 512MiB (default 1GiB; $"+envMaxBytes+")")
 	set.String(flagMaxPending, "", "activities that a run may await at the same time (default 10000; $"+envMaxPending+")")
-	set.String(flagLogLevel, "", "debug, info, warn or error (default warn)")
-	set.String(flagLogFormat, "", "text or json (default text)")
+	set.String(flagLogLevel, "", "debug, info, warn or error (default warn; $"+envLogLevel+")")
+	set.String(flagLogFormat, "", "text or json (default text; $"+envLogFormat+")")
 	return &Flags{set: set}
 }
 
