@@ -1,0 +1,136 @@
+package archtest_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// pages are the documents for readers, by their path below root.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	for _, pattern := range []string{"*.md", "docs/*.md", "examples/*.md", "examples/*/*.md", "history/historysql/*.md"} {
+		paths, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts[path] = string(text)
+		}
+	}
+	if len(texts) < 15 {
+		t.Fatalf("only %d pages", len(texts))
+	}
+	return texts
+}
+
+// TestEveryRoomIsDescribed: docs/architecture.md names every package.
+func TestEveryRoomIsDescribed(t *testing.T) {
+	t.Parallel()
+	page := pages(t)[filepath.Join(root, "docs/architecture.md")]
+	for room := range rooms {
+		if !strings.Contains(page, "`"+room+"`") {
+			t.Errorf("docs/architecture.md does not name %s", room)
+		}
+	}
+}
+
+// settings are the variables that have an effect, without their prefix.
+func settings(t *testing.T) map[string]bool {
+	t.Helper()
+	src, err := os.ReadFile(filepath.Join(root, "internal/config/flags.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, m := range regexp.MustCompile(`env\w+ += prefix \+ "(\w+)"`).FindAllStringSubmatch(string(src), -1) {
+		names[m[1]] = true
+	}
+	if len(names) < 20 {
+		t.Fatalf("only %d variables", len(names))
+	}
+	return names
+}
+
+// TestEverySettingIsDescribed: docs/operations.md names every variable that has an effect, and the pages name no others.
+func TestEverySettingIsDescribed(t *testing.T) {
+	t.Parallel()
+	known := settings(t)
+	page := pages(t)[filepath.Join(root, "docs/operations.md")]
+	for name := range known {
+		if !strings.Contains(page, "`"+name+"`") {
+			t.Errorf("docs/operations.md does not name %s", name)
+		}
+	}
+	for path, text := range pages(t) {
+		for _, m := range regexp.MustCompile(`WORKFLOW_ENGINE_([A-Z0-9_]+)`).FindAllStringSubmatch(text, -1) {
+			if !known[m[1]] {
+				t.Errorf("%s names %s, which has no effect", path, m[0])
+			}
+		}
+	}
+}
+
+// TestCodesOfThePagesExist: what looks like an error code in a table or sentence is one.
+func TestCodesOfThePagesExist(t *testing.T) {
+	t.Parallel()
+	src, err := os.ReadFile(filepath.Join(root, "graph/problem/codes.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, variables := map[string]bool{}, settings(t)
+	for _, m := range regexp.MustCompile(`Code = "(\w+)"`).FindAllStringSubmatch(string(src), -1) {
+		known[m[1]] = true
+	}
+	for path, text := range pages(t) {
+		for _, m := range regexp.MustCompile("`([A-Z][A-Z0-9]*_[A-Z0-9_]+)`").FindAllStringSubmatch(text, -1) {
+			setting := regexp.MustCompile(`^(WORKFLOW_ENGINE|SOAK|OPENAI)_`).MatchString(m[1]) || variables[m[1]]
+			if !known[m[1]] && !setting {
+				t.Errorf("%s names the code %s, which does not exist", path, m[1])
+			}
+		}
+	}
+}
+
+// TestLinksLead: links between pages lead to files, and to headings, that are there.
+func TestLinksLead(t *testing.T) {
+	t.Parallel()
+	all := pages(t)
+	fences := regexp.MustCompile("(?s)```.*?```")
+	for path, text := range all {
+		for _, m := range regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(fences.ReplaceAllString(text, ""), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			file, heading, _ := strings.Cut(m[1], "#")
+			target := path
+			if file != "" {
+				target = filepath.Join(filepath.Dir(path), file)
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: the link %s leads nowhere", path, m[1])
+				continue
+			}
+			if heading != "" && !anchors(fences.ReplaceAllString(all[target], ""))[heading] {
+				t.Errorf("%s: the link %s leads to no heading", path, m[1])
+			}
+		}
+	}
+}
+
+// anchors are the names that a page's headings have in links.
+func anchors(text string) map[string]bool {
+	names := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllStringSubmatch(text, -1) {
+		name := regexp.MustCompile(`[^\w\- ]`).ReplaceAllString(strings.ToLower(m[1]), "")
+		names[strings.ReplaceAll(name, " ", "-")] = true
+	}
+	return names
+}
