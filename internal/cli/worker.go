@@ -103,7 +103,9 @@ func (a *app) stay(ctx context.Context, s *session, manager sdnotify.Notifier, l
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
-		if _, _, err := s.store.NextTimer(ctx); err != nil {
+		if _, _, err := s.store.NextTimer(ctx); ctx.Err() != nil {
+			return // told to stop; that the read was broken off says nothing of the database
+		} else if err != nil {
 			log.Error("database not readable", logError, err)
 		} else {
 			tell(log, manager.Alive())

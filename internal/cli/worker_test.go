@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historysql"
+	"github.com/workflows-engine/workflows-engine/internal/sdnotify"
 )
 
 // process is a running command of the program that this test binary also is; see TestMain.
@@ -282,5 +284,18 @@ func TestAWorkerAnswersItsServiceManager(t *testing.T) {
 		if last != "" && last != "WATCHDOG=1" {
 			t.Fatalf("heard %q", last)
 		}
+	}
+}
+
+// TestStopIsNoFaultOfTheDatabase: a read that the end of a worker breaks off is not told as an error.
+func TestStopIsNoFaultOfTheDatabase(t *testing.T) {
+	t.Parallel()
+	l := look(t, filepath.Join(t.TempDir(), "runs.db"))
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	var text bytes.Buffer
+	(&app{}).stay(ctx, &session{store: l.store}, sdnotify.Notifier{Watchdog: time.Hour}, slog.New(slog.NewTextHandler(&text, nil)))
+	if text.Len() > 0 {
+		t.Errorf("logged: %s", &text)
 	}
 }

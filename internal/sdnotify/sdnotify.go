@@ -3,6 +3,7 @@
 package sdnotify
 
 import (
+	"math"
 	"net"
 	"strconv"
 	"strings"
@@ -27,7 +28,7 @@ func New(lookup func(name string) string, pid int) Notifier {
 		return n
 	}
 	if µs, err := strconv.ParseInt(lookup("WATCHDOG_USEC"), 10, 64); err == nil && µs > 0 {
-		n.Watchdog = time.Duration(µs) * time.Microsecond
+		n.Watchdog = time.Duration(min(µs, math.MaxInt64/int64(time.Microsecond))) * time.Microsecond
 	}
 	return n
 }
@@ -41,6 +42,9 @@ func (n Notifier) Alive() error { return n.send("WATCHDOG=1") }
 // Stopping says that the service has begun to stop.
 func (n Notifier) Stopping() error { return n.send("STOPPING=1") }
 
+// sendTimeout bounds how long one message may take.
+const sendTimeout = time.Second
+
 // send hands assignments, one a line, to the manager. A datagram arrives as a whole or not at all.
 func (n Notifier) send(assignments ...string) error {
 	if n.socket == "" {
@@ -52,6 +56,10 @@ func (n Notifier) send(assignments ...string) error {
 		return err
 	}
 	defer c.Close()
+	// A manager that does not read must not hold the service up.
+	if err := c.SetWriteDeadline(time.Now().Add(sendTimeout)); err != nil {
+		return err
+	}
 	_, err = c.Write([]byte(strings.Join(assignments, "\n")))
 	return err
 }

@@ -1,6 +1,7 @@
 package sdnotify_test
 
 import (
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -21,13 +22,16 @@ func TestWatchdog(t *testing.T) {
 		env  map[string]string
 		want time.Duration
 	}{
-		"none":          {nil, 0},
-		"no manager":    {map[string]string{"WATCHDOG_USEC": "1000"}, 0},
-		"asked for":     {map[string]string{"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "2000000"}, 2 * time.Second},
-		"for this one":  {map[string]string{"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "2000000", "WATCHDOG_PID": "7"}, 2 * time.Second},
-		"for another":   {map[string]string{"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "2000000", "WATCHDOG_PID": "8"}, 0},
-		"no number":     {map[string]string{"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "soon"}, 0},
-		"not positive":  {map[string]string{"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "-1"}, 0},
+		"none":         {nil, 0},
+		"no manager":   {map[string]string{"WATCHDOG_USEC": "1000"}, 0},
+		"asked for":    {map[string]string{"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "2000000"}, 2 * time.Second},
+		"for this one": {map[string]string{"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "2000000", "WATCHDOG_PID": "7"}, 2 * time.Second},
+		"for another":  {map[string]string{"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "2000000", "WATCHDOG_PID": "8"}, 0},
+		"no number":    {map[string]string{"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "soon"}, 0},
+		"not positive": {map[string]string{"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "-1"}, 0},
+		"beyond what a duration holds": {
+			map[string]string{"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "9223372036854775807"}, math.MaxInt64 / 1000 * 1000,
+		},
 		"without usecs": {map[string]string{"NOTIFY_SOCKET": "/x"}, 0},
 	} {
 		if got := sdnotify.New(environment(c.env), 7).Watchdog; got != c.want {
