@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -66,6 +67,10 @@ func (r *Resolver) ask(ctx context.Context, address string, e *entry) error {
 	if err != nil {
 		if why, ok := errors.AsType[*refusal](err); ok {
 			return why
+		}
+		// The text of a *url.Error has the whole address, which after a redirect may be one that was signed for us alone.
+		if request, ok := errors.AsType[*url.Error](err); ok {
+			err = request.Err
 		}
 		return passing{err}
 	}

@@ -91,20 +91,26 @@ func guard(private []netip.Prefix) func(network, address string, _ syscall.RawCo
 	}
 }
 
-// reserved are special networks that netip has no word for, and those whose addresses stand for others.
+// reserved are special networks that netip has no word for, and those within global whose addresses stand for others.
 var reserved = func() (networks []netip.Prefix) {
 	for _, text := range []string{
 		"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24",
-		"203.0.113.0/24", "240.0.0.0/4", "::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32",
-		"2002::/16", "fec0::/10",
+		"203.0.113.0/24", "240.0.0.0/4", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
 	} {
 		networks = append(networks, netip.MustParsePrefix(text))
 	}
 	return networks
 }()
 
+// global is all of IPv6 that public addresses are given from. Outside of it are the forms that hold an IPv4 address
+// (RFC 4291, 6052, 7915), among others.
+var global = netip.MustParsePrefix("2000::/3")
+
 // special reports whether an address is anything but a public one.
 func special(ip netip.Addr) bool {
+	if ip.Is6() && !global.Contains(ip) {
+		return true
+	}
 	if ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip.IsUnspecified() {
 		return true
 	}

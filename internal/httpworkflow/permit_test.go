@@ -64,6 +64,23 @@ func TestRedirects(t *testing.T) {
 	resolve(t, r, s.URL+"/?to="+other.URL, "", "1")
 }
 
+// A run records the refusal: it shows neither a password nor the address that a redirect has led to.
+func TestRefusalsShowNoSecret(t *testing.T) {
+	t.Parallel()
+	gone := serve(t, nil)
+	gone.Close()
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, gone.URL+"/x?signature=hidden", http.StatusFound)
+	})
+	r := open(t, httpworkflow.Config{Allow: []string{s.URL, gone.URL}, PrivateNetworks: loopback})
+	for _, ref := range []string{s.URL + "/x", strings.Replace(s.URL, "http://", "http://me:hidden@", 1) + "/x"} {
+		_, err := r.ResolveWorkflow(t.Context(), ref, "")
+		if !errors.Is(err, problem.WorkflowNotFound) || strings.Contains(err.Error(), "hidden") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
 // The check is of the address that is dialled: a public name that resolves to a special address is of no use.
 func TestSpecialAddressesAreNotDialled(t *testing.T) {
 	t.Parallel()
@@ -74,6 +91,7 @@ func TestSpecialAddressesAreNotDialled(t *testing.T) {
 		s.URL, byName, "http://[::1]:" + port, "http://[::ffff:127.0.0.1]:" + port, "http://0.0.0.0:" + port, "http://[::]:" + port,
 		"http://10.1.2.3", "http://172.16.0.1", "http://192.168.1.1", "http://169.254.169.254", "http://100.64.0.1", "http://224.0.0.1",
 		"http://255.255.255.255", "http://[fe80::1]", "http://[fd00::1]", "http://[64:ff9b::7f00:1]", "http://[2002:7f00:1::]", "http://[::127.0.0.1]",
+		"http://[::ffff:0:7f00:1]", "http://[64:ff9b:1::7f00:1]", "http://[5f00::1]", "http://[fec0::1]", "http://[3fff::1]", "http://[2001:db8::1]",
 	} {
 		refuse(t, open(t, httpworkflow.Config{Allow: []string{address}}), address+"/x", problem.WorkflowNotFound, "is no public address")
 	}

@@ -129,6 +129,9 @@ func (r *Resolver) ResolveWorkflow(ctx context.Context, ref, pin string) (*defin
 
 // notFound says why a document cannot be had.
 func notFound(ref string, cause error) error {
+	if address, err := url.Parse(ref); err == nil {
+		ref = address.Redacted()
+	}
 	e := problem.New(problem.WorkflowNotFound, "workflow %q cannot be fetched", ref).WithCause(cause)
 	if _, ok := errors.AsType[*refusal](cause); ok {
 		return e.WithHint("The operator says which addresses may be asked.")
