@@ -35,7 +35,7 @@ func TestLoadA2A(t *testing.T) {
 		`{"baseUrl":"https://x","apiKeyEnv":"KEY","noAuth":true}`:               "names a key and has noAuth",
 		`{"baseUrl":"https://x","noAuth":true,"transport":"grpc"}`:              `transport "grpc" is not known`,
 		`{"baseUrl":"https://x","noAuth":true,"agents":[]}`:                     "must be an object of objects",
-		`{"agents":{"a":{"baseUrl":"https://x"}}}`:                              `agent "a" needs exactly one of apiKeyEnv`,
+		`{"agents":{"a":{"baseUrl":"https://x"}}}`:                              `agent "a" needs exactly one of apiKeyEnv and apiKeySecretRef, or noAuth`,
 		`{"agents":{"a":{"baseUrl":"x","noAuth":true}}}`:                        "not an absolute http",
 		`{"agents":{"a":{"baseUrl":"https://x","noAuth":true,"agents":{}}}}`:    `member "agents" is not known`,
 		`{"agents":{" ":{"baseUrl":"https://x","noAuth":true}}}`:                "blank id",

@@ -2,6 +2,7 @@ package config
 
 import (
 	"context"
+	"strings"
 
 	"github.com/workflows-engine/workflows-engine/activities/llmcall"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -61,7 +62,11 @@ func loadLLM(c *Config, env Environment) error {
 		}
 	}
 	if _, err := llmcall.New(*settings); err != nil {
-		return problem.New(problem.UsageError, "%s", envLLM).WithCause(err)
+		wrapped := problem.New(problem.UsageError, "%s", envLLM).WithCause(err)
+		if p, ok := problem.As(err); ok && p.Hint != "" {
+			wrapped = wrapped.WithHint("%s", strings.ToUpper(p.Hint[:1])+p.Hint[1:]+".")
+		}
+		return wrapped
 	}
 	c.LLM = settings
 	return nil

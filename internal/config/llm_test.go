@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
 func TestLoadLLM(t *testing.T) {
@@ -58,6 +59,15 @@ func TestLoadLLM(t *testing.T) {
 		if err != nil && strings.Contains(err.Error(), "hidden") {
 			t.Errorf("%s: the refusal shows a password", text)
 		}
+	}
+}
+
+// TestLLMRefusalSaysWhatToDo: the hint of the executor reaches the operator.
+func TestLLMRefusalSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	_, err := load(t, environment("WORKFLOW_ENGINE_LLM_CONFIG={}"))
+	if p, ok := problem.As(err); !ok || !strings.Contains(p.Hint, "Set apiKeyEnv or apiKeySecretRef, or noAuth") {
+		t.Errorf("%+v", err)
 	}
 }
 

@@ -120,5 +120,5 @@ func (m members) keyReference() (string, error) {
 }
 
 func (m members) oneKey() error {
-	return problem.New(problem.UsageError, "%s needs exactly one of %s and %s", m.variable, keyEnvMember, keyRefMember)
+	return problem.New(problem.UsageError, "%s needs exactly one of %s and %s, or noAuth", m.variable, keyEnvMember, keyRefMember)
 }
