@@ -1,5 +1,11 @@
 package mcpserver
 
+import (
+	"context"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+)
+
 // ReadArguments reads the arguments of a tool as a call does and gives what is wrong with them.
 func ReadArguments(tool string, raw []byte) error {
 	for _, t := range allTools(Options{}) {
@@ -15,4 +21,10 @@ func ReadArguments(tool string, raw []byte) error {
 		return a.problem()
 	}
 	return nil
+}
+
+// Reporter makes a reporter that sends to send.
+func Reporter(send func(progress float64, message string)) (report func(graph.Progress), stop func(context.Context)) {
+	r := &reporter{send: send}
+	return r.report, r.stop
 }

@@ -14,9 +14,16 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// progressEvery is the least time between two progress notifications of a call. Of what happens faster the newest is
-// told.
-const progressEvery = 250 * time.Millisecond
+const (
+	// progressEvery is how long news may wait to be told, and so the least time between two progress notifications of a
+	// call. Of what happens meanwhile the newest is told; a call that ends earlier tells nothing.
+	progressEvery = 250 * time.Millisecond
+
+	// progressSettles is the least time between a notification and the answer behind it. A client that reads both at once
+	// may deal with the answer first; the notification's token is then unknown to it, and there are hosts that end the
+	// connection over that.
+	progressSettles = 100 * time.Millisecond
+)
 
 // reporter sends the progress of one call to a client that gave a token for it.
 type reporter struct {
@@ -26,7 +33,7 @@ type reporter struct {
 	// count is what has happened so far: it rises with every notification, as the protocol demands.
 	count  float64
 	unsent string
-	last   time.Time
+	last   time.Time // of what was sent; zero before
 	timer  *time.Timer
 	closed bool
 }
@@ -38,25 +45,23 @@ func newReporter(ctx context.Context, req *mcp.CallToolRequest) *reporter {
 		return nil
 	}
 	return &reporter{send: func(progress float64, message string) {
+		if ctx.Err() != nil {
+			return // the client has cancelled the call, and its token with it
+		}
 		// A client that is gone needs no progress.
 		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: progress, Message: message})
 	}}
 }
 
-// report tells what has happened, now or a little later.
+// report notes what has happened, to be told a little later.
 func (r *reporter) report(p graph.Progress) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.count++
 	r.unsent = progressText(p)
-	if r.closed || r.timer != nil {
-		return
+	if !r.closed && r.timer == nil {
+		r.timer = time.AfterFunc(progressEvery, r.flush)
 	}
-	if wait := progressEvery - time.Since(r.last); wait > 0 {
-		r.timer = time.AfterFunc(wait, r.flush)
-		return
-	}
-	r.tell()
 }
 
 func (r *reporter) flush() {
@@ -64,22 +69,30 @@ func (r *reporter) flush() {
 	defer r.mu.Unlock()
 	r.timer = nil
 	if !r.closed {
-		r.tell()
+		r.send(r.count, r.unsent)
+		r.last = time.Now()
 	}
 }
 
-func (r *reporter) tell() {
-	r.send(r.count, r.unsent)
-	r.last = time.Now()
-}
-
-// stop ends the reporting: once it returns nothing more is sent, so that the answer is the last word.
-func (r *reporter) stop() {
+// stop ends the reporting: once it returns nothing more is sent, and what was sent last has had the time to arrive, so
+// that the answer is the last word. The end of ctx means that nobody waits for an answer any more.
+func (r *reporter) stop(ctx context.Context) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.closed = true
 	if r.timer != nil {
 		r.timer.Stop()
+	}
+	settles := time.Duration(0)
+	if !r.last.IsZero() {
+		settles = progressSettles - time.Since(r.last)
+	}
+	r.mu.Unlock()
+	if settles <= 0 {
+		return
+	}
+	select {
+	case <-time.After(settles):
+	case <-ctx.Done():
 	}
 }
 

@@ -85,6 +85,9 @@ func TestProgress(t *testing.T) {
 					t.Errorf("%s: notification %d at %s: %+v", name, i, at[i].Sub(at[0]), p)
 				}
 			}
+			if len(at) > 0 && answered.Sub(at[len(at)-1]) < 100*time.Millisecond {
+				t.Errorf("%s: the answer is only %s behind a notification", name, answered.Sub(at[len(at)-1]))
+			}
 			list := told
 			told, at = nil, nil
 			return res.StructuredContent.(map[string]any), list
@@ -98,7 +101,9 @@ func TestProgress(t *testing.T) {
 
 		answer, list := call("token", "workflow_start", object{"definition": definitionFile(t, "fork"), "execution_id": "f"})
 		want(t, answer, object{"status": "completed"})
-		if got := messages(list); len(got) < 4 || got[0] != "a [left] runs" || got[2] != "b [right] is at work: half done" && got[2] != "a [left] is at work: half done" {
+		// Both run at 0 s, say something at 0.5 s, and end at 1 s with the call.
+		if got := messages(list); len(got) != 2 || got[0] != "b [right] runs" && got[0] != "a [left] runs" ||
+			got[1] != "b [right] is at work: half done" && got[1] != "a [left] is at work: half done" {
 			t.Errorf("start told %q", got)
 		}
 		if _, list = call(nil, "workflow_start", object{"definition": definitionFile(t, "fork"), "execution_id": "silent"}); len(list) > 0 {
@@ -118,11 +123,64 @@ func TestProgress(t *testing.T) {
 			t.Errorf("an ended run told %q", messages(list))
 		}
 
+		// What is told just before the end has arrived before the answer comes.
+		if _, list = call("nine", "workflow_start", object{"definition": nap260}); len(list) != 1 {
+			t.Errorf("a nap told %q", messages(list))
+		}
+
 		session.Close()
 		if err := <-served; err != nil {
 			t.Error(err)
 		}
 	})
+}
+
+// nap260 is a run of 260 ms.
+const nap260 = `{"document":{"schema":"s","name":"nap","version":"1"},"state_schema":{"type":"object"},
+	"nodes":[{"id":"a","type":"start"},{"id":"w","type":"wait","config":{"kind":"duration","duration_ms":260}},{"id":"z","type":"end"}],
+	"edges":[{"source":"__start__","target":"a"},{"source":"a","target":"w"},{"source":"w","target":"z"}]}`
+
+// TestAnswerBehindProgress holds how long an answer waits behind what was told last: a client that reads both at once may
+// take the answer first, and then does not know the notification's token any more.
+func TestAnswerBehindProgress(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name       string
+		ends       time.Duration // when the call has its answer, after its first news
+		cancelled  bool
+		told       int
+		answeredAt time.Duration
+	}{
+		{"before anything is told", 249 * time.Millisecond, false, 0, 249 * time.Millisecond},
+		{"at once behind it", 251 * time.Millisecond, false, 1, 350 * time.Millisecond},
+		{"some time behind it", 340 * time.Millisecond, false, 1, 350 * time.Millisecond},
+		{"long behind it", 400 * time.Millisecond, false, 1, 400 * time.Millisecond},
+		{"at once behind it, and nobody waits", 251 * time.Millisecond, true, 1, 251 * time.Millisecond},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				told, begun := 0, time.Now()
+				report, stop := mcpserver.Reporter(func(float64, string) { told++ })
+				report(graph.Progress{Kind: graph.NodeRuns, NodeID: "a"})
+				time.Sleep(c.ends)
+				report(graph.Progress{Kind: graph.NodeDone, NodeID: "a"})
+				if c.cancelled {
+					cancel()
+				}
+				stop(ctx)
+				if at := time.Since(begun); at != c.answeredAt {
+					t.Errorf("answered after %s, want %s", at, c.answeredAt)
+				}
+				time.Sleep(time.Second)
+				if told != c.told {
+					t.Errorf("told %d times, want %d", told, c.told)
+				}
+			})
+		})
+	}
 }
 
 // A run that is under way is told of at once, and the status call answers when it has ended.

@@ -119,7 +119,7 @@ func (s *server) handler(t *tool) mcp.ToolHandler {
 		a := readArguments(req.Params.Arguments, t.names())
 		if told := newReporter(ctx, req); told != nil {
 			a.progress = told.report
-			defer told.stop()
+			defer told.stop(ctx)
 		}
 		answer, failed := s.perform(ctx, t, a)
 		took := slog.Duration("took", time.Since(began))
