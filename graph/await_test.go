@@ -14,6 +14,28 @@ import (
 
 func waitFor(limit time.Duration) graph.Wait { return graph.Wait{Set: true, Limit: limit} }
 
+// TestNoCallWaits: with a negative limit a call that says nothing about waiting answers at once.
+func TestNoCallWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		minute := &script{answers: answers{
+			"slow": func(context.Context, activities.Request) (any, error) { time.Sleep(time.Minute); return nil, nil },
+		}}
+		r := newRunner(t, historymem.New(), graph.Options{Activities: minute, WaitLimit: -1})
+		began := time.Now()
+		run, err := r.Start(t.Context(), graph.StartRequest{
+			Definition: workflow(t, "w", []string{startNode(), tool("slow"), endNode()}, "s slow", "slow e"),
+		})
+		if err != nil || run.Status != machine.Running || time.Since(began) != 0 {
+			t.Fatalf("%+v, %v after %v", run, err, time.Since(began))
+		}
+		run, err = r.Status(t.Context(), graph.StatusRequest{ExecutionID: run.ExecutionID, Wait: waitFor(2 * time.Minute)})
+		if err != nil || run.Status != machine.Completed {
+			t.Fatalf("%+v, %v", run, err)
+		}
+	})
+}
+
 // TestCallsWaitInLineForWaitMSAtMost covers every call that drives a run: past the limit it says where the run stands,
 // and the run goes on.
 func TestCallsWaitInLineForWaitMSAtMost(t *testing.T) {

@@ -40,7 +40,6 @@ func (o Options) withDefaults() (Options, error) {
 		{"MaxPending", int64(o.MaxPending)},
 		{"MaxDepth", int64(o.MaxDepth)},
 		{"MaxDocumentBytes", int64(o.MaxDocumentBytes)},
-		{"WaitLimit", int64(o.WaitLimit)},
 		{"LeaseTTL", int64(o.LeaseTTL)},
 		{"CloseLimit", int64(o.CloseLimit)},
 	} {
@@ -58,6 +57,7 @@ func (o Options) withDefaults() (Options, error) {
 	fallback(&o.MaxDepth, defaultMaxDepth)
 	fallback(&o.MaxDocumentBytes, defaultMaxDocumentBytes)
 	fallback(&o.WaitLimit, defaultWaitLimit)
+	o.WaitLimit = max(0, o.WaitLimit)
 	fallback(&o.LeaseTTL, defaultLeaseTTL)
 	fallback(&o.CloseLimit, defaultCloseLimit)
 	if o.Owner == "" {

@@ -43,7 +43,7 @@ type Options struct {
 	MaxDepth int
 	// MaxDocumentBytes bounds each definition, input, payload and output as canonical JSON; 0 means 2 MiB.
 	MaxDocumentBytes int
-	// WaitLimit bounds how long a call waits in line; 0 means 20 s.
+	// WaitLimit bounds how long a call waits in line; 0 means 20 s, a negative one that no call waits.
 	WaitLimit time.Duration
 	// LeaseTTL is how long a driver's lease lasts without renewal; 0 means 30 s.
 	LeaseTTL time.Duration

@@ -18,7 +18,7 @@ func TestNewRefusesWrongOptions(t *testing.T) {
 	for name, o := range map[string]graph.Options{
 		"mode":     {DefaultMode: "remote"},
 		"branches": {Branches: "some"},
-		"negative": {WaitLimit: -time.Second},
+		"negative": {LeaseTTL: -time.Second},
 	} {
 		if _, err := graph.New(historymem.New(), o); err == nil {
 			t.Errorf("%s was accepted", name)

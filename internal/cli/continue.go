@@ -20,7 +20,7 @@ func registerContinue(set *pflag.FlagSet, o *driveOptions, folder *string) {
 func registerDrive(set *pflag.FlagSet, o *driveOptions) {
 	o.answers.register(set)
 	set.StringVar(&o.mode, flagMode, "", "who performs activities: in_process (what is configured here) or host_mediated (whoever submits)")
-	set.DurationVar(&o.wait, "wait", 0, "give up waiting after this `time`, as in 30s, and leave the run to recover (default: no limit)")
+	o.wait.register(set)
 	set.BoolVar(&o.json, "json", false, "print where the run stands as JSON, instead of its result alone")
 }
 

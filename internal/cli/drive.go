@@ -17,7 +17,7 @@ type driveOptions struct {
 	// answers for the places where the run waits, used before anybody is asked.
 	answers answers
 	// wait bounds the time until the run rests; 0 waits as long as it takes.
-	wait time.Duration
+	wait waitLimit
 	// json prints where the run stands instead of its result alone.
 	json bool
 	// mode says who performs activities from now on; "" keeps the run's.
@@ -42,8 +42,8 @@ type drive struct {
 
 func (a *app) drive(s *session, o driveOptions) *drive {
 	d := &drive{driveOptions: o, app: a, session: s}
-	if o.wait > 0 {
-		d.deadline = a.now().Add(o.wait)
+	if o.wait.given {
+		d.deadline = a.now().Add(o.wait.limit)
 	}
 	// Calls wait for a short time only, since rest waits out the remainder.
 	d.caller.Wait = graph.Wait{Set: true, Limit: max(0, min(time.Second, d.left()))}

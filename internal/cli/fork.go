@@ -46,7 +46,7 @@ where it does not, the fork is refused with the first difference, and nothing is
 	set.StringVar(&o.definition, flagDefinition, "", "`file` of the definition to follow instead of the run's own")
 	registerWorkflowDir(set, &o.folder, "none")
 	o.answers.register(set)
-	set.DurationVar(&o.wait, "wait", 0, "give up waiting after this `time`, as in 30s, and leave the run to recover (default: no limit)")
+	o.wait.register(set)
 	set.BoolVar(&o.json, "json", false, "print where the run stands as JSON, instead of its result alone")
 	return cmd
 }

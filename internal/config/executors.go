@@ -164,8 +164,12 @@ func (c *Config) addDelegates(e *Executors) error {
 
 // RunnerOptions gives the options that both commands have in common; the caller adds its own.
 func (c *Config) RunnerOptions(e Executors, logger *slog.Logger) graph.Options {
+	waitLimit := c.WaitLimit
+	if waitLimit == 0 {
+		waitLimit = -1 // the runner takes 0 for its default
+	}
 	return graph.Options{
-		Activities: e.Activities, Delegates: e.Delegates, VerifyDefinition: c.VerifySignature, WaitLimit: c.WaitLimit, Logger: logger,
+		Activities: e.Activities, Delegates: e.Delegates, VerifyDefinition: c.VerifySignature, WaitLimit: waitLimit, Logger: logger,
 		MaxVisits: c.Limits.Visits, MaxRecords: c.Limits.Records, MaxBytes: c.Limits.Bytes, MaxPending: c.Limits.Pending,
 	}
 }

@@ -84,8 +84,8 @@ func (f *Flags) loadProfile(c *Config, env Environment) error {
 func (f *Flags) loadWaitLimit(c *Config, env Environment) error {
 	s := f.pick(env, flagWaitLimit, envWaitLimit, DefaultWaitLimit.String())
 	limit, err := time.ParseDuration(s.value)
-	if err != nil || limit <= 0 {
-		return refuse(s, "Write a time above zero with its unit, as in 500ms, 20s or 2m.")
+	if err != nil || limit < 0 {
+		return refuse(s, "Write a time with its unit, as in 500ms, 20s or 2m, or 0 for calls that do not wait.")
 	}
 	c.WaitLimit = limit
 	return nil

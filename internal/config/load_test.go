@@ -158,6 +158,17 @@ func TestLoadRest(t *testing.T) {
 		t.Errorf("set: %+v", c)
 	}
 
+	// 0 is a limit: calls then do not wait, which the runner is told with a negative one.
+	for wait, want := range map[string]time.Duration{"0": -1, "0s": -1, "20s": 20 * time.Second} {
+		c, err := load(t, environment(), "--wait-limit", wait)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.RunnerOptions(config.Executors{}, nil).WaitLimit; got != want {
+			t.Errorf("--wait-limit %s: the runner waits %v, not %v", wait, got, want)
+		}
+	}
+
 	for _, tt := range []struct {
 		variables, args []string
 		want            string
