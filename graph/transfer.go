@@ -27,7 +27,12 @@ type ExportOptions struct {
 // has been written then is of no use, and Import notices.
 func Export(ctx context.Context, store history.Store, executionID string, o ExportOptions, out io.Writer) error {
 	x := exporter{Store: store, seen: map[string]bool{}}
-	if err := x.collect(ctx, executionID); err != nil {
+	err := x.collect(ctx, executionID)
+	if err == nil {
+		// Of a run that is being deleted, only the first records may have been there still.
+		_, err = store.Execution(ctx, executionID)
+	}
+	if err != nil {
 		return notFoundAs(err, problem.ExecutionNotFound, executionID)
 	}
 	w := runfile.NewWriter(out, o.Redact)

@@ -386,6 +386,19 @@ func wantDamage(t *testing.T, err error, seq int64) {
 	}
 }
 
+// TestLargeValuesOfARunThatIsBeingDeleted: a reader that comes upon a run whose large values have just been deleted sees
+// what it sees of a deleted run, and no damage.
+func TestLargeValuesOfARunThatIsBeingDeleted(t *testing.T) {
+	t.Parallel()
+	s, _ := healthy(t)
+	if err := s.Script("DELETE FROM blobs; UPDATE executions SET phase = 'deleted', problem = 'deleted' WHERE execution_id = 'large'"); err != nil {
+		t.Fatal(err)
+	}
+	if records, err := s.Read(t.Context(), "large", 1, 0); err != nil || len(records) > 0 {
+		t.Errorf("%d records, %v", len(records), err)
+	}
+}
+
 // TestKeptLargeValues reads a file with records written short, which is never made again.
 func TestKeptLargeValues(t *testing.T) {
 	t.Parallel()

@@ -26,7 +26,9 @@ func (s *Store) Read(ctx context.Context, executionID string, fromSeq int64, lim
 	// What a row refers to is read when the rows are: there are only so many connections.
 	x := expander{id: executionID, shelf: readerShelf{ctx, &s.readers}}
 	var out []history.Record
+	last := int64(0)
 	for i := range rows {
+		last = rows[i].seq
 		var record history.Record
 		if err == nil {
 			record, err = x.record(&rows[i])
@@ -34,10 +36,30 @@ func (s *Store) Read(ctx context.Context, executionID string, fromSeq int64, lim
 		}
 		rows[i] = storedRow{}
 	}
+	if _, damaged := problem.As(err); damaged && last > 0 {
+		// What a row refers to is read after the row: the run may have been deleted in between.
+		switch there, lookErr := s.readers.holds(ctx, executionID, last); {
+		case lookErr != nil:
+			err = lookErr
+		case !there:
+			return nil, nil
+		}
+	}
 	if err != nil {
 		return nil, failure("the history could not be read", err)
 	}
 	return out, nil
+}
+
+// holds reports whether a run still has a record, and its deletion has not begun.
+func (r *readers) holds(ctx context.Context, executionID string, seq int64) (bool, error) {
+	found, err := r.row(ctx, rowExists, []any{executionID, seq}, new(int))
+	if err != nil || !found {
+		return false, err
+	}
+	var phase string
+	_, err = r.row(ctx, readPhase, []any{executionID}, &phase)
+	return phase != markDeleted, err
 }
 
 // storedRow is a row of the table history.

@@ -26,6 +26,8 @@ var (
 	verifyBeside string
 	//go:embed queries/all_blobs.sql
 	allBlobs string
+	//go:embed queries/drop_orphan.sql
+	dropOrphan string
 	//go:embed queries/blobs_of.sql
 	blobsOf string
 	//go:embed queries/integrity_check.sql
@@ -38,13 +40,14 @@ const (
 	doingVerify  = "the database could not be checked"
 	hintDamaged  = "Stop what uses the file, keep a copy of it with its -wal file, and restore the last backup."
 	hintProject  = "Run verify --repair: it makes the projection anew from the records."
-	hintBlobs    = "Keep a copy of the database and report it. What cannot be read has findings of its own; deleting other runs may lose more."
+	hintUnheld   = "Run verify --repair before the next gc: it makes the run hold them, so that the deletion of other runs does not take them along."
+	hintKept     = "Nothing yet: it takes space. verify --repair drops it once there is no run that cannot be read."
 	hintOrphaned = "Run verify --repair: it drops the row, which nothing needs."
 )
 
 // Verify checks a run, or everything; see history.Verifier.
 func (s *Store) Verify(ctx context.Context, executionID string, repair bool, report func(history.Finding)) (history.Verified, error) {
-	v := &verifier{store: s, ctx: ctx, repair: repair, report: report}
+	v := &verifier{store: s, ctx: ctx, repair: repair, report: report, needed: map[string]bool{}}
 	ids := []string{executionID}
 	if executionID == "" {
 		var err error
@@ -59,13 +62,13 @@ func (s *Store) Verify(ctx context.Context, executionID string, repair bool, rep
 		}
 		if primaryCode(err) == sqlite3.SQLITE_CORRUPT {
 			v.note(id, 0, problem.DatabaseDamaged, hintDamaged, "the run cannot be read: %v", err)
-			err = nil
+			v.unread, err = true, nil
 		}
 		if err != nil {
 			return v.counts, failure(doingVerify, err)
 		}
 	}
-	return v.counts, nil
+	return v.counts, failure(doingVerify, v.orphans())
 }
 
 type verifier struct {
@@ -74,6 +77,12 @@ type verifier struct {
 	repair bool
 	report func(history.Finding)
 	counts history.Verified
+
+	// nobodys are the hashes of blobs that no run holds, needed those that a run needs without holding them, and unread
+	// says that not every record of every run could be read.
+	nobodys []string
+	needed  map[string]bool
+	unread  bool
 }
 
 func (v *verifier) note(id string, seq int64, code problem.Code, hint, format string, args ...any) {
@@ -106,7 +115,7 @@ func (v *verifier) whole() (ids []string, err error) {
 				v.note("", 0, problem.BlobDamaged, hintDamaged, "the content of blob %s is not the one that was stored", hash)
 			}
 			if held, _ := row[2].(int64); held == 0 {
-				v.note("", 0, problem.RowOrphaned, "Nothing: it takes space, and goes when a value like it is deleted.", "no run holds blob %s", hash)
+				v.nobodys = append(v.nobodys, hash)
 			}
 			return nil
 		})
@@ -185,13 +194,18 @@ func (v *verifier) run(id string) error {
 		}
 		rows[i] = storedRow{}
 	}
-	if found, err := v.store.readers.row(v.ctx, rowExists, []any{id, audit.Execution.Seq}, new(int)); err != nil || !found {
+	unheld, err := v.unheld(id, noting.hashes)
+	if err != nil {
+		return err
+	}
+	if there, err := v.store.readers.holds(v.ctx, id, audit.Execution.Seq); err != nil || !there {
 		return err // it has been deleted meanwhile
 	}
 	for _, f := range audit.Findings {
+		v.unread = v.unread || unreadableRecord(f)
 		v.report(f)
 	}
-	if err := v.references(id, noting.hashes); err != nil {
+	if err := v.hold(id, unheld); err != nil {
 		return err
 	}
 	return v.beside(id, &row, &audit, seen)
@@ -215,30 +229,79 @@ func readAll(ctx context.Context, tx *sql.Tx, id string) ([]storedRow, error) {
 	return rows, found.Err()
 }
 
-// notingShelf notes which blobs are asked for.
+// notingShelf notes which blobs are asked for and found.
 type notingShelf struct {
 	shelf
 	hashes map[string]bool
 }
 
 func (s *notingShelf) blob(hash string) (string, error) {
-	s.hashes[hash] = true
-	return s.shelf.blob(hash)
+	content, err := s.shelf.blob(hash)
+	if content != "" {
+		s.hashes[hash] = true
+	}
+	return content, err
 }
 
-// references checks that a run holds the blobs that it needs: others would be deleted with the last run that does.
-func (v *verifier) references(id string, hashes map[string]bool) error {
-	missing := maps.Clone(hashes)
+// unheld gives those of the blobs that a run needs which it does not hold: they would be deleted with the last run that
+// does.
+func (v *verifier) unheld(id string, needed map[string]bool) ([]string, error) {
+	missing := maps.Clone(needed)
 	err := v.store.readers.query(v.ctx, blobsOf, func(rows *sql.Rows) error {
 		var hash string
 		err := rows.Scan(&hash)
 		delete(missing, hash)
 		return err
 	}, id)
-	if err == nil && len(missing) > 0 {
-		v.note(id, 0, problem.BlobDamaged, hintBlobs, "%d large values that the run needs are not held by it, or not there", len(missing))
+	return slices.Sorted(maps.Keys(missing)), err
+}
+
+// hold reports blobs that a run needs and does not hold; a repair makes it hold them.
+func (v *verifier) hold(id string, hashes []string) error {
+	if len(hashes) == 0 {
+		return nil
 	}
-	return err
+	for _, hash := range hashes {
+		v.needed[hash] = true
+	}
+	f := history.Finding{
+		ExecutionID: id, Code: problem.BlobDamaged, Hint: hintUnheld,
+		Message: fmt.Sprintf("%d large values that the run needs are not held by it", len(hashes)),
+	}
+	return v.fix(&f, func(c *conn) error {
+		if found, err := c.one(rowExists, id, int64(1)); err != nil || found == nil {
+			return err
+		}
+		for _, hash := range hashes {
+			if _, err := c.exec(putBlobRef, id, hash); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// orphans reports blobs that no run holds or needs, once all runs have been looked at. A repair drops them, unless there
+// is a run that could not be read: it may need them.
+func (v *verifier) orphans() error {
+	for _, hash := range v.nobodys {
+		if v.needed[hash] {
+			continue // the run that needs it has a finding of its own
+		}
+		f := history.Finding{Code: problem.RowOrphaned, Hint: hintOrphaned, Message: fmt.Sprintf("no run holds blob %s", hash)}
+		if v.unread {
+			f.Hint = hintKept
+			v.report(f)
+			continue
+		}
+		if err := v.fix(&f, func(c *conn) error {
+			_, err := c.exec(dropOrphan, hash)
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // withoutRecords reports what is stored for a run that does not exist.
