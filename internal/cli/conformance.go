@@ -21,7 +21,7 @@ func newConformance(a *app) *cobra.Command {
 		Long: `Run conformance vectors: DIR is a folder with vectors/, a part of it, or one *.vector.json file. Every vector
 that fails is listed with what was expected and what came.`,
 		Example: `  workflows-engine conformance conformance
-  workflows-engine conformance conformance/vectors/replay
+  workflows-engine conformance conformance/vectors/cycles
   workflows-engine conformance conformance --json > report.json`,
 		Args: exactly("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.conformance(cmd.Context(), args[0], o, asJSON) },

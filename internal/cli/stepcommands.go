@@ -18,7 +18,7 @@ import (
 func newStepCommands(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "step-commands",
-		Short: "Check a list of the programs that perform steps",
+		Short: "Check the list of programs that perform steps, and try one",
 		Long: `Look after the list that $WORKFLOW_ENGINE_STEP_COMMANDS names: the programs that perform step nodes, one for
 each handler. Such a program gets a JSON document on standard input and answers with one on standard output.`,
 		Args: cobra.ArbitraryArgs,

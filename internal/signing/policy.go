@@ -66,7 +66,19 @@ const (
 func refuse(r Reason, format string, args ...any) error {
 	e := problem.New(problem.ValidationError, format, args...)
 	e.Details = map[string]any{"signing": map[string]any{"ok": false, "error": e.Message, "reason": string(r)}}
-	return e
+	return e.WithHint("%s", r.hint())
+}
+
+// hint says what a refused definition needs.
+func (r Reason) hint() string {
+	switch r {
+	case Unsigned:
+		return "Sign the definition. The operator asks for that with WORKFLOW_ENGINE_DEFINITION_SIGNING_MODE=require."
+	case NoKeys, UnknownKey:
+		return "The operator adds the public key, under the id that the signature names, to WORKFLOW_ENGINE_SIGNING_PUBLIC_KEYS."
+	default:
+		return "Sign the definition again, as it is now, or leave the signature out where unsigned definitions are accepted."
+	}
 }
 
 // ReasonOf gives the reason of a refusal by Verify, "" for other errors.

@@ -112,6 +112,9 @@ func TestUnsigned(t *testing.T) {
 		if got := signing.ReasonOf(err); got != signing.Unsigned {
 			t.Errorf("%s, require: %q (%v)", name, got, err)
 		}
+		if e, ok := errors.AsType[*problem.Error](err); !ok || !strings.Contains(e.Hint, "WORKFLOW_ENGINE_DEFINITION_SIGNING_MODE") {
+			t.Errorf("%s: the hint does not say whose wish that is: %v", name, err)
+		}
 	}
 }
 
