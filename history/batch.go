@@ -62,6 +62,7 @@ func (b *Batch) LeaseHeld() error {
 
 // NotFound is the error of a run that has no records.
 func NotFound(executionID string) error {
-	return problem.New(problem.ExecutionNotFound, "no run %q", executionID).
-		WithPlace(problem.Place{ExecutionID: executionID})
+	return problem.New(problem.ExecutionNotFound, "no run has the id %q", executionID).
+		WithPlace(problem.Place{ExecutionID: executionID}).
+		WithHint("Check the id; workflow_list shows the runs.")
 }

@@ -99,7 +99,8 @@ the program prints on standard error is printed too.`,
 }
 
 func (a *app) tryStepCommand(ctx context.Context, list map[string]manifest.StepCommand, request activities.Request) error {
-	if name, _ := request.Config["handler"].(string); list[name].Command == "" {
+	name, _ := request.Config["handler"].(string)
+	if list[name].Command == "" {
 		names := slices.Sorted(maps.Keys(list))
 		return usage("the list has no handler %q", name).WithHint("It has %s.", strings.Join(names, ", "))
 	}
@@ -107,7 +108,7 @@ func (a *app) tryStepCommand(ctx context.Context, list map[string]manifest.StepC
 	if err != nil {
 		return err
 	}
-	c.StepCommands = list
+	c.StepCommands = map[string]manifest.StepCommand{name: list[name]} // what the others need may be elsewhere
 	c.Log = slog.New(slog.NewTextHandler(a.stderr, nil))
 	commands, err := c.Commands()
 	if err != nil {
