@@ -53,10 +53,11 @@ func (r *Resolver) permit(u *url.URL) error {
 	return refused("no allowed address is a beginning of %s://%s%s (\"allow\" in WORKFLOW_ENGINE_WORKFLOW_SOURCES)", u.Scheme, u.Host, u.EscapedPath())
 }
 
-// plainPath reports whether servers can read a path in one way only: no "..", no "//", no slash in disguise.
+// plainPath reports whether servers can read a path in one way only: no "..", no "//", no slash in disguise, nothing that
+// is escaped twice. Some servers take "..;" for "..".
 func plainPath(u *url.URL) bool {
-	escaped := strings.ToLower(u.EscapedPath())
-	if strings.Contains(escaped, "%2f") || strings.Contains(escaped, "%5c") || strings.Contains(u.Path, `\`) {
+	if strings.Contains(strings.ToLower(u.EscapedPath()), "%2f") || strings.ContainsAny(u.Path, `\%`) || strings.Contains(u.Path, "/..;") ||
+		strings.Contains(u.Path, "/.;") {
 		return false
 	}
 	return u.Path == "" || path.Clean(u.Path) == u.Path || path.Clean(u.Path)+"/" == u.Path

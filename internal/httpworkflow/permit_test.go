@@ -25,6 +25,7 @@ func TestOnlyWhatIsAllowedIsAsked(t *testing.T) {
 	for _, ref := range []string{
 		s.URL, s.URL + "/", s.URL + "/flows2", s.URL + "/Flows/a", s.URL + "/onex",
 		s.URL + "/flows/../secret", s.URL + "/flows/%2e%2e/secret", s.URL + "/flows/..%2fsecret", s.URL + "/flows/..%5Csecret",
+		s.URL + "/flows/..;/secret", s.URL + "/flows/.;/a", s.URL + "/flows/%2e%2e;x/secret", s.URL + "/flows/%252e%252e/secret",
 		s.URL + "/flows//a", s.URL + "/flows/./a", s.URL + `/flows/\a`,
 		"https://" + host + "/flows/a", "http://user:pass@" + host + "/flows/a", "http://" + host + "@elsewhere.example/flows/a",
 		"http://127.0.0.1:1/flows/a", "http:///flows/a", "http://" + host + ".elsewhere.example/flows/a", "file:///etc/passwd",
