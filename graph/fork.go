@@ -157,7 +157,40 @@ func (f *fork) past(records []history.Record) ([]history.Record, error) {
 			return nil, err
 		}
 	}
-	return out, nil
+	return withoutOpenTasks(out), nil
+}
+
+// withoutOpenTasks leaves out what is recorded of tasks at remote agents whose attempts had not ended. Such a task is the
+// other run's: answered from here it would be answered there, and a cancel of the new run would end it for both.
+func withoutOpenTasks(records []history.Record) []history.Record {
+	type visit struct {
+		node string
+		n    int
+	}
+	ended := map[visit]bool{}
+	open := make([]bool, len(records))
+	for i, r := range slices.Backward(records) {
+		at := visit{r.Payload.NodeID, max(r.Payload.Visit, 1)}
+		switch r.Name {
+		case history.ActivityCompleted, history.ActivityFailed:
+			ended[at] = true
+		case history.ActivityRequested, history.InterruptRaised, history.InterruptResumed:
+			open[i] = r.Payload.ExternalTask != "" && !ended[at]
+		}
+	}
+	kept := make([]history.Record, 0, len(records))
+	for i, r := range records {
+		if open[i] {
+			continue
+		}
+		gone := int64(i - len(kept)) // records left out before this one
+		r.Seq -= gone
+		if r.Name == history.CheckpointWritten {
+			r.Payload.LastAppliedEventSeq -= gone
+		}
+		kept = append(kept, r)
+	}
+	return kept
 }
 
 // ends reports whether a record is part of a run's end, which is not taken over.

@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -123,5 +125,77 @@ func TestRefusedForks(t *testing.T) {
 	run, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", Seq: lastOf(rs, history.ActivityCompleted), Definition: other, NewExecutionID: "f"})
 	if err != nil || run.DefinitionHash != other.Hash() || len(run.Pending) != 1 || run.Pending[0].NodeID != "c" {
 		t.Errorf("%+v, %v", run, err)
+	}
+}
+
+// TestAForkHasTasksOfItsOwn forks runs whose task is at a remote agent, asks, was answered, or was cancelled: the agent
+// gets another task, and what becomes of that is nothing to the one of the other run.
+func TestAForkHasTasksOfItsOwn(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		asks, answered, cancelled bool
+		said                      string
+	}{
+		"working":   {said: "send r:d#1.2"},
+		"asks":      {asks: true, said: "send r:d#1.2"},
+		"answered":  {asks: true, answered: true, said: "send r:d#1.2, answer r:d#1.2/1"},
+		"cancelled": {cancelled: true, said: "send r:d#1.2, cancel t-r:d#1.2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				a, store := &agent{}, historymem.New()
+				r := newRunner(t, store, graph.Options{Delegates: a})
+				d := workflowWith(t, "del", `"checkpointing":{"strategy":"after_each_node"}`,
+					[]string{startNode(), fork("p", "all", "d", "w"), delegateNode("d", `"retry":{"max_attempts":3}`), timerWait("w", "1h"), endNode()},
+					"s p", "p e", "d e", "w e")
+				atOnce(t, r, "r", d)
+				a.fails("r:d#1.1", &activities.Failure{Code: "A2A_TASK_FAILED", Message: "no"}) // an attempt that has ended keeps its task
+				time.Sleep(10 * time.Minute)
+				synctest.Wait()
+				if c.asks {
+					a.becomes("r:d#1.2", delegate.Task{State: delegate.TaskAsks, Prompt: "Which file?"})
+					wantStatus(t, settled(t, r, "r"), machine.Interrupted)
+				}
+				if c.answered {
+					if _, err := answer(t, r, "r", "", object{"text": "go.mod"}); err != nil {
+						t.Fatal(err)
+					}
+					synctest.Wait()
+				}
+				time.Sleep(time.Hour) // the other branch writes behind the task
+				synctest.Wait()
+				if c.cancelled {
+					cancelRun(t, r, a)
+					synctest.Wait()
+				}
+				if _, before, _ := strings.Cut(a.said(), ", "); before != c.said {
+					t.Fatalf("before: %s", before)
+				}
+				end := int64(len(records(t, store, "r")))
+				run, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", Seq: end, NewExecutionID: "f", Wait: graph.Wait{Set: true}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				run = status(t, r, "f")
+				wantStatus(t, run, machine.Running)
+				if len(run.Pending) != 1 || run.Pending[0].ExternalTaskID != "t-f:d#1.2" || run.Pending[0].Attempt != 2 {
+					t.Errorf("pending %+v", run.Pending)
+				}
+				for i, rec := range records(t, store, "f") {
+					if rec.Seq != int64(i+1) || rec.Name == history.CheckpointWritten && rec.Payload.LastAppliedEventSeq >= rec.Seq {
+						t.Errorf("record %d: %+v", i+1, rec)
+					}
+				}
+				if _, err := r.Cancel(t.Context(), graph.CancelRequest{ExecutionID: "f"}); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				if _, after, _ := strings.Cut(a.said(), ", "); after != c.said+", send f:d#1.2, cancel t-f:d#1.2" {
+					t.Errorf("after: %s", after)
+				}
+			})
+		})
 	}
 }
