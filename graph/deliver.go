@@ -21,6 +21,8 @@ type delivery struct {
 	invalid, unknown problem.Code
 	// repeated gives the error for a refused call, none if the same input was taken before.
 	repeated func(context.Context, error) error
+	// before, unless nil, says whether the same input was taken before, where nothing else would refuse it.
+	before func(context.Context) (taken bool, err error)
 }
 
 // fit says how well a wait fits an input.
@@ -50,14 +52,13 @@ func (r *Runner) deliver(ctx context.Context, d delivery) (*Run, error) {
 	}
 	x := r.runs.hold(d.id)
 	defer r.runs.drop(x)
-	done, err := r.deliverHere(ctx, x, d)
-	if err == nil && !done {
-		err = r.deliverBelow(ctx, x, d)
+	var again bool
+	var err error
+	if d.before != nil {
+		again, err = d.before(ctx)
 	}
-	again := false
-	if err != nil && mayRepeat(err) {
-		err = d.repeated(ctx, err)
-		again = err == nil
+	if err == nil && !again {
+		again, err = r.deliverOnce(ctx, x, d)
 	}
 	if err != nil {
 		return nil, unreadableAs(notFoundAs(err, d.unknown, d.id), d.invalid)
@@ -67,6 +68,19 @@ func (r *Runner) deliver(ctx context.Context, d delivery) (*Run, error) {
 		run.Repeated = again
 	}
 	return run, err
+}
+
+// deliverOnce gives the input to the run or a subworkflow. again says that it was refused because it was taken before.
+func (r *Runner) deliverOnce(ctx context.Context, x *run, d delivery) (again bool, err error) {
+	done, err := r.deliverHere(ctx, x, d)
+	if err == nil && !done {
+		err = r.deliverBelow(ctx, x, d)
+	}
+	if err == nil || !mayRepeat(err) {
+		return false, err
+	}
+	err = d.repeated(ctx, err)
+	return err == nil, err
 }
 
 // mayRepeat tells refusals that a repeated call may meet.

@@ -14,7 +14,8 @@ import (
 
 // A caller that has lost the answer cannot know whether its call was taken, so it calls again. A submit, resume or
 // signal that is refused is therefore looked for in the history: if it was taken before, it is answered with where the
-// run stands now. Only refused calls pay for it.
+// run stands now. Only refused calls pay for it, and signals with a key to a run that has started subworkflows: they are
+// looked for first.
 
 // repeated is a call that was looked for in the history.
 type repeated int
@@ -201,25 +202,48 @@ func (r *Runner) resumedBefore(ctx context.Context, req ResumeRequest, payload m
 	return found, err
 }
 
-// signalledBefore looks for a refused signal by its key.
+// maxFamily is how many runs are looked at for a signal's key, the ones started last first.
+const maxFamily = 64
+
+// signalledBefore looks for a signal by its key, in the run and in the subworkflows below it.
 func (r *Runner) signalledBefore(ctx context.Context, req SignalRequest, payload map[string]any) (repeated, error) {
 	if req.IdempotencyKey == "" {
 		return notRepeated, nil
 	}
-	found := notRepeated
-	for _, id := range r.family(ctx, req.ExecutionID) {
-		err := r.backwards(ctx, id, func(rec *history.Record) bool {
+	ids := []string{req.ExecutionID}
+	for i := 0; i < len(ids) && i < maxFamily; i++ {
+		found := notRepeated
+		err := r.backwards(ctx, ids[i], func(rec *history.Record) bool {
 			p := &rec.Payload
+			if rec.Name == history.SubworkflowStarted && history.Descends(p.ChildExecutionID, ids[i]) {
+				ids = append(ids, p.ChildExecutionID)
+			}
 			if rec.Name != history.SignalReceived || p.IdempotencyKey != req.IdempotencyKey {
 				return false
 			}
-			same := p.SignalName == strings.TrimSpace(req.Name) && jsonvalue.Equal(object(p.SignalPayload), object(payload))
+			same := p.SignalName == req.Name && jsonvalue.Equal(object(p.SignalPayload), object(payload))
 			found = matched(same, otherAgain)
 			return true
 		})
+		if i > 0 && errors.Is(err, problem.ExecutionNotFound) {
+			continue // about to be started
+		}
 		if err != nil || found != notRepeated {
 			return found, err
 		}
 	}
-	return found, nil
+	return notRepeated, nil
+}
+
+// signalledInFamily looks for a signal before it is delivered. A run knows the keys that it has taken itself; but where
+// there are subworkflows another run may wait for the same name by now.
+func (r *Runner) signalledInFamily(ctx context.Context, req SignalRequest, payload map[string]any) (repeated, error) {
+	if req.IdempotencyKey == "" {
+		return notRepeated, nil
+	}
+	exec, err := r.store.Execution(ctx, req.ExecutionID)
+	if err != nil || !history.Descends(exec.ChildExecutionID, exec.ID) {
+		return notRepeated, err
+	}
+	return r.signalledBefore(ctx, req, payload)
 }

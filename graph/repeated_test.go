@@ -132,3 +132,35 @@ func TestASignalsKeyCountsInALoop(t *testing.T) {
 		t.Errorf("%+v", run)
 	}
 }
+
+// TestASignalsKeyCountsInAFamily holds that a signal that is sent again is taken by no other run of the family: neither
+// by a subworkflow that comes up after the wait that took it, nor by the parent, nor by a subworkflow beside.
+func TestASignalsKeyCountsInAFamily(t *testing.T) {
+	t.Parallel()
+	r, store := host(t, graph.Options{})
+	register(t, r, "urn:child", workflow(t, "child", []string{startNode(), signalWait("w", "go"), endNode()}, "s w", "w e"))
+	d := workflow(t, "family", []string{
+		startNode(), signalWait("a", "go"), subworkflow("v", "urn:child"), signalWait("b", "go"),
+		fork("p", "all", "x", "y"), subworkflow("x", "urn:child"), subworkflow("y", "urn:child"), signalWait("c", "go"), endNode(),
+	}, "s a", "a v", "v b", "b p", "p c", "x c", "y c", "c e")
+	start(t, r, "r", d, nil)
+	other := newRunner(t, store, graph.Options{DefaultMode: machine.HostMediated})
+	send := func(r *graph.Runner, key string) (*graph.Run, error) {
+		return r.Signal(t.Context(), graph.SignalRequest{ExecutionID: "r", Name: "go", IdempotencyKey: key, Payload: object{"key": key}})
+	}
+	keys := []string{"1", "2", "3", "4", "5", "6"}
+	for i, key := range keys {
+		if run, err := send(r, key); err != nil || run.Repeated {
+			t.Fatalf("%s: %+v, %v", key, run, err)
+		}
+		settled(t, r, "r")
+		for _, before := range keys[:i+1] {
+			for _, again := range []*graph.Runner{r, other} {
+				if run, err := send(again, before); err != nil || !run.Repeated {
+					t.Errorf("%s again after %s: %+v, %v", before, key, run, err)
+				}
+			}
+		}
+	}
+	wantStatus(t, status(t, r, "r"), machine.Completed)
+}

@@ -21,6 +21,9 @@ func (r *Runner) Signal(ctx context.Context, req SignalRequest) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	verdict := func(found repeated, refusal error) error {
+		return found.verdict(refusal, code, problem.Place{ExecutionID: req.ExecutionID}, "idempotency key "+strconv.Quote(req.IdempotencyKey))
+	}
 	return r.deliver(ctx, delivery{
 		id: req.ExecutionID, caller: req.Caller, invalid: code, unknown: problem.ExecutionNotFound,
 		input: func(string) machine.Input {
@@ -36,12 +39,20 @@ func (r *Runner) Signal(ctx context.Context, req SignalRequest) (*Run, error) {
 				return fitKind
 			}
 		},
+		before: func(ctx context.Context) (bool, error) {
+			found, err := r.signalledInFamily(ctx, req, payload)
+			if err != nil || found == notRepeated {
+				return false, err
+			}
+			err = verdict(found, nil)
+			return err == nil, err
+		},
 		repeated: func(ctx context.Context, refusal error) error {
 			found, err := r.signalledBefore(ctx, req, payload)
 			if err != nil {
 				return refusal
 			}
-			return found.verdict(refusal, code, problem.Place{ExecutionID: req.ExecutionID}, "idempotency key "+strconv.Quote(req.IdempotencyKey))
+			return verdict(found, refusal)
 		},
 	})
 }
