@@ -38,6 +38,7 @@ func (s *Store) Import(ctx context.Context, in history.Import) error {
 		for j := range r.Records {
 			record := &r.Records[j]
 			x.rows = append(x.rows, row{kind: record.Kind, name: record.Name, payload: bytes.Clone(record.Raw), at: milli(record.CreatedAt)})
+			x.bytes += int64(len(record.Raw))
 		}
 		for _, t := range r.Timers {
 			x.timers = append(x.timers, history.Timer{ExecutionID: r.ExecutionID, Key: t.Key, Due: time.UnixMilli(history.CeilMillis(t.Due)).UTC()})

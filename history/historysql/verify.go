@@ -376,9 +376,14 @@ func (v *verifier) fix(f *history.Finding, repair func(c *conn) error) error {
 
 // foldAnew makes a run's projection from its records.
 func foldAnew(c *conn, id string) error {
-	f := &folding{execution: history.Execution{ID: id}, expander: expander{id: id, shelf: connShelf{c}}}
+	f := &folding{execution: history.Execution{ID: id}, expander: expander{id: id, shelf: connShelf{c}, outline: true}}
+	large, err := c.one(blobBytes, id)
+	if err != nil {
+		return err
+	}
+	f.execution.Bytes, _ = large.(int64)
 	var rows []storedRow
-	err := c.query(readRows, func(row []driver.Value) error {
+	err = c.query(readRows, func(row []driver.Value) error {
 		rows = append(rows, rowOf(row))
 		return nil
 	}, id, int64(math.MinInt64), int64(-1))
@@ -386,7 +391,9 @@ func foldAnew(c *conn, id string) error {
 		return err
 	}
 	for i := range rows {
-		f.apply(&rows[i])
+		if err := f.apply(&rows[i]); err != nil {
+			return err
+		}
 	}
 	return storeHealed(c, f)
 }

@@ -209,6 +209,25 @@ func TestVerifyFindsDamage(t *testing.T) {
 	}
 }
 
+// TestARepairedProjectionCountsLargeValues compares what a run takes with what it took before its projection was lost.
+func TestARepairedProjectionCountsLargeValues(t *testing.T) {
+	t.Parallel()
+	s, _ := healthy(t)
+	want, err := s.Execution(t.Context(), "large")
+	if err != nil || want.Bytes < 100_000 {
+		t.Fatalf("%d bytes, %v", want.Bytes, err)
+	}
+	if err := s.Script("DELETE FROM executions WHERE execution_id = 'large'"); err != nil {
+		t.Fatal(err)
+	}
+	if got := verified(t, s, "", true); !slices.Equal(got, []string{"large 0 PROJECTION_DIFFERS+"}) {
+		t.Errorf("repaired %v", got)
+	}
+	if got, err := s.Execution(t.Context(), "large"); err != nil || got.Bytes != want.Bytes {
+		t.Errorf("%d bytes, want %d; %v", got.Bytes, want.Bytes, err)
+	}
+}
+
 // allRows is everything in the table of records.
 func allRows(t *testing.T, s *historysql.Store) string {
 	t.Helper()

@@ -48,6 +48,13 @@ func importing(t *testing.T, s history.Store) {
 		if err != nil || len(rs) != len(want.Records) {
 			t.Fatalf("%s: %d records, %v", want.ExecutionID, len(rs), err)
 		}
+		var size int64
+		for i := range want.Records {
+			size += int64(len(want.Records[i].Raw))
+		}
+		if e.Bytes < size { // what stands for large values may come on top
+			t.Errorf("%s: %d bytes are counted, and the records have %d", want.ExecutionID, e.Bytes, size)
+		}
 		for i := range rs {
 			if w := &want.Records[i]; !bytes.Equal(rs[i].Text(want.ExecutionID), w.Raw) || rs[i].Name != w.Name || !rs[i].CreatedAt.Equal(w.CreatedAt) {
 				t.Errorf("%s: record %d is %.200s", want.ExecutionID, i+1, rs[i].Text(want.ExecutionID))
