@@ -173,12 +173,11 @@ func TestAForkHasTasksOfItsOwn(t *testing.T) {
 					t.Fatalf("before: %s", before)
 				}
 				end := int64(len(records(t, store, "r")))
-				run, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", Seq: end, NewExecutionID: "f", Wait: graph.Wait{Set: true}})
-				if err != nil {
+				if _, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", Seq: end, NewExecutionID: "f", Wait: graph.Wait{Set: true}}); err != nil {
 					t.Fatal(err)
 				}
 				synctest.Wait()
-				run = status(t, r, "f")
+				run := status(t, r, "f")
 				wantStatus(t, run, machine.Running)
 				if len(run.Pending) != 1 || run.Pending[0].ExternalTaskID != "t-f:d#1.2" || run.Pending[0].Attempt != 2 {
 					t.Errorf("pending %+v", run.Pending)
