@@ -3,6 +3,7 @@ package graph_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph"
@@ -94,4 +95,22 @@ func TestInspectFindsWhatTheMachineTells(t *testing.T) {
 	}
 	_, err := graph.Inspect(t.Context(), store, "nobody")
 	wantCode(t, err, problem.ExecutionNotFound)
+}
+
+// TestInspectTakesPollsAsTheyAre looks at a run whose remote task was looked at often, which no record tells.
+func TestInspectTakesPollsAsTheyAre(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a, store := &agent{}, historymem.New()
+		atOnce(t, newRunner(t, store, graph.Options{Delegates: a}), "r", delegation(t))
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if findings, err := graph.Inspect(t.Context(), store, "r"); err != nil || len(findings) > 0 {
+			t.Errorf("%v, %v", findings, err)
+		}
+		none := &spoilt{Store: store, timers: func([]history.Timer) []history.Timer { return nil }}
+		if findings, err := graph.Inspect(t.Context(), none, "r"); err != nil || len(findings) != 1 || findings[0].Code != problem.TimersDiffer {
+			t.Errorf("without its timer: %v, %v", findings, err)
+		}
+	})
 }
