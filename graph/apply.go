@@ -56,24 +56,21 @@ func (x *run) applyOnce(ctx context.Context, s step, y *yield) error {
 	if s.mode != "" {
 		x.m.SetMode(s.mode)
 	}
-	err = x.refuseFull(s.in)
-	if err == nil {
-		err = x.m.Handle(s.in, x.r.now())
+	if err = x.m.Handle(s.in, x.r.now()); err != nil {
+		x.m.SetMode(mode)
+	} else if err = x.refuseFull(s.in); err != nil {
+		x.forget()
 	}
 	if err != nil {
-		x.m.SetMode(mode)
-		stale, serr := x.behind(ctx)
-		switch {
+		switch stale, serr := x.behind(ctx); {
 		case serr != nil:
 			return serr
 		case stale:
 			x.forget()
 			return errAgain
+		case x.m != nil:
+			x.settleSeized(ctx, y)
 		}
-		x.settleSeized(ctx, y)
-		return err
-	}
-	if err := x.refuseEnd(s.in); err != nil {
 		return err
 	}
 	answered := x.land(s)

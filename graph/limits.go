@@ -80,7 +80,9 @@ func sent(in machine.Input) (what string, payload any) {
 	return "", nil
 }
 
-// refuseFull refuses what a caller sends to a run that has no room for it: to record the call would mean the run's end.
+// refuseFull refuses what a caller has sent, and the machine has just taken, if the run has no room for it: if to record
+// the call would mean the run's end, now or with what follows. Nothing has been committed, so the run stays as it was; only
+// the machine is ahead of it. What the machine refuses by itself does not come here: it may be a call that is repeated.
 func (x *run) refuseFull(in machine.Input) error {
 	what, payload := sent(in)
 	if what == "" {
@@ -93,21 +95,12 @@ func (x *run) refuseFull(in machine.Input) error {
 		return x.full(problem.RecordLimitExceeded, what)
 	case left <= 0 || int64(jsonvalue.Weigh(payload, int(min(left, 1<<30)))) >= left:
 		return x.full(problem.ByteLimitExceeded, what)
-	}
-	return nil
-}
-
-// refuseEnd refuses what a caller has sent if the machine, which has just taken it, ran into the limit of the history
-// with what follows. Nothing has been committed, so the run stays as it was; only the machine is ahead of it.
-func (x *run) refuseEnd(in machine.Input) error {
-	what, _ := sent(in)
-	if what == "" || x.m.Status() != machine.Failed {
+	case x.m.Status() != machine.Failed:
 		return nil
 	}
 	_, code, _ := x.m.Failure()
 	switch c := problem.Code(code); c {
 	case problem.RecordLimitExceeded, problem.ByteLimitExceeded:
-		x.forget()
 		return x.full(c, what)
 	}
 	return nil

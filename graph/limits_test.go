@@ -182,3 +182,36 @@ func TestACallPastALimitDoesNotSpoilTheRun(t *testing.T) {
 		t.Errorf("got %+v, %v", run, err)
 	}
 }
+
+// TestARepeatedCallIsKnownAtTheLimit sends the last call that a run had room for again: it was taken, and the answer must
+// not say that nothing was recorded.
+func TestARepeatedCallIsKnownAtTheLimit(t *testing.T) {
+	t.Parallel()
+	d := linear(t, "lin", "a", "b")
+	r, _ := host(t, graph.Options{})
+	start(t, r, "r", d, nil)
+	most := submit(t, r, "r", "a", nil)
+	for name, o := range map[string]graph.Options{"records": {MaxRecords: most.Seq}, "bytes": {MaxBytes: most.Bytes}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, store := host(t, o)
+			start(t, r, "r", d, nil)
+			send := func(node, key string) (*graph.Run, error) {
+				return r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: node, OK: true, IdempotencyKey: key})
+			}
+			if run, err := send("a", "r:a#1.1"); err != nil || run.Repeated {
+				t.Fatalf("%+v, %v", run, err)
+			}
+			unchanged(t, store, func() {
+				for _, key := range []string{"r:a#1.1", ""} {
+					if run, err := send("a", key); err != nil || !run.Repeated || len(run.Pending) != 1 || run.Pending[0].NodeID != "b" {
+						t.Errorf("again with key %q: %+v, %v", key, run, err)
+					}
+				}
+				if _, err := send("b", "r:b#1.1"); !errors.Is(err, problem.RecordLimitExceeded) && !errors.Is(err, problem.ByteLimitExceeded) {
+					t.Errorf("the next one: %v", err)
+				}
+			})
+		})
+	}
+}
