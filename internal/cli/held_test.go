@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -82,14 +83,39 @@ func abandon(t *testing.T, text string) string {
 // call runs a command at a time that is later than now.
 func call(t *testing.T, later time.Duration, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
-	var out, errs bytes.Buffer
+	return callAt(t, func(*notes) time.Time { return time.Now().Add(later) }, args...)
+}
+
+// callAt runs a command by a clock, which sees what the command has written to standard error by then.
+func callAt(t *testing.T, now func(*notes) time.Time, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	var out bytes.Buffer
+	var errs notes
 	a := &app{
 		stdin: strings.NewReader(""), stdout: &out, stderr: &errs,
 		env: config.Environment{GOOS: runtime.GOOS, Home: t.TempDir(), Directory: t.TempDir(), ReadFile: os.ReadFile},
-		now: func() time.Time { return time.Now().Add(later) },
+		now: func() time.Time { return now(&errs) },
 	}
 	status = a.execute(t.Context(), args)
 	return status, out.String(), errs.String()
+}
+
+// notes is a buffer that may be read while it is written to.
+type notes struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (n *notes) Write(p []byte) (int, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.buffer.Write(p)
+}
+
+func (n *notes) String() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.buffer.String()
 }
 
 // TestRecoverHeld: a run whose process was killed is taken over when its lease ends, and the command says when that is.
@@ -98,12 +124,20 @@ func TestRecoverHeld(t *testing.T) {
 	for name, text := range map[string]string{"step": stepText, "subworkflow": parentText} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			begun := time.Now()
 			path := abandon(t, text)
-			status, _, stderr := call(t, 0, "recover", "--store-path", path, "--profile", "demo")
+			// The lease does not run out before the command has seen it, however slow the machine is.
+			held := func(told *notes) time.Time {
+				if strings.Contains(told.String(), "held by") {
+					return begun.Add(time.Minute)
+				}
+				return begun
+			}
+			status, _, stderr := callAt(t, held, "recover", "--store-path", path, "--profile", "demo")
 			if status != exitOK || !regexp.MustCompile(`held by other processes, the first until \d{4}-.*: r`).MatchString(stderr) || strings.Contains(stderr, "nothing") {
 				t.Errorf("recover: status %d\n%s", status, stderr)
 			}
-			status, stdout, stderr := call(t, 0, "recover", "r", "--store-path", path, "--profile", "demo")
+			status, stdout, stderr := callAt(t, held, "recover", "r", "--store-path", path, "--profile", "demo")
 			if status != exitOK || !strings.Contains(stdout, `"ended": true`) {
 				t.Errorf("recover r: status %d\n%s\n%s", status, stdout, stderr)
 			}
@@ -117,8 +151,9 @@ func TestRecoverHeld(t *testing.T) {
 // TestRecoverHeldWait: --wait bounds the time until the lease ends.
 func TestRecoverHeldWait(t *testing.T) {
 	t.Parallel()
+	begun := time.Now()
 	path := abandon(t, stepText)
-	status, _, stderr := call(t, 0, "recover", "r", "--store-path", path, "--profile", "demo", "--wait", "100ms")
+	status, _, stderr := callAt(t, func(*notes) time.Time { return begun }, "recover", "r", "--store-path", path, "--profile", "demo", "--wait", "100ms")
 	if status != exitPaused {
 		t.Errorf("status %d\n%s", status, stderr)
 	}
