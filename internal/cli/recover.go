@@ -75,6 +75,9 @@ func (a *app) recoverOne(ctx context.Context, id string, o recoverOptions) error
 // recoverAll takes over what has no driver, fires what is due, and prints where each of those runs then stands. Runs
 // that nothing here can perform are named and left to others.
 func (a *app) recoverAll(ctx context.Context, o recoverOptions) (err error) {
+	if o.limit < 1 {
+		return usage("--limit: %d is not above 0", o.limit)
+	}
 	caller, err := a.caller(o.driveOptions)
 	if err != nil {
 		return err
