@@ -92,8 +92,8 @@ var rooms = map[string][]string{
 	},
 	"internal/cli": {
 		"activities", "activities/toolcall", "internal/manifest", "internal/sdnotify",
-		"conformance", "history", "graph", "graph/problem", "graph/definition", "graph/machine", "internal/config",
-		"internal/jsonvalue", "internal/jsonschema", "schemas",
+		"conformance", "history", "history/runfile", "graph", "graph/problem", "graph/definition", "graph/machine",
+		"internal/config", "internal/jsonvalue", "internal/jsonschema", "schemas",
 	},
 	"cmd/workflows-engine":     {"internal/cli"},
 	"cmd/workflows-engine-mcp": {"internal/config", "internal/mcpserver", "internal/mcpserver/stdio", "graph", "graph/machine", "graph/problem"},

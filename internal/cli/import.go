@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/history/runfile"
 )
 
 func newImport(a *app) *cobra.Command {
@@ -42,12 +44,20 @@ func (a *app) importRun(ctx context.Context, file string) (err error) {
 		defer f.Close()
 		in = f
 	}
+	text, err := io.ReadAll(in)
+	if err != nil {
+		return usage("%s cannot be read", file).WithCause(err)
+	}
+	// A file that is none of a run is refused before a database is made for it.
+	if _, err := runfile.Read(bytes.NewReader(text)); err != nil {
+		return err
+	}
 	_, store, err := a.openStore(ctx, sessionOptions{create: true})
 	if err != nil {
 		return err
 	}
 	defer func() { err = closing(store, err) }()
-	res, err := graph.Import(ctx, store, in)
+	res, err := graph.Import(ctx, store, bytes.NewReader(text))
 	if err != nil {
 		return err
 	}
