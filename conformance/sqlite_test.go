@@ -17,7 +17,7 @@ import (
 func TestVectorsOnSQLite(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("opens a database for every vector")
+		t.Skip("-short leaves out what opens a database for every vector")
 	}
 	dir := t.TempDir()
 	var files atomic.Int64

@@ -20,6 +20,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/activities/stepcommand"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/leaktest"
 )
 
 // harness is Commands with the handler "urn:x", a process of this test binary.
@@ -54,7 +55,7 @@ func open(t *testing.T, script string, edit func(*stepcommand.Config, *stepcomma
 			t.Error(err)
 		}
 		for _, pid := range h.started() {
-			h.until(fmt.Sprintf("process %d has ended", pid), func() bool { return !running(pid) })
+			h.until(fmt.Sprintf("process %d has ended", pid), func() bool { return !leaktest.Running(pid) })
 		}
 	})
 	return h

@@ -1,14 +1,12 @@
 package toolcall_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
-	"runtime/pprof"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +20,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historysql"
+	"github.com/workflows-engine/workflows-engine/internal/leaktest"
 )
 
 // class is one way in which a tool server fails, and what a run makes of it.
@@ -179,7 +178,7 @@ func TestFailureClasses(t *testing.T) {
 			}
 		}
 	})
-	wantNoGoroutines(t)
+	leaktest.NoGoroutines(t, "workflows-engine/graph.", "activities/toolcall.", "net/http.(*persistConn)", "historysql.", "go-sdk/")
 }
 
 func (c class) run(t *testing.T, inBranch bool) {
@@ -303,49 +302,4 @@ edges:
   - {source: fork, target: after}
   - {source: after, target: end}
 `
-}
-
-// wantNoGoroutines looks for goroutines of the engine, of sessions or of connections that nobody waits for any more.
-// Tests that are yet to run in parallel stand still meanwhile.
-func wantNoGoroutines(t *testing.T) {
-	t.Helper()
-	var left []string
-	for begun := time.Now(); time.Since(begun) < 10*time.Second; time.Sleep(time.Millisecond) {
-		if left = engineGoroutines(t); len(left) == 0 {
-			return
-		}
-	}
-	t.Errorf("%d goroutines are left:\n%s", len(left), strings.Join(left, "\n"))
-}
-
-func engineGoroutines(t *testing.T) (found []string) {
-	t.Helper()
-	reader, writer := io.Pipe()
-	go func() { writer.CloseWithError(pprof.Lookup("goroutine").WriteTo(writer, 2)) }()
-	var one strings.Builder
-	lines := bufio.NewScanner(reader)
-	lines.Buffer(nil, 1<<20)
-	flush := func() {
-		stack := one.String()
-		one.Reset()
-		ours := false
-		for _, place := range []string{"workflows-engine/graph.", "activities/toolcall.", "net/http.(*persistConn)", "historysql.", "go-sdk/"} {
-			ours = ours || strings.Contains(stack, place)
-		}
-		if ours && !strings.Contains(stack, "testing.(*T).Run") && !strings.Contains(stack, "testing.(*T).Parallel") {
-			found = append(found, stack)
-		}
-	}
-	for lines.Scan() {
-		if lines.Text() == "" {
-			flush()
-			continue
-		}
-		one.WriteString(lines.Text() + "\n")
-	}
-	flush()
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return found
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/activities/toolcall"
+	"github.com/workflows-engine/workflows-engine/internal/leaktest"
 )
 
 // harness is an executor whose servers are processes of this test binary.
@@ -67,7 +68,7 @@ func (h *harness) started() []int {
 // gone wants a process to have ended. One that was killed with its group may take a moment.
 func (h *harness) gone(pid int) {
 	h.t.Helper()
-	h.until(fmt.Sprintf("process %d has ended", pid), func() bool { return !running(pid) })
+	h.until(fmt.Sprintf("process %d has ended", pid), func() bool { return !leaktest.Running(pid) })
 }
 
 // until waits for what another process does, which only looking again can tell.

@@ -9,7 +9,7 @@ import (
 func smallDisk(t *testing.T, dir string) {
 	t.Helper()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
-		t.Skipf("a small file system cannot be mounted here: %v", err)
+		t.Skipf("only who may mount a small file system can fill it: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {

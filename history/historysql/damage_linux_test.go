@@ -3,7 +3,6 @@ package historysql_test
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,21 +12,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/history/historysql"
 	"github.com/workflows-engine/workflows-engine/history/historytest"
 )
-
-// asOrdinaryUser gives up, for the rest of the test, the rights of a user who may write everywhere.
-func asOrdinaryUser(t *testing.T, dir string) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		return
-	}
-	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	runtime.LockOSThread() // the thread ends with the test
-	if err := syscall.Setfsuid(65534); err != nil {
-		t.Skipf("needs an ordinary user: %v", err)
-	}
-}
 
 // TestReadOnlyFile: a file or a folder that cannot be written to is refused with a code, is left as it is, and serves
 // once it can be.
@@ -62,10 +46,7 @@ func TestReadOnlyFile(t *testing.T) {
 			if err != nil && name != "hidden" {
 				t.Fatal(err)
 			}
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				asOrdinaryUser(t, dir)
+			asOrdinaryUser(t, dir, func() {
 				s, err := historysql.Open(t.Context(), path, historysql.Options{})
 				if err == nil {
 					err = s.Append(t.Context(), historytest.NewTrace(t, "y").Batch("E ExecutionStarted"))
@@ -74,8 +55,7 @@ func TestReadOnlyFile(t *testing.T) {
 				if p, ok := problem.As(err); !ok || p.Code != problem.StoreReadOnly && p.Code != problem.StoreUnavailable || p.Hint == "" {
 					t.Errorf("got %v, want a code and a hint", err)
 				}
-			}()
-			<-done
+			})
 			set(0o600, 0o700)
 			if after, err := os.ReadFile(path); err != nil || before != nil && string(before) != string(after) {
 				t.Errorf("the file was changed, or is gone: %v", err)
@@ -94,7 +74,7 @@ func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
-		t.Skipf("a small file system cannot be mounted here: %v", err)
+		t.Skipf("only who may mount a small file system can fill it (TestFullDisk needs none): %v", err)
 	}
 	t.Cleanup(func() {
 		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {

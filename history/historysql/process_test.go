@@ -71,7 +71,7 @@ func appendForever(path string) {
 func TestKilledProcess(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("starts processes")
+		t.Skip("-short leaves out what starts processes")
 	}
 	path := filepath.Join(t.TempDir(), "runs.db")
 	s := openFile(t, path, historysql.Options{})

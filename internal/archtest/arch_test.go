@@ -54,6 +54,7 @@ var rooms = map[string][]string{
 	"internal/signing":          {"internal/jsonvalue", "graph/problem"},
 	"internal/suggest":          {},
 	"internal/sdnotify":         {},
+	"internal/leaktest":         {},
 	"internal/mcpserver/stdio":  {},
 	"graph/expr":                {"graph/problem", "internal/jsonvalue"},
 	"graph/state":               {"graph/problem", "internal/jsonvalue", "internal/jsonschema"},

@@ -255,7 +255,7 @@ func TestAWorkerAnswersItsServiceManager(t *testing.T) {
 	path := filepath.Join(folder, "s")
 	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err != nil {
-		t.Skip("no datagram sockets here: ", err)
+		t.Skip("this system has no Unix datagram sockets, which systemd talks through: ", err)
 	}
 	defer socket.Close()
 	socket.SetReadDeadline(time.Now().Add(time.Minute))

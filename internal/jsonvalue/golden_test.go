@@ -208,7 +208,7 @@ const examplesDir = "../../../shared/awp-v1/examples"
 func TestExampleHashes(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat(examplesDir); err != nil {
-		t.Skipf("the protocol's examples are absent: %v", err)
+		t.Skipf("the protocol's data (../shared/awp-v1 beside the repository) is absent: %v", err)
 	}
 	for name, hash := range exampleHashes {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package stepcommand_test
+package leaktest
 
 import (
 	"bytes"
@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// running reports whether a process is there. One that has ended and that nobody has waited for yet does not count.
-func running(pid int) bool {
+// Running reports whether a process is there. One that has ended and that nobody has waited for yet does not count.
+func Running(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false
 	}

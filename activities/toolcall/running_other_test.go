@@ -1,6 +1,0 @@
-//go:build !unix
-
-package toolcall_test
-
-// running cannot tell on this system whether a process is there.
-func running(int) bool { return false }
