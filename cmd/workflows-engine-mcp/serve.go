@@ -38,7 +38,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err == nil {
 		return exitOK
 	}
-	printError(stderr, err)
+	if _, done := errors.AsType[said](err); !done {
+		printError(stderr, err)
+	}
 	if errors.Is(err, problem.UsageError) {
 		return exitUsage
 	}
@@ -48,9 +50,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 // serve opens what the settings name and serves. Lines on stderr say what it works with (spec: cli-and-config, 3.2).
 func serve(ctx context.Context, c *settings, stdin io.Reader, stdout, stderr io.Writer) (err error) {
 	log := c.Logger(stderr)
-	say := func(line string) { fmt.Fprintln(stderr, "workflows-engine-mcp: "+line) }
+	notes := newNotices(c.Config, stderr)
+	defer func() { err = notes.failed(err) }()
 	for _, warning := range c.Warnings {
-		say("warning: " + warning)
+		notes.warn(warning)
 	}
 	c.Log = log
 	executors, err := c.Executors()
@@ -59,14 +62,14 @@ func serve(ctx context.Context, c *settings, stdin io.Reader, stdout, stderr io.
 	}
 	defer func() { err = errors.Join(err, executors.Close()) }()
 	for _, line := range executors.Routing() {
-		say(line)
+		notes.say(line)
 	}
 	store, err := c.OpenStore(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	say(c.StoreLine())
+	notes.say(c.StoreLine())
 
 	// Where nothing can be performed here, the host performs it.
 	mode := machine.HostMediated
@@ -85,12 +88,12 @@ func serve(ctx context.Context, c *settings, stdin io.Reader, stdout, stderr io.
 	server := mcpserver.New(runner, mcpserver.Options{
 		Version: buildVersion(), DefaultMode: mode, Definitions: store, Logger: log,
 	})
-	say("ready, default mode " + string(mode))
+	notes.say("ready, default mode " + string(mode))
 	if !c.outliveParent {
 		ctx = withParent(ctx, startedBy, os.Getppid, parentLook)
 		defer func() {
 			if context.Cause(ctx) == errOrphaned {
-				say(errOrphaned.Error())
+				notes.say(errOrphaned.Error())
 			}
 		}()
 	}

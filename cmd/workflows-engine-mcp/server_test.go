@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -318,6 +319,40 @@ func TestStderrSaysWhatItWorksWith(t *testing.T) {
 		for _, line := range tt.lines {
 			if !strings.Contains(p.stderr.String(), line) {
 				t.Errorf("%v: no %q in\n%s", tt.args, line, p.stderr)
+			}
+		}
+	}
+}
+
+// With --log-format json each line on stderr is a record, also what is said at the start and what ended the server.
+func TestStderrHoldsRecordsAlone(t *testing.T) {
+	t.Parallel()
+	p := spawnWith(t, "", []string{"WORKFLOW_ENGINE_STORE_PAHT=x.db"}, "--store=memory", "--log-format", "json")
+	p.stdin.Close()
+	if status := p.end(); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+	failed := spawn(t, "--log-format", "json", "--store-path", t.TempDir())
+	failed.stdin.Close()
+	if status := failed.end(); status != exitFailed {
+		t.Errorf("exit status %d", status)
+	}
+	for name, text := range map[string]string{"served": p.stderr.String(), "failed": failed.stderr.String()} {
+		var heard []string
+		for line := range strings.Lines(text) {
+			var record map[string]any
+			if err := json.Unmarshal([]byte(line), &record); err != nil {
+				t.Fatalf("%s: no record: %s", name, line)
+			}
+			heard = append(heard, fmt.Sprint(record["level"], " ", record["msg"]))
+		}
+		want := []string{"INFO execution history store: memory", "WARN setting without effect", "INFO ready, default mode host_mediated"}
+		if name == "failed" {
+			want = []string{"ERROR server failed"}
+		}
+		for _, message := range want {
+			if !slices.Contains(heard, message) {
+				t.Errorf("%s: no record %q in\n%s", name, message, text)
 			}
 		}
 	}

@@ -12,7 +12,7 @@ func (a *app) completeIDs(phase history.Phase) cobra.CompletionFunc {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		c, err := a.flags.Load(a.env)
+		c, err := a.flags.LoadStore(a.env)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}

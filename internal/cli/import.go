@@ -14,6 +14,7 @@ import (
 )
 
 func newImport(a *app) *cobra.Command {
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Take in a run that export has written",
@@ -26,15 +27,17 @@ again, with the same idempotency key, once something takes the run over (recover
 
 A run whose id exists is refused, unless it is the same, record for record; then nothing is changed, and that is said.`,
 		Example: `  workflows-engine import run.jsonl
+  workflows-engine import run.jsonl --json | jq -r .execution_id
   ssh there workflows-engine export 3f0c8a | workflows-engine import -`,
 		Args: exactly("FILE"),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.importRun(cmd.Context(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.importRun(cmd.Context(), args[0], asJSON) },
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	return cmd
 }
 
 // importRun takes in a file.
-func (a *app) importRun(ctx context.Context, file string) (err error) {
+func (a *app) importRun(ctx context.Context, file string, asJSON bool) (err error) {
 	in := a.stdin
 	if file != standardInput {
 		f, err := os.Open(a.path(file))
@@ -61,8 +64,24 @@ func (a *app) importRun(ctx context.Context, file string) (err error) {
 	if err != nil {
 		return err
 	}
+	if asJSON {
+		return writeEncoded(a.stdout, importedJSON{
+			res.ExecutionID, string(res.Phase), res.Subworkflows, res.Records, res.Definitions, res.Existed,
+		})
+	}
 	a.writeImported(a.human, res)
 	return nil
+}
+
+// importedJSON is what an import says to programs.
+type importedJSON struct {
+	ExecutionID  string `json:"execution_id"`
+	Phase        string `json:"phase"`
+	Subworkflows int    `json:"subworkflows"`
+	Records      int    `json:"records"`
+	Definitions  int    `json:"definitions"`
+	// Unchanged says that the run was here already, record for record.
+	Unchanged bool `json:"unchanged"`
 }
 
 func (a *app) writeImported(w io.Writer, res *graph.ImportResult) {

@@ -36,10 +36,11 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 
 // execute runs one command, prints what ended it and gives the exit status.
 func (a *app) execute(ctx context.Context, args []string) int {
-	a.human, a.stderr = plainWriter{a.stdout}, plainWriter{a.stderr}
+	out := &output{out: a.stdout}
+	a.stdout, a.human, a.stderr = out, plainWriter{out}, plainWriter{a.stderr}
 	root := newRoot(a)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := out.verdict(root.ExecuteContext(ctx))
 	a.printError(err)
 	return status(err)
 }

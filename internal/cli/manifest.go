@@ -81,7 +81,7 @@ func (a *app) checkManifest(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
-	c, err := a.flags.Load(a.env)
+	c, err := a.flags.LoadLog(a.env)
 	if err != nil {
 		return err
 	}

@@ -18,9 +18,11 @@ type session struct {
 	config *config.Config
 	store  history.Store
 	runner *graph.Runner
-	// executors are what the configuration can perform in process.
+	// executors are what the configuration can perform in process; those of a session that only reads are of no further use.
 	executors config.Executors
-	view      *liveView // nil if nothing is shown
+	// unknown is true if a session that only reads could not find out what the configuration performs.
+	unknown bool
+	view    *liveView // nil if nothing is shown
 	// owner names this process in leases.
 	owner string
 	// workflows finds subworkflows in the folder that was named, nil without one. What is found by address is not looked
@@ -50,19 +52,23 @@ type sessionOptions struct {
 
 // open loads the configuration, opens the store and makes a runner.
 func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
-	c, store, err := a.openStore(ctx, o)
+	load := a.flags.Load
+	if o.read {
+		load = a.flags.LoadStore
+	}
+	c, store, err := a.openConfigured(ctx, o, load)
 	if err != nil {
 		return nil, err
 	}
 	if c.Log = o.log; c.Log == nil {
 		c.Log = c.Logger(a.stderr)
 	}
-	executors, err := c.Executors()
-	if err != nil {
+	s := &session{config: c, store: store, owner: newOwner(), repeat: a.flags.Given()}
+	if s.executors, err = a.executors(c, o.read); err != nil && !o.read {
 		return nil, closing(store, err)
 	}
-	s := &session{config: c, store: store, executors: executors, owner: newOwner(), repeat: a.flags.Given()}
-	options := c.RunnerOptions(executors, c.Log)
+	s.unknown = err != nil
+	options := c.RunnerOptions(s.executors, c.Log)
 	options.Owner, options.Now = s.owner, a.now
 	options.Background, options.OnRecord = o.background, o.onRecord
 	if o.read {
@@ -86,15 +92,32 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 	return s, nil
 }
 
-// openStore is open for commands that only read.
+// executors builds what the configuration names. A command that only reads wants them for the commands that it suggests,
+// and has not read what they need: it does so here, where nothing that is missing stops it.
+func (a *app) executors(c *config.Config, read bool) (config.Executors, error) {
+	if !read {
+		return c.Executors()
+	}
+	all, err := a.flags.Load(a.env)
+	if err != nil {
+		return config.Executors{}, err
+	}
+	return all.Executors()
+}
+
+// openStore opens the store for commands that drive no run.
 func (a *app) openStore(ctx context.Context, o sessionOptions) (*config.Config, history.Store, error) {
-	c, err := a.flags.Load(a.env)
+	return a.openConfigured(ctx, o, a.flags.LoadStore)
+}
+
+func (a *app) openConfigured(
+	ctx context.Context, o sessionOptions, load func(config.Environment) (*config.Config, error),
+) (*config.Config, history.Store, error) {
+	c, err := load(a.env)
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, warning := range c.Warnings {
-		fmt.Fprintf(a.stderr, "%s %s\n", a.paint.wait("warning:"), warning)
-	}
+	a.warn(c, o.log)
 	open := c.OpenExistingStore
 	switch {
 	case o.create:
@@ -104,6 +127,17 @@ func (a *app) openStore(ctx context.Context, o sessionOptions) (*config.Config, 
 	}
 	store, err := open(ctx)
 	return c, store, err
+}
+
+// warn says which settings have no effect: to people, or in the log of a command that keeps one.
+func (a *app) warn(c *config.Config, log *slog.Logger) {
+	for _, warning := range c.Warnings {
+		if log != nil {
+			log.Warn("setting without effect", logWarning, warning)
+		} else {
+			fmt.Fprintf(a.stderr, "%s %s\n", a.paint.wait("warning:"), warning)
+		}
+	}
 }
 
 // close ends the work in order: the runner first, which still writes to the store, then what is shown.

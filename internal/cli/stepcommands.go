@@ -90,7 +90,7 @@ the program prints on standard error is printed too.`,
 				request.Config = map[string]any{}
 			}
 			request.Config["handler"], request.State = args[1], func() map[string]any { return given }
-			return a.tryStepCommand(cmd.Context(), commands, request)
+			return a.tryStepCommand(cmd.Context(), args[0], commands, request)
 		},
 	}
 	cmd.Flags().StringVar(&state, "state", "", "the workflow state: `JSON`, @file, or - for standard input (default {})")
@@ -98,19 +98,19 @@ the program prints on standard error is printed too.`,
 	return cmd
 }
 
-func (a *app) tryStepCommand(ctx context.Context, list map[string]manifest.StepCommand, request activities.Request) error {
+func (a *app) tryStepCommand(ctx context.Context, file string, list map[string]manifest.StepCommand, request activities.Request) error {
 	name, _ := request.Config["handler"].(string)
 	if list[name].Command == "" {
 		names := slices.Sorted(maps.Keys(list))
 		return usage("the list has no handler %q", name).WithHint("It has %s.", strings.Join(names, ", "))
 	}
-	c, err := a.flags.Load(a.env)
+	c, err := a.flags.LoadLog(a.env)
 	if err != nil {
 		return err
 	}
-	c.StepCommands = map[string]manifest.StepCommand{name: list[name]} // what the others need may be elsewhere
 	c.Log = slog.New(slog.NewTextHandler(a.stderr, nil))
-	commands, err := c.Commands()
+	tried := map[string]manifest.StepCommand{name: list[name]} // what the others need may be elsewhere
+	commands, err := c.Commands(tried, file)
 	if err != nil {
 		return err
 	}

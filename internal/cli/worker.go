@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/sdnotify"
@@ -53,6 +54,9 @@ const (
 	logRunID   = "execution_id"
 	logNodeID  = "node_id"
 	logError   = "error"
+	logWarning = "warning"
+	logCode    = "code"
+	logHint    = "hint"
 )
 
 // worker looks after all runs until ctx ends, which is how it is meant to end.
@@ -68,6 +72,11 @@ func (a *app) worker(ctx context.Context, folder string) (err error) {
 		c.LogLevel = slog.LevelInfo
 	}
 	log := c.Logger(a.stderr)
+	defer func() {
+		if err != nil && c.LogFormat == config.LogJSON {
+			err = logged(log, err) // who collects records would not see a line for people
+		}
+	}()
 	s, err := a.open(ctx, sessionOptions{
 		create: true, folder: folder, background: true, log: log,
 		onRecord: func(e graph.RecordEvent) { logRecords(log, e) },
@@ -90,6 +99,16 @@ func (a *app) worker(ctx context.Context, folder string) (err error) {
 	}
 	log.Info("worker stopped")
 	return nil
+}
+
+// logged logs what ended a worker, and gives an error that is not printed again.
+func logged(log *slog.Logger, err error) error {
+	attributes := []any{logError, err}
+	if e, ok := problem.As(err); ok {
+		attributes = append(attributes, logCode, string(e.Code), logHint, commandHint(e.Hint, e.At.ExecutionID))
+	}
+	log.Error("worker failed", attributes...)
+	return silent{status(err)}
 }
 
 // stay waits for the end of ctx. The watchdog gets its answer only while the database can be read: a worker that has

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -297,5 +299,48 @@ func TestStopIsNoFaultOfTheDatabase(t *testing.T) {
 	(&app{}).stay(ctx, &session{store: l.store}, sdnotify.Notifier{Watchdog: time.Hour}, slog.New(slog.NewTextHandler(&text, nil)))
 	if text.Len() > 0 {
 		t.Errorf("logged: %s", &text)
+	}
+}
+
+// TestAWorkerLogsRecordsAlone: with --log-format json every line is a record, warnings about settings and what ended the
+// worker included.
+func TestAWorkerLogsRecordsAlone(t *testing.T) {
+	t.Parallel()
+	run := func(ctx context.Context, format, db string) (status int, lines []string) {
+		a, _, stderr := newTestApp(t, strings.NewReader(""), time.Now())
+		a.env.Variables = []string{"WORKFLOW_ENGINE_STORE_PAHT=x.db"}
+		status = a.execute(ctx, []string{"worker", "--log-format", format, "--db", db})
+		return status, strings.Split(strings.TrimSpace(stderr.String()), "\n")
+	}
+	folder := t.TempDir()
+	ended, end := context.WithCancel(t.Context())
+	end() // a worker that begins is told to stop at once
+	for _, tt := range []struct {
+		ctx    context.Context
+		db     string
+		status int
+		want   []string // of level, message and code, for each line
+	}{
+		{ended, filepath.Join(folder, "runs.db"), 0, []string{"WARN setting without effect <nil>", "INFO worker stopped <nil>"}},
+		{t.Context(), filepath.Join(folder, "none", "runs.db"), 2, []string{"WARN setting without effect <nil>", "ERROR worker failed USAGE_ERROR"}},
+	} {
+		status, lines := run(tt.ctx, "json", tt.db)
+		var got []string
+		for _, line := range lines {
+			var record map[string]any
+			if err := json.Unmarshal([]byte(line), &record); err != nil {
+				t.Fatalf("%s: not a record: %s", tt.db, line)
+			}
+			got = append(got, fmt.Sprint(record["level"], " ", record["msg"], " ", record["code"]))
+			if record["msg"] == "setting without effect" && !strings.Contains(fmt.Sprint(record["warning"]), "WORKFLOW_ENGINE_STORE_PAHT") {
+				t.Errorf("the record does not say which: %s", line)
+			}
+		}
+		if status != tt.status || !slices.Equal(got, tt.want) {
+			t.Errorf("%s: exit status %d, records %q", tt.db, status, got)
+		}
+	}
+	if status, lines := run(t.Context(), "text", filepath.Join(folder, "none", "runs.db")); status != 2 || !strings.HasPrefix(lines[1], "error: ") {
+		t.Errorf("for people: exit status %d, %q", status, lines)
 	}
 }

@@ -11,12 +11,30 @@ import (
 // Load reads flags, variables and defaults, in this order of precedence, and checks all of them. The error is a
 // *problem.Error with code USAGE_ERROR.
 func (f *Flags) Load(env Environment) (*Config, error) {
-	c := &Config{Warnings: idle(env.Variables)}
-	for _, load := range []func(*Config, Environment) error{
+	return load(env,
 		f.loadStore, f.loadProfile, f.loadWaitLimit, f.loadLimits, f.loadLog, loadStepHandlers, loadStepCommands, loadLLM, loadA2A, f.loadManifest,
-		loadSigning, loadWorkflowSources,
-	} {
-		if err := load(c, env); err != nil {
+		loadSigning, loadWorkflowSources)
+}
+
+// LoadStore is Load for commands that look after stored runs and perform nothing. It reads what concerns the database,
+// the limits and the log, and nothing of executors: a model's key that is gone must not stop a backup. Flags are checked
+// all the same, since the user wrote them for this very command.
+func (f *Flags) LoadStore(env Environment) (*Config, error) {
+	flagsAlone := env
+	flagsAlone.Variables = nil
+	if _, err := load(flagsAlone, f.loadProfile, f.loadWaitLimit, f.loadManifest); err != nil {
+		return nil, err
+	}
+	return load(env, f.loadStore, f.loadLimits, f.loadLog)
+}
+
+// LoadLog is Load for commands that open no database, and start what a file of their own names.
+func (f *Flags) LoadLog(env Environment) (*Config, error) { return load(env, f.loadLog) }
+
+func load(env Environment, parts ...func(*Config, Environment) error) (*Config, error) {
+	c := &Config{Warnings: idle(env.Variables), env: env}
+	for _, part := range parts {
+		if err := part(c, env); err != nil {
 			return nil, err
 		}
 	}

@@ -201,6 +201,38 @@ func TestLoadWarnsOfVariablesWithoutEffect(t *testing.T) {
 	}
 }
 
+// Commands that look after runs read nothing of what performs them, but refuse flags that they cannot understand.
+func TestLoadStoreAlone(t *testing.T) {
+	t.Parallel()
+	env := environment("WORKFLOW_ENGINE_STORE_PATH=/d/runs.db", "WORKFLOW_ENGINE_LOG_FORMAT=json", "WORKFLOW_ENGINE_MAX_VISITS=7",
+		"WORKFLOW_ENGINE_PROFILE=prod", "WORKFLOW_ENGINE_WAIT_LIMIT=soon", "WORKFLOW_ENGINE_STEP_HANDLERS=broken.json",
+		"WORKFLOW_ENGINE_STEP_COMMANDS=gone.json", `WORKFLOW_ENGINE_LLM_CONFIG={"baseUrl":"http://x/v1","keyRef":"file:gone"}`,
+		"WORKFLOW_ENGINE_A2A_CONFIG=[", "WORKFLOW_ENGINE_MCP_CONFIG=gone.json", "WORKFLOW_ENGINE_DEFINITION_SIGNING_MODE=off",
+		"WORKFLOW_ENGINE_WORKFLOW_SOURCES=[")
+	if _, err := load(t, env); err == nil {
+		t.Error("a full load took all of it")
+	}
+	loadStore := func(args ...string) (*config.Config, error) {
+		set := pflag.NewFlagSet("test", pflag.ContinueOnError)
+		flags := config.Register(set)
+		if err := set.Parse(args); err != nil {
+			t.Fatal(err)
+		}
+		return flags.LoadStore(env)
+	}
+	c, err := loadStore()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.StorePath != filepath.FromSlash("/d/runs.db") || c.LogFormat != config.LogJSON || c.Limits.Visits != 7 || c.LLM != nil {
+		t.Errorf("got %+v", c)
+	}
+	for _, args := range [][]string{{"--profile", "prod"}, {"--mcp-config", "gone.json"}, {"--max-visits", "0"}, {"--store", "disk"}} {
+		_, err := loadStore(args...)
+		requireRefused(t, err, args[0])
+	}
+}
+
 func TestLoadSigning(t *testing.T) {
 	t.Parallel()
 	const keys = `{"k":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}`

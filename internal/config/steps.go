@@ -19,7 +19,7 @@ func (c *Config) steps(e *Executors) (activities.Executor, error) {
 	}
 	if c.StepCommands != nil {
 		var err error
-		if e.commands, err = c.Commands(); err != nil {
+		if e.commands, err = c.Commands(c.StepCommands, envStepCommands); err != nil {
 			return nil, err
 		}
 		if err := e.commands.Register(registry); err != nil {
@@ -29,16 +29,17 @@ func (c *Config) steps(e *Executors) (activities.Executor, error) {
 	return registry.Frozen(), nil
 }
 
-// Commands makes the executor of StepCommands. The caller closes it.
-func (c *Config) Commands() (*stepcommand.Commands, error) {
-	commands := make(map[string]stepcommand.Command, len(c.StepCommands))
-	for name, s := range c.StepCommands {
+// Commands makes the executor of a list of step commands. Errors say that it comes from the place: a variable, a file.
+// The caller closes the executor.
+func (c *Config) Commands(list map[string]manifest.StepCommand, place string) (*stepcommand.Commands, error) {
+	commands := make(map[string]stepcommand.Command, len(list))
+	for name, s := range list {
 		s.Directory = c.env.absolute(s.Directory)
 		if strings.ContainsAny(s.Command, `/\`) {
 			s.Command = c.env.absolute(s.Command) // else it would be relative to cwd on some systems only
 		}
 		if _, err := exec.LookPath(s.Command); err != nil {
-			return nil, problem.New(problem.UsageError, "%s: the program %q of handler %q cannot be run", envStepCommands, s.Command, name).
+			return nil, problem.New(problem.UsageError, "%s: the program %q of handler %q cannot be run", place, s.Command, name).
 				WithCause(err).WithHint("Name a program in PATH, or the path of a file that may be executed.")
 		}
 		commands[name] = stepcommand.Command(s)

@@ -12,7 +12,6 @@ import (
 
 // loadManifest reads the operator's manifest. One that is not valid ends the start with all its problems.
 func (f *Flags) loadManifest(c *Config, env Environment) error {
-	c.env = env
 	path := f.pick(env, flagMCPConfig, envMCPConfig, "")
 	if path.value == "" {
 		return nil

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/config"
+)
+
+// notices are what the server says of itself on stderr: lines for people, or, with --log-format json, records, since who
+// collects records wants every line to be one.
+type notices struct {
+	lines io.Writer
+	log   *slog.Logger // nil for lines
+}
+
+// newNotices gives notices that are written whatever the log level is, as lines are.
+func newNotices(c *config.Config, stderr io.Writer) notices {
+	if c.LogFormat != config.LogJSON {
+		return notices{lines: stderr}
+	}
+	always := *c
+	always.LogLevel = min(c.LogLevel, slog.LevelInfo)
+	return notices{log: always.Logger(stderr)}
+}
+
+func (n notices) say(line string) {
+	if n.log != nil {
+		n.log.Info(line)
+		return
+	}
+	fmt.Fprintln(n.lines, "workflows-engine-mcp: "+line)
+}
+
+func (n notices) warn(warning string) {
+	if n.log != nil {
+		n.log.Warn("setting without effect", "warning", warning)
+		return
+	}
+	n.say("warning: " + warning)
+}
+
+// failed records what ended the server, and then gives an error that says so; lines are left to printError.
+func (n notices) failed(err error) error {
+	if err == nil || n.log == nil {
+		return err
+	}
+	attributes := []any{"error", err}
+	if e, ok := problem.As(err); ok {
+		attributes = append(attributes, "code", string(e.Code), "hint", e.Hint)
+	}
+	n.log.Error("server failed", attributes...)
+	return said{err}
+}
+
+// said is an error that has been written.
+type said struct{ error }
+
+func (s said) Unwrap() error { return s.error }
