@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"context"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -156,6 +157,35 @@ func TestStatusWaitsForAChange(t *testing.T) {
 		}()
 		if run, took = ask("nap", 0, time.Minute); run.Status != machine.Cancelled || took > 10*time.Second+250*time.Millisecond {
 			t.Errorf("another process's cancel: %s after %s", run.Status, took)
+		}
+	})
+}
+
+// TestWaitEnds ends waits from outside: the calls answer where the run stands, and a call that has not begun is performed
+// all the same.
+func TestWaitEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRunner(t, historymem.New(), graph.Options{Activities: &script{answers: answers{"a": after(time.Hour, object{})}}})
+		end := make(chan struct{})
+		w := waitFor(time.Minute)
+		w.End, w.Progress = end, func(graph.Progress) {}
+		go func() {
+			time.Sleep(5 * time.Second)
+			close(end)
+		}()
+		d := linear(t, "w", "a")
+		for i, took := range []time.Duration{5 * time.Second, 0} {
+			begun := time.Now()
+			run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: strconv.Itoa(i), Definition: d, Wait: w})
+			if err != nil || run.Status != machine.Running || time.Since(begun) != took {
+				t.Errorf("start %d: %v, %v after %s, want %s", i, run, err, time.Since(begun), took)
+			}
+		}
+		begun := time.Now()
+		run, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: "0", Wait: w})
+		if err != nil || run.Status != machine.Running || time.Since(begun) != 0 {
+			t.Errorf("status: %v, %v after %s", run, err, time.Since(begun))
 		}
 	})
 }

@@ -37,6 +37,9 @@ type Wait struct {
 	// never after it has returned. Nothing waits for it but the call; where a lot happens, some is left out. Of what
 	// another process performs only where the run stands is told.
 	Progress func(Progress)
+	// End, if not nil, ends the wait when it is closed: the call then answers where the run stands. The end of the call's
+	// context does that too, but refuses a call that has not begun.
+	End <-chan struct{}
 }
 
 // Caller is what a call after start may repeat: it is verified against the run if given, and not needed.

@@ -265,26 +265,30 @@ func (r *Runner) await(ctx context.Context, x *run, limit Wait, until func(*stan
 		} else if !s.due.IsZero() {
 			left = min(left, next)
 		}
-		if !r.doze(ctx, w, left, limit.Progress) {
+		if !r.doze(ctx, w, left, limit) {
 			return nil
 		}
 	}
 }
 
 // doze waits until it is time to look again, handing on progress. It is false if there is no use in looking.
-func (r *Runner) doze(ctx context.Context, w *watcher, d time.Duration, progress func(Progress)) bool {
+func (r *Runner) doze(ctx context.Context, w *watcher, d time.Duration, limit Wait) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	for {
 		select {
 		case p := <-w.progress:
-			progress(p)
+			limit.Progress(p)
 			continue
+		case <-limit.End:
+			return false
 		default:
 		}
 		select {
 		case p := <-w.progress:
-			progress(p)
+			limit.Progress(p)
+		case <-limit.End:
+			return false
 		case <-w.signal:
 			return true
 		case <-t.C:

@@ -71,10 +71,17 @@ func gone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) 
 // given back: another server performs the step at once.
 func TestNothingIsLeftBehind(t *testing.T) {
 	t.Parallel()
-	for name, end := range map[string]func(host *exec.Cmd, stdin io.Closer){
-		"end of input": func(_ *exec.Cmd, stdin io.Closer) { stdin.Close() },
-		"SIGTERM":      func(host *exec.Cmd, _ io.Closer) { host.Process.Signal(syscall.SIGTERM) },
-		"host dies":    func(host *exec.Cmd, _ io.Closer) { host.Process.Kill() },
+	// Calls that would wait for minutes are answered all the same once nobody can call any more.
+	const waiting = "end of input while calls wait"
+	for name, end := range map[string]func(host *exec.Cmd, stdin io.WriteCloser){
+		"end of input": func(_ *exec.Cmd, stdin io.WriteCloser) { stdin.Close() },
+		waiting: func(_ *exec.Cmd, stdin io.WriteCloser) {
+			io.WriteString(stdin, toolCall(2, "workflow_status", `{"execution_id":"r","wait_ms":300000}`)+"\n"+
+				toolCall(3, "workflow_start", `{"execution_id":"r","allow_existing_execution_id":true,"wait_ms":300000,"definition":`+stepping+`}`)+"\n")
+			stdin.Close()
+		},
+		"SIGTERM":   func(host *exec.Cmd, _ io.WriteCloser) { host.Process.Signal(syscall.SIGTERM) },
+		"host dies": func(host *exec.Cmd, _ io.WriteCloser) { host.Process.Kill() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -123,8 +130,16 @@ func TestNothingIsLeftBehind(t *testing.T) {
 			}
 			step := awaitStep(t, pidFile, 0)
 			end(cmd, stdin)
-			if rest, err := io.ReadAll(stdout); err != nil {
+			rest, err := io.ReadAll(stdout)
+			if err != nil {
 				t.Fatalf("the server stays: %q, %v\n%s", rest, err, stderr)
+			}
+			if name == waiting {
+				for _, answer := range []string{`"phase":"running"`, `"status":"running"`} {
+					if !strings.Contains(string(rest), answer) {
+						t.Errorf("no %s among the last answers: %s\n%s", answer, rest, stderr)
+					}
+				}
 			}
 			if !gone(step) {
 				t.Errorf("the step's program %d stays\n%s", step, stderr)

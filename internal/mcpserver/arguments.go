@@ -27,6 +27,7 @@ type arguments struct {
 	names  []string
 	// progress gets what happens while the call waits; nil if the client does not want to know.
 	progress func(graph.Progress)
+	hangup   hangup
 	*findings
 }
 

@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -10,16 +11,70 @@ import (
 // errStopping is the cause with which calls end when the server is told to stop.
 var errStopping = errors.New("the server is stopping")
 
+// lastWait is how long a call that drives a run may still wait for it once the input has ended: enough for what is about
+// to come to rest, below the patience of a host that waits for the server to end.
+const lastWait = 1500 * time.Millisecond
+
 // Serve answers one client until its input ends, which is how hosts end a server and what becomes of the input when a
-// host dies. When ctx ends the calls in flight are cut short, answered, and nothing more is taken; the runs go on
+// host dies. Calls in flight are still answered then, but the waits of those that only look end at once, and the others'
+// soon after. When ctx ends the calls in flight are cut short, answered, and nothing more is taken; the runs go on
 // where they stood when somebody takes them up. A server is served once.
 func Serve(ctx context.Context, server *mcp.Server, t mcp.Transport) error {
 	server.AddReceivingMiddleware(endWith(ctx))
+	if input, ok := t.(interface{ Ended() <-chan struct{} }); ok {
+		over := make(chan struct{})
+		defer close(over)
+		server.AddReceivingMiddleware(hangUpWith(newHangup(input.Ended(), over)))
+	}
 	session, err := server.Connect(ctx, t, nil)
 	if err != nil {
 		return err
 	}
 	return session.Wait()
+}
+
+// hangup says when calls need not wait any more, because nobody sends anything any more. Nil channels never say it.
+type hangup struct {
+	// looking is closed for calls that only look where a run stands, driving for those that drive one.
+	looking, driving <-chan struct{}
+}
+
+// newHangup gives the hangup of an input; over ends it.
+func newHangup(ended, over <-chan struct{}) hangup {
+	driving := make(chan struct{})
+	go func() {
+		select {
+		case <-ended:
+		case <-over:
+			return
+		}
+		last := time.NewTimer(lastWait)
+		defer last.Stop()
+		select {
+		case <-last.C:
+			close(driving)
+		case <-over:
+		}
+	}()
+	return hangup{looking: ended, driving: driving}
+}
+
+type hangupKey struct{}
+
+// hangUpWith tells calls of the end of input. It cannot be the end of their context, which refuses a call that has just
+// been read.
+func hangUpWith(h hangup) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			return next(context.WithValue(ctx, hangupKey{}, h), method, req)
+		}
+	}
+}
+
+// hangupOf gives the hangup of a call.
+func hangupOf(ctx context.Context) hangup {
+	h, _ := ctx.Value(hangupKey{}).(hangup)
+	return h
 }
 
 // endWith ends the contexts of calls with stop: the SDK keeps that of the connection from them.

@@ -117,6 +117,7 @@ func (s *server) handler(t *tool) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		began := time.Now()
 		a := readArguments(req.Params.Arguments, t.names())
+		a.hangup = hangupOf(ctx)
 		if told := newReporter(ctx, req); told != nil {
 			a.progress = told.report
 			defer told.stop(ctx)

@@ -66,7 +66,7 @@ var (
 
 func (a *arguments) wait() graph.Wait {
 	ms, set := a.integer("wait_ms", 0, maxWait.Milliseconds())
-	return graph.Wait{Set: set, Limit: time.Duration(ms) * time.Millisecond, Progress: a.progress}
+	return graph.Wait{Set: set, Limit: time.Duration(ms) * time.Millisecond, Progress: a.progress, End: a.hangup.driving}
 }
 
 func (a *arguments) mode() machine.Mode {

@@ -29,6 +29,7 @@ func statusTool() *tool {
 		invalid: problem.ValidationError,
 		call: func(ctx context.Context, d *desk, a *arguments) (*answer, error) {
 			req := graph.StatusRequest{ExecutionID: a.text("execution_id", true), Wait: a.wait()}
+			req.Wait.End = a.hangup.looking
 			req.Since, _ = a.integer("since_seq", 1, math.MaxInt32)
 			node := a.text("node_id", false)
 			if err := a.problem(); err != nil {

@@ -20,6 +20,8 @@ type conn struct {
 	maxBytes int
 
 	stop   <-chan struct{} // ends reading
+	ended  chan<- struct{} // closed at the end of input
+	isOver bool            // that ended is closed
 	closed chan struct{}
 	once   sync.Once
 	log    *slog.Logger
@@ -94,8 +96,12 @@ func (c *conn) Read(context.Context) (jsonrpc.Message, error) {
 				c.accept(l)
 				continue
 			}
-			if !errors.Is(c.readErr, io.EOF) {
-				c.log.Error("reading failed", "error", c.readErr)
+			if !c.isOver {
+				c.isOver = true
+				close(c.ended)
+				if !errors.Is(c.readErr, io.EOF) {
+					c.log.Error("reading failed", "error", c.readErr)
+				}
 			}
 			c.drain(c.drainLimit)
 			return nil, io.EOF

@@ -10,6 +10,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -19,9 +20,9 @@ import (
 const (
 	// DefaultMaxMessageBytes holds a definition, an input and an outcome of the protocol's greatest size, escaped.
 	DefaultMaxMessageBytes = 16 << 20
-	// DefaultDrainLimit is above the time that a call waits in line by default, so that at the end of input every
+	// DefaultDrainLimit is far above what a call takes that does not wait for a run, so that at the end of input every
 	// ordinary call is still answered.
-	DefaultDrainLimit = 25 * time.Second
+	DefaultDrainLimit = 10 * time.Second
 	// DefaultStopLimit is below the patience of hosts, which send SIGKILL some seconds after SIGTERM.
 	DefaultStopLimit = 2 * time.Second
 )
@@ -37,12 +38,24 @@ type Transport struct {
 	DrainLimit, StopLimit time.Duration
 	// Logger gets what cannot be answered; nil discards it.
 	Logger *slog.Logger
+
+	ended     chan struct{}
+	makeEnded sync.Once
 }
 
-// Connect begins to read. When ctx ends nothing more is read and the connection closes once the requests in flight are
+// Ended is closed when In has ended and every message of it has been handed over: whoever waits for something else than
+// a message waits for nobody then.
+func (t *Transport) Ended() <-chan struct{} {
+	t.makeEnded.Do(func() { t.ended = make(chan struct{}) })
+	return t.ended
+}
+
+// Connect begins to read; a Transport is connected once. When ctx ends nothing more is read and the connection closes once the requests in flight are
 // answered, or after StopLimit.
 func (t *Transport) Connect(ctx context.Context) (mcp.Connection, error) {
+	t.Ended() // makes it
 	c := &conn{
+		ended:   t.ended,
 		out:     t.Out,
 		log:     t.Logger,
 		lines:   make(chan line),
