@@ -236,13 +236,12 @@ func (c *compiler) compileRetry(v *vertex) {
 		r.Coefficient = f.Num + 0
 		if r.Coefficient < 0 {
 			r.Coefficient = 1
-			c.warn(problem.ConfigInvalid, f, at.member("backoff_coefficient"), v,
-				"a negative backoff_coefficient counts as 1", "write 1, or more for growing delays")
 		}
 	}
 	if f := n.Get("jitter"); f != nil {
 		r.Jitter = f.Num + 0
 	}
+	c.lintRetry(r, n, at, v)
 	if codes := n.Get("non_retryable_errors"); codes != nil {
 		for _, e := range codes.Elements {
 			r.NonRetryable = append(r.NonRetryable, e.Str)
@@ -262,7 +261,8 @@ func (c *compiler) retryInterval(r *Retry, n *jsonvalue.Node, at *path, v *verte
 		if r.Err == nil {
 			r.Err = fmt.Errorf("retry.%s: %w", name, err)
 		}
-		c.invalidDuration(err, text, at.member(name), v, false)
+		message := err.Error() + ": the node fails where it would be tried again after a pause"
+		c.warn(problem.DurationInvalid, text, at.member(name), v, message, durationFix(trim(text.Str)))
 		return 0, false
 	}
 	return d, true

@@ -102,6 +102,46 @@ func TestRetryDelay(t *testing.T) {
 	}
 }
 
+// TestRetryWarnings holds what is said of policies that the protocol accepts and that do something else than they seem to.
+func TestRetryWarnings(t *testing.T) {
+	t.Parallel()
+	for policy, want := range map[string]string{
+		`{"max_attempts":3}`: ``,
+		`{"max_attempts":1}`: ``,
+		`{"max_attempts":3,"initial_interval":"1s","backoff_coefficient":1,"max_interval":"1s","jitter":0.5}`: ``,
+		`{"max_attempts":3,"backoff_coefficient":1,"jitter":0}`:                                               ``,
+		`{"max_attempts":3,"initial_interval":"-1s"}`:                                                         `DURATION_INVALID /nodes/1/retry/initial_interval fails where it would be tried again`,
+		`{"max_attempts":3,"initial_interval":"1s","max_interval":"1.5s"}`:                                    `DURATION_INVALID /nodes/1/retry/max_interval fails where it would be tried again`,
+		`{"max_attempts":3,"initial_interval":"1s","backoff_coefficient":-1}`:                                 `RETRY_POLICY /nodes/1/retry/backoff_coefficient counts as 1`,
+		`{"max_attempts":3,"initial_interval":"1s","backoff_coefficient":0}`:                                  `RETRY_POLICY /nodes/1/retry/backoff_coefficient only the second attempt waits`,
+		`{"max_attempts":3,"initial_interval":"1s","backoff_coefficient":0.1}`:                                `RETRY_POLICY /nodes/1/retry/backoff_coefficient ever faster`,
+		`{"max_attempts":3,"backoff_coefficient":2,"max_interval":"9s"}`:                                      `RETRY_POLICY /nodes/1/retry/backoff_coefficient without an initial_interval`,
+		`{"max_attempts":3,"initial_interval":" ","max_interval":"9s"}`:                                       `RETRY_POLICY /nodes/1/retry/max_interval without an initial_interval`,
+		`{"max_attempts":3,"initial_interval":"0s","jitter":0.5}`:                                             `RETRY_POLICY /nodes/1/retry/jitter without an initial_interval`,
+		`{"max_attempts":3,"initial_interval":"10s","max_interval":"1s"}`:                                     `RETRY_POLICY /nodes/1/retry/max_interval none grows`,
+		`{"max_attempts":3,"initial_interval":"10s","max_interval":"0"}`:                                      `RETRY_POLICY /nodes/1/retry/max_interval at once`,
+		`{"max_attempts":1,"initial_interval":"10s","backoff_coefficient":0.1}`:                               `RETRY_POLICY /nodes/1/retry/max_attempts counts the first attempt`,
+	} {
+		_, p, findings := compileValue(t, patch(t, base(t, "linear"), `set /nodes/1/retry `+policy))
+		if p == nil {
+			t.Errorf("%s: refused\n%s", policy, list(findings))
+			continue
+		}
+		var got []string
+		for _, f := range findings {
+			got = append(got, string(f.Code)+" "+f.At.Pointer+" "+f.Message)
+			if f.Severity != problem.SeverityWarning || f.Hint == "" {
+				t.Errorf("%s: %+v", policy, f)
+			}
+		}
+		code, text, _ := strings.Cut(want, "retry/")
+		_, text, _ = strings.Cut(text, " ")
+		if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || !strings.HasPrefix(got[0], code) || !strings.Contains(got[0], text)) {
+			t.Errorf("%s: got %q, want %q", policy, got, want)
+		}
+	}
+}
+
 // Jitter takes off up to its part of a delay: the same for the same attempt, spread evenly over many.
 func TestRetryJitter(t *testing.T) {
 	t.Parallel()

@@ -231,6 +231,8 @@ const (
 	DurationInvalid Code = "DURATION_INVALID"
 	// DurationZero: a timeout of no time at all.
 	DurationZero Code = "DURATION_ZERO"
+	// RetryPolicy: a retry policy does not do what it seems to say.
+	RetryPolicy Code = "RETRY_POLICY"
 	// InstantInvalid: a text is no instant, or one that engines read differently.
 	InstantInvalid Code = "INSTANT_INVALID"
 	// ConfigBlank: a text that a node needs is blank.
