@@ -60,16 +60,24 @@ func checkInput(prog *definition.Program, input map[string]any) error {
 	return nil
 }
 
+// refusedInput makes one error of what is wrong with an input. It speaks of the first violation and holds all.
 func refusedInput(schema string, vs []jsonschema.Violation) error {
-	e := problem.New(problem.ValidationError, "the input breaks %s: %s", schema, jsonschema.Text(vs)).
-		WithHint("Correct the input; no run was begun.")
+	e := problem.New(problem.ValidationError, "the input breaks %s", schema).WithHint("Correct the input; no run was begun.")
 	for _, v := range vs {
+		message := v.Message
+		if v.InstancePath == "" {
+			message = "the input " + message
+		}
 		e.Findings = append(e.Findings, problem.Finding{
 			Code: problem.InputInvalid, Severity: problem.SeverityError, At: problem.Place{Pointer: v.InstancePath},
-			Message: "the input " + v.Message, Keyword: v.Keyword, SchemaPath: v.SchemaPath, Params: v.Params,
+			Message: message, Keyword: v.Keyword, SchemaPath: v.SchemaPath, Params: v.Params,
 		})
 	}
-	e.At = e.Findings[0].At
+	first := e.Findings[0]
+	e.At, e.Message = first.At, e.Message+": "+strings.TrimSpace(first.At.Pointer+" "+first.Message)
+	if len(vs) > 1 {
+		e.Message += moreErrors(len(vs) - 1)
+	}
 	return e
 }
 

@@ -85,6 +85,12 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
+// Says reports whether the message tells all of a finding: with its place, and no line or hint besides. Who lists the
+// findings below the message leaves it out.
+func (e *Error) Says(f Finding) bool {
+	return f.At.Line == 0 && f.Hint == "" && strings.Contains(e.Error(), ": "+strings.TrimSpace(f.At.Pointer+" "+f.Message))
+}
+
 // Is reports whether target is the code of e.
 func (e *Error) Is(target error) bool {
 	c, ok := target.(Code)

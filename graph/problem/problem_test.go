@@ -30,6 +30,23 @@ func TestErrorsAreMatchedByCode(t *testing.T) {
 	}
 }
 
+// TestSays: who lists the findings says none of them twice, and leaves out none that the message tells by half.
+func TestSays(t *testing.T) {
+	t.Parallel()
+	e := problem.New(problem.ValidationError, "the input is wrong: /order must be integer (and 1 more error)")
+	order := problem.Finding{Severity: problem.SeverityError, At: problem.Place{Pointer: "/order"}, Message: "must be integer"}
+	if !e.Says(order) {
+		t.Error("the message says all of it")
+	}
+	elsewhere, atRoot, onLine, hinted := order, order, order, order
+	elsewhere.At.Pointer, atRoot.At.Pointer, onLine.At.Line, hinted.Hint = "/lines/0/order", "", 3, "write a number"
+	for _, f := range []problem.Finding{elsewhere, atRoot, onLine, hinted} {
+		if e.Says(f) {
+			t.Errorf("the message does not say all of %+v", f)
+		}
+	}
+}
+
 func TestFindingsAreSortedByPlace(t *testing.T) {
 	t.Parallel()
 	fs := problem.Findings{

@@ -35,11 +35,13 @@ func writeProblem(w io.Writer, paint palette, e *problem.Error) {
 		label = "error " + string(e.Code) + ":"
 	}
 	fmt.Fprintf(w, "%s %s\n", paint.bad(label), e.Error())
-	if at := placeText(e.At); at != "" {
+	if at := placeText(e.At); at != "" && len(e.Findings) == 0 { // each finding has its own
 		fmt.Fprintf(w, "  at: %s\n", at)
 	}
 	for _, f := range e.Findings {
-		fmt.Fprintf(w, "  %s\n", strings.TrimSpace(placeText(f.At)+" "+f.Message))
+		if !e.Says(f) {
+			fmt.Fprintf(w, "  %s\n", strings.TrimSpace(placeText(f.At)+" "+f.Message))
+		}
 	}
 	if e.Hint != "" {
 		fmt.Fprintf(w, "  hint: %s\n", commandHint(e.Hint, e.At.ExecutionID))

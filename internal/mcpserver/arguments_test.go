@@ -113,6 +113,30 @@ func TestRefusedDefinitionsByTool(t *testing.T) {
 	}
 }
 
+// What is wrong with an input is said once in the text, and wholly in details.
+func TestRefusedInputIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, hostMediated)
+	definition := definitionFile(t, "step")
+	definition["nodes"].([]any)[0].(map[string]any)["config"] = object{"input_schema": object{
+		"required": []any{"who"}, "properties": object{"order": object{"type": "integer"}},
+	}}
+	for input, want := range map[string]string{
+		`{"who":1,"order":"x"}`: "VALIDATION_ERROR: the input breaks input_schema: /order must be integer, not string\nNext: ",
+		`{"order":"x"}`: "VALIDATION_ERROR: the input breaks input_schema: the input must have the member \"who\" (and 1 more error)\n" +
+			"- /order: must be integer, not string\nNext: ",
+	} {
+		r := h.refused("VALIDATION_ERROR", "workflow_start", object{"definition": definition, "input": json.RawMessage(input)})
+		if !strings.HasPrefix(r.text, want) {
+			t.Errorf("%s: got %q", input, r.text)
+		}
+		if listed, _ := r.details()["errors"].([]any); r.details()["errorCount"] != float64(len(listed)) ||
+			at(t, listed, len(listed)-1, "instancePath") != "/order" {
+			t.Errorf("%s: details %v", input, r.details())
+		}
+	}
+}
+
 // Whatever the arguments are, they are read or refused with issues.
 func FuzzArguments(f *testing.F) {
 	for _, seed := range []string{

@@ -139,7 +139,9 @@ func (f *failure) putFindings(e *problem.Error) {
 			continue
 		}
 		listed = append(listed, encodeFinding(finding))
-		f.line("- %s", findingText(finding))
+		if !e.Says(finding) {
+			f.line("- %s", findingText(finding))
+		}
 	}
 	if count == 0 {
 		if at := placeText(e.At); at != "" {
