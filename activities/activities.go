@@ -32,7 +32,8 @@ type Immediate interface {
 }
 
 // Selective is implemented by executors that perform some node types only, such as Composite. A process takes a run
-// over from another one, or fires its timers, only if it can perform all that the run may come to.
+// over from another one, fires its timers or goes on with it after an answer or a signal, only if it can perform all that
+// the run may still come to.
 type Selective interface {
 	Executor
 	// Performs reports whether nodes of this type are performed: "step", "llm_call" or "tool_call".

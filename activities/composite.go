@@ -34,6 +34,9 @@ var settings = map[string]string{
 	"tool_call": "WORKFLOW_ENGINE_MCP_CONFIG",
 }
 
+// Setting names what an operator sets so that nodes of a type are performed, "" for types that are no activities.
+func Setting(nodeType string) string { return settings[nodeType] }
+
 // NotConfigured is the failure of an activity that nothing here performs. It names the setting that changes this, and the
 // other way out, the host.
 func NotConfigured(nodeType, nodeID string) *Failure {

@@ -35,6 +35,18 @@ var settings = map[string]string{
 	"sdk": "register the agent in a Go program of your own",
 }
 
+// Setting names what an operator sets so that a protocol is spoken, "" where that takes a program of one's own.
+func Setting(protocol string) string {
+	switch protocol {
+	case "a2a":
+		return "WORKFLOW_ENGINE_A2A_CONFIG"
+	case "mcp":
+		return "WORKFLOW_ENGINE_MCP_CONFIG"
+	default:
+		return ""
+	}
+}
+
 // NotConfigured is the failure of a delegation whose protocol nothing here speaks. It names the setting that changes this,
 // and the other way out, the host.
 func NotConfigured(protocol, nodeID string) *activities.Failure {

@@ -1,7 +1,8 @@
 package delegate
 
 // Selective is implemented by executors that serve some protocols only, such as Composite. A process takes a run over
-// from another one, or fires its timers, only if it can perform all that the run may come to.
+// from another one, fires its timers or goes on with it after an answer or a signal, only if it can perform all that the
+// run may still come to.
 type Selective interface {
 	Executor
 	// Performs reports whether delegations of this protocol are performed: "a2a", "mcp" or "sdk".

@@ -22,12 +22,12 @@ type alarms struct {
 }
 
 // alarm is the earliest open timer of a run. Own alarms are of runs that this process had in hand,
-// live ones of those that were live.
+// live is the run's.
 type alarm struct {
 	id    string
 	due   time.Time
 	own   bool
-	live  bool
+	live  liveness
 	index int
 }
 
@@ -36,7 +36,7 @@ func (a *alarms) init(r *Runner) {
 }
 
 // set takes note of a run's open timers; live is the run's. The caller is a counted task.
-func (a *alarms) set(id string, ts []machine.Timer, live bool) {
+func (a *alarms) set(id string, ts []machine.Timer, live liveness) {
 	var due time.Time
 	for _, t := range ts {
 		if due.IsZero() || t.Due.Before(due) {
@@ -134,7 +134,7 @@ func (r *Runner) ring(al *alarm) {
 	defer r.runs.drop(x)
 	var y yield
 	x.mu.Lock()
-	x.live = x.live || al.live
+	x.live = max(x.live, al.live)
 	err := x.ring(ctx, al.own, &y)
 	if x.m != nil {
 		r.alarms.again(x.id, x.m.Timers(), x.live)
@@ -150,14 +150,14 @@ func (x *run) ring(ctx context.Context, own bool, y *yield) error {
 	if err := x.open(ctx, nil); err != nil || x.ended() {
 		return err
 	}
-	if own && (x.held || !x.elsewhere()) {
+	if own && (x.held || !x.elsewhere() && (x.live == started || x.r.equipped(x))) {
 		return x.fireDue(ctx, y)
 	}
 	return x.visit(ctx, y)
 }
 
 // again sets the alarm for timers that have not come due yet; one that is due and was not fired is left to others.
-func (a *alarms) again(id string, ts []machine.Timer, live bool) {
+func (a *alarms) again(id string, ts []machine.Timer, live liveness) {
 	now := a.r.now()
 	var open []machine.Timer
 	for _, t := range ts {

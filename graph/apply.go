@@ -48,11 +48,15 @@ func (x *run) apply(ctx context.Context, s step, y *yield) error {
 var errAgain = errors.New("decide again")
 
 func (x *run) applyOnce(ctx context.Context, s step, y *yield) error {
-	drives, err := x.claim(ctx)
+	mode := x.m.Config().Mode
+	next := mode
+	if s.mode != "" {
+		next = s.mode
+	}
+	drives, err := x.claim(ctx, next)
 	if err != nil {
 		return err
 	}
-	mode := x.m.Config().Mode
 	if s.mode != "" {
 		x.m.SetMode(s.mode)
 	}

@@ -43,6 +43,7 @@ func (r *Runner) performChild(x *run, f *flight, e *machine.ChildEffect) []*flig
 
 // childBegun ends the flight of a subworkflow that drives by itself now.
 func (r *Runner) childBegun(ctx context.Context, x *run, f *flight, e *machine.ChildEffect) {
+	r.unborn.forget(e.ChildExecutionID)
 	if context.Cause(f.ctx) == errOver {
 		// Nobody waits for it any more, and whoever saw to that may have looked before it existed.
 		if err := r.cancelChild(ctx, e.ChildExecutionID, x.id); err != nil {
@@ -57,6 +58,9 @@ func (r *Runner) childBegun(ctx context.Context, x *run, f *flight, e *machine.C
 // failed for good for want of it.
 func (r *Runner) leaveChild(ctx context.Context, x *run, f *flight, cause error) {
 	r.log.Warn("subworkflow left to others", logRun, x.id, logKey, f.key, logError, cause)
+	if e, ok := f.effect.(*machine.ChildEffect); ok {
+		r.unborn.note(e.ChildExecutionID, cause)
+	}
 	r.setDown(ctx, x, f, x.standBack)
 }
 
@@ -78,7 +82,7 @@ func (r *Runner) setDown(ctx context.Context, x *run, f *flight, release func(co
 // lacksWorkflow reports whether a subworkflow cannot be started only because this process does not know its workflow,
 // or not the pinned version, or cannot perform it.
 func lacksWorkflow(err error) bool {
-	return errors.Is(err, problem.WorkflowNotFound) || errors.Is(err, problem.VersionPinMismatch) || errors.Is(err, errUnequipped)
+	return errors.Is(err, problem.WorkflowNotFound) || errors.Is(err, problem.VersionPinMismatch) || errors.Is(err, problem.ExecutorNotConfigured)
 }
 
 // bringUp starts a subworkflow's run, or goes on with the one that is there. It gives what the parent is to be told at
@@ -95,7 +99,7 @@ func (r *Runner) bringUp(ctx context.Context, parent string, f *flight, e *machi
 		if err = r.beginChild(ctx, c, parent, f, e); errors.Is(err, errAgain) {
 			continue // another process began it
 		}
-		if err == nil || !isRefusal(err) || f.ctx.Err() != nil || !f.live && lacksWorkflow(err) {
+		if err == nil || !isRefusal(err) || f.ctx.Err() != nil || f.live == adopted && lacksWorkflow(err) || errors.Is(err, problem.ExecutorNotConfigured) {
 			return nil, err
 		}
 		p, _ := problem.As(err)
@@ -153,8 +157,8 @@ func (r *Runner) beginChild(ctx context.Context, c *run, parent string, f *fligh
 		}
 		return err
 	}
-	if !f.live && !r.performs(f.config.Mode, prog) {
-		return errUnequipped
+	if lack := r.performs(f.config.Mode, prog); lack != nil && f.live != started {
+		return unequipped(lack)
 	}
 	input, err := r.object("input", e.Input, problem.ValidationError)
 	if err != nil {
@@ -200,7 +204,7 @@ func (r *Runner) tellParent(ctx context.Context, x *run, parent string) error {
 //
 // A process that was only asked about the subworkflow, to deliver a signal or to cancel it, may lack what the run goes on
 // with. It leaves the run, which now counts as orphaned, to a process that has it.
-func (x *run) childEnded(ctx context.Context, child string, end ending, live bool, y *yield) error {
+func (x *run) childEnded(ctx context.Context, child string, end ending, live liveness, y *yield) error {
 	if err := x.open(ctx, nil); err != nil {
 		return err
 	}
@@ -215,11 +219,11 @@ func (x *run) childEnded(ctx context.Context, child string, end ending, live boo
 	if key == "" {
 		return nil
 	}
-	if !x.live && !x.held && !x.r.equipped(x) {
+	if x.live != started && !x.held && !x.r.equipped(x) {
 		x.r.log.Info("end of a subworkflow left to others", logRun, x.id, logChild, child)
 		return nil
 	}
-	x.live = x.live || live
+	x.live = max(x.live, live)
 	return x.apply(ctx, step{in: end.tell(key)}, y)
 }
 

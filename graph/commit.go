@@ -15,11 +15,17 @@ import (
 // what a restart has to read.
 const maxSincePosition = 64
 
-// claim reports whether this process is to perform the effects that come. What is in flight elsewhere belongs to
+// claim reports whether this process is to perform the effects that come if the run goes on in a mode. It does not begin
+// to drive a run that needs what it lacks, unless the run was started here: what comes is then left to others. What is in flight elsewhere belongs to
 // whoever holds the run's lease; once that has run out, it is taken over. Otherwise the append decides: it fails if
 // another process holds the lease, which may be bringing up a subworkflow or looking after one that has just ended.
-func (x *run) claim(ctx context.Context) (drives bool, err error) {
-	if x.held || !x.elsewhere() {
+func (x *run) claim(ctx context.Context, mode machine.Mode) (drives bool, err error) {
+	switch {
+	case x.held:
+		return true, nil
+	case x.live != started && x.lacks(mode) != nil:
+		return false, nil
+	case !x.elsewhere():
 		return true, nil
 	}
 	return x.seize(ctx)
@@ -62,7 +68,7 @@ func (x *run) commitLeft(ctx context.Context, y *yield) error {
 	if len(x.left.Records) == 0 && len(x.left.Effects) == 0 {
 		return nil
 	}
-	drives, err := x.claim(ctx)
+	drives, err := x.claim(ctx, x.m.Config().Mode)
 	if err != nil {
 		return err
 	}

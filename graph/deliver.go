@@ -117,13 +117,8 @@ func (x *run) deliver(ctx context.Context, d delivery, y *yield) (done bool, err
 			return false, err
 		}
 	}
-	wants := x.m != nil && x.wants(d)
-	if wants || len(x.children) > 0 {
-		if err := x.performable(d.caller.Mode, d.invalid); err != nil {
-			return false, err
-		}
-	}
-	if x.m != nil && len(x.children) > 0 && !wants {
+	if x.m != nil && len(x.children) > 0 && !x.wants(d) {
+		x.stepBack("")
 		return false, nil
 	}
 	err = x.take(ctx, d, y)
@@ -139,15 +134,29 @@ func (x *run) overtaken(d delivery, refusal error) bool {
 	return isRefusal(refusal) && (x.m == nil || !x.wants(d))
 }
 
-// take gives the input to the run.
+// take gives the input to the run. Where the run needs what this process lacks, the input is recorded, and what follows
+// left to others.
 func (x *run) take(ctx context.Context, d delivery, y *yield) error {
 	was := x.live
-	x.live = true
+	x.live = answered
+	x.stepBack(d.caller.Mode)
 	err := x.apply(ctx, step{in: d.input(x.id), mode: d.caller.Mode}, y)
 	if err != nil {
 		x.live = was
 	}
 	return err
+}
+
+// stepBack makes an open run one that this process does not drive, unless it drives it now or can perform what the run
+// may come to in a mode, "" for its own.
+func (x *run) stepBack(mode machine.Mode) {
+	if x.m == nil || x.held {
+		return
+	}
+	fallback(&mode, x.m.Config().Mode)
+	if x.lacks(mode) != nil {
+		x.live = adopted
+	}
 }
 
 // wants reports whether the run itself waits for the input.
@@ -186,10 +195,8 @@ func (r *Runner) deliverBelowOnce(ctx context.Context, x *run, d delivery) (agai
 	defer r.runs.drop(t)
 	var y yield
 	t.mu.Lock()
-	if err = t.performable(d.caller.Mode, d.invalid); err == nil {
-		err = t.take(ctx, d, &y)
-		again = err != nil && best == fitWell && t.overtaken(d, err)
-	}
+	err = t.take(ctx, d, &y)
+	again = err != nil && best == fitWell && t.overtaken(d, err)
 	t.mu.Unlock()
 	r.carry(ctx, t, &y)
 	return again, err
@@ -206,6 +213,7 @@ func (r *Runner) eachWait(ctx context.Context, x *run, f func(id string, w machi
 	}
 	if err == nil && x.m != nil {
 		waits = x.m.Pending()
+		x.stepBack("")
 	}
 	x.mu.Unlock()
 	r.carry(ctx, x, &y)

@@ -15,7 +15,7 @@
 // in the store and fire late rather than never. Runs that wait for a host, a person or a signal wait on.
 //
 // How it works, front to back: run.go says what a run is here and who may touch it; apply.go and commit.go are the one
-// way in which a run moves; drive.go and effects.go perform what comes of it, children.go subworkflows; timers.go,
-// alarms.go and lease.go are what time brings; load.go rebuilds a machine; start.go, deliver.go and cancel.go are the
-// calls; wait.go and view.go the answers.
+// way in which a run moves; drive.go and effects.go perform what comes of it, children.go subworkflows; fitness.go
+// says what is left to other processes; timers.go, alarms.go and lease.go are what time brings; load.go rebuilds a machine;
+// start.go, deliver.go and cancel.go are the calls; wait.go and view.go the answers.
 package graph

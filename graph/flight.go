@@ -36,7 +36,7 @@ func (x *run) adopt(y *yield) {
 	for _, e := range x.m.InFlight() {
 		if x.flights[e.Key()] == nil {
 			f := x.fly(e)
-			f.live = false
+			f.live = adopted
 			y.flights = append(y.flights, f)
 		}
 	}

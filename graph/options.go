@@ -14,7 +14,7 @@ import (
 // Options configure a Runner. The zero value works: in-process mode without executors, which refuses activities.
 type Options struct {
 	// Activities performs step, llm_call and tool_call nodes in process. Nil refuses them with
-	// COMPOSITE_EXECUTOR_NOT_CONFIGURED.
+	// COMPOSITE_EXECUTOR_NOT_CONFIGURED in runs that are started here, and leaves other runs to other processes (Run.Lacks).
 	Activities activities.Executor
 	// Delegates performs agent_delegate nodes in process. Nil refuses them with DELEGATE_PROTOCOL_UNSUPPORTED.
 	Delegates delegate.Executor

@@ -80,20 +80,19 @@ func (x *run) takeOrphan(ctx context.Context, y *yield) (bool, error) {
 		x.giveBack(ctx)
 		return false, nil
 	}
-	if err == nil && !x.r.equipped(x) {
-		err = errUnequipped
+	if err == nil {
+		if lack := x.lacks(x.m.Config().Mode); lack != nil {
+			err = unequipped(lack)
+		}
 	}
 	if err != nil {
 		x.standBack(ctx)
 		return false, err
 	}
-	x.live = false
+	x.live = adopted
 	x.unsure = x.exec.Parent != "" // it may count as an orphan because its parent has ended
 	return true, x.carryOn(ctx, y)
 }
-
-// errUnequipped is why a run is left to others.
-var errUnequipped = problem.New(problem.ExecutorNotConfigured, "no executor is configured for what the run needs")
 
 // carryOn goes on with a run whose lease this process holds.
 func (x *run) carryOn(ctx context.Context, y *yield) error {
@@ -128,7 +127,7 @@ func (x *run) takeOver(ctx context.Context, y *yield) error {
 		case err != nil && !errors.Is(err, errAgain) || err == nil && !won:
 			return err
 		}
-		x.live = false
+		x.live = adopted
 		return x.carryOn(ctx, y)
 	}
 	if err := x.commitLeft(ctx, y); err != nil && !errors.Is(err, errAgain) {

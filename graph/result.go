@@ -51,6 +51,9 @@ type Run struct {
 	Bytes int64
 	// Warnings say which limits the run nears; none of a run that has ended.
 	Warnings []Warning
+	// Lacks is what this process lacks to go on with an in-process run that it does not drive, nil if it lacks nothing:
+	// the run goes on in a process that has it.
+	Lacks *Lack
 }
 
 // Pending is one thing that a run waits for, with all that whoever ends the wait needs.

@@ -58,9 +58,8 @@ type run struct {
 	// adopting says that the lease was taken from a driver that is gone, and that what it had in flight is still to be
 	// performed.
 	adopting bool
-	// live says that this process drives the run because of a call that it got: a start, an answer, a signal. A run that
-	// was taken over, or that a foreign timer woke, is not failed for want of a workflow that another process knows.
-	live bool
+	// live says why this process drives the run.
+	live liveness
 	// sincePosition counts appends since a position was stored.
 	sincePosition int
 	// unsure says that a subworkflow's run was loaded and its parent may have ended meanwhile.
@@ -91,14 +90,26 @@ type flight struct {
 	effect machine.Effect
 	// config is the run's as of the request.
 	config machine.Config
-	// live is the run's as of the request; what was adopted is not.
-	live bool
+	// live is the run's as of the request; what was adopted has none.
+	live liveness
 	// activity or delegate is the executor's request, once it has been made.
 	activity *activities.Request
 	delegate *delegate.Request
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 }
+
+// liveness says why a process drives a run, and so whether the run is failed for want of what another process may have.
+type liveness int
+
+const (
+	// adopted: it was taken over, or a foreign timer woke it. It is failed for want of nothing.
+	adopted liveness = iota
+	// answered: an answer, a signal or a submit came here. It is failed for want of a workflow, not of an executor.
+	answered
+	// started: it was begun here. It is failed for want of either.
+	started
+)
 
 // yield collects what one or several inputs brought, to be carried out after the lock is given back.
 type yield struct {

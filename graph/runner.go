@@ -21,6 +21,7 @@ type Runner struct {
 	hub     hub
 	alarms  alarms
 	keeper  keeper
+	unborn  unborn
 
 	// ctx ends when the Runner is closed; executors' contexts are made from it.
 	ctx    context.Context

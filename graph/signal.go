@@ -11,7 +11,8 @@ import (
 
 // Signal delivers a signal to the first wait, in branch order, for its name; in subworkflows too. A signal that nobody
 // waits for is refused (SIGNAL_NOT_AWAITING, SIGNAL_NAME_MISMATCH), not kept. A signal with a key is delivered once: when
-// it is sent again it is answered with where the run stands now (Run.Repeated).
+// it is sent again it is answered with where the run stands now (Run.Repeated). What follows is left to another process as
+// after Resume.
 func (r *Runner) Signal(ctx context.Context, req SignalRequest) (*Run, error) {
 	const code = problem.SignalValidationError
 	if strings.TrimSpace(req.Name) == "" {

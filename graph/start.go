@@ -49,7 +49,7 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	}
 	var y yield
 	x.mu.Lock()
-	x.live = true
+	x.live = started
 	err = x.begin(ctx, prog, machine.Config{
 		ExecutionID: x.id, Mode: req.Mode, Branches: req.Branches, MaxVisits: r.opts.MaxVisits, Limits: r.limits(),
 	}, input, &y)

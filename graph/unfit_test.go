@@ -1,10 +1,15 @@
 package graph_test
 
 import (
+	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -42,35 +47,176 @@ func TestADefinitionThatDoesNotFitAForeignRun(t *testing.T) {
 	}
 }
 
-// A process that cannot perform what follows does not take an input for an in-process run: it would fail the run for
-// good.
-func TestAnInputThatNothingHereCanGoOnWith(t *testing.T) {
-	t.Parallel()
-	d := workflow(t, "w", []string{startNode(), interrupt("i"), tool("a"), endNode()}, "s i", "i a", "a e")
-	store := historymem.New()
-	bare := newRunner(t, store, graph.Options{})
-	answer := graph.ResumeRequest{ExecutionID: "r", Payload: object{"ok": true}}
-	if _, err := bare.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d}); err != nil {
-		t.Fatal(err)
+// handlers is an executor for the step handlers that are named, and nothing else.
+func handlers(t *testing.T, names ...string) activities.Executor {
+	t.Helper()
+	steps := activities.NewStepRegistry()
+	for _, name := range names {
+		err := steps.Register(name, func(context.Context, activities.Request) (any, error) { return object{name: true}, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
-	unchanged(t, store, func() {
-		_, err := bare.Resume(t.Context(), answer)
-		if p := wantCode(t, err, problem.InvalidResumePayload); p.Hint == "" {
-			t.Error("no hint")
+	return activities.Composite{Step: steps}
+}
+
+func step(id, handler string) string {
+	return fmt.Sprintf(`{"id":%q,"type":"step","config":{"handler":%q}}`, id, handler)
+}
+
+// TestAnInputForAnotherProcess brings inputs to a process that lacks what the run still comes to. They are recorded, since
+// the caller has done its part; the run is not failed, but left to a process that has what is missing, and the answer
+// says what that is.
+func TestAnInputForAnotherProcess(t *testing.T) {
+	t.Parallel()
+	resume := func(t *testing.T, r *graph.Runner) (*graph.Run, error) {
+		return r.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "r", InterruptID: "r:i#1", Payload: object{"ok": true}})
+	}
+	signal := func(t *testing.T, r *graph.Runner) (*graph.Run, error) {
+		return r.Signal(t.Context(), graph.SignalRequest{ExecutionID: "r", Name: "go", IdempotencyKey: "k"})
+	}
+	for name, tt := range map[string]struct {
+		nodes []string
+		edges []string
+		input func(*testing.T, *graph.Runner) (*graph.Run, error)
+		has   []string
+		lacks string
+	}{
+		"resume":            {[]string{interrupt("i"), step("b", "two")}, []string{"s i", "i b", "b e"}, resume, []string{"one"}, `step handler "two"`},
+		"signal":            {[]string{signalWait("i", "go"), step("b", "two")}, []string{"s i", "i b", "b e"}, signal, []string{"one"}, `step handler "two"`},
+		"no executor":       {[]string{interrupt("i"), step("b", "two")}, []string{"s i", "i b", "b e"}, resume, nil, "an executor for step nodes"},
+		"a later node":      {[]string{interrupt("i"), step("b", "one"), step("c", "two")}, []string{"s i", "i b", "b c", "c e"}, resume, []string{"one"}, `step handler "two"`},
+		"a timer first":     {[]string{interrupt("i"), timerWait("w", "1m"), step("b", "two")}, []string{"s i", "i w", "w b", "b e"}, resume, []string{"one"}, `step handler "two"`},
+		"behind the branch": {[]string{fork("f", "all", "i", "j"), signalWait("i", "go"), signalWait("j", "more"), step("b", "two")}, []string{"s f", "f b", "i b", "j b", "b e"}, signal, []string{"one"}, `step handler "two"`},
+		"another node type": {[]string{interrupt("i"), tool("b")}, []string{"s i", "i b", "b e"}, resume, []string{"one"}, "an executor for tool_call nodes"},
+		"a delegate":        {[]string{interrupt("i"), delegateNode("b")}, []string{"s i", "i b", "b e"}, resume, []string{"one"}, "an executor for delegates of protocol a2a"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store := historymem.New()
+			o := graph.Options{WaitLimit: time.Second, AllowInterruptInBranch: true}
+			if tt.has != nil {
+				o.Activities = handlers(t, tt.has...)
+			}
+			unfit := newRunner(t, store, o)
+			o.Activities, o.Delegates = &script{}, delegate.Mock{}
+			fit := newRunner(t, store, o)
+			start(t, fit, "r", workflow(t, "w", append(append([]string{startNode()}, tt.nodes...), endNode()), tt.edges...), nil)
+
+			run, err := tt.input(t, unfit)
+			if err != nil || run.Status.Terminal() {
+				t.Fatalf("%s: %+v, %v", name, run, err)
+			}
+			if run.Lacks == nil || run.Lacks.Missing != tt.lacks || run.Lacks.NodeID == "" || !run.Lacks.Host {
+				t.Errorf("%s: lacks %+v, want %s", name, run.Lacks, tt.lacks)
+			}
+			if name == "behind the branch" {
+				if _, err := unfit.Signal(t.Context(), graph.SignalRequest{ExecutionID: "r", Name: "more"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if run, err = tt.input(t, unfit); err != nil || !run.Repeated {
+				t.Errorf("%s: sent again: %+v, %v", name, run, err)
+			}
+			time.Sleep(2 * time.Minute) // the timer's process would fire it
+			if run = status(t, unfit, "r"); run.Status.Terminal() || run.Lacks == nil {
+				t.Fatalf("%s: %+v", name, run)
+			}
+			if _, err := fit.Recover(t.Context(), graph.RecoverRequest{}); err != nil {
+				t.Fatal(err)
+			}
+			if run = settled(t, fit, "r"); run.Status != machine.Completed || run.Lacks != nil {
+				t.Errorf("%s: %+v", name, run)
+			}
+		})
+	}
+}
+
+// TestAnInputWithWhatIsLeft takes inputs where nothing of what is missing is still to come: it lies behind, on another way,
+// or with the host.
+func TestAnInputWithWhatIsLeft(t *testing.T) {
+	t.Parallel()
+	loop := `{"id":"x","type":"switch","config":{"cases":[{"when":".again == true","target":"a"}],"default":"e"}}`
+	for name, tt := range map[string]struct {
+		nodes, edges []string
+		mode         machine.Mode
+		drives       bool
+	}{
+		"behind":            {[]string{step("a", "one"), interrupt("i"), step("b", "two")}, []string{"s a", "a i", "i b", "b e"}, "", true},
+		"a way back":        {[]string{step("a", "one"), interrupt("i"), step("b", "two"), loop}, []string{"s a", "a i", "i b", "b x"}, "", false},
+		"performed by host": {[]string{interrupt("i"), step("a", "one")}, []string{"s i", "i a", "a e"}, machine.HostMediated, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store := historymem.New()
+			unfit := newRunner(t, store, graph.Options{WaitLimit: time.Second, Activities: handlers(t, "two")})
+			fit := newRunner(t, store, graph.Options{Activities: &script{}})
+			start(t, fit, "r", workflow(t, "w", append(append([]string{startNode()}, tt.nodes...), endNode()), tt.edges...), nil)
+			settled(t, fit, "r")
+			run, err := unfit.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "r", Payload: object{"ok": true}, Caller: graph.Caller{Mode: tt.mode}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			drove := run.Status == machine.Completed || run.Status == machine.AwaitingActivity
+			if drove != tt.drives || drove != (run.Lacks == nil) {
+				t.Errorf("%s: %+v", name, run)
+			}
+		})
+	}
+}
+
+// TestAnInputForTheDriver brings a signal to a process that lacks a handler while another one drives the run: that one
+// goes on with what follows.
+func TestAnInputForTheDriver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		work := &script{answers: answers{"a": after(time.Minute, object{"a": true})}}
+		fit := newRunner(t, store, graph.Options{Activities: work, WaitLimit: time.Second})
+		unfit := newRunner(t, store, graph.Options{Activities: handlers(t, "one"), WaitLimit: time.Second})
+		d := workflow(t, "w", []string{startNode(), fork("f", "all", "a", "g"), step("a", "one"), signalWait("g", "go"), step("b", "two"), endNode()},
+			"s f", "f e", "a e", "g b", "b e")
+		start(t, fit, "r", d, nil)
+		run, err := unfit.Signal(t.Context(), graph.SignalRequest{ExecutionID: "r", Name: "go"})
+		if err != nil || run.Status != machine.Running {
+			t.Fatalf("%+v, %v", run, err)
+		}
+		wantStatus(t, settled(t, unfit, "r"), machine.Completed)
+		if got := work.count(); got != 2 {
+			t.Errorf("%d activities performed, want 2", got)
 		}
 	})
-	answer.Mode = machine.HostMediated
-	run, err := bare.Resume(t.Context(), answer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantStatus(t, run, machine.AwaitingActivity)
+}
 
-	hosted, _ := host(t, graph.Options{})
-	start(t, hosted, "r", d, nil)
-	answer.Mode = machine.InProcess
-	_, err = hosted.Resume(t.Context(), answer)
-	wantCode(t, err, problem.InvalidResumePayload)
+// TestAStartWithoutTheExecutor fails: the caller asked this process to perform the run, and hears what is missing.
+func TestAStartWithoutTheExecutor(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, historymem.New(), graph.Options{Activities: handlers(t, "one")})
+	run := start(t, r, "r", workflow(t, "w", []string{startNode(), step("a", "two"), endNode()}, "s a", "a e"), nil)
+	wantStatus(t, run, machine.Failed)
+}
+
+// TestASubworkflowForAnotherProcess resumes a run where its subworkflow's executor, or its definition, is missing.
+func TestASubworkflowForAnotherProcess(t *testing.T) {
+	t.Parallel()
+	child := workflow(t, "child", []string{startNode(), step("c", "two"), endNode()}, "s c", "c e")
+	d := workflow(t, "parent", []string{startNode(), interrupt("i"), subworkflow("v", "urn:child"), endNode()}, "s i", "i v", "v e")
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		unfit := newRunner(t, store, graph.Options{Activities: handlers(t, "one"), WaitLimit: time.Second, Background: true})
+		register(t, unfit, "urn:child", child)
+		start(t, unfit, "r", d, nil)
+		run, err := unfit.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "r", Payload: object{"ok": true}})
+		if err != nil || run.Status.Terminal() || run.Lacks == nil || !strings.Contains(run.Lacks.Missing, `step handler "two"`) {
+			t.Fatalf("%+v, lacks %+v, %v", run, run.Lacks, err)
+		}
+		time.Sleep(2 * time.Minute)
+		if run = status(t, unfit, "r"); run.Status.Terminal() || run.Lacks == nil {
+			t.Errorf("%+v", run)
+		}
+		fit := newRunner(t, store, graph.Options{Activities: &script{}, Background: true})
+		register(t, fit, "urn:child", child)
+		time.Sleep(2 * time.Minute)
+		wantStatus(t, status(t, unfit, "r"), machine.Completed)
+	})
 }
 
 // TestABystanderLeavesTheParentAlone ends a subworkflow in a process without executors, in every way that such a process

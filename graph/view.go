@@ -40,6 +40,12 @@ func (r *Runner) view(ctx context.Context, x *run) (*Run, error) {
 		if err != nil {
 			return nil, err
 		}
+		if child.Seq == 0 {
+			child.Lacks = r.unborn.lack(&w)
+		}
+		if child.Lacks != nil {
+			v.Lacks = child.Lacks // it is needed first
+		}
 		if len(child.Pending) == 0 {
 			v.Pending = append(v.Pending, w)
 		} else {
@@ -89,6 +95,9 @@ func (x *run) view(ctx context.Context) (*Run, []Pending, error) {
 	v.State = c.state(x.m.State())
 	v.NodeVisits, v.MaxVisits = x.m.Visits(), x.m.Config().MaxVisits
 	v.Warnings = x.warnings()
+	if !x.held && x.live != started {
+		v.Lacks = x.lacks(v.Mode)
+	}
 	var waits []Pending
 	for _, w := range x.m.Pending() {
 		waits = append(waits, x.pending(w, c))

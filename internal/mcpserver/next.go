@@ -26,10 +26,23 @@ func nextCall(run told) members {
 			return takeUp(told{Run: &graph.Run{ExecutionID: p.ExecutionID, State: p.State}})
 		}
 	}
-	if first := firstPending(run.Run); first != nil && !first.Due.IsZero() {
+	switch first := firstPending(run.Run); {
+	case run.Lacks != nil:
+		note = leftToOthers(run.Lacks)
+	case first != nil && !first.Due.IsZero():
 		note = "The run goes on by itself at due_at; ask then."
 	}
 	return call("workflow_status", members{{"execution_id", run.ExecutionID}, {"wait_ms", float64(nextWaitMS)}}, note)
+}
+
+// leftToOthers says who goes on with a run that this server leaves to others.
+func leftToOthers(l *graph.Lack) string {
+	example := ""
+	if l.Setting != "" {
+		example = ", such as workflows-engine worker with " + l.Setting
+	}
+	return fmt.Sprintf("This server lacks %s (node %q) and leaves the run to a process that has it%s. If nothing changes, tell the operator.",
+		l.Missing, l.NodeID, example)
 }
 
 // takeUp is the call that makes the definition of a run known which another engine began.
@@ -65,6 +78,10 @@ func answerTo(run told, p *graph.Pending) members {
 		more += " Another engine began the run: send its definition, which is not stored here; it says what node_id does."
 	} else {
 		args.put("execution_id", run.ExecutionID)
+	}
+	if l := run.Lacks; l != nil && l.Host {
+		more += fmt.Sprintf(" What follows needs %s (node %q), which this server lacks: another process performs it, or you, "+
+			"with activity_execution_mode host_mediated in this call.", l.Missing, l.NodeID)
 	}
 	switch p.Kind {
 	case machine.WaitInterrupt:

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+const booking = `{"document":{"schema":"s","name":"booking","version":"1"},"state_schema":{"type":"object"},` +
+	`"nodes":[{"id":"a","type":"start"},{"id":"q","type":"interrupt","config":{"prompt":"?","resume_schema":{"type":"object"}}},` +
+	`{"id":"w","type":"wait","config":{"kind":"signal","signal":"paid"}},{"id":"b","type":"step","config":{"handler":"urn:book"}},{"id":"z","type":"end"}],` +
+	`"edges":[{"source":"a","target":"q"},{"source":"q","target":"w"},{"source":"w","target":"b"},{"source":"b","target":"z"},{"source":"__start__","target":"a"}]}`
+
+// Two servers on one database, of which one lacks the handler that a run needs: answers and signals sent to it count, and
+// the run goes on at the other one.
+func TestAServerWithoutTheHandler(t *testing.T) {
+	t.Parallel()
+	db := database(t)
+	const setting = "WORKFLOW_ENGINE_STEP_HANDLERS="
+	fit := spawnWith(t, "", []string{setting + `{"urn:book":{"booked":true}}`}, "--store-path", db)
+	fit.write(hello, toolCall(1, "workflow_start", `{"execution_id":"r","definition":`+booking+`}`))
+	fit.read()
+	if got := structured(fit.read()); got["status"] != "interrupted" {
+		t.Fatalf("started: %v", got)
+	}
+	fit.stdin.Close()
+	fit.end()
+
+	unfit := spawnWith(t, "", []string{setting + `{"urn:other":{}}`}, "--store-path", db)
+	unfit.write(hello, toolCall(1, "workflow_resume", `{"execution_id":"r","resume_payload":{"ok":true}}`))
+	unfit.read()
+	if got := structured(unfit.read()); got["status"] != "awaiting_signal" {
+		t.Fatalf("resumed: %v", got)
+	}
+	unfit.write(toolCall(2, "workflow_signal", `{"execution_id":"r","signal_name":"paid","wait_ms":0}`))
+	got := structured(unfit.read())
+	next, _ := got["next"].(map[string]any)
+	if note, _ := next["note"].(string); got["status"] != "running" || !strings.Contains(note, `lacks step handler "urn:book" (node "b")`) {
+		t.Fatalf("signalled: %v", got)
+	}
+	spawnWith(t, "", []string{setting + `{"urn:book":{"booked":true}}`}, "--store-path", db)
+	unfit.write(toolCall(3, "workflow_status", `{"execution_id":"r","wait_ms":25000}`))
+	if got := structured(unfit.read()); got["phase"] != "completed" {
+		t.Errorf("with the other server: %v", got)
+	}
+}

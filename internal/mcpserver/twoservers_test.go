@@ -1,0 +1,68 @@
+package mcpserver_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/history/historymem"
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
+)
+
+// A server that lacks a handler takes the answer to a question, says that it does not go on with the run itself and what
+// it lacks; the server that has the handler goes on.
+func TestNextOfARunForAnotherServer(t *testing.T) {
+	t.Parallel()
+	store := historymem.New()
+	serve := func(handler string) *host {
+		steps := activities.NewStepRegistry()
+		err := steps.Register(handler, func(context.Context, activities.Request) (any, error) { return object{handler: true}, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		runner, err := graph.New(store, graph.Options{Activities: activities.Composite{Step: steps}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := connectHost(t, runner, mcpserver.Options{Definitions: store})
+		h.runner, h.store = runner, store
+		t.Cleanup(func() {
+			if err := runner.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return h
+	}
+	fit, unfit := serve("urn:book"), serve("urn:other")
+	definition := definitionFile(t, "booking")
+	fit.ok("workflow_start", object{"execution_id": "r", "definition": definition})
+
+	const missing = `step handler "urn:book" (node "book")`
+	asked := unfit.ok("workflow_status", object{"execution_id": "r"})
+	if note := at(t, asked, "next", "note").(string); !contains(note, missing) || !contains(note, "activity_execution_mode host_mediated") {
+		t.Errorf("before the answer: %s", note)
+	}
+	if note := at(t, fit.ok("workflow_status", object{"execution_id": "r"}), "next", "note").(string); contains(note, "lacks") {
+		t.Errorf("where nothing is missing: %s", note)
+	}
+	args := object{"execution_id": "r", "interrupt_id": "r:ask#1", "resume_payload": object{"ok": true}, "wait_ms": 0}
+	answered := unfit.ok("workflow_resume", args)
+	want(t, answered, object{"status": "running"})
+	for _, answer := range []object{answered, unfit.ok("workflow_status", object{"execution_id": "r"}), unfit.ok("workflow_resume", args)} {
+		want(t, at(t, answer, "next").(object), object{"tool": "workflow_status"})
+		note := at(t, answer, "next", "note").(string)
+		if !contains(note, missing) || !contains(note, "workflows-engine worker with WORKFLOW_ENGINE_STEP_COMMANDS") || contains(note, "by itself") {
+			t.Errorf("after the answer: %s", note)
+		}
+	}
+	if _, err := fit.runner.Recover(t.Context(), graph.RecoverRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	want(t, unfit.ok("workflow_status", object{"execution_id": "r", "wait_ms": 20000}), object{"phase": "completed"})
+
+	// The other way out that the note names: the host performs it.
+	fit.ok("workflow_start", object{"execution_id": "h", "definition": definition})
+	args = object{"execution_id": "h", "interrupt_id": "h:ask#1", "resume_payload": object{"ok": true}, "activity_execution_mode": "host_mediated"}
+	want(t, unfit.ok("workflow_resume", args), object{"status": "awaiting_activity", "node_id": "book"})
+}
