@@ -67,6 +67,9 @@ type Request struct {
 	IdempotencyKey string
 	// Branch is set inside a parallel branch.
 	Branch *Branch
+	// Repair is a copy of what the attempt before gave as Failure.Repair, if this attempt is to put it right; nil for any
+	// other attempt.
+	Repair map[string]any
 	// State returns a deep copy of the workflow state as the node sees it.
 	State func() map[string]any
 	// Heartbeat tells the engine that the attempt is alive; details may be nil. Never nil itself.
@@ -108,7 +111,16 @@ type Failure struct {
 	RetryAfter time.Duration
 	// Usage is what the attempt has used up all the same (model, tokens), recorded beside the error. May be nil.
 	Usage map[string]any
-	Err   error
+	// Repair, unless nil, asks for one more attempt that gets it as Request.Repair: what it takes to put this attempt right,
+	// such as a model's answer and what is wrong with it. It is JSON-like, and recorded with the failure, so that a process
+	// which takes the run over has it too; it may be as large as an output (graph.Options.MaxDocumentBytes).
+	//
+	// The engine grants one repair in each visit of a node, at once unless RetryAfter says otherwise. It counts as one of the
+	// node's max_attempts, but is granted also where none is left, and where Retryable is RetryPointless. It is not granted
+	// where the node's non_retryable_errors name the code, nor where Repair is no JSON or too large: then the failure is one
+	// without it. An attempt that comes after a repair that failed begins afresh. Delegates get none.
+	Repair map[string]any
+	Err    error
 }
 
 // Error gives the message.

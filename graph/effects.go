@@ -53,7 +53,9 @@ func (r *Runner) execute(ctx context.Context, x *run, f *flight, e *machine.Acti
 	defer recovered(r, x, &e.EffectBase, &out)
 	res, err := r.opts.Activities.Execute(ctx, *r.activityRequest(x, f, e))
 	if err != nil {
-		return failedOutcome(ctx, err)
+		out = failedOutcome(ctx, err)
+		out.Repair = r.plainRepair(x, e, out.Repair)
+		return out
 	}
 	return r.outcome(res.Output, res.Usage)
 }
@@ -95,6 +97,9 @@ func (r *Runner) activityRequest(x *run, f *flight, e *machine.ActivityEffect) *
 		ExecutionID: x.id, NodeID: e.NodeID, NodeType: e.NodeType, Config: e.Config, Metadata: e.Metadata,
 		Visit: e.Visit, Attempt: e.Attempt, Deadline: e.Deadline, IdempotencyKey: idempotencyKey(x.id, e.EffectKey),
 		State: func() map[string]any { return copyState(e.State) }, Heartbeat: r.heartbeat(x, &e.EffectBase),
+	}
+	if e.Repair != nil {
+		f.activity.Repair = jsonvalue.CloneMap(e.Repair)
 	}
 	if s := e.Span; s != nil {
 		f.activity.Branch = &activities.Branch{
@@ -161,6 +166,23 @@ func plainUsage(usage map[string]any) map[string]any {
 	return object
 }
 
+// plainRepair is what an executor gives for a repair, nil if that cannot be recorded: then there is none.
+func (r *Runner) plainRepair(x *run, e *machine.ActivityEffect, repair map[string]any) map[string]any {
+	if repair == nil {
+		return nil
+	}
+	plain, err := jsonvalue.Normalize(repair)
+	if limit := r.opts.MaxDocumentBytes; err == nil && jsonvalue.Size(plain, limit) > limit {
+		err = fmt.Errorf("it exceeds the limit of %d bytes", limit)
+	}
+	if err != nil {
+		r.log.Warn("what the executor gave for a repair cannot be recorded; there is none", logRun, x.id, logKey, e.EffectKey, logError, err)
+		return nil
+	}
+	object, _ := plain.(map[string]any)
+	return object
+}
+
 // failedOutcome makes a failed outcome of an executor's error.
 func failedOutcome(ctx context.Context, err error) machine.Outcome {
 	out := machine.Outcome{Error: err.Error(), Code: string(problem.ExecutorFailed)}
@@ -175,7 +197,7 @@ func failedOutcome(ctx context.Context, err error) machine.Outcome {
 		}
 		out.Final = fail.Retryable == activities.RetryPointless
 		out.RetryAfter = max(fail.RetryAfter, 0)
-		out.Usage = plainUsage(fail.Usage)
+		out.Usage, out.Repair = plainUsage(fail.Usage), fail.Repair
 	} else if p, ok := problem.As(err); ok {
 		out.Code = string(p.Code)
 	}

@@ -143,6 +143,8 @@ func (p *Payload) setActivity(member string, v any) {
 		p.IdempotencyKey = text(v)
 	case "usage":
 		p.Usage = object(v)
+	case "repair":
+		p.Repair = object(v)
 	default:
 		p.setRun(member, v)
 	}

@@ -104,6 +104,7 @@ func (p *Payload) appendActivity(w *objectWriter) {
 	w.time("deadline", p.Deadline)
 	w.text("idempotencyKey", p.IdempotencyKey)
 	w.object("usage", p.Usage)
+	w.object("repair", p.Repair)
 }
 
 func (p *Payload) appendSubworkflow(w *objectWriter) {

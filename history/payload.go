@@ -92,6 +92,9 @@ type Payload struct {
 	// Usage is what an executor reports besides its output (model, tokens, duration). Added, on ActivityCompleted
 	// and ActivityFailed.
 	Usage map[string]any
+	// Repair is what the next attempt gets in hand to put this one right. Added, on an ActivityFailed that was granted a
+	// repair.
+	Repair map[string]any
 
 	// ExecutionStarted. InputKeys is written also when empty.
 	WorkflowName    string

@@ -86,6 +86,10 @@ var payloads = []struct {
 			`"idempotencyKey":"k","usage":{"tokens":7},"replayed":true`},
 	{history.ActivityFailed, payload{NodeID: "n", Error: "e", Attempt: 1, Code: "C", WillRetry: true, RetryAt: someTime, Usage: obj{"tokens": 7.0}},
 		`,"nodeId":"n","error":"e","attempt":1,"code":"C","willRetry":true,"retryAt":"2026-11-21T01:03:46.919Z","usage":{"tokens":7}`},
+	{history.ActivityFailed, payload{NodeID: "n", Error: "e", Attempt: 1, WillRetry: true, Repair: obj{"answer": "no"}},
+		`,"nodeId":"n","error":"e","attempt":1,"willRetry":true,"repair":{"answer":"no"}`},
+	{history.ActivityFailed, payload{NodeID: "n", Error: "e", Attempt: 1, WillRetry: true, Repair: obj{}},
+		`,"nodeId":"n","error":"e","attempt":1,"willRetry":true,"repair":{}`},
 	{history.StateUpdated, payload{NodeID: "n", State: obj{"é": []any{true, "\u2028"}}}, `,"nodeId":"n","state":{"é":[true,"` + "\u2028" + `"]}`},
 	{history.CheckpointWritten,
 		payload{

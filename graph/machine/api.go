@@ -123,6 +123,9 @@ type ActivityEffect struct {
 	NodeType string
 	Config   map[string]any
 	Metadata map[string]any
+	// Repair is what the attempt before gave to put it right; nil for any other attempt. Shared: copy it before handing it
+	// out.
+	Repair map[string]any
 }
 
 // DelegateEffect asks for one attempt of an agent_delegate in process: to hand the input to the agent, or, if there is a
@@ -167,6 +170,10 @@ type Outcome struct {
 	Code       string
 	RetryAfter time.Duration
 	Final      bool
+	// Repair asks for an attempt that gets it in hand to put this one right (not OK, an executor's activity). One is granted
+	// in each visit of a node, at once but for RetryAfter, also where the policy has no attempt left or Final is set; not
+	// where the policy names the code as one that is not tried again. Nil asks for none.
+	Repair map[string]any
 
 	// CorrelationID must equal the request's for a host's successful delegate outcome; it may also stand in Output as
 	// "delegateCorrelationId". ExternalTaskID likewise as "externalTaskId", optional.

@@ -15,15 +15,14 @@ func (m *Machine) beginActivity(t *token) *definition.Node {
 		m.failToken(t, &failure{reason: reasonOrchestration, nodeID: t.node.ID, message: err.Error()})
 		return nil
 	}
-	m.requestActivity(t, 1, "", "")
+	m.requestActivity(t, &wait{kind: WaitActivity, attempt: 1})
 	return nil
 }
 
 // requestActivity writes ActivityRequested and waits for the attempt's outcome.
-func (m *Machine) requestActivity(t *token, attempt int, lastError, lastCode string) {
-	w := &wait{kind: WaitActivity, attempt: attempt, lastError: lastError, lastCode: lastCode}
+func (m *Machine) requestActivity(t *token, w *wait) {
 	p := m.fact(t)
-	p.NodeType, p.Attempt, p.Span = string(t.node.Type), attempt, t.span()
+	p.NodeType, p.Attempt, p.Span = string(t.node.Type), w.attempt, t.span()
 	m.request(t, w, p)
 }
 

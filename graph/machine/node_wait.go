@@ -119,7 +119,7 @@ func (m *Machine) fire(t *token) {
 		m.walk(t, m.timerFired(t))
 	case WaitBackoff:
 		m.stopWaiting(t)
-		m.requestAgain(t, w.attempt+1, w.input, w.lastError, w.lastCode)
+		m.requestAgain(t, w)
 	case WaitInterrupt:
 		m.interruptExpired(t)
 	default:

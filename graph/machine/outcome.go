@@ -180,8 +180,16 @@ func (m *Machine) attemptFailed(t *token, o Outcome) {
 		o.Code = string(problem.OutputSchemaViolation)
 	}
 	attempt := max(w.attempt, 1)
+	next := &wait{
+		kind: WaitBackoff, attempt: attempt, input: w.input, lastError: o.Error, lastCode: o.Code, repaired: w.repaired,
+	}
 	again := !o.Final && mayRetry(t.node.Retry, attempt, o.Code)
 	p := m.fact(t)
+	if mayRepair(t, o) {
+		again = true
+		next.repair, next.repaired = o.Repair, true
+		p.Repair = o.Repair
+	}
 	p.Error, p.Code, p.WillRetry, p.IdempotencyKey, p.Usage = o.Error, o.Code, again, o.IdempotencyKey, o.Usage
 	if w.kind == WaitActivity || o.Host || attempt > 1 {
 		p.Attempt = attempt
@@ -195,40 +203,54 @@ func (m *Machine) attemptFailed(t *token, o Outcome) {
 		m.failToken(t, &failure{reason: reason, nodeID: t.node.ID, message: o.Error, code: o.Code})
 		return
 	}
-	retry := t.node.Retry
-	if retry.Err != nil {
-		m.event(history.ActivityFailed, p)
-		m.failToken(t, &failure{reason: reasonOrchestration, nodeID: t.node.ID, message: retry.Err.Error()})
-		return
+	delay := o.RetryAfter
+	if next.repair == nil {
+		retry := t.node.Retry
+		if retry.Err != nil {
+			m.event(history.ActivityFailed, p)
+			m.failToken(t, &failure{reason: reasonOrchestration, nodeID: t.node.ID, message: retry.Err.Error()})
+			return
+		}
+		delay = max(delay, retry.DelayOf(attempt+1, m.cfg.ExecutionID+":"+t.key()))
 	}
-	delay := max(retry.DelayOf(attempt+1, m.cfg.ExecutionID+":"+t.key()), o.RetryAfter)
 	if delay > 0 {
-		p.RetryAt = m.now.Add(delay)
+		next.due = m.now.Add(delay)
+		p.RetryAt = next.due
 	}
 	m.event(history.ActivityFailed, p)
 	m.stopWaiting(t)
 	if delay > 0 {
-		m.waitFor(t, &wait{
-			kind: WaitBackoff, attempt: attempt, due: m.now.Add(delay), input: w.input,
-			lastError: o.Error, lastCode: o.Code,
-		})
+		m.waitFor(t, next)
 		return
 	}
-	m.requestAgain(t, attempt+1, w.input, o.Error, o.Code)
+	m.requestAgain(t, next)
 }
 
-// requestAgain begins a further attempt.
-func (m *Machine) requestAgain(t *token, attempt int, input map[string]any, lastError, lastCode string) {
+// requestAgain begins the attempt after the one that left the back-off, which may have been none.
+func (m *Machine) requestAgain(t *token, left *wait) {
+	attempt := left.attempt + 1
 	if t.node.Type == definition.AgentDelegate {
-		m.requestDelegate(t, attempt, input, lastError, lastCode)
+		m.requestDelegate(t, attempt, left.input, left.lastError, left.lastCode)
 		return
 	}
-	m.requestActivity(t, attempt, lastError, lastCode)
+	m.requestActivity(t, &wait{
+		kind: WaitActivity, attempt: attempt, lastError: left.lastError, lastCode: left.lastCode,
+		repair: left.repair, repaired: left.repaired,
+	})
 }
 
 func mayRetry(r *definition.Retry, attempt int, code string) bool {
-	if r == nil || attempt >= r.MaxAttempts {
-		return false
-	}
-	return code == "" || !slices.Contains(r.NonRetryable, code)
+	return r != nil && attempt < r.MaxAttempts && !endsAttempts(r, code)
+}
+
+// mayRepair reports whether a failed attempt is granted the repair that it asks for. That does not hang on the attempts
+// that the policy has left: without the repair what was found out would be lost. A host that fails knows what it answered.
+func mayRepair(t *token, o Outcome) bool {
+	w := t.wait
+	return o.Repair != nil && !o.Host && w.kind == WaitActivity && !w.repaired && !endsAttempts(t.node.Retry, o.Code)
+}
+
+// endsAttempts reports whether a policy names a code as one that is not tried again.
+func endsAttempts(r *definition.Retry, code string) bool {
+	return r != nil && code != "" && slices.Contains(r.NonRetryable, code)
 }

@@ -152,7 +152,7 @@ func (t *token) effect() Effect {
 	}
 	switch w.kind {
 	case WaitActivity:
-		return &ActivityEffect{EffectBase: base, NodeType: string(t.node.Type), Config: t.node.Config, Metadata: t.node.Metadata}
+		return &ActivityEffect{EffectBase: base, NodeType: string(t.node.Type), Config: t.node.Config, Metadata: t.node.Metadata, Repair: w.repair}
 	case WaitDelegate:
 		e := t.delegateEffect()
 		return &e

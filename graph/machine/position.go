@@ -11,9 +11,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsondelta"
 )
 
-// positionVersion is the version of the stored form below. Version 1, which holds the views of branches whole, is read
-// too; a position of another version is not used: the history holds everything, a position only saves reading it.
-const positionVersion = 2
+// positionVersion is the version of the stored form below. Older ones are read too: version 1, which holds the views of
+// branches whole, and version 2, which knows no repairs. A position of another version is not used: the history holds
+// everything, a position only saves reading it.
+const positionVersion = 3
 
 // position is the stored form of a machine.
 type position struct {
@@ -67,6 +68,8 @@ type waitPosition struct {
 	Deadline    time.Time      `json:"deadline,omitzero"`
 	LastError   string         `json:"lastError,omitempty"`
 	LastCode    string         `json:"lastCode,omitempty"`
+	Repair      map[string]any `json:"repair,omitzero"`
+	Repaired    bool           `json:"repaired,omitempty"`
 	Due         time.Time      `json:"due,omitzero"`
 	Signal      string         `json:"signal,omitempty"`
 	Prompt      string         `json:"prompt,omitempty"`
@@ -175,7 +178,7 @@ func (t *token) position(executionID string) tokenPosition {
 	if w := t.wait; w != nil {
 		p.Wait = &waitPosition{
 			Kind: w.kind, Attempt: w.attempt, Host: w.host, Since: w.since, Timeout: w.timeout, Deadline: w.deadline,
-			LastError: w.lastError, LastCode: w.lastCode, Due: w.due, Signal: w.signal, Prompt: w.prompt, Input: w.input,
+			LastError: w.lastError, LastCode: w.lastCode, Repair: w.repair, Repaired: w.repaired, Due: w.due, Signal: w.signal, Prompt: w.prompt, Input: w.input,
 			Correlation: w.correlation, Child: w.child, Task: w.task,
 		}
 	}
@@ -267,7 +270,7 @@ func (m *Machine) restore(t *token, p *tokenPosition) error {
 	if w := p.Wait; w != nil {
 		t.wait = &wait{
 			kind: w.Kind, attempt: w.Attempt, host: w.Host, since: w.Since, timeout: w.Timeout, deadline: w.Deadline,
-			lastError: w.LastError, lastCode: w.LastCode, due: w.Due, signal: w.Signal, prompt: w.Prompt, input: w.Input,
+			lastError: w.LastError, lastCode: w.LastCode, repair: w.Repair, repaired: w.Repaired, due: w.Due, signal: w.Signal, prompt: w.Prompt, input: w.Input,
 			correlation: w.Correlation, child: w.Child, task: w.Task,
 		}
 		if t.wait.counts() {

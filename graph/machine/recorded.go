@@ -247,7 +247,7 @@ func (r *recorded) resolveAttempt(t *token, f *visitFacts) (resolution, bool) {
 	if f.used < len(f.failed) && (f.completed == nil || f.failed[f.used].Seq < f.completed.Seq) {
 		rec := &f.failed[f.used]
 		p := &rec.Payload
-		o := Outcome{Error: p.Error, Code: p.Code, Final: !p.WillRetry, Host: t.wait.host, IdempotencyKey: p.IdempotencyKey, Usage: p.Usage}
+		o := Outcome{Error: p.Error, Code: p.Code, Final: !p.WillRetry, Host: t.wait.host, IdempotencyKey: p.IdempotencyKey, Usage: p.Usage, Repair: p.Repair}
 		if !p.RetryAt.IsZero() {
 			o.RetryAfter = p.RetryAt.Sub(rec.CreatedAt)
 		}

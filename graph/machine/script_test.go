@@ -26,9 +26,9 @@ var update = flag.Bool("update", false, "rewrite the expected output of scripts"
 //
 //	start [host] [sequential] INPUT     begin the run
 //	ok KEY OUTPUT                       an executor's success; KEY as in "effect"
-//	fail KEY [code=C] [final] TEXT      an executor's failure
+//	fail KEY [code=C] [final] [after=D] [repair] TEXT  an executor's failure; with repair it asks for one with TEXT in hand
 //	submit NODE [branch=B] OUTPUT       a host's success (OUTPUT may hold delegateCorrelationId)
-//	reject NODE [branch=B] [code=C] TEXT  a host's failure
+//	reject NODE [branch=B] [code=C] [repair] TEXT  a host's failure
 //	resume [key=K] PAYLOAD              an answer to an interrupt
 //	signal NAME PAYLOAD                 a signal
 //	child KEY completed STATE | failed TEXT | cancelled | refused TEXT
@@ -185,11 +185,20 @@ func (b *bench) do(line string) string {
 	case "ok":
 		in = machine.Outcome{Key: args[0], OK: true, Output: b.value(rest)}
 	case "fail":
-		in = machine.Outcome{Key: args[0], Error: text(), Code: opt("code"), Final: slices.Contains(args, "final")}
+		o := machine.Outcome{Key: args[0], Error: text(), Code: opt("code"), Final: slices.Contains(args, "final")}
+		o.RetryAfter, _ = time.ParseDuration(cmp.Or(opt("after"), "0s"))
+		if slices.Contains(args, "repair") {
+			o.Repair = map[string]any{"wrong": text()}
+		}
+		in = o
 	case "submit":
 		in = machine.Outcome{Host: true, NodeID: args[0], Span: b.span(opt("branch")), OK: true, Output: b.value(rest)}
 	case "reject":
 		in = machine.Outcome{Host: true, NodeID: args[0], Span: b.span(opt("branch")), Error: text(), Code: opt("code")}
+		if o := in.(machine.Outcome); slices.Contains(args, "repair") {
+			o.Repair = map[string]any{"wrong": text()}
+			in = o
+		}
 	case "resume":
 		in = machine.Resume{Key: opt("key"), Payload: b.object(rest)}
 	case "task":
@@ -280,7 +289,7 @@ func (b *bench) drain() string {
 		out.WriteString(describe(r) + "\n")
 	}
 	for _, e := range batch.Effects {
-		fmt.Fprintf(&out, "effect %s\n", e.Key())
+		fmt.Fprintf(&out, "effect %s%s\n", e.Key(), inHand(e))
 	}
 	for _, k := range batch.Abandoned {
 		fmt.Fprintf(&out, "abandon %s\n", k)
@@ -424,7 +433,7 @@ func summary(m *machine.Machine) string {
 		parts = append(parts, tm.Key+" "+tm.Due.UTC().String())
 	}
 	for _, e := range m.InFlight() {
-		parts = append(parts, "in flight "+e.Key())
+		parts = append(parts, "in flight "+e.Key()+inHand(e))
 		if d, ok := e.(*machine.DelegateEffect); ok && d.Task != nil {
 			parts = append(parts, "answer "+text(d.Task.Answer))
 		}
@@ -439,6 +448,14 @@ func summary(m *machine.Machine) string {
 	msg, code, _ := m.Failure()
 	return fmt.Sprintf("%s seq=%d state=%s result=%s failure=%s/%s reason=%s %s", m.Status(), m.Seq(), text(m.State()), text(result), msg, code, m.Reason(),
 		strings.Join(parts, "; "))
+}
+
+// inHand tells what an attempt has in hand to put the one before right.
+func inHand(e machine.Effect) string {
+	if a, ok := e.(*machine.ActivityEffect); ok && a.Repair != nil {
+		return " with " + text(a.Repair)
+	}
+	return ""
 }
 
 // roundTrip stores and reads records, as a history does.

@@ -52,7 +52,7 @@ func TestSimulation(t *testing.T) {
 	}
 	// Schedules leave garbage only; collecting it less often halves the time.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
-	var done, inputs, refused, rebuilt atomic.Int64
+	var done, inputs, refused, rebuilt, repairs atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
 		workers := uint64(runtime.GOMAXPROCS(0))
 		for i := range workers {
@@ -68,13 +68,14 @@ func TestSimulation(t *testing.T) {
 						inputs.Add(int64(s.inputs))
 						refused.Add(int64(s.refusals))
 						rebuilt.Add(int64(s.rebuilds))
+						repairs.Add(int64(s.repairs))
 					}
 				}
 			})
 		}
 	})
-	t.Logf("%d schedules of %d workflows: %d inputs taken, %d refused, %d restarts", done.Load(), workflows, inputs.Load(), refused.Load(), rebuilt.Load())
-	if !t.Failed() && (done.Load() < int64(schedules)*9/10 || refused.Load() < done.Load() || rebuilt.Load() < done.Load()/10) {
+	t.Logf("%d schedules of %d workflows: %d inputs taken, %d refused, %d restarts, %d repairs", done.Load(), workflows, inputs.Load(), refused.Load(), rebuilt.Load(), repairs.Load())
+	if !t.Failed() && (done.Load() < int64(schedules)*9/10 || refused.Load() < done.Load() || rebuilt.Load() < done.Load()/10 || repairs.Load() < done.Load()/100) {
 		t.Error("the schedules do not exercise what they should")
 	}
 }
@@ -131,6 +132,7 @@ type schedule struct {
 	cancelAt                   int
 	log                        []deed
 	inputs, refusals, rebuilds int
+	repairs                    int
 }
 
 func newSchedule(t *testing.T, w *simWorkflow, prog *definition.Program, seed, n uint64) *schedule {
@@ -240,6 +242,18 @@ func (s *schedule) drain() {
 			s.fatalf("effect %s is asked for twice", e.Key())
 		}
 		s.effects[e.Key()] = true
+		if a, ok := e.(*machine.ActivityEffect); ok {
+			var want object
+			if f := s.facts[factKey(history.ActivityFailed, a.NodeID, a.Visit, a.Attempt-1)]; f != nil {
+				want = f.Payload.Repair
+			}
+			if text(a.Repair) != text(want) {
+				s.fatalf("effect %s has %s in hand, want %s", e.Key(), text(a.Repair), text(want))
+			}
+			if want != nil {
+				s.repairs++
+			}
+		}
 	}
 	for _, key := range b.Abandoned {
 		s.past = append(s.past, machine.Outcome{Key: key, OK: true}, machine.ChildEnded{Key: key, Status: machine.Completed})
@@ -322,6 +336,9 @@ func (s *schedule) answer(wait machine.Wait) machine.Input {
 			o.Output = output(wait.NodeID, wait.Visit)
 		} else {
 			o.Error, o.Code, o.Final = "did not work", out.code, out.final && !wait.Host
+			if out.repair {
+				o.Repair = object{"of": wait.Key}
+			}
 		}
 		return o
 	case machine.WaitSignal:
@@ -448,7 +465,10 @@ func (s *schedule) rebuild() {
 }
 
 func (s *schedule) naive(facts map[string]*history.Record) (*naive, passage) {
-	o := &naive{w: s.w, world: s.world, facts: facts, sequential: s.cfg.Branches == machine.Sequential, visits: map[string]int{}}
+	o := &naive{
+		w: s.w, world: s.world, facts: facts, sequential: s.cfg.Branches == machine.Sequential, host: s.cfg.Mode == machine.HostMediated,
+		visits: map[string]int{},
+	}
 	return o, o.walk(object{"log": []any{}}, s.w.first, "")
 }
 

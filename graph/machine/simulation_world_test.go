@@ -214,6 +214,8 @@ type simOutcome struct {
 	ok    bool
 	code  string
 	final bool
+	// repair says that the next attempt could put this one right, if there may be one.
+	repair bool
 }
 
 // dice gives 0 to 99 for a visit, and for an attempt unless it is 0.
@@ -230,16 +232,17 @@ func mix(seed uint64, text string) uint64 {
 }
 
 func (w simWorld) outcome(node string, visit, attempt int) simOutcome {
+	out := simOutcome{code: "NO", repair: w.dice(node+" repair", visit, attempt) < 40}
 	switch d := w.dice(node, visit, attempt); {
 	case d < 80:
 		return simOutcome{ok: true}
 	case d < 91:
-		return simOutcome{code: "NO"}
 	case d < 97 || w.pure:
-		return simOutcome{code: "FATAL"}
+		out.code = "FATAL"
 	default:
-		return simOutcome{code: "NO", final: true}
+		out.final = true
 	}
+	return out
 }
 
 // child decides how a subworkflow ends.
@@ -272,6 +275,8 @@ type naive struct {
 	// facts are the recorded events by "Name node#visit" or "Name node#visit.attempt"; nil to foretell a pure run.
 	facts      map[string]*history.Record
 	sequential bool
+	// host says who performs activities in a foretold run.
+	host       bool
 	visits     map[string]int
 	complaints []string
 }
@@ -420,10 +425,23 @@ func (o *naive) wait(p *passage, name history.Name, node string, visit int) verd
 	return stuck
 }
 
-// attempts tries an activity as often as its policy says.
+// performedByHost reports who performs an attempt.
+func (o *naive) performedByHost(p *passage, n *simNode, visit, attempt int) bool {
+	if o.facts == nil {
+		return o.host
+	}
+	request := o.fact(p, history.ActivityRequested, n.id, visit, attempt)
+	return request != nil && request.Mode == string(machine.HostMediated)
+}
+
+// attempts tries an activity as often as its policy says, and once more in each visit where an executor asks for a
+// repair.
 func (o *naive) attempts(p *passage, n *simNode, visit int) verdict {
+	repaired := false
 	for attempt := 1; ; attempt++ {
 		out := o.world.outcome(n.id, visit, attempt)
+		named := n.attempts > 1 && n.fatal && out.code == "FATAL"
+		repair := out.repair && !repaired && !named && n.kind != "agent_delegate" && !o.performedByHost(p, n, visit, attempt)
 		if o.facts != nil {
 			failure := o.fact(p, history.ActivityFailed, n.id, visit, attempt)
 			switch {
@@ -432,9 +450,12 @@ func (o *naive) attempts(p *passage, n *simNode, visit int) verdict {
 			case failure == nil && !out.ok:
 				o.complain("%s#%d.%d failed, and is recorded as completed", n.id, visit, attempt)
 			case failure != nil && failure.Code == "TIMEOUT" && n.timeout:
-				out = simOutcome{code: "TIMEOUT"}
+				out, repair = simOutcome{code: "TIMEOUT"}, false
 			case failure != nil && (out.ok || failure.Code != out.code):
 				o.complain("%s#%d.%d ended as %+v, recorded is a failure %q", n.id, visit, attempt, out, failure.Code)
+			}
+			if failure != nil && (failure.Repair != nil) != repair {
+				o.complain("%s#%d.%d is recorded with the repair %v, want one: %v", n.id, visit, attempt, failure.Repair, repair)
 			}
 			if failure != nil && out.final && !failure.WillRetry {
 				return failed // hosts cannot forbid another attempt, executors can
@@ -444,6 +465,10 @@ func (o *naive) attempts(p *passage, n *simNode, visit int) verdict {
 		if out.ok {
 			p.update(simUpdate{delta: output(n.id, visit)})
 			return arrived
+		}
+		if repair {
+			repaired = true
+			continue
 		}
 		if attempt >= n.attempts || n.fatal && out.code == "FATAL" {
 			return failed

@@ -48,9 +48,13 @@ type wait struct {
 	deadline time.Time
 	// lastError and lastCode are those of the attempt before.
 	lastError, lastCode string
-	due                 time.Time // timer, backoff
-	signal              string
-	prompt              string
+	// repair is what the attempt, or the one after a back-off, has in hand to put the one before right. repaired is true
+	// once the visit has been granted its repair.
+	repair   map[string]any
+	repaired bool
+	due      time.Time // timer, backoff
+	signal   string
+	prompt   string
 	// input and correlation of a delegate; input and child of a subworkflow.
 	input       map[string]any
 	correlation string
