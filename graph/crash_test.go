@@ -50,6 +50,11 @@ func scenarios() []scenario {
 				"s p", "p z", "fail z", "slow z", "z e")
 		}},
 		{name: "failure", root: func(t testing.TB) *definition.Document { return linear(t, "lin", "a", "fail", "b") }},
+		{name: "repair", root: func(t testing.TB) *definition.Document { return linear(t, "lin", "a", "mend", "b") }},
+		{name: "repair in a branch and in a subworkflow", child: func(t testing.TB) *definition.Document { return linear(t, "child", "mend") }, root: func(t testing.TB) *definition.Document {
+			return workflow(t, "mending", []string{startNode(), fork("p", "all", "a", "mend", "v"), tool("a"), tool("mend"), subworkflow("v", "urn:child"), tool("z"), endNode()},
+				"s p", "p z", "a z", "mend z", "v z", "z e")
+		}},
 		{name: "people", root: people},
 		{name: "people host", mode: machine.HostMediated, root: people},
 		{name: "timers", root: func(t testing.TB) *definition.Document {
@@ -74,6 +79,11 @@ func scripted(ctx context.Context, req activities.Request) (activities.Result, e
 		}
 	case "fail":
 		return activities.Result{}, &activities.Failure{Code: "NO", Message: "no"}
+	case "mend":
+		if req.Repair == nil {
+			return activities.Result{}, &activities.Failure{Code: "WRONG", Message: "wrong", Repair: object{"half": "done"}}
+		}
+		return activities.Result{Output: object{"mend": req.Repair["half"], "attempt": req.Attempt}}, nil
 	case "l1", "l2", "l3", "l1b":
 		return activities.Result{Output: object{"l": []any{req.NodeID}}}, nil
 	}

@@ -3,15 +3,13 @@ package llmcall
 import (
 	"strings"
 
-	"github.com/sashabaranov/go-openai"
-
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // output reads a model's answer (spec: activities, 5.5). Without an output_schema a JSON object is the output, and
 // anything else is {"text": content}. With one the content has to be a JSON value that satisfies it, a code fence around
-// it aside; otherwise violation says in a sentence what is wrong.
+// it aside; otherwise violation says in a sentence what is wrong, and output is the value if there is one.
 func (n *node) output(r *reply) (output any, violation string) {
 	if n.schema == nil {
 		if strings.HasPrefix(strings.TrimSpace(r.content), "{") {
@@ -35,7 +33,7 @@ func (n *node) output(r *reply) (output any, violation string) {
 		return nil, "the answer is not JSON: " + err.Error()
 	}
 	if violations := n.schema.Validate(v); len(violations) > 0 {
-		return nil, "the answer breaks output_schema: " + jsonschema.Text(violations)
+		return v, "the answer breaks output_schema: " + jsonschema.Text(violations)
 	}
 	return v, ""
 }
@@ -82,20 +80,4 @@ func clip(violation string) string {
 		return violation
 	}
 	return strings.ToValidUTF8(violation[:maxViolation], "") + "…"
-}
-
-// repair continues a conversation with the answer and what is wrong with it. It names the schema, which a provider that
-// does not care for response_format has kept from the model until now.
-func (n *node) repair(messages []openai.ChatCompletionMessage, r *reply, violation string) []openai.ChatCompletionMessage {
-	said := r.content
-	if strings.TrimSpace(said) == "" {
-		said = "(nothing)" // a message without content is refused
-	}
-	return append(messages[:len(messages):len(messages)],
-		openai.ChatCompletionMessage{Role: openai.ChatMessageRoleAssistant, Content: said},
-		openai.ChatCompletionMessage{
-			Role: openai.ChatMessageRoleUser,
-			Content: "This cannot be used: " + violation + "\nAnswer again, with the corrected JSON value and nothing else. It has to satisfy this JSON Schema:\n" +
-				string(n.schemaText),
-		})
 }

@@ -19,8 +19,6 @@ type reply struct {
 	format        format
 	// formatted is set where an answer in a format was asked for.
 	formatted bool
-	// violation says how the answer breaks the output_schema, scrubbed and bounded; "" if it does not.
-	violation string
 }
 
 // call is one attempt of a node.
@@ -31,8 +29,10 @@ type call struct {
 	key      Secret
 	scrub    scrubber
 	requests int
-	// replies are the model's answers so far, those that are of no use included.
-	replies []*reply
+	// repairs says that the attempt is to put an answer right.
+	repairs bool
+	// reply is the model's answer, also one that is of no use; nil if there is none.
+	reply *reply
 }
 
 // ask sends the conversation, in the best format that the provider takes.
@@ -65,7 +65,7 @@ func (c *call) ask(ctx context.Context, messages []openai.ChatCompletionMessage)
 // note keeps an answer for the usage of the attempt.
 func (c *call) note(r *reply, err error) (*reply, error) {
 	if r != nil {
-		c.replies = append(c.replies, r)
+		c.reply = r
 	}
 	return r, err
 }

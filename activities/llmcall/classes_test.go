@@ -31,6 +31,8 @@ type class struct {
 	// says is a part of the last failure's text.
 	says     string
 	requests int
+	// messages counts those of each request, "" to let them be.
+	messages string
 	// slow classes run on the main path alone.
 	slow bool
 	// outcomes looks at the records of the outcomes.
@@ -124,22 +126,42 @@ func classes() []class {
 			answers: []http.HandlerFunc{raw(200, "<html>"), good},
 		},
 		{
-			name: "schema violation, repaired", members: wantsANr, attempts: "ok", requests: 2,
-			answers: []http.HandlerFunc{says("seven"), good},
+			name: "schema violation, repaired", members: wantsANr, attempts: "OUTPUT_SCHEMA_VIOLATION+ ok", requests: 2,
+			answers: []http.HandlerFunc{says("seven"), good}, messages: "1 3",
 			outcomes: func(t *testing.T, records []history.Record) {
-				usage := records[0].Payload.Usage
-				if answers, _ := usage["answers"].([]any); len(answers) != 2 || usage["repaired"] != true || usage["total_tokens"] != 14.0 {
-					t.Errorf("usage %v", usage)
+				first, second := records[0].Payload, records[1].Payload
+				if first.Repair["answer"] != "seven" || first.Usage["total_tokens"] != 7.0 || first.Usage["repaired"] != nil {
+					t.Errorf("first attempt %v, usage %v", first.Repair, first.Usage)
+				}
+				if second.Usage["repaired"] != true || second.Usage["total_tokens"] != 7.0 {
+					t.Errorf("second attempt: usage %v", second.Usage)
 				}
 			},
 		},
 		{
-			name: "schema violation", node: tries, members: wantsANr, attempts: "OUTPUT_SCHEMA_VIOLATION+ ok", requests: 3,
+			name: "schema violation, repaired in the last attempt", node: "retry: {max_attempts: 1}", members: wantsANr,
+			attempts: "OUTPUT_SCHEMA_VIOLATION+ ok", requests: 2, answers: []http.HandlerFunc{says("seven"), good}, messages: "1 3",
+		},
+		{
+			name: "schema violation", node: "retry: {max_attempts: 3, initial_interval: 1ms}", members: wantsANr, messages: "1 3 1",
+			attempts: "OUTPUT_SCHEMA_VIOLATION+ OUTPUT_SCHEMA_VIOLATION+ ok", requests: 3,
 			answers: []http.HandlerFunc{says("seven"), says(`{"n":"` + sentinel + `"}`), good},
 		},
 		{
-			name: "schema violation for good", node: tries, members: wantsANr, attempts: "OUTPUT_SCHEMA_VIOLATION+ OUTPUT_SCHEMA_VIOLATION", says: "/n", requests: 4,
-			answers: []http.HandlerFunc{says(`{"n":"seven"}`)},
+			name: "schema violation for good", node: tries, members: wantsANr, attempts: "OUTPUT_SCHEMA_VIOLATION+ OUTPUT_SCHEMA_VIOLATION", says: "/n", requests: 2,
+			answers: []http.HandlerFunc{says(`{"n":"seven"}`)}, messages: "1 3",
+		},
+		{
+			name: "schema violation that the policy names", node: "retry: {max_attempts: 3, non_retryable_errors: [OUTPUT_SCHEMA_VIOLATION]}", members: wantsANr,
+			attempts: "OUTPUT_SCHEMA_VIOLATION", says: "/n", requests: 1, answers: []http.HandlerFunc{says(`{"n":"seven"}`)},
+		},
+		{
+			name: "schema violation without repair", node: tries, members: wantsANr, config: llmcall.Config{NoRepair: true}, messages: "1 1",
+			attempts: "OUTPUT_SCHEMA_VIOLATION+ ok", requests: 2, answers: []http.HandlerFunc{says(`{"n":"seven"}`), good},
+		},
+		{
+			name: "schema violation, and a provider that is busy then", members: wantsANr, messages: "1 3",
+			attempts: "OUTPUT_SCHEMA_VIOLATION+ LLM_PROVIDER_ERROR", says: "busy", requests: 2, answers: []http.HandlerFunc{says("seven"), raw(503, "busy")},
 		},
 		{
 			name: "output of 100 MB", attempts: "LLM_PROVIDER_ERROR", says: "longer than the limit of 10485760 bytes", requests: 1,
@@ -276,6 +298,14 @@ func (c class) run(t *testing.T, inBranch bool) {
 	}
 	if n := len(bad.seen()); n != c.requests {
 		t.Errorf("%d requests, want %d", n, c.requests)
+	}
+	var messages []string
+	for _, seen := range bad.seen() {
+		list, _ := seen.body["messages"].([]any)
+		messages = append(messages, fmt.Sprint(len(list)))
+	}
+	if got := strings.Join(messages, " "); c.messages != "" && got != c.messages {
+		t.Errorf("requests of %s messages, want %s", got, c.messages)
 	}
 	if c.outcomes != nil {
 		c.outcomes(t, ended)

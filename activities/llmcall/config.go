@@ -31,8 +31,8 @@ type Config struct {
 	NoAuth bool
 	// Stream asks for answers piece by piece, with a heartbeat while they arrive. A node's config.stream wins over it.
 	Stream bool
-	// NoRepair fails an attempt at once when the answer breaks the node's output_schema, where otherwise the model is told
-	// what is wrong and asked once more.
+	// NoRepair asks for no repair when an answer breaks the node's output_schema, where otherwise the model is told in one
+	// more attempt what is wrong.
 	NoRepair bool
 	// RequestTimeout bounds each HTTP request, the reading of the answer included, for nodes that have no timeout or a
 	// longer one. 0 means DefaultRequestTimeout.

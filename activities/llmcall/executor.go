@@ -29,6 +29,10 @@ func (e *Executor) Execute(ctx context.Context, req activities.Request) (activit
 		return activities.Result{}, err
 	}
 	c := &call{Executor: e, req: req, node: n, key: key, scrub: newScrubber(key)}
+	if said, ok := refusedIn(req.Repair); ok && n.schema != nil {
+		c.repairs = true
+		messages = n.conversation(messages, said)
+	}
 	started := e.config.Now()
 	result, err := c.run(ctx, messages)
 	usage := c.usage(e.config.Now().Sub(started))
@@ -37,7 +41,7 @@ func (e *Executor) Execute(ctx context.Context, req activities.Request) (activit
 		failure.Usage = usage
 		return activities.Result{}, failure
 	}
-	if len(c.replies) > 1 {
+	if c.repairs {
 		usage["repaired"] = true
 	}
 	result.Usage = usage
@@ -63,34 +67,33 @@ func (e *Executor) key(ctx context.Context) (Secret, error) {
 	return key, nil
 }
 
-// run asks once, and once more if the first answer breaks the output_schema: then the second counts.
+// run asks the model once. An answer that breaks the output_schema asks for a repair, unless this was one.
 func (c *call) run(ctx context.Context, messages []openai.ChatCompletionMessage) (activities.Result, error) {
-	for {
-		r, err := c.ask(ctx, messages)
-		if err != nil {
-			return activities.Result{}, err
-		}
-		output, violation := c.node.output(r)
-		if violation == "" {
-			return activities.Result{Output: c.scrub.output(output)}, nil
-		}
-		violation = clip(c.scrub.text(violation))
-		r.violation = excerpt(violation)
-		cut := r.finish == string(openai.FinishReasonLength)
-		if c.config.NoRepair || cut || len(c.replies) > 1 {
-			return activities.Result{}, c.unusable(violation, cut, len(c.replies))
-		}
-		messages = c.node.repair(messages, r, violation)
+	r, err := c.ask(ctx, messages)
+	if err != nil {
+		return activities.Result{}, err
 	}
+	output, violation := c.node.output(r)
+	output = c.scrub.output(output)
+	if violation == "" {
+		return activities.Result{Output: output}, nil
+	}
+	violation = clip(c.scrub.text(violation))
+	cut := r.finish == string(openai.FinishReasonLength)
+	failure := c.unusable(violation, cut)
+	if !c.config.NoRepair && !cut && !c.repairs {
+		failure.Repair = refused{c.scrub.answer(r.content), output, violation}.repair()
+	}
+	return activities.Result{}, failure
 }
 
 // unusable is the failure of an answer that breaks the output_schema. The engine records it as OUTPUT_SCHEMA_VIOLATION.
-func (c *call) unusable(violation string, cut bool, answers int) error {
+func (c *call) unusable(violation string, cut bool) *activities.Failure {
 	switch {
 	case cut:
 		// A second answer would be cut at the same place.
 		violation += " (the model stopped at its token limit; raise config.max_tokens)"
-	case answers > 1:
+	case c.repairs:
 		violation += " (after a request to repair it)"
 	}
 	return activities.Fail(problem.LLMOutputInvalid, "model %q: %s", c.node.model, violation)

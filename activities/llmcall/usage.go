@@ -2,42 +2,16 @@ package llmcall
 
 import "time"
 
-// usage makes the usage of the answers of an attempt, nil if there are none: model and finish_reason of the last, tokens
-// of all of them together, the number of HTTP requests and the milliseconds they took. More than one answer means that
-// the first broke the output_schema; then each stands in "answers", with its "violation" if it broke the schema. A provider that counts no tokens leaves them out.
+// usage makes the usage of an attempt, nil if the model did not answer: that of the answer, the number of HTTP requests
+// and the milliseconds they took. A provider that counts no tokens leaves them out.
 func (c *call) usage(took time.Duration) map[string]any {
-	replies := c.replies
-	if len(replies) == 0 {
+	if c.reply == nil {
 		return nil
 	}
-	last := replies[len(replies)-1]
-	total := c.answered(last)
-	total["requests"], total["duration_ms"] = c.requests, took.Milliseconds()
-	if len(replies) == 1 {
-		return total
-	}
-	var answers []any
-	for _, name := range tokenCounts {
-		delete(total, name)
-	}
-	for _, r := range replies {
-		one := c.answered(r)
-		if r.violation != "" {
-			one["violation"] = r.violation
-		}
-		answers = append(answers, one)
-		for _, name := range tokenCounts {
-			if n, ok := one[name].(int); ok {
-				sum, _ := total[name].(int)
-				total[name] = sum + n
-			}
-		}
-	}
-	total["answers"] = answers
-	return total
+	u := c.answered(c.reply)
+	u["requests"], u["duration_ms"] = c.requests, took.Milliseconds()
+	return u
 }
-
-var tokenCounts = []string{"prompt_tokens", "completion_tokens", "total_tokens", "cached_tokens", "reasoning_tokens"}
 
 // answered is the usage of one answer.
 func (c *call) answered(r *reply) map[string]any {
