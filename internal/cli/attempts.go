@@ -25,6 +25,10 @@ type attempt struct {
 	outcome     string
 	code, error string
 	usage       map[string]any
+	// repair is what the next attempt got in hand to put this one right, nil if it got nothing; repairs says that this is
+	// such an attempt.
+	repair  map[string]any
+	repairs bool
 }
 
 // The outcomes of an attempt. Open means that there is none yet, dropped that there will be none: the run, or the branch,
@@ -34,6 +38,7 @@ const (
 	attemptCompleted = "completed"
 	attemptFailed    = "failed"
 	attemptRetried   = "failed, tried again"
+	attemptSentBack  = "failed, sent back"
 	attemptDropped   = "dropped"
 )
 
@@ -42,6 +47,8 @@ type attempts struct {
 	facts map[string]nodeFacts
 	list  []*attempt
 	open  map[attemptKey]*attempt
+	// sentBack are the visits whose next attempt is a repair.
+	sentBack map[attemptKey]bool
 }
 
 // attemptKey names the attempt that an outcome belongs to; a node has at most one open attempt a visit.
@@ -52,7 +59,7 @@ type attemptKey struct {
 }
 
 func newAttempts(facts map[string]nodeFacts) *attempts {
-	return &attempts{facts: facts, open: map[attemptKey]*attempt{}}
+	return &attempts{facts: facts, open: map[attemptKey]*attempt{}, sentBack: map[attemptKey]bool{}}
 }
 
 // apply takes the next record, and gives the attempt that it ends; nil if it ends none.
@@ -74,6 +81,9 @@ func (a *attempts) apply(r history.Record) *attempt {
 		}
 		return a.end(key, r, attemptCompleted)
 	case history.ActivityFailed:
+		if p.Repair != nil {
+			return a.end(key, r, attemptSentBack)
+		}
 		if p.WillRetry {
 			return a.end(key, r, attemptRetried)
 		}
@@ -97,8 +107,9 @@ func (a *attempts) begin(key attemptKey, r history.Record) {
 	}
 	t := &attempt{
 		node: p.NodeID, visit: key.visit, number: max(p.Attempt, 1), nodeType: p.NodeType, host: p.Mode == "host_mediated",
-		requested: r.CreatedAt, requestedSeq: r.Seq, outcome: attemptOpen,
+		requested: r.CreatedAt, requestedSeq: r.Seq, outcome: attemptOpen, repairs: a.sentBack[key],
 	}
+	delete(a.sentBack, key)
 	if p.Span != nil {
 		t.branch = p.Span.BranchName
 	}
@@ -114,18 +125,34 @@ func (a *attempts) begin(key attemptKey, r history.Record) {
 }
 
 func (a *attempts) end(key attemptKey, r history.Record, outcome string) *attempt {
+	p := &r.Payload
 	t := a.open[key]
+	if t == nil && p.Span == nil {
+		key, t = a.inBranch(key)
+	}
 	if t == nil {
 		return nil
 	}
 	delete(a.open, key)
-	p := &r.Payload
+	if p.Repair != nil {
+		a.sentBack[key] = true
+	}
 	t.ended, t.endedSeq, t.outcome = r.CreatedAt, r.Seq, outcome
-	t.code, t.error, t.usage = p.Code, p.Error, p.Usage
+	t.code, t.error, t.usage, t.repair = p.Code, p.Error, p.Usage, p.Repair
 	if model, ok := p.Usage["model"].(string); ok && model != "" {
 		t.by = model
 	}
 	return t
+}
+
+// inBranch finds the open attempt of a visit whose outcome does not name its branch, as that of an executor does not.
+func (a *attempts) inBranch(key attemptKey) (attemptKey, *attempt) {
+	for open, t := range a.open {
+		if open.node == key.node && open.visit == key.visit {
+			return open, t // a visit has one, whatever its branch
+		}
+	}
+	return key, nil
 }
 
 // drop ends what a branch, or with "" the whole run, still has open.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // errorWidth bounds the error at the end of a row of the table of attempts.
@@ -22,8 +23,8 @@ func writeAttemptTable(w io.Writer, list []*attempt) error {
 	for _, t := range list {
 		in, out := tokenCells(t.usage)
 		outcome := t.outcome
-		if t.usage["repaired"] == true {
-			outcome += " after a repair"
+		if t.repairs {
+			outcome = "repair " + outcome
 		}
 		if text := strings.TrimSpace(t.code + " " + t.error); text != "" {
 			outcome += ": " + cut(text, errorWidth)
@@ -31,7 +32,7 @@ func writeAttemptTable(w io.Writer, list []*attempt) error {
 		rows = append(rows, []string{
 			t.name(), t.nodeType, fmt.Sprint(t.number), dash(t.byText()), dash(t.tookText()), in, out, outcome,
 		})
-		rows = append(rows, answerRows(t)...)
+		rows = append(rows, sentBackRows(t)...)
 	}
 	if err := writeTable(w, rows); err != nil {
 		return err
@@ -40,24 +41,21 @@ func writeAttemptTable(w io.Writer, list []*attempt) error {
 	return err
 }
 
-// answerRows shows the answers of an attempt whose first one broke the schema, and was sent back to be repaired.
-func answerRows(t *attempt) (rows [][]string) {
-	answers, _ := t.usage["answers"].([]any)
-	for i, a := range answers {
-		answer, _ := a.(map[string]any)
-		model, _ := answer["model"].(string)
-		violation, broken := answer["violation"].(string)
-		outcome := "taken"
-		if broken {
-			outcome = "sent back: " + cut(violation, errorWidth)
-			if i == len(answers)-1 {
-				outcome = "refused: " + cut(violation, errorWidth)
-			}
-		}
-		in, out := tokenCells(answer)
-		rows = append(rows, []string{fmt.Sprintf("  answer %d", i+1), "", "", dash(model), "", in, out, outcome})
+// sentBackRows shows what an attempt that was sent back had made: the answer of a model, or whatever else the executor
+// gave for the repair.
+func sentBackRows(t *attempt) [][]string {
+	if t.repair == nil {
+		return nil
 	}
-	return rows
+	what, said := "  gave", any(t.repair)
+	if answer, ok := t.repair["answer"]; ok {
+		what, said = "  answered", answer
+	}
+	text, ok := said.(string)
+	if !ok {
+		text = string(jsonvalue.Canonical(said))
+	}
+	return [][]string{{what, "", "", "", "", "", "", "  " + cut(text, errorWidth)}}
 }
 
 func tokenCells(usage map[string]any) (in, out string) {
@@ -109,17 +107,19 @@ type attemptJSON struct {
 	TokensIn    *int64         `json:"tokens_in,omitempty"`
 	TokensOut   *int64         `json:"tokens_out,omitempty"`
 	WillRetry   bool           `json:"will_retry,omitempty"`
+	Repairs     bool           `json:"repairs,omitempty"` // it was to put the one before right
 	Code        string         `json:"code,omitempty"`
 	Error       string         `json:"error,omitempty"`
 	Usage       map[string]any `json:"usage,omitempty"`
+	Repair      map[string]any `json:"repair,omitempty"` // what it gave to be put right
 }
 
 func encodeAttempt(t *attempt) *attemptJSON {
 	j := &attemptJSON{
 		NodeType: t.nodeType, Visit: t.visit, Attempt: t.number, Branch: t.branch, Host: t.host,
-		Outcome: t.outcome, RequestedAt: history.FormatTimestamp(t.requested),
+		Outcome: t.outcome, Repairs: t.repairs, RequestedAt: history.FormatTimestamp(t.requested),
 	}
-	if t.outcome == attemptRetried {
+	if t.outcome == attemptRetried || t.outcome == attemptSentBack {
 		j.Outcome, j.WillRetry = attemptFailed, true
 	}
 	switch t.nodeType {
@@ -146,7 +146,7 @@ func writeAttemptLines(w io.Writer, id string, list []*attempt) error {
 	encoder.SetEscapeHTML(false)
 	for _, t := range list {
 		j := encodeAttempt(t)
-		j.ExecutionID, j.NodeID, j.Code, j.Error, j.Usage = id, t.node, t.code, t.error, t.usage
+		j.ExecutionID, j.NodeID, j.Code, j.Error, j.Usage, j.Repair = id, t.node, t.code, t.error, t.usage, t.repair
 		if err := encoder.Encode(j); err != nil {
 			return err
 		}

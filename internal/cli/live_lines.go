@@ -132,6 +132,9 @@ func (v *liveView) failedAttempt(run *liveRun, r history.Record) {
 		return
 	}
 	next := "tried again"
+	if p.Repair != nil {
+		next = "sent back to be repaired"
+	}
 	if wait := p.RetryAt.Sub(r.CreatedAt); wait > 0 {
 		next += " in " + elapsed(wait)
 	}

@@ -95,7 +95,10 @@ func recordDetail(r history.Record, t *attempt) string {
 		add("%s", short(p.Result.Value, detailWidth))
 	case history.ActivityFailed, history.ExecutionFailed:
 		add("%s", strings.TrimSpace(p.Code+" "+p.Error))
-		if p.WillRetry {
+		switch {
+		case p.Repair != nil:
+			add("sent back")
+		case p.WillRetry:
 			add("will be retried")
 		}
 	case history.StartParallel, history.ParallelForked:

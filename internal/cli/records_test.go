@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/history"
@@ -60,40 +61,60 @@ func TestWriteAttempts(t *testing.T) {
 	}
 }
 
-// TestRepairIsShown: both answers of an attempt whose first one broke the schema, with what was wrong.
+// TestRepairIsShown: what was wrong with the first attempt, what it had made, and that the second one is its repair.
 func TestRepairIsShown(t *testing.T) {
 	t.Parallel()
 	type P = history.Payload
-	first := map[string]any{"model": "m", "prompt_tokens": 10.0, "completion_tokens": 2.0, "violation": "/n must be number"}
-	second := map[string]any{"model": "m", "prompt_tokens": 15.0, "completion_tokens": 3.0}
 	tally := newAttempts(nil)
+	var lines []string
 	for _, r := range recordsOf(
 		event(history.ActivityRequested, P{NodeID: "ask", NodeType: "llm_call"}),
+		event(history.ActivityFailed, P{
+			NodeID: "ask", Code: "OUTPUT_SCHEMA_VIOLATION", Error: "/n must be number", Attempt: 1, WillRetry: true,
+			Usage:  map[string]any{"model": "m", "prompt_tokens": 10.0, "completion_tokens": 2.0},
+			Repair: map[string]any{"answer": map[string]any{"n": "x"}, "violation": "/n must be number"},
+		}),
+		event(history.ActivityRequested, P{NodeID: "ask", NodeType: "llm_call", Attempt: 2}),
 		event(history.ActivityCompleted, P{NodeID: "ask", Usage: map[string]any{
-			"model": "m", "prompt_tokens": 25.0, "completion_tokens": 5.0, "repaired": true, "answers": []any{first, second},
+			"model": "m", "prompt_tokens": 15.0, "completion_tokens": 3.0, "repaired": true,
 		}}),
 		event(history.ActivityRequested, P{NodeID: "ask", Visit: 2, NodeType: "llm_call"}),
-		event(history.ActivityFailed, P{NodeID: "ask", Visit: 2, Code: "OUTPUT_SCHEMA_VIOLATION", Error: "no", Usage: map[string]any{
-			"model": "m", "answers": []any{first, first},
-		}}),
+		event(history.ActivityFailed, P{NodeID: "ask", Visit: 2, Code: "WRONG", Error: "no", Attempt: 1, WillRetry: true, Repair: map[string]any{"half": true}}),
+		event(history.ActivityRequested, P{NodeID: "ask", Visit: 2, NodeType: "llm_call", Attempt: 2}),
+		event(history.ActivityFailed, P{NodeID: "ask", Visit: 2, Code: "WRONG", Error: "no", Attempt: 2, WillRetry: true}),
+		event(history.ActivityRequested, P{NodeID: "ask", Visit: 2, NodeType: "llm_call", Attempt: 3}),
 	) {
-		tally.apply(r)
+		lines = append(lines, recordDetail(r, tally.apply(r)))
+	}
+	if want := "OUTPUT_SCHEMA_VIOLATION /n must be number sent back"; !strings.HasSuffix(lines[1], want) {
+		t.Errorf("the record of the first attempt is told as %q", lines[1])
 	}
 	var out bytes.Buffer
 	if err := writeAttemptTable(&out, tally.from(1)); err != nil {
 		t.Fatal(err)
 	}
 	const want = `ACTIVITY    TYPE      ATTEMPT  BY  TOOK  TOKENS IN  OUT  OUTCOME
-ask         llm_call  1        m   1ms   25         5    completed after a repair
-  answer 1                     m         10         2    sent back: /n must be number
-  answer 2                     m         15         3    taken
-ask#2       llm_call  1        m   1ms   -          -    failed: OUTPUT_SCHEMA_VIOLATION no
-  answer 1                     m         10         2    sent back: /n must be number
-  answer 2                     m         10         2    refused: /n must be number
-2 attempts, 2ms of work, 25 tokens in, 5 out
+ask         llm_call  1        m   1ms   10         2    failed, sent back: OUTPUT_SCHEMA_VIOLATION /n must be number
+  answered                                                 {"n":"x"}
+ask         llm_call  2        m   1ms   15         3    repair completed
+ask#2       llm_call  1        -   1ms   -          -    failed, sent back: WRONG no
+  gave                                                     {"half":true}
+ask#2       llm_call  2        -   1ms   -          -    repair failed, tried again: WRONG no
+ask#2       llm_call  3        -   -     -          -    open
+5 attempts, 4ms of work, 25 tokens in, 5 out
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+	out.Reset()
+	if err := writeAttemptLines(&out, "r1", tally.from(1)[:2]); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{`"outcome":"failed",`, `"outcome":"completed",`} {
+		line := strings.Split(out.String(), "\n")[i]
+		if repairs := strings.Contains(line, `"repairs":true`); !strings.Contains(line, want) || repairs != (i == 1) || strings.Contains(line, `"repair":{"answer":{"n":"x"}`) != (i == 0) {
+			t.Errorf("line %d: %s", i+1, line)
+		}
 	}
 }
 
@@ -114,7 +135,11 @@ func TestAttemptsThatOverlap(t *testing.T) {
 		event(history.ActivityRequested, P{NodeID: "b", NodeType: "agent_delegate", AgentID: "coder", Span: branch("x")}),
 		event(history.ActivityRequested, P{NodeID: "b", NodeType: "agent_delegate", AgentID: "coder", Span: branch("y")}),
 		event(history.ActivityRequested, P{NodeID: "b", NodeType: "agent_delegate", AgentID: "coder", Span: branch("y"), ExternalTask: "t1"}),
-		event(history.ActivityCompleted, P{NodeID: "b", Span: branch("y"), Usage: map[string]any{"repaired": true}}),
+		event(history.ActivityCompleted, P{NodeID: "b", Span: branch("y")}),
+		event(history.ActivityRequested, P{NodeID: "c", NodeType: "step", Span: branch("y")}),
+		event(history.ActivityFailed, P{NodeID: "c", Attempt: 1, Error: "no", WillRetry: true}), // as executors' outcomes are recorded
+		event(history.ActivityRequested, P{NodeID: "c", NodeType: "step", Span: branch("y"), Attempt: 2}),
+		event(history.ActivityCompleted, P{NodeID: "c"}),
 		event(history.ParallelBranchCancelled, P{NodeID: "fork", BranchName: "x"}),
 		event(history.ExecutionCancelled, P{}),
 	) {
@@ -128,8 +153,10 @@ func TestAttemptsThatOverlap(t *testing.T) {
 a         step            1        -       2ms   -          -    completed
 a#2       step            1        (host)  -     -          -    dropped
 b         agent_delegate  1        coder   -     -          -    dropped
-b         agent_delegate  1        coder   2ms   -          -    completed after a repair
-4 attempts, 4ms of work
+b         agent_delegate  1        coder   2ms   -          -    completed
+c         step            1        -       1ms   -          -    failed, tried again: no
+c         step            2        -       1ms   -          -    completed
+6 attempts, 6ms of work
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
