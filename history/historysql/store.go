@@ -199,5 +199,8 @@ func (s *Store) Close() error {
 	if err := errors.Join(errs...); err != nil {
 		return failure("the database was not closed cleanly", err)
 	}
+	if s.options.ReadOnly && s.readers.pool != nil {
+		s.tidy()
+	}
 	return nil
 }
