@@ -176,7 +176,8 @@ func (a *attempts) from(seq int64) []*attempt {
 	return list
 }
 
-// took is how long the attempt took, from the request's commit to the outcome's; ok is false without an outcome.
+// took is the time from the request's commit to the outcome's; ok is false without an outcome. What a host waited before
+// it began, and the time in which no process drove the run, is in it: the history has no record of a take-over.
 func (t *attempt) took() (d time.Duration, ok bool) {
 	return t.ended.Sub(t.requested), !t.ended.IsZero()
 }

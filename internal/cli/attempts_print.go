@@ -65,7 +65,7 @@ func tokenCells(usage map[string]any) (in, out string) {
 	return "-", "-"
 }
 
-// total adds the attempts up. Branches work side by side, so that the time is that of the work, not of the run.
+// total adds the attempts up. Branches work side by side, so that the time is not that of the run.
 func total(list []*attempt) string {
 	var (
 		took    time.Duration
@@ -80,7 +80,7 @@ func total(list []*attempt) string {
 			in, out, counted = in+i, out+o, true
 		}
 	}
-	text := count(len(list), "attempt") + ", " + elapsed(took) + " of work"
+	text := count(len(list), "attempt") + ", " + elapsed(took) + " from request to outcome"
 	if counted {
 		text += fmt.Sprintf(", %d tokens in, %d out", in, out)
 	}

@@ -28,7 +28,10 @@ func newHistory(a *app) *cobra.Command {
 		Long: `Print what a run has recorded: commands, which are its script, and events, which are what happened. Under them
 stand the attempts of its activities and delegates: the node, what performed it, how long it took, the tokens that a
 model counted, and the error. --activities prints these alone. Values of members that look like secrets are masked;
---reveal shows them.`,
+--reveal shows them.
+
+TOOK is the time from the recorded request to the recorded outcome. An attempt whose process died and that another one
+performed again has one request, so that the time in which nobody performed it is in there, as is a host's own delay.`,
 		Example: `  workflows-engine history 3f0c8a
   workflows-engine history 3f0c8a --activities
   workflows-engine history 3f0c8a --json --reveal > run.jsonl

@@ -101,7 +101,7 @@ ask#2       llm_call  1        -   1ms   -          -    failed, sent back: WRON
   gave                                                     {"half":true}
 ask#2       llm_call  2        -   1ms   -          -    repair failed, tried again: WRONG no
 ask#2       llm_call  3        -   -     -          -    open
-5 attempts, 4ms of work, 25 tokens in, 5 out
+5 attempts, 4ms from request to outcome, 25 tokens in, 5 out
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
@@ -156,7 +156,7 @@ b         agent_delegate  1        coder   -     -          -    dropped
 b         agent_delegate  1        coder   2ms   -          -    completed
 c         step            1        -       1ms   -          -    failed, tried again: no
 c         step            2        -       1ms   -          -    completed
-6 attempts, 6ms of work
+6 attempts, 6ms from request to outcome
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
