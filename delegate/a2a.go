@@ -25,6 +25,8 @@ import (
 type A2A struct {
 	base   string
 	config A2AConfig
+	// cardOnly says that only an agent with a card is spoken to.
+	cardOnly bool
 
 	mu      sync.Mutex
 	address string // of the JSON-RPC endpoint; "" until it is known
@@ -188,6 +190,11 @@ func (a *A2A) endpoint(ctx context.Context, key string) (string, error) {
 		return "", err
 	}
 	address = a.base
+	if card == nil && a.cardOnly {
+		failure := activities.Fail(problem.A2AProviderError, "the agent shows no card now")
+		failure.Retryable = activities.RetrySensible
+		return "", failure
+	}
 	if card != nil {
 		if address, err = card.jsonRPC(a.base); err != nil {
 			return "", err

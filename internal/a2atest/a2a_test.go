@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -336,6 +337,43 @@ func TestPassingTroubleIsNoFailure(t *testing.T) {
 	b.until("r", func(*graph.Run) bool { return a.count("tasks/get") > 8 })
 	close(a.release)
 	want(t, b.ended("r"), machine.Completed)
+}
+
+// TestAnAgentThatIsAwayForAMoment shows no card at first, and none after the process was started anew: neither makes it an
+// agent of another form.
+func TestAnAgentThatIsAwayForAMoment(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t)
+	b := newBench(t, a)
+	var cards, away atomic.Int64
+	a.spoil(func(w http.ResponseWriter, r *http.Request, _ string) bool {
+		if r.Method == http.MethodGet {
+			cards.Add(1)
+		}
+		if away.Add(-1) < 0 {
+			return false
+		}
+		http.NotFound(w, r)
+		return true
+	})
+	away.Store(6) // two attempts: two places of a card, and the task form
+	task := b.begin("r", linear(t, "wait", `"retry":{"max_attempts":3,"initial_interval":"5ms"}`))
+	if m := a.got(); len(m) != 1 || m[0].ID != "r:d#1.3" {
+		t.Errorf("messages %+v", m)
+	}
+	away.Store(4)
+	cards.Store(0)
+	b.restart()
+	b.until("r", func(*graph.Run) bool { return a.count("tasks/get") > 5 })
+	if cards.Load() != 5 {
+		t.Errorf("%d looks for a card, want 5", cards.Load())
+	}
+	close(a.release)
+	run := b.ended("r")
+	want(t, run, machine.Completed)
+	if n := len(a.got()); n != 1 || task == "" {
+		t.Errorf("%d messages for task %q", n, task)
+	}
 }
 
 // TestRetries sends a task of its own for each attempt.

@@ -1,0 +1,148 @@
+package delegate
+
+import (
+	"context"
+	"sync"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// A2ADetect finds out which form an agent speaks: with a card the A2A protocol, without one the HTTP task form.
+//
+// What is certain is remembered: a card that was served, and a task form that has answered. That there is no card is not
+// certain, since a gateway says the same of an agent that is about to come up; the task form is then tried, and where
+// that is missing as well, or where no answer came, the attempt fails in a way that may pass, and the next one looks
+// again. So it does once nothing is left of what was remembered.
+type A2ADetect struct {
+	rpc  *A2A
+	http *A2AHTTP
+
+	mu    sync.Mutex
+	found Tasks
+}
+
+// NewA2ADetect checks the configuration. The error is *problem.Error with code A2A_CONFIG_INVALID.
+func NewA2ADetect(c A2AConfig) (*A2ADetect, error) {
+	rpc, err := NewA2A(c)
+	if err != nil {
+		return nil, err
+	}
+	rpc.cardOnly = true
+	form, err := NewA2AHTTP(c)
+	if err != nil {
+		return nil, err
+	}
+	return &A2ADetect{rpc: rpc, http: form}, nil
+}
+
+// form gives the form to speak. known says that the agent has spoken it before.
+func (a *A2ADetect) form(ctx context.Context, req Request) (form Tasks, known bool, err error) {
+	a.mu.Lock()
+	found := a.found
+	a.mu.Unlock()
+	if found != nil {
+		return found, true, nil
+	}
+	key, err := a.rpc.config.key(ctx, req)
+	if err != nil {
+		return nil, false, err
+	}
+	card, err := a.rpc.config.card(ctx, a.rpc.base, key)
+	if err != nil {
+		return nil, false, explain(ctx, req, err)
+	}
+	if card == nil {
+		return a.http, false, nil
+	}
+	a.remember(a.rpc)
+	return a.rpc, true, nil
+}
+
+func (a *A2ADetect) remember(form Tasks) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.found = form
+}
+
+// learn remembers a form that the agent has answered in, forgets one of which nothing is left, and gives what the call
+// is to answer with. ofTask says that the call was about a task, which may be what is missing where the form is known.
+func (a *A2ADetect) learn(req Request, form Tasks, known, ofTask bool, err error) error {
+	switch {
+	case err == nil:
+		if !known {
+			a.remember(form)
+		}
+		return nil
+	case !isMissing(err):
+		return err
+	case known && ofTask && form == Tasks(a.http):
+		return err
+	}
+	a.remember(nil)
+	what := "does not answer at its address any more"
+	if !known {
+		what = "has neither a card nor tasks at its address"
+	}
+	failure := activities.Fail(problem.A2AProviderError, "agent %q %s", req.AgentID, what)
+	failure.Err, failure.Retryable = err, activities.RetrySensible
+	return failure
+}
+
+// HasTask is always true.
+func (a *A2ADetect) HasTask(Request) bool { return true }
+
+// Delegate delegates in the form that the agent speaks.
+func (a *A2ADetect) Delegate(ctx context.Context, req Request) (Result, error) {
+	form, known, err := a.form(ctx, req)
+	if err != nil {
+		return Result{}, err
+	}
+	result, err := form.Delegate(ctx, req)
+	return result, a.learn(req, form, known, false, err)
+}
+
+// Send hands the task over in the form that the agent speaks.
+func (a *A2ADetect) Send(ctx context.Context, req Request) (Task, error) {
+	form, known, err := a.form(ctx, req)
+	if err != nil {
+		return Task{}, err
+	}
+	task, err := form.Send(ctx, req)
+	return task, a.learn(req, form, known, false, err)
+}
+
+// Poll asks in the form in which the task was taken, as far as its reference tells, else in that which the agent speaks.
+func (a *A2ADetect) Poll(ctx context.Context, req Request, ref TaskRef) (Task, error) {
+	form, known, err := a.formOf(ctx, req, ref)
+	if err != nil {
+		return Task{}, err
+	}
+	task, err := form.Poll(ctx, req, ref)
+	return task, a.learn(req, form, known, true, err)
+}
+
+// formOf is form for a task: one that has a context was taken in the A2A protocol, whatever the agent shows now.
+func (a *A2ADetect) formOf(ctx context.Context, req Request, ref TaskRef) (Tasks, bool, error) {
+	if ref.ContextID != "" {
+		return a.rpc, true, nil
+	}
+	return a.form(ctx, req)
+}
+
+// Answer answers in the A2A protocol: in the other form no agent asks.
+func (a *A2ADetect) Answer(ctx context.Context, req Request, ref TaskRef, answer map[string]any) (Task, error) {
+	task, err := a.rpc.Answer(ctx, req, ref, answer)
+	return task, a.learn(req, a.rpc, true, true, err)
+}
+
+// Cancel ends the task in the form in which it was taken.
+func (a *A2ADetect) Cancel(ctx context.Context, req Request, ref TaskRef) error {
+	form, known, err := a.formOf(ctx, req, ref)
+	if err != nil {
+		return err
+	}
+	return a.learn(req, form, known, true, form.Cancel(ctx, req, ref))
+}
+
+var _ Tasks = (*A2ADetect)(nil)
