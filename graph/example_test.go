@@ -143,3 +143,42 @@ func check(err error) {
 		log.Fatal(err)
 	}
 }
+
+const extractWorkflow = `
+document: {schema: "https://agent-workflow.dev/schemas/workflow-definition.json", name: extract, version: 1.0.0}
+state_schema: {type: object, properties: {total: {type: number}}}
+nodes:
+  - {id: start, type: start}
+  - {id: extract, type: llm_call, config: {model: my-own}}
+  - {id: end, type: end, config: {output_mapping: .total}}
+edges:
+  - {source: __start__, target: start}
+  - {source: start, target: extract}
+  - {source: extract, target: end}
+`
+
+// An executor that can put a failed attempt right. What it gives for that is recorded with the failure, and the engine
+// hands it to one more attempt, which another process may perform.
+func ExampleNew_repair() {
+	model := activities.ExecutorFunc(func(_ context.Context, req activities.Request) (activities.Result, error) {
+		if answer, ok := req.Repair["answer"].(string); ok {
+			fmt.Printf("attempt %d: asked again about %q\n", req.Attempt, answer)
+			return activities.Result{Output: map[string]any{"total": 42}}, nil
+		}
+		return activities.Result{}, &activities.Failure{
+			Code: "NOT_A_NUMBER", Message: "the answer holds no number",
+			Repair: map[string]any{"answer": "forty-two"},
+		}
+	})
+	runner, err := graph.New(historymem.New(), graph.Options{Activities: activities.Composite{LLMCall: model}})
+	check(err)
+	defer runner.Close()
+	doc, err := definition.ParseYAML([]byte(extractWorkflow))
+	check(err)
+	run, err := runner.Start(context.Background(), graph.StartRequest{Definition: doc})
+	check(err)
+	fmt.Println(run.Status, run.Result)
+	// Output:
+	// attempt 2: asked again about "forty-two"
+	// completed 42
+}

@@ -40,7 +40,8 @@ var update = flag.Bool("update", false, "rewrite the expected output of scripts"
 //	mode host|in_process                change the mode
 //	pending                             list the waits
 //
-// After every command the run is rebuilt twice, from its history and from its position, and compared.
+// After every command the run is rebuilt twice, from its history and from its position, and compared. The script is then
+// run twice more, going on with the one and the other machine instead.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.txt")
@@ -54,7 +55,12 @@ func TestScripts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := runScript(t, string(src))
+			got := runScript(t, string(src), "")
+			for _, rebuilt := range []string{"replay", "restore"} {
+				if again := runScript(t, string(src), rebuilt); again != got {
+					t.Errorf("%s after every command: output differs\n%s", rebuilt, firstDifference(got, again))
+				}
+			}
 			if *update {
 				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -91,6 +97,8 @@ type bench struct {
 	now  time.Time
 	rows []history.Record
 	open map[string]time.Time
+	// goOn is the way of rebuilding whose machine takes the place of m after every command, "" for none.
+	goOn string
 }
 
 // epoch has more precision than records have.
@@ -113,12 +121,12 @@ func compile(t testing.TB, src string) *definition.Program {
 	return prog
 }
 
-func runScript(t testing.TB, src string) string {
+func runScript(t testing.TB, src, goOn string) string {
 	head, rest, ok := strings.Cut(src, "\n====\n")
 	if !ok {
 		t.Fatal("no line ==== in script")
 	}
-	b := &bench{t: t, prog: compile(t, stripComments(head)), now: epoch, open: map[string]time.Time{}}
+	b := &bench{t: t, prog: compile(t, stripComments(head)), now: epoch, open: map[string]time.Time{}, goOn: goOn}
 	var out strings.Builder
 	out.WriteString(head + "\n====\n")
 	for block := range strings.SplitSeq(strings.TrimRight(rest, "\n"), "\n\n") {
@@ -403,6 +411,16 @@ func (b *bench) check() {
 		b.t.Fatalf("catch up: %v", err)
 	}
 	b.same("restore", restored)
+	if !b.m.Status().Terminal() {
+		mode := b.m.Config().Mode
+		switch b.goOn {
+		case "replay":
+			b.m = rebuilt
+		case "restore":
+			b.m = restored
+		}
+		b.m.SetMode(mode) // the history knows it only of what was requested
+	}
 }
 
 func (b *bench) same(how string, o *machine.Machine) {

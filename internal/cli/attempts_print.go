@@ -26,7 +26,7 @@ func writeAttemptTable(w io.Writer, list []*attempt) error {
 		if t.repairs {
 			outcome = "repair " + outcome
 		}
-		if text := strings.TrimSpace(t.code + " " + t.error); text != "" {
+		if text := t.why(); text != "" {
 			outcome += ": " + cut(text, errorWidth)
 		}
 		rows = append(rows, []string{
@@ -39,6 +39,14 @@ func writeAttemptTable(w io.Writer, list []*attempt) error {
 	}
 	_, err := fmt.Fprintln(w, total(list))
 	return err
+}
+
+// why tells what was wrong: of an attempt that was sent back what the repair was told, if it was told in words.
+func (t *attempt) why() string {
+	if violation, ok := t.repair["violation"].(string); ok && violation != "" {
+		return violation
+	}
+	return strings.TrimSpace(t.code + " " + t.error)
 }
 
 // sentBackRows shows what an attempt that was sent back had made: the answer of a model, or whatever else the executor

@@ -94,7 +94,7 @@ func TestRepairIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `ACTIVITY    TYPE      ATTEMPT  BY  TOOK  TOKENS IN  OUT  OUTCOME
-ask         llm_call  1        m   1ms   10         2    failed, sent back: OUTPUT_SCHEMA_VIOLATION /n must be number
+ask         llm_call  1        m   1ms   10         2    failed, sent back: /n must be number
   answered                                                 {"n":"x"}
 ask         llm_call  2        m   1ms   15         3    repair completed
 ask#2       llm_call  1        -   1ms   -          -    failed, sent back: WRONG no
