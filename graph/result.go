@@ -68,7 +68,7 @@ type Pending struct {
 	NodeType string
 	Visit    int
 	Attempt  int
-	// MaxAttempts of the node's retry policy, 1 without one.
+	// MaxAttempts of the node's retry policy, 1 without one. An attempt beyond it is a repair (activities.Failure.Repair).
 	MaxAttempts int
 	Span        *history.ParallelSpan
 	// Host is true if the host is to perform it.
