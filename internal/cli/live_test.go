@@ -87,3 +87,25 @@ func TestLiveView(t *testing.T) {
 	requireGolden(t, "live", out.String())
 	view.close()
 }
+
+// TestLiveRepair: an attempt that is sent back is told apart from one that is tried again.
+func TestLiveRepair(t *testing.T) {
+	t.Parallel()
+	type P = history.Payload
+	var out bytes.Buffer
+	store := historymem.New()
+	defer store.Close()
+	view := newLiveView(&out, palette{}, store)
+	view.runs["r1"] = &liveRun{types: map[string]string{"ask": "llm_call"}, width: len("ask"), started: map[visit]time.Time{}, attempt: map[visit]int{}}
+	view.record(graph.RecordEvent{ExecutionID: "r1", Records: recordsOf(
+		event(history.ActivityRequested, P{NodeID: "ask", NodeType: "llm_call", Attempt: 1}),
+		event(history.ActivityFailed, P{NodeID: "ask", Attempt: 1, Code: "WRONG", Error: "no", WillRetry: true, Repair: map[string]any{"a": 1.0}}),
+		event(history.ActivityRequested, P{NodeID: "ask", NodeType: "llm_call", Attempt: 2}),
+		event(history.ActivityFailed, P{NodeID: "ask", Attempt: 2, Code: "WRONG", Error: "no", WillRetry: true}),
+	)})
+	view.flush()
+	view.close()
+	if first, second, _ := strings.Cut(out.String(), "\n"); !strings.HasSuffix(first, "WRONG no, sent back to be repaired") || !strings.HasSuffix(strings.TrimSpace(second), "WRONG no, tried again") {
+		t.Errorf("got\n%s", out.String())
+	}
+}
