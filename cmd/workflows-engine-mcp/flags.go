@@ -24,6 +24,14 @@ type settings struct {
 // errAnswered says that the command was only asked for its help or version.
 var errAnswered = errors.New("answered")
 
+// answered is errAnswered, or why the answer could not be written.
+func answered(_ int, err error) error {
+	if err != nil {
+		return fmt.Errorf("the answer could not be written: %w", err)
+	}
+	return errAnswered
+}
+
 const usage = `Usage: workflows-engine-mcp [flags]
 
 Serves the workflow engine to one MCP host over standard input and output. Hosts start it themselves; docs/mcp.md says how
@@ -48,13 +56,11 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 	err := set.Parse(args)
 	switch {
 	case errors.Is(err, pflag.ErrHelp), err == nil && *help:
-		fmt.Fprint(stdout, usage+set.FlagUsages())
-		return nil, errAnswered
+		return nil, answered(fmt.Fprint(stdout, usage+set.FlagUsages()))
 	case err != nil:
 		return nil, problem.New(problem.UsageError, "%v", err).WithHint("workflows-engine-mcp --help lists the flags.")
 	case *printVersion:
-		fmt.Fprintln(stdout, "workflows-engine-mcp "+buildVersion())
-		return nil, errAnswered
+		return nil, answered(fmt.Fprintln(stdout, "workflows-engine-mcp "+buildVersion()))
 	case set.NArg() > 0:
 		return nil, problem.New(problem.UsageError, "argument %q is not understood", set.Arg(0)).
 			WithHint("workflows-engine-mcp --help lists the flags; there are no commands.")

@@ -358,6 +358,19 @@ func TestStderrHoldsRecordsAlone(t *testing.T) {
 	}
 }
 
+// An answer that cannot be written is no success.
+func TestLostAnswer(t *testing.T) {
+	t.Parallel()
+	for _, flag := range []string{"--help", "--version"} {
+		reader, writer := io.Pipe()
+		reader.CloseWithError(errors.New("no space left"))
+		var stderr bytes.Buffer
+		if got := run(t.Context(), []string{flag}, strings.NewReader(""), writer, &stderr); got != exitFailed || !strings.Contains(stderr.String(), "no space left") {
+			t.Errorf("%s: exit status %d, %q", flag, got, &stderr)
+		}
+	}
+}
+
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

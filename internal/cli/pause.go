@@ -7,9 +7,16 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
+
+// limitFlags are the flags that set the limits which a run can fail at.
+var limitFlags = map[problem.Code]string{
+	problem.StepBudgetExceeded: "--max-visits", problem.RecordLimitExceeded: "--max-records",
+	problem.ByteLimitExceeded: "--max-bytes", problem.PendingLimitExceeded: "--max-pending",
+}
 
 // summarize says in one line how a run ended or where it stands.
 func (a *app) summarize(run *graph.Run) {
@@ -25,6 +32,10 @@ func (a *app) summarize(run *graph.Run) {
 		fmt.Fprintf(a.stderr, "%s%s run %s: %s\n", a.paint.bad("failed"), code, run.ExecutionID, run.Error)
 		if run.ErrorNodeID != "" {
 			fmt.Fprintf(a.stderr, "  at: node %s\n", run.ErrorNodeID)
+		}
+		if flag := limitFlags[problem.Code(run.ErrorCode)]; flag != "" {
+			fmt.Fprintf(a.stderr, "  hint: it has ended; %s fork %s --at SEQ %s N goes on from before the limit, with a higher one\n",
+				program, shellQuote(run.ExecutionID), flag)
 		}
 	case machine.Cancelled:
 		reason := run.Reason

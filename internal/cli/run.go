@@ -84,7 +84,7 @@ func (a *app) run(ctx context.Context, file string, o runOptions) (err error) {
 		return err
 	}
 	defer func() { err = firstError(err, s.close()) }()
-	a.announce(s)
+	a.announce(s, mode)
 	if missing := s.missing(ctx, c.document); len(missing) > 0 && mode != machine.HostMediated {
 		fmt.Fprintf(a.stderr, "%s nothing is configured here for %s; a run that comes to such a node fails\n",
 			a.paint.wait("warning:"), strings.Join(missing, " and "))
@@ -100,9 +100,10 @@ func (a *app) run(ctx context.Context, file string, o runOptions) (err error) {
 	return d.from(ctx, run, err)
 }
 
-// announce says which store keeps the run, unless it is the default one, and whether anything is pretended.
-func (a *app) announce(s *session) {
-	if s.config.Profile == config.Demo {
+// announce says which store keeps the run, unless it is the default one, and whether anything is pretended: not what the
+// host performs.
+func (a *app) announce(s *session, mode machine.Mode) {
+	if s.config.Profile == config.Demo && mode != machine.HostMediated {
 		fmt.Fprintln(a.stderr, a.paint.faint("demo profile: what is not configured is pretended, from the nodes' metadata.demo_output"))
 	}
 	if s.config.StorePathGiven || s.config.StorePath == "" {
