@@ -31,8 +31,8 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 		if err != nil {
 			return err
 		}
-		added = int64(len(t.all)-len(t.projection)) + blobs
-		if err := keepExecution(c, &b, t, added); err != nil {
+		added = int64(len(t.all)) + blobs
+		if err := s.keepExecution(c, &b, t, added); err != nil {
 			return err
 		}
 		return keepBeside(c, &b)
@@ -43,13 +43,12 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 	return err
 }
 
-// batchText is everything of a batch that is stored as text, in one piece.
+// batchText is the payloads of a batch as they are stored, in one piece.
 type batchText struct {
-	buffer     []byte
-	ends       []int // of each payload
-	args       []driver.NamedValue
-	all        string
-	projection string
+	buffer []byte
+	ends   []int // of each payload
+	args   []driver.NamedValue
+	all    string
 }
 
 var texts = sync.Pool{New: func() any { return new(batchText) }}
@@ -58,7 +57,7 @@ var texts = sync.Pool{New: func() any { return new(batchText) }}
 const maxPooledText = 1 << 20
 
 func (t *batchText) giveBack() {
-	t.all, t.projection = "", ""
+	t.all = ""
 	if cap(t.buffer) <= maxPooledText {
 		texts.Put(t)
 	}
@@ -70,10 +69,7 @@ func (t *batchText) write(b *history.Batch, short *shortener) {
 		t.buffer = short.append(t.buffer, i)
 		t.ends = append(t.ends, len(t.buffer))
 	}
-	end := len(t.buffer)
-	t.buffer = b.Execution.AppendText(t.buffer)
 	t.all = string(t.buffer)
-	t.projection = t.all[end:]
 }
 
 func (t *batchText) payload(i int) string {
@@ -84,8 +80,8 @@ func (t *batchText) payload(i int) string {
 	return t.all[start:t.ends[i]]
 }
 
-// keepExecution stores the projection, provided that the run's head was the expected one.
-func keepExecution(c *conn, b *history.Batch, t *batchText, added int64) error {
+// keepExecution stores the projection, provided that the run's head was the expected one, or lets it lag.
+func (s *Store) keepExecution(c *conn, b *history.Batch, t *batchText, added int64) error {
 	e := b.Execution
 	e.Bytes += added
 	positionSeq, position := keptPosition(b)
@@ -94,24 +90,30 @@ func keepExecution(c *conn, b *history.Batch, t *batchText, added int64) error {
 		if err := expectHead(c, b); err != nil {
 			return err
 		}
-		return storeExecution(c, &e, t.projection, "", positionSeq, position)
+		return storeExecution(c, &e, string(e.AppendText(nil)), "", positionSeq, position)
+	}
+	behind, lags, err := s.lag(c, b, len(t.all), added)
+	if err != nil || lags {
+		return err
 	}
 	updated, driven := e.UpdatedAt.UnixMilli(), flag(e.NeedsDriver())
-	args := named(t.args[:0], b.ExecutionID, b.ExpectedSeq, e.Seq, string(e.Phase), listedAt(updated), updated, driven,
-		t.projection, positionSeq, position, added)
+	args := named(t.args[:0], b.ExecutionID, behind.seq, e.Seq, string(e.Phase), listedAt(updated), updated, driven,
+		string(e.AppendText(nil)), positionSeq, position, behind.bytes+added)
 	defer clear(args)
 	t.args = args
 	// The first is all that most batches need: no index is touched as long as nothing in it changes.
 	for _, text := range []string{advanceExecution, moveExecution} {
 		if n, err := c.run(text, args); n > 0 || err != nil {
+			s.stored(&e, err)
 			return err
 		}
 	}
-	switch n, err := c.exec(setDriven, b.ExecutionID, b.ExpectedSeq, driven); {
+	switch n, err := c.exec(setDriven, b.ExecutionID, behind.seq, driven); {
 	case err != nil:
 		return err
 	case n > 0:
 		_, err := c.run(moveExecution, args)
+		s.stored(&e, err)
 		return err
 	}
 	// The projection is behind, because another engine has written to the run, or the run is not what was expected.
@@ -121,7 +123,7 @@ func keepExecution(c *conn, b *history.Batch, t *batchText, added int64) error {
 	if _, err := c.exec(markSeen, b.ExecutionID); err != nil {
 		return err
 	}
-	return storeExecution(c, &e, t.projection, "", positionSeq, position)
+	return storeExecution(c, &e, string(e.AppendText(nil)), "", positionSeq, position)
 }
 
 // listedAt is where lists look for a run that was updated at a time in milliseconds: the tenth of a second it is in.

@@ -55,6 +55,8 @@ type folding struct {
 	// unreadable is the problem of the first row that could not be read. Such a row counts with what its columns tell,
 	// so that lists go on showing the run.
 	unreadable *problem.Error
+	// foreign says that a row of another engine was among them that no projection has seen.
+	foreign bool
 }
 
 // apply folds a row. What is wrong with it is noted; an error is the database's, and nothing has been folded.
@@ -70,6 +72,7 @@ func (f *folding) apply(r *storedRow) error {
 		}
 		f.note(e)
 	}
+	f.foreign = f.foreign || !r.writer.Valid
 	f.execution.Apply(record)
 	f.execution.Bytes += int64(len(r.payload))
 	return nil
@@ -89,18 +92,22 @@ func (f *folding) err() error {
 	return f.unreadable
 }
 
-// fold brings a projection up to date in memory.
-func (s *Store) fold(ctx context.Context, e history.Execution) (*folding, error) {
+// fold brings a projection up to date in memory, up to the record given; 0 is the last one.
+func (s *Store) fold(ctx context.Context, e history.Execution, head int64) (*folding, error) {
 	f := &folding{execution: e, expander: expander{id: e.ID, shelf: readerShelf{ctx, &s.readers}, outline: true}}
 	for {
 		const page = 1000
+		limit := int64(page)
+		if head > 0 {
+			limit = min(page, head-f.execution.Seq)
+		}
 		var rows []storedRow
 		err := s.readers.query(ctx, readRows, func(found *sql.Rows) error {
 			var r storedRow
-			err := found.Scan(&r.seq, &r.kind, &r.name, &r.payload, &r.createdAt, &r.version)
+			err := found.Scan(&r.seq, &r.kind, &r.name, &r.payload, &r.createdAt, &r.version, &r.writer)
 			rows = append(rows, r)
 			return err
-		}, e.ID, f.execution.Seq+1, int64(page))
+		}, e.ID, f.execution.Seq+1, limit)
 		if err != nil {
 			return f, err
 		}

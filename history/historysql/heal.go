@@ -10,15 +10,15 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// heal folds what a projection has not seen of its run and stores it. Rows are read before the write lock is taken,
+// heal folds what a projection has not seen of its run and stores it, unless it only lags (see lag.go). Rows are read before the write lock is taken,
 // because the reference engine does not wait for locks; those that were added meanwhile are read under it.
 func (s *Store) heal(ctx context.Context, e history.Execution) (history.Execution, error) {
 	const doing = "the run could not be brought up to date"
-	f, err := s.fold(ctx, e)
+	f, err := s.fold(ctx, e, 0)
 	if err != nil {
 		return history.Execution{}, failure(doing, err)
 	}
-	if s.options.ReadOnly {
+	if s.options.ReadOnly || f.lagged(&e) {
 		return f.execution, f.err()
 	}
 	err = s.write(ctx, doing, func(c *conn) error {
@@ -76,6 +76,7 @@ func storeHealed(c *conn, f *folding) error {
 // rowOf takes a row of readRows as the driver gives it. A column of an unexpected type counts as empty.
 func rowOf(row []driver.Value) storedRow {
 	r := storedRow{version: row[5]}
+	r.writer.Int64, r.writer.Valid = row[6].(int64)
 	r.seq, _ = row[0].(int64)
 	r.kind, _ = row[1].(string)
 	r.name, _ = row[2].(string)

@@ -79,8 +79,8 @@ func (s *Store) importRun(ctx context.Context, c *conn, b *history.Batch) error 
 	if err != nil {
 		return err
 	}
-	added += int64(len(t.all) - len(t.projection))
-	if err := keepExecution(c, b, t, added); err != nil {
+	added += int64(len(t.all))
+	if err := s.keepExecution(c, b, t, added); err != nil {
 		return err
 	}
 	return keepBeside(c, b)

@@ -30,14 +30,16 @@ func (s *Store) ReleaseLease(ctx context.Context, executionID, owner string) err
 // whether a run waits for a subworkflow that goes on by itself is told by that subworkflow's phase.
 func (s *Store) Orphans(ctx context.Context, now time.Time, limit int) ([]string, error) {
 	var candidates []history.Execution
+	var heads []sql.NullInt64
 	err := s.readers.query(ctx, unleasedDriven, func(rows *sql.Rows) error {
 		var id string
 		var projection []byte
-		if err := rows.Scan(&id, &projection); err != nil {
+		var head sql.NullInt64
+		if err := rows.Scan(&id, &projection, &head); err != nil {
 			return err
 		}
 		if e, unreadable := history.ParseExecution(id, projection); unreadable == nil {
-			candidates = append(candidates, e)
+			candidates, heads = append(candidates, e), append(heads, head)
 		}
 		return nil
 	}, now.UnixMilli())
@@ -53,8 +55,9 @@ func (s *Store) Orphans(ctx context.Context, now time.Time, limit int) ([]string
 		if err != nil || limit > 0 && len(ids) == limit {
 			break
 		}
-		if candidates[i].Orphaned(phase) {
-			ids = append(ids, candidates[i].ID)
+		var e history.Execution
+		if e, err = s.upTo(ctx, candidates[i], heads[i].Int64); err == nil && e.Orphaned(phase) {
+			ids = append(ids, e.ID)
 		}
 	}
 	if err != nil {

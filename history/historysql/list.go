@@ -73,18 +73,25 @@ func (s *Store) page(ctx context.Context, q *history.ListQuery, from history.Cur
 	newest := from.UpdatedAt.UnixMilli()
 	text := listStatements[listFilter{phase: q.Phase != "", definition: q.DefinitionName != ""}]
 	var out []history.Execution
+	var heads []sql.NullInt64
 	err := s.readers.query(ctx, text, func(rows *sql.Rows) error {
 		var id string
 		var projection []byte
 		var bytes int64
-		if err := rows.Scan(&id, &projection, &bytes); err != nil {
+		var head sql.NullInt64
+		if err := rows.Scan(&id, &projection, &bytes, &head); err != nil {
 			return err
 		}
 		e, err := history.ParseExecution(id, projection)
 		e.Bytes = bytes
-		out = append(out, e)
+		out, heads = append(out, e), append(heads, head)
 		return err
 	}, limit, newest, from.ExecutionID, oldest, q.DefinitionName, string(q.Phase), listedAt(newest), listedAt(oldest))
+	for i := range out {
+		if err == nil {
+			out[i], err = s.upTo(ctx, out[i], heads[i].Int64)
+		}
+	}
 	return out, err
 }
 
@@ -103,7 +110,7 @@ func (s *Store) foldUnseen(ctx context.Context) ([]history.Execution, error) {
 		if err != nil {
 			return nil, err
 		}
-		f, err := s.fold(ctx, e)
+		f, err := s.fold(ctx, e, 0)
 		if err != nil {
 			return nil, err
 		}

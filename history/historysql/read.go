@@ -14,7 +14,7 @@ func (s *Store) Read(ctx context.Context, executionID string, fromSeq int64, lim
 	var rows []storedRow
 	err := s.readers.query(ctx, readRows, func(found *sql.Rows) error {
 		var r storedRow
-		if err := found.Scan(&r.seq, &r.kind, &r.name, &r.payload, &r.createdAt, &r.version); err != nil {
+		if err := found.Scan(&r.seq, &r.kind, &r.name, &r.payload, &r.createdAt, &r.version, &r.writer); err != nil {
 			return r.damaged(executionID, "has a column of an unexpected type").WithCause(err)
 		}
 		if want := first + int64(len(rows)); r.seq != want {
@@ -70,6 +70,8 @@ type storedRow struct {
 	payload   []byte
 	createdAt string
 	version   any
+	// writer tells whose row it is, see FORMAT.md.
+	writer sql.NullInt64
 }
 
 // record gives the row as a record. With an error the record has what could be read.

@@ -20,9 +20,11 @@ type Store struct {
 	path    string
 	options Options
 	// turn is held by whoever uses writer, or changes closed.
-	turn    chan struct{}
-	writer  *conn
-	closed  bool
+	turn   chan struct{}
+	writer *conn
+	closed bool
+	// lags belong to whoever has the turn.
+	lags    map[string]lag
 	queue   queue
 	readers readers
 }
@@ -44,7 +46,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, cannotOpen(path, err)
 	}
-	s := &Store{path: absolute, options: o, turn: make(chan struct{}, 1)}
+	s := &Store{path: absolute, options: o, turn: make(chan struct{}, 1), lags: map[string]lag{}}
 	if err := s.open(ctx); err != nil {
 		err = failure("the database "+absolute+" cannot be opened", err)
 		if unclosed := s.Close(); unclosed != nil {

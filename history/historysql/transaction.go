@@ -94,6 +94,7 @@ func (s *Store) commit(c *conn) error {
 }
 
 func (s *Store) rollback(c *conn) {
+	clear(s.lags) // what they say was stored is not
 	if c.do("ROLLBACK") != nil {
 		s.giveUp(c)
 	}

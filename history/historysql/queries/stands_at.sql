@@ -1,0 +1,1 @@
+SELECT 1 FROM executions WHERE execution_id = ?1 AND seq = ?2
