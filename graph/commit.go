@@ -193,6 +193,9 @@ func (x *run) append(ctx context.Context, b machine.Batch, drives bool) (bool, e
 		r.hub.wake(x.id)
 	}
 	x.lastStatus = status
+	if r.opts.OnRecord == nil { // it may have kept them
+		x.m.Recycle(b.Records)
+	}
 	if refused {
 		drives = x.standBy(ctx, b, drives)
 	}

@@ -29,7 +29,7 @@ func (p Phase) Terminal() bool {
 }
 
 // Execution is the projection of one run's history: what status and list answer without reading the history. It is
-// a pure fold over the records (Apply), kept in the append's own transaction and rebuildable at any time.
+// a pure fold over the records (Apply), kept beside them and rebuildable at any time.
 //
 // The projection of a run without records is Execution{ID: id}. A copy of an Execution is independent of the original
 // under Apply.

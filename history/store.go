@@ -16,7 +16,8 @@ type Store interface {
 	// Append adds a batch to one run's history in one durable transaction: all of it or nothing. It fails with
 	// HISTORY_CONFLICT, and changes nothing, if the run's last seq is not b.ExpectedSeq; else with LEASE_HELD, and
 	// changes nothing, if b.Lease is asked for and another owner's unexpired one stands.
-	// The given records' Seq members are ignored; the store assigns ExpectedSeq+1, ExpectedSeq+2, …
+	// The given records' Seq members are ignored; the store assigns ExpectedSeq+1, ExpectedSeq+2, … The slice b.Records is
+	// the caller's again afterwards; the values in it stay as they are.
 	Append(ctx context.Context, b Batch) error
 
 	// Read gives the records of a run with seq >= fromSeq in order, at most limit (0: all). An unknown run gives none.

@@ -51,6 +51,7 @@ type Machine struct {
 	fatal *failure
 
 	records     []history.Record
+	spare       []history.Record
 	effects     []Effect
 	abandoned   []string
 	dropped     []*DelegateEffect
@@ -121,6 +122,17 @@ func (m *Machine) begin(input map[string]any, now time.Time) {
 	m.walk(m.main, m.prog.Entry)
 	m.settle()
 }
+
+// Recycle gives back the Records of a batch that nobody needs any more. The machine may write others in their place.
+func (m *Machine) Recycle(records []history.Record) {
+	if m.spare == nil && cap(records) <= maxSpare {
+		clear(records)
+		m.spare = records[:0]
+	}
+}
+
+// maxSpare bounds the records that a machine keeps the memory of.
+const maxSpare = 4 * usualBatch
 
 // Ready drains everything that came of the last input.
 func (m *Machine) Ready() Batch {

@@ -131,7 +131,9 @@ func (m *Machine) put(kind history.Kind, name history.Name, p history.Payload) {
 		m.commands++
 	}
 	if m.records == nil {
-		m.records = make([]history.Record, 0, usualBatch)
+		if m.records, m.spare = m.spare, nil; m.records == nil {
+			m.records = make([]history.Record, 0, usualBatch)
+		}
 	}
 	m.records = append(m.records, history.Record{Seq: m.seq, Kind: kind, Name: name, Payload: p, CreatedAt: m.now})
 }

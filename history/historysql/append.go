@@ -24,6 +24,12 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 	t.write(&b, &short)
 	var added int64
 	err := s.share(ctx, "the records were not appended", len(t.all)+short.blobBytes(), func(c *conn) error {
+		if lags, err := s.insertLagging(c, &b, t, short.blobBytes()); err != nil {
+			return err
+		} else if lags {
+			added = int64(len(t.all))
+			return keepBeside(c, &b)
+		}
 		if err := insertBatch(c, &b, t); err != nil {
 			return err
 		}
@@ -80,7 +86,7 @@ func (t *batchText) payload(i int) string {
 	return t.all[start:t.ends[i]]
 }
 
-// keepExecution stores the projection, provided that the run's head was the expected one, or lets it lag.
+// keepExecution stores the projection, provided that the run's head was the expected one.
 func (s *Store) keepExecution(c *conn, b *history.Batch, t *batchText, added int64) error {
 	e := b.Execution
 	e.Bytes += added
@@ -92,29 +98,14 @@ func (s *Store) keepExecution(c *conn, b *history.Batch, t *batchText, added int
 		}
 		return storeExecution(c, &e, string(e.AppendText(nil)), "", positionSeq, position)
 	}
-	behind, lags, err := s.lag(c, b, len(t.all), added)
-	if err != nil || lags {
+	behind := s.caughtUp(b)
+	moved, err := moveRow(c, b, t, &e, behind.seq, behind.bytes+added)
+	if err != nil {
 		return err
 	}
-	updated, driven := e.UpdatedAt.UnixMilli(), flag(e.NeedsDriver())
-	args := named(t.args[:0], b.ExecutionID, behind.seq, e.Seq, string(e.Phase), listedAt(updated), updated, driven,
-		string(e.AppendText(nil)), positionSeq, position, behind.bytes+added)
-	defer clear(args)
-	t.args = args
-	// The first is all that most batches need: no index is touched as long as nothing in it changes.
-	for _, text := range []string{advanceExecution, moveExecution} {
-		if n, err := c.run(text, args); n > 0 || err != nil {
-			s.stored(&e, err)
-			return err
-		}
-	}
-	switch n, err := c.exec(setDriven, b.ExecutionID, behind.seq, driven); {
-	case err != nil:
-		return err
-	case n > 0:
-		_, err := c.run(moveExecution, args)
-		s.stored(&e, err)
-		return err
+	if moved {
+		s.mayLagFrom(&e)
+		return nil
 	}
 	// The projection is behind, because another engine has written to the run, or the run is not what was expected.
 	if err := expectHead(c, b); err != nil {
@@ -124,6 +115,27 @@ func (s *Store) keepExecution(c *conn, b *history.Batch, t *batchText, added int
 		return err
 	}
 	return storeExecution(c, &e, string(e.AppendText(nil)), "", positionSeq, position)
+}
+
+// moveRow changes the row of executions that stands at the seq given, if there is one.
+func moveRow(c *conn, b *history.Batch, t *batchText, e *history.Execution, from, added int64) (moved bool, err error) {
+	positionSeq, position := keptPosition(b)
+	updated, driven := e.UpdatedAt.UnixMilli(), flag(e.NeedsDriver())
+	args := named(t.args[:0], e.ID, from, e.Seq, string(e.Phase), listedAt(updated), updated, driven,
+		string(e.AppendText(nil)), positionSeq, position, added)
+	defer clear(args)
+	t.args = args
+	// The first is all that most batches need: no index is touched as long as nothing in it changes.
+	for _, text := range []string{advanceExecution, moveExecution} {
+		if n, err := c.run(text, args); n > 0 || err != nil {
+			return n > 0, err
+		}
+	}
+	if n, err := c.exec(setDriven, e.ID, from, driven); n == 0 || err != nil {
+		return false, err
+	}
+	n, err := c.run(moveExecution, args)
+	return n > 0, err
 }
 
 // listedAt is where lists look for a run that was updated at a time in milliseconds: the tenth of a second it is in.

@@ -31,34 +31,44 @@ type lag struct {
 	bytes   int64
 }
 
-// lag reports whether the row may stay where it is. Otherwise behind is where it stands, as far as is known.
-func (s *Store) lag(c *conn, b *history.Batch, text int, added int64) (behind lag, lags bool, err error) {
+// insertLagging inserts the records and leaves the row where it stands, if that may be. It makes sure of it in the very
+// statement.
+func (s *Store) insertLagging(c *conn, b *history.Batch, t *batchText, blobs int) (lags bool, err error) {
 	behind, known := s.lags[b.ExecutionID]
 	if !known {
-		return lag{seq: b.ExpectedSeq}, false, nil
-	}
-	delete(s.lags, b.ExecutionID)
-	switch found, err := c.one(standsAt, b.ExecutionID, behind.seq); {
-	case err != nil:
-		return lag{}, false, err
-	case found == nil: // somebody else has moved it
-		return lag{seq: b.ExpectedSeq}, false, nil
+		return false, nil
 	}
 	e := &b.Execution
-	// Blobs are not counted by whoever folds the records.
-	if b.Position != nil || added != int64(text) || behind.appends == maxLag || e.Phase != behind.phase || !e.NeedsDriver() ||
+	// Whoever folds the records does not count blobs.
+	if b.Position != nil || blobs > 0 || behind.appends == maxLag || e.Phase != behind.phase || !e.NeedsDriver() ||
 		listedAt(e.UpdatedAt.UnixMilli()) != behind.listed {
-		return behind, false, nil
+		return false, nil
+	}
+	switch inserted, err := insertIf(c, b, t, behind.seq); {
+	case err != nil:
+		return false, err
+	case !inserted: // somebody else has moved the row, or the records are too different
+		return false, nil
 	}
 	behind.appends++
-	behind.bytes += added
+	behind.bytes += int64(len(t.all))
 	s.lags[b.ExecutionID] = behind
-	return behind, true, nil
+	return true, nil
 }
 
-// stored notes where the row of a run stands now, if it may lag from there.
-func (s *Store) stored(e *history.Execution, err error) {
-	if err != nil || e.Phase.Terminal() || !e.NeedsDriver() {
+// caughtUp gives where the row of a run stands, as far as is known, and forgets it, since it is about to be moved.
+func (s *Store) caughtUp(b *history.Batch) lag {
+	behind, known := s.lags[b.ExecutionID]
+	if !known {
+		return lag{seq: b.ExpectedSeq}
+	}
+	delete(s.lags, b.ExecutionID)
+	return behind
+}
+
+// mayLagFrom notes where the row of a run stands now.
+func (s *Store) mayLagFrom(e *history.Execution) {
+	if e.Phase.Terminal() || !e.NeedsDriver() {
 		return
 	}
 	if len(s.lags) >= maxLags {

@@ -22,8 +22,8 @@ var (
 	setDriven string
 	//go:embed queries/put_execution.sql
 	putExecution string
-	//go:embed queries/stands_at.sql
-	standsAt string
+	//go:embed queries/insert_if_at.sql
+	insertIfAt string
 	//go:embed queries/row_exists.sql
 	rowExists string
 	//go:embed queries/mark_seen.sql

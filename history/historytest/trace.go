@@ -81,9 +81,11 @@ func (x *Trace) Batch(lines ...string) history.Batch {
 // Append makes the next batch and appends it.
 func (x *Trace) Append(s history.Store, lines ...string) {
 	x.t.Helper()
-	if err := s.Append(x.t.Context(), x.Batch(lines...)); err != nil {
+	b := x.Batch(lines...)
+	if err := s.Append(x.t.Context(), b); err != nil {
 		x.t.Fatalf("append to %s: %v", x.Execution.ID, err)
 	}
+	clear(b.Records) // a store must not have kept them
 }
 
 // Lines that make up runs in tests: Start begins a run of this engine in the named mode, and Node is what one activity

@@ -1,0 +1,237 @@
+package historysql_test
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/historysql"
+	"github.com/workflows-engine/workflows-engine/history/historytest"
+)
+
+// quick is what one activity of a run in process adds, and the request of the next one.
+func quick(i int) []string {
+	done, next := fmt.Sprintf("n%d", i), fmt.Sprintf("n%d", i+1)
+	return []string{
+		fmt.Sprintf(`E ActivityCompleted %s {"nodeType":"step","result":{"r":%d}}`, done, i),
+		fmt.Sprintf(`C CompleteNode %s {"output":{"r":%d}}`, done, i),
+		fmt.Sprintf(`E StateUpdated %s {"state":{"r":%d}}`, done, i),
+		"C ScheduleNode " + next,
+		"E NodeScheduled " + next,
+		fmt.Sprintf(`E ActivityRequested %s {"nodeType":"step","attempt":1}`, next),
+	}
+}
+
+// hurried is a run in process that has made some steps within one tenth of a second, without a position.
+type hurried struct {
+	*historytest.Trace
+	t     *testing.T
+	path  string
+	store *historysql.Store
+	raw   *reference
+	steps int
+}
+
+func hurry(t *testing.T, steps int) *hurried {
+	t.Helper()
+	h := &hurried{Trace: historytest.NewTrace(t, "r"), t: t, path: filepath.Join(t.TempDir(), "runs.db")}
+	h.store = openFile(t, h.path, historysql.Options{})
+	h.Append(h.store, append(historytest.Start("w", "in_process"), "C ScheduleNode n0", "E NodeScheduled n0", `E ActivityRequested n0 {"nodeType":"step","attempt":1}`)...)
+	h.raw = &reference{t, plain(t, h.path)}
+	h.hasten(h.store, steps)
+	return h
+}
+
+func (h *hurried) hasten(s history.Store, steps int) {
+	h.t.Helper()
+	for range steps {
+		h.Append(s, quick(h.steps)...)
+		h.Now = h.Now.Add(-time.Millisecond)
+		h.steps++
+	}
+}
+
+// row is the seq at which the run's row stands.
+func (h *hurried) row() (seq int64) {
+	h.t.Helper()
+	h.raw.scan("SELECT seq FROM executions WHERE execution_id = 'r'", &seq)
+	return seq
+}
+
+// answers checks that a store answers as of the last record.
+func (h *hurried) answers(s *historysql.Store) {
+	h.t.Helper()
+	got, err := s.Execution(h.t.Context(), "r")
+	if err != nil || !reflect.DeepEqual(got, h.Execution) {
+		h.t.Errorf("the run is %+v, %v, want %+v", got, err, h.Execution)
+	}
+	page, err := s.List(h.t.Context(), history.ListQuery{})
+	if err != nil || len(page.Executions) != 1 {
+		h.t.Fatalf("the list is %+v, %v", page, err)
+	}
+	listed := page.Executions[0]
+	if listed.Seq != h.Execution.Seq || listed.CurrentNodeID != h.Execution.CurrentNodeID || listed.Bytes != h.Execution.Bytes ||
+		!reflect.DeepEqual(listed.Waits, h.Execution.Waits) {
+		h.t.Errorf("the list has %+v, want %+v", listed, h.Execution)
+	}
+	if off := h.Execution.UpdatedAt.Sub(listed.UpdatedAt); off < 0 || off >= 100*time.Millisecond {
+		h.t.Errorf("the list has a time that is off by %v", off)
+	}
+}
+
+func TestTheRowOfAHurriedRunLags(t *testing.T) {
+	t.Parallel()
+	h := hurry(t, 1) // the first append behind the start moves the row
+	stood := h.row()
+	if stood != h.Execution.Seq {
+		t.Fatalf("the row stands at %d, the run at %d", stood, h.Execution.Seq)
+	}
+	h.hasten(h.store, 16)
+	if h.row() != stood {
+		t.Errorf("the row has moved from %d to %d", stood, h.row())
+	}
+	h.answers(h.store)
+	h.answers(openFile(t, h.path, historysql.Options{}))
+	h.answers(openFile(t, h.path, historysql.Options{ReadOnly: true}))
+	if h.row() != stood {
+		t.Errorf("readers have moved the row to %d", h.row())
+	}
+	if found := verified(t, h.store, "", false); len(found) > 0 {
+		t.Error(found)
+	}
+	if ids, err := h.store.Orphans(t.Context(), h.Now, 0); err != nil || len(ids) != 1 {
+		t.Errorf("the orphans are %v, %v", ids, err)
+	}
+	h.hasten(h.store, 1)
+	if stood = h.row(); stood != h.Execution.Seq {
+		t.Errorf("after the longest lag the row stands at %d, the run at %d", stood, h.Execution.Seq)
+	}
+	h.answers(h.store)
+}
+
+// What lists find a run by, or a restart needs, is stored at once.
+func TestTheRowDoesNotLagInWhatListsGoBy(t *testing.T) {
+	t.Parallel()
+	for name, step := range map[string]func(h *hurried) history.Batch{
+		"another tenth": func(h *hurried) history.Batch {
+			h.Now = h.Now.Add(100 * time.Millisecond)
+			return h.Batch(quick(h.steps)...)
+		},
+		"a position": func(h *hurried) history.Batch {
+			b := h.Batch(quick(h.steps)...)
+			b.Position = []byte("here")
+			return b
+		},
+		"another phase": func(h *hurried) history.Batch {
+			return h.Batch(fmt.Sprintf(`E ActivityCompleted n%d {"nodeType":"step","result":{}}`, h.steps), "C RaiseInterrupt i", "E InterruptRaised i")
+		},
+		"the end": func(h *hurried) history.Batch { return h.Batch("E ExecutionCompleted") },
+		"nothing in flight": func(h *hurried) history.Batch {
+			return h.Batch(fmt.Sprintf(`E ActivityCompleted n%d {"nodeType":"step","result":{}}`, h.steps), `E TimerStarted t {"kind":"duration","dueAt":"2030-01-01T00:00:00.000Z"}`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := hurry(t, 5)
+			if h.row() == h.Execution.Seq {
+				t.Fatal("the row does not lag")
+			}
+			if err := h.store.Append(t.Context(), step(h)); err != nil {
+				t.Fatal(err)
+			}
+			if h.row() != h.Execution.Seq {
+				t.Errorf("the row stands at %d, the run at %d", h.row(), h.Execution.Seq)
+			}
+			h.answers(h.store)
+			if found := verified(t, h.store, "", false); len(found) > 0 {
+				t.Error(found)
+			}
+		})
+	}
+}
+
+// Another process goes on with a run that lags, and the first one notices.
+func TestAnotherProcessGoesOnWithARunThatLags(t *testing.T) {
+	t.Parallel()
+	h := hurry(t, 5)
+	other := openFile(t, h.path, historysql.Options{})
+	late := *h.Trace
+	stale := late.Batch(quick(h.steps)...)
+	h.hasten(other, 3)
+	h.answers(h.store)
+	if err := h.store.Append(t.Context(), stale); !errors.Is(err, problem.HistoryConflict) {
+		t.Errorf("the append of the one that was overtaken gives %v", err)
+	}
+	h.hasten(h.store, 3)
+	h.answers(other)
+	h.hasten(other, 1)
+	h.answers(h.store)
+	if found := verified(t, h.store, "", false); len(found) > 0 {
+		t.Error(found)
+	}
+}
+
+// Rows of the reference engine behind rows that the run's row has not seen are folded with them, and stored.
+func TestAnotherEngineWritesToARunThatLags(t *testing.T) {
+	t.Parallel()
+	h := hurry(t, 5)
+	b := h.Batch("C CancelExecution", `E ExecutionCancelled {"reason":"enough"}`)
+	for i, line := range []string{"C CancelExecution", `E ExecutionCancelled {"reason":"enough"}`} {
+		r, err := historytest.ParseRecord(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.raw.exec("INSERT INTO history (execution_id, seq, kind, name, payload_json, created_at) VALUES ('r', ?, ?, ?, ?, ?)",
+			b.ExpectedSeq+int64(i)+1, string(r.Kind), string(r.Name), string(r.AppendPayload(nil, "r")), history.FormatTimestamp(b.Records[i].CreatedAt))
+	}
+	got, err := h.store.Execution(t.Context(), "r")
+	if err != nil || got.Phase != history.PhaseCancelled || h.row() != b.Execution.Seq {
+		t.Errorf("the run is %+v, %v, its row stands at %d", got, err, h.row())
+	}
+	if found := verified(t, h.store, "", false); len(found) > 0 {
+		t.Error(found)
+	}
+}
+
+// A transaction that is rolled back leaves no trace in what the store remembers.
+func TestAnAppendThatFailsLeavesTheLagAsItIs(t *testing.T) {
+	t.Parallel()
+	h := hurry(t, 5)
+	before := *h.Trace
+	failing := int32(1)
+	if err := h.store.OnCommit(func() int32 { return failing }); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.store.Append(t.Context(), h.Batch(quick(h.steps)...)); err == nil {
+		t.Fatal("the append did not fail")
+	}
+	failing = 0
+	*h.Trace = before
+	h.answers(h.store)
+	h.hasten(h.store, 20)
+	h.answers(h.store)
+	h.answers(openFile(t, h.path, historysql.Options{}))
+	if found := verified(t, h.store, "", false); len(found) > 0 {
+		t.Error(found)
+	}
+}
+
+// An append to a run that has been deleted is refused, also where its row was left behind.
+func TestADeletedRunDoesNotLag(t *testing.T) {
+	t.Parallel()
+	h := hurry(t, 5)
+	h.raw.exec("DELETE FROM history WHERE execution_id = 'r'")
+	h.raw.exec("DELETE FROM executions WHERE execution_id = 'r'")
+	if err := h.store.Append(t.Context(), h.Batch(quick(h.steps)...)); !errors.Is(err, problem.HistoryConflict) {
+		t.Errorf("the append gives %v", err)
+	}
+	var rows int
+	if h.raw.scan("SELECT count(*) FROM history", &rows); rows != 0 {
+		t.Errorf("%d rows of a run that is gone", rows)
+	}
+}
