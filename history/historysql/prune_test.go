@@ -53,6 +53,11 @@ func TestAPruneThatWasKilledGoesOn(t *testing.T) {
 	if !errors.Is(err, problem.HistoryConflict) {
 		t.Errorf("a new run of the id: %v", err)
 	}
+	late := historytest.NewTrace(t, "big") // a driver that knows only of the records that are left
+	late.Execution.Seq, late.Execution.Phase, late.Execution.CreatedAt = 5000, history.PhaseRunning, historytest.Begin
+	if err := s.Append(t.Context(), late.Batch("C ScheduleNode b")); !errors.Is(err, problem.ExecutionNotFound) {
+		t.Errorf("an append to what is left: %v", err)
+	}
 	page, err := s.Prune(t.Context(), history.PruneQuery{Phases: []history.Phase{history.PhaseFailed}})
 	if err != nil || len(page.Trees) != 0 {
 		t.Errorf("%+v, %v", page, err)
