@@ -100,7 +100,7 @@ func TestCrashOnSQLite(t *testing.T) {
 	var points atomic.Int64
 	t.Run("files", func(t *testing.T) {
 		for _, c := range crashCases(t) {
-			if !slices.Contains([]string{"subworkflow.child_asks", "parallel.nested_state", "retries.backoff"}, c.name) {
+			if !slices.Contains([]string{"subworkflow.child_asks", "parallel.nested_state", "retries.backoff", "parallel.nested_state/repairs"}, c.name) {
 				continue
 			}
 			for _, m := range crashModes[:2] {
@@ -255,7 +255,7 @@ func (x *trial) execute(ctx context.Context, req activities.Request) (activities
 	if err := x.take(ctx, req.NodeID); err != nil {
 		return activities.Result{}, err
 	}
-	return x.c.outcome(req.NodeID, req.Metadata, req.Attempt)
+	return x.c.performed(req)
 }
 
 func (x *trial) delegate(ctx context.Context, req delegate.Request) (delegate.Result, error) {

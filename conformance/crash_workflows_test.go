@@ -29,6 +29,8 @@ type crashCase struct {
 	outputs  object
 	failures int
 	code     string
+	// repairs makes each activity in process fail first, and work only in the repair that it asks for.
+	repairs bool
 	// answers are the payloads of people, signals those of signals by name; both are tried in order.
 	answers []object
 	signals map[string][]object
@@ -58,6 +60,13 @@ func crashCases(t *testing.T) []*crashCase {
 			continue
 		}
 		cases = append(cases, vectorCases(t, root, seen)...)
+	}
+	for _, c := range cases {
+		if slices.Contains([]string{"subworkflow.child_asks", "parallel.nested_state", "retries.backoff"}, c.name) {
+			repaired := *c
+			repaired.name, repaired.repairs = c.name+"/repairs", true
+			cases = append(cases, &repaired)
+		}
 	}
 	for _, c := range cases {
 		c.measure()
@@ -204,6 +213,19 @@ func (c *crashCase) measure() {
 			pace = max(10*pace, 30*time.Second)
 		}
 	}
+}
+
+// performed is the outcome of an attempt in process. What a repair has in hand must be what its visit gave.
+func (c *crashCase) performed(req activities.Request) (activities.Result, error) {
+	res, err := c.outcome(req.NodeID, req.Metadata, req.Attempt)
+	switch visit := fmt.Sprintf("%s#%d", req.NodeID, req.Visit); {
+	case !c.repairs || err != nil:
+	case req.Repair == nil:
+		return activities.Result{}, &activities.Failure{Code: "WRONG", Message: "wrong", Repair: object{"of": visit}}
+	case req.Repair["of"] != visit:
+		return activities.Result{}, &activities.Failure{Code: "MIXED_UP", Message: fmt.Sprintf("%s is to repair %v", visit, req.Repair)}
+	}
+	return res, err
 }
 
 // outcome is what an attempt comes to, whoever performs it.

@@ -148,4 +148,8 @@ func (a *Audit) once(r *Record) {
 		a.note(r.Seq, problem.OutcomeTwice, hintReport, "%s: the %s at %q has had its outcome", r.Name, key.kind, p.NodeID)
 	}
 	a.settled[key] = settles
+	if !settles {
+		key.span = ParallelSpan{} // the outcome of an executor does not name the branch
+		a.settled[key] = false
+	}
 }
