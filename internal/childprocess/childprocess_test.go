@@ -2,6 +2,8 @@ package childprocess_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"reflect"
 	"runtime"
 	"slices"
@@ -71,5 +73,32 @@ func TestStartFails(t *testing.T) {
 	_, err := childprocess.Start(childprocess.Program{Command: t.TempDir() + "/none"}, &childprocess.Tail{}, nil)
 	if err == nil {
 		t.Error("a program that is not there was started")
+	}
+}
+
+// TestStartSaysWhatIsMissing: the program, or the folder that it is to run in.
+func TestStartSaysWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	file := filepath.Join(folder, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	here, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		command, directory, want string
+		absent                   string
+	}{
+		{here, filepath.Join(folder, "gone"), "its working directory", here},
+		{here, file, "its working directory", here},
+		{filepath.Join(folder, "none"), folder, "none", "working directory"},
+	} {
+		_, err := childprocess.Start(childprocess.Program{Command: tt.command, Directory: tt.directory}, &childprocess.Tail{}, nil)
+		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), tt.absent) {
+			t.Errorf("%s in %s: %v", tt.command, tt.directory, err)
+		}
 	}
 }

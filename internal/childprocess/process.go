@@ -1,6 +1,7 @@
 package childprocess
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"sync"
@@ -68,7 +69,7 @@ func Start(program Program, stderr *Tail, ended func(state string)) (*Process, e
 	}
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = pipes[0].r, pipes[1].w, pipes[2].w
 	if err := p.cmd.Start(); err != nil {
-		return fail(err)
+		return fail(program.blame(err))
 	}
 	p.Stdin, p.Stdout, p.PID = pipes[0].w, pipes[1].r, p.cmd.Process.Pid
 	for _, theirs := range []*os.File{pipes[0].r, pipes[1].w, pipes[2].w} {
@@ -76,6 +77,21 @@ func Start(program Program, stderr *Tail, ended func(state string)) (*Process, e
 	}
 	go p.supervise(pipes[2].r)
 	return p, nil
+}
+
+// blame names the folder where that is what is missing: the system's error speaks of the program.
+func (p Program) blame(err error) error {
+	if p.Directory == "" {
+		return err
+	}
+	info, missing := os.Stat(p.Directory)
+	switch {
+	case missing != nil:
+		return fmt.Errorf("its working directory: %w", missing)
+	case !info.IsDir():
+		return fmt.Errorf("its working directory %s is no folder", p.Directory)
+	}
+	return err
 }
 
 // supervise waits for the end of the process, and ends what it leaves behind.

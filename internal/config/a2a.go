@@ -160,7 +160,7 @@ func (m members) a2aKey(env Environment, s *A2ASettings) error {
 	case reference == "":
 		return m.oneKey()
 	}
-	if _, err := env.secret(reference); err != nil {
+	if err := m.secret(env, reference); err != nil {
 		return err
 	}
 	s.APIKey = func(context.Context) (string, error) { return env.secret(reference) }

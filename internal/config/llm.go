@@ -53,7 +53,7 @@ func loadLLM(c *Config, env Environment) error {
 		return err
 	}
 	if reference != "" {
-		if _, err := env.secret(reference); err != nil {
+		if err := m.secret(env, reference); err != nil {
 			return err
 		}
 		settings.APIKey = func(context.Context) (llmcall.Secret, error) {

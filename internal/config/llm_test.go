@@ -71,6 +71,22 @@ func TestLLMRefusalSaysWhatToDo(t *testing.T) {
 	}
 }
 
+// TestMissingKeySaysWhere: the refusal of a secret names the setting that asks for it, and what to do.
+func TestMissingKeySaysWhere(t *testing.T) {
+	t.Parallel()
+	for setting, want := range map[string]string{
+		`WORKFLOW_ENGINE_LLM_CONFIG={"apiKeyEnv":"GONE"}`:                                                                  "Set GONE where this program is started.",
+		`WORKFLOW_ENGINE_LLM_CONFIG={"apiKeySecretRef":"file:gone.key"}`:                                                   "relative to the working directory",
+		`WORKFLOW_ENGINE_A2A_CONFIG={"agents":{"coder":{"baseUrl":"http://localhost:9000","apiKeySecretRef":"env:GONE"}}}`: "Set GONE where this program is started.",
+	} {
+		_, err := load(t, environment(setting))
+		name, _, _ := strings.Cut(setting, "=")
+		if p, ok := problem.As(err); !ok || !strings.HasPrefix(p.Error(), name) || !strings.Contains(strings.ToLower(p.Error()), "gone") || !strings.Contains(p.Hint, want) {
+			t.Errorf("%s: %v", setting, err)
+		}
+	}
+}
+
 // TestLLMKeyIsReadAtUse: a key file that changes needs no restart.
 func TestLLMKeyIsReadAtUse(t *testing.T) {
 	t.Parallel()

@@ -119,6 +119,20 @@ func (m members) keyReference() (string, error) {
 	return reference, nil
 }
 
+// secret resolves the reference to a key for the first time. Who reads the refusal did not write the reference in this call,
+// so that it names the setting that holds it.
+func (m members) secret(env Environment, reference string) error {
+	_, err := env.secret(reference)
+	if err == nil {
+		return nil
+	}
+	refusal := problem.New(problem.UsageError, "%s", m.variable).WithCause(err)
+	if p, ok := problem.As(err); ok {
+		refusal.Hint = p.Hint
+	}
+	return refusal
+}
+
 func (m members) oneKey() error {
 	return problem.New(problem.UsageError, "%s needs exactly one of %s and %s, or noAuth", m.variable, keyEnvMember, keyRefMember)
 }

@@ -26,7 +26,8 @@ func (e Environment) secret(reference string) (string, error) {
 		if value := e.lookup(rest); value != "" {
 			return value, nil
 		}
-		return "", problem.New(problem.UsageError, "secret env:%s: the variable is unset or blank", rest)
+		return "", problem.New(problem.UsageError, "secret env:%s: the variable is unset or blank", rest).
+			WithHint("Set %s where this program is started.", rest)
 	case "file":
 		return e.secretFile(rest)
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"os"
 	"os/exec"
 	"strings"
 
@@ -34,6 +35,7 @@ func (c *Config) steps(e *Executors) (activities.Executor, error) {
 func (c *Config) Commands(list map[string]manifest.StepCommand, place string) (*stepcommand.Commands, error) {
 	commands := make(map[string]stepcommand.Command, len(list))
 	for name, s := range list {
+		given := s.Directory != ""
 		s.Directory = c.env.absolute(s.Directory)
 		if strings.ContainsAny(s.Command, `/\`) {
 			s.Command = c.env.absolute(s.Command) // else it would be relative to cwd on some systems only
@@ -41,6 +43,10 @@ func (c *Config) Commands(list map[string]manifest.StepCommand, place string) (*
 		if _, err := exec.LookPath(s.Command); err != nil {
 			return nil, problem.New(problem.UsageError, "%s: the program %q of handler %q cannot be run", place, s.Command, name).
 				WithCause(err).WithHint("Name a program in PATH, or the path of a file that may be executed.")
+		}
+		if info, err := os.Stat(s.Directory); given && (err != nil || !info.IsDir()) {
+			return nil, problem.New(problem.UsageError, "%s: %s, where handler %q runs, is no folder", place, s.Directory, name).
+				WithHint("Make it, or name another in cwd.")
 		}
 		commands[name] = stepcommand.Command(s)
 	}
