@@ -40,7 +40,8 @@ to tell them. It ends when its input ends, and keeps every run.
 Flags (--flag value or --flag=value; a flag wins over its variable):
 `
 
-// parse reads flags and environment. Every wrong flag is an error: a misspelt one would silently choose another store.
+// parse reads flags and environment. With an error the settings are nil, or say no more than how to log. Every
+// wrong flag is an error: a misspelt one would silently choose another store.
 func parse(args []string, stdout io.Writer) (*settings, error) {
 	set := pflag.NewFlagSet("workflows-engine-mcp", pflag.ContinueOnError)
 	set.SortFlags = false
@@ -67,6 +68,11 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 	case c.maxMessageBytes < 1:
 		return nil, problem.New(problem.UsageError, "--max-message-bytes must be at least 1")
 	}
-	c.Config, err = flags.Load(config.System())
+	if c.Config, err = flags.Load(config.System()); err != nil {
+		// A refusal is written in the form that was asked for, if that much is understood.
+		if c.Config, _ = flags.LoadLog(config.System()); c.Config == nil {
+			return nil, err
+		}
+	}
 	return c, err
 }

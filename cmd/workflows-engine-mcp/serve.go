@@ -32,8 +32,11 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if errors.Is(err, errAnswered) {
 		return exitOK
 	}
-	if err == nil {
+	switch {
+	case err == nil:
 		err = serve(ctx, c, stdin, stdout, stderr)
+	case c != nil:
+		err = newNotices(c.Config, stderr).failed(err)
 	}
 	if err == nil {
 		return exitOK

@@ -337,7 +337,14 @@ func TestStderrHoldsRecordsAlone(t *testing.T) {
 	if status := failed.end(); status != exitFailed {
 		t.Errorf("exit status %d", status)
 	}
-	for name, text := range map[string]string{"served": p.stderr.String(), "failed": failed.stderr.String()} {
+	refused := spawnWith(t, "", []string{"WORKFLOW_ENGINE_STEP_COMMANDS=gone.json"}, "--log-format", "json")
+	refused.stdin.Close()
+	if status := refused.end(); status != exitUsage {
+		t.Errorf("exit status %d", status)
+	}
+	for name, text := range map[string]string{
+		"served": p.stderr.String(), "failed": failed.stderr.String(), "refused": refused.stderr.String(),
+	} {
 		var heard []string
 		for line := range strings.Lines(text) {
 			var record map[string]any
@@ -347,7 +354,7 @@ func TestStderrHoldsRecordsAlone(t *testing.T) {
 			heard = append(heard, fmt.Sprint(record["level"], " ", record["msg"]))
 		}
 		want := []string{"INFO execution history store: memory", "WARN setting without effect", "INFO ready, default mode host_mediated"}
-		if name == "failed" {
+		if name != "served" {
 			want = []string{"ERROR server failed"}
 		}
 		for _, message := range want {

@@ -61,6 +61,20 @@ const (
 
 // worker looks after all runs until ctx ends, which is how it is meant to end.
 func (a *app) worker(ctx context.Context, folder string) (err error) {
+	// How to log is known before the other settings are, so that their refusal is logged too.
+	form, err := a.flags.LoadLog(a.env)
+	if err != nil {
+		return err
+	}
+	if !form.LogLevelGiven {
+		form.LogLevel = slog.LevelInfo
+	}
+	log := form.Logger(a.stderr)
+	defer func() {
+		if err != nil && form.LogFormat == config.LogJSON {
+			err = logged(log, err) // who collects records would not see a line for people
+		}
+	}()
 	c, err := a.flags.Load(a.env)
 	if err != nil {
 		return err
@@ -68,15 +82,6 @@ func (a *app) worker(ctx context.Context, folder string) (err error) {
 	if c.Store == config.Memory {
 		return usage("a worker looks after a database, and memory is none").WithHint("Name a file with --store-path.")
 	}
-	if !c.LogLevelGiven {
-		c.LogLevel = slog.LevelInfo
-	}
-	log := c.Logger(a.stderr)
-	defer func() {
-		if err != nil && c.LogFormat == config.LogJSON {
-			err = logged(log, err) // who collects records would not see a line for people
-		}
-	}()
 	s, err := a.open(ctx, sessionOptions{
 		create: true, folder: folder, background: true, log: log,
 		onRecord: func(e graph.RecordEvent) { logRecords(log, e) },

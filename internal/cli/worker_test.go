@@ -340,6 +340,9 @@ func TestAWorkerLogsRecordsAlone(t *testing.T) {
 			t.Errorf("%s: exit status %d, records %q", tt.db, status, got)
 		}
 	}
+	if status, lines := run(t.Context(), "json", ":memory:"); status != 2 || len(lines) != 1 || !strings.Contains(lines[0], `"code":"USAGE_ERROR"`) {
+		t.Errorf("refused settings: exit status %d, %q", status, lines)
+	}
 	if status, lines := run(t.Context(), "text", filepath.Join(folder, "none", "runs.db")); status != 2 || !strings.HasPrefix(lines[1], "error: ") {
 		t.Errorf("for people: exit status %d, %q", status, lines)
 	}

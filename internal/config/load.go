@@ -28,7 +28,7 @@ func (f *Flags) LoadStore(env Environment) (*Config, error) {
 	return load(env, f.loadStore, f.loadLimits, f.loadLog)
 }
 
-// LoadLog is Load for commands that open no database, and start what a file of their own names.
+// LoadLog is Load for commands that open no database, and for those who want to know how to tell that Load has failed.
 func (f *Flags) LoadLog(env Environment) (*Config, error) { return load(env, f.loadLog) }
 
 func load(env Environment, parts ...func(*Config, Environment) error) (*Config, error) {
