@@ -26,7 +26,7 @@ type Lack struct {
 	Missing string
 	// Setting says how a process gets it; "" if nobody can say.
 	Setting string
-	// Host is true if a host could perform the node instead, in host-mediated mode.
+	// Host is true if a host could go on instead, in host-mediated mode.
 	Host bool
 }
 

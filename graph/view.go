@@ -98,6 +98,9 @@ func (x *run) view(ctx context.Context) (*Run, []Pending, error) {
 	if !x.held && x.live != started {
 		v.Lacks = x.lacks(v.Mode)
 	}
+	if v.Lacks != nil && x.lacks(machine.HostMediated) != nil {
+		v.Lacks.Host = false // it has been asked for in process, which a change of mode does not change
+	}
 	var waits []Pending
 	for _, w := range x.m.Pending() {
 		waits = append(waits, x.pending(w, c))

@@ -99,7 +99,7 @@ func (x *run) stand(ctx context.Context, checked bool, s *standing, y *yield) er
 		s.status = machine.Running // the child's first steps belong to this one
 	}
 	s.afar = s.afar || s.status == machine.Running && len(x.flights) == 0 && !x.m.Resting()
-	if s.places {
+	if s.places && (x.held || x.live == started || x.r.equipped(x)) { // else it may well stand still
 		x.notePlaces(s)
 	}
 	for _, t := range x.m.Timers() {

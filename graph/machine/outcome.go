@@ -86,7 +86,7 @@ func (m *Machine) awaited(o Outcome) (*token, error) {
 	}
 	if o.IdempotencyKey != "" && o.IdempotencyKey != m.cfg.ExecutionID+":"+match.key() {
 		return nil, problem.New(problem.SubmitNotAwaiting, "idempotency key %q is not that of the pending attempt", o.IdempotencyKey).
-			WithPlace(at).WithHint("The outcome of that attempt is not wanted any more; the pending one is %q.", m.cfg.ExecutionID+":"+match.key())
+			WithPlace(at).WithHint("Node %q waits with the key %q. A key that pending does not show any more needs no outcome.", o.NodeID, m.cfg.ExecutionID+":"+match.key())
 	}
 	return match, nil
 }

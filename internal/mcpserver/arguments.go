@@ -25,6 +25,8 @@ type arguments struct {
 	// source is the JSON text of values; nil for an object within.
 	source []byte
 	names  []string
+	// inner says of names that are known within an argument only, in which.
+	inner map[string]string
 	// progress gets what happens while the call waits; nil if the client does not want to know.
 	progress func(graph.Progress)
 	hangup   hangup
@@ -40,8 +42,8 @@ type findings struct {
 }
 
 // readArguments takes the raw arguments of a call, which may be absent.
-func readArguments(raw []byte, names []string) *arguments {
-	a := &arguments{names: names, findings: new(findings)}
+func readArguments(raw []byte, t *tool) *arguments {
+	a := &arguments{names: t.names(), inner: t.inner, findings: new(findings)}
 	if len(raw) == 0 {
 		return a
 	}
@@ -96,7 +98,9 @@ func (a *arguments) refuseUnknown() {
 		}
 		hint := "known are " + strings.Join(a.names, ", ")
 		respelt := snakeCase(name)
-		if near := cmp.Or(known(respelt, a.names), suggest.Nearest(respelt, a.names)); near != "" {
+		if outer := a.inner[respelt]; outer != "" {
+			hint = "it belongs in " + outer
+		} else if near := cmp.Or(known(respelt, a.names), suggest.Nearest(respelt, a.names)); near != "" {
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
 		a.issue(name, "is not known; %s", hint)
@@ -264,6 +268,9 @@ func asObject(v any) (m map[string]any, why string) {
 			return nil, blankLeft(v)
 		}
 		parsed, err := jsonvalue.Decode([]byte(v))
+		if err != nil && !strings.HasPrefix(strings.TrimSpace(v), "{") {
+			return nil, "must be an object, not text"
+		}
 		if err != nil {
 			return nil, "must be an object, not text (and the text is no JSON: " + err.Error() + ")"
 		}

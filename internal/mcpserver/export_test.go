@@ -12,7 +12,7 @@ func ReadArguments(tool string, raw []byte) error {
 		if t.name != tool {
 			continue
 		}
-		a := readArguments(raw, t.names())
+		a := readArguments(raw, t)
 		a.definition("definition", t.invalid)
 		a.object("input", false)
 		a.integer("wait_ms", 0, maxWait.Milliseconds())

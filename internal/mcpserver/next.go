@@ -41,7 +41,7 @@ func leftToOthers(l *graph.Lack) string {
 	if l.Setting != "" {
 		example = ", such as workflows-engine worker with " + l.Setting
 	}
-	return fmt.Sprintf("This server lacks %s (node %q) and leaves the run to a process that has it%s. If nothing changes, tell the operator.",
+	return fmt.Sprintf("This server lacks %s (node %q) and leaves the run to a process that has it%s. If nothing changes within a minute, tell the operator.",
 		l.Missing, l.NodeID, example)
 }
 

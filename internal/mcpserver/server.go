@@ -116,7 +116,7 @@ func listedInOrder(tools []*tool) mcp.Middleware {
 func (s *server) handler(t *tool) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		began := time.Now()
-		a := readArguments(req.Params.Arguments, t.names())
+		a := readArguments(req.Params.Arguments, t)
 		a.hangup = hangupOf(ctx)
 		if told := newReporter(ctx, req); told != nil {
 			a.progress = told.report

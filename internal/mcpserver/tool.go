@@ -21,6 +21,8 @@ type tool struct {
 	annotations              mcp.ToolAnnotations
 	arguments                []property
 	answer                   []property
+	// inner says of names that are known within an argument only, in which: models leave that level out.
+	inner map[string]string
 	// invalid is the protocol's code for arguments that do not belong to the run.
 	invalid problem.Code
 	call    func(context.Context, *desk, *arguments) (*answer, error)

@@ -26,6 +26,7 @@ func submitActivityTool() *tool {
 			definitionAgain, inputAgain, modeArgument, waitArgument,
 		},
 		answer:  runAnswer(repeatedProperty),
+		inner:   map[string]string{"ok": "outcome", "result": "outcome", "error": "outcome", "code": "outcome", "delegate_correlation_id": "outcome", "external_task_id": "outcome"},
 		invalid: problem.SubmitValidationError,
 		call: func(ctx context.Context, d *desk, a *arguments) (*answer, error) {
 			req := graph.SubmitRequest{
