@@ -27,11 +27,22 @@ cannot be cancelled.`,
 
 // cancel ends a run.
 func (a *app) cancel(ctx context.Context, id, reason string) (err error) {
-	s, err := a.open(ctx, sessionOptions{})
+	s, err := a.open(ctx, sessionOptions{end: true})
 	if err != nil {
 		return err
 	}
 	defer func() { err = firstError(err, s.close()) }()
+	if s.without != nil {
+		// Whatever is missing here, a run can be stopped. One that a parent waits for cannot: the parent would go on.
+		execution, err := s.store.Execution(ctx, id)
+		if err != nil {
+			return err
+		}
+		if execution.Parent != "" {
+			return s.without
+		}
+		fmt.Fprintf(a.stderr, "%s no agent is told of the end, since the settings cannot be used: %v\n", a.paint.wait("warning:"), s.without)
+	}
 	run, err := s.runner.Cancel(ctx, graph.CancelRequest{ExecutionID: id, Reason: reason})
 	if err != nil {
 		return err

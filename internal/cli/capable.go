@@ -179,7 +179,7 @@ func (s *session) equip(ctx context.Context, run *graph.Run) error {
 	if unresolved {
 		add(flagWorkflowDir, "DIR")
 	}
-	if run.Mode != machine.HostMediated && demo && !s.unknown && len(s.missing(ctx, document)) > 0 {
+	if run.Mode != machine.HostMediated && demo && s.without == nil && len(s.missing(ctx, document)) > 0 {
 		add("profile", string(config.Demo))
 	}
 	return nil

@@ -36,7 +36,7 @@ that look like secrets (apikey, token, password, secret), for a file that people
 
 // export writes a run to standard output.
 func (a *app) export(ctx context.Context, id string, redact bool) (err error) {
-	_, store, err := a.openStore(ctx, sessionOptions{read: true})
+	store, err := a.openStore(ctx, sessionOptions{read: true})
 	if err != nil {
 		return err
 	}

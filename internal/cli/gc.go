@@ -168,7 +168,7 @@ func (a *app) gc(ctx context.Context, o gcOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	_, store, err := a.openStore(ctx, sessionOptions{read: o.dryRun})
+	store, err := a.openStore(ctx, sessionOptions{read: o.dryRun})
 	if err != nil {
 		return err
 	}

@@ -55,7 +55,7 @@ func (a *app) importRun(ctx context.Context, file string, asJSON bool) (err erro
 	if _, err := runfile.Read(bytes.NewReader(text)); err != nil {
 		return err
 	}
-	_, store, err := a.openStore(ctx, sessionOptions{create: true})
+	store, err := a.openStore(ctx, sessionOptions{create: true})
 	if err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func (a *app) list(ctx context.Context, o listOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	_, store, err := a.openStore(ctx, sessionOptions{read: true})
+	store, err := a.openStore(ctx, sessionOptions{read: true})
 	if err != nil {
 		return err
 	}

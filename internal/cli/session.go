@@ -20,8 +20,8 @@ type session struct {
 	runner *graph.Runner
 	// executors are what the configuration can perform in process; those of a session that only reads are of no further use.
 	executors config.Executors
-	// unknown is true if a session that only reads could not find out what the configuration performs.
-	unknown bool
+	// without is why a session that only reads or ends a run has no executors, nil if it has those that are configured.
+	without error
 	view    *liveView // nil if nothing is shown
 	// owner names this process in leases.
 	owner string
@@ -38,6 +38,8 @@ type sessionOptions struct {
 	create bool
 	// read opens a database without changing it, if its form allows that.
 	read bool
+	// end ends a run, and goes without executors that cannot be had.
+	end bool
 	// live shows nodes on stderr as they complete.
 	live bool
 	// folder is where subworkflows are looked for, "" for nowhere.
@@ -52,11 +54,15 @@ type sessionOptions struct {
 
 // open loads the configuration, opens the store and makes a runner.
 func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
-	load := a.flags.Load
-	if o.read {
-		load = a.flags.LoadStore
+	c, refused := a.flags.Load(a.env)
+	err := refused
+	if refused != nil && (o.read || o.end) {
+		c, err = a.flags.LoadStore(a.env)
 	}
-	c, store, err := a.openConfigured(ctx, o, load)
+	if err != nil {
+		return nil, err
+	}
+	store, err := a.openConfigured(ctx, o, c)
 	if err != nil {
 		return nil, err
 	}
@@ -64,10 +70,12 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 		c.Log = c.Logger(a.stderr)
 	}
 	s := &session{config: c, store: store, owner: newOwner(), repeat: a.flags.Given()}
-	if s.executors, err = a.executors(c, o.read); err != nil && !o.read {
-		return nil, closing(store, err)
+	if s.without = refused; refused == nil {
+		s.executors, s.without = c.Executors()
 	}
-	s.unknown = err != nil
+	if s.without != nil && !o.read && !o.end {
+		return nil, closing(store, s.without)
+	}
 	options := c.RunnerOptions(s.executors, c.Log)
 	options.Owner, options.Now = s.owner, a.now
 	options.Background, options.OnRecord = o.background, o.onRecord
@@ -92,31 +100,16 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 	return s, nil
 }
 
-// executors builds what the configuration names. A command that only reads wants them for the commands that it suggests,
-// and has not read what they need: it does so here, where nothing that is missing stops it.
-func (a *app) executors(c *config.Config, read bool) (config.Executors, error) {
-	if !read {
-		return c.Executors()
-	}
-	all, err := a.flags.Load(a.env)
-	if err != nil {
-		return config.Executors{}, err
-	}
-	return all.Executors()
-}
-
 // openStore opens the store for commands that drive no run.
-func (a *app) openStore(ctx context.Context, o sessionOptions) (*config.Config, history.Store, error) {
-	return a.openConfigured(ctx, o, a.flags.LoadStore)
+func (a *app) openStore(ctx context.Context, o sessionOptions) (history.Store, error) {
+	c, err := a.flags.LoadStore(a.env)
+	if err != nil {
+		return nil, err
+	}
+	return a.openConfigured(ctx, o, c)
 }
 
-func (a *app) openConfigured(
-	ctx context.Context, o sessionOptions, load func(config.Environment) (*config.Config, error),
-) (*config.Config, history.Store, error) {
-	c, err := load(a.env)
-	if err != nil {
-		return nil, nil, err
-	}
+func (a *app) openConfigured(ctx context.Context, o sessionOptions, c *config.Config) (history.Store, error) {
 	a.warn(c, o.log)
 	open := c.OpenExistingStore
 	switch {
@@ -125,8 +118,7 @@ func (a *app) openConfigured(
 	case o.read:
 		open = c.OpenStoreToRead
 	}
-	store, err := open(ctx)
-	return c, store, err
+	return open(ctx)
 }
 
 // warn says which settings have no effect: to people, or in the log of a command that keeps one.

@@ -70,7 +70,7 @@ type storedFindingJSON struct {
 
 // verify checks a database, or one run.
 func (a *app) verify(ctx context.Context, id string, o verifyOptions) (err error) {
-	_, store, err := a.openStore(ctx, sessionOptions{read: !o.repair})
+	store, err := a.openStore(ctx, sessionOptions{read: !o.repair})
 	if err != nil {
 		return err
 	}
