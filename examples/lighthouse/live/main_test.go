@@ -72,7 +72,7 @@ func TestLive(t *testing.T) {
 			`^  "ticket_id": "SUP-4211"$`, `ExecutionCompleted`,
 			`^classify +llm_call +1 +small-and-fast-local +\d+(ms|\.\ds|s) +\d\d+ +\d\d+ +completed$`,
 			`^open_ticket +tool_call +1 +helpdesk/create_ticket +\d+(ms|\.\ds|s) +- +- +completed$`,
-			`^2 attempts, .* of work, \d+ tokens in, \d+ out$`,
+			`^2 attempts, .* from request to outcome, \d+ tokens in, \d+ out$`,
 		}, []string{
 			`^models  chat completions at http://127\.0\.0\.1:\d+/v1`, `^\$ workflows-engine run `, `^✓ classify +llm_call .*\d+\+\d+ tokens`,
 			`^✓ open_ticket +tool_call `, `^completed run live-`, `^\$ workflows-engine history live-`,
