@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -43,14 +42,12 @@ func BenchmarkDurableNodes(b *testing.B) {
 			r := newRunner(b, disk(b), graph.Options{Activities: activities.Stub{}})
 			var rawTook, took time.Duration
 			var commits, done int
-			var ratios []float64
 			for b.Loop() {
 				begun := time.Now()
 				for range nodes {
 					raw.commit(b)
 				}
-				turn := time.Since(begun)
-				rawTook += turn
+				rawTook += time.Since(begun)
 				commits += nodes
 
 				begun = time.Now()
@@ -64,15 +61,13 @@ func BenchmarkDurableNodes(b *testing.B) {
 					})
 				}
 				all.Wait()
-				engine := time.Since(begun)
-				took += engine
+				took += time.Since(begun)
 				done += runs * nodes
-				ratios = append(ratios, float64(runs)*turn.Seconds()/engine.Seconds())
 			}
-			slices.Sort(ratios)
-			b.ReportMetric(float64(done)/took.Seconds(), "nodes/s")
-			b.ReportMetric(float64(commits)/rawTook.Seconds(), "raw-commits/s")
-			b.ReportMetric(ratios[len(ratios)/2], "x-raw")
+			nodes, raws := float64(done)/took.Seconds(), float64(commits)/rawTook.Seconds()
+			b.ReportMetric(nodes, "nodes/s")
+			b.ReportMetric(raws, "raw-commits/s")
+			b.ReportMetric(nodes/raws, "x-raw") // of the rates, so that both count what they leave to the log's checkpoints
 			b.ReportMetric(0, "ns/op") // an iteration is both, so its time says nothing
 		})
 	}
