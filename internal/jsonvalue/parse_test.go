@@ -124,6 +124,17 @@ func TestParseProblems(t *testing.T) {
 	}
 }
 
+// TestWordsThatAreNoNumbers: a sentence that begins with I or N, as models write them, is not taken for one of the numbers
+// that JSON lacks.
+func TestWordsThatAreNoNumbers(t *testing.T) {
+	t.Parallel()
+	for text, number := range map[string]bool{"NaN": true, "[Infinity]": true, "I am sorry": false, "No.": false, "Inf": false, "N": false} {
+		if _, err := jsonvalue.Decode([]byte(text)); err == nil || strings.Contains(err.Error(), "Infinity") != number {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
 func TestParseLimits(t *testing.T) {
 	t.Parallel()
 	nested := func(n int) []byte { return []byte(strings.Repeat("[", n) + strings.Repeat("]", n)) }

@@ -248,7 +248,7 @@ func unexpected(src []byte, i int) *fault {
 		return faultAt(i, "a value is wanted before %s; is there a comma too many?", describe(src, i))
 	case c == '+' || c == '.':
 		return faultAt(i, "a number begins with a digit or '-'")
-	case c == 'N' || c == 'I':
+	case literal(src, i, "NaN") || literal(src, i, "Infinity"):
 		return faultAt(i, "JSON has no NaN and no Infinity")
 	}
 	return faultAt(i, "a value is wanted here, not %s", describe(src, i))
