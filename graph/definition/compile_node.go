@@ -241,12 +241,12 @@ func (c *compiler) compileRetry(v *vertex) {
 	if f := n.Get("jitter"); f != nil {
 		r.Jitter = f.Num + 0
 	}
-	c.lintRetry(r, n, at, v)
 	if codes := n.Get("non_retryable_errors"); codes != nil {
 		for _, e := range codes.Elements {
 			r.NonRetryable = append(r.NonRetryable, e.Str)
 		}
 	}
+	c.lintRetry(r, n, at, v)
 	v.node.Retry = r
 }
 

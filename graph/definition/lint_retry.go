@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"slices"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -15,9 +16,13 @@ func (c *compiler) lintRetry(r *Retry, n *jsonvalue.Node, at *path, v *vertex) {
 	}
 	pauses := r.Err != nil || r.Initial > 0 // one that is no duration has been told
 	if r.MaxAttempts == 1 {
+		followed := "nothing is tried again"
+		if repairable(r, v.node) {
+			followed = "only an answer that breaks output_schema gets another attempt, its repair, and that at once"
+		}
 		for _, name := range []string{"initial_interval", "backoff_coefficient", "max_interval", "jitter"} {
 			if n.Get(name) != nil {
-				warn("max_attempts", "max_attempts counts the first attempt too: with 1 nothing is tried again, and "+name+" has no effect",
+				warn("max_attempts", "max_attempts counts the first attempt too: with 1 "+followed+"; "+name+" has no effect",
 					"write 2 for one further attempt, or leave the rest of the policy out")
 				return
 			}
@@ -52,4 +57,9 @@ func (c *compiler) lintRetry(r *Retry, n *jsonvalue.Node, at *path, v *vertex) {
 		}
 		warn("max_interval", message, "write the longest pause that you want, or leave it out")
 	}
+}
+
+// repairable reports whether a failed attempt of a node may be granted a repair, which needs none of its max_attempts.
+func repairable(r *Retry, n *Node) bool {
+	return n.Type == LLMCall && n.Config["output_schema"] != nil && !slices.Contains(r.NonRetryable, string(problem.OutputSchemaViolation))
 }

@@ -142,6 +142,23 @@ func TestRetryWarnings(t *testing.T) {
 	}
 }
 
+// TestRetryWarningsOfRepairs: with one attempt an answer that breaks output_schema still gets its repair, without a pause.
+func TestRetryWarningsOfRepairs(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ kind, config, policy, want string }{
+		{"llm_call", `{"model":"m","output_schema":{"type":"object"}}`, ``, "only an answer that breaks output_schema gets another attempt"},
+		{"llm_call", `{"model":"m","output_schema":{"type":"object"}}`, `,"non_retryable_errors":["OUTPUT_SCHEMA_VIOLATION"]`, "nothing is tried again"},
+		{"llm_call", `{"model":"m"}`, ``, "nothing is tried again"},
+		{"step", `{"handler":"urn:x:y","output_schema":{"type":"object"}}`, ``, "nothing is tried again"},
+	} {
+		_, p, findings := compileValue(t, patch(t, base(t, "linear"),
+			`set /nodes/1 {"id":"greet","type":"`+tt.kind+`","config":`+tt.config+`,"retry":{"max_attempts":1,"initial_interval":"1s"`+tt.policy+`}}`))
+		if p == nil || len(findings) != 1 || !strings.Contains(findings[0].Message, tt.want) {
+			t.Errorf("%s %s: %s", tt.kind, tt.config, list(findings))
+		}
+	}
+}
+
 // Jitter takes off up to its part of a delay: the same for the same attempt, spread evenly over many.
 func TestRetryJitter(t *testing.T) {
 	t.Parallel()
