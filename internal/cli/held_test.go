@@ -133,7 +133,12 @@ func TestRecoverHeld(t *testing.T) {
 				}
 				return begun
 			}
-			status, _, stderr := callAt(t, held, "recover", "--store-path", path, "--profile", "demo")
+			asOf := func(*notes) time.Time { return begun }
+			status, _, stderr := callAt(t, asOf, "recover", "--dry-run", "--store-path", path, "--profile", "demo")
+			if status != exitOK || !strings.Contains(stderr, "held by other processes") || strings.Contains(stderr, "nothing") {
+				t.Errorf("recover --dry-run: status %d\n%s", status, stderr)
+			}
+			status, _, stderr = callAt(t, held, "recover", "--store-path", path, "--profile", "demo")
 			if status != exitOK || !regexp.MustCompile(`held by other processes, the first until \d{4}-.*: r`).MatchString(stderr) || strings.Contains(stderr, "nothing") {
 				t.Errorf("recover: status %d\n%s", status, stderr)
 			}

@@ -101,7 +101,7 @@ func (a *app) recoverAll(ctx context.Context, o recoverOptions) (err error) {
 	}
 	switch {
 	case o.dryRun:
-		return a.writeRecoverable(ctx, s, found)
+		return a.writeRecoverable(ctx, s, found, len(held))
 	case len(ids) == 0 && len(held) == 0:
 		fmt.Fprintln(a.stderr, "nothing to recover")
 	}
@@ -161,7 +161,7 @@ func ofChild(top, id string) string {
 }
 
 // writeRecoverable prints what a recover would do.
-func (a *app) writeRecoverable(ctx context.Context, s *session, found recoverable) error {
+func (a *app) writeRecoverable(ctx context.Context, s *session, found recoverable, held int) error {
 	rows := [][]string{{"ID", "NAME", "NODE", "WHY"}}
 	for _, id := range found.ids {
 		execution, err := s.store.Execution(ctx, id)
@@ -174,10 +174,13 @@ func (a *app) writeRecoverable(ctx context.Context, s *session, found recoverabl
 		}
 		rows = append(rows, []string{id, dash(execution.DefinitionName), dash(execution.CurrentNodeID), why})
 	}
-	if len(found.ids) == 0 {
+	switch {
+	case len(found.ids) > 0:
+		if err := writeTable(a.human, rows); err != nil {
+			return err
+		}
+	case held == 0: // otherwise the runs that others hold have been told
 		fmt.Fprintln(a.stderr, "nothing to recover")
-	} else if err := writeTable(a.human, rows); err != nil {
-		return err
 	}
 	waiting, atLeast := 0, ""
 	for _, phase := range []history.Phase{history.PhaseAwaitingActivity, history.PhaseInterrupted, history.PhaseAwaitingSignal} {
