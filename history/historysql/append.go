@@ -24,13 +24,11 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 	t.write(&b, &short)
 	var added int64
 	err := s.share(ctx, "the records were not appended", len(t.all)+short.blobBytes(), func(c *conn) error {
-		if lags, err := s.insertLagging(c, &b, t, short.blobBytes()); err != nil {
-			return err
-		} else if lags {
-			added = int64(len(t.all))
-			return keepBeside(c, &b)
+		lags, err := s.insertLagging(c, &b, t, short.blobBytes())
+		if err == nil && !lags {
+			err = insertBatch(c, &b, t)
 		}
-		if err := insertBatch(c, &b, t); err != nil {
+		if err != nil {
 			return err
 		}
 		blobs, err := short.keep(c)
@@ -38,8 +36,10 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 			return err
 		}
 		added = int64(len(t.all)) + blobs
-		if err := s.keepExecution(c, &b, t, added); err != nil {
-			return err
+		if !lags {
+			if err := s.keepExecution(c, &b, t, added); err != nil {
+				return err
+			}
 		}
 		return keepBeside(c, &b)
 	})
@@ -91,6 +91,7 @@ func (s *Store) keepExecution(c *conn, b *history.Batch, t *batchText, added int
 	e := b.Execution
 	e.Bytes += added
 	positionSeq, position := keptPosition(b)
+	behind := s.caughtUp(b)
 	starts := func(r history.Record) bool { return r.Name == history.ExecutionStarted }
 	if b.ExpectedSeq == 0 || slices.ContainsFunc(b.Records, starts) {
 		if err := expectHead(c, b); err != nil {
@@ -98,7 +99,11 @@ func (s *Store) keepExecution(c *conn, b *history.Batch, t *batchText, added int
 		}
 		return storeExecution(c, &e, string(e.AppendText(nil)), "", positionSeq, position)
 	}
-	behind := s.caughtUp(b)
+	if behind.seq != b.ExpectedSeq {
+		if err := expectHead(c, b); err != nil {
+			return err
+		}
+	}
 	moved, err := moveRow(c, b, t, &e, behind.seq, behind.bytes+added)
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ func (s *Store) Execution(ctx context.Context, executionID string) (history.Exec
 	case e.Seq == head:
 		return e, nil
 	}
-	return s.heal(ctx, e)
+	return s.heal(ctx, e, head)
 }
 
 // storedExecution gives the stored projection and the seq of the run's last record. A projection that cannot be

@@ -10,11 +10,14 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// heal folds what a projection has not seen of its run and stores it, unless it only lags (see lag.go). Rows are read before the write lock is taken,
-// because the reference engine does not wait for locks; those that were added meanwhile are read under it.
-func (s *Store) heal(ctx context.Context, e history.Execution) (history.Execution, error) {
+// heal folds what a projection has not seen of its run up to its head and stores it, unless it only lags (see lag.go): then
+// nothing behind the head that was read with the projection may count, because its row may have moved by then.
+//
+// Rows are read before the write lock is taken, because the reference engine does not wait for locks; those that were
+// added meanwhile are read under it.
+func (s *Store) heal(ctx context.Context, e history.Execution, head int64) (history.Execution, error) {
 	const doing = "the run could not be brought up to date"
-	f, err := s.fold(ctx, e, 0)
+	f, err := s.fold(ctx, e, head)
 	if err != nil {
 		return history.Execution{}, failure(doing, err)
 	}
@@ -111,9 +114,9 @@ func (s *Store) healAll(ctx context.Context) error {
 		return err
 	}
 	for _, id := range ids {
-		e, _, err := s.storedExecution(ctx, id)
+		e, head, err := s.storedExecution(ctx, id)
 		if err == nil {
-			_, err = s.heal(ctx, e)
+			_, err = s.heal(ctx, e, head)
 		}
 		if err != nil && !isUnreadable(err) && !errors.Is(err, problem.ExecutionNotFound) {
 			return err

@@ -12,7 +12,8 @@ import (
 // those that it has not seen. It need not store the result: whoever drives the run will.
 //
 // An append may do so if the row stands where this store has left it itself, so that all records behind it are this
-// store's, and thus no record of the run can be missing.
+// store's, and the last of them is the one that the append expects. It looks for that one too: the run may have been
+// deleted, and another begun under its id, whose row stands at the same seq.
 
 // maxLag is the number of appends in turn that may leave a row behind. It bounds what a reader has to fold.
 const maxLag = 16
@@ -26,7 +27,8 @@ type lag struct {
 	seq    int64
 	phase  history.Phase
 	listed int64
-	// appends were made since, and bytes is what they added.
+	// head is the run's last record. appends were made since the row was moved, and bytes is what they added.
+	head    int64
 	appends int
 	bytes   int64
 }
@@ -35,7 +37,7 @@ type lag struct {
 // statement.
 func (s *Store) insertLagging(c *conn, b *history.Batch, t *batchText, blobs int) (lags bool, err error) {
 	behind, known := s.lags[b.ExecutionID]
-	if !known {
+	if !known || behind.head != b.ExpectedSeq {
 		return false, nil
 	}
 	e := &b.Execution
@@ -50,6 +52,7 @@ func (s *Store) insertLagging(c *conn, b *history.Batch, t *batchText, blobs int
 	case !inserted: // somebody else has moved the row, or the records are too different
 		return false, nil
 	}
+	behind.head = e.Seq
 	behind.appends++
 	behind.bytes += int64(len(t.all))
 	s.lags[b.ExecutionID] = behind
@@ -59,10 +62,10 @@ func (s *Store) insertLagging(c *conn, b *history.Batch, t *batchText, blobs int
 // caughtUp gives where the row of a run stands, as far as is known, and forgets it, since it is about to be moved.
 func (s *Store) caughtUp(b *history.Batch) lag {
 	behind, known := s.lags[b.ExecutionID]
-	if !known {
+	delete(s.lags, b.ExecutionID)
+	if !known || behind.head != b.ExpectedSeq {
 		return lag{seq: b.ExpectedSeq}
 	}
-	delete(s.lags, b.ExecutionID)
 	return behind
 }
 
@@ -74,17 +77,18 @@ func (s *Store) mayLagFrom(e *history.Execution) {
 	if len(s.lags) >= maxLags {
 		clear(s.lags)
 	}
-	s.lags[e.ID] = lag{seq: e.Seq, phase: e.Phase, listed: listedAt(e.UpdatedAt.UnixMilli())}
+	s.lags[e.ID] = lag{seq: e.Seq, head: e.Seq, phase: e.Phase, listed: listedAt(e.UpdatedAt.UnixMilli())}
 }
 
-// lagged reports whether a fold has found nothing but what a row may lag by.
+// lagged reports whether a fold has found something, and nothing but what a row may lag by.
 func (f *folding) lagged(from *history.Execution) bool {
-	return from.Seq > 0 && f.unreadable == nil && !f.foreign && mayLag(from.Phase, &f.execution)
+	return from.Seq > 0 && f.execution.Seq > from.Seq && f.unreadable == nil && !f.foreign && mayLag(from, &f.execution)
 }
 
-// mayLag reports whether the row of a run may lie behind, as far as its phase tells.
-func mayLag(stored history.Phase, e *history.Execution) bool {
-	return e.Phase == stored && e.NeedsDriver()
+// mayLag reports whether a row may stand where it does although the run has gone on.
+func mayLag(row, run *history.Execution) bool {
+	return row.NeedsDriver() && run.NeedsDriver() && row.Phase == run.Phase &&
+		listedAt(row.UpdatedAt.UnixMilli()) == listedAt(run.UpdatedAt.UnixMilli())
 }
 
 // upTo folds the records up to head for lists, which order the run by what its row says.

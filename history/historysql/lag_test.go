@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historysql"
 	"github.com/workflows-engine/workflows-engine/history/historytest"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // quick is what one activity of a run in process adds, and the request of the next one.
@@ -233,5 +236,111 @@ func TestADeletedRunDoesNotLag(t *testing.T) {
 	var rows int
 	if h.raw.scan("SELECT count(*) FROM history", &rows); rows != 0 {
 		t.Errorf("%d rows of a run that is gone", rows)
+	}
+}
+
+// A large state that changes a little is written as what has changed, in rows that say so, also while the row of the run
+// lags: such a batch brings no large value of its own.
+func TestAHurriedRunWithALargeState(t *testing.T) {
+	t.Parallel()
+	h := hurry(t, 1)
+	text := strings.Repeat("0123456789", 20_000)
+	prior := history.Prior{}
+	for i := range 12 {
+		state := map[string]any{"text": text, "n": float64(i)}
+		b := h.Batch(quick(h.steps)...)
+		h.steps++
+		h.Now = h.Now.Add(-time.Millisecond)
+		b.Records[2].Payload.State = state
+		b.Prior = prior
+		if err := h.store.Append(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		prior = history.Prior{Seq: b.ExpectedSeq + 3, State: state}
+		records, err := h.store.Read(t.Context(), "r", prior.Seq, 1)
+		if err != nil || !jsonvalue.Equal(records[0].Payload.State, state) {
+			t.Fatalf("state %d came back as another: %v", i, err)
+		}
+	}
+	if h.row() == h.Execution.Seq {
+		t.Error("the row does not lag")
+	}
+	var size int
+	if h.raw.scan("SELECT sum(length(payload_json)) FROM history", &size); size > 20_000 {
+		t.Errorf("the rows take %d bytes", size)
+	}
+	h.answers(h.store)
+	if found := verified(t, h.store, "", false); len(found) > 0 {
+		t.Error(found)
+	}
+}
+
+// An append that expects more records than there are is refused, also where the row need not be looked at.
+func TestAnAppendBehindTheEndOfARunThatLags(t *testing.T) {
+	t.Parallel()
+	for _, lines := range [][]string{quick(9), {"E ExecutionCompleted"}} { // one that could lag, one that moves the row
+		h := hurry(t, 5)
+		ahead := *h.Trace
+		ahead.Batch(quick(h.steps)...)
+		if err := h.store.Append(t.Context(), ahead.Batch(lines...)); !errors.Is(err, problem.HistoryConflict) {
+			t.Errorf("the append gives %v", err)
+		}
+		h.answers(h.store)
+		h.hasten(h.store, 3)
+		h.answers(h.store)
+		if found := verified(t, h.store, "", false); len(found) > 0 {
+			t.Error(found)
+		}
+	}
+}
+
+// A run has been deleted and another one begun under its id, whose row stands where that of the first one stood. Who still
+// takes it for the first one is refused.
+func TestAnotherRunStandsWhereOneLagged(t *testing.T) {
+	t.Parallel()
+	for _, lines := range [][]string{quick(9), {"E ExecutionCompleted"}} {
+		h := hurry(t, 5)
+		stood := h.row()
+		h.raw.exec("DELETE FROM history")
+		h.raw.exec("DELETE FROM executions")
+		other := openFile(t, h.path, historysql.Options{})
+		again := historytest.NewTrace(t, "r")
+		again.Append(other, append(historytest.Start("w", "in_process"), "C ScheduleNode n0", "E NodeScheduled n0", `E ActivityRequested n0 {"nodeType":"step","attempt":1}`)...)
+		again.Append(other, quick(0)...)
+		if h.row() != stood {
+			t.Fatalf("the row stands at %d, not at %d", h.row(), stood)
+		}
+		if err := h.store.Append(t.Context(), h.Batch(lines...)); !errors.Is(err, problem.HistoryConflict) {
+			t.Errorf("the append gives %v", err)
+		}
+		again.Append(h.store, quick(1)...)
+		h.Trace = again
+		h.answers(h.store)
+		h.answers(other)
+		if found := verified(t, h.store, "", false); len(found) > 0 {
+			t.Error(found)
+		}
+	}
+}
+
+// What lists go by is checked of a row that lags too, and a row that lies further behind than one may is repaired.
+func TestVerifyLooksAtARowThatLags(t *testing.T) {
+	t.Parallel()
+	for _, damage := range []string{
+		"UPDATE executions SET updated_at = updated_at + 5",
+		"UPDATE executions SET definition_name = 'other'",
+		"UPDATE history SET created_at = '2026-11-21T03:00:00.000Z' WHERE seq = (SELECT max(seq) FROM history)",
+	} {
+		h := hurry(t, 5)
+		h.raw.exec(damage)
+		if found := verified(t, h.store, "", true); !slices.Equal(found, []string{"r 0 PROJECTION_DIFFERS+"}) {
+			t.Errorf("%s: found %q", damage, found)
+		}
+		if found := verified(t, h.store, "", false); len(found) > 0 {
+			t.Errorf("%s: after the repair found %q", damage, found)
+		}
+		if h.row() != h.Execution.Seq {
+			t.Errorf("%s: the row stands at %d", damage, h.row())
+		}
 	}
 }

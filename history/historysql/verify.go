@@ -182,7 +182,7 @@ func (v *verifier) run(id string) error {
 	noting := &notingShelf{shelf: readerShelf{v.ctx, &v.store.readers}, hashes: map[string]bool{}}
 	x := expander{id: id, shelf: noting}
 	// seen is the fold at the record that the projection stands at.
-	seen := ""
+	var seen history.Execution
 	for i := range rows {
 		record, unreadable := x.record(&rows[i])
 		if _, ok := problem.As(unreadable); !ok && unreadable != nil {
@@ -190,7 +190,7 @@ func (v *verifier) run(id string) error {
 		}
 		audit.Record(&record, unreadable)
 		if rows[i].seq == row.seq {
-			seen = string(audit.Execution.AppendText(nil))
+			seen = audit.Execution
 		}
 		rows[i] = storedRow{}
 	}
@@ -208,7 +208,7 @@ func (v *verifier) run(id string) error {
 	if err := v.hold(id, unheld); err != nil {
 		return err
 	}
-	return v.beside(id, &row, &audit, seen)
+	return v.beside(id, &row, &audit, &seen)
 }
 
 // readAll reads the rows of a run.
@@ -323,7 +323,7 @@ func (v *verifier) withoutRecords(id string, row *stored) error {
 }
 
 // beside compares what is kept beside the records with what they say.
-func (v *verifier) beside(id string, row *stored, audit *history.Audit, seen string) error {
+func (v *verifier) beside(id string, row *stored, audit *history.Audit, seen *history.Execution) error {
 	e := &audit.Execution
 	differs := ""
 	switch {
@@ -335,12 +335,12 @@ func (v *verifier) beside(id string, row *stored, audit *history.Audit, seen str
 		return nil // another engine has begun it, and nobody has looked at it yet
 	case row.unreadable.Valid:
 		differs = "the run counts as unreadable, and can be read"
-	case row.projection.String != seen || seen == "":
+	case seen.Seq != row.seq || row.projection.String != string(seen.AppendText(nil)):
 		differs = fmt.Sprintf("the projection at record %d is not what the records say", row.seq)
-	case row.seq < e.Seq && row.unseen == 0 && !(row.driven == 1 && mayLag(history.Phase(row.phase.String), e)):
+	case row.seq < e.Seq && row.unseen == 0 && !mayLag(seen, e):
 		differs = fmt.Sprintf("the projection stands at record %d, the run at %d", row.seq, e.Seq)
-	case row.seq == e.Seq && (row.phase.String != string(e.Phase) || row.name.String != e.DefinitionName ||
-		row.created != e.CreatedAt.UnixMilli() || row.updated != e.UpdatedAt.UnixMilli() || row.driven != flag(e.NeedsDriver())):
+	case row.phase.String != string(seen.Phase) || row.name.String != seen.DefinitionName ||
+		row.created != seen.CreatedAt.UnixMilli() || row.updated != seen.UpdatedAt.UnixMilli() || row.driven != flag(seen.NeedsDriver()):
 		differs = "what lists go by is not what the projection says"
 	}
 	if differs != "" {
