@@ -449,3 +449,27 @@ func TestRedirectsDoNotCarryTheKey(t *testing.T) {
 		t.Errorf("%d requests followed", n)
 	}
 }
+
+// TestClosedConnection: a connection that was kept from the call before, and is closed without an answer, fails no attempt.
+// The request goes out again with the key by which a provider can tell; on a connection of its own it does not.
+func TestClosedConnection(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t, says("one"), dies, says("two"))
+	e := newExecutor(t, llmcall.Config{BaseURL: p.URL})
+	for _, want := range []string{"one", "two"} {
+		got, err := e.Execute(t.Context(), request(nil))
+		if err != nil || text(t, got.Output) != `{"text":"`+want+`"}` {
+			t.Fatalf("output %v, %v, want %s", got.Output, err, want)
+		}
+	}
+	seen := p.seen()
+	if len(seen) != 3 || seen[1].header.Get("Idempotency-Key") != seen[2].header.Get("Idempotency-Key") {
+		t.Errorf("%d requests", len(seen))
+	}
+	p = newProvider(t, dies, says("never asked for"))
+	_, err := newExecutor(t, llmcall.Config{BaseURL: p.URL}).Execute(t.Context(), request(nil))
+	wantFailure(t, err, problem.LLMProviderError, "")
+	if n := len(p.seen()); n != 1 {
+		t.Errorf("%d requests on a new connection", n)
+	}
+}
