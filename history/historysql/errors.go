@@ -29,6 +29,21 @@ func isDuplicate(err error) bool {
 	return ok && (e.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY || e.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE)
 }
 
+const hintFileDamaged = "The file is damaged. Restore it from a copy; it is left as it is."
+
+// columnError is a column of another type than is ever stored in it, which only damage can bring about.
+type columnError struct{ cause error }
+
+func (e *columnError) Error() string { return e.cause.Error() }
+
+// scanFailure tells what rows of a query cannot be taken for from what ended the query.
+func scanFailure(ctx context.Context, err error) error {
+	if _, ok := problem.As(err); ok || ctx.Err() != nil || primaryCode(err) != 0 {
+		return err
+	}
+	return &columnError{err}
+}
+
 // failure gives an error of the driver the code and the advice that a caller needs. Errors that have one pass.
 func failure(doing string, err error) error {
 	if _, ok := problem.As(err); ok || err == nil {
@@ -38,11 +53,14 @@ func failure(doing string, err error) error {
 		return problem.New(problem.Internal, "%s: the call was given up", doing).WithCause(err)
 	}
 	code, hint := problem.Internal, ""
+	if _, ok := errors.AsType[*columnError](err); ok {
+		code, hint = problem.HistoryCorrupt, hintFileDamaged
+	}
 	switch primaryCode(err) {
 	case sqlite3.SQLITE_NOTADB:
 		code, hint = problem.HistoryCorrupt, "The file is no database. Name another one; this one is left as it is."
 	case sqlite3.SQLITE_CORRUPT:
-		code, hint = problem.HistoryCorrupt, "The file is damaged. Restore it from a copy; it is left as it is."
+		code, hint = problem.HistoryCorrupt, hintFileDamaged
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		code, hint = problem.StoreLocked, "Another process has kept the database locked. Try again."
 	case sqlite3.SQLITE_FULL:

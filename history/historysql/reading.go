@@ -44,7 +44,7 @@ func (r *readers) query(ctx context.Context, text string, each func(rows *sql.Ro
 	defer rows.Close()
 	for rows.Next() {
 		if err := each(rows); err != nil {
-			return err
+			return scanFailure(ctx, err)
 		}
 	}
 	return rows.Err()
