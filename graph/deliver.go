@@ -135,10 +135,10 @@ func (x *run) overtaken(d delivery, refusal error) bool {
 }
 
 // take gives the input to the run. Where the run needs what this process lacks, the input is recorded, and what follows
-// left to others.
+// left to others, unless the run was started here.
 func (x *run) take(ctx context.Context, d delivery, y *yield) error {
 	was := x.live
-	x.live = answered
+	x.live = max(x.live, answered)
 	x.stepBack(d.caller.Mode)
 	err := x.apply(ctx, step{in: d.input(x.id), mode: d.caller.Mode}, y)
 	if err != nil {
@@ -147,10 +147,10 @@ func (x *run) take(ctx context.Context, d delivery, y *yield) error {
 	return err
 }
 
-// stepBack makes an open run one that this process does not drive, unless it drives it now or can perform what the run
-// may come to in a mode, "" for its own.
+// stepBack makes an open run one that this process does not drive, unless it drives it now, has started it or can perform
+// what the run may come to in a mode, "" for its own.
 func (x *run) stepBack(mode machine.Mode) {
-	if x.m == nil || x.held {
+	if x.m == nil || x.held || x.live == started {
 		return
 	}
 	fallback(&mode, x.m.Config().Mode)

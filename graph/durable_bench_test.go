@@ -68,7 +68,7 @@ func BenchmarkDurableNodes(b *testing.B) {
 			b.ReportMetric(nodes, "nodes/s")
 			b.ReportMetric(raws, "raw-commits/s")
 			b.ReportMetric(nodes/raws, "x-raw") // of the rates, so that both count what they leave to the log's checkpoints
-			b.ReportMetric(0, "ns/op") // an iteration is both, so its time says nothing
+			b.ReportMetric(0, "ns/op")          // an iteration is both, so its time says nothing
 		})
 	}
 }

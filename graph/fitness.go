@@ -15,7 +15,8 @@ import (
 // Processes of different configuration may share a store. One that lacks what a run can still come to does not drive it:
 // the run would fail for good where another process could have gone on. It takes in what its callers bring, an answer or
 // a signal, and leaves what follows to others (see claim). A run that is started is driven by the process that was asked
-// to, and fails there, so that the caller hears what is missing.
+// to, after an answer too, and fails there if it comes to what is missing, so that the caller hears of it: a process that
+// works alone, and lacks only what the run does not come to, has nobody to leave it to.
 
 // Lack is what a process lacks to go on with a run.
 type Lack struct {

@@ -203,6 +203,29 @@ func TestAStartWithoutTheExecutor(t *testing.T) {
 	wantStatus(t, run, machine.Failed)
 }
 
+// TestAnAnswerWhereTheRunWasStarted answers a run in the process that started it and that lacks something: it goes on as
+// far as it comes, as it would have without the question, and fails only where it comes to what is missing.
+func TestAnAnswerWhereTheRunWasStarted(t *testing.T) {
+	t.Parallel()
+	way := `{"id":"x","type":"switch","config":{"cases":[{"when":".far == true","target":"b"}],"default":"a"}}`
+	for far, want := range map[bool]machine.Status{false: machine.Completed, true: machine.Failed} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRunner(t, historymem.New(), graph.Options{Activities: handlers(t, "one")})
+			d := workflow(t, "w", []string{startNode(), interrupt("i"), way, timerWait("w", "1m"), step("a", "one"), step("b", "two"), endNode()},
+				"s i", "i x", "a w", "w e", "b e")
+			wantStatus(t, start(t, r, "r", d, nil), machine.Interrupted)
+			_, err := r.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "r", Payload: object{"ok": true, "far": far}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			run := settled(t, r, "r")
+			if wantStatus(t, run, want); far && run.ErrorNodeID != "b" {
+				t.Errorf("failed at %q: %s", run.ErrorNodeID, run.Error)
+			}
+		})
+	}
+}
+
 // TestASubworkflowForAnotherProcess resumes a run where its subworkflow's executor, or its definition, is missing.
 func TestASubworkflowForAnotherProcess(t *testing.T) {
 	t.Parallel()
@@ -212,7 +235,11 @@ func TestASubworkflowForAnotherProcess(t *testing.T) {
 		store := historymem.New()
 		unfit := newRunner(t, store, graph.Options{Activities: handlers(t, "one"), WaitLimit: time.Second, Background: true})
 		register(t, unfit, "urn:child", child)
-		start(t, unfit, "r", d, nil)
+		first := newRunner(t, store, graph.Options{Activities: &script{}})
+		start(t, first, "r", d, nil)
+		if err := first.Close(); err != nil {
+			t.Fatal(err)
+		}
 		run, err := unfit.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "r", Payload: object{"ok": true}})
 		if err != nil || run.Status.Terminal() || run.Lacks == nil || !strings.Contains(run.Lacks.Missing, `step handler "two"`) {
 			t.Fatalf("%+v, lacks %+v, %v", run, run.Lacks, err)

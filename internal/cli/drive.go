@@ -76,11 +76,14 @@ func (d *drive) from(ctx context.Context, run *graph.Run, err error) error {
 }
 
 // rest waits until the run has ended, waits for somebody, the time is over or ctx ends. Timers, back-offs and executors
-// come to an end by themselves, so those are waited out.
+// come to an end by themselves, so those are waited out; a run that needs what is missing here does not.
 func (d *drive) rest(ctx context.Context, run *graph.Run) (*graph.Run, error) {
 	for !run.Status.Terminal() && somebody(run) == nil && ctx.Err() == nil {
 		if d.left() <= 0 || d.leaveTimers && idle(run, d.app.now()) {
 			return run, nil
+		}
+		if left, err := d.leftToNobody(ctx, run); left || err != nil {
+			return run, err
 		}
 		limit, takeOver, err := d.patience(ctx, run)
 		if err != nil {

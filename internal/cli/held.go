@@ -112,6 +112,22 @@ func (d *drive) patience(ctx context.Context, run *graph.Run) (limit time.Durati
 	return min(limit, leaseLook), true, nil
 }
 
+// leftToNobody reports whether the run needs what is missing here, and no other process drives it.
+func (d *drive) leftToNobody(ctx context.Context, run *graph.Run) (bool, error) {
+	if run.Lacks == nil || run.Status != machine.Running && run.Status != machine.AwaitingChild {
+		return false, nil
+	}
+	for _, id := range []string{run.ExecutionID, run.ChildExecutionID} {
+		if id == "" {
+			continue
+		}
+		if _, held, err := d.session.heldUntil(ctx, id, d.app.now()); held || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
 // takeOver makes this process the driver of a run that has lost its own; a run that has one is left alone. A subworkflow
 // is taken over with the run that it belongs to, which waits for it.
 func (s *session) takeOver(ctx context.Context, id string, caller graph.Caller) (*graph.Run, error) {

@@ -70,8 +70,14 @@ func (a *app) explainPause(run *graph.Run, s *session) {
 	fmt.Fprintf(a.stderr, "continue with:\n  %s\n", s.command(continuation(run, p)[0], continuation(run, p)[1:]...))
 }
 
-// explainTime is explainPause for a run that goes on by itself.
+// explainTime is explainPause for a run that goes on by itself, or would where it has what it needs.
 func (a *app) explainTime(run *graph.Run, s *session) {
+	if l := run.Lacks; l != nil {
+		fmt.Fprintf(a.stderr, "  %s needs %s, which is missing here\n", l.NodeID, l.Missing)
+		if l.Setting != "" {
+			fmt.Fprintf(a.stderr, "  it takes %s\n", l.Setting)
+		}
+	}
 	for _, p := range run.Pending {
 		if !p.Due.IsZero() {
 			fmt.Fprintf(a.stderr, "  %s waits until %s\n", p.NodeID, p.Due.UTC().Format(time.RFC3339))
