@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historysql"
@@ -80,25 +81,42 @@ func BenchmarkTakeOver(b *testing.B) {
 }
 
 // BenchmarkPages counts what a commit of one node writes to the log, in pages of 4,096 bytes: unlike time, it does not
-// depend on what else the machine does.
+// depend on what else the machine does. The run is one among others of the index, or the newest, and a host or a process
+// at full speed drives it.
 func BenchmarkPages(b *testing.B) {
-	s := openFile(b, filepath.Join(b.TempDir(), "runs.db"), historysql.Options{Synchronous: historysql.Normal})
-	var runs []*historytest.Trace
-	for i := range 100 {
-		x := historytest.NewTrace(b, fmt.Sprintf("%08x-d9cb-469f-a165-70867728950e", uint32(i)*2654435761))
-		x.Append(s, historytest.Start("w", "in_process")...)
-		for range 20 {
-			x.Append(s, historytest.Node("n12", "n13")...)
-		}
-		runs = append(runs, x)
+	for _, bench := range []struct {
+		name string
+		run  int
+		node func(i int) []string
+		took time.Duration
+	}{
+		{"host/middle", 50, func(int) []string { return historytest.Node("n12", "n13") }, time.Millisecond},
+		{"host/newest", 100, func(int) []string { return historytest.Node("n12", "n13") }, time.Millisecond},
+		{"driven/newest", 100, quick, 300 * time.Microsecond},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			s := openFile(b, filepath.Join(b.TempDir(), "runs.db"), historysql.Options{Synchronous: historysql.Normal})
+			var runs []*historytest.Trace
+			for i := range 101 {
+				x := historytest.NewTrace(b, fmt.Sprintf("%08x-d9cb-469f-a165-70867728950e", i))
+				x.Append(s, historytest.Start("w", "in_process")...)
+				for range 20 {
+					x.Append(s, historytest.Node("n12", "n13")...)
+				}
+				runs = append(runs, x)
+			}
+			x := runs[bench.run]
+			before, err := s.PagesWritten()
+			for i := 0; b.Loop(); i++ {
+				now := x.Now
+				x.Append(s, bench.node(i)...)
+				x.Now = now.Add(bench.took)
+			}
+			after, err2 := s.PagesWritten()
+			if err != nil || err2 != nil {
+				b.Fatal(err, err2)
+			}
+			b.ReportMetric(float64(after-before)/float64(b.N), "pages/commit")
+		})
 	}
-	before, err := s.PagesWritten()
-	for b.Loop() {
-		runs[50].Append(s, historytest.Node("n12", "n13")...)
-	}
-	after, err2 := s.PagesWritten()
-	if err != nil || err2 != nil {
-		b.Fatal(err, err2)
-	}
-	b.ReportMetric(float64(after-before)/float64(b.N), "pages/commit")
 }
