@@ -1,0 +1,479 @@
+package historysql_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/historymem"
+	"github.com/workflows-engine/workflows-engine/history/historysql"
+	"github.com/workflows-engine/workflows-engine/history/historytest"
+)
+
+// agreement does the same things to several stores that share a file and to the store in memory, which is simple enough
+// to be believed, and compares what they answer. Which of the stores is asked, and what, is random.
+type agreement struct {
+	t      *testing.T
+	rand   *rand.Rand
+	path   string
+	stores []*historysql.Store
+	memory *historymem.Store
+	raw    *reference
+	now    time.Time
+	runs   map[string]*agreed
+	ids    []string
+}
+
+// agreed is a run as it ought to be.
+type agreed struct {
+	historytest.Trace
+	mode  string
+	step  int
+	state map[string]any
+	prior history.Prior
+	// before is the run some appends ago, as a process takes it that was overtaken.
+	before historytest.Trace
+}
+
+// TestStoresAgree does so in two rounds of 250 actions, with SOAK in 2,000 of them.
+func TestStoresAgree(t *testing.T) {
+	t.Parallel()
+	rounds := uint64(2)
+	if os.Getenv("SOAK") != "" {
+		rounds = 2000
+	}
+	for seed := range rounds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			a := &agreement{
+				t: t, rand: rand.New(rand.NewPCG(seed, 11)), path: filepath.Join(t.TempDir(), "runs.db"),
+				memory: historymem.New(), now: historytest.Begin, runs: map[string]*agreed{},
+			}
+			for i := range 3 {
+				a.stores = append(a.stores, a.open(i))
+			}
+			a.raw = &reference{t, plain(t, a.path)}
+			for range 250 {
+				a.act()
+				if t.Failed() {
+					return
+				}
+			}
+			a.checkAll()
+		})
+	}
+}
+
+func (a *agreement) open(i int) *historysql.Store {
+	o := historysql.Options{Synchronous: historysql.Normal}
+	if i == 2 {
+		o = smallest
+	}
+	return openFile(a.t, a.path, o)
+}
+
+func (a *agreement) store() *historysql.Store { return a.stores[a.rand.IntN(len(a.stores))] }
+
+// run gives one of a few runs, a new one if it does not exist.
+func (a *agreement) run() *agreed {
+	id := fmt.Sprintf("r%d", a.rand.IntN(6))
+	x := a.runs[id]
+	if x == nil {
+		x = &agreed{Trace: *historytest.NewTrace(a.t, id)}
+		x.mode = []string{"in_process", "in_process", "host_mediated"}[a.rand.IntN(3)]
+		x.before = x.Trace
+		a.runs[id] = x
+		a.ids = append(a.ids, id)
+	}
+	return x
+}
+
+// tick moves the clock: mostly not at all, now and then by a tenth of a second or more, or back.
+func (a *agreement) tick() time.Time {
+	switch a.rand.IntN(12) {
+	case 0:
+		a.now = a.now.Add(time.Duration(a.rand.IntN(300)) * time.Millisecond)
+	case 1:
+		a.now = a.now.Add(-time.Duration(a.rand.IntN(120)) * time.Millisecond)
+	case 2, 3:
+		a.now = a.now.Add(time.Millisecond)
+	}
+	return a.now
+}
+
+// next makes what the run goes on with.
+func (a *agreement) next(x *agreed) history.Batch {
+	x.Now = a.tick()
+	if x.Execution.Seq == 0 {
+		return x.Batch(append(historytest.Start("w"+x.Execution.ID[1:2], x.mode), "C ScheduleNode n0", "E NodeScheduled n0",
+			fmt.Sprintf(`E ActivityRequested n0 {"nodeType":"step","attempt":1,"activityExecutionMode":%q}`, x.mode))...)
+	}
+	done, after := fmt.Sprintf("n%d", x.step), fmt.Sprintf("n%d", x.step+1)
+	x.step++
+	request := fmt.Sprintf(`E ActivityRequested %s {"nodeType":"step","attempt":1,"activityExecutionMode":%q}`, after, x.mode)
+	completed := fmt.Sprintf(`E ActivityCompleted %s {"nodeType":"step","result":{"r":%d}}`, done, x.step)
+	switch a.rand.IntN(14) {
+	case 0:
+		return x.Batch(completed, `E TimerStarted `+after+` {"kind":"duration","dueAt":"2030-01-01T00:00:00.000Z"}`)
+	case 1:
+		return x.Batch(completed, "C RaiseInterrupt "+after, "E InterruptRaised "+after)
+	case 2:
+		return x.Batch(completed, "E ExecutionCompleted")
+	case 3:
+		return x.Batch("C CancelExecution", `E ExecutionCancelled {"reason":"enough"}`)
+	}
+	b := x.Batch(completed, fmt.Sprintf(`C CompleteNode %s {"output":{"r":%d}}`, done, x.step), "E StateUpdated "+done+` {"state":{}}`,
+		"C ScheduleNode "+after, "E NodeScheduled "+after, request)
+	if x.state == nil || a.rand.IntN(10) == 0 {
+		size := []int{1, 500, 5000, 70_000}[a.rand.IntN(4)]
+		x.state = map[string]any{"text": strings.Repeat(string(rune('a'+a.rand.IntN(26))), size)}
+	} else {
+		x.state = map[string]any{"text": x.state["text"], "n": float64(x.step)}
+	}
+	b.Records[2].Payload.State = x.state
+	if a.rand.IntN(8) > 0 {
+		b.Prior = x.prior
+	}
+	x.prior = history.Prior{Seq: b.ExpectedSeq + 3, State: x.state}
+	return b
+}
+
+// adorn adds what goes along with records.
+func (a *agreement) adorn(b *history.Batch) {
+	if a.rand.IntN(12) == 0 {
+		b.Position = fmt.Appendf(nil, "at %d", b.Execution.Seq)
+	}
+	if a.rand.IntN(6) == 0 {
+		b.SetTimers = true
+		if a.rand.IntN(2) == 0 {
+			b.Timers = []history.Timer{{ExecutionID: b.ExecutionID, Key: "k", Due: a.now.Add(time.Duration(a.rand.IntN(500)) * time.Millisecond)}}
+		}
+	}
+	switch owner := fmt.Sprintf("owner %d", a.rand.IntN(2)); a.rand.IntN(5) {
+	case 0, 1:
+		b.Lease = history.Lease{Owner: owner, Expires: a.now.Add(50 * time.Millisecond)}
+	case 2:
+		b.Lease, b.ReleaseLease = history.Lease{Owner: owner}, true
+	}
+}
+
+// both appends a batch to the file and to the memory, and reports whether it was taken.
+func (a *agreement) both(s *historysql.Store, b history.Batch) bool {
+	a.t.Helper()
+	err := s.Append(a.t.Context(), b)
+	b.Bytes = nil
+	want := a.memory.Append(a.t.Context(), b)
+	a.same("append", err, want)
+	return want == nil
+}
+
+func (a *agreement) same(what string, err, want error) {
+	a.t.Helper()
+	e, _ := problem.As(err)
+	w, _ := problem.As(want)
+	if (err == nil) != (want == nil) || err != nil && e.Code != w.Code {
+		a.t.Fatalf("%s gives %v, in memory %v", what, err, want)
+	}
+}
+
+func (a *agreement) act() {
+	a.t.Helper()
+	switch x := a.run(); a.rand.IntN(20) {
+	case 0: // a process that was overtaken, or one that takes the run for longer than it is
+		stale := x.before
+		lines := quick(x.step)
+		if a.rand.IntN(2) == 0 {
+			stale = x.Trace
+			stale.Batch("C ScheduleNode ahead")
+			if a.rand.IntN(2) == 0 {
+				lines = []string{"E ExecutionCompleted"}
+			}
+		}
+		if stale.Execution.Seq == x.Execution.Seq {
+			return
+		}
+		b := stale.Batch(lines...)
+		b.Bytes = nil
+		a.both(a.store(), b)
+	case 1:
+		if x.Execution.Seq > 0 && !x.Execution.Phase.Terminal() {
+			a.foreign(x)
+		}
+	case 2:
+		i := a.rand.IntN(len(a.stores))
+		a.stores[i] = a.open(i) // the one before stays open: a process that does nothing any more
+	case 3:
+		a.group()
+	case 4:
+		a.prune()
+	case 5:
+		owner := fmt.Sprintf("owner %d", a.rand.IntN(2))
+		won, err := a.store().AcquireLease(a.t.Context(), x.Execution.ID, owner, a.now, a.now.Add(50*time.Millisecond))
+		want, wantErr := a.memory.AcquireLease(a.t.Context(), x.Execution.ID, owner, a.now, a.now.Add(50*time.Millisecond))
+		if a.same("the lease", err, wantErr); won != want {
+			a.t.Fatalf("the lease is won: %t, in memory %t", won, want)
+		}
+	case 6:
+		if x.Execution.Seq > 0 && !x.Execution.Phase.Terminal() {
+			b := history.Batch{ExecutionID: x.Execution.ID, ExpectedSeq: x.Execution.Seq, Execution: x.Execution, SetTimers: true}
+			b.Timers = []history.Timer{{ExecutionID: b.ExecutionID, Key: "moved", Due: a.now.Add(time.Second)}}
+			a.both(a.store(), b)
+		}
+	case 7:
+		if found := verified(a.t, a.store(), "", a.rand.IntN(2) == 0); len(found) > 0 {
+			a.t.Fatalf("verify found %q", found)
+		}
+	case 8, 9:
+		a.check(x.Execution.ID)
+	case 10, 11:
+		a.checkList()
+	default: // one process drives the run for a while
+		s := a.store()
+		for range 1 + a.rand.IntN(25) {
+			if x.Execution.Phase.Terminal() || !a.drive(s, x) {
+				break
+			}
+		}
+	}
+}
+
+// drive appends what the run goes on with.
+func (a *agreement) drive(s *historysql.Store, x *agreed) bool {
+	saved := *x
+	b := a.next(x)
+	a.adorn(&b)
+	if !a.both(s, b) {
+		*x = saved
+		return false
+	}
+	if a.rand.IntN(3) == 0 {
+		x.before = saved.Trace
+	}
+	return true
+}
+
+// foreign lets the reference engine write to a run.
+func (a *agreement) foreign(x *agreed) {
+	b := x.Batch("C ScheduleNode elsewhere", "E NodeScheduled elsewhere")
+	x.Now = x.Now.Add(-time.Millisecond)
+	b.Bytes = nil
+	for i := range b.Records {
+		r := &b.Records[i]
+		payload := string(r.AppendPayload(nil, b.ExecutionID))
+		a.raw.exec("INSERT INTO history (execution_id, seq, kind, name, payload_json, created_at) VALUES (?, ?, ?, ?, ?, ?)",
+			b.ExecutionID, b.ExpectedSeq+int64(i)+1, string(r.Kind), string(r.Name), payload, history.FormatTimestamp(r.CreatedAt))
+		x.Execution.Bytes += int64(len(payload))
+	}
+	if err := a.memory.Append(a.t.Context(), b); err != nil {
+		a.t.Fatal(err)
+	}
+	if a.rand.IntN(2) == 0 { // somebody looks
+		a.check(b.ExecutionID)
+	}
+}
+
+// group appends to several runs in one transaction, with one append among them that fails.
+func (a *agreement) group() {
+	s := a.store()
+	release := s.Hold()
+	var wg sync.WaitGroup
+	type write struct {
+		x     *agreed
+		saved agreed
+		batch history.Batch
+		err   error
+	}
+	var writes []*write
+	for _, id := range a.ids {
+		x := a.runs[id]
+		if x.Execution.Phase.Terminal() {
+			continue
+		}
+		w := &write{x: x, saved: *x}
+		if len(writes) == 1 && x.before.Execution.Seq < x.Execution.Seq {
+			stale := x.before
+			w.batch = stale.Batch(quick(0)...)
+			w.batch.Bytes = nil
+		} else {
+			w.batch = a.next(x)
+		}
+		writes = append(writes, w)
+		wg.Go(func() { w.err = s.Append(a.t.Context(), w.batch) })
+		untilQueued(s, len(writes))
+	}
+	release()
+	wg.Wait()
+	for _, w := range writes {
+		b := w.batch
+		b.Bytes = nil
+		want := a.memory.Append(a.t.Context(), b)
+		a.same("one of a group", w.err, want)
+		if want != nil {
+			*w.x = w.saved
+		}
+	}
+}
+
+// prune deletes runs that have ended. Their ids are used again.
+func (a *agreement) prune() {
+	q := history.PruneQuery{Limit: 10}
+	page, err := a.store().Prune(a.t.Context(), q)
+	want, wantErr := a.memory.Prune(a.t.Context(), q)
+	a.same("gc", err, wantErr)
+	ids := func(p history.PrunePage) (out []string) {
+		for _, t := range p.Trees {
+			out = append(out, t.ExecutionID)
+		}
+		slices.Sort(out)
+		return out
+	}
+	if !slices.Equal(ids(page), ids(want)) {
+		a.t.Fatalf("gc deleted %q, in memory %q", ids(page), ids(want))
+	}
+	for _, id := range ids(want) {
+		delete(a.runs, id)
+		a.ids = slices.DeleteFunc(a.ids, func(other string) bool { return other == id })
+	}
+}
+
+func (a *agreement) check(id string) {
+	a.t.Helper()
+	s, x := a.store(), a.runs[id]
+	got, err := s.Execution(a.t.Context(), id)
+	want, wantErr := a.memory.Execution(a.t.Context(), id)
+	a.same("the run", err, wantErr)
+	if err != nil {
+		return
+	}
+	if string(got.AppendText(nil)) != string(want.AppendText(nil)) || got.Bytes != x.Execution.Bytes || !got.UpdatedAt.Equal(want.UpdatedAt) {
+		a.t.Fatalf("the run is\n%s with %d bytes, want\n%s with %d", got.AppendText(nil), got.Bytes, want.AppendText(nil), x.Execution.Bytes)
+	}
+	from := 1 + a.rand.Int64N(want.Seq)
+	records, err := s.Read(a.t.Context(), id, from, 0)
+	wanted, wantErr := a.memory.Read(a.t.Context(), id, from, 0)
+	if a.same("its records", err, wantErr); len(records) != len(wanted) {
+		a.t.Fatalf("%d records from %d on, in memory %d", len(records), from, len(wanted))
+	}
+	for i := range records {
+		if g, w := string(records[i].AppendPayload(nil, id)), string(wanted[i].AppendPayload(nil, id)); g != w || records[i].Seq != wanted[i].Seq {
+			a.t.Fatalf("record %d is %.300s, in memory %.300s", records[i].Seq, g, w)
+		}
+	}
+	seq, position, err := s.Position(a.t.Context(), id)
+	wantSeq, wantPosition, wantErr := a.memory.Position(a.t.Context(), id)
+	if a.same("the position", err, wantErr); seq != wantSeq || string(position) != string(wantPosition) {
+		a.t.Fatalf("the position is %d %q, in memory %d %q", seq, position, wantSeq, wantPosition)
+	}
+}
+
+// checkList compares lists, and what else is found without an id.
+func (a *agreement) checkList() {
+	a.t.Helper()
+	ctx, s := a.t.Context(), a.store()
+	if a.rand.IntN(3) == 0 {
+		s = openFile(a.t, a.path, historysql.Options{ReadOnly: true})
+	}
+	q := history.ListQuery{Limit: 1 + a.rand.IntN(4)}
+	if a.rand.IntN(2) == 0 {
+		q.Phase = history.Phases()[a.rand.IntN(len(history.Phases()))]
+	}
+	if a.rand.IntN(3) == 0 {
+		q.DefinitionName = fmt.Sprintf("w%d", a.rand.IntN(6))
+	}
+	if a.rand.IntN(3) == 0 {
+		q.UpdatedAfter = a.now.Add(-time.Duration(a.rand.IntN(400)) * time.Millisecond)
+	}
+	if a.rand.IntN(3) == 0 {
+		q.UpdatedBefore = a.now.Add(-time.Duration(a.rand.IntN(400)) * time.Millisecond)
+	}
+	listed := map[string]history.Execution{}
+	last := history.Cursor{}
+	for pages := 0; ; pages++ {
+		page, err := s.List(ctx, q)
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		for i := range page.Executions {
+			e := page.Executions[i]
+			if _, twice := listed[e.ID]; twice {
+				a.t.Fatalf("%s is listed twice", e.ID)
+			}
+			if c := history.CursorOf(&e); len(listed) > 0 && last.Compare(c) >= 0 {
+				a.t.Fatalf("%v is listed behind %v", c, last)
+			}
+			last, listed[e.ID] = history.CursorOf(&e), e
+		}
+		if q.Cursor = page.NextCursor; q.Cursor == "" {
+			break
+		}
+	}
+	q.Cursor = ""
+	for _, id := range a.ids {
+		want, err := a.memory.Execution(ctx, id)
+		if err != nil {
+			continue
+		}
+		got, there := listed[id]
+		delete(listed, id)
+		const tenth = 100 * time.Millisecond
+		near := func(at time.Time) bool { return !at.IsZero() && want.UpdatedAt.Sub(at).Abs() < tenth }
+		if matches := q.Matches(&want); there != matches && !near(q.UpdatedAfter) && !near(q.UpdatedBefore) {
+			a.t.Fatalf("%s is listed: %t; it is %s, %q, %v for %+v", id, there, want.Phase, want.DefinitionName, want.UpdatedAt, q)
+		}
+		if !there {
+			continue
+		}
+		if got.UpdatedAt.Sub(want.UpdatedAt).Abs() >= tenth || got.UpdatedAt.Truncate(tenth) != want.UpdatedAt.Truncate(tenth) {
+			a.t.Fatalf("%s is listed as of %v, it is of %v", id, got.UpdatedAt, want.UpdatedAt)
+		}
+		got.UpdatedAt = want.UpdatedAt
+		if string(got.AppendText(nil)) != string(want.AppendText(nil)) || got.Bytes != a.runs[id].Execution.Bytes {
+			a.t.Fatalf("%s is listed as\n%s with %d bytes, it is\n%s with %d", id, got.AppendText(nil), got.Bytes, want.AppendText(nil), a.runs[id].Execution.Bytes)
+		}
+	}
+	if len(listed) > 0 {
+		a.t.Fatalf("listed too: %v", listed)
+	}
+	orphans, err := s.Orphans(ctx, a.now, 0)
+	wantOrphans, wantErr := a.memory.Orphans(ctx, a.now, 0)
+	slices.Sort(orphans)
+	slices.Sort(wantOrphans)
+	if errors.Join(err, wantErr) != nil || !slices.Equal(orphans, wantOrphans) {
+		a.t.Fatalf("the orphans are %q, in memory %q, %v", orphans, wantOrphans, errors.Join(err, wantErr))
+	}
+	due, err := s.DueTimers(ctx, a.now, 0)
+	wantDue, wantErr := a.memory.DueTimers(ctx, a.now, 0)
+	byRun := func(x, y history.Timer) int { return strings.Compare(x.ExecutionID, y.ExecutionID) }
+	slices.SortFunc(due, byRun)
+	slices.SortFunc(wantDue, byRun)
+	if errors.Join(err, wantErr) != nil || len(due)+len(wantDue) > 0 && !reflect.DeepEqual(due, wantDue) {
+		a.t.Fatalf("due are %v, in memory %v, %v", due, wantDue, errors.Join(err, wantErr))
+	}
+}
+
+// checkAll compares everything, also as a new process sees it.
+func (a *agreement) checkAll() {
+	a.t.Helper()
+	a.stores = append(a.stores, a.open(0))
+	for _, id := range a.ids {
+		for range 3 {
+			a.check(id)
+		}
+	}
+	for range 10 {
+		a.checkList()
+	}
+	if found := verified(a.t, a.stores[3], "", false); len(found) > 0 {
+		a.t.Fatalf("verify found %q", found)
+	}
+}
