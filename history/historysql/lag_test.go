@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -343,4 +344,67 @@ func TestVerifyLooksAtARowThatLags(t *testing.T) {
 			t.Errorf("%s: the row stands at %d", damage, h.row())
 		}
 	}
+}
+
+// Who reads a run while it is driven gets it as of some record, the bytes included, whether its row lags there or not.
+func TestReadersBesideAHurriedRun(t *testing.T) {
+	t.Parallel()
+	h := hurry(t, 0)
+	bytes := map[int64]int64{h.Execution.Seq: h.Execution.Bytes}
+	over := make(chan struct{})
+	var readers sync.WaitGroup
+	seen := make([]map[int64]int64, 3)
+	for i := range seen {
+		s := openFile(t, h.path, historysql.Options{ReadOnly: i == 2})
+		seen[i] = map[int64]int64{}
+		readers.Go(func() {
+			for last := int64(0); ; {
+				select {
+				case <-over:
+					return
+				default:
+				}
+				e, err := s.Execution(t.Context(), "r")
+				if err != nil || e.Seq < last {
+					t.Errorf("the run stands at %d after %d, %v", e.Seq, last, err)
+					return
+				}
+				page, err := s.List(t.Context(), history.ListQuery{})
+				if err != nil || len(page.Executions) != 1 || page.Executions[0].Seq < e.Seq {
+					t.Errorf("the list has %+v, %v after record %d", page.Executions, err, e.Seq)
+					return
+				}
+				last = page.Executions[0].Seq
+				seen[i][e.Seq], seen[i][last] = e.Bytes, page.Executions[0].Bytes
+			}
+		})
+	}
+	for i := range 150 {
+		lines := quick(h.steps)
+		h.steps++
+		if i%7 == 6 { // a branch asks somebody: another phase, and back
+			lines = append(lines, "C RaiseInterrupt i", "E InterruptRaised i")
+		} else if i%7 == 0 && i > 0 {
+			lines = append([]string{"E InterruptResumed i {\"resumePayload\":{}}"}, lines...)
+		}
+		b := h.Batch(lines...)
+		if i%5 == 4 && i%7 != 0 { // a large value, which folding does not count
+			b.Records[2].Payload.State = map[string]any{"text": strings.Repeat(fmt.Sprint(i), 40_000)}
+		}
+		if err := h.store.Append(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		bytes[h.Execution.Seq] = h.Execution.Bytes
+	}
+	close(over)
+	readers.Wait()
+	for _, samples := range seen {
+		for seq, n := range samples {
+			if bytes[seq] != n {
+				t.Errorf("at record %d the run had %d bytes, a reader was told %d", seq, bytes[seq], n)
+			}
+		}
+	}
+	h.answers(h.store)
+	h.answers(openFile(t, h.path, historysql.Options{}))
 }
