@@ -45,12 +45,12 @@ type agreed struct {
 	before historytest.Trace
 }
 
-// TestStoresAgree does so in two rounds of 250 actions, with SOAK in 2,000 of them.
+// TestStoresAgree does so in two rounds of 250 actions, with SOAK in 500 of them.
 func TestStoresAgree(t *testing.T) {
 	t.Parallel()
 	rounds := uint64(2)
 	if os.Getenv("SOAK") != "" {
-		rounds = 2000
+		rounds = 500
 	}
 	for seed := range rounds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
