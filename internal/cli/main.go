@@ -37,7 +37,7 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 // execute runs one command, prints what ended it and gives the exit status.
 func (a *app) execute(ctx context.Context, args []string) int {
 	out := &output{out: a.stdout}
-	a.stdout, a.human, a.stderr = out, plainWriter{out}, plainWriter{a.stderr}
+	a.stdout, a.human, a.stderr = out, &plainWriter{out: out}, &plainWriter{out: a.stderr}
 	root := newRoot(a)
 	root.SetArgs(args)
 	err := out.verdict(root.ExecuteContext(ctx))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -48,9 +49,15 @@ const (
 )
 
 // plainWriter makes text harmless and turns the palette's marks into colours. Each call must end with a whole character.
-type plainWriter struct{ out io.Writer }
+// The live view and the log share one, so each call is written whole.
+type plainWriter struct {
+	mu  sync.Mutex
+	out io.Writer
+}
 
-func (w plainWriter) Write(text []byte) (int, error) {
+func (w *plainWriter) Write(text []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if _, err := io.WriteString(w.out, marks.Replace(plain(string(text)))); err != nil {
 		return 0, err
 	}

@@ -2,6 +2,9 @@ package cli
 
 import (
 	"bytes"
+	"io"
+	"strings"
+	"sync"
 	"testing"
 )
 
@@ -24,10 +27,32 @@ func TestPlainWriter(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	text := palette{on: true}.bad("no") + " \x1b[2J" + markBegin + "5" + markEnd
-	if n, err := (plainWriter{&out}).Write([]byte(text)); n != len(text) || err != nil {
+	if n, err := (&plainWriter{out: &out}).Write([]byte(text)); n != len(text) || err != nil {
 		t.Fatal(n, err)
 	}
 	if want := "\x1b[31mno\x1b[0m \\u001b[2J5"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
+// TestPlainWriterIsShared: the live view and the log write to standard error at the same time.
+func TestPlainWriterIsShared(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	w := &plainWriter{out: &out}
+	const line = "a line that belongs together\n"
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 50 {
+				if _, err := io.WriteString(w, line); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if want := strings.Repeat(line, 8*50); out.String() != want {
+		t.Errorf("%d bytes were written, want %d whole lines", out.Len(), 8*50)
 	}
 }
