@@ -28,6 +28,7 @@ func TestNoGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stop := make(chan struct{})
 		go leaving(stop)
+		synctest.Wait() // one that has not begun has no stack yet
 		r := &recorder{TB: t}
 		leaktest.NoGoroutines(r, "leaktest_test.leaving")
 		if len(r.failures) != 1 {
