@@ -121,7 +121,7 @@ func (a *A2A) Cancel(ctx context.Context, req Request, ref TaskRef) error {
 }
 
 // Delegate hands the task over and waits for its end; an agent that asks something fails the attempt. A poll that fails
-// in a passing way is repeated, three times in a row at most.
+// in a passing way is repeated; the third such failure in a row ends the attempt.
 func (a *A2A) Delegate(ctx context.Context, req Request) (Result, error) {
 	task, err := a.Send(ctx, req)
 	for ref, failures := (TaskRef{}), 0; ; ref.Polls++ {

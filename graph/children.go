@@ -87,7 +87,7 @@ func lacksWorkflow(err error) bool {
 
 // bringUp starts a subworkflow's run, or goes on with the one that is there. It gives what the parent is to be told at
 // once: that the child has ended already or cannot be started. That this process lacks the workflow is told only for a
-// run that was live here.
+// run that was live here; that it lacks an executor is not told at all: the child is left to a process that has it.
 func (r *Runner) bringUp(ctx context.Context, parent string, f *flight, e *machine.ChildEffect) (machine.Input, error) {
 	c := r.runs.hold(e.ChildExecutionID)
 	defer r.runs.drop(c)
@@ -157,7 +157,7 @@ func (r *Runner) beginChild(ctx context.Context, c *run, parent string, f *fligh
 		}
 		return err
 	}
-	if lack := r.performs(f.config.Mode, prog); lack != nil && f.live != started {
+	if lack := r.lacksFor(f.config.Mode, prog); lack != nil && f.live != started {
 		return unequipped(lack)
 	}
 	input, err := r.object("input", e.Input, problem.ValidationError)

@@ -54,8 +54,8 @@ func (x *run) lacks(mode machine.Mode) *Lack {
 // equipped reports whether this process can perform whatever the run may come to.
 func (r *Runner) equipped(x *run) bool { return x.lacks(x.m.Config().Mode) == nil }
 
-// performs is equipped for a run that does not exist yet.
-func (r *Runner) performs(mode machine.Mode, prog *definition.Program) *Lack {
+// lacksFor is lacks for a run that does not exist yet.
+func (r *Runner) lacksFor(mode machine.Mode, prog *definition.Program) *Lack {
 	if mode == machine.HostMediated {
 		return nil
 	}

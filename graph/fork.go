@@ -28,8 +28,8 @@ type ForkRequest struct {
 	Wait Wait
 }
 
-// Fork begins a run that has done what another one had done up to a record, and drives it on as Start does. The other run
-// is not changed, whatever its state.
+// Fork begins a run that has done what another one had done up to a record, and drives it on; what this process
+// lacks is left to another one (Run.Lacks). The other run is not changed, whatever its state.
 //
 // Every outcome recorded up to Seq is kept: activities, answers, signals, fired timers and ended subworkflows, in parallel
 // branches too. What was pending there is begun anew under the new run's id and idempotency keys: attempts in flight,

@@ -16,7 +16,8 @@ type Options struct {
 	// Activities performs step, llm_call and tool_call nodes in process. Nil refuses them with
 	// COMPOSITE_EXECUTOR_NOT_CONFIGURED in runs that are started here, and leaves other runs to other processes (Run.Lacks).
 	Activities activities.Executor
-	// Delegates performs agent_delegate nodes in process. Nil refuses them with DELEGATE_PROTOCOL_UNSUPPORTED.
+	// Delegates performs agent_delegate nodes in process. Nil refuses them with
+	// DELEGATE_PROTOCOL_UNSUPPORTED in runs that are started here, and leaves other runs to other processes.
 	Delegates delegate.Executor
 	// Workflows resolves the workflow_ref of subworkflow nodes besides those registered with RegisterWorkflow and the
 	// definitions stored under that name. Nil resolves nothing more.

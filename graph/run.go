@@ -90,7 +90,7 @@ type flight struct {
 	effect machine.Effect
 	// config is the run's as of the request.
 	config machine.Config
-	// live is the run's as of the request; what was adopted has none.
+	// live is the run's as of the request; what was adopted is so marked.
 	live liveness
 	// activity or delegate is the executor's request, once it has been made.
 	activity *activities.Request
@@ -105,7 +105,7 @@ type liveness int
 const (
 	// adopted: it was taken over, or a foreign timer woke it. It is failed for want of nothing.
 	adopted liveness = iota
-	// answered: an answer, a signal or a submit came here. It is failed for want of a workflow, not of an executor.
+	// answered: an answer, a signal or a submit came here, or it was forked here. It is failed for want of a workflow, not of an executor.
 	answered
 	// started: it was begun here. It is failed for want of either.
 	started

@@ -104,7 +104,7 @@ func (s *Store) keepExecution(c *conn, b *history.Batch, t *batchText, added int
 			return err
 		}
 	}
-	moved, err := moveRow(c, b, t, &e, behind.seq, behind.bytes+added)
+	moved, err := moveRow(c, t, &e, behind.seq, behind.bytes+added, positionSeq, position)
 	if err != nil {
 		return err
 	}
@@ -123,8 +123,7 @@ func (s *Store) keepExecution(c *conn, b *history.Batch, t *batchText, added int
 }
 
 // moveRow changes the row of executions that stands at the seq given, if there is one.
-func moveRow(c *conn, b *history.Batch, t *batchText, e *history.Execution, from, added int64) (moved bool, err error) {
-	positionSeq, position := keptPosition(b)
+func moveRow(c *conn, t *batchText, e *history.Execution, from, added int64, positionSeq, position any) (moved bool, err error) {
 	updated, driven := e.UpdatedAt.UnixMilli(), flag(e.NeedsDriver())
 	args := named(t.args[:0], e.ID, from, e.Seq, string(e.Phase), listedAt(updated), updated, driven,
 		string(e.AppendText(nil)), positionSeq, position, added)

@@ -58,7 +58,7 @@ func insertBatch(c *conn, b *history.Batch, t *batchText) error {
 }
 
 // insertIf inserts the records if the run's row of executions stands at the seq given and the record before them is
-// there. It need not be tried with records of which there is no statement.
+// there. It inserts nothing, too, where there is no statement for such records.
 func insertIf(c *conn, b *history.Batch, t *batchText, stands int64) (inserted bool, err error) {
 	text, shaped := c.shapeOf(b.Records, true)
 	if !shaped {

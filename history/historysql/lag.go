@@ -71,7 +71,7 @@ func (s *Store) caughtUp(b *history.Batch) lag {
 
 // mayLagFrom notes where the row of a run stands now.
 func (s *Store) mayLagFrom(e *history.Execution) {
-	if e.Phase.Terminal() || !e.NeedsDriver() {
+	if !e.NeedsDriver() {
 		return
 	}
 	if len(s.lags) >= maxLags {

@@ -44,7 +44,10 @@ func TestReadingLeavesNothingBehind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, _ := os.ReadFile(path)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var readers []*historysql.Store
 	for range 2 {
 		ro, err := historysql.Open(t.Context(), path, historysql.Options{ReadOnly: true})

@@ -257,7 +257,7 @@ func TestAWorkerAnswersItsServiceManager(t *testing.T) {
 	path := filepath.Join(folder, "s")
 	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err != nil {
-		t.Skip("this system has no Unix datagram sockets, which systemd talks through: ", err)
+		t.Skip("no Unix datagram socket, which systemd talks through, can be made here: ", err)
 	}
 	defer socket.Close()
 	socket.SetReadDeadline(time.Now().Add(time.Minute))

@@ -51,7 +51,7 @@ func TestMessages(t *testing.T) {
 	path := filepath.Join(folder, "s")
 	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err != nil {
-		t.Skip("this system has no Unix datagram sockets, which systemd talks through: ", err)
+		t.Skip("no Unix datagram socket, which systemd talks through, can be made here: ", err)
 	}
 	defer socket.Close()
 	n := sdnotify.New(environment(map[string]string{"NOTIFY_SOCKET": path}), 7)
