@@ -190,15 +190,7 @@ func TestOneReader(t *testing.T) {
 // TestReadOnlyWithoutSharedMemory: a file that is not being written to can be read where no lock file can be made.
 func TestReadOnlyWithoutSharedMemory(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "runs.db")
-	s, err := historysql.Open(t.Context(), path, historysql.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	historytest.NewTrace(t, "x").Append(s, "E ExecutionStarted")
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	path := atRest(t)
 	if err := os.Mkdir(path+"-shm", 0o700); err != nil { // which takes the name of the lock file
 		t.Fatal(err)
 	}
@@ -214,15 +206,7 @@ func TestReadOnlyLogWithoutSharedMemory(t *testing.T) {
 	path, left := filepath.Join(t.TempDir(), "runs.db"), filepath.Join(t.TempDir(), "left.db")
 	s := openFile(t, path, historysql.Options{})
 	historytest.NewTrace(t, "x").Append(s, "E ExecutionStarted")
-	for _, suffix := range []string{"", "-wal"} { // as a process leaves them that is killed
-		data, err := os.ReadFile(path + suffix)
-		if err == nil {
-			err = os.WriteFile(left+suffix, data, 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	leave(t, path, left)
 	for _, suffix := range []string{"", "-wal"} {
 		if err := os.Chmod(left+suffix, 0o444); err != nil {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
 package historysql_test
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -26,6 +27,32 @@ func openFile(t testing.TB, path string, o historysql.Options) *historysql.Store
 		}
 	})
 	return s
+}
+
+// atRest makes a file with a run of one record, "x", that nobody has open.
+func atRest(t testing.TB) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "runs.db")
+	s := openFile(t, path, historysql.Options{})
+	historytest.NewTrace(t, "x").Append(s, "E ExecutionStarted")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// leave makes a copy of a file and its log as a process leaves them that is killed.
+func leave(t testing.TB, path, left string) {
+	t.Helper()
+	for _, suffix := range []string{"", "-wal"} {
+		data, err := os.ReadFile(path + suffix)
+		if err == nil {
+			err = os.WriteFile(left+suffix, data, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func TestStore(t *testing.T) {

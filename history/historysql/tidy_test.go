@@ -31,15 +31,7 @@ func beside(t *testing.T, path string) map[string]int64 {
 // the file itself untouched.
 func TestReadingLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "runs.db")
-	s, err := historysql.Open(t.Context(), path, historysql.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	historytest.NewTrace(t, "x").Append(s, "E ExecutionStarted")
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	path := atRest(t)
 	before, err := os.Stat(path)
 	if err != nil {
 		t.Fatal(err)
@@ -84,15 +76,7 @@ func TestReadingLeavesTheLogOfOthers(t *testing.T) {
 	s := openFile(t, path, historysql.Options{})
 	x := historytest.NewTrace(t, "x")
 	x.Append(s, "E ExecutionStarted")
-	for _, suffix := range []string{"", "-wal"} { // as a process leaves them that is killed
-		data, err := os.ReadFile(path + suffix)
-		if err == nil {
-			err = os.WriteFile(left+suffix, data, 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	leave(t, path, left)
 	for name, file := range map[string]string{"at work": path, "killed": left} {
 		before := beside(t, file)
 		ro, err := historysql.Open(t.Context(), file, historysql.Options{ReadOnly: true})
