@@ -237,13 +237,16 @@ func TestA2AHTTPRetryAdvice(t *testing.T) {
 		{429, "Fri, 01 Jan 2010 00:00:00 GMT", activities.RetrySensible, 0},
 	} {
 		a := newAgent(t, answer{status: c.status, header: http.Header{"Retry-After": {c.after}}})
-		_, err := newExecutor(t, delegate.A2AConfig{BaseURL: a.URL}).Delegate(t.Context(), request())
+		// Servers of other tests that end close the idle connections of the shared transport.
+		own := &http.Client{Transport: &http.Transport{}}
+		_, err := newExecutor(t, delegate.A2AConfig{BaseURL: a.URL, Client: own}).Delegate(t.Context(), request())
+		own.CloseIdleConnections()
 		failure := wantFailure(t, err, "A2A_PROVIDER_ERROR")
 		if c.after == "99999999999" {
 			c.wait = time.Hour
 		}
 		if failure.Retryable != c.want || failure.RetryAfter != c.wait {
-			t.Errorf("%d with Retry-After %q: retryable %d after %v, want %d after %v", c.status, c.after, failure.Retryable, failure.RetryAfter, c.want, c.wait)
+			t.Errorf("%d with Retry-After %q: retryable %d after %v, want %d after %v: %v", c.status, c.after, failure.Retryable, failure.RetryAfter, c.want, c.wait, err)
 		}
 	}
 }
