@@ -109,8 +109,7 @@ func (s *Store) keepExecution(c *conn, b *history.Batch, t *batchText, added int
 		return err
 	}
 	if moved {
-		s.mayLagFrom(&e)
-		return nil
+		return s.mayLagFrom(c, &e)
 	}
 	// The projection is behind, because another engine has written to the run, or the run is not what was expected.
 	if err := expectHead(c, b); err != nil {

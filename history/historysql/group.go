@@ -7,9 +7,9 @@ import (
 )
 
 // Writes of one process that wait for each other share a transaction, and with it the flush to the disk, which takes
-// longer than all their statements. Whoever gets the turn is the leader: it begins a transaction, makes the changes of
-// everybody who is waiting by then, commits, and answers them. Nobody ever waits for company, so a write that is alone
-// costs what it always did.
+// longer than all their statements. The first write leads: it begins a transaction, makes the changes of everybody who is
+// waiting by then, commits, and answers them. If others have come meanwhile, a goroutine goes on with them at once, for as
+// long as some are waiting. Nobody ever waits for company, so a write that is alone costs what it always did.
 
 const (
 	// maxGroup and maxGroupBytes bound a shared transaction, and so how long the first of a group waits for the last.
@@ -17,7 +17,7 @@ const (
 	maxGroupBytes = 4 << 20
 )
 
-// pending is a write that waits for its turn, or for whoever makes it along.
+// pending is a write that waits until somebody makes it.
 type pending struct {
 	// change may be called again after a transaction that was rolled back.
 	change func(c *conn) error
@@ -36,12 +36,26 @@ func (p *pending) answer(err error) {
 type queue struct {
 	mu      sync.Mutex
 	waiting []*pending
+	led     bool // somebody makes them
 }
 
-func (q *queue) add(p *pending) {
+// add reports whether whoever adds p has to lead, since nobody else does.
+func (q *queue) add(p *pending) (leads bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.waiting = append(q.waiting, p)
+	leads, q.led = !q.led, true
+	return leads
+}
+
+// next gives the write to lead on with. If there is none, the next one that is added leads.
+func (q *queue) next() *pending {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.led = len(q.waiting) > 0; !q.led {
+		return nil
+	}
+	return q.waiting[0]
 }
 
 // remove reports whether p was still waiting.
@@ -56,16 +70,14 @@ func (q *queue) remove(p *pending) bool {
 	return true
 }
 
-// take takes the leader's write and as many others as fit, oldest first.
-func (q *queue) take(leader *pending) []*pending {
+// take takes the oldest write and as many others as fit, oldest first.
+func (q *queue) take() []*pending {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	group, size := []*pending{leader}, leader.size
+	var group []*pending
+	size := 0
 	q.waiting = slices.DeleteFunc(q.waiting, func(p *pending) bool {
-		if p == leader {
-			return true
-		}
-		if len(group) == maxGroup || size+p.size > maxGroupBytes {
+		if len(group) > 0 && (len(group) == maxGroup || size+p.size > maxGroupBytes) {
 			return false
 		}
 		group, size = append(group, p), size+p.size
@@ -81,12 +93,14 @@ func (s *Store) share(ctx context.Context, doing string, size int, change func(c
 		return failure(doing, context.Cause(ctx))
 	}
 	p := &pending{change: change, size: size, done: make(chan struct{})}
-	s.queue.add(p)
+	if s.queue.add(p) {
+		s.lead(ctx, p)
+		if other := s.queue.next(); other != nil {
+			go s.leadOn(other)
+		}
+	}
 	select {
 	case <-p.done:
-	case s.turn <- struct{}{}:
-		s.lead(ctx, p)
-		<-s.turn
 	case <-ctx.Done():
 		if s.queue.remove(p) {
 			return failure(doing, context.Cause(ctx))
@@ -96,21 +110,37 @@ func (s *Store) share(ctx context.Context, doing string, size int, change func(c
 	return failure(doing, p.err)
 }
 
-// lead makes the changes of everybody who waits. The caller has its turn. Its context ends nothing but its own wait for
-// the file's lock: the others are taken only when the transaction has begun.
+// leadOn leads until nobody waits.
+func (s *Store) leadOn(p *pending) {
+	for ; p != nil; p = s.queue.next() {
+		s.lead(background, p)
+	}
+}
+
+// lead makes the changes of those who wait, p the oldest of them. If that cannot begin, only p is told. The context ends
+// nothing but the wait for the turn and for the file's lock: the changes are taken only when the transaction has begun.
 func (s *Store) lead(ctx context.Context, p *pending) {
+	var c *conn
+	var err error
 	select {
-	case <-p.done: // another leader was faster
-		return
-	default:
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+		c, err = s.begin(ctx)
+	case <-ctx.Done():
+		err = context.Cause(ctx)
 	}
-	c, err := s.begin(ctx)
 	if err != nil {
-		s.queue.remove(p)
-		p.answer(err)
+		if s.queue.remove(p) {
+			p.answer(err)
+		}
 		return
 	}
-	s.change(c, s.queue.take(p))
+	group := s.queue.take()
+	if len(group) == 0 { // their contexts have ended
+		s.rollback(c)
+		return
+	}
+	s.change(c, group)
 }
 
 // change makes the changes of a group in the transaction that has begun, and answers. A change that fails does not

@@ -12,7 +12,8 @@ import (
 // those that it has not seen. It need not store the result: whoever drives the run will.
 //
 // An append may do so if the row stands where this store has left it itself, so that all records behind it are this
-// store's, and the last of them is the one that the append expects. It looks for that one too: the run may have been
+// store's, and the last of them is the one that the append expects. As long as nobody else has written to the file since
+// that was last so, it is so still. Otherwise the append looks for the row and for the record: the run may have been
 // deleted, and another begun under its id, whose row stands at the same seq.
 
 // maxLag is the number of appends in turn that may leave a row behind. It bounds what a reader has to fold.
@@ -31,10 +32,11 @@ type lag struct {
 	head    int64
 	appends int
 	bytes   int64
+	// asOf is the state of the file for which this is known.
+	asOf fileState
 }
 
-// insertLagging inserts the records and leaves the row where it stands, if that may be. It makes sure of it in the very
-// statement.
+// insertLagging inserts the records and leaves the row where it stands, if that may be.
 func (s *Store) insertLagging(c *conn, b *history.Batch, t *batchText, blobs int) (lags bool, err error) {
 	behind, known := s.lags[b.ExecutionID]
 	if !known || behind.head != b.ExpectedSeq {
@@ -46,11 +48,21 @@ func (s *Store) insertLagging(c *conn, b *history.Batch, t *batchText, blobs int
 		listedAt(e.UpdatedAt.UnixMilli()) != behind.listed {
 		return false, nil
 	}
-	switch inserted, err := insertIf(c, b, t, behind.seq); {
-	case err != nil:
+	now, err := s.fileState(c)
+	if err != nil {
 		return false, err
-	case !inserted: // somebody else has moved the row, or the records are too different
-		return false, nil
+	}
+	if behind.asOf == now {
+		if err := insertBatch(c, b, t); err != nil {
+			return false, err
+		}
+	} else {
+		// It is made sure of in the very statement.
+		inserted, err := insertIf(c, b, t, behind.seq)
+		if err != nil || !inserted { // somebody else has moved the row, or the records are too different
+			return false, err
+		}
+		behind.asOf = now
 	}
 	behind.head = e.Seq
 	behind.appends++
@@ -70,14 +82,19 @@ func (s *Store) caughtUp(b *history.Batch) lag {
 }
 
 // mayLagFrom notes where the row of a run stands now.
-func (s *Store) mayLagFrom(e *history.Execution) {
+func (s *Store) mayLagFrom(c *conn, e *history.Execution) error {
 	if !e.NeedsDriver() {
-		return
+		return nil
+	}
+	now, err := s.fileState(c)
+	if err != nil {
+		return err
 	}
 	if len(s.lags) >= maxLags {
 		clear(s.lags)
 	}
-	s.lags[e.ID] = lag{seq: e.Seq, head: e.Seq, phase: e.Phase, listed: listedAt(e.UpdatedAt.UnixMilli())}
+	s.lags[e.ID] = lag{seq: e.Seq, head: e.Seq, phase: e.Phase, listed: listedAt(e.UpdatedAt.UnixMilli()), asOf: now}
+	return nil
 }
 
 // lagged reports whether a fold has found something, and nothing but what a row may lag by.

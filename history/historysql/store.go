@@ -23,8 +23,9 @@ type Store struct {
 	turn   chan struct{}
 	writer *conn
 	closed bool
-	// lags belong to whoever has the turn.
+	// lags and state belong to whoever has the turn.
 	lags    map[string]lag
+	state   fileState
 	queue   queue
 	readers readers
 }

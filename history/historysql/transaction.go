@@ -25,6 +25,7 @@ func (s *Store) write(ctx context.Context, doing string, change func(c *conn) er
 	case <-ctx.Done():
 		return failure(doing, context.Cause(ctx))
 	}
+	s.state.changes++
 	return failure(doing, s.transact(ctx, change))
 }
 
@@ -40,6 +41,7 @@ func (s *Store) writing() (*conn, error) {
 	}
 	c, err := s.openWriter()
 	s.writer = c
+	s.state.changes++
 	return c, err
 }
 
@@ -81,6 +83,7 @@ func (s *Store) begin(ctx context.Context) (*conn, error) {
 		}
 		return nil, err
 	}
+	s.state.version = unknownVersion
 	return c, nil
 }
 
