@@ -2,7 +2,6 @@ package mcpserver
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -70,13 +69,7 @@ func readArguments(raw []byte, t *tool) *arguments {
 
 // sourceOf gives the JSON text of an argument as the caller wrote it, which shows what a decoded value does not: members
 // that were given twice, for instance.
-func (a *arguments) sourceOf(name string) []byte {
-	var texts map[string]json.RawMessage
-	if err := json.Unmarshal(a.source, &texts); err != nil {
-		return nil
-	}
-	return texts[name]
-}
+func (a *arguments) sourceOf(name string) []byte { return jsonvalue.MemberText(a.source, name) }
 
 // within reads an object argument of known members. Members may be spelt as in aliases too.
 func (a *arguments) within(name string, value map[string]any, names []string, aliases map[string]string) *arguments {

@@ -3,6 +3,8 @@ package mcpserver
 import (
 	"context"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/workflows-engine/workflows-engine/graph"
 )
 
@@ -27,4 +29,10 @@ func ReadArguments(tool string, raw []byte) error {
 func Reporter(send func(progress float64, message string)) (report func(graph.Progress), stop func(context.Context)) {
 	r := &reporter{send: send}
 	return r.report, r.stop
+}
+
+// EncodeAnswer gives a result as it leaves the server's middleware.
+func EncodeAnswer(r *mcp.CallToolResult) (mcp.Result, error) {
+	made := func(context.Context, string, mcp.Request) (mcp.Result, error) { return r, nil }
+	return encodeAnswers(made)(context.Background(), "tools/call", nil)
 }

@@ -91,7 +91,7 @@ func New(engine Engine, o Options) *mcp.Server {
 		sdk.AddTool(t.listed(), s.handler(t))
 	}
 	s.addResources(sdk)
-	sdk.AddReceivingMiddleware(listedInOrder(tools))
+	sdk.AddReceivingMiddleware(encodeAnswers, listedInOrder(tools))
 	return sdk
 }
 
