@@ -141,10 +141,10 @@ func (x *run) append(ctx context.Context, b machine.Batch, drives bool) (bool, e
 	for i := range b.Records {
 		exec.Apply(b.Records[i])
 	}
-	status := x.m.Status()
+	status, bytes := x.m.Status(), exec.Bytes
 	hb := history.Batch{
 		ExecutionID: x.id, ExpectedSeq: x.exec.Seq, Records: b.Records, Execution: exec, Definition: x.unstored, Prior: x.prior,
-		Bytes: &exec.Bytes, SetTimers: b.TimersChanged, Timers: storedTimers(x.id, b.Timers),
+		Bytes: &bytes, SetTimers: b.TimersChanged, Timers: storedTimers(x.id, b.Timers),
 	}
 	x.sincePosition++
 	if !status.Terminal() && (status != machine.Running || x.sincePosition >= maxSincePosition || x.m.Resting()) {
@@ -167,8 +167,9 @@ func (x *run) append(ctx context.Context, b machine.Batch, drives bool) (bool, e
 	if err != nil {
 		return false, err
 	}
+	exec.Bytes = bytes
 	x.exec, x.unstored = exec, nil
-	x.m.SetBytes(exec.Bytes)
+	x.m.SetBytes(bytes)
 	x.notePrior(hb.ExpectedSeq+1, b.Records)
 	x.committed = now
 	if hb.Position != nil {

@@ -18,35 +18,58 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 	if err := b.Check(); err != nil {
 		return err
 	}
-	t := texts.Get().(*batchText)
-	defer t.giveBack()
-	short := shortener{ctx: ctx, store: s, batch: &b}
-	t.write(&b, &short)
-	var added int64
-	err := s.share(ctx, "the records were not appended", len(t.all)+short.blobBytes(), func(c *conn) error {
-		lags, err := s.insertLagging(c, &b, t, short.blobBytes())
-		if err == nil && !lags {
-			err = insertBatch(c, &b, t)
-		}
-		if err != nil {
-			return err
-		}
-		blobs, err := short.keep(c)
-		if err != nil {
-			return err
-		}
-		added = int64(len(t.all)) + blobs
-		if !lags {
-			if err := s.keepExecution(c, &b, t, added); err != nil {
-				return err
-			}
-		}
-		return keepBeside(c, &b)
-	})
+	a := appends.Get().(*appending)
+	defer a.giveBack()
+	a.store, a.batch = s, b
+	a.short = shortener{ctx: ctx, store: s, batch: &a.batch}
+	a.text.write(&a.batch, &a.short)
+	err := s.share(ctx, "the records were not appended", len(a.text.all)+a.short.blobBytes(), a.change)
 	if err == nil && b.Bytes != nil {
-		*b.Bytes = b.Execution.Bytes + added
+		*b.Bytes = b.Execution.Bytes + a.added
 	}
 	return err
+}
+
+// appending is a call of Append. It is used again: a process makes thousands a second.
+type appending struct {
+	store *Store
+	batch history.Batch
+	text  batchText
+	short shortener
+	// added is the number of bytes that the run has grown by.
+	added int64
+}
+
+var appends = sync.Pool{New: func() any { return new(appending) }}
+
+func (a *appending) giveBack() {
+	text, small := a.text.emptied()
+	if *a = (appending{text: text}); small {
+		appends.Put(a)
+	}
+}
+
+// change makes the append in a transaction.
+func (a *appending) change(c *conn) error {
+	s, b, t := a.store, &a.batch, &a.text
+	lags, err := s.insertLagging(c, b, t, a.short.blobBytes())
+	if err == nil && !lags {
+		err = insertBatch(c, b, t)
+	}
+	if err != nil {
+		return err
+	}
+	blobs, err := a.short.keep(c)
+	if err != nil {
+		return err
+	}
+	a.added = int64(len(t.all)) + blobs
+	if !lags {
+		if err := s.keepExecution(c, b, t, a.added); err != nil {
+			return err
+		}
+	}
+	return keepBeside(c, b)
 }
 
 // batchText is the payloads of a batch as they are stored, in one piece.
@@ -57,16 +80,12 @@ type batchText struct {
 	all    string
 }
 
-var texts = sync.Pool{New: func() any { return new(batchText) }}
-
 // maxPooledText keeps one huge batch from holding its memory for ever.
 const maxPooledText = 1 << 20
 
-func (t *batchText) giveBack() {
-	t.all = ""
-	if cap(t.buffer) <= maxPooledText {
-		texts.Put(t)
-	}
+// emptied is what may be used again, if that is small.
+func (t *batchText) emptied() (again batchText, small bool) {
+	return batchText{buffer: t.buffer[:0], ends: t.ends[:0], args: t.args[:0]}, cap(t.buffer) <= maxPooledText
 }
 
 func (t *batchText) write(b *history.Batch, short *shortener) {

@@ -68,11 +68,10 @@ func (s *Store) importRun(ctx context.Context, c *conn, b *history.Batch) error 
 			return importTexts(c, b)
 		}
 	}
-	t := texts.Get().(*batchText)
-	defer t.giveBack()
+	var t batchText
 	short := shortener{ctx: ctx, store: s, batch: b}
 	t.write(b, &short)
-	if err := insertBatch(c, b, t); err != nil {
+	if err := insertBatch(c, b, &t); err != nil {
 		return err
 	}
 	added, err := short.keep(c)
@@ -80,7 +79,7 @@ func (s *Store) importRun(ctx context.Context, c *conn, b *history.Batch) error 
 		return err
 	}
 	added += int64(len(t.all))
-	if err := s.keepExecution(c, b, t, added); err != nil {
+	if err := s.keepExecution(c, b, &t, added); err != nil {
 		return err
 	}
 	return keepBeside(c, b)
