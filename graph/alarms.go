@@ -21,22 +21,22 @@ type alarms struct {
 	wake    chan struct{}
 }
 
-// alarm is the earliest open timer of a run. Own alarms are of runs that this process had in hand,
-// live is the run's.
+// alarm is the earliest open timer of a run. Own alarms are of runs that this process had in hand, started ones of runs
+// that were begun here.
 type alarm struct {
-	id    string
-	due   time.Time
-	own   bool
-	live  liveness
-	index int
+	id      string
+	due     time.Time
+	own     bool
+	started bool
+	index   int
 }
 
 func (a *alarms) init(r *Runner) {
 	a.r, a.byID, a.wake = r, map[string]*alarm{}, make(chan struct{}, 1)
 }
 
-// set takes note of a run's open timers; live is the run's. The caller is a counted task.
-func (a *alarms) set(id string, ts []machine.Timer, live liveness) {
+// set takes note of a run's open timers; started is the run's. The caller is a counted task.
+func (a *alarms) set(id string, ts []machine.Timer, started bool) {
 	var due time.Time
 	for _, t := range ts {
 		if due.IsZero() || t.Due.Before(due) {
@@ -54,10 +54,10 @@ func (a *alarms) set(id string, ts []machine.Timer, live liveness) {
 		}
 		return
 	case old != nil:
-		old.due, old.own, old.live = due, true, live
+		old.due, old.own, old.started = due, true, started
 		heap.Fix(&a.queue, old.index)
 	default:
-		a.put(&alarm{id: id, due: due, own: true, live: live})
+		a.put(&alarm{id: id, due: due, own: true, started: started})
 	}
 	a.rouse()
 }
@@ -134,10 +134,10 @@ func (r *Runner) ring(al *alarm) {
 	defer r.runs.drop(x)
 	var y yield
 	x.mu.Lock()
-	x.live = max(x.live, al.live)
+	x.started = x.started || al.started
 	err := x.ring(ctx, al.own, &y)
 	if x.m != nil {
-		r.alarms.again(x.id, x.m.Timers(), x.live)
+		r.alarms.again(x.id, x.m.Timers(), x.started)
 	}
 	x.mu.Unlock()
 	if err != nil && !errors.Is(err, problem.ExecutionNotFound) {
@@ -150,14 +150,14 @@ func (x *run) ring(ctx context.Context, own bool, y *yield) error {
 	if err := x.open(ctx, nil); err != nil || x.ended() {
 		return err
 	}
-	if own && (x.held || !x.elsewhere() && (x.live == started || x.r.equipped(x))) {
+	if own && (x.held || !x.elsewhere()) {
 		return x.fireDue(ctx, y)
 	}
 	return x.visit(ctx, y)
 }
 
 // again sets the alarm for timers that have not come due yet; one that is due and was not fired is left to others.
-func (a *alarms) again(id string, ts []machine.Timer, live liveness) {
+func (a *alarms) again(id string, ts []machine.Timer, started bool) {
 	now := a.r.now()
 	var open []machine.Timer
 	for _, t := range ts {
@@ -165,7 +165,7 @@ func (a *alarms) again(id string, ts []machine.Timer, live liveness) {
 			open = append(open, t)
 		}
 	}
-	a.set(id, open, live)
+	a.set(id, open, started)
 }
 
 // alarmQueue is a heap of alarms, the earliest first.

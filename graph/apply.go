@@ -49,11 +49,7 @@ var errAgain = errors.New("decide again")
 
 func (x *run) applyOnce(ctx context.Context, s step, y *yield) error {
 	mode := x.m.Config().Mode
-	next := mode
-	if s.mode != "" {
-		next = s.mode
-	}
-	drives, err := x.claim(ctx, next)
+	drives, err := x.claim(ctx)
 	if err != nil {
 		return err
 	}
@@ -85,14 +81,11 @@ func (x *run) applyOnce(ctx context.Context, s step, y *yield) error {
 	return nil
 }
 
-// settleSeized goes on with a run whose lease was taken from a driver that is gone for an input that was then refused.
+// settleSeized goes on with a run whose lease was taken from a driver that is gone for an input that then changed nothing.
 func (x *run) settleSeized(ctx context.Context, y *yield) {
-	switch {
-	case !x.adopting:
-	case x.r.equipped(x):
+	if x.adopting {
 		x.adopt(y)
-	default:
-		x.standBack(ctx)
+		x.giveBack(ctx)
 	}
 }
 

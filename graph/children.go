@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -50,28 +51,28 @@ func (r *Runner) childBegun(ctx context.Context, x *run, f *flight, e *machine.C
 			r.log.Error("subworkflow not cancelled", logRun, x.id, logChild, e.ChildExecutionID, logError, err)
 		}
 	}
-	r.setDown(ctx, x, f, x.giveBack)
+	r.setDown(ctx, x, f)
 	r.hub.wake(x.id)
 }
 
-// leaveChild leaves a subworkflow to another process, one that knows its workflow: a run that was taken over is not
+// leaveChild leaves a subworkflow to another process, one that knows its workflow: a run that was not started here is not
 // failed for good for want of it.
 func (r *Runner) leaveChild(ctx context.Context, x *run, f *flight, cause error) {
 	r.log.Warn("subworkflow left to others", logRun, x.id, logKey, f.key, logError, cause)
 	if e, ok := f.effect.(*machine.ChildEffect); ok {
-		r.unborn.note(e.ChildExecutionID, cause)
+		r.unborn.note(x.id, e, cause)
 	}
-	r.setDown(ctx, x, f, x.standBack)
+	r.setDown(ctx, x, f)
 }
 
 // setDown ends a flight without an outcome, and releases the lease if it was the last one.
-func (r *Runner) setDown(ctx context.Context, x *run, f *flight, release func(context.Context)) {
+func (r *Runner) setDown(ctx context.Context, x *run, f *flight) {
 	var y yield
 	x.mu.Lock()
 	if x.flights[f.key] == f {
 		delete(x.flights, f.key)
 	}
-	err := x.restBy(ctx, release, &y)
+	err := x.rest(ctx, &y)
 	x.mu.Unlock()
 	if err != nil {
 		r.log.Warn("run not looked after", logRun, x.id, logError, err)
@@ -80,14 +81,14 @@ func (r *Runner) setDown(ctx context.Context, x *run, f *flight, release func(co
 }
 
 // lacksWorkflow reports whether a subworkflow cannot be started only because this process does not know its workflow,
-// or not the pinned version, or cannot perform it.
+// or not the pinned version.
 func lacksWorkflow(err error) bool {
-	return errors.Is(err, problem.WorkflowNotFound) || errors.Is(err, problem.VersionPinMismatch) || errors.Is(err, problem.ExecutorNotConfigured)
+	return errors.Is(err, problem.WorkflowNotFound) || errors.Is(err, problem.VersionPinMismatch)
 }
 
 // bringUp starts a subworkflow's run, or goes on with the one that is there. It gives what the parent is to be told at
 // once: that the child has ended already or cannot be started. That this process lacks the workflow is told only for a
-// run that was live here; that it lacks an executor is not told at all: the child is left to a process that has it.
+// run that was started here.
 func (r *Runner) bringUp(ctx context.Context, parent string, f *flight, e *machine.ChildEffect) (machine.Input, error) {
 	c := r.runs.hold(e.ChildExecutionID)
 	defer r.runs.drop(c)
@@ -99,7 +100,7 @@ func (r *Runner) bringUp(ctx context.Context, parent string, f *flight, e *machi
 		if err = r.beginChild(ctx, c, parent, f, e); errors.Is(err, errAgain) {
 			continue // another process began it
 		}
-		if err == nil || !isRefusal(err) || f.ctx.Err() != nil || f.live == adopted && lacksWorkflow(err) || errors.Is(err, problem.ExecutorNotConfigured) {
+		if err == nil || !isRefusal(err) || f.ctx.Err() != nil || !f.started && lacksWorkflow(err) {
 			return nil, err
 		}
 		p, _ := problem.As(err)
@@ -150,15 +151,9 @@ func (r *Runner) beginChild(ctx context.Context, c *run, parent string, f *fligh
 	if f.config.Depth >= r.opts.MaxDepth {
 		return problem.New(problem.SubworkflowDepthExceeded, "subworkflows are nested more than %d levels deep", r.opts.MaxDepth)
 	}
-	prog, err := r.library.resolve(f.ctx, e.WorkflowRef, e.VersionPin)
+	prog, err := r.resolve(f.ctx, e)
 	if err != nil {
-		if _, ok := problem.As(err); !ok {
-			err = problem.New(problem.WorkflowNotFound, "workflow_ref %q cannot be resolved", e.WorkflowRef).WithCause(err)
-		}
 		return err
-	}
-	if lack := r.lacksFor(f.config.Mode, prog); lack != nil && f.live != started {
-		return unequipped(lack)
 	}
 	input, err := r.object("input", e.Input, problem.ValidationError)
 	if err != nil {
@@ -171,18 +166,27 @@ func (r *Runner) beginChild(ctx context.Context, c *run, parent string, f *fligh
 	config.ExecutionID, config.Parent, config.Depth = c.id, parent, f.config.Depth+1
 	var y yield
 	c.mu.Lock()
-	c.live = f.live
+	c.started = f.started
 	err = c.begin(ctx, prog, config, input, &y)
 	c.mu.Unlock()
 	r.carry(ctx, c, &y)
 	return err
 }
 
+// resolve finds a subworkflow's definition.
+func (r *Runner) resolve(ctx context.Context, e *machine.ChildEffect) (*definition.Program, error) {
+	prog, err := r.library.resolve(ctx, e.WorkflowRef, e.VersionPin)
+	if _, ok := problem.As(err); err != nil && !ok {
+		err = problem.New(problem.WorkflowNotFound, "workflow_ref %q cannot be resolved", e.WorkflowRef).WithCause(err)
+	}
+	return prog, err
+}
+
 // tellParent tells the run that started x how x ended. It is no error if the parent does not wait for it any more.
 func (r *Runner) tellParent(ctx context.Context, x *run, parent string) error {
 	x.mu.Lock()
 	end, err := x.ending(ctx)
-	live := x.live
+	started := x.started
 	x.mu.Unlock()
 	if err != nil {
 		return err
@@ -191,7 +195,7 @@ func (r *Runner) tellParent(ctx context.Context, x *run, parent string) error {
 	defer r.runs.drop(p)
 	var y yield
 	p.mu.Lock()
-	err = p.childEnded(ctx, x.id, end, live, &y)
+	err = p.childEnded(ctx, x.id, end, started, &y)
 	p.mu.Unlock()
 	r.carry(ctx, p, &y)
 	if errors.Is(err, problem.ExecutionNotFound) || err != nil && isRefusal(err) {
@@ -200,11 +204,8 @@ func (r *Runner) tellParent(ctx context.Context, x *run, parent string) error {
 	return err
 }
 
-// childEnded takes in the end of a subworkflow if the run waits for it. live is the subworkflow's.
-//
-// A process that was only asked about the subworkflow, to deliver a signal or to cancel it, may lack what the run goes on
-// with. It leaves the run, which now counts as orphaned, to a process that has it.
-func (x *run) childEnded(ctx context.Context, child string, end ending, live liveness, y *yield) error {
+// childEnded takes in the end of a subworkflow if the run waits for it. started is the subworkflow's.
+func (x *run) childEnded(ctx context.Context, child string, end ending, started bool, y *yield) error {
 	if err := x.open(ctx, nil); err != nil {
 		return err
 	}
@@ -219,11 +220,7 @@ func (x *run) childEnded(ctx context.Context, child string, end ending, live liv
 	if key == "" {
 		return nil
 	}
-	if x.live != started && !x.held && !x.r.equipped(x) {
-		x.r.log.Info("end of a subworkflow left to others", logRun, x.id, logChild, child)
-		return nil
-	}
-	x.live = max(x.live, live)
+	x.started = x.started || started
 	return x.apply(ctx, step{in: end.tell(key)}, y)
 }
 

@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -15,17 +16,12 @@ import (
 // what a restart has to read.
 const maxSincePosition = 64
 
-// claim reports whether this process is to perform the effects that come if the run goes on in a mode. It does not begin
-// to drive a run that needs what it lacks, unless the run was started here: what comes is then left to others. What is in flight elsewhere belongs to
-// whoever holds the run's lease; once that has run out, it is taken over. Otherwise the append decides: it fails if
-// another process holds the lease, which may be bringing up a subworkflow or looking after one that has just ended.
-func (x *run) claim(ctx context.Context, mode machine.Mode) (drives bool, err error) {
-	switch {
-	case x.held:
-		return true, nil
-	case x.live != started && x.lacks(mode) != nil:
-		return false, nil
-	case !x.elsewhere():
+// claim reports whether this process is to perform the effects that come if the run goes on, as far as it can. What is in
+// flight elsewhere belongs to whoever holds the run's lease; once that has run out, it is taken over. Otherwise the append
+// decides: it fails if another process holds the lease, which may be bringing up a subworkflow or looking after one that
+// has just ended.
+func (x *run) claim(ctx context.Context) (drives bool, err error) {
+	if x.held || !x.elsewhere() {
 		return true, nil
 	}
 	return x.seize(ctx)
@@ -68,7 +64,7 @@ func (x *run) commitLeft(ctx context.Context, y *yield) error {
 	if len(x.left.Records) == 0 && len(x.left.Effects) == 0 {
 		return nil
 	}
-	drives, err := x.claim(ctx, x.m.Config().Mode)
+	drives, err := x.claim(ctx)
 	if err != nil {
 		return err
 	}
@@ -97,7 +93,7 @@ func (x *run) commit(ctx context.Context, b machine.Batch, drives bool, y *yield
 			}
 			return err
 		}
-	case drives && len(b.Effects) > 0 && !x.held:
+	case drives && slices.ContainsFunc(b.Effects, x.flies) && !x.held:
 		if drives, err = x.acquire(ctx); err != nil {
 			x.forget()
 			return err
@@ -119,7 +115,7 @@ func (x *run) commit(ctx context.Context, b machine.Batch, drives bool, y *yield
 		if c, isChild := e.(*machine.ChildEffect); isChild {
 			x.noteChild(c.EffectKey, c.ChildExecutionID)
 		}
-		if drives {
+		if drives && x.flies(e) {
 			y.flights = append(y.flights, x.fly(e))
 		}
 	}
@@ -130,6 +126,7 @@ func (x *run) commit(ctx context.Context, b machine.Batch, drives bool, y *yield
 		x.landAll(errOver)
 		y.parent = x.exec.Parent
 	}
+	x.giveBack(ctx) // unless something flies; as a rule the append has done so
 	return nil
 }
 
@@ -182,7 +179,7 @@ func (x *run) append(ctx context.Context, b machine.Batch, drives bool) (bool, e
 		x.setHeld(true, hb.Lease.Expires)
 	}
 	if b.TimersChanged {
-		r.alarms.set(x.id, b.Timers, x.live)
+		r.alarms.set(x.id, b.Timers, x.started)
 	}
 	x.priceKeeping(status, len(hb.Position))
 	x.unsaidInput = nil
@@ -215,7 +212,7 @@ func (x *run) moveTimers(ctx context.Context, b machine.Batch) error {
 	}
 	x.sincePosition = 0
 	x.committed = x.r.now()
-	x.r.alarms.set(x.id, b.Timers, x.live)
+	x.r.alarms.set(x.id, b.Timers, x.started)
 	x.priceKeeping(x.m.Status(), len(position))
 	return nil
 }
@@ -226,7 +223,7 @@ func (x *run) moveTimers(ctx context.Context, b machine.Batch) error {
 func (x *run) standBy(ctx context.Context, b machine.Batch, drives bool) bool {
 	x.landAll(errDeposed)
 	x.setHeld(false, time.Time{})
-	if !drives || len(b.Effects) == 0 {
+	if !drives || !slices.ContainsFunc(b.Effects, x.flies) {
 		return false
 	}
 	won, err := x.acquire(ctx)
@@ -258,7 +255,7 @@ func (x *run) needsLease(b machine.Batch, drives bool) bool {
 	if len(x.flights) > abandoned {
 		return true
 	}
-	return drives && (len(b.Effects) > 0 || x.adopting && len(x.m.InFlight()) > 0)
+	return drives && (slices.ContainsFunc(b.Effects, x.flies) || x.adopting && slices.ContainsFunc(x.m.InFlight(), x.flies))
 }
 
 // priceKeeping estimates what keeping the machine of a rested run costs in memory; a run that has ended or that is

@@ -118,7 +118,6 @@ func (x *run) deliver(ctx context.Context, d delivery, y *yield) (done bool, err
 		}
 	}
 	if x.m != nil && len(x.children) > 0 && !x.wants(d) {
-		x.stepBack("")
 		return false, nil
 	}
 	err = x.take(ctx, d, y)
@@ -134,29 +133,9 @@ func (x *run) overtaken(d delivery, refusal error) bool {
 	return isRefusal(refusal) && (x.m == nil || !x.wants(d))
 }
 
-// take gives the input to the run. Where the run needs what this process lacks, the input is recorded, and what follows
-// left to others, unless the run was started here.
+// take gives the input to the run.
 func (x *run) take(ctx context.Context, d delivery, y *yield) error {
-	was := x.live
-	x.live = max(x.live, answered)
-	x.stepBack(d.caller.Mode)
-	err := x.apply(ctx, step{in: d.input(x.id), mode: d.caller.Mode}, y)
-	if err != nil {
-		x.live = was
-	}
-	return err
-}
-
-// stepBack makes an open run one that this process does not drive, unless it drives it now, has started it or can perform
-// what the run may come to in a mode, "" for its own.
-func (x *run) stepBack(mode machine.Mode) {
-	if x.m == nil || x.held || x.live == started {
-		return
-	}
-	fallback(&mode, x.m.Config().Mode)
-	if x.lacks(mode) != nil {
-		x.live = adopted
-	}
+	return x.apply(ctx, step{in: d.input(x.id), mode: d.caller.Mode}, y)
 }
 
 // wants reports whether the run itself waits for the input.
@@ -213,7 +192,6 @@ func (r *Runner) eachWait(ctx context.Context, x *run, f func(id string, w machi
 	}
 	if err == nil && x.m != nil {
 		waits = x.m.Pending()
-		x.stepBack("")
 	}
 	x.mu.Unlock()
 	r.carry(ctx, x, &y)

@@ -12,10 +12,11 @@
 //
 // When a process dies, what it performed for its runs is performed again, with the same idempotency keys, by whoever
 // takes them over: a Runner with Options.Background, a call of Recover, or a Start with AllowExisting. Timers are kept
-// in the store and fire late rather than never. Runs that wait for a host, a person or a signal wait on.
+// in the store and fire late rather than never. Runs that wait for a host, a person or a signal wait on. A Runner that
+// takes a run over performs of it what it has executors for, and leaves the rest to others (Run.Lacks).
 //
 // How it works, front to back: run.go says what a run is here and who may touch it; apply.go and commit.go are the one
 // way in which a run moves; drive.go and effects.go perform what comes of it, children.go subworkflows; fitness.go
-// says what is left to other processes; timers.go, alarms.go and lease.go are what time brings; load.go rebuilds a machine;
+// says which effects are left to other processes; timers.go, alarms.go and lease.go are what time brings; load.go rebuilds a machine;
 // start.go, deliver.go and cancel.go are the calls; wait.go and view.go the answers.
 package graph

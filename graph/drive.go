@@ -110,7 +110,7 @@ func (r *Runner) finish(x *run, f *flight, in machine.Input) []*flight {
 		case isRefusal(err):
 			r.tellUnwanted(x, f, in)
 			r.log.Warn("outcome refused", logRun, x.id, logKey, f.key, logError, err)
-			r.setDown(ctx, x, f, x.giveBack)
+			r.setDown(ctx, x, f)
 			return next
 		case try < len(recordPauses) && r.pause(recordPauses[try]):
 			r.launch(x, next)

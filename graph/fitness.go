@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -12,11 +13,14 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// Processes of different configuration may share a store. One that lacks what a run can still come to does not drive it:
-// the run would fail for good where another process could have gone on. It takes in what its callers bring, an answer or
-// a signal, and leaves what follows to others (see claim). A run that is started is driven by the process that was asked
-// to, after an answer too, and fails there if it comes to what is missing, so that the caller hears of it: a process that
-// works alone, and lacks only what the run does not come to, has nobody to leave it to.
+// Processes of different configuration may share a store. What a process lacks is decided effect by effect. Whoever gives
+// a run an input records it and walks on, which takes nothing but the definition; of the effects that come it performs
+// those that it can, and leaves the others pending as they are recorded: requested, not begun. It holds the run's lease
+// while it performs something, and no longer; a process that can perform something of what is left takes the run over
+// then. Nobody takes over a run of which it can perform nothing, so that such a run stands still without a write.
+//
+// A run that is started is driven by the process that was asked to, after an answer too, and fails there if it comes to
+// what is missing, so that the caller hears of it.
 
 // Lack is what a process lacks to go on with a run.
 type Lack struct {
@@ -27,108 +31,79 @@ type Lack struct {
 	Missing string
 	// Setting says how a process gets it; "" if nobody can say.
 	Setting string
-	// Host is true if a host could go on instead, in host-mediated mode.
+	// Host is true if it is not awaited yet, but may come after what somebody is asked for now: whoever answers can have a
+	// host perform it instead, by going on in host-mediated mode.
 	Host bool
 }
 
-// lacks gives the first thing that this process lacks of what the run can still come to if it goes on in a mode, nil if
-// it can perform all of it. The run must be open.
-func (x *run) lacks(mode machine.Mode) *Lack {
-	if x.r.lackOf(x.prog.Nodes) == nil {
+// flies reports whether this process performs an effect of the run when it drives it.
+func (x *run) flies(e machine.Effect) bool { return x.started || x.fit(e) }
+
+// fit reports whether this process can perform an effect of the run. Whether it can begin a subworkflow shows when it
+// tries to.
+func (x *run) fit(e machine.Effect) bool {
+	if c, isChild := e.(*machine.ChildEffect); isChild {
+		return !x.r.unborn.has(c.ChildExecutionID)
+	}
+	return x.lackOf(x.prog.Node(effectBase(e).NodeID)) == nil
+}
+
+// lack is what this process lacks to go on with what the run waits for, nil if that is nothing: somebody else ends the
+// wait, or this process could.
+func (x *run) lack(w *machine.Wait) *Lack {
+	if w.Host || w.Kind == machine.WaitBackoff && x.m.Config().Mode == machine.HostMediated {
 		return nil
 	}
+	return x.lackOf(x.prog.Node(w.NodeID))
+}
+
+// lacks is what this process lacks to go on with the run where it stands, or else to go on behind what somebody is asked
+// for; nil if it lacks nothing.
+func (x *run) lacks() *Lack {
 	waits := x.m.Pending()
-	var nodes []*definition.Node
-	if mode == machine.HostMediated {
-		nodes = inProcess(x.prog, waits)
-	} else {
-		nodes = ahead(x.prog, waits)
+	for i := range waits {
+		if l := x.lack(&waits[i]); l != nil {
+			return l
+		}
 	}
-	lack := x.r.lackOf(nodes)
-	if lack != nil {
-		lack.ExecutionID = x.id
-	}
-	return lack
-}
-
-// equipped reports whether this process can perform whatever the run may come to.
-func (r *Runner) equipped(x *run) bool { return x.lacks(x.m.Config().Mode) == nil }
-
-// lacksFor is lacks for a run that does not exist yet.
-func (r *Runner) lacksFor(mode machine.Mode, prog *definition.Program) *Lack {
-	if mode == machine.HostMediated {
+	if x.started || x.m.Config().Mode == machine.HostMediated {
 		return nil
 	}
-	return r.lackOf(prog.Nodes)
+	var asked []*definition.Node
+	for i := range waits {
+		if w := &waits[i]; w.Host || w.Kind == machine.WaitInterrupt || w.Kind == machine.WaitSignal {
+			asked = append(asked, x.prog.Node(w.NodeID))
+		}
+	}
+	return x.lacksBehind(asked)
 }
 
-// inProcess gives the nodes that a run awaits in process all the same although a host performs what follows.
-func inProcess(prog *definition.Program, waits []machine.Wait) (nodes []*definition.Node) {
-	for i := range waits {
-		w := &waits[i]
-		isAttempt := w.Kind == machine.WaitActivity || w.Kind == machine.WaitDelegate
-		if n := prog.Node(w.NodeID); n != nil && (isAttempt && !w.Host || w.Task != nil) {
+// lacksBehind is what this process lacks to perform the nodes that can follow some others, the nearest first.
+func (x *run) lacksBehind(nodes []*definition.Node) *Lack {
+	begun, seen := len(nodes), map[*definition.Node]bool{nil: true}
+	add := func(n *definition.Node) {
+		if !seen[n] {
+			seen[n] = true
 			nodes = append(nodes, n)
 		}
 	}
-	return nodes
-}
-
-// ahead gives the nodes that a run can still come to, those at which it waits included; all if it waits nowhere.
-func ahead(prog *definition.Program, waits []machine.Wait) []*definition.Node {
-	reached := reach{}
-	for i := range waits {
-		n := prog.Node(waits[i].NodeID)
-		reached.from(prog, n)
-		if waits[i].Span == nil {
+	for i := 0; i < len(nodes); i++ {
+		n := nodes[i]
+		if n == nil {
 			continue
 		}
-		// The blocks around it have other branches, which may not have begun, and go on behind them.
-		for _, p := range prog.Nodes {
-			if p.Parallel == nil || reached[p] {
-				continue
-			}
-			inside := reach{}
-			if inside.from(prog, p); inside[n] {
-				reached.from(prog, p)
-			}
-		}
-	}
-	if len(reached) == 0 {
-		return prog.Nodes
-	}
-	var nodes []*definition.Node
-	for _, n := range prog.Nodes {
-		if reached[n] {
-			nodes = append(nodes, n)
-		}
-	}
-	return nodes
-}
-
-// reach is a set of nodes.
-type reach map[*definition.Node]bool
-
-// from adds a node and all that can follow it.
-func (r reach) from(prog *definition.Program, n *definition.Node) {
-	if n == nil || r[n] {
-		return
-	}
-	r[n] = true
-	for open := []*definition.Node{n}; len(open) > 0; {
-		n, open = open[len(open)-1], open[:len(open)-1]
-		add := func(next *definition.Node) {
-			if next != nil && !r[next] {
-				r[next] = true
-				open = append(open, next)
+		if i >= begun {
+			if l := x.lackOf(n); l != nil {
+				l.Host = true
+				return l
 			}
 		}
 		add(n.Next)
 		if n.Switch != nil {
 			for _, c := range n.Switch.Cases {
-				add(prog.Node(c.Target))
+				add(x.prog.Node(c.Target))
 			}
-			add(prog.Node(n.Switch.Default))
+			add(x.prog.Node(n.Switch.Default))
 		}
 		if n.Parallel != nil {
 			for _, b := range n.Parallel.Branches {
@@ -136,21 +111,20 @@ func (r reach) from(prog *definition.Program, n *definition.Node) {
 			}
 		}
 	}
+	return nil
 }
 
-// lackOf gives the first thing that this process lacks to perform nodes. Executors say themselves if they perform some
-// nodes only.
-func (r *Runner) lackOf(nodes []*definition.Node) *Lack {
-	for _, n := range nodes {
-		switch {
-		case n.Type.IsActivity():
-			if missing := r.lacksActivity(n); missing != "" {
-				return &Lack{NodeID: n.ID, Missing: missing, Setting: activities.Setting(string(n.Type)), Host: true}
-			}
-		case n.Delegate != nil:
-			if missing := r.lacksDelegate(n); missing != "" {
-				return &Lack{NodeID: n.ID, Missing: missing, Setting: delegate.Setting(n.Delegate.Protocol), Host: true}
-			}
+// lackOf is what this process lacks to perform a node. Executors say themselves if they perform some nodes only.
+func (x *run) lackOf(n *definition.Node) *Lack {
+	switch {
+	case n == nil:
+	case n.Type.IsActivity():
+		if missing := x.r.lacksActivity(n); missing != "" {
+			return &Lack{ExecutionID: x.id, NodeID: n.ID, Missing: missing, Setting: activities.Setting(string(n.Type))}
+		}
+	case n.Delegate != nil:
+		if missing := x.r.lacksDelegate(n); missing != "" {
+			return &Lack{ExecutionID: x.id, NodeID: n.ID, Missing: missing, Setting: delegate.Setting(n.Delegate.Protocol)}
 		}
 	}
 	return nil
@@ -196,38 +170,74 @@ func unequipped(lack *Lack) error {
 // maxUnborn bounds how many subworkflows are remembered that this process could not begin.
 const maxUnborn = 1024
 
-// unborn remembers why this process did not begin subworkflows, so that it can be told. Whoever looks for runs without a
-// driver tries them again, and finds the reason again.
+// unborn remembers the subworkflows that this process could not begin, and why, so that it can be told and is not tried
+// in vain: see Runner.reconsider.
 type unborn struct {
-	mu  sync.Mutex
-	why map[string]string // by execution id
+	mu   sync.Mutex
+	byID map[string]stillborn // by execution id
 }
 
-func (u *unborn) note(child string, cause error) {
+type stillborn struct {
+	parent string
+	effect *machine.ChildEffect
+	why    string
+}
+
+func (u *unborn) note(parent string, e *machine.ChildEffect, cause error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.why == nil || len(u.why) >= maxUnborn {
-		u.why = map[string]string{}
+	if u.byID == nil || len(u.byID) >= maxUnborn {
+		u.byID = map[string]stillborn{}
 	}
-	u.why[child] = cause.Error()
+	u.byID[e.ChildExecutionID] = stillborn{parent, e, cause.Error()}
 }
 
 func (u *unborn) forget(child string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	delete(u.why, child)
+	delete(u.byID, child)
+}
+
+func (u *unborn) has(child string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	_, ok := u.byID[child]
+	return ok
+}
+
+// of gives what a run waits for.
+func (u *unborn) of(parent string) (es []*machine.ChildEffect) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, s := range u.byID {
+		if s.parent == parent {
+			es = append(es, s.effect)
+		}
+	}
+	return es
 }
 
 // lack is what this process lacks to begin the subworkflow that a run waits for, nil if it has not tried to.
 func (u *unborn) lack(w *Pending) *Lack {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	why := u.why[w.ChildExecutionID]
-	if why == "" {
+	s, ok := u.byID[w.ChildExecutionID]
+	if !ok {
 		return nil
 	}
 	return &Lack{
 		ExecutionID: w.ExecutionID, NodeID: w.NodeID,
-		Missing: fmt.Sprintf("what the subworkflow %q needs: %s", w.WorkflowRef, why), Setting: "--workflow-dir and the executors of its nodes",
+		Missing: fmt.Sprintf("what the subworkflow %q needs: %s", w.WorkflowRef, s.why), Setting: "--workflow-dir",
+	}
+}
+
+// reconsider looks whether the subworkflows of a run that this process could not begin exist by now, or can be begun.
+func (r *Runner) reconsider(ctx context.Context, parent string) {
+	for _, e := range r.unborn.of(parent) {
+		if _, err := r.store.Execution(ctx, e.ChildExecutionID); err == nil {
+			r.unborn.forget(e.ChildExecutionID)
+		} else if _, err := r.resolve(ctx, e); !lacksWorkflow(err) {
+			r.unborn.forget(e.ChildExecutionID)
+		}
 	}
 }

@@ -21,7 +21,7 @@ var (
 // fly notes that this process performs an effect. Its context is made here, so that whatever ends the effect from now
 // on reaches the executor, even before it has been called.
 func (x *run) fly(e machine.Effect) *flight {
-	f := &flight{key: e.Key(), effect: e, config: x.m.Config(), live: x.live}
+	f := &flight{key: e.Key(), effect: e, config: x.m.Config(), started: x.started}
 	f.ctx, f.cancel = context.WithCancelCause(x.r.ctx)
 	if x.flights == nil {
 		x.flights = map[string]*flight{}
@@ -30,13 +30,13 @@ func (x *run) fly(e machine.Effect) *flight {
 	return f
 }
 
-// adopt takes over what is in flight and not performed here.
+// adopt takes over what is in flight and not performed here, as far as this process can perform it.
 func (x *run) adopt(y *yield) {
 	x.adopting = false
 	for _, e := range x.m.InFlight() {
-		if x.flights[e.Key()] == nil {
+		if x.flights[e.Key()] == nil && x.flies(e) {
 			f := x.fly(e)
-			f.live = adopted
+			f.started = false
 			y.flights = append(y.flights, f)
 		}
 	}

@@ -92,7 +92,6 @@ func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
 	}
 	var y yield
 	x.mu.Lock()
-	x.live = answered
 	if err = x.open(ctx, nil); err == nil && !x.ended() {
 		err = x.takeOver(ctx, &y)
 	}

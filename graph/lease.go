@@ -24,7 +24,7 @@ func (x *run) acquire(ctx context.Context) (bool, error) {
 	return ok, err
 }
 
-// giveBack releases the lease once nothing is in flight any more.
+// giveBack releases the lease once nothing is in flight here any more: what is left then is another process's.
 func (x *run) giveBack(ctx context.Context) {
 	if !x.held || len(x.flights) > 0 {
 		return
@@ -35,30 +35,13 @@ func (x *run) giveBack(ctx context.Context) {
 	x.setHeld(false, time.Time{})
 }
 
-// standBack lets the lease run out at once, if nothing is in flight here: what this process cannot do is left to
-// others, and the run then stands behind the other orphans.
-func (x *run) standBack(ctx context.Context) {
-	if !x.held || len(x.flights) > 0 {
-		return
-	}
-	now := x.r.now()
-	if _, err := x.r.store.AcquireLease(lasting(ctx), x.id, x.r.opts.Owner, now, now); err != nil {
-		x.r.log.Warn("lease not given back", logRun, x.id, logError, err)
-	}
-	x.setHeld(false, time.Time{})
-}
-
 // rest gives the lease back once nothing is in flight any more, and then looks whether another process committed
 // something meanwhile and left it to the lease's holder.
 func (x *run) rest(ctx context.Context, y *yield) error {
-	return x.restBy(ctx, x.giveBack, y)
-}
-
-func (x *run) restBy(ctx context.Context, release func(context.Context), y *yield) error {
 	if !x.held || len(x.flights) > 0 {
 		return nil
 	}
-	release(ctx)
+	x.giveBack(ctx)
 	seen := x.m
 	if err := x.sync(ctx, nil); err != nil {
 		return err

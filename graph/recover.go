@@ -3,15 +3,18 @@ package graph
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
 )
 
 const defaultRecoverLimit = 100
 
 // Recover takes over runs whose driver is gone and fires due timers. What was in flight is performed again, with the
-// same keys; the call does not wait for it. Runs that need an executor or a workflow_ref which this Runner lacks are left
-// to others, and so are runs that wait for a host, a person or a signal.
+// same keys; the call does not wait for it. Runs that wait for an executor or a workflow_ref which this Runner lacks are
+// left to others, without a write, and so are runs that wait for a host, a person or a signal. Limit bounds how many runs
+// are looked at; those that were looked at last come last.
 func (r *Runner) Recover(ctx context.Context, req RecoverRequest) (*RecoverResult, error) {
 	if err := r.enter(); err != nil {
 		return nil, err
@@ -21,43 +24,78 @@ func (r *Runner) Recover(ctx context.Context, req RecoverRequest) (*RecoverResul
 		return nil, problem.New(problem.ValidationError, "limit %d is negative", req.Limit)
 	}
 	fallback(&req.Limit, defaultRecoverLimit)
-	ids, err := r.store.Orphans(ctx, r.now(), req.Limit)
-	if err != nil {
-		return nil, err
-	}
 	if req.DryRun {
+		ids, err := r.store.Orphans(ctx, r.now(), req.Limit)
+		if err != nil {
+			return nil, err
+		}
 		return &RecoverResult{ExecutionIDs: ids}, nil
 	}
-	res := &RecoverResult{}
-	for _, id := range ids {
-		if ctx.Err() != nil {
-			return res, ctx.Err()
-		}
-		took, err := r.takeOrphan(ctx, id)
-		if err != nil {
-			r.log.Warn("run not taken over", logRun, id, logError, err)
-			continue
-		}
-		if took {
-			res.ExecutionIDs = append(res.ExecutionIDs, id)
-		}
+	ids, err := r.takeOrphans(ctx, req.Limit)
+	if err != nil && ids == nil {
+		return nil, err
 	}
-	due, err := r.store.DueTimers(ctx, r.now(), req.Limit)
+	res := &RecoverResult{ExecutionIDs: ids}
 	if err != nil {
 		return res, err
 	}
-	seen := map[string]bool{}
+	due, err := r.dueRuns(ctx, r.now(), req.Limit)
+	if err != nil {
+		return res, err
+	}
 	for _, t := range due {
-		if !seen[t.ExecutionID] {
-			seen[t.ExecutionID] = true
-			r.ring(&alarm{id: t.ExecutionID})
-		}
+		r.ring(&alarm{id: t.ExecutionID})
 	}
 	return res, nil
 }
 
+// dueRuns gives the earliest timers of runs of which one is due by a time.
+func (r *Runner) dueRuns(ctx context.Context, by time.Time, limit int) ([]history.Timer, error) {
+	all, err := r.store.DueTimers(ctx, by, limit+r.due.count())
+	if err != nil {
+		return nil, err
+	}
+	first := map[string]history.Timer{}
+	var ids []string
+	for _, t := range all {
+		if _, ok := first[t.ExecutionID]; !ok {
+			first[t.ExecutionID] = t
+			ids = append(ids, t.ExecutionID)
+		}
+	}
+	var due []history.Timer
+	for _, o := range r.due.choose(ids, limit) {
+		due = append(due, first[o.id])
+	}
+	return due, nil
+}
+
+// takeOrphans takes over runs whose lease has run out, and gives their ids.
+func (r *Runner) takeOrphans(ctx context.Context, limit int) ([]string, error) {
+	ids, err := r.store.Orphans(ctx, r.now(), limit+r.orphans.count())
+	if err != nil {
+		return nil, err
+	}
+	var taken []string
+	for _, o := range r.orphans.choose(ids, limit) {
+		if ctx.Err() != nil {
+			return taken, ctx.Err()
+		}
+		took, err := r.takeOrphan(ctx, o.id)
+		switch {
+		case err != nil && !o.again:
+			r.log.Warn("run not taken over", logRun, o.id, logError, err)
+		case took:
+			r.log.Info("run taken over", logRun, o.id)
+			taken = append(taken, o.id)
+		}
+	}
+	return taken, nil
+}
+
 // takeOrphan takes over one run whose lease has run out, and reports whether it did.
 func (r *Runner) takeOrphan(ctx context.Context, id string) (bool, error) {
+	r.reconsider(ctx, id)
 	x := r.runs.hold(id)
 	defer r.runs.drop(x)
 	var y yield
@@ -72,26 +110,19 @@ func (x *run) takeOrphan(ctx context.Context, y *yield) (bool, error) {
 	if x.held {
 		return false, nil
 	}
-	if won, err := x.acquire(ctx); err != nil || !won {
+	if err := x.sync(ctx, nil); err != nil || x.ended() {
 		return false, err
 	}
-	err := x.sync(ctx, nil)
-	if err == nil && x.ended() {
-		x.giveBack(ctx)
-		return false, nil
-	}
-	if err == nil {
-		if lack := x.lacks(x.m.Config().Mode); lack != nil {
-			err = unequipped(lack)
-		}
-	}
-	if err != nil {
-		x.standBack(ctx)
-		return false, err
-	}
-	x.live = adopted
 	x.unsure = x.exec.Parent != "" // it may count as an orphan because its parent has ended
-	return true, x.carryOn(ctx, y)
+	seq := x.exec.Seq
+	err := x.takeOver(ctx, y)
+	if err != nil || x.held || x.ended() || x.exec.Seq != seq {
+		return err == nil, err
+	}
+	if lack := x.lacks(); lack != nil && !lack.Host {
+		return false, unequipped(lack)
+	}
+	return false, nil
 }
 
 // carryOn goes on with a run whose lease this process holds.
@@ -115,11 +146,9 @@ func (x *run) carryOn(ctx context.Context, y *yield) error {
 	return x.rest(ctx, y)
 }
 
-// takeOver makes this process the driver of an open run if its driver is gone, and does what is due.
+// takeOver makes this process the driver of an open run if its driver is gone and has left something that this process
+// can perform, and does what is due.
 func (x *run) takeOver(ctx context.Context, y *yield) error {
-	if !x.r.equipped(x) {
-		return nil
-	}
 	if !x.held && x.abandoned() {
 		switch won, err := x.seize(ctx); {
 		case errors.Is(err, errAgain) && x.ended():
@@ -127,7 +156,7 @@ func (x *run) takeOver(ctx context.Context, y *yield) error {
 		case err != nil && !errors.Is(err, errAgain) || err == nil && !won:
 			return err
 		}
-		x.live = adopted
+		x.started = false
 		return x.carryOn(ctx, y)
 	}
 	if err := x.commitLeft(ctx, y); err != nil && !errors.Is(err, errAgain) {
@@ -139,10 +168,10 @@ func (x *run) takeOver(ctx context.Context, y *yield) error {
 	return x.visit(ctx, y)
 }
 
-// abandoned reports whether something is in flight that this process does not perform.
+// abandoned reports whether something is in flight that this process does not perform, but can.
 func (x *run) abandoned() bool {
 	for _, e := range x.m.InFlight() {
-		if x.flights[e.Key()] == nil {
+		if x.flights[e.Key()] == nil && x.fit(e) {
 			return true
 		}
 	}

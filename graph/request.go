@@ -127,7 +127,7 @@ type HistoryRequest struct {
 type RecoverRequest struct {
 	// DryRun only lists them.
 	DryRun bool
-	// Limit is the most runs to take; 0 means 100.
+	// Limit is the most runs to look at; 0 means 100.
 	Limit int
 }
 

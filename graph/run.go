@@ -55,11 +55,11 @@ type run struct {
 	// held says that this process holds the run's lease, until leaseEnd unless it is renewed.
 	held     bool
 	leaseEnd time.Time
-	// adopting says that the lease was taken from a driver that is gone, and that what it had in flight is still to be
-	// performed.
+	// adopting says that the lease was taken from a driver that is gone, and that what it had in flight, as far as this
+	// process can perform it, is still to be performed.
 	adopting bool
-	// live says why this process drives the run.
-	live liveness
+	// started says that the run was begun here: it then fails here if it comes to what this process lacks.
+	started bool
 	// sincePosition counts appends since a position was stored.
 	sincePosition int
 	// unsure says that a subworkflow's run was loaded and its parent may have ended meanwhile.
@@ -90,26 +90,14 @@ type flight struct {
 	effect machine.Effect
 	// config is the run's as of the request.
 	config machine.Config
-	// live is the run's as of the request; what was adopted is so marked.
-	live liveness
+	// started is the run's as of the request, false for what was adopted.
+	started bool
 	// activity or delegate is the executor's request, once it has been made.
 	activity *activities.Request
 	delegate *delegate.Request
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 }
-
-// liveness says why a process drives a run, and so whether the run is failed for want of what another process may have.
-type liveness int
-
-const (
-	// adopted: it was taken over, or a foreign timer woke it. It is failed for want of nothing.
-	adopted liveness = iota
-	// answered: an answer, a signal or a submit came here, or it was forked here. It is failed for want of a workflow, not of an executor.
-	answered
-	// started: it was begun here. It is failed for want of either.
-	started
-)
 
 // yield collects what one or several inputs brought, to be carried out after the lock is given back.
 type yield struct {

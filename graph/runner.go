@@ -22,6 +22,8 @@ type Runner struct {
 	alarms  alarms
 	keeper  keeper
 	unborn  unborn
+	// orphans and due are the runs that were looked at because they have no driver, or because a timer is due.
+	orphans, due turns
 
 	// ctx ends when the Runner is closed; executors' contexts are made from it.
 	ctx    context.Context

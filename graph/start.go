@@ -49,7 +49,7 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	}
 	var y yield
 	x.mu.Lock()
-	x.live = started
+	x.started = true
 	err = x.begin(ctx, prog, machine.Config{
 		ExecutionID: x.id, Mode: req.Mode, Branches: req.Branches, MaxVisits: r.opts.MaxVisits, Limits: r.limits(),
 	}, input, &y)
@@ -122,6 +122,7 @@ func (r *Runner) startExisting(ctx context.Context, x *run, req StartRequest) (*
 		}
 		call.Definition = prog.Document
 	}
+	r.reconsider(ctx, x.id)
 	var y yield
 	x.mu.Lock()
 	err := x.admit(ctx, call, problem.SubmitValidationError, true)

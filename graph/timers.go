@@ -11,8 +11,8 @@ import (
 // Timers are rows in the store and outlive every process. This process wakes up for those of the runs that it had in
 // hand; others are fired when somebody asks about their run, or by Recover and Options.Background.
 
-// fireDue fires the run's timers whose time has come. The run must be open. A timer that turns out to be over is
-// nothing to speak of.
+// fireDue fires the run's timers whose time has come and that are this process's to fire. The run must be open. A timer
+// that turns out to be over is nothing to speak of.
 func (x *run) fireDue(ctx context.Context, y *yield) error {
 	over := map[string]bool{}
 	for {
@@ -34,7 +34,7 @@ func (x *run) fireDue(ctx context.Context, y *yield) error {
 	}
 }
 
-// nextDue gives a timer whose time has come.
+// nextDue gives a timer whose time has come and that this process may fire.
 func (x *run) nextDue(except map[string]bool) (machine.Timer, bool) {
 	if x.m == nil {
 		return machine.Timer{}, false
@@ -45,27 +45,41 @@ func (x *run) nextDue(except map[string]bool) (machine.Timer, bool) {
 	}
 	now := x.r.now()
 	for _, t := range ts {
-		if !t.Due.After(now) && !except[t.Key] {
+		if !t.Due.After(now) && !except[t.Key] && x.mayFire(t.Key) {
 			return t, true
 		}
 	}
 	return machine.Timer{}, false
 }
 
+// mayFire reports whether a timer is this process's to fire. Those of an attempt, which time it out, begin the next one or
+// ask its agent, are left to a process that can perform it: it is not failed for want of what others have.
+func (x *run) mayFire(key string) bool {
+	if x.started {
+		return true
+	}
+	w, ok := x.m.TimedWait(key)
+	return !ok || x.lack(&w) == nil
+}
+
 // visit fires what is due when somebody asks about an open run, unless that is the business of the process that
-// drives it, or would lead to work that this process is not equipped for.
+// drives it.
 func (x *run) visit(ctx context.Context, y *yield) error {
 	if gone, err := x.leaveWithParent(ctx, y); gone || err != nil {
 		return err
 	}
-	if _, due := x.nextDue(nil); !due || !x.r.equipped(x) {
+	if _, due := x.nextDue(nil); !due {
 		return nil
 	}
-	drives, err := x.claim(ctx, x.m.Config().Mode)
+	drives, err := x.claim(ctx)
 	switch {
 	case errors.Is(err, errAgain): // fireDue decides again
 	case err != nil || !drives:
 		return err
 	}
-	return x.fireDue(ctx, y)
+	err = x.fireDue(ctx, y)
+	if x.m != nil {
+		x.settleSeized(ctx, y)
+	}
+	return err
 }

@@ -116,8 +116,9 @@ func TestHostDeadlinesAreEnforced(t *testing.T) {
 	})
 }
 
-// TestAnUnequippedProcessLeavesTimersAlone holds that a process without executors does not fail other's runs.
-func TestAnUnequippedProcessLeavesTimersAlone(t *testing.T) {
+// TestAProcessWithoutExecutorsFiresTimers holds that a process without executors lets the time of a run come, and leaves
+// what follows to others.
+func TestAProcessWithoutExecutorsFiresTimers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := historymem.New()
@@ -131,11 +132,14 @@ func TestAnUnequippedProcessLeavesTimersAlone(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 		other := newRunner(t, store, graph.Options{Background: true})
 		time.Sleep(time.Minute)
-		wantStatus(t, status(t, other, "r"), machine.AwaitingTimer)
 		if _, err := other.Recover(t.Context(), graph.RecoverRequest{}); err != nil {
 			t.Fatal(err)
 		}
-		wantStatus(t, status(t, other, "r"), machine.AwaitingTimer)
+		run := status(t, other, "r")
+		if wantStatus(t, run, machine.Running); run.Lacks == nil || run.Lacks.NodeID != "a" {
+			t.Errorf("lacks %+v", run.Lacks)
+		}
+		o.Background = true
 		wantStatus(t, settled(t, newRunner(t, store, o), "r"), machine.Completed)
 	})
 }

@@ -27,7 +27,8 @@ import (
 
 // TestTwoRunners has the runners of two processes over one store, and calls of every kind through either, one after the
 // other and two at once, while now and then one of the processes dies. A call that is refused must be explained by the
-// run: what it answers was not awaited the whole time. In the end every run ends, with each outcome recorded once.
+// run: what it answers was not awaited the whole time. In the end every run ends, with each outcome recorded once. In half
+// of the plays either process lacks something that the other one has, and nobody performs what it lacks.
 func TestTwoRunners(t *testing.T) {
 	t.Parallel()
 	seeds := 300
@@ -37,7 +38,7 @@ func TestTwoRunners(t *testing.T) {
 	case underRace:
 		seeds = 40
 	}
-	var calls, refused, deaths atomic.Int64
+	var calls, refused, deaths, splits atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
 		const workers = 4
 		for w := range workers {
@@ -50,13 +51,17 @@ func TestTwoRunners(t *testing.T) {
 						calls.Add(int64(p.calls))
 						refused.Add(int64(p.refused))
 						deaths.Add(int64(p.deaths))
+						if p.split {
+							splits.Add(1)
+						}
 					})
 				}
 			})
 		}
 	})
-	t.Logf("%d seeds: %d calls, %d refused, all explained; %d deaths", seeds, calls.Load(), refused.Load(), deaths.Load())
-	if !t.Failed() && (refused.Load() == 0 || deaths.Load() == 0) {
+	t.Logf("%d seeds, %d with split abilities: %d calls, %d refused, all explained; %d deaths",
+		seeds, splits.Load(), calls.Load(), refused.Load(), deaths.Load())
+	if !t.Failed() && (refused.Load() == 0 || deaths.Load() == 0 || splits.Load() == 0) {
 		t.Error("the calls do not exercise what they should")
 	}
 }
@@ -72,6 +77,9 @@ type pair struct {
 	doc     *definition.Document
 	child   *definition.Document
 	mode    machine.Mode
+	// split says that the processes have different abilities; lacks are the nodes that each cannot perform or begin.
+	split bool
+	lacks [2]map[string]bool
 
 	mu                     sync.Mutex
 	log                    []string
@@ -89,34 +97,67 @@ func newPair(t *testing.T, seed uint64) *pair {
 		interrupt("i"), signalWait("w4", "go"), delegateNode("d"), endNode(),
 	}, "s a", "a p", "p i", "l lt", "lt l2", "l2 i", "w1 w2", "w2 w3", "w3 i", "v i", "i w4", "w4 d", "d e")
 	p.child = workflow(t, "child", []string{startNode(), tool("c"), signalWait("cw", "stop"), tool("c2"), endNode()}, "s c", "c cw", "cw c2", "c2 e")
+	p.split = p.rng.IntN(2) == 0
+	for i := range p.lacks {
+		p.lacks[i] = map[string]bool{}
+	}
+	for _, node := range []string{"a", "l", "l2", "w2", "v", "d", "c", "c2"} {
+		if i := p.rng.IntN(3); p.split && i < len(p.lacks) {
+			p.lacks[i][node] = true
+		}
+	}
 	for i := range p.runners {
 		p.open(i)
 	}
 	return p
 }
 
+// member is what one of the processes performs activities with.
+type member struct {
+	activities.Executor
+	lacks map[string]bool
+}
+
+func (m member) PerformsNode(_ string, config map[string]any) bool {
+	name, _ := config["tool"].(string)
+	return !m.lacks[name]
+}
+
 func (p *pair) open(i int) {
 	p.t.Helper()
 	p.faults[i] = historytest.NewFaultStore(p.store)
-	owner := fmt.Sprintf("%d.%d", i, p.deaths)
-	r, err := graph.New(p.faults[i], graph.Options{
-		Activities: activities.ExecutorFunc(func(ctx context.Context, req activities.Request) (activities.Result, error) {
+	p.runners[i] = p.runner(p.faults[i], fmt.Sprintf("%d.%d", i, p.deaths), p.lacks[i])
+}
+
+// runner begins a process that lacks some nodes.
+func (p *pair) runner(store history.Store, owner string, lacks map[string]bool) *graph.Runner {
+	p.t.Helper()
+	o := graph.Options{
+		Activities: member{activities.ExecutorFunc(func(ctx context.Context, req activities.Request) (activities.Result, error) {
 			p.mu.Lock()
 			p.log = append(p.log, fmt.Sprintf("%v process %s performs %s", time.Now().Format("05.000"), owner, req.IdempotencyKey))
 			p.mu.Unlock()
+			if lacks[req.NodeID] {
+				p.t.Errorf("seed %d: process %s is to perform %s", p.seed, owner, req.IdempotencyKey)
+			}
 			return p.execute(ctx, req)
-		}),
-		Delegates: delegate.ExecutorFunc(func(ctx context.Context, _ delegate.Request) (delegate.Result, error) {
+		}), lacks},
+		DefaultMode: p.mode, LeaseTTL: 3 * time.Second, Background: true, Owner: owner,
+	}
+	if !lacks["d"] {
+		o.Delegates = delegate.ExecutorFunc(func(ctx context.Context, _ delegate.Request) (delegate.Result, error) {
 			_, err := after(time.Second, nil)(ctx, activities.Request{})
 			return delegate.Result{Output: object{"d": 1}}, err
-		}),
-		DefaultMode: p.mode, LeaseTTL: 3 * time.Second, Background: true, Owner: owner,
-	})
+		})
+	}
+	r, err := graph.New(store, o)
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	register(p.t, r, "urn:child", p.child)
-	p.runners[i] = r
+	if !lacks["v"] {
+		register(p.t, r, "urn:child", p.child)
+	}
+	return r
 }
 
 func (p *pair) execute(ctx context.Context, req activities.Request) (activities.Result, error) {
@@ -226,8 +267,15 @@ func (p *pair) play() {
 
 func (p *pair) pick() int { return p.rng.IntN(2) }
 
+// start begins the run, which fails for want of nothing: a process that lacks something is not the one that starts it.
 func (p *pair) start() {
-	_, err := p.runners[0].Start(context.Background(), graph.StartRequest{ExecutionID: "r", Definition: p.doc, Wait: graph.Wait{Set: true}})
+	r := p.runners[0]
+	if p.split {
+		r = p.runner(p.store, "starter", nil)
+		defer closeRunner(p.t, r)
+		p.deaths++ // what it performs is performed again
+	}
+	_, err := r.Start(context.Background(), graph.StartRequest{ExecutionID: "r", Definition: p.doc, Wait: graph.Wait{Set: true}})
 	if err != nil {
 		p.fatalf("start: %v", err)
 	}
@@ -334,6 +382,9 @@ func (p *pair) check() {
 			if r.Name.Terminal() {
 				ends++
 			}
+		}
+		if e.Phase == history.PhaseFailed {
+			p.fatalf("%s has failed", id)
 		}
 		if ends != 1 || !e.Phase.Terminal() {
 			p.fatalf("%s has %d ends and is %s", id, ends, e.Phase)

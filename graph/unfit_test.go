@@ -64,9 +64,9 @@ func step(id, handler string) string {
 	return fmt.Sprintf(`{"id":%q,"type":"step","config":{"handler":%q}}`, id, handler)
 }
 
-// TestAnInputForAnotherProcess brings inputs to a process that lacks what the run still comes to. They are recorded, since
-// the caller has done its part; the run is not failed, but left to a process that has what is missing, and the answer
-// says what that is.
+// TestAnInputForAnotherProcess brings inputs to a process that lacks what the run comes to then. They are recorded, since
+// the caller has done its part, and the run goes on as far as it can here; it is not failed, but left to a process that has
+// what is missing, and the answer says what that is.
 func TestAnInputForAnotherProcess(t *testing.T) {
 	t.Parallel()
 	resume := func(t *testing.T, r *graph.Runner) (*graph.Run, error) {
@@ -110,7 +110,11 @@ func TestAnInputForAnotherProcess(t *testing.T) {
 			if err != nil || run.Status.Terminal() {
 				t.Fatalf("%s: %+v, %v", name, run, err)
 			}
-			if run.Lacks == nil || run.Lacks.Missing != tt.lacks || run.Lacks.NodeID == "" {
+			if name == "a timer first" {
+				if wantStatus(t, run, machine.AwaitingTimer); run.Lacks != nil {
+					t.Errorf("%s: lacks %+v before its time", name, run.Lacks)
+				}
+			} else if run.Lacks == nil || run.Lacks.Missing != tt.lacks || run.Lacks.NodeID == "" {
 				t.Errorf("%s: lacks %+v, want %s", name, run.Lacks, tt.lacks)
 			}
 			if name == "behind the branch" {
@@ -122,12 +126,16 @@ func TestAnInputForAnotherProcess(t *testing.T) {
 				t.Errorf("%s: sent again: %+v, %v", name, run, err)
 			}
 			w := waitFor(time.Second)
-			w.Progress = func(p graph.Progress) { t.Errorf("%s: told that %+v, which nobody performs", name, p) }
+			w.Progress = func(p graph.Progress) {
+				if p.NodeID != "w" {
+					t.Errorf("%s: told that %+v, which nobody performs", name, p)
+				}
+			}
 			if _, err := unfit.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: w}); err != nil {
 				t.Error(err)
 			}
-			time.Sleep(2 * time.Minute) // the timer's process would fire it
-			if run = status(t, unfit, "r"); run.Status.Terminal() || run.Lacks == nil || run.Status == machine.Running && name != "a later node" && run.Lacks.Host {
+			time.Sleep(2 * time.Minute)
+			if run = status(t, unfit, "r"); run.Status != machine.Running || run.Lacks == nil || run.Lacks.Missing != tt.lacks || run.Lacks.Host {
 				t.Fatalf("%s: %+v, lacks %+v", name, run, run.Lacks)
 			}
 			if _, err := fit.Recover(t.Context(), graph.RecoverRequest{}); err != nil {
@@ -140,19 +148,20 @@ func TestAnInputForAnotherProcess(t *testing.T) {
 	}
 }
 
-// TestAnInputWithWhatIsLeft takes inputs where nothing of what is missing is still to come: it lies behind, on another way,
-// or with the host.
+// TestAnInputWithWhatIsLeft takes inputs where what is missing lies behind, on a way back, or with the host.
 func TestAnInputWithWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	loop := `{"id":"x","type":"switch","config":{"cases":[{"when":".again == true","target":"a"}],"default":"e"}}`
 	for name, tt := range map[string]struct {
 		nodes, edges []string
 		mode         machine.Mode
+		again        bool
 		drives       bool
 	}{
-		"behind":            {[]string{step("a", "one"), interrupt("i"), step("b", "two")}, []string{"s a", "a i", "i b", "b e"}, "", true},
-		"a way back":        {[]string{step("a", "one"), interrupt("i"), step("b", "two"), loop}, []string{"s a", "a i", "i b", "b x"}, "", false},
-		"performed by host": {[]string{interrupt("i"), step("a", "one")}, []string{"s i", "i a", "a e"}, machine.HostMediated, true},
+		"behind":            {[]string{step("a", "one"), interrupt("i"), step("b", "two")}, []string{"s a", "a i", "i b", "b e"}, "", false, true},
+		"a way back":        {[]string{step("a", "one"), interrupt("i"), step("b", "two"), loop}, []string{"s a", "a i", "i b", "b x"}, "", false, true},
+		"that way taken":    {[]string{step("a", "one"), interrupt("i"), step("b", "two"), loop}, []string{"s a", "a i", "i b", "b x"}, "", true, false},
+		"performed by host": {[]string{interrupt("i"), step("a", "one")}, []string{"s i", "i a", "a e"}, machine.HostMediated, false, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			store := historymem.New()
@@ -160,7 +169,7 @@ func TestAnInputWithWhatIsLeft(t *testing.T) {
 			fit := newRunner(t, store, graph.Options{Activities: &script{}})
 			start(t, fit, "r", workflow(t, "w", append(append([]string{startNode()}, tt.nodes...), endNode()), tt.edges...), nil)
 			settled(t, fit, "r")
-			run, err := unfit.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "r", Payload: object{"ok": true}, Caller: graph.Caller{Mode: tt.mode}})
+			run, err := unfit.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "r", Payload: object{"ok": true, "again": tt.again}, Caller: graph.Caller{Mode: tt.mode}})
 			if err != nil {
 				t.Fatal(err)
 			}

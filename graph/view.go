@@ -43,8 +43,8 @@ func (r *Runner) view(ctx context.Context, x *run) (*Run, error) {
 		if child.Seq == 0 {
 			child.Lacks = r.unborn.lack(&w)
 		}
-		if child.Lacks != nil {
-			v.Lacks = child.Lacks // it is needed first
+		if l := child.Lacks; l != nil && (v.Lacks == nil || v.Lacks.Host || !l.Host) {
+			v.Lacks = l // it is needed first
 		}
 		if len(child.Pending) == 0 {
 			v.Pending = append(v.Pending, w)
@@ -95,11 +95,8 @@ func (x *run) view(ctx context.Context) (*Run, []Pending, error) {
 	v.State = c.state(x.m.State())
 	v.NodeVisits, v.MaxVisits = x.m.Visits(), x.m.Config().MaxVisits
 	v.Warnings = x.warnings()
-	if !x.held && x.live != started {
-		v.Lacks = x.lacks(v.Mode)
-	}
-	if v.Lacks != nil && x.lacks(machine.HostMediated) != nil {
-		v.Lacks.Host = false // it has been asked for in process, which a change of mode does not change
+	if !x.held {
+		v.Lacks = x.lacks()
 	}
 	var waits []Pending
 	for _, w := range x.m.Pending() {

@@ -99,7 +99,7 @@ func (x *run) stand(ctx context.Context, checked bool, s *standing, y *yield) er
 		s.status = machine.Running // the child's first steps belong to this one
 	}
 	s.afar = s.afar || s.status == machine.Running && len(x.flights) == 0 && !x.m.Resting()
-	if s.places && (x.held || x.live == started || x.r.equipped(x)) { // else it may well stand still
+	if s.places {
 		x.notePlaces(s)
 	}
 	for _, t := range x.m.Timers() {
@@ -110,10 +110,10 @@ func (x *run) stand(ctx context.Context, checked bool, s *standing, y *yield) er
 	return nil
 }
 
-// notePlaces notes where the run goes on by itself.
+// notePlaces notes where the run goes on by itself. At what this process lacks it may well stand still.
 func (x *run) notePlaces(s *standing) {
 	for _, w := range x.m.Pending() {
-		if w.Kind == machine.WaitInterrupt || w.Kind == machine.WaitSignal || w.Host {
+		if w.Kind == machine.WaitInterrupt || w.Kind == machine.WaitSignal || w.Host || !x.started && x.lack(&w) != nil {
 			continue
 		}
 		p := Progress{ExecutionID: x.id, NodeID: w.NodeID, NodeVisits: x.m.Visits(), Kind: NodeRuns, Attempt: w.Attempt}

@@ -29,23 +29,13 @@ func (r *Runner) watch() {
 
 func (r *Runner) patrol() {
 	ctx := r.ctx
-	ids, err := r.store.Orphans(ctx, r.now(), watchLimit)
-	if err != nil {
+	if _, err := r.takeOrphans(ctx, watchLimit); ctx.Err() != nil {
+		return
+	} else if err != nil {
 		r.log.Warn("orphans not looked for", logError, err)
 	}
-	for _, id := range ids {
-		if ctx.Err() != nil {
-			return
-		}
-		switch took, err := r.takeOrphan(ctx, id); {
-		case err != nil:
-			r.log.Info("run not taken over", logRun, id, logError, err)
-		case took:
-			r.log.Info("run taken over", logRun, id)
-		}
-	}
 	soon := r.now().Add(min(watchInterval, r.opts.LeaseTTL/2))
-	timers, err := r.store.DueTimers(ctx, soon, watchLimit)
+	timers, err := r.dueRuns(ctx, soon, watchLimit)
 	if err != nil {
 		r.log.Warn("timers not looked for", logError, err)
 		return

@@ -88,6 +88,19 @@ func (t *token) describe() Wait {
 	return d
 }
 
+// TimedWait gives the wait that a timer's key belongs to; ok is false for the deadline of a block, and for a timer that is
+// not open.
+func (m *Machine) TimedWait(timerKey string) (w Wait, ok bool) {
+	t := m.find(func(t *token) bool {
+		key, _ := t.timer()
+		return key == timerKey || t.wait.away() && timerPoll+t.key() == timerKey
+	})
+	if t == nil {
+		return Wait{}, false
+	}
+	return t.describe(), true
+}
+
 // Timers gives the complete set of open timers, in branch order.
 func (m *Machine) Timers() []Timer {
 	if m.status.Terminal() {

@@ -112,9 +112,9 @@ func (d *drive) patience(ctx context.Context, run *graph.Run) (limit time.Durati
 	return min(limit, leaseLook), true, nil
 }
 
-// leftToNobody reports whether the run needs what is missing here, and no other process drives it.
+// leftToNobody reports whether the run waits for what is missing here, and no other process drives it.
 func (d *drive) leftToNobody(ctx context.Context, run *graph.Run) (bool, error) {
-	if run.Lacks == nil || run.Status != machine.Running && run.Status != machine.AwaitingChild {
+	if run.Lacks == nil || run.Lacks.Host || run.Status != machine.Running && run.Status != machine.AwaitingChild {
 		return false, nil
 	}
 	for _, id := range []string{run.ExecutionID, run.ChildExecutionID} {

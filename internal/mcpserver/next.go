@@ -82,6 +82,8 @@ func answerTo(run told, p *graph.Pending) members {
 	if l := run.Lacks; l != nil && l.Host {
 		more += fmt.Sprintf(" What follows needs %s (node %q), which this server lacks: another process performs it, or you, "+
 			"with activity_execution_mode host_mediated in this call.", l.Missing, l.NodeID)
+	} else if l != nil {
+		more += fmt.Sprintf(" Node %q waits for a process that has %s, which this server lacks.", l.NodeID, l.Missing)
 	}
 	switch p.Kind {
 	case machine.WaitInterrupt:

@@ -66,3 +66,55 @@ func TestNextOfARunForAnotherServer(t *testing.T) {
 	args = object{"execution_id": "h", "interrupt_id": "h:ask#1", "resume_payload": object{"ok": true}, "activity_execution_mode": "host_mediated"}
 	want(t, unfit.ok("workflow_resume", args), object{"status": "awaiting_activity", "node_id": "book"})
 }
+
+// A question beside a node that this server lacks something for is still the caller's; next names both.
+func TestNextBesideWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	store := historymem.New()
+	serve := func(handler string) *host {
+		steps := activities.NewStepRegistry()
+		err := steps.Register(handler, func(ctx context.Context, _ activities.Request) (any, error) {
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		runner, err := graph.New(store, graph.Options{Activities: activities.Composite{Step: steps}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := runner.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		h := connectHost(t, runner, mcpserver.Options{Definitions: store})
+		h.runner, h.store = runner, store
+		return h
+	}
+	definition := object{
+		"document": object{"schema": "s", "name": "beside", "version": "1"}, "state_schema": object{"type": "object"},
+		"nodes": []any{
+			object{"id": "s", "type": "start"},
+			object{"id": "f", "type": "parallel", "config": object{"join": "all", "branches": []any{object{"name": "l", "entry": "a"}, object{"name": "r", "entry": "g"}}}},
+			object{"id": "a", "type": "step", "config": object{"handler": "urn:book"}},
+			object{"id": "g", "type": "wait", "config": object{"kind": "signal", "signal": "go"}},
+			object{"id": "e", "type": "end"},
+		},
+		"edges": []any{
+			object{"source": "__start__", "target": "s"}, object{"source": "s", "target": "f"}, object{"source": "f", "target": "e"},
+			object{"source": "a", "target": "e"}, object{"source": "g", "target": "e"},
+		},
+	}
+	fit := serve("urn:book")
+	fit.ok("workflow_start", object{"execution_id": "r", "definition": definition, "wait_ms": 0})
+	if err := fit.runner.Close(); err != nil {
+		t.Fatal(err)
+	}
+	next := at(t, serve("urn:other").ok("workflow_status", object{"execution_id": "r"}), "next").(object)
+	want(t, next, object{"tool": "workflow_signal"})
+	if note := next["note"].(string); !contains(note, `Node "a" waits for a process that has step handler "urn:book"`) {
+		t.Errorf("note: %s", note)
+	}
+}
