@@ -30,13 +30,18 @@ func (x *run) fly(e machine.Effect) *flight {
 	return f
 }
 
-// adopt takes over what is in flight and not performed here, as far as this process can perform it.
+// adopt takes over what is in flight and not performed here, as far as this process can perform it. An attempt has its full
+// time then, since it is performed from its beginning.
 func (x *run) adopt(y *yield) {
 	x.adopting = false
+	now := x.r.now()
 	for _, e := range x.m.InFlight() {
 		if x.flights[e.Key()] == nil && x.flies(e) {
+			if again := x.m.Restart(e.Key(), now); again != nil {
+				e = again
+			}
 			f := x.fly(e)
-			f.started = false
+			f.started, f.adopted = false, now
 			y.flights = append(y.flights, f)
 		}
 	}
@@ -66,7 +71,7 @@ func (x *run) landAll(cause error) {
 	}
 }
 
-// landOthers ends the flights that a freshly loaded machine does not wait for.
+// landOthers ends the flights that a freshly loaded machine does not wait for. Those that go on keep their deadlines.
 func (x *run) landOthers() {
 	if len(x.flights) == 0 {
 		return
@@ -79,9 +84,12 @@ func (x *run) landOthers() {
 		awaited[t.Key] = x.m.Poll(t.Key) != nil
 	}
 	for key, f := range x.flights {
-		if !awaited[key] {
+		switch {
+		case !awaited[key]:
 			f.cancel(errOver)
 			delete(x.flights, key)
+		case !f.adopted.IsZero():
+			x.m.Restart(key, f.adopted)
 		}
 	}
 }

@@ -140,6 +140,13 @@ func (x *run) carryOn(ctx context.Context, y *yield) error {
 		return err
 	}
 	x.adopt(y)
+	if b := x.m.Ready(); b.TimersChanged {
+		if err := x.commit(ctx, b, true, y); errors.Is(err, errAgain) {
+			return nil // what was adopted flies; the keeper sees to the rest
+		} else if err != nil {
+			return err
+		}
+	}
 	if err := x.fireDue(ctx, y); err != nil {
 		return err
 	}

@@ -52,14 +52,19 @@ func (x *run) nextDue(except map[string]bool) (machine.Timer, bool) {
 	return machine.Timer{}, false
 }
 
-// mayFire reports whether a timer is this process's to fire. Those of an attempt, which time it out, begin the next one or
-// ask its agent, are left to a process that can perform it: it is not failed for want of what others have.
+// mayFire reports whether a timer is this process's to fire. An attempt in process is timed out where it is performed: while
+// nobody performs it its time does not run (see adopt). A back-off and the polls of a task are left to a process that can
+// perform the next attempt, or ask the agent.
 func (x *run) mayFire(key string) bool {
-	if x.started {
-		return true
-	}
 	w, ok := x.m.TimedWait(key)
-	return !ok || x.lack(&w) == nil
+	switch {
+	case !ok:
+		return true
+	case (w.Kind == machine.WaitActivity || w.Kind == machine.WaitDelegate) && !w.Host && w.Task == nil:
+		return x.flights[w.Key] != nil
+	default:
+		return x.started || x.lack(&w) == nil
+	}
 }
 
 // visit fires what is due when somebody asks about an open run, unless that is the business of the process that

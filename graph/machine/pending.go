@@ -1,6 +1,9 @@
 package machine
 
-import "cmp"
+import (
+	"cmp"
+	"time"
+)
 
 // Status says where the run stands.
 func (m *Machine) Status() Status {
@@ -136,6 +139,23 @@ func (m *Machine) InFlight() []Effect {
 		return true
 	})
 	return es
+}
+
+// Restart gives an attempt in process its full time from a moment on: whoever takes it over performs it from its beginning,
+// and the time in which nobody did is not the executor's. It gives the attempt's effect with the new deadline, nil if the
+// attempt has no timeout or is not in flight. It is not recorded, so that whoever rebuilds the run and goes on with the
+// attempt has to say it again.
+func (m *Machine) Restart(key string, at time.Time) Effect {
+	t := m.find(func(t *token) bool {
+		w := t.wait
+		return (w.kind == WaitActivity || w.kind == WaitDelegate) && !w.host && w.task == nil && w.timeout > 0 && t.key() == key
+	})
+	if t == nil {
+		return nil
+	}
+	t.wait.deadline = at.Add(t.wait.timeout)
+	m.timersDirty = true
+	return t.effect()
 }
 
 // Resting reports whether nothing is in flight: whatever the run waits for is ended by somebody outside, by a timer, or
