@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/history/historysql"
@@ -459,5 +461,51 @@ func TestManyRunsThatNobodyPerforms(t *testing.T) {
 		if !slices.Equal(taken, []string{fmt.Sprint(strangers)}) {
 			t.Errorf("taken over: %v", taken)
 		}
+	})
+}
+
+// sluggish is a Resolver that knows nothing, the first time at once and then after an hour.
+type sluggish struct{ asked atomic.Int64 }
+
+func (s *sluggish) ResolveWorkflow(ctx context.Context, _, _ string) (*definition.Document, error) {
+	if s.asked.Add(1) > 1 {
+		select {
+		case <-time.After(time.Hour):
+		case <-ctx.Done():
+		}
+	}
+	return nil, problem.New(problem.WorkflowNotFound, "no")
+}
+
+// TestASlowSourceOfWorkflowsHoldsNobodyUp asks again and again for a workflow whose source takes its time: other runs are
+// taken over meanwhile, and the source is asked by one at a time.
+func TestASlowSourceOfWorkflowsHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		bereft(t, store, workflow(t, "w", []string{startNode(), step("a", "one"), subworkflow("v", "urn:child"), endNode()}, "s a", "a v", "v e"))
+		source := &sluggish{}
+		o := equip(t, &script{}, "one")
+		o.Workflows = source
+		lone := newRunner(t, store, o)
+		time.Sleep(2 * time.Minute)
+		before := source.asked.Load()
+
+		other := newRunner(t, store, equip(t, &script{answers: answers{"a": hang}}, "one"))
+		atOnce(t, other, "q", workflow(t, "q", []string{startNode(), step("a", "one"), endNode()}, "s a", "a e"))
+		closeRunner(t, other)
+		begun := time.Now()
+		wantStatus(t, settled(t, lone, "q"), machine.Completed)
+		if took := time.Since(begun); took > time.Minute {
+			t.Errorf("taken over after %s", took)
+		}
+		time.Sleep(10 * time.Minute)
+		if n := source.asked.Load() - before; before < 2 || n > 1 {
+			t.Errorf("asked %d times, and %d times more", before, n)
+		}
+		wantCode(t, func() error {
+			_, err := lone.Signal(t.Context(), graph.SignalRequest{ExecutionID: "r", Name: "go"})
+			return err
+		}(), problem.SignalNotAwaiting)
 	})
 }

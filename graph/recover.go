@@ -31,7 +31,7 @@ func (r *Runner) Recover(ctx context.Context, req RecoverRequest) (*RecoverResul
 		}
 		return &RecoverResult{ExecutionIDs: ids}, nil
 	}
-	ids, err := r.takeOrphans(ctx, req.Limit)
+	ids, err := r.takeOrphans(ctx, req.Limit, true)
 	if err != nil && ids == nil {
 		return nil, err
 	}
@@ -70,14 +70,19 @@ func (r *Runner) dueRuns(ctx context.Context, by time.Time, limit int) ([]histor
 	return due, nil
 }
 
-// takeOrphans takes over runs whose lease has run out, and gives their ids.
-func (r *Runner) takeOrphans(ctx context.Context, limit int) ([]string, error) {
+// takeOrphans takes over runs whose lease has run out, and gives their ids. A patient call waits until it is known which
+// subworkflows can be begun that could not before; otherwise that counts the next time.
+func (r *Runner) takeOrphans(ctx context.Context, limit int, patient bool) ([]string, error) {
 	ids, err := r.store.Orphans(ctx, r.now(), limit+r.orphans.count())
 	if err != nil {
 		return nil, err
 	}
 	var taken []string
-	for _, o := range r.orphans.choose(ids, limit) {
+	chosen := r.orphans.choose(ids, limit)
+	if known := r.reconsider(ctx, chosen); patient {
+		known.Wait()
+	}
+	for _, o := range chosen {
 		if ctx.Err() != nil {
 			return taken, ctx.Err()
 		}
@@ -95,7 +100,6 @@ func (r *Runner) takeOrphans(ctx context.Context, limit int) ([]string, error) {
 
 // takeOrphan takes over one run whose lease has run out, and reports whether it did.
 func (r *Runner) takeOrphan(ctx context.Context, id string) (bool, error) {
-	r.reconsider(ctx, id)
 	x := r.runs.hold(id)
 	defer r.runs.drop(x)
 	var y yield

@@ -122,7 +122,7 @@ func (r *Runner) startExisting(ctx context.Context, x *run, req StartRequest) (*
 		}
 		call.Definition = prog.Document
 	}
-	r.reconsider(ctx, x.id)
+	r.unborn.forgetThoseOf(x.id)
 	var y yield
 	x.mu.Lock()
 	err := x.admit(ctx, call, problem.SubmitValidationError, true)

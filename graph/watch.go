@@ -29,7 +29,7 @@ func (r *Runner) watch() {
 
 func (r *Runner) patrol() {
 	ctx := r.ctx
-	if _, err := r.takeOrphans(ctx, watchLimit); ctx.Err() != nil {
+	if _, err := r.takeOrphans(ctx, watchLimit, false); ctx.Err() != nil {
 		return
 	} else if err != nil {
 		r.log.Warn("orphans not looked for", logError, err)
