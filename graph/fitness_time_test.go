@@ -12,6 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 )
 
@@ -147,5 +148,33 @@ func TestAnAttemptThatAnotherProcessRequests(t *testing.T) {
 			t.Errorf("the deadline was %s after the request, as if it had been begun at once", late)
 		}
 		once(t, store, "r")
+	})
+}
+
+// TestADeafExecutorOfAnAdoptedAttempt times an attempt out that another process requested and whose executor does not
+// listen.
+func TestADeafExecutorOfAnAdoptedAttempt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		d := workflow(t, "w", []string{startNode(), fork("f", "all", "g", "a"), step("a", "one"), signalWait("g", "go"), within(step("b", "one"), "10s"), endNode()},
+			"s f", "f e", "a e", "g b", "b e")
+		o := equip(t, &script{answers: answers{"a": after(time.Hour, nil), "b": func(context.Context, activities.Request) (any, error) {
+			time.Sleep(time.Hour)
+			return nil, nil
+		}}}, "one")
+		o.Background = false
+		r := newRunner(t, store, o)
+		atOnce(t, r, "r", d)
+		time.Sleep(3 * time.Second)
+		_, err := newRunner(t, store, graph.Options{}).Signal(t.Context(), graph.SignalRequest{ExecutionID: "r", Name: "go", Caller: graph.Caller{Wait: waitFor(0)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(15 * time.Second) // nobody asks
+		if e, err := store.Execution(t.Context(), "r"); err != nil || e.Phase != history.PhaseFailed {
+			t.Errorf("%+v, %v", e, err)
+		}
+		time.Sleep(2 * time.Hour)
 	})
 }

@@ -34,16 +34,19 @@ func (x *run) fly(e machine.Effect) *flight {
 // time then, since it is performed from its beginning.
 func (x *run) adopt(y *yield) {
 	x.adopting = false
-	now := x.r.now()
+	now, timed := x.r.now(), false
 	for _, e := range x.m.InFlight() {
 		if x.flights[e.Key()] == nil && x.flies(e) {
 			if again := x.m.Restart(e.Key(), now); again != nil {
-				e = again
+				e, timed = again, true
 			}
 			f := x.fly(e)
 			f.started, f.adopted = false, now
 			y.flights = append(y.flights, f)
 		}
+	}
+	if timed {
+		x.r.alarms.set(x.id, x.m.Timers(), x.started)
 	}
 }
 
