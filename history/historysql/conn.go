@@ -74,10 +74,12 @@ func (c *conn) exec(text string, args ...any) (int64, error) {
 	return c.run(text, named(nil, args...))
 }
 
-// do runs a prepared statement without arguments.
+// do runs a prepared statement without arguments. A panic in it becomes its error.
 func (c *conn) do(text string) error {
-	_, err := c.run(text, nil)
-	return err
+	return attempt(c, func(c *conn) error {
+		_, err := c.run(text, nil)
+		return err
+	})
 }
 
 // run is exec with arguments in the driver's form.

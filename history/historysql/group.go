@@ -19,6 +19,7 @@ const (
 
 // pending is a write that waits until somebody makes it.
 type pending struct {
+	ctx context.Context
 	// change may be called again after a transaction that was rolled back.
 	change func(c *conn) error
 	size   int
@@ -92,9 +93,9 @@ func (s *Store) share(ctx context.Context, doing string, size int, change func(c
 	if ctx.Err() != nil {
 		return failure(doing, context.Cause(ctx))
 	}
-	p := &pending{change: change, size: size, done: make(chan struct{})}
+	p := &pending{ctx: ctx, change: change, size: size, done: make(chan struct{})}
 	if s.queue.add(p) {
-		s.lead(ctx, p)
+		s.lead(p)
 		if other := s.queue.next(); other != nil {
 			go s.leadOn(other)
 		}
@@ -113,21 +114,21 @@ func (s *Store) share(ctx context.Context, doing string, size int, change func(c
 // leadOn leads until nobody waits.
 func (s *Store) leadOn(p *pending) {
 	for ; p != nil; p = s.queue.next() {
-		s.lead(background, p)
+		s.lead(p)
 	}
 }
 
-// lead makes the changes of those who wait, p the oldest of them. If that cannot begin, only p is told. The context ends
+// lead makes the changes of those who wait, p the oldest of them. If that cannot begin, only p is told. Its context ends
 // nothing but the wait for the turn and for the file's lock: the changes are taken only when the transaction has begun.
-func (s *Store) lead(ctx context.Context, p *pending) {
+func (s *Store) lead(p *pending) {
 	var c *conn
 	var err error
 	select {
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()
-		c, err = s.begin(ctx)
-	case <-ctx.Done():
-		err = context.Cause(ctx)
+		c, err = s.begin(p.ctx)
+	case <-p.ctx.Done():
+		err = context.Cause(p.ctx)
 	}
 	if err != nil {
 		if s.queue.remove(p) {

@@ -285,6 +285,82 @@ func TestGroupPanic(t *testing.T) {
 	}
 }
 
+// TestGroupCommitPanics: a mistake below the store, at the end of a transaction, is the error of those who share it. The
+// store goes on, whoever led.
+func TestGroupCommitPanics(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "runs.db"), historysql.Options{})
+	var calls []func() error
+	for _, x := range begun(t, s, 6) {
+		b := x.Batch(historytest.Node("begin", "t")...)
+		calls = append(calls, func() error { return s.Append(t.Context(), b) })
+	}
+	answers := make([]chan error, len(calls))
+	begin := func(i int) {
+		answers[i] = make(chan error, 1)
+		go func() { answers[i] <- calls[i]() }()
+	}
+	want := func(i int, mistaken bool) {
+		t.Helper()
+		if err := <-answers[i]; mistaken != errors.Is(err, problem.Internal) || !mistaken && err != nil {
+			t.Errorf("append %d: %v", i, err)
+		}
+	}
+	onCommit(t, s, func() int32 { panic("a mistake in commit") })
+	begin(0)
+	want(0, true)
+	commits, committing := 0, make(chan struct{})
+	onCommit(t, s, func() int32 { // of the connection that has come in the other's place
+		if commits++; commits > 1 {
+			panic("a mistake in commit")
+		}
+		close(committing)
+		untilQueued(s, 2) // nobody of those leads
+		return 0
+	})
+	begin(1)
+	<-committing
+	begin(2)
+	begin(3)
+	want(1, false)
+	want(2, true)
+	want(3, true)
+	begin(4)
+	want(4, false)
+	for i, records := range []int{5, 11, 5, 5, 11, 5} {
+		wantRecords(t, s, fmt.Sprintf("x%d", i), records)
+	}
+}
+
+// TestGroupAllLeave: when everybody has left who waited for another process's lock, nobody goes on waiting for it.
+func TestGroupAllLeave(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "runs.db")
+	s := openFile(t, path, historysql.Options{BusyTimeout: time.Hour})
+	traces := begun(t, s, 2)
+	other := &reference{t, plain(t, path)}
+	other.exec("BEGIN IMMEDIATE")
+	defer other.exec("ROLLBACK")
+	ends := make([]context.CancelFunc, len(traces))
+	answers := make([]chan error, len(traces))
+	for i, x := range traces {
+		ctx, cancel := context.WithCancel(t.Context())
+		b := x.Batch(historytest.Node("begin", "t")...)
+		ends[i], answers[i] = cancel, make(chan error, 1)
+		go func() { answers[i] <- s.Append(ctx, b) }()
+		untilQueued(s, i+1)
+	}
+	for i, end := range ends {
+		end()
+		if err := <-answers[i]; !errors.Is(err, context.Canceled) {
+			t.Errorf("append %d: %v", i, err)
+		}
+	}
+	if err := s.Close(); err != nil { // it needs the turn
+		t.Error(err)
+	}
+}
+
 // TestGroupCancelledWaiter: who leaves while waiting is not appended; the others are.
 func TestGroupCancelledWaiter(t *testing.T) {
 	t.Parallel()

@@ -19,6 +19,9 @@ import (
 // maxLag is the number of appends in turn that may leave a row behind. It bounds what a reader has to fold.
 const maxLag = 16
 
+// maxLagRecords is the number of records in an append that may leave a row behind; it bounds that as well.
+const maxLagRecords = 12
+
 // maxLags bounds the runs whose rows a store remembers.
 const maxLags = 4096
 
@@ -44,7 +47,7 @@ func (s *Store) insertLagging(c *conn, b *history.Batch, t *batchText, blobs int
 	}
 	e := &b.Execution
 	// Whoever folds the records does not count blobs.
-	if b.Position != nil || blobs > 0 || behind.appends == maxLag || e.Phase != behind.phase || !e.NeedsDriver() ||
+	if b.Position != nil || blobs > 0 || behind.appends == maxLag || len(b.Records) > maxLagRecords || e.Phase != behind.phase || !e.NeedsDriver() ||
 		listedAt(e.UpdatedAt.UnixMilli()) != behind.listed {
 		return false, nil
 	}

@@ -118,6 +118,22 @@ func TestTheRowOfAHurriedRunLags(t *testing.T) {
 	h.answers(h.store)
 }
 
+// Whoever reads a run that lags folds a bounded number of records, however many an append brings.
+func TestTheRowDoesNotLagBehindLongAppends(t *testing.T) {
+	t.Parallel()
+	h := hurry(t, 2)
+	var lines []string
+	for range 3 {
+		lines = append(lines, quick(h.steps)...)
+		h.steps++
+	}
+	h.Append(h.store, lines...)
+	if h.row() != h.Execution.Seq {
+		t.Errorf("the row stands at %d, the run at %d", h.row(), h.Execution.Seq)
+	}
+	h.answers(h.store)
+}
+
 // What lists find a run by, or a restart needs, is stored at once.
 func TestTheRowDoesNotLagInWhatListsGoBy(t *testing.T) {
 	t.Parallel()

@@ -65,7 +65,7 @@ func (s *Store) transact(ctx context.Context, change func(c *conn) error) error 
 func attempt(c *conn, change func(c *conn) error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = problem.New(problem.Internal, "the change panicked: %v\n%s", cause, debug.Stack())
+			err = problem.New(problem.Internal, "the store panicked: %v\n%s", cause, debug.Stack())
 		}
 	}()
 	return change(c)
