@@ -36,6 +36,8 @@ type arguments struct {
 type findings struct {
 	issues []members
 	texts  []string
+	// more counts those that are not listed, see maxFindings.
+	more int
 	// refused is what made a definition unusable.
 	refused *problem.Error
 }
@@ -89,6 +91,10 @@ func (a *arguments) refuseUnknown() {
 		if slices.Contains(a.names, name) {
 			continue
 		}
+		if a.full() {
+			a.more++
+			continue
+		}
 		hint := "known are " + strings.Join(a.names, ", ")
 		respelt := snakeCase(name)
 		if outer := a.inner[respelt]; outer != "" {
@@ -125,6 +131,10 @@ func snakeCase(name string) string {
 // issue notes that an argument is wrong. A path like that of the protocol's validator tells programs where, the text
 // tells people.
 func (a *arguments) issue(name, format string, args ...any) {
+	if a.full() {
+		a.more++
+		return
+	}
 	path := slices.Clone(a.path)
 	if name != "" {
 		path = append(path, name)
@@ -145,11 +155,18 @@ func (a *arguments) issue(name, format string, args ...any) {
 	a.texts = append(a.texts, place+" "+message)
 }
 
+// full reports whether as many issues are listed as an answer shows.
+func (f *findings) full() bool { return len(f.issues) == maxFindings }
+
 // problem is what is wrong with the arguments, nil if nothing is.
 func (a *arguments) problem() error {
 	switch {
 	case len(a.issues) > 0:
-		e := problem.New(problem.ValidationError, "%s", strings.Join(a.texts, "; "))
+		texts := a.texts
+		if a.more > 0 {
+			texts = append(texts, fmt.Sprintf("and %d more", a.more))
+		}
+		e := problem.New(problem.ValidationError, "%s", strings.Join(texts, "; "))
 		issues := make([]any, len(a.issues))
 		for i, m := range a.issues {
 			issues[i] = map[string]any{"path": m[0].value, "message": m[1].value}

@@ -2,6 +2,7 @@ package mcpserver_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -91,6 +92,20 @@ func TestRefusedArguments(t *testing.T) {
 				t.Errorf("issues %v", issues)
 			}
 		})
+	}
+}
+
+// Of very many mistakes an answer lists some and counts the rest.
+func TestRefusedArgumentsAreCounted(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, hostMediated)
+	args := object{"execution_id": 1.0}
+	for i := range 5_000 {
+		args[fmt.Sprint("n", i)] = i
+	}
+	r := h.refused("VALIDATION_ERROR", "workflow_status", args)
+	if issues := r.details()["issues"].([]any); len(issues) != 20 || !strings.Contains(r.text, "; and 4981 more") || len(r.text) > 10_000 {
+		t.Errorf("%d issues listed: %s", len(issues), r.text)
 	}
 }
 
