@@ -22,7 +22,7 @@ func (x *run) admit(ctx context.Context, c Caller, code problem.Code, replays bo
 		if err != nil {
 			return err
 		}
-		x.exec = exec
+		x.see(exec)
 	}
 	if x.exec.Phase == history.PhaseCancelled {
 		return nil // said before anything else (spec: execution, 1.3, 7.2, 7.3 and 8.6)

@@ -22,12 +22,13 @@ type alarms struct {
 }
 
 // alarm is the earliest open timer of a run. Own alarms are of runs that this process had in hand, started ones of runs
-// that were begun here.
+// that were begun here and to which nobody else had written by the record seq.
 type alarm struct {
 	id      string
 	due     time.Time
 	own     bool
 	started bool
+	seq     int64
 	index   int
 }
 
@@ -35,8 +36,8 @@ func (a *alarms) init(r *Runner) {
 	a.r, a.byID, a.wake = r, map[string]*alarm{}, make(chan struct{}, 1)
 }
 
-// set takes note of a run's open timers; started is the run's. The caller is a counted task.
-func (a *alarms) set(id string, ts []machine.Timer, started bool) {
+// set takes note of a run's open timers. The caller is a counted task and has locked the run.
+func (a *alarms) set(x *run, ts []machine.Timer) {
 	var due time.Time
 	for _, t := range ts {
 		if due.IsZero() || t.Due.Before(due) {
@@ -45,19 +46,19 @@ func (a *alarms) set(id string, ts []machine.Timer, started bool) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	old := a.byID[id]
+	old := a.byID[x.id]
 	switch {
 	case due.IsZero():
 		if old != nil {
 			heap.Remove(&a.queue, old.index)
-			delete(a.byID, id)
+			delete(a.byID, x.id)
 		}
 		return
 	case old != nil:
-		old.due, old.own, old.started = due, true, started
+		old.due, old.own, old.started, old.seq = due, true, x.started, x.exec.Seq
 		heap.Fix(&a.queue, old.index)
 	default:
-		a.put(&alarm{id: id, due: due, own: true, started: started})
+		a.put(&alarm{id: x.id, due: due, own: true, started: x.started, seq: x.exec.Seq})
 	}
 	a.rouse()
 }
@@ -134,10 +135,9 @@ func (r *Runner) ring(al *alarm) {
 	defer r.runs.drop(x)
 	var y yield
 	x.mu.Lock()
-	x.started = x.started || al.started
-	err := x.ring(ctx, al.own, &y)
+	err := x.ring(ctx, al, &y)
 	if x.m != nil {
-		r.alarms.again(x.id, x.m.Timers(), x.started)
+		r.alarms.again(x, x.m.Timers())
 	}
 	x.mu.Unlock()
 	if err != nil && !errors.Is(err, problem.ExecutionNotFound) {
@@ -146,18 +146,19 @@ func (r *Runner) ring(al *alarm) {
 	r.carry(ctx, x, &y)
 }
 
-func (x *run) ring(ctx context.Context, own bool, y *yield) error {
+func (x *run) ring(ctx context.Context, al *alarm, y *yield) error {
 	if err := x.open(ctx, nil); err != nil || x.ended() {
 		return err
 	}
-	if own && (x.held || !x.elsewhere()) {
+	x.started = x.started || al.started && al.seq == x.exec.Seq // the table may have dropped the run
+	if al.own && (x.held || !x.elsewhere()) {
 		return x.fireDue(ctx, y)
 	}
 	return x.visit(ctx, y)
 }
 
 // again sets the alarm for timers that have not come due yet; one that is due and was not fired is left to others.
-func (a *alarms) again(id string, ts []machine.Timer, started bool) {
+func (a *alarms) again(x *run, ts []machine.Timer) {
 	now := a.r.now()
 	var open []machine.Timer
 	for _, t := range ts {
@@ -165,7 +166,7 @@ func (a *alarms) again(id string, ts []machine.Timer, started bool) {
 			open = append(open, t)
 		}
 	}
-	a.set(id, open, started)
+	a.set(x, open)
 }
 
 // alarmQueue is a heap of alarms, the earliest first.

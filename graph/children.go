@@ -166,8 +166,7 @@ func (r *Runner) beginChild(ctx context.Context, c *run, parent string, f *fligh
 	config.ExecutionID, config.Parent, config.Depth = c.id, parent, f.config.Depth+1
 	var y yield
 	c.mu.Lock()
-	c.started = f.started
-	err = c.begin(ctx, prog, config, input, &y)
+	err = c.begin(ctx, prog, config, input, f.started, &y)
 	c.mu.Unlock()
 	r.carry(ctx, c, &y)
 	return err
@@ -206,8 +205,12 @@ func (r *Runner) tellParent(ctx context.Context, x *run, parent string) error {
 
 // childEnded takes in the end of a subworkflow if the run waits for it. started is the subworkflow's.
 func (x *run) childEnded(ctx context.Context, child string, end ending, started bool, y *yield) error {
+	known := x.exec.Seq > 0
 	if err := x.open(ctx, nil); err != nil {
 		return err
+	}
+	if !known {
+		x.started = started // whoever started the one has started the other
 	}
 	key := x.childKey(child)
 	if key == "" {
@@ -220,7 +223,6 @@ func (x *run) childEnded(ctx context.Context, child string, end ending, started 
 	if key == "" {
 		return nil
 	}
-	x.started = x.started || started
 	return x.apply(ctx, step{in: end.tell(key)}, y)
 }
 

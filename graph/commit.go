@@ -42,7 +42,7 @@ func (x *run) seize(ctx context.Context) (won bool, err error) {
 		x.giveBack(ctx)
 		return false, errAgain
 	}
-	x.adopting = true
+	x.adopting, x.started = true, false
 	if x.m != before {
 		return false, errAgain
 	}
@@ -179,7 +179,7 @@ func (x *run) append(ctx context.Context, b machine.Batch, drives bool) (bool, e
 		x.setHeld(true, hb.Lease.Expires)
 	}
 	if b.TimersChanged {
-		r.alarms.set(x.id, b.Timers, x.started)
+		r.alarms.set(x, b.Timers)
 	}
 	x.priceKeeping(status, len(hb.Position))
 	x.unsaidInput = nil
@@ -212,7 +212,7 @@ func (x *run) moveTimers(ctx context.Context, b machine.Batch) error {
 	}
 	x.sincePosition = 0
 	x.committed = x.r.now()
-	x.r.alarms.set(x.id, b.Timers, x.started)
+	x.r.alarms.set(x, b.Timers)
 	x.priceKeeping(x.m.Status(), len(position))
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 // then. Nobody takes over a run of which it can perform nothing, so that such a run stands still without a write.
 //
 // A run that is started is driven by the process that was asked to, after an answer too, and fails there if it comes to
-// what is missing, so that the caller hears of it.
+// what is missing, so that the caller hears of it; once another process has written to the run it is left like any other.
 
 // Lack is what a process lacks to go on with a run.
 type Lack struct {

@@ -46,7 +46,7 @@ func (x *run) adopt(y *yield) {
 		}
 	}
 	if timed {
-		x.r.alarms.set(x.id, x.m.Timers(), x.started)
+		x.r.alarms.set(x, x.m.Timers())
 	}
 }
 

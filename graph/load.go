@@ -53,10 +53,7 @@ func (x *run) forget() {
 }
 
 func (x *run) load(ctx context.Context, exec history.Execution, doc *definition.Document) error {
-	if x.exec.Seq > 0 && x.exec.Seq != exec.Seq {
-		x.r.hub.wake(x.id) // another process wrote
-	}
-	x.exec = exec
+	x.see(exec)
 	if exec.Phase.Terminal() {
 		x.landAll(errOver)
 		return nil
@@ -68,6 +65,9 @@ func (x *run) load(ctx context.Context, exec history.Execution, doc *definition.
 	m, err := x.rebuild(ctx, prog)
 	if err != nil {
 		return err
+	}
+	if x.exec.Seq != exec.Seq {
+		x.started = false // another process has just written
 	}
 	m.SetLimits(x.r.opts.MaxVisits, x.r.limits())
 	m.SetBytes(x.exec.Bytes)
@@ -81,6 +81,16 @@ func (x *run) load(ctx context.Context, exec history.Execution, doc *definition.
 	x.landOthers()
 	x.priceKeeping(x.lastStatus, 0)
 	return nil
+}
+
+// see takes in the projection as it is stored. Once another process has written to the run, it is the business of this one
+// no more than of any other: what is missing here may well be there.
+func (x *run) see(exec history.Execution) {
+	if x.exec.Seq > 0 && x.exec.Seq != exec.Seq {
+		x.started = false
+		x.r.hub.wake(x.id)
+	}
+	x.exec = exec
 }
 
 // program gives the compiled definition of the run: the stored one, or else the caller's, which is then stored with

@@ -167,7 +167,6 @@ func (x *run) takeOver(ctx context.Context, y *yield) error {
 		case err != nil && !errors.Is(err, errAgain) || err == nil && !won:
 			return err
 		}
-		x.started = false
 		return x.carryOn(ctx, y)
 	}
 	if err := x.commitLeft(ctx, y); err != nil && !errors.Is(err, errAgain) {

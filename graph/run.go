@@ -58,7 +58,8 @@ type run struct {
 	// adopting says that the lease was taken from a driver that is gone, and that what it had in flight, as far as this
 	// process can perform it, is still to be performed.
 	adopting bool
-	// started says that the run was begun here: it then fails here if it comes to what this process lacks.
+	// started says that the run was begun here and that nobody else has written to it since: it then fails here if it comes
+	// to what this process lacks.
 	started bool
 	// sincePosition counts appends since a position was stored.
 	sincePosition int

@@ -49,10 +49,9 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	}
 	var y yield
 	x.mu.Lock()
-	x.started = true
 	err = x.begin(ctx, prog, machine.Config{
 		ExecutionID: x.id, Mode: req.Mode, Branches: req.Branches, MaxVisits: r.opts.MaxVisits, Limits: r.limits(),
-	}, input, &y)
+	}, input, true, &y)
 	x.mu.Unlock()
 	r.carry(ctx, x, &y)
 	switch {
@@ -89,7 +88,7 @@ func (r *Runner) findDefinition(ctx context.Context, req StartRequest) (*definit
 }
 
 // begin writes the first records of a new run. errAgain means that a run with this id exists.
-func (x *run) begin(ctx context.Context, prog *definition.Program, config machine.Config, input map[string]any, y *yield) error {
+func (x *run) begin(ctx context.Context, prog *definition.Program, config machine.Config, input map[string]any, started bool, y *yield) error {
 	if x.exec.Seq > 0 {
 		// Known here already; should it be gone from the store by now, it is known no more.
 		switch _, err := x.behind(ctx); {
@@ -103,10 +102,10 @@ func (x *run) begin(ctx context.Context, prog *definition.Program, config machin
 	x.exec, x.prior = history.Execution{ID: x.id}, history.Prior{}
 	x.prog, x.unstored = prog, storedForm(prog)
 	x.m = machine.Start(prog, config, input, x.r.now())
-	x.lastStatus, x.sincePosition = "", 0
+	x.lastStatus, x.sincePosition, x.started = "", 0, started
 	err := x.commit(ctx, x.m.Ready(), true, y)
 	if err != nil {
-		x.exec, x.unstored = history.Execution{}, nil
+		x.exec, x.unstored, x.started = history.Execution{}, nil, false
 	}
 	return err
 }

@@ -60,8 +60,8 @@ func handlers(t *testing.T, names ...string) activities.Executor {
 	return activities.Composite{Step: steps}
 }
 
-func step(id, handler string) string {
-	return fmt.Sprintf(`{"id":%q,"type":"step","config":{"handler":%q}}`, id, handler)
+func step(id, handler string, members ...string) string {
+	return fmt.Sprintf(`{"id":%q,"type":"step","config":{"handler":%q}%s}`, id, handler, more(members))
 }
 
 // TestAnInputForAnotherProcess brings inputs to a process that lacks what the run comes to then. They are recorded, since
