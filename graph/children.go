@@ -3,6 +3,8 @@ package graph
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -13,7 +15,7 @@ import (
 // A subworkflow is a run of its own. Its parent asks for it with an effect, which is done as soon as the child's first
 // records are stored; from then on each drives by itself. Whoever ends the child tells the parent. What a crash cuts
 // short between the two is done again by whoever takes the run over whose lease has run out: the parent's until the
-// child exists, the child's until the parent has been told.
+// child exists, the child's while it is under way, the parent's again once the child has ended.
 
 // performChild sees to it that a subworkflow runs, or hands its end or refusal to the parent.
 func (r *Runner) performChild(x *run, f *flight, e *machine.ChildEffect) []*flight {
@@ -140,6 +142,42 @@ func (x *run) findAsChild(ctx context.Context, parent string, e *machine.ChildEf
 		return nil, err
 	}
 	return end.tell(e.EffectKey), nil
+}
+
+// childUnderWay reports whether a subworkflow drives by itself, so that nothing is to be done for it in its parent: it has
+// been begun, and has not ended.
+func (x *run) childUnderWay(ctx context.Context, e *machine.ChildEffect) (bool, error) {
+	switch exec, err := x.r.store.Execution(ctx, e.ChildExecutionID); {
+	case errors.Is(err, problem.ExecutionNotFound):
+		return false, nil
+	case err != nil:
+		return false, err
+	default:
+		return !exec.Phase.Terminal() && (exec.Parent == x.id || adoptable(exec)), nil
+	}
+}
+
+// takeOverBelow takes over the subworkflows that a run waits for, whose drivers may be gone though the run's own has
+// nothing to do, and those below them.
+func (r *Runner) takeOverBelow(ctx context.Context, x *run) {
+	x.mu.Lock()
+	var children []string
+	if x.m != nil {
+		children = slices.Collect(maps.Values(x.children))
+	}
+	x.mu.Unlock()
+	for _, id := range children {
+		c := r.runs.hold(id)
+		switch _, err := r.takeOrphan(ctx, id); {
+		case errors.Is(err, problem.ExecutionNotFound): // it is about to be begun, or left to others
+		case err != nil:
+			r.log.Warn("run not taken over", logRun, id, logError, err)
+			fallthrough
+		default:
+			r.takeOverBelow(ctx, c)
+		}
+		r.runs.drop(c)
+	}
 }
 
 // adoptable reports whether a run was begun by another engine, which does not mark subworkflows with their parent.

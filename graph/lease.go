@@ -46,8 +46,11 @@ func (x *run) rest(ctx context.Context, y *yield) error {
 	if err := x.sync(ctx, nil); err != nil {
 		return err
 	}
-	if x.m == nil || x.m == seen || !x.abandoned() {
+	if x.m == nil || x.m == seen {
 		return nil
+	}
+	if abandoned, err := x.abandoned(ctx); err != nil || !abandoned {
+		return err
 	}
 	return x.takeOver(ctx, y)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
@@ -160,7 +161,14 @@ func (x *run) carryOn(ctx context.Context, y *yield) error {
 // takeOver makes this process the driver of an open run if its driver is gone and has left something that this process
 // can perform, and does what is due.
 func (x *run) takeOver(ctx context.Context, y *yield) error {
-	if !x.held && x.abandoned() {
+	abandoned := false
+	if !x.held {
+		var err error
+		if abandoned, err = x.abandoned(ctx); err != nil {
+			return err
+		}
+	}
+	if abandoned {
 		switch won, err := x.seize(ctx); {
 		case errors.Is(err, errAgain) && x.ended():
 			return nil
@@ -178,12 +186,23 @@ func (x *run) takeOver(ctx context.Context, y *yield) error {
 	return x.visit(ctx, y)
 }
 
-// abandoned reports whether something is in flight that this process does not perform, but can.
-func (x *run) abandoned() bool {
+// abandoned reports whether something is in flight that this process does not perform, but can. It only reads, so that a
+// run of which nothing can be performed here costs no write, however often it is looked at.
+func (x *run) abandoned(ctx context.Context) (bool, error) {
+	var children []*machine.ChildEffect
 	for _, e := range x.m.InFlight() {
-		if x.flights[e.Key()] == nil && x.fit(e) {
-			return true
+		switch c, isChild := e.(*machine.ChildEffect); {
+		case x.flights[e.Key()] != nil || !x.fit(e):
+		case isChild:
+			children = append(children, c)
+		default:
+			return true, nil
 		}
 	}
-	return false
+	for _, c := range children {
+		if busy, err := x.childUnderWay(ctx, c); err != nil || !busy {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }

@@ -136,6 +136,7 @@ func (r *Runner) startExisting(ctx context.Context, x *run, req StartRequest) (*
 	if err != nil {
 		return nil, err
 	}
+	r.takeOverBelow(ctx, x)
 	return r.answer(ctx, x, req.Wait)
 }
 
