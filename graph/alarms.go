@@ -147,7 +147,11 @@ func (r *Runner) ring(al *alarm) {
 }
 
 func (x *run) ring(ctx context.Context, al *alarm, y *yield) error {
-	if err := x.open(ctx, nil); err != nil || x.ended() {
+	look := x.open
+	if !al.own { // another process has set the timer since the run was in hand here, if it ever was
+		look = x.sync
+	}
+	if err := look(ctx, nil); err != nil || x.ended() {
 		return err
 	}
 	x.started = x.started || al.started && al.seq == x.exec.Seq // the table may have dropped the run

@@ -1,6 +1,7 @@
 package graph_test
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
+	"github.com/workflows-engine/workflows-engine/history/historytest"
 )
 
 func TestShortTimersAreWaitedForInLine(t *testing.T) {
@@ -142,4 +144,40 @@ func TestAProcessWithoutExecutorsFiresTimers(t *testing.T) {
 		o.Background = true
 		wantStatus(t, settled(t, newRunner(t, store, o), "r"), machine.Completed)
 	})
+}
+
+// TestATimerIsFiredByWhoKnewTheRunBefore sets a timer, in a process that dies, of a run that another process knows as it
+// stood before: it is fired there, by Options.Background and by Recover.
+func TestATimerIsFiredByWhoKnewTheRunBefore(t *testing.T) {
+	t.Parallel()
+	for _, background := range []bool{true, false} {
+		for kind, open := range stores {
+			t.Run(fmt.Sprint(kind, " background=", background), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					both := open(t)
+					d := workflow(t, "w", []string{startNode(), interrupt("i"), timerWait("t", "10m"), endNode()}, "s i", "i t", "t e")
+					first := newRunner(t, both[0], graph.Options{Background: background})
+					wantStatus(t, start(t, first, "r", d, nil), machine.Interrupted)
+					mortal := historytest.NewFaultStore(both[1])
+					other := newRunner(t, mortal, graph.Options{})
+					_, err := other.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "r", Payload: object{"ok": true}, Caller: graph.Caller{Wait: waitFor(0)}})
+					if err != nil {
+						t.Fatal(err)
+					}
+					kill(t, other, mortal)
+					time.Sleep(11 * time.Minute)
+					if !background {
+						if _, err := first.Recover(t.Context(), graph.RecoverRequest{}); err != nil {
+							t.Fatal(err)
+						}
+					}
+					synctest.Wait()
+					if e, err := both[0].Execution(t.Context(), "r"); err != nil || e.Phase != history.PhaseCompleted {
+						t.Errorf("%s, %v", e.Phase, err)
+					}
+				})
+			})
+		}
+	}
 }
