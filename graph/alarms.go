@@ -63,14 +63,21 @@ func (a *alarms) set(x *run, ts []machine.Timer) {
 	a.rouse()
 }
 
-// lend takes note of a timer of a run that another process had in hand, unless one is known already.
+// lend takes note of a timer of a run that another process had in hand, unless one as early is known already. Once it has
+// rung, the run's other timers are known again.
 func (a *alarms) lend(id string, due time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.byID[id] == nil {
+	switch al := a.byID[id]; {
+	case al == nil:
 		a.put(&alarm{id: id, due: due})
-		a.rouse()
+	case due.Before(al.due):
+		al.due, al.own = due, false
+		heap.Fix(&a.queue, al.index)
+	default:
+		return
 	}
+	a.rouse()
 }
 
 func (a *alarms) put(al *alarm) {

@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -180,4 +181,36 @@ func TestATimerIsFiredByWhoKnewTheRunBefore(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestAnEarlierTimerOfAnotherProcess adds a timer that is due before the one that a process knows of a run, in another
+// process that dies: it is fired in time, and then the other one.
+func TestAnEarlierTimerOfAnotherProcess(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		d := workflow(t, "w", []string{
+			startNode(), fork("f", "all", "far", "g"), timerWait("far", "10h"), signalWait("g", "go"), timerWait("near", "1m"), endNode(),
+		}, "s f", "f e", "far e", "g near", "near e")
+		begun := time.Now()
+		first := newRunner(t, store, graph.Options{Background: true})
+		atOnce(t, first, "r", d)
+		mortal := historytest.NewFaultStore(store)
+		other := newRunner(t, mortal, graph.Options{})
+		_, err := other.Signal(t.Context(), graph.SignalRequest{ExecutionID: "r", Name: "go", Caller: graph.Caller{Wait: waitFor(0)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kill(t, other, mortal)
+		time.Sleep(24 * time.Hour)
+		var fired []time.Duration
+		for _, rec := range records(t, store, "r") {
+			if rec.Name == history.TimerFired {
+				fired = append(fired, rec.CreatedAt.Sub(begun).Truncate(5*time.Second))
+			}
+		}
+		if !slices.Equal(fired, []time.Duration{time.Minute, 10 * time.Hour}) {
+			t.Errorf("fired after %v", fired)
+		}
+	})
 }
