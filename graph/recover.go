@@ -50,18 +50,27 @@ func (r *Runner) Recover(ctx context.Context, req RecoverRequest) (*RecoverResul
 	return res, nil
 }
 
-// dueRuns gives the earliest timers of runs of which one is due by a time.
+// dueRuns gives the earliest timers of runs of which one is due by a time. It reads on until it has come to as many runs as
+// are to be looked at besides those that were, so that what it reads is bounded by the timers of the runs that are left to others.
 func (r *Runner) dueRuns(ctx context.Context, by time.Time, limit int) ([]history.Timer, error) {
-	all, err := r.store.DueTimers(ctx, by, limit+r.due.count())
-	if err != nil {
-		return nil, err
-	}
 	first := map[string]history.Timer{}
 	var ids []string
-	for _, t := range all {
-		if _, ok := first[t.ExecutionID]; !ok {
-			first[t.ExecutionID] = t
-			ids = append(ids, t.ExecutionID)
+	wanted := limit + r.due.count()
+	for rows := wanted; ; rows *= 2 {
+		all, err := r.store.DueTimers(ctx, by, rows)
+		if err != nil {
+			return nil, err
+		}
+		clear(first)
+		ids = ids[:0]
+		for _, t := range all {
+			if _, ok := first[t.ExecutionID]; !ok {
+				first[t.ExecutionID] = t
+				ids = append(ids, t.ExecutionID)
+			}
+		}
+		if len(ids) >= wanted || len(all) < rows {
+			break
 		}
 	}
 	var due []history.Timer

@@ -1,12 +1,15 @@
 package graph_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -211,6 +214,44 @@ func TestAnEarlierTimerOfAnotherProcess(t *testing.T) {
 		}
 		if !slices.Equal(fired, []time.Duration{time.Minute, 10 * time.Hour}) {
 			t.Errorf("fired after %v", fired)
+		}
+	})
+}
+
+// TestTimersBehindThoseThatNobodyFires has runs with many overdue timers each that are left to others, and one whose only
+// timer came due after all of them: a process that looks at few runs at a time comes to it.
+func TestTimersBehindThoseThatNobodyFires(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		const runs, timers, limit = 5, 20, 2
+		nodes, edges, entries := []string{startNode()}, []string{"s f", "f e"}, []string{}
+		for i := range timers {
+			id := fmt.Sprint("b", i)
+			nodes = append(nodes, step(id, "two", `"retry":{"max_attempts":2,"initial_interval":"1m"}`))
+			edges, entries = append(edges, id+" e"), append(entries, id)
+		}
+		d := workflow(t, "w", append(nodes, fork("f", "all", entries...), endNode()), edges...)
+		failing := activities.ExecutorFunc(func(context.Context, activities.Request) (activities.Result, error) {
+			return activities.Result{}, errors.New("not yet")
+		})
+		all := newRunner(t, store, graph.Options{Activities: failing})
+		for i := range runs {
+			atOnce(t, all, fmt.Sprint(i), d)
+		}
+		atOnce(t, all, "free", workflow(t, "w2", []string{startNode(), timerWait("t", "2m"), endNode()}, "s t", "t e"))
+		closeRunner(t, all)
+		o := equip(t, &script{}, "one")
+		o.Background = false
+		lone := newRunner(t, store, o)
+		time.Sleep(time.Hour)
+		for range (runs + limit) / limit { // a round more than the runs that are left take
+			if _, err := lone.Recover(t.Context(), graph.RecoverRequest{Limit: limit}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if e, err := store.Execution(t.Context(), "free"); err != nil || e.Phase != history.PhaseCompleted {
+			t.Errorf("%s, %v", e.Phase, err)
 		}
 	})
 }
