@@ -15,7 +15,7 @@ const defaultRecoverLimit = 100
 // Recover takes over runs whose driver is gone and fires due timers. What was in flight is performed again, with the
 // same keys; the call does not wait for it. Runs that wait for an executor or a workflow_ref which this Runner lacks are
 // left to others, without a write, and so are runs that wait for a host, a person or a signal. Limit bounds how many runs
-// are looked at; those that were looked at last come last.
+// are looked at; those that were looked at last come last. With DryRun it writes nothing and says what it would do.
 func (r *Runner) Recover(ctx context.Context, req RecoverRequest) (*RecoverResult, error) {
 	if err := r.enter(); err != nil {
 		return nil, err
@@ -26,11 +26,7 @@ func (r *Runner) Recover(ctx context.Context, req RecoverRequest) (*RecoverResul
 	}
 	fallback(&req.Limit, defaultRecoverLimit)
 	if req.DryRun {
-		ids, err := r.store.Orphans(ctx, r.now(), req.Limit)
-		if err != nil {
-			return nil, err
-		}
-		return &RecoverResult{ExecutionIDs: ids}, nil
+		return r.survey(ctx, req.Limit)
 	}
 	ids, err := r.takeOrphans(ctx, req.Limit, true)
 	if err != nil && ids == nil {

@@ -125,9 +125,9 @@ type HistoryRequest struct {
 
 // RecoverRequest takes over runs whose driver is gone.
 type RecoverRequest struct {
-	// DryRun only lists them.
+	// DryRun writes nothing, and only says what would be done.
 	DryRun bool
-	// Limit is the most runs to look at; 0 means 100.
+	// Limit is the most runs to look at, or with DryRun the most to list as taken over; 0 means 100.
 	Limit int
 }
 
@@ -135,4 +135,8 @@ type RecoverRequest struct {
 type RecoverResult struct {
 	// ExecutionIDs were (or would be) taken over, oldest first.
 	ExecutionIDs []string
+	// Due are the timers that would be fired, the earliest of each run that is not taken over anyway (DryRun only).
+	Due []history.Timer
+	// Left are the runs that would be left to others for want of something (DryRun only).
+	Left []LeftRun
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -11,55 +10,29 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 )
 
-// checkCapable refuses to drive a stored in-process run whose definition has nodes that nothing here can perform. The
-// engine would record the refusal as the node's failure and end the run, only because somebody forgot a flag.
-func (s *session) checkCapable(ctx context.Context, id string, caller graph.Caller) error {
+// checkDefinition refuses to drive a stored in-process run whose definition is not at hand: without it the engine can only
+// say where the run stands.
+func (s *session) checkDefinition(ctx context.Context, id string, caller graph.Caller) error {
 	execution, err := s.store.Execution(ctx, id)
 	if err != nil {
 		return err
 	}
-	if execution.Phase.Terminal() {
-		return nil
-	}
-	return s.checkPerformable(ctx, &execution, caller)
-}
-
-// checkPerformable is checkCapable for a run that is to go on whatever its state, such as a fork of one that has ended.
-func (s *session) checkPerformable(ctx context.Context, execution *history.Execution, caller graph.Caller) error {
-	id, mode := execution.ID, caller.Mode
+	mode := caller.Mode
 	if mode == "" {
 		mode = machine.Mode(execution.Mode)
 	}
-	if mode == machine.HostMediated {
+	if execution.Phase.Terminal() || mode == machine.HostMediated || caller.Definition != nil {
 		return nil
 	}
-	document := caller.Definition
-	if document == nil {
-		var err error
-		document, err = s.storedDefinition(ctx, execution.DefinitionHash)
-		if errors.Is(err, problem.DefinitionNotFound) {
-			return problem.New(problem.DefinitionNotFound, "the definition of run %s is not stored", id).
-				WithHint("Name its file with --definition FILE; add --mode host_mediated if another engine performed its activities.")
-		}
-		if err != nil {
-			return err
-		}
+	_, err = s.storedDefinition(ctx, execution.DefinitionHash)
+	if errors.Is(err, problem.DefinitionNotFound) {
+		return problem.New(problem.DefinitionNotFound, "the definition of run %s is not stored", id).
+			WithHint("Name its file with --definition FILE; add --mode host_mediated if another engine performed its activities.")
 	}
-	what := ""
-	if missing := s.missing(ctx, document); len(missing) > 0 {
-		what = strings.Join(missing, " and ") + " nodes"
-	} else if node := s.missingNode(ctx, document); node != "" {
-		what = "node " + node
-	} else {
-		return nil
-	}
-	return usage("run %s has %s, which nothing configured here can perform", id, what).
-		WithHint("Repeat the flags and variables that it was begun with, for instance --profile demo, " +
-			"or hand those nodes to a host with --mode host_mediated.")
+	return err
 }
 
 func (s *session) storedDefinition(ctx context.Context, hash string) (*definition.Document, error) {
@@ -84,24 +57,6 @@ func (s *session) missing(ctx context.Context, document *definition.Document) []
 		}
 		if route != "" && !slices.Contains(missing, route) && !s.executors.Performs(route) {
 			missing = append(missing, route)
-		}
-	})
-	return missing
-}
-
-// missingNode is the first node of a type that is configured, but not for the handler, server or agent that it names, with
-// that name; "" if there is none.
-func (s *session) missingNode(ctx context.Context, document *definition.Document) string {
-	missing := ""
-	s.eachNode(ctx, document, map[string]bool{}, func(n *definition.Node) {
-		if missing == "" && !s.executors.PerformsNode(n) {
-			named := ""
-			for _, member := range []string{"handler", "server", "agent_id"} {
-				if name, _ := n.Config[member].(string); name != "" {
-					named = fmt.Sprintf(" (%s %q)", member, name)
-				}
-			}
-			missing = fmt.Sprintf("%q%s", n.ID, named)
 		}
 	})
 	return missing

@@ -42,7 +42,7 @@ func (a *app) continued(
 	}
 	d := a.drive(s, o)
 	d.caller.Mode, d.caller.Definition = caller.Mode, caller.Definition
-	if err := s.checkCapable(ctx, id, d.caller); err != nil {
+	if err := s.checkDefinition(ctx, id, d.caller); err != nil {
 		return err
 	}
 	run, err := call(s, d.caller)

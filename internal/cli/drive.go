@@ -46,7 +46,7 @@ func (a *app) drive(s *session, o driveOptions) *drive {
 		d.deadline = a.now().Add(o.wait.limit)
 	}
 	// Calls wait for a short time only, since rest waits out the remainder.
-	d.caller.Wait = graph.Wait{Set: true, Limit: max(0, min(time.Second, d.left()))}
+	d.caller.Wait = graph.Wait{Set: true, Limit: max(0, min(firstLook, d.left()))}
 	return d
 }
 
@@ -68,7 +68,7 @@ func (d *drive) from(ctx context.Context, run *graph.Run, err error) error {
 		case answerErr != nil:
 			err = answerErr
 		case !found:
-			return d.paused(run)
+			return d.paused(ctx, run)
 		default:
 			run, err = d.apply(ctx, run, next)
 		}
@@ -78,14 +78,14 @@ func (d *drive) from(ctx context.Context, run *graph.Run, err error) error {
 // rest waits until the run has ended, waits for somebody, the time is over or ctx ends. Timers, back-offs and executors
 // come to an end by themselves, so those are waited out; a run that needs what is missing here does not.
 func (d *drive) rest(ctx context.Context, run *graph.Run) (*graph.Run, error) {
-	for !run.Status.Terminal() && somebody(run) == nil && ctx.Err() == nil {
+	for look := firstLook; !run.Status.Terminal() && somebody(run) == nil && ctx.Err() == nil; look = min(2*look, leaseLook) {
 		if d.left() <= 0 || d.leaveTimers && idle(run, d.app.now()) {
 			return run, nil
 		}
 		if left, err := d.leftToNobody(ctx, run); left || err != nil {
 			return run, err
 		}
-		limit, takeOver, err := d.patience(ctx, run)
+		limit, takeOver, err := d.patience(ctx, run, look)
 		if err != nil {
 			return run, err
 		}
@@ -96,7 +96,11 @@ func (d *drive) rest(ctx context.Context, run *graph.Run) (*graph.Run, error) {
 		if err != nil {
 			return run, err
 		}
-		if run = next; takeOver && run.Status == machine.Running && d.left() > 0 {
+		run = next
+		if left, err := d.leftToNobody(ctx, run); left || err != nil {
+			return run, err
+		}
+		if takeOver && run.Status == machine.Running && d.left() > 0 {
 			if run, err = d.session.takeOver(ctx, run.ExecutionID, d.atOnce()); err != nil {
 				return next, err
 			}
@@ -225,8 +229,13 @@ func (d *drive) ended(run *graph.Run) error {
 }
 
 // paused says what a run waits for and which command continues it.
-func (d *drive) paused(run *graph.Run) error {
+func (d *drive) paused(ctx context.Context, run *graph.Run) error {
 	d.session.flush()
+	if run.Lacks != nil {
+		if err := d.session.equip(ctx, run); err != nil {
+			return err
+		}
+	}
 	d.app.summarize(run)
 	d.app.explainPause(run, d.session)
 	if d.json {

@@ -62,13 +62,6 @@ func (a *app) fork(ctx context.Context, id string, o forkOptions) (err error) {
 		return err
 	}
 	defer func() { err = firstError(err, s.close()) }()
-	execution, err := s.store.Execution(ctx, id)
-	if err != nil {
-		return err
-	}
-	if err := s.checkPerformable(ctx, &execution, caller); err != nil {
-		return err
-	}
 	d := a.drive(s, o.driveOptions)
 	run, err := s.runner.Fork(ctx, graph.ForkRequest{
 		ExecutionID: id, Seq: o.at, NewExecutionID: o.id, Definition: caller.Definition, Wait: d.caller.Wait,

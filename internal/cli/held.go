@@ -18,8 +18,12 @@ import (
 // leaseHorizon is longer than any lease lasts.
 const leaseHorizon = time.Hour
 
-// leaseLook is how often a run that goes on by itself is looked after: whoever drives it may end meanwhile.
-const leaseLook = 15 * time.Second
+// A run that goes on by itself is looked after at first soon, since it may come to what is missing here, and then ever
+// more seldom: whoever drives it may end meanwhile.
+const (
+	firstLook = 100 * time.Millisecond
+	leaseLook = 15 * time.Second
+)
 
 // newOwner names this process in leases.
 func newOwner() string { return rand.Text() }
@@ -61,12 +65,20 @@ func (s *session) heldUntil(ctx context.Context, id string, now time.Time) (unti
 // heldRuns lists the runs that need a driver and that other processes hold, except those that are driven here, and
 // when the first of their leases ends.
 func (s *session) heldRuns(ctx context.Context, now time.Time, here []string) (ids []string, first time.Time, err error) {
+	free, err := s.store.Orphans(ctx, now, 0)
+	if err != nil {
+		return nil, first, err
+	}
 	all, err := s.store.Orphans(ctx, now.Add(leaseHorizon), 0)
 	if err != nil {
 		return nil, first, err
 	}
+	unheld := map[string]bool{}
+	for _, id := range free {
+		unheld[id] = true
+	}
 	for _, id := range all {
-		if slices.Contains(here, id) {
+		if unheld[id] || slices.Contains(here, id) {
 			continue
 		}
 		until, held, err := s.heldUntil(ctx, id, now)
@@ -84,8 +96,8 @@ func (s *session) heldRuns(ctx context.Context, now time.Time, here []string) (i
 }
 
 // patience gives how long to wait for a run in one go, and whether it is to be taken over then. The first time that
-// somebody else turns out to hold it, the command says so.
-func (d *drive) patience(ctx context.Context, run *graph.Run) (limit time.Duration, takeOver bool, err error) {
+// somebody else turns out to hold it, the command says so. A run that nobody else holds is looked at again after look.
+func (d *drive) patience(ctx context.Context, run *graph.Run, look time.Duration) (limit time.Duration, takeOver bool, err error) {
 	limit = d.left()
 	if run.Status != machine.Running && run.Status != machine.AwaitingChild {
 		return limit, false, nil
@@ -109,23 +121,36 @@ func (d *drive) patience(ctx context.Context, run *graph.Run) (limit time.Durati
 		}
 		return min(limit, max(until.Sub(now), 0)+50*time.Millisecond), true, nil
 	}
-	return min(limit, leaseLook), true, nil
+	return min(limit, look), true, nil
 }
 
-// leftToNobody reports whether the run waits for what is missing here, and no other process drives it.
+// leftToNobody reports whether the run waits for what is missing here, for nothing that comes by itself, and nobody
+// performs anything of it.
 func (d *drive) leftToNobody(ctx context.Context, run *graph.Run) (bool, error) {
-	if run.Lacks == nil || run.Lacks.Host || run.Status != machine.Running && run.Status != machine.AwaitingChild {
+	l, now := run.Lacks, d.app.now()
+	if l == nil || l.Host || slices.ContainsFunc(run.Pending, func(p graph.Pending) bool {
+		return p.Due.After(now) && (p.ExecutionID != l.ExecutionID || p.NodeID != l.NodeID)
+	}) {
 		return false, nil
 	}
-	for _, id := range []string{run.ExecutionID, run.ChildExecutionID} {
-		if id == "" {
-			continue
-		}
-		if _, held, err := d.session.heldUntil(ctx, id, d.app.now()); held || err != nil {
-			return false, err
-		}
+	driven, err := d.session.driven(ctx, run, now)
+	return !driven && err == nil, err
+}
+
+// driven reports whether a process, this one included, performs something of a run or of the subworkflows that it waits
+// for.
+func (s *session) driven(ctx context.Context, run *graph.Run, now time.Time) (bool, error) {
+	free, err := s.store.Orphans(ctx, now, 0)
+	if err != nil {
+		return false, err
 	}
-	return true, nil
+	needy, err := s.store.Orphans(ctx, now.Add(leaseHorizon), 0)
+	if err != nil {
+		return false, err
+	}
+	leased := func(id string) bool { return slices.Contains(needy, id) && !slices.Contains(free, id) }
+	return leased(run.ExecutionID) || leased(run.ChildExecutionID) ||
+		slices.ContainsFunc(run.Pending, func(p graph.Pending) bool { return leased(p.ExecutionID) || leased(p.ChildExecutionID) }), nil
 }
 
 // takeOver makes this process the driver of a run that has lost its own; a run that has one is left alone. A subworkflow

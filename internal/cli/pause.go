@@ -63,6 +63,9 @@ func (a *app) explainPause(run *graph.Run, s *session) {
 	default:
 		fmt.Fprintf(a.stderr, "  %s (%s) is to be performed by the host\n", p.NodeID, p.NodeType)
 	}
+	if run.Lacks != nil {
+		fmt.Fprintf(a.stderr, "  %s\n", lackText(run.Lacks))
+	}
 	if s.config.Store == config.Memory {
 		fmt.Fprintln(a.stderr, "  the run was kept in memory and is lost now; use --store sqlite, or give --resume and --signal to run")
 		return
@@ -72,11 +75,8 @@ func (a *app) explainPause(run *graph.Run, s *session) {
 
 // explainTime is explainPause for a run that goes on by itself, or would where it has what it needs.
 func (a *app) explainTime(run *graph.Run, s *session) {
-	if l := run.Lacks; l != nil {
-		fmt.Fprintf(a.stderr, "  %s needs %s, which is missing here\n", l.NodeID, l.Missing)
-		if l.Setting != "" {
-			fmt.Fprintf(a.stderr, "  it takes %s\n", l.Setting)
-		}
+	if run.Lacks != nil {
+		fmt.Fprintf(a.stderr, "  %s\n", lackText(run.Lacks))
 	}
 	for _, p := range run.Pending {
 		if !p.Due.IsZero() {
@@ -85,6 +85,23 @@ func (a *app) explainTime(run *graph.Run, s *session) {
 		}
 	}
 	fmt.Fprintf(a.stderr, "continue with:\n  %s\n", s.command("recover", run.ExecutionID))
+}
+
+// lackText says what is missing here to go on with a run, and who goes on then.
+func lackText(l *graph.Lack) string {
+	if l.Host {
+		return fmt.Sprintf("node %s, which may follow, needs %s, which this command lacks: another process performs it%s, or a host if you answer with --mode host_mediated",
+			l.NodeID, l.Missing, settingText(l))
+	}
+	return fmt.Sprintf("node %s: this command lacks %s; it leaves the run to a process that has it%s", l.NodeID, l.Missing, settingText(l))
+}
+
+// settingText gives the process that has what is missing, "" if nobody can say.
+func settingText(l *graph.Lack) string {
+	if l.Setting == "" {
+		return ""
+	}
+	return ", such as " + program + " worker with " + l.Setting
 }
 
 func (a *app) describeInterrupt(p *graph.Pending) {

@@ -2,12 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -24,14 +26,17 @@ func newRecover(a *app) *cobra.Command {
 		Use:   "recover [ID]",
 		Short: "Take over runs whose process is gone, and drive them on",
 		Long: `Take over runs that were being driven by a process that has ended, and runs whose timer is due, and drive them
-until they end or wait for somebody. A run that another process drives is left alone and named; so is one that
-nothing configured here can perform, and the exit status then is 1. With an id, that run alone is driven on, its
-timers included. A process that was killed holds its runs for some seconds more; recover ID waits for that.
+until they end or wait for somebody. As a worker does, the command performs of each run what is configured here and
+leaves the rest to a process that has what is missing: such a run is named on standard error, and the exit status
+then is 1. A run that another process drives is left alone and named. With an id, that run alone is driven on, its
+timers included; if it waits for what is missing here, the exit status is 3, as for every run that is paused. A
+process that was killed holds its runs for some seconds more; recover ID waits for that.
 
 What was in flight when a process ended is performed again, with the same idempotency key.
 
---dry-run changes nothing and says of each run why it would be driven on, or why it would not; how many runs wait for
-a host, a person or a signal, which are left to them, goes to standard error. A worker does the same all the time.`,
+--dry-run changes nothing and lists the runs that would be taken over, and why. What is missing for others, and how
+many runs wait for a host, a person or a signal, which are left to them, goes to standard error. A worker does all
+the time what recover does once.`,
 		Example: `  workflows-engine recover --dry-run
   workflows-engine recover
   workflows-engine recover 3f0c8a --profile demo`,
@@ -87,7 +92,7 @@ func (a *app) recoverAll(ctx context.Context, o recoverOptions) (err error) {
 		return err
 	}
 	defer func() { err = firstError(err, s.close()) }()
-	found, err := a.recoverable(ctx, s, o.limit)
+	found, err := a.recoverable(ctx, s, caller, o.limit)
 	if err != nil {
 		return err
 	}
@@ -99,22 +104,35 @@ func (a *app) recoverAll(ctx context.Context, o recoverOptions) (err error) {
 	if len(held) > 0 {
 		fmt.Fprintf(a.stderr, "held by other processes, the first until %s: %s\n", timeText(until), strings.Join(held, ", "))
 	}
-	switch {
-	case o.dryRun:
-		return a.writeRecoverable(ctx, s, found, len(held))
-	case len(ids) == 0 && len(held) == 0:
+	if len(ids) == 0 && len(held) == 0 && len(found.left) == 0 {
 		fmt.Fprintln(a.stderr, "nothing to recover")
+	}
+	if o.dryRun {
+		a.explainLeft(found.left)
+		return a.writeRecoverable(ctx, s, found)
 	}
 	d := a.drive(s, o.driveOptions)
 	d.caller.Mode, d.caller.Definition = caller.Mode, caller.Definition
 	d.leaveTimers = true
-	return d.recover(ctx, ids)
+	err = d.recover(ctx, found)
+	a.explainLeft(found.left)
+	if err == nil && len(found.left) > 0 {
+		err = silent{exitFailed}
+	}
+	return err
 }
 
-// recoverable are runs that a recover drives on, and why.
+// recoverable are runs that a recover drives on, and why, and those that it leaves to others.
 type recoverable struct {
-	ids []string
-	why map[string]string
+	ids  []string
+	why  map[string]string
+	left []leftRun
+}
+
+// leftRun is a run that is left to others, with what is missing for it or a subworkflow of it, or why that cannot be told.
+type leftRun struct {
+	id string
+	graph.LeftRun
 }
 
 func (r *recoverable) add(id, why string) {
@@ -124,32 +142,68 @@ func (r *recoverable) add(id, why string) {
 	}
 }
 
-// recoverable lists runs without a driver, and runs whose timer is due; for subworkflows the runs that they belong to.
-func (a *app) recoverable(ctx context.Context, s *session, limit int) (recoverable, error) {
-	r := recoverable{why: map[string]string{}}
+// recoverable asks the engine which runs it would take over, and which of them for a timer. For subworkflows it gives the
+// runs that they belong to.
+func (a *app) recoverable(ctx context.Context, s *session, caller graph.Caller, limit int) (*recoverable, error) {
+	r := &recoverable{why: map[string]string{}}
 	found, err := s.runner.Recover(ctx, graph.RecoverRequest{DryRun: true, Limit: limit})
 	if err != nil {
-		return r, err
-	}
-	due, err := s.store.DueTimers(ctx, a.now(), limit)
-	if err != nil {
-		return r, err
+		return nil, err
 	}
 	for _, id := range found.ExecutionIDs {
 		top, err := s.top(ctx, id)
 		if err != nil {
-			return r, err
+			return nil, err
 		}
 		r.add(top.ID, "its process is gone"+ofChild(top.ID, id))
 	}
-	for _, t := range due {
+	for _, t := range found.Due {
 		top, err := s.top(ctx, t.ExecutionID)
 		if err != nil {
-			return r, err
+			return nil, err
 		}
 		r.add(top.ID, "a timer was due "+timeText(t.Due)+ofChild(top.ID, t.ExecutionID))
 	}
+	for _, l := range found.Left {
+		top, err := s.top(ctx, l.ExecutionID)
+		if err != nil {
+			return nil, err
+		}
+		if errors.Is(l.Err, problem.DefinitionNotFound) {
+			if caller.Definition != nil {
+				r.add(top.ID, "its process is gone")
+			}
+			l.Err = firstError(s.checkDefinition(ctx, l.ExecutionID, caller), l.Err)
+		}
+		if r.why[top.ID] == "" { // what is missing for one that is taken over, is said where it then stands
+			r.left = append(r.left, leftRun{top.ID, l})
+		}
+	}
 	return r, nil
+}
+
+// maxLeft is how many runs that are left to others are named.
+const maxLeft = 20
+
+// explainLeft says of runs that are left to others what is missing.
+func (a *app) explainLeft(left []leftRun) {
+	for i, l := range left {
+		if i == maxLeft {
+			fmt.Fprintf(a.stderr, "%s %s more\n", a.paint.wait("left"), count(len(left)-i, "run"))
+			return
+		}
+		if l.Lack != nil {
+			a.sayLeft(l.id, l.Lack)
+			continue
+		}
+		fmt.Fprintf(a.stderr, "%s run %s:\n", a.paint.wait("left"), l.id)
+		a.printError(l.Err)
+	}
+}
+
+// sayLeft says of one run what is missing.
+func (a *app) sayLeft(id string, l *graph.Lack) {
+	fmt.Fprintf(a.stderr, "%s run %s%s: %s\n", a.paint.wait("left"), id, ofChild(id, l.ExecutionID), lackText(l))
 }
 
 // ofChild says which subworkflow of a run is meant, if one is.
@@ -161,26 +215,19 @@ func ofChild(top, id string) string {
 }
 
 // writeRecoverable prints what a recover would do.
-func (a *app) writeRecoverable(ctx context.Context, s *session, found recoverable, held int) error {
+func (a *app) writeRecoverable(ctx context.Context, s *session, found *recoverable) error {
 	rows := [][]string{{"ID", "NAME", "NODE", "WHY"}}
 	for _, id := range found.ids {
 		execution, err := s.store.Execution(ctx, id)
 		if err != nil {
 			return err
 		}
-		why := found.why[id]
-		if err := s.checkCapable(ctx, id, graph.Caller{}); err != nil {
-			why = "skipped: " + err.Error()
-		}
-		rows = append(rows, []string{id, dash(execution.DefinitionName), dash(execution.CurrentNodeID), why})
+		rows = append(rows, []string{id, dash(execution.DefinitionName), dash(execution.CurrentNodeID), found.why[id]})
 	}
-	switch {
-	case len(found.ids) > 0:
+	if len(found.ids) > 0 {
 		if err := writeTable(a.human, rows); err != nil {
 			return err
 		}
-	case held == 0: // otherwise the runs that others hold have been told
-		fmt.Fprintln(a.stderr, "nothing to recover")
 	}
 	waiting, atLeast := 0, ""
 	for _, phase := range []history.Phase{history.PhaseAwaitingActivity, history.PhaseInterrupted, history.PhaseAwaitingSignal} {
@@ -199,17 +246,17 @@ func (a *app) writeRecoverable(ctx context.Context, s *session, found recoverabl
 	return nil
 }
 
-// recover drives all of some runs at once, and waits for one after another.
-func (d *drive) recover(ctx context.Context, ids []string) (err error) {
+// recover drives all of the runs that were found at once, and waits for one after another.
+func (d *drive) recover(ctx context.Context, found *recoverable) (err error) {
 	var runs []*graph.Run
-	var skipped error
-	for _, id := range ids {
+	var left error
+	for _, id := range found.ids {
 		run, err := d.begin(ctx, id)
 		if err != nil && ctx.Err() == nil {
 			d.session.flush()
 			fmt.Fprintf(d.app.stderr, "%s run %s:\n", d.app.paint.wait("skipped"), id)
 			d.app.printError(err)
-			skipped = silent{exitFailed}
+			left = silent{exitFailed}
 			continue
 		}
 		if err != nil {
@@ -225,17 +272,21 @@ func (d *drive) recover(ctx context.Context, ids []string) (err error) {
 		d.session.flush()
 		if err != nil {
 			d.app.printError(err)
-			skipped = silent{exitFailed}
+			left = silent{exitFailed}
 			continue
 		}
 		fmt.Fprintf(d.app.human, "%s %s\n", next.ExecutionID, next.Status)
+		if l := next.Lacks; l != nil && !l.Host {
+			d.app.sayLeft(next.ExecutionID, l)
+			left = silent{exitFailed}
+		}
 	}
-	return skipped
+	return left
 }
 
-// begin takes a run over, if something here can perform it.
+// begin takes a run over.
 func (d *drive) begin(ctx context.Context, id string) (*graph.Run, error) {
-	if err := d.session.checkCapable(ctx, id, d.caller); err != nil {
+	if err := d.session.checkDefinition(ctx, id, d.caller); err != nil {
 		return nil, err
 	}
 	run, err := d.session.runner.Status(ctx, graph.StatusRequest{ExecutionID: id})

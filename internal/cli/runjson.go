@@ -28,6 +28,7 @@ type runJSON struct {
 	ParentExecutionID string        `json:"parent_execution_id,omitempty"`
 	ChildExecutionID  string        `json:"child_execution_id,omitempty"`
 	NodeVisits        int           `json:"node_visits"`
+	Lacks             *lackJSON     `json:"lacks,omitempty"`
 	Warnings          []warningJSON `json:"warnings,omitempty"`
 	CreatedAt         time.Time     `json:"created_at"`
 	UpdatedAt         time.Time     `json:"updated_at"`
@@ -47,6 +48,16 @@ type warningJSON struct {
 	Used    int64  `json:"used"`
 	Limit   int64  `json:"limit"`
 	Hint    string `json:"hint"`
+}
+
+// lackJSON is what this command lacks to go on with a run: what the run waits for now (awaited), or what may follow once
+// it is answered.
+type lackJSON struct {
+	ExecutionID string `json:"execution_id"`
+	NodeID      string `json:"node_id"`
+	Missing     string `json:"missing"`
+	Setting     string `json:"setting,omitempty"`
+	Awaited     bool   `json:"awaited"`
 }
 
 type pendingJSON struct {
@@ -88,6 +99,9 @@ func encodeRun(run *graph.Run) runJSON {
 	}
 	if f := run.ForkedFrom; f.ExecutionID != "" {
 		j.ForkedFrom = &forkedJSON{f.ExecutionID, f.Seq}
+	}
+	if l := run.Lacks; l != nil {
+		j.Lacks = &lackJSON{l.ExecutionID, l.NodeID, l.Missing, l.Setting, !l.Host}
 	}
 	if run.Status == machine.Completed {
 		j.Result = &run.Result

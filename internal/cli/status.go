@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +21,8 @@ func newStatus(a *app) *cobra.Command {
 		Use:   "status ID",
 		Short: "Say where a run stands, and what it waits for",
 		Long: `Say where a run stands. For a run that waits, the command that continues it is shown, with an example of the
-answer that is asked for.`,
+answer that is asked for. Of a run that nobody drives it is said what is missing here to go on with it (lacks in the
+JSON), by the flags and variables of this call.`,
 		Example: `  workflows-engine status 3f0c8a
   workflows-engine status 3f0c8a --json | jq '.pending[0].resume_schema'`,
 		Args:              exactly("ID"),
@@ -43,6 +45,9 @@ func (a *app) status(ctx context.Context, id, folder string, asJSON bool) (err e
 	if err != nil {
 		return err
 	}
+	if err := s.settleLack(ctx, run, a.now()); err != nil {
+		return err
+	}
 	if asJSON {
 		return writeEncoded(a.stdout, encodeRun(run))
 	}
@@ -50,6 +55,19 @@ func (a *app) status(ctx context.Context, id, folder string, asJSON bool) (err e
 		return err
 	}
 	return writeStatus(a.human, run, s, a.now())
+}
+
+// settleLack takes back what is missing here if that does not matter, since a process is at work on the run, or if nobody
+// can tell, since the settings cannot be used.
+func (s *session) settleLack(ctx context.Context, run *graph.Run, now time.Time) error {
+	if run.Lacks == nil {
+		return nil
+	}
+	driven, err := s.driven(ctx, run, now)
+	if driven && !run.Lacks.Host || s.without != nil {
+		run.Lacks = nil
+	}
+	return err
 }
 
 // writeStatus prints a run for people.
@@ -92,7 +110,15 @@ func writeStatus(w io.Writer, run *graph.Run, s *session, now time.Time) error {
 			return err
 		}
 	}
+	if l := run.Lacks; l != nil && !slices.ContainsFunc(run.Pending, func(p graph.Pending) bool { return blocks(l, &p) }) {
+		fmt.Fprintf(w, "\n%s\n", lackText(l))
+	}
 	return nil
+}
+
+// blocks reports whether what is missing is what an entry waits for.
+func blocks(l *graph.Lack, p *graph.Pending) bool {
+	return !l.Host && l.ExecutionID == p.ExecutionID && l.NodeID == p.NodeID
 }
 
 // writePending prints one thing that a run waits for.
@@ -106,6 +132,9 @@ func writePending(w io.Writer, run *graph.Run, p *graph.Pending, s *session) err
 	}
 	if p.LastError != "" {
 		fmt.Fprintf(w, "  the attempt before failed: %s\n", strings.TrimSpace(p.LastCode+" "+p.LastError))
+	}
+	if l := run.Lacks; l != nil && blocks(l, p) {
+		fmt.Fprintf(w, "  %s\n", lackText(l))
 	}
 	if !p.Deadline.IsZero() {
 		fmt.Fprintf(w, "  until %s at the latest\n", timeText(p.Deadline))

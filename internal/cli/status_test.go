@@ -110,7 +110,7 @@ func TestPaused(t *testing.T) {
 		"paused_timer":     sampleRun(machine.AwaitingTimer, pending[3]),
 	} {
 		a, stdout, stderr := newTestApp(t, strings.NewReader(""), noon)
-		if got := status(a.drive(sampleSession(), driveOptions{}).paused(run)); got != exitPaused {
+		if got := status(a.drive(sampleSession(), driveOptions{}).paused(t.Context(), run)); got != exitPaused {
 			t.Errorf("%s: exit status %d", name, got)
 		}
 		if stdout.Len() > 0 {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -345,5 +346,61 @@ func TestAWorkerLogsRecordsAlone(t *testing.T) {
 	}
 	if status, lines := run(t.Context(), "text", filepath.Join(folder, "none", "runs.db")); status != 2 || !strings.HasPrefix(lines[1], "error: ") {
 		t.Errorf("for people: exit status %d, %q", status, lines)
+	}
+}
+
+// TestRecoverGoesOnWhereAKilledProcessStood kills a process in the second of two nodes. A recover that has what the first
+// one took leaves the run alone, and says what is missing; one that has what the second takes finishes it, with the request
+// that is recorded, and needs nothing of what is done.
+func TestRecoverGoesOnWhereAKilledProcessStood(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	db, path := filepath.Join(folder, "runs.db"), filepath.Join(folder, "two.workflow.json")
+	if err := os.WriteFile(path, []byte(`{"document":{"schema":"s","name":"two","version":"1"},"state_schema":{"type":"object"},
+ "nodes":[{"id":"s","type":"start"},{"id":"a","type":"step","config":{"handler":"urn:one"}},
+  {"id":"b","type":"llm_call","config":{"model":"m","prompt":"hello?"}},{"id":"z","type":"end","config":{"output_mapping":"."}}],
+ "edges":[{"source":"__start__","target":"s"},{"source":"s","target":"a"},{"source":"a","target":"b"},{"source":"b","target":"z"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	model, calls := models(t)
+	step := `WORKFLOW_ENGINE_STEP_HANDLERS={"urn:one":{}}`
+	l := look(t, db)
+	p := launch(t, folder, []string{model, step}, "run", path, "--id", "q", "--db", db)
+	eventually(t, "the model's call", func() bool { return calls.Load() == 1 })
+	p.Process.Kill()
+	p.Wait() // reports the kill
+	// The lease of the killed process runs out in half a minute; the test has no time for that.
+	raw, err := sql.Open("sqlite", db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer raw.Close()
+	if _, err := raw.Exec("PRAGMA busy_timeout = 10000; UPDATE leases SET expires = 1"); err != nil {
+		t.Fatal(err)
+	}
+	before := l.names("q")
+	call := func(variable string, args ...string) *process {
+		p := launch(t, folder, []string{variable}, append(args, "--db", db)...)
+		p.Wait() // the state tells
+		return p
+	}
+	for _, args := range [][]string{{"recover", "--dry-run"}, {"recover"}} {
+		p := call(step, args...)
+		if want := len(args) % 2; p.ProcessState.ExitCode() != want || p.stdout.String() != "" ||
+			!strings.Contains(p.stderr.String(), "left run q: node b: this command lacks an executor for llm_call nodes") {
+			t.Errorf("%v: exit status %d\n%s%s", args, p.ProcessState.ExitCode(), &p.stdout, &p.stderr)
+		}
+	}
+	if got := l.names("q"); !maps.Equal(got, before) || calls.Load() != 1 {
+		t.Errorf("%v, %d calls", got, calls.Load())
+	}
+	if p := call(model, "recover", "--dry-run"); !strings.Contains(p.stdout.String(), "its process is gone") || strings.Contains(p.stderr.String(), "left run") {
+		t.Errorf("%s%s", &p.stdout, &p.stderr)
+	}
+	if p := call(model, "recover"); p.ProcessState.ExitCode() != 0 || p.stdout.String() != "q completed\n" {
+		t.Errorf("exit status %d\n%s%s", p.ProcessState.ExitCode(), &p.stdout, &p.stderr)
+	}
+	if got := l.names("q"); got[history.ActivityRequested] != 2 || got[history.ActivityCompleted] != 2 || calls.Load() != 2 {
+		t.Errorf("%v, %d calls", got, calls.Load())
 	}
 }

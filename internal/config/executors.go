@@ -12,7 +12,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities/toolcall"
 	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph"
-	"github.com/workflows-engine/workflows-engine/graph/definition"
 )
 
 // Executors perform activities and delegates in process. A nil member means that nothing is configured for it.
@@ -53,20 +52,6 @@ func (e Executors) Configured() bool { return e.Activities != nil || e.Delegates
 // Performs reports whether something serves a node type or delegate protocol: step, llm_call, tool_call, a2a, mcp, sdk.
 func (e Executors) Performs(name string) bool {
 	return slices.ContainsFunc(e.routes, func(r route) bool { return r.name == name && r.by != byMissing })
-}
-
-// PerformsNode reports whether the executor of the node's type, if there is one, has the handler, server or agent that
-// the node names.
-func (e Executors) PerformsNode(n *definition.Node) bool {
-	switch {
-	case n.Type.IsActivity():
-		nodes, ok := e.Activities.(activities.NodeSelective)
-		return !ok || nodes.PerformsNode(string(n.Type), n.Config)
-	case n.Delegate != nil:
-		agents, ok := e.Delegates.(delegate.AgentSelective)
-		return !ok || agents.PerformsAgent(n.Delegate.Protocol, n.Delegate.AgentID)
-	}
-	return true
 }
 
 // Routing says in a few lines what performs which kind of node.

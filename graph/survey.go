@@ -1,0 +1,136 @@
+package graph
+
+import (
+	"context"
+
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// LeftRun is a run without a driver that this process leaves to others.
+type LeftRun struct {
+	ExecutionID string
+	// Lack is what this process lacks to go on with it, nil if it cannot even tell where the run stands (Err).
+	Lack *Lack
+	// Err is why the run cannot be loaded, such as DEFINITION_REQUIRED; nil with Lack.
+	Err error
+}
+
+// survey says what Recover would do, without a write. It looks at runs until it has found as many to take over as are
+// wanted: those that are left to others are in nobody's way.
+func (r *Runner) survey(ctx context.Context, limit int) (*RecoverResult, error) {
+	now, res := r.now(), &RecoverResult{}
+	ids, err := r.store.Orphans(ctx, now, 0)
+	if err != nil {
+		return nil, err
+	}
+	due, err := r.store.DueTimers(ctx, now, 0)
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	look := func(id string, orphaned bool) (takes bool, err error) {
+		if seen[id] || len(res.ExecutionIDs)+len(res.Due) >= limit {
+			return false, nil
+		}
+		seen[id] = true
+		takes, lack, err := r.prospect(ctx, id, orphaned)
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		if lack != nil || err != nil {
+			res.Left = append(res.Left, LeftRun{ExecutionID: id, Lack: lack, Err: err})
+		}
+		return takes && err == nil, nil
+	}
+	for _, id := range ids {
+		takes, err := look(id, true)
+		if err != nil {
+			return nil, err
+		}
+		if takes {
+			res.ExecutionIDs = append(res.ExecutionIDs, id)
+		}
+	}
+	for _, t := range due {
+		takes, err := look(t.ExecutionID, false)
+		if err != nil {
+			return nil, err
+		}
+		if takes {
+			res.Due = append(res.Due, t)
+		}
+	}
+	return res, nil
+}
+
+// prospect says whether Recover would go on with a run, and if not, what this process lacks for it; neither if that is
+// another process's business.
+func (r *Runner) prospect(ctx context.Context, id string, orphaned bool) (takes bool, lack *Lack, err error) {
+	x := r.runs.hold(id)
+	defer r.runs.drop(x)
+	x.mu.Lock()
+	err = x.sync(ctx, nil)
+	if err != nil || x.held || x.ended() || !orphaned && x.elsewhere() {
+		x.mu.Unlock()
+		return false, nil, err
+	}
+	var children []*machine.ChildEffect
+	_, due := x.nextDue(nil)
+	takes = due || orphaned && len(x.left.Records)+len(x.left.Effects) > 0
+	for _, e := range x.m.InFlight() {
+		switch c, isChild := e.(*machine.ChildEffect); {
+		case isChild:
+			children = append(children, c)
+		case orphaned && x.flights[e.Key()] == nil && x.fit(e):
+			takes = true
+		}
+	}
+	if l := x.lacks(); l != nil && !l.Host {
+		lack = l
+	}
+	parent, depth := x.exec.Parent, x.m.Config().Depth
+	x.mu.Unlock()
+
+	if !takes && parent != "" { // a subworkflow leaves with its parent
+		p, err := r.store.Execution(ctx, parent)
+		takes = err == nil && p.Phase.Terminal()
+	}
+	for _, e := range children {
+		if takes || !orphaned {
+			break
+		}
+		var missing *Lack
+		if takes, missing, err = r.prospectChild(ctx, id, e, depth); err != nil {
+			return false, nil, err
+		}
+		if lack == nil {
+			lack = missing
+		}
+	}
+	if takes {
+		return true, nil, nil
+	}
+	return false, lack, nil
+}
+
+// prospectChild says whether Recover would begin a subworkflow, or tell its parent of its end.
+func (r *Runner) prospectChild(ctx context.Context, parent string, e *machine.ChildEffect, depth int) (takes bool, lack *Lack, err error) {
+	child, err := r.store.Execution(ctx, e.ChildExecutionID)
+	if err == nil {
+		return child.Phase.Terminal(), nil, nil // an open one has its own driver, or is an orphan itself
+	}
+	if p, ok := problem.As(err); !ok || p.Code != problem.ExecutionNotFound {
+		return false, nil, err
+	}
+	if depth >= r.opts.MaxDepth {
+		return true, nil, nil // it is refused, which is recorded
+	}
+	if _, err = r.resolve(ctx, e); !lacksWorkflow(err) {
+		return true, nil, nil
+	}
+	r.unborn.note(parent, e, err)
+	return false, r.unborn.lack(&Pending{
+		ExecutionID: parent, NodeID: e.NodeID, WorkflowRef: e.WorkflowRef, ChildExecutionID: e.ChildExecutionID,
+	}), nil
+}
