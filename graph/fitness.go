@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -74,6 +75,19 @@ func (x *run) lacks() *Lack {
 		}
 	}
 	return x.lacksBehind(asked)
+}
+
+// unlessDriven gives what this process lacks, nil while another one drives the run: that may perform the very node, and what
+// it leaves is not left for long.
+func (x *run) unlessDriven(ctx context.Context, l *Lack) (*Lack, error) {
+	if l == nil {
+		return nil, nil
+	}
+	lease, err := x.r.store.Lease(ctx, x.id)
+	if err != nil || lease.Owner != "" && lease.Owner != x.r.opts.Owner && lease.Expires.After(x.r.now()) {
+		return nil, err
+	}
+	return l, nil
 }
 
 // lacksBehind is what this process lacks to perform the nodes that can follow some others, the nearest first.

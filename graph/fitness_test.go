@@ -247,7 +247,7 @@ func TestTwoProcessesShareARunThatNeitherCanPerformAlone(t *testing.T) {
 // writes are the calls of a store that change it.
 func writes(store *historytest.FaultStore) (ws []string) {
 	for _, call := range store.Calls() {
-		if call == "Append" || strings.HasSuffix(call, "Lease") || strings.HasPrefix(call, "Put") {
+		if call == "Append" || call == "AcquireLease" || call == "ReleaseLease" || strings.HasPrefix(call, "Put") {
 			ws = append(ws, call)
 		}
 	}

@@ -41,7 +41,9 @@ func (r *Runner) view(ctx context.Context, x *run) (*Run, error) {
 			return nil, err
 		}
 		if child.Seq == 0 {
-			child.Lacks = r.unborn.lack(&w)
+			if child.Lacks, err = x.unlessDriven(ctx, r.unborn.lack(&w)); err != nil {
+				return nil, err
+			}
 		}
 		if l := child.Lacks; l != nil && (v.Lacks == nil || v.Lacks.Host || !l.Host) {
 			v.Lacks = l // it is needed first
@@ -96,7 +98,9 @@ func (x *run) view(ctx context.Context) (*Run, []Pending, error) {
 	v.NodeVisits, v.MaxVisits = x.m.Visits(), x.m.Config().MaxVisits
 	v.Warnings = x.warnings()
 	if !x.held {
-		v.Lacks = x.lacks()
+		if v.Lacks, err = x.unlessDriven(ctx, x.lacks()); err != nil {
+			return nil, nil, err
+		}
 	}
 	var waits []Pending
 	for _, w := range x.m.Pending() {

@@ -57,6 +57,9 @@ type Store interface {
 	// ReleaseLease gives a lease back; a lease that owner does not hold is left alone.
 	ReleaseLease(ctx context.Context, executionID, owner string) error
 
+	// Lease gives the lease of a run, one that has run out too; the zero Lease if nobody has it.
+	Lease(ctx context.Context, executionID string) (Lease, error)
+
 	// Orphans gives the ids of runs that need a driver (Execution.Orphaned) and that nobody holds an unexpired lease
 	// of at now, at most limit (0: all). First comes the one that has been without a driver longest: since its lease
 	// ran out or, if it has none, since its last record. Runs that rest on a host, a person, a signal or a timer are no

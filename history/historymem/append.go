@@ -105,6 +105,15 @@ func (s *Store) leasedToOther(executionID, owner string, now time.Time) bool {
 	return ok && held.Owner != owner && held.Expires.After(now)
 }
 
+// Lease gives the lease of a run; see history.Store.
+func (s *Store) Lease(ctx context.Context, executionID string) (history.Lease, error) {
+	if err := s.enter(ctx); err != nil {
+		return history.Lease{}, err
+	}
+	defer s.mu.Unlock()
+	return s.leases[executionID], nil
+}
+
 // ReleaseLease gives a lease back; see history.Store.
 func (s *Store) ReleaseLease(ctx context.Context, executionID, owner string) error {
 	if err := s.enter(ctx); err != nil {

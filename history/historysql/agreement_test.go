@@ -223,6 +223,11 @@ func (a *agreement) act() {
 		if a.same("the lease", err, wantErr); won != want {
 			a.t.Fatalf("the lease is won: %t, in memory %t", won, want)
 		}
+		lease, err := a.store().Lease(a.t.Context(), x.Execution.ID)
+		wantLease, wantErr := a.memory.Lease(a.t.Context(), x.Execution.ID)
+		if a.same("the lease as it is read", err, wantErr); lease != wantLease {
+			a.t.Fatalf("the lease is %+v, in memory %+v", lease, wantLease)
+		}
 	case 6:
 		if x.Execution.Seq > 0 && !x.Execution.Phase.Terminal() {
 			b := history.Batch{ExecutionID: x.Execution.ID, ExpectedSeq: x.Execution.Seq, Execution: x.Execution, SetTimers: true}

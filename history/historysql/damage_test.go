@@ -194,6 +194,8 @@ func useAll(t *testing.T, path string) (errs []error) {
 	_, err = s.AcquireLease(ctx, "run-1", "o", historytest.Begin, historytest.Begin)
 	note(err)
 	note(s.ReleaseLease(ctx, "run-1", "o"))
+	_, err = s.Lease(ctx, "run-1")
+	note(err)
 	if len(errs) == 0 && seen == 0 {
 		t.Errorf("a damaged file of %s passes for an empty one", path)
 	}

@@ -26,6 +26,19 @@ func (s *Store) ReleaseLease(ctx context.Context, executionID, owner string) err
 	})
 }
 
+// Lease gives the lease of a run; see history.Store.
+func (s *Store) Lease(ctx context.Context, executionID string) (history.Lease, error) {
+	var owner string
+	var expires int64
+	switch found, err := s.readers.row(ctx, readLease, []any{executionID}, &owner, &expires); {
+	case err != nil:
+		return history.Lease{}, failure("the lease could not be read", err)
+	case !found:
+		return history.Lease{}, nil
+	}
+	return history.Lease{Owner: owner, Expires: time.UnixMilli(expires).UTC()}, nil
+}
+
 // Orphans gives runs that need a driver and have none; see history.Store. The index leads to the runs that need one;
 // whether a run waits for a subworkflow that goes on by itself is told by that subworkflow's phase.
 func (s *Store) Orphans(ctx context.Context, now time.Time, limit int) ([]string, error) {

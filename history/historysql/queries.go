@@ -80,6 +80,8 @@ var (
 	dropBlobs string
 	//go:embed queries/drop_blob_refs.sql
 	dropBlobRefs string
+	//go:embed queries/read_lease.sql
+	readLease string
 	//go:embed queries/release_lease.sql
 	releaseLease string
 	//go:embed queries/unleased_driven.sql

@@ -116,6 +116,7 @@ func cancelledContexts(t *testing.T, s history.Store) {
 		"DueTimers":     func() error { _, err := s.DueTimers(ctx, Begin, 1); return err },
 		"AcquireLease":  func() error { _, err := s.AcquireLease(ctx, "x", "o", Begin, Begin); return err },
 		"ReleaseLease":  func() error { return s.ReleaseLease(ctx, "x", "o") },
+		"Lease":         func() error { _, err := s.Lease(ctx, "x"); return err },
 		"Orphans":       func() error { _, err := s.Orphans(ctx, Begin, 1); return err },
 	} {
 		err := call()

@@ -208,6 +208,11 @@ func (f *FaultStore) ReleaseLease(ctx context.Context, executionID, owner string
 	return passError(f, "ReleaseLease", func() error { return f.store.ReleaseLease(ctx, executionID, owner) })
 }
 
+// Lease is history.Store.Lease, unless it fails.
+func (f *FaultStore) Lease(ctx context.Context, executionID string) (history.Lease, error) {
+	return pass(f, "Lease", func() (history.Lease, error) { return f.store.Lease(ctx, executionID) })
+}
+
 // Orphans is history.Store.Orphans, unless it fails.
 func (f *FaultStore) Orphans(ctx context.Context, now time.Time, limit int) ([]string, error) {
 	return pass(f, "Orphans", func() ([]string, error) { return f.store.Orphans(ctx, now, limit) })

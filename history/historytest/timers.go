@@ -115,17 +115,29 @@ func leases(t *testing.T, s history.Store) {
 			t.Errorf("%s asks for %s at %d: got %t", owner, id, now, won)
 		}
 	}
+	holds := func(id string, want history.Lease) {
+		t.Helper()
+		if l := got[history.Lease](t)(s.Lease(ctx, id)); l != want {
+			t.Errorf("the lease of %s is %+v, want %+v", id, l, want)
+		}
+	}
+	holds("x", history.Lease{})
 	acquire("x", "a", 0, 10, true)
 	acquire("x", "b", 5, 20, false)
 	acquire("y", "b", 5, 20, true)
+	holds("x", history.Lease{Owner: "a", Expires: at(10)})
 	acquire("x", "a", 9, 30, true) // extended
+	holds("x", history.Lease{Owner: "a", Expires: at(30)})
+	holds("y", history.Lease{Owner: "b", Expires: at(20)})
 	acquire("x", "b", 11, 40, false)
 	acquire("x", "b", 29, 40, false)
 	acquire("x", "b", 30, 40, true) // expired
 	acquire("x", "a", 31, 50, false)
 	must(t, s.ReleaseLease(ctx, "x", "a")) // not a's
 	acquire("x", "a", 32, 50, false)
+	holds("x", history.Lease{Owner: "b", Expires: at(40)})
 	must(t, s.ReleaseLease(ctx, "x", "b"))
+	holds("x", history.Lease{})
 	acquire("x", "a", 33, 50, true)
 }
 

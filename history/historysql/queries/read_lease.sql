@@ -1,0 +1,1 @@
+SELECT owner, expires FROM leases WHERE execution_id = ?1
