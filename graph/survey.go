@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"slices"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -16,9 +17,18 @@ type LeftRun struct {
 	Err error
 }
 
-// survey says what Recover would do, without a write. It looks at runs until it has found as many to take over as are
-// wanted: those that are left to others are in nobody's way.
-func (r *Runner) survey(ctx context.Context, limit int) (*RecoverResult, error) {
+// Survey is Recover with DryRun for some runs alone. Subworkflows are runs of their own here. The error is the store's.
+func (r *Runner) Survey(ctx context.Context, executionIDs ...string) (*RecoverResult, error) {
+	if err := r.enter(); err != nil {
+		return nil, err
+	}
+	defer r.tasks.Done()
+	return r.survey(ctx, len(executionIDs), func(id string) bool { return slices.Contains(executionIDs, id) })
+}
+
+// survey says what Recover would do with the runs that are wanted, without a write. It looks at runs until it has found as
+// many to take over as the limit says: those that are left to others are in nobody's way.
+func (r *Runner) survey(ctx context.Context, limit int, wanted func(id string) bool) (*RecoverResult, error) {
 	now, res := r.now(), &RecoverResult{}
 	ids, err := r.store.Orphans(ctx, now, 0)
 	if err != nil {
@@ -30,7 +40,7 @@ func (r *Runner) survey(ctx context.Context, limit int) (*RecoverResult, error) 
 	}
 	seen := map[string]bool{}
 	look := func(id string, orphaned bool) (takes bool, err error) {
-		if seen[id] || len(res.ExecutionIDs)+len(res.Due) >= limit {
+		if seen[id] || !wanted(id) || len(res.ExecutionIDs)+len(res.Due) >= limit {
 			return false, nil
 		}
 		seen[id] = true

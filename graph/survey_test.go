@@ -159,5 +159,9 @@ func TestADryRunLooksPastWhatIsLeft(t *testing.T) {
 		if err != nil || !slices.Equal(found.ExecutionIDs, []string{"s1"}) || len(found.Left) != 3 {
 			t.Errorf("%+v, %v", found, err)
 		}
+		found, err = r.Survey(t.Context(), "r2", "s2")
+		if err != nil || !slices.Equal(found.ExecutionIDs, []string{"s2"}) || len(found.Left) != 1 || found.Left[0].ExecutionID != "r2" {
+			t.Errorf("of two alone: %+v, %v", found, err)
+		}
 	})
 }

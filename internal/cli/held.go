@@ -124,8 +124,8 @@ func (d *drive) patience(ctx context.Context, run *graph.Run, look time.Duration
 	return min(limit, look), true, nil
 }
 
-// leftToNobody reports whether the run waits for what is missing here, for nothing that comes by itself, and nobody
-// performs anything of it.
+// leftToNobody reports whether the run waits for what is missing here, for nothing that comes by itself, that nobody
+// performs anything of it, and that this process would not take over anything of it either.
 func (d *drive) leftToNobody(ctx context.Context, run *graph.Run) (bool, error) {
 	l, now := run.Lacks, d.app.now()
 	if l == nil || l.Host || slices.ContainsFunc(run.Pending, func(p graph.Pending) bool {
@@ -133,8 +133,20 @@ func (d *drive) leftToNobody(ctx context.Context, run *graph.Run) (bool, error) 
 	}) {
 		return false, nil
 	}
-	driven, err := d.session.driven(ctx, run, now)
-	return !driven && err == nil, err
+	if driven, err := d.session.driven(ctx, run, now); driven || err != nil {
+		return false, err
+	}
+	found, err := d.session.runner.Survey(ctx, family(run)...)
+	return err == nil && len(found.ExecutionIDs)+len(found.Due) == 0, err
+}
+
+// family gives a run and those of its subworkflows that wait for something.
+func family(run *graph.Run) []string {
+	ids := []string{run.ExecutionID}
+	for _, p := range run.Pending {
+		ids = append(ids, p.ExecutionID)
+	}
+	return ids
 }
 
 // driven reports whether a process, this one included, performs something of a run or of the subworkflows that it waits

@@ -30,8 +30,8 @@ const (
  "edges":[{"source":"__start__","target":"a"},{"source":"a","target":"sub"},{"source":"sub","target":"z"}]}`
 )
 
-// abandon gives the path of a database as a process leaves it that is killed while it performs a step of run r.
-func abandon(t *testing.T, text string) string {
+// abandon gives the path of a database as a process leaves it that is killed while it performs so many steps of run r.
+func abandon(t *testing.T, text string, steps int) string {
 	t.Helper()
 	ctx, folder := t.Context(), t.TempDir()
 	path, left := filepath.Join(folder, "live.db"), filepath.Join(folder, "left.db")
@@ -39,11 +39,11 @@ func abandon(t *testing.T, text string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	busy := make(chan struct{})
+	busy := make(chan struct{}, steps)
 	r, err := graph.New(store, graph.Options{
 		Owner: "gone", LeaseTTL: 1500 * time.Millisecond,
 		Activities: activities.ExecutorFunc(func(ctx context.Context, _ activities.Request) (activities.Result, error) {
-			close(busy)
+			busy <- struct{}{}
 			<-ctx.Done()
 			return activities.Result{}, context.Cause(ctx)
 		}),
@@ -67,7 +67,9 @@ func abandon(t *testing.T, text string) string {
 	if _, err := r.Start(ctx, graph.StartRequest{ExecutionID: "r", Definition: document, Wait: graph.Wait{Set: true}}); err != nil {
 		t.Fatal(err)
 	}
-	<-busy
+	for range steps {
+		<-busy
+	}
 	for _, suffix := range []string{"", "-wal"} {
 		data, err := os.ReadFile(path + suffix)
 		if err == nil {
@@ -89,11 +91,17 @@ func call(t *testing.T, later time.Duration, args ...string) (status int, stdout
 // callAt runs a command by a clock, which sees what the command has written to standard error by then.
 func callAt(t *testing.T, now func(*notes) time.Time, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
+	return callWith(t, nil, now, args...)
+}
+
+// callWith is callAt with variables.
+func callWith(t *testing.T, variables []string, now func(*notes) time.Time, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
 	var out bytes.Buffer
 	var errs notes
 	a := &app{
 		stdin: strings.NewReader(""), stdout: &out, stderr: &errs,
-		env: config.Environment{GOOS: runtime.GOOS, Home: t.TempDir(), Directory: t.TempDir(), ReadFile: os.ReadFile},
+		env: config.Environment{GOOS: runtime.GOOS, Home: t.TempDir(), Directory: t.TempDir(), ReadFile: os.ReadFile, Variables: variables},
 		now: func() time.Time { return now(&errs) },
 	}
 	status = a.execute(t.Context(), args)
@@ -125,7 +133,7 @@ func TestRecoverHeld(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			begun := time.Now()
-			path := abandon(t, text)
+			path := abandon(t, text, 1)
 			// The lease does not run out before the command has seen it, however slow the machine is.
 			held := func(told *notes) time.Time {
 				if strings.Contains(told.String(), "held by") {
@@ -157,7 +165,7 @@ func TestRecoverHeld(t *testing.T) {
 func TestRecoverHeldWait(t *testing.T) {
 	t.Parallel()
 	begun := time.Now()
-	path := abandon(t, stepText)
+	path := abandon(t, stepText, 1)
 	called := time.Now()
 	// A slow clock: the lease does not run out before the command gives up waiting.
 	slow := func(*notes) time.Time { return begun.Add(time.Since(called) / 8) }
@@ -167,13 +175,40 @@ func TestRecoverHeldWait(t *testing.T) {
 	}
 }
 
+// TestRecoverPerformsItsPart: of a run whose process was killed in two branches at once, recover ID performs the one that it
+// can, in a subworkflow, though the other one waits for what is missing here.
+func TestRecoverPerformsItsPart(t *testing.T) {
+	t.Parallel()
+	begun := time.Now()
+	path := abandon(t, `{"document":{"schema":"s","name":"both","version":"1"},"state_schema":{"type":"object"},
+ "nodes":[{"id":"s","type":"start"},{"id":"f","type":"parallel","config":{"join":"all","branches":[{"name":"x","entry":"other"},{"name":"y","entry":"sub"}]}},
+  {"id":"other","type":"step","config":{"handler":"other"}},{"id":"sub","type":"subworkflow","config":{"workflow_ref":"child","input_mapping":{}}},
+  {"id":"z","type":"end","config":{"output_mapping":"{ended: true}"}}],
+ "edges":[{"source":"__start__","target":"s"},{"source":"s","target":"f"},{"source":"f","target":"z"},{"source":"other","target":"z"},{"source":"sub","target":"z"}]}`, 2)
+	held := func(told *notes) time.Time {
+		if strings.Contains(told.String(), "held by") {
+			return begun.Add(time.Minute)
+		}
+		return begun
+	}
+	status, _, stderr := callWith(t, []string{`WORKFLOW_ENGINE_STEP_HANDLERS={"h":{}}`}, held, "recover", "r", "--store-path", path)
+	if status != exitPaused || !strings.Contains(stderr, "✓ do") || !strings.Contains(stderr, `node other: this command lacks step handler "other"`) {
+		t.Errorf("status %d\n%s", status, stderr)
+	}
+	later := func(*notes) time.Time { return begun.Add(2 * time.Minute) }
+	status, stdout, stderr := callWith(t, []string{`WORKFLOW_ENGINE_STEP_HANDLERS={"other":{}}`}, later, "recover", "r", "--store-path", path)
+	if status != exitOK || !strings.Contains(stdout, `"ended": true`) {
+		t.Errorf("status %d\n%s\n%s", status, stdout, stderr)
+	}
+}
+
 // TestRecoverSkips: what nothing here can perform is named and left as it is; the others are driven on.
 func TestRecoverSkips(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{"step": stepText, "subworkflow": parentText} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			path := abandon(t, text)
+			path := abandon(t, text, 1)
 			status, stdout, stderr := call(t, time.Minute, "recover", "--store-path", path)
 			if status != exitFailed || strings.Contains(stdout, "r ") || !strings.Contains(stderr, "left run r") || !strings.Contains(stderr, "node do: this command lacks an executor for step nodes") {
 				t.Errorf("status %d\n%s\n%s", status, stdout, stderr)

@@ -45,6 +45,15 @@ func (a *app) status(ctx context.Context, id, folder string, asJSON bool) (err e
 	if err != nil {
 		return err
 	}
+	if slices.ContainsFunc(run.Pending, func(p graph.Pending) bool { return p.Kind == machine.WaitChild }) {
+		// Whether its subworkflow can be begun here is known once it has been looked for.
+		if _, err := s.runner.Survey(ctx, family(run)...); err != nil {
+			return err
+		}
+		if run, err = s.runner.Status(ctx, graph.StatusRequest{ExecutionID: id}); err != nil {
+			return err
+		}
+	}
 	if err := s.settleLack(ctx, run, a.now()); err != nil {
 		return err
 	}
