@@ -165,14 +165,18 @@ func (x *run) ring(ctx context.Context, al *alarm, y *yield) error {
 	if al.own && (x.held || !x.elsewhere()) {
 		return x.fireDue(ctx, y)
 	}
-	return x.visit(ctx, y)
+	return x.takeOver(ctx, y)
 }
 
-// again sets the alarm for timers that have not come due yet; one that is due and was not fired is left to others.
+// again sets the alarm for timers that have not come due yet, or that this process may fire later; one that is due and was
+// not fired is left to others.
 func (a *alarms) again(x *run, ts []machine.Timer) {
 	now := a.r.now()
 	var open []machine.Timer
 	for _, t := range ts {
+		if at, mine := x.firesAt(t); mine {
+			t.Due = at
+		}
 		if t.Due.After(now) {
 			open = append(open, t)
 		}

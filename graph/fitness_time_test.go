@@ -50,7 +50,7 @@ func TestTheTimeOfAnAttemptIsItsExecutors(t *testing.T) {
 						return after(4*time.Second, nil)(ctx, req)
 					}}}
 					first := newRunner(t, both[0], equip(t, one, "one"))
-					time.Sleep(time.Hour) // the attempt at b waits for its process, which only comes now
+					time.Sleep(time.Minute) // the attempt at b waits for its process, which only comes now
 					if run := status(t, first, "r"); run.Lacks == nil || run.Lacks.NodeID != "b" || run.Status.Terminal() {
 						t.Fatalf("%+v", run)
 					}

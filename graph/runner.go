@@ -15,6 +15,8 @@ type Runner struct {
 	store history.Store
 	opts  Options // with defaults
 	log   *slog.Logger
+	// begun is when the Runner was made.
+	begun time.Time
 
 	library library
 	runs    runTable
@@ -51,7 +53,7 @@ func New(store history.Store, o Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{store: store, opts: o, log: o.Logger}
+	r := &Runner{store: store, opts: o, log: o.Logger, begun: o.Now().UTC()}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	r.library.init(r)
 	r.runs.init(r)

@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -45,27 +46,59 @@ func (x *run) nextDue(except map[string]bool) (machine.Timer, bool) {
 	}
 	now := x.r.now()
 	for _, t := range ts {
-		if !t.Due.After(now) && !except[t.Key] && x.mayFire(t.Key) {
+		if t.Due.After(now) || except[t.Key] {
+			continue
+		}
+		if at, mine := x.firesAt(t); mine && !at.After(now) {
 			return t, true
 		}
 	}
 	return machine.Timer{}, false
 }
 
-// mayFire reports whether a timer is this process's to fire. An attempt in process is timed out where it is performed: while
-// nobody performs it its time does not run (see adopt). A back-off and the polls of a task are left to a process that can
-// perform the next attempt, or ask the agent.
-func (x *run) mayFire(key string) bool {
-	w, ok := x.m.TimedWait(key)
+// firesAt gives when this process fires a timer, unless somebody does so before; mine is false if it never does. An attempt
+// in process is timed out at its deadline where it is performed. Elsewhere, and where the agent of a task cannot be reached,
+// its deadline is that of an attempt which nobody has taken up. A back-off and the polls of a task are left to a process that
+// can perform the next attempt, or ask the agent.
+func (x *run) firesAt(t machine.Timer) (at time.Time, mine bool) {
+	w, ok := x.m.TimedWait(t.Key)
 	switch {
 	case !ok:
-		return true
+		return t.Due, true
 	case (w.Kind == machine.WaitActivity || w.Kind == machine.WaitDelegate) && !w.Host && w.Task == nil:
-		return x.flights[w.Key] != nil
+		if x.flights[w.Key] != nil {
+			return t.Due, true
+		}
+		return x.untaken(t.Due), true
+	case x.started || x.lack(&w) == nil:
+		return t.Due, true
+	case w.Kind == machine.WaitBackoff || x.m.Poll(t.Key) != nil:
+		return time.Time{}, false
 	default:
-		return x.started || x.lack(&w) == nil
+		return x.untaken(t.Due), true
 	}
 }
+
+// untaken is when an attempt in process with a deadline counts as one that nobody takes up. Any process times it out then,
+// whether it could perform it or not, so that the bound which the author of the workflow has set holds even if nobody can.
+// While the run is driven the attempt waits for the driver to be done with its own, and before this Runner was there it may
+// be that there was nobody at all.
+func (x *run) untaken(deadline time.Time) time.Time {
+	since := deadline
+	for _, t := range []time.Time{x.exec.UpdatedAt, x.r.begun} {
+		if t.After(since) {
+			since = t
+		}
+	}
+	if now := x.r.now(); len(x.flights) > 0 && now.After(since) {
+		since = now
+	}
+	return since.Add(x.r.takeoverTime())
+}
+
+// takeoverTime is how long it takes at most until a run is taken over, if there is a process that can perform what it waits
+// for: the lease of a driver that has died runs out, and the next round of Options.Background finds the run.
+func (r *Runner) takeoverTime() time.Duration { return r.opts.LeaseTTL + r.watchEvery() }
 
 // visit fires what is due when somebody asks about an open run, unless that is the business of the process that
 // drives it.
@@ -76,11 +109,18 @@ func (x *run) visit(ctx context.Context, y *yield) error {
 	if _, due := x.nextDue(nil); !due {
 		return nil
 	}
+	held := x.held
 	drives, err := x.claim(ctx)
 	switch {
 	case errors.Is(err, errAgain): // fireDue decides again
 	case err != nil || !drives:
 		return err
+	case x.held && !held:
+		// The driver before may have moved the deadline of an attempt that it took up, without a record.
+		x.forget()
+		if err := x.open(ctx, nil); err != nil {
+			return err
+		}
 	}
 	err = x.fireDue(ctx, y)
 	if x.m != nil {

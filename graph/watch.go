@@ -13,9 +13,12 @@ const (
 	watchLimit = 500
 )
 
+// watchEvery is the pause between two looks: leases that are shorter are looked after more often.
+func (r *Runner) watchEvery() time.Duration { return min(watchInterval, r.opts.LeaseTTL/2) }
+
 // watch keeps looking for runs whose driver is gone and for timers that other processes set.
 func (r *Runner) watch() {
-	every := min(watchInterval, r.opts.LeaseTTL/2)
+	every := r.watchEvery()
 	if !r.pause(watchDelay) {
 		return
 	}
@@ -34,7 +37,7 @@ func (r *Runner) patrol() {
 	} else if err != nil {
 		r.log.Warn("orphans not looked for", logError, err)
 	}
-	soon := r.now().Add(min(watchInterval, r.opts.LeaseTTL/2))
+	soon := r.now().Add(r.watchEvery())
 	timers, err := r.dueRuns(ctx, soon, watchLimit)
 	if err != nil {
 		r.log.Warn("timers not looked for", logError, err)
