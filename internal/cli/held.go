@@ -12,8 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// A run that another process drives, or drove until it ended, is held by that process's lease. The store does not give
-// leases away, but it says which runs will be without a driver at a given time, and that tells when a lease ends.
+// A run that another process drives, or drove until it was killed, is held by that process's lease.
 
 // leaseHorizon is longer than any lease lasts.
 const leaseHorizon = time.Hour
@@ -31,64 +30,33 @@ func newOwner() string { return rand.Text() }
 // heldUntil says until when another process holds a run that needs a driver; ok is false if nobody else does. While it
 // lives, that process prolongs its lease, so that the time is the earliest at which the run can be taken over.
 func (s *session) heldUntil(ctx context.Context, id string, now time.Time) (until time.Time, ok bool, err error) {
-	without := func(at time.Time) (bool, error) {
-		ids, err := s.store.Orphans(ctx, at, 0)
-		return slices.Contains(ids, id), err
-	}
-	free, err := without(now)
-	if err != nil || free {
+	lease, err := s.store.Lease(ctx, id)
+	if err != nil || lease.Owner == "" || lease.Owner == s.owner || !lease.Expires.After(now) {
 		return time.Time{}, false, err
 	}
-	if needed, err := without(now.Add(leaseHorizon)); err != nil || !needed {
-		return time.Time{}, false, err
-	}
-	// Asking for the lease changes nothing if this process holds it, but that it lasts longer, nor if another one does.
-	if mine, err := s.store.AcquireLease(ctx, id, s.owner, now, now.Add(2*leaseLook)); err != nil || mine {
-		return time.Time{}, false, err
-	}
-	held, gone := now, now.Add(leaseHorizon)
-	for gone.Sub(held) > 100*time.Millisecond {
-		middle := held.Add(gone.Sub(held) / 2)
-		free, err := without(middle)
-		if err != nil {
-			return time.Time{}, false, err
-		}
-		if free {
-			gone = middle
-		} else {
-			held = middle
-		}
-	}
-	return gone, true, nil
+	needy, err := s.store.Orphans(ctx, now.Add(leaseHorizon), 0)
+	return lease.Expires, slices.Contains(needy, id), err
 }
 
 // heldRuns lists the runs that need a driver and that other processes hold, except those that are driven here, and
 // when the first of their leases ends.
 func (s *session) heldRuns(ctx context.Context, now time.Time, here []string) (ids []string, first time.Time, err error) {
-	free, err := s.store.Orphans(ctx, now, 0)
-	if err != nil {
-		return nil, first, err
-	}
 	all, err := s.store.Orphans(ctx, now.Add(leaseHorizon), 0)
 	if err != nil {
 		return nil, first, err
 	}
-	unheld := map[string]bool{}
-	for _, id := range free {
-		unheld[id] = true
-	}
 	for _, id := range all {
-		if unheld[id] || slices.Contains(here, id) {
+		if slices.Contains(here, id) {
 			continue
 		}
-		until, held, err := s.heldUntil(ctx, id, now)
+		lease, err := s.store.Lease(ctx, id)
 		if err != nil {
 			return nil, first, err
 		}
-		if held {
+		if lease.Owner != "" && lease.Owner != s.owner && lease.Expires.After(now) {
 			ids = append(ids, id)
-			if first.IsZero() || until.Before(first) {
-				first = until
+			if first.IsZero() || lease.Expires.Before(first) {
+				first = lease.Expires
 			}
 		}
 	}
@@ -140,11 +108,14 @@ func (d *drive) leftToNobody(ctx context.Context, run *graph.Run) (bool, error) 
 	return err == nil && len(found.ExecutionIDs)+len(found.Due) == 0, err
 }
 
-// family gives a run and those of its subworkflows that wait for something.
+// family gives a run and its subworkflows, as far as it waits for them.
 func family(run *graph.Run) []string {
 	ids := []string{run.ExecutionID}
 	for _, p := range run.Pending {
 		ids = append(ids, p.ExecutionID)
+		if p.ChildExecutionID != "" {
+			ids = append(ids, p.ChildExecutionID)
+		}
 	}
 	return ids
 }
@@ -152,17 +123,13 @@ func family(run *graph.Run) []string {
 // driven reports whether a process, this one included, performs something of a run or of the subworkflows that it waits
 // for.
 func (s *session) driven(ctx context.Context, run *graph.Run, now time.Time) (bool, error) {
-	free, err := s.store.Orphans(ctx, now, 0)
-	if err != nil {
-		return false, err
+	for _, id := range family(run) {
+		lease, err := s.store.Lease(ctx, id)
+		if err != nil || lease.Owner != "" && lease.Expires.After(now) {
+			return true, err
+		}
 	}
-	needy, err := s.store.Orphans(ctx, now.Add(leaseHorizon), 0)
-	if err != nil {
-		return false, err
-	}
-	leased := func(id string) bool { return slices.Contains(needy, id) && !slices.Contains(free, id) }
-	return leased(run.ExecutionID) || leased(run.ChildExecutionID) ||
-		slices.ContainsFunc(run.Pending, func(p graph.Pending) bool { return leased(p.ExecutionID) || leased(p.ChildExecutionID) }), nil
+	return false, nil
 }
 
 // takeOver makes this process the driver of a run that has lost its own; a run that has one is left alone. A subworkflow

@@ -79,9 +79,11 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 	options := c.RunnerOptions(s.executors, c.Log)
 	options.Owner, options.Now = s.owner, a.now
 	options.Background, options.OnRecord = o.background, o.onRecord
+	looked := store
 	if o.read {
 		// Asking about a run fires its due timers, which is left to commands that may write: here nothing is ever due.
 		options.Now = func() time.Time { return time.Time{} }
+		looked = reading{store, a.now}
 	}
 	folder := ""
 	if o.folder != "" {
@@ -94,7 +96,7 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 		s.view = newLiveView(a.stderr, a.paint, store)
 		options.OnRecord = s.view.record
 	}
-	if s.runner, err = graph.New(store, options); err != nil {
+	if s.runner, err = graph.New(looked, options); err != nil {
 		return nil, closing(store, err)
 	}
 	return s, nil

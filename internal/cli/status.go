@@ -54,8 +54,8 @@ func (a *app) status(ctx context.Context, id, folder string, asJSON bool) (err e
 			return err
 		}
 	}
-	if err := s.settleLack(ctx, run, a.now()); err != nil {
-		return err
+	if s.without != nil {
+		run.Lacks = nil // nobody can tell while the settings cannot be used
 	}
 	if asJSON {
 		return writeEncoded(a.stdout, encodeRun(run))
@@ -64,19 +64,6 @@ func (a *app) status(ctx context.Context, id, folder string, asJSON bool) (err e
 		return err
 	}
 	return writeStatus(a.human, run, s, a.now())
-}
-
-// settleLack takes back what is missing here if that does not matter, since a process is at work on the run, or if nobody
-// can tell, since the settings cannot be used.
-func (s *session) settleLack(ctx context.Context, run *graph.Run, now time.Time) error {
-	if run.Lacks == nil {
-		return nil
-	}
-	driven, err := s.driven(ctx, run, now)
-	if driven && !run.Lacks.Host || s.without != nil {
-		run.Lacks = nil
-	}
-	return err
 }
 
 // writeStatus prints a run for people.

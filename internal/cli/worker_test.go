@@ -391,6 +391,9 @@ func TestRecoverGoesOnWhereAKilledProcessStood(t *testing.T) {
 			t.Errorf("%v: exit status %d\n%s%s", args, p.ProcessState.ExitCode(), &p.stdout, &p.stderr)
 		}
 	}
+	if p := call(step, "status", "q"); !strings.Contains(p.stdout.String(), "b waits for its executor\n  node b: this command lacks an executor for llm_call nodes") {
+		t.Errorf("%s", &p.stdout)
+	}
 	if got := l.names("q"); !maps.Equal(got, before) || calls.Load() != 1 {
 		t.Errorf("%v, %d calls", got, calls.Load())
 	}
