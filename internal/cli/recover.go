@@ -189,7 +189,7 @@ const maxLeft = 20
 func (a *app) explainLeft(left []leftRun) {
 	for i, l := range left {
 		if i == maxLeft {
-			fmt.Fprintf(a.stderr, "%s %s more\n", a.paint.wait("left"), count(len(left)-i, "run"))
+			fmt.Fprintf(a.stderr, "%s %s\n", a.paint.wait("left"), count(len(left)-i, "more run"))
 			return
 		}
 		if l.Lack != nil {
