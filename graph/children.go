@@ -170,7 +170,7 @@ func (r *Runner) takeOverBelow(ctx context.Context, x *run) {
 		c := r.runs.hold(id)
 		switch _, err := r.takeOrphan(ctx, id); {
 		case errors.Is(err, problem.ExecutionNotFound): // it is about to be begun, or left to others
-		case err != nil:
+		case err != nil && !errors.Is(err, problem.ExecutorNotConfigured): // that the caller is told (Run.Lacks)
 			r.log.Warn("run not taken over", logRun, id, logError, err)
 			fallthrough
 		default:

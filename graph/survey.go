@@ -128,7 +128,8 @@ func (r *Runner) prospect(ctx context.Context, id string, orphaned bool) (takes 
 func (r *Runner) prospectChild(ctx context.Context, parent string, e *machine.ChildEffect, depth int) (takes bool, lack *Lack, err error) {
 	child, err := r.store.Execution(ctx, e.ChildExecutionID)
 	if err == nil {
-		return child.Phase.Terminal(), nil, nil // an open one has its own driver, or is an orphan itself
+		// An open one has its own driver, or is an orphan itself; one that is not this run's is refused, which is recorded.
+		return child.Phase.Terminal() || child.Parent != parent && !adoptable(child), nil, nil
 	}
 	if p, ok := problem.As(err); !ok || p.Code != problem.ExecutionNotFound {
 		return false, nil, err
