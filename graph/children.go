@@ -46,7 +46,6 @@ func (r *Runner) performChild(x *run, f *flight, e *machine.ChildEffect) []*flig
 
 // childBegun ends the flight of a subworkflow that drives by itself now.
 func (r *Runner) childBegun(ctx context.Context, x *run, f *flight, e *machine.ChildEffect) {
-	r.unborn.forget(e.ChildExecutionID)
 	if context.Cause(f.ctx) == errOver {
 		// Nobody waits for it any more, and whoever saw to that may have looked before it existed.
 		if err := r.cancelChild(ctx, e.ChildExecutionID, x.id); err != nil {
@@ -62,7 +61,7 @@ func (r *Runner) childBegun(ctx context.Context, x *run, f *flight, e *machine.C
 func (r *Runner) leaveChild(ctx context.Context, x *run, f *flight, cause error) {
 	r.log.Warn("subworkflow left to others", logRun, x.id, logKey, f.key, logError, cause)
 	if e, ok := f.effect.(*machine.ChildEffect); ok {
-		r.unborn.note(x.id, e, cause)
+		r.unknown.note(nameOf(e), cause)
 	}
 	r.setDown(ctx, x, f)
 }
@@ -144,16 +143,16 @@ func (x *run) findAsChild(ctx context.Context, parent string, e *machine.ChildEf
 	return end.tell(e.EffectKey), nil
 }
 
-// childUnderWay reports whether a subworkflow drives by itself, so that nothing is to be done for it in its parent: it has
-// been begun, and has not ended.
-func (x *run) childUnderWay(ctx context.Context, e *machine.ChildEffect) (bool, error) {
+// awaitsChild reports whether something is to be done in the run for a subworkflow that it waits for, and can be done here:
+// to begin it, or to hear how it has ended. One that is under way drives by itself.
+func (x *run) awaitsChild(ctx context.Context, e *machine.ChildEffect) (bool, error) {
 	switch exec, err := x.r.store.Execution(ctx, e.ChildExecutionID); {
 	case errors.Is(err, problem.ExecutionNotFound):
-		return false, nil
+		return x.insistent || !x.r.unknown.want(nameOf(e)), nil
 	case err != nil:
 		return false, err
 	default:
-		return !exec.Phase.Terminal() && (exec.Parent == x.id || adoptable(exec)), nil
+		return exec.Phase.Terminal() || exec.Parent != x.id && !adoptable(exec), nil
 	}
 }
 
@@ -168,7 +167,14 @@ func (r *Runner) takeOverBelow(ctx context.Context, x *run) {
 	x.mu.Unlock()
 	for _, id := range children {
 		c := r.runs.hold(id)
-		switch _, err := r.takeOrphan(ctx, id); {
+		var y yield
+		c.mu.Lock()
+		c.insistent = true
+		_, err := c.takeOrphan(ctx, &y)
+		c.insistent = false
+		c.mu.Unlock()
+		r.carry(ctx, c, &y)
+		switch {
 		case errors.Is(err, problem.ExecutionNotFound): // it is about to be begun, or left to others
 		case err != nil && !errors.Is(err, problem.ExecutorNotConfigured): // that the caller is told (Run.Lacks)
 			r.log.Warn("run not taken over", logRun, id, logError, err)
@@ -189,7 +195,7 @@ func (r *Runner) beginChild(ctx context.Context, c *run, parent string, f *fligh
 	if f.config.Depth >= r.opts.MaxDepth {
 		return problem.New(problem.SubworkflowDepthExceeded, "subworkflows are nested more than %d levels deep", r.opts.MaxDepth)
 	}
-	prog, err := r.resolve(f.ctx, e)
+	prog, err := r.resolve(f.ctx, nameOf(e))
 	if err != nil {
 		return err
 	}
@@ -211,10 +217,12 @@ func (r *Runner) beginChild(ctx context.Context, c *run, parent string, f *fligh
 }
 
 // resolve finds a subworkflow's definition.
-func (r *Runner) resolve(ctx context.Context, e *machine.ChildEffect) (*definition.Program, error) {
-	prog, err := r.library.resolve(ctx, e.WorkflowRef, e.VersionPin)
-	if _, ok := problem.As(err); err != nil && !ok {
-		err = problem.New(problem.WorkflowNotFound, "workflow_ref %q cannot be resolved", e.WorkflowRef).WithCause(err)
+func (r *Runner) resolve(ctx context.Context, name workflowName) (*definition.Program, error) {
+	prog, err := r.library.resolve(ctx, name.ref, name.pin)
+	if err == nil {
+		r.unknown.forget(name)
+	} else if _, ok := problem.As(err); !ok {
+		err = problem.New(problem.WorkflowNotFound, "workflow_ref %q cannot be resolved", name.ref).WithCause(err)
 	}
 	return prog, err
 }

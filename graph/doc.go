@@ -17,6 +17,7 @@
 //
 // How it works, front to back: run.go says what a run is here and who may touch it; apply.go and commit.go are the one
 // way in which a run moves; drive.go and effects.go perform what comes of it, children.go subworkflows; fitness.go
-// says which effects are left to other processes; timers.go, alarms.go and lease.go are what time brings; load.go rebuilds a machine;
-// start.go, deliver.go and cancel.go are the calls; wait.go and view.go the answers.
+// says which effects are left to other processes, unknown.go which subworkflows; timers.go, alarms.go and lease.go are
+// what time brings; load.go rebuilds a machine; start.go, deliver.go and cancel.go are the calls, recover.go and survey.go
+// those for runs without a driver; wait.go and view.go the answers.
 package graph

@@ -9,3 +9,15 @@ func InUse(r *Runner) int {
 	defer r.runs.mu.Unlock()
 	return len(r.runs.byID)
 }
+
+// DoNotKnow lets a Runner remember that it does not know a workflow, and gives how many it remembers.
+func DoNotKnow(r *Runner, ref string) int {
+	name := workflowName{ref: ref}
+	r.unknown.note(name, errAgain)
+	if r.unknown.why(name) == "" {
+		return 0
+	}
+	r.unknown.mu.Lock()
+	defer r.unknown.mu.Unlock()
+	return len(r.unknown.byName)
+}

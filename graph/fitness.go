@@ -41,9 +41,6 @@ func (x *run) flies(e machine.Effect) bool { return x.started || x.fit(e) }
 // fit reports whether this process can perform an effect of the run. Whether it can begin a subworkflow shows when it
 // tries to.
 func (x *run) fit(e machine.Effect) bool {
-	if c, isChild := e.(*machine.ChildEffect); isChild {
-		return !x.r.unborn.has(c.ChildExecutionID)
-	}
 	return x.lackOf(x.prog.Node(effectBase(e).NodeID)) == nil
 }
 

@@ -73,6 +73,11 @@ func kill(t *testing.T, r *graph.Runner, store *historytest.FaultStore) {
 // bereft starts a run in a process that has everything and dies before anything has an outcome.
 func bereft(t *testing.T, store history.Store, d *definition.Document, children ...*definition.Document) {
 	t.Helper()
+	bereftAs(t, store, "r", d, children...)
+}
+
+func bereftAs(t *testing.T, store history.Store, id string, d *definition.Document, children ...*definition.Document) {
+	t.Helper()
 	mortal := historytest.NewFaultStore(store)
 	r := newRunner(t, mortal, graph.Options{Activities: activities.ExecutorFunc(func(ctx context.Context, _ activities.Request) (activities.Result, error) {
 		<-ctx.Done()
@@ -81,7 +86,7 @@ func bereft(t *testing.T, store history.Store, d *definition.Document, children 
 	for _, c := range children {
 		register(t, r, "urn:child", c)
 	}
-	if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Set: true}}); err != nil {
+	if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: id, Definition: d, Wait: graph.Wait{Set: true}}); err != nil {
 		t.Fatal(err)
 	}
 	kill(t, r, mortal)

@@ -41,6 +41,7 @@ func (r *Runner) RegisterWorkflow(ref string, d *definition.Document) error {
 	r.library.mu.Lock()
 	defer r.library.mu.Unlock()
 	r.library.registered[ref] = d
+	r.unknown.forgetRef(ref)
 	return nil
 }
 

@@ -77,31 +77,41 @@ func (r *Runner) dueRuns(ctx context.Context, by time.Time, limit int) ([]histor
 }
 
 // takeOrphans takes over runs whose lease has run out, and gives their ids. A patient call waits until it is known which
-// subworkflows can be begun that could not before; otherwise that counts the next time.
+// workflows have become known, and takes over what was left for want of them; otherwise that counts the next time.
 func (r *Runner) takeOrphans(ctx context.Context, limit int, patient bool) ([]string, error) {
 	ids, err := r.store.Orphans(ctx, r.now(), limit+r.orphans.count())
 	if err != nil {
 		return nil, err
 	}
-	var taken []string
-	chosen := r.orphans.choose(ids, limit)
-	if known := r.reconsider(ctx, chosen); patient {
-		known.Wait()
+	taken, left, err := r.takeEach(ctx, r.orphans.choose(ids, limit))
+	if err != nil {
+		return taken, err
 	}
-	for _, o := range chosen {
+	if learned := r.reconsider(ctx); patient && learned() {
+		more, _, err := r.takeEach(ctx, left)
+		return append(taken, more...), err
+	}
+	return taken, nil
+}
+
+// takeEach takes over those of some runs that it can, and gives the others as they are to be looked at again.
+func (r *Runner) takeEach(ctx context.Context, runs []turn) (taken []string, left []turn, err error) {
+	for _, o := range runs {
 		if ctx.Err() != nil {
-			return taken, ctx.Err()
+			return taken, left, ctx.Err()
 		}
 		took, err := r.takeOrphan(ctx, o.id)
 		switch {
-		case err != nil && !o.again:
-			r.log.Warn("run not taken over", logRun, o.id, logError, err)
 		case took:
 			r.log.Info("run taken over", logRun, o.id)
 			taken = append(taken, o.id)
+			continue
+		case err != nil && !o.again:
+			r.log.Warn("run not taken over", logRun, o.id, logError, err)
 		}
+		left = append(left, turn{o.id, true})
 	}
-	return taken, nil
+	return taken, left, nil
 }
 
 // takeOrphan takes over one run whose lease has run out, and reports whether it did.
@@ -205,8 +215,8 @@ func (x *run) abandoned(ctx context.Context) (bool, error) {
 		}
 	}
 	for _, c := range children {
-		if busy, err := x.childUnderWay(ctx, c); err != nil || !busy {
-			return err == nil, err
+		if awaits, err := x.awaitsChild(ctx, c); err != nil || awaits {
+			return awaits, err
 		}
 	}
 	return false, nil

@@ -61,6 +61,8 @@ type run struct {
 	// started says that the run was begun here and that nobody else has written to it since: it then fails here if it comes
 	// to what this process lacks.
 	started bool
+	// insistent says, while somebody asks for it, that subworkflows are tried whose workflow was not known when last asked for.
+	insistent bool
 	// sincePosition counts appends since a position was stored.
 	sincePosition int
 	// unsure says that a subworkflow's run was loaded and its parent may have ended meanwhile.

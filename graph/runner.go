@@ -23,7 +23,7 @@ type Runner struct {
 	hub     hub
 	alarms  alarms
 	keeper  keeper
-	unborn  unborn
+	unknown unknown
 	// orphans and due are the runs that were looked at because they have no driver, or because a timer is due.
 	orphans, due turns
 

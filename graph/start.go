@@ -121,13 +121,14 @@ func (r *Runner) startExisting(ctx context.Context, x *run, req StartRequest) (*
 		}
 		call.Definition = prog.Document
 	}
-	r.unborn.forgetThoseOf(x.id)
 	var y yield
 	x.mu.Lock()
 	err := x.admit(ctx, call, problem.SubmitValidationError, true)
 	switch {
 	case err == nil && !x.ended():
+		x.insistent = true
 		err = x.takeOver(ctx, &y)
+		x.insistent = false
 	case errors.Is(err, problem.DefinitionNotFound):
 		err = nil // it can at least say where it stands
 	}

@@ -38,13 +38,13 @@ func (r *Runner) survey(ctx context.Context, limit int, wanted func(id string) b
 	if err != nil {
 		return nil, err
 	}
-	seen := map[string]bool{}
+	seen, asked := map[string]bool{}, map[workflowName]error{}
 	look := func(id string, orphaned bool) (takes bool, err error) {
 		if seen[id] || !wanted(id) || len(res.ExecutionIDs)+len(res.Due) >= limit {
 			return false, nil
 		}
 		seen[id] = true
-		takes, lack, err := r.prospect(ctx, id, orphaned)
+		takes, lack, err := r.prospect(ctx, id, orphaned, asked)
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
@@ -75,8 +75,8 @@ func (r *Runner) survey(ctx context.Context, limit int, wanted func(id string) b
 }
 
 // prospect says whether Recover would go on with a run, and if not, what this process lacks for it; neither if that is
-// another process's business.
-func (r *Runner) prospect(ctx context.Context, id string, orphaned bool) (takes bool, lack *Lack, err error) {
+// another process's business. asked holds what came of asking for workflows.
+func (r *Runner) prospect(ctx context.Context, id string, orphaned bool, asked map[workflowName]error) (takes bool, lack *Lack, err error) {
 	x := r.runs.hold(id)
 	defer r.runs.drop(x)
 	x.mu.Lock()
@@ -111,7 +111,7 @@ func (r *Runner) prospect(ctx context.Context, id string, orphaned bool) (takes 
 			break
 		}
 		var missing *Lack
-		if takes, missing, err = r.prospectChild(ctx, id, e, depth); err != nil {
+		if takes, missing, err = r.prospectChild(ctx, id, e, depth, asked); err != nil {
 			return false, nil, err
 		}
 		if lack == nil {
@@ -125,7 +125,7 @@ func (r *Runner) prospect(ctx context.Context, id string, orphaned bool) (takes 
 }
 
 // prospectChild says whether Recover would begin a subworkflow, or tell its parent of its end.
-func (r *Runner) prospectChild(ctx context.Context, parent string, e *machine.ChildEffect, depth int) (takes bool, lack *Lack, err error) {
+func (r *Runner) prospectChild(ctx context.Context, parent string, e *machine.ChildEffect, depth int, asked map[workflowName]error) (takes bool, lack *Lack, err error) {
 	child, err := r.store.Execution(ctx, e.ChildExecutionID)
 	if err == nil {
 		// An open one has its own driver, or is an orphan itself; one that is not this run's is refused, which is recorded.
@@ -137,11 +137,15 @@ func (r *Runner) prospectChild(ctx context.Context, parent string, e *machine.Ch
 	if depth >= r.opts.MaxDepth {
 		return true, nil, nil // it is refused, which is recorded
 	}
-	if _, err = r.resolve(ctx, e); !lacksWorkflow(err) {
+	name := nameOf(e)
+	err, known := asked[name]
+	if !known {
+		_, err = r.resolve(ctx, name)
+		asked[name] = err
+	}
+	if !lacksWorkflow(err) {
 		return true, nil, nil
 	}
-	r.unborn.note(parent, e, err)
-	return false, r.unborn.lack(&Pending{
-		ExecutionID: parent, NodeID: e.NodeID, WorkflowRef: e.WorkflowRef, ChildExecutionID: e.ChildExecutionID,
-	}), nil
+	r.unknown.note(name, err)
+	return false, lackOfWorkflow(parent, e.NodeID, name, err.Error()), nil
 }

@@ -41,7 +41,7 @@ func (r *Runner) view(ctx context.Context, x *run) (*Run, error) {
 			return nil, err
 		}
 		if child.Seq == 0 {
-			if child.Lacks, err = x.unlessDriven(ctx, r.unborn.lack(&w)); err != nil {
+			if child.Lacks, err = x.unlessDriven(ctx, x.lackOfWorkflow(&w)); err != nil {
 				return nil, err
 			}
 		}
