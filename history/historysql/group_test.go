@@ -63,6 +63,17 @@ func begun(t *testing.T, s history.Store, n int) []*historytest.Trace {
 	return traces
 }
 
+// locked makes a store with n runs whose file another process keeps locked, for as long as the store would wait.
+func locked(t *testing.T, n int) (*historysql.Store, []*historytest.Trace, *reference) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "runs.db")
+	s := openFile(t, path, historysql.Options{BusyTimeout: time.Hour})
+	traces := begun(t, s, n)
+	other := &reference{t, plain(t, path)}
+	other.exec("BEGIN IMMEDIATE")
+	return s, traces, other
+}
+
 func wantRecords(t *testing.T, s history.Store, id string, want int) {
 	t.Helper()
 	records := mustRead(t, s, id)
@@ -335,11 +346,7 @@ func TestGroupCommitPanics(t *testing.T) {
 // TestGroupAllLeave: when everybody has left who waited for another process's lock, nobody goes on waiting for it.
 func TestGroupAllLeave(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "runs.db")
-	s := openFile(t, path, historysql.Options{BusyTimeout: time.Hour})
-	traces := begun(t, s, 2)
-	other := &reference{t, plain(t, path)}
-	other.exec("BEGIN IMMEDIATE")
+	s, traces, other := locked(t, 2)
 	defer other.exec("ROLLBACK")
 	ends := make([]context.CancelFunc, len(traces))
 	answers := make([]chan error, len(traces))
@@ -405,11 +412,7 @@ func TestGroupCancelledWaiter(t *testing.T) {
 // TestGroupLeaderLeaves: a leader that gives up waiting for another process's lock takes nobody with it.
 func TestGroupLeaderLeaves(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "runs.db")
-	s := openFile(t, path, historysql.Options{BusyTimeout: time.Hour})
-	traces := begun(t, s, 3)
-	other := &reference{t, plain(t, path)}
-	other.exec("BEGIN IMMEDIATE")
+	s, traces, other := locked(t, 3)
 	ctx, cancel := context.WithCancel(t.Context())
 	leader := traces[0].Batch(historytest.Node("begin", "t")...)
 	led := make(chan error, 1)

@@ -83,6 +83,21 @@ func (p *process) stop(t *testing.T) int {
 	return p.ProcessState.ExitCode()
 }
 
+// kill kills a process that drives runs of a database. Its leases, which run out in half a minute, are made to have done so.
+func kill(t *testing.T, p *process, db string) {
+	t.Helper()
+	p.Process.Kill()
+	p.Wait() // reports the kill
+	raw, err := sql.Open("sqlite", db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer raw.Close()
+	if _, err := raw.Exec("PRAGMA busy_timeout = 10000; UPDATE leases SET expires = 1"); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // eventually looks again and again until something holds that another process brings about.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
@@ -224,17 +239,7 @@ func TestAWorkerTakesOverWhatItCanPerform(t *testing.T) {
 	l := look(t, db)
 	p := launch(t, folder, []string{variable}, "run", path, "--id", "q", "--db", db)
 	eventually(t, "the model's call", func() bool { return calls.Load() == 1 })
-	p.Process.Kill()
-	p.Wait() // reports the kill
-	// The lease of the killed process runs out in half a minute; the test has no time for that.
-	raw, err := sql.Open("sqlite", db)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer raw.Close()
-	if _, err := raw.Exec("PRAGMA busy_timeout = 10000; UPDATE leases SET expires = 1"); err != nil {
-		t.Fatal(err)
-	}
+	kill(t, p, db)
 	other := launch(t, folder, []string{`WORKFLOW_ENGINE_STEP_HANDLERS={"urn:x":{}}`}, "worker", "--db", db)
 	eventually(t, "the refusal", func() bool { return strings.Contains(other.stderr.String(), "run not taken over") })
 	if phase := l.phase("q"); phase != history.PhaseRunning {
@@ -367,17 +372,7 @@ func TestRecoverGoesOnWhereAKilledProcessStood(t *testing.T) {
 	l := look(t, db)
 	p := launch(t, folder, []string{model, step}, "run", path, "--id", "q", "--db", db)
 	eventually(t, "the model's call", func() bool { return calls.Load() == 1 })
-	p.Process.Kill()
-	p.Wait() // reports the kill
-	// The lease of the killed process runs out in half a minute; the test has no time for that.
-	raw, err := sql.Open("sqlite", db)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer raw.Close()
-	if _, err := raw.Exec("PRAGMA busy_timeout = 10000; UPDATE leases SET expires = 1"); err != nil {
-		t.Fatal(err)
-	}
+	kill(t, p, db)
 	before := l.names("q")
 	call := func(variable string, args ...string) *process {
 		p := launch(t, folder, []string{variable}, append(args, "--db", db)...)
