@@ -60,9 +60,9 @@ func (i *inspection) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	document, err := definition.Parse(stored.Text)
+	document, err := readStored(stored)
 	if err != nil {
-		i.note(0, problem.DefinitionHashMismatch, "Restore the database from a copy.", "the stored definition cannot be read: %v", err)
+		i.note(0, problem.DefinitionHashMismatch, "Restore the database from a copy. Until then the run does not go on.", "%v", err)
 		return nil
 	}
 	prog, _ := definition.Compile(document, definition.Options{AllowInterruptInBranch: true})

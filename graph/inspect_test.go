@@ -2,11 +2,16 @@ package graph_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
@@ -16,7 +21,8 @@ import (
 type spoilt struct {
 	history.Store
 	position   []byte
-	definition []byte
+	definition []byte // stored under its own hash
+	altered    []byte // stored under the hash of another
 	missing    bool
 	timers     func([]history.Timer) []history.Timer
 }
@@ -32,10 +38,21 @@ func (s *spoilt) Position(ctx context.Context, id string) (int64, []byte, error)
 func (s *spoilt) Definition(ctx context.Context, hash string) (history.StoredDefinition, error) {
 	d, err := s.Store.Definition(ctx, hash)
 	if s.definition != nil {
-		d.Text = s.definition
+		d.Text, d.Hash = s.definition, fmt.Sprintf("%x", sha256.Sum256(s.definition))
+	}
+	if s.altered != nil {
+		d.Text = s.altered
 	}
 	if s.missing {
 		err = problem.New(problem.DefinitionNotFound, "gone")
+	}
+	return d, err
+}
+
+func (s *spoilt) DefinitionByName(ctx context.Context, name, version string) (history.StoredDefinition, error) {
+	d, err := s.Store.DefinitionByName(ctx, name, version)
+	if s.altered != nil {
+		d.Text = s.altered
 	}
 	return d, err
 }
@@ -60,12 +77,13 @@ func TestInspectFindsWhatTheMachineTells(t *testing.T) {
 		spoilt spoilt
 		want   []problem.Code
 	}{
-		"nothing":              {spoilt{}, nil},
-		"no definition":        {spoilt{missing: true}, []problem.Code{problem.DefinitionNotFound}},
-		"no definition at all": {spoilt{definition: []byte("{")}, []problem.Code{problem.DefinitionHashMismatch}},
-		"another definition":   {spoilt{definition: other.Canonical()}, []problem.Code{problem.Nondeterminism}},
-		"a position":           {spoilt{position: []byte("?")}, []problem.Code{problem.PositionUnusable}},
-		"no timer":             {spoilt{timers: func([]history.Timer) []history.Timer { return nil }}, []problem.Code{problem.TimersDiffer}},
+		"nothing":               {spoilt{}, nil},
+		"no definition":         {spoilt{missing: true}, []problem.Code{problem.DefinitionNotFound}},
+		"no definition at all":  {spoilt{definition: []byte("{")}, []problem.Code{problem.DefinitionHashMismatch}},
+		"an altered definition": {spoilt{altered: other.Canonical()}, []problem.Code{problem.DefinitionHashMismatch}},
+		"another definition":    {spoilt{definition: other.Canonical()}, []problem.Code{problem.Nondeterminism}},
+		"a position":            {spoilt{position: []byte("?")}, []problem.Code{problem.PositionUnusable}},
+		"no timer":              {spoilt{timers: func([]history.Timer) []history.Timer { return nil }}, []problem.Code{problem.TimersDiffer}},
 		"a later timer": {spoilt{timers: func(ts []history.Timer) []history.Timer {
 			ts[0].Due = ts[0].Due.Add(time.Second)
 			return ts
@@ -113,4 +131,48 @@ func TestInspectTakesPollsAsTheyAre(t *testing.T) {
 			t.Errorf("without its timer: %v, %v", findings, err)
 		}
 	})
+}
+
+// TestAnAlteredDefinitionIsNotFollowed: a process that has to read the definition from the store follows none that is not what
+// its hash names.
+func TestAnAlteredDefinitionIsNotFollowed(t *testing.T) {
+	t.Parallel()
+	store := historymem.New()
+	doc := func(n int) *definition.Document {
+		return workflow(t, "w", []string{startNode(), interrupt("i"), fmt.Sprintf(`{"id":"x","type":"set_state","config":{"assignments":{"x":{"literal":%d}}}}`, n), endNode()},
+			"s i", "i x", "x e")
+	}
+	start(t, newRunner(t, store, graph.Options{}), "r", doc(1), nil)
+	before, err := store.Read(t.Context(), "r", 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	altered := &spoilt{Store: store, altered: doc(9).Canonical()}
+	r := newRunner(t, altered, graph.Options{})
+	for name, call := range map[string]func() error{
+		"resume": func() error {
+			_, err := r.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "r", Payload: map[string]any{"ok": true}})
+			return err
+		},
+		"start by name": func() error {
+			_, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "other", DefinitionRef: "w"})
+			return err
+		},
+		"fork": func() error {
+			_, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", Seq: 1, NewExecutionID: "other"})
+			return err
+		},
+		"export": func() error { return graph.Export(t.Context(), altered, "r", graph.ExportOptions{}, io.Discard) },
+	} {
+		err := call()
+		wantCode(t, err, problem.HistoryCorrupt)
+		if p, _ := problem.As(err); p == nil || p.Hint == "" || !strings.Contains(p.Message, "altered") || name == "resume" && p.At.ExecutionID != "r" {
+			t.Errorf("%s: %+v", name, p)
+		}
+	}
+	after, err := store.Read(t.Context(), "r", 1, 0)
+	if err != nil || len(after) != len(before) {
+		t.Errorf("the run has %d records, and had %d: %v", len(after), len(before), err)
+	}
+	wantCode(t, func() error { _, err := store.Execution(t.Context(), "other"); return err }(), problem.ExecutionNotFound)
 }

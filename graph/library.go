@@ -121,12 +121,28 @@ func (l *library) compileStored(d history.StoredDefinition) (*definition.Program
 	if prog := l.programs.Get(d.Hash); prog != nil {
 		return prog, nil
 	}
-	doc, err := definition.Parse(d.Text)
+	doc, err := readStored(d)
 	if err != nil {
-		return nil, problem.New(problem.HistoryCorrupt, "the stored definition %s cannot be read", d.Hash).WithCause(err)
+		return nil, err
 	}
 	return l.compile(doc)
 }
+
+// readStored parses a stored definition. One that is not what its hash names is no definition that anybody has asked for:
+// the error is HISTORY_CORRUPT.
+func readStored(d history.StoredDefinition) (*definition.Document, error) {
+	doc, err := definition.Parse(d.Text)
+	if err != nil {
+		return nil, problem.New(problem.HistoryCorrupt, "the stored definition %s cannot be read", d.Hash).WithCause(err).WithHint("%s", hintDefinition)
+	}
+	if doc.Hash() != d.Hash {
+		return nil, problem.New(problem.HistoryCorrupt, "the stored definition %s has been altered: its text has the hash %s", d.Hash, doc.Hash()).
+			WithHint("%s", hintDefinition)
+	}
+	return doc, nil
+}
+
+const hintDefinition = "Nothing was done. Restore the database from a copy; verify shows what else differs from what was stored."
 
 // find gives the program of a definition hash, a stored document name or "name@version".
 func (l *library) find(ctx context.Context, ref string) (*definition.Program, error) {

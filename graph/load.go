@@ -99,6 +99,9 @@ func (x *run) program(ctx context.Context, doc *definition.Document) (*definitio
 	hash := x.exec.DefinitionHash
 	if hash != "" {
 		prog, err := x.r.library.stored(ctx, hash)
+		if p, ok := problem.As(err); ok && p.Code == problem.HistoryCorrupt {
+			p.At.ExecutionID = x.id
+		}
 		if err == nil || !errors.Is(err, problem.DefinitionNotFound) {
 			return prog, err
 		}

@@ -102,14 +102,14 @@ func (x *exporter) define(ctx context.Context, hash string, ahead bool) error {
 	if err != nil {
 		return err
 	}
+	document, err := readStored(d)
+	if err != nil {
+		return err // nobody could import it
+	}
 	x.seen[hash] = true
 	x.definitions = append(x.definitions, d)
 	if !ahead {
 		return nil
-	}
-	document, err := definition.Parse(d.Text)
-	if err != nil {
-		return problem.New(problem.HistoryCorrupt, "the stored definition %s cannot be read", hash).WithCause(err)
 	}
 	prog, _ := definition.Compile(document, definition.Options{AllowInterruptInBranch: true})
 	if prog == nil {
@@ -231,11 +231,7 @@ func importedRun(ctx context.Context, store history.Store, file *runfile.File, r
 	if e.Phase.Terminal() || e.Mode == "" {
 		return out, nil // nothing goes on, or only with what its caller brings
 	}
-	text, err := definitionText(ctx, store, file, e.DefinitionHash)
-	if err != nil {
-		return out, err
-	}
-	document, err := definition.Parse(text)
+	document, err := importedDefinition(ctx, store, file, e.DefinitionHash)
 	if err != nil {
 		return out, err
 	}
@@ -251,17 +247,20 @@ func importedRun(ctx context.Context, store history.Store, file *runfile.File, r
 	return out, nil
 }
 
-// definitionText finds a definition in the file, or else in the store.
-func definitionText(ctx context.Context, store history.Store, file *runfile.File, hash string) ([]byte, error) {
+// importedDefinition finds a definition in the file, or else in the store.
+func importedDefinition(ctx context.Context, store history.Store, file *runfile.File, hash string) (*definition.Document, error) {
 	for i := range file.Definitions {
 		if file.Definitions[i].Hash == hash {
-			return file.Definitions[i].Text, nil
+			return definition.Parse(file.Definitions[i].Text)
 		}
 	}
 	d, err := store.Definition(ctx, hash)
 	if errors.Is(err, problem.DefinitionNotFound) {
-		err = problem.New(problem.DefinitionNotFound, "the definition %s of the run is neither in the file nor stored", hash).
+		return nil, problem.New(problem.DefinitionNotFound, "the definition %s of the run is neither in the file nor stored", hash).
 			WithHint("Export the run where its definition is stored.")
 	}
-	return d.Text, err
+	if err != nil {
+		return nil, err
+	}
+	return readStored(d)
 }
