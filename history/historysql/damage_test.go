@@ -95,6 +95,11 @@ func TestDamage(t *testing.T) {
 	if len(refused) > 0 {
 		t.Fatalf("the sound file is refused: %v", refused)
 	}
+	try("file cut off at 0", nil, log)
+	try("file cut off at 0, without its log", nil, nil)
+	if refused[problem.HistoryCorrupt] != 2 {
+		t.Errorf("the emptied file is refused with %v", refused)
+	}
 	for range samples {
 		at := rng.IntN(len(file))
 		if rng.IntN(2) == 0 {
@@ -153,7 +158,7 @@ func TestDamagedColumns(t *testing.T) {
 	}
 }
 
-// useAll asks everything of a file and gives the errors. A file that is opened has runs, since it is no new one.
+// useAll asks everything of a file that exists and gives the errors. A file that is opened has runs, since it is no new one.
 func useAll(t *testing.T, path string) (errs []error) {
 	t.Helper()
 	ctx := t.Context()
@@ -162,7 +167,7 @@ func useAll(t *testing.T, path string) (errs []error) {
 			errs = append(errs, err)
 		}
 	}
-	s, err := historysql.Open(ctx, path, historysql.Options{Synchronous: historysql.Normal})
+	s, err := historysql.Open(ctx, path, historysql.Options{Synchronous: historysql.Normal, Existing: true})
 	if err != nil {
 		return []error{err}
 	}

@@ -30,8 +30,11 @@ type Options struct {
 	Synchronous string
 	// BusyTimeout is how long a write waits for other processes; 0 means 5 s.
 	BusyTimeout time.Duration
+	// Existing refuses a file that is missing, or empty, instead of making or filling it: for what only makes sense on runs
+	// that exist. A file that has lost its content is so not taken for a new one.
+	Existing bool
 	// ReadOnly opens an existing file without changing it. Calls that write fail; what other engines have written is
-	// folded anew for each call.
+	// folded anew for each call. It refuses an empty file too.
 	ReadOnly bool
 	// Readers is the number of reading connections; 0 means 4.
 	Readers int

@@ -382,7 +382,7 @@ func (s *Store) Size(ctx context.Context) (bytes, free int64, err error) {
 		return 0, 0, failure("the size could not be read", err)
 	}
 	bytes, free = pages*each, unused*each
-	if log, err := os.Stat(s.path + "-wal"); err == nil {
+	if log, err := os.Stat(besideFile(s.path, walSuffix)); err == nil {
 		bytes += log.Size()
 	}
 	return bytes, free, nil

@@ -71,7 +71,7 @@ func (id identity) check(path string) error {
 		return problem.New(problem.HistoryNewer, "the database %s has version %d; this engine knows versions up to %d",
 			path, id.version, len(migrations)).
 			WithHint("A newer version of this engine has used it. Update this one.")
-	case id.application == applicationID || id.objects == 0 && id.application == 0 && id.version == 0:
+	case id.application == applicationID || id.blank():
 		return nil
 	case id.application != 0 || id.version != 0 || len(id.columns) == 0:
 		return problem.New(problem.HistoryCorrupt, "%s is the database of another application", path).
@@ -95,6 +95,11 @@ func (id identity) holdsHistory() bool {
 // current reports whether the file needs no migration.
 func (id identity) current() bool {
 	return id.application == applicationID && id.version == int64(len(migrations))
+}
+
+// blank reports whether the file holds nothing, not even what says whose it is.
+func (id identity) blank() bool {
+	return id.objects == 0 && id.application == 0 && id.version == 0
 }
 
 // migrate brings the file to the newest version in one transaction.

@@ -3,6 +3,7 @@ package historysql
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"os"
 	"path/filepath"
@@ -33,8 +34,8 @@ type Store struct {
 var _ history.Store = (*Store)(nil)
 
 // Open opens the file at path, or makes it, and brings it to the newest version. Runs that another engine wrote to are
-// folded. A file that is no database, or not one of histories, is refused with HISTORY_CORRUPT, one of a newer version
-// with HISTORY_VERSION_UNSUPPORTED; both are left as they are.
+// folded. A file that is no database, not one of histories, or empty beside a log that is not, is refused with
+// HISTORY_CORRUPT, one of a newer version with HISTORY_VERSION_UNSUPPORTED; they are left as they are.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	if err := o.fill(); err != nil {
 		return nil, err
@@ -46,6 +47,10 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		return nil, cannotOpen(path, err)
+	}
+	if info, err := os.Stat(absolute); err == nil && info.IsDir() {
+		return nil, problem.New(problem.StoreUnavailable, "%s is a folder, and a database is a file", absolute).
+			WithHint("Name a file in it, such as %s.", filepath.Join(absolute, "runs.db"))
 	}
 	s := &Store{path: absolute, options: o, turn: make(chan struct{}, 1), lags: map[string]lag{}}
 	if err := s.open(ctx); err != nil {
@@ -62,7 +67,14 @@ func (s *Store) open(ctx context.Context) error {
 	if s.options.ReadOnly {
 		return s.openReadOnly()
 	}
-	if err := makeFile(s.path); err != nil {
+	if err := refuseLost(s.path); err != nil {
+		return err
+	}
+	if s.options.Existing {
+		if _, err := os.Stat(s.path); err != nil {
+			return cannotOpen(s.path, err)
+		}
+	} else if err := makeFile(s.path); err != nil {
 		return err
 	}
 	var id identity
@@ -98,6 +110,9 @@ func (s *Store) openAndIdentify() (identity, error) {
 	if err == nil {
 		err = id.check(s.path)
 	}
+	if err == nil && s.options.Existing && id.blank() {
+		err = refuseBlank(s.path)
+	}
 	if err != nil {
 		return id, err
 	}
@@ -107,7 +122,7 @@ func (s *Store) openAndIdentify() (identity, error) {
 
 // openWriter makes a writing connection. It does not wait for locks by itself; see patiently.
 func (s *Store) openWriter() (*conn, error) {
-	c, err := connect(dataSource(s.path, "rw", &s.options))
+	c, err := s.connect(dataSource(s.path, "rw", &s.options))
 	if err != nil {
 		return nil, err
 	}
@@ -127,24 +142,34 @@ func (s *Store) openWriter() (*conn, error) {
 }
 
 // openReadOnly opens a file that stays as it is. A file on a medium that cannot be written to has no place for the
-// lock file that readers of a write-ahead log share; without a log there is nothing to lock against.
+// lock file that readers of a write-ahead log share; without a log there is nothing to lock against. A file that somebody
+// keeps to himself is none of those: it is being changed.
 func (s *Store) openReadOnly() error {
+	if err := refuseLost(s.path); err != nil {
+		return err
+	}
 	if _, err := os.Stat(s.path); err != nil {
 		return cannotOpen(s.path, err)
 	}
 	source := dataSource(s.path, "ro", &s.options)
-	id, err := identifyReadOnly(source)
-	if log, statErr := os.Stat(s.path + "-wal"); err != nil && (statErr != nil || log.Size() == 0) {
+	id, err := s.identifyReadOnly(source)
+	if cannotLock(err) {
+		if log := unfinishedLog(s.path); log != "" {
+			return s.unreadable(log, err)
+		}
 		immutable := source + "&immutable=1"
-		if again, failed := identifyReadOnly(immutable); failed == nil {
+		if again, failed := s.identifyReadOnly(immutable); failed == nil {
 			source, id, err = immutable, again, nil
 		}
 	}
-	if err != nil {
-		return s.unreadable(err)
+	if err == nil {
+		err = id.check(s.path)
 	}
-	if err := id.check(s.path); err != nil {
+	if err != nil {
 		return err
+	}
+	if id.blank() {
+		return refuseBlank(s.path)
 	}
 	if !id.current() {
 		return problem.New(problem.StoreReadOnly, "the database %s has an older form, which cannot be read without changing it", s.path).
@@ -153,19 +178,21 @@ func (s *Store) openReadOnly() error {
 	return s.openReaders(source)
 }
 
-// unreadable explains the failure that a log without its lock file means where none can be made: the newest steps are
-// in the log, and to leave them out would show a past that nobody was told of.
-func (s *Store) unreadable(err error) error {
-	log, statErr := os.Stat(s.path + "-wal")
-	if statErr != nil || log.Size() == 0 || primaryCode(err) != sqlite3.SQLITE_CANTOPEN {
-		return err
-	}
-	return problem.New(problem.StoreReadOnly, "the database %s has a log that cannot be read without writing beside it", s.path).
-		WithCause(err).WithHint("Copy the file and its -wal file to a folder that can be written to, and open the copy.")
+// cannotLock reports whether reading failed because nothing can be made or changed beside the file.
+func cannotLock(err error) bool {
+	c := primaryCode(err)
+	return c == sqlite3.SQLITE_CANTOPEN || c == sqlite3.SQLITE_READONLY
 }
 
-func identifyReadOnly(source string) (identity, error) {
-	c, err := connect(source)
+// unreadable explains the failure that a log without its lock file means where none can be made: the newest steps are
+// in the log, and to leave them out would show a past that nobody was told of.
+func (s *Store) unreadable(log string, err error) error {
+	return problem.New(problem.StoreReadOnly, "the database %s has a log that cannot be read without writing beside it", s.path).
+		WithCause(err).WithHint("Copy the file and %s to a folder that can be written to, and open the copy.", filepath.Base(log))
+}
+
+func (s *Store) identifyReadOnly(source string) (identity, error) {
+	c, err := s.connect(source)
 	if err != nil {
 		return identity{}, err
 	}
@@ -179,11 +206,33 @@ func (s *Store) openReaders(source string) error {
 	if err != nil {
 		return err
 	}
-	pool := sql.OpenDB(connector)
+	pool := sql.OpenDB(&carefulConnector{connector, s.path})
 	pool.SetMaxOpenConns(s.options.Readers)
 	pool.SetMaxIdleConns(s.options.Readers)
 	s.readers.pool = pool
 	return nil
+}
+
+// connect makes a connection to the file, unless that would destroy its log.
+func (s *Store) connect(source string) (*conn, error) {
+	if err := refuseLost(s.path); err != nil {
+		return nil, err
+	}
+	return connect(source)
+}
+
+// carefulConnector is connect for the pool.
+type carefulConnector struct {
+	driver.Connector
+	path string
+}
+
+// Connect implements driver.Connector.
+func (c *carefulConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	if err := refuseLost(c.path); err != nil {
+		return nil, err
+	}
+	return c.Connector.Connect(ctx)
 }
 
 // Close waits for the transaction under way and closes the file. The store cannot be used afterwards.

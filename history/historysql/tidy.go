@@ -7,10 +7,10 @@ import "os"
 // locks whether it is the last. A log with steps in it is left alone, since to remove it would be to write them to the
 // file. Nothing depends on it, so that nothing is said where it fails.
 func (s *Store) tidy() {
-	if log, err := os.Stat(s.path + "-wal"); err != nil || log.Size() > 0 {
+	if log, err := os.Stat(besideFile(s.path, walSuffix)); err != nil || log.Size() > 0 {
 		return
 	}
-	c, err := connect(dataSource(s.path, "rw", &s.options))
+	c, err := s.connect(dataSource(s.path, "rw", &s.options))
 	if err != nil {
 		return
 	}

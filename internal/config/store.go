@@ -29,15 +29,21 @@ func (c *Config) OpenStore(ctx context.Context) (history.Store, error) {
 }
 
 // OpenExistingStore is OpenStore for commands that only make sense on runs that exist: a database that the user named
-// and that is not there is refused instead of made.
+// and that is not there is refused instead of made, and one that is empty instead of filled.
 func (c *Config) OpenExistingStore(ctx context.Context) (history.Store, error) {
-	if c.Store == SQLite && c.StorePathGiven {
-		if _, err := os.Stat(c.StorePath); errors.Is(err, fs.ErrNotExist) {
-			return nil, problem.New(problem.UsageError, "there is no database %s", c.StorePath).
-				WithHint("Check --store-path and %s; leave both out for the default database.", envStorePath)
-		}
+	if c.Store == Memory {
+		return c.OpenStore(ctx)
 	}
-	return c.OpenStore(ctx)
+	_, err := os.Stat(c.StorePath)
+	missing := errors.Is(err, fs.ErrNotExist)
+	switch {
+	case missing && c.StorePathGiven && !historysql.LeftLog(c.StorePath):
+		return nil, problem.New(problem.UsageError, "there is no database %s", c.StorePath).
+			WithHint("Check --store-path and %s; leave both out for the default database.", envStorePath)
+	case missing:
+		return c.OpenStore(ctx)
+	}
+	return historysql.Open(ctx, c.StorePath, historysql.Options{Synchronous: string(c.Synchronous), Existing: true})
 }
 
 // OpenStoreToRead opens the store for commands that only read, without changing a database or its folder. A default
@@ -46,12 +52,15 @@ func (c *Config) OpenStoreToRead(ctx context.Context) (history.Store, error) {
 	if c.Store == Memory {
 		return historymem.New(), nil
 	}
-	if _, err := os.Stat(c.StorePath); errors.Is(err, fs.ErrNotExist) && !c.StorePathGiven {
+	if _, err := os.Stat(c.StorePath); errors.Is(err, fs.ErrNotExist) && !c.StorePathGiven && !historysql.LeftLog(c.StorePath) {
 		return historymem.New(), nil
 	}
 	store, err := historysql.Open(ctx, c.StorePath, historysql.Options{ReadOnly: true})
-	if err == nil {
+	switch {
+	case err == nil:
 		return store, nil
+	case errors.Is(err, problem.StoreLocked), errors.Is(err, problem.HistoryCorrupt):
+		return nil, err // who writes would be told the same
 	}
 	writing, failed := c.OpenExistingStore(ctx)
 	switch {

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -114,5 +115,15 @@ func TestOpenStoreToRead(t *testing.T) {
 	defer none.Close()
 	if _, err := os.Stat(c.StorePath); err == nil {
 		t.Error("the default database was made")
+	}
+	// A log without its default database is no absent one.
+	if err := os.MkdirAll(filepath.Dir(c.StorePath), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(c.StorePath+"-wal", []byte("steps"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.OpenStoreToRead(t.Context()); !errors.Is(err, problem.HistoryCorrupt) {
+		t.Errorf("the database is gone and its log is not: %v", err)
 	}
 }
