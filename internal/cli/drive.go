@@ -78,21 +78,23 @@ func (d *drive) from(ctx context.Context, run *graph.Run, err error) error {
 // rest waits until the run has ended, waits for somebody, the time is over or ctx ends. Timers, back-offs and executors
 // come to an end by themselves, so those are waited out; a run that needs what is missing here does not.
 func (d *drive) rest(ctx context.Context, run *graph.Run) (*graph.Run, error) {
-	for look := firstLook; !run.Status.Terminal() && somebody(run) == nil && ctx.Err() == nil; look = min(2*look, leaseLook) {
+	for look := firstLook; !run.Status.Terminal() && somebody(run) == nil && ctx.Err() == nil; look = min(2*look, lastLook) {
 		if d.left() <= 0 || d.leaveTimers && idle(run, d.app.now()) {
 			return run, nil
 		}
 		if left, err := d.leftToNobody(ctx, run); left || err != nil {
 			return run, err
 		}
-		limit, takeOver, err := d.patience(ctx, run, look)
+		p, err := d.patience(ctx, run, look)
 		if err != nil {
 			return run, err
 		}
-		next, err := d.session.runner.Status(ctx, graph.StatusRequest{
-			ExecutionID: run.ExecutionID,
-			Wait:        graph.Wait{Set: true, Limit: limit},
-		})
+		wait, stop := graph.Wait{Set: true, Limit: p.limit}, func() {}
+		if p.takeOver {
+			wait.End, stop = d.session.leaseEnds(ctx, d.app.now, family(run), p.held)
+		}
+		next, err := d.session.runner.Status(ctx, graph.StatusRequest{ExecutionID: run.ExecutionID, Wait: wait})
+		stop()
 		if err != nil {
 			return run, err
 		}
@@ -100,7 +102,7 @@ func (d *drive) rest(ctx context.Context, run *graph.Run) (*graph.Run, error) {
 		if left, err := d.leftToNobody(ctx, run); left || err != nil {
 			return run, err
 		}
-		if takeOver && run.Status == machine.Running && d.left() > 0 {
+		if p.takeOver && run.Status == machine.Running && d.left() > 0 {
 			if run, err = d.session.takeOver(ctx, run.ExecutionID, d.atOnce()); err != nil {
 				return next, err
 			}

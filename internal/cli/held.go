@@ -18,17 +18,21 @@ import (
 const leaseHorizon = time.Hour
 
 // A run that goes on by itself is looked after at first soon, since it may come to what is missing here, and then ever
-// more seldom: whoever drives it may end meanwhile.
+// more seldom.
 const (
 	firstLook = 100 * time.Millisecond
-	leaseLook = 15 * time.Second
+	lastLook  = 15 * time.Second
 )
+
+// leaseLook is how often a lease is looked at that another process holds. It lasts half a minute, but whoever ends in
+// order, or goes no further with a run, gives it back before.
+const leaseLook = 250 * time.Millisecond
 
 // newOwner names this process in leases.
 func newOwner() string { return rand.Text() }
 
 // heldUntil says until when another process holds a run that needs a driver; ok is false if nobody else does. While it
-// lives, that process prolongs its lease, so that the time is the earliest at which the run can be taken over.
+// lives, that process prolongs its lease; it gives it back when it ends, or performs nothing more of the run.
 func (s *session) heldUntil(ctx context.Context, id string, now time.Time) (until time.Time, ok bool, err error) {
 	lease, err := s.store.Lease(ctx, id)
 	if err != nil || lease.Owner == "" || lease.Owner == s.owner || !lease.Expires.After(now) {
@@ -63,13 +67,23 @@ func (s *session) heldRuns(ctx context.Context, now time.Time, here []string) (i
 	return ids, first, nil
 }
 
-// patience gives how long to wait for a run in one go, and whether it is to be taken over then. The first time that
-// somebody else turns out to hold it, the command says so. A run that nobody else holds is looked at again after look.
-func (d *drive) patience(ctx context.Context, run *graph.Run, look time.Duration) (limit time.Duration, takeOver bool, err error) {
-	limit = d.left()
+// patience is how a run is waited for in one go.
+type patience struct {
+	limit time.Duration
+	// takeOver says that the run is to be taken over then.
+	takeOver bool
+	// held is the run, or the subworkflow that it waits for, that another process drives; "" if none does.
+	held string
+}
+
+// patience says how to wait for a run. The first time that somebody else turns out to hold it, the command says so; it is
+// then waited for until the lease ends (see leaseEnds). A run that nobody else holds is looked at again after look.
+func (d *drive) patience(ctx context.Context, run *graph.Run, look time.Duration) (patience, error) {
+	p := patience{limit: d.left()}
 	if run.Status != machine.Running && run.Status != machine.AwaitingChild {
-		return limit, false, nil
+		return p, nil
 	}
+	p.takeOver = true
 	now := d.app.now()
 	for _, id := range []string{run.ExecutionID, run.ChildExecutionID} {
 		if id == "" {
@@ -77,7 +91,7 @@ func (d *drive) patience(ctx context.Context, run *graph.Run, look time.Duration
 		}
 		until, held, err := d.session.heldUntil(ctx, id, now)
 		if err != nil {
-			return limit, false, err
+			return p, err
 		}
 		if !held {
 			continue
@@ -85,11 +99,42 @@ func (d *drive) patience(ctx context.Context, run *graph.Run, look time.Duration
 		if !d.saidHeld {
 			d.saidHeld = true
 			d.session.flush()
-			fmt.Fprintf(d.app.stderr, "run %s is held by another process until %s at least; waiting to take it over\n", id, timeText(until))
+			fmt.Fprintf(d.app.stderr, "run %s is held by another process, until %s if nothing more is heard of it; waiting to take it over\n", id, timeText(until))
 		}
-		return min(limit, max(until.Sub(now), 0)+50*time.Millisecond), true, nil
+		p.held = id
+		return p, nil
 	}
-	return min(limit, look), true, nil
+	p.limit = min(p.limit, look)
+	return p, nil
+}
+
+// leaseEnds gives a channel that is closed once a lease of another process on one of the runs has been given back or has
+// run out, and what ends the watching. held is the run of which such a lease has been seen already, if any.
+func (s *session) leaseEnds(ctx context.Context, now func() time.Time, ids []string, held string) (ended <-chan struct{}, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	end, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(leaseLook)
+		defer ticker.Stop()
+		for was := map[string]bool{held: true}; ; {
+			for _, id := range ids {
+				lease, err := s.store.Lease(ctx, id)
+				is := lease.Owner != "" && lease.Owner != s.owner && lease.Expires.After(now())
+				if err != nil || was[id] && !is {
+					close(end) // who waits meets the error too
+					return
+				}
+				was[id] = is
+			}
+			select {
+			case <-ticker.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return end, func() { cancel(); <-done }
 }
 
 // leftToNobody reports whether the run waits for what is missing here, for nothing that comes by itself, that nobody
@@ -111,11 +156,15 @@ func (d *drive) leftToNobody(ctx context.Context, run *graph.Run) (bool, error) 
 // family gives a run and its subworkflows, as far as it waits for them.
 func family(run *graph.Run) []string {
 	ids := []string{run.ExecutionID}
-	for _, p := range run.Pending {
-		ids = append(ids, p.ExecutionID)
-		if p.ChildExecutionID != "" {
-			ids = append(ids, p.ChildExecutionID)
+	add := func(id string) {
+		if id != "" && !slices.Contains(ids, id) {
+			ids = append(ids, id)
 		}
+	}
+	add(run.ChildExecutionID)
+	for _, p := range run.Pending {
+		add(p.ExecutionID)
+		add(p.ChildExecutionID)
 	}
 	return ids
 }

@@ -30,18 +30,19 @@ const (
  "edges":[{"source":"__start__","target":"a"},{"source":"a","target":"sub"},{"source":"sub","target":"z"}]}`
 )
 
-// abandon gives the path of a database as a process leaves it that is killed while it performs so many steps of run r.
-func abandon(t *testing.T, text string, steps int) string {
+// occupy gives the path of a database and a process that performs so many steps of its run r, to which no step comes to
+// an end.
+func occupy(t *testing.T, text string, steps int, lease time.Duration) (path string, process *graph.Runner) {
 	t.Helper()
-	ctx, folder := t.Context(), t.TempDir()
-	path, left := filepath.Join(folder, "live.db"), filepath.Join(folder, "left.db")
+	ctx := t.Context()
+	path = filepath.Join(t.TempDir(), "live.db")
 	store, err := historysql.Open(ctx, path, historysql.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	busy := make(chan struct{}, steps)
 	r, err := graph.New(store, graph.Options{
-		Owner: "gone", LeaseTTL: 1500 * time.Millisecond,
+		Owner: "other", LeaseTTL: lease,
 		Activities: activities.ExecutorFunc(func(ctx context.Context, _ activities.Request) (activities.Result, error) {
 			busy <- struct{}{}
 			<-ctx.Done()
@@ -51,8 +52,7 @@ func abandon(t *testing.T, text string, steps int) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close()
-	defer r.Close()
+	t.Cleanup(func() { r.Close(); store.Close() })
 	child, err := definition.Parse([]byte(stepText))
 	if err == nil {
 		err = r.RegisterWorkflow("child", child)
@@ -70,6 +70,15 @@ func abandon(t *testing.T, text string, steps int) string {
 	for range steps {
 		<-busy
 	}
+	return path, r
+}
+
+// abandon gives the path of a database as a process leaves it that is killed while it performs so many steps of run r.
+func abandon(t *testing.T, text string, steps int) string {
+	t.Helper()
+	path, process := occupy(t, text, steps, 1500*time.Millisecond)
+	defer process.Close()
+	left := filepath.Join(t.TempDir(), "left.db")
 	for _, suffix := range []string{"", "-wal"} {
 		data, err := os.ReadFile(path + suffix)
 		if err == nil {
@@ -154,8 +163,31 @@ func TestRecoverHeld(t *testing.T) {
 			if status != exitOK || !strings.Contains(stdout, `"ended": true`) {
 				t.Errorf("recover r: status %d\n%s\n%s", status, stdout, stderr)
 			}
-			if n := strings.Count(stderr, "is held by another process until 2"); n != 1 {
+			if n := strings.Count(stderr, "is held by another process, until 2"); n != 1 {
 				t.Errorf("said %d times\n%s", n, stderr)
+			}
+		})
+	}
+}
+
+// TestRecoverGivenBack: a run whose process ends in order is taken over at once, however long its lease had been. The lease
+// lasts an hour here, and the command would rather give up than wait for that.
+func TestRecoverGivenBack(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{"step": stepText, "subworkflow": parentText} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path, process := occupy(t, text, 1, time.Hour)
+			var end sync.Once
+			now := func(told *notes) time.Time {
+				if strings.Contains(told.String(), "is held by another process") {
+					end.Do(func() { process.Close() })
+				}
+				return time.Now()
+			}
+			status, stdout, stderr := callAt(t, now, "recover", "r", "--store-path", path, "--profile", "demo", "--wait", "1m")
+			if status != exitOK || !strings.Contains(stdout, `"ended": true`) {
+				t.Errorf("status %d\n%s\n%s", status, stdout, stderr)
 			}
 		})
 	}

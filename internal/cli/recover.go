@@ -29,8 +29,9 @@ func newRecover(a *app) *cobra.Command {
 until they end or wait for somebody. As a worker does, the command performs of each run what is configured here and
 leaves the rest to a process that has what is missing: such a run is named on standard error, and the exit status
 then is 1. A run that another process drives is left alone and named. With an id, that run alone is driven on, its
-timers included; if it waits for what is missing here, the exit status is 3, as for every run that is paused. A
-process that was killed holds its runs for some seconds more; recover ID waits for that.
+timers included; if it waits for what is missing here, the exit status is 3, as for every run that is paused. One that
+another process drives is taken over once that process gives it back; one that was killed holds its runs for some
+seconds more.
 
 What was in flight when a process ended is performed again, with the same idempotency key.
 
