@@ -266,7 +266,7 @@ func (s *session) flush() {
 	}
 }
 
-// command gives the line that calls another command for the same runs.
+// command gives the line that calls another command that drives the same runs.
 func (s *session) command(name string, args ...string) string {
 	words := append([]string{program, name}, args...)
 	return commandLine(append(words, s.repeat...)...)

@@ -108,17 +108,24 @@ func (a *app) recoverAll(ctx context.Context, o recoverOptions) (err error) {
 	if len(ids) == 0 && len(held) == 0 && len(found.left) == 0 {
 		fmt.Fprintln(a.stderr, "nothing to recover")
 	}
+	j := newRecoverJSON(o.dryRun, held, until, found.left)
 	if o.dryRun {
 		a.explainLeft(found.left)
-		return a.writeRecoverable(ctx, s, found)
+		if err := a.writeRecoverable(ctx, s, found, j, o.json); err != nil {
+			return err
+		}
+		return a.writeWaiting(ctx, s)
 	}
 	d := a.drive(s, o.driveOptions)
 	d.caller.Mode, d.caller.Definition = caller.Mode, caller.Definition
 	d.leaveTimers = true
-	err = d.recover(ctx, found)
+	err = d.recover(ctx, found, j)
 	a.explainLeft(found.left)
 	if err == nil && len(found.left) > 0 {
 		err = silent{exitFailed}
+	}
+	if o.json && ctx.Err() == nil {
+		err = firstError(writeEncoded(a.stdout, j), err)
 	}
 	return err
 }
@@ -216,7 +223,7 @@ func ofChild(top, id string) string {
 }
 
 // writeRecoverable prints what a recover would do.
-func (a *app) writeRecoverable(ctx context.Context, s *session, found *recoverable) error {
+func (a *app) writeRecoverable(ctx context.Context, s *session, found *recoverable, j *recoverJSON, asJSON bool) error {
 	rows := [][]string{{"ID", "NAME", "NODE", "WHY"}}
 	for _, id := range found.ids {
 		execution, err := s.store.Execution(ctx, id)
@@ -224,12 +231,19 @@ func (a *app) writeRecoverable(ctx context.Context, s *session, found *recoverab
 			return err
 		}
 		rows = append(rows, []string{id, dash(execution.DefinitionName), dash(execution.CurrentNodeID), found.why[id]})
+		j.Executions = append(j.Executions, recoverableJSON{encodeExecution(execution), found.why[id]})
 	}
-	if len(found.ids) > 0 {
-		if err := writeTable(a.human, rows); err != nil {
-			return err
-		}
+	switch {
+	case asJSON:
+		return writeEncoded(a.stdout, j)
+	case len(found.ids) > 0:
+		return writeTable(a.human, rows)
 	}
+	return nil
+}
+
+// writeWaiting says how many runs wait for somebody.
+func (a *app) writeWaiting(ctx context.Context, s *session) error {
 	waiting, atLeast := 0, ""
 	for _, phase := range []history.Phase{history.PhaseAwaitingActivity, history.PhaseInterrupted, history.PhaseAwaitingSignal} {
 		page, err := s.store.List(ctx, history.ListQuery{Phase: phase, Limit: 100})
@@ -242,13 +256,14 @@ func (a *app) writeRecoverable(ctx context.Context, s *session, found *recoverab
 		}
 	}
 	if waiting > 0 {
-		fmt.Fprintf(a.stderr, "left to a host, a person or a signal: %s%s; see %s\n", atLeast, count(waiting, "run"), s.command("list"))
+		fmt.Fprintf(a.stderr, "left to a host, a person or a signal: %s%s; see %s\n", atLeast, count(waiting, "run"),
+			commandLine(append([]string{program, "list"}, s.sameStore...)...))
 	}
 	return nil
 }
 
 // recover drives all of the runs that were found at once, and waits for one after another.
-func (d *drive) recover(ctx context.Context, found *recoverable) (err error) {
+func (d *drive) recover(ctx context.Context, found *recoverable, j *recoverJSON) (err error) {
 	var runs []*graph.Run
 	var left error
 	for _, id := range found.ids {
@@ -257,6 +272,7 @@ func (d *drive) recover(ctx context.Context, found *recoverable) (err error) {
 			d.session.flush()
 			fmt.Fprintf(d.app.stderr, "%s run %s:\n", d.app.paint.wait("skipped"), id)
 			d.app.printError(err)
+			j.leave(id, err)
 			left = silent{exitFailed}
 			continue
 		}
@@ -273,10 +289,14 @@ func (d *drive) recover(ctx context.Context, found *recoverable) (err error) {
 		d.session.flush()
 		if err != nil {
 			d.app.printError(err)
+			j.leave(run.ExecutionID, err)
 			left = silent{exitFailed}
 			continue
 		}
-		fmt.Fprintf(d.app.human, "%s %s\n", next.ExecutionID, next.Status)
+		j.Executions = append(j.Executions, encodeRun(next))
+		if !d.json {
+			fmt.Fprintf(d.app.human, "%s %s\n", next.ExecutionID, next.Status)
+		}
 		if l := next.Lacks; l != nil && !l.Host {
 			d.app.sayLeft(next.ExecutionID, l)
 			left = silent{exitFailed}

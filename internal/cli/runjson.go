@@ -100,8 +100,8 @@ func encodeRun(run *graph.Run) runJSON {
 	if f := run.ForkedFrom; f.ExecutionID != "" {
 		j.ForkedFrom = &forkedJSON{f.ExecutionID, f.Seq}
 	}
-	if l := run.Lacks; l != nil {
-		j.Lacks = &lackJSON{l.ExecutionID, l.NodeID, l.Missing, l.Setting, !l.Host}
+	if run.Lacks != nil {
+		j.Lacks = encodeLack(run.Lacks)
 	}
 	if run.Status == machine.Completed {
 		j.Result = &run.Result
@@ -117,6 +117,10 @@ func encodeRun(run *graph.Run) runJSON {
 		j.Pending = append(j.Pending, encodePending(p))
 	}
 	return j
+}
+
+func encodeLack(l *graph.Lack) *lackJSON {
+	return &lackJSON{l.ExecutionID, l.NodeID, l.Missing, l.Setting, !l.Host}
 }
 
 func encodePending(p graph.Pending) pendingJSON {

@@ -28,8 +28,8 @@ type session struct {
 	// workflows finds subworkflows in the folder that was named, nil without one. What is found by address is not looked
 	// at before a run: that belongs to the engine.
 	workflows graph.Resolver
-	// repeat are the flags that another command needs to reach the same runs.
-	repeat []string
+	// repeat are the flags that another command needs to drive the same runs, sameStore those that it needs to read them.
+	repeat, sameStore []string
 }
 
 // sessionOptions say what a command needs of its session.
@@ -69,7 +69,7 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 	if c.Log = o.log; c.Log == nil {
 		c.Log = c.Logger(a.stderr)
 	}
-	s := &session{config: c, store: store, owner: newOwner(), repeat: a.flags.Given()}
+	s := &session{config: c, store: store, owner: newOwner(), repeat: a.flags.Given(), sameStore: a.flags.GivenStore()}
 	if s.without = refused; refused == nil {
 		s.executors, s.without = c.Executors()
 	}

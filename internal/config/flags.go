@@ -94,8 +94,15 @@ func Register(set *pflag.FlagSet) *Flags {
 
 // Given are the flags that the user wrote and that another command needs to reach and drive the same runs.
 func (f *Flags) Given() []string {
+	return append(f.GivenStore(), f.given(flagProfile, flagMCPConfig)...)
+}
+
+// GivenStore are the flags that the user wrote and that another command needs to read the same runs.
+func (f *Flags) GivenStore() []string { return f.given(flagStore, flagStorePath) }
+
+func (f *Flags) given(names ...string) []string {
 	var args []string
-	for _, name := range []string{flagStore, flagStorePath, flagProfile, flagMCPConfig} {
+	for _, name := range names {
 		if f.set.Changed(name) {
 			args = append(args, "--"+name, f.set.Lookup(name).Value.String())
 		}
