@@ -231,7 +231,6 @@ func (r *Runner) resolve(ctx context.Context, name workflowName) (*definition.Pr
 func (r *Runner) tellParent(ctx context.Context, x *run, parent string) error {
 	x.mu.Lock()
 	end, err := x.ending(ctx)
-	started := x.started
 	x.mu.Unlock()
 	if err != nil {
 		return err
@@ -240,7 +239,7 @@ func (r *Runner) tellParent(ctx context.Context, x *run, parent string) error {
 	defer r.runs.drop(p)
 	var y yield
 	p.mu.Lock()
-	err = p.childEnded(ctx, x.id, end, started, &y)
+	err = p.childEnded(ctx, x.id, end, &y)
 	p.mu.Unlock()
 	r.carry(ctx, p, &y)
 	if errors.Is(err, problem.ExecutionNotFound) || err != nil && isRefusal(err) {
@@ -249,14 +248,10 @@ func (r *Runner) tellParent(ctx context.Context, x *run, parent string) error {
 	return err
 }
 
-// childEnded takes in the end of a subworkflow if the run waits for it. started is the subworkflow's.
-func (x *run) childEnded(ctx context.Context, child string, end ending, started bool, y *yield) error {
-	known := x.exec.Seq > 0
+// childEnded takes in the end of a subworkflow if the run waits for it.
+func (x *run) childEnded(ctx context.Context, child string, end ending, y *yield) error {
 	if err := x.open(ctx, nil); err != nil {
 		return err
-	}
-	if !known {
-		x.started = started // whoever started the one has started the other
 	}
 	key := x.childKey(child)
 	if key == "" {

@@ -99,3 +99,42 @@ func TestARefusedStartClaimsNothing(t *testing.T) {
 		wantStatus(t, settled(t, all, "r"), machine.Completed)
 	})
 }
+
+// TestTheEndOfASubworkflowClaimsNothing has another process drive a run on while a subworkflow of it is under way where both
+// began, and its parent is not at hand there any more: when the subworkflow ends, what its parent comes to and what is missing
+// there is left to others.
+func TestTheEndOfASubworkflowClaimsNothing(t *testing.T) {
+	t.Parallel()
+	for _, evicted := range []bool{false, true} {
+		t.Run(fmt.Sprint("evicted=", evicted), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store := historymem.New()
+				child := workflow(t, "child", []string{startNode(), step("c", "one"), endNode()}, "s c", "c e")
+				d := workflow(t, "w", []string{
+					startNode(), fork("f", "all", "v", "g"), subworkflow("v", "urn:child"), signalWait("g", "go"), step("a", "two"), step("b", "two"), endNode(),
+				}, "s f", "f b", "v b", "g a", "a b", "b e")
+				first := newRunner(t, store, graph.Options{Activities: deficient{&script{answers: answers{"c": after(time.Hour, nil)}}}, Background: true})
+				register(t, first, "urn:child", child)
+				if evicted {
+					graph.KeepIdle(first, 0)
+				}
+				atOnce(t, first, "r", d)
+				all := newRunner(t, store, equip(t, &script{answers: answers{"a": after(10*time.Minute, nil)}}, "one", "two"))
+				if _, err := all.Signal(t.Context(), graph.SignalRequest{ExecutionID: "r", Name: "go", Caller: graph.Caller{Wait: waitFor(0)}}); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Minute)
+				status(t, first, "r") // a run that another process performs something for is not kept at hand
+				time.Sleep(20 * time.Minute)
+				closeRunner(t, all)
+				time.Sleep(2 * time.Hour)
+				if run := status(t, first, "r"); run.Status.Terminal() || run.Lacks == nil || run.Lacks.NodeID != "b" {
+					t.Fatalf("%s %s lacks %+v", run.Status, run.Error, run.Lacks)
+				}
+				newRunner(t, store, equip(t, &script{}, "two"))
+				wantStatus(t, settled(t, first, "r"), machine.Completed)
+			})
+		})
+	}
+}
