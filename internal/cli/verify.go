@@ -24,7 +24,10 @@ have each outcome once; that definitions are those that their hashes name; that 
 records say; that open runs can be replayed, with their position and timers; and that no row is left over.
 
 Nothing is changed, and nobody has to stop: each run is looked at as of one moment. --repair makes wrong projections
-anew and drops rows of runs that do not exist. Records are never touched.
+anew, makes runs hold the large values that they need, and drops rows of runs that do not exist and large values that no run
+needs. Records are never touched.
+
+What cannot be read to its end is reported as far as it could be, with the error.
 
 Exit status: 0 all is well, or was repaired; 1 something was found, each line with its run, record, code and what to do.`,
 		Example: `  workflows-engine verify
@@ -47,7 +50,7 @@ Exit status: 0 all is well, or was repaired; 1 something was found, each line wi
 		},
 	}
 	cmd.Flags().BoolVar(&o.json, "json", false, "print as JSON")
-	cmd.Flags().BoolVar(&o.repair, "repair", false, "make wrong projections anew from the records")
+	cmd.Flags().BoolVar(&o.repair, "repair", false, "put right what does not touch records")
 	return cmd
 }
 
@@ -57,6 +60,22 @@ type verified struct {
 	Records     int64               `json:"records"`
 	Definitions int64               `json:"definitions"`
 	Findings    []storedFindingJSON `json:"findings"`
+	// Error is what kept the rest from being looked at.
+	Error *verifyErrorJSON `json:"error,omitempty"`
+}
+
+type verifyErrorJSON struct {
+	Code    string `json:"code,omitempty"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+// incomplete notes an error that ends the check.
+func (v *verified) incomplete(err error) {
+	v.Error = &verifyErrorJSON{Message: err.Error()}
+	if p, ok := problem.As(err); ok {
+		v.Error.Code, v.Error.Hint = string(p.Code), commandHint(p.Hint, p.At.ExecutionID)
+	}
 }
 
 type storedFindingJSON struct {
@@ -68,7 +87,8 @@ type storedFindingJSON struct {
 	Repaired    bool   `json:"repaired,omitempty"`
 }
 
-// verify checks a database, or one run.
+// verify checks a database, or one run. What was found before an error is said all the same: a file that is so damaged that
+// not everything can be looked at is what somebody wants to know.
 func (a *app) verify(ctx context.Context, id string, o verifyOptions) (err error) {
 	store, err := a.openStore(ctx, sessionOptions{read: !o.repair})
 	if err != nil {
@@ -86,25 +106,32 @@ func (a *app) verify(ctx context.Context, id string, o verifyOptions) (err error
 		}
 		v.Findings = append(v.Findings, storedFindingJSON{f.ExecutionID, f.Seq, string(f.Code), f.Message, f.Hint, f.Repaired})
 	}
+	err = v.check(ctx, store, id, o.repair, report)
+	switch {
+	case err != nil:
+		v.incomplete(err)
+	case open > 0:
+		err = silent{exitFailed}
+	}
+	if o.json {
+		return firstError(err, writeEncoded(a.stdout, v))
+	}
+	if v.Error == nil {
+		fmt.Fprintf(a.human, "checked %s, %s: %s\n", count(int(v.Runs), "run"), count(int(v.Records), "record"), foundText(len(v.Findings), open))
+	}
+	return err
+}
+
+// check looks at everything, or at one run.
+func (v *verified) check(ctx context.Context, store history.Store, id string, repair bool, report func(history.Finding)) error {
 	if verifier, ok := store.(history.Verifier); ok {
-		counts, err := verifier.Verify(ctx, id, o.repair, report)
+		counts, err := verifier.Verify(ctx, id, repair, report)
 		v.Runs, v.Records, v.Definitions = counts.Runs, counts.Records, counts.Definitions
 		if err != nil {
 			return err
 		}
 	}
-	if err := inspectAll(ctx, store, id, report); err != nil {
-		return err
-	}
-	if o.json {
-		err = writeEncoded(a.stdout, v)
-	} else {
-		fmt.Fprintf(a.human, "checked %s, %s: %s\n", count(int(v.Runs), "run"), count(int(v.Records), "record"), foundText(len(v.Findings), open))
-	}
-	if err == nil && open > 0 {
-		err = silent{exitFailed}
-	}
-	return err
+	return inspectAll(ctx, store, id, report)
 }
 
 func foundText(found, open int) string {
