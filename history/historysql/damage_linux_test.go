@@ -1,8 +1,10 @@
 package historysql_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -108,4 +110,50 @@ func TestDiskFull(t *testing.T) {
 	if err := s.Append(t.Context(), b); err != nil {
 		t.Errorf("with room again: %v", err)
 	}
+}
+
+// TestOpenOnFullDisk: who begins on a full disk is told that it is full, be it the file that cannot be made or the lock
+// file beside one that is there.
+func TestOpenOnFullDisk(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m,nr_inodes=5"); err != nil {
+		t.Skipf("only who may mount a small file system can fill it: %v", err)
+	}
+	t.Cleanup(func() { // the last one to run: what is open by then is closed before
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Errorf("unmount %s: %v", dir, err)
+		}
+	})
+	path, ballast := filepath.Join(dir, "runs.db"), filepath.Join(dir, "ballast")
+	s, err := historysql.Open(t.Context(), path, historysql.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// Leaves no page: the write ends where the disk does.
+	if err := os.WriteFile(ballast, make([]byte, 1<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("the disk is not full: %v", err)
+	}
+	for way, o := range everyOpening {
+		if o.ReadOnly {
+			openFile(t, path, o) // a file at rest can be read without a lock file
+			continue
+		}
+		_, err = historysql.Open(t.Context(), path, o)
+		wantRefusal(t, way, err, problem.StoreFull)
+	}
+	if err := os.Truncate(ballast, 0); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 4 { // more than there is room for
+		err = os.WriteFile(ballast+strconv.Itoa(i), nil, 0o600)
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("there is room for more files: %v", err)
+	}
+	_, err = historysql.Open(t.Context(), filepath.Join(dir, "new.db"), historysql.Options{})
+	wantRefusal(t, "a new file", err, problem.StoreFull)
 }

@@ -3,6 +3,7 @@ package historysql
 import (
 	"context"
 	"errors"
+	"syscall"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -18,6 +19,17 @@ func primaryCode(err error) int {
 	return 0
 }
 
+// isFull reports whether there was no room. SQLite says so only where it writes to the file and its log; of the lock file that
+// everybody makes who opens a file in log mode it says that it could not be given its size, which a disk that works does
+// wherever it has room.
+func isFull(err error) bool {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return true
+	}
+	e, ok := errors.AsType[*sqlite.Error](err)
+	return ok && (e.Code()&0xff == sqlite3.SQLITE_FULL || e.Code() == sqlite3.SQLITE_IOERR_SHMSIZE)
+}
+
 func isBusy(err error) bool {
 	c := primaryCode(err)
 	return c == sqlite3.SQLITE_BUSY || c == sqlite3.SQLITE_LOCKED
@@ -28,6 +40,8 @@ func isDuplicate(err error) bool {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	return ok && (e.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY || e.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE)
 }
+
+const hintFull = "The disk is full. Nothing was written; free some space and try again."
 
 const hintFileDamaged = "The file is damaged. Restore it from a copy; it is left as it is."
 
@@ -63,14 +77,15 @@ func failure(doing string, err error) error {
 		code, hint = problem.HistoryCorrupt, hintFileDamaged
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		code, hint = problem.StoreLocked, "Another process has kept the database locked. Try again."
-	case sqlite3.SQLITE_FULL:
-		code, hint = problem.StoreFull, "The disk is full. Nothing was written; free some space and try again."
 	case sqlite3.SQLITE_READONLY:
 		code, hint = problem.StoreReadOnly, "The database cannot be written to. Check its permissions and those of its folder."
 	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
 		code, hint = problem.StoreUnavailable, "Check the path and its permissions."
 	case sqlite3.SQLITE_IOERR:
-		code, hint = problem.StoreUnavailable, "The disk does not read or write. Look at it, and at limits of the size of files; then try again."
+		code, hint = problem.StoreUnavailable, "The disk does not read or write. Look at it, and at quotas and limits of the size of files; then try again."
+	}
+	if isFull(err) {
+		code, hint = problem.StoreFull, hintFull
 	}
 	e := problem.New(code, "%s", doing).WithCause(err)
 	e.Hint = hint

@@ -31,6 +31,9 @@ func makeFile(path string) error {
 }
 
 func cannotOpen(path string, err error) error {
+	if isFull(err) {
+		return problem.New(problem.StoreFull, "the database %s cannot be made", path).WithCause(err).WithHint(hintFull)
+	}
 	return problem.New(problem.StoreUnavailable, "the database %s cannot be opened", path).WithCause(err).
 		WithHint("Check the path and its permissions.")
 }

@@ -155,6 +155,9 @@ func (s *Store) openReadOnly() error {
 	id, err := s.identifyReadOnly(source)
 	if cannotLock(err) {
 		if log := unfinishedLog(s.path); log != "" {
+			if isFull(err) {
+				return err
+			}
 			return s.unreadable(log, err)
 		}
 		immutable := source + "&immutable=1"
@@ -181,7 +184,7 @@ func (s *Store) openReadOnly() error {
 // cannotLock reports whether reading failed because nothing can be made or changed beside the file.
 func cannotLock(err error) bool {
 	c := primaryCode(err)
-	return c == sqlite3.SQLITE_CANTOPEN || c == sqlite3.SQLITE_READONLY
+	return c == sqlite3.SQLITE_CANTOPEN || c == sqlite3.SQLITE_READONLY || isFull(err)
 }
 
 // unreadable explains the failure that a log without its lock file means where none can be made: the newest steps are
