@@ -38,9 +38,6 @@ const (
 	jsonLinesType = "application/jsonl"
 )
 
-// maxHistory is how many of a run's records the history resource shows, the newest of them.
-const maxHistory = 500
-
 func (s *server) addResources(sdk *mcp.Server) {
 	sdk.AddResource(&mcp.Resource{
 		URI: guideURI, Name: "guide", Title: "How to write a workflow definition", MIMEType: "text/markdown",
@@ -58,7 +55,7 @@ func (s *server) addResources(sdk *mcp.Server) {
 	}
 	sdk.AddResourceTemplate(&mcp.ResourceTemplate{
 		URITemplate: runPrefix + "{execution_id}" + histories, Name: "run-history", Title: "History of a run",
-		Description: "The records of a run, one JSON object a line, the newest 500; secrets are masked.", MIMEType: jsonLinesType,
+		Description: "The records of a run, one JSON object a line, the newest 500 and 1 MiB at most; secrets are masked.", MIMEType: jsonLinesType,
 	}, s.readHistory)
 }
 
@@ -86,27 +83,6 @@ func (s *server) readDefinition(ctx context.Context, req *mcp.ReadResourceReques
 		return nil, resourceError(req.Params.URI, err)
 	}
 	return contents(req.Params.URI, string(stored.Text)), nil
-}
-
-func (s *server) readHistory(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-	id := runOf(req.Params.URI, histories)
-	run, err := s.engine.Status(ctx, graph.StatusRequest{ExecutionID: id})
-	if err != nil {
-		return nil, resourceError(req.Params.URI, err)
-	}
-	records, err := s.engine.History(ctx, graph.HistoryRequest{ExecutionID: id, FromSeq: max(run.Seq-maxHistory+1, 1), Limit: maxHistory})
-	if err != nil {
-		return nil, resourceError(req.Params.URI, err)
-	}
-	var text []byte
-	for i := range records {
-		r := &records[i]
-		m := members{{"seq", float64(r.Seq)}, {"kind", string(r.Kind)}, {"name", string(r.Name)}}
-		m.instant("created_at", r.CreatedAt)
-		m.put("payload", raw(r.Raw))
-		text = append(m.appendTo(text), '\n')
-	}
-	return contents(req.Params.URI, string(text)), nil
 }
 
 // runOf takes the run's id out of an address; in there it is percent-encoded.
