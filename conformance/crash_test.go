@@ -64,11 +64,14 @@ const raceSample = 4
 func TestCrashAtEveryOperation(t *testing.T) {
 	t.Parallel()
 	cases := crashCases(t)
-	var points, possible atomic.Int64
+	var points tally
+	var possible atomic.Int64
 	t.Run("memory", func(t *testing.T) {
 		for _, c := range cases {
 			for _, m := range crashModes {
+				points.offered++
 				t.Run(fmt.Sprintf("%s/%s/cancel=%v", c.name, m.mode, m.cancel), func(t *testing.T) {
+					points.taken.Add(1)
 					t.Parallel()
 					synctest.Test(t, func(t *testing.T) {
 						newStore := func() history.Store { return historymem.New() }
@@ -77,16 +80,44 @@ func TestCrashAtEveryOperation(t *testing.T) {
 							limit = raceSample
 						}
 						tried, all := enumerate(t, c, m, newStore, limit)
-						points.Add(int64(tried))
+						points.n.Add(int64(tried))
 						possible.Add(int64(all))
 					})
 				})
 			}
 		}
 	})
-	t.Logf("%d workflows, %d of %d crash points tried", len(cases), points.Load(), possible.Load())
-	if points.Load() < 500 {
-		t.Errorf("only %d points", points.Load())
+	t.Logf("%d workflows, %d of %d crash points tried", len(cases), points.n.Load(), possible.Load())
+	if points.short(500) {
+		t.Errorf("only %d points", points.n.Load())
+	}
+}
+
+// tally counts what the parts of a test tried.
+type tally struct {
+	offered int          // parts
+	taken   atomic.Int64 // parts that -run has not selected away
+	n       atomic.Int64
+}
+
+// short reports whether less was tried than a test is worth. Whoever selects parts of it wants no more than these.
+func (c *tally) short(least int64) bool {
+	return int(c.taken.Load()) == c.offered && c.n.Load() < least
+}
+
+func TestTally(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		offered  int
+		taken, n int64
+		short    bool
+	}{{0, 0, 0, true}, {9, 9, 499, true}, {9, 9, 500, false}, {9, 1, 372, false}} {
+		c := tally{offered: tt.offered}
+		c.taken.Store(tt.taken)
+		c.n.Store(tt.n)
+		if got := c.short(500); got != tt.short {
+			t.Errorf("%+v: %v", tt, got)
+		}
 	}
 }
 
@@ -97,14 +128,16 @@ func TestCrashOnSQLite(t *testing.T) {
 	if soaking() {
 		limit = 100
 	}
-	var points atomic.Int64
+	var points tally
 	t.Run("files", func(t *testing.T) {
 		for _, c := range crashCases(t) {
 			if !slices.Contains([]string{"subworkflow.child_asks", "parallel.nested_state", "retries.backoff", "parallel.nested_state/repairs"}, c.name) {
 				continue
 			}
 			for _, m := range crashModes[:2] {
+				points.offered++
 				t.Run(fmt.Sprintf("%s/%s", c.name, m.mode), func(t *testing.T) {
+					points.taken.Add(1)
 					t.Parallel()
 					dir, files := t.TempDir(), 0
 					synctest.Test(t, func(t *testing.T) {
@@ -117,15 +150,15 @@ func TestCrashOnSQLite(t *testing.T) {
 							return s
 						}
 						tried, _ := enumerate(t, c, m, newStore, limit)
-						points.Add(int64(tried))
+						points.n.Add(int64(tried))
 					})
 				})
 			}
 		}
 	})
-	t.Logf("%d crash points tried", points.Load())
-	if points.Load() < 20 {
-		t.Errorf("only %d points", points.Load())
+	t.Logf("%d crash points tried", points.n.Load())
+	if points.short(20) {
+		t.Errorf("only %d points", points.n.Load())
 	}
 }
 

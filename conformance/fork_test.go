@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -26,14 +25,16 @@ func TestForkAtEveryRecord(t *testing.T) {
 	for _, c := range exampleCases(t) {
 		example[c.name] = true
 	}
-	var points atomic.Int64
+	var points tally
 	t.Run("workflows", func(t *testing.T) {
 		for _, c := range crashCases(t) {
 			if c.name == "subworkflow.wrong_pin" || c.name == "subworkflow.unknown_reference" {
 				continue // a subworkflow that is begun anew is not failed for want of its workflow, but left to who has it
 			}
 			for _, m := range crashModes[:2] {
+				points.offered++
 				t.Run(fmt.Sprintf("%s/%s", c.name, m.mode), func(t *testing.T) {
+					points.taken.Add(1)
 					t.Parallel()
 					synctest.Test(t, func(t *testing.T) {
 						want := newTrial(t, c, m, historymem.New())
@@ -48,16 +49,16 @@ func TestForkAtEveryRecord(t *testing.T) {
 						}
 						for seq := 1; seq <= len(records); seq += step {
 							forkAt(t, want, int64(seq))
-							points.Add(1)
+							points.n.Add(1)
 						}
 					})
 				})
 			}
 		}
 	})
-	t.Logf("%d forks", points.Load())
-	if points.Load() < 100 {
-		t.Errorf("only %d forks", points.Load())
+	t.Logf("%d forks", points.n.Load())
+	if points.short(100) {
+		t.Errorf("only %d forks", points.n.Load())
 	}
 }
 
