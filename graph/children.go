@@ -156,6 +156,28 @@ func (x *run) awaitsChild(ctx context.Context, e *machine.ChildEffect) (bool, er
 	}
 }
 
+// takeUpChildren goes on with the subworkflows of a run that is driven here for which something is to be done, and nobody
+// does it: whoever ended one may have died before the run was told, and one that was left for want of its workflow can be
+// begun once that is known. While the run is driven it is no orphan, so that nobody else would see to them.
+func (x *run) takeUpChildren(ctx context.Context, y *yield) error {
+	if !x.held || x.m == nil || len(x.children) == 0 {
+		return nil
+	}
+	for _, e := range x.m.InFlight() {
+		c, isChild := e.(*machine.ChildEffect)
+		if !isChild || x.flights[c.EffectKey] != nil {
+			continue
+		}
+		switch awaits, err := x.awaitsChild(ctx, c); {
+		case err != nil:
+			return err
+		case awaits:
+			y.flights = append(y.flights, x.fly(c))
+		}
+	}
+	return nil
+}
+
 // takeOverBelow takes over the subworkflows that a run waits for, whose drivers may be gone though the run's own has
 // nothing to do, and those below them.
 func (r *Runner) takeOverBelow(ctx context.Context, x *run) {

@@ -11,22 +11,44 @@ import (
 
 // carry does what inputs have brought, after the lock has been given back: effects are performed in the background,
 // subworkflows that nobody waits for are cancelled, the parent is told that the run has ended. What fails or is cut
-// short here is found again: a parent whose subworkflow has ended counts as orphaned, and a subworkflow asks after its
-// parent when it is next loaded.
+// short here is found again: a parent whose subworkflow has ended counts as orphaned, its driver looks after that too
+// (takeUpChildren), and a subworkflow asks after its parent when it is next loaded.
 func (r *Runner) carry(ctx context.Context, x *run, y *yield) {
 	r.launch(x, y.flights)
 	ctx = lasting(ctx)
 	r.tellAgents(x, y.tasks)
 	for _, child := range y.orphans {
-		if err := r.cancelChild(ctx, child, x.id); err != nil {
+		r.persist(x, func() error { return r.cancelChild(ctx, child, x.id) }, func(err error) {
 			r.log.Error("subworkflow not cancelled", logRun, x.id, logChild, child, logError, err)
-		}
+		})
 	}
-	if y.parent != "" {
-		if err := r.tellParent(ctx, x, y.parent); err != nil {
-			r.log.Error("parent not told", logRun, y.parent, logChild, x.id, logError, err)
-		}
+	if parent := y.parent; parent != "" {
+		r.persist(x, func() error { return r.tellParent(ctx, x, parent) }, func(err error) {
+			r.log.Error("parent not told", logRun, parent, logChild, x.id, logError, err)
+		})
 	}
+}
+
+// persist does something for a run, and tries again in the background while the store fails for a reason that may pass.
+// failed is told if it was in vain.
+func (r *Runner) persist(x *run, do func() error, failed func(error)) {
+	err := do()
+	if err == nil {
+		return
+	}
+	r.runs.retain(x)
+	r.tasks.Go(func() {
+		defer r.runs.drop(x)
+		for _, p := range recordPauses {
+			if !r.pause(p) {
+				break
+			}
+			if err = do(); err == nil {
+				return
+			}
+		}
+		failed(err)
+	})
 }
 
 // launch performs flights in the background.

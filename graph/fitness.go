@@ -74,8 +74,8 @@ func (x *run) lacks() *Lack {
 	return x.lacksBehind(asked)
 }
 
-// unlessDriven gives what this process lacks, nil while another one drives the run: that may perform the very node, and what
-// it leaves is not left for long.
+// unlessDriven gives what this process lacks, nil while another one drives the run: that may perform the very node. What it
+// leaves, and for how long, cannot be told from outside; it lets go of the run once it performs nothing more.
 func (x *run) unlessDriven(ctx context.Context, l *Lack) (*Lack, error) {
 	if l == nil {
 		return nil, nil

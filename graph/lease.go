@@ -181,8 +181,8 @@ func (x *run) keep(ctx context.Context, y *yield) error {
 			return nil
 		}
 	}
-	if now.Sub(x.committed) < maxKeepInterval/2 {
-		return nil // the last commit would have noticed
+	if now.Sub(x.committed) < maxKeepInterval/2 { // the last commit would have noticed what others wrote
+		return x.takeUpChildren(ctx, y)
 	}
 	before := x.m
 	if err := x.sync(ctx, nil); err != nil {
@@ -195,6 +195,9 @@ func (x *run) keep(ctx context.Context, y *yield) error {
 		if x.m != nil {
 			x.adopt(y)
 		}
+	}
+	if err := x.takeUpChildren(ctx, y); err != nil {
+		return err
 	}
 	return x.rest(ctx, y)
 }
