@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
@@ -13,7 +14,8 @@ import (
 )
 
 // Inspect checks what only the machine can tell of an open run, and changes nothing: that its history can be replayed with
-// its definition, that its stored position can be used, and that the stored timers are those that the history has open.
+// its definition, that its stored position can be used, that the stored timers are those that the history has open, and that
+// the subworkflows that it waits for are there.
 // Of runs that have ended, and of those that another engine began, it says nothing. Together with a store that is a
 // history.Verifier it makes up a check of a whole database; the command verify is that. The error is EXECUTION_NOT_FOUND
 // or the store's.
@@ -74,6 +76,9 @@ func (i *inspection) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := i.endedChildren(ctx, records); err != nil {
+		return err
+	}
 	now := i.exec.UpdatedAt
 	m, b, err := replayed(prog, id, records, 0, now)
 	if err != nil {
@@ -83,6 +88,9 @@ func (i *inspection) look(ctx context.Context) error {
 	}
 	if len(b.Records) == 0 {
 		if err := i.timers(ctx, m); err != nil {
+			return err
+		}
+		if err := i.children(ctx, m); err != nil {
 			return err
 		}
 	}
@@ -137,6 +145,81 @@ func (i *inspection) timers(ctx context.Context, m *machine.Machine) error {
 		i.note(0, problem.TimersDiffer, hint, "the timer %s is stored, but not open", key)
 	}
 	return nil
+}
+
+// endedChildren looks for the subworkflows that have ended well, which are deleted with the run and not before. What a fork
+// has taken over ended in another run; and one that failed may have been refused before it began.
+func (i *inspection) endedChildren(ctx context.Context, records []history.Record) error {
+	for j := range records {
+		p := &records[j].Payload
+		if records[j].Name != history.SubworkflowCompleted || p.Failed || p.Replayed || records[j].Seq <= i.exec.ForkedFrom.Seq ||
+			!history.Descends(p.ChildExecutionID, i.exec.ID) {
+			continue
+		}
+		_, err := i.Execution(ctx, p.ChildExecutionID)
+		switch {
+		case errors.Is(err, problem.ExecutionNotFound):
+			i.note(records[j].Seq, problem.SubworkflowMissing, "The run goes on without it. Restore the database from a copy if its history is wanted.",
+				"the subworkflow %q ended here, and nothing is stored of it", p.ChildExecutionID)
+		case err != nil && !isUnreadable(err):
+			return err
+		}
+	}
+	return nil
+}
+
+// isUnreadable tells a run that is there and cannot be read, of which there are findings of its own.
+func isUnreadable(err error) bool {
+	return errors.Is(err, problem.HistoryCorrupt) || errors.Is(err, problem.HistoryNewer)
+}
+
+// children looks for the subworkflows that the run waits for. That one was asked for is recorded before it begins, so that
+// one of which nothing is stored may be about to begin: then somebody has the run's lease, or had it when it was cut short.
+// Or no process here knows its workflow: then no definition of it is stored. What remains has been begun, and is lost,
+// unless the run was imported as it was then, or given up by a server that ended at that moment.
+func (i *inspection) children(ctx context.Context, m *machine.Machine) error {
+	for _, effect := range m.InFlight() {
+		e, ok := effect.(*machine.ChildEffect)
+		if !ok {
+			continue
+		}
+		// The lease comes first: it is given back when the subworkflow is there.
+		lease, err := i.Lease(ctx, i.exec.ID)
+		if err != nil {
+			return err
+		}
+		_, err = i.Execution(ctx, e.ChildExecutionID)
+		if err == nil || isUnreadable(err) || lease.Owner != "" {
+			continue
+		}
+		if !errors.Is(err, problem.ExecutionNotFound) {
+			return err
+		}
+		switch known, err := i.knows(ctx, nameOf(e)); {
+		case err != nil:
+			return err
+		case known:
+			i.note(0, problem.SubworkflowMissing, "If its records are lost, restore the database from a copy: else it runs again from its beginning as soon as "+
+				"something takes the run over (recover, a worker, a server). That is right if it never began, as after an import.",
+				"the run waits at %q for the subworkflow %q, of which nothing is stored", e.NodeID, e.ChildExecutionID)
+		}
+	}
+	return nil
+}
+
+// knows reports whether a definition is stored that a subworkflow can have begun with: the pinned one, or one that is named
+// as the reference is, or as the last part of it, as in urn:example:name.
+func (i *inspection) knows(ctx context.Context, name workflowName) (bool, error) {
+	var err error
+	if name.pin != "" {
+		_, err = i.Definition(ctx, name.pin)
+	} else if _, err = i.DefinitionByName(ctx, name.ref, ""); errors.Is(err, problem.DefinitionNotFound) {
+		_, err = i.DefinitionByName(ctx, name.ref[strings.LastIndexByte(name.ref, ':')+1:], "")
+	}
+	if errors.Is(err, problem.DefinitionNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // position tries the stored position, if there is one.

@@ -24,7 +24,15 @@ type spoilt struct {
 	definition []byte // stored under its own hash
 	altered    []byte // stored under the hash of another
 	missing    bool
+	lost       string // a run of which nothing is stored
 	timers     func([]history.Timer) []history.Timer
+}
+
+func (s *spoilt) Execution(ctx context.Context, id string) (history.Execution, error) {
+	if id == s.lost {
+		return history.Execution{}, history.NotFound(id)
+	}
+	return s.Store.Execution(ctx, id)
 }
 
 func (s *spoilt) Position(ctx context.Context, id string) (int64, []byte, error) {
@@ -113,6 +121,72 @@ func TestInspectFindsWhatTheMachineTells(t *testing.T) {
 	}
 	_, err := graph.Inspect(t.Context(), store, "nobody")
 	wantCode(t, err, problem.ExecutionNotFound)
+}
+
+// TestInspectMissesSubworkflows: a subworkflow that was begun and of which nothing is left is missed, as long as its parent
+// waits for it. One that may not have begun yet is not.
+func TestInspectMissesSubworkflows(t *testing.T) {
+	t.Parallel()
+	store := historymem.New()
+	r := newRunner(t, store, graph.Options{Activities: &script{}})
+	inspect := func(id string) []history.Finding {
+		t.Helper()
+		findings, err := graph.Inspect(t.Context(), &spoilt{Store: store, lost: id + ":sub:v"}, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return findings
+	}
+	for id, ref := range map[string]string{"p": "child", "q": "urn:x:child", "unlike": "urn:x:other"} {
+		register(t, r, ref, workflow(t, "child", []string{startNode(), signalWait("w", "go"), endNode()}, "s w", "w e"))
+		start(t, r, id, workflow(t, "parent-"+id, []string{startNode(), subworkflow("v", ref), endNode()}, "s v", "v e"), nil)
+		if there, err := graph.Inspect(t.Context(), store, id); err != nil || len(there) != 0 {
+			t.Errorf("%s: found %+v, %v of a subworkflow that is there", id, there, err)
+		}
+		found := inspect(id)
+		switch {
+		case id == "unlike": // what was begun under that reference cannot be told
+			if len(found) != 0 {
+				t.Errorf("%s: found %+v", id, found)
+			}
+		case len(found) != 1 || found[0].Code != problem.SubworkflowMissing || found[0].ExecutionID != id ||
+			!strings.Contains(found[0].Message, id+":sub:v") || !strings.Contains(found[0].Hint, "restore"):
+			t.Errorf("%s: found %+v", id, found)
+		}
+	}
+	// One that has ended is missed too, until its parent has.
+	register(t, r, "short", linear(t, "short", "a"))
+	start(t, r, "on", workflow(t, "parent-on", []string{startNode(), subworkflow("v", "short"), signalWait("w", "go"), endNode()}, "s v", "v w", "w e"), nil)
+	if found := inspect("on"); len(found) != 1 || found[0].Code != problem.SubworkflowMissing || found[0].Seq == 0 {
+		t.Errorf("ended: %+v", found)
+	}
+	forked, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "on", Seq: status(t, r, "on").Seq, NewExecutionID: "forked"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, err := graph.Inspect(t.Context(), store, forked.ExecutionID); err != nil || len(found) != 0 {
+		t.Errorf("a fork, which takes over what the subworkflow gave: %+v, %v", found, err)
+	}
+	if _, err := r.Signal(t.Context(), graph.SignalRequest{ExecutionID: "on", Name: "go"}); err != nil {
+		t.Fatal(err)
+	}
+	if found := inspect("on"); len(found) != 0 {
+		t.Errorf("of a run that has ended: %+v", found)
+	}
+	// A process that was killed while it was about to begin it leaves its lease.
+	now := time.Now()
+	if won, err := store.AcquireLease(t.Context(), "p", "killed", now.Add(-time.Hour), now.Add(-time.Minute)); err != nil || !won {
+		t.Fatalf("lease %t, %v", won, err)
+	}
+	if found := inspect("p"); len(found) != 0 {
+		t.Errorf("about to begin: %+v", found)
+	}
+	if _, err := r.Cancel(t.Context(), graph.CancelRequest{ExecutionID: "q"}); err != nil {
+		t.Fatal(err)
+	}
+	if found := inspect("q"); len(found) != 0 {
+		t.Errorf("of a run that has ended: %+v", found)
+	}
 }
 
 // TestInspectTakesPollsAsTheyAre looks at a run whose remote task was looked at often, which no record tells.

@@ -274,6 +274,8 @@ const (
 	PositionUnusable Code = "POSITION_UNUSABLE"
 	// TimersDiffer: the stored timers of a run are not those that its history has open.
 	TimersDiffer Code = "TIMERS_DIFFER"
+	// SubworkflowMissing: nothing is stored of a subworkflow that an open run has started.
+	SubworkflowMissing Code = "SUBWORKFLOW_MISSING"
 	// RowOrphaned: a row belongs to a run that does not exist.
 	RowOrphaned Code = "ROW_ORPHANED"
 	// DeletionUnfinished: a run is half deleted; it counts as not there.
