@@ -9,6 +9,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/config"
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/stdio"
 )
 
@@ -59,7 +60,7 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 	case errors.Is(err, pflag.ErrHelp), err == nil && *help:
 		return nil, answered(fmt.Fprint(stdout, usage+set.FlagUsages()))
 	case err != nil:
-		return nil, problem.New(problem.UsageError, "%v", err).WithHint("workflows-engine-mcp --help lists the flags.")
+		return nil, config.FlagError(err).WithHint("workflows-engine-mcp --help lists the flags.")
 	case *printVersion:
 		return nil, answered(fmt.Fprintln(stdout, "workflows-engine-mcp "+buildVersion()))
 	case set.NArg() > 0:
@@ -73,6 +74,11 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 		if c.Config, _ = flags.LoadLog(config.System()); c.Config == nil {
 			return nil, err
 		}
+		return c, err
 	}
-	return c, err
+	if c.WaitLimit > mcpserver.MaxWait {
+		return c, problem.New(problem.UsageError, "the wait limit of %v is too long", c.WaitLimit).
+			WithHint("--wait-limit and WORKFLOW_ENGINE_WAIT_LIMIT take %v at most, as wait_ms does.", mcpserver.MaxWait)
+	}
+	return c, nil
 }

@@ -394,6 +394,8 @@ func TestFlags(t *testing.T) {
 		{[]string{"--store", "postgres"}, 2, "", "sqlite or memory"},
 		{[]string{"serve"}, 2, "", `"serve"`},
 		{[]string{"--max-message-bytes=0"}, 2, "", "--max-message-bytes"},
+		{[]string{"--max-message-bytes=x"}, 2, "", `"x" is not a whole number`},
+		{[]string{"--wait-limit=5m1s"}, 2, "", "take 5m0s at most"},
 		{[]string{"--profile", "prod"}, 2, "", "--profile"},
 		{[]string{"--store-path", filepath.Join(t.TempDir(), "missing", "runs.db")}, 2, "", "no such folder"},
 		{[]string{"--db", filepath.Join(t.TempDir(), "missing", "runs.db")}, 2, "", "no such folder"},

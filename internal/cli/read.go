@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -56,7 +57,13 @@ func (a *app) readDefinition(file string) (*definition.Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.parse()
+	document, err := s.parse()
+	if e, ok := problem.As(err); ok {
+		named := *e
+		named.Message = s.name() + ": " + e.Message
+		return nil, &named
+	}
+	return document, err
 }
 
 // name is the file as shown to people.

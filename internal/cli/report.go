@@ -80,5 +80,6 @@ func commandHint(hint, id string) string {
 		"workflow_cancel", program+" cancel "+id,
 		"workflow_start", program+" run",
 		"workflow_list", program+" list",
+		"allow_existing_execution_id", program+" recover "+id,
 	).Replace(hint)
 }

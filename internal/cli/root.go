@@ -32,7 +32,7 @@ before it is acted on, so that a run survives the end of the process and is cont
 	root.Version = currentBuild().Version
 	root.SetVersionTemplate("workflows-engine {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage("%v", err).WithHint("See %s --help.", cmd.CommandPath())
+		return config.FlagError(err).WithHint("See %s --help.", cmd.CommandPath())
 	})
 	a.flags = config.Register(root.PersistentFlags())
 	root.SetGlobalNormalizationFunc(config.Normalize)

@@ -32,6 +32,8 @@ type runJSON struct {
 	Warnings          []warningJSON `json:"warnings,omitempty"`
 	CreatedAt         time.Time     `json:"created_at"`
 	UpdatedAt         time.Time     `json:"updated_at"`
+	// Seq is the number of the run's last record.
+	Seq int64 `json:"seq"`
 	// ForkedFrom is set for a run that was forked.
 	ForkedFrom *forkedJSON `json:"forked_from,omitempty"`
 }
@@ -73,6 +75,7 @@ type pendingJSON struct {
 	OutputSchema     any            `json:"output_schema,omitempty"`
 	IdempotencyKey   string         `json:"idempotency_key,omitempty"`
 	Deadline         *time.Time     `json:"deadline,omitempty"`
+	BlockDeadline    *time.Time     `json:"block_deadline,omitempty"`
 	LastError        string         `json:"last_error,omitempty"`
 	Prompt           string         `json:"prompt,omitempty"`
 	PromptRef        string         `json:"prompt_ref,omitempty"`
@@ -95,7 +98,7 @@ func encodeRun(run *graph.Run) runJSON {
 		NodeID: run.CurrentNodeID, State: run.State, FinalState: run.FinalState, Error: run.Error,
 		Code: run.ErrorCode, Reason: run.Reason, ParentExecutionID: run.Parent,
 		ChildExecutionID: run.ChildExecutionID, NodeVisits: run.NodeVisits,
-		CreatedAt: run.CreatedAt, UpdatedAt: run.UpdatedAt,
+		CreatedAt: run.CreatedAt, UpdatedAt: run.UpdatedAt, Seq: run.Seq,
 	}
 	if f := run.ForkedFrom; f.ExecutionID != "" {
 		j.ForkedFrom = &forkedJSON{f.ExecutionID, f.Seq}
@@ -127,7 +130,7 @@ func encodePending(p graph.Pending) pendingJSON {
 	j := pendingJSON{
 		Kind: string(p.Kind), ID: p.ID, ExecutionID: p.ExecutionID, NodeID: p.NodeID, NodeType: p.NodeType,
 		Host: p.Host, Attempt: p.Attempt, Config: p.Config, OutputSchema: p.OutputSchema,
-		IdempotencyKey: p.IdempotencyKey, Deadline: optionalTime(p.Deadline), LastError: p.LastError,
+		IdempotencyKey: p.IdempotencyKey, Deadline: optionalTime(p.Deadline), BlockDeadline: optionalTime(p.BlockDeadline), LastError: p.LastError,
 		Prompt: p.Prompt, PromptRef: p.PromptRef, ResumeSchema: p.ResumeSchema, SignalName: p.SignalName,
 		Due: optionalTime(p.Due), AgentID: p.AgentID, Protocol: p.Protocol, CorrelationID: p.CorrelationID,
 		DelegateInput: p.DelegateInput, ExternalTaskID: p.ExternalTaskID, ChildExecutionID: p.ChildExecutionID, WorkflowRef: p.WorkflowRef,

@@ -135,6 +135,9 @@ func writePending(w io.Writer, run *graph.Run, p *graph.Pending, s *session) err
 	if !p.Deadline.IsZero() {
 		fmt.Fprintf(w, "  until %s at the latest\n", timeText(p.Deadline))
 	}
+	if !p.BlockDeadline.IsZero() {
+		fmt.Fprintf(w, "  its parallel block until %s at the latest\n", timeText(p.BlockDeadline))
+	}
 	if p.Kind == machine.WaitInterrupt || p.Kind == machine.WaitSignal || p.Host {
 		words := continuation(run, p)
 		fmt.Fprintf(w, "  continue with: %s\n", s.command(words[0], words[1:]...))

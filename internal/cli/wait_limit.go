@@ -37,4 +37,4 @@ func (w *waitLimit) String() string {
 }
 
 // Type names the kind of value for the help.
-func (*waitLimit) Type() string { return "duration" }
+func (*waitLimit) Type() string { return "time" }

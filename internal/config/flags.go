@@ -62,7 +62,7 @@ var unsupported = []string{
 // RegisterServer adds the flags of a long-lived server: those of Register, and the wait limit of its calls.
 func RegisterServer(set *pflag.FlagSet) *Flags {
 	f := Register(set)
-	set.String(flagWaitLimit, "", "how long a call waits for a run to come to rest, as in 20s; 0 for not at all (default 20s; $"+envWaitLimit+")")
+	set.String(flagWaitLimit, "", "how long a call waits for a run to come to rest, as in 20s, at most 5m; 0 for not at all (default 20s; $"+envWaitLimit+")")
 	return f
 }
 

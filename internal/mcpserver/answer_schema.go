@@ -96,6 +96,7 @@ func statusAnswer() []property {
 		optional("last_error", str("Why it failed or was cancelled.")),
 		optional("child_execution_id", str("Newest subworkflow.")),
 		optional("parent_execution_id", str("Run that started that.")),
+		optional("forked_from", obj("Run that this one goes on from: execution_id, seq.")),
 	}
 	list = append(list, endProperties...)
 	list = append(list, stateProperty)

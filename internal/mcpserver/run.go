@@ -48,6 +48,9 @@ func answerStatus(run told) members {
 	m.text("delegate_correlation_id", run.DelegateCorrelationID)
 	m.text("child_execution_id", run.ChildExecutionID)
 	m.text("parent_execution_id", run.ParentExecutionID)
+	if f := run.ForkedFrom; f.ExecutionID != "" {
+		m.put("forked_from", members{{"execution_id", f.ExecutionID}, {"seq", float64(f.Seq)}})
+	}
 	if first != nil {
 		putDelegate(&m, first)
 		m.text("signal_name", first.SignalName)

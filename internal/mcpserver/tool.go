@@ -52,14 +52,14 @@ func (t *tool) listed() *mcp.Tool {
 	}
 }
 
-// maxWait bounds wait_ms: a host that waits longer has given up on the call.
-const maxWait = 5 * time.Minute
+// MaxWait is the most that wait_ms may be: a host that waits longer has given up on the call.
+const MaxWait = 5 * time.Minute
 
 // Arguments that several tools have.
 var (
 	executionIDArgument = required("execution_id", aText("The run."))
 	waitArgument        = optional("wait_ms", describe("integer", "Longest wait for the run to come to rest (default 20000; 0: none).",
-		"minimum", 0.0, "maximum", float64(maxWait.Milliseconds())))
+		"minimum", 0.0, "maximum", float64(MaxWait.Milliseconds())))
 	modeArgument = optional("activity_execution_mode", oneOf("Changes who performs activities from now on.",
 		string(machine.InProcess), string(machine.HostMediated)))
 	definitionAgain = optional("definition", obj("Not needed. If sent it must be the run's."))
@@ -67,7 +67,7 @@ var (
 )
 
 func (a *arguments) wait() graph.Wait {
-	ms, set := a.integer("wait_ms", 0, maxWait.Milliseconds())
+	ms, set := a.integer("wait_ms", 0, MaxWait.Milliseconds())
 	return graph.Wait{Set: set, Limit: time.Duration(ms) * time.Millisecond, Progress: a.progress, End: a.hangup.driving}
 }
 

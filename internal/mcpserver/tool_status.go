@@ -21,7 +21,7 @@ func statusTool() *tool {
 		arguments: []property{
 			executionIDArgument,
 			optional("wait_ms", describe("integer", "Longest wait while the run goes on by itself (default 0).",
-				"minimum", 0.0, "maximum", float64(maxWait.Milliseconds()))),
+				"minimum", 0.0, "maximum", float64(MaxWait.Milliseconds()))),
 			optional("since_seq", describe("integer", "With wait_ms: seq of an earlier status; waits for any change since.", "minimum", 1.0)),
 			optional("node_id", aText("Only what waits at this node, in full.")),
 		},

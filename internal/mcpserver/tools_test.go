@@ -253,6 +253,18 @@ func TestList(t *testing.T) {
 	}
 }
 
+// TestForkedFrom: the status of a run that was forked says of which run it is a copy, and up to which record.
+func TestForkedFrom(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, hostMediated)
+	h.ok("workflow_start", object{"definition": definitionFile(t, "step"), "execution_id": "one"})
+	want(t, h.ok("workflow_status", object{"execution_id": "one"}), object{"forked_from": nil})
+	if _, err := h.runner.Fork(t.Context(), graph.ForkRequest{ExecutionID: "one", Seq: 2, NewExecutionID: "two"}); err != nil {
+		t.Fatal(err)
+	}
+	want(t, h.ok("workflow_status", object{"execution_id": "two"}), object{"forked_from": object{"execution_id": "one", "seq": 2}})
+}
+
 func TestResources(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, hostMediated)

@@ -1,0 +1,34 @@
+package config
+
+import (
+	"errors"
+	"strconv"
+
+	"github.com/spf13/pflag"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// FlagError is the USAGE_ERROR for what a set of flags says of arguments that it cannot parse. Of a number or time that is
+// none it says what is wanted.
+func FlagError(err error) *problem.Error {
+	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok {
+		return problem.New(problem.UsageError, "%v", err)
+	}
+	what := ""
+	switch flag := invalid.GetFlag(); flag.Value.Type() {
+	case "int", "int64":
+		what = "a whole number"
+		if errors.Is(err, strconv.ErrRange) {
+			what = "a number that is small enough"
+		}
+	case "bool":
+		what = "true or false"
+	case "duration":
+		what = "a time with its unit, as in 500ms, 30s or 24h"
+	default:
+		return problem.New(problem.UsageError, "%v", err)
+	}
+	return problem.New(problem.UsageError, "--%s: %q is not %s", invalid.GetFlag().Name, invalid.GetValue(), what)
+}
