@@ -4,11 +4,13 @@ import (
 	"container/heap"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
 )
 
 // alarms is this process's clock: one goroutine, started with the first timer, sleeps until the earliest and fires it.
@@ -156,6 +158,9 @@ func (r *Runner) ring(al *alarm) {
 func (x *run) ring(ctx context.Context, al *alarm, y *yield) error {
 	look := x.open
 	if !al.own { // another process has set the timer since the run was in hand here, if it ever was
+		if left, err := x.leftToDriver(ctx); err != nil || left {
+			return err
+		}
 		look = x.sync
 	}
 	if err := look(ctx, nil); err != nil || x.ended() {
@@ -166,6 +171,19 @@ func (x *run) ring(ctx context.Context, al *alarm, y *yield) error {
 		return x.fireDue(ctx, y)
 	}
 	return x.takeOver(ctx, y)
+}
+
+// leftToDriver reports whether the timers of a run that is not in hand here are the business of another process, which
+// performs something of it. It saves loading the run in each round in which a timer of it is overdue.
+func (x *run) leftToDriver(ctx context.Context) (bool, error) {
+	if x.m != nil || x.held {
+		return false, nil
+	}
+	exec, err := x.r.store.Execution(ctx, x.id)
+	if err != nil || !slices.ContainsFunc(exec.Waits, func(w history.Wait) bool { return w.InProcess() }) {
+		return false, err
+	}
+	return x.drivenAfar(ctx)
 }
 
 // again sets the alarm for timers that have not come due yet, or that this process may fire later; one that is due and was

@@ -83,9 +83,11 @@ func (x *run) applyOnce(ctx context.Context, s step, y *yield) error {
 
 // settleSeized goes on with a run whose lease was taken from a driver that is gone for an input that then changed nothing.
 func (x *run) settleSeized(ctx context.Context, y *yield) {
-	if x.adopting {
-		x.adopt(y)
-		x.giveBack(ctx)
+	if !x.adopting {
+		return
+	}
+	if x.adopt(y); len(x.flights) == 0 {
+		x.giveBackAsOf(lasting(ctx), x.driven)
 	}
 }
 

@@ -27,10 +27,13 @@ func (x *run) claim(ctx context.Context) (drives bool, err error) {
 	return x.seize(ctx)
 }
 
-// seize takes the lease, unless another process holds it. What is in flight is then to be adopted. Since the driver
-// before may have finished its work between the look at the run and the lease, the machine is brought up to date:
-// errAgain says that it has changed.
+// seize takes the lease, unless another process holds it: that is only read. What is in flight is then to be adopted.
+// Since the driver before may have finished its work between the look at the run and the lease, the machine is brought up
+// to date: errAgain says that it has changed.
 func (x *run) seize(ctx context.Context) (won bool, err error) {
+	if driven, err := x.drivenAfar(ctx); err != nil || driven {
+		return false, err
+	}
 	if won, err := x.acquire(ctx); err != nil || !won {
 		return false, err
 	}

@@ -24,12 +24,33 @@ func (x *run) acquire(ctx context.Context) (bool, error) {
 	return ok, err
 }
 
+// drivenAfar reports whether another process holds the lease, and notes until when the run has been driven.
+func (x *run) drivenAfar(ctx context.Context) (bool, error) {
+	lease, err := x.r.store.Lease(ctx, x.id)
+	if err != nil {
+		return false, err
+	}
+	x.driven = lease.Expires
+	return lease.Owner != "" && lease.Owner != x.r.opts.Owner && lease.Expires.After(x.r.now()), nil
+}
+
 // giveBack releases the lease once nothing is in flight here any more: what is left then is another process's.
 func (x *run) giveBack(ctx context.Context) {
-	if !x.held || len(x.flights) > 0 {
-		return
+	if x.held && len(x.flights) == 0 {
+		x.giveBackAsOf(lasting(ctx), x.r.now())
 	}
-	if err := x.r.store.ReleaseLease(lasting(ctx), x.id, x.r.opts.Owner); err != nil {
+}
+
+// giveBackAsOf gives the lease back. If something that is in flight is left to others, the lease stays in the store as one
+// that ran out when the run was last driven: who can take it up has its time from then on (see untaken).
+func (x *run) giveBackAsOf(ctx context.Context, driven time.Time) {
+	var err error
+	if driven.IsZero() || x.ended() || x.m != nil && len(x.flights) == 0 && !x.elsewhere() {
+		err = x.r.store.ReleaseLease(ctx, x.id, x.r.opts.Owner)
+	} else {
+		_, err = x.r.store.AcquireLease(ctx, x.id, x.r.opts.Owner, x.r.now(), driven)
+	}
+	if err != nil {
 		x.r.log.Warn("lease not given back", logRun, x.id, logError, err)
 	}
 	x.setHeld(false, time.Time{})
@@ -210,11 +231,8 @@ func (t *runTable) releaseLeases() {
 		}
 		if x.held {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-			if err := t.r.store.ReleaseLease(ctx, x.id, t.r.opts.Owner); err != nil {
-				t.r.log.Warn("lease not given back", logRun, x.id, logError, err)
-			}
+			x.giveBackAsOf(ctx, t.r.now())
 			cancel()
-			x.held = false
 		}
 		x.mu.Unlock()
 	}

@@ -176,21 +176,12 @@ func (x *run) carryOn(ctx context.Context, y *yield) error {
 // takeOver makes this process the driver of an open run if its driver is gone and has left something that this process
 // can perform, and does what is due.
 func (x *run) takeOver(ctx context.Context, y *yield) error {
-	abandoned := false
 	if !x.held {
-		var err error
-		if abandoned, err = x.abandoned(ctx); err != nil {
+		if abandoned, err := x.abandoned(ctx); err != nil {
 			return err
+		} else if abandoned {
+			return x.takeUp(ctx, y)
 		}
-	}
-	if abandoned {
-		switch won, err := x.seize(ctx); {
-		case errors.Is(err, errAgain) && x.ended():
-			return nil
-		case err != nil && !errors.Is(err, errAgain) || err == nil && !won:
-			return err
-		}
-		return x.carryOn(ctx, y)
 	}
 	if err := x.commitLeft(ctx, y); err != nil && !errors.Is(err, errAgain) {
 		return err
@@ -199,6 +190,17 @@ func (x *run) takeOver(ctx context.Context, y *yield) error {
 		return nil
 	}
 	return x.visit(ctx, y)
+}
+
+// takeUp makes this process the driver of an open run, unless another one is, and performs what was abandoned.
+func (x *run) takeUp(ctx context.Context, y *yield) error {
+	switch won, err := x.seize(ctx); {
+	case errors.Is(err, errAgain) && x.ended():
+		return nil
+	case err != nil && !errors.Is(err, errAgain) || err == nil && !won:
+		return err
+	}
+	return x.carryOn(ctx, y)
 }
 
 // abandoned reports whether something is in flight that this process does not perform, but can. It only reads, so that a

@@ -55,6 +55,8 @@ type run struct {
 	// held says that this process holds the run's lease, until leaseEnd unless it is renewed.
 	held     bool
 	leaseEnd time.Time
+	// driven is until when the lease lasted, or lasts, that somebody had when this process last looked; zero for nobody's.
+	driven time.Time
 	// adopting says that the lease was taken from a driver that is gone, and that what it had in flight, as far as this
 	// process can perform it, is still to be performed.
 	adopting bool

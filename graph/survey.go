@@ -85,6 +85,12 @@ func (r *Runner) prospect(ctx context.Context, id string, orphaned bool, asked m
 		x.mu.Unlock()
 		return false, nil, err
 	}
+	if orphaned && x.elsewhere() {
+		if _, err := x.drivenAfar(ctx); err != nil { // what is due depends on it
+			x.mu.Unlock()
+			return false, nil, err
+		}
+	}
 	var children []*machine.ChildEffect
 	_, due := x.nextDue(nil)
 	takes = due || orphaned && len(x.left.Records)+len(x.left.Effects) > 0

@@ -80,12 +80,12 @@ func (x *run) firesAt(t machine.Timer) (at time.Time, mine bool) {
 }
 
 // untaken is when an attempt in process with a deadline counts as one that nobody takes up. Any process times it out then,
-// whether it could perform it or not, so that the bound which the author of the workflow has set holds even if nobody can.
-// While the run is driven the attempt waits for the driver to be done with its own, and before this Runner was there it may
-// be that there was nobody at all.
+// unless it can perform it, so that the bound which the author of the workflow has set holds even if nobody can. While the
+// run is driven the attempt waits for the driver to be done with its own, or to be missed, and before this Runner was there
+// it may be that there was nobody at all.
 func (x *run) untaken(deadline time.Time) time.Time {
 	since := deadline
-	for _, t := range []time.Time{x.exec.UpdatedAt, x.r.begun} {
+	for _, t := range []time.Time{x.exec.UpdatedAt, x.driven, x.r.begun} {
 		if t.After(since) {
 			since = t
 		}
@@ -93,21 +93,34 @@ func (x *run) untaken(deadline time.Time) time.Time {
 	if now := x.r.now(); len(x.flights) > 0 && now.After(since) {
 		since = now
 	}
-	return since.Add(x.r.takeoverTime())
+	return since.Add(takeoverTime)
 }
 
-// takeoverTime is how long it takes at most until a run is taken over, if there is a process that can perform what it waits
-// for: the lease of a driver that has died runs out, and the next round of Options.Background finds the run.
-func (r *Runner) takeoverTime() time.Duration { return r.opts.LeaseTTL + r.watchEvery() }
+// takeoverTime is how long what has nobody who performs it is left to those who can: the next round of Options.Background,
+// anywhere, finds it well within. It is the same for all processes, whatever their Options.LeaseTTL.
+const takeoverTime = 40 * time.Second
 
 // visit fires what is due when somebody asks about an open run, unless that is the business of the process that
-// drives it.
+// drives it. If an attempt is due that was abandoned, or another beside it, and this process can perform it, it does so.
 func (x *run) visit(ctx context.Context, y *yield) error {
 	if gone, err := x.leaveWithParent(ctx, y); gone || err != nil {
 		return err
 	}
 	if _, due := x.nextDue(nil); !due {
 		return nil
+	}
+	if !x.held && x.elsewhere() {
+		if driven, err := x.drivenAfar(ctx); err != nil || driven {
+			return err
+		}
+		if _, due := x.nextDue(nil); !due {
+			return nil // its driver has not been gone for long
+		}
+		if abandoned, err := x.abandoned(ctx); err != nil {
+			return err
+		} else if abandoned {
+			return x.takeUp(ctx, y)
+		}
 	}
 	held := x.held
 	drives, err := x.claim(ctx)

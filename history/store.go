@@ -51,7 +51,8 @@ type Store interface {
 	NextTimer(ctx context.Context) (due time.Time, ok bool, err error)
 
 	// AcquireLease makes owner the driver of a run until expires, if nobody else holds an unexpired lease (seen at
-	// now). Acquiring again extends. It reports whether owner now holds it.
+	// now). Acquiring again extends, or with an expires that is not after now leaves it in the store as one that has run out.
+	// It reports whether owner now holds it.
 	AcquireLease(ctx context.Context, executionID, owner string, now, expires time.Time) (bool, error)
 
 	// ReleaseLease gives a lease back; a lease that owner does not hold is left alone.

@@ -139,6 +139,9 @@ func leases(t *testing.T, s history.Store) {
 	must(t, s.ReleaseLease(ctx, "x", "b"))
 	holds("x", history.Lease{})
 	acquire("x", "a", 33, 50, true)
+	acquire("x", "a", 34, 34, true) // given back, with a note of when
+	holds("x", history.Lease{Owner: "a", Expires: at(34)})
+	acquire("x", "b", 34, 50, true)
 }
 
 // batchLeases: a batch takes a lease that is free, and is refused as a whole if another owner has it.
