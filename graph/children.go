@@ -56,8 +56,8 @@ func (r *Runner) childBegun(ctx context.Context, x *run, f *flight, e *machine.C
 	r.hub.wake(x.id)
 }
 
-// leaveChild leaves a subworkflow to another process, one that knows its workflow: a run that was not started here is not
-// failed for good for want of it.
+// leaveChild leaves a subworkflow to another process, one that knows its workflow and accepts it: a run that was not started
+// here is not failed for good for want of that.
 func (r *Runner) leaveChild(ctx context.Context, x *run, f *flight, cause error) {
 	r.log.Warn("subworkflow left to others", logRun, x.id, logKey, f.key, logError, cause)
 	if e, ok := f.effect.(*machine.ChildEffect); ok {
@@ -81,10 +81,15 @@ func (r *Runner) setDown(ctx context.Context, x *run, f *flight) {
 	r.carry(ctx, x, &y)
 }
 
-// lacksWorkflow reports whether a subworkflow cannot be started only because this process does not know its workflow,
-// or not the pinned version.
+// lackingWorkflow is why this process cannot begin a subworkflow that another one may well begin: it does not know the
+// workflow, or its settings refuse the definition that it knows.
+type lackingWorkflow struct{ error }
+
+func (e lackingWorkflow) Unwrap() error { return e.error }
+
 func lacksWorkflow(err error) bool {
-	return errors.Is(err, problem.WorkflowNotFound) || errors.Is(err, problem.VersionPinMismatch)
+	_, ok := errors.AsType[lackingWorkflow](err)
+	return ok
 }
 
 // bringUp starts a subworkflow's run, or goes on with the one that is there. It gives what the parent is to be told at
@@ -130,7 +135,11 @@ func (x *run) findAsChild(ctx context.Context, parent string, e *machine.ChildEf
 			Error: "a run " + x.id + " exists already that does not belong to this one",
 		}, nil
 	}
-	if err := x.open(ctx, nil); err != nil {
+	switch err := x.open(ctx, nil); {
+	case isRefusal(err) || errors.Is(err, problem.DefinitionNotFound):
+		x.r.log.Warn("subworkflow left to others", logRun, parent, logChild, x.id, logError, err)
+		return nil, nil // it exists, so that whoever can read it drives it
+	case err != nil:
 		return nil, err
 	}
 	if !x.ended() {
@@ -238,15 +247,20 @@ func (r *Runner) beginChild(ctx context.Context, c *run, parent string, f *fligh
 	return err
 }
 
-// resolve finds a subworkflow's definition.
+// resolve finds a subworkflow's definition. An error that is not the store's is a lackingWorkflow.
 func (r *Runner) resolve(ctx context.Context, name workflowName) (*definition.Program, error) {
 	prog, err := r.library.resolve(ctx, name.ref, name.pin)
 	if err == nil {
 		r.unknown.forget(name)
-	} else if _, ok := problem.As(err); !ok {
+		return prog, nil
+	}
+	if _, ok := problem.As(err); !ok {
 		err = problem.New(problem.WorkflowNotFound, "workflow_ref %q cannot be resolved", name.ref).WithCause(err)
 	}
-	return prog, err
+	if isRefusal(err) {
+		err = lackingWorkflow{err}
+	}
+	return nil, err
 }
 
 // tellParent tells the run that started x how x ended. It is no error if the parent does not wait for it any more.

@@ -14,7 +14,7 @@ func InUse(r *Runner) int {
 func DoNotKnow(r *Runner, ref string) int {
 	name := workflowName{ref: ref}
 	r.unknown.note(name, errAgain)
-	if r.unknown.why(name) == "" {
+	if r.unknown.why(name) == nil {
 		return 0
 	}
 	r.unknown.mu.Lock()

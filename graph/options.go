@@ -24,7 +24,8 @@ type Options struct {
 	Workflows Resolver
 	// VerifyDefinition, when not nil, is asked about every definition that comes from outside (sent, registered or
 	// resolved; not about stored ones, which have passed it) before anything else is done with it. Its error refuses the
-	// call. Signing policies go here.
+	// call, or fails the node of a subworkflow; in a run that was not started here such a subworkflow is left to other
+	// processes. Signing policies go here.
 	VerifyDefinition func(*definition.Document) error
 	// DefaultMode of runs whose start names none; "" means machine.InProcess.
 	DefaultMode machine.Mode

@@ -21,6 +21,8 @@ func (r *Runner) Recover(ctx context.Context, req RecoverRequest) (*RecoverResul
 		return nil, err
 	}
 	defer r.tasks.Done()
+	ctx, stop := r.untilClose(ctx)
+	defer stop()
 	if req.Limit < 0 {
 		return nil, problem.New(problem.ValidationError, "limit %d is negative", req.Limit)
 	}
@@ -91,14 +93,14 @@ func (r *Runner) takeOrphans(ctx context.Context, limit int, patient bool) ([]st
 		more, _, err := r.takeEach(ctx, left)
 		return append(taken, more...), err
 	}
-	return taken, nil
+	return taken, context.Cause(ctx)
 }
 
 // takeEach takes over those of some runs that it can, and gives the others as they are to be looked at again.
 func (r *Runner) takeEach(ctx context.Context, runs []turn) (taken []string, left []turn, err error) {
 	for _, o := range runs {
 		if ctx.Err() != nil {
-			return taken, left, ctx.Err()
+			return taken, left, context.Cause(ctx)
 		}
 		took, err := r.takeOrphan(ctx, o.id)
 		switch {

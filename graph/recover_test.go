@@ -137,6 +137,63 @@ func TestCloseDoesNotHangOnADeafExecutor(t *testing.T) {
 	})
 }
 
+// TestCloseEndsACallThatAsksForAWorkflow closes a Runner while a call of its waits for a source of workflows that would take
+// an hour more. The call hears of it, and Close does not wait. A call whose own context ends does not wait either, and what
+// it has not heard counts as nothing: the next one asks again.
+func TestCloseEndsACallThatAsksForAWorkflow(t *testing.T) {
+	t.Parallel()
+	calls := map[string]func(context.Context, *graph.Runner) error{
+		"recover": func(ctx context.Context, r *graph.Runner) error {
+			_, err := r.Recover(ctx, graph.RecoverRequest{})
+			return err
+		},
+		"dry run": func(ctx context.Context, r *graph.Runner) error {
+			_, err := r.Recover(ctx, graph.RecoverRequest{DryRun: true})
+			return err
+		},
+		"survey": func(ctx context.Context, r *graph.Runner) error {
+			_, err := r.Survey(ctx, "r")
+			return err
+		},
+	}
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store := historymem.New()
+				bereft(t, store, workflow(t, "w", []string{startNode(), step("a", "one"), subworkflow("v", "urn:child"), endNode()}, "s a", "a v", "v e"))
+				first := newRunner(t, store, equip(t, &script{}, "one"))
+				time.Sleep(time.Minute)
+				closeRunner(t, first)
+				s := newSource(time.Hour)
+				o := equip(t, &script{}, "one")
+				o.Background, o.Workflows = false, s
+				r := newRunner(t, store, o)
+				graph.DoNotKnow(r, "urn:child")
+				answer := make(chan error)
+				ctx, cancel := context.WithCancel(t.Context())
+				go func() { answer <- call(ctx, r) }()
+				synctest.Wait()
+				cancel()
+				if err := <-answer; !errors.Is(err, context.Canceled) {
+					t.Errorf("a call that was cancelled: %v", err)
+				}
+				go func() { answer <- call(t.Context(), r) }()
+				synctest.Wait()
+				if n, _ := s.asked("urn:child"); n != 2 {
+					t.Errorf("asked %d times", n)
+				}
+				begun := time.Now()
+				closeRunner(t, r)
+				wantCode(t, <-answer, problem.RunnerClosed)
+				if d := time.Since(begun); d > 0 {
+					t.Errorf("Close took %s", d)
+				}
+			})
+		})
+	}
+}
+
 // TestALiveDriverIsLeftAlone holds that a leased run is not taken over, by whatever means.
 func TestALiveDriverIsLeftAlone(t *testing.T) {
 	t.Parallel()

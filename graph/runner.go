@@ -107,6 +107,17 @@ func (r *Runner) Close() error {
 	return err
 }
 
+// untilClose gives the context of a call that may take long: it ends with the Runner too, whose error is its cause then. The
+// caller must call stop when it is done.
+func (r *Runner) untilClose(ctx context.Context) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	quit := context.AfterFunc(r.ctx, func() { cancel(errClosed) })
+	return ctx, func() {
+		quit()
+		cancel(nil)
+	}
+}
+
 // now is the engine's clock in the form that records have.
 func (r *Runner) now() time.Time { return r.opts.Now().UTC() }
 

@@ -23,6 +23,8 @@ func (r *Runner) Survey(ctx context.Context, executionIDs ...string) (*RecoverRe
 		return nil, err
 	}
 	defer r.tasks.Done()
+	ctx, stop := r.untilClose(ctx)
+	defer stop()
 	return r.survey(ctx, len(executionIDs), func(id string) bool { return slices.Contains(executionIDs, id) })
 }
 
@@ -46,7 +48,7 @@ func (r *Runner) survey(ctx context.Context, limit int, wanted func(id string) b
 		seen[id] = true
 		takes, lack, err := r.prospect(ctx, id, orphaned, asked)
 		if ctx.Err() != nil {
-			return false, ctx.Err()
+			return false, context.Cause(ctx)
 		}
 		if lack != nil || err != nil {
 			res.Left = append(res.Left, LeftRun{ExecutionID: id, Lack: lack, Err: err})
@@ -149,9 +151,9 @@ func (r *Runner) prospectChild(ctx context.Context, parent string, e *machine.Ch
 		_, err = r.resolve(ctx, name)
 		asked[name] = err
 	}
-	if !lacksWorkflow(err) {
-		return true, nil, nil
+	if !lacksWorkflow(err) || ctx.Err() != nil {
+		return err == nil, nil, err
 	}
 	r.unknown.note(name, err)
-	return false, lackOfWorkflow(parent, e.NodeID, name, err.Error()), nil
+	return false, lackOfWorkflow(parent, e.NodeID, name, err), nil
 }

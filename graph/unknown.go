@@ -2,11 +2,13 @@ package graph
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
 // maxUnknown bounds how many workflows are remembered that this process does not know.
@@ -17,16 +19,16 @@ type workflowName struct{ ref, pin string }
 
 func nameOf(e *machine.ChildEffect) workflowName { return workflowName{e.WorkflowRef, e.VersionPin} }
 
-// unknown remembers the workflows that this process did not know when a subworkflow was to be begun, and why, so that it can
-// be told and that no run is taken over for one in vain. Those for which runs are left are asked for again from time to
-// time, each once however many runs that are: see Runner.reconsider.
+// unknown remembers the workflows that this process did not know, or not accept, when a subworkflow was to be begun, and why,
+// so that it can be told and that no run is taken over for one in vain. Those for which runs are left are asked for again from
+// time to time, each once however many runs that are: see Runner.reconsider.
 type unknown struct {
 	mu     sync.Mutex
 	byName map[workflowName]*unheardOf
 }
 
 type unheardOf struct {
-	why string
+	why error
 	// wanted says that a run was left for want of it since it was last asked for, asked that it is being asked for.
 	wanted, asked bool
 }
@@ -49,7 +51,7 @@ func (u *unknown) note(name workflowName, cause error) {
 		w = &unheardOf{}
 		u.byName[name] = w
 	}
-	w.why, w.wanted = cause.Error(), true
+	w.why, w.wanted = cause, true
 }
 
 func (u *unknown) forget(name workflowName) {
@@ -69,14 +71,14 @@ func (u *unknown) forgetRef(ref string) {
 	}
 }
 
-// why tells why a workflow is not known; "" if that has not shown.
-func (u *unknown) why(name workflowName) string {
+// why tells why a workflow is not known; nil if that has not shown.
+func (u *unknown) why(name workflowName) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if w := u.byName[name]; w != nil {
 		return w.why
 	}
-	return ""
+	return nil
 }
 
 // want reports whether a workflow is not known, and notes that a run is left for want of it.
@@ -104,14 +106,19 @@ func (u *unknown) ask() (names []workflowName) {
 	return names
 }
 
-// answer ends asking.
-func (u *unknown) answer(name workflowName, lacking bool) {
+// answer ends asking. An error that does not say whether the workflow is known leaves everything as it is.
+func (u *unknown) answer(name workflowName, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if w := u.byName[name]; w != nil && lacking {
-		w.asked = false
-	} else {
+	w := u.byName[name]
+	switch {
+	case err == nil:
 		delete(u.byName, name)
+	case w != nil:
+		w.asked = false
+		if lacksWorkflow(err) {
+			w.why = err
+		}
 	}
 }
 
@@ -125,8 +132,7 @@ func (r *Runner) reconsider(ctx context.Context) (learned func() bool) {
 		r.tasks.Go(func() {
 			defer all.Done()
 			_, err := r.resolve(ctx, name)
-			lacking := lacksWorkflow(err)
-			if r.unknown.answer(name, lacking); !lacking {
+			if r.unknown.answer(name, err); err == nil {
 				news.Store(true)
 			}
 		})
@@ -150,15 +156,18 @@ func (x *run) lackOfWorkflow(w *Pending) *Lack {
 	}
 	name := workflowName{n.Subworkflow.WorkflowRef, n.Subworkflow.VersionPin}
 	why := x.r.unknown.why(name)
-	if why == "" {
+	if why == nil {
 		return nil
 	}
 	return lackOfWorkflow(x.id, n.ID, name, why)
 }
 
-func lackOfWorkflow(executionID, nodeID string, name workflowName, why string) *Lack {
-	return &Lack{
-		ExecutionID: executionID, NodeID: nodeID,
-		Missing: fmt.Sprintf("what the subworkflow %q needs: %s", name.ref, why), Setting: "--workflow-dir",
+func lackOfWorkflow(executionID, nodeID string, name workflowName, why error) *Lack {
+	l := &Lack{ExecutionID: executionID, NodeID: nodeID}
+	if errors.Is(why, problem.WorkflowNotFound) || errors.Is(why, problem.VersionPinMismatch) {
+		l.Missing, l.Setting = fmt.Sprintf("what the subworkflow %q needs: %s", name.ref, why), "--workflow-dir"
+	} else {
+		l.Missing = fmt.Sprintf("a definition of the subworkflow %q that it accepts: %s", name.ref, why)
 	}
+	return l
 }
