@@ -102,7 +102,7 @@ func writeStatus(w io.Writer, run *graph.Run, s *session, now time.Time) error {
 		fmt.Fprintf(w, "\nwarning: %s (%s)\n  %s\n", l.Message, l.Code, l.Hint)
 	}
 	for _, p := range run.Pending {
-		if err := writePending(w, run, &p, s); err != nil {
+		if err := writePending(w, run, &p, s, now); err != nil {
 			return err
 		}
 	}
@@ -118,7 +118,7 @@ func blocks(l *graph.Lack, p *graph.Pending) bool {
 }
 
 // writePending prints one thing that a run waits for.
-func writePending(w io.Writer, run *graph.Run, p *graph.Pending, s *session) error {
+func writePending(w io.Writer, run *graph.Run, p *graph.Pending, s *session, now time.Time) error {
 	fmt.Fprintf(w, "\n%s waits for %s\n", p.NodeID, waitText(p))
 	if p.Kind == machine.WaitInterrupt {
 		fmt.Fprintf(w, "  %s\n", strings.Join(strings.Fields(p.Prompt+" "+p.PromptRef), " "))
@@ -133,7 +133,7 @@ func writePending(w io.Writer, run *graph.Run, p *graph.Pending, s *session) err
 		fmt.Fprintf(w, "  %s\n", lackText(l))
 	}
 	if !p.Deadline.IsZero() {
-		fmt.Fprintf(w, "  until %s at the latest\n", timeText(p.Deadline))
+		fmt.Fprintf(w, "  %s\n", deadlineText(p, now))
 	}
 	if !p.BlockDeadline.IsZero() {
 		fmt.Fprintf(w, "  its parallel block until %s at the latest\n", timeText(p.BlockDeadline))
@@ -143,6 +143,20 @@ func writePending(w io.Writer, run *graph.Run, p *graph.Pending, s *session) err
 		fmt.Fprintf(w, "  continue with: %s\n", s.command(words[0], words[1:]...))
 	}
 	return nil
+}
+
+// deadlineText says until when something is waited for. Once that time is over it may be that there is no process to notice;
+// and an attempt that nobody performs at the moment has its full time again when a process takes it up.
+func deadlineText(p *graph.Pending, now time.Time) string {
+	attempt := (p.Kind == machine.WaitActivity || p.Kind == machine.WaitDelegate) && !p.Host && p.ExternalTaskID == ""
+	switch at := timeText(p.Deadline); {
+	case p.Deadline.After(now):
+		return "until " + at + " at the latest"
+	case attempt:
+		return "its time was over at " + at + "; who takes it up now gives it its full time again"
+	default:
+		return "its time was over at " + at + "; the next server, worker or recover ends it"
+	}
 }
 
 // waitText says what kind of wait it is.
