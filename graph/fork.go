@@ -68,14 +68,22 @@ func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
 			WithPlace(problem.Place{ExecutionID: req.ExecutionID}).
 			WithHint("Its records are 1 to %d; its history shows them.", len(records))
 	}
-	f := fork{req: &req, prog: prog, now: r.now()}
-	past, err := f.past(records)
+	f := fork{req: &req, prog: prog, now: r.now().Truncate(time.Millisecond)}
+	n := f.taken(records)
+	// Proved is the past as it was, at its own times: a definition may ask for the time.
+	if _, err := proved(prog, req.ExecutionID, records[:n], inputOf(records), r.opts.MaxVisits, records[n-1].CreatedAt); err != nil {
+		return nil, f.mismatch(err)
+	}
+	past, err := f.past(records, n)
 	if err != nil {
 		return nil, err
 	}
-	m, _, err := replayed(prog, req.NewExecutionID, past, r.opts.MaxVisits, f.now)
+	m, _, moved, err := replayed(prog, req.NewExecutionID, past, nil, r.opts.MaxVisits, f.now)
 	if err != nil {
 		return nil, f.mismatch(err)
+	}
+	for i := range moved {
+		moved[i].Mend(&past[moved[i].Seq-1].Payload)
 	}
 	b := history.Batch{
 		ExecutionID: req.NewExecutionID, Records: past, Execution: history.Project(req.NewExecutionID, past), Definition: storedForm(prog),
@@ -121,20 +129,18 @@ type fork struct {
 	now  time.Time
 }
 
-// past gives the records that the new run begins with: those of the other one, under the new id, moved in time.
-func (f *fork) past(records []history.Record) ([]history.Record, error) {
-	all, n := records, int(f.req.Seq)
-	if end := slices.IndexFunc(all[:n], ends); end > 0 {
-		n = end
-	}
-	if n > 1 && n < len(all) && all[n-1].Name == history.FailNode && all[n].Name == history.ExecutionFailed {
-		n-- // the command that belongs to the end
-	}
+// taken gives the number of records that are taken over.
+func (f *fork) taken(records []history.Record) int {
+	return withoutFailure(records, withoutEnd(records, int(f.req.Seq)))
+}
+
+// past gives the records that the new run begins with: the first n of the other one, under the new id, moved in time.
+func (f *fork) past(all []history.Record, n int) ([]history.Record, error) {
 	out := make([]history.Record, n)
 	shift := f.now.Sub(all[n-1].CreatedAt)
 	for i := range out {
 		r := all[i]
-		r.Raw = nil
+		r.Raw, r.Foreign = nil, false
 		r.CreatedAt = r.CreatedAt.Add(shift)
 		f.rewrite(&r.Payload, r.Name, shift)
 		out[i] = r
@@ -143,13 +149,9 @@ func (f *fork) past(records []history.Record) ([]history.Record, error) {
 	if out[0].Name != history.ExecutionStarted {
 		return nil, problem.New(problem.HistoryCorrupt, "the first record is %s", out[0].Name).WithPlace(problem.Place{ExecutionID: f.req.ExecutionID})
 	}
-	input := p.Input
-	isState := func(r history.Record) bool { return r.Name == history.StateUpdated }
-	if first := slices.IndexFunc(all, isState); input == nil && first >= 0 {
-		input = all[first].Payload.State
-		if first >= n { // the first state, which is the input, is not among what is taken over
-			p.Input = maps.Clone(input)
-		}
+	input := inputOf(all)
+	if p.Input == nil && input != nil && !slices.ContainsFunc(out, isState) {
+		p.Input = maps.Clone(input) // the first state, which is the input, is not among what is taken over
 	}
 	if f.req.Definition != nil {
 		if err := checkInput(f.prog, input); err != nil {
@@ -157,6 +159,35 @@ func (f *fork) past(records []history.Record) ([]history.Record, error) {
 		}
 	}
 	return withoutOpenTasks(out), nil
+}
+
+func isState(r history.Record) bool { return r.Name == history.StateUpdated }
+
+// inputOf gives the input of a run of this engine: as its first record has it, or its first state.
+func inputOf(records []history.Record) map[string]any {
+	if input := records[0].Payload.Input; input != nil {
+		return input
+	}
+	if i := slices.IndexFunc(records, isState); i >= 0 {
+		return records[i].Payload.State
+	}
+	return nil
+}
+
+// withoutEnd gives the number of the first n records that are not part of the run's end.
+func withoutEnd(records []history.Record, n int) int {
+	if end := slices.IndexFunc(records[:n], ends); end > 0 {
+		return end
+	}
+	return n
+}
+
+// withoutFailure leaves out the last of the first n records if it is the command that belongs to the end behind them.
+func withoutFailure(records []history.Record, n int) int {
+	if n > 1 && n < len(records) && records[n-1].Name == history.FailNode && records[n].Name == history.ExecutionFailed {
+		return n - 1
+	}
+	return n
 }
 
 // withoutOpenTasks leaves out what is recorded of tasks at remote agents whose attempts had not ended. Such a task is the

@@ -1,6 +1,8 @@
 package graph_test
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -197,4 +199,55 @@ func TestAForkHasTasksOfItsOwn(t *testing.T) {
 			})
 		})
 	}
+}
+
+// slowly is a store whose appends take a while.
+type slowly struct{ history.Store }
+
+func (s slowly) Append(ctx context.Context, b history.Batch) error {
+	time.Sleep(10 * time.Millisecond)
+	return s.Store.Append(ctx, b)
+}
+
+// TestAForkOfWhatAskedForTheTime forks a run whose definition asks for the time, at each record and much later. Times move
+// along, those that were computed too; history, status and replay agree.
+func TestAForkOfWhatAskedForTheTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := slowly{historymem.New()}
+		r := newRunner(t, store, graph.Options{DefaultMode: machine.HostMediated})
+		d := workflowWith(t, "w", `"checkpointing":{"strategy":"after_each_node"}`, []string{startNode(),
+			`{"id":"x","type":"set_state","config":{"assignments":{"x":{"jq":"now"}}}}`, tool("a"),
+			`{"id":"y","type":"set_state","config":{"assignments":{"y":{"jq":"now - .x"}}}}`, interrupt("i"), endNode()},
+			"s x", "x a", "a y", "y i", "i e")
+		began := start(t, r, "r", d, nil).State["x"].(float64)
+		time.Sleep(90 * time.Second)
+		submit(t, r, "r", "a", nil)
+		rs := records(t, store, "r")
+		for seq := 1; seq <= len(rs); seq++ {
+			time.Sleep(time.Hour + 1234*time.Microsecond)
+			id := fmt.Sprintf("f%d", seq)
+			run, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", Seq: int64(seq), NewExecutionID: id})
+			if err != nil {
+				t.Fatalf("record %d: %v", seq, err)
+			}
+			time.Sleep(time.Minute)
+			if run.Status == machine.AwaitingActivity {
+				submit(t, r, id, "a", nil)
+			}
+			run, err = answer(t, r, id, "", object{"ok": true})
+			if err != nil || run.Status != machine.Completed {
+				t.Fatalf("record %d: %+v, %v", seq, run, err)
+			}
+			if x := run.FinalState["x"].(float64); x < began+3600*float64(seq) {
+				t.Errorf("record %d: x is %v, and the fork was made long after %v", seq, x, began)
+			}
+			if y := run.FinalState["y"].(float64); y < 60 || y > 60.1 && y < 90 || y > 90.1 && y < 150 || y > 150.1 {
+				t.Errorf("record %d: y is %v", seq, y)
+			}
+			if found, err := graph.Inspect(t.Context(), store, id); len(found) > 0 || err != nil {
+				t.Errorf("record %d: %v, %v", seq, found, err)
+			}
+		}
+	})
 }

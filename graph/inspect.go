@@ -2,6 +2,8 @@ package graph
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,20 +15,25 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Inspect checks what only the machine can tell of an open run, and changes nothing: that its history can be replayed with
-// its definition, that its stored position can be used, that the stored timers are those that the history has open, and that
-// the subworkflows that it waits for are there.
-// Of runs that have ended, and of those that another engine began, it says nothing. Together with a store that is a
-// history.Verifier it makes up a check of a whole database; the command verify is that. The error is EXECUTION_NOT_FOUND
-// or the store's.
+// Inspect checks what only the machine can tell of a run, and changes nothing: that its history can be replayed with its
+// definition, and that the outputs, states and result in it are those to which the definition and the recorded outcomes
+// lead; of an open run also that its stored position can be used, that the stored timers are those that the history has
+// open, and that the subworkflows that it waits for are there. Of runs that another engine began it says nothing, and what
+// another engine wrote to one of this engine's is not compared. Together with a store that is a history.Verifier it makes
+// up a check of a whole database; the command verify is that. The error is EXECUTION_NOT_FOUND or the store's.
 func Inspect(ctx context.Context, store history.Store, executionID string) ([]history.Finding, error) {
 	for try := 0; ; try++ {
 		before, err := store.Execution(ctx, executionID)
-		if err != nil || before.Phase.Terminal() || before.Mode == "" {
+		if err != nil || before.Mode == "" {
 			return nil, err
 		}
 		i := inspection{Store: store, exec: &before}
-		if err := i.look(ctx); err != nil {
+		if before.Phase.Terminal() {
+			err = i.lookBack(ctx)
+		} else {
+			err = i.look(ctx)
+		}
+		if err != nil {
 			return nil, err
 		}
 		after, err := store.Execution(ctx, executionID)
@@ -62,12 +69,11 @@ func (i *inspection) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	document, err := readStored(stored)
+	prog, err := inspectedProgram(stored)
 	if err != nil {
 		i.note(0, problem.DefinitionHashMismatch, "Restore the database from a copy. Until then the run does not go on.", "%v", err)
 		return nil
 	}
-	prog, _ := definition.Compile(document, definition.Options{AllowInterruptInBranch: true})
 	if prog == nil {
 		i.note(0, problem.DefinitionHashMismatch, "Restore the database from a copy.", "the stored definition is not valid")
 		return nil
@@ -80,12 +86,13 @@ func (i *inspection) look(ctx context.Context) error {
 		return err
 	}
 	now := i.exec.UpdatedAt
-	m, b, err := replayed(prog, id, records, 0, now)
+	m, b, differences, err := replayed(prog, id, records, nil, 0, now)
 	if err != nil {
 		i.note(0, problem.Nondeterminism, "The run fails at its next step. Fork it at a record before the difference, or cancel it.",
 			"the history does not follow the definition: %v", err)
 		return nil
 	}
+	i.compared(differences, "Records are never repaired. Restore the database from a copy, or fork the run at a record before this one.")
 	if len(b.Records) == 0 {
 		if err := i.timers(ctx, m); err != nil {
 			return err
@@ -97,12 +104,79 @@ func (i *inspection) look(ctx context.Context) error {
 	return i.position(ctx, prog, now)
 }
 
-// replayed is machine.Replay with a mismatch as an error. maxVisits 0 means the default.
-func replayed(prog *definition.Program, id string, records []history.Record, maxVisits int, now time.Time) (*machine.Machine, machine.Batch, error) {
-	// The history of this engine's runs says all that the config does not.
-	m, err := machine.Replay(prog, machine.Config{ExecutionID: id, Mode: machine.HostMediated, MaxVisits: maxVisits}, records, nil, now)
+// lookBack compares the records of a run that has ended, as far as this process can follow them. How it ended is not
+// asked: it may have failed at a limit, or been cancelled.
+func (i *inspection) lookBack(ctx context.Context) error {
+	stored, err := i.Definition(ctx, i.exec.DefinitionHash)
+	if errors.Is(err, problem.DefinitionNotFound) {
+		return nil
+	}
 	if err != nil {
-		return nil, machine.Batch{}, err
+		return err
+	}
+	prog, err := inspectedProgram(stored)
+	if err != nil || prog == nil {
+		return nil // the check of the definitions says what there is to say, and nobody needs it any more
+	}
+	records, err := i.Read(ctx, i.exec.ID, 1, 0)
+	if err != nil {
+		return err
+	}
+	last := withoutEnd(records, len(records))
+	if last == 0 || last == len(records) {
+		return nil
+	}
+	end, past := &records[last], withoutFailure(records, last)
+	_, b, differences, err := replayed(prog, i.exec.ID, records[:past], inputOf(records), 0, records[past-1].CreatedAt)
+	switch {
+	case err != nil && end.Payload.Code == string(problem.Nondeterminism):
+		return nil // as the run says itself
+	case err != nil:
+		i.note(0, problem.Nondeterminism, hintAltered, "the history does not follow the definition: %v", err)
+		return nil
+	}
+	for j := range b.Records {
+		if r := &b.Records[j]; r.Name == history.ExecutionCompleted && end.Name == r.Name && !end.Foreign {
+			differences = append(differences, machine.DifferentResult(end, r.Payload.Result)...)
+		}
+	}
+	i.compared(differences, hintAltered)
+	return nil
+}
+
+const hintAltered = "Records are never repaired, and the run has ended. Restore the database from a copy if you need what it had recorded."
+
+// inspected keeps the programs of definitions, most of which many runs have.
+var inspected = definition.NewCache(64)
+
+// inspectedProgram compiles a stored definition, which must be what its hash names; nil if it cannot be run.
+func inspectedProgram(d history.StoredDefinition) (*definition.Program, error) {
+	sum := sha256.Sum256(d.Text)
+	if prog := inspected.Get(d.Hash); prog != nil && hex.EncodeToString(sum[:]) == d.Hash {
+		return prog, nil
+	}
+	document, err := readStored(d)
+	if err != nil {
+		return nil, err
+	}
+	prog, _ := definition.Compile(document, definition.Options{AllowInterruptInBranch: true})
+	inspected.Add(prog)
+	return prog, nil
+}
+
+// compared notes what differs, but only the first of it: what follows from a state that differs differs too.
+func (i *inspection) compared(differences []machine.Difference, hint string) {
+	if len(differences) > 0 {
+		i.note(differences[0].Seq, problem.Nondeterminism, hint, "%s", differences[0].String())
+	}
+}
+
+// replayed is machine.Prove with a mismatch as an error. maxVisits 0 means the default.
+func replayed(prog *definition.Program, id string, records []history.Record, input map[string]any, maxVisits int, now time.Time) (*machine.Machine, machine.Batch, []machine.Difference, error) {
+	// The history of this engine's runs says all that the config does not.
+	m, differences, err := machine.Prove(prog, machine.Config{ExecutionID: id, Mode: machine.HostMediated, MaxVisits: maxVisits}, records, input, now)
+	if err != nil {
+		return nil, machine.Batch{}, nil, err
 	}
 	b := m.Ready()
 	for i := range b.Records {
@@ -111,11 +185,21 @@ func replayed(prog *definition.Program, id string, records []history.Record, max
 			if p.Context != nil {
 				e.Message = fmt.Sprintf("record %d is %s of %q, and the definition gives %s of %q", p.Context.Expected.Seq,
 					p.Context.Expected.Name, p.Context.Expected.NodeID, p.Context.Actual.Name, p.Context.Actual.NodeID)
+				e.At.NodeID = p.Context.Expected.NodeID
 			}
-			return nil, b, e
+			return nil, b, nil, e
 		}
 	}
-	return m, b, nil
+	return m, b, differences, nil
+}
+
+// proved is replayed with a difference as an error, too.
+func proved(prog *definition.Program, id string, records []history.Record, input map[string]any, maxVisits int, now time.Time) (*machine.Machine, error) {
+	m, _, differences, err := replayed(prog, id, records, input, maxVisits, now)
+	if err == nil && len(differences) > 0 {
+		err = problem.New(problem.Nondeterminism, "%s", differences[0].String()).WithPlace(problem.Place{NodeID: differences[0].NodeID})
+	}
+	return m, err
 }
 
 // timers compares the open timers with the stored ones. When a remote task is looked at again is not in the history.

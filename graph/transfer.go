@@ -239,7 +239,7 @@ func importedRun(ctx context.Context, store history.Store, file *runfile.File, r
 	if prog == nil {
 		return out, refusedDefinition(findings)
 	}
-	m, _, err := replayed(prog, r.ExecutionID, r.Records, 0, e.UpdatedAt)
+	m, err := proved(prog, r.ExecutionID, r.Records, nil, 0, e.UpdatedAt)
 	if err != nil {
 		return out, err
 	}

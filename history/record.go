@@ -73,4 +73,6 @@ type Record struct {
 	// Raw is the payload text as stored. Only reading fills it; it holds members that Payload does not know. It is nil
 	// for a record whose large values the store keeps elsewhere; Text gives the payload of any record.
 	Raw []byte
+	// Foreign is true for a record that another engine wrote. Only reading fills it, where the store can tell.
+	Foreign bool
 }

@@ -15,6 +15,11 @@ type Machine struct {
 	prog *definition.Program
 	cfg  Config
 	now  time.Time
+	// clock is the time that expressions see: that of the input which led to them. What a history lacks is written later
+	// than that, and whoever replays it must see the same.
+	clock time.Time
+	// feeding is true while a history is repeated.
+	feeding bool
 	// present is the time at which a history is repeated: that of the records which it lacks.
 	present time.Time
 
@@ -95,6 +100,7 @@ func newMachine(prog *definition.Program, cfg Config) *Machine {
 // begin writes ExecutionStarted and walks from the entry node (spec: execution, 1.4 d and 3.1).
 func (m *Machine) begin(input map[string]any, now time.Time) {
 	m.setNow(now)
+	m.clock = m.now
 	if input == nil {
 		input = map[string]any{}
 	}
@@ -188,6 +194,9 @@ func (m *Machine) Handle(in Input, now time.Time) error {
 func (m *Machine) setNow(now time.Time) {
 	if now = now.Truncate(time.Millisecond); now.After(m.now) {
 		m.now = now
+	}
+	if !m.feeding {
+		m.clock = m.now
 	}
 }
 

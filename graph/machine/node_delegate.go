@@ -21,7 +21,7 @@ func (m *Machine) beginDelegate(t *token) *definition.Node {
 		fail(t.node.TimeoutErr)
 		return nil
 	}
-	input, err := c.InputMapping.EvalAt(t.view, m.now)
+	input, err := c.InputMapping.EvalAt(t.view, m.clock)
 	if err != nil {
 		fail(err)
 		return nil

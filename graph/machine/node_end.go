@@ -18,7 +18,7 @@ func (m *Machine) endNode(t *token) {
 		return
 	}
 	m.command(t, history.CompleteNode, history.Payload{NodeID: n.ID, Output: map[string]any{}})
-	result, err := n.End.OutputMapping.EvalAt(t.view, m.now)
+	result, err := n.End.OutputMapping.EvalAt(t.view, m.clock)
 	if err != nil {
 		m.failToken(t, &failure{reason: reasonOutputMapping, nodeID: n.ID, message: err.Error(), code: codeOf(err)})
 		return

@@ -11,7 +11,7 @@ func (m *Machine) setStateNode(t *token) *definition.Node {
 		v := a.Literal
 		if a.JQ != nil {
 			var err error
-			if v, err = a.JQ.EvalAt(t.view, m.now); err != nil {
+			if v, err = a.JQ.EvalAt(t.view, m.clock); err != nil {
 				m.failToken(t, &failure{reason: reasonSetState, nodeID: t.node.ID, message: err.Error(), code: codeOf(err)})
 				return nil
 			}

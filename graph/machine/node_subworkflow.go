@@ -19,7 +19,7 @@ func (m *Machine) beginSubworkflow(t *token) *definition.Node {
 		m.failSubworkflow(t, fmt.Errorf("workflow_ref of node %q is blank", t.node.ID))
 		return nil
 	}
-	input, err := c.InputMapping.EvalAt(t.view, m.now)
+	input, err := c.InputMapping.EvalAt(t.view, m.clock)
 	if err != nil {
 		m.failSubworkflow(t, err)
 		return nil

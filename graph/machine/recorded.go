@@ -21,6 +21,8 @@ type recorded struct {
 	tail map[eventID]int
 	// facts of each visit of a node.
 	facts map[visitID]*visitFacts
+	// comparison is where values are compared too, nil where they are not.
+	comparison *comparison
 }
 
 type eventID struct {
@@ -300,6 +302,9 @@ func object(m map[string]any) map[string]any {
 func (m *Machine) matchRecorded(kind history.Kind, name history.Name, p history.Payload) bool {
 	r := m.recorded
 	if kind == history.Event {
+		if r.comparison != nil {
+			r.comparison.event(r.next, name, &p)
+		}
 		if r.next < len(r.script) {
 			return true
 		}
@@ -311,11 +316,15 @@ func (m *Machine) matchRecorded(kind history.Kind, name history.Name, p history.
 		return false
 	}
 	if r.next == len(r.script) {
+		r.comparison = nil // what follows is new
 		return false
 	}
 	want := r.script[r.next]
 	if want.Name == name && want.Payload.NodeID == p.NodeID {
 		r.next++
+		if r.comparison != nil {
+			r.comparison.command(&want, &p)
+		}
 		return true
 	}
 	m.mismatch(want, name, p.NodeID)

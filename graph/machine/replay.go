@@ -16,6 +16,10 @@ import (
 // cfg and input hold where the history does not say: runs of this engine record both. A history with records of a
 // newer version is an error with code HISTORY_VERSION_UNSUPPORTED; an empty one is HISTORY_CORRUPT.
 func Replay(prog *definition.Program, cfg Config, records []history.Record, input map[string]any, now time.Time) (*Machine, error) {
+	return replay(prog, cfg, records, input, now, nil)
+}
+
+func replay(prog *definition.Program, cfg Config, records []history.Record, input map[string]any, now time.Time, c *comparison) (*Machine, error) {
 	if len(records) == 0 {
 		return nil, problem.New(problem.HistoryCorrupt, "the history of %q is empty", cfg.ExecutionID)
 	}
@@ -50,6 +54,11 @@ func Replay(prog *definition.Program, cfg Config, records []history.Record, inpu
 	}
 	m.present = now
 	m.recorded = readRecorded(records, foreign, func(string) int { return 0 }, 0)
+	if c != nil && !foreign {
+		c.read(records)
+		m.recorded.comparison = c
+	}
+	m.feeding = true
 	m.begin(input, begun)
 	m.feed(now)
 	return m, nil
@@ -72,6 +81,7 @@ func (m *Machine) Catchup(tail []history.Record, now time.Time) error {
 	if m.adoptEnd(tail) {
 		return nil
 	}
+	m.feeding = true
 	m.feed(now)
 	return nil
 }
@@ -100,9 +110,11 @@ func (m *Machine) feed(now time.Time) {
 			break
 		}
 		m.setNow(next.at)
+		m.clock = m.now
 		next.apply(m)
 		m.settle()
 		if m.recorded == nil {
+			m.feeding = false
 			return // a mismatch has ended the run
 		}
 	}
@@ -113,9 +125,11 @@ func (m *Machine) feed(now time.Time) {
 		if r.next < len(r.script) && !m.status.Terminal() {
 			// Commands are left that no recorded fact explains: what comes next has to repeat them.
 			r.tail, r.facts = nil, nil
+			r.comparison = nil
 			m.recorded = r
 		}
 	}
+	m.feeding = false
 	m.setNow(now)
 	m.timersDirty = true
 }

@@ -145,6 +145,15 @@ func TestReferenceAndStoreTakeTurns(t *testing.T) {
 	if due, err := s.DueTimers(t.Context(), historytest.Begin.Add(time.Hour), 0); err != nil || len(due) != 0 {
 		t.Errorf("timers of a run that another engine has ended: %v, %v", due, err)
 	}
+	var foreign []int64
+	for _, record := range mustRead(t, s, "x") {
+		if record.Foreign {
+			foreign = append(foreign, record.Seq)
+		}
+	}
+	if want := []int64{12, 13, 14, 16}; !slices.Equal(foreign, want) {
+		t.Errorf("records %v are said to be the reference's, want %v", foreign, want)
+	}
 	var seqs, types string
 	r.scan("SELECT group_concat(seq) FROM history WHERE execution_id = 'x'", &seqs)
 	if want := "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16"; seqs != want {

@@ -74,9 +74,12 @@ type storedRow struct {
 	writer sql.NullInt64
 }
 
+// ownRow is what stands in the column writer of this engine's rows.
+const ownRow = 1
+
 // record gives the row as a record. With an error the record has what could be read.
 func (r *storedRow) record(executionID string) (history.Record, error) {
-	out := history.Record{Seq: r.seq, Kind: history.Kind(r.kind), Name: history.Name(r.name), Raw: r.payload}
+	out := history.Record{Seq: r.seq, Kind: history.Kind(r.kind), Name: history.Name(r.name), Raw: r.payload, Foreign: r.writer.Int64 != ownRow}
 	at, atErr := history.ParseTimestamp(r.createdAt)
 	out.CreatedAt = at
 	if err := history.CheckRowVersion(executionID, r.seq, r.version); err != nil {

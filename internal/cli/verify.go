@@ -21,7 +21,8 @@ func newVerify(a *app) *cobra.Command {
 		Short: "Check what a database holds",
 		Long: `Check a database, or one run in it: the file itself; that each run's records are complete and readable, end once, and
 have each outcome once; that definitions are those that their hashes name; that what status and lists answer is what the
-records say; that open runs can be replayed, with their position and timers; and that no row is left over.
+records say; that runs can be replayed, with the outputs, states and results that are recorded; that open runs have their
+position and timers; and that no row is left over.
 
 Nothing is changed, and nobody has to stop: each run is looked at as of one moment. --repair makes wrong projections
 anew, makes runs hold the large values that they need, and drops rows of runs that do not exist and large values that no run
@@ -146,7 +147,7 @@ func foundText(found, open int) string {
 	return count(found, "finding")
 }
 
-// inspectAll looks at one open run, or at all of them. Those that cannot be read have been reported.
+// inspectAll looks at one run, or at all of them. Those that cannot be read have been reported.
 func inspectAll(ctx context.Context, store history.Store, id string, report func(history.Finding)) error {
 	inspect := func(id string) error {
 		findings, err := graph.Inspect(ctx, store, id)
@@ -161,27 +162,21 @@ func inspectAll(ctx context.Context, store history.Store, id string, report func
 	if id != "" {
 		return inspect(id)
 	}
-	for _, phase := range history.Phases() {
-		if phase.Terminal() {
-			continue
+	q := history.ListQuery{Limit: 100}
+	for {
+		page, err := store.List(ctx, q)
+		if err != nil {
+			return err
 		}
-		q := history.ListQuery{Phase: phase, Limit: 100}
-		for {
-			page, err := store.List(ctx, q)
-			if err != nil {
+		for i := range page.Executions {
+			if err := inspect(page.Executions[i].ID); err != nil {
 				return err
 			}
-			for i := range page.Executions {
-				if err := inspect(page.Executions[i].ID); err != nil {
-					return err
-				}
-			}
-			if q.Cursor = page.NextCursor; q.Cursor == "" {
-				break
-			}
+		}
+		if q.Cursor = page.NextCursor; q.Cursor == "" {
+			return nil
 		}
 	}
-	return nil
 }
 
 // printFinding prints one finding: where, code, what and what to do.

@@ -1,0 +1,191 @@
+package machine
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// Prove is Replay that also holds what the records say against what the machine makes of the definition and the recorded
+// outcomes: the output of each completed node and each state, as JSON values. It compares nothing in a history that
+// another engine began, nor records that another engine wrote (history.Record.Foreign).
+func Prove(prog *definition.Program, cfg Config, records []history.Record, input map[string]any, now time.Time) (*Machine, []Difference, error) {
+	c := &comparison{}
+	m, err := replay(prog, cfg, records, input, now, c)
+	return m, c.found, err
+}
+
+// Difference is a value in a record to which the definition and the recorded outcomes do not lead.
+type Difference struct {
+	// Seq, Name and NodeID are the record's.
+	Seq    int64
+	Name   history.Name
+	NodeID string
+	// Pointer is the JSON pointer of the first difference, from the payload's member on. Recorded and Derived are what
+	// stands there; not Set where there is nothing.
+	Pointer           string
+	Recorded, Derived history.Optional
+
+	derived history.Payload
+}
+
+// String says what differs, in one line. Values of members that are not to be shown are masked.
+func (d *Difference) String() string {
+	of := ""
+	if d.NodeID != "" {
+		of = fmt.Sprintf(" of %q", d.NodeID)
+	}
+	return fmt.Sprintf("record %d is %s%s with %s %s, and the definition gives %s", d.Seq, d.Name, of,
+		d.Pointer, d.shown(d.Recorded), d.shown(d.Derived))
+}
+
+// maxShown is where a value is cut in the text of a difference, in bytes.
+const maxShown = 80
+
+func (d *Difference) shown(v history.Optional) string {
+	if !v.Set {
+		return "absent"
+	}
+	for name := range strings.SplitSeq(d.Pointer, "/") {
+		member := history.RedactValue(map[string]any{name: nil}).(map[string]any)
+		if member[name] != nil {
+			return history.Redacted
+		}
+	}
+	text := string(jsonvalue.Canonical(history.RedactValue(v.Value)))
+	if len(text) > maxShown {
+		text = strings.ToValidUTF8(text[:maxShown], "") + "…"
+	}
+	return text
+}
+
+// Mend gives the record's payload the value that was derived.
+func (d *Difference) Mend(p *history.Payload) {
+	switch d.Name {
+	case history.CompleteNode:
+		p.Output = d.derived.Output
+	case history.StateUpdated:
+		p.State = d.derived.State
+	case history.CheckpointWritten:
+		p.StateRef = d.derived.StateRef
+	}
+}
+
+// DifferentResult compares a recorded ExecutionCompleted with the result that was derived; nil if they are equal.
+func DifferentResult(rec *history.Record, derived history.Optional) []Difference {
+	if jsonvalue.Equal(rec.Payload.Result.Value, derived.Value) {
+		return nil
+	}
+	d := Difference{Seq: rec.Seq, Name: rec.Name, NodeID: rec.Payload.NodeID}
+	d.Pointer, d.Recorded, d.Derived = firstDifference("/result", rec.Payload.Result, derived)
+	return []Difference{d}
+}
+
+// comparison holds records against those that a machine makes.
+type comparison struct {
+	// script holds the states and checkpoints by the number of commands before them. A command is followed by one of each
+	// at most; other engines write some again, and the first one counts.
+	script map[scriptPlace]*history.Record
+	found  []Difference
+}
+
+type scriptPlace struct {
+	commands int
+	name     history.Name
+}
+
+func (c *comparison) read(records []history.Record) {
+	c.script = map[scriptPlace]*history.Record{}
+	commands := 0
+	for i := range records {
+		rec := &records[i]
+		if rec.Kind == history.Command {
+			commands++
+			continue
+		}
+		at := scriptPlace{commands, rec.Name}
+		if rec.Name != history.StateUpdated && rec.Name != history.CheckpointWritten || c.script[at] != nil {
+			continue
+		}
+		c.script[at] = rec
+	}
+}
+
+// command compares a command with the one recorded, event an event that is written behind so many commands.
+func (c *comparison) command(rec *history.Record, p *history.Payload) {
+	if rec.Name == history.CompleteNode {
+		c.value(rec, p, "output", rec.Payload.Output, p.Output)
+	}
+}
+
+func (c *comparison) event(commands int, name history.Name, p *history.Payload) {
+	rec := c.script[scriptPlace{commands, name}]
+	if rec == nil || rec.Payload.NodeID != p.NodeID {
+		return
+	}
+	switch name {
+	case history.StateUpdated:
+		c.value(rec, p, "state", rec.Payload.State, p.State)
+	case history.CheckpointWritten:
+		c.value(rec, p, "stateRef/state", rec.Payload.StateRef, p.StateRef)
+	}
+}
+
+func (c *comparison) value(rec *history.Record, p *history.Payload, member string, recorded, derived map[string]any) {
+	if rec.Foreign || jsonvalue.Equal(object(recorded), object(derived)) {
+		return
+	}
+	d := Difference{Seq: rec.Seq, Name: rec.Name, NodeID: rec.Payload.NodeID, derived: *p}
+	d.Pointer, d.Recorded, d.Derived = firstDifference("/"+member, history.Some(object(recorded)), history.Some(object(derived)))
+	c.found = append(c.found, d)
+}
+
+// firstDifference goes down to the first part in which two values that differ do so.
+func firstDifference(at string, a, b history.Optional) (string, history.Optional, history.Optional) {
+	switch x := a.Value.(type) {
+	case map[string]any:
+		y, ok := b.Value.(map[string]any)
+		if !ok {
+			break
+		}
+		names := slices.Sorted(maps.Keys(x))
+		for name := range y {
+			if _, ok := x[name]; !ok {
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			p, inA := x[name]
+			q, inB := y[name]
+			if !inA || !inB || !jsonvalue.Equal(p, q) {
+				return firstDifference(at+"/"+jsonvalue.EscapePointer(name), history.Optional{Set: inA, Value: p}, history.Optional{Set: inB, Value: q})
+			}
+		}
+	case []any:
+		y, ok := b.Value.([]any)
+		if !ok {
+			break
+		}
+		for i := range max(len(x), len(y)) {
+			var p, q history.Optional
+			if i < len(x) {
+				p = history.Some(x[i])
+			}
+			if i < len(y) {
+				q = history.Some(y[i])
+			}
+			if !p.Set || !q.Set || !jsonvalue.Equal(p.Value, q.Value) {
+				return firstDifference(at+"/"+strconv.Itoa(i), p, q)
+			}
+		}
+	}
+	return at, a, b
+}
