@@ -3,6 +3,7 @@ package graph_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -295,4 +296,40 @@ func TestARefusedCallDoesNotPutATimeoutOff(t *testing.T) {
 			t.Errorf("timed out with call %d", refused)
 		}
 	})
+}
+
+// TestAfterTheHostHasSleptOthersHaveTheirTurn puts the host of all processes to sleep: the clock goes on, timers do not. When it
+// wakes up, the lease of the driver has long run out, and so has the time of the attempt that waits for it to be done. The
+// process that cannot perform it is the first to look, and leaves it to those who can.
+func TestAfterTheHostHasSleptOthersHaveTheirTurn(t *testing.T) {
+	t.Parallel()
+	for _, asks := range []bool{false, true} {
+		for offset := range 5 {
+			synctest.Test(t, func(t *testing.T) {
+				var slept atomic.Int64
+				process := func(store history.Store, work *script, handlers ...string) *graph.Runner {
+					o := equip(t, work, handlers...)
+					o.Now = func() time.Time { return time.Now().Add(time.Duration(slept.Load())) }
+					return newRunner(t, store, o)
+				}
+				store := historymem.New()
+				bereft(t, store, besides(t))
+				process(store, &script{answers: answers{"a": after(30*time.Minute, nil)}}, "one")
+				time.Sleep(time.Minute)
+				lone := process(store, &script{}, "three")
+				time.Sleep(time.Duration(offset) * 2 * time.Second)
+				process(store, &script{}, "two")
+				time.Sleep(5*time.Minute + 500*time.Millisecond)
+				slept.Store(int64(8 * time.Hour))
+				if asks {
+					status(t, lone, "r")
+				}
+				time.Sleep(2 * time.Hour)
+				rs := records(t, store, "r")
+				if count(rs, history.ActivityFailed) > 0 || count(rs, history.ExecutionCompleted) != 1 {
+					t.Errorf("asked %v, offset %d: %v", asks, offset, names(rs, history.Event))
+				}
+			})
+		}
+	}
 }

@@ -15,8 +15,8 @@ type Runner struct {
 	store history.Store
 	opts  Options // with defaults
 	log   *slog.Logger
-	// begun is when the Runner was made.
-	begun time.Time
+	// wakeful says since when the Runner has been there.
+	wakeful wakefulness
 
 	library library
 	runs    runTable
@@ -53,7 +53,8 @@ func New(store history.Store, o Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{store: store, opts: o, log: o.Logger, begun: o.Now().UTC()}
+	r := &Runner{store: store, opts: o, log: o.Logger}
+	r.wakeful.begin(r.now())
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	r.library.init(r)
 	r.runs.init(r)

@@ -81,11 +81,11 @@ func (x *run) firesAt(t machine.Timer) (at time.Time, mine bool) {
 
 // untaken is when an attempt in process with a deadline counts as one that nobody takes up. Any process times it out then,
 // unless it can perform it, so that the bound which the author of the workflow has set holds even if nobody can. While the
-// run is driven the attempt waits for the driver to be done with its own, or to be missed, and before this Runner was there
-// it may be that there was nobody at all.
+// run is driven the attempt waits for the driver to be done with its own, or to be missed, and before this Runner was there,
+// or while its host slept, it may be that there was nobody at all.
 func (x *run) untaken(deadline time.Time) time.Time {
 	since := deadline
-	for _, t := range []time.Time{x.exec.UpdatedAt, x.driven, x.r.begun} {
+	for _, t := range []time.Time{x.exec.UpdatedAt, x.driven, x.r.wakeful.since(x.r.now())} {
 		if t.After(since) {
 			since = t
 		}

@@ -1,6 +1,9 @@
 package graph
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
 // The rhythm of Options.Background.
 const (
@@ -23,11 +26,51 @@ func (r *Runner) watch() {
 		return
 	}
 	for {
+		r.wakeful.beat(r.now())
 		r.patrol()
 		if !r.pause(every) {
 			return
 		}
 	}
+}
+
+// maxBeat is longer than Options.Background takes from one round to the next, unless the host sleeps.
+const maxBeat = 3 * watchInterval
+
+// wakefulness is since when a Runner has been there without a break. When a host that slept wakes up, everything is
+// overdue, and who is first to look may be anybody.
+type wakefulness struct {
+	mu    sync.Mutex
+	begun time.Time
+	last  time.Time // when it was last seen awake, zero before the first round of Options.Background
+}
+
+func (w *wakefulness) begin(now time.Time) { w.begun = now }
+
+// beat notes a round.
+func (w *wakefulness) beat(now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.notice(now)
+	w.last = now
+}
+
+// since gives since when the Runner has been there.
+func (w *wakefulness) since(now time.Time) time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.notice(now)
+	return w.begun
+}
+
+func (w *wakefulness) notice(now time.Time) {
+	if w.last.IsZero() {
+		return // without rounds it cannot be told
+	}
+	if now.Sub(w.last) > maxBeat {
+		w.begun = now
+	}
+	w.last = now
 }
 
 func (r *Runner) patrol() {
