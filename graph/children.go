@@ -100,8 +100,8 @@ func (r *Runner) bringUp(ctx context.Context, parent string, f *flight, e *machi
 	defer r.runs.drop(c)
 	for {
 		in, err := r.findChild(ctx, c, parent, e)
-		if !errors.Is(err, problem.ExecutionNotFound) {
-			return in, err
+		if !errors.Is(err, problem.ExecutionNotFound) || history.IsBeingDeleted(err) {
+			return in, err // the id is free once the deletion is over
 		}
 		if err = r.beginChild(ctx, c, parent, f, e); errors.Is(err, errAgain) {
 			continue // another process began it

@@ -7,6 +7,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
 )
 
 // delivery is what submit, resume and signal have in common: an input from outside for a run that waits for it.
@@ -215,7 +216,7 @@ func (r *Runner) eachWait(ctx context.Context, x *run, f func(id string, w machi
 
 // notFoundAs gives the code that a call has for unknown runs.
 func notFoundAs(err error, code problem.Code, id string) error {
-	if !errors.Is(err, problem.ExecutionNotFound) {
+	if !errors.Is(err, problem.ExecutionNotFound) || history.IsBeingDeleted(err) {
 		return err
 	}
 	text := "no run has the id %q"

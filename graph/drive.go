@@ -187,7 +187,8 @@ func isRefusal(err error) bool {
 	switch p.Code {
 	case problem.StoreLocked, problem.StoreFull, problem.StoreReadOnly, problem.StoreUnavailable:
 		return false
-	case problem.Internal, problem.HistoryCorrupt, problem.HistoryNewer, problem.DefinitionNotFound, problem.ExecutionNotFound:
+	case problem.Internal, problem.HistoryCorrupt, problem.HistoryNewer, problem.DefinitionNotFound, problem.ExecutionNotFound,
+		problem.DeletionUnfinished:
 		return false
 	}
 	return true

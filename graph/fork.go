@@ -93,8 +93,7 @@ func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
 	defer r.runs.drop(x)
 	if err := r.store.Append(ctx, b); err != nil {
 		if errors.Is(err, problem.HistoryConflict) {
-			err = problem.New(problem.DuplicateExecutionID, "execution id %q has been used", req.NewExecutionID).
-				WithPlace(problem.Place{ExecutionID: req.NewExecutionID}).WithHint("Choose another id, or leave it out.")
+			err = r.used(ctx, req.NewExecutionID, "Choose another id, or leave it out.")
 		}
 		return nil, err
 	}

@@ -242,6 +242,7 @@ func (i *inspection) endedChildren(ctx context.Context, records []history.Record
 		}
 		_, err := i.Execution(ctx, p.ChildExecutionID)
 		switch {
+		case history.IsBeingDeleted(err): // which is a finding of its own
 		case errors.Is(err, problem.ExecutionNotFound):
 			i.note(records[j].Seq, problem.SubworkflowMissing, "The run goes on without it. Restore the database from a copy if its history is wanted.",
 				"the subworkflow %q ended here, and nothing is stored of it", p.ChildExecutionID)
@@ -273,7 +274,7 @@ func (i *inspection) children(ctx context.Context, m *machine.Machine) error {
 			return err
 		}
 		_, err = i.Execution(ctx, e.ChildExecutionID)
-		if err == nil || isUnreadable(err) || lease.Owner != "" {
+		if err == nil || isUnreadable(err) || history.IsBeingDeleted(err) || lease.Owner != "" {
 			continue
 		}
 		if !errors.Is(err, problem.ExecutionNotFound) {

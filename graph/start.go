@@ -39,7 +39,7 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
 		switch _, err := r.store.Execution(ctx, x.id); {
 		case err == nil:
 			return r.startExisting(ctx, x, req)
-		case !errors.Is(err, problem.ExecutionNotFound):
+		case !errors.Is(err, problem.ExecutionNotFound), history.IsBeingDeleted(err):
 			return nil, err
 		}
 	}
@@ -58,13 +58,20 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	case errors.Is(err, errAgain) && req.AllowExisting:
 		return r.startExisting(ctx, x, req)
 	case errors.Is(err, errAgain):
-		return nil, problem.New(problem.DuplicateExecutionID, "execution id %q has been used", x.id).
-			WithPlace(problem.Place{ExecutionID: x.id}).
-			WithHint("Choose another id, ask workflow_status where that run stands, or let the existing run answer (allow_existing_execution_id).")
+		return nil, r.used(ctx, x.id, "Choose another id, ask workflow_status where that run stands, or let the existing run answer (allow_existing_execution_id).")
 	case err != nil:
 		return nil, err
 	}
 	return r.answer(ctx, x, req.Wait)
+}
+
+// used is the error of an id under which there is a run already, or what is left of one.
+func (r *Runner) used(ctx context.Context, id, hint string) error {
+	if _, err := r.store.Execution(ctx, id); history.IsBeingDeleted(err) {
+		return err
+	}
+	return problem.New(problem.DuplicateExecutionID, "execution id %q has been used", id).
+		WithPlace(problem.Place{ExecutionID: id}).WithHint("%s", hint)
 }
 
 // checkStart checks what a new run is made of.

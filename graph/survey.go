@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -139,7 +140,7 @@ func (r *Runner) prospectChild(ctx context.Context, parent string, e *machine.Ch
 		// An open one has its own driver, or is an orphan itself; one that is not this run's is refused, which is recorded.
 		return child.Phase.Terminal() || child.Parent != parent && !adoptable(child), nil, nil
 	}
-	if p, ok := problem.As(err); !ok || p.Code != problem.ExecutionNotFound {
+	if !errors.Is(err, problem.ExecutionNotFound) {
 		return false, nil, err
 	}
 	if depth >= r.opts.MaxDepth {

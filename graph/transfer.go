@@ -194,6 +194,9 @@ func existing(ctx context.Context, store history.Store, file *runfile.File) (boo
 		if len(stored) == 0 {
 			continue
 		}
+		if _, err := store.Execution(ctx, r.ExecutionID); history.IsBeingDeleted(err) {
+			return false, err
+		}
 		found++
 		same := 0
 		for same < min(len(stored), len(r.Records)) && sameRecord(r.ExecutionID, &stored[same], &r.Records[same]) {

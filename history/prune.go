@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +15,7 @@ import (
 //
 // What is deleted together is a tree: a run and all its subworkflows, theirs included. It goes only if every run in it has
 // ended and the run at its root passes the query, so that no live run ever loses a child. To everybody else a tree is there
-// or it is not: from the moment in which its deletion begins its runs are EXECUTION_NOT_FOUND. A very large tree is
+// or it is not: from the moment in which its deletion begins its runs are EXECUTION_NOT_FOUND (see BeingDeleted). A very large tree is
 // deleted in several transactions, so that nobody waits for long; should the process end in between, the next Prune
 // goes on.
 type Pruner interface {
@@ -56,6 +57,9 @@ type PruneQuery struct {
 // PrunePage is what one call has deleted, or would delete.
 type PrunePage struct {
 	Trees []PrunedTree
+	// Finished counts the runs, subworkflows included, whose deletion was begun by a call that was cut short, and that this
+	// one has taken away, or would. They are in no tree.
+	Finished int
 	// NextCursor is "" if there is nothing left to look at. A page may be empty and yet have one.
 	NextCursor string
 }
@@ -72,6 +76,25 @@ type PrunedTree struct {
 	Records    int64
 	Bytes      int64
 }
+
+// BeingDeleted is the error of a run whose deletion has begun and is not over: DELETION_UNFINISHED. Since such a run counts
+// as not there, it is an ExecutionNotFound too, for errors.Is.
+func BeingDeleted(executionID string) error {
+	return problem.New(problem.DeletionUnfinished, "run %q is being deleted", executionID).
+		WithPlace(problem.Place{ExecutionID: executionID}).WithCause(notThere{}).
+		WithHint("Its id is free once that is over. If nothing deletes it now, a gc was cut short, and the next one goes on with it: workflows-engine gc --older-than 30d.")
+}
+
+// notThere is why a run that is being deleted is no run.
+type notThere struct{}
+
+func (notThere) Error() string { return "it counts as not there" }
+
+// Is implements what errors.Is looks for.
+func (notThere) Is(target error) bool { return target == error(problem.ExecutionNotFound) }
+
+// IsBeingDeleted tells BeingDeleted from NotFound.
+func IsBeingDeleted(err error) bool { return errors.Is(err, problem.DeletionUnfinished) }
 
 const defaultPruneLimit = 100
 

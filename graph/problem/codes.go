@@ -278,7 +278,8 @@ const (
 	SubworkflowMissing Code = "SUBWORKFLOW_MISSING"
 	// RowOrphaned: a row belongs to a run that does not exist.
 	RowOrphaned Code = "ROW_ORPHANED"
-	// DeletionUnfinished: a run is half deleted; it counts as not there.
+	// DeletionUnfinished: a run is half deleted; it counts as not there. Calls about the run, and those that would begin
+	// another one under its id, are refused with it too.
 	DeletionUnfinished Code = "DELETION_UNFINISHED"
 	// BlobDamaged: a large value that is kept by itself is missing, or not the one that its hash names.
 	BlobDamaged Code = "BLOB_DAMAGED"

@@ -200,7 +200,7 @@ func storeExecution(c *conn, e *history.Execution, projection, unreadable string
 	n, err := c.exec(putExecution, e.ID, e.Seq, string(e.Phase), e.DefinitionName, e.CreatedAt.UnixMilli(), updated, listedAt(updated),
 		flag(e.NeedsDriver()), projection, problem, positionSeq, position, e.Bytes)
 	if err == nil && n == 0 { // it is being deleted
-		return history.NotFound(e.ID)
+		return history.BeingDeleted(e.ID)
 	}
 	return err
 }

@@ -32,7 +32,7 @@ func (s *Store) storedExecution(ctx context.Context, executionID string) (e hist
 	var bytes sql.NullInt64
 	_, err = s.readers.row(ctx, readExecution, []any{executionID}, &seq, &projection, &unreadable, &last, &bytes)
 	if unreadable.String == markDeleted {
-		return history.Execution{}, 0, history.NotFound(executionID)
+		return history.Execution{}, 0, history.BeingDeleted(executionID)
 	}
 	if err == nil && seq.Valid && seq.Int64 <= last.Int64 && !unreadable.Valid {
 		var damaged error

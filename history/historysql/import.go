@@ -2,6 +2,7 @@ package historysql
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -43,6 +44,9 @@ func (s *Store) Import(ctx context.Context, in history.Import) error {
 		for i := range batches {
 			err := s.importRun(ctx, c, &batches[i])
 			if errors.Is(err, problem.HistoryConflict) {
+				if marked, err := c.one(readPhase, batches[i].ExecutionID); err != nil || textOf(marked) == markDeleted {
+					return cmp.Or(err, history.BeingDeleted(batches[i].ExecutionID))
+				}
 				err = problem.New(problem.DuplicateExecutionID, "run %q exists already", batches[i].ExecutionID).
 					WithPlace(problem.Place{ExecutionID: batches[i].ExecutionID})
 			}

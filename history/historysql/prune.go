@@ -27,6 +27,8 @@ var (
 	pruneRows string
 	//go:embed queries/prune_next_marked.sql
 	pruneNextMarked string
+	//go:embed queries/prune_count_marked.sql
+	pruneCountMarked string
 	//go:embed queries/drop_execution.sql
 	dropExecution string
 	//go:embed queries/drop_lease.sql
@@ -62,8 +64,14 @@ func (s *Store) Prune(ctx context.Context, q history.PruneQuery) (history.PruneP
 	if err != nil {
 		return page, err
 	}
-	if q.Cursor == "" && !q.DryRun {
-		if err := s.finishPruning(ctx); err != nil {
+	switch {
+	case q.Cursor != "":
+	case q.DryRun:
+		if _, err := s.readers.row(ctx, pruneCountMarked, nil, &page.Finished); err != nil {
+			return page, failure("the runs could not be read", err)
+		}
+	default:
+		if page.Finished, err = s.finishPruning(ctx); err != nil {
 			return page, err
 		}
 	}
@@ -190,7 +198,7 @@ func (s *Store) pruneTree(ctx context.Context, id string, q *history.PruneQuery)
 	case errors.Is(err, errKeep):
 		return tree, false, nil
 	case err == nil && stepwise:
-		err = s.finishPruning(ctx)
+		_, err = s.finishPruning(ctx)
 	}
 	return tree, err == nil, err
 }
@@ -299,16 +307,18 @@ func dropBeside(c *conn, id string) error {
 	return err
 }
 
-// finishPruning deletes the rows of marked runs, step by step, those of a process that was killed in between too.
-func (s *Store) finishPruning(ctx context.Context) error {
+// finishPruning deletes the rows of marked runs, step by step, those of a process that was killed in between too. It
+// counts the runs of which it has deleted the last row.
+func (s *Store) finishPruning(ctx context.Context) (finished int, err error) {
 	for {
 		if err := ctx.Err(); err != nil {
-			return failure(doingPrune, err)
+			return finished, failure(doingPrune, err)
 		}
 		var id string
 		if found, err := s.readers.row(ctx, pruneNextMarked, nil, &id); err != nil || !found {
-			return failure(doingPrune, err)
+			return finished, failure(doingPrune, err)
 		}
+		last := 0
 		err := s.write(ctx, doingPrune, func(c *conn) error {
 			// Another process may have deleted it, and somebody begun a new run of that id.
 			marked, err := c.one(readPhase, id)
@@ -320,13 +330,14 @@ func (s *Store) finishPruning(ctx context.Context) error {
 			}
 			n, err := c.exec(pruneRows, id, int64(pruneStep))
 			if err == nil && n < pruneStep {
-				err = dropRun(c, id)
+				last, err = 1, dropRun(c, id)
 			}
 			return err
 		})
 		if err != nil {
-			return err
+			return finished, err
 		}
+		finished += last
 	}
 }
 

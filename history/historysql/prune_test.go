@@ -49,7 +49,15 @@ func TestAPruneThatWasKilledGoesOn(t *testing.T) {
 	if rs := mustRead(t, s, "big"); len(rs) != 5000 {
 		t.Fatalf("%d rows are left after one step", len(rs))
 	}
-	err := s.Append(t.Context(), historytest.NewTrace(t, "big").Batch("E ExecutionStarted"))
+	_, err := s.Execution(t.Context(), "big")
+	wantRefusal(t, "what is left", err, problem.DeletionUnfinished)
+	again := historytest.NewTrace(t, "big").Batch("E ExecutionStarted")
+	err = s.Import(t.Context(), history.Import{Runs: []history.ImportedRun{{ExecutionID: "big", Records: again.Records, Execution: again.Execution}}})
+	wantRefusal(t, "import", err, problem.DeletionUnfinished)
+	if would, err := s.Prune(t.Context(), history.PruneQuery{Phases: []history.Phase{history.PhaseFailed}, DryRun: true}); err != nil || would.Finished != 1 {
+		t.Errorf("%d runs would be finished, %v", would.Finished, err)
+	}
+	err = s.Append(t.Context(), historytest.NewTrace(t, "big").Batch("E ExecutionStarted"))
 	if !errors.Is(err, problem.HistoryConflict) {
 		t.Errorf("a new run of the id: %v", err)
 	}
@@ -59,8 +67,11 @@ func TestAPruneThatWasKilledGoesOn(t *testing.T) {
 		t.Errorf("an append to what is left: %v", err)
 	}
 	page, err := s.Prune(t.Context(), history.PruneQuery{Phases: []history.Phase{history.PhaseFailed}})
-	if err != nil || len(page.Trees) != 0 {
+	if err != nil || len(page.Trees) != 0 || page.Finished != 1 {
 		t.Errorf("%+v, %v", page, err)
+	}
+	if _, err := s.Execution(t.Context(), "big"); history.IsBeingDeleted(err) {
+		t.Errorf("after the last row: %v", err)
 	}
 	gone()
 	if rs := mustRead(t, s, "big"); len(rs) != 0 {

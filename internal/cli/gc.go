@@ -31,7 +31,7 @@ A run goes together with all its subworkflows or not at all, so nothing is ever 
 What is deleted cannot be brought back; export what is worth keeping, and see with --dry-run what would go.
 
 It works beside any number of servers and workers: each transaction is short, a run with very many records is taken
-away in steps, and it is gone for everybody from the first of them. If gc is killed, the next one goes on.
+away in steps, and it is gone for everybody from the first of them. If gc is killed, the next one goes on, and says so.
 
 Deleted runs leave free space in the file, which new runs use before it grows. --vacuum gives it back to the disk: it
 writes the file anew, which needs the same space once more, and other processes cannot write until it is done.
@@ -126,6 +126,7 @@ type collected struct {
 	Subworkflows int              `json:"subworkflows"`
 	Records      int64            `json:"records"`
 	Bytes        int64            `json:"record_bytes"`
+	Finished     int              `json:"finished,omitempty"`
 	Trees        []collectedTree  `json:"deleted"`
 	Definitions  []collectedDef   `json:"definitions,omitempty"`
 	File         *collectedInFile `json:"file,omitempty"`
@@ -204,6 +205,7 @@ func (c *collected) collect(ctx context.Context, pruner history.Pruner, q histor
 		for i := range page.Trees {
 			c.add(&page.Trees[i])
 		}
+		c.Finished += page.Finished
 		if q.Cursor = page.NextCursor; err != nil || q.Cursor == "" {
 			return err
 		}
@@ -239,6 +241,12 @@ func (a *app) writeCollected(c *collected, o gcOptions) error {
 	}
 	fmt.Fprintf(a.human, "%s %s with %s: %s, %s\n", verb, count(c.Runs, "run"), count(c.Subworkflows, "subworkflow"),
 		count(int(c.Records), "record"), bytesText(c.Bytes))
+	switch {
+	case c.Finished > 0 && c.DryRun:
+		fmt.Fprintf(a.human, "would finish the deletion of %s that a gc which was cut short has begun\n", count(c.Finished, "run"))
+	case c.Finished > 0:
+		fmt.Fprintf(a.human, "finished the deletion of %s that a gc which was cut short had begun\n", count(c.Finished, "run"))
+	}
 	switch {
 	case o.definitions && c.DryRun:
 		fmt.Fprintf(a.human, "%s not needed by any run now; those that only the runs above need would go too\n", count(len(c.Definitions), "definition"))

@@ -23,6 +23,8 @@ func wireCode(code, invalid problem.Code) problem.Code {
 	switch code {
 	case problem.InterruptInParallelBranch, problem.InvalidListCursor, problem.InputInvalid:
 		return problem.ValidationError
+	case problem.DeletionUnfinished:
+		return problem.ExecutionNotFound
 	case problem.DefinitionNotFound, problem.WorkflowNotFound:
 		return invalid
 	case problem.HistoryNewer, problem.HistoryConflict, problem.HistoryCorrupt, problem.RunnerClosed, problem.UsageError,

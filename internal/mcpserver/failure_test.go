@@ -58,6 +58,7 @@ func TestCodes(t *testing.T) {
 		want map[string]string // by tool; "" for all others
 	}{
 		{problem.New(problem.ExecutionNotFound, "m"), map[string]string{"": "EXECUTION_NOT_FOUND"}},
+		{problem.New(problem.DeletionUnfinished, "m"), map[string]string{"": "EXECUTION_NOT_FOUND"}},
 		{problem.New(problem.InvalidListCursor, "m"), map[string]string{"": "VALIDATION_ERROR"}},
 		{problem.New(problem.InterruptInParallelBranch, "m"), map[string]string{"": "VALIDATION_ERROR"}},
 		{problem.New(problem.WorkflowNotFound, "m"), map[string]string{
