@@ -56,10 +56,14 @@ func (x *run) applyOnce(ctx context.Context, s step, y *yield) error {
 	if s.mode != "" {
 		x.m.SetMode(s.mode)
 	}
+	var b machine.Batch
 	if err = x.m.Handle(s.in, x.r.now()); err != nil {
 		x.m.SetMode(mode)
-	} else if err = x.refuseFull(s.in); err != nil {
-		x.forget()
+	} else {
+		b = x.m.Ready()
+		if err = x.refuseFull(s.in, b); err != nil {
+			x.forget()
+		}
 	}
 	if err != nil {
 		switch stale, serr := x.behind(ctx); {
@@ -74,7 +78,7 @@ func (x *run) applyOnce(ctx context.Context, s step, y *yield) error {
 		return err
 	}
 	answered := x.land(s)
-	if err := x.commit(ctx, x.m.Ready(), drives, y); err != nil {
+	if err := x.commit(ctx, b, drives, y); err != nil {
 		x.relaunch(answered)
 		return err
 	}

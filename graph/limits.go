@@ -5,6 +5,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -81,19 +82,18 @@ func sent(in machine.Input) (what string, payload any) {
 }
 
 // refuseFull refuses what a caller has sent, and the machine has just taken, if the run has no room for it: if to record
-// the call would mean the run's end, now or with what follows. Nothing has been committed, so the run stays as it was; only
-// the machine is ahead of it. What the machine refuses by itself does not come here: it may be a call that is repeated.
-func (x *run) refuseFull(in machine.Input) error {
+// the call would mean the run's end, now or with what follows, or if what follows at once would not fit. Nothing has been
+// committed, so the run stays as it was; only the machine is ahead of it. What the machine refuses by itself does not come
+// here: it may be a call that is repeated.
+func (x *run) refuseFull(in machine.Input, b machine.Batch) error {
 	what, payload := sent(in)
 	if what == "" {
 		return nil
 	}
-	o := &x.r.opts
-	left := o.MaxBytes - x.exec.Bytes
 	switch {
-	case x.exec.Seq >= o.MaxRecords:
+	case x.exec.Seq >= x.r.opts.MaxRecords:
 		return x.full(problem.RecordLimitExceeded, what)
-	case left <= 0 || int64(jsonvalue.Weigh(payload, int(min(left, 1<<30)))) >= left:
+	case x.passesBytes(b.Records, payload):
 		return x.full(problem.ByteLimitExceeded, what)
 	case x.m.Status() != machine.Failed:
 		return nil
@@ -106,12 +106,64 @@ func (x *run) refuseFull(in machine.Input) error {
 	return nil
 }
 
-func (x *run) full(code problem.Code, what string) error {
-	limit, option := fmt.Sprintf("%d records", x.r.opts.MaxRecords), "MaxRecords, --max-records"
-	if code == problem.ByteLimitExceeded {
-		limit, option = fmt.Sprintf("%d bytes of history", x.r.opts.MaxBytes), "MaxBytes, --max-bytes"
+// passesBytes reports whether records would take the run past its limit of bytes. They are weighed only where the limit
+// is near: those that are written whole as they are; of larger ones, which are written short, what is new is what came
+// with the payload, which counts once.
+func (x *run) passesBytes(records []history.Record, payload any) bool {
+	most := x.r.opts.MaxBytes
+	left := most - x.exec.Bytes
+	if left <= 0 {
+		return true
 	}
-	return problem.New(code, "the %s would take the run past its limit of %s", what, limit).
+	if left > max(most/100*(100-warnFrom), nearBytes) {
+		return false // nothing that a caller sends is as large
+	}
+	short := false
+	var text []byte
+	for i := range records {
+		r := &records[i]
+		if r.Weigh(wholeBytes) >= wholeBytes {
+			short = true
+			continue
+		}
+		if text = r.AppendPayload(text[:0], x.id); len(text) > wholeBytes {
+			short = true
+			continue
+		}
+		left -= int64(len(text))
+	}
+	if short {
+		left -= int64(jsonvalue.Weigh(payload, nearBytes))
+	}
+	return left < 0
+}
+
+const (
+	// nearBytes is the room in a run below which its limit is always near, however small the limit is.
+	nearBytes = 16 << 20
+	// wholeBytes is the size up to which the stores write a record whole, unless they were told otherwise.
+	wholeBytes = 64 << 10
+)
+
+func (x *run) full(code problem.Code, what string) error {
+	limit, used, option := fmt.Sprintf("%d records", x.r.opts.MaxRecords), x.exec.Seq, "MaxRecords, --max-records"
+	way := "Cancel the run, or raise the limit (%s), restart this process and send it again."
+	if code == problem.ByteLimitExceeded {
+		limit, used, option = fmt.Sprintf("%d bytes of history", x.r.opts.MaxBytes), x.exec.Bytes, "MaxBytes, --max-bytes"
+		way = "Send something shorter, such as a reference; or raise the limit (%s), restart this process and send it again; or cancel the run."
+	}
+	return problem.New(code, "the %s would take the run past its limit of %s, of which it has used %d", what, limit, used).
 		WithPlace(problem.Place{ExecutionID: x.id}).
-		WithHint("Nothing was recorded. Raise the limit (%s) and send it again, or cancel the run.", option)
+		WithHint("Nothing was recorded: the run stands and waits as before. "+way, option)
+}
+
+// refuseLarge refuses the first records of a run that would take it past its limit of bytes at once: it could not take
+// anything afterwards.
+func (x *run) refuseLarge(input map[string]any, b machine.Batch) error {
+	if !x.passesBytes(b.Records, input) {
+		return nil
+	}
+	return problem.New(problem.ByteLimitExceeded, "the input would take the run past its limit of %d bytes of history at once", x.r.opts.MaxBytes).
+		WithPlace(problem.Place{ExecutionID: x.id}).
+		WithHint("Nothing was started. Send less, such as a reference to what is large; or raise the limit (MaxBytes, --max-bytes), restart this process and start again.")
 }

@@ -190,7 +190,10 @@ func TestARepeatedCallIsKnownAtTheLimit(t *testing.T) {
 	d := linear(t, "lin", "a", "b")
 	r, _ := host(t, graph.Options{})
 	start(t, r, "r", d, nil)
-	most := submit(t, r, "r", "a", nil)
+	most, err := r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: "a", OK: true, IdempotencyKey: "r:a#1.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, o := range map[string]graph.Options{"records": {MaxRecords: most.Seq}, "bytes": {MaxBytes: most.Bytes}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -213,5 +216,75 @@ func TestARepeatedCallIsKnownAtTheLimit(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestAStartThatIsTooLargeIsRefused: a run that could take nothing any more does not begin, here and as a subworkflow.
+func TestAStartThatIsTooLargeIsRefused(t *testing.T) {
+	t.Parallel()
+	d := linear(t, "lin", "a", "b")
+	for name, c := range map[string]struct {
+		limit int64
+		input int
+		fits  bool
+	}{
+		"larger than the limit":          {20 << 10, 30_000, false},
+		"larger with what goes along":    {20 << 10, 20_300, false},
+		"as much as fits":                {20 << 10, 18_000, true},
+		"larger than a whole record":     {90 << 10, 100_000, false},
+		"fits, larger than whole record": {120 << 10, 100_000, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, store := host(t, graph.Options{MaxBytes: c.limit})
+			run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Input: object{"x": strings.Repeat("x", c.input)}})
+			if c.fits {
+				if err != nil || run.Bytes > c.limit {
+					t.Fatalf("%+v, %v", run, err)
+				}
+				return
+			}
+			if p := wantCode(t, err, problem.ByteLimitExceeded); !strings.Contains(p.Hint, "Nothing was started") || p.At.ExecutionID != "r" {
+				t.Errorf("%+v", p)
+			}
+			if _, err := store.Execution(t.Context(), "r"); !errors.Is(err, problem.ExecutionNotFound) {
+				t.Errorf("something was recorded: %v", err)
+			}
+			if run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d}); err != nil || len(run.Pending) != 1 {
+				t.Errorf("a smaller start under the same id: %+v, %v", run, err)
+			}
+		})
+	}
+}
+
+// TestACallMayFillARunToItsLimit: what is recorded with a result is weighed, to the byte.
+func TestACallMayFillARunToItsLimit(t *testing.T) {
+	t.Parallel()
+	d := linear(t, "lin", "a", "b")
+	r, _ := host(t, graph.Options{})
+	start(t, r, "r", d, nil)
+	result := object{"text": strings.Repeat("x", 500)}
+	most := submit(t, r, "r", "a", result).Bytes
+	for _, limit := range []int64{most, most - 1} {
+		r, store := host(t, graph.Options{MaxBytes: limit})
+		start(t, r, "r", d, nil)
+		before := records(t, store, "r")
+		run, err := r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: "a", OK: true, Result: result})
+		if limit == most {
+			if err != nil || run.Bytes != most {
+				t.Errorf("up to the limit: %+v, %v", run, err)
+			}
+			continue
+		}
+		p := wantCode(t, err, problem.ByteLimitExceeded)
+		if !strings.Contains(p.Message, fmt.Sprint(limit)) || !strings.Contains(p.Hint, "the run stands and waits as before") {
+			t.Errorf("%+v", p)
+		}
+		if after := records(t, store, "r"); len(after) != len(before) {
+			t.Errorf("%d records became %d", len(before), len(after))
+		}
+		if run := submit(t, r, "r", "a", object{"text": "short"}); run.Bytes > limit || len(run.Pending) != 1 {
+			t.Errorf("a shorter one: %+v", run)
+		}
 	}
 }

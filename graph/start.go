@@ -110,7 +110,13 @@ func (x *run) begin(ctx context.Context, prog *definition.Program, config machin
 	x.prog, x.unstored = prog, storedForm(prog)
 	x.m = machine.Start(prog, config, input, x.r.now())
 	x.lastStatus, x.sincePosition, x.started = "", 0, started
-	err := x.commit(ctx, x.m.Ready(), true, y)
+	b := x.m.Ready()
+	err := x.refuseLarge(input, b)
+	if err == nil {
+		err = x.commit(ctx, b, true, y)
+	} else {
+		x.forget()
+	}
 	if err != nil {
 		x.exec, x.unstored, x.started = history.Execution{}, nil, false
 	}

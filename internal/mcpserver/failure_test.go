@@ -66,6 +66,11 @@ func TestCodes(t *testing.T) {
 			"workflow_resume": "INVALID_RESUME_PAYLOAD", "workflow_submit_activity": "SUBMIT_VALIDATION_ERROR",
 			"workflow_signal": "SIGNAL_VALIDATION_ERROR", "workflow_cancel": "CANCEL_VALIDATION_ERROR",
 		}},
+		{problem.New(problem.ByteLimitExceeded, "m"), map[string]string{
+			"workflow_start": "VALIDATION_ERROR", "workflow_status": "VALIDATION_ERROR", "workflow_list": "VALIDATION_ERROR",
+			"workflow_resume": "INVALID_RESUME_PAYLOAD", "workflow_submit_activity": "SUBMIT_VALIDATION_ERROR",
+			"workflow_signal": "SIGNAL_VALIDATION_ERROR", "workflow_cancel": "CANCEL_VALIDATION_ERROR",
+		}},
 		{problem.New(problem.HistoryConflict, "m"), map[string]string{"": "INTERNAL_ERROR"}},
 		{problem.New(problem.ExpressionFailed, "m"), map[string]string{"": "ENGINE_FAILURE"}},
 		{problem.New("A_CODE_OF_A_HOST", "m"), map[string]string{"": "ENGINE_FAILURE"}},
