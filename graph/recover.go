@@ -28,7 +28,7 @@ func (r *Runner) Recover(ctx context.Context, req RecoverRequest) (*RecoverResul
 	}
 	fallback(&req.Limit, defaultRecoverLimit)
 	if req.DryRun {
-		return r.survey(ctx, req.Limit, func(string) bool { return true })
+		return r.survey(ctx, req.Limit)
 	}
 	ids, err := r.takeOrphans(ctx, req.Limit, true)
 	if err != nil && ids == nil {

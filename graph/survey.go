@@ -3,10 +3,11 @@ package graph
 import (
 	"context"
 	"errors"
-	"slices"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
 )
 
 // LeftRun is a run without a driver that this process leaves to others.
@@ -18,7 +19,8 @@ type LeftRun struct {
 	Err error
 }
 
-// Survey is Recover with DryRun for some runs alone. Subworkflows are runs of their own here. The error is the store's.
+// Survey is Recover with DryRun for some runs alone, of which it reads no more than it needs. Subworkflows are runs of their
+// own here, and an id that no run has is passed over. The error is the store's.
 func (r *Runner) Survey(ctx context.Context, executionIDs ...string) (*RecoverResult, error) {
 	if err := r.enter(); err != nil {
 		return nil, err
@@ -26,55 +28,140 @@ func (r *Runner) Survey(ctx context.Context, executionIDs ...string) (*RecoverRe
 	defer r.tasks.Done()
 	ctx, stop := r.untilClose(ctx)
 	defer stop()
-	return r.survey(ctx, len(executionIDs), func(id string) bool { return slices.Contains(executionIDs, id) })
+	s := r.newSurvey(len(executionIDs))
+	for _, id := range executionIDs {
+		orphaned, err := r.orphaned(ctx, id, s.now)
+		switch {
+		case err != nil:
+			return nil, err
+		case orphaned:
+			err = s.orphan(ctx, id)
+		default:
+			var t history.Timer
+			var due bool
+			if t, due, err = r.dueTimer(ctx, id, s.now); due {
+				err = s.due(ctx, t)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &s.found, nil
 }
 
-// survey says what Recover would do with the runs that are wanted, without a write. It looks at runs until it has found as
-// many to take over as the limit says: those that are left to others are in nobody's way.
-func (r *Runner) survey(ctx context.Context, limit int, wanted func(id string) bool) (*RecoverResult, error) {
-	now, res := r.now(), &RecoverResult{}
-	ids, err := r.store.Orphans(ctx, now, 0)
+// orphaned reports whether Store.Orphans would give a run.
+func (r *Runner) orphaned(ctx context.Context, id string, now time.Time) (bool, error) {
+	exec, err := r.store.Execution(ctx, id)
+	if errors.Is(err, problem.ExecutionNotFound) {
+		return false, nil
+	}
+	if err != nil || !exec.NeedsDriver() {
+		return false, err
+	}
+	lease, err := r.store.Lease(ctx, id)
+	if err != nil || lease.Expires.After(now) {
+		return false, err
+	}
+	orphaned := exec.Orphaned(func(id string) (history.Phase, bool) {
+		other, failed := r.store.Execution(ctx, id)
+		if failed != nil && !errors.Is(failed, problem.ExecutionNotFound) {
+			err = failed
+		}
+		return other.Phase, failed == nil
+	})
+	return orphaned && err == nil, err
+}
+
+// dueTimer gives the timer of a run that has been due longest.
+func (r *Runner) dueTimer(ctx context.Context, id string, now time.Time) (first history.Timer, due bool, err error) {
+	x := r.runs.hold(id)
+	defer r.runs.drop(x)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch err := x.sync(ctx, nil); {
+	case errors.Is(err, problem.ExecutionNotFound), errors.Is(err, problem.DefinitionNotFound): // another engine's has no timers
+		return first, false, nil
+	case err != nil || x.m == nil:
+		return first, false, err
+	}
+	for _, t := range x.m.Timers() {
+		if !t.Due.After(now) && (!due || t.Due.Before(first.Due)) {
+			first, due = history.Timer{ExecutionID: id, Key: t.Key, Due: t.Due}, true
+		}
+	}
+	return first, due, nil
+}
+
+// survey says what Recover would do, without a write. It looks at runs until it has found as many to take over as the limit
+// says: those that are left to others are in nobody's way.
+func (r *Runner) survey(ctx context.Context, limit int) (*RecoverResult, error) {
+	s := r.newSurvey(limit)
+	ids, err := r.store.Orphans(ctx, s.now, 0)
 	if err != nil {
 		return nil, err
 	}
-	due, err := r.store.DueTimers(ctx, now, 0)
+	timers, err := r.store.DueTimers(ctx, s.now, 0)
 	if err != nil {
 		return nil, err
-	}
-	seen, asked := map[string]bool{}, map[workflowName]error{}
-	look := func(id string, orphaned bool) (takes bool, err error) {
-		if seen[id] || !wanted(id) || len(res.ExecutionIDs)+len(res.Due) >= limit {
-			return false, nil
-		}
-		seen[id] = true
-		takes, lack, err := r.prospect(ctx, id, orphaned, asked)
-		if ctx.Err() != nil {
-			return false, context.Cause(ctx)
-		}
-		if lack != nil || err != nil {
-			res.Left = append(res.Left, LeftRun{ExecutionID: id, Lack: lack, Err: err})
-		}
-		return takes && err == nil, nil
 	}
 	for _, id := range ids {
-		takes, err := look(id, true)
-		if err != nil {
+		if err := s.orphan(ctx, id); err != nil {
 			return nil, err
 		}
-		if takes {
-			res.ExecutionIDs = append(res.ExecutionIDs, id)
-		}
 	}
-	for _, t := range due {
-		takes, err := look(t.ExecutionID, false)
-		if err != nil {
+	for _, t := range timers {
+		if err := s.due(ctx, t); err != nil {
 			return nil, err
 		}
-		if takes {
-			res.Due = append(res.Due, t)
-		}
 	}
-	return res, nil
+	return &s.found, nil
+}
+
+// survey is what a dry run has found so far.
+type survey struct {
+	r     *Runner
+	now   time.Time
+	limit int
+	found RecoverResult
+	seen  map[string]bool
+	asked map[workflowName]error // what came of asking for workflows
+}
+
+func (r *Runner) newSurvey(limit int) *survey {
+	return &survey{r: r, now: r.now(), limit: limit, seen: map[string]bool{}, asked: map[workflowName]error{}}
+}
+
+// orphan looks at a run without a driver, due at one of which a timer is due.
+func (s *survey) orphan(ctx context.Context, id string) error {
+	takes, err := s.look(ctx, id, true)
+	if takes {
+		s.found.ExecutionIDs = append(s.found.ExecutionIDs, id)
+	}
+	return err
+}
+
+func (s *survey) due(ctx context.Context, t history.Timer) error {
+	takes, err := s.look(ctx, t.ExecutionID, false)
+	if takes {
+		s.found.Due = append(s.found.Due, t)
+	}
+	return err
+}
+
+func (s *survey) look(ctx context.Context, id string, orphaned bool) (takes bool, err error) {
+	if s.seen[id] || len(s.found.ExecutionIDs)+len(s.found.Due) >= s.limit {
+		return false, nil
+	}
+	s.seen[id] = true
+	takes, lack, err := s.r.prospect(ctx, id, orphaned, s.asked)
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	if lack != nil || err != nil {
+		s.found.Left = append(s.found.Left, LeftRun{ExecutionID: id, Lack: lack, Err: err})
+	}
+	return takes && err == nil, nil
 }
 
 // prospect says whether Recover would go on with a run, and if not, what this process lacks for it; neither if that is

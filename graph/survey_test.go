@@ -14,6 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
+	"github.com/workflows-engine/workflows-engine/history/historytest"
 )
 
 // TestADryRunSaysWhatRecoverDoes lets processes that lack something recover a run in turns. Each dry run writes nothing; a
@@ -71,9 +72,20 @@ func TestADryRunSaysWhatRecoverDoes(t *testing.T) {
 				if got := told(found); got != tt.want[turn] {
 					t.Fatalf("%s, turn %d: %s, want %s", name, turn, got, tt.want[turn])
 				}
+				watched := historytest.NewFaultStore(store)
+				watched.Set(historytest.Fault{Reads: true})
+				narrow := newRunner(t, watched, lacking(t, child, has))
+				alone, err := narrow.Survey(t.Context(), "r", "unknown", "r:sub:v")
+				if err != nil || told(alone) != tt.want[turn] {
+					t.Errorf("%s, turn %d: of the run alone %s, %v", name, turn, told(alone), err)
+				}
+				if calls := watched.Calls(); slices.Contains(calls, "Orphans") || slices.Contains(calls, "DueTimers") || len(writes(watched)) > 0 {
+					t.Errorf("%s, turn %d: of the run alone it takes %v", name, turn, calls)
+				}
 				if !maps.Equal(heads(t, store), before) {
 					t.Errorf("%s, turn %d: the dry run wrote", name, turn)
 				}
+				closeRunner(t, narrow)
 				closeRunner(t, dry)
 				r := newRunner(t, store, lacking(t, child, has))
 				if _, err := r.Recover(t.Context(), graph.RecoverRequest{}); err != nil {
