@@ -56,7 +56,7 @@ func (r *Runner) orphaned(ctx context.Context, id string, now time.Time) (bool, 
 	if errors.Is(err, problem.ExecutionNotFound) {
 		return false, nil
 	}
-	if err != nil || !exec.NeedsDriver() {
+	if err != nil {
 		return false, err
 	}
 	lease, err := r.store.Lease(ctx, id)

@@ -3,6 +3,7 @@ package graph_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -13,6 +14,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/history/historytest"
 )
@@ -63,43 +67,51 @@ func TestADryRunSaysWhatRecoverDoes(t *testing.T) {
 				if name == "a back-off" && turn == 3 {
 					time.Sleep(time.Hour)
 				}
-				before := heads(t, store)
-				dry := newRunner(t, store, lacking(t, child, has))
-				found, err := dry.Recover(t.Context(), graph.RecoverRequest{DryRun: true})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if got := told(found); got != tt.want[turn] {
-					t.Fatalf("%s, turn %d: %s, want %s", name, turn, got, tt.want[turn])
-				}
-				watched := historytest.NewFaultStore(store)
-				watched.Set(historytest.Fault{Reads: true})
-				narrow := newRunner(t, watched, lacking(t, child, has))
-				alone, err := narrow.Survey(t.Context(), "r", "unknown", "r:sub:v")
-				if err != nil || told(alone) != tt.want[turn] {
-					t.Errorf("%s, turn %d: of the run alone %s, %v", name, turn, told(alone), err)
-				}
-				if calls := watched.Calls(); slices.Contains(calls, "Orphans") || slices.Contains(calls, "DueTimers") || len(writes(watched)) > 0 {
-					t.Errorf("%s, turn %d: of the run alone it takes %v", name, turn, calls)
-				}
-				if !maps.Equal(heads(t, store), before) {
-					t.Errorf("%s, turn %d: the dry run wrote", name, turn)
-				}
-				closeRunner(t, narrow)
-				closeRunner(t, dry)
-				r := newRunner(t, store, lacking(t, child, has))
-				if _, err := r.Recover(t.Context(), graph.RecoverRequest{}); err != nil {
-					t.Fatal(err)
-				}
-				synctest.Wait()
-				listed := len(found.ExecutionIDs)+len(found.Due) > 0
-				if wrote := !maps.Equal(heads(t, store), before); wrote != listed {
-					t.Errorf("%s, turn %d: wrote %v, and the dry run said %q", name, turn, wrote, told(found))
-				}
-				closeRunner(t, r)
+				agrees(t, fmt.Sprintf("%s, turn %d", name, turn), store, lacking(t, child, has), tt.want[turn])
 			}
 		})
 	}
+}
+
+// agrees checks what a dry run in a process says, of the whole store and of two runs alone, that it writes nothing, and that a
+// recover there then writes if and only if the dry run listed a run.
+func agrees(t *testing.T, what string, store history.Store, o graph.Options, want string) {
+	t.Helper()
+	o.Background = false
+	before := heads(t, store)
+	dry := newRunner(t, store, o)
+	found, err := dry.Recover(t.Context(), graph.RecoverRequest{DryRun: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := told(found); got != want {
+		t.Fatalf("%s: %s, want %s", what, got, want)
+	}
+	closeRunner(t, dry)
+	watched := historytest.NewFaultStore(store)
+	watched.Set(historytest.Fault{Reads: true})
+	narrow := newRunner(t, watched, o)
+	alone, err := narrow.Survey(t.Context(), "r", "unknown", "r:sub:v")
+	if err != nil || told(alone) != want {
+		t.Errorf("%s: of the run alone %s, %v", what, told(alone), err)
+	}
+	if calls := watched.Calls(); slices.Contains(calls, "Orphans") || slices.Contains(calls, "DueTimers") || len(writes(watched)) > 0 {
+		t.Errorf("%s: of the run alone it takes %v", what, calls)
+	}
+	closeRunner(t, narrow)
+	if !maps.Equal(heads(t, store), before) {
+		t.Errorf("%s: the dry run wrote", what)
+	}
+	r := newRunner(t, store, o)
+	if _, err := r.Recover(t.Context(), graph.RecoverRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+	listed := len(found.ExecutionIDs)+len(found.Due) > 0
+	if wrote := !maps.Equal(heads(t, store), before); wrote != listed {
+		t.Errorf("%s: wrote %v, and the dry run said %q", what, wrote, want)
+	}
+	closeRunner(t, r)
 }
 
 // lacking gives the options of a process that has some handlers, and knows the subworkflow if "child" is among them.
@@ -174,6 +186,154 @@ func TestADryRunLooksPastWhatIsLeft(t *testing.T) {
 		found, err = r.Survey(t.Context(), "r2", "s2")
 		if err != nil || !slices.Equal(found.ExecutionIDs, []string{"s2"}) || len(found.Left) != 1 || found.Left[0].ExecutionID != "r2" {
 			t.Errorf("of two alone: %+v, %v", found, err)
+		}
+	})
+}
+
+// TestADryRunOfASubworkflowWhoseParentHasEnded kills a process between the end of a run and the cancelling of the subworkflow
+// that it does not wait for any more. Whoever finds that ends it, whatever it lacks.
+func TestADryRunOfASubworkflowWhoseParentHasEnded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		mortal := historytest.NewFaultStore(store)
+		first := newRunner(t, mortal, equip(t, &script{answers: answers{"a": after(time.Minute, nil), "c": hang}}, "one", "two"))
+		register(t, first, "urn:child", workflow(t, "child", []string{startNode(), step("c", "two"), endNode()}, "s c", "c e"))
+		d := workflow(t, "w", []string{startNode(), fork("f", "any", "a", "v"), step("a", "one"), subworkflow("v", "urn:child"), endNode()}, "s f", "f e", "a e", "v e")
+		if _, err := first.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Set: true}}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(30 * time.Second)
+		mortal.Set(historytest.Fault{At: 2, Dead: true})
+		time.Sleep(2 * time.Minute)
+		closeRunner(t, first)
+		agrees(t, "unfit", store, equip(t, &script{}, "one"), "takes r:sub:v")
+		if got := phase(t, store, "r:sub:v"); got != history.PhaseCancelled {
+			t.Errorf("the subworkflow is %s", got)
+		}
+	})
+}
+
+// TestADryRunOfASubworkflowThatIsNestedTooDeep: a process refuses it by its own limit, for which it need not know the workflow,
+// and records that.
+func TestADryRunOfASubworkflowThatIsNestedTooDeep(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		middle := workflow(t, "middle", []string{startNode(), step("a", "one"), subworkflow("m", "urn:child"), endNode()}, "s a", "a m", "m e")
+		bereft(t, store, workflow(t, "w", []string{startNode(), subworkflow("v", "urn:child"), endNode()}, "s v", "v e"), middle)
+		time.Sleep(time.Minute)
+		o := equip(t, &script{}, "one")
+		agrees(t, "a step", store, o, "takes r:sub:v")
+		time.Sleep(time.Minute)
+		agrees(t, "within the limit", store, o, "r:sub:v lacks urn:child")
+		o.MaxDepth = 1
+		agrees(t, "too deep", store, o, "takes r:sub:v")
+		if run := status(t, newRunner(t, store, o), "r"); run.Status != machine.Failed {
+			t.Errorf("%+v", run)
+		}
+	})
+}
+
+// TestADryRunBesideADriver finds a timer due whose run another process drives: that fires it.
+func TestADryRunBesideADriver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		bereft(t, store, workflow(t, "w", []string{startNode(), fork("f", "all", "a", "w"), step("a", "one"), timerWait("w", "5s"), endNode()}, "s f", "f e", "a e", "w e"))
+		time.Sleep(10 * time.Second) // its lease lasts longer
+		agrees(t, "fit", store, equip(t, &script{}, "one"), "")
+		agrees(t, "unfit", store, equip(t, &script{}, "two"), "")
+		time.Sleep(time.Minute)
+		agrees(t, "unfit, once the lease has run out", store, equip(t, &script{}, "two"), "takes r")
+	})
+}
+
+// TestADryRunWhereTheRunIsDriven asks a process that cannot renew its lease, and is about to begin a subworkflow, of the run
+// that it drives.
+func TestADryRunWhereTheRunIsDriven(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		child := workflow(t, "child", []string{startNode(), step("c", "one"), endNode()}, "s c", "c e")
+		s := newSource(time.Hour)
+		s.learn("urn:child", child)
+		o := equip(t, &script{}, "one")
+		o.Background, o.Workflows = false, s
+		r := newRunner(t, &noLease{Store: historymem.New()}, o)
+		d := workflow(t, "w", []string{startNode(), subworkflow("v", "urn:child"), endNode()}, "s v", "v e")
+		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Set: true}}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		for range 2 {
+			found, err := r.Recover(t.Context(), graph.RecoverRequest{DryRun: true})
+			if err != nil || told(found) != "" {
+				t.Errorf("%s, %v", told(found), err)
+			}
+			found, err = r.Recover(t.Context(), graph.RecoverRequest{})
+			if err != nil || told(found) != "" {
+				t.Errorf("recovered: %s, %v", told(found), err)
+			}
+		}
+		if n, _ := s.asked("urn:child"); n != 1 {
+			t.Errorf("the workflow was asked for %d times", n)
+		}
+	})
+}
+
+// TestADryRunOfAHistoryCutAnywhere: what loading a run brings to light is written by whoever takes it over.
+func TestADryRunOfAHistoryCutAnywhere(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := workflow(t, "w", []string{startNode(), endNode()}, "s e")
+		source := historymem.New()
+		start(t, newRunner(t, source, graph.Options{}), "r", d, nil)
+		whole := records(t, source, "r")
+		for n := 1; n < len(whole); n++ {
+			store, rs := historymem.New(), slices.Clone(whole[:n])
+			for i := range rs {
+				rs[i].Raw = nil
+			}
+			if err := store.Append(t.Context(), history.Batch{ExecutionID: "r", Records: rs, Execution: history.Project("r", rs), Definition: &history.StoredDefinition{
+				Hash: d.Hash(), Name: "w", Version: "1", Text: d.Canonical(),
+			}}); err != nil {
+				t.Fatal(err)
+			}
+			agrees(t, fmt.Sprintf("%d records", n), store, graph.Options{}, "takes r")
+			if got := phase(t, store, "r"); got != history.PhaseCompleted {
+				t.Errorf("%d records: %s", n, got)
+			}
+		}
+	})
+}
+
+// TestASubworkflowThatIsNotTheRunsOwn finds a run of somebody else under the id of a subworkflow that was left to others: it is
+// refused by whoever looks, also by who does not know the workflow.
+func TestASubworkflowThatIsNotTheRunsOwn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		d := workflow(t, "w", []string{startNode(), step("z", "one"), fork("f", "all", "v", "a"), step("a", "two"), subworkflow("v", "urn:child"), endNode()},
+			"s z", "z f", "f e", "a e", "v e")
+		bereft(t, store, d)
+		time.Sleep(time.Minute)
+		o := equip(t, &script{}, "one")
+		agrees(t, "a step", store, o, "takes r")
+		time.Sleep(time.Minute)
+		agrees(t, "not begun", store, o, "r lacks two")
+		other := historymem.New()
+		start(t, newRunner(t, other, graph.Options{}), "forged", workflow(t, "child", []string{startNode(), signalWait("g", "go"), endNode()}, "s g", "g e"), nil)
+		forged := records(t, other, "forged")
+		for i := range forged {
+			forged[i].Raw = nil
+		}
+		if err := store.Append(t.Context(), history.Batch{ExecutionID: "r:sub:v", Records: forged, Execution: history.Project("r:sub:v", forged)}); err != nil {
+			t.Fatal(err)
+		}
+		agrees(t, "not its own", store, o, "takes r")
+		run := status(t, newRunner(t, store, o), "r")
+		if wantStatus(t, run, machine.Failed); run.ErrorCode != string(problem.DuplicateExecutionID) {
+			t.Errorf("%s %s", run.ErrorCode, run.Error)
 		}
 	})
 }
