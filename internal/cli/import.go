@@ -11,6 +11,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/history/runfile"
+	"github.com/workflows-engine/workflows-engine/internal/config"
 )
 
 func newImport(a *app) *cobra.Command {
@@ -51,8 +52,7 @@ func (a *app) importRun(ctx context.Context, file string, asJSON bool) (err erro
 	if err != nil {
 		return usage("%s cannot be read", file).WithCause(err)
 	}
-	// A file that is none of a run is refused before a database is made for it.
-	if _, err := runfile.Read(bytes.NewReader(text)); err != nil {
+	if err := a.rehearseImport(ctx, text); err != nil {
 		return err
 	}
 	store, err := a.openStore(ctx, sessionOptions{create: true})
@@ -71,6 +71,25 @@ func (a *app) importRun(ctx context.Context, file string, asJSON bool) (err erro
 	}
 	a.writeImported(a.human, res)
 	return nil
+}
+
+// rehearseImport refuses a file before a database is made for it.
+func (a *app) rehearseImport(ctx context.Context, text []byte) error {
+	if _, err := runfile.Read(bytes.NewReader(text)); err != nil {
+		return err
+	}
+	c, err := a.flags.LoadStore(a.env)
+	if err != nil || !c.MakesStore() {
+		return err
+	}
+	// What is to be checked against what the database holds is nothing in this case.
+	c.Store = config.Memory
+	empty, err := c.OpenStore(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = graph.Import(ctx, empty, bytes.NewReader(text))
+	return closing(empty, err)
 }
 
 // importedJSON is what an import says to programs.

@@ -28,6 +28,15 @@ func (c *Config) OpenStore(ctx context.Context) (history.Store, error) {
 	return historysql.Open(ctx, c.StorePath, historysql.Options{Synchronous: string(c.Synchronous)})
 }
 
+// MakesStore reports whether OpenStore would make a database, or fill a file that is empty.
+func (c *Config) MakesStore() bool {
+	if c.Store == Memory {
+		return false
+	}
+	info, err := os.Stat(c.StorePath)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0
+}
+
 // OpenExistingStore is OpenStore for commands that only make sense on runs that exist: a database that the user named
 // and that is not there is refused instead of made, and one that is empty instead of filled.
 func (c *Config) OpenExistingStore(ctx context.Context) (history.Store, error) {

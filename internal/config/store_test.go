@@ -50,6 +50,9 @@ func TestOpenStoreRefusesTypingErrors(t *testing.T) {
 	}
 	_, err = c.OpenExistingStore(t.Context())
 	requireRefused(t, err, "there is no database")
+	if !c.MakesStore() {
+		t.Error("a missing database would not be made")
+	}
 	if _, err := os.Stat(c.StorePath); err == nil {
 		t.Error("the refused database was made")
 	}
@@ -85,6 +88,9 @@ func TestOpenStoreToRead(t *testing.T) {
 	written, err := c.OpenStore(t.Context())
 	if err == nil {
 		err = written.Close()
+	}
+	if c.MakesStore() {
+		t.Error("the database would be made again")
 	}
 	if err == nil {
 		err = errors.Join(os.Chmod(c.StorePath, 0o400), os.Chmod(env.Directory, 0o500))
