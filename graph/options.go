@@ -52,8 +52,9 @@ type Options struct {
 	// Owner names this process in leases; "" means a random id.
 	Owner string
 	// Background keeps watch over the whole store: soon after New and then periodically the Runner takes over runs whose
-	// driver is gone and fires timers that other processes set, as Recover does once. Long-lived servers want it;
-	// without it a Runner wakes up only for what it began itself.
+	// driver is gone and fires timers that other processes set, as Recover does once; those that have just become
+	// overdue it finds within a second. Long-lived servers want it; without it a Runner wakes up only for what it began
+	// itself.
 	Background bool
 	// CloseLimit bounds how long Close waits for executors that do not stop when their context ends; 0 means 10 s.
 	CloseLimit time.Duration

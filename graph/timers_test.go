@@ -186,6 +186,60 @@ func TestATimerIsFiredByWhoKnewTheRunBefore(t *testing.T) {
 	}
 }
 
+// TestShortTimersOfADeadProcess sets timers, in a process that dies, that are due before another process searches the store
+// again: it fires them within two seconds, whenever they were set. While nothing is overdue it asks for nothing but the
+// earliest timer, and it never writes.
+func TestShortTimersOfADeadProcess(t *testing.T) {
+	t.Parallel()
+	for kind, open := range stores {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				both := open(t)
+				watched, mortal := historytest.NewFaultStore(both[0]), historytest.NewFaultStore(both[1])
+				newRunner(t, watched, graph.Options{Background: true})
+				other := newRunner(t, mortal, graph.Options{})
+				atOnce(t, other, "late", workflow(t, "w", []string{startNode(), timerWait("t", "1h"), endNode()}, "s t", "t e"))
+				time.Sleep(time.Minute)
+				watched.Set(historytest.Fault{Reads: true})
+				time.Sleep(10 * time.Minute)
+				calls := map[string]int{}
+				for _, call := range watched.Calls() {
+					calls[call]++
+				}
+				if n := calls["NextTimer"]; n < 500 || n > 600 || calls["DueTimers"] > 61 || calls["Execution"] > 0 || len(writes(watched)) > 0 {
+					t.Errorf("in ten quiet minutes: %v", calls)
+				}
+				d := workflow(t, "w3", []string{startNode(), timerWait("t", "3s"), endNode()}, "s t", "t e")
+				const runs = 23
+				for i := range runs {
+					atOnce(t, other, fmt.Sprint(i), d)
+					if i < runs-1 {
+						time.Sleep(100 * time.Millisecond)
+					}
+				}
+				kill(t, other, mortal)
+				time.Sleep(20 * time.Second)
+				for i := range runs {
+					rs := records(t, both[0], fmt.Sprint(i))
+					due, fired := time.Time{}, time.Time{}
+					for _, rec := range rs {
+						switch rec.Name {
+						case history.TimerStarted:
+							due = rec.Payload.DueAt
+						case history.TimerFired:
+							fired = rec.CreatedAt
+						}
+					}
+					if late := fired.Sub(due); fired.IsZero() || late > 2*time.Second+10*time.Millisecond {
+						t.Errorf("run %d: fired %s late (%s)", i, late, fired)
+					}
+				}
+			})
+		})
+	}
+}
+
 // TestAnEarlierTimerOfAnotherProcess adds a timer that is due before the one that a process knows of a run, in another
 // process that dies: it is fired in time, and then the other one.
 func TestAnEarlierTimerOfAnotherProcess(t *testing.T) {

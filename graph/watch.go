@@ -14,6 +14,9 @@ const (
 	// watchGrace is how long a foreign timer may be overdue before it is fired here.
 	watchGrace = time.Second
 	watchLimit = 500
+	// glanceInterval is how often, between two searches, it is asked whether the earliest timer is overdue: its process may
+	// have died after it had set one that was due before the next search.
+	glanceInterval = time.Second
 )
 
 // watchEvery is the pause between two looks: leases that are shorter are looked after more often.
@@ -27,11 +30,38 @@ func (r *Runner) watch() {
 	}
 	for {
 		r.wakeful.beat(r.now())
+		seen := r.now()
 		r.patrol()
-		if !r.pause(every) {
-			return
+		for left := every; left > 0; left -= glanceInterval {
+			if !r.pause(min(left, glanceInterval)) {
+				return
+			}
+			if left > glanceInterval {
+				seen = r.glance(seen)
+			}
 		}
 	}
+}
+
+// glance fires the timers that have become overdue since another look: nobody who lives has done so. As a rule it asks for
+// the earliest timer and nothing else. Those that were overdue before, which may be left to others, are looked at by each
+// patrol alone; if there are very many, so are all.
+func (r *Runner) glance(since time.Time) (now time.Time) {
+	now = r.now()
+	overdue := now.Add(-watchGrace)
+	if next, ok, err := r.store.NextTimer(r.ctx); err != nil || !ok || next.After(overdue) {
+		return now
+	}
+	timers, err := r.store.DueTimers(r.ctx, overdue, watchLimit)
+	if err != nil {
+		return now // the next patrol says so
+	}
+	for _, t := range timers {
+		if t.Due.After(since.Add(-watchGrace)) {
+			r.alarms.lend(t.ExecutionID, t.Due.Add(watchGrace))
+		}
+	}
+	return now
 }
 
 // maxBeat is longer than Options.Background takes from one round to the next, unless the host sleeps.
