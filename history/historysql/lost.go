@@ -2,12 +2,14 @@ package historysql
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
@@ -93,4 +95,24 @@ func restoresPages(journal string) bool {
 func refuseBlank(path string) error {
 	return problem.New(problem.HistoryCorrupt, "the database %s is empty", path).
 		WithHint("If it held runs, restore it from a copy. If it is new, begin a run, import one, or start a server or worker: they fill it.")
+}
+
+// awaitContent looks at a file and refuses it if it holds nothing. Another process may just be making it, which takes some
+// milliseconds.
+func (s *Store) awaitContent(ctx context.Context, look func() (identity, error)) (identity, error) {
+	const making, pause = 250 * time.Millisecond, 5 * time.Millisecond
+	for end := time.Now().Add(making); ; {
+		id, err := look()
+		if err != nil || !id.blank() {
+			return id, err
+		}
+		if !time.Now().Before(end) {
+			return id, refuseBlank(s.path)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return id, context.Cause(ctx)
+		}
+	}
 }

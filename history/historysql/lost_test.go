@@ -6,7 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -156,6 +158,31 @@ func TestEmptyFile(t *testing.T) {
 			if rs := mustRead(t, openFile(t, path, historysql.Options{ReadOnly: true}), "x"); len(rs) != 1 {
 				t.Errorf("%d records", len(rs))
 			}
+		})
+	}
+}
+
+// TestFileInTheMaking: who opens a file to read it, or to go on, while another process is making it, gets it. The bubble's
+// clock stands still as long as that one is at it.
+func TestFileInTheMaking(t *testing.T) {
+	t.Parallel()
+	for way, o := range everyOpening {
+		path := filepath.Join(t.TempDir(), "runs.db")
+		write(t, path, nil)
+		synctest.Test(t, func(t *testing.T) {
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				s, err := historysql.Open(t.Context(), path, o)
+				if err == nil {
+					err = s.Close()
+				}
+				if err != nil {
+					t.Errorf("%s: %v", way, err)
+				}
+			})
+			synctest.Wait() // it has looked, and waits
+			openFile(t, path, historysql.Options{})
+			wg.Wait()
 		})
 	}
 }

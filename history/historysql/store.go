@@ -65,7 +65,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 
 func (s *Store) open(ctx context.Context) error {
 	if s.options.ReadOnly {
-		return s.openReadOnly()
+		return s.openReadOnly(ctx)
 	}
 	if err := refuseLost(s.path); err != nil {
 		return err
@@ -77,11 +77,20 @@ func (s *Store) open(ctx context.Context) error {
 	} else if err := makeFile(s.path); err != nil {
 		return err
 	}
+	look := func() (id identity, err error) {
+		err = s.patiently(ctx, func() (err error) {
+			id, err = s.openAndIdentify()
+			return err
+		})
+		return id, err
+	}
 	var id identity
-	err := s.patiently(ctx, func() (err error) {
-		id, err = s.openAndIdentify()
-		return err
-	})
+	var err error
+	if s.options.Existing {
+		id, err = s.awaitContent(ctx, look)
+	} else {
+		id, err = look()
+	}
 	if err != nil {
 		return err
 	}
@@ -110,10 +119,7 @@ func (s *Store) openAndIdentify() (identity, error) {
 	if err == nil {
 		err = id.check(s.path)
 	}
-	if err == nil && s.options.Existing && id.blank() {
-		err = refuseBlank(s.path)
-	}
-	if err != nil {
+	if err != nil || s.options.Existing && id.blank() {
 		return id, err
 	}
 	// Readers then do not wait for writers. Where the file system cannot do it, the file keeps its journal.
@@ -144,7 +150,7 @@ func (s *Store) openWriter() (*conn, error) {
 // openReadOnly opens a file that stays as it is. A file on a medium that cannot be written to has no place for the
 // lock file that readers of a write-ahead log share; without a log there is nothing to lock against. A file that somebody
 // keeps to himself is none of those: it is being changed.
-func (s *Store) openReadOnly() error {
+func (s *Store) openReadOnly(ctx context.Context) error {
 	if err := refuseLost(s.path); err != nil {
 		return err
 	}
@@ -152,7 +158,7 @@ func (s *Store) openReadOnly() error {
 		return cannotOpen(s.path, err)
 	}
 	source := dataSource(s.path, "ro", &s.options)
-	id, err := s.identifyReadOnly(source)
+	id, err := s.awaitContent(ctx, func() (identity, error) { return s.identifyReadOnly(source) })
 	if cannotLock(err) {
 		if log := unfinishedLog(s.path); log != "" {
 			if isFull(err) {
