@@ -103,3 +103,24 @@ func TestASubworkflowThatSomebodyBringsUp(t *testing.T) {
 		wantStatus(t, settled(t, lone, "r"), machine.Completed)
 	})
 }
+
+// TestADriverAtWorkLacksNothing asks the process that performs a branch of a run, and lacks what another branch needs, while it
+// is at work and once it is done.
+func TestADriverAtWorkLacksNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		bereft(t, store, workflow(t, "w", []string{startNode(), fork("f", "all", "a", "b"), step("a", "one"), step("b", "two"), endNode()}, "s f", "f e", "a e", "b e"))
+		driver := newRunner(t, store, equip(t, &script{answers: answers{"a": after(time.Hour, nil)}}, "one"))
+		for range 3 {
+			time.Sleep(15 * time.Minute)
+			if l := status(t, driver, "r").Lacks; l != nil {
+				t.Errorf("at work, and said to lack %+v", l)
+			}
+		}
+		time.Sleep(time.Hour)
+		if l := status(t, driver, "r").Lacks; l == nil || l.NodeID != "b" {
+			t.Errorf("lacks %+v", l)
+		}
+	})
+}

@@ -3,6 +3,8 @@ package graph_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -217,4 +219,103 @@ func TestWorkflowsThatAreNotKnownAreBounded(t *testing.T) {
 			t.Fatalf("%d are remembered after %d", n, i+1)
 		}
 	}
+}
+
+// TestAWorkflowThatNoRunWaitsForIsNotAskedFor cancels the only run that was left for want of a workflow.
+func TestAWorkflowThatNoRunWaitsForIsNotAskedFor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		bereft(t, store, workflow(t, "w", []string{startNode(), step("a", "one"), subworkflow("v", "urn:child"), endNode()}, "s a", "a v", "v e"))
+		s := newSource(0)
+		o := equip(t, &script{}, "one")
+		o.Workflows = s
+		lone := newRunner(t, store, o)
+		time.Sleep(5 * time.Minute)
+		if n, _ := s.asked("urn:child"); n < 10 {
+			t.Errorf("asked %d times while a run waited for it", n)
+		}
+		if _, err := lone.Cancel(t.Context(), graph.CancelRequest{ExecutionID: "r"}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		s.reset()
+		time.Sleep(time.Hour)
+		if n, _ := s.asked("urn:child"); n > 0 {
+			t.Errorf("asked %d times once no run waited for it", n)
+		}
+	})
+}
+
+// TestAWorkflowThatIsFoundForOneRunIsKnownForAll starts a run with a workflow for want of which another one was left: from then
+// on that one lacks nothing, and a recover takes it over at once.
+func TestAWorkflowThatIsFoundForOneRunIsKnownForAll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		bereft(t, store, workflow(t, "w", []string{startNode(), step("a", "one"), subworkflow("v", "urn:child"), endNode()}, "s a", "a v", "v e"))
+		time.Sleep(time.Minute)
+		s := newSource(0)
+		o := equip(t, &script{}, "one")
+		o.Background, o.Workflows = false, s
+		r := newRunner(t, store, o)
+		if _, err := r.Recover(t.Context(), graph.RecoverRequest{}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if l := status(t, r, "r").Lacks; l == nil || l.NodeID != "v" {
+			t.Fatalf("lacks %+v", l)
+		}
+		s.learn("urn:child", workflow(t, "child", []string{startNode(), step("c", "one"), endNode()}, "s c", "c e"))
+		wantStatus(t, start(t, r, "other", workflow(t, "o", []string{startNode(), subworkflow("v", "urn:child"), endNode()}, "s v", "v e"), nil), machine.Completed)
+		if l := status(t, r, "r").Lacks; l != nil {
+			t.Errorf("it is known, and said to lack %+v", l)
+		}
+		if _, err := r.Recover(t.Context(), graph.RecoverRequest{}); err != nil {
+			t.Fatal(err)
+		}
+		wantStatus(t, settled(t, r, "r"), machine.Completed)
+	})
+}
+
+// warnings is a log that counts what it says of runs.
+type warnings struct {
+	slog.Handler
+	mu   sync.Mutex
+	said map[string]int
+}
+
+func (w *warnings) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
+
+func (w *warnings) Handle(_ context.Context, r slog.Record) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.said == nil {
+		w.said = map[string]int{}
+	}
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "execution_id" {
+			w.said[a.Value.String()+": "+r.Message]++
+		}
+		return true
+	})
+	return nil
+}
+
+// TestWhatIsLeftToOthersIsLoggedOnce leaves a run for an hour, looking at it in each round.
+func TestWhatIsLeftToOthersIsLoggedOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		bereft(t, store, workflow(t, "w", []string{startNode(), step("a", "two"), endNode()}, "s a", "a e"))
+		o, log := equip(t, &script{}, "one"), &warnings{}
+		o.Logger = slog.New(log)
+		newRunner(t, store, o)
+		time.Sleep(time.Hour)
+		log.mu.Lock()
+		defer log.mu.Unlock()
+		if want := map[string]int{"r: run not taken over": 1}; !maps.Equal(log.said, want) {
+			t.Errorf("logged %v", log.said)
+		}
+	})
 }
