@@ -64,7 +64,7 @@ func (x *run) elsewhere() bool {
 
 // commitLeft appends what loading brought to light, if anything.
 func (x *run) commitLeft(ctx context.Context, y *yield) error {
-	if len(x.left.Records) == 0 && len(x.left.Effects) == 0 {
+	if len(x.left.Records) == 0 {
 		return nil
 	}
 	drives, err := x.claim(ctx)
@@ -94,11 +94,6 @@ func (x *run) commit(ctx context.Context, b machine.Batch, drives bool, y *yield
 			if errors.Is(err, problem.HistoryConflict) {
 				return errAgain
 			}
-			return err
-		}
-	case drives && slices.ContainsFunc(b.Effects, x.flies) && !x.held:
-		if drives, err = x.acquire(ctx); err != nil {
-			x.forget()
 			return err
 		}
 	case b.TimersChanged:

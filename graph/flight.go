@@ -41,7 +41,7 @@ func (x *run) adopt(y *yield) {
 				e, timed = again, true
 			}
 			f := x.fly(e)
-			f.started, f.adopted = false, now
+			f.adopted = now
 			y.flights = append(y.flights, f)
 		}
 	}

@@ -95,8 +95,7 @@ type flight struct {
 	effect machine.Effect
 	// config is the run's as of the request.
 	config machine.Config
-	// started is the run's as of the request, false for what was adopted; adopted is when that was, zero for what was
-	// requested here.
+	// started is the run's as of the request or the adoption; adopted is when that was, zero for what was requested here.
 	started bool
 	adopted time.Time
 	// activity or delegate is the executor's request, once it has been made.

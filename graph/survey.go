@@ -183,7 +183,7 @@ func (r *Runner) prospect(ctx context.Context, id string, orphaned bool, asked m
 	}
 	var children []*machine.ChildEffect
 	_, due := x.nextDue(nil)
-	takes = due || orphaned && len(x.left.Records)+len(x.left.Effects) > 0
+	takes = due || orphaned && len(x.left.Records) > 0
 	for _, e := range x.m.InFlight() {
 		switch c, isChild := e.(*machine.ChildEffect); {
 		case isChild:

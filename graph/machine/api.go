@@ -75,7 +75,7 @@ func (s Status) Terminal() bool { return s == Completed || s == Failed || s == C
 type Batch struct {
 	// Records to append in one transaction, in order. Seq members are set relative to the run's history.
 	Records []history.Record
-	// Effects to perform after Records are durable.
+	// Effects to perform after Records are durable. Records has the request of each, so that without Records there are none.
 	Effects []Effect
 	// Abandoned lists effects whose outcome is not wanted any more: stop them, drop what they answer.
 	Abandoned []string

@@ -212,6 +212,9 @@ func (s *schedule) run() {
 // drain takes in what came of the last input.
 func (s *schedule) drain() {
 	b := s.m.Ready()
+	if len(b.Effects) > 0 && len(b.Records) == 0 {
+		s.fatalf("effects %v without a record of what is requested", b.Effects)
+	}
 	for _, r := range b.Records {
 		if r.Seq != int64(len(s.rows)+1) {
 			s.fatalf("record %s has seq %d, want %d", r.Name, r.Seq, len(s.rows)+1)
