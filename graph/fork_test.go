@@ -251,3 +251,40 @@ func TestAForkOfWhatAskedForTheTime(t *testing.T) {
 		}
 	})
 }
+
+// lateStore appends with the delay of a disk, so that what is recorded after the first append of a fork is of a later time.
+type lateStore struct{ history.Store }
+
+func (s lateStore) Append(ctx context.Context, b history.Batch) error {
+	time.Sleep(5 * time.Millisecond)
+	return s.Store.Append(ctx, b)
+}
+
+// TestTimersOfAForkWithinAStep forks at each record of a step that begins a timer: before the command, between the command
+// and the timer's record, and behind it. What is stored of the timer is what the records say.
+func TestTimersOfAForkWithinAStep(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := lateStore{historymem.New()}
+		r := newRunner(t, store, graph.Options{})
+		for name, node := range map[string]string{
+			"wait":    `{"id":"t","type":"wait","config":{"kind":"duration","duration_ms":3600000}}`,
+			"timeout": `{"id":"t","type":"step","config":{"handler":"nobody","timeout":"1h"}}`,
+		} {
+			d := workflow(t, name, []string{startNode(), node, endNode()}, "s t", "t e")
+			if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: name, Definition: d, Mode: machine.HostMediated, Wait: graph.Wait{Set: true}}); err != nil {
+				t.Fatal(err)
+			}
+			for seq := range int64(len(records(t, store, name))) {
+				id := fmt.Sprintf("%s-%d", name, seq+1)
+				if _, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: name, Seq: seq + 1, NewExecutionID: id, Wait: graph.Wait{Set: true}}); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Second)
+				if found, err := graph.Inspect(t.Context(), store, id); err != nil || len(found) > 0 {
+					t.Errorf("%s: %v, %v", id, found, err)
+				}
+			}
+		}
+	})
+}

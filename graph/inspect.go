@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
@@ -95,9 +94,6 @@ func (i *inspection) look(ctx context.Context) error {
 	i.compared(differences, "Records are never repaired. Restore the database from a copy, or fork the run at a record before this one.")
 	if len(b.Records) == 0 {
 		if err := i.timers(ctx, m); err != nil {
-			return err
-		}
-		if err := i.children(ctx, m); err != nil {
 			return err
 		}
 	}
@@ -232,7 +228,8 @@ func (i *inspection) timers(ctx context.Context, m *machine.Machine) error {
 }
 
 // endedChildren looks for the subworkflows that have ended well, which are deleted with the run and not before. What a fork
-// has taken over ended in another run; and one that failed may have been refused before it began.
+// has taken over ended in another run; and one that failed may have been refused before it began. Of one that the run waits
+// for nothing may be stored yet: it may be left to a process that knows its workflow.
 func (i *inspection) endedChildren(ctx context.Context, records []history.Record) error {
 	for j := range records {
 		p := &records[j].Payload
@@ -256,55 +253,6 @@ func (i *inspection) endedChildren(ctx context.Context, records []history.Record
 // isUnreadable tells a run that is there and cannot be read, of which there are findings of its own.
 func isUnreadable(err error) bool {
 	return errors.Is(err, problem.HistoryCorrupt) || errors.Is(err, problem.HistoryNewer)
-}
-
-// children looks for the subworkflows that the run waits for. That one was asked for is recorded before it begins, so that
-// one of which nothing is stored may be about to begin: then somebody has the run's lease, or had it when it was cut short.
-// Or no process here knows its workflow: then no definition of it is stored. What remains has been begun, and is lost,
-// unless the run was imported as it was then, or given up by a server that ended at that moment.
-func (i *inspection) children(ctx context.Context, m *machine.Machine) error {
-	for _, effect := range m.InFlight() {
-		e, ok := effect.(*machine.ChildEffect)
-		if !ok {
-			continue
-		}
-		// The lease comes first: it is given back when the subworkflow is there.
-		lease, err := i.Lease(ctx, i.exec.ID)
-		if err != nil {
-			return err
-		}
-		_, err = i.Execution(ctx, e.ChildExecutionID)
-		if err == nil || isUnreadable(err) || history.IsBeingDeleted(err) || lease.Owner != "" {
-			continue
-		}
-		if !errors.Is(err, problem.ExecutionNotFound) {
-			return err
-		}
-		switch known, err := i.knows(ctx, nameOf(e)); {
-		case err != nil:
-			return err
-		case known:
-			i.note(0, problem.SubworkflowMissing, "If its records are lost, restore the database from a copy: else it runs again from its beginning as soon as "+
-				"something takes the run over (recover, a worker, a server). That is right if it never began, as after an import.",
-				"the run waits at %q for the subworkflow %q, of which nothing is stored", e.NodeID, e.ChildExecutionID)
-		}
-	}
-	return nil
-}
-
-// knows reports whether a definition is stored that a subworkflow can have begun with: the pinned one, or one that is named
-// as the reference is, or as the last part of it, as in urn:example:name.
-func (i *inspection) knows(ctx context.Context, name workflowName) (bool, error) {
-	var err error
-	if name.pin != "" {
-		_, err = i.Definition(ctx, name.pin)
-	} else if _, err = i.DefinitionByName(ctx, name.ref, ""); errors.Is(err, problem.DefinitionNotFound) {
-		_, err = i.DefinitionByName(ctx, name.ref[strings.LastIndexByte(name.ref, ':')+1:], "")
-	}
-	if errors.Is(err, problem.DefinitionNotFound) {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 // position tries the stored position, if there is one.

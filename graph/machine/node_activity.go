@@ -38,7 +38,7 @@ func (m *Machine) request(t *token, w *wait, p history.Payload) {
 	known := false
 	if m.recorded != nil {
 		w.host, known = m.recorded.requestMode(t, w.attempt, w.host)
-		m.setNow(m.recorded.requestedAt(t, w.attempt, m.now))
+		m.setNow(m.recorded.requestedAt(t, w.attempt, m.present))
 	}
 	if w.host {
 		p.Mode = string(HostMediated)

@@ -26,7 +26,7 @@ func (m *Machine) beginWait(t *token) *definition.Node {
 		return nil
 	}
 	if m.recorded != nil {
-		m.setNow(m.recorded.waitingSince(t, m.now))
+		m.setNow(m.recorded.waitingSince(t, m.present))
 	}
 	due := c.UntilAt
 	start := history.Payload{NodeID: t.node.ID, TimerKind: string(c.Kind), Until: c.Until}

@@ -163,8 +163,8 @@ func (f *visitFacts) request(attempt int) *history.Record {
 	return nil
 }
 
-// requestedAt and waitingSince give the time of a recorded beginning, now if there is none. Another engine writes the
-// records of one step one by one, so that their times differ.
+// requestedAt and waitingSince give the time of a recorded beginning. If there is none, it is recorded now: the past ends
+// within the step, as that of a fork may. Another engine writes the records of one step one by one, so that their times differ.
 func (r *recorded) requestedAt(t *token, attempt int, now time.Time) time.Time {
 	if q := r.of(t).request(attempt); q != nil {
 		return q.CreatedAt

@@ -274,7 +274,7 @@ const (
 	PositionUnusable Code = "POSITION_UNUSABLE"
 	// TimersDiffer: the stored timers of a run are not those that its history has open.
 	TimersDiffer Code = "TIMERS_DIFFER"
-	// SubworkflowMissing: nothing is stored of a subworkflow that an open run has started.
+	// SubworkflowMissing: nothing is stored of a subworkflow that ended well under a run that is open.
 	SubworkflowMissing Code = "SUBWORKFLOW_MISSING"
 	// RowOrphaned: a row belongs to a run that does not exist.
 	RowOrphaned Code = "ROW_ORPHANED"

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -25,17 +26,20 @@ func refuseLost(path string) error {
 	if log == "" {
 		return nil
 	}
-	what := "is empty"
+	what, anew := "is empty", fmt.Sprintf("To begin a new one instead, take %s away too.", filepath.Base(path))
 	switch info, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
-		what = "is gone"
-	case err != nil || info.Size() > 0:
+		what, anew = "is gone", "Without the log, a new one is begun there."
+	case err != nil || info.Size() > maxBlank:
 		return nil
 	}
 	return problem.New(problem.HistoryCorrupt, "the database %s %s, and its log %s is not", path, what, log).
 		WithHint("Stop what uses the database and move the log to another folder: it holds the newest steps and is left as it is. "+
-			"Then restore the database from a copy. To begin a new one instead, take %s away too.", filepath.Base(path))
+			"Then restore the database from a copy. %s", anew)
 }
+
+// maxBlank is the size up to which SQLite takes a file for one without content.
+const maxBlank = 1
 
 // LeftLog reports whether a log with something in it stands at the place of a database, whose newest steps it holds. Where
 // the database itself is gone, there was one, and Open refuses to begin another beside its log.

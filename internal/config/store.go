@@ -28,13 +28,14 @@ func (c *Config) OpenStore(ctx context.Context) (history.Store, error) {
 	return historysql.Open(ctx, c.StorePath, historysql.Options{Synchronous: string(c.Synchronous)})
 }
 
-// MakesStore reports whether OpenStore would make a database, or fill a file that is empty.
+// MakesStore reports whether OpenStore would make a database, or fill a file that is empty. SQLite takes one of a single byte
+// for empty, too.
 func (c *Config) MakesStore() bool {
 	if c.Store == Memory {
 		return false
 	}
 	info, err := os.Stat(c.StorePath)
-	return errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0
+	return errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() <= 1
 }
 
 // OpenExistingStore is OpenStore for commands that only make sense on runs that exist: a database that the user named
