@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -29,34 +28,19 @@ import (
 // began lacks something and stays, while others write to the run.
 func TestProcessesComeAndGo(t *testing.T) {
 	t.Parallel()
-	seeds := 60
-	switch {
-	case os.Getenv("SOAK") != "":
-		seeds = 3_000
-	case underRace:
-		seeds = 12
-	}
-	const workers = 4
-	for w := range workers {
-		t.Run(fmt.Sprint(w), func(t *testing.T) {
-			t.Parallel()
-			for seed := w; seed < seeds && !t.Failed(); seed += workers {
-				synctest.Test(t, func(t *testing.T) {
-					p := &troupe{
-						t: t, rng: rand.New(rand.NewPCG(uint64(seed), 7)), takes: rand.New(rand.NewPCG(uint64(seed), 8)),
-						store: historymem.New(), active: map[string]int{}, timed: seed%3 == 1, elsewhere: seed%3 == 2,
-					}
-					defer func() {
-						if t.Failed() {
-							p.tell(seed)
-						}
-					}()
-					p.play()
-					p.check()
-				})
+	plays{usual: 60, race: 12, soak: 3_000}.each(t, func(t *testing.T, seed uint64) {
+		p := &troupe{
+			t: t, rng: rand.New(rand.NewPCG(seed, 7)), takes: rand.New(rand.NewPCG(seed, 8)),
+			store: historymem.New(), active: map[string]int{}, timed: seed%3 == 1, elsewhere: seed%3 == 2,
+		}
+		defer func() {
+			if t.Failed() {
+				p.tell(seed)
 			}
-		})
-	}
+		}()
+		p.play()
+		p.check()
+	})
 }
 
 // troupe is a run's processes, and what they share.
@@ -132,7 +116,7 @@ func (p *troupe) note(format string, args ...any) {
 }
 
 // tell says what happened.
-func (p *troupe) tell(seed int) {
+func (p *troupe) tell(seed uint64) {
 	p.t.Logf("seed %d", seed)
 	for _, line := range p.log {
 		p.t.Log(line)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -31,32 +30,15 @@ import (
 // of the plays either process lacks something that the other one has, and nobody performs what it lacks.
 func TestTwoRunners(t *testing.T) {
 	t.Parallel()
-	seeds := 300
-	switch {
-	case os.Getenv("SOAK") != "":
-		seeds = 5_000
-	case underRace:
-		seeds = 40
-	}
 	var calls, refused, deaths, splits atomic.Int64
-	t.Run("seeds", func(t *testing.T) {
-		const workers = 4
-		for w := range workers {
-			t.Run(fmt.Sprint(w), func(t *testing.T) {
-				t.Parallel()
-				for seed := w; seed < seeds && !t.Failed(); seed += workers {
-					synctest.Test(t, func(t *testing.T) {
-						p := newPair(t, uint64(seed))
-						p.play()
-						calls.Add(int64(p.calls))
-						refused.Add(int64(p.refused))
-						deaths.Add(int64(p.deaths))
-						if p.split {
-							splits.Add(1)
-						}
-					})
-				}
-			})
+	seeds := plays{usual: 300, race: 40, soak: 5_000}.each(t, func(t *testing.T, seed uint64) {
+		p := newPair(t, seed)
+		p.play()
+		calls.Add(int64(p.calls))
+		refused.Add(int64(p.refused))
+		deaths.Add(int64(p.deaths))
+		if p.split {
+			splits.Add(1)
 		}
 	})
 	t.Logf("%d seeds, %d with split abilities: %d calls, %d refused, all explained; %d deaths",

@@ -61,7 +61,7 @@ func TestLostContent(t *testing.T) {
 			if c.link {
 				named = filepath.Join(t.TempDir(), "link.db")
 				if err := os.Symlink(path, named); err != nil {
-					t.Skipf("no links: %v", err)
+					t.Skipf("this user may make no symbolic links: %v", err)
 				}
 			}
 			write(t, path+c.suffix, c.log)
@@ -103,7 +103,7 @@ func TestLostContentOfAnOpenStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Truncate(path, 0); err != nil {
-		t.Skipf("an open file cannot be cut off here: %v", err)
+		t.Skipf("this system cuts off no file that is open: %v", err)
 	}
 	if err := s.Script("BEGIN"); err != nil { // after which the connection is given up
 		t.Fatal(err)
