@@ -129,7 +129,10 @@ func (m *Machine) complete(t *token, c completion) *definition.Node {
 		return nil
 	}
 	t.view = view
-	bad := m.invalidState(t, n.ID)
+	var bad *failure
+	if len(c.delta) > 0 { // otherwise it is the view that was valid before
+		bad = m.invalidState(t, n.ID)
+	}
 	m.push(t, item{
 		update: true, nodeID: n.ID, delta: c.delta, overlay: c.overlay, valid: bad == nil,
 		checkpoint: c.checkpoint, span: t.span(),

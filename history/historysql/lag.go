@@ -16,8 +16,9 @@ import (
 // that was last so, it is so still. Otherwise the append looks for the row and for the record: the run may have been
 // deleted, and another begun under its id, whose row stands at the same seq.
 
-// maxLag is the number of appends in turn that may leave a row behind. It bounds what a reader has to fold.
-const maxLag = 16
+// maxLag is the number of appends in turn that may leave a row behind. It bounds what a reader has to fold: 1 ms for records
+// of activities.
+const maxLag = 40
 
 // maxLagRecords is the number of records in an append that may leave a row behind; it bounds that as well.
 const maxLagRecords = 12

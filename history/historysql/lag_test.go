@@ -95,7 +95,7 @@ func TestTheRowOfAHurriedRunLags(t *testing.T) {
 	if stood != h.Execution.Seq {
 		t.Fatalf("the row stands at %d, the run at %d", stood, h.Execution.Seq)
 	}
-	h.hasten(h.store, 16)
+	h.hasten(h.store, 40)
 	if h.row() != stood {
 		t.Errorf("the row has moved from %d to %d", stood, h.row())
 	}

@@ -14,8 +14,6 @@ var (
 	identify string
 	//go:embed queries/insert_rows.sql
 	insertRows string
-	//go:embed queries/data_version.sql
-	dataVersion string
 	//go:embed queries/advance_execution.sql
 	advanceExecution string
 	//go:embed queries/move_execution.sql

@@ -128,7 +128,10 @@ func (s *Store) openAndIdentify() (identity, error) {
 
 // openWriter makes a writing connection. It does not wait for locks by itself; see patiently.
 func (s *Store) openWriter() (*conn, error) {
-	c, err := s.connect(dataSource(s.path, "rw", &s.options))
+	if err := refuseLost(s.path); err != nil {
+		return nil, err
+	}
+	c, err := connectGathering(dataSource(s.path, "rw", &s.options))
 	if err != nil {
 		return nil, err
 	}
@@ -137,8 +140,6 @@ func (s *Store) openWriter() (*conn, error) {
 		"PRAGMA foreign_keys = ON",
 		"PRAGMA synchronous = " + s.options.Synchronous,
 		"PRAGMA journal_size_limit = 16777216", // a log that one long reader made grow shrinks again
-		// Twice SQLite's default: half the flushes of the file itself, for 3 ms more to read the log after a crash.
-		"PRAGMA wal_autocheckpoint = 2000",
 	} {
 		if err := c.script(text); err != nil {
 			return nil, errors.Join(err, c.Close())

@@ -89,7 +89,7 @@ func (s *Store) begin(ctx context.Context) (*conn, error) {
 
 // commit commits or, with an error, rolls back.
 func (s *Store) commit(c *conn) error {
-	err := s.patiently(background, func() error { return c.do("COMMIT") })
+	err := s.patiently(background, c.commit)
 	if err != nil {
 		s.rollback(c)
 	}
