@@ -25,12 +25,14 @@ type pending struct {
 	size   int
 	// err is the answer; it may be read when done is closed.
 	err  error
-	done chan struct{}
+	done chan struct{} // nil for a write that leads, which answers itself
 }
 
 func (p *pending) answer(err error) {
 	p.err = err
-	close(p.done)
+	if p.done != nil {
+		close(p.done)
+	}
 }
 
 // queue holds the writes that nobody makes yet, in the order of their arrival.
@@ -46,6 +48,9 @@ func (q *queue) add(p *pending) (leads bool) {
 	defer q.mu.Unlock()
 	q.waiting = append(q.waiting, p)
 	leads, q.led = !q.led, true
+	if !leads {
+		p.done = make(chan struct{})
+	}
 	return leads
 }
 
@@ -93,12 +98,13 @@ func (s *Store) share(ctx context.Context, doing string, size int, change func(c
 	if ctx.Err() != nil {
 		return failure(doing, context.Cause(ctx))
 	}
-	p := &pending{ctx: ctx, change: change, size: size, done: make(chan struct{})}
+	p := &pending{ctx: ctx, change: change, size: size}
 	if s.queue.add(p) {
 		s.lead(p)
 		if other := s.queue.next(); other != nil {
 			go s.leadOn(other)
 		}
+		return failure(doing, p.err)
 	}
 	select {
 	case <-p.done:

@@ -93,7 +93,7 @@ func insertStatement(n int, values func(i int) (at, kind, name, payload string))
 	rows := make([]string, n)
 	for i := range rows {
 		at, kind, name, payload := values(i)
-		rows[i] = fmt.Sprintf("(?1, ?2 + %d, %s, %s, %s, %s, 1, 1)", i, kind, name, payload, at)
+		rows[i] = fmt.Sprintf("(?1, ?2 + %d, %s, %s, %s, %s, 1, 1)", i, at, kind, name, payload)
 	}
 	return strings.TrimSpace(insertRows) + " " + strings.Join(rows, ",")
 }
@@ -125,8 +125,9 @@ func (c *conn) shapeOf(records []history.Record, conditional bool) (text string,
 	if conditional {
 		text = conditionalInsert(records)
 	} else {
+		// A payload has no number, since SQLite takes numbers for names, which the driver looks up.
 		text = insertStatement(len(records), func(i int) (at, kind, name, payload string) {
-			return "?3", "'" + string(records[i].Kind) + "'", "'" + string(records[i].Name) + "'", fmt.Sprintf("?%d", 4+i)
+			return "?3", "'" + string(records[i].Kind) + "'", "'" + string(records[i].Name) + "'", "?"
 		})
 	}
 	c.shapes[string(key)] = text

@@ -1,1 +1,1 @@
-INSERT OR FAIL INTO history (execution_id, seq, kind, name, payload_json, created_at, record_schema_version, writer) VALUES
+INSERT OR FAIL INTO history (execution_id, seq, created_at, kind, name, payload_json, record_schema_version, writer) VALUES
