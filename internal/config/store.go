@@ -39,7 +39,8 @@ func (c *Config) MakesStore() bool {
 }
 
 // OpenExistingStore is OpenStore for commands that only make sense on runs that exist: a database that the user named
-// and that is not there is refused instead of made, and one that is empty instead of filled.
+// and that is not there is refused instead of made, and one that is empty instead of filled. A default database that is
+// not there yet holds nothing.
 func (c *Config) OpenExistingStore(ctx context.Context) (history.Store, error) {
 	if c.Store == Memory {
 		return c.OpenStore(ctx)
@@ -50,8 +51,8 @@ func (c *Config) OpenExistingStore(ctx context.Context) (history.Store, error) {
 	case missing && c.StorePathGiven && !historysql.LeftLog(c.StorePath):
 		return nil, problem.New(problem.UsageError, "there is no database %s", c.StorePath).
 			WithHint("Check --store-path and %s; leave both out for the default database.", envStorePath)
-	case missing:
-		return c.OpenStore(ctx)
+	case missing && !historysql.LeftLog(c.StorePath):
+		return historymem.New(), nil
 	}
 	return historysql.Open(ctx, c.StorePath, historysql.Options{Synchronous: string(c.Synchronous), Existing: true})
 }

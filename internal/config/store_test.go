@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -71,6 +72,39 @@ func TestOpenStoreMemory(t *testing.T) {
 	defer store.Close()
 	if c.StoreLine() != "execution history store: memory" {
 		t.Errorf("got %q", c.StoreLine())
+	}
+}
+
+// TestOpenExistingStore: commands on runs that exist make no default database; one that is gone beside its log is refused.
+func TestOpenExistingStore(t *testing.T) {
+	t.Parallel()
+	env := environment()
+	env.Directory, env.Home = t.TempDir(), t.TempDir()
+	c, err := load(t, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := c.OpenExistingStore(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Execution(t.Context(), "x"); !errors.Is(err, problem.ExecutionNotFound) {
+		t.Error(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(c.StorePath); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the default database: %v", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(c.StorePath), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(c.StorePath+"-wal", []byte("steps"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.OpenExistingStore(t.Context()); !errors.Is(err, problem.HistoryCorrupt) {
+		t.Error(err)
 	}
 }
 
