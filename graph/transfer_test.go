@@ -3,7 +3,9 @@ package graph_test
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,6 +16,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
+	"github.com/workflows-engine/workflows-engine/history/historysql"
 )
 
 // moved exports a run from one store and imports it into a new one.
@@ -81,6 +84,63 @@ func TestARunGoesOnWhereItWasImported(t *testing.T) {
 			t.Errorf("%d outcomes", n)
 		}
 	})
+}
+
+// TestARunThatAnotherEngineContinuedIsImported: its values need not be those that this engine derives, and the file says
+// which records they are.
+func TestARunThatAnotherEngineContinuedIsImported(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "runs.db")
+	open := func(path string) *historysql.Store {
+		s, err := historysql.Open(t.Context(), path, historysql.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		return s
+	}
+	store := open(path)
+	r := newRunner(t, store, graph.Options{DefaultMode: machine.HostMediated})
+	start(t, r, "r", workflow(t, "w", []string{startNode(), tool("a"), tool("b"), endNode()}, "s a", "a b", "b e"), nil)
+	head := len(records(t, store, "r"))
+	closeRunner(t, r)
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, row := range [][3]string{
+		{"event", "ActivityCompleted", `"nodeId":"a","result":{"a":1}`},
+		{"command", "CompleteNode", `"nodeId":"a","output":{"a":1}`},
+		{"event", "StateUpdated", `"nodeId":"a","state":{"a":"one"}`},
+		{"command", "ScheduleNode", `"nodeId":"b"`},
+		{"event", "NodeScheduled", `"nodeId":"b"`},
+	} {
+		_, err := db.ExecContext(t.Context(), `INSERT INTO history (execution_id, seq, kind, name, payload_json, created_at, record_schema_version)
+			VALUES ('r', ?, ?, ?, ?, '2026-11-21T01:00:00.000Z', 1)`, head+i+1, row[0], row[1], `{"executionId":"r",`+row[2]+`}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := graph.Export(t.Context(), store, "r", graph.ExportOptions{Now: time.Now()}, &file); err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(file.Bytes(), []byte(`"foreign":true`)); n != 5 {
+		t.Errorf("%d records say that another engine wrote them: %s", n, &file)
+	}
+	to := open(filepath.Join(t.TempDir(), "other.db"))
+	if _, err := graph.Import(t.Context(), to, &file); err != nil {
+		t.Fatal(err)
+	}
+	if findings, err := graph.Inspect(t.Context(), to, "r"); err != nil || len(findings) > 0 {
+		t.Errorf("%v, %v", findings, err)
+	}
+	r = newRunner(t, to, graph.Options{})
+	submit(t, r, "r", "b", object{"b": 2})
+	wantStatus(t, status(t, r, "r"), machine.Completed)
 }
 
 // TestRefusedImports leave nothing.

@@ -17,7 +17,7 @@ var insertRow string
 var _ history.Importer = (*Store)(nil)
 
 // Import adds whole runs; see history.Importer. What this engine would write in the very same text goes the way of an
-// append, so that large values are kept once; of runs of others the texts are stored as they are.
+// append, so that large values are kept once; of runs that others have written to the texts are stored as they are.
 func (s *Store) Import(ctx context.Context, in history.Import) error {
 	const doing = "the runs were not imported"
 	for i := range in.Definitions {
@@ -68,7 +68,7 @@ func (s *Store) importRun(ctx context.Context, c *conn, b *history.Batch) error 
 	var text []byte
 	for i := range b.Records {
 		r := &b.Records[i]
-		if text = r.AppendPayload(text[:0], b.ExecutionID); !bytes.Equal(text, r.Raw) {
+		if text = r.AppendPayload(text[:0], b.ExecutionID); r.Foreign || !bytes.Equal(text, r.Raw) {
 			return importTexts(c, b)
 		}
 	}

@@ -42,6 +42,7 @@ type line struct {
 	Seq         *int64          `json:"seq"`
 	Kind        *string         `json:"kind"`
 	CreatedAt   *string         `json:"created_at"`
+	Foreign     *bool           `json:"foreign"`
 	Payload     json.RawMessage `json:"payload"`
 	Definitions *int            `json:"definitions"`
 	Runs        *int            `json:"runs"`
@@ -57,11 +58,14 @@ var members = map[string][]string{
 	typeTrailer:    {"definitions", "runs", "records", "sha256"},
 }
 
+// optional tells which type of line may have a member that it need not have.
+var optional = map[string]string{"redacted": typeHeader, "foreign": typeRecord}
+
 // given lists the members that a line has.
 func (l *line) given() map[string]bool {
 	return map[string]bool{
 		"format": l.Format != nil, "version": l.Version != nil, "execution_id": l.ExecutionID != nil, "exported_at": l.ExportedAt != nil,
-		"redacted": l.Redacted != nil, "hash": l.Hash != nil, "name": l.Name != nil, "text": l.Text != nil, "records": l.Records != nil,
+		"redacted": l.Redacted != nil, "foreign": l.Foreign != nil, "hash": l.Hash != nil, "name": l.Name != nil, "text": l.Text != nil, "records": l.Records != nil,
 		"seq": l.Seq != nil, "kind": l.Kind != nil, "created_at": l.CreatedAt != nil, "payload": l.Payload != nil,
 		"definitions": l.Definitions != nil, "runs": l.Runs != nil, "sha256": l.SHA256 != nil,
 	}
@@ -163,7 +167,7 @@ func (r *reader) line(text []byte, sum string) error {
 		delete(given, name)
 	}
 	for name, is := range given {
-		if is && !(name == "redacted" && l.Type == typeHeader) {
+		if is && optional[name] != l.Type {
 			return r.fail("a %s has no %q", l.Type, name)
 		}
 	}
@@ -241,6 +245,7 @@ func (r *reader) run(l *line) error {
 func (r *reader) record(l *line) error {
 	run := &r.file.Runs[len(r.file.Runs)-1]
 	record := history.Record{Seq: *l.Seq, Kind: history.Kind(*l.Kind), Name: history.Name(*l.Name), Raw: bytes.Clone(l.Payload)}
+	record.Foreign = l.Foreign != nil && *l.Foreign
 	var err error
 	if record.CreatedAt, err = history.ParseTimestamp(*l.CreatedAt); err != nil || history.FormatTimestamp(record.CreatedAt) != *l.CreatedAt {
 		return r.fail("created_at is no time of the form 2026-11-21T01:03:46.919Z")

@@ -22,6 +22,7 @@ func records(t testing.TB, id string, lines ...string) []history.Record {
 	t.Helper()
 	b := historytest.NewTrace(t, id).Batch(lines...)
 	for i := range b.Records {
+		b.Records[i].Foreign = i == 3
 		b.Records[i].Seq = int64(i + 1)
 		b.Records[i].Raw = b.Records[i].AppendPayload(nil, id)
 	}
@@ -125,6 +126,7 @@ func TestWrongFiles(t *testing.T) {
 		"an unknown member":      {replace(1, `"version":1`, `"version":1,"more":1`), `unknown field "more"`},
 		"an unknown type":        {replace(2, `"definition"`, `"blob"`), `line 2: lines of type "blob"`},
 		"a member too many":      {replace(2, `"hash"`, `"seq":1,"hash"`), `line 2: a definition has no "seq"`},
+		"foreign elsewhere":      {replace(2, `"hash"`, `"foreign":true,"hash"`), `line 2: a definition has no "foreign"`},
 		"a member too few":       {replace(4, `"kind":"event",`, ``), `line 4: the record has no "kind"`},
 		"a definition's text":    {replace(2, `{"nodes":[]}`, `{"nodes":[1]}`), "line 2: the definition \"w\" is not the one"},
 		"another run":            {replace(3, `"execution_id":"r"`, `"execution_id":"x"`), `line 3: the first run is "x"`},

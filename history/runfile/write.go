@@ -94,6 +94,9 @@ func (w *Writer) Run(executionID string, records []history.Record) error {
 		w.text("kind", string(r.Kind))
 		w.text("name", string(r.Name))
 		w.text("created_at", history.FormatTimestamp(r.CreatedAt))
+		if r.Foreign {
+			w.raw("foreign", []byte("true"))
+		}
 		w.raw("payload", w.shown(OneLine(r.Text(executionID))))
 		if err := w.end(); err != nil {
 			return err
