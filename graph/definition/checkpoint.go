@@ -63,7 +63,12 @@ func (c *compiler) compileCheckpointing() {
 
 // ignored reports a member that nothing reads.
 func (c *compiler) ignored(m jsonvalue.Member, at *path, v *vertex, message string) {
-	f := finding(problem.FieldIgnored, problem.SeverityWarning, nil, at.member(m.Name).pointer(), v, message, "")
+	c.ignoredBut(m, at, v, message, "")
+}
+
+// ignoredBut reports a member that nothing reads, with a hint what to write instead.
+func (c *compiler) ignoredBut(m jsonvalue.Member, at *path, v *vertex, message, hint string) {
+	f := finding(problem.FieldIgnored, problem.SeverityWarning, nil, at.member(m.Name).pointer(), v, message, hint)
 	f.At.Line, f.At.Column = m.Line, m.Column
 	c.findings = append(c.findings, f)
 }

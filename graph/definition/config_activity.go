@@ -1,14 +1,20 @@
 package definition
 
-import "github.com/workflows-engine/workflows-engine/graph/problem"
+import (
+	"fmt"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
 
 func (x *config) activity() {
 	x.v.node.Activity = &ActivityConfig{}
 	switch x.v.node.Type {
 	case Step:
 		x.step()
+		x.misplaced("the engine does not read the %s in the config of a step, only its handler may")
 	case LLMCall:
 		x.llmCall()
+		x.misplaced("nothing reads the %s in the config of an llm_call")
 	case ToolCall:
 		arguments := x.json.Get("arguments")
 		switch {
@@ -32,6 +38,27 @@ func (x *config) step() {
 		x.warn(problem.ConfigInvalid, "handler", "the handler of a step is a name that is not blank", "")
 	default:
 		x.ignored("code_ref", "nothing reads code_ref")
+	}
+}
+
+// misplaced warns of members of the node that were written into its config, which is open, so that they are no error there:
+// the config of an interrupt and of a parallel node does have a timeout.
+func (x *config) misplaced(message string) {
+	for _, m := range x.json.Members {
+		hint := ""
+		switch m.Name {
+		case "timeout", "retry":
+			hint = fmt.Sprintf("%s is a member of the node: write it beside config, not in it", m.Name)
+		default:
+			for _, policy := range retryShape.members {
+				if policy.name == m.Name {
+					hint = fmt.Sprintf("%s belongs to retry, a member of the node: write \"retry\" beside config", m.Name)
+				}
+			}
+		}
+		if hint != "" {
+			x.c.ignoredBut(m, x.at, x.v, fmt.Sprintf(message, m.Name), hint)
+		}
 	}
 }
 

@@ -129,6 +129,44 @@ func TestTemplateWarnings(t *testing.T) {
 	}
 }
 
+// TestMembersOfTheNodeInItsConfig shows that a timeout and a retry policy are missed where no config would refuse them.
+func TestMembersOfTheNodeInItsConfig(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ base, node, member, hint string }{
+		{"routing", "1", "timeout", "beside config"},
+		{"routing", "1", "retry", "beside config"},
+		{"routing", "1", "max_attempts", "belongs to retry"},
+		{"routing", "1", "non_retryable_errors", "belongs to retry"},
+		{"linear", "1", "timeout", "beside config"},
+		{"linear", "1", "retry", "beside config"},
+		{"linear", "1", "initial_interval", "belongs to retry"},
+		{"routing", "1", "temperature", ""},
+		{"linear", "1", "attempts", ""},
+	} {
+		pointer := "/nodes/" + tt.node + "/config/" + tt.member
+		_, p, findings := compileValue(t, patch(t, base(t, tt.base), "set "+pointer+` "5s"`))
+		if p == nil || tt.hint == "" && len(findings) > 0 {
+			t.Errorf("%s of %s:\n%s", pointer, tt.base, list(findings))
+		}
+		if tt.hint == "" {
+			continue
+		}
+		if len(findings) != 1 || findings[0].Code != problem.FieldIgnored || findings[0].At.Pointer != pointer ||
+			!strings.Contains(findings[0].Hint, tt.hint) || !strings.Contains(findings[0].Message, tt.member) {
+			t.Errorf("%s of %s: got\n%s", pointer, tt.base, list(findings))
+		}
+	}
+	d, err := definition.Parse([]byte(strings.Replace(string(mustRead(t, "testdata/bases/linear.json")),
+		`"config": { "handler": "greet" }`, "\"config\": { \"handler\": \"greet\",\n\"timeout\": \"2s\" }", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, findings := definition.Compile(d, definition.Options{})
+	if len(findings) != 1 || findings[0].At.Line < 2 || findings[0].At.Column != 1 {
+		t.Errorf("not at the member's line:\n%s", list(findings))
+	}
+}
+
 // prompt and arguments change nodes whose texts are filled in.
 func prompt(value string) string {
 	return "set /nodes/1/config/prompt " + value + "\nset /nodes/1/metadata {\"prompt_templates\":true}"
