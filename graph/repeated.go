@@ -115,6 +115,7 @@ func (r *Runner) submittedBefore(ctx context.Context, req SubmitRequest, o machi
 	}
 	found := notRepeated
 	for _, id := range ids {
+		same := func(rec *history.Record) bool { return r.sameOutcome(ctx, id, rec, o) }
 		err := r.backwards(ctx, id, func(rec *history.Record) bool {
 			p := &rec.Payload
 			if p.NodeID != req.NodeID || rec.Name != history.ActivityCompleted && rec.Name != history.ActivityFailed {
@@ -125,14 +126,14 @@ func (r *Runner) submittedBefore(ctx context.Context, req SubmitRequest, o machi
 				if p.Span != nil && !sameSpan(p.Span, req.Span) {
 					return false
 				}
-				found = matched(sameOutcome(rec, o), notRepeated)
+				found = matched(same(rec), notRepeated)
 				return true
 			case max(p.Visit, 1) != visit || p.Attempt > 0 && attempt > 0 && p.Attempt != attempt:
 				return false
 			case p.IdempotencyKey == req.IdempotencyKey:
-				found = matched(sameOutcome(rec, o), otherAgain)
+				found = matched(same(rec), otherAgain)
 				return true
-			case p.IdempotencyKey == "" && sameOutcome(rec, o): // sent without the key at first
+			case p.IdempotencyKey == "" && same(rec): // sent without the key at first
 				found = sameAgain
 				return true
 			default:
@@ -153,12 +154,16 @@ func matched(same bool, otherwise repeated) repeated {
 	return otherwise
 }
 
-// sameOutcome compares a submitted outcome with a recorded one.
-func sameOutcome(rec *history.Record, o machine.Outcome) bool {
+// sameOutcome compares a submitted outcome with one that the run with the id has recorded.
+func (r *Runner) sameOutcome(ctx context.Context, id string, rec *history.Record, o machine.Outcome) bool {
 	p := &rec.Payload
 	if rec.Name == history.ActivityFailed {
-		// A result that broke output_schema was recorded as a failure, without the result.
-		return !o.OK && p.Error == o.Error && p.Code == o.Code || o.OK && p.Code == string(problem.OutputSchemaViolation)
+		if p.Code == string(problem.OutputSchemaViolation) {
+			// A result that broke output_schema was recorded as a failure, without the result: of a result that is sent now
+			// only the violation can be compared.
+			o = r.asRecorded(ctx, id, o)
+		}
+		return !o.OK && p.Error == o.Error && p.Code == o.Code
 	}
 	out, ok := o.Output.(map[string]any)
 	if !o.OK || !ok {
@@ -172,6 +177,23 @@ func sameOutcome(rec *history.Record, o machine.Outcome) bool {
 	delete(plain, "delegateCorrelationId")
 	delete(plain, "externalTaskId")
 	return jsonvalue.Equal(object(recorded), object(plain))
+}
+
+// asRecorded gives an outcome as the run with the id records it. If its definition is not known the outcome stays as it is.
+func (r *Runner) asRecorded(ctx context.Context, id string, o machine.Outcome) machine.Outcome {
+	exec, err := r.store.Execution(ctx, id)
+	if err != nil {
+		return o
+	}
+	prog, err := r.library.stored(ctx, exec.DefinitionHash)
+	if err != nil {
+		return o
+	}
+	node := prog.Node(o.NodeID)
+	if node == nil {
+		return o
+	}
+	return machine.AsRecorded(node, o)
 }
 
 func object(m map[string]any) map[string]any {

@@ -164,3 +164,65 @@ func TestASignalsKeyCountsInAFamily(t *testing.T) {
 	}
 	wantStatus(t, status(t, r, "r"), machine.Completed)
 }
+
+// TestOnlyTheSameViolationIsARepeat sends other results under the key of an attempt whose result broke output_schema. What
+// was recorded of that one is the violation: a result that gives another, or none, was never taken.
+func TestOnlyTheSameViolationIsARepeat(t *testing.T) {
+	t.Parallel()
+	store := historymem.New()
+	process := func() *graph.Runner {
+		return newRunner(t, store, graph.Options{DefaultMode: machine.HostMediated})
+	}
+	r := process()
+	llm := `{"id":"a","type":"llm_call","config":{"model":"m","user_prompt":"p",` +
+		`"output_schema":{"type":"object","required":["x"],"properties":{"x":{"type":"integer"}}}},"retry":{"max_attempts":2}}`
+	start(t, r, "r", workflow(t, "typed", []string{startNode(), llm, endNode()}, "s a", "a e"), nil)
+	send := func(r *graph.Runner, attempt string, result object) (*graph.Run, error) {
+		req := graph.SubmitRequest{ExecutionID: "r", NodeID: "a", OK: true, Result: result}
+		if attempt != "" {
+			req.IdempotencyKey = "r:a#1." + attempt
+		}
+		return r.SubmitActivity(t.Context(), req)
+	}
+	wrong, otherwise, right := object{"x": "1"}, object{"y": 1}, object{"x": 1}
+	for _, attempt := range []string{"1", "2"} {
+		if run, err := send(r, attempt, wrong); err != nil || run.Repeated {
+			t.Fatalf("attempt %s: %+v, %v", attempt, run, err)
+		}
+		for _, again := range []*graph.Runner{r, process()} {
+			if run, err := send(again, attempt, wrong); err != nil || !run.Repeated {
+				t.Errorf("attempt %s again: %+v, %v", attempt, run, err)
+			}
+			for _, other := range []object{otherwise, right} {
+				unchanged(t, store, func() {
+					_, err := send(again, attempt, other)
+					if e := wantCode(t, err, problem.SubmitNotAwaiting); !strings.Contains(e.Message, "another content") {
+						t.Errorf("attempt %s with %v: %v", attempt, other, err)
+					}
+				})
+			}
+		}
+	}
+	wantStatus(t, status(t, r, "r"), machine.Failed)
+	if run, err := send(r, "", wrong); err != nil || !run.Repeated {
+		t.Errorf("without a key, again: %+v, %v", run, err)
+	}
+	unchanged(t, store, func() {
+		_, err := send(r, "", right)
+		wantCode(t, err, problem.SubmitNotAwaiting)
+	})
+}
+
+// TestARenamedCodeIsRecognised repeats a failure whose code is recorded under the protocol's name for it.
+func TestARenamedCodeIsRecognised(t *testing.T) {
+	t.Parallel()
+	r, _ := host(t, graph.Options{})
+	llm := `{"id":"a","type":"llm_call","config":{"model":"m","user_prompt":"p"},"retry":{"max_attempts":2}}`
+	start(t, r, "r", workflow(t, "llm", []string{startNode(), llm, endNode()}, "s a", "a e"), nil)
+	req := graph.SubmitRequest{ExecutionID: "r", NodeID: "a", Error: "no", Code: "LLM_OUTPUT_VALIDATION_FAILED", IdempotencyKey: "r:a#1.1"}
+	for _, again := range []bool{false, true} {
+		if run, err := r.SubmitActivity(t.Context(), req); err != nil || run.Repeated != again {
+			t.Errorf("repeated is not %t: %+v, %v", again, run, err)
+		}
+	}
+}

@@ -31,20 +31,37 @@ func (m *Machine) takeOutcome(t *token, o Outcome) {
 	if o.Host {
 		m.resumed = false
 	}
-	if !o.OK {
-		m.attemptFailed(t, o)
-		return
-	}
-	delta, violation, fatal := activityOutput(t.node, o.Output)
+	o, delta, fatal := judged(t.node, o)
 	switch {
 	case fatal != nil:
 		m.failToken(t, &failure{reason: reasonOrchestration, nodeID: t.node.ID, message: fatal.Error()})
-	case violation != "":
-		o.Error, o.Code = violation, string(problem.OutputSchemaViolation)
+	case !o.OK:
 		m.attemptFailed(t, o)
 	default:
 		m.attemptSucceeded(t, o, delta)
 	}
+}
+
+// judged gives an outcome as it is recorded: an output that breaks output_schema is a failure. delta is that of a success.
+func judged(n *definition.Node, o Outcome) (judgement Outcome, delta map[string]any, fatal error) {
+	if o.OK {
+		var violation string
+		if delta, violation, fatal = activityOutput(n, o.Output); violation != "" {
+			o.OK, o.Error, o.Code = false, violation, string(problem.OutputSchemaViolation)
+		}
+	}
+	if !o.OK && o.Code == "LLM_OUTPUT_VALIDATION_FAILED" && n.Type == definition.LLMCall {
+		o.Code = string(problem.OutputSchemaViolation)
+	}
+	return o, delta, fatal
+}
+
+// AsRecorded gives an outcome of a node as it is recorded: one whose output breaks output_schema is a failure with the
+// code OUTPUT_SCHEMA_VIOLATION, whose Error is the violation. So a caller can tell whether an outcome is the one that a
+// record tells of.
+func AsRecorded(n *definition.Node, o Outcome) Outcome {
+	o, _, _ = judged(n, o)
+	return o
 }
 
 // awaited finds the token that an outcome is for.
@@ -176,9 +193,6 @@ func (m *Machine) attemptSucceeded(t *token, o Outcome, delta map[string]any) {
 // 8.3 and 8.8).
 func (m *Machine) attemptFailed(t *token, o Outcome) {
 	w := t.wait
-	if o.Code == "LLM_OUTPUT_VALIDATION_FAILED" && t.node.Type == definition.LLMCall {
-		o.Code = string(problem.OutputSchemaViolation)
-	}
 	attempt := max(w.attempt, 1)
 	next := &wait{
 		kind: WaitBackoff, attempt: attempt, input: w.input, lastError: o.Error, lastCode: o.Code, repaired: w.repaired,
