@@ -185,7 +185,7 @@ func isRefusal(err error) bool {
 		return false
 	}
 	switch p.Code {
-	case problem.StoreLocked, problem.StoreFull, problem.StoreReadOnly, problem.StoreUnavailable:
+	case problem.StoreLocked, problem.StoreFull, problem.StoreReadOnly, problem.StoreUnavailable, problem.StoreReplaced:
 		return false
 	case problem.Internal, problem.HistoryCorrupt, problem.HistoryNewer, problem.DefinitionNotFound, problem.ExecutionNotFound,
 		problem.DeletionUnfinished:

@@ -29,9 +29,6 @@ func (x *run) sync(ctx context.Context, doc *definition.Document) error {
 	if x.m == nil {
 		return x.open(ctx, doc)
 	}
-	if x.ended() { // nothing comes after that
-		return nil
-	}
 	exec, err := x.r.store.Execution(ctx, x.id)
 	if err != nil {
 		return err

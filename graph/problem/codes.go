@@ -131,6 +131,9 @@ const (
 	StoreReadOnly Code = "STORE_READ_ONLY"
 	// StoreUnavailable: the database cannot be opened, or its disk does not read or write.
 	StoreUnavailable Code = "STORE_UNAVAILABLE"
+	// StoreReplaced: the database was deleted, moved or restored while the process used it. Nothing was written, and nothing
+	// will be until the process is started again.
+	StoreReplaced Code = "STORE_REPLACED"
 	// DefinitionNotFound: the run's definition was not stored and not sent.
 	DefinitionNotFound Code = "DEFINITION_REQUIRED"
 	// RunnerClosed: the engine is shutting down.

@@ -155,7 +155,7 @@ func (c *conn) script(text string) error {
 }
 
 // query calls each with every row of a prepared query.
-func (c *conn) query(text string, each func(row []driver.Value) error, args ...any) error {
+func (c *conn) query(text string, each func(row []driver.Value) error, args ...any) (err error) {
 	s, err := c.prepare(text)
 	if err != nil {
 		return err
@@ -164,19 +164,19 @@ func (c *conn) query(text string, each func(row []driver.Value) error, args ...a
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, rows.Close()) }() // after a panic in each, too: the statement is used again
 	row := make([]driver.Value, len(rows.Columns()))
 	for {
 		err := rows.Next(row)
 		if err == nil {
 			err = each(row)
 		}
-		if err == nil {
-			continue
-		}
 		if errors.Is(err, io.EOF) {
-			err = nil
+			return nil
 		}
-		return errors.Join(err, rows.Close())
+		if err != nil {
+			return err
+		}
 	}
 }
 

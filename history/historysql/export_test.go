@@ -101,3 +101,6 @@ func (s *Store) Text(query string) (string, error) {
 	_, err := s.readers.row(background, query, nil, &text)
 	return text, err
 }
+
+// LookAgain makes the store look at its files with the next call.
+func (s *Store) LookAgain() { s.looked.Store(0) }

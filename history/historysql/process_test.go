@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,7 +27,38 @@ func TestMain(m *testing.M) {
 		appendForever(path)
 		return
 	}
+	if path := os.Getenv(holderFile); path != "" {
+		hold(path)
+		return
+	}
 	os.Exit(m.Run())
+}
+
+// holderFile makes the test binary keep this file open until its standard input ends; see hold.
+const holderFile = "HISTORYSQL_TEST_HOLDER"
+
+// hold opens a store and begins the run "held", says so, and closes the store when its standard input has ended.
+func hold(path string) {
+	ctx := context.Background()
+	s, err := historysql.Open(ctx, path, historysql.Options{})
+	if err == nil {
+		err = s.Append(ctx, firstRecord("held"))
+	}
+	fmt.Println("holds", err)
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	s.LookAgain()
+	err = s.Append(ctx, firstRecord("late"))
+	fmt.Println(errors.Is(err, problem.StoreReplaced), s.Close())
+}
+
+func firstRecord(id string) history.Batch {
+	r, err := historytest.ParseRecord(`E ExecutionStarted {"workflowName":"w","workflowVersion":"1"}`)
+	if err != nil {
+		panic(err)
+	}
+	r.CreatedAt = historytest.Begin
+	records := []history.Record{r}
+	return history.Batch{ExecutionID: id, Records: records, Execution: history.Project(id, records)}
 }
 
 // appendForever appends batches of three records to the run "killed", behind whatever is there, and says each seq that

@@ -9,6 +9,8 @@ import (
 // readers is the pool of reading connections with its statements, which are prepared when they are first used.
 type readers struct {
 	pool *sql.DB
+	// check is asked before each query.
+	check func() error
 
 	mu         sync.Mutex
 	statements map[string]*sql.Stmt
@@ -33,6 +35,9 @@ func (r *readers) statement(ctx context.Context, text string) (*sql.Stmt, error)
 
 // query calls each for every row of a query; it scans the row.
 func (r *readers) query(ctx context.Context, text string, each func(rows *sql.Rows) error, args ...any) error {
+	if err := r.check(); err != nil {
+		return err
+	}
 	s, err := r.statement(ctx, text)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -29,6 +30,11 @@ type Store struct {
 	state   fileState
 	queue   queue
 	readers readers
+	// opened is which files those are, nil if that is not known; looked is when it was last compared with what stands
+	// there, and gone that it was another; see replaced.
+	opened atomic.Pointer[opened]
+	looked atomic.Int64
+	gone   atomic.Bool
 }
 
 var _ history.Store = (*Store)(nil)
@@ -102,7 +108,11 @@ func (s *Store) open(ctx context.Context) error {
 	if err := s.openReaders(dataSource(s.path, "ro", &s.options)); err != nil {
 		return err
 	}
-	return s.takeOver(ctx)
+	if err := s.takeOver(ctx); err != nil {
+		return err
+	}
+	s.remember()
+	return nil
 }
 
 // openAndIdentify makes the writing connection and looks whether the file may be used. Other processes that are doing
@@ -219,7 +229,7 @@ func (s *Store) openReaders(source string) error {
 	pool := sql.OpenDB(&carefulConnector{connector, s.path})
 	pool.SetMaxOpenConns(s.options.Readers)
 	pool.SetMaxIdleConns(s.options.Readers)
-	s.readers.pool = pool
+	s.readers.pool, s.readers.check = pool, s.standing
 	return nil
 }
 
@@ -250,6 +260,10 @@ func (s *Store) Close() error {
 	s.turn <- struct{}{}
 	defer func() { <-s.turn }()
 	s.closed = true
+	if s.replaced() {
+		return nil // SQLite would write over what stands there now; the connections go with the process
+	}
+	s.opened.Store(nil)
 	var errs []error
 	if s.readers.pool != nil {
 		errs = append(errs, s.readers.pool.Close())

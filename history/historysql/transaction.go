@@ -39,6 +39,9 @@ func (s *Store) writing() (*conn, error) {
 	case s.writer != nil:
 		return s.writer, nil
 	}
+	if err := s.standing(); err != nil {
+		return nil, err
+	}
 	c, err := s.openWriter()
 	s.writer = c
 	s.state.changes++
@@ -83,6 +86,13 @@ func (s *Store) begin(ctx context.Context) (*conn, error) {
 		}
 		return nil, err
 	}
+	if s.opened.Load() == nil {
+		s.remember()
+	}
+	if err := s.standing(); err != nil {
+		s.rollback(c)
+		return nil, err
+	}
 	s.state.version = unknownVersion
 	return c, nil
 }
@@ -106,8 +116,12 @@ func (s *Store) rollback(c *conn) {
 // giveUp closes a connection whose state is not known: SQLite has rolled back by itself, or can do nothing at all. The
 // next transaction gets a new one.
 func (s *Store) giveUp(c *conn) {
-	_ = c.Close() // what went wrong has been reported by the statement that failed
 	s.writer = nil
+	if s.replaced() {
+		return // see Close
+	}
+	s.opened.Store(nil)
+	_ = c.Close() // what went wrong has been reported by the statement that failed
 }
 
 // patiently does something that needs a lock, again and again while others hold it, until BusyTimeout is over or the

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"time"
@@ -35,8 +36,8 @@ docs/operations.md for a unit file. To look after everything once, without stayi
 SIGTERM and Ctrl-C stop it in order: executors are told to stop, what they still answer is recorded, leases are given
 back, so that another process goes on at once. A second signal ends it on the spot.
 
-Exit status: 0 stopped by a signal; 1 the database cannot be opened, or an executor did not stop within 10 seconds;
-2 wrong usage or settings.`,
+Exit status: 0 stopped by a signal; 1 the database cannot be opened or was deleted, moved or restored meanwhile, or an
+executor did not stop within 10 seconds; 2 wrong usage or settings.`,
 		Example: `  workflows-engine worker --db /var/lib/workflows/runs.db --mcp-config mcp.json
   workflows-engine worker --profile demo --log-format json`,
 		Args: exactly(),
@@ -96,10 +97,10 @@ func (a *app) worker(ctx context.Context, folder string) (err error) {
 	manager := sdnotify.New(a.env.Variable, os.Getpid())
 	tell(log, manager.Ready(s.config.StoreLine()))
 	log.Info("worker ready", logStore, s.config.StorePath, logRouting, s.executors.Routing())
-	a.stay(ctx, s, manager, log)
+	lost := a.stay(ctx, s, manager, log)
 	tell(log, manager.Stopping())
 	log.Info("worker stopping")
-	if err := s.close(); err != nil {
+	if err := firstError(lost, s.close()); err != nil {
 		return err
 	}
 	log.Info("worker stopped")
@@ -116,28 +117,33 @@ func logged(log *slog.Logger, err error) error {
 	return silent{status(err)}
 }
 
-// stay waits for the end of ctx. The watchdog gets its answer only while the database can be read: a worker that has
-// lost it is better started again.
-func (a *app) stay(ctx context.Context, s *session, manager sdnotify.Notifier, log *slog.Logger) {
-	if manager.Watchdog == 0 {
-		<-ctx.Done()
-		return
+// lookAtDatabase is how often a worker looks whether its database is still there.
+const lookAtDatabase = 2 * time.Second
+
+// stay waits for the end of ctx, or of the database: it gives the error of one that was replaced. The watchdog gets its
+// answer only while the database can be read: a worker that has lost it is better started again.
+func (a *app) stay(ctx context.Context, s *session, manager sdnotify.Notifier, log *slog.Logger) error {
+	every := lookAtDatabase
+	if manager.Watchdog > 0 {
+		every = min(every, manager.Watchdog/2)
 	}
-	every := manager.Watchdog / 2
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
-		if _, _, err := s.store.NextTimer(ctx); ctx.Err() != nil {
-			return // told to stop; that the read was broken off says nothing of the database
-		} else if err != nil {
+		switch _, _, err := s.store.NextTimer(ctx); {
+		case ctx.Err() != nil:
+			return nil // told to stop; that the read was broken off says nothing of the database
+		case errors.Is(err, problem.StoreReplaced):
+			return err
+		case err != nil:
 			log.Error("database not readable", logError, err)
-		} else {
+		case manager.Watchdog > 0:
 			tell(log, manager.Alive())
 		}
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return
+			return nil
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -24,6 +25,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historysql"
 	"github.com/workflows-engine/workflows-engine/internal/sdnotify"
@@ -302,9 +304,25 @@ func TestStopIsNoFaultOfTheDatabase(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	var text bytes.Buffer
-	(&app{}).stay(ctx, &session{store: l.store}, sdnotify.Notifier{Watchdog: time.Hour}, slog.New(slog.NewTextHandler(&text, nil)))
-	if text.Len() > 0 {
-		t.Errorf("logged: %s", &text)
+	err := (&app{}).stay(ctx, &session{store: l.store}, sdnotify.Notifier{Watchdog: time.Hour}, slog.New(slog.NewTextHandler(&text, nil)))
+	if err != nil || text.Len() > 0 {
+		t.Errorf("%v, logged: %s", err, &text)
+	}
+}
+
+// goneStore is a store whose database has been replaced.
+type goneStore struct{ history.Store }
+
+func (goneStore) NextTimer(context.Context) (time.Time, bool, error) {
+	return time.Time{}, false, problem.New(problem.StoreReplaced, "gone")
+}
+
+// TestAWorkerEndsWithItsDatabase: one that was replaced does not come back; a new process uses what is there.
+func TestAWorkerEndsWithItsDatabase(t *testing.T) {
+	t.Parallel()
+	err := (&app{}).stay(t.Context(), &session{store: goneStore{}}, sdnotify.Notifier{}, slog.New(slog.DiscardHandler))
+	if !errors.Is(err, problem.StoreReplaced) {
+		t.Error(err)
 	}
 }
 

@@ -87,14 +87,41 @@ func (v *VFS) register(base string) error {
 		return errors.New("there is no memory for it")
 	}
 	b := at[block](v.block)
-	*b = block{Tsqlite3_vfs: *at[sqlite3.Tsqlite3_vfs](found), base: found}
-	b.FpNext, b.FzName = 0, name
+	*b = block{Tsqlite3_vfs: behind(at[sqlite3.Tsqlite3_vfs](found)), base: found}
+	b.FzName = name
 	b.FszOsFile = int32(logOffset(b) + unsafe.Sizeof(logFile{}))
 	b.FxOpen = address(open)
 	if rc := sqlite3.Xsqlite3_vfs_register(v.tls, v.block, 0); rc != sqlite3.SQLITE_OK {
 		return fmt.Errorf("it is refused (%d)", rc)
 	}
 	return nil
+}
+
+// behind is a file system that does everything as the base does. It is not a copy: SQLite may be changing the base's link to
+// the next one, under a lock of its own.
+func behind(base *sqlite3.Tsqlite3_vfs) sqlite3.Tsqlite3_vfs {
+	return sqlite3.Tsqlite3_vfs{
+		FiVersion:          base.FiVersion,
+		FszOsFile:          base.FszOsFile,
+		FmxPathname:        base.FmxPathname,
+		FpAppData:          base.FpAppData,
+		FxOpen:             base.FxOpen,
+		FxDelete:           base.FxDelete,
+		FxAccess:           base.FxAccess,
+		FxFullPathname:     base.FxFullPathname,
+		FxDlOpen:           base.FxDlOpen,
+		FxDlError:          base.FxDlError,
+		FxDlSym:            base.FxDlSym,
+		FxDlClose:          base.FxDlClose,
+		FxRandomness:       base.FxRandomness,
+		FxSleep:            base.FxSleep,
+		FxCurrentTime:      base.FxCurrentTime,
+		FxGetLastError:     base.FxGetLastError,
+		FxCurrentTimeInt64: base.FxCurrentTimeInt64,
+		FxSetSystemCall:    base.FxSetSystemCall,
+		FxGetSystemCall:    base.FxGetSystemCall,
+		FxNextSystemCall:   base.FxNextSystemCall,
+	}
 }
 
 // Name is what the parameter vfs of the connection's URI has to be.

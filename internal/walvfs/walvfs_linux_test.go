@@ -45,8 +45,8 @@ func newProbe(t *testing.T) *probe {
 	}
 	own := libc.Xmalloc(tls, libc.Tsize_t(unsafe.Sizeof(sqlite3.Tsqlite3_vfs{})))
 	v := at[sqlite3.Tsqlite3_vfs](own)
-	*v = *at[sqlite3.Tsqlite3_vfs](p.base)
-	v.FpNext, v.FzName, v.FxOpen = 0, name, address(probeOpen)
+	*v = behind(at[sqlite3.Tsqlite3_vfs](p.base))
+	v.FzName, v.FxOpen = name, address(probeOpen)
 	probed.Store(own, p)
 	if rc := sqlite3.Xsqlite3_vfs_register(tls, own, 0); rc != 0 {
 		t.Fatal(rc)
@@ -431,6 +431,25 @@ func TestClosedFileSystemIsGone(t *testing.T) {
 	if err := db.Ping(); err == nil || !strings.Contains(err.Error(), "no such vfs") {
 		t.Error(err)
 	}
+}
+
+// File systems come and go at the same time: SQLite links them into one list, of which each is made from the first.
+func TestFileSystemsComeAndGoAtOnce(t *testing.T) {
+	t.Parallel()
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 50 {
+				v, err := New()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				v.Close()
+			}
+		})
+	}
+	all.Wait()
 }
 
 func TestNoSuchBase(t *testing.T) {
