@@ -10,8 +10,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Cancel ends a run and its subworkflows; what executors do for them is stopped and not recorded. Cancelling a
-// cancelled run answers with the first reason. Errors: EXECUTION_NOT_FOUND, CANCEL_NOT_ALLOWED for a run that has
+// Cancel ends a run and its subworkflows; what executors do for them is stopped and not recorded, and agents are told to
+// end their tasks unless these are kept. Cancelling a cancelled run changes nothing and answers with the first reason. Errors: EXECUTION_NOT_FOUND, CANCEL_NOT_ALLOWED for a run that has
 // completed or failed, CANCEL_VALIDATION_ERROR for arguments or a run that cannot be read.
 func (r *Runner) Cancel(ctx context.Context, req CancelRequest) (*Run, error) {
 	if err := r.enter(); err != nil {
@@ -28,7 +28,7 @@ func (r *Runner) Cancel(ctx context.Context, req CancelRequest) (*Run, error) {
 	defer r.runs.drop(x)
 	var y yield
 	x.mu.Lock()
-	err := x.cancel(ctx, strings.TrimSpace(req.Reason), &y)
+	err := x.cancel(ctx, machine.Cancel{Reason: strings.TrimSpace(req.Reason), KeepTasks: req.KeepTasks}, &y)
 	x.mu.Unlock()
 	r.carry(ctx, x, &y)
 	if err != nil {
@@ -38,13 +38,13 @@ func (r *Runner) Cancel(ctx context.Context, req CancelRequest) (*Run, error) {
 }
 
 // cancel ends the run unless it is cancelled already.
-func (x *run) cancel(ctx context.Context, reason string, y *yield) error {
+func (x *run) cancel(ctx context.Context, in machine.Cancel, y *yield) error {
 	err := x.open(ctx, nil)
 	if errors.Is(err, problem.DefinitionNotFound) {
-		return x.cancelBlind(ctx, reason, y)
+		return x.cancelBlind(ctx, in, y)
 	}
 	if err == nil {
-		err = x.apply(ctx, step{in: machine.Cancel{Reason: reason}}, y)
+		err = x.apply(ctx, step{in: in}, y)
 	}
 	if errors.Is(err, problem.CancelNotAllowed) && x.exec.Phase == history.PhaseCancelled {
 		return nil
@@ -53,14 +53,16 @@ func (x *run) cancel(ctx context.Context, reason string, y *yield) error {
 }
 
 // cancelBlind cancels a run whose definition is not known: that needs none (spec: execution, 7.4).
-func (x *run) cancelBlind(ctx context.Context, reason string, y *yield) error {
+func (x *run) cancelBlind(ctx context.Context, in machine.Cancel, y *yield) error {
 	for {
-		p := history.Payload{NodeID: x.exec.CurrentNodeID, Reason: reason}
+		p := history.Payload{NodeID: x.exec.CurrentNodeID, Reason: in.Reason}
+		end := p
+		end.KeepTasks = in.KeepTasks
 		now := x.r.now()
 		exec := x.exec
 		records := []history.Record{
 			{Seq: exec.Seq + 1, Kind: history.Command, Name: history.CancelExecution, Payload: p, CreatedAt: now},
-			{Seq: exec.Seq + 2, Kind: history.Event, Name: history.ExecutionCancelled, Payload: p, CreatedAt: now},
+			{Seq: exec.Seq + 2, Kind: history.Event, Name: history.ExecutionCancelled, Payload: end, CreatedAt: now},
 		}
 		for i := range records {
 			exec.Apply(records[i])
@@ -81,7 +83,7 @@ func (x *run) cancelBlind(ctx context.Context, reason string, y *yield) error {
 			return err
 		}
 		if x.ended() {
-			return refuseEnded(x, machine.Cancel{})
+			return refuseEnded(x, in)
 		}
 	}
 }

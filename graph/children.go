@@ -317,11 +317,15 @@ func (x *run) childKey(child string) string {
 
 // cancelChild cancels a subworkflow whose parent has ended or does not wait for it any more.
 func (r *Runner) cancelChild(ctx context.Context, id, parent string) error {
+	keep, err := r.keepsTasks(ctx, parent)
+	if err != nil {
+		return err
+	}
 	c := r.runs.hold(id)
 	defer r.runs.drop(c)
 	var y yield
 	c.mu.Lock()
-	err := c.cancel(ctx, "the parent run "+parent+" does not wait for it any more", &y)
+	err = c.cancel(ctx, machine.Cancel{Reason: "the parent run " + parent + " does not wait for it any more", KeepTasks: keep}, &y)
 	c.mu.Unlock()
 	y.parent = "" // it is the parent that asked
 	r.carry(ctx, c, &y)
@@ -342,7 +346,11 @@ func (x *run) leaveWithParent(ctx context.Context, y *yield) (gone bool, err err
 	case err != nil:
 		return false, err
 	case parent.Phase.Terminal():
-		err := x.cancel(ctx, "the parent run "+parent.ID+" has ended", y)
+		keep, err := x.r.keepsTasks(ctx, parent.ID)
+		if err != nil {
+			return false, err
+		}
+		err = x.cancel(ctx, machine.Cancel{Reason: "the parent run " + parent.ID + " has ended", KeepTasks: keep}, y)
 		y.parent = ""
 		if err != nil && isRefusal(err) {
 			err = nil // it has just ended in another way

@@ -208,17 +208,13 @@ var cancelPauses = []time.Duration{200 * time.Millisecond, time.Second}
 // tellAgents tells agents, in the background, that nobody waits for their tasks any more.
 func (r *Runner) tellAgents(x *run, dropped []*machine.DelegateEffect) {
 	for _, e := range dropped {
-		tasks, ok := r.opts.Delegates.(delegate.Tasks)
-		if !ok {
-			r.log.Warn("agent not told that its task is not wanted any more: nothing is configured for it here",
-				logRun, x.id, logKey, e.EffectKey, logTask, e.Task.ID)
-			continue
-		}
-		r.tasks.Go(func() { r.tellAgent(x, tasks, e) })
+		r.tasks.Go(func() { r.tellAgent(x, e) })
 	}
 }
 
-func (r *Runner) tellAgent(x *run, tasks delegate.Tasks, e *machine.DelegateEffect) {
+// tellAgent asks the stored run before, since it may have been ended by another process: one that keeps its tasks has
+// them elsewhere.
+func (r *Runner) tellAgent(x *run, e *machine.DelegateEffect) {
 	defer func() {
 		if v := recover(); v != nil {
 			r.log.Error("executor panicked", logRun, x.id, logKey, e.EffectKey, logError, v)
@@ -226,15 +222,31 @@ func (r *Runner) tellAgent(x *run, tasks delegate.Tasks, e *machine.DelegateEffe
 	}()
 	ctx, stop := context.WithTimeout(lasting(r.ctx), cancelTimeout)
 	defer stop()
-	err := tasks.Cancel(ctx, *r.makeDelegateRequest(x, e), r.taskRef(e.Task))
+	told := false
+	tell := func() error {
+		keep, err := r.keepsTasks(ctx, x.id)
+		if err != nil || keep {
+			return err
+		}
+		tasks, ok := r.opts.Delegates.(delegate.Tasks)
+		if !ok {
+			return activities.Fail(problem.ExecutorNotConfigured, "nothing is configured for it here")
+		}
+		told = true
+		return tasks.Cancel(ctx, *r.makeDelegateRequest(x, e), r.taskRef(e.Task))
+	}
+	err := tell()
 	for try := 0; err != nil && try < len(cancelPauses) && mayPass(err) && r.pause(cancelPauses[try]); try++ {
-		err = tasks.Cancel(ctx, *r.makeDelegateRequest(x, e), r.taskRef(e.Task))
+		err = tell()
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		r.log.Warn("agent not told that its task is not wanted any more", logRun, x.id, logKey, e.EffectKey, logTask, e.Task.ID, logError, err)
-		return
+	case told:
+		r.log.Info("agent told that its task is not wanted any more", logRun, x.id, logKey, e.EffectKey, logTask, e.Task.ID)
+	default:
+		r.log.Info("task left to its agent", logRun, x.id, logKey, e.EffectKey, logTask, e.Task.ID)
 	}
-	r.log.Info("agent told that its task is not wanted any more", logRun, x.id, logKey, e.EffectKey, logTask, e.Task.ID)
 }
 
 // tellUnwanted tells the agent of a task that turned out to run for nobody: the run ended, or went on, while the agent

@@ -2,8 +2,10 @@ package graph
 
 import (
 	"context"
+	"errors"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -15,7 +17,9 @@ type ending struct {
 	// message, code and nodeID describe a failure, reason a cancellation.
 	message, code, nodeID string
 	reason                string
-	hash                  string
+	// keepsTasks says of a stored ending that no agent is told of it.
+	keepsTasks bool
+	hash       string
 }
 
 // tell makes the input by which the parent that waits under key learns of the ending.
@@ -46,6 +50,19 @@ const lastRecords = 8
 
 // storedEnding reads how a run ended.
 func (r *Runner) storedEnding(ctx context.Context, exec history.Execution) (ending, error) {
+	e, err := r.lastWords(ctx, exec)
+	if err != nil {
+		return e, err
+	}
+	if e.nodeID == "" && e.status == machine.Failed {
+		e.nodeID = exec.CurrentNodeID
+	}
+	e.state, err = r.storedState(ctx, exec)
+	return e, err
+}
+
+// lastWords reads of a run's end what its last records say.
+func (r *Runner) lastWords(ctx context.Context, exec history.Execution) (ending, error) {
 	e := ending{status: machine.Status(exec.Phase), hash: exec.DefinitionHash}
 	from := max(exec.Seq-lastRecords, 0) + 1
 	found := false
@@ -59,12 +76,23 @@ func (r *Runner) storedEnding(ctx context.Context, exec history.Execution) (endi
 		}
 		from = 1
 	}
-	if e.nodeID == "" && e.status == machine.Failed {
-		e.nodeID = exec.CurrentNodeID
+	return e, nil
+}
+
+// keepsTasks reports whether a run was ended in such a way that its tasks at agents go on: they belong to a copy of it in
+// another database. Of a run that is gone nobody knows; to end a task that goes on to be wanted is the greater harm.
+func (r *Runner) keepsTasks(ctx context.Context, id string) (bool, error) {
+	switch exec, err := r.store.Execution(ctx, id); {
+	case errors.Is(err, problem.ExecutionNotFound):
+		return true, nil
+	case err != nil:
+		return false, err
+	case exec.Phase != history.PhaseCancelled:
+		return false, nil
+	default:
+		e, err := r.lastWords(ctx, exec)
+		return e.keepsTasks, err
 	}
-	var err error
-	e.state, err = r.storedState(ctx, exec)
-	return e, err
 }
 
 // take reads the terminal event among the last records, and reports whether it is there.
@@ -84,7 +112,7 @@ func (e *ending) take(records []history.Record) bool {
 			e.result = p.Result.Value
 			return true
 		case name == history.ExecutionCancelled && e.status == machine.Cancelled:
-			e.reason = p.Reason
+			e.reason, e.keepsTasks = p.Reason, p.KeepTasks
 			return true
 		case name == history.ExecutionFailed && e.status == machine.Failed:
 			e.message, e.code, found = p.Error, p.Code, true

@@ -101,6 +101,9 @@ type SignalRequest struct {
 type CancelRequest struct {
 	ExecutionID string
 	Reason      string
+	// KeepTasks leaves the tasks alone that the run and its subworkflows have at agents: no agent is told of the end, by
+	// no process and at no later time. For a run that goes on in another database, whose tasks these are now.
+	KeepTasks bool
 }
 
 // StatusRequest asks where a run stands.

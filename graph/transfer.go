@@ -143,6 +143,9 @@ type ImportResult struct {
 	Definitions  int
 	// Phase is the run's.
 	Phase history.Phase
+	// Tasks counts those that agents work on for the runs. Cancelling a run where it came from would end them there; see
+	// CancelRequest.KeepTasks.
+	Tasks int
 	// Existed says that all of it was there already, record for record, and that nothing was changed.
 	Existed bool
 }
@@ -168,10 +171,11 @@ func Import(ctx context.Context, store history.Store, in io.Reader) (*ImportResu
 	res := &ImportResult{ExecutionID: file.ExecutionID, Subworkflows: len(file.Runs) - 1, Definitions: len(file.Definitions)}
 	i := history.Import{Definitions: file.Definitions}
 	for j := range file.Runs {
-		r, err := importedRun(ctx, store, file, &file.Runs[j])
+		r, tasks, err := importedRun(ctx, store, file, &file.Runs[j])
 		if err != nil {
 			return nil, err
 		}
+		res.Tasks += tasks
 		i.Runs = append(i.Runs, r)
 		res.Records += len(r.Records)
 	}
@@ -227,27 +231,32 @@ func sameRecord(id string, a, b *history.Record) bool {
 	return a.Kind == b.Kind && a.Name == b.Name && a.CreatedAt.Equal(b.CreatedAt) && bytes.Equal(runfile.OneLine(a.Text(id)), b.Text(id))
 }
 
-// importedRun checks a run of a file and derives what belongs beside it.
-func importedRun(ctx context.Context, store history.Store, file *runfile.File, r *runfile.Run) (history.ImportedRun, error) {
-	out := history.ImportedRun{ExecutionID: r.ExecutionID, Records: r.Records, Execution: history.Project(r.ExecutionID, r.Records)}
+// importedRun checks a run of a file and derives what belongs beside it; tasks counts those that agents work on for it.
+func importedRun(ctx context.Context, store history.Store, file *runfile.File, r *runfile.Run) (out history.ImportedRun, tasks int, err error) {
+	out = history.ImportedRun{ExecutionID: r.ExecutionID, Records: r.Records, Execution: history.Project(r.ExecutionID, r.Records)}
 	e := &out.Execution
 	if e.Phase.Terminal() || e.Mode == "" {
-		return out, nil // nothing goes on, or only with what its caller brings
+		return out, 0, nil // nothing goes on, or only with what its caller brings
 	}
 	document, err := importedDefinition(ctx, store, file, e.DefinitionHash)
 	if err != nil {
-		return out, err
+		return out, 0, err
 	}
 	prog, findings := definition.Compile(document, definition.Options{AllowInterruptInBranch: true})
 	if prog == nil {
-		return out, refusedDefinition(findings)
+		return out, 0, refusedDefinition(findings)
 	}
 	m, err := proved(prog, r.ExecutionID, r.Records, nil, 0, e.UpdatedAt)
 	if err != nil {
-		return out, err
+		return out, 0, err
 	}
 	out.Timers = storedTimers(r.ExecutionID, m.Timers())
-	return out, nil
+	for _, w := range m.Pending() {
+		if w.Task != nil {
+			tasks++
+		}
+	}
+	return out, tasks, nil
 }
 
 // importedDefinition finds a definition in the file, or else in the store.

@@ -145,6 +145,8 @@ func (p *Payload) setActivity(member string, v any) {
 		p.Usage = object(v)
 	case "repair":
 		p.Repair = object(v)
+	case "keepTasks":
+		p.KeepTasks = v == true
 	default:
 		p.setRun(member, v)
 	}

@@ -105,6 +105,7 @@ func (p *Payload) appendActivity(w *objectWriter) {
 	w.text("idempotencyKey", p.IdempotencyKey)
 	w.object("usage", p.Usage)
 	w.object("repair", p.Repair)
+	w.flag("keepTasks", p.KeepTasks)
 }
 
 func (p *Payload) appendSubworkflow(w *objectWriter) {

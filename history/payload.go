@@ -95,6 +95,9 @@ type Payload struct {
 	// Repair is what the next attempt gets in hand to put this one right. Added, on an ActivityFailed that was granted a
 	// repair.
 	Repair map[string]any
+	// KeepTasks says that the end of a run is none for the tasks that it has at agents: they belong to a copy of it
+	// elsewhere. Added, on ExecutionCancelled.
+	KeepTasks bool
 
 	// ExecutionStarted. InputKeys is written also when empty.
 	WorkflowName    string

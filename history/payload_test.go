@@ -132,6 +132,7 @@ var payloads = []struct {
 		},
 		`,"error":"command index 3","code":"NONDETERMINISM_DETECTED","context":{"expected":{"name":"ScheduleNode","seq":6,"nodeId":"a"},"actual":{"name":"FailNode"}}`},
 	{history.ExecutionCancelled, payload{NodeID: "n", Reason: "why"}, `,"nodeId":"n","reason":"why"`},
+	{history.ExecutionCancelled, payload{Reason: "moved", KeepTasks: true}, `,"reason":"moved","keepTasks":true`},
 }
 
 func TestPayloadRoundTrip(t *testing.T) {

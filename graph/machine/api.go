@@ -224,7 +224,11 @@ type ChildRefused struct {
 }
 
 // Cancel ends the run.
-type Cancel struct{ Reason string }
+type Cancel struct {
+	Reason string
+	// KeepTasks is recorded with the end: no agent is to be told, whatever Batch.Dropped lists.
+	KeepTasks bool
+}
 
 func (Outcome) input()      {}
 func (Resume) input()       {}

@@ -120,16 +120,17 @@ func (t *token) flows() bool {
 }
 
 // cancel ends the run on request (spec: execution, 7.4). Commands that branches held back are dropped.
-func (m *Machine) cancel(reason string) {
+func (m *Machine) cancel(in Cancel) {
 	node := ""
 	if t := m.find(func(*token) bool { return true }); t != nil {
 		node = t.node.ID
 	} else if m.main.node != nil {
 		node = m.main.node.ID
 	}
-	p := history.Payload{NodeID: node, Reason: reason}
+	p := history.Payload{NodeID: node, Reason: in.Reason}
 	m.put(history.Command, history.CancelExecution, p)
+	p.KeepTasks = in.KeepTasks
 	m.put(history.Event, history.ExecutionCancelled, p)
-	m.reason = reason
+	m.reason = in.Reason
 	m.end(Cancelled)
 }

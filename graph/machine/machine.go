@@ -180,7 +180,7 @@ func (m *Machine) Handle(in Input, now time.Time) error {
 		err = m.handleChildRefused(in, now)
 	case Cancel:
 		m.setNow(now)
-		m.cancel(in.Reason)
+		m.cancel(in)
 	}
 	if err != nil {
 		return err

@@ -11,22 +11,30 @@ import (
 
 func newCancel(a *app) *cobra.Command {
 	var reason string
+	var keepTasks bool
 	cmd := &cobra.Command{
 		Use:   "cancel ID",
 		Short: "End a run and its subworkflows",
 		Long: `End a run. A run that was cancelled before answers with the first reason; one that has completed or failed
-cannot be cancelled.`,
-		Example:           `  workflows-engine cancel 3f0c8a --reason 'ordered twice'`,
+cannot be cancelled.
+
+Agents that work on tasks of the run are told to end them. With --keep-tasks none is told, now or later: for a run that was
+moved to another database with export and import, and goes on there with these very tasks.`,
+		Example: `  workflows-engine cancel 3f0c8a --reason 'ordered twice'
+  workflows-engine cancel 3f0c8a --keep-tasks --reason 'moved to new.db'`,
 		Args:              exactly("ID"),
 		ValidArgsFunction: a.completeIDs(""),
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.cancel(cmd.Context(), args[0], reason) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.cancel(cmd.Context(), args[0], reason, keepTasks)
+		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the history")
+	cmd.Flags().BoolVar(&keepTasks, "keep-tasks", false, "leave tasks at agents alone: they belong to the run where it was moved to")
 	return cmd
 }
 
 // cancel ends a run.
-func (a *app) cancel(ctx context.Context, id, reason string) (err error) {
+func (a *app) cancel(ctx context.Context, id, reason string, keepTasks bool) (err error) {
 	s, err := a.open(ctx, sessionOptions{end: true})
 	if err != nil {
 		return err
@@ -41,9 +49,11 @@ func (a *app) cancel(ctx context.Context, id, reason string) (err error) {
 		if execution.Parent != "" {
 			return s.without
 		}
-		fmt.Fprintf(a.stderr, "%s no agent is told of the end, since the settings cannot be used: %v\n", a.paint.wait("warning:"), s.without)
+		if !keepTasks {
+			fmt.Fprintf(a.stderr, "%s no agent is told of the end, since the settings cannot be used: %v\n", a.paint.wait("warning:"), s.without)
+		}
 	}
-	run, err := s.runner.Cancel(ctx, graph.CancelRequest{ExecutionID: id, Reason: reason})
+	run, err := s.runner.Cancel(ctx, graph.CancelRequest{ExecutionID: id, Reason: reason, KeepTasks: keepTasks})
 	if err != nil {
 		return err
 	}

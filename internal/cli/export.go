@@ -19,7 +19,8 @@ definitions, records, and a trailer with counts and a SHA-256, so that a file th
 into another database, where the run goes on.
 
 A run may go on meanwhile: what is written is a state in which it has been. To move a run, stop what drives it first,
-and cancel or delete it here afterwards; a run that goes on in two databases does everything twice.
+and end it here afterwards, with cancel --keep-tasks: a run that goes on in two databases does everything twice, and a
+plain cancel also ends the tasks that agents work on, which are those of the run that was imported.
 
 The file holds inputs, outputs and answers in plain text, because import needs them. --redact masks the values of members
 that look like secrets (apikey, token, password, secret), for a file that people are to read; it cannot be imported.`,

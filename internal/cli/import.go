@@ -24,7 +24,8 @@ before anything is written, and it is written in one transaction: a file that wa
 not follow its definition, leaves nothing behind.
 
 The run goes on where it stood: it waits for the same answer, its timers are set again, and what was in flight is performed
-again, with the same idempotency key, once something takes the run over (recover, a worker, a server).
+again, with the same idempotency key, once something takes the run over (recover, a worker, a server). A task that an agent works on
+belongs to it from now on: end the run that it was exported from with cancel --keep-tasks.
 
 A run whose id exists is refused, unless it is the same, record for record; then nothing is changed, and that is said.`,
 		Example: `  workflows-engine import run.jsonl
@@ -66,7 +67,7 @@ func (a *app) importRun(ctx context.Context, file string, asJSON bool) (err erro
 	}
 	if asJSON {
 		return writeEncoded(a.stdout, importedJSON{
-			res.ExecutionID, string(res.Phase), res.Subworkflows, res.Records, res.Definitions, res.Existed,
+			res.ExecutionID, string(res.Phase), res.Subworkflows, res.Records, res.Definitions, res.Tasks, res.Existed,
 		})
 	}
 	a.writeImported(a.human, res)
@@ -99,6 +100,8 @@ type importedJSON struct {
 	Subworkflows int    `json:"subworkflows"`
 	Records      int    `json:"records"`
 	Definitions  int    `json:"definitions"`
+	// Tasks counts those that agents work on for the run.
+	Tasks int `json:"tasks"`
 	// Unchanged says that the run was here already, record for record.
 	Unchanged bool `json:"unchanged"`
 }
@@ -113,5 +116,9 @@ func (a *app) writeImported(w io.Writer, res *graph.ImportResult) {
 	if !res.Phase.Terminal() {
 		words := append([]string{program, "status", res.ExecutionID}, a.flags.Given()...)
 		fmt.Fprintf(a.stderr, "what it waits for: %s\n", commandLine(words...))
+	}
+	if res.Tasks > 0 {
+		fmt.Fprintf(a.stderr, "%s agents work on %s of the run, and a plain cancel where it came from would end that; end the old run with: %s\n",
+			a.paint.wait("warning:"), count(res.Tasks, "task"), commandLine(program, "cancel", res.ExecutionID, "--keep-tasks"))
 	}
 }
