@@ -11,7 +11,8 @@ import (
 )
 
 // Cancel ends a run and its subworkflows; what executors do for them is stopped and not recorded, and agents are told to
-// end their tasks unless these are kept. Cancelling a cancelled run changes nothing and answers with the first reason. Errors: EXECUTION_NOT_FOUND, CANCEL_NOT_ALLOWED for a run that has
+// end their tasks unless these are kept. Cancelling a cancelled run changes nothing and answers with the first reason.
+// Errors: EXECUTION_NOT_FOUND, CANCEL_NOT_ALLOWED for a run that has
 // completed or failed, CANCEL_VALIDATION_ERROR for arguments or a run that cannot be read.
 func (r *Runner) Cancel(ctx context.Context, req CancelRequest) (*Run, error) {
 	if err := r.enter(); err != nil {
@@ -28,7 +29,8 @@ func (r *Runner) Cancel(ctx context.Context, req CancelRequest) (*Run, error) {
 	defer r.runs.drop(x)
 	var y yield
 	x.mu.Lock()
-	err := x.cancel(ctx, machine.Cancel{Reason: strings.TrimSpace(req.Reason), KeepTasks: req.KeepTasks}, &y)
+	in := machine.Cancel{Reason: problem.Excerpt(strings.TrimSpace(req.Reason), problem.MaxText), KeepTasks: req.KeepTasks}
+	err := x.cancel(ctx, in, &y)
 	x.mu.Unlock()
 	r.carry(ctx, x, &y)
 	if err != nil {

@@ -70,7 +70,8 @@ type SubmitRequest struct {
 	NodeID      string
 	// Span of the pending activity, inside a parallel branch. It may be left out with IdempotencyKey.
 	Span *history.ParallelSpan
-	// OK tells success (Result) from failure (Error, Code).
+	// OK tells success (Result) from failure (Error, Code). Of an Error or Code of more than problem.MaxText bytes the
+	// beginning is recorded.
 	OK     bool
 	Result map[string]any
 	Error  string
@@ -100,7 +101,8 @@ type SignalRequest struct {
 // CancelRequest ends a run.
 type CancelRequest struct {
 	ExecutionID string
-	Reason      string
+	// Reason is optional. Of more than problem.MaxText bytes the beginning is recorded.
+	Reason string
 	// KeepTasks leaves the tasks alone that the run and its subworkflows have at agents: no agent is told of the end, by
 	// no process and at no later time. For a run that goes on in another database, whose tasks these are now.
 	KeepTasks bool

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"strconv"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -40,7 +39,7 @@ func (r *Runner) Resume(ctx context.Context, req ResumeRequest) (*Run, error) {
 			if err != nil {
 				return refusal
 			}
-			return found.verdict(refusal, code, problem.Place{ExecutionID: req.ExecutionID}, "interrupt id "+strconv.Quote(req.InterruptID))
+			return found.verdict(refusal, code, problem.Place{ExecutionID: req.ExecutionID}, problem.Format("interrupt id %q", req.InterruptID))
 		},
 	})
 }

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"strconv"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -23,7 +22,7 @@ func (r *Runner) Signal(ctx context.Context, req SignalRequest) (*Run, error) {
 		return nil, err
 	}
 	verdict := func(found repeated, refusal error) error {
-		return found.verdict(refusal, code, problem.Place{ExecutionID: req.ExecutionID}, "idempotency key "+strconv.Quote(req.IdempotencyKey))
+		return found.verdict(refusal, code, problem.Place{ExecutionID: req.ExecutionID}, problem.Format("idempotency key %q", req.IdempotencyKey))
 	}
 	return r.deliver(ctx, delivery{
 		id: req.ExecutionID, caller: req.Caller, invalid: code, unknown: problem.ExecutionNotFound,

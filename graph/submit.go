@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"strconv"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -26,7 +25,8 @@ func (r *Runner) SubmitActivity(ctx context.Context, req SubmitRequest) (*Run, e
 		return nil, err
 	}
 	outcome := machine.Outcome{
-		NodeID: req.NodeID, Span: req.Span, Host: true, OK: req.OK, Error: req.Error, Code: req.Code,
+		NodeID: req.NodeID, Span: req.Span, Host: true, OK: req.OK,
+		Error: problem.Excerpt(req.Error, problem.MaxText), Code: problem.Excerpt(req.Code, problem.MaxText),
 		CorrelationID: req.CorrelationID, ExternalTaskID: req.ExternalTaskID, IdempotencyKey: req.IdempotencyKey,
 	}
 	switch {
@@ -58,7 +58,7 @@ func (r *Runner) SubmitActivity(ctx context.Context, req SubmitRequest) (*Run, e
 				return refusal
 			}
 			return found.verdict(refusal, problem.SubmitNotAwaiting, problem.Place{ExecutionID: req.ExecutionID, NodeID: req.NodeID},
-				"idempotency key "+strconv.Quote(req.IdempotencyKey))
+				problem.Format("idempotency key %q", req.IdempotencyKey))
 		},
 	})
 }

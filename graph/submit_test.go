@@ -320,3 +320,58 @@ func TestTheKeyTellsTheBranch(t *testing.T) {
 		t.Errorf("%+v", run)
 	}
 }
+
+// TestLongTextsOfAHostAreCut records the beginning of a long error or reason, which every answer repeats. The same long
+// error, sent again, is a repeat; one of another length is not.
+func TestLongTextsOfAHostAreCut(t *testing.T) {
+	t.Parallel()
+	r, store := host(t, graph.Options{})
+	d := workflow(t, "lin", []string{startNode(), tool("a", `"retry":{"max_attempts":2}`), endNode()}, "s a", "a e")
+	start(t, r, "r", d, nil)
+	long := strings.Repeat("e", 100_000)
+	recorded := long[:problem.MaxText] + "… (100000 bytes)"
+	req := graph.SubmitRequest{ExecutionID: "r", NodeID: "a", Error: long, Code: "X", IdempotencyKey: "r:a#1.1"}
+	for _, again := range []bool{false, true} {
+		run, err := r.SubmitActivity(t.Context(), req)
+		if err != nil || run.Repeated != again || run.Pending[0].LastError != recorded {
+			t.Fatalf("repeated is not %t: %+v, %v", again, run, err)
+		}
+	}
+	req.Error += "e"
+	_, err := r.SubmitActivity(t.Context(), req)
+	wantCode(t, err, problem.SubmitNotAwaiting)
+	for range 2 {
+		run, err := r.Cancel(t.Context(), graph.CancelRequest{ExecutionID: "r", Reason: long})
+		if err != nil || run.Reason != recorded {
+			t.Errorf("cancelled: %+v, %v", run, err)
+		}
+	}
+	for _, rec := range records(t, store, "r") {
+		if n := len(rec.Raw); n > 2*problem.MaxText {
+			t.Errorf("%s has %d bytes", rec.Name, n)
+		}
+	}
+}
+
+// TestALongViolationIsCut records the beginning of what is wrong with a result that breaks output_schema in many places.
+func TestALongViolationIsCut(t *testing.T) {
+	t.Parallel()
+	r, _ := host(t, graph.Options{})
+	llm := `{"id":"a","type":"llm_call","config":{"model":"m","user_prompt":"p",` +
+		`"output_schema":{"type":"object","properties":{"x":{"type":"array","items":{"type":"integer"}}}}},"retry":{"max_attempts":2}}`
+	start(t, r, "r", workflow(t, "typed", []string{startNode(), llm, endNode()}, "s a", "a e"), nil)
+	texts := make([]any, 10_000)
+	for i := range texts {
+		texts[i] = "x"
+	}
+	req := graph.SubmitRequest{ExecutionID: "r", NodeID: "a", OK: true, Result: object{"x": texts}, IdempotencyKey: "r:a#1.1"}
+	for _, again := range []bool{false, true} {
+		run, err := r.SubmitActivity(t.Context(), req)
+		if err != nil || run.Repeated != again {
+			t.Fatalf("repeated is not %t: %+v, %v", again, run, err)
+		}
+		if n := len(run.Pending[0].LastError); n > problem.MaxText+100 {
+			t.Errorf("last error of %d bytes", n)
+		}
+	}
+}

@@ -13,7 +13,7 @@ import (
 
 const (
 	// maxErrorText bounds the text of an error that a program tells.
-	maxErrorText = 4 << 10
+	maxErrorText = problem.MaxText
 	// maxRetryAfter bounds the pause that a program can ask for.
 	maxRetryAfter = time.Hour
 )

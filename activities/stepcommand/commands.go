@@ -3,7 +3,6 @@ package stepcommand
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -126,11 +125,7 @@ func interrupted(ctx context.Context, handler string) *activities.Failure {
 
 // cut shortens a text for a failure.
 func cut(text string, most int) string {
-	text = strings.TrimSpace(strings.ToValidUTF8(text, "\ufffd"))
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + fmt.Sprintf("… (%d bytes)", len(text))
+	return problem.Excerpt(strings.TrimSpace(strings.ToValidUTF8(text, "\ufffd")), most)
 }
 
 var _ activities.Executor = (*Commands)(nil)

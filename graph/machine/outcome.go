@@ -74,6 +74,9 @@ func (m *Machine) awaited(o Outcome) (*token, error) {
 		return nil, problem.New(problem.SubmitNotAwaiting, "nothing awaits the outcome of %s", o.Key)
 	}
 	at := problem.Place{ExecutionID: m.cfg.ExecutionID, NodeID: o.NodeID}
+	if m.prog.Node(o.NodeID) == nil {
+		at.NodeID = "" // no place, and may be any text
+	}
 	first := m.find(func(t *token) bool { return isAttempt(t) && t.wait.host })
 	if first == nil {
 		return nil, problem.New(problem.SubmitNotAwaiting, "the run is %s and awaits no activity from the host", m.Status()).

@@ -48,9 +48,9 @@ type Error struct {
 	Err error
 }
 
-// New returns an Error with a formatted message.
+// New returns an Error with a message that Format makes.
 func New(code Code, format string, args ...any) *Error {
-	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+	return &Error{Code: code, Message: Format(format, args...)}
 }
 
 // WithHint sets the hint and returns e.

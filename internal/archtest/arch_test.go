@@ -49,7 +49,7 @@ var rooms = map[string][]string{
 	"schemas":                   {},
 	"graph/problem":             {},
 	"internal/jsonvalue":        {"graph/problem"},
-	"internal/jsonschema":       {"internal/jsonvalue"},
+	"internal/jsonschema":       {"graph/problem", "internal/jsonvalue"},
 	"internal/jsondelta":        {"graph/problem"},
 	"internal/walvfs":           {},
 	"internal/signing":          {"internal/jsonvalue", "graph/problem"},

@@ -9,6 +9,7 @@ import (
 
 	lib "github.com/santhosh-tekuri/jsonschema/v5"
 
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -91,7 +92,7 @@ func describeRequired(s *lib.Schema, value any) []Violation {
 	for _, name := range s.Required {
 		if _, ok := object[name]; !ok {
 			out = append(out, Violation{
-				Keyword: "required", Message: "must have the member " + quote(name),
+				Keyword: "required", Message: "must have the member " + quoteName(name),
 				Params: map[string]any{"missingProperty": name},
 			})
 		}
@@ -114,7 +115,7 @@ names:
 		}
 		out = append(out, Violation{
 			Keyword: "additionalProperties",
-			Message: "must NOT have additional properties: " + quote(name) + " is not allowed here",
+			Message: "must NOT have additional properties: " + quoteName(name) + " is not allowed here",
 			Params:  map[string]any{"additionalProperty": name},
 		})
 	}
@@ -144,7 +145,7 @@ func describeDependent(s *lib.Schema, keyword, property, index string) []Violati
 		return []Violation{{Keyword: keyword, Message: "lacks a member that others need", Params: map[string]any{}}}
 	}
 	return []Violation{{
-		Keyword: keyword, Message: "must have the member " + quote(names[i]) + ", because it has " + quote(property),
+		Keyword: keyword, Message: "must have the member " + quote(names[i]) + ", because it has " + quoteName(property),
 		Params: map[string]any{
 			"property": property, "missingProperty": names[i],
 			"depsCount": float64(len(names)), "deps": strings.Join(names, ", "),
@@ -240,6 +241,9 @@ func plain(v any) any {
 }
 
 func quote(s string) string { return string(jsonvalue.AppendString(nil, s)) }
+
+// quoteName quotes the name of a member, which may be as long as the value's writer likes.
+func quoteName(s string) string { return quote(problem.Excerpt(s, problem.MaxQuoted)) }
 
 func number(f float64) string { return string(jsonvalue.Canonical(f)) }
 

@@ -114,7 +114,7 @@ func (f *flattener) falseSchema(e *lib.ValidationError) {
 			object, name := splitLocation(e.InstanceLocation)
 			f.addAt(object, e, Violation{
 				Keyword: last, Params: map[string]any{"unevaluatedProperty": name},
-				Message: "must NOT have unevaluated properties: " + quote(name) + " is not allowed here",
+				Message: "must NOT have unevaluated properties: " + quoteName(name) + " is not allowed here",
 			})
 			return
 		case "items", "unevaluatedItems":
@@ -134,7 +134,7 @@ func (f *flattener) add(e *lib.ValidationError, v Violation) {
 	if name, object, ok := propertyName(e); ok {
 		v = Violation{
 			Keyword: "propertyNames", Params: map[string]any{"propertyName": name},
-			Message: "must not have a member named " + quote(name) + ": the name " + v.Message,
+			Message: "must not have a member named " + quoteName(name) + ": the name " + v.Message,
 		}
 		f.addAt(object, e, v)
 		return

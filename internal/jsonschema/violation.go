@@ -1,6 +1,10 @@
 package jsonschema
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
 
 // Violation is one failed keyword.
 type Violation struct {
@@ -16,7 +20,8 @@ type Violation struct {
 	SchemaPath string
 }
 
-// Text joins violations as "<pointer or /> <message>", separated by "; " (spec: execution, 0.3).
+// Text joins violations as "<pointer or /> <message>", separated by "; " (spec: execution, 0.3). It is an excerpt of
+// problem.MaxText bytes: one wrong array can have thousands.
 func Text(vs []Violation) string {
 	var b strings.Builder
 	for i, v := range vs {
@@ -31,5 +36,5 @@ func Text(vs []Violation) string {
 		b.WriteByte(' ')
 		b.WriteString(v.Message)
 	}
-	return b.String()
+	return problem.Excerpt(b.String(), problem.MaxText)
 }

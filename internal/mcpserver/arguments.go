@@ -137,9 +137,9 @@ func (a *arguments) issue(name, format string, args ...any) {
 	}
 	path := slices.Clone(a.path)
 	if name != "" {
-		path = append(path, name)
+		path = append(path, problem.Excerpt(name, problem.MaxQuoted))
 	}
-	message := fmt.Sprintf(format, args...)
+	message := problem.Format(format, args...)
 	if path == nil {
 		path = []any{}
 	}

@@ -93,6 +93,7 @@ func refusal(err error, invalid problem.Code, executionID string) *failure {
 	if e.At.ExecutionID != "" {
 		executionID = e.At.ExecutionID
 	}
+	executionID = problem.Excerpt(executionID, maxShownID)
 	if executionID != "" {
 		f.details.put("execution_id", executionID)
 		f.line("execution_id: %s", shownID(executionID))
@@ -108,6 +109,9 @@ func refusal(err error, invalid problem.Code, executionID string) *failure {
 	}
 	return f
 }
+
+// maxShownID is how many bytes of a run's id an error shows. That of a run below others is long; a longer one is noise.
+const maxShownID = 1000
 
 // fault makes a coded error of one that has no code.
 func fault(err error) *problem.Error {

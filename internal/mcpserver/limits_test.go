@@ -1,6 +1,7 @@
 package mcpserver_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -47,5 +48,55 @@ func TestACallThatARunHasNoRoomFor(t *testing.T) {
 	}
 	if status := h.ok("workflow_status", object{"execution_id": "r"}); status["phase"] != "awaiting_activity" {
 		t.Errorf("the run is %v", status["phase"])
+	}
+}
+
+// TestAnAnswerDoesNotSendBackWhatWasSent: a model pays for every word of an answer, so that an error quotes of an argument
+// what is needed to recognise it, and a page of the list has little of each run's error.
+func TestAnAnswerDoesNotSendBackWhatWasSent(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, graph.Options{DefaultMode: machine.HostMediated})
+	long := strings.Repeat("x", 100_000)
+	h.ok("workflow_start", object{"definition": definitionFile(t, "tickets"), "input": object{"ticket": "x"}, "execution_id": "r"})
+	done := object{"ok": true, "result": object{}}
+	for _, c := range []struct {
+		tool string
+		args object
+	}{
+		{"workflow_start", object{"definition_ref": long}},
+		{"workflow_status", object{"execution_id": long}},
+		{"workflow_status", object{"execution_id": "r", long: 1}},
+		{"workflow_list", object{"phase": long}},
+		{"workflow_list", object{"cursor": long}},
+		{"workflow_list", object{"updated_after": long}},
+		{"workflow_submit_activity", object{"execution_id": "r", "node_id": long, "outcome": done}},
+		{"workflow_submit_activity", object{"execution_id": "r", "node_id": "classify", "idempotency_key": long, "outcome": done}},
+		{"workflow_submit_activity", object{"execution_id": "r", "node_id": "classify", "outcome": object{"ok": true, long: 1}}},
+		{"workflow_signal", object{"execution_id": "r", "signal_name": long}},
+		{"workflow_resume", object{"execution_id": "r", "interrupt_id": long, "resume_payload": object{}}},
+	} {
+		r := h.raw(c.tool, c.args)
+		all, err := json.Marshal(r.content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.code == "" || len(r.text) > 2500 || len(all) > 2500 {
+			t.Errorf("%s: code %q, text of %d bytes, content of %d: %.300s", c.tool, r.code, len(r.text), len(all), r.text)
+		}
+	}
+	pending := at(t, h.ok("workflow_status", object{"execution_id": "r"}), "pending", 0).(map[string]any)
+	for pending != nil { // until no attempt is left
+		r := h.raw("workflow_submit_activity", object{"execution_id": "r", "node_id": pending["node_id"], "outcome": object{"ok": false, "error": long}})
+		if len(r.text) > 16<<10 {
+			t.Errorf("submit: text of %d bytes", len(r.text))
+		}
+		pending = nil
+		if r.code == "" {
+			pending = at(t, r.content, "pending", 0).(map[string]any)
+		}
+	}
+	row := at(t, h.ok("workflow_list", object{}), "executions", 0).(map[string]any)
+	if text := row["last_error"].(string); row["phase"] != "failed" || !strings.Contains(text, "xxx") || len(text) > 400 {
+		t.Errorf("row %v", row)
 	}
 }

@@ -62,6 +62,9 @@ func listTool() *tool {
 	}
 }
 
+// maxListedError is how many bytes of an error a row of the list has: a page has up to a hundred. Status tells all of it.
+const maxListedError = 300
+
 func answerList(page history.ListPage) *answer {
 	entries := make([]members, len(page.Executions))
 	for i := range page.Executions {
@@ -70,7 +73,7 @@ func answerList(page history.ListPage) *answer {
 		m.text("definition_name", x.DefinitionName)
 		m.instant("updated_at", x.UpdatedAt)
 		m.text("current_node_id", x.CurrentNodeID)
-		m.text("last_error", x.LastError)
+		m.text("last_error", problem.Excerpt(x.LastError, maxListedError))
 		m.text("parent_execution_id", x.Parent)
 		entries[i] = m
 	}

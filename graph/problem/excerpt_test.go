@@ -1,0 +1,70 @@
+package problem_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+func TestExcerpt(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text string
+		most int
+		want string
+	}{
+		{"", 3, ""},
+		{"abc", 3, "abc"},
+		{"abcd", 3, "abc… (4 bytes)"},
+		{"abü", 3, "ab… (4 bytes)"},
+		{"€uro", 2, "… (6 bytes)"},
+	} {
+		if got := problem.Excerpt(c.text, c.most); got != c.want || !utf8.ValidString(got) {
+			t.Errorf("%q, %d: %q, want %q", c.text, c.most, got, c.want)
+		}
+	}
+}
+
+// TestAMessageQuotesLittle holds that what a caller sent comes back cut where it is quoted, and nothing else is cut.
+func TestAMessageQuotesLittle(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 1000)
+	cut := `"` + long[:problem.MaxQuoted] + `… (1000 bytes)"`
+	for _, c := range []struct {
+		format string
+		args   []any
+		want   string
+	}{
+		{"%q", []any{"short"}, `"short"`},
+		{"node %q, not %q", []any{"a", long}, `node "a", not ` + cut},
+		{"100 %% of %d: %-4q, %s, %v", []any{7, long, long, long}, "100 % of 7: " + cut + ", " + long + ", " + long},
+		{"%[1]q", []any{long}, `"` + long + `"`},
+		{"%q", []any{problem.Code("C")}, `"C"`},
+	} {
+		given := fmt.Sprint(c.args...)
+		if got := problem.New(problem.ValidationError, c.format, c.args...).Message; got != c.want {
+			t.Errorf("%s: %s", c.format, got)
+		}
+		if fmt.Sprint(c.args...) != given {
+			t.Errorf("%s: the caller's arguments were changed", c.format)
+		}
+	}
+}
+
+// FuzzFormat holds that but for long texts Format is fmt.Sprintf.
+func FuzzFormat(f *testing.F) {
+	for _, format := range []string{"%q %d", "%", "%%q", "%*q", "%[2]q", "%-5.2q|%s", "%!q", "%é %q"} {
+		f.Add(format, "text", 3)
+	}
+	f.Fuzz(func(t *testing.T, format, text string, n int) {
+		if len(text) > problem.MaxQuoted || strings.Contains(format, "*") {
+			t.Skip()
+		}
+		if got, want := problem.Format(format, text, n), fmt.Sprintf(format, text, n); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	})
+}
