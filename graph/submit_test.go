@@ -1,6 +1,7 @@
 package graph_test
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -373,5 +374,32 @@ func TestALongViolationIsCut(t *testing.T) {
 		if n := len(run.Pending[0].LastError); n > problem.MaxText+100 {
 			t.Errorf("last error of %d bytes", n)
 		}
+	}
+}
+
+// TestAWrongNodeIsToldAllThatAreAwaited names what several branches wait for, up to eight of them.
+func TestAWrongNodeIsToldAllThatAreAwaited(t *testing.T) {
+	t.Parallel()
+	r, store := host(t, graph.Options{})
+	for branches, want := range map[int]string{
+		1:  `the run awaits node "a0", not "zz"`,
+		2:  `the run awaits the nodes "a0", "a1", not "zz"`,
+		8:  `the run awaits the nodes "a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7", not "zz"`,
+		10: `the run awaits the nodes "a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7" and 2 more, not "zz"`,
+	} {
+		id := fmt.Sprintf("r%d", branches)
+		nodes, edges, entries := []string{startNode()}, []string{"s p", "p e"}, []string{}
+		for i := range branches {
+			node := fmt.Sprintf("a%d", i)
+			nodes, entries = append(nodes, tool(node)), append(entries, node)
+			edges = append(edges, node+" e")
+		}
+		start(t, r, id, workflow(t, "wide", append(nodes, fork("p", "all", entries...), endNode()), edges...), nil)
+		unchanged(t, store, func() {
+			_, err := r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: id, NodeID: "zz", OK: true})
+			if e := wantCode(t, err, problem.SubmitNodeMismatch); e.Message != want || e.Hint == "" || e.At.NodeID != "" {
+				t.Errorf("%d branches: %+v", branches, e)
+			}
+		})
 	}
 }

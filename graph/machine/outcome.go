@@ -1,7 +1,9 @@
 package machine
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
@@ -84,8 +86,7 @@ func (m *Machine) awaited(o Outcome) (*token, error) {
 	}
 	named := m.find(func(t *token) bool { return isAttempt(t) && t.wait.host && t.node.ID == o.NodeID })
 	if named == nil {
-		return nil, problem.New(problem.SubmitNodeMismatch, "the run awaits node %q, not %q", first.node.ID, o.NodeID).
-			WithPlace(at).WithHint("Submit the outcome of node_id %q.", first.node.ID)
+		return nil, m.notAwaited(o.NodeID).WithPlace(at)
 	}
 	match := m.find(func(t *token) bool {
 		if !isAttempt(t) || !t.wait.host || t.node.ID != o.NodeID {
@@ -109,6 +110,34 @@ func (m *Machine) awaited(o Outcome) (*token, error) {
 			WithPlace(at).WithHint("Node %q waits with the key %q. A key that pending does not show any more needs no outcome.", o.NodeID, m.cfg.ExecutionID+":"+match.key())
 	}
 	return match, nil
+}
+
+// maxAwaitedNamed is how many nodes a refusal names.
+const maxAwaitedNamed = 8
+
+// notAwaited refuses the outcome of a node that the host is not asked for, and names those that it is asked for.
+func (m *Machine) notAwaited(nodeID string) *problem.Error {
+	var ids []string
+	m.find(func(t *token) bool {
+		if (t.wait.kind == WaitActivity || t.wait.kind == WaitDelegate) && t.wait.host && !slices.Contains(ids, t.node.ID) {
+			ids = append(ids, t.node.ID)
+		}
+		return false
+	})
+	if len(ids) == 1 {
+		return problem.New(problem.SubmitNodeMismatch, "the run awaits node %q, not %q", ids[0], nodeID).
+			WithHint("Submit the outcome of node_id %q.", ids[0])
+	}
+	named := make([]string, 0, maxAwaitedNamed)
+	for _, id := range ids[:min(len(ids), maxAwaitedNamed)] {
+		named = append(named, problem.Format("%q", id))
+	}
+	text := strings.Join(named, ", ")
+	if left := len(ids) - len(named); left > 0 {
+		text += fmt.Sprintf(" and %d more", left)
+	}
+	return problem.New(problem.SubmitNodeMismatch, "the run awaits the nodes %s, not %q", text, nodeID).
+		WithHint("Submit the outcome of one of them, with its idempotency_key from pending.")
 }
 
 func sameSpan(a, b *history.ParallelSpan) bool {
