@@ -82,7 +82,7 @@ type PrunedTree struct {
 func BeingDeleted(executionID string) error {
 	return problem.New(problem.DeletionUnfinished, "run %q is being deleted", executionID).
 		WithPlace(problem.Place{ExecutionID: executionID}).WithCause(notThere{}).
-		WithHint("Its id is free once that is over. If nothing deletes it now, a gc was cut short, and the next one goes on with it: workflows-engine gc --older-than 30d.")
+		WithHint("Its id is free once that is over. If nothing deletes it now, a gc was cut short, and the next one goes on with it: workflows-engine gc --older-than 30d, with the --store-path of this database.")
 }
 
 // notThere is why a run that is being deleted is no run.

@@ -21,7 +21,11 @@ func (a *app) printError(err error) {
 	e, ok := errors.AsType[*problem.Error](err)
 	switch {
 	case ok:
-		writeProblem(a.stderr, a.paint, e)
+		var store []string
+		if a.flags != nil {
+			store = a.flags.GivenStore()
+		}
+		writeProblem(a.stderr, a.paint, e, store)
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(a.stderr, "interrupted")
 	default:
@@ -29,7 +33,8 @@ func (a *app) printError(err error) {
 	}
 }
 
-func writeProblem(w io.Writer, paint palette, e *problem.Error) {
+// writeProblem prints a problem. store are the flags with which the commands of its hint reach the same runs.
+func writeProblem(w io.Writer, paint palette, e *problem.Error, store []string) {
 	label := "error:"
 	if e.Code != problem.UsageError {
 		label = "error " + string(e.Code) + ":"
@@ -44,9 +49,17 @@ func writeProblem(w io.Writer, paint palette, e *problem.Error) {
 		}
 	}
 	if e.Hint != "" {
-		fmt.Fprintf(w, "  hint: %s\n", commandHint(e.Hint, e.At.ExecutionID))
+		hint := commandHint(e.Hint, e.At.ExecutionID, store...)
+		flags := ""
+		if len(store) > 0 {
+			flags = " " + commandLine(store...)
+		}
+		fmt.Fprintf(w, "  hint: %s\n", strings.Replace(hint, sameDatabase, flags, 1))
 	}
 }
+
+// sameDatabase is what hints say behind a command whose flags they do not know.
+const sameDatabase = ", with the --store-path of this database"
 
 // placeText says where a problem is, "" if nobody knows.
 func placeText(p problem.Place) string {
@@ -66,12 +79,16 @@ func placeText(p problem.Place) string {
 	return strings.Join(parts, ", ")
 }
 
-// commandHint names commands in the place of MCP tools, which the engine's hints speak of.
-func commandHint(hint, id string) string {
+// commandHint names commands in the place of MCP tools, which the engine's hints speak of. store are the flags that name
+// the database, if the caller has them.
+func commandHint(hint, id string, store ...string) string {
 	if id == "" {
 		id = "ID"
 	}
 	id = shellQuote(id)
+	if len(store) > 0 {
+		id += " " + commandLine(store...)
+	}
 	return strings.NewReplacer(
 		"workflow_submit_activity", program+" submit "+id,
 		"workflow_status", program+" status "+id,
@@ -79,7 +96,7 @@ func commandHint(hint, id string) string {
 		"workflow_signal", program+" signal "+id,
 		"workflow_cancel", program+" cancel "+id,
 		"workflow_start", program+" run",
-		"workflow_list", program+" list",
+		"workflow_list", strings.TrimSpace(program+" list "+commandLine(store...)),
 		"allow_existing_execution_id", program+" recover "+id,
 	).Replace(hint)
 }
