@@ -15,13 +15,16 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// refuseLost refuses a file that has lost its content, or is gone, while the log beside it has not. SQLite takes such a
+// refuseLost refuses what is no file (refuseOdd), and a file that has lost its content, or is gone, while the log beside it has not. SQLite takes such a
 // log for one that another file has left, and deletes it as soon as the file is read. So this comes before each connection.
 //
 // A file that another process is just making is never taken for one: SQLite has written to the file, and flushed it, before
 // anything stands in a log of it, and the log is looked at first. The journal of a file's very first transaction stands
 // beside an empty file, and says itself that the file was empty when it began.
 func refuseLost(path string) error {
+	if err := refuseOdd(path); err != nil {
+		return err
+	}
 	log := unfinishedLog(path)
 	if log == "" {
 		return nil
@@ -64,10 +67,7 @@ const (
 
 // besideFile names a file that SQLite keeps beside a database: beside what a link leads to, not beside the link.
 func besideFile(path, suffix string) string {
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target
-	}
-	return path + suffix
+	return linkTarget(path) + suffix
 }
 
 // hasContent reports whether there is such a file and it is not empty.
