@@ -78,6 +78,11 @@ func (a *app) recoverOne(ctx context.Context, id string, o recoverOptions) error
 	})
 }
 
+// session is what recoverAll needs. A dry run has no use for a database that can be written to.
+func (o recoverOptions) session() sessionOptions {
+	return sessionOptions{live: !o.dryRun, look: o.dryRun, folder: o.folder}
+}
+
 // recoverAll takes over what has no driver, fires what is due, and prints where each of those runs then stands. Runs
 // that nothing here can perform are named and left to others.
 func (a *app) recoverAll(ctx context.Context, o recoverOptions) (err error) {
@@ -88,7 +93,7 @@ func (a *app) recoverAll(ctx context.Context, o recoverOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	s, err := a.open(ctx, sessionOptions{live: !o.dryRun, folder: o.folder})
+	s, err := a.open(ctx, o.session())
 	if err != nil {
 		return err
 	}

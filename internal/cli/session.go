@@ -38,6 +38,9 @@ type sessionOptions struct {
 	create bool
 	// read opens a database without changing it, if its form allows that.
 	read bool
+	// look opens a database like read, for a command that tells what it would do with what is configured: with the executors
+	// and the clock of one that does it.
+	look bool
 	// end ends a run, and goes without executors that cannot be had.
 	end bool
 	// live shows nodes on stderr as they complete.
@@ -117,7 +120,7 @@ func (a *app) openConfigured(ctx context.Context, o sessionOptions, c *config.Co
 	switch {
 	case o.create:
 		open = c.OpenStore
-	case o.read:
+	case o.read, o.look:
 		open = c.OpenStoreToRead
 	}
 	return open(ctx)
