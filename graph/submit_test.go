@@ -107,9 +107,17 @@ func TestW62_NothingIsSubmittedDuringABackoff(t *testing.T) {
 		if err != nil || run.Status != machine.AwaitingTimer {
 			t.Fatalf("%+v, %v", run, err)
 		}
+		next := run.Pending[0].Due.UTC().Format(time.RFC3339Nano)
 		unchanged(t, store, func() {
 			_, err := r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: "a", OK: true})
-			wantCode(t, err, problem.SubmitNotAwaiting)
+			e := wantCode(t, err, problem.SubmitNotAwaiting)
+			if want := `attempt 1 of node "a" has failed; the next one begins at ` + next; e.Message != want {
+				t.Errorf("%s, want %s", e.Message, want)
+			}
+			_, err = r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: "b", OK: true})
+			if e := wantCode(t, err, problem.SubmitNotAwaiting); strings.Contains(e.Message, "attempt") {
+				t.Errorf("another node: %s", e.Message)
+			}
 		})
 		time.Sleep(time.Hour)
 		synctest.Wait()
@@ -117,6 +125,47 @@ func TestW62_NothingIsSubmittedDuringABackoff(t *testing.T) {
 		if n := count(records(t, store, "r"), history.ActivityRequested); n != 2 {
 			t.Errorf("%d requests", n)
 		}
+	})
+}
+
+// TestALateSubmitIsToldOfTheTimeout says so during the back-off after it, and when the next attempt begins.
+func TestALateSubmitIsToldOfTheTimeout(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, store := host(t, graph.Options{})
+		d := workflow(t, "lin", []string{startNode(), tool("a", `"timeout":"1s"`, `"retry":{"max_attempts":2,"initial_interval":"1h"}`), endNode()}, "s a", "a e")
+		start(t, r, "r", d, nil)
+		time.Sleep(time.Second + time.Millisecond)
+		synctest.Wait()
+		next := status(t, r, "r").Pending[0].Due.UTC().Format(time.RFC3339Nano)
+		for _, key := range []string{"", "r:a#1.1"} {
+			unchanged(t, store, func() {
+				_, err := r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: "a", OK: true, IdempotencyKey: key})
+				if e := wantCode(t, err, problem.SubmitNotAwaiting); !strings.Contains(e.Message, "attempt 1") || !strings.Contains(e.Message, "timed out") || !strings.Contains(e.Message, next) {
+					t.Errorf("key %q: %v", key, err)
+				}
+			})
+		}
+	})
+}
+
+// TestALateSubmitIsToldOfTheTimeoutBesideABranch says it also if another branch awaits the host.
+func TestALateSubmitIsToldOfTheTimeoutBesideABranch(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, store := host(t, graph.Options{})
+		d := workflow(t, "par", []string{startNode(), fork("p", "all", "a", "b"),
+			tool("a", `"timeout":"1s"`, `"retry":{"max_attempts":2,"initial_interval":"1h"}`), tool("b"), endNode()}, "s p", "p e", "a e", "b e")
+		start(t, r, "r", d, nil)
+		time.Sleep(time.Second + time.Millisecond)
+		synctest.Wait()
+		unchanged(t, store, func() {
+			_, err := r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: "a", OK: true, IdempotencyKey: "r:a#1.1"})
+			want := `the run awaits node "b", not "a": attempt 1 of node "a" has timed out; the next one begins at `
+			if e := wantCode(t, err, problem.SubmitNodeMismatch); !strings.HasPrefix(e.Message, want) {
+				t.Errorf("%s, want %s", e.Message, want)
+			}
+		})
 	})
 }
 

@@ -81,12 +81,19 @@ func (m *Machine) awaited(o Outcome) (*token, error) {
 	}
 	first := m.find(func(t *token) bool { return isAttempt(t) && t.wait.host })
 	if first == nil {
+		if e := m.betweenAttempts(o); e != nil {
+			return nil, e.WithPlace(at)
+		}
 		return nil, problem.New(problem.SubmitNotAwaiting, "the run is %s and awaits no activity from the host", m.Status()).
 			WithPlace(at).WithHint("Ask workflow_status where the run stands.")
 	}
 	named := m.find(func(t *token) bool { return isAttempt(t) && t.wait.host && t.node.ID == o.NodeID })
 	if named == nil {
-		return nil, m.notAwaited(o.NodeID).WithPlace(at)
+		e := m.notAwaited(o.NodeID).WithPlace(at)
+		if ended := m.betweenAttempts(o); ended != nil {
+			e.Message += ": " + ended.Message
+		}
+		return nil, e
 	}
 	match := m.find(func(t *token) bool {
 		if !isAttempt(t) || !t.wait.host || t.node.ID != o.NodeID {
@@ -110,6 +117,23 @@ func (m *Machine) awaited(o Outcome) (*token, error) {
 			WithPlace(at).WithHint("Node %q waits with the key %q. A key that pending does not show any more needs no outcome.", o.NodeID, m.cfg.ExecutionID+":"+match.key())
 	}
 	return match, nil
+}
+
+// betweenAttempts refuses an outcome that comes during the back-off of its node, nil if there is none.
+func (m *Machine) betweenAttempts(o Outcome) *problem.Error {
+	t := m.find(func(t *token) bool {
+		return t.wait.kind == WaitBackoff && t.node.ID == o.NodeID && (o.Span == nil || sameSpan(t.span(), o.Span))
+	})
+	if t == nil {
+		return nil
+	}
+	end := "failed"
+	if t.wait.lastCode == string(problem.Timeout) {
+		end = "timed out"
+	}
+	return problem.New(problem.SubmitNotAwaiting, "attempt %d of node %q has %s; the next one begins at %s",
+		t.wait.attempt, t.node.ID, end, t.wait.due.UTC().Format(time.RFC3339Nano)).
+		WithHint("Nothing was changed. Ask workflow_status with wait_ms for the next attempt, and submit its outcome with its idempotency_key.")
 }
 
 // maxAwaitedNamed is how many nodes a refusal names.
