@@ -195,13 +195,19 @@ const (
 	contentT = "SELECT count(*) || ' ' || ifnull(sum(k), 0) || ' ' || ifnull(sum(length(v)), 0) FROM t"
 )
 
+// watched is a connection that gathers, over a probe, to a new database with a table.
+func watched(t *testing.T) (*side, *probe, string) {
+	t.Helper()
+	p := newProbe(t)
+	path := filepath.Join(t.TempDir(), "a.db")
+	s := open2(t, path, wal+"&_pragma=synchronous(full)", gathering(t, p.name))
+	s.exec(createT)
+	return s, p, path
+}
+
 func TestACommitIsAFewWrites(t *testing.T) {
 	t.Parallel()
-	p := newProbe(t)
-	v := gathering(t, p.name)
-	path := filepath.Join(t.TempDir(), "a.db")
-	s := open2(t, path, wal+"&_pragma=synchronous(full)", v)
-	s.exec(createT)
+	s, p, _ := watched(t)
 	for _, rows := range []int{1, 10, 100, 300} {
 		s.exec("BEGIN IMMEDIATE")
 		s.exec(insertT+"SELECT randomblob(3000) FROM n LIMIT ?", rows)
@@ -229,11 +235,7 @@ func TestACommitIsAFewWrites(t *testing.T) {
 // log, and must not find it overwritten by what the failed commit has left.
 func TestWhatAFailedCommitLeavesIsForgotten(t *testing.T) {
 	t.Parallel()
-	p := newProbe(t)
-	v := gathering(t, p.name)
-	path := filepath.Join(t.TempDir(), "a.db")
-	s := open2(t, path, wal+"&_pragma=synchronous(full)", v)
-	s.exec(createT)
+	s, p, path := watched(t)
 	other := open2(t, path, wal, nil)
 	failed := 0
 	for _, rows := range []int{1, 40, 100} {
@@ -379,9 +381,7 @@ func recovered(t *testing.T, path string) string {
 // A log that begins anew has its header flushed before anything stands behind it.
 func TestHeaderIsFlushedFirst(t *testing.T) {
 	t.Parallel()
-	p := newProbe(t)
-	s := open2(t, filepath.Join(t.TempDir(), "a.db"), wal+"&_pragma=synchronous(full)", gathering(t, p.name))
-	s.exec(createT)
+	s, p, _ := watched(t)
 	s.exec("PRAGMA wal_checkpoint(restart)")
 	s.exec("BEGIN IMMEDIATE")
 	s.exec("INSERT INTO t (v) VALUES (1)")
