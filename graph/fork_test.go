@@ -201,7 +201,7 @@ func TestAForkHasTasksOfItsOwn(t *testing.T) {
 	}
 }
 
-// slowly is a store whose appends take a while.
+// slowly is a store whose appends take a while, as a disk's do, so that what is recorded after one is of a later time.
 type slowly struct{ history.Store }
 
 func (s slowly) Append(ctx context.Context, b history.Batch) error {
@@ -252,20 +252,12 @@ func TestAForkOfWhatAskedForTheTime(t *testing.T) {
 	})
 }
 
-// lateStore appends with the delay of a disk, so that what is recorded after the first append of a fork is of a later time.
-type lateStore struct{ history.Store }
-
-func (s lateStore) Append(ctx context.Context, b history.Batch) error {
-	time.Sleep(5 * time.Millisecond)
-	return s.Store.Append(ctx, b)
-}
-
 // TestTimersOfAForkWithinAStep forks at each record of a step that begins a timer: before the command, between the command
 // and the timer's record, and behind it. What is stored of the timer is what the records say.
 func TestTimersOfAForkWithinAStep(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store := lateStore{historymem.New()}
+		store := slowly{historymem.New()}
 		r := newRunner(t, store, graph.Options{})
 		for name, node := range map[string]string{
 			"wait":    `{"id":"t","type":"wait","config":{"kind":"duration","duration_ms":3600000}}`,

@@ -61,7 +61,7 @@ func FuzzFormat(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, format, text string, n int) {
 		if len(text) > problem.MaxQuoted || strings.Contains(format, "*") {
-			t.Skip()
+			return // cut, and a star takes an argument of its own
 		}
 		if got, want := problem.Format(format, text, n), fmt.Sprintf(format, text, n); got != want {
 			t.Errorf("%q, want %q", got, want)
