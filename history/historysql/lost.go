@@ -15,8 +15,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// refuseLost refuses what is no file (refuseOdd), and a file that has lost its content, or is gone, while the log beside it has not. SQLite takes such a
-// log for one that another file has left, and deletes it as soon as the file is read. So this comes before each connection.
+// refuseLost refuses what is no file (refuseOdd), and a file that has lost its content, or is gone, while the log beside
+// it has not. SQLite takes such a log for one that another file has left, and deletes it as soon as the file is read. So
+// this comes before each connection.
 //
 // A file that another process is just making is never taken for one: SQLite has written to the file, and flushed it, before
 // anything stands in a log of it, and the log is looked at first. The journal of a file's very first transaction stands

@@ -18,6 +18,7 @@ const lookEvery = 10 * time.Millisecond
 // opened is which files a store has open.
 type opened struct {
 	file, log os.FileInfo // the log is nil where the file system has none
+	logPath   string
 }
 
 // remember notes which files stand there now. The writing connection has just opened them.
@@ -26,11 +27,12 @@ func (s *Store) remember() {
 	if err != nil {
 		return
 	}
-	log, err := os.Stat(besideFile(s.path, walSuffix))
+	logPath := besideFile(s.path, walSuffix)
+	log, err := os.Stat(logPath)
 	if err != nil {
 		log = nil
 	}
-	s.opened.Store(&opened{file, log})
+	s.opened.Store(&opened{file, log, logPath})
 	s.looked.Store(time.Now().UnixNano())
 }
 
@@ -44,7 +46,7 @@ func (s *Store) replaced() bool {
 		now, err := os.Stat(path)
 		return os.IsNotExist(err) || err == nil && !os.SameFile(now, was)
 	}
-	if other(s.path, was.file) || was.log != nil && other(besideFile(s.path, walSuffix), was.log) {
+	if other(s.path, was.file) || was.log != nil && other(was.logPath, was.log) {
 		s.gone.Store(true)
 	}
 	return s.gone.Load()
