@@ -51,7 +51,7 @@ func (m *Machine) startBranches(b *block) {
 		if m.cfg.Branches == Sequential && b.alive() {
 			return
 		}
-		t.phase, t.view = live, b.owner.view
+		t.phase, t.view, t.unchecked = live, b.owner.view, b.owner.unchecked
 		m.walk(t, b.node.Parallel.Branches[t.index].Entry)
 	}
 }

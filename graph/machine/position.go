@@ -234,7 +234,7 @@ func (m *Machine) restore(t *token, p *tokenPosition) error {
 	missing := func(id string) error {
 		return problem.New(problem.HistoryCorrupt, "the stored position names node %q, which the definition lacks", id)
 	}
-	t.phase, t.visit, t.view = p.Phase, p.Visit, p.View
+	t.phase, t.visit, t.view, t.unchecked = p.Phase, p.Visit, p.View, true
 	switch {
 	case p.Same:
 		t.view = t.block.owner.view

@@ -63,11 +63,13 @@ func (m *Machine) absorb(owner *token, it item) {
 		} else if view, err := m.prog.State.Apply(owner.view, it.delta); err == nil {
 			owner.view = view
 		}
+		owner.unchecked = true
 	}
 	m.push(owner, it)
 	if it.update && it.valid && owner.block == nil && m.fatal == nil {
 		// Each branch was valid by itself; together they may not be, for instance by the length of a list.
 		m.fatal = m.invalidState(owner, it.nodeID)
+		owner.unchecked = false
 	}
 }
 

@@ -129,7 +129,11 @@ func (m *Machine) complete(t *token, c completion) *definition.Node {
 		return nil
 	}
 	t.view = view
-	bad := m.invalidState(t, n.ID) // even if nothing has changed: what a nested block has joined is looked at here first
+	var bad *failure
+	if len(c.delta) > 0 || t.unchecked { // otherwise it is the view that was valid before
+		bad = m.invalidState(t, n.ID)
+		t.unchecked = false
+	}
 	m.push(t, item{
 		update: true, nodeID: n.ID, delta: c.delta, overlay: c.overlay, valid: bad == nil,
 		checkpoint: c.checkpoint, span: t.span(),
