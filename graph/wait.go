@@ -17,6 +17,9 @@ type standing struct {
 	due time.Time
 	// ids are the runs that were looked at.
 	ids []string
+	// alive is the machine of the run that was looked at, as long as it has not ended. If that very machine has ended by the
+	// next look, its process has ended the run meanwhile, and need not ask the store whether that still holds.
+	alive *machine.Machine
 	// afar says that another process drives one of them: its progress is not announced here.
 	afar bool
 	// seq is the run's last record, family the sum over the runs that were looked at: it changes when one of them does.
@@ -71,7 +74,7 @@ func (r *Runner) stand(ctx context.Context, x *run, checked bool, s *standing) e
 
 func (x *run) stand(ctx context.Context, checked bool, s *standing, y *yield) error {
 	var err error
-	if checked && x.m != nil || len(x.flights) > 0 {
+	if x.m != nil && (checked || x.ended() && x.m == s.alive) || len(x.flights) > 0 {
 		err = x.open(ctx, nil)
 	} else {
 		err = x.sync(ctx, nil)
@@ -97,6 +100,9 @@ func (x *run) stand(ctx context.Context, checked bool, s *standing, y *yield) er
 	s.status = x.m.Status()
 	if !s.status.Terminal() && x.startsChild() {
 		s.status = machine.Running // the child's first steps belong to this one
+	}
+	if !s.status.Terminal() {
+		s.alive = x.m
 	}
 	s.afar = s.afar || s.status == machine.Running && len(x.flights) == 0 && !x.m.Resting()
 	if s.places {
@@ -235,11 +241,13 @@ func (r *Runner) await(ctx context.Context, x *run, limit Wait, until func(*stan
 	look := firstLook
 	var w *watcher
 	var told int64
+	var alive *machine.Machine
 	for first := true; ; first = false {
-		s := standing{places: limit.Progress != nil}
+		s := standing{places: limit.Progress != nil, alive: alive}
 		if err := r.stand(lasting(ctx), x, first && until == nil, &s); err != nil {
 			return err
 		}
+		alive = s.alive
 		left := limit.Limit - time.Since(begun)
 		goesOn := s.restless(r.now(), left, until != nil) || any && !s.status.Terminal()
 		if left <= 0 || !goesOn || until != nil && until(&s) {
