@@ -20,6 +20,8 @@ const (
 	commitField = 4
 	// bufferSize is how much is gathered before it is written: SQLite's own file system writes less than 128 KiB at once.
 	bufferSize = 127 << 10
+	// The file grows by as much as it has, within these bounds. The commit that it grows with takes 0.1 to 0.4 ms longer.
+	minStep, maxStep = 64 << 10, 256 << 10
 )
 
 // VFS is a file system of SQLite for one connection.
@@ -47,6 +49,7 @@ type logFile struct {
 	used    int
 	at      int64 // where in the file the buffer begins
 	last    bool  // the header that was written says that its page is the last one
+	size    int64 // of the file, as far as is known
 }
 
 var registered atomic.Int64
@@ -201,6 +204,9 @@ func write(tls *libc.TLS, file, from uintptr, n int32, offset int64) int32 {
 	if l.used == 0 {
 		l.at = offset
 	}
+	if offset == 0 { // it begins anew, perhaps because another connection has emptied the file
+		l.size = 0
+	}
 	data := unsafe.Slice(at[byte](from), int(n))
 	copy(unsafe.Slice(at[byte](l.buffer), bufferSize)[l.used:], data)
 	l.used += int(n)
@@ -214,7 +220,33 @@ func write(tls *libc.TLS, file, from uintptr, n int32, offset int64) int32 {
 	l.last = false
 	// What still comes, if pages were written before the commit already, are new checksums for them.
 	at[block](l.block).gathering = false
-	return l.writeGathered(tls, file)
+	rc := l.writeGathered(tls, file)
+	if rc == sqlite3.SQLITE_OK {
+		l.grow(tls, file, offset+int64(n))
+	}
+	return rc
+}
+
+// grow makes the file longer if it ends where the transaction does. If there is no space, it stays as long as it has to be.
+func (l *logFile) grow(tls *libc.TLS, file uintptr, end int64) {
+	if end <= l.size {
+		return
+	}
+	size := uintptr(unsafe.Pointer(&l.size))
+	if rc := call[func(*libc.TLS, uintptr, uintptr) int32](l.baseMethods().FxFileSize)(tls, file, size); rc != sqlite3.SQLITE_OK || l.size > end {
+		return
+	}
+	clear(unsafe.Slice(at[byte](l.buffer), bufferSize))
+	for step := min(max(end, minStep), maxStep); step > 0; {
+		n := min(step, bufferSize)
+		if l.write(tls, file, l.buffer, int32(n), l.size) != sqlite3.SQLITE_OK {
+			l.size = end
+			call[func(*libc.TLS, uintptr, int64) int32](l.baseMethods().FxTruncate)(tls, file, end)
+			return
+		}
+		l.size += n
+		step -= n
+	}
 }
 
 // writeGathered writes what has been gathered.
@@ -246,6 +278,7 @@ func truncate(tls *libc.TLS, file uintptr, size int64) int32 {
 	if rc := l.writeGathered(tls, file); rc != sqlite3.SQLITE_OK {
 		return rc
 	}
+	l.size = 0 // it is looked at when it matters
 	return call[func(*libc.TLS, uintptr, int64) int32](l.baseMethods().FxTruncate)(tls, file, size)
 }
 

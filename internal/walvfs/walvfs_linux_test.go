@@ -3,6 +3,7 @@
 package walvfs
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"fmt"
@@ -28,6 +29,9 @@ type probe struct {
 	writes []int
 	synced []int // the number of writes by then
 	fail   func(write bool) int32
+	// zeros are the writes that only make the log longer, which are not among the others; full makes them fail.
+	zeros []int
+	full  bool
 }
 
 var (
@@ -90,13 +94,22 @@ func baseOf(file uintptr) *sqlite3.Tsqlite3_io_methods {
 
 func probeWrite(tls *libc.TLS, file, from uintptr, n int32, offset int64) int32 {
 	p := probeOf(file)
-	if p.fail != nil {
-		if rc := p.fail(true); rc != 0 {
-			return rc
+	write := call[func(*libc.TLS, uintptr, uintptr, int32, int64) int32](baseOf(file).FxWrite)
+	switch data := unsafe.Slice(at[byte](from), int(n)); {
+	case len(bytes.Trim(data, "\x00")) > 0:
+		if p.fail != nil {
+			if rc := p.fail(true); rc != 0 {
+				return rc
+			}
 		}
+		p.writes = append(p.writes, int(n))
+	case p.full:
+		write(tls, file, from, n/2, offset) // SQLite's own file system writes what there is space for
+		return sqlite3.SQLITE_FULL
+	default:
+		p.zeros = append(p.zeros, int(n))
 	}
-	p.writes = append(p.writes, int(n))
-	return call[func(*libc.TLS, uintptr, uintptr, int32, int64) int32](baseOf(file).FxWrite)(tls, file, from, n, offset)
+	return write(tls, file, from, n, offset)
 }
 
 func probeSync(tls *libc.TLS, file uintptr, flags int32) int32 {
@@ -228,6 +241,85 @@ func TestACommitIsAFewWrites(t *testing.T) {
 	}
 	if got := s.text("PRAGMA integrity_check"); got != "ok" {
 		t.Error(got)
+	}
+}
+
+// insert commits one row.
+func (s *side) insert(size int) {
+	s.t.Helper()
+	s.exec("BEGIN IMMEDIATE")
+	s.exec("INSERT INTO t (v) VALUES (randomblob(?))", size)
+	if err := s.commit(); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func logSize(t *testing.T, path string) int64 {
+	t.Helper()
+	info, err := os.Stat(path + "-wal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
+}
+
+// The log becomes longer in a few steps, also one that somebody else has emptied, and what follows the last commit is
+// nothing to those who read it.
+func TestTheLogGrowsInSteps(t *testing.T) {
+	t.Parallel()
+	s, p, path := watched(t)
+	s.exec("PRAGMA wal_autocheckpoint = 0")
+	other := open2(t, path, wal, nil)
+	const commits = 200
+	for _, name := range []string{"new", "emptied"} {
+		grown := 0
+		for last, n := logSize(t, path), 0; n < commits; n++ {
+			s.insert(4000)
+			switch size := logSize(t, path); {
+			case size > last:
+				grown++
+				if step := size - last; step > maxStep+4*4120 {
+					t.Errorf("%s, commit %d: the log has grown by %d bytes", name, n, step)
+				}
+				if got, want := recovered(t, path), s.text(contentT); got != want {
+					t.Fatalf("%s, commit %d: after a crash there was %s, want %s", name, n, got, want)
+				}
+				last = size
+			case size < last:
+				t.Fatalf("%s, commit %d: the log has shrunk from %d bytes to %d", name, n, last, size)
+			}
+		}
+		if bytes := logSize(t, path); grown < 3 || grown > 12 || bytes < commits*4000 || bytes > commits*3*4120+maxStep {
+			t.Errorf("%s: %d commits made the log grow %d times, to %d bytes", name, commits, grown, bytes)
+		}
+		other.exec("INSERT INTO t (v) VALUES (1)")
+		if got, want := s.text(contentT), other.text(contentT); got != want {
+			t.Errorf("%s: it sees %s, want %s", name, got, want)
+		}
+		other.exec("PRAGMA wal_checkpoint(truncate)")
+		if size := logSize(t, path); size != 0 {
+			t.Fatalf("%s: %d bytes are left", name, size)
+		}
+	}
+	if len(p.zeros) == 0 {
+		t.Error("there were no zeros")
+	}
+}
+
+// A disk that is too full for more than the commit itself does not fail the commit, and is not filled for nothing.
+func TestALogThatCannotGrowIsAsLongAsItHasToBe(t *testing.T) {
+	t.Parallel()
+	s, p, path := watched(t)
+	s.exec("PRAGMA wal_checkpoint(truncate)")
+	p.full = true
+	for n := range 5 {
+		s.insert(10)
+		if got, want := logSize(t, path), int64(32+(n+1)*(frameHeader+4096)); got != want {
+			t.Errorf("after %d commits the log has %d bytes, want %d", n+1, got, want)
+		}
+	}
+	if got, want := recovered(t, path), s.text(contentT); got != want {
+		t.Errorf("after a crash there was %s, want %s", got, want)
 	}
 }
 
