@@ -11,6 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -127,6 +128,54 @@ func TestRefusedForks(t *testing.T) {
 	run, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", Seq: lastOf(rs, history.ActivityCompleted), Definition: other, NewExecutionID: "f"})
 	if err != nil || run.DefinitionHash != other.Hash() || len(run.Pending) != 1 || run.Pending[0].NodeID != "c" {
 		t.Errorf("%+v, %v", run, err)
+	}
+}
+
+// TestAForkLosesNoOutcome: a definition that has no use for an outcome is refused, also where the outcome has led to no
+// command yet, because its branch waits for the one before it. What was only asked for may go.
+func TestAForkLosesNoOutcome(t *testing.T) {
+	t.Parallel()
+	r, store := host(t, graph.Options{Branches: machine.Concurrent})
+	branches := func(extra ...string) *definition.Document {
+		names, nodes := []string{"left", "right"}, []string{startNode(), tool("left"), tool("right")}
+		edges := []string{"s p", "p e", "left e", "right e"}
+		for _, id := range extra {
+			names, nodes, edges = append(names, id), append(nodes, tool(id)), append(edges, id+" e")
+		}
+		nodes = append(nodes, fork("p", "all", names...), endNode())
+		return workflow(t, "branches", nodes, edges...)
+	}
+	start(t, r, "r", branches("answered", "asked"), nil)
+	_, err := r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: "answered", IdempotencyKey: "r:answered#1.1", OK: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seq := int64(len(records(t, store, "r")))
+	unchanged(t, store, func() {
+		_, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", Seq: seq, Definition: branches("asked")})
+		wantCode(t, err, problem.Nondeterminism)
+		if want := fmt.Sprintf(`record %d is ActivityCompleted of "answered", and the definition does not lead to it`, seq); !strings.Contains(err.Error(), want) {
+			t.Errorf("%v", err)
+		}
+	})
+	run, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", Seq: seq, Definition: branches("answered"), NewExecutionID: "f"})
+	if err != nil || len(run.Pending) != 2 {
+		t.Errorf("%+v, %v", run, err)
+	}
+}
+
+// TestAForkThatWouldFailSaysWhy has a definition that the state does not keep to.
+func TestAForkThatWouldFailSaysWhy(t *testing.T) {
+	t.Parallel()
+	r, store := host(t, graph.Options{})
+	nodes, edges := []string{startNode(), tool("a"), tool("b"), endNode()}, []string{"s a", "a b", "b e"}
+	start(t, r, "r", workflow(t, "w", nodes, edges...), nil)
+	submit(t, r, "r", "a", object{"n": 1})
+	strict := workflowWith(t, "w", `"state_schema":{"properties":{"n":{"type":"string"}}}`, nodes, edges...)
+	_, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", Seq: int64(len(records(t, store, "r"))), Definition: strict})
+	wantCode(t, err, problem.Nondeterminism)
+	if !strings.Contains(err.Error(), "the state breaks state_schema: ") {
+		t.Errorf("no reason: %v", err)
 	}
 }
 

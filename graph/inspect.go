@@ -178,7 +178,12 @@ func replayed(prog *definition.Program, id string, records []history.Record, inp
 	for i := range b.Records {
 		if p := &b.Records[i].Payload; p.Code == string(problem.Nondeterminism) {
 			e := problem.New(problem.Nondeterminism, "%s", p.Error)
-			if p.Context != nil {
+			switch {
+			case p.Context == nil:
+			case p.Context.Actual.Name == history.FailNode: // the text says why
+				e.Message = fmt.Sprintf("record %d does not follow: %s", p.Context.Expected.Seq, p.Error)
+				e.At.NodeID = p.Context.Expected.NodeID
+			default:
 				e.Message = fmt.Sprintf("record %d is %s of %q, and the definition gives %s of %q", p.Context.Expected.Seq,
 					p.Context.Expected.Name, p.Context.Expected.NodeID, p.Context.Actual.Name, p.Context.Actual.NodeID)
 				e.At.NodeID = p.Context.Expected.NodeID

@@ -14,8 +14,9 @@ import (
 )
 
 // Prove is Replay that also holds what the records say against what the machine makes of the definition and the recorded
-// outcomes: the output of each completed node and each state, as JSON values. It compares nothing in a history that
-// another engine began, nor records that another engine wrote (history.Record.Foreign).
+// outcomes: the output of each completed node and each state, as JSON values; and it finds outcomes of visits that the
+// definition does not lead to. It compares nothing in a history that another engine began, nor records that another engine
+// wrote (history.Record.Foreign).
 func Prove(prog *definition.Program, cfg Config, records []history.Record, input map[string]any, now time.Time) (*Machine, []Difference, error) {
 	c := &comparison{}
 	m, err := replay(prog, cfg, records, input, now, c)
@@ -29,7 +30,7 @@ type Difference struct {
 	Name   history.Name
 	NodeID string
 	// Pointer is the JSON pointer of the first difference, from the payload's member on. Recorded and Derived are what
-	// stands there; not Set where there is nothing.
+	// stands there; not Set where there is nothing. It is empty for an outcome that nothing in the definition asks for.
 	Pointer           string
 	Recorded, Derived history.Optional
 
@@ -41,6 +42,9 @@ func (d *Difference) String() string {
 	of := ""
 	if d.NodeID != "" {
 		of = fmt.Sprintf(" of %q", d.NodeID)
+	}
+	if d.Pointer == "" {
+		return fmt.Sprintf("record %d is %s%s, and the definition does not lead to it", d.Seq, d.Name, of)
 	}
 	return fmt.Sprintf("record %d is %s%s with %s %s, and the definition gives %s", d.Seq, d.Name, of,
 		d.Pointer, d.shown(d.Recorded), d.shown(d.Derived))
@@ -116,6 +120,27 @@ func (c *comparison) read(records []history.Record) {
 		}
 		c.script[at] = rec
 	}
+}
+
+// outcomes finds those of visits that the machine has not come to, now that it has been fed with all that it asked for. It
+// goes on behind the last record, so that what was recorded of a visit is asked for by then.
+func (c *comparison) outcomes(m *Machine, records []history.Record) {
+	for i := range records {
+		rec := &records[i]
+		if !isOutcome(rec.Name) || rec.Foreign || rec.Payload.Replayed || max(rec.Payload.Visit, 1) <= m.visitsOf(rec.Payload.NodeID) {
+			continue
+		}
+		c.found = append(c.found, Difference{Seq: rec.Seq, Name: rec.Name, NodeID: rec.Payload.NodeID})
+	}
+}
+
+func isOutcome(name history.Name) bool {
+	switch name {
+	case history.ActivityCompleted, history.ActivityFailed, history.TimerFired, history.SignalReceived, history.InterruptResumed,
+		history.SubworkflowCompleted:
+		return true
+	}
+	return false
 }
 
 // command compares a command with the one recorded, event an event that is written behind so many commands.

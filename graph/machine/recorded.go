@@ -327,14 +327,17 @@ func (m *Machine) matchRecorded(kind history.Kind, name history.Name, p history.
 		}
 		return true
 	}
-	m.mismatch(want, name, p.NodeID)
+	m.mismatch(want, name, &p)
 	return false
 }
 
-func (m *Machine) mismatch(want history.Record, name history.Name, nodeID string) {
-	r := m.recorded
+func (m *Machine) mismatch(want history.Record, name history.Name, p *history.Payload) {
+	r, nodeID := m.recorded, p.NodeID
 	text := fmt.Sprintf("command index %d: the history has %s, the definition asks for %s",
 		r.base+r.next+1, identity(want.Name, want.Payload.NodeID), identity(name, nodeID))
+	if name == history.FailNode {
+		text += ": " + p.Message
+	}
 	m.recorded = nil
 	m.records, m.effects = nil, nil
 	m.setNow(m.present)

@@ -61,6 +61,9 @@ func replay(prog *definition.Program, cfg Config, records []history.Record, inpu
 	m.feeding = true
 	m.begin(input, begun)
 	m.feed(now)
+	if c != nil && !foreign {
+		c.outcomes(m, records)
+	}
 	return m, nil
 }
 
