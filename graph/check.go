@@ -81,8 +81,15 @@ func refusedInput(schema string, vs []jsonschema.Violation) error {
 	return e
 }
 
+// MaxExecutionID is the length in bytes up to which callers may choose the id of a run. Those of subworkflows are longer.
+const MaxExecutionID = 256
+
 // checkExecutionID refuses ids that callers may not choose (spec: execution, 14.4, W-63).
 func checkExecutionID(id string) error {
+	if len(id) > MaxExecutionID {
+		return problem.New(problem.ValidationError, "execution id %q is longer than %d bytes", id, MaxExecutionID).
+			WithHint("Choose a shorter one, or leave it out.")
+	}
 	if strings.Contains(id, childMark) {
 		return problem.New(problem.ValidationError, "execution id %q holds %q, which names subworkflows", id, childMark).
 			WithHint("Choose another id, or leave it out.")

@@ -33,7 +33,7 @@ func (x *run) sync(ctx context.Context, doc *definition.Document) error {
 	if err != nil {
 		return err
 	}
-	if exec.Seq == x.exec.Seq {
+	if x.isAt(&exec) {
 		return nil
 	}
 	x.forget()
@@ -43,7 +43,13 @@ func (x *run) sync(ctx context.Context, doc *definition.Document) error {
 // behind reports whether another process has written to the run since the machine was made.
 func (x *run) behind(ctx context.Context) (bool, error) {
 	exec, err := x.r.store.Execution(ctx, x.id)
-	return exec.Seq != x.exec.Seq, err
+	return !x.isAt(&exec), err
+}
+
+// isAt reports whether the run is where its stored projection is: at the same record of the same run. An id may have been
+// used again since, for one that has as many records.
+func (x *run) isAt(stored *history.Execution) bool {
+	return stored.Seq == x.exec.Seq && stored.CreatedAt.UnixMilli() == x.exec.CreatedAt.UnixMilli() && stored.InputHash == x.exec.InputHash
 }
 
 // forget throws the machine away.

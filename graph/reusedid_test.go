@@ -69,3 +69,25 @@ func TestAnIdThatIsUsedAgainIsTheNewRun(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestAnIdThatIsUsedAgainForAsManyRecords: the number of records does not tell the runs apart.
+func TestAnIdThatIsUsedAgainForAsManyRecords(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	store := historymem.New()
+	one, two := newRunner(t, store, hostOptions), newRunner(t, store, hostOptions)
+	first := start(t, one, "r", linear(t, "first", "a"), object{"n": 1})
+	if _, err := two.Cancel(ctx, graph.CancelRequest{ExecutionID: "r"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Prune(ctx, history.PruneQuery{Before: time.Now().Add(time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	second := start(t, two, "r", linear(t, "second", "a"), object{"n": 2})
+	if first.Seq != second.Seq {
+		t.Fatalf("%d and %d records", first.Seq, second.Seq)
+	}
+	if run := status(t, one, "r"); run.DefinitionName != "second" || run.State["n"] != 2.0 {
+		t.Errorf("it is %s with %v", run.DefinitionName, run.State)
+	}
+}
