@@ -93,6 +93,15 @@ func (c *conn) commit() error {
 	return err
 }
 
+// mayWrite gives the error of every write to a file that SQLite could only open for reading, which it does without a word.
+// Somebody else may be writing.
+func (c *conn) mayWrite() error {
+	if err := c.script("DELETE FROM leases WHERE FALSE"); !isBusy(err) {
+		return err
+	}
+	return nil
+}
+
 // version gives a number, not negative, that stays the same as long as nothing but this connection's commit has committed
 // anything. It is asked for in a transaction. SQLite counts what it sees others commit and, one by one, what the
 // connection commits itself. PRAGMA data_version leaves its own out as well, but is a query.

@@ -70,6 +70,32 @@ func TestReadOnlyFile(t *testing.T) {
 	}
 }
 
+// TestFilesThatCannotBeWrittenAreRefusedAtOnce, also those whose log is in use already.
+func TestFilesThatCannotBeWrittenAreRefusedAtOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "runs.db")
+	s := openFile(t, path, historysql.Options{})
+	historytest.NewTrace(t, "x").Append(s, "E ExecutionStarted")
+	for _, file := range []string{path, path + "-wal"} {
+		if err := os.Chmod(file, 0o444); err != nil {
+			t.Fatal(err)
+		}
+	}
+	asOrdinaryUser(t, dir, func() {
+		s, err := historysql.Open(t.Context(), path, historysql.Options{})
+		if err == nil {
+			_ = s.Close()
+		}
+		if p, ok := problem.As(err); !ok || p.Code != problem.StoreReadOnly || p.Hint == "" {
+			t.Errorf("got %v, want a code and a hint", err)
+		}
+	})
+	if rs := mustRead(t, s, "x"); len(rs) != 1 {
+		t.Errorf("%d records", len(rs))
+	}
+}
+
 // TestDiskFull fills a small disk: what does not fit leaves nothing behind, and the same store serves on once there is
 // room again.
 func TestDiskFull(t *testing.T) {

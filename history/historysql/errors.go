@@ -78,7 +78,7 @@ func failure(doing string, err error) error {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		code, hint = problem.StoreLocked, "Another process has kept the database locked. Try again."
 	case sqlite3.SQLITE_READONLY:
-		code, hint = problem.StoreReadOnly, "The database cannot be written to. Check its permissions and those of its folder."
+		code, hint = problem.StoreReadOnly, "The database cannot be written to. Check its permissions, those of its folder, and how the disk is mounted."
 	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
 		code, hint = problem.StoreUnavailable, "Check the path and its permissions."
 	case sqlite3.SQLITE_IOERR:

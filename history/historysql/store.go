@@ -105,6 +105,9 @@ func (s *Store) open(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := s.writer.mayWrite(); err != nil {
+		return err
+	}
 	if err := s.openReaders(dataSource(s.path, "ro", &s.options)); err != nil {
 		return err
 	}
