@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
@@ -63,7 +64,10 @@ func linkTarget(path string) string {
 // refuseOdd refuses what has a name as a file has, and is none: opening a pipe waits for somebody at its other end.
 func refuseOdd(path string) error {
 	info, err := os.Stat(path)
-	if err != nil {
+	switch {
+	case errors.Is(err, syscall.ELOOP): // SQLite would not say so
+		return cannotOpen(path, err)
+	case err != nil:
 		return nil // that is for whoever opens it
 	}
 	what := ""

@@ -61,7 +61,8 @@ func TestLinksThatLeadNowhere(t *testing.T) {
 	}
 	circle := filepath.Join(folder, "circle.db")
 	link(t, "circle.db", circle)
-	if _, err := historysql.Open(t.Context(), circle, historysql.Options{}); !errors.Is(err, problem.StoreUnavailable) {
+	_, err = historysql.Open(t.Context(), circle, historysql.Options{})
+	if !errors.Is(err, problem.StoreUnavailable) || strings.Contains(err.Error(), "(14)") { // SQLite's way to say it
 		t.Errorf("a circle: %v", err)
 	}
 	// The log stands beside the place of the database, and holds its newest steps.
