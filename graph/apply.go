@@ -77,8 +77,15 @@ func (x *run) applyOnce(ctx context.Context, s step, y *yield) error {
 		}
 		return err
 	}
+	held := x.held
 	answered := x.land(s)
 	if err := x.commit(ctx, b, drives, y); err != nil {
+		if held && !x.held { // deposed: the outcome is the other process's to record
+			if answered != nil {
+				answered.cancel(errDeposed)
+			}
+			return err
+		}
 		x.relaunch(answered)
 		return err
 	}

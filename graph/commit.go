@@ -155,6 +155,13 @@ func (x *run) append(ctx context.Context, b machine.Batch, drives bool) (bool, e
 	}
 	err := r.store.Append(lasting(ctx), hb)
 	refused := errors.Is(err, problem.LeaseHeld)
+	if refused && x.held {
+		// Another process has taken the run over. What this one performed is that one's now; whatever else there is to
+		// append is decided again without the lease.
+		x.landAll(errDeposed)
+		x.setHeld(false, time.Time{})
+		return false, errAgain
+	}
 	if refused {
 		hb.Lease = history.Lease{}
 		err = r.store.Append(lasting(ctx), hb)

@@ -89,29 +89,37 @@ func TestAChildsEndFindsTheParentLeasedElsewhere(t *testing.T) {
 	})
 }
 
-// TestAnOutcomeIsRecordedAfterTheLeaseIsLost lets a frozen process finish its work after another one has the lease.
-func TestAnOutcomeIsRecordedAfterTheLeaseIsLost(t *testing.T) {
+// TestADeposedDriversOutcomeIsRefused lets a frozen process finish its work after another one has the lease and performs the
+// attempt, also where the run would end with the outcome and the lease be given back in the same append.
+func TestADeposedDriversOutcomeIsRefused(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		store := historymem.New()
-		exec := &script{answers: answers{"a": after(45*time.Second, object{"a": 1})}}
-		r := newRunner(t, &noLease{Store: store}, graph.Options{Activities: exec})
-		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: linear(t, "lin", "a", "b"), Wait: graph.Wait{Set: true}}); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(31 * time.Second)
-		if ok, err := store.AcquireLease(t.Context(), "r", "other", time.Now(), time.Now().Add(time.Hour)); err != nil || !ok {
-			t.Fatal(ok, err)
-		}
-		time.Sleep(time.Minute)
-		rs := records(t, store, "r")
-		if count(rs, history.ActivityCompleted) != 1 || count(rs, history.ActivityRequested) != 2 {
-			t.Errorf("recorded %v", names(rs, ""))
-		}
-		if !slices.Equal(exec.keys(), []string{"r:a#1.1"}) {
-			t.Errorf("performed %v", exec.keys())
-		}
-	})
+	for name, nodes := range map[string][]string{"in the middle": {"a", "b"}, "at the end": {"a"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store := historymem.New()
+				first := &script{answers: answers{"a": after(45*time.Second, object{"a": "deposed"})}}
+				r := newRunner(t, &noLease{Store: store}, graph.Options{Activities: first})
+				if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: linear(t, "lin", nodes...), Wait: graph.Wait{Set: true}}); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(31 * time.Second)
+				second := &script{answers: answers{"a": after(time.Minute, object{"a": "driver"})}}
+				o := newRunner(t, store, graph.Options{Activities: second})
+				if res, err := o.Recover(t.Context(), graph.RecoverRequest{}); err != nil || len(res.ExecutionIDs) != 1 {
+					t.Fatalf("%+v, %v", res, err)
+				}
+				run := settled(t, o, "r")
+				wantStatus(t, run, machine.Completed)
+				if run.FinalState["a"] != "driver" || count(records(t, store, "r"), history.ActivityCompleted) != len(nodes) {
+					t.Errorf("%+v", run.FinalState)
+				}
+				if !slices.Equal(first.keys(), []string{"r:a#1.1"}) {
+					t.Errorf("the deposed one performed %v", first.keys())
+				}
+			})
+		})
+	}
 }
 
 // TestATakenOverRunIsNotFailedForWantOfAWorkflow takes runs over with and without the workflow that they come to.

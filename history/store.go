@@ -15,7 +15,7 @@ import (
 type Store interface {
 	// Append adds a batch to one run's history in one durable transaction: all of it or nothing. It fails with
 	// HISTORY_CONFLICT, and changes nothing, if the run's last seq is not b.ExpectedSeq; else with LEASE_HELD, and
-	// changes nothing, if b.Lease is asked for and another owner's unexpired one stands.
+	// changes nothing, if b.Lease is asked for, or given back, and another owner's unexpired one stands.
 	// The given records' Seq members are ignored; the store assigns ExpectedSeq+1, ExpectedSeq+2, … The slice b.Records is
 	// the caller's again afterwards; the values in it stay as they are.
 	Append(ctx context.Context, b Batch) error
@@ -97,7 +97,8 @@ type Batch struct {
 	// is unexpired at the last record's CreatedAt stays as it is and keeps the batch from being appended: whoever asks
 	// for the lease means to perform what the records request.
 	Lease Lease
-	// ReleaseLease gives Lease.Owner's lease back in the same transaction; one that it does not hold is left alone.
+	// ReleaseLease gives Lease.Owner's lease back in the same transaction. One that nobody holds is left alone; the append
+	// is refused if another owner's unexpired one stands: who believes to hold the run was deposed.
 	ReleaseLease bool
 }
 

@@ -36,7 +36,7 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 	switch {
 	case x == nil && b.ExpectedSeq != 0, x != nil && int64(len(x.rows)) != b.ExpectedSeq:
 		return b.Conflict()
-	case !b.ReleaseLease && b.Lease.Owner != "" && s.leasedToOther(b.ExecutionID, b.Lease.Owner, now):
+	case b.Lease.Owner != "" && s.leasedToOther(b.ExecutionID, b.Lease.Owner, now):
 		return b.LeaseHeld()
 	case x == nil:
 		x = &run{}

@@ -60,6 +60,8 @@ var (
 	nextTimer string
 	//go:embed queries/acquire_lease.sql
 	acquireLease string
+	//go:embed queries/leased_afar.sql
+	leasedAfar string
 	//go:embed queries/read_short_row.sql
 	readShortRow string
 	//go:embed queries/read_states.sql

@@ -183,9 +183,13 @@ func batchLeases(t *testing.T, s history.Store) {
 	free("b", 9, false)
 	with(history.Lease{}, false) // nothing is asked for
 	free("b", 9, false)
-	with(history.Lease{Owner: "b"}, true) // not b's
+	deposed := *x
+	refused = deposed.Batch("C ScheduleNode b")
+	refused.Lease, refused.ReleaseLease = history.Lease{Owner: "b"}, true // not b's
+	wantCode(t, s.Append(ctx, refused), problem.LeaseHeld)
 	free("b", 9, false)
 	with(history.Lease{Owner: "a"}, true)
+	with(history.Lease{Owner: "a"}, true) // nobody's
 	with(history.Lease{Owner: "b", Expires: in(20)}, false)
 	free("a", 19, false)
 	free("a", 20, true)
