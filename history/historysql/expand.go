@@ -68,8 +68,9 @@ func (x *expander) member(name history.Name, seq int64, raw []byte, member strin
 	m, _ := v.(map[string]any)
 	isState := member == "state" && name == history.StateUpdated
 	reference, refers := m[markState]
+	part, isPart := m[markPart]
 	switch {
-	case x.outline && (isState || refers && member != "delegateInput"):
+	case x.outline && (isState || (refers || isPart) && member != "delegateInput"):
 		return map[string]any{}, nil
 	case isState:
 		text, stored, ok := parseState(raw)
@@ -83,8 +84,10 @@ func (x *expander) member(name history.Name, seq int64, raw []byte, member strin
 		return state, err
 	case refers && len(m) == 1:
 		at, _ := reference.(float64)
-		state, err := x.stateAt(int64(at))
-		return state, err
+		s, err := x.stateAt(int64(at))
+		return s.state, err
+	case isPart && len(m) == 1:
+		return x.part(seq, part)
 	}
 	return x.value(v)
 }
@@ -146,9 +149,9 @@ func (x *expander) changes(d *storedDelta, base string) (any, error) {
 }
 
 // stateAt gives the state of a record that was written short.
-func (x *expander) stateAt(seq int64) (map[string]any, error) {
+func (x *expander) stateAt(seq int64) (knownState, error) {
 	if s, ok := x.known[seq]; ok {
-		return s.state, nil
+		return s, nil
 	}
 	whole := seq
 	err := x.shelf.states(x.id, seq, seq, func(_ int64, payload []byte) error {
@@ -158,10 +161,9 @@ func (x *expander) stateAt(seq int64) (map[string]any, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return knownState{}, err
 	}
-	s, err := x.build(whole, seq)
-	return s.state, err
+	return x.build(whole, seq)
 }
 
 // build makes a state from the last whole one and the deltas since. The states between are nobody else's, so they are

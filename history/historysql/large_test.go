@@ -158,6 +158,86 @@ func TestLargeStatesCostWhatChanges(t *testing.T) {
 	}
 }
 
+// What a node gives out that it found in the state, with a little more, costs the little more: as its result, sent by a host,
+// and as its output.
+func TestWhatNodesGiveOutCostsWhatChanges(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "runs.db")
+	s := openFile(t, path, historysql.Options{Synchronous: historysql.Normal})
+	x := historytest.NewTrace(t, "0f8fad5b-d9cb-469f-a165-70867728950e")
+	var texts []string
+	var prior history.Prior
+	log := slices.Repeat([]any{strings.Repeat("x", 1000)}, 70)
+	const steps = 300
+	for step := range steps {
+		log = append(slices.Clone(log), map[string]any{"round": float64(step), "text": strings.Repeat("y", 1000)})
+		sent, err := jsonvalue.Decode(jsonvalue.Append(nil, map[string]any{"log": log, "n": float64(step)}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		given := sent.(map[string]any)
+		b := history.Batch{ExecutionID: x.Execution.ID, ExpectedSeq: x.Execution.Seq, Prior: prior}
+		for _, r := range []history.Record{
+			{Kind: history.Event, Name: history.ActivityCompleted, Payload: history.Payload{NodeID: "n", Result: history.Some(sent)}},
+			{Kind: history.Command, Name: history.CompleteNode, Payload: history.Payload{NodeID: "n", Output: map[string]any{"log": log}}},
+			{Kind: history.Event, Name: history.StateUpdated, Payload: history.Payload{NodeID: "n", State: given}},
+		} {
+			r.CreatedAt = x.Now
+			b.Records = append(b.Records, r)
+			x.Execution.Apply(r)
+			texts = append(texts, string(r.AppendPayload(nil, b.ExecutionID)))
+		}
+		b.Execution = x.Execution
+		if err := s.Append(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		prior = history.Prior{Seq: x.Execution.StateSeq, State: given}
+	}
+	for i, r := range mustRead(t, s, x.Execution.ID) {
+		if got := string(r.AppendPayload(nil, x.Execution.ID)); got != texts[i] {
+			t.Fatalf("record %d came back as another", i+1)
+		}
+	}
+	// What was added stands in the result, the output and the state; and the state was written whole now and then.
+	taken := count(t, path, "SELECT (SELECT sum(length(payload_json)) FROM history) + (SELECT sum(length(content)) FROM blobs)")
+	if most := int64(3*steps*1700 + 3*len(log)*1100); taken > most {
+		t.Errorf("%d steps take %d KiB, more than %d", steps, taken>>10, most>>10)
+	}
+}
+
+// TestDamagedParts: whatever is changed about a value that is a part of a state is noticed, and named.
+func TestDamagedParts(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{
+		"names":        `replace(payload_json, '"names":["log"]', '"names":["gone"]')`,
+		"no names":     `replace(payload_json, '"names":["log"]', '"names":7')`,
+		"state":        `replace(payload_json, '"state":2', '"state":1')`,
+		"state after":  `replace(payload_json, '"state":2', '"state":4')`,
+		"no state":     `replace(payload_json, '"state":2', '"state":"2"')`,
+		"hash":         `replace(payload_json, '"hash":"', '"hash":"0')`,
+		"changes":      `replace(payload_json, '"changes":{', '"changes":{"other":1,')`,
+		"no changes":   `replace(payload_json, '"changes":', '"changed":')`,
+		"unknown mark": `replace(payload_json, '"$part"', '"$parts"')`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := openFile(t, filepath.Join(t.TempDir(), "runs.db"), historysql.Options{})
+			x := historytest.NewTrace(t, "a")
+			log := slices.Repeat([]any{strings.Repeat("x", 1000)}, 70)
+			one, two := map[string]any{"log": log}, map[string]any{"log": append(slices.Clone(log), "more")}
+			appendStates(t, s, x, history.Prior{}, one)
+			appendStates(t, s, x, history.Prior{Seq: x.Execution.StateSeq, State: one}, two)
+			if err := s.Script("UPDATE history SET payload_json = " + script + " WHERE seq = 3"); err != nil {
+				t.Fatal(err)
+			}
+			for _, first := range []int64{1, 3} {
+				_, err := s.Read(t.Context(), "a", first, 0)
+				wantDamage(t, err, 3)
+			}
+		})
+	}
+}
+
 // large appends, to a new run, a result that the state holds too, and two small changes of that state.
 func large(t testing.TB, s *historysql.Store, id string) *historytest.Trace {
 	t.Helper()

@@ -21,6 +21,7 @@ const shortVersion = 1000
 const (
 	markBlob     = "$blob"     // the value is the content of a blob
 	markState    = "$state"    // the state is that of another record
+	markPart     = "$part"     // the object is made of members of another record's state
 	markSnapshot = "$snapshot" // the state is written whole
 	markDelta    = "$delta"    // the state is written as what has changed
 )
@@ -194,7 +195,13 @@ func (s *shortener) appendShort(dst []byte, i int) []byte {
 			dst = appendReference(dst, s.prior.seq)
 			s.cut = true
 		default:
-			dst = s.value(dst, v)
+			part := false
+			if s.prior.seq > 0 && len(state) > 0 {
+				dst, part = s.appendPart(dst, state)
+			}
+			if !part {
+				dst = s.value(dst, v)
+			}
 		}
 		cut = cut || s.cut
 		return dst

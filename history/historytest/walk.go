@@ -44,8 +44,12 @@ func (w *Walk) Append(s history.Store) {
 		w.texts = append(w.texts, string(r.AppendPayload(nil, b.ExecutionID)))
 	}
 	for range 1 + w.rand.IntN(3) {
-		delta := map[string]any{}
-		if w.rand.IntN(5) > 0 {
+		delta, grows := map[string]any{}, true
+		switch w.rand.IntN(6) {
+		case 0:
+		case 1, 2:
+			delta, grows = w.given(), false
+		default:
 			delta = w.delta()
 		}
 		add(history.Event, history.ActivityCompleted, history.Payload{Result: history.Some(delta)})
@@ -53,7 +57,7 @@ func (w *Walk) Append(s history.Store) {
 		next := maps.Clone(w.state)
 		for name, v := range delta {
 			old, isList := next[name].([]any)
-			if v, appends := v.([]any); appends && isList && w.rand.IntN(10) > 0 {
+			if v, appends := v.([]any); appends && grows && isList && w.rand.IntN(10) > 0 {
 				next[name] = append(slices.Clone(old), v...)
 			} else {
 				next[name] = v
@@ -76,6 +80,48 @@ func (w *Walk) Append(s history.Store) {
 	}
 	b.Execution = x.Execution
 	must(x.t, s.Append(x.t.Context(), b))
+}
+
+// given makes what a node may give that has the state in hand: some of its members, changed or not, the very values or
+// copies as a host sends them, and something of its own.
+func (w *Walk) given() map[string]any {
+	r := w.rand
+	out := w.delta()
+	for _, name := range slices.Sorted(maps.Keys(w.state)) {
+		if r.IntN(3) > 0 {
+			continue
+		}
+		v := w.state[name]
+		if r.IntN(2) == 0 {
+			v = got[any](w.trace.t)(jsonvalue.Decode(jsonvalue.Append(nil, v)))
+		}
+		switch value := v.(type) {
+		case []any:
+			switch r.IntN(4) {
+			case 0:
+				v = append(slices.Clone(value), "one more")
+			case 1:
+				v = value[:len(value)/2]
+			case 2:
+				value = slices.Clone(value)
+				for i := range value {
+					if r.IntN(len(value)) == 0 {
+						value[i] = map[string]any{"$in": []any{strings.Repeat("place ", 100)}}
+					}
+				}
+				v = value
+			}
+		case map[string]any:
+			if r.IntN(3) > 0 {
+				value = maps.Clone(value)
+				value["$more"] = strings.Repeat("m", r.IntN(600))
+				delete(value, "m1")
+				v = value
+			}
+		}
+		out[name] = v
+	}
+	return out
 }
 
 // delta makes what a node may give.

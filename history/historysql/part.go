@@ -1,0 +1,91 @@
+package historysql
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/workflows-engine/workflows-engine/internal/jsondelta"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// What a node gives out is often what it found in the state, and a little more: a log with one more entry. Such an object is
+// written as what has changed, like the state itself, so that it costs what the node added and not what it found.
+
+// appendPart appends an object as some members of the newest state, changed. It reports false, and appends nothing, if the
+// object has nothing in common with the state.
+func (s *shortener) appendPart(dst []byte, object map[string]any) ([]byte, bool) {
+	base := map[string]any{}
+	for name, value := range object {
+		if old, ok := s.prior.state[name]; ok && sameShape(old, value) {
+			base[name] = old
+		}
+	}
+	if len(base) == 0 {
+		return dst, false
+	}
+	changes := jsondelta.Diff(base, object)
+	set, _ := changes["set"].(map[string]any)
+	names := make([]string, 0, len(base))
+	for name := range base {
+		if _, anew := set[name]; !anew {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return dst, false
+	}
+	slices.Sort(names)
+	dst = strconv.AppendInt(append(dst, `{"`+markPart+`":{"state":`...), s.prior.seq, 10)
+	dst = append(append(append(dst, `,"hash":"`...), s.prior.hash...), `","names":[`...)
+	for i, name := range names {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = jsonvalue.AppendString(dst, name)
+	}
+	dst = s.value(append(dst, `],"changes":`...), changes)
+	s.cut = true
+	return append(dst, "}}"...), true
+}
+
+// sameShape reports whether both are objects or both are lists, of which something may have stayed.
+func sameShape(a, b any) bool {
+	switch a.(type) {
+	case map[string]any:
+		_, ok := b.(map[string]any)
+		return ok
+	case []any:
+		_, ok := b.([]any)
+		return ok
+	}
+	return false
+}
+
+// part gives the object that a record has as a part of the state before it.
+func (x *expander) part(seq int64, stored any) (map[string]any, error) {
+	p, _ := stored.(map[string]any)
+	of, _ := p["state"].(float64)
+	names, ok := p["names"].([]any)
+	if !ok || of < 1 || int64(of) >= seq {
+		return nil, unreadable("a value of it is no part of a state before it")
+	}
+	s, err := x.stateAt(int64(of))
+	if err != nil {
+		return nil, err
+	}
+	if p["hash"] != s.hash {
+		return nil, unreadable("record %d, which a value of it is a part of, is not the one that it was written for", int64(of))
+	}
+	base := make(map[string]any, len(names))
+	for _, v := range names {
+		name, _ := v.(string)
+		if base[name], ok = s.state[name]; !ok {
+			return nil, unreadable("the state of record %d has no member %q", int64(of), name)
+		}
+	}
+	changes, err := x.value(p["changes"])
+	if err != nil {
+		return nil, err
+	}
+	return jsondelta.Apply(base, changes)
+}
