@@ -76,6 +76,11 @@ func (r *Runner) lastWords(ctx context.Context, exec history.Execution) (ending,
 		}
 		from = 1
 	}
+	if !found { // it may have been deleted since exec was read
+		if _, err := r.store.Execution(ctx, exec.ID); err != nil {
+			return e, err
+		}
+	}
 	return e, nil
 }
 

@@ -71,7 +71,8 @@ type PrunedTree struct {
 	DefinitionName string
 	Phase          Phase
 	UpdatedAt      time.Time
-	// Executions, Records and Bytes count the whole tree. Bytes are those of the records' payloads.
+	// Executions, Records and Bytes count the whole tree. Bytes are what the store keeps of the records'
+	// payloads and for nobody else.
 	Executions int
 	Records    int64
 	Bytes      int64

@@ -338,7 +338,11 @@ func TestLargeValuesStandOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		x.Append(s, "E ExecutionCancelled")
-		page, err := s.Prune(t.Context(), history.PruneQuery{Phases: []history.Phase{history.PhaseCancelled}, Limit: 10})
+		page, err := s.Prune(t.Context(), history.PruneQuery{Phases: []history.Phase{history.PhaseCancelled}, Limit: 10, DryRun: true})
+		if err != nil || len(page.Trees) != 1 || (page.Trees[0].Bytes > 200_000) != (i == 1) {
+			t.Errorf("run %s alone keeps %+v, %v", id, page.Trees, err)
+		}
+		page, err = s.Prune(t.Context(), history.PruneQuery{Phases: []history.Phase{history.PhaseCancelled}, Limit: 10})
 		if err != nil || len(page.Trees) != 1 || page.Trees[0].ExecutionID != id {
 			t.Fatalf("pruned %+v, %v", page, err)
 		}
@@ -582,10 +586,21 @@ func BenchmarkLargeState(b *testing.B) {
 				if l, ok := next["list"].([]any); ok {
 					next["list"] = append(slices.Clone(l), "one more element")
 				}
+				given := map[string]any{"n": n}
+				if list, ok := next["list"]; ok {
+					given["list"] = list
+				}
 				h := history.Batch{ExecutionID: "a", ExpectedSeq: x.Execution.Seq, Prior: prior}
-				r := history.Record{Kind: history.Event, Name: history.StateUpdated, CreatedAt: x.Now, Payload: history.Payload{NodeID: "n", State: next}}
-				h.Records = []history.Record{r}
-				x.Execution.Apply(r)
+				for _, r := range []history.Record{
+					{Kind: history.Event, Name: history.ActivityCompleted, Payload: history.Payload{Result: history.Some(given)}},
+					{Kind: history.Command, Name: history.CompleteNode, Payload: history.Payload{Output: given}},
+					{Kind: history.Event, Name: history.StateUpdated, Payload: history.Payload{State: next}},
+					{Kind: history.Event, Name: history.CheckpointWritten, Payload: history.Payload{StateRef: next}},
+				} {
+					r.CreatedAt, r.Payload.NodeID = x.Now, "n"
+					h.Records = append(h.Records, r)
+					x.Execution.Apply(r)
+				}
 				h.Execution = x.Execution
 				if err := s.Append(b.Context(), h); err != nil {
 					b.Fatal(err)
