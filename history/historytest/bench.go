@@ -107,6 +107,8 @@ func benchList(b *testing.B, s history.Store, runs int) {
 		"phase":                {Limit: 100, Phase: history.PhaseAwaitingActivity, Cursor: middle},
 		"definition":           {Limit: 100, DefinitionName: "definition-3", Cursor: middle},
 		"definition and phase": {Limit: 100, DefinitionName: "definition-3", Phase: history.PhaseCompleted},
+		"updated after":        {Limit: 100, UpdatedAfter: Begin.Add(time.Duration(runs/9) * time.Millisecond)},
+		"updated before":       {Limit: 100, UpdatedBefore: Begin.Add(time.Duration(runs/9) * time.Millisecond)},
 		"no match":             {Limit: 100, DefinitionName: "definition-x"},
 	} {
 		b.Run(name, func(b *testing.B) {

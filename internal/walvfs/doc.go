@@ -21,7 +21,8 @@
 // hundred commits: for all of a short session. So a commit that ends where the file ends is followed by zeros, flushed with
 // it: as many as the log has bytes, but not more than 256 KiB. They have to be written: space that is only set aside is
 // written down block by block when it is used. Whoever reads the log, after a crash too, stops at them, since no page has the
-// number 0. Nobody else can have written there, under the same lock. A disk without space for them gets none.
+// number 0. Nobody else can have written there, under the same lock. A disk without space for them gets none,
+// so that the last 256 KiB of a disk may be the log's and not the database's.
 //
 // The database itself, its journal, its lock file and other connections are none of its business.
 package walvfs
