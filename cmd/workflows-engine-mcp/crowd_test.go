@@ -78,7 +78,7 @@ func TestCrowd(t *testing.T) {
 var sharedResult = object{"id": "T-1", "intent": "refund", "log": []any{"classified", "opened"}}
 
 // crowdTicket drives a run through the steps of a ticket. In a shared run others do the same; a step that they have done
-// is answered as if it were done here, but for the resume, which has no key.
+// is answered as if it were done here.
 func crowdTicket(t *testing.T, l *line, id string, shared bool) (last object) {
 	for _, s := range ticketSteps(t, id) {
 		got, isError, err := l.call(s.tool, s.args)
@@ -86,8 +86,6 @@ func crowdTicket(t *testing.T, l *line, id string, shared bool) (last object) {
 		case err != nil:
 			t.Errorf("%s %s: %v", id, s.tool, err)
 			return nil
-		case isError && shared && s.tool == "workflow_resume":
-			continue
 		case isError || !shared && got["status"] != s.status:
 			t.Errorf("%s %s: %v, want %s", id, s.tool, got, s.status)
 			return got
