@@ -36,6 +36,9 @@ type blob struct {
 type reference struct {
 	text string
 	size int
+	// of is the value itself: as long as it is held here nothing else can come to stand in its place in memory. A delta
+	// is garbage once it is written, and the next one is likely to be made where it was.
+	of any
 }
 
 // hashOf is what names a text.
@@ -50,7 +53,7 @@ type cutter struct {
 	least int
 	blobs []blob
 	// seen are the references to values that have been put aside, by where they are in memory: a record's result and
-	// the state that it leads to hold the same value.
+	// the state that it leads to hold the same value. They keep the values alive.
 	seen map[place]reference
 	// cut says that the text written last is not that of the value itself.
 	cut bool
@@ -112,7 +115,7 @@ func (c *cutter) value(dst []byte, v any) []byte {
 	if len(dst)-start < c.least {
 		return dst
 	}
-	return c.aside(dst, start, before, at)
+	return c.aside(dst, start, before, at, v)
 }
 
 // again appends the reference to a value that has been put aside before.
@@ -132,7 +135,7 @@ func scalar(v any) bool {
 }
 
 // aside makes a blob of the text from start on and puts the reference in its place.
-func (c *cutter) aside(dst []byte, start, before int, at place) []byte {
+func (c *cutter) aside(dst []byte, start, before int, at place, v any) []byte {
 	content := string(dst[start:])
 	hash := hashOf(dst[start:])
 	dst = append(dst[:start], `{"`+markBlob+`":"`...)
@@ -144,7 +147,7 @@ func (c *cutter) aside(dst []byte, start, before int, at place) []byte {
 		if c.seen == nil {
 			c.seen = map[place]reference{}
 		}
-		c.seen[at] = reference{text: string(dst[start:]), size: c.put - before}
+		c.seen[at] = reference{text: string(dst[start:]), size: c.put - before, of: v}
 	}
 	return dst
 }
