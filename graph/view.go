@@ -244,18 +244,19 @@ func (x *run) pending(w machine.Wait, c copier) Pending {
 	return p
 }
 
-// copier copies states that go out to callers, each map once: what a caller does to its copy stays with the caller.
-type copier map[uintptr]map[string]any
+// copier copies states that go out to callers, each map once: what a caller does to its copy stays with the caller. It holds
+// what it has copied, so that nothing else can come to stand in its place in memory.
+type copier map[uintptr]struct{ of, copied map[string]any }
 
 func (c copier) state(m map[string]any) map[string]any {
 	if m == nil {
 		return map[string]any{}
 	}
 	at := reflect.ValueOf(m).Pointer()
-	if done, ok := c[at]; ok {
-		return done
+	entry, ok := c[at]
+	if !ok {
+		entry.of, entry.copied = m, jsonvalue.CloneMap(m)
+		c[at] = entry
 	}
-	out := jsonvalue.CloneMap(m)
-	c[at] = out
-	return out
+	return entry.copied
 }

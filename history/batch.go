@@ -15,6 +15,8 @@ func (b *Batch) Check() error {
 		return fault("the expected seq %d is negative", b.ExpectedSeq)
 	case len(b.Records) == 0 && (!b.SetTimers || b.ExpectedSeq == 0 || b.Lease.Owner != "" || b.Definition != nil):
 		return fault("the batch has no records")
+	case b.ReleaseLease && (b.Lease.Owner == "" || len(b.Records) == 0):
+		return fault("a lease is given back by nobody, or without records")
 	case b.Execution.ID != b.ExecutionID:
 		return fault("the projection is that of run %q", b.Execution.ID)
 	case b.Execution.Seq != b.ExpectedSeq+int64(len(b.Records)):

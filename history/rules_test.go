@@ -165,7 +165,11 @@ func TestBatchCheck(t *testing.T) {
 		"old projection":   func(b *history.Batch) { b.Execution.Seq = 3 },
 		"no time":          func(b *history.Batch) { b.Records[0].CreatedAt = time.Time{} },
 		"wrong kind":       func(b *history.Batch) { b.Records[0].Kind = history.Command },
-		"unknown name":     func(b *history.Batch) { b.Records[0].Name = "EmitSignal" },
+		"nobody's lease":   func(b *history.Batch) { b.ReleaseLease = true },
+		"only a lease": func(b *history.Batch) {
+			b.Records, b.Execution.Seq, b.SetTimers, b.ReleaseLease = nil, 3, true, true
+		},
+		"unknown name": func(b *history.Batch) { b.Records[0].Name = "EmitSignal" },
 	} {
 		b := good
 		b.Records = slices.Clone(good.Records)

@@ -524,11 +524,17 @@ func TestProjectionOfLargeRecords(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "runs.db")
 	s := openFile(t, path, historysql.Options{})
 	x := large(t, s, "a")
+	list := slices.Repeat([]any{strings.Repeat("x", 1000)}, 100)
+	state := map[string]any{"list": list}
+	appendStates(t, s, x, history.Prior{}, state)
 	r := history.Record{Kind: history.Event, Name: history.ActivityRequested, CreatedAt: x.Now, Payload: history.Payload{
 		NodeID: "d", NodeType: "agent_delegate", AgentID: "coder", Protocol: "a2a", Correlation: "c",
-		DelegateInput: map[string]any{"task": strings.Repeat("do this ", 20_000)},
+		DelegateInput: map[string]any{"task": strings.Repeat("do this ", 20_000), "list": append(slices.Clone(list), "and this")},
 	}}
-	b := history.Batch{ExecutionID: "a", ExpectedSeq: x.Execution.Seq, Records: []history.Record{r}}
+	b := history.Batch{
+		ExecutionID: "a", ExpectedSeq: x.Execution.Seq, Records: []history.Record{r},
+		Prior: history.Prior{Seq: x.Execution.StateSeq, State: state},
+	}
 	x.Execution.Apply(r)
 	b.Execution = x.Execution
 	if err := s.Append(t.Context(), b); err != nil {

@@ -199,7 +199,8 @@ func (s *shortener) appendShort(dst []byte, i int) []byte {
 			s.cut = true
 		default:
 			part := false
-			if s.prior.seq > 0 && len(state) > 0 {
+			// The input of a delegate is read by the projection, which has no state at hand.
+			if s.prior.seq > 0 && len(state) > 0 && member != "delegateInput" {
 				dst, part = s.appendPart(dst, state)
 			}
 			if !part {
