@@ -41,6 +41,6 @@ golden: ## rewrite expected outputs; read the diff before you commit it
 	$(GO) test ./graph/machine ./graph/definition ./internal/mcpserver ./internal/cli ./conformance -update
 
 tidy: ## tidy the module files
-	$(GO) mod tidy -e
+	$(GO) mod tidy
 	$(GO) mod tidy -modfile=tools.mod
 	cd internal/a2atest && $(GO) mod tidy -e
