@@ -47,7 +47,7 @@ func replay(prog *definition.Program, cfg Config, records []history.Record, inpu
 	}
 	m := newMachine(prog, cfg)
 	m.foreign = foreign
-	m.main.view, m.main.unchecked = object(input), true
+	m.main.view = object(input)
 	m.seq = records[len(records)-1].Seq
 	if m.adoptEnd(records) {
 		return m, nil
@@ -189,7 +189,7 @@ func (m *Machine) adoptEnd(records []history.Record) bool {
 func (m *Machine) adoptState(records []history.Record) {
 	for i := len(records) - 1; i >= 0; i-- {
 		if records[i].Name == history.StateUpdated {
-			m.main.view, m.main.unchecked = records[i].Payload.State, true
+			m.main.view = records[i].Payload.State
 			return
 		}
 	}

@@ -29,8 +29,8 @@ type token struct {
 	visit int
 	// view is the state as this token sees it. For the main path it is the run's state.
 	view map[string]any
-	// unchecked says that nobody knows whether the view keeps to the schema: it was read from the history, or joined by a
-	// block in a branch, whose branches are valid one by one. The next node that completes finds out.
+	// unchecked says that nobody knows whether the view keeps to the schema: it was read from a position, or joined by a block
+	// in a branch, whose branches are valid one by one. The next node that completes finds out.
 	unchecked bool
 	// held is the script that may not be written yet, because a branch before this one has not ended.
 	held []item

@@ -70,7 +70,7 @@ func (x *expander) member(name history.Name, seq int64, raw []byte, member strin
 	reference, refers := m[markState]
 	part, isPart := m[markPart]
 	switch {
-	case x.outline && (isState || (refers && member != "delegateInput" || isPart)):
+	case x.outline && (isState || isPart || refers && member != "delegateInput"):
 		return map[string]any{}, nil
 	case isState:
 		text, stored, ok := parseState(raw)

@@ -552,8 +552,8 @@ func TestProjectionOfLargeRecords(t *testing.T) {
 	}
 }
 
-// BenchmarkLargeState measures appends of a state of 1 MiB of which little changes: one text, many small objects in a
-// list that grows, many small members. The bytes are those that a node adds to the file.
+// BenchmarkLargeState measures a node's commit with a state of 1 MiB of which little changes: one text, many small objects in a
+// list that grows and that the node gives out whole, many small members. The bytes are those that a node adds to the file.
 func BenchmarkLargeState(b *testing.B) {
 	list := make([]any, 8000)
 	wide := map[string]any{}
