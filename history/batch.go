@@ -13,10 +13,12 @@ func (b *Batch) Check() error {
 		return fault("the execution id is empty")
 	case b.ExpectedSeq < 0:
 		return fault("the expected seq %d is negative", b.ExpectedSeq)
-	case len(b.Records) == 0 && (!b.SetTimers || b.ExpectedSeq == 0 || b.Lease.Owner != "" || b.Definition != nil):
+	case len(b.Records) == 0 && (!b.SetTimers || b.ExpectedSeq == 0 || b.Lease.Owner != "" || b.Owner != "" || b.Definition != nil):
 		return fault("the batch has no records")
 	case b.ReleaseLease && (b.Lease.Owner == "" || len(b.Records) == 0):
 		return fault("a lease is given back by nobody, or without records")
+	case b.Disown && b.Owner == "":
+		return fault("a batch that disowns the run names no owner")
 	case b.Execution.ID != b.ExecutionID:
 		return fault("the projection is that of run %q", b.Execution.ID)
 	case b.Execution.Seq != b.ExpectedSeq+int64(len(b.Records)):
@@ -55,11 +57,11 @@ func (b *Batch) Conflict() error {
 		WithHint("Read the run again and decide anew.")
 }
 
-// LeaseHeld is the error of an append that asks for a lease which another owner holds.
+// LeaseHeld is the error of an append by a process that does not own the run while another one does.
 func (b *Batch) LeaseHeld() error {
-	return problem.New(problem.LeaseHeld, "another process drives run %q", b.ExecutionID).
+	return problem.New(problem.LeaseHeld, "another process owns run %q", b.ExecutionID).
 		WithPlace(problem.Place{ExecutionID: b.ExecutionID}).
-		WithHint("Append without the lease, and leave what the records request to its holder.")
+		WithHint("Append without an owner, and leave what the records request to the run's owner.")
 }
 
 // NotFound is the error of a run that has no records.

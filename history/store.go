@@ -15,7 +15,8 @@ import (
 type Store interface {
 	// Append adds a batch to one run's history in one durable transaction: all of it or nothing. It fails with
 	// HISTORY_CONFLICT, and changes nothing, if the run's last seq is not b.ExpectedSeq; else with LEASE_HELD, and
-	// changes nothing, if b.Lease is asked for, or given back, and another owner's unexpired one stands.
+	// changes nothing, if b.Lease is asked for, or given back, and another owner's unexpired one stands, or if b.Owner is
+	// set and another process whose lease has not run out owns the run.
 	// The given records' Seq members are ignored; the store assigns ExpectedSeq+1, ExpectedSeq+2, … The slice b.Records is
 	// the caller's again afterwards; the values in it stay as they are.
 	Append(ctx context.Context, b Batch) error
@@ -67,6 +68,41 @@ type Store interface {
 	// orphans.
 	Orphans(ctx context.Context, now time.Time, limit int) ([]string, error)
 
+	// Now returns the store's time, by which it judges leases.
+	Now(ctx context.Context) (time.Time, error)
+
+	// Renew makes the lease of a process last for ttl from now. It begins a lease that does not exist or has run out;
+	// runs that another process has claimed meanwhile stay that process's.
+	Renew(ctx context.Context, process string, ttl time.Duration) error
+
+	// Release ends the lease of a process at once: others can claim the runs that it owns. Until one does, the runs keep
+	// its name. A lease that does not exist or has run out stays as it is.
+	Release(ctx context.Context, process string) error
+
+	// Claim makes process the owner of those of the runs that exist, have not ended and are owned by no other process
+	// whose lease has not run out. It returns the runs that process owns now, in the order given. It is one transaction.
+	// A process renews its lease before it claims: anybody may claim the runs of a process without one.
+	Claim(ctx context.Context, process string, executionIDs ...string) (claimed []string, err error)
+
+	// Disown gives up those of the runs that process owns, in one transaction.
+	Disown(ctx context.Context, process string, executionIDs ...string) error
+
+	// Owner returns who owns a run: the zero Owner for a run that is unknown, has ended or was never owned.
+	Owner(ctx context.Context, executionID string) (Owner, error)
+
+	// Owned returns the runs that a process owns, with the seq of the last record of each.
+	Owned(ctx context.Context, process string) (map[string]int64, error)
+
+	// Departed returns, in order, the processes that own runs and whose lease has run out or was released. It is asked
+	// every second, so it costs next to nothing while there are none.
+	Departed(ctx context.Context) ([]string, error)
+
+	// Unowned returns the ids of runs that need a driver (Execution.Orphaned) and that no process whose lease has not run
+	// out owns, at most limit (0: all). The run that has been without a driver longest comes first: since the lease of its
+	// owner ended, else since it was disowned, else since its last record. Runs that wait for a host, a person, a signal
+	// or a timer need no driver.
+	Unowned(ctx context.Context, limit int) ([]string, error)
+
 	Close() error
 }
 
@@ -100,6 +136,13 @@ type Batch struct {
 	// ReleaseLease gives Lease.Owner's lease back in the same transaction. One that nobody holds is left alone; the append
 	// is refused if another owner's unexpired one stands: who believes to hold the run was deposed.
 	ReleaseLease bool
+	// Owner, when not "", is the process that appends as the run's owner. The append claims the run for it, unless the
+	// batch ends the run. It is refused with LEASE_HELD if another process whose lease has not run out owns the run. An
+	// owner may append after its own lease has run out, as long as nobody has claimed the run; an append never renews a
+	// lease. With "" the run keeps the owner that it has. A batch that ends the run leaves it without an owner.
+	Owner string
+	// Disown gives the run up in the same transaction. Owner must be set.
+	Disown bool
 }
 
 // Prior is the state that a stored StateUpdated holds. The zero value says nothing; large states are then stored whole.

@@ -38,6 +38,8 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 		return b.Conflict()
 	case b.Lease.Owner != "" && s.leasedToOther(b.ExecutionID, b.Lease.Owner, now):
 		return b.LeaseHeld()
+	case b.Owner != "" && x != nil && s.ownedElsewhere(x, b.Owner):
+		return b.LeaseHeld()
 	case x == nil:
 		x = &run{}
 		s.runs[b.ExecutionID] = x
@@ -51,6 +53,8 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 	}
 	x.execution, x.text = execution, text
 	x.keep(&b)
+	s.keepOwner(x, &b)
+	s.changed(b.ExecutionID, execution.Seq)
 	if b.Definition != nil {
 		s.putDefinition(*b.Definition)
 	}

@@ -44,6 +44,7 @@ func (s *Store) Import(ctx context.Context, in history.Import) error {
 			x.timers = append(x.timers, history.Timer{ExecutionID: r.ExecutionID, Key: t.Key, Due: time.UnixMilli(history.CeilMillis(t.Due)).UTC()})
 		}
 		s.runs[r.ExecutionID] = x
+		s.changed(r.ExecutionID, execution.Seq)
 	}
 	for _, d := range in.Definitions {
 		s.putDefinition(d)

@@ -50,7 +50,7 @@ func (s *Store) Prune(ctx context.Context, q history.PruneQuery) (history.PruneP
 				t.Bytes += int64(len(r.payload))
 			}
 			if !q.DryRun {
-				delete(s.runs, tree[i].ID)
+				delete(s.runs, tree[i].ID) // it has ended, so nobody owns it
 				delete(s.leases, tree[i].ID)
 			}
 		}

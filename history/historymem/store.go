@@ -19,8 +19,17 @@ type Store struct {
 	mu          sync.Mutex
 	runs        map[string]*run
 	leases      map[string]history.Lease
+	owners      owners
 	definitions []history.StoredDefinition // in the order in which they were stored
+	watches     map[*watch]bool
 	closed      bool
+	now         func() time.Time
+}
+
+// Options of a store. The zero value is ready to use.
+type Options struct {
+	// Now is the store's clock, by which it judges leases; nil means time.Now.
+	Now func() time.Time
 }
 
 var _ history.Store = (*Store)(nil)
@@ -35,6 +44,9 @@ type run struct {
 	position    []byte
 	positionSeq int64
 	timers      []history.Timer
+	// owner is the process that owns the run, "" if none does. disowned is when the last owner gave the run up.
+	owner    string
+	disowned time.Time
 }
 
 // row is a record as it would be stored.
@@ -46,15 +58,26 @@ type row struct {
 }
 
 // New makes an empty store.
-func New() *Store {
-	return &Store{runs: map[string]*run{}, leases: map[string]history.Lease{}}
+func New() *Store { return NewWith(Options{}) }
+
+// NewWith makes an empty store with options.
+func NewWith(o Options) *Store {
+	s := &Store{runs: map[string]*run{}, leases: map[string]history.Lease{}, watches: map[*watch]bool{}, now: o.Now}
+	s.owners = owners{ends: map[string]time.Time{}, runs: map[string]map[string]bool{}}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	return s
 }
 
 // Close drops everything. The store cannot be used afterwards.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.runs, s.leases, s.definitions, s.closed = nil, nil, nil, true
+	s.runs, s.leases, s.owners, s.definitions, s.closed = nil, nil, owners{}, nil, true
+	for w := range s.watches {
+		w.wake()
+	}
 	return nil
 }
 

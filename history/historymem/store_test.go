@@ -2,14 +2,15 @@ package historymem_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/history/historytest"
 )
 
-func open(t testing.TB) history.Store {
-	s := historymem.New()
+func open(t testing.TB, now func() time.Time) history.Store {
+	s := historymem.NewWith(historymem.Options{Now: now})
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }

@@ -69,6 +69,9 @@ func (a *appending) change(c *conn) error {
 			return err
 		}
 	}
+	if err := s.keepOwner(c, b); err != nil {
+		return err
+	}
 	return keepBeside(c, b)
 }
 

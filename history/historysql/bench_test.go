@@ -16,7 +16,7 @@ import (
 func BenchmarkStore(b *testing.B) {
 	for _, synchronous := range []string{historysql.Full, historysql.Normal} {
 		b.Run(synchronous, func(b *testing.B) {
-			open := func(t testing.TB) history.Store {
+			open := func(t testing.TB, _ func() time.Time) history.Store {
 				return openFile(t, filepath.Join(t.TempDir(), "runs.db"), historysql.Options{Synchronous: synchronous})
 			}
 			historytest.Benchmark(b, open)

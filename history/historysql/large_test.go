@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -23,8 +24,10 @@ var smallest = historysql.Options{Synchronous: historysql.Normal, WholeBytes: 1,
 // TestStoreThatWritesShort runs the kit with every payload written short that holds a value.
 func TestStoreThatWritesShort(t *testing.T) {
 	t.Parallel()
-	historytest.Run(t, func(t testing.TB) history.Store {
-		return openFile(t, filepath.Join(t.TempDir(), "runs.db"), smallest)
+	historytest.Run(t, func(t testing.TB, now func() time.Time) history.Store {
+		o := smallest
+		o.Now = now
+		return openFile(t, filepath.Join(t.TempDir(), "runs.db"), o)
 	})
 }
 

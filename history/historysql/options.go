@@ -36,6 +36,9 @@ type Options struct {
 	// ReadOnly opens an existing file without changing it. Calls that write fail; what other engines have written is
 	// folded anew for each call. It refuses an empty file too.
 	ReadOnly bool
+	// Now is the store's clock, by which it judges leases; nil means time.Now. All processes that share the file must have
+	// the same one.
+	Now func() time.Time
 	// Readers is the number of reading connections; 0 means 4.
 	Readers int
 	// WholeBytes is the largest payload that stands whole in its row, for every engine to read; 0 means 64 KiB. Of a
@@ -66,6 +69,9 @@ func (o *Options) fill() error {
 	}
 	if o.ValueBytes == 0 {
 		o.ValueBytes = defaultValueBytes
+	}
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 	if o.BusyTimeout == 0 {
 		o.BusyTimeout = defaultBusyTimeout

@@ -30,6 +30,7 @@ type Store struct {
 	state   fileState
 	queue   queue
 	readers readers
+	watches watches
 	// opened is which files those are, nil if that is not known; looked is when it was last compared with what stands
 	// there, and gone that it was another; see replaced.
 	opened atomic.Pointer[opened]
@@ -58,7 +59,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 		return nil, problem.New(problem.StoreUnavailable, "%s is a folder, and a database is a file", absolute).
 			WithHint("Name a file in it, such as %s.", filepath.Join(absolute, "runs.db"))
 	}
-	s := &Store{path: absolute, options: o, turn: make(chan struct{}, 1), lags: map[string]lag{}}
+	s := &Store{path: absolute, options: o, turn: make(chan struct{}, 1), lags: map[string]lag{}, watches: watches{closing: make(chan struct{})}}
 	if err := s.open(ctx); err != nil {
 		err = failure("the database "+absolute+" cannot be opened", err)
 		if unclosed := s.Close(); unclosed != nil {
@@ -258,8 +259,9 @@ func (c *carefulConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	return c.Connector.Connect(ctx)
 }
 
-// Close waits for the transaction under way and closes the file. The store cannot be used afterwards.
+// Close waits for the transaction under way, ends the calls of Watch and closes the file. The store cannot be used afterwards.
 func (s *Store) Close() error {
+	s.watches.end()
 	s.turn <- struct{}{}
 	defer func() { <-s.turn }()
 	s.closed = true

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historysql"
@@ -57,5 +58,7 @@ func leave(t testing.TB, path, left string) {
 
 func TestStore(t *testing.T) {
 	t.Parallel()
-	historytest.Run(t, open)
+	historytest.Run(t, func(t testing.TB, now func() time.Time) history.Store {
+		return openFile(t, filepath.Join(t.TempDir(), "runs.db"), historysql.Options{Now: now})
+	})
 }

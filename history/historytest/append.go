@@ -110,7 +110,7 @@ func conflictsChangeNothing(t *testing.T, s history.Store) {
 		b.Execution.Seq = seq + int64(len(lines))
 		b.Position, b.SetTimers, b.Timers = []byte("p"), true, []history.Timer{{Key: "k", Due: Begin}}
 		b.Definition = &history.StoredDefinition{Hash: "no", Name: "no", Text: []byte("{}")}
-		b.Lease = history.Lease{Owner: "o", Expires: Begin.Add(time.Hour)}
+		b.Owner = "o"
 		return b
 	}
 	for _, seq := range []int64{0, 1, 4, 6, 7, 1000} {
@@ -144,9 +144,10 @@ func describeAll(t *testing.T, s history.Store, id string) string {
 	seq, position, err := s.Position(t.Context(), id)
 	must(t, err)
 	due := got[[]history.Timer](t)(s.DueTimers(t.Context(), Begin.Add(24*time.Hour), 0))
-	orphans := got[[]string](t)(s.Orphans(t.Context(), Begin, 0))
+	orphans := got[[]string](t)(s.Unowned(t.Context(), 0))
+	owner := got[history.Owner](t)(s.Owner(t.Context(), id))
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\nposition %d %q\ntimers %v\norphans %v\n", e.AppendText(nil), seq, position, due, orphans)
+	fmt.Fprintf(&b, "%s\nposition %d %q\ntimers %v\norphans %v\nowner %q\n", e.AppendText(nil), seq, position, due, orphans, owner.Process)
 	for _, r := range read(t, s, id) {
 		fmt.Fprintf(&b, "%d %s %s %s\n", r.Seq, r.Kind, r.Name, r.Text(id))
 	}
@@ -158,6 +159,7 @@ func faultyBatchIsRefused(t *testing.T, s history.Store) {
 	for name, spoil := range map[string]func(b *history.Batch){
 		"no records":           func(b *history.Batch) { b.Records = nil },
 		"an old projection":    func(b *history.Batch) { b.Execution.Seq = 0 },
+		"disowned by nobody":   func(b *history.Batch) { b.Disown = true },
 		"another's projection": func(b *history.Batch) { b.Execution.ID = "y" },
 	} {
 		b := good
@@ -238,5 +240,9 @@ func unknownIDs(t *testing.T, s history.Store) {
 			t.Errorf("%q: got position %d %q, %v", id, seq, data, err)
 		}
 		must(t, s.ReleaseLease(ctx, id, "nobody"))
+		if o := got[history.Owner](t)(s.Owner(ctx, id)); o != (history.Owner{}) {
+			t.Errorf("%q is owned by %+v", id, o)
+		}
+		must(t, s.Disown(ctx, "nobody", id))
 	}
 }

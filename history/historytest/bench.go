@@ -15,21 +15,26 @@ const benchID = "0f8fad5b-d9cb-469f-a165-70867728950e"
 // position; and reading the tail and the projection.
 func Benchmark(b *testing.B, open Open) {
 	b.Run("append 1", func(b *testing.B) {
-		benchAppend(b, open(b), []string{"E NodeScheduled n12"}, nil)
+		benchAppend(b, open(b, nil), []string{"E NodeScheduled n12"}, nil)
 	})
 	b.Run("append 6", func(b *testing.B) {
-		benchAppend(b, open(b), Node("n12", "n13"), nil)
+		benchAppend(b, open(b, nil), Node("n12", "n13"), nil)
 	})
 	b.Run("append 6 with position", func(b *testing.B) {
-		benchAppend(b, open(b), Node("n12", "n13"), func(h *history.Batch) { h.Position = make([]byte, 600) })
+		benchAppend(b, open(b, nil), Node("n12", "n13"), func(h *history.Batch) { h.Position = make([]byte, 600) })
 	})
 	b.Run("append 6 with lease", func(b *testing.B) {
-		benchAppend(b, open(b), Node("n12", "n13"), func(h *history.Batch) {
+		benchAppend(b, open(b, nil), Node("n12", "n13"), func(h *history.Batch) {
 			h.Lease = history.Lease{Owner: "owner-0f8fad5b", Expires: h.Records[0].CreatedAt.Add(time.Minute)}
 		})
 	})
+	b.Run("append 6 as owner", func(b *testing.B) {
+		s := open(b, nil)
+		must(b, s.Renew(b.Context(), "owner-0f8fad5b", time.Hour))
+		benchAppend(b, s, Node("n12", "n13"), func(h *history.Batch) { h.Owner = "owner-0f8fad5b" })
+	})
 	b.Run("read tail", func(b *testing.B) {
-		s := open(b)
+		s := open(b, nil)
 		x := NewTrace(b, benchID)
 		x.Append(s, Start("w", "host_mediated")...)
 		for range 200 {
@@ -43,7 +48,7 @@ func Benchmark(b *testing.B, open Open) {
 		}
 	})
 	b.Run("execution", func(b *testing.B) {
-		s := open(b)
+		s := open(b, nil)
 		x := NewTrace(b, benchID)
 		x.Append(s, Start("w", "host_mediated")...)
 		x.Append(s, Node("begin", "n13")...)
@@ -62,7 +67,7 @@ func BenchmarkList(b *testing.B, open Open) {
 		if runs > 1000 && testing.Short() {
 			continue
 		}
-		b.Run(fmt.Sprintf("list of %d", runs), func(b *testing.B) { benchList(b, open(b), runs) })
+		b.Run(fmt.Sprintf("list of %d", runs), func(b *testing.B) { benchList(b, open(b, nil), runs) })
 	}
 }
 

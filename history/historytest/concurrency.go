@@ -117,6 +117,15 @@ func cancelledContexts(t *testing.T, s history.Store) {
 		"AcquireLease":  func() error { _, err := s.AcquireLease(ctx, "x", "o", Begin, Begin); return err },
 		"ReleaseLease":  func() error { return s.ReleaseLease(ctx, "x", "o") },
 		"Lease":         func() error { _, err := s.Lease(ctx, "x"); return err },
+		"Now":           func() error { _, err := s.Now(ctx); return err },
+		"Renew":         func() error { return s.Renew(ctx, "p", time.Hour) },
+		"Release":       func() error { return s.Release(ctx, "p") },
+		"Claim":         func() error { _, err := s.Claim(ctx, "p", "x"); return err },
+		"Disown":        func() error { return s.Disown(ctx, "p", "x") },
+		"Owner":         func() error { _, err := s.Owner(ctx, "x"); return err },
+		"Owned":         func() error { _, err := s.Owned(ctx, "p"); return err },
+		"Departed":      func() error { _, err := s.Departed(ctx); return err },
+		"Unowned":       func() error { _, err := s.Unowned(ctx, 1); return err },
 		"Orphans":       func() error { _, err := s.Orphans(ctx, Begin, 1); return err },
 	} {
 		err := call()
@@ -141,5 +150,10 @@ func closedStore(t *testing.T, s history.Store) {
 	_, err = s.List(ctx, history.ListQuery{})
 	wantCode(t, err, problem.Internal)
 	wantCode(t, s.Append(ctx, x.Batch("C ScheduleNode a")), problem.Internal)
+	wantCode(t, s.Renew(ctx, "p", time.Hour), problem.Internal)
+	_, err = s.Claim(ctx, "p", "x")
+	wantCode(t, err, problem.Internal)
+	_, err = s.Departed(ctx)
+	wantCode(t, err, problem.Internal)
 	must(t, s.Close())
 }

@@ -2,6 +2,8 @@
 // wrapper that makes a store fail on purpose.
 //
 //	func TestStore(t *testing.T) {
-//		historytest.Run(t, func(t testing.TB) history.Store { return historymem.New() })
+//		historytest.Run(t, func(_ testing.TB, now func() time.Time) history.Store {
+//			return historymem.NewWith(historymem.Options{Now: now})
+//		})
 //	}
 package historytest

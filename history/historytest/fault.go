@@ -218,5 +218,50 @@ func (f *FaultStore) Orphans(ctx context.Context, now time.Time, limit int) ([]s
 	return pass(f, "Orphans", func() ([]string, error) { return f.store.Orphans(ctx, now, limit) })
 }
 
+// Now is history.Store.Now, unless it fails.
+func (f *FaultStore) Now(ctx context.Context) (time.Time, error) {
+	return pass(f, "Now", func() (time.Time, error) { return f.store.Now(ctx) })
+}
+
+// Renew is history.Store.Renew, unless it fails.
+func (f *FaultStore) Renew(ctx context.Context, process string, ttl time.Duration) error {
+	return passError(f, "Renew", func() error { return f.store.Renew(ctx, process, ttl) })
+}
+
+// Release is history.Store.Release, unless it fails.
+func (f *FaultStore) Release(ctx context.Context, process string) error {
+	return passError(f, "Release", func() error { return f.store.Release(ctx, process) })
+}
+
+// Claim is history.Store.Claim, unless it fails.
+func (f *FaultStore) Claim(ctx context.Context, process string, executionIDs ...string) ([]string, error) {
+	return pass(f, "Claim", func() ([]string, error) { return f.store.Claim(ctx, process, executionIDs...) })
+}
+
+// Disown is history.Store.Disown, unless it fails.
+func (f *FaultStore) Disown(ctx context.Context, process string, executionIDs ...string) error {
+	return passError(f, "Disown", func() error { return f.store.Disown(ctx, process, executionIDs...) })
+}
+
+// Owner is history.Store.Owner, unless it fails.
+func (f *FaultStore) Owner(ctx context.Context, executionID string) (history.Owner, error) {
+	return pass(f, "Owner", func() (history.Owner, error) { return f.store.Owner(ctx, executionID) })
+}
+
+// Owned is history.Store.Owned, unless it fails.
+func (f *FaultStore) Owned(ctx context.Context, process string) (map[string]int64, error) {
+	return pass(f, "Owned", func() (map[string]int64, error) { return f.store.Owned(ctx, process) })
+}
+
+// Departed is history.Store.Departed, unless it fails.
+func (f *FaultStore) Departed(ctx context.Context) ([]string, error) {
+	return pass(f, "Departed", func() ([]string, error) { return f.store.Departed(ctx) })
+}
+
+// Unowned is history.Store.Unowned, unless it fails.
+func (f *FaultStore) Unowned(ctx context.Context, limit int) ([]string, error) {
+	return pass(f, "Unowned", func() ([]string, error) { return f.store.Unowned(ctx, limit) })
+}
+
 // Close closes the store beneath; it never fails on purpose.
 func (f *FaultStore) Close() error { return f.store.Close() }

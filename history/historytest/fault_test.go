@@ -3,6 +3,7 @@ package historytest_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -13,7 +14,9 @@ import (
 // TestFaultStorePasses: without a fault it is the store beneath.
 func TestFaultStorePasses(t *testing.T) {
 	t.Parallel()
-	historytest.Run(t, func(testing.TB) history.Store { return historytest.NewFaultStore(historymem.New()) })
+	historytest.Run(t, func(_ testing.TB, now func() time.Time) history.Store {
+		return historytest.NewFaultStore(historymem.NewWith(historymem.Options{Now: now}))
+	})
 }
 
 func TestFaultStore(t *testing.T) {

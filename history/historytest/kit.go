@@ -3,13 +3,15 @@ package historytest
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Open gives an empty store, which it closes when the test ends.
-type Open func(t testing.TB) history.Store
+// Open returns an empty store, which it closes when the test ends. The store judges leases by now; nil means by a clock
+// of its own.
+type Open func(t testing.TB, now func() time.Time) history.Store
 
 // Run runs all tests of the contract, each with a store of its own.
 func Run(t *testing.T, open Open) {
@@ -58,7 +60,26 @@ func Run(t *testing.T, open Open) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			c.test(t, open(t))
+			c.test(t, open(t, nil))
+		})
+	}
+	for _, c := range []struct {
+		name string
+		test func(t *testing.T, s history.Store, c *clock)
+	}{
+		{"leases of processes", processLeases},
+		{"claims", claims},
+		{"owners of batches", batchOwners},
+		{"refused owners", refusedOwners},
+		{"departed processes", departedProcesses},
+		{"runs without an owner", unowned},
+		{"one of many claimers wins", oneClaimerWins},
+		{"watching", watching},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			k := newClock()
+			c.test(t, open(t, k.now), k)
 		})
 	}
 }

@@ -74,6 +74,7 @@ func timers(t *testing.T, s history.Store) {
 	for what, spoil := range map[string]func(b *history.Batch){
 		"timers kept":  func(b *history.Batch) { b.SetTimers = false },
 		"a lease":      func(b *history.Batch) { b.Lease = history.Lease{Owner: "me", Expires: at(99)} },
+		"an owner":     func(b *history.Batch) { b.Owner = "me" },
 		"a definition": func(b *history.Batch) { b.Definition = &history.StoredDefinition{Hash: "h", Text: []byte("{}")} },
 	} {
 		b := moved

@@ -1,1 +1,1 @@
-UPDATE executions SET phase = 'deleted', problem = 'deleted', driven = 0, position_seq = 0, position = NULL WHERE execution_id = ?1
+UPDATE executions SET phase = 'deleted', problem = 'deleted', driven = 0, owner = NULL, position_seq = 0, position = NULL WHERE execution_id = ?1

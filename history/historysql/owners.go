@@ -1,0 +1,240 @@
+package historysql
+
+import (
+	"context"
+	"database/sql"
+	_ "embed"
+	"errors"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// A process has a lease, a row of the table processes, and the column owner of a run names its process. An unexpired row
+// of the table leases is an older version's claim to a run: it counts as an owner whose lease has not run out. See FORMAT.md.
+var (
+	//go:embed queries/renew_process.sql
+	renewProcess string
+	//go:embed queries/release_process.sql
+	releaseProcess string
+	//go:embed queries/drop_processes.sql
+	dropProcesses string
+	//go:embed queries/owns_execution.sql
+	ownsExecution string
+	//go:embed queries/owned_elsewhere.sql
+	ownedElsewhere string
+	//go:embed queries/claim_execution.sql
+	claimExecution string
+	//go:embed queries/disown_execution.sql
+	disownExecution string
+	//go:embed queries/read_owner.sql
+	readOwner string
+	//go:embed queries/owned.sql
+	ownedExecutions string
+	//go:embed queries/departed.sql
+	departedProcesses string
+	//go:embed queries/unowned.sql
+	unownedExecutions string
+)
+
+// Now returns the time of Options.Now; see history.Store.
+func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	if ctx.Err() != nil {
+		return time.Time{}, failure("the time was not read", context.Cause(ctx))
+	}
+	return s.options.Now(), nil
+}
+
+// now is the time by which leases are judged.
+func (s *Store) now() int64 { return s.options.Now().UnixMilli() }
+
+// Renew makes the lease of a process last for ttl from now; see history.Store. It deletes the rows of processes that are
+// gone and own nothing.
+func (s *Store) Renew(ctx context.Context, process string, ttl time.Duration) error {
+	return s.share(ctx, "the lease was not renewed", 0, func(c *conn) error {
+		now := s.options.Now()
+		if _, err := c.exec(renewProcess, process, history.CeilMillis(now.Add(ttl))); err != nil {
+			return err
+		}
+		_, err := c.exec(dropProcesses, now.UnixMilli())
+		return err
+	})
+}
+
+// Release ends the lease of a process; see history.Store.
+func (s *Store) Release(ctx context.Context, process string) error {
+	return s.share(ctx, "the lease was not released", 0, func(c *conn) error {
+		now := s.now()
+		if _, err := c.exec(releaseProcess, process, now); err != nil {
+			return err
+		}
+		_, err := c.exec(dropProcesses, now)
+		return err
+	})
+}
+
+// Claim makes a process the owner of runs; see history.Store.
+func (s *Store) Claim(ctx context.Context, process string, executionIDs ...string) (claimed []string, err error) {
+	err = s.share(ctx, "the runs were not claimed", 0, func(c *conn) error {
+		claimed = nil // the transaction may be a second attempt
+		now := s.now()
+		for _, id := range executionIDs {
+			n, err := c.exec(claimExecution, id, process, now)
+			if err != nil {
+				return err
+			}
+			if n > 0 {
+				claimed = append(claimed, id)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return claimed, nil
+}
+
+// Disown gives up runs that a process owns; see history.Store.
+func (s *Store) Disown(ctx context.Context, process string, executionIDs ...string) error {
+	return s.share(ctx, "the runs were not disowned", 0, func(c *conn) error {
+		now := s.now()
+		for _, id := range executionIDs {
+			if _, err := c.exec(disownExecution, id, process, now); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// keepOwner stores who owns the run after the batch, or refuses it.
+func (s *Store) keepOwner(c *conn, b *history.Batch) error {
+	ends := b.Execution.Phase.Terminal()
+	switch {
+	case b.Owner == "" && !ends:
+		return nil
+	case b.Owner != "" && !ends && !b.Disown:
+		if owns, err := c.one(ownsExecution, b.ExecutionID, b.Owner); err != nil || owns != nil {
+			return err
+		}
+		n, err := c.exec(claimExecution, b.ExecutionID, b.Owner, s.now())
+		if err == nil && n == 0 {
+			return b.LeaseHeld()
+		}
+		return err
+	}
+	var disowned any
+	if b.Owner != "" {
+		now := s.now()
+		if held, err := c.one(ownedElsewhere, b.ExecutionID, b.Owner, now); err != nil {
+			return err
+		} else if held != nil {
+			return b.LeaseHeld()
+		}
+		if !ends {
+			disowned = now
+		}
+	}
+	_, err := c.exec(disownExecution, b.ExecutionID, nil, disowned)
+	return err
+}
+
+// Owner returns who owns a run; see history.Store.
+func (s *Store) Owner(ctx context.Context, executionID string) (history.Owner, error) {
+	var owner, older sql.NullString
+	var expires, disowned, olderExpires sql.NullInt64
+	into := []any{&owner, &expires, &disowned, &older, &olderExpires}
+	if _, err := s.readers.row(ctx, readOwner, []any{executionID}, into...); err != nil {
+		return history.Owner{}, failure("the owner could not be read", err)
+	}
+	now := s.now()
+	until := func(process string, end sql.NullInt64) history.Owner {
+		o := history.Owner{Process: process}
+		if end.Valid {
+			o.Left = time.Duration(end.Int64-now) * time.Millisecond
+		}
+		return o
+	}
+	switch held := until(older.String, olderExpires); {
+	case held.Live():
+		return held, nil
+	case owner.Valid:
+		return until(owner.String, expires), nil
+	case disowned.Valid:
+		return until("", disowned), nil
+	default:
+		return held, nil
+	}
+}
+
+// Owned returns the runs that a process owns; see history.Store.
+func (s *Store) Owned(ctx context.Context, process string) (map[string]int64, error) {
+	owned := map[string]int64{}
+	err := s.readers.query(ctx, ownedExecutions, func(rows *sql.Rows) error {
+		var id string
+		var head sql.NullInt64
+		err := rows.Scan(&id, &head)
+		owned[id] = head.Int64
+		return err
+	}, process)
+	if err != nil {
+		return nil, failure("the runs of the process could not be read", err)
+	}
+	return owned, nil
+}
+
+// Departed returns the processes without a lease that own runs; see history.Store.
+func (s *Store) Departed(ctx context.Context) ([]string, error) {
+	return s.ids(ctx, "the processes could not be read", departedProcesses, s.now())
+}
+
+// ids returns the first column of a query.
+func (s *Store) ids(ctx context.Context, doing, text string, args ...any) ([]string, error) {
+	var ids []string
+	err := s.readers.query(ctx, text, func(rows *sql.Rows) error {
+		var id string
+		err := rows.Scan(&id)
+		ids = append(ids, id)
+		return err
+	}, args...)
+	if err != nil {
+		return nil, failure(doing, err)
+	}
+	return ids, nil
+}
+
+// Unowned returns runs that need a driver and have none; see history.Store. The index leads to the runs that need one;
+// whether a run waits for a subworkflow that another process drives is told by that subworkflow's phase.
+func (s *Store) Unowned(ctx context.Context, limit int) (ids []string, err error) {
+	const doing = "the runs without an owner could not be read"
+	candidates, err := s.ids(ctx, doing, unownedExecutions, s.now())
+	phase := func(id string) (p history.Phase, ok bool) {
+		found, failed := s.readers.row(ctx, readPhase, []any{id}, &p)
+		if failed != nil {
+			err = failed
+		}
+		return p, found
+	}
+	for _, id := range candidates {
+		if limit > 0 && len(ids) == limit {
+			break
+		}
+		e, unread := s.Execution(ctx, id)
+		switch {
+		case isUnreadable(unread), errors.Is(unread, problem.ExecutionNotFound):
+		case unread != nil:
+			err = unread
+		case e.Orphaned(phase):
+			ids = append(ids, id)
+		}
+		if err != nil {
+			break
+		}
+	}
+	if err != nil {
+		return nil, failure(doing, err)
+	}
+	return ids, nil
+}

@@ -1,0 +1,1 @@
+SELECT COALESCE(max(rowid), 0) FROM history

@@ -1,0 +1,130 @@
+package historysql
+
+import (
+	"context"
+	"database/sql/driver"
+	_ "embed"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+var (
+	//go:embed queries/newest_row.sql
+	newestRow string
+	//go:embed queries/changed_runs.sql
+	changedRuns string
+)
+
+// watchEvery is the pause between two looks at SQLite's data version, each a read of some bytes of shared memory.
+const watchEvery = 50 * time.Millisecond
+
+var _ history.Watcher = (*Store)(nil)
+
+// Watch calls changed with runs that have grown; see history.Watcher. It compares SQLite's data version, which every
+// commit of another connection changes, and reads the rows that were added since. Rows are numbered in the order in
+// which they are added, but a deletion of the last ones, or VACUUM, lets their numbers be given again: such rows may not
+// be noticed.
+func (s *Store) Watch(ctx context.Context, changed func(executionID string, seq int64)) (err error) {
+	const doing = "the changes could not be read"
+	if !s.watches.begin() {
+		return failure(doing, errClosed)
+	}
+	defer s.watches.running.Done()
+	c, err := s.connect(dataSource(s.path, "ro", &s.options))
+	if err != nil {
+		return failure(doing, err)
+	}
+	defer func() { err = failure(doing, errors.Join(err, c.Close())) }()
+	w := watch{conn: c, changed: changed, last: -1}
+	pause := time.NewTicker(watchEvery)
+	defer pause.Stop()
+	for {
+		if err := s.standing(); err != nil {
+			return err
+		}
+		if err := w.look(); err != nil && !isBusy(err) {
+			return err
+		}
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return nil
+		case <-s.watches.closing:
+			return errClosed
+		}
+	}
+}
+
+// watch is a call of Watch.
+type watch struct {
+	conn    *conn
+	changed func(executionID string, seq int64)
+	// version is the data version up to which changes were read, last the last row of history then; -1 before that.
+	version driver.Value
+	last    int64
+}
+
+func (w *watch) look() error {
+	version, err := w.conn.one("PRAGMA data_version")
+	if err != nil || version == w.version {
+		return err
+	}
+	v, err := w.conn.one(newestRow)
+	if err != nil {
+		return err
+	}
+	newest, _ := v.(int64)
+	type run struct {
+		id  string
+		seq int64
+	}
+	var runs []run
+	if w.last >= 0 && newest > w.last {
+		err := w.conn.query(changedRuns, func(row []driver.Value) error {
+			seq, _ := row[1].(int64)
+			runs = append(runs, run{textOf(row[0]), seq})
+			return nil
+		}, w.last, newest)
+		if err != nil {
+			return err
+		}
+	}
+	w.version, w.last = version, newest
+	for _, r := range runs {
+		w.changed(r.id, r.seq)
+	}
+	return nil
+}
+
+// watches are the calls of Watch under way. They end before the store's file is closed.
+type watches struct {
+	mu      sync.Mutex
+	closed  bool
+	closing chan struct{}
+	running sync.WaitGroup
+}
+
+// begin reports whether a call may begin; it then has to call running.Done.
+func (w *watches) begin() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return false
+	}
+	w.running.Add(1)
+	return true
+}
+
+// end ends the calls and waits until they have returned.
+func (w *watches) end() {
+	w.mu.Lock()
+	if !w.closed {
+		w.closed = true
+		close(w.closing)
+	}
+	w.mu.Unlock()
+	w.running.Wait()
+}

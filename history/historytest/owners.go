@@ -1,0 +1,456 @@
+package historytest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// clock is a store's clock that stands still between two calls of pass.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func newClock() *clock { return &clock{at: Begin} }
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+// pass lets time pass.
+func (c *clock) pass(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+// wantOwner compares the owner of a run; left counts seconds.
+func wantOwner(t *testing.T, s history.Store, id, process string, left float64) {
+	t.Helper()
+	o := got[history.Owner](t)(s.Owner(t.Context(), id))
+	if o.Process != process || o.Left.Seconds() != left || o.Live() != (process != "" && left > 0) {
+		t.Errorf("%s is owned by %q for %v (live: %t), want %q for %gs", id, o.Process, o.Left, o.Live(), process, left)
+	}
+}
+
+// wantClaim lets a process claim runs; want are those that it gets.
+func wantClaim(t *testing.T, s history.Store, process string, ids []string, want ...string) {
+	t.Helper()
+	if claimed := got[[]string](t)(s.Claim(t.Context(), process, ids...)); !slices.Equal(claimed, want) {
+		t.Errorf("%s claims %v and gets %v, want %v", process, ids, claimed, want)
+	}
+}
+
+func wantOwned(t *testing.T, s history.Store, process string, want map[string]int64) {
+	t.Helper()
+	if owned := got[map[string]int64](t)(s.Owned(t.Context(), process)); !maps.Equal(owned, want) {
+		t.Errorf("%s owns %v, want %v", process, owned, want)
+	}
+}
+
+func wantIDs(t *testing.T, what string, got []string, err error, want ...string) {
+	t.Helper()
+	if must(t, err); !slices.Equal(got, want) {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+// processLeases: one renewal lengthens the claim to all runs, and the store's clock tells when it ends.
+func processLeases(t *testing.T, s history.Store, c *clock) {
+	ctx := t.Context()
+	if now := got[time.Time](t)(s.Now(ctx)); !now.Equal(Begin) {
+		t.Errorf("the store's time is %v", now)
+	}
+	for _, id := range []string{"x", "y"} {
+		NewTrace(t, id).Append(s, Start("w", "in_process")...)
+	}
+	both := []string{"x", "y"}
+	must(t, s.Renew(ctx, "p", 10*time.Second))
+	must(t, s.Renew(ctx, "q", 15*time.Second))
+	wantOwner(t, s, "x", "", 0)
+	wantClaim(t, s, "p", both, both...)
+	wantOwner(t, s, "x", "p", 10)
+	c.pass(4 * time.Second)
+	wantOwner(t, s, "y", "p", 6)
+	must(t, s.Renew(ctx, "p", 10*time.Second))
+	wantOwner(t, s, "x", "p", 10)
+	wantOwner(t, s, "y", "p", 10)
+	c.pass(10*time.Second - time.Millisecond)
+	wantClaim(t, s, "q", both)
+	wantOwner(t, s, "x", "p", 0.001)
+	c.pass(time.Millisecond)
+	wantOwner(t, s, "x", "p", 0)
+	c.pass(500 * time.Millisecond)
+	wantOwner(t, s, "x", "p", -0.5)
+	wantClaim(t, s, "q", []string{"x"}, "x")
+	// A lease that has run out begins again; what another process has claimed stays that process's.
+	must(t, s.Renew(ctx, "p", 10*time.Second))
+	wantOwner(t, s, "x", "q", 0.5)
+	wantOwner(t, s, "y", "p", 10)
+	wantOwned(t, s, "p", map[string]int64{"y": 5})
+	wantOwned(t, s, "q", map[string]int64{"x": 5})
+	// A renewal may also shorten a lease.
+	must(t, s.Renew(ctx, "p", time.Second))
+	wantOwner(t, s, "y", "p", 1)
+	must(t, s.Release(ctx, "p"))
+	c.pass(100 * time.Millisecond)
+	must(t, s.Release(ctx, "p")) // a second time, which changes nothing
+	must(t, s.Release(ctx, "nobody"))
+	wantOwner(t, s, "y", "p", -0.1)
+	wantOwned(t, s, "p", map[string]int64{"y": 5})
+	wantClaim(t, s, "q", both, both...)
+	wantOwned(t, s, "p", nil)
+	// A fraction of a millisecond counts as a whole one.
+	must(t, s.Renew(ctx, "q", time.Microsecond))
+	wantOwner(t, s, "y", "q", 0.001)
+}
+
+func claims(t *testing.T, s history.Store, c *clock) {
+	ctx := t.Context()
+	for _, id := range []string{"a", "b", "c"} {
+		NewTrace(t, id).Append(s, Start("w", "host_mediated")...)
+	}
+	NewTrace(t, "ended").Append(s, lines(Start("w", "in_process"), End())...)
+	must(t, s.Renew(ctx, "p", 10*time.Second))
+	must(t, s.Renew(ctx, "q", 20*time.Second))
+	wantClaim(t, s, "p", nil)
+	wantClaim(t, s, "p", []string{"c", "unknown", "a", "ended"}, "c", "a")
+	wantClaim(t, s, "q", []string{"a", "b", "c"}, "b")
+	wantClaim(t, s, "p", []string{"a", "b", "c"}, "a", "c") // those that it owns already count
+	// Only what a process owns is given up.
+	must(t, s.Disown(ctx, "p", "a", "b", "unknown", "ended"))
+	c.pass(time.Second)
+	wantOwner(t, s, "a", "", -1)
+	wantOwner(t, s, "b", "q", 19)
+	wantOwner(t, s, "ended", "", 0)
+	wantOwned(t, s, "p", map[string]int64{"c": 5})
+	wantClaim(t, s, "q", []string{"a", "c"}, "a")
+	wantOwner(t, s, "a", "q", 19)
+	// A process that has no lease can claim, and anybody can claim from it.
+	must(t, s.Disown(ctx, "q", "a"))
+	wantClaim(t, s, "r", []string{"a"}, "a")
+	wantOwner(t, s, "a", "r", 0)
+	wantClaim(t, s, "q", []string{"a"}, "a")
+}
+
+// batchOwners: an append claims the run, keeps it, gives it up or ends it.
+func batchOwners(t *testing.T, s history.Store, c *clock) {
+	ctx := t.Context()
+	x := NewTrace(t, "x")
+	with := func(owner string, disown bool, lines ...string) {
+		t.Helper()
+		b := x.Batch(lines...)
+		b.Owner, b.Disown = owner, disown
+		must(t, s.Append(ctx, b))
+	}
+	must(t, s.Renew(ctx, "p", 10*time.Second))
+	must(t, s.Renew(ctx, "q", 60*time.Second))
+	with("p", false, Start("w", "in_process")...)
+	wantOwner(t, s, "x", "p", 10)
+	c.pass(time.Second)
+	with("p", false, Node("begin", "a")...) // renews nothing
+	wantOwner(t, s, "x", "p", 9)
+	with("", false, "C ScheduleNode b") // whoever owns it
+	wantOwner(t, s, "x", "p", 9)
+	c.pass(10 * time.Second)
+	with("p", false, "C ScheduleNode b") // nobody has claimed it
+	wantOwner(t, s, "x", "p", -1)
+	with("q", false, "C ScheduleNode c")
+	wantOwner(t, s, "x", "q", 49)
+	with("q", true, "C ScheduleNode d")
+	c.pass(time.Second)
+	wantOwner(t, s, "x", "", -1)
+	wantOwned(t, s, "q", nil)
+	with("q", true, "C ScheduleNode e") // nobody's
+	wantOwner(t, s, "x", "", 0)
+	with("q", false, "C ScheduleNode f")
+	wantOwned(t, s, "q", map[string]int64{"x": x.Execution.Seq})
+	with("q", false, End()...)
+	wantOwner(t, s, "x", "", 0)
+	wantOwned(t, s, "q", nil)
+	with("q", false, "C ScheduleNode g") // a run that goes on behind its end
+	x = NewTrace(t, "at once")
+	with("q", false, lines(Start("w", "in_process"), End())...)
+	x = NewTrace(t, "by another")
+	with("q", false, Start("w", "in_process")...)
+	with("", false, "E ExecutionCancelled")
+	wantOwner(t, s, "by another", "", 0)
+	wantOwned(t, s, "q", nil)
+}
+
+// refusedOwners: an append is refused as a whole if another process owns the run, and a conflict is told first.
+func refusedOwners(t *testing.T, s history.Store, c *clock) {
+	ctx := t.Context()
+	must(t, s.Renew(ctx, "p", 10*time.Second))
+	must(t, s.Renew(ctx, "q", 60*time.Second))
+	x := NewTrace(t, "x")
+	x.Append(s, Start("w", "in_process")...)
+	wantClaim(t, s, "p", []string{"x"}, "x")
+	before := describeAll(t, s, "x")
+	aside := *x
+	refused := aside.Batch("C ScheduleNode b", "E TimerStarted w")
+	refused.Owner, refused.Position = "q", []byte("p")
+	refused.Definition = &history.StoredDefinition{Hash: "h", Text: []byte("{}")}
+	refused.SetTimers, refused.Timers = true, []history.Timer{{Key: "k", Due: Begin}}
+	giving := refused
+	giving.Disown = true
+	aside = *x
+	ending := aside.Batch(End()...)
+	ending.Owner = "q"
+	for what, b := range map[string]history.Batch{"appends": refused, "gives up": giving, "ends": ending} {
+		if err := s.Append(ctx, b); !errors.Is(err, problem.LeaseHeld) {
+			t.Errorf("q %s a run of p: %v", what, err)
+		}
+		b.ExpectedSeq, b.Execution.Seq = 0, int64(len(b.Records))
+		if err := s.Append(ctx, b); !errors.Is(err, problem.HistoryConflict) {
+			t.Errorf("q %s a run of p behind another record: %v", what, err)
+		}
+	}
+	if after := describeAll(t, s, "x"); after != before {
+		t.Errorf("a refused batch changed\n%s\nto\n%s", before, after)
+	}
+	_, err := s.Definition(ctx, "h")
+	wantCode(t, err, problem.DefinitionNotFound)
+	// The former owner comes back after another process has claimed the run.
+	c.pass(10 * time.Second)
+	wantClaim(t, s, "q", []string{"x"}, "x")
+	must(t, s.Renew(ctx, "p", 10*time.Second))
+	refused.Owner, giving.Owner, ending.Owner = "p", "p", "p"
+	for what, b := range map[string]history.Batch{"appends": refused, "gives up": giving, "ends": ending} {
+		if err := s.Append(ctx, b); !errors.Is(err, problem.LeaseHeld) {
+			t.Errorf("p %s the run that it has lost: %v", what, err)
+		}
+	}
+	refused.Owner = "q"
+	must(t, s.Append(ctx, refused))
+}
+
+func departedProcesses(t *testing.T, s history.Store, c *clock) {
+	ctx := t.Context()
+	departed := func(want ...string) {
+		t.Helper()
+		ids, err := s.Departed(ctx)
+		wantIDs(t, "departed", ids, err, want...)
+	}
+	departed()
+	for _, id := range []string{"a", "b", "c", "host"} {
+		NewTrace(t, id).Append(s, Start("w", "in_process")...)
+	}
+	NewTrace(t, "rests").Append(s, lines(Start("w", "host_mediated"), Node("begin", "t"))...)
+	for i, process := range []string{"p", "q", "idle"} {
+		must(t, s.Renew(ctx, process, time.Duration(10*(i+1))*time.Second))
+	}
+	wantClaim(t, s, "p", []string{"rests"}, "rests")
+	wantClaim(t, s, "q", []string{"a", "b"}, "a", "b")
+	wantClaim(t, s, "never renewed", []string{"c"}, "c")
+	departed("never renewed")
+	must(t, s.Disown(ctx, "never renewed", "c"))
+	departed()
+	c.pass(10 * time.Second)
+	departed("p") // whether its runs need a driver or not
+	must(t, s.Release(ctx, "q"))
+	must(t, s.Release(ctx, "idle"))
+	departed("p", "q")
+	must(t, s.Renew(ctx, "r", time.Hour))
+	departed("p", "q") // as long as nobody claims the runs
+	wantClaim(t, s, "r", []string{"a", "b"}, "a", "b")
+	departed("p")
+	must(t, s.Renew(ctx, "p", time.Second))
+	departed()
+	c.pass(time.Second)
+	departed("p")
+	x := NewTrace(t, "rests")
+	x.Execution = got[history.Execution](t)(s.Execution(ctx, "rests"))
+	x.Append(s, "E ExecutionCancelled")
+	departed()
+}
+
+func unowned(t *testing.T, s history.Store, c *clock) {
+	ctx := t.Context()
+	activity := []string{"C ScheduleNode t", `E ActivityRequested t {"attempt":1}`}
+	order := []string{"a-leased", "d-idle", "c-activity", "b-leased", "host", "signal", "timer", "ended", "other", "other-asked"}
+	runs := map[string][]string{
+		"c-activity":  lines(Start("w", "in_process"), activity),
+		"host":        lines(Start("w", "host_mediated"), Node("begin", "t")),
+		"signal":      lines(Start("w", "in_process"), []string{`E SignalWaitStarted s {"signalName":"go"}`}),
+		"timer":       lines(Start("w", "in_process"), []string{"E TimerStarted w"}),
+		"ended":       lines(Start("w", "in_process"), End()),
+		"other":       {"E ExecutionStarted", "C ScheduleNode a"},
+		"other-asked": {"E ExecutionStarted", "E ActivityRequested a"},
+	}
+	must(t, s.Renew(ctx, "p", time.Minute))
+	must(t, s.Renew(ctx, "q", time.Hour))
+	for i, id := range order {
+		x := NewTrace(t, id)
+		x.Now = Begin.Add(time.Duration(i) * time.Second)
+		if runs[id] == nil {
+			runs[id] = Start("w", "in_process")
+		}
+		b := x.Batch(runs[id]...)
+		switch id {
+		case "a-leased", "host":
+			b.Owner = "p"
+		case "b-leased":
+			b.Owner = "q"
+		}
+		must(t, s.Append(ctx, b))
+	}
+	check := func(limit int, want ...string) {
+		t.Helper()
+		ids, err := s.Unowned(ctx, limit)
+		wantIDs(t, "without an owner", ids, err, want...)
+	}
+	c.pass(time.Minute - time.Millisecond)
+	check(0, "d-idle", "c-activity")
+	c.pass(time.Millisecond)
+	check(0, "d-idle", "c-activity", "a-leased")
+	check(2, "d-idle", "c-activity")
+	c.pass(time.Minute)
+	must(t, s.Release(ctx, "q"))
+	check(0, "d-idle", "c-activity", "a-leased", "b-leased")
+	// A process that claims in vain disowns the run; then the others come first.
+	must(t, s.Renew(ctx, "r", time.Minute))
+	wantClaim(t, s, "r", []string{"d-idle"}, "d-idle")
+	check(1, "c-activity")
+	c.pass(time.Second)
+	must(t, s.Disown(ctx, "r", "d-idle"))
+	check(0, "c-activity", "a-leased", "b-leased", "d-idle")
+	c.pass(time.Second)
+	must(t, s.Renew(ctx, "p", time.Minute))
+	check(0, "c-activity", "b-leased", "d-idle")
+	// Whether a subworkflow goes on tells whether its parent is waiting in vain.
+	NewTrace(t, "parent").Append(s, lines(Start("w", "in_process"), []string{
+		`E SubworkflowStarted v {"workflowRef":"w","parentExecutionId":"parent","childExecutionId":"parent:sub:v"}`,
+	})...)
+	check(1, "parent")
+	NewTrace(t, "parent:sub:v").Append(s, lines(Start("c", "host_mediated"), Node("begin", "t"))...)
+	check(1, "c-activity")
+}
+
+func oneClaimerWins(t *testing.T, s history.Store, _ *clock) { ContendForRuns(t, 4, 25, s) }
+
+// ContendForRuns lets processes claim the same runs at the same time, taking turns with the stores, and checks that
+// each run goes to exactly one of them, to the same one wherever it is asked for.
+func ContendForRuns(t *testing.T, processes, runs int, stores ...history.Store) {
+	ctx := t.Context()
+	var ids []string
+	for i := range runs {
+		ids = append(ids, fmt.Sprintf("claimed%d", i))
+		NewTrace(t, ids[i]).Append(stores[0], Start("w", "in_process")...)
+	}
+	claimed := make([][]string, processes)
+	var wg sync.WaitGroup
+	for p := range processes {
+		s, process := stores[p%len(stores)], fmt.Sprintf("p%d", p)
+		mine := append(slices.Clone(ids[p*runs/processes:]), ids[:p*runs/processes]...) // each begins elsewhere
+		wg.Go(func() {
+			if err := s.Renew(ctx, process, time.Hour); err != nil {
+				t.Error(err)
+			}
+			for few := range slices.Chunk(mine, 3) {
+				got, err := s.Claim(ctx, process, few...)
+				if err != nil {
+					t.Error(err)
+				}
+				claimed[p] = append(claimed[p], got...)
+			}
+		})
+	}
+	wg.Wait()
+	owner := map[string]string{}
+	for p := range claimed {
+		for _, id := range claimed[p] {
+			if other := owner[id]; other != "" {
+				t.Errorf("%s went to %s and p%d", id, other, p)
+			}
+			owner[id] = fmt.Sprintf("p%d", p)
+		}
+	}
+	for i, id := range ids {
+		o := got[history.Owner](t)(stores[i%len(stores)].Owner(ctx, id))
+		if o.Process != owner[id] || !o.Live() {
+			t.Errorf("%s went to %q, and %+v owns it", id, owner[id], o)
+		}
+	}
+}
+
+// watching: who watches hears of what is appended.
+func watching(t *testing.T, s history.Store, _ *clock) {
+	watcher, ok := s.(history.Watcher)
+	if !ok {
+		t.Skipf("%T does not watch", s)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	type change struct {
+		id  string
+		seq int64
+	}
+	changes := make(chan change, 1000)
+	watch := func() chan error {
+		ended := make(chan error, 1)
+		go func() {
+			ended <- watcher.Watch(ctx, func(id string, seq int64) {
+				select {
+				case changes <- change{id, seq}:
+				default:
+				}
+			})
+		}()
+		return ended
+	}
+	ended := watch()
+	x, y := NewTrace(t, "x"), NewTrace(t, "y")
+	hear := func(x *Trace) {
+		t.Helper()
+		deadline := time.After(10 * time.Second)
+		for again := time.Tick(200 * time.Millisecond); ; { // nobody knows when the watch begins
+			select {
+			case c := <-changes:
+				if c == (change{x.Execution.ID, x.Execution.Seq}) {
+					return
+				}
+			case <-again:
+				x.Append(s, "C ScheduleNode a")
+			case <-deadline:
+				t.Fatalf("nobody was told of %s", x.Execution.ID)
+			}
+		}
+	}
+	x.Append(s, "E ExecutionStarted")
+	hear(x)
+	y.Append(s, "E ExecutionStarted", "C ScheduleNode a")
+	hear(y)
+	x.Append(s, "C ScheduleNode b")
+	hear(x)
+	end := func(ended chan error) error {
+		t.Helper()
+		select {
+		case err := <-ended:
+			return err
+		case <-time.After(10 * time.Second):
+			t.Fatal("the watch does not end")
+			return nil
+		}
+	}
+	cancel()
+	if err := end(ended); err != nil {
+		t.Errorf("a watch whose context has ended: %v", err)
+	}
+	ctx = t.Context()
+	ended = watch()
+	x.Append(s, "C ScheduleNode c")
+	hear(x)
+	must(t, s.Close())
+	wantCode(t, end(ended), problem.Internal)
+}
