@@ -140,11 +140,10 @@ func (s *Store) Owner(ctx context.Context, executionID string) (history.Owner, e
 	if x.owner != "" {
 		end = s.owners.ends[x.owner]
 	}
-	o := history.Owner{Process: x.owner}
-	if !end.IsZero() {
-		o.Left = end.Sub(milli(s.now()))
+	if end.IsZero() {
+		return history.Owner{Process: x.owner}, nil
 	}
-	return o, nil
+	return history.OwnerUntil(x.owner, end, milli(s.now())), nil
 }
 
 // Owned returns the runs that a process owns; see history.Store.

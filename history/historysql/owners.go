@@ -151,11 +151,10 @@ func (s *Store) Owner(ctx context.Context, executionID string) (history.Owner, e
 	}
 	now := s.now()
 	until := func(process string, end sql.NullInt64) history.Owner {
-		o := history.Owner{Process: process}
-		if end.Valid {
-			o.Left = time.Duration(end.Int64-now) * time.Millisecond
+		if !end.Valid {
+			return history.Owner{Process: process}
 		}
-		return o
+		return history.OwnerUntil(process, time.UnixMilli(end.Int64), time.UnixMilli(now))
 	}
 	switch held := until(older.String, olderExpires); {
 	case held.Live():
