@@ -1,0 +1,108 @@
+package runview
+
+import (
+	"reflect"
+
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// Key names an attempt, interrupt or wait of a run among those of all runs.
+func Key(executionID, key string) string { return executionID + ":" + key }
+
+// pending describes one wait with all that whoever ends it needs.
+func (s *Source) pending(w machine.Wait, states stateCopies) Pending {
+	id := s.Execution.ID
+	p := Pending{
+		Kind: w.Kind, ExecutionID: id, ID: Key(id, w.Key), NodeID: w.NodeID, Visit: w.Visit,
+		Attempt: w.Attempt, Span: w.Span, Host: w.Host, State: states.of(w.State), RequestedAt: w.RequestedAt,
+		Deadline: w.Deadline, BlockDeadline: w.BlockDeadline, Timeout: w.Timeout, LastError: w.LastError, LastCode: w.LastCode, SignalName: w.SignalName,
+		Prompt: w.Prompt, Due: w.Due, AgentID: w.AgentID, Protocol: w.Protocol, CorrelationID: w.CorrelationID,
+		ChildExecutionID: w.ChildExecutionID, WorkflowRef: w.WorkflowRef,
+	}
+	if w.Task != nil {
+		p.ExternalTaskID = w.Task.ID
+	}
+	if w.DelegateInput != nil {
+		p.DelegateInput = jsonvalue.CloneMap(w.DelegateInput)
+	}
+	n := s.Program.Node(w.NodeID)
+	if n == nil {
+		return p
+	}
+	p.NodeType = string(n.Type)
+	switch w.Kind {
+	case machine.WaitActivity, machine.WaitDelegate:
+		p.IdempotencyKey = p.ID
+		p.Config = jsonvalue.CloneMap(n.Config)
+		if n.Activity != nil && n.Activity.OutputSchema != nil {
+			p.OutputSchema = p.Config["output_schema"]
+		}
+	case machine.WaitInterrupt:
+		if n.Interrupt == nil {
+			p.ResumeSchema = agentAnswerSchema()
+			break
+		}
+		p.Config = jsonvalue.CloneMap(n.Config)
+		p.Prompt, p.PromptRef = n.Interrupt.Prompt, n.Interrupt.PromptRef
+		p.ResumeSchema = jsonvalue.CloneMap(n.Interrupt.ResumeSchemaRaw)
+	}
+	switch w.Kind {
+	case machine.WaitActivity, machine.WaitDelegate, machine.WaitBackoff:
+		p.MaxAttempts = 1
+		if n.Retry != nil {
+			p.MaxAttempts = n.Retry.MaxAttempts
+		}
+	}
+	return p
+}
+
+// outline describes a wait of a run whose definition is not known.
+func (s *Source) outline(w *history.Wait, state map[string]any) Pending {
+	p := Pending{
+		ExecutionID: s.Execution.ID, NodeID: w.NodeID, NodeType: w.NodeType, Visit: max(w.Visit, 1), Attempt: w.Attempt, Span: w.Span,
+		State: state, SignalName: w.SignalName, Due: w.Due, ChildExecutionID: w.ChildExecutionID,
+	}
+	switch w.Kind {
+	case history.WaitActivity:
+		p.Kind, p.Host = machine.WaitActivity, !w.InProcess() && !w.AtAgent()
+		p.ExternalTaskID = w.ExternalTask
+		if w.Delegate() {
+			p.Kind, p.AgentID, p.Protocol = machine.WaitDelegate, w.AgentID, w.Protocol
+			p.CorrelationID, p.DelegateInput = w.Correlation, jsonvalue.CloneMap(w.Input)
+		}
+	case history.WaitSubworkflow:
+		p.Kind = machine.WaitChild
+	default:
+		p.Kind = machine.WaitKind(w.Kind)
+	}
+	return p
+}
+
+// agentAnswerSchema is the schema of the answer to an agent's question: an object that says something.
+func agentAnswerSchema() map[string]any {
+	return map[string]any{
+		"type": "object", "minProperties": 1.0,
+		"properties": map[string]any{
+			"text": map[string]any{"type": "string", "description": "The answer in words; other members go to the agent as data."},
+		},
+	}
+}
+
+// stateCopies copies each of the states of a view once, since waits share them. It holds what it has copied, so that the
+// address of one cannot become that of another.
+type stateCopies map[uintptr]struct{ of, copied map[string]any }
+
+func (c stateCopies) of(m map[string]any) map[string]any {
+	if m == nil {
+		return map[string]any{}
+	}
+	at := reflect.ValueOf(m).Pointer()
+	entry, ok := c[at]
+	if !ok {
+		entry.of, entry.copied = m, jsonvalue.CloneMap(m)
+		c[at] = entry
+	}
+	return entry.copied
+}

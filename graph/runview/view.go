@@ -1,0 +1,120 @@
+package runview
+
+import (
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// Source is what a view is made of.
+type Source struct {
+	// Execution is the run's projection.
+	Execution *history.Execution
+	// Machine and Program are those of a run that is loaded. Without a Machine the projection tells what it can.
+	Machine *machine.Machine
+	Program *definition.Program
+	// Ending is how the run ended, nil while it goes on.
+	Ending *Ending
+	// StoredState is the newest stored state, which is shown without a Machine.
+	StoredState map[string]any
+	// MaxVisits and Mode are those of a run that does not record them itself.
+	MaxVisits int
+	Mode      machine.Mode
+	// Limits are the process's, of which Warnings speak.
+	Limits machine.Limits
+}
+
+// Of returns where a run itself stands. Pending has an entry of kind WaitChild for each subworkflow that it waits for; see
+// Compose. What is returned is the caller's: nothing in it is shared.
+func Of(s Source) *Run {
+	v := s.summary()
+	switch {
+	case s.Ending != nil:
+		s.describeEnd(v)
+	case s.Machine == nil:
+		v.State = copyOf(s.StoredState)
+		for i := range s.Execution.Waits {
+			v.Pending = append(v.Pending, s.outline(&s.Execution.Waits[i], v.State))
+		}
+	default:
+		s.describe(v)
+	}
+	return v
+}
+
+// summary is what the projection says.
+func (s *Source) summary() *Run {
+	e := s.Execution
+	v := &Run{
+		ExecutionID: e.ID, Status: StatusOf(e.Phase), DefinitionName: e.DefinitionName,
+		DefinitionVersion: e.DefinitionVersion, DefinitionHash: e.DefinitionHash, Mode: machine.Mode(e.Mode),
+		CurrentNodeID: e.CurrentNodeID, DelegateCorrelationID: e.DelegateCorrelationID,
+		ChildExecutionID: e.ChildExecutionID, ParentExecutionID: e.ParentExecutionID, Parent: e.Parent, ForkedFrom: e.ForkedFrom,
+		Seq: e.Seq, Bytes: e.Bytes, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, NodeVisits: int(e.NodeVisits),
+		MaxVisits: s.MaxVisits,
+	}
+	if v.Mode == "" {
+		v.Mode = s.Mode
+	}
+	return v
+}
+
+func (s *Source) describeEnd(v *Run) {
+	end := s.Ending
+	v.Status, v.FinalState = end.Status, copyOf(end.State)
+	v.Result = jsonvalue.Clone(end.Result)
+	v.Reason = end.Reason
+	if end.Status == machine.Failed {
+		v.Error, v.ErrorCode, v.ErrorNodeID = end.Error, end.Code, end.NodeID
+	}
+	if s.Machine != nil {
+		v.Mode, v.MaxVisits = s.Machine.Config().Mode, s.Machine.Config().MaxVisits
+	}
+}
+
+func (s *Source) describe(v *Run) {
+	m, config := s.Machine, s.Machine.Config()
+	v.Status, v.Mode = m.Status(), config.Mode
+	v.NodeVisits, v.MaxVisits = m.Visits(), config.MaxVisits
+	v.Warnings = Warnings(
+		Usage{problem.StepBudgetExceeded, int64(m.Visits()), int64(config.MaxVisits)},
+		Usage{problem.RecordLimitExceeded, s.Execution.Seq, s.Limits.MaxRecords},
+		Usage{problem.ByteLimitExceeded, s.Execution.Bytes, s.Limits.MaxBytes},
+		Usage{problem.PendingLimitExceeded, int64(m.Awaited()), int64(s.Limits.MaxPending)},
+	)
+	states := stateCopies{}
+	v.State = states.of(m.State())
+	for _, w := range m.Pending() {
+		v.Pending = append(v.Pending, s.pending(w, states))
+	}
+}
+
+// StatusOf returns the status that a phase stands for.
+func StatusOf(p history.Phase) machine.Status {
+	switch p {
+	case history.PhaseCompleted:
+		return machine.Completed
+	case history.PhaseFailed:
+		return machine.Failed
+	case history.PhaseCancelled:
+		return machine.Cancelled
+	case history.PhaseInterrupted:
+		return machine.Interrupted
+	case history.PhaseAwaitingActivity:
+		return machine.AwaitingActivity
+	case history.PhaseAwaitingSignal:
+		return machine.AwaitingSignal
+	default:
+		return machine.Running
+	}
+}
+
+// copyOf returns a deep copy of a state; nil counts as empty.
+func copyOf(m map[string]any) map[string]any {
+	if m == nil {
+		return map[string]any{}
+	}
+	return jsonvalue.CloneMap(m)
+}

@@ -1,0 +1,66 @@
+package runview
+
+import (
+	"fmt"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// Warning says that a run nears one of its limits, and what to do about it.
+type Warning struct {
+	// Code is that with which the run fails when it reaches the limit.
+	Code problem.Code
+	// Used of Limit; for bytes, bytes.
+	Used, Limit int64
+	Message     string
+	Hint        string
+}
+
+// WarnPercent is the share of a limit, in percent, from which on Warnings speaks of it.
+const WarnPercent = 80
+
+// Usage is how much of one limit a run has used.
+type Usage struct {
+	Code        problem.Code
+	Used, Limit int64
+}
+
+// advice is what a warning says of each limit.
+var advice = map[problem.Code]struct{ what, hint string }{
+	problem.StepBudgetExceeded: {
+		"node visits",
+		"A loop may never end: check its switch. If the run needs more, raise the limit (MaxVisits, --max-visits) before it is reached.",
+	},
+	problem.RecordLimitExceeded: {
+		"records",
+		"Cancel the run, or let it end soon; split long work into subworkflows. If it needs more, raise the limit (MaxRecords, --max-records) before it is reached.",
+	},
+	problem.ByteLimitExceeded: {
+		"bytes of history",
+		"Keep large values outside and pass references. If the run needs more, raise the limit (MaxBytes, --max-bytes) before it is reached.",
+	},
+	problem.PendingLimitExceeded: {
+		"activities awaited at the same time",
+		"Fork fewer branches at the same time. If the run needs more, raise the limit (MaxPending, --max-pending) before it is reached.",
+	},
+}
+
+// Warnings returns one warning for each limit that is nearly used up.
+func Warnings(usages ...Usage) []Warning {
+	var out []Warning
+	for _, u := range usages {
+		if u.Limit <= 0 {
+			continue
+		}
+		share := int64(float64(u.Used) / float64(u.Limit) * 100)
+		if share < WarnPercent {
+			continue
+		}
+		a := advice[u.Code]
+		out = append(out, Warning{
+			Code: u.Code, Used: u.Used, Limit: u.Limit, Hint: a.hint,
+			Message: fmt.Sprintf("the run has used %d %% of its limit of %d %s: %d", share, u.Limit, a.what, u.Used),
+		})
+	}
+	return out
+}
