@@ -1,0 +1,79 @@
+package admit
+
+import (
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// Mode refuses an unknown mode with the code. "" leaves it to the default.
+func Mode(m machine.Mode, code problem.Code) error {
+	switch m {
+	case "", machine.InProcess, machine.HostMediated:
+		return nil
+	}
+	return problem.New(code, "mode %q is unknown", string(m)).
+		WithHint("Use %q or %q.", machine.InProcess, machine.HostMediated)
+}
+
+// Branches refuses an unknown branch order with the code. "" leaves it to the default.
+func Branches(b machine.BranchOrder, code problem.Code) error {
+	switch b {
+	case "", machine.Concurrent, machine.Sequential:
+		return nil
+	}
+	return problem.New(code, "branch order %q is unknown", string(b)).
+		WithHint("Use %q or %q.", machine.Concurrent, machine.Sequential)
+}
+
+// MaxExecutionID is the length in bytes up to which callers may choose the id of a run. Those of subworkflows are longer.
+const MaxExecutionID = 256
+
+// childMark stands between a run's id and what names its subworkflow (spec: execution, 12.1).
+const childMark = ":sub:"
+
+// ExecutionID refuses ids that callers may not choose (spec: execution, 14.4, W-63).
+func ExecutionID(id string) error {
+	if len(id) > MaxExecutionID {
+		return problem.New(problem.ValidationError, "execution id %q is longer than %d bytes", id, MaxExecutionID).
+			WithHint("Choose a shorter one, or leave it out.")
+	}
+	if strings.Contains(id, childMark) {
+		return problem.New(problem.ValidationError, "execution id %q contains %q, which is reserved for subworkflows", id, childMark).
+			WithHint("Choose another id, or leave it out.")
+	}
+	return nil
+}
+
+// Object brings an object that a caller gave into the value model and checks its size. Nil counts as empty. label names the
+// argument, limit is in bytes of canonical JSON.
+func Object(label string, m map[string]any, limit int, code problem.Code) (map[string]any, error) {
+	if m == nil {
+		return map[string]any{}, nil
+	}
+	plain, err := jsonvalue.Normalize(m)
+	if err != nil {
+		e := problem.New(code, "%s is not JSON", label).WithCause(err)
+		if p, ok := problem.As(err); ok {
+			e.At = p.At
+		}
+		return nil, e
+	}
+	if jsonvalue.Size(plain, limit) > limit {
+		return nil, Bytes(label, jsonvalue.Size(plain, 0), limit, code)
+	}
+	return plain.(map[string]any), nil
+}
+
+// Bytes refuses what is larger than the limit, naming both.
+func Bytes(label string, bytes, limit int, code problem.Code) error {
+	if bytes <= limit {
+		return nil
+	}
+	e := problem.New(code, "%s has %d bytes, which exceeds the limit of %d", label, bytes, limit).
+		WithHint("Keep large content elsewhere and pass a reference to it.")
+	e.Details = map[string]any{"label": label, "bytes": float64(bytes), "maxBytes": float64(limit)}
+	return e
+}

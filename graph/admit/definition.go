@@ -1,0 +1,96 @@
+package admit
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
+)
+
+// Definition compiles a definition of at most limit bytes, or returns one error with everything that is wrong with it.
+func Definition(d *definition.Document, limit int, o definition.Options) (*definition.Program, error) {
+	if d == nil {
+		return nil, problem.New(problem.ValidationError, "no definition was given").
+			WithHint("Give a definition, or the hash or name of a stored one.")
+	}
+	if err := Bytes("definition", len(d.Canonical()), limit, problem.ValidationError); err != nil {
+		return nil, err
+	}
+	prog, findings := definition.Compile(d, o)
+	if prog == nil || findings.HasErrors() {
+		return nil, RefusedDefinition(findings)
+	}
+	return prog, nil
+}
+
+// RefusedDefinition makes one error of the findings about a definition. It speaks of the first and holds all.
+func RefusedDefinition(findings problem.Findings) error {
+	e := problem.New(problem.ValidationError, "the definition is not valid")
+	e.Findings = findings
+	errs := 0
+	for _, f := range findings {
+		if f.Severity != problem.SeverityError {
+			continue
+		}
+		if errs++; errs > 1 {
+			continue
+		}
+		if f.Code == problem.InterruptInParallelBranch {
+			e.Code = f.Code
+		}
+		e.Message += ": " + f.Message
+		e.At, e.Hint = f.At, f.Hint
+	}
+	if errs > 1 {
+		e.Message += moreErrors(errs - 1)
+	}
+	return e
+}
+
+// Input validates an input against the start node's input_schema and the state_schema: the input is the first state (spec:
+// execution, 3.1). The reference engine ignores the former, and finds a violation of the latter only after it has recorded
+// the run.
+func Input(prog *definition.Program, input map[string]any) error {
+	for _, n := range prog.Nodes {
+		if n.Start == nil || n.Start.InputSchema == nil {
+			continue
+		}
+		if vs := n.Start.InputSchema.Validate(input); len(vs) > 0 {
+			return refusedInput("input_schema", vs)
+		}
+	}
+	if vs := prog.State.Validate(input); len(vs) > 0 {
+		return refusedInput("state_schema", vs)
+	}
+	return nil
+}
+
+// refusedInput makes one error of what is wrong with an input. It speaks of the first violation and holds all.
+func refusedInput(schema string, vs []jsonschema.Violation) error {
+	e := problem.New(problem.ValidationError, "the input breaks %s", schema).WithHint("Correct the input; no run was begun.")
+	for _, v := range vs {
+		message := v.Message
+		if v.InstancePath == "" {
+			message = "the input " + message
+		}
+		e.Findings = append(e.Findings, problem.Finding{
+			Code: problem.InputInvalid, Severity: problem.SeverityError, At: problem.Place{Pointer: v.InstancePath},
+			Message: message, Keyword: v.Keyword, SchemaPath: v.SchemaPath, Params: v.Params,
+		})
+	}
+	first := e.Findings[0]
+	e.At, e.Message = first.At, e.Message+": "+strings.TrimSpace(first.At.Pointer+" "+first.Message)
+	if len(vs) > 1 {
+		e.Message += moreErrors(len(vs) - 1)
+	}
+	return e
+}
+
+func moreErrors(n int) string {
+	if n == 1 {
+		return " (and 1 more error)"
+	}
+	return fmt.Sprintf(" (and %d more errors)", n)
+}

@@ -1,0 +1,71 @@
+package admit
+
+import (
+	"errors"
+
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// hintStatus is what to do about a run that has gone on.
+const hintStatus = "Ask workflow_status for its outcome."
+
+// Ended is the refusal of an input to a run that has ended, by the kind of the input.
+func Ended(e *history.Execution, in machine.Input) error {
+	code, what := problem.HistoryConflict, "takes no input"
+	switch in.(type) {
+	case machine.Outcome:
+		code, what = problem.SubmitNotAwaiting, "awaits no activity"
+	case machine.Resume:
+		return problem.New(problem.InvalidResumePayload, "cannot resume: the run is %s", e.Phase).
+			WithPlace(problem.Place{ExecutionID: e.ID}).WithHint(hintStatus)
+	case machine.Signal:
+		code, what = problem.SignalNotAwaiting, "awaits no signal"
+	case machine.Cancel:
+		code, what = problem.CancelNotAllowed, "cannot be cancelled"
+	}
+	return problem.New(code, "the run is %s and %s", e.Phase, what).
+		WithPlace(problem.Place{ExecutionID: e.ID}).WithHint(hintStatus)
+}
+
+// NotFoundAs returns an error for an unknown run with the code that a call has for it; any other error stays as it is.
+func NotFoundAs(err error, code problem.Code, executionID string) error {
+	if !errors.Is(err, problem.ExecutionNotFound) || history.IsBeingDeleted(err) {
+		return err
+	}
+	text := "no run has the id %q"
+	if code == problem.InvalidResumePayload {
+		text = "cannot resume: no run has the id %q"
+	}
+	return problem.New(code, text, executionID).
+		WithPlace(problem.Place{ExecutionID: executionID}).
+		WithHint("Check the id; workflow_list shows the runs.")
+}
+
+// UnreadableAs returns the error for a run whose records cannot be read with the code that a call has for it (spec: execution,
+// 10.7); any other error stays as it is.
+func UnreadableAs(err error, code problem.Code) error {
+	if !errors.Is(err, problem.HistoryNewer) {
+		return err
+	}
+	p, _ := problem.As(err)
+	e := problem.New(code, "the run cannot be read").WithCause(err)
+	e.At, e.Hint = p.At, p.Hint
+	return e
+}
+
+// IsRefusal tells a refusal, which was decided on what is recorded, from trouble with the store.
+func IsRefusal(err error) bool {
+	p, ok := problem.As(err)
+	if !ok {
+		return false
+	}
+	switch p.Code {
+	case problem.StoreLocked, problem.StoreFull, problem.StoreReadOnly, problem.StoreUnavailable, problem.StoreReplaced,
+		problem.Internal, problem.HistoryCorrupt, problem.HistoryNewer, problem.DefinitionNotFound, problem.ExecutionNotFound,
+		problem.DeletionUnfinished:
+		return false
+	}
+	return true
+}

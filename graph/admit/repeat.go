@@ -1,0 +1,193 @@
+package admit
+
+import (
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// A caller that has lost the answer cannot know whether its call was taken, so it calls again. A submit, resume or signal that
+// is refused is therefore looked for in the history: if it was taken before, it is answered with where the run stands now.
+
+// Repeat is what was found when a call was looked for in the history.
+type Repeat int
+
+const (
+	// NotRepeated: it was not taken before.
+	NotRepeated Repeat = iota
+	// Repeated: it was taken before.
+	Repeated
+	// KeyReused: its key was used for something else.
+	KeyReused
+)
+
+// Verdict returns the error of a refused call that was looked for in the history: nil if it was taken before. what names the
+// key of the call.
+func (r Repeat) Verdict(refusal error, code problem.Code, at problem.Place, what string) error {
+	switch r {
+	case Repeated:
+		return nil
+	case KeyReused:
+		return problem.New(code, "%s was used before, with another content", what).WithPlace(at).
+			WithHint("What was recorded first stands; nothing was changed. workflow_status shows what the run waits for now.")
+	default:
+		return refusal
+	}
+}
+
+// MayRepeat tells refusals that a repeated call may meet from others.
+func MayRepeat(err error) bool {
+	p, ok := problem.As(err)
+	if !ok {
+		return false
+	}
+	switch p.Code {
+	case problem.SubmitNotAwaiting, problem.SubmitNodeMismatch, problem.SubmitParallelMismatch, problem.InvalidResumePayload,
+		problem.SignalNotAwaiting, problem.SignalNameMismatch, problem.SignalValidationError:
+		return true
+	default:
+		return false
+	}
+}
+
+func repeatIf(same bool, otherwise Repeat) Repeat {
+	if same {
+		return Repeated
+	}
+	return otherwise
+}
+
+// RepeatedSubmit looks for a submitted outcome among the records of one run, which are asked for one by one, the newest first.
+type RepeatedSubmit struct {
+	Submitted
+	Outcome machine.Outcome
+	// Node returns a node of the run's definition, nil if that is not known.
+	Node func(nodeID string) *definition.Node
+
+	key   attemptKey
+	Found Repeat
+}
+
+// Run returns the run that the key of the submit names: the one with the id or a subworkflow below it. keyed is false if the
+// submit has no key; ok is false if the key is of another run.
+func (s *RepeatedSubmit) Run(executionID string) (id string, keyed, ok bool) {
+	if s.IdempotencyKey == "" {
+		return "", false, true
+	}
+	s.key, ok = parseKey(executionID, s.IdempotencyKey, s.NodeID)
+	return s.key.executionID, true, ok
+}
+
+// Look compares a record, and reports whether the search is over.
+func (s *RepeatedSubmit) Look(rec *history.Record) (done bool) {
+	p := &rec.Payload
+	if p.NodeID != s.NodeID || rec.Name != history.ActivityCompleted && rec.Name != history.ActivityFailed {
+		return false
+	}
+	switch {
+	case s.IdempotencyKey == "": // only what was recorded last for this node and branch
+		if p.Span != nil && !sameSpan(p.Span, s.Span) {
+			return false
+		}
+		s.Found = repeatIf(s.same(rec), NotRepeated)
+	case max(p.Visit, 1) != s.key.visit || p.Attempt > 0 && s.key.attempt > 0 && p.Attempt != s.key.attempt:
+		return false
+	case p.IdempotencyKey == s.IdempotencyKey:
+		s.Found = repeatIf(s.same(rec), KeyReused)
+	case p.IdempotencyKey == "" && s.same(rec): // sent without the key at first
+		s.Found = Repeated
+	default:
+		return false
+	}
+	return true
+}
+
+// same compares the submitted outcome with a recorded one.
+func (s *RepeatedSubmit) same(rec *history.Record) bool {
+	o, p := s.Outcome, &rec.Payload
+	if rec.Name == history.ActivityFailed {
+		if p.Code == string(problem.OutputSchemaViolation) {
+			// A result that broke output_schema was recorded as a failure, without the result: of a result that is sent now
+			// only the violation can be compared.
+			if n := s.Node(o.NodeID); n != nil {
+				o = machine.AsRecorded(n, o)
+			}
+		}
+		return !o.OK && p.Error == o.Error && p.Code == o.Code
+	}
+	out, ok := o.Output.(map[string]any)
+	if !o.OK || !ok {
+		return false
+	}
+	recorded, _ := p.Result.Value.(map[string]any)
+	if p.Correlation == "" {
+		return sameObject(recorded, out)
+	}
+	plain := jsonvalue.CloneMap(out)
+	delete(plain, "delegateCorrelationId")
+	delete(plain, "externalTaskId")
+	return sameObject(recorded, plain)
+}
+
+// sameObject compares two objects, of which nil counts as empty.
+func sameObject(a, b map[string]any) bool {
+	return len(a) == 0 && len(b) == 0 || jsonvalue.Equal(a, b)
+}
+
+// RepeatedResume looks for a resume by the interrupt's id; without one it cannot be told from another answer.
+type RepeatedResume struct {
+	InterruptID string
+	Payload     map[string]any
+
+	key      attemptKey
+	question bool
+	Found    Repeat
+}
+
+// Run returns the run that the interrupt's id names; ok is false if that is another run's, or no id.
+func (s *RepeatedResume) Run(executionID string) (id string, ok bool) {
+	// The question of an agent, "<node>#<visit>.<attempt>/<number>", is recorded with its id.
+	hash := strings.LastIndexByte(s.InterruptID, '#') + 1
+	raised, _, question := strings.Cut(s.InterruptID[hash:], "/")
+	s.question = question
+	s.key, ok = parseKey(executionID, s.InterruptID[:hash]+raised, "")
+	return s.key.executionID, ok
+}
+
+// Look compares a record, and reports whether the search is over.
+func (s *RepeatedResume) Look(rec *history.Record) (done bool) {
+	p := &rec.Payload
+	if rec.Name != history.InterruptResumed || p.NodeID != s.key.nodeID || max(p.Visit, 1) != s.key.visit ||
+		s.question && p.IdempotencyKey != s.InterruptID {
+		return false
+	}
+	s.Found = repeatIf(sameObject(p.SignalPayload, s.Payload), KeyReused)
+	return true
+}
+
+// RepeatedSignal looks for a signal by its key, in a run and in the subworkflows below it.
+type RepeatedSignal struct {
+	Name, IdempotencyKey string
+	Payload              map[string]any
+
+	// Children are the subworkflows that the looked at records of the run have started.
+	Children []string
+	Found    Repeat
+}
+
+// Look compares a record of the run with the id, and reports whether the search is over.
+func (s *RepeatedSignal) Look(executionID string, rec *history.Record) (done bool) {
+	p := &rec.Payload
+	if rec.Name == history.SubworkflowStarted && history.Descends(p.ChildExecutionID, executionID) {
+		s.Children = append(s.Children, p.ChildExecutionID)
+	}
+	if rec.Name != history.SignalReceived || p.IdempotencyKey != s.IdempotencyKey {
+		return false
+	}
+	s.Found = repeatIf(p.SignalName == s.Name && sameObject(p.SignalPayload, s.Payload), KeyReused)
+	return true
+}
