@@ -1,0 +1,120 @@
+package execution
+
+import (
+	"context"
+	"errors"
+
+	"github.com/workflows-engine/workflows-engine/graph/admit"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+)
+
+// Input is one input for a run.
+type Input struct {
+	machine.Input
+	// Mode, if not "", is the run's mode from this input on, provided that it is accepted.
+	Mode machine.Mode
+	// Attempt is set for the outcome of an effect that this process performed: it counts only while it is in flight.
+	Attempt *Attempt
+	// fenced refuses the input if another process owns the run by the time it is recorded.
+	fenced bool
+}
+
+// ErrConflict says that another process wrote first: what was decided has to be decided again.
+var ErrConflict = errors.New("another process wrote first")
+
+// Apply hands an input to the machine and commits what comes of it, adding to w what is to be done then. It decides again
+// whenever another process turns out to have written first. An error that is not the store's is the machine's refusal, decided
+// on the newest history: then nothing has changed.
+func (x *Run) Apply(ctx context.Context, in Input, w *Work) error {
+	for {
+		if err := x.Open(ctx); err != nil {
+			return err
+		}
+		if x.Ended() {
+			return admit.Ended(&x.exec, in.Input)
+		}
+		if in.Attempt != nil && !x.Performing(in.Attempt) {
+			return ErrUnwanted
+		}
+		err := x.commitUnrecorded(ctx, w)
+		if err == nil {
+			err = x.applyOnce(ctx, in, w)
+		}
+		if err == nil || !errors.Is(err, ErrConflict) {
+			return err
+		}
+	}
+}
+
+func (x *Run) applyOnce(ctx context.Context, in Input, w *Work) error {
+	mayOwn, err := x.mayOwn(ctx)
+	if err != nil {
+		return err
+	}
+	mode := x.m.Config().Mode
+	if in.Mode != "" {
+		x.m.SetMode(in.Mode)
+	}
+	var b machine.Batch
+	if err = x.m.Handle(in.Input, x.env.Now()); err != nil {
+		x.m.SetMode(mode)
+	} else {
+		b = x.m.Ready()
+		if err = x.refuseFull(in.Input, b); err != nil {
+			x.forget()
+		}
+	}
+	if err != nil {
+		switch stale, failed := x.behind(ctx); {
+		case failed != nil:
+			return failed
+		case stale:
+			x.forget()
+			return ErrConflict
+		case x.m != nil && mayOwn:
+			x.driveAbandoned(ctx, w)
+		}
+		return err
+	}
+	owned, answered := x.Owned(), x.answered(in)
+	err = x.commit(ctx, b, intent{mayOwn: mayOwn, fenced: in.fenced}, w)
+	switch {
+	case err == nil || answered == nil:
+	case owned && !x.Owned(): // the outcome is the new owner's to record
+		answered.cancel(ErrLeaseLost)
+	default:
+		x.attempts[answered.Key] = answered
+	}
+	return err
+}
+
+// driveAbandoned goes on with a run whose driver is gone, after an input that was refused.
+func (x *Run) driveAbandoned(ctx context.Context, w *Work) {
+	if x.Owned() || !x.inFlightElsewhere() {
+		return
+	}
+	if err := x.TakeOver(ctx, false, w); err != nil {
+		x.env.Log.Warn("run not taken over", LogRun, x.id, LogError, err)
+	}
+}
+
+// answered takes the attempt that an input answers out of those in flight, before the commit decides whether any is left.
+func (x *Run) answered(in Input) *Attempt {
+	key := ""
+	switch in := in.Input.(type) {
+	case machine.Outcome:
+		key = in.Key
+	case machine.ChildEnded:
+		key = in.Key
+		delete(x.children, key)
+	case machine.ChildRefused:
+		key = in.Key
+		delete(x.children, key)
+	}
+	if in.Attempt != nil {
+		key = in.Attempt.Key
+	}
+	a := x.attempts[key]
+	delete(x.attempts, key)
+	return a
+}

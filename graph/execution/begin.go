@@ -1,0 +1,44 @@
+package execution
+
+import (
+	"context"
+	"errors"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// Begin writes the first records of a new run. startedHere says that it fails here if it comes to what this process lacks.
+// ErrConflict means that a run with this id exists.
+func (x *Run) Begin(ctx context.Context, prog *definition.Program, config machine.Config, input map[string]any, startedHere bool, w *Work) error {
+	if x.exec.Seq > 0 {
+		// Known here already; should it be gone from the store by now, it is known no more.
+		switch _, err := x.behind(ctx); {
+		case err == nil:
+			return ErrConflict
+		case !errors.Is(err, problem.ExecutionNotFound):
+			return err
+		}
+		x.forget()
+	}
+	x.setExecution(history.Execution{ID: x.id})
+	x.prior = history.Prior{}
+	x.prog, x.unstored = prog, StoredForm(prog)
+	x.m = machine.Start(prog, config, input, x.env.Now())
+	x.lastStatus, x.sincePosition, x.startedHere = "", 0, startedHere
+	x.become(Following)
+	b := x.m.Ready()
+	err := x.refuseLarge(input, b)
+	if err == nil {
+		err = x.commit(ctx, b, intent{mayOwn: true}, w)
+	} else {
+		x.forget()
+	}
+	if err != nil {
+		x.setExecution(history.Execution{})
+		x.unstored, x.startedHere = nil, false
+	}
+	return err
+}

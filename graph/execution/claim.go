@@ -1,0 +1,299 @@
+package execution
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// A process has one lease, and a run names the process that owns it. A process becomes the owner in the very transaction that
+// commits its first request, or by a claim; it disowns the run in the transaction in which the run comes to rest. A run with
+// something in flight whose owner's lease has ended has lost its driver.
+
+// performs reports whether this process performs an effect of the run when it drives it. Whether it can begin a subworkflow
+// shows when it tries to.
+func (x *Run) performs(e machine.Effect) bool {
+	return x.startedHere || x.LackOf(x.prog.Node(Base(e).NodeID)) == nil
+}
+
+// inFlightElsewhere reports whether an activity or delegate is in flight that this process does not perform.
+func (x *Run) inFlightElsewhere() bool {
+	for _, e := range x.m.InFlight() {
+		if _, isChild := e.(*machine.ChildEffect); !isChild && x.attempts[e.Key()] == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// mayOwn reports whether this process may become the run's owner with its next append. What is in flight elsewhere belongs to the
+// owner. If nothing is, the append decides: it fails if another process with a live lease owns the run, which may be bringing up
+// a subworkflow or looking after one that has just ended.
+func (x *Run) mayOwn(ctx context.Context) (bool, error) {
+	if x.Owned() || !x.inFlightElsewhere() {
+		return true, nil
+	}
+	elsewhere, err := x.OwnedElsewhere(ctx)
+	return !elsewhere, err
+}
+
+// OwnedElsewhere reports whether another process with a live lease owns the run, and notes until when the run has been driven.
+func (x *Run) OwnedElsewhere(ctx context.Context) (bool, error) {
+	owner, err := x.env.Store.Owner(ctx, x.id)
+	if err != nil || x.Owned() {
+		return false, err
+	}
+	x.lastDriven = time.Time{}
+	if owner != (history.Owner{}) {
+		x.lastDriven = x.env.Now().Add(owner.Left)
+	}
+	return owner.Live(), nil
+}
+
+// claimInStore makes this process the owner of the run, unless another one is.
+func (x *Run) claimInStore(ctx context.Context) (bool, error) {
+	process, err := x.env.Lease.Hold(ctx)
+	if err != nil {
+		return false, err
+	}
+	claimed, err := x.env.Store.Claim(detached(ctx), process, x.id)
+	if err != nil || len(claimed) == 0 {
+		return false, err
+	}
+	x.process = process
+	x.become(Claimed)
+	return true, nil
+}
+
+// claim makes this process the owner of a loaded run, unless another one is: that is only read. What is in flight is then to be
+// performed again. Since the last owner may have finished its work between the look at the run and the claim, the machine is
+// brought up to date: ErrConflict says that it has changed.
+func (x *Run) claim(ctx context.Context) (won bool, err error) {
+	if elsewhere, err := x.OwnedElsewhere(ctx); err != nil || elsewhere {
+		return false, err
+	}
+	if won, err := x.claimInStore(ctx); err != nil || !won {
+		return false, err
+	}
+	x.startedHere = false
+	before := x.m
+	if err := x.Refresh(ctx); err != nil {
+		return false, err
+	}
+	if x.Ended() || x.m != before {
+		return false, ErrConflict
+	}
+	return true, nil
+}
+
+// disown gives the run up: what is left in flight is another process's.
+func (x *Run) disown(ctx context.Context) {
+	if err := x.env.Store.Disown(detached(ctx), x.process, x.id); err != nil {
+		x.env.Log.Warn("run not disowned", LogRun, x.id, LogError, err)
+	}
+	if x.m == nil {
+		x.become(Unloaded)
+	} else {
+		x.become(Following)
+	}
+}
+
+// disownIfIdle gives the run up once nothing is in flight here any more.
+func (x *Run) disownIfIdle(ctx context.Context) {
+	if x.Owned() && len(x.attempts) == 0 {
+		x.disown(ctx)
+	}
+}
+
+// lose stops driving without a word to the store: another process owns the run, or claims it once the lease has ended.
+func (x *Run) lose(cause error) {
+	x.abortAll(cause)
+	x.forget()
+	x.become(Unloaded)
+	x.env.Observer.Changed(x.id)
+}
+
+// Lose stops driving the run, whose attempts end with the cause; see ErrLeaseLost.
+func (x *Run) Lose(cause error) {
+	if x.Owned() {
+		x.lose(cause)
+	}
+}
+
+// Rest disowns the run once nothing is in flight any more, and then checks whether another process committed something meanwhile
+// and left it to the owner.
+func (x *Run) Rest(ctx context.Context, w *Work) error {
+	if !x.Owned() || len(x.attempts) > 0 {
+		return nil
+	}
+	x.disown(ctx)
+	seen := x.m
+	if err := x.Refresh(ctx); err != nil {
+		return err
+	}
+	if x.m == nil || x.m == seen {
+		return nil
+	}
+	if abandoned, err := x.abandoned(ctx, false); err != nil || !abandoned {
+		return err
+	}
+	return x.TakeOver(ctx, false, w)
+}
+
+// EndAttempt ends an attempt without an outcome, and disowns the run if it was the last one.
+func (x *Run) EndAttempt(ctx context.Context, a *Attempt, w *Work) error {
+	if x.Performing(a) {
+		delete(x.attempts, a.Key)
+	}
+	return x.Rest(ctx, w)
+}
+
+// TakeOver makes this process the owner of an open run if its driver is gone and has left something that this process can
+// perform, and does what is due. Workflows that have turned out to be unknown are tried again if retryUnknown is set.
+func (x *Run) TakeOver(ctx context.Context, retryUnknown bool, w *Work) error {
+	if !x.Owned() {
+		if abandoned, err := x.abandoned(ctx, retryUnknown); err != nil {
+			return err
+		} else if abandoned {
+			return x.takeUp(ctx, w)
+		}
+	}
+	if err := x.commitUnrecorded(ctx, w); err != nil && !errors.Is(err, ErrConflict) {
+		return err
+	}
+	if x.m == nil {
+		return nil
+	}
+	return x.FireDue(ctx, w)
+}
+
+// takeUp claims an open run, unless another process owns it, and performs what was abandoned.
+func (x *Run) takeUp(ctx context.Context, w *Work) error {
+	switch won, err := x.claim(ctx); {
+	case errors.Is(err, ErrConflict) && x.Ended():
+		return nil
+	case err != nil && !errors.Is(err, ErrConflict) || err == nil && !won:
+		return err
+	}
+	return x.drive(ctx, w)
+}
+
+// drive goes on with a run that this process owns.
+func (x *Run) drive(ctx context.Context, w *Work) error {
+	if err := x.commitUnrecorded(ctx, w); err != nil {
+		if errors.Is(err, ErrConflict) {
+			return nil // another process is at it
+		}
+		return err
+	}
+	if x.m == nil {
+		return nil
+	}
+	if gone, err := x.endWithParent(ctx, w); gone || err != nil {
+		return err
+	}
+	x.redispatch(w)
+	if b := x.m.Ready(); b.TimersChanged {
+		if err := x.commit(ctx, b, intent{mayOwn: true}, w); errors.Is(err, ErrConflict) {
+			return nil // what was begun goes on; the next look at the run sees to the rest
+		} else if err != nil {
+			return err
+		}
+	}
+	if err := x.fireMine(ctx, w); err != nil {
+		return err
+	}
+	return x.Rest(ctx, w)
+}
+
+// abandoned reports whether something is in flight that this process does not perform, but can. It only reads, so that a
+// run of which nothing can be performed here costs no write, however often it is looked at.
+func (x *Run) abandoned(ctx context.Context, retryUnknown bool) (bool, error) {
+	var children []*machine.ChildEffect
+	for _, e := range x.m.InFlight() {
+		switch c, isChild := e.(*machine.ChildEffect); {
+		case x.attempts[e.Key()] != nil || x.LackOf(x.prog.Node(Base(e).NodeID)) != nil:
+		case isChild:
+			children = append(children, c)
+		default:
+			return true, nil
+		}
+	}
+	for _, c := range children {
+		if needed, err := x.childNeedsParent(ctx, c, retryUnknown); err != nil || needed {
+			return needed, err
+		}
+	}
+	return false, nil
+}
+
+// TakeOrphan takes over a run that nobody with a live lease owns, and reports whether it did. The error says why it did not:
+// EXECUTOR_NOT_CONFIGURED if this process lacks what the run waits for.
+func (x *Run) TakeOrphan(ctx context.Context, retryUnknown bool, w *Work) (bool, error) {
+	if x.Owned() {
+		return false, nil
+	}
+	if err := x.Refresh(ctx); err != nil || x.Ended() {
+		return false, err
+	}
+	x.parentUnchecked = x.exec.Parent != "" // it may count as an orphan because its parent has ended
+	seq := x.exec.Seq
+	err := x.TakeOver(ctx, retryUnknown, w)
+	if err != nil || x.Owned() || x.Ended() || x.exec.Seq != seq {
+		return err == nil, err
+	}
+	if lack := x.Lacks(); lack != nil && !lack.Host {
+		return false, lack.Err()
+	}
+	return false, nil
+}
+
+// Look is called from time to time for a run that this process owns. seq is the run's last record in the store, 0 if the
+// store says that the run is not this process's any more. Look takes in what other processes wrote, and sees to
+// subworkflows for which nobody else does.
+func (x *Run) Look(ctx context.Context, seq int64, w *Work) error {
+	if !x.Owned() {
+		return nil
+	}
+	if seq == 0 || seq > x.exec.Seq || x.state == Claimed {
+		if err := x.Refresh(ctx); err != nil || x.Ended() {
+			return err
+		}
+		if seq == 0 {
+			if owner, err := x.env.Store.Owner(ctx, x.id); err != nil {
+				return err
+			} else if owner.Process != x.process {
+				x.lose(ErrLeaseLost)
+				return nil
+			}
+		}
+		if x.state == Claimed {
+			if err := x.commitUnrecorded(ctx, w); err != nil && !errors.Is(err, ErrConflict) {
+				return err
+			}
+			if x.m != nil {
+				x.redispatch(w)
+			}
+		}
+	}
+	if err := x.beginNeededChildren(ctx, w); err != nil {
+		return err
+	}
+	return x.Rest(ctx, w)
+}
+
+// NeedsLook reports whether Look may have something to do, given the run's last record in the store, 0 for a run that the store
+// says is not this process's. It does not need the lock. A run that is locked is in use, and looked at the next time.
+func (x *Run) NeedsLook(seq int64) bool {
+	if seq == 0 || seq > x.Seq() {
+		return true
+	}
+	if !x.mu.TryLock() {
+		return false
+	}
+	defer x.mu.Unlock()
+	return x.state == Claimed || len(x.children) > 0 || len(x.attempts) == 0
+}

@@ -1,0 +1,91 @@
+package execution
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// Environment is what the runs of a process have in common. Nothing in it changes once it is in use.
+type Environment struct {
+	Store history.Store
+	// Now is the store's clock as this process reads it.
+	Now func() time.Time
+	Log *slog.Logger
+	// Context is the parent of the contexts of attempts.
+	Context      context.Context
+	Lease        ProcessLease
+	Programs     Programs
+	Capabilities Capabilities
+	Observer     Observer
+	// PresentSince returns since when this process has been running without a break, such as the sleep of its host.
+	PresentSince func() time.Time
+	// MaxVisits and Limits bound each run; MaxDepth bounds the nesting of subworkflows, MaxDocumentBytes each input.
+	MaxVisits, MaxDepth, MaxDocumentBytes int
+	Limits                                machine.Limits
+}
+
+// ProcessLease is the lease under which this process owns runs.
+type ProcessLease interface {
+	// Hold returns the name of the process once its lease is in the store for a good while to come.
+	Hold(ctx context.Context) (process string, err error)
+	// Owns notes that the process owns a run from now on, or does not any more.
+	Owns(x *Run, owns bool)
+}
+
+// Programs finds definitions.
+type Programs interface {
+	// Stored returns the program of a stored definition, or DEFINITION_REQUIRED.
+	Stored(ctx context.Context, hash string) (*definition.Program, error)
+	// Admit compiles a definition that comes from outside, or refuses it.
+	Admit(d *definition.Document) (*definition.Program, error)
+	// WaitsFor reports whether a workflow has turned out to be unknown here, and notes that a run waits for it.
+	WaitsFor(name WorkflowName) bool
+}
+
+// WorkflowName is what a node calls its subworkflow's workflow by.
+type WorkflowName struct{ Ref, Pin string }
+
+// NameOf returns the name of the workflow that an effect starts.
+func NameOf(e *machine.ChildEffect) WorkflowName { return WorkflowName{e.WorkflowRef, e.VersionPin} }
+
+// Capabilities says what this process can perform.
+type Capabilities interface {
+	// Missing names what the process lacks to perform a node, and the setting that provides it; "" if it lacks nothing.
+	Missing(n *definition.Node) (missing, setting string)
+}
+
+// Observer is told of commits. Its methods are called while the run is locked: they note what they are told, and return.
+type Observer interface {
+	// Recorded gets the records of each append. They may be used again once the method has returned, unless it says that it
+	// has kept them.
+	Recorded(id string, visits int, records []history.Record) (kept bool)
+	// Changed says that something that others may wait for has changed.
+	Changed(id string)
+	// Timers gets the complete set of a run's open timers whenever it has changed.
+	Timers(x *Run, timers []machine.Timer)
+}
+
+// The keys of log records.
+const (
+	LogRun   = "execution_id"
+	LogKey   = "effect"
+	LogSeq   = "seq"
+	LogError = "error"
+	LogChild = "child_execution_id"
+)
+
+// detached is the context of work that outlives the call it came from: recording what has happened. It carries no deadline
+// of its own; stores bound how long they wait for a lock.
+func detached(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
+
+func fallback[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}

@@ -1,0 +1,41 @@
+package execution
+
+import (
+	"context"
+	"errors"
+
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+)
+
+// Finish applies the outcome of an attempt. ErrUnwanted means that it comes too late.
+func (x *Run) Finish(ctx context.Context, a *Attempt, in machine.Input, w *Work) error {
+	if x.Performing(a) && a.late(x.env.Now()) {
+		if err := x.fireMine(ctx, w); err != nil {
+			return err
+		}
+	}
+	if !x.Performing(a) {
+		if x.env.Context.Err() == nil {
+			x.env.Log.Info("late outcome dropped", LogRun, x.id, LogKey, a.Key)
+		}
+		return ErrUnwanted
+	}
+	err := x.Apply(ctx, Input{Input: in, Attempt: a}, w)
+	if errors.Is(err, ErrUnwanted) && x.m != nil {
+		x.redispatch(w) // the outcome is recorded already; what it led to is not performed yet
+	}
+	return err
+}
+
+// AwaitsTask reports whether the run waits for a task at an agent. Of a run that cannot be told it is taken to.
+func (x *Run) AwaitsTask(id string) bool {
+	if x.m == nil {
+		return !x.Ended()
+	}
+	for _, w := range x.m.Pending() {
+		if w.Task != nil && w.Task.ID == id {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,107 @@
+package execution
+
+import (
+	"context"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/runview"
+)
+
+// Processes of different configuration may share a store. What a process lacks is decided effect by effect. Whoever applies an
+// input records it and walks on, which takes nothing but the definition; of the effects that follow it performs those that it
+// can, and leaves the others pending as they are recorded: requested, not begun. It owns the run while it performs something, and
+// no longer; a process that can perform something of what is left claims the run then. Nobody claims a run of which it can
+// perform nothing, so that such a run stands still without a write.
+//
+// A run is driven by the process that started it, after an answer too, and fails there if it comes to what is missing, so that
+// the caller hears of it; once another process has written to the run it is left like any other.
+
+// LackOf returns what this process lacks to perform a node, nil if it lacks nothing.
+func (x *Run) LackOf(n *definition.Node) *runview.Lack {
+	if n == nil {
+		return nil
+	}
+	missing, setting := x.env.Capabilities.Missing(n)
+	if missing == "" {
+		return nil
+	}
+	return &runview.Lack{ExecutionID: x.id, NodeID: n.ID, Missing: missing, Setting: setting}
+}
+
+// lackFor returns what this process lacks to go on with what the run waits for, nil if it lacks nothing: somebody else ends the
+// wait, or this process could.
+func (x *Run) lackFor(w *machine.Wait) *runview.Lack {
+	if w.Host || w.Kind == machine.WaitBackoff && x.m.Config().Mode == machine.HostMediated {
+		return nil
+	}
+	return x.LackOf(x.prog.Node(w.NodeID))
+}
+
+// Lacks returns what this process lacks to go on with the run where it stands, or else to go on after what somebody is asked
+// for; nil if it lacks nothing.
+func (x *Run) Lacks() *runview.Lack {
+	waits := x.m.Pending()
+	for i := range waits {
+		if l := x.lackFor(&waits[i]); l != nil {
+			return l
+		}
+	}
+	if x.startedHere || x.m.Config().Mode == machine.HostMediated {
+		return nil
+	}
+	var asked []*definition.Node
+	for i := range waits {
+		if w := &waits[i]; w.Host || w.Kind == machine.WaitInterrupt || w.Kind == machine.WaitSignal {
+			asked = append(asked, x.prog.Node(w.NodeID))
+		}
+	}
+	return x.lackAfter(asked)
+}
+
+// UnlessOwned returns what this process lacks, nil while a process with a live lease owns the run: it may perform the very node.
+func (x *Run) UnlessOwned(ctx context.Context, l *runview.Lack) (*runview.Lack, error) {
+	if l == nil {
+		return nil, nil
+	}
+	if owner, err := x.env.Store.Owner(ctx, x.id); err != nil || owner.Live() && !x.Owned() {
+		return nil, err
+	}
+	return l, nil
+}
+
+// lackAfter returns what this process lacks to perform the nodes that can follow some others, the nearest first.
+func (x *Run) lackAfter(nodes []*definition.Node) *runview.Lack {
+	begun, seen := len(nodes), map[*definition.Node]bool{nil: true}
+	add := func(n *definition.Node) {
+		if !seen[n] {
+			seen[n] = true
+			nodes = append(nodes, n)
+		}
+	}
+	for i := 0; i < len(nodes); i++ {
+		n := nodes[i]
+		if n == nil {
+			continue
+		}
+		if i >= begun {
+			if l := x.LackOf(n); l != nil {
+				l.Host = true
+				return l
+			}
+		}
+		add(n.Next)
+		if n.Switch != nil {
+			for _, c := range n.Switch.Cases {
+				add(x.prog.Node(c.Target))
+			}
+			add(x.prog.Node(n.Switch.Default))
+		}
+		if n.Parallel != nil {
+			for _, b := range n.Parallel.Branches {
+				add(b.Entry)
+			}
+		}
+	}
+	return nil
+}
