@@ -1,0 +1,53 @@
+package perform
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/delegate"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+)
+
+// Missing names what this process lacks to perform a node, and the setting that provides it; "" if it lacks nothing. Executors
+// say themselves if they perform some nodes only.
+func (p *Performer) Missing(n *definition.Node) (missing, setting string) {
+	switch {
+	case n.Type.IsActivity():
+		return p.missingActivity(n), activities.Setting(string(n.Type))
+	case n.Delegate != nil:
+		return p.missingDelegate(n), delegate.Setting(n.Delegate.Protocol)
+	}
+	return "", ""
+}
+
+func (p *Performer) missingActivity(n *definition.Node) string {
+	kind := string(n.Type)
+	types, _ := p.Activities.(activities.Selective)
+	nodes, _ := p.Activities.(activities.NodeSelective)
+	switch {
+	case p.Activities == nil || types != nil && !types.Performs(kind):
+		return "an executor for " + kind + " nodes"
+	case nodes == nil || nodes.PerformsNode(kind, n.Config):
+		return ""
+	}
+	for _, named := range []struct{ member, noun string }{{"handler", "step handler"}, {"server", "MCP server"}} {
+		if name, _ := n.Config[named.member].(string); name != "" {
+			return fmt.Sprintf("%s %q", named.noun, name)
+		}
+	}
+	return "an executor for this " + kind + " node"
+}
+
+func (p *Performer) missingDelegate(n *definition.Node) string {
+	protocol, agent := n.Delegate.Protocol, n.Delegate.AgentID
+	protocols, _ := p.Delegates.(delegate.Selective)
+	agents, _ := p.Delegates.(delegate.AgentSelective)
+	switch {
+	case p.Delegates == nil || protocols != nil && !protocols.Performs(protocol):
+		return "an executor for delegates of protocol " + protocol
+	case agents == nil || agents.PerformsAgent(protocol, agent):
+		return ""
+	}
+	return fmt.Sprintf("%s agent %q", strings.ToUpper(protocol), agent)
+}

@@ -1,0 +1,76 @@
+package perform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// outcome makes a successful outcome of what an executor returned, or a failed one if that is not JSON or too large.
+func (p *Performer) outcome(output any, usage map[string]any) machine.Outcome {
+	plain, err := jsonvalue.Normalize(output)
+	switch {
+	case err != nil:
+		return machine.Outcome{
+			Code: string(problem.ActivityOutputInvalid), Error: "the output cannot be recorded: " + err.Error(),
+			Usage: plainUsage(usage),
+		}
+	case jsonvalue.Size(plain, p.MaxBytes) > p.MaxBytes:
+		return machine.Outcome{
+			Code:  string(problem.ActivityOutputTooLarge),
+			Error: fmt.Sprintf("the output exceeds the limit of %d bytes", p.MaxBytes),
+			Usage: plainUsage(usage),
+		}
+	}
+	return machine.Outcome{OK: true, Output: plain, Usage: plainUsage(usage)}
+}
+
+// plainUsage is what an executor reports as its usage, nil if that is not JSON: an attempt does not fail for it.
+func plainUsage(usage map[string]any) map[string]any {
+	if usage == nil {
+		return nil
+	}
+	plain, err := jsonvalue.Normalize(usage)
+	if err != nil {
+		return nil
+	}
+	object, _ := plain.(map[string]any)
+	return object
+}
+
+// failedOutcome makes a failed outcome of an executor's error.
+func failedOutcome(ctx context.Context, err error) machine.Outcome {
+	out := machine.Outcome{Error: err.Error(), Code: string(problem.ExecutorFailed)}
+	late := context.Cause(ctx) == execution.ErrDeadline && errors.Is(err, context.DeadlineExceeded)
+	if fail, ok := errors.AsType[*activities.Failure](err); late {
+		// The timer of the deadline races this outcome: the code is the same whichever is first, and whatever name the
+		// executor has for it.
+		out.Code = string(problem.Timeout)
+	} else if ok {
+		if fail.Code != "" {
+			out.Code = fail.Code
+		}
+		out.Final = fail.Retryable == activities.RetryPointless
+		out.RetryAfter = max(fail.RetryAfter, 0)
+		out.Usage, out.Repair = plainUsage(fail.Usage), fail.Repair
+	} else if p, ok := problem.As(err); ok {
+		out.Code = string(p.Code)
+	}
+	if out.Error == "" {
+		out.Error = out.Code
+	}
+	return out
+}
+
+// panicked makes a failed outcome of an executor's panic.
+func (p *Performer) panicked(executionID, key string, v any) machine.Outcome {
+	p.Log.Error("executor panicked", logRun, executionID, logKey, key, logError, v, logStack, string(debug.Stack()))
+	return machine.Outcome{Code: string(problem.ExecutorPanic), Error: fmt.Sprintf("the executor panicked: %v", v)}
+}

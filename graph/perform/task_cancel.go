@@ -1,0 +1,77 @@
+package perform
+
+import (
+	"context"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/delegate"
+	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// cancelTimeout bounds how long an agent may take to hear that a task is not wanted any more; cancelPauses are left
+// before it is told again.
+const cancelTimeout = 5 * time.Second
+
+var cancelPauses = []time.Duration{200 * time.Millisecond, time.Second}
+
+// CancelTask tells an agent that nobody waits for its task any more. keep is asked before, each time: a run that keeps its tasks has
+// them elsewhere. pause waits before another try, and reports false if there is to be none.
+func (p *Performer) CancelTask(ctx context.Context, executionID string, e *machine.DelegateEffect, keep func(context.Context) (bool, error), pause func(time.Duration) bool) {
+	log := p.Log.With(logRun, executionID, logKey, e.EffectKey, logTask, e.Task.ID)
+	defer func() {
+		if v := recover(); v != nil {
+			log.Error("executor panicked", logError, v)
+		}
+	}()
+	ctx, stop := context.WithTimeout(ctx, cancelTimeout)
+	defer stop()
+	cancelled := false
+	cancel := func() error {
+		if keeps, err := keep(ctx); err != nil || keeps {
+			return err
+		}
+		tasks, ok := p.Delegates.(delegate.Tasks)
+		if !ok {
+			return activities.Fail(problem.ExecutorNotConfigured, "no executor configured for it")
+		}
+		cancelled = true
+		return tasks.Cancel(ctx, p.delegateRequest(executionID, e), p.taskRef(e.Task))
+	}
+	err := cancel()
+	for try := 0; err != nil && try < len(cancelPauses) && mayPass(err) && pause(cancelPauses[try]); try++ {
+		err = cancel()
+	}
+	switch {
+	case err != nil:
+		log.Warn("task at agent not cancelled", logError, err)
+	case cancelled:
+		log.Info("task at agent cancelled")
+	default:
+		log.Info("task left to its agent")
+	}
+}
+
+// UnwantedTask returns the task that an outcome tells of which turned out to be unwanted: the run ended, or went on, while the
+// agent was asked. It is nil if there is none to be cancelled.
+func (p *Performer) UnwantedTask(a *execution.Attempt, in machine.Input) *machine.DelegateEffect {
+	u, ok := in.(machine.TaskUpdate)
+	if !ok || u.Failed {
+		return nil
+	}
+	var e machine.DelegateEffect
+	switch effect := a.Effect.(type) {
+	case *machine.DelegateEffect:
+		e = *effect
+	case *machine.PollEffect:
+		e = effect.DelegateEffect
+	default:
+		return nil
+	}
+	if e.Task == nil {
+		e.Task = &machine.Task{ID: u.TaskID, Context: u.ContextID, Since: p.Now()}
+	}
+	return &e
+}

@@ -1,0 +1,241 @@
+package schedule
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// Lease keeps the lease of this process in the store, and looks after the runs that the process owns. It is renewed, with one
+// commit however many runs there are, while there is at least one. A process that cannot renew it stops its attempts before
+// anybody else can claim its runs.
+type Lease struct {
+	Store history.Store
+	// Label begins the name of the process, the rest of which is random: two processes never have the same name.
+	Label string
+	// TTL is how long the lease lasts without renewal.
+	TTL time.Duration
+	Log *slog.Logger
+	// Go runs a function in a goroutine of its own, Context ends all of them.
+	Go      func(func())
+	Context context.Context
+	// Look is called from time to time for an owned run; see execution.Run.Look.
+	Look func(x *execution.Run, seq int64)
+	// Lost is called for an owned run when the lease could not be renewed in time.
+	Lost func(x *execution.Run)
+
+	renewing sync.Mutex // held while the lease is being renewed
+	renewal  chan error // a renewal that the loop has asked for, nil if there is none
+
+	mu      sync.Mutex
+	process string
+	lost    string    // the name under which the process has given up its runs
+	renewed time.Time // by this process's clock: when the last renewal was asked for
+	owned   map[*execution.Run]struct{}
+	wake    chan struct{} // nil before the loops have been started
+}
+
+// maxLookInterval bounds how long another process's write to a run that this one owns, such as a cancel, may go unnoticed while
+// nothing happens here.
+const maxLookInterval = 2 * time.Second
+
+// Hold returns the name of the process once its lease lasts for at least two thirds of the TTL.
+func (l *Lease) Hold(ctx context.Context) (process string, err error) {
+	if process, fresh := l.fresh(); fresh {
+		return process, nil
+	}
+	return l.renew(context.WithoutCancel(ctx))
+}
+
+// fresh reports whether less than a third of the lease is used up.
+func (l *Lease) fresh() (process string, fresh bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.process, l.process != "" && time.Since(l.renewed) < l.TTL/3
+}
+
+func (l *Lease) renew(ctx context.Context) (process string, err error) {
+	l.renewing.Lock()
+	defer l.renewing.Unlock()
+	process, fresh := l.fresh()
+	if fresh {
+		return process, nil
+	}
+	if process == "" {
+		process = l.newName()
+	}
+	asked := time.Now()
+	if err := l.Store.Renew(ctx, process, l.TTL); err != nil {
+		return "", err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if process == l.lost { // it came too late; nobody drives what the name owns
+		return "", errors.Join(execution.ErrLeaseLost, l.Store.Release(ctx, process))
+	}
+	l.process, l.renewed = process, asked
+	return process, nil
+}
+
+func (l *Lease) newName() string {
+	if l.Label == "" {
+		return rand.Text()
+	}
+	return l.Label + "/" + rand.Text()
+}
+
+// Owns notes that the process owns a run from now on, or does not any more.
+func (l *Lease) Owns(x *execution.Run, owns bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !owns {
+		delete(l.owned, x)
+		return
+	}
+	if l.owned == nil {
+		l.owned = map[*execution.Run]struct{}{}
+	}
+	l.owned[x] = struct{}{}
+	if l.wake == nil {
+		l.wake = make(chan struct{}, 1)
+		l.Go(l.loop)
+	}
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Process returns the name of the process, "" before it has first owned a run.
+func (l *Lease) Process() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.process
+}
+
+func (l *Lease) runs() []*execution.Run {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	xs := make([]*execution.Run, 0, len(l.owned))
+	for x := range l.owned {
+		xs = append(xs, x)
+	}
+	return xs
+}
+
+// loop renews the lease and looks after the runs while there are any.
+func (l *Lease) loop() {
+	every := min(l.TTL/3, maxLookInterval)
+	var tick <-chan time.Time // nil while the process owns nothing
+	looking := make(chan struct{}, 1)
+	for {
+		select {
+		case <-l.Context.Done():
+			return
+		case <-l.wake:
+			if tick == nil {
+				tick = time.After(every)
+			}
+			continue
+		case <-tick:
+		}
+		if tick = nil; len(l.runs()) == 0 {
+			continue
+		}
+		tick = time.After(every)
+		l.keep()
+		select {
+		case looking <- struct{}{}: // a run that is busy for long holds up the looks, and not the renewals
+			l.Go(func() {
+				l.look()
+				<-looking
+			})
+		default:
+		}
+	}
+}
+
+// keep renews the lease if a third of it is used up. If that does not succeed by 5/6 of its time, the process gives up all runs
+// and goes on under another name.
+func (l *Lease) keep() {
+	if _, fresh := l.fresh(); fresh {
+		return
+	}
+	l.mu.Lock()
+	left := l.TTL*5/6 - time.Since(l.renewed)
+	l.mu.Unlock()
+	if l.renewal == nil { // else the store has not answered the last one yet
+		done := make(chan error, 1)
+		l.renewal = done
+		l.Go(func() {
+			_, err := l.renew(context.WithoutCancel(l.Context))
+			done <- err
+		})
+	}
+	limit := time.NewTimer(min(max(left, 0), l.TTL/3))
+	defer limit.Stop()
+	select {
+	case err := <-l.renewal:
+		if l.renewal = nil; err == nil {
+			return
+		}
+		l.Log.Warn("lease not renewed", execution.LogError, err)
+	case <-limit.C:
+	case <-l.Context.Done():
+		return
+	}
+	l.giveUp()
+}
+
+// giveUp stops driving all runs if the lease is about to end.
+func (l *Lease) giveUp() {
+	l.mu.Lock()
+	over := time.Since(l.renewed) >= l.TTL*5/6
+	if over {
+		l.process, l.lost = "", l.process
+	}
+	l.mu.Unlock()
+	if !over {
+		return
+	}
+	l.Log.Warn("lease lost: it could not be renewed in time")
+	for _, x := range l.runs() {
+		l.Lost(x)
+	}
+}
+
+// look compares the owned runs with what the store says of them.
+func (l *Lease) look() {
+	xs := l.runs()
+	process := l.Process()
+	if process == "" || len(xs) == 0 {
+		return
+	}
+	stored, err := l.Store.Owned(l.Context, process)
+	if err != nil {
+		if l.Context.Err() == nil {
+			l.Log.Warn("owned runs not looked after", execution.LogError, err)
+		}
+		return
+	}
+	for _, x := range xs {
+		if seq := stored[x.ID()]; x.NeedsLook(seq) {
+			l.Look(x, seq)
+		}
+	}
+}
+
+// Release ends the lease, so that others need not wait for it to run out.
+func (l *Lease) Release(ctx context.Context) error {
+	process := l.Process()
+	if process == "" {
+		return nil
+	}
+	return l.Store.Release(ctx, process)
+}
