@@ -99,12 +99,12 @@ func TestWhatADriverLeavesIsTimedOutIfNobodyTakesItUp(t *testing.T) {
 			return time.Now()
 		},
 		"dies": func(t *testing.T, driver *graph.Runner, store *historytest.FaultStore) time.Time {
-			lease, err := store.Lease(t.Context(), "r")
+			owner, err := store.Owner(t.Context(), "r")
 			if err != nil {
 				t.Fatal(err)
 			}
 			kill(t, driver, store)
-			return lease.Expires
+			return time.Now().Add(owner.Left)
 		},
 	} {
 		for kind, open := range stores {
@@ -237,7 +237,7 @@ func TestProcessesWithLeasesOfDifferentLengths(t *testing.T) {
 }
 
 // TestARunThatAnotherProcessDrivesIsOnlyRead has an attempt wait, long overdue, for the driver of its run to be done with
-// another branch. A process that cannot perform it leaves the lease alone and does not load the run in each round, whether
+// another branch. A process that cannot perform it leaves the owner alone and does not load the run in each round, whether
 // somebody waits there for the run or not, and if an input is refused there.
 func TestARunThatAnotherProcessDrivesIsOnlyRead(t *testing.T) {
 	t.Parallel()
@@ -264,7 +264,7 @@ func TestARunThatAnotherProcessDrivesIsOnlyRead(t *testing.T) {
 			for _, call := range watched.Calls() {
 				calls[call]++
 			}
-			if len(writes(watched)) > 0 || calls["Read"] > 2 || calls["Lease"] == 0 {
+			if len(writes(watched)) > 0 || calls["Read"] > 2 || calls["Owner"] == 0 {
 				t.Errorf("waiting %v: %v", waiting, calls)
 			}
 		})

@@ -300,7 +300,7 @@ func (p *troupe) check() {
 			seen[fact] = true
 		}
 	}
-	orphans, err := p.store.Orphans(t.Context(), time.Now().Add(time.Hour), 0)
+	orphans, err := p.store.Unowned(t.Context(), 0)
 	timers, err2 := p.store.DueTimers(t.Context(), time.Now().Add(1000*time.Hour), 0)
 	if len(orphans)+len(timers) > 0 || err != nil || err2 != nil {
 		t.Errorf("left over: %v %v, %v %v", orphans, timers, err, err2)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
@@ -24,10 +25,10 @@ const (
 
 // withDefaults checks the options and fills in what is left out.
 func (o Options) withDefaults() (Options, error) {
-	if err := checkMode(o.DefaultMode, problem.UsageError); err != nil {
+	if err := admit.Mode(o.DefaultMode, problem.UsageError); err != nil {
 		return o, err
 	}
-	if err := checkBranches(o.Branches, problem.UsageError); err != nil {
+	if err := admit.Branches(o.Branches, problem.UsageError); err != nil {
 		return o, err
 	}
 	for _, n := range []struct {
@@ -60,12 +61,6 @@ func (o Options) withDefaults() (Options, error) {
 	o.WaitLimit = max(0, o.WaitLimit)
 	fallback(&o.LeaseTTL, defaultLeaseTTL)
 	fallback(&o.CloseLimit, defaultCloseLimit)
-	if o.Owner == "" {
-		o.Owner = uuid.NewString()
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	if o.NewID == nil {
 		o.NewID = newID
 	}
@@ -80,24 +75,6 @@ func fallback[T comparable](v *T, d T) {
 	if *v == zero {
 		*v = d
 	}
-}
-
-func checkMode(m machine.Mode, code problem.Code) error {
-	switch m {
-	case "", machine.InProcess, machine.HostMediated:
-		return nil
-	}
-	return problem.New(code, "mode %q is unknown", string(m)).
-		WithHint("Use %q or %q.", machine.InProcess, machine.HostMediated)
-}
-
-func checkBranches(b machine.BranchOrder, code problem.Code) error {
-	switch b {
-	case "", machine.Concurrent, machine.Sequential:
-		return nil
-	}
-	return problem.New(code, "branch order %q is unknown", string(b)).
-		WithHint("Use %q or %q.", machine.Concurrent, machine.Sequential)
 }
 
 // newID makes a UUID that begins with the time. The rows of a new run then come last in a store's index, which grows at

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/workflows-engine/workflows-engine/graph/admit"
+	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/history"
 )
 
 // delivery is what submit, resume and signal have in common: an input from outside for a run that waits for it.
@@ -16,27 +17,17 @@ type delivery struct {
 	caller Caller
 	// input makes the input for the run that takes it: the one with the id above, or a subworkflow below it.
 	input func(target string) machine.Input
-	// wanted says how well a wait of a run fits the input.
-	wanted func(id string, w machine.Wait) fit
+	// fit says how well a wait of a run fits the input.
+	fit func(id string, w machine.Wait) admit.Fit
 	// invalid is the code for arguments that do not belong to the run, unknown that for unknown runs.
 	invalid, unknown problem.Code
-	// repeated gives the error for a refused call, none if the same input was taken before.
+	// repeated returns the error of a refused call, nil if the same input was taken before.
 	repeated func(context.Context, error) error
-	// before, unless nil, says whether the same input was taken before, where nothing else would refuse it.
+	// before, unless nil, reports whether the same input was taken before, where nothing else would refuse it.
 	before func(context.Context) (taken bool, err error)
 }
 
-// fit says how well a wait fits an input.
-type fit int
-
-const (
-	fitNot  fit = iota // another kind of wait
-	fitKind            // the kind of wait, but not the one that is named
-	fitName            // the one that is named, but another branch, attempt or run of it
-	fitWell
-)
-
-// deliver gives an input to a run, or to the subworkflow of it that waits for it, and answers where the run stands.
+// deliver applies an input to a run, or to the subworkflow of it that waits for it, and answers where the run stands.
 func (r *Runner) deliver(ctx context.Context, d delivery) (*Run, error) {
 	if err := r.enter(); err != nil {
 		return nil, err
@@ -48,11 +39,11 @@ func (r *Runner) deliver(ctx context.Context, d delivery) (*Run, error) {
 	if strings.TrimSpace(d.id) == "" {
 		return nil, problem.New(d.invalid, "execution_id is missing")
 	}
-	if err := checkMode(d.caller.Mode, d.invalid); err != nil {
+	if err := admit.Mode(d.caller.Mode, d.invalid); err != nil {
 		return nil, err
 	}
-	x := r.runs.hold(d.id)
-	defer r.runs.drop(x)
+	x := r.runs.Hold(d.id)
+	defer r.runs.Drop(x)
 	var again bool
 	var err error
 	if d.before != nil {
@@ -62,7 +53,7 @@ func (r *Runner) deliver(ctx context.Context, d delivery) (*Run, error) {
 		again, err = r.deliverOnce(ctx, x, d)
 	}
 	if err != nil {
-		return nil, unreadableAs(notFoundAs(err, d.unknown, d.id), d.invalid)
+		return nil, admit.UnreadableAs(admit.NotFoundAs(err, d.unknown, d.id), d.invalid)
 	}
 	run, err := r.answer(ctx, x, d.caller.Wait)
 	if run != nil {
@@ -71,170 +62,115 @@ func (r *Runner) deliver(ctx context.Context, d delivery) (*Run, error) {
 	return run, err
 }
 
-// deliverOnce gives the input to the run or a subworkflow. again says that it was refused because it was taken before.
-func (r *Runner) deliverOnce(ctx context.Context, x *run, d delivery) (again bool, err error) {
-	done, err := r.deliverHere(ctx, x, d)
+// deliverOnce applies the input to the run or a subworkflow. again says that it was refused because it was taken before.
+func (r *Runner) deliverOnce(ctx context.Context, x *execution.Run, d delivery) (again bool, err error) {
+	done := false
+	err = r.with(ctx, x, func(w *execution.Work) (err error) {
+		done, err = d.deliverHere(ctx, x, w)
+		return err
+	})
 	if err == nil && !done {
 		err = r.deliverBelow(ctx, x, d)
 	}
-	if err == nil || !mayRepeat(err) {
+	if err == nil || !admit.MayRepeat(err) {
 		return false, err
 	}
 	err = d.repeated(ctx, err)
 	return err == nil, err
 }
 
-// mayRepeat tells refusals that a repeated call may meet.
-func mayRepeat(err error) bool {
-	p, ok := problem.As(err)
-	if !ok {
-		return false
-	}
-	switch p.Code {
-	case problem.SubmitNotAwaiting, problem.SubmitNodeMismatch, problem.SubmitParallelMismatch, problem.InvalidResumePayload,
-		problem.SignalNotAwaiting, problem.SignalNameMismatch, problem.SignalValidationError:
-		return true
-	default:
-		return false
-	}
-}
-
-// deliverHere gives the input to the run itself, unless it may be for a subworkflow.
-func (r *Runner) deliverHere(ctx context.Context, x *run, d delivery) (done bool, err error) {
-	var y yield
-	x.mu.Lock()
-	done, err = x.deliver(ctx, d, &y)
-	x.mu.Unlock()
-	r.carry(ctx, x, &y)
-	return done, err
-}
-
-func (x *run) deliver(ctx context.Context, d delivery, y *yield) (done bool, err error) {
-	if err := x.admit(ctx, d.caller, d.invalid, false); err != nil {
+// deliverHere applies the input to the run itself, unless it may be for a subworkflow.
+func (d *delivery) deliverHere(ctx context.Context, x *execution.Run, w *execution.Work) (done bool, err error) {
+	if err := x.Admit(ctx, d.caller.verified(), d.invalid, false); err != nil {
 		return false, err
 	}
-	if !x.ended() {
-		if err := x.visit(ctx, y); err != nil {
+	if !x.Ended() {
+		if err := x.FireDue(ctx, w); err != nil {
 			return false, err
 		}
 	}
-	if x.m != nil && len(x.children) > 0 && !x.wants(d) {
+	if x.Machine() != nil && x.HasChildren() && !d.awaitedBy(x) {
 		return false, nil
 	}
-	err = x.take(ctx, d, y)
-	if err != nil && len(x.children) > 0 && x.overtaken(d, err) {
+	err = d.apply(ctx, x, w)
+	if err != nil && x.HasChildren() && d.overtaken(x, err) {
 		return false, nil
 	}
 	return true, err
 }
 
-// overtaken reports whether an input was refused that fitted well because another one ended the wait in the meantime.
-// A subworkflow may wait for the same.
-func (x *run) overtaken(d delivery, refusal error) bool {
-	return isRefusal(refusal) && (x.m == nil || !x.wants(d))
+func (d *delivery) apply(ctx context.Context, x *execution.Run, w *execution.Work) error {
+	return x.Apply(ctx, execution.Input{Input: d.input(x.ID()), Mode: d.caller.Mode}, w)
 }
 
-// take gives the input to the run.
-func (x *run) take(ctx context.Context, d delivery, y *yield) error {
-	return x.apply(ctx, step{in: d.input(x.id), mode: d.caller.Mode}, y)
+// overtaken reports whether an input was refused that fitted because another one ended the wait in the meantime. A
+// subworkflow may wait for the same.
+func (d *delivery) overtaken(x *execution.Run, refusal error) bool {
+	return admit.IsRefusal(refusal) && (x.Machine() == nil || !d.awaitedBy(x))
 }
 
-// wants reports whether the run itself waits for the input.
-func (x *run) wants(d delivery) bool {
-	for _, w := range x.m.Pending() {
-		if d.wanted(x.id, w) == fitWell {
+// awaitedBy reports whether the run itself waits for the input.
+func (d *delivery) awaitedBy(x *execution.Run) bool {
+	for _, w := range x.Machine().Pending() {
+		if d.fit(x.ID(), w) == admit.FitWhole {
 			return true
 		}
 	}
 	return false
 }
 
-// deliverBelow gives the input to the run or subworkflow that waits for it: the first that fits well, or else the
-// first that waits for an input of the kind, whose refusal then says what is wrong.
-func (r *Runner) deliverBelow(ctx context.Context, x *run, d delivery) error {
+// deliverBelow applies the input to the run or subworkflow that waits for it: the first that fits, or else the first that
+// waits for an input of the kind, whose refusal then says what is wrong.
+func (r *Runner) deliverBelow(ctx context.Context, x *execution.Run, d delivery) error {
 	for {
-		again, err := r.deliverBelowOnce(ctx, x, d)
+		best, target := admit.FitNone, x.ID()
+		err := r.eachWait(ctx, x, func(id string, w machine.Wait) {
+			if f := d.fit(id, w); f > best {
+				best, target = f, id
+			}
+		})
+		if err != nil {
+			return err
+		}
+		again := false // the wait that fitted ended before the input came to it
+		err = r.withID(ctx, target, func(t *execution.Run, w *execution.Work) error {
+			err := d.apply(ctx, t, w)
+			again = err != nil && best == admit.FitWhole && d.overtaken(t, err)
+			return err
+		})
 		if !again {
 			return err
 		}
 	}
 }
 
-// deliverBelowOnce is deliverBelow; again says that the wait that fitted well ended before the input came to it.
-func (r *Runner) deliverBelowOnce(ctx context.Context, x *run, d delivery) (again bool, err error) {
-	best, target := fitNot, x.id
-	err = r.eachWait(ctx, x, func(id string, w machine.Wait) {
-		if f := d.wanted(id, w); f > best {
-			best, target = f, id
-		}
-	})
-	if err != nil {
-		return false, err
-	}
-	t := r.runs.hold(target)
-	defer r.runs.drop(t)
-	var y yield
-	t.mu.Lock()
-	err = t.take(ctx, d, &y)
-	again = err != nil && best == fitWell && t.overtaken(d, err)
-	t.mu.Unlock()
-	r.carry(ctx, t, &y)
-	return again, err
-}
-
 // eachWait calls f for what a run and the subworkflows below it wait for, in branch order.
-func (r *Runner) eachWait(ctx context.Context, x *run, f func(id string, w machine.Wait)) error {
-	var y yield
+func (r *Runner) eachWait(ctx context.Context, x *execution.Run, f func(id string, w machine.Wait)) error {
 	var waits []machine.Wait
-	x.mu.Lock()
-	err := x.sync(ctx, nil)
-	if err == nil && x.m != nil {
-		err = x.visit(ctx, &y)
-	}
-	if err == nil && x.m != nil {
-		waits = x.m.Pending()
-	}
-	x.mu.Unlock()
-	r.carry(ctx, x, &y)
+	err := r.with(ctx, x, func(w *execution.Work) error {
+		err := x.Refresh(ctx)
+		if err == nil && x.Machine() != nil {
+			err = x.FireDue(ctx, w)
+		}
+		if err == nil && x.Machine() != nil {
+			waits = x.Machine().Pending()
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
 	for _, w := range waits {
-		f(x.id, w)
+		f(x.ID(), w)
 		if w.Kind != machine.WaitChild {
 			continue
 		}
-		c := r.runs.hold(w.ChildExecutionID)
+		c := r.runs.Hold(w.ChildExecutionID)
 		err := r.eachWait(ctx, c, f)
-		r.runs.drop(c)
+		r.runs.Drop(c)
 		if err != nil && !errors.Is(err, problem.ExecutionNotFound) {
 			return err
 		}
 	}
 	return nil
-}
-
-// notFoundAs gives the code that a call has for unknown runs.
-func notFoundAs(err error, code problem.Code, id string) error {
-	if !errors.Is(err, problem.ExecutionNotFound) || history.IsBeingDeleted(err) {
-		return err
-	}
-	text := "no run has the id %q"
-	if code == problem.InvalidResumePayload {
-		text = "cannot resume: no run has the id %q"
-	}
-	return problem.New(code, text, id).
-		WithPlace(problem.Place{ExecutionID: id}).
-		WithHint("Check the id; workflow_list shows the runs.")
-}
-
-// unreadableAs gives the code that a call has for a run whose records cannot be read (spec: execution, 10.7).
-func unreadableAs(err error, code problem.Code) error {
-	if !errors.Is(err, problem.HistoryNewer) {
-		return err
-	}
-	p, _ := problem.As(err)
-	e := problem.New(code, "the run cannot be read").WithCause(err)
-	e.At, e.Hint = p.At, p.Hint
-	return e
 }

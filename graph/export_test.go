@@ -1,23 +1,23 @@
 package graph
 
-// KeepIdle changes how many rested runs a Runner keeps at hand.
-func KeepIdle(r *Runner, runs int) { r.runs.maxIdle = runs }
+import (
+	"errors"
+
+	"github.com/workflows-engine/workflows-engine/graph/execution"
+)
+
+// KeepIdle changes how many runs at rest a Runner keeps in memory.
+func KeepIdle(r *Runner, runs int) { r.runs.KeepIdle(runs) }
 
 // InUse is the number of runs that a Runner knows, idle ones included.
-func InUse(r *Runner) int {
-	r.runs.mu.Lock()
-	defer r.runs.mu.Unlock()
-	return len(r.runs.byID)
-}
+func InUse(r *Runner) int { return r.runs.Len() }
 
-// DoNotKnow lets a Runner remember that it does not know a workflow, and gives how many it remembers.
-func DoNotKnow(r *Runner, ref string) int {
-	name := workflowName{ref: ref}
-	r.unknown.note(name, errAgain)
-	if r.unknown.why(name) == nil {
+// NoteUnknown lets a Runner remember that it does not know a workflow, and returns how many it remembers.
+func NoteUnknown(r *Runner, ref string) int {
+	name := execution.WorkflowName{Ref: ref}
+	r.library.NoteUnknown(name, errors.New("unknown"))
+	if r.library.Lack("r", "n", name) == nil {
 		return 0
 	}
-	r.unknown.mu.Lock()
-	defer r.unknown.mu.Unlock()
-	return len(r.unknown.byName)
+	return r.library.Unknown()
 }

@@ -40,18 +40,32 @@ func (f *faulty) Append(ctx context.Context, b history.Batch) error {
 	return f.Store.Append(ctx, b)
 }
 
-func (f *faulty) AcquireLease(ctx context.Context, id, owner string, now, expires time.Time) (bool, error) {
-	if f.isDead() {
-		return false, errDisk
-	}
-	return f.Store.AcquireLease(ctx, id, owner, now, expires)
-}
-
-func (f *faulty) ReleaseLease(ctx context.Context, id, owner string) error {
+func (f *faulty) Renew(ctx context.Context, process string, ttl time.Duration) error {
 	if f.isDead() {
 		return errDisk
 	}
-	return f.Store.ReleaseLease(ctx, id, owner)
+	return f.Store.Renew(ctx, process, ttl)
+}
+
+func (f *faulty) Release(ctx context.Context, process string) error {
+	if f.isDead() {
+		return errDisk
+	}
+	return f.Store.Release(ctx, process)
+}
+
+func (f *faulty) Claim(ctx context.Context, process string, ids ...string) ([]string, error) {
+	if f.isDead() {
+		return nil, errDisk
+	}
+	return f.Store.Claim(ctx, process, ids...)
+}
+
+func (f *faulty) Disown(ctx context.Context, process string, ids ...string) error {
+	if f.isDead() {
+		return errDisk
+	}
+	return f.Store.Disown(ctx, process, ids...)
 }
 
 func (f *faulty) isDead() bool {

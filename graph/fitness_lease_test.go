@@ -54,12 +54,12 @@ func TestNothingIsSaidToBeMissingWhileSomebodyIsAtWork(t *testing.T) {
 					l := status(t, lone, "r").Lacks
 					reads := 0
 					for _, call := range watched.Calls() {
-						if call == "Lease" {
+						if call == "Owner" {
 							reads++
 						}
 					}
 					if reads != tt.reads {
-						t.Errorf("the lease was read %d times", reads)
+						t.Errorf("the owner was read %d times", reads)
 					}
 					return l
 				}

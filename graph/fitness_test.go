@@ -252,7 +252,7 @@ func TestTwoProcessesShareARunThatNeitherCanPerformAlone(t *testing.T) {
 // writes are the calls of a store that change it.
 func writes(store *historytest.FaultStore) (ws []string) {
 	for _, call := range store.Calls() {
-		if call == "Append" || call == "AcquireLease" || call == "ReleaseLease" || strings.HasPrefix(call, "Put") {
+		if slices.Contains([]string{"Append", "Renew", "Release", "Claim", "Disown"}, call) || strings.HasPrefix(call, "Put") {
 			ws = append(ws, call)
 		}
 	}
@@ -331,8 +331,8 @@ func TestALoneProcessGoesAsFarAsItCan(t *testing.T) {
 					if after := names(records(t, store, "r"), ""); !slices.Equal(before, after) {
 						t.Errorf("recorded %v", after)
 					}
-					if orphans, err := store.Orphans(t.Context(), time.Now(), 0); err != nil || !slices.Equal(orphans, []string{"r"}) {
-						t.Errorf("the lease was not given back: %v, %v", orphans, err)
+					if orphans, err := store.Unowned(t.Context(), 0); err != nil || !slices.Equal(orphans, []string{"r"}) {
+						t.Errorf("the run was not disowned: %v, %v", orphans, err)
 					}
 					closeRunner(t, lone) // and once more after a restart
 					lone = newRunner(t, watched, equip(t, work, "one"))
@@ -393,11 +393,11 @@ func TestAnInputBesideWhatIsMissing(t *testing.T) {
 		if !slices.Equal(work.keys(), []string{"r:b#1.1"}) {
 			t.Errorf("performed %v", work.keys())
 		}
-		_, err = r.Signal(t.Context(), graph.SignalRequest{ExecutionID: "r", Name: "stop"}) // refused, and leaves no lease
+		_, err = r.Signal(t.Context(), graph.SignalRequest{ExecutionID: "r", Name: "stop"}) // refused, and leaves no owner
 		if err == nil {
 			t.Error("taken")
 		}
-		if orphans, err := store.Orphans(t.Context(), time.Now(), 0); err != nil || len(orphans) != 1 {
+		if orphans, err := store.Unowned(t.Context(), 0); err != nil || len(orphans) != 1 {
 			t.Errorf("%v, %v", orphans, err)
 		}
 		newRunner(t, store, equip(t, &script{}, "two"))

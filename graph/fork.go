@@ -8,8 +8,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/replay"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -45,7 +48,7 @@ func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
 		return nil, err
 	}
 	defer r.tasks.Done()
-	if err := checkExecutionID(req.NewExecutionID); err != nil {
+	if err := admit.ExecutionID(req.NewExecutionID); err != nil {
 		return nil, err
 	}
 	if strings.TrimSpace(req.NewExecutionID) == "" {
@@ -53,7 +56,7 @@ func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
 	}
 	exec, err := r.store.Execution(ctx, req.ExecutionID)
 	if err != nil {
-		return nil, notFoundAs(err, problem.ExecutionNotFound, req.ExecutionID)
+		return nil, admit.NotFoundAs(err, problem.ExecutionNotFound, req.ExecutionID)
 	}
 	prog, err := r.forkProgram(ctx, &req, &exec)
 	if err != nil {
@@ -71,14 +74,14 @@ func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
 	f := fork{req: &req, prog: prog, now: r.now().Truncate(time.Millisecond)}
 	n := f.taken(records)
 	// Proved is the past as it was, at its own times: a definition may ask for the time.
-	if _, err := proved(prog, req.ExecutionID, records[:n], inputOf(records), r.opts.MaxVisits, records[n-1].CreatedAt); err != nil {
+	if _, err := replay.Prove(prog, req.ExecutionID, records[:n], replay.InputOf(records), r.opts.MaxVisits, records[n-1].CreatedAt); err != nil {
 		return nil, f.mismatch(err)
 	}
 	past, err := f.past(records, n)
 	if err != nil {
 		return nil, err
 	}
-	m, _, moved, err := replayed(prog, req.NewExecutionID, past, nil, r.opts.MaxVisits, f.now)
+	m, _, moved, err := replay.Run(prog, req.NewExecutionID, past, nil, r.opts.MaxVisits, f.now)
 	if err != nil {
 		return nil, f.mismatch(err)
 	}
@@ -86,25 +89,24 @@ func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
 		moved[i].Mend(&past[moved[i].Seq-1].Payload)
 	}
 	b := history.Batch{
-		ExecutionID: req.NewExecutionID, Records: past, Execution: history.Project(req.NewExecutionID, past), Definition: storedForm(prog),
-		SetTimers: true, Timers: storedTimers(req.NewExecutionID, m.Timers()),
+		ExecutionID: req.NewExecutionID, Records: past, Execution: history.Project(req.NewExecutionID, past), Definition: execution.StoredForm(prog),
+		SetTimers: true, Timers: execution.StoredTimers(req.NewExecutionID, m.Timers()),
 	}
-	x := r.runs.hold(req.NewExecutionID)
-	defer r.runs.drop(x)
+	x := r.runs.Hold(req.NewExecutionID)
+	defer r.runs.Drop(x)
 	if err := r.store.Append(ctx, b); err != nil {
 		if errors.Is(err, problem.HistoryConflict) {
 			err = r.used(ctx, req.NewExecutionID, "Choose another id, or leave it out.")
 		}
 		return nil, err
 	}
-	var y yield
-	x.mu.Lock()
-	if err = x.open(ctx, nil); err == nil && !x.ended() {
-		err = x.takeOver(ctx, &y)
-	}
-	x.mu.Unlock()
-	r.carry(ctx, x, &y)
-	if err != nil && !errors.Is(err, errAgain) {
+	err = r.with(ctx, x, func(w *execution.Work) error {
+		if err := x.Open(ctx); err != nil || x.Ended() {
+			return err
+		}
+		return x.TakeOver(ctx, false, w)
+	})
+	if err != nil && !errors.Is(err, execution.ErrConflict) {
 		return nil, err
 	}
 	return r.answer(ctx, x, req.Wait)
@@ -116,9 +118,9 @@ func (r *Runner) forkProgram(ctx context.Context, req *ForkRequest, exec *histor
 			WithPlace(problem.Place{ExecutionID: req.ExecutionID}).WithHint("Start a new run with its definition and input.")
 	}
 	if req.Definition != nil {
-		return r.library.admit(req.Definition)
+		return r.library.Admit(req.Definition)
 	}
-	return r.library.stored(ctx, exec.DefinitionHash)
+	return r.library.Stored(ctx, exec.DefinitionHash)
 }
 
 // fork makes the past of a new run.
@@ -130,7 +132,7 @@ type fork struct {
 
 // taken gives the number of records that are taken over.
 func (f *fork) taken(records []history.Record) int {
-	return withoutFailure(records, withoutEnd(records, int(f.req.Seq)))
+	return replay.WithoutFailure(records, replay.WithoutEnd(records, int(f.req.Seq)))
 }
 
 // past gives the records that the new run begins with: the first n of the other one, under the new id, moved in time.
@@ -148,45 +150,16 @@ func (f *fork) past(all []history.Record, n int) ([]history.Record, error) {
 	if out[0].Name != history.ExecutionStarted {
 		return nil, problem.New(problem.HistoryCorrupt, "the first record is %s", out[0].Name).WithPlace(problem.Place{ExecutionID: f.req.ExecutionID})
 	}
-	input := inputOf(all)
-	if p.Input == nil && input != nil && !slices.ContainsFunc(out, isState) {
+	input := replay.InputOf(all)
+	if p.Input == nil && input != nil && !slices.ContainsFunc(out, func(r history.Record) bool { return r.Name == history.StateUpdated }) {
 		p.Input = maps.Clone(input) // the first state, which is the input, is not among what is taken over
 	}
 	if f.req.Definition != nil {
-		if err := checkInput(f.prog, input); err != nil {
+		if err := admit.Input(f.prog, input); err != nil {
 			return nil, err
 		}
 	}
 	return withoutOpenTasks(out), nil
-}
-
-func isState(r history.Record) bool { return r.Name == history.StateUpdated }
-
-// inputOf gives the input of a run of this engine: as its first record has it, or its first state.
-func inputOf(records []history.Record) map[string]any {
-	if input := records[0].Payload.Input; input != nil {
-		return input
-	}
-	if i := slices.IndexFunc(records, isState); i >= 0 {
-		return records[i].Payload.State
-	}
-	return nil
-}
-
-// withoutEnd gives the number of the first n records that are not part of the run's end.
-func withoutEnd(records []history.Record, n int) int {
-	if end := slices.IndexFunc(records[:n], ends); end > 0 {
-		return end
-	}
-	return n
-}
-
-// withoutFailure leaves out the last of the first n records if it is the command that belongs to the end behind them.
-func withoutFailure(records []history.Record, n int) int {
-	if n > 1 && n < len(records) && records[n-1].Name == history.FailNode && records[n].Name == history.ExecutionFailed {
-		return n - 1
-	}
-	return n
 }
 
 // withoutOpenTasks leaves out what is recorded of tasks at remote agents whose attempts had not ended. Such a task is the
@@ -220,11 +193,6 @@ func withoutOpenTasks(records []history.Record) []history.Record {
 		kept = append(kept, r)
 	}
 	return kept
-}
-
-// ends reports whether a record is part of a run's end, which is not taken over.
-func ends(r history.Record) bool {
-	return r.Kind == history.Event && r.Name.Terminal() || r.Name == history.CancelExecution
 }
 
 // rewrite makes a payload the new run's own. Payloads share values with the records read, which are nobody else's.

@@ -56,9 +56,20 @@ func TestOneProcessPerformsWhatFollowsWhileAnotherBringsUpAChild(t *testing.T) {
 	}
 }
 
-// TestAChildsEndFindsTheParentLeasedElsewhere ends a subworkflow in one process while another one holds the lease of
-// the parent: what follows in the parent is that one's.
-func TestAChildsEndFindsTheParentLeasedElsewhere(t *testing.T) {
+// own makes a process the owner of a run for a time.
+func own(t *testing.T, store history.Store, id, process string, ttl time.Duration) {
+	t.Helper()
+	err := store.Renew(t.Context(), process, ttl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if claimed, err := store.Claim(t.Context(), process, id); err != nil || len(claimed) != 1 {
+		t.Fatal(claimed, err)
+	}
+}
+
+// TestAChildsEndFindsTheParentOwnedElsewhere ends a subworkflow in one process while another one owns the parent: what follows in the parent is that one's.
+func TestAChildsEndFindsTheParentOwnedElsewhere(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := historymem.New()
@@ -66,9 +77,7 @@ func TestAChildsEndFindsTheParentLeasedElsewhere(t *testing.T) {
 		r := newRunner(t, store, graph.Options{Activities: exec})
 		register(t, r, "urn:child", workflow(t, "child", []string{startNode(), signalWait("cw", "go"), endNode()}, "s cw", "cw e"))
 		start(t, r, "p", workflow(t, "parent", []string{startNode(), subworkflow("v", "urn:child"), tool("x"), endNode()}, "s v", "v x", "x e"), nil)
-		if ok, err := store.AcquireLease(t.Context(), "p", "patrol", time.Now(), time.Now().Add(30*time.Second)); err != nil || !ok {
-			t.Fatal(ok, err)
-		}
+		own(t, store, "p", "patrol", 30*time.Second)
 		if _, err := r.Signal(t.Context(), graph.SignalRequest{ExecutionID: "p:sub:v", Name: "go"}); err != nil {
 			t.Fatal(err)
 		}

@@ -1,13 +1,13 @@
 package graph
 
 import (
-	"context"
 	"log/slog"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/library"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 )
 
@@ -47,9 +47,10 @@ type Options struct {
 	MaxDocumentBytes int
 	// WaitLimit bounds how long a call waits in line; 0 means 20 s, a negative one that no call waits.
 	WaitLimit time.Duration
-	// LeaseTTL is how long a driver's lease lasts without renewal; 0 means 30 s.
+	// LeaseTTL is how long the lease of this process lasts without renewal; 0 means 30 s. Runs that it drives are taken over by
+	// other processes that long after it has died, and at once after Close.
 	LeaseTTL time.Duration
-	// Owner names this process in leases; "" means a random id.
+	// Owner begins the name of this process in leases; the rest is random, so that no two processes have the same name.
 	Owner string
 	// Background keeps watch over the whole store: soon after New and then periodically the Runner takes over runs whose
 	// driver is gone and fires timers that other processes set, as Recover does once; those that have just become
@@ -58,20 +59,16 @@ type Options struct {
 	Background bool
 	// CloseLimit bounds how long Close waits for executors that do not stop when their context ends; 0 means 10 s.
 	CloseLimit time.Duration
-	// Now is the clock; nil means time.Now. Tests that fake time use testing/synctest instead where they can.
+	// Now is the clock; nil means the store's. Tests that fake time use testing/synctest instead where they can.
 	Now func() time.Time
 	// NewID makes execution ids; nil means UUIDs of version 7: the time, then random bits.
 	NewID func() string
 	// Logger gets what happens in the background; nil discards it.
 	Logger *slog.Logger
-	// OnRecord, when not nil, is called after each append with the records appended, in order per run. It must not
-	// block. The command line's live view uses it.
+	// OnRecord, when not nil, is called after each append with the records appended, in order per run and outside of all locks: it
+	// may call the Runner. The run waits for it. The command line's live view uses it.
 	OnRecord func(RecordEvent)
 }
 
 // Resolver finds the definition behind a workflow_ref.
-type Resolver interface {
-	// ResolveWorkflow returns the definition for ref. pin is the version_pin, "" without one; the runner checks it
-	// again. An unknown ref is a *problem.Error with code WORKFLOW_NOT_FOUND.
-	ResolveWorkflow(ctx context.Context, ref, pin string) (*definition.Document, error)
-}
+type Resolver = library.Resolver

@@ -169,7 +169,7 @@ func TestCloseEndsACallThatAsksForAWorkflow(t *testing.T) {
 				o := equip(t, &script{}, "one")
 				o.Background, o.Workflows = false, s
 				r := newRunner(t, store, o)
-				graph.DoNotKnow(r, "urn:child")
+				graph.NoteUnknown(r, "urn:child")
 				answer := make(chan error)
 				ctx, cancel := context.WithCancel(t.Context())
 				go func() { answer <- call(ctx, r) }()
@@ -262,10 +262,11 @@ func TestADeposedDriverStops(t *testing.T) {
 	})
 }
 
-// noLease fails to extend leases until it thaws.
+// noLease fails to renew leases, but for the first time, until it thaws.
 type noLease struct {
 	history.Store
 	mu     sync.Mutex
+	begun  bool
 	thawed bool
 }
 
@@ -275,13 +276,14 @@ func (s *noLease) thaw() {
 	s.thawed = true
 }
 
-func (s *noLease) AcquireLease(ctx context.Context, id, owner string, now, expires time.Time) (bool, error) {
+func (s *noLease) Renew(ctx context.Context, process string, ttl time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.thawed {
-		return false, errDisk
+	if s.begun && !s.thawed {
+		return errDisk
 	}
-	return s.Store.AcquireLease(ctx, id, owner, now, expires)
+	s.begun = true
+	return s.Store.Renew(ctx, process, ttl)
 }
 
 // TestW61_OutcomesSurviveAStoreThatFailsForAWhile records the outcome once the store works again.

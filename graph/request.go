@@ -1,10 +1,10 @@
 package graph
 
 import (
-	"time"
-
+	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/notify"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -30,17 +30,7 @@ type StartRequest struct {
 }
 
 // Wait bounds how long a call waits for the run to come to rest. The zero value means Options.WaitLimit.
-type Wait struct {
-	Set   bool
-	Limit time.Duration // 0 with Set: return at once
-	// Progress, if not nil, is called with what happens to the run while the call waits, in the call's own goroutine and
-	// never after it has returned. Nothing waits for it but the call; where a lot happens, some is left out. Of what
-	// another process performs only where the run stands is told.
-	Progress func(Progress)
-	// End, if not nil, ends the wait when it is closed: the call then answers where the run stands. The end of the call's
-	// context does that too, but refuses a call that has not begun.
-	End <-chan struct{}
-}
+type Wait = notify.Wait
 
 // Caller is what a call after start may repeat: it is verified against the run if given, and not needed.
 type Caller struct {
@@ -53,6 +43,10 @@ type Caller struct {
 	// Mode changes the run's mode for requests made from now on; "" keeps it.
 	Mode machine.Mode
 	Wait Wait
+}
+
+func (c *Caller) verified() admit.Caller {
+	return admit.Caller{Definition: c.Definition, Input: c.Input, InputSet: c.InputSet, Mode: c.Mode}
 }
 
 // ResumeRequest answers an interrupt.

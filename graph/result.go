@@ -1,106 +1,32 @@
 package graph
 
 import (
-	"time"
-
-	"github.com/workflows-engine/workflows-engine/graph/machine"
-	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/graph/notify"
+	"github.com/workflows-engine/workflows-engine/graph/runview"
 )
 
 // Run is where a run stands: the answer of every call that drives one, and of Status.
-type Run struct {
-	ExecutionID string
-	Status      machine.Status
-	// DefinitionName, DefinitionVersion and DefinitionHash say what runs.
-	DefinitionName    string
-	DefinitionVersion string
-	DefinitionHash    string
-	Mode              machine.Mode
-	// State is the current state while the run goes on, FinalState when it has ended.
-	State      map[string]any
-	FinalState map[string]any
-	// Result is the end node's output (completed only).
-	Result any
-	// Error, ErrorCode and ErrorNodeID describe a failed run.
-	Error       string
-	ErrorCode   string
-	ErrorNodeID string
-	// Repeated says that the call was taken before, and changed nothing now.
-	Repeated bool
-	// Reason is why a run was cancelled.
-	Reason string
-	// CurrentNodeID is the node of the first pending entry, or the last node that ran.
-	CurrentNodeID string
-	// Pending lists everything the run waits for, in branch order; entries of subworkflows carry their run's id. The
-	// first one is what the classic single fields of the protocol show.
-	Pending []Pending
-	// Correlation of the newest delegate and subworkflow, in any phase (spec: execution, 11.2).
-	DelegateCorrelationID string
-	ChildExecutionID      string
-	ParentExecutionID     string
-	// Parent is the run that started this one, "" at the root.
-	Parent string
-	// ForkedFrom is the run that this one is a copy of up to a record; zero for others.
-	ForkedFrom history.ForkOrigin
-	// Seq is the last record's seq; CreatedAt and UpdatedAt the times of the first and last record.
-	Seq                  int64
-	CreatedAt, UpdatedAt time.Time
-	// NodeVisits so far, and the run's budget.
-	NodeVisits, MaxVisits int
-	// Bytes is what the run's records take in the store.
-	Bytes int64
-	// Warnings say which limits the run nears; none of a run that has ended.
-	Warnings []Warning
-	// Lacks is what this process lacks to go on with a run that no process drives, nil if it lacks nothing: the run goes
-	// on in a process that has it. It is what the run waits for now, or else may come to once it is answered (Lack.Host).
-	Lacks *Lack
-}
+type Run = runview.Run
 
 // Pending is one thing that a run waits for, with all that whoever ends the wait needs.
-type Pending struct {
-	Kind machine.WaitKind
-	// ExecutionID is the run that waits: the run itself or a subworkflow of it.
-	ExecutionID string
-	// ID is unique among all runs: "<execution id>:<node>#<visit>" for interrupts and waits, the idempotency key
-	// "<execution id>:<node>#<visit>.<attempt>" for attempts.
-	ID       string
-	NodeID   string
-	NodeType string
-	Visit    int
-	Attempt  int
-	// MaxAttempts of the node's retry policy, 1 without one. An attempt beyond it is a repair (activities.Failure.Repair).
-	MaxAttempts int
-	Span        *history.ParallelSpan
-	// Host is true if the host is to perform it.
-	Host bool
-	// Config is the node's config as written; nil for timers, signals and subworkflows.
-	Config map[string]any
-	// OutputSchema is what the result must satisfy, nil if nothing is checked.
-	OutputSchema any
-	// State as the node sees it.
-	State map[string]any
-	// IdempotencyKey of the attempt; Deadline zero without a timeout.
-	IdempotencyKey      string
-	RequestedAt         time.Time
-	Deadline            time.Time
-	Timeout             time.Duration
-	LastError, LastCode string
-	// BlockDeadline is when the first of the parallel blocks around it fails with TIMEOUT, zero if none does.
-	BlockDeadline time.Time
+type Pending = runview.Pending
 
-	// Interrupts: the full prompt and the schema of the answer.
-	Prompt       string
-	PromptRef    string
-	ResumeSchema map[string]any
+// Lack is what this process lacks to go on with a run.
+type Lack = runview.Lack
 
-	SignalName string
-	Due        time.Time
+// Warning says that a run nears one of its limits, and what to do about it.
+type Warning = runview.Warning
 
-	AgentID, Protocol, CorrelationID string
-	DelegateInput                    map[string]any
-	// ExternalTaskID is a delegate's task at its agent, "" before the agent has taken it. A question of the agent is a
-	// WaitInterrupt with these members too.
-	ExternalTaskID string
+// Progress is something that happened to a run, or to a subworkflow of it, while a call waited for it.
+type Progress = notify.Progress
 
-	ChildExecutionID, WorkflowRef string
-}
+// ProgressKind tells what happened.
+type ProgressKind = notify.ProgressKind
+
+// The kinds of progress.
+const (
+	NodeRuns      = notify.NodeRuns
+	NodeDone      = notify.NodeDone
+	AttemptFailed = notify.AttemptFailed
+	ExecutorAlive = notify.ExecutorAlive
+)

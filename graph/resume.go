@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
@@ -24,22 +25,13 @@ func (r *Runner) Resume(ctx context.Context, req ResumeRequest) (*Run, error) {
 		input: func(target string) machine.Input {
 			return machine.Resume{Key: strings.TrimPrefix(req.InterruptID, target+":"), Payload: payload}
 		},
-		wanted: func(id string, w machine.Wait) fit {
-			switch {
-			case w.Kind != machine.WaitInterrupt:
-				return fitNot
-			case req.InterruptID == "" || req.InterruptID == idempotencyKey(id, w.Key):
-				return fitWell
-			default:
-				return fitKind
-			}
-		},
+		fit: func(id string, w machine.Wait) admit.Fit { return admit.ResumeFit(req.InterruptID, id, w) },
 		repeated: func(ctx context.Context, refusal error) error {
-			found, err := r.resumedBefore(ctx, req, payload)
+			found, err := r.resumedBefore(ctx, &req, payload)
 			if err != nil {
 				return refusal
 			}
-			return found.verdict(refusal, code, problem.Place{ExecutionID: req.ExecutionID}, problem.Format("interrupt id %q", req.InterruptID))
+			return found.Verdict(refusal, code, problem.Place{ExecutionID: req.ExecutionID}, problem.Format("interrupt id %q", req.InterruptID))
 		},
 	})
 }

@@ -6,26 +6,34 @@ import (
 	"sync"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/library"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/notify"
+	"github.com/workflows-engine/workflows-engine/graph/perform"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/schedule"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Runner runs workflows over a store.
+// Runner runs workflows over a store. It is an Engine, Recoverer, Forker, Exporter and Verifier.
 type Runner struct {
 	store history.Store
 	opts  Options // with defaults
 	log   *slog.Logger
-	// wakeful says since when the Runner has been there.
-	wakeful wakefulness
 
-	library library
-	runs    runTable
-	hub     hub
-	alarms  alarms
-	keeper  keeper
-	unknown unknown
-	// orphans and due are the runs that were looked at because they have no driver, or because a timer is due.
-	orphans, due turns
+	library   *library.Library
+	performer *perform.Performer
+	runs      *execution.Table
+	notifier  notify.Notifier
+	records   recordHook
+	clock     schedule.Clock
+	presence  schedule.Presence
+	lease     *schedule.Lease
+	timers    *schedule.Queue
+	search    *schedule.Search
+	watching  sync.Once
 
 	// ctx ends when the Runner is closed; executors' contexts are made from it.
 	ctx    context.Context
@@ -37,13 +45,7 @@ type Runner struct {
 	closed bool
 }
 
-// RecordEvent is what Options.OnRecord gets.
-type RecordEvent struct {
-	ExecutionID string
-	Records     []history.Record
-}
-
-// New makes a Runner over a store, which stays the caller's to close after Runner.Close.
+// New returns a Runner over a store, which stays the caller's to close after Runner.Close.
 func New(store history.Store, o Options) (*Runner, error) {
 	if store == nil {
 		return nil, problem.New(problem.UsageError, "a Runner needs a store").
@@ -53,15 +55,34 @@ func New(store history.Store, o Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{store: store, opts: o, log: o.Logger}
-	r.wakeful.begin(r.now())
+	r := &Runner{store: store, opts: o, log: o.Logger, records: recordHook{call: o.OnRecord, log: o.Logger}}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
-	r.library.init(r)
-	r.runs.init(r)
-	r.alarms.init(r)
-	r.keeper.init(r)
+	r.clock = schedule.Clock{Store: store, Log: o.Logger, Go: r.tasks.Go, Context: r.ctx, Override: o.Now}
+	r.presence.Begin(r.now())
+	r.library = library.New(library.Options{
+		Store: store, Workflows: o.Workflows, Verify: o.VerifyDefinition, MaxBytes: o.MaxDocumentBytes,
+		Compile: definition.Options{AllowInterruptInBranch: o.AllowInterruptInBranch},
+	})
+	r.performer = &perform.Performer{
+		Activities: o.Activities, Delegates: o.Delegates, MaxBytes: o.MaxDocumentBytes, Now: r.now, Log: r.log,
+		Alive: r.alive, Abandoned: func(id string, e *machine.DelegateEffect) { r.cancelTasks(id, []*machine.DelegateEffect{e}) },
+	}
+	r.lease = &schedule.Lease{
+		Store: store, Label: o.Owner, TTL: o.LeaseTTL, Log: r.log, Go: r.tasks.Go, Context: r.ctx, Look: r.look,
+		Lost: func(x *execution.Run) { r.lose(x, execution.ErrLeaseLost) },
+	}
+	r.timers = &schedule.Queue{Go: r.tasks.Go, Done: r.ctx.Done(), Now: r.now, Fire: r.fire}
+	r.search = &schedule.Search{
+		Store: store, Now: r.now, Log: r.log, TTL: o.LeaseTTL, Presence: &r.presence, Pause: r.pause, Context: r.ctx, Take: r.takeOrphan,
+		Reconsider: func(ctx context.Context) func() bool { return r.library.Reconsider(ctx, r.tasks.Go) }, Queue: r.timers,
+	}
+	r.runs = execution.NewTable(&execution.Environment{
+		Store: store, Now: r.now, Log: r.log, Context: r.ctx, Lease: ownership{r}, Programs: r.library, Capabilities: r.performer,
+		Observer: observer{r}, PresentSince: func() time.Time { return r.presence.Since(r.now()) },
+		MaxVisits: o.MaxVisits, MaxDepth: o.MaxDepth, MaxDocumentBytes: o.MaxDocumentBytes, Limits: r.limits(),
+	})
 	if o.Background {
-		r.tasks.Go(r.watch)
+		r.tasks.Go(r.search.Run)
 	}
 	return r, nil
 }
@@ -81,9 +102,9 @@ func (r *Runner) enter() error {
 	return nil
 }
 
-// Close stops driving: executors' contexts end, what they answered in time is recorded, leases are given back. What was
-// in flight is performed again, with the same keys, by whoever takes the runs over. It returns once everything has
-// stopped, or with an error when an executor has not stopped within Options.CloseLimit.
+// Close stops driving: executors' contexts end, what they answered in time is recorded, and the process's lease is released. What
+// was in flight is performed again, with the same keys, by whoever takes the runs over. It returns once everything has stopped,
+// or with an error when an executor has not stopped within Options.CloseLimit.
 func (r *Runner) Close() error {
 	r.mu.Lock()
 	r.closed = true
@@ -104,11 +125,15 @@ func (r *Runner) Close() error {
 		err = problem.New(problem.RunnerClosed, "some executors have not stopped within %s", r.opts.CloseLimit).
 			WithHint("Executors must return when their context ends.")
 	}
-	r.runs.releaseLeases()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := r.lease.Release(ctx); err != nil {
+		r.log.Warn("lease not released: it runs out by itself", logError, err)
+	}
 	return err
 }
 
-// untilClose gives the context of a call that may take long: it ends with the Runner too, whose error is its cause then. The
+// untilClose returns the context of a call that may take long: it ends with the Runner too, whose error is its cause then. The
 // caller must call stop when it is done.
 func (r *Runner) untilClose(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -120,8 +145,45 @@ func (r *Runner) untilClose(ctx context.Context) (_ context.Context, stop func()
 }
 
 // now is the engine's clock in the form that records have.
-func (r *Runner) now() time.Time { return r.opts.Now().UTC() }
+func (r *Runner) now() time.Time { return r.clock.Now().UTC() }
 
-// lasting is the context of work that outlives the call it came from: recording what has happened. It carries no
-// deadline of its own; stores bound how long they wait for a lock.
-func lasting(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
+// pause waits, unless the Runner is closed.
+func (r *Runner) pause(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-r.ctx.Done():
+		return false
+	}
+}
+
+// detached is the context of work that outlives the call it came from: recording what has happened. It carries no deadline
+// of its own; stores bound how long they wait for a lock.
+func detached(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
+
+// limits are those that the machine watches besides the budget of node visits.
+func (r *Runner) limits() machine.Limits {
+	return machine.Limits{MaxRecords: r.opts.MaxRecords, MaxBytes: r.opts.MaxBytes, MaxPending: r.opts.MaxPending}
+}
+
+// RegisterWorkflow makes a definition known under a workflow_ref, exactly as written. Registering a ref again replaces
+// what it stood for; runs that have begun keep the definition they began with.
+func (r *Runner) RegisterWorkflow(ref string, d *definition.Document) error {
+	return r.library.Register(ref, d)
+}
+
+// Validate checks a definition as Start would.
+func (r *Runner) Validate(d *definition.Document) error {
+	_, err := r.library.Admit(d)
+	return err
+}
+
+// The keys of log records.
+const (
+	logRun   = execution.LogRun
+	logKey   = execution.LogKey
+	logError = execution.LogError
+	logChild = execution.LogChild
+)

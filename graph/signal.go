@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
@@ -21,34 +22,25 @@ func (r *Runner) Signal(ctx context.Context, req SignalRequest) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	verdict := func(found repeated, refusal error) error {
-		return found.verdict(refusal, code, problem.Place{ExecutionID: req.ExecutionID}, problem.Format("idempotency key %q", req.IdempotencyKey))
+	verdict := func(found admit.Repeat, refusal error) error {
+		return found.Verdict(refusal, code, problem.Place{ExecutionID: req.ExecutionID}, problem.Format("idempotency key %q", req.IdempotencyKey))
 	}
 	return r.deliver(ctx, delivery{
 		id: req.ExecutionID, caller: req.Caller, invalid: code, unknown: problem.ExecutionNotFound,
 		input: func(string) machine.Input {
 			return machine.Signal{Name: req.Name, Payload: payload, IdempotencyKey: req.IdempotencyKey}
 		},
-		wanted: func(_ string, w machine.Wait) fit {
-			switch {
-			case w.Kind != machine.WaitSignal:
-				return fitNot
-			case w.SignalName == req.Name:
-				return fitWell
-			default:
-				return fitKind
-			}
-		},
+		fit: func(_ string, w machine.Wait) admit.Fit { return admit.SignalFit(req.Name, w) },
 		before: func(ctx context.Context) (bool, error) {
-			found, err := r.signalledInFamily(ctx, req, payload)
-			if err != nil || found == notRepeated {
+			found, err := r.signalledBelow(ctx, &req, payload)
+			if err != nil || found == admit.NotRepeated {
 				return false, err
 			}
 			err = verdict(found, nil)
 			return err == nil, err
 		},
 		repeated: func(ctx context.Context, refusal error) error {
-			found, err := r.signalledBefore(ctx, req, payload)
+			found, err := r.signalledBefore(ctx, &req, payload)
 			if err != nil {
 				return refusal
 			}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"strings"
 
+	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/history"
 )
 
 // SubmitActivity reports the outcome of a pending activity or delegate of a host-mediated run. For a run that waits for
@@ -35,37 +35,18 @@ func (r *Runner) SubmitActivity(ctx context.Context, req SubmitRequest) (*Run, e
 	case strings.TrimSpace(req.Error) == "":
 		return nil, problem.New(code, "a failed outcome needs an error text").WithHint("Say what went wrong in error.")
 	}
+	submitted := admit.Submitted{NodeID: req.NodeID, Span: req.Span, IdempotencyKey: req.IdempotencyKey}
 	return r.deliver(ctx, delivery{
 		id: req.ExecutionID, caller: req.Caller, invalid: code, unknown: problem.SubmitNotAwaiting,
 		input: func(string) machine.Input { return outcome },
-		wanted: func(id string, w machine.Wait) fit {
-			switch {
-			case w.Kind != machine.WaitActivity && w.Kind != machine.WaitDelegate || !w.Host:
-				return fitNot
-			case w.NodeID != req.NodeID:
-				return fitKind
-			case req.Span == nil && req.IdempotencyKey == idempotencyKey(id, w.Key):
-				return fitWell
-			case !sameSpan(w.Span, req.Span), req.IdempotencyKey != "" && req.IdempotencyKey != idempotencyKey(id, w.Key):
-				return fitName
-			default:
-				return fitWell
-			}
-		},
+		fit:   submitted.Fit,
 		repeated: func(ctx context.Context, refusal error) error {
-			found, err := r.submittedBefore(ctx, req, outcome)
+			found, err := r.submittedBefore(ctx, req.ExecutionID, submitted, outcome)
 			if err != nil {
 				return refusal
 			}
-			return found.verdict(refusal, problem.SubmitNotAwaiting, problem.Place{ExecutionID: req.ExecutionID, NodeID: req.NodeID},
+			return found.Verdict(refusal, problem.SubmitNotAwaiting, problem.Place{ExecutionID: req.ExecutionID, NodeID: req.NodeID},
 				problem.Format("idempotency key %q", req.IdempotencyKey))
 		},
 	})
-}
-
-func sameSpan(a, b *history.ParallelSpan) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return *a == *b
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/library"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -30,7 +32,7 @@ func (r *Runner) Survey(ctx context.Context, executionIDs ...string) (*RecoverRe
 	defer stop()
 	s := r.newSurvey(len(executionIDs))
 	for _, id := range executionIDs {
-		orphaned, err := r.orphaned(ctx, id, s.now)
+		orphaned, err := r.orphaned(ctx, id)
 		switch {
 		case err != nil:
 			return nil, err
@@ -50,8 +52,8 @@ func (r *Runner) Survey(ctx context.Context, executionIDs ...string) (*RecoverRe
 	return &s.found, nil
 }
 
-// orphaned reports whether Store.Orphans would give a run.
-func (r *Runner) orphaned(ctx context.Context, id string, now time.Time) (bool, error) {
+// orphaned reports whether Store.Unowned would return a run.
+func (r *Runner) orphaned(ctx context.Context, id string) (bool, error) {
 	exec, err := r.store.Execution(ctx, id)
 	if errors.Is(err, problem.ExecutionNotFound) {
 		return false, nil
@@ -59,8 +61,7 @@ func (r *Runner) orphaned(ctx context.Context, id string, now time.Time) (bool, 
 	if err != nil {
 		return false, err
 	}
-	lease, err := r.store.Lease(ctx, id)
-	if err != nil || lease.Expires.After(now) {
+	if owner, err := r.store.Owner(ctx, id); err != nil || owner.Live() {
 		return false, err
 	}
 	orphaned := exec.Orphaned(func(id string) (history.Phase, bool) {
@@ -75,17 +76,17 @@ func (r *Runner) orphaned(ctx context.Context, id string, now time.Time) (bool, 
 
 // dueTimer gives the timer of a run that has been due longest.
 func (r *Runner) dueTimer(ctx context.Context, id string, now time.Time) (first history.Timer, due bool, err error) {
-	x := r.runs.hold(id)
-	defer r.runs.drop(x)
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	switch err := x.sync(ctx, nil); {
+	x := r.runs.Hold(id)
+	defer r.runs.Drop(x)
+	x.Lock()
+	defer x.Unlock()
+	switch err := x.Refresh(ctx); {
 	case errors.Is(err, problem.ExecutionNotFound), errors.Is(err, problem.DefinitionNotFound): // another engine's has no timers
 		return first, false, nil
-	case err != nil || x.m == nil:
+	case err != nil || x.Machine() == nil:
 		return first, false, err
 	}
-	for _, t := range x.m.Timers() {
+	for _, t := range x.Machine().Timers() {
 		if !t.Due.After(now) && (!due || t.Due.Before(first.Due)) {
 			first, due = history.Timer{ExecutionID: id, Key: t.Key, Due: t.Due}, true
 		}
@@ -97,7 +98,7 @@ func (r *Runner) dueTimer(ctx context.Context, id string, now time.Time) (first 
 // says: those that are left to others are in nobody's way.
 func (r *Runner) survey(ctx context.Context, limit int) (*RecoverResult, error) {
 	s := r.newSurvey(limit)
-	ids, err := r.store.Orphans(ctx, s.now, 0)
+	ids, err := r.store.Unowned(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -125,11 +126,11 @@ type survey struct {
 	limit int
 	found RecoverResult
 	seen  map[string]bool
-	asked map[workflowName]error // what came of asking for workflows
+	asked map[execution.WorkflowName]error // what came of asking for workflows
 }
 
 func (r *Runner) newSurvey(limit int) *survey {
-	return &survey{r: r, now: r.now(), limit: limit, seen: map[string]bool{}, asked: map[workflowName]error{}}
+	return &survey{r: r, now: r.now(), limit: limit, seen: map[string]bool{}, asked: map[execution.WorkflowName]error{}}
 }
 
 // orphan looks at a run without a driver, due at one of which a timer is due.
@@ -166,48 +167,29 @@ func (s *survey) look(ctx context.Context, id string, orphaned bool) (takes bool
 
 // prospect says whether Recover would go on with a run, and if not, what this process lacks for it; neither if that is
 // another process's business. asked holds what came of asking for workflows.
-func (r *Runner) prospect(ctx context.Context, id string, orphaned bool, asked map[workflowName]error) (takes bool, lack *Lack, err error) {
-	x := r.runs.hold(id)
-	defer r.runs.drop(x)
-	x.mu.Lock()
-	err = x.sync(ctx, nil)
-	if err != nil || x.held || x.ended() || !orphaned && x.elsewhere() {
-		x.mu.Unlock()
+func (r *Runner) prospect(ctx context.Context, id string, orphaned bool, asked map[execution.WorkflowName]error) (takes bool, lack *Lack, err error) {
+	var p execution.Prospect
+	x := r.runs.Hold(id)
+	defer r.runs.Drop(x)
+	err = locked(x, func() (err error) {
+		p, err = x.Prospect(ctx, orphaned)
+		return err
+	})
+	if err != nil || p.NotOurs {
 		return false, nil, err
 	}
-	if orphaned && x.elsewhere() {
-		if _, err := x.drivenAfar(ctx); err != nil { // what is due depends on it
-			x.mu.Unlock()
-			return false, nil, err
-		}
-	}
-	var children []*machine.ChildEffect
-	_, due := x.nextDue(nil)
-	takes = due || orphaned && len(x.left.Records) > 0
-	for _, e := range x.m.InFlight() {
-		switch c, isChild := e.(*machine.ChildEffect); {
-		case isChild:
-			children = append(children, c)
-		case orphaned && x.flights[e.Key()] == nil && x.fit(e):
-			takes = true
-		}
-	}
-	if l := x.lacks(); l != nil && !l.Host {
-		lack = l
-	}
-	parent, depth := x.exec.Parent, x.m.Config().Depth
-	x.mu.Unlock()
+	takes, lack = p.Takes, p.Lack
 
-	if !takes && parent != "" { // a subworkflow leaves with its parent
-		p, err := r.store.Execution(ctx, parent)
-		takes = err == nil && p.Phase.Terminal()
+	if !takes && p.Parent != "" { // a subworkflow ends with its parent
+		parent, err := r.store.Execution(ctx, p.Parent)
+		takes = err == nil && parent.Phase.Terminal()
 	}
-	for _, e := range children {
+	for _, e := range p.Children {
 		if takes || !orphaned {
 			break
 		}
 		var missing *Lack
-		if takes, missing, err = r.prospectChild(ctx, id, e, depth, asked); err != nil {
+		if takes, missing, err = r.prospectChild(ctx, id, e, p.Depth, asked); err != nil {
 			return false, nil, err
 		}
 		if lack == nil {
@@ -221,11 +203,11 @@ func (r *Runner) prospect(ctx context.Context, id string, orphaned bool, asked m
 }
 
 // prospectChild says whether Recover would begin a subworkflow, or tell its parent of its end.
-func (r *Runner) prospectChild(ctx context.Context, parent string, e *machine.ChildEffect, depth int, asked map[workflowName]error) (takes bool, lack *Lack, err error) {
+func (r *Runner) prospectChild(ctx context.Context, parent string, e *machine.ChildEffect, depth int, asked map[execution.WorkflowName]error) (takes bool, lack *Lack, err error) {
 	child, err := r.store.Execution(ctx, e.ChildExecutionID)
 	if err == nil {
 		// An open one has its own driver, or is an orphan itself; one that is not this run's is refused, which is recorded.
-		return child.Phase.Terminal() || child.Parent != parent && !adoptable(child), nil, nil
+		return child.Phase.Terminal() || child.Parent != parent && !execution.Adoptable(child), nil, nil
 	}
 	if !errors.Is(err, problem.ExecutionNotFound) {
 		return false, nil, err
@@ -233,15 +215,15 @@ func (r *Runner) prospectChild(ctx context.Context, parent string, e *machine.Ch
 	if depth >= r.opts.MaxDepth {
 		return true, nil, nil // it is refused, which is recorded
 	}
-	name := nameOf(e)
+	name := execution.NameOf(e)
 	err, known := asked[name]
 	if !known {
-		_, err = r.resolve(ctx, name)
+		_, err = r.library.Resolve(ctx, name)
 		asked[name] = err
 	}
-	if !lacksWorkflow(err) || ctx.Err() != nil {
+	if !library.IsUnknown(err) || ctx.Err() != nil {
 		return err == nil, nil, err
 	}
-	r.unknown.note(name, err)
-	return false, lackOfWorkflow(parent, e.NodeID, name, err), nil
+	r.library.NoteUnknown(name, err)
+	return false, library.LackOf(parent, e.NodeID, name, err), nil
 }

@@ -249,8 +249,7 @@ func TestADryRunBesideADriver(t *testing.T) {
 	})
 }
 
-// TestADryRunWhereTheRunIsDriven asks a process that cannot renew its lease, and is about to begin a subworkflow, of the run
-// that it drives.
+// TestADryRunWhereTheRunIsDriven asks a process that is about to begin a subworkflow about the run that it drives.
 func TestADryRunWhereTheRunIsDriven(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -259,7 +258,7 @@ func TestADryRunWhereTheRunIsDriven(t *testing.T) {
 		s.learn("urn:child", child)
 		o := equip(t, &script{}, "one")
 		o.Background, o.Workflows = false, s
-		r := newRunner(t, &noLease{Store: historymem.New()}, o)
+		r := newRunner(t, historymem.New(), o)
 		d := workflow(t, "w", []string{startNode(), subworkflow("v", "urn:child"), endNode()}, "s v", "v e")
 		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Set: true}}); err != nil {
 			t.Fatal(err)

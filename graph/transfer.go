@@ -7,8 +7,12 @@ import (
 	"io"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/library"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/replay"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/runfile"
 )
@@ -33,7 +37,7 @@ func Export(ctx context.Context, store history.Store, executionID string, o Expo
 		_, err = store.Execution(ctx, executionID)
 	}
 	if err != nil {
-		return notFoundAs(err, problem.ExecutionNotFound, executionID)
+		return admit.NotFoundAs(err, problem.ExecutionNotFound, executionID)
 	}
 	w := runfile.NewWriter(out, o.Redact)
 	if err := w.Header(executionID, o.Now); err != nil {
@@ -102,7 +106,7 @@ func (x *exporter) define(ctx context.Context, hash string, ahead bool) error {
 	if err != nil {
 		return err
 	}
-	document, err := readStored(d)
+	document, err := library.ReadStored(d)
 	if err != nil {
 		return err // nobody could import it
 	}
@@ -244,13 +248,13 @@ func importedRun(ctx context.Context, store history.Store, file *runfile.File, r
 	}
 	prog, findings := definition.Compile(document, definition.Options{AllowInterruptInBranch: true})
 	if prog == nil {
-		return out, 0, refusedDefinition(findings)
+		return out, 0, admit.RefusedDefinition(findings)
 	}
-	m, err := proved(prog, r.ExecutionID, r.Records, nil, 0, e.UpdatedAt)
+	m, err := replay.Prove(prog, r.ExecutionID, r.Records, nil, 0, e.UpdatedAt)
 	if err != nil {
 		return out, 0, err
 	}
-	out.Timers = storedTimers(r.ExecutionID, m.Timers())
+	out.Timers = execution.StoredTimers(r.ExecutionID, m.Timers())
 	for _, w := range m.Pending() {
 		if w.Task != nil {
 			tasks++
@@ -274,5 +278,5 @@ func importedDefinition(ctx context.Context, store history.Store, file *runfile.
 	if err != nil {
 		return nil, err
 	}
-	return readStored(d)
+	return library.ReadStored(d)
 }

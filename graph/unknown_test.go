@@ -215,7 +215,7 @@ func TestWorkflowsThatAreNotKnownAreBounded(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, historymem.New(), graph.Options{})
 	for i := range 5000 {
-		if n, want := graph.DoNotKnow(r, fmt.Sprint("urn:", i)), min(i+1, 4096); n != want {
+		if n, want := graph.NoteUnknown(r, fmt.Sprint("urn:", i)), min(i+1, 4096); n != want {
 			t.Fatalf("%d are remembered after %d", n, i+1)
 		}
 	}

@@ -74,9 +74,21 @@ var rooms = map[string][]string{
 	"internal/manifest":         {"graph/problem", "internal/jsonvalue", "internal/suggest"},
 	"activities/llmcall":        {"activities", "graph/problem", "graph/expr", "internal/jsonschema", "internal/jsonvalue"},
 	"delegate":                  {"activities", "graph/problem", "internal/jsonvalue"},
+	"graph/runview":             {"history", "graph/problem", "graph/definition", "graph/machine", "internal/jsonvalue"},
+	"graph/admit": {
+		"history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "internal/jsonvalue", "internal/jsonschema",
+	},
+	"graph/execution": {
+		"history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/admit", "internal/jsonvalue",
+	},
+	"graph/library":  {"history", "graph/problem", "graph/definition", "graph/runview", "graph/admit", "graph/execution"},
+	"graph/replay":   {"history", "graph/problem", "graph/definition", "graph/machine", "graph/library"},
+	"graph/perform":  {"activities", "delegate", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/execution", "internal/jsonvalue"},
+	"graph/schedule": {"history", "graph/machine", "graph/execution"},
+	"graph/notify":   {"history", "graph/machine", "graph/execution"},
 	"graph": {
-		"activities", "delegate", "history", "history/runfile", "graph/problem", "graph/definition", "graph/machine", "graph/state",
-		"internal/jsonvalue", "internal/jsonschema",
+		"activities", "delegate", "history", "history/runfile", "graph/problem", "graph/definition", "graph/machine", "graph/runview",
+		"graph/admit", "graph/execution", "graph/library", "graph/replay", "graph/perform", "graph/schedule", "graph/notify",
 	},
 	"conformance": {
 		"activities", "activities/activitiestest", "delegate", "history", "history/historymem", "graph", "graph/problem",
@@ -131,7 +143,7 @@ func TestRoomsImportOnlyRoomsBelow(t *testing.T) {
 }
 
 // pure are the rooms that do no I/O and read no clock.
-var pure = []string{"graph/problem", "graph/expr", "graph/state", "graph/definition", "graph/machine", "internal/jsonvalue", "internal/jsondelta", "internal/jsonschema"}
+var pure = []string{"graph/runview", "graph/admit", "graph/problem", "graph/expr", "graph/state", "graph/definition", "graph/machine", "internal/jsonvalue", "internal/jsondelta", "internal/jsonschema"}
 
 func TestPureRoomsDoNoIO(t *testing.T) {
 	t.Parallel()

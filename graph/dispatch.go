@@ -1,0 +1,192 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/admit"
+	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/perform"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// with calls f with the run locked, and dispatches what comes of it.
+func (r *Runner) with(ctx context.Context, x *execution.Run, f func(w *execution.Work) error) error {
+	var w execution.Work
+	err := locked(x, func() error { return f(&w) })
+	r.dispatch(ctx, x, &w)
+	return err
+}
+
+// locked calls f with the run locked.
+func locked(x *execution.Run, f func() error) error {
+	x.Lock()
+	defer x.Unlock()
+	return f()
+}
+
+// withID is with for the run with an id.
+func (r *Runner) withID(ctx context.Context, id string, f func(x *execution.Run, w *execution.Work) error) error {
+	x := r.runs.Hold(id)
+	defer r.runs.Drop(x)
+	return r.with(ctx, x, func(w *execution.Work) error { return f(x, w) })
+}
+
+// dispatch does what inputs have led to, after the run's lock has been given back: attempts are performed in the background,
+// subworkflows that nobody waits for are cancelled, the parent is told that the run has ended. What fails or is cut short here
+// is found again: a parent whose subworkflow has ended counts as an orphan, its owner looks after that too (execution.Run.Look),
+// and a subworkflow asks after its parent when it is next loaded.
+func (r *Runner) dispatch(ctx context.Context, x *execution.Run, w *execution.Work) {
+	r.records.deliver(x.ID())
+	if w.Changed {
+		r.notifier.Changed(x.ID())
+	}
+	if len(w.Begin) > 0 {
+		r.pool(x).Begin(w.Begin)
+	}
+	ctx = detached(ctx)
+	r.cancelTasks(x.ID(), w.DropTasks)
+	for _, child := range w.CancelChildren {
+		r.persist(x, func() error { return r.cancelChild(ctx, child, x.ID()) }, func(err error) {
+			r.log.Error("subworkflow not cancelled", logRun, x.ID(), logChild, child, logError, err)
+		})
+	}
+	if parent := w.NotifyParent; parent != "" {
+		r.persist(x, func() error { return r.notifyParent(ctx, x, parent) }, func(err error) {
+			r.log.Error("parent not told", logRun, parent, logChild, x.ID(), logError, err)
+		})
+	}
+}
+
+// retryPauses are left before something is recorded again after the store failed for a reason that may pass.
+var retryPauses = []time.Duration{20 * time.Millisecond, 200 * time.Millisecond, time.Second}
+
+// persist does something for a run, and tries again in the background while the store fails for a reason that may pass.
+// failed is called if it was in vain.
+func (r *Runner) persist(x *execution.Run, do func() error, failed func(error)) {
+	err := do()
+	if err == nil {
+		return
+	}
+	r.background(x, func() {
+		for _, p := range retryPauses {
+			if !r.pause(p) {
+				break
+			}
+			if err = do(); err == nil {
+				return
+			}
+		}
+		failed(err)
+	})
+}
+
+// background calls f in a goroutine of its own, which holds the run.
+func (r *Runner) background(x *execution.Run, f func()) {
+	r.runs.Retain(x)
+	r.tasks.Go(func() {
+		defer r.runs.Drop(x)
+		f()
+	})
+}
+
+// pool performs attempts of a run.
+func (r *Runner) pool(x *execution.Run) *perform.Pool {
+	return &perform.Pool{
+		Go:        func(f func()) { r.background(x, f) },
+		Immediate: func(a *execution.Attempt) bool { return r.performer.Immediate(x.ID(), a) },
+		Perform:   func(a *execution.Attempt) []*execution.Attempt { return r.perform(x, a) },
+	}
+}
+
+// perform performs one attempt, records its outcome and returns the attempts that follow. After Close nothing new is begun.
+func (r *Runner) perform(x *execution.Run, a *execution.Attempt) []*execution.Attempt {
+	if a.Context.Err() != nil {
+		return nil
+	}
+	if e, isChild := a.Effect.(*machine.ChildEffect); isChild {
+		return r.performChild(x, a, e)
+	}
+	in, ok := r.performer.Perform(x.ID(), a)
+	if !ok {
+		return nil
+	}
+	return r.finish(x, a, in)
+}
+
+// finish records the outcome of an attempt and returns the attempts that follow.
+func (r *Runner) finish(x *execution.Run, a *execution.Attempt, in machine.Input) []*execution.Attempt {
+	ctx := detached(r.ctx)
+	for try := 0; ; try++ {
+		var w execution.Work
+		err := locked(x, func() error { return x.Finish(ctx, a, in, &w) })
+		next := w.Begin
+		w.Begin = nil
+		r.dispatch(ctx, x, &w)
+		switch {
+		case err == nil:
+			return next
+		case errors.Is(err, execution.ErrUnwanted):
+			r.cancelUnwantedTask(x, a, in)
+			return next
+		case admit.IsRefusal(err):
+			r.cancelUnwantedTask(x, a, in)
+			r.log.Warn("outcome refused", logRun, x.ID(), logKey, a.Key, logError, err)
+			r.endAttempt(ctx, x, a)
+			return next
+		case try < len(retryPauses) && r.pause(retryPauses[try]):
+			r.pool(x).Begin(next)
+		default:
+			r.log.Error("outcome not recorded", logRun, x.ID(), logKey, a.Key, logError, err)
+			r.lose(x, errUnrecorded(err))
+			return nil
+		}
+	}
+}
+
+// endAttempt ends an attempt without an outcome.
+func (r *Runner) endAttempt(ctx context.Context, x *execution.Run, a *execution.Attempt) {
+	err := r.with(ctx, x, func(w *execution.Work) error { return x.EndAttempt(ctx, a, w) })
+	if err != nil {
+		r.log.Warn("run not looked after", logRun, x.ID(), logError, err)
+	}
+}
+
+// errUnrecorded is why a run is no longer driven here after its store failed for good.
+func errUnrecorded(err error) error {
+	return problem.New(problem.Internal, "the run cannot be recorded here any more").WithCause(err)
+}
+
+// lose stops driving a run.
+func (r *Runner) lose(x *execution.Run, cause error) {
+	_ = locked(x, func() error { x.Lose(cause); return nil })
+}
+
+// cancelTasks tells agents, in the background, that nobody waits for their tasks any more.
+func (r *Runner) cancelTasks(id string, dropped []*machine.DelegateEffect) {
+	for _, e := range dropped {
+		r.tasks.Go(func() {
+			keep := func(ctx context.Context) (bool, error) { return execution.KeepsTasks(ctx, r.store, id) }
+			r.performer.CancelTask(detached(r.ctx), id, e, keep, r.pause)
+		})
+	}
+}
+
+// cancelUnwantedTask tells the agent of a task that turned out to be unwanted while the agent was asked.
+func (r *Runner) cancelUnwantedTask(x *execution.Run, a *execution.Attempt, in machine.Input) {
+	if cause := context.Cause(a.Context); cause == errClosed || cause == execution.ErrLeaseLost {
+		return
+	}
+	e := r.performer.UnwantedTask(a, in)
+	if e == nil {
+		return
+	}
+	x.Lock()
+	awaited := x.AwaitsTask(in.(machine.TaskUpdate).TaskID)
+	x.Unlock()
+	if !awaited {
+		r.cancelTasks(x.ID(), []*machine.DelegateEffect{e})
+	}
+}

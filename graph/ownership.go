@@ -1,0 +1,85 @@
+package graph
+
+import (
+	"context"
+	"errors"
+
+	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/schedule"
+)
+
+// ownership is the process's lease as runs see it. The table keeps a run that the process owns: another *Run of the same id would
+// perform everything again.
+type ownership struct{ r *Runner }
+
+func (o ownership) Hold(ctx context.Context) (string, error) { return o.r.lease.Hold(ctx) }
+
+func (o ownership) Owns(x *execution.Run, owns bool) {
+	if owns {
+		o.r.runs.Retain(x)
+	}
+	o.r.lease.Owns(x, owns)
+	if !owns {
+		o.r.runs.Drop(x)
+	}
+}
+
+// look looks after a run that this process owns.
+func (r *Runner) look(x *execution.Run, seq int64) {
+	r.runs.Retain(x)
+	defer r.runs.Drop(x)
+	ctx := detached(r.ctx)
+	err := r.with(ctx, x, func(w *execution.Work) error { return x.Look(ctx, seq, w) })
+	if err != nil {
+		r.log.Warn("run not looked after", logRun, x.ID(), logError, err)
+	}
+}
+
+// takeOrphan takes over one run without a driver, and reports whether it did.
+func (r *Runner) takeOrphan(ctx context.Context, id string) (took bool, err error) {
+	err = r.withID(ctx, id, func(x *execution.Run, w *execution.Work) (err error) {
+		took, err = x.TakeOrphan(ctx, false, w)
+		return err
+	})
+	return took, err
+}
+
+// takeOverChildren takes over the subworkflows that a run waits for, whose drivers may be gone though the run's own has
+// nothing to do, and those below them.
+func (r *Runner) takeOverChildren(ctx context.Context, x *execution.Run) {
+	x.Lock()
+	children := x.AwaitedChildren()
+	x.Unlock()
+	for _, id := range children {
+		c := r.runs.Hold(id)
+		err := r.with(ctx, c, func(w *execution.Work) error {
+			_, err := c.TakeOrphan(ctx, true, w)
+			return err
+		})
+		switch {
+		case errors.Is(err, problem.ExecutionNotFound): // it is about to be begun, or left to others
+		case err != nil && !errors.Is(err, problem.ExecutorNotConfigured): // that the caller is told (Run.Lacks)
+			r.log.Warn("run not taken over", logRun, id, logError, err)
+			fallthrough
+		default:
+			r.takeOverChildren(ctx, c)
+		}
+		r.runs.Drop(c)
+	}
+}
+
+// fire fires a run's due timers and drives on what follows.
+func (r *Runner) fire(t schedule.Timer) {
+	ctx := detached(r.ctx)
+	err := r.withID(ctx, t.ExecutionID, func(x *execution.Run, w *execution.Work) error {
+		err := x.Fire(ctx, t.Timer, w)
+		if x.Machine() != nil {
+			r.timers.Set(x, x.OpenTimers())
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, problem.ExecutionNotFound) {
+		r.log.Warn("timer not fired", logRun, t.ExecutionID, logError, err)
+	}
+}

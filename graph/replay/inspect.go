@@ -1,0 +1,257 @@
+package replay
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/library"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// Inspect checks what only the machine can tell of a run, and changes nothing: that its history can be replayed with its
+// definition, and that the outputs, states and result in it are those to which the definition and the recorded outcomes
+// lead; of an open run also that its stored position can be used, that the stored timers are those that the history has
+// open, and that the subworkflows that it waits for are there. Of runs that another engine began it says nothing, and what
+// another engine wrote to one of this engine's is not compared. Together with a store that is a history.Verifier it makes
+// up a check of a whole database; the command verify is that. The error is EXECUTION_NOT_FOUND or the store's.
+func Inspect(ctx context.Context, store history.Store, executionID string) ([]history.Finding, error) {
+	for try := 0; ; try++ {
+		before, err := store.Execution(ctx, executionID)
+		if err != nil || before.Mode == "" {
+			return nil, err
+		}
+		i := inspection{Store: store, exec: &before}
+		if before.Phase.Terminal() {
+			err = i.lookBack(ctx)
+		} else {
+			err = i.look(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		after, err := store.Execution(ctx, executionID)
+		if err != nil || after.Seq == before.Seq || try == maxInspections {
+			return i.findings, err
+		}
+	}
+}
+
+// maxInspections bounds how often a run is looked at that is written to meanwhile.
+const maxInspections = 5
+
+type inspection struct {
+	history.Store
+	exec     *history.Execution
+	findings []history.Finding
+}
+
+func (i *inspection) note(seq int64, code problem.Code, hint, format string, args ...any) {
+	i.findings = append(i.findings, history.Finding{
+		ExecutionID: i.exec.ID, Seq: seq, Code: code, Message: fmt.Sprintf(format, args...), Hint: hint,
+	})
+}
+
+func (i *inspection) look(ctx context.Context) error {
+	id := i.exec.ID
+	stored, err := i.Definition(ctx, i.exec.DefinitionHash)
+	if errors.Is(err, problem.DefinitionNotFound) {
+		i.note(0, problem.DefinitionNotFound, "Continue the run with its definition, which is then stored: recover ID --definition FILE.",
+			"the definition %s is not stored, so that the run cannot go on", i.exec.DefinitionHash)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	prog, err := inspectedProgram(stored)
+	if err != nil {
+		i.note(0, problem.DefinitionHashMismatch, "Restore the database from a copy. Until then the run does not go on.", "%v", err)
+		return nil
+	}
+	if prog == nil {
+		i.note(0, problem.DefinitionHashMismatch, "Restore the database from a copy.", "the stored definition is not valid")
+		return nil
+	}
+	records, err := i.Read(ctx, id, 1, 0)
+	if err != nil {
+		return err
+	}
+	if err := i.endedChildren(ctx, records); err != nil {
+		return err
+	}
+	now := i.exec.UpdatedAt
+	m, b, differences, err := Run(prog, id, records, nil, 0, now)
+	if err != nil {
+		i.note(0, problem.Nondeterminism, "The run fails at its next step. Fork it at a record before the difference, or cancel it.",
+			"the history does not follow the definition: %v", err)
+		return nil
+	}
+	i.compared(differences, "Records are never repaired. Restore the database from a copy, or fork the run at a record before this one.")
+	if len(b.Records) == 0 {
+		if err := i.timers(ctx, m); err != nil {
+			return err
+		}
+	}
+	return i.position(ctx, prog, now)
+}
+
+// lookBack compares the records of a run that has ended, as far as this process can follow them. How it ended is not
+// asked: it may have failed at a limit, or been cancelled.
+func (i *inspection) lookBack(ctx context.Context) error {
+	stored, err := i.Definition(ctx, i.exec.DefinitionHash)
+	if errors.Is(err, problem.DefinitionNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	prog, err := inspectedProgram(stored)
+	if err != nil || prog == nil {
+		return nil // the check of the definitions says what there is to say, and nobody needs it any more
+	}
+	records, err := i.Read(ctx, i.exec.ID, 1, 0)
+	if err != nil {
+		return err
+	}
+	last := WithoutEnd(records, len(records))
+	if last == 0 || last == len(records) {
+		return nil
+	}
+	end, past := &records[last], WithoutFailure(records, last)
+	_, b, differences, err := Run(prog, i.exec.ID, records[:past], InputOf(records), 0, records[past-1].CreatedAt)
+	switch {
+	case err != nil && end.Payload.Code == string(problem.Nondeterminism):
+		return nil // as the run says itself
+	case err != nil:
+		i.note(0, problem.Nondeterminism, hintAltered, "the history does not follow the definition: %v", err)
+		return nil
+	}
+	for j := range b.Records {
+		if r := &b.Records[j]; r.Name == history.ExecutionCompleted && end.Name == r.Name && !end.Foreign {
+			differences = append(differences, machine.DifferentResult(end, r.Payload.Result)...)
+		}
+	}
+	i.compared(differences, hintAltered)
+	return nil
+}
+
+const hintAltered = "Records are never repaired, and the run has ended. Restore the database from a copy if you need what it had recorded."
+
+// inspected keeps the programs of definitions, most of which many runs have.
+var inspected = definition.NewCache(64)
+
+// inspectedProgram compiles a stored definition, which must be what its hash names; nil if it cannot be run.
+func inspectedProgram(d history.StoredDefinition) (*definition.Program, error) {
+	sum := sha256.Sum256(d.Text)
+	if prog := inspected.Get(d.Hash); prog != nil && hex.EncodeToString(sum[:]) == d.Hash {
+		return prog, nil
+	}
+	document, err := library.ReadStored(d)
+	if err != nil {
+		return nil, err
+	}
+	prog, _ := definition.Compile(document, definition.Options{AllowInterruptInBranch: true})
+	inspected.Add(prog)
+	return prog, nil
+}
+
+// compared notes what differs, but only the first of it: what follows from a state that differs differs too.
+func (i *inspection) compared(differences []machine.Difference, hint string) {
+	if len(differences) > 0 {
+		i.note(differences[0].Seq, problem.Nondeterminism, hint, "%s", differences[0].String())
+	}
+}
+
+// timers compares the open timers with the stored ones. When a remote task is looked at again is not in the history.
+func (i *inspection) timers(ctx context.Context, m *machine.Machine) error {
+	all, err := i.DueTimers(ctx, time.UnixMilli(1<<50), 0)
+	if err != nil {
+		return err
+	}
+	stored := map[string]time.Time{}
+	for _, t := range all {
+		if t.ExecutionID == i.exec.ID {
+			stored[t.Key] = t.Due
+		}
+	}
+	const hint = "Anything that is done to the run, a signal for instance, stores them anew. A timer that is missing would never fire by itself."
+	for _, t := range m.Timers() {
+		due, ok := stored[t.Key]
+		switch want := time.UnixMilli(history.CeilMillis(t.Due)); {
+		case !ok:
+			i.note(0, problem.TimersDiffer, hint, "the timer %s, due %s, is not stored", t.Key, history.FormatTimestamp(want))
+		case !due.Equal(want) && m.Poll(t.Key) == nil:
+			i.note(0, problem.TimersDiffer, hint, "the timer %s is stored as due %s, by the history it is %s", t.Key, history.FormatTimestamp(due), history.FormatTimestamp(want))
+		}
+		delete(stored, t.Key)
+	}
+	for key := range stored {
+		i.note(0, problem.TimersDiffer, hint, "the timer %s is stored, but not open", key)
+	}
+	return nil
+}
+
+// endedChildren looks for the subworkflows that have ended well, which are deleted with the run and not before. What a fork
+// has taken over ended in another run; and one that failed may have been refused before it began. Of one that the run waits
+// for nothing may be stored yet: it may be left to a process that knows its workflow.
+func (i *inspection) endedChildren(ctx context.Context, records []history.Record) error {
+	for j := range records {
+		p := &records[j].Payload
+		if records[j].Name != history.SubworkflowCompleted || p.Failed || p.Replayed || records[j].Seq <= i.exec.ForkedFrom.Seq ||
+			!history.Descends(p.ChildExecutionID, i.exec.ID) {
+			continue
+		}
+		_, err := i.Execution(ctx, p.ChildExecutionID)
+		switch {
+		case history.IsBeingDeleted(err): // which is a finding of its own
+		case errors.Is(err, problem.ExecutionNotFound):
+			i.note(records[j].Seq, problem.SubworkflowMissing, "The run goes on without it. Restore the database from a copy if its history is wanted.",
+				"the subworkflow %q ended here, and nothing is stored of it", p.ChildExecutionID)
+		case err != nil && !isUnreadable(err):
+			return err
+		}
+	}
+	return nil
+}
+
+// isUnreadable tells a run that is there and cannot be read, of which there are findings of its own.
+func isUnreadable(err error) bool {
+	return errors.Is(err, problem.HistoryCorrupt) || errors.Is(err, problem.HistoryNewer)
+}
+
+// position tries the stored position, if there is one.
+func (i *inspection) position(ctx context.Context, prog *definition.Program, now time.Time) error {
+	seq, data, err := i.Position(ctx, i.exec.ID)
+	if err != nil || seq == 0 || len(data) == 0 {
+		return err
+	}
+	var state map[string]any
+	if at := machine.PositionStateSeq(data); at > 0 {
+		records, err := i.Read(ctx, i.exec.ID, at, 1)
+		if err != nil {
+			return err
+		}
+		if len(records) == 1 {
+			state = records[0].Payload.State
+		}
+	}
+	tail, err := i.Read(ctx, i.exec.ID, seq+1, 0)
+	if err != nil {
+		return err
+	}
+	m, err := machine.Restore(prog, data, state)
+	if err == nil {
+		err = m.Catchup(tail, now)
+	}
+	if err != nil {
+		i.note(seq, problem.PositionUnusable, "Nothing: the run goes on from its history, and the next step stores a new position.",
+			"the stored position cannot be used: %v", err)
+	}
+	return nil
+}

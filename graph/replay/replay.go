@@ -1,0 +1,84 @@
+// Package replay proves histories: it walks a definition over recorded outcomes and compares what follows with what is recorded.
+package replay
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// Run replays records with a definition, and returns the machine, what it would append next, and what differs from the records.
+// NONDETERMINISM_DETECTED if they do not follow from the definition. maxVisits 0 means the default.
+func Run(prog *definition.Program, id string, records []history.Record, input map[string]any, maxVisits int, now time.Time) (*machine.Machine, machine.Batch, []machine.Difference, error) {
+	// The history of this engine's runs says all that the config does not.
+	m, differences, err := machine.Prove(prog, machine.Config{ExecutionID: id, Mode: machine.HostMediated, MaxVisits: maxVisits}, records, input, now)
+	if err != nil {
+		return nil, machine.Batch{}, nil, err
+	}
+	b := m.Ready()
+	for i := range b.Records {
+		if p := &b.Records[i].Payload; p.Code == string(problem.Nondeterminism) {
+			e := problem.New(problem.Nondeterminism, "%s", p.Error)
+			switch {
+			case p.Context == nil:
+			case p.Context.Actual.Name == history.FailNode: // the text says why
+				e.Message = fmt.Sprintf("record %d does not follow: %s", p.Context.Expected.Seq, p.Error)
+				e.At.NodeID = p.Context.Expected.NodeID
+			default:
+				e.Message = fmt.Sprintf("record %d is %s of %q, and the definition gives %s of %q", p.Context.Expected.Seq,
+					p.Context.Expected.Name, p.Context.Expected.NodeID, p.Context.Actual.Name, p.Context.Actual.NodeID)
+				e.At.NodeID = p.Context.Expected.NodeID
+			}
+			return nil, b, nil, e
+		}
+	}
+	return m, b, differences, nil
+}
+
+// Prove is Run with a difference as an error, too.
+func Prove(prog *definition.Program, id string, records []history.Record, input map[string]any, maxVisits int, now time.Time) (*machine.Machine, error) {
+	m, _, differences, err := Run(prog, id, records, input, maxVisits, now)
+	if err == nil && len(differences) > 0 {
+		err = problem.New(problem.Nondeterminism, "%s", differences[0].String()).WithPlace(problem.Place{NodeID: differences[0].NodeID})
+	}
+	return m, err
+}
+
+func isState(r history.Record) bool { return r.Name == history.StateUpdated }
+
+// InputOf gives the input of a run of this engine: as its first record has it, or its first state.
+func InputOf(records []history.Record) map[string]any {
+	if input := records[0].Payload.Input; input != nil {
+		return input
+	}
+	if i := slices.IndexFunc(records, isState); i >= 0 {
+		return records[i].Payload.State
+	}
+	return nil
+}
+
+// WithoutEnd gives the number of the first n records that are not part of the run's end.
+func WithoutEnd(records []history.Record, n int) int {
+	if end := slices.IndexFunc(records[:n], ends); end > 0 {
+		return end
+	}
+	return n
+}
+
+// WithoutFailure leaves out the last of the first n records if it is the command that belongs to the end behind them.
+func WithoutFailure(records []history.Record, n int) int {
+	if n > 1 && n < len(records) && records[n-1].Name == history.FailNode && records[n].Name == history.ExecutionFailed {
+		return n - 1
+	}
+	return n
+}
+
+// ends reports whether a record is part of a run's end, which is not taken over.
+func ends(r history.Record) bool {
+	return r.Kind == history.Event && r.Name.Terminal() || r.Name == history.CancelExecution
+}

@@ -1,0 +1,144 @@
+package graph
+
+import (
+	"context"
+	"errors"
+
+	"github.com/workflows-engine/workflows-engine/graph/admit"
+	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/library"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/runview"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// performChild sees to it that a subworkflow runs, or hands its end or refusal to the parent.
+func (r *Runner) performChild(x *execution.Run, a *execution.Attempt, e *machine.ChildEffect) []*execution.Attempt {
+	ctx := detached(r.ctx)
+	for try := 0; ; try++ {
+		in, err := r.ensureChild(ctx, x.ID(), a, e)
+		switch {
+		case err == nil && in != nil:
+			return r.finish(x, a, in)
+		case err == nil:
+			r.childBegun(ctx, x, a, e)
+			return nil
+		case a.Context.Err() != nil:
+			return nil
+		case library.IsUnknown(err):
+			// It is left to another process, one that knows its workflow and accepts it: a run that was not started here is not
+			// failed for good because of that.
+			r.log.Warn("subworkflow left to others", logRun, x.ID(), logKey, a.Key, logError, err)
+			r.library.NoteUnknown(execution.NameOf(e), err)
+			r.endAttempt(ctx, x, a)
+			return nil
+		case try < len(retryPauses) && r.pause(retryPauses[try]):
+		default:
+			r.log.Error("subworkflow not started", logRun, x.ID(), logChild, e.ChildExecutionID, logError, err)
+			r.lose(x, errUnrecorded(err))
+			return nil
+		}
+	}
+}
+
+// childBegun ends the attempt to begin a subworkflow, which drives by itself now.
+func (r *Runner) childBegun(ctx context.Context, x *execution.Run, a *execution.Attempt, e *machine.ChildEffect) {
+	if context.Cause(a.Context) == execution.ErrUnwanted {
+		// Nobody waits for it any more, and whoever saw to that may have looked before it existed.
+		if err := r.cancelChild(ctx, e.ChildExecutionID, x.ID()); err != nil {
+			r.log.Error("subworkflow not cancelled", logRun, x.ID(), logChild, e.ChildExecutionID, logError, err)
+		}
+	}
+	r.endAttempt(ctx, x, a)
+	r.notifier.Changed(x.ID())
+}
+
+// ensureChild begins a subworkflow's run, or goes on with the one that is there. It returns what the parent is to be told at
+// once: that the child has ended already or cannot be begun. That this process does not know the workflow is told only for a
+// run that was started here.
+func (r *Runner) ensureChild(ctx context.Context, parent string, a *execution.Attempt, e *machine.ChildEffect) (in machine.Input, err error) {
+	c := r.runs.Hold(e.ChildExecutionID)
+	defer r.runs.Drop(c)
+	for {
+		err := r.with(ctx, c, func(w *execution.Work) error {
+			in, err = c.ContinueAsChild(ctx, parent, e, w)
+			return err
+		})
+		if !errors.Is(err, problem.ExecutionNotFound) || history.IsBeingDeleted(err) {
+			return in, err // the id is free once the deletion is over
+		}
+		if err = r.beginChild(ctx, c, parent, a, e); errors.Is(err, execution.ErrConflict) {
+			continue // another process began it
+		}
+		if err == nil || !admit.IsRefusal(err) || a.Context.Err() != nil || !a.StartedHere && library.IsUnknown(err) {
+			return nil, err
+		}
+		p, _ := problem.As(err)
+		return machine.ChildRefused{Key: e.EffectKey, Error: p.Error(), Code: string(p.Code)}, nil
+	}
+}
+
+// beginChild begins a subworkflow that does not exist yet (spec: execution, 12.1). The definition is looked for without
+// a lock, since a Resolver may take its time; it stops when the attempt ends.
+func (r *Runner) beginChild(ctx context.Context, c *execution.Run, parent string, a *execution.Attempt, e *machine.ChildEffect) error {
+	if a.Config.Depth >= r.opts.MaxDepth {
+		return problem.New(problem.SubworkflowDepthExceeded, "subworkflows are nested more than %d levels deep", r.opts.MaxDepth)
+	}
+	prog, err := r.library.Resolve(a.Context, execution.NameOf(e))
+	if err != nil {
+		return err
+	}
+	input, err := r.object("input", e.Input, problem.ValidationError)
+	if err != nil {
+		return err
+	}
+	if err := admit.Input(prog, input); err != nil {
+		return err
+	}
+	config := a.Config
+	config.ExecutionID, config.Parent, config.Depth = c.ID(), parent, a.Config.Depth+1
+	return r.with(ctx, c, func(w *execution.Work) error { return c.Begin(ctx, prog, config, input, a.StartedHere, w) })
+}
+
+// notifyParent tells the run that started x how x ended. It is no error if the parent does not wait for it any more.
+func (r *Runner) notifyParent(ctx context.Context, x *execution.Run, parent string) error {
+	var end runview.Ending
+	err := locked(x, func() (err error) {
+		end, err = x.Ending(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return ignoreRefusal(r.withID(ctx, parent, func(p *execution.Run, w *execution.Work) error {
+		return p.ChildEnded(ctx, x.ID(), end.ChildEnded, w)
+	}))
+}
+
+// cancelChild cancels a subworkflow whose parent has ended or does not wait for it any more.
+func (r *Runner) cancelChild(ctx context.Context, id, parent string) error {
+	keep, err := execution.KeepsTasks(ctx, r.store, parent)
+	if err != nil {
+		return err
+	}
+	reason := "the parent run " + parent + " does not wait for it any more"
+	return ignoreRefusal(r.withID(ctx, id, func(c *execution.Run, w *execution.Work) error {
+		err := c.Cancel(ctx, machine.Cancel{Reason: reason, KeepTasks: keep}, w)
+		w.NotifyParent = "" // it is the parent that asked
+		return err
+	}))
+}
+
+// ignoreRefusal drops the errors that say that a run is gone, or has ended in another way.
+func ignoreRefusal(err error) error {
+	if errors.Is(err, problem.ExecutionNotFound) || err != nil && admit.IsRefusal(err) {
+		return nil
+	}
+	return err
+}
+
+// object brings an object that a caller gave into the value model and checks its size. label names the argument.
+func (r *Runner) object(label string, m map[string]any, code problem.Code) (map[string]any, error) {
+	return admit.Object(label, m, r.opts.MaxDocumentBytes, code)
+}
