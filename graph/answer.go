@@ -25,14 +25,18 @@ func (r *Runner) answer(ctx context.Context, x *execution.Run, w Wait) (*Run, er
 
 // waiting is a call that waits for a run.
 func (r *Runner) waiting(x *execution.Run) *notify.Waiting {
-	if s, ok := r.store.(history.Watcher); ok {
-		r.watching.Do(func() { r.tasks.Go(func() { r.notifier.Watch(r.ctx, s, r.log) }) })
-	}
 	return &notify.Waiting{
-		Notifier: &r.notifier, Now: r.now, Closed: r.ctx.Done(),
+		Notifier: &r.notifier, Now: r.now, Closed: r.ctx.Done(), Watch: r.watch,
 		Stand: func(ctx context.Context, upToDate bool, s *execution.Standing) error {
 			return r.stand(ctx, x, upToDate, s)
 		},
+	}
+}
+
+// watch notices from now on what other processes write, if the store can tell.
+func (r *Runner) watch() {
+	if s, ok := r.store.(history.Watcher); ok {
+		r.watching.Do(func() { r.tasks.Go(func() { r.notifier.Watch(r.ctx, s, r.log) }) })
 	}
 }
 

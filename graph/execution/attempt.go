@@ -36,25 +36,9 @@ type Attempt struct {
 // Release frees the attempt's context once it is over.
 func (a *Attempt) Release() { a.cancel(ErrUnwanted) }
 
-// Base returns what all kinds of effects have in common.
-func Base(e machine.Effect) *machine.EffectBase {
-	switch e := e.(type) {
-	case *machine.ActivityEffect:
-		return &e.EffectBase
-	case *machine.DelegateEffect:
-		return &e.EffectBase
-	case *machine.PollEffect:
-		return &e.EffectBase
-	case *machine.ChildEffect:
-		return &e.EffectBase
-	default:
-		return &machine.EffectBase{EffectKey: e.Key()}
-	}
-}
-
 // late reports whether the attempt's deadline has passed.
 func (a *Attempt) late(now time.Time) bool {
-	deadline := Base(a.Effect).Deadline
+	deadline := a.Effect.Base().Deadline
 	return !deadline.IsZero() && !now.Before(deadline)
 }
 

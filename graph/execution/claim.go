@@ -16,8 +16,11 @@ import (
 // performs reports whether this process performs an effect of the run when it drives it. Whether it can begin a subworkflow
 // shows when it tries to.
 func (x *Run) performs(e machine.Effect) bool {
-	return x.startedHere || x.LackOf(x.prog.Node(Base(e).NodeID)) == nil
+	return x.startedHere || x.canPerform(e)
 }
+
+// canPerform reports whether this process has what an effect takes.
+func (x *Run) canPerform(e machine.Effect) bool { return x.LackOf(x.prog.Node(e.Base().NodeID)) == nil }
 
 // inFlightElsewhere reports whether an activity or delegate is in flight that this process does not perform.
 func (x *Run) inFlightElsewhere() bool {
@@ -108,19 +111,16 @@ func (x *Run) disownIfIdle(ctx context.Context) {
 	}
 }
 
-// lose stops driving without a word to the store: another process owns the run, or claims it once the lease has ended.
-func (x *Run) lose(cause error) {
+// Lose stops driving a run that this process owns, without a word to the store: another process owns it, or claims it once the
+// lease has ended. The attempts end with the cause; see ErrLeaseLost.
+func (x *Run) Lose(cause error) {
+	if !x.Owned() {
+		return
+	}
 	x.abortAll(cause)
 	x.forget()
 	x.become(Unloaded)
 	x.env.Observer.Changed(x.id)
-}
-
-// Lose stops driving the run, whose attempts end with the cause; see ErrLeaseLost.
-func (x *Run) Lose(cause error) {
-	if x.Owned() {
-		x.lose(cause)
-	}
 }
 
 // Rest disowns the run once nothing is in flight any more, and then checks whether another process committed something meanwhile
@@ -215,7 +215,7 @@ func (x *Run) abandoned(ctx context.Context, retryUnknown bool) (bool, error) {
 	var children []*machine.ChildEffect
 	for _, e := range x.m.InFlight() {
 		switch c, isChild := e.(*machine.ChildEffect); {
-		case x.attempts[e.Key()] != nil || x.LackOf(x.prog.Node(Base(e).NodeID)) != nil:
+		case x.attempts[e.Key()] != nil || !x.canPerform(e):
 		case isChild:
 			children = append(children, c)
 		default:
@@ -266,7 +266,7 @@ func (x *Run) Look(ctx context.Context, seq int64, w *Work) error {
 			if owner, err := x.env.Store.Owner(ctx, x.id); err != nil {
 				return err
 			} else if owner.Process != x.process {
-				x.lose(ErrLeaseLost)
+				x.Lose(ErrLeaseLost)
 				return nil
 			}
 		}

@@ -109,7 +109,7 @@ func (x *Run) append(ctx context.Context, b machine.Batch, i intent, w *Work) (d
 	case refused && x.Owned():
 		// Another process has claimed the run. What this one performed is that one's now; whatever else there is to append is
 		// decided again.
-		x.lose(ErrLeaseLost)
+		x.Lose(ErrLeaseLost)
 		return false, ErrConflict
 	case refused && i.fenced:
 		return false, err

@@ -82,10 +82,3 @@ const (
 // detached is the context of work that outlives the call it came from: recording what has happened. It carries no deadline
 // of its own; stores bound how long they wait for a lock.
 func detached(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
-
-func fallback[T comparable](v *T, d T) {
-	var zero T
-	if *v == zero {
-		*v = d
-	}
-}

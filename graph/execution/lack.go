@@ -72,35 +72,10 @@ func (x *Run) UnlessOwned(ctx context.Context, l *runview.Lack) (*runview.Lack, 
 
 // lackAfter returns what this process lacks to perform the nodes that can follow some others, the nearest first.
 func (x *Run) lackAfter(nodes []*definition.Node) *runview.Lack {
-	begun, seen := len(nodes), map[*definition.Node]bool{nil: true}
-	add := func(n *definition.Node) {
-		if !seen[n] {
-			seen[n] = true
-			nodes = append(nodes, n)
-		}
-	}
-	for i := 0; i < len(nodes); i++ {
-		n := nodes[i]
-		if n == nil {
-			continue
-		}
-		if i >= begun {
-			if l := x.LackOf(n); l != nil {
-				l.Host = true
-				return l
-			}
-		}
-		add(n.Next)
-		if n.Switch != nil {
-			for _, c := range n.Switch.Cases {
-				add(x.prog.Node(c.Target))
-			}
-			add(x.prog.Node(n.Switch.Default))
-		}
-		if n.Parallel != nil {
-			for _, b := range n.Parallel.Branches {
-				add(b.Entry)
-			}
+	for n := range x.prog.After(nodes) {
+		if l := x.LackOf(n); l != nil {
+			l.Host = true
+			return l
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -160,13 +161,12 @@ func (x *Run) rebuild(ctx context.Context, prog *definition.Program) (*machine.M
 	// perform what it waits for is not recorded there; a host is harmless.
 	config := machine.Config{
 		ExecutionID: x.id,
-		Mode:        x.foreignMode,
+		Mode:        cmp.Or(x.foreignMode, machine.HostMediated),
 		Branches:    machine.Sequential,
 		MaxVisits:   x.env.MaxVisits,
 		Parent:      x.exec.Parent,
 		Depth:       x.exec.Depth,
 	}
-	fallback(&config.Mode, machine.HostMediated)
 	return machine.Replay(prog, config, records, x.foreignInput, x.env.Now())
 }
 
@@ -197,7 +197,7 @@ func (x *Run) restore(ctx context.Context, prog *definition.Program) (*machine.M
 		if x.exec, err = x.env.Store.Execution(ctx, x.id); err != nil {
 			return nil, err
 		}
-		fallback(&x.exec.DefinitionHash, hash)
+		x.exec.DefinitionHash = cmp.Or(x.exec.DefinitionHash, hash)
 	}
 	var state map[string]any
 	if at := machine.PositionStateSeq(data); at > 0 {

@@ -36,7 +36,7 @@ func (x *Run) Prospect(ctx context.Context, orphaned bool) (p Prospect, err erro
 		switch c, isChild := e.(*machine.ChildEffect); {
 		case isChild:
 			p.Children = append(p.Children, c)
-		case orphaned && x.attempts[e.Key()] == nil && x.LackOf(x.prog.Node(Base(e).NodeID)) == nil:
+		case orphaned && x.attempts[e.Key()] == nil && x.canPerform(e):
 			p.Takes = true
 		}
 	}

@@ -72,9 +72,6 @@ type tableEntry struct {
 // Lock locks the run.
 func (x *Run) Lock() { x.mu.Lock() }
 
-// TryLock locks the run unless it is locked.
-func (x *Run) TryLock() bool { return x.mu.TryLock() }
-
 // Unlock unlocks the run.
 func (x *Run) Unlock() { x.mu.Unlock() }
 

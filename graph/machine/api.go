@@ -98,6 +98,8 @@ type Timer struct {
 type Effect interface {
 	// Key names the effect within the run: "<node>#<visit>.<attempt>", the same however often the run is rebuilt.
 	Key() string
+	// Base returns what all kinds of effects have in common.
+	Base() *EffectBase
 	effect()
 }
 
@@ -116,6 +118,9 @@ type EffectBase struct {
 // Key gives the effect's key.
 func (b *EffectBase) Key() string { return b.EffectKey }
 func (b *EffectBase) effect()     {}
+
+// Base returns b.
+func (b *EffectBase) Base() *EffectBase { return b }
 
 // ActivityEffect asks for one attempt of a step, llm_call or tool_call in process.
 type ActivityEffect struct {

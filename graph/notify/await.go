@@ -37,6 +37,8 @@ type Waiting struct {
 	Now func() time.Time
 	// Closed ends the waiting when the engine closes.
 	Closed <-chan struct{}
+	// Watch is called before the first sleep that another process's write may end.
+	Watch func()
 	// Stand looks where the run stands, firing what is due. upToDate says that the run was in hand just before.
 	Stand func(ctx context.Context, upToDate bool, s *execution.Standing) error
 	// Until, if not nil, ends the waiting too, and says that the call asks where the run stands and has not driven it.
@@ -81,6 +83,7 @@ func (c *Waiting) For(ctx context.Context, limit Wait) error {
 		next := s.Due.Sub(c.Now())
 		switch {
 		case s.Elsewhere || c.Until != nil || !s.Due.IsZero() && next <= 0:
+			c.Watch()
 			pause := look
 			look = min(2*look, max(lastLook, time.Since(began)/100))
 			if c.Notifier.Watched() {

@@ -71,7 +71,7 @@ func (p *Performer) Perform(executionID string, a *execution.Attempt) (in machin
 
 // withDeadline returns the context for an executor: it ends at the attempt's deadline too, by the engine's clock.
 func withDeadline(a *execution.Attempt, now time.Time) (context.Context, context.CancelFunc) {
-	deadline := execution.Base(a.Effect).Deadline
+	deadline := a.Effect.Base().Deadline
 	if deadline.IsZero() {
 		return a.Context, func() {}
 	}
