@@ -28,6 +28,10 @@ func TestMain(m *testing.M) {
 		appendForever(path)
 		return
 	}
+	if path := os.Getenv(claimerFile); path != "" {
+		claimForever(path)
+		return
+	}
 	if path := os.Getenv(holderFile); path != "" {
 		hold(path)
 		return
