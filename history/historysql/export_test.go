@@ -106,3 +106,13 @@ func (s *Store) Text(query string) (string, error) {
 
 // LookAgain makes the store look at its files with the next call.
 func (s *Store) LookAgain() { s.looked.Store(0) }
+
+// Look makes what a watch does at every tick; end closes its connection.
+func (s *Store) Look(changed func(executionID string, seq int64)) (look, end func() error, err error) {
+	c, err := s.connect(dataSource(s.path, "ro", &s.options))
+	if err != nil {
+		return nil, nil, err
+	}
+	w := watch{conn: c, changed: changed, last: -1}
+	return w.look, c.Close, nil
+}

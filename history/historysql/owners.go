@@ -168,7 +168,8 @@ func (s *Store) Owner(ctx context.Context, executionID string) (history.Owner, e
 	}
 }
 
-// Owned returns the runs that a process owns; see history.Store.
+// Owned returns the runs that a process owns; see history.Store. A run that an older version has ended is among them until
+// it is disowned: to leave it out would take reading the row of every run.
 func (s *Store) Owned(ctx context.Context, process string) (map[string]int64, error) {
 	owned := map[string]int64{}
 	err := s.readers.query(ctx, ownedExecutions, func(rows *sql.Rows) error {

@@ -239,6 +239,9 @@ func TestAnOlderVersionTakesNoOwnedRun(t *testing.T) {
 	if departed, err := s.Departed(ctx); len(departed) > 0 || err != nil {
 		t.Errorf("departed: %v, %v", departed, err)
 	}
+	if err := s.Disown(ctx, "new", "x"); err != nil {
+		t.Fatal(err)
+	}
 	if owned, err := s.Owned(ctx, "new"); len(owned) > 0 || err != nil {
 		t.Errorf("a process owns the run that has ended: %v, %v", owned, err)
 	}
@@ -478,22 +481,30 @@ func BenchmarkOwners(b *testing.B) {
 		h.Owner, h.Position = "p", make([]byte, 600)
 		check(s.Append(ctx, h))
 	}
-	for name, call := range map[string]func() error{
-		"departed": func() error { _, err := s.Departed(ctx); return err },
-		"unowned":  func() error { _, err := s.Unowned(ctx, 100); return err },
-		"owner":    func() error { _, err := s.Owner(ctx, ids[7]); return err },
-		"owned":    func() error { _, err := s.Owned(ctx, "p"); return err },
-		"renew":    func() error { return s.Renew(ctx, "p", time.Hour) },
-		"claim and disown 500": func() error {
+	for _, bench := range []struct {
+		name string
+		call func() error
+	}{
+		{"departed", func() error { _, err := s.Departed(ctx); return err }},
+		{"unowned", func() error { _, err := s.Unowned(ctx, 100); return err }},
+		{"owner", func() error { _, err := s.Owner(ctx, ids[7]); return err }},
+		{"owned", func() error { _, err := s.Owned(ctx, "p"); return err }},
+		{"renew", func() error { return s.Renew(ctx, "p", time.Hour) }},
+		{"claim and disown 500", func() error {
 			_, err := s.Claim(ctx, "p", ids[:500]...)
 			return errors.Join(err, s.Disown(ctx, "p", ids[:500]...))
-		},
+		}},
 	} {
-		b.Run(name, func(b *testing.B) {
+		b.Run(bench.name, func(b *testing.B) {
 			for b.Loop() {
-				check(call())
+				check(bench.call())
 			}
 		})
+	}
+	claimed, err := s.Claim(ctx, "p", ids[:500]...)
+	check(err)
+	if len(claimed) != 500 {
+		b.Fatal(len(claimed))
 	}
 	check(s.Release(ctx, "p"))
 	b.Run("unowned, 100 of 20000", func(b *testing.B) {
@@ -501,6 +512,36 @@ func BenchmarkOwners(b *testing.B) {
 			found, err := s.Unowned(ctx, 100)
 			if check(err); len(found) != 100 {
 				b.Fatal(len(found))
+			}
+		}
+	})
+}
+
+// BenchmarkWatch measures a look of a watch at a file that has not changed, and at one with a node of six records more.
+func BenchmarkWatch(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "runs.db")
+	s := openFile(b, path, historysql.Options{Synchronous: historysql.Normal})
+	x := historytest.NewTrace(b, "x")
+	x.Append(s, historytest.Start("w", "in_process")...)
+	look, end, err := s.Look(func(string, int64) {})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer end()
+	b.Run("idle", func(b *testing.B) {
+		for b.Loop() {
+			if err := look(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("changed", func(b *testing.B) {
+		for b.Loop() {
+			b.StopTimer()
+			x.Append(s, historytest.Node("a", "b")...)
+			b.StartTimer()
+			if err := look(); err != nil {
+				b.Fatal(err)
 			}
 		}
 	})

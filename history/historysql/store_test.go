@@ -12,8 +12,8 @@ import (
 )
 
 // open makes a store in a new file.
-func open(t testing.TB) history.Store {
-	return openFile(t, filepath.Join(t.TempDir(), "runs.db"), historysql.Options{})
+func open(t testing.TB, now func() time.Time) history.Store {
+	return openFile(t, filepath.Join(t.TempDir(), "runs.db"), historysql.Options{Now: now})
 }
 
 func openFile(t testing.TB, path string, o historysql.Options) *historysql.Store {
@@ -58,7 +58,5 @@ func leave(t testing.TB, path, left string) {
 
 func TestStore(t *testing.T) {
 	t.Parallel()
-	historytest.Run(t, func(t testing.TB, now func() time.Time) history.Store {
-		return openFile(t, filepath.Join(t.TempDir(), "runs.db"), historysql.Options{Now: now})
-	})
+	historytest.Run(t, open)
 }

@@ -8,9 +8,10 @@ CREATE TABLE processes (
 ALTER TABLE executions ADD COLUMN owner TEXT;
 ALTER TABLE executions ADD COLUMN disowned INTEGER;
 
--- The runs that need a driver or have an owner, by owner. Older versions of this engine use the index by its name.
+-- The runs that need a driver or have an owner, by owner: what is asked of them is answered without their rows, which are
+-- large. Older versions of this engine use the index by its name.
 DROP INDEX executions_driven;
-CREATE INDEX executions_driven ON executions (owner, execution_id) WHERE owner IS NOT NULL OR driven = 1;
+CREATE INDEX executions_driven ON executions (owner, driven, execution_id) WHERE owner IS NOT NULL OR driven = 1;
 
 -- An older version that still has the file open takes a run by a row in leases. It gets none for a run whose owner has a
 -- lease, and a run that it takes has no owner any more.

@@ -1,2 +1,1 @@
-SELECT execution_id, (SELECT max(seq) FROM history AS h WHERE h.execution_id = e.execution_id) FROM executions AS e
-WHERE owner = ?1 AND phase NOT IN ('completed', 'failed', 'cancelled', 'deleted')
+SELECT execution_id, (SELECT max(seq) FROM history AS h WHERE h.execution_id = e.execution_id) FROM executions AS e WHERE owner = ?1
