@@ -57,8 +57,9 @@ func TestStoresAgree(t *testing.T) {
 			t.Parallel()
 			a := &agreement{
 				t: t, rand: rand.New(rand.NewPCG(seed, 11)), path: filepath.Join(t.TempDir(), "runs.db"),
-				memory: historymem.New(), now: historytest.Begin, runs: map[string]*agreed{},
+				now: historytest.Begin, runs: map[string]*agreed{},
 			}
+			a.memory = historymem.NewWith(historymem.Options{Now: a.clock})
 			for i := range 3 {
 				a.stores = append(a.stores, a.open(i))
 			}
@@ -79,8 +80,11 @@ func (a *agreement) open(i int) *historysql.Store {
 	if i == 2 {
 		o = smallest
 	}
+	o.Now = a.clock
 	return openFile(a.t, a.path, o)
 }
+
+func (a *agreement) clock() time.Time { return a.now }
 
 func (a *agreement) store() *historysql.Store { return a.stores[a.rand.IntN(len(a.stores))] }
 
@@ -161,9 +165,9 @@ func (a *agreement) adorn(b *history.Batch) {
 	}
 	switch owner := fmt.Sprintf("owner %d", a.rand.IntN(2)); a.rand.IntN(5) {
 	case 0, 1:
-		b.Lease = history.Lease{Owner: owner, Expires: a.now.Add(50 * time.Millisecond)}
+		b.Owner = owner
 	case 2:
-		b.Lease, b.ReleaseLease = history.Lease{Owner: owner}, true
+		b.Owner, b.Disown = owner, true
 	}
 }
 
@@ -217,17 +221,7 @@ func (a *agreement) act() {
 	case 4:
 		a.prune()
 	case 5:
-		owner := fmt.Sprintf("owner %d", a.rand.IntN(2))
-		won, err := a.store().AcquireLease(a.t.Context(), x.Execution.ID, owner, a.now, a.now.Add(50*time.Millisecond))
-		want, wantErr := a.memory.AcquireLease(a.t.Context(), x.Execution.ID, owner, a.now, a.now.Add(50*time.Millisecond))
-		if a.same("the lease", err, wantErr); won != want {
-			a.t.Fatalf("the lease is won: %t, in memory %t", won, want)
-		}
-		lease, err := a.store().Lease(a.t.Context(), x.Execution.ID)
-		wantLease, wantErr := a.memory.Lease(a.t.Context(), x.Execution.ID)
-		if a.same("the lease as it is read", err, wantErr); lease != wantLease {
-			a.t.Fatalf("the lease is %+v, in memory %+v", lease, wantLease)
-		}
+		a.own(x.Execution.ID)
 	case 6:
 		if x.Execution.Seq > 0 && !x.Execution.Phase.Terminal() {
 			b := history.Batch{ExecutionID: x.Execution.ID, ExpectedSeq: x.Execution.Seq, Execution: x.Execution, SetTimers: true}
@@ -249,6 +243,43 @@ func (a *agreement) act() {
 				break
 			}
 		}
+	}
+}
+
+// own changes and compares who owns what.
+func (a *agreement) own(id string) {
+	ctx := a.t.Context()
+	owner, s := fmt.Sprintf("owner %d", a.rand.IntN(2)), a.store()
+	switch a.rand.IntN(5) {
+	case 0, 1:
+		ttl := time.Duration(a.rand.IntN(100)) * time.Millisecond
+		a.same("the renewal", s.Renew(ctx, owner, ttl), a.memory.Renew(ctx, owner, ttl))
+	case 2:
+		a.same("the release", s.Release(ctx, owner), a.memory.Release(ctx, owner))
+	case 3:
+		claimed, err := s.Claim(ctx, owner, "r0", id, "r1")
+		want, wantErr := a.memory.Claim(ctx, owner, "r0", id, "r1")
+		if a.same("the claim", err, wantErr); !slices.Equal(claimed, want) {
+			a.t.Fatalf("%s has claimed %v, in memory %v", owner, claimed, want)
+		}
+	case 4:
+		a.same("the runs given up", s.Disown(ctx, owner, id, "r0"), a.memory.Disown(ctx, owner, id, "r0"))
+	}
+	a.checkOwners(a.store(), id, owner)
+}
+
+func (a *agreement) checkOwners(s *historysql.Store, id, process string) {
+	ctx := a.t.Context()
+	describe := func(s history.Store) string {
+		o, err := s.Owner(ctx, id)
+		owned, err2 := s.Owned(ctx, process)
+		departed, err3 := s.Departed(ctx)
+		unowned, err4 := s.Unowned(ctx, 0)
+		slices.Sort(unowned) // by another time where a row lags
+		return fmt.Sprint(o, owned, departed, unowned, errors.Join(err, err2, err3, err4))
+	}
+	if got, want := describe(s), describe(a.memory); got != want {
+		a.t.Fatalf("owners: %s, in memory %s", got, want)
 	}
 }
 

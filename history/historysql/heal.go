@@ -71,6 +71,9 @@ func storeHealed(c *conn, f *folding) error {
 		if _, err := c.exec(dropTimers, e.ID); err != nil {
 			return err
 		}
+		if _, err := c.exec(disownExecution, e.ID, nil, nil); err != nil {
+			return err
+		}
 	}
 	_, err := c.exec(markSeen, e.ID)
 	return err

@@ -247,19 +247,29 @@ func TestAnOlderVersionTakesNoOwnedRun(t *testing.T) {
 	}
 }
 
-// TestAnotherEngineEndsAnOwnedRun: then nobody owns it any more.
+// TestAnotherEngineEndsAnOwnedRun: then nobody owns it any more, and until then the owner does.
 func TestAnotherEngineEndsAnOwnedRun(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	path := filepath.Join(t.TempDir(), "runs.db")
 	s := openFile(t, path, historysql.Options{})
 	renew(t, s, "p", time.Hour)
-	b := historytest.NewTrace(t, "x").Batch("E ExecutionStarted", "C ScheduleNode a")
+	x := historytest.NewTrace(t, "x")
+	b := x.Batch("E ExecutionStarted", "C ScheduleNode a")
 	b.Owner = "p"
 	if err := s.Append(ctx, b); err != nil {
 		t.Fatal(err)
 	}
 	other := openReference(t, path)
+	other.append("x", "E NodeScheduled a")
+	x.Batch("E NodeScheduled a")
+	// What the projection has not seen yet makes no difference to who may end the run.
+	aside := *x
+	end := aside.Batch("E ExecutionCancelled")
+	end.Owner = "q"
+	if err := s.Append(ctx, end); !errors.Is(err, problem.LeaseHeld) {
+		t.Errorf("q ends a run of p: %v", err)
+	}
 	other.append("x", "E ExecutionCompleted")
 	if _, err := s.Execution(ctx, "x"); err != nil {
 		t.Fatal(err)
