@@ -34,6 +34,9 @@ func (c *clock) pass(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
+// justEnded is what is left, in seconds, of a lease that ends at this very moment; 0 would say that its end is not known.
+const justEnded = -1e-9
+
 // wantOwner compares the owner of a run; left counts seconds.
 func wantOwner(t *testing.T, s history.Store, id, process string, left float64) {
 	t.Helper()
@@ -89,7 +92,7 @@ func processLeases(t *testing.T, s history.Store, c *clock) {
 	wantClaim(t, s, "q", both)
 	wantOwner(t, s, "x", "p", 0.001)
 	c.pass(time.Millisecond)
-	wantOwner(t, s, "x", "p", 0)
+	wantOwner(t, s, "x", "p", justEnded)
 	c.pass(500 * time.Millisecond)
 	wantOwner(t, s, "x", "p", -0.5)
 	wantClaim(t, s, "q", []string{"x"}, "x")
@@ -172,7 +175,7 @@ func batchOwners(t *testing.T, s history.Store, c *clock) {
 	wantOwner(t, s, "x", "", -1)
 	wantOwned(t, s, "q", nil)
 	with("q", true, "C ScheduleNode e") // nobody's
-	wantOwner(t, s, "x", "", 0)
+	wantOwner(t, s, "x", "", justEnded)
 	with("q", false, "C ScheduleNode f")
 	wantOwned(t, s, "q", map[string]int64{"x": x.Execution.Seq})
 	with("q", false, End()...)
