@@ -86,7 +86,7 @@ func (r *Runner) standChild(ctx context.Context, id string, first, performing bo
 	case err != nil:
 		return err
 	case sub.Status.Terminal():
-		sub.Status = machine.Running // its parent is about to be told
+		sub.Status = machine.Running // its parent is about to be notified
 		s.Elsewhere = true
 		c.Lock()
 		parent := c.Execution().Parent

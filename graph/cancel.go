@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// Cancel ends a run and its subworkflows; what executors do for them is stopped and not recorded, and agents are told to
+// Cancel ends a run and its subworkflows; what executors do for them is stopped and not recorded, and agents are asked to
 // end their tasks unless these are kept. Cancelling a cancelled run changes nothing and answers with the first reason.
 // Errors: EXECUTION_NOT_FOUND, CANCEL_NOT_ALLOWED for a run that has
 // completed or failed, CANCEL_VALIDATION_ERROR for arguments or a run that cannot be read.

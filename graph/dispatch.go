@@ -35,7 +35,7 @@ func (r *Runner) withID(ctx context.Context, id string, f func(x *execution.Run,
 }
 
 // dispatch does what inputs have led to, after the run's lock has been given back: attempts are performed in the background,
-// subworkflows that nobody waits for are cancelled, the parent is told that the run has ended. What fails or is cut short here
+// subworkflows that nobody waits for are cancelled, the parent is notified of the run's end. What fails or is cut short here
 // is found again: a parent whose subworkflow has ended counts as an orphan, its owner looks after that too (execution.Run.Look),
 // and a subworkflow asks after its parent when it is next loaded.
 func (r *Runner) dispatch(ctx context.Context, x *execution.Run, w *execution.Work) {
@@ -55,7 +55,7 @@ func (r *Runner) dispatch(ctx context.Context, x *execution.Run, w *execution.Wo
 	}
 	if parent := w.NotifyParent; parent != "" {
 		r.persist(x, func() error { return r.notifyParent(ctx, x, parent) }, func(err error) {
-			r.log.Error("parent not told", logRun, parent, logChild, x.ID(), logError, err)
+			r.log.Error("parent not notified", logRun, parent, logChild, x.ID(), logError, err)
 		})
 	}
 }

@@ -59,7 +59,7 @@ func (r *Runner) takeOverChildren(ctx context.Context, x *execution.Run) {
 		})
 		switch {
 		case errors.Is(err, problem.ExecutionNotFound): // it is about to be begun, or left to others
-		case err != nil && !errors.Is(err, problem.ExecutorNotConfigured): // that the caller is told (Run.Lacks)
+		case err != nil && !errors.Is(err, problem.ExecutorNotConfigured): // the answer says so (Run.Lacks)
 			r.log.Warn("run not taken over", logRun, id, logError, err)
 			fallthrough
 		default:

@@ -82,7 +82,7 @@ func (h *recordHook) safely(e RecordEvent) {
 	h.call(e)
 }
 
-// observer is told by runs of what they have committed.
+// observer is notified by runs of what they have committed.
 type observer struct{ r *Runner }
 
 func (o observer) Recorded(id string, visits int, records []history.Record) (kept bool) {

@@ -97,7 +97,7 @@ type CancelRequest struct {
 	ExecutionID string
 	// Reason is optional. Of more than problem.MaxText bytes the beginning is recorded.
 	Reason string
-	// KeepTasks leaves the tasks alone that the run and its subworkflows have at agents: no agent is told of the end, by
+	// KeepTasks leaves the tasks alone that the run and its subworkflows have at agents: no agent is notified of the end, by
 	// no process and at no later time. For a run that goes on in another database, whose tasks these are now.
 	KeepTasks bool
 }
@@ -118,7 +118,7 @@ type HistoryRequest struct {
 	// FromSeq is the first record wanted (0 and 1: the first); Limit 0 means all.
 	FromSeq int64
 	Limit   int
-	// Reveal gives the records unredacted.
+	// Reveal returns the records unredacted.
 	Reveal bool
 }
 
@@ -136,6 +136,6 @@ type RecoverResult struct {
 	ExecutionIDs []string
 	// Due are the timers that would be fired, the earliest of each run that is not taken over anyway (DryRun only).
 	Due []history.Timer
-	// Left are the runs that would be left to others for want of something (DryRun only).
+	// Left are the runs that would be left to others because this process lacks something (DryRun only).
 	Left []LeftRun
 }

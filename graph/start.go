@@ -94,7 +94,7 @@ func (r *Runner) findDefinition(ctx context.Context, req StartRequest) (*definit
 	return r.library.Find(ctx, req.DefinitionRef)
 }
 
-// startExisting answers a start for a run that exists: a run that has ended gives its recorded outcome, and nothing is
+// startExisting answers a start for a run that exists: a run that has ended answers with its recorded outcome, and nothing is
 // appended; any other goes on where it stands, here if its driver is gone.
 func (r *Runner) startExisting(ctx context.Context, x *execution.Run, req StartRequest) (*Run, error) {
 	call := Caller{Definition: req.Definition, Input: req.Input, InputSet: req.Input != nil, Mode: req.Mode}

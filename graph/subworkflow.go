@@ -54,8 +54,8 @@ func (r *Runner) childBegun(ctx context.Context, x *execution.Run, a *execution.
 	r.notifier.Changed(x.ID())
 }
 
-// ensureChild begins a subworkflow's run, or goes on with the one that is there. It returns what the parent is to be told at
-// once: that the child has ended already or cannot be begun. That this process does not know the workflow is told only for a
+// ensureChild begins a subworkflow's run, or goes on with the one that is there. It returns what the parent is to record at
+// once: that the child has ended already or cannot be begun. That this process does not know the workflow is recorded only for a
 // run that was started here.
 func (r *Runner) ensureChild(ctx context.Context, parent string, a *execution.Attempt, e *machine.ChildEffect) (in machine.Input, err error) {
 	c := r.runs.Hold(e.ChildExecutionID)
@@ -101,7 +101,7 @@ func (r *Runner) beginChild(ctx context.Context, c *execution.Run, parent string
 	return r.with(ctx, c, func(w *execution.Work) error { return c.Begin(ctx, prog, config, input, a.StartedHere, w) })
 }
 
-// notifyParent tells the run that started x how x ended. It is no error if the parent does not wait for it any more.
+// notifyParent notifies the run that started x of its end. It is no error if the parent does not wait for it any more.
 func (r *Runner) notifyParent(ctx context.Context, x *execution.Run, parent string) error {
 	var end runview.Ending
 	err := locked(x, func() (err error) {

@@ -74,7 +74,7 @@ func (r *Runner) orphaned(ctx context.Context, id string) (bool, error) {
 	return orphaned && err == nil, err
 }
 
-// dueTimer gives the timer of a run that has been due longest.
+// dueTimer returns the timer of a run that has been due longest.
 func (r *Runner) dueTimer(ctx context.Context, id string, now time.Time) (first history.Timer, due bool, err error) {
 	x := r.runs.Hold(id)
 	defer r.runs.Drop(x)

@@ -138,7 +138,7 @@ func sameObject(a, b map[string]any) bool {
 	return len(a) == 0 && len(b) == 0 || jsonvalue.Equal(a, b)
 }
 
-// RepeatedResume looks for a resume by the interrupt's id; without one it cannot be told from another answer.
+// RepeatedResume looks for a resume by the interrupt's id; without one it cannot be distinguished from another answer.
 type RepeatedResume struct {
 	InterruptID string
 	Payload     map[string]any

@@ -65,7 +65,7 @@ func (x *Run) childNeedsParent(ctx context.Context, e *machine.ChildEffect, retr
 }
 
 // beginNeededChildren goes on with the subworkflows of a run that is driven here for which something is to be done, and nobody
-// does it: whoever ended one may have died before the run was told, and one that was left because its workflow was unknown can
+// does it: whoever ended one may have died before the run was notified, and one that was left because its workflow was unknown can
 // be begun once that is known. While the run is driven it is no orphan, so that nobody else would see to them.
 func (x *Run) beginNeededChildren(ctx context.Context, w *Work) error {
 	if !x.Owned() || x.m == nil || len(x.children) == 0 {
@@ -87,7 +87,7 @@ func (x *Run) beginNeededChildren(ctx context.Context, w *Work) error {
 }
 
 // ContinueAsChild goes on with a subworkflow's run that exists, for the parent that waits for it with an effect. It returns what
-// the parent is to be told at once, if anything: that the run has ended already, or belongs to nobody or another run.
+// the parent is to record at once, if anything: that the run has ended already, or belongs to nobody or another run.
 // EXECUTION_NOT_FOUND means that it has to be begun.
 func (x *Run) ContinueAsChild(ctx context.Context, parent string, e *machine.ChildEffect, w *Work) (machine.Input, error) {
 	exec, err := x.env.Store.Execution(ctx, x.id)

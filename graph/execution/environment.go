@@ -59,7 +59,7 @@ type Capabilities interface {
 	Missing(n *definition.Node) (missing, setting string)
 }
 
-// Observer is told of commits. Its methods are called while the run is locked: they note what they are told, and return.
+// Observer is notified of commits. Its methods are called while the run is locked: they note what they get, and return.
 type Observer interface {
 	// Recorded gets the records of each append. They may be used again once the method has returned, unless it says that it
 	// has kept them.

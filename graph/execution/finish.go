@@ -27,7 +27,7 @@ func (x *Run) Finish(ctx context.Context, a *Attempt, in machine.Input, w *Work)
 	return err
 }
 
-// AwaitsTask reports whether the run waits for a task at an agent. Of a run that cannot be told it is taken to.
+// AwaitsTask reports whether the run waits for a task at an agent. A run whose machine is not loaded is taken to.
 func (x *Run) AwaitsTask(id string) bool {
 	if x.m == nil {
 		return !x.Ended()

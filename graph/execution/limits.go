@@ -53,7 +53,7 @@ func (x *Run) refuseFull(in machine.Input, b machine.Batch) error {
 const (
 	// nearBytes is the room in a run below which its limit is always near, however small the limit is.
 	nearBytes = 16 << 20
-	// wholeBytes is the size up to which the stores write a record whole, unless they were told otherwise.
+	// wholeBytes is the size up to which the stores write a record whole, unless they are configured otherwise.
 	wholeBytes = 64 << 10
 )
 

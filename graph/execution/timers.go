@@ -118,7 +118,7 @@ func (x *Run) unclaimedUntil(deadline time.Time) time.Time {
 }
 
 // FireDue does what is due when somebody asks about an open run, unless that is the business of the process that owns it. If an
-// attempt is due that was abandoned, or another beside it, and this process can perform it, it does so.
+// attempt of the run was abandoned and this process can perform it, it does so.
 func (x *Run) FireDue(ctx context.Context, w *Work) error {
 	if gone, err := x.endWithParent(ctx, w); gone || err != nil {
 		return err

@@ -10,7 +10,7 @@ type Work struct {
 	CancelChildren []string
 	// DropTasks are tasks at remote agents that nobody waits for any more.
 	DropTasks []*machine.DelegateEffect
-	// NotifyParent is the run that is to be told that this one has ended, "" if none is.
+	// NotifyParent is the run that is to be notified of this one's end, "" if none is.
 	NotifyParent string
 	// Changed says that something that others may wait for has changed.
 	Changed bool

@@ -14,7 +14,7 @@ type Wait struct {
 	Limit time.Duration // 0 with Set: return at once
 	// Progress, if not nil, is called with what happens to the run while the call waits, in the call's own goroutine and
 	// never after it has returned. Nothing waits for it but the call; where a lot happens, some is left out. Of what
-	// another process performs only where the run stands is told.
+	// another process performs only where the run stands is reported.
 	Progress func(Progress)
 	// End, if not nil, ends the wait when it is closed: the call then answers where the run stands. The end of the call's
 	// context does that too, but refuses a call that has not begun.

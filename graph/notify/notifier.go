@@ -7,7 +7,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Notifier knows who waits for which run. The zero value is ready for use. Its methods only note what they are told, and return
+// Notifier knows who waits for which run. The zero value is ready for use. Its methods only note what they get, and return
 // at once: they may be called while a run is locked.
 type Notifier struct {
 	watched atomic.Bool

@@ -22,7 +22,7 @@ type Performer struct {
 	// Now is the engine's clock.
 	Now func() time.Time
 	Log *slog.Logger
-	// Alive is called with each sign of life of an executor.
+	// Alive is called with each heartbeat of an executor.
 	Alive func(Heartbeat)
 	// Abandoned is called with a delegate whose attempt fails while its agent may still work on the task.
 	Abandoned func(executionID string, e *machine.DelegateEffect)
@@ -118,7 +118,7 @@ func (p *Performer) Immediate(executionID string, a *execution.Attempt) (yes boo
 	return false
 }
 
-// heartbeat returns the function by which an executor gives signs of life.
+// heartbeat returns the function by which an executor reports that it is alive.
 func (p *Performer) heartbeat(executionID string, e *machine.EffectBase) func(map[string]any) {
 	beat := Heartbeat{ExecutionID: executionID, NodeID: e.NodeID, Attempt: e.Attempt}
 	if e.Span != nil {

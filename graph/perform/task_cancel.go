@@ -11,13 +11,13 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// cancelTimeout bounds how long an agent may take to hear that a task is not wanted any more; cancelPauses are left
-// before it is told again.
+// cancelTimeout bounds how long an agent may take to end a task; cancelPauses are left
+// before it is asked again.
 const cancelTimeout = 5 * time.Second
 
 var cancelPauses = []time.Duration{200 * time.Millisecond, time.Second}
 
-// CancelTask tells an agent that nobody waits for its task any more. keep is asked before, each time: a run that keeps its tasks has
+// CancelTask asks an agent to end a task that nobody waits for any more. keep is asked before, each time: a run that keeps its tasks has
 // them elsewhere. pause waits before another try, and reports false if there is to be none.
 func (p *Performer) CancelTask(ctx context.Context, executionID string, e *machine.DelegateEffect, keep func(context.Context) (bool, error), pause func(time.Duration) bool) {
 	log := p.Log.With(logRun, executionID, logKey, e.EffectKey, logTask, e.Task.ID)

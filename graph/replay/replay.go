@@ -30,7 +30,7 @@ func Run(prog *definition.Program, id string, records []history.Record, input ma
 				e.Message = fmt.Sprintf("record %d does not follow: %s", p.Context.Expected.Seq, p.Error)
 				e.At.NodeID = p.Context.Expected.NodeID
 			default:
-				e.Message = fmt.Sprintf("record %d is %s of %q, and the definition gives %s of %q", p.Context.Expected.Seq,
+				e.Message = fmt.Sprintf("record %d is %s of %q, and the definition leads to %s of %q", p.Context.Expected.Seq,
 					p.Context.Expected.Name, p.Context.Expected.NodeID, p.Context.Actual.Name, p.Context.Actual.NodeID)
 				e.At.NodeID = p.Context.Expected.NodeID
 			}
@@ -51,7 +51,7 @@ func Prove(prog *definition.Program, id string, records []history.Record, input 
 
 func isState(r history.Record) bool { return r.Name == history.StateUpdated }
 
-// InputOf gives the input of a run of this engine: as its first record has it, or its first state.
+// InputOf returns the input of a run of this engine: as its first record has it, or its first state.
 func InputOf(records []history.Record) map[string]any {
 	if input := records[0].Payload.Input; input != nil {
 		return input
@@ -62,7 +62,7 @@ func InputOf(records []history.Record) map[string]any {
 	return nil
 }
 
-// WithoutEnd gives the number of the first n records that are not part of the run's end.
+// WithoutEnd returns the number of the first n records that are not part of the run's end.
 func WithoutEnd(records []history.Record, n int) int {
 	if end := slices.IndexFunc(records[:n], ends); end > 0 {
 		return end

@@ -13,7 +13,7 @@ type Ending struct {
 	// Error, Code and NodeID describe a failure, Reason a cancellation.
 	Error, Code, NodeID string
 	Reason              string
-	// KeepsTasks says of a stored ending that no agent is told of it (machine.Cancel.KeepTasks).
+	// KeepsTasks says of a stored ending that no agent is notified of it (machine.Cancel.KeepTasks).
 	KeepsTasks     bool
 	DefinitionHash string
 }
