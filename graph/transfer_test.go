@@ -173,7 +173,7 @@ func TestRefusedImports(t *testing.T) {
 	}{
 		"it has gone on":         {early, store, "has gone on since the export", problem.DuplicateExecutionID},
 		"the definition is gone": {export(&spoilt{Store: store, missing: true}, "r"), historymem.New(), "neither in the file nor stored", problem.DefinitionNotFound},
-		"another definition":     {export(&swapped{store, other}, "r"), historymem.New(), "the definition gives ScheduleNode of \"c\"", problem.Nondeterminism},
+		"another definition":     {export(&swapped{store, other}, "r"), historymem.New(), "the definition leads to ScheduleNode of \"c\"", problem.Nondeterminism},
 	} {
 		_, err := graph.Import(t.Context(), c.into, strings.NewReader(c.file))
 		wantCode(t, err, c.code)
