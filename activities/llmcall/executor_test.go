@@ -137,11 +137,11 @@ func TestConfigIsChecked(t *testing.T) {
 		config object
 		want   string
 	}{
-		{object{"model": nil}, "names no model"},
-		{object{"model": "  "}, "names no model"},
+		{object{"model": nil}, `config: missing member "model"`},
+		{object{"model": "  "}, "config.model: must not be blank"},
 		{object{"model": 1.0}, "config.model"},
 		{object{"output_schema": "x"}, "config.output_schema"},
-		{object{"output_schema": object{"type": 1.0}}, "cannot be used"},
+		{object{"output_schema": object{"type": 1.0}}, "config.output_schema: invalid schema"},
 		{object{"temperature": "hot"}, "config.temperature"},
 		{object{"temperature": -1.0}, "config.temperature"},
 		{object{"top_p": 2.0}, "config.top_p"},

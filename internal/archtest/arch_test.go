@@ -54,6 +54,7 @@ var rooms = map[string][]string{
 	"internal/walvfs":           {},
 	"internal/signing":          {"internal/jsonvalue", "graph/problem"},
 	"internal/suggest":          {},
+	"internal/jsonobject":       {"graph/problem", "internal/jsonvalue", "internal/suggest"},
 	"internal/sdnotify":         {},
 	"internal/leaktest":         {},
 	"internal/mcpserver/stdio":  {},
@@ -71,8 +72,8 @@ var rooms = map[string][]string{
 	"internal/childprocess":     {"graph/problem"},
 	"activities/toolcall":       {"activities", "graph/expr", "graph/problem", "internal/childprocess", "internal/jsonschema", "internal/jsonvalue", "internal/suggest"},
 	"activities/stepcommand":    {"activities", "graph/problem", "internal/childprocess", "internal/jsonvalue"},
-	"internal/manifest":         {"graph/problem", "internal/jsonvalue", "internal/suggest"},
-	"activities/llmcall":        {"activities", "graph/problem", "graph/expr", "internal/jsonschema", "internal/jsonvalue"},
+	"internal/manifest":         {"graph/problem", "internal/jsonobject", "internal/jsonvalue", "internal/suggest"},
+	"activities/llmcall":        {"activities", "graph/problem", "graph/expr", "internal/jsonobject", "internal/jsonschema", "internal/jsonvalue"},
 	"delegate":                  {"activities", "graph/problem", "internal/jsonvalue"},
 	"graph/runview":             {"history", "graph/problem", "graph/definition", "graph/machine", "internal/jsonvalue"},
 	"graph/admit": {
@@ -92,17 +93,17 @@ var rooms = map[string][]string{
 	},
 	"conformance": {
 		"activities", "activities/activitiestest", "delegate", "history", "history/historymem", "graph", "graph/problem",
-		"graph/definition", "graph/machine", "internal/jsonvalue", "internal/signing",
+		"graph/definition", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/signing",
 	},
 	"internal/httpworkflow": {"graph/definition", "graph/problem"},
 	"internal/config": {
 		"internal/httpworkflow",
 		"activities/stepcommand", "activities/toolcall", "internal/manifest",
 		"activities", "activities/llmcall", "delegate", "history", "history/historymem", "history/historysql", "graph", "graph/problem",
-		"graph/definition", "graph/machine", "internal/jsonvalue", "internal/signing",
+		"graph/definition", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/signing",
 	},
 	"internal/mcpserver": {
-		"history", "graph", "graph/problem", "graph/definition", "graph/machine", "internal/jsonvalue", "internal/suggest", "schemas",
+		"history", "graph", "graph/problem", "graph/definition", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/suggest", "schemas",
 	},
 	"internal/cli": {
 		"activities", "activities/toolcall", "internal/manifest", "internal/sdnotify",
@@ -143,7 +144,7 @@ func TestRoomsImportOnlyRoomsBelow(t *testing.T) {
 }
 
 // pure are the rooms that do no I/O and read no clock.
-var pure = []string{"graph/runview", "graph/admit", "graph/problem", "graph/expr", "graph/state", "graph/definition", "graph/machine", "internal/jsonvalue", "internal/jsondelta", "internal/jsonschema"}
+var pure = []string{"graph/runview", "graph/admit", "graph/problem", "graph/expr", "graph/state", "graph/definition", "graph/machine", "internal/jsonvalue", "internal/jsonobject", "internal/jsondelta", "internal/jsonschema"}
 
 func TestPureRoomsDoNoIO(t *testing.T) {
 	t.Parallel()

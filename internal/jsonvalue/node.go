@@ -25,6 +25,23 @@ func (k Kind) String() string {
 	return "invalid"
 }
 
+// KindOf returns the kind of a plain value. Whatever is not of the model counts as a number, which has many Go types.
+func KindOf(v any) Kind {
+	switch v.(type) {
+	case nil:
+		return Null
+	case bool:
+		return Bool
+	case string:
+		return String
+	case []any:
+		return Array
+	case map[string]any:
+		return Object
+	}
+	return Number
+}
+
 // Node is a parsed value with its place in the source.
 type Node struct {
 	Kind Kind
