@@ -4,9 +4,6 @@ import (
 	"context"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/workflows-engine/workflows-engine/activities"
-	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
 // maxMockTask is how much of the task a Mock repeats, in UTF-16 code units.
@@ -26,7 +23,7 @@ func (Mock) Delegate(_ context.Context, req Request) (Result, error) {
 	case "mcp", "sdk":
 		output["protocol"] = req.Protocol
 	default:
-		return Result{}, activities.Fail(problem.DelegateProtocolUnsupported, "delegate protocol %q is not known; use a2a, mcp or sdk", req.Protocol)
+		return Result{}, unknownProtocol(req.Protocol)
 	}
 	return Result{Output: output, ExternalTaskID: TaskID("a2a", req.CorrelationID)}, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
@@ -208,7 +209,7 @@ func (e *Executor) find(name string) (*server, error) {
 		return nil, activities.Fail(problem.MCPServerNotConfigured, "MCP server %q is disabled in the manifest", name)
 	case s.URL == "" && !Allowed(s.Command, e.config.AllowCommands):
 		return nil, activities.Fail(problem.MCPCommandNotAllowed,
-			"MCP server %q: command %q may not be started; name it in WORKFLOW_ENGINE_MCP_ALLOW_COMMANDS", name, s.Command)
+			"MCP server %q: command %q may not be started; name it in %s", name, s.Command, envname.MCPAllowCommands)
 	}
 	return s, nil
 }

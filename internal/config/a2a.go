@@ -6,6 +6,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
 )
 
@@ -29,7 +30,7 @@ type A2ASettings struct {
 // loadA2A reads the endpoints for delegates of protocol a2a (spec: cli-and-config, 11; the members from noAuth on are
 // additions).
 func loadA2A(c *Config, env Environment) error {
-	m, err := env.members(envA2A)
+	m, err := env.members(envname.A2A)
 	if err != nil || m.Object == nil {
 		return err
 	}
@@ -38,7 +39,7 @@ func loadA2A(c *Config, env Environment) error {
 	if m.Get("baseUrl").Present() || len(agents.Map()) == 0 {
 		settings = readA2A(m.Object, env)
 	} else if len(m.Map()) > 1 {
-		return problem.New(problem.UsageError, "%s: without baseUrl nothing but agents is allowed", envA2A)
+		return problem.New(problem.UsageError, "%s: without baseUrl nothing but agents is allowed", envname.A2A)
 	}
 	if agents.Map() != nil {
 		settings.Agents = map[string]A2ASettings{}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 )
 
 // setting is one value with where it came from, so that a refusal names the flag or variable that the user wrote.
@@ -48,11 +49,11 @@ func idle(variables []string) []string {
 	var warnings []string
 	for _, entry := range variables {
 		name, value, _ := strings.Cut(entry, "=")
-		if !strings.HasPrefix(name, prefix) || slices.Contains(known, name) || strings.TrimSpace(value) == "" {
+		if !strings.HasPrefix(name, envname.Prefix) || slices.Contains(envname.Known, name) || strings.TrimSpace(value) == "" {
 			continue
 		}
 		reason := "is not known"
-		if slices.Contains(unsupported, name) {
+		if slices.Contains(envname.Unsupported, name) {
 			reason = "is not supported by this engine"
 		}
 		warnings = append(warnings, "environment variable "+name+" "+reason+" and has no effect")

@@ -6,11 +6,12 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities/llmcall"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 )
 
 // loadLLM reads the provider of models (spec: cli-and-config, 9; the members from noAuth on are additions).
 func loadLLM(c *Config, env Environment) error {
-	m, err := env.members(envLLM)
+	m, err := env.members(envname.LLM)
 	if err != nil || m.Object == nil {
 		return err
 	}
@@ -32,7 +33,7 @@ func loadLLM(c *Config, env Environment) error {
 		}
 	}
 	if _, err := llmcall.New(*settings); err != nil {
-		wrapped := problem.New(problem.UsageError, "%s", envLLM).WithCause(err)
+		wrapped := problem.New(problem.UsageError, "%s", envname.LLM).WithCause(err)
 		if p, ok := problem.As(err); ok && p.Hint != "" {
 			wrapped = wrapped.WithHint("%s", strings.ToUpper(p.Hint[:1])+p.Hint[1:]+".")
 		}

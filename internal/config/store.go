@@ -11,6 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/history/historysql"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 )
 
 // OpenStore opens the store, and makes the database on first use. The default folder is made too; a missing folder that
@@ -50,7 +51,7 @@ func (c *Config) OpenExistingStore(ctx context.Context) (history.Store, error) {
 	switch {
 	case missing && c.StorePathGiven && !historysql.LeftLog(c.StorePath):
 		return nil, problem.New(problem.UsageError, "there is no database %s", c.StorePath).
-			WithHint("Check --store-path and %s; leave both out for the default database.", envStorePath)
+			WithHint("Check --store-path and %s; leave both out for the default database.", envname.StorePath)
 	case missing && !historysql.LeftLog(c.StorePath):
 		return historymem.New(), nil
 	}

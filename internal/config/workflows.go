@@ -8,6 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/httpworkflow"
 )
 
@@ -29,7 +30,7 @@ func (w workflows) ResolveWorkflow(ctx context.Context, ref, pin string) (*defin
 	case isAddress && w.web != nil:
 		return w.web.ResolveWorkflow(ctx, ref, pin)
 	case isAddress:
-		return nil, problem.New(problem.WorkflowNotFound, "workflow %q: the operator allows no addresses (%s)", ref, envWorkflowSources).
+		return nil, problem.New(problem.WorkflowNotFound, "workflow %q: the operator allows no addresses (%s)", ref, envname.WorkflowSources).
 			WithHint("Set it as in {\"allow\": [\"https://definitions.example/flows/\"]}.")
 	case w.folder != "":
 		return w.folder.ResolveWorkflow(ctx, ref, pin)
@@ -40,7 +41,7 @@ func (w workflows) ResolveWorkflow(ctx context.Context, ref, pin string) (*defin
 
 // loadWorkflowSources reads where subworkflows may be fetched from. Without it nothing is.
 func loadWorkflowSources(c *Config, env Environment) error {
-	m, err := env.members(envWorkflowSources)
+	m, err := env.members(envname.WorkflowSources)
 	if err != nil || m.Object == nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func loadWorkflowSources(c *Config, env Environment) error {
 		return err
 	}
 	if c.WorkflowSources, err = httpworkflow.New(settings); err != nil {
-		return problem.New(problem.UsageError, "%s", envWorkflowSources).WithCause(err)
+		return problem.New(problem.UsageError, "%s", envname.WorkflowSources).WithCause(err)
 	}
 	return nil
 }
