@@ -105,8 +105,7 @@ func (a *A2A) Poll(ctx context.Context, req Request, ref TaskRef) (Task, error) 
 	task, err := a.stands(result, req, ref)
 	task.ID = ref.ID
 	if limit := a.config.PollTimeout; err == nil && task.State == TaskWorking && limit > 0 && ref.Waited > limit {
-		status, _ := member[string](result, "status", "state")
-		return Task{}, tooLate(ref, limit, status)
+		return Task{}, tooLate(ref, limit, task.status)
 	}
 	return task, err
 }
@@ -120,37 +119,9 @@ func (a *A2A) Cancel(ctx context.Context, req Request, ref TaskRef) error {
 	return err
 }
 
-// Delegate hands the task over and waits for its end; an agent that asks something fails the attempt. A poll that fails
-// in a passing way is repeated; the third such failure in a row ends the attempt.
+// Delegate hands the task over and waits for its end; an agent that asks something fails the attempt.
 func (a *A2A) Delegate(ctx context.Context, req Request) (Result, error) {
-	task, err := a.Send(ctx, req)
-	for ref, failures := (TaskRef{}), 0; ; ref.Polls++ {
-		switch {
-		case err != nil:
-			return Result{}, explain(ctx, req, err)
-		case task.State == TaskCompleted:
-			return Result{Output: task.Output, ExternalTaskID: task.ID, Usage: task.Usage}, nil
-		case task.State == TaskAsks:
-			return Result{}, activities.Fail(problem.A2AProviderError, "agent %q asks for input, which cannot be given here: %s", req.AgentID, task.Prompt)
-		}
-		ref.ID, ref.ContextID = task.ID, task.ContextID
-		if req.Heartbeat != nil {
-			req.Heartbeat(map[string]any{"externalTaskId": task.ID})
-		}
-		if err = a.config.Wait(ctx, task.PollAfter); err != nil {
-			continue
-		}
-		ref.Waited += task.PollAfter
-		next, failed := a.Poll(ctx, req, ref)
-		switch {
-		case failed == nil:
-			task, failures = next, 0
-		case !passing(failed) || ctx.Err() != nil || failures+1 == maxPollFailures:
-			err = failed
-		default:
-			failures++ // the task runs at the agent all the same
-		}
-	}
+	return a.config.delegate(ctx, a, req)
 }
 
 // call performs a JSON-RPC request. A failure tells the agent's words.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
 
 // Defaults of A2AConfig.
@@ -20,10 +22,6 @@ const (
 	DefaultRequestTimeout  = 30 * time.Second
 	DefaultMaxAnswerBytes  = 1 << 20
 )
-
-// maxPollFailures is how many polls in a row may fail in a passing way before the delegation is given up. The task
-// runs at the agent meanwhile, so that one unlucky poll must not lose it.
-const maxPollFailures = 3
 
 // A2AConfig configures an agent's endpoint. BaseURL is required, and APIKey unless NoAuth is set.
 type A2AConfig struct {
@@ -111,7 +109,7 @@ func (c *A2AConfig) check() (base string, err error) {
 		c.Client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	}
 	if c.Wait == nil {
-		c.Wait = sleep
+		c.Wait = wait.For
 	}
 	return base, nil
 }
@@ -149,89 +147,6 @@ func (c *A2AConfig) pollAfter(polls int) time.Duration {
 	return max(min(d, c.MaxPollInterval), c.PollInterval)
 }
 
-func (a *A2AHTTP) delegation(ctx context.Context, req Request) (*delegation, error) {
-	key, err := a.config.key(ctx, req)
-	if err != nil {
-		return nil, err
-	}
-	return &delegation{A2AHTTP: a, req: req, key: key}, nil
-}
-
-// Delegate submits the task and waits for its end.
-func (a *A2AHTTP) Delegate(ctx context.Context, req Request) (Result, error) {
-	d, err := a.delegation(ctx, req)
-	if err != nil {
-		return Result{}, err
-	}
-	task, err := d.submit(ctx)
-	if err != nil {
-		return Result{}, d.explain(ctx, err)
-	}
-	d.id = task.id // polls may name another; the submit's counts
-	if task, err = d.await(ctx, task); err != nil {
-		return Result{}, d.explain(ctx, err)
-	}
-	return Result{Output: task.result(), ExternalTaskID: d.id}, nil
-}
-
-// delegation is one call of Delegate.
-type delegation struct {
-	*A2AHTTP
-	req Request
-	key string
-	id  string
-}
-
-// await polls until the task has ended, at once first and then at intervals.
-func (d *delegation) await(ctx context.Context, task task) (task, error) {
-	waiting, stop := context.WithTimeout(ctx, d.config.PollTimeout)
-	defer stop()
-	failures := 0
-	for polled := false; ; polled = true {
-		d.heartbeat(task)
-		if ended, err := task.ended(polled); ended {
-			return task, err
-		}
-		if polled {
-			if err := d.config.Wait(waiting, d.config.PollInterval); err != nil {
-				return task, d.late(ctx, task, err)
-			}
-		}
-		next, err := d.poll(waiting)
-		switch {
-		case err == nil:
-			task, failures = next, 0
-		case waiting.Err() != nil:
-			return task, d.late(ctx, task, waiting.Err())
-		case !passing(err):
-			return task, err
-		default:
-			if failures++; failures >= maxPollFailures {
-				return task, err
-			}
-		}
-	}
-}
-
-// late explains why the waiting ended: the poll timeout is the agent's failure, the end of the caller's context is not.
-func (d *delegation) late(ctx context.Context, t task, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if !errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return activities.Fail(problem.A2AProviderError, "task %q did not end within %v; its last status was %q", d.id, d.config.PollTimeout, t.status)
-}
-
-func (d *delegation) heartbeat(t task) {
-	if d.req.Heartbeat != nil {
-		d.req.Heartbeat(map[string]any{"externalTaskId": d.id, "status": t.status})
-	}
-}
-
-func (d *delegation) explain(ctx context.Context, err error) error { return explain(ctx, d.req, err) }
-
 // explain gives an error its code: what the caller's context ended is a timeout or a cancellation, whatever text the
 // transport has for it. That an agent cannot be reached may pass.
 func explain(ctx context.Context, req Request, err error) error {
@@ -253,66 +168,53 @@ func explain(ctx context.Context, req Request, err error) error {
 	return failure
 }
 
-// sleep is the default of A2AConfig.Wait.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
-}
-
 // HasTask is always true.
 func (a *A2AHTTP) HasTask(Request) bool { return true }
 
-// Send submits the task.
+// Delegate submits the task and waits for its end.
+func (a *A2AHTTP) Delegate(ctx context.Context, req Request) (Result, error) {
+	return a.config.delegate(ctx, a, req)
+}
+
+// Send submits the task (spec: activities, 10.2).
 func (a *A2AHTTP) Send(ctx context.Context, req Request) (Task, error) {
-	d, err := a.delegation(ctx, req)
+	input := req.Input
+	if input == nil {
+		input = map[string]any{}
+	}
+	answer, err := a.exchange(ctx, req, http.MethodPost, "/tasks", jsonvalue.Canonical(map[string]any{
+		"agent_id": strings.TrimSpace(req.AgentID), "correlation_id": req.CorrelationID, "input": input,
+	}))
 	if err != nil {
 		return Task{}, err
 	}
-	task, err := d.submit(ctx)
-	if err != nil {
-		return Task{}, d.explain(ctx, err)
-	}
-	return a.stands(task, false, time.Millisecond) // the form polls at once
+	return answer.task(false, pollAtOnce)
 }
 
 // Poll asks for the task.
 func (a *A2AHTTP) Poll(ctx context.Context, req Request, ref TaskRef) (Task, error) {
-	d, err := a.delegation(ctx, req)
+	answer, err := a.exchange(ctx, req, http.MethodGet, "/tasks/"+escapeComponent(ref.ID), nil)
 	if err != nil {
 		return Task{}, err
 	}
-	d.id = ref.ID
-	task, err := d.poll(ctx)
-	if err != nil {
-		return Task{}, d.explain(ctx, err)
+	task, err := answer.task(true, a.config.pollAfter(ref.Polls))
+	task.ID = ref.ID // a poll may name another
+	if err == nil && task.State == TaskWorking && ref.Waited > a.config.PollTimeout {
+		return Task{}, tooLate(ref, a.config.PollTimeout, answer.status)
 	}
-	stands, err := a.stands(task, true, a.config.pollAfter(ref.Polls))
-	stands.ID = ref.ID // a poll may name another
-	if err == nil && stands.State == TaskWorking && ref.Waited > a.config.PollTimeout {
-		return Task{}, tooLate(ref, a.config.PollTimeout, task.status)
-	}
-	return stands, err
+	return task, err
 }
 
-func tooLate(ref TaskRef, limit time.Duration, status string) error {
-	return activities.Fail(problem.A2AProviderError, "task %q did not end within %v; its last status was %q", ref.ID, limit, status)
-}
-
-func (a *A2AHTTP) stands(t task, polled bool, next time.Duration) (Task, error) {
-	ended, err := t.ended(polled)
+func (a *A2AHTTP) exchange(ctx context.Context, req Request, method, path string, body []byte) (httpTask, error) {
+	key, err := a.config.key(ctx, req)
 	if err != nil {
-		return Task{}, err
+		return httpTask{}, err
 	}
-	if ended {
-		return Task{State: TaskCompleted, ID: t.id, Output: t.result()}, nil
+	text, err := a.config.exchange(ctx, exchange{method, a.base + path, body, key, req.IdempotencyKey})
+	if err != nil {
+		return httpTask{}, explain(ctx, req, err)
 	}
-	return Task{ID: t.id, PollAfter: next}, nil
+	return parseTask(text)
 }
 
 // Answer always fails: the form has no request for it, and Poll never gives TaskAsks.

@@ -116,6 +116,7 @@ func (a *A2A) stands(result map[string]any, req Request, ref TaskRef) (Task, err
 	said.add(parts)
 	words := said.text()
 	state, _ := member[string](result, "status", "state")
+	task.status = state
 	switch state {
 	case "submitted", "working", "unknown":
 	case "input-required", "auth-required":

@@ -13,38 +13,10 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // maxQuotedBody is how many characters of an error answer go into the failure's text.
 const maxQuotedBody = 500
-
-// submit posts the task (spec: activities, 10.2).
-func (d *delegation) submit(ctx context.Context) (task, error) {
-	input := d.req.Input
-	if input == nil {
-		input = map[string]any{}
-	}
-	body := jsonvalue.Canonical(map[string]any{
-		"agent_id":       strings.TrimSpace(d.req.AgentID),
-		"correlation_id": d.req.CorrelationID,
-		"input":          input,
-	})
-	return d.send(ctx, http.MethodPost, d.base+"/tasks", body)
-}
-
-// poll asks for the task.
-func (d *delegation) poll(ctx context.Context) (task, error) {
-	return d.send(ctx, http.MethodGet, d.base+"/tasks/"+escapeComponent(d.id), nil)
-}
-
-func (d *delegation) send(ctx context.Context, method, url string, body []byte) (task, error) {
-	answer, err := d.config.exchange(ctx, exchange{method, url, body, d.key, d.req.IdempotencyKey})
-	if err != nil {
-		return task{}, err
-	}
-	return parseTask(answer)
-}
 
 // exchange is one HTTP request.
 type exchange struct {

@@ -64,4 +64,6 @@ type Task struct {
 	Usage  map[string]any
 	// PollAfter is when the task should be looked at again; 0 leaves it to the engine.
 	PollAfter time.Duration
+
+	status string // in the agent's words
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
 
 // server keeps the one session of a configured server.
@@ -70,7 +71,7 @@ func (s *server) acquire(ctx context.Context) (*session, error) {
 			if hopeless {
 				return nil, lastErr
 			}
-			if err := sleep(ctx, pause); err != nil {
+			if err := wait.For(ctx, pause); err != nil {
 				return nil, err
 			}
 			continue
@@ -170,17 +171,5 @@ func (s *server) shut() {
 			x.idle.Stop()
 		}
 		s.discard(x)
-	}
-}
-
-// sleep waits for d or until ctx ends, whose error it then gives.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }

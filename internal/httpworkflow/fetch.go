@@ -14,6 +14,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
 
 // maxFresh bounds how long a document is used without asking.
@@ -32,11 +33,7 @@ func (r *Resolver) fetch(ctx context.Context, address string, e *entry) error {
 		if _, mayPass := errors.AsType[passing](err); !mayPass || try == maxTries || ctx.Err() != nil {
 			return r.within(ctx, err)
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if wait.For(ctx, pause) != nil {
 			return r.within(ctx, err)
 		}
 		pause *= 2
