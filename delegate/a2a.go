@@ -100,7 +100,7 @@ func (a *A2A) Poll(ctx context.Context, req Request, ref TaskRef) (Task, error) 
 		return Task{}, err
 	}
 	if id, ok := result["id"].(string); ok && result["kind"] != "message" && id != ref.ID {
-		return Task{}, activities.Fail(problem.A2AProviderError, "the agent was asked for task %q and answered with task %q", ref.ID, firstRunes(id, 80))
+		return Task{}, activities.Fail(problem.A2AProviderError, "the agent was asked for task %q and answered with task %q", ref.ID, problem.ClipRunes(id, 80))
 	}
 	task, err := a.stands(result, req, ref)
 	task.ID = ref.ID

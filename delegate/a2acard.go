@@ -31,7 +31,7 @@ func (c *A2AConfig) card(ctx context.Context, base, key string) (*agentCard, err
 		value, err := jsonvalue.Decode(answer)
 		members, ok := value.(map[string]any)
 		if err != nil || !ok {
-			return nil, pointless(problem.A2AProviderError, "the agent's card is no JSON object: %s", firstRunes(string(answer), 200))
+			return nil, pointless(problem.A2AProviderError, "the agent's card is no JSON object: %s", problem.ClipRunes(string(answer), 200))
 		}
 		return &agentCard{members}, nil
 	}

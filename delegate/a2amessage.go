@@ -36,7 +36,7 @@ func rpcErrorOf(err error) *rpcError {
 func parseRPC(body []byte, id string) (map[string]any, error) {
 	value, err := jsonvalue.Decode(body)
 	if err != nil {
-		return nil, activities.Fail(problem.A2AProviderError, "the agent's answer is not JSON: %s", firstRunes(string(body), 200))
+		return nil, activities.Fail(problem.A2AProviderError, "the agent's answer is not JSON: %s", problem.ClipRunes(string(body), 200))
 	}
 	answer, ok := value.(map[string]any)
 	if !ok || answer["jsonrpc"] != "2.0" {
@@ -61,7 +61,7 @@ func rpcFailure(failed map[string]any) error {
 	if more, ok := member[string](failed["data"], "error"); ok && more != text {
 		text = more
 	}
-	rpc := &rpcError{int(code), fmt.Sprintf("%s (%d)", firstRunes(text, maxQuotedBody), int(code))}
+	rpc := &rpcError{int(code), fmt.Sprintf("%s (%d)", problem.ClipRunes(text, maxQuotedBody), int(code))}
 	failure := activities.Fail(problem.A2AProviderError, "the agent answered with an error")
 	switch rpc.code {
 	case rpcTaskNotFound:
@@ -135,11 +135,11 @@ func (a *A2A) stands(result map[string]any, req Request, ref TaskRef) (Task, err
 			text = fmt.Sprintf("task %q failed", task.ID)
 		}
 		if words != "" {
-			text += ": " + firstRunes(words, maxQuotedBody)
+			text += ": " + problem.ClipRunes(words, maxQuotedBody)
 		}
 		return Task{}, activities.Fail(problem.A2ATaskFailed, "%s", text)
 	default:
-		return Task{}, activities.Fail(problem.A2AProviderError, "task %q has the state %q, which is not known", task.ID, firstRunes(state, 80))
+		return Task{}, activities.Fail(problem.A2AProviderError, "task %q has the state %q, which is not known", task.ID, problem.ClipRunes(state, 80))
 	}
 	return task, nil
 }

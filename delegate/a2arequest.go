@@ -94,7 +94,7 @@ func refused(response *http.Response, body []byte, key string) error {
 	case status >= 300 && status <= 399:
 		text += "; redirects are not followed, so baseUrl has to be the last address"
 	}
-	if quoted = firstRunes(strings.TrimSpace(quoted), maxQuotedBody); quoted != "" {
+	if quoted = problem.ClipRunes(strings.TrimSpace(quoted), maxQuotedBody); quoted != "" {
 		text += ": " + quoted
 	}
 	failure.Err = &statusError{response.StatusCode, text}

@@ -3,7 +3,8 @@ package delegate
 import (
 	"context"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // maxMockTask is how much of the task a Mock repeats, in UTF-16 code units.
@@ -45,28 +46,5 @@ func mockPatch(input map[string]any) string {
 	if task == "" {
 		return "// invented patch; no task was given"
 	}
-	return "// invented patch for: " + firstUnits(task, maxMockTask)
-}
-
-// firstUnits cuts text to at most n UTF-16 code units without splitting a character.
-func firstUnits(text string, n int) string {
-	units := 0
-	for i, r := range text {
-		units++
-		if r > 0xFFFF {
-			units++
-		}
-		if units > n {
-			return text[:i]
-		}
-	}
-	return text
-}
-
-// firstRunes cuts text to at most n characters, with a mark where something was cut.
-func firstRunes(text string, n int) string {
-	if utf8.RuneCountInString(text) <= n {
-		return text
-	}
-	return string([]rune(text)[:n]) + "…"
+	return "// invented patch for: " + jsonvalue.FirstUnits(task, maxMockTask)
 }

@@ -74,10 +74,3 @@ func fenced(content string) string {
 // maxViolation is how many bytes of the violations the model is told, and the history records: one wrong array can have
 // thousands.
 const maxViolation = 4000
-
-func clip(violation string) string {
-	if len(violation) <= maxViolation {
-		return violation
-	}
-	return strings.ToValidUTF8(violation[:maxViolation], "") + "…"
-}

@@ -87,12 +87,5 @@ func retryable(status int) activities.Retryable {
 
 // excerpt cuts a foreign text to maxExcerpt characters.
 func excerpt(text string) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	count := 0
-	for i := range text {
-		if count++; count > maxExcerpt {
-			return text[:i] + "…"
-		}
-	}
-	return text
+	return problem.ClipRunes(strings.ToValidUTF8(text, "\uFFFD"), maxExcerpt)
 }

@@ -1,6 +1,7 @@
 package toolcall
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -200,11 +201,8 @@ func (e *Executor) find(name string) (*server, error) {
 	switch {
 	case !ok:
 		names := slices.Sorted(maps.Keys(e.servers))
-		advice := "; configured: " + strings.Join(names, ", ")
-		if near := suggest.Nearest(name, names); near != "" {
-			advice = fmt.Sprintf("; did you mean %q?", near)
-		}
-		return nil, activities.Fail(problem.MCPServerNotConfigured, "MCP server %q is not configured%s", name, advice)
+		advice := cmp.Or(suggest.DidYouMean(name, names), "configured: "+strings.Join(names, ", "))
+		return nil, activities.Fail(problem.MCPServerNotConfigured, "MCP server %q is not configured; %s", name, advice)
 	case s.Disabled:
 		return nil, activities.Fail(problem.MCPServerNotConfigured, "MCP server %q is disabled in the manifest", name)
 	case s.URL == "" && !Allowed(s.Command, e.config.AllowCommands):

@@ -2,7 +2,6 @@ package toolcall
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -50,8 +49,8 @@ func (x *session) knows(ctx context.Context, tool string) (c *contract, asked in
 		return c, x.tools.asked, nil
 	}
 	advice := ""
-	if near := suggest.Nearest(tool, x.tools.names); near != "" {
-		advice = fmt.Sprintf("; did you mean %q?", near)
+	if hint := suggest.DidYouMean(tool, x.tools.names); hint != "" {
+		advice = "; " + hint
 	}
 	return nil, 0, activities.Fail(problem.MCPProtocolError, "the server has no tool %q%s", tool, advice)
 }

@@ -22,25 +22,12 @@ func choose[T ~string](s setting, known ...T) (T, error) {
 			return k, nil
 		}
 	}
-	return "", refuse(s, "Write %s.", alternatives(known))
+	return "", refuse(s, "Write %s.", problem.OrList(known))
 }
 
 // refuse says that a setting is not understood.
 func refuse(s setting, hint string, args ...any) *problem.Error {
 	return problem.New(problem.UsageError, "%s: %q is not understood", s.from, s.value).WithHint(hint, args...)
-}
-
-// alternatives joins the known values as in "sqlite or memory".
-func alternatives[T ~string](known []T) string {
-	words := make([]string, len(known))
-	for i, k := range known {
-		words[i] = string(k)
-	}
-	if len(words) == 1 {
-		return words[0]
-	}
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // idle gives a warning for every variable that has the project's prefix and no effect: a typing error there would

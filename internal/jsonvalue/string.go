@@ -1,6 +1,7 @@
 package jsonvalue
 
 import (
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -14,6 +15,16 @@ var escaped = func() (t [utf8.RuneSelf]bool) {
 	t['"'], t['\\'] = true, true
 	return t
 }()
+
+// FirstUnits returns the beginning of a text with at most n UTF-16 code units. It cuts no character in two.
+func FirstUnits(text string, n int) string {
+	for i, r := range text {
+		if n -= utf16.RuneLen(r); n < 0 {
+			return text[:i]
+		}
+	}
+	return text
+}
 
 // AppendString appends a JSON string: quotes, and escapes for nothing but the quote, the backslash and what is below
 // U+0020. A byte that is no UTF-8 becomes U+FFFD.

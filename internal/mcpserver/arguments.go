@@ -79,7 +79,7 @@ func refuseUnknown(o *jsonobject.Object, names []string, inner map[string]string
 		if outer := inner[respelt]; outer != "" {
 			unknown[i].Hint = "it belongs in " + outer
 		} else if slices.Contains(names, respelt) {
-			unknown[i].Hint = fmt.Sprintf("did you mean %q?", respelt)
+			unknown[i].Hint = suggest.Hint(respelt)
 		} else if near := suggest.DidYouMean(respelt, names); near != "" {
 			unknown[i].Hint = near
 		}

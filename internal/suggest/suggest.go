@@ -35,10 +35,15 @@ func Nearest(wrong string, names []string) string {
 
 // DidYouMean is a hint with the nearest of the names, "" if none is near.
 func DidYouMean(wrong string, names []string) string {
-	if near := Nearest(wrong, names); near != "" {
-		return fmt.Sprintf("did you mean %q?", near)
+	return Hint(Nearest(wrong, names))
+}
+
+// Hint is a hint with a name that was probably meant, "" for none.
+func Hint(near string) string {
+	if near == "" {
+		return ""
 	}
-	return ""
+	return fmt.Sprintf("did you mean %q?", near)
 }
 
 // distance counts the insertions, deletions, replacements and swaps of neighbours that turn x into y.
