@@ -75,7 +75,7 @@ var rooms = map[string][]string{
 	"internal/childprocess":     {"graph/problem"},
 	"activities/toolcall":       {"activities", "graph/expr", "graph/problem", "internal/childprocess", "internal/config/envname", "internal/jsonschema", "internal/jsonvalue", "internal/suggest", "internal/wait"},
 	"activities/stepcommand":    {"activities", "graph/problem", "internal/childprocess", "internal/jsonvalue"},
-	"internal/manifest":         {"graph/problem", "internal/jsonobject", "internal/jsonvalue", "internal/suggest"},
+	"internal/manifest":         {"activities/stepcommand", "activities/toolcall", "graph/problem", "internal/jsonobject", "internal/jsonvalue", "internal/suggest"},
 	"activities/llmcall":        {"activities", "graph/problem", "graph/expr", "internal/jsonobject", "internal/jsonschema", "internal/jsonvalue"},
 	"delegate":                  {"activities", "graph/problem", "internal/config/envname", "internal/jsonvalue", "internal/port", "internal/wait"},
 	"graph/runview":             {"history", "graph/problem", "graph/definition", "graph/machine", "internal/jsonvalue"},

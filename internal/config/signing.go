@@ -17,15 +17,9 @@ func loadSigning(c *Config, env Environment) error {
 	if c.Signing.Mode, err = signing.ParseMode(strings.ToLower(mode.value)); err != nil {
 		return refuse(mode, "Write %s or %s.", signing.Optional, signing.Require)
 	}
-	value := env.lookup(envname.SigningKeys)
-	if value == "" {
-		return nil
-	}
-	text := []byte(value)
-	if path, isFile := strings.CutPrefix(value, "file:"); isFile || !strings.HasPrefix(value, "{") {
-		if text, err = env.ReadFile(env.absolute(strings.TrimSpace(path))); err != nil {
-			return problem.New(problem.UsageError, "%s cannot be read", envname.SigningKeys).WithCause(err)
-		}
+	text, _, err := env.text(envname.SigningKeys)
+	if err != nil || text == nil {
+		return err
 	}
 	if c.Signing.Keys, err = signing.ParseKeys(text); err != nil {
 		return problem.New(problem.UsageError, "%s", envname.SigningKeys).WithCause(err)

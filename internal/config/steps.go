@@ -49,7 +49,7 @@ func (c *Config) Commands(list map[string]manifest.StepCommand, place string) (*
 			return nil, problem.New(problem.UsageError, "%s: %s, where handler %q runs, is no folder", place, s.Directory, name).
 				WithHint("Make it, or name another in cwd.")
 		}
-		commands[name] = stepcommand.Command(s)
+		commands[name] = s
 	}
 	return stepcommand.New(stepcommand.Config{
 		Commands: commands, Environ: c.env.Variables, Secret: c.env.secret, Logger: c.Log,
@@ -73,24 +73,17 @@ func loadStepHandlers(c *Config, env Environment) error {
 // loadStepCommands reads WORKFLOW_ENGINE_STEP_COMMANDS: the programs that perform steps, as JSON or as the path of a
 // file. A list that is not valid ends the start with all its problems.
 func loadStepCommands(c *Config, env Environment) error {
-	value := env.lookup(envname.StepCommands)
-	if value == "" {
-		return nil
+	text, file, err := env.text(envname.StepCommands)
+	if err != nil || text == nil {
+		return err
 	}
-	text, place := []byte(value), envname.StepCommands
 	hint := "It holds {\"stepCommands\": {…}}, or the path of a file with it."
-	if !strings.HasPrefix(value, "{") && !strings.HasPrefix(value, "[") {
-		place += " (" + value + ")"
-		hint = "See workflows-engine step-commands validate " + value + "."
-		var err error
-		if text, err = env.ReadFile(env.absolute(value)); err != nil {
-			return problem.New(problem.UsageError, "%s cannot be read", place).WithCause(err).
-				WithHint("%s holds a JSON object, or the path of a file with one.", envname.StepCommands)
-		}
+	if file != "" {
+		hint = "See workflows-engine step-commands validate " + file + "."
 	}
 	commands, findings := manifest.ParseStepCommands(text)
 	if findings.HasErrors() {
-		e := problem.New(problem.UsageError, "%s is not valid", place).WithHint("%s", hint)
+		e := problem.New(problem.UsageError, "%s is not valid", placeOf(envname.StepCommands, file)).WithHint("%s", hint)
 		e.Findings = findings
 		return e
 	}

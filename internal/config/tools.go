@@ -43,7 +43,7 @@ func (c *Config) Tools(m *manifest.Manifest, log *slog.Logger) (*toolcall.Execut
 		if s.Directory != "" {
 			s.Directory = c.env.absolute(s.Directory)
 		}
-		servers[name] = toolcall.Server(s)
+		servers[name] = s
 	}
 	return toolcall.New(toolcall.Config{
 		Servers: servers, AllowCommands: c.env.lookup(envname.MCPAllowCommands), Environ: c.env.Variables,

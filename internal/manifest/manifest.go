@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"github.com/workflows-engine/workflows-engine/activities/toolcall"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -18,22 +19,9 @@ type Manifest struct {
 	Agents map[string]Agent
 }
 
-// Server says how one MCP server is reached: by Command, which is started, or by URL. Values of Env and Headers may be
-// references to secrets; they are as written here.
-type Server struct {
-	// Command is started with Args; "" for a server with a URL.
-	Command string
-	Args    []string
-	// Env is what the process gets beside the few variables that every server gets.
-	Env map[string]string
-	// Directory is the member "cwd"; "" means the engine's working directory.
-	Directory string
-	// URL is the address of a server that speaks streamable HTTP; Headers go with each request.
-	URL     string
-	Headers map[string]string
-	// Disabled servers are never started.
-	Disabled bool
-}
+// Server says how one MCP server is reached. Values of Env and Headers may be references to secrets; they are as written
+// here.
+type Server = toolcall.Server
 
 // Agent is the tool that stands for a delegate agent.
 type Agent struct{ Server, Tool string }

@@ -4,25 +4,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/activities/stepcommand"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
 )
 
 // StepCommand is the program that performs the steps of one handler. Values of Env may be references to secrets; they
 // are as written here.
-type StepCommand struct {
-	// Command is started with Args.
-	Command string
-	Args    []string
-	// Env is what the process gets beside the few variables that every child gets.
-	Env map[string]string
-	// Directory is the member "cwd"; "" means the engine's working directory.
-	Directory string
-	// Timeout bounds one call; 0 means the default.
-	Timeout time.Duration
-	// MaxOutputBytes bounds the answer; 0 means the default.
-	MaxOutputBytes int
-}
+type StepCommand = stepcommand.Command
 
 // The largest values of the two limits: a day, and 1 GiB.
 const (
