@@ -1,8 +1,10 @@
 package delegate
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -68,9 +70,7 @@ func NewA2AHTTP(c A2AConfig) (*A2AHTTP, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.PollTimeout <= 0 {
-		c.PollTimeout = DefaultPollTimeout
-	}
+	c.PollTimeout = cmp.Or(max(c.PollTimeout, 0), DefaultPollTimeout)
 	c.MaxPollInterval = max(c.MaxPollInterval, c.PollInterval)
 	return &A2AHTTP{base: base, config: c}, nil
 }
@@ -96,15 +96,9 @@ func (c *A2AConfig) check() (base string, err error) {
 	case c.APIKey != nil && c.NoAuth:
 		return "", problem.New(problem.A2AConfigInvalid, "the A2A configuration names a key and has noAuth")
 	}
-	if c.PollInterval <= 0 {
-		c.PollInterval = DefaultPollInterval
-	}
-	if c.RequestTimeout <= 0 {
-		c.RequestTimeout = DefaultRequestTimeout
-	}
-	if c.MaxAnswerBytes <= 0 {
-		c.MaxAnswerBytes = DefaultMaxAnswerBytes
-	}
+	c.PollInterval = cmp.Or(max(c.PollInterval, 0), DefaultPollInterval)
+	c.RequestTimeout = cmp.Or(max(c.RequestTimeout, 0), DefaultRequestTimeout)
+	c.MaxAnswerBytes = cmp.Or(max(c.MaxAnswerBytes, 0), DefaultMaxAnswerBytes)
 	if c.Client == nil {
 		c.Client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	}
@@ -150,15 +144,8 @@ func (c *A2AConfig) pollAfter(polls int) time.Duration {
 // explain gives an error its code: what the caller's context ended is a timeout or a cancellation, whatever text the
 // transport has for it. That an agent cannot be reached may pass.
 func explain(ctx context.Context, req Request, err error) error {
-	switch {
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		failure := activities.Fail(problem.Timeout, "agent %q did not answer by the deadline", req.AgentID)
-		failure.Err = ctx.Err()
-		return failure
-	case ctx.Err() != nil:
-		failure := activities.Fail(problem.ActivityCancelled, "the delegation to %q was cancelled", req.AgentID)
-		failure.Err = ctx.Err()
-		return failure
+	if ctx.Err() != nil {
+		return activities.Interrupted(ctx, problem.Timeout, fmt.Sprintf("the delegation to %q", req.AgentID))
 	}
 	if failure, ok := errors.AsType[*activities.Failure](err); ok {
 		return failure

@@ -1,6 +1,7 @@
 package llmcall
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -77,18 +78,10 @@ func New(c Config) (*Executor, error) {
 	case c.RequestTimeout < 0 || c.MaxAnswerBytes < 0 || c.MaxPromptBytes < 0 || c.HeartbeatInterval < 0:
 		return nil, problem.New(problem.LLMConfigInvalid, "the model configuration has a negative limit")
 	}
-	if c.RequestTimeout == 0 {
-		c.RequestTimeout = DefaultRequestTimeout
-	}
-	if c.MaxAnswerBytes == 0 {
-		c.MaxAnswerBytes = DefaultMaxAnswerBytes
-	}
-	if c.MaxPromptBytes == 0 {
-		c.MaxPromptBytes = DefaultMaxPromptBytes
-	}
-	if c.HeartbeatInterval == 0 {
-		c.HeartbeatInterval = time.Second
-	}
+	c.RequestTimeout = cmp.Or(c.RequestTimeout, DefaultRequestTimeout)
+	c.MaxAnswerBytes = cmp.Or(c.MaxAnswerBytes, DefaultMaxAnswerBytes)
+	c.MaxPromptBytes = cmp.Or(c.MaxPromptBytes, DefaultMaxPromptBytes)
+	c.HeartbeatInterval = cmp.Or(c.HeartbeatInterval, time.Second)
 	if c.Now == nil {
 		c.Now = time.Now
 	}

@@ -24,12 +24,8 @@ func (c *call) explain(ctx context.Context, err error) *activities.Failure {
 	status, hasStatus := errors.AsType[*statusError](err)
 	answer, hasAnswer := errors.AsType[*answerError](err)
 	switch {
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		failure = activities.Fail(problem.Timeout, "model %q did not answer by the deadline", c.node.model)
-		failure.Err = context.DeadlineExceeded
 	case ctx.Err() != nil:
-		failure = activities.Fail(problem.ActivityCancelled, "the call of model %q was cancelled", c.node.model)
-		failure.Err = context.Canceled
+		failure = activities.Interrupted(ctx, problem.Timeout, fmt.Sprintf("the call of model %q", c.node.model))
 	case errors.Is(err, errRequestTimeout), errors.Is(err, context.DeadlineExceeded):
 		failure = activities.Fail(problem.Timeout, "model %q did not answer within %v", c.node.model, c.config.RequestTimeout)
 	case hasStatus:

@@ -39,7 +39,7 @@ func (s *server) explain(ctx context.Context, x *session, err error) *activities
 		copied := *failure
 		failure = &copied
 	case ctx.Err() != nil:
-		failure = interrupted(ctx)
+		failure = activities.Interrupted(ctx, problem.ActivityTimeout, "the tool call")
 		if failure.Code == string(problem.ActivityTimeout) && x != nil {
 			failure.Message += x.said()
 		}
@@ -78,21 +78,6 @@ func (s *server) explain(ctx context.Context, x *session, err error) *activities
 		failure.Message, failure.Err = failure.Error(), nil
 	}
 	failure.Message = x.secret.Scrub(failure.Message)
-	return failure
-}
-
-// interrupted tells why a context has ended.
-func interrupted(ctx context.Context) *activities.Failure {
-	var failure *activities.Failure
-	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, problem.RunnerClosed):
-		failure = activities.Fail(problem.RunnerClosed, "the engine is shutting down")
-	case errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(cause, problem.Timeout):
-		failure = activities.Fail(problem.ActivityTimeout, "the server did not answer in time")
-	default:
-		failure = activities.Fail(problem.ActivityCancelled, "the call was cancelled")
-	}
-	failure.Err = ctx.Err()
 	return failure
 }
 

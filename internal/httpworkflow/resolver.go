@@ -1,6 +1,7 @@
 package httpworkflow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -62,18 +63,10 @@ func New(c Config) (*Resolver, error) {
 		}
 		r.allowed = append(r.allowed, p)
 	}
-	if c.Timeout <= 0 {
-		c.Timeout = DefaultTimeout
-	}
-	if c.MaxBytes <= 0 {
-		c.MaxBytes = DefaultMaxBytes
-	}
-	if c.MaxDocuments <= 0 {
-		c.MaxDocuments = DefaultMaxDocuments
-	}
-	if c.RetryPause <= 0 {
-		c.RetryPause = DefaultRetryPause
-	}
+	c.Timeout = cmp.Or(max(c.Timeout, 0), DefaultTimeout)
+	c.MaxBytes = cmp.Or(max(c.MaxBytes, 0), DefaultMaxBytes)
+	c.MaxDocuments = cmp.Or(max(c.MaxDocuments, 0), DefaultMaxDocuments)
+	c.RetryPause = cmp.Or(max(c.RetryPause, 0), DefaultRetryPause)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
