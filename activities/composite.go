@@ -50,7 +50,7 @@ func (c Composite) executor(nodeType, nodeID string) Executor {
 	return executor
 }
 
-// Setting names what an operator sets so that nodes of a type are performed, "" for types that are no activities.
+// Setting names what an operator sets so that nodes of a type are performed, "" for a type that is not an activity.
 func Setting(nodeType string) string { return envname.OfExecutor(nodeType) }
 
 // NotConfigured is the failure of an activity for which no executor is configured. It names the setting that changes

@@ -45,8 +45,7 @@ var retrySense = map[problem.Code]Retryable{
 	problem.A2ATaskFailed:               RetryPointless,
 }
 
-// RetrySense tells whether trying again makes sense after a failure with this code; RetryUnknown for codes that the
-// project does not know.
+// RetrySense reports whether another attempt can help after a failure with this code; RetryUnknown for unknown codes.
 func RetrySense(code string) Retryable { return retrySense[problem.Code(code)] }
 
 // Interrupted returns the failure of an attempt whose context has ended: because the engine shuts down, because the time

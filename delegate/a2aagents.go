@@ -44,7 +44,7 @@ func (a *A2AAgents) Answer(ctx context.Context, req Request, ref TaskRef, answer
 	return a.of(req).Answer(ctx, req, ref, answer)
 }
 
-// Cancel tells the task's agent.
+// Cancel ends the task at its agent.
 func (a *A2AAgents) Cancel(ctx context.Context, req Request, ref TaskRef) error {
 	return a.of(req).Cancel(ctx, req, ref)
 }

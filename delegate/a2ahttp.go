@@ -31,7 +31,7 @@ type A2AConfig struct {
 	// /.well-known/agent-card.json, or of the JSON-RPC endpoint itself, for A2A. White space around it and slashes at its
 	// end are dropped.
 	BaseURL string
-	// APIKey gives the bearer key. It is asked at every delegation, so that a changed key needs no restart. An error or
+	// APIKey returns the bearer key. It is called at every delegation, so that a changed key needs no restart. An error or
 	// a blank key fails the attempt with A2A_CREDENTIALS_MISSING.
 	APIKey func(ctx context.Context) (string, error)
 	// NoAuth sends no key.
@@ -49,7 +49,7 @@ type A2AConfig struct {
 	// Client performs the requests; nil means a client of its own that follows no redirects, so that the key goes
 	// nowhere else.
 	Client *http.Client
-	// Wait waits for d or until ctx ends, whose error it then gives; nil means a timer. Tests replace it.
+	// Wait waits for d or until ctx ends, whose error it then returns; nil means a timer. Tests replace it.
 	Wait func(ctx context.Context, d time.Duration) error
 }
 
@@ -57,7 +57,7 @@ type A2AConfig struct {
 // GET {base}/tasks/{id} until the task has ended. It ends at once when its context does; the form has no request to
 // cancel a task, which then works on at the agent.
 //
-// A poll that fails in a passing way (network, 408, 429, 5xx) is repeated, three times in a row at most. A submit is
+// A poll that fails with a transient error (network, 408, 429, 5xx) is repeated, three times in a row at most. A submit is
 // not: whether it is tried again is the node's retry policy's choice.
 type A2AHTTP struct {
 	base   string
@@ -75,7 +75,7 @@ func NewA2AHTTP(c A2AConfig) (*A2AHTTP, error) {
 	return &A2AHTTP{base: base, config: c}, nil
 }
 
-// check fills in the defaults that all forms share, and gives the address.
+// check fills in the defaults that all forms share, and returns the address.
 func (c *A2AConfig) check() (base string, err error) {
 	base = strings.TrimRight(strings.TrimSpace(c.BaseURL), "/")
 	if base == "" {
@@ -108,10 +108,10 @@ func (c *A2AConfig) check() (base string, err error) {
 	return base, nil
 }
 
-// key gives the key for one exchange, "" with NoAuth.
+// key returns the key for one exchange, "" with NoAuth.
 func (c *A2AConfig) key(ctx context.Context, req Request) (string, error) {
 	if req.Protocol != "a2a" {
-		return "", activities.Fail(problem.DelegateProtocolUnsupported, "delegate protocol %q is not spoken here; this executor speaks a2a", req.Protocol)
+		return "", activities.Fail(problem.DelegateProtocolUnsupported, "unsupported delegate protocol %q: this executor supports a2a", req.Protocol)
 	}
 	key := ""
 	if !c.NoAuth {
@@ -132,7 +132,7 @@ func (c *A2AConfig) key(ctx context.Context, req Request) (string, error) {
 	return key, nil
 }
 
-// pollAfter is when a task is to be looked at again after a number of polls that found nothing new.
+// pollAfter is the time until the next poll after a number of polls without change.
 func (c *A2AConfig) pollAfter(polls int) time.Duration {
 	d := c.PollInterval
 	for ; polls > 0 && d < c.MaxPollInterval; polls-- {
@@ -141,8 +141,8 @@ func (c *A2AConfig) pollAfter(polls int) time.Duration {
 	return max(min(d, c.MaxPollInterval), c.PollInterval)
 }
 
-// explain gives an error its code: what the caller's context ended is a timeout or a cancellation, whatever text the
-// transport has for it. That an agent cannot be reached may pass.
+// explain turns an error into a failure with a code: a timeout or a cancellation if the caller's context has ended,
+// whatever the transport says. An agent that cannot be reached is worth another attempt.
 func explain(ctx context.Context, req Request, err error) error {
 	if ctx.Err() != nil {
 		return activities.Interrupted(ctx, problem.Timeout, fmt.Sprintf("the delegation to %q", req.AgentID))
@@ -204,14 +204,14 @@ func (a *A2AHTTP) exchange(ctx context.Context, req Request, method, path string
 	return parseTask(text)
 }
 
-// Answer always fails: the form has no request for it, and Poll never gives TaskAsks.
+// Answer always fails: the form has no request for it, and Poll never returns TaskAsks.
 func (a *A2AHTTP) Answer(_ context.Context, _ Request, ref TaskRef, _ map[string]any) (Task, error) {
 	return Task{}, activities.Fail(problem.A2AProviderError, "task %q cannot be answered in the HTTP task form", ref.ID)
 }
 
 // Cancel always fails: the form has no request for it.
 func (a *A2AHTTP) Cancel(context.Context, Request, TaskRef) error {
-	return pointless(problem.A2AProviderError, "the HTTP task form has no request to cancel a task")
+	return permanent(problem.A2AProviderError, "the HTTP task form has no request to cancel a task")
 }
 
 var _ Tasks = (*A2AHTTP)(nil)

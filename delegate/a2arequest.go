@@ -26,7 +26,7 @@ type exchange struct {
 	key, idempotency string
 }
 
-// exchange performs a request and gives the body of its 2xx answer, with the key taken out of it.
+// exchange performs a request and returns the body of its 2xx answer, with the key taken out of it.
 func (c *A2AConfig) exchange(ctx context.Context, x exchange) ([]byte, error) {
 	ctx, stop := context.WithTimeout(ctx, c.RequestTimeout)
 	defer stop()
@@ -68,7 +68,7 @@ const (
 	minScrubbedKey = 16
 )
 
-// spellings gives a key as it is, and as JSON texts write it.
+// spellings returns a key as it is, and as JSON texts write it.
 func spellings(key string) []string {
 	forms := []string{key, strings.ReplaceAll(key, "/", `\/`)}
 	if encoded, err := json.Marshal(key); err == nil {
@@ -99,24 +99,24 @@ func refused(response *http.Response, body []byte, key string) error {
 	}
 	failure.Err = &statusError{response.StatusCode, text}
 	failure.Retryable = activities.RetryPointless
-	if passingStatus(response.StatusCode) {
+	if transientStatus(response.StatusCode) {
 		failure.Retryable = activities.RetrySensible
 		failure.RetryAfter = activities.RetryAfter(response.Header, time.Now())
 	}
 	return failure
 }
 
-// passing reports whether a poll that failed this way may succeed later: the agent said so, or gave no answer at all.
-func passing(err error) bool {
+// transient reports whether a poll that failed this way may succeed later: the agent said so, or did not answer.
+func transient(err error) bool {
 	failure, answered := errors.AsType[*activities.Failure](err)
 	return !answered || failure.Retryable == activities.RetrySensible
 }
 
-func passingStatus(status int) bool {
+func transientStatus(status int) bool {
 	return status == http.StatusRequestTimeout || status == http.StatusTooManyRequests || status >= 500
 }
 
-// readAtMost reads everything, and fails if that is more than limit bytes; it then gives the first limit bytes.
+// readAtMost reads everything, and fails if that is more than limit bytes; it then returns the first limit bytes.
 func readAtMost(r io.Reader, limit int64) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err == nil && int64(len(data)) > limit {

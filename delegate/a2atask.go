@@ -48,7 +48,7 @@ func parseTask(body []byte) (httpTask, error) {
 	case taskSubmitted, taskWorking, taskInputRequired, taskCompleted, taskFailed:
 		return t, nil
 	}
-	return httpTask{}, activities.Fail(problem.A2AProviderError, "task %q has the status %q, which is not known", t.id, problem.ClipRunes(t.status, 80))
+	return httpTask{}, activities.Fail(problem.A2AProviderError, "task %q has the unknown status %q", t.id, problem.ClipRunes(t.status, 80))
 }
 
 // task is how the task stands, with the time until the next poll. Asking for input is final only in a poll: the answer

@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// maxPollFailures is how many polls in a row may fail in a passing way before the delegation is given up. The task
+	// maxPollFailures is how many polls in a row may fail with a transient error before the delegation is given up. The task
 	// runs at the agent meanwhile, so that one unlucky poll must not lose it.
 	maxPollFailures = 3
 	// pollAtOnce is the Task.PollAfter of a task that is polled without a pause.
 	pollAtOnce = time.Millisecond
 )
 
-// delegate hands a task over and waits for its end. A poll that fails in a passing way is repeated; the third such
+// delegate hands a task over and waits for its end. A poll that fails with a transient error is repeated; the third such
 // failure in a row ends the attempt.
 func (c *A2AConfig) delegate(ctx context.Context, x Tasks, req Request) (Result, error) {
 	waiting := ctx
@@ -50,7 +50,7 @@ func (c *A2AConfig) delegate(ctx context.Context, x Tasks, req Request) (Result,
 			task, failures = next, 0
 		case ctx.Err() == nil && waiting.Err() != nil:
 			err = tooLate(ref, c.PollTimeout, task.status)
-		case ctx.Err() == nil && passing(err) && failures+1 < maxPollFailures:
+		case ctx.Err() == nil && transient(err) && failures+1 < maxPollFailures:
 			task.PollAfter, err = max(task.PollAfter, c.PollInterval), nil
 			failures++
 		}

@@ -56,7 +56,7 @@ func (c Composite) Answer(ctx context.Context, req Request, task TaskRef, answer
 	return c.tasks(req).Answer(ctx, req, task, answer)
 }
 
-// Cancel tells the agent by the executor of its protocol.
+// Cancel ends the task by the executor of its protocol.
 func (c Composite) Cancel(ctx context.Context, req Request, task TaskRef) error {
 	return c.tasks(req).Cancel(ctx, req, task)
 }
@@ -82,7 +82,7 @@ func unknownProtocol(protocol string) *activities.Failure {
 	return activities.Fail(problem.DelegateProtocolUnsupported, "unknown delegate protocol %q; use a2a, mcp or sdk", protocol)
 }
 
-// Setting names what an operator sets so that a protocol is spoken, "" where that takes a program of one's own.
+// Setting names what an operator sets so that a protocol is supported, "" where that takes a Go program.
 func Setting(protocol string) string { return envname.OfExecutor(protocol) }
 
 // NotConfigured is the failure of a delegation for whose protocol no executor is configured. It names what changes this,

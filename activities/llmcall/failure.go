@@ -57,7 +57,7 @@ func (c *call) statusText(e *statusError) string {
 	case e.status == http.StatusUnauthorized, e.status == http.StatusForbidden:
 		meaning = "; the key is refused"
 		if c.config.NoAuth {
-			meaning = "; the server wants a key"
+			meaning = "; the server requires a key"
 		}
 	case e.status == http.StatusTooManyRequests:
 		meaning = "; the rate limit is reached"

@@ -110,8 +110,7 @@ func (n *node) request(messages []openai.ChatCompletionMessage) (openai.ChatComp
 	return r, nil
 }
 
-// sampling gives a setting in the client's form, which leaves out zero: the smallest number above it means the same to
-// a model.
+// sampling returns a setting for the client, which omits zero: the smallest number above it means the same to a model.
 func sampling(v *float64) float32 {
 	switch {
 	case v == nil:

@@ -64,7 +64,7 @@ type Config struct {
 	RestartDelay time.Duration
 	// MaxOutputBytes bounds the message with a tool's result. 0 means DefaultMaxOutputBytes.
 	MaxOutputBytes int
-	// Version is what servers are told as the client's version; "" means "0.0.0".
+	// Version is the client version that servers get; "" means "0.0.0".
 	Version string
 	// Logger gets what servers print on standard error, and when they start and end. nil discards it.
 	Logger *slog.Logger

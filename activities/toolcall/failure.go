@@ -109,12 +109,12 @@ func (x *session) end(ctx context.Context) string {
 	return "has closed its output"
 }
 
-// said is what the process has printed besides messages, as the end of a sentence.
+// said is what the process has printed other than messages, as the end of a sentence.
 func (x *session) said() string {
 	text := ""
 	if x.out != nil {
 		if stray := x.out.strayLine(); stray != "" {
-			text += "; on standard output it printed what is no message: " + stray
+			text += "; on standard output it printed what is not a message: " + stray
 		}
 	}
 	if x.process != nil {

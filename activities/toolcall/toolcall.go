@@ -97,11 +97,11 @@ type Call struct {
 	Arguments map[string]any
 	// IdempotencyKey goes to the server in the call's _meta; "" leaves it out.
 	IdempotencyKey string
-	// Heartbeat gets what the server tells of its progress; may be nil.
+	// Heartbeat gets the server's progress messages; may be nil.
 	Heartbeat func(details map[string]any)
 }
 
-// Call calls a tool and gives its result as a plain value (spec: activities, 6.5). Errors are *activities.Failure.
+// Call calls a tool and returns its result as a plain value (spec: activities, 6.5). Errors are *activities.Failure.
 func (e *Executor) Call(ctx context.Context, c Call) (any, error) {
 	var value any
 	err := e.with(ctx, c.Server, func(ctx context.Context, s *server, x *session) error {
@@ -195,7 +195,7 @@ func (e *Executor) begin() bool {
 	return !e.closed
 }
 
-// find gives a server that may be used.
+// find returns a server that may be used.
 func (e *Executor) find(name string) (*server, error) {
 	s, ok := e.servers[name]
 	switch {

@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
 )
 
-// The values of member transport: the HTTP task form, the A2A protocol, or whichever the agent's card tells.
+// The values of member transport: the HTTP task form, the A2A protocol, or what the agent's card says.
 const (
 	transportHTTPTasks = "http-tasks"
 	transportJSONRPC   = "jsonrpc"

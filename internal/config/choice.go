@@ -8,7 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 )
 
-// setting is one value with where it came from, so that a refusal names the flag or variable that the user wrote.
+// setting is a value with its source, so that an error names the flag or variable that the user wrote.
 type setting struct {
 	value string
 	// from is "--store" or "WORKFLOW_ENGINE_STORE"; "" for a default.
@@ -30,9 +30,9 @@ func refuse(s setting, hint string, args ...any) *problem.Error {
 	return problem.New(problem.UsageError, "%s: %q is not understood", s.from, s.value).WithHint(hint, args...)
 }
 
-// idle gives a warning for every variable that has the project's prefix and no effect: a typing error there would
-// otherwise be silent, and so would a setting that another engine of the protocol acts on.
-func idle(variables []string) []string {
+// ineffective returns a warning for every variable that has the project's prefix and no effect: a misspelt name, or a
+// setting that only another engine of the protocol supports.
+func ineffective(variables []string) []string {
 	var warnings []string
 	for _, entry := range variables {
 		name, value, _ := strings.Cut(entry, "=")

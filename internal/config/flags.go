@@ -34,8 +34,8 @@ func RegisterServer(set *pflag.FlagSet) *Flags {
 	return f
 }
 
-// Normalize lets a flag be written in its short form: --db is --store-path. Register sets it; cobra wants to be told of
-// it once more, for all commands (SetGlobalNormalizationFunc).
+// Normalize maps the short form of a flag: --db is --store-path. Register sets it; cobra needs it once more, for all
+// commands (SetGlobalNormalizationFunc).
 func Normalize(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	if name == "db" {
 		name = flagStorePath

@@ -42,7 +42,7 @@ func TestLoadLLM(t *testing.T) {
 		`{"apiKeySecretRef":"vault:k"}`:   "not supported",
 		`{"apiKeySecretRef":"file:none"}`: "file:none cannot be read",
 		`{"apiKeyEnv":"KEY","apiKeySecretRef":"env:KEY"}`:       "exactly one of",
-		`{"apiKeyEnv":"KEY","noAuth":true}`:                     "names a key and asks for none",
+		`{"apiKeyEnv":"KEY","noAuth":true}`:                     "names a key and has noAuth",
 		`{"noAuth":"yes"}`:                                      "noAuth: expected boolean, found string",
 		`{"noAuth":true,"repair":1}`:                            "repair: expected boolean, found number",
 		`{"noAuth":true,"baseUrl":"ftp://x"}`:                   "not an absolute http",

@@ -29,11 +29,11 @@ func (f *Flags) LoadStore(env Environment) (*Config, error) {
 	return load(env, f.loadStore, f.loadLimits, f.loadLog)
 }
 
-// LoadLog is Load for commands that open no database, and for those who want to know how to tell that Load has failed.
+// LoadLog is Load for commands that open no database, and for logging that Load has failed.
 func (f *Flags) LoadLog(env Environment) (*Config, error) { return load(env, f.loadLog) }
 
 func load(env Environment, parts ...func(*Config, Environment) error) (*Config, error) {
-	c := &Config{Warnings: idle(env.Variables), env: env}
+	c := &Config{Warnings: ineffective(env.Variables), env: env}
 	for _, part := range parts {
 		if err := part(c, env); err != nil {
 			return nil, err

@@ -46,7 +46,7 @@ func (c *Config) Commands(list map[string]manifest.StepCommand, place string) (*
 				WithCause(err).WithHint("Name a program in PATH, or the path of a file that may be executed.")
 		}
 		if info, err := os.Stat(s.Directory); given && (err != nil || !info.IsDir()) {
-			return nil, problem.New(problem.UsageError, "%s: %s, where handler %q runs, is no folder", place, s.Directory, name).
+			return nil, problem.New(problem.UsageError, "%s: %s, where handler %q runs, is not a folder", place, s.Directory, name).
 				WithHint("Make it, or name another in cwd.")
 		}
 		commands[name] = s

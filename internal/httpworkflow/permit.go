@@ -39,7 +39,7 @@ func parsePrefix(text string) (prefix, error) {
 func (r *Resolver) permit(u *url.URL) error {
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		return refused("it is no http or https address")
+		return refused("it is not an http or https address")
 	case u.User != nil:
 		return refused("the address holds a user name or password")
 	case !plainPath(u):
@@ -89,7 +89,7 @@ func guard(private []netip.Prefix) func(network, address string, _ syscall.RawCo
 				return nil
 			}
 		}
-		return refused("%s is no public address (\"privateNetworks\" in %s)", ip, envname.WorkflowSources)
+		return refused("%s is not a public address (\"privateNetworks\" in %s)", ip, envname.WorkflowSources)
 	}
 }
 

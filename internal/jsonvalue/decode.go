@@ -14,8 +14,8 @@ const maxDecodeDepth = 10_000
 
 // Decode reads JSON text into a plain value; numbers become float64. It is the lenient, fast reader for text that
 // this engine or the reference wrote; use Parse for text from people. Lone surrogates become U+FFFD, and so do bytes
-// that are no UTF-8; of duplicate members the last counts; a number that overflows a double becomes nil, and negative
-// zero becomes zero, as the reference writes them. Everything else is as strict as the grammar.
+// that are not valid UTF-8; of duplicate members the last counts; a number that overflows a double becomes nil, and
+// negative zero becomes zero, as the reference writes them. Everything else is as strict as the grammar.
 //
 // The error is a *problem.Error with code VALIDATION_ERROR and the line and column.
 func Decode(src []byte) (any, error) {

@@ -98,7 +98,7 @@ func FromValue(v any) *Node {
 	return FromValue(plain)
 }
 
-// Value gives the plain value of a node: the last of duplicate members counts, a number that overflows a double is
+// Value returns the plain value of a node: the last of duplicate members counts, a number that overflows a double is
 // nil (spec: execution, 0.2), negative zero is zero. The value of a nil node is nil.
 func (n *Node) Value() any {
 	if n == nil {
@@ -130,7 +130,7 @@ func (n *Node) Value() any {
 	return nil
 }
 
-// Get gives the member's value, nil if absent or n is no object. Of duplicate members it gives the last.
+// Get returns the member's value, nil if absent or n is not an object. Of duplicate members it returns the last.
 func (n *Node) Get(name string) *Node {
 	if n == nil {
 		return nil

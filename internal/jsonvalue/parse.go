@@ -67,7 +67,7 @@ type step struct {
 	index int
 }
 
-// place gives line and column of an offset, which must not be before that of the call before.
+// place returns line and column of an offset, which must not be before that of the call before.
 func (p *parser) place(offset int) (line, column int) {
 	passed := p.src[p.mark:offset]
 	p.mark = offset
@@ -202,7 +202,7 @@ func (p *parser) flaws(surrogate, invalid int) {
 		kind, message string
 	}
 	flaws := []flaw{
-		{surrogate, "surrogate", "the escape is one half of a surrogate pair, which is no character"},
+		{surrogate, "surrogate", "the escape is one half of a surrogate pair, which is not a character"},
 		{invalid, "utf8", "the string is not valid UTF-8"},
 	}
 	slices.SortFunc(flaws, func(a, b flaw) int { return cmp.Compare(a.offset, b.offset) })
@@ -295,7 +295,7 @@ type nameSet struct{ index map[string]int }
 
 const fewMembers = 16
 
-// add gives the first of members that has this name; members are those before it.
+// add returns the first of members that has this name; members are those before it.
 func (s *nameSet) add(members []Member, name string) (first Member, twice bool) {
 	if len(members) < fewMembers {
 		for _, m := range members {

@@ -9,7 +9,7 @@ import (
 
 // The scanners of strings and numbers, shared by Parse and Decode.
 
-// fault is what makes a text no JSON, and where.
+// fault is what is wrong with a JSON text, and where.
 type fault struct {
 	offset  int
 	message string
@@ -23,7 +23,7 @@ func faultAt(offset int, format string, args ...any) *fault {
 type stringScanner struct {
 	scratch []byte
 	// surrogate and invalid are the offsets of the string's first escape that is half of a surrogate pair, and of its
-	// first byte that is no UTF-8; -1 where there is none. Each such place became U+FFFD.
+	// first byte that is not valid UTF-8; -1 where there is none. Each such place became U+FFFD.
 	surrogate, invalid int
 }
 
@@ -183,7 +183,7 @@ func skipDigits(src []byte, i int) int {
 // maxExactDigits is how many decimal digits always have a double of their own.
 const maxExactDigits = 15
 
-// number gives the double of a text that scanNumber has accepted, infinite where it overflows. Negative zero is zero.
+// number returns the double of a text that scanNumber has accepted, infinite where it overflows. Negative zero is zero.
 func number(text []byte) float64 {
 	if f, ok := smallInteger(text); ok {
 		return f
@@ -254,7 +254,7 @@ func unexpected(src []byte, i int) *fault {
 	return faultAt(i, "expected a value, found %s", describe(src, i))
 }
 
-// skipSpace gives the offset of the first byte from i on that is no white space.
+// skipSpace returns the offset of the first byte from i on that is not white space.
 func skipSpace(src []byte, i int) int {
 	for i < len(src) && (src[i] == ' ' || src[i] == '\n' || src[i] == '\r' || src[i] == '\t') {
 		i++

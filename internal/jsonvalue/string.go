@@ -27,7 +27,7 @@ func FirstUnits(text string, n int) string {
 }
 
 // AppendString appends a JSON string: quotes, and escapes for nothing but the quote, the backslash and what is below
-// U+0020. A byte that is no UTF-8 becomes U+FFFD.
+// U+0020. A byte that is not valid UTF-8 becomes U+FFFD.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0
@@ -56,7 +56,7 @@ func AppendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// cleanPrefix gives a length up to which s is ASCII without need of an escape, looking at eight bytes at a time. It may
+// cleanPrefix returns a length up to which s is ASCII without need of an escape, looking at eight bytes at a time. It may
 // fall short by up to seven bytes.
 func cleanPrefix(s string) int {
 	const (

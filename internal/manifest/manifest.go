@@ -15,7 +15,7 @@ type Manifest struct {
 	// Servers are the MCP servers by name; there is at least one.
 	Servers map[string]Server
 	// Agents are the delegate agents by id; nil if the manifest has no "delegateAgents", which is not the same as an
-	// empty one: that says that nobody is to be found.
+	// empty one, with which no agent is found.
 	Agents map[string]Agent
 }
 
@@ -28,7 +28,7 @@ type Agent struct{ Server, Tool string }
 
 // Parse reads and checks a manifest. The manifest is nil if one of the findings is an error; all problems are listed,
 // each with its line, in the order of the text. Keywords and pointers are those of the protocol's schema, "parse" for a
-// text that is no JSON.
+// text that is not JSON.
 func Parse(text []byte) (*Manifest, problem.Findings) { return parse(text, readManifest) }
 
 // parse reads a text with an object, and returns nil if one of the findings is an error.

@@ -149,7 +149,7 @@ func (a *arguments) boolean(name string, isRequired bool) bool {
 	return a.get(name, isRequired).Bool()
 }
 
-// integer reads a whole number within bounds; set tells whether it is there.
+// integer reads a whole number within bounds; set reports whether it is there.
 func (a *arguments) integer(name string, low, high int64) (n int64, set bool) {
 	return a.Get(name).Whole(low, high)
 }

@@ -26,7 +26,7 @@ func ParseMode(s string) (Mode, error) {
 	case Require:
 		return Require, nil
 	}
-	return "", problem.New(problem.UsageError, "%q is no signing mode", s).WithHint("use %q or %q", Optional, Require)
+	return "", problem.New(problem.UsageError, "invalid signing mode %q", s).WithHint("use %q or %q", Optional, Require)
 }
 
 // Policy says which definitions are accepted.
@@ -82,7 +82,7 @@ func (r Reason) hint() string {
 	}
 }
 
-// ReasonOf gives the reason of a refusal by Verify, "" for other errors.
+// ReasonOf returns the reason of a refusal by Verify, "" for other errors.
 func ReasonOf(err error) Reason {
 	e, ok := errors.AsType[*problem.Error](err)
 	if !ok {
