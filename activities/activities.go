@@ -1,6 +1,6 @@
 // Package activities holds the port through which the engine performs step, llm_call and tool_call nodes in process,
 // and its implementations. Executors know nothing of histories; the engine commits the intent before it calls one,
-// and the outcome before it goes on.
+// and the outcome before it continues.
 package activities
 
 import (
@@ -23,17 +23,16 @@ type ExecutorFunc func(ctx context.Context, req Request) (Result, error)
 // Execute calls f.
 func (f ExecutorFunc) Execute(ctx context.Context, req Request) (Result, error) { return f(ctx, req) }
 
-// Immediate is implemented by executors that answer at once without waiting for anything, such as the stub. The
-// engine then calls them in its own goroutine and, in parallel branches, in branch order.
+// Immediate is implemented by executors that answer at once, without waiting for anything, such as the stub. The engine
+// calls them in its own goroutine and, in parallel branches, in branch order.
 type Immediate interface {
 	Executor
 	// Immediate reports whether requests for this node are answered at once.
 	Immediate(req Request) bool
 }
 
-// Selective is implemented by executors that perform some node types only, such as Composite. A process takes a run
-// over from another one, fires its timers or goes on with it after an answer or a signal, only if it can perform all that
-// the run may still come to.
+// Selective is implemented by executors that perform some node types only, such as Composite. A process claims a run,
+// fires its timers, or continues it after an answer or a signal only if it performs every node that the run may reach.
 type Selective interface {
 	Executor
 	// Performs reports whether nodes of this type are performed: "step", "llm_call" or "tool_call".
@@ -41,8 +40,8 @@ type Selective interface {
 }
 
 // NodeSelective is implemented by executors that perform some nodes of a type only, such as a registry of handlers. Where
-// processes of different configuration share a store, this keeps a run from one that does not have the handler or server
-// which its node names, and where it would fail for good.
+// processes of different configuration share a store, it keeps a run from a process that lacks the handler or server of
+// its node, where the run would fail for good.
 type NodeSelective interface {
 	Executor
 	// PerformsNode reports whether a node of this type with this config is performed.
@@ -67,8 +66,8 @@ type Request struct {
 	IdempotencyKey string
 	// Branch is set inside a parallel branch.
 	Branch *Branch
-	// Repair is a copy of what the attempt before gave as Failure.Repair, if this attempt is to put it right; nil for any
-	// other attempt.
+	// Repair is a copy of Failure.Repair of the previous attempt if this attempt is to correct it; nil for any other
+	// attempt.
 	Repair map[string]any
 	// State returns a deep copy of the workflow state as the node sees it.
 	State func() map[string]any
@@ -111,19 +110,19 @@ type Failure struct {
 	RetryAfter time.Duration
 	// Usage is what the attempt has used up all the same (model, tokens), recorded beside the error. May be nil.
 	Usage map[string]any
-	// Repair, unless nil, asks for one more attempt that gets it as Request.Repair: what it takes to put this attempt right,
+	// Repair, unless nil, asks for one more attempt, which gets it as Request.Repair: what is needed to correct this attempt,
 	// such as a model's answer and what is wrong with it. It is JSON-like, and recorded with the failure, so that a process
-	// which takes the run over has it too; it may be as large as an output (graph.Options.MaxDocumentBytes).
+	// that claims the run has it too; it may be as large as an output (graph.Options.MaxDocumentBytes).
 	//
-	// The engine grants one repair in each visit of a node, at once unless RetryAfter says otherwise. It counts as one of the
-	// node's max_attempts, but is granted also where none is left, and where Retryable is RetryPointless. It is not granted
-	// where the node's non_retryable_errors name the code, nor where Repair is no JSON or too large: then the failure is one
-	// without it. An attempt that comes after a repair that failed begins afresh. Delegates get none.
+	// The engine grants one repair per visit of a node, at once unless RetryAfter says otherwise. It counts as one of the
+	// node's max_attempts, but is granted even if none is left, and if Retryable is RetryPointless. It is not granted if the
+	// node's non_retryable_errors name the code, nor if Repair is not JSON or too large: the failure then counts as one
+	// without it. An attempt after a failed repair starts without Repair. Delegates get none.
 	Repair map[string]any
 	Err    error
 }
 
-// Error gives the message.
+// Error returns the message.
 func (f *Failure) Error() string {
 	if f.Err != nil && f.Message != "" {
 		return f.Message + ": " + f.Err.Error()
@@ -134,5 +133,5 @@ func (f *Failure) Error() string {
 	return f.Message
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (f *Failure) Unwrap() error { return f.Err }

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
+	"github.com/workflows-engine/workflows-engine/internal/port"
 )
 
 // Composite sends each activity to the executor of its node type, or to Fallback if there is none. Without a fallback
@@ -17,77 +19,61 @@ type Composite struct {
 
 // Execute hands the request on.
 func (c Composite) Execute(ctx context.Context, req Request) (Result, error) {
-	executor, known := c.route(req.NodeType)
-	switch {
-	case !known:
-		return Result{}, Fail(problem.ExecutorNotConfigured, "nodes of type %q are no activities", req.NodeType)
-	case executor == nil:
-		return Result{}, NotConfigured(req.NodeType, req.NodeID)
-	}
-	return executor.Execute(ctx, req)
-}
-
-// settings name what an operator sets, so that nodes of a type are performed.
-var settings = map[string]string{
-	"step":      "WORKFLOW_ENGINE_STEP_COMMANDS or WORKFLOW_ENGINE_STEP_HANDLERS",
-	"llm_call":  "WORKFLOW_ENGINE_LLM_CONFIG",
-	"tool_call": "WORKFLOW_ENGINE_MCP_CONFIG",
-}
-
-// Setting names what an operator sets so that nodes of a type are performed, "" for types that are no activities.
-func Setting(nodeType string) string { return settings[nodeType] }
-
-// NotConfigured is the failure of an activity that nothing here performs. It names the setting that changes this, and the
-// other way out, the host.
-func NotConfigured(nodeType, nodeID string) *Failure {
-	return Fail(problem.ExecutorNotConfigured,
-		"nothing is configured here that performs %s nodes, so %q cannot run in process; set %s, or run with activity_execution_mode \"host_mediated\" and submit the outcome",
-		nodeType, nodeID, settings[nodeType])
+	return c.executor(req.NodeType, req.NodeID).Execute(ctx, req)
 }
 
 // Immediate reports whether the executor that would get the request answers at once; a refusal does.
 func (c Composite) Immediate(req Request) bool {
-	executor, _ := c.route(req.NodeType)
-	if executor == nil {
-		return true
-	}
-	immediate, ok := executor.(Immediate)
-	return ok && immediate.Immediate(req)
+	return port.Immediate(c.executor(req.NodeType, req.NodeID), req)
 }
 
 // Performs reports whether an executor, or the fallback, serves a node type.
 func (c Composite) Performs(nodeType string) bool {
-	executor, _ := c.route(nodeType)
-	return executor != nil
+	return port.Performs(c.executor(nodeType, ""), nodeType)
 }
 
 // PerformsNode reports whether the executor that serves the node's type performs this node.
 func (c Composite) PerformsNode(nodeType string, config map[string]any) bool {
-	executor, _ := c.route(nodeType)
-	if nodes, ok := executor.(NodeSelective); ok {
-		return nodes.PerformsNode(nodeType, config)
-	}
-	return executor != nil
+	return performsNode(c.executor(nodeType, ""), nodeType, config)
 }
 
-// route gives the executor for a node type, nil if none is configured; known is false for types that are no
-// activities.
-func (c Composite) route(nodeType string) (executor Executor, known bool) {
-	switch nodeType {
-	case "step":
-		executor = c.Step
-	case "llm_call":
-		executor = c.LLMCall
-	case "tool_call":
-		executor = c.ToolCall
-	default:
-		return nil, false
+// executor returns the executor for a node type, which is one that refuses if none is configured.
+func (c Composite) executor(nodeType, nodeID string) Executor {
+	routes := port.Routes[Executor]{{Kind: "step", Executor: c.Step}, {Kind: "llm_call", Executor: c.LLMCall}, {Kind: "tool_call", Executor: c.ToolCall}}
+	executor, known := routes.Find(nodeType, c.Fallback)
+	switch {
+	case !known:
+		return refusal{Fail(problem.ExecutorNotConfigured, "nodes of type %q are not activities", nodeType)}
+	case executor == nil:
+		return refusal{NotConfigured(nodeType, nodeID)}
 	}
-	if executor == nil {
-		executor = c.Fallback
-	}
-	return executor, true
+	return executor
 }
+
+// Setting names what an operator sets so that nodes of a type are performed, "" for a type that is not an activity.
+func Setting(nodeType string) string { return envname.OfExecutor(nodeType) }
+
+// NotConfigured is the failure of an activity for which no executor is configured. It names the setting that changes
+// this, and the other way out, the host.
+func NotConfigured(nodeType, nodeID string) *Failure {
+	return Fail(problem.ExecutorNotConfigured,
+		"no executor configured for %s nodes such as %q: set %s, or run with activity_execution_mode \"host_mediated\" and submit the outcome",
+		nodeType, nodeID, Setting(nodeType))
+}
+
+// performsNode reports whether an executor performs a node, as one does that names no nodes.
+func performsNode(executor Executor, nodeType string, config map[string]any) bool {
+	s, ok := executor.(NodeSelective)
+	return !ok || s.PerformsNode(nodeType, config)
+}
+
+// refusal fails every attempt, at once.
+type refusal struct{ err error }
+
+func (r refusal) Execute(context.Context, Request) (Result, error) { return Result{}, r.err }
+func (r refusal) Immediate(Request) bool                           { return true }
+func (r refusal) Performs(string) bool                             { return false }
+func (r refusal) PerformsNode(string, map[string]any) bool         { return false }
 
 var (
 	_ Immediate     = Composite{}

@@ -56,7 +56,7 @@ func (r *StepRegistry) add(name string, e entry) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.frozen {
-		return problem.New(problem.StepConfigInvalid, "step handler %q comes too late: the registry is frozen", name)
+		return problem.New(problem.StepConfigInvalid, "cannot register step handler %q: the registry is frozen", name)
 	}
 	if r.handlers == nil {
 		r.handlers = map[string]entry{}
@@ -65,7 +65,7 @@ func (r *StepRegistry) add(name string, e entry) error {
 	return nil
 }
 
-// Frozen gives a copy that refuses further registration. What is registered in r afterwards does not reach the copy.
+// Frozen returns a copy that refuses further registration. What is registered in r afterwards does not reach the copy.
 func (r *StepRegistry) Frozen() *StepRegistry {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

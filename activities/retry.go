@@ -1,6 +1,8 @@
 package activities
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -43,9 +45,24 @@ var retrySense = map[problem.Code]Retryable{
 	problem.A2ATaskFailed:               RetryPointless,
 }
 
-// RetrySense tells whether trying again makes sense after a failure with this code; RetryUnknown for codes that the
-// project does not know.
+// RetrySense reports whether another attempt can help after a failure with this code; RetryUnknown for unknown codes.
 func RetrySense(code string) Retryable { return retrySense[problem.Code(code)] }
+
+// Interrupted returns the failure of an attempt whose context has ended: because the engine shuts down, because the time
+// is over, which has a code of the executor's choice, or because the run was cancelled. what is the subject of its text.
+func Interrupted(ctx context.Context, timeout problem.Code, what string) *Failure {
+	var failure *Failure
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, problem.RunnerClosed):
+		failure = Fail(problem.RunnerClosed, "the engine is shutting down")
+	case errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(cause, problem.Timeout):
+		failure = Fail(timeout, "%s did not end in time", what)
+	default:
+		failure = Fail(problem.ActivityCancelled, "%s was cancelled", what)
+	}
+	failure.Err = ctx.Err()
+	return failure
+}
 
 // Fail makes a Failure with a formatted message and the code's RetrySense.
 func Fail(code problem.Code, format string, args ...any) *Failure {

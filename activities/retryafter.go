@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// maxRetryAfter bounds what a server may ask for: a mistake of its clock must not park a run for years.
+// maxRetryAfter bounds what a server may ask for: a wrong clock must not delay a run for years.
 const maxRetryAfter = time.Hour
 
-// RetryAfter reads how long a server wants to be left alone, for Failure.RetryAfter: Retry-After-Ms, or Retry-After in
+// RetryAfter reads how long a server asks to wait, for Failure.RetryAfter: Retry-After-Ms, or Retry-After in
 // seconds or as a date. It is an hour at most, and 0 where nothing can be read.
 func RetryAfter(header http.Header, now time.Time) time.Duration {
 	within := func(n float64, unit time.Duration) time.Duration {

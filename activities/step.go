@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// StepHandler performs a step. What it returns is data and nothing else: an object becomes the node's delta whatever
+// StepHandler performs a step. It returns data and nothing else: an object becomes the node's delta whatever
 // its members are called, other values are wrapped as {"value": …}, nil is {}. It fails by returning an error: a
 // *Failure keeps its code and advice about retrying, any other error becomes HANDLER_ERROR.
 type StepHandler func(ctx context.Context, req Request) (any, error)
@@ -55,7 +55,7 @@ func (r *StepRegistry) RegisterStatic(outputs map[string]any) error {
 	for _, name := range names {
 		output := jsonvalue.Clone(outputs[name])
 		if output == nil {
-			output = map[string]any{"value": nil} // JSON null is a value, unlike a handler that gives nothing
+			output = map[string]any{"value": nil} // JSON null is a value, unlike a handler that returns nil
 		}
 		answer := func(context.Context, Request) (Result, error) { return Result{Output: jsonvalue.Clone(output)}, nil }
 		if err := r.add(name, entry{execute: answer, immediate: true}); err != nil {

@@ -5,6 +5,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
 )
 
 // The operations of parity vectors.
@@ -58,36 +59,36 @@ func (o Outcome) request() graph.SubmitRequest {
 }
 
 // readOutcome reads an outcome; the members of delegates may be in either spelling.
-func readOutcome(o object) Outcome {
-	ok, given := o.flag("ok")
-	if !given && o.node != nil {
-		o.problems.add(o.at, "the member %q is missing", "ok")
-	}
-	out := Outcome{OK: ok, Result: o.plain("result")}
+func readOutcome(o *jsonobject.Object) Outcome {
+	ok := o.Require("ok")
+	out := Outcome{OK: ok.Bool(), Result: o.Get("result").Map()}
 	out.CorrelationID = either(o, "delegateCorrelationId", "delegate_correlation_id")
 	out.ExternalTaskID = either(o, "externalTaskId", "external_task_id")
-	out.Error, out.Code = o.text("error", given && !ok), o.text("code", false)
-	o.end()
+	out.Error, out.Code = o.Get("error").Text(), o.Get("code").Text()
+	if ok.Plain == false {
+		o.Require("error").NonBlank()
+	}
+	o.Close()
 	return out
 }
 
-func either(o object, a, b string) string {
-	if text := o.text(a, false); text != "" {
+func either(o *jsonobject.Object, a, b string) string {
+	if text := o.Get(a).Text(); text != "" {
 		return text
 	}
-	return o.text(b, false)
+	return o.Get(b).Text()
 }
 
-func readSpan(o object) *history.ParallelSpan {
-	defer o.end()
-	if o.node == nil {
+func readSpan(o *jsonobject.Object) *history.ParallelSpan {
+	defer o.Close()
+	if o == nil {
 		return nil
 	}
 	return &history.ParallelSpan{
-		ParallelNodeID:    o.text("parallelNodeId", true),
-		JoinTargetID:      o.text("joinTargetId", true),
-		BranchName:        o.text("branchName", true),
-		BranchEntryNodeID: o.text("branchEntryNodeId", true),
+		ParallelNodeID:    o.Require("parallelNodeId").NonBlank(),
+		JoinTargetID:      o.Require("joinTargetId").NonBlank(),
+		BranchName:        o.Require("branchName").NonBlank(),
+		BranchEntryNodeID: o.Require("branchEntryNodeId").NonBlank(),
 	}
 }
 

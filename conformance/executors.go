@@ -14,6 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
 )
 
 // stepHandlers is a step executor whose handlers answer with fixed outputs.
@@ -26,16 +27,16 @@ func stepHandlers(outputs map[string]any) (activities.Executor, error) {
 }
 
 // readFlaky reads retryCountingExecutor, nil if it is absent.
-func readFlaky(o object) *activitiestest.Flaky {
-	c := o.object("retryCountingExecutor", false)
-	if c.node == nil {
+func readFlaky(o *jsonobject.Object) *activitiestest.Flaky {
+	c := o.Get("retryCountingExecutor").Object()
+	if c == nil {
 		return nil
 	}
-	f := &activitiestest.Flaky{Failures: 2, Code: c.text("errorCode", false), Output: c.plain("successOutput")}
-	if n, given := c.count("failCount"); given {
-		f.Failures = n
+	f := &activitiestest.Flaky{Failures: 2, Code: c.Get("errorCode").Text(), Output: c.Get("successOutput").Map()}
+	if n, given := c.Get("failCount").Whole(0, maxCount); given {
+		f.Failures = int(n)
 	}
-	c.end()
+	c.Close()
 	return f
 }
 

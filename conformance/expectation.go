@@ -6,6 +6,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -34,52 +35,52 @@ type mismatch struct {
 	expected, actual map[string]any
 }
 
-func readReplayExpectation(o object) replayExpectation {
-	e := replayExpectation{status: o.text("status", true)}
-	tail, given := o.list("tailCommands", false)
-	e.checkTail = given
-	for _, t := range tail {
-		e.tail = append(e.tail, tailCommand{t.text("name", true), t.text("nodeId", false)})
-		t.end()
+func readReplayExpectation(o *jsonobject.Object) replayExpectation {
+	e := replayExpectation{status: o.Require("status").NonBlank()}
+	tail := o.Get("tailCommands")
+	e.checkTail = tail.Present()
+	for _, v := range tail.Elements() {
+		t := v.Object()
+		e.tail = append(e.tail, tailCommand{t.Require("name").NonBlank(), t.Get("nodeId").Text()})
+		t.Close()
 	}
 	e.cardinality = readCardinality(o)
-	if m := o.object("mismatch", false); m.node != nil {
-		e.mismatch = &mismatch{m.text("messageIncludes", false), readIdentity(m, "expected"), readIdentity(m, "actual")}
-		m.end()
+	if m := o.Get("mismatch").Object(); m != nil {
+		e.mismatch = &mismatch{m.Get("messageIncludes").Text(), readIdentity(m, "expected"), readIdentity(m, "actual")}
+		m.Close()
 	}
-	o.end()
+	o.Close()
 	return e
 }
 
-func readIdentity(o object, name string) map[string]any {
-	i := o.object(name, false)
-	if i.node == nil {
+func readIdentity(o *jsonobject.Object, name string) map[string]any {
+	i := o.Get(name).Object()
+	if i == nil {
 		return nil
 	}
-	i.text("name", false)
-	i.text("nodeId", false)
-	i.count("seq")
-	i.end()
-	return o.plain(name)
+	i.Get("name").Text()
+	i.Get("nodeId").Text()
+	i.Get("seq").Whole(0, maxCount)
+	i.Close()
+	return o.Get(name).Map()
 }
 
-func readCardinality(o object) []cardinality {
-	node := o.member("eventCardinality", false, jsonvalue.Object)
-	if node == nil {
-		return nil
-	}
+// maxCount is the largest count that a vector may have.
+const maxCount = 1 << 30
+
+func readCardinality(o *jsonobject.Object) []cardinality {
 	var list []cardinality
-	counts := newObject(node, o.place("eventCardinality"), o.problems)
-	for _, m := range node.Members {
-		c := cardinality{event: m.Name}
-		if m.Value.Kind == jsonvalue.Object {
+	for event, v := range o.Get("eventCardinality").Members() {
+		c := cardinality{event: event}
+		if _, byNode := v.Plain.(map[string]any); byNode {
 			c.byNode = map[string]int{}
-			nodes := counts.object(m.Name, true)
-			for _, n := range m.Value.Members {
-				c.byNode[n.Name], _ = nodes.count(n.Name)
+			for id, count := range v.Members() {
+				n, _ := count.Whole(0, maxCount)
+				c.byNode[id] = int(n)
 			}
 		} else {
-			c.total, _ = counts.count(m.Name)
+			n, _ := v.Whole(0, maxCount)
+			c.total = int(n)
 		}
 		list = append(list, c)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -30,21 +31,21 @@ type parityStep struct {
 	expect          map[string]any
 }
 
-func readParity(o object) check {
+func readParity(o *jsonobject.Object) check {
 	c := &parityCheck{
-		executionID: o.text("executionId", true),
-		stub:        o.plain("stubActivityOutputs"),
-		overA2A:     o.is("useProductionA2ADelegate"),
-		pending:     o.is("pending"),
-		reason:      o.text("pendingReason", false),
+		executionID: o.Require("executionId").NonBlank(),
+		stub:        o.Get("stubActivityOutputs").Map(),
+		overA2A:     o.Get("useProductionA2ADelegate").Bool(),
+		pending:     o.Get("pending").Bool(),
+		reason:      o.Get("pendingReason").Text(),
 	}
-	steps, _ := o.list("steps", true)
-	if len(steps) == 0 && o.node.Get("steps") != nil {
-		o.problems.add("/steps", "a script without steps checks nothing")
+	steps := o.Require("steps")
+	if steps.Present() && len(steps.Elements()) == 0 {
+		steps.Fail("minItems", "a script without steps checks nothing")
 	}
 	var scenario map[string]any
-	for _, s := range steps {
-		step := readStep(s, c.executionID)
+	for _, s := range steps.Elements() {
+		step := readStep(s.Object(), c.executionID)
 		if scenario == nil {
 			scenario = step.call.Input
 		}
@@ -59,46 +60,47 @@ func readParity(o object) check {
 	return c
 }
 
-func readStep(o object, executionID string) parityStep {
-	defer o.end()
+func readStep(o *jsonobject.Object, executionID string) parityStep {
+	defer o.Close()
 	call := Call{ExecutionID: executionID}
-	call.Op = o.word("op", true, OpStart, OpStatus, OpResume, OpSubmit, OpSignal, OpCancel, OpList)
+	call.Op = o.Require("op").Choice(OpStart, OpStatus, OpResume, OpSubmit, OpSignal, OpCancel, OpList)
 	switch call.Op {
 	case OpStart:
-		if id := o.text("executionId", false); id != "" {
+		if id := o.Get("executionId").Text(); id != "" {
 			call.ExecutionID = id
 		}
-		call.Input = o.plain("input")
+		call.Input = o.Get("input").Map()
 	case OpResume:
-		call.Payload = orEmpty(o.plain("resumePayload"))
+		call.Payload = orEmpty(o.Get("resumePayload").Map())
 	case OpSubmit:
-		call.NodeID = o.text("nodeId", true)
-		call.Outcome = readOutcome(o.object("outcome", true))
-		call.Span = readSpan(o.object("expectedParallelSpan", false))
+		call.NodeID = o.Require("nodeId").NonBlank()
+		call.Outcome = readOutcome(o.Require("outcome").Object())
+		call.Span = readSpan(o.Get("expectedParallelSpan").Object())
 	case OpSignal:
-		call.SignalName = o.text("signalName", true)
-		call.Payload = o.plain("payload")
+		call.SignalName = o.Require("signalName").NonBlank()
+		call.Payload = o.Get("payload").Map()
 	case OpCancel:
-		call.Reason = o.text("reason", false)
+		call.Reason = o.Get("reason").Text()
 	case OpList:
-		call.Phase, call.Cursor = o.text("listPhase", false), o.text("listCursor", false)
-		call.Limit, _ = o.count("listLimit")
+		call.Phase, call.Cursor = o.Get("listPhase").Text(), o.Get("listCursor").Text()
+		limit, _ := o.Get("listLimit").Whole(0, maxCount)
+		call.Limit = int(limit)
 	}
 	switch call.Op {
 	case OpStart, OpResume, OpSubmit, OpSignal:
 		call.Mode = readMode(o)
 	}
-	step := parityStep{call: call, expectError: o.is("expectError"), expectErrorCode: o.text("expectErrorCode", false)}
-	step.expect = o.plain("expect")
+	step := parityStep{call: call, expectError: o.Get("expectError").Bool(), expectErrorCode: o.Get("expectErrorCode").Text()}
+	step.expect = o.Get("expect").Map()
 	if step.expectErrorCode != "" && !step.expectError {
-		o.problems.add(o.place("expectErrorCode"), "is not looked at without expectError")
+		o.Get("expectErrorCode").Fail("profile", "is not looked at without expectError")
 	}
 	if step.expectError && step.expect != nil {
-		o.problems.add(o.place("expect"), "is not looked at with expectError")
+		o.Get("expect").Fail("profile", "is not looked at with expectError")
 	}
-	for _, name := range sortedKeys(step.expect) {
+	for name, v := range o.Get("expect").Members() {
 		if !membersOf(call.Op)[name] {
-			o.problems.add(o.place("expect")+"/"+name, "no snapshot of this operation has such a member")
+			v.Fail("additionalProperties", "no snapshot of this operation has such a member")
 		}
 	}
 	return step

@@ -7,24 +7,26 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // readPrefix reads historyPrefix: rows as an engine would have left them, without seq, time and execution id.
-func readPrefix(o object) []history.Record {
-	rows, _ := o.list("historyPrefix", false)
+func readPrefix(o *jsonobject.Object) []history.Record {
+	rows := o.Get("historyPrefix").Elements()
 	records := make([]history.Record, 0, len(rows))
-	for _, row := range rows {
+	for _, v := range rows {
+		row := v.Object()
 		r := history.Record{
-			Kind: history.Kind(row.word("kind", true, string(history.Command), string(history.Event))),
-			Name: history.Name(row.text("name", true)),
+			Kind: history.Kind(row.Require("kind").Choice(string(history.Command), string(history.Event))),
+			Name: history.Name(row.Require("name").NonBlank()),
 		}
-		payload, err := history.DecodePayload(r.Name, jsonvalue.Canonical(orEmpty(row.plain("payload"))))
+		payload, err := history.DecodePayload(r.Name, jsonvalue.Canonical(orEmpty(row.Get("payload").Map())))
 		if err != nil {
-			o.problems.add(row.place("payload"), "cannot be read: %v", err)
+			row.Get("payload").Fail("profile", "cannot be read: %v", err)
 		}
 		r.Payload = payload
-		row.end()
+		row.Close()
 		records = append(records, r)
 	}
 	return records

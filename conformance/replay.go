@@ -12,6 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
 )
 
 // replayCheck continues a recorded history and looks at what is appended (spec: execution, 13.3). Every call gets a
@@ -43,50 +44,47 @@ type submission struct {
 	refusal string
 }
 
-func readReplay(o object) check {
+func readReplay(o *jsonobject.Object) check {
 	c := &replayCheck{
-		input:         o.plain("input"),
+		input:         o.Get("input").Map(),
 		mode:          readMode(o),
-		noActivity:    o.is("assertNoActivityExecutorInvocation"),
-		noDelegate:    o.is("assertNoDelegateExecutorInvocation"),
-		noSubworkflow: o.is("assertNoSubworkflowInvocation"),
+		noActivity:    o.Get("assertNoActivityExecutorInvocation").Bool(),
+		noDelegate:    o.Get("assertNoDelegateExecutorInvocation").Bool(),
+		noSubworkflow: o.Get("assertNoSubworkflowInvocation").Bool(),
 		flaky:         readFlaky(o),
-		steps:         o.plain("stepHandlers"),
+		steps:         o.Get("stepHandlers").Map(),
 		prefix:        readPrefix(o),
-		resume:        o.plain("resumePayload"),
-		resumeTamper:  o.plain("resumeDefinitionTamper"),
+		resume:        o.Get("resumePayload").Map(),
+		resumeTamper:  o.Get("resumeDefinitionTamper").Map(),
 	}
 	if c.mode == "" {
 		c.mode = machine.InProcess
 	}
 	if c.resumeTamper != nil && c.resume == nil {
-		o.problems.add("/resumeDefinitionTamper", "does nothing without resumePayload")
+		o.Get("resumeDefinitionTamper").Fail("profile", "does nothing without resumePayload")
 	}
-	submissions, _ := o.list("activitySubmissions", false)
-	for _, s := range submissions {
-		c.submissions = append(c.submissions, readSubmission(s))
+	for _, v := range o.Get("activitySubmissions").Elements() {
+		c.submissions = append(c.submissions, readSubmission(v.Object()))
 	}
-	c.expect = readReplayExpectation(o.object("expect", true))
+	c.expect = readReplayExpectation(o.Require("expect").Object())
 	return c
 }
 
-func readMode(o object) machine.Mode {
-	return machine.Mode(o.word("activityExecutionMode", false, string(machine.InProcess), string(machine.HostMediated)))
+func readMode(o *jsonobject.Object) machine.Mode {
+	return machine.Mode(o.Get("activityExecutionMode").Choice(string(machine.InProcess), string(machine.HostMediated)))
 }
 
-func readSubmission(o object) submission {
+func readSubmission(o *jsonobject.Object) submission {
 	s := submission{
-		nodeID:  o.text("nodeId", true),
-		outcome: readOutcome(o.object("outcome", true)),
-		span:    readSpan(o.object("expectedParallelSpan", false)),
-		tamper:  o.plain("definitionTamper"),
+		nodeID:  o.Require("nodeId").NonBlank(),
+		outcome: readOutcome(o.Require("outcome").Object()),
+		span:    readSpan(o.Get("expectedParallelSpan").Object()),
+		tamper:  o.Get("definitionTamper").Map(),
 	}
-	refusal := o.object("expectFailure", false)
-	if refusal.node != nil {
-		s.refusal = refusal.text("code", true)
-	}
-	refusal.end()
-	o.end()
+	refusal := o.Get("expectFailure").Object()
+	s.refusal = refusal.Require("code").NonBlank()
+	refusal.Close()
+	o.Close()
 	return s
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
 )
 
 // schemaCheck asks whether a definition is accepted (spec: execution, 13.2).
@@ -21,33 +22,30 @@ type signal struct {
 	keyword                       *string
 }
 
-func readSchema(o object) check {
-	expect := o.object("expect", true)
-	defer expect.end()
+func readSchema(o *jsonobject.Object) check {
+	expect := o.Require("expect").Object()
+	defer expect.Close()
 	c := schemaCheck{}
-	ok, given := expect.flag("ok")
-	if !given && expect.node != nil {
-		o.problems.add("/expect", "the member %q is missing", "ok")
+	c.ok = expect.Require("ok").Bool()
+	diagnostics := expect.Get("diagnostics")
+	if c.ok && len(diagnostics.Elements()) > 0 {
+		diagnostics.Fail("profile", "an accepted definition has no errors to look for")
 	}
-	c.ok = ok
-	diagnostics, _ := expect.list("diagnostics", false)
-	if ok && len(diagnostics) > 0 {
-		o.problems.add("/expect/diagnostics", "an accepted definition has no errors to look for")
-	}
-	for _, d := range diagnostics {
-		s := signal{d.optional("instancePath"), d.optional("messageIncludes"), d.optional("keyword")}
-		d.end()
+	for _, v := range diagnostics.Elements() {
+		d := v.Object()
+		s := signal{optional(d.Get("instancePath")), optional(d.Get("messageIncludes")), optional(d.Get("keyword"))}
+		d.Close()
 		c.signals = append(c.signals, s)
 	}
 	return c
 }
 
 // optional is a text that tells absence from "".
-func (o object) optional(name string) *string {
-	if o.node == nil || o.node.Get(name) == nil {
+func optional(v jsonobject.Value) *string {
+	if !v.Present() {
 		return nil
 	}
-	return new(o.text(name, false))
+	return new(v.Text())
 }
 
 func (c schemaCheck) run(_ context.Context, s *trial) problems {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
 	"github.com/workflows-engine/workflows-engine/internal/signing"
 )
 
@@ -23,28 +24,24 @@ type signingCheck struct {
 	verified *bool
 }
 
-func readSigning(o object) check {
+func readSigning(o *jsonobject.Object) check {
 	c := signingCheck{
-		sign:       o.is("signFixture"),
-		tamper:     o.is("tamperSignatureValue"),
-		publicKeys: o.plain("publicKeys"),
+		sign:       o.Get("signFixture").Bool(),
+		tamper:     o.Get("tamperSignatureValue").Bool(),
+		publicKeys: o.Get("publicKeys").Map(),
 	}
 	if c.tamper && !c.sign {
-		o.problems.add("/tamperSignatureValue", "there is no signature to tamper with without signFixture")
+		o.Get("tamperSignatureValue").Fail("profile", "there is no signature to tamper with without signFixture")
 	}
-	policy := o.object("signingPolicy", false)
-	c.mode = signing.Mode(policy.word("mode", false, string(signing.Optional), string(signing.Require)))
-	policy.end()
-	expect := o.object("expect", true)
-	ok, given := expect.flag("ok")
-	if !given && expect.node != nil {
-		o.problems.add("/expect", "the member %q is missing", "ok")
+	policy := o.Get("signingPolicy").Object()
+	c.mode = signing.Mode(policy.Get("mode").Choice(string(signing.Optional), string(signing.Require)))
+	policy.Close()
+	expect := o.Require("expect").Object()
+	c.ok = expect.Require("ok").Bool()
+	if verified := expect.Get("verified"); verified.Present() {
+		c.verified = new(verified.Bool())
 	}
-	c.ok = ok
-	if verified, given := expect.flag("verified"); given {
-		c.verified = &verified
-	}
-	expect.end()
+	expect.Close()
 	return c
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -54,15 +55,23 @@ func readVector(root fs.FS, name string) (*vector, problems) {
 	if node == nil {
 		return v, ps
 	}
-	o := newObject(node, "", &ps)
-	v.id = o.text("id", true)
-	v.description = o.text("description", false)
-	v.definition = o.text("definition", true)
-	if v.definition != "" && !fs.ValidPath(path.Clean(v.definition)) {
-		ps.add("/definition", "%q is not a path below the root", v.definition)
+	var report jsonobject.Report
+	v.read(report.Node(node))
+	for _, f := range report.Findings {
+		ps.add(f.At.Pointer, "%s", jsonobject.Message(f))
 	}
-	v.profiles = o.texts("profiles")
-	v.kind = o.word("kind", true, "schema", "replay", "parity", "signing")
+	return v, ps
+}
+
+func (v *vector) read(o *jsonobject.Object) {
+	v.id = o.Require("id").NonBlank()
+	v.description = o.Get("description").Text()
+	at := o.Require("definition")
+	if v.definition = at.NonBlank(); v.definition != "" && !fs.ValidPath(path.Clean(v.definition)) {
+		at.Fail("format", "%q is not a path below the root", v.definition)
+	}
+	v.profiles = o.Get("profiles").Texts()
+	v.kind = o.Require("kind").Choice("schema", "replay", "parity", "signing")
 	switch v.kind {
 	case "schema":
 		v.check = readSchema(o)
@@ -73,10 +82,9 @@ func readVector(root fs.FS, name string) (*vector, problems) {
 	case "signing":
 		v.check = readSigning(o)
 	default:
-		return v, ps // which members there may be depends on the kind
+		return // which members there may be depends on the kind
 	}
-	o.end()
-	return v, ps
+	o.Close()
 }
 
 // selected reports whether the vector belongs to a profile; one without profiles belongs to all.

@@ -11,7 +11,7 @@ import (
 )
 
 // A2A delegates to one agent that speaks the A2A protocol, version 0.3, as JSON-RPC 2.0 over HTTP (spec: activities,
-// 16.4): message/send hands the task over without waiting for its end, tasks/get looks how it stands, message/send on
+// 16.4): message/send hands the task over without waiting for its end, tasks/get asks for its state, message/send on
 // the same task answers an agent that asks, tasks/cancel ends it.
 //
 // Where the agent is, its card says: BaseURL/.well-known/agent-card.json, or agent.json of older agents. A card that names
@@ -25,7 +25,7 @@ import (
 type A2A struct {
 	base   string
 	config A2AConfig
-	// cardOnly says that only an agent with a card is spoken to.
+	// cardOnly refuses agents without a card.
 	cardOnly bool
 
 	mu      sync.Mutex
@@ -90,7 +90,7 @@ func (a *A2A) message(ctx context.Context, req Request, ref TaskRef, content map
 	if err != nil {
 		return Task{}, err
 	}
-	return a.stands(result, req, ref)
+	return a.readTask(result, req, ref)
 }
 
 // Poll asks for the task.
@@ -100,18 +100,17 @@ func (a *A2A) Poll(ctx context.Context, req Request, ref TaskRef) (Task, error) 
 		return Task{}, err
 	}
 	if id, ok := result["id"].(string); ok && result["kind"] != "message" && id != ref.ID {
-		return Task{}, activities.Fail(problem.A2AProviderError, "the agent was asked for task %q and answered with task %q", ref.ID, firstRunes(id, 80))
+		return Task{}, activities.Fail(problem.A2AProviderError, "the agent was asked for task %q and answered with task %q", ref.ID, problem.ClipRunes(id, 80))
 	}
-	task, err := a.stands(result, req, ref)
+	task, err := a.readTask(result, req, ref)
 	task.ID = ref.ID
 	if limit := a.config.PollTimeout; err == nil && task.State == TaskWorking && limit > 0 && ref.Waited > limit {
-		status, _ := member[string](result, "status", "state")
-		return Task{}, tooLate(ref, limit, status)
+		return Task{}, tooLate(ref, limit, task.status)
 	}
 	return task, err
 }
 
-// Cancel asks the agent to end the task. A task that has ended is no error.
+// Cancel asks the agent to end the task. It is not an error if the task has ended.
 func (a *A2A) Cancel(ctx context.Context, req Request, ref TaskRef) error {
 	_, err := a.call(ctx, req, "tasks/cancel", map[string]any{"id": ref.ID})
 	if rpc := rpcErrorOf(err); rpc != nil && (rpc.code == rpcTaskNotFound || rpc.code == rpcTaskNotCancelable) {
@@ -120,40 +119,12 @@ func (a *A2A) Cancel(ctx context.Context, req Request, ref TaskRef) error {
 	return err
 }
 
-// Delegate hands the task over and waits for its end; an agent that asks something fails the attempt. A poll that fails
-// in a passing way is repeated; the third such failure in a row ends the attempt.
+// Delegate hands the task over and waits for its end; an agent that asks something fails the attempt.
 func (a *A2A) Delegate(ctx context.Context, req Request) (Result, error) {
-	task, err := a.Send(ctx, req)
-	for ref, failures := (TaskRef{}), 0; ; ref.Polls++ {
-		switch {
-		case err != nil:
-			return Result{}, explain(ctx, req, err)
-		case task.State == TaskCompleted:
-			return Result{Output: task.Output, ExternalTaskID: task.ID, Usage: task.Usage}, nil
-		case task.State == TaskAsks:
-			return Result{}, activities.Fail(problem.A2AProviderError, "agent %q asks for input, which cannot be given here: %s", req.AgentID, task.Prompt)
-		}
-		ref.ID, ref.ContextID = task.ID, task.ContextID
-		if req.Heartbeat != nil {
-			req.Heartbeat(map[string]any{"externalTaskId": task.ID})
-		}
-		if err = a.config.Wait(ctx, task.PollAfter); err != nil {
-			continue
-		}
-		ref.Waited += task.PollAfter
-		next, failed := a.Poll(ctx, req, ref)
-		switch {
-		case failed == nil:
-			task, failures = next, 0
-		case !passing(failed) || ctx.Err() != nil || failures+1 == maxPollFailures:
-			err = failed
-		default:
-			failures++ // the task runs at the agent all the same
-		}
-	}
+	return a.config.delegate(ctx, a, req)
 }
 
-// call performs a JSON-RPC request. A failure tells the agent's words.
+// call performs a JSON-RPC request. A failure quotes the agent.
 func (a *A2A) call(ctx context.Context, req Request, method string, params map[string]any) (map[string]any, error) {
 	key, err := a.config.key(ctx, req)
 	if err != nil {
@@ -177,7 +148,7 @@ func (a *A2A) call(ctx context.Context, req Request, method string, params map[s
 	return parseRPC(answer, id)
 }
 
-// endpoint gives the address of the agent's JSON-RPC interface, asking its card the first time.
+// endpoint returns the address of the agent's JSON-RPC interface, asking its card the first time.
 func (a *A2A) endpoint(ctx context.Context, key string) (string, error) {
 	a.mu.Lock()
 	address := a.address

@@ -26,57 +26,38 @@ func (a *A2AAgents) HasTask(Request) bool { return true }
 
 // Delegate hands the request on.
 func (a *A2AAgents) Delegate(ctx context.Context, req Request) (Result, error) {
-	tasks, err := a.of(req)
-	if err != nil {
-		return Result{}, err
-	}
-	return tasks.Delegate(ctx, req)
+	return a.of(req).Delegate(ctx, req)
 }
 
 // Send hands the task to its agent.
 func (a *A2AAgents) Send(ctx context.Context, req Request) (Task, error) {
-	tasks, err := a.of(req)
-	if err != nil {
-		return Task{}, err
-	}
-	return tasks.Send(ctx, req)
+	return a.of(req).Send(ctx, req)
 }
 
 // Poll asks the task's agent.
 func (a *A2AAgents) Poll(ctx context.Context, req Request, ref TaskRef) (Task, error) {
-	tasks, err := a.of(req)
-	if err != nil {
-		return Task{}, err
-	}
-	return tasks.Poll(ctx, req, ref)
+	return a.of(req).Poll(ctx, req, ref)
 }
 
 // Answer answers the task's agent.
 func (a *A2AAgents) Answer(ctx context.Context, req Request, ref TaskRef, answer map[string]any) (Task, error) {
-	tasks, err := a.of(req)
-	if err != nil {
-		return Task{}, err
-	}
-	return tasks.Answer(ctx, req, ref, answer)
+	return a.of(req).Answer(ctx, req, ref, answer)
 }
 
-// Cancel tells the task's agent.
+// Cancel ends the task at its agent.
 func (a *A2AAgents) Cancel(ctx context.Context, req Request, ref TaskRef) error {
-	tasks, err := a.of(req)
-	if err != nil {
-		return err
-	}
-	return tasks.Cancel(ctx, req, ref)
+	return a.of(req).Cancel(ctx, req, ref)
 }
 
-func (a *A2AAgents) of(req Request) (Tasks, error) {
+// of returns the endpoint of the request's agent, which is one that refuses if there is none.
+func (a *A2AAgents) of(req Request) Tasks {
 	if tasks := a.Agents[strings.TrimSpace(req.AgentID)]; tasks != nil {
-		return tasks, nil
+		return tasks
 	}
 	if a.Default == nil {
-		return nil, activities.Fail(problem.DelegateAgentNotFound, "agent %q is not one of the configured A2A agents", req.AgentID)
+		return refusal{activities.Fail(problem.DelegateAgentNotFound, "agent %q is not one of the configured A2A agents", req.AgentID)}
 	}
-	return a.Default, nil
+	return a.Default
 }
 
 var _ Tasks = (*A2AAgents)(nil)

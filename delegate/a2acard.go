@@ -31,7 +31,7 @@ func (c *A2AConfig) card(ctx context.Context, base, key string) (*agentCard, err
 		value, err := jsonvalue.Decode(answer)
 		members, ok := value.(map[string]any)
 		if err != nil || !ok {
-			return nil, pointless(problem.A2AProviderError, "the agent's card is no JSON object: %s", firstRunes(string(answer), 200))
+			return nil, permanent(problem.A2AProviderError, "the agent's card is not a JSON object: %s", problem.ClipRunes(string(answer), 200))
 		}
 		return &agentCard{members}, nil
 	}
@@ -53,7 +53,7 @@ type statusError struct {
 
 func (e *statusError) Error() string { return e.text }
 
-// jsonRPC gives the address of the JSON-RPC interface that the card names.
+// jsonRPC returns the address of the JSON-RPC interface that the card names.
 func (c *agentCard) jsonRPC(base string) (string, error) {
 	const transport = "JSONRPC"
 	address := ""
@@ -68,16 +68,16 @@ func (c *agentCard) jsonRPC(base string) (string, error) {
 		}
 	}
 	if address == "" {
-		return "", pointless(problem.A2AProviderError, "the agent's card names no JSON-RPC address, and no other transport is spoken here")
+		return "", permanent(problem.A2AProviderError, "the agent's card names no JSON-RPC address, and no other transport is supported")
 	}
 	from, _ := url.Parse(base)
 	to, err := from.Parse(address)
 	if err != nil {
-		return "", pointless(problem.A2AProviderError, "the address in the agent's card cannot be read")
+		return "", permanent(problem.A2AProviderError, "the address in the agent's card cannot be read")
 	}
 	if to.Scheme != from.Scheme || !strings.EqualFold(to.Hostname(), from.Hostname()) || portOf(to) != portOf(from) {
-		return "", pointless(problem.A2AConfigInvalid,
-			"the agent's card at %s sends its callers to %s://%s; the key goes to no other host. Set baseUrl to that address if it is right", from.Host, to.Scheme, to.Host)
+		return "", permanent(problem.A2AConfigInvalid,
+			"the agent's card at %s names the address %s://%s; the key is sent to no other host. Set baseUrl to that address if it is right", from.Host, to.Scheme, to.Host)
 	}
 	// A slash at its end belongs to it: servers redirect requests without it, and redirects are not followed.
 	return to.String(), nil
@@ -93,8 +93,8 @@ func portOf(u *url.URL) string {
 	return "80"
 }
 
-// pointless is a failure that another attempt would meet again.
-func pointless(code problem.Code, format string, args ...any) *activities.Failure {
+// permanent is a failure that another attempt would meet again.
+func permanent(code problem.Code, format string, args ...any) *activities.Failure {
 	failure := activities.Fail(code, format, args...)
 	failure.Retryable = activities.RetryPointless
 	return failure

@@ -8,12 +8,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// A2ADetect finds out which form an agent speaks: with a card the A2A protocol, without one the HTTP task form.
+// A2ADetect detects which protocol an agent speaks: with a card the A2A protocol, without one the HTTP task form.
 //
-// What is certain is remembered: a card that was served, and a task form that has answered. That there is no card is not
-// certain, since a gateway says the same of an agent that is about to come up; the task form is then tried, and where
-// that is missing as well, or where no answer came, the attempt fails in a way that may pass, and the next one looks
-// again. So it does once nothing is left of what was remembered.
+// It remembers a card that was served, and a task form that has answered. A missing card is not remembered, since a gateway
+// answers 404 as well while an agent starts: the task form is tried, and if that is missing too, or does not answer, the
+// attempt fails with a retryable failure, and the next one detects again. So does an attempt that finds neither any more.
 type A2ADetect struct {
 	rpc  *A2A
 	http *A2AHTTP
@@ -36,7 +35,7 @@ func NewA2ADetect(c A2AConfig) (*A2ADetect, error) {
 	return &A2ADetect{rpc: rpc, http: form}, nil
 }
 
-// form gives the form to speak. known says that the agent has spoken it before.
+// form returns the form to use. known says that the agent has answered in it before.
 func (a *A2ADetect) form(ctx context.Context, req Request) (form Tasks, known bool, err error) {
 	a.mu.Lock()
 	found := a.found
@@ -65,8 +64,8 @@ func (a *A2ADetect) remember(form Tasks) {
 	a.found = form
 }
 
-// learn remembers a form that the agent has answered in, forgets one of which nothing is left, and gives what the call
-// is to answer with. ofTask says that the call was about a task, which may be what is missing where the form is known.
+// learn remembers a form that the agent has answered in, forgets one that is missing now, and returns the error of the
+// call. ofTask says that the call was about a task: where the form is known, the task may be what is missing.
 func (a *A2ADetect) learn(req Request, form Tasks, known, ofTask bool, err error) error {
 	switch {
 	case err == nil:
@@ -92,7 +91,7 @@ func (a *A2ADetect) learn(req Request, form Tasks, known, ofTask bool, err error
 // HasTask is always true.
 func (a *A2ADetect) HasTask(Request) bool { return true }
 
-// Delegate delegates in the form that the agent speaks.
+// Delegate delegates in the detected form.
 func (a *A2ADetect) Delegate(ctx context.Context, req Request) (Result, error) {
 	form, known, err := a.form(ctx, req)
 	if err != nil {
@@ -102,7 +101,7 @@ func (a *A2ADetect) Delegate(ctx context.Context, req Request) (Result, error) {
 	return result, a.learn(req, form, known, false, err)
 }
 
-// Send hands the task over in the form that the agent speaks.
+// Send hands the task over in the detected form.
 func (a *A2ADetect) Send(ctx context.Context, req Request) (Task, error) {
 	form, known, err := a.form(ctx, req)
 	if err != nil {
@@ -112,7 +111,7 @@ func (a *A2ADetect) Send(ctx context.Context, req Request) (Task, error) {
 	return task, a.learn(req, form, known, false, err)
 }
 
-// Poll asks in the form in which the task was taken, as far as its reference tells, else in that which the agent speaks.
+// Poll asks in the form in which the task was sent, if its reference shows that, else in the detected form.
 func (a *A2ADetect) Poll(ctx context.Context, req Request, ref TaskRef) (Task, error) {
 	form, known, err := a.formOf(ctx, req, ref)
 	if err != nil {
@@ -122,7 +121,7 @@ func (a *A2ADetect) Poll(ctx context.Context, req Request, ref TaskRef) (Task, e
 	return task, a.learn(req, form, known, true, err)
 }
 
-// formOf is form for a task: one that has a context was taken in the A2A protocol, whatever the agent shows now.
+// formOf is form for a task: one that has a context was sent in the A2A protocol, whatever is detected now.
 func (a *A2ADetect) formOf(ctx context.Context, req Request, ref TaskRef) (Tasks, bool, error) {
 	if ref.ContextID != "" {
 		return a.rpc, true, nil
@@ -136,7 +135,7 @@ func (a *A2ADetect) Answer(ctx context.Context, req Request, ref TaskRef, answer
 	return task, a.learn(req, a.rpc, true, true, err)
 }
 
-// Cancel ends the task in the form in which it was taken.
+// Cancel ends the task in the form in which it was sent.
 func (a *A2ADetect) Cancel(ctx context.Context, req Request, ref TaskRef) error {
 	form, known, err := a.formOf(ctx, req, ref)
 	if err != nil {

@@ -32,21 +32,21 @@ func rpcErrorOf(err error) *rpcError {
 	return rpc
 }
 
-// parseRPC gives the result of a JSON-RPC answer.
+// parseRPC returns the result of a JSON-RPC answer.
 func parseRPC(body []byte, id string) (map[string]any, error) {
 	value, err := jsonvalue.Decode(body)
 	if err != nil {
-		return nil, activities.Fail(problem.A2AProviderError, "the agent's answer is not JSON: %s", firstRunes(string(body), 200))
+		return nil, activities.Fail(problem.A2AProviderError, "the agent's answer is not JSON: %s", problem.ClipRunes(string(body), 200))
 	}
 	answer, ok := value.(map[string]any)
 	if !ok || answer["jsonrpc"] != "2.0" {
-		return nil, activities.Fail(problem.A2AProviderError, "the agent's answer is no JSON-RPC 2.0 object")
+		return nil, activities.Fail(problem.A2AProviderError, "the agent's answer is not a JSON-RPC 2.0 object")
 	}
 	if failed, ok := answer["error"].(map[string]any); ok {
 		return nil, rpcFailure(failed)
 	}
 	if answer["id"] != id {
-		return nil, activities.Fail(problem.A2AProviderError, "the agent's answer is one to another request")
+		return nil, activities.Fail(problem.A2AProviderError, "the agent's answer belongs to another request")
 	}
 	result, ok := answer["result"].(map[string]any)
 	if !ok {
@@ -61,7 +61,7 @@ func rpcFailure(failed map[string]any) error {
 	if more, ok := member[string](failed["data"], "error"); ok && more != text {
 		text = more
 	}
-	rpc := &rpcError{int(code), fmt.Sprintf("%s (%d)", firstRunes(text, maxQuotedBody), int(code))}
+	rpc := &rpcError{int(code), fmt.Sprintf("%s (%d)", problem.ClipRunes(text, maxQuotedBody), int(code))}
 	failure := activities.Fail(problem.A2AProviderError, "the agent answered with an error")
 	switch rpc.code {
 	case rpcTaskNotFound:
@@ -95,8 +95,8 @@ func partsOf(content map[string]any) []any {
 	return append(parts, map[string]any{"kind": "data", "data": content})
 }
 
-// stands reads a task, or the message with which an agent may answer at once.
-func (a *A2A) stands(result map[string]any, req Request, ref TaskRef) (Task, error) {
+// readTask reads a task, or the message with which an agent may answer at once.
+func (a *A2A) readTask(result map[string]any, req Request, ref TaskRef) (Task, error) {
 	if _, isTask := result["status"].(map[string]any); !isTask {
 		if result["kind"] == "message" || result["parts"] != nil {
 			output := newOutput()
@@ -116,6 +116,7 @@ func (a *A2A) stands(result map[string]any, req Request, ref TaskRef) (Task, err
 	said.add(parts)
 	words := said.text()
 	state, _ := member[string](result, "status", "state")
+	task.status = state
 	switch state {
 	case "submitted", "working", "unknown":
 	case "input-required", "auth-required":
@@ -134,11 +135,11 @@ func (a *A2A) stands(result map[string]any, req Request, ref TaskRef) (Task, err
 			text = fmt.Sprintf("task %q failed", task.ID)
 		}
 		if words != "" {
-			text += ": " + firstRunes(words, maxQuotedBody)
+			text += ": " + problem.ClipRunes(words, maxQuotedBody)
 		}
 		return Task{}, activities.Fail(problem.A2ATaskFailed, "%s", text)
 	default:
-		return Task{}, activities.Fail(problem.A2AProviderError, "task %q has the state %q, which is not known", task.ID, firstRunes(state, 80))
+		return Task{}, activities.Fail(problem.A2AProviderError, "task %q has the unknown state %q", task.ID, problem.ClipRunes(state, 80))
 	}
 	return task, nil
 }
@@ -166,8 +167,8 @@ type output struct {
 
 func newOutput() *output { return &output{data: map[string]any{}} }
 
-// add takes the parts of one artifact or message. The texts of one belong together, as agents that write bit by bit
-// leave them.
+// add takes the parts of one artifact or message. The texts of one are joined, since agents that stream
+// split them.
 func (o *output) add(parts any) {
 	list, _ := parts.([]any)
 	var text strings.Builder
@@ -193,7 +194,7 @@ func (o *output) empty() bool { return len(o.data)+len(o.texts)+len(o.files) == 
 
 func (o *output) text() string { return strings.TrimSpace(strings.Join(o.texts, "\n")) }
 
-// object gives data, and beside it text and files where data has no members of these names.
+// object returns data, with text and files added where data has no members of these names.
 func (o *output) object() map[string]any {
 	if o.empty() {
 		return map[string]any{"delegate_status": "completed"}

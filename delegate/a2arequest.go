@@ -13,38 +13,10 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // maxQuotedBody is how many characters of an error answer go into the failure's text.
 const maxQuotedBody = 500
-
-// submit posts the task (spec: activities, 10.2).
-func (d *delegation) submit(ctx context.Context) (task, error) {
-	input := d.req.Input
-	if input == nil {
-		input = map[string]any{}
-	}
-	body := jsonvalue.Canonical(map[string]any{
-		"agent_id":       strings.TrimSpace(d.req.AgentID),
-		"correlation_id": d.req.CorrelationID,
-		"input":          input,
-	})
-	return d.send(ctx, http.MethodPost, d.base+"/tasks", body)
-}
-
-// poll asks for the task.
-func (d *delegation) poll(ctx context.Context) (task, error) {
-	return d.send(ctx, http.MethodGet, d.base+"/tasks/"+escapeComponent(d.id), nil)
-}
-
-func (d *delegation) send(ctx context.Context, method, url string, body []byte) (task, error) {
-	answer, err := d.config.exchange(ctx, exchange{method, url, body, d.key, d.req.IdempotencyKey})
-	if err != nil {
-		return task{}, err
-	}
-	return parseTask(answer)
-}
 
 // exchange is one HTTP request.
 type exchange struct {
@@ -54,7 +26,7 @@ type exchange struct {
 	key, idempotency string
 }
 
-// exchange performs a request and gives the body of its 2xx answer, with the key taken out of it.
+// exchange performs a request and returns the body of its 2xx answer, with the key taken out of it.
 func (c *A2AConfig) exchange(ctx context.Context, x exchange) ([]byte, error) {
 	ctx, stop := context.WithTimeout(ctx, c.RequestTimeout)
 	defer stop()
@@ -96,7 +68,7 @@ const (
 	minScrubbedKey = 16
 )
 
-// spellings gives a key as it is, and as JSON texts write it.
+// spellings returns a key as it is, and as JSON texts write it.
 func spellings(key string) []string {
 	forms := []string{key, strings.ReplaceAll(key, "/", `\/`)}
 	if encoded, err := json.Marshal(key); err == nil {
@@ -122,29 +94,29 @@ func refused(response *http.Response, body []byte, key string) error {
 	case status >= 300 && status <= 399:
 		text += "; redirects are not followed, so baseUrl has to be the last address"
 	}
-	if quoted = firstRunes(strings.TrimSpace(quoted), maxQuotedBody); quoted != "" {
+	if quoted = problem.ClipRunes(strings.TrimSpace(quoted), maxQuotedBody); quoted != "" {
 		text += ": " + quoted
 	}
 	failure.Err = &statusError{response.StatusCode, text}
 	failure.Retryable = activities.RetryPointless
-	if passingStatus(response.StatusCode) {
+	if transientStatus(response.StatusCode) {
 		failure.Retryable = activities.RetrySensible
 		failure.RetryAfter = activities.RetryAfter(response.Header, time.Now())
 	}
 	return failure
 }
 
-// passing reports whether a poll that failed this way may succeed later: the agent said so, or gave no answer at all.
-func passing(err error) bool {
+// transient reports whether a poll that failed this way may succeed later: the agent said so, or did not answer.
+func transient(err error) bool {
 	failure, answered := errors.AsType[*activities.Failure](err)
 	return !answered || failure.Retryable == activities.RetrySensible
 }
 
-func passingStatus(status int) bool {
+func transientStatus(status int) bool {
 	return status == http.StatusRequestTimeout || status == http.StatusTooManyRequests || status >= 500
 }
 
-// readAtMost reads everything, and fails if that is more than limit bytes; it then gives the first limit bytes.
+// readAtMost reads everything, and fails if that is more than limit bytes; it then returns the first limit bytes.
 func readAtMost(r io.Reader, limit int64) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err == nil && int64(len(data)) > limit {

@@ -21,7 +21,7 @@ func FuzzParseTask(f *testing.F) {
 		if task.id == "" || task.status == "" {
 			t.Errorf("accepted %q as %+v", body, task)
 		}
-		if ended, err := task.ended(true); ended && err == nil && task.result() == nil {
+		if stands, err := task.task(true, 0); err == nil && stands.State == TaskCompleted && stands.Output == nil {
 			t.Errorf("a completed task without output: %+v", task)
 		}
 	})

@@ -5,6 +5,8 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
+	"github.com/workflows-engine/workflows-engine/internal/port"
 )
 
 // Composite sends each delegation to the executor of its protocol, or to Fallback if there is none. Without a fallback,
@@ -18,142 +20,101 @@ type Composite struct {
 
 // Delegate hands the request on.
 func (c Composite) Delegate(ctx context.Context, req Request) (Result, error) {
-	executor, known := c.route(req.Protocol)
-	switch {
-	case !known:
-		return Result{}, activities.Fail(problem.DelegateProtocolUnsupported, "delegate protocol %q is not known; use a2a, mcp or sdk", req.Protocol)
-	case executor == nil:
-		return Result{}, NotConfigured(req.Protocol, req.NodeID)
-	}
-	return executor.Delegate(ctx, req)
-}
-
-// settings name what an operator sets, so that a protocol is spoken.
-var settings = map[string]string{
-	"a2a": "set WORKFLOW_ENGINE_A2A_CONFIG",
-	"mcp": "name the agent in delegateAgents of the manifest (WORKFLOW_ENGINE_MCP_CONFIG)",
-	"sdk": "register the agent in a Go program of your own",
-}
-
-// Setting names what an operator sets so that a protocol is spoken, "" where that takes a program of one's own.
-func Setting(protocol string) string {
-	switch protocol {
-	case "a2a":
-		return "WORKFLOW_ENGINE_A2A_CONFIG"
-	case "mcp":
-		return "WORKFLOW_ENGINE_MCP_CONFIG"
-	default:
-		return ""
-	}
-}
-
-// NotConfigured is the failure of a delegation whose protocol nothing here speaks. It names the setting that changes this,
-// and the other way out, the host.
-func NotConfigured(protocol, nodeID string) *activities.Failure {
-	setting, known := settings[protocol]
-	if !known {
-		setting = "use a2a, mcp or sdk"
-	}
-	return activities.Fail(problem.DelegateProtocolUnsupported,
-		"nothing is configured here that speaks delegate protocol %q, so %q cannot run in process; %s, or run with activity_execution_mode \"host_mediated\" and submit the outcome",
-		protocol, nodeID, setting)
+	return c.executor(req.Protocol, req.NodeID).Delegate(ctx, req)
 }
 
 // Immediate reports whether the executor that would get the request answers at once; a refusal does.
 func (c Composite) Immediate(req Request) bool {
-	executor, _ := c.route(req.Protocol)
-	if executor == nil {
-		return true
-	}
-	immediate, ok := executor.(Immediate)
-	return ok && immediate.Immediate(req)
+	return port.Immediate(c.executor(req.Protocol, req.NodeID), req)
 }
 
 // Performs reports whether an executor, or the fallback, serves a protocol.
 func (c Composite) Performs(protocol string) bool {
-	executor, _ := c.route(protocol)
-	return executor != nil
+	return port.Performs(c.executor(protocol, ""), protocol)
 }
 
 // PerformsAgent reports whether the executor that serves the protocol serves the agent.
 func (c Composite) PerformsAgent(protocol, agentID string) bool {
-	executor, _ := c.route(protocol)
-	if agents, ok := executor.(AgentSelective); ok {
-		return agents.PerformsAgent(protocol, agentID)
-	}
-	return executor != nil
+	return performsAgent(c.executor(protocol, ""), protocol, agentID)
 }
 
 // HasTask reports whether the executor that would get the request works with tasks.
-func (c Composite) HasTask(req Request) bool {
-	_, ok := c.tasks(req)
-	return ok
-}
+func (c Composite) HasTask(req Request) bool { return c.tasks(req).HasTask(req) }
 
 // Send hands the task over by the executor of its protocol.
 func (c Composite) Send(ctx context.Context, req Request) (Task, error) {
-	tasks, ok := c.tasks(req)
-	if !ok {
-		return Task{}, c.noTasks(req)
-	}
-	return tasks.Send(ctx, req)
+	return c.tasks(req).Send(ctx, req)
 }
 
 // Poll looks at the task by the executor of its protocol.
 func (c Composite) Poll(ctx context.Context, req Request, task TaskRef) (Task, error) {
-	tasks, ok := c.tasks(req)
-	if !ok {
-		return Task{}, c.noTasks(req)
-	}
-	return tasks.Poll(ctx, req, task)
+	return c.tasks(req).Poll(ctx, req, task)
 }
 
 // Answer answers the agent by the executor of its protocol.
 func (c Composite) Answer(ctx context.Context, req Request, task TaskRef, answer map[string]any) (Task, error) {
-	tasks, ok := c.tasks(req)
-	if !ok {
-		return Task{}, c.noTasks(req)
-	}
-	return tasks.Answer(ctx, req, task, answer)
+	return c.tasks(req).Answer(ctx, req, task, answer)
 }
 
-// Cancel tells the agent by the executor of its protocol.
+// Cancel ends the task by the executor of its protocol.
 func (c Composite) Cancel(ctx context.Context, req Request, task TaskRef) error {
-	tasks, ok := c.tasks(req)
-	if !ok {
-		return c.noTasks(req)
+	return c.tasks(req).Cancel(ctx, req, task)
+}
+
+func (c Composite) tasks(req Request) Tasks {
+	return tasksOf(c.executor(req.Protocol, req.NodeID), req)
+}
+
+// executor returns the executor for a protocol, which is one that refuses if none is configured.
+func (c Composite) executor(protocol, nodeID string) Executor {
+	routes := port.Routes[Executor]{{Kind: "a2a", Executor: c.A2A}, {Kind: "mcp", Executor: c.MCP}, {Kind: "sdk", Executor: c.SDK}}
+	executor, known := routes.Find(protocol, c.Fallback)
+	switch {
+	case !known:
+		return refusal{unknownProtocol(protocol)}
+	case executor == nil:
+		return refusal{NotConfigured(protocol, nodeID)}
 	}
-	return tasks.Cancel(ctx, req, task)
+	return executor
 }
 
-func (c Composite) tasks(req Request) (Tasks, bool) {
-	executor, _ := c.route(req.Protocol)
-	tasks, ok := executor.(Tasks)
-	return tasks, ok && tasks.HasTask(req)
+func unknownProtocol(protocol string) *activities.Failure {
+	return activities.Fail(problem.DelegateProtocolUnsupported, "unknown delegate protocol %q; use a2a, mcp or sdk", protocol)
 }
 
-// noTasks is the failure of a recorded task for which nothing is configured here.
-func (c Composite) noTasks(req Request) error {
-	return activities.Fail(problem.DelegateProtocolUnsupported,
-		"what is configured for protocol %s does not serve tasks of agent %q", req.Protocol, req.AgentID)
-}
+// Setting names what an operator sets so that a protocol is supported, "" where that takes a Go program.
+func Setting(protocol string) string { return envname.OfExecutor(protocol) }
 
-// route gives the executor for a protocol, nil if none is configured; known is false for protocols outside the three.
-func (c Composite) route(protocol string) (executor Executor, known bool) {
+// NotConfigured is the failure of a delegation for whose protocol no executor is configured. It names what changes this,
+// and the other way out, the host.
+func NotConfigured(protocol, nodeID string) *activities.Failure {
+	remedy := "use a2a, mcp or sdk"
 	switch protocol {
 	case "a2a":
-		executor = c.A2A
+		remedy = "set " + envname.A2A
 	case "mcp":
-		executor = c.MCP
+		remedy = "name the agent in delegateAgents of the manifest (" + envname.MCPConfig + ")"
 	case "sdk":
-		executor = c.SDK
-	default:
-		return nil, false
+		remedy = "register the agent in a Go program of your own"
 	}
-	if executor == nil {
-		executor = c.Fallback
+	return activities.Fail(problem.DelegateProtocolUnsupported,
+		"no executor configured for delegate protocol %q of node %q: %s, or run with activity_execution_mode \"host_mediated\" and submit the outcome",
+		protocol, nodeID, remedy)
+}
+
+// performsAgent reports whether an executor serves an agent, as one does that names no agents.
+func performsAgent(executor Executor, protocol, agentID string) bool {
+	s, ok := executor.(AgentSelective)
+	return !ok || s.PerformsAgent(protocol, agentID)
+}
+
+// tasksOf returns an executor as one that works with tasks, which refuses if it does not serve the request in this way.
+func tasksOf(executor Executor, req Request) Tasks {
+	if tasks, ok := executor.(Tasks); ok && tasks.HasTask(req) {
+		return tasks
 	}
-	return executor, true
+	return refusal{activities.Fail(problem.DelegateProtocolUnsupported,
+		"the executor for protocol %s does not serve tasks of agent %q", req.Protocol, req.AgentID)}
 }
 
 var (

@@ -13,7 +13,7 @@ import (
 // Tool names the tool of an MCP server that stands for an agent.
 type Tool struct{ Server, Name string }
 
-// CallTool calls a tool with the delegate input and gives its result as a plain value. Failures are
+// CallTool calls a tool with the delegate input and returns its result as a plain value. Failures are
 // *activities.Failure with the codes of tool_call.
 type CallTool func(ctx context.Context, tool Tool, req Request) (any, error)
 
@@ -36,7 +36,7 @@ func (m MCP) PerformsAgent(protocol, agentID string) bool {
 // Delegate calls the agent's tool.
 func (m MCP) Delegate(ctx context.Context, req Request) (Result, error) {
 	if req.Protocol != "mcp" {
-		return Result{}, activities.Fail(problem.DelegateProtocolUnsupported, "delegate protocol %q is not spoken here; this executor speaks mcp", req.Protocol)
+		return Result{}, activities.Fail(problem.DelegateProtocolUnsupported, "unsupported delegate protocol %q: this executor supports mcp", req.Protocol)
 	}
 	id := strings.TrimSpace(req.AgentID)
 	tool, ok := m.agents[id]

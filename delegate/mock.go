@@ -3,10 +3,8 @@ package delegate
 import (
 	"context"
 	"strings"
-	"unicode/utf8"
 
-	"github.com/workflows-engine/workflows-engine/activities"
-	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // maxMockTask is how much of the task a Mock repeats, in UTF-16 code units.
@@ -26,7 +24,7 @@ func (Mock) Delegate(_ context.Context, req Request) (Result, error) {
 	case "mcp", "sdk":
 		output["protocol"] = req.Protocol
 	default:
-		return Result{}, activities.Fail(problem.DelegateProtocolUnsupported, "delegate protocol %q is not known; use a2a, mcp or sdk", req.Protocol)
+		return Result{}, unknownProtocol(req.Protocol)
 	}
 	return Result{Output: output, ExternalTaskID: TaskID("a2a", req.CorrelationID)}, nil
 }
@@ -48,28 +46,5 @@ func mockPatch(input map[string]any) string {
 	if task == "" {
 		return "// invented patch; no task was given"
 	}
-	return "// invented patch for: " + firstUnits(task, maxMockTask)
-}
-
-// firstUnits cuts text to at most n UTF-16 code units without splitting a character.
-func firstUnits(text string, n int) string {
-	units := 0
-	for i, r := range text {
-		units++
-		if r > 0xFFFF {
-			units++
-		}
-		if units > n {
-			return text[:i]
-		}
-	}
-	return text
-}
-
-// firstRunes cuts text to at most n characters, with a mark where something was cut.
-func firstRunes(text string, n int) string {
-	if utf8.RuneCountInString(text) <= n {
-		return text
-	}
-	return string([]rune(text)[:n]) + "…"
+	return "// invented patch for: " + jsonvalue.FirstUnits(task, maxMockTask)
 }

@@ -18,4 +18,19 @@ func (Rejecting) Delegate(_ context.Context, req Request) (Result, error) {
 // Immediate is always true.
 func (Rejecting) Immediate(Request) bool { return true }
 
+// refusal fails every call, at once.
+type refusal struct{ err error }
+
+func (r refusal) Delegate(context.Context, Request) (Result, error)    { return Result{}, r.err }
+func (r refusal) Immediate(Request) bool                               { return true }
+func (r refusal) Performs(string) bool                                 { return false }
+func (r refusal) PerformsAgent(string, string) bool                    { return false }
+func (r refusal) HasTask(Request) bool                                 { return false }
+func (r refusal) Send(context.Context, Request) (Task, error)          { return Task{}, r.err }
+func (r refusal) Poll(context.Context, Request, TaskRef) (Task, error) { return Task{}, r.err }
+func (r refusal) Cancel(context.Context, Request, TaskRef) error       { return r.err }
+func (r refusal) Answer(context.Context, Request, TaskRef, map[string]any) (Task, error) {
+	return Task{}, r.err
+}
+
 var _ Immediate = Rejecting{}

@@ -60,7 +60,7 @@ func RegisterAgent[In, Out any](s *SDK, agentID string, h func(ctx context.Conte
 	return s.Register(agentID, func(ctx context.Context, req Request) (any, error) {
 		call := Call[In]{Request: req}
 		if err := json.Unmarshal(jsonvalue.Canonical(req.Input), &call.Input); err != nil {
-			failure := pointless(problem.DelegateProtocolError, "the input does not fit what agent %q takes", req.AgentID)
+			failure := permanent(problem.DelegateProtocolError, "the input does not fit what agent %q takes", req.AgentID)
 			failure.Err = err
 			return nil, failure
 		}
@@ -90,7 +90,7 @@ func (s *SDK) PerformsAgent(protocol, agentID string) bool {
 // Delegate calls the agent's handler.
 func (s *SDK) Delegate(ctx context.Context, req Request) (Result, error) {
 	if req.Protocol != "sdk" {
-		return Result{}, activities.Fail(problem.DelegateProtocolUnsupported, "delegate protocol %q is not spoken here; this executor speaks sdk", req.Protocol)
+		return Result{}, activities.Fail(problem.DelegateProtocolUnsupported, "unsupported delegate protocol %q: this executor supports sdk", req.Protocol)
 	}
 	s.mu.RLock()
 	h := s.agents[strings.TrimSpace(req.AgentID)]

@@ -60,7 +60,7 @@ func TestSDK(t *testing.T) {
 		text            string
 		retry           activities.Retryable
 	}{
-		{"coder", "a2a", nil, problem.DelegateProtocolUnsupported, "speaks sdk", activities.RetryPointless},
+		{"coder", "a2a", nil, problem.DelegateProtocolUnsupported, "supports sdk", activities.RetryPointless},
 		{"nobody", "sdk", nil, problem.DelegateAgentNotFound, "nobody", activities.RetryPointless},
 		{"broken", "sdk", nil, problem.DelegateProtocolError, "the disk is full", activities.RetryUnknown},
 		{"coded", "sdk", nil, "QUOTA", "no more", activities.RetryUnknown},

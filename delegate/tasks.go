@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// Tasks is implemented by executors whose agents work on tasks of their own. The engine then hands the task over,
-// records its id, and looks at it from time to time; nothing waits in memory meanwhile. After a crash the engine goes on
-// with the recorded task instead of sending a second one. An agent that asks something makes the run pause until
-// somebody answers.
+// Tasks is implemented by executors whose agents have long-running tasks. The engine sends the task, records its id and
+// polls it; nothing waits in memory meanwhile. After a crash the engine continues with the recorded task instead of sending
+// a second one. An agent that asks for input makes the run wait for an answer.
 //
 // Failures are *activities.Failure. An agent's refusal and a task that has failed are failures like those of Delegate.
 type Tasks interface {
@@ -18,13 +17,13 @@ type Tasks interface {
 	// Send hands the task over. Should the engine crash before it has recorded the answer, it sends the task again with
 	// the same idempotency key.
 	Send(ctx context.Context, req Request) (Task, error)
-	// Poll looks how a task stands. Several processes may poll one task at once. An error that may pass (a failure marked
-	// activities.RetrySensible, or any error that is no *activities.Failure) is not the end: the engine asks again, with
-	// growing pauses, and gives up after some 10 failures in a row. Every other failure ends the attempt.
+	// Poll asks for the state of a task. Several processes may poll one task at once. A transient error (a failure marked
+	// activities.RetrySensible, or any error that is not a *activities.Failure) does not end the attempt: the engine polls
+	// again, with growing pauses, until some 10 polls in a row have failed. Every other failure ends the attempt.
 	Poll(ctx context.Context, req Request, task TaskRef) (Task, error)
-	// Answer gives an agent that asks what it was told. The request's IdempotencyKey names the answer.
+	// Answer sends the answer to an agent that asked for input. The request's IdempotencyKey names the answer.
 	Answer(ctx context.Context, req Request, task TaskRef, answer map[string]any) (Task, error)
-	// Cancel tells the agent that nobody waits for the task any more. The engine logs an error and goes on.
+	// Cancel asks the agent to end a task whose result is not needed any more. The engine logs an error and goes on.
 	Cancel(ctx context.Context, req Request, task TaskRef) error
 }
 
@@ -36,15 +35,15 @@ type TaskRef struct {
 	// to its last question.
 	Polls  int
 	Waited time.Duration
-	// Asks says that the agent was last seen waiting for an answer.
+	// Asks says that the agent was waiting for an answer at the last poll.
 	Asks bool
 }
 
-// TaskState says how a task stands.
+// TaskState is the state of a task.
 type TaskState int
 
 const (
-	// TaskWorking means that the agent is at it.
+	// TaskWorking means that the agent works on it.
 	TaskWorking TaskState = iota
 	// TaskAsks means that the agent waits for an answer to Task.Prompt.
 	TaskAsks
@@ -52,7 +51,7 @@ const (
 	TaskCompleted
 )
 
-// Task is how a task stands at its agent.
+// Task is the state of a task at its agent.
 type Task struct {
 	State TaskState
 	// ID and ContextID name the task; see TaskRef. Polls need not repeat them.
@@ -62,6 +61,8 @@ type Task struct {
 	// Output and Usage are those of Result (TaskCompleted).
 	Output any
 	Usage  map[string]any
-	// PollAfter is when the task should be looked at again; 0 leaves it to the engine.
+	// PollAfter is the time until the next poll; 0 leaves it to the engine.
 	PollAfter time.Duration
+
+	status string // in the agent's words
 }

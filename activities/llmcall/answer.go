@@ -56,8 +56,8 @@ func unfenced(content string) string {
 	return strings.TrimSpace(body)
 }
 
-// fenced gives the inside of the one code block that a text has, with words before or behind it; "" if there is none, or
-// more than one, of which nobody knows which is the answer.
+// fenced returns the content of the only code block in a text, with words before or after it; "" if there is none, or more
+// than one.
 func fenced(content string) string {
 	const fence = "```"
 	parts := strings.Split(content, fence)
@@ -71,13 +71,6 @@ func fenced(content string) string {
 	return strings.TrimSpace(body)
 }
 
-// maxViolation is how many bytes of the violations the model is told, and the history records: one wrong array can have
+// maxViolation bounds the violations that are sent to the model and recorded, in bytes: one wrong array can have
 // thousands.
 const maxViolation = 4000
-
-func clip(violation string) string {
-	if len(violation) <= maxViolation {
-		return violation
-	}
-	return strings.ToValidUTF8(violation[:maxViolation], "") + "…"
-}

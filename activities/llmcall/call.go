@@ -81,7 +81,7 @@ func (c *call) send(ctx context.Context, messages []openai.ChatCompletionMessage
 	return r, err
 }
 
-// sendOnce makes one request; a plain one has no stream_options. What the model answered is given also if it is of no
+// sendOnce makes one request; a plain one has no stream_options. What the model answered is returned even if it is of no
 // use. Its error is a *statusError, an *answerError, a Failure, or what the transport says.
 func (c *call) sendOnce(ctx context.Context, messages []openai.ChatCompletionMessage, f *format, plain bool) (*reply, error) {
 	request, err := c.node.request(messages)
@@ -143,11 +143,11 @@ func whole(body []byte) (*reply, error) {
 		Usage   json.RawMessage               `json:"usage"`
 	}
 	if json.Unmarshal(body, &answer) != nil {
-		return nil, &answerError{text: "the answer is no chat completion", quote: string(body), retry: true}
+		return nil, &answerError{text: "the answer is not a chat completion", quote: string(body), retry: true}
 	}
 	response := openai.ChatCompletionResponse{Model: answer.Model, Choices: answer.Choices}
 	if json.Unmarshal(answer.Usage, &response.Usage) != nil {
-		response.Usage = openai.Usage{} // counted in a form that nobody knows
+		response.Usage = openai.Usage{} // in an unknown form
 	}
 	return completed(response, body)
 }
@@ -166,7 +166,7 @@ func completed(response openai.ChatCompletionResponse, body []byte) (*reply, err
 	return r, emptyAnswer(message.Refusal, len(message.ToolCalls) > 0 || message.FunctionCall != nil, isText(body), r.finish)
 }
 
-// textOf gives the content of a message: a text, or the texts of its parts, without what a model thought on the way.
+// textOf returns the content of a message: a text, or the texts of its parts, without what a model thought on the way.
 func textOf(m openai.ChatCompletionMessage) string {
 	text := m.Content
 	for _, part := range m.MultiContent {
@@ -223,13 +223,13 @@ func noChoices(body []byte) error {
 	return &answerError{text: "the answer has no choices", quote: string(body)}
 }
 
-// statusOf gives the status of an error that came in the midst of a stream.
+// statusOf returns the status of an error that arrived within a stream.
 func statusOf(err error) error {
 	if e, ok := errors.AsType[*openai.APIError](err); ok {
 		if code, ok := e.Code.(int); ok && code >= 400 && code < 600 {
 			return &statusError{status: code, body: e.Message}
 		}
-		return &answerError{text: "the provider gave up in the midst of its answer", quote: e.Message, retry: true}
+		return &answerError{text: "the provider ended its answer with an error", quote: e.Message, retry: true}
 	}
 	return err
 }

@@ -118,7 +118,7 @@ func classes() []class {
 			answers: []http.HandlerFunc{dies, good},
 		},
 		{
-			name: "invalid JSON", node: tries, attempts: "LLM_PROVIDER_ERROR+ LLM_PROVIDER_ERROR", says: "the answer is no chat completion", requests: 2,
+			name: "invalid JSON", node: tries, attempts: "LLM_PROVIDER_ERROR+ LLM_PROVIDER_ERROR", says: "the answer is not a chat completion", requests: 2,
 			answers: []http.HandlerFunc{raw(200, "<html>"+sentinel+"</html>")},
 		},
 		{

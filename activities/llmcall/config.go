@@ -1,6 +1,7 @@
 package llmcall
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -24,15 +25,15 @@ type Config struct {
 	// BaseURL is the absolute http or https address above /chat/completions; "" means DefaultBaseURL. White space around
 	// it and slashes at its end are dropped.
 	BaseURL string
-	// APIKey gives the bearer key. It is asked at every attempt, so that a changed key needs no restart. An error or a
+	// APIKey returns the bearer key. It is called at every attempt, so that a changed key needs no restart. An error or a
 	// blank key fails the attempt with LLM_CREDENTIALS_MISSING.
 	APIKey func(ctx context.Context) (Secret, error)
-	// NoAuth sends no key, for servers of one's own that want none. It excludes APIKey.
+	// NoAuth sends no key, for local servers that need none. It excludes APIKey.
 	NoAuth bool
-	// Stream asks for answers piece by piece, with a heartbeat while they arrive. A node's config.stream wins over it.
+	// Stream requests streamed answers, with a heartbeat while they arrive. A node's config.stream overrides it.
 	Stream bool
-	// NoRepair asks for no repair when an answer breaks the node's output_schema, where otherwise the model is told in one
-	// more attempt what is wrong.
+	// NoRepair disables the one more attempt in which the model is sent its answer that broke the node's output_schema, and
+	// what is wrong with it.
 	NoRepair bool
 	// RequestTimeout bounds each HTTP request, the reading of the answer included, for nodes that have no timeout or a
 	// longer one. 0 means DefaultRequestTimeout.
@@ -70,25 +71,17 @@ func New(c Config) (*Executor, error) {
 	switch {
 	case c.APIKey == nil && !c.NoAuth:
 		return nil, problem.New(problem.LLMConfigInvalid, "the model configuration names no key").
-			WithHint("set apiKeyEnv or apiKeySecretRef, or noAuth for a server that wants no key")
+			WithHint("set apiKeyEnv or apiKeySecretRef, or noAuth for a server that needs no key")
 	case c.APIKey != nil && c.NoAuth:
-		return nil, problem.New(problem.LLMConfigInvalid, "the model configuration names a key and asks for none").
+		return nil, problem.New(problem.LLMConfigInvalid, "the model configuration names a key and has noAuth").
 			WithHint("leave out noAuth or the key")
 	case c.RequestTimeout < 0 || c.MaxAnswerBytes < 0 || c.MaxPromptBytes < 0 || c.HeartbeatInterval < 0:
 		return nil, problem.New(problem.LLMConfigInvalid, "the model configuration has a negative limit")
 	}
-	if c.RequestTimeout == 0 {
-		c.RequestTimeout = DefaultRequestTimeout
-	}
-	if c.MaxAnswerBytes == 0 {
-		c.MaxAnswerBytes = DefaultMaxAnswerBytes
-	}
-	if c.MaxPromptBytes == 0 {
-		c.MaxPromptBytes = DefaultMaxPromptBytes
-	}
-	if c.HeartbeatInterval == 0 {
-		c.HeartbeatInterval = time.Second
-	}
+	c.RequestTimeout = cmp.Or(c.RequestTimeout, DefaultRequestTimeout)
+	c.MaxAnswerBytes = cmp.Or(c.MaxAnswerBytes, DefaultMaxAnswerBytes)
+	c.MaxPromptBytes = cmp.Or(c.MaxPromptBytes, DefaultMaxPromptBytes)
+	c.HeartbeatInterval = cmp.Or(c.HeartbeatInterval, time.Second)
 	if c.Now == nil {
 		c.Now = time.Now
 	}

@@ -13,7 +13,7 @@ import (
 	"unicode"
 )
 
-// maxRefusalBytes is how much of the body of a refusal is read; more tells nothing more.
+// maxRefusalBytes bounds what is read of an error answer's body.
 const maxRefusalBytes = 64 << 10
 
 // errRequestTimeout is why a request ended that took longer than Config.RequestTimeout.
@@ -83,7 +83,7 @@ type statusError struct {
 
 func (e *statusError) Error() string { return fmt.Sprintf("status %d: %s", e.status, e.body) }
 
-// answerError is an answer with a good status that is no chat completion. retry says whether another may be better.
+// answerError is a 2xx answer that is not a chat completion. retry says whether another attempt may help.
 type answerError struct {
 	text string
 	// quote is what the provider said, not yet scrubbed or cut; may be empty.

@@ -78,7 +78,7 @@ func (c *call) run(ctx context.Context, messages []openai.ChatCompletionMessage)
 	if violation == "" {
 		return activities.Result{Output: output}, nil
 	}
-	violation = clip(c.scrub.text(violation))
+	violation = problem.Clip(c.scrub.text(violation), maxViolation)
 	cut := r.finish == string(openai.FinishReasonLength)
 	failure := c.unusable(violation, cut)
 	if !c.config.NoRepair && !cut && !c.repairs {

@@ -137,11 +137,11 @@ func TestConfigIsChecked(t *testing.T) {
 		config object
 		want   string
 	}{
-		{object{"model": nil}, "names no model"},
-		{object{"model": "  "}, "names no model"},
+		{object{"model": nil}, `config: missing member "model"`},
+		{object{"model": "  "}, "config.model: must not be blank"},
 		{object{"model": 1.0}, "config.model"},
 		{object{"output_schema": "x"}, "config.output_schema"},
-		{object{"output_schema": object{"type": 1.0}}, "cannot be used"},
+		{object{"output_schema": object{"type": 1.0}}, "config.output_schema: invalid schema"},
 		{object{"temperature": "hot"}, "config.temperature"},
 		{object{"temperature": -1.0}, "config.temperature"},
 		{object{"top_p": 2.0}, "config.top_p"},
@@ -269,15 +269,15 @@ func TestAnswers(t *testing.T) {
 		{name: "schema: two blocks", config: withSchema, answer: says("```\n{\"n\":1}\n```\nor\n```\n{\"n\":2}\n```"), code: invalid, message: "not JSON", retry: activities.RetrySensible},
 		{name: "cut off without a schema", answer: completes(object{"content": "half a sen"}, "length"), output: `{"text":"half a sen"}`},
 		{name: "filtered", answer: completes(object{"content": nil}, "content_filter"), code: provider, message: `"content_filter"`},
-		{name: "a number as content", answer: completes(object{"content": 1}, "stop"), code: provider, message: "no chat completion", retry: activities.RetrySensible},
+		{name: "a number as content", answer: completes(object{"content": 1}, "stop"), code: provider, message: "not a chat completion", retry: activities.RetrySensible},
 		{name: "refusal", answer: completes(object{"content": nil, "refusal": "I will not"}, "stop"), code: provider, message: "I will not"},
 		{name: "tool call", answer: completes(object{"content": nil, "tool_calls": []any{object{"id": "1", "type": "function", "function": object{"name": "f"}}}}, "tool_calls"), code: provider, message: "called a tool"},
 		{name: "no choices", answer: raw(200, `{"choices":[]}`), code: provider, message: "no choices"},
 		{name: "another document", answer: raw(200, `{"ok":true}`), code: provider, message: "no choices"},
 		{name: "a gateway's error", answer: raw(200, `{"error":{"code":503,"message":"upstream"}}`), code: provider, message: "upstream", retry: activities.RetrySensible},
-		{name: "an HTML page", answer: raw(200, `<html>`+sentinel), code: provider, message: "no chat completion: <html>", retry: activities.RetrySensible},
-		{name: "an empty body", answer: raw(200, ``), code: provider, message: "no chat completion", retry: activities.RetrySensible},
-		{name: "half a body", answer: raw(200, `{"choices":[{"mess`), code: provider, message: "no chat completion", retry: activities.RetrySensible},
+		{name: "an HTML page", answer: raw(200, `<html>`+sentinel), code: provider, message: "not a chat completion: <html>", retry: activities.RetrySensible},
+		{name: "an empty body", answer: raw(200, ``), code: provider, message: "not a chat completion", retry: activities.RetrySensible},
+		{name: "half a body", answer: raw(200, `{"choices":[{"mess`), code: provider, message: "not a chat completion", retry: activities.RetrySensible},
 		{name: "a body that breaks off", answer: raw(200, `{"choices":[{"mess`, "Content-Length", "900"), code: provider, message: "broke off after 18 bytes", retry: activities.RetrySensible},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -24,12 +24,8 @@ func (c *call) explain(ctx context.Context, err error) *activities.Failure {
 	status, hasStatus := errors.AsType[*statusError](err)
 	answer, hasAnswer := errors.AsType[*answerError](err)
 	switch {
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		failure = activities.Fail(problem.Timeout, "model %q did not answer by the deadline", c.node.model)
-		failure.Err = context.DeadlineExceeded
 	case ctx.Err() != nil:
-		failure = activities.Fail(problem.ActivityCancelled, "the call of model %q was cancelled", c.node.model)
-		failure.Err = context.Canceled
+		failure = activities.Interrupted(ctx, problem.Timeout, fmt.Sprintf("the call of model %q", c.node.model))
 	case errors.Is(err, errRequestTimeout), errors.Is(err, context.DeadlineExceeded):
 		failure = activities.Fail(problem.Timeout, "model %q did not answer within %v", c.node.model, c.config.RequestTimeout)
 	case hasStatus:
@@ -61,7 +57,7 @@ func (c *call) statusText(e *statusError) string {
 	case e.status == http.StatusUnauthorized, e.status == http.StatusForbidden:
 		meaning = "; the key is refused"
 		if c.config.NoAuth {
-			meaning = "; the server wants a key"
+			meaning = "; the server requires a key"
 		}
 	case e.status == http.StatusTooManyRequests:
 		meaning = "; the rate limit is reached"
@@ -87,12 +83,5 @@ func retryable(status int) activities.Retryable {
 
 // excerpt cuts a foreign text to maxExcerpt characters.
 func excerpt(text string) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	count := 0
-	for i := range text {
-		if count++; count > maxExcerpt {
-			return text[:i] + "…"
-		}
-	}
-	return text
+	return problem.ClipRunes(strings.ToValidUTF8(text, "\uFFFD"), maxExcerpt)
 }

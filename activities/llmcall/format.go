@@ -61,8 +61,8 @@ func schemaName(id string) string {
 	return name[:min(len(name), 64)]
 }
 
-// refused reports whether an error says that the provider does not know the format. schemaOnly means that it knows the
-// format and dislikes this schema, which tells nothing about the next one.
+// refused reports whether an error says that the provider does not support the format. schemaOnly means that it supports
+// the format but rejects this schema, which says nothing about other schemas.
 func (f format) refused(err error) (refused, schemaOnly bool) {
 	status, ok := errors.AsType[*statusError](err)
 	if !ok || f == plainFormat || !status.speaksOf("response_format", "json_schema", "json_object") {
@@ -71,7 +71,7 @@ func (f format) refused(err error) (refused, schemaOnly bool) {
 	return true, status.speaksOf("invalid schema")
 }
 
-// speaksOf reports whether the server refused the request as one that is wrong, with one of the words.
+// speaksOf reports whether the server rejected the request as invalid, with one of the words in its answer.
 func (e *statusError) speaksOf(words ...string) bool {
 	if e.status != http.StatusBadRequest && e.status != http.StatusUnprocessableEntity {
 		return false
@@ -83,7 +83,7 @@ func (e *statusError) speaksOf(words ...string) bool {
 // maxRememberedModels bounds formatMemory; the models of further nodes are asked anew each time.
 const maxRememberedModels = 1000
 
-// formatMemory knows which models do not take the best format, so that each is found out once a process.
+// formatMemory remembers which models do not support the best format, so that each is tried once per process.
 type formatMemory struct {
 	mu     sync.Mutex
 	models map[string]format

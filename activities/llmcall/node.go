@@ -8,6 +8,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -29,49 +30,58 @@ type node struct {
 
 // readNode reads all of a node's config but the prompts. The error is a Failure with code LLM_CONFIG_INVALID.
 func (e *Executor) readNode(req activities.Request) (*node, error) {
-	r := settings{req: req}
-	n := &node{id: req.NodeID, stream: e.config.Stream}
-	n.model = strings.TrimSpace(r.text("model"))
-	if r.err == nil && n.model == "" {
-		return nil, r.invalid("names no model; set config.model")
+	report := jsonobject.Report{}
+	o := report.Object(req.Config)
+	n := &node{id: req.NodeID, model: strings.TrimSpace(o.Require("model").NonBlank()), stream: e.config.Stream}
+	if stream := o.Get("stream"); stream.Present() {
+		n.stream = stream.Bool()
 	}
-	if v, given := req.Config["stream"]; given {
-		ok := false
-		if n.stream, ok = v.(bool); !ok {
-			r.refuse("stream", "true or false")
-		}
-	}
-	n.temperature = r.number("temperature", 0, math.MaxFloat32, false)
-	n.topP = r.number("top_p", 0, 1, false)
-	if v := r.number("max_tokens", 1, math.MaxInt32, true); v != nil {
-		n.maxTokens = int(*v)
-	}
+	n.temperature = optional(o.Get("temperature").Number(0, math.MaxFloat32))
+	n.topP = optional(o.Get("top_p").Number(0, 1))
+	maxTokens, _ := o.Get("max_tokens").Whole(1, math.MaxInt32)
+	n.maxTokens = int(maxTokens)
 	const exact = 1 << 53
-	if v := r.number("seed", -exact, exact, true); v != nil {
-		n.seed = new(int(*v))
+	if seed, ok := o.Get("seed").Whole(-exact, exact); ok {
+		n.seed = new(int(seed))
 	}
-	n.stop = r.texts("stop")
-	if r.err != nil {
-		return nil, r.err
+	n.stop = readStop(o.Get("stop"))
+	n.readSchema(o.Get("output_schema"))
+	if len(report.Findings) > 0 {
+		return nil, activities.Fail(problem.LLMConfigInvalid, "llm_call %q: %s", req.NodeID, jsonobject.Describe("config", report.Findings[0]))
 	}
-	return n, n.readSchema(r)
+	return n, nil
 }
 
-func (n *node) readSchema(r settings) error {
-	raw, given := r.req.Config["output_schema"]
+func optional[T any](value T, given bool) *T {
 	if !given {
 		return nil
 	}
-	if _, ok := raw.(map[string]any); !ok {
-		r.refuse("output_schema", "an object")
-		return r.err
+	return &value
+}
+
+// readStop reads a string, or an array of strings; none of them may be empty.
+func readStop(v jsonobject.Value) []string {
+	if _, one := v.Plain.(string); one {
+		return []string{v.NonEmpty()}
 	}
-	schema, err := jsonschema.Compile(raw)
-	if err != nil {
-		return r.invalid("has an output_schema that cannot be used: " + err.Error())
+	var texts []string
+	for _, e := range v.Elements() {
+		texts = append(texts, e.NonEmpty())
 	}
-	n.schema, n.schemaText = schema, jsonvalue.Canonical(raw)
-	return nil
+	return texts
+}
+
+func (n *node) readSchema(v jsonobject.Value) {
+	raw := v.Map()
+	if raw == nil {
+		return
+	}
+	var err error
+	if n.schema, err = jsonschema.Compile(raw); err != nil {
+		v.Fail("profile", "invalid schema: %v", err)
+		return
+	}
+	n.schemaText = jsonvalue.Canonical(raw)
 }
 
 // request makes the request for a conversation. The error is a Failure with code LLM_CONFIG_INVALID, where the client
@@ -100,8 +110,7 @@ func (n *node) request(messages []openai.ChatCompletionMessage) (openai.ChatComp
 	return r, nil
 }
 
-// sampling gives a setting in the client's form, which leaves out zero: the smallest number above it means the same to
-// a model.
+// sampling returns a setting for the client, which omits zero: the smallest number above it means the same to a model.
 func sampling(v *float64) float32 {
 	switch {
 	case v == nil:
@@ -110,67 +119,4 @@ func sampling(v *float64) float32 {
 		return math.SmallestNonzeroFloat32
 	}
 	return float32(*v)
-}
-
-// settings reads members of a node's config and keeps the first thing that is wrong.
-type settings struct {
-	req activities.Request
-	err error
-}
-
-func (r *settings) invalid(what string) error {
-	return activities.Fail(problem.LLMConfigInvalid, "llm_call %q %s", r.req.NodeID, what)
-}
-
-func (r *settings) refuse(name, want string) {
-	if r.err == nil {
-		r.err = r.invalid("has a config." + name + " that is not " + want)
-	}
-}
-
-// text gives a member that is a string, "" if it is absent.
-func (r *settings) text(name string) string {
-	v, given := r.req.Config[name]
-	text, ok := v.(string)
-	if given && !ok {
-		r.refuse(name, "a text")
-	}
-	return text
-}
-
-// number gives a member within the bounds, nil if it is absent.
-func (r *settings) number(name string, low, high float64, whole bool) *float64 {
-	v, given := r.req.Config[name]
-	if !given {
-		return nil
-	}
-	number, ok := v.(float64)
-	if !ok || number < low || number > high || whole && number != math.Trunc(number) {
-		r.refuse(name, "a number of its range")
-		return nil
-	}
-	return &number
-}
-
-// texts gives a member that is a string or an array of strings that are not empty.
-func (r *settings) texts(name string) []string {
-	const want = "a text or a list of texts"
-	v, given := r.req.Config[name]
-	if !given {
-		return nil
-	}
-	list, ok := v.([]any)
-	if !ok {
-		list = []any{v}
-	}
-	var texts []string
-	for _, v := range list {
-		text, ok := v.(string)
-		if !ok || text == "" {
-			r.refuse(name, want)
-			return nil
-		}
-		texts = append(texts, text)
-	}
-	return texts
 }

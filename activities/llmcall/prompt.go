@@ -70,7 +70,7 @@ func (p *prompter) stateOf() map[string]any {
 	return p.state
 }
 
-// read gives a prompt; given is false if the config has none of that name.
+// read returns a prompt; given is false if the config has none of that name.
 func (p *prompter) read(name string) (text string, given bool, err error) {
 	v, given := p.req.Config[name]
 	if !given {

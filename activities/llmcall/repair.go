@@ -22,7 +22,7 @@ type refused struct {
 	violation string
 }
 
-// repair gives what the history keeps for the attempt that is to put the answer right. An object or array is kept as such
+// repair returns what the history keeps for the attempt that is to correct the answer. An object or array is kept as such
 // and not as the text around it, so that members which are redacted by name are redacted in it too.
 func (r refused) repair() map[string]any {
 	repair := map[string]any{repairAnswer: r.content, repairViolation: r.violation}
@@ -33,7 +33,7 @@ func (r refused) repair() map[string]any {
 	return repair
 }
 
-// refusedIn reads what repair gave; ok is false for anything else, such as what another executor gave.
+// refusedIn reads what repair returned; ok is false for anything else, such as the repair of another executor.
 func refusedIn(repair map[string]any) (r refused, ok bool) {
 	r.violation, ok = repair[repairViolation].(string)
 	switch v := repair[repairAnswer].(type) {

@@ -18,7 +18,7 @@ type Secret struct{ value string }
 // NewSecret makes a Secret of a value, without the white space around it.
 func NewSecret(value string) Secret { return Secret{strings.TrimSpace(value)} }
 
-// Reveal gives the value.
+// Reveal returns the value.
 func (s Secret) Reveal() string { return s.value }
 
 // String is the mask.
@@ -30,10 +30,10 @@ func (Secret) GoString() string { return mask }
 // Format writes the mask for every verb, those included that look into a struct.
 func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, mask) }
 
-// MarshalJSON gives the mask.
+// MarshalJSON returns the mask.
 func (Secret) MarshalJSON() ([]byte, error) { return json.Marshal(mask) }
 
-// MarshalText gives the mask.
+// MarshalText returns the mask.
 func (Secret) MarshalText() ([]byte, error) { return []byte(mask), nil }
 
 // LogValue is the mask.

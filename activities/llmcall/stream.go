@@ -73,7 +73,7 @@ func streamError(err error) error {
 		return &answerError{text: "a piece of the stream is not JSON", retry: true}
 	}
 	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return &answerError{text: "a piece of the stream is no piece of a chat completion", retry: true}
+		return &answerError{text: "a piece of the stream is not a chat completion chunk", retry: true}
 	}
 	return statusOf(err)
 }

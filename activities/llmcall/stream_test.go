@@ -75,7 +75,7 @@ func TestServersThatCannotStream(t *testing.T) {
 		t.Errorf("retryable %v", f.Retryable)
 	}
 	_, err = e.Execute(t.Context(), request(nil))
-	wantFailure(t, err, problem.LLMProviderError, "no chat completion")
+	wantFailure(t, err, problem.LLMProviderError, "not a chat completion")
 }
 
 // TestStreamsWithoutUsage: a server that refuses stream_options is asked without them, and again only then.
@@ -147,7 +147,7 @@ func TestStreamsThatFail(t *testing.T) {
 		{"done without a reason", []string{piece1, done}, "ended before the answer", sensible},
 		{"empty", nil, "ended before the answer", sensible},
 		{"not JSON", []string{piece1, "data: {oops"}, "not JSON", sensible},
-		{"another document", []string{`data: {"choices":7}`}, "no piece of a chat completion", sensible},
+		{"another document", []string{`data: {"choices":7}`}, "not a chat completion chunk", sensible},
 		{"an error", []string{piece1, `data: {"error":{"message":"overloaded ` + sentinel + `"}}`}, "overloaded [secret]", sensible},
 		{"an error with a status", []string{piece1, `data: {"error":{"code":400,"message":"bad"}}`}, "status 400: bad", activities.RetryPointless},
 		{"refusal", []string{`data: {"choices":[{"index":0,"delta":{"refusal":"never"},"finish_reason":"stop"}]}`, done}, "never", unknown},

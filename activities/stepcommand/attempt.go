@@ -2,6 +2,7 @@ package stepcommand
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
 
@@ -27,7 +28,7 @@ type printed struct {
 // run starts the program, and returns when nothing is left of it.
 func (a *attempt) run(ctx context.Context, req activities.Request) (activities.Result, error) {
 	if ctx.Err() != nil {
-		return activities.Result{}, interrupted(ctx, a.handler)
+		return activities.Result{}, a.interrupted(ctx)
 	}
 	env, secrets, err := childprocess.Resolve(a.Env, a.config.Secret)
 	if err != nil {
@@ -76,7 +77,7 @@ func (a *attempt) attend(ctx context.Context, process *childprocess.Process, inp
 		select {
 		case <-process.Exited(): // just in time
 		default:
-			failure = interrupted(ctx, a.handler)
+			failure = a.interrupted(ctx)
 			process.End(a.config.StopGrace)
 		}
 	}
@@ -132,6 +133,10 @@ func (a *attempt) told(failure *activities.Failure) *activities.Failure {
 		failure.Code = string(problem.HandlerError)
 	}
 	return failure
+}
+
+func (a *attempt) interrupted(ctx context.Context) *activities.Failure {
+	return activities.Interrupted(ctx, problem.Timeout, fmt.Sprintf("step command %q", a.handler))
 }
 
 func (a *attempt) notStarted(err error) error {

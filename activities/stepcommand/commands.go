@@ -108,21 +108,6 @@ func (c *Commands) begin() bool {
 	return !c.closed
 }
 
-// interrupted tells why an attempt's context has ended.
-func interrupted(ctx context.Context, handler string) *activities.Failure {
-	var failure *activities.Failure
-	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, problem.RunnerClosed):
-		failure = activities.Fail(problem.RunnerClosed, "the engine is shutting down")
-	case errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(cause, problem.Timeout):
-		failure = activities.Fail(problem.Timeout, "step command %q did not end in time", handler)
-	default:
-		failure = activities.Fail(problem.ActivityCancelled, "step command %q was cancelled", handler)
-	}
-	failure.Err = ctx.Err()
-	return failure
-}
-
 // cut shortens a text for a failure.
 func cut(text string, most int) string {
 	return problem.Excerpt(strings.TrimSpace(strings.ToValidUTF8(text, "\ufffd")), most)

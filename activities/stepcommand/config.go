@@ -1,6 +1,7 @@
 package stepcommand
 
 import (
+	"cmp"
 	"log/slog"
 	"maps"
 	"slices"
@@ -55,23 +56,13 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.StopGrace <= 0 {
-		c.StopGrace = DefaultStopGrace
-	}
-	if c.MaxLogBytes <= 0 {
-		c.MaxLogBytes = DefaultMaxLogBytes
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.StopGrace = cmp.Or(max(c.StopGrace, 0), DefaultStopGrace)
+	c.MaxLogBytes = cmp.Or(max(c.MaxLogBytes, 0), DefaultMaxLogBytes)
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	commands := make(map[string]Command, len(c.Commands))
 	for name, command := range c.Commands {
-		if command.Timeout <= 0 {
-			command.Timeout = DefaultTimeout
-		}
-		if command.MaxOutputBytes <= 0 {
-			command.MaxOutputBytes = DefaultMaxOutputBytes
-		}
+		command.Timeout = cmp.Or(max(command.Timeout, 0), DefaultTimeout)
+		command.MaxOutputBytes = cmp.Or(max(command.MaxOutputBytes, 0), DefaultMaxOutputBytes)
 		commands[strings.TrimSpace(name)] = command
 	}
 	c.Commands = commands

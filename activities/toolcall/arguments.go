@@ -13,7 +13,7 @@ import (
 // TemplatesKey is the member of a node's metadata that, if true, asks for the node's arguments to be evaluated.
 const TemplatesKey = "argument_templates"
 
-// arguments gives the arguments of a call: as the definition has them, {} if there are none (spec: activities, 6.2).
+// arguments returns the arguments of a call: as the definition has them, {} if there are none (spec: activities, 6.2).
 // Only if the node's metadata asks for it are {"jq": …}, {"literal": …} and "${ … }" evaluated over the state, at any
 // depth, by the rules of input_mapping.
 func arguments(req activities.Request) (map[string]any, error) {
@@ -34,12 +34,12 @@ func arguments(req activities.Request) (map[string]any, error) {
 	}
 	object, ok := raw.(map[string]any)
 	if !ok {
-		return nil, activities.Fail(problem.InvalidToolCallConfig, "the arguments of %q are no object", req.NodeID)
+		return nil, activities.Fail(problem.InvalidToolCallConfig, "the arguments of %q are not an object", req.NodeID)
 	}
 	return object, nil
 }
 
-// evaluate gives a copy of v with its programs and literals replaced.
+// evaluate returns a copy of v with its programs and literals replaced.
 func evaluate(v any, state func() map[string]any) (any, error) {
 	parts := map[string]any{}
 	collect(v, "", parts)

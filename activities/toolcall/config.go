@@ -1,6 +1,7 @@
 package toolcall
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -63,34 +64,20 @@ type Config struct {
 	RestartDelay time.Duration
 	// MaxOutputBytes bounds the message with a tool's result. 0 means DefaultMaxOutputBytes.
 	MaxOutputBytes int
-	// Version is what servers are told as the client's version; "" means "0.0.0".
+	// Version is the client version that servers get; "" means "0.0.0".
 	Version string
 	// Logger gets what servers print on standard error, and when they start and end. nil discards it.
 	Logger *slog.Logger
 }
 
 func (c Config) withDefaults() Config {
-	if c.Timeout <= 0 {
-		c.Timeout = DefaultTimeout
-	}
-	if c.IdleTimeout <= 0 {
-		c.IdleTimeout = DefaultIdleTimeout
-	}
-	if c.StopGrace <= 0 {
-		c.StopGrace = DefaultStopGrace
-	}
-	if c.RestartDelay <= 0 {
-		c.RestartDelay = DefaultRestartDelay
-	}
-	if c.MaxOutputBytes <= 0 {
-		c.MaxOutputBytes = DefaultMaxOutputBytes
-	}
-	if c.Version == "" {
-		c.Version = "0.0.0"
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Timeout = cmp.Or(max(c.Timeout, 0), DefaultTimeout)
+	c.IdleTimeout = cmp.Or(max(c.IdleTimeout, 0), DefaultIdleTimeout)
+	c.StopGrace = cmp.Or(max(c.StopGrace, 0), DefaultStopGrace)
+	c.RestartDelay = cmp.Or(max(c.RestartDelay, 0), DefaultRestartDelay)
+	c.MaxOutputBytes = cmp.Or(max(c.MaxOutputBytes, 0), DefaultMaxOutputBytes)
+	c.Version = cmp.Or(c.Version, "0.0.0")
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return c
 }
 

@@ -3,11 +3,11 @@ package toolcall
 import (
 	"log/slog"
 	"maps"
-	"strings"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -66,9 +66,5 @@ func (s *schema) check(v any) string {
 	if s == nil {
 		return ""
 	}
-	text := jsonschema.Text((*jsonschema.Schema)(s).Validate(v))
-	if len(text) > maxViolations {
-		text = strings.ToValidUTF8(text[:maxViolations], "") + "…"
-	}
-	return text
+	return problem.Clip(jsonschema.Text((*jsonschema.Schema)(s).Validate(v)), maxViolations)
 }

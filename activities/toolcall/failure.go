@@ -39,7 +39,7 @@ func (s *server) explain(ctx context.Context, x *session, err error) *activities
 		copied := *failure
 		failure = &copied
 	case ctx.Err() != nil:
-		failure = interrupted(ctx)
+		failure = activities.Interrupted(ctx, problem.ActivityTimeout, "the tool call")
 		if failure.Code == string(problem.ActivityTimeout) && x != nil {
 			failure.Message += x.said()
 		}
@@ -81,21 +81,6 @@ func (s *server) explain(ctx context.Context, x *session, err error) *activities
 	return failure
 }
 
-// interrupted tells why a context has ended.
-func interrupted(ctx context.Context) *activities.Failure {
-	var failure *activities.Failure
-	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, problem.RunnerClosed):
-		failure = activities.Fail(problem.RunnerClosed, "the engine is shutting down")
-	case errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(cause, problem.Timeout):
-		failure = activities.Fail(problem.ActivityTimeout, "the server did not answer in time")
-	default:
-		failure = activities.Fail(problem.ActivityCancelled, "the call was cancelled")
-	}
-	failure.Err = ctx.Err()
-	return failure
-}
-
 // isClosed reports whether an error says that the other side is gone.
 func isClosed(err error) bool {
 	for _, gone := range []error{mcp.ErrConnectionClosed, io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, fs.ErrClosed, syscall.EPIPE} {
@@ -124,12 +109,12 @@ func (x *session) end(ctx context.Context) string {
 	return "has closed its output"
 }
 
-// said is what the process has printed besides messages, as the end of a sentence.
+// said is what the process has printed other than messages, as the end of a sentence.
 func (x *session) said() string {
 	text := ""
 	if x.out != nil {
 		if stray := x.out.strayLine(); stray != "" {
-			text += "; on standard output it printed what is no message: " + stray
+			text += "; on standard output it printed what is not a message: " + stray
 		}
 	}
 	if x.process != nil {

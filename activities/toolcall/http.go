@@ -31,7 +31,7 @@ func newHTTPLink(headers map[string]string, limit int) *httpLink {
 }
 
 // transport is the SDK's transport over the link. Redirects are not followed, so that the headers go nowhere else; there
-// is no stream for what servers say unasked.
+// is no stream for messages that servers send unasked.
 func (l *httpLink) transport(url string) mcp.Transport {
 	return &mcp.StreamableClientTransport{
 		Endpoint: url,
@@ -91,7 +91,7 @@ func (e *statusError) Error() string {
 func (e *statusError) failure() *activities.Failure {
 	failure := activities.Fail(problem.MCPClientError, "the server answered with %v", e)
 	if e.status == http.StatusUnauthorized || e.status == http.StatusForbidden {
-		failure.Message = fmt.Sprintf("the server refuses the headers that the manifest gives it: %v", e)
+		failure.Message = fmt.Sprintf("the server rejects the headers of the manifest: %v", e)
 		failure.Retryable = activities.RetryPointless
 		return failure
 	}
@@ -108,7 +108,7 @@ type boundedBody struct {
 
 func (b *boundedBody) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		// Only a byte more tells a body that is too large from one that just fits.
+		// One byte more distinguishes a body that is too large from one that just fits.
 		var one [1]byte
 		if n, err := b.ReadCloser.Read(one[:]); n == 0 {
 			return 0, err

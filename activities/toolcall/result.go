@@ -11,7 +11,7 @@ import (
 )
 
 // output turns a tool's result into an activity's output (spec: activities, 6.5): structured content if there is any,
-// else the text blocks, else the blocks as they came. Structured content that is no object becomes {"value": …}, as
+// else the text blocks, else the blocks as they came. Structured content that is not an object becomes {"value": …}, as
 // every output does. It is held against what the tool has agreed to, which may be nil.
 func output(tool string, result *mcp.CallToolResult, agreed *contract) (any, error) {
 	var texts []string

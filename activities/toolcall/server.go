@@ -8,6 +8,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
 
 // server keeps the one session of a configured server.
@@ -36,7 +37,7 @@ type dialling struct {
 	err error
 }
 
-// acquire gives a session to make one call with; release gives it back. The first caller connects, others wait for
+// acquire returns a session for one call; release returns it. The first caller connects, others wait for
 // it, and share its failure.
 func (s *server) acquire(ctx context.Context) (*session, error) {
 	for {
@@ -70,7 +71,7 @@ func (s *server) acquire(ctx context.Context) (*session, error) {
 			if hopeless {
 				return nil, lastErr
 			}
-			if err := sleep(ctx, pause); err != nil {
+			if err := wait.For(ctx, pause); err != nil {
 				return nil, err
 			}
 			continue
@@ -82,7 +83,7 @@ func (s *server) acquire(ctx context.Context) (*session, error) {
 	}
 }
 
-// connect makes a session for acquire, and tells those who wait.
+// connect makes a session for acquire, and wakes the callers that wait.
 func (s *server) connect(ctx context.Context, d *dialling) (*session, error) {
 	x, err := s.dial(ctx)
 	s.mu.Lock()
@@ -121,7 +122,7 @@ func (s *server) discard(x *session) {
 	s.wait.Go(func() { x.stop(s.config.StopGrace) })
 }
 
-// release gives a session back. A session that is broken, or whose call got no answer, is not used again: it is
+// release returns a session to the server. A session that is broken, or whose call got no answer, is not used again: it is
 // stopped when its last call has ended. err is what broke it, nil if nothing did.
 func (s *server) release(x *session, reuse bool, err error) {
 	s.mu.Lock()
@@ -148,7 +149,7 @@ func (s *server) release(x *session, reuse bool, err error) {
 	}
 }
 
-// expire ends a session that nobody has used for a while.
+// expire ends a session that has been idle for too long.
 func (s *server) expire(x *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,7 +161,7 @@ func (s *server) expire(x *session) {
 	s.discard(x)
 }
 
-// shut stops the session in the background. There are no calls any more.
+// shut stops the session in the background, when no call uses it.
 func (s *server) shut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,17 +171,5 @@ func (s *server) shut() {
 			x.idle.Stop()
 		}
 		s.discard(x)
-	}
-}
-
-// sleep waits for d or until ctx ends, whose error it then gives.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }

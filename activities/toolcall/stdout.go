@@ -20,7 +20,7 @@ var errTooLarge = errors.New("the server sent a message beyond the size limit")
 // envelope is more than the size of what surrounds a result in its message.
 const envelope = 64 << 10
 
-// messages reads a server's standard output and gives on the lines that are JSON-RPC messages. Other lines, which
+// messages reads a server's standard output and passes on the lines that are JSON-RPC messages. Other lines, which
 // servers print by mistake, are logged and skipped: they would end the connection. It is a reader for one goroutine.
 type messages struct {
 	out    *os.File
@@ -56,7 +56,7 @@ func (m *messages) Read(b []byte) (int, error) {
 // Close closes the pipe, also while it is being read.
 func (m *messages) Close() error { return m.out.Close() }
 
-// next reads one line; it leaves m.line empty for one that is no message.
+// next reads one line; it leaves m.line empty for one that is not a message.
 func (m *messages) next() {
 	var line []byte
 	for {
@@ -103,13 +103,13 @@ func isMessage(line []byte) bool {
 func (m *messages) skip(line string) {
 	line = m.secret.Scrub(strings.ToValidUTF8(line, "\ufffd")) // before it is cut, so that the cut leaves no part of a secret
 	line = strings.ToValidUTF8(line[:min(len(line), childprocess.MaxLine)], "")
-	m.log.Warn("MCP server prints what is no message on standard output", logLine, line)
+	m.log.Warn("MCP server prints a line on standard output that is not a message", logLine, line)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.stray = line[:min(len(line), 200)]
 }
 
-// strayLine is the last line that was no message, "" if there was none.
+// strayLine is the last line that was not a message, "" if there was none.
 func (m *messages) strayLine() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,6 +1,7 @@
 package toolcall
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
@@ -95,11 +97,11 @@ type Call struct {
 	Arguments map[string]any
 	// IdempotencyKey goes to the server in the call's _meta; "" leaves it out.
 	IdempotencyKey string
-	// Heartbeat gets what the server tells of its progress; may be nil.
+	// Heartbeat gets the server's progress messages; may be nil.
 	Heartbeat func(details map[string]any)
 }
 
-// Call calls a tool and gives its result as a plain value (spec: activities, 6.5). Errors are *activities.Failure.
+// Call calls a tool and returns its result as a plain value (spec: activities, 6.5). Errors are *activities.Failure.
 func (e *Executor) Call(ctx context.Context, c Call) (any, error) {
 	var value any
 	err := e.with(ctx, c.Server, func(ctx context.Context, s *server, x *session) error {
@@ -193,22 +195,19 @@ func (e *Executor) begin() bool {
 	return !e.closed
 }
 
-// find gives a server that may be used.
+// find returns a server that may be used.
 func (e *Executor) find(name string) (*server, error) {
 	s, ok := e.servers[name]
 	switch {
 	case !ok:
 		names := slices.Sorted(maps.Keys(e.servers))
-		advice := "; configured: " + strings.Join(names, ", ")
-		if near := suggest.Nearest(name, names); near != "" {
-			advice = fmt.Sprintf("; did you mean %q?", near)
-		}
-		return nil, activities.Fail(problem.MCPServerNotConfigured, "MCP server %q is not configured%s", name, advice)
+		advice := cmp.Or(suggest.DidYouMean(name, names), "configured: "+strings.Join(names, ", "))
+		return nil, activities.Fail(problem.MCPServerNotConfigured, "MCP server %q is not configured; %s", name, advice)
 	case s.Disabled:
 		return nil, activities.Fail(problem.MCPServerNotConfigured, "MCP server %q is disabled in the manifest", name)
 	case s.URL == "" && !Allowed(s.Command, e.config.AllowCommands):
 		return nil, activities.Fail(problem.MCPCommandNotAllowed,
-			"MCP server %q: command %q may not be started; name it in WORKFLOW_ENGINE_MCP_ALLOW_COMMANDS", name, s.Command)
+			"MCP server %q: command %q may not be started; name it in %s", name, s.Command, envname.MCPAllowCommands)
 	}
 	return s, nil
 }

@@ -92,7 +92,7 @@ func TestRefusedBeforeAnythingStarts(t *testing.T) {
 		{config("server", ""), "INVALID_TOOL_CALL_CONFIG", "config.server"},
 		{config("server", 5.0), "INVALID_TOOL_CALL_CONFIG", "config.server"},
 		{config("tool", nil), "INVALID_TOOL_CALL_CONFIG", "config.tool"},
-		{config("arguments", []any{}), "INVALID_TOOL_CALL_CONFIG", "no object"},
+		{config("arguments", []any{}), "INVALID_TOOL_CALL_CONFIG", "not an object"},
 		{config("server", "nodes"), "MCP_SERVER_NOT_CONFIGURED", `did you mean "node"?`},
 		{config("server", "toString"), "MCP_SERVER_NOT_CONFIGURED", "configured: node, off, s"},
 		{config("server", "off"), "MCP_SERVER_NOT_CONFIGURED", "disabled"},

@@ -2,7 +2,6 @@ package toolcall
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -50,13 +49,13 @@ func (x *session) knows(ctx context.Context, tool string) (c *contract, asked in
 		return c, x.tools.asked, nil
 	}
 	advice := ""
-	if near := suggest.Nearest(tool, x.tools.names); near != "" {
-		advice = fmt.Sprintf("; did you mean %q?", near)
+	if hint := suggest.DidYouMean(tool, x.tools.names); hint != "" {
+		advice = "; " + hint
 	}
 	return nil, 0, activities.Fail(problem.MCPProtocolError, "the server has no tool %q%s", tool, advice)
 }
 
-// readTools reads the list. That a server has no answer is no error. The caller holds the lock.
+// readTools reads the list. A server that does not answer is not an error. The caller holds the lock.
 func (x *session) readTools(ctx context.Context) error {
 	listing, stop := context.WithTimeout(ctx, listLimit)
 	defer stop()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
 var strategies = []string{"after_each_node", "every_n_nodes", "disabled"}
@@ -46,9 +47,9 @@ func (c *compiler) compileCheckpointing() {
 	case "disabled", "off", "none":
 		c.checkpoint.Enabled = false
 	default:
-		hint := didYouMean(trim(name), strategies)
+		hint := suggest.DidYouMean(trim(name), strategies)
 		if hint == "" {
-			hint = "the strategies are " + andList(strategies)
+			hint = "the strategies are " + problem.AndList(strategies)
 		}
 		c.fail(problem.CheckpointPolicyInvalid, n.Get(source), at.member(source), nil,
 			fmt.Sprintf("there is no checkpointing strategy %q", clip(name)), hint)

@@ -203,7 +203,7 @@ func (c *compiler) nearest(wrong string) string {
 	return suggest.Nearest(wrong, c.names)
 }
 
-func (c *compiler) suggest(wrong string) string { return didYouMeanOne(c.nearest(wrong)) }
+func (c *compiler) suggest(wrong string) string { return suggest.Hint(c.nearest(wrong)) }
 
 // settle gives the findings with their severities, sorted and bounded.
 func (c *compiler) settle() problem.Findings {

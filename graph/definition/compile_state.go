@@ -11,6 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/state"
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
 // compileState reads the state_schema: its reducers and the schema itself (spec: execution, 3.2 and 3.3).
@@ -64,7 +65,7 @@ func (c *compiler) checkReducers(n *jsonvalue.Node, raw map[string]any, at *path
 }
 
 func reducerHint(value *jsonvalue.Node) string {
-	if hint := didYouMean(value.Str, []string{"overwrite", "append", "merge"}); hint != "" {
+	if hint := suggest.DidYouMean(value.Str, []string{"overwrite", "append", "merge"}); hint != "" {
 		return hint
 	}
 	return "the reducers are overwrite, append and merge"

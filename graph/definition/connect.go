@@ -5,6 +5,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
 // startSource is the synthetic source of the edge into the graph.
@@ -128,11 +129,11 @@ func (c *compiler) checkEdgeEnds(outgoing map[string][]edge) {
 		if v := c.byID[near]; v != nil && v.node.Type != End && v.node.Type != Switch && len(outgoing[near]) == 0 {
 			// The node that was meant lacks this very edge: one mistake, one finding.
 			v.edgeMisspelt = true
-			c.fail(problem.UnknownNode, e.json.Get("source"), e.at.member("source"), nil, message, didYouMeanOne(near))
+			c.fail(problem.UnknownNode, e.json.Get("source"), e.at.member("source"), nil, message, suggest.Hint(near))
 			continue
 		}
 		c.warn(problem.GraphUnusedEdge, e.json.Get("source"), e.at.member("source"), nil,
-			message+", so this edge is never followed", didYouMeanOne(near))
+			message+", so this edge is never followed", suggest.Hint(near))
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"regexp/syntax"
 	"strings"
 	"unicode"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
 // regexDifference says how RE2 and Oniguruma, the two engines that jq programs meet, differ over a regular expression
@@ -24,7 +26,7 @@ func regexDifference(regex string) (message, hint string) {
 	if len(parts) == 0 {
 		return "", ""
 	}
-	return fmt.Sprintf("in the regular expression %q, engines differ over %s", clip(regex), andList(parts)), strings.Join(fixes, "; ")
+	return fmt.Sprintf("in the regular expression %q, engines differ over %s", clip(regex), problem.AndList(parts)), strings.Join(fixes, "; ")
 }
 
 var regexDifferences = []struct {

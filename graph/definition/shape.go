@@ -5,10 +5,10 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
 // A shape says what a part of a document must look like. The tables of shapes (shapes.go) say the same as
@@ -103,11 +103,11 @@ func (c *shapeCheck) checkEnum(s *shape, n *jsonvalue.Node, at *path) {
 	for i, e := range s.enum {
 		allowed[i] = e
 	}
-	message := s.what + " must be one of " + orList(s.enum)
+	message := s.what + " must be one of " + problem.OrList(s.enum)
 	hint := ""
 	if n.Kind == jsonvalue.String {
 		message += fmt.Sprintf(", not %q", clip(n.Str))
-		hint = didYouMean(n.Str, s.enum)
+		hint = suggest.DidYouMean(n.Str, s.enum)
 	}
 	c.report(n, at, "enum", map[string]any{"allowedValues": allowed}, message, hint)
 }
@@ -183,8 +183,8 @@ func (c *shapeCheck) unknownMember(s *shape, m jsonvalue.Member, at *path) {
 		for i, known := range s.members {
 			names[i] = known.name
 		}
-		if hint = didYouMean(m.Name, names); hint == "" {
-			hint = "the members are " + andList(names)
+		if hint = suggest.DidYouMean(m.Name, names); hint == "" {
+			hint = "the members are " + problem.AndList(names)
 		}
 	}
 	message := fmt.Sprintf("%s must NOT have additional properties: there is no member %q", s.what, clip(m.Name))
@@ -205,7 +205,7 @@ func (c *shapeCheck) unknownMember(s *shape, m jsonvalue.Member, at *path) {
 func (c *shapeCheck) misspelt(s *shape, n *jsonvalue.Node, missing string) string {
 	for _, m := range n.Members {
 		known := slices.ContainsFunc(s.members, func(k member) bool { return k.name == m.Name })
-		if !known && didYouMean(m.Name, []string{missing}) != "" {
+		if !known && suggest.DidYouMean(m.Name, []string{missing}) != "" {
 			return fmt.Sprintf("rename %q", m.Name)
 		}
 	}
@@ -238,25 +238,4 @@ func describeValue(n *jsonvalue.Node) string {
 }
 
 // clip shortens what a message quotes.
-func clip(s string) string {
-	const most = 60
-	if len(s) <= most {
-		return s
-	}
-	runes := []rune(s)
-	if len(runes) <= most {
-		return s
-	}
-	return string(runes[:most]) + "…"
-}
-
-func orList(names []string) string { return joinList(names, " or ") }
-
-func andList(names []string) string { return joinList(names, " and ") }
-
-func joinList(names []string, last string) string {
-	if len(names) < 2 {
-		return strings.Join(names, "")
-	}
-	return strings.Join(names[:len(names)-1], ", ") + last + names[len(names)-1]
-}
+func clip(s string) string { return problem.ClipRunes(s, 60) }

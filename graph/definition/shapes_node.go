@@ -5,6 +5,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
 // The shapes of nodes (spec: definition, 3 and 4). A node is checked against the shape of the type it declares.
@@ -291,11 +292,11 @@ func (c *shapeCheck) checkNode(n *jsonvalue.Node, at *path) bool {
 	if t != nil {
 		place, message = t, "there is no node type like "+describeValue(t)
 		if t.Kind == jsonvalue.String {
-			message, hint = fmt.Sprintf("there is no node type %q", clip(t.Str)), didYouMean(t.Str, names)
+			message, hint = fmt.Sprintf("there is no node type %q", clip(t.Str)), suggest.DidYouMean(t.Str, names)
 		}
 	}
 	if hint == "" {
-		hint = "the types are " + andList(names)
+		hint = "the types are " + problem.AndList(names)
 	}
 	c.findings = append(c.findings, problem.Finding{
 		Code: problem.DefinitionSchema, Severity: problem.SeverityError,

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/itchyny/gojq"
+
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // compare orders two values as jq does: null, false, true, numbers, strings, arrays, objects; NaN below all numbers.
@@ -164,18 +166,4 @@ func typeRank(v any) int {
 }
 
 // typeName is the jq name of a value's type, for messages.
-func typeName(v any) string {
-	switch v.(type) {
-	case bool:
-		return "boolean"
-	case nil:
-		return "null"
-	case string:
-		return "string"
-	case []any:
-		return "array"
-	case map[string]any:
-		return "object"
-	}
-	return "number"
-}
+func typeName(v any) string { return jsonvalue.KindOf(v).String() }

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/itchyny/gojq"
 
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -28,7 +28,7 @@ func (p *Program) reason(err error) string {
 	}
 	if e, ok := errors.AsType[gojq.ValueError](err); ok {
 		if text, ok := e.Value().(string); ok && p.strings[text] {
-			return "error: " + clip(text, maxQuote)
+			return "error: " + problem.Clip(text, maxQuote)
 		}
 		return fmt.Sprintf("it raised an error with a value of type %s", typeName(e.Value()))
 	}
@@ -67,18 +67,7 @@ func errorText(err error) (text string) {
 	return err.Error()
 }
 
-func quoteProgram(src string) string { return "`" + clip(src, maxQuote) + "`" }
-
-// clip cuts a text between characters.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
-}
+func quoteProgram(src string) string { return "`" + problem.Clip(src, maxQuote) + "`" }
 
 func describeKeys(state map[string]any) string {
 	if len(state) == 0 {
@@ -90,7 +79,7 @@ func describeKeys(state map[string]any) string {
 		names = names[:maxKeys]
 	}
 	for i, name := range names {
-		names[i] = strconv.Quote(clip(name, maxClip))
+		names[i] = strconv.Quote(problem.Clip(name, maxClip))
 	}
 	text := "the members " + strings.Join(names, ", ")
 	if more > 0 {

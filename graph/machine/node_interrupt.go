@@ -3,12 +3,12 @@ package machine
 import (
 	"fmt"
 	"time"
-	"unicode/utf16"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // maxPromptUnits is where a recorded prompt is cut, in UTF-16 units (spec: execution, 2.6).
@@ -53,15 +53,10 @@ func (m *Machine) deadlinePassed(t *token) {
 const timerKindDeadline = "deadline"
 
 func cutPrompt(s string) string {
-	units := utf16.Encode([]rune(s))
-	if len(units) <= maxPromptUnits {
-		return s
+	if first := jsonvalue.FirstUnits(s, maxPromptUnits); first != s {
+		return first + "…"
 	}
-	cut := maxPromptUnits
-	if utf16.IsSurrogate(rune(units[cut-1])) && units[cut-1] < 0xDC00 {
-		cut-- // never split a pair: half of one is no text
-	}
-	return string(utf16.Decode(units[:cut])) + "…"
+	return s
 }
 
 // handleResume takes the answer to an interrupt. A payload that does not fit changes nothing.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -63,11 +64,7 @@ func (d *Difference) shown(v history.Optional) string {
 			return history.Redacted
 		}
 	}
-	text := string(jsonvalue.Canonical(history.RedactValue(v.Value)))
-	if len(text) > maxShown {
-		text = strings.ToValidUTF8(text[:maxShown], "") + "…"
-	}
-	return text
+	return problem.Clip(string(jsonvalue.Canonical(history.RedactValue(v.Value))), maxShown)
 }
 
 // Mend gives the record's payload the value that was derived.

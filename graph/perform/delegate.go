@@ -101,7 +101,7 @@ func (p *Performer) taskInput(e *machine.DelegateEffect, task delegate.Task, pol
 	u := machine.TaskUpdate{Key: e.EffectKey, TaskID: task.ID, ContextID: task.ContextID}
 	after := task.PollAfter
 	if task.State == delegate.TaskAsks {
-		u.Asks, u.Prompt = true, firstRunes(task.Prompt, maxTaskPrompt)
+		u.Asks, u.Prompt = true, problem.ClipRunes(task.Prompt, maxTaskPrompt)
 		if u.Prompt == "" {
 			u.Prompt = "The agent asks for input, without saying what for."
 		}
@@ -134,14 +134,4 @@ func backOff(pause time.Duration, n int, most time.Duration) time.Duration {
 		pause *= 2
 	}
 	return min(pause, most)
-}
-
-// firstRunes cuts text to at most n characters, with a mark where something was cut.
-func firstRunes(text string, n int) string {
-	for i := range text {
-		if n--; n < 0 {
-			return text[:i] + "…"
-		}
-	}
-	return text
 }

@@ -13,13 +13,32 @@ const (
 	MaxQuoted = 200
 )
 
-// Excerpt gives a text of at most so many bytes as it is, and of a longer one the beginning, marked with "…" and the
+// Excerpt returns a text of at most so many bytes as it is, and of a longer one the beginning, marked with "…" and the
 // number of bytes of the whole. It cuts no character in two.
 func Excerpt(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
 	return strings.ToValidUTF8(text[:most], "") + fmt.Sprintf("… (%d bytes)", len(text))
+}
+
+// Clip returns the first bytes of a text, marked with "…" if there are more than most. It cuts no character in two.
+func Clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
+// ClipRunes is Clip for a number of characters.
+func ClipRunes(text string, most int) string {
+	for i := range text {
+		if most == 0 {
+			return text[:i] + "…"
+		}
+		most--
+	}
+	return text
 }
 
 // Format is fmt.Sprintf, but a %q quotes an Excerpt of MaxQuoted bytes of a string: a message names what a caller sent,
@@ -42,7 +61,7 @@ func Format(format string, args ...any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// verbs gives the verb of each argument of a format, in order; none if it names arguments by number or takes a width from
+// verbs returns the verb of each argument of a format, in order; none if it names arguments by number or takes a width from
 // one.
 func verbs(format string) (list []byte) {
 	for i := 0; i < len(format); i++ {

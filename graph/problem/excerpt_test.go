@@ -68,3 +68,35 @@ func FuzzFormat(f *testing.F) {
 		}
 	})
 }
+
+func TestClip(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		text         string
+		most         int
+		bytes, runes string
+	}{
+		{"", 0, "", ""}, {"abc", 3, "abc", "abc"}, {"abcd", 3, "abc…", "abc…"}, {"aäb", 2, "a…", "aä…"}, {"äöü", 3, "ä…", "äöü"}, {"a", 0, "…", "…"},
+	} {
+		if got := problem.Clip(tt.text, tt.most); got != tt.bytes {
+			t.Errorf("%q to %d bytes: %q, want %q", tt.text, tt.most, got, tt.bytes)
+		}
+		if got := problem.ClipRunes(tt.text, tt.most); got != tt.runes {
+			t.Errorf("%q to %d characters: %q, want %q", tt.text, tt.most, got, tt.runes)
+		}
+	}
+}
+
+func TestLists(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		names   []string
+		or, and string
+	}{
+		{nil, "", ""}, {[]string{"a"}, "a", "a"}, {[]string{"a", "b"}, "a or b", "a and b"}, {[]string{"a", "b", "c"}, "a, b or c", "a, b and c"},
+	} {
+		if or, and := problem.OrList(tt.names), problem.AndList(tt.names); or != tt.or || and != tt.and {
+			t.Errorf("%v: %q, %q", tt.names, or, and)
+		}
+	}
+}

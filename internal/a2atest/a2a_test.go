@@ -270,7 +270,7 @@ func TestFailures(t *testing.T) {
 		"500":                   {do: "complete", sabotage: on("message/send", write(500, "oops "+key)), code: problem.A2AProviderError, text: "500"},
 		"half a body":           {do: "complete", sabotage: on("message/send", half), code: problem.A2AProviderError, text: "unexpected EOF"},
 		"invalid JSON":          {do: "complete", sabotage: on("message/send", write(200, "<html>"+key)), code: problem.A2AProviderError, text: "not JSON"},
-		"no JSON-RPC":           {do: "complete", sabotage: on("message/send", write(200, "{}")), code: problem.A2AProviderError, text: "no JSON-RPC"},
+		"no JSON-RPC":           {do: "complete", sabotage: on("message/send", write(200, "{}")), code: problem.A2AProviderError, text: "not a JSON-RPC"},
 		"another answer":        {do: "complete", sabotage: on("message/send", write(200, `{"jsonrpc":"2.0","id":"x","result":{}}`)), code: problem.A2AProviderError, text: "another request"},
 		"neither task":          {do: "complete", sabotage: on("message/send", write(200, `{"jsonrpc":"2.0","id":"r:d#1.1","result":{}}`)), code: problem.A2AProviderError, text: "neither"},
 		"unknown state":         {do: "complete", sabotage: on("message/send", write(200, `{"jsonrpc":"2.0","id":"r:d#1.1","result":{"id":"t","status":{"state":"dozing"}}}`)), code: problem.A2AProviderError, text: "dozing"},

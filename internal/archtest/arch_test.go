@@ -52,8 +52,12 @@ var rooms = map[string][]string{
 	"internal/jsonschema":       {"graph/problem", "internal/jsonvalue"},
 	"internal/jsondelta":        {"graph/problem"},
 	"internal/walvfs":           {},
-	"internal/signing":          {"internal/jsonvalue", "graph/problem"},
+	"internal/signing":          {"internal/config/envname", "internal/jsonvalue", "graph/problem"},
 	"internal/suggest":          {},
+	"internal/config/envname":   {},
+	"internal/port":             {},
+	"internal/wait":             {},
+	"internal/jsonobject":       {"graph/problem", "internal/jsonvalue", "internal/suggest"},
 	"internal/sdnotify":         {},
 	"internal/leaktest":         {},
 	"internal/mcpserver/stdio":  {},
@@ -66,14 +70,14 @@ var rooms = map[string][]string{
 	"history/historysql":        {"history", "graph/problem", "internal/jsondelta", "internal/jsonvalue", "internal/walvfs"},
 	"history/historytest":       {"history", "graph/problem", "internal/jsonvalue"},
 	"graph/machine":             {"history", "graph/problem", "graph/definition", "graph/expr", "graph/state", "internal/jsondelta", "internal/jsonvalue", "internal/jsonschema"},
-	"activities":                {"graph/problem", "internal/jsonvalue"},
+	"activities":                {"graph/problem", "internal/config/envname", "internal/jsonvalue", "internal/port"},
 	"activities/activitiestest": {"activities", "graph/problem"},
 	"internal/childprocess":     {"graph/problem"},
-	"activities/toolcall":       {"activities", "graph/expr", "graph/problem", "internal/childprocess", "internal/jsonschema", "internal/jsonvalue", "internal/suggest"},
+	"activities/toolcall":       {"activities", "graph/expr", "graph/problem", "internal/childprocess", "internal/config/envname", "internal/jsonschema", "internal/jsonvalue", "internal/suggest", "internal/wait"},
 	"activities/stepcommand":    {"activities", "graph/problem", "internal/childprocess", "internal/jsonvalue"},
-	"internal/manifest":         {"graph/problem", "internal/jsonvalue", "internal/suggest"},
-	"activities/llmcall":        {"activities", "graph/problem", "graph/expr", "internal/jsonschema", "internal/jsonvalue"},
-	"delegate":                  {"activities", "graph/problem", "internal/jsonvalue"},
+	"internal/manifest":         {"activities/stepcommand", "activities/toolcall", "graph/problem", "internal/jsonobject", "internal/jsonvalue", "internal/suggest"},
+	"activities/llmcall":        {"activities", "graph/problem", "graph/expr", "internal/jsonobject", "internal/jsonschema", "internal/jsonvalue"},
+	"delegate":                  {"activities", "graph/problem", "internal/config/envname", "internal/jsonvalue", "internal/port", "internal/wait"},
 	"graph/runview":             {"history", "graph/problem", "graph/definition", "graph/machine", "internal/jsonvalue"},
 	"graph/admit": {
 		"history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "internal/jsonvalue", "internal/jsonschema",
@@ -92,17 +96,17 @@ var rooms = map[string][]string{
 	},
 	"conformance": {
 		"activities", "activities/activitiestest", "delegate", "history", "history/historymem", "graph", "graph/problem",
-		"graph/definition", "graph/machine", "internal/jsonvalue", "internal/signing",
+		"graph/definition", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/signing",
 	},
-	"internal/httpworkflow": {"graph/definition", "graph/problem"},
+	"internal/httpworkflow": {"graph/definition", "graph/problem", "internal/config/envname", "internal/wait"},
 	"internal/config": {
-		"internal/httpworkflow",
+		"internal/config/envname", "internal/httpworkflow",
 		"activities/stepcommand", "activities/toolcall", "internal/manifest",
 		"activities", "activities/llmcall", "delegate", "history", "history/historymem", "history/historysql", "graph", "graph/problem",
-		"graph/definition", "graph/machine", "internal/jsonvalue", "internal/signing",
+		"graph/definition", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/signing",
 	},
 	"internal/mcpserver": {
-		"history", "graph", "graph/problem", "graph/definition", "graph/machine", "internal/jsonvalue", "internal/suggest", "schemas",
+		"history", "graph", "graph/problem", "graph/definition", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/suggest", "schemas",
 	},
 	"internal/cli": {
 		"activities", "activities/toolcall", "internal/manifest", "internal/sdnotify",
@@ -143,7 +147,7 @@ func TestRoomsImportOnlyRoomsBelow(t *testing.T) {
 }
 
 // pure are the rooms that do no I/O and read no clock.
-var pure = []string{"graph/runview", "graph/admit", "graph/problem", "graph/expr", "graph/state", "graph/definition", "graph/machine", "internal/jsonvalue", "internal/jsondelta", "internal/jsonschema"}
+var pure = []string{"graph/runview", "graph/admit", "graph/problem", "graph/expr", "graph/state", "graph/definition", "graph/machine", "internal/jsonvalue", "internal/jsonobject", "internal/jsondelta", "internal/jsonschema"}
 
 func TestPureRoomsDoNoIO(t *testing.T) {
 	t.Parallel()

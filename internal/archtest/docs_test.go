@@ -45,12 +45,12 @@ func TestEveryRoomIsDescribed(t *testing.T) {
 // settings are the variables that have an effect, without their prefix.
 func settings(t *testing.T) map[string]bool {
 	t.Helper()
-	src, err := os.ReadFile(filepath.Join(root, "internal/config/flags.go"))
+	src, err := os.ReadFile(filepath.Join(root, "internal/config/envname/envname.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	names := map[string]bool{}
-	for _, m := range regexp.MustCompile(`env\w+ += prefix \+ "(\w+)"`).FindAllStringSubmatch(string(src), -1) {
+	for _, m := range regexp.MustCompile(`\w+ += Prefix \+ "(\w+)"`).FindAllStringSubmatch(string(src), -1) {
 		names[m[1]] = true
 	}
 	if len(names) < 20 {

@@ -1,10 +1,9 @@
 package cli
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 )
 
@@ -56,7 +55,7 @@ func noCommand(root *cobra.Command, args []string) error {
 	}
 	e := usage("there is no command %q", args[0])
 	if near := root.SuggestionsFor(args[0]); len(near) > 0 {
-		return e.WithHint("Did you mean %s? See workflows-engine --help.", strings.Join(near, " or "))
+		return e.WithHint("Did you mean %s? See workflows-engine --help.", problem.OrList(near))
 	}
 	return e.WithHint("See workflows-engine --help.")
 }
@@ -67,7 +66,7 @@ func exactly(names ...string) cobra.PositionalArgs {
 		if len(args) == len(names) {
 			return nil
 		}
-		want := strings.Join(names, " and ")
+		want := problem.AndList(names)
 		if len(names) == 0 {
 			want = "no argument"
 		}
@@ -86,7 +85,7 @@ func exclusive(names ...string) func(*cobra.Command, []string) error {
 			}
 		}
 		if len(given) > 1 {
-			return usage("%s cannot be given together", strings.Join(given, " and ")).WithHint("Choose one of them.")
+			return usage("%s cannot be given together", problem.AndList(given)).WithHint("Choose one of them.")
 		}
 		return nil
 	}

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 )
 
@@ -87,7 +87,7 @@ func (a *app) run(ctx context.Context, file string, o runOptions) (err error) {
 	a.announce(s, mode)
 	if missing := s.missing(ctx, c.document); len(missing) > 0 && mode != machine.HostMediated {
 		fmt.Fprintf(a.stderr, "%s nothing is configured here for %s; a run that comes to such a node fails\n",
-			a.paint.wait("warning:"), strings.Join(missing, " and "))
+			a.paint.wait("warning:"), problem.AndList(missing))
 	}
 	d := a.drive(s, o.driveOptions)
 	run, err := s.runner.Start(ctx, graph.StartRequest{

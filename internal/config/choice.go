@@ -5,9 +5,10 @@ import (
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 )
 
-// setting is one value with where it came from, so that a refusal names the flag or variable that the user wrote.
+// setting is a value with its source, so that an error names the flag or variable that the user wrote.
 type setting struct {
 	value string
 	// from is "--store" or "WORKFLOW_ENGINE_STORE"; "" for a default.
@@ -21,7 +22,7 @@ func choose[T ~string](s setting, known ...T) (T, error) {
 			return k, nil
 		}
 	}
-	return "", refuse(s, "Write %s.", alternatives(known))
+	return "", refuse(s, "Write %s.", problem.OrList(known))
 }
 
 // refuse says that a setting is not understood.
@@ -29,30 +30,17 @@ func refuse(s setting, hint string, args ...any) *problem.Error {
 	return problem.New(problem.UsageError, "%s: %q is not understood", s.from, s.value).WithHint(hint, args...)
 }
 
-// alternatives joins the known values as in "sqlite or memory".
-func alternatives[T ~string](known []T) string {
-	words := make([]string, len(known))
-	for i, k := range known {
-		words[i] = string(k)
-	}
-	if len(words) == 1 {
-		return words[0]
-	}
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " or " + words[last]
-}
-
-// idle gives a warning for every variable that has the project's prefix and no effect: a typing error there would
-// otherwise be silent, and so would a setting that another engine of the protocol acts on.
-func idle(variables []string) []string {
+// ineffective returns a warning for every variable that has the project's prefix and no effect: a misspelt name, or a
+// setting that only another engine of the protocol supports.
+func ineffective(variables []string) []string {
 	var warnings []string
 	for _, entry := range variables {
 		name, value, _ := strings.Cut(entry, "=")
-		if !strings.HasPrefix(name, prefix) || slices.Contains(known, name) || strings.TrimSpace(value) == "" {
+		if !strings.HasPrefix(name, envname.Prefix) || slices.Contains(envname.Known, name) || strings.TrimSpace(value) == "" {
 			continue
 		}
 		reason := "is not known"
-		if slices.Contains(unsupported, name) {
+		if slices.Contains(envname.Unsupported, name) {
 			reason = "is not supported by this engine"
 		}
 		warnings = append(warnings, "environment variable "+name+" "+reason+" and has no effect")

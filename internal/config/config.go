@@ -29,7 +29,7 @@ const (
 	Normal Synchronous = "normal"
 )
 
-// Profile selects pretended executors.
+// Profile selects executors that invent outputs.
 type Profile string
 
 // NoProfile refuses what is not configured. Demo answers it from the nodes' metadata.demo_output and invents
@@ -51,12 +51,12 @@ const (
 // DefaultWaitLimit is how long a call waits in line for a run to come to rest.
 const DefaultWaitLimit = 20 * time.Second
 
-// Config is everything that both commands can be told. Load makes it; its members are valid.
+// Config is the configuration of both commands. Load makes it; its members are valid.
 type Config struct {
 	Store StoreKind
 	// StorePath is the absolute path of the database, "" for Memory.
 	StorePath string
-	// StorePathGiven tells a path that the user named from the default one, which may be created on first use.
+	// StorePathGiven says that the user named the path. The default one may be created on first use.
 	StorePathGiven bool
 	Synchronous    Synchronous
 	Profile        Profile
@@ -64,7 +64,7 @@ type Config struct {
 	// Limits bound what a run may grow to.
 	Limits   Limits
 	LogLevel slog.Level
-	// LogLevelGiven tells a level that somebody chose from the default one.
+	// LogLevelGiven says that the level is not the default one.
 	LogLevelGiven bool
 	LogFormat     LogFormat
 	// StepHandlers are the fixed results of WORKFLOW_ENGINE_STEP_HANDLERS by handler name; nil if not configured.

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Environment is what a Config is read from besides flags. System gives the real one; tests give their own.
+// Environment is what a Config is read from besides flags. System returns that of the process; tests make their own.
 type Environment struct {
 	// Variables in the form of os.Environ: "NAME=value".
 	Variables []string
@@ -35,10 +35,10 @@ func System() Environment {
 	}
 }
 
-// Variable gives a variable that is none of this program's own, "" if it is not set.
+// Variable returns a variable of another program, "" if it is not set.
 func (e Environment) Variable(name string) string { return e.lookup(name) }
 
-// lookup gives a variable trimmed; blank counts as unset (spec: cli-and-config, 3.1). As in a process, the last
+// lookup returns a variable trimmed; blank counts as unset (spec: cli-and-config, 3.1). As in a process, the last
 // entry of a name counts.
 func (e Environment) lookup(name string) string {
 	value := ""

@@ -35,10 +35,10 @@ func (e Executors) Close() error {
 	return errors.Join(errs...)
 }
 
-// route says what serves one node type or delegate protocol.
+// route names what serves one node type or delegate protocol.
 type route struct{ name, by string }
 
-// What can serve a route (spec: cli-and-config, 12). Nothing is pretended without the demo profile.
+// What can serve a route (spec: cli-and-config, 12). Stub and mock need the demo profile.
 const (
 	byProduction = "production"
 	byMissing    = "missing"
@@ -77,7 +77,8 @@ func (e Executors) Routing() []string {
 	}
 }
 
-// Executors builds what the configuration names. With the demo profile the rest is pretended, otherwise refused.
+// Executors builds the configured executors. Without one, nodes get invented outputs with the demo profile, and are refused
+// without it.
 func (c *Config) Executors() (Executors, error) {
 	var (
 		e         Executors
@@ -147,7 +148,7 @@ func (c *Config) addDelegates(e *Executors) error {
 	return nil
 }
 
-// RunnerOptions gives the options that both commands have in common; the caller adds its own.
+// RunnerOptions returns the options that both commands have in common; the caller adds its own.
 func (c *Config) RunnerOptions(e Executors, logger *slog.Logger) graph.Options {
 	waitLimit := c.WaitLimit
 	if waitLimit == 0 {

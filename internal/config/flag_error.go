@@ -9,8 +9,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// FlagError is the USAGE_ERROR for what a set of flags says of arguments that it cannot parse. Of a number or time that is
-// none it says what is wanted.
+// FlagError is the USAGE_ERROR for arguments that a set of flags cannot parse. For an invalid number or time it says what
+// is expected.
 func FlagError(err error) *problem.Error {
 	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
 	if !ok {

@@ -1,6 +1,10 @@
 package config
 
-import "github.com/spf13/pflag"
+import (
+	"github.com/spf13/pflag"
+
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
+)
 
 // Flags are the flags of a command. Register adds them to its set, Load reads them.
 type Flags struct {
@@ -23,51 +27,15 @@ const (
 	flagMaxPending  = "max-pending"
 )
 
-// The variables' names. Some are the protocol's (spec: cli-and-config, 4), the others are additions.
-const (
-	prefix              = "WORKFLOW_ENGINE_"
-	envStore            = prefix + "STORE"
-	envStorePath        = prefix + "STORE_PATH"
-	envProfile          = prefix + "PROFILE"
-	envStepHandlers     = prefix + "STEP_HANDLERS"
-	envStepCommands     = prefix + "STEP_COMMANDS"
-	envLLM              = prefix + "LLM_CONFIG"
-	envMCPConfig        = prefix + "MCP_CONFIG"
-	envMCPAllowCommands = prefix + "MCP_ALLOW_COMMANDS"
-	envA2A              = prefix + "A2A_CONFIG"
-	envSigningMode      = prefix + "DEFINITION_SIGNING_MODE"
-	envSigningKeys      = prefix + "SIGNING_PUBLIC_KEYS"
-	envWorkflowSources  = prefix + "WORKFLOW_SOURCES"
-	envSynchronous      = prefix + "SYNCHRONOUS"
-	envWaitLimit        = prefix + "WAIT_LIMIT"
-	envLogLevel         = prefix + "LOG_LEVEL"
-	envLogFormat        = prefix + "LOG_FORMAT"
-	envMaxVisits        = prefix + "MAX_VISITS"
-	envMaxRecords       = prefix + "MAX_RECORDS"
-	envMaxBytes         = prefix + "MAX_BYTES"
-	envMaxPending       = prefix + "MAX_PENDING"
-)
-
-// known are the variables that have an effect.
-var known = []string{
-	envStore, envStorePath, envProfile, envStepHandlers, envStepCommands, envLLM, envA2A, envSigningMode, envSigningKeys, envSynchronous,
-	envWaitLimit, envMaxVisits, envMaxRecords, envMaxBytes, envMaxPending, envLogLevel, envLogFormat, envMCPConfig, envMCPAllowCommands, envWorkflowSources,
-}
-
-// unsupported are variables of the protocol that this engine does not act on.
-var unsupported = []string{
-	prefix + "AUTH_TOKENS", prefix + "REST_PORT",
-}
-
 // RegisterServer adds the flags of a long-lived server: those of Register, and the wait limit of its calls.
 func RegisterServer(set *pflag.FlagSet) *Flags {
 	f := Register(set)
-	set.String(flagWaitLimit, "", "how long a call waits for a run to come to rest, as in 20s, at most 5m; 0 for not at all (default 20s; $"+envWaitLimit+")")
+	set.String(flagWaitLimit, "", "how long a call waits for a run to come to rest, as in 20s, at most 5m; 0 for not at all (default 20s; $"+envname.WaitLimit+")")
 	return f
 }
 
-// Normalize lets a flag be written in its short form: --db is --store-path. Register sets it; cobra wants to be told of
-// it once more, for all commands (SetGlobalNormalizationFunc).
+// Normalize maps the short form of a flag: --db is --store-path. Register sets it; cobra needs it once more, for all
+// commands (SetGlobalNormalizationFunc).
 func Normalize(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	if name == "db" {
 		name = flagStorePath
@@ -78,17 +46,17 @@ func Normalize(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 // Register adds the flags that both commands have. Their values stay empty until the set has been parsed.
 func Register(set *pflag.FlagSet) *Flags {
 	set.SetNormalizeFunc(Normalize)
-	set.String(flagStore, "", "where runs are kept: sqlite or memory (default sqlite; $"+envStore+")")
-	set.String(flagStorePath, "", "database `file`, --db for short (default: runs.db in your data folder; $"+envStorePath+")")
-	set.String(flagSynchronous, "", "what a step survives: full (a power cut) or normal (a crash; faster) (default full; $"+envSynchronous+")")
-	set.String(flagProfile, "", "demo answers activities from metadata.demo_output and invents delegates ($"+envProfile+")")
-	set.String(flagMCPConfig, "", "operator manifest `file` with the MCP servers of tool_call nodes ($"+envMCPConfig+")")
-	set.String(flagMaxVisits, "", "node visits that a run may make (default 10000; $"+envMaxVisits+")")
-	set.String(flagMaxRecords, "", "records that a run may have (default 1000000; $"+envMaxRecords+")")
-	set.String(flagMaxBytes, "", "bytes that a run's records may take in the store, as in 512MiB (default 1GiB; $"+envMaxBytes+")")
-	set.String(flagMaxPending, "", "activities that a run may await at the same time (default 10000; $"+envMaxPending+")")
-	set.String(flagLogLevel, "", "debug, info, warn or error (default warn; $"+envLogLevel+")")
-	set.String(flagLogFormat, "", "text or json (default text; $"+envLogFormat+")")
+	set.String(flagStore, "", "where runs are kept: sqlite or memory (default sqlite; $"+envname.Store+")")
+	set.String(flagStorePath, "", "database `file`, --db for short (default: runs.db in your data folder; $"+envname.StorePath+")")
+	set.String(flagSynchronous, "", "what a step survives: full (a power cut) or normal (a crash; faster) (default full; $"+envname.Synchronous+")")
+	set.String(flagProfile, "", "demo answers activities from metadata.demo_output and invents delegates ($"+envname.Profile+")")
+	set.String(flagMCPConfig, "", "operator manifest `file` with the MCP servers of tool_call nodes ($"+envname.MCPConfig+")")
+	set.String(flagMaxVisits, "", "node visits that a run may make (default 10000; $"+envname.MaxVisits+")")
+	set.String(flagMaxRecords, "", "records that a run may have (default 1000000; $"+envname.MaxRecords+")")
+	set.String(flagMaxBytes, "", "bytes that a run's records may take in the store, as in 512MiB (default 1GiB; $"+envname.MaxBytes+")")
+	set.String(flagMaxPending, "", "activities that a run may await at the same time (default 10000; $"+envname.MaxPending+")")
+	set.String(flagLogLevel, "", "debug, info, warn or error (default warn; $"+envname.LogLevel+")")
+	set.String(flagLogFormat, "", "text or json (default text; $"+envname.LogFormat+")")
 	return &Flags{set: set}
 }
 

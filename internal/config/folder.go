@@ -32,7 +32,7 @@ var suffixes = []struct {
 type Folder string
 
 // ResolveWorkflow finds a definition. The error is *problem.Error with code WORKFLOW_NOT_FOUND, and names files that
-// could not be read, among which the wanted one may be.
+// could not be read, one of which may be the requested one.
 func (f Folder) ResolveWorkflow(_ context.Context, ref, pin string) (*definition.Document, error) {
 	name := ref[strings.LastIndex(ref, ":")+1:]
 	documents, broken, err := f.definitions()

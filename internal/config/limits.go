@@ -3,6 +3,8 @@ package config
 import (
 	"strconv"
 	"strings"
+
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 )
 
 // Limits bound what a run may grow to; 0 means the engine's default (graph.Options).
@@ -20,10 +22,10 @@ func (f *Flags) loadLimits(c *Config, env Environment) error {
 		into           *int64
 		sizes          bool
 	}{
-		{flagMaxVisits, envMaxVisits, &visits, false},
-		{flagMaxRecords, envMaxRecords, &c.Limits.Records, false},
-		{flagMaxBytes, envMaxBytes, &c.Limits.Bytes, true},
-		{flagMaxPending, envMaxPending, &pending, false},
+		{flagMaxVisits, envname.MaxVisits, &visits, false},
+		{flagMaxRecords, envname.MaxRecords, &c.Limits.Records, false},
+		{flagMaxBytes, envname.MaxBytes, &c.Limits.Bytes, true},
+		{flagMaxPending, envname.MaxPending, &pending, false},
 	} {
 		s := f.pick(env, l.flag, l.variable, "")
 		if s.from == "" {

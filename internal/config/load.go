@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 )
 
 // Load reads flags, variables and defaults, in this order of precedence, and checks all of them. The error is a
@@ -28,11 +29,11 @@ func (f *Flags) LoadStore(env Environment) (*Config, error) {
 	return load(env, f.loadStore, f.loadLimits, f.loadLog)
 }
 
-// LoadLog is Load for commands that open no database, and for those who want to know how to tell that Load has failed.
+// LoadLog is Load for commands that open no database, and for logging that Load has failed.
 func (f *Flags) LoadLog(env Environment) (*Config, error) { return load(env, f.loadLog) }
 
 func load(env Environment, parts ...func(*Config, Environment) error) (*Config, error) {
-	c := &Config{Warnings: idle(env.Variables), env: env}
+	c := &Config{Warnings: ineffective(env.Variables), env: env}
 	for _, part := range parts {
 		if err := part(c, env); err != nil {
 			return nil, err
@@ -42,8 +43,8 @@ func load(env Environment, parts ...func(*Config, Environment) error) (*Config, 
 }
 
 func (f *Flags) loadStore(c *Config, env Environment) error {
-	kind := f.pick(env, flagStore, envStore, string(SQLite))
-	path := f.pick(env, flagStorePath, envStorePath, "")
+	kind := f.pick(env, flagStore, envname.Store, string(SQLite))
+	path := f.pick(env, flagStorePath, envname.StorePath, "")
 	// A path given as a flag is a wish for a database, whatever the variable says.
 	if strings.HasPrefix(path.from, "--") && !strings.HasPrefix(kind.from, "--") {
 		kind = setting{value: string(SQLite)}
@@ -52,7 +53,7 @@ func (f *Flags) loadStore(c *Config, env Environment) error {
 	if c.Store, err = choose(kind, SQLite, Memory); err != nil {
 		return err
 	}
-	synchronous := f.pick(env, flagSynchronous, envSynchronous, string(Full))
+	synchronous := f.pick(env, flagSynchronous, envname.Synchronous, string(Full))
 	if c.Synchronous, err = choose(synchronous, Full, Normal); err != nil {
 		return err
 	}
@@ -80,14 +81,14 @@ func (c *Config) resolveStorePath(path setting, env Environment) error {
 	folder := env.dataFolder()
 	if folder == "" {
 		return problem.New(problem.UsageError, "no folder for the database: the home folder is unknown").
-			WithHint("Name a file with --store-path or %s, or choose --store memory.", envStorePath)
+			WithHint("Name a file with --store-path or %s, or choose --store memory.", envname.StorePath)
 	}
 	c.StorePath = filepath.Join(folder, "runs.db")
 	return nil
 }
 
 func (f *Flags) loadProfile(c *Config, env Environment) error {
-	s := f.pick(env, flagProfile, envProfile, "")
+	s := f.pick(env, flagProfile, envname.Profile, "")
 	if s.value == "" {
 		return nil
 	}
@@ -100,7 +101,7 @@ func (f *Flags) loadProfile(c *Config, env Environment) error {
 }
 
 func (f *Flags) loadWaitLimit(c *Config, env Environment) error {
-	s := f.pick(env, flagWaitLimit, envWaitLimit, DefaultWaitLimit.String())
+	s := f.pick(env, flagWaitLimit, envname.WaitLimit, DefaultWaitLimit.String())
 	limit, err := time.ParseDuration(s.value)
 	if err != nil || limit < 0 {
 		return refuse(s, "Write a time with its unit, as in 500ms, 20s or 2m, or 0 for calls that do not wait.")
@@ -110,7 +111,7 @@ func (f *Flags) loadWaitLimit(c *Config, env Environment) error {
 }
 
 func (f *Flags) loadLog(c *Config, env Environment) error {
-	level := f.pick(env, flagLogLevel, envLogLevel, "warn")
+	level := f.pick(env, flagLogLevel, envname.LogLevel, "warn")
 	name, err := choose(level, "debug", "info", "warn", "error")
 	if err != nil {
 		return err
@@ -120,6 +121,6 @@ func (f *Flags) loadLog(c *Config, env Environment) error {
 	if err := c.LogLevel.UnmarshalText([]byte(name)); err != nil {
 		return refuse(level, "%s", err)
 	}
-	c.LogFormat, err = choose(f.pick(env, flagLogFormat, envLogFormat, string(LogText)), LogText, LogJSON)
+	c.LogFormat, err = choose(f.pick(env, flagLogFormat, envname.LogFormat, string(LogText)), LogText, LogJSON)
 	return err
 }

@@ -5,29 +5,24 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/signing"
 )
 
 // loadSigning reads the mode and the public keys (spec: cli-and-config, 15). The keys are a JSON object, or a path,
 // which may have the prefix file: before it.
 func loadSigning(c *Config, env Environment) error {
-	mode := setting{value: env.lookup(envSigningMode), from: envSigningMode}
+	mode := setting{value: env.lookup(envname.SigningMode), from: envname.SigningMode}
 	var err error
 	if c.Signing.Mode, err = signing.ParseMode(strings.ToLower(mode.value)); err != nil {
 		return refuse(mode, "Write %s or %s.", signing.Optional, signing.Require)
 	}
-	value := env.lookup(envSigningKeys)
-	if value == "" {
-		return nil
-	}
-	text := []byte(value)
-	if path, isFile := strings.CutPrefix(value, "file:"); isFile || !strings.HasPrefix(value, "{") {
-		if text, err = env.ReadFile(env.absolute(strings.TrimSpace(path))); err != nil {
-			return problem.New(problem.UsageError, "%s cannot be read", envSigningKeys).WithCause(err)
-		}
+	text, _, err := env.text(envname.SigningKeys)
+	if err != nil || text == nil {
+		return err
 	}
 	if c.Signing.Keys, err = signing.ParseKeys(text); err != nil {
-		return problem.New(problem.UsageError, "%s", envSigningKeys).WithCause(err)
+		return problem.New(problem.UsageError, "%s", envname.SigningKeys).WithCause(err)
 	}
 	return nil
 }

@@ -7,22 +7,38 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// object reads a variable that holds a JSON object or the path of a file with one: a value that begins with { or [ is
-// JSON text (spec: cli-and-config, 4). nil without an error means that the variable is unset.
-func (e Environment) object(variable string) (map[string]any, error) {
+// text reads a variable that holds JSON text or the path of a file with it: a value that begins with { or [ is JSON text
+// (spec: cli-and-config, 4). nil without an error means that the variable is unset; file is "" for text in the variable.
+func (e Environment) text(variable string) (text []byte, file string, err error) {
 	value := e.lookup(variable)
-	if value == "" {
-		return nil, nil
+	switch {
+	case value == "":
+		return nil, "", nil
+	case strings.HasPrefix(value, "{") || strings.HasPrefix(value, "["):
+		return []byte(value), "", nil
 	}
-	text, place := []byte(value), variable
-	if !strings.HasPrefix(value, "{") && !strings.HasPrefix(value, "[") {
-		place = variable + " (" + value + ")"
-		var err error
-		if text, err = e.ReadFile(e.absolute(value)); err != nil {
-			return nil, problem.New(problem.UsageError, "%s cannot be read", place).WithCause(err).
-				WithHint("%s holds a JSON object, or the path of a file with one.", variable)
-		}
+	if text, err = e.ReadFile(e.absolute(strings.TrimSpace(strings.TrimPrefix(value, "file:")))); err != nil {
+		return nil, value, problem.New(problem.UsageError, "%s cannot be read", placeOf(variable, value)).WithCause(err).
+			WithHint("%s holds a JSON object, or the path of a file with one.", variable)
 	}
+	return append([]byte{}, text...), value, nil // not nil
+}
+
+// placeOf names a variable, and the file that it names, in messages.
+func placeOf(variable, file string) string {
+	if file == "" {
+		return variable
+	}
+	return variable + " (" + file + ")"
+}
+
+// object reads a variable that holds a JSON object, as text does.
+func (e Environment) object(variable string) (map[string]any, error) {
+	text, file, err := e.text(variable)
+	if err != nil || text == nil {
+		return nil, err
+	}
+	place := placeOf(variable, file)
 	node, faults := jsonvalue.Parse(text, 0, 0)
 	if len(faults) > 0 {
 		return nil, problem.New(problem.UsageError, "%s is not JSON", place).WithCause(faults[0])

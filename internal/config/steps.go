@@ -8,6 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/activities/stepcommand"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/manifest"
 )
@@ -20,7 +21,7 @@ func (c *Config) steps(e *Executors) (activities.Executor, error) {
 	}
 	if c.StepCommands != nil {
 		var err error
-		if e.commands, err = c.Commands(c.StepCommands, envStepCommands); err != nil {
+		if e.commands, err = c.Commands(c.StepCommands, envname.StepCommands); err != nil {
 			return nil, err
 		}
 		if err := e.commands.Register(registry); err != nil {
@@ -45,10 +46,10 @@ func (c *Config) Commands(list map[string]manifest.StepCommand, place string) (*
 				WithCause(err).WithHint("Name a program in PATH, or the path of a file that may be executed.")
 		}
 		if info, err := os.Stat(s.Directory); given && (err != nil || !info.IsDir()) {
-			return nil, problem.New(problem.UsageError, "%s: %s, where handler %q runs, is no folder", place, s.Directory, name).
+			return nil, problem.New(problem.UsageError, "%s: %s, where handler %q runs, is not a folder", place, s.Directory, name).
 				WithHint("Make it, or name another in cwd.")
 		}
-		commands[name] = stepcommand.Command(s)
+		commands[name] = s
 	}
 	return stepcommand.New(stepcommand.Config{
 		Commands: commands, Environ: c.env.Variables, Secret: c.env.secret, Logger: c.Log,
@@ -57,12 +58,12 @@ func (c *Config) Commands(list map[string]manifest.StepCommand, place string) (*
 
 // loadStepHandlers reads WORKFLOW_ENGINE_STEP_HANDLERS: fixed results by handler name (spec: activities, 7.2).
 func loadStepHandlers(c *Config, env Environment) error {
-	handlers, err := env.object(envStepHandlers)
+	handlers, err := env.object(envname.StepHandlers)
 	if err != nil {
 		return err
 	}
 	if err := activities.NewStepRegistry().RegisterStatic(handlers); err != nil {
-		return problem.New(problem.UsageError, "%s", envStepHandlers).WithCause(err).
+		return problem.New(problem.UsageError, "%s", envname.StepHandlers).WithCause(err).
 			WithHint("Name each handler as config.handler of a step does, for instance urn:example:resize.")
 	}
 	c.StepHandlers = handlers
@@ -72,30 +73,23 @@ func loadStepHandlers(c *Config, env Environment) error {
 // loadStepCommands reads WORKFLOW_ENGINE_STEP_COMMANDS: the programs that perform steps, as JSON or as the path of a
 // file. A list that is not valid ends the start with all its problems.
 func loadStepCommands(c *Config, env Environment) error {
-	value := env.lookup(envStepCommands)
-	if value == "" {
-		return nil
+	text, file, err := env.text(envname.StepCommands)
+	if err != nil || text == nil {
+		return err
 	}
-	text, place := []byte(value), envStepCommands
 	hint := "It holds {\"stepCommands\": {…}}, or the path of a file with it."
-	if !strings.HasPrefix(value, "{") && !strings.HasPrefix(value, "[") {
-		place += " (" + value + ")"
-		hint = "See workflows-engine step-commands validate " + value + "."
-		var err error
-		if text, err = env.ReadFile(env.absolute(value)); err != nil {
-			return problem.New(problem.UsageError, "%s cannot be read", place).WithCause(err).
-				WithHint("%s holds a JSON object, or the path of a file with one.", envStepCommands)
-		}
+	if file != "" {
+		hint = "See workflows-engine step-commands validate " + file + "."
 	}
 	commands, findings := manifest.ParseStepCommands(text)
 	if findings.HasErrors() {
-		e := problem.New(problem.UsageError, "%s is not valid", place).WithHint("%s", hint)
+		e := problem.New(problem.UsageError, "%s is not valid", placeOf(envname.StepCommands, file)).WithHint("%s", hint)
 		e.Findings = findings
 		return e
 	}
 	for _, name := range jsonvalue.Keys(c.StepHandlers) {
 		if _, both := commands[strings.TrimSpace(name)]; both {
-			return problem.New(problem.UsageError, "handler %q is in %s and in %s", name, envStepHandlers, envStepCommands).
+			return problem.New(problem.UsageError, "handler %q is in %s and in %s", name, envname.StepHandlers, envname.StepCommands).
 				WithHint("Leave it out of one of them.")
 		}
 	}

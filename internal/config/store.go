@@ -11,10 +11,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/history/historysql"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 )
 
 // OpenStore opens the store, and makes the database on first use. The default folder is made too; a missing folder that
-// the user named is refused, since it is more likely a typing error.
+// the user named is refused, since a misspelling is more likely.
 func (c *Config) OpenStore(ctx context.Context) (history.Store, error) {
 	if c.Store == Memory {
 		return historymem.New(), nil
@@ -28,8 +29,8 @@ func (c *Config) OpenStore(ctx context.Context) (history.Store, error) {
 	return historysql.Open(ctx, c.StorePath, historysql.Options{Synchronous: string(c.Synchronous)})
 }
 
-// MakesStore reports whether OpenStore would make a database, or fill a file that is empty. SQLite takes one of a single byte
-// for empty, too.
+// MakesStore reports whether OpenStore would make a database, or fill an empty file. To SQLite a file of one byte is empty
+// too.
 func (c *Config) MakesStore() bool {
 	if c.Store == Memory {
 		return false
@@ -50,7 +51,7 @@ func (c *Config) OpenExistingStore(ctx context.Context) (history.Store, error) {
 	switch {
 	case missing && c.StorePathGiven && !historysql.LeftLog(c.StorePath):
 		return nil, problem.New(problem.UsageError, "there is no database %s", c.StorePath).
-			WithHint("Check --store-path and %s; leave both out for the default database.", envStorePath)
+			WithHint("Check --store-path and %s; leave both out for the default database.", envname.StorePath)
 	case missing && !historysql.LeftLog(c.StorePath):
 		return historymem.New(), nil
 	}
@@ -71,7 +72,7 @@ func (c *Config) OpenStoreToRead(ctx context.Context) (history.Store, error) {
 	case err == nil:
 		return store, nil
 	case errors.Is(err, problem.StoreLocked), errors.Is(err, problem.HistoryCorrupt):
-		return nil, err // who writes would be told the same
+		return nil, err // opening it for writing would fail in the same way
 	}
 	writing, failed := c.OpenExistingStore(ctx)
 	switch {

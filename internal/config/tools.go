@@ -7,12 +7,13 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities/toolcall"
 	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/manifest"
 )
 
 // loadManifest reads the operator's manifest. One that is not valid ends the start with all its problems.
 func (f *Flags) loadManifest(c *Config, env Environment) error {
-	path := f.pick(env, flagMCPConfig, envMCPConfig, "")
+	path := f.pick(env, flagMCPConfig, envname.MCPConfig, "")
 	if path.value == "" {
 		return nil
 	}
@@ -42,10 +43,10 @@ func (c *Config) Tools(m *manifest.Manifest, log *slog.Logger) (*toolcall.Execut
 		if s.Directory != "" {
 			s.Directory = c.env.absolute(s.Directory)
 		}
-		servers[name] = toolcall.Server(s)
+		servers[name] = s
 	}
 	return toolcall.New(toolcall.Config{
-		Servers: servers, AllowCommands: c.env.lookup(envMCPAllowCommands), Environ: c.env.Variables,
+		Servers: servers, AllowCommands: c.env.lookup(envname.MCPAllowCommands), Environ: c.env.Variables,
 		Secret: c.env.secret, Logger: log,
 	})
 }

@@ -8,15 +8,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/httpworkflow"
-)
-
-// The members of WORKFLOW_ENGINE_WORKFLOW_SOURCES.
-const (
-	sourcesAllow    = "allow"
-	sourcesPrivate  = "privateNetworks"
-	sourcesTimeout  = "timeoutMs"
-	sourcesMaxBytes = "maxBytes"
 )
 
 // Workflows finds subworkflows: by http or https address where WORKFLOW_ENGINE_WORKFLOW_SOURCES allows it, and by name
@@ -37,7 +30,7 @@ func (w workflows) ResolveWorkflow(ctx context.Context, ref, pin string) (*defin
 	case isAddress && w.web != nil:
 		return w.web.ResolveWorkflow(ctx, ref, pin)
 	case isAddress:
-		return nil, problem.New(problem.WorkflowNotFound, "workflow %q: the operator allows no addresses (%s)", ref, envWorkflowSources).
+		return nil, problem.New(problem.WorkflowNotFound, "workflow %q: the operator allows no addresses (%s)", ref, envname.WorkflowSources).
 			WithHint("Set it as in {\"allow\": [\"https://definitions.example/flows/\"]}.")
 	case w.folder != "":
 		return w.folder.ResolveWorkflow(ctx, ref, pin)
@@ -48,41 +41,32 @@ func (w workflows) ResolveWorkflow(ctx context.Context, ref, pin string) (*defin
 
 // loadWorkflowSources reads where subworkflows may be fetched from. Without it nothing is.
 func loadWorkflowSources(c *Config, env Environment) error {
-	m, err := env.members(envWorkflowSources, sourcesAllow, sourcesPrivate, sourcesTimeout, sourcesMaxBytes)
-	if err != nil || m.values == nil {
+	m, err := env.members(envname.WorkflowSources)
+	if err != nil || m.Object == nil {
 		return err
 	}
-	var settings httpworkflow.Config
-	if settings.Allow, err = m.texts(sourcesAllow); err != nil {
-		return err
+	allow, networks := m.Get("allow"), m.Get("privateNetworks")
+	settings := httpworkflow.Config{
+		Allow: texts(allow), Timeout: milliseconds(m.Get("timeoutMs")), MaxBytes: bytes(m.Get("maxBytes")),
 	}
 	if len(settings.Allow) == 0 {
-		return problem.New(problem.UsageError, "%s: member %q names no address", envWorkflowSources, sourcesAllow).
-			WithHint("Write what addresses may begin with, as in [\"https://definitions.example/flows/\"].")
+		allow.Fail("minItems", "names no address").Hint = "Write what addresses may begin with, as in [\"https://definitions.example/flows/\"]."
 	}
-	networks, err := m.texts(sourcesPrivate)
-	if err != nil {
-		return err
-	}
-	for _, text := range networks {
+	for _, text := range texts(networks) {
 		network, err := netip.ParsePrefix(text)
 		if ip, failed := netip.ParseAddr(text); failed == nil {
 			network, err = netip.PrefixFrom(ip, ip.BitLen()), nil
 		}
 		if err != nil {
-			return problem.New(problem.UsageError, "%s: %q is no network", envWorkflowSources, text).
-				WithHint("Write networks as in 10.0.0.0/8 or 127.0.0.1.")
+			networks.Fail("format", "invalid network %q", text).Hint = "Write networks as in 10.0.0.0/8 or 127.0.0.1."
 		}
 		settings.PrivateNetworks = append(settings.PrivateNetworks, network)
 	}
-	if settings.Timeout, err = m.milliseconds(sourcesTimeout); err != nil {
-		return err
-	}
-	if settings.MaxBytes, err = m.bytes(sourcesMaxBytes); err != nil {
+	if err := m.err(); err != nil {
 		return err
 	}
 	if c.WorkflowSources, err = httpworkflow.New(settings); err != nil {
-		return problem.New(problem.UsageError, "%s", envWorkflowSources).WithCause(err)
+		return problem.New(problem.UsageError, "%s", envname.WorkflowSources).WithCause(err)
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func TestWorkflowSources(t *testing.T) {
 		{"by address", open, folder, site.URL + "/a", ""},
 		{"by name beside addresses", open, folder, "urn:example:one", ""},
 		{"another address", open, folder, "https://example.org/a", "no allowed address"},
-		{"private", variable + `{"allow":["` + site.URL + `"]}`, "", site.URL + "/a", "no public address"},
+		{"private", variable + `{"allow":["` + site.URL + `"]}`, "", site.URL + "/a", "not a public address"},
 		{"nothing allowed", "", folder, site.URL + "/a", "WORKFLOW_ENGINE_WORKFLOW_SOURCES"},
 		{"no folder", "", "", "urn:example:one", "--workflow-dir"},
 	} {

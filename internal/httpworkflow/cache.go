@@ -16,7 +16,7 @@ type cache struct {
 
 	mu      sync.Mutex
 	entries map[string]*entry
-	// order holds the entries that nobody uses, the last used first.
+	// order holds the entries that are not in use, the last used first.
 	order *list.List
 }
 
@@ -38,8 +38,9 @@ func (c *cache) init(most int) {
 	c.most, c.entries, c.order = most, map[string]*entry{}, list.New()
 }
 
-// take gives the entry of an address, new if need be, for use until give. It waits for its turn or for the end of ctx.
-func (c *cache) take(ctx context.Context, address string) (*entry, error) {
+// acquire returns the entry of an address, a new one if there is none, for use until release. It waits for its turn or
+// for the end of ctx.
+func (c *cache) acquire(ctx context.Context, address string) (*entry, error) {
 	c.mu.Lock()
 	e := c.entries[address]
 	if e == nil {
@@ -61,8 +62,8 @@ func (c *cache) take(ctx context.Context, address string) (*entry, error) {
 	}
 }
 
-// give ends the use of an entry.
-func (c *cache) give(e *entry) {
+// release ends the use of an entry.
+func (c *cache) release(e *entry) {
 	if e.forget {
 		e.document, e.etag, e.forget = nil, "", false
 	}
@@ -71,7 +72,7 @@ func (c *cache) give(e *entry) {
 	c.drop(e, empty)
 }
 
-// drop counts one user less. Of the entries that nobody uses only the last ones are kept, and none that is empty.
+// drop counts one user less. Of the entries that are not in use only the last ones are kept, and none that is empty.
 func (c *cache) drop(e *entry, empty bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,29 +14,26 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
 
 // maxFresh bounds how long a document is used without asking.
 const maxFresh = 24 * time.Hour
 
-// passing is a failure that may not meet the next try.
-type passing struct{ error }
+// transient is a failure that another try may not meet.
+type transient struct{ error }
 
-func (p passing) Unwrap() error { return p.error }
+func (t transient) Unwrap() error { return t.error }
 
-// fetch brings an entry up to date. What fails for a reason that may pass is tried again.
+// fetch brings an entry up to date. A transient failure is tried again.
 func (r *Resolver) fetch(ctx context.Context, address string, e *entry) error {
 	pause := r.config.RetryPause
 	for try := 1; ; try++ {
 		err := r.ask(ctx, address, e)
-		if _, mayPass := errors.AsType[passing](err); !mayPass || try == maxTries || ctx.Err() != nil {
+		if _, isTransient := errors.AsType[transient](err); !isTransient || try == maxTries || ctx.Err() != nil {
 			return r.within(ctx, err)
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if wait.For(ctx, pause) != nil {
 			return r.within(ctx, err)
 		}
 		pause *= 2
@@ -72,7 +69,7 @@ func (r *Resolver) ask(ctx context.Context, address string, e *entry) error {
 		if request, ok := errors.AsType[*url.Error](err); ok {
 			err = request.Err
 		}
-		return passing{err}
+		return transient{err}
 	}
 	defer res.Body.Close()
 	switch {
@@ -80,7 +77,7 @@ func (r *Resolver) ask(ctx context.Context, address string, e *entry) error {
 		e.freshUntil = asked.Add(freshness(res.Header))
 		return nil
 	case res.StatusCode == http.StatusTooManyRequests || res.StatusCode >= 500:
-		return passing{fmt.Errorf("the server answers with status %s", res.Status)}
+		return transient{fmt.Errorf("the server answers with status %s", res.Status)}
 	case res.StatusCode < 200 || res.StatusCode > 299:
 		return fmt.Errorf("the server answers with status %s", res.Status)
 	case res.ContentLength > r.config.MaxBytes:
@@ -88,12 +85,12 @@ func (r *Resolver) ask(ctx context.Context, address string, e *entry) error {
 	}
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if strings.HasSuffix(kind, "html") || strings.HasSuffix(kind, "xhtml+xml") {
-		return fmt.Errorf("the server answers with a web page (%s) and not with a definition", kind)
+		return fmt.Errorf("expected a definition, found a web page (%s)", kind)
 	}
 	text, err := io.ReadAll(io.LimitReader(res.Body, r.config.MaxBytes+1))
 	switch {
 	case err != nil:
-		return passing{fmt.Errorf("the answer broke off: %w", err)}
+		return transient{fmt.Errorf("the answer broke off: %w", err)}
 	case int64(len(text)) > r.config.MaxBytes:
 		return r.tooLarge(address)
 	}
@@ -103,7 +100,7 @@ func (r *Resolver) ask(ctx context.Context, address string, e *entry) error {
 	}
 	document, err := parse(text)
 	if err != nil {
-		invalid := problem.New(problem.ValidationError, "the document at %s is no definition", address).WithCause(err)
+		invalid := problem.New(problem.ValidationError, "the document at %s is not a definition", address).WithCause(err)
 		if p, ok := problem.As(err); ok {
 			invalid.Findings = p.Findings
 		}
@@ -140,7 +137,7 @@ func freshness(header http.Header) time.Duration {
 	return max(0, time.Duration(min(seconds, most)-min(spent, most))*time.Second)
 }
 
-// directive gives the value of a directive of Cache-Control, nil if it is not there.
+// directive returns the value of a directive of Cache-Control, nil if it is not there.
 func directive(header http.Header, name string) *string {
 	for _, line := range header.Values("Cache-Control") {
 		for part := range strings.SplitSeq(line, ",") {

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 )
 
 // refusal is why an address is not asked. A run records the text and no hint, so that the text names the setting.
@@ -38,7 +39,7 @@ func parsePrefix(text string) (prefix, error) {
 func (r *Resolver) permit(u *url.URL) error {
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		return refused("it is no http or https address")
+		return refused("it is not an http or https address")
 	case u.User != nil:
 		return refused("the address holds a user name or password")
 	case !plainPath(u):
@@ -50,7 +51,7 @@ func (r *Resolver) permit(u *url.URL) error {
 			return nil
 		}
 	}
-	return refused("no allowed address is a beginning of %s://%s%s (\"allow\" in WORKFLOW_ENGINE_WORKFLOW_SOURCES)", u.Scheme, u.Host, u.EscapedPath())
+	return refused("no allowed address is a beginning of %s://%s%s (\"allow\" in %s)", u.Scheme, u.Host, u.EscapedPath(), envname.WorkflowSources)
 }
 
 // plainPath reports whether servers can read a path in one way only: no "..", no "//", no slash in disguise, nothing that
@@ -88,7 +89,7 @@ func guard(private []netip.Prefix) func(network, address string, _ syscall.RawCo
 				return nil
 			}
 		}
-		return refused("%s is no public address (\"privateNetworks\" in WORKFLOW_ENGINE_WORKFLOW_SOURCES)", ip)
+		return refused("%s is not a public address (\"privateNetworks\" in %s)", ip, envname.WorkflowSources)
 	}
 }
 

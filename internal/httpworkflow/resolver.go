@@ -1,6 +1,7 @@
 package httpworkflow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -37,7 +38,7 @@ type Config struct {
 	MaxBytes int64
 	// MaxDocuments bounds how many documents are kept. 0 means DefaultMaxDocuments.
 	MaxDocuments int
-	// RetryPause is the pause before another try after a failure that may pass; the one after it waits twice as long. 0
+	// RetryPause is the pause before another try after a transient failure; the one after it waits twice as long. 0
 	// means DefaultRetryPause.
 	RetryPause time.Duration
 	// Now is the clock; nil means time.Now.
@@ -62,18 +63,10 @@ func New(c Config) (*Resolver, error) {
 		}
 		r.allowed = append(r.allowed, p)
 	}
-	if c.Timeout <= 0 {
-		c.Timeout = DefaultTimeout
-	}
-	if c.MaxBytes <= 0 {
-		c.MaxBytes = DefaultMaxBytes
-	}
-	if c.MaxDocuments <= 0 {
-		c.MaxDocuments = DefaultMaxDocuments
-	}
-	if c.RetryPause <= 0 {
-		c.RetryPause = DefaultRetryPause
-	}
+	c.Timeout = cmp.Or(max(c.Timeout, 0), DefaultTimeout)
+	c.MaxBytes = cmp.Or(max(c.MaxBytes, 0), DefaultMaxBytes)
+	c.MaxDocuments = cmp.Or(max(c.MaxDocuments, 0), DefaultMaxDocuments)
+	c.RetryPause = cmp.Or(max(c.RetryPause, 0), DefaultRetryPause)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -82,7 +75,7 @@ func New(c Config) (*Resolver, error) {
 	dialer := &net.Dialer{Timeout: c.Timeout, Control: guard(c.PrivateNetworks)}
 	r.client = &http.Client{
 		Transport: &http.Transport{
-			// No proxy: it would do the dialling, and nobody could tell where to.
+			// No proxy: it would dial, unseen by guard.
 			Proxy: nil, DialContext: dialer.DialContext, TLSHandshakeTimeout: c.Timeout,
 			MaxIdleConnsPerHost: 2, IdleConnTimeout: 30 * time.Second, MaxResponseHeaderBytes: 64 << 10, ForceAttemptHTTP2: true,
 		},
@@ -97,7 +90,7 @@ func New(c Config) (*Resolver, error) {
 }
 
 // ResolveWorkflow finds the definition at an address. The error is a *problem.Error: WORKFLOW_NOT_FOUND if it cannot be
-// had, VALIDATION_ERROR if it is no document. Whether it has the pinned hash is left to the caller.
+// fetched, VALIDATION_ERROR if it is not a definition. Whether it has the pinned hash is left to the caller.
 func (r *Resolver) ResolveWorkflow(ctx context.Context, ref, pin string) (*definition.Document, error) {
 	address, err := url.Parse(ref)
 	if err == nil {
@@ -110,11 +103,11 @@ func (r *Resolver) ResolveWorkflow(ctx context.Context, ref, pin string) (*defin
 	ctx, stop := context.WithTimeout(ctx, r.config.Timeout)
 	defer stop()
 	key := address.String()
-	e, err := r.kept.take(ctx, key)
+	e, err := r.kept.acquire(ctx, key)
 	if err != nil {
 		return nil, notFound(ref, err)
 	}
-	defer r.kept.give(e)
+	defer r.kept.release(e)
 	if e.document != nil && (e.document.Hash() == pin || pin == "" && r.config.Now().Before(e.freshUntil)) {
 		return e.document, nil
 	}

@@ -5,7 +5,6 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	lib "github.com/santhosh-tekuri/jsonschema/v5"
 
@@ -30,7 +29,7 @@ func describe(s *lib.Schema, below []string, value any) []Violation {
 	}
 	switch keyword {
 	case "type":
-		return one("must be "+orList(s.Types)+", not "+typeName(value), map[string]any{"type": typeParam(s.Types)})
+		return one("must be "+problem.OrList(s.Types)+", not "+jsonvalue.KindOf(value).String(), map[string]any{"type": typeParam(s.Types)})
 	case "const":
 		want := plain(s.Constant[0])
 		return one("must be "+short(want)+", not "+short(value), map[string]any{"allowedValue": want})
@@ -184,22 +183,6 @@ func equalItems(value any) (int, int) {
 	return 0, 0
 }
 
-func typeName(v any) string {
-	switch v.(type) {
-	case nil:
-		return "null"
-	case bool:
-		return "boolean"
-	case string:
-		return "string"
-	case []any:
-		return "array"
-	case map[string]any:
-		return "object"
-	}
-	return "number"
-}
-
 func typeParam(types []string) any {
 	if len(types) == 1 {
 		return types[0]
@@ -209,13 +192,6 @@ func typeParam(types []string) any {
 		out[i] = t
 	}
 	return out
-}
-
-func orList(names []string) string {
-	if len(names) < 2 {
-		return strings.Join(names, "")
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
 }
 
 // plain turns a value of a compiled schema, which keeps numbers as text, into plain JSON.
@@ -253,13 +229,7 @@ const (
 	shownValues     = 12
 )
 
-func short(v any) string {
-	text := string(jsonvalue.Canonical(v))
-	if utf8.RuneCountInString(text) <= shownCharacters {
-		return text
-	}
-	return string([]rune(text)[:shownCharacters]) + "…"
-}
+func short(v any) string { return problem.ClipRunes(string(jsonvalue.Canonical(v)), shownCharacters) }
 
 func shortList(values []any) string {
 	var parts []string

@@ -14,8 +14,8 @@ const maxDecodeDepth = 10_000
 
 // Decode reads JSON text into a plain value; numbers become float64. It is the lenient, fast reader for text that
 // this engine or the reference wrote; use Parse for text from people. Lone surrogates become U+FFFD, and so do bytes
-// that are no UTF-8; of duplicate members the last counts; a number that overflows a double becomes nil, and negative
-// zero becomes zero, as the reference writes them. Everything else is as strict as the grammar.
+// that are not valid UTF-8; of duplicate members the last counts; a number that overflows a double becomes nil, and
+// negative zero becomes zero, as the reference writes them. Everything else is as strict as the grammar.
 //
 // The error is a *problem.Error with code VALIDATION_ERROR and the line and column.
 func Decode(src []byte) (any, error) {
@@ -52,9 +52,7 @@ var decoders = sync.Pool{New: func() any { return new(decoder) }}
 // decoder collects the parts of the arrays and objects being read on two stacks, the innermost last, so that each is
 // made once, in its final size.
 type decoder struct {
-	src      []byte
-	offset   int
-	depth    int
+	cursor
 	overflow bool // a number was too large for a double
 	strings  stringScanner
 	values   []any
@@ -72,15 +70,12 @@ func (d *decoder) document() (any, *fault) {
 	if literal(d.src, 0, byteOrderMark) {
 		return nil, faultAt(0, "the text begins with a byte order mark")
 	}
-	d.offset = skipSpace(d.src, 0)
+	d.space()
 	v, f := d.value()
 	if f != nil {
 		return nil, f
 	}
-	if d.offset = skipSpace(d.src, d.offset); d.offset < len(d.src) {
-		return nil, faultAt(d.offset, "there is text after the value: %s", describe(d.src, d.offset))
-	}
-	return v, nil
+	return v, d.end()
 }
 
 func (d *decoder) value() (any, *fault) {
@@ -124,44 +119,8 @@ func (d *decoder) value() (any, *fault) {
 	return nil, unexpected(d.src, d.offset)
 }
 
-// enter steps over an opening bracket.
-func (d *decoder) enter() *fault {
-	if d.depth++; d.depth > maxDecodeDepth {
-		return faultAt(d.offset, "the text is nested more than %d levels deep", maxDecodeDepth)
-	}
-	d.offset = skipSpace(d.src, d.offset+1)
-	return nil
-}
-
-// more steps over a comma, or over the closing bracket, after which more is false.
-func (d *decoder) more(closing byte) (more bool, f *fault) {
-	d.offset = skipSpace(d.src, d.offset)
-	if d.offset < len(d.src) {
-		switch d.src[d.offset] {
-		case ',':
-			d.offset = skipSpace(d.src, d.offset+1)
-			return true, nil
-		case closing:
-			d.offset++
-			d.depth--
-			return false, nil
-		}
-	}
-	return false, faultAt(d.offset, "',' or '%c' is wanted here, not %s", closing, describe(d.src, d.offset))
-}
-
-// empty steps over the closing bracket of an array or object without parts.
-func (d *decoder) empty(closing byte) bool {
-	if d.offset < len(d.src) && d.src[d.offset] == closing {
-		d.offset++
-		d.depth--
-		return true
-	}
-	return false
-}
-
 func (d *decoder) array() (any, *fault) {
-	if f := d.enter(); f != nil {
+	if f := d.enter(maxDecodeDepth); f != nil {
 		return nil, f
 	}
 	if d.empty(']') {
@@ -187,7 +146,7 @@ func (d *decoder) array() (any, *fault) {
 }
 
 func (d *decoder) object() (any, *fault) {
-	if f := d.enter(); f != nil {
+	if f := d.enter(maxDecodeDepth); f != nil {
 		return nil, f
 	}
 	if d.empty('}') {
@@ -220,17 +179,17 @@ func (d *decoder) object() (any, *fault) {
 
 // name reads a member name and the colon, up to the value.
 func (d *decoder) name() (string, *fault) {
-	if d.offset >= len(d.src) || d.src[d.offset] != '"' {
-		return "", nameWanted(d.src, d.offset)
+	if f := d.quote(); f != nil {
+		return "", f
 	}
 	text, end, f := d.strings.scan(d.src, d.offset+1)
 	if f != nil {
 		return "", f
 	}
-	if d.offset = skipSpace(d.src, end); d.offset >= len(d.src) || d.src[d.offset] != ':' {
-		return "", faultAt(d.offset, "':' is wanted after a member name, not %s", describe(d.src, d.offset))
+	d.offset = end
+	if f := d.colon(); f != nil {
+		return "", f
 	}
-	d.offset = skipSpace(d.src, d.offset+1)
 	if len(text) == 0 || len(text) > maxSharedName {
 		return string(text), nil
 	}
@@ -247,19 +206,6 @@ func nameSlot(name []byte) int {
 		h = h*31 + uint32(c)
 	}
 	return int(h % nameSlots)
-}
-
-// nameWanted explains why no member name begins at src[i].
-func nameWanted(src []byte, i int) *fault {
-	if i < len(src) {
-		switch src[i] {
-		case '}':
-			return faultAt(i, "a member is wanted before '}'; is there a comma too many?")
-		case '\'', '/', '#':
-			return unexpected(src, i)
-		}
-	}
-	return faultAt(i, "a member name in double quotes is wanted here, not %s", describe(src, i))
 }
 
 // boxes holds small integers as interface values: counters and indexes need no allocation.

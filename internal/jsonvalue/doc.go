@@ -6,7 +6,7 @@
 //
 // There are two readers. Parse is for text that people wrote: it refuses what would be read differently elsewhere
 // (duplicate members, lone surrogates, invalid UTF-8, numbers beyond a double, members named "__proto__"), says where
-// each of these stands, and gives a tree with positions. Decode is for text that an engine wrote: it is fast, gives
+// each of these stands, and returns a tree with positions. Decode is for text that an engine wrote: it is fast, returns
 // the plain value at once, and forgives what JavaScript's JSON.stringify can write.
 //
 // Append writes the canonical text that definition hashes are computed over and that records are stored as (spec:

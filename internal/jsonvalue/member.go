@@ -2,7 +2,7 @@ package jsonvalue
 
 import "bytes"
 
-// MemberText gives the text of a member of the object that src is, nil if it has none. If the name is given twice, the
+// MemberText returns the text of a member of the object that src is, nil if it has none. If the name is given twice, the
 // last one counts, as in Decode. Whether src is JSON is not looked at; of other text the result means nothing.
 func MemberText(src []byte, name string) (value []byte) {
 	i := skipSpace(src, 0)
@@ -33,7 +33,7 @@ func MemberText(src []byte, name string) (value []byte) {
 	}
 }
 
-// skipValue gives the offset after the value that begins at src[i].
+// skipValue returns the offset after the value that begins at src[i].
 func skipValue(src []byte, i int) int {
 	for depth := 0; i < len(src); i++ {
 		switch src[i] {
@@ -60,7 +60,7 @@ func skipValue(src []byte, i int) int {
 	return len(src)
 }
 
-// skipString gives the offset after the string whose first byte after the quote is src[i].
+// skipString returns the offset after the string whose first byte after the quote is src[i].
 func skipString(src []byte, i int) int {
 	for start := i; ; i++ {
 		n := bytes.IndexByte(src[i:], '"')

@@ -25,6 +25,23 @@ func (k Kind) String() string {
 	return "invalid"
 }
 
+// KindOf returns the kind of a plain value. Whatever is not of the model counts as a number, which has many Go types.
+func KindOf(v any) Kind {
+	switch v.(type) {
+	case nil:
+		return Null
+	case bool:
+		return Bool
+	case string:
+		return String
+	case []any:
+		return Array
+	case map[string]any:
+		return Object
+	}
+	return Number
+}
+
 // Node is a parsed value with its place in the source.
 type Node struct {
 	Kind Kind
@@ -81,7 +98,7 @@ func FromValue(v any) *Node {
 	return FromValue(plain)
 }
 
-// Value gives the plain value of a node: the last of duplicate members counts, a number that overflows a double is
+// Value returns the plain value of a node: the last of duplicate members counts, a number that overflows a double is
 // nil (spec: execution, 0.2), negative zero is zero. The value of a nil node is nil.
 func (n *Node) Value() any {
 	if n == nil {
@@ -113,7 +130,7 @@ func (n *Node) Value() any {
 	return nil
 }
 
-// Get gives the member's value, nil if absent or n is no object. Of duplicate members it gives the last.
+// Get returns the member's value, nil if absent or n is not an object. Of duplicate members it returns the last.
 func (n *Node) Get(name string) *Node {
 	if n == nil {
 		return nil

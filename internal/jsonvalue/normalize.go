@@ -15,17 +15,17 @@ import (
 const maxNormalizeDepth = maxDecodeDepth
 
 // Normalize turns a Go value (ints, json.Number, *big.Int, structs, typed maps and slices, json.RawMessage, …) into
-// the model. NaN, infinities and values that are no JSON are errors that name the pointer.
+// the model. NaN, infinities and values that are not JSON are errors that name the pointer.
 //
 // The result shares no map or slice with v. Integers beyond 2^53 become the nearest double, negative zero becomes
-// zero, bytes that are no UTF-8 become U+FFFD. A nil map[string]any is an empty object and a nil []any an empty array;
-// for types not of the model encoding/json decides, which writes null for theirs. The error is a *problem.Error with
-// code VALIDATION_ERROR and At.Pointer.
+// zero, bytes that are not valid UTF-8 become U+FFFD. A nil map[string]any is an empty object and a nil []any an empty
+// array; for types not of the model encoding/json decides, which writes null for theirs. The error is a *problem.Error
+// with code VALIDATION_ERROR and At.Pointer.
 func Normalize(v any) (any, error) {
 	n := normalizer{}
 	plain, reason := n.value(v)
 	if reason != "" {
-		return nil, problem.New(problem.ValidationError, "the value at %s is no JSON: %s", n.pointerText(), reason).
+		return nil, problem.New(problem.ValidationError, "the value at %s is not JSON: %s", n.pointerText(), reason).
 			WithPlace(problem.Place{Pointer: n.pointer})
 	}
 	return plain, nil
@@ -34,7 +34,7 @@ func Normalize(v any) (any, error) {
 type normalizer struct {
 	depth int
 	// pointer is made on the way out of a failure, from the innermost token to the outermost. A value that is too deep
-	// has a pointer that helps nobody; it is left empty.
+	// has a useless pointer; it is left empty.
 	pointer string
 	tooDeep bool
 }
@@ -53,7 +53,7 @@ func (n *normalizer) pointerText() string {
 	return strconv.Quote(n.pointer)
 }
 
-// value gives the normalised value, or the reason why there is none.
+// value returns the normalised value, or the reason why there is none.
 func (n *normalizer) value(v any) (plain any, reason string) {
 	boxed := v // handed back where nothing changes, which saves an allocation
 	switch v := v.(type) {
@@ -214,10 +214,10 @@ func double(f float64) (any, string) {
 func jsonNumber(v json.Number) (any, string) {
 	text := []byte(v)
 	if len(text) == 0 || text[0] != '-' && (text[0] < '0' || text[0] > '9') {
-		return nil, "its number text is no JSON number"
+		return nil, "its number text is not a JSON number"
 	}
 	if end, f := scanNumber(text, 0); f != nil || end != len(text) {
-		return nil, "its number text is no JSON number"
+		return nil, "its number text is not a JSON number"
 	}
 	return double(number(text))
 }
@@ -236,7 +236,7 @@ func decodeText(text []byte) (any, string) {
 	return v, ""
 }
 
-// validString is s with each byte that is no UTF-8 replaced by U+FFFD.
+// validString is s with each byte that is not valid UTF-8 replaced by U+FFFD.
 func validString(s string) string {
 	if utf8.ValidString(s) {
 		return s

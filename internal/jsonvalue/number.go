@@ -9,8 +9,8 @@ import (
 const maxSafeInteger = 1 << 53
 
 // appendNumber appends a double as ECMAScript writes it: the shortest digits that give the same double back, plain
-// from 1e-6 to below 1e21, else with an exponent that has a sign and no leading zero. Negative zero is 0; what is no
-// number is null (spec: execution, 9.4).
+// from 1e-6 to below 1e21, else with an exponent that has a sign and no leading zero. Negative zero is 0; NaN and
+// infinities are null (spec: execution, 9.4).
 func appendNumber(dst []byte, f float64) []byte {
 	if f >= -maxSafeInteger && f <= maxSafeInteger {
 		if i := int64(f); float64(i) == f {

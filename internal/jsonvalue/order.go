@@ -72,7 +72,7 @@ func plainName(name string) bool {
 	return true
 }
 
-// Keys gives an object's member names in the protocol's order: canonical array indexes first, numerically, then the
+// Keys returns an object's member names in the protocol's order: canonical array indexes first, numerically, then the
 // others by UTF-16 code units.
 func Keys(m map[string]any) []string {
 	names := make([]string, 0, len(m))

@@ -1,6 +1,7 @@
 package jsonvalue
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"math"
@@ -39,7 +40,7 @@ func (e SyntaxError) Error() string {
 // order of the text, and the node is complete. A byte order mark is a "syntax" problem that does not end parsing. A
 // text is good only if the list is empty.
 func Parse(src []byte, maxDepth, maxBytes int) (*Node, []SyntaxError) {
-	p := &parser{src: src, maxDepth: cmp.Or(maxDepth, defaultMaxDepth), line: 1, column: 1}
+	p := &parser{cursor: cursor{src: src}, maxDepth: cmp.Or(maxDepth, defaultMaxDepth), line: 1, column: 1}
 	if maxBytes > 0 && len(src) > maxBytes {
 		p.report("size", 0, fmt.Sprintf("the text has %d bytes; %d are allowed", len(src), maxBytes))
 		return nil, p.problems
@@ -50,10 +51,8 @@ func Parse(src []byte, maxDepth, maxBytes int) (*Node, []SyntaxError) {
 }
 
 type parser struct {
-	src      []byte
+	cursor
 	maxDepth int
-	offset   int
-	depth    int
 	strings  stringScanner
 	// path is the way from the root to the value being read.
 	path     []step
@@ -68,26 +67,16 @@ type step struct {
 	index int
 }
 
-// place gives line and column of an offset, which must not be before that of the call before.
+// place returns line and column of an offset, which must not be before that of the call before.
 func (p *parser) place(offset int) (line, column int) {
-	p.column += utf8.RuneCount(p.src[p.mark:offset])
+	passed := p.src[p.mark:offset]
 	p.mark = offset
-	return p.line, p.column
-}
-
-// space skips white space and counts lines.
-func (p *parser) space() {
-	for p.offset < len(p.src) {
-		switch p.src[p.offset] {
-		case '\n':
-			p.offset++
-			p.mark, p.line, p.column = p.offset, p.line+1, 1
-		case ' ', '\t', '\r':
-			p.offset++
-		default:
-			return
-		}
+	if lines := bytes.Count(passed, []byte("\n")); lines > 0 {
+		p.line, p.column = p.line+lines, 1
+		passed = passed[bytes.LastIndexByte(passed, '\n')+1:]
 	}
+	p.column += utf8.RuneCount(passed)
+	return p.line, p.column
 }
 
 func (p *parser) report(kind string, offset int, message string) {
@@ -103,8 +92,8 @@ func (p *parser) reportAt(line, column, offset int, kind, message string) {
 	}
 }
 
-// end reports what ends parsing; this one has a place in the list even where it is full.
-func (p *parser) end(kind string, f *fault) *Node {
+// fail reports what ends parsing; this one has a place in the list even where it is full.
+func (p *parser) fail(kind string, f *fault) *Node {
 	if len(p.problems) == maxProblems {
 		p.problems = p.problems[:maxProblems-1]
 	}
@@ -136,15 +125,15 @@ func (p *parser) document() *Node {
 	if n == nil {
 		return nil
 	}
-	if p.space(); p.offset < len(p.src) {
-		p.report("trailing", p.offset, "there is text after the value: "+describe(p.src, p.offset))
+	if f := p.end(); f != nil {
+		p.report("trailing", f.offset, f.message)
 	}
 	return n
 }
 
 func (p *parser) value() *Node {
 	if p.offset >= len(p.src) {
-		return p.end("syntax", unexpected(p.src, p.offset))
+		return p.fail("syntax", unexpected(p.src, p.offset))
 	}
 	n := &Node{Offset: p.offset}
 	n.Line, n.Column = p.place(p.offset)
@@ -173,7 +162,7 @@ func (p *parser) value() *Node {
 	case literal(p.src, p.offset, "null"):
 		p.offset += len("null")
 	default:
-		return p.end("syntax", unexpected(p.src, p.offset))
+		return p.fail("syntax", unexpected(p.src, p.offset))
 	}
 	return n
 }
@@ -181,7 +170,7 @@ func (p *parser) value() *Node {
 func (p *parser) number(n *Node) *Node {
 	end, f := scanNumber(p.src, p.offset)
 	if f != nil {
-		return p.end("syntax", f)
+		return p.fail("syntax", f)
 	}
 	n.Text = string(p.src[p.offset:end])
 	n.Num = number(p.src[p.offset:end])
@@ -196,7 +185,7 @@ func (p *parser) number(n *Node) *Node {
 func (p *parser) string() (string, bool) {
 	text, end, f := p.strings.scan(p.src, p.offset+1)
 	if f != nil {
-		p.end("syntax", f)
+		p.fail("syntax", f)
 		return "", false
 	}
 	p.offset = end
@@ -213,7 +202,7 @@ func (p *parser) flaws(surrogate, invalid int) {
 		kind, message string
 	}
 	flaws := []flaw{
-		{surrogate, "surrogate", "the escape is one half of a surrogate pair, which is no character"},
+		{surrogate, "surrogate", "the escape is one half of a surrogate pair, which is not a character"},
 		{invalid, "utf8", "the string is not valid UTF-8"},
 	}
 	slices.SortFunc(flaws, func(a, b flaw) int { return cmp.Compare(a.offset, b.offset) })
@@ -224,54 +213,14 @@ func (p *parser) flaws(surrogate, invalid int) {
 	}
 }
 
-// enter steps over an opening bracket.
-func (p *parser) enter() bool {
-	if p.depth++; p.depth > p.maxDepth {
-		p.end("depth", faultAt(p.offset, "the text is nested more than %d levels deep", p.maxDepth))
-		return false
-	}
-	p.offset++
-	p.space()
-	return true
-}
-
-// empty steps over the closing bracket of an array or object without parts.
-func (p *parser) empty(closing byte) bool {
-	if p.offset < len(p.src) && p.src[p.offset] == closing {
-		p.offset++
-		p.depth--
-		return true
-	}
-	return false
-}
-
-// more steps over a comma, or over the closing bracket, after which more is false.
-func (p *parser) more(closing byte) (more, ok bool) {
-	p.space()
-	if p.offset < len(p.src) {
-		switch p.src[p.offset] {
-		case ',':
-			p.offset++
-			p.space()
-			return true, true
-		case closing:
-			p.offset++
-			p.depth--
-			return false, true
-		}
-	}
-	p.end("syntax", faultAt(p.offset, "',' or '%c' is wanted here, not %s", closing, describe(p.src, p.offset)))
-	return false, false
-}
-
 func (p *parser) array(n *Node) *Node {
-	if !p.enter() {
-		return nil
+	if f := p.enter(p.maxDepth); f != nil {
+		return p.fail("depth", f)
 	}
 	if p.empty(']') {
 		return n
 	}
-	for more, ok := true, true; more; {
+	for more := true; more; {
 		p.path = append(p.path, step{index: len(n.Elements)})
 		e := p.value()
 		if e == nil {
@@ -279,35 +228,37 @@ func (p *parser) array(n *Node) *Node {
 		}
 		p.path = p.path[:len(p.path)-1]
 		n.Elements = append(n.Elements, e)
-		if more, ok = p.more(']'); !ok {
-			return nil
+		var f *fault
+		if more, f = p.more(']'); f != nil {
+			return p.fail("syntax", f)
 		}
 	}
 	return n
 }
 
 func (p *parser) object(n *Node) *Node {
-	if !p.enter() {
-		return nil
+	if f := p.enter(p.maxDepth); f != nil {
+		return p.fail("depth", f)
 	}
 	if p.empty('}') {
 		return n
 	}
 	var seen nameSet
-	for more, ok := true, true; more; {
+	for more := true; more; {
 		if !p.member(n, &seen) {
 			return nil
 		}
-		if more, ok = p.more('}'); !ok {
-			return nil
+		var f *fault
+		if more, f = p.more('}'); f != nil {
+			return p.fail("syntax", f)
 		}
 	}
 	return n
 }
 
 func (p *parser) member(n *Node, seen *nameSet) bool {
-	if p.offset >= len(p.src) || p.src[p.offset] != '"' {
-		p.end("syntax", nameWanted(p.src, p.offset))
+	if f := p.quote(); f != nil {
+		p.fail("syntax", f)
 		return false
 	}
 	var m Member
@@ -321,18 +272,16 @@ func (p *parser) member(n *Node, seen *nameSet) bool {
 	p.path = append(p.path, step{name: name, index: -1})
 	if first, twice := seen.add(n.Members, name); twice {
 		p.reportAt(m.Line, m.Column, start, "duplicate", fmt.Sprintf(
-			"the member %s is there already, at line %d, column %d", strconv.Quote(name), first.Line, first.Column))
+			"duplicate member %s, first at line %d, column %d", strconv.Quote(name), first.Line, first.Column))
 	}
 	if name == "__proto__" {
 		p.reportAt(m.Line, m.Column, start, "proto",
 			`a member cannot be named "__proto__": the definition hash does not cover it`)
 	}
-	if p.space(); p.offset >= len(p.src) || p.src[p.offset] != ':' {
-		p.end("syntax", faultAt(p.offset, "':' is wanted after a member name, not %s", describe(p.src, p.offset)))
+	if f := p.colon(); f != nil {
+		p.fail("syntax", f)
 		return false
 	}
-	p.offset++
-	p.space()
 	if m.Value = p.value(); m.Value == nil {
 		return false
 	}
@@ -346,7 +295,7 @@ type nameSet struct{ index map[string]int }
 
 const fewMembers = 16
 
-// add gives the first of members that has this name; members are those before it.
+// add returns the first of members that has this name; members are those before it.
 func (s *nameSet) add(members []Member, name string) (first Member, twice bool) {
 	if len(members) < fewMembers {
 		for _, m := range members {

@@ -18,7 +18,16 @@ func EscapePointer(token string) string {
 	return pointerEscaper.Replace(token)
 }
 
-// Lookup gives the node at a JSON pointer (RFC 6901), nil if there is none. The pointer "" is n itself.
+// PointerTokens splits a JSON pointer into its reference tokens; none for "".
+func PointerTokens(pointer string) []string {
+	tokens := strings.Split(pointer, "/")[1:]
+	for i, token := range tokens {
+		tokens[i] = pointerUnescaper.Replace(token)
+	}
+	return tokens
+}
+
+// Lookup returns the node at a JSON pointer (RFC 6901), nil if there is none. The pointer "" is n itself.
 func (n *Node) Lookup(pointer string) *Node {
 	if pointer == "" {
 		return n
@@ -26,13 +35,13 @@ func (n *Node) Lookup(pointer string) *Node {
 	if pointer[0] != '/' {
 		return nil
 	}
-	for token := range strings.SplitSeq(pointer[1:], "/") {
+	for _, token := range PointerTokens(pointer) {
 		if n == nil {
 			return nil
 		}
 		switch n.Kind {
 		case Object:
-			n = n.Get(pointerUnescaper.Replace(token))
+			n = n.Get(token)
 		case Array:
 			i, err := strconv.Atoi(token)
 			if err != nil || !isIndex(token) || i >= len(n.Elements) {

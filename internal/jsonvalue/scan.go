@@ -9,7 +9,7 @@ import (
 
 // The scanners of strings and numbers, shared by Parse and Decode.
 
-// fault is what makes a text no JSON, and where.
+// fault is what is wrong with a JSON text, and where.
 type fault struct {
 	offset  int
 	message string
@@ -23,7 +23,7 @@ func faultAt(offset int, format string, args ...any) *fault {
 type stringScanner struct {
 	scratch []byte
 	// surrogate and invalid are the offsets of the string's first escape that is half of a surrogate pair, and of its
-	// first byte that is no UTF-8; -1 where there is none. Each such place became U+FFFD.
+	// first byte that is not valid UTF-8; -1 where there is none. Each such place became U+FFFD.
 	surrogate, invalid int
 }
 
@@ -99,12 +99,12 @@ func (s *stringScanner) escape(src []byte, i int) (r rune, size int, f *fault) {
 		return '\t', 2, nil
 	case 'u':
 	default:
-		return 0, 0, faultAt(i, "unknown escape in a string; there are \\\" \\\\ \\/ \\b \\f \\n \\r \\t and \\uXXXX")
+		return 0, 0, faultAt(i, "unknown escape in a string; the escapes are \\\" \\\\ \\/ \\b \\f \\n \\r \\t and \\uXXXX")
 	}
 	const unit = len(`\uXXXX`)
 	u, ok := hexUnit(src, i)
 	if !ok {
-		return 0, 0, faultAt(i, "the escape \\u wants four hexadecimal digits")
+		return 0, 0, faultAt(i, "expected four hexadecimal digits after \\u")
 	}
 	if u < 0xD800 || u > 0xDFFF {
 		return u, unit, nil
@@ -146,16 +146,16 @@ func scanNumber(src []byte, start int) (end int, f *fault) {
 	}
 	switch digits := skipDigits(src, i); {
 	case digits == i:
-		return 0, faultAt(i, "a number wants a digit here, not %s", describe(src, i))
+		return 0, faultAt(i, "expected a digit, found %s", describe(src, i))
 	case src[i] == '0' && digits > i+1:
-		return 0, faultAt(i, "a number cannot begin with 0 and a further digit")
+		return 0, faultAt(i, "a number must not begin with 0 and a further digit")
 	default:
 		i = digits
 	}
 	if i < len(src) && src[i] == '.' {
 		digits := skipDigits(src, i+1)
 		if digits == i+1 {
-			return 0, faultAt(digits, "a number wants a digit after the point, not %s", describe(src, digits))
+			return 0, faultAt(digits, "expected a digit after the point, found %s", describe(src, digits))
 		}
 		i = digits
 	}
@@ -166,7 +166,7 @@ func scanNumber(src []byte, start int) (end int, f *fault) {
 		}
 		digits := skipDigits(src, i)
 		if digits == i {
-			return 0, faultAt(i, "a number wants a digit in its exponent, not %s", describe(src, i))
+			return 0, faultAt(i, "expected a digit in the exponent, found %s", describe(src, i))
 		}
 		i = digits
 	}
@@ -183,7 +183,7 @@ func skipDigits(src []byte, i int) int {
 // maxExactDigits is how many decimal digits always have a double of their own.
 const maxExactDigits = 15
 
-// number gives the double of a text that scanNumber has accepted, infinite where it overflows. Negative zero is zero.
+// number returns the double of a text that scanNumber has accepted, infinite where it overflows. Negative zero is zero.
 func number(text []byte) float64 {
 	if f, ok := smallInteger(text); ok {
 		return f
@@ -224,7 +224,7 @@ func describe(src []byte, i int) string {
 	r, size := utf8.DecodeRune(src[i:])
 	switch {
 	case r == utf8.RuneError && size == 1:
-		return "a byte that is no UTF-8"
+		return "a byte that is not valid UTF-8"
 	case r < 0x20 || r == 0x7F:
 		return fmt.Sprintf("the control character U+%04X", r)
 	}
@@ -237,24 +237,24 @@ const byteOrderMark = "\uFEFF"
 // unexpected explains why no value begins at src[i], with a hint for what people often write.
 func unexpected(src []byte, i int) *fault {
 	if i >= len(src) {
-		return faultAt(i, "the text ends where a value is wanted")
+		return faultAt(i, "expected a value, found the end of the text")
 	}
 	switch c := src[i]; {
 	case c == '\'':
-		return faultAt(i, "strings want double quotes")
+		return faultAt(i, "strings need double quotes")
 	case c == '/' || c == '#':
 		return faultAt(i, "JSON has no comments")
 	case c == ']' || c == '}':
-		return faultAt(i, "a value is wanted before %s; is there a comma too many?", describe(src, i))
+		return faultAt(i, "expected a value, found %s; is there a comma too many?", describe(src, i))
 	case c == '+' || c == '.':
 		return faultAt(i, "a number begins with a digit or '-'")
 	case literal(src, i, "NaN") || literal(src, i, "Infinity"):
 		return faultAt(i, "JSON has no NaN and no Infinity")
 	}
-	return faultAt(i, "a value is wanted here, not %s", describe(src, i))
+	return faultAt(i, "expected a value, found %s", describe(src, i))
 }
 
-// skipSpace gives the offset of the first byte from i on that is no white space.
+// skipSpace returns the offset of the first byte from i on that is not white space.
 func skipSpace(src []byte, i int) int {
 	for i < len(src) && (src[i] == ' ' || src[i] == '\n' || src[i] == '\r' || src[i] == '\t') {
 		i++

@@ -2,7 +2,7 @@ package jsonvalue
 
 import "math"
 
-// Size is len(Canonical(v)) without building it. Above a limit greater than 0 it stops early and gives some number
+// Size is len(Canonical(v)) without building it. Above a limit greater than 0 it stops early and returns some number
 // above the limit.
 func Size(v any, limit int) int {
 	if limit <= 0 {

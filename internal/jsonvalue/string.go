@@ -1,6 +1,7 @@
 package jsonvalue
 
 import (
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -15,8 +16,18 @@ var escaped = func() (t [utf8.RuneSelf]bool) {
 	return t
 }()
 
+// FirstUnits returns the beginning of a text with at most n UTF-16 code units. It cuts no character in two.
+func FirstUnits(text string, n int) string {
+	for i, r := range text {
+		if n -= utf16.RuneLen(r); n < 0 {
+			return text[:i]
+		}
+	}
+	return text
+}
+
 // AppendString appends a JSON string: quotes, and escapes for nothing but the quote, the backslash and what is below
-// U+0020. A byte that is no UTF-8 becomes U+FFFD.
+// U+0020. A byte that is not valid UTF-8 becomes U+FFFD.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0
@@ -45,7 +56,7 @@ func AppendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// cleanPrefix gives a length up to which s is ASCII without need of an escape, looking at eight bytes at a time. It may
+// cleanPrefix returns a length up to which s is ASCII without need of an escape, looking at eight bytes at a time. It may
 // fall short by up to seven bytes.
 func cleanPrefix(s string) int {
 	const (

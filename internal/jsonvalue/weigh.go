@@ -1,8 +1,8 @@
 package jsonvalue
 
-// Weigh gives a number that is at most Size(v, 0), and near it where text makes up most of a value: numbers count as
-// one digit, characters that are written as escapes as they are. At a limit greater than 0 it stops and gives some
-// number not below it. It is for telling the large from the small on hot paths.
+// Weigh returns a number that is at most Size(v, 0), and near it where text makes up most of a value: numbers count as
+// one digit, characters that are written as escapes as they are. At a limit greater than 0 it stops and returns some
+// number not below it. It tells large values from small ones on hot paths.
 func Weigh(v any, limit int) int {
 	return weigh(0, v, limit)
 }

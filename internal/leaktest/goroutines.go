@@ -1,4 +1,4 @@
-// Package leaktest tells tests what they have left behind: goroutines and processes.
+// Package leaktest finds what tests leave behind: goroutines and processes.
 package leaktest
 
 import (

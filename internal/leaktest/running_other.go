@@ -2,5 +2,5 @@
 
 package leaktest
 
-// Running cannot tell on this system whether a process is there.
+// Running cannot find out on this system whether a process exists.
 func Running(int) bool { return false }

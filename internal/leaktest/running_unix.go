@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// Running reports whether a process is there. One that has ended and that nobody has waited for yet does not count.
+// Running reports whether a process exists. A zombie does not count.
 func Running(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false

@@ -1,7 +1,7 @@
 // Package manifest reads the operator's manifest: the MCP servers whose tools tool_call nodes may call, and the agents
 // that are reached through such tools (spec: cli-and-config, 8).
 //
-// The file has the form that MCP hosts use, so that one which a host already has can be used as it is. Members that the
+// The file has the form that MCP hosts use, so that a host's own file works here. Members that the
 // protocol does not know but hosts do are understood (type, cwd, url, headers, disabled) or reported as ignored; they
 // never refuse the file.
 //

@@ -1,7 +1,9 @@
 package manifest
 
 import (
+	"github.com/workflows-engine/workflows-engine/activities/toolcall"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -13,58 +15,45 @@ type Manifest struct {
 	// Servers are the MCP servers by name; there is at least one.
 	Servers map[string]Server
 	// Agents are the delegate agents by id; nil if the manifest has no "delegateAgents", which is not the same as an
-	// empty one: that says that nobody is to be found.
+	// empty one, with which no agent is found.
 	Agents map[string]Agent
 }
 
-// Server says how one MCP server is reached: by Command, which is started, or by URL. Values of Env and Headers may be
-// references to secrets; they are as written here.
-type Server struct {
-	// Command is started with Args; "" for a server with a URL.
-	Command string
-	Args    []string
-	// Env is what the process gets beside the few variables that every server gets.
-	Env map[string]string
-	// Directory is the member "cwd"; "" means the engine's working directory.
-	Directory string
-	// URL is the address of a server that speaks streamable HTTP; Headers go with each request.
-	URL     string
-	Headers map[string]string
-	// Disabled servers are never started.
-	Disabled bool
-}
+// Server says how one MCP server is reached. Values of Env and Headers may be references to secrets; they are as written
+// here.
+type Server = toolcall.Server
 
 // Agent is the tool that stands for a delegate agent.
 type Agent struct{ Server, Tool string }
 
 // Parse reads and checks a manifest. The manifest is nil if one of the findings is an error; all problems are listed,
 // each with its line, in the order of the text. Keywords and pointers are those of the protocol's schema, "parse" for a
-// text that is no JSON.
-func Parse(text []byte) (*Manifest, problem.Findings) {
-	c := checker{}
-	var m *Manifest
-	if node := c.parse(text); node != nil {
-		m = c.manifest(node)
-	}
-	c.findings.Sort()
-	if c.findings.HasErrors() {
-		return nil, c.findings
-	}
-	return m, c.findings
-}
+// text that is not JSON.
+func Parse(text []byte) (*Manifest, problem.Findings) { return parse(text, readManifest) }
 
-// parse reads a text, and notes what is wrong with it as JSON.
-func (c *checker) parse(text []byte) *jsonvalue.Node {
+// parse reads a text with an object, and returns nil if one of the findings is an error.
+func parse[T any](text []byte, read func(*jsonobject.Object) *T) (*T, problem.Findings) {
+	report := jsonobject.Report{Code: problem.ManifestInvalid}
 	node, faults := jsonvalue.Parse(text, 0, MaxBytes)
 	for _, fault := range faults {
 		code := problem.ManifestInvalid
 		if fault.Kind == "syntax" || fault.Kind == "trailing" {
 			code = problem.ManifestSyntax
 		}
-		c.findings = append(c.findings, problem.Finding{
+		report.Findings = append(report.Findings, problem.Finding{
 			Code: code, Severity: problem.SeverityError, Message: fault.Message, Keyword: "parse",
 			At: problem.Place{Pointer: fault.Pointer, Line: fault.Line, Column: fault.Column},
 		})
 	}
-	return node
+	var value *T
+	if node != nil {
+		if root := report.Node(node); root != nil {
+			value = read(root)
+		}
+	}
+	report.Findings.Sort()
+	if report.Findings.HasErrors() {
+		return nil, report.Findings
+	}
+	return value, report.Findings
 }

@@ -27,7 +27,7 @@ func isBlank(s string) bool {
 
 // blankLeft says what is wrong with an argument that is a blank.
 func blankLeft(blank string) string {
-	return fmt.Sprintf("is still the placeholder %q that next has there; replace it with that object", strings.TrimSpace(blank))
+	return fmt.Sprintf("found the placeholder %q of next; replace it with that object", strings.TrimSpace(blank))
 }
 
 // blankResult is what has to become of an activity or a delegate.

@@ -19,7 +19,7 @@ func (h *host) copied(answer object) reply {
 	id := answer["execution_id"].(string)
 	before := len(records(h.t, h, id))
 	r := h.refused("VALIDATION_ERROR", at(h.t, answer, "next", "tool").(string), at(h.t, answer, "next", "arguments").(map[string]any))
-	if !contains(r.text, "is still the placeholder") || !contains(r.text, "replace it with that object") {
+	if !contains(r.text, "found the placeholder") || !contains(r.text, "replace it with that object") {
 		h.t.Errorf("the refusal does not name the placeholder: %s", r.text)
 	}
 	if after := len(records(h.t, h, id)); after != before {

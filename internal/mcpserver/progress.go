@@ -6,11 +6,11 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -121,14 +121,7 @@ func progressText(p graph.Progress) string {
 			text += ": " + said
 		}
 	}
-	if len(text) > maxProgressText {
-		cut := maxProgressText
-		for !utf8.RuneStart(text[cut]) {
-			cut--
-		}
-		text = text[:cut] + "…"
-	}
-	return text
+	return problem.Clip(text, maxProgressText)
 }
 
 // detailText is what an executor says about itself: its message, or its facts.

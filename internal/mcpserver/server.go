@@ -163,7 +163,7 @@ func (s *server) perform(ctx context.Context, t *tool, a *arguments) (ans *answe
 
 // executionID is the run that the arguments name, "" if none.
 func (a *arguments) executionID() string {
-	id, _ := a.values["execution_id"].(string)
+	id, _ := a.Get("execution_id").Plain.(string)
 	return id
 }
 

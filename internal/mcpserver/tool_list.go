@@ -100,7 +100,7 @@ func (a *arguments) instant(name string) time.Time {
 			return t.UTC()
 		}
 	}
-	a.issue(name, "must be a time such as 2026-11-21T01:03:49Z, not %q", s)
+	a.Get(name).Fail("format", "expected a time such as 2026-11-21T01:03:49Z, found %q", s)
 	return time.Time{}
 }
 

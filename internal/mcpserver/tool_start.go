@@ -55,11 +55,11 @@ func startTool(defaultMode machine.Mode) *tool {
 			if req.Mode == "" {
 				req.Mode = defaultMode
 			}
-			switch sent, named := a.values["definition"] != nil, req.DefinitionRef != ""; {
+			switch sent, named := a.Get("definition").Present(), req.DefinitionRef != ""; {
 			case sent && named:
-				a.issue("definition_ref", "and definition were both given; give one")
-			case !sent && !named && a.values["definition_ref"] == nil:
-				a.issue("definition", "is required, unless definition_ref names a stored one")
+				a.Get("definition_ref").Fail("oneOf", "expected one of definition and definition_ref, found both")
+			case !sent && !named && !a.Get("definition_ref").Present():
+				a.Missing("definition").Hint = "or name a stored one in definition_ref"
 			}
 			if err := a.problem(); err != nil {
 				return nil, err

@@ -67,15 +67,14 @@ func (a *arguments) outcome(name string, req *graph.SubmitRequest) {
 	o := a.within(name, value, outcomeNames, map[string]string{
 		"delegateCorrelationId": "delegate_correlation_id", "externalTaskId": "external_task_id",
 	})
-	if req.OK = o.boolean("ok", true); req.OK {
-		req.Result = o.object("result", false)
-		req.CorrelationID = o.anyText("delegate_correlation_id")
-		req.ExternalTaskID = o.anyText("external_task_id")
-		return
-	}
-	if failed, isBool := o.values["ok"].(bool); isBool && !failed {
-		req.Error = o.text("error", true)
-		req.Code = o.anyText("code")
+	ok := o.Require("ok")
+	if req.OK = ok.Bool(); req.OK {
+		req.Result = readObject(o.Get("result"))
+		req.CorrelationID = o.Get("delegate_correlation_id").Text()
+		req.ExternalTaskID = o.Get("external_task_id").Text()
+	} else if ok.Plain == false {
+		req.Error = o.Require("error").NonEmpty()
+		req.Code = o.Get("code").Text()
 	}
 }
 
@@ -99,7 +98,7 @@ func (a *arguments) span(name string) *history.ParallelSpan {
 		"branchName": "branch_name", "branchEntryNodeId": "branch_entry_node_id",
 	})
 	return &history.ParallelSpan{
-		ParallelNodeID: s.text("parallel_node_id", true), JoinTargetID: s.text("join_target_id", true),
-		BranchName: s.text("branch_name", true), BranchEntryNodeID: s.text("branch_entry_node_id", true),
+		ParallelNodeID: s.Require("parallel_node_id").NonEmpty(), JoinTargetID: s.Require("join_target_id").NonEmpty(),
+		BranchName: s.Require("branch_name").NonEmpty(), BranchEntryNodeID: s.Require("branch_entry_node_id").NonEmpty(),
 	}
 }

@@ -1,4 +1,4 @@
-// Package sdnotify tells the service manager that started this process, systemd or one that speaks its protocol, when
+// Package sdnotify notifies the service manager that started this process, systemd or one that speaks its protocol, when
 // the service is ready, alive and stopping (sd_notify(3)). Without such a manager it says nothing.
 package sdnotify
 
@@ -13,7 +13,7 @@ import (
 // Notifier talks to a service manager. The zero value has none to talk to.
 type Notifier struct {
 	socket string
-	// Watchdog is how often the manager wants to hear Alive, 0 if it does not. Say it twice as often.
+	// Watchdog is the interval at which the manager expects Alive, 0 if it does not. Send it twice as often.
 	Watchdog time.Duration
 }
 

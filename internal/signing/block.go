@@ -2,8 +2,8 @@ package signing
 
 import "maps"
 
-// Strip gives a definition without its signature members, which share what did not change. A value that is no object
-// is given back as it is.
+// Strip returns a definition without its signature members, which share what did not change. A value that is not an
+// object is returned as it is.
 func Strip(doc any) any {
 	top, ok := doc.(map[string]any)
 	if !ok {
@@ -25,8 +25,8 @@ func Strip(doc any) any {
 	return top
 }
 
-// block finds the signature block: document.signature, else the top-level one, nil if there is none. What is no object
-// counts as absent.
+// block finds the signature block: document.signature, else the top-level one, nil if there is none. What is not an
+// object counts as absent.
 func block(doc any) map[string]any {
 	top, _ := doc.(map[string]any)
 	head, _ := top["document"].(map[string]any)

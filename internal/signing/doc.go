@@ -4,5 +4,5 @@
 //	keys, err := signing.ParseKeys(text)
 //	verdict, err := signing.Policy{Mode: signing.Require, Keys: keys}.Verify(doc)
 //
-// The signature is no part of what runs: Strip takes it off.
+// The signature is not part of what runs: Strip removes it.
 package signing

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 )
 
 // Mode says what happens to unsigned definitions.
@@ -25,7 +26,7 @@ func ParseMode(s string) (Mode, error) {
 	case Require:
 		return Require, nil
 	}
-	return "", problem.New(problem.UsageError, "%q is no signing mode", s).WithHint("use %q or %q", Optional, Require)
+	return "", problem.New(problem.UsageError, "invalid signing mode %q", s).WithHint("use %q or %q", Optional, Require)
 }
 
 // Policy says which definitions are accepted.
@@ -73,15 +74,15 @@ func refuse(r Reason, format string, args ...any) error {
 func (r Reason) hint() string {
 	switch r {
 	case Unsigned:
-		return "Sign the definition. The operator asks for that with WORKFLOW_ENGINE_DEFINITION_SIGNING_MODE=require."
+		return "Sign the definition. The operator asks for that with " + envname.SigningMode + "=require."
 	case NoKeys, UnknownKey:
-		return "The operator adds the public key, under the id that the signature names, to WORKFLOW_ENGINE_SIGNING_PUBLIC_KEYS."
+		return "The operator adds the public key, under the id that the signature names, to " + envname.SigningKeys + "."
 	default:
 		return "Sign the definition again, as it is now, or leave the signature out where unsigned definitions are accepted."
 	}
 }
 
-// ReasonOf gives the reason of a refusal by Verify, "" for other errors.
+// ReasonOf returns the reason of a refusal by Verify, "" for other errors.
 func ReasonOf(err error) Reason {
 	e, ok := errors.AsType[*problem.Error](err)
 	if !ok {

@@ -9,7 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Sign gives a copy of a definition, plain JSON, with a signature block in document.signature; a signature that was
+// Sign returns a copy of a definition, plain JSON, with a signature block in document.signature; a signature that was
 // there is replaced. The error is *problem.Error: VALIDATION_ERROR for a definition without a document object,
 // USAGE_ERROR for a blank key id or a key of the wrong size.
 func Sign(doc any, key ed25519.PrivateKey, keyID string) (map[string]any, error) {

@@ -1,7 +1,10 @@
 // Package suggest finds the name that somebody probably meant.
 package suggest
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // maxNames bounds how many names are compared, and maxLength how long they may be in bytes: a suggestion must not cost
 // more than the check that asks for it.
@@ -10,7 +13,7 @@ const (
 	maxLength = 64
 )
 
-// Nearest gives the name with the smallest edit distance to a wrong one, the first of several; "" if more than about a
+// Nearest returns the name with the smallest edit distance to a wrong one, the first of several; "" if more than about a
 // third of it differs. Letter case does not count.
 func Nearest(wrong string, names []string) string {
 	if wrong == "" || len(wrong) > maxLength || len(names) > maxNames {
@@ -28,6 +31,19 @@ func Nearest(wrong string, names []string) string {
 		}
 	}
 	return best
+}
+
+// DidYouMean is a hint with the nearest of the names, "" if none is near.
+func DidYouMean(wrong string, names []string) string {
+	return Hint(Nearest(wrong, names))
+}
+
+// Hint is a hint with a name that was probably meant, "" for none.
+func Hint(near string) string {
+	if near == "" {
+		return ""
+	}
+	return fmt.Sprintf("did you mean %q?", near)
 }
 
 // distance counts the insertions, deletions, replacements and swaps of neighbours that turn x into y.

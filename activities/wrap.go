@@ -1,0 +1,23 @@
+package activities
+
+import "github.com/workflows-engine/workflows-engine/internal/port"
+
+// Wrap puts a middleware around the attempts of an executor: logging, metrics, limits. The result answers Immediate,
+// Performs and PerformsNode as the executor does, so that a process takes over the same runs with the middleware as
+// without it; a function that calls the executor would perform every node as far as the engine knows.
+//
+// The engine calls an executor that answers at once in its own goroutine: a middleware that waits holds up the run.
+func Wrap(executor Executor, middleware func(next ExecutorFunc) ExecutorFunc) Executor {
+	return wrapped{middleware(executor.Execute), executor}
+}
+
+type wrapped struct {
+	ExecutorFunc
+	executor Executor
+}
+
+func (w wrapped) Immediate(req Request) bool    { return port.Immediate(w.executor, req) }
+func (w wrapped) Performs(nodeType string) bool { return port.Performs(w.executor, nodeType) }
+func (w wrapped) PerformsNode(nodeType string, config map[string]any) bool {
+	return performsNode(w.executor, nodeType, config)
+}

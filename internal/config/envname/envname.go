@@ -1,0 +1,55 @@
+// Package envname holds the names of the environment variables, for those who read them and for the messages that tell an
+// operator what to set.
+package envname
+
+// Prefix begins the name of every variable of this program.
+const Prefix = "WORKFLOW_ENGINE_"
+
+// The variables. Some are the protocol's (spec: cli-and-config, 4), the others are additions.
+const (
+	Store            = Prefix + "STORE"
+	StorePath        = Prefix + "STORE_PATH"
+	Profile          = Prefix + "PROFILE"
+	StepHandlers     = Prefix + "STEP_HANDLERS"
+	StepCommands     = Prefix + "STEP_COMMANDS"
+	LLM              = Prefix + "LLM_CONFIG"
+	MCPConfig        = Prefix + "MCP_CONFIG"
+	MCPAllowCommands = Prefix + "MCP_ALLOW_COMMANDS"
+	A2A              = Prefix + "A2A_CONFIG"
+	SigningMode      = Prefix + "DEFINITION_SIGNING_MODE"
+	SigningKeys      = Prefix + "SIGNING_PUBLIC_KEYS"
+	WorkflowSources  = Prefix + "WORKFLOW_SOURCES"
+	Synchronous      = Prefix + "SYNCHRONOUS"
+	WaitLimit        = Prefix + "WAIT_LIMIT"
+	LogLevel         = Prefix + "LOG_LEVEL"
+	LogFormat        = Prefix + "LOG_FORMAT"
+	MaxVisits        = Prefix + "MAX_VISITS"
+	MaxRecords       = Prefix + "MAX_RECORDS"
+	MaxBytes         = Prefix + "MAX_BYTES"
+	MaxPending       = Prefix + "MAX_PENDING"
+)
+
+// Known are the variables that have an effect.
+var Known = []string{
+	Store, StorePath, Profile, StepHandlers, StepCommands, LLM, MCPConfig, MCPAllowCommands, A2A, SigningMode, SigningKeys,
+	WorkflowSources, Synchronous, WaitLimit, LogLevel, LogFormat, MaxVisits, MaxRecords, MaxBytes, MaxPending,
+}
+
+// Unsupported are variables of the protocol that this engine does not act on.
+var Unsupported = []string{Prefix + "AUTH_TOKENS", Prefix + "REST_PORT"}
+
+// OfExecutor names what an operator sets so that a node type or a delegate protocol is performed in process; "" for
+// protocol sdk, which takes a Go program, and for what is neither.
+func OfExecutor(kind string) string {
+	switch kind {
+	case "step":
+		return StepCommands + " or " + StepHandlers
+	case "llm_call":
+		return LLM
+	case "tool_call", "mcp":
+		return MCPConfig
+	case "a2a":
+		return A2A
+	}
+	return ""
+}

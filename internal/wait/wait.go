@@ -1,0 +1,19 @@
+// Package wait waits for a time that a context may cut short.
+package wait
+
+import (
+	"context"
+	"time"
+)
+
+// For waits for d, or until the context ends, whose error it then returns.
+func For(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
