@@ -23,11 +23,6 @@ func (p *Program) EvalAt(state map[string]any, now time.Time) (any, error) {
 	return p.EvalWith(state, now, Limits{})
 }
 
-// EvalLimits is Eval with limits.
-func (p *Program) EvalLimits(state map[string]any, l Limits) (any, error) {
-	return p.EvalWith(state, time.Time{}, l)
-}
-
 // EvalWith is Eval at a time and with limits; the zero time is none.
 func (p *Program) EvalWith(state map[string]any, now time.Time, l Limits) (any, error) {
 	if p.err != nil {
@@ -35,15 +30,6 @@ func (p *Program) EvalWith(state map[string]any, now time.Time, l Limits) (any, 
 	}
 	if state == nil {
 		state = map[string]any{}
-	}
-	if p.direct != nil {
-		m := newMeter(l, now)
-		if v, ok := p.direct(m, state); ok && m.exceeded == nil {
-			if v, err := m.result(v); err == nil {
-				return v, nil
-			}
-		}
-		// The interpreter finds the words for what went wrong.
 	}
 	v, err := p.interpret(state, now, l)
 	if err != nil {

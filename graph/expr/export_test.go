@@ -1,14 +1,15 @@
 package expr
 
-import "github.com/itchyny/gojq"
+import (
+	"time"
 
-// WithoutDirect is p always run by the interpreter.
-func WithoutDirect(p *Program) *Program {
-	return &Program{src: p.src, err: p.err, query: p.query, natives: p.natives, strings: p.strings}
+	"github.com/itchyny/gojq"
+)
+
+// EvalLimits is EvalWith without a time.
+func (p *Program) EvalLimits(state map[string]any, l Limits) (any, error) {
+	return p.EvalWith(state, time.Time{}, l)
 }
-
-// IsDirect reports whether p needs no interpreter.
-func IsDirect(p *Program) bool { return p.direct != nil }
 
 // Steps gives the steps and the work that an evaluation took.
 func Steps(p *Program, state map[string]any) (steps, work int, err error) {

@@ -112,16 +112,6 @@ func (m *Mapping) Programs() []*Program {
 	return programs
 }
 
-// ReadsClock reports whether one of the programs calls now.
-func (m *Mapping) ReadsClock() bool {
-	for _, member := range m.members {
-		if member.program != nil && member.program.ReadsClock() {
-			return true
-		}
-	}
-	return false
-}
-
 // Eval evaluates the mapping over state, members in the protocol's member order; the first error ends it. The error
 // is that of Program.Eval, with the member's name and, in At, its pointer. Treat the result as immutable.
 func (m *Mapping) Eval(state map[string]any) (map[string]any, error) {

@@ -34,12 +34,6 @@ var (
 // give back an error for. The interpreter itself walks values without recursion.
 const maxDepth = 10_000
 
-func newMeter(l Limits, now time.Time) *meter {
-	m := &meter{}
-	m.reset(l, now)
-	return m
-}
-
 func (m *meter) reset(l Limits, now time.Time) {
 	l = l.orDefaults()
 	*m = meter{limits: l, steps: l.Steps, work: l.WorkBytes, now: now}

@@ -11,8 +11,6 @@ type Program struct {
 	src string
 	// err is what a failing program fails with.
 	err error
-	// direct evaluates programs of the simplest kinds without the interpreter, nil for all others.
-	direct direct
 	// query is the rewritten program, natives what it calls, strings its literals.
 	query   *gojq.Query
 	natives map[string]native
@@ -45,13 +43,6 @@ var identity = func() *Program {
 
 // Source is the program's text.
 func (p *Program) Source() string { return p.src }
-
-// ReadsClock reports whether the program calls now. Its result then depends on the time that EvalAt is given, which
-// is worth a warning: the time of an input is when it was recorded, not when its author expects.
-func (p *Program) ReadsClock() bool {
-	_, ok := p.natives["now/0"]
-	return ok
-}
 
 // Truthy is jq's truth: all but nil and false (spec: execution, 4.3).
 func Truthy(v any) bool { return v != nil && v != false }

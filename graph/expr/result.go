@@ -7,12 +7,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// result makes a program's only output a value of the model.
-func (m *meter) result(v any) (any, error) {
-	v, _, err := m.output(v, 0)
-	return v, err
-}
-
 // output makes an output a value of the model and adds the size of its text to size. It copies nothing that is of the
 // model already.
 func (m *meter) output(v any, size int) (normal any, total int, err error) {

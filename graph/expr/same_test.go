@@ -1,6 +1,7 @@
 package expr_test
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -468,19 +469,46 @@ func TestSameAsInterpreter(t *testing.T) {
 				}
 				return
 			}
-			for _, p := range []*expr.Program{p, expr.WithoutDirect(p)} {
-				got, err := p.Eval(state)
-				if (err != nil) != (wantErr != nil) {
-					t.Fatalf("%s, %v; the interpreter gives %s, %v", jsonvalue.Canonical(got), err, jsonvalue.Canonical(want), wantErr)
-				}
-				if err == nil && !jsonvalue.Equal(got, want) {
-					t.Errorf("%s; the interpreter gives %s", jsonvalue.Canonical(got), jsonvalue.Canonical(want))
-				}
+			got, err := p.Eval(state)
+			if (err != nil) != (wantErr != nil) {
+				t.Fatalf("%s, %v; the interpreter gives %s, %v", jsonvalue.Canonical(got), err, jsonvalue.Canonical(want), wantErr)
+			}
+			if err == nil && !jsonvalue.Equal(got, want) {
+				t.Errorf("%s; the interpreter gives %s", jsonvalue.Canonical(got), jsonvalue.Canonical(want))
 			}
 			if after := string(jsonvalue.Canonical(state)); after != before {
 				t.Fatalf("the state was changed to %s", after)
 			}
 		})
+	}
+}
+
+// TestRandomProgramsAreTheInterpreters compares random paths, literals and operators with what the interpreter alone
+// makes of them.
+func TestRandomProgramsAreTheInterpreters(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(5, 6))
+	pick := func(list ...string) string { return list[random.IntN(len(list))] }
+	var program func(depth int) string
+	program = func(depth int) string {
+		if depth == 0 || random.IntN(4) == 0 {
+			return pick(`.`, `.n`, `.s`, `.o`, `.o.a`, `.o.c.x`, `.l`, `.nil.x`, `.n.x`, `.t`, `.missing`, `.["e"]`, `."u"`, `.neg`, `.mixed`,
+				`1`, `5`, `-7`, `2.5`, `0`, `"one"`, `""`, `true`, `false`, `null`, `-0`, `9007199254740993`)
+		}
+		return "(" + program(depth-1) + " " + pick("==", "!=", "<", "<=", ">", ">=", "and", "or", "//") + " " + program(depth-1) + ")"
+	}
+	state := object(t, sampleState)
+	for range 2000 {
+		src := program(3)
+		p, err := expr.Compile(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, gotErr := p.Eval(state)
+		want, wantErr := expr.Interpreter(src, state)
+		if (gotErr != nil) != (wantErr != nil) || gotErr == nil && !jsonvalue.Equal(got, want) {
+			t.Fatalf("%s: %s, %v; the interpreter gives %s, %v", src, jsonvalue.Canonical(got), gotErr, jsonvalue.Canonical(want), wantErr)
+		}
 	}
 }
 
