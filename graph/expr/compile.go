@@ -39,7 +39,6 @@ func compile(src string) (p *Program, err error) {
 	}
 	p = &Program{src: src}
 	r := newRewriter()
-	r.values = true
 	r.query(query)
 	if r.err != nil {
 		return nil, r.err

@@ -34,7 +34,6 @@
 //
 // Steps bound everything, but some steps can be dearer than their price: a global regular expression that reads to the
 // end of a long text again for each of its many matches; an array as an index of a long array (.[[…]]), which compares
-// it at every position; and leaving the functions of jq that this package does not define anew (.., to_entries, paths,
-// tostream and the like) early and often, since they list all parts of a value before the first. The interpreter's own
-// memory grows with the steps, by up to some hundred bytes each in a deep recursion.
+// it at every position; and leaving combinations early and often, since it lists an array before the first. The
+// interpreter's own memory grows with the steps, by up to some hundred bytes each in a deep recursion.
 package expr

@@ -23,8 +23,6 @@ var natives = map[string]native{
 	"_greater/2":   comparison(func(c int) bool { return c > 0 }),
 	"_greatereq/2": comparison(func(c int) bool { return c >= 0 }),
 	"_touch/0":     touch,
-	"_descend/0":   descend,
-	"_placed/0":    placed,
 
 	"_edit/0":     beginEdit,
 	"_get/1":      editGet,

@@ -14,9 +14,6 @@ type rewriter struct {
 	scope *scope
 	// inPrelude allows calls of names that begin with an underscore.
 	inPrelude bool
-	// values says that what is rewritten gives values that nobody asks the places of: the program itself and what
-	// stands in an array, but neither arguments nor bodies of functions nor the sides of updates.
-	values bool
 	// natives are those that the rewritten program calls, free the functions it neither defines nor finds there.
 	natives map[string]native
 	free    map[string]bool
@@ -83,12 +80,9 @@ func (r *rewriter) query(q *gojq.Query) {
 		r.term(q.Term)
 		return
 	}
-	values := r.values
-	r.values = values && !isUpdate(q.Op)
 	r.query(q.Left)
 	r.patterns(q.Patterns)
 	r.query(q.Right)
-	r.values = values
 	if name := operatorNatives[q.Op]; name != "" {
 		r.replace(q, r.native(name, q.Left, q.Right))
 	} else if isUpdate(q.Op) {
@@ -201,11 +195,10 @@ func pipe(left, right *gojq.Query, name string) *gojq.Query {
 // function rewrites a definition and makes it visible, to itself too.
 func (r *rewriter) function(def *gojq.FuncDef) {
 	def.Name = r.define(def.Name, len(def.Args))
-	outer, values := r.scope, r.values
-	r.values = false
+	outer := r.scope
 	for _, arg := range def.Args {
 		r.define(strings.TrimPrefix(arg, "$"), 0)
 	}
 	r.query(def.Body)
-	r.scope, r.values = outer, values
+	r.scope = outer
 }
