@@ -23,31 +23,16 @@ type gone struct{}
 
 func beginEdit(_ *meter, in any, _ []any) any { return &edit{root: in} }
 
-// editGet gives the value at a path to a program, which may put it anywhere.
+// editGet returns the value at a path to a program, which may put it anywhere.
 func editGet(_ *meter, in any, args []any) any {
 	e := in.(*edit)
-	v := e.root
-	for _, step := range args[0].([]any) {
-		switch step := step.(type) {
-		case string:
-			if object, ok := v.(map[string]any); ok {
-				v = object[step]
-				continue
-			}
-		case int:
-			if list, ok := v.([]any); ok && step >= 0 && step < len(list) {
-				v = list[step]
-				continue
-			}
-		case map[string]any:
-			e.own = nil // a slice shares memory with its array
-		}
-		if v = interpreter("getpath", 1)(v, []any{[]any{step}}); isError(v) {
-			return v
-		}
-	}
-	if e.owns(v) {
-		e.own = nil // from now on it is seen elsewhere: changes want copies again
+	v := interpreter("getpath", 1)(e.root, args)
+	slice := slices.ContainsFunc(args[0].([]any), func(step any) bool {
+		_, ok := step.(map[string]any)
+		return ok
+	})
+	if slice || e.owns(v) {
+		e.own = nil // the value is, or shares memory with, a container of the edit: the next change copies that again
 	}
 	return v
 }

@@ -171,14 +171,14 @@ func bounds(slice map[string]any, n int) (from, to int, err error) {
 	}
 	to = n
 	if start != nil {
-		f, ok := number(start)
+		f, ok := gojq.ToFloat64(start)
 		if !ok {
 			return 0, 0, faultf("expected a number for indexing an array but got: %s", typeName(start))
 		}
 		from = clamp(math.Floor(f), 0, n)
 	}
 	if end != nil {
-		f, ok := number(end)
+		f, ok := gojq.ToFloat64(end)
 		if !ok {
 			return 0, 0, faultf("expected a number for indexing an array but got: %s", typeName(end))
 		}

@@ -41,7 +41,8 @@ func Interpreter(src string, state map[string]any) (any, error) {
 func Compare(l, r any) (order int, equal bool) {
 	m := &meter{}
 	m.reset(Limits{}, m.now)
-	return m.compare(l, r, 0), m.equal(l, r, 0)
+	order = m.compare(l, r, 0)
+	return order, order == 0
 }
 
 // PreludeNames are the functions of the prelude.

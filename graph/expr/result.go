@@ -1,8 +1,12 @@
 package expr
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"unicode/utf8"
+
+	"github.com/itchyny/gojq"
 
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -55,7 +59,7 @@ func (n *normalizer) value(v any, depth int) (normal any, changed bool) {
 	case map[string]any:
 		return n.object(v, depth)
 	}
-	f, ok := number(v)
+	f, ok := gojq.ToFloat64(v)
 	if !ok {
 		n.foreign = true
 		return nil, false
@@ -124,7 +128,7 @@ func (n *normalizer) object(v map[string]any, depth int) (any, bool) {
 		return v, false
 	}
 	copied := make(map[string]any, len(v))
-	for _, name := range sortedNames(v) { // in order: two names may become the same
+	for _, name := range slices.Sorted(maps.Keys(v)) { // in order: two names may become the same
 		e, changed := changes[name]
 		if !changed {
 			e = v[name]

@@ -512,6 +512,40 @@ func TestRandomProgramsAreTheInterpreters(t *testing.T) {
 	}
 }
 
+// TestRandomReducesAreTheInterpreters: a reduce that changes its value in place cannot be told from one that does not.
+func TestRandomReducesAreTheInterpreters(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(7, 8))
+	pick := func(list ...string) string { return list[random.IntN(len(list))] }
+	var right func(depth int) string
+	right = func(depth int) string {
+		if depth == 0 {
+			return pick(`.`, `.a`, `.a.b`, `.l`, `.l[0]`, `$i`, `$i.k`, `$i.tags`, `$x`, `1`, `"s"`, `{}`, `[]`, `{a: 1}`, `empty`, `.l[]`, `-1`)
+		}
+		l, r := right(depth-1), right(depth-1)
+		return pick(l, "["+l+"]", "{b: "+l+"}", "{a}", "("+l+" | "+r+")", "("+l+", "+r+")", "("+l+" // "+r+")", "("+l+" as $y | "+r+")",
+			"(if "+l+" then "+r+" end)", "(if "+l+" then 1 else "+r+" end)", "("+l+" == "+r+")", "(["+l+"] + ["+r+"])", "("+l+" | tojson)", "("+l+")?")
+	}
+	state := object(t, sampleState)
+	for range 3000 {
+		steps := []string{}
+		for range 1 + random.IntN(3) {
+			steps = append(steps, pick(`.a`, `.a.b`, `.l`, `.l[1]`, `.l[1:]`, `.[$i.id]`, `.`, `(.a, .l)`, `.l[]`)+
+				pick(` = `, ` |= `, ` += `, ` //= `)+right(1+random.IntN(2)))
+		}
+		src := `{a: {b: 1}, l: [1, [2]]} as $x | reduce .items[] as $i ($x; ` + strings.Join(steps, " | ") + `)`
+		p, err := expr.Compile(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, gotErr := p.Eval(state)
+		want, wantErr := expr.Interpreter(src, state)
+		if (gotErr != nil) != (wantErr != nil) || gotErr == nil && !jsonvalue.Equal(got, want) {
+			t.Errorf("%s: %s, %v; the interpreter gives %s, %v", src, jsonvalue.Canonical(got), gotErr, jsonvalue.Canonical(want), wantErr)
+		}
+	}
+}
+
 // TestPreludeKnowsItsNatives: what the prelude calls is there, and each of its functions compiles.
 func TestPreludeKnowsItsNatives(t *testing.T) {
 	t.Parallel()
