@@ -5,7 +5,7 @@ import "time"
 // meter counts what one evaluation does. It is also the evaluation's context: the interpreter asks for Done before
 // every instruction, which makes a step counter of it that no clock has a part in.
 type meter struct {
-	limits Limits
+	limits limits
 	steps  int
 	work   int
 	// now is the time that the function of this name gives; zero: there is none.
@@ -34,8 +34,7 @@ var (
 // give back an error for. The interpreter itself walks values without recursion.
 const maxDepth = 10_000
 
-func (m *meter) reset(l Limits, now time.Time) {
-	l = l.orDefaults()
+func (m *meter) reset(l limits, now time.Time) {
 	*m = meter{limits: l, steps: l.Steps, work: l.WorkBytes, now: now}
 }
 

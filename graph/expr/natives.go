@@ -28,7 +28,7 @@ var natives = map[string]native{
 	"delpaths/1":  deletePaths,
 	"_matches/2":  matches,
 	"_test/2":     testRegexp,
-	"_captures/0": captures,
+	"_captures/0": charged("_captures", captured),
 	"_splits/2":   splitRegexp,
 	"_splice/2":   splice,
 

@@ -108,6 +108,12 @@ func joined(m *meter, in any, args []any) bool {
 	return parts(m, in, nil) && m.allocate(times(shallowCost(args[0]), len(list)))
 }
 
+// captured charges for the object of named groups.
+func captured(m *meter, in any, _ []any) bool {
+	groups, _ := in.([]any)
+	return m.allocate(objectCost + memberCost*len(groups))
+}
+
 func transposed(m *meter, in any, _ []any) bool {
 	list, _ := in.([]any)
 	longest := 0
