@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"sync"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities"
@@ -18,8 +19,12 @@ const (
 	maxRetryAfter = time.Hour
 )
 
-// codePattern is what a program's own code looks like.
-var codePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.:-]{0,63}$`)
+// maxCode bounds the length of a program's own code.
+const maxCode = 64
+
+// codePattern matches the characters of a program's own code. It does not count them: a counted repetition compiles to
+// a copy for each.
+var codePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.:-]*$`) })
 
 // answer is what a program wrote: an output, or a failure.
 type answer struct {
@@ -76,7 +81,7 @@ func failureOf(told any, members map[string]any) (failure *activities.Failure, f
 	failure = &activities.Failure{Code: string(problem.HandlerError), Message: text}
 	if value, given := members["code"]; given {
 		code, ok := value.(string)
-		if !ok || !codePattern.MatchString(code) {
+		if !ok || len(code) > maxCode || !codePattern().MatchString(code) {
 			return nil, "code is not of the form NO_IMAGE: a letter, then at most 63 letters, digits or _ . : -"
 		}
 		failure.Code, failure.Retryable = code, activities.RetrySense(code)

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -94,12 +95,17 @@ func decodeYAML(src []byte) (n *yaml.Node, err error) {
 }
 
 // yamlLine finds the place in the reader's errors, which give it in no other form.
-var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`)
+var yamlLine = pattern(`^(?:yaml: )?(?:line (\d+): )?`)
+
+// pattern returns a regular expression that compiles on first use.
+func pattern(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
 
 func yamlSyntax(err error) problem.Finding {
 	text := err.Error()
 	at := problem.Place{}
-	if m := yamlLine.FindStringSubmatch(text); m != nil {
+	if m := yamlLine().FindStringSubmatch(text); m != nil {
 		at.Line, _ = strconv.Atoi(m[1])
 		text = text[len(m[0]):]
 	}
@@ -225,10 +231,10 @@ func isPlain(n *yaml.Node) bool {
 }
 
 var (
-	jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
+	jsonNumber = pattern(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 	// otherNumber is what some YAML reader or other takes for a number: hexadecimal, octal and binary, signs, missing
 	// digits, separators, base 60, infinities.
-	otherNumber = regexp.MustCompile(`^[-+]?(0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|[0-9][0-9_]*(\.[0-9_]*)?([eE][-+]?[0-9]+)?|` +
+	otherNumber = pattern(`^[-+]?(0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|[0-9][0-9_]*(\.[0-9_]*)?([eE][-+]?[0-9]+)?|` +
 		`\.[0-9_]+([eE][-+]?[0-9]+)?|[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?|\.inf|\.Inf|\.INF)$|^\.(nan|NaN|NAN)$`)
 )
 
@@ -252,10 +258,10 @@ func (r *yamlReader) scalar(n *yaml.Node, at *path) *jsonvalue.Node {
 	case "false", "False", "FALSE":
 		out.Kind, out.Str = jsonvalue.Bool, ""
 	default:
-		if jsonNumber.MatchString(n.Value) {
+		if jsonNumber().MatchString(n.Value) {
 			return r.number(n, at, out)
 		}
-		if otherNumber.MatchString(n.Value) {
+		if otherNumber().MatchString(n.Value) {
 			return r.report(problem.YAMLUnsupported, n, at, fmt.Sprintf("YAML readers take %s differently", clip(n.Value)),
 				"put a text into quotes; write a number as in JSON")
 		}

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
@@ -16,9 +17,11 @@ const mask = "[REDACTED]"
 
 var (
 	// inlineReference is a variable within a value, as hosts write it.
-	inlineReference = regexp.MustCompile(`\$\{env:([^}]*)\}`)
+	inlineReference = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{env:([^}]*)\}`) })
 	// secretName is what a variable or header with a secret is usually called.
-	secretName = regexp.MustCompile(`(?i)key|token|secret|passw|credential|authorization|cookie`)
+	secretName = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)key|token|secret|passw|credential|authorization|cookie`)
+	})
 )
 
 // Resolve replaces the references in values: one that begins with "env:" or "file:" is a reference as a whole, and
@@ -34,7 +37,7 @@ func Resolve(values map[string]string, secret func(string) (string, error)) (map
 			return nil, nil, problem.New(problem.UsageError, "the value of %q", name).WithCause(err).
 				WithHint(`Write "literal:" before a value that is no reference.`)
 		}
-		if len(found) == 0 && secretName.MatchString(name) {
+		if len(found) == 0 && secretName().MatchString(name) {
 			found = []string{text}
 		}
 		resolved[name] = text
@@ -64,8 +67,8 @@ func expand(value string, secret func(string) (string, error)) (text string, fou
 		text = lookup(trimmed)
 		return text, found, err
 	}
-	text = inlineReference.ReplaceAllStringFunc(value, func(match string) string {
-		return lookup("env:" + inlineReference.FindStringSubmatch(match)[1])
+	text = inlineReference().ReplaceAllStringFunc(value, func(match string) string {
+		return lookup("env:" + inlineReference().FindStringSubmatch(match)[1])
 	})
 	return text, found, err
 }
