@@ -157,7 +157,7 @@ func (w *branchWalk) leaves(from, to *vertex, branch int, forced bool) {
 		w.broken = true
 		w.c.fail(problem.ParallelBranch, n, at, w.parallel, message, hint)
 	} else {
-		w.c.warn(problem.ParallelBranch, n, at, w.parallel, message+"; a run that takes this way fails", hint)
+		w.c.warn(problem.ParallelBranch, n, at, w.parallel, message+"; a run that takes this path fails", hint)
 	}
 }
 
@@ -188,7 +188,7 @@ func (w *branchWalk) checkForcedLoops(forced int) {
 		name, n, at := w.branch(i)
 		w.broken = true
 		w.c.fail(problem.ParallelBranch, n, at, w.parallel,
-			fmt.Sprintf("the branch %q goes round in a loop and never reaches the join target", name),
+			fmt.Sprintf("the branch %q loops and never reaches the join target", name),
 			"leave the loop through a switch")
 	}
 	for _, v := range w.order[:forced] {
@@ -228,7 +228,7 @@ func (w *branchWalk) checkCompletable() {
 		}
 		name, n, at := w.branch(i)
 		f := finding(problem.ParallelBranch, problem.SeverityWarning, n, at.pointer(), w.parallel,
-			fmt.Sprintf("no way leads the branch %q to its join target %q", name, clip(w.join.node.ID)),
+			fmt.Sprintf("no path leads the branch %q to its join target %q", name, clip(w.join.node.ID)),
 			"let a case of its switch lead there")
 		w.c.faults = append(w.c.faults, fault{finding: f, vertex: w.parallel, branch: i})
 		lost, _ := walk([]*vertex{entry}, w.insideNext)

@@ -22,7 +22,7 @@ const MaxFindings = 1000
 // the program is nil if one of them is an error.
 func Compile(d *Document, o Options) (*Program, problem.Findings) {
 	c := &compiler{
-		document: d, options: o, byID: map[string]*vertex{}, ids: map[string]bool{}, doubled: map[string]bool{},
+		document: d, options: o, byID: map[string]*vertex{}, ids: map[string]bool{}, duplicate: map[string]bool{},
 		suggestions: 50, steps: maxSteps,
 	}
 	if c.structure() {
@@ -60,11 +60,11 @@ type compiler struct {
 	ids   map[string]bool
 	names []string
 	edges []edge
-	// doubled holds the ids that several nodes have.
-	doubled map[string]bool
-	// hasStart is set if there is a start node; strayed is set if something names a node that does not exist, so that
+	// duplicate holds the ids that several nodes have.
+	duplicate map[string]bool
+	// hasStart is set if there is a start node; danglingEdge is set if something names a node that does not exist, so that
 	// nodes may be unreachable by that mistake alone.
-	hasStart, strayed bool
+	hasStart, danglingEdge bool
 	// entry is where the single __start__ edge leads, nil if that is not clear.
 	entry *vertex
 	// end is the single end node, nil if there is not exactly one.

@@ -51,7 +51,7 @@ func (c *compiler) checkReducers(n *jsonvalue.Node, raw map[string]any, at *path
 				"use overwrite, append or merge")
 		case !reducer.Known():
 			c.warn(problem.ReducerUnknown, value, where, nil,
-				fmt.Sprintf("%s is no reducer; a run fails when %q is first written", describeValue(value), clip(m.Name)),
+				fmt.Sprintf("unknown reducer %s: a run fails when %q is first written", strings.TrimPrefix(describeValue(value), "the text "), clip(m.Name)),
 				reducerHint(value))
 		case reducer == state.Append && excludesType(m.Value, "array"):
 			c.warn(problem.ReducerType, value, where, nil,
@@ -171,7 +171,7 @@ func (l *literalCheck) check(key string, value any) string {
 		}
 	case state.Merge:
 		if _, isObject := value.(map[string]any); !isObject {
-			return "merge ignores a value that is no object"
+			return "merge ignores a value that is not an object"
 		}
 	}
 	return l.objection(reducer, key, l.keys.Validate(map[string]any{key: value}))

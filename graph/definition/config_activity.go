@@ -101,7 +101,7 @@ func (x *config) llmCall() {
 		return
 	}
 	if _, ok := x.raw["output_schema"].(map[string]any); !ok {
-		x.warn(problem.ConfigInvalid, "output_schema", "output_schema must be an object; as it is, no output is checked", "")
+		x.warn(problem.ConfigInvalid, "output_schema", "output_schema must be an object; outputs are not checked", "")
 		return
 	}
 	compiled, err := x.schema("output_schema", usable)

@@ -17,7 +17,7 @@ func (x *config) subworkflow() {
 		x.fatal(problem.ConfigBlank, "workflow_ref", "workflow_ref is blank", "name the workflow to run")
 	}
 	if s.VersionPin != "" && !isHash(s.VersionPin) {
-		x.fatal(problem.ConfigInvalid, "version_pin", "version_pin is no definition hash, so nothing can match it",
+		x.fatal(problem.ConfigInvalid, "version_pin", "version_pin is not a definition hash, so nothing can match it",
 			"write the 64 lower-case hexadecimal digits of the hash, or leave it out")
 	}
 }

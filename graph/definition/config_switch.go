@@ -69,7 +69,7 @@ func (x *config) way(id, name string, place *path, n *jsonvalue.Node, unreachabl
 	if x.c.named(id) {
 		return nil
 	}
-	x.c.strayed = true
+	x.c.danglingEdge = true
 	f := finding(problem.UnknownNode, problem.SeverityWarning, n, place.member(name).pointer(), x.v,
 		fmt.Sprintf("there is no node %q", clip(id)), x.c.suggest(id))
 	return &f

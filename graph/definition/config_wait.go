@@ -49,8 +49,8 @@ func (x *config) until(w *WaitConfig) {
 	at, standard, ok := parseInstant(w.Until)
 	switch {
 	case !ok:
-		w.Err = x.err(problem.InstantInvalid, "until", "%q is no instant", w.Until)
-		x.fatal(problem.InstantInvalid, "until", fmt.Sprintf("%q is no instant", clip(w.Until)), instantHint)
+		w.Err = x.err(problem.InstantInvalid, "until", "invalid instant %q", w.Until)
+		x.fatal(problem.InstantInvalid, "until", fmt.Sprintf("invalid instant %q", clip(w.Until)), instantHint)
 	case !standard:
 		x.warn(problem.InstantInvalid, "until",
 			fmt.Sprintf("engines may read %q differently; here it is %s", clip(w.Until), instantText(at)), instantHint)

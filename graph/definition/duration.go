@@ -36,7 +36,7 @@ func parseMilliseconds(s string) (float64, error) {
 	}
 	unit, known := durationUnits[strings.ToLower(trim(text[end:]))]
 	if end == 0 || !known {
-		return 0, problem.New(problem.DurationInvalid, "%q is no duration", s).WithHint("%s", durationFix(text))
+		return 0, problem.New(problem.DurationInvalid, "invalid duration %q", s).WithHint("%s", durationFix(text))
 	}
 	n, err := strconv.ParseFloat(text[:end], 64)
 	if err != nil {

@@ -17,7 +17,7 @@ func (c *compiler) checkFlow() {
 	}
 	_, reached := walk([]*vertex{c.entry}, everywhere)
 	leads := c.leadsToEnd()
-	if !c.strayed {
+	if !c.danglingEdge {
 		c.checkUnreachable(reached)
 	}
 	c.checkLoops(reached, leads)
@@ -37,7 +37,7 @@ func (c *compiler) checkFlow() {
 			return true
 		case !blame[f.vertex]:
 			// A wrong name may be all that keeps runs away from here.
-			return c.strayed && !reached[f.vertex] && f.branch < 0 && f.vertex.blocked
+			return c.danglingEdge && !reached[f.vertex] && f.branch < 0 && f.vertex.blocked
 		case f.branch < 0:
 			return f.vertex.blocked
 		}
@@ -154,15 +154,15 @@ func (c *compiler) checkUnreachable(reached map[*vertex]bool) {
 			}
 		}
 	}
-	told := map[*vertex]bool{}
+	reported := map[*vertex]bool{}
 	for _, heads := range []bool{true, false} { // first those that nothing leads to, then loops
 		for _, v := range c.vertices {
-			if reached[v] || told[v] || heads && behind[v] {
+			if reached[v] || reported[v] || heads && behind[v] {
 				continue
 			}
 			group, _ := walk([]*vertex{v}, everywhere)
 			for _, other := range group {
-				told[other] = true
+				reported[other] = true
 			}
 			if v.node.Type == Start || v.node.Type == End {
 				continue // the entry edge, or the missing way to the end, has a finding of its own
@@ -183,7 +183,7 @@ func (c *compiler) checkLoops(reached, leads map[*vertex]bool) {
 				first = v
 			}
 		}
-		message := fmt.Sprintf("a run that comes to %q goes round for ever: no way leads from %s to the end node",
+		message := fmt.Sprintf("a run that comes to %q loops for ever: no path leads from %s to the end node",
 			clip(first.node.ID), loopNames(first, loop))
 		if leads[c.entry] {
 			c.warn(problem.GraphLoop, first.json, first.at, first, message, "leave the loop through a switch")

@@ -70,7 +70,7 @@ func (c *compiler) lintMapping(n *jsonvalue.Node, at *path, v *vertex) {
 		return
 	}
 	if strings.Contains(n.Str, "${") {
-		c.warn(problem.TemplateLiteral, n, at, v, "the text holds ${, but is no template: it is passed on as it is",
+		c.warn(problem.TemplateLiteral, n, at, v, "the text contains ${ but is not a template: it is passed on unchanged",
 			`write the whole value as one program, for example "${ \"Hello \" + .name }"`)
 	}
 }
@@ -82,7 +82,7 @@ func (c *compiler) lintLiterals(n *jsonvalue.Node, at *path, v *vertex) {
 	switch n.Kind {
 	case jsonvalue.String:
 		if strings.Contains(n.Str, "${") || strings.Contains(n.Str, "{{") {
-			c.warn(problem.TemplateLiteral, n, at, v, "the text looks like a template, but is sent as it is written", hint)
+			c.warn(problem.TemplateLiteral, n, at, v, "the text looks like a template but is sent as written", hint)
 		}
 	case jsonvalue.Array:
 		for i, e := range n.Elements {
@@ -90,7 +90,7 @@ func (c *compiler) lintLiterals(n *jsonvalue.Node, at *path, v *vertex) {
 		}
 	case jsonvalue.Object:
 		if program := n.Get("jq"); program != nil && len(n.Members) == 1 && program.Kind == jsonvalue.String {
-			c.warn(problem.TemplateLiteral, n, at, v, "the object looks like a program, but is sent as it is written", hint)
+			c.warn(problem.TemplateLiteral, n, at, v, "the object looks like a program but is sent as written", hint)
 			return
 		}
 		for _, m := range n.Members {

@@ -21,7 +21,7 @@ func (c *compiler) lintPrompt(n *jsonvalue.Node, at *path, v *vertex) {
 	switch {
 	case n.Kind == jsonvalue.String:
 		if template, err = expr.ParseTemplate(n.Str); err == nil && strings.Contains(n.Str, "{{") {
-			c.warn(problem.TemplateLiteral, n, at, v, "{{ begins nothing here: it is sent as it is written",
+			c.warn(problem.TemplateLiteral, n, at, v, "{{ has no meaning here: it is sent as written",
 				`write programs as "${ .name }"`)
 		}
 	case len(n.Members) == 1 && n.Get("literal") != nil && n.Get("literal").Kind == jsonvalue.String:
@@ -60,7 +60,7 @@ func (c *compiler) lintArguments(n *jsonvalue.Node, at *path, v *vertex) {
 			c.lintSource(program.Source(), n, at, v, false)
 		}
 		if n.Kind == jsonvalue.String && len(programs) == 0 && strings.Contains(n.Str, "${") {
-			c.warn(problem.TemplateLiteral, n, at, v, "the text holds ${, but is no template: it is passed on as it is",
+			c.warn(problem.TemplateLiteral, n, at, v, "the text contains ${ but is not a template: it is passed on unchanged",
 				`write the whole value as one program, for example "${ \"Hello \" + .name }"`)
 		}
 	case n.Kind == jsonvalue.Array:

@@ -194,7 +194,7 @@ func TestStateWarnings(t *testing.T) {
 		{"list", `[1,"a"]`, `"list" is set to a value that does not fit: state_schema forbids it: at /1 it must be number, not string`},
 		{"map", `{"a":1}`, ``},
 		{"map", `{"a":"x"}`, `"map" is set to a value that does not fit: state_schema forbids it: at /a it must be number, not string`},
-		{"map", `5`, `"map" is set to a value that does not fit: merge ignores a value that is no object`},
+		{"map", `5`, `"map" is set to a value that does not fit: merge ignores a value that is not an object`},
 		{"ref", `"x"`, `"ref" is set to a value that does not fit: state_schema forbids it: the value must be number, not string`},
 		{"one", `"x"`, ``},
 		{"one", `null`, `"one" is set to a value that does not fit: state_schema forbids it: the value must be string, not null`},

@@ -30,7 +30,7 @@ func Parse(src []byte) (*Document, error) {
 func FromValue(v any) (*Document, error) {
 	plain, err := jsonvalue.Normalize(v)
 	if err != nil {
-		finding := textFinding(problem.DefinitionSyntax, problem.Place{}, "the value is no JSON", "")
+		finding := textFinding(problem.DefinitionSyntax, problem.Place{}, "the value is not plain JSON", "")
 		if e, ok := problem.As(err); ok {
 			finding.At, finding.Message = e.At, e.Message
 		}
@@ -60,7 +60,7 @@ func (w *valueWalk) check(v any, pointer string, depth int) bool {
 	if s, ok := v.(string); ok {
 		w.bytes += len(s)
 		if !utf8.ValidString(s) {
-			w.report(problem.DefinitionEncoding, pointer, "the text is no valid UTF-8", "")
+			w.report(problem.DefinitionEncoding, pointer, "the text is not valid UTF-8", "")
 		}
 	}
 	if w.bytes > MaxBytes {

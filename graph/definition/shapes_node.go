@@ -289,9 +289,9 @@ func (c *shapeCheck) checkNode(n *jsonvalue.Node, at *path) bool {
 	}
 	place, message, hint := n, "a node must have a type", c.misspelt(anyNode, n, "type")
 	if t != nil {
-		place, message = t, "there is no node type like "+describeValue(t)
+		place, message = t, "expected the name of a node type, found "+describeValue(t)
 		if t.Kind == jsonvalue.String {
-			message, hint = fmt.Sprintf("there is no node type %q", clip(t.Str)), didYouMean(t.Str, names)
+			message, hint = fmt.Sprintf("unknown node type %q", clip(t.Str)), didYouMean(t.Str, names)
 		}
 	}
 	if hint == "" {

@@ -40,7 +40,7 @@ func readYAML(src []byte) (*jsonvalue.Node, problem.Findings) {
 	}
 	if line, column, ok := firstInvalid(src); !ok {
 		return nil, problem.Findings{textFinding(problem.DefinitionEncoding, problem.Place{Line: line, Column: column},
-			"the text is no valid UTF-8, or begins with a byte order mark", "save it as UTF-8 without a byte order mark")}
+			"the text is not valid UTF-8, or begins with a byte order mark", "save it as UTF-8 without a byte order mark")}
 	}
 	top, err := decodeYAML(src)
 	if err != nil {
@@ -112,7 +112,7 @@ func yamlSyntax(err error) problem.Finding {
 	if at.Line > 0 {
 		at.Column = 1
 	}
-	return textFinding(problem.DefinitionSyntax, at, "the text is no YAML: "+text, "")
+	return textFinding(problem.DefinitionSyntax, at, "invalid YAML: "+text, "")
 }
 
 // yamlReader turns YAML nodes into JSON nodes.
@@ -195,7 +195,7 @@ func (r *yamlReader) object(n *yaml.Node, at *path, depth int) *jsonvalue.Node {
 			continue
 		}
 		if seen[name] {
-			r.report(problem.DefinitionDuplicate, key, at.member(name), fmt.Sprintf("the member %q is there twice", clip(name)),
+			r.report(problem.DefinitionDuplicate, key, at.member(name), fmt.Sprintf("duplicate member %q", clip(name)),
 				textHint("duplicate"))
 		}
 		if seen[name] = true; name == "__proto__" {
@@ -222,7 +222,7 @@ func (r *yamlReader) name(key *yaml.Node, at *path) (string, bool) {
 			return v.Str, true
 		}
 	}
-	r.report(problem.YAMLUnsupported, key, at, "the names of members are texts", "put the name into quotes")
+	r.report(problem.YAMLUnsupported, key, at, "a member name must be a text", "put the name into quotes")
 	return "", false
 }
 
@@ -241,7 +241,7 @@ var (
 func (r *yamlReader) scalar(n *yaml.Node, at *path) *jsonvalue.Node {
 	out := &jsonvalue.Node{Kind: jsonvalue.String, Line: n.Line, Column: n.Column, Str: n.Value}
 	if !utf8.ValidString(n.Value) {
-		return r.report(problem.DefinitionEncoding, n, at, "the text holds escapes that are no characters", "")
+		return r.report(problem.DefinitionEncoding, n, at, "the text has escapes that are not characters", "")
 	}
 	tag := ""
 	if n.Style&yaml.TaggedStyle != 0 {
@@ -267,7 +267,7 @@ func (r *yamlReader) scalar(n *yaml.Node, at *path) *jsonvalue.Node {
 		}
 	}
 	if tag != "" && !fits(tag, out.Kind) {
-		return r.report(problem.YAMLUnsupported, n, at, fmt.Sprintf("%q is no value of the tag %s", clip(n.Value), tag), "remove the tag")
+		return r.report(problem.YAMLUnsupported, n, at, fmt.Sprintf("invalid value %q for the tag %s", clip(n.Value), tag), "remove the tag")
 	}
 	return out
 }
@@ -280,7 +280,7 @@ func (r *yamlReader) number(n *yaml.Node, at *path, out *jsonvalue.Node) *jsonva
 	}
 	out.Kind, out.Str, out.Text, out.Num = jsonvalue.Number, "", n.Value, f
 	if tag := n.ShortTag(); n.Style&yaml.TaggedStyle != 0 && (tag != "!!int" || strings.ContainsAny(n.Value, ".eE")) && tag != "!!float" {
-		return r.report(problem.YAMLUnsupported, n, at, fmt.Sprintf("%q is no value of the tag %s", clip(n.Value), tag), "remove the tag")
+		return r.report(problem.YAMLUnsupported, n, at, fmt.Sprintf("invalid value %q for the tag %s", clip(n.Value), tag), "remove the tag")
 	}
 	return out
 }
