@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// maxErrorText bounds the text of an error that a program tells.
+	// maxErrorText bounds the text of an error that a program reports.
 	maxErrorText = problem.MaxText
 	// maxRetryAfter bounds the pause that a program can ask for.
 	maxRetryAfter = time.Hour
@@ -46,20 +46,20 @@ func parse(text []byte) (a answer, fault string) {
 	}
 	members, ok := node.Value().(map[string]any)
 	if !ok {
-		return a, "it is no object"
+		return a, "it is not an object"
 	}
 	output, succeeded := members["output"]
-	told, failed := members["error"]
+	reported, failed := members["error"]
 	if usage, given := members["usage"]; given {
 		if a.usage, ok = usage.(map[string]any); !ok {
-			return a, "usage is no object"
+			return a, "usage is not an object"
 		}
 	}
 	switch {
 	case succeeded && failed:
 		return a, "it has an output and an error"
 	case failed:
-		if a.failure, fault = failureOf(told, members); fault == "" {
+		if a.failure, fault = failureOf(reported, members); fault == "" {
 			a.failure.Usage = a.usage
 		}
 		return a, fault
@@ -72,11 +72,11 @@ func parse(text []byte) (a answer, fault string) {
 	return a, ""
 }
 
-// failureOf makes a failure of an error that a program tells.
-func failureOf(told any, members map[string]any) (failure *activities.Failure, fault string) {
-	text, ok := told.(string)
+// failureOf returns the failure for an error that a program reports.
+func failureOf(reported any, members map[string]any) (failure *activities.Failure, fault string) {
+	text, ok := reported.(string)
 	if !ok {
-		return nil, "error is no string"
+		return nil, "error is not a string"
 	}
 	failure = &activities.Failure{Code: string(problem.HandlerError), Message: text}
 	if value, given := members["code"]; given {
@@ -99,7 +99,7 @@ func failureOf(told any, members map[string]any) (failure *activities.Failure, f
 	if value, given := members["retry_after_ms"]; given {
 		ms, ok := value.(float64)
 		if !ok || ms < 0 {
-			return nil, "retry_after_ms is no number of milliseconds"
+			return nil, "retry_after_ms is not a number of milliseconds"
 		}
 		failure.RetryAfter = min(time.Duration(min(ms, float64(maxRetryAfter/time.Millisecond)))*time.Millisecond, maxRetryAfter)
 	}

@@ -108,7 +108,7 @@ func (c *Commands) begin() bool {
 	return !c.closed
 }
 
-// interrupted tells why an attempt's context has ended.
+// interrupted returns why an attempt's context has ended.
 func interrupted(ctx context.Context, handler string) *activities.Failure {
 	var failure *activities.Failure
 	switch cause := context.Cause(ctx); {

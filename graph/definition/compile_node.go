@@ -55,7 +55,7 @@ type config struct {
 	raw  map[string]any
 }
 
-// text gives a text member, "" if it is absent.
+// text returns a text member, "" if it is absent.
 func (x *config) text(name string) string {
 	s, _ := x.raw[name].(string)
 	return s
@@ -79,7 +79,7 @@ func (x *config) ignored(name, message string) {
 }
 
 // timeout reads the timeout of an interrupt or a parallel node, 0 without one. The protocol takes any text there and the
-// reference engine never reads it, so a text that is no duration must not fail a run: it counts as none.
+// reference engine never reads it, so an invalid duration must not fail a run: it counts as none.
 func (x *config) timeout(otherwise string) time.Duration {
 	n := x.json.Get("timeout")
 	if n == nil {
@@ -196,7 +196,7 @@ func (c *compiler) compileTimeout(v *vertex) {
 	v.node.Timeout = d
 }
 
-// invalidDuration reports a text that is no duration, as a fault that blocks the node or as a warning.
+// invalidDuration reports an invalid duration, as a fault that blocks the node or as a warning.
 func (c *compiler) invalidDuration(err error, n *jsonvalue.Node, at *path, v *vertex, blocks bool) {
 	hint := durationHint
 	if e, ok := problem.As(err); ok {

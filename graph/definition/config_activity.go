@@ -41,7 +41,7 @@ func (x *config) step() {
 	}
 }
 
-// misplaced warns of members of the node that were written into its config, which is open, so that they are no error there:
+// misplaced warns of members of the node that were written into its config. That is open, so they are not errors there:
 // the config of an interrupt and of a parallel node does have a timeout.
 func (x *config) misplaced(message string) {
 	for _, m := range x.json.Members {

@@ -7,8 +7,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// switchNode compiles a switch (spec: execution, 5.1). A wrong case is a fault of the node only if no other way leads
-// on: cases are tried in order, a case whose program fails ends the run, one whose target is unknown ends it when chosen.
+// switchNode compiles a switch (spec: execution, 5.1). A wrong case is a fault of the node only if there is no other way
+// out: cases are tried in order, a case whose program fails ends the run, one whose target is unknown ends it when chosen.
 func (x *config) switchNode() {
 	s := &SwitchConfig{Default: x.text("default")}
 	x.v.node.Switch = s

@@ -10,7 +10,7 @@ import (
 // startSource is the synthetic source of the edge into the graph.
 const startSource = "__start__"
 
-// collect checks the shape of the nodes and takes up nodes and edges, also of a broken document, as far as they have
+// collect checks the shape of the nodes and gathers nodes and edges, also of a broken document, as far as they have
 // ids and types.
 func (c *compiler) collect() {
 	root := c.document.root

@@ -45,7 +45,7 @@ func parseMilliseconds(s string) (float64, error) {
 	return n * unit, nil
 }
 
-// durationUnits gives milliseconds.
+// durationUnits are in milliseconds.
 var durationUnits = map[string]float64{"": 1, "ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
 
 // trim removes the white space that the reference engine's language removes.

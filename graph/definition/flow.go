@@ -65,7 +65,7 @@ func (c *compiler) decideFaults(isError func(fault) bool) {
 	c.faults = nil
 }
 
-// everywhere gives the nodes that may come after a node, branches included.
+// everywhere returns the nodes that may come after a node, branches included.
 func everywhere(v *vertex) []*vertex {
 	if v.node.Type == Parallel {
 		return append(append([]*vertex(nil), v.entries...), v.next)
@@ -73,7 +73,7 @@ func everywhere(v *vertex) []*vertex {
 	return mainPath(v)
 }
 
-// mainPath gives the nodes that may come after a node, without the insides of blocks.
+// mainPath returns the nodes that may come after a node, without the insides of blocks.
 func mainPath(v *vertex) []*vertex {
 	if v.node.Type == Switch {
 		return v.targets
@@ -81,7 +81,7 @@ func mainPath(v *vertex) []*vertex {
 	return []*vertex{v.next}
 }
 
-// onward gives the nodes that a run may get to after a node, without the insides of blocks: none if the node fails it.
+// onward returns the nodes that a run may get to after a node, without the insides of blocks: none if the node fails it.
 func onward(v *vertex) []*vertex {
 	switch {
 	case !v.passable():
@@ -92,7 +92,7 @@ func onward(v *vertex) []*vertex {
 	return []*vertex{v.next}
 }
 
-// blamed gives the nodes that a run needs after a node: of a parallel node's branches only those whose failing fails
+// blamed returns the nodes that a run needs after a node: of a parallel node's branches only those whose failing fails
 // the node.
 func blamed(v *vertex) []*vertex {
 	next := mainPath(v)
@@ -111,7 +111,7 @@ func (v *vertex) passable() bool {
 	return !v.blocked && (v.node.Type != Parallel || v.passes == yes)
 }
 
-// walk gives all nodes that can be reached, in a fixed order; nil stands for no node.
+// walk returns all nodes that can be reached, in a fixed order; nil stands for no node.
 func walk(from []*vertex, next func(*vertex) []*vertex) ([]*vertex, map[*vertex]bool) {
 	seen := map[*vertex]bool{}
 	var order []*vertex
@@ -130,7 +130,7 @@ func walk(from []*vertex, next func(*vertex) []*vertex) ([]*vertex, map[*vertex]
 	return order, seen
 }
 
-// leadsToEnd gives the nodes from which the end can be reached if nothing fails.
+// leadsToEnd returns the nodes from which the end can be reached if nothing fails.
 func (c *compiler) leadsToEnd() map[*vertex]bool {
 	before := make(map[*vertex][]*vertex, len(c.vertices))
 	for _, v := range c.vertices {

@@ -115,7 +115,7 @@ func (c *compiler) hasStateKey() bool {
 
 // jqWalk looks through a program.
 type jqWalk struct {
-	// stateRoot: some path begins with .state and goes on; clock: now is called.
+	// stateRoot: some path begins with .state.<name>; clock: now is called.
 	stateRoot, clock bool
 	// regexes are the regular expressions that are written out.
 	regexes []string
@@ -213,7 +213,7 @@ func (w *jqWalk) text(s *gojq.String, atRoot bool) {
 	}
 }
 
-// function looks at a call. Many functions give their arguments another input, so none counts as the state.
+// function looks at a call. Many functions evaluate their arguments on another input, so no argument counts as reading the state.
 func (w *jqWalk) function(f *gojq.Func, _ bool) {
 	if f == nil {
 		return
@@ -248,7 +248,7 @@ func takesRegex(f *gojq.Func) bool {
 	return false
 }
 
-// literalText gives the text of a query that is nothing but a string without interpolation.
+// literalText returns the text of a query that is just a string without interpolation.
 func literalText(q *gojq.Query) (string, bool) {
 	if q.Term == nil || q.Term.Type != gojq.TermTypeString || q.Term.Str.Queries != nil || q.Term.SuffixList != nil {
 		return "", false

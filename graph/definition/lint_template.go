@@ -9,8 +9,8 @@ import (
 )
 
 // Warnings about what executors fill in where a node asks for it: prompts with prompt_templates, arguments with
-// argument_templates. What is wrong there fails the attempt in process; a host that performs the node itself may read it
-// in its own way, so that it is no error.
+// argument_templates. A mistake there fails the attempt in process; a host that performs the node itself may read it
+// differently, so it is not an error.
 
 // lintPrompt warns about a prompt that cannot be filled in.
 func (c *compiler) lintPrompt(n *jsonvalue.Node, at *path, v *vertex) {

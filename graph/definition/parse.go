@@ -90,7 +90,7 @@ func (w *valueWalk) check(v any, pointer string, depth int) bool {
 	return true
 }
 
-// textCode gives the code for a kind of text problem.
+// textCode returns the code for a kind of text problem.
 func textCode(kind string) problem.Code {
 	switch kind {
 	case "duplicate":
@@ -127,7 +127,7 @@ func textFinding(code problem.Code, at problem.Place, message, hint string) prob
 	return problem.Finding{Code: code, Severity: problem.SeverityError, At: at, Message: message, Hint: hint}
 }
 
-// refuseText makes the error for a text that is no definition at all.
+// refuseText returns the error for a text that is not a definition.
 func refuseText(findings problem.Findings) error {
 	findings.Sort()
 	first := findings[0]

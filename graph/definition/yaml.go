@@ -23,7 +23,7 @@ const maxYAMLNodes = 500_000
 
 // ParseYAML reads a definition written in YAML with the strictness of Parse; positions are those of the YAML text. What
 // has no JSON form, or what YAML readers take differently, is refused with a hint: tags of its own, merge keys, keys
-// that are no texts, numbers that are not written as in JSON, several documents. Unquoted yes, no, on and off, and
+// that are not texts, numbers that are not written as in JSON, several documents. Unquoted yes, no, on and off, and
 // dates, are texts. Anchors and aliases are written out.
 func ParseYAML(src []byte) (*Document, error) {
 	root, findings := readYAML(src)
@@ -68,7 +68,7 @@ func firstInvalid(src []byte) (line, column int, ok bool) {
 
 var errSeveralDocuments = errors.New("the text holds several documents")
 
-// decodeYAML gives the value of the only document.
+// decodeYAML returns the value of the only document.
 func decodeYAML(src []byte) (n *yaml.Node, err error) {
 	defer func() {
 		// The reader reports what it cannot read as errors; a panic is a fault of its own, and the text is to blame
@@ -94,7 +94,7 @@ func decodeYAML(src []byte) (n *yaml.Node, err error) {
 	return document.Content[0], nil
 }
 
-// yamlLine finds the place in the reader's errors, which give it in no other form.
+// yamlLine finds the line in the reader's errors, which have it only in their text.
 var yamlLine = pattern(`^(?:yaml: )?(?:line (\d+): )?`)
 
 // pattern returns a regular expression that compiles on first use.

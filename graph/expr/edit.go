@@ -55,7 +55,7 @@ func endEdit(m *meter, in any, _ []any) any {
 	return e.delete(m, e.doomed)
 }
 
-// editValue gives the value of an edit that goes on. Its user may keep no part of it.
+// editValue returns the value of an edit that is not done. The caller must keep no part of it.
 func editValue(_ *meter, in any, _ []any) any { return in.(*edit).root }
 
 // editShare is editSet with a value that may be, or hold, part of what is edited.
@@ -95,16 +95,16 @@ func setPath(m *meter, in any, args []any) any {
 func deletePaths(m *meter, in any, args []any) any {
 	paths, ok := args[0].([]any)
 	if !ok {
-		return faultf("delpaths wants an array of paths, not %s", typeName(args[0]))
+		return faultf("delpaths expects an array of paths, found %s", typeName(args[0]))
 	}
 	return (&edit{root: in}).delete(m, paths)
 }
 
-// set gives e, or the error.
+// set returns e or an error.
 func (e *edit) set(m *meter, path, v any) any {
 	steps, ok := path.([]any)
 	if !ok {
-		return faultf("setpath wants a path, not %s", typeName(path))
+		return faultf("setpath expects a path, found %s", typeName(path))
 	}
 	root, err := e.put(m, e.root, steps, v, 0)
 	if err != nil {
@@ -114,7 +114,7 @@ func (e *edit) set(m *meter, path, v any) any {
 	return e
 }
 
-// delete gives the value without what is at the paths. Ancestors are deleted before what is in them.
+// delete returns the value without what is at the paths. Ancestors are deleted before what is in them.
 func (e *edit) delete(m *meter, paths []any) any {
 	sorted := slices.Clone(paths)
 	slices.SortFunc(sorted, func(a, b any) int { return m.compare(a, b, 0) })
@@ -124,7 +124,7 @@ func (e *edit) delete(m *meter, paths []any) any {
 	for _, p := range sorted {
 		path, ok := p.([]any)
 		if !ok {
-			return faultf("delpaths wants an array of paths, not of %s", typeName(p))
+			return faultf("delpaths expects an array of paths, found an array with %s", typeName(p))
 		}
 		root, err := e.put(m, e.root, path, gone{}, 0)
 		if err != nil {

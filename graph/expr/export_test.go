@@ -36,7 +36,7 @@ func (m *Mapping) Eval(state map[string]any) (map[string]any, error) {
 	return m.EvalAt(state, time.Time{})
 }
 
-// Steps gives the steps and the work that an evaluation took.
+// Steps returns the steps and the work that an evaluation took.
 func Steps(p *Program, state map[string]any) (steps, work int, err error) {
 	i, err := p.acquire()
 	if err != nil {

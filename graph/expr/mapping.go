@@ -76,7 +76,7 @@ func mappingProgram(v any) (src string, isProgram bool, err error) {
 }
 
 // template returns what stands between "${" and "}", where these enclose a whole string and at least one character, and
-// what they enclose is on one line. Strings with text around are no templates.
+// what they enclose is on one line. Strings with text around it are not templates.
 func template(s string) (inside string, ok bool) {
 	s = trim(s)
 	if len(s) <= len("${}") || !strings.HasPrefix(s, "${") || !strings.HasSuffix(s, "}") {

@@ -17,11 +17,11 @@ func regexpArguments(m *meter, in any, args []any) (text string, p *pattern, all
 	}
 	expression, ok := args[0].(string)
 	if !ok {
-		return "", nil, false, faultf("a regular expression is a string, not %s", typeName(args[0]))
+		return "", nil, false, faultf("expected a string as the regular expression, found %s", typeName(args[0]))
 	}
 	flags, ok := args[1].(string)
 	if !ok && args[1] != nil {
-		return "", nil, false, faultf("the flags of a regular expression are a string, not %s", typeName(args[1]))
+		return "", nil, false, faultf("expected a string as the flags of the regular expression, found %s", typeName(args[1]))
 	}
 	p, err = compilePattern(m, expression, flags)
 	return text, p, strings.Contains(flags, "g"), err
@@ -38,7 +38,7 @@ func testRegexp(m *meter, in any, args []any) any {
 	return p.re.MatchString(text)
 }
 
-// matches gives the array of match objects.
+// matches returns the array of match objects.
 func matches(m *meter, in any, args []any) any {
 	text, p, all, err := regexpArguments(m, in, args)
 	if err != nil {
@@ -93,7 +93,7 @@ func (c *runeCounter) object(from, to int) map[string]any {
 	return map[string]any{"offset": start, "length": c.at(to) - start, "string": c.text[from:to]}
 }
 
-// splitRegexp gives the parts of the text between the matches.
+// splitRegexp returns the parts of the text between the matches.
 func splitRegexp(m *meter, in any, args []any) any {
 	text, p, _, err := regexpArguments(m, in, args)
 	if err != nil {

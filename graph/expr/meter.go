@@ -8,7 +8,7 @@ type meter struct {
 	limits limits
 	steps  int
 	work   int
-	// now is the time that the function of this name gives; zero: there is none.
+	// now is what the function now returns; zero if there is none.
 	now time.Time
 	// exceeded is the limit that was hit first, nil while there is none.
 	exceeded *limitError
@@ -31,7 +31,7 @@ var (
 )
 
 // maxDepth is how deeply nested a value may be that a function looks into: the recursion costs stack, which Go cannot
-// give back an error for. The interpreter itself walks values without recursion.
+// turn into an error. The interpreter itself walks values without recursion.
 const maxDepth = 10_000
 
 func (m *meter) reset(l limits, now time.Time) {
@@ -68,7 +68,7 @@ func (m *meter) Deadline() (time.Time, bool) { return time.Time{}, false }
 // Value is part of context.Context.
 func (m *meter) Value(any) any { return nil }
 
-// exceed ends the evaluation at its next step and gives the reason.
+// exceed ends the evaluation at its next step and returns the reason.
 func (m *meter) exceed(reason *limitError) *limitError {
 	if m.exceeded == nil {
 		m.exceeded = reason

@@ -87,7 +87,7 @@ var natives = map[string]native{
 	"strptime/1":      parseTime,
 }
 
-// touch gives its input back, and charges for what the iteration or slicing that follows will do with it: the
+// touch returns its input and charges for what the iteration or slicing that follows will do with it: the
 // interpreter lists all parts before the first, those of an object in order.
 func touch(m *meter, in any, _ []any) any {
 	switch v := in.(type) {

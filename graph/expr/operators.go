@@ -33,7 +33,7 @@ func exactInts(l, r any) (a, b int, ok bool) {
 
 func isExact(i int) bool { return i >= -maxExactInt && i <= maxExactInt }
 
-// doubleOr gives an integer if a double holds it exactly, else the nearest double.
+// doubleOr returns an integer if a double holds it exactly, else the nearest double.
 func doubleOr(i int) any {
 	if isExact(i) {
 		return i
@@ -165,7 +165,7 @@ func multiply(m *meter, _ any, args []any) any {
 	return faultf("cannot multiply %s and %s", typeName(l), typeName(r))
 }
 
-// repeatString truncates the count; a negative one, and NaN, give null.
+// repeatString truncates the count; a negative one and NaN yield null.
 func repeatString(m *meter, s string, n float64) any {
 	if n < 0 || math.IsNaN(n) {
 		return nil

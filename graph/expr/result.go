@@ -18,7 +18,7 @@ func (m *meter) output(v any, size int) (normal any, total int, err error) {
 	normal, _ = n.value(v, 0)
 	switch {
 	case n.foreign:
-		return nil, 0, faultf("the state holds a value that is no JSON")
+		return nil, 0, faultf("the state holds a value that is not JSON")
 	case n.size > n.limit:
 		return nil, 0, m.exceed(overResult)
 	}
@@ -72,7 +72,7 @@ func (n *normalizer) value(v any, depth int) (normal any, changed bool) {
 	return normal, true
 }
 
-// double gives the model's value for a number, and whether that is another one.
+// double returns the model's value for a number, and whether that is another one.
 func double(f float64) (any, bool) {
 	switch {
 	case math.IsNaN(f):

@@ -17,7 +17,7 @@ type rewriter struct {
 	// natives are those that the rewritten program calls, free the functions it neither defines nor finds there.
 	natives map[string]native
 	free    map[string]bool
-	// strings are the string literals of the program: an error message made of one gives no value away.
+	// strings are the string literals of the program: an error message made of one reveals no value.
 	strings map[string]bool
 	err     error
 }
@@ -44,7 +44,7 @@ const (
 
 func signature(name string, arity int) string { return name + "/" + strconv.Itoa(arity) }
 
-// define makes a function of the program visible and gives the name to call it by.
+// define makes a function of the program visible and returns the name to call it by.
 func (r *rewriter) define(name string, arity int) string {
 	key := signature(name, arity)
 	if key == "path/1" {
@@ -100,7 +100,7 @@ func (r *rewriter) update(q *gojq.Query) {
 	r.replace(q, edit)
 }
 
-// changed gives, in an array, the new value at the path of an edit; for |= there may be none.
+// changed returns a query for the new value at the path of an edit, in an array; for |= that may be empty.
 func (r *rewriter) changed(q *gojq.Query) *gojq.Query {
 	switch q.Op {
 	case gojq.OpAssign:
@@ -142,7 +142,7 @@ func nativeName(name string, arity int) string { return nativePrefix + signature
 
 const nativePrefix = "native "
 
-// edit is an update of all paths: changed gives, in an array, the new value for the path at hand, or none to delete.
+// edit is an update of all paths: changed is, in an array, the new value for the current path, or none to delete.
 //
 //	reduce path(paths) as $path (_edit; _set($path; changed)) | _done
 func (r *rewriter) edit(paths, changed *gojq.Query) *gojq.Query {

@@ -7,11 +7,11 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// A reduce that assigns to places of the value so far is the way to build an object from a list:
+// A reduce that assigns to parts of its accumulator builds an object from a list:
 //
 //	reduce .items[] as $i ({}; .[$i.id] = $i | .count += 1)
 //
-// As it stands it copies the object for every item. Where it cannot make a difference the value so far becomes one edit
+// As written, it copies the object for every item. Where nothing can see the difference, the accumulator becomes one edit
 // for the whole reduce, which changes its own copy in place:
 //
 //	reduce .items[] as $i ({} | _edit; updates of the edit) | _done
@@ -49,7 +49,7 @@ func (r *rewriter) reduce(t *gojq.Term) {
 	}
 }
 
-// updateSteps gives the updates in "update | update | …", nil if there is anything else.
+// updateSteps returns the updates in "update | update | …", nil if there is anything else.
 func updateSteps(q *gojq.Query) []*gojq.Query {
 	if q == nil || q.Term != nil || len(q.FuncDefs) > 0 || len(q.Patterns) > 0 {
 		return nil

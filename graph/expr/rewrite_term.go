@@ -194,7 +194,7 @@ func (r *rewriter) string(t *gojq.Term, format string) {
 	}
 }
 
-// text gives the sum of the parts of a string with interpolations, nil for one without.
+// text returns the sum of the parts of a string with interpolations, nil for one without.
 func (r *rewriter) text(s *gojq.String, format string) *gojq.Query {
 	if s.Queries == nil {
 		r.strings[s.Str] = true
