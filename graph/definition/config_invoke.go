@@ -10,7 +10,7 @@ import (
 
 func (x *config) subworkflow() {
 	s := &SubworkflowConfig{
-		WorkflowRef: trim(x.text("workflow_ref")), VersionPin: trim(x.text("version_pin")), InputMapping: x.mapping(),
+		WorkflowRef: expr.TrimSpace(x.text("workflow_ref")), VersionPin: expr.TrimSpace(x.text("version_pin")), InputMapping: x.mapping(),
 	}
 	x.v.node.Subworkflow = s
 	if s.WorkflowRef == "" {
@@ -27,7 +27,7 @@ func isHash(s string) bool {
 }
 
 func (x *config) delegate() {
-	d := &DelegateConfig{AgentID: trim(x.text("agent_id")), Protocol: x.text("protocol"), InputMapping: x.mapping()}
+	d := &DelegateConfig{AgentID: expr.TrimSpace(x.text("agent_id")), Protocol: x.text("protocol"), InputMapping: x.mapping()}
 	x.v.node.Delegate = d
 	if d.AgentID == "" {
 		x.fatal(problem.ConfigBlank, "agent_id", "agent_id is blank", "name the agent to call")
@@ -43,7 +43,7 @@ func (x *config) mapping() *expr.Mapping {
 		member, place := n.Get(name), at.member(name)
 		err, wrong := problems[name]
 		if !wrong {
-			x.c.lintMapping(member, place, x.v)
+			x.c.lintMapping(member, place, x.v, true)
 			continue
 		}
 		hint := ""

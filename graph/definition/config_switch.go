@@ -3,6 +3,7 @@ package definition
 import (
 	"fmt"
 
+	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -17,7 +18,7 @@ func (x *config) switchNode() {
 	at := x.at.member("cases")
 	for i, n := range x.json.Get("cases").Elements {
 		when, target, place := n.Get("when"), n.Get("target"), at.element(i)
-		if trim(when.Str) == "" {
+		if expr.TrimSpace(when.Str) == "" {
 			x.c.warn(problem.ConfigBlank, when, place.member("when"), x.v, "a case with a blank condition is skipped",
 				"write a jq condition, or use default")
 			continue

@@ -3,6 +3,7 @@ package definition
 import (
 	"fmt"
 
+	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
@@ -32,14 +33,14 @@ func (x *config) wait() {
 		x.until(w)
 	case WaitSignal:
 		reads["signal"] = true
-		if w.Signal = trim(x.text("signal")); w.Signal == "" {
+		if w.Signal = expr.TrimSpace(x.text("signal")); w.Signal == "" {
 			w.Err = x.err(problem.ConfigBlank, "signal", "the name of the signal is blank")
 			x.fatal(problem.ConfigBlank, "signal", "the name of the signal is blank", "")
 		}
 	}
 	for _, m := range x.json.Members {
 		if !reads[m.Name] {
-			x.c.ignored(m, x.at, x.v, fmt.Sprintf("a wait of kind %q does not read %s", w.Kind, m.Name))
+			x.c.ignored(m, x.at, x.v, fmt.Sprintf("a wait of kind %q does not read %s", w.Kind, m.Name), "")
 		}
 	}
 }

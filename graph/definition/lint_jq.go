@@ -52,29 +52,6 @@ func (c *compiler) lintCondition(n *jsonvalue.Node, at *path, v *vertex) {
 	}
 }
 
-// lintMapping warns about the program in one member of an input_mapping, if it has one (spec: execution, 4.4).
-func (c *compiler) lintMapping(n *jsonvalue.Node, at *path, v *vertex) {
-	if program := n.Get("jq"); program != nil {
-		if program.Kind == jsonvalue.String {
-			c.lintProgram(program.Str, program, at.member("jq"), v)
-		}
-		return
-	}
-	if n.Kind != jsonvalue.String {
-		return
-	}
-	inside, opened := strings.CutPrefix(trim(n.Str), "${")
-	inside, closed := strings.CutSuffix(inside, "}")
-	if opened && closed && trim(inside) != "" && !strings.ContainsAny(trim(inside), "\n\r\u2028\u2029") {
-		c.lintProgram(inside, n, at, v)
-		return
-	}
-	if strings.Contains(n.Str, "${") {
-		c.warn(problem.TemplateLiteral, n, at, v, "the text contains ${ but is not a template: it is passed on unchanged",
-			`write the whole value as one program, for example "${ \"Hello \" + .name }"`)
-	}
-}
-
 // lintLiterals warns of texts in a tool's arguments or a prompt that look like templates: both are sent as written
 // (spec: definition, 11.1).
 func (c *compiler) lintLiterals(n *jsonvalue.Node, at *path, v *vertex) {

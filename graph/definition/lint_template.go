@@ -46,23 +46,9 @@ func (c *compiler) lintPrompt(n *jsonvalue.Node, at *path, v *vertex) {
 // lintArguments warns about arguments that cannot be filled in, at any depth.
 func (c *compiler) lintArguments(n *jsonvalue.Node, at *path, v *vertex) {
 	switch {
-	case n.Kind == jsonvalue.String, n.Get("jq") != nil, n.Get("literal") != nil:
-		m, problems := expr.CompileMapping(map[string]any{"": n.Value()})
-		if jq := n.Get("jq"); jq != nil {
-			n, at = jq, at.member("jq")
-		}
-		if err := problems[""]; err != nil {
-			c.brokenTemplate(err, n, at, v)
-			return
-		}
-		programs := m.Programs()
-		for _, program := range programs {
-			c.lintSource(program.Source(), n, at, v, false)
-		}
-		if n.Kind == jsonvalue.String && len(programs) == 0 && strings.Contains(n.Str, "${") {
-			c.warn(problem.TemplateLiteral, n, at, v, "the text contains ${ but is not a template: it is passed on unchanged",
-				`write the whole value as one program, for example "${ \"Hello \" + .name }"`)
-		}
+	case n.Kind == jsonvalue.String, n.Get("jq") != nil:
+		c.lintMapping(n, at, v, false)
+	case n.Get("literal") != nil:
 	case n.Kind == jsonvalue.Array:
 		for i, element := range n.Elements {
 			c.lintArguments(element, at.element(i), v)
@@ -71,6 +57,27 @@ func (c *compiler) lintArguments(n *jsonvalue.Node, at *path, v *vertex) {
 		for _, m := range n.Members {
 			c.lintArguments(m.Value, at.member(m.Name), v)
 		}
+	}
+}
+
+// lintMapping warns about the program in one member of a mapping, if it has one (spec: execution, 4.4). clock is that of
+// lintSource.
+func (c *compiler) lintMapping(n *jsonvalue.Node, at *path, v *vertex, clock bool) {
+	m, problems := expr.CompileMapping(map[string]any{"": n.Value()})
+	if jq := n.Get("jq"); jq != nil {
+		n, at = jq, at.member("jq")
+	}
+	if err := problems[""]; err != nil {
+		c.brokenTemplate(err, n, at, v)
+		return
+	}
+	programs := m.Programs()
+	for _, program := range programs {
+		c.lintSource(program.Source(), n, at, v, clock)
+	}
+	if n.Kind == jsonvalue.String && len(programs) == 0 && strings.Contains(n.Str, "${") {
+		c.warn(problem.TemplateLiteral, n, at, v, "the text contains ${ but is not a template: it is passed on unchanged",
+			`write the whole value as one program, for example "${ \"Hello \" + .name }"`)
 	}
 }
 

@@ -60,7 +60,7 @@ func mappingProgram(v any) (src string, isProgram bool, err error) {
 		if !ok {
 			return "", true, problem.New(problem.ExpressionInvalid, `"jq" has to be a program, which is a string`)
 		}
-		if trim(src) == "" {
+		if TrimSpace(src) == "" {
 			return "", true, problem.New(problem.ExpressionInvalid, `the program in "jq" is empty`).WithHint(`Write "." for the whole state.`)
 		}
 		return src, true, nil
@@ -78,16 +78,16 @@ func mappingProgram(v any) (src string, isProgram bool, err error) {
 // template returns what stands between "${" and "}", where these enclose a whole string and at least one character, and
 // what they enclose is on one line. Strings with text around it are not templates.
 func template(s string) (inside string, ok bool) {
-	s = trim(s)
+	s = TrimSpace(s)
 	if len(s) <= len("${}") || !strings.HasPrefix(s, "${") || !strings.HasSuffix(s, "}") {
 		return "", false
 	}
-	inside = trim(s[len("${") : len(s)-len("}")])
+	inside = TrimSpace(s[len("${") : len(s)-len("}")])
 	return inside, !strings.ContainsAny(inside, "\n\r\u2028\u2029")
 }
 
-// trim strips white space as JavaScript does: that of Unicode without U+0085, and the byte order mark.
-func trim(s string) string {
+// TrimSpace strips white space as JavaScript does: that of Unicode without U+0085, and the byte order mark.
+func TrimSpace(s string) string {
 	return strings.TrimFunc(s, func(r rune) bool { return r == '\uFEFF' || r != '\u0085' && unicode.IsSpace(r) })
 }
 
