@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"sync"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities"
@@ -12,14 +13,18 @@ import (
 )
 
 const (
-	// maxErrorText bounds the text of an error that a program tells.
+	// maxErrorText bounds the text of an error that a program reports.
 	maxErrorText = problem.MaxText
 	// maxRetryAfter bounds the pause that a program can ask for.
 	maxRetryAfter = time.Hour
 )
 
-// codePattern is what a program's own code looks like.
-var codePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.:-]{0,63}$`)
+// maxCode bounds the length of a program's own code.
+const maxCode = 64
+
+// codePattern matches the characters of a program's own code. It does not count them: a counted repetition compiles to
+// a copy for each.
+var codePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.:-]*$`) })
 
 // answer is what a program wrote: an output, or a failure.
 type answer struct {
@@ -41,20 +46,20 @@ func parse(text []byte) (a answer, fault string) {
 	}
 	members, ok := node.Value().(map[string]any)
 	if !ok {
-		return a, "it is no object"
+		return a, "it is not an object"
 	}
 	output, succeeded := members["output"]
-	told, failed := members["error"]
+	reported, failed := members["error"]
 	if usage, given := members["usage"]; given {
 		if a.usage, ok = usage.(map[string]any); !ok {
-			return a, "usage is no object"
+			return a, "usage is not an object"
 		}
 	}
 	switch {
 	case succeeded && failed:
 		return a, "it has an output and an error"
 	case failed:
-		if a.failure, fault = failureOf(told, members); fault == "" {
+		if a.failure, fault = failureOf(reported, members); fault == "" {
 			a.failure.Usage = a.usage
 		}
 		return a, fault
@@ -67,16 +72,16 @@ func parse(text []byte) (a answer, fault string) {
 	return a, ""
 }
 
-// failureOf makes a failure of an error that a program tells.
-func failureOf(told any, members map[string]any) (failure *activities.Failure, fault string) {
-	text, ok := told.(string)
+// failureOf returns the failure for an error that a program reports.
+func failureOf(reported any, members map[string]any) (failure *activities.Failure, fault string) {
+	text, ok := reported.(string)
 	if !ok {
-		return nil, "error is no string"
+		return nil, "error is not a string"
 	}
 	failure = &activities.Failure{Code: string(problem.HandlerError), Message: text}
 	if value, given := members["code"]; given {
 		code, ok := value.(string)
-		if !ok || !codePattern.MatchString(code) {
+		if !ok || len(code) > maxCode || !codePattern().MatchString(code) {
 			return nil, "code is not of the form NO_IMAGE: a letter, then at most 63 letters, digits or _ . : -"
 		}
 		failure.Code, failure.Retryable = code, activities.RetrySense(code)
@@ -94,7 +99,7 @@ func failureOf(told any, members map[string]any) (failure *activities.Failure, f
 	if value, given := members["retry_after_ms"]; given {
 		ms, ok := value.(float64)
 		if !ok || ms < 0 {
-			return nil, "retry_after_ms is no number of milliseconds"
+			return nil, "retry_after_ms is not a number of milliseconds"
 		}
 		failure.RetryAfter = min(time.Duration(min(ms, float64(maxRetryAfter/time.Millisecond)))*time.Millisecond, maxRetryAfter)
 	}

@@ -19,13 +19,13 @@ type attempt struct {
 	secret  childprocess.Scrubber
 }
 
-// printed is what a program gave on standard output. The text has at most one byte more than the limit.
+// printed is what a program wrote to standard output. The text has at most one byte more than the limit.
 type printed struct {
 	text []byte
 	err  error
 }
 
-// run starts the program, and returns when nothing is left of it.
+// run starts the program and returns when all its processes have ended.
 func (a *attempt) run(ctx context.Context, req activities.Request) (activities.Result, error) {
 	if ctx.Err() != nil {
 		return activities.Result{}, a.interrupted(ctx)
@@ -51,7 +51,7 @@ func (a *attempt) run(ctx context.Context, req activities.Request) (activities.R
 	return a.attend(ctx, process, document(ctx, a.handler, req))
 }
 
-// attend feeds the process, and waits for its end, which it brings about itself if need be.
+// attend writes the input and waits for the process to end; it ends it on cancellation or too much output.
 func (a *attempt) attend(ctx context.Context, process *childprocess.Process, input []byte) (activities.Result, error) {
 	fed := make(chan struct{})
 	go func() {
@@ -90,7 +90,7 @@ func (a *attempt) attend(ctx context.Context, process *childprocess.Process, inp
 	switch {
 	case failure != nil:
 		if failure.Code == string(problem.Timeout) {
-			failure.Message += a.said(process)
+			failure.Message += a.onStderr(process)
 		}
 		return activities.Result{}, failure
 	case len(out.text) > a.MaxOutputBytes:
@@ -106,28 +106,28 @@ func (a *attempt) result(process *childprocess.Process, out printed) (activities
 	answer, fault := parse(out.text)
 	switch {
 	case fault == "" && answer.failure != nil:
-		return activities.Result{}, a.told(answer.failure)
+		return activities.Result{}, a.scrubbed(answer.failure)
 	case !process.Succeeded():
-		failure := activities.Fail(problem.StepCommandFailed, "step command %q ended with %s%s", a.handler, process.State(), a.said(process))
+		failure := activities.Fail(problem.StepCommandFailed, "step command %q ended with %s%s", a.handler, process.State(), a.onStderr(process))
 		if text := cut(a.secret.Scrub(string(out.text)), 500); text != "" {
 			failure.Message += "; on standard output it printed: " + text
 		}
 		return activities.Result{}, failure
 	case out.err != nil && len(out.text) == 0:
-		// Something that has left the group holds standard output open. What is a whole document counts all the same.
+		// A process outside the group holds standard output open. A complete document counts all the same.
 		fault = "it could not be read: " + out.err.Error()
 	}
 	if fault != "" {
 		return activities.Result{}, activities.Fail(problem.ActivityOutputInvalid,
-			"the answer of step command %q is not understood: %s; write one JSON document {\"output\": …} or {\"error\": \"…\"} to standard output%s",
-			a.handler, fault, a.said(process))
+			"the answer of step command %q is invalid: %s; write one JSON document {\"output\": …} or {\"error\": \"…\"} to standard output%s",
+			a.handler, fault, a.onStderr(process))
 	}
 	return activities.Result{Output: answer.output, Usage: answer.usage}, nil
 }
 
-// told is a failure as the program told it, without its secrets: they are taken out before the text is cut, so that the
-// cut leaves no part of one, and a code that holds one is none.
-func (a *attempt) told(failure *activities.Failure) *activities.Failure {
+// scrubbed returns a reported failure without secrets. They are masked before the text is cut, so that the cut leaves no
+// part of one; a code that holds one is replaced.
+func (a *attempt) scrubbed(failure *activities.Failure) *activities.Failure {
 	failure.Message = cut(a.secret.Scrub(failure.Message), maxErrorText)
 	if a.secret.ScrubOutput(failure.Code) != failure.Code || slices.Contains(a.secret, failure.Code) {
 		failure.Code = string(problem.HandlerError)
@@ -143,8 +143,8 @@ func (a *attempt) notStarted(err error) error {
 	return activities.Fail(problem.StepCommandNotStarted, "step command %q cannot be started: %v", a.handler, err)
 }
 
-// said is what the process has printed on standard error, as the end of a sentence.
-func (a *attempt) said(process *childprocess.Process) string {
+// onStderr is what the process has printed on standard error, as the end of a sentence.
+func (a *attempt) onStderr(process *childprocess.Process) string {
 	if text := process.Stderr.String(); text != "" {
 		return "; on standard error it printed: " + text
 	}

@@ -61,7 +61,7 @@ func open(t *testing.T, script string, edit func(*stepcommand.Config, *stepcomma
 	return h
 }
 
-// started gives the ids of all processes that were started, in order.
+// started returns the ids of all processes that were started, in order.
 func (h *harness) started() []int {
 	text, err := os.ReadFile(h.pids)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -168,11 +168,11 @@ func TestAnswers(t *testing.T) {
 		{script: `print {"output":{}`, code: "ACTIVITY_OUTPUT_INVALID", text: "line 1"},
 		{script: `print {"output":{}} {}`, code: "ACTIVITY_OUTPUT_INVALID", text: "line 1"},
 		{script: `print {"output":1,"output":2}`, code: "ACTIVITY_OUTPUT_INVALID", text: "output"},
-		{script: `print []`, code: "ACTIVITY_OUTPUT_INVALID", text: "no object"},
+		{script: `print []`, code: "ACTIVITY_OUTPUT_INVALID", text: "not an object"},
 		{script: `print {"total":3}`, code: "ACTIVITY_OUTPUT_INVALID", text: "neither an output nor an error"},
 		{script: `print {"output":1,"error":"x"}`, code: "ACTIVITY_OUTPUT_INVALID", text: "an output and an error"},
 		{script: `print {"output":1,"usage":1}`, code: "ACTIVITY_OUTPUT_INVALID", text: "usage"},
-		{script: `print {"error":1}`, code: "ACTIVITY_OUTPUT_INVALID", text: "error is no string"},
+		{script: `print {"error":1}`, code: "ACTIVITY_OUTPUT_INVALID", text: "error is not a string"},
 		{script: `print {"error":"x","code":"a b"}`, code: "ACTIVITY_OUTPUT_INVALID", text: "code"},
 		{script: `print {"error":"x","retryable":"no"}`, code: "ACTIVITY_OUTPUT_INVALID", text: "retryable"},
 		{script: `print {"error":"x","retry_after_ms":-1}`, code: "ACTIVITY_OUTPUT_INVALID", text: "retry_after_ms"},

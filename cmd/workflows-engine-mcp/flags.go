@@ -13,7 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/stdio"
 )
 
-// settings are everything that the command can be told.
+// settings are all flags and variables of the command.
 type settings struct {
 	*config.Config
 	workflowDir     string

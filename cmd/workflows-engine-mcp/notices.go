@@ -10,13 +10,13 @@ import (
 )
 
 // notices are what the server says of itself on stderr: lines for people, or, with --log-format json, records, since who
-// collects records wants every line to be one.
+// collects records expects every line to be one.
 type notices struct {
 	lines io.Writer
 	log   *slog.Logger // nil for lines
 }
 
-// newNotices gives notices that are written whatever the log level is, as lines are.
+// newNotices returns notices that are written whatever the log level is, as lines are.
 func newNotices(c *config.Config, stderr io.Writer) notices {
 	if c.LogFormat != config.LogJSON {
 		return notices{lines: stderr}
@@ -42,7 +42,7 @@ func (n notices) warn(warning string) {
 	n.say("warning: " + warning)
 }
 
-// failed records what ended the server, and then gives an error that says so; lines are left to printError.
+// failed records what ended the server, and returns an error marked as printed; lines are left to printError.
 func (n notices) failed(err error) error {
 	if err == nil || n.log == nil {
 		return err

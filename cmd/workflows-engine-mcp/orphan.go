@@ -14,7 +14,7 @@ const parentLook = time.Second
 // errOrphaned is why a server ends whose parent has died.
 var errOrphaned = errors.New("the process that started this server has ended")
 
-// withParent gives a context that ends when the process that started this one has ended. Usually the end of the input
+// withParent returns a context that ends when the process that started this one has ended. Usually the end of the input
 // says so; but where somebody else holds the other end of the pipe, such as a process that the host had started later,
 // it never comes, and a server that nobody talks to would hold its runs' leases for good.
 //

@@ -51,7 +51,7 @@ const stepping = `{"document":{"schema":"s","name":"stepping","version":"1"},"st
 	`"nodes":[{"id":"a","type":"start"},{"id":"t","type":"step","config":{"handler":"urn:slow"}},{"id":"z","type":"end"}],` +
 	`"edges":[{"source":"__start__","target":"a"},{"source":"a","target":"t"},{"source":"t","target":"z"}]}`
 
-// awaitStep gives the process id that the step's program has written, once it is another than before.
+// awaitStep returns the process id that the step's program has written, once it is another than before.
 func awaitStep(t *testing.T, file string, before int) int {
 	t.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {

@@ -266,7 +266,7 @@ func (s sentinel) run() {
 	}
 }
 
-// commandLine gives all that a command prints.
+// commandLine returns all that a command prints.
 func commandLine(t *testing.T, db string, args ...string) string {
 	t.Helper()
 	var out bytes.Buffer

@@ -25,7 +25,7 @@ const (
 // version is set by release builds with -ldflags "-X main.version=1.2.3".
 var version = ""
 
-// run serves until stdin ends or ctx does, and gives the exit status. Only protocol messages go to stdout, or help and
+// run serves until stdin ends or ctx does, and returns the exit status. Only protocol messages go to stdout, or help and
 // version when they are asked for.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	c, err := parse(args, stdout)

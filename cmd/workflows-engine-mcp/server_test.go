@@ -126,7 +126,7 @@ func (p *process) write(lines ...string) {
 	}
 }
 
-// read gives the next line of stdout, which must be a JSON-RPC message.
+// read returns the next line of stdout, which must be a JSON-RPC message.
 func (p *process) read() map[string]any {
 	p.t.Helper()
 	if !p.stdout.Scan() {

@@ -50,7 +50,7 @@ type branchWalk struct {
 	joins map[*vertex]bool
 	// join is the only one of them, nil if there are several.
 	join *vertex
-	// origin gives the first branch that reached a node.
+	// origin returns the first branch that reached a node.
 	origin map[*vertex]int
 	order  []*vertex
 	// outside are the nodes where following stopped: join targets, the end, the parallel node itself.
@@ -96,8 +96,8 @@ func (w *branchWalk) run() {
 	w.checkCompletable()
 }
 
-// follow goes on from the nodes that have arrived, from position i. In the forced part it stops at switches and gives
-// them back.
+// follow continues from the nodes in order, from position i. In the forced part it stops at switches and returns
+// them.
 func (w *branchWalk) follow(i int, forced bool) (switches []*vertex) {
 	for ; i < len(w.order) && w.c.steps > 0; i++ {
 		w.c.steps--
@@ -157,7 +157,7 @@ func (w *branchWalk) leaves(from, to *vertex, branch int, forced bool) {
 		w.broken = true
 		w.c.fail(problem.ParallelBranch, n, at, w.parallel, message, hint)
 	} else {
-		w.c.warn(problem.ParallelBranch, n, at, w.parallel, message+"; a run that takes this way fails", hint)
+		w.c.warn(problem.ParallelBranch, n, at, w.parallel, message+"; a run that takes this path fails", hint)
 	}
 }
 
@@ -173,7 +173,7 @@ func (w *branchWalk) checkForcedLoops(forced int) {
 	if w.join == nil || w.c.steps == 0 {
 		return
 	}
-	// Whatever is followed no further, because a branch ends, breaks or chooses there, is no loop.
+	// A node where following stops, because the branch ends, breaks or chooses there, is not part of a loop.
 	stops := slices.Clone(w.outside)
 	for _, v := range w.order[:forced] {
 		if v.node.Type == Switch || v.next == nil {
@@ -188,7 +188,7 @@ func (w *branchWalk) checkForcedLoops(forced int) {
 		name, n, at := w.branch(i)
 		w.broken = true
 		w.c.fail(problem.ParallelBranch, n, at, w.parallel,
-			fmt.Sprintf("the branch %q goes round in a loop and never reaches the join target", name),
+			fmt.Sprintf("the branch %q loops and never reaches the join target", name),
 			"leave the loop through a switch")
 	}
 	for _, v := range w.order[:forced] {
@@ -196,7 +196,7 @@ func (w *branchWalk) checkForcedLoops(forced int) {
 	}
 }
 
-// backwards gives the nodes that a node was reached from.
+// backwards returns the nodes that a node was reached from.
 func (w *branchWalk) backwards(v *vertex) []*vertex { return w.links[v] }
 
 func (w *branchWalk) checkInterrupts() {
@@ -228,7 +228,7 @@ func (w *branchWalk) checkCompletable() {
 		}
 		name, n, at := w.branch(i)
 		f := finding(problem.ParallelBranch, problem.SeverityWarning, n, at.pointer(), w.parallel,
-			fmt.Sprintf("no way leads the branch %q to its join target %q", name, clip(w.join.node.ID)),
+			fmt.Sprintf("no path leads the branch %q to its join target %q", name, clip(w.join.node.ID)),
 			"let a case of its switch lead there")
 		w.c.faults = append(w.c.faults, fault{finding: f, vertex: w.parallel, branch: i})
 		lost, _ := walk([]*vertex{entry}, w.insideNext)
@@ -247,7 +247,7 @@ func (w *branchWalk) endsInFault(entry *vertex) bool {
 	})
 }
 
-// insideNext gives the nodes after a node of the block, none after one outside.
+// insideNext returns the successors of a node of the block, none for a node outside it.
 func (w *branchWalk) insideNext(v *vertex) []*vertex {
 	if _, inside := w.origin[v]; !inside {
 		return nil

@@ -6,8 +6,8 @@ import (
 )
 
 // Cache keeps the programs that were used last, by definition hash, so that an engine compiles each definition once.
-// It is safe for concurrent use. Programs compiled with different Options need a cache each: the hash does not tell them
-// apart.
+// It is safe for concurrent use. Programs compiled with different Options need a cache each: the hash does not distinguish
+// them.
 type Cache struct {
 	capacity int
 
@@ -22,7 +22,7 @@ func NewCache(capacity int) *Cache {
 	return &Cache{capacity: max(capacity, 1), recent: list.New(), byHash: map[string]*list.Element{}}
 }
 
-// Get gives the program of a definition hash and marks it as used, nil if it is not there.
+// Get returns the program of a definition hash and marks it as used, nil if it is not there.
 func (c *Cache) Get(hash string) *Program {
 	c.mu.Lock()
 	defer c.mu.Unlock()

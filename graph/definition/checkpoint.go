@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
@@ -28,7 +29,7 @@ func (c *compiler) compileCheckpointing() {
 		name, source = policy.Str, "policy"
 		read["policy"] = true
 	}
-	switch trim(name) {
+	switch expr.TrimSpace(name) {
 	case "", "after_each_node":
 	case "every_n_nodes", "interval":
 		c.checkpoint.Interval = true
@@ -40,14 +41,14 @@ func (c *compiler) compileCheckpointing() {
 		}
 		if every == nil {
 			c.fail(problem.CheckpointPolicyInvalid, n, at, nil,
-				fmt.Sprintf("the %s %q needs n, the number of nodes between checkpoints", source, trim(name)), `add "n": 5`)
+				fmt.Sprintf("the %s %q needs n, the number of nodes between checkpoints", source, expr.TrimSpace(name)), `add "n": 5`)
 		} else {
 			c.checkpoint.Every = int(math.Min(every.Num, math.MaxInt32))
 		}
 	case "disabled", "off", "none":
 		c.checkpoint.Enabled = false
 	default:
-		hint := suggest.DidYouMean(trim(name), strategies)
+		hint := suggest.DidYouMean(expr.TrimSpace(name), strategies)
 		if hint == "" {
 			hint = "the strategies are " + problem.AndList(strategies)
 		}
@@ -57,18 +58,13 @@ func (c *compiler) compileCheckpointing() {
 	}
 	for _, m := range n.Members {
 		if !read[m.Name] {
-			c.ignored(m, at, nil, "nothing reads this member of checkpointing here")
+			c.ignored(m, at, nil, "nothing reads this member of checkpointing here", "")
 		}
 	}
 }
 
 // ignored reports a member that nothing reads.
-func (c *compiler) ignored(m jsonvalue.Member, at *path, v *vertex, message string) {
-	c.ignoredBut(m, at, v, message, "")
-}
-
-// ignoredBut reports a member that nothing reads, with a hint what to write instead.
-func (c *compiler) ignoredBut(m jsonvalue.Member, at *path, v *vertex, message, hint string) {
+func (c *compiler) ignored(m jsonvalue.Member, at *path, v *vertex, message, hint string) {
 	f := finding(problem.FieldIgnored, problem.SeverityWarning, nil, at.member(m.Name).pointer(), v, message, hint)
 	f.At.Line, f.At.Column = m.Line, m.Column
 	c.findings = append(c.findings, f)

@@ -15,14 +15,14 @@ type Options struct {
 	AllowInterruptInBranch bool
 }
 
-// MaxFindings bounds the list that Compile gives; where there are more, errors are kept before warnings.
+// MaxFindings bounds the list that Compile returns; of more, errors are kept before warnings.
 const MaxFindings = 1000
 
 // Compile checks a document in one pass and compiles it. All findings are given, one for each mistake, sorted by place;
 // the program is nil if one of them is an error.
 func Compile(d *Document, o Options) (*Program, problem.Findings) {
 	c := &compiler{
-		document: d, options: o, byID: map[string]*vertex{}, ids: map[string]bool{}, doubled: map[string]bool{},
+		document: d, options: o, byID: map[string]*vertex{}, ids: map[string]bool{}, duplicate: map[string]bool{},
 		suggestions: 50, steps: maxSteps,
 	}
 	if c.structure() {
@@ -60,11 +60,11 @@ type compiler struct {
 	ids   map[string]bool
 	names []string
 	edges []edge
-	// doubled holds the ids that several nodes have.
-	doubled map[string]bool
-	// hasStart is set if there is a start node; strayed is set if something names a node that does not exist, so that
+	// duplicate holds the ids that several nodes have.
+	duplicate map[string]bool
+	// hasStart is set if there is a start node; danglingEdge is set if something names a node that does not exist, so that
 	// nodes may be unreachable by that mistake alone.
-	hasStart, strayed bool
+	hasStart, danglingEdge bool
 	// entry is where the single __start__ edge leads, nil if that is not clear.
 	entry *vertex
 	// end is the single end node, nil if there is not exactly one.
@@ -91,7 +91,7 @@ type lost struct {
 
 func (l lost) any() bool { return l != lost{} }
 
-// vertex is one node on its way to a Program.
+// vertex is one node while it is compiled.
 type vertex struct {
 	node *Node
 	json *jsonvalue.Node
@@ -114,12 +114,12 @@ type vertex struct {
 	blocked bool
 	// passes is what is known of a parallel node: whether enough branches can complete.
 	passes verdict
-	// completable tells for each branch whether it can reach the join target.
+	// completable says for each branch whether it can reach the join target.
 	completable []bool
 	// inBranch is set for nodes on a branch of a parallel node.
 	inBranch bool
-	// forced is set for nodes on a branch that the protocol wants to be whole whether a run gets there or not; faults
-	// there are errors.
+	// forced is set for nodes on the part of a branch that must be whole even if no run gets there (spec: definition,
+	// 7.1); faults there are errors.
 	forced bool
 	// loops is set for nodes on or before an endless loop that has been reported.
 	loops bool
@@ -205,7 +205,7 @@ func (c *compiler) nearest(wrong string) string {
 
 func (c *compiler) suggest(wrong string) string { return suggest.Hint(c.nearest(wrong)) }
 
-// settle gives the findings with their severities, sorted and bounded.
+// settle returns the findings with their severities, sorted and bounded.
 func (c *compiler) settle() problem.Findings {
 	for _, f := range c.faults {
 		c.findings = append(c.findings, f.finding)

@@ -55,7 +55,7 @@ type config struct {
 	raw  map[string]any
 }
 
-// text gives a text member, "" if it is absent.
+// text returns a text member, "" if it is absent.
 func (x *config) text(name string) string {
 	s, _ := x.raw[name].(string)
 	return s
@@ -71,15 +71,11 @@ func (x *config) warn(code problem.Code, name, message, hint string) {
 
 // ignored reports a member that nothing reads, if it is there.
 func (x *config) ignored(name, message string) {
-	for _, m := range x.json.Members {
-		if m.Name == name {
-			x.c.ignored(m, x.at, x.v, message)
-		}
-	}
+	x.c.ignoredMember(x.json, x.at, x.v, name, message)
 }
 
 // timeout reads the timeout of an interrupt or a parallel node, 0 without one. The protocol takes any text there and the
-// reference engine never reads it, so a text that is no duration must not fail a run: it counts as none.
+// reference engine never reads it, so an invalid duration must not fail a run: it counts as none.
 func (x *config) timeout(otherwise string) time.Duration {
 	n := x.json.Get("timeout")
 	if n == nil {
@@ -91,7 +87,7 @@ func (x *config) timeout(otherwise string) time.Duration {
 		hint = e.Hint
 	}
 	switch {
-	case trim(n.Str) == "":
+	case expr.TrimSpace(n.Str) == "":
 		x.warn(problem.ConfigBlank, "timeout", "a blank timeout counts as none: "+otherwise, hint)
 	case err != nil:
 		x.warn(problem.DurationInvalid, "timeout", err.Error()+", so there is no timeout: "+otherwise, hint)
@@ -148,7 +144,7 @@ func (x *config) program(n *jsonvalue.Node, at *path) *expr.Program {
 // the finding says why.
 func (c *compiler) jq(n *jsonvalue.Node, at *path, v *vertex) (*expr.Program, *problem.Finding) {
 	place := problem.Place{NodeID: v.node.ID, Pointer: at.pointer()}
-	if trim(n.Str) == "" {
+	if expr.TrimSpace(n.Str) == "" {
 		f := finding(problem.ConfigBlank, problem.SeverityWarning, n, at.pointer(), v, "the program is blank",
 			`write a jq program, for example ".name"`)
 		return expr.Failing(n.Str, problem.New(problem.ExpressionInvalid, "the program is blank").WithPlace(place)), &f
@@ -176,10 +172,10 @@ func (c *compiler) compileTimeout(v *vertex) {
 		if v.node.Type == Interrupt || v.node.Type == Parallel {
 			message = "the timeout of such a node stands in its config"
 		}
-		c.ignoredMember(v, "timeout", message)
+		c.ignoredMember(v.json, v.at, v, "timeout", message)
 		return
 	}
-	if trim(n.Str) == "" {
+	if expr.TrimSpace(n.Str) == "" {
 		c.warn(problem.ConfigBlank, n, at, v, "a blank timeout counts as none", durationHint)
 		return
 	}
@@ -196,7 +192,7 @@ func (c *compiler) compileTimeout(v *vertex) {
 	v.node.Timeout = d
 }
 
-// invalidDuration reports a text that is no duration, as a fault that blocks the node or as a warning.
+// invalidDuration reports an invalid duration, as a fault that blocks the node or as a warning.
 func (c *compiler) invalidDuration(err error, n *jsonvalue.Node, at *path, v *vertex, blocks bool) {
 	hint := durationHint
 	if e, ok := problem.As(err); ok {
@@ -210,10 +206,11 @@ func (c *compiler) invalidDuration(err error, n *jsonvalue.Node, at *path, v *ve
 	}
 }
 
-func (c *compiler) ignoredMember(v *vertex, name, message string) {
-	for _, m := range v.json.Members {
+// ignoredMember reports a member of n that nothing reads, if it is there.
+func (c *compiler) ignoredMember(n *jsonvalue.Node, at *path, v *vertex, name, message string) {
+	for _, m := range n.Members {
 		if m.Name == name {
-			c.ignored(m, v.at, v, message)
+			c.ignored(m, at, v, message, "")
 		}
 	}
 }
@@ -226,7 +223,7 @@ func (c *compiler) compileRetry(v *vertex) {
 		return
 	}
 	if !v.node.Type.IsActivity() && v.node.Type != AgentDelegate {
-		c.ignoredMember(v, "retry", "only step, llm_call, tool_call and agent_delegate nodes are retried")
+		c.ignoredMember(v.json, v.at, v, "retry", "only step, llm_call, tool_call and agent_delegate nodes are retried")
 		return
 	}
 	r := &Retry{MaxAttempts: int(math.Min(n.Get("max_attempts").Num, math.MaxInt32)), Coefficient: 1}
@@ -253,7 +250,7 @@ func (c *compiler) compileRetry(v *vertex) {
 // retryInterval reads an interval; a blank one counts as absent.
 func (c *compiler) retryInterval(r *Retry, n *jsonvalue.Node, at *path, v *vertex, name string) (d time.Duration, given bool) {
 	text := n.Get(name)
-	if text == nil || trim(text.Str) == "" {
+	if text == nil || expr.TrimSpace(text.Str) == "" {
 		return 0, false
 	}
 	d, err := ParseDuration(text.Str)
@@ -262,7 +259,7 @@ func (c *compiler) retryInterval(r *Retry, n *jsonvalue.Node, at *path, v *verte
 			r.Err = fmt.Errorf("retry.%s: %w", name, err)
 		}
 		message := err.Error() + ": the node fails where it would be tried again after a pause"
-		c.warn(problem.DurationInvalid, text, at.member(name), v, message, durationFix(trim(text.Str)))
+		c.warn(problem.DurationInvalid, text, at.member(name), v, message, durationFix(expr.TrimSpace(text.Str)))
 		return 0, false
 	}
 	return d, true

@@ -52,7 +52,7 @@ func (c *compiler) checkReducers(n *jsonvalue.Node, raw map[string]any, at *path
 				"use overwrite, append or merge")
 		case !reducer.Known():
 			c.warn(problem.ReducerUnknown, value, where, nil,
-				fmt.Sprintf("%s is no reducer; a run fails when %q is first written", describeValue(value), clip(m.Name)),
+				fmt.Sprintf("unknown reducer %s: a run fails when %q is first written", strings.TrimPrefix(describeValue(value), "the text "), clip(m.Name)),
 				reducerHint(value))
 		case reducer == state.Append && excludesType(m.Value, "array"):
 			c.warn(problem.ReducerType, value, where, nil,
@@ -84,7 +84,7 @@ func excludesType(schema *jsonvalue.Node, name string) bool {
 	return false
 }
 
-// withoutCustom gives the schema without the reducers that have been refused, so that the rest can be compiled.
+// withoutCustom returns the schema without the reducers that have been refused, so that the rest can be compiled.
 func withoutCustom(schema map[string]any) map[string]any {
 	properties, _ := schema["properties"].(map[string]any)
 	clean := maps.Clone(properties)
@@ -103,7 +103,7 @@ func withoutCustom(schema map[string]any) map[string]any {
 	return out
 }
 
-// schemaFindings gives a finding for each problem of a schema that does not compile, at the place in the document. at is
+// schemaFindings returns a finding for each problem of a schema that does not compile, at the place in the document. at is
 // the member that holds the schema.
 func schemaFindings(
 	code problem.Code, severity problem.Severity, err error, n *jsonvalue.Node, at *path, v *vertex,
@@ -131,7 +131,7 @@ func (c *compiler) noteSchema(s *jsonschema.Schema, n *jsonvalue.Node, at *path,
 }
 
 // literalCheck holds literals of set_state nodes against the state_schema. It asks only about the one key that is
-// written: what the schema wants of the whole state is left out.
+// written: the keywords about the whole state are left out.
 type literalCheck struct {
 	schema   map[string]any
 	rules    *state.Rules
@@ -172,13 +172,13 @@ func (l *literalCheck) check(key string, value any) string {
 		}
 	case state.Merge:
 		if _, isObject := value.(map[string]any); !isObject {
-			return "merge ignores a value that is no object"
+			return "merge ignores a value that is not an object"
 		}
 	}
 	return l.objection(reducer, key, l.keys.Validate(map[string]any{key: value}))
 }
 
-// objection gives the first violation that holds whatever the key had before.
+// objection returns the first violation that holds whatever the key had before.
 func (l *literalCheck) objection(reducer state.Reducer, key string, violations []jsonschema.Violation) string {
 	place := "/" + jsonvalue.EscapePointer(key)
 	if reducer == state.Merge && slices.ContainsFunc(violations, func(v jsonschema.Violation) bool { return composite[v.Keyword] }) {

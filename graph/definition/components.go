@@ -1,6 +1,6 @@
 package definition
 
-// components gives the loops among the nodes that belong: sets of nodes each of which leads to all others, and nodes
+// components returns the loops among the nodes for which belongs holds: sets of nodes each of which leads to all others, and nodes
 // that lead to themselves. It is Tarjan's algorithm with a stack of its own, so that long chains cost no call depth.
 func components(all []*vertex, belongs func(*vertex) bool) [][]*vertex {
 	t := tarjan{index: map[*vertex]int{}, low: map[*vertex]int{}, onStack: map[*vertex]bool{}, belongs: belongs}

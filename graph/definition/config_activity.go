@@ -3,6 +3,7 @@ package definition
 import (
 	"fmt"
 
+	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
@@ -34,14 +35,14 @@ func (x *config) step() {
 	switch {
 	case x.json.Get("handler") == nil:
 		x.ignored("code_ref", "nothing reads code_ref; a step needs a handler")
-	case !isText || trim(handler) == "":
+	case !isText || expr.TrimSpace(handler) == "":
 		x.warn(problem.ConfigInvalid, "handler", "the handler of a step is a name that is not blank", "")
 	default:
 		x.ignored("code_ref", "nothing reads code_ref")
 	}
 }
 
-// misplaced warns of members of the node that were written into its config, which is open, so that they are no error there:
+// misplaced warns of members of the node that were written into its config. That is open, so they are not errors there:
 // the config of an interrupt and of a parallel node does have a timeout.
 func (x *config) misplaced(message string) {
 	for _, m := range x.json.Members {
@@ -57,7 +58,7 @@ func (x *config) misplaced(message string) {
 			}
 		}
 		if hint != "" {
-			x.c.ignoredBut(m, x.at, x.v, fmt.Sprintf(message, m.Name), hint)
+			x.c.ignored(m, x.at, x.v, fmt.Sprintf(message, m.Name), hint)
 		}
 	}
 }
@@ -79,7 +80,7 @@ func (x *config) llmCall() {
 		}
 		x.c.warn(problem.ConfigInvalid, n, at, x.v, message, hint)
 	}
-	if model, ok := x.raw["model"].(string); !ok || trim(model) == "" {
+	if model, ok := x.raw["model"].(string); !ok || expr.TrimSpace(model) == "" {
 		unusable("model", "an llm_call needs the name of a model", `add "model": "<name>"`)
 	}
 	templates := x.v.node.Metadata["prompt_templates"] == true
@@ -101,7 +102,7 @@ func (x *config) llmCall() {
 		return
 	}
 	if _, ok := x.raw["output_schema"].(map[string]any); !ok {
-		x.warn(problem.ConfigInvalid, "output_schema", "output_schema must be an object; as it is, no output is checked", "")
+		x.warn(problem.ConfigInvalid, "output_schema", "output_schema must be an object; outputs are not checked", "")
 		return
 	}
 	compiled, err := x.schema("output_schema", usable)

@@ -10,14 +10,14 @@ import (
 
 func (x *config) subworkflow() {
 	s := &SubworkflowConfig{
-		WorkflowRef: trim(x.text("workflow_ref")), VersionPin: trim(x.text("version_pin")), InputMapping: x.mapping(),
+		WorkflowRef: expr.TrimSpace(x.text("workflow_ref")), VersionPin: expr.TrimSpace(x.text("version_pin")), InputMapping: x.mapping(),
 	}
 	x.v.node.Subworkflow = s
 	if s.WorkflowRef == "" {
 		x.fatal(problem.ConfigBlank, "workflow_ref", "workflow_ref is blank", "name the workflow to run")
 	}
 	if s.VersionPin != "" && !isHash(s.VersionPin) {
-		x.fatal(problem.ConfigInvalid, "version_pin", "version_pin is no definition hash, so nothing can match it",
+		x.fatal(problem.ConfigInvalid, "version_pin", "version_pin is not a definition hash, so nothing can match it",
 			"write the 64 lower-case hexadecimal digits of the hash, or leave it out")
 	}
 }
@@ -27,7 +27,7 @@ func isHash(s string) bool {
 }
 
 func (x *config) delegate() {
-	d := &DelegateConfig{AgentID: trim(x.text("agent_id")), Protocol: x.text("protocol"), InputMapping: x.mapping()}
+	d := &DelegateConfig{AgentID: expr.TrimSpace(x.text("agent_id")), Protocol: x.text("protocol"), InputMapping: x.mapping()}
 	x.v.node.Delegate = d
 	if d.AgentID == "" {
 		x.fatal(problem.ConfigBlank, "agent_id", "agent_id is blank", "name the agent to call")
@@ -43,7 +43,7 @@ func (x *config) mapping() *expr.Mapping {
 		member, place := n.Get(name), at.member(name)
 		err, wrong := problems[name]
 		if !wrong {
-			x.c.lintMapping(member, place, x.v)
+			x.c.lintMapping(member, place, x.v, true)
 			continue
 		}
 		hint := ""

@@ -49,7 +49,7 @@ func (x *config) parallel() {
 					fmt.Sprintf("the branch %q is empty: it begins at the join target", clip(name.Str)), "")
 			}
 		case !x.c.named(entry.Str):
-			x.c.strayed = true
+			x.c.danglingEdge = true
 			x.c.fail(problem.UnknownNode, entry, place.member("entry"), x.v,
 				fmt.Sprintf("there is no node %q", clip(entry.Str)), x.c.suggest(entry.Str))
 		}

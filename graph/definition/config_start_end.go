@@ -11,7 +11,7 @@ func (x *config) start() {
 func (x *config) end() {
 	schema, _ := x.schema("output_schema", false)
 	x.v.node.End = &EndConfig{OutputMapping: expr.Identity(), OutputSchema: schema}
-	if trim(x.text("output_mapping")) != "" {
+	if expr.TrimSpace(x.text("output_mapping")) != "" {
 		x.v.node.End.OutputMapping = x.program(x.json.Get("output_mapping"), x.at.member("output_mapping"))
 	}
 }

@@ -3,12 +3,13 @@ package definition
 import (
 	"fmt"
 
+	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// switchNode compiles a switch (spec: execution, 5.1). A wrong case is a fault of the node only if no other way leads
-// on: cases are tried in order, a case whose program fails ends the run, one whose target is unknown ends it when chosen.
+// switchNode compiles a switch (spec: execution, 5.1). A wrong case is a fault of the node only if there is no other way
+// out: cases are tried in order, a case whose program fails ends the run, one whose target is unknown ends it when chosen.
 func (x *config) switchNode() {
 	s := &SwitchConfig{Default: x.text("default")}
 	x.v.node.Switch = s
@@ -17,7 +18,7 @@ func (x *config) switchNode() {
 	at := x.at.member("cases")
 	for i, n := range x.json.Get("cases").Elements {
 		when, target, place := n.Get("when"), n.Get("target"), at.element(i)
-		if trim(when.Str) == "" {
+		if expr.TrimSpace(when.Str) == "" {
 			x.c.warn(problem.ConfigBlank, when, place.member("when"), x.v, "a case with a blank condition is skipped",
 				"write a jq condition, or use default")
 			continue
@@ -69,7 +70,7 @@ func (x *config) way(id, name string, place *path, n *jsonvalue.Node, unreachabl
 	if x.c.named(id) {
 		return nil
 	}
-	x.c.strayed = true
+	x.c.danglingEdge = true
 	f := finding(problem.UnknownNode, problem.SeverityWarning, n, place.member(name).pointer(), x.v,
 		fmt.Sprintf("there is no node %q", clip(id)), x.c.suggest(id))
 	return &f

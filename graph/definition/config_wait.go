@@ -3,6 +3,7 @@ package definition
 import (
 	"fmt"
 
+	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
@@ -32,14 +33,14 @@ func (x *config) wait() {
 		x.until(w)
 	case WaitSignal:
 		reads["signal"] = true
-		if w.Signal = trim(x.text("signal")); w.Signal == "" {
+		if w.Signal = expr.TrimSpace(x.text("signal")); w.Signal == "" {
 			w.Err = x.err(problem.ConfigBlank, "signal", "the name of the signal is blank")
 			x.fatal(problem.ConfigBlank, "signal", "the name of the signal is blank", "")
 		}
 	}
 	for _, m := range x.json.Members {
 		if !reads[m.Name] {
-			x.c.ignored(m, x.at, x.v, fmt.Sprintf("a wait of kind %q does not read %s", w.Kind, m.Name))
+			x.c.ignored(m, x.at, x.v, fmt.Sprintf("a wait of kind %q does not read %s", w.Kind, m.Name), "")
 		}
 	}
 }
@@ -49,8 +50,8 @@ func (x *config) until(w *WaitConfig) {
 	at, standard, ok := parseInstant(w.Until)
 	switch {
 	case !ok:
-		w.Err = x.err(problem.InstantInvalid, "until", "%q is no instant", w.Until)
-		x.fatal(problem.InstantInvalid, "until", fmt.Sprintf("%q is no instant", clip(w.Until)), instantHint)
+		w.Err = x.err(problem.InstantInvalid, "until", "invalid instant %q", w.Until)
+		x.fatal(problem.InstantInvalid, "until", fmt.Sprintf("invalid instant %q", clip(w.Until)), instantHint)
 	case !standard:
 		x.warn(problem.InstantInvalid, "until",
 			fmt.Sprintf("engines may read %q differently; here it is %s", clip(w.Until), instantText(at)), instantHint)

@@ -11,7 +11,7 @@ import (
 // startSource is the synthetic source of the edge into the graph.
 const startSource = "__start__"
 
-// collect checks the shape of the nodes and takes up nodes and edges, also of a broken document, as far as they have
+// collect checks the shape of the nodes and gathers nodes and edges, also of a broken document, as far as they have
 // ids and types.
 func (c *compiler) collect() {
 	root := c.document.root
@@ -88,7 +88,7 @@ func (c *compiler) connect() {
 	c.checkStartAndEnd()
 	c.checkEntry(outgoing[startSource])
 	for _, v := range c.vertices {
-		if !c.doubled[v.node.ID] {
+		if !c.duplicate[v.node.ID] {
 			v.out = outgoing[v.node.ID]
 			c.checkOutgoing(v)
 		}
@@ -99,9 +99,9 @@ func (c *compiler) connect() {
 func (c *compiler) index() {
 	for _, v := range c.vertices {
 		if first, ok := c.byID[v.node.ID]; ok {
-			c.doubled[v.node.ID] = true
+			c.duplicate[v.node.ID] = true
 			c.fail(problem.DuplicateNodeID, v.json.Get("id"), v.at.member("id"), v,
-				fmt.Sprintf("the id %q belongs to %s already", v.node.ID, first.at.pointer()),
+				fmt.Sprintf("duplicate id %q: %s has it", v.node.ID, first.at.pointer()),
 				"give each node an id of its own")
 		}
 		if v.node.ID == startSource {
@@ -161,7 +161,7 @@ func (c *compiler) exactlyOne(code problem.Code, kind string, found []*vertex) {
 			fmt.Sprintf("there is no %s node", kind), fmt.Sprintf(`add a node such as {"id": %q, "type": %q}`, kind, kind))
 	}
 	for _, v := range found[min(1, len(found)):] {
-		c.fail(code, v.json, v.at, v, fmt.Sprintf("there is %s node already, %q", withArticle(kind), clip(found[0].node.ID)),
+		c.fail(code, v.json, v.at, v, fmt.Sprintf("a second %s node; the first is %q", kind, clip(found[0].node.ID)),
 			"lead all paths to a single one")
 	}
 }
@@ -185,7 +185,7 @@ func (c *compiler) checkEntry(entries []edge) {
 	v := c.byID[e.target]
 	if v == nil {
 		if !c.named(e.target) {
-			c.strayed = true
+			c.danglingEdge = true
 			c.fail(problem.UnknownNode, e.json.Get("target"), e.at.member("target"), nil,
 				fmt.Sprintf("there is no node %q", clip(e.target)), c.suggest(e.target))
 		}
@@ -233,7 +233,7 @@ func (c *compiler) followSingle(v *vertex, e edge) {
 	if e.target == startSource || c.named(e.target) {
 		return
 	}
-	c.strayed = true
+	c.danglingEdge = true
 	message := fmt.Sprintf("there is no node %q", clip(e.target))
 	v.node.NextErr = problem.New(problem.UnknownNode, "the edge from %q leads nowhere: %s", v.node.ID, message).
 		WithPlace(problem.Place{NodeID: v.node.ID, Pointer: e.at.member("target").pointer()})

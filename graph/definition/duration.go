@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
@@ -29,14 +30,14 @@ func ParseDuration(s string) (time.Duration, error) {
 
 // parseMilliseconds is ParseDuration without the bound.
 func parseMilliseconds(s string) (float64, error) {
-	text := trim(s)
+	text := expr.TrimSpace(s)
 	end := 0
 	for end < len(text) && '0' <= text[end] && text[end] <= '9' {
 		end++
 	}
-	unit, known := durationUnits[strings.ToLower(trim(text[end:]))]
+	unit, known := durationUnits[strings.ToLower(expr.TrimSpace(text[end:]))]
 	if end == 0 || !known {
-		return 0, problem.New(problem.DurationInvalid, "%q is no duration", s).WithHint("%s", durationFix(text))
+		return 0, problem.New(problem.DurationInvalid, "invalid duration %q", s).WithHint("%s", durationFix(text))
 	}
 	n, err := strconv.ParseFloat(text[:end], 64)
 	if err != nil {
@@ -45,19 +46,8 @@ func parseMilliseconds(s string) (float64, error) {
 	return n * unit, nil
 }
 
-// durationUnits gives milliseconds.
+// durationUnits are in milliseconds.
 var durationUnits = map[string]float64{"": 1, "ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
-
-// trim removes the white space that the reference engine's language removes.
-func trim(s string) string {
-	return strings.TrimFunc(s, func(r rune) bool {
-		switch r {
-		case '\t', '\n', '\v', '\f', '\r', ' ', 0xa0, 0x1680, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000, 0xfeff:
-			return true
-		}
-		return 0x2000 <= r && r <= 0x200a
-	})
-}
 
 // durationFix suggests what to write instead of the usual other forms.
 func durationFix(text string) string {

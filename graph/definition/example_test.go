@@ -30,6 +30,6 @@ edges:
 	}
 	// Output:
 	// false
-	// line 6: error DURATION_INVALID: "1.5s" is no duration (write "1500ms": one whole number and one unit)
+	// line 6: error DURATION_INVALID: invalid duration "1.5s" (write "1500ms": one whole number and one unit)
 	// line 10: error UNKNOWN_NODE: there is no node "gret" (did you mean "greet"?)
 }

@@ -17,7 +17,7 @@ func (c *compiler) checkFlow() {
 	}
 	_, reached := walk([]*vertex{c.entry}, everywhere)
 	leads := c.leadsToEnd()
-	if !c.strayed {
+	if !c.danglingEdge {
 		c.checkUnreachable(reached)
 	}
 	c.checkLoops(reached, leads)
@@ -37,7 +37,7 @@ func (c *compiler) checkFlow() {
 			return true
 		case !blame[f.vertex]:
 			// A wrong name may be all that keeps runs away from here.
-			return c.strayed && !reached[f.vertex] && f.branch < 0 && f.vertex.blocked
+			return c.danglingEdge && !reached[f.vertex] && f.branch < 0 && f.vertex.blocked
 		case f.branch < 0:
 			return f.vertex.blocked
 		}
@@ -65,7 +65,7 @@ func (c *compiler) decideFaults(isError func(fault) bool) {
 	c.faults = nil
 }
 
-// everywhere gives the nodes that may come after a node, branches included.
+// everywhere returns the nodes that may come after a node, branches included.
 func everywhere(v *vertex) []*vertex {
 	if v.node.Type == Parallel {
 		return append(append([]*vertex(nil), v.entries...), v.next)
@@ -73,7 +73,7 @@ func everywhere(v *vertex) []*vertex {
 	return mainPath(v)
 }
 
-// mainPath gives the nodes that may come after a node, without the insides of blocks.
+// mainPath returns the nodes that may come after a node, without the insides of blocks.
 func mainPath(v *vertex) []*vertex {
 	if v.node.Type == Switch {
 		return v.targets
@@ -81,7 +81,7 @@ func mainPath(v *vertex) []*vertex {
 	return []*vertex{v.next}
 }
 
-// onward gives the nodes that a run may get to after a node, without the insides of blocks: none if the node fails it.
+// onward returns the nodes that a run may get to after a node, without the insides of blocks: none if the node fails it.
 func onward(v *vertex) []*vertex {
 	switch {
 	case !v.passable():
@@ -92,7 +92,7 @@ func onward(v *vertex) []*vertex {
 	return []*vertex{v.next}
 }
 
-// blamed gives the nodes that a run needs after a node: of a parallel node's branches only those whose failing fails
+// blamed returns the nodes that a run needs after a node: of a parallel node's branches only those whose failing fails
 // the node.
 func blamed(v *vertex) []*vertex {
 	next := mainPath(v)
@@ -111,7 +111,7 @@ func (v *vertex) passable() bool {
 	return !v.blocked && (v.node.Type != Parallel || v.passes == yes)
 }
 
-// walk gives all nodes that can be reached, in a fixed order; nil stands for no node.
+// walk returns all nodes that can be reached, in a fixed order; nil stands for no node.
 func walk(from []*vertex, next func(*vertex) []*vertex) ([]*vertex, map[*vertex]bool) {
 	seen := map[*vertex]bool{}
 	var order []*vertex
@@ -130,7 +130,7 @@ func walk(from []*vertex, next func(*vertex) []*vertex) ([]*vertex, map[*vertex]
 	return order, seen
 }
 
-// leadsToEnd gives the nodes from which the end can be reached if nothing fails.
+// leadsToEnd returns the nodes from which the end can be reached if nothing fails.
 func (c *compiler) leadsToEnd() map[*vertex]bool {
 	before := make(map[*vertex][]*vertex, len(c.vertices))
 	for _, v := range c.vertices {
@@ -154,15 +154,15 @@ func (c *compiler) checkUnreachable(reached map[*vertex]bool) {
 			}
 		}
 	}
-	told := map[*vertex]bool{}
+	reported := map[*vertex]bool{}
 	for _, heads := range []bool{true, false} { // first those that nothing leads to, then loops
 		for _, v := range c.vertices {
-			if reached[v] || told[v] || heads && behind[v] {
+			if reached[v] || reported[v] || heads && behind[v] {
 				continue
 			}
 			group, _ := walk([]*vertex{v}, everywhere)
 			for _, other := range group {
-				told[other] = true
+				reported[other] = true
 			}
 			if v.node.Type == Start || v.node.Type == End {
 				continue // the entry edge, or the missing way to the end, has a finding of its own
@@ -183,7 +183,7 @@ func (c *compiler) checkLoops(reached, leads map[*vertex]bool) {
 				first = v
 			}
 		}
-		message := fmt.Sprintf("a run that comes to %q goes round for ever: no way leads from %s to the end node",
+		message := fmt.Sprintf("a run that comes to %q loops for ever: no path leads from %s to the end node",
 			clip(first.node.ID), loopNames(first, loop))
 		if leads[c.entry] {
 			c.warn(problem.GraphLoop, first.json, first.at, first, message, "leave the loop through a switch")

@@ -9,7 +9,7 @@ import (
 const instantHint = `write RFC 3339 with an offset, for example "2030-01-31T09:00:00Z", or a date, "2030-01-31"`
 
 // parseInstant reads the text of an until (spec: definition, 10.2). standard is set for RFC 3339 and plain dates (UTC
-// midnight), which every engine reads alike. Forms that can be read in only one way are taken too: RFC 1123, ISO 8601
+// midnight), which every engine reads alike. Unambiguous other forms are accepted too: RFC 1123, ISO 8601
 // dates without day or seconds, a time without offset (UTC), the 24th hour, and days past a month's end up to 31.
 func parseInstant(s string) (at time.Time, standard, ok bool) {
 	if at, err := time.Parse(time.RFC3339, s); err == nil && strings.ContainsRune(s, 'T') {

@@ -52,29 +52,6 @@ func (c *compiler) lintCondition(n *jsonvalue.Node, at *path, v *vertex) {
 	}
 }
 
-// lintMapping warns about the program in one member of an input_mapping, if it has one (spec: execution, 4.4).
-func (c *compiler) lintMapping(n *jsonvalue.Node, at *path, v *vertex) {
-	if program := n.Get("jq"); program != nil {
-		if program.Kind == jsonvalue.String {
-			c.lintProgram(program.Str, program, at.member("jq"), v)
-		}
-		return
-	}
-	if n.Kind != jsonvalue.String {
-		return
-	}
-	inside, opened := strings.CutPrefix(trim(n.Str), "${")
-	inside, closed := strings.CutSuffix(inside, "}")
-	if opened && closed && trim(inside) != "" && !strings.ContainsAny(trim(inside), "\n\r\u2028\u2029") {
-		c.lintProgram(inside, n, at, v)
-		return
-	}
-	if strings.Contains(n.Str, "${") {
-		c.warn(problem.TemplateLiteral, n, at, v, "the text holds ${, but is no template: it is passed on as it is",
-			`write the whole value as one program, for example "${ \"Hello \" + .name }"`)
-	}
-}
-
 // lintLiterals warns of texts in a tool's arguments or a prompt that look like templates: both are sent as written
 // (spec: definition, 11.1).
 func (c *compiler) lintLiterals(n *jsonvalue.Node, at *path, v *vertex) {
@@ -82,7 +59,7 @@ func (c *compiler) lintLiterals(n *jsonvalue.Node, at *path, v *vertex) {
 	switch n.Kind {
 	case jsonvalue.String:
 		if strings.Contains(n.Str, "${") || strings.Contains(n.Str, "{{") {
-			c.warn(problem.TemplateLiteral, n, at, v, "the text looks like a template, but is sent as it is written", hint)
+			c.warn(problem.TemplateLiteral, n, at, v, "the text looks like a template but is sent as written", hint)
 		}
 	case jsonvalue.Array:
 		for i, e := range n.Elements {
@@ -90,7 +67,7 @@ func (c *compiler) lintLiterals(n *jsonvalue.Node, at *path, v *vertex) {
 		}
 	case jsonvalue.Object:
 		if program := n.Get("jq"); program != nil && len(n.Members) == 1 && program.Kind == jsonvalue.String {
-			c.warn(problem.TemplateLiteral, n, at, v, "the object looks like a program, but is sent as it is written", hint)
+			c.warn(problem.TemplateLiteral, n, at, v, "the object looks like a program but is sent as written", hint)
 			return
 		}
 		for _, m := range n.Members {
@@ -115,7 +92,7 @@ func (c *compiler) hasStateKey() bool {
 
 // jqWalk looks through a program.
 type jqWalk struct {
-	// stateRoot: some path begins with .state and goes on; clock: now is called.
+	// stateRoot: some path begins with .state.<name>; clock: now is called.
 	stateRoot, clock bool
 	// regexes are the regular expressions that are written out.
 	regexes []string
@@ -213,7 +190,7 @@ func (w *jqWalk) text(s *gojq.String, atRoot bool) {
 	}
 }
 
-// function looks at a call. Many functions give their arguments another input, so none counts as the state.
+// function looks at a call. Many functions evaluate their arguments on another input, so no argument counts as reading the state.
 func (w *jqWalk) function(f *gojq.Func, _ bool) {
 	if f == nil {
 		return
@@ -248,7 +225,7 @@ func takesRegex(f *gojq.Func) bool {
 	return false
 }
 
-// literalText gives the text of a query that is nothing but a string without interpolation.
+// literalText returns the text of a query that is just a string without interpolation.
 func literalText(q *gojq.Query) (string, bool) {
 	if q.Term == nil || q.Term.Type != gojq.TermTypeString || q.Term.Str.Queries != nil || q.Term.SuffixList != nil {
 		return "", false

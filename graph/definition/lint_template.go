@@ -9,8 +9,8 @@ import (
 )
 
 // Warnings about what executors fill in where a node asks for it: prompts with prompt_templates, arguments with
-// argument_templates. What is wrong there fails the attempt in process; a host that performs the node itself may read it
-// in its own way, so that it is no error.
+// argument_templates. A mistake there fails the attempt in process; a host that performs the node itself may read it
+// differently, so it is not an error.
 
 // lintPrompt warns about a prompt that cannot be filled in.
 func (c *compiler) lintPrompt(n *jsonvalue.Node, at *path, v *vertex) {
@@ -21,7 +21,7 @@ func (c *compiler) lintPrompt(n *jsonvalue.Node, at *path, v *vertex) {
 	switch {
 	case n.Kind == jsonvalue.String:
 		if template, err = expr.ParseTemplate(n.Str); err == nil && strings.Contains(n.Str, "{{") {
-			c.warn(problem.TemplateLiteral, n, at, v, "{{ begins nothing here: it is sent as it is written",
+			c.warn(problem.TemplateLiteral, n, at, v, "{{ has no meaning here: it is sent as written",
 				`write programs as "${ .name }"`)
 		}
 	case len(n.Members) == 1 && n.Get("literal") != nil && n.Get("literal").Kind == jsonvalue.String:
@@ -46,23 +46,9 @@ func (c *compiler) lintPrompt(n *jsonvalue.Node, at *path, v *vertex) {
 // lintArguments warns about arguments that cannot be filled in, at any depth.
 func (c *compiler) lintArguments(n *jsonvalue.Node, at *path, v *vertex) {
 	switch {
-	case n.Kind == jsonvalue.String, n.Get("jq") != nil, n.Get("literal") != nil:
-		m, problems := expr.CompileMapping(map[string]any{"": n.Value()})
-		if jq := n.Get("jq"); jq != nil {
-			n, at = jq, at.member("jq")
-		}
-		if err := problems[""]; err != nil {
-			c.brokenTemplate(err, n, at, v)
-			return
-		}
-		programs := m.Programs()
-		for _, program := range programs {
-			c.lintSource(program.Source(), n, at, v, false)
-		}
-		if n.Kind == jsonvalue.String && len(programs) == 0 && strings.Contains(n.Str, "${") {
-			c.warn(problem.TemplateLiteral, n, at, v, "the text holds ${, but is no template: it is passed on as it is",
-				`write the whole value as one program, for example "${ \"Hello \" + .name }"`)
-		}
+	case n.Kind == jsonvalue.String, n.Get("jq") != nil:
+		c.lintMapping(n, at, v, false)
+	case n.Get("literal") != nil:
 	case n.Kind == jsonvalue.Array:
 		for i, element := range n.Elements {
 			c.lintArguments(element, at.element(i), v)
@@ -71,6 +57,27 @@ func (c *compiler) lintArguments(n *jsonvalue.Node, at *path, v *vertex) {
 		for _, m := range n.Members {
 			c.lintArguments(m.Value, at.member(m.Name), v)
 		}
+	}
+}
+
+// lintMapping warns about the program in one member of a mapping, if it has one (spec: execution, 4.4). clock is that of
+// lintSource.
+func (c *compiler) lintMapping(n *jsonvalue.Node, at *path, v *vertex, clock bool) {
+	m, problems := expr.CompileMapping(map[string]any{"": n.Value()})
+	if jq := n.Get("jq"); jq != nil {
+		n, at = jq, at.member("jq")
+	}
+	if err := problems[""]; err != nil {
+		c.brokenTemplate(err, n, at, v)
+		return
+	}
+	programs := m.Programs()
+	for _, program := range programs {
+		c.lintSource(program.Source(), n, at, v, clock)
+	}
+	if n.Kind == jsonvalue.String && len(programs) == 0 && strings.Contains(n.Str, "${") {
+		c.warn(problem.TemplateLiteral, n, at, v, "the text contains ${ but is not a template: it is passed on unchanged",
+			`write the whole value as one program, for example "${ \"Hello \" + .name }"`)
 	}
 }
 

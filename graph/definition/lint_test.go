@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -193,7 +194,7 @@ func TestStateWarnings(t *testing.T) {
 		{"list", `[1,"a"]`, `"list" is set to a value that does not fit: state_schema forbids it: at /1 it must be number, not string`},
 		{"map", `{"a":1}`, ``},
 		{"map", `{"a":"x"}`, `"map" is set to a value that does not fit: state_schema forbids it: at /a it must be number, not string`},
-		{"map", `5`, `"map" is set to a value that does not fit: merge ignores a value that is no object`},
+		{"map", `5`, `"map" is set to a value that does not fit: merge ignores a value that is not an object`},
 		{"ref", `"x"`, `"ref" is set to a value that does not fit: state_schema forbids it: the value must be number, not string`},
 		{"one", `"x"`, ``},
 		{"one", `null`, `"one" is set to a value that does not fit: state_schema forbids it: the value must be string, not null`},
@@ -298,7 +299,7 @@ func TestProblemsStayAtTheirPlace(t *testing.T) {
 		t.Fatalf("refused\n%s", list(findings))
 	}
 	when := p.Node("route").Switch.Cases[1]
-	if _, err := when.When.Eval(map[string]any{}); !errors.Is(err, problem.ExpressionInvalid) {
+	if _, err := when.When.EvalAt(map[string]any{}, time.Time{}); !errors.Is(err, problem.ExpressionInvalid) {
 		t.Errorf("the bad condition gives %v", err)
 	}
 	if when.Target != "nobody" || p.Node("nobody") != nil {

@@ -38,7 +38,7 @@ func (c *compiler) checkNumbersIn(n *jsonvalue.Node, at *path) {
 	}
 }
 
-// decimal gives a form of a JSON number that is the same for all spellings of one value: sign, digits without zeros at
+// decimal returns a form of a JSON number that is the same for all spellings of one value: sign, digits without zeros at
 // either end, and the power of ten.
 func decimal(text string) string {
 	mantissa, exponent, _ := strings.Cut(strings.ToLower(text), "e")

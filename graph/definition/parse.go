@@ -30,7 +30,7 @@ func Parse(src []byte) (*Document, error) {
 func FromValue(v any) (*Document, error) {
 	plain, err := jsonvalue.Normalize(v)
 	if err != nil {
-		finding := textFinding(problem.DefinitionSyntax, problem.Place{}, "the value is no JSON", "")
+		finding := textFinding(problem.DefinitionSyntax, problem.Place{}, "the value is not plain JSON", "")
 		if e, ok := problem.As(err); ok {
 			finding.At, finding.Message = e.At, e.Message
 		}
@@ -60,7 +60,7 @@ func (w *valueWalk) check(v any, pointer string, depth int) bool {
 	if s, ok := v.(string); ok {
 		w.bytes += len(s)
 		if !utf8.ValidString(s) {
-			w.report(problem.DefinitionEncoding, pointer, "the text is no valid UTF-8", "")
+			w.report(problem.DefinitionEncoding, pointer, "the text is not valid UTF-8", "")
 		}
 	}
 	if w.bytes > MaxBytes {
@@ -90,7 +90,7 @@ func (w *valueWalk) check(v any, pointer string, depth int) bool {
 	return true
 }
 
-// textCode gives the code for a kind of text problem.
+// textCode returns the code for a kind of text problem.
 func textCode(kind string) problem.Code {
 	switch kind {
 	case "duplicate":
@@ -127,7 +127,7 @@ func textFinding(code problem.Code, at problem.Place, message, hint string) prob
 	return problem.Finding{Code: code, Severity: problem.SeverityError, At: at, Message: message, Hint: hint}
 }
 
-// refuseText makes the error for a text that is no definition at all.
+// refuseText returns the error for a text that is not a definition.
 func refuseText(findings problem.Findings) error {
 	findings.Sort()
 	first := findings[0]

@@ -52,7 +52,7 @@ type Program struct {
 	byID map[string]*Node
 }
 
-// Node gives a node by id, nil if there is none.
+// Node returns a node by id, nil if there is none.
 func (p *Program) Node(id string) *Node { return p.byID[id] }
 
 // Node is one node of a Program. Of the members from Start to Delegate exactly the one of its Type is set; the three
@@ -71,7 +71,7 @@ type Node struct {
 	NextErr error
 	// Retry is nil without a retry policy.
 	Retry *Retry
-	// Timeout is 0 without one. TimeoutErr is set when the text is no duration: the node then fails when reached.
+	// Timeout is 0 without one. TimeoutErr is set when the text is an invalid duration: the node then fails when reached.
 	Timeout    time.Duration
 	TimeoutErr error
 
@@ -130,7 +130,7 @@ type InterruptConfig struct {
 	Prompt       string
 	PromptRef    string
 	ResumeSchema *jsonschema.Schema
-	// ResumeSchemaRaw is the schema as written, to be shown to whoever answers.
+	// ResumeSchemaRaw is the schema as written, to be shown to the person who answers.
 	ResumeSchemaRaw map[string]any
 	// ResumeSchemaErr is set when the schema does not compile: every resume is then refused.
 	ResumeSchemaErr error
@@ -165,7 +165,7 @@ type Branch struct {
 	Entry *Node // equal to the join target for an empty branch
 }
 
-// WaitKind tells the three kinds of wait apart.
+// WaitKind is one of the three kinds of wait.
 type WaitKind string
 
 // The kinds of wait (spec: definition, 4.9).

@@ -19,13 +19,13 @@ type Retry struct {
 	Jitter float64
 	// NonRetryable lists exact failure codes that end the attempts.
 	NonRetryable []string
-	// Err is set when an interval is no duration: the node fails when a back-off is due.
+	// Err is set when an interval is an invalid duration: the node fails when a back-off is due.
 	Err error
-	// capped tells a max_interval of 0 from none.
+	// capped distinguishes a max_interval of 0 from none.
 	capped bool
 }
 
-// Delay gives the back-off before attempt next (2, 3, …): min(initial × coefficient^(next-2), max), with 0⁰ = 1.
+// Delay returns the back-off before attempt next (2, 3, …): min(initial × coefficient^(next-2), max), with 0⁰ = 1.
 func (r *Retry) Delay(next int) time.Duration {
 	ms := float64(r.Initial) / float64(time.Millisecond)
 	if ms > 0 && next > 2 {

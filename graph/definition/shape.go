@@ -22,11 +22,11 @@ type shape struct {
 	any, integer bool
 	// enum lists the only texts; it goes before every other check, the kind included.
 	enum []string
-	// notEmpty wants at least one character, element or member.
+	// notEmpty requires at least one character, element or member.
 	notEmpty bool
 	// minimum bounds a number from below, maximum from above.
 	minimum, maximum *float64
-	// members lists those of an object; open admits others, values gives the shape of every member instead.
+	// members lists those of an object; open admits others, values is the shape of every member instead.
 	members []member
 	open    bool
 	values  *shape
@@ -35,7 +35,7 @@ type shape struct {
 	rule func(c *shapeCheck, n *jsonvalue.Node, at *path)
 	// hint says what to write instead of a value of another kind.
 	hint string
-	// instead gives a hint for members that are often written here and do not exist.
+	// instead holds hints for members that are often written here and do not exist.
 	instead map[string]string
 }
 

@@ -228,7 +228,7 @@ var configShapes = map[Type]*shape{
 	},
 }
 
-// needsOneOf wants at least one of two members.
+// needsOneOf requires at least one of two members.
 func needsOneOf(a, b string) func(*shapeCheck, *jsonvalue.Node, *path) {
 	return func(c *shapeCheck, n *jsonvalue.Node, at *path) {
 		if n.Get(a) == nil && n.Get(b) == nil {
@@ -237,7 +237,7 @@ func needsOneOf(a, b string) func(*shapeCheck, *jsonvalue.Node, *path) {
 	}
 }
 
-// needsIf wants a member if another one has a certain text.
+// needsIf requires a member if another one has a certain text.
 func needsIf(discriminator, value, name string) func(*shapeCheck, *jsonvalue.Node, *path) {
 	return func(c *shapeCheck, n *jsonvalue.Node, at *path) {
 		if d := n.Get(discriminator); isText(d, value) && n.Get(name) == nil {
@@ -272,7 +272,7 @@ func assignmentRule(c *shapeCheck, n *jsonvalue.Node, at *path) {
 }
 
 // checkNode reports whether a node has the shape of its type. An unknown type is one finding at the node, of keyword
-// oneOf, as the conformance vectors want it (spec: definition, 6.2).
+// oneOf, as the conformance vectors expect (spec: definition, 6.2).
 func (c *shapeCheck) checkNode(n *jsonvalue.Node, at *path) bool {
 	if n.Kind != jsonvalue.Object {
 		c.checkKind(anyNode, n, at)
@@ -290,9 +290,9 @@ func (c *shapeCheck) checkNode(n *jsonvalue.Node, at *path) bool {
 	}
 	place, message, hint := n, "a node must have a type", c.misspelt(anyNode, n, "type")
 	if t != nil {
-		place, message = t, "there is no node type like "+describeValue(t)
+		place, message = t, "expected the name of a node type, found "+describeValue(t)
 		if t.Kind == jsonvalue.String {
-			message, hint = fmt.Sprintf("there is no node type %q", clip(t.Str)), suggest.DidYouMean(t.Str, names)
+			message, hint = fmt.Sprintf("unknown node type %q", clip(t.Str)), suggest.DidYouMean(t.Str, names)
 		}
 	}
 	if hint == "" {

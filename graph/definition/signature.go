@@ -6,7 +6,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// stripSignatures gives the document without its well-formed signature blocks, and the block that counts: the one in
+// stripSignatures returns the document without its well-formed signature blocks, and the block that counts: the one in
 // document.signature, else the one at the root. A malformed block stays where it is, to be refused with the rest of the
 // structure. root is not changed.
 func stripSignatures(root *jsonvalue.Node) (*jsonvalue.Node, map[string]any) {

@@ -39,7 +39,7 @@ func compileValue(t testing.TB, v any) (*definition.Document, *definition.Progra
 	return d, p, findings
 }
 
-// structural gives the findings that the protocol's schema would have, and whether one is the rule about interrupts.
+// structural returns the findings that the protocol's schema would have, and whether one is the rule about interrupts.
 func structural(findings problem.Findings) (structure problem.Findings, profile bool) {
 	for _, f := range findings {
 		switch f.Code {

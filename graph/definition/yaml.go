@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -22,7 +23,7 @@ const maxYAMLNodes = 500_000
 
 // ParseYAML reads a definition written in YAML with the strictness of Parse; positions are those of the YAML text. What
 // has no JSON form, or what YAML readers take differently, is refused with a hint: tags of its own, merge keys, keys
-// that are no texts, numbers that are not written as in JSON, several documents. Unquoted yes, no, on and off, and
+// that are not texts, numbers that are not written as in JSON, several documents. Unquoted yes, no, on and off, and
 // dates, are texts. Anchors and aliases are written out.
 func ParseYAML(src []byte) (*Document, error) {
 	root, findings := readYAML(src)
@@ -39,7 +40,7 @@ func readYAML(src []byte) (*jsonvalue.Node, problem.Findings) {
 	}
 	if line, column, ok := firstInvalid(src); !ok {
 		return nil, problem.Findings{textFinding(problem.DefinitionEncoding, problem.Place{Line: line, Column: column},
-			"the text is no valid UTF-8, or begins with a byte order mark", "save it as UTF-8 without a byte order mark")}
+			"the text is not valid UTF-8, or begins with a byte order mark", "save it as UTF-8 without a byte order mark")}
 	}
 	top, err := decodeYAML(src)
 	if err != nil {
@@ -67,7 +68,7 @@ func firstInvalid(src []byte) (line, column int, ok bool) {
 
 var errSeveralDocuments = errors.New("the text holds several documents")
 
-// decodeYAML gives the value of the only document.
+// decodeYAML returns the value of the only document.
 func decodeYAML(src []byte) (n *yaml.Node, err error) {
 	defer func() {
 		// The reader reports what it cannot read as errors; a panic is a fault of its own, and the text is to blame
@@ -93,20 +94,25 @@ func decodeYAML(src []byte) (n *yaml.Node, err error) {
 	return document.Content[0], nil
 }
 
-// yamlLine finds the place in the reader's errors, which give it in no other form.
-var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`)
+// yamlLine finds the line in the reader's errors, which have it only in their text.
+var yamlLine = pattern(`^(?:yaml: )?(?:line (\d+): )?`)
+
+// pattern returns a regular expression that compiles on first use.
+func pattern(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
 
 func yamlSyntax(err error) problem.Finding {
 	text := err.Error()
 	at := problem.Place{}
-	if m := yamlLine.FindStringSubmatch(text); m != nil {
+	if m := yamlLine().FindStringSubmatch(text); m != nil {
 		at.Line, _ = strconv.Atoi(m[1])
 		text = text[len(m[0]):]
 	}
 	if at.Line > 0 {
 		at.Column = 1
 	}
-	return textFinding(problem.DefinitionSyntax, at, "the text is no YAML: "+text, "")
+	return textFinding(problem.DefinitionSyntax, at, "invalid YAML: "+text, "")
 }
 
 // yamlReader turns YAML nodes into JSON nodes.
@@ -189,7 +195,7 @@ func (r *yamlReader) object(n *yaml.Node, at *path, depth int) *jsonvalue.Node {
 			continue
 		}
 		if seen[name] {
-			r.report(problem.DefinitionDuplicate, key, at.member(name), fmt.Sprintf("the member %q is there twice", clip(name)),
+			r.report(problem.DefinitionDuplicate, key, at.member(name), fmt.Sprintf("duplicate member %q", clip(name)),
 				textHint("duplicate"))
 		}
 		if seen[name] = true; name == "__proto__" {
@@ -216,7 +222,7 @@ func (r *yamlReader) name(key *yaml.Node, at *path) (string, bool) {
 			return v.Str, true
 		}
 	}
-	r.report(problem.YAMLUnsupported, key, at, "the names of members are texts", "put the name into quotes")
+	r.report(problem.YAMLUnsupported, key, at, "a member name must be a text", "put the name into quotes")
 	return "", false
 }
 
@@ -225,17 +231,17 @@ func isPlain(n *yaml.Node) bool {
 }
 
 var (
-	jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
+	jsonNumber = pattern(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 	// otherNumber is what some YAML reader or other takes for a number: hexadecimal, octal and binary, signs, missing
 	// digits, separators, base 60, infinities.
-	otherNumber = regexp.MustCompile(`^[-+]?(0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|[0-9][0-9_]*(\.[0-9_]*)?([eE][-+]?[0-9]+)?|` +
+	otherNumber = pattern(`^[-+]?(0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|[0-9][0-9_]*(\.[0-9_]*)?([eE][-+]?[0-9]+)?|` +
 		`\.[0-9_]+([eE][-+]?[0-9]+)?|[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?|\.inf|\.Inf|\.INF)$|^\.(nan|NaN|NAN)$`)
 )
 
 func (r *yamlReader) scalar(n *yaml.Node, at *path) *jsonvalue.Node {
 	out := &jsonvalue.Node{Kind: jsonvalue.String, Line: n.Line, Column: n.Column, Str: n.Value}
 	if !utf8.ValidString(n.Value) {
-		return r.report(problem.DefinitionEncoding, n, at, "the text holds escapes that are no characters", "")
+		return r.report(problem.DefinitionEncoding, n, at, "the text has escapes that are not characters", "")
 	}
 	tag := ""
 	if n.Style&yaml.TaggedStyle != 0 {
@@ -252,16 +258,16 @@ func (r *yamlReader) scalar(n *yaml.Node, at *path) *jsonvalue.Node {
 	case "false", "False", "FALSE":
 		out.Kind, out.Str = jsonvalue.Bool, ""
 	default:
-		if jsonNumber.MatchString(n.Value) {
+		if jsonNumber().MatchString(n.Value) {
 			return r.number(n, at, out)
 		}
-		if otherNumber.MatchString(n.Value) {
+		if otherNumber().MatchString(n.Value) {
 			return r.report(problem.YAMLUnsupported, n, at, fmt.Sprintf("YAML readers take %s differently", clip(n.Value)),
 				"put a text into quotes; write a number as in JSON")
 		}
 	}
 	if tag != "" && !fits(tag, out.Kind) {
-		return r.report(problem.YAMLUnsupported, n, at, fmt.Sprintf("%q is no value of the tag %s", clip(n.Value), tag), "remove the tag")
+		return r.report(problem.YAMLUnsupported, n, at, fmt.Sprintf("invalid value %q for the tag %s", clip(n.Value), tag), "remove the tag")
 	}
 	return out
 }
@@ -274,7 +280,7 @@ func (r *yamlReader) number(n *yaml.Node, at *path, out *jsonvalue.Node) *jsonva
 	}
 	out.Kind, out.Str, out.Text, out.Num = jsonvalue.Number, "", n.Value, f
 	if tag := n.ShortTag(); n.Style&yaml.TaggedStyle != 0 && (tag != "!!int" || strings.ContainsAny(n.Value, ".eE")) && tag != "!!float" {
-		return r.report(problem.YAMLUnsupported, n, at, fmt.Sprintf("%q is no value of the tag %s", clip(n.Value), tag), "remove the tag")
+		return r.report(problem.YAMLUnsupported, n, at, fmt.Sprintf("invalid value %q for the tag %s", clip(n.Value), tag), "remove the tag")
 	}
 	return out
 }

@@ -3,8 +3,8 @@ package expr
 import "strings"
 
 // Programs build texts and lists by adding to what they have so far, in a reduce. The sum of such additions is
-// quadratic if each one copies. These remember the last result that was long: where the next addition goes on from
-// just that result, it is written behind it in the same memory. What was handed out before ends where it ended and
+// quadratic if each one copies. These remember the last result that was long: where the next addition appends to
+// exactly that result, it is written behind it in the same memory. What was handed out before ends where it ended and
 // does not see it.
 
 const (

@@ -21,7 +21,7 @@ func parseTime(m *meter, in any, args []any) any {
 	}
 	format, ok := args[0].(string)
 	if !ok {
-		return faultf("strptime wants a format, not %s", typeName(args[0]))
+		return faultf("strptime expects a format, found %s", typeName(args[0]))
 	}
 	if !m.charge(len(s) + len(format)) {
 		return m.exceeded

@@ -37,9 +37,8 @@ func compile(src string) (p *Program, err error) {
 	if err != nil {
 		return nil, err
 	}
-	p = &Program{src: src, direct: compileDirect(query)}
+	p = &Program{src: src}
 	r := newRewriter()
-	r.values = true
 	r.query(query)
 	if r.err != nil {
 		return nil, r.err

@@ -25,7 +25,7 @@ func shallowCost(v any) int {
 }
 
 // chargeDeep charges for every part of v, each as often as it is reached: values may share parts, so that a small
-// program can make one that is endless to read. It gives the charge, and whether there was room for it.
+// program can make one that is endless to read. It returns the charge and whether there was room for it.
 func (m *meter) chargeDeep(v any) (cost int, ok bool) {
 	before := m.work
 	ok = m.walk(v, 0)

@@ -3,12 +3,12 @@
 // and no further input, and of the time only what EvalAt is given.
 //
 //	p, err := expr.Compile(`.intent == "billing" and .confidence > 0.8`)
-//	v, err := p.Eval(state)
+//	v, err := p.EvalAt(state, now)
 //	if expr.Truthy(v) { … }
 //
 // The interpreter is gojq. Around it this package puts
 //
-//   - a budget (Limits). The interpreter asks its context for the end before every instruction, and the context counts.
+//   - a budget (limits.go). The interpreter asks its context for the end before every instruction, and the context counts.
 //     What a single instruction can do is bounded too: operators and functions that could read or make much are
 //     replaced by ones that charge for it first (natives.go, price.go). A limit ends a program at once and cannot be
 //     caught by it;
@@ -16,9 +16,9 @@
 //     double) and no -0;
 //   - a guarantee about the state: nothing is ever written to it, so that it needs no copy and may be read by others at
 //     the same time. The interpreter's own deletions do write to parts that they leave as they are (edit.go);
-//   - shortcuts that cannot be told from the real thing but by their speed: paths and comparisons need no interpreter
-//     (direct.go), a reduce that builds a text, a list or an object does not copy it in each round (append.go,
-//     rewrite_reduce.go), and regular expressions count characters once (match.go).
+//   - what keeps honest programs over large states within the budget: a reduce that builds a text, a list or an object
+//     does not copy it in each round (append.go, rewrite_reduce.go), and regular expressions count characters once
+//     (match.go). Both are improvements for the interpreter itself; what it takes over goes here.
 //
 // All of it is done to the parsed program before it is compiled (rewrite.go): operators and calls become calls of
 // natives, and some of jq's functions are defined anew in terms of those (prelude.jq).
@@ -34,7 +34,6 @@
 //
 // Steps bound everything, but some steps can be dearer than their price: a global regular expression that reads to the
 // end of a long text again for each of its many matches; an array as an index of a long array (.[[…]]), which compares
-// it at every position; and leaving the functions of jq that this package does not define anew (.., to_entries, paths,
-// tostream and the like) early and often, since they list all parts of a value before the first. The interpreter's own
-// memory grows with the steps, by up to some hundred bytes each in a deep recursion.
+// it at every position; and leaving combinations early and often, since it lists an array before the first. The
+// interpreter's own memory grows with the steps, by up to some hundred bytes each in a deep recursion.
 package expr

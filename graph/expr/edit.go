@@ -23,31 +23,16 @@ type gone struct{}
 
 func beginEdit(_ *meter, in any, _ []any) any { return &edit{root: in} }
 
-// editGet gives the value at a path to a program, which may put it anywhere.
+// editGet returns the value at a path to a program, which may put it anywhere.
 func editGet(_ *meter, in any, args []any) any {
 	e := in.(*edit)
-	v := e.root
-	for _, step := range args[0].([]any) {
-		switch step := step.(type) {
-		case string:
-			if object, ok := v.(map[string]any); ok {
-				v = object[step]
-				continue
-			}
-		case int:
-			if list, ok := v.([]any); ok && step >= 0 && step < len(list) {
-				v = list[step]
-				continue
-			}
-		case map[string]any:
-			e.own = nil // a slice shares memory with its array
-		}
-		if v = interpreter("getpath", 1)(v, []any{[]any{step}}); isError(v) {
-			return v
-		}
-	}
-	if e.owns(v) {
-		e.own = nil // from now on it is seen elsewhere: changes want copies again
+	v := interpreter("getpath", 1)(e.root, args)
+	slice := slices.ContainsFunc(args[0].([]any), func(step any) bool {
+		_, ok := step.(map[string]any)
+		return ok
+	})
+	if slice || e.owns(v) {
+		e.own = nil // the value is, or shares memory with, a container of the edit: the next change copies that again
 	}
 	return v
 }
@@ -70,7 +55,7 @@ func endEdit(m *meter, in any, _ []any) any {
 	return e.delete(m, e.doomed)
 }
 
-// editValue gives the value of an edit that goes on. Its user may keep no part of it.
+// editValue returns the value of an edit that is not done. The caller must keep no part of it.
 func editValue(_ *meter, in any, _ []any) any { return in.(*edit).root }
 
 // editShare is editSet with a value that may be, or hold, part of what is edited.
@@ -110,16 +95,16 @@ func setPath(m *meter, in any, args []any) any {
 func deletePaths(m *meter, in any, args []any) any {
 	paths, ok := args[0].([]any)
 	if !ok {
-		return faultf("delpaths wants an array of paths, not %s", typeName(args[0]))
+		return faultf("delpaths expects an array of paths, found %s", typeName(args[0]))
 	}
 	return (&edit{root: in}).delete(m, paths)
 }
 
-// set gives e, or the error.
+// set returns e or an error.
 func (e *edit) set(m *meter, path, v any) any {
 	steps, ok := path.([]any)
 	if !ok {
-		return faultf("setpath wants a path, not %s", typeName(path))
+		return faultf("setpath expects a path, found %s", typeName(path))
 	}
 	root, err := e.put(m, e.root, steps, v, 0)
 	if err != nil {
@@ -129,7 +114,7 @@ func (e *edit) set(m *meter, path, v any) any {
 	return e
 }
 
-// delete gives the value without what is at the paths. Ancestors are deleted before what is in them.
+// delete returns the value without what is at the paths. Ancestors are deleted before what is in them.
 func (e *edit) delete(m *meter, paths []any) any {
 	sorted := slices.Clone(paths)
 	slices.SortFunc(sorted, func(a, b any) int { return m.compare(a, b, 0) })
@@ -139,7 +124,7 @@ func (e *edit) delete(m *meter, paths []any) any {
 	for _, p := range sorted {
 		path, ok := p.([]any)
 		if !ok {
-			return faultf("delpaths wants an array of paths, not of %s", typeName(p))
+			return faultf("delpaths expects an array of paths, found an array with %s", typeName(p))
 		}
 		root, err := e.put(m, e.root, path, gone{}, 0)
 		if err != nil {

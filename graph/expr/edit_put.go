@@ -8,7 +8,7 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// put gives v with x at the path below it.
+// put returns v with x at the path below it.
 func (e *edit) put(m *meter, v any, path []any, x any, depth int) (any, error) {
 	if len(path) == 0 {
 		return x, nil
@@ -100,7 +100,7 @@ func (e *edit) putElement(m *meter, list []any, i int, path []any, x any, depth 
 	return list, nil
 }
 
-// room gives the list as one of this edit's, of at least n elements.
+// room returns the list as one of this edit's, of at least n elements.
 func (e *edit) room(m *meter, list []any, n int) ([]any, error) {
 	owned := e.owns(list)
 	if owned && n <= cap(list) {
@@ -162,7 +162,7 @@ func (e *edit) putSlice(m *meter, list []any, slice map[string]any, path []any, 
 	return nil, faultf("expected an array but got: %s", typeName(part))
 }
 
-// bounds gives the range of a slice of a list of n elements: its start rounded down, its end rounded up.
+// bounds returns the range of a slice of a list of n elements: its start rounded down, its end rounded up.
 func bounds(slice map[string]any, n int) (from, to int, err error) {
 	start, hasStart := slice["start"]
 	end, hasEnd := slice["end"]
@@ -171,14 +171,14 @@ func bounds(slice map[string]any, n int) (from, to int, err error) {
 	}
 	to = n
 	if start != nil {
-		f, ok := number(start)
+		f, ok := gojq.ToFloat64(start)
 		if !ok {
 			return 0, 0, faultf("expected a number for indexing an array but got: %s", typeName(start))
 		}
 		from = clamp(math.Floor(f), 0, n)
 	}
 	if end != nil {
-		f, ok := number(end)
+		f, ok := gojq.ToFloat64(end)
 		if !ok {
 			return 0, 0, faultf("expected a number for indexing an array but got: %s", typeName(end))
 		}

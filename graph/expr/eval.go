@@ -9,41 +9,23 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// Eval runs the program over state with the default limits: no output is nil, one is that value, several are a []any
-// of them, an error discards everything (spec: execution, 4.2). The result shares no changed parts with state but may
-// alias it: treat both as immutable. Errors are *problem.Error: EXPRESSION_FAILED, EXPRESSION_LIMIT_EXCEEDED; they
-// name the program and the members of the state, never a value. The function now fails; use EvalAt for it.
-func (p *Program) Eval(state map[string]any) (any, error) {
-	return p.EvalWith(state, time.Time{}, Limits{})
-}
-
-// EvalAt is Eval at a time, which the function now gives, to the millisecond. Use the recorded time of the input that
-// is being handled, so that a replay comes to the same result.
+// EvalAt runs the program over state: no output is nil, one is that value, several are a []any of them, an error discards
+// everything (spec: execution, 4.2). The result shares no changed parts with state but may alias it: treat both as
+// immutable. Errors are *problem.Error: EXPRESSION_FAILED, EXPRESSION_LIMIT_EXCEEDED; they name the program and the
+// members of the state, never a value.
+//
+// The function now returns the given time, to the millisecond, and fails if that is zero. Use the recorded time of the
+// input that is being handled, so that a replay has the same result.
 func (p *Program) EvalAt(state map[string]any, now time.Time) (any, error) {
-	return p.EvalWith(state, now, Limits{})
+	return p.eval(state, now, defaultLimits)
 }
 
-// EvalLimits is Eval with limits.
-func (p *Program) EvalLimits(state map[string]any, l Limits) (any, error) {
-	return p.EvalWith(state, time.Time{}, l)
-}
-
-// EvalWith is Eval at a time and with limits; the zero time is none.
-func (p *Program) EvalWith(state map[string]any, now time.Time, l Limits) (any, error) {
+func (p *Program) eval(state map[string]any, now time.Time, l limits) (any, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
 	if state == nil {
 		state = map[string]any{}
-	}
-	if p.direct != nil {
-		m := newMeter(l, now)
-		if v, ok := p.direct(m, state); ok && m.exceeded == nil {
-			if v, err := m.result(v); err == nil {
-				return v, nil
-			}
-		}
-		// The interpreter finds the words for what went wrong.
 	}
 	v, err := p.interpret(state, now, l)
 	if err != nil {
@@ -54,7 +36,7 @@ func (p *Program) EvalWith(state map[string]any, now time.Time, l Limits) (any, 
 
 var errPanic = errors.New("the interpreter cannot run it")
 
-func (p *Program) interpret(state map[string]any, now time.Time, l Limits) (v any, err error) {
+func (p *Program) interpret(state map[string]any, now time.Time, l limits) (v any, err error) {
 	i, err := p.acquire()
 	if err != nil {
 		return nil, err
@@ -71,7 +53,7 @@ func (p *Program) interpret(state map[string]any, now time.Time, l Limits) (v an
 	return m.collect(i.code.RunWithContext(m, state))
 }
 
-// collect makes the result of a program's outputs.
+// collect returns the result of a program's outputs.
 func (m *meter) collect(outputs gojq.Iter) (any, error) {
 	var first any
 	var all []any
@@ -112,7 +94,7 @@ func (m *meter) collect(outputs gojq.Iter) (any, error) {
 	return first, nil
 }
 
-// failure makes the error of an evaluation that gave err.
+// failure returns the error of an evaluation that err ended.
 func (p *Program) failure(err error, state map[string]any) error {
 	code := problem.ExpressionFailed
 	hint := ""

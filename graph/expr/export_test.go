@@ -1,22 +1,48 @@
 package expr
 
-import "github.com/itchyny/gojq"
+import (
+	"cmp"
+	"time"
 
-// WithoutDirect is p always run by the interpreter.
-func WithoutDirect(p *Program) *Program {
-	return &Program{src: p.src, err: p.err, query: p.query, natives: p.natives, strings: p.strings}
+	"github.com/itchyny/gojq"
+)
+
+// Limits are those of one evaluation. Zero values mean the defaults.
+type Limits = limits
+
+// DefaultLimits are those of EvalAt.
+func DefaultLimits() Limits { return defaultLimits }
+
+// Eval is EvalAt without a time.
+func (p *Program) Eval(state map[string]any) (any, error) { return p.EvalAt(state, time.Time{}) }
+
+// EvalLimits is EvalWith without a time.
+func (p *Program) EvalLimits(state map[string]any, l Limits) (any, error) {
+	return p.EvalWith(state, time.Time{}, l)
 }
 
-// IsDirect reports whether p needs no interpreter.
-func IsDirect(p *Program) bool { return p.direct != nil }
+// EvalWith is EvalAt with limits.
+func (p *Program) EvalWith(state map[string]any, now time.Time, l Limits) (any, error) {
+	return p.eval(state, now, Limits{
+		Steps:       cmp.Or(l.Steps, defaultLimits.Steps),
+		WorkBytes:   cmp.Or(l.WorkBytes, defaultLimits.WorkBytes),
+		Outputs:     cmp.Or(l.Outputs, defaultLimits.Outputs),
+		ResultBytes: cmp.Or(l.ResultBytes, defaultLimits.ResultBytes),
+	})
+}
 
-// Steps gives the steps and the work that an evaluation took.
+// Eval is EvalAt without a time.
+func (m *Mapping) Eval(state map[string]any) (map[string]any, error) {
+	return m.EvalAt(state, time.Time{})
+}
+
+// Steps returns the steps and the work that an evaluation took.
 func Steps(p *Program, state map[string]any) (steps, work int, err error) {
 	i, err := p.acquire()
 	if err != nil {
 		return 0, 0, err
 	}
-	i.meter.reset(Limits{}, i.meter.now)
+	i.meter.reset(defaultLimits, i.meter.now)
 	_, err = i.meter.collect(i.code.RunWithContext(i.meter, state))
 	return i.meter.limits.Steps - i.meter.steps, i.meter.limits.WorkBytes - i.meter.work, err
 }
@@ -32,15 +58,16 @@ func Interpreter(src string, state map[string]any) (any, error) {
 		return nil, err
 	}
 	m := &meter{}
-	m.reset(Limits{}, m.now)
+	m.reset(defaultLimits, m.now)
 	return m.collect(code.RunWithContext(m, state))
 }
 
 // Compare is the order that programs compare by.
 func Compare(l, r any) (order int, equal bool) {
 	m := &meter{}
-	m.reset(Limits{}, m.now)
-	return m.compare(l, r, 0), m.equal(l, r, 0)
+	m.reset(defaultLimits, m.now)
+	order = m.compare(l, r, 0)
+	return order, order == 0
 }
 
 // PreludeNames are the functions of the prelude.

@@ -35,7 +35,7 @@ func (p *Program) reason(err error) string {
 	return withoutValues(err)
 }
 
-// withoutValues gives the interpreter's words for an error without its previews of values. Those stand in brackets,
+// withoutValues returns the interpreter's words for an error without its previews of values. Those stand in brackets,
 // in quotes or behind a colon; behind the colon there may be a type first, which stays.
 func withoutValues(err error) string {
 	switch err.(type) {
@@ -61,7 +61,7 @@ func withoutValues(err error) string {
 func errorText(err error) (text string) {
 	defer func() {
 		if recover() != nil {
-			text = "it met a value that is no JSON"
+			text = "it met a value that is not JSON"
 		}
 	}()
 	return err.Error()

@@ -8,7 +8,7 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// interpreter gives one of the interpreter's own functions: a compiled call of it, made once and shared.
+// interpreter returns one of the interpreter's own functions: a compiled call of it, made once and shared.
 func interpreter(name string, arity int) func(in any, args []any) any {
 	key := name + "/" + strconv.Itoa(arity)
 	if f, ok := interpreterCalls.Load(key); ok {

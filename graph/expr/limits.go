@@ -1,11 +1,10 @@
 package expr
 
-import "cmp"
-
-// Limits bound one evaluation. Zero values mean the defaults in DefaultLimits. They are counted, not timed, so that
-// the same program over the same state always has the same outcome.
-type Limits struct {
-	// Steps is the number of interpreter steps: instructions of the compiled program, some 20 to 50 ns each.
+// limits bound one evaluation. They are counted, not timed, so that the same program over the same state always has the
+// same outcome.
+type limits struct {
+	// Steps is the number of interpreter steps: instructions of the compiled program, some 20 to 50 ns each, and a few
+	// microseconds for the call of a function.
 	Steps int
 	// WorkBytes is how many bytes of strings, arrays and objects the operators and functions of a program may read or
 	// make, all in all. It bounds what a single step can do, and the memory of the whole.
@@ -16,18 +15,6 @@ type Limits struct {
 	ResultBytes int
 }
 
-// DefaultLimits are chosen such that programs people write pass over 2 MiB of state, and that the worst program ends
+// defaultLimits are chosen such that programs people write pass over 2 MiB of state, and that the worst program ends
 // within a few seconds and some hundred megabytes.
-func DefaultLimits() Limits {
-	return Limits{Steps: 10_000_000, WorkBytes: 512 << 20, Outputs: 10_000, ResultBytes: 8 << 20}
-}
-
-func (l Limits) orDefaults() Limits {
-	d := DefaultLimits()
-	return Limits{
-		Steps:       cmp.Or(l.Steps, d.Steps),
-		WorkBytes:   cmp.Or(l.WorkBytes, d.WorkBytes),
-		Outputs:     cmp.Or(l.Outputs, d.Outputs),
-		ResultBytes: cmp.Or(l.ResultBytes, d.ResultBytes),
-	}
-}
+var defaultLimits = limits{Steps: 10_000_000, WorkBytes: 512 << 20, Outputs: 10_000, ResultBytes: 8 << 20}

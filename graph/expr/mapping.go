@@ -21,7 +21,7 @@ type mappingMember struct {
 }
 
 // CompileMapping compiles the members of an input_mapping. It never fails as a whole: a member that is wrong makes
-// Eval fail. Problems lists what is wrong, keyed by member name, for validation; it is nil where all is well.
+// EvalAt fail. Problems lists what is wrong, keyed by member name, for validation; it is nil where all is well.
 func CompileMapping(raw map[string]any) (m *Mapping, problems map[string]error) {
 	m = &Mapping{}
 	for _, name := range jsonvalue.Keys(raw) {
@@ -48,7 +48,7 @@ func CompileMapping(raw map[string]any) (m *Mapping, problems map[string]error) 
 	return m, problems
 }
 
-// mappingProgram gives the program in a member's value, if it is one.
+// mappingProgram returns the program in a member's value, if it is one.
 func mappingProgram(v any) (src string, isProgram bool, err error) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -60,7 +60,7 @@ func mappingProgram(v any) (src string, isProgram bool, err error) {
 		if !ok {
 			return "", true, problem.New(problem.ExpressionInvalid, `"jq" has to be a program, which is a string`)
 		}
-		if trim(src) == "" {
+		if TrimSpace(src) == "" {
 			return "", true, problem.New(problem.ExpressionInvalid, `the program in "jq" is empty`).WithHint(`Write "." for the whole state.`)
 		}
 		return src, true, nil
@@ -75,19 +75,19 @@ func mappingProgram(v any) (src string, isProgram bool, err error) {
 	return "", false, nil
 }
 
-// template gives what stands between "${" and "}", where these enclose a whole string and at least one character, and
-// what they enclose is on one line. Strings with text around are no templates.
+// template returns what stands between "${" and "}", where these enclose a whole string and at least one character, and
+// what they enclose is on one line. Strings with text around it are not templates.
 func template(s string) (inside string, ok bool) {
-	s = trim(s)
+	s = TrimSpace(s)
 	if len(s) <= len("${}") || !strings.HasPrefix(s, "${") || !strings.HasSuffix(s, "}") {
 		return "", false
 	}
-	inside = trim(s[len("${") : len(s)-len("}")])
+	inside = TrimSpace(s[len("${") : len(s)-len("}")])
 	return inside, !strings.ContainsAny(inside, "\n\r\u2028\u2029")
 }
 
-// trim strips white space as JavaScript does: that of Unicode without U+0085, and the byte order mark.
-func trim(s string) string {
+// TrimSpace strips white space as JavaScript does: that of Unicode without U+0085, and the byte order mark.
+func TrimSpace(s string) string {
 	return strings.TrimFunc(s, func(r rune) bool { return r == '\uFEFF' || r != '\u0085' && unicode.IsSpace(r) })
 }
 
@@ -101,7 +101,7 @@ func mappingLiteral(v any) any {
 	return jsonvalue.Clone(v)
 }
 
-// Programs gives the programs of the mapping, in the protocol's member order.
+// Programs returns the programs of the mapping, in the protocol's member order.
 func (m *Mapping) Programs() []*Program {
 	var programs []*Program
 	for _, member := range m.members {
@@ -112,23 +112,8 @@ func (m *Mapping) Programs() []*Program {
 	return programs
 }
 
-// ReadsClock reports whether one of the programs calls now.
-func (m *Mapping) ReadsClock() bool {
-	for _, member := range m.members {
-		if member.program != nil && member.program.ReadsClock() {
-			return true
-		}
-	}
-	return false
-}
-
-// Eval evaluates the mapping over state, members in the protocol's member order; the first error ends it. The error
-// is that of Program.Eval, with the member's name and, in At, its pointer. Treat the result as immutable.
-func (m *Mapping) Eval(state map[string]any) (map[string]any, error) {
-	return m.EvalAt(state, time.Time{})
-}
-
-// EvalAt is Eval at a time, as Program.EvalAt.
+// EvalAt evaluates the mapping over state, members in the protocol's member order; the first error ends it. The error
+// is that of Program.EvalAt, with the member's name and, in At, its pointer. Treat the result as immutable.
 func (m *Mapping) EvalAt(state map[string]any, now time.Time) (map[string]any, error) {
 	mapped := make(map[string]any, len(m.members))
 	for _, member := range m.members {

@@ -5,10 +5,10 @@ import "time"
 // meter counts what one evaluation does. It is also the evaluation's context: the interpreter asks for Done before
 // every instruction, which makes a step counter of it that no clock has a part in.
 type meter struct {
-	limits Limits
+	limits limits
 	steps  int
 	work   int
-	// now is the time that the function of this name gives; zero: there is none.
+	// now is what the function now returns; zero if there is none.
 	now time.Time
 	// exceeded is the limit that was hit first, nil while there is none.
 	exceeded *limitError
@@ -31,17 +31,10 @@ var (
 )
 
 // maxDepth is how deeply nested a value may be that a function looks into: the recursion costs stack, which Go cannot
-// give back an error for. The interpreter itself walks values without recursion.
+// turn into an error. The interpreter itself walks values without recursion.
 const maxDepth = 10_000
 
-func newMeter(l Limits, now time.Time) *meter {
-	m := &meter{}
-	m.reset(l, now)
-	return m
-}
-
-func (m *meter) reset(l Limits, now time.Time) {
-	l = l.orDefaults()
+func (m *meter) reset(l limits, now time.Time) {
 	*m = meter{limits: l, steps: l.Steps, work: l.WorkBytes, now: now}
 }
 
@@ -75,7 +68,7 @@ func (m *meter) Deadline() (time.Time, bool) { return time.Time{}, false }
 // Value is part of context.Context.
 func (m *meter) Value(any) any { return nil }
 
-// exceed ends the evaluation at its next step and gives the reason.
+// exceed ends the evaluation at its next step and returns the reason.
 func (m *meter) exceed(reason *limitError) *limitError {
 	if m.exceeded == nil {
 		m.exceeded = reason

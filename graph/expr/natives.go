@@ -1,30 +1,21 @@
 package expr
 
-import (
-	"math"
-	"strings"
-	"unicode"
-	"unicode/utf8"
-)
-
 // natives are the functions that programs call in place of the interpreter's own, by name and arity. Most charge for
-// what the interpreter's function will do and then call it; a few are faster, or better defined, written anew. Names
-// that begin with an underscore are for the prelude and for rewritten operators.
+// what the interpreter's function will do and then call it; a few are defined anew. Names that begin with an underscore
+// are for the prelude and for rewritten operators.
 var natives = map[string]native{
 	"_add/2":       add,
 	"_subtract/2":  subtract,
 	"_multiply/2":  multiply,
 	"_divide/2":    divide,
 	"_modulo/2":    modulo,
-	"_equal/2":     equals,
-	"_notequal/2":  differs,
+	"_equal/2":     comparison(func(c int) bool { return c == 0 }),
+	"_notequal/2":  comparison(func(c int) bool { return c != 0 }),
 	"_less/2":      comparison(func(c int) bool { return c < 0 }),
 	"_lesseq/2":    comparison(func(c int) bool { return c <= 0 }),
 	"_greater/2":   comparison(func(c int) bool { return c > 0 }),
 	"_greatereq/2": comparison(func(c int) bool { return c >= 0 }),
 	"_touch/0":     touch,
-	"_descend/0":   descend,
-	"_placed/0":    placed,
 
 	"_edit/0":     beginEdit,
 	"_get/1":      editGet,
@@ -37,30 +28,27 @@ var natives = map[string]native{
 	"delpaths/1":  deletePaths,
 	"_matches/2":  matches,
 	"_test/2":     testRegexp,
-	"_captures/0": captures,
+	"_captures/0": charged("_captures", captured),
 	"_splits/2":   splitRegexp,
 	"_splice/2":   splice,
 
-	"length/0":   length,
-	"tostring/0": toString,
-	"tojson/0":   toJSON,
 	"tonumber/0": toNumber,
 	"fromjson/0": fromJSON,
-	"split/1":    split,
-	"trim/0":     onString("trim", strings.TrimSpace),
-	"ltrim/0":    onString("ltrim", func(s string) string { return strings.TrimLeftFunc(s, unicode.IsSpace) }),
-	"rtrim/0":    onString("rtrim", func(s string) string { return strings.TrimRightFunc(s, unicode.IsSpace) }),
-	"ascii_downcase/0": onString("ascii_downcase", func(s string) string {
-		return strings.Map(func(r rune) rune { return shiftCase(r, 'A', 'a') }, s)
-	}),
-	"ascii_upcase/0": onString("ascii_upcase", func(s string) string {
-		return strings.Map(func(r rune) rune { return shiftCase(r, 'a', 'A') }, s)
-	}),
-	"startswith/1": onStrings("startswith", func(s, x string) any { return strings.HasPrefix(s, x) }),
-	"endswith/1":   onStrings("endswith", func(s, x string) any { return strings.HasSuffix(s, x) }),
-	"ltrimstr/1":   onStrings("ltrimstr", func(s, x string) any { return strings.TrimPrefix(s, x) }),
-	"rtrimstr/1":   onStrings("rtrimstr", func(s, x string) any { return strings.TrimSuffix(s, x) }),
-	"trimstr/1":    onStrings("trimstr", func(s, x string) any { return strings.TrimSuffix(strings.TrimPrefix(s, x), x) }),
+
+	"length/0":         charged("length", characters),
+	"tostring/0":       toString,
+	"tojson/0":         toJSON,
+	"split/1":          split,
+	"trim/0":           charged("trim", characters),
+	"ltrim/0":          charged("ltrim", characters),
+	"rtrim/0":          charged("rtrim", characters),
+	"ascii_downcase/0": charged("ascii_downcase", characters),
+	"ascii_upcase/0":   charged("ascii_upcase", characters),
+	"startswith/1":     charged("startswith", shorter),
+	"endswith/1":       charged("endswith", shorter),
+	"ltrimstr/1":       charged("ltrimstr", shorter),
+	"rtrimstr/1":       charged("rtrimstr", shorter),
+	"trimstr/1":        charged("trimstr", shorter),
 
 	"keys/0":       charged("keys", shallow(sortFactor)),
 	"add/0":        charged("add", parts),
@@ -99,7 +87,7 @@ var natives = map[string]native{
 	"strptime/1":      parseTime,
 }
 
-// touch gives its input back, and charges for what the iteration or slicing that follows will do with it: the
+// touch returns its input and charges for what the iteration or slicing that follows will do with it: the
 // interpreter lists all parts before the first, those of an object in order.
 func touch(m *meter, in any, _ []any) any {
 	switch v := in.(type) {
@@ -111,24 +99,4 @@ func touch(m *meter, in any, _ []any) any {
 		m.charge(sortFactor * memberCost * len(v))
 	}
 	return in
-}
-
-func length(m *meter, in any, _ []any) any {
-	switch v := in.(type) {
-	case nil:
-		return 0
-	case string:
-		if !m.charge(len(v)) {
-			return m.exceeded
-		}
-		return utf8.RuneCountInString(v)
-	case []any:
-		return len(v)
-	case map[string]any:
-		return len(v)
-	case bool:
-		return faultf("length cannot be applied to: boolean")
-	}
-	f, _ := number(in)
-	return math.Abs(f)
 }

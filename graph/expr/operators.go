@@ -33,7 +33,7 @@ func exactInts(l, r any) (a, b int, ok bool) {
 
 func isExact(i int) bool { return i >= -maxExactInt && i <= maxExactInt }
 
-// doubleOr gives an integer if a double holds it exactly, else the nearest double.
+// doubleOr returns an integer if a double holds it exactly, else the nearest double.
 func doubleOr(i int) any {
 	if isExact(i) {
 		return i
@@ -42,8 +42,8 @@ func doubleOr(i int) any {
 }
 
 func numbers(l, r any) (a, b float64, ok bool) {
-	a, aOK := number(l)
-	b, bOK := number(r)
+	a, aOK := gojq.ToFloat64(l)
+	b, bOK := gojq.ToFloat64(r)
 	return a, b, aOK && bOK
 }
 
@@ -126,7 +126,7 @@ func subtractLists(m *meter, a, b []any) any {
 next:
 	for _, x := range a {
 		for _, y := range b {
-			if m.equal(x, y, 0) {
+			if m.compare(x, y, 0) == 0 {
 				continue next
 			}
 		}
@@ -153,19 +153,19 @@ func multiply(m *meter, _ any, args []any) any {
 		}
 	}
 	if s, ok := l.(string); ok {
-		if n, ok := number(r); ok {
+		if n, ok := gojq.ToFloat64(r); ok {
 			return repeatString(m, s, n)
 		}
 	}
 	if s, ok := r.(string); ok {
-		if n, ok := number(l); ok {
+		if n, ok := gojq.ToFloat64(l); ok {
 			return repeatString(m, s, n)
 		}
 	}
 	return faultf("cannot multiply %s and %s", typeName(l), typeName(r))
 }
 
-// repeatString truncates the count; a negative one, and NaN, give null.
+// repeatString truncates the count; a negative one and NaN yield null.
 func repeatString(m *meter, s string, n float64) any {
 	if n < 0 || math.IsNaN(n) {
 		return nil
@@ -214,9 +214,9 @@ func divide(m *meter, _ any, args []any) any {
 		}
 		return a / b
 	}
-	if a, ok := l.(string); ok {
-		if b, ok := r.(string); ok {
-			return splitString(m, a, b)
+	if _, ok := l.(string); ok {
+		if _, ok := r.(string); ok {
+			return split(m, l, []any{r})
 		}
 	}
 	return faultf("cannot divide %s and %s", typeName(l), typeName(r))
@@ -246,7 +246,3 @@ func modulo(_ *meter, _ any, args []any) any {
 func comparison(holds func(c int) bool) native {
 	return func(m *meter, _ any, args []any) any { return holds(m.compare(args[0], args[1], 0)) }
 }
-
-func equals(m *meter, _ any, args []any) any { return m.equal(args[0], args[1], 0) }
-
-func differs(m *meter, _ any, args []any) any { return !m.equal(args[0], args[1], 0) }

@@ -102,7 +102,7 @@ func (p *pattern) chargeSearch(m *meter, text string) bool {
 	return m.charge(times(len(text), searchCost+p.size/searchDivisor))
 }
 
-// find gives the byte offsets of matches and their groups, as package regexp does, all of them or the first.
+// find returns the byte offsets of matches and their groups, as package regexp does, all of them or the first.
 func (p *pattern) find(m *meter, text string, all bool) ([][]int, error) {
 	if !p.chargeSearch(m, text) {
 		return nil, m.exceeded
@@ -131,7 +131,7 @@ func (p *pattern) find(m *meter, text string, all bool) ([][]int, error) {
 	return both, nil
 }
 
-// emptyAt gives the empty match at an offset behind at least one character.
+// emptyAt returns the empty match at an offset behind at least one character.
 func (p *pattern) emptyAt(text string, offset int) []int {
 	_, width := utf8.DecodeLastRuneInString(text[:offset])
 	start := offset - width

@@ -13,8 +13,17 @@ def map_values(f): .[] |= f;
 def walk(f): def visit: if type == "object" then map_values(visit) elif type == "array" then map(visit) end | f; visit;
 def add(f): [f] | add;
 def del(f): delpaths([path(f)]);
-def paths: _placed[] | .[0];
-def paths(f): _placed[] | select(.[1] | f) | .[0];
+def recurse(f): def visit: ., (f | visit); visit;
+def _recurse: recurse(.[]?);
+def recurse: _recurse;
+def paths: path(_recurse) | select(. != []);
+def paths(f): path(_recurse | select(f)) | select(. != []);
+def to_entries: [keys[] as $key | {key: $key, value: .[$key]}];
+def with_entries(f): to_entries | map(f) | from_entries;
+def tostream:
+  path(def visit: (.[]? | visit), .; visit) as $path
+  | getpath($path)
+  | reduce path(.[]?) as $last ([$path, .]; [$path + $last]);
 def pick(f): . as $whole | reduce path(f) as $path (null | _edit; _set($path; [$whole | getpath($path)])) | _done;
 
 def all(f): all(.[]; f);

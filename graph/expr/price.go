@@ -3,6 +3,9 @@ package expr
 import (
 	"math"
 	"math/bits"
+	"strings"
+
+	"github.com/itchyny/gojq"
 )
 
 // sortFactor is how much more it takes to put the members of an object in order than to copy them.
@@ -44,6 +47,26 @@ func deepArgument(m *meter, in any, args []any) bool {
 	return m.charge(shallowCost(in)) && m.deepTimes(args[0], 1)
 }
 
+// characters charges for reading a text; other values are read at once.
+func characters(m *meter, in any, _ []any) bool {
+	s, _ := in.(string)
+	return m.charge(2 * len(s))
+}
+
+// shorter charges for the beginnings or ends of two texts being compared.
+func shorter(m *meter, in any, args []any) bool {
+	s, _ := in.(string)
+	x, _ := args[0].(string)
+	return m.charge(min(len(s), len(x)))
+}
+
+// pieces charges for a text cut at each separator.
+func pieces(m *meter, in any, args []any) bool {
+	s, _ := in.(string)
+	separator, _ := args[0].(string)
+	return m.charge(len(s)) && m.allocate(times(2*elementCost, strings.Count(s, separator)+1))
+}
+
 // sorted charges as often as a sort compares each element.
 func sorted(m *meter, in any, _ []any) bool { return m.deepTimes(in, rounds(in)) }
 
@@ -83,6 +106,12 @@ func parts(m *meter, in any, _ []any) bool {
 func joined(m *meter, in any, args []any) bool {
 	list, _ := in.([]any)
 	return parts(m, in, nil) && m.allocate(times(shallowCost(args[0]), len(list)))
+}
+
+// captured charges for the object of named groups.
+func captured(m *meter, in any, _ []any) bool {
+	groups, _ := in.([]any)
+	return m.allocate(objectCost + memberCost*len(groups))
 }
 
 func transposed(m *meter, in any, _ []any) bool {
@@ -134,7 +163,7 @@ func searched(m *meter, in any, args []any) bool {
 
 // counted is for functions whose time grows with their first argument.
 func counted(m *meter, _ any, args []any) bool {
-	n, _ := number(args[0])
+	n, _ := gojq.ToFloat64(args[0])
 	if math.IsNaN(n) {
 		return true
 	}

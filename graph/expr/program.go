@@ -9,10 +9,8 @@ import (
 // Program is a compiled jq program, safe for concurrent use.
 type Program struct {
 	src string
-	// err is what a failing program fails with.
+	// err is the error of every evaluation, nil for a program that compiled.
 	err error
-	// direct evaluates programs of the simplest kinds without the interpreter, nil for all others.
-	direct direct
 	// query is the rewritten program, natives what it calls, strings its literals.
 	query   *gojq.Query
 	natives map[string]native
@@ -29,34 +27,27 @@ type instance struct {
 	meter *meter
 }
 
-// Failing gives a program that fails with err whenever it is evaluated.
+// Failing returns a program that fails with err whenever it is evaluated.
 func Failing(src string, err error) *Program { return &Program{src: src, err: err} }
 
-// Identity gives the program ".".
-func Identity() *Program { return identity }
+// Identity returns the program ".".
+func Identity() *Program { return identity() }
 
-var identity = func() *Program {
+var identity = sync.OnceValue(func() *Program {
 	p, err := Compile(".")
 	if err != nil {
 		panic("expr: " + err.Error())
 	}
 	return p
-}()
+})
 
 // Source is the program's text.
 func (p *Program) Source() string { return p.src }
 
-// ReadsClock reports whether the program calls now. Its result then depends on the time that EvalAt is given, which
-// is worth a warning: the time of an input is when it was recorded, not when its author expects.
-func (p *Program) ReadsClock() bool {
-	_, ok := p.natives["now/0"]
-	return ok
-}
-
 // Truthy is jq's truth: all but nil and false (spec: execution, 4.3).
 func Truthy(v any) bool { return v != nil && v != false }
 
-// acquire gives an instance for one evaluation; release takes it back.
+// acquire returns an instance for one evaluation; release takes it back.
 func (p *Program) acquire() (*instance, error) {
 	p.mu.Lock()
 	if n := len(p.idle); n > 0 {

@@ -1,17 +1,15 @@
 package expr
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"unicode/utf8"
+
+	"github.com/itchyny/gojq"
 
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
-
-// result makes a program's only output a value of the model.
-func (m *meter) result(v any) (any, error) {
-	v, _, err := m.output(v, 0)
-	return v, err
-}
 
 // output makes an output a value of the model and adds the size of its text to size. It copies nothing that is of the
 // model already.
@@ -20,7 +18,7 @@ func (m *meter) output(v any, size int) (normal any, total int, err error) {
 	normal, _ = n.value(v, 0)
 	switch {
 	case n.foreign:
-		return nil, 0, faultf("the state holds a value that is no JSON")
+		return nil, 0, faultf("the state holds a value that is not JSON")
 	case n.size > n.limit:
 		return nil, 0, m.exceed(overResult)
 	}
@@ -61,7 +59,7 @@ func (n *normalizer) value(v any, depth int) (normal any, changed bool) {
 	case map[string]any:
 		return n.object(v, depth)
 	}
-	f, ok := number(v)
+	f, ok := gojq.ToFloat64(v)
 	if !ok {
 		n.foreign = true
 		return nil, false
@@ -74,7 +72,7 @@ func (n *normalizer) value(v any, depth int) (normal any, changed bool) {
 	return normal, true
 }
 
-// double gives the model's value for a number, and whether that is another one.
+// double returns the model's value for a number, and whether that is another one.
 func double(f float64) (any, bool) {
 	switch {
 	case math.IsNaN(f):
@@ -130,7 +128,7 @@ func (n *normalizer) object(v map[string]any, depth int) (any, bool) {
 		return v, false
 	}
 	copied := make(map[string]any, len(v))
-	for _, name := range sortedNames(v) { // in order: two names may become the same
+	for _, name := range slices.Sorted(maps.Keys(v)) { // in order: two names may become the same
 		e, changed := changes[name]
 		if !changed {
 			e = v[name]

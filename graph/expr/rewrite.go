@@ -14,13 +14,10 @@ type rewriter struct {
 	scope *scope
 	// inPrelude allows calls of names that begin with an underscore.
 	inPrelude bool
-	// values says that what is rewritten gives values that nobody asks the places of: the program itself and what
-	// stands in an array, but neither arguments nor bodies of functions nor the sides of updates.
-	values bool
 	// natives are those that the rewritten program calls, free the functions it neither defines nor finds there.
 	natives map[string]native
 	free    map[string]bool
-	// strings are the string literals of the program: an error message made of one gives no value away.
+	// strings are the string literals of the program: an error message made of one reveals no value.
 	strings map[string]bool
 	err     error
 }
@@ -47,7 +44,7 @@ const (
 
 func signature(name string, arity int) string { return name + "/" + strconv.Itoa(arity) }
 
-// define makes a function of the program visible and gives the name to call it by.
+// define makes a function of the program visible and returns the name to call it by.
 func (r *rewriter) define(name string, arity int) string {
 	key := signature(name, arity)
 	if key == "path/1" {
@@ -83,12 +80,9 @@ func (r *rewriter) query(q *gojq.Query) {
 		r.term(q.Term)
 		return
 	}
-	values := r.values
-	r.values = values && !isUpdate(q.Op)
 	r.query(q.Left)
 	r.patterns(q.Patterns)
 	r.query(q.Right)
-	r.values = values
 	if name := operatorNatives[q.Op]; name != "" {
 		r.replace(q, r.native(name, q.Left, q.Right))
 	} else if isUpdate(q.Op) {
@@ -106,7 +100,7 @@ func (r *rewriter) update(q *gojq.Query) {
 	r.replace(q, edit)
 }
 
-// changed gives, in an array, the new value at the path of an edit; for |= there may be none.
+// changed returns a query for the new value at the path of an edit, in an array; for |= that may be empty.
 func (r *rewriter) changed(q *gojq.Query) *gojq.Query {
 	switch q.Op {
 	case gojq.OpAssign:
@@ -148,7 +142,7 @@ func nativeName(name string, arity int) string { return nativePrefix + signature
 
 const nativePrefix = "native "
 
-// edit is an update of all paths: changed gives, in an array, the new value for the path at hand, or none to delete.
+// edit is an update of all paths: changed is, in an array, the new value for the current path, or none to delete.
 //
 //	reduce path(paths) as $path (_edit; _set($path; changed)) | _done
 func (r *rewriter) edit(paths, changed *gojq.Query) *gojq.Query {
@@ -201,11 +195,10 @@ func pipe(left, right *gojq.Query, name string) *gojq.Query {
 // function rewrites a definition and makes it visible, to itself too.
 func (r *rewriter) function(def *gojq.FuncDef) {
 	def.Name = r.define(def.Name, len(def.Args))
-	outer, values := r.scope, r.values
-	r.values = false
+	outer := r.scope
 	for _, arg := range def.Args {
 		r.define(strings.TrimPrefix(arg, "$"), 0)
 	}
 	r.query(def.Body)
-	r.scope, r.values = outer, values
+	r.scope = outer
 }

@@ -1,16 +1,17 @@
 package expr
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/itchyny/gojq"
 )
 
-// A reduce that assigns to places of the value so far is the way to build an object from a list:
+// A reduce that assigns to parts of its accumulator builds an object from a list:
 //
 //	reduce .items[] as $i ({}; .[$i.id] = $i | .count += 1)
 //
-// As it stands it copies the object for every item. Where it cannot make a difference the value so far becomes one edit
+// As written, it copies the object for every item. Where nothing can see the difference, the accumulator becomes one edit
 // for the whole reduce, which changes its own copy in place:
 //
 //	reduce .items[] as $i ({} | _edit; updates of the edit) | _done
@@ -29,7 +30,7 @@ func (r *rewriter) reduce(t *gojq.Term) {
 	for _, step := range steps {
 		r.query(step.Left)
 		r.query(step.Right)
-		inPlace = inPlace && (step.Op == gojq.OpModify || single(step.Right))
+		inPlace = inPlace && (step.Op == gojq.OpModify || plain(step.Right, reading{input: true}))
 	}
 	for _, step := range steps {
 		if inPlace {
@@ -48,7 +49,7 @@ func (r *rewriter) reduce(t *gojq.Term) {
 	}
 }
 
-// updateSteps gives the updates in "update | update | …", nil if there is anything else.
+// updateSteps returns the updates in "update | update | …", nil if there is anything else.
 func updateSteps(q *gojq.Query) []*gojq.Query {
 	if q == nil || q.Term != nil || len(q.FuncDefs) > 0 || len(q.Patterns) > 0 {
 		return nil
@@ -77,7 +78,7 @@ func isUpdate(op gojq.Operator) bool {
 func (r *rewriter) updateInPlace(q *gojq.Query) *gojq.Query {
 	changed := r.changed(q)
 	set := "_set"
-	if q.Op != gojq.OpModify && !apart(q.Right) {
+	if q.Op != gojq.OpModify && !plain(q.Right, reading{}) {
 		set = "_share"
 	}
 	paths := array(pipe(r.native("_value"), call("path", q.Left), ""))
@@ -94,134 +95,92 @@ func (r *rewriter) updateInPlace(q *gojq.Query) *gojq.Query {
 	return group(pipe(group(pipe(r.native("_value"), group(q.Right), "")), update, valueVariable))
 }
 
-// single reports whether a rewritten query has exactly one output unless it fails. It may say no where that is so.
-func single(q *gojq.Query) bool {
-	if q == nil {
+// reading says what a plain query may do: read its input, and have other than one output.
+type reading struct{ input, many bool }
+
+// plain reports whether a rewritten query is made of variables, literals and natives. Such a query has exactly one
+// output unless it fails, or unless it may have many; and where it may not read its input, its output shares no part
+// with that. It may say no of a query for which both hold.
+func plain(q *gojq.Query, may reading) bool {
+	switch {
+	case q == nil:
 		return true
-	}
-	if len(q.FuncDefs) > 0 {
+	case len(q.FuncDefs) > 0 || slices.ContainsFunc(q.Patterns, func(p *gojq.Pattern) bool { return p.Name == "" }):
 		return false
+	case q.Term != nil:
+		return plainTerm(q.Term, may)
 	}
-	if q.Term == nil {
-		switch q.Op {
-		case gojq.OpPipe, gojq.OpAnd, gojq.OpOr, gojq.OpAlt:
-			for _, p := range q.Patterns {
-				if p.Name == "" {
-					return false
-				}
-			}
-			return single(q.Left) && single(q.Right)
-		}
-		return false
-	}
-	t := q.Term
-	for _, s := range t.SuffixList {
-		if s.Iter || s.Optional || !singleIndex(s.Index) {
-			return false
-		}
-	}
-	switch t.Type {
-	case gojq.TermTypeIdentity, gojq.TermTypeNull, gojq.TermTypeTrue, gojq.TermTypeFalse, gojq.TermTypeNumber,
-		gojq.TermTypeString, gojq.TermTypeArray:
-		return true
-	case gojq.TermTypeIndex:
-		return singleIndex(t.Index)
-	case gojq.TermTypeUnary:
-		return single(&gojq.Query{Term: t.Unary.Term})
-	case gojq.TermTypeQuery:
-		return single(t.Query)
-	case gojq.TermTypeFunc:
-		return singleCall(t.Func)
-	case gojq.TermTypeObject:
-		for _, kv := range t.Object.KeyVals {
-			if !single(kv.KeyQuery) || !single(kv.Val) || kv.KeyString != nil && kv.KeyString.Queries != nil {
-				return false
-			}
-		}
-		return true
-	case gojq.TermTypeIf:
-		for _, e := range t.If.Elif {
-			if !single(e.Cond) || !single(e.Then) {
-				return false
-			}
-		}
-		return single(t.If.Cond) && single(t.If.Then) && single(t.If.Else)
+	switch right := may; q.Op {
+	case gojq.OpPipe:
+		right.input = may.input || len(q.Patterns) == 0 // then its input is what the left side returns
+		return plain(q.Left, may) && plain(q.Right, right)
+	case gojq.OpComma:
+		return may.many && plain(q.Left, may) && plain(q.Right, may)
+	case gojq.OpAnd, gojq.OpOr, gojq.OpAlt:
+		return plain(q.Left, may) && plain(q.Right, may)
 	}
 	return false
 }
 
-func singleIndex(x *gojq.Index) bool { return x != nil && single(x.Start) && single(x.End) }
-
-// singleCall knows variables and natives.
-func singleCall(f *gojq.Func) bool {
-	if !strings.HasPrefix(f.Name, "$") && !strings.HasPrefix(f.Name, nativePrefix) {
-		return false
-	}
-	for _, arg := range f.Args {
-		if !single(arg) {
-			return false
-		}
-	}
-	return true
-}
-
-// apart reports whether a rewritten query takes nothing from its input, so that what it gives shares no part with it.
-func apart(q *gojq.Query) bool {
-	if q == nil {
-		return true
-	}
-	if len(q.FuncDefs) > 0 {
-		return false
-	}
-	if q.Term == nil {
-		if q.Op == gojq.OpPipe && len(q.Patterns) == 0 {
-			return apart(q.Left)
-		}
-		return false
-	}
-	t := q.Term
+func plainTerm(t *gojq.Term, may reading) bool {
 	for _, s := range t.SuffixList {
-		if s.Index != nil && !(apart(s.Index.Start) && apart(s.Index.End)) {
+		if (s.Iter || s.Optional) && !may.many || s.Index != nil && !plainIndex(s.Index, may) {
 			return false
 		}
 	}
 	switch t.Type {
 	case gojq.TermTypeNull, gojq.TermTypeTrue, gojq.TermTypeFalse, gojq.TermTypeNumber, gojq.TermTypeString:
 		return true
+	case gojq.TermTypeIdentity:
+		return may.input
+	case gojq.TermTypeIndex:
+		return may.input && plainIndex(t.Index, may)
+	case gojq.TermTypeUnary:
+		return plainTerm(t.Unary.Term, may)
 	case gojq.TermTypeQuery:
-		return apart(t.Query)
+		return plain(t.Query, may)
 	case gojq.TermTypeArray:
-		return apart(t.Array.Query)
+		return plain(t.Array.Query, reading{input: may.input, many: true})
+	case gojq.TermTypeFunc:
+		return plainCall(t.Func, may)
 	case gojq.TermTypeObject:
 		for _, kv := range t.Object.KeyVals {
 			named := kv.Val == nil && !strings.HasPrefix(kv.Key, "$")
-			if named || kv.KeyString != nil && kv.KeyString.Queries != nil || !apart(kv.KeyQuery) || !apart(kv.Val) {
+			if named && !may.input || kv.KeyString != nil && kv.KeyString.Queries != nil ||
+				!plain(kv.KeyQuery, may) || !plain(kv.Val, may) {
 				return false
 			}
 		}
 		return true
-	case gojq.TermTypeFunc:
-		if strings.HasPrefix(t.Func.Name, "$") {
-			return true
-		}
-		if !isOperator[t.Func.Name] {
-			return false
-		}
-		for _, arg := range t.Func.Args {
-			if !apart(arg) {
+	case gojq.TermTypeIf:
+		for _, e := range t.If.Elif {
+			if !plain(e.Cond, may) || !plain(e.Then, may) {
 				return false
 			}
 		}
-		return true
+		return plain(t.If.Cond, may) && plain(t.If.Then, may) && (t.If.Else != nil || may.input) && plain(t.If.Else, may)
 	}
 	return false
 }
 
-// isOperator holds the names of natives that look at nothing but their arguments.
-var isOperator = func() map[string]bool {
-	names := map[string]bool{}
+func plainIndex(x *gojq.Index, may reading) bool { return plain(x.Start, may) && plain(x.End, may) }
+
+var operatorSignatures = func() map[string]bool {
+	signatures := map[string]bool{}
 	for _, name := range operatorNatives {
-		names[nativeName(name, 2)] = true
+		signatures[signature(name, 2)] = true
 	}
-	return names
+	return signatures
 }()
+
+// plainCall knows variables and natives. Of those only operators do not read their input.
+func plainCall(f *gojq.Func, may reading) bool {
+	if strings.HasPrefix(f.Name, "$") {
+		return true
+	}
+	name, native := strings.CutPrefix(f.Name, nativePrefix)
+	if !native || !may.input && !operatorSignatures[name] {
+		return false
+	}
+	return !slices.ContainsFunc(f.Args, func(arg *gojq.Query) bool { return !plain(arg, may) })
+}

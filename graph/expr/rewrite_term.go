@@ -17,9 +17,8 @@ func (r *rewriter) term(t *gojq.Term) {
 	case gojq.TermTypeIndex:
 		r.index(t.Index)
 	case gojq.TermTypeRecurse:
-		if r.values {
-			r.descend(t)
-		}
+		t.Type, t.Func = gojq.TermTypeFunc, &gojq.Func{Name: "_recurse"}
+		r.free["_recurse/0"] = true
 	case gojq.TermTypeFunc:
 		r.call(t.Func)
 	case gojq.TermTypeObject:
@@ -27,10 +26,7 @@ func (r *rewriter) term(t *gojq.Term) {
 			r.member(kv)
 		}
 	case gojq.TermTypeArray:
-		values := r.values
-		r.values = true
 		r.query(t.Array.Query)
-		r.values = values
 	case gojq.TermTypeNumber:
 		t.Number = doubleText(t.Number)
 	case gojq.TermTypeUnary:
@@ -95,12 +91,6 @@ func (r *rewriter) touch(t *gojq.Term) bool {
 	return true
 }
 
-// descend makes `..` an iteration over the list of all parts.
-func (r *rewriter) descend(t *gojq.Term) {
-	t.Type, t.Func = gojq.TermTypeFunc, r.native("_descend").Term.Func
-	t.SuffixList = append([]*gojq.Suffix{{Iter: true}}, t.SuffixList...)
-}
-
 func (r *rewriter) suffixes(list []*gojq.Suffix) {
 	for _, s := range list {
 		if s.Index != nil {
@@ -121,12 +111,9 @@ func (r *rewriter) index(x *gojq.Index) {
 }
 
 func (r *rewriter) call(f *gojq.Func) {
-	values := r.values
-	r.values = false
 	for _, arg := range f.Args {
 		r.query(arg)
 	}
-	r.values = values
 	if strings.HasPrefix(f.Name, "$") {
 		return
 	}
@@ -207,7 +194,7 @@ func (r *rewriter) string(t *gojq.Term, format string) {
 	}
 }
 
-// text gives the sum of the parts of a string with interpolations, nil for one without.
+// text returns the sum of the parts of a string with interpolations, nil for one without.
 func (r *rewriter) text(s *gojq.String, format string) *gojq.Query {
 	if s.Queries == nil {
 		r.strings[s.Str] = true

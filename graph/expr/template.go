@@ -9,7 +9,7 @@ import (
 )
 
 // Template is a compiled text with programs in it, safe for concurrent use. Each "${ program }" stands for what the jq
-// program gives: a text as it is, null as nothing, any other value as compact JSON. "$${" stands for "${". Prompts are
+// program yields: a text as it is, null as nothing, any other value as compact JSON. "$${" stands for "${". Prompts are
 // such texts where their node asks for it.
 type Template struct{ parts []templatePart }
 
@@ -77,7 +77,7 @@ func (t *Template) add(text string, program *Program) {
 	}
 }
 
-// Programs gives the programs of the template, in order.
+// Programs returns the programs of the template, in order.
 func (t *Template) Programs() []*Program {
 	var programs []*Program
 	for _, part := range t.parts {
@@ -113,7 +113,7 @@ func (t *Template) EvalAt(state func() map[string]any, now time.Time) (string, e
 }
 
 // programEnd finds the brace that closes a program: one that opens nothing inside it, and stands in none of its strings.
-// It gives -1 if there is none.
+// It returns -1 if there is none.
 func programEnd(text string) int {
 	// open holds what is open: '{', '(' or '[' of a program, and '"' of a string. A string may hold "\(" program ")".
 	var open []byte

@@ -50,7 +50,7 @@ func (r *Rules) Apply(state, delta map[string]any) (map[string]any, error) {
 	return next, nil
 }
 
-// order gives the members of a delta in the protocol's order. Reducers of different keys do not see each other, so
+// order returns the members of a delta in the protocol's order. Reducers of different keys do not see each other, so
 // the order matters only if one of them is going to fail.
 func (r *Rules) order(delta map[string]any) []string {
 	for key := range delta {
@@ -61,7 +61,7 @@ func (r *Rules) order(delta map[string]any) []string {
 	return slices.Collect(maps.Keys(delta))
 }
 
-// appendTo gives a new list: what does not hold a list counts as empty, and a list is appended element by element.
+// appendTo returns a new list: what does not hold a list counts as empty, and a list is appended element by element.
 func appendTo(previous, value any) []any {
 	list, _ := previous.([]any)
 	added, ok := value.([]any)
@@ -72,7 +72,7 @@ func appendTo(previous, value any) []any {
 	return append(append(next, list...), added...)
 }
 
-// mergeInto merges deeply: objects member by member, everything else (lists and null too) replaced. What is no object
+// mergeInto merges deeply: objects member by member, everything else (lists and null too) replaced. A value that is not an object
 // counts as an empty one, on both sides.
 func mergeInto(previous, value any) map[string]any {
 	old, _ := previous.(map[string]any)

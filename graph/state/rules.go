@@ -41,7 +41,7 @@ func refuseCustom(key string) error {
 }
 
 // Reducers reads the reducers of a state_schema's direct properties as they are written (spec: definition, 2.2):
-// unknown names are kept, null counts as absent, and a value of another type becomes its JSON text, which is no known
+// unknown names are kept, null counts as absent, and a value of another type becomes its JSON text, which is not a known
 // name. The map is never nil.
 func Reducers(stateSchema map[string]any) map[string]Reducer {
 	reducers := map[string]Reducer{}
@@ -62,7 +62,7 @@ func Reducers(stateSchema map[string]any) map[string]Reducer {
 	return reducers
 }
 
-// stripReducers gives the schema without the reducer members of its direct properties; nested ones are unknown
+// stripReducers returns the schema without the reducer members of its direct properties; nested ones are unknown
 // keywords that validation ignores.
 func stripReducers(stateSchema map[string]any) map[string]any {
 	properties, ok := stateSchema["properties"].(map[string]any)
@@ -85,7 +85,7 @@ func stripReducers(stateSchema map[string]any) map[string]any {
 	return out
 }
 
-// Validate gives what is wrong with a state, nil if nothing is.
+// Validate returns what is wrong with a state, nil if nothing is.
 func (r *Rules) Validate(state map[string]any) []jsonschema.Violation {
 	if state == nil {
 		state = map[string]any{}

@@ -67,7 +67,7 @@ func (s *Store) PagesWritten() (int, error) {
 // ListStatements gives the queries of pages.
 func ListStatements() []string {
 	var out []string
-	for _, text := range listStatements {
+	for _, text := range listStatements() {
 		out = append(out, text)
 	}
 	slices.Sort(out)

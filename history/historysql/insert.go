@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/workflows-engine/workflows-engine/history"
 )
@@ -32,7 +33,7 @@ func insertBatch(c *conn, b *history.Batch, t *batchText) error {
 		args := named(t.args[:0], b.ExecutionID, b.ExpectedSeq+1+int64(first), at)
 		text, shaped := c.shapeOf(records, false)
 		if !shaped {
-			text = insertStatements[n]
+			text = insertStatements()[n]
 		}
 		for i := range records {
 			if !shaped {
@@ -79,7 +80,7 @@ func insertIf(c *conn, b *history.Batch, t *batchText, stands int64) (inserted b
 }
 
 // insertStatements holds the statement for each number of rows of any kind.
-var insertStatements = func() (texts [maxInsertRows + 1]string) {
+var insertStatements = sync.OnceValue(func() (texts [maxInsertRows + 1]string) {
 	for n := 1; n <= maxInsertRows; n++ {
 		texts[n] = insertStatement(n, func(i int) (at, kind, name, payload string) {
 			parameter := func(k int) string { return fmt.Sprintf("?%d", 4+4*i+k) } // after id, first seq and time
@@ -87,7 +88,7 @@ var insertStatements = func() (texts [maxInsertRows + 1]string) {
 		})
 	}
 	return texts
-}()
+})
 
 func insertStatement(n int, values func(i int) (at, kind, name, payload string)) string {
 	rows := make([]string, n)

@@ -71,7 +71,7 @@ func (s *Store) page(ctx context.Context, q *history.ListQuery, from history.Cur
 		oldest = history.CeilMillis(q.UpdatedAfter)
 	}
 	newest := from.UpdatedAt.UnixMilli()
-	text := listStatements[listFilter{phase: q.Phase != "", definition: q.DefinitionName != ""}]
+	text := listStatements()[listFilter{phase: q.Phase != "", definition: q.DefinitionName != ""}]
 	var out []history.Execution
 	var heads []sql.NullInt64
 	err := s.readers.query(ctx, text, func(rows *sql.Rows) error {

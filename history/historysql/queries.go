@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/workflows-engine/workflows-engine/history"
 )
@@ -90,7 +91,7 @@ var (
 
 // listStatements hold the query of a page without filters, by phase, by definition, and by both. Every phase is a
 // range of an index; the page is merged from the first runs of each, with all those of the last one's tenth of a second.
-var listStatements = func() map[listFilter]string {
+var listStatements = sync.OnceValue(func() map[listFilter]string {
 	const definition = "definition_name = ?5 AND "
 	var anyPhase []string
 	for _, p := range history.Phases() {
@@ -103,7 +104,7 @@ var listStatements = func() map[listFilter]string {
 		{definition: true}:              listStatement("executions_by_definition", definition, anyPhase),
 		{phase: true, definition: true}: listStatement("executions_by_definition", definition, onePhase),
 	}
-}()
+})
 
 type listFilter struct{ phase, definition bool }
 

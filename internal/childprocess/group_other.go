@@ -14,11 +14,11 @@ func leadGroup(*exec.Cmd) {}
 func terminateGroup(cmd *exec.Cmd) { killGroup(cmd) }
 
 func killGroup(cmd *exec.Cmd) {
-	// That the program is missing is no matter: the process itself is ended below.
+	// A missing program does not matter: the process itself is ended below.
 	_ = exec.Command("taskkill", "/T", "/F", "/PID", strconv.Itoa(cmd.Process.Pid)).Run()
 	_ = cmd.Process.Kill()
 }
 
-// killRest does nothing: once its head has ended, what a process has started cannot be told from others any more. It
+// killRest does nothing: once its leader has ended, its descendants cannot be distinguished from other processes. It
 // sees the end of its pipes.
 func killRest(*exec.Cmd) {}

@@ -10,7 +10,7 @@ import (
 // leadGroup makes the process that cmd starts the head of a process group of its own.
 func leadGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// terminateGroup asks all processes of the group to end, killGroup ends them. That there are none left is no error.
+// terminateGroup asks all processes of the group to end, killGroup ends them. It is not an error if there are none left.
 func terminateGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 func killGroup(cmd *exec.Cmd)      { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 

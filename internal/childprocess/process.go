@@ -42,7 +42,7 @@ type Process struct {
 }
 
 // Start starts a program in a process group of its own. stderr takes in what it prints on standard error; ended, which
-// may be nil, is told how it has ended. The error is that of the system.
+// may be nil, is called with how it ended. The error is that of the system.
 func Start(program Program, stderr *Tail, ended func(state string)) (*Process, error) {
 	p := &Process{Stderr: stderr, exited: make(chan struct{}), ended: ended}
 	p.cmd = exec.Command(program.Command, program.Args...)
@@ -89,7 +89,7 @@ func (p Program) blame(err error) error {
 	case missing != nil:
 		return fmt.Errorf("its working directory: %w", missing)
 	case !info.IsDir():
-		return fmt.Errorf("its working directory %s is no folder", p.Directory)
+		return fmt.Errorf("its working directory %s is not a folder", p.Directory)
 	}
 	return err
 }

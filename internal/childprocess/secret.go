@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
@@ -16,14 +17,16 @@ const mask = "[REDACTED]"
 
 var (
 	// inlineReference is a variable within a value, as hosts write it.
-	inlineReference = regexp.MustCompile(`\$\{env:([^}]*)\}`)
+	inlineReference = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{env:([^}]*)\}`) })
 	// secretName is what a variable or header with a secret is usually called.
-	secretName = regexp.MustCompile(`(?i)key|token|secret|passw|credential|authorization|cookie`)
+	secretName = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)key|token|secret|passw|credential|authorization|cookie`)
+	})
 )
 
 // Resolve replaces the references in values: one that begins with "env:" or "file:" is a reference as a whole, and
 // "${env:NAME}" within one is replaced; "literal:" before a value keeps the rest as it is. secret resolves a reference;
-// nil refuses them. It also tells which of the results are secret: those that came from a reference, and those whose
+// nil refuses them. It also returns which of the results are secret: those that came from a reference, and those whose
 // name says so. Errors name the member and the reference, never a value.
 func Resolve(values map[string]string, secret func(string) (string, error)) (map[string]string, []string, error) {
 	resolved := make(map[string]string, len(values))
@@ -34,7 +37,7 @@ func Resolve(values map[string]string, secret func(string) (string, error)) (map
 			return nil, nil, problem.New(problem.UsageError, "the value of %q", name).WithCause(err).
 				WithHint(`Write "literal:" before a value that is no reference.`)
 		}
-		if len(found) == 0 && secretName.MatchString(name) {
+		if len(found) == 0 && secretName().MatchString(name) {
 			found = []string{text}
 		}
 		resolved[name] = text
@@ -43,7 +46,7 @@ func Resolve(values map[string]string, secret func(string) (string, error)) (map
 	return resolved, secrets, nil
 }
 
-// expand gives a value with its references replaced, and what they stood for.
+// expand returns a value with its references replaced, and what they stood for.
 func expand(value string, secret func(string) (string, error)) (text string, found []string, err error) {
 	if rest, ok := strings.CutPrefix(value, "literal:"); ok {
 		return rest, nil, nil
@@ -64,8 +67,8 @@ func expand(value string, secret func(string) (string, error)) (text string, fou
 		text = lookup(trimmed)
 		return text, found, err
 	}
-	text = inlineReference.ReplaceAllStringFunc(value, func(match string) string {
-		return lookup("env:" + inlineReference.FindStringSubmatch(match)[1])
+	text = inlineReference().ReplaceAllStringFunc(value, func(match string) string {
+		return lookup("env:" + inlineReference().FindStringSubmatch(match)[1])
 	})
 	return text, found, err
 }
@@ -74,7 +77,7 @@ func expand(value string, secret func(string) (string, error)) (text string, fou
 type Scrubber []string
 
 // NewScrubber knows each secret as it is, as JSON texts spell it, and by its lines if it has several, such as a private
-// key. It leaves out what is too short to be told from ordinary text. Longer secrets come first, so that one that
+// key. It leaves out what is too short to be distinguished from ordinary text. Longer secrets come first, so that one that
 // contains another is masked as a whole.
 func NewScrubber(secrets []string) Scrubber {
 	var forms Scrubber
@@ -98,7 +101,7 @@ func NewScrubber(secrets []string) Scrubber {
 	return slices.Compact(forms)
 }
 
-// whole gives the length of a beginning of text in which no secret is cut short, as far as the text shows. Only what
+// whole returns the length of a beginning of text in which no secret is cut short, as far as the text shows. Only what
 // is longer than all of its secrets is sure to have one.
 func (s Scrubber) whole(text string) int {
 	if len(s) == 0 {
@@ -117,7 +120,7 @@ func (s Scrubber) whole(text string) int {
 	return cut
 }
 
-// Scrub gives the text with the secrets masked.
+// Scrub returns the text with the secrets masked.
 func (s Scrubber) Scrub(text string) string {
 	for _, secret := range s {
 		text = strings.ReplaceAll(text, secret, mask)
@@ -130,7 +133,7 @@ func (s Scrubber) Scrub(text string) string {
 const minOutputSecret = 16
 
 // ScrubOutput is Scrub for the texts and member names in an output, of secrets that cannot stand there by chance. The
-// value is plain JSON; what holds no secret is given back as it is.
+// value is plain JSON; what holds no secret is returned unchanged.
 func (s Scrubber) ScrubOutput(v any) any {
 	long := slices.DeleteFunc(slices.Clone(s), func(secret string) bool { return len(secret) < minOutputSecret })
 	if len(long) == 0 {

@@ -17,7 +17,7 @@ const (
 
 // Tail takes in what a child prints on standard error: it hands it on line by line, and keeps its end.
 type Tail struct {
-	// Secret masks what must not be told.
+	// Secret masks what must not be logged.
 	Secret Scrubber
 	// Line gets each line that is not blank, cut to MaxLine; nil drops them.
 	Line func(string)
@@ -58,7 +58,7 @@ func (t *Tail) readFrom(r io.Reader) {
 	}
 }
 
-// hand gives a line on, unless there were too many.
+// hand passes a line on, unless there were too many.
 func (t *Tail) hand(line string) {
 	if t.Line == nil || t.Limit > 0 && t.handed >= t.Limit {
 		return

@@ -42,7 +42,7 @@ type CompileError struct {
 	Problems []Problem
 }
 
-// Error gives the first problem as one sentence for the author, and how many more there are.
+// Error returns the first problem as one sentence for the author, and how many more there are.
 func (e *CompileError) Error() string {
 	p := e.Problems[0]
 	text := p.Message

@@ -13,8 +13,8 @@ import (
 )
 
 // describe words one failed keyword of a schema and gives its parameters in the protocol's form (spec: definition,
-// 6.1). below is the keyword and what its place adds to it; value is the instance there. Keywords that speak of
-// several members give one violation for each member that is at fault.
+// 6.1). below is the keyword and what its place adds to it; value is the instance there. Keywords about
+// several members return one violation for each member at fault.
 func describe(s *lib.Schema, below []string, value any) []Violation {
 	keyword := below[0]
 	one := func(message string, params map[string]any) []Violation {
@@ -76,11 +76,11 @@ func describe(s *lib.Schema, below []string, value any) []Violation {
 			return describeDependent(s, keyword, below[1], below[2])
 		}
 	case "anyOf":
-		return one("must be as at least one of the schema's alternatives says", map[string]any{})
+		return one("must match at least one schema in \"anyOf\"", map[string]any{})
 	case "oneOf":
 		return describeOneOf(s, value)
 	case "not":
-		return one("must NOT be as the schema's not says", map[string]any{})
+		return one("must not match the schema in \"not\"", map[string]any{})
 	}
 	return one("breaks the keyword "+keyword, map[string]any{})
 }
@@ -161,15 +161,15 @@ func describeOneOf(s *lib.Schema, value any) []Violation {
 	}
 	v := Violation{Keyword: "oneOf", Params: map[string]any{"passingSchemas": nil}}
 	if len(passing) == 2 {
-		v.Message = "must be as exactly one of the schema's alternatives says, but is as several say"
+		v.Message = "must match exactly one schema in \"oneOf\", but matches several"
 		v.Params["passingSchemas"] = passing
 	} else {
-		v.Message = "must be as exactly one of the schema's alternatives says"
+		v.Message = "must match exactly one schema in \"oneOf\""
 	}
 	return []Violation{v}
 }
 
-// equalItems gives the first element that is equal to an earlier one, and that one.
+// equalItems returns the first element that is equal to an earlier one, and that one.
 func equalItems(value any) (int, int) {
 	list, _ := value.([]any)
 	first := make(map[string]int, len(list))

@@ -50,7 +50,7 @@ func (f *flattener) walk(e *lib.ValidationError) {
 	case "then", "else":
 		f.add(e, Violation{
 			Keyword: "if", Params: map[string]any{"failingKeyword": keyword},
-			Message: "must be as the schema's " + keyword + " says",
+			Message: "must match the schema in " + quote(keyword),
 		})
 	}
 }
@@ -124,7 +124,7 @@ func (f *flattener) falseSchema(e *lib.ValidationError) {
 	f.add(e, v)
 }
 
-// isKeyword tells whether the last step of a dynamic path is a keyword and not a member of the same name.
+// isKeyword reports whether the last step of a dynamic path is a keyword and not a member of the same name.
 func isKeyword(steps []string) bool {
 	return len(steps) < 2 || !schemaMapKeywords[steps[len(steps)-2]]
 }
@@ -142,7 +142,7 @@ func (f *flattener) add(e *lib.ValidationError, v Violation) {
 	f.addAt(plainPointer(e.InstanceLocation), e, v)
 }
 
-// addAt keeps a violation unless the same one is there already.
+// addAt adds a violation unless it is a duplicate.
 func (f *flattener) addAt(instancePath string, e *lib.ValidationError, v Violation) {
 	v.InstancePath = instancePath
 	v.SchemaPath = fragment(e.AbsoluteKeywordLocation)
@@ -153,7 +153,7 @@ func (f *flattener) addAt(instancePath string, e *lib.ValidationError, v Violati
 	}
 }
 
-// propertyName reports whether a failure is about a member's name, and gives the name and the object's pointer.
+// propertyName reports whether a failure is about a member's name, and returns the name and the object's pointer.
 func propertyName(e *lib.ValidationError) (name, object string, ok bool) {
 	if !strings.Contains(e.KeywordLocation, "/propertyNames") {
 		return "", "", false
@@ -168,7 +168,7 @@ func propertyName(e *lib.ValidationError) (name, object string, ok bool) {
 	return "", "", false
 }
 
-// splitLocation gives the pointer of the object that holds a value, and the value's member name.
+// splitLocation returns the pointer of the object that holds a value, and the value's member name.
 func splitLocation(location string) (object, name string) {
 	cut := strings.LastIndexByte(location, '/')
 	if cut < 0 {

@@ -33,7 +33,7 @@ func newSchema(root *lib.Schema, notes []Problem) *Schema {
 // Notes lists what the schema says in a way that other engines read differently.
 func (s *Schema) Notes() []Problem { return s.notes }
 
-// Validate gives every violation of v, nil if there is none. v is plain decoded JSON. The order is fixed: by place in
+// Validate returns every violation of v, nil if there is none. v is plain decoded JSON. The order is fixed: by place in
 // the instance, then by place in the schema, what failed inside an alternative before the alternative.
 func (s *Schema) Validate(v any) (violations []Violation) {
 	defer func() {

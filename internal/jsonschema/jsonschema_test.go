@@ -105,7 +105,7 @@ func TestCompileRefuses(t *testing.T) {
 		{"look-behind", `{"pattern":"(?<=a)b"}`, "uses look-around"},
 		{"back-reference", `{"pattern":"(a)\\1"}`, "uses a back-reference"},
 		{"many repeats", `{"pattern":"a{1,1001}"}`, "more than 1000 times"},
-		{"unclosed group", `{"patternProperties":{"(":{}}}`, "is no regular expression of RE2"},
+		{"unclosed group", `{"patternProperties":{"(":{}}}`, "is not a regular expression of RE2"},
 		{"half of a surrogate pair", `{"pattern":"\\ud800"}`, "half of a surrogate pair"},
 		{"nullable without type", `{"nullable":true}`, "at /nullable: nullable needs a type beside it"},
 		{"file reference", `{"$ref":"file:///etc/passwd"}`, "names another document, and none is ever loaded"},
@@ -137,7 +137,7 @@ func TestCompileRefuses(t *testing.T) {
 	}
 }
 
-// doubling gives a schema of n definitions that name their successor twice.
+// doubling returns a schema of n definitions that name their successor twice.
 func doubling(n int) string {
 	var b strings.Builder
 	b.WriteString(`{"$ref":"#/$defs/d0","$defs":{`)

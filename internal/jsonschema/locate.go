@@ -90,7 +90,7 @@ func plainPointer(location string) string {
 	return location
 }
 
-// unescapeToken gives the member name behind one segment of a location of the library.
+// unescapeToken returns the member name behind one segment of a location of the library.
 func unescapeToken(token string) string {
 	token = plainPointer(token)
 	token = strings.ReplaceAll(token, "~1", "/")

@@ -90,7 +90,7 @@ func fourDigits(s string) (rune, bool) {
 	return rune(n), err == nil
 }
 
-// scriptClass writes \p{Script=X} and \p{General_Category=X} as RE2 spells them and gives the bytes read, 0 for none.
+// scriptClass writes \p{Script=X} and \p{General_Category=X} as RE2 spells them and returns the bytes read, 0 for none.
 func scriptClass(b *strings.Builder, s string) int {
 	end := strings.IndexByte(s, '}')
 	if end < 0 || s[2] != '{' {
@@ -112,7 +112,7 @@ func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 func explainPattern(s string, err error) *patternFault {
 	se, ok := errors.AsType[*syntax.Error](err)
 	if !ok {
-		return &patternFault{fmt.Sprintf("the pattern %q is no regular expression", s), ""}
+		return &patternFault{fmt.Sprintf("the pattern %q is not a regular expression", s), ""}
 	}
 	switch {
 	case se.Code == syntax.ErrInvalidPerlOp || se.Code == syntax.ErrInvalidNamedCapture || se.Code == syntax.ErrMissingRepeatArgument:
@@ -134,6 +134,6 @@ func explainPattern(s string, err error) *patternFault {
 		}
 	}
 	return &patternFault{
-		fmt.Sprintf("the pattern %q is no regular expression of RE2: %s in %q", s, se.Code, se.Expr), "",
+		fmt.Sprintf("the pattern %q is not a regular expression of RE2: %s in %q", s, se.Code, se.Expr), "",
 	}
 }

@@ -18,8 +18,7 @@ import (
 //   - limits beyond every length are cut to one that an int can hold;
 //   - regexProperties, which the library reads although no dialect of ours has it, is left out.
 //
-// What cannot be put right is reported: other dialects, an empty enum, patterns that RE2 cannot run, references that
-// lead nowhere.
+// What cannot be put right is reported: other dialects, an empty enum, patterns that RE2 cannot run, dangling references.
 type preparer struct {
 	root       any
 	problems   []Problem
@@ -60,7 +59,7 @@ var limitKeywords = map[string]bool{
 // maxLimit is a length that nothing reaches and that is exact as a double and as an int.
 const maxLimit = 1 << 53
 
-// prepare gives the schema to compile, or what is wrong with it; notes tell what other engines read differently.
+// prepare returns the schema to compile, or what is wrong with it; notes tell what other engines read differently.
 func prepare(raw any) (out any, notes, problems []Problem) {
 	if depthExceeds(raw, MaxDepth) {
 		return nil, nil, []Problem{{Message: fmt.Sprintf("the schema is nested deeper than %d levels", MaxDepth)}}
@@ -220,13 +219,13 @@ func (p *preparer) nullable(out map[string]any, pointer string) {
 		p.problem(pointer+"/nullable", `nullable is false, but type allows "null"`, hint)
 	case nullable && !hasNull:
 		p.notes = append(p.notes, Problem{
-			Pointer: pointer + "/nullable", Message: "nullable is no keyword of JSON Schema; only some engines read it", Hint: hint,
+			Pointer: pointer + "/nullable", Message: "nullable is not a keyword of JSON Schema; only some engines read it", Hint: hint,
 		})
 		out["type"] = append(slices.Clone(types), "null")
 	}
 }
 
-// resolve finds the references that lead nowhere, so that the author is told which one it is.
+// resolve reports dangling references, each by name.
 func (p *preparer) resolve() {
 	if p.hasIDs {
 		return

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -88,24 +89,32 @@ func New(engine Engine, o Options) *mcp.Server {
 	})
 	tools := allTools(o)
 	for _, t := range tools {
-		sdk.AddTool(t.listed(), s.handler(t))
+		sdk.AddTool(&mcp.Tool{Name: t.name, InputSchema: anyObject}, s.handler(t)) // see listing
 	}
 	s.addResources(sdk)
-	sdk.AddReceivingMiddleware(encodeAnswers, listedInOrder(tools))
+	sdk.AddReceivingMiddleware(encodeAnswers, listing(tools))
 	return sdk
 }
 
-// listedInOrder lists the tools in the protocol's order (spec: mcp-tools, 3); the SDK sorts them by name.
-func listedInOrder(tools []*tool) mcp.Middleware {
-	rank := map[string]int{}
-	for i, t := range tools {
-		rank[t.name] = i
-	}
+// anyObject stands for a tool's schema until the tools are listed.
+var anyObject = json.RawMessage(`{"type":"object"}`)
+
+// listing answers tools/list with the tools in the protocol's order (spec: mcp-tools, 3), where the SDK sorts them by
+// name, and with their schemas. Those are built for the first list: the SDK parses each that it is given, which every
+// start would wait for.
+func listing(tools []*tool) mcp.Middleware {
+	listed := sync.OnceValue(func() []*mcp.Tool {
+		list := make([]*mcp.Tool, len(tools))
+		for i, t := range tools {
+			list[i] = t.listed()
+		}
+		return list
+	})
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			res, err := next(ctx, method, req)
 			if list, ok := res.(*mcp.ListToolsResult); ok && err == nil {
-				slices.SortFunc(list.Tools, func(a, b *mcp.Tool) int { return cmp.Compare(rank[a.Name], rank[b.Name]) })
+				list.Tools = slices.Clone(listed())
 			}
 			return res, err
 		}
