@@ -88,6 +88,9 @@ func (r *Runner) standChild(ctx context.Context, id string, first, performing bo
 	case sub.Status.Terminal():
 		sub.Status = machine.Running // its parent is about to be notified
 		s.Elsewhere = true
+		if r.opts.ReadOnly {
+			break
+		}
 		c.Lock()
 		parent := c.Execution().Parent
 		c.Unlock()

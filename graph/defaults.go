@@ -49,6 +49,10 @@ func (o Options) withDefaults() (Options, error) {
 				WithHint("Leave it out for the default.")
 		}
 	}
+	if o.ReadOnly && o.Background {
+		return o, problem.New(problem.UsageError, "option Background cannot be combined with ReadOnly").
+			WithHint("A Runner that never writes cannot take runs over. Leave one of the two out.")
+	}
 	fallback(&o.DefaultMode, machine.InProcess)
 	fallback(&o.Branches, machine.Concurrent)
 	fallback(&o.MaxVisits, machine.DefaultMaxVisits)

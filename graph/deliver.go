@@ -29,7 +29,7 @@ type delivery struct {
 
 // deliver applies an input to a run, or to the subworkflow of it that waits for it, and answers where the run stands.
 func (r *Runner) deliver(ctx context.Context, d delivery) (*Run, error) {
-	if err := r.enter(); err != nil {
+	if err := r.enterToWrite(); err != nil {
 		return nil, err
 	}
 	defer r.tasks.Done()

@@ -2,13 +2,15 @@ package graph
 
 import (
 	"context"
+	"io"
 
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Engine is what hosts of workflows need, such as an MCP server: the calls that start, drive and read runs. Runner is one. What only
-// an engine with a store of its own can do is asked for by type: Recoverer, Forker. A caller that needs one of
-// these from an engine that lacks it fails with UNSUPPORTED_BY_BACKEND before it does anything; see Unsupported.
+// Engine is what hosts of workflows need, such as an MCP server: the calls that start, continue and read runs. Runner is one. What
+// not every engine can do is an interface of its own: Recoverer, Forker, Exporter, Verifier, Pruner. A caller that needs one of
+// these asks for it with Need before it does anything.
 type Engine interface {
 	Start(context.Context, StartRequest) (*Run, error)
 	Status(context.Context, StatusRequest) (*Run, error)
@@ -24,6 +26,7 @@ type Engine interface {
 
 // Recoverer is an Engine that takes over runs which have lost their driver.
 type Recoverer interface {
+	Drive(context.Context, DriveRequest) (*Run, error)
 	Recover(context.Context, RecoverRequest) (*RecoverResult, error)
 	Survey(ctx context.Context, executionIDs ...string) (*RecoverResult, error)
 }
@@ -31,4 +34,38 @@ type Recoverer interface {
 // Forker is an Engine that begins runs with the past of others.
 type Forker interface {
 	Fork(context.Context, ForkRequest) (*Run, error)
+}
+
+// Exporter is an Engine that writes runs to files and takes in runs from files; see the functions Export and Import.
+type Exporter interface {
+	Export(ctx context.Context, executionID string, o ExportOptions, out io.Writer) error
+	Import(ctx context.Context, in io.Reader) (*ImportResult, error)
+}
+
+// Verifier is an Engine that checks what it keeps.
+type Verifier interface {
+	// Verify checks a run, or everything if executionID is "": what the store can tell (history.Verifier) and what only the
+	// machine can (Inspect). Only with repair does it change anything.
+	Verify(ctx context.Context, executionID string, repair bool, report func(history.Finding)) (history.Verified, error)
+}
+
+// Pruner is an Engine that deletes runs that have ended.
+type Pruner interface {
+	history.Pruner
+	history.Shrinker
+}
+
+// Need returns an engine as one of the interfaces above. what names the call for which it is needed; an engine that lacks it is
+// refused with UNSUPPORTED_BY_BACKEND.
+func Need[T any](e Engine, what string) (T, error) {
+	t, ok := e.(T)
+	if !ok {
+		return t, unsupported("this engine", what)
+	}
+	return t, nil
+}
+
+func unsupported(who, what string) error {
+	return problem.New(problem.Unsupported, "%s does not support %s", who, what).
+		WithHint("Nothing was done. Make the call with an engine over a database of its own.")
 }

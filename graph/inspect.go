@@ -2,13 +2,66 @@ package graph
 
 import (
 	"context"
+	"errors"
 
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/replay"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Inspect checks what only the machine can tell of a run, and changes nothing; see replay.Inspect. Together with a store that is a
-// history.Verifier it makes up a check of a whole database.
+// Inspect checks what only the machine can tell of a run, and changes nothing; see replay.Inspect. Runner.Verify joins it with what
+// a store can tell.
 func Inspect(ctx context.Context, store history.Store, executionID string) ([]history.Finding, error) {
 	return replay.Inspect(ctx, store, executionID)
+}
+
+// Verify checks a run, or everything if executionID is ""; see Verifier. What a store cannot check of itself is left out. A run whose
+// records cannot be read is reported and passed over; any other error ends the check.
+func (r *Runner) Verify(ctx context.Context, executionID string, repair bool, report func(history.Finding)) (counts history.Verified, err error) {
+	enter := r.enter
+	if repair {
+		enter = r.enterToWrite
+	}
+	if err := enter(); err != nil {
+		return counts, err
+	}
+	defer r.tasks.Done()
+	if verifier, ok := r.store.(history.Verifier); ok {
+		if counts, err = verifier.Verify(ctx, executionID, repair, report); err != nil {
+			return counts, err
+		}
+	}
+	inspect := func(id string) error {
+		findings, err := Inspect(ctx, r.store, id)
+		for _, f := range findings {
+			report(f)
+		}
+		if errors.Is(err, problem.HistoryCorrupt) || errors.Is(err, problem.HistoryNewer) || errors.Is(err, problem.ExecutionNotFound) {
+			return nil // it has been reported
+		}
+		return err
+	}
+	if executionID != "" {
+		return counts, inspect(executionID)
+	}
+	return counts, r.each(ctx, "", func(e *history.Execution) error { return inspect(e.ID) })
+}
+
+// each calls f for every run in a phase, or in any with "".
+func (r *Runner) each(ctx context.Context, phase history.Phase, f func(*history.Execution) error) error {
+	q := history.ListQuery{Phase: phase, Limit: 100}
+	for {
+		page, err := r.store.List(ctx, q)
+		if err != nil {
+			return err
+		}
+		for i := range page.Executions {
+			if err := f(&page.Executions[i]); err != nil {
+				return err
+			}
+		}
+		if q.Cursor = page.NextCursor; q.Cursor == "" {
+			return nil
+		}
+	}
 }

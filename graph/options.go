@@ -57,6 +57,10 @@ type Options struct {
 	// overdue it finds within a second. Long-lived servers want it; without it a Runner wakes up only for what it began
 	// itself.
 	Background bool
+	// ReadOnly makes a Runner that never writes, for a store that cannot be written to or is to stay as it is. It answers Status,
+	// List, History, Survey, Recover with DryRun, Export, Verify without repair and Prune with DryRun, fires no timer, and
+	// refuses every other call with STORE_READ_ONLY. Background must not be set.
+	ReadOnly bool
 	// CloseLimit bounds how long Close waits for executors that do not stop when their context ends; 0 means 10 s.
 	CloseLimit time.Duration
 	// Now is the clock; nil means the store's. Tests that fake time use testing/synctest instead where they can.

@@ -46,15 +46,15 @@ func (r *Runner) takeOrphan(ctx context.Context, id string) (took bool, err erro
 }
 
 // takeOverChildren takes over the subworkflows that a run waits for, whose drivers may be gone though the run's own has
-// nothing to do, and those below them.
-func (r *Runner) takeOverChildren(ctx context.Context, x *execution.Run) {
+// nothing to do, and those below them. Workflows that have turned out to be unknown are tried again if retryUnknown is set.
+func (r *Runner) takeOverChildren(ctx context.Context, x *execution.Run, retryUnknown bool) {
 	x.Lock()
 	children := x.AwaitedChildren()
 	x.Unlock()
 	for _, id := range children {
 		c := r.runs.Hold(id)
 		err := r.with(ctx, c, func(w *execution.Work) error {
-			_, err := c.TakeOrphan(ctx, true, w)
+			_, err := c.TakeOrphan(ctx, retryUnknown, w)
 			return err
 		})
 		switch {
@@ -63,7 +63,7 @@ func (r *Runner) takeOverChildren(ctx context.Context, x *execution.Run) {
 			r.log.Warn("run not taken over", logRun, id, logError, err)
 			fallthrough
 		default:
-			r.takeOverChildren(ctx, c)
+			r.takeOverChildren(ctx, c, retryUnknown)
 		}
 		r.runs.Drop(c)
 	}

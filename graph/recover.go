@@ -14,7 +14,11 @@ const defaultRecoverLimit = 100
 // left to others, without a write, and so are runs that wait for a host, a person or a signal. Limit bounds how many runs
 // are looked at; those that were looked at last come last. With DryRun it writes nothing and says what it would do.
 func (r *Runner) Recover(ctx context.Context, req RecoverRequest) (*RecoverResult, error) {
-	if err := r.enter(); err != nil {
+	enter := r.enterToWrite
+	if req.DryRun {
+		enter = r.enter
+	}
+	if err := enter(); err != nil {
 		return nil, err
 	}
 	defer r.tasks.Done()

@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"cmp"
+
 	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -138,4 +140,13 @@ type RecoverResult struct {
 	Due []history.Timer
 	// Left are the runs that would be left to others because this process lacks something (DryRun only).
 	Left []LeftRun
+	// Elsewhere are the runs that need a driver and have one: another process owns them (DryRun of Recover only).
+	Elsewhere []OwnedRun
+	// Roots has the root of its tree for each subworkflow above (DryRun of Recover only).
+	Roots map[string]string
+}
+
+// Root returns the run at the root of the tree that a run above belongs to.
+func (r *RecoverResult) Root(executionID string) string {
+	return cmp.Or(r.Roots[executionID], executionID)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Runner runs workflows over a store. It is an Engine, Recoverer, Forker, Exporter and Verifier.
+// Runner runs workflows over a store. It is an Engine, Recoverer, Forker, Exporter, Verifier and Pruner.
 type Runner struct {
 	store history.Store
 	opts  Options // with defaults
@@ -79,7 +79,7 @@ func New(store history.Store, o Options) (*Runner, error) {
 	r.runs = execution.NewTable(&execution.Environment{
 		Store: store, Now: r.now, Log: r.log, Context: r.ctx, Lease: ownership{r}, Programs: r.library, Capabilities: r.performer,
 		Observer: observer{r}, PresentSince: func() time.Time { return r.presence.Since(r.now()) },
-		MaxVisits: o.MaxVisits, MaxDepth: o.MaxDepth, MaxDocumentBytes: o.MaxDocumentBytes, Limits: r.limits(),
+		ReadOnly: o.ReadOnly, MaxVisits: o.MaxVisits, MaxDepth: o.MaxDepth, MaxDocumentBytes: o.MaxDocumentBytes, Limits: r.limits(),
 	})
 	if o.Background {
 		r.tasks.Go(r.search.Run)
@@ -100,6 +100,14 @@ func (r *Runner) enter() error {
 	}
 	r.tasks.Add(1)
 	return nil
+}
+
+// enterToWrite is enter for a call that may write.
+func (r *Runner) enterToWrite() error {
+	if r.opts.ReadOnly {
+		return problem.New(problem.StoreReadOnly, "this engine only reads").WithHint("Nothing was changed. Make the call where the store can be written to.")
+	}
+	return r.enter()
 }
 
 // Close stops driving: executors' contexts end, what they answered in time is recorded, and the process's lease is released. What

@@ -21,7 +21,7 @@ import (
 // for DefinitionRef, DUPLICATE_EXECUTION_ID. With AllowExisting the existing run answers, provided that the definition
 // and the input, as far as they are given, are its own (else SUBMIT_VALIDATION_ERROR).
 func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
-	if err := r.enter(); err != nil {
+	if err := r.enterToWrite(); err != nil {
 		return nil, err
 	}
 	defer r.tasks.Done()
@@ -118,7 +118,7 @@ func (r *Runner) startExisting(ctx context.Context, x *execution.Run, req StartR
 	if err != nil {
 		return nil, err
 	}
-	r.takeOverChildren(ctx, x)
+	r.takeOverChildren(ctx, x, true)
 	return r.answer(ctx, x, req.Wait)
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// Status says where a run stands; it changes nothing but fires timers that are due. The error is EXECUTION_NOT_FOUND
+// Status says where a run stands; it changes nothing but fires timers that are due, unless the Runner is ReadOnly. The error is EXECUTION_NOT_FOUND
 // or the store's.
 func (r *Runner) Status(ctx context.Context, req StatusRequest) (*Run, error) {
 	if err := r.enter(); err != nil {

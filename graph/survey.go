@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/execution"
@@ -64,6 +65,12 @@ func (r *Runner) orphaned(ctx context.Context, id string) (bool, error) {
 	if owner, err := r.store.Owner(ctx, id); err != nil || owner.Live() {
 		return false, err
 	}
+	return r.standsStill(ctx, &exec)
+}
+
+// standsStill reports whether a run needs a driver; see history.Execution.Orphaned.
+func (r *Runner) standsStill(ctx context.Context, exec *history.Execution) (bool, error) {
+	var err error
 	orphaned := exec.Orphaned(func(id string) (history.Phase, bool) {
 		other, failed := r.store.Execution(ctx, id)
 		if failed != nil && !errors.Is(failed, problem.ExecutionNotFound) {
@@ -116,7 +123,10 @@ func (r *Runner) survey(ctx context.Context, limit int) (*RecoverResult, error) 
 			return nil, err
 		}
 	}
-	return &s.found, nil
+	if err := s.elsewhere(ctx); err != nil {
+		return nil, err
+	}
+	return &s.found, s.roots(ctx)
 }
 
 // survey is what a dry run has found so far.
@@ -148,6 +158,51 @@ func (s *survey) due(ctx context.Context, t history.Timer) error {
 		s.found.Due = append(s.found.Due, t)
 	}
 	return err
+}
+
+// elsewhere notes the runs that other processes drive.
+func (s *survey) elsewhere(ctx context.Context) error {
+	look := func(e *history.Execution) error {
+		if needs, err := s.r.standsStill(ctx, e); err != nil || !needs {
+			return err
+		}
+		owner, err := s.r.store.Owner(ctx, e.ID)
+		if err == nil && owner.Live() && owner.Process != s.r.lease.Process() {
+			s.found.Elsewhere = append(s.found.Elsewhere, OwnedRun{ExecutionID: e.ID, Owner: owner})
+		}
+		return err
+	}
+	for _, phase := range history.Phases() {
+		if phase.Terminal() {
+			continue
+		}
+		if err := s.r.each(ctx, phase, look); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// roots notes to which runs the subworkflows belong that were found.
+func (s *survey) roots(ctx context.Context) error {
+	ids := slices.Clone(s.found.ExecutionIDs)
+	for _, t := range s.found.Due {
+		ids = append(ids, t.ExecutionID)
+	}
+	for _, l := range s.found.Left {
+		ids = append(ids, l.ExecutionID)
+	}
+	s.found.Roots = map[string]string{}
+	for _, id := range ids {
+		root, err := s.r.root(ctx, id)
+		if err != nil && !errors.Is(err, problem.ExecutionNotFound) { // else it was deleted meanwhile
+			return err
+		}
+		if root != id {
+			s.found.Roots[id] = root
+		}
+	}
+	return nil
 }
 
 func (s *survey) look(ctx context.Context, id string, orphaned bool) (takes bool, err error) {

@@ -56,6 +56,15 @@ func Export(ctx context.Context, store history.Store, executionID string, o Expo
 	return w.Trailer()
 }
 
+// Export is the function Export for the Runner's store.
+func (r *Runner) Export(ctx context.Context, executionID string, o ExportOptions, out io.Writer) error {
+	if err := r.enter(); err != nil {
+		return err
+	}
+	defer r.tasks.Done()
+	return Export(ctx, r.store, executionID, o, out)
+}
+
 type exporter struct {
 	history.Store
 	runs        []runfile.Run
@@ -162,7 +171,7 @@ type ImportResult struct {
 func Import(ctx context.Context, store history.Store, in io.Reader) (*ImportResult, error) {
 	importer, ok := store.(history.Importer)
 	if !ok {
-		return nil, problem.New(problem.UsageError, "this store cannot take in runs")
+		return nil, unsupported("this store", "import")
 	}
 	file, err := runfile.Read(in)
 	if err != nil {
@@ -188,6 +197,15 @@ func Import(ctx context.Context, store history.Store, in io.Reader) (*ImportResu
 		return res, err
 	}
 	return res, importer.Import(ctx, i)
+}
+
+// Import is the function Import for the Runner's store.
+func (r *Runner) Import(ctx context.Context, in io.Reader) (*ImportResult, error) {
+	if err := r.enterToWrite(); err != nil {
+		return nil, err
+	}
+	defer r.tasks.Done()
+	return Import(ctx, r.store, in)
 }
 
 // existing reports whether all runs of a file are stored as they are. One that is stored otherwise is refused.

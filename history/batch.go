@@ -13,10 +13,8 @@ func (b *Batch) Check() error {
 		return fault("the execution id is empty")
 	case b.ExpectedSeq < 0:
 		return fault("the expected seq %d is negative", b.ExpectedSeq)
-	case len(b.Records) == 0 && (!b.SetTimers || b.ExpectedSeq == 0 || b.Lease.Owner != "" || b.Owner != "" || b.Definition != nil):
+	case len(b.Records) == 0 && (!b.SetTimers || b.ExpectedSeq == 0 || b.Owner != "" || b.Definition != nil):
 		return fault("the batch has no records")
-	case b.ReleaseLease && (b.Lease.Owner == "" || len(b.Records) == 0):
-		return fault("a lease is given back by nobody, or without records")
 	case b.Disown && b.Owner == "":
 		return fault("a batch that disowns the run names no owner")
 	case b.Execution.ID != b.ExecutionID:

@@ -158,16 +158,16 @@ func TestBatchCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, spoil := range map[string]func(b *history.Batch){
-		"no id":            func(b *history.Batch) { b.ExecutionID = "" },
-		"negative seq":     func(b *history.Batch) { b.ExpectedSeq = -1 },
-		"no records":       func(b *history.Batch) { b.Records = nil },
-		"other projection": func(b *history.Batch) { b.Execution.ID = "y" },
-		"old projection":   func(b *history.Batch) { b.Execution.Seq = 3 },
-		"no time":          func(b *history.Batch) { b.Records[0].CreatedAt = time.Time{} },
-		"wrong kind":       func(b *history.Batch) { b.Records[0].Kind = history.Command },
-		"nobody's lease":   func(b *history.Batch) { b.ReleaseLease = true },
-		"only a lease": func(b *history.Batch) {
-			b.Records, b.Execution.Seq, b.SetTimers, b.ReleaseLease = nil, 3, true, true
+		"no id":              func(b *history.Batch) { b.ExecutionID = "" },
+		"negative seq":       func(b *history.Batch) { b.ExpectedSeq = -1 },
+		"no records":         func(b *history.Batch) { b.Records = nil },
+		"other projection":   func(b *history.Batch) { b.Execution.ID = "y" },
+		"old projection":     func(b *history.Batch) { b.Execution.Seq = 3 },
+		"no time":            func(b *history.Batch) { b.Records[0].CreatedAt = time.Time{} },
+		"wrong kind":         func(b *history.Batch) { b.Records[0].Kind = history.Command },
+		"disowned by nobody": func(b *history.Batch) { b.Disown = true },
+		"only an owner": func(b *history.Batch) {
+			b.Records, b.Execution.Seq, b.SetTimers, b.Owner = nil, 3, true, "p"
 		},
 		"unknown name": func(b *history.Batch) { b.Records[0].Name = "EmitSignal" },
 	} {

@@ -15,8 +15,7 @@ import (
 type Store interface {
 	// Append adds a batch to one run's history in one durable transaction: all of it or nothing. It fails with
 	// HISTORY_CONFLICT, and changes nothing, if the run's last seq is not b.ExpectedSeq; else with LEASE_HELD, and
-	// changes nothing, if b.Lease is asked for, or given back, and another owner's unexpired one stands, or if b.Owner is
-	// set and another process whose lease has not run out owns the run.
+	// changes nothing, if b.Owner is set and another process whose lease has not run out owns the run.
 	// The given records' Seq members are ignored; the store assigns ExpectedSeq+1, ExpectedSeq+2, … The slice b.Records is
 	// the caller's again afterwards; the values in it stay as they are.
 	Append(ctx context.Context, b Batch) error
@@ -50,23 +49,6 @@ type Store interface {
 
 	// NextTimer gives the earliest due time of all timers; ok is false when there is none.
 	NextTimer(ctx context.Context) (due time.Time, ok bool, err error)
-
-	// AcquireLease makes owner the driver of a run until expires, if nobody else holds an unexpired lease (seen at
-	// now). Acquiring again extends, or with an expires that is not after now leaves it in the store as one that has run out.
-	// It reports whether owner now holds it.
-	AcquireLease(ctx context.Context, executionID, owner string, now, expires time.Time) (bool, error)
-
-	// ReleaseLease gives a lease back; a lease that owner does not hold is left alone.
-	ReleaseLease(ctx context.Context, executionID, owner string) error
-
-	// Lease gives the lease of a run, one that has run out too; the zero Lease if nobody has it.
-	Lease(ctx context.Context, executionID string) (Lease, error)
-
-	// Orphans gives the ids of runs that need a driver (Execution.Orphaned) and that nobody holds an unexpired lease
-	// of at now, at most limit (0: all). First comes the one that has been without a driver longest: since its lease
-	// ran out or, if it has none, since its last record. Runs that rest on a host, a person, a signal or a timer are no
-	// orphans.
-	Orphans(ctx context.Context, now time.Time, limit int) ([]string, error)
 
 	// Now returns the store's time, by which it judges leases.
 	Now(ctx context.Context) (time.Time, error)
@@ -112,7 +94,7 @@ type Batch struct {
 	// ExpectedSeq is the seq of the run's last record, 0 for a new run.
 	ExpectedSeq int64
 	// Records to add, in order. CreatedAt must be set. Without any, nothing but the timers and the position of a run that
-	// exists is replaced: SetTimers must be true, and neither a lease nor a definition may be given.
+	// exists is replaced: SetTimers must be true, and neither an owner nor a definition may be given.
 	Records []Record
 	// Execution is the projection as it is after Records; see Execution.Apply.
 	Execution Execution
@@ -129,13 +111,6 @@ type Batch struct {
 	// set is kept. A batch that ends the run drops them.
 	SetTimers bool
 	Timers    []Timer
-	// Lease, when its Owner is not "", is acquired or extended in the same transaction. A lease of another owner that
-	// is unexpired at the last record's CreatedAt stays as it is and keeps the batch from being appended: whoever asks
-	// for the lease means to perform what the records request.
-	Lease Lease
-	// ReleaseLease gives Lease.Owner's lease back in the same transaction. One that nobody holds is left alone; the append
-	// is refused if another owner's unexpired one stands: who believes to hold the run was deposed.
-	ReleaseLease bool
 	// Owner, when not "", is the process that appends as the run's owner. The append claims the run for it, unless the
 	// batch ends the run. It is refused with LEASE_HELD if another process whose lease has not run out owns the run. An
 	// owner may append after its own lease has run out, as long as nobody has claimed the run; an append never renews a
@@ -152,12 +127,6 @@ type Prior struct {
 	// State is equal to what the record holds. The new states may share parts with it, and it is compared with them by
 	// identity first: neither may have been changed in place since it was read or written.
 	State map[string]any
-}
-
-// Lease says who drives a run, and until when.
-type Lease struct {
-	Owner   string
-	Expires time.Time
 }
 
 // Timer is an open timer of a run.

@@ -22,6 +22,8 @@ type Environment struct {
 	Programs     Programs
 	Capabilities Capabilities
 	Observer     Observer
+	// ReadOnly: nothing is written, and no timer fired.
+	ReadOnly bool
 	// PresentSince returns since when this process has been running without a break, such as the sleep of its host.
 	PresentSince func() time.Time
 	// MaxVisits and Limits bound each run; MaxDepth bounds the nesting of subworkflows, MaxDocumentBytes each input.

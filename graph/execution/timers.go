@@ -120,6 +120,9 @@ func (x *Run) unclaimedUntil(deadline time.Time) time.Time {
 // FireDue does what is due when somebody asks about an open run, unless that is the business of the process that owns it. If an
 // attempt of the run was abandoned and this process can perform it, it does so.
 func (x *Run) FireDue(ctx context.Context, w *Work) error {
+	if x.env.ReadOnly {
+		return nil
+	}
 	if gone, err := x.endWithParent(ctx, w); gone || err != nil {
 		return err
 	}

@@ -134,6 +134,8 @@ const (
 	// StoreReplaced: the database was deleted, moved or restored while the process used it. Nothing was written, and nothing
 	// will be until the process is started again.
 	StoreReplaced Code = "STORE_REPLACED"
+	// Unsupported: the engine, or the store behind it, cannot do what was asked for. Nothing was done.
+	Unsupported Code = "UNSUPPORTED_BY_BACKEND"
 	// DefinitionNotFound: the run's definition was not stored and not sent.
 	DefinitionNotFound Code = "DEFINITION_REQUIRED"
 	// RunnerClosed: the engine is shutting down.

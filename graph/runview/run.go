@@ -1,6 +1,7 @@
 package runview
 
 import (
+	"slices"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -54,6 +55,22 @@ type Run struct {
 	// Lacks is what this process lacks to go on with a run that no process drives, nil if it lacks nothing: the run goes
 	// on in a process that has it. It is what the run waits for now, or else may come to once it is answered (Lack.Host).
 	Lacks *Lack
+}
+
+// Executions returns the ids of the run and of the subworkflows that it waits for.
+func (r *Run) Executions() []string {
+	ids := []string{r.ExecutionID}
+	add := func(id string) {
+		if id != "" && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	add(r.ChildExecutionID)
+	for i := range r.Pending {
+		add(r.Pending[i].ExecutionID)
+		add(r.Pending[i].ChildExecutionID)
+	}
+	return ids
 }
 
 // Pending is one thing that a run waits for, with all that whoever ends the wait needs.

@@ -29,15 +29,9 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 	}
 	defer s.mu.Unlock()
 	x := s.runs[b.ExecutionID]
-	var now time.Time
-	if len(rows) > 0 {
-		now = rows[len(rows)-1].at
-	}
 	switch {
 	case x == nil && b.ExpectedSeq != 0, x != nil && int64(len(x.rows)) != b.ExpectedSeq:
 		return b.Conflict()
-	case b.Lease.Owner != "" && s.leasedToOther(b.ExecutionID, b.Lease.Owner, now):
-		return b.LeaseHeld()
 	case b.Owner != "" && x != nil && s.ownedElsewhere(x, b.Owner):
 		return b.LeaseHeld()
 	case x == nil:
@@ -57,12 +51,6 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 	s.changed(b.ExecutionID, execution.Seq)
 	if b.Definition != nil {
 		s.putDefinition(*b.Definition)
-	}
-	switch {
-	case b.ReleaseLease:
-		s.release(b.ExecutionID, b.Lease.Owner)
-	case b.Lease.Owner != "":
-		s.acquire(b.ExecutionID, b.Lease, now)
 	}
 	return nil
 }
@@ -86,53 +74,6 @@ func (x *run) keep(b *history.Batch) {
 
 // milli gives the time as a file would keep it.
 func milli(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
-
-// AcquireLease makes owner the driver of a run; see history.Store.
-func (s *Store) AcquireLease(ctx context.Context, executionID, owner string, now, expires time.Time) (bool, error) {
-	if err := s.enter(ctx); err != nil {
-		return false, err
-	}
-	defer s.mu.Unlock()
-	return s.acquire(executionID, history.Lease{Owner: owner, Expires: expires}, milli(now)), nil
-}
-
-func (s *Store) acquire(executionID string, l history.Lease, now time.Time) bool {
-	if s.leasedToOther(executionID, l.Owner, now) {
-		return false
-	}
-	s.leases[executionID] = history.Lease{Owner: l.Owner, Expires: milli(l.Expires)}
-	return true
-}
-
-func (s *Store) leasedToOther(executionID, owner string, now time.Time) bool {
-	held, ok := s.leases[executionID]
-	return ok && held.Owner != owner && held.Expires.After(now)
-}
-
-// Lease gives the lease of a run; see history.Store.
-func (s *Store) Lease(ctx context.Context, executionID string) (history.Lease, error) {
-	if err := s.enter(ctx); err != nil {
-		return history.Lease{}, err
-	}
-	defer s.mu.Unlock()
-	return s.leases[executionID], nil
-}
-
-// ReleaseLease gives a lease back; see history.Store.
-func (s *Store) ReleaseLease(ctx context.Context, executionID, owner string) error {
-	if err := s.enter(ctx); err != nil {
-		return err
-	}
-	defer s.mu.Unlock()
-	s.release(executionID, owner)
-	return nil
-}
-
-func (s *Store) release(executionID, owner string) {
-	if s.leases[executionID].Owner == owner {
-		delete(s.leases, executionID)
-	}
-}
 
 // PutDefinition stores a definition; see history.Store.
 func (s *Store) PutDefinition(ctx context.Context, d history.StoredDefinition) error {

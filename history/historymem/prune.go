@@ -51,7 +51,6 @@ func (s *Store) Prune(ctx context.Context, q history.PruneQuery) (history.PruneP
 			}
 			if !q.DryRun {
 				delete(s.runs, tree[i].ID) // it has ended, so nobody owns it
-				delete(s.leases, tree[i].ID)
 			}
 		}
 		page.Trees = append(page.Trees, t)

@@ -18,7 +18,6 @@ import (
 type Store struct {
 	mu          sync.Mutex
 	runs        map[string]*run
-	leases      map[string]history.Lease
 	owners      owners
 	definitions []history.StoredDefinition // in the order in which they were stored
 	watches     map[*watch]bool
@@ -62,7 +61,7 @@ func New() *Store { return NewWith(Options{}) }
 
 // NewWith makes an empty store with options.
 func NewWith(o Options) *Store {
-	s := &Store{runs: map[string]*run{}, leases: map[string]history.Lease{}, watches: map[*watch]bool{}, now: o.Now}
+	s := &Store{runs: map[string]*run{}, watches: map[*watch]bool{}, now: o.Now}
 	s.owners = owners{ends: map[string]time.Time{}, runs: map[string]map[string]bool{}}
 	if s.now == nil {
 		s.now = time.Now
@@ -74,7 +73,7 @@ func NewWith(o Options) *Store {
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.runs, s.leases, s.owners, s.definitions, s.closed = nil, nil, owners{}, nil, true
+	s.runs, s.owners, s.definitions, s.closed = nil, owners{}, nil, true
 	for w := range s.watches {
 		w.wake()
 	}

@@ -480,13 +480,6 @@ func (a *agreement) checkList() {
 	if len(listed) > 0 {
 		a.t.Fatalf("listed too: %v", listed)
 	}
-	orphans, err := s.Orphans(ctx, a.now, 0)
-	wantOrphans, wantErr := a.memory.Orphans(ctx, a.now, 0)
-	slices.Sort(orphans)
-	slices.Sort(wantOrphans)
-	if errors.Join(err, wantErr) != nil || !slices.Equal(orphans, wantOrphans) {
-		a.t.Fatalf("the orphans are %q, in memory %q, %v", orphans, wantOrphans, errors.Join(err, wantErr))
-	}
 	due, err := s.DueTimers(ctx, a.now, 0)
 	wantDue, wantErr := a.memory.DueTimers(ctx, a.now, 0)
 	byRun := func(x, y history.Timer) int { return strings.Compare(x.ExecutionID, y.ExecutionID) }

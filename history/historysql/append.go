@@ -215,31 +215,7 @@ func keepBeside(c *conn, b *history.Batch) error {
 			return err
 		}
 	}
-	if err := keepTimers(c, b); err != nil {
-		return err
-	}
-	var err error
-	switch l := b.Lease; {
-	case b.ReleaseLease:
-		var released int64
-		if released, err = c.exec(releaseLease, b.ExecutionID, l.Owner); err != nil || released > 0 {
-			return err
-		}
-		// Whoever gives back what it does not hold was deposed, if another one holds it now.
-		var held any
-		held, err = c.one(leasedAfar, b.ExecutionID, l.Owner, b.Records[len(b.Records)-1].CreatedAt.UnixMilli())
-		if err == nil && held != nil {
-			return b.LeaseHeld()
-		}
-	case l.Owner != "":
-		now := b.Records[len(b.Records)-1].CreatedAt
-		var changed int64
-		changed, err = c.exec(acquireLease, b.ExecutionID, l.Owner, l.Expires.UnixMilli(), now.UnixMilli())
-		if err == nil && changed == 0 {
-			return b.LeaseHeld()
-		}
-	}
-	return err
+	return keepTimers(c, b)
 }
 
 func flag(v bool) int64 {

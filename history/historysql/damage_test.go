@@ -194,12 +194,13 @@ func useAll(t *testing.T, path string) (errs []error) {
 	note(err)
 	_, err = s.DueTimers(ctx, time.Now(), 0)
 	note(err)
-	_, err = s.Orphans(ctx, time.Now(), 0)
+	_, err = s.Unowned(ctx, 0)
 	note(err)
-	_, err = s.AcquireLease(ctx, "run-1", "o", historytest.Begin, historytest.Begin)
+	note(s.Renew(ctx, "o", time.Minute))
+	_, err = s.Claim(ctx, "o", "run-1")
 	note(err)
-	note(s.ReleaseLease(ctx, "run-1", "o"))
-	_, err = s.Lease(ctx, "run-1")
+	note(s.Disown(ctx, "o", "run-1"))
+	_, err = s.Owner(ctx, "run-1")
 	note(err)
 	if len(errs) == 0 && seen == 0 {
 		t.Errorf("a damaged file of %s passes for an empty one", path)
@@ -221,10 +222,7 @@ func TestLockedElsewhere(t *testing.T) {
 	b := x.Batch("C ScheduleNode a")
 	for name, call := range map[string]func() error{
 		"append": func() error { return s.Append(t.Context(), b) },
-		"lease": func() error {
-			_, err := s.AcquireLease(t.Context(), "x", "o", historytest.Begin, historytest.Begin)
-			return err
-		},
+		"lease":  func() error { return s.Renew(t.Context(), "o", time.Minute) },
 		"put definition": func() error {
 			return s.PutDefinition(t.Context(), history.StoredDefinition{Hash: "h", Text: []byte("{}")})
 		},

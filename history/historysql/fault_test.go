@@ -182,7 +182,7 @@ func TestOneReader(t *testing.T) {
 	if page, err := s.List(ctx, history.ListQuery{}); err != nil || len(page.Executions) != 2 {
 		t.Errorf("listed %+v, %v", page, err)
 	}
-	if ids, err := s.Orphans(ctx, historytest.Begin, 0); err != nil || len(ids) != 1 {
+	if ids, err := s.Unowned(ctx, 0); err != nil || len(ids) != 1 {
 		t.Errorf("orphans %v, %v", ids, err)
 	}
 }

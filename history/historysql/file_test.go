@@ -260,8 +260,8 @@ func testKeptFile(t *testing.T, s *historysql.Store) {
 	if due, err := s.DueTimers(ctx, historytest.Begin, 0); len(due) != 1 || due[0].Key != "t#1" || err != nil {
 		t.Errorf("timers %v, %v", due, err)
 	}
-	if won, err := s.AcquireLease(ctx, "v1-host", "new", historytest.Begin, historytest.Begin); won || err != nil {
-		t.Errorf("the lease was lost: %t, %v", won, err)
+	if o, err := s.Owner(ctx, "v1-host"); o.Process != "old" || !o.Live() || err != nil {
+		t.Errorf("the lease was lost: %+v, %v", o, err)
 	}
 	if d, err := s.DefinitionByName(ctx, "w", ""); d.Hash != "h" || string(d.Text) != `{"a":1}` || err != nil {
 		t.Errorf("definition %+v, %v", d, err)
@@ -285,11 +285,11 @@ func aFile(t *testing.T) string {
 	b.Position = []byte("position")
 	b.SetTimers, b.Timers = true, []history.Timer{{Key: "t#1", Due: historytest.Begin}}
 	b.Definition = &history.StoredDefinition{Hash: "h", Name: "w", Version: "1", Text: []byte(`{"a":1}`)}
-	b.Lease = history.Lease{Owner: "old", Expires: historytest.Begin.AddDate(10, 0, 0)}
 	if err := s.Append(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
 	openReference(t, path).append("v1-other", "E ExecutionStarted")
+	openReference(t, path).exec(fmt.Sprintf("INSERT INTO leases VALUES ('v1-host', 'old', %d)", historytest.Begin.AddDate(10, 0, 0).UnixMilli()))
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -92,10 +92,7 @@ func TestGroupSharesACommit(t *testing.T) {
 	s := openFile(t, filepath.Join(t.TempDir(), "runs.db"), historysql.Options{})
 	traces := begun(t, s, 20)
 	commits := countCommits(t, s)
-	calls := []func() error{func() error {
-		_, err := s.AcquireLease(t.Context(), "x0", "o", historytest.Begin, historytest.Begin.Add(time.Hour))
-		return err
-	}}
+	calls := []func() error{func() error { return s.Renew(t.Context(), "o", time.Hour) }}
 	for _, x := range traces {
 		b := x.Batch(historytest.Node("begin", "t")...)
 		calls = append(calls, func() error { return s.Append(t.Context(), b) })
@@ -109,8 +106,11 @@ func TestGroupSharesACommit(t *testing.T) {
 	for i := range traces {
 		wantRecords(t, s, fmt.Sprintf("x%d", i), 11)
 	}
-	if won, err := s.AcquireLease(t.Context(), "x0", "p", historytest.Begin, historytest.Begin); won || err != nil {
-		t.Errorf("the lease was lost: %t, %v", won, err)
+	if claimed, err := s.Claim(t.Context(), "o", "x0"); len(claimed) != 1 || err != nil {
+		t.Fatal(claimed, err)
+	}
+	if o, err := s.Owner(t.Context(), "x0"); !o.Live() || err != nil {
+		t.Errorf("the lease was lost: %+v, %v", o, err)
 	}
 }
 
@@ -145,8 +145,11 @@ func TestGroupConflict(t *testing.T) {
 	t.Parallel()
 	s := openFile(t, filepath.Join(t.TempDir(), "runs.db"), historysql.Options{})
 	traces := begun(t, s, 8)
-	if won, err := s.AcquireLease(t.Context(), "x3", "other", historytest.Begin, historytest.Begin.Add(time.Hour)); !won || err != nil {
-		t.Fatal(won, err)
+	if err := s.Renew(t.Context(), "other", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if claimed, err := s.Claim(t.Context(), "other", "x3"); len(claimed) != 1 || err != nil {
+		t.Fatal(claimed, err)
 	}
 	batches := make([]history.Batch, len(traces))
 	for i, x := range traces {
@@ -154,7 +157,7 @@ func TestGroupConflict(t *testing.T) {
 	}
 	stale := historytest.NewTrace(t, "x1")
 	batches[1] = stale.Batch("E ExecutionStarted", "C ScheduleNode a")
-	batches[3].Lease = history.Lease{Owner: "me", Expires: historytest.Begin.Add(time.Hour)}
+	batches[3].Owner = "me"
 	batches[5].ExpectedSeq++
 	batches[5].Execution.Seq++
 	twin := batches[6]

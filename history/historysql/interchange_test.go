@@ -303,7 +303,7 @@ func TestReadOnly(t *testing.T) {
 	if err := ro.Append(ctx, historytest.NewTrace(t, "z").Batch("E ExecutionStarted")); !errors.Is(err, problem.StoreReadOnly) {
 		t.Errorf("append: got %v", err)
 	}
-	if _, err := ro.AcquireLease(ctx, "a", "o", historytest.Begin, historytest.Begin); !errors.Is(err, problem.StoreReadOnly) {
+	if err := ro.Renew(ctx, "o", time.Minute); !errors.Is(err, problem.StoreReadOnly) {
 		t.Errorf("lease: got %v", err)
 	}
 	if _, err := historysql.Open(ctx, filepath.Join(t.TempDir(), "none.db"), historysql.Options{ReadOnly: true}); !errors.Is(err, problem.StoreUnavailable) {

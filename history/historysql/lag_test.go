@@ -108,7 +108,7 @@ func TestTheRowOfAHurriedRunLags(t *testing.T) {
 	if found := verified(t, h.store, "", false); len(found) > 0 {
 		t.Error(found)
 	}
-	if ids, err := h.store.Orphans(t.Context(), h.Now, 0); err != nil || len(ids) != 1 {
+	if ids, err := h.store.Unowned(t.Context(), 0); err != nil || len(ids) != 1 {
 		t.Errorf("the orphans are %v, %v", ids, err)
 	}
 	h.hasten(h.store, 1)

@@ -59,10 +59,6 @@ var (
 	dueTimers string
 	//go:embed queries/next_timer.sql
 	nextTimer string
-	//go:embed queries/acquire_lease.sql
-	acquireLease string
-	//go:embed queries/leased_afar.sql
-	leasedAfar string
 	//go:embed queries/read_short_row.sql
 	readShortRow string
 	//go:embed queries/read_states.sql
@@ -81,12 +77,6 @@ var (
 	dropBlobs string
 	//go:embed queries/drop_blob_refs.sql
 	dropBlobRefs string
-	//go:embed queries/read_lease.sql
-	readLease string
-	//go:embed queries/release_lease.sql
-	releaseLease string
-	//go:embed queries/unleased_driven.sql
-	unleasedDriven string
 )
 
 // listStatements hold the query of a page without filters, by phase, by definition, and by both. Every phase is a

@@ -23,11 +23,6 @@ func Benchmark(b *testing.B, open Open) {
 	b.Run("append 6 with position", func(b *testing.B) {
 		benchAppend(b, open(b, nil), Node("n12", "n13"), func(h *history.Batch) { h.Position = make([]byte, 600) })
 	})
-	b.Run("append 6 with lease", func(b *testing.B) {
-		benchAppend(b, open(b, nil), Node("n12", "n13"), func(h *history.Batch) {
-			h.Lease = history.Lease{Owner: "owner-0f8fad5b", Expires: h.Records[0].CreatedAt.Add(time.Minute)}
-		})
-	})
 	b.Run("append 6 as owner", func(b *testing.B) {
 		s := open(b, nil)
 		must(b, s.Renew(b.Context(), "owner-0f8fad5b", time.Hour))

@@ -114,9 +114,6 @@ func cancelledContexts(t *testing.T, s history.Store) {
 		"List":          func() error { _, err := s.List(ctx, history.ListQuery{}); return err },
 		"PutDefinition": func() error { return s.PutDefinition(ctx, history.StoredDefinition{Hash: "h"}) },
 		"DueTimers":     func() error { _, err := s.DueTimers(ctx, Begin, 1); return err },
-		"AcquireLease":  func() error { _, err := s.AcquireLease(ctx, "x", "o", Begin, Begin); return err },
-		"ReleaseLease":  func() error { return s.ReleaseLease(ctx, "x", "o") },
-		"Lease":         func() error { _, err := s.Lease(ctx, "x"); return err },
 		"Now":           func() error { _, err := s.Now(ctx); return err },
 		"Renew":         func() error { return s.Renew(ctx, "p", time.Hour) },
 		"Release":       func() error { return s.Release(ctx, "p") },
@@ -126,7 +123,6 @@ func cancelledContexts(t *testing.T, s history.Store) {
 		"Owned":         func() error { _, err := s.Owned(ctx, "p"); return err },
 		"Departed":      func() error { _, err := s.Departed(ctx); return err },
 		"Unowned":       func() error { _, err := s.Unowned(ctx, 1); return err },
-		"Orphans":       func() error { _, err := s.Orphans(ctx, Begin, 1); return err },
 	} {
 		err := call()
 		if !errors.Is(err, why) && !errors.Is(err, context.Canceled) {

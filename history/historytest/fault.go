@@ -198,26 +198,6 @@ func (f *FaultStore) NextTimer(ctx context.Context) (time.Time, bool, error) {
 	return n.due, n.ok, err
 }
 
-// AcquireLease is history.Store.AcquireLease, unless it fails.
-func (f *FaultStore) AcquireLease(ctx context.Context, executionID, owner string, now, expires time.Time) (bool, error) {
-	return pass(f, "AcquireLease", func() (bool, error) { return f.store.AcquireLease(ctx, executionID, owner, now, expires) })
-}
-
-// ReleaseLease is history.Store.ReleaseLease, unless it fails.
-func (f *FaultStore) ReleaseLease(ctx context.Context, executionID, owner string) error {
-	return passError(f, "ReleaseLease", func() error { return f.store.ReleaseLease(ctx, executionID, owner) })
-}
-
-// Lease is history.Store.Lease, unless it fails.
-func (f *FaultStore) Lease(ctx context.Context, executionID string) (history.Lease, error) {
-	return pass(f, "Lease", func() (history.Lease, error) { return f.store.Lease(ctx, executionID) })
-}
-
-// Orphans is history.Store.Orphans, unless it fails.
-func (f *FaultStore) Orphans(ctx context.Context, now time.Time, limit int) ([]string, error) {
-	return pass(f, "Orphans", func() ([]string, error) { return f.store.Orphans(ctx, now, limit) })
-}
-
 // Now is history.Store.Now, unless it fails.
 func (f *FaultStore) Now(ctx context.Context) (time.Time, error) {
 	return pass(f, "Now", func() (time.Time, error) { return f.store.Now(ctx) })

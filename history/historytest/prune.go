@@ -139,7 +139,7 @@ func pruningArguments(t *testing.T, s history.Store) {
 	wantCode(t, err, problem.InvalidListCursor)
 }
 
-// pruningLarge has a tree that is deleted in several steps, with timers and a lease beside it.
+// pruningLarge has a tree that is deleted in several steps, with timers and an owner.
 func pruningLarge(t *testing.T, s history.Store) {
 	pruner(t, s)
 	const rows = 5000
@@ -149,9 +149,8 @@ func pruningLarge(t *testing.T, s history.Store) {
 		lines = append(lines, "C ScheduleNode a")
 	}
 	x.Append(s, lines...)
-	if ok, err := s.AcquireLease(t.Context(), "big", "o", Begin, Begin.Add(time.Hour)); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
+	must(t, s.Renew(t.Context(), "o", time.Hour))
+	wantClaim(t, s, "o", []string{"big"}, "big")
 	x.Append(s, "E ExecutionCompleted")
 	ended(t, s, "small", "w", "ExecutionCompleted", 0)
 	_, trees := prune(t, s, history.PruneQuery{})
@@ -162,8 +161,8 @@ func pruningLarge(t *testing.T, s history.Store) {
 	if rs, err := s.Read(t.Context(), "big", 1, 0); len(rs) != 6 || err != nil {
 		t.Errorf("%d records, %v", len(rs), err)
 	}
-	if ok, err := s.AcquireLease(t.Context(), "big", "other", Begin, Begin.Add(time.Hour)); !ok || err != nil {
-		t.Errorf("the lease is still there: %v", err)
+	if o := got[history.Owner](t)(s.Owner(t.Context(), "big")); o != (history.Owner{}) {
+		t.Errorf("the new run is owned by %+v", o)
 	}
 }
 

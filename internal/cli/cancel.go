@@ -35,7 +35,7 @@ moved to another database with export and import, and goes on there with these v
 
 // cancel ends a run.
 func (a *app) cancel(ctx context.Context, id, reason string, keepTasks bool) (err error) {
-	s, err := a.open(ctx, sessionOptions{end: true})
+	s, err := a.open(ctx, sessionOptions{lenient: true})
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (a *app) cancel(ctx context.Context, id, reason string, keepTasks bool) (er
 			fmt.Fprintf(a.stderr, "%s no agent is told of the end, since the settings cannot be used: %v\n", a.paint.wait("warning:"), s.without)
 		}
 	}
-	run, err := s.runner.Cancel(ctx, graph.CancelRequest{ExecutionID: id, Reason: reason, KeepTasks: keepTasks})
+	run, err := s.engine.Cancel(ctx, graph.CancelRequest{ExecutionID: id, Reason: reason, KeepTasks: keepTasks})
 	if err != nil {
 		return err
 	}

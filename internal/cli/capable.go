@@ -13,26 +13,14 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/config"
 )
 
-// checkDefinition refuses to drive a stored in-process run whose definition is not at hand: without it the engine can only
-// say where the run stands.
-func (s *session) checkDefinition(ctx context.Context, id string, caller graph.Caller) error {
-	execution, err := s.store.Execution(ctx, id)
-	if err != nil {
+// explainDefinition says with which flags a run is continued whose definition is not stored.
+func explainDefinition(err error) error {
+	e, ok := problem.As(err)
+	if !ok || e.Code != problem.DefinitionNotFound {
 		return err
 	}
-	mode := caller.Mode
-	if mode == "" {
-		mode = machine.Mode(execution.Mode)
-	}
-	if execution.Phase.Terminal() || mode == machine.HostMediated || caller.Definition != nil {
-		return nil
-	}
-	_, err = s.storedDefinition(ctx, execution.DefinitionHash)
-	if errors.Is(err, problem.DefinitionNotFound) {
-		return problem.New(problem.DefinitionNotFound, "the definition of run %s is not stored", id).
-			WithHint("Name its file with --definition FILE; add --mode host_mediated if another engine performed its activities.")
-	}
-	return err
+	named := *e
+	return named.WithHint("Name its file with --definition FILE; add --mode host_mediated if another engine performed its activities.")
 }
 
 func (s *session) storedDefinition(ctx context.Context, hash string) (*definition.Document, error) {
@@ -105,8 +93,8 @@ func (s *session) subworkflow(ctx context.Context, c *definition.SubworkflowConf
 	return document
 }
 
-// equip adds to what commands repeat the flags that continuing a run will need, as far as the run shows them.
-func (s *session) equip(ctx context.Context, run *graph.Run) error {
+// addRequiredFlags adds to what commands repeat the flags that continuing a run will need, as far as the run shows them.
+func (s *session) addRequiredFlags(ctx context.Context, run *graph.Run) error {
 	if run.Status.Terminal() {
 		return nil
 	}

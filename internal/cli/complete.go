@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"log/slog"
+
 	"github.com/spf13/cobra"
 
 	"github.com/workflows-engine/workflows-engine/history"
@@ -12,16 +14,12 @@ func (a *app) completeIDs(phase history.Phase) cobra.CompletionFunc {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		c, err := a.flags.LoadStore(a.env)
+		s, err := a.open(cmd.Context(), sessionOptions{bare: true, read: true, log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
-		store, err := c.OpenStoreToRead(cmd.Context())
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		page, err := store.List(cmd.Context(), history.ListQuery{Phase: phase, Limit: 100})
-		if closing(store, err) != nil {
+		page, err := s.engine.List(cmd.Context(), history.ListQuery{Phase: phase, Limit: 100})
+		if firstError(err, s.close()) != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
 		var ids []string

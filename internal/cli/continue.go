@@ -32,7 +32,7 @@ func (a *app) continued(
 	if err != nil {
 		return err
 	}
-	s, err := a.open(ctx, sessionOptions{live: true, folder: folder})
+	s, err := a.open(ctx, sessionOptions{drives: true, live: true, folder: folder})
 	if err != nil {
 		return err
 	}
@@ -42,11 +42,11 @@ func (a *app) continued(
 	}
 	d := a.drive(s, o)
 	d.caller.Mode, d.caller.Definition = caller.Mode, caller.Definition
-	if err := s.checkDefinition(ctx, id, d.caller); err != nil {
-		return err
+	if _, err := s.store.Execution(ctx, id); err != nil {
+		return err // before the call, which may have another code for it
 	}
 	run, err := call(s, d.caller)
-	return d.from(ctx, run, err)
+	return explainDefinition(d.from(ctx, run, err))
 }
 
 // caller reads what the flags say about the run, before anything is changed.

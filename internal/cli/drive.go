@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph"
@@ -26,27 +25,25 @@ type driveOptions struct {
 	definition string
 }
 
-// drive carries a run on until it has ended or waits for something that is not at hand.
+// drive goes on with a run until it has ended or waits for something that is not at hand.
 type drive struct {
 	driveOptions
 	app      *app
 	session  *session
 	deadline time.Time
-	// caller is what every call about the run repeats.
+	// caller is what every call about the run repeats. None of them waits: rest does.
 	caller graph.Caller
 	// leaveTimers makes rest leave runs that wait for a time to a later command.
 	leaveTimers bool
-	// saidHeld is true once the command has said that another process holds the run.
-	saidHeld bool
+	// reported: it has been said that another process owns the run.
+	reported bool
 }
 
 func (a *app) drive(s *session, o driveOptions) *drive {
-	d := &drive{driveOptions: o, app: a, session: s}
+	d := &drive{driveOptions: o, app: a, session: s, caller: graph.Caller{Wait: graph.Wait{Set: true}}}
 	if o.wait.given {
 		d.deadline = a.now().Add(o.wait.limit)
 	}
-	// Calls wait for a short time only, since rest waits out the remainder.
-	d.caller.Wait = graph.Wait{Set: true, Limit: max(0, min(firstLook, d.left()))}
 	return d
 }
 
@@ -75,61 +72,39 @@ func (d *drive) from(ctx context.Context, run *graph.Run, err error) error {
 	}
 }
 
-// rest waits until the run has ended, waits for somebody, the time is over or ctx ends. Timers, back-offs and executors
-// come to an end by themselves, so those are waited out; a run that needs what is missing here does not.
+// rest waits until the run has ended, waits for somebody or for what nobody performs, the time is over or ctx ends.
 func (d *drive) rest(ctx context.Context, run *graph.Run) (*graph.Run, error) {
-	for look := firstLook; !run.Status.Terminal() && somebody(run) == nil && ctx.Err() == nil; look = min(2*look, lastLook) {
-		if d.left() <= 0 || d.leaveTimers && idle(run, d.app.now()) {
-			return run, nil
-		}
-		if left, err := d.leftToNobody(ctx, run); left || err != nil {
-			return run, err
-		}
-		p, err := d.patience(ctx, run, look)
-		if err != nil {
-			return run, err
-		}
-		wait, stop := graph.Wait{Set: true, Limit: p.limit}, func() {}
-		if p.takeOver {
-			wait.End, stop = d.session.leaseEnds(ctx, d.app.now, family(run), p.held)
-		}
-		next, err := d.session.runner.Status(ctx, graph.StatusRequest{ExecutionID: run.ExecutionID, Wait: wait})
-		stop()
-		if err != nil {
-			return run, err
-		}
-		run = next
-		if left, err := d.leftToNobody(ctx, run); left || err != nil {
-			return run, err
-		}
-		if p.takeOver && run.Status == machine.Running && d.left() > 0 {
-			if run, err = d.session.takeOver(ctx, run.ExecutionID, d.atOnce()); err != nil {
-				return next, err
-			}
-		}
-		// With a deadline, the engine answers at once when a timer is due later than that.
-		if run.Status == machine.AwaitingTimer && (d.leaveTimers || !d.deadline.IsZero()) {
-			return run, nil
-		}
+	left := d.left()
+	if run.Status.Terminal() || somebody(run) != nil || left <= 0 || ctx.Err() != nil {
+		return run, nil
 	}
-	return run, nil
+	next, err := d.goOn(ctx, run.ExecutionID, left)
+	if err != nil {
+		return run, err
+	}
+	return next, nil
 }
 
-// idle reports whether a run waits for times that have not come.
-func idle(run *graph.Run, now time.Time) bool {
-	return run.Status == machine.AwaitingTimer &&
-		!slices.ContainsFunc(run.Pending, func(p graph.Pending) bool { return !p.Due.After(now) })
+// goOn goes on with a run for a time.
+func (d *drive) goOn(ctx context.Context, id string, limit time.Duration) (*graph.Run, error) {
+	req := graph.DriveRequest{ExecutionID: id, Caller: d.caller, StopAtTimer: d.leaveTimers, OwnedElsewhere: d.reportOwner}
+	req.Wait.Limit = limit
+	return d.session.driver.Drive(ctx, req)
+}
+
+// reportOwner says once that another process owns a run.
+func (d *drive) reportOwner(o graph.OwnedRun) {
+	if d.reported {
+		return
+	}
+	d.reported = true
+	d.session.flush()
+	fmt.Fprintf(d.app.stderr, "run %s is held by another process, until %s if nothing more is heard of it; waiting to take it over\n",
+		o.ExecutionID, timeText(d.app.now().Add(o.Owner.Left)))
 }
 
 // forever is the limit of calls that may take as long as they need.
 const forever = 100 * 365 * 24 * time.Hour
-
-// atOnce is the caller of calls that do not wait.
-func (d *drive) atOnce() graph.Caller {
-	caller := d.caller
-	caller.Wait = graph.Wait{Set: true}
-	return caller
-}
 
 // left is how long the command may still wait.
 func (d *drive) left() time.Duration {
@@ -189,11 +164,11 @@ func (d *drive) apply(ctx context.Context, run *graph.Run, f filled) (*graph.Run
 		err  error
 	)
 	if f.signal != "" {
-		next, err = d.session.runner.Signal(ctx, graph.SignalRequest{
+		next, err = d.session.engine.Signal(ctx, graph.SignalRequest{
 			ExecutionID: run.ExecutionID, Name: f.signal, Payload: f.payload, Caller: d.caller,
 		})
 	} else {
-		next, err = d.session.runner.Resume(ctx, graph.ResumeRequest{
+		next, err = d.session.engine.Resume(ctx, graph.ResumeRequest{
 			ExecutionID: run.ExecutionID, InterruptID: f.interruptID, Payload: f.payload, Caller: d.caller,
 		})
 	}
@@ -234,7 +209,7 @@ func (d *drive) ended(run *graph.Run) error {
 func (d *drive) paused(ctx context.Context, run *graph.Run) error {
 	d.session.flush()
 	if run.Lacks != nil {
-		if err := d.session.equip(ctx, run); err != nil {
+		if err := d.session.addRequiredFlags(ctx, run); err != nil {
 			return err
 		}
 	}

@@ -37,13 +37,17 @@ that look like secrets (apikey, token, password, secret), for a file that people
 
 // export writes a run to standard output.
 func (a *app) export(ctx context.Context, id string, redact bool) (err error) {
-	store, err := a.openStore(ctx, sessionOptions{read: true})
+	s, err := a.open(ctx, sessionOptions{bare: true, read: true})
 	if err != nil {
 		return err
 	}
-	defer func() { err = closing(store, err) }()
+	defer func() { err = firstError(err, s.close()) }()
+	exporter, err := graph.Need[graph.Exporter](s.engine, "export")
+	if err != nil {
+		return err
+	}
 	out := bufio.NewWriter(a.stdout)
-	if err := graph.Export(ctx, store, id, graph.ExportOptions{Redact: redact, Now: a.now()}, out); err != nil {
+	if err := exporter.Export(ctx, id, graph.ExportOptions{Redact: redact, Now: a.now()}, out); err != nil {
 		return err
 	}
 	return out.Flush()

@@ -57,13 +57,17 @@ func (a *app) fork(ctx context.Context, id string, o forkOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	s, err := a.open(ctx, sessionOptions{live: true, folder: o.folder})
+	s, err := a.open(ctx, sessionOptions{drives: true, live: true, folder: o.folder})
 	if err != nil {
 		return err
 	}
 	defer func() { err = firstError(err, s.close()) }()
+	forker, err := graph.Need[graph.Forker](s.engine, "fork")
+	if err != nil {
+		return err
+	}
 	d := a.drive(s, o.driveOptions)
-	run, err := s.runner.Fork(ctx, graph.ForkRequest{
+	run, err := forker.Fork(ctx, graph.ForkRequest{
 		ExecutionID: id, Seq: o.at, NewExecutionID: o.id, Definition: caller.Definition, Wait: d.caller.Wait,
 	})
 	return d.from(ctx, run, err)

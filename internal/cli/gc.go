@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -169,30 +172,37 @@ func (a *app) gc(ctx context.Context, o gcOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	store, err := a.openStore(ctx, sessionOptions{read: o.dryRun})
+	s, err := a.open(ctx, sessionOptions{bare: true, read: o.dryRun})
 	if err != nil {
 		return err
 	}
-	defer func() { err = closing(store, err) }()
-	pruner, ok := store.(history.Pruner)
-	if !ok {
-		return usage("this store cannot delete runs")
+	defer func() { err = firstError(err, s.close()) }()
+	pruner, err := graph.Need[graph.Pruner](s.engine, "gc")
+	if err != nil {
+		return err
 	}
 	c := &collected{DryRun: o.dryRun, Trees: []collectedTree{}}
 	err = c.collect(ctx, pruner, q)
 	if err == nil && o.definitions {
 		err = c.collectDefinitions(ctx, pruner, o.dryRun)
 	}
-	if shrinker, ok := store.(history.Shrinker); ok && err == nil {
-		if o.vacuum {
-			err = shrinker.Shrink(ctx)
-		}
-		if err == nil {
-			c.File = &collectedInFile{}
-			c.File.Bytes, c.File.Free, err = shrinker.Size(ctx)
-		}
+	if err == nil && o.vacuum {
+		err = pruner.Shrink(ctx)
+	}
+	if err == nil {
+		err = c.measure(ctx, pruner)
 	}
 	return firstError(err, a.writeCollected(c, o))
+}
+
+// measure notes the size of the file, if the runs are in one.
+func (c *collected) measure(ctx context.Context, pruner graph.Pruner) error {
+	bytes, free, err := pruner.Size(ctx)
+	if errors.Is(err, problem.Unsupported) {
+		return nil
+	}
+	c.File = &collectedInFile{bytes, free}
+	return err
 }
 
 // collect deletes page after page.

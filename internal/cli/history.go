@@ -55,7 +55,7 @@ func (a *app) history(ctx context.Context, id string, o historyOptions) (err err
 	if o.from < 0 || o.limit < 0 {
 		return usage("--from and --limit must not be negative")
 	}
-	s, err := a.open(ctx, sessionOptions{read: true})
+	s, err := a.open(ctx, sessionOptions{read: true, lenient: true})
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (a *app) history(ctx context.Context, id string, o historyOptions) (err err
 	}
 	heading := true
 	for next := first; ; {
-		records, err := s.runner.History(ctx, graph.HistoryRequest{
+		records, err := s.engine.History(ctx, graph.HistoryRequest{
 			ExecutionID: id, FromSeq: next, Limit: int(o.limit), Reveal: o.reveal,
 		})
 		if err != nil {
@@ -111,7 +111,7 @@ const skipPage = 1000
 // skip tells the tally of the records before the first that is printed: requests, whose outcomes may be printed.
 func (s *session) skip(ctx context.Context, id string, first int64, tally *attempts) error {
 	for next := int64(1); next < first; {
-		records, err := s.runner.History(ctx, graph.HistoryRequest{
+		records, err := s.engine.History(ctx, graph.HistoryRequest{
 			ExecutionID: id, FromSeq: next, Limit: int(min(first-next, skipPage)),
 		})
 		if err != nil || len(records) == 0 {

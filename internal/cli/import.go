@@ -56,12 +56,16 @@ func (a *app) importRun(ctx context.Context, file string, asJSON bool) (err erro
 	if err := a.rehearseImport(ctx, text); err != nil {
 		return err
 	}
-	store, err := a.openStore(ctx, sessionOptions{create: true})
+	s, err := a.open(ctx, sessionOptions{bare: true, create: true})
 	if err != nil {
 		return err
 	}
-	defer func() { err = closing(store, err) }()
-	res, err := graph.Import(ctx, store, bytes.NewReader(text))
+	defer func() { err = firstError(err, s.close()) }()
+	importer, err := graph.Need[graph.Exporter](s.engine, "import")
+	if err != nil {
+		return err
+	}
+	res, err := importer.Import(ctx, bytes.NewReader(text))
 	if err != nil {
 		return err
 	}

@@ -75,18 +75,18 @@ func (o listOptions) query(now time.Time) (history.ListQuery, error) {
 	return q, nil
 }
 
-// list prints a page of runs. It reads the store's projection alone, so that it works beside any number of servers.
+// list prints a page of runs. It only reads, so that it works beside any number of servers.
 func (a *app) list(ctx context.Context, o listOptions) (err error) {
 	q, err := o.query(a.now())
 	if err != nil {
 		return err
 	}
-	store, err := a.openStore(ctx, sessionOptions{read: true})
+	s, err := a.open(ctx, sessionOptions{bare: true, read: true})
 	if err != nil {
 		return err
 	}
-	defer func() { err = closing(store, err) }()
-	page, err := store.List(ctx, q)
+	defer func() { err = firstError(err, s.close()) }()
+	page, err := s.engine.List(ctx, q)
 	if err != nil {
 		return err
 	}

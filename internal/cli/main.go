@@ -6,6 +6,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 )
 
@@ -17,6 +19,8 @@ type app struct {
 	env                   config.Environment
 	flags                 *config.Flags
 	now                   func() time.Time
+	// newEngine makes an engine over a store; nil makes a graph.Runner.
+	newEngine func(history.Store, graph.Options) (graph.Engine, error)
 	// paint colours text on stderr, or leaves it as it is.
 	paint palette
 	// interactive is true if a person sits at stdin and stderr.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -67,20 +68,13 @@ func (a *app) recoverOne(ctx context.Context, id string, o recoverOptions) error
 		return usage("--dry-run lists runs, so it takes no ID").WithHint("See workflows-engine status %s.", id)
 	}
 	return a.continued(ctx, id, o.folder, o.driveOptions, func(s *session, caller graph.Caller) (*graph.Run, error) {
-		execution, err := s.store.Execution(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		if execution.Phase.Terminal() {
-			return s.runner.Status(ctx, graph.StatusRequest{ExecutionID: id})
-		}
-		return s.takeOver(ctx, id, caller)
+		return s.driver.Drive(ctx, graph.DriveRequest{ExecutionID: id, Caller: caller})
 	})
 }
 
 // session is what recoverAll needs. A dry run has no use for a database that can be written to.
 func (o recoverOptions) session() sessionOptions {
-	return sessionOptions{live: !o.dryRun, look: o.dryRun, folder: o.folder}
+	return sessionOptions{drives: true, live: !o.dryRun, read: o.dryRun, folder: o.folder}
 }
 
 // recoverAll takes over what has no driver, fires what is due, and prints where each of those runs then stands. Runs
@@ -102,20 +96,15 @@ func (a *app) recoverAll(ctx context.Context, o recoverOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	ids := found.ids
-	held, until, err := s.heldRuns(ctx, a.now(), ids)
-	if err != nil {
-		return err
+	if len(found.held) > 0 {
+		fmt.Fprintf(a.stderr, "held by other processes, the first until %s: %s\n", timeText(found.until), strings.Join(found.held, ", "))
 	}
-	if len(held) > 0 {
-		fmt.Fprintf(a.stderr, "held by other processes, the first until %s: %s\n", timeText(until), strings.Join(held, ", "))
-	}
-	if len(ids) == 0 && len(held) == 0 && len(found.left) == 0 {
+	if len(found.ids) == 0 && len(found.held) == 0 && len(found.left) == 0 {
 		fmt.Fprintln(a.stderr, "nothing to recover")
 	}
-	j := newRecoverJSON(o.dryRun, held, until, found.left)
+	j := newRecoverJSON(o.dryRun, found)
 	if o.dryRun {
-		a.explainLeft(found.left)
+		a.reportLeft(found.left)
 		if err := a.writeRecoverable(ctx, s, found, j, o.json); err != nil {
 			return err
 		}
@@ -125,7 +114,7 @@ func (a *app) recoverAll(ctx context.Context, o recoverOptions) (err error) {
 	d.caller.Mode, d.caller.Definition = caller.Mode, caller.Definition
 	d.leaveTimers = true
 	err = d.recover(ctx, found, j)
-	a.explainLeft(found.left)
+	a.reportLeft(found.left)
 	if err == nil && len(found.left) > 0 {
 		err = silent{exitFailed}
 	}
@@ -135,11 +124,14 @@ func (a *app) recoverAll(ctx context.Context, o recoverOptions) (err error) {
 	return err
 }
 
-// recoverable are runs that a recover drives on, and why, and those that it leaves to others.
+// recoverable are runs that a recover drives on, and why, those that it leaves to others, and those that others drive, with
+// when the first of their leases ends.
 type recoverable struct {
-	ids  []string
-	why  map[string]string
-	left []leftRun
+	ids   []string
+	why   map[string]string
+	left  []leftRun
+	held  []string
+	until time.Time
 }
 
 // leftRun is a run that is left to others, with what is missing for it or a subworkflow of it, or why that cannot be told.
@@ -158,38 +150,35 @@ func (r *recoverable) add(id, why string) {
 // recoverable asks the engine which runs it would take over, and which of them for a timer. For subworkflows it gives the
 // runs that they belong to.
 func (a *app) recoverable(ctx context.Context, s *session, caller graph.Caller, limit int) (*recoverable, error) {
-	r := &recoverable{why: map[string]string{}}
-	found, err := s.runner.Recover(ctx, graph.RecoverRequest{DryRun: true, Limit: limit})
+	found, err := s.driver.Recover(ctx, graph.RecoverRequest{DryRun: true, Limit: limit})
 	if err != nil {
 		return nil, err
 	}
+	r := &recoverable{why: map[string]string{}}
 	for _, id := range found.ExecutionIDs {
-		top, err := s.top(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		r.add(top.ID, "its process is gone"+ofChild(top.ID, id))
+		r.add(found.Root(id), "its process is gone"+ofChild(found.Root(id), id))
 	}
 	for _, t := range found.Due {
-		top, err := s.top(ctx, t.ExecutionID)
-		if err != nil {
-			return nil, err
-		}
-		r.add(top.ID, "a timer was due "+timeText(t.Due)+ofChild(top.ID, t.ExecutionID))
+		root := found.Root(t.ExecutionID)
+		r.add(root, "a timer was due "+timeText(t.Due)+ofChild(root, t.ExecutionID))
 	}
 	for _, l := range found.Left {
-		top, err := s.top(ctx, l.ExecutionID)
-		if err != nil {
-			return nil, err
+		root := found.Root(l.ExecutionID)
+		if caller.Definition != nil && errors.Is(l.Err, problem.DefinitionNotFound) {
+			r.add(root, "its process is gone")
 		}
-		if errors.Is(l.Err, problem.DefinitionNotFound) {
-			if caller.Definition != nil {
-				r.add(top.ID, "its process is gone")
-			}
-			l.Err = firstError(s.checkDefinition(ctx, l.ExecutionID, caller), l.Err)
+		l.Err = explainDefinition(l.Err)
+		if r.why[root] == "" { // what is missing for one that is taken over, is said where it then stands
+			r.left = append(r.left, leftRun{root, l})
 		}
-		if r.why[top.ID] == "" { // what is missing for one that is taken over, is said where it then stands
-			r.left = append(r.left, leftRun{top.ID, l})
+	}
+	for _, o := range found.Elsewhere {
+		if r.why[o.ExecutionID] != "" {
+			continue
+		}
+		r.held = append(r.held, o.ExecutionID)
+		if until := a.now().Add(o.Owner.Left); r.until.IsZero() || until.Before(r.until) {
+			r.until = until
 		}
 	}
 	return r, nil
@@ -198,15 +187,15 @@ func (a *app) recoverable(ctx context.Context, s *session, caller graph.Caller, 
 // maxLeft is how many runs that are left to others are named.
 const maxLeft = 20
 
-// explainLeft says of runs that are left to others what is missing.
-func (a *app) explainLeft(left []leftRun) {
+// reportLeft says of runs that are left to others what is missing.
+func (a *app) reportLeft(left []leftRun) {
 	for i, l := range left {
 		if i == maxLeft {
 			fmt.Fprintf(a.stderr, "%s %s\n", a.paint.wait("left"), count(len(left)-i, "more run"))
 			return
 		}
 		if l.Lack != nil {
-			a.sayLeft(l.id, l.Lack)
+			a.reportSkipped(l.id, l.Lack)
 			continue
 		}
 		fmt.Fprintf(a.stderr, "%s run %s:\n", a.paint.wait("left"), l.id)
@@ -214,8 +203,8 @@ func (a *app) explainLeft(left []leftRun) {
 	}
 }
 
-// sayLeft says of one run what is missing.
-func (a *app) sayLeft(id string, l *graph.Lack) {
+// reportSkipped says of one run what is missing.
+func (a *app) reportSkipped(id string, l *graph.Lack) {
 	fmt.Fprintf(a.stderr, "%s run %s%s: %s\n", a.paint.wait("left"), id, ofChild(id, l.ExecutionID), lackText(l))
 }
 
@@ -272,10 +261,11 @@ func (d *drive) recover(ctx context.Context, found *recoverable, j *recoverJSON)
 	var runs []*graph.Run
 	var left error
 	for _, id := range found.ids {
-		run, err := d.begin(ctx, id)
+		run, err := d.goOn(ctx, id, 0)
 		if err != nil && ctx.Err() == nil {
 			d.session.flush()
 			fmt.Fprintf(d.app.stderr, "%s run %s:\n", d.app.paint.wait("skipped"), id)
+			err = explainDefinition(err)
 			d.app.printError(err)
 			j.leave(id, err)
 			left = silent{exitFailed}
@@ -303,21 +293,9 @@ func (d *drive) recover(ctx context.Context, found *recoverable, j *recoverJSON)
 			fmt.Fprintf(d.app.human, "%s %s\n", next.ExecutionID, next.Status)
 		}
 		if l := next.Lacks; l != nil && !l.Host {
-			d.app.sayLeft(next.ExecutionID, l)
+			d.app.reportSkipped(next.ExecutionID, l)
 			left = silent{exitFailed}
 		}
 	}
 	return left
-}
-
-// begin takes a run over.
-func (d *drive) begin(ctx context.Context, id string) (*graph.Run, error) {
-	if err := d.session.checkDefinition(ctx, id, d.caller); err != nil {
-		return nil, err
-	}
-	run, err := d.session.runner.Status(ctx, graph.StatusRequest{ExecutionID: id})
-	if err != nil || run.Status.Terminal() {
-		return run, err
-	}
-	return d.session.takeOver(ctx, id, d.atOnce())
 }

@@ -34,9 +34,9 @@ type leftJSON struct {
 	Hint        string    `json:"hint,omitempty"`
 }
 
-func newRecoverJSON(dryRun bool, held []string, until time.Time, left []leftRun) *recoverJSON {
-	j := &recoverJSON{DryRun: dryRun, Executions: []any{}, Held: held, HeldUntil: optionalTime(until)}
-	for _, l := range left {
+func newRecoverJSON(dryRun bool, found *recoverable) *recoverJSON {
+	j := &recoverJSON{DryRun: dryRun, Executions: []any{}, Held: found.held, HeldUntil: optionalTime(found.until)}
+	for _, l := range found.left {
 		if l.Lack != nil {
 			j.Left = append(j.Left, leftJSON{ExecutionID: l.id, Lacks: encodeLack(l.Lack)})
 		} else {

@@ -48,9 +48,9 @@ func (a *app) resume(ctx context.Context, id string, o resumeOptions) error {
 	}
 	return a.continued(ctx, id, o.folder, o.driveOptions, func(s *session, caller graph.Caller) (*graph.Run, error) {
 		if o.ask {
-			return s.runner.Status(ctx, graph.StatusRequest{ExecutionID: id})
+			return s.engine.Status(ctx, graph.StatusRequest{ExecutionID: id})
 		}
-		return s.runner.Resume(ctx, graph.ResumeRequest{
+		return s.engine.Resume(ctx, graph.ResumeRequest{
 			ExecutionID: id, InterruptID: o.interrupt, Payload: payload, Caller: caller,
 		})
 	})

@@ -79,7 +79,7 @@ func (a *app) run(ctx context.Context, file string, o runOptions) (err error) {
 	if folder == "" && c.hasSubworkflow() && file != standardInput {
 		folder = filepath.Dir(file)
 	}
-	s, err := a.open(ctx, sessionOptions{create: true, live: true, folder: folder})
+	s, err := a.open(ctx, sessionOptions{create: true, drives: true, live: true, folder: folder})
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (a *app) run(ctx context.Context, file string, o runOptions) (err error) {
 			a.paint.wait("warning:"), problem.AndList(missing))
 	}
 	d := a.drive(s, o.driveOptions)
-	run, err := s.runner.Start(ctx, graph.StartRequest{
+	run, err := s.engine.Start(ctx, graph.StartRequest{
 		ExecutionID: o.id,
 		Definition:  c.document,
 		Input:       input,

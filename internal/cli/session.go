@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -13,18 +12,18 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/config"
 )
 
-// session is an open store with a runner over it.
+// session is an open store with an engine over it.
 type session struct {
 	config *config.Config
 	store  history.Store
-	runner *graph.Runner
-	// executors are what the configuration can perform in process; those of a session that only reads are of no further use.
+	engine graph.Engine
+	// driver is the engine of a session that drives runs.
+	driver graph.Recoverer
+	// executors are what the configuration can perform in process.
 	executors config.Executors
-	// without is why a session that only reads or ends a run has no executors, nil if it has those that are configured.
+	// without is why a lenient session has no executors, nil if it has those that are configured.
 	without error
 	view    *liveView // nil if nothing is shown
-	// owner names this process in leases.
-	owner string
 	// workflows finds subworkflows in the folder that was named, nil without one. What is found by address is not looked
 	// at before a run: that belongs to the engine.
 	workflows graph.Resolver
@@ -36,13 +35,13 @@ type session struct {
 type sessionOptions struct {
 	// create makes a database that the user named; other commands refuse a path where there is none.
 	create bool
-	// read opens a database without changing it, if its form allows that.
+	// read never changes the database. One of an older form is brought to the newest if it can be written to.
 	read bool
-	// look opens a database like read, for a command that tells what it would do with what is configured: with the executors
-	// and the clock of one that does it.
-	look bool
-	// end ends a run, and goes without executors that cannot be had.
-	end bool
+	// bare goes by the settings of the store alone, for a command that needs no executors; lenient goes without them if the
+	// settings cannot be used.
+	bare, lenient bool
+	// drives refuses an engine that cannot drive runs.
+	drives bool
 	// live shows nodes on stderr as they complete.
 	live bool
 	// folder is where subworkflows are looked for, "" for nowhere.
@@ -55,39 +54,36 @@ type sessionOptions struct {
 	onRecord func(graph.RecordEvent)
 }
 
-// open loads the configuration, opens the store and makes a runner.
+// open loads the configuration, opens the store and makes an engine over it.
 func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
-	c, refused := a.flags.Load(a.env)
+	load := a.flags.Load
+	if o.bare {
+		load = a.flags.LoadStore
+	}
+	c, refused := load(a.env)
 	err := refused
-	if refused != nil && (o.read || o.end) {
+	if refused != nil && o.lenient {
 		c, err = a.flags.LoadStore(a.env)
 	}
 	if err != nil {
 		return nil, err
 	}
-	store, err := a.openConfigured(ctx, o, c)
+	store, err := a.openStore(ctx, o, c)
 	if err != nil {
 		return nil, err
 	}
 	if c.Log = o.log; c.Log == nil {
 		c.Log = c.Logger(a.stderr)
 	}
-	s := &session{config: c, store: store, owner: newOwner(), repeat: a.flags.Given(), sameStore: a.flags.GivenStore()}
-	if s.without = refused; refused == nil {
+	s := &session{config: c, store: store, without: refused, repeat: a.flags.Given(), sameStore: a.flags.GivenStore()}
+	if refused == nil && !o.bare {
 		s.executors, s.without = c.Executors()
 	}
-	if s.without != nil && !o.read && !o.end {
+	if s.without != nil && !o.lenient {
 		return nil, closing(store, s.without)
 	}
 	options := c.RunnerOptions(s.executors, c.Log)
-	options.Owner, options.Now = s.owner, a.now
-	options.Background, options.OnRecord = o.background, o.onRecord
-	looked := store
-	if o.read {
-		// Asking about a run fires its due timers, which is left to commands that may write: here nothing is ever due.
-		options.Now = func() time.Time { return time.Time{} }
-		looked = reading{store, a.now}
-	}
+	options.Now, options.ReadOnly, options.Background, options.OnRecord = a.now, o.read, o.background, o.onRecord
 	folder := ""
 	if o.folder != "" {
 		folder = a.path(o.folder)
@@ -99,28 +95,33 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 		s.view = newLiveView(a.stderr, a.paint, store)
 		options.OnRecord = s.view.record
 	}
-	if s.runner, err = graph.New(looked, options); err != nil {
+	if s.engine, err = a.engine(store, options); err != nil {
 		return nil, closing(store, err)
+	}
+	if o.drives {
+		if s.driver, err = graph.Need[graph.Recoverer](s.engine, "driving runs"); err != nil {
+			return nil, firstError(err, s.close())
+		}
 	}
 	return s, nil
 }
 
-// openStore opens the store for commands that drive no run.
-func (a *app) openStore(ctx context.Context, o sessionOptions) (history.Store, error) {
-	c, err := a.flags.LoadStore(a.env)
-	if err != nil {
-		return nil, err
+// engine makes the engine of a session.
+func (a *app) engine(store history.Store, o graph.Options) (graph.Engine, error) {
+	if a.newEngine != nil {
+		return a.newEngine(store, o)
 	}
-	return a.openConfigured(ctx, o, c)
+	return graph.New(store, o)
 }
 
-func (a *app) openConfigured(ctx context.Context, o sessionOptions, c *config.Config) (history.Store, error) {
+func (a *app) openStore(ctx context.Context, o sessionOptions, c *config.Config) (history.Store, error) {
 	a.warn(c, o.log)
+	c.Now = a.now
 	open := c.OpenExistingStore
 	switch {
 	case o.create:
 		open = c.OpenStore
-	case o.read, o.look:
+	case o.read:
 		open = c.OpenStoreToRead
 	}
 	return open(ctx)
@@ -137,9 +138,9 @@ func (a *app) warn(c *config.Config, log *slog.Logger) {
 	}
 }
 
-// close ends the work in order: the runner first, which still writes to the store, then what is shown.
+// close ends the work in order: the engine first, which still writes to the store, then what is shown.
 func (s *session) close() error {
-	err := firstError(s.runner.Close(), s.executors.Close())
+	err := firstError(s.engine.Close(), s.executors.Close())
 	if s.view != nil {
 		s.view.close()
 	}

@@ -41,6 +41,6 @@ func (a *app) signal(ctx context.Context, id, name string, o signalOptions) erro
 		return err
 	}
 	return a.continued(ctx, id, o.folder, o.driveOptions, func(s *session, caller graph.Caller) (*graph.Run, error) {
-		return s.runner.Signal(ctx, graph.SignalRequest{ExecutionID: id, Name: name, Payload: payload, Caller: caller})
+		return s.engine.Signal(ctx, graph.SignalRequest{ExecutionID: id, Name: name, Payload: payload, Caller: caller})
 	})
 }

@@ -36,21 +36,22 @@ JSON), by the flags and variables of this call.`,
 
 // status prints where a run stands.
 func (a *app) status(ctx context.Context, id, folder string, asJSON bool) (err error) {
-	s, err := a.open(ctx, sessionOptions{read: true, folder: folder})
+	s, err := a.open(ctx, sessionOptions{read: true, lenient: true, folder: folder})
 	if err != nil {
 		return err
 	}
 	defer func() { err = firstError(err, s.close()) }()
-	run, err := s.runner.Status(ctx, graph.StatusRequest{ExecutionID: id})
+	run, err := s.engine.Status(ctx, graph.StatusRequest{ExecutionID: id})
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(run.Pending, func(p graph.Pending) bool { return p.Kind == machine.WaitChild }) {
+	surveyor, _ := s.engine.(graph.Recoverer)
+	if surveyor != nil && slices.ContainsFunc(run.Pending, func(p graph.Pending) bool { return p.Kind == machine.WaitChild }) {
 		// Whether its subworkflow can be begun here is known once it has been looked for.
-		if _, err := s.runner.Survey(ctx, family(run)...); err != nil {
+		if _, err := surveyor.Survey(ctx, run.Executions()...); err != nil {
 			return err
 		}
-		if run, err = s.runner.Status(ctx, graph.StatusRequest{ExecutionID: id}); err != nil {
+		if run, err = s.engine.Status(ctx, graph.StatusRequest{ExecutionID: id}); err != nil {
 			return err
 		}
 	}
@@ -60,7 +61,7 @@ func (a *app) status(ctx context.Context, id, folder string, asJSON bool) (err e
 	if asJSON {
 		return writeEncoded(a.stdout, encodeRun(run))
 	}
-	if err := s.equip(ctx, run); err != nil {
+	if err := s.addRequiredFlags(ctx, run); err != nil {
 		return err
 	}
 	return writeStatus(a.human, run, s, a.now())

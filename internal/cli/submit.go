@@ -60,13 +60,13 @@ func (a *app) submit(ctx context.Context, id, node string, o submitOptions) erro
 		}
 	}
 	return a.continued(ctx, id, o.folder, o.driveOptions, func(s *session, caller graph.Caller) (*graph.Run, error) {
-		run, err := s.runner.Status(ctx, graph.StatusRequest{ExecutionID: id})
+		run, err := s.engine.Status(ctx, graph.StatusRequest{ExecutionID: id})
 		if err != nil {
 			return nil, err
 		}
 		completeSubmit(&req, run, o.branch)
 		req.Caller = caller
-		return s.runner.SubmitActivity(ctx, req)
+		return s.engine.SubmitActivity(ctx, req)
 	})
 }
 

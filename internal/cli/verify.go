@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -91,11 +90,15 @@ type storedFindingJSON struct {
 // verify checks a database, or one run. What was found before an error is said all the same: a file that is so damaged that
 // not everything can be looked at is what somebody wants to know.
 func (a *app) verify(ctx context.Context, id string, o verifyOptions) (err error) {
-	store, err := a.openStore(ctx, sessionOptions{read: !o.repair})
+	s, err := a.open(ctx, sessionOptions{bare: true, read: !o.repair})
 	if err != nil {
 		return err
 	}
-	defer func() { err = closing(store, err) }()
+	defer func() { err = firstError(err, s.close()) }()
+	verifier, err := graph.Need[graph.Verifier](s.engine, "verify")
+	if err != nil {
+		return err
+	}
 	v := verified{Findings: []storedFindingJSON{}}
 	open := 0
 	report := func(f history.Finding) {
@@ -107,7 +110,8 @@ func (a *app) verify(ctx context.Context, id string, o verifyOptions) (err error
 		}
 		v.Findings = append(v.Findings, storedFindingJSON{f.ExecutionID, f.Seq, string(f.Code), f.Message, f.Hint, f.Repaired})
 	}
-	err = v.check(ctx, store, id, o.repair, report)
+	counts, err := verifier.Verify(ctx, id, o.repair, report)
+	v.Runs, v.Records, v.Definitions = counts.Runs, counts.Records, counts.Definitions
 	switch {
 	case err != nil:
 		v.incomplete(err)
@@ -123,18 +127,6 @@ func (a *app) verify(ctx context.Context, id string, o verifyOptions) (err error
 	return err
 }
 
-// check looks at everything, or at one run.
-func (v *verified) check(ctx context.Context, store history.Store, id string, repair bool, report func(history.Finding)) error {
-	if verifier, ok := store.(history.Verifier); ok {
-		counts, err := verifier.Verify(ctx, id, repair, report)
-		v.Runs, v.Records, v.Definitions = counts.Runs, counts.Records, counts.Definitions
-		if err != nil {
-			return err
-		}
-	}
-	return inspectAll(ctx, store, id, report)
-}
-
 func foundText(found, open int) string {
 	switch {
 	case found == 0:
@@ -145,38 +137,6 @@ func foundText(found, open int) string {
 		return fmt.Sprintf("%s, %d repaired", count(found, "finding"), found-open)
 	}
 	return count(found, "finding")
-}
-
-// inspectAll looks at one run, or at all of them. Those that cannot be read have been reported.
-func inspectAll(ctx context.Context, store history.Store, id string, report func(history.Finding)) error {
-	inspect := func(id string) error {
-		findings, err := graph.Inspect(ctx, store, id)
-		for _, f := range findings {
-			report(f)
-		}
-		if errors.Is(err, problem.HistoryCorrupt) || errors.Is(err, problem.HistoryNewer) || errors.Is(err, problem.ExecutionNotFound) {
-			return nil
-		}
-		return err
-	}
-	if id != "" {
-		return inspect(id)
-	}
-	q := history.ListQuery{Limit: 100}
-	for {
-		page, err := store.List(ctx, q)
-		if err != nil {
-			return err
-		}
-		for i := range page.Executions {
-			if err := inspect(page.Executions[i].ID); err != nil {
-				return err
-			}
-		}
-		if q.Cursor = page.NextCursor; q.Cursor == "" {
-			return nil
-		}
-	}
 }
 
 // printFinding prints one finding: where, code, what and what to do.

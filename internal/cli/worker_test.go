@@ -85,7 +85,7 @@ func (p *process) stop(t *testing.T) int {
 	return p.ProcessState.ExitCode()
 }
 
-// kill kills a process that drives runs of a database. Its leases, which run out in half a minute, are made to have done so.
+// kill kills a process that drives runs of a database. Its lease, which runs out in half a minute, is made to have done so.
 func kill(t *testing.T, p *process, db string) {
 	t.Helper()
 	p.Process.Kill()
@@ -95,7 +95,7 @@ func kill(t *testing.T, p *process, db string) {
 		t.Fatal(err)
 	}
 	defer raw.Close()
-	if _, err := raw.Exec("PRAGMA busy_timeout = 10000; UPDATE leases SET expires = 1"); err != nil {
+	if _, err := raw.Exec("PRAGMA busy_timeout = 10000; UPDATE processes SET expires = 1"); err != nil {
 		t.Fatal(err)
 	}
 }

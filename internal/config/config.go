@@ -86,6 +86,9 @@ type Config struct {
 	// Warnings are sentences about settings that have no effect. They belong on standard error at start.
 	Warnings []string
 
+	// Now is the store's clock; nil means time.Now. The caller sets it before it opens the store.
+	Now func() time.Time
+
 	// env is what the configuration was read from; secrets are resolved there at use.
 	env Environment
 }

@@ -18,7 +18,7 @@ import (
 // the user named is refused, since a misspelling is more likely.
 func (c *Config) OpenStore(ctx context.Context) (history.Store, error) {
 	if c.Store == Memory {
-		return historymem.New(), nil
+		return historymem.NewWith(historymem.Options{Now: c.Now}), nil
 	}
 	if folder := filepath.Dir(c.StorePath); c.StorePathGiven {
 		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
@@ -26,7 +26,7 @@ func (c *Config) OpenStore(ctx context.Context) (history.Store, error) {
 				WithHint("Make the folder, or name another file with --store-path.")
 		}
 	}
-	return historysql.Open(ctx, c.StorePath, historysql.Options{Synchronous: string(c.Synchronous)})
+	return historysql.Open(ctx, c.StorePath, historysql.Options{Synchronous: string(c.Synchronous), Now: c.Now})
 }
 
 // MakesStore reports whether OpenStore would make a database, or fill an empty file. To SQLite a file of one byte is empty
@@ -53,21 +53,21 @@ func (c *Config) OpenExistingStore(ctx context.Context) (history.Store, error) {
 		return nil, problem.New(problem.UsageError, "there is no database %s", c.StorePath).
 			WithHint("Check --store-path and %s; leave both out for the default database.", envname.StorePath)
 	case missing && !historysql.LeftLog(c.StorePath):
-		return historymem.New(), nil
+		return historymem.NewWith(historymem.Options{Now: c.Now}), nil
 	}
-	return historysql.Open(ctx, c.StorePath, historysql.Options{Synchronous: string(c.Synchronous), Existing: true})
+	return historysql.Open(ctx, c.StorePath, historysql.Options{Synchronous: string(c.Synchronous), Existing: true, Now: c.Now})
 }
 
 // OpenStoreToRead opens the store for commands that only read, without changing a database or its folder. A default
 // database that is not there yet holds nothing. One of an older form is brought to the newest if it can be written to.
 func (c *Config) OpenStoreToRead(ctx context.Context) (history.Store, error) {
 	if c.Store == Memory {
-		return historymem.New(), nil
+		return historymem.NewWith(historymem.Options{Now: c.Now}), nil
 	}
 	if _, err := os.Stat(c.StorePath); errors.Is(err, fs.ErrNotExist) && !c.StorePathGiven && !historysql.LeftLog(c.StorePath) {
-		return historymem.New(), nil
+		return historymem.NewWith(historymem.Options{Now: c.Now}), nil
 	}
-	store, err := historysql.Open(ctx, c.StorePath, historysql.Options{ReadOnly: true})
+	store, err := historysql.Open(ctx, c.StorePath, historysql.Options{ReadOnly: true, Now: c.Now})
 	switch {
 	case err == nil:
 		return store, nil

@@ -16,7 +16,7 @@ import (
 
 // still is an engine whose run always stands at the same place.
 type still struct {
-	mcpserver.Engine
+	graph.Engine
 	run *graph.Run
 }
 

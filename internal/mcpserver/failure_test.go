@@ -15,7 +15,7 @@ import (
 
 // failing is an engine whose every call ends in err.
 type failing struct {
-	mcpserver.Engine
+	graph.Engine
 	err func() error
 }
 

@@ -47,7 +47,7 @@ func newHost(t *testing.T, o graph.Options) *host {
 }
 
 // connectHost connects a client to a server over any engine.
-func connectHost(t *testing.T, engine mcpserver.Engine, o mcpserver.Options) *host {
+func connectHost(t *testing.T, engine graph.Engine, o mcpserver.Options) *host {
 	t.Helper()
 	here, there := mcp.NewInMemoryTransports()
 	served := make(chan error, 1)

@@ -17,7 +17,7 @@ import (
 
 // recorded is an engine with one run of the given records, which counts how many of them it gave, and how many at once.
 type recorded struct {
-	mcpserver.Engine
+	graph.Engine
 	records   []history.Record
 	all, most int
 }

@@ -17,20 +17,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/history"
 )
-
-// Engine is what the tools need of a graph.Runner.
-type Engine interface {
-	Start(context.Context, graph.StartRequest) (*graph.Run, error)
-	Status(context.Context, graph.StatusRequest) (*graph.Run, error)
-	Resume(context.Context, graph.ResumeRequest) (*graph.Run, error)
-	SubmitActivity(context.Context, graph.SubmitRequest) (*graph.Run, error)
-	Signal(context.Context, graph.SignalRequest) (*graph.Run, error)
-	Cancel(context.Context, graph.CancelRequest) (*graph.Run, error)
-	List(context.Context, history.ListQuery) (history.ListPage, error)
-	History(context.Context, graph.HistoryRequest) ([]history.Record, error)
-}
 
 // Options configure a server. The zero value works.
 type Options struct {
@@ -47,7 +34,7 @@ type Options struct {
 
 // server holds what the tools share.
 type server struct {
-	engine Engine
+	engine graph.Engine
 	opts   Options
 	log    *slog.Logger
 }
@@ -67,7 +54,7 @@ Lost the thread? workflow_list, then workflow_status, which repeats everything. 
 const listsFor = time.Hour
 
 // New makes a server over an engine. It serves any number of sessions; see Serve.
-func New(engine Engine, o Options) *mcp.Server {
+func New(engine graph.Engine, o Options) *mcp.Server {
 	s := &server{engine: engine, opts: o, log: o.Logger}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

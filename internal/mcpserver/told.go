@@ -20,7 +20,7 @@ type told struct {
 
 // desk is what the tools work with.
 type desk struct {
-	Engine
+	graph.Engine
 	definitions Definitions
 }
 

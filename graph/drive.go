@@ -1,0 +1,224 @@
+package graph
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/admit"
+	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// DriveRequest goes on with a run.
+type DriveRequest struct {
+	ExecutionID string
+	// Caller: the definition is needed only for a run that another engine began and whose definition is not stored. Wait bounds
+	// how long the call drives the run, the zero value means Options.WaitLimit; with a limit of 0 the call takes the run over
+	// and returns at once.
+	Caller
+	// StopAtTimer makes the call return where the run waits for nothing but a time that has not come.
+	StopAtTimer bool
+	// OwnedElsewhere, if not nil, is called once, in the call's own goroutine, if another process owns the run or a subworkflow
+	// that it waits for. The call then waits for that process.
+	OwnedElsewhere func(OwnedRun)
+}
+
+// OwnedRun is a run that another process with a live lease owns.
+type OwnedRun struct {
+	ExecutionID string
+	Owner       history.Owner
+}
+
+// Drive goes on with a run, and with the subworkflows that it waits for, until it
+//
+//   - has ended,
+//   - waits for a host, a person or a signal,
+//   - waits for what neither this process nor any other that lives performs (Run.Lacks),
+//   - waits for a time that comes after the wait limit, or for any time with StopAtTimer, or
+//   - the wait limit passes.
+//
+// It takes over what has lost its driver, from the root of the tree that the run belongs to. While another process owns a part of
+// it, Drive waits for that process, and takes the part over within a second after the process has given it up, or its lease has
+// ended. What was in flight is performed again, with the same keys. What this call has begun goes on in the background after
+// it has returned.
+//
+// Errors: EXECUTION_NOT_FOUND; DEFINITION_REQUIRED for a run in process whose definition is neither stored nor given;
+// SUBMIT_VALIDATION_ERROR for a definition or input that is not the run's; the store's.
+func (r *Runner) Drive(ctx context.Context, req DriveRequest) (*Run, error) {
+	if err := r.enterToWrite(); err != nil {
+		return nil, err
+	}
+	defer r.tasks.Done()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := admit.Mode(req.Mode, problem.ValidationError); err != nil {
+		return nil, err
+	}
+	root, err := r.root(ctx, req.ExecutionID)
+	if err != nil {
+		return nil, admit.NotFoundAs(err, problem.ExecutionNotFound, req.ExecutionID)
+	}
+	d := driving{r: r, req: req, x: r.runs.Hold(req.ExecutionID), root: r.runs.Hold(root), retryUnknown: true, began: time.Now()}
+	defer r.runs.Drop(d.x)
+	defer r.runs.Drop(d.root)
+	if !req.Wait.Set {
+		d.req.Wait.Limit = r.opts.WaitLimit
+	}
+	known, err := d.admit(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if known {
+		waiting := r.waiting(d.x)
+		waiting.Stand = d.stand
+		waiting.Until = func(*execution.Standing) bool { return d.done }
+		if err := waiting.For(ctx, d.req.Wait); err != nil {
+			return nil, err
+		}
+	}
+	return r.view(detached(ctx), d.x)
+}
+
+// root returns the run at the root of the tree that a run belongs to.
+func (r *Runner) root(ctx context.Context, id string) (string, error) {
+	exec, err := r.store.Execution(ctx, id)
+	for err == nil && exec.Parent != "" {
+		id = exec.Parent
+		exec, err = r.store.Execution(ctx, id)
+	}
+	return id, err
+}
+
+// driving is a call of Drive.
+type driving struct {
+	r       *Runner
+	req     DriveRequest
+	x, root *execution.Run
+	began   time.Time
+	// retryUnknown: workflows that have turned out to be unknown are tried again.
+	retryUnknown bool
+	// done: the run goes no further by itself, or is not to.
+	done bool
+	// seen is the sum of the records as of the last view of the run, reported whether OwnedElsewhere has been called.
+	seen     int64
+	reported bool
+}
+
+// admit checks what the caller says of the run. The definition of a run that a host performs need not be known: where such a run
+// stands can be said without it, and nothing else done.
+func (d *driving) admit(ctx context.Context) (known bool, err error) {
+	err = locked(d.x, func() error {
+		return d.x.Admit(ctx, d.req.verified(), problem.SubmitValidationError, true)
+	})
+	if errors.Is(err, problem.DefinitionNotFound) && cmp.Or(d.req.Mode, machine.Mode(d.x.Execution().Mode)) == machine.HostMediated {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// stand looks where the run stands, after taking over what has no driver, and decides whether to stay.
+func (d *driving) stand(ctx context.Context, upToDate bool, s *execution.Standing) error {
+	if err := d.takeOver(ctx); err != nil {
+		return err
+	}
+	if err := d.r.stand(ctx, d.x, upToDate, s); err != nil {
+		return err
+	}
+	now := d.r.now()
+	overdue := !s.Due.IsZero() && !s.Due.After(now)
+	switch {
+	case s.Status == machine.AwaitingTimer && !overdue && (d.req.StopAtTimer || !s.GoesOn(now, d.req.Wait.Limit-time.Since(d.began), false)):
+		d.done = true
+		return nil
+	case s.Sum == d.seen && !s.Elsewhere && !overdue:
+		return nil // as it was, and driven here
+	}
+	d.seen = s.Sum
+	v, err := d.r.view(ctx, d.x)
+	if err != nil {
+		return err
+	}
+	if v.Status.Terminal() || slices.ContainsFunc(v.Pending, needsSomebody) {
+		d.done = true
+		return nil
+	}
+	ownedElsewhere, err := d.owned(ctx, v)
+	if err != nil || ownedElsewhere {
+		return err
+	}
+	d.done, err = d.leftToNobody(ctx, v)
+	return err
+}
+
+// needsSomebody reports whether a person, a host or another system has to end a wait.
+func needsSomebody(p Pending) bool {
+	return p.Kind == machine.WaitInterrupt || p.Kind == machine.WaitSignal || p.Host
+}
+
+// takeOver makes this process the owner of what has lost its driver and can be performed here.
+func (d *driving) takeOver(ctx context.Context) error {
+	retryUnknown := d.retryUnknown
+	d.retryUnknown = false
+	err := d.r.with(ctx, d.root, func(w *execution.Work) error {
+		if d.root.Owned() {
+			return nil
+		}
+		if err := d.root.Refresh(ctx); err != nil || d.root.Ended() {
+			return err
+		}
+		return d.root.TakeOver(ctx, retryUnknown, w)
+	})
+	if err != nil && (d.root == d.x || !errors.Is(err, problem.DefinitionNotFound)) {
+		return err
+	}
+	d.r.takeOverChildren(ctx, d.root, retryUnknown)
+	return nil
+}
+
+// owned reports whether a process owns a part of the run, this one included, and tells the caller of the first that is another one.
+func (d *driving) owned(ctx context.Context, v *Run) (owned bool, err error) {
+	for _, id := range v.Executions() {
+		owner, err := d.r.store.Owner(ctx, id)
+		if err != nil {
+			return false, err
+		}
+		if !owner.Live() {
+			continue
+		}
+		owned = true
+		if !d.reported && owner.Process != d.r.lease.Process() {
+			d.reported = true
+			if d.req.OwnedElsewhere != nil {
+				d.req.OwnedElsewhere(OwnedRun{ExecutionID: id, Owner: owner})
+			}
+		}
+	}
+	return owned, nil
+}
+
+// leftToNobody reports whether a run of which no process performs anything waits for what is missing here, and for nothing that
+// comes by itself.
+func (d *driving) leftToNobody(ctx context.Context, v *Run) (bool, error) {
+	l := v.Lacks
+	if l == nil || l.Host {
+		return false, nil
+	}
+	now := d.r.now()
+	if slices.ContainsFunc(v.Pending, func(p Pending) bool {
+		return p.Due.After(now) && (p.ExecutionID != l.ExecutionID || p.NodeID != l.NodeID)
+	}) {
+		return false, nil
+	}
+	found, err := d.r.Survey(ctx, v.Executions()...)
+	if err != nil {
+		return false, err
+	}
+	d.retryUnknown = len(found.ExecutionIDs)+len(found.Due) > 0
+	return !d.retryUnknown, nil
+}

@@ -1,1 +1,0 @@
-SELECT owner, expires FROM leases WHERE execution_id = ?1
