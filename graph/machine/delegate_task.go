@@ -101,21 +101,13 @@ func (t *token) delegateEffect() DelegateEffect {
 	}
 }
 
-// handleTask takes how a task stands.
-func (m *Machine) handleTask(u TaskUpdate, now time.Time) error {
+// acceptTask finds the attempt whose task an update is about.
+func (m *Machine) acceptTask(u TaskUpdate) (*token, error) {
 	t := m.find(func(t *token) bool { return t.wait.kind == WaitDelegate && !t.wait.host && t.key() == u.Key })
-	stale := problem.New(problem.SubmitNotAwaiting, "nothing awaits how the task of %s stands", u.Key)
-	switch {
-	case t == nil:
-		return stale
-	case u.Polled && (!t.wait.away() || t.wait.task.Round != u.Round):
-		return stale
-	case !u.Polled && t.wait.away():
-		return stale
+	if t == nil || t.wait.away() != u.Polled || u.Polled && t.wait.task.Round != u.Round {
+		return nil, problem.New(problem.SubmitNotAwaiting, "nothing awaits how the task of %s stands", u.Key)
 	}
-	m.setNow(now)
-	m.takeTask(t, u)
-	return nil
+	return t, nil
 }
 
 // takeTask applies how a task stands.
@@ -167,18 +159,21 @@ func (m *Machine) taskFact(t *token, k *Task) history.Payload {
 	return p
 }
 
-// handleTaskAnswer takes the answer to an agent's question, which is then delivered.
-func (m *Machine) handleTaskAnswer(t *token, payload map[string]any, now time.Time) error {
-	if len(payload) == 0 {
-		return problem.New(problem.InvalidResumePayload, "the agent of node %q asks for an answer, and resume_payload is empty", t.node.ID).
-			WithPlace(problem.Place{ExecutionID: m.cfg.ExecutionID, NodeID: t.node.ID}).
-			WithHint("Put the answer into resume_payload, for instance as {\"text\": \"…\"}. The run still waits for it.")
+// checkTaskAnswer refuses an answer that says nothing to the question of an agent.
+func (m *Machine) checkTaskAnswer(t *token, payload map[string]any) error {
+	if len(payload) > 0 {
+		return nil
 	}
-	m.setNow(now)
+	return problem.New(problem.InvalidResumePayload, "the agent of node %q asks for an answer, and resume_payload is empty", t.node.ID).
+		WithPlace(problem.Place{ExecutionID: m.cfg.ExecutionID, NodeID: t.node.ID}).
+		WithHint("Put the answer into resume_payload, for instance as {\"text\": \"…\"}. The run still waits for it.")
+}
+
+// deliverAnswer takes the answer to an agent's question, and asks for its delivery.
+func (m *Machine) deliverAnswer(t *token, payload map[string]any) {
 	m.abandoned = append(m.abandoned, timerPoll+t.key())
 	m.takeTaskAnswer(t, payload)
 	m.effects = append(m.effects, t.effect())
-	return nil
 }
 
 func (m *Machine) takeTaskAnswer(t *token, payload map[string]any) {

@@ -77,23 +77,17 @@ func (t *token) timer() (key string, due time.Time) {
 	}
 }
 
-// handleTimer takes a timer whose time has come. One that fires early, twice or for something that is over does
-// nothing but tell the driver so.
-func (m *Machine) handleTimer(f TimerFired, now time.Time) error {
+// acceptTimer finds the token whose timer's time has come. A timer that fires early, twice or for something that is over is
+// refused.
+func (m *Machine) acceptTimer(f TimerFired, now time.Time) (*token, error) {
 	t, due := m.timed(f.Key)
 	if t == nil {
-		return problem.New(problem.HistoryConflict, "timer %s is not open", f.Key)
+		return nil, problem.New(problem.HistoryConflict, "timer %s is not open", f.Key)
 	}
 	if now.Before(due) {
-		return problem.New(problem.HistoryConflict, "timer %s is due at %s", f.Key, due.UTC().Format(time.RFC3339Nano))
+		return nil, problem.New(problem.HistoryConflict, "timer %s is due at %s", f.Key, due.UTC().Format(time.RFC3339Nano))
 	}
-	m.setNow(now)
-	if t.inner != nil {
-		m.blockExpired(t.inner)
-	} else {
-		m.fire(t)
-	}
-	return nil
+	return t, nil
 }
 
 // timed finds the token whose wait or block has an open timer.
@@ -134,34 +128,25 @@ func (m *Machine) fire(t *token) {
 	}
 }
 
-// handleSignal delivers a signal to the first wait for that name (spec: execution, 7.3).
-func (m *Machine) handleSignal(s Signal, now time.Time) error {
+// acceptSignal finds the first wait for a signal (spec: execution, 7.3).
+func (m *Machine) acceptSignal(s Signal) (*token, error) {
 	at := problem.Place{ExecutionID: m.cfg.ExecutionID}
 	if s.IdempotencyKey != "" && slices.Contains(m.signalKeys, s.IdempotencyKey) {
-		return problem.New(problem.SignalNotAwaiting, "a signal with the idempotency key %q has been delivered", s.IdempotencyKey).
+		return nil, problem.New(problem.SignalNotAwaiting, "a signal with the idempotency key %q has been delivered", s.IdempotencyKey).
 			WithPlace(at).WithHint("Send a further signal with another key.")
 	}
 	first := m.find(func(t *token) bool { return t.wait.kind == WaitSignal })
 	if first == nil {
-		return problem.New(problem.SignalNotAwaiting, "the run is %s and awaits no signal", m.Status()).
+		return nil, problem.New(problem.SignalNotAwaiting, "the run is %s and awaits no signal", m.Status()).
 			WithPlace(at).WithHint("Ask workflow_status what the run waits for; a signal is not kept for later.")
 	}
 	t := m.find(func(t *token) bool { return t.wait.kind == WaitSignal && t.wait.signal == s.Name })
 	if t == nil {
-		return problem.New(problem.SignalNameMismatch, "the run awaits signal %q, not %q", first.wait.signal, s.Name).
+		return nil, problem.New(problem.SignalNameMismatch, "the run awaits signal %q, not %q", first.wait.signal, s.Name).
 			WithPlace(at).WithHint("Send signal_name %q.", first.wait.signal)
 	}
-	payload := s.Payload
-	if payload == nil {
-		payload = map[string]any{}
-	}
 	at.NodeID = t.node.ID
-	if err := m.acceptable(t, payload, problem.SignalValidationError, at); err != nil {
-		return err
-	}
-	m.setNow(now)
-	m.takeSignal(t, payload, s.IdempotencyKey)
-	return nil
+	return t, m.acceptable(t, object(s.Payload), problem.SignalValidationError, at)
 }
 
 // takeSignal applies a signal that has been checked.

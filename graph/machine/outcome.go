@@ -12,21 +12,17 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 )
 
-// handleOutcome takes the end of an attempt, from an executor or from a host.
-func (m *Machine) handleOutcome(o Outcome, now time.Time) error {
+// acceptOutcome finds the attempt that an outcome ends, and refuses what its host should send again.
+func (m *Machine) acceptOutcome(o Outcome) (*token, error) {
 	t, err := m.awaited(o)
-	if err != nil {
-		return err
+	if err == nil && o.submitted() {
+		err = m.checkSubmitted(t, o)
 	}
-	if o.Host && o.OK {
-		if err := m.checkSubmitted(t, &o); err != nil {
-			return err
-		}
-	}
-	m.setNow(now)
-	m.takeOutcome(t, o)
-	return nil
+	return t, err
 }
+
+// submitted reports whether a host sent the result of an attempt.
+func (o *Outcome) submitted() bool { return o.Host && o.OK }
 
 // takeOutcome applies an outcome that has been checked.
 func (m *Machine) takeOutcome(t *token, o Outcome) {
@@ -172,11 +168,11 @@ func sameSpan(a, b *history.ParallelSpan) bool {
 }
 
 // checkSubmitted refuses, without a trace, what a host should send again: a wrong correlation id, or an output that
-// the state does not take. It fills in what stands inside the output of a delegate.
-func (m *Machine) checkSubmitted(t *token, o *Outcome) error {
+// the state does not take.
+func (m *Machine) checkSubmitted(t *token, o Outcome) error {
 	at := problem.Place{ExecutionID: m.cfg.ExecutionID, NodeID: t.node.ID}
 	if t.wait.kind == WaitDelegate {
-		takeDelegateIDs(o)
+		takeDelegateIDs(&o)
 		if o.CorrelationID != t.wait.correlation {
 			return problem.New(problem.SubmitValidationError, "delegate_correlation_id is %q, the pending one is %q", o.CorrelationID, t.wait.correlation).
 				WithPlace(at).WithHint("Send outcome.delegate_correlation_id %q.", t.wait.correlation)

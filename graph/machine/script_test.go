@@ -246,7 +246,7 @@ func (b *bench) do(line string) string {
 	default:
 		b.t.Fatalf("unknown command %q", line)
 	}
-	if err := b.m.Handle(in, b.now); err != nil {
+	if err := handle(b.t, b.m, in, b.now); err != nil {
 		code := "?"
 		if p, ok := problem.As(err); ok {
 			code = string(p.Code)
