@@ -68,12 +68,12 @@ type Machine struct {
 	foreign bool
 }
 
-// failure is why a node, branch or run failed.
+// failure is why a node, branch or run failed. Positions hold it as it is.
 type failure struct {
-	reason  string
-	message string
-	code    string
-	nodeID  string
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	Code    string `json:"code,omitempty"`
+	NodeID  string `json:"nodeId,omitempty"`
 }
 
 // Start begins a run. The first Ready holds everything up to the first wait. The input must be plain JSON and must not
@@ -207,7 +207,7 @@ func (m *Machine) accept(in Input, now time.Time) (*token, error) {
 func (m *Machine) apply(t *token, in Input) {
 	switch in := in.(type) {
 	case Outcome:
-		if in.submitted() && t.wait.kind == WaitDelegate {
+		if in.submitted() && t.wait.Kind == WaitDelegate {
 			takeDelegateIDs(&in)
 		}
 		m.takeOutcome(t, in)
@@ -294,7 +294,7 @@ func (m *Machine) Result() (result any, ok bool) { return m.result, m.status == 
 
 // Failure tells why the run failed: the message, the code if it has one, and the node if it is known.
 func (m *Machine) Failure() (message, code, nodeID string) {
-	return m.failure.message, m.failure.code, m.failure.nodeID
+	return m.failure.Message, m.failure.Code, m.failure.NodeID
 }
 
 // Reason is why the run was cancelled.

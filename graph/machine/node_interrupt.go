@@ -17,14 +17,14 @@ const maxPromptUnits = 200
 func (m *Machine) beginInterrupt(t *token) *definition.Node {
 	prompt := cutPrompt(t.node.Interrupt.Prompt)
 	m.command(t, history.RaiseInterrupt, history.Payload{NodeID: t.node.ID, Prompt: prompt})
-	w := &wait{kind: WaitInterrupt, prompt: prompt}
+	w := &wait{Kind: WaitInterrupt, Prompt: prompt}
 	p := m.fact(t)
 	p.Prompt = prompt
 	if t.block != nil {
 		p.Span = t.span()
 	}
 	if d := t.node.Interrupt.Timeout; d > 0 && !m.foreign {
-		w.timeout, w.deadline = d, m.now.Add(d)
+		w.Timeout, w.Deadline = d, m.now.Add(d)
 		p.TimeoutMS = d.Milliseconds()
 	}
 	m.event(history.InterruptRaised, p)
@@ -36,9 +36,9 @@ func (m *Machine) beginInterrupt(t *token) *definition.Node {
 // interruptExpired fails an interrupt that nobody has answered by its deadline. The fact says that the time has come,
 // so that a rebuilt machine knows it even while the script is held back.
 func (m *Machine) interruptExpired(t *token) {
-	message := fmt.Sprintf("interrupt %q was not answered within %s", t.node.ID, t.wait.timeout)
+	message := fmt.Sprintf("interrupt %q was not answered within %s", t.node.ID, t.wait.Timeout)
 	m.deadlinePassed(t)
-	m.failToken(t, &failure{reason: reasonInterrupt, nodeID: t.node.ID, message: message, code: string(problem.Timeout)})
+	m.failToken(t, &failure{Reason: reasonInterrupt, NodeID: t.node.ID, Message: message, Code: string(problem.Timeout)})
 }
 
 // deadlinePassed records that the time of an interrupt or a parallel block is up.
@@ -69,7 +69,7 @@ func (m *Machine) acceptResume(r Resume, now time.Time) (*token, error) {
 	at := problem.Place{ExecutionID: m.cfg.ExecutionID}
 	var open []*token
 	m.find(func(t *token) bool {
-		if t.wait.kind == WaitInterrupt || t.wait.asks() {
+		if t.wait.Kind == WaitInterrupt || t.wait.asks() {
 			open = append(open, t)
 		}
 		return false
@@ -95,9 +95,9 @@ func (m *Machine) acceptResume(r Resume, now time.Time) (*token, error) {
 				WithPlace(at).WithHint("Ask workflow_status for the open interrupts.")
 		}
 	}
-	if w := t.wait; !w.deadline.IsZero() && !now.Before(w.deadline) {
+	if w := t.wait; !w.Deadline.IsZero() && !now.Before(w.Deadline) {
 		at.NodeID = t.node.ID
-		return nil, problem.New(problem.InvalidResumePayload, "cannot resume: interrupt %q was to be answered by %s", t.node.ID, w.deadline.UTC().Format(time.RFC3339)).
+		return nil, problem.New(problem.InvalidResumePayload, "cannot resume: interrupt %q was to be answered by %s", t.node.ID, w.Deadline.UTC().Format(time.RFC3339)).
 			WithPlace(at).WithHint("The answer comes too late; workflow_status shows how the run went on.")
 	}
 	if t.wait.asks() {
