@@ -76,16 +76,16 @@ func (m *Machine) Poll(timerKey string) *PollEffect {
 
 // away reports whether a task runs at a remote agent, which somebody looks at from time to time.
 func (w *wait) away() bool {
-	return w != nil && w.kind == WaitDelegate && w.task != nil && w.task.Answer == nil
+	return w != nil && w.Kind == WaitDelegate && w.Task != nil && w.Task.Answer == nil
 }
 
 // asks reports whether an agent waits for an answer.
-func (w *wait) asks() bool { return w.away() && w.task.Asks }
+func (w *wait) asks() bool { return w.away() && w.Task.Asks }
 
 // answerKey names what a resume answers: an interrupt, or a question of an agent.
 func (t *token) answerKey() string {
 	if t.wait.asks() {
-		return t.key() + "/" + strconv.Itoa(t.wait.task.Questions)
+		return t.key() + "/" + strconv.Itoa(t.wait.Task.Questions)
 	}
 	return t.key()
 }
@@ -94,28 +94,20 @@ func (t *token) delegateEffect() DelegateEffect {
 	w, c := t.wait, t.node.Delegate
 	return DelegateEffect{
 		EffectBase: EffectBase{
-			EffectKey: t.key(), NodeID: t.node.ID, Visit: t.visit, Attempt: max(w.attempt, 1), Span: t.span(),
-			State: t.view, Deadline: w.deadline,
+			EffectKey: t.key(), NodeID: t.node.ID, Visit: t.visit, Attempt: max(w.Attempt, 1), Span: t.span(),
+			State: t.view, Deadline: w.Deadline,
 		},
-		AgentID: c.AgentID, Protocol: c.Protocol, Input: w.input, CorrelationID: w.correlation, Task: w.task,
+		AgentID: c.AgentID, Protocol: c.Protocol, Input: w.Input, CorrelationID: w.Correlation, Task: w.Task,
 	}
 }
 
-// handleTask takes how a task stands.
-func (m *Machine) handleTask(u TaskUpdate, now time.Time) error {
-	t := m.find(func(t *token) bool { return t.wait.kind == WaitDelegate && !t.wait.host && t.key() == u.Key })
-	stale := problem.New(problem.SubmitNotAwaiting, "nothing awaits how the task of %s stands", u.Key)
-	switch {
-	case t == nil:
-		return stale
-	case u.Polled && (!t.wait.away() || t.wait.task.Round != u.Round):
-		return stale
-	case !u.Polled && t.wait.away():
-		return stale
+// acceptTask finds the attempt whose task an update is about.
+func (m *Machine) acceptTask(u TaskUpdate) (*token, error) {
+	t := m.find(func(t *token) bool { return t.wait.Kind == WaitDelegate && !t.wait.Host && t.key() == u.Key })
+	if t == nil || t.wait.away() != u.Polled || u.Polled && t.wait.Task.Round != u.Round {
+		return nil, problem.New(problem.SubmitNotAwaiting, "nothing awaits how the task of %s stands", u.Key)
 	}
-	m.setNow(now)
-	m.takeTask(t, u)
-	return nil
+	return t, nil
 }
 
 // takeTask applies how a task stands.
@@ -123,12 +115,12 @@ func (m *Machine) takeTask(t *token, u TaskUpdate) {
 	w := t.wait
 	taken := !w.away() // the agent has just taken the task, or an answer
 	var k Task
-	if w.task != nil {
-		k = *w.task
+	if w.Task != nil {
+		k = *w.Task
 	}
 	m.timersDirty = true
 	k.Due = u.PollAt.Truncate(time.Millisecond)
-	w.task = &k
+	w.Task = &k
 	if u.Failed {
 		k.Failures++
 		return
@@ -145,9 +137,9 @@ func (m *Machine) takeTask(t *token, u TaskUpdate) {
 	k.Asks, k.Prompt = false, ""
 	if taken || !u.Asks {
 		p := m.taskFact(t, &k)
-		p.NodeType, p.AgentID, p.Protocol, p.Correlation = string(t.node.Type), t.node.Delegate.AgentID, t.node.Delegate.Protocol, w.correlation
-		if w.attempt > 1 {
-			p.Attempt = w.attempt
+		p.NodeType, p.AgentID, p.Protocol, p.Correlation = string(t.node.Type), t.node.Delegate.AgentID, t.node.Delegate.Protocol, w.Correlation
+		if w.Attempt > 1 {
+			p.Attempt = w.Attempt
 		}
 		m.event(history.ActivityRequested, p)
 	}
@@ -167,26 +159,29 @@ func (m *Machine) taskFact(t *token, k *Task) history.Payload {
 	return p
 }
 
-// handleTaskAnswer takes the answer to an agent's question, which is then delivered.
-func (m *Machine) handleTaskAnswer(t *token, payload map[string]any, now time.Time) error {
-	if len(payload) == 0 {
-		return problem.New(problem.InvalidResumePayload, "the agent of node %q asks for an answer, and resume_payload is empty", t.node.ID).
-			WithPlace(problem.Place{ExecutionID: m.cfg.ExecutionID, NodeID: t.node.ID}).
-			WithHint("Put the answer into resume_payload, for instance as {\"text\": \"…\"}. The run still waits for it.")
+// checkTaskAnswer refuses an answer that says nothing to the question of an agent.
+func (m *Machine) checkTaskAnswer(t *token, payload map[string]any) error {
+	if len(payload) > 0 {
+		return nil
 	}
-	m.setNow(now)
+	return problem.New(problem.InvalidResumePayload, "the agent of node %q asks for an answer, and resume_payload is empty", t.node.ID).
+		WithPlace(problem.Place{ExecutionID: m.cfg.ExecutionID, NodeID: t.node.ID}).
+		WithHint("Put the answer into resume_payload, for instance as {\"text\": \"…\"}. The run still waits for it.")
+}
+
+// deliverAnswer takes the answer to an agent's question, and asks for its delivery.
+func (m *Machine) deliverAnswer(t *token, payload map[string]any) {
 	m.abandoned = append(m.abandoned, timerPoll+t.key())
 	m.takeTaskAnswer(t, payload)
 	m.effects = append(m.effects, t.effect())
-	return nil
 }
 
 func (m *Machine) takeTaskAnswer(t *token, payload map[string]any) {
 	question := m.cfg.ExecutionID + ":" + t.answerKey()
-	k := *t.wait.task
+	k := *t.wait.Task
 	k.Asks, k.Prompt, k.Answer, k.Due = false, "", payload, time.Time{}
 	k.Round++
-	t.wait.task = &k
+	t.wait.Task = &k
 	m.timersDirty = true
 	p := m.taskFact(t, &k)
 	p.SignalPayload, p.IdempotencyKey = payload, question
@@ -195,7 +190,7 @@ func (m *Machine) takeTaskAnswer(t *token, payload map[string]any) {
 
 // dropTask notes that nobody wants to know any more what becomes of a token's task.
 func (m *Machine) dropTask(t *token) {
-	if t.wait.task == nil || m.recorded != nil {
+	if t.wait.Task == nil || m.recorded != nil {
 		return
 	}
 	e := t.delegateEffect()
@@ -214,7 +209,7 @@ func isTaskRecord(rec *history.Record) bool {
 
 // resolveTask gives the next recorded step of a remote task, if it came before the attempt ended.
 func (r *recorded) resolveTask(t *token, f *visitFacts) (resolution, bool) {
-	if t.wait.kind != WaitDelegate || f.usedTask == len(f.task) {
+	if t.wait.Kind != WaitDelegate || f.usedTask == len(f.task) {
 		return resolution{}, false
 	}
 	rec := &f.task[f.usedTask]

@@ -11,8 +11,8 @@
 //	}
 //
 // Rules. Drain Ready before the next Handle. An input that does not fit (a late outcome, a timer that fired twice, a
-// signal nobody waits for) is refused with an error and leaves the machine exactly as it was. After the run has ended
-// every input is refused. The same program, input and sequence of inputs always give the same batches.
+// signal nobody waits for) is refused with an error and leaves the machine exactly as it was; Check returns that error
+// without taking the input. After the run has ended every input is refused. The same program, input and sequence of inputs always give the same batches.
 //
 // Commands are the script of a run, events are its facts. Main-path nodes write both in the protocol's order. Inside a
 // parallel block every live branch is a token of its own: its facts are written the moment they happen, its script

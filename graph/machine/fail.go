@@ -30,9 +30,9 @@ func (m *Machine) failToken(t *token, f *failure) {
 
 // payload of FailNode. By the protocol an orchestration_error has no nodeId; where it happened goes beside.
 func (f *failure) payload() history.Payload {
-	p := history.Payload{NodeID: f.nodeID, Reason: f.reason, Message: f.message, Code: f.code}
-	if f.reason == reasonOrchestration {
-		p.NodeID, p.FailedNodeID = "", f.nodeID
+	p := history.Payload{NodeID: f.NodeID, Reason: f.Reason, Message: f.Message, Code: f.Code}
+	if f.Reason == reasonOrchestration {
+		p.NodeID, p.FailedNodeID = "", f.NodeID
 	}
 	return p
 }
@@ -51,7 +51,7 @@ func (m *Machine) endFailed(f *failure) {
 	if m.status.Terminal() {
 		return
 	}
-	m.event(history.ExecutionFailed, history.Payload{Error: f.message, Code: f.code})
+	m.event(history.ExecutionFailed, history.Payload{Error: f.Message, Code: f.Code})
 	m.failure = *f
 	m.end(Failed)
 }

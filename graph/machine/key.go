@@ -15,11 +15,11 @@ func attemptKey(nodeID string, visit, attempt int) string {
 // key names what the token waits for. Attempts have a number of their own; interrupts, signals and timers are named
 // by their visit; a subworkflow's only attempt is 1.
 func (t *token) key() string {
-	switch t.wait.kind {
+	switch t.wait.Kind {
 	case WaitActivity, WaitDelegate, WaitChild:
-		return attemptKey(t.node.ID, t.visit, max(t.wait.attempt, 1))
+		return attemptKey(t.node.ID, t.visit, max(t.wait.Attempt, 1))
 	case WaitBackoff:
-		return attemptKey(t.node.ID, t.visit, t.wait.attempt+1)
+		return attemptKey(t.node.ID, t.visit, t.wait.Attempt+1)
 	default:
 		return visitKey(t.node.ID, t.visit)
 	}

@@ -30,7 +30,7 @@ func (m *Machine) exhausted(nodeID string) *failure {
 	}
 	l := &m.cfg.Limits
 	fail := func(code problem.Code, format string, args ...any) *failure {
-		return &failure{reason: reasonOrchestration, message: fmt.Sprintf(format, args...), code: string(code), nodeID: nodeID}
+		return &failure{Reason: reasonOrchestration, Message: fmt.Sprintf(format, args...), Code: string(code), NodeID: nodeID}
 	}
 	switch {
 	case l.MaxRecords > 0 && m.seq >= l.MaxRecords:
@@ -48,10 +48,10 @@ func (m *Machine) crowded(nodeID string) *failure {
 		return nil
 	}
 	return &failure{
-		reason: reasonOrchestration, code: string(problem.PendingLimitExceeded), nodeID: nodeID,
-		message: fmt.Sprintf("the run has reached its limit of %d activities awaited at the same time", most),
+		Reason: reasonOrchestration, Code: string(problem.PendingLimitExceeded), NodeID: nodeID,
+		Message: fmt.Sprintf("the run has reached its limit of %d activities awaited at the same time", most),
 	}
 }
 
 // counts reports whether a wait is for an activity or delegate.
-func (w *wait) counts() bool { return w.kind == WaitActivity || w.kind == WaitDelegate }
+func (w *wait) counts() bool { return w.Kind == WaitActivity || w.Kind == WaitDelegate }

@@ -68,12 +68,12 @@ type Machine struct {
 	foreign bool
 }
 
-// failure is why a node, branch or run failed.
+// failure is why a node, branch or run failed. Positions hold it as it is.
 type failure struct {
-	reason  string
-	message string
-	code    string
-	nodeID  string
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	Code    string `json:"code,omitempty"`
+	NodeID  string `json:"nodeId,omitempty"`
 }
 
 // Start begins a run. The first Ready holds everything up to the first wait. The input must be plain JSON and must not
@@ -159,34 +159,81 @@ func (m *Machine) Ready() Batch {
 // Handle takes one input. An error is a *problem.Error with a code of the protocol and means that nothing has changed.
 // now must not be before the time of the input before; it becomes the time of the records that follow.
 func (m *Machine) Handle(in Input, now time.Time) error {
-	if m.status.Terminal() {
-		return m.refuseEnded(in)
-	}
-	var err error
-	switch in := in.(type) {
-	case Outcome:
-		err = m.handleOutcome(in, now)
-	case TaskUpdate:
-		err = m.handleTask(in, now)
-	case Resume:
-		err = m.handleResume(in, now)
-	case Signal:
-		err = m.handleSignal(in, now)
-	case TimerFired:
-		err = m.handleTimer(in, now)
-	case ChildEnded:
-		err = m.handleChildEnded(in, now)
-	case ChildRefused:
-		err = m.handleChildRefused(in, now)
-	case Cancel:
-		m.setNow(now)
-		m.cancel(in)
-	}
+	t, err := m.accept(in, now)
 	if err != nil {
 		return err
 	}
+	m.setNow(now)
+	m.apply(t, in)
 	m.settle()
 	return nil
+}
+
+// Check returns the error that Handle would return for the same input at the same time, and changes nothing. It is for
+// hosts whose history holds the inputs: they check an input before they append it.
+func (m *Machine) Check(in Input, now time.Time) error {
+	_, err := m.accept(in, now)
+	return err
+}
+
+// accept decides whether an input fits, and returns the token that it is for. It changes nothing.
+func (m *Machine) accept(in Input, now time.Time) (*token, error) {
+	if m.status.Terminal() {
+		return nil, m.refuseEnded(in)
+	}
+	switch in := in.(type) {
+	case Outcome:
+		return m.acceptOutcome(in)
+	case TaskUpdate:
+		return m.acceptTask(in)
+	case Resume:
+		return m.acceptResume(in, now)
+	case Signal:
+		return m.acceptSignal(in)
+	case TimerFired:
+		return m.acceptTimer(in, now)
+	case ChildEnded:
+		return m.acceptChild(in.Key)
+	case ChildRefused:
+		return m.acceptChild(in.Key)
+	case Cancel:
+		return m.main, nil
+	default:
+		return nil, problem.New(problem.Internal, "unknown type of input").WithHint("Pass one of the types of this package, by value.")
+	}
+}
+
+// apply applies an input that has been accepted for a token.
+func (m *Machine) apply(t *token, in Input) {
+	switch in := in.(type) {
+	case Outcome:
+		if in.submitted() && t.wait.Kind == WaitDelegate {
+			takeDelegateIDs(&in)
+		}
+		m.takeOutcome(t, in)
+	case TaskUpdate:
+		m.takeTask(t, in)
+	case Resume:
+		if t.wait.asks() {
+			m.deliverAnswer(t, in.Payload)
+		} else {
+			m.takeAnswer(t, object(in.Payload))
+		}
+	case Signal:
+		m.takeSignal(t, object(in.Payload), in.IdempotencyKey)
+	case TimerFired:
+		if t.inner != nil {
+			m.blockExpired(t.inner)
+		} else {
+			m.fire(t)
+		}
+	case ChildEnded:
+		m.takeChild(t, in)
+	case ChildRefused:
+		m.childFailed(t, in.Error, in.Code)
+	case Cancel:
+		m.cancel(in)
+	}
 }
 
 // setNow keeps time from running backwards: records of one run are never older than those before. Time has the precision
@@ -247,7 +294,7 @@ func (m *Machine) Result() (result any, ok bool) { return m.result, m.status == 
 
 // Failure tells why the run failed: the message, the code if it has one, and the node if it is known.
 func (m *Machine) Failure() (message, code, nodeID string) {
-	return m.failure.message, m.failure.code, m.failure.nodeID
+	return m.failure.Message, m.failure.Code, m.failure.NodeID
 }
 
 // Reason is why the run was cancelled.

@@ -12,17 +12,17 @@ import (
 
 func (m *Machine) beginActivity(t *token) *definition.Node {
 	if err := t.node.TimeoutErr; err != nil {
-		m.failToken(t, &failure{reason: reasonOrchestration, nodeID: t.node.ID, message: err.Error()})
+		m.failToken(t, &failure{Reason: reasonOrchestration, NodeID: t.node.ID, Message: err.Error()})
 		return nil
 	}
-	m.requestActivity(t, &wait{kind: WaitActivity, attempt: 1})
+	m.requestActivity(t, &wait{Kind: WaitActivity, Attempt: 1})
 	return nil
 }
 
 // requestActivity writes ActivityRequested and waits for the attempt's outcome.
 func (m *Machine) requestActivity(t *token, w *wait) {
 	p := m.fact(t)
-	p.NodeType, p.Attempt, p.Span = string(t.node.Type), w.attempt, t.span()
+	p.NodeType, p.Attempt, p.Span = string(t.node.Type), w.Attempt, t.span()
 	m.request(t, w, p)
 }
 
@@ -34,17 +34,17 @@ func (m *Machine) request(t *token, w *wait, p history.Payload) {
 	if m.fatal != nil {
 		return
 	}
-	w.host = m.cfg.Mode == HostMediated
+	w.Host = m.cfg.Mode == HostMediated
 	known := false
 	if m.recorded != nil {
-		w.host, known = m.recorded.requestMode(t, w.attempt, w.host)
-		m.setNow(m.recorded.requestedAt(t, w.attempt, m.present))
+		w.Host, known = m.recorded.requestMode(t, w.Attempt, w.Host)
+		m.setNow(m.recorded.requestedAt(t, w.Attempt, m.present))
 	}
-	if w.host {
+	if w.Host {
 		p.Mode = string(HostMediated)
 	}
 	if d := t.node.Timeout; d > 0 {
-		w.timeout, w.deadline = d, m.now.Add(d)
+		w.Timeout, w.Deadline = d, m.now.Add(d)
 		p.TimeoutMS = d.Milliseconds()
 	}
 	m.event(history.ActivityRequested, p)

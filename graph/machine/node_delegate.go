@@ -11,7 +11,7 @@ import (
 func (m *Machine) beginDelegate(t *token) *definition.Node {
 	c := t.node.Delegate
 	fail := func(err error) {
-		m.failToken(t, &failure{reason: reasonDelegate, nodeID: t.node.ID, message: err.Error(), code: codeOf(err)})
+		m.failToken(t, &failure{Reason: reasonDelegate, NodeID: t.node.ID, Message: err.Error(), Code: codeOf(err)})
 	}
 	switch {
 	case c.AgentID == "":
@@ -35,12 +35,12 @@ func (m *Machine) beginDelegate(t *token) *definition.Node {
 func (m *Machine) requestDelegate(t *token, attempt int, input map[string]any, lastError, lastCode string) {
 	c := t.node.Delegate
 	w := &wait{
-		kind: WaitDelegate, attempt: attempt, input: input, lastError: lastError, lastCode: lastCode,
-		correlation: m.cfg.ExecutionID + ":delegate:" + t.node.ID,
+		Kind: WaitDelegate, Attempt: attempt, Input: input, LastError: lastError, LastCode: lastCode,
+		Correlation: m.cfg.ExecutionID + ":delegate:" + t.node.ID,
 	}
 	p := m.fact(t)
 	p.NodeType, p.AgentID, p.Protocol, p.Span = string(t.node.Type), c.AgentID, c.Protocol, t.span()
-	p.Correlation, p.DelegateInput = w.correlation, input
+	p.Correlation, p.DelegateInput = w.Correlation, input
 	if attempt > 1 {
 		p.Attempt = attempt
 	}

@@ -12,22 +12,22 @@ func (m *Machine) endNode(t *token) {
 	n := t.node
 	if t.block != nil {
 		m.failToken(t, &failure{
-			reason: reasonOrchestration, nodeID: n.ID,
-			message: fmt.Sprintf("branch %q ran into end node %q instead of its join target", t.span().BranchName, n.ID),
+			Reason: reasonOrchestration, NodeID: n.ID,
+			Message: fmt.Sprintf("branch %q ran into end node %q instead of its join target", t.span().BranchName, n.ID),
 		})
 		return
 	}
 	m.command(t, history.CompleteNode, history.Payload{NodeID: n.ID, Output: map[string]any{}})
 	result, err := n.End.OutputMapping.EvalAt(t.view, m.clock)
 	if err != nil {
-		m.failToken(t, &failure{reason: reasonOutputMapping, nodeID: n.ID, message: err.Error(), code: codeOf(err)})
+		m.failToken(t, &failure{Reason: reasonOutputMapping, NodeID: n.ID, Message: err.Error(), Code: codeOf(err)})
 		return
 	}
 	if s := n.End.OutputSchema; s != nil && !m.foreign {
 		if text := schemaText(s, result); text != "" {
 			m.failToken(t, &failure{
-				reason: reasonOutputSchema, nodeID: n.ID, code: string(problem.OutputSchemaViolation),
-				message: "the result breaks output_schema: " + text,
+				Reason: reasonOutputSchema, NodeID: n.ID, Code: string(problem.OutputSchemaViolation),
+				Message: "the result breaks output_schema: " + text,
 			})
 			return
 		}

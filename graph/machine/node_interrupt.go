@@ -17,14 +17,14 @@ const maxPromptUnits = 200
 func (m *Machine) beginInterrupt(t *token) *definition.Node {
 	prompt := cutPrompt(t.node.Interrupt.Prompt)
 	m.command(t, history.RaiseInterrupt, history.Payload{NodeID: t.node.ID, Prompt: prompt})
-	w := &wait{kind: WaitInterrupt, prompt: prompt}
+	w := &wait{Kind: WaitInterrupt, Prompt: prompt}
 	p := m.fact(t)
 	p.Prompt = prompt
 	if t.block != nil {
 		p.Span = t.span()
 	}
 	if d := t.node.Interrupt.Timeout; d > 0 && !m.foreign {
-		w.timeout, w.deadline = d, m.now.Add(d)
+		w.Timeout, w.Deadline = d, m.now.Add(d)
 		p.TimeoutMS = d.Milliseconds()
 	}
 	m.event(history.InterruptRaised, p)
@@ -36,9 +36,9 @@ func (m *Machine) beginInterrupt(t *token) *definition.Node {
 // interruptExpired fails an interrupt that nobody has answered by its deadline. The fact says that the time has come,
 // so that a rebuilt machine knows it even while the script is held back.
 func (m *Machine) interruptExpired(t *token) {
-	message := fmt.Sprintf("interrupt %q was not answered within %s", t.node.ID, t.wait.timeout)
+	message := fmt.Sprintf("interrupt %q was not answered within %s", t.node.ID, t.wait.Timeout)
 	m.deadlinePassed(t)
-	m.failToken(t, &failure{reason: reasonInterrupt, nodeID: t.node.ID, message: message, code: string(problem.Timeout)})
+	m.failToken(t, &failure{Reason: reasonInterrupt, NodeID: t.node.ID, Message: message, Code: string(problem.Timeout)})
 }
 
 // deadlinePassed records that the time of an interrupt or a parallel block is up.
@@ -59,23 +59,23 @@ func cutPrompt(s string) string {
 	return s
 }
 
-// handleResume takes the answer to an interrupt. A payload that does not fit changes nothing.
-func (m *Machine) handleResume(r Resume, now time.Time) error {
+// acceptResume finds the interrupt, or the question of an agent, that a payload answers, and refuses a payload that does not fit.
+func (m *Machine) acceptResume(r Resume, now time.Time) (*token, error) {
 	at := problem.Place{ExecutionID: m.cfg.ExecutionID}
 	var open []*token
 	m.find(func(t *token) bool {
-		if t.wait.kind == WaitInterrupt || t.wait.asks() {
+		if t.wait.Kind == WaitInterrupt || t.wait.asks() {
 			open = append(open, t)
 		}
 		return false
 	})
 	if len(open) == 0 {
-		return problem.New(problem.InvalidResumePayload, "cannot resume: the run is %s, not interrupted", m.Status()).
+		return nil, problem.New(problem.InvalidResumePayload, "cannot resume: the run is %s, not interrupted", m.Status()).
 			WithPlace(at).WithHint("Ask workflow_status what the run waits for.")
 	}
 	t := open[0]
 	if r.Key == "" && len(open) > 1 {
-		return problem.New(problem.InvalidResumePayload, "cannot resume: %d interrupts are open", len(open)).
+		return nil, problem.New(problem.InvalidResumePayload, "cannot resume: %d interrupts are open", len(open)).
 			WithPlace(at).WithHint("Name one with interrupt_id; workflow_status lists them.")
 	}
 	if r.Key != "" {
@@ -86,28 +86,19 @@ func (m *Machine) handleResume(r Resume, now time.Time) error {
 			}
 		}
 		if t == nil {
-			return problem.New(problem.InvalidResumePayload, "cannot resume: interrupt %q is not open", r.Key).
+			return nil, problem.New(problem.InvalidResumePayload, "cannot resume: interrupt %q is not open", r.Key).
 				WithPlace(at).WithHint("Ask workflow_status for the open interrupts.")
 		}
 	}
-	if w := t.wait; !w.deadline.IsZero() && !now.Before(w.deadline) {
+	if w := t.wait; !w.Deadline.IsZero() && !now.Before(w.Deadline) {
 		at.NodeID = t.node.ID
-		return problem.New(problem.InvalidResumePayload, "cannot resume: interrupt %q was to be answered by %s", t.node.ID, w.deadline.UTC().Format(time.RFC3339)).
+		return nil, problem.New(problem.InvalidResumePayload, "cannot resume: interrupt %q was to be answered by %s", t.node.ID, w.Deadline.UTC().Format(time.RFC3339)).
 			WithPlace(at).WithHint("The answer comes too late; workflow_status shows how the run went on.")
 	}
 	if t.wait.asks() {
-		return m.handleTaskAnswer(t, r.Payload, now)
+		return t, m.checkTaskAnswer(t, r.Payload)
 	}
-	if err := m.checkAnswer(t, r.Payload); err != nil {
-		return err
-	}
-	m.setNow(now)
-	payload := r.Payload
-	if payload == nil {
-		payload = map[string]any{}
-	}
-	m.takeAnswer(t, payload)
-	return nil
+	return t, m.checkAnswer(t, object(r.Payload))
 }
 
 // takeAnswer applies a resume payload that has been checked.
@@ -129,11 +120,7 @@ func (m *Machine) checkAnswer(t *token, payload map[string]any) error {
 		return problem.New(problem.InvalidResumePayload, "resume_schema of interrupt %q cannot be used: %v", t.node.ID, c.ResumeSchemaErr).WithPlace(at).
 			WithHint("The definition is at fault; cancel the run and start it with a corrected definition.")
 	}
-	var value any = payload
-	if payload == nil {
-		value = map[string]any{}
-	}
-	if vs := c.ResumeSchema.Validate(value); len(vs) > 0 {
+	if vs := c.ResumeSchema.Validate(payload); len(vs) > 0 {
 		return refusedAnswer(at, "the payload breaks resume_schema", vs)
 	}
 	if vs := m.prog.State.Validate(overlayState(t.view, payload)); len(vs) > 0 {

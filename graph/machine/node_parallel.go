@@ -151,8 +151,8 @@ func (m *Machine) decideSome(b *block) {
 			return
 		}
 		f := &failure{
-			reason: reasonJoin, nodeID: b.node.ID,
-			message: fmt.Sprintf("parallel node %q needs %d of %d branches to succeed, %d did", b.node.ID, need, len(b.tokens), wins),
+			Reason: reasonJoin, NodeID: b.node.ID,
+			Message: fmt.Sprintf("parallel node %q needs %d of %d branches to succeed, %d did", b.node.ID, need, len(b.tokens), wins),
 		}
 		m.command(b.owner, history.FailNode, f.payload())
 		m.blockFailed(b, f)
@@ -165,8 +165,8 @@ func (m *Machine) decideSome(b *block) {
 func (m *Machine) blockExpired(b *block) {
 	m.deadlinePassed(b.owner)
 	f := &failure{
-		reason: reasonJoin, nodeID: b.node.ID, code: string(problem.Timeout),
-		message: fmt.Sprintf("parallel node %q did not join within %s", b.node.ID, b.node.Parallel.Timeout),
+		Reason: reasonJoin, NodeID: b.node.ID, Code: string(problem.Timeout),
+		Message: fmt.Sprintf("parallel node %q did not join within %s", b.node.ID, b.node.Parallel.Timeout),
 	}
 	m.dropRest(b)
 	if b.node.Parallel.Join != definition.JoinAll {

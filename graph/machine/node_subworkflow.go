@@ -3,7 +3,6 @@ package machine
 import (
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -24,8 +23,8 @@ func (m *Machine) beginSubworkflow(t *token) *definition.Node {
 		m.failSubworkflow(t, err)
 		return nil
 	}
-	w := &wait{kind: WaitChild, attempt: 1, input: input, child: m.childID(t)}
-	m.command(t, history.StartSubworkflow, history.Payload{NodeID: t.node.ID, WorkflowRef: c.WorkflowRef, ChildExecutionID: w.child})
+	w := &wait{Kind: WaitChild, Attempt: 1, Input: input, Child: m.childID(t)}
+	m.command(t, history.StartSubworkflow, history.Payload{NodeID: t.node.ID, WorkflowRef: c.WorkflowRef, ChildExecutionID: w.Child})
 	p := m.childFact(t, w)
 	p.Span = t.span()
 	known := m.recorded != nil && m.recorded.hasEvent(history.SubworkflowStarted, t)
@@ -48,35 +47,24 @@ func (m *Machine) childID(t *token) string {
 
 func (m *Machine) childFact(t *token, w *wait) history.Payload {
 	p := m.fact(t)
-	p.WorkflowRef, p.ParentExecutionID, p.ChildExecutionID = t.node.Subworkflow.WorkflowRef, m.cfg.ExecutionID, w.child
+	p.WorkflowRef, p.ParentExecutionID, p.ChildExecutionID = t.node.Subworkflow.WorkflowRef, m.cfg.ExecutionID, w.Child
 	return p
 }
 
 func (m *Machine) failSubworkflow(t *token, err error) {
-	m.failToken(t, &failure{reason: reasonSubworkflow, nodeID: t.node.ID, message: err.Error(), code: codeOf(err)})
+	m.failToken(t, &failure{Reason: reasonSubworkflow, NodeID: t.node.ID, Message: err.Error(), Code: codeOf(err)})
 }
 
-// awaitedChild finds the token that waits for a subworkflow.
-func (m *Machine) awaitedChild(key string) (*token, error) {
-	t := m.find(func(t *token) bool { return t.wait.kind == WaitChild && t.key() == key })
+// acceptChild finds the token that waits for a subworkflow.
+func (m *Machine) acceptChild(key string) (*token, error) {
+	t := m.find(func(t *token) bool { return t.wait.Kind == WaitChild && t.key() == key })
 	if t == nil {
 		return nil, problem.New(problem.HistoryConflict, "no subworkflow %s is awaited", key)
 	}
 	return t, nil
 }
 
-// handleChildEnded merges the child's final state, or fails the node.
-func (m *Machine) handleChildEnded(e ChildEnded, now time.Time) error {
-	t, err := m.awaitedChild(e.Key)
-	if err != nil {
-		return err
-	}
-	m.setNow(now)
-	m.takeChild(t, e)
-	return nil
-}
-
-// takeChild applies a subworkflow's outcome.
+// takeChild merges the final state of a subworkflow, or fails the node.
 func (m *Machine) takeChild(t *token, e ChildEnded) {
 	if e.Status != Completed {
 		text := e.Error
@@ -89,34 +77,21 @@ func (m *Machine) takeChild(t *token, e ChildEnded) {
 		m.childFailed(t, text, e.Code)
 		return
 	}
-	merged := e.FinalState
-	if merged == nil {
-		merged = map[string]any{}
-	}
+	merged := object(e.FinalState)
 	w := t.wait
 	p := m.childFact(t, w)
 	p.ChildFinalState, p.ChildResult, p.MergedOutput = merged, history.Some(e.Result), merged
 	p.ChildDefinitionHash = e.DefinitionHash
 	m.event(history.SubworkflowCompleted, p)
 	m.stopWaiting(t)
-	m.command(t, history.CompleteSubworkflow, history.Payload{NodeID: t.node.ID, WorkflowRef: p.WorkflowRef, ChildExecutionID: w.child})
+	m.command(t, history.CompleteSubworkflow, history.Payload{NodeID: t.node.ID, WorkflowRef: p.WorkflowRef, ChildExecutionID: w.Child})
 	m.walk(t, m.complete(t, completion{output: merged, delta: merged, checkpoint: true}))
 }
 
-// handleChildRefused fails the node of a subworkflow that could not be started.
-func (m *Machine) handleChildRefused(r ChildRefused, now time.Time) error {
-	t, err := m.awaitedChild(r.Key)
-	if err != nil {
-		return err
-	}
-	m.setNow(now)
-	m.childFailed(t, r.Error, r.Code)
-	return nil
-}
-
+// childFailed fails the node of a subworkflow that failed or could not be started.
 func (m *Machine) childFailed(t *token, text, code string) {
 	p := m.childFact(t, t.wait)
 	p.Failed, p.Error, p.Code = true, text, code
 	m.event(history.SubworkflowCompleted, p)
-	m.failToken(t, &failure{reason: reasonSubworkflow, nodeID: t.node.ID, message: text, code: code})
+	m.failToken(t, &failure{Reason: reasonSubworkflow, NodeID: t.node.ID, Message: text, Code: code})
 }

@@ -14,7 +14,7 @@ import (
 func (m *Machine) beginWait(t *token) *definition.Node {
 	c := t.node.Wait
 	if c.Err != nil {
-		m.failToken(t, &failure{reason: reasonWait, nodeID: t.node.ID, message: c.Err.Error()})
+		m.failToken(t, &failure{Reason: reasonWait, NodeID: t.node.ID, Message: c.Err.Error()})
 		return nil
 	}
 	if c.Kind == definition.WaitSignal {
@@ -22,7 +22,7 @@ func (m *Machine) beginWait(t *token) *definition.Node {
 		p := m.fact(t)
 		p.SignalName, p.Span = c.Signal, t.span()
 		m.event(history.SignalWaitStarted, p)
-		m.waitFor(t, &wait{kind: WaitSignal, signal: c.Signal})
+		m.waitFor(t, &wait{Kind: WaitSignal, Signal: c.Signal})
 		return nil
 	}
 	if m.recorded != nil {
@@ -43,7 +43,7 @@ func (m *Machine) beginWait(t *token) *definition.Node {
 	}
 	m.event(history.TimerStarted, p)
 	if pending {
-		m.waitFor(t, &wait{kind: WaitTimer, due: due})
+		m.waitFor(t, &wait{Kind: WaitTimer, Due: due})
 		return nil
 	}
 	return m.timerFired(t)
@@ -66,34 +66,28 @@ func (t *token) timer() (key string, due time.Time) {
 		return timerDeadline + visitKey(t.node.ID, t.visit), t.inner.deadline
 	case w == nil:
 		return "", time.Time{}
-	case w.kind == WaitTimer:
-		return timerWait + t.key(), w.due
-	case w.kind == WaitBackoff:
-		return timerBackoff + t.key(), w.due
-	case !w.deadline.IsZero():
-		return timerDeadline + t.key(), w.deadline
+	case w.Kind == WaitTimer:
+		return timerWait + t.key(), w.Due
+	case w.Kind == WaitBackoff:
+		return timerBackoff + t.key(), w.Due
+	case !w.Deadline.IsZero():
+		return timerDeadline + t.key(), w.Deadline
 	default:
 		return "", time.Time{}
 	}
 }
 
-// handleTimer takes a timer whose time has come. One that fires early, twice or for something that is over does
-// nothing but tell the driver so.
-func (m *Machine) handleTimer(f TimerFired, now time.Time) error {
+// acceptTimer finds the token whose timer's time has come. A timer that fires early, twice or for something that is over is
+// refused.
+func (m *Machine) acceptTimer(f TimerFired, now time.Time) (*token, error) {
 	t, due := m.timed(f.Key)
 	if t == nil {
-		return problem.New(problem.HistoryConflict, "timer %s is not open", f.Key)
+		return nil, problem.New(problem.HistoryConflict, "timer %s is not open", f.Key)
 	}
 	if now.Before(due) {
-		return problem.New(problem.HistoryConflict, "timer %s is due at %s", f.Key, due.UTC().Format(time.RFC3339Nano))
+		return nil, problem.New(problem.HistoryConflict, "timer %s is due at %s", f.Key, due.UTC().Format(time.RFC3339Nano))
 	}
-	m.setNow(now)
-	if t.inner != nil {
-		m.blockExpired(t.inner)
-	} else {
-		m.fire(t)
-	}
-	return nil
+	return t, nil
 }
 
 // timed finds the token whose wait or block has an open timer.
@@ -114,7 +108,7 @@ func (m *Machine) timed(key string) (found *token, due time.Time) {
 // an interrupt that did not end in time.
 func (m *Machine) fire(t *token) {
 	w := t.wait
-	switch w.kind {
+	switch w.Kind {
 	case WaitTimer:
 		m.walk(t, m.timerFired(t))
 	case WaitBackoff:
@@ -128,40 +122,31 @@ func (m *Machine) fire(t *token) {
 		}
 		m.dropTask(t)
 		m.attemptFailed(t, Outcome{
-			Host: w.host, Code: string(problem.Timeout),
-			Error: "the attempt did not end within " + w.timeout.String(),
+			Host: w.Host, Code: string(problem.Timeout),
+			Error: "the attempt did not end within " + w.Timeout.String(),
 		})
 	}
 }
 
-// handleSignal delivers a signal to the first wait for that name (spec: execution, 7.3).
-func (m *Machine) handleSignal(s Signal, now time.Time) error {
+// acceptSignal finds the first wait for a signal (spec: execution, 7.3).
+func (m *Machine) acceptSignal(s Signal) (*token, error) {
 	at := problem.Place{ExecutionID: m.cfg.ExecutionID}
 	if s.IdempotencyKey != "" && slices.Contains(m.signalKeys, s.IdempotencyKey) {
-		return problem.New(problem.SignalNotAwaiting, "a signal with the idempotency key %q has been delivered", s.IdempotencyKey).
+		return nil, problem.New(problem.SignalNotAwaiting, "a signal with the idempotency key %q has been delivered", s.IdempotencyKey).
 			WithPlace(at).WithHint("Send a further signal with another key.")
 	}
-	first := m.find(func(t *token) bool { return t.wait.kind == WaitSignal })
+	first := m.find(func(t *token) bool { return t.wait.Kind == WaitSignal })
 	if first == nil {
-		return problem.New(problem.SignalNotAwaiting, "the run is %s and awaits no signal", m.Status()).
+		return nil, problem.New(problem.SignalNotAwaiting, "the run is %s and awaits no signal", m.Status()).
 			WithPlace(at).WithHint("Ask workflow_status what the run waits for; a signal is not kept for later.")
 	}
-	t := m.find(func(t *token) bool { return t.wait.kind == WaitSignal && t.wait.signal == s.Name })
+	t := m.find(func(t *token) bool { return t.wait.Kind == WaitSignal && t.wait.Signal == s.Name })
 	if t == nil {
-		return problem.New(problem.SignalNameMismatch, "the run awaits signal %q, not %q", first.wait.signal, s.Name).
-			WithPlace(at).WithHint("Send signal_name %q.", first.wait.signal)
-	}
-	payload := s.Payload
-	if payload == nil {
-		payload = map[string]any{}
+		return nil, problem.New(problem.SignalNameMismatch, "the run awaits signal %q, not %q", first.wait.Signal, s.Name).
+			WithPlace(at).WithHint("Send signal_name %q.", first.wait.Signal)
 	}
 	at.NodeID = t.node.ID
-	if err := m.acceptable(t, payload, problem.SignalValidationError, at); err != nil {
-		return err
-	}
-	m.setNow(now)
-	m.takeSignal(t, payload, s.IdempotencyKey)
-	return nil
+	return t, m.acceptable(t, object(s.Payload), problem.SignalValidationError, at)
 }
 
 // takeSignal applies a signal that has been checked.
@@ -171,7 +156,7 @@ func (m *Machine) takeSignal(t *token, payload map[string]any, key string) {
 		m.signalKeys = append(slices.Clone(m.signalKeys), key)
 		m.signalKeys = m.signalKeys[max(len(m.signalKeys)-MaxSignalKeys, 0):]
 	}
-	name := t.wait.signal
+	name := t.wait.Signal
 	m.command(t, history.DeliverSignal, history.Payload{NodeID: t.node.ID, SignalName: name, SignalPayload: payload})
 	p := m.fact(t)
 	p.SignalName, p.SignalPayload, p.IdempotencyKey = name, payload, key

@@ -168,7 +168,7 @@ func (w world) run(t *testing.T, prog *definition.Program, cfg machine.Config, r
 			if timer.Due.After(now) {
 				now = timer.Due
 			}
-			if err := m.Handle(machine.TimerFired{Key: timer.Key}, now); err != nil {
+			if err := handle(t, m, machine.TimerFired{Key: timer.Key}, now); err != nil {
 				t.Fatalf("%s: %v", timer.Key, err)
 			}
 			continue
@@ -180,18 +180,18 @@ func (w world) run(t *testing.T, prog *definition.Program, cfg machine.Config, r
 		}
 		now = now.Add(time.Duration(rng.IntN(10)) * time.Millisecond)
 		if wait.Kind == machine.WaitInterrupt && !wait.Deadline.IsZero() && !now.Before(wait.Deadline) {
-			if err := m.Handle(w.answer(wait), now); !errors.Is(err, problem.InvalidResumePayload) {
+			if err := handle(t, m, w.answer(wait), now); !errors.Is(err, problem.InvalidResumePayload) {
 				t.Fatalf("%s: answered too late: %v", wait.Key, err)
 			}
-			if err := m.Handle(machine.TimerFired{Key: "deadline:" + wait.Key}, now); err != nil {
+			if err := handle(t, m, machine.TimerFired{Key: "deadline:" + wait.Key}, now); err != nil {
 				t.Fatalf("%s: %v", wait.Key, err)
 			}
 			continue
 		}
-		err := m.Handle(w.answer(wait), now)
+		err := handle(t, m, w.answer(wait), now)
 		if signal, ok := w.answer(wait).(machine.Signal); ok && errors.Is(err, problem.SignalValidationError) {
 			signal.Payload = nil // what the branch has is full: that depends on the branch alone
-			err = m.Handle(signal, now)
+			err = handle(t, m, signal, now)
 			if errors.Is(err, problem.SignalValidationError) && len(waits) > 1 {
 				continue // a block within the branch has made too much of it, which ends the run at the branch's turn
 			}

@@ -12,21 +12,17 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 )
 
-// handleOutcome takes the end of an attempt, from an executor or from a host.
-func (m *Machine) handleOutcome(o Outcome, now time.Time) error {
+// acceptOutcome finds the attempt that an outcome ends, and refuses what its host should send again.
+func (m *Machine) acceptOutcome(o Outcome) (*token, error) {
 	t, err := m.awaited(o)
-	if err != nil {
-		return err
+	if err == nil && o.submitted() {
+		err = m.checkSubmitted(t, o)
 	}
-	if o.Host && o.OK {
-		if err := m.checkSubmitted(t, &o); err != nil {
-			return err
-		}
-	}
-	m.setNow(now)
-	m.takeOutcome(t, o)
-	return nil
+	return t, err
 }
+
+// submitted reports whether a host sent the result of an attempt.
+func (o *Outcome) submitted() bool { return o.Host && o.OK }
 
 // takeOutcome applies an outcome that has been checked.
 func (m *Machine) takeOutcome(t *token, o Outcome) {
@@ -36,7 +32,7 @@ func (m *Machine) takeOutcome(t *token, o Outcome) {
 	o, delta, fatal := judged(t.node, o)
 	switch {
 	case fatal != nil:
-		m.failToken(t, &failure{reason: reasonOrchestration, nodeID: t.node.ID, message: fatal.Error()})
+		m.failToken(t, &failure{Reason: reasonOrchestration, NodeID: t.node.ID, Message: fatal.Error()})
 	case !o.OK:
 		m.attemptFailed(t, o)
 	default:
@@ -68,9 +64,9 @@ func AsRecorded(n *definition.Node, o Outcome) Outcome {
 
 // awaited finds the token that an outcome is for.
 func (m *Machine) awaited(o Outcome) (*token, error) {
-	isAttempt := func(t *token) bool { return t.wait.kind == WaitActivity || t.wait.kind == WaitDelegate }
+	isAttempt := func(t *token) bool { return t.wait.Kind == WaitActivity || t.wait.Kind == WaitDelegate }
 	if !o.Host {
-		if t := m.find(func(t *token) bool { return isAttempt(t) && !t.wait.host && t.key() == o.Key }); t != nil {
+		if t := m.find(func(t *token) bool { return isAttempt(t) && !t.wait.Host && t.key() == o.Key }); t != nil {
 			return t, nil
 		}
 		return nil, problem.New(problem.SubmitNotAwaiting, "nothing awaits the outcome of %s", o.Key)
@@ -79,7 +75,7 @@ func (m *Machine) awaited(o Outcome) (*token, error) {
 	if m.prog.Node(o.NodeID) == nil {
 		at.NodeID = "" // no place, and may be any text
 	}
-	first := m.find(func(t *token) bool { return isAttempt(t) && t.wait.host })
+	first := m.find(func(t *token) bool { return isAttempt(t) && t.wait.Host })
 	if first == nil {
 		if e := m.betweenAttempts(o); e != nil {
 			return nil, e.WithPlace(at)
@@ -87,7 +83,7 @@ func (m *Machine) awaited(o Outcome) (*token, error) {
 		return nil, problem.New(problem.SubmitNotAwaiting, "the run is %s and awaits no activity from the host", m.Status()).
 			WithPlace(at).WithHint("Ask workflow_status where the run stands.")
 	}
-	named := m.find(func(t *token) bool { return isAttempt(t) && t.wait.host && t.node.ID == o.NodeID })
+	named := m.find(func(t *token) bool { return isAttempt(t) && t.wait.Host && t.node.ID == o.NodeID })
 	if named == nil {
 		e := m.notAwaited(o.NodeID).WithPlace(at)
 		if ended := m.betweenAttempts(o); ended != nil {
@@ -96,7 +92,7 @@ func (m *Machine) awaited(o Outcome) (*token, error) {
 		return nil, e
 	}
 	match := m.find(func(t *token) bool {
-		if !isAttempt(t) || !t.wait.host || t.node.ID != o.NodeID {
+		if !isAttempt(t) || !t.wait.Host || t.node.ID != o.NodeID {
 			return false
 		}
 		// The key names the attempt, and with it the branch.
@@ -122,17 +118,17 @@ func (m *Machine) awaited(o Outcome) (*token, error) {
 // betweenAttempts refuses an outcome that comes during the back-off of its node, nil if there is none.
 func (m *Machine) betweenAttempts(o Outcome) *problem.Error {
 	t := m.find(func(t *token) bool {
-		return t.wait.kind == WaitBackoff && t.node.ID == o.NodeID && (o.Span == nil || sameSpan(t.span(), o.Span))
+		return t.wait.Kind == WaitBackoff && t.node.ID == o.NodeID && (o.Span == nil || sameSpan(t.span(), o.Span))
 	})
 	if t == nil {
 		return nil
 	}
 	end := "failed"
-	if t.wait.lastCode == string(problem.Timeout) {
+	if t.wait.LastCode == string(problem.Timeout) {
 		end = "timed out"
 	}
 	return problem.New(problem.SubmitNotAwaiting, "attempt %d of node %q has %s; the next one begins at %s",
-		t.wait.attempt, t.node.ID, end, t.wait.due.UTC().Format(time.RFC3339Nano)).
+		t.wait.Attempt, t.node.ID, end, t.wait.Due.UTC().Format(time.RFC3339Nano)).
 		WithHint("Nothing was changed. Ask workflow_status with wait_ms for the next attempt, and submit its outcome with its idempotency_key.")
 }
 
@@ -143,7 +139,7 @@ const maxAwaitedNamed = 8
 func (m *Machine) notAwaited(nodeID string) *problem.Error {
 	var ids []string
 	m.find(func(t *token) bool {
-		if (t.wait.kind == WaitActivity || t.wait.kind == WaitDelegate) && t.wait.host && !slices.Contains(ids, t.node.ID) {
+		if (t.wait.Kind == WaitActivity || t.wait.Kind == WaitDelegate) && t.wait.Host && !slices.Contains(ids, t.node.ID) {
 			ids = append(ids, t.node.ID)
 		}
 		return false
@@ -172,14 +168,14 @@ func sameSpan(a, b *history.ParallelSpan) bool {
 }
 
 // checkSubmitted refuses, without a trace, what a host should send again: a wrong correlation id, or an output that
-// the state does not take. It fills in what stands inside the output of a delegate.
-func (m *Machine) checkSubmitted(t *token, o *Outcome) error {
+// the state does not take.
+func (m *Machine) checkSubmitted(t *token, o Outcome) error {
 	at := problem.Place{ExecutionID: m.cfg.ExecutionID, NodeID: t.node.ID}
-	if t.wait.kind == WaitDelegate {
-		takeDelegateIDs(o)
-		if o.CorrelationID != t.wait.correlation {
-			return problem.New(problem.SubmitValidationError, "delegate_correlation_id is %q, the pending one is %q", o.CorrelationID, t.wait.correlation).
-				WithPlace(at).WithHint("Send outcome.delegate_correlation_id %q.", t.wait.correlation)
+	if t.wait.Kind == WaitDelegate {
+		takeDelegateIDs(&o)
+		if o.CorrelationID != t.wait.Correlation {
+			return problem.New(problem.SubmitValidationError, "delegate_correlation_id is %q, the pending one is %q", o.CorrelationID, t.wait.Correlation).
+				WithPlace(at).WithHint("Send outcome.delegate_correlation_id %q.", t.wait.Correlation)
 		}
 	}
 	delta, violation, fatal := activityOutput(t.node, o.Output)
@@ -233,9 +229,9 @@ func (m *Machine) attemptSucceeded(t *token, o Outcome, delta map[string]any) {
 	if o.Host {
 		p.NodeType, p.Span = string(t.node.Type), t.span()
 	}
-	isDelegate := t.wait.kind == WaitDelegate
+	isDelegate := t.wait.Kind == WaitDelegate
 	if isDelegate {
-		p.Correlation, p.ExternalTask = t.wait.correlation, o.ExternalTaskID
+		p.Correlation, p.ExternalTask = t.wait.Correlation, o.ExternalTaskID
 	}
 	m.event(history.ActivityCompleted, p)
 	m.stopWaiting(t)
@@ -249,43 +245,43 @@ func (m *Machine) attemptSucceeded(t *token, o Outcome, delta map[string]any) {
 // 8.3 and 8.8).
 func (m *Machine) attemptFailed(t *token, o Outcome) {
 	w := t.wait
-	attempt := max(w.attempt, 1)
+	attempt := max(w.Attempt, 1)
 	next := &wait{
-		kind: WaitBackoff, attempt: attempt, input: w.input, lastError: o.Error, lastCode: o.Code, repaired: w.repaired,
+		Kind: WaitBackoff, Attempt: attempt, Input: w.Input, LastError: o.Error, LastCode: o.Code, Repaired: w.Repaired,
 	}
 	again := !o.Final && mayRetry(t.node.Retry, attempt, o.Code)
 	p := m.fact(t)
 	if mayRepair(t, o) {
 		again = true
-		next.repair, next.repaired = o.Repair, true
+		next.Repair, next.Repaired = o.Repair, true
 		p.Repair = o.Repair
 	}
 	p.Error, p.Code, p.WillRetry, p.IdempotencyKey, p.Usage = o.Error, o.Code, again, o.IdempotencyKey, o.Usage
-	if w.kind == WaitActivity || o.Host || attempt > 1 {
+	if w.Kind == WaitActivity || o.Host || attempt > 1 {
 		p.Attempt = attempt
 	}
 	if !again {
 		m.event(history.ActivityFailed, p)
 		reason := reasonActivity
-		if w.kind == WaitDelegate && !o.Host {
+		if w.Kind == WaitDelegate && !o.Host {
 			reason = reasonDelegate
 		}
-		m.failToken(t, &failure{reason: reason, nodeID: t.node.ID, message: o.Error, code: o.Code})
+		m.failToken(t, &failure{Reason: reason, NodeID: t.node.ID, Message: o.Error, Code: o.Code})
 		return
 	}
 	delay := o.RetryAfter
-	if next.repair == nil {
+	if next.Repair == nil {
 		retry := t.node.Retry
 		if retry.Err != nil {
 			m.event(history.ActivityFailed, p)
-			m.failToken(t, &failure{reason: reasonOrchestration, nodeID: t.node.ID, message: retry.Err.Error()})
+			m.failToken(t, &failure{Reason: reasonOrchestration, NodeID: t.node.ID, Message: retry.Err.Error()})
 			return
 		}
 		delay = max(delay, retry.DelayOf(attempt+1, m.cfg.ExecutionID+":"+t.key()))
 	}
 	if delay > 0 {
-		next.due = m.now.Add(delay)
-		p.RetryAt = next.due
+		next.Due = m.now.Add(delay)
+		p.RetryAt = next.Due
 	}
 	m.event(history.ActivityFailed, p)
 	m.stopWaiting(t)
@@ -298,14 +294,14 @@ func (m *Machine) attemptFailed(t *token, o Outcome) {
 
 // requestAgain begins the attempt after the one that left the back-off, which may have been none.
 func (m *Machine) requestAgain(t *token, left *wait) {
-	attempt := left.attempt + 1
+	attempt := left.Attempt + 1
 	if t.node.Type == definition.AgentDelegate {
-		m.requestDelegate(t, attempt, left.input, left.lastError, left.lastCode)
+		m.requestDelegate(t, attempt, left.Input, left.LastError, left.LastCode)
 		return
 	}
 	m.requestActivity(t, &wait{
-		kind: WaitActivity, attempt: attempt, lastError: left.lastError, lastCode: left.lastCode,
-		repair: left.repair, repaired: left.repaired,
+		Kind: WaitActivity, Attempt: attempt, LastError: left.LastError, LastCode: left.LastCode,
+		Repair: left.Repair, Repaired: left.Repaired,
 	})
 }
 
@@ -317,7 +313,7 @@ func mayRetry(r *definition.Retry, attempt int, code string) bool {
 // that the policy has left: without the repair what was found out would be lost. A host that fails knows what it answered.
 func mayRepair(t *token, o Outcome) bool {
 	w := t.wait
-	return o.Repair != nil && !o.Host && w.kind == WaitActivity && !w.repaired && !endsAttempts(t.node.Retry, o.Code)
+	return o.Repair != nil && !o.Host && w.Kind == WaitActivity && !w.Repaired && !endsAttempts(t.node.Retry, o.Code)
 }
 
 // endsAttempts reports whether a policy names a code as one that is not tried again.

@@ -30,9 +30,9 @@ func (m *Machine) Status() Status {
 }
 
 func (w *wait) status() Status {
-	switch w.kind {
+	switch w.Kind {
 	case WaitActivity, WaitDelegate:
-		if w.host {
+		if w.Host {
 			return AwaitingActivity
 		}
 		if w.asks() {
@@ -68,25 +68,25 @@ func (m *Machine) Pending() []Wait {
 func (t *token) describe() Wait {
 	w := t.wait
 	d := Wait{
-		Kind: w.kind, Key: t.key(), NodeID: t.node.ID, Visit: t.visit, Attempt: w.attempt, Span: t.span(), Host: w.host,
-		State: t.view, RequestedAt: w.since, Deadline: w.deadline, Timeout: w.timeout,
-		LastError: w.lastError, LastCode: w.lastCode, SignalName: w.signal, Prompt: w.prompt, Due: w.due,
+		Kind: w.Kind, Key: t.key(), NodeID: t.node.ID, Visit: t.visit, Attempt: w.Attempt, Span: t.span(), Host: w.Host,
+		State: t.view, RequestedAt: w.Since, Deadline: w.Deadline, Timeout: w.Timeout,
+		LastError: w.LastError, LastCode: w.LastCode, SignalName: w.Signal, Prompt: w.Prompt, Due: w.Due,
 	}
 	for b := t.block; b != nil; b = b.owner.block {
 		if !b.deadline.IsZero() && (d.BlockDeadline.IsZero() || b.deadline.Before(d.BlockDeadline)) {
 			d.BlockDeadline = b.deadline
 		}
 	}
-	switch w.kind {
+	switch w.Kind {
 	case WaitDelegate:
 		c := t.node.Delegate
-		d.AgentID, d.Protocol, d.CorrelationID, d.DelegateInput = c.AgentID, c.Protocol, w.correlation, w.input
-		d.Task = w.task
+		d.AgentID, d.Protocol, d.CorrelationID, d.DelegateInput = c.AgentID, c.Protocol, w.Correlation, w.Input
+		d.Task = w.Task
 		if w.asks() {
-			d.Kind, d.Key, d.Prompt = WaitInterrupt, t.answerKey(), w.task.Prompt
+			d.Kind, d.Key, d.Prompt = WaitInterrupt, t.answerKey(), w.Task.Prompt
 		}
 	case WaitChild:
-		d.ChildExecutionID, d.WorkflowRef = w.child, t.node.Subworkflow.WorkflowRef
+		d.ChildExecutionID, d.WorkflowRef = w.Child, t.node.Subworkflow.WorkflowRef
 	}
 	return d
 }
@@ -116,7 +116,7 @@ func (m *Machine) Timers() []Timer {
 				ts = append(ts, Timer{Key: key, Due: due})
 			}
 			if t.wait.away() {
-				ts = append(ts, Timer{Key: timerPoll + t.key(), Due: t.wait.task.Due})
+				ts = append(ts, Timer{Key: timerPoll + t.key(), Due: t.wait.Task.Due})
 			}
 		}
 		return true
@@ -148,12 +148,12 @@ func (m *Machine) InFlight() []Effect {
 func (m *Machine) Restart(key string, at time.Time) Effect {
 	t := m.find(func(t *token) bool {
 		w := t.wait
-		return (w.kind == WaitActivity || w.kind == WaitDelegate) && !w.host && w.task == nil && w.timeout > 0 && t.key() == key
+		return (w.Kind == WaitActivity || w.Kind == WaitDelegate) && !w.Host && w.Task == nil && w.Timeout > 0 && t.key() == key
 	})
 	if t == nil {
 		return nil
 	}
-	t.wait.deadline = at.Add(t.wait.timeout)
+	t.wait.Deadline = at.Add(t.wait.Timeout)
 	m.timersDirty = true
 	return t.effect()
 }
@@ -162,11 +162,11 @@ func (m *Machine) Restart(key string, at time.Time) Effect {
 // at a remote agent.
 func (m *Machine) Resting() bool {
 	return m.find(func(t *token) bool {
-		switch t.wait.kind {
+		switch t.wait.Kind {
 		case WaitActivity, WaitChild:
-			return !t.wait.host
+			return !t.wait.Host
 		case WaitDelegate:
-			return !t.wait.host && !t.wait.away()
+			return !t.wait.Host && !t.wait.away()
 		default:
 			return false
 		}
@@ -176,22 +176,22 @@ func (m *Machine) Resting() bool {
 // effect makes the effect that the token waits for, nil if a host or a timer ends the wait, or a remote agent is at it.
 func (t *token) effect() Effect {
 	w := t.wait
-	if w.host || w.away() {
+	if w.Host || w.away() {
 		return nil
 	}
 	base := EffectBase{
-		EffectKey: t.key(), NodeID: t.node.ID, Visit: t.visit, Attempt: max(w.attempt, 1), Span: t.span(),
-		State: t.view, Deadline: w.deadline,
+		EffectKey: t.key(), NodeID: t.node.ID, Visit: t.visit, Attempt: max(w.Attempt, 1), Span: t.span(),
+		State: t.view, Deadline: w.Deadline,
 	}
-	switch w.kind {
+	switch w.Kind {
 	case WaitActivity:
-		return &ActivityEffect{EffectBase: base, NodeType: string(t.node.Type), Config: t.node.Config, Metadata: t.node.Metadata, Repair: w.repair}
+		return &ActivityEffect{EffectBase: base, NodeType: string(t.node.Type), Config: t.node.Config, Metadata: t.node.Metadata, Repair: w.Repair}
 	case WaitDelegate:
 		e := t.delegateEffect()
 		return &e
 	case WaitChild:
 		c := t.node.Subworkflow
-		return &ChildEffect{EffectBase: base, ChildExecutionID: w.child, WorkflowRef: c.WorkflowRef, VersionPin: c.VersionPin, Input: w.input}
+		return &ChildEffect{EffectBase: base, ChildExecutionID: w.Child, WorkflowRef: c.WorkflowRef, VersionPin: c.VersionPin, Input: w.Input}
 	default:
 		return nil
 	}

@@ -45,11 +45,11 @@ type tokenPosition struct {
 	View  map[string]any `json:"view,omitempty"`
 	Same  bool           `json:"same,omitempty"` // the view is the block owner's
 	// Changes make the view of the block owner's; see package jsondelta.
-	Changes map[string]any   `json:"changes,omitempty"`
-	Held    []itemPosition   `json:"held,omitempty"`
-	Wait    *waitPosition    `json:"wait,omitempty"`
-	Inner   *blockPosition   `json:"inner,omitempty"`
-	Failure *failurePosition `json:"failure,omitempty"`
+	Changes map[string]any `json:"changes,omitempty"`
+	Held    []item         `json:"held,omitempty"`
+	Wait    *wait          `json:"wait,omitempty"`
+	Inner   *blockPosition `json:"inner,omitempty"`
+	Failure *failure       `json:"failure,omitempty"`
 }
 
 type blockPosition struct {
@@ -57,46 +57,6 @@ type blockPosition struct {
 	Head     int             `json:"head"`
 	Deadline time.Time       `json:"deadline,omitzero"`
 	Tokens   []tokenPosition `json:"tokens"`
-}
-
-type waitPosition struct {
-	Kind        WaitKind       `json:"kind"`
-	Attempt     int            `json:"attempt,omitempty"`
-	Host        bool           `json:"host,omitempty"`
-	Since       time.Time      `json:"since"`
-	Timeout     time.Duration  `json:"timeout,omitempty"`
-	Deadline    time.Time      `json:"deadline,omitzero"`
-	LastError   string         `json:"lastError,omitempty"`
-	LastCode    string         `json:"lastCode,omitempty"`
-	Repair      map[string]any `json:"repair,omitzero"`
-	Repaired    bool           `json:"repaired,omitempty"`
-	Due         time.Time      `json:"due,omitzero"`
-	Signal      string         `json:"signal,omitempty"`
-	Prompt      string         `json:"prompt,omitempty"`
-	Input       map[string]any `json:"input"`
-	Correlation string         `json:"correlation,omitempty"`
-	Child       string         `json:"child,omitempty"`
-	Task        *Task          `json:"task,omitempty"`
-}
-
-type failurePosition struct {
-	Reason  string `json:"reason"`
-	Message string `json:"message"`
-	Code    string `json:"code,omitempty"`
-	NodeID  string `json:"nodeId,omitempty"`
-}
-
-type itemPosition struct {
-	Kind       history.Kind          `json:"kind,omitempty"`
-	Name       history.Name          `json:"name,omitempty"`
-	NodeID     string                `json:"nodeId,omitempty"`
-	Payload    json.RawMessage       `json:"payload,omitempty"`
-	Update     bool                  `json:"update,omitempty"`
-	Delta      map[string]any        `json:"delta"`
-	Overlay    bool                  `json:"overlay,omitempty"`
-	Valid      bool                  `json:"valid,omitempty"`
-	Checkpoint bool                  `json:"checkpoint,omitempty"`
-	Span       *history.ParallelSpan `json:"span,omitempty"`
 }
 
 // Position serialises where the run stands, nil for a run that has ended. Call it after Ready: what Ready would still
@@ -152,7 +112,7 @@ func sameMap(a, b map[string]any) bool {
 }
 
 func (t *token) position(executionID string) tokenPosition {
-	p := tokenPosition{Phase: t.phase, Visit: t.visit, View: t.view}
+	p := tokenPosition{Phase: t.phase, Visit: t.visit, View: t.view, Wait: t.wait, Failure: t.failure}
 	if t.node != nil {
 		p.Node = t.node.ID
 	}
@@ -165,25 +125,11 @@ func (t *token) position(executionID string) tokenPosition {
 		p.View = nil
 	}
 	for _, it := range t.held {
-		ip := itemPosition{
-			Kind: it.kind, Name: it.name, NodeID: it.nodeID, Update: it.update, Delta: it.delta, Overlay: it.overlay,
-			Valid: it.valid, Checkpoint: it.checkpoint, Span: it.span,
+		if it.Name != "" {
+			rec := history.Record{Kind: it.Kind, Name: it.Name, Payload: it.Payload}
+			it.Stored = rec.AppendPayload(nil, executionID)
 		}
-		if it.name != "" {
-			rec := history.Record{Kind: it.kind, Name: it.name, Payload: it.payload}
-			ip.Payload = rec.AppendPayload(nil, executionID)
-		}
-		p.Held = append(p.Held, ip)
-	}
-	if w := t.wait; w != nil {
-		p.Wait = &waitPosition{
-			Kind: w.kind, Attempt: w.attempt, Host: w.host, Since: w.since, Timeout: w.timeout, Deadline: w.deadline,
-			LastError: w.lastError, LastCode: w.lastCode, Repair: w.repair, Repaired: w.repaired, Due: w.due, Signal: w.signal, Prompt: w.prompt, Input: w.input,
-			Correlation: w.correlation, Child: w.child, Task: w.task,
-		}
-	}
-	if f := t.failure; f != nil {
-		p.Failure = &failurePosition{Reason: f.reason, Message: f.message, Code: f.code, NodeID: f.nodeID}
+		p.Held = append(p.Held, it)
 	}
 	if b := t.inner; b != nil {
 		p.Inner = &blockPosition{Node: b.node.ID, Head: b.head, Deadline: b.deadline}
@@ -235,6 +181,7 @@ func (m *Machine) restore(t *token, p *tokenPosition) error {
 		return problem.New(problem.HistoryCorrupt, "the stored position names node %q, which the definition lacks", id)
 	}
 	t.phase, t.visit, t.view, t.unchecked = p.Phase, p.Visit, p.View, true
+	t.wait, t.failure = p.Wait, p.Failure
 	switch {
 	case p.Same:
 		t.view = t.block.owner.view
@@ -253,32 +200,18 @@ func (m *Machine) restore(t *token, p *tokenPosition) error {
 			return missing(p.Node)
 		}
 	}
-	for _, ip := range p.Held {
-		it := item{
-			kind: ip.Kind, name: ip.Name, nodeID: ip.NodeID, update: ip.Update, delta: ip.Delta, overlay: ip.Overlay,
-			valid: ip.Valid, checkpoint: ip.Checkpoint, span: ip.Span,
-		}
-		if it.name != "" {
-			payload, err := history.DecodePayload(it.name, ip.Payload)
-			if err != nil {
+	for _, it := range p.Held {
+		if it.Name != "" {
+			var err error
+			if it.Payload, err = history.DecodePayload(it.Name, it.Stored); err != nil {
 				return problem.New(problem.HistoryCorrupt, "the stored position cannot be read").WithCause(err)
 			}
-			it.payload = payload
+			it.Stored = nil
 		}
 		t.held = append(t.held, it)
 	}
-	if w := p.Wait; w != nil {
-		t.wait = &wait{
-			kind: w.Kind, attempt: w.Attempt, host: w.Host, since: w.Since, timeout: w.Timeout, deadline: w.Deadline,
-			lastError: w.LastError, lastCode: w.LastCode, repair: w.Repair, repaired: w.Repaired, due: w.Due, signal: w.Signal, prompt: w.Prompt, input: w.Input,
-			correlation: w.Correlation, child: w.Child, task: w.Task,
-		}
-		if t.wait.counts() {
-			m.open++
-		}
-	}
-	if f := p.Failure; f != nil {
-		t.failure = &failure{reason: f.Reason, message: f.Message, code: f.Code, nodeID: f.NodeID}
+	if t.wait != nil && t.wait.counts() {
+		m.open++
 	}
 	if p.Inner == nil {
 		return nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -46,5 +47,53 @@ edges:
 		case read && summary(old) != summary(m):
 			t.Errorf("version %d stands at %s, want %s", version, summary(old), summary(m))
 		}
+	}
+}
+
+// TestStoredPositions holds the stored form byte by byte: testdata/positions has the positions after the commands of some
+// scripts, which every later version has to read and to write. Run with -update only for a new version of the form.
+func TestStoredPositions(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{
+		"delegate_retry", "delegate_task", "delegate_task_any", "delegate_task_cancel", "interrupt_deadline_held", "loop_interrupt",
+		"parallel_all_failure", "parallel_all_sequential", "parallel_interrupt_held", "parallel_nested_invalid", "repair_branches", "repair_policy", "signal",
+		"subworkflow_loop", "waits",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			script, err := os.ReadFile("testdata/" + name + ".txt")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, b := runBench(t, string(script), "")
+			got := append(bytes.Join(b.positions, []byte("\n")), '\n')
+			file := "testdata/positions/" + name
+			if *update {
+				if err := os.WriteFile(file, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("the positions are written otherwise: %s", firstDifference(string(want), string(got)))
+			}
+			for line := range bytes.Lines(want) {
+				position := bytes.TrimSuffix(line, []byte("\n"))
+				var state map[string]any
+				if seq := machine.PositionStateSeq(position); seq > 0 {
+					state = b.rows[seq-1].Payload.State
+				}
+				m, err := machine.Restore(b.prog, position, state)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if again := m.Position(); !bytes.Equal(again, position) {
+					t.Errorf("restored and written again\nwant %s\ngot  %s", position, again)
+				}
+			}
+		})
 	}
 }

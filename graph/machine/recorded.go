@@ -202,14 +202,14 @@ func (r *recorded) resolve(t *token) (resolution, bool) {
 		}
 		return resolution{}, false
 	}
-	switch t.wait.kind {
+	switch t.wait.Kind {
 	case WaitActivity, WaitDelegate:
 		if next, ok := r.resolveTask(t, f); ok {
 			return next, true
 		}
 		return r.resolveAttempt(t, f)
 	case WaitBackoff:
-		if q := f.request(t.wait.attempt + 1); q != nil {
+		if q := f.request(t.wait.Attempt + 1); q != nil {
 			return by(q, func(m *Machine) { m.fire(t) })
 		}
 	case WaitTimer:
@@ -249,7 +249,7 @@ func (r *recorded) resolveAttempt(t *token, f *visitFacts) (resolution, bool) {
 	if f.used < len(f.failed) && (f.completed == nil || f.failed[f.used].Seq < f.completed.Seq) {
 		rec := &f.failed[f.used]
 		p := &rec.Payload
-		o := Outcome{Error: p.Error, Code: p.Code, Final: !p.WillRetry, Host: t.wait.host, IdempotencyKey: p.IdempotencyKey, Usage: p.Usage, Repair: p.Repair}
+		o := Outcome{Error: p.Error, Code: p.Code, Final: !p.WillRetry, Host: t.wait.Host, IdempotencyKey: p.IdempotencyKey, Usage: p.Usage, Repair: p.Repair}
 		if !p.RetryAt.IsZero() {
 			o.RetryAfter = p.RetryAt.Sub(rec.CreatedAt)
 		}
@@ -348,7 +348,7 @@ func (m *Machine) mismatch(want history.Record, name history.Name, p *history.Pa
 			Actual:   history.CommandIdentity{Name: name, NodeID: nodeID},
 		},
 	})
-	m.failure = failure{message: string(problem.Nondeterminism) + ": " + text, code: string(problem.Nondeterminism), nodeID: nodeID}
+	m.failure = failure{Message: string(problem.Nondeterminism) + ": " + text, Code: string(problem.Nondeterminism), NodeID: nodeID}
 	m.fatal = nil
 	m.end(Failed)
 }

@@ -1,6 +1,8 @@
 package machine
 
 import (
+	"encoding/json"
+
 	"github.com/workflows-engine/workflows-engine/graph/state"
 	"github.com/workflows-engine/workflows-engine/history"
 )
@@ -8,38 +10,39 @@ import (
 // The script of a run is its commands with the state updates and checkpoints that belong to them. It flows from a
 // token to the history at once on the main path; from a branch only while the branch is the head of its block.
 
-// item is one piece of script.
+// item is one piece of script. Positions hold it as it is, with Stored instead of Payload.
 type item struct {
-	kind   history.Kind
-	name   history.Name
-	nodeID string
-	// payload of a plain record.
-	payload history.Payload
-	// update is set for a StateUpdated: delta is combined by reducers, or by overlay for a resume payload. A nil delta
+	Kind   history.Kind `json:"kind,omitempty"`
+	Name   history.Name `json:"name,omitempty"`
+	NodeID string       `json:"nodeId,omitempty"`
+	// Payload of a plain record. Stored is its stored form, in positions only.
+	Payload history.Payload `json:"-"`
+	Stored  json.RawMessage `json:"payload,omitempty"`
+	// Update is set for a StateUpdated: Delta is combined by reducers, or by overlay for a resume payload. A nil Delta
 	// repeats the state.
-	update  bool
-	delta   map[string]any
-	overlay bool
-	// valid says that the branch's own view satisfied the schema after the update.
-	valid bool
-	// checkpoint asks for a CheckpointWritten if the policy says that one is due.
-	checkpoint bool
-	span       *history.ParallelSpan
+	Update  bool           `json:"update,omitempty"`
+	Delta   map[string]any `json:"delta"`
+	Overlay bool           `json:"overlay,omitempty"`
+	// Valid says that the branch's own view satisfied the schema after the update.
+	Valid bool `json:"valid,omitempty"`
+	// Checkpoint asks for a CheckpointWritten if the policy says that one is due.
+	Checkpoint bool                  `json:"checkpoint,omitempty"`
+	Span       *history.ParallelSpan `json:"span,omitempty"`
 }
 
 // command issues a command of a token.
 func (m *Machine) command(t *token, name history.Name, p history.Payload) {
-	m.push(t, item{kind: history.Command, name: name, payload: p})
+	m.push(t, item{Kind: history.Command, Name: name, Payload: p})
 }
 
 // scriptEvent writes an event that belongs to the script, such as ParallelForked.
 func (m *Machine) scriptEvent(t *token, name history.Name, p history.Payload) {
-	m.push(t, item{kind: history.Event, name: name, payload: p})
+	m.push(t, item{Kind: history.Event, Name: name, Payload: p})
 }
 
 // checkpointOnly asks for a checkpoint without a state update, as after InterruptRaised.
 func (m *Machine) checkpointOnly(t *token) {
-	m.push(t, item{nodeID: t.node.ID, checkpoint: true, span: t.span()})
+	m.push(t, item{NodeID: t.node.ID, Checkpoint: true, Span: t.span()})
 }
 
 // push hands an item of t's script on.
@@ -57,18 +60,18 @@ func (m *Machine) push(t *token, it item) {
 // absorb takes an item of an inner branch into the script of the token that owns the block, merging its update into
 // that token's view.
 func (m *Machine) absorb(owner *token, it item) {
-	if it.update && it.delta != nil && it.valid { // what failed its branch stays out: the join may tolerate the failure
-		if it.overlay {
-			owner.view = state.Overlay(owner.view, it.delta)
-		} else if view, err := m.prog.State.Apply(owner.view, it.delta); err == nil {
+	if it.Update && it.Delta != nil && it.Valid { // what failed its branch stays out: the join may tolerate the failure
+		if it.Overlay {
+			owner.view = state.Overlay(owner.view, it.Delta)
+		} else if view, err := m.prog.State.Apply(owner.view, it.Delta); err == nil {
 			owner.view = view
 		}
 		owner.unchecked = true
 	}
 	m.push(owner, it)
-	if it.update && it.valid && owner.block == nil && m.fatal == nil {
+	if it.Update && it.Valid && owner.block == nil && m.fatal == nil {
 		// Each branch was valid by itself; together they may not be, for instance by the length of a list.
-		m.fatal = m.invalidState(owner, it.nodeID)
+		m.fatal = m.invalidState(owner, it.NodeID)
 		owner.unchecked = false
 	}
 }
@@ -88,17 +91,17 @@ func (m *Machine) release(t *token) {
 // write puts an item into the history.
 func (m *Machine) write(it item) {
 	switch {
-	case it.update:
+	case it.Update:
 		before := m.seq
-		m.event(history.StateUpdated, history.Payload{NodeID: it.nodeID, State: m.main.view})
+		m.event(history.StateUpdated, history.Payload{NodeID: it.NodeID, State: m.main.view})
 		if m.seq != before {
 			m.stateSeq, m.stateAt = m.seq, m.main.view
 		}
-	case it.name != "":
-		m.record(it.kind, it.name, it.payload)
+	case it.Name != "":
+		m.record(it.Kind, it.Name, it.Payload)
 	}
-	if it.checkpoint {
-		m.checkpoint(it.nodeID, it.span)
+	if it.Checkpoint {
+		m.checkpoint(it.NodeID, it.Span)
 	}
 }
 

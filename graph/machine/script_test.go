@@ -99,6 +99,8 @@ type bench struct {
 	open map[string]time.Time
 	// goOn is the way of rebuilding whose machine takes the place of m after every command, "" for none.
 	goOn string
+	// positions are those after each command, until the run has ended.
+	positions [][]byte
 }
 
 // epoch has more precision than records have.
@@ -122,6 +124,11 @@ func compile(t testing.TB, src string) *definition.Program {
 }
 
 func runScript(t testing.TB, src, goOn string) string {
+	out, _ := runBench(t, src, goOn)
+	return out
+}
+
+func runBench(t testing.TB, src, goOn string) (string, *bench) {
 	head, rest, ok := strings.Cut(src, "\n====\n")
 	if !ok {
 		t.Fatal("no line ==== in script")
@@ -137,7 +144,7 @@ func runScript(t testing.TB, src, goOn string) string {
 		b.check()
 		out.WriteString("\n")
 	}
-	return strings.TrimRight(out.String(), "\n") + "\n"
+	return strings.TrimRight(out.String(), "\n") + "\n", b
 }
 
 func stripComments(s string) string {
@@ -246,7 +253,7 @@ func (b *bench) do(line string) string {
 	default:
 		b.t.Fatalf("unknown command %q", line)
 	}
-	if err := b.m.Handle(in, b.now); err != nil {
+	if err := handle(b.t, b.m, in, b.now); err != nil {
 		code := "?"
 		if p, ok := problem.As(err); ok {
 			code = string(p.Code)
@@ -399,6 +406,7 @@ func (b *bench) check() {
 	if position == nil {
 		return
 	}
+	b.positions = append(b.positions, position)
 	var state map[string]any
 	if seq := machine.PositionStateSeq(position); seq > 0 {
 		state = b.rows[seq-1].Payload.State

@@ -273,7 +273,7 @@ func (s *schedule) drain() {
 func (s *schedule) give(in machine.Input) {
 	s.note("given", in)
 	s.inputs++
-	if err := s.m.Handle(in, s.now); err != nil {
+	if err := handle(s.t, s.m, in, s.now); err != nil {
 		s.fatalf("%T %+v is refused: %v", in, in, err)
 	}
 	s.past = append(s.past, in)
@@ -284,7 +284,7 @@ func (s *schedule) refuse(why string, in machine.Input) {
 	s.note(why, in)
 	s.refusals++
 	before := summary(s.m)
-	err := s.m.Handle(in, s.now)
+	err := handle(s.t, s.m, in, s.now)
 	if err == nil {
 		s.fatalf("%s: %T %+v is taken", why, in, in)
 	}

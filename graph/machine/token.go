@@ -40,30 +40,31 @@ type token struct {
 	failure *failure
 }
 
-// wait is what a token waits for.
+// wait is what a token waits for. Positions hold it as it is.
 type wait struct {
-	kind    WaitKind
-	attempt int
-	host    bool
-	since   time.Time
-	// timeout and deadline of an attempt.
-	timeout  time.Duration
-	deadline time.Time
-	// lastError and lastCode are those of the attempt before.
-	lastError, lastCode string
-	// repair is what the attempt, or the one after a back-off, has in hand to put the one before right. repaired is true
-	// once the visit has been granted its repair.
-	repair   map[string]any
-	repaired bool
-	due      time.Time // timer, backoff
-	signal   string
-	prompt   string
-	// input and correlation of a delegate; input and child of a subworkflow.
-	input       map[string]any
-	correlation string
-	child       string
-	// task of a delegate at its agent, once the agent has taken it.
-	task *Task
+	Kind    WaitKind  `json:"kind"`
+	Attempt int       `json:"attempt,omitempty"`
+	Host    bool      `json:"host,omitempty"`
+	Since   time.Time `json:"since"`
+	// Timeout and Deadline of an attempt.
+	Timeout  time.Duration `json:"timeout,omitempty"`
+	Deadline time.Time     `json:"deadline,omitzero"`
+	// LastError and LastCode are those of the attempt before.
+	LastError string `json:"lastError,omitempty"`
+	LastCode  string `json:"lastCode,omitempty"`
+	// Repair is what the attempt, or the one after a back-off, uses to correct the attempt before. Repaired is true once the
+	// visit has been granted its repair.
+	Repair   map[string]any `json:"repair,omitzero"`
+	Repaired bool           `json:"repaired,omitempty"`
+	Due      time.Time      `json:"due,omitzero"` // timer, backoff
+	Signal   string         `json:"signal,omitempty"`
+	Prompt   string         `json:"prompt,omitempty"`
+	// Input and Correlation of a delegate; Input and Child of a subworkflow.
+	Input       map[string]any `json:"input"`
+	Correlation string         `json:"correlation,omitempty"`
+	Child       string         `json:"child,omitempty"`
+	// Task of a delegate at its agent, once the agent has taken it.
+	Task *Task `json:"task,omitempty"`
 }
 
 // block is a parallel block that is being walked.

@@ -25,9 +25,9 @@ func (m *Machine) ended() bool { return m.status.Terminal() || m.fatal != nil }
 func (m *Machine) visit(t *token, n *definition.Node) *definition.Node {
 	if m.steps >= m.cfg.MaxVisits && !m.repeating() {
 		m.fatal = &failure{
-			reason:  reasonOrchestration,
-			message: "the run has used up its budget of node visits; a loop may never end",
-			code:    string(problem.StepBudgetExceeded), nodeID: n.ID,
+			Reason:  reasonOrchestration,
+			Message: "the run has used up its budget of node visits; a loop may never end",
+			Code:    string(problem.StepBudgetExceeded), NodeID: n.ID,
 		}
 		return nil
 	}
@@ -85,7 +85,7 @@ func (m *Machine) fact(t *token) history.Payload {
 
 // waitFor makes the token wait.
 func (m *Machine) waitFor(t *token, w *wait) {
-	w.since = m.now
+	w.Since = m.now
 	t.wait = w
 	if w.counts() {
 		m.open++
@@ -100,7 +100,7 @@ func (m *Machine) stopWaiting(t *token) {
 	if t.wait == nil {
 		return
 	}
-	if key, _ := t.timer(); key != "" || t.wait.task != nil {
+	if key, _ := t.timer(); key != "" || t.wait.Task != nil {
 		m.timersDirty = true
 	}
 	if t.wait.counts() {
@@ -125,7 +125,7 @@ func (m *Machine) complete(t *token, c completion) *definition.Node {
 	m.command(t, history.CompleteNode, history.Payload{NodeID: n.ID, Output: c.output})
 	view, err := m.merged(t, c.delta, c.overlay)
 	if err != nil {
-		m.failToken(t, &failure{reason: reasonOrchestration, message: err.Error(), nodeID: n.ID})
+		m.failToken(t, &failure{Reason: reasonOrchestration, Message: err.Error(), NodeID: n.ID})
 		return nil
 	}
 	t.view = view
@@ -135,15 +135,15 @@ func (m *Machine) complete(t *token, c completion) *definition.Node {
 		t.unchecked = false
 	}
 	m.push(t, item{
-		update: true, nodeID: n.ID, delta: c.delta, overlay: c.overlay, valid: bad == nil,
-		checkpoint: c.checkpoint, span: t.span(),
+		Update: true, NodeID: n.ID, Delta: c.delta, Overlay: c.overlay, Valid: bad == nil,
+		Checkpoint: c.checkpoint, Span: t.span(),
 	})
 	if bad != nil {
 		m.failToken(t, bad)
 		return nil
 	}
 	if n.NextErr != nil {
-		m.failToken(t, &failure{reason: reasonOrchestration, nodeID: n.ID, message: n.NextErr.Error(), code: codeOf(n.NextErr)})
+		m.failToken(t, &failure{Reason: reasonOrchestration, NodeID: n.ID, Message: n.NextErr.Error(), Code: codeOf(n.NextErr)})
 		return nil
 	}
 	return n.Next
@@ -165,8 +165,8 @@ func (m *Machine) merged(t *token, delta map[string]any, overlay bool) (map[stri
 func (m *Machine) invalidState(t *token, nodeID string) *failure {
 	if vs := m.prog.State.Validate(t.view); len(vs) > 0 {
 		return &failure{
-			reason: reasonOrchestration, code: string(problem.StateInvalid), nodeID: nodeID,
-			message: "the state breaks state_schema: " + jsonschema.Text(vs),
+			Reason: reasonOrchestration, Code: string(problem.StateInvalid), NodeID: nodeID,
+			Message: "the state breaks state_schema: " + jsonschema.Text(vs),
 		}
 	}
 	return nil
