@@ -31,7 +31,9 @@ import (
 // store, it is run again with that operation failing, in each of the ways below; afterwards it is driven to its end, by
 // a new runner over the same store where the process has died. The two runs must have ended alike.
 //
-// The race detector gets a sample. With SOAK set, the process that takes over dies too, at each of its first operations.
+// The short form tries every point of the examples and each seventh of the vectors' workflows; the race detector gets a
+// smaller sample. With SOAK set every point of all workflows is tried, long waits are polled and not slept through, and the
+// process that takes over dies too, at each of its first operations.
 
 // way is how an operation of the store fails.
 type way struct {
@@ -61,6 +63,12 @@ var crashModes = []crashMode{
 // raceSample is how many points of one workflow in one mode are tried under the race detector.
 const raceSample = 4
 
+// vectorStride is how far apart the points of a vector's workflow are in the short form. It has no divisor in common with
+// the number of ways to fail, so that all of these have their turn.
+const vectorStride = 7
+
+// TestCrashAtEveryOperation is the enumeration in memory: all of it for the examples, for the vectors' workflows a sample
+// unless SOAK is set.
 func TestCrashAtEveryOperation(t *testing.T) {
 	t.Parallel()
 	cases := crashCases(t)
@@ -75,11 +83,16 @@ func TestCrashAtEveryOperation(t *testing.T) {
 					t.Parallel()
 					synctest.Test(t, func(t *testing.T) {
 						newStore := func() history.Store { return historymem.New() }
-						limit := 0
-						if underRace {
-							limit = raceSample
+						stride := func(points int) float64 {
+							switch {
+							case underRace:
+								return spread(points, raceSample)
+							case c.example || soaking():
+								return 1
+							}
+							return vectorStride
 						}
-						tried, all := enumerate(t, c, m, newStore, limit)
+						tried, all := enumerate(t, c, m, newStore, stride)
 						points.n.Add(int64(tried))
 						possible.Add(int64(all))
 					})
@@ -149,7 +162,7 @@ func TestCrashOnSQLite(t *testing.T) {
 							}
 							return s
 						}
-						tried, _ := enumerate(t, c, m, newStore, limit)
+						tried, _ := enumerate(t, c, m, newStore, func(points int) float64 { return spread(points, limit) })
 						points.n.Add(int64(tried))
 					})
 				})
@@ -165,9 +178,12 @@ func TestCrashOnSQLite(t *testing.T) {
 // soaking reports whether the long forms are wanted.
 func soaking() bool { return os.Getenv("SOAK") != "" }
 
-// enumerate tries the points of one workflow in one mode, and gives how many it tried of how many there are. With a
-// limit it tries points that are spread over all of them.
-func enumerate(t *testing.T, c *crashCase, m crashMode, newStore func() history.Store, limit int) (tried, all int) {
+// spread is the distance between at most limit points that are spread over all of them.
+func spread(points, limit int) float64 { return max(1, float64(points)/float64(limit)) }
+
+// enumerate tries points of one workflow in one mode, and returns how many it tried of how many there are. stride is the
+// distance between two that are tried; the first is another one for each workflow.
+func enumerate(t *testing.T, c *crashCase, m crashMode, newStore func() history.Store, stride func(points int) float64) (tried, all int) {
 	want := newTrial(t, c, m, newStore())
 	defer want.closeStore()
 	want.undisturbed()
@@ -197,11 +213,9 @@ func enumerate(t *testing.T, c *crashCase, m crashMode, newStore func() history.
 			}
 		}
 	}
-	step := 1.0
-	if limit > 0 && len(points) > limit {
-		step = float64(len(points)) / float64(limit)
-	}
-	for i := 0.0; int(i) < len(points); i += step {
+	step := stride(len(points))
+	first := len(c.name) % max(1, min(int(step), len(points)))
+	for i := float64(first); int(i) < len(points); i += step {
 		p := points[int(i)]
 		got := newTrial(t, c, m, newStore())
 		got.disturbed(p.at, p.w, p.again)
@@ -487,6 +501,8 @@ func (x *trial) next(ctx context.Context, r *graph.Runner, run *graph.Run) (*gra
 		limit := 20_000 * time.Hour // more than any timer
 		if run.Status == machine.Running {
 			limit = x.patience
+		} else if !soaking() {
+			sleepUntilDue(run)
 		}
 		return r.Status(ctx, graph.StatusRequest{ExecutionID: crashRun, Wait: graph.Wait{Set: true, Limit: limit}})
 	}
@@ -501,6 +517,20 @@ func (x *trial) next(ctx context.Context, r *graph.Runner, run *graph.Run) (*gra
 		})
 	}
 	return x.submit(ctx, r, p)
+}
+
+// sleepUntilDue sleeps through a long wait of a run. A status call that waits for the timer instead reads the run again and
+// again, which would be most of the operations of such a run.
+func sleepUntilDue(run *graph.Run) {
+	var due time.Time
+	for _, p := range run.Pending {
+		if due.IsZero() || !p.Due.IsZero() && p.Due.Before(due) {
+			due = p.Due
+		}
+	}
+	if wait := time.Until(due); wait > time.Minute {
+		time.Sleep(wait)
+	}
 }
 
 // give tries payloads until one is taken. A wait that was given one gets the same again: the answer may have been lost.

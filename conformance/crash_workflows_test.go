@@ -22,9 +22,11 @@ import (
 
 // crashCase is a workflow with all that it needs from outside: what its activities answer, what people and signals say.
 type crashCase struct {
-	name  string
-	doc   *definition.Document
-	input object
+	name string
+	// example says that it is one of the examples folder.
+	example bool
+	doc     *definition.Document
+	input   object
 	// outputs are the outcomes of activities by node; failures is how many attempts of each visit fail before, with code.
 	outputs  object
 	failures int
@@ -89,7 +91,7 @@ func exampleCases(t *testing.T) (cases []*crashCase) {
 		for _, run := range list(parse(t, file)["runs"]) {
 			c := &crashCase{
 				name: "examples/" + filepath.Base(dir) + "/" + fmt.Sprint(run["name"]), doc: readDocument(t, mains[0]),
-				resolve: config.Folder(dir), signals: map[string][]object{},
+				resolve: config.Folder(dir), signals: map[string][]object{}, example: true,
 			}
 			c.input, _ = run["input"].(object)
 			for _, a := range list(run["answers"]) {

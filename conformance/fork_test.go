@@ -21,10 +21,6 @@ const forkSource = "source"
 // unless SOAK is set, and under the race detector, it takes a sample of records.
 func TestForkAtEveryRecord(t *testing.T) {
 	t.Parallel()
-	example := map[string]bool{}
-	for _, c := range exampleCases(t) {
-		example[c.name] = true
-	}
 	var points tally
 	t.Run("workflows", func(t *testing.T) {
 		for _, c := range crashCases(t) {
@@ -44,7 +40,7 @@ func TestForkAtEveryRecord(t *testing.T) {
 							return
 						}
 						step := 1
-						if underRace || !example[c.name] && !soaking() {
+						if underRace || !c.example && !soaking() {
 							step = max(1, len(records)/raceSample)
 						}
 						for seq := 1; seq <= len(records); seq += step {
