@@ -27,23 +27,28 @@ import (
 //
 // A failure names its seeds. To keep it as a case, add the line to testdata/simulation/seeds.
 
+// How many schedules there are in the short form, under the race detector, and with SOAK set unless SOAK_SCHEDULES says
+// otherwise.
 const (
-	simSchedules = 100_000
+	simSchedules     = 20_000
+	simRaceSchedules = 2_000
+	simSoakSchedules = 2_000_000
 	// simPerWorkflow is how many schedules each workflow goes through.
 	simPerWorkflow = 40
 )
 
+// TestSimulation is the simulation: a sample of schedules, and a hundred times as many with SOAK set.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
 	schedules := simSchedules
 	switch text := os.Getenv("SOAK"); {
 	case text != "":
-		schedules *= 20
+		schedules = simSoakSchedules
 		if n, err := strconv.Atoi(os.Getenv("SOAK_SCHEDULES")); err == nil {
 			schedules = n
 		}
 	case simUnderRace:
-		schedules /= 50
+		schedules = simRaceSchedules
 	}
 	workflows := uint64(schedules / simPerWorkflow)
 	offset := uint64(0)
