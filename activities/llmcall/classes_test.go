@@ -164,13 +164,13 @@ func classes() []class {
 			attempts: "OUTPUT_SCHEMA_VIOLATION+ LLM_PROVIDER_ERROR", says: "busy", requests: 2, answers: []http.HandlerFunc{says("seven"), raw(503, "busy")},
 		},
 		{
-			name: "output of 100 MB", attempts: "LLM_PROVIDER_ERROR", says: "longer than the limit of 10485760 bytes", requests: 1,
+			name: "output of 20 MB", attempts: "LLM_PROVIDER_ERROR", says: "longer than the limit of 10485760 bytes", requests: 1,
 			answers: []http.HandlerFunc{floods},
 		},
 		{
-			name: "output of 100 MB that is announced", attempts: "LLM_PROVIDER_ERROR", says: "longer than the limit of 10485760 bytes", requests: 1,
+			name: "output of 20 MB that is announced", attempts: "LLM_PROVIDER_ERROR", says: "longer than the limit of 10485760 bytes", requests: 1,
 			answers: []http.HandlerFunc{func(w http.ResponseWriter, r *http.Request) {
-				w.Header().Set("Content-Length", fmt.Sprint(100<<20))
+				w.Header().Set("Content-Length", fmt.Sprint(20<<20))
 				floods(w, r)
 			}},
 		},
@@ -188,12 +188,12 @@ func dies(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// floods answers with 100 MB, as far as they are taken.
+// floods answers with 20 MB, as far as they are taken.
 func floods(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusOK)
 	_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"`)
 	piece := strings.Repeat("x", 1<<20)
-	for range 100 {
+	for range 20 {
 		if _, err := io.WriteString(w, piece); err != nil {
 			return
 		}

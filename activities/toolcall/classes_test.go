@@ -74,7 +74,7 @@ func classes() []class {
 		{name: "never an answer to initialize", script: "mute", tool: "echo", attempts: "ACTIVITY_TIMEOUT", says: "in time", edit: limit(700 * time.Millisecond), unusable: true, slow: true},
 		{name: "invalid JSON", tool: "garbage", attempts: "ACTIVITY_TIMEOUT", says: "what is no message", edit: limit(3 * time.Second), slow: true},
 		{name: "no result of a tool", tool: "malformed", attempts: "MCP_CLIENT_ERROR"},
-		{name: "output of 100 MB", tool: "huge", arguments: `{"mib": 100}`, node: tries, attempts: "ACTIVITY_OUTPUT_TOO_LARGE"},
+		{name: "output of 20 MB", tool: "huge", arguments: `{"mib": 20}`, node: tries, attempts: "ACTIVITY_OUTPUT_TOO_LARGE"},
 
 		{name: "HTTP: refused key", tool: "echo", node: tries, attempts: "MCP_CLIENT_ERROR", says: "status 401 Unauthorized: Bearer [REDACTED] is refused", site: func(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, r.Header.Get("Authorization")+" is refused", http.StatusUnauthorized)
@@ -100,10 +100,10 @@ func classes() []class {
 			gone.Close()
 			c.Servers["s"] = toolcall.Server{URL: gone.URL + "/mcp?key=sk-sentinel-123456"}
 		}},
-		{name: "HTTP: output of 100 MB", tool: "echo", attempts: "ACTIVITY_OUTPUT_TOO_LARGE", site: func(w http.ResponseWriter, _ *http.Request) {
+		{name: "HTTP: output of 20 MB", tool: "echo", attempts: "ACTIVITY_OUTPUT_TOO_LARGE", site: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			piece := strings.Repeat(" ", 1<<20)
-			for range 100 {
+			for range 20 {
 				if _, err := io.WriteString(w, piece); err != nil {
 					return
 				}
