@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
 // TestCrowd lets many clients of several servers work on one file at once: each drives tickets of its own, and all race
@@ -21,11 +21,9 @@ import (
 func TestCrowd(t *testing.T) {
 	t.Parallel()
 	servers, clients, rounds, limit := 3, 6, 2, time.Duration(0)
-	if os.Getenv("SOAK") != "" {
-		servers, clients, rounds, limit = 8, 50, 1<<30, time.Minute
-		if n, err := strconv.Atoi(os.Getenv("SOAK_SECONDS")); err == nil {
-			limit = time.Duration(n) * time.Second
-		}
+	if soak.On() {
+		servers, clients, rounds = 8, 50, 1<<30
+		limit = time.Duration(soak.Setting("SOAK_SECONDS", 60)) * time.Second
 	}
 	db := database(t)
 	crowd := make([]*line, servers)
