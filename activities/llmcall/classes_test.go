@@ -15,6 +15,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historysql"
+	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 	"github.com/workflows-engine/workflows-engine/internal/leaktest"
 )
 
@@ -241,29 +242,15 @@ func TestFailureClasses(t *testing.T) {
 func (c class) run(t *testing.T, inBranch bool) {
 	bad, p := byPrompt(t, c.answers)
 	c.config.BaseURL = p.URL
-	store, err := historysql.Open(t.Context(), filepath.Join(t.TempDir(), "runs.db"), historysql.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := enginetest.Closing(t, enginetest.Must(historysql.Open(t.Context(), filepath.Join(t.TempDir(), "runs.db"), historysql.Options{})))
 	executor := newExecutor(t, c.config)
-	r, err := graph.New(store, graph.Options{Activities: activities.Composite{LLMCall: executor}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	r := enginetest.Closing(t, enginetest.Must(graph.New(store, graph.Options{Activities: activities.Composite{LLMCall: executor}})))
 	outcomes := strings.Fields(c.attempts)
 	want := machine.Completed
 	if outcomes[len(outcomes)-1] != "ok" {
 		want = machine.Failed
 	}
-	d := define(t, c.definition(inBranch))
+	d := enginetest.Define(t, c.definition(inBranch))
 	run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "one", Definition: d})
 	if err != nil {
 		t.Fatal(err)
@@ -324,7 +311,7 @@ func (c class) run(t *testing.T, inBranch bool) {
 	}
 	// The next call of the same executor works.
 	next := class{node: patience}.definition(inBranch)
-	run, err = r.Start(t.Context(), graph.StartRequest{ExecutionID: "two", Definition: define(t, strings.ReplaceAll(next, "prompt: bad", "prompt: good"))})
+	run, err = r.Start(t.Context(), graph.StartRequest{ExecutionID: "two", Definition: enginetest.Define(t, strings.ReplaceAll(next, "prompt: bad", "prompt: good"))})
 	if err != nil || run.Status != machine.Completed {
 		t.Errorf("the next run: %+v, %v", run, err)
 	}

@@ -16,10 +16,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/activities/toolcall"
 	"github.com/workflows-engine/workflows-engine/graph"
-	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historysql"
+	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 	"github.com/workflows-engine/workflows-engine/internal/leaktest"
 )
 
@@ -112,8 +112,6 @@ func classes() []class {
 	}
 }
 
-func define(text string) *definition.Document { return must(definition.ParseYAML([]byte(text))) }
-
 // status answers with a status; headers are pairs.
 func status(code int, headers ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
@@ -199,28 +197,20 @@ func (c class) run(t *testing.T, inBranch bool) {
 			c.edit(config)
 		}
 	})
-	store := must(historysql.Open(t.Context(), filepath.Join(t.TempDir(), "runs.db"), historysql.Options{}))
-	r := must(graph.New(store, graph.Options{Activities: activities.Composite{ToolCall: h}}))
-	defer func() {
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	store := enginetest.Closing(t, enginetest.Must(historysql.Open(t.Context(), filepath.Join(t.TempDir(), "runs.db"), historysql.Options{})))
+	r := enginetest.Closing(t, enginetest.Must(graph.New(store, graph.Options{Activities: activities.Composite{ToolCall: h}})))
 	want := machine.Completed
 	if outcomes[len(outcomes)-1] != "ok" {
 		want = machine.Failed
 	}
-	run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "one", Definition: define(c.definition(inBranch))})
+	run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "one", Definition: enginetest.Define(t, c.definition(inBranch))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if run.Status != want {
 		t.Fatalf("%s %s: %s, want %s", run.Status, run.ErrorCode, run.Error, want)
 	}
-	records := must(store.Read(t.Context(), "one", 0, 0))
+	records := enginetest.Must(store.Read(t.Context(), "one", 0, 0))
 	var got []string
 	failure := ""
 	for _, rec := range records {
@@ -245,7 +235,7 @@ func (c class) run(t *testing.T, inBranch bool) {
 	}
 	// What is stored about the run is what its records say, and the call said.
 	projected := history.Project("one", records)
-	stored := must(store.Execution(t.Context(), "one"))
+	stored := enginetest.Must(store.Execution(t.Context(), "one"))
 	if stored.Phase != projected.Phase || string(stored.Phase) != string(run.Status) {
 		t.Errorf("stored as %s, projected as %s, said to be %s", stored.Phase, projected.Phase, run.Status)
 	}
@@ -259,7 +249,7 @@ func (c class) run(t *testing.T, inBranch bool) {
 		return
 	}
 	// The next call of the same executor works, whatever became of the server.
-	next := define(class{tool: "echo", node: patience}.definition(inBranch))
+	next := enginetest.Define(t, class{tool: "echo", node: patience}.definition(inBranch))
 	run, err = r.Start(t.Context(), graph.StartRequest{ExecutionID: "two", Definition: next})
 	if err != nil || run.Status != machine.Completed {
 		t.Errorf("the next run: %+v, %v", run, err)
