@@ -17,6 +17,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history/historysql"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 	"github.com/workflows-engine/workflows-engine/internal/leaktest"
+	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
 // class is one way in which a provider fails, and what a run makes of it.
@@ -221,12 +222,13 @@ func byPrompt(t *testing.T, answers []http.HandlerFunc) (bad, all *provider) {
 	return bad, all
 }
 
-// TestFailureClasses is not parallel, because it looks for goroutines at its end.
+// TestFailureClasses runs every class on the main path and in a branch, under the race detector in one of the two. It is not
+// parallel, because it looks for goroutines at its end.
 func TestFailureClasses(t *testing.T) {
 	t.Run("all", func(t *testing.T) {
 		for _, c := range classes() {
 			for _, place := range []string{"main path", "branch"} {
-				if place == "branch" && c.slow {
+				if place == "branch" && c.slow || place == "main path" && !c.slow && soak.UnderRace {
 					continue
 				}
 				t.Run(c.name+"/"+place, func(t *testing.T) {

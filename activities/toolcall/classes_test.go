@@ -21,6 +21,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history/historysql"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 	"github.com/workflows-engine/workflows-engine/internal/leaktest"
+	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
 // class is one way in which a tool server fails, and what a run makes of it.
@@ -161,12 +162,13 @@ func newSite(t *testing.T, times int, trouble http.HandlerFunc) string {
 	return site.URL
 }
 
-// TestFailureClasses is not parallel, because it looks for goroutines at its end.
+// TestFailureClasses runs every class on the main path and in a branch, under the race detector in one of the two. It is not
+// parallel, because it looks for goroutines at its end.
 func TestFailureClasses(t *testing.T) {
 	t.Run("all", func(t *testing.T) {
 		for _, c := range classes() {
 			for _, place := range []string{"main path", "branch"} {
-				if place == "branch" && c.slow {
+				if place == "branch" && c.slow || place == "main path" && !c.slow && soak.UnderRace {
 					continue
 				}
 				t.Run(c.name+"/"+place, func(t *testing.T) {

@@ -29,7 +29,7 @@ import (
 
 func TestKillLoop(t *testing.T) {
 	t.Parallel()
-	kills := soak.Setting("SOAK_KILLS", soak.Size(24, 24, 2000))
+	kills := soak.Setting("SOAK_KILLS", soak.Size(24, 8, 2000))
 	db := database(t)
 	arena := &arena{t: t, wanted: int64(kills)}
 	for range 2 {
