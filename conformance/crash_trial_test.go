@@ -44,6 +44,15 @@ const (
 	leaseTTL = 2 * time.Second
 )
 
+// inBubble runs f in a bubble whose clock is past every date in the vectors: a process polls its store for as long as it
+// waits, and a bubble's clock begins in the year 2000.
+func inBubble(t *testing.T, f func(t *testing.T)) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)))
+		f(t)
+	})
+}
+
 func newTrial(t *testing.T, c *crashCase, m crashMode, store history.Store) *trial {
 	return &trial{
 		t: t, c: c, m: m, store: store, fault: historytest.NewFaultStore(store),

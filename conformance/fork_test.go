@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -34,7 +33,7 @@ func TestForkAtEveryRecord(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%s", c.name, m.mode), func(t *testing.T) {
 					points.taken.Add(1)
 					t.Parallel()
-					synctest.Test(t, func(t *testing.T) {
+					inBubble(t, func(t *testing.T) {
 						want := newTrial(t, c, m, historymem.New())
 						want.undisturbed()
 						records := want.records(crashRun)
