@@ -26,7 +26,7 @@ var engine = []string{
 
 // Exceptions to the rules below. One that is no longer needed fails the test: remove it.
 var (
-	longFiles  = []string{"history/historytest/owners.go"}
+	longFiles  []string
 	largeRooms = []string{"graph"}
 	unsafeIn   = []string{"history/historysql/place.go", "internal/jsondelta/diff.go", "internal/walvfs/walvfs_linux.go"}
 )
