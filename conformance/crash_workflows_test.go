@@ -20,37 +20,40 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// crashCase is a workflow with all that it needs from outside: what its activities answer, what people and signals say.
+// crashCase is a workflow with everything it needs from outside: the outcomes of its activities and the payloads of people
+// and signals.
 type crashCase struct {
-	name  string
-	doc   *definition.Document
-	input object
-	// outputs are the outcomes of activities by node; failures is how many attempts of each visit fail before, with code.
+	name string
+	// example means that the workflow is one of the folder examples.
+	example bool
+	doc     *definition.Document
+	input   object
+	// outputs are the outcomes of activities by node. The first attempts of each visit, as many as failures, fail with code.
 	outputs  object
 	failures int
 	code     string
-	// repairs makes each activity in process fail first, and work only in the repair that it asks for.
+	// repairs makes each activity in process fail first and succeed only in the repair that it asks for.
 	repairs bool
 	// answers are the payloads of people, signals those of signals by name; both are tried in order.
 	answers []object
 	signals map[string][]object
 	resolve graph.Resolver
-	// pace says how long an activity takes. In joins that do not wait for all branches, a branch is much slower than
-	// the one before it, so that the same one wins however often the process is restarted.
+	// pace is how long an activity takes, by node. In joins that do not wait for all branches, each branch is much slower
+	// than the one before it, so that the same one wins however often the process restarts.
 	pace map[string]time.Duration
 }
 
 type object = map[string]any
 
-// resolver gives the definition behind a workflow_ref.
+// resolver returns the definition of a workflow_ref.
 type resolver func(ref string) (*definition.Document, error)
 
 func (r resolver) ResolveWorkflow(_ context.Context, ref, _ string) (*definition.Document, error) {
 	return r(ref)
 }
 
-// crashCases gives every example, every workflow of the conformance vectors of this repository, and, where they are,
-// those of the protocol's.
+// crashCases returns every example, every workflow of this repository's conformance vectors and, if they are there, those of
+// the protocol's vectors.
 func crashCases(t *testing.T) []*crashCase {
 	t.Helper()
 	cases := exampleCases(t)
@@ -89,7 +92,7 @@ func exampleCases(t *testing.T) (cases []*crashCase) {
 		for _, run := range list(parse(t, file)["runs"]) {
 			c := &crashCase{
 				name: "examples/" + filepath.Base(dir) + "/" + fmt.Sprint(run["name"]), doc: readDocument(t, mains[0]),
-				resolve: config.Folder(dir), signals: map[string][]object{},
+				resolve: config.Folder(dir), signals: map[string][]object{}, example: true,
 			}
 			c.input, _ = run["input"].(object)
 			for _, a := range list(run["answers"]) {
@@ -106,8 +109,8 @@ func exampleCases(t *testing.T) (cases []*crashCase) {
 	return cases
 }
 
-// vectorCases gives the workflows of the vectors that run something, each combination of definition, input and
-// outcomes once. What the vectors expect is another test's; here each workflow is compared with itself.
+// vectorCases returns the workflows of the vectors that run something, each combination of definition, input and outcomes
+// once. Other tests check what the vectors expect; here each workflow is compared with itself.
 func vectorCases(t *testing.T, root string, seen map[string]bool) (cases []*crashCase) {
 	t.Helper()
 	err := filepath.WalkDir(filepath.Join(root, "vectors"), func(file string, entry fs.DirEntry, err error) error {
@@ -215,7 +218,7 @@ func (c *crashCase) measure() {
 	}
 }
 
-// performed is the outcome of an attempt in process. What a repair has in hand must be what its visit gave.
+// performed returns the outcome of an attempt in process. A repair must receive what the same visit asked to repair.
 func (c *crashCase) performed(req activities.Request) (activities.Result, error) {
 	res, err := c.outcome(req.NodeID, req.Metadata, req.Attempt)
 	switch visit := fmt.Sprintf("%s#%d", req.NodeID, req.Visit); {
@@ -228,7 +231,7 @@ func (c *crashCase) performed(req activities.Request) (activities.Result, error)
 	return res, err
 }
 
-// outcome is what an attempt comes to, whoever performs it.
+// outcome returns the outcome of an attempt, whoever performs it.
 func (c *crashCase) outcome(nodeID string, metadata map[string]any, attempt int) (activities.Result, error) {
 	if attempt <= c.failures {
 		return activities.Result{}, &activities.Failure{Code: c.code, Message: fmt.Sprintf("attempt %d of %s", attempt, nodeID)}
@@ -277,7 +280,7 @@ func readDocument(t *testing.T, file string) *definition.Document {
 	return doc
 }
 
-// rootResolver finds the definitions that vectors refer to: the protocol's one, and paths below the root.
+// rootResolver resolves the references of vectors: the protocol's one, and paths below the root.
 func rootResolver(root string) resolver {
 	return func(ref string) (*definition.Document, error) {
 		name := path.Clean(ref)
@@ -286,13 +289,13 @@ func rootResolver(root string) resolver {
 		}
 		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
 		if err != nil || !fs.ValidPath(name) {
-			return nil, problem.New(problem.WorkflowNotFound, "workflow %q is not known", ref)
+			return nil, problem.New(problem.WorkflowNotFound, "unknown workflow %q", ref)
 		}
 		return definition.Parse(text)
 	}
 }
 
-// fill makes a value that satisfies a schema of the simple kind that answers have.
+// fill returns a value that satisfies a schema, if it is as simple as those of answers are.
 func fill(schema any) any {
 	s, _ := schema.(object)
 	if choices, ok := s["enum"].([]any); ok && len(choices) > 0 {
@@ -328,7 +331,7 @@ func number(v any) float64 {
 	return n
 }
 
-// payloads gives what may be answered, best first.
+// payloads returns possible answers, the best first.
 func payloads(scripted []object, schema any) []object {
 	generated, _ := fill(schema).(object)
 	return append(slices.Clone(scripted), generated, object{})

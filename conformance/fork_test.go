@@ -5,38 +5,35 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
-// forkSource is what the run that is forked is called.
+// forkSource is the id of the run that is forked.
 const forkSource = "source"
 
 // TestForkAtEveryRecord runs every workflow undisturbed, then forks that run at each of its records and drives the fork to
-// its end: it ends alike, with the same commands, and the run that was forked stays as it is. Of the vectors' workflows,
-// unless SOAK is set, and under the race detector, it takes a sample of records.
+// its end. The fork ends alike, with the same commands, and the source does not change. The short form forks the runs of the
+// vectors' workflows at a sample of their records, and under the race detector those of the examples too; `make soak` forks
+// all at every record.
 func TestForkAtEveryRecord(t *testing.T) {
 	t.Parallel()
-	example := map[string]bool{}
-	for _, c := range exampleCases(t) {
-		example[c.name] = true
-	}
 	var points tally
 	t.Run("workflows", func(t *testing.T) {
 		for _, c := range crashCases(t) {
 			if c.name == "subworkflow.wrong_pin" || c.name == "subworkflow.unknown_reference" {
-				continue // a subworkflow that is begun anew is not failed for want of its workflow, but left to who has it
+				continue // a fork waits for a process that knows the subworkflow instead of failing
 			}
 			for _, m := range crashModes[:2] {
 				points.offered++
 				t.Run(fmt.Sprintf("%s/%s", c.name, m.mode), func(t *testing.T) {
 					points.taken.Add(1)
 					t.Parallel()
-					synctest.Test(t, func(t *testing.T) {
+					inBubble(t, func(t *testing.T) {
 						want := newTrial(t, c, m, historymem.New())
 						want.undisturbed()
 						records := want.records(crashRun)
@@ -44,7 +41,7 @@ func TestForkAtEveryRecord(t *testing.T) {
 							return
 						}
 						step := 1
-						if underRace || !example[c.name] && !soaking() {
+						if !soak.On() && (soak.UnderRace || !c.example) {
 							step = max(1, len(records)/raceSample)
 						}
 						for seq := 1; seq <= len(records); seq += step {
@@ -94,11 +91,11 @@ func forkAt(t *testing.T, want *trial, seq int64) {
 		t.Errorf("%s: commands\n%s\nwant\n%s", at, got, want)
 	}
 	if got := dump(x.records(forkSource)); got != source {
-		t.Errorf("%s: the run that was forked has changed", at)
+		t.Errorf("%s: the source has changed", at)
 	}
 }
 
-// renamed puts the trial's run into another store under the name of the source, and gives its text.
+// renamed copies the trial's run to another store under the source's id, and returns its text.
 func renamed(t *testing.T, want *trial, into history.Store) string {
 	t.Helper()
 	var records []history.Record

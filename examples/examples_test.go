@@ -17,6 +17,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/internal/config"
+	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -216,16 +217,7 @@ func newRunner(t *testing.T, folder string) *graph.Runner {
 	}
 	options := c.RunnerOptions(executors, nil)
 	options.Workflows = config.Folder(folder)
-	runner, err := graph.New(historymem.New(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := runner.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return runner
+	return enginetest.Closing(t, enginetest.Must(graph.New(historymem.New(), options)))
 }
 
 func completedNodes(t *testing.T, runner *graph.Runner) []string {

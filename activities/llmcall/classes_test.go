@@ -15,7 +15,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historysql"
+	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 	"github.com/workflows-engine/workflows-engine/internal/leaktest"
+	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
 // class is one way in which a provider fails, and what a run makes of it.
@@ -164,13 +166,13 @@ func classes() []class {
 			attempts: "OUTPUT_SCHEMA_VIOLATION+ LLM_PROVIDER_ERROR", says: "busy", requests: 2, answers: []http.HandlerFunc{says("seven"), raw(503, "busy")},
 		},
 		{
-			name: "output of 100 MB", attempts: "LLM_PROVIDER_ERROR", says: "longer than the limit of 10485760 bytes", requests: 1,
+			name: "output of 20 MB", attempts: "LLM_PROVIDER_ERROR", says: "longer than the limit of 10485760 bytes", requests: 1,
 			answers: []http.HandlerFunc{floods},
 		},
 		{
-			name: "output of 100 MB that is announced", attempts: "LLM_PROVIDER_ERROR", says: "longer than the limit of 10485760 bytes", requests: 1,
+			name: "output of 20 MB that is announced", attempts: "LLM_PROVIDER_ERROR", says: "longer than the limit of 10485760 bytes", requests: 1,
 			answers: []http.HandlerFunc{func(w http.ResponseWriter, r *http.Request) {
-				w.Header().Set("Content-Length", fmt.Sprint(100<<20))
+				w.Header().Set("Content-Length", fmt.Sprint(20<<20))
 				floods(w, r)
 			}},
 		},
@@ -188,12 +190,12 @@ func dies(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// floods answers with 100 MB, as far as they are taken.
+// floods answers with 20 MB, as far as they are taken.
 func floods(w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusOK)
 	_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"`)
 	piece := strings.Repeat("x", 1<<20)
-	for range 100 {
+	for range 20 {
 		if _, err := io.WriteString(w, piece); err != nil {
 			return
 		}
@@ -220,12 +222,13 @@ func byPrompt(t *testing.T, answers []http.HandlerFunc) (bad, all *provider) {
 	return bad, all
 }
 
-// TestFailureClasses is not parallel, because it looks for goroutines at its end.
+// TestFailureClasses runs every class on the main path and in a branch, under the race detector in one of the two. It is not
+// parallel, because it looks for goroutines at its end.
 func TestFailureClasses(t *testing.T) {
 	t.Run("all", func(t *testing.T) {
 		for _, c := range classes() {
 			for _, place := range []string{"main path", "branch"} {
-				if place == "branch" && c.slow {
+				if place == "branch" && c.slow || place == "main path" && !c.slow && soak.UnderRace {
 					continue
 				}
 				t.Run(c.name+"/"+place, func(t *testing.T) {
@@ -241,29 +244,15 @@ func TestFailureClasses(t *testing.T) {
 func (c class) run(t *testing.T, inBranch bool) {
 	bad, p := byPrompt(t, c.answers)
 	c.config.BaseURL = p.URL
-	store, err := historysql.Open(t.Context(), filepath.Join(t.TempDir(), "runs.db"), historysql.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := enginetest.Closing(t, enginetest.Must(historysql.Open(t.Context(), filepath.Join(t.TempDir(), "runs.db"), historysql.Options{})))
 	executor := newExecutor(t, c.config)
-	r, err := graph.New(store, graph.Options{Activities: activities.Composite{LLMCall: executor}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	r := enginetest.Closing(t, enginetest.Must(graph.New(store, graph.Options{Activities: activities.Composite{LLMCall: executor}})))
 	outcomes := strings.Fields(c.attempts)
 	want := machine.Completed
 	if outcomes[len(outcomes)-1] != "ok" {
 		want = machine.Failed
 	}
-	d := define(t, c.definition(inBranch))
+	d := enginetest.Define(t, c.definition(inBranch))
 	run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "one", Definition: d})
 	if err != nil {
 		t.Fatal(err)
@@ -324,7 +313,7 @@ func (c class) run(t *testing.T, inBranch bool) {
 	}
 	// The next call of the same executor works.
 	next := class{node: patience}.definition(inBranch)
-	run, err = r.Start(t.Context(), graph.StartRequest{ExecutionID: "two", Definition: define(t, strings.ReplaceAll(next, "prompt: bad", "prompt: good"))})
+	run, err = r.Start(t.Context(), graph.StartRequest{ExecutionID: "two", Definition: enginetest.Define(t, strings.ReplaceAll(next, "prompt: bad", "prompt: good"))})
 	if err != nil || run.Status != machine.Completed {
 		t.Errorf("the next run: %+v, %v", run, err)
 	}

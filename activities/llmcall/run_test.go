@@ -3,7 +3,6 @@ package llmcall_test
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -22,6 +21,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/history/historysql"
+	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 )
 
 // syncBuffer is a log that several goroutines write.
@@ -41,21 +41,8 @@ func newRunner(t testing.TB, p *provider, log *syncBuffer) (*graph.Runner, histo
 	store := historymem.New()
 	logger := slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	executor := newExecutor(t, llmcall.Config{BaseURL: p.URL})
-	r, err := graph.New(store, graph.Options{Activities: activities.Composite{LLMCall: executor}, Logger: logger})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = r.Close() })
-	return r, store
-}
-
-func define(t testing.TB, text string) *definition.Document {
-	t.Helper()
-	d, err := definition.ParseYAML([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+	r := enginetest.Must(graph.New(store, graph.Options{Activities: activities.Composite{LLMCall: executor}, Logger: logger}))
+	return enginetest.Closing(t, r), store
 }
 
 const oneCall = `
@@ -88,7 +75,7 @@ func TestRun(t *testing.T) {
 		says("no JSON but "+sentinel), says(`{"n":7,"key":"`+sentinel+`"}`)) // an attempt, and its repair
 	var log syncBuffer
 	r, store := newRunner(t, p, &log)
-	run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "one", Definition: define(t, oneCall), Input: object{"topic": "Go"}})
+	run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "one", Definition: enginetest.Define(t, oneCall), Input: object{"topic": "Go"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +124,7 @@ func TestRefusedKeyIsNotRetried(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t, raw(401, `{"error":{"message":"Incorrect API key provided: `+sentinel+`"}}`))
 	r, _ := newRunner(t, p, &syncBuffer{})
-	run, err := r.Start(t.Context(), graph.StartRequest{Definition: define(t, oneCall), Input: object{"topic": "Go"}})
+	run, err := r.Start(t.Context(), graph.StartRequest{Definition: enginetest.Define(t, oneCall), Input: object{"topic": "Go"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +144,7 @@ func research(t testing.TB, branches int) *definition.Document {
 		fmt.Fprintf(&edges, "  - {source: ask%d, target: join}\n", i)
 		fmt.Fprintf(&list, "{name: b%d, entry: ask%d},", i, i)
 	}
-	return define(t, `
+	return enginetest.Define(t, `
 document: {schema: "https://agent-workflow.dev/schemas/workflow-definition.json", name: research, version: 1.0.0}
 state_schema: {type: object}
 nodes:
@@ -195,19 +182,9 @@ func BenchmarkParallelResearch(b *testing.B) {
 	const branches, delay = 8, 200 * time.Millisecond
 	answer := says("fine")
 	p := newProvider(b, func(w http.ResponseWriter, r *http.Request) { time.Sleep(delay); answer(w, r) })
-	store, err := historysql.Open(b.Context(), filepath.Join(b.TempDir(), "runs.db"), historysql.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	r, err := graph.New(store, graph.Options{Activities: activities.Composite{LLMCall: newExecutor(b, llmcall.Config{BaseURL: p.URL})}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		if err := errors.Join(r.Close(), store.Close()); err != nil {
-			b.Error(err)
-		}
-	})
+	store := enginetest.Closing(b, enginetest.Must(historysql.Open(b.Context(), filepath.Join(b.TempDir(), "runs.db"), historysql.Options{})))
+	executor := newExecutor(b, llmcall.Config{BaseURL: p.URL})
+	r := enginetest.Closing(b, enginetest.Must(graph.New(store, graph.Options{Activities: activities.Composite{LLMCall: executor}})))
 	d := research(b, branches)
 	for b.Loop() {
 		run, err := r.Start(b.Context(), graph.StartRequest{Definition: d})

@@ -16,11 +16,12 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/activities/toolcall"
 	"github.com/workflows-engine/workflows-engine/graph"
-	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historysql"
+	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 	"github.com/workflows-engine/workflows-engine/internal/leaktest"
+	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
 // class is one way in which a tool server fails, and what a run makes of it.
@@ -74,7 +75,7 @@ func classes() []class {
 		{name: "never an answer to initialize", script: "mute", tool: "echo", attempts: "ACTIVITY_TIMEOUT", says: "in time", edit: limit(700 * time.Millisecond), unusable: true, slow: true},
 		{name: "invalid JSON", tool: "garbage", attempts: "ACTIVITY_TIMEOUT", says: "what is not a message", edit: limit(3 * time.Second), slow: true},
 		{name: "no result of a tool", tool: "malformed", attempts: "MCP_CLIENT_ERROR"},
-		{name: "output of 100 MB", tool: "huge", arguments: `{"mib": 100}`, node: tries, attempts: "ACTIVITY_OUTPUT_TOO_LARGE"},
+		{name: "output of 20 MB", tool: "huge", arguments: `{"mib": 20}`, node: tries, attempts: "ACTIVITY_OUTPUT_TOO_LARGE"},
 
 		{name: "HTTP: refused key", tool: "echo", node: tries, attempts: "MCP_CLIENT_ERROR", says: "status 401 Unauthorized: Bearer [REDACTED] is refused", site: func(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, r.Header.Get("Authorization")+" is refused", http.StatusUnauthorized)
@@ -100,10 +101,10 @@ func classes() []class {
 			gone.Close()
 			c.Servers["s"] = toolcall.Server{URL: gone.URL + "/mcp?key=sk-sentinel-123456"}
 		}},
-		{name: "HTTP: output of 100 MB", tool: "echo", attempts: "ACTIVITY_OUTPUT_TOO_LARGE", site: func(w http.ResponseWriter, _ *http.Request) {
+		{name: "HTTP: output of 20 MB", tool: "echo", attempts: "ACTIVITY_OUTPUT_TOO_LARGE", site: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			piece := strings.Repeat(" ", 1<<20)
-			for range 100 {
+			for range 20 {
 				if _, err := io.WriteString(w, piece); err != nil {
 					return
 				}
@@ -111,8 +112,6 @@ func classes() []class {
 		}},
 	}
 }
-
-func define(text string) *definition.Document { return must(definition.ParseYAML([]byte(text))) }
 
 // status answers with a status; headers are pairs.
 func status(code int, headers ...string) http.HandlerFunc {
@@ -163,12 +162,13 @@ func newSite(t *testing.T, times int, trouble http.HandlerFunc) string {
 	return site.URL
 }
 
-// TestFailureClasses is not parallel, because it looks for goroutines at its end.
+// TestFailureClasses runs every class on the main path and in a branch, under the race detector in one of the two. It is not
+// parallel, because it looks for goroutines at its end.
 func TestFailureClasses(t *testing.T) {
 	t.Run("all", func(t *testing.T) {
 		for _, c := range classes() {
 			for _, place := range []string{"main path", "branch"} {
-				if place == "branch" && c.slow {
+				if place == "branch" && c.slow || place == "main path" && !c.slow && soak.UnderRace {
 					continue
 				}
 				t.Run(c.name+"/"+place, func(t *testing.T) {
@@ -199,28 +199,20 @@ func (c class) run(t *testing.T, inBranch bool) {
 			c.edit(config)
 		}
 	})
-	store := must(historysql.Open(t.Context(), filepath.Join(t.TempDir(), "runs.db"), historysql.Options{}))
-	r := must(graph.New(store, graph.Options{Activities: activities.Composite{ToolCall: h}}))
-	defer func() {
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	store := enginetest.Closing(t, enginetest.Must(historysql.Open(t.Context(), filepath.Join(t.TempDir(), "runs.db"), historysql.Options{})))
+	r := enginetest.Closing(t, enginetest.Must(graph.New(store, graph.Options{Activities: activities.Composite{ToolCall: h}})))
 	want := machine.Completed
 	if outcomes[len(outcomes)-1] != "ok" {
 		want = machine.Failed
 	}
-	run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "one", Definition: define(c.definition(inBranch))})
+	run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "one", Definition: enginetest.Define(t, c.definition(inBranch))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if run.Status != want {
 		t.Fatalf("%s %s: %s, want %s", run.Status, run.ErrorCode, run.Error, want)
 	}
-	records := must(store.Read(t.Context(), "one", 0, 0))
+	records := enginetest.Must(store.Read(t.Context(), "one", 0, 0))
 	var got []string
 	failure := ""
 	for _, rec := range records {
@@ -245,7 +237,7 @@ func (c class) run(t *testing.T, inBranch bool) {
 	}
 	// What is stored about the run is what its records say, and the call said.
 	projected := history.Project("one", records)
-	stored := must(store.Execution(t.Context(), "one"))
+	stored := enginetest.Must(store.Execution(t.Context(), "one"))
 	if stored.Phase != projected.Phase || string(stored.Phase) != string(run.Status) {
 		t.Errorf("stored as %s, projected as %s, said to be %s", stored.Phase, projected.Phase, run.Status)
 	}
@@ -259,7 +251,7 @@ func (c class) run(t *testing.T, inBranch bool) {
 		return
 	}
 	// The next call of the same executor works, whatever became of the server.
-	next := define(class{tool: "echo", node: patience}.definition(inBranch))
+	next := enginetest.Define(t, class{tool: "echo", node: patience}.definition(inBranch))
 	run, err = r.Start(t.Context(), graph.StartRequest{ExecutionID: "two", Definition: next})
 	if err != nil || run.Status != machine.Completed {
 		t.Errorf("the next run: %+v, %v", run, err)

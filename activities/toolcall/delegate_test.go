@@ -10,6 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/activities/toolcall"
 	"github.com/workflows-engine/workflows-engine/delegate"
+	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 )
 
 // Delegates over MCP use the same sessions (spec: activities, 11).
@@ -23,7 +24,7 @@ func TestDelegate(t *testing.T) {
 	})
 	request := delegate.Request{AgentID: " coder ", Protocol: "mcp", Input: object{"task": "T"}, CorrelationID: "r:delegate:n"}
 	result, err := agents.Delegate(t.Context(), request)
-	if err != nil || string(must(json.Marshal(result.Output))) != `{"task":"T"}` || result.ExternalTaskID != "mcp-task-r-delegate-n" {
+	if err != nil || string(enginetest.Must(json.Marshal(result.Output))) != `{"task":"T"}` || result.ExternalTaskID != "mcp-task-r-delegate-n" {
 		t.Errorf("%+v, %v", result, err)
 	}
 	for _, c := range []struct{ agent, protocol, code, text string }{

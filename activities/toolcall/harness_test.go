@@ -14,6 +14,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/activities/toolcall"
+	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 	"github.com/workflows-engine/workflows-engine/internal/leaktest"
 )
 
@@ -29,7 +30,7 @@ type harness struct {
 func open(t *testing.T, script string, edit func(*toolcall.Config)) *harness {
 	t.Helper()
 	h := &harness{t: t, pids: filepath.Join(t.TempDir(), "pids")}
-	program := must(os.Executable())
+	program := enginetest.Must(os.Executable())
 	c := toolcall.Config{
 		Servers: map[string]toolcall.Server{"s": {
 			Command: program, Env: map[string]string{scriptVariable: script, pidsVariable: h.pids},
@@ -40,7 +41,7 @@ func open(t *testing.T, script string, edit func(*toolcall.Config)) *harness {
 	if edit != nil {
 		edit(&c)
 	}
-	h.Executor = must(toolcall.New(c))
+	h.Executor = enginetest.Must(toolcall.New(c))
 	t.Cleanup(func() {
 		if err := h.Close(); err != nil {
 			t.Error(err)
@@ -60,7 +61,7 @@ func (h *harness) started() []int {
 	}
 	var pids []int
 	for field := range strings.FieldsSeq(string(text)) {
-		pids = append(pids, must(strconv.Atoi(field)))
+		pids = append(pids, enginetest.Must(strconv.Atoi(field)))
 	}
 	return pids
 }
@@ -101,7 +102,7 @@ func (h *harness) execute(req activities.Request) string {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return string(must(json.Marshal(result.Output)))
+	return string(enginetest.Must(json.Marshal(result.Output)))
 }
 
 // refuse wants a failure with a code and gives it.

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 )
 
 // Environment variables that make the test binary a server.
@@ -105,7 +107,7 @@ func (s *scripted) handle(id any, method string, params object) {
 		}
 		s.send(object{"id": id, "result": object{
 			"protocolVersion": version, "capabilities": capabilities, "serverInfo": object{"name": "scripted", "version": "1"},
-			"instructions": string(must(json.Marshal(params))),
+			"instructions": string(enginetest.Must(json.Marshal(params))),
 		}})
 	case "tools/list":
 		if s.script == "unlisted" {
@@ -192,7 +194,7 @@ func (s *scripted) call(id any, params object) {
 	case "meta":
 		answer(object{"structuredContent": params})
 	case "environment":
-		answer(object{"structuredContent": object{"environ": os.Environ(), "directory": must(os.Getwd())}})
+		answer(object{"structuredContent": object{"environ": os.Environ(), "directory": enginetest.Must(os.Getwd())}})
 	case "leak":
 		child := exec.Command(os.Args[0])
 		child.Env = append(os.Environ(), scriptVariable+"=lasting")
@@ -206,11 +208,4 @@ func (s *scripted) call(id any, params object) {
 	default:
 		s.send(object{"id": id, "error": object{"code": -32602, "message": "no tool"}})
 	}
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

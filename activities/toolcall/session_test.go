@@ -133,7 +133,7 @@ func TestOutputLimit(t *testing.T) {
 	if got := h.execute(tool("huge", object{"mib": 1.0})); len(got) < 1<<20 {
 		t.Errorf("%d bytes", len(got))
 	}
-	failure := h.refuse(t.Context(), tool("huge", object{"mib": 100.0}), "ACTIVITY_OUTPUT_TOO_LARGE")
+	failure := h.refuse(t.Context(), tool("huge", object{"mib": 20.0}), "ACTIVITY_OUTPUT_TOO_LARGE")
 	if failure.Retryable != activities.RetryPointless || len(failure.Error()) > 500 {
 		t.Errorf("%v", failure)
 	}

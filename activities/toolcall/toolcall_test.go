@@ -11,6 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/activities/toolcall"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 )
 
 // The rows of the result mapping (spec: activities, 6.5), all through one session.
@@ -122,7 +123,7 @@ func TestArguments(t *testing.T) {
 	arguments := object{
 		"a": "${ .x }", "b": object{"jq": ".x + 1"}, "c": []any{object{"literal": object{"jq": "."}}, "x ${ .x }", object{"d/e": "${ .name }"}}, "n": nil,
 	}
-	literal := string(must(json.Marshal(arguments)))
+	literal := string(enginetest.Must(json.Marshal(arguments)))
 	if got := h.execute(tool("echo", arguments)); got != literal {
 		t.Errorf("not asked for: %s", got)
 	}
@@ -141,7 +142,7 @@ func TestArguments(t *testing.T) {
 	wants(t, h.refuse(t.Context(), req, "EXPRESSION_INVALID"), "/a/0")
 	req.Config["arguments"] = object{"a": object{"jq": ".name + 1"}}
 	h.refuse(t.Context(), req, "EXPRESSION_FAILED")
-	if literal != string(must(json.Marshal(arguments))) {
+	if literal != string(enginetest.Must(json.Marshal(arguments))) {
 		t.Error("the definition was changed")
 	}
 }
@@ -165,7 +166,7 @@ func TestCallMetadata(t *testing.T) {
 		}
 	}
 	h.refuse(ctx, req, "ACTIVITY_CANCELLED")
-	if got := string(must(json.Marshal(<-beats))); got != `{"message":"working","progress":1,"total":3}` {
+	if got := string(enginetest.Must(json.Marshal(<-beats))); got != `{"message":"working","progress":1,"total":3}` {
 		t.Errorf("heartbeat %s", got)
 	}
 }

@@ -6,26 +6,23 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
 // TestCrowd lets many clients of several servers work on one file at once: each drives tickets of its own, and all race
-// for every step of the same shared runs. Nobody is told that the file is busy, no outcome is lost or recorded twice, and
-// the figures say how long the calls of each server took. With SOAK it is 8 servers with 50 clients each for a minute, or
+// for every step of the same shared runs. No call fails because the file is busy, no outcome is lost or recorded twice, and
+// the test logs how long the calls of each server took. In `make soak` 8 servers have 50 clients each, for a minute or
 // SOAK_SECONDS.
 func TestCrowd(t *testing.T) {
 	t.Parallel()
-	servers, clients, rounds, limit := 3, 6, 2, time.Duration(0)
-	if os.Getenv("SOAK") != "" {
-		servers, clients, rounds, limit = 8, 50, 1<<30, time.Minute
-		if n, err := strconv.Atoi(os.Getenv("SOAK_SECONDS")); err == nil {
-			limit = time.Duration(n) * time.Second
-		}
+	servers, clients, rounds, limit := soak.Size(3, 3, 8), soak.Size(6, 3, 50), soak.Size(2, 1, 1<<30), time.Duration(0)
+	if soak.On() {
+		limit = time.Duration(soak.Setting("SOAK_SECONDS", 60)) * time.Second
 	}
 	db := database(t)
 	crowd := make([]*line, servers)

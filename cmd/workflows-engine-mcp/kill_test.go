@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"os/exec"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -19,6 +17,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historysql"
 	"github.com/workflows-engine/workflows-engine/internal/cli"
+	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
 // The SIGKILL loop. Two servers share one file; several hosts drive runs through both, each call through either. At
@@ -26,19 +25,11 @@ import (
 // that got no answer calls again. In the end every run has completed, and everything that was ever answered is in the
 // histories, once.
 //
-// SOAK makes it thousands of kills; SOAK_KILLS says how many.
-
-const shortKills = 24
+// The short form kills a few times, `make soak` thousands of times; SOAK_KILLS sets how often.
 
 func TestKillLoop(t *testing.T) {
 	t.Parallel()
-	kills := shortKills
-	if os.Getenv("SOAK") != "" {
-		kills = 2000
-	}
-	if n, err := strconv.Atoi(os.Getenv("SOAK_KILLS")); err == nil {
-		kills = n
-	}
+	kills := soak.Setting("SOAK_KILLS", soak.Size(24, 8, 2000))
 	db := database(t)
 	arena := &arena{t: t, wanted: int64(kills)}
 	for range 2 {

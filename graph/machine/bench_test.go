@@ -2,31 +2,22 @@ package machine_test
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 )
 
 // linear makes a definition of n activities in a row.
 func linear(tb testing.TB, n int) *definition.Program {
-	var nodes, edges []string
-	edge := func(a, b string) { edges = append(edges, fmt.Sprintf(`{"source":%q,"target":%q}`, a, b)) }
-	nodes = append(nodes, `{"id":"s","type":"start"}`, `{"id":"e","type":"end"}`)
-	edge("__start__", "s")
-	last := "s"
+	nodes := []string{`{"id":"s","type":"start"}`}
 	for i := range n {
-		id := fmt.Sprintf("n%d", i)
-		nodes = append(nodes, fmt.Sprintf(`{"id":%q,"type":"step","config":{"handler":"h"}}`, id))
-		edge(last, id)
-		last = id
+		nodes = append(nodes, fmt.Sprintf(`{"id":"n%d","type":"step","config":{"handler":"h"}}`, i))
 	}
-	edge(last, "e")
-	return compile(tb, fmt.Sprintf(`{"document":{"schema":"urn:t","name":"linear","version":"1"},"state_schema":{"type":"object"},"nodes":[%s],"edges":[%s]}`,
-		strings.Join(nodes, ","), strings.Join(edges, ",")))
+	return compile(tb, enginetest.Linear("linear", append(nodes, `{"id":"e","type":"end"}`)...))
 }
 
 // BenchmarkWalk measures the machine alone: one activity's outcome, the script that follows, the next request.

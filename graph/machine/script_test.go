@@ -17,6 +17,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output of scripts")
@@ -108,15 +109,7 @@ var epoch = time.Date(2026, 1, 2, 3, 4, 5, 678_901_234, time.UTC)
 
 func compile(t testing.TB, src string) *definition.Program {
 	t.Helper()
-	parse := definition.ParseYAML
-	if strings.HasPrefix(strings.TrimSpace(src), "{") {
-		parse = definition.Parse
-	}
-	doc, err := parse([]byte(src))
-	if err != nil {
-		t.Fatalf("definition: %v", err)
-	}
-	prog, findings := definition.Compile(doc, definition.Options{AllowInterruptInBranch: true})
+	prog, findings := definition.Compile(enginetest.Define(t, src), definition.Options{AllowInterruptInBranch: true})
 	if prog == nil {
 		t.Fatalf("definition: %+v", findings)
 	}

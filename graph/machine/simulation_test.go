@@ -8,7 +8,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,6 +17,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
 // The simulation drives random workflows through random schedules, and holds what the machine makes of them against a
@@ -27,29 +27,15 @@ import (
 //
 // A failure names its seeds. To keep it as a case, add the line to testdata/simulation/seeds.
 
-const (
-	simSchedules = 100_000
-	// simPerWorkflow is how many schedules each workflow goes through.
-	simPerWorkflow = 40
-)
+// simPerWorkflow is how many schedules each workflow goes through.
+const simPerWorkflow = 40
 
+// TestSimulation tries a sample of schedules, in `make soak` a hundred times as many.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
-	schedules := simSchedules
-	switch text := os.Getenv("SOAK"); {
-	case text != "":
-		schedules *= 20
-		if n, err := strconv.Atoi(os.Getenv("SOAK_SCHEDULES")); err == nil {
-			schedules = n
-		}
-	case simUnderRace:
-		schedules /= 50
-	}
+	schedules := soak.Setting("SOAK_SCHEDULES", soak.Size(20_000, 2_000, 2_000_000))
 	workflows := uint64(schedules / simPerWorkflow)
-	offset := uint64(0)
-	if n, err := strconv.ParseUint(os.Getenv("SOAK_SEED"), 10, 64); err == nil {
-		offset = n
-	}
+	offset := uint64(soak.Setting("SOAK_SEED", 0))
 	// Schedules leave garbage only; collecting it less often halves the time.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	var done, inputs, refused, rebuilt, repairs atomic.Int64

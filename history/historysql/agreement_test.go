@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/history/historysql"
 	"github.com/workflows-engine/workflows-engine/history/historytest"
+	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
 // agreement does the same things to several stores that share a file and to the store in memory, which is simple enough
@@ -45,14 +45,10 @@ type agreed struct {
 	before historytest.Trace
 }
 
-// TestStoresAgree does so in two rounds of 250 actions, with SOAK in 500 of them.
+// TestStoresAgree compares the stores in two rounds of 250 actions, in `make soak` in 500 of them.
 func TestStoresAgree(t *testing.T) {
 	t.Parallel()
-	rounds := uint64(2)
-	if os.Getenv("SOAK") != "" {
-		rounds = 500
-	}
-	for seed := range rounds {
+	for seed := range uint64(soak.Size(2, 2, 500)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			a := &agreement{

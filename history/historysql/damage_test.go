@@ -14,6 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historysql"
 	"github.com/workflows-engine/workflows-engine/history/historytest"
+	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
 // someRuns makes a file with a few runs of every kind and a log that was not written back, as a killed process leaves
@@ -58,13 +59,7 @@ func someRuns(t *testing.T) (file, log []byte) {
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	file, log := someRuns(t)
-	samples := 40
-	switch {
-	case os.Getenv("SOAK") != "":
-		samples = 5000
-	case underRace:
-		samples = 4
-	}
+	samples := soak.Size(40, 4, 5000)
 	dir := t.TempDir()
 	refused := map[problem.Code]int{}
 	rng := rand.New(rand.NewPCG(1, 2))

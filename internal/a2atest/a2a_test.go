@@ -235,12 +235,12 @@ func TestFailures(t *testing.T) {
 	huge := func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, `{"jsonrpc":"2.0","id":"r:d#1.1","result":{"text":"`)
 		block := []byte(strings.Repeat("x", 1<<20))
-		for range 100 {
+		for range 20 {
 			if _, err := w.Write(block); err != nil {
 				return
 			}
 		}
-		t.Error("100 MB were read")
+		t.Error("20 MB were read")
 	}
 	for name, c := range map[string]struct {
 		do       string
@@ -275,7 +275,7 @@ func TestFailures(t *testing.T) {
 		"neither task":          {do: "complete", sabotage: on("message/send", write(200, `{"jsonrpc":"2.0","id":"r:d#1.1","result":{}}`)), code: problem.A2AProviderError, text: "neither"},
 		"unknown state":         {do: "complete", sabotage: on("message/send", write(200, `{"jsonrpc":"2.0","id":"r:d#1.1","result":{"id":"t","status":{"state":"dozing"}}}`)), code: problem.A2AProviderError, text: "dozing"},
 		"dies":                  {do: "complete", sabotage: on("message/send", die), code: problem.A2AProviderError, text: "cannot be reached"},
-		"100 MB":                {do: "complete", sabotage: on("message/send", huge), code: problem.A2AProviderError, text: "larger than"},
+		"20 MB":                 {do: "complete", sabotage: on("message/send", huge), code: problem.A2AProviderError, text: "larger than"},
 		"never answers":         {do: "complete", tune: func(c *delegate.A2AConfig) { c.RequestTimeout = 100 * time.Millisecond }, sabotage: on("message/send", hang), code: problem.A2AProviderError, text: "cannot be reached"},
 		"redirect":              {do: "complete", sabotage: on("message/send", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", 307) }), code: problem.A2AProviderError, text: "307"},
 		"vanishes":              {do: "wait", after: func(a *agent) { a.server.CloseClientConnections(); a.server.Listener.Close() }, code: problem.A2AProviderError, text: "cannot be reached"},
@@ -283,7 +283,7 @@ func TestFailures(t *testing.T) {
 		"500 later":             {do: "wait", after: func(a *agent) { a.spoil(on("tasks/get", write(500, "oops"))) }, code: problem.A2AProviderError, text: "500"},
 		"refuses the key later": {do: "wait", after: func(a *agent) { a.spoil(on("tasks/get", write(403, "no"))) }, code: problem.A2AProviderError, text: "403"},
 		"invalid JSON later":    {do: "wait", after: func(a *agent) { a.spoil(on("tasks/get", write(200, "}"))) }, code: problem.A2AProviderError, text: "not JSON"},
-		"100 MB later":          {do: "wait", after: func(a *agent) { a.spoil(on("tasks/get", huge)) }, code: problem.A2AProviderError, text: "larger than"},
+		"20 MB later":           {do: "wait", after: func(a *agent) { a.spoil(on("tasks/get", huge)) }, code: problem.A2AProviderError, text: "larger than"},
 		"forgets the task":      {do: "wait", after: func(a *agent) { a.forget() }, code: problem.A2ATaskFailed, text: "does not know the task"},
 		"takes too long":        {do: "wait", tune: func(c *delegate.A2AConfig) { c.PollTimeout = 50 * time.Millisecond }, code: problem.A2AProviderError, text: "did not end within"},
 	} {

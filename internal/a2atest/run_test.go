@@ -17,6 +17,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
+	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 )
 
 // bench drives runs against one agent. Whatever is logged is kept.
@@ -128,17 +129,17 @@ func node(id, do string, members ...string) string {
 
 func define(t *testing.T, nodes, edges string) *definition.Document {
 	t.Helper()
-	d, err := definition.Parse(fmt.Appendf(nil, `{"document":{"schema":"urn:test","name":"d","version":"1"},"state_schema":{"type":"object"},
-		"nodes":[{"id":"s","type":"start"},%s,{"id":"e","type":"end","config":{"output_mapping":"."}}],
-		"edges":[{"source":"__start__","target":"s"},%s]}`, nodes, edges))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+	return enginetest.Define(t, fmt.Sprintf(`{"document":{"schema":"urn:test","name":"d","version":"1"},"state_schema":{"type":"object"},
+		"nodes":[`+startNode+`,%s,`+endNode+`],"edges":[{"source":"__start__","target":"s"},%s]}`, nodes, edges))
 }
 
+const (
+	startNode = `{"id":"s","type":"start"}`
+	endNode   = `{"id":"e","type":"end","config":{"output_mapping":"."}}`
+)
+
 func linear(t *testing.T, do string, members ...string) *definition.Document {
-	return define(t, node("d", do, members...), `{"source":"s","target":"d"},{"source":"d","target":"e"}`)
+	return enginetest.Define(t, enginetest.Linear("d", startNode, node("d", do, members...), endNode))
 }
 
 func (b *bench) start(id string, d *definition.Document) *graph.Run {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// pages are the documents for readers, by their path below root.
+// pages returns the documents for readers, by path.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
@@ -42,7 +42,7 @@ func TestEveryRoomIsDescribed(t *testing.T) {
 	}
 }
 
-// settings are the variables that have an effect, without their prefix.
+// settings returns the variables that have an effect, without their prefix.
 func settings(t *testing.T) map[string]bool {
 	t.Helper()
 	src, err := os.ReadFile(filepath.Join(root, "internal/config/envname/envname.go"))
@@ -72,13 +72,13 @@ func TestEverySettingIsDescribed(t *testing.T) {
 	for path, text := range pages(t) {
 		for _, m := range regexp.MustCompile(`WORKFLOW_ENGINE_([A-Z0-9_]+)`).FindAllStringSubmatch(text, -1) {
 			if !known[m[1]] {
-				t.Errorf("%s names %s, which has no effect", path, m[0])
+				t.Errorf("%s: unknown variable %s", path, m[0])
 			}
 		}
 	}
 }
 
-// TestCodesOfThePagesExist: what looks like an error code in a table or sentence is one.
+// TestCodesOfThePagesExist: what looks like an error code in a page is one.
 func TestCodesOfThePagesExist(t *testing.T) {
 	t.Parallel()
 	src, err := os.ReadFile(filepath.Join(root, "graph/problem/codes.go"))
@@ -93,14 +93,14 @@ func TestCodesOfThePagesExist(t *testing.T) {
 		for _, m := range regexp.MustCompile("`([A-Z][A-Z0-9]*_[A-Z0-9_]+)`").FindAllStringSubmatch(text, -1) {
 			setting := regexp.MustCompile(`^(WORKFLOW_ENGINE|SOAK|OPENAI)_`).MatchString(m[1]) || variables[m[1]]
 			if !known[m[1]] && !setting {
-				t.Errorf("%s names the code %s, which does not exist", path, m[1])
+				t.Errorf("%s: unknown error code %s", path, m[1])
 			}
 		}
 	}
 }
 
-// TestLinksLead: links between pages lead to files, and to headings, that are there.
-func TestLinksLead(t *testing.T) {
+// TestLinksHaveTargets: the files and headings that links between pages name exist.
+func TestLinksHaveTargets(t *testing.T) {
 	t.Parallel()
 	all := pages(t)
 	fences := regexp.MustCompile("(?s)```.*?```")
@@ -115,17 +115,17 @@ func TestLinksLead(t *testing.T) {
 				target = filepath.Join(filepath.Dir(path), file)
 			}
 			if _, err := os.Stat(target); err != nil {
-				t.Errorf("%s: the link %s leads nowhere", path, m[1])
+				t.Errorf("%s: no file for link %s", path, m[1])
 				continue
 			}
 			if heading != "" && !anchors(fences.ReplaceAllString(all[target], ""))[heading] {
-				t.Errorf("%s: the link %s leads to no heading", path, m[1])
+				t.Errorf("%s: no heading for link %s", path, m[1])
 			}
 		}
 	}
 }
 
-// anchors are the names that a page's headings have in links.
+// anchors returns the names that a page's headings have in links.
 func anchors(text string) map[string]bool {
 	names := map[string]bool{}
 	for _, m := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllStringSubmatch(text, -1) {

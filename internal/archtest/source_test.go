@@ -50,14 +50,14 @@ func TestPureRoomsReadNoClock(t *testing.T) {
 	}
 }
 
-// TestShownBy: every test and script that docs/compatibility.md names exists.
+// TestShownBy: every test, script and vector that docs/compatibility.md names exists. Another test runs each of them.
 func TestShownBy(t *testing.T) {
 	t.Parallel()
 	doc, err := os.ReadFile(filepath.Join(root, "docs/compatibility.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := map[string]bool{}
+	known, vectors := map[string]bool{}, filepath.Join(root, "conformance/vectors")+string(filepath.Separator)
 	err = filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -76,6 +76,8 @@ func TestShownBy(t *testing.T) {
 			}
 		case strings.Contains(path, "graph/machine/testdata/") && strings.HasSuffix(path, ".txt"):
 			known["script "+strings.TrimSuffix(filepath.Base(path), ".txt")] = true
+		case strings.HasPrefix(path, vectors) && strings.HasSuffix(path, ".vector.json"):
+			known["vector "+filepath.ToSlash(strings.TrimSuffix(strings.TrimPrefix(path, vectors), ".vector.json"))] = true
 		}
 		return nil
 	})
@@ -92,13 +94,13 @@ func TestShownBy(t *testing.T) {
 		shown := strings.TrimSpace(cells[4])
 		if shown == "" {
 			if !strings.Contains(cells[3], "kept") && !strings.Contains(cells[3], "later") {
-				t.Errorf("%s says fixed, and nothing shows it", strings.TrimSpace(cells[1]))
+				t.Errorf("%s: no test shows that it is fixed", strings.TrimSpace(cells[1]))
 			}
 			continue
 		}
 		for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(shown, -1) {
 			if !known[m[1]] {
-				t.Errorf("%s names %q, which does not exist", strings.TrimSpace(cells[1]), m[1])
+				t.Errorf("%s: %q does not exist", strings.TrimSpace(cells[1]), m[1])
 			}
 		}
 	}

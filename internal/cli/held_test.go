@@ -14,9 +14,9 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph"
-	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/history/historysql"
 	"github.com/workflows-engine/workflows-engine/internal/config"
+	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 )
 
 const (
@@ -53,18 +53,10 @@ func occupy(t *testing.T, text string, steps int, lease time.Duration) (path str
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.Close(); store.Close() })
-	child, err := definition.Parse([]byte(stepText))
-	if err == nil {
-		err = r.RegisterWorkflow("child", child)
-	}
-	if err != nil {
+	if err := r.RegisterWorkflow("child", enginetest.Define(t, stepText)); err != nil {
 		t.Fatal(err)
 	}
-	document, err := definition.Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Start(ctx, graph.StartRequest{ExecutionID: "r", Definition: document, Wait: graph.Wait{Set: true}}); err != nil {
+	if _, err := r.Start(ctx, graph.StartRequest{ExecutionID: "r", Definition: enginetest.Define(t, text), Wait: graph.Wait{Set: true}}); err != nil {
 		t.Fatal(err)
 	}
 	for range steps {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 	"github.com/workflows-engine/workflows-engine/internal/httpworkflow"
 )
 
@@ -64,11 +64,7 @@ func TestCache(t *testing.T) {
 	asked(s.URL+"/?c=no-store", "", "2", 1, 0)
 
 	// What is pinned cannot change, so that it is not asked for again; another pin asks at once.
-	d, err := definition.Parse([]byte(text("2")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	asked(always, d.Hash(), "2", 0, 0)
+	asked(always, enginetest.Define(t, text("2")).Hash(), "2", 0, 0)
 	version.Store(3)
 	asked(minute, strings.Repeat("0", 64), "3", 1, 0)
 }

@@ -12,24 +12,18 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
+	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 )
 
 // waiting is a definition with one step, whose handler tells two versions apart.
 func waiting(handler string) string {
-	return `{"document":{"schema":"s","name":"child","version":"1"},"state_schema":{"type":"object"},
-		"nodes":[{"id":"a","type":"start"},{"id":"work","type":"step","config":{"handler":"` + handler + `"}},{"id":"z","type":"end"}],
-		"edges":[{"source":"__start__","target":"a"},{"source":"a","target":"work"},{"source":"work","target":"z"}]}`
+	return enginetest.Linear("child", `{"id":"a","type":"start"}`, `{"id":"work","type":"step","config":{"handler":"`+handler+`"}}`, `{"id":"z","type":"end"}`)
 }
 
 func parent(t *testing.T, ref, more string) *definition.Document {
 	t.Helper()
-	d, err := definition.Parse([]byte(`{"document":{"schema":"s","name":"parent","version":"1"},"state_schema":{"type":"object"},
-		"nodes":[{"id":"a","type":"start"},{"id":"sub","type":"subworkflow","config":{"input_mapping":{},"workflow_ref":"` + ref + `"` + more + `}},{"id":"z","type":"end"}],
-		"edges":[{"source":"__start__","target":"a"},{"source":"a","target":"sub"},{"source":"sub","target":"z"}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+	sub := `{"id":"sub","type":"subworkflow","config":{"input_mapping":{},"workflow_ref":"` + ref + `"` + more + `}}`
+	return enginetest.Define(t, enginetest.Linear("parent", `{"id":"a","type":"start"}`, sub, `{"id":"z","type":"end"}`))
 }
 
 // A subworkflow that has begun is stored with its definition: it goes on with what it began with, in another process,
@@ -42,11 +36,7 @@ func TestABegunSubworkflowNeedsNoNetwork(t *testing.T) {
 	store := historymem.New()
 	begin := func(o graph.Options) *graph.Runner {
 		o.DefaultMode = machine.HostMediated
-		r, err := graph.New(store, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r
+		return enginetest.Must(graph.New(store, o))
 	}
 	first := begin(graph.Options{Workflows: trusting(t, s)})
 	run, err := first.Start(t.Context(), graph.StartRequest{ExecutionID: "p", Definition: parent(t, s.URL+"/child", "")})
@@ -91,13 +81,7 @@ func TestWhatIsFetchedIsChecked(t *testing.T) {
 		}
 		fmt.Fprint(w, waiting("urn:x"))
 	})
-	hash := func(text string) string {
-		d, err := definition.Parse([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d.Hash()
-	}(waiting("urn:x"))
+	hash := enginetest.Define(t, waiting("urn:x")).Hash()
 	unsigned := func(d *definition.Document) error {
 		if d.Hash() == hash {
 			return problem.New(problem.ValidationError, "it is not signed")
@@ -116,13 +100,9 @@ func TestWhatIsFetchedIsChecked(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			r, err := graph.New(historymem.New(), graph.Options{
+			r := enginetest.Closing(t, enginetest.Must(graph.New(historymem.New(), graph.Options{
 				Workflows: trusting(t, s), DefaultMode: machine.HostMediated, VerifyDefinition: tt.verify,
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer r.Close()
+			})))
 			run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "p", Definition: parent(t, s.URL+tt.path, tt.more)})
 			if err != nil {
 				t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
+	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
 )
@@ -30,19 +31,14 @@ type host struct {
 
 func newHost(t *testing.T, o graph.Options) *host {
 	t.Helper()
-	store := historymem.New()
-	runner, err := graph.New(store, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	return newHostOver(t, enginetest.Closing(t, historymem.New()), o)
+}
+
+func newHostOver(t *testing.T, store history.Store, o graph.Options) *host {
+	t.Helper()
+	runner := enginetest.Closing(t, enginetest.Must(graph.New(store, o)))
 	h := connectHost(t, runner, mcpserver.Options{Definitions: store})
 	h.runner, h.store = runner, store
-	t.Cleanup(func() {
-		if err := runner.Close(); err != nil {
-			t.Error(err)
-		}
-		store.Close()
-	})
 	return h
 }
 

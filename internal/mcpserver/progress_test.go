@@ -2,7 +2,6 @@ package mcpserver_test
 
 import (
 	"context"
-	"encoding/json"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -15,6 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
+	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
 )
 
@@ -40,11 +40,7 @@ func TestProgress(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := historymem.New()
-		runner, err := graph.New(store, graph.Options{Activities: slowExecutor{}, DefaultMode: machine.InProcess})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer runner.Close()
+		runner := enginetest.Closing(t, enginetest.Must(graph.New(store, graph.Options{Activities: slowExecutor{}, DefaultMode: machine.InProcess})))
 		here, there := mcp.NewInMemoryTransports()
 		served := make(chan error, 1)
 		go func() {
@@ -187,15 +183,8 @@ func TestAnswerBehindProgress(t *testing.T) {
 func TestProgressOfStatus(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		runner, err := graph.New(historymem.New(), graph.Options{Activities: slowExecutor{}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer runner.Close()
-		d, err := parseFile(t, "step")
-		if err != nil {
-			t.Fatal(err)
-		}
+		runner := enginetest.Closing(t, enginetest.Must(graph.New(historymem.New(), graph.Options{Activities: slowExecutor{}})))
+		d := enginetest.Must(definition.FromValue(definitionFile(t, "step")))
 		if _, err := runner.Start(t.Context(), graph.StartRequest{ExecutionID: "s", Definition: d, Wait: graph.Wait{Set: true}}); err != nil {
 			t.Fatal(err)
 		}
@@ -211,12 +200,4 @@ func TestProgressOfStatus(t *testing.T) {
 			t.Errorf("told %+v", told)
 		}
 	})
-}
-
-func parseFile(t *testing.T, name string) (*definition.Document, error) {
-	text, err := json.Marshal(definitionFile(t, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return definition.Parse(text)
 }

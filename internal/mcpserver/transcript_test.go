@@ -16,6 +16,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
+	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/stdio"
 )
@@ -132,14 +133,11 @@ func (b *buffer) take() []string {
 func newWire(t *testing.T) *wire {
 	t.Helper()
 	ids := 0
-	store := historymem.New()
-	runner, err := graph.New(store, graph.Options{
+	store := enginetest.Closing(t, historymem.New())
+	runner := enginetest.Closing(t, enginetest.Must(graph.New(store, graph.Options{
 		DefaultMode: machine.HostMediated,
 		NewID:       func() string { ids++; return fmt.Sprintf("run-%d", ids) },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	})))
 	in, feed := io.Pipe()
 	w := &wire{in: feed, out: new(buffer)}
 	server := mcpserver.New(runner, mcpserver.Options{Version: "1.0.0", DefaultMode: machine.HostMediated, Definitions: store})
@@ -152,10 +150,6 @@ func newWire(t *testing.T) *wire {
 		if err := <-served; err != nil {
 			t.Errorf("Serve: %v", err)
 		}
-		if err := runner.Close(); err != nil {
-			t.Error(err)
-		}
-		store.Close()
 	})
 	return w
 }

@@ -6,9 +6,19 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
-	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
 )
+
+// hostOf returns a client of a server over the store that performs the steps of one handler.
+func hostOf(t *testing.T, store history.Store, handler string, step activities.StepHandler) *host {
+	t.Helper()
+	steps := activities.NewStepRegistry()
+	if err := steps.Register(handler, step); err != nil {
+		t.Fatal(err)
+	}
+	return newHostOver(t, store, graph.Options{Activities: activities.Composite{Step: steps}})
+}
 
 // A server that lacks a handler takes the answer to a question, says that it does not go on with the run itself and what
 // it lacks; the server that has the handler goes on.
@@ -16,23 +26,7 @@ func TestNextOfARunForAnotherServer(t *testing.T) {
 	t.Parallel()
 	store := historymem.New()
 	serve := func(handler string) *host {
-		steps := activities.NewStepRegistry()
-		err := steps.Register(handler, func(context.Context, activities.Request) (any, error) { return object{handler: true}, nil })
-		if err != nil {
-			t.Fatal(err)
-		}
-		runner, err := graph.New(store, graph.Options{Activities: activities.Composite{Step: steps}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		h := connectHost(t, runner, mcpserver.Options{Definitions: store})
-		h.runner, h.store = runner, store
-		t.Cleanup(func() {
-			if err := runner.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-		return h
+		return hostOf(t, store, handler, func(context.Context, activities.Request) (any, error) { return object{handler: true}, nil })
 	}
 	fit, unfit := serve("urn:book"), serve("urn:other")
 	definition := definitionFile(t, "booking")
@@ -72,26 +66,10 @@ func TestNextBesideWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	store := historymem.New()
 	serve := func(handler string) *host {
-		steps := activities.NewStepRegistry()
-		err := steps.Register(handler, func(ctx context.Context, _ activities.Request) (any, error) {
+		return hostOf(t, store, handler, func(ctx context.Context, _ activities.Request) (any, error) {
 			<-ctx.Done()
 			return nil, context.Cause(ctx)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		runner, err := graph.New(store, graph.Options{Activities: activities.Composite{Step: steps}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := runner.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-		h := connectHost(t, runner, mcpserver.Options{Definitions: store})
-		h.runner, h.store = runner, store
-		return h
 	}
 	definition := object{
 		"document": object{"schema": "s", "name": "beside", "version": "1"}, "state_schema": object{"type": "object"},

@@ -1,5 +1,0 @@
-//go:build !race
-
-package historysql_test
-
-const underRace = false

@@ -1,0 +1,30 @@
+// Package soak says how much a test tries: a short form by default, less under the race detector, and the long form that
+// `make soak` asks for.
+package soak
+
+import (
+	"os"
+	"strconv"
+)
+
+// On reports whether the long forms are asked for.
+func On() bool { return os.Getenv("SOAK") != "" }
+
+// Size is how many cases a test tries: short by default, race under the race detector, long if the long forms are asked for.
+func Size(short, race, long int) int {
+	switch {
+	case On():
+		return long
+	case UnderRace:
+		return race
+	}
+	return short
+}
+
+// Setting returns the whole number in the environment variable, such as SOAK_KILLS, or otherwise if there is none.
+func Setting(variable string, otherwise int) int {
+	if n, err := strconv.Atoi(os.Getenv(variable)); err == nil {
+		return n
+	}
+	return otherwise
+}
