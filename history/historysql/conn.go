@@ -7,8 +7,6 @@ import (
 	"io"
 
 	"modernc.org/sqlite"
-
-	"github.com/workflows-engine/workflows-engine/internal/walvfs"
 )
 
 // conn is a connection of the driver with its prepared statements. It is used by one goroutine at a time, always
@@ -19,8 +17,6 @@ import (
 type conn struct {
 	driver.Conn
 	statements map[string]statement
-	// log gathers what a commit writes to the log; nil means that nothing is gathered.
-	log *walvfs.VFS
 	// commits counts the transactions that commit has committed; see version.
 	commits uint32
 	// shapes are the inserts of batches by the names of their records; see shapeOf.
@@ -49,43 +45,16 @@ func connect(source string) (*conn, error) {
 	return &conn{Conn: c, statements: map[string]statement{}, shapes: map[string]string{}}, nil
 }
 
-// connectGathering is connect for a connection that commits often: what it writes to the log is gathered; see commit.
-func connectGathering(source string) (*conn, error) {
-	log, err := walvfs.New()
-	if err != nil {
-		return nil, err
-	}
-	if name := log.Name(); name != "" {
-		source += "&vfs=" + name
-	}
-	c, err := connect(source)
-	if err != nil {
-		log.Close()
-		return nil, err
-	}
-	c.log = log
-	return c, nil
-}
-
 // Close closes the statements and the connection.
 func (c *conn) Close() error {
 	var errs []error
 	for _, s := range c.statements {
 		errs = append(errs, s.Close())
 	}
-	errs = append(errs, c.Conn.Close())
-	if c.log != nil {
-		c.log.Close()
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.Conn.Close())...)
 }
 
-// commit commits. What a failed one has left in the log is forgotten.
 func (c *conn) commit() error {
-	if c.log != nil {
-		c.log.Gather()
-		defer c.log.Release()
-	}
 	err := c.do("COMMIT")
 	if err == nil {
 		c.commits++

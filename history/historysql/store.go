@@ -145,7 +145,7 @@ func (s *Store) openWriter() (*conn, error) {
 	if err := refuseLost(s.path); err != nil {
 		return nil, err
 	}
-	c, err := connectGathering(dataSource(s.path, "rw", &s.options))
+	c, err := connect(dataSource(s.path, "rw", &s.options))
 	if err != nil {
 		return nil, err
 	}
