@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"reflect"
 
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -36,9 +37,30 @@ type blob struct {
 type reference struct {
 	text string
 	size int
-	// of is the value itself: as long as it is held here nothing else can come to stand in its place in memory. A delta
-	// is garbage once it is written, and the next one is likely to be made where it was.
-	of any
+}
+
+// valueKey is the same for one value that is met twice: a string by its content, a list or an object by the pointer to it. It
+// holds that pointer, so that no other value can get the same key while it is kept.
+type valueKey struct {
+	at     any
+	length int
+}
+
+// keyOf returns the zero key for what is empty or neither a string, a list nor an object.
+func keyOf(v any) valueKey {
+	switch v := v.(type) {
+	case string:
+		return valueKey{v, len(v)}
+	case []any:
+		if len(v) > 0 {
+			return valueKey{&v[0], len(v)}
+		}
+	case map[string]any:
+		if len(v) > 0 {
+			return valueKey{reflect.ValueOf(v).UnsafePointer(), len(v)}
+		}
+	}
+	return valueKey{}
 }
 
 // hashOf is what names a text.
@@ -52,9 +74,9 @@ type cutter struct {
 	// least is the size from which on a value is put aside.
 	least int
 	blobs []blob
-	// seen are the references to values that have been put aside, by where they are in memory: a record's result and
-	// the state that it leads to hold the same value. They keep the values alive.
-	seen map[place]reference
+	// seen are the references to values that have been put aside: a record's result and the state that it leads to hold
+	// the same value, which is encoded and hashed once.
+	seen map[valueKey]reference
 	// cut says that the text written last is not that of the value itself.
 	cut bool
 	// put is the size of the contents of the blobs that the text written last needs.
@@ -65,13 +87,15 @@ type cutter struct {
 // list, of an object with one long text the text.
 func (c *cutter) value(dst []byte, v any) []byte {
 	start, before := len(dst), c.put
-	var at place
+	if text, ok := v.(string); len(c.seen) > 0 && (!ok || len(text) >= c.least) {
+		if ref, ok := c.seen[keyOf(v)]; ok {
+			c.cut = true
+			c.put += ref.size
+			return append(dst, ref.text...)
+		}
+	}
 	switch v := v.(type) {
 	case map[string]any:
-		at = placeOf(v)
-		if ref, ok := c.seen[at]; ok {
-			return c.again(dst, ref)
-		}
 		dst = append(dst, '{')
 		for i, name := range jsonvalue.Keys(v) {
 			if i > 0 {
@@ -86,10 +110,6 @@ func (c *cutter) value(dst []byte, v any) []byte {
 		}
 		dst = append(dst, '}')
 	case []any:
-		at = placeOf(v)
-		if ref, ok := c.seen[at]; ok {
-			return c.again(dst, ref)
-		}
 		dst = append(dst, '[')
 		for i, e := range v {
 			if i > 0 {
@@ -98,14 +118,6 @@ func (c *cutter) value(dst []byte, v any) []byte {
 			dst = c.value(dst, e)
 		}
 		dst = append(dst, ']')
-	case string:
-		if len(v) >= c.least {
-			at = placeOf(v)
-			if ref, ok := c.seen[at]; ok {
-				return c.again(dst, ref)
-			}
-		}
-		dst = jsonvalue.AppendString(dst, v)
 	default:
 		if plain, err := jsonvalue.Normalize(v); err == nil && !scalar(v) {
 			return c.value(dst, plain)
@@ -115,14 +127,7 @@ func (c *cutter) value(dst []byte, v any) []byte {
 	if len(dst)-start < c.least {
 		return dst
 	}
-	return c.aside(dst, start, before, at, v)
-}
-
-// again appends the reference to a value that has been put aside before.
-func (c *cutter) again(dst []byte, ref reference) []byte {
-	c.cut = true
-	c.put += ref.size
-	return append(dst, ref.text...)
+	return c.aside(dst, start, before, keyOf(v))
 }
 
 // scalar reports whether a value is one that nothing can be cut out of.
@@ -135,7 +140,7 @@ func scalar(v any) bool {
 }
 
 // aside makes a blob of the text from start on and puts the reference in its place.
-func (c *cutter) aside(dst []byte, start, before int, at place, v any) []byte {
+func (c *cutter) aside(dst []byte, start, before int, key valueKey) []byte {
 	content := string(dst[start:])
 	hash := hashOf(dst[start:])
 	dst = append(dst[:start], `{"`+markBlob+`":"`...)
@@ -143,11 +148,11 @@ func (c *cutter) aside(dst []byte, start, before int, at place, v any) []byte {
 	c.blobs = append(c.blobs, blob{hash, content})
 	c.cut = true
 	c.put += len(content)
-	if at != (place{}) {
+	if key != (valueKey{}) {
 		if c.seen == nil {
-			c.seen = map[place]reference{}
+			c.seen = map[valueKey]reference{}
 		}
-		c.seen[at] = reference{text: string(dst[start:]), size: c.put - before, of: v}
+		c.seen[key] = reference{text: string(dst[start:]), size: c.put - before}
 	}
 	return dst
 }
@@ -194,7 +199,7 @@ func (s *shortener) appendShort(dst []byte, i int) []byte {
 		switch {
 		case member == "state" && r.Name == history.StateUpdated:
 			dst = s.appendState(dst, seq, state)
-		case s.prior.seq > 0 && state != nil && len(state) > 0 && placeOf(state) == placeOf(s.prior.state):
+		case s.prior.seq > 0 && state != nil && len(state) > 0 && keyOf(state) == keyOf(s.prior.state):
 			dst = appendReference(dst, s.prior.seq)
 			s.cut = true
 		default:

@@ -13,9 +13,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/history/historytest"
 )
 
-// TestPlacesInMemoryThatAreUsedAgain: large values are recognised by where they are in memory. What a delta says is garbage
-// once it is written, and the next one in the same batch may be made where it was.
-func TestPlacesInMemoryThatAreUsedAgain(t *testing.T) {
+// TestReusedMemoryIsAnotherValue: a large list or object that is met twice is recognised by its pointer. What a delta says is garbage
+// once it is written, and the next one in the same batch may be allocated where it was.
+func TestReusedMemoryIsAnotherValue(t *testing.T) {
 	t.Parallel()
 	s := openFile(t, filepath.Join(t.TempDir(), "runs.db"), historysql.Options{Synchronous: historysql.Normal, WholeBytes: 1, ValueBytes: 256})
 	stop, stopped := make(chan struct{}), make(chan struct{})
