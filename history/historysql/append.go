@@ -52,11 +52,7 @@ func (a *appending) giveBack() {
 // change makes the append in a transaction.
 func (a *appending) change(c *conn) error {
 	s, b, t := a.store, &a.batch, &a.text
-	lags, err := s.insertLagging(c, b, t, a.short.blobBytes())
-	if err == nil && !lags {
-		err = insertBatch(c, b, t)
-	}
-	if err != nil {
+	if err := insertBatch(c, b, t); err != nil {
 		return err
 	}
 	blobs, err := a.short.keep(c)
@@ -64,10 +60,8 @@ func (a *appending) change(c *conn) error {
 		return err
 	}
 	a.added = int64(len(t.all)) + blobs
-	if !lags {
-		if err := s.keepExecution(c, b, t, a.added); err != nil {
-			return err
-		}
+	if err := keepExecution(c, b, t, a.added); err != nil {
+		return err
 	}
 	if err := s.keepOwner(c, b); err != nil {
 		return err
@@ -109,11 +103,10 @@ func (t *batchText) payload(i int) string {
 }
 
 // keepExecution stores the projection, provided that the run's head was the expected one.
-func (s *Store) keepExecution(c *conn, b *history.Batch, t *batchText, added int64) error {
+func keepExecution(c *conn, b *history.Batch, t *batchText, added int64) error {
 	e := b.Execution
 	e.Bytes += added
 	positionSeq, position := keptPosition(b)
-	behind := s.caughtUp(b)
 	starts := func(r history.Record) bool { return r.Name == history.ExecutionStarted }
 	if b.ExpectedSeq == 0 || slices.ContainsFunc(b.Records, starts) {
 		if err := expectHead(c, b); err != nil {
@@ -121,17 +114,8 @@ func (s *Store) keepExecution(c *conn, b *history.Batch, t *batchText, added int
 		}
 		return storeExecution(c, &e, string(e.AppendText(nil)), "", positionSeq, position)
 	}
-	if behind.seq != b.ExpectedSeq {
-		if err := expectHead(c, b); err != nil {
-			return err
-		}
-	}
-	moved, err := moveRow(c, t, &e, behind.seq, behind.bytes+added, positionSeq, position)
-	if err != nil {
+	if moved, err := moveRow(c, t, &e, b.ExpectedSeq, added, positionSeq, position); err != nil || moved {
 		return err
-	}
-	if moved {
-		return s.mayLagFrom(c, &e)
 	}
 	// The projection is behind, because another engine has written to the run, or the run is not what was expected.
 	if err := expectHead(c, b); err != nil {

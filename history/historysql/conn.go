@@ -17,8 +17,6 @@ import (
 type conn struct {
 	driver.Conn
 	statements map[string]statement
-	// commits counts the transactions that commit has committed; see version.
-	commits uint32
 	// shapes are the inserts of batches by the names of their records; see shapeOf.
 	shapes   map[string]string
 	shapeKey []byte
@@ -54,14 +52,6 @@ func (c *conn) Close() error {
 	return errors.Join(append(errs, c.Conn.Close())...)
 }
 
-func (c *conn) commit() error {
-	err := c.do("COMMIT")
-	if err == nil {
-		c.commits++
-	}
-	return err
-}
-
 // mayWrite gives the error of every write to a file that SQLite could only open for reading, which it does without a word.
 // Somebody else may be writing.
 func (c *conn) mayWrite() error {
@@ -69,18 +59,6 @@ func (c *conn) mayWrite() error {
 		return err
 	}
 	return nil
-}
-
-// version gives a number, not negative, that stays the same as long as nothing but this connection's commit has committed
-// anything. It is asked for in a transaction. SQLite counts what it sees others commit and, one by one, what the
-// connection commits itself. PRAGMA data_version leaves its own out as well, but is a query.
-func (c *conn) version() (int64, error) {
-	f, ok := c.Conn.(sqlite.FileControl)
-	if !ok {
-		return 0, errors.New("the driver does not tell whether the file has changed")
-	}
-	v, err := f.FileControlDataVersion("main")
-	return int64(v - c.commits), err
 }
 
 // prepare gives the statement for a text, which is prepared once.

@@ -20,7 +20,7 @@ func (s *Store) Execution(ctx context.Context, executionID string) (history.Exec
 	case e.Seq == head:
 		return e, nil
 	}
-	return s.heal(ctx, e, head)
+	return s.refreshProjection(ctx, e, head)
 }
 
 // storedExecution gives the stored projection and the seq of the run's last record. A projection that cannot be
@@ -55,8 +55,6 @@ type folding struct {
 	// unreadable is the problem of the first row that could not be read. Such a row counts with what its columns tell,
 	// so that lists go on showing the run.
 	unreadable *problem.Error
-	// foreign says that a row of another engine was among them that no projection has seen.
-	foreign bool
 }
 
 // apply folds a row. What is wrong with it is noted; an error is the database's, and nothing has been folded.
@@ -72,7 +70,6 @@ func (f *folding) apply(r *storedRow) error {
 		}
 		f.note(e)
 	}
-	f.foreign = f.foreign || !r.writer.Valid
 	f.execution.Apply(record)
 	f.execution.Bytes += int64(len(r.payload))
 	return nil

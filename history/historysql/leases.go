@@ -43,7 +43,6 @@ func (s *Store) Lease(ctx context.Context, executionID string) (history.Lease, e
 // whether a run waits for a subworkflow that goes on by itself is told by that subworkflow's phase.
 func (s *Store) Orphans(ctx context.Context, now time.Time, limit int) ([]string, error) {
 	var candidates []history.Execution
-	var heads []sql.NullInt64
 	err := s.readers.query(ctx, unleasedDriven, func(rows *sql.Rows) error {
 		var id string
 		var projection []byte
@@ -52,7 +51,7 @@ func (s *Store) Orphans(ctx context.Context, now time.Time, limit int) ([]string
 			return err
 		}
 		if e, unreadable := history.ParseExecution(id, projection); unreadable == nil {
-			candidates, heads = append(candidates, e), append(heads, head)
+			candidates = append(candidates, e)
 		}
 		return nil
 	}, now.UnixMilli())
@@ -68,8 +67,7 @@ func (s *Store) Orphans(ctx context.Context, now time.Time, limit int) ([]string
 		if err != nil || limit > 0 && len(ids) == limit {
 			break
 		}
-		var e history.Execution
-		if e, err = s.upTo(ctx, candidates[i], heads[i].Int64); err == nil && e.Orphaned(phase) {
+		if e := &candidates[i]; e.Orphaned(phase) {
 			ids = append(ids, e.ID)
 		}
 	}

@@ -337,7 +337,7 @@ func (v *verifier) beside(id string, row *stored, audit *history.Audit, seen *hi
 		differs = "the run counts as unreadable, and can be read"
 	case seen.Seq != row.seq || row.projection.String != string(seen.AppendText(nil)):
 		differs = fmt.Sprintf("the projection at record %d is not what the records say", row.seq)
-	case row.seq < e.Seq && row.unseen == 0 && !mayLag(seen, e):
+	case row.seq < e.Seq && row.unseen == 0:
 		differs = fmt.Sprintf("the projection stands at record %d, the run at %d", row.seq, e.Seq)
 	case row.phase.String != string(seen.Phase) || row.name.String != seen.DefinitionName ||
 		row.created != seen.CreatedAt.UnixMilli() || row.updated != seen.UpdatedAt.UnixMilli() || row.driven != flag(seen.NeedsDriver()):
@@ -376,24 +376,11 @@ func (v *verifier) fix(f *history.Finding, repair func(c *conn) error) error {
 
 // foldAnew makes a run's projection from its records.
 func foldAnew(c *conn, id string) error {
-	f := &folding{execution: history.Execution{ID: id}, expander: expander{id: id, shelf: connShelf{c}, outline: true}}
+	f := &folding{execution: history.Execution{ID: id}, expander: expander{id: id, outline: true}}
 	large, err := c.one(blobBytes, id)
 	if err != nil {
 		return err
 	}
 	f.execution.Bytes, _ = large.(int64)
-	var rows []storedRow
-	err = c.query(readRows, func(row []driver.Value) error {
-		rows = append(rows, rowOf(row))
-		return nil
-	}, id, int64(math.MinInt64), int64(-1))
-	if err != nil {
-		return err
-	}
-	for i := range rows {
-		if err := f.apply(&rows[i]); err != nil {
-			return err
-		}
-	}
-	return storeHealed(c, f)
+	return f.finish(c, math.MinInt64)
 }
