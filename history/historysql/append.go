@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/internal/shortform"
 )
 
 // Append adds a batch to one run's history; see history.Store.
@@ -21,9 +22,10 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 	a := appends.Get().(*appending)
 	defer a.giveBack()
 	a.store, a.batch = s, b
-	a.short = shortener{ctx: ctx, store: s, batch: &a.batch}
-	a.text.write(&a.batch, &a.short)
-	err := s.share(ctx, "the records were not appended", len(a.text.all)+a.short.blobBytes(), a.change)
+	a.prior = priorRow{ctx, &s.readers, b.ExecutionID}
+	a.short = s.encoder(&a.batch, &a.prior)
+	a.text.write(&a.short)
+	err := s.share(ctx, "the records were not appended", len(a.text.all)+a.short.BlobBytes(), a.change)
 	if err == nil && b.Bytes != nil {
 		*b.Bytes = b.Execution.Bytes + a.added
 	}
@@ -35,7 +37,8 @@ type appending struct {
 	store *Store
 	batch history.Batch
 	text  batchText
-	short shortener
+	short shortform.Encoder
+	prior priorRow
 	// added is the number of bytes that the run has grown by.
 	added int64
 }
@@ -55,7 +58,7 @@ func (a *appending) change(c *conn) error {
 	if err := insertBatch(c, b, t); err != nil {
 		return err
 	}
-	blobs, err := a.short.keep(c)
+	blobs, err := keepShort(c, &a.short)
 	if err != nil {
 		return err
 	}
@@ -85,10 +88,10 @@ func (t *batchText) emptied() (again batchText, small bool) {
 	return batchText{buffer: t.buffer[:0], ends: t.ends[:0], args: t.args[:0]}, cap(t.buffer) <= maxPooledText
 }
 
-func (t *batchText) write(b *history.Batch, short *shortener) {
+func (t *batchText) write(e *shortform.Encoder) {
 	t.buffer, t.ends = t.buffer[:0], t.ends[:0]
-	for i := range b.Records {
-		t.buffer = short.append(t.buffer, i)
+	for i := range e.Batch.Records {
+		t.buffer = e.Append(t.buffer, i)
 		t.ends = append(t.ends, len(t.buffer))
 	}
 	t.all = string(t.buffer)

@@ -73,12 +73,12 @@ func (s *Store) importRun(ctx context.Context, c *conn, b *history.Batch) error 
 		}
 	}
 	var t batchText
-	short := shortener{ctx: ctx, store: s, batch: b}
-	t.write(b, &short)
+	short := s.encoder(b, &priorRow{ctx, &s.readers, b.ExecutionID})
+	t.write(&short)
 	if err := insertBatch(c, b, &t); err != nil {
 		return err
 	}
-	added, err := short.keep(c)
+	added, err := keepShort(c, &short)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func (f *folding) finish(c *conn, seq int64) error {
 	if err != nil {
 		return err
 	}
-	f.expander.shelf = connShelf{c}
+	f.reader = newRowReader(f.execution.ID, connShelf{c}, true)
 	for i := range rows {
 		if err := f.apply(&rows[i]); err != nil {
 			return err

@@ -62,7 +62,7 @@ var rooms = map[string][]string{
 	"history":                   {"graph/problem", "internal/jsonvalue"},
 	"history/runfile":           {"history", "graph/problem", "internal/jsonvalue"},
 	"history/historymem":        {"history", "graph/problem", "internal/jsonvalue"},
-	"history/historysql":        {"history", "graph/problem", "internal/jsondelta", "internal/jsonvalue"},
+	"history/historysql":        {"history", "history/internal/shortform", "graph/problem", "internal/jsonvalue"},
 	"history/historytest":       {"history", "graph/problem", "internal/jsonvalue"},
 	"graph/machine":             {"history", "graph/problem", "graph/definition", "graph/expr", "graph/state", "internal/jsondelta", "internal/jsonvalue", "internal/jsonschema"},
 	"activities":                {"graph/problem", "internal/jsonvalue"},
@@ -74,6 +74,9 @@ var rooms = map[string][]string{
 	"activities/llmcall":        {"activities", "graph/problem", "graph/expr", "internal/jsonschema", "internal/jsonvalue"},
 	"delegate":                  {"activities", "graph/problem", "internal/jsonvalue"},
 	"graph/runview":             {"history", "graph/problem", "graph/definition", "graph/machine", "internal/jsonvalue"},
+	"history/internal/shortform": {
+		"history", "graph/problem", "internal/jsondelta", "internal/jsonvalue",
+	},
 	"graph/admit": {
 		"history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "internal/jsonvalue", "internal/jsonschema",
 	},
@@ -142,7 +145,7 @@ func TestRoomsImportOnlyRoomsBelow(t *testing.T) {
 }
 
 // pure are the rooms that do no I/O and read no clock.
-var pure = []string{"graph/runview", "graph/admit", "graph/problem", "graph/expr", "graph/state", "graph/definition", "graph/machine", "internal/jsonvalue", "internal/jsondelta", "internal/jsonschema"}
+var pure = []string{"history/internal/shortform", "graph/runview", "graph/admit", "graph/problem", "graph/expr", "graph/state", "graph/definition", "graph/machine", "internal/jsonvalue", "internal/jsondelta", "internal/jsonschema"}
 
 func TestPureRoomsDoNoIO(t *testing.T) {
 	t.Parallel()
