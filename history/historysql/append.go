@@ -63,10 +63,11 @@ func (a *appending) change(c *conn) error {
 		return err
 	}
 	a.added = int64(len(t.all)) + blobs
-	if err := keepExecution(c, b, t, a.added); err != nil {
-		return err
+	fenced, err := keepExecution(c, b, t, a.added)
+	if err == nil && !fenced {
+		err = s.keepOwner(c, b)
 	}
-	if err := s.keepOwner(c, b); err != nil {
+	if err != nil {
 		return err
 	}
 	return keepBeside(c, b)
@@ -105,36 +106,43 @@ func (t *batchText) payload(i int) string {
 	return t.all[start:t.ends[i]]
 }
 
-// keepExecution stores the projection, provided that the run's head was the expected one.
-func keepExecution(c *conn, b *history.Batch, t *batchText, added int64) error {
+// keepExecution stores the projection, provided that the run's head was the expected one. fenced reports that the batch's owner
+// owns the run, and that the batch leaves it so.
+func keepExecution(c *conn, b *history.Batch, t *batchText, added int64) (fenced bool, err error) {
 	e := b.Execution
 	e.Bytes += added
 	positionSeq, position := keptPosition(b)
 	starts := func(r history.Record) bool { return r.Name == history.ExecutionStarted }
 	if b.ExpectedSeq == 0 || slices.ContainsFunc(b.Records, starts) {
 		if err := expectHead(c, b); err != nil {
-			return err
+			return false, err
 		}
-		return storeExecution(c, &e, string(e.AppendText(nil)), "", positionSeq, position)
+		return false, storeExecution(c, &e, string(e.AppendText(nil)), "", positionSeq, position)
 	}
-	if moved, err := moveRow(c, t, &e, b.ExpectedSeq, added, positionSeq, position); err != nil || moved {
-		return err
+	var owner any
+	if b.Owner != "" && !b.Disown && !e.Phase.Terminal() {
+		owner = b.Owner
 	}
-	// The projection is behind, because another engine has written to the run, or the run is not what was expected.
+	if moved, err := moveRow(c, t, &e, b.ExpectedSeq, owner, added, positionSeq, position); err != nil || moved {
+		return owner != nil, err
+	}
+	// The projection is behind, because another engine has written to the run, or the run is not what was expected, or it has
+	// another owner.
 	if err := expectHead(c, b); err != nil {
-		return err
+		return false, err
 	}
 	if _, err := c.exec(markSeen, b.ExecutionID); err != nil {
-		return err
+		return false, err
 	}
-	return storeExecution(c, &e, string(e.AppendText(nil)), "", positionSeq, position)
+	return false, storeExecution(c, &e, string(e.AppendText(nil)), "", positionSeq, position)
 }
 
-// moveRow changes the row of executions that stands at the seq given, if there is one.
-func moveRow(c *conn, t *batchText, e *history.Execution, from, added int64, positionSeq, position any) (moved bool, err error) {
+// moveRow changes the row of executions that stands at the seq given, if there is one and the run has the owner given; an owner
+// of nil is any.
+func moveRow(c *conn, t *batchText, e *history.Execution, from int64, owner any, added int64, positionSeq, position any) (moved bool, err error) {
 	updated, driven := e.UpdatedAt.UnixMilli(), flag(e.NeedsDriver())
 	args := named(t.args[:0], e.ID, from, e.Seq, string(e.Phase), listedAt(updated), updated, driven,
-		string(e.AppendText(nil)), positionSeq, position, added)
+		string(e.AppendText(nil)), positionSeq, position, added, owner)
 	defer clear(args)
 	t.args = args
 	// The first is all that most batches need: no index is touched as long as nothing in it changes.

@@ -83,7 +83,7 @@ func (s *Store) importRun(ctx context.Context, c *conn, b *history.Batch) error 
 		return err
 	}
 	added += int64(len(t.all))
-	if err := keepExecution(c, b, &t, added); err != nil {
+	if _, err := keepExecution(c, b, &t, added); err != nil {
 		return err
 	}
 	return keepBeside(c, b)
