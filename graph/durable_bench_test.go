@@ -17,7 +17,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
-	"github.com/workflows-engine/workflows-engine/internal/walvfs"
 )
 
 // BenchmarkDurableNodes holds the engine against the disk: nodes a second, each of them a commit that is flushed, beside
@@ -32,22 +31,13 @@ func BenchmarkDurableNodes(b *testing.B) {
 		ids[i] = fmt.Sprintf("n%d", i)
 	}
 	d := linear(b, "lin", ids...)
-	alone := func(raw *rawSQLite) func(b *testing.B) {
-		return func(b *testing.B) {
-			raw.open(b)
-			for b.Loop() {
-				raw.commit(b)
-			}
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "raw-commits/s")
+	b.Run("raw", func(b *testing.B) {
+		raw := openRaw(b)
+		for b.Loop() {
+			raw.commit(b)
 		}
-	}
-	b.Run("raw", alone(&rawSQLite{}))
-	log, err := walvfs.New()
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer log.Close()
-	b.Run("raw,walvfs", alone(&rawSQLite{log: log}))
+		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "raw-commits/s")
+	})
 	for _, runs := range []int{1, 50} {
 		b.Run(fmt.Sprintf("runs=%d", runs), func(b *testing.B) {
 			raw := openRaw(b)
@@ -92,10 +82,8 @@ func BenchmarkDurableNodes(b *testing.B) {
 	}
 }
 
-// rawSQLite commits one row after another, with prepared statements of the driver that the engine uses, and if log is not nil
-// in the engine's way to write the log.
+// rawSQLite commits one row after another, with prepared statements of the driver that the engine uses.
 type rawSQLite struct {
-	log                *walvfs.VFS
 	begin, insert, end driver.StmtExecContext
 	seq                int64
 	payload            string
@@ -103,13 +91,7 @@ type rawSQLite struct {
 
 func openRaw(b *testing.B) *rawSQLite {
 	b.Helper()
-	raw := &rawSQLite{}
-	raw.open(b)
-	return raw
-}
-
-func (r *rawSQLite) open(b *testing.B) {
-	b.Helper()
+	r := &rawSQLite{}
 	check := func(err error) {
 		b.Helper()
 		if err != nil {
@@ -117,9 +99,6 @@ func (r *rawSQLite) open(b *testing.B) {
 		}
 	}
 	u := url.URL{Scheme: "file", Path: filepath.ToSlash(filepath.Join(b.TempDir(), "raw.db"))}
-	if r.log != nil && r.log.Name() != "" {
-		u.RawQuery = url.Values{"vfs": {r.log.Name()}}.Encode()
-	}
 	connector, err := sqlite.NewConnector(u.String())
 	check(err)
 	c, err := connector.Connect(context.Background())
@@ -134,6 +113,7 @@ func (r *rawSQLite) open(b *testing.B) {
 		return s.(driver.StmtExecContext)
 	}
 	r.begin, r.insert, r.end, r.payload = prepare("BEGIN IMMEDIATE"), prepare(rawInsert), prepare("COMMIT"), rawPayload
+	return r
 }
 
 const (
@@ -188,10 +168,6 @@ func (r *rawSQLite) commit(b *testing.B) {
 	_, err := r.begin.ExecContext(context.Background(), nil)
 	if err == nil {
 		_, err = r.insert.ExecContext(context.Background(), args)
-	}
-	if r.log != nil {
-		r.log.Gather()
-		defer r.log.Release()
 	}
 	if err == nil {
 		_, err = r.end.ExecContext(context.Background(), nil)

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/internal/shortform"
 )
 
 // Append adds a batch to one run's history; see history.Store.
@@ -21,9 +22,10 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 	a := appends.Get().(*appending)
 	defer a.giveBack()
 	a.store, a.batch = s, b
-	a.short = shortener{ctx: ctx, store: s, batch: &a.batch}
-	a.text.write(&a.batch, &a.short)
-	err := s.share(ctx, "the records were not appended", len(a.text.all)+a.short.blobBytes(), a.change)
+	a.prior = priorRow{ctx, &s.readers, b.ExecutionID}
+	a.short = s.encoder(&a.batch, &a.prior)
+	a.text.write(&a.short)
+	err := s.share(ctx, "the records were not appended", len(a.text.all)+a.short.BlobBytes(), a.change)
 	if err == nil && b.Bytes != nil {
 		*b.Bytes = b.Execution.Bytes + a.added
 	}
@@ -35,7 +37,8 @@ type appending struct {
 	store *Store
 	batch history.Batch
 	text  batchText
-	short shortener
+	short shortform.Encoder
+	prior priorRow
 	// added is the number of bytes that the run has grown by.
 	added int64
 }
@@ -52,24 +55,19 @@ func (a *appending) giveBack() {
 // change makes the append in a transaction.
 func (a *appending) change(c *conn) error {
 	s, b, t := a.store, &a.batch, &a.text
-	lags, err := s.insertLagging(c, b, t, a.short.blobBytes())
-	if err == nil && !lags {
-		err = insertBatch(c, b, t)
-	}
-	if err != nil {
+	if err := insertBatch(c, b, t); err != nil {
 		return err
 	}
-	blobs, err := a.short.keep(c)
+	blobs, err := keepShort(c, &a.short)
 	if err != nil {
 		return err
 	}
 	a.added = int64(len(t.all)) + blobs
-	if !lags {
-		if err := s.keepExecution(c, b, t, a.added); err != nil {
-			return err
-		}
+	fenced, err := keepExecution(c, b, t, a.added)
+	if err == nil && !fenced {
+		err = s.keepOwner(c, b)
 	}
-	if err := s.keepOwner(c, b); err != nil {
+	if err != nil {
 		return err
 	}
 	return keepBeside(c, b)
@@ -91,10 +89,10 @@ func (t *batchText) emptied() (again batchText, small bool) {
 	return batchText{buffer: t.buffer[:0], ends: t.ends[:0], args: t.args[:0]}, cap(t.buffer) <= maxPooledText
 }
 
-func (t *batchText) write(b *history.Batch, short *shortener) {
+func (t *batchText) write(e *shortform.Encoder) {
 	t.buffer, t.ends = t.buffer[:0], t.ends[:0]
-	for i := range b.Records {
-		t.buffer = short.append(t.buffer, i)
+	for i := range e.Batch.Records {
+		t.buffer = e.Append(t.buffer, i)
 		t.ends = append(t.ends, len(t.buffer))
 	}
 	t.all = string(t.buffer)
@@ -108,46 +106,43 @@ func (t *batchText) payload(i int) string {
 	return t.all[start:t.ends[i]]
 }
 
-// keepExecution stores the projection, provided that the run's head was the expected one.
-func (s *Store) keepExecution(c *conn, b *history.Batch, t *batchText, added int64) error {
+// keepExecution stores the projection, provided that the run's head was the expected one. fenced reports that the batch's owner
+// owns the run, and that the batch leaves it so.
+func keepExecution(c *conn, b *history.Batch, t *batchText, added int64) (fenced bool, err error) {
 	e := b.Execution
 	e.Bytes += added
 	positionSeq, position := keptPosition(b)
-	behind := s.caughtUp(b)
 	starts := func(r history.Record) bool { return r.Name == history.ExecutionStarted }
 	if b.ExpectedSeq == 0 || slices.ContainsFunc(b.Records, starts) {
 		if err := expectHead(c, b); err != nil {
-			return err
+			return false, err
 		}
-		return storeExecution(c, &e, string(e.AppendText(nil)), "", positionSeq, position)
+		return false, storeExecution(c, &e, string(e.AppendText(nil)), "", positionSeq, position)
 	}
-	if behind.seq != b.ExpectedSeq {
-		if err := expectHead(c, b); err != nil {
-			return err
-		}
+	var owner any
+	if b.Owner != "" && !b.Disown && !e.Phase.Terminal() {
+		owner = b.Owner
 	}
-	moved, err := moveRow(c, t, &e, behind.seq, behind.bytes+added, positionSeq, position)
-	if err != nil {
-		return err
+	if moved, err := moveRow(c, t, &e, b.ExpectedSeq, owner, added, positionSeq, position); err != nil || moved {
+		return owner != nil, err
 	}
-	if moved {
-		return s.mayLagFrom(c, &e)
-	}
-	// The projection is behind, because another engine has written to the run, or the run is not what was expected.
+	// The projection is behind, because another engine has written to the run, or the run is not what was expected, or it has
+	// another owner.
 	if err := expectHead(c, b); err != nil {
-		return err
+		return false, err
 	}
 	if _, err := c.exec(markSeen, b.ExecutionID); err != nil {
-		return err
+		return false, err
 	}
-	return storeExecution(c, &e, string(e.AppendText(nil)), "", positionSeq, position)
+	return false, storeExecution(c, &e, string(e.AppendText(nil)), "", positionSeq, position)
 }
 
-// moveRow changes the row of executions that stands at the seq given, if there is one.
-func moveRow(c *conn, t *batchText, e *history.Execution, from, added int64, positionSeq, position any) (moved bool, err error) {
+// moveRow changes the row of executions that stands at the seq given, if there is one and the run has the owner given; an owner
+// of nil is any.
+func moveRow(c *conn, t *batchText, e *history.Execution, from int64, owner any, added int64, positionSeq, position any) (moved bool, err error) {
 	updated, driven := e.UpdatedAt.UnixMilli(), flag(e.NeedsDriver())
 	args := named(t.args[:0], e.ID, from, e.Seq, string(e.Phase), listedAt(updated), updated, driven,
-		string(e.AppendText(nil)), positionSeq, position, added)
+		string(e.AppendText(nil)), positionSeq, position, added, owner)
 	defer clear(args)
 	t.args = args
 	// The first is all that most batches need: no index is touched as long as nothing in it changes.

@@ -42,6 +42,50 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
+// BenchmarkSession measures short sessions: open a file, commit some activities of a run, close.
+func BenchmarkSession(b *testing.B) {
+	for _, commits := range []int{2, 10, 30, 120, 500} {
+		b.Run(fmt.Sprintf("commits=%d", commits), func(b *testing.B) {
+			path := filepath.Join(b.TempDir(), "runs.db")
+			var opened, committed, closed time.Duration
+			took := func(sum *time.Duration, begun time.Time) { *sum += time.Since(begun) }
+			for i := 0; b.Loop(); i++ {
+				begun := time.Now()
+				s, err := historysql.Open(b.Context(), path, historysql.Options{})
+				took(&opened, begun)
+				if err != nil {
+					b.Fatal(err)
+				}
+				x := historytest.NewTrace(b, fmt.Sprintf("%08x-d9cb-469f-a165-70867728950e", i))
+				lines := historytest.Start("w", "in_process")
+				for n := range commits {
+					batch := x.Batch(lines...)
+					begun = time.Now()
+					err := s.Append(b.Context(), batch)
+					took(&committed, begun)
+					if err != nil {
+						b.Fatal(err)
+					}
+					lines = quick(n)
+					x.Now = batch.Execution.UpdatedAt.Add(300 * time.Microsecond)
+				}
+				begun = time.Now()
+				err = s.Close()
+				took(&closed, begun)
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+			ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) / float64(b.N) }
+			b.ReportMetric(ms(opened), "open-ms")
+			b.ReportMetric(ms(committed)/float64(commits), "commit-ms")
+			b.ReportMetric(ms(closed), "close-ms")
+			b.ReportMetric(ms(opened+committed+closed), "session-ms")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
 // BenchmarkTakeOver measures the first opening of a file of the reference engine: 500 runs of 30 rows.
 func BenchmarkTakeOver(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "ref.db")

@@ -7,8 +7,6 @@ import (
 	"io"
 
 	"modernc.org/sqlite"
-
-	"github.com/workflows-engine/workflows-engine/internal/walvfs"
 )
 
 // conn is a connection of the driver with its prepared statements. It is used by one goroutine at a time, always
@@ -19,10 +17,6 @@ import (
 type conn struct {
 	driver.Conn
 	statements map[string]statement
-	// log gathers what a commit writes to the log; nil means that nothing is gathered.
-	log *walvfs.VFS
-	// commits counts the transactions that commit has committed; see version.
-	commits uint32
 	// shapes are the inserts of batches by the names of their records; see shapeOf.
 	shapes   map[string]string
 	shapeKey []byte
@@ -49,48 +43,13 @@ func connect(source string) (*conn, error) {
 	return &conn{Conn: c, statements: map[string]statement{}, shapes: map[string]string{}}, nil
 }
 
-// connectGathering is connect for a connection that commits often: what it writes to the log is gathered; see commit.
-func connectGathering(source string) (*conn, error) {
-	log, err := walvfs.New()
-	if err != nil {
-		return nil, err
-	}
-	if name := log.Name(); name != "" {
-		source += "&vfs=" + name
-	}
-	c, err := connect(source)
-	if err != nil {
-		log.Close()
-		return nil, err
-	}
-	c.log = log
-	return c, nil
-}
-
 // Close closes the statements and the connection.
 func (c *conn) Close() error {
 	var errs []error
 	for _, s := range c.statements {
 		errs = append(errs, s.Close())
 	}
-	errs = append(errs, c.Conn.Close())
-	if c.log != nil {
-		c.log.Close()
-	}
-	return errors.Join(errs...)
-}
-
-// commit commits. What a failed one has left in the log is forgotten.
-func (c *conn) commit() error {
-	if c.log != nil {
-		c.log.Gather()
-		defer c.log.Release()
-	}
-	err := c.do("COMMIT")
-	if err == nil {
-		c.commits++
-	}
-	return err
+	return errors.Join(append(errs, c.Conn.Close())...)
 }
 
 // mayWrite gives the error of every write to a file that SQLite could only open for reading, which it does without a word.
@@ -100,18 +59,6 @@ func (c *conn) mayWrite() error {
 		return err
 	}
 	return nil
-}
-
-// version gives a number, not negative, that stays the same as long as nothing but this connection's commit has committed
-// anything. It is asked for in a transaction. SQLite counts what it sees others commit and, one by one, what the
-// connection commits itself. PRAGMA data_version leaves its own out as well, but is a query.
-func (c *conn) version() (int64, error) {
-	f, ok := c.Conn.(sqlite.FileControl)
-	if !ok {
-		return 0, errors.New("the driver does not tell whether the file has changed")
-	}
-	v, err := f.FileControlDataVersion("main")
-	return int64(v - c.commits), err
 }
 
 // prepare gives the statement for a text, which is prepared once.

@@ -20,7 +20,7 @@ func (s *Store) Execution(ctx context.Context, executionID string) (history.Exec
 	case e.Seq == head:
 		return e, nil
 	}
-	return s.heal(ctx, e, head)
+	return s.refreshProjection(ctx, e, head)
 }
 
 // storedExecution gives the stored projection and the seq of the run's last record. A projection that cannot be
@@ -51,12 +51,10 @@ func (s *Store) storedExecution(ctx context.Context, executionID string) (e hist
 // folding is a projection on its way to the run's last record.
 type folding struct {
 	execution history.Execution
-	expander  expander
+	reader    rowReader
 	// unreadable is the problem of the first row that could not be read. Such a row counts with what its columns tell,
 	// so that lists go on showing the run.
 	unreadable *problem.Error
-	// foreign says that a row of another engine was among them that no projection has seen.
-	foreign bool
 }
 
 // apply folds a row. What is wrong with it is noted; an error is the database's, and nothing has been folded.
@@ -64,7 +62,7 @@ func (f *folding) apply(r *storedRow) error {
 	if f.execution.Seq+1 != r.seq {
 		f.note(r.damaged(f.execution.ID, "stands where record %d is missing", f.execution.Seq+1))
 	}
-	record, err := f.expander.record(r)
+	record, err := f.reader.record(r)
 	if err != nil {
 		e, ok := problem.As(err)
 		if !ok {
@@ -72,7 +70,6 @@ func (f *folding) apply(r *storedRow) error {
 		}
 		f.note(e)
 	}
-	f.foreign = f.foreign || !r.writer.Valid
 	f.execution.Apply(record)
 	f.execution.Bytes += int64(len(r.payload))
 	return nil
@@ -94,7 +91,7 @@ func (f *folding) err() error {
 
 // fold brings a projection up to date in memory, up to the record given; 0 is the last one.
 func (s *Store) fold(ctx context.Context, e history.Execution, head int64) (*folding, error) {
-	f := &folding{execution: e, expander: expander{id: e.ID, shelf: readerShelf{ctx, &s.readers}, outline: true}}
+	f := &folding{execution: e, reader: newRowReader(e.ID, readerShelf{ctx, &s.readers}, true)}
 	for {
 		const page = 1000
 		limit := int64(page)

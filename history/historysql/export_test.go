@@ -78,7 +78,7 @@ func ListStatements() []string {
 func Lookups() map[string]string {
 	return map[string]string{
 		"rows": readRows, "execution": readExecution, "phase": readPhase, "position": readPosition, "unseen": nextUnseen,
-		"owner": readOwner, "owned elsewhere": ownedElsewhere, "owns": ownsExecution, "owned": ownedExecutions,
+		"owner": readOwner, "owned elsewhere": ownedElsewhere, "owned": ownedExecutions,
 		"departed": departedProcesses, "unowned": unownedExecutions, "newest row": newestRow, "changed runs": changedRuns,
 		"definition": readDefinition, "definition by name": readDefinitionByName, "due timers": dueTimers, "next timer": nextTimer,
 		"short row": readShortRow, "states": readStates, "blob": readBlob, "blobs to drop": dropBlobs,

@@ -73,17 +73,17 @@ func (s *Store) importRun(ctx context.Context, c *conn, b *history.Batch) error 
 		}
 	}
 	var t batchText
-	short := shortener{ctx: ctx, store: s, batch: b}
-	t.write(b, &short)
+	short := s.encoder(b, &priorRow{ctx, &s.readers, b.ExecutionID})
+	t.write(&short)
 	if err := insertBatch(c, b, &t); err != nil {
 		return err
 	}
-	added, err := short.keep(c)
+	added, err := keepShort(c, &short)
 	if err != nil {
 		return err
 	}
 	added += int64(len(t.all))
-	if err := s.keepExecution(c, b, &t, added); err != nil {
+	if _, err := keepExecution(c, b, &t, added); err != nil {
 		return err
 	}
 	return keepBeside(c, b)

@@ -31,7 +31,7 @@ func insertBatch(c *conn, b *history.Batch, t *batchText) error {
 		records := b.Records[first : first+n]
 		at := history.FormatTimestamp(records[0].CreatedAt)
 		args := named(t.args[:0], b.ExecutionID, b.ExpectedSeq+1+int64(first), at)
-		text, shaped := c.shapeOf(records, false)
+		text, shaped := c.shapeOf(records)
 		if !shaped {
 			text = insertStatements()[n]
 		}
@@ -58,27 +58,6 @@ func insertBatch(c *conn, b *history.Batch, t *batchText) error {
 	return nil
 }
 
-// insertIf inserts the records if the run's row of executions stands at the seq given and the record before them is
-// there. It inserts nothing, too, where there is no statement for such records.
-func insertIf(c *conn, b *history.Batch, t *batchText, stands int64) (inserted bool, err error) {
-	text, shaped := c.shapeOf(b.Records, true)
-	if !shaped {
-		return false, nil
-	}
-	args := named(t.args[:0], b.ExecutionID, b.ExpectedSeq+1, history.FormatTimestamp(b.Records[0].CreatedAt))
-	for i := range b.Records {
-		args = named(args, t.payload(i))
-	}
-	args = named(args, stands)
-	n, err := c.run(text, args)
-	clear(args)
-	t.args = args
-	if isDuplicate(err) {
-		return false, b.Conflict()
-	}
-	return n > 0, err
-}
-
 // insertStatements holds the statement for each number of rows of any kind.
 var insertStatements = sync.OnceValue(func() (texts [maxInsertRows + 1]string) {
 	for n := 1; n <= maxInsertRows; n++ {
@@ -100,16 +79,12 @@ func insertStatement(n int, values func(i int) (at, kind, name, payload string))
 }
 
 // shapeOf gives a statement in which the kinds and names of the records, and that they have one time, are written
-// down, so that two values in three need not be bound. The names are of the closed list (see history.Batch.Check). The
-// conditional one inserts them only if the run's row stands at the seq that its last parameter is.
-func (c *conn) shapeOf(records []history.Record, conditional bool) (text string, ok bool) {
+// down, so that two values in three need not be bound. The names are of the closed list (see history.Batch.Check).
+func (c *conn) shapeOf(records []history.Record) (text string, ok bool) {
 	if len(records) == 0 || len(records) > maxShapeRows {
 		return "", false
 	}
 	key := c.shapeKey[:0]
-	if conditional {
-		key = append(key, "if "...)
-	}
 	for i := range records {
 		if !records[i].CreatedAt.Equal(records[0].CreatedAt) {
 			return "", false
@@ -123,22 +98,10 @@ func (c *conn) shapeOf(records []history.Record, conditional bool) (text string,
 	if len(c.shapes) >= maxShapes {
 		return "", false
 	}
-	if conditional {
-		text = conditionalInsert(records)
-	} else {
-		// A payload has no number, since SQLite takes numbers for names, which the driver looks up.
-		text = insertStatement(len(records), func(i int) (at, kind, name, payload string) {
-			return "?3", "'" + string(records[i].Kind) + "'", "'" + string(records[i].Name) + "'", "?"
-		})
-	}
+	// A payload has no number, since SQLite takes numbers for names, which the driver looks up.
+	text = insertStatement(len(records), func(i int) (at, kind, name, payload string) {
+		return "?3", "'" + string(records[i].Kind) + "'", "'" + string(records[i].Name) + "'", "?"
+	})
 	c.shapes[string(key)] = text
 	return text, true
-}
-
-func conditionalInsert(records []history.Record) string {
-	rows := make([]string, len(records))
-	for i := range records {
-		rows[i] = fmt.Sprintf("(%d, '%s', '%s', ?%d)", i, records[i].Kind, records[i].Name, 4+i)
-	}
-	return fmt.Sprintf(insertIfAt, strings.Join(rows, ","), 4+len(records))
 }

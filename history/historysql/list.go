@@ -32,7 +32,7 @@ func (s *Store) list(ctx context.Context, q history.ListQuery) (history.ListPage
 		if overlay, err = s.foldUnseen(ctx); err != nil {
 			return history.ListPage{}, err
 		}
-	} else if err := s.healAll(ctx); err != nil {
+	} else if err := s.refreshAll(ctx); err != nil {
 		return history.ListPage{}, err
 	}
 	runs, err := s.page(ctx, &q, from, size+1+len(overlay))
@@ -73,25 +73,18 @@ func (s *Store) page(ctx context.Context, q *history.ListQuery, from history.Cur
 	newest := from.UpdatedAt.UnixMilli()
 	text := listStatements()[listFilter{phase: q.Phase != "", definition: q.DefinitionName != ""}]
 	var out []history.Execution
-	var heads []sql.NullInt64
 	err := s.readers.query(ctx, text, func(rows *sql.Rows) error {
 		var id string
 		var projection []byte
 		var bytes int64
-		var head sql.NullInt64
-		if err := rows.Scan(&id, &projection, &bytes, &head); err != nil {
+		if err := rows.Scan(&id, &projection, &bytes); err != nil {
 			return err
 		}
 		e, err := history.ParseExecution(id, projection)
 		e.Bytes = bytes
-		out, heads = append(out, e), append(heads, head)
+		out = append(out, e)
 		return err
 	}, limit, newest, from.ExecutionID, oldest, q.DefinitionName, string(q.Phase), listedAt(newest), listedAt(oldest))
-	for i := range out {
-		if err == nil {
-			out[i], err = s.upTo(ctx, out[i], heads[i].Int64)
-		}
-	}
 	return out, err
 }
 

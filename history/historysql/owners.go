@@ -20,8 +20,6 @@ var (
 	releaseProcess string
 	//go:embed queries/drop_processes.sql
 	dropProcesses string
-	//go:embed queries/owns_execution.sql
-	ownsExecution string
 	//go:embed queries/owned_elsewhere.sql
 	ownedElsewhere string
 	//go:embed queries/claim_execution.sql
@@ -116,9 +114,6 @@ func (s *Store) keepOwner(c *conn, b *history.Batch) error {
 	case b.Owner == "" && !ends:
 		return nil
 	case b.Owner != "" && !ends && !b.Disown:
-		if owns, err := c.one(ownsExecution, b.ExecutionID, b.Owner); err != nil || owns != nil {
-			return err
-		}
 		n, err := c.exec(claimExecution, b.ExecutionID, b.Owner, s.now())
 		if err == nil && n == 0 {
 			return b.LeaseHeld()

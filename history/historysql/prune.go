@@ -76,7 +76,7 @@ func (s *Store) Prune(ctx context.Context, q history.PruneQuery) (history.PruneP
 		}
 	}
 	if q.Cursor == "" && !s.options.ReadOnly {
-		if err := s.healAll(ctx); err != nil {
+		if err := s.refreshAll(ctx); err != nil {
 			return page, failure(doingPrune, err)
 		}
 	}
@@ -366,7 +366,7 @@ func (s *Store) PruneDefinitions(ctx context.Context, dryRun bool) (out []histor
 	if dryRun {
 		return out, failure(doing, unneeded(s.askReaders(ctx)))
 	}
-	if err := s.healAll(ctx); err != nil {
+	if err := s.refreshAll(ctx); err != nil {
 		return nil, failure(doing, err)
 	}
 	err = s.write(ctx, doing, func(c *conn) error {

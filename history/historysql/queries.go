@@ -23,10 +23,10 @@ var (
 	setDriven string
 	//go:embed queries/put_execution.sql
 	putExecution string
-	//go:embed queries/insert_if_at.sql
-	insertIfAt string
 	//go:embed queries/row_exists.sql
 	rowExists string
+	//go:embed queries/driven_behind.sql
+	drivenBehind string
 	//go:embed queries/mark_seen.sql
 	markSeen string
 	//go:embed queries/next_unseen.sql

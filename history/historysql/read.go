@@ -24,7 +24,7 @@ func (s *Store) Read(ctx context.Context, executionID string, fromSeq int64, lim
 		return nil
 	}, executionID, first, sqlLimit(limit))
 	// What a row refers to is read when the rows are: there are only so many connections.
-	x := expander{id: executionID, shelf: readerShelf{ctx, &s.readers}}
+	x := newRowReader(executionID, readerShelf{ctx, &s.readers}, false)
 	var out []history.Record
 	last := int64(0)
 	for i := range rows {

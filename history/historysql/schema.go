@@ -123,8 +123,27 @@ func (s *Store) migrate(ctx context.Context) error {
 			script.WriteString(text)
 		}
 		fmt.Fprintf(&script, "PRAGMA application_id = %d;\nPRAGMA user_version = %d;\n", applicationID, len(migrations))
-		return c.script(script.String())
+		if err := c.script(script.String()); err != nil {
+			return err
+		}
+		return refreshBehind(c)
 	})
+}
+
+// refreshBehind makes the projections anew that stand behind the records of their runs: up to version 4 of the file, the row of
+// a run that a process drove at full speed could.
+func refreshBehind(c *conn) error {
+	var ids []string
+	err := c.query(drivenBehind, func(row []driver.Value) error {
+		ids = append(ids, textOf(row[0]))
+		return nil
+	})
+	for _, id := range ids {
+		if err == nil {
+			err = foldAnew(c, id)
+		}
+	}
+	return err
 }
 
 // adopt adds the columns that a table of the reference engine, perhaps an old one, lacks.

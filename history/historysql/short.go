@@ -2,216 +2,166 @@ package historysql
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
+	"database/sql"
+	"database/sql/driver"
 
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
-	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/history/internal/shortform"
 )
 
-// A large record is written short: FORMAT.md, "Large values", describes the form. Its row has the version shortVersion,
-// so that no other engine takes what stands there for the record.
-
-// shortVersion is the record_schema_version of rows that are not complete in themselves. This engine counts its own forms
-// from 1000, far from any version of the protocol that another engine may write one day.
-const shortVersion = 1000
-
-// The members that stand for values in a short payload. A member of the workflow whose name begins with "$" is written
-// with one more, so that none can be mistaken for these.
-const (
-	markBlob     = "$blob"     // the value is the content of a blob
-	markState    = "$state"    // the state is that of another record
-	markPart     = "$part"     // the object is made of members of another record's state
-	markSnapshot = "$snapshot" // the state is written whole
-	markDelta    = "$delta"    // the state is written as what has changed
-)
-
-// blob is a value that stands by itself.
-type blob struct {
-	hash    string
-	content string
+// encoder returns what writes the payloads of a batch.
+func (s *Store) encoder(b *history.Batch, prior shortform.Prior) shortform.Encoder {
+	return shortform.Encoder{Batch: b, WholeBytes: s.options.WholeBytes, ValueBytes: s.options.ValueBytes, Prior: prior}
 }
 
-// reference is what stands for a value that has been put aside, with the size of all that it stands for.
-type reference struct {
-	text string
-	size int
-	// of is the value itself: as long as it is held here nothing else can come to stand in its place in memory. A delta
-	// is garbage once it is written, and the next one is likely to be made where it was.
-	of any
+// priorRow implements shortform.Prior through the pool of readers.
+type priorRow struct {
+	ctx         context.Context
+	r           *readers
+	executionID string
 }
 
-// hashOf is what names a text.
-func hashOf(text []byte) string {
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
-}
-
-// cutter writes values, putting aside the large ones.
-type cutter struct {
-	// least is the size from which on a value is put aside.
-	least int
-	blobs []blob
-	// seen are the references to values that have been put aside, by where they are in memory: a record's result and
-	// the state that it leads to hold the same value. They keep the values alive.
-	seen map[place]reference
-	// cut says that the text written last is not that of the value itself.
-	cut bool
-	// put is the size of the contents of the blobs that the text written last needs.
-	put int
-}
-
-// value appends the text of a value. Values are put aside from the inside out: of a long list of small elements the
-// list, of an object with one long text the text.
-func (c *cutter) value(dst []byte, v any) []byte {
-	start, before := len(dst), c.put
-	var at place
-	switch v := v.(type) {
-	case map[string]any:
-		at = placeOf(v)
-		if ref, ok := c.seen[at]; ok {
-			return c.again(dst, ref)
-		}
-		dst = append(dst, '{')
-		for i, name := range jsonvalue.Keys(v) {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			if name != "" && name[0] == '$' {
-				dst, c.cut = jsonvalue.AppendString(dst, "$"+name), true
-			} else {
-				dst = jsonvalue.AppendString(dst, name)
-			}
-			dst = c.value(append(dst, ':'), v[name])
-		}
-		dst = append(dst, '}')
-	case []any:
-		at = placeOf(v)
-		if ref, ok := c.seen[at]; ok {
-			return c.again(dst, ref)
-		}
-		dst = append(dst, '[')
-		for i, e := range v {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = c.value(dst, e)
-		}
-		dst = append(dst, ']')
-	case string:
-		if len(v) >= c.least {
-			at = placeOf(v)
-			if ref, ok := c.seen[at]; ok {
-				return c.again(dst, ref)
-			}
-		}
-		dst = jsonvalue.AppendString(dst, v)
-	default:
-		if plain, err := jsonvalue.Normalize(v); err == nil && !scalar(v) {
-			return c.value(dst, plain)
-		}
-		dst = jsonvalue.Append(dst, v)
+// ShortState implements shortform.Prior.
+func (p *priorRow) ShortState(seq int64) (payload []byte) {
+	var name string
+	_, err := p.r.row(p.ctx, readShortRow, []any{p.executionID, seq, int64(shortform.Version)}, &name, &payload)
+	if err != nil || name != string(history.StateUpdated) {
+		return nil
 	}
-	if len(dst)-start < c.least {
-		return dst
-	}
-	return c.aside(dst, start, before, at, v)
+	return payload
 }
 
-// again appends the reference to a value that has been put aside before.
-func (c *cutter) again(dst []byte, ref reference) []byte {
-	c.cut = true
-	c.put += ref.size
-	return append(dst, ref.text...)
-}
-
-// scalar reports whether a value is one that nothing can be cut out of.
-func scalar(v any) bool {
-	switch v.(type) {
-	case nil, bool, float64, string:
-		return true
-	}
-	return false
-}
-
-// aside makes a blob of the text from start on and puts the reference in its place.
-func (c *cutter) aside(dst []byte, start, before int, at place, v any) []byte {
-	content := string(dst[start:])
-	hash := hashOf(dst[start:])
-	dst = append(dst[:start], `{"`+markBlob+`":"`...)
-	dst = append(append(dst, hash...), `"}`...)
-	c.blobs = append(c.blobs, blob{hash, content})
-	c.cut = true
-	c.put += len(content)
-	if at != (place{}) {
-		if c.seen == nil {
-			c.seen = map[place]reference{}
+// keepShort stores the blobs of the batch's rows and marks the short rows. It returns the size of what was not stored yet.
+func keepShort(c *conn, e *shortform.Encoder) (added int64, err error) {
+	id := e.Batch.ExecutionID
+	for _, b := range e.Blobs() {
+		n, err := c.exec(putBlob, b.Hash, b.Content)
+		if err != nil {
+			return 0, err
 		}
-		c.seen[at] = reference{text: string(dst[start:]), size: c.put - before, of: v}
-	}
-	return dst
-}
-
-// shortener writes the large records of a batch short. The zero value with store and batch is ready to use.
-type shortener struct {
-	ctx   context.Context
-	store *Store
-	batch *history.Batch
-	cutter
-	// rows are the seqs of the records written short.
-	rows []int64
-	// prior is the newest state, as far as it is written short: what the next one is compared with.
-	prior priorState
-	// asked says that the row of the batch's prior state has been looked at.
-	asked bool
-}
-
-// append appends the payload of record i, as it is or short.
-func (s *shortener) append(dst []byte, i int) []byte {
-	r, most := &s.batch.Records[i], s.store.options.WholeBytes
-	start := len(dst)
-	whole := r.Weigh(most) < most
-	if whole {
-		dst = r.AppendPayload(dst, s.batch.ExecutionID)
-		whole = len(dst)-start <= most
-	}
-	if !whole {
-		dst = s.appendShort(dst[:start], i)
-	} else if r.Name == history.StateUpdated {
-		s.prior, s.asked = priorState{}, true
-	}
-	return dst
-}
-
-func (s *shortener) appendShort(dst []byte, i int) []byte {
-	s.askPrior()
-	r, seq := &s.batch.Records[i], s.batch.ExpectedSeq+1+int64(i)
-	s.least = s.store.options.ValueBytes
-	cut := false
-	dst = r.AppendPayloadFunc(dst, s.batch.ExecutionID, func(dst []byte, member string, v any) []byte {
-		s.cut, s.put = false, 0
-		state, _ := v.(map[string]any)
-		switch {
-		case member == "state" && r.Name == history.StateUpdated:
-			dst = s.appendState(dst, seq, state)
-		case s.prior.seq > 0 && state != nil && len(state) > 0 && placeOf(state) == placeOf(s.prior.state):
-			dst = appendReference(dst, s.prior.seq)
-			s.cut = true
-		default:
-			part := false
-			// The input of a delegate is read by the projection, which has no state at hand.
-			if s.prior.seq > 0 && len(state) > 0 && member != "delegateInput" {
-				dst, part = s.appendPart(dst, state)
-			}
-			if !part {
-				dst = s.value(dst, v)
-			}
+		added += n * int64(len(b.Content))
+		if _, err := c.exec(putBlobRef, id, b.Hash); err != nil {
+			return 0, err
 		}
-		cut = cut || s.cut
-		return dst
-	})
-	if cut {
-		s.rows = append(s.rows, seq)
 	}
-	return dst
+	for _, seq := range e.Rows() {
+		if _, err := c.exec(markShort, id, seq, int64(shortform.Version)); err != nil {
+			return 0, err
+		}
+	}
+	return added, nil
+}
+
+// dropBlobsOf drops references of a run whose records are being deleted to at most limit blobs, and deletes the blobs that no
+// other run refers to. It returns the number of references dropped: call it, in transactions of any length, until that is 0.
+func dropBlobsOf(c *conn, executionID string, limit int64) (int64, error) {
+	if _, err := c.exec(dropBlobs, executionID, limit); err != nil {
+		return 0, err
+	}
+	return c.exec(dropBlobRefs, executionID, limit)
+}
+
+// rowReader reads the rows of one run as records.
+type rowReader struct {
+	id    string
+	short *shortform.Decoder
+}
+
+func newRowReader(id string, shelf shortform.Shelf, outline bool) rowReader {
+	return rowReader{id, shortform.NewDecoder(id, shelf, outline)}
+}
+
+// record returns a row as a record; see storedRow.record.
+func (x *rowReader) record(r *storedRow) (history.Record, error) {
+	if history.RowVersion(r.version) != shortform.Version {
+		return r.record(x.id)
+	}
+	whole := *r
+	whole.version, whole.payload = int64(history.RecordSchemaVersion), emptyObject
+	out, err := whole.record(x.id)
+	out.Raw = nil
+	if err != nil {
+		return out, err
+	}
+	p, err := x.short.Payload(out.Name, r.seq, r.payload)
+	if err != nil {
+		if _, ok := problem.As(err); !ok {
+			return out, err // the database's
+		}
+		return out, r.damaged(x.id, "has a large value that cannot be read").WithCause(err)
+	}
+	out.Payload = p
+	return out, nil
+}
+
+var emptyObject = []byte("{}")
+
+// readerShelf implements shortform.Shelf through the pool of readers.
+type readerShelf struct {
+	ctx context.Context
+	r   *readers
+}
+
+// Blob implements shortform.Shelf.
+func (s readerShelf) Blob(hash string) (string, error) {
+	var content string
+	_, err := s.r.row(s.ctx, readBlob, []any{hash}, &content)
+	return content, err
+}
+
+// States implements shortform.Shelf. What each does may need a connection of its own, so the rows are read first: there are
+// only so many.
+func (s readerShelf) States(executionID string, first, last int64, each func(seq int64, payload []byte) error) error {
+	var rows stateRows
+	err := s.r.query(s.ctx, readStates, func(found *sql.Rows) error {
+		var r stateRow
+		err := found.Scan(&r.seq, &r.payload)
+		rows = append(rows, r)
+		return err
+	}, executionID, first, last, int64(shortform.Version))
+	if err != nil {
+		return err
+	}
+	return rows.each(each)
+}
+
+// connShelf implements shortform.Shelf within a transaction.
+type connShelf struct{ c *conn }
+
+// Blob implements shortform.Shelf.
+func (s connShelf) Blob(hash string) (string, error) {
+	v, err := s.c.one(readBlob, hash)
+	content, _ := v.(string)
+	return content, err
+}
+
+// States implements shortform.Shelf.
+func (s connShelf) States(executionID string, first, last int64, each func(seq int64, payload []byte) error) error {
+	var rows stateRows
+	err := s.c.query(readStates, func(values []driver.Value) error {
+		seq, _ := values[0].(int64)
+		rows = append(rows, stateRow{seq, []byte(textOf(values[1]))})
+		return nil
+	}, executionID, first, last, int64(shortform.Version))
+	if err != nil {
+		return err
+	}
+	return rows.each(each)
+}
+
+type stateRow struct {
+	seq     int64
+	payload []byte
+}
+
+type stateRows []stateRow
+
+func (rows stateRows) each(call func(seq int64, payload []byte) error) error {
+	for _, r := range rows {
+		if err := call(r.seq, r.payload); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -22,12 +22,9 @@ type Store struct {
 	path    string
 	options Options
 	// turn is held by whoever uses writer, or changes closed.
-	turn   chan struct{}
-	writer *conn
-	closed bool
-	// lags and state belong to whoever has the turn.
-	lags    map[string]lag
-	state   fileState
+	turn    chan struct{}
+	writer  *conn
+	closed  bool
 	queue   queue
 	readers readers
 	watches watches
@@ -59,7 +56,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 		return nil, problem.New(problem.StoreUnavailable, "%s is a folder, and a database is a file", absolute).
 			WithHint("Name a file in it, such as %s.", filepath.Join(absolute, "runs.db"))
 	}
-	s := &Store{path: absolute, options: o, turn: make(chan struct{}, 1), lags: map[string]lag{}, watches: watches{closing: make(chan struct{})}}
+	s := &Store{path: absolute, options: o, turn: make(chan struct{}, 1), watches: watches{closing: make(chan struct{})}}
 	if err := s.open(ctx); err != nil {
 		err = failure("the database "+absolute+" cannot be opened", err)
 		if unclosed := s.Close(); unclosed != nil {
@@ -145,7 +142,7 @@ func (s *Store) openWriter() (*conn, error) {
 	if err := refuseLost(s.path); err != nil {
 		return nil, err
 	}
-	c, err := connectGathering(dataSource(s.path, "rw", &s.options))
+	c, err := connect(dataSource(s.path, "rw", &s.options))
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,6 @@ func (s *Store) write(ctx context.Context, doing string, change func(c *conn) er
 	case <-ctx.Done():
 		return failure(doing, context.Cause(ctx))
 	}
-	s.state.changes++
 	return failure(doing, s.transact(ctx, change))
 }
 
@@ -44,7 +43,6 @@ func (s *Store) writing() (*conn, error) {
 	}
 	c, err := s.openWriter()
 	s.writer = c
-	s.state.changes++
 	return c, err
 }
 
@@ -93,13 +91,12 @@ func (s *Store) begin(ctx context.Context) (*conn, error) {
 		s.rollback(c)
 		return nil, err
 	}
-	s.state.version = unknownVersion
 	return c, nil
 }
 
 // commit commits or, with an error, rolls back.
 func (s *Store) commit(c *conn) error {
-	err := s.patiently(background, c.commit)
+	err := s.patiently(background, func() error { return c.do("COMMIT") })
 	if err != nil {
 		s.rollback(c)
 	}
@@ -107,7 +104,6 @@ func (s *Store) commit(c *conn) error {
 }
 
 func (s *Store) rollback(c *conn) {
-	clear(s.lags) // what they say was stored is not
 	if c.do("ROLLBACK") != nil {
 		s.giveUp(c)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/internal/shortform"
 )
 
 var (
@@ -101,7 +102,7 @@ func (v *verifier) whole() (ids []string, err error) {
 	if err == nil {
 		err = ask(allDefinitions, func(row []driver.Value) error {
 			v.counts.Definitions++
-			if hash := textOf(row[0]); hash != hashOf([]byte(textOf(row[3]))) {
+			if hash := textOf(row[0]); hash != shortform.HashOf([]byte(textOf(row[3]))) {
 				v.note("", 0, problem.DefinitionHashMismatch, "Restore the database from a copy, or store the definition again after deleting this row.",
 					"the definition %q has another text than the one with the hash %s", textOf(row[1]), hash)
 			}
@@ -111,7 +112,7 @@ func (v *verifier) whole() (ids []string, err error) {
 	if err == nil {
 		err = ask(allBlobs, func(row []driver.Value) error {
 			hash, content := textOf(row[0]), textOf(row[1])
-			if hashOf([]byte(content)) != hash {
+			if shortform.HashOf([]byte(content)) != hash {
 				v.note("", 0, problem.BlobDamaged, hintDamaged, "the content of blob %s is not the one that was stored", hash)
 			}
 			if held, _ := row[2].(int64); held == 0 {
@@ -179,8 +180,8 @@ func (v *verifier) run(id string) error {
 		return v.withoutRecords(id, &row)
 	}
 	v.counts.Records += int64(len(rows))
-	noting := &notingShelf{shelf: readerShelf{v.ctx, &v.store.readers}, hashes: map[string]bool{}}
-	x := expander{id: id, shelf: noting}
+	noting := &notingShelf{Shelf: readerShelf{v.ctx, &v.store.readers}, hashes: map[string]bool{}}
+	x := newRowReader(id, noting, false)
 	// seen is the fold at the record that the projection stands at.
 	var seen history.Execution
 	for i := range rows {
@@ -231,12 +232,13 @@ func readAll(ctx context.Context, tx *sql.Tx, id string) ([]storedRow, error) {
 
 // notingShelf notes which blobs are asked for and found.
 type notingShelf struct {
-	shelf
+	shortform.Shelf
 	hashes map[string]bool
 }
 
-func (s *notingShelf) blob(hash string) (string, error) {
-	content, err := s.shelf.blob(hash)
+// Blob implements shortform.Shelf.
+func (s *notingShelf) Blob(hash string) (string, error) {
+	content, err := s.Shelf.Blob(hash)
 	if content != "" {
 		s.hashes[hash] = true
 	}
@@ -337,7 +339,7 @@ func (v *verifier) beside(id string, row *stored, audit *history.Audit, seen *hi
 		differs = "the run counts as unreadable, and can be read"
 	case seen.Seq != row.seq || row.projection.String != string(seen.AppendText(nil)):
 		differs = fmt.Sprintf("the projection at record %d is not what the records say", row.seq)
-	case row.seq < e.Seq && row.unseen == 0 && !mayLag(seen, e):
+	case row.seq < e.Seq && row.unseen == 0:
 		differs = fmt.Sprintf("the projection stands at record %d, the run at %d", row.seq, e.Seq)
 	case row.phase.String != string(seen.Phase) || row.name.String != seen.DefinitionName ||
 		row.created != seen.CreatedAt.UnixMilli() || row.updated != seen.UpdatedAt.UnixMilli() || row.driven != flag(seen.NeedsDriver()):
@@ -376,24 +378,11 @@ func (v *verifier) fix(f *history.Finding, repair func(c *conn) error) error {
 
 // foldAnew makes a run's projection from its records.
 func foldAnew(c *conn, id string) error {
-	f := &folding{execution: history.Execution{ID: id}, expander: expander{id: id, shelf: connShelf{c}, outline: true}}
+	f := &folding{execution: history.Execution{ID: id}}
 	large, err := c.one(blobBytes, id)
 	if err != nil {
 		return err
 	}
 	f.execution.Bytes, _ = large.(int64)
-	var rows []storedRow
-	err = c.query(readRows, func(row []driver.Value) error {
-		rows = append(rows, rowOf(row))
-		return nil
-	}, id, int64(math.MinInt64), int64(-1))
-	if err != nil {
-		return err
-	}
-	for i := range rows {
-		if err := f.apply(&rows[i]); err != nil {
-			return err
-		}
-	}
-	return storeHealed(c, f)
+	return f.finish(c, math.MinInt64)
 }

@@ -58,7 +58,6 @@ var rooms = map[string][]string{
 	"internal/jsonvalue":        {"graph/problem"},
 	"internal/jsonschema":       {"graph/problem", "internal/jsonvalue"},
 	"internal/jsondelta":        {"graph/problem"},
-	"internal/walvfs":           {},
 	"internal/signing":          {"internal/config/envname", "internal/jsonvalue", "graph/problem"},
 	"internal/suggest":          {},
 	"internal/config/envname":   {},
@@ -76,7 +75,7 @@ var rooms = map[string][]string{
 	"history":                   {"graph/problem", "internal/jsonvalue"},
 	"history/runfile":           {"history", "graph/problem", "internal/jsonvalue"},
 	"history/historymem":        {"history", "graph/problem", "internal/jsonvalue"},
-	"history/historysql":        {"history", "graph/problem", "internal/jsondelta", "internal/jsonvalue", "internal/walvfs"},
+	"history/historysql":        {"history", "history/internal/shortform", "graph/problem", "internal/jsonvalue"},
 	"history/historytest":       {"history", "graph/problem", "internal/jsonvalue"},
 	"graph/machine":             {"history", "graph/problem", "graph/definition", "graph/expr", "graph/state", "internal/jsondelta", "internal/jsonvalue", "internal/jsonschema"},
 	"activities":                {"graph/problem", "internal/config/envname", "internal/jsonvalue", "internal/port"},
@@ -88,6 +87,9 @@ var rooms = map[string][]string{
 	"activities/llmcall":        {"activities", "graph/problem", "graph/expr", "internal/jsonobject", "internal/jsonschema", "internal/jsonvalue"},
 	"delegate":                  {"activities", "graph/problem", "internal/config/envname", "internal/jsonvalue", "internal/port", "internal/wait"},
 	"graph/runview":             {"history", "graph/problem", "graph/definition", "graph/machine", "internal/jsonvalue"},
+	"history/internal/shortform": {
+		"history", "graph/problem", "internal/jsondelta", "internal/jsonvalue",
+	},
 	"graph/admit": {
 		"history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "internal/jsonvalue", "internal/jsonschema",
 	},

@@ -1,10 +1,9 @@
-package historysql
+package shortform
 
 import (
 	"encoding/json"
 	"strconv"
 
-	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsondelta"
 )
 
@@ -61,35 +60,36 @@ func parseState(payload []byte) (text json.RawMessage, s storedState, ok bool) {
 }
 
 // appendState appends the state of a StateUpdated.
-func (s *shortener) appendState(dst []byte, seq int64, state map[string]any) []byte {
-	start := len(dst)
+func (e *Encoder) appendState(dst []byte, seq int64, state map[string]any) []byte {
+	w, start := &e.values, len(dst)
 	next := priorState{seq: seq, state: state}
-	if p := &s.prior; p.seq > 0 {
+	if p := &e.prior; p.seq > 0 {
 		next.whole, next.size, next.since = p.whole, p.size, p.since
-		dst = s.appendDelta(dst, &next, jsondelta.Diff(p.state, state))
+		dst = e.appendDelta(dst, &next, jsondelta.Diff(p.state, state))
 	}
 	if len(dst) == start || next.since > next.size {
-		s.put = 0
+		w.blobSize = 0
 		dst = append(dst[:start], `{"`+markSnapshot+`":{"size":`...)
-		text := s.value(nil, state)
-		next.whole, next.size, next.since = seq, len(text)+s.put, 0
+		text := w.value(nil, state)
+		next.whole, next.size, next.since = seq, len(text)+w.blobSize, 0
 		dst = strconv.AppendInt(dst, int64(next.size), 10)
 		dst = append(append(append(dst, `,"state":`...), text...), "}}"...)
 	}
-	s.cut = true
-	next.hash = hashOf(dst[start:])
-	s.prior = next
+	w.short = true
+	next.hash = HashOf(dst[start:])
+	e.prior = next
 	return dst
 }
 
 // appendDelta appends a state as what has changed, and counts what it costs.
-func (s *shortener) appendDelta(dst []byte, next *priorState, changes map[string]any) []byte {
-	s.put = 0
-	text := s.value(nil, changes)
-	next.since += deltaCost + len(text) + s.put
+func (e *Encoder) appendDelta(dst []byte, next *priorState, changes map[string]any) []byte {
+	w := &e.values
+	w.blobSize = 0
+	text := w.value(nil, changes)
+	next.since += deltaCost + len(text) + w.blobSize
 	dst = append(dst, `{"`+markDelta+`":{"base":`...)
-	dst = strconv.AppendInt(dst, s.prior.seq, 10)
-	dst = append(append(append(dst, `,"hash":"`...), s.prior.hash...), `","whole":`...)
+	dst = strconv.AppendInt(dst, e.prior.seq, 10)
+	dst = append(append(append(dst, `,"hash":"`...), e.prior.hash...), `","whole":`...)
 	dst = strconv.AppendInt(dst, next.whole, 10)
 	dst = strconv.AppendInt(append(dst, `,"size":`...), int64(next.size), 10)
 	dst = strconv.AppendInt(append(dst, `,"since":`...), int64(next.since), 10)
@@ -101,31 +101,25 @@ func appendReference(dst []byte, seq int64) []byte {
 	return append(strconv.AppendInt(append(dst, `{"`+markState+`":`...), seq, 10), '}')
 }
 
-// askPrior looks at the row that the caller names as the newest state. The row cannot change any more, and that nothing
-// was appended behind it is what the append itself checks.
-func (s *shortener) askPrior() {
-	if s.asked {
+// askPrior looks at the row that the caller names as the newest state. The row cannot change any more, and that nothing was
+// appended behind it is what the append itself checks.
+func (e *Encoder) askPrior() {
+	if e.asked {
 		return
 	}
-	s.asked = true
-	p := &s.batch.Prior
-	if p.Seq <= 0 || p.Seq > s.batch.ExpectedSeq || len(p.State) == 0 {
+	e.asked = true
+	p := &e.Batch.Prior
+	if e.Prior == nil || p.Seq <= 0 || p.Seq > e.Batch.ExpectedSeq || len(p.State) == 0 {
 		return
 	}
-	var name string
-	var payload []byte
-	found, err := s.store.readers.row(s.ctx, readShortRow, []any{s.batch.ExecutionID, p.Seq, int64(shortVersion)}, &name, &payload)
-	if err != nil || !found {
+	text, stored, ok := parseState(e.Prior.ShortState(p.Seq))
+	if !ok {
 		return // the state is then written whole
 	}
-	text, stored, ok := parseState(payload)
-	if !ok || name != string(history.StateUpdated) {
-		return
-	}
-	s.prior = priorState{seq: p.Seq, state: p.State, hash: hashOf(text)}
+	e.prior = priorState{seq: p.Seq, state: p.State, hash: HashOf(text)}
 	if d := stored.Delta; d != nil {
-		s.prior.whole, s.prior.size, s.prior.since = d.Whole, d.Size, d.Since
+		e.prior.whole, e.prior.size, e.prior.since = d.Whole, d.Size, d.Since
 	} else {
-		s.prior.whole, s.prior.size = p.Seq, stored.Snapshot.Size
+		e.prior.whole, e.prior.size = p.Seq, stored.Snapshot.Size
 	}
 }

@@ -10,44 +10,43 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// heal folds what a projection has not seen of its run up to its head and stores it, unless it only lags (see lag.go): then
-// nothing behind the head that was read with the projection may count, because its row may have moved by then.
+// refreshProjection folds the records that the projection of a run has not seen and stores the result; a read-only store
+// folds them up to head and stores nothing.
 //
-// Rows are read before the write lock is taken, because the reference engine does not wait for locks; those that were
+// Records are read before the write lock is taken, because the reference engine does not wait for locks; those that were
 // added meanwhile are read under it.
-func (s *Store) heal(ctx context.Context, e history.Execution, head int64) (history.Execution, error) {
+func (s *Store) refreshProjection(ctx context.Context, e history.Execution, head int64) (history.Execution, error) {
 	const doing = "the run could not be brought up to date"
 	f, err := s.fold(ctx, e, head)
 	if err != nil {
 		return history.Execution{}, failure(doing, err)
 	}
-	if s.options.ReadOnly || f.lagged(&e) {
+	if s.options.ReadOnly {
 		return f.execution, f.err()
 	}
-	err = s.write(ctx, doing, func(c *conn) error {
-		var rows []storedRow
-		err := c.query(readRows, func(row []driver.Value) error {
-			rows = append(rows, rowOf(row))
-			return nil
-		}, e.ID, f.execution.Seq+1, int64(-1))
-		if err != nil {
-			return err
-		}
-		f.expander.shelf = connShelf{c}
-		for i := range rows {
-			if err := f.apply(&rows[i]); err != nil {
-				return err
-			}
-		}
-		return storeHealed(c, f)
-	})
+	err = s.write(ctx, doing, func(c *conn) error { return f.finish(c, f.execution.Seq+1) })
 	if err == nil {
 		err = f.err()
 	}
 	return f.execution, err
 }
 
-func storeHealed(c *conn, f *folding) error {
+// finish folds the records from seq on within a transaction and stores the projection.
+func (f *folding) finish(c *conn, seq int64) error {
+	var rows []storedRow
+	err := c.query(readRows, func(row []driver.Value) error {
+		rows = append(rows, rowOf(row))
+		return nil
+	}, f.execution.ID, seq, int64(-1))
+	if err != nil {
+		return err
+	}
+	f.reader = newRowReader(f.execution.ID, connShelf{c}, true)
+	for i := range rows {
+		if err := f.apply(&rows[i]); err != nil {
+			return err
+		}
+	}
 	e := &f.execution
 	// The run may have been deleted since it was read.
 	switch found, err := c.one(rowExists, e.ID, e.Seq); {
@@ -75,7 +74,7 @@ func storeHealed(c *conn, f *folding) error {
 			return err
 		}
 	}
-	_, err := c.exec(markSeen, e.ID)
+	_, err = c.exec(markSeen, e.ID)
 	return err
 }
 
@@ -109,9 +108,9 @@ func (s *Store) unseen(ctx context.Context) ([]string, error) {
 	}
 }
 
-// healAll heals every run that another engine has written to. Runs that cannot be read are listed with what can be
+// refreshAll refreshes the projection of every run that another engine has written to. Runs that cannot be read are listed with what can be
 // told of them, so they do not keep the others from being listed.
-func (s *Store) healAll(ctx context.Context) error {
+func (s *Store) refreshAll(ctx context.Context) error {
 	ids, err := s.unseen(ctx)
 	if err != nil {
 		return err
@@ -119,7 +118,7 @@ func (s *Store) healAll(ctx context.Context) error {
 	for _, id := range ids {
 		e, head, err := s.storedExecution(ctx, id)
 		if err == nil {
-			_, err = s.heal(ctx, e, head)
+			_, err = s.refreshProjection(ctx, e, head)
 		}
 		if err != nil && !isUnreadable(err) && !errors.Is(err, problem.ExecutionNotFound) {
 			return err
@@ -128,13 +127,13 @@ func (s *Store) healAll(ctx context.Context) error {
 	return nil
 }
 
-// takeOver is healAll for a store that is being opened, when there may be very many runs. What is folded can be folded
+// takeOver is refreshAll for a store that is being opened, when there may be very many runs. What is folded can be folded
 // again, so it is not flushed run by run; the next batch flushes it along.
 func (s *Store) takeOver(ctx context.Context) error {
 	if err := s.writer.script("PRAGMA synchronous = " + Normal); err != nil {
 		return err
 	}
-	err := s.healAll(ctx)
+	err := s.refreshAll(ctx)
 	if s.writer != nil { // otherwise it was given up, and the next one is made as it should be
 		err = errors.Join(err, s.writer.script("PRAGMA synchronous = "+s.options.Synchronous))
 	}

@@ -1,4 +1,4 @@
-package historysql
+package shortform
 
 import (
 	"slices"
@@ -13,10 +13,10 @@ import (
 
 // appendPart appends an object as some members of the newest state, changed. It reports false, and appends nothing, if the
 // object has nothing in common with the state.
-func (s *shortener) appendPart(dst []byte, object map[string]any) ([]byte, bool) {
+func (e *Encoder) appendPart(dst []byte, object map[string]any) ([]byte, bool) {
 	base := map[string]any{}
 	for name, value := range object {
-		if old, ok := s.prior.state[name]; ok && sameShape(old, value) {
+		if old, ok := e.prior.state[name]; ok && sameShape(old, value) {
 			base[name] = old
 		}
 	}
@@ -35,16 +35,16 @@ func (s *shortener) appendPart(dst []byte, object map[string]any) ([]byte, bool)
 		return dst, false
 	}
 	slices.Sort(names)
-	dst = strconv.AppendInt(append(dst, `{"`+markPart+`":{"state":`...), s.prior.seq, 10)
-	dst = append(append(append(dst, `,"hash":"`...), s.prior.hash...), `","names":[`...)
+	dst = strconv.AppendInt(append(dst, `{"`+markPart+`":{"state":`...), e.prior.seq, 10)
+	dst = append(append(append(dst, `,"hash":"`...), e.prior.hash...), `","names":[`...)
 	for i, name := range names {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
 		dst = jsonvalue.AppendString(dst, name)
 	}
-	dst = s.value(append(dst, `],"changes":`...), changes)
-	s.cut = true
+	dst = e.values.value(append(dst, `],"changes":`...), changes)
+	e.values.short = true
 	return append(dst, "}}"...), true
 }
 
@@ -61,15 +61,15 @@ func sameShape(a, b any) bool {
 	return false
 }
 
-// part gives the object that a record has as a part of the state before it.
-func (x *expander) part(seq int64, stored any) (map[string]any, error) {
+// part returns the object that a record has as a part of the state before it.
+func (d *Decoder) part(seq int64, stored any) (map[string]any, error) {
 	p, _ := stored.(map[string]any)
 	of, _ := p["state"].(float64)
 	names, ok := p["names"].([]any)
 	if !ok || of < 1 || int64(of) >= seq {
 		return nil, unreadable("a value of it is no part of a state before it")
 	}
-	s, err := x.stateAt(int64(of))
+	s, err := d.stateAt(int64(of))
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (x *expander) part(seq int64, stored any) (map[string]any, error) {
 			return nil, unreadable("the state of record %d has no member %q", int64(of), name)
 		}
 	}
-	changes, err := x.value(p["changes"])
+	changes, err := d.value(p["changes"])
 	if err != nil {
 		return nil, err
 	}

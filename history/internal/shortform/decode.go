@@ -1,0 +1,244 @@
+package shortform
+
+import (
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsondelta"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// Decoder reads short payloads of one run. Reading them in order is cheap: the newest state is kept.
+type Decoder struct {
+	executionID string
+	shelf       Shelf
+	outline     bool
+	// newest is the state that was read last: only the newest is ever a base, and references are to the newest too.
+	newest knownState
+}
+
+// knownState is the state of the record seq, with the hash of what is stored for it.
+type knownState struct {
+	seq   int64
+	state map[string]any
+	hash  string
+}
+
+// NewDecoder returns a Decoder for a run. With outline it leaves out the states and what refers to them, which a projection
+// does not need; the input of a delegate it does.
+func NewDecoder(executionID string, shelf Shelf, outline bool) *Decoder {
+	return &Decoder{executionID: executionID, shelf: shelf, outline: outline}
+}
+
+// Payload reads the short payload of a record. An error with a code says what is wrong with the payload; any other is the
+// shelf's.
+func (d *Decoder) Payload(name history.Name, seq int64, raw []byte) (history.Payload, error) {
+	return history.DecodePayloadFunc(name, raw, func(member string, v any) (any, error) {
+		return d.member(name, seq, raw, member, v)
+	})
+}
+
+// member returns the value that stands for v in a member of a payload.
+func (d *Decoder) member(name history.Name, seq int64, raw []byte, member string, v any) (any, error) {
+	m, _ := v.(map[string]any)
+	isState := member == "state" && name == history.StateUpdated
+	reference, refers := m[markState]
+	part, isPart := m[markPart]
+	switch {
+	case d.outline && (isState || isPart || refers && member != "delegateInput"):
+		return map[string]any{}, nil
+	case isState:
+		text, stored, ok := parseState(raw)
+		if !ok {
+			return nil, unreadable("what stands for its state is neither a whole one nor a delta")
+		}
+		state, err := d.state(seq, &stored)
+		if err == nil {
+			d.newest = knownState{seq, state, HashOf(text)}
+		}
+		return state, err
+	case refers && len(m) == 1:
+		at, _ := reference.(float64)
+		if at < 1 || int64(at) >= seq {
+			return nil, unreadable("a value of it is no state before it")
+		}
+		s, err := d.stateAt(int64(at))
+		return s.state, err
+	case isPart && len(m) == 1:
+		return d.part(seq, part)
+	}
+	return d.value(v)
+}
+
+// state returns the state that a StateUpdated stands for.
+func (d *Decoder) state(seq int64, stored *storedState) (map[string]any, error) {
+	if s := stored.Snapshot; s != nil {
+		return d.snapshot(s)
+	}
+	delta := stored.Delta
+	if delta.Base >= seq || delta.Whole > delta.Base || delta.Whole < 1 {
+		return nil, unreadable("its state is based on record %d", delta.Base)
+	}
+	base := d.newest
+	if base.seq != delta.Base {
+		var err error
+		if base, err = d.build(delta.Whole, delta.Base); err != nil {
+			return nil, err
+		}
+	}
+	changes, err := d.changes(delta, base.hash)
+	if err != nil {
+		return nil, err
+	}
+	return jsondelta.Apply(base.state, changes)
+}
+
+func (d *Decoder) snapshot(s *storedSnapshot) (map[string]any, error) {
+	v, err := d.text(s.State)
+	if err != nil {
+		return nil, err
+	}
+	state, ok := v.(map[string]any)
+	if !ok {
+		return nil, unreadable("its state is no object")
+	}
+	return state, nil
+}
+
+// changes returns what a delta says, if its base is the one that it was made from.
+func (d *Decoder) changes(delta *storedDelta, base string) (any, error) {
+	if delta.Hash != base {
+		return nil, unreadable("record %d, which its state is based on, is not the one that it was written for", delta.Base)
+	}
+	return d.text(delta.Changes)
+}
+
+// stateAt returns the state of a record that was written short.
+func (d *Decoder) stateAt(seq int64) (knownState, error) {
+	if d.newest.seq == seq {
+		return d.newest, nil
+	}
+	whole := seq
+	err := d.shelf.States(d.executionID, seq, seq, func(_ int64, payload []byte) error {
+		if _, stored, ok := parseState(payload); ok && stored.Delta != nil {
+			whole = stored.Delta.Whole
+		}
+		return nil
+	})
+	if err != nil {
+		return knownState{}, err
+	}
+	return d.build(whole, seq)
+}
+
+// build makes a state from the last whole one and the deltas since. The states between are nobody else's, so they are
+// brought forward in place.
+func (d *Decoder) build(whole, seq int64) (knownState, error) {
+	var now knownState
+	err := d.shelf.States(d.executionID, whole, seq, func(next int64, payload []byte) error {
+		text, stored, ok := parseState(payload)
+		switch {
+		case !ok:
+			return unreadable("what stands for the state of record %d is neither a whole one nor a delta", next)
+		case stored.Snapshot != nil:
+			state, err := d.snapshot(stored.Snapshot)
+			now = knownState{next, state, HashOf(text)}
+			return err
+		case now.seq != stored.Delta.Base:
+			return unreadable("the state of record %d is based on record %d, which is not there", next, stored.Delta.Base)
+		}
+		changes, err := d.changes(stored.Delta, now.hash)
+		if err != nil {
+			return err
+		}
+		state, err := jsondelta.Advance(now.state, changes)
+		now = knownState{next, state, HashOf(text)}
+		return err
+	})
+	if err == nil && now.seq != seq {
+		err = unreadable("record %d, which holds its state, is not there", seq)
+	}
+	if err == nil {
+		d.newest = now
+	}
+	return now, err
+}
+
+// text returns the value of a text with references.
+func (d *Decoder) text(raw []byte) (any, error) {
+	v, err := jsonvalue.Decode(raw)
+	if err != nil {
+		return nil, err
+	}
+	return d.value(v)
+}
+
+// value puts what references stand for in their place, in v itself.
+func (d *Decoder) value(v any) (any, error) {
+	switch v := v.(type) {
+	case map[string]any:
+		if hash, ok := v[markBlob].(string); ok && len(v) == 1 {
+			return d.blob(hash)
+		}
+		var marked []string
+		for name, inner := range v {
+			if name != "" && name[0] == '$' {
+				marked = append(marked, name)
+			}
+			if isScalar(inner) {
+				continue
+			}
+			value, err := d.value(inner)
+			if err != nil {
+				return nil, err
+			}
+			v[name] = value
+		}
+		return v, unmark(v, marked)
+	case []any:
+		for i, inner := range v {
+			if isScalar(inner) {
+				continue
+			}
+			value, err := d.value(inner)
+			if err != nil {
+				return nil, err
+			}
+			v[i] = value
+		}
+	}
+	return v, nil
+}
+
+// unmark returns members their own names, of those that begin with "$".
+func unmark(m map[string]any, marked []string) error {
+	if len(marked) == 0 {
+		return nil
+	}
+	values := make([]any, len(marked))
+	for i, name := range marked {
+		if len(name) < 2 || name[1] != '$' {
+			return unreadable("the reference %q is unknown", name)
+		}
+		values[i] = m[name]
+		delete(m, name)
+	}
+	for i, name := range marked {
+		m[name[1:]] = values[i]
+	}
+	return nil
+}
+
+// blob returns the value that a blob holds. Each call returns a value of its own.
+func (d *Decoder) blob(hash string) (any, error) {
+	content, err := d.shelf.Blob(hash)
+	switch {
+	case err != nil:
+		return nil, err
+	case content == "":
+		return nil, unreadable("blob %s is not there", hash)
+	}
+	text := []byte(content)
+	if HashOf(text) != hash {
+		return nil, unreadable("the content of blob %s is not the one that was stored", hash)
+	}
+	return d.text(text)
+}

@@ -1,0 +1,87 @@
+package shortform
+
+import "github.com/workflows-engine/workflows-engine/history"
+
+// Encoder writes the payloads of the records of a batch, in order, the large ones short. An Encoder with its exported fields set is
+// ready to use, for one batch.
+type Encoder struct {
+	Batch *history.Batch
+	// WholeBytes is the size up to which a payload is written whole, and ValueBytes the size from which on a value in a short
+	// payload becomes a blob.
+	WholeBytes, ValueBytes int
+	// Prior is asked at most once.
+	Prior Prior
+
+	values valueWriter
+	// rows are the seqs of the records written short.
+	rows []int64
+	// prior is the newest state, as far as it is written short: what the next one is compared with.
+	prior priorState
+	// asked says that Prior has been asked, or need not be.
+	asked bool
+}
+
+// Append appends the payload of record i of the batch, whole or short.
+func (e *Encoder) Append(dst []byte, i int) []byte {
+	r := &e.Batch.Records[i]
+	start := len(dst)
+	whole := r.Weigh(e.WholeBytes) < e.WholeBytes
+	if whole {
+		dst = r.AppendPayload(dst, e.Batch.ExecutionID)
+		whole = len(dst)-start <= e.WholeBytes
+	}
+	if !whole {
+		dst = e.appendShort(dst[:start], i)
+	} else if r.Name == history.StateUpdated {
+		e.prior, e.asked = priorState{}, true
+	}
+	return dst
+}
+
+// Rows returns the seqs of the records that were written short so far.
+func (e *Encoder) Rows() []int64 { return e.rows }
+
+// Blobs returns the blobs that the payloads written so far refer to. A blob may be there twice, or be stored already.
+func (e *Encoder) Blobs() []Blob { return e.values.blobs }
+
+// BlobBytes returns the size of the contents of Blobs.
+func (e *Encoder) BlobBytes() int {
+	n := 0
+	for i := range e.values.blobs {
+		n += len(e.values.blobs[i].Content)
+	}
+	return n
+}
+
+func (e *Encoder) appendShort(dst []byte, i int) []byte {
+	e.askPrior()
+	r, seq, w := &e.Batch.Records[i], e.Batch.ExpectedSeq+1+int64(i), &e.values
+	w.least = e.ValueBytes
+	short := false
+	dst = r.AppendPayloadFunc(dst, e.Batch.ExecutionID, func(dst []byte, member string, v any) []byte {
+		w.short, w.blobSize = false, 0
+		state, _ := v.(map[string]any)
+		switch {
+		case member == "state" && r.Name == history.StateUpdated:
+			dst = e.appendState(dst, seq, state)
+		case e.prior.seq > 0 && len(state) > 0 && keyOf(state) == keyOf(e.prior.state):
+			dst = appendReference(dst, e.prior.seq)
+			w.short = true
+		default:
+			part := false
+			// The input of a delegate is read by the projection, which has no state at hand.
+			if e.prior.seq > 0 && len(state) > 0 && member != "delegateInput" {
+				dst, part = e.appendPart(dst, state)
+			}
+			if !part {
+				dst = w.value(dst, v)
+			}
+		}
+		short = short || w.short
+		return dst
+	})
+	if short {
+		e.rows = append(e.rows, seq)
+	}
+	return dst
+}
