@@ -28,7 +28,7 @@ var engine = []string{
 var (
 	longFiles  []string
 	largeRooms = []string{"graph"}
-	unsafeIn   = []string{"history/historysql/place.go", "internal/jsondelta/diff.go", "internal/walvfs/walvfs_linux.go"}
+	unsafeIn   = []string{"history/historysql/place.go", "internal/walvfs/walvfs_linux.go"}
 )
 
 // sources returns the Go files of this module that are no tests, by path below root.
