@@ -74,10 +74,7 @@ func (m *Machine) abandonBelow(t *token) {
 			m.timersDirty = true
 		}
 		if c.phase == live && c.wait != nil {
-			if c.effect() != nil {
-				m.abandoned = append(m.abandoned, c.key())
-			}
-			m.dropTask(c)
+			m.abandon(c)
 			m.stopWaiting(c)
 			if c.block != nil {
 				m.left = append(m.left, leftBranch{c.block, c.index})
@@ -85,6 +82,14 @@ func (m *Machine) abandonBelow(t *token) {
 		}
 		return true
 	})
+}
+
+// abandon gives up the effect and the task that a token waits for.
+func (m *Machine) abandon(t *token) {
+	if t.effect() != nil {
+		m.abandoned = append(m.abandoned, t.key())
+	}
+	m.dropTask(t)
 }
 
 // leftBranch is a branch whose wait has been dropped.

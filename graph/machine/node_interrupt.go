@@ -63,12 +63,11 @@ func cutPrompt(s string) string {
 func (m *Machine) acceptResume(r Resume, now time.Time) (*token, error) {
 	at := problem.Place{ExecutionID: m.cfg.ExecutionID}
 	var open []*token
-	m.find(func(t *token) bool {
+	for t := range m.waiting {
 		if t.wait.Kind == WaitInterrupt || t.wait.asks() {
 			open = append(open, t)
 		}
-		return false
-	})
+	}
 	if len(open) == 0 {
 		return nil, problem.New(problem.InvalidResumePayload, "cannot resume: the run is %s, not interrupted", m.Status()).
 			WithPlace(at).WithHint("Ask workflow_status what the run waits for.")
