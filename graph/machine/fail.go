@@ -17,6 +17,11 @@ const (
 	reasonOrchestration = "orchestration_error"
 )
 
+// failNode fails a token at its node.
+func (m *Machine) failNode(t *token, reason, message, code string) {
+	m.failToken(t, &failure{Reason: reason, Message: message, Code: code, NodeID: t.node.ID})
+}
+
 // failToken writes FailNode and fails the token: the run on the main path, the branch otherwise.
 func (m *Machine) failToken(t *token, f *failure) {
 	m.stopWaiting(t)

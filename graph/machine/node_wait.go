@@ -14,7 +14,7 @@ import (
 func (m *Machine) beginWait(t *token) *definition.Node {
 	c := t.node.Wait
 	if c.Err != nil {
-		m.failToken(t, &failure{Reason: reasonWait, NodeID: t.node.ID, Message: c.Err.Error()})
+		m.failNode(t, reasonWait, c.Err.Error(), "")
 		return nil
 	}
 	if c.Kind == definition.WaitSignal {

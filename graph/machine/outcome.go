@@ -32,7 +32,7 @@ func (m *Machine) takeOutcome(t *token, o Outcome) {
 	o, delta, fatal := judged(t.node, o)
 	switch {
 	case fatal != nil:
-		m.failToken(t, &failure{Reason: reasonOrchestration, NodeID: t.node.ID, Message: fatal.Error()})
+		m.failNode(t, reasonOrchestration, fatal.Error(), "")
 	case !o.OK:
 		m.attemptFailed(t, o)
 	default:
@@ -264,7 +264,7 @@ func (m *Machine) attemptFailed(t *token, o Outcome) {
 		if w.Kind == WaitDelegate && !o.Host {
 			reason = reasonDelegate
 		}
-		m.failToken(t, &failure{Reason: reason, NodeID: t.node.ID, Message: o.Error, Code: o.Code})
+		m.failNode(t, reason, o.Error, o.Code)
 		return
 	}
 	delay := o.RetryAfter
@@ -272,7 +272,7 @@ func (m *Machine) attemptFailed(t *token, o Outcome) {
 		retry := t.node.Retry
 		if retry.Err != nil {
 			m.event(history.ActivityFailed, p)
-			m.failToken(t, &failure{Reason: reasonOrchestration, NodeID: t.node.ID, Message: retry.Err.Error()})
+			m.failNode(t, reasonOrchestration, retry.Err.Error(), "")
 			return
 		}
 		delay = max(delay, retry.DelayOf(attempt+1, m.cfg.ExecutionID+":"+t.key()))
