@@ -93,11 +93,7 @@ func (t *token) answerKey() string {
 func (t *token) delegateEffect() DelegateEffect {
 	w, c := t.wait, t.node.Delegate
 	return DelegateEffect{
-		EffectBase: EffectBase{
-			EffectKey: t.key(), NodeID: t.node.ID, Visit: t.visit, Attempt: max(w.Attempt, 1), Span: t.span(),
-			State: t.view, Deadline: w.Deadline,
-		},
-		AgentID: c.AgentID, Protocol: c.Protocol, Input: w.Input, CorrelationID: w.Correlation, Task: w.Task,
+		EffectBase: t.effectBase(), AgentID: c.AgentID, Protocol: c.Protocol, Input: w.Input, CorrelationID: w.Correlation, Task: w.Task,
 	}
 }
 

@@ -17,6 +17,11 @@ const (
 	reasonOrchestration = "orchestration_error"
 )
 
+// failNode fails a token at its node.
+func (m *Machine) failNode(t *token, reason, message, code string) {
+	m.failToken(t, &failure{Reason: reason, Message: message, Code: code, NodeID: t.node.ID})
+}
+
 // failToken writes FailNode and fails the token: the run on the main path, the branch otherwise.
 func (m *Machine) failToken(t *token, f *failure) {
 	m.stopWaiting(t)
@@ -74,10 +79,7 @@ func (m *Machine) abandonBelow(t *token) {
 			m.timersDirty = true
 		}
 		if c.phase == live && c.wait != nil {
-			if c.effect() != nil {
-				m.abandoned = append(m.abandoned, c.key())
-			}
-			m.dropTask(c)
+			m.abandon(c)
 			m.stopWaiting(c)
 			if c.block != nil {
 				m.left = append(m.left, leftBranch{c.block, c.index})
@@ -85,6 +87,14 @@ func (m *Machine) abandonBelow(t *token) {
 		}
 		return true
 	})
+}
+
+// abandon gives up the effect and the task that a token waits for.
+func (m *Machine) abandon(t *token) {
+	if t.effect() != nil {
+		m.abandoned = append(m.abandoned, t.key())
+	}
+	m.dropTask(t)
 }
 
 // leftBranch is a branch whose wait has been dropped.

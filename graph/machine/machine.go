@@ -258,19 +258,20 @@ func (m *Machine) settle() {
 
 func (m *Machine) refuseEnded(in Input) error {
 	at := problem.Place{ExecutionID: m.cfg.ExecutionID}
-	hint := "Ask workflow_status for its outcome."
+	var e *problem.Error
 	switch in := in.(type) {
 	case Outcome:
-		return problem.New(problem.SubmitNotAwaiting, "the run is %s and awaits no activity", m.status).WithPlace(at).WithHint("%s", hint)
+		e = problem.New(problem.SubmitNotAwaiting, "the run is %s and awaits no activity", m.status)
 	case Resume:
-		return problem.New(problem.InvalidResumePayload, "cannot resume: the run is %s", m.status).WithPlace(at).WithHint("%s", hint)
+		e = problem.New(problem.InvalidResumePayload, "cannot resume: the run is %s", m.status)
 	case Signal:
-		return problem.New(problem.SignalNotAwaiting, "the run is %s and awaits no signal %q", m.status, in.Name).WithPlace(at).WithHint("%s", hint)
+		e = problem.New(problem.SignalNotAwaiting, "the run is %s and awaits no signal %q", m.status, in.Name)
 	case Cancel:
-		return problem.New(problem.CancelNotAllowed, "the run is %s and cannot be cancelled", m.status).WithPlace(at).WithHint("%s", hint)
+		e = problem.New(problem.CancelNotAllowed, "the run is %s and cannot be cancelled", m.status)
 	default:
 		return problem.New(problem.HistoryConflict, "the run is %s", m.status).WithPlace(at)
 	}
+	return e.WithPlace(at).WithHint("Ask workflow_status for its outcome.")
 }
 
 // Seq is the seq of the last record produced, drained or not.

@@ -6,13 +6,14 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 )
 
 // step, llm_call and tool_call (spec: execution, 8).
 
 func (m *Machine) beginActivity(t *token) *definition.Node {
 	if err := t.node.TimeoutErr; err != nil {
-		m.failToken(t, &failure{Reason: reasonOrchestration, NodeID: t.node.ID, Message: err.Error()})
+		m.failNode(t, reasonOrchestration, err.Error(), "")
 		return nil
 	}
 	m.requestActivity(t, &wait{Kind: WaitActivity, Attempt: 1})
@@ -62,8 +63,8 @@ func activityOutput(n *definition.Node, output any) (delta map[string]any, viola
 			return nil, "", fmt.Errorf("output_schema of node %q: %w", n.ID, c.OutputSchemaErr)
 		}
 		if c.OutputSchema != nil {
-			if text := schemaText(c.OutputSchema, output); text != "" {
-				return nil, "the output breaks output_schema: " + text, nil
+			if vs := c.OutputSchema.Validate(output); len(vs) > 0 {
+				return nil, "the output breaks output_schema: " + jsonschema.Text(vs), nil
 			}
 		}
 	}

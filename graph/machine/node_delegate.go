@@ -9,21 +9,16 @@ import (
 // agent_delegate (spec: execution, 12.3).
 
 func (m *Machine) beginDelegate(t *token) *definition.Node {
-	c := t.node.Delegate
-	fail := func(err error) {
-		m.failToken(t, &failure{Reason: reasonDelegate, NodeID: t.node.ID, Message: err.Error(), Code: codeOf(err)})
-	}
+	c, err := t.node.Delegate, t.node.TimeoutErr
+	var input map[string]any
 	switch {
 	case c.AgentID == "":
-		fail(fmt.Errorf("agent_id of node %q is blank", t.node.ID))
-		return nil
-	case t.node.TimeoutErr != nil:
-		fail(t.node.TimeoutErr)
-		return nil
+		err = fmt.Errorf("agent_id of node %q is blank", t.node.ID)
+	case err == nil:
+		input, err = c.InputMapping.EvalAt(t.view, m.clock)
 	}
-	input, err := c.InputMapping.EvalAt(t.view, m.clock)
 	if err != nil {
-		fail(err)
+		m.failNode(t, reasonDelegate, err.Error(), codeOf(err))
 		return nil
 	}
 	m.requestDelegate(t, 1, input, "", "")

@@ -5,30 +5,26 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 )
 
 // endNode completes the run with the mapped state (spec: execution, 2.6).
 func (m *Machine) endNode(t *token) {
 	n := t.node
 	if t.block != nil {
-		m.failToken(t, &failure{
-			Reason: reasonOrchestration, NodeID: n.ID,
-			Message: fmt.Sprintf("branch %q ran into end node %q instead of its join target", t.span().BranchName, n.ID),
-		})
+		m.failNode(t, reasonOrchestration,
+			fmt.Sprintf("branch %q ran into end node %q instead of its join target", t.span().BranchName, n.ID), "")
 		return
 	}
 	m.command(t, history.CompleteNode, history.Payload{NodeID: n.ID, Output: map[string]any{}})
 	result, err := n.End.OutputMapping.EvalAt(t.view, m.clock)
 	if err != nil {
-		m.failToken(t, &failure{Reason: reasonOutputMapping, NodeID: n.ID, Message: err.Error(), Code: codeOf(err)})
+		m.failNode(t, reasonOutputMapping, err.Error(), codeOf(err))
 		return
 	}
 	if s := n.End.OutputSchema; s != nil && !m.foreign {
-		if text := schemaText(s, result); text != "" {
-			m.failToken(t, &failure{
-				Reason: reasonOutputSchema, NodeID: n.ID, Code: string(problem.OutputSchemaViolation),
-				Message: "the result breaks output_schema: " + text,
-			})
+		if vs := s.Validate(result); len(vs) > 0 {
+			m.failNode(t, reasonOutputSchema, "the result breaks output_schema: "+jsonschema.Text(vs), string(problem.OutputSchemaViolation))
 			return
 		}
 	}

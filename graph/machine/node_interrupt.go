@@ -6,6 +6,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/state"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -38,7 +39,7 @@ func (m *Machine) beginInterrupt(t *token) *definition.Node {
 func (m *Machine) interruptExpired(t *token) {
 	message := fmt.Sprintf("interrupt %q was not answered within %s", t.node.ID, t.wait.Timeout)
 	m.deadlinePassed(t)
-	m.failToken(t, &failure{Reason: reasonInterrupt, NodeID: t.node.ID, Message: message, Code: string(problem.Timeout)})
+	m.failNode(t, reasonInterrupt, message, string(problem.Timeout))
 }
 
 // deadlinePassed records that the time of an interrupt or a parallel block is up.
@@ -63,12 +64,11 @@ func cutPrompt(s string) string {
 func (m *Machine) acceptResume(r Resume, now time.Time) (*token, error) {
 	at := problem.Place{ExecutionID: m.cfg.ExecutionID}
 	var open []*token
-	m.find(func(t *token) bool {
+	for t := range m.waiting {
 		if t.wait.Kind == WaitInterrupt || t.wait.asks() {
 			open = append(open, t)
 		}
-		return false
-	})
+	}
 	if len(open) == 0 {
 		return nil, problem.New(problem.InvalidResumePayload, "cannot resume: the run is %s, not interrupted", m.Status()).
 			WithPlace(at).WithHint("Ask workflow_status what the run waits for.")
@@ -123,7 +123,7 @@ func (m *Machine) checkAnswer(t *token, payload map[string]any) error {
 	if vs := c.ResumeSchema.Validate(payload); len(vs) > 0 {
 		return refusedAnswer(at, "the payload breaks resume_schema", vs)
 	}
-	if vs := m.prog.State.Validate(overlayState(t.view, payload)); len(vs) > 0 {
+	if vs := m.prog.State.Validate(state.Overlay(t.view, payload)); len(vs) > 0 {
 		return refusedAnswer(at, "the payload would break state_schema", vs)
 	}
 	return nil

@@ -203,20 +203,22 @@ func (m *Machine) advance(b *block) {
 		if t.phase != succeeded && (t.phase != broken || all) {
 			return
 		}
-		b.head++
-		if b.head < len(b.tokens) {
-			m.release(b.tokens[b.head])
-		}
+		m.moveHead(b)
 	}
 }
 
 // releaseAll writes what ended branches still hold back, in branch order, when the block has been decided.
 func (m *Machine) releaseAll(b *block) {
 	for b.head < len(b.tokens) && !m.ended() {
-		b.head++
-		if b.head < len(b.tokens) {
-			m.release(b.tokens[b.head])
-		}
+		m.moveHead(b)
+	}
+}
+
+// moveHead makes the next branch the head of its block, and writes what it held back.
+func (m *Machine) moveHead(b *block) {
+	b.head++
+	if b.head < len(b.tokens) {
+		m.release(b.tokens[b.head])
 	}
 }
 

@@ -12,7 +12,7 @@ func (m *Machine) setStateNode(t *token) *definition.Node {
 		if a.JQ != nil {
 			var err error
 			if v, err = a.JQ.EvalAt(t.view, m.clock); err != nil {
-				m.failToken(t, &failure{Reason: reasonSetState, NodeID: t.node.ID, Message: err.Error(), Code: codeOf(err)})
+				m.failNode(t, reasonSetState, err.Error(), codeOf(err))
 				return nil
 			}
 		}

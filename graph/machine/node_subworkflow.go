@@ -15,19 +15,19 @@ import (
 func (m *Machine) beginSubworkflow(t *token) *definition.Node {
 	c := t.node.Subworkflow
 	if c.WorkflowRef == "" {
-		m.failSubworkflow(t, fmt.Errorf("workflow_ref of node %q is blank", t.node.ID))
+		m.failNode(t, reasonSubworkflow, fmt.Sprintf("workflow_ref of node %q is blank", t.node.ID), "")
 		return nil
 	}
 	input, err := c.InputMapping.EvalAt(t.view, m.clock)
 	if err != nil {
-		m.failSubworkflow(t, err)
+		m.failNode(t, reasonSubworkflow, err.Error(), codeOf(err))
 		return nil
 	}
 	w := &wait{Kind: WaitChild, Attempt: 1, Input: input, Child: m.childID(t)}
 	m.command(t, history.StartSubworkflow, history.Payload{NodeID: t.node.ID, WorkflowRef: c.WorkflowRef, ChildExecutionID: w.Child})
 	p := m.childFact(t, w)
 	p.Span = t.span()
-	known := m.recorded != nil && m.recorded.hasEvent(history.SubworkflowStarted, t)
+	known := m.recorded != nil && m.recorded.of(t).started
 	m.event(history.SubworkflowStarted, p)
 	m.waitFor(t, w)
 	if !known {
@@ -49,10 +49,6 @@ func (m *Machine) childFact(t *token, w *wait) history.Payload {
 	p := m.fact(t)
 	p.WorkflowRef, p.ParentExecutionID, p.ChildExecutionID = t.node.Subworkflow.WorkflowRef, m.cfg.ExecutionID, w.Child
 	return p
-}
-
-func (m *Machine) failSubworkflow(t *token, err error) {
-	m.failToken(t, &failure{Reason: reasonSubworkflow, NodeID: t.node.ID, Message: err.Error(), Code: codeOf(err)})
 }
 
 // acceptChild finds the token that waits for a subworkflow.
@@ -93,5 +89,5 @@ func (m *Machine) childFailed(t *token, text, code string) {
 	p := m.childFact(t, t.wait)
 	p.Failed, p.Error, p.Code = true, text, code
 	m.event(history.SubworkflowCompleted, p)
-	m.failToken(t, &failure{Reason: reasonSubworkflow, NodeID: t.node.ID, Message: text, Code: code})
+	m.failNode(t, reasonSubworkflow, text, code)
 }

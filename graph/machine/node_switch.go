@@ -12,7 +12,7 @@ import (
 func (m *Machine) switchNode(t *token) *definition.Node {
 	target, err := m.route(t)
 	if err != nil {
-		m.failToken(t, &failure{Reason: reasonSwitch, NodeID: t.node.ID, Message: err.Error(), Code: codeOf(err)})
+		m.failNode(t, reasonSwitch, err.Error(), codeOf(err))
 		return nil
 	}
 	m.complete(t, completion{output: map[string]any{}, checkpoint: true})

@@ -14,7 +14,7 @@ import (
 func (m *Machine) beginWait(t *token) *definition.Node {
 	c := t.node.Wait
 	if c.Err != nil {
-		m.failToken(t, &failure{Reason: reasonWait, NodeID: t.node.ID, Message: c.Err.Error()})
+		m.failNode(t, reasonWait, c.Err.Error(), "")
 		return nil
 	}
 	if c.Kind == definition.WaitSignal {
@@ -92,16 +92,12 @@ func (m *Machine) acceptTimer(f TimerFired, now time.Time) (*token, error) {
 
 // timed finds the token whose wait or block has an open timer.
 func (m *Machine) timed(key string) (found *token, due time.Time) {
-	m.main.each(func(t *token) bool {
-		if t.phase != live {
-			return true
-		}
+	for t := range m.living {
 		if k, at := t.timer(); k != "" && k == key {
-			found, due = t, at
+			return t, at
 		}
-		return found == nil
-	})
-	return found, due
+	}
+	return nil, time.Time{}
 }
 
 // fire does what the timer of the token's wait is for: it ends a wait, begins the next attempt, or fails an attempt or
@@ -117,10 +113,7 @@ func (m *Machine) fire(t *token) {
 	case WaitInterrupt:
 		m.interruptExpired(t)
 	default:
-		if t.effect() != nil {
-			m.abandoned = append(m.abandoned, t.key())
-		}
-		m.dropTask(t)
+		m.abandon(t)
 		m.attemptFailed(t, Outcome{
 			Host: w.Host, Code: string(problem.Timeout),
 			Error: "the attempt did not end within " + w.Timeout.String(),

@@ -32,7 +32,7 @@ func (m *Machine) takeOutcome(t *token, o Outcome) {
 	o, delta, fatal := judged(t.node, o)
 	switch {
 	case fatal != nil:
-		m.failToken(t, &failure{Reason: reasonOrchestration, NodeID: t.node.ID, Message: fatal.Error()})
+		m.failNode(t, reasonOrchestration, fatal.Error(), "")
 	case !o.OK:
 		m.attemptFailed(t, o)
 	default:
@@ -64,9 +64,8 @@ func AsRecorded(n *definition.Node, o Outcome) Outcome {
 
 // awaited finds the token that an outcome is for.
 func (m *Machine) awaited(o Outcome) (*token, error) {
-	isAttempt := func(t *token) bool { return t.wait.Kind == WaitActivity || t.wait.Kind == WaitDelegate }
 	if !o.Host {
-		if t := m.find(func(t *token) bool { return isAttempt(t) && !t.wait.Host && t.key() == o.Key }); t != nil {
+		if t := m.find(func(t *token) bool { return t.wait.counts() && !t.wait.Host && t.key() == o.Key }); t != nil {
 			return t, nil
 		}
 		return nil, problem.New(problem.SubmitNotAwaiting, "nothing awaits the outcome of %s", o.Key)
@@ -75,7 +74,7 @@ func (m *Machine) awaited(o Outcome) (*token, error) {
 	if m.prog.Node(o.NodeID) == nil {
 		at.NodeID = "" // no place, and may be any text
 	}
-	first := m.find(func(t *token) bool { return isAttempt(t) && t.wait.Host })
+	first := m.find(func(t *token) bool { return t.wait.counts() && t.wait.Host })
 	if first == nil {
 		if e := m.betweenAttempts(o); e != nil {
 			return nil, e.WithPlace(at)
@@ -83,7 +82,7 @@ func (m *Machine) awaited(o Outcome) (*token, error) {
 		return nil, problem.New(problem.SubmitNotAwaiting, "the run is %s and awaits no activity from the host", m.Status()).
 			WithPlace(at).WithHint("Ask workflow_status where the run stands.")
 	}
-	named := m.find(func(t *token) bool { return isAttempt(t) && t.wait.Host && t.node.ID == o.NodeID })
+	named := m.find(func(t *token) bool { return t.wait.counts() && t.wait.Host && t.node.ID == o.NodeID })
 	if named == nil {
 		e := m.notAwaited(o.NodeID).WithPlace(at)
 		if ended := m.betweenAttempts(o); ended != nil {
@@ -92,7 +91,7 @@ func (m *Machine) awaited(o Outcome) (*token, error) {
 		return nil, e
 	}
 	match := m.find(func(t *token) bool {
-		if !isAttempt(t) || !t.wait.Host || t.node.ID != o.NodeID {
+		if !t.wait.counts() || !t.wait.Host || t.node.ID != o.NodeID {
 			return false
 		}
 		// The key names the attempt, and with it the branch.
@@ -138,12 +137,11 @@ const maxAwaitedNamed = 8
 // notAwaited refuses the outcome of a node that the host is not asked for, and names those that it is asked for.
 func (m *Machine) notAwaited(nodeID string) *problem.Error {
 	var ids []string
-	m.find(func(t *token) bool {
-		if (t.wait.Kind == WaitActivity || t.wait.Kind == WaitDelegate) && t.wait.Host && !slices.Contains(ids, t.node.ID) {
+	for t := range m.waiting {
+		if t.wait.counts() && t.wait.Host && !slices.Contains(ids, t.node.ID) {
 			ids = append(ids, t.node.ID)
 		}
-		return false
-	})
+	}
 	if len(ids) == 1 {
 		return problem.New(problem.SubmitNodeMismatch, "the run awaits node %q, not %q", ids[0], nodeID).
 			WithHint("Submit the outcome of node_id %q.", ids[0])
@@ -266,7 +264,7 @@ func (m *Machine) attemptFailed(t *token, o Outcome) {
 		if w.Kind == WaitDelegate && !o.Host {
 			reason = reasonDelegate
 		}
-		m.failToken(t, &failure{Reason: reason, NodeID: t.node.ID, Message: o.Error, Code: o.Code})
+		m.failNode(t, reason, o.Error, o.Code)
 		return
 	}
 	delay := o.RetryAfter
@@ -274,7 +272,7 @@ func (m *Machine) attemptFailed(t *token, o Outcome) {
 		retry := t.node.Retry
 		if retry.Err != nil {
 			m.event(history.ActivityFailed, p)
-			m.failToken(t, &failure{Reason: reasonOrchestration, NodeID: t.node.ID, Message: retry.Err.Error()})
+			m.failNode(t, reasonOrchestration, retry.Err.Error(), "")
 			return
 		}
 		delay = max(delay, retry.DelayOf(attempt+1, m.cfg.ExecutionID+":"+t.key()))

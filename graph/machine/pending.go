@@ -12,10 +12,7 @@ func (m *Machine) Status() Status {
 	}
 	rank := map[Status]int{Running: 0, Interrupted: 1, AwaitingActivity: 1, AwaitingSignal: 1, AwaitingChild: 2, AwaitingTimer: 3}
 	best, lowest := Status(""), 0
-	m.main.each(func(t *token) bool {
-		if t.phase != live || t.wait == nil {
-			return true
-		}
+	for t := range m.waiting {
 		s := t.wait.status()
 		n := rank[s]
 		if s == Running && t.wait.away() {
@@ -24,8 +21,7 @@ func (m *Machine) Status() Status {
 		if best == "" || n < lowest {
 			best, lowest = s, n
 		}
-		return true
-	})
+	}
 	return cmp.Or(best, Running)
 }
 
@@ -52,16 +48,10 @@ func (w *wait) status() Status {
 
 // Pending lists everything the run waits for, in branch order. It is empty when the run has ended.
 func (m *Machine) Pending() []Wait {
-	if m.status.Terminal() {
-		return nil
-	}
 	var ws []Wait
-	m.main.each(func(t *token) bool {
-		if t.phase == live && t.wait != nil {
-			ws = append(ws, t.describe())
-		}
-		return true
-	})
+	for t := range m.waiting {
+		ws = append(ws, t.describe())
+	}
 	return ws
 }
 
@@ -106,38 +96,26 @@ func (m *Machine) TimedWait(timerKey string) (w Wait, ok bool) {
 
 // Timers gives the complete set of open timers, in branch order.
 func (m *Machine) Timers() []Timer {
-	if m.status.Terminal() {
-		return nil
-	}
 	var ts []Timer
-	m.main.each(func(t *token) bool {
-		if t.phase == live {
-			if key, due := t.timer(); key != "" {
-				ts = append(ts, Timer{Key: key, Due: due})
-			}
-			if t.wait.away() {
-				ts = append(ts, Timer{Key: timerPoll + t.key(), Due: t.wait.Task.Due})
-			}
+	for t := range m.living {
+		if key, due := t.timer(); key != "" {
+			ts = append(ts, Timer{Key: key, Due: due})
 		}
-		return true
-	})
+		if t.wait.away() {
+			ts = append(ts, Timer{Key: timerPoll + t.key(), Due: t.wait.Task.Due})
+		}
+	}
 	return ts
 }
 
 // InFlight gives the in-process effects whose outcome is awaited, in branch order, for whoever takes the run over.
 func (m *Machine) InFlight() []Effect {
-	if m.status.Terminal() {
-		return nil
-	}
 	var es []Effect
-	m.main.each(func(t *token) bool {
-		if t.phase == live && t.wait != nil {
-			if e := t.effect(); e != nil {
-				es = append(es, e)
-			}
+	for t := range m.waiting {
+		if e := t.effect(); e != nil {
+			es = append(es, e)
 		}
-		return true
-	})
+	}
 	return es
 }
 
@@ -179,20 +157,23 @@ func (t *token) effect() Effect {
 	if w.Host || w.away() {
 		return nil
 	}
-	base := EffectBase{
-		EffectKey: t.key(), NodeID: t.node.ID, Visit: t.visit, Attempt: max(w.Attempt, 1), Span: t.span(),
-		State: t.view, Deadline: w.Deadline,
-	}
 	switch w.Kind {
 	case WaitActivity:
-		return &ActivityEffect{EffectBase: base, NodeType: string(t.node.Type), Config: t.node.Config, Metadata: t.node.Metadata, Repair: w.Repair}
+		return &ActivityEffect{EffectBase: t.effectBase(), NodeType: string(t.node.Type), Config: t.node.Config, Metadata: t.node.Metadata, Repair: w.Repair}
 	case WaitDelegate:
 		e := t.delegateEffect()
 		return &e
 	case WaitChild:
 		c := t.node.Subworkflow
-		return &ChildEffect{EffectBase: base, ChildExecutionID: w.Child, WorkflowRef: c.WorkflowRef, VersionPin: c.VersionPin, Input: w.Input}
+		return &ChildEffect{EffectBase: t.effectBase(), ChildExecutionID: w.Child, WorkflowRef: c.WorkflowRef, VersionPin: c.VersionPin, Input: w.Input}
 	default:
 		return nil
+	}
+}
+
+func (t *token) effectBase() EffectBase {
+	return EffectBase{
+		EffectKey: t.key(), NodeID: t.node.ID, Visit: t.visit, Attempt: max(t.wait.Attempt, 1), Span: t.span(),
+		State: t.view, Deadline: t.wait.Deadline,
 	}
 }

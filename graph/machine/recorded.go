@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -177,10 +178,6 @@ func (r *recorded) waitingSince(t *token, now time.Time) time.Time {
 		return f.waiting.CreatedAt
 	}
 	return now
-}
-
-func (r *recorded) hasEvent(name history.Name, t *token) bool {
-	return name == history.SubworkflowStarted && r.of(t).started
 }
 
 // resolution is a recorded end of a wait: which record it is, and how to apply it.
@@ -376,8 +373,9 @@ func superseded(records []history.Record) []history.Record {
 			case history.ResumeInterrupt:
 				if at, ok := answered[id]; ok {
 					out = out[:at]
-					forget(answered, at)
-					forget(failed, at)
+					undone := func(_ string, i int) bool { return i >= at }
+					maps.DeleteFunc(answered, undone)
+					maps.DeleteFunc(failed, undone)
 				}
 				answered[id] = len(out)
 			case history.FailNode:
@@ -392,12 +390,4 @@ func superseded(records []history.Record) []history.Record {
 		out = append(out, rec)
 	}
 	return out
-}
-
-func forget(at map[string]int, from int) {
-	for id, i := range at {
-		if i >= from {
-			delete(at, id)
-		}
-	}
 }

@@ -101,14 +101,13 @@ func (m *Machine) feed(now time.Time) {
 	for !m.ended() {
 		var next resolution
 		found := false
-		m.main.each(func(t *token) bool {
-			if t.phase == live && (t.wait != nil || t.inner != nil) {
+		for t := range m.living {
+			if t.wait != nil || t.inner != nil {
 				if r, ok := m.recorded.resolve(t); ok && (!found || r.seq < next.seq) {
 					next, found = r, true
 				}
 			}
-			return true
-		})
+		}
 		if !found {
 			break
 		}

@@ -94,14 +94,14 @@ func (t *token) span() *history.ParallelSpan {
 	}
 }
 
-// each visits t and all tokens below it in branch order, until f says stop.
-func (t *token) each(f func(*token) bool) bool {
-	if !f(t) {
+// each yields t and all tokens below it in branch order, and reports whether it yielded all.
+func (t *token) each(yield func(*token) bool) bool {
+	if !yield(t) {
 		return false
 	}
 	if t.inner != nil {
 		for _, c := range t.inner.tokens {
-			if !c.each(f) {
+			if !c.each(yield) {
 				return false
 			}
 		}
@@ -109,15 +109,22 @@ func (t *token) each(f func(*token) bool) bool {
 	return true
 }
 
-// find gives the first waiting token, in branch order, that f accepts.
+// living yields the tokens that walk or wait, in branch order.
+func (m *Machine) living(yield func(*token) bool) {
+	m.main.each(func(t *token) bool { return t.phase != live || yield(t) })
+}
+
+// waiting yields the tokens that wait for an input, in branch order. A run that has ended has none.
+func (m *Machine) waiting(yield func(*token) bool) {
+	m.main.each(func(t *token) bool { return t.phase != live || t.wait == nil || yield(t) })
+}
+
+// find returns the first waiting token, in branch order, that f accepts; nil if there is none.
 func (m *Machine) find(f func(*token) bool) *token {
-	var found *token
-	m.main.each(func(t *token) bool {
-		if t.phase == live && t.wait != nil && f(t) {
-			found = t
-			return false
+	for t := range m.waiting {
+		if f(t) {
+			return t
 		}
-		return true
-	})
-	return found
+	}
+	return nil
 }

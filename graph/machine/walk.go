@@ -3,6 +3,7 @@ package machine
 import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/state"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 )
@@ -125,7 +126,7 @@ func (m *Machine) complete(t *token, c completion) *definition.Node {
 	m.command(t, history.CompleteNode, history.Payload{NodeID: n.ID, Output: c.output})
 	view, err := m.merged(t, c.delta, c.overlay)
 	if err != nil {
-		m.failToken(t, &failure{Reason: reasonOrchestration, Message: err.Error(), NodeID: n.ID})
+		m.failNode(t, reasonOrchestration, err.Error(), "")
 		return nil
 	}
 	t.view = view
@@ -143,7 +144,7 @@ func (m *Machine) complete(t *token, c completion) *definition.Node {
 		return nil
 	}
 	if n.NextErr != nil {
-		m.failToken(t, &failure{Reason: reasonOrchestration, NodeID: n.ID, Message: n.NextErr.Error(), Code: codeOf(n.NextErr)})
+		m.failNode(t, reasonOrchestration, n.NextErr.Error(), codeOf(n.NextErr))
 		return nil
 	}
 	return n.Next
@@ -155,7 +156,7 @@ func (m *Machine) merged(t *token, delta map[string]any, overlay bool) (map[stri
 	case len(delta) == 0:
 		return t.view, nil
 	case overlay:
-		return overlayState(t.view, delta), nil
+		return state.Overlay(t.view, delta), nil
 	default:
 		return m.prog.State.Apply(t.view, delta)
 	}

@@ -9,20 +9,20 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// Apply gives the object that a delta makes of another, which stays as it is; the two share what the delta does not
-// touch. The error, with code HISTORY_CORRUPT, says that the delta does not fit.
+// Apply returns an object changed by a delta. The given object is not changed; both share what the delta does not touch.
+// The error, with code HISTORY_CORRUPT, says that the delta does not fit.
 func Apply(from map[string]any, delta any) (map[string]any, error) {
 	return applyObject(from, delta, false)
 }
 
-// Advance is Apply to an object that the caller owns alone, with all that is in it: it may be changed in place, so that
-// a long row of deltas costs what they say. Nothing of the object may be used afterwards but what is returned.
+// Advance is Apply for an object that nothing else refers to, at any depth. It may change the object in place, so that
+// many deltas in a row cost only their own size. Afterwards only the result may be used.
 func Advance(from map[string]any, delta any) (map[string]any, error) {
 	return applyObject(from, delta, true)
 }
 
 func misfit(format string, args ...any) error {
-	return problem.New(problem.HistoryCorrupt, "a delta does not fit what it changes: "+format, args...)
+	return problem.New(problem.HistoryCorrupt, "the delta does not fit: "+format, args...)
 }
 
 func apply(from, delta any, owned bool) (any, error) {
@@ -32,13 +32,13 @@ func apply(from, delta any, owned bool) (any, error) {
 	case []any:
 		return applyList(from, delta, owned)
 	}
-	return nil, misfit("it goes into what is neither an object nor a list")
+	return nil, misfit("expected an object or a list to change")
 }
 
 func applyObject(from map[string]any, delta any, owned bool) (map[string]any, error) {
 	d, ok := delta.(map[string]any)
 	if !ok {
-		return nil, misfit("it is no object")
+		return nil, misfit("expected an object")
 	}
 	to := from
 	if !owned || to == nil {
@@ -51,30 +51,30 @@ func applyObject(from map[string]any, delta any, owned bool) (map[string]any, er
 		case "set":
 			set, ok := v.(map[string]any)
 			if !ok {
-				return nil, misfit("%q is no object", member)
+				return nil, misfit("expected an object as %q", member)
 			}
 			maps.Copy(to, set)
 		case "drop":
 			names, ok := v.([]any)
 			if !ok {
-				return nil, misfit("%q is no list", member)
+				return nil, misfit("expected a list as %q", member)
 			}
 			for _, n := range names {
 				name, _ := n.(string)
 				if _, there := from[name]; !there {
-					return nil, misfit("there is no %q to drop", name)
+					return nil, misfit("no member %q to drop", name)
 				}
 				delete(to, name)
 			}
 		case "in":
 			in, ok := v.(map[string]any)
 			if !ok {
-				return nil, misfit("%q is no object", member)
+				return nil, misfit("expected an object as %q", member)
 			}
 			for name, inner := range in {
 				old, there := to[name]
 				if !there {
-					return nil, misfit("there is no %q to change", name)
+					return nil, misfit("no member %q to change", name)
 				}
 				changed, err := apply(old, inner, owned)
 				if err != nil {
@@ -83,7 +83,7 @@ func applyObject(from map[string]any, delta any, owned bool) (map[string]any, er
 				to[name] = changed
 			}
 		default:
-			return nil, misfit("%q is unknown", member)
+			return nil, misfit("unknown member %q", member)
 		}
 	}
 	return to, nil
@@ -92,13 +92,13 @@ func applyObject(from map[string]any, delta any, owned bool) (map[string]any, er
 func applyList(from []any, delta any, owned bool) ([]any, error) {
 	d, ok := delta.(map[string]any)
 	if !ok {
-		return nil, misfit("it is no object")
+		return nil, misfit("expected an object")
 	}
 	n := len(from)
 	if keep, there := d["keep"]; there {
 		f, ok := keep.(float64)
 		if !ok || f != math.Trunc(f) || f < 0 || f > float64(len(from)) {
-			return nil, misfit("it keeps %v of %d elements", keep, len(from))
+			return nil, misfit("invalid keep %v for %d elements", keep, len(from))
 		}
 		n = int(f)
 	}
@@ -112,17 +112,17 @@ func applyList(from []any, delta any, owned bool) ([]any, error) {
 		case "keep":
 		case "add":
 			if _, ok := v.([]any); !ok {
-				return nil, misfit("%q is no list", member)
+				return nil, misfit("expected a list as %q", member)
 			}
 		case "put", "in":
 			entries, ok := v.(map[string]any)
 			if !ok {
-				return nil, misfit("%q is no object", member)
+				return nil, misfit("expected an object as %q", member)
 			}
 			for index, value := range entries {
 				i, err := strconv.Atoi(index)
 				if err != nil || i < 0 || i >= n {
-					return nil, misfit("there is no element %q", index)
+					return nil, misfit("no element %q", index)
 				}
 				if member == "in" {
 					if value, err = apply(to[i], value, owned); err != nil {
@@ -132,7 +132,7 @@ func applyList(from []any, delta any, owned bool) ([]any, error) {
 				to[i] = value
 			}
 		default:
-			return nil, misfit("%q is unknown", member)
+			return nil, misfit("unknown member %q", member)
 		}
 	}
 	return append(to, add...), nil

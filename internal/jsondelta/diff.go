@@ -4,10 +4,9 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"unsafe"
 )
 
-// Diff gives the delta from one object to another, {} if they are equal. The delta shares values with the new object.
+// Diff returns the delta from one object to another, {} if they are equal. The delta shares values with the new object.
 // Both must be plain JSON; what is not counts as changed.
 func Diff(from, to map[string]any) map[string]any {
 	return object(from, to)
@@ -18,8 +17,8 @@ type verdict uint8
 
 const (
 	same     verdict = iota
-	replaced         // say the new value
-	changed          // say the delta
+	replaced         // the delta holds the new value
+	changed          // the delta holds a delta of the value
 )
 
 // compare compares two values; the delta is set if the verdict is changed.
@@ -73,7 +72,7 @@ func compareObjects(from, to map[string]any) (verdict, map[string]any) {
 	return changed, d
 }
 
-// object gives the delta of two objects.
+// object returns the delta of two objects.
 func object(from, to map[string]any) map[string]any {
 	d := map[string]any{}
 	var set, in map[string]any
@@ -109,7 +108,7 @@ func object(from, to map[string]any) map[string]any {
 	return d
 }
 
-// put notes a change under a member of the delta, which is made with its first entry.
+// put adds a change to a member of the delta, which it creates with the first entry.
 func put(d map[string]any, entries *map[string]any, member, name string, value any) {
 	if *entries == nil {
 		*entries = map[string]any{}
@@ -119,19 +118,20 @@ func put(d map[string]any, entries *map[string]any, member, name string, value a
 }
 
 func compareLists(from, to []any) (verdict, map[string]any) {
-	switch {
-	case len(from) == 0 || len(to) == 0:
+	if len(from) == 0 || len(to) == 0 {
 		return when(len(from) == len(to)), nil
-	case len(from) == len(to) && unsafe.SliceData(from) == unsafe.SliceData(to):
+	}
+	shared := &from[0] == &to[0] // one list is the beginning of the other
+	if shared && len(from) == len(to) {
 		return same, nil
 	}
 	d := map[string]any{}
 	var places, in map[string]any
 	common := min(len(from), len(to))
-	// A list that has little in common with the one before, as when its first element was taken out, is said anew.
+	// A list that has little in common with the list before, as when its first element was removed, is written whole.
 	const fewest = 8
 	most := max(common/2, fewest)
-	if unsafe.SliceData(from) != unsafe.SliceData(to) { // else the one is the beginning of the other
+	if !shared {
 		differing := 0
 		for i := range common {
 			v, inner := compare(from[i], to[i])

@@ -1,16 +1,16 @@
-// Package jsondelta says how one plain JSON object becomes another, at the cost of what differs.
+// Package jsondelta computes and applies the difference of two plain JSON objects. A delta costs what differs.
 //
-// A delta is plain JSON itself. That of an object is
+// A delta is plain JSON itself. The delta of an object is
 //
 //	{"set": {name: value}, "drop": [name], "in": {name: delta}}
 //
-// and that of a list, whose elements keep their places,
+// and the delta of a list, whose elements keep their places, is
 //
 //	{"keep": n, "put": {index: value}, "in": {index: delta}, "add": [value]}
 //
-// Members that say nothing are left out; keep is there when the list becomes shorter. A list that has grown at its end
-// therefore costs what was added.
+// Empty members are left out; keep is set if the list becomes shorter. So a list that has grown at its end costs what was
+// added.
 //
-// What is one and the same in memory is never looked into. States of workflows are never changed in place and share
-// what stays the same, so the comparison of two of them costs what has changed and a glance at the rest.
+// Values at the same address are not compared further. States of workflows are never changed in place and share what stays
+// the same, so comparing two of them costs little more than what has changed.
 package jsondelta
