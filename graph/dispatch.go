@@ -39,7 +39,7 @@ func (r *Runner) withID(ctx context.Context, id string, f func(x *execution.Run,
 // is found again: a parent whose subworkflow has ended counts as an orphan, its owner looks after that too (execution.Run.Look),
 // and a subworkflow asks after its parent when it is next loaded.
 func (r *Runner) dispatch(ctx context.Context, x *execution.Run, w *execution.Work) {
-	r.records.deliver(x.ID())
+	r.records.Deliver(x.ID())
 	if w.Changed {
 		r.notifier.Changed(x.ID())
 	}
@@ -189,4 +189,11 @@ func (r *Runner) cancelUnwantedTask(x *execution.Run, a *execution.Attempt, in m
 	if !awaited {
 		r.cancelTasks(x.ID(), []*machine.DelegateEffect{e})
 	}
+}
+
+// alive reports a sign of life of an executor to who waits for the run.
+func (r *Runner) alive(h perform.Heartbeat) {
+	r.notifier.Report(Progress{
+		ExecutionID: h.ExecutionID, NodeID: h.NodeID, Branch: h.Branch, Kind: ExecutorAlive, Attempt: h.Attempt, Detail: h.Details,
+	})
 }

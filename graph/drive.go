@@ -10,8 +10,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/notify"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/graph/survey"
 )
 
 // DriveRequest goes on with a run.
@@ -26,12 +27,6 @@ type DriveRequest struct {
 	// OwnedElsewhere, if not nil, is called once, in the call's own goroutine, if another process owns the run or a subworkflow
 	// that it waits for. The call then waits for that process.
 	OwnedElsewhere func(OwnedRun)
-}
-
-// OwnedRun is a run that another process with a live lease owns.
-type OwnedRun struct {
-	ExecutionID string
-	Owner       history.Owner
 }
 
 // Drive goes on with a run, and with the subworkflows that it waits for, until it
@@ -60,7 +55,7 @@ func (r *Runner) Drive(ctx context.Context, req DriveRequest) (*Run, error) {
 	if err := admit.Mode(req.Mode, problem.ValidationError); err != nil {
 		return nil, err
 	}
-	root, err := r.root(ctx, req.ExecutionID)
+	root, err := survey.Root(ctx, r.store, req.ExecutionID)
 	if err != nil {
 		return nil, admit.NotFoundAs(err, problem.ExecutionNotFound, req.ExecutionID)
 	}
@@ -83,16 +78,6 @@ func (r *Runner) Drive(ctx context.Context, req DriveRequest) (*Run, error) {
 		}
 	}
 	return r.view(detached(ctx), d.x)
-}
-
-// root returns the run at the root of the tree that a run belongs to.
-func (r *Runner) root(ctx context.Context, id string) (string, error) {
-	exec, err := r.store.Execution(ctx, id)
-	for err == nil && exec.Parent != "" {
-		id = exec.Parent
-		exec, err = r.store.Execution(ctx, id)
-	}
-	return id, err
 }
 
 // driving is a call of Drive.
@@ -133,7 +118,7 @@ func (d *driving) stand(ctx context.Context, upToDate bool, s *execution.Standin
 	now := d.r.now()
 	overdue := !s.Due.IsZero() && !s.Due.After(now)
 	switch {
-	case s.Status == machine.AwaitingTimer && !overdue && (d.req.StopAtTimer || !s.GoesOn(now, d.req.Wait.Limit-time.Since(d.began), false)):
+	case s.Status == machine.AwaitingTimer && !overdue && (d.req.StopAtTimer || !notify.GoesOn(s, now, d.req.Wait.Limit-time.Since(d.began), false)):
 		d.done = true
 		return nil
 	case s.Sum == d.seen && !s.Elsewhere && !overdue:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/replay"
+	"github.com/workflows-engine/workflows-engine/graph/survey"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -44,24 +45,5 @@ func (r *Runner) Verify(ctx context.Context, executionID string, repair bool, re
 	if executionID != "" {
 		return counts, inspect(executionID)
 	}
-	return counts, r.each(ctx, "", func(e *history.Execution) error { return inspect(e.ID) })
-}
-
-// each calls f for every run in a phase, or in any with "".
-func (r *Runner) each(ctx context.Context, phase history.Phase, f func(*history.Execution) error) error {
-	q := history.ListQuery{Phase: phase, Limit: 100}
-	for {
-		page, err := r.store.List(ctx, q)
-		if err != nil {
-			return err
-		}
-		for i := range page.Executions {
-			if err := f(&page.Executions[i]); err != nil {
-				return err
-			}
-		}
-		if q.Cursor = page.NextCursor; q.Cursor == "" {
-			return nil
-		}
-	}
+	return counts, survey.Each(ctx, r.store, "", func(e *history.Execution) error { return inspect(e.ID) })
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 
 	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/schedule"
+	"github.com/workflows-engine/workflows-engine/history"
 )
 
 // ownership is the process's lease as runs see it. The table keeps a run that the process owns: another *Run of the same id would
@@ -83,3 +85,15 @@ func (r *Runner) fire(t schedule.Timer) {
 		r.log.Warn("timer not fired", logRun, t.ExecutionID, logError, err)
 	}
 }
+
+// observer is notified by runs of what they have committed.
+type observer struct{ r *Runner }
+
+func (o observer) Recorded(id string, visits int, records []history.Record) (kept bool) {
+	o.r.notifier.Recorded(id, visits, records)
+	return o.r.records.Queue(id, records)
+}
+
+func (o observer) Changed(id string) { o.r.notifier.Changed(id) }
+
+func (o observer) Timers(x *execution.Run, ts []machine.Timer) { o.r.timers.Set(x, ts) }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/schedule"
+	"github.com/workflows-engine/workflows-engine/graph/survey"
 )
 
 const defaultRecoverLimit = 100
@@ -29,7 +30,7 @@ func (r *Runner) Recover(ctx context.Context, req RecoverRequest) (*RecoverResul
 	}
 	fallback(&req.Limit, defaultRecoverLimit)
 	if req.DryRun {
-		return r.survey(ctx, req.Limit)
+		return survey.All(ctx, r.process(), req.Limit)
 	}
 	ids, err := r.search.TakeOrphans(ctx, req.Limit, true)
 	if err != nil && ids == nil {

@@ -1,8 +1,6 @@
 package graph
 
 import (
-	"cmp"
-
 	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -130,23 +128,4 @@ type RecoverRequest struct {
 	DryRun bool
 	// Limit is the most runs to look at, or with DryRun the most to list as taken over; 0 means 100.
 	Limit int
-}
-
-// RecoverResult lists what Recover found.
-type RecoverResult struct {
-	// ExecutionIDs were (or would be) taken over, oldest first.
-	ExecutionIDs []string
-	// Due are the timers that would be fired, the earliest of each run that is not taken over anyway (DryRun only).
-	Due []history.Timer
-	// Left are the runs that would be left to others because this process lacks something (DryRun only).
-	Left []LeftRun
-	// Elsewhere are the runs that need a driver and have one: another process owns them (DryRun of Recover only).
-	Elsewhere []OwnedRun
-	// Roots has the root of its tree for each subworkflow above (DryRun of Recover only).
-	Roots map[string]string
-}
-
-// Root returns the run at the root of the tree that a run above belongs to.
-func (r *RecoverResult) Root(executionID string) string {
-	return cmp.Or(r.Roots[executionID], executionID)
 }

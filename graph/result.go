@@ -30,3 +30,6 @@ const (
 	AttemptFailed = notify.AttemptFailed
 	ExecutorAlive = notify.ExecutorAlive
 )
+
+// RecordEvent is what Options.OnRecord gets.
+type RecordEvent = notify.RecordEvent

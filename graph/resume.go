@@ -27,7 +27,7 @@ func (r *Runner) Resume(ctx context.Context, req ResumeRequest) (*Run, error) {
 		},
 		fit: func(id string, w machine.Wait) admit.Fit { return admit.ResumeFit(req.InterruptID, id, w) },
 		repeated: func(ctx context.Context, refusal error) error {
-			found, err := r.resumedBefore(ctx, &req, payload)
+			found, err := (&admit.RepeatedResume{InterruptID: req.InterruptID, Payload: payload}).Search(ctx, r.store, req.ExecutionID)
 			if err != nil {
 				return refusal
 			}

@@ -27,7 +27,7 @@ type Runner struct {
 	performer *perform.Performer
 	runs      *execution.Table
 	notifier  notify.Notifier
-	records   recordHook
+	records   notify.RecordHook
 	clock     schedule.Clock
 	presence  schedule.Presence
 	lease     *schedule.Lease
@@ -55,7 +55,7 @@ func New(store history.Store, o Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{store: store, opts: o, log: o.Logger, records: recordHook{call: o.OnRecord, log: o.Logger}}
+	r := &Runner{store: store, opts: o, log: o.Logger, records: notify.RecordHook{Call: o.OnRecord, Log: o.Logger}}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	r.clock = schedule.Clock{Store: store, Log: o.Logger, Go: r.tasks.Go, Context: r.ctx, Override: o.Now}
 	r.presence.Begin(r.now())

@@ -25,6 +25,9 @@ func (r *Runner) Signal(ctx context.Context, req SignalRequest) (*Run, error) {
 	verdict := func(found admit.Repeat, refusal error) error {
 		return found.Verdict(refusal, code, problem.Place{ExecutionID: req.ExecutionID}, problem.Format("idempotency key %q", req.IdempotencyKey))
 	}
+	search := func() *admit.RepeatedSignal {
+		return &admit.RepeatedSignal{Name: req.Name, IdempotencyKey: req.IdempotencyKey, Payload: payload}
+	}
 	return r.deliver(ctx, delivery{
 		id: req.ExecutionID, caller: req.Caller, invalid: code, unknown: problem.ExecutionNotFound,
 		input: func(string) machine.Input {
@@ -32,7 +35,7 @@ func (r *Runner) Signal(ctx context.Context, req SignalRequest) (*Run, error) {
 		},
 		fit: func(_ string, w machine.Wait) admit.Fit { return admit.SignalFit(req.Name, w) },
 		before: func(ctx context.Context) (bool, error) {
-			found, err := r.signalledBelow(ctx, &req, payload)
+			found, err := search().SearchBelow(ctx, r.store, req.ExecutionID)
 			if err != nil || found == admit.NotRepeated {
 				return false, err
 			}
@@ -40,7 +43,7 @@ func (r *Runner) Signal(ctx context.Context, req SignalRequest) (*Run, error) {
 			return err == nil, err
 		},
 		repeated: func(ctx context.Context, refusal error) error {
-			found, err := r.signalledBefore(ctx, &req, payload)
+			found, err := search().Search(ctx, r.store, req.ExecutionID)
 			if err != nil {
 				return refusal
 			}

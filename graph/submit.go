@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/admit"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
@@ -41,7 +42,8 @@ func (r *Runner) SubmitActivity(ctx context.Context, req SubmitRequest) (*Run, e
 		input: func(string) machine.Input { return outcome },
 		fit:   submitted.Fit,
 		repeated: func(ctx context.Context, refusal error) error {
-			found, err := r.submittedBefore(ctx, req.ExecutionID, submitted, outcome)
+			search := admit.RepeatedSubmit{Submitted: submitted, Outcome: outcome, Node: func(id, node string) *definition.Node { return r.storedNode(ctx, id, node) }}
+			found, err := search.Search(ctx, r.store, req.ExecutionID, r.opts.MaxDepth)
 			if err != nil {
 				return refusal
 			}
@@ -49,4 +51,17 @@ func (r *Runner) SubmitActivity(ctx context.Context, req SubmitRequest) (*Run, e
 				problem.Format("idempotency key %q", req.IdempotencyKey))
 		},
 	})
+}
+
+// storedNode returns a node of a run's definition, nil if that is not known.
+func (r *Runner) storedNode(ctx context.Context, executionID, nodeID string) *definition.Node {
+	exec, err := r.store.Execution(ctx, executionID)
+	if err != nil {
+		return nil
+	}
+	prog, err := r.library.Stored(ctx, exec.DefinitionHash)
+	if err != nil {
+		return nil
+	}
+	return prog.Node(nodeID)
 }

@@ -61,29 +61,20 @@ func repeatIf(same bool, otherwise Repeat) Repeat {
 	return otherwise
 }
 
-// RepeatedSubmit looks for a submitted outcome among the records of one run, which are asked for one by one, the newest first.
+// RepeatedSubmit looks for a submitted outcome in the history. Each value serves one search.
 type RepeatedSubmit struct {
 	Submitted
 	Outcome machine.Outcome
-	// Node returns a node of the run's definition, nil if that is not known.
-	Node func(nodeID string) *definition.Node
+	// Node returns a node of a run's definition, nil if that is not known.
+	Node func(executionID, nodeID string) *definition.Node
 
 	key   attemptKey
-	Found Repeat
+	run   string
+	found Repeat
 }
 
-// Run returns the run that the key of the submit names: the one with the id or a subworkflow below it. keyed is false if the
-// submit has no key; ok is false if the key is of another run.
-func (s *RepeatedSubmit) Run(executionID string) (id string, keyed, ok bool) {
-	if s.IdempotencyKey == "" {
-		return "", false, true
-	}
-	s.key, ok = parseKey(executionID, s.IdempotencyKey, s.NodeID)
-	return s.key.executionID, true, ok
-}
-
-// Look compares a record, and reports whether the search is over.
-func (s *RepeatedSubmit) Look(rec *history.Record) (done bool) {
+// look compares a record, and reports whether the search is over.
+func (s *RepeatedSubmit) look(rec *history.Record) (done bool) {
 	p := &rec.Payload
 	if p.NodeID != s.NodeID || rec.Name != history.ActivityCompleted && rec.Name != history.ActivityFailed {
 		return false
@@ -93,13 +84,13 @@ func (s *RepeatedSubmit) Look(rec *history.Record) (done bool) {
 		if p.Span != nil && !sameSpan(p.Span, s.Span) {
 			return false
 		}
-		s.Found = repeatIf(s.same(rec), NotRepeated)
+		s.found = repeatIf(s.same(rec), NotRepeated)
 	case max(p.Visit, 1) != s.key.visit || p.Attempt > 0 && s.key.attempt > 0 && p.Attempt != s.key.attempt:
 		return false
 	case p.IdempotencyKey == s.IdempotencyKey:
-		s.Found = repeatIf(s.same(rec), KeyReused)
+		s.found = repeatIf(s.same(rec), KeyReused)
 	case p.IdempotencyKey == "" && s.same(rec): // sent without the key at first
-		s.Found = Repeated
+		s.found = Repeated
 	default:
 		return false
 	}
@@ -113,7 +104,7 @@ func (s *RepeatedSubmit) same(rec *history.Record) bool {
 		if p.Code == string(problem.OutputSchemaViolation) {
 			// A result that broke output_schema was recorded as a failure, without the result: of a result that is sent now
 			// only the violation can be compared.
-			if n := s.Node(o.NodeID); n != nil {
+			if n := s.Node(s.run, o.NodeID); n != nil {
 				o = machine.AsRecorded(n, o)
 			}
 		}
@@ -138,18 +129,19 @@ func sameObject(a, b map[string]any) bool {
 	return len(a) == 0 && len(b) == 0 || jsonvalue.Equal(a, b)
 }
 
-// RepeatedResume looks for a resume by the interrupt's id; without one it cannot be distinguished from another answer.
+// RepeatedResume looks for a resume by the interrupt's id; without one it cannot be distinguished from another answer. Each value
+// serves one search.
 type RepeatedResume struct {
 	InterruptID string
 	Payload     map[string]any
 
 	key      attemptKey
 	question bool
-	Found    Repeat
+	found    Repeat
 }
 
-// Run returns the run that the interrupt's id names; ok is false if that is another run's, or no id.
-func (s *RepeatedResume) Run(executionID string) (id string, ok bool) {
+// runOf returns the run that the interrupt's id names; ok is false if that is another run's, or no id.
+func (s *RepeatedResume) runOf(executionID string) (id string, ok bool) {
 	// The question of an agent, "<node>#<visit>.<attempt>/<number>", is recorded with its id.
 	hash := strings.LastIndexByte(s.InterruptID, '#') + 1
 	raised, _, question := strings.Cut(s.InterruptID[hash:], "/")
@@ -158,36 +150,35 @@ func (s *RepeatedResume) Run(executionID string) (id string, ok bool) {
 	return s.key.executionID, ok
 }
 
-// Look compares a record, and reports whether the search is over.
-func (s *RepeatedResume) Look(rec *history.Record) (done bool) {
+// look compares a record, and reports whether the search is over.
+func (s *RepeatedResume) look(rec *history.Record) (done bool) {
 	p := &rec.Payload
 	if rec.Name != history.InterruptResumed || p.NodeID != s.key.nodeID || max(p.Visit, 1) != s.key.visit ||
 		s.question && p.IdempotencyKey != s.InterruptID {
 		return false
 	}
-	s.Found = repeatIf(sameObject(p.SignalPayload, s.Payload), KeyReused)
+	s.found = repeatIf(sameObject(p.SignalPayload, s.Payload), KeyReused)
 	return true
 }
 
-// RepeatedSignal looks for a signal by its key, in a run and in the subworkflows below it.
+// RepeatedSignal looks for a signal by its key, in a run and in the subworkflows below it. Each value serves one search.
 type RepeatedSignal struct {
 	Name, IdempotencyKey string
 	Payload              map[string]any
 
-	// Children are the subworkflows that the looked at records of the run have started.
-	Children []string
-	Found    Repeat
+	children []string // that the records looked at have started
+	found    Repeat
 }
 
-// Look compares a record of the run with the id, and reports whether the search is over.
-func (s *RepeatedSignal) Look(executionID string, rec *history.Record) (done bool) {
+// look compares a record of the run with the id, and reports whether the search is over.
+func (s *RepeatedSignal) look(executionID string, rec *history.Record) (done bool) {
 	p := &rec.Payload
 	if rec.Name == history.SubworkflowStarted && history.Descends(p.ChildExecutionID, executionID) {
-		s.Children = append(s.Children, p.ChildExecutionID)
+		s.children = append(s.children, p.ChildExecutionID)
 	}
 	if rec.Name != history.SignalReceived || p.IdempotencyKey != s.IdempotencyKey {
 		return false
 	}
-	s.Found = repeatIf(p.SignalName == s.Name && sameObject(p.SignalPayload, s.Payload), KeyReused)
+	s.found = repeatIf(p.SignalName == s.Name && sameObject(p.SignalPayload, s.Payload), KeyReused)
 	return true
 }

@@ -38,18 +38,6 @@ type Place struct {
 	NodeVisits, Attempt int
 }
 
-// GoesOn reports whether the run will go on by itself: within the time left, or at all for a call that only asks.
-func (s *Standing) GoesOn(now time.Time, left time.Duration, asking bool) bool {
-	switch s.Status {
-	case machine.Running, machine.AwaitingChild:
-		return true
-	case machine.AwaitingTimer:
-		return asking || !s.Due.IsZero() && s.Due.Sub(now) <= left
-	default:
-		return false
-	}
-}
-
 // Stand adds to s where the run itself stands, after firing what is due. upToDate says that the machine is known to be up to date.
 func (x *Run) Stand(ctx context.Context, upToDate bool, s *Standing, w *Work) error {
 	defer func() {

@@ -61,7 +61,7 @@ func (c *Waiting) For(ctx context.Context, limit Wait) error {
 		}
 		alive = s.Alive
 		left := limit.Limit - time.Since(began)
-		goesOn := s.GoesOn(c.Now(), left, c.Until != nil) || c.AnyChange && !s.Status.Terminal()
+		goesOn := GoesOn(&s, c.Now(), left, c.Until != nil) || c.AnyChange && !s.Status.Terminal()
 		if left <= 0 || !goesOn || c.Until != nil && c.Until(&s) {
 			return nil
 		}
@@ -129,5 +129,17 @@ func (c *Waiting) sleep(ctx context.Context, w *Waiter, d time.Duration, limit W
 		case <-c.Closed:
 			return false
 		}
+	}
+}
+
+// GoesOn reports whether the run will go on by itself: within the time left, or at all for a call that only asks.
+func GoesOn(s *execution.Standing, now time.Time, left time.Duration, asking bool) bool {
+	switch s.Status {
+	case machine.Running, machine.AwaitingChild:
+		return true
+	case machine.AwaitingTimer:
+		return asking || !s.Due.IsZero() && s.Due.Sub(now) <= left
+	default:
+		return false
 	}
 }

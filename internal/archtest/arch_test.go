@@ -96,14 +96,18 @@ var rooms = map[string][]string{
 	"graph/execution": {
 		"history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/admit", "internal/jsonvalue",
 	},
-	"graph/library":  {"history", "graph/problem", "graph/definition", "graph/runview", "graph/admit", "graph/execution"},
-	"graph/replay":   {"history", "graph/problem", "graph/definition", "graph/machine", "graph/library"},
+	"graph/library": {"history", "graph/problem", "graph/definition", "graph/runview", "graph/admit", "graph/execution"},
+	"graph/replay":  {"history", "graph/problem", "graph/definition", "graph/machine", "graph/library"},
+	"graph/transfer": {
+		"history", "history/runfile", "graph/problem", "graph/definition", "graph/admit", "graph/execution", "graph/library", "graph/replay",
+	},
+	"graph/survey":   {"history", "graph/problem", "graph/machine", "graph/runview", "graph/execution", "graph/library"},
 	"graph/perform":  {"activities", "delegate", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/execution", "internal/jsonvalue"},
 	"graph/schedule": {"history", "graph/machine", "graph/execution"},
 	"graph/notify":   {"history", "graph/machine", "graph/execution"},
 	"graph": {
 		"activities", "delegate", "history", "history/runfile", "graph/problem", "graph/definition", "graph/machine", "graph/runview",
-		"graph/admit", "graph/execution", "graph/library", "graph/replay", "graph/perform", "graph/schedule", "graph/notify",
+		"graph/admit", "graph/execution", "graph/library", "graph/replay", "graph/transfer", "graph/survey", "graph/perform", "graph/schedule", "graph/notify",
 	},
 	"conformance": {
 		"activities", "activities/activitiestest", "delegate", "history", "history/historymem", "graph", "graph/problem",

@@ -1,0 +1,119 @@
+package admit
+
+import (
+	"context"
+	"errors"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// Past is what a search for a repeated call reads. A history.Store is one.
+type Past interface {
+	Execution(ctx context.Context, executionID string) (history.Execution, error)
+	Read(ctx context.Context, executionID string, fromSeq int64, limit int) ([]history.Record, error)
+}
+
+// backwards passes the records of a run to look, the newest first, until it returns true.
+func backwards(ctx context.Context, past Past, id string, look func(*history.Record) (done bool)) error {
+	const page = 256
+	exec, err := past.Execution(ctx, id)
+	if err != nil {
+		return err
+	}
+	for last := exec.Seq; last > 0; last -= page {
+		from := max(last-page+1, 1)
+		records, err := past.Read(ctx, id, from, int(last-from+1))
+		if err != nil {
+			return err
+		}
+		for i := len(records) - 1; i >= 0; i-- {
+			if look(&records[i]) {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// lineage returns a run and the subworkflows that it started last, one in the other, at most depth of them.
+func lineage(ctx context.Context, past Past, id string, depth int) []string {
+	ids := []string{id}
+	for range depth {
+		exec, err := past.Execution(ctx, id)
+		if err != nil || exec.ChildExecutionID == "" || exec.ChildExecutionID == id {
+			break
+		}
+		id = exec.ChildExecutionID
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// Search looks for the submit: by its key, or without one by node, branch and content, in subworkflows down to depth.
+func (s *RepeatedSubmit) Search(ctx context.Context, past Past, executionID string, depth int) (Repeat, error) {
+	var ids []string
+	if s.IdempotencyKey == "" {
+		ids = lineage(ctx, past, executionID, depth)
+	} else {
+		var ok bool
+		if s.key, ok = parseKey(executionID, s.IdempotencyKey, s.NodeID); !ok {
+			return NotRepeated, nil
+		}
+		ids = []string{s.key.executionID}
+	}
+	for _, id := range ids {
+		s.run = id
+		err := backwards(ctx, past, id, s.look)
+		if err != nil && !errors.Is(err, problem.ExecutionNotFound) || s.found != NotRepeated {
+			return s.found, err
+		}
+	}
+	return NotRepeated, nil
+}
+
+// Search looks for the resume by the interrupt's id.
+func (s *RepeatedResume) Search(ctx context.Context, past Past, executionID string) (Repeat, error) {
+	id, ok := s.runOf(executionID)
+	if !ok {
+		return NotRepeated, nil
+	}
+	err := backwards(ctx, past, id, s.look)
+	return s.found, err
+}
+
+// maxSignalRuns is how many runs are looked at for a signal's key, the ones started last first.
+const maxSignalRuns = 64
+
+// Search looks for the signal by its key, in the run and in the subworkflows below it.
+func (s *RepeatedSignal) Search(ctx context.Context, past Past, executionID string) (Repeat, error) {
+	if s.IdempotencyKey == "" {
+		return NotRepeated, nil
+	}
+	ids := []string{executionID}
+	for i := 0; i < len(ids) && i < maxSignalRuns; i++ {
+		s.children = nil
+		err := backwards(ctx, past, ids[i], func(rec *history.Record) bool { return s.look(ids[i], rec) })
+		ids = append(ids, s.children...)
+		if i > 0 && errors.Is(err, problem.ExecutionNotFound) {
+			continue // about to be started
+		}
+		if err != nil || s.found != NotRepeated {
+			return s.found, err
+		}
+	}
+	return NotRepeated, nil
+}
+
+// SearchBelow looks for the signal before it is delivered, if the run has started subworkflows. A run knows the keys that it has
+// taken itself; but where there are subworkflows another run may wait for the same name by now.
+func (s *RepeatedSignal) SearchBelow(ctx context.Context, past Past, executionID string) (Repeat, error) {
+	if s.IdempotencyKey == "" {
+		return NotRepeated, nil
+	}
+	exec, err := past.Execution(ctx, executionID)
+	if err != nil || !history.Descends(exec.ChildExecutionID, exec.ID) {
+		return NotRepeated, err
+	}
+	return s.Search(ctx, past, executionID)
+}

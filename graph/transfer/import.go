@@ -1,0 +1,161 @@
+package transfer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+
+	"github.com/workflows-engine/workflows-engine/graph/admit"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/library"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/replay"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/runfile"
+)
+
+// Result is what Import has found in a file.
+type Result struct {
+	// ExecutionID is the run that the file was made of; Subworkflows are counted besides.
+	ExecutionID  string
+	Subworkflows int
+	Records      int
+	Definitions  int
+	// Phase is the run's.
+	Phase history.Phase
+	// Tasks counts those that agents work on for the runs. Cancelling a run where it came from would end them there; see
+	// graph.CancelRequest.KeepTasks.
+	Tasks int
+	// Existed says that all of it was there already, record for record, and that nothing was changed.
+	Existed bool
+}
+
+// Import reads what Export has written and adds the runs, all or nothing; the store must be a history.Importer. Everything is
+// checked before: the file (IMPORT_INVALID with the line), and that each open run can be replayed with its definition
+// (NONDETERMINISM_DETECTED, DEFINITION_REQUIRED). DUPLICATE_EXECUTION_ID if a run exists with other records. The runs go on
+// where they stood: with the next answer, or as soon as a process takes them over. See to it that they do not also go
+// on where they came from.
+func Import(ctx context.Context, store history.Store, in io.Reader) (*Result, error) {
+	importer, ok := store.(history.Importer)
+	if !ok {
+		return nil, problem.New(problem.Unsupported, "this store does not support import").
+			WithHint("Nothing was done. Import into a store that is a history.Importer.")
+	}
+	file, err := runfile.Read(in)
+	if err != nil {
+		return nil, err
+	}
+	if file.Redacted {
+		return nil, problem.New(problem.ImportInvalid, "the file is redacted: what was masked cannot be replayed").
+			WithPlace(problem.Place{Line: 1, Column: 1}).WithHint("Export the run without --redact.")
+	}
+	res := &Result{ExecutionID: file.ExecutionID, Subworkflows: len(file.Runs) - 1, Definitions: len(file.Definitions)}
+	i := history.Import{Definitions: file.Definitions}
+	for j := range file.Runs {
+		r, tasks, err := importedRun(ctx, store, file, &file.Runs[j])
+		if err != nil {
+			return nil, err
+		}
+		res.Tasks += tasks
+		i.Runs = append(i.Runs, r)
+		res.Records += len(r.Records)
+	}
+	res.Phase = i.Runs[0].Execution.Phase
+	if res.Existed, err = existing(ctx, store, file); err != nil || res.Existed {
+		return res, err
+	}
+	return res, importer.Import(ctx, i)
+}
+
+// existing reports whether all runs of a file are stored as they are. One that is stored otherwise is refused.
+func existing(ctx context.Context, store history.Store, file *runfile.File) (bool, error) {
+	found := 0
+	for i := range file.Runs {
+		r := &file.Runs[i]
+		stored, err := store.Read(ctx, r.ExecutionID, 1, 0)
+		if err != nil {
+			return false, err
+		}
+		if len(stored) == 0 {
+			continue
+		}
+		if _, err := store.Execution(ctx, r.ExecutionID); history.IsBeingDeleted(err) {
+			return false, err
+		}
+		found++
+		same := 0
+		for same < min(len(stored), len(r.Records)) && sameRecord(r.ExecutionID, &stored[same], &r.Records[same]) {
+			same++
+		}
+		if same == len(stored) && same == len(r.Records) {
+			continue
+		}
+		e := problem.New(problem.DuplicateExecutionID, "run %q exists already, and differs from record %d on", r.ExecutionID, same+1).
+			WithPlace(problem.Place{ExecutionID: r.ExecutionID}).
+			WithHint("Nothing was imported. Import into another database, or delete the run here first.")
+		switch {
+		case same == len(r.Records):
+			e.Message = "run \"" + r.ExecutionID + "\" exists already, and has gone on since the export"
+		case same == len(stored):
+			e.Message = "run \"" + r.ExecutionID + "\" exists already, as it was earlier than in the file"
+		}
+		return false, e
+	}
+	if found > 0 && found < len(file.Runs) {
+		return false, problem.New(problem.DuplicateExecutionID, "%d of the %d runs exist already", found, len(file.Runs)).
+			WithHint("Nothing was imported. Import into another database, or delete the runs here first.")
+	}
+	return found > 0, nil
+}
+
+func sameRecord(id string, a, b *history.Record) bool {
+	return a.Kind == b.Kind && a.Name == b.Name && a.CreatedAt.Equal(b.CreatedAt) && bytes.Equal(runfile.OneLine(a.Text(id)), b.Text(id))
+}
+
+// importedRun checks a run of a file and derives what belongs beside it; tasks counts those that agents work on for it.
+func importedRun(ctx context.Context, store history.Store, file *runfile.File, r *runfile.Run) (out history.ImportedRun, tasks int, err error) {
+	out = history.ImportedRun{ExecutionID: r.ExecutionID, Records: r.Records, Execution: history.Project(r.ExecutionID, r.Records)}
+	e := &out.Execution
+	if e.Phase.Terminal() || e.Mode == "" {
+		return out, 0, nil // nothing goes on, or only with what its caller brings
+	}
+	document, err := importedDefinition(ctx, store, file, e.DefinitionHash)
+	if err != nil {
+		return out, 0, err
+	}
+	prog, findings := definition.Compile(document, definition.Options{AllowInterruptInBranch: true})
+	if prog == nil {
+		return out, 0, admit.RefusedDefinition(findings)
+	}
+	m, err := replay.Prove(prog, r.ExecutionID, r.Records, nil, 0, e.UpdatedAt)
+	if err != nil {
+		return out, 0, err
+	}
+	out.Timers = execution.StoredTimers(r.ExecutionID, m.Timers())
+	for _, w := range m.Pending() {
+		if w.Task != nil {
+			tasks++
+		}
+	}
+	return out, tasks, nil
+}
+
+// importedDefinition finds a definition in the file, or else in the store.
+func importedDefinition(ctx context.Context, store history.Store, file *runfile.File, hash string) (*definition.Document, error) {
+	for i := range file.Definitions {
+		if file.Definitions[i].Hash == hash {
+			return definition.Parse(file.Definitions[i].Text)
+		}
+	}
+	d, err := store.Definition(ctx, hash)
+	if errors.Is(err, problem.DefinitionNotFound) {
+		return nil, problem.New(problem.DefinitionNotFound, "the definition %s of the run is neither in the file nor stored", hash).
+			WithHint("Export the run where its definition is stored.")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return library.ReadStored(d)
+}
