@@ -163,11 +163,9 @@ func TestDriveAsksForUnknownWorkflowsAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := historymem.New()
-		busy(t, store, true).Close()
-		store2 := historymem.New()
 		parent := workflow(t, "parent", []string{startNode(), signalWait("w", "go"), subworkflow("v", "urn:child"), endNode()}, "s w", "w v", "v e")
-		start(t, newRunner(t, store2, graph.Options{}), "r", parent, nil)
-		r := newRunner(t, store2, graph.Options{Activities: &script{}})
+		start(t, newRunner(t, store, graph.Options{}), "r", parent, nil)
+		r := newRunner(t, store, graph.Options{Activities: &script{}})
 		if _, err := r.Signal(t.Context(), graph.SignalRequest{ExecutionID: "r", Name: "go", Caller: limited(0)}); err != nil {
 			t.Fatal(err)
 		}

@@ -155,6 +155,7 @@ func TestAProcessThatCannotRenewStopsInTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(29 * time.Second)
+		synctest.Wait()
 		if held := stopped.Sub(begun); stopped.IsZero() || held > 28*time.Second || !errors.Is(cause, execution.ErrLeaseLost) {
 			t.Fatalf("stopped after %s: %v", held, cause)
 		}

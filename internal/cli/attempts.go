@@ -62,7 +62,7 @@ func newAttempts(facts map[string]nodeFacts) *attempts {
 	return &attempts{facts: facts, open: map[attemptKey]*attempt{}, sentBack: map[attemptKey]bool{}}
 }
 
-// apply takes the next record, and gives the attempt that it ends; nil if it ends none.
+// apply takes the next record, and returns the attempt that it ends; nil if it ends none.
 func (a *attempts) apply(r history.Record) *attempt {
 	p := &r.Payload
 	key := attemptKey{node: p.NodeID, visit: max(p.Visit, 1)}
@@ -165,7 +165,7 @@ func (a *attempts) drop(r history.Record, branch string) {
 	}
 }
 
-// from gives the attempts that a record from this number on belongs to, in the order of their requests.
+// from returns the attempts that a record from this number on belongs to, in the order of their requests.
 func (a *attempts) from(seq int64) []*attempt {
 	var list []*attempt
 	for _, t := range a.list {
@@ -190,7 +190,7 @@ func (t *attempt) tookText() string {
 	return ""
 }
 
-// tokens gives what the provider counted; ok is false if it counted nothing.
+// tokens returns what the provider counted; ok is false if it counted nothing.
 func (t *attempt) tokens() (in, out int64, ok bool) { return tokensOf(t.usage) }
 
 func tokensOf(usage map[string]any) (in, out int64, ok bool) {

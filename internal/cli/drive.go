@@ -114,7 +114,7 @@ func (d *drive) left() time.Duration {
 	return d.deadline.Sub(d.app.now())
 }
 
-// somebody gives the first entry that a person, a host or another system has to end, nil if there is none.
+// somebody returns the first entry that a person, a host or another system has to end, nil if there is none.
 func somebody(run *graph.Run) *graph.Pending {
 	for i, p := range run.Pending {
 		switch {
@@ -241,7 +241,7 @@ func (s *session) flush() {
 	}
 }
 
-// command gives the line that calls another command that drives the same runs.
+// command returns the line that calls another command that drives the same runs.
 func (s *session) command(name string, args ...string) string {
 	words := append([]string{program, name}, args...)
 	return commandLine(append(words, s.repeat...)...)

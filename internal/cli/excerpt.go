@@ -8,7 +8,7 @@ import (
 // excerptWidth is how much of a long line an excerpt shows.
 const excerptWidth = 100
 
-// excerpt gives the source line of a finding with a caret under the column, each line indented; "" if the place is
+// excerpt returns the source line of a finding with a caret under the column, each line indented; "" if the place is
 // unknown. Tabs become spaces, so that the caret stands where it should.
 func excerpt(text []byte, line, column int) string {
 	if line < 1 || column < 1 {

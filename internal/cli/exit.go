@@ -28,7 +28,7 @@ type silent struct{ status int }
 
 func (s silent) Error() string { return "" }
 
-// status gives the exit status for what a command returned.
+// status returns the exit status for what a command returned.
 func status(err error) int {
 	if err == nil {
 		return exitOK

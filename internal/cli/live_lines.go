@@ -23,7 +23,7 @@ type visit struct {
 	number int
 }
 
-// run gives what is remembered of a run. A run that began before the view did is learnt from its projection.
+// run returns what is remembered of a run. A run that began before the view did is learnt from its projection.
 func (v *liveView) run(id string) *liveRun {
 	run := v.runs[id]
 	if run == nil {

@@ -29,7 +29,7 @@ type app struct {
 	lines *bufio.Reader
 }
 
-// Main runs one command and gives the exit status. The arguments are those after the program's name. A cancelled ctx
+// Main runs one command and returns the exit status. The arguments are those after the program's name. A cancelled ctx
 // stops the command in order.
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, env: config.System(), now: time.Now}
@@ -38,7 +38,7 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	return a.execute(ctx, args)
 }
 
-// execute runs one command, prints what ended it and gives the exit status.
+// execute runs one command, prints what ended it and returns the exit status.
 func (a *app) execute(ctx context.Context, args []string) int {
 	out := &output{out: a.stdout}
 	a.stdout, a.human, a.stderr = out, &plainWriter{out: out}, &plainWriter{out: a.stderr}

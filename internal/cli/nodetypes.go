@@ -20,7 +20,7 @@ type nodeFacts struct {
 	by string
 }
 
-// of gives a run's nesting depth and its node types by node id. Display goes on without what cannot be learnt, for
+// of returns a run's nesting depth and its node types by node id. Display goes on without what cannot be learnt, for
 // instance of a run whose definition is not stored.
 func (n nodeTypes) of(executionID string) (depth int, types map[string]string) {
 	execution, document := n.read(context.Background(), executionID)
@@ -34,7 +34,7 @@ func (n nodeTypes) of(executionID string) (depth int, types map[string]string) {
 	return execution.Depth, types
 }
 
-// facts gives what the definition of a run says of its nodes, by node id, nil if it is not stored.
+// facts returns what the definition of a run says of its nodes, by node id, nil if it is not stored.
 func (n nodeTypes) facts(ctx context.Context, executionID string) map[string]nodeFacts {
 	_, document := n.read(ctx, executionID)
 	if document == nil {

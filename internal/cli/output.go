@@ -28,7 +28,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// verdict gives what ends the command: its own error, or that its result was lost. A reader that has gone away, as in
+// verdict returns what ends the command: its own error, or that its result was lost. A reader that has gone away, as in
 // "list | head", has seen what it wanted, and nothing is said.
 func (o *output) verdict(err error) error {
 	_, isSilent := errors.AsType[silent](err)

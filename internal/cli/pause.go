@@ -96,7 +96,7 @@ func lackText(l *graph.Lack) string {
 	return fmt.Sprintf("node %s: this command lacks %s; it leaves the run to a process that has it%s", l.NodeID, l.Missing, settingText(l))
 }
 
-// settingText gives the process that has what is missing, "" if nobody can say.
+// settingText returns the process that has what is missing, "" if nobody can say.
 func settingText(l *graph.Lack) string {
 	if l.Setting == "" {
 		return ""
@@ -116,7 +116,7 @@ func (a *app) describeInterrupt(p *graph.Pending) {
 	}
 }
 
-// continuation gives the command and its arguments that end one wait, with an example where an answer is needed.
+// continuation returns the command and its arguments that end one wait, with an example where an answer is needed.
 func continuation(run *graph.Run, p *graph.Pending) []string {
 	switch p.Kind {
 	case machine.WaitInterrupt:

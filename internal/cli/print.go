@@ -56,7 +56,7 @@ func writeTable(w io.Writer, rows [][]string) error {
 	return err
 }
 
-// short gives a value as one line of at most width characters.
+// short returns a value as one line of at most width characters.
 func short(v any, width int) string {
 	return cut(string(jsonvalue.Canonical(v)), width)
 }

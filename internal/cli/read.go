@@ -74,7 +74,7 @@ func (s source) name() string {
 	return s.file
 }
 
-// path gives a path that the user wrote as an absolute one.
+// path returns a path that the user wrote as an absolute one.
 func (a *app) path(file string) string {
 	if filepath.IsAbs(file) {
 		return file

@@ -147,7 +147,7 @@ func (r *recoverable) add(id, why string) {
 	}
 }
 
-// recoverable asks the engine which runs it would take over, and which of them for a timer. For subworkflows it gives the
+// recoverable asks the engine which runs it would take over, and which of them for a timer. For subworkflows it returns the
 // runs that they belong to.
 func (a *app) recoverable(ctx context.Context, s *session, caller graph.Caller, limit int) (*recoverable, error) {
 	found, err := s.driver.Recover(ctx, graph.RecoverRequest{DryRun: true, Limit: limit})

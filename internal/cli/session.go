@@ -162,7 +162,7 @@ func registerWorkflowDir(set *pflag.FlagSet, folder *string, fallback string) {
 	set.StringVar(folder, flagWorkflowDir, "", "`folder` with the definitions of subworkflows (default "+fallback+")")
 }
 
-// firstError gives the first of two errors that is one.
+// firstError returns the first of two errors that is one.
 func firstError(first, second error) error {
 	if first != nil {
 		return first

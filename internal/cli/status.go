@@ -147,14 +147,14 @@ func writePending(w io.Writer, run *graph.Run, p *graph.Pending, s *session, now
 }
 
 // deadlineText says until when something is waited for. Once that time is over it may be that there is no process to notice;
-// and an attempt that nobody performs at the moment has its full time again when a process takes it up.
+// and the timeout of an attempt that nobody performs restarts when a process claims it.
 func deadlineText(p *graph.Pending, now time.Time) string {
 	attempt := (p.Kind == machine.WaitActivity || p.Kind == machine.WaitDelegate) && !p.Host && p.ExternalTaskID == ""
 	switch at := timeText(p.Deadline); {
 	case p.Deadline.After(now):
 		return "until " + at + " at the latest"
 	case attempt:
-		return "its time was over at " + at + "; who takes it up now gives it its full time again"
+		return "its time was over at " + at + "; the timeout restarts when a process claims it"
 	default:
 		return "its time was over at " + at + "; the next server, worker or recover ends it"
 	}

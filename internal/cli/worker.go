@@ -107,7 +107,7 @@ func (a *app) worker(ctx context.Context, folder string) (err error) {
 	return nil
 }
 
-// logged logs what ended a worker, and gives an error that is not printed again.
+// logged logs what ended a worker, and returns an error that is not printed again.
 func logged(log *slog.Logger, err error) error {
 	attributes := []any{logError, err}
 	if e, ok := problem.As(err); ok {
@@ -120,7 +120,7 @@ func logged(log *slog.Logger, err error) error {
 // lookAtDatabase is how often a worker looks whether its database is still there.
 const lookAtDatabase = 2 * time.Second
 
-// stay waits for the end of ctx, or of the database: it gives the error of one that was replaced. The watchdog gets its
+// stay waits for the end of ctx, or of the database: it returns the error of one that was replaced. The watchdog gets its
 // answer only while the database can be read: a worker that has lost it is better started again.
 func (a *app) stay(ctx context.Context, s *session, manager sdnotify.Notifier, log *slog.Logger) error {
 	every := lookAtDatabase
