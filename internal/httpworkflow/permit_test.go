@@ -59,8 +59,8 @@ func TestRedirects(t *testing.T) {
 	}
 	// What is allowed as an address may still not be dialled.
 	r = open(t, httpworkflow.Config{Allow: []string{s.URL, "http://169.254.169.254", "http://10.0.0.1"}, PrivateNetworks: loopback})
-	refuse(t, r, s.URL+"/?to=http://169.254.169.254/x", problem.WorkflowNotFound, "169.254.169.254 is no public address")
-	refuse(t, r, s.URL+"/?to=http://10.0.0.1/x", problem.WorkflowNotFound, "10.0.0.1 is no public address")
+	refuse(t, r, s.URL+"/?to=http://169.254.169.254/x", problem.WorkflowNotFound, "169.254.169.254 is not a public address")
+	refuse(t, r, s.URL+"/?to=http://10.0.0.1/x", problem.WorkflowNotFound, "10.0.0.1 is not a public address")
 	r = open(t, httpworkflow.Config{Allow: []string{s.URL, other.URL}, PrivateNetworks: loopback})
 	resolve(t, r, s.URL+"/?to="+other.URL, "", "1")
 }
@@ -94,14 +94,14 @@ func TestSpecialAddressesAreNotDialled(t *testing.T) {
 		"http://255.255.255.255", "http://[fe80::1]", "http://[fd00::1]", "http://[64:ff9b::7f00:1]", "http://[2002:7f00:1::]", "http://[::127.0.0.1]",
 		"http://[::ffff:0:7f00:1]", "http://[64:ff9b:1::7f00:1]", "http://[5f00::1]", "http://[fec0::1]", "http://[3fff::1]", "http://[2001:db8::1]",
 	} {
-		refuse(t, open(t, httpworkflow.Config{Allow: []string{address}}), address+"/x", problem.WorkflowNotFound, "is no public address")
+		refuse(t, open(t, httpworkflow.Config{Allow: []string{address}}), address+"/x", problem.WorkflowNotFound, "is not a public address")
 	}
 	if n := s.count(); n != 0 {
 		t.Errorf("asked %d times", n)
 	}
 	resolve(t, open(t, httpworkflow.Config{Allow: []string{byName}, PrivateNetworks: loopback}), byName+"/x", "", "1")
 	other := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
-	refuse(t, open(t, httpworkflow.Config{Allow: []string{s.URL}, PrivateNetworks: other}), s.URL, problem.WorkflowNotFound, "is no public address")
+	refuse(t, open(t, httpworkflow.Config{Allow: []string{s.URL}, PrivateNetworks: other}), s.URL, problem.WorkflowNotFound, "is not a public address")
 }
 
 func TestPrefixesAreChecked(t *testing.T) {

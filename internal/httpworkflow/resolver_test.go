@@ -157,8 +157,8 @@ func TestServersThatFail(t *testing.T) {
 	refuse(t, r, s.URL+"/half", problem.WorkflowNotFound, "broke off")
 	refuse(t, r, s.URL+"/huge", problem.ValidationError, "larger than 2097152 bytes")
 	refuse(t, r, s.URL+"/announced", problem.ValidationError, "larger than 2097152 bytes")
-	refuse(t, r, s.URL+"/broken", problem.ValidationError, "no definition")
-	refuse(t, r, s.URL+"/twice", problem.ValidationError, "no definition")
+	refuse(t, r, s.URL+"/broken", problem.ValidationError, "not a definition")
+	refuse(t, r, s.URL+"/twice", problem.ValidationError, "not a definition")
 	before := s.count()
 	refuse(t, r, s.URL+"/busy", problem.WorkflowNotFound, "503")
 	if n := s.count() - before; n != 3 {
