@@ -19,7 +19,7 @@ const (
 	OpList   = "list"
 )
 
-// Call is one step of a parity vector, as a surface gets it. Members that the operation does not have are zero.
+// Call is one step of a parity vector, as a surface receives it. Members that the operation does not have are zero.
 type Call struct {
 	Op          string
 	ExecutionID string
@@ -97,19 +97,9 @@ func (c Call) Tool() string { return "workflow_" + c.Op }
 
 // Arguments are the call's arguments as the protocol's tools take them.
 func (c Call) Arguments() map[string]any {
-	args := map[string]any{}
-	text := func(name, value string) {
-		if value != "" {
-			args[name] = value
-		}
-	}
-	object := func(name string, value map[string]any) {
-		if value != nil {
-			args[name] = value
-		}
-	}
+	args := fields{}
 	if c.Op != OpList {
-		text("execution_id", c.ExecutionID)
+		args.text("execution_id", c.ExecutionID)
 	}
 	if c.Definition != nil {
 		args["definition"] = c.Definition.Value()
@@ -120,20 +110,24 @@ func (c Call) Arguments() map[string]any {
 	case OpResume:
 		args["resume_payload"] = orEmpty(c.Payload)
 	}
-	text("activity_execution_mode", string(c.Mode))
+	args.text("activity_execution_mode", string(c.Mode))
 	switch c.Op {
 	case OpSubmit:
-		text("node_id", c.NodeID)
+		args.text("node_id", c.NodeID)
 		args["outcome"] = c.Outcome.arguments()
-		object("parallel_span", spanFields(c.Span))
+		if c.Span != nil {
+			args["parallel_span"] = spanFields(c.Span)
+		}
 	case OpSignal:
-		text("signal_name", c.SignalName)
-		object("payload", c.Payload)
+		args.text("signal_name", c.SignalName)
+		if c.Payload != nil {
+			args["payload"] = c.Payload
+		}
 	case OpCancel:
-		text("reason", c.Reason)
+		args.text("reason", c.Reason)
 	case OpList:
-		text("phase", c.Phase)
-		text("cursor", c.Cursor)
+		args.text("phase", c.Phase)
+		args.text("cursor", c.Cursor)
 		if c.Limit > 0 {
 			args["limit"] = float64(c.Limit)
 		}
@@ -142,25 +136,19 @@ func (c Call) Arguments() map[string]any {
 }
 
 func (o Outcome) arguments() map[string]any {
-	args := map[string]any{"ok": o.OK}
+	args := fields{"ok": o.OK}
 	if o.OK && o.Result != nil {
 		args["result"] = o.Result
 	}
-	for name, value := range map[string]string{
-		"delegate_correlation_id": o.CorrelationID, "external_task_id": o.ExternalTaskID, "error": o.Error, "code": o.Code,
-	} {
-		if value != "" {
-			args[name] = value
-		}
-	}
+	args.text("delegate_correlation_id", o.CorrelationID)
+	args.text("external_task_id", o.ExternalTaskID)
+	args.text("error", o.Error)
+	args.text("code", o.Code)
 	return args
 }
 
-// spanFields is a span in the transports' spelling, nil for none.
+// spanFields returns a span as the protocol's tools write it.
 func spanFields(s *history.ParallelSpan) map[string]any {
-	if s == nil {
-		return nil
-	}
 	return map[string]any{
 		"parallel_node_id": s.ParallelNodeID, "join_target_id": s.JoinTargetID,
 		"branch_name": s.BranchName, "branch_entry_node_id": s.BranchEntryNodeID,

@@ -40,13 +40,13 @@ func readFlaky(o *jsonobject.Object) *activitiestest.Flaky {
 	return f
 }
 
-// childRef is the workflow_ref that the protocol's vectors use, and childPath where its definition is.
+// childRef is the workflow_ref that the protocol's vectors use, childPath the path of its definition.
 const (
 	childRef  = "urn:awp:wf:unit-tests"
 	childPath = "examples/r3-unit-tests-child.workflow.json"
 )
 
-// workflows resolves the references of subworkflows: the protocol's one, and paths of definitions below the root.
+// workflows resolves references to subworkflows: the protocol's one, and paths of definitions below the root.
 type workflows struct{ root fs.FS }
 
 // ResolveWorkflow implements graph.Resolver.
@@ -56,11 +56,11 @@ func (w workflows) ResolveWorkflow(_ context.Context, ref, _ string) (*definitio
 		name = path.Clean(ref)
 	}
 	if !fs.ValidPath(name) || !strings.HasSuffix(name, ".workflow.json") {
-		return nil, problem.New(problem.WorkflowNotFound, "workflow %q is not known", ref)
+		return nil, problem.New(problem.WorkflowNotFound, "unknown workflow %q", ref)
 	}
 	text, err := fs.ReadFile(w.root, name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, problem.New(problem.WorkflowNotFound, "workflow %q is not known", ref)
+		return nil, problem.New(problem.WorkflowNotFound, "unknown workflow %q", ref)
 	}
 	if err != nil {
 		return nil, err
@@ -68,16 +68,16 @@ func (w workflows) ResolveWorkflow(_ context.Context, ref, _ string) (*definitio
 	return definition.Parse(text)
 }
 
-// noWorkflows resolves nothing and counts who asked: the proof that a recorded subworkflow is not run again.
+// noWorkflows resolves nothing and counts the requests: none proves that no recorded subworkflow ran again.
 type noWorkflows struct{ asked atomic.Int64 }
 
 // ResolveWorkflow implements graph.Resolver.
 func (w *noWorkflows) ResolveWorkflow(_ context.Context, ref, _ string) (*definition.Document, error) {
 	w.asked.Add(1)
-	return nil, problem.New(problem.WorkflowNotFound, "workflow %q may not be run here", ref)
+	return nil, problem.New(problem.WorkflowNotFound, "workflow %q must not run again", ref)
 }
 
-// withRunner opens a runner over a store for the time of f.
+// withRunner runs f with a runner over the store.
 func withRunner(store history.Store, o graph.Options, f func(*graph.Runner) error) error {
 	runner, err := graph.New(store, o)
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// replayExpectation is what a replay vector expects of the history in the end.
+// replayExpectation is what a replay vector expects of the history at the end.
 type replayExpectation struct {
 	status string
-	// tail is compared if checkTail: the commands behind those of the prefix.
+	// tail is the commands after those of the prefix. It is compared if checkTail is set.
 	tail        []tailCommand
 	checkTail   bool
 	cardinality []cardinality
@@ -29,7 +29,7 @@ type cardinality struct {
 	byNode map[string]int // nil: the total counts
 }
 
-// mismatch is what the newest ExecutionFailed says. Empty members are not compared.
+// mismatch is what the last ExecutionFailed must say. Empty members are not compared.
 type mismatch struct {
 	messageIncludes  string
 	expected, actual map[string]any
@@ -126,7 +126,7 @@ func (r *replayRun) compareTail(records []history.Record) {
 		same = want[i].name == got[i].name && (want[i].nodeID == "" || want[i].nodeID == got[i].nodeID)
 	}
 	if !same {
-		r.problems.differ("/expect/tailCommands", "the commands behind the prefix differ", tailValue(want), tailValue(got))
+		r.problems.differ("/expect/tailCommands", "the commands after the prefix differ", tailValue(want), tailValue(got))
 	}
 }
 
@@ -140,10 +140,10 @@ func commands(records []history.Record) []tailCommand {
 	return list
 }
 
-// maxTailShown bounds the commands in a report: a run that went round in circles has thousands.
+// maxTailShown bounds the commands in a report: a run that has looped has thousands.
 const maxTailShown = 100
 
-// tailValue writes commands as texts, which read well in a report.
+// tailValue returns commands as texts for a report.
 func tailValue(commands []tailCommand) []any {
 	list := make([]any, 0, min(len(commands), maxTailShown+1))
 	for i, c := range commands {
@@ -200,7 +200,7 @@ func (m *mismatch) compare(records []history.Record, ps *problems) {
 	compareGiven("/expect/mismatch/actual", m.actual, identities.Actual, ps)
 }
 
-// compareGiven compares the members of a command's identity that the vector gives.
+// compareGiven compares the members of a command's identity that the vector sets.
 func compareGiven(at string, want map[string]any, got history.CommandIdentity, ps *problems) {
 	have := map[string]any{"name": string(got.Name), "nodeId": got.NodeID, "seq": float64(got.Seq)}
 	for _, name := range jsonvalue.Keys(want) {

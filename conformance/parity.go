@@ -13,7 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// parityCheck drives every surface through the same script and compares what they answer (spec: execution, 13.4).
+// parityCheck drives every surface through the same script and compares the answers (spec: execution, 13.4).
 type parityCheck struct {
 	executionID string
 	steps       []parityStep
@@ -23,7 +23,7 @@ type parityCheck struct {
 	reason      string
 }
 
-// parityStep is one call and what is expected of its answer.
+// parityStep is a call and what its answer must be.
 type parityStep struct {
 	call            Call
 	expectError     bool
@@ -51,7 +51,7 @@ func readParity(o *jsonobject.Object) check {
 		}
 		c.steps = append(c.steps, step)
 	}
-	// A step without input of its own repeats the script's first one.
+	// A step without input sends the script's first one again.
 	for i := range c.steps {
 		if call := &c.steps[i].call; call.Op == OpSubmit || call.Op == OpSignal || call.Op == OpStart && call.Input == nil {
 			call.Input = orEmpty(scenario)

@@ -11,7 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// readPrefix reads historyPrefix: rows as an engine would have left them, without seq, time and execution id.
+// readPrefix reads historyPrefix: rows as an engine leaves them, without seq, time and execution id.
 func readPrefix(o *jsonobject.Object) []history.Record {
 	rows := o.Get("historyPrefix").Elements()
 	records := make([]history.Record, 0, len(rows))
@@ -32,7 +32,7 @@ func readPrefix(o *jsonobject.Object) []history.Record {
 	return records
 }
 
-// appendPrefix makes the prefix the history of a run.
+// appendPrefix stores the prefix as the history of a run.
 func appendPrefix(ctx context.Context, store history.Store, id string, prefix []history.Record) error {
 	if len(prefix) == 0 {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
 )
 
-// replayCheck continues a recorded history and looks at what is appended (spec: execution, 13.3). Every call gets a
-// runner of its own over the same store, as if the engine had been restarted in between.
+// replayCheck continues a recorded history and checks what is appended (spec: execution, 13.3). Every call has a runner of its
+// own over the same store, as if the engine had restarted in between.
 type replayCheck struct {
 	input  map[string]any
 	prefix []history.Record
@@ -40,7 +40,7 @@ type submission struct {
 	outcome Outcome
 	span    *history.ParallelSpan
 	tamper  map[string]any
-	// refusal is the code that the submit is to be refused with, "" if it is to be taken.
+	// refusal is the code that must refuse the submit, "" if the submit must succeed.
 	refusal string
 }
 
@@ -88,7 +88,7 @@ func readSubmission(o *jsonobject.Object) submission {
 	return s
 }
 
-// attempt is what the vector calls the run: the outcome of the last call that counted.
+// attempt is the outcome of the last call that was not expected to fail.
 type attempt struct {
 	status string
 	code   string
@@ -171,12 +171,12 @@ func (r *replayRun) play(ctx context.Context) error {
 		return err
 	}
 	if n := forbidden.asked.Load(); n > 0 {
-		r.problems.add("/assertNoSubworkflowInvocation", "%d subworkflows were about to be run", n)
+		r.problems.add("/assertNoSubworkflowInvocation", "%d subworkflows would have run again", n)
 	}
 	return r.judge(ctx, last)
 }
 
-// assertingEngine configures the engine for start and resume, with what must not be called made to fail.
+// assertingEngine configures the engine for start and resume such that whatever must not be called fails.
 func (r *replayRun) assertingEngine() (graph.Options, *noWorkflows, error) {
 	forbidden := &noWorkflows{}
 	o := graph.Options{
@@ -219,12 +219,12 @@ func (r *replayRun) submit(ctx context.Context, g *graph.Runner, at string, s su
 		return nil
 	}
 	if outcome.status != string(machine.Failed) || outcome.code != s.refusal {
-		r.problems.differ(at+"/expectFailure/code", "the submit was not refused like this (status "+outcome.status+")", s.refusal, outcome.code)
+		r.problems.differ(at+"/expectFailure/code", "submit: expected a refusal (status "+outcome.status+")", s.refusal, outcome.code)
 	}
 	return nil
 }
 
-// tampered gives the definition with some of its top-level members replaced.
+// tampered returns the definition with some of its top-level members replaced.
 func tampered(d *definition.Document, tamper map[string]any) (*definition.Document, error) {
 	top, ok := d.Value().(map[string]any)
 	if tamper == nil || !ok {

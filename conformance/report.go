@@ -13,12 +13,12 @@ const (
 type Report struct {
 	Status  Status `json:"status"`
 	Profile string `json:"profile,omitempty"`
-	// Total counts the vectors that ran, Counts the same by kind.
+	// Total is the number of vectors that ran, Counts the same by kind.
 	Total  int            `json:"total"`
 	Passed int            `json:"passed"`
 	Failed int            `json:"failed"`
 	Counts map[string]int `json:"counts"`
-	// Surfaces are the doors that parity vectors compared.
+	// Surfaces are the surfaces that parity vectors compared.
 	Surfaces []string `json:"surfaces"`
 	// Problems of the run as a whole, such as a folder without vectors.
 	Problems []Problem `json:"problems,omitempty"`

@@ -21,13 +21,13 @@ import (
 // DefaultTimeout is how long a vector may take unless Options say otherwise.
 const DefaultTimeout = time.Minute
 
-// Options change how vectors are run. The zero value is right.
+// Options change how vectors run. The zero value is ready to use.
 type Options struct {
 	// Profile selects the vectors that name it and those that name none; "" selects all.
 	Profile string
-	// Surfaces are the doors that parity vectors compare with the runner's.
+	// Surfaces are the surfaces that parity vectors compare with the runner.
 	Surfaces []SurfaceFactory
-	// AllowPending lets parity vectors marked as pending pass without being run.
+	// AllowPending makes parity vectors that are marked as pending pass without running.
 	AllowPending bool
 	// NewStore makes the empty store of one vector, which is closed after it; nil means a store in memory.
 	NewStore func(ctx context.Context) (history.Store, error)
@@ -58,8 +58,8 @@ func RunDir(ctx context.Context, dir string, o Options) (Report, error) {
 	return runBelow(ctx, os.DirFS(root), start, o)
 }
 
-// findRoot gives the folder that paths in vectors are relative to, and where below it to look for vectors. A folder
-// inside of vectors/ is recognised by its path.
+// findRoot returns the folder that paths in vectors are relative to, and where below it to look for vectors. A folder inside
+// vectors/ is recognised by its path.
 func findRoot(dir string) (root, start string, err error) {
 	dir, err = filepath.Abs(dir)
 	if err != nil {
@@ -96,12 +96,12 @@ func runBelow(ctx context.Context, root fs.FS, start string, o Options) (Report,
 		report.Surfaces = append(report.Surfaces, s.Name)
 	}
 	if len(paths) == 0 {
-		report.Problems = append(report.Problems, Problem{Message: fmt.Sprintf("there is no *%s below %s", suffix, start)})
+		report.Problems = append(report.Problems, Problem{Message: fmt.Sprintf("no *%s files below %s", suffix, start)})
 	}
 
 	vectors := readAll(root, paths, o.Profile)
 	if len(vectors) == 0 && len(paths) > 0 {
-		report.Problems = append(report.Problems, Problem{Message: fmt.Sprintf("the profile %q selects none of %d vectors", o.Profile, len(paths))})
+		report.Problems = append(report.Problems, Problem{Message: fmt.Sprintf("profile %q selects none of %d vectors", o.Profile, len(paths))})
 	}
 	report.Vectors = runAll(ctx, root, vectors, &o)
 	report.summarize()
@@ -140,8 +140,8 @@ type candidate struct {
 	problems problems
 }
 
-// readAll reads the vectors that the profile selects. One that cannot be read is selected too, and one whose id another
-// one has fails.
+// readAll reads the vectors that the profile selects. A vector that cannot be read is selected too, and one with the id of
+// another fails.
 func readAll(root fs.FS, paths []string, profile string) []candidate {
 	var selected []candidate
 	first := map[string]string{}
@@ -159,7 +159,7 @@ func readAll(root fs.FS, paths []string, profile string) []candidate {
 	return selected
 }
 
-// runAll runs the vectors, several at a time, and gives their outcomes in the same order.
+// runAll runs the vectors, several at a time, and returns their outcomes in the same order.
 func runAll(ctx context.Context, root fs.FS, candidates []candidate, o *Options) []VectorReport {
 	reports := make([]VectorReport, len(candidates))
 	slots := make(chan struct{}, o.Parallel)
@@ -170,7 +170,7 @@ func runAll(ctx context.Context, root fs.FS, candidates []candidate, o *Options)
 			defer func() { <-slots }()
 			ps := c.problems
 			if len(ps) == 0 {
-				bounded, stop := context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("the vector took longer than %v", o.Timeout))
+				bounded, stop := context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("vector took longer than %v", o.Timeout))
 				defer stop()
 				ps = runVector(bounded, c.vector, root, o)
 			}

@@ -13,7 +13,7 @@ import (
 // runnerSurfaceName is the runner's name among the surfaces of a report.
 const runnerSurfaceName = "runner"
 
-// runnerSurface is the runner itself, with its answers in the transports' words (spec: execution, 1.2 and 11.2).
+// runnerSurface is the runner itself. Its answers have the members of the protocol's tools (spec: execution, 1.2 and 11.2).
 type runnerSurface struct{ runner *graph.Runner }
 
 func (s runnerSurface) Close() error { return nil }
@@ -58,7 +58,7 @@ func (s runnerSurface) drive(ctx context.Context, c Call) (*graph.Run, error) {
 	case OpCancel:
 		return s.runner.Cancel(ctx, graph.CancelRequest{ExecutionID: c.ExecutionID, Reason: c.Reason})
 	}
-	return nil, fmt.Errorf("operation %q is not known", c.Op)
+	return nil, fmt.Errorf("unknown operation %q", c.Op)
 }
 
 func (s runnerSurface) list(ctx context.Context, c Call) (Answer, error) {
@@ -77,8 +77,8 @@ func (s runnerSurface) list(ctx context.Context, c Call) (Answer, error) {
 	return Answer{Fields: fields}, nil
 }
 
-// codeOf is the code that the protocol's transports report for an error: its own codes as they are, and
-// ENGINE_FAILURE for whatever else keeps a run from going on (spec: execution, 13.4).
+// codeOf returns the code that the protocol's tools report for an error: the protocol's own codes as they are, and
+// ENGINE_FAILURE for everything else that stops a run (spec: execution, 13.4).
 func codeOf(err error) string {
 	e, ok := problem.As(err)
 	if !ok {
@@ -99,16 +99,17 @@ func codeOf(err error) string {
 	return string(problem.EngineFailure)
 }
 
-// fields collects members, leaving out empty texts.
+// fields collects the members of an object.
 type fields map[string]any
 
+// text sets a member unless the text is empty.
 func (f fields) text(name, value string) {
 	if value != "" {
 		f[name] = value
 	}
 }
 
-// runFields is the answer of every operation that drives a run.
+// runFields returns the members of the answer of an operation that drives a run.
 func runFields(run *graph.Run) map[string]any {
 	f := fields{"execution_id": run.ExecutionID, "status": string(run.Status)}
 	switch run.Status {
@@ -133,8 +134,8 @@ func runFields(run *graph.Run) map[string]any {
 	return f
 }
 
-// firstPending is what the classic single members speak of: the first wait, in branch order, of the kind that the
-// status names.
+// firstPending returns the wait that the single members describe: the first, in branch order, of the kind that the status
+// names.
 func firstPending(run *graph.Run) graph.Pending {
 	for _, p := range run.Pending {
 		switch p.Kind {
@@ -163,7 +164,7 @@ func (f fields) delegate(p graph.Pending) {
 	}
 }
 
-// statusFields is the answer of status.
+// statusFields returns the members of the answer of status.
 func statusFields(run *graph.Run) map[string]any {
 	f := fields{"execution_id": run.ExecutionID, "phase": string(phaseOf(run.Status))}
 	p := firstPending(run)
@@ -184,21 +185,10 @@ func statusFields(run *graph.Run) map[string]any {
 	return f
 }
 
-// phaseOf gives the protocol's phase: a run in a timer or in a subworkflow is running.
+// phaseOf returns the protocol's phase: a run that waits for a timer or a subworkflow is running.
 func phaseOf(s machine.Status) history.Phase {
-	switch s {
-	case machine.Completed:
-		return history.PhaseCompleted
-	case machine.Failed:
-		return history.PhaseFailed
-	case machine.Cancelled:
-		return history.PhaseCancelled
-	case machine.Interrupted:
-		return history.PhaseInterrupted
-	case machine.AwaitingActivity:
-		return history.PhaseAwaitingActivity
-	case machine.AwaitingSignal:
-		return history.PhaseAwaitingSignal
+	if s == machine.AwaitingTimer || s == machine.AwaitingChild {
+		return history.PhaseRunning
 	}
-	return history.PhaseRunning
+	return history.Phase(s)
 }

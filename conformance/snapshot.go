@@ -8,8 +8,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// runMembers, statusMembers and listMembers are the members of answers that are compared (spec: execution, 13.4): those
-// that the protocol gives to the operation. A surface may answer with more.
+// runMembers, statusMembers and listMembers are the members of answers that are compared (spec: execution, 13.4): those that
+// the protocol defines for the operation. A surface may answer with more.
 var (
 	runMembers = set("execution_id", "status", "final_state", "result", "error", "node_id", "state", "code", "parallel_span",
 		"agent_id", "protocol", "delegate_input", "delegate_correlation_id", "signal_name", "reason")
@@ -79,7 +79,7 @@ func newSnapshot(op string, a Answer) (snapshot, error) {
 	return s, nil
 }
 
-// value is the snapshot as the protocol writes it.
+// value returns the snapshot as the protocol writes it.
 func (s snapshot) value() map[string]any {
 	v := maps.Clone(s.members)
 	if v == nil {
@@ -92,7 +92,7 @@ func (s snapshot) value() map[string]any {
 	return v
 }
 
-// comparable is value with what differs between two runs of the same script taken out: a cursor holds a time.
+// comparable returns value without what differs between two runs of the same script: a cursor holds a time.
 func (s snapshot) comparable() map[string]any {
 	v := s.value()
 	if _, more := v["next_cursor"]; more {

@@ -6,9 +6,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 )
 
-// Surface is a door of the engine through which the steps of parity vectors are driven.
+// Surface is an interface of the engine that parity vectors drive.
 type Surface interface {
-	// Call performs one step. The error is for a door that does not work; what the engine refuses is an Answer.
+	// Call performs one step. The error means that the surface does not work; a refusal by the engine is an Answer.
 	Call(ctx context.Context, c Call) (Answer, error)
 	Close() error
 }
@@ -17,16 +17,16 @@ type Surface interface {
 type SurfaceFactory struct {
 	// Name is used in reports.
 	Name string
-	// Open gives a surface over a runner, which the caller closes after the surface. The runner belongs to this surface
-	// alone, as does its store.
+	// Open returns a surface over a runner. The caller closes the runner after the surface. No other surface uses the runner
+	// or its store.
 	Open func(ctx context.Context, runner *graph.Runner) (Surface, error)
 }
 
-// Answer is what a surface said to a call.
+// Answer is a surface's answer to a call.
 type Answer struct {
-	// IsError says that the surface reported a failure, Code which one.
+	// IsError means that the surface reported a failure, Code is its code.
 	IsError bool
 	Code    string
-	// Fields are the members of a successful answer as the protocol's tools name them; further ones are not looked at.
+	// Fields are the members of a successful answer as the protocol's tools name them. Other members are ignored.
 	Fields map[string]any
 }

@@ -15,7 +15,7 @@ import (
 // suffix is how the names of vector files end.
 const suffix = ".vector.json"
 
-// vector is what all kinds have in common.
+// vector is what vectors of all kinds have in common.
 type vector struct {
 	id, kind, path, description string
 	// definition is the path of the definition, relative to the root.
@@ -29,17 +29,17 @@ type check interface {
 	run(ctx context.Context, s *trial) problems
 }
 
-// trial is what a check works with: the vector, its definition and the run's options.
+// trial is the input of a check: the vector, its definition and the options.
 type trial struct {
 	*vector
 	root       fs.FS
 	options    *Options
 	definition *definition.Document
-	// refused is what is wrong with the definition's text; only schema vectors get to see it.
+	// refused is what is wrong with the definition's text. Only schema vectors receive it.
 	refused problem.Findings
 }
 
-// readVector reads a vector file. What is wrong with it comes as problems; the vector holds what could be read.
+// readVector reads a vector file. It returns what could be read, and what is wrong with the file as problems.
 func readVector(root fs.FS, name string) (*vector, problems) {
 	v := &vector{path: name}
 	var ps problems

@@ -12,7 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// script makes a database with another program's statements.
+// script creates a database with the statements of another program.
 func script(t *testing.T, path string, statements ...string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
@@ -29,7 +29,7 @@ func script(t *testing.T, path string, statements ...string) *sql.DB {
 	return db
 }
 
-// sound makes a database with a run in it, and gives its path.
+// sound creates a database with a run in it, and returns its path.
 func sound(t *testing.T) string {
 	t.Helper()
 	db := database(t)
@@ -44,14 +44,14 @@ func sound(t *testing.T) string {
 	return db
 }
 
-// TestBadStores starts the server over files that it cannot use: it ends with a code and a hint on stderr, says nothing
-// on stdout, and leaves the file as it is. Once the file is sound again, it serves what was in it.
+// TestBadStores starts the server over files that it cannot use: it ends with a code and a hint on stderr, writes nothing to
+// stdout, and does not change the file. Once the file is sound again, the server serves its content.
 func TestBadStores(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name string
 		code problem.Code
-		// spoil makes the file bad.
+		// spoil damages the file.
 		spoil func(t *testing.T, path string, content []byte) []byte
 	}{
 		{"cut off", problem.HistoryCorrupt, func(_ *testing.T, _ string, c []byte) []byte { return c[:len(c)/3] }},
@@ -113,7 +113,7 @@ func TestBadStores(t *testing.T) {
 	}
 }
 
-// TestEmptyFileIsANewStore: a file without content has nothing to lose.
+// TestEmptyFileIsANewStore: the server creates its database in an empty file.
 func TestEmptyFileIsANewStore(t *testing.T) {
 	t.Parallel()
 	db := database(t)
@@ -125,8 +125,8 @@ func TestEmptyFileIsANewStore(t *testing.T) {
 	}
 }
 
-// TestStoreFailsWhileServing takes a store away from a server that is at work: calls are answered with a code and a
-// hint, nothing is written, and the same process goes on once the cause has gone.
+// TestStoreFailsWhileServing makes the store of a running server fail: calls are answered with a code and a hint, nothing is
+// written, and the same process continues once the cause is gone.
 func TestStoreFailsWhileServing(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -18,7 +18,7 @@ const asks = `{"document":{"schema":"s","name":"asks","version":"1"},"state_sche
 	`"nodes":[{"id":"a","type":"start"},{"id":"q","type":"interrupt","config":{"prompt":"?","resume_schema":{"type":"object"}}},{"id":"z","type":"end"}],` +
 	`"edges":[{"source":"__start__","target":"a"},{"source":"a","target":"q"},{"source":"q","target":"z"}]}`
 
-// Progress comes between the call and its answer, with the token of the call and a number that rises.
+// Progress notifications come between the call and its answer, with the token of the call and a rising number.
 func TestProgressOverStdio(t *testing.T) {
 	t.Parallel()
 	p := spawn(t, "--store", "memory")
@@ -45,7 +45,7 @@ func TestProgressOverStdio(t *testing.T) {
 	p.end() // says if anything followed
 }
 
-// A status call that waits answers when another process changes the run, also one that waits for somebody.
+// A waiting status call answers when another process changes the run, even if the run waits for a person.
 func TestStatusSeesAnotherProcess(t *testing.T) {
 	t.Parallel()
 	db := database(t)
@@ -77,14 +77,14 @@ func TestStatusSeesAnotherProcess(t *testing.T) {
 		t.Errorf("the waiting call answered %v", got)
 	}
 	t.Logf("seen %s after the resume was sent", time.Since(begun))
-	// The resume's answer was lost, and the other process is asked.
+	// The answer to the resume was lost, and the host repeats it at the other server.
 	a.write(toolCall(5, "workflow_resume", `{"execution_id":"q","interrupt_id":"q:q#1","resume_payload":{"ok":true}}`))
 	if got := structured(a.read()); got["status"] != "completed" || got["repeated"] != true {
 		t.Errorf("resumed again: %v", got)
 	}
 }
 
-// A host that gives up a call does not give up the run, and hears nothing of the call any more.
+// A host that cancels a call does not cancel the run, and receives no answer to the call.
 func TestCancelledCall(t *testing.T) {
 	t.Parallel()
 	p := spawn(t, "--store", "memory")

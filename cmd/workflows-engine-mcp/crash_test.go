@@ -62,7 +62,7 @@ func answerOf(t *testing.T, res *mcp.CallToolResult) object {
 	return content
 }
 
-// TestKilledBetweenCalls: the server is killed after every answer. The run completes, nothing is lost or repeated.
+// TestKilledBetweenCalls kills the server after every answer. The run completes; nothing is lost or repeated.
 func TestKilledBetweenCalls(t *testing.T) {
 	t.Parallel()
 	db := database(t)
@@ -84,8 +84,8 @@ func TestKilledBetweenCalls(t *testing.T) {
 	checkTicketRun(t, db, "k", last)
 }
 
-// TestKilledInFlight: the server is killed while it works on a call, sooner or later, and the host calls again until it
-// has an answer. A call that took effect before the kill does not take effect twice.
+// TestKilledInFlight kills the server at different moments during a call, and repeats the call until it has an answer. A call
+// that took effect before the kill does not take effect twice.
 func TestKilledInFlight(t *testing.T) {
 	t.Parallel()
 	db := database(t)
@@ -129,7 +129,7 @@ func status(t *testing.T, db, id string) object {
 	return answerOf(t, res)
 }
 
-// checkTicketRun reads the history without any engine: every fact is there once, without gaps.
+// checkTicketRun reads the history without an engine: it has every fact once, and no gaps.
 func checkTicketRun(t *testing.T, db, id string, last object) {
 	t.Helper()
 	store, err := historysql.Open(context.Background(), db, historysql.Options{})
@@ -174,7 +174,7 @@ func checkTicketIn(t *testing.T, store history.Store, id string, last object) {
 	}
 }
 
-// TestTwoServersOneDatabase: each host starts a server of its own; what one has started the other goes on with.
+// TestTwoServersOneDatabase: each of two hosts starts a server of its own; one server continues the run that the other started.
 func TestTwoServersOneDatabase(t *testing.T) {
 	t.Parallel()
 	db := database(t)

@@ -14,8 +14,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
-// TestCrowd lets many clients of several servers work on one file at once: each drives tickets of its own, and all race
-// for every step of the same shared runs. No call fails because the file is busy, no outcome is lost or recorded twice, and
+// TestCrowd lets many clients of several servers work on one file at once: each drives runs of its own, and all race for
+// every step of shared runs. No call fails because the file is busy, no outcome is lost or recorded twice, and
 // the test logs how long the calls of each server took. In `make soak` 8 servers have 50 clients each, for a minute or
 // SOAK_SECONDS.
 func TestCrowd(t *testing.T) {
@@ -74,8 +74,8 @@ func TestCrowd(t *testing.T) {
 
 var sharedResult = object{"id": "T-1", "intent": "refund", "log": []any{"classified", "opened"}}
 
-// crowdTicket drives a run through the steps of a ticket. In a shared run others do the same; a step that they have done
-// is answered as if it were done here.
+// crowdTicket drives a run through the steps of a ticket. In a shared run other clients do the same; a step that another has
+// done is answered as if this client had done it.
 func crowdTicket(t *testing.T, l *line, id string, shared bool) (last object) {
 	for _, s := range ticketSteps(t, id) {
 		got, isError, err := l.call(s.tool, s.args)

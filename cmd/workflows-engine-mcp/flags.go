@@ -22,7 +22,7 @@ type settings struct {
 	outliveParent bool
 }
 
-// errAnswered says that the command was only asked for its help or version.
+// errAnswered means that the command only printed its help or version.
 var errAnswered = errors.New("answered")
 
 // answered is errAnswered, or why the answer could not be written.
@@ -41,8 +41,8 @@ to tell them. It ends when its input ends, and keeps every run.
 Flags (--flag value or --flag=value; a flag wins over its variable):
 `
 
-// parse reads flags and environment. With an error the settings are nil, or say no more than how to log. Every
-// wrong flag is an error: a misspelt one would silently choose another store.
+// parse reads flags and environment. With an error the settings are nil, or hold only the log settings. Every wrong flag is an
+// error: a misspelt one would silently choose another store.
 func parse(args []string, stdout io.Writer) (*settings, error) {
 	set := pflag.NewFlagSet("workflows-engine-mcp", pflag.ContinueOnError)
 	set.SortFlags = false
@@ -70,7 +70,7 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 		return nil, problem.New(problem.UsageError, "--max-message-bytes must be at least 1")
 	}
 	if c.Config, err = flags.Load(config.System()); err != nil {
-		// A refusal is written in the form that was asked for, if that much is understood.
+		// The refusal has the log format that the flags name, if they name one.
 		if c.Config, _ = flags.LoadLog(config.System()); c.Config == nil {
 			return nil, err
 		}

@@ -20,10 +20,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
-// The SIGKILL loop. Two servers share one file; several hosts drive runs through both, each call through either. At
-// random moments, mostly in the middle of a call, one of them is killed, and started again for the next call. A host
-// that got no answer calls again. In the end every run has completed, and everything that was ever answered is in the
-// histories, once.
+// The SIGKILL loop. Two servers share one file; several hosts drive runs, each call through either server. At random moments,
+// mostly during a call, one server is killed, and started again for the next call. A host without an answer repeats its call.
+// In the end every run has completed, and every outcome that was answered is in the histories, once.
 //
 // The short form kills a few times, `make soak` thousands of times; SOAK_KILLS sets how often.
 
@@ -69,7 +68,7 @@ func TestKillLoop(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	// The naps end by themselves, whoever set their timers.
+	// The naps end by themselves, whichever server set their timers.
 	rng := rand.New(rand.NewPCG(9, 9))
 	arena.wanted = 0
 	for _, id := range naps {
@@ -79,7 +78,7 @@ func TestKillLoop(t *testing.T) {
 				break
 			}
 			if try > 20 {
-				t.Fatalf("%s does not end: %v", id, got)
+				t.Fatalf("%s did not end: %v", id, got)
 			}
 		}
 	}
@@ -92,12 +91,12 @@ func TestKillLoop(t *testing.T) {
 	}
 	t.Logf("%d kills, %d calls, %d of them made again, %d runs", arena.killed.Load(), arena.calls.Load(), arena.repeated.Load(), len(tickets)+len(naps))
 	if len(tickets) < kills/8 || arena.repeated.Load() < int64(kills)/4 {
-		t.Errorf("the loop does not exercise what it should: %d runs, %d calls made again", len(tickets), arena.repeated.Load())
+		t.Errorf("the loop exercises too little: %d runs, %d repeated calls", len(tickets), arena.repeated.Load())
 	}
 }
 
-// checkFile looks at the whole file: it is sound, no run has a gap, and each projection is what the history says. It
-// gives the file, opened.
+// checkFile checks the whole file: it is sound, no run has a gap, and each projection agrees with its history. It returns the
+// opened store.
 func checkFile(t *testing.T, db string) history.Store {
 	t.Helper()
 	var verdict string
@@ -144,7 +143,7 @@ func checkFile(t *testing.T, db string) history.Store {
 	}
 }
 
-// arena is where servers are killed.
+// arena holds the servers that are killed.
 type arena struct {
 	t                       *testing.T
 	seats                   []*seat
@@ -152,7 +151,7 @@ type arena struct {
 	killed, calls, repeated atomic.Int64
 }
 
-// ticket drives a run through the steps of a ticket and gives the last answer.
+// ticket drives a run through the steps of a ticket and returns the last answer.
 func (a *arena) ticket(rng *rand.Rand, id string) (last object) {
 	for _, s := range ticketSteps(a.t, id) {
 		got, isError := a.call(rng, s.tool, s.args)
@@ -165,7 +164,7 @@ func (a *arena) ticket(rng *rand.Rand, id string) (last object) {
 	return last
 }
 
-// call makes a call through any server, again and again until it is answered.
+// call makes a call through any server, and repeats it until it is answered.
 func (a *arena) call(rng *rand.Rand, tool string, args object) (answer object, isError bool) {
 	for try := 0; ; try++ {
 		a.calls.Add(1)
@@ -185,7 +184,7 @@ func (a *arena) call(rng *rand.Rand, tool string, args object) (answer object, i
 	}
 }
 
-// seat is a place for a server: there is one, or there is one again with the next call. It takes one call at a time.
+// seat is a server that is started again with the next call after it was killed. It takes one call at a time.
 type seat struct {
 	arena *arena
 	make  func() *exec.Cmd

@@ -10,7 +10,7 @@ import (
 )
 
 func main() {
-	// A host that has gone away must not take the process down in the middle of its work: writing then fails instead.
+	// A host that has gone must not end the process in the middle of its work: writes fail instead.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	// The first signal stops the server in order; after it, a second one ends the process as usual.

@@ -9,14 +9,14 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/config"
 )
 
-// notices are what the server says of itself on stderr: lines for people, or, with --log-format json, records, since who
-// collects records expects every line to be one.
+// notices are the server's messages about itself on stderr: lines for people or, with --log-format json, records, because a
+// collector of records expects one in every line.
 type notices struct {
 	lines io.Writer
 	log   *slog.Logger // nil for lines
 }
 
-// newNotices returns notices that are written whatever the log level is, as lines are.
+// newNotices returns notices that are written at every log level.
 func newNotices(c *config.Config, stderr io.Writer) notices {
 	if c.LogFormat != config.LogJSON {
 		return notices{lines: stderr}

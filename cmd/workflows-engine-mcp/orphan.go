@@ -8,19 +8,18 @@ import (
 	"time"
 )
 
-// parentLook is how often the server looks whether the process that started it is still there.
+// parentLook is how often the server checks that the process that started it still runs.
 const parentLook = time.Second
 
 // errOrphaned is why a server ends whose parent has died.
 var errOrphaned = errors.New("the process that started this server has ended")
 
-// withParent returns a context that ends when the process that started this one has ended. Usually the end of the input
-// says so; but where somebody else holds the other end of the pipe, such as a process that the host had started later,
-// it never comes, and a server that nobody talks to would hold its runs' leases for good.
+// withParent returns a context that ends when the process that started this one has ended. Usually the input ends then; but if
+// another process, such as one that the host started later, holds the other end of the pipe, it does not end, and a server
+// without a host would keep its lease for good.
 //
-// The system gives an orphan another parent, so a change of the parent's id is the sign. A process that had none of its
-// own to begin with, as the first one in a container or one that init started, is left alone; and so it is on Windows,
-// where the id never changes.
+// The system gives an orphan another parent, so the parent's id changes. A process that init started, or the first one in a
+// container, has no parent to watch; neither has any process on Windows, where the id never changes.
 func withParent(ctx context.Context, first int, parent func() int, look time.Duration) context.Context {
 	if first <= 1 || runtime.GOOS == "windows" {
 		return ctx
@@ -42,6 +41,6 @@ func withParent(ctx context.Context, first int, parent func() int, look time.Dur
 	return ctx
 }
 
-// startedBy is the process that started this one, asked before anything else, so that a parent is missed too that dies
-// while the server starts.
+// startedBy is the process that started this one. It is read first, so that a parent that dies while the server starts is
+// noticed.
 var startedBy = os.Getppid()

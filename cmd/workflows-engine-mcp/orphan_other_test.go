@@ -2,7 +2,7 @@
 
 package main
 
-// Where orphans cannot be told there is nothing to play.
+// A system that does not report orphans has nothing to test.
 const asHost, asStep = "WORKFLOWS_ENGINE_MCP_TEST_AS_HOST", "WORKFLOWS_ENGINE_MCP_TEST_AS_STEP"
 
 func beHost() {}

@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	// asHost makes the test binary a host that starts a server with its own input and output and then stays.
+	// asHost makes the test binary a host that starts a server with its own input and output and then waits.
 	asHost = "WORKFLOWS_ENGINE_MCP_TEST_AS_HOST"
-	// asStep makes it the program of a step: it writes its process id to the file that is named, and stays.
+	// asStep makes it the program of a step: it writes its process id to the named file, and waits.
 	asStep = "WORKFLOWS_ENGINE_MCP_TEST_AS_STEP"
 )
 
@@ -66,12 +66,12 @@ func awaitStep(t *testing.T, file string, before int) int {
 
 func gone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
-// TestNothingIsLeftBehind ends a server in the middle of a step in every way that a host has: in order, by a signal, and
-// by dying while somebody else holds the server's input open. The server ends, the step's program too, and the lease is
-// given back: another server performs the step at once.
+// TestNothingIsLeftBehind ends a server during a step in every way that a host can: by closing its input, by a signal, and by
+// dying while another process holds the input open. The server and the step's program end, and the lease is released: another
+// server performs the step at once.
 func TestNothingIsLeftBehind(t *testing.T) {
 	t.Parallel()
-	// Calls that would wait for minutes are answered all the same once nobody can call any more.
+	// Calls that would wait for minutes are answered once the input has ended.
 	const waiting = "end of input while calls wait"
 	for name, end := range map[string]func(host *exec.Cmd, stdin io.WriteCloser){
 		"end of input": func(_ *exec.Cmd, stdin io.WriteCloser) { stdin.Close() },
@@ -132,7 +132,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 			end(cmd, stdin)
 			rest, err := io.ReadAll(stdout)
 			if err != nil {
-				t.Fatalf("the server stays: %q, %v\n%s", rest, err, stderr)
+				t.Fatalf("the server did not end: %q, %v\n%s", rest, err, stderr)
 			}
 			if name == waiting {
 				for _, answer := range []string{`"phase":"running"`, `"status":"running"`} {
@@ -142,7 +142,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 				}
 			}
 			if !gone(step) {
-				t.Errorf("the step's program %d stays\n%s", step, stderr)
+				t.Errorf("the step's program %d did not end\n%s", step, stderr)
 			}
 			cmd.Wait()
 			_, again, _, _ := start()
@@ -157,7 +157,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	}
 }
 
-// TestWithParent holds that only the end of a parent counts: not a server that never had one of its own.
+// TestWithParent: only the end of a parent ends the server; one that init started goes on.
 func TestWithParent(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

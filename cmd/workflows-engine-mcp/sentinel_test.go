@@ -22,14 +22,14 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/cli"
 )
 
-// The secrets of this test. Nothing that the engine stores, prints, logs or answers may hold one of them, whatever those
-// who have to know them do with them.
+// The secrets of this test. Nothing that the engine stores, prints, logs or answers may hold one of them, whatever the
+// providers, tools and programs that receive them do.
 const (
 	modelKey = "sk-sentinel/model+4f9cZq81=="
 	toolKey  = "sk-sentinel/tools+77aTb0x9=="
 )
 
-// asTools makes the test binary an MCP server that tells its key at every opportunity.
+// asTools makes the test binary an MCP server that repeats its key at every opportunity.
 const asTools = "WORKFLOWS_ENGINE_MCP_TEST_AS_TOOLS"
 
 func serveTools() {
@@ -58,7 +58,7 @@ func serveTools() {
 	_ = server.Run(context.Background(), &mcp.StdioTransport{})
 }
 
-// modelAnswers are the ways in which a provider answers, by prompt. Each repeats the key wherever it can.
+// modelAnswers are the answers of a provider, by prompt. Each repeats the key wherever it can.
 var modelAnswers = map[string]http.HandlerFunc{
 	"fine":      modelSays(`{"n": 7, "key": "` + modelKey + `", "` + modelKey + `": 1}`),
 	"text":      modelSays("your key is " + modelKey),
@@ -121,7 +121,7 @@ func TestSentinel(t *testing.T) {
 				return
 			}
 		}
-		t.Errorf("nobody knows the request %s", body)
+		t.Errorf("unexpected request %s", body)
 	}))
 	t.Cleanup(provider.Close)
 	for from, key := range map[string]string{"environment": `"apiKeyEnv":"MODEL_KEY"`, "file": `"apiKeySecretRef":"file:model.key"`} {
@@ -255,7 +255,7 @@ func (s sentinel) run() {
 			}
 		}
 	}
-	// Where a key stood, a mask has to stand.
+	// A mask must replace each key.
 	for where, mask := range map[string]string{
 		"the database at the end": "[secret]", "the answers of the tools": "[secret]", "the log": "[REDACTED]",
 		"workflows-engine history tool-tell --json --reveal": "[REDACTED]", "workflows-engine history llm-refused --json --reveal": "[secret]",
@@ -266,7 +266,7 @@ func (s sentinel) run() {
 	}
 }
 
-// commandLine returns all that a command prints.
+// commandLine returns everything that a command prints.
 func commandLine(t *testing.T, db string, args ...string) string {
 	t.Helper()
 	var out bytes.Buffer

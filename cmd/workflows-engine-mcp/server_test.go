@@ -21,7 +21,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// asServer makes the test binary be the command, so that the real thing is tested, the race detector included.
+// asServer makes the test binary the command, so that the tests run the real program, with the race detector if it is on.
 const asServer = "WORKFLOWS_ENGINE_MCP_TEST_AS_SERVER"
 
 func TestMain(m *testing.M) {
@@ -49,8 +49,8 @@ const patience = 30 * time.Second
 func command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], args...)
-	// An environment of its own: the user's settings must not reach the tests, nor tests the user's runs.
-	// Under the race detector a process would sleep a second at its end.
+	// The user's settings must not reach the tests, nor the tests the user's runs. Under the race detector a process would
+	// sleep for a second at its end.
 	cmd.Env = []string{asServer + "=1", "HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0"}
 	return cmd
 }
@@ -134,16 +134,16 @@ func (p *process) read() map[string]any {
 	}
 	var v map[string]any
 	if err := json.Unmarshal(p.stdout.Bytes(), &v); err != nil || v["jsonrpc"] != "2.0" {
-		p.t.Fatalf("not the protocol: %s", p.stdout.Text())
+		p.t.Fatalf("not JSON-RPC: %s", p.stdout.Text())
 	}
 	return v
 }
 
-// end waits for the end of the process, after which nothing more may stand on stdout, and gives the exit status.
+// end waits for the end of the process, checks that it has written nothing more to stdout, and returns the exit status.
 func (p *process) end() int {
 	p.t.Helper()
 	for p.stdout.Scan() {
-		p.t.Errorf("left on stdout: %s", p.stdout.Text())
+		p.t.Errorf("unexpected output: %s", p.stdout.Text())
 	}
 	err := p.cmd.Wait()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
@@ -174,7 +174,7 @@ func structured(message map[string]any) map[string]any {
 	return content
 }
 
-// At the end of input the call in flight is finished and answered, then the process ends well.
+// At the end of input the server answers the call in flight, then the process ends with status 0.
 func TestEndOfInput(t *testing.T) {
 	t.Parallel()
 	p := spawn(t, "--store", "memory")
@@ -189,8 +189,8 @@ func TestEndOfInput(t *testing.T) {
 	}
 }
 
-// A host that dies takes both pipes with it. The server must not die of the broken one in the middle of its work: it
-// finishes the call, keeps what came of it, and ends.
+// A host that dies breaks both pipes. The server must not die of that in the middle of its work: it finishes the call, stores
+// the outcome, and ends.
 func TestHostGone(t *testing.T) {
 	t.Parallel()
 	db := database(t)
@@ -224,7 +224,7 @@ func TestHostGone(t *testing.T) {
 	}
 }
 
-// SIGTERM cuts the call in flight short, and the process ends well; the run is kept.
+// SIGTERM ends the wait of the call in flight, and the process ends with status 0; the run is kept.
 func TestSIGTERM(t *testing.T) {
 	t.Parallel()
 	db := database(t)
@@ -256,7 +256,7 @@ func TestSIGTERM(t *testing.T) {
 	}
 }
 
-// Nothing that a line holds ends the server.
+// No line of input ends the server.
 func TestMCP12_1_13_MalformedLinesOverStdio(t *testing.T) {
 	t.Parallel()
 	p := spawn(t, "--store=memory", "--max-message-bytes=100000")
@@ -281,7 +281,7 @@ func TestMCP12_1_13_MalformedLinesOverStdio(t *testing.T) {
 	}
 }
 
-// A server that was killed while a timer ran finishes the run once it is started again.
+// A server that was killed while a timer was pending finishes the run once it is started again.
 func TestTimerSurvivesKill(t *testing.T) {
 	t.Parallel()
 	db := database(t)
@@ -324,7 +324,7 @@ func TestStderrSaysWhatItWorksWith(t *testing.T) {
 	}
 }
 
-// With --log-format json each line on stderr is a record, also what is said at the start and what ended the server.
+// With --log-format json each line on stderr is a record, the first ones and the reason for the end included.
 func TestStderrHoldsRecordsAlone(t *testing.T) {
 	t.Parallel()
 	p := spawnWith(t, "", []string{"WORKFLOW_ENGINE_STORE_PAHT=x.db"}, "--store=memory", "--log-format", "json")
@@ -365,7 +365,7 @@ func TestStderrHoldsRecordsAlone(t *testing.T) {
 	}
 }
 
-// An answer that cannot be written is no success.
+// A help or version text that cannot be written is a failure.
 func TestLostAnswer(t *testing.T) {
 	t.Parallel()
 	for _, flag := range []string{"--help", "--version"} {

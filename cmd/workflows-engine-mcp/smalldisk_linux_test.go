@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// smallDisk makes a folder a disk of 1 MiB, or skips the test where it may not.
+// smallDisk mounts a disk of 1 MiB on a folder, or skips the test if it may not.
 func smallDisk(t *testing.T, dir string) {
 	t.Helper()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {

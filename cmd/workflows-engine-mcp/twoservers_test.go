@@ -11,8 +11,8 @@ const booking = `{"document":{"schema":"s","name":"booking","version":"1"},"stat
 	`{"id":"w","type":"wait","config":{"kind":"signal","signal":"paid"}},{"id":"o","type":"step","config":{"handler":"urn:other"}},{"id":"b","type":"step","config":{"handler":"urn:book"}},{"id":"z","type":"end"}],` +
 	`"edges":[{"source":"a","target":"q"},{"source":"q","target":"w"},{"source":"w","target":"o"},{"source":"o","target":"b"},{"source":"b","target":"z"},{"source":"__start__","target":"a"}]}`
 
-// Two servers on one database, each of which lacks a handler that a run needs: answers and signals sent to one count, it
-// performs what it can, and the run goes on at the other one.
+// Two servers on one database each lack a handler that a run needs: answers and signals sent to either count, each performs
+// what it can, and the other continues the run.
 func TestAServerWithoutTheHandler(t *testing.T) {
 	t.Parallel()
 	db := database(t)

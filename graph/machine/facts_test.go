@@ -34,7 +34,7 @@ func TestW62_NothingIsSubmittedDuringBackOff(t *testing.T) {
 	}
 }
 
-// TestW36_FactsHoldWhatHappened: due times and the answer to an interrupt stand in the history.
+// TestW36_FactsHoldWhatHappened: the history has due times and the answer to an interrupt.
 func TestW36_FactsHoldWhatHappened(t *testing.T) {
 	t.Parallel()
 	m := machine.Start(compile(t, backoffDefinition), machine.Config{ExecutionID: "x", Mode: machine.HostMediated}, nil, epoch)
@@ -70,7 +70,7 @@ func TestW36_FactsHoldWhatHappened(t *testing.T) {
 	}
 	for _, name := range []history.Name{history.ActivityFailed, history.TimerStarted, history.InterruptResumed} {
 		if !found[name] {
-			t.Errorf("%s does not hold its facts", name)
+			t.Errorf("%s: facts are missing", name)
 		}
 	}
 }

@@ -78,8 +78,7 @@ const (
 		"edges":[{"source":"__start__","target":"s"},{"source":"s","target":"w"},{"source":"w","target":"e"}]}`
 )
 
-// Histories that the reference engine leaves behind, and what a rebuilt machine makes of them: where it stands, and
-// what it adds.
+// Histories of the reference engine: the status of the machine rebuilt from them, and the records that it adds.
 func TestForeignHistories(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -341,8 +340,8 @@ func TestW08_TheRestOfAWaitIsCountedFromItsStart(t *testing.T) {
 	}
 }
 
-// TestW27_AMismatchIsRecordedWhateverIsBeingReported: a definition that does not fit the recorded commands ends the run with both identities, also where the
-// command that differs is the FailNode of another failure (W-27).
+// TestW27_AMismatchIsRecordedWhateverIsBeingReported: a definition that does not fit the recorded commands ends the run with
+// both identities, also if the command that differs is the FailNode of another failure (W-27).
 func TestW27_AMismatchIsRecordedWhateverIsBeingReported(t *testing.T) {
 	t.Parallel()
 	strict := strings.Replace(linearDefinition, `"state_schema":{"type":"object"}`, `"state_schema":{"type":"object","properties":{"r":{"type":"string"}}}`, 1)
@@ -374,8 +373,8 @@ func TestW27_AMismatchIsRecordedWhateverIsBeingReported(t *testing.T) {
 	}
 }
 
-// TestRepeatedOutcomesAreNoFacts: a replay of the reference engine writes the outcome of a visit once more; only the first
-// time it happened.
+// TestRepeatedOutcomesAreNoFacts: a replay of the reference engine records the outcome of a visit again; only the first record
+// counts.
 func TestRepeatedOutcomesAreNoFacts(t *testing.T) {
 	t.Parallel()
 	for outcome, want := range map[string]machine.Status{

@@ -37,7 +37,7 @@ func (g *generator) edge(a, b string) {
 	g.edges = append(g.edges, fmt.Sprintf(`{"source":%q,"target":%q}`, a, b))
 }
 
-// chain makes a few nodes in a row that lead to target, and gives the first.
+// chain makes a few nodes in a row that lead to target, and returns the first.
 func (g *generator) chain(target string, depth int) string {
 	for range g.rng.IntN(3) + 1 {
 		target = g.one(target, depth)
@@ -104,10 +104,10 @@ func (g *generator) definition() string {
 		"nodes":[%s],"edges":[%s]}`, maxItems, strings.Join(g.nodes, ","), strings.Join(g.edges, ","))
 }
 
-// world decides every outcome by node and attempt alone, so that it is the same whatever the timing.
+// world decides every outcome by node and attempt alone, so that it does not depend on the timing.
 type world struct {
 	failing map[string]int
-	// expiring lets deadlines pass now and then.
+	// expiring lets deadlines pass at random.
 	expiring bool
 }
 
@@ -140,7 +140,7 @@ func (w world) answer(wait machine.Wait) machine.Input {
 	}
 }
 
-// run drives a machine to its end, answering waits in random order, and rebuilds it now and then.
+// run drives a machine to its end, answers waits in random order, and rebuilds the machine at random moments.
 func (w world) run(t *testing.T, prog *definition.Program, cfg machine.Config, rng *rand.Rand) (script []string, m *machine.Machine) {
 	t.Helper()
 	cfg.ExecutionID = "x"
@@ -200,7 +200,7 @@ func (w world) run(t *testing.T, prog *definition.Program, cfg machine.Config, r
 			t.Fatalf("%s %s: %v", wait.Kind, wait.Key, err)
 		}
 	}
-	t.Fatal("the run does not end")
+	t.Fatal("the run did not end")
 	return nil, nil
 }
 
@@ -215,7 +215,7 @@ type storedPosition struct {
 	data []byte
 }
 
-// rebuild makes the machine anew: from its whole history, or from one of the positions that it had and the rows since.
+// rebuild returns a new machine from the whole history, or from an earlier position and the rows since.
 func (w world) rebuild(t *testing.T, prog *definition.Program, m *machine.Machine, rows []history.Record, stored []storedPosition, now time.Time, rng *rand.Rand) *machine.Machine {
 	t.Helper()
 	want := summary(m)
@@ -240,13 +240,13 @@ func (w world) rebuild(t *testing.T, prog *definition.Program, m *machine.Machin
 		t.Fatalf("a rebuilt machine adds %d records, %d effects: %s", len(b.Records), len(b.Effects), describe(b.Records[0]))
 	}
 	if got := summary(rebuilt); got != want {
-		t.Fatalf("rebuilt elsewhere:\nwant %s\ngot  %s", want, got)
+		t.Fatalf("rebuilt machine differs:\nwant %s\ngot  %s", want, got)
 	}
 	return rebuilt
 }
 
-// TestScriptIsIndependentOfTiming is the strongest property of the walker: with join "all", whatever the order in
-// which outcomes arrive and however often the run is rebuilt, the commands and states are the same.
+// TestScriptIsIndependentOfTiming checks the strongest property of the walker: with join "all", commands and states depend
+// neither on the order of the outcomes nor on how often the run is rebuilt.
 func TestScriptIsIndependentOfTiming(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(150) {
@@ -282,8 +282,8 @@ func TestScriptIsIndependentOfTiming(t *testing.T) {
 	}
 }
 
-// TestAnyJoinsEnd drives the other join policies, and lets deadlines pass: whatever the order, the run ends, and
-// rebuilding never differs.
+// TestAnyJoinsEnd drives the other join policies, and lets deadlines pass: in any order the run ends, and a rebuilt machine
+// never differs.
 func TestAnyJoinsEnd(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(150) {

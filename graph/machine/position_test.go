@@ -11,7 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// TestPositionsOfOtherVersions: those from before there were repairs are read, those from after this version are not.
+// TestPositionsOfOtherVersions: positions of the version before repairs are read, those of newer versions are not.
 func TestPositionsOfOtherVersions(t *testing.T) {
 	t.Parallel()
 	prog := compile(t, `
@@ -45,13 +45,13 @@ edges:
 		case read && err != nil:
 			t.Errorf("version %d: %v", version, err)
 		case read && summary(old) != summary(m):
-			t.Errorf("version %d stands at %s, want %s", version, summary(old), summary(m))
+			t.Errorf("version %d: %s, want %s", version, summary(old), summary(m))
 		}
 	}
 }
 
-// TestStoredPositions holds the stored form byte by byte: testdata/positions has the positions after the commands of some
-// scripts, which every later version has to read and to write. Run with -update only for a new version of the form.
+// TestStoredPositions checks the stored form byte by byte: testdata/positions has the positions after the commands of some
+// scripts, which every later version must read and write. Run with -update only for a new version of the form.
 func TestStoredPositions(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
@@ -78,7 +78,7 @@ func TestStoredPositions(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !bytes.Equal(got, want) {
-				t.Errorf("the positions are written otherwise: %s", firstDifference(string(want), string(got)))
+				t.Errorf("the stored form differs: %s", firstDifference(string(want), string(got)))
 			}
 			for line := range bytes.Lines(want) {
 				position := bytes.TrimSuffix(line, []byte("\n"))

@@ -15,7 +15,7 @@ const provenDefinition = `{"document":{"schema":"urn:t","name":"w","version":"1"
 		{"id":"i","type":"interrupt","config":{"prompt":"?","resume_schema":{"type":"object"}}},{"id":"e","type":"end"}],
 	"edges":[{"source":"__start__","target":"s"},{"source":"s","target":"t"},{"source":"t","target":"x"},{"source":"x","target":"i"},{"source":"i","target":"e"}]}`
 
-// TestProve alters one value at a time of a history and hears where it is, what it is and what it was.
+// TestProve alters one value of a history at a time; the finding names its place, its value and the expected value.
 func TestProve(t *testing.T) {
 	t.Parallel()
 	prog := compile(t, provenDefinition)
@@ -74,13 +74,12 @@ func TestProve(t *testing.T) {
 			found[i].Mend(&records[found[i].Seq-1].Payload)
 		}
 		if _, found, err = machine.Prove(prog, machine.Config{ExecutionID: "x"}, records, nil, epoch); len(found) > 0 || err != nil {
-			t.Errorf("%s: mended, there is still %v, %v", name, found, err)
+			t.Errorf("%s: after the repair: %v, %v", name, found, err)
 		}
 	}
 }
 
-// TestProveAnyPartOfALoop proves what is left of a history that is cut off anywhere: what would follow is not held against
-// the records that are there.
+// TestProveAnyPartOfALoop proves the rest of a history that is cut off anywhere: missing records are not a finding.
 func TestProveAnyPartOfALoop(t *testing.T) {
 	t.Parallel()
 	prog := compile(t, `{"document":{"schema":"urn:t","name":"w","version":"1"},"state_schema":{"type":"object"},"checkpointing":{"strategy":"after_each_node"},

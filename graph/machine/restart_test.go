@@ -7,7 +7,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 )
 
-// TestRestart gives attempts their time again: only one in process that has a limit, and the position keeps it.
+// TestRestart: Restart restarts the timeout of an attempt in process, and the position keeps it.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	prog := compile(t, `{"document":{"schema":"urn:test","name":"w","version":"1"},"state_schema":{"type":"object"},"nodes":[{"id":"s","type":"start"},
@@ -24,13 +24,13 @@ func TestRestart(t *testing.T) {
 		now := began.Add(time.Hour)
 		for _, key := range []string{"b#1.1", "w#1", "a#1.2", "none"} {
 			if e := m.Restart(key, now); e != nil {
-				t.Errorf("%s: %s has time again: %+v", mode, key, e)
+				t.Errorf("%s: %s has a new deadline: %+v", mode, key, e)
 			}
 		}
 		e, _ := m.Restart("a#1.1", now).(*machine.ActivityEffect)
 		if mode == machine.HostMediated {
 			if e != nil {
-				t.Errorf("the host's attempt has time again: %+v", e)
+				t.Errorf("the host's attempt has a new deadline: %+v", e)
 			}
 			continue
 		}

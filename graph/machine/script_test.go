@@ -23,7 +23,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the expected output of scripts")
 
 // TestScripts runs every file of testdata: a definition in JSON or YAML up to a line "====", then commands, each
-// followed by "----" and everything that came of it, up to a blank line. The commands:
+// followed by "----" and its whole output, up to a blank line. The commands:
 //
 //	start [host] [sequential] INPUT     begin the run
 //	ok KEY OUTPUT                       an executor's success; KEY as in "effect"
@@ -35,14 +35,14 @@ var update = flag.Bool("update", false, "rewrite the expected output of scripts"
 //	child KEY completed STATE | failed TEXT | cancelled | refused TEXT
 //	fire KEY                            time passes until the timer KEY is due, and it fires
 //	early KEY                           the timer fires before its time
-//	task KEY ID [asks] [PROMPT]         a remote agent has taken a task or an answer; it is to be looked at after a second
-//	polled KEY [asks|failed] [PROMPT]   how a remote task stands when it is looked at
+//	task KEY ID [asks] [PROMPT]         a remote agent has accepted a task or an answer; it is polled after a second
+//	polled KEY [asks|failed] [PROMPT]   the status of a remote task when it is polled
 //	cancel [REASON]                     end the run
 //	mode host|in_process                change the mode
 //	pending                             list the waits
 //
-// After every command the run is rebuilt twice, from its history and from its position, and compared. The script is then
-// run twice more, going on with the one and the other machine instead.
+// After every command the run is rebuilt twice, from its history and from its position, and compared. The script then runs twice
+// more, each time continuing with one of the rebuilt machines.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.txt")
@@ -98,9 +98,9 @@ type bench struct {
 	now  time.Time
 	rows []history.Record
 	open map[string]time.Time
-	// goOn is the way of rebuilding whose machine takes the place of m after every command, "" for none.
+	// goOn is the way of rebuilding whose machine replaces m after every command, "" for none.
 	goOn string
-	// positions are those after each command, until the run has ended.
+	// positions are the positions after each command, until the run has ended.
 	positions [][]byte
 }
 
@@ -145,7 +145,7 @@ func stripComments(s string) string {
 	return strings.Join(slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, "# ") }), "\n")
 }
 
-// do runs one command and describes what came of it.
+// do runs one command and describes its output.
 func (b *bench) do(line string) string {
 	name, rest, _ := strings.Cut(line, " ")
 	var args []string
@@ -252,7 +252,7 @@ func (b *bench) do(line string) string {
 			code = string(p.Code)
 		}
 		if batch := b.m.Ready(); len(batch.Records)+len(batch.Effects)+len(batch.Abandoned) > 0 {
-			b.t.Errorf("%s: refused, but something came of it: %+v", line, batch)
+			b.t.Errorf("%s: refused, but has output: %+v", line, batch)
 		}
 		return fmt.Sprintf("refused %s: %v\n", code, err)
 	}
@@ -285,7 +285,7 @@ func (b *bench) span(branch string) *history.ParallelSpan {
 	return nil
 }
 
-// drain describes a batch: records, effects, timers and where the run stands.
+// drain describes a batch: records, effects, timers and the status of the run.
 func (b *bench) drain() string {
 	batch := b.m.Ready()
 	var out strings.Builder
@@ -386,8 +386,7 @@ func (b *bench) pending() string {
 	return cmp.Or(out.String(), "nothing\n")
 }
 
-// check rebuilds the run from its history and from its position: both must stand where the machine stands, and have
-// nothing to add.
+// check rebuilds the run from its history and from its position: both machines must equal the running one and add nothing.
 func (b *bench) check() {
 	b.t.Helper()
 	rebuilt, err := machine.Replay(b.prog, b.m.Config(), roundTrip(b.t, b.rows), nil, b.now)
@@ -437,7 +436,7 @@ func (b *bench) same(how string, o *machine.Machine) {
 		b.t.Errorf("%s adds to the history:\n%s", how, strings.Join(lines, "\n"))
 	}
 	if got, want := summary(o), summary(b.m); got != want {
-		b.t.Errorf("%s stands elsewhere:\nwant %s\ngot  %s", how, want, got)
+		b.t.Errorf("%s differs:\nwant %s\ngot  %s", how, want, got)
 	}
 }
 
@@ -469,7 +468,7 @@ func summary(m *machine.Machine) string {
 		strings.Join(parts, "; "))
 }
 
-// inHand tells what an attempt has in hand to put the one before right.
+// inHand describes what an attempt receives to repair the one before.
 func inHand(e machine.Effect) string {
 	if a, ok := e.(*machine.ActivityEffect); ok && a.Repair != nil {
 		return " with " + text(a.Repair)

@@ -20,10 +20,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
-// The simulation drives random workflows through random schedules, and holds what the machine makes of them against a
-// naive interpreter that knows nothing of tokens, held-back scripts or replay. A schedule answers waits in any order,
-// late, twice and wrongly, fires timers early and again, changes the mode, rebuilds the run from its whole history or
-// from an older position, and cancels it.
+// The simulation drives random workflows through random schedules, and compares the machine with a naive interpreter that has no
+// tokens, held-back scripts or replay. A schedule answers waits in any order, late, twice and wrongly, fires timers early and
+// again, changes the mode, rebuilds the run from its whole history or from an older position, and cancels it.
 //
 // A failure names its seeds. To keep it as a case, add the line to testdata/simulation/seeds.
 
@@ -36,7 +35,7 @@ func TestSimulation(t *testing.T) {
 	schedules := soak.Setting("SOAK_SCHEDULES", soak.Size(20_000, 2_000, 2_000_000))
 	workflows := uint64(schedules / simPerWorkflow)
 	offset := uint64(soak.Setting("SOAK_SEED", 0))
-	// Schedules leave garbage only; collecting it less often halves the time.
+	// Schedules leave only garbage; collecting it less often halves the time.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	var done, inputs, refused, rebuilt, repairs atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
@@ -62,7 +61,7 @@ func TestSimulation(t *testing.T) {
 	})
 	t.Logf("%d schedules of %d workflows: %d inputs taken, %d refused, %d restarts, %d repairs", done.Load(), workflows, inputs.Load(), refused.Load(), rebuilt.Load(), repairs.Load())
 	if !t.Failed() && (done.Load() < int64(schedules)*9/10 || refused.Load() < done.Load() || rebuilt.Load() < done.Load()/10 || repairs.Load() < done.Load()/100) {
-		t.Error("the schedules do not exercise what they should")
+		t.Error("the schedules exercise too little")
 	}
 }
 
@@ -80,7 +79,7 @@ func TestSimulationCases(t *testing.T) {
 		var seed, n uint64
 		if _, err := fmt.Sscan(line, &seed, &n); err != nil {
 			if strings.TrimSpace(line) != "" {
-				t.Errorf("%q is no case: %v", line, err)
+				t.Errorf("invalid case %q: %v", line, err)
 			}
 			continue
 		}
@@ -92,7 +91,7 @@ func TestSimulationCases(t *testing.T) {
 		})
 	}
 	if cases == 0 {
-		t.Error("there are no cases")
+		t.Error("no cases")
 	}
 }
 
@@ -110,11 +109,11 @@ type schedule struct {
 	rows    []history.Record
 	facts   map[string]*history.Record
 	stored  []storedPosition
-	// past are inputs that were taken or became pointless, and may not be taken again.
+	// past are inputs that were accepted or are obsolete, and must be refused.
 	past []machine.Input
-	// effects are the keys of all effects that were asked for.
+	// effects are the keys of all effects so far.
 	effects map[string]bool
-	// cancelAt is the step at which the run is cancelled, 0 for never; reason is what was said.
+	// cancelAt is the step at which the run is cancelled, 0 for never.
 	cancelAt                   int
 	log                        []deed
 	inputs, refusals, rebuilds int
@@ -139,7 +138,7 @@ func newSchedule(t *testing.T, w *simWorkflow, prog *definition.Program, seed, n
 	return s
 }
 
-// fatalf ends the test with everything that is needed to look into the failure.
+// fatalf ends the test and prints everything that helps to find the cause.
 func (s *schedule) fatalf(format string, args ...any) {
 	s.t.Helper()
 	var records []string
@@ -154,7 +153,7 @@ func (s *schedule) fatalf(format string, args ...any) {
 		strings.Join(steps, "\n"), strings.Join(records, "\n"))
 }
 
-// deed is what a schedule did, to be told only if it fails.
+// deed is a step of a schedule, printed only if the schedule fails.
 type deed struct {
 	what string
 	in   machine.Input
@@ -171,7 +170,7 @@ func (s *schedule) run() {
 			break
 		}
 		if step > 5000 {
-			s.fatalf("the run does not end")
+			s.fatalf("the run did not end")
 		}
 		if step == s.cancelAt {
 			s.give(machine.Cancel{Reason: "enough"})
@@ -195,11 +194,11 @@ func (s *schedule) run() {
 	s.finish()
 }
 
-// drain takes in what came of the last input.
+// drain takes the batch after the last input.
 func (s *schedule) drain() {
 	b := s.m.Ready()
 	if len(b.Effects) > 0 && len(b.Records) == 0 {
-		s.fatalf("effects %v without a record of what is requested", b.Effects)
+		s.fatalf("effects %v without a record", b.Effects)
 	}
 	for _, r := range b.Records {
 		if r.Seq != int64(len(s.rows)+1) {
@@ -228,7 +227,7 @@ func (s *schedule) drain() {
 	}
 	for _, e := range b.Effects {
 		if s.effects[e.Key()] {
-			s.fatalf("effect %s is asked for twice", e.Key())
+			s.fatalf("effect %s twice", e.Key())
 		}
 		s.effects[e.Key()] = true
 		if a, ok := e.(*machine.ActivityEffect); ok {
@@ -237,7 +236,7 @@ func (s *schedule) drain() {
 				want = f.Payload.Repair
 			}
 			if text(a.Repair) != text(want) {
-				s.fatalf("effect %s has %s in hand, want %s", e.Key(), text(a.Repair), text(want))
+				s.fatalf("effect %s repairs %s, want %s", e.Key(), text(a.Repair), text(want))
 			}
 			if want != nil {
 				s.repairs++
@@ -255,30 +254,30 @@ func (s *schedule) drain() {
 	}
 }
 
-// give hands an input in that must be taken.
+// give handles an input that must be accepted.
 func (s *schedule) give(in machine.Input) {
 	s.note("given", in)
 	s.inputs++
 	if err := handle(s.t, s.m, in, s.now); err != nil {
-		s.fatalf("%T %+v is refused: %v", in, in, err)
+		s.fatalf("refused %T %+v: %v", in, in, err)
 	}
 	s.past = append(s.past, in)
 }
 
-// refuse hands an input in that must be refused without a trace.
+// refuse handles an input that must be refused and must change nothing.
 func (s *schedule) refuse(why string, in machine.Input) {
 	s.note(why, in)
 	s.refusals++
 	before := summary(s.m)
 	err := handle(s.t, s.m, in, s.now)
 	if err == nil {
-		s.fatalf("%s: %T %+v is taken", why, in, in)
+		s.fatalf("%s: accepted %T %+v", why, in, in)
 	}
 	if _, ok := problem.As(err); !ok {
 		s.fatalf("%s: refused without a code: %v", why, err)
 	}
 	if b := s.m.Ready(); len(b.Records)+len(b.Effects)+len(b.Abandoned) > 0 || b.TimersChanged {
-		s.fatalf("%s: something came of the refused %+v: %+v", why, in, b)
+		s.fatalf("%s: the refused %+v has output: %+v", why, in, b)
 	}
 	if after := summary(s.m); after != before {
 		s.fatalf("%s: the refused %+v changed the run\nfrom %s\nto   %s", why, in, before, after)
@@ -349,7 +348,7 @@ func (s *schedule) answer(wait machine.Wait) machine.Input {
 	}
 }
 
-// signalPayload is what the first wait for a signal, in branch order, makes of it.
+// signalPayload returns the payload for the first wait for the signal, in branch order.
 func (s *schedule) signalPayload(name string) object {
 	for _, w := range s.m.Pending() {
 		if w.Kind == machine.WaitSignal && w.SignalName == name {
@@ -359,7 +358,7 @@ func (s *schedule) signalPayload(name string) object {
 	return nil
 }
 
-// disturb hands in what must be refused.
+// disturb handles inputs that must be refused.
 func (s *schedule) disturb() {
 	wait := s.pick()
 	switch s.rng.IntN(7) {
@@ -420,8 +419,7 @@ func (s *schedule) awaits(signal string) bool {
 	return false
 }
 
-// rebuild goes on with a machine that is made from what is stored: the whole history, or a position and the records
-// after it.
+// rebuild replaces the machine by one from what is stored: the whole history, or a position and the records after it.
 func (s *schedule) rebuild() {
 	s.t.Helper()
 	s.rebuilds++
@@ -455,7 +453,7 @@ func (s *schedule) rebuild() {
 		s.fatalf("%s: a rebuilt machine adds %d records, %d effects", how, len(b.Records), len(b.Effects))
 	}
 	if got := summary(rebuilt); got != want {
-		s.fatalf("%s: rebuilt elsewhere\nwant %s\ngot  %s", how, want, got)
+		s.fatalf("%s: rebuilt machine differs\nwant %s\ngot  %s", how, want, got)
 	}
 	rebuilt.SetMode(mode) // which the history knows only of what was requested
 	s.m = rebuilt
@@ -469,21 +467,21 @@ func (s *schedule) naive(facts map[string]*history.Record) (*naive, passage) {
 	return o, o.walk(object{"log": []any{}}, s.w.first, "")
 }
 
-// compare holds the state of an open run against what the naive interpreter makes of the facts.
+// compare compares the state of an open run with the naive interpreter's.
 func (s *schedule) compare() {
 	o, want := s.naive(s.facts)
 	if len(o.complaints) > 0 {
 		s.fatalf("%v", o.complaints)
 	}
 	if want.verdict != stuck {
-		s.fatalf("the run is %s, and should have ended (%d) at %s", s.m.Status(), want.verdict, want.at)
+		s.fatalf("the run is %s, expected an end (%d) at %s", s.m.Status(), want.verdict, want.at)
 	}
 	if got, want := text(s.m.State()), text(want.view); got != want {
 		s.fatalf("state\nwant %s\ngot  %s", want, got)
 	}
 }
 
-// finish holds an ended run against the naive interpreter, and looks that nothing moves it any more.
+// finish compares an ended run with the naive interpreter, and checks that no input changes it.
 func (s *schedule) finish() {
 	status := s.m.Status()
 	expectations := []map[string]*history.Record{s.facts}

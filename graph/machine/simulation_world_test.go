@@ -14,11 +14,11 @@ import (
 
 type object = map[string]any
 
-// simNode is one node of a simulated workflow, in the plainest form that a walk needs.
+// simNode is one node of a simulated workflow.
 type simNode struct {
 	id, kind string
 	next     string
-	// attempts and fatal (codes that are not tried again) of an activity or delegate; backoff and timeout delay it.
+	// attempts, fatal (codes that are not retried), backoff and timeout of an activity or delegate.
 	attempts         int
 	fatal            bool
 	backoff, timeout bool
@@ -41,8 +41,8 @@ type simWorkflow struct {
 	nodes map[string]*simNode
 	order []string
 	first string
-	// pure says that the end does not hang on the time: all joins wait for all, no attempt has a deadline, and every
-	// signal has a name of its own.
+	// pure means that the end does not depend on the time: all joins wait for all, no attempt has a deadline, and no two
+	// signals have the same name.
 	pure bool
 	size int
 }
@@ -65,7 +65,7 @@ func (w *simWorkflow) add(n *simNode) string {
 
 func (w *simWorkflow) id() string { return fmt.Sprintf("n%d", len(w.order)) }
 
-// chain makes some nodes that lead to target, and gives the first.
+// chain makes some nodes that lead to target, and returns the first.
 func (w *simWorkflow) chain(target string, depth int) string {
 	for range w.rng.IntN(4) + 1 {
 		w.size--
@@ -214,11 +214,11 @@ type simOutcome struct {
 	ok    bool
 	code  string
 	final bool
-	// repair says that the next attempt could put this one right, if there may be one.
+	// repair means that the attempt asks for a repair.
 	repair bool
 }
 
-// dice gives 0 to 99 for a visit, and for an attempt unless it is 0.
+// dice returns 0 to 99 for a visit, and for an attempt unless it is 0.
 func (w simWorld) dice(node string, visit, attempt int) uint64 {
 	h := mix(w.seed, node)
 	return rand.New(rand.NewPCG(h, uint64(visit)<<32|uint64(attempt))).Uint64() % 100
@@ -257,7 +257,7 @@ func (w simWorld) child(node string, visit int) machine.Status {
 	}
 }
 
-// output is what whatever succeeds at a visit adds to the state.
+// output is what a success at a visit adds to the state.
 func output(node string, visit int) object {
 	return object{"log": fmt.Sprintf("%s#%d", node, visit), "m": object{node: float64(visit)}, "v": node}
 }
@@ -267,15 +267,15 @@ func answerTo(node string, visit int) object {
 	return object{"a_" + node: float64(visit), "v": node, "log": []any{"answered " + node}}
 }
 
-// naive walks a simulated workflow step by step, slowly and obviously. It says where a run stands after what has been
-// recorded of it, or, without records, how it has to end.
+// naive walks a simulated workflow step by step, slowly and obviously. It returns the state of a run after its recorded events
+// or, without records, its expected end.
 type naive struct {
 	w     *simWorkflow
 	world simWorld
-	// facts are the recorded events by "Name node#visit" or "Name node#visit.attempt"; nil to foretell a pure run.
+	// facts are the recorded events by "Name node#visit" or "Name node#visit.attempt"; nil to predict a pure run.
 	facts      map[string]*history.Record
 	sequential bool
-	// host says who performs activities in a foretold run.
+	// host means that the host performs activities in a predicted run.
 	host       bool
 	visits     map[string]int
 	complaints []string
@@ -290,7 +290,7 @@ const (
 	completed
 )
 
-// passage is what came of walking a path: its verdict, the state at its end, and the updates on it in order.
+// passage is the outcome of a path: its verdict, the state at its end, and its updates in order.
 type passage struct {
 	verdict verdict
 	view    object
@@ -332,7 +332,7 @@ func (p *passage) update(u simUpdate) {
 	p.updates = append(p.updates, u)
 }
 
-// factKey names an event; attempt is 0 where events have none.
+// factKey names an event; attempt is 0 for events without one.
 func factKey(name history.Name, node string, visit, attempt int) string {
 	key := string(name) + " " + node + "#" + strconv.Itoa(visit)
 	if attempt > 0 {
@@ -350,7 +350,7 @@ func (o *naive) fact(p *passage, name history.Name, node string, visit, attempt 
 	return &r.Payload
 }
 
-// happened reports whether an event is recorded; in a foretold run everything happens.
+// happened reports whether an event is recorded; in a predicted run every event is.
 func (o *naive) happened(p *passage, name history.Name, node string, visit int) bool {
 	return o.facts == nil || o.fact(p, name, node, visit, 0) != nil
 }
@@ -359,7 +359,7 @@ func (o *naive) complain(format string, args ...any) {
 	o.complaints = append(o.complaints, fmt.Sprintf(format, args...))
 }
 
-// walk goes from a node to the node until, which it does not enter.
+// walk walks from a node up to the node until, which it does not enter.
 func (o *naive) walk(view object, from, until string) passage {
 	p := passage{view: view}
 	for at := from; ; {
@@ -425,7 +425,7 @@ func (o *naive) wait(p *passage, name history.Name, node string, visit int) verd
 	return stuck
 }
 
-// performedByHost reports who performs an attempt.
+// performedByHost reports whether the host performs an attempt.
 func (o *naive) performedByHost(p *passage, n *simNode, visit, attempt int) bool {
 	if o.facts == nil {
 		return o.host
@@ -434,8 +434,7 @@ func (o *naive) performedByHost(p *passage, n *simNode, visit, attempt int) bool
 	return request != nil && request.Mode == string(machine.HostMediated)
 }
 
-// attempts tries an activity as often as its policy says, and once more in each visit where an executor asks for a
-// repair.
+// attempts tries an activity as often as its policy says, and once more in a visit if an executor asks for a repair.
 func (o *naive) attempts(p *passage, n *simNode, visit int) verdict {
 	repaired := false
 	for attempt := 1; ; attempt++ {
@@ -476,8 +475,8 @@ func (o *naive) attempts(p *passage, n *simNode, visit int) verdict {
 	}
 }
 
-// block walks the branches of a parallel node: each on the state at the fork, their updates merged in branch order as
-// far as all branches before have ended.
+// block walks the branches of a parallel node, each on the state at the fork. It merges their updates in branch order, as far as
+// all branches before have ended.
 func (o *naive) block(p *passage, n *simNode) verdict {
 	branches := make([]passage, len(n.entries))
 	fork, wins, open, losses := p.view, 0, 0, 0
@@ -517,8 +516,7 @@ func (o *naive) block(p *passage, n *simNode) verdict {
 	if n.join == "all" {
 		joined, lost = wins == len(branches), false
 	}
-	// A branch whose predecessors have all ended adds what it has come to, unless it was cancelled at the very moment at
-	// which the last of these ended.
+	// A branch whose predecessors have all ended adds its updates, unless it was cancelled when the last of these ended.
 	decided := int64(0)
 	for _, b := range branches {
 		p.last = max(p.last, b.last)

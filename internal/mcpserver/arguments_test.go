@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
 )
 
-// TestForgiven: what does no harm is taken.
+// TestForgiven: harmless deviations in arguments are accepted.
 func TestForgiven(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, hostMediated)
@@ -37,7 +37,7 @@ func TestForgiven(t *testing.T) {
 	}
 }
 
-// TestRefusedArguments: what would hurt is refused, all of it at once, and named.
+// TestRefusedArguments: every other deviation is refused; the answer names all of them.
 func TestRefusedArguments(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, hostMediated)
@@ -95,7 +95,7 @@ func TestRefusedArguments(t *testing.T) {
 	}
 }
 
-// Of very many mistakes an answer lists some and counts the rest.
+// An answer lists the first of many mistakes and counts the rest.
 func TestRefusedArgumentsAreCounted(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, hostMediated)
@@ -109,7 +109,7 @@ func TestRefusedArgumentsAreCounted(t *testing.T) {
 	}
 }
 
-// A definition's problems have the code that the tool has for them.
+// The problems of a definition have the tool's code for them.
 func TestRefusedDefinitionsByTool(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, hostMediated)
@@ -131,7 +131,7 @@ func TestRefusedDefinitionsByTool(t *testing.T) {
 	}
 }
 
-// What is wrong with an input is said once in the text, and wholly in details.
+// The problems of an input are in the text once, and completely in details.
 func TestRefusedInputIsSaidOnce(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, hostMediated)
@@ -155,7 +155,7 @@ func TestRefusedInputIsSaidOnce(t *testing.T) {
 	}
 }
 
-// Whatever the arguments are, they are read or refused with issues.
+// Any arguments are either read or refused with issues.
 func FuzzArguments(f *testing.F) {
 	for _, seed := range []string{
 		``, `null`, `{}`, `[]`, `"{}"`, `{"definition":"a: b"}`, `{"definition":"{"}`, `{"wait_ms":1e400}`, `{"input":"{\"a\":[]}"}`,
@@ -171,7 +171,7 @@ func FuzzArguments(f *testing.F) {
 			}
 			e, ok := problem.As(err)
 			if !ok || len(e.Details) == 0 && len(e.Findings) == 0 {
-				t.Errorf("%s: %v says nothing about what is wrong", tool, err)
+				t.Errorf("%s: %v names no issue", tool, err)
 			}
 		}
 	})

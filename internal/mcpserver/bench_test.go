@@ -14,7 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
 )
 
-// still is an engine whose run always stands at the same place.
+// still is an engine whose run never changes.
 type still struct {
 	graph.Engine
 	run *graph.Run
@@ -22,7 +22,7 @@ type still struct {
 
 func (s still) Status(context.Context, graph.StatusRequest) (*graph.Run, error) { return s.run, nil }
 
-// BenchmarkAnswer is a call through client, server and encoding, with a state of the given size and ten branches.
+// BenchmarkAnswer measures a call through client, server and encoding, with a state of the given size and ten branches.
 func BenchmarkAnswer(b *testing.B) {
 	for _, bytes := range []int{100, 100_000} {
 		b.Run(fmt.Sprint(bytes), func(b *testing.B) {
@@ -51,7 +51,7 @@ func BenchmarkAnswer(b *testing.B) {
 	}
 }
 
-// BenchmarkArguments is reading the arguments of a start with a definition of 100 nodes.
+// BenchmarkArguments measures reading the arguments of a start with a definition of 100 nodes.
 func BenchmarkArguments(b *testing.B) {
 	var nodes, edges []any
 	for i := range 100 {

@@ -9,8 +9,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 )
 
-// The tests of this file show, by number, that the defects of the reference's MCP surface are not here (spec:
-// mcp-tools, 12.1). Number 13, malformed input, is tested in package stdio.
+// The tests of this file show, by number, that this server does not have the defects of the reference's MCP surface (spec:
+// mcp-tools, 12.1). Package stdio tests number 13, malformed input.
 
 func review(t *testing.T, h *host, id string) {
 	t.Helper()
@@ -209,7 +209,7 @@ func TestMCP12_1_14_ListWithoutArguments(t *testing.T) {
 	want(t, h.raw("workflow_list", nil).content, object{"executions": []any{}})
 }
 
-// TestModeIsRemembered: a host that says its mode once is asked for every activity (spec: mcp-tools, 5.3 and 14.8).
+// TestModeIsRemembered: a host that names its mode once performs every activity (spec: mcp-tools, 5.3 and 14.8).
 func TestModeIsRemembered(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, graph.Options{DefaultMode: machine.InProcess, Activities: activities.Stub{}})

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A definition that is sent as an object is read as strictly as a file: what a decoded value no longer shows is refused
-// too (spec: definition, 14.1).
+// A definition that is sent as an object is read as strictly as a file: faults that decoding hides are refused too (spec:
+// definition, 14.1).
 func TestW33_DefinitionObjectsAreReadFromTheirText(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, hostMediated)
@@ -42,7 +42,7 @@ func TestW33_DefinitionObjectsAreReadFromTheirText(t *testing.T) {
 	want(t, h.raw("workflow_start", json.RawMessage(`{"definition":`+string(good)+`}`)).content, object{"status": "awaiting_activity"})
 }
 
-// What is doubtful about a definition that is accepted is told at start, also if the run fails of it.
+// The answer to a start has the definition's warnings, also if the run fails because of one.
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, hostMediated)

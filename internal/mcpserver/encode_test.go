@@ -23,8 +23,8 @@ func marshalled(t *testing.T, r mcp.Result) (text string, value any) {
 	return string(b), value
 }
 
-// TestEncodedAnswers: a result that encodes itself says what the SDK's encoding says, and fits on a line whatever the
-// reader takes for the end of one.
+// TestEncodedAnswers: a result that encodes itself equals the SDK's encoding, and has no character that a reader may take for
+// the end of a line.
 func TestEncodedAnswers(t *testing.T) {
 	t.Parallel()
 	texts := []string{"", "done", "a\n{\"b\":\"<c>&\\\"\"}", "\u2028\u2029 \x00\x1f\x7f \xff\ud7ff \U0001F600", `"content":[]`}
@@ -57,7 +57,7 @@ func TestEncodedAnswers(t *testing.T) {
 	}
 }
 
-// TestAnswersLeftToTheSDK: what is more than one text and structured content is encoded as the SDK does.
+// TestAnswersLeftToTheSDK: the SDK encodes results with more than one text and structured content.
 func TestAnswersLeftToTheSDK(t *testing.T) {
 	t.Parallel()
 	text := &mcp.TextContent{Text: "a"}

@@ -8,7 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 )
 
-// ReadArguments reads the arguments of a tool as a call does and gives what is wrong with them.
+// ReadArguments reads the arguments of a tool as a call does and returns what is wrong with them.
 func ReadArguments(tool string, raw []byte) error {
 	for _, t := range allTools(Options{}) {
 		if t.name != tool {
@@ -31,7 +31,7 @@ func Reporter(send func(progress float64, message string)) (report func(graph.Pr
 	return r.report, r.stop
 }
 
-// EncodeAnswer gives a result as it leaves the server's middleware.
+// EncodeAnswer returns a result as it leaves the server's middleware.
 func EncodeAnswer(r *mcp.CallToolResult) (mcp.Result, error) {
 	made := func(context.Context, string, mcp.Request) (mcp.Result, error) { return r, nil }
 	return encodeAnswers(made)(context.Background(), "tools/call", nil)

@@ -13,7 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
 )
 
-// failing is an engine whose every call ends in err.
+// failing is an engine whose every call returns err.
 type failing struct {
 	graph.Engine
 	err func() error
@@ -39,7 +39,7 @@ func (f failing) List(context.Context, history.ListQuery) (history.ListPage, err
 	return history.ListPage{}, f.err()
 }
 
-// minimal are arguments that each tool takes.
+// minimal are valid arguments of each tool.
 var minimal = map[string]object{
 	"workflow_start":           {"definition_ref": "d", "execution_id": "x"},
 	"workflow_status":          {"execution_id": "x"},
@@ -50,7 +50,7 @@ var minimal = map[string]object{
 	"workflow_list":            {},
 }
 
-// TestCodes: only the protocol's codes are answered; the engine's own is in details.
+// TestCodes: answers have only the protocol's codes; the engine's code is in details.
 func TestCodes(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -98,7 +98,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// TestPanic: a defect below is an error of one call, not the end of the server.
+// TestPanic: a panic in the engine fails one call and does not end the server.
 func TestPanic(t *testing.T) {
 	t.Parallel()
 	h := connectHost(t, failing{err: func() error { panic("oops") }}, mcpserver.Options{})
@@ -109,7 +109,7 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestFindings: every finding has its line in the text and its object in details, up to a cap that is told.
+// TestFindings: every finding has a line in the text and an object in details, up to a limit that the answer names.
 func TestFindings(t *testing.T) {
 	t.Parallel()
 	e := problem.New(problem.ValidationError, "not valid").WithHint("general hint")
@@ -141,7 +141,7 @@ func TestFindings(t *testing.T) {
 	})
 }
 
-// TestSizes: what is too large is said with the protocol's facts (spec: mcp-tools, 2.2).
+// TestSizes: a refusal of something too large has the protocol's facts (spec: mcp-tools, 2.2).
 func TestSizes(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, graph.Options{MaxDocumentBytes: 2000})
@@ -151,7 +151,7 @@ func TestSizes(t *testing.T) {
 	want(t, r.details(), object{"label": "input", "bytes": 2008, "maxBytes": 2000})
 }
 
-// The failure's code and cause reach the caller, in details as in the text (spec: execution, 14.2).
+// The failure's code and cause are in details and in the text (spec: execution, 14.2).
 func TestW35_CodeAndCauseAreTold(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, graph.Options{})
@@ -160,11 +160,11 @@ func TestW35_CodeAndCauseAreTold(t *testing.T) {
 	want(t, details, object{"code": "COMPOSITE_EXECUTOR_NOT_CONFIGURED", "node_id": "work", "execution_id": "f"})
 	cause, _ := details["cause"].(string)
 	if cause == "" || !strings.Contains(failed.text, cause) || !strings.Contains(failed.text, "COMPOSITE_EXECUTOR_NOT_CONFIGURED") {
-		t.Errorf("cause %q is not told by %q", cause, failed.text)
+		t.Errorf("cause %q is not in %q", cause, failed.text)
 	}
 }
 
-// A run that fails in its start is told with the id that the engine made (spec: execution, 14.2).
+// The error of a run that fails in its start has the id that the engine made (spec: execution, 14.2).
 func TestW34_GeneratedIDIsNotLost(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, graph.Options{})

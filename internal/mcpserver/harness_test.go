@@ -78,7 +78,7 @@ type reply struct {
 	code    string // of an error
 }
 
-// raw calls a tool with arguments that are marshalled as they are.
+// raw calls a tool with arguments as they are.
 func (h *host) raw(name string, args any) reply {
 	h.t.Helper()
 	res, err := h.session.CallTool(context.Background(), &mcp.CallToolParams{Name: name, Arguments: args})
@@ -106,7 +106,7 @@ func (h *host) raw(name string, args any) reply {
 	}
 	_, body, _ := strings.Cut(r.text, "\n")
 	if same, _ := json.Marshal(content); !sameJSON(h.t, []byte(body), same) {
-		h.t.Errorf("%s: the text does not carry the structured content:\n%s", name, r.text)
+		h.t.Errorf("%s: the structured content is not in the text:\n%s", name, r.text)
 	}
 	return r
 }
@@ -155,7 +155,7 @@ func compact(t *testing.T, text []byte) string {
 	return string(out)
 }
 
-// at looks a value up by its path of members and indexes.
+// at returns the value at a path of members and indexes.
 func at(t *testing.T, v any, path ...any) any {
 	t.Helper()
 	for _, step := range path {
@@ -225,7 +225,7 @@ type object = map[string]any
 
 func contains(text, part string) bool { return strings.Contains(text, part) }
 
-// codeBlock gives the first JSON code block of a Markdown text.
+// codeBlock returns the first JSON code block of a Markdown text.
 func codeBlock(t *testing.T, markdown string) string {
 	t.Helper()
 	_, rest, ok := strings.Cut(markdown, "```json\n")

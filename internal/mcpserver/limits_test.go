@@ -9,7 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 )
 
-// TestStatusWarnsOfLimits: a run that nears a limit says so, with what to do; others say nothing.
+// TestStatusWarnsOfLimits: the status of a run near a limit has a warning with what to do; that of others has none.
 func TestStatusWarnsOfLimits(t *testing.T) {
 	t.Parallel()
 	for most, warns := range map[int64]bool{0: false, 9: true} {
@@ -29,7 +29,8 @@ func TestStatusWarnsOfLimits(t *testing.T) {
 	}
 }
 
-// TestACallThatARunHasNoRoomFor is refused like other arguments that are wrong: the run has not failed, and takes a shorter one.
+// TestACallThatARunHasNoRoomFor: a call that would exceed a limit of the run is refused; the run does not fail, and accepts a
+// shorter one.
 func TestACallThatARunHasNoRoomFor(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, graph.Options{DefaultMode: machine.HostMediated, MaxBytes: 20 << 10})
@@ -51,8 +52,8 @@ func TestACallThatARunHasNoRoomFor(t *testing.T) {
 	}
 }
 
-// TestAnAnswerDoesNotSendBackWhatWasSent: a model pays for every word of an answer, so that an error quotes of an argument
-// what is needed to recognise it, and a page of the list has little of each run's error.
+// TestAnAnswerDoesNotSendBackWhatWasSent: a model pays for every word of an answer. An error quotes only the beginning of an
+// argument, and a page of the list only the beginning of each run's error.
 func TestAnAnswerDoesNotSendBackWhatWasSent(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, graph.Options{DefaultMode: machine.HostMediated})

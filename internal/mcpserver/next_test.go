@@ -13,7 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
 )
 
-// copied calls what next names, with the arguments as they stand there, which must be refused and leave no trace.
+// copied makes the call that next names with its arguments unchanged. The call must be refused and must change nothing.
 func (h *host) copied(answer object) reply {
 	h.t.Helper()
 	id := answer["execution_id"].(string)
@@ -28,7 +28,7 @@ func (h *host) copied(answer object) reply {
 	return r
 }
 
-// A literal copy of next burns no attempt, answers no interrupt, delivers no signal and completes nothing.
+// A literal copy of next uses no attempt, answers no interrupt, delivers no signal and completes nothing.
 func TestALiteralCopyOfNextChangesNothing(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, hostMediated)
@@ -52,7 +52,7 @@ func TestALiteralCopyOfNextChangesNothing(t *testing.T) {
 	}
 }
 
-// alien makes a store that holds the first records of a run as another engine leaves them, without its definition.
+// alien returns a store with the first records of a run of another engine, without its definition.
 func alien(t *testing.T, h *host, id string, definition object, input object, cut int) {
 	t.Helper()
 	source := newHost(t, graph.Options{DefaultMode: machine.HostMediated, Branches: machine.Sequential})
@@ -75,7 +75,7 @@ func alien(t *testing.T, h *host, id string, definition object, input object, cu
 	}
 }
 
-// Of a run that another engine began the definition is missing; next asks for it, and with it the call is taken.
+// The definition of a run that another engine began is missing: next asks for it, and with it the call succeeds.
 func TestNextOfRunsWithoutADefinition(t *testing.T) {
 	t.Parallel()
 	branch := definitionFile(t, "fork")
@@ -112,7 +112,7 @@ func TestNextOfRunsWithoutADefinition(t *testing.T) {
 	}
 }
 
-// A run that another engine left in the middle of its work waits for nothing, and goes on only with its definition.
+// A run that another engine left in the middle of its work waits for nothing and continues only with its definition.
 func TestNextOfACrashedRunWithoutADefinition(t *testing.T) {
 	t.Parallel()
 	asked := map[bool]bool{}
@@ -127,7 +127,7 @@ func TestNextOfACrashedRunWithoutADefinition(t *testing.T) {
 		want(t, at(t, answer, "next").(map[string]any), object{"tool": "workflow_start"})
 		h.copied(answer)
 		args := at(t, answer, "next", "arguments").(map[string]any)
-		// The input is asked for until a first state is recorded, which is the input.
+		// next asks for the input until the first state is recorded, which is the input.
 		_, asks := args["input"]
 		if asks != (len(answer["state"].(map[string]any)) == 0) {
 			t.Errorf("after %d records: state %v, arguments %v", cut, answer["state"], args)
@@ -144,7 +144,7 @@ func TestNextOfACrashedRunWithoutADefinition(t *testing.T) {
 	}
 }
 
-// A run that names its definition's hash, which the store does not know, does not go on either; one that is known does.
+// A run whose recorded hash the store does not know does not continue either; one whose hash is known does.
 func TestNextLooksWhetherTheDefinitionIsStored(t *testing.T) {
 	t.Parallel()
 	known := newHost(t, hostMediated)
@@ -160,7 +160,7 @@ func TestNextLooksWhetherTheDefinitionIsStored(t *testing.T) {
 	}
 }
 
-// In process without a definition: the engine has nothing to perform with.
+// Without a definition the engine cannot perform activities in process.
 func TestNextOfAnInProcessRunWithoutADefinition(t *testing.T) {
 	t.Parallel()
 	h := connectHost(t, still{run: &graph.Run{
@@ -170,7 +170,7 @@ func TestNextOfAnInProcessRunWithoutADefinition(t *testing.T) {
 	want(t, at(t, h.ok("workflow_status", object{"execution_id": "r"}), "next").(map[string]any), object{"tool": "workflow_start"})
 }
 
-// Nothing is said to be lost of runs that this engine began.
+// Runs that this engine began need neither definition nor input.
 func TestNextOfOwnRunsAsksForNothingMore(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, graph.Options{Activities: activities.Stub{}})

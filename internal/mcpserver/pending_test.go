@@ -29,7 +29,7 @@ func wide(n int) object {
 	}
 }
 
-// What many branches ask for is not repeated with every answer: the first entries are full, status tells of any other.
+// An answer describes the first of many pending branches in full and the others briefly; status describes any of them.
 func TestManyPending(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, hostMediated)
@@ -53,7 +53,7 @@ func TestManyPending(t *testing.T) {
 		t.Errorf("note %q", note)
 	}
 
-	// One that was brief, in full, with the call for it.
+	// The full entry of a branch that was brief before, with its next call.
 	status := h.ok("workflow_status", object{"execution_id": "w", "node_id": "n77"})
 	if n := len(status["pending"].([]any)); n != 1 {
 		t.Fatalf("%d entries of one node", n)
@@ -65,7 +65,7 @@ func TestManyPending(t *testing.T) {
 	args["outcome"].(object)["result"] = object{}
 	want(t, h.ok("workflow_submit_activity", args), object{"pending_total": 99})
 
-	// A node at which nothing waits.
+	// A node that waits for nothing.
 	r := h.raw("workflow_status", object{"execution_id": "w", "node_id": "n77"})
 	if !contains(r.text, `it does not wait at node "n77"`) || len(r.content["pending"].([]any)) != 99 {
 		t.Errorf("%.200s", r.text)
@@ -74,7 +74,7 @@ func TestManyPending(t *testing.T) {
 	want(t, few, object{"pending_total": nil})
 }
 
-// A delegate's input stands in its entry, that of the first only if it is not large.
+// A delegate's input is in its entry, unless it is large and the entry is the first.
 func TestDelegateInputInItsEntry(t *testing.T) {
 	t.Parallel()
 	for size, inEntry := range map[int]bool{10: true, 5000: false} {
@@ -92,7 +92,7 @@ func TestDelegateInputInItsEntry(t *testing.T) {
 	}
 }
 
-// An id with a line break breaks neither headline nor the lines of an error.
+// An id with a line break does not break the lines of an answer or an error.
 func TestIDsInHeadlines(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, hostMediated)

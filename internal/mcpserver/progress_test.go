@@ -18,7 +18,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
 )
 
-// slowExecutor takes a second for every activity and says that it lives in the middle.
+// slowExecutor takes a second for every activity and sends a heartbeat after half of it.
 type slowExecutor struct{}
 
 func (slowExecutor) Execute(ctx context.Context, req activities.Request) (activities.Result, error) {
@@ -33,9 +33,8 @@ func (slowExecutor) Execute(ctx context.Context, req activities.Request) (activi
 	return activities.Result{Output: map[string]any{req.NodeID: true}}, nil
 }
 
-// TestProgress drives a run whose activities take time, and holds what a client is told meanwhile to the protocol: the
-// token that it gave, a progress that rises, nothing faster than it can be read, nothing after the answer, and nothing
-// at all without a token.
+// TestProgress drives a run whose activities take time, and checks the notifications: the client's token, a rising progress,
+// no faster than the client reads them, none after the answer, and none without a token.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -82,7 +81,7 @@ func TestProgress(t *testing.T) {
 				}
 			}
 			if len(at) > 0 && answered.Sub(at[len(at)-1]) < 100*time.Millisecond {
-				t.Errorf("%s: the answer is only %s behind a notification", name, answered.Sub(at[len(at)-1]))
+				t.Errorf("%s: the answer came only %s after a notification", name, answered.Sub(at[len(at)-1]))
 			}
 			list := told
 			told, at = nil, nil
@@ -97,31 +96,31 @@ func TestProgress(t *testing.T) {
 
 		answer, list := call("token", "workflow_start", object{"definition": definitionFile(t, "fork"), "execution_id": "f"})
 		want(t, answer, object{"status": "completed"})
-		// Both run at 0 s, say something at 0.5 s, and end at 1 s with the call.
+		// Both begin at 0 s, send a heartbeat at 0.5 s, and end at 1 s with the call.
 		if got := messages(list); len(got) != 2 || got[0] != "b [right] runs" && got[0] != "a [left] runs" ||
 			got[1] != "b [right] is at work: half done" && got[1] != "a [left] is at work: half done" {
-			t.Errorf("start told %q", got)
+			t.Errorf("notifications of start: %q", got)
 		}
 		if _, list = call(nil, "workflow_start", object{"definition": definitionFile(t, "fork"), "execution_id": "silent"}); len(list) > 0 {
-			t.Errorf("told without a token: %q", messages(list))
+			t.Errorf("notifications without a token: %q", messages(list))
 		}
 
-		// What asks only is told too, also of a run that another call began.
+		// A status call receives notifications too, also about a run that another call began.
 		answer, list = call("seven", "workflow_start", object{"definition": definitionFile(t, "step"), "execution_id": "s", "wait_ms": 0})
 		want(t, answer, object{"status": "running"})
 		if len(list) > 0 {
-			t.Errorf("a call that does not wait told %q", messages(list))
+			t.Errorf("notifications of a call that does not wait: %q", messages(list))
 		}
 		if answer, _ = call(nil, "workflow_status", object{"execution_id": "s"}); answer["phase"] != "completed" {
 			t.Errorf("%v", answer)
 		}
 		if _, list = call("eight", "workflow_status", object{"execution_id": "s", "wait_ms": 1000}); len(list) > 0 {
-			t.Errorf("an ended run told %q", messages(list))
+			t.Errorf("notifications of an ended run: %q", messages(list))
 		}
 
-		// What is told just before the end has arrived before the answer comes.
+		// A notification just before the end arrives before the answer.
 		if _, list = call("nine", "workflow_start", object{"definition": nap260}); len(list) != 1 {
-			t.Errorf("a nap told %q", messages(list))
+			t.Errorf("notifications of a nap: %q", messages(list))
 		}
 
 		session.Close()
@@ -136,8 +135,8 @@ const nap260 = `{"document":{"schema":"s","name":"nap","version":"1"},"state_sch
 	"nodes":[{"id":"a","type":"start"},{"id":"w","type":"wait","config":{"kind":"duration","duration_ms":260}},{"id":"z","type":"end"}],
 	"edges":[{"source":"__start__","target":"a"},{"source":"a","target":"w"},{"source":"w","target":"z"}]}`
 
-// TestAnswerBehindProgress holds how long an answer waits behind what was told last: a client that reads both at once may
-// take the answer first, and then does not know the notification's token any more.
+// TestAnswerBehindProgress checks how long an answer waits after the last notification: a client that reads both at once may
+// take the answer first, and then no longer knows the token of the notification.
 func TestAnswerBehindProgress(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -172,14 +171,14 @@ func TestAnswerBehindProgress(t *testing.T) {
 				}
 				time.Sleep(time.Second)
 				if told != c.told {
-					t.Errorf("told %d times, want %d", told, c.told)
+					t.Errorf("%d notifications, want %d", told, c.told)
 				}
 			})
 		})
 	}
 }
 
-// A run that is under way is told of at once, and the status call answers when it has ended.
+// A status call reports a run in progress at once, and answers when the run has ended.
 func TestProgressOfStatus(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -197,7 +196,7 @@ func TestProgressOfStatus(t *testing.T) {
 			t.Errorf("after %s: %+v, %v", time.Since(begun), run, err)
 		}
 		if len(told) < 3 || told[0].Kind != graph.NodeRuns || told[1].Kind != graph.ExecutorAlive || told[1].NodeID != told[0].NodeID {
-			t.Errorf("told %+v", told)
+			t.Errorf("notifications %+v", told)
 		}
 	})
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
 )
 
-// recorded is an engine with one run of the given records, which counts how many of them it gave, and how many at once.
+// recorded is an engine with one run of the given records. It counts how many of them it returned, in all and at once.
 type recorded struct {
 	graph.Engine
 	records   []history.Record
@@ -36,8 +36,8 @@ func (e *recorded) History(_ context.Context, req graph.HistoryRequest) ([]histo
 	return page, nil
 }
 
-// TestHistoryIsBounded: the history resource shows the newest records up to a number and a size, leaves out long payloads,
-// says what it left out, and does not read what it does not show.
+// TestHistoryIsBounded: the history resource shows the newest records up to a number and a size, leaves out long payloads, names
+// what it left out, and does not read more than it shows.
 func TestHistoryIsBounded(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -10,8 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// TestRevisions: the tools work with every protocol revision that the SDK speaks, and with hosts that ask for one that
-// nobody speaks.
+// TestRevisions: the tools work with every protocol revision that the SDK supports, and with hosts that ask for an unknown one.
 func TestRevisions(t *testing.T) {
 	t.Parallel()
 	const statelessSince = "2026-07-28"
@@ -52,7 +51,7 @@ func supported(revision string) bool {
 	return false
 }
 
-// stateless drives a run without a handshake: each request says its revision.
+// stateless drives a run without a handshake: each request names its revision.
 func stateless(t *testing.T, w *wire, revision string) {
 	meta := fmt.Sprintf(`"_meta":{"io.modelcontextprotocol/protocolVersion":%q,"io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"0"}},`, revision)
 	answer := decode(t, w.send(`{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{`+strings.TrimSuffix(meta, ",")+`}}`))

@@ -10,8 +10,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 )
 
-// Every host hands the list of tools to its model at the beginning of every conversation, so that its size is a price
-// that everybody pays. The bounds leave room for a member or two; what they were made of is in testdata/sizes.golden.
+// Every host passes the list of tools to its model at the beginning of every conversation, so every conversation pays for its
+// size. The bounds leave room for a member or two; testdata/sizes.golden has the sizes.
 const (
 	maxToolBytes = 6200
 	maxListBytes = 24_500
@@ -58,8 +58,8 @@ func TestSizeOfTheToolList(t *testing.T) {
 	}
 }
 
-// described holds that every property says what it is, and that nothing refers elsewhere: some hosts hand schemas to
-// models that know no references.
+// described checks that every property has a description and that there are no references: some hosts pass schemas to models
+// that cannot resolve them.
 func described(t *testing.T, where string, schema any) {
 	t.Helper()
 	s, ok := schema.(map[string]any)

@@ -79,15 +79,15 @@ func TestInitialize(t *testing.T) {
 	h := newHost(t, hostMediated)
 	res := h.session.InitializeResult()
 	if res.Instructions == "" {
-		t.Error("initialize gives no instructions")
+		t.Error("initialize returned no instructions")
 	}
-	// Only what exists is announced: no logging, no prompts, no list that changes.
+	// The capabilities name only what exists: no logging, no prompts, no lists that change.
 	if got, err := json.Marshal(res.Capabilities); err != nil || string(got) != `{"resources":{},"tools":{}}` {
 		t.Errorf("capabilities %s, %v", got, err)
 	}
 }
 
-// The whole loop: definition and input are sent once, what next says is what works.
+// The whole loop: definition and input are sent once, and each call that next names works.
 func TestFollowingNext(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, hostMediated)
@@ -101,7 +101,7 @@ func TestFollowingNext(t *testing.T) {
 	for answer["status"] != "completed" {
 		node := answer["node_id"].(string)
 		visited = append(visited, node)
-		// What status says is what the answer said.
+		// Status returns what the answer returned.
 		status := h.ok("workflow_status", object{"execution_id": answer["execution_id"]})
 		want(t, status, object{
 			"phase": answer["status"], "current_node_id": node, "state": answer["state"], "pending": answer["pending"],
@@ -121,7 +121,7 @@ func TestFollowingNext(t *testing.T) {
 	})
 }
 
-// A repeated submit is answered again, with its idempotency key or with the same content; another content is refused.
+// A repeated submit gets the same answer, with its idempotency key or with the same content; other content is refused.
 func TestRepeatedSubmit(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, hostMediated)
@@ -185,7 +185,7 @@ func TestDelegate(t *testing.T) {
 	want(t, h.ok("workflow_status", object{"execution_id": "d"}), object{"delegate_correlation_id": "d:delegate:implement", "agent_id": nil})
 }
 
-// A call that waits is answered when its wait is over, and the run goes on.
+// A call is answered when its wait is over, and the run continues.
 func TestWaits(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, hostMediated)
@@ -196,7 +196,7 @@ func TestWaits(t *testing.T) {
 	want(t, h.ok("workflow_list", object{"phase": "running"})["executions"].([]any)[0].(map[string]any), object{"execution_id": "n"})
 }
 
-// An activity that the engine performs shows as such: running, and not to be submitted.
+// An activity that the engine performs shows as running, and cannot be submitted.
 func TestInProcess(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -253,7 +253,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestForkedFrom: the status of a run that was forked says of which run it is a copy, and up to which record.
+// TestForkedFrom: the status of a fork names its source, and the record up to which it is a copy.
 func TestForkedFrom(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, hostMediated)

@@ -29,8 +29,8 @@ var update = flag.Bool("update", false, "rewrite the expected halves of transcri
 //	> a line that the host sends; @name@ stands for testdata/definitions/name.json in compact form
 //	< a line that the server answers, in the order of arrival
 //
-// Each file is one session over stdio with a memory store in a time of its own that begins in 2000; executions without
-// an id are named run-1, run-2, ….
+// Each file is one session over stdio with a memory store, in a bubble whose clock begins in 2000; executions without an id are
+// named run-1, run-2, ….
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/transcripts/*.txt")
@@ -60,7 +60,7 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// play sends the host's lines of a script and gives the script with the server's lines as they came.
+// play sends the host's lines of a script and returns the script with the server's actual lines.
 func play(t *testing.T, script string) string {
 	w := newWire(t)
 	var got strings.Builder
@@ -118,7 +118,7 @@ func (b *buffer) Write(p []byte) (int, error) {
 	return b.buf.Write(p)
 }
 
-// take gives what has been written since the last take, as lines.
+// take returns what has been written since the last take, as lines.
 func (b *buffer) take() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -154,7 +154,7 @@ func newWire(t *testing.T) *wire {
 	return w
 }
 
-// send writes a line and gives what has been answered once everything is at rest.
+// send writes a line and returns the answers once every goroutine is idle.
 func (w *wire) send(line string) []string {
 	io.WriteString(w.in, line+"\n")
 	synctest.Wait()

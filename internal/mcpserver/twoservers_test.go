@@ -20,8 +20,8 @@ func hostOf(t *testing.T, store history.Store, handler string, step activities.S
 	return newHostOver(t, store, graph.Options{Activities: activities.Composite{Step: steps}})
 }
 
-// A server that lacks a handler takes the answer to a question, says that it does not go on with the run itself and what
-// it lacks; the server that has the handler goes on.
+// A server that lacks a handler accepts the answer to a question, and says that it cannot continue the run and what it lacks;
+// the server that has the handler continues it.
 func TestNextOfARunForAnotherServer(t *testing.T) {
 	t.Parallel()
 	store := historymem.New()
@@ -55,13 +55,13 @@ func TestNextOfARunForAnotherServer(t *testing.T) {
 	}
 	want(t, unfit.ok("workflow_status", object{"execution_id": "r", "wait_ms": 20000}), object{"phase": "completed"})
 
-	// The other way out that the note names: the host performs it.
+	// The other solution in the note: the host performs the step.
 	fit.ok("workflow_start", object{"execution_id": "h", "definition": definition})
 	args = object{"execution_id": "h", "interrupt_id": "h:ask#1", "resume_payload": object{"ok": true}, "activity_execution_mode": "host_mediated"}
 	want(t, unfit.ok("workflow_resume", args), object{"status": "awaiting_activity", "node_id": "book"})
 }
 
-// A question beside a node that this server lacks something for is still the caller's; next names both.
+// The caller can answer a question although this server lacks the handler of another pending node; next names both.
 func TestNextBesideWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	store := historymem.New()

@@ -64,8 +64,8 @@ func number(t *testing.T, n float64) jsonrpc.ID {
 	return id
 }
 
-// TestMCP12_1_13_MalformedInput: every line that is no message is answered, with the sender's id where it can be made
-// out, and the lines after it are read.
+// TestMCP12_1_13_MalformedInput: every line that is no message is answered, with the sender's id if the line has one, and the
+// lines after it are read.
 func TestMCP12_1_13_MalformedInput(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 5000)
@@ -111,7 +111,7 @@ func TestMCP12_1_13_MalformedInput(t *testing.T) {
 				t.Fatalf("Read: %v", err)
 			}
 			if req, ok := m.(*jsonrpc.Request); !ok || req.Method != "after" {
-				t.Errorf("the line after it gave %#v", m)
+				t.Errorf("read %#v from the next line", m)
 			}
 			var got struct {
 				JSONRPC string
@@ -132,7 +132,7 @@ func TestMCP12_1_13_MalformedInput(t *testing.T) {
 	}
 }
 
-// What is no message, but needs no answer either, is passed over; forms that JSON allows are understood.
+// Lines that need no answer are skipped; every form that JSON allows is read.
 func TestAccepted(t *testing.T) {
 	t.Parallel()
 	for name, in := range map[string]string{
@@ -291,7 +291,7 @@ func TestCancelledRequestIsNotAnswered(t *testing.T) {
 	}
 }
 
-// initialize makes the connection know the negotiated revision.
+// initialize negotiates the revision of the connection.
 func initialize(t *testing.T, c mcp.Connection, revision string) {
 	t.Helper()
 	if _, err := c.Read(t.Context()); err != nil {
@@ -392,7 +392,7 @@ func TestErrorsGetACode(t *testing.T) {
 	}
 }
 
-// An overlong line is skipped without being kept: 40 MB pass through a limit of 1 MB.
+// An overlong line is skipped without being buffered: 40 MB pass a limit of 1 MB.
 func TestLongLineIsNotKept(t *testing.T) {
 	t.Parallel()
 	var out output
@@ -418,7 +418,7 @@ func (filler) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Whatever comes in, each line gives a message or an answer or nothing, and the connection lives on to its end.
+// Any line produces a message, an answer or nothing, and the connection stays usable to the end of input.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"m"}`, `[{"jsonrpc":"2.0","id":1,"method":"m"}]`, "\xff", `{"id":`, "", "\ufeff{}",
