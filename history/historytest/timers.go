@@ -18,6 +18,9 @@ func timers(t *testing.T, s history.Store) {
 		t.Helper()
 		var out []string
 		for _, k := range got[[]history.Timer](t)(s.DueTimers(ctx, now, limit)) {
+			if k.Due.Location() != time.UTC {
+				t.Errorf("%s is due at %v", k.Key, k.Due)
+			}
 			out = append(out, fmt.Sprintf("%s/%s@%g", k.ExecutionID, k.Key, k.Due.Sub(Begin).Seconds()))
 		}
 		return fmt.Sprint(out)
@@ -55,6 +58,7 @@ func timers(t *testing.T, s history.Store) {
 
 	x.Append(s, "C ScheduleNode n")
 	want("kept", due(at(99), 0), "[x/b@10 y/a@10 x/a@30]")
+	// A fraction of a millisecond counts as a whole one.
 	set(x, "C ScheduleNode n", history.Timer{Key: "a", Due: at(5)}, history.Timer{Key: `"c"`, Due: at(50).Add(time.Microsecond)})
 	want("replaced", next()+due(at(99), 0), `5[x/a@5 y/a@10 x/"c"@50.001]`)
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -199,15 +200,16 @@ func (w *Walk) Restart(s history.Store) {
 // StateBytes is the size of the newest state when written in full.
 func (w *Walk) StateBytes() int { return jsonvalue.Size(w.state, 0) }
 
-// bytesAreCounted: the store tells what a run takes, after each append and when asked.
+// bytesAreCounted: the store tells what the payloads of a run take, after each append and when asked.
 func bytesAreCounted(t *testing.T, s history.Store) {
 	x := NewTrace(t, "x")
-	var before int64
+	var before, after int64
 	for i, n := range []int{10, 1000, 0, 50_000} {
 		b := x.Batch(fmt.Sprintf(`E StateUpdated n {"state":{"s":%q}}`, strings.Repeat(string(rune('a'+i)), n)))
-		b.Execution.Bytes = before
-		var after int64
-		b.Bytes = &after
+		b.Execution.Bytes, b.Bytes = before, &after
+		// What is no payload does not count.
+		b.Position, b.SetTimers, b.Timers = make([]byte, 1000), true, []history.Timer{{Key: strings.Repeat("k", 1000), Due: Begin}}
+		b.Definition = &history.StoredDefinition{Hash: "h", Text: make([]byte, 1000)}
 		must(t, s.Append(t.Context(), b))
 		if grown := after - before; grown < int64(n) || grown > int64(n)+500 {
 			t.Errorf("a payload of %d bytes counts as %d", n, grown)
@@ -215,7 +217,16 @@ func bytesAreCounted(t *testing.T, s history.Store) {
 		if e := got[history.Execution](t)(s.Execution(t.Context(), "x")); e.Bytes != after {
 			t.Errorf("the run has %d bytes, after the append it had %d", e.Bytes, after)
 		}
-		before = after
+		before, after = after, -1
+		wantCode(t, s.Append(t.Context(), b), problem.HistoryConflict)
+		if after != -1 {
+			t.Errorf("a refused batch sets the bytes to %d", after)
+		}
+	}
+	moved := history.Batch{ExecutionID: "x", ExpectedSeq: x.Execution.Seq, Execution: x.Execution, SetTimers: true, Bytes: &after}
+	moved.Execution.Bytes = before
+	if must(t, s.Append(t.Context(), moved)); after != before {
+		t.Errorf("a batch without records makes %d bytes of %d", after, before)
 	}
 }
 
