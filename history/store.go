@@ -58,8 +58,9 @@ type Store interface {
 	// Now returns the store's time, by which it judges leases.
 	Now(ctx context.Context) (time.Time, error)
 
-	// Renew makes the lease of a process last for ttl from now, rounded up to the millisecond. It begins a lease that does not exist or has run out;
-	// runs that another process has claimed meanwhile stay that process's.
+	// Renew makes the lease of a process last for ttl from now, rounded up to the millisecond. It begins a lease that does
+	// not exist or has run out; runs that another process has claimed meanwhile stay that process's. A process has a name
+	// that is not "" and that no other process has, before or after it.
 	Renew(ctx context.Context, process string, ttl time.Duration) error
 
 	// Release ends the lease of a process at once: others can claim the runs that it owns. Until one does, the runs keep

@@ -189,8 +189,8 @@ func (s *Store) ids(ctx context.Context, doing, text string, args ...any) ([]str
 	return ids, nil
 }
 
-// Unowned returns runs that need a driver and have none; see history.Store. The index leads to the runs that need one;
-// whether a run waits for a subworkflow that another process drives is told by that subworkflow's phase.
+// Unowned returns runs that need a driver and have none; see history.Store. The query finds the candidates by the index; a
+// run that waits for a subworkflow is one of them only if that has ended or was never begun.
 func (s *Store) Unowned(ctx context.Context, limit int) (ids []string, err error) {
 	const doing = "the runs without an owner could not be read"
 	candidates, err := s.ids(ctx, doing, unownedExecutions, s.now())

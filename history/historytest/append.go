@@ -111,8 +111,7 @@ func conflictsChangeNothing(t *testing.T, s history.Store) {
 		b := NewTrace(t, "x").Batch(lines...)
 		b.ExpectedSeq = seq
 		b.Execution.Seq = seq + int64(len(lines))
-		b.Position, b.SetTimers, b.Timers = []byte("p"), true, []history.Timer{{Key: "k", Due: Begin}}
-		b.Definition = &history.StoredDefinition{Hash: "no", Name: "no", Text: []byte("{}")}
+		fill(&b)
 		b.Owner = "o"
 		return b
 	}
@@ -131,12 +130,10 @@ func conflictsChangeNothing(t *testing.T, s history.Store) {
 	if after := describeAll(t, s, "x"); after != before {
 		t.Errorf("a refused batch changed\n%s\nto\n%s", before, after)
 	}
-	if _, err := s.Execution(t.Context(), "new"); err == nil {
-		t.Error("a refused batch left a run")
-	}
-	if _, err := s.Definition(t.Context(), "no"); err == nil {
-		t.Error("a refused batch left a definition")
-	}
+	_, err := s.Execution(t.Context(), "new")
+	wantCode(t, err, problem.ExecutionNotFound)
+	_, err = s.Definition(t.Context(), "h")
+	wantCode(t, err, problem.DefinitionNotFound)
 	x.Append(s, "C ScheduleNode a")
 }
 

@@ -108,7 +108,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// got is must for calls that give a value.
+// got is must for calls that return a value.
 func got[T any](t testing.TB) func(v T, err error) T {
 	return func(v T, err error) T {
 		t.Helper()
@@ -117,7 +117,14 @@ func got[T any](t testing.TB) func(v T, err error) T {
 	}
 }
 
-// read gives all records of a run.
+// fill sets what a batch can store beside records.
+func fill(b *history.Batch) {
+	b.Position = []byte("position")
+	b.SetTimers, b.Timers = true, []history.Timer{{Key: "k", Due: Begin}}
+	b.Definition = &history.StoredDefinition{Hash: "h", Name: "w", Version: "1", Text: []byte(`{"a":1}`)}
+}
+
+// read returns all records of a run.
 func read(t testing.TB, s history.Store, id string) []history.Record {
 	t.Helper()
 	return got[[]history.Record](t)(s.Read(t.Context(), id, 1, 0))

@@ -3,7 +3,6 @@ package historytest
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -98,8 +97,7 @@ func endDropsTimers(t *testing.T, s history.Store) {
 	ctx := t.Context()
 	x := NewTrace(t, "x")
 	b := x.Batch(Start("w", "in_process")...)
-	b.Position = []byte("p")
-	b.SetTimers, b.Timers = true, []history.Timer{{Key: "k", Due: Begin}}
+	fill(&b)
 	must(t, s.Append(ctx, b))
 	x.Append(s, End()...)
 	if due := got[[]history.Timer](t)(s.DueTimers(ctx, Begin.Add(time.Hour), 0)); len(due) != 0 {
@@ -107,38 +105,5 @@ func endDropsTimers(t *testing.T, s history.Store) {
 	}
 	if seq, data, err := s.Position(ctx, "x"); seq != 0 || data != nil || err != nil {
 		t.Errorf("position of a run that has ended: %d %q, %v", seq, data, err)
-	}
-}
-
-// orphanedParents: a run that waits for a subworkflow is an orphan when nobody will tell it the end.
-func orphanedParents(t *testing.T, s history.Store) {
-	ctx := t.Context()
-	for _, id := range []string{"p1", "p2", "p3"} {
-		NewTrace(t, id).Append(s, lines(Start("w", "in_process"), []string{
-			fmt.Sprintf(`E SubworkflowStarted v {"workflowRef":"w","parentExecutionId":%q,"childExecutionId":%q}`, id, id+":sub:v"),
-		})...)
-	}
-	NewTrace(t, "p2:sub:v").Append(s, lines(Start("c", "host_mediated"), Node("begin", "t"))...)
-	NewTrace(t, "p3:sub:v").Append(s, lines(Start("c", "in_process"), End())...)
-	if ids := got[[]string](t)(s.Unowned(ctx, 0)); !slices.Equal(ids, []string{"p1", "p3"}) {
-		t.Errorf("got %v, want p1, whose child never began, and p3, whose child has ended", ids)
-	}
-}
-
-// orphanedChildren: a subworkflow is an orphan when its parent has ended without it, whatever it rests on.
-func orphanedChildren(t *testing.T, s history.Store) {
-	ctx := t.Context()
-	child := func(parent string) string {
-		return `E ExecutionStarted {"workflowName":"c","activityExecutionMode":"host_mediated","parentExecutionId":"` + parent + `"}`
-	}
-	wait := `E SignalWaitStarted s {"signalName":"go"}`
-	NewTrace(t, "open").Append(s, Start("w", "host_mediated")...)
-	NewTrace(t, "closed").Append(s, lines(Start("w", "host_mediated"), End())...)
-	NewTrace(t, "open:sub:v").Append(s, child("open"), wait)
-	NewTrace(t, "closed:sub:v").Append(s, child("closed"), wait)
-	NewTrace(t, "closed:sub:w").Append(s, child("closed"), "E ExecutionCancelled")
-	NewTrace(t, "none:sub:v").Append(s, child("none"), wait)
-	if ids := got[[]string](t)(s.Unowned(ctx, 0)); !slices.Equal(ids, []string{"closed:sub:v", "open"}) {
-		t.Errorf("got %v, want the subworkflow that outlives its parent, and the run that stopped in its walk", ids)
 	}
 }

@@ -29,7 +29,7 @@ func NewWalk(t testing.TB, executionID string, seed uint64) *Walk {
 	return &Walk{trace: NewTrace(t, executionID), rand: rand.New(rand.NewPCG(seed, 7)), state: map[string]any{}}
 }
 
-// Append appends a batch with a few steps of the walk. Now and then the store is not told what the state was.
+// Append appends a batch with a few steps of the walk. Some batches have no Prior.
 func (w *Walk) Append(s history.Store) {
 	w.trace.t.Helper()
 	x := w.trace
@@ -83,7 +83,7 @@ func (w *Walk) Append(s history.Store) {
 	must(x.t, s.Append(x.t.Context(), b))
 }
 
-// given makes what a node may give that has the state in hand: some of its members, changed or not, the very values or
+// given makes what a node may return that has read the state: some of its members, changed or not, the very values or
 // copies as a host sends them, and something of its own.
 func (w *Walk) given() map[string]any {
 	r := w.rand
@@ -125,7 +125,7 @@ func (w *Walk) given() map[string]any {
 	return out
 }
 
-// delta makes what a node may give.
+// delta makes what a node may return.
 func (w *Walk) delta() map[string]any {
 	r := w.rand
 	text := func(n int) string { return strings.Repeat(string(rune('a'+r.IntN(26))), 1+r.IntN(n)) }
@@ -207,7 +207,7 @@ func bytesAreCounted(t *testing.T, s history.Store) {
 	for i, n := range []int{10, 1000, 0, 50_000} {
 		b := x.Batch(fmt.Sprintf(`E StateUpdated n {"state":{"s":%q}}`, strings.Repeat(string(rune('a'+i)), n)))
 		b.Execution.Bytes, b.Bytes = before, &after
-		// What is no payload does not count.
+		// Only payloads count.
 		b.Position, b.SetTimers, b.Timers = make([]byte, 1000), true, []history.Timer{{Key: strings.Repeat("k", 1000), Due: Begin}}
 		b.Definition = &history.StoredDefinition{Hash: "h", Text: make([]byte, 1000)}
 		must(t, s.Append(t.Context(), b))
