@@ -1,9 +1,17 @@
 package history
 
-import "github.com/workflows-engine/workflows-engine/graph/problem"
+import (
+	"unicode/utf8"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// MaxIDBytes is the length of the longest id that a run may have. Stores keep ids as keys of tables.
+const MaxIDBytes = 2048
 
 // Check refuses a batch that breaks the contract of Store.Append, with INTERNAL_ERROR: it is the caller's mistake, and
-// writing it would leave a history that cannot be read.
+// writing it would leave a history that cannot be read. A batch that begins a run under an id that no run may have is
+// refused with VALIDATION_ERROR; a run that has such an id goes on.
 func (b *Batch) Check() error {
 	fault := func(format string, args ...any) error {
 		return problem.New(problem.Internal, "append: "+format, args...).WithPlace(problem.Place{ExecutionID: b.ExecutionID})
@@ -11,6 +19,9 @@ func (b *Batch) Check() error {
 	switch {
 	case b.ExecutionID == "":
 		return fault("the execution id is empty")
+	case b.ExpectedSeq == 0 && (len(b.ExecutionID) > MaxIDBytes || !utf8.ValidString(b.ExecutionID)):
+		return problem.New(problem.ValidationError, "invalid execution id %q: expected UTF-8 of at most %d bytes", b.ExecutionID, MaxIDBytes).
+			WithHint("Choose another id.")
 	case b.ExpectedSeq < 0:
 		return fault("the expected seq %d is negative", b.ExpectedSeq)
 	case len(b.Records) == 0 && (!b.SetTimers || b.ExpectedSeq == 0 || b.Owner != "" || b.Definition != nil):
@@ -18,9 +29,9 @@ func (b *Batch) Check() error {
 	case b.Disown && b.Owner == "":
 		return fault("a batch that disowns the run names no owner")
 	case b.Execution.ID != b.ExecutionID:
-		return fault("the projection is that of run %q", b.Execution.ID)
+		return fault("the projection belongs to run %q", b.Execution.ID)
 	case b.Execution.Seq != b.ExpectedSeq+int64(len(b.Records)):
-		return fault("the projection stands at seq %d instead of %d", b.Execution.Seq, b.ExpectedSeq+int64(len(b.Records)))
+		return fault("expected a projection at seq %d, found one at %d", b.ExpectedSeq+int64(len(b.Records)), b.Execution.Seq)
 	}
 	if b.Definition != nil {
 		if err := b.Definition.Check(); err != nil {
@@ -31,7 +42,7 @@ func (b *Batch) Check() error {
 		r := &b.Records[i]
 		switch {
 		case r.Name.Kind() == "" || r.Name.Kind() != r.Kind:
-			return fault("%q is no %q", r.Name, r.Kind)
+			return fault("record %d has name %q and kind %q", i, r.Name, r.Kind)
 		case r.CreatedAt.IsZero():
 			return fault("record %d (%s) has no time", i, r.Name)
 		}

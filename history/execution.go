@@ -71,8 +71,9 @@ type Execution struct {
 	NodeVisits int64
 	CreatedAt  time.Time
 	UpdatedAt  time.Time
-	// Bytes is what the run's records take in the store, large values that other runs hold too counted where they were
-	// new. The store counts it: Store.Execution, List and Batch.Bytes give it, Apply leaves it alone.
+	// Bytes is the length of the payloads of the run's records as the store keeps them. A large value that a store keeps
+	// once for several records or runs counts where it was new. Positions, timers and definitions do not count. The store
+	// counts it: Store.Execution, List and Batch.Bytes return it, Apply leaves it alone.
 	Bytes int64
 	// Waits lists what the run waits for, nothing if it has ended: the waits of one parallel block in branch order,
 	// others in the order in which they began. It is shared between copies; do not change it.

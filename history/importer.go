@@ -5,14 +5,32 @@ import "context"
 // Importer is a Store that can take in runs as a whole. Both stores of this module are.
 type Importer interface {
 	// Import adds runs with their definitions in one transaction: all or nothing. DUPLICATE_EXECUTION_ID if one of the runs
-	// exists. A definition that is stored already stays as it is.
+	// exists, otherwise the errors of Append. A definition that is stored already stays as it is.
 	Import(ctx context.Context, in Import) error
 }
 
-// Import is what enters a store together. It is not checked further: its records must be those of an export.
+// Import is what enters a store together. Its records must be those of an export; only what Batches looks at is checked.
 type Import struct {
 	Definitions []StoredDefinition
 	Runs        []ImportedRun
+}
+
+// Batches returns each run as the batch that begins it. It refuses what Append would refuse.
+func (in *Import) Batches() ([]Batch, error) {
+	for i := range in.Definitions {
+		if err := in.Definitions[i].Check(); err != nil {
+			return nil, err
+		}
+	}
+	batches := make([]Batch, len(in.Runs))
+	for i := range in.Runs {
+		r := &in.Runs[i]
+		batches[i] = Batch{ExecutionID: r.ExecutionID, Records: r.Records, Execution: r.Execution, SetTimers: true, Timers: r.Timers}
+		if err := batches[i].Check(); err != nil {
+			return nil, err
+		}
+	}
+	return batches, nil
 }
 
 // ImportedRun is a run with all its records.

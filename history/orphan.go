@@ -22,7 +22,7 @@ func (e *Execution) NeedsDriver() bool {
 // Orphaned reports whether a run that no live process owns stands still for want of a driver. It refines
 // NeedsDriver: a subworkflow that is under way wakes its parent when it ends, so only one that has ended, or that was
 // never begun, keeps the parent waiting in vain; and a parent that ends cancels its subworkflows, so only one whose
-// parent has ended already was left over, by a crash between the two. phase gives another run's phase; ok is false if
+// parent has ended already was left over, by a crash between the two. phase returns another run's phase; ok is false if
 // there is no such run.
 func (e *Execution) Orphaned(phase func(executionID string) (p Phase, ok bool)) bool {
 	if !e.NeedsDriver() {

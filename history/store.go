@@ -5,56 +5,62 @@ import (
 	"time"
 )
 
-// Store keeps the histories of runs. Implementations: historysql (SQLite) and historymem. Both pass the kit in
+// Store keeps the histories of runs. Implementations: historysql (SQLite) and historymem. Both pass the tests in
 // historytest. All methods are safe for concurrent use, by several processes too where the store is a file.
 //
+// An id is compared byte by byte. A run begins under an id that is UTF-8 and has at most MaxIDBytes bytes, U+0000 and
+// spaces included; a call for any other id finds no run. A store keeps times in milliseconds and returns them in UTC.
+//
 // Errors are *problem.Error: HISTORY_CONFLICT, LEASE_HELD, HISTORY_VERSION_UNSUPPORTED, HISTORY_CORRUPT,
-// EXECUTION_NOT_FOUND, INVALID_LIST_CURSOR, VALIDATION_ERROR (a negative limit), DEFINITION_REQUIRED (unknown definition),
-// STORE_LOCKED, STORE_FULL, STORE_READ_ONLY, STORE_UNAVAILABLE and INTERNAL_ERROR, which wraps the context's error where
-// that ended the call. A write that has begun to commit is not cancelled.
+// EXECUTION_NOT_FOUND, INVALID_LIST_CURSOR, VALIDATION_ERROR (a negative limit, or an id that no run may have),
+// DEFINITION_REQUIRED (unknown definition), STORE_LOCKED, STORE_FULL, STORE_READ_ONLY, STORE_UNAVAILABLE and
+// INTERNAL_ERROR, which wraps the context's error where that ended the call. A write that has begun to commit is not
+// cancelled.
 type Store interface {
-	// Append adds a batch to one run's history in one durable transaction: all of it or nothing. It fails with
-	// HISTORY_CONFLICT, and changes nothing, if the run's last seq is not b.ExpectedSeq; else with LEASE_HELD, and
-	// changes nothing, if b.Owner is set and another process whose lease has not run out owns the run.
+	// Append adds a batch to one run's history in one durable transaction: all of it or nothing. A batch that Batch.Check
+	// refuses is refused. Append fails with HISTORY_CONFLICT if the run's last seq is not b.ExpectedSeq; else with
+	// LEASE_HELD if b.Owner is set and another process whose lease has not run out owns the run. A batch that is refused
+	// changes nothing.
 	// The given records' Seq members are ignored; the store assigns ExpectedSeq+1, ExpectedSeq+2, … The slice b.Records is
 	// the caller's again afterwards; the values in it stay as they are.
 	Append(ctx context.Context, b Batch) error
 
-	// Read gives the records of a run with seq >= fromSeq in order, at most limit (0: all). An unknown run gives none.
+	// Read returns the records of a run with seq >= fromSeq in order, at most limit (0: all). An unknown run has none.
 	// Records of one call may share values with each other, with nothing else.
 	Read(ctx context.Context, executionID string, fromSeq int64, limit int) ([]Record, error)
 
-	// Execution gives a run's projection, brought up to date if another engine wrote to its history.
+	// Execution returns a run's projection, brought up to date if another engine wrote to its history.
 	// EXECUTION_NOT_FOUND if the run has no records.
 	Execution(ctx context.Context, executionID string) (Execution, error)
 
-	// Position gives the newest stored machine position of a run: the seq it belongs to and its bytes; seq 0 and nil
+	// Position returns the newest stored machine position of a run: the seq it belongs to and its bytes; seq 0 and nil
 	// if there is none.
 	Position(ctx context.Context, executionID string) (seq int64, data []byte, err error)
 
-	// List gives a page of runs, newest first.
+	// List returns a page of runs, newest first: by UpdatedAt, and by id byte by byte where that is equal.
 	List(ctx context.Context, q ListQuery) (ListPage, error)
 
-	// Definition gives a stored definition by its hash. DEFINITION_REQUIRED if it is not stored.
+	// Definition returns a stored definition by its hash. DEFINITION_REQUIRED if it is not stored.
 	Definition(ctx context.Context, hash string) (StoredDefinition, error)
 
-	// DefinitionByName gives the definition stored last under a document name, of that version if version is not "".
+	// DefinitionByName returns the definition stored last under a document name, of that version if version is not "".
 	DefinitionByName(ctx context.Context, name, version string) (StoredDefinition, error)
 
 	// PutDefinition stores a definition; storing the same hash again changes nothing.
 	PutDefinition(ctx context.Context, d StoredDefinition) error
 
-	// DueTimers gives timers due at or before now, earliest first, at most limit (0: all).
+	// DueTimers returns the timers due at or before now, earliest first, at most limit (0: all). Their ExecutionID is set.
 	DueTimers(ctx context.Context, now time.Time, limit int) ([]Timer, error)
 
-	// NextTimer gives the earliest due time of all timers; ok is false when there is none.
+	// NextTimer returns the earliest due time of all timers; ok is false when there is none.
 	NextTimer(ctx context.Context) (due time.Time, ok bool, err error)
 
 	// Now returns the store's time, by which it judges leases.
 	Now(ctx context.Context) (time.Time, error)
 
-	// Renew makes the lease of a process last for ttl from now. It begins a lease that does not exist or has run out;
-	// runs that another process has claimed meanwhile stay that process's.
+	// Renew makes the lease of a process last for ttl from now, rounded up to the millisecond. It begins a lease that does
+	// not exist or has run out; runs that another process has claimed meanwhile stay that process's. A process has a name
+	// that is not "" and that no other process has, before or after it.
 	Renew(ctx context.Context, process string, ttl time.Duration) error
 
 	// Release ends the lease of a process at once: others can claim the runs that it owns. Until one does, the runs keep
@@ -93,14 +99,16 @@ type Batch struct {
 	ExecutionID string
 	// ExpectedSeq is the seq of the run's last record, 0 for a new run.
 	ExpectedSeq int64
-	// Records to add, in order. CreatedAt must be set. Without any, nothing but the timers and the position of a run that
-	// exists is replaced: SetTimers must be true, and neither an owner nor a definition may be given.
+	// Records to add, in order. CreatedAt must be set; what is finer than a millisecond is cut off. Without any, nothing but
+	// the timers and the position of a run that exists is replaced: SetTimers must be true, and neither an owner nor a
+	// definition may be given.
 	Records []Record
 	// Execution is the projection as it is after Records; see Execution.Apply.
 	Execution Execution
 	// Prior is the run's state as it is before Records, which lets a store write a large state as what has changed.
 	Prior Prior
-	// Bytes, when not nil, is set to the run's Execution.Bytes after the batch, counted on from that of Execution.
+	// Bytes, when not nil, is set to the run's Execution.Bytes after the batch; a batch that is refused leaves it alone. A
+	// store may add what the batch takes to Execution.Bytes of the batch, which is what it returned before.
 	Bytes *int64
 	// Definition is stored along when not nil.
 	Definition *StoredDefinition
@@ -108,7 +116,7 @@ type Batch struct {
 	// A batch that ends the run drops it.
 	Position []byte
 	// Timers is the complete set of the run's open timers after Records when SetTimers is true; otherwise the stored
-	// set is kept. A batch that ends the run drops them.
+	// set is kept. A batch that ends the run drops them. Their ExecutionID is ignored: they are timers of this run.
 	SetTimers bool
 	Timers    []Timer
 	// Owner, when not "", is the process that appends as the run's owner. The append claims the run for it, unless the
@@ -134,6 +142,7 @@ type Timer struct {
 	ExecutionID string
 	// Key is the machine's name of the timer, unique within the run.
 	Key string
+	// Due is stored rounded up to the millisecond: a timer is never early.
 	Due time.Time
 }
 

@@ -14,15 +14,9 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 	if err := b.Check(); err != nil {
 		return err
 	}
-	text := b.Execution.AppendText(nil)
-	execution, err := history.ParseExecution(b.ExecutionID, text)
+	a, err := additionOf(&b, func(r *history.Record) []byte { return r.AppendPayload(nil, b.ExecutionID) })
 	if err != nil {
 		return err
-	}
-	rows := make([]row, len(b.Records))
-	for i := range b.Records {
-		r := &b.Records[i]
-		rows[i] = row{kind: r.Kind, name: r.Name, payload: r.AppendPayload(nil, b.ExecutionID), at: milli(r.CreatedAt)}
 	}
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -34,45 +28,67 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 		return b.Conflict()
 	case b.Owner != "" && x != nil && s.ownedElsewhere(x, b.Owner):
 		return b.LeaseHeld()
-	case x == nil:
-		x = &run{}
-		s.runs[b.ExecutionID] = x
 	}
-	x.rows = append(x.rows, rows...)
-	for i := range rows {
-		x.bytes += int64(len(rows[i].payload))
-	}
+	x = s.add(&b, a)
+	s.keepOwner(x, &b)
 	if b.Bytes != nil {
 		*b.Bytes = x.bytes
 	}
-	x.execution, x.text = execution, text
-	x.keep(&b)
-	s.keepOwner(x, &b)
-	s.changed(b.ExecutionID, execution.Seq)
 	if b.Definition != nil {
 		s.putDefinition(*b.Definition)
 	}
 	return nil
 }
 
-// keep stores the batch's position and timers.
-func (x *run) keep(b *history.Batch) {
-	if b.Execution.Phase.Terminal() {
-		x.position, x.positionSeq, x.timers = nil, 0, nil
-		return
+// addition is what a batch adds to its run. It is made before the store is locked.
+type addition struct {
+	rows      []row
+	execution history.Execution
+	text      []byte
+}
+
+// additionOf copies what a store keeps of a batch; payload returns the text of a record.
+func additionOf(b *history.Batch, payload func(r *history.Record) []byte) (a addition, err error) {
+	a.text = b.Execution.AppendText(nil)
+	a.execution, err = history.ParseExecution(b.ExecutionID, a.text)
+	for i := range b.Records {
+		r := &b.Records[i]
+		a.rows = append(a.rows, row{kind: r.Kind, name: r.Name, payload: payload(r), at: milli(r.CreatedAt)})
 	}
-	if b.Position != nil {
+	return a, err
+}
+
+// add adds records to a run, which it begins if it does not exist, and stores the batch's position and timers.
+func (s *Store) add(b *history.Batch, a addition) *run {
+	x := s.runs[b.ExecutionID]
+	if x == nil {
+		x = &run{}
+		s.runs[b.ExecutionID] = x
+	}
+	x.rows, x.execution, x.text = append(x.rows, a.rows...), a.execution, a.text
+	for i := range a.rows {
+		x.bytes += int64(len(a.rows[i].payload))
+	}
+	ends := b.Execution.Phase.Terminal()
+	switch {
+	case ends:
+		x.position, x.positionSeq = nil, 0
+	case b.Position != nil:
 		x.position, x.positionSeq = bytes.Clone(b.Position), b.Execution.Seq
 	}
-	if b.SetTimers {
+	if ends || b.SetTimers {
 		x.timers = nil
+	}
+	if b.SetTimers && !ends {
 		for _, t := range b.Timers {
 			x.timers = append(x.timers, history.Timer{ExecutionID: b.ExecutionID, Key: t.Key, Due: time.UnixMilli(history.CeilMillis(t.Due)).UTC()})
 		}
 	}
+	s.changed(b.ExecutionID, b.Execution.Seq)
+	return x
 }
 
-// milli gives the time as a file would keep it.
+// milli returns the time as a file would keep it.
 func milli(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
 // PutDefinition stores a definition; see history.Store.
@@ -95,7 +111,7 @@ func (s *Store) putDefinition(d history.StoredDefinition) {
 	}
 }
 
-// definition gives the one stored last that a condition holds for.
+// definition returns the one stored last that a condition holds for.
 func (s *Store) definition(is func(d *history.StoredDefinition) bool) (history.StoredDefinition, error) {
 	for i := len(s.definitions) - 1; i >= 0; i-- {
 		if d := s.definitions[i]; is(&d) {

@@ -10,16 +10,18 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// owners are the leases of processes and the runs that they own.
-type owners struct {
-	// ends is when the lease of a process runs out or was released, in whole milliseconds.
-	ends map[string]time.Time
-	// runs are the ids of the runs that a process owns.
-	runs map[string]map[string]bool
-}
+// live reports whether a process has a lease that has not run out.
+func (s *Store) live(process string) bool { return s.processes[process].After(milli(s.now())) }
 
-// live reports whether the lease of a process has not run out at now.
-func (o *owners) live(process string, now time.Time) bool { return o.ends[process].After(now) }
+// owning returns the processes that own runs.
+func (s *Store) owning() map[string]bool {
+	owning := map[string]bool{}
+	for _, x := range s.runs {
+		owning[x.owner] = true
+	}
+	delete(owning, "")
+	return owning
+}
 
 // Now returns the store's time; see history.Store.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
@@ -37,9 +39,8 @@ func (s *Store) Renew(ctx context.Context, process string, ttl time.Duration) er
 		return err
 	}
 	defer s.mu.Unlock()
-	now := s.now()
-	s.owners.ends[process] = time.UnixMilli(history.CeilMillis(now.Add(ttl)))
-	s.forgetProcesses(milli(now))
+	s.processes[process] = time.UnixMilli(history.CeilMillis(s.now().Add(ttl)))
+	s.forgetProcesses()
 	return nil
 }
 
@@ -49,18 +50,16 @@ func (s *Store) Release(ctx context.Context, process string) error {
 		return err
 	}
 	defer s.mu.Unlock()
-	now := milli(s.now())
-	if s.owners.live(process, now) {
-		s.owners.ends[process] = now
+	if s.live(process) {
+		s.processes[process] = milli(s.now())
 	}
-	s.forgetProcesses(now)
+	s.forgetProcesses()
 	return nil
 }
 
-func (s *Store) forgetProcesses(now time.Time) {
-	maps.DeleteFunc(s.owners.ends, func(process string, _ time.Time) bool {
-		return !s.owners.live(process, now) && len(s.owners.runs[process]) == 0
-	})
+func (s *Store) forgetProcesses() {
+	owning := s.owning()
+	maps.DeleteFunc(s.processes, func(process string, _ time.Time) bool { return !s.live(process) && !owning[process] })
 }
 
 // Claim makes a process the owner of runs; see history.Store.
@@ -71,7 +70,7 @@ func (s *Store) Claim(ctx context.Context, process string, executionIDs ...strin
 	defer s.mu.Unlock()
 	for _, id := range executionIDs {
 		if x := s.runs[id]; x != nil && !x.execution.Phase.Terminal() && !s.ownedElsewhere(x, process) {
-			s.setOwner(x, process, time.Time{})
+			x.owner, x.disowned = process, time.Time{}
 			claimed = append(claimed, id)
 		}
 	}
@@ -86,7 +85,7 @@ func (s *Store) Disown(ctx context.Context, process string, executionIDs ...stri
 	defer s.mu.Unlock()
 	for _, id := range executionIDs {
 		if x := s.runs[id]; x != nil && x.owner == process {
-			s.setOwner(x, "", milli(s.now()))
+			x.owner, x.disowned = "", milli(s.now())
 		}
 	}
 	return nil
@@ -94,35 +93,18 @@ func (s *Store) Disown(ctx context.Context, process string, executionIDs ...stri
 
 // ownedElsewhere reports whether another process whose lease has not run out owns a run.
 func (s *Store) ownedElsewhere(x *run, process string) bool {
-	return x.owner != "" && x.owner != process && s.owners.live(x.owner, milli(s.now()))
-}
-
-// setOwner makes a process the owner of a run, or with "" lets nobody own it.
-func (s *Store) setOwner(x *run, process string, disowned time.Time) {
-	id := x.execution.ID
-	if runs := s.owners.runs[x.owner]; runs != nil {
-		if delete(runs, id); len(runs) == 0 {
-			delete(s.owners.runs, x.owner)
-		}
-	}
-	if x.owner, x.disowned = process, disowned; process == "" {
-		return
-	}
-	if s.owners.runs[process] == nil {
-		s.owners.runs[process] = map[string]bool{}
-	}
-	s.owners.runs[process][id] = true
+	return x.owner != "" && x.owner != process && s.live(x.owner)
 }
 
 // keepOwner stores who owns the run after a batch that was not refused.
 func (s *Store) keepOwner(x *run, b *history.Batch) {
 	switch {
 	case b.Execution.Phase.Terminal():
-		s.setOwner(x, "", time.Time{})
+		x.owner, x.disowned = "", time.Time{}
 	case b.Disown:
-		s.setOwner(x, "", milli(s.now()))
-	case b.Owner != "" && b.Owner != x.owner:
-		s.setOwner(x, b.Owner, time.Time{})
+		x.owner, x.disowned = "", milli(s.now())
+	case b.Owner != "":
+		x.owner, x.disowned = b.Owner, time.Time{}
 	}
 }
 
@@ -138,7 +120,7 @@ func (s *Store) Owner(ctx context.Context, executionID string) (history.Owner, e
 	}
 	end := x.disowned
 	if x.owner != "" {
-		end = s.owners.ends[x.owner]
+		end = s.processes[x.owner]
 	}
 	if end.IsZero() {
 		return history.Owner{Process: x.owner}, nil
@@ -153,8 +135,10 @@ func (s *Store) Owned(ctx context.Context, process string) (map[string]int64, er
 	}
 	defer s.mu.Unlock()
 	owned := map[string]int64{}
-	for id := range s.owners.runs[process] {
-		owned[id] = int64(len(s.runs[id].rows))
+	for id, x := range s.runs {
+		if x.owner == process {
+			owned[id] = int64(len(x.rows))
+		}
 	}
 	return owned, nil
 }
@@ -165,15 +149,8 @@ func (s *Store) Departed(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	now := milli(s.now())
-	var departed []string
-	for process := range s.owners.runs {
-		if !s.owners.live(process, now) {
-			departed = append(departed, process)
-		}
-	}
-	slices.Sort(departed)
-	return departed, nil
+	departed := slices.Sorted(maps.Keys(s.owning()))
+	return slices.DeleteFunc(departed, s.live), nil
 }
 
 // Unowned returns runs that need a driver and have none; see history.Store.
@@ -197,7 +174,7 @@ func (s *Store) Unowned(ctx context.Context, limit int) ([]string, error) {
 		if s.ownedElsewhere(x, "") || !x.execution.Orphaned(phase) {
 			continue
 		}
-		found = append(found, orphan{id, cmp.Or(s.owners.ends[x.owner], x.disowned, x.execution.UpdatedAt)})
+		found = append(found, orphan{id, cmp.Or(s.processes[x.owner], x.disowned, x.execution.UpdatedAt)})
 	}
 	slices.SortFunc(found, func(a, b orphan) int { return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.id, b.id)) })
 	if limit > 0 {

@@ -66,7 +66,7 @@ func older(a, b history.Cursor) int {
 	return strings.Compare(a.ExecutionID, b.ExecutionID)
 }
 
-// tree gives a run and all subworkflows below it, nil if it is one itself of a run that is stored.
+// tree returns a run and all subworkflows below it, nil if it is one itself of a run that is stored.
 func (s *Store) tree(id string) []history.Execution {
 	for _, above := range history.Ancestors(id) {
 		if s.runs[above] != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Read gives records of a run; see history.Store.
+// Read returns records of a run; see history.Store.
 func (s *Store) Read(ctx context.Context, executionID string, fromSeq int64, limit int) ([]history.Record, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func (s *Store) Read(ctx context.Context, executionID string, fromSeq int64, lim
 	return out, nil
 }
 
-// Execution gives a run's projection; see history.Store.
+// Execution returns a run's projection; see history.Store.
 func (s *Store) Execution(ctx context.Context, executionID string) (history.Execution, error) {
 	if err := s.enter(ctx); err != nil {
 		return history.Execution{}, err
@@ -58,7 +58,7 @@ func (s *Store) Execution(ctx context.Context, executionID string) (history.Exec
 	return e, err
 }
 
-// Position gives the newest stored machine position of a run; see history.Store.
+// Position returns the newest stored machine position of a run; see history.Store.
 func (s *Store) Position(ctx context.Context, executionID string) (seq int64, data []byte, err error) {
 	if err := s.enter(ctx); err != nil {
 		return 0, nil, err
@@ -70,7 +70,7 @@ func (s *Store) Position(ctx context.Context, executionID string) (seq int64, da
 	return 0, nil, nil
 }
 
-// List gives a page of runs, newest first; see history.Store.
+// List returns a page of runs, newest first; see history.Store.
 func (s *Store) List(ctx context.Context, q history.ListQuery) (history.ListPage, error) {
 	size, err := q.PageSize()
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *Store) List(ctx context.Context, q history.ListQuery) (history.ListPage
 	return page, nil
 }
 
-// Definition gives a stored definition by its hash; see history.Store.
+// Definition returns a stored definition by its hash; see history.Store.
 func (s *Store) Definition(ctx context.Context, hash string) (history.StoredDefinition, error) {
 	if err := s.enter(ctx); err != nil {
 		return history.StoredDefinition{}, err
@@ -123,7 +123,7 @@ func (s *Store) Definition(ctx context.Context, hash string) (history.StoredDefi
 	return s.definition(func(d *history.StoredDefinition) bool { return d.Hash == hash })
 }
 
-// DefinitionByName gives the definition stored last under a name; see history.Store.
+// DefinitionByName returns the definition stored last under a name; see history.Store.
 func (s *Store) DefinitionByName(ctx context.Context, name, version string) (history.StoredDefinition, error) {
 	if err := s.enter(ctx); err != nil {
 		return history.StoredDefinition{}, err
@@ -134,7 +134,7 @@ func (s *Store) DefinitionByName(ctx context.Context, name, version string) (his
 	})
 }
 
-// DueTimers gives timers due at or before now; see history.Store.
+// DueTimers returns timers due at or before now; see history.Store.
 func (s *Store) DueTimers(ctx context.Context, now time.Time, limit int) ([]history.Timer, error) {
 	timers, err := s.timers(ctx)
 	if err != nil {
@@ -152,7 +152,7 @@ func (s *Store) DueTimers(ctx context.Context, now time.Time, limit int) ([]hist
 	return timers[:due:due], nil
 }
 
-// NextTimer gives the earliest due time of all timers; see history.Store.
+// NextTimer returns the earliest due time of all timers; see history.Store.
 func (s *Store) NextTimer(ctx context.Context) (due time.Time, ok bool, err error) {
 	timers, err := s.timers(ctx)
 	if err != nil || len(timers) == 0 {
@@ -161,7 +161,7 @@ func (s *Store) NextTimer(ctx context.Context) (due time.Time, ok bool, err erro
 	return timers[0].Due, true, nil
 }
 
-// timers gives all timers, earliest first.
+// timers returns all timers, earliest first.
 func (s *Store) timers(ctx context.Context) ([]history.Timer, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err

@@ -2,7 +2,7 @@
 //
 // It has the meaning of the SQLite store to the letter (both pass the tests in package historytest): payloads are kept
 // as the text that a file would hold, so nothing that a caller does to what it gave or got changes what is stored.
-// A page of a list costs time proportional to the number of runs.
+// A page of a list, and every question about owners but Owner, costs time proportional to the number of runs.
 package historymem
 
 import (
@@ -18,7 +18,7 @@ import (
 type Store struct {
 	mu          sync.Mutex
 	runs        map[string]*run
-	owners      owners
+	processes   map[string]time.Time       // when the lease of each process ends or has ended, in whole milliseconds
 	definitions []history.StoredDefinition // in the order in which they were stored
 	watches     map[*watch]bool
 	closed      bool
@@ -61,8 +61,7 @@ func New() *Store { return NewWith(Options{}) }
 
 // NewWith makes an empty store with options.
 func NewWith(o Options) *Store {
-	s := &Store{runs: map[string]*run{}, watches: map[*watch]bool{}, now: o.Now}
-	s.owners = owners{ends: map[string]time.Time{}, runs: map[string]map[string]bool{}}
+	s := &Store{runs: map[string]*run{}, processes: map[string]time.Time{}, watches: map[*watch]bool{}, now: o.Now}
 	if s.now == nil {
 		s.now = time.Now
 	}
@@ -73,7 +72,7 @@ func NewWith(o Options) *Store {
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.runs, s.owners, s.definitions, s.closed = nil, owners{}, nil, true
+	s.runs, s.processes, s.definitions, s.closed = nil, nil, nil, true
 	for w := range s.watches {
 		w.wake()
 	}

@@ -20,20 +20,9 @@ var _ history.Importer = (*Store)(nil)
 // append, so that large values are kept once; of runs that others have written to the texts are stored as they are.
 func (s *Store) Import(ctx context.Context, in history.Import) error {
 	const doing = "the runs were not imported"
-	for i := range in.Definitions {
-		if err := in.Definitions[i].Check(); err != nil {
-			return err
-		}
-	}
-	batches := make([]history.Batch, len(in.Runs))
-	for i := range in.Runs {
-		r := &in.Runs[i]
-		batches[i] = history.Batch{
-			ExecutionID: r.ExecutionID, Records: r.Records, Execution: r.Execution, SetTimers: true, Timers: r.Timers,
-		}
-		if err := batches[i].Check(); err != nil {
-			return err
-		}
+	batches, err := in.Batches()
+	if err != nil {
+		return err
 	}
 	return s.write(ctx, doing, func(c *conn) error {
 		for i := range in.Definitions {

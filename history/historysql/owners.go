@@ -1,6 +1,7 @@
 package historysql
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	_ "embed"
@@ -47,12 +48,22 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 // now is the time by which leases are judged.
 func (s *Store) now() int64 { return s.options.Now().UnixMilli() }
 
-// Renew makes the lease of a process last for ttl from now; see history.Store. It deletes the rows of processes that are
-// gone and own nothing.
+// Renew makes the lease of a process last for ttl from now; see history.Store.
 func (s *Store) Renew(ctx context.Context, process string, ttl time.Duration) error {
-	return s.share(ctx, "the lease was not renewed", 0, func(c *conn) error {
+	end := func(now time.Time) int64 { return history.CeilMillis(now.Add(ttl)) }
+	return s.setLease(ctx, "the lease was not renewed", renewProcess, process, end)
+}
+
+// Release ends the lease of a process; see history.Store.
+func (s *Store) Release(ctx context.Context, process string) error {
+	return s.setLease(ctx, "the lease was not released", releaseProcess, process, time.Time.UnixMilli)
+}
+
+// setLease stores when the lease of a process ends. It deletes the rows of processes that are gone and own nothing.
+func (s *Store) setLease(ctx context.Context, doing, text, process string, end func(now time.Time) int64) error {
+	return s.share(ctx, doing, 0, func(c *conn) error {
 		now := s.options.Now()
-		if _, err := c.exec(renewProcess, process, history.CeilMillis(now.Add(ttl))); err != nil {
+		if _, err := c.exec(text, process, end(now)); err != nil {
 			return err
 		}
 		_, err := c.exec(dropProcesses, now.UnixMilli())
@@ -60,30 +71,29 @@ func (s *Store) Renew(ctx context.Context, process string, ttl time.Duration) er
 	})
 }
 
-// Release ends the lease of a process; see history.Store.
-func (s *Store) Release(ctx context.Context, process string) error {
-	return s.share(ctx, "the lease was not released", 0, func(c *conn) error {
-		now := s.now()
-		if _, err := c.exec(releaseProcess, process, now); err != nil {
-			return err
-		}
-		_, err := c.exec(dropProcesses, now)
-		return err
-	})
-}
-
 // Claim makes a process the owner of runs; see history.Store.
 func (s *Store) Claim(ctx context.Context, process string, executionIDs ...string) (claimed []string, err error) {
-	err = s.share(ctx, "the runs were not claimed", 0, func(c *conn) error {
-		claimed = nil // the transaction may be a second attempt
+	return s.setOwner(ctx, "the runs were not claimed", claimExecution, process, executionIDs)
+}
+
+// Disown gives up runs that a process owns; see history.Store.
+func (s *Store) Disown(ctx context.Context, process string, executionIDs ...string) error {
+	_, err := s.setOwner(ctx, "the runs were not disowned", disownExecution, process, executionIDs)
+	return err
+}
+
+// setOwner changes the rows of runs in one transaction and returns the runs whose row was changed.
+func (s *Store) setOwner(ctx context.Context, doing, text, process string, executionIDs []string) (changed []string, err error) {
+	err = s.share(ctx, doing, 0, func(c *conn) error {
+		changed = nil // the transaction may be a second attempt
 		now := s.now()
 		for _, id := range executionIDs {
-			n, err := c.exec(claimExecution, id, process, now)
+			n, err := c.exec(text, id, process, now)
 			if err != nil {
 				return err
 			}
 			if n > 0 {
-				claimed = append(claimed, id)
+				changed = append(changed, id)
 			}
 		}
 		return nil
@@ -91,48 +101,27 @@ func (s *Store) Claim(ctx context.Context, process string, executionIDs ...strin
 	if err != nil {
 		return nil, err
 	}
-	return claimed, nil
-}
-
-// Disown gives up runs that a process owns; see history.Store.
-func (s *Store) Disown(ctx context.Context, process string, executionIDs ...string) error {
-	return s.share(ctx, "the runs were not disowned", 0, func(c *conn) error {
-		now := s.now()
-		for _, id := range executionIDs {
-			if _, err := c.exec(disownExecution, id, process, now); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return changed, nil
 }
 
 // keepOwner stores who owns the run after the batch, or refuses it.
 func (s *Store) keepOwner(c *conn, b *history.Batch) error {
 	ends := b.Execution.Phase.Terminal()
-	switch {
-	case b.Owner == "" && !ends:
-		return nil
-	case b.Owner != "" && !ends && !b.Disown:
-		n, err := c.exec(claimExecution, b.ExecutionID, b.Owner, s.now())
-		if err == nil && n == 0 {
-			return b.LeaseHeld()
-		}
-		return err
-	}
-	var disowned any
+	now := s.now()
 	if b.Owner != "" {
-		now := s.now()
-		if held, err := c.one(ownedElsewhere, b.ExecutionID, b.Owner, now); err != nil {
-			return err
-		} else if held != nil {
-			return b.LeaseHeld()
-		}
-		if !ends {
-			disowned = now
+		if held, err := c.one(ownedElsewhere, b.ExecutionID, b.Owner, now); err != nil || held != nil {
+			return cmp.Or(err, b.LeaseHeld())
 		}
 	}
-	_, err := c.exec(disownExecution, b.ExecutionID, nil, disowned)
+	var err error
+	switch {
+	case ends:
+		_, err = c.exec(disownExecution, b.ExecutionID, nil, nil)
+	case b.Disown:
+		_, err = c.exec(disownExecution, b.ExecutionID, nil, now)
+	case b.Owner != "":
+		_, err = c.exec(claimExecution, b.ExecutionID, b.Owner, now)
+	}
 	return err
 }
 
@@ -200,8 +189,8 @@ func (s *Store) ids(ctx context.Context, doing, text string, args ...any) ([]str
 	return ids, nil
 }
 
-// Unowned returns runs that need a driver and have none; see history.Store. The index leads to the runs that need one;
-// whether a run waits for a subworkflow that another process drives is told by that subworkflow's phase.
+// Unowned returns runs that need a driver and have none; see history.Store. The query finds the candidates by the index; a
+// run that waits for a subworkflow is one of them only if that has ended or was never begun.
 func (s *Store) Unowned(ctx context.Context, limit int) (ids []string, err error) {
 	const doing = "the runs without an owner could not be read"
 	candidates, err := s.ids(ctx, doing, unownedExecutions, s.now())

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"modernc.org/sqlite"
@@ -27,7 +28,10 @@ type Store struct {
 	closed  bool
 	queue   queue
 	readers readers
-	watches watches
+	// closing ends when Close is called. Whoever watches holds watching for reading.
+	closing  context.Context
+	end      context.CancelFunc
+	watching sync.RWMutex
 	// opened is which files those are, nil if that is not known; looked is when it was last compared with what stands
 	// there, and gone that it was another; see replaced.
 	opened atomic.Pointer[opened]
@@ -56,7 +60,8 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 		return nil, problem.New(problem.StoreUnavailable, "%s is a folder, and a database is a file", absolute).
 			WithHint("Name a file in it, such as %s.", filepath.Join(absolute, "runs.db"))
 	}
-	s := &Store{path: absolute, options: o, turn: make(chan struct{}, 1), watches: watches{closing: make(chan struct{})}}
+	s := &Store{path: absolute, options: o, turn: make(chan struct{}, 1)}
+	s.closing, s.end = context.WithCancel(background)
 	if err := s.open(ctx); err != nil {
 		err = failure("the database "+absolute+" cannot be opened", err)
 		if unclosed := s.Close(); unclosed != nil {
@@ -258,7 +263,9 @@ func (c *carefulConnector) Connect(ctx context.Context) (driver.Conn, error) {
 
 // Close waits for the transaction under way, ends the calls of Watch and closes the file. The store cannot be used afterwards.
 func (s *Store) Close() error {
-	s.watches.end()
+	s.end()
+	s.watching.Lock()
+	defer s.watching.Unlock()
 	s.turn <- struct{}{}
 	defer func() { <-s.turn }()
 	s.closed = true

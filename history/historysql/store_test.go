@@ -60,3 +60,10 @@ func TestStore(t *testing.T) {
 	t.Parallel()
 	historytest.Run(t, open)
 }
+
+func TestStoreKeepsWhatIsWritten(t *testing.T) {
+	t.Parallel()
+	historytest.RunPersistent(t, func(t testing.TB, dir string, now func() time.Time) history.Store {
+		return openFile(t, filepath.Join(dir, "runs.db"), historysql.Options{Now: now})
+	})
+}

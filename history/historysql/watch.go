@@ -5,7 +5,6 @@ import (
 	"database/sql/driver"
 	_ "embed"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/history"
@@ -29,10 +28,11 @@ var _ history.Watcher = (*Store)(nil)
 // be noticed.
 func (s *Store) Watch(ctx context.Context, changed func(executionID string, seq int64)) (err error) {
 	const doing = "the changes could not be read"
-	if !s.watches.begin() {
-		return failure(doing, errClosed)
+	s.watching.RLock() // Close waits for its end
+	defer s.watching.RUnlock()
+	if s.closing.Err() != nil {
+		return errClosed
 	}
-	defer s.watches.running.Done()
 	c, err := s.connect(dataSource(s.path, "ro", &s.options))
 	if err != nil {
 		return failure(doing, err)
@@ -52,7 +52,7 @@ func (s *Store) Watch(ctx context.Context, changed func(executionID string, seq 
 		case <-pause.C:
 		case <-ctx.Done():
 			return nil
-		case <-s.watches.closing:
+		case <-s.closing.Done():
 			return errClosed
 		}
 	}
@@ -77,15 +77,10 @@ func (w *watch) look() error {
 		return err
 	}
 	newest, _ := v.(int64)
-	type run struct {
-		id  string
-		seq int64
-	}
-	var runs []run
 	if w.last >= 0 && newest > w.last {
 		err := w.conn.query(changedRuns, func(row []driver.Value) error {
 			seq, _ := row[1].(int64)
-			runs = append(runs, run{textOf(row[0]), seq})
+			w.changed(textOf(row[0]), seq)
 			return nil
 		}, w.last, newest)
 		if err != nil {
@@ -93,38 +88,5 @@ func (w *watch) look() error {
 		}
 	}
 	w.version, w.last = version, newest
-	for _, r := range runs {
-		w.changed(r.id, r.seq)
-	}
 	return nil
-}
-
-// watches are the calls of Watch under way. They end before the store's file is closed.
-type watches struct {
-	mu      sync.Mutex
-	closed  bool
-	closing chan struct{}
-	running sync.WaitGroup
-}
-
-// begin reports whether a call may begin; it then has to call running.Done.
-func (w *watches) begin() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
-		return false
-	}
-	w.running.Add(1)
-	return true
-}
-
-// end ends the calls and waits until they have returned.
-func (w *watches) end() {
-	w.mu.Lock()
-	if !w.closed {
-		w.closed = true
-		close(w.closing)
-	}
-	w.mu.Unlock()
-	w.running.Wait()
 }

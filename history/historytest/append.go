@@ -66,7 +66,7 @@ func readInParts(t *testing.T, s history.Store) {
 
 func recordsComeBack(t *testing.T, s history.Store) {
 	x := NewTrace(t, "x")
-	// Another zone and finer than a millisecond: stored is UTC, with milliseconds.
+	// Another zone and finer than a millisecond: what is stored is UTC, cut to the millisecond.
 	x.Now = time.Date(2026, 11, 21, 3, 3, 46, 919_123_456, time.FixedZone("", 2*3600))
 	x.Append(s,
 		`E ExecutionStarted {"workflowName":"wörk <flow> \"q\"","workflowVersion":"1","inputKeys":["2","a"],"input":{"a":null,"n":1e21}}`,
@@ -75,6 +75,9 @@ func recordsComeBack(t *testing.T, s history.Store) {
 	first := read(t, s, "x")
 	if want := time.Date(2026, 11, 21, 1, 3, 46, 919e6, time.UTC); !first[0].CreatedAt.Equal(want) || first[0].CreatedAt.Location() != time.UTC {
 		t.Errorf("the time became %v", first[0].CreatedAt)
+	}
+	if e := got[history.Execution](t)(s.Execution(t.Context(), "x")); e.CreatedAt != first[0].CreatedAt || e.UpdatedAt != first[0].CreatedAt {
+		t.Errorf("the times of the run became %v and %v", e.CreatedAt, e.UpdatedAt)
 	}
 	state := first[1].Payload.State
 	want := map[string]any{"text": "a\x00b😀\u2028", "deep": []any{[]any{map[string]any{"x": []any{}}}}, "f": 0.1, "t": true}
@@ -108,8 +111,7 @@ func conflictsChangeNothing(t *testing.T, s history.Store) {
 		b := NewTrace(t, "x").Batch(lines...)
 		b.ExpectedSeq = seq
 		b.Execution.Seq = seq + int64(len(lines))
-		b.Position, b.SetTimers, b.Timers = []byte("p"), true, []history.Timer{{Key: "k", Due: Begin}}
-		b.Definition = &history.StoredDefinition{Hash: "no", Name: "no", Text: []byte("{}")}
+		fill(&b)
 		b.Owner = "o"
 		return b
 	}
@@ -128,12 +130,10 @@ func conflictsChangeNothing(t *testing.T, s history.Store) {
 	if after := describeAll(t, s, "x"); after != before {
 		t.Errorf("a refused batch changed\n%s\nto\n%s", before, after)
 	}
-	if _, err := s.Execution(t.Context(), "new"); err == nil {
-		t.Error("a refused batch left a run")
-	}
-	if _, err := s.Definition(t.Context(), "no"); err == nil {
-		t.Error("a refused batch left a definition")
-	}
+	_, err := s.Execution(t.Context(), "new")
+	wantCode(t, err, problem.ExecutionNotFound)
+	_, err = s.Definition(t.Context(), "h")
+	wantCode(t, err, problem.DefinitionNotFound)
 	x.Append(s, "C ScheduleNode a")
 }
 
@@ -211,17 +211,32 @@ func largePayloads(t *testing.T, s history.Store) {
 	}
 }
 
+// badIDs are ids under which no run may begin.
+var badIDs = []string{"not UTF-8: \xff", "cut: \xc3", strings.Repeat("i", history.MaxIDBytes+1)}
+
 func unusualIDs(t *testing.T, s history.Store) {
-	for _, id := range []string{" ", "a|b", "x:sub:y", `"quoted" 'too'`, "ünï/../%2f?#", strings.Repeat("long", 500), "nul\x00in it", "%", "_"} {
+	ids := []string{
+		" ", "a|b", "x:sub:y", `"quoted" 'too'`, "ünï/../%2f?#", strings.Repeat("i", history.MaxIDBytes), "nul\x00in it", "nul", "%", "_",
+	}
+	for _, id := range ids {
 		NewTrace(t, id).Append(s, "E ExecutionStarted", "C ScheduleNode a")
+	}
+	for _, id := range ids {
 		if rs := read(t, s, id); len(rs) != 2 {
 			t.Errorf("%q: got %d records", id, len(rs))
 		}
 		if e := got[history.Execution](t)(s.Execution(t.Context(), id)); e.ID != id {
 			t.Errorf("%q: the projection is that of %q", id, e.ID)
 		}
+		wantClaim(t, s, "p", []string{id}, id)
 	}
-	if page := got[history.ListPage](t)(s.List(t.Context(), history.ListQuery{})); len(page.Executions) != 9 {
+	for _, id := range badIDs {
+		wantCode(t, s.Append(t.Context(), NewTrace(t, id).Batch("E ExecutionStarted")), problem.ValidationError)
+		if importer, ok := s.(history.Importer); ok {
+			wantCode(t, importer.Import(t.Context(), history.Import{Runs: []history.ImportedRun{imported(t, id, "E ExecutionStarted")}}), problem.ValidationError)
+		}
+	}
+	if page := got[history.ListPage](t)(s.List(t.Context(), history.ListQuery{})); len(page.Executions) != len(ids) {
 		t.Errorf("the list has %d runs", len(page.Executions))
 	}
 }
@@ -229,7 +244,7 @@ func unusualIDs(t *testing.T, s history.Store) {
 func unknownIDs(t *testing.T, s history.Store) {
 	ctx := t.Context()
 	NewTrace(t, "x").Append(s, "E ExecutionStarted")
-	for _, id := range []string{"", "X", "x ", "y"} {
+	for _, id := range append([]string{"", "X", "x ", "x\x00", "y"}, badIDs...) {
 		_, err := s.Execution(ctx, id)
 		wantCode(t, err, problem.ExecutionNotFound)
 		if rs := read(t, s, id); len(rs) != 0 {
@@ -242,6 +257,7 @@ func unknownIDs(t *testing.T, s history.Store) {
 		if o := got[history.Owner](t)(s.Owner(ctx, id)); o != (history.Owner{}) {
 			t.Errorf("%q is owned by %+v", id, o)
 		}
-		must(t, s.Disown(ctx, "nobody", id))
+		wantClaim(t, s, "p", []string{id, "x"}, "x")
+		must(t, s.Disown(ctx, "p", id, "x"))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -72,6 +73,53 @@ func appendOnce(t testing.TB, s history.Store, id, node string) error {
 	}
 	x := Trace{t: t, Execution: e, Now: Begin.Add(time.Duration(e.Seq) * time.Millisecond)}
 	return s.Append(t.Context(), x.Batch("C ScheduleNode "+node, "E NodeScheduled "+node))
+}
+
+func oneClaimerWins(t *testing.T, s history.Store, _ *clock) { ContendForRuns(t, 4, 25, s) }
+
+// ContendForRuns lets processes claim the same runs at the same time, taking turns with the stores, and checks that
+// each run goes to exactly one of them, to the same one wherever it is asked for.
+func ContendForRuns(t *testing.T, processes, runs int, stores ...history.Store) {
+	ctx := t.Context()
+	var ids []string
+	for i := range runs {
+		ids = append(ids, fmt.Sprintf("claimed%d", i))
+		NewTrace(t, ids[i]).Append(stores[0], Start("w", "in_process")...)
+	}
+	claimed := make([][]string, processes)
+	var wg sync.WaitGroup
+	for p := range processes {
+		s, process := stores[p%len(stores)], fmt.Sprintf("p%d", p)
+		mine := append(slices.Clone(ids[p*runs/processes:]), ids[:p*runs/processes]...) // each begins elsewhere
+		wg.Go(func() {
+			if err := s.Renew(ctx, process, time.Hour); err != nil {
+				t.Error(err)
+			}
+			for few := range slices.Chunk(mine, 3) {
+				got, err := s.Claim(ctx, process, few...)
+				if err != nil {
+					t.Error(err)
+				}
+				claimed[p] = append(claimed[p], got...)
+			}
+		})
+	}
+	wg.Wait()
+	owner := map[string]string{}
+	for p := range claimed {
+		for _, id := range claimed[p] {
+			if other := owner[id]; other != "" {
+				t.Errorf("%s went to %s and p%d", id, other, p)
+			}
+			owner[id] = fmt.Sprintf("p%d", p)
+		}
+	}
+	for i, id := range ids {
+		o := got[history.Owner](t)(stores[i%len(stores)].Owner(ctx, id))
+		if o.Process != owner[id] || !o.Live() {
+			t.Errorf("%s went to %q, and %+v owns it", id, owner[id], o)
+		}
+	}
 }
 
 func appendsToManyRuns(t *testing.T, s history.Store) {

@@ -6,4 +6,6 @@
 //			return historymem.NewWith(historymem.Options{Now: now})
 //		})
 //	}
+//
+// A store that outlives the process passes RunPersistent too.
 package historytest

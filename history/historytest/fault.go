@@ -1,11 +1,9 @@
 package historytest
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -39,8 +37,10 @@ type Fault struct {
 //		recover(s)
 //	}
 //
-// All methods are safe for concurrent use. Closing it closes the store beneath.
+// It is a history.Store and has none of the optional interfaces. All methods are safe for concurrent use. Closing it
+// closes the store beneath.
 type FaultStore struct {
+	wrapper
 	store history.Store
 
 	mu      sync.Mutex
@@ -51,10 +51,12 @@ type FaultStore struct {
 	dead    bool
 }
 
-var _ history.Store = (*FaultStore)(nil)
-
 // NewFaultStore wraps a store. It does not fail before a Fault is set.
-func NewFaultStore(s history.Store) *FaultStore { return &FaultStore{store: s} }
+func NewFaultStore(s history.Store) *FaultStore {
+	f := &FaultStore{store: s}
+	f.call = f.pass
+	return f
+}
 
 // Set plans a fault in place of the one before and counts from 1 again.
 func (f *FaultStore) Set(fault Fault) {
@@ -113,135 +115,17 @@ func injected() error {
 	return problem.New(problem.Internal, "the store failed").WithCause(ErrInjected)
 }
 
-// pass makes one call of the store beneath, or fails.
-func pass[T any](f *FaultStore, name string, call func() (T, error)) (T, error) {
-	var none T
-	before, fail := f.enter(name)
+// pass makes a call of the store beneath, or fails. Close never fails on purpose.
+func (f *FaultStore) pass(method string, call func(s history.Store) error) error {
+	if method == "Close" {
+		return call(f.store)
+	}
+	before, fail := f.enter(method)
 	if before {
-		return none, injected()
+		return injected()
 	}
-	v, err := call()
-	if fail {
-		return none, injected()
+	if err := call(f.store); !fail {
+		return err
 	}
-	return v, err
+	return injected()
 }
-
-func passError(f *FaultStore, name string, call func() error) error {
-	_, err := pass(f, name, func() (struct{}, error) { return struct{}{}, call() })
-	return err
-}
-
-// Append is history.Store.Append, unless it fails.
-func (f *FaultStore) Append(ctx context.Context, b history.Batch) error {
-	return passError(f, "Append", func() error { return f.store.Append(ctx, b) })
-}
-
-// Read is history.Store.Read, unless it fails.
-func (f *FaultStore) Read(ctx context.Context, executionID string, fromSeq int64, limit int) ([]history.Record, error) {
-	return pass(f, "Read", func() ([]history.Record, error) { return f.store.Read(ctx, executionID, fromSeq, limit) })
-}
-
-// Execution is history.Store.Execution, unless it fails.
-func (f *FaultStore) Execution(ctx context.Context, executionID string) (history.Execution, error) {
-	return pass(f, "Execution", func() (history.Execution, error) { return f.store.Execution(ctx, executionID) })
-}
-
-// Position is history.Store.Position, unless it fails.
-func (f *FaultStore) Position(ctx context.Context, executionID string) (int64, []byte, error) {
-	type position struct {
-		seq  int64
-		data []byte
-	}
-	p, err := pass(f, "Position", func() (p position, err error) {
-		p.seq, p.data, err = f.store.Position(ctx, executionID)
-		return p, err
-	})
-	return p.seq, p.data, err
-}
-
-// List is history.Store.List, unless it fails.
-func (f *FaultStore) List(ctx context.Context, q history.ListQuery) (history.ListPage, error) {
-	return pass(f, "List", func() (history.ListPage, error) { return f.store.List(ctx, q) })
-}
-
-// Definition is history.Store.Definition, unless it fails.
-func (f *FaultStore) Definition(ctx context.Context, hash string) (history.StoredDefinition, error) {
-	return pass(f, "Definition", func() (history.StoredDefinition, error) { return f.store.Definition(ctx, hash) })
-}
-
-// DefinitionByName is history.Store.DefinitionByName, unless it fails.
-func (f *FaultStore) DefinitionByName(ctx context.Context, name, version string) (history.StoredDefinition, error) {
-	return pass(f, "DefinitionByName", func() (history.StoredDefinition, error) { return f.store.DefinitionByName(ctx, name, version) })
-}
-
-// PutDefinition is history.Store.PutDefinition, unless it fails.
-func (f *FaultStore) PutDefinition(ctx context.Context, d history.StoredDefinition) error {
-	return passError(f, "PutDefinition", func() error { return f.store.PutDefinition(ctx, d) })
-}
-
-// DueTimers is history.Store.DueTimers, unless it fails.
-func (f *FaultStore) DueTimers(ctx context.Context, now time.Time, limit int) ([]history.Timer, error) {
-	return pass(f, "DueTimers", func() ([]history.Timer, error) { return f.store.DueTimers(ctx, now, limit) })
-}
-
-// NextTimer is history.Store.NextTimer, unless it fails.
-func (f *FaultStore) NextTimer(ctx context.Context) (time.Time, bool, error) {
-	type next struct {
-		due time.Time
-		ok  bool
-	}
-	n, err := pass(f, "NextTimer", func() (n next, err error) {
-		n.due, n.ok, err = f.store.NextTimer(ctx)
-		return n, err
-	})
-	return n.due, n.ok, err
-}
-
-// Now is history.Store.Now, unless it fails.
-func (f *FaultStore) Now(ctx context.Context) (time.Time, error) {
-	return pass(f, "Now", func() (time.Time, error) { return f.store.Now(ctx) })
-}
-
-// Renew is history.Store.Renew, unless it fails.
-func (f *FaultStore) Renew(ctx context.Context, process string, ttl time.Duration) error {
-	return passError(f, "Renew", func() error { return f.store.Renew(ctx, process, ttl) })
-}
-
-// Release is history.Store.Release, unless it fails.
-func (f *FaultStore) Release(ctx context.Context, process string) error {
-	return passError(f, "Release", func() error { return f.store.Release(ctx, process) })
-}
-
-// Claim is history.Store.Claim, unless it fails.
-func (f *FaultStore) Claim(ctx context.Context, process string, executionIDs ...string) ([]string, error) {
-	return pass(f, "Claim", func() ([]string, error) { return f.store.Claim(ctx, process, executionIDs...) })
-}
-
-// Disown is history.Store.Disown, unless it fails.
-func (f *FaultStore) Disown(ctx context.Context, process string, executionIDs ...string) error {
-	return passError(f, "Disown", func() error { return f.store.Disown(ctx, process, executionIDs...) })
-}
-
-// Owner is history.Store.Owner, unless it fails.
-func (f *FaultStore) Owner(ctx context.Context, executionID string) (history.Owner, error) {
-	return pass(f, "Owner", func() (history.Owner, error) { return f.store.Owner(ctx, executionID) })
-}
-
-// Owned is history.Store.Owned, unless it fails.
-func (f *FaultStore) Owned(ctx context.Context, process string) (map[string]int64, error) {
-	return pass(f, "Owned", func() (map[string]int64, error) { return f.store.Owned(ctx, process) })
-}
-
-// Departed is history.Store.Departed, unless it fails.
-func (f *FaultStore) Departed(ctx context.Context) ([]string, error) {
-	return pass(f, "Departed", func() ([]string, error) { return f.store.Departed(ctx) })
-}
-
-// Unowned is history.Store.Unowned, unless it fails.
-func (f *FaultStore) Unowned(ctx context.Context, limit int) ([]string, error) {
-	return pass(f, "Unowned", func() ([]string, error) { return f.store.Unowned(ctx, limit) })
-}
-
-// Close closes the store beneath; it never fails on purpose.
-func (f *FaultStore) Close() error { return f.store.Close() }

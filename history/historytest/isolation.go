@@ -18,9 +18,7 @@ var delegatePending = lines(Start("w", "host_mediated"), []string{
 func givenValuesAreIsolated(t *testing.T, s history.Store) {
 	x := NewTrace(t, "x")
 	b := x.Batch(delegatePending...)
-	b.Position = []byte("position")
-	b.SetTimers, b.Timers = true, []history.Timer{{Key: "k", Due: Begin}}
-	b.Definition = &history.StoredDefinition{Hash: "h", Name: "w", Version: "1", Text: []byte(`{"a":1}`)}
+	fill(&b)
 	must(t, s.Append(t.Context(), b))
 	before := describeAll(t, s, "x")
 	b.Records[0].Payload.WorkflowName = "changed"
@@ -41,9 +39,7 @@ func gotValuesAreIsolated(t *testing.T, s history.Store) {
 	ctx := t.Context()
 	x := NewTrace(t, "x")
 	b := x.Batch(delegatePending...)
-	b.Position = []byte("position")
-	b.SetTimers, b.Timers = true, []history.Timer{{Key: "k", Due: Begin}}
-	b.Definition = &history.StoredDefinition{Hash: "h", Name: "w", Version: "1", Text: []byte(`{"a":1}`)}
+	fill(&b)
 	must(t, s.Append(ctx, b))
 	before := describeAll(t, s, "x")
 	rs := read(t, s, "x")

@@ -165,7 +165,7 @@ func listArguments(t *testing.T, s history.Store) {
 	}
 	all := slices.Concat(pages(t, s, history.ListQuery{Limit: 7})...)
 	if !slices.IsSortedFunc(all, func(a, b string) int { return strings.Compare(b, a) }) || len(all) != 120 {
-		t.Errorf("pages of 7 give %v", all)
+		t.Errorf("pages of 7 hold %v", all)
 	}
 }
 

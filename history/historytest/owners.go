@@ -191,7 +191,7 @@ func batchOwners(t *testing.T, s history.Store, c *clock) {
 	wantOwned(t, s, "q", nil)
 }
 
-// refusedOwners: an append is refused as a whole if another process owns the run, and a conflict is told first.
+// refusedOwners: an append is refused as a whole if another process owns the run, and a conflict is reported first.
 func refusedOwners(t *testing.T, s history.Store, c *clock) {
 	ctx := t.Context()
 	must(t, s.Renew(ctx, "p", 10*time.Second))
@@ -202,15 +202,14 @@ func refusedOwners(t *testing.T, s history.Store, c *clock) {
 	before := describeAll(t, s, "x")
 	aside := *x
 	refused := aside.Batch("C ScheduleNode b", "E TimerStarted w")
-	refused.Owner, refused.Position = "q", []byte("p")
-	refused.Definition = &history.StoredDefinition{Hash: "h", Text: []byte("{}")}
-	refused.SetTimers, refused.Timers = true, []history.Timer{{Key: "k", Due: Begin}}
-	giving := refused
-	giving.Disown = true
+	fill(&refused)
+	refused.Owner = "q"
+	disowning := refused
+	disowning.Disown = true
 	aside = *x
 	ending := aside.Batch(End()...)
 	ending.Owner = "q"
-	for what, b := range map[string]history.Batch{"appends": refused, "gives up": giving, "ends": ending} {
+	for what, b := range map[string]history.Batch{"appends": refused, "disowns": disowning, "ends": ending} {
 		if err := s.Append(ctx, b); !errors.Is(err, problem.LeaseHeld) {
 			t.Errorf("q %s a run of p: %v", what, err)
 		}
@@ -228,8 +227,8 @@ func refusedOwners(t *testing.T, s history.Store, c *clock) {
 	c.pass(10 * time.Second)
 	wantClaim(t, s, "q", []string{"x"}, "x")
 	must(t, s.Renew(ctx, "p", 10*time.Second))
-	refused.Owner, giving.Owner, ending.Owner = "p", "p", "p"
-	for what, b := range map[string]history.Batch{"appends": refused, "gives up": giving, "ends": ending} {
+	refused.Owner, disowning.Owner, ending.Owner = "p", "p", "p"
+	for what, b := range map[string]history.Batch{"appends": refused, "disowns": disowning, "ends": ending} {
 		if err := s.Append(ctx, b); !errors.Is(err, problem.LeaseHeld) {
 			t.Errorf("p %s the run that it has lost: %v", what, err)
 		}
@@ -340,49 +339,33 @@ func unowned(t *testing.T, s history.Store, c *clock) {
 	check(1, "c-activity")
 }
 
-func oneClaimerWins(t *testing.T, s history.Store, _ *clock) { ContendForRuns(t, 4, 25, s) }
-
-// ContendForRuns lets processes claim the same runs at the same time, taking turns with the stores, and checks that
-// each run goes to exactly one of them, to the same one wherever it is asked for.
-func ContendForRuns(t *testing.T, processes, runs int, stores ...history.Store) {
+// orphanedParents: a run that waits for a subworkflow is an orphan when nobody will tell it the end.
+func orphanedParents(t *testing.T, s history.Store) {
 	ctx := t.Context()
-	var ids []string
-	for i := range runs {
-		ids = append(ids, fmt.Sprintf("claimed%d", i))
-		NewTrace(t, ids[i]).Append(stores[0], Start("w", "in_process")...)
+	for _, id := range []string{"p1", "p2", "p3"} {
+		NewTrace(t, id).Append(s, lines(Start("w", "in_process"), []string{
+			fmt.Sprintf(`E SubworkflowStarted v {"workflowRef":"w","parentExecutionId":%q,"childExecutionId":%q}`, id, id+":sub:v"),
+		})...)
 	}
-	claimed := make([][]string, processes)
-	var wg sync.WaitGroup
-	for p := range processes {
-		s, process := stores[p%len(stores)], fmt.Sprintf("p%d", p)
-		mine := append(slices.Clone(ids[p*runs/processes:]), ids[:p*runs/processes]...) // each begins elsewhere
-		wg.Go(func() {
-			if err := s.Renew(ctx, process, time.Hour); err != nil {
-				t.Error(err)
-			}
-			for few := range slices.Chunk(mine, 3) {
-				got, err := s.Claim(ctx, process, few...)
-				if err != nil {
-					t.Error(err)
-				}
-				claimed[p] = append(claimed[p], got...)
-			}
-		})
+	NewTrace(t, "p2:sub:v").Append(s, lines(Start("c", "host_mediated"), Node("begin", "t"))...)
+	NewTrace(t, "p3:sub:v").Append(s, lines(Start("c", "in_process"), End())...)
+	ids, err := s.Unowned(ctx, 0)
+	wantIDs(t, "p1, whose child never began, and p3, whose child has ended", ids, err, "p1", "p3")
+}
+
+// orphanedChildren: a subworkflow is an orphan when its parent has ended without it, whatever it rests on.
+func orphanedChildren(t *testing.T, s history.Store) {
+	ctx := t.Context()
+	child := func(parent string) string {
+		return `E ExecutionStarted {"workflowName":"c","activityExecutionMode":"host_mediated","parentExecutionId":"` + parent + `"}`
 	}
-	wg.Wait()
-	owner := map[string]string{}
-	for p := range claimed {
-		for _, id := range claimed[p] {
-			if other := owner[id]; other != "" {
-				t.Errorf("%s went to %s and p%d", id, other, p)
-			}
-			owner[id] = fmt.Sprintf("p%d", p)
-		}
-	}
-	for i, id := range ids {
-		o := got[history.Owner](t)(stores[i%len(stores)].Owner(ctx, id))
-		if o.Process != owner[id] || !o.Live() {
-			t.Errorf("%s went to %q, and %+v owns it", id, owner[id], o)
-		}
-	}
+	wait := `E SignalWaitStarted s {"signalName":"go"}`
+	NewTrace(t, "open").Append(s, Start("w", "host_mediated")...)
+	NewTrace(t, "closed").Append(s, lines(Start("w", "host_mediated"), End())...)
+	NewTrace(t, "open:sub:v").Append(s, child("open"), wait)
+	NewTrace(t, "closed:sub:v").Append(s, child("closed"), wait)
+	NewTrace(t, "closed:sub:w").Append(s, child("closed"), "E ExecutionCancelled")
+	NewTrace(t, "none:sub:v").Append(s, child("none"), wait)
+	ids, err := s.Unowned(ctx, 0)
+	wantIDs(t, "the subworkflow that outlives its parent, and the run that stopped in its walk", ids, err, "closed:sub:v", "open")
 }

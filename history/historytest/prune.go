@@ -1,7 +1,6 @@
 package historytest
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -11,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// pruner gives the store as a history.Pruner. A store that is none, such as one that wraps another, is not tested further.
+// pruner returns the store as a history.Pruner. A store that is none, such as one that wraps another, is not tested further.
 func pruner(t *testing.T, s history.Store) history.Pruner {
 	t.Helper()
 	p, ok := s.(history.Pruner)
@@ -21,15 +20,12 @@ func pruner(t *testing.T, s history.Store) history.Pruner {
 	return p
 }
 
-// prune deletes page after page and gives the ids of the trees' roots.
+// prune deletes page after page and returns the ids of the trees' roots.
 func prune(t *testing.T, s history.Store, q history.PruneQuery) (ids []string, trees []history.PrunedTree) {
 	t.Helper()
 	p := pruner(t, s)
 	for {
-		page, err := p.Prune(t.Context(), q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := got[history.PrunePage](t)(p.Prune(t.Context(), q))
 		for _, tree := range page.Trees {
 			ids, trees = append(ids, tree.ExecutionID), append(trees, tree)
 		}
@@ -101,17 +97,13 @@ func pruning(t *testing.T, s history.Store) {
 		}
 	}
 	for _, id := range []string{"a", "b", "c", "p", "p:sub:v", "p:sub:v:sub:u", "p2"} {
-		if _, err := s.Execution(t.Context(), id); !errors.Is(err, problem.ExecutionNotFound) {
-			t.Errorf("%s: %v", id, err)
-		}
-		if rs, err := s.Read(t.Context(), id, 1, 0); len(rs) != 0 || err != nil {
-			t.Errorf("%s has %d records, %v", id, len(rs), err)
+		_, err := s.Execution(t.Context(), id)
+		wantCode(t, err, problem.ExecutionNotFound)
+		if rs := read(t, s, id); len(rs) != 0 {
+			t.Errorf("%s has %d records", id, len(rs))
 		}
 	}
-	page, err := s.List(t.Context(), history.ListQuery{})
-	if err != nil || len(page.Executions) != 5 {
-		t.Errorf("%d runs are left, %v", len(page.Executions), err)
-	}
+	wantPages(t, s, history.ListQuery{}, "[[d live:sub:v q live q:sub:v]]")
 	live.Append(s, "C ScheduleNode x")
 	ended(t, s, "a", "w", "ExecutionCompleted", 100) // an id can be used again
 	if again, _ := prune(t, s, q); !slices.Equal(again, []string{"a"}) {
@@ -158,8 +150,8 @@ func pruningLarge(t *testing.T, s history.Store) {
 		t.Fatalf("%+v", trees)
 	}
 	ended(t, s, "big", "w", "ExecutionCompleted", 0)
-	if rs, err := s.Read(t.Context(), "big", 1, 0); len(rs) != 6 || err != nil {
-		t.Errorf("%d records, %v", len(rs), err)
+	if rs := read(t, s, "big"); len(rs) != 6 {
+		t.Errorf("%d records", len(rs))
 	}
 	if o := got[history.Owner](t)(s.Owner(t.Context(), "big")); o != (history.Owner{}) {
 		t.Errorf("the new run is owned by %+v", o)
@@ -175,16 +167,14 @@ func pruningDefinitions(t *testing.T, s history.Store) {
 		definition("h", "used", "urn:x:child", ""), definition("c1", "child", "", ""), definition("c2", "child", "versioned@1", ""),
 		definition("v", "versioned", "nowhere", "pinned"), definition("pinned", "p", "", ""), definition("z", "unused", "", ""),
 	} {
-		if err := s.PutDefinition(t.Context(), d); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.PutDefinition(t.Context(), d))
 	}
 	NewTrace(t, "r").Append(s, Start("used", "in_process")...)
 	p := pruner(t, s)
 	for _, dry := range []bool{true, false} {
-		gone, err := p.PruneDefinitions(t.Context(), dry)
-		if err != nil || len(gone) != 2 || gone[0].Hash != "c1" || gone[1].Hash != "z" {
-			t.Errorf("%+v, %v", gone, err)
+		gone := got[[]history.StoredDefinition](t)(p.PruneDefinitions(t.Context(), dry))
+		if len(gone) != 2 || gone[0].Hash != "c1" || gone[1].Hash != "z" {
+			t.Errorf("%+v", gone)
 		}
 	}
 	for hash, want := range map[string]bool{"h": true, "c1": false, "c2": true, "v": true, "pinned": true, "z": false} {

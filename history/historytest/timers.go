@@ -3,7 +3,6 @@ package historytest
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -18,6 +17,9 @@ func timers(t *testing.T, s history.Store) {
 		t.Helper()
 		var out []string
 		for _, k := range got[[]history.Timer](t)(s.DueTimers(ctx, now, limit)) {
+			if k.Due.Location() != time.UTC {
+				t.Errorf("%s is due at %v", k.Key, k.Due)
+			}
 			out = append(out, fmt.Sprintf("%s/%s@%g", k.ExecutionID, k.Key, k.Due.Sub(Begin).Seconds()))
 		}
 		return fmt.Sprint(out)
@@ -55,6 +57,7 @@ func timers(t *testing.T, s history.Store) {
 
 	x.Append(s, "C ScheduleNode n")
 	want("kept", due(at(99), 0), "[x/b@10 y/a@10 x/a@30]")
+	// A fraction of a millisecond counts as a whole one.
 	set(x, "C ScheduleNode n", history.Timer{Key: "a", Due: at(5)}, history.Timer{Key: `"c"`, Due: at(50).Add(time.Microsecond)})
 	want("replaced", next()+due(at(99), 0), `5[x/a@5 y/a@10 x/"c"@50.001]`)
 
@@ -94,8 +97,7 @@ func endDropsTimers(t *testing.T, s history.Store) {
 	ctx := t.Context()
 	x := NewTrace(t, "x")
 	b := x.Batch(Start("w", "in_process")...)
-	b.Position = []byte("p")
-	b.SetTimers, b.Timers = true, []history.Timer{{Key: "k", Due: Begin}}
+	fill(&b)
 	must(t, s.Append(ctx, b))
 	x.Append(s, End()...)
 	if due := got[[]history.Timer](t)(s.DueTimers(ctx, Begin.Add(time.Hour), 0)); len(due) != 0 {
@@ -103,38 +105,5 @@ func endDropsTimers(t *testing.T, s history.Store) {
 	}
 	if seq, data, err := s.Position(ctx, "x"); seq != 0 || data != nil || err != nil {
 		t.Errorf("position of a run that has ended: %d %q, %v", seq, data, err)
-	}
-}
-
-// orphanedParents: a run that waits for a subworkflow is an orphan when nobody will tell it the end.
-func orphanedParents(t *testing.T, s history.Store) {
-	ctx := t.Context()
-	for _, id := range []string{"p1", "p2", "p3"} {
-		NewTrace(t, id).Append(s, lines(Start("w", "in_process"), []string{
-			fmt.Sprintf(`E SubworkflowStarted v {"workflowRef":"w","parentExecutionId":%q,"childExecutionId":%q}`, id, id+":sub:v"),
-		})...)
-	}
-	NewTrace(t, "p2:sub:v").Append(s, lines(Start("c", "host_mediated"), Node("begin", "t"))...)
-	NewTrace(t, "p3:sub:v").Append(s, lines(Start("c", "in_process"), End())...)
-	if ids := got[[]string](t)(s.Unowned(ctx, 0)); !slices.Equal(ids, []string{"p1", "p3"}) {
-		t.Errorf("got %v, want p1, whose child never began, and p3, whose child has ended", ids)
-	}
-}
-
-// orphanedChildren: a subworkflow is an orphan when its parent has ended without it, whatever it rests on.
-func orphanedChildren(t *testing.T, s history.Store) {
-	ctx := t.Context()
-	child := func(parent string) string {
-		return `E ExecutionStarted {"workflowName":"c","activityExecutionMode":"host_mediated","parentExecutionId":"` + parent + `"}`
-	}
-	wait := `E SignalWaitStarted s {"signalName":"go"}`
-	NewTrace(t, "open").Append(s, Start("w", "host_mediated")...)
-	NewTrace(t, "closed").Append(s, lines(Start("w", "host_mediated"), End())...)
-	NewTrace(t, "open:sub:v").Append(s, child("open"), wait)
-	NewTrace(t, "closed:sub:v").Append(s, child("closed"), wait)
-	NewTrace(t, "closed:sub:w").Append(s, child("closed"), "E ExecutionCancelled")
-	NewTrace(t, "none:sub:v").Append(s, child("none"), wait)
-	if ids := got[[]string](t)(s.Unowned(ctx, 0)); !slices.Equal(ids, []string{"closed:sub:v", "open"}) {
-		t.Errorf("got %v, want the subworkflow that outlives its parent, and the run that stopped in its walk", ids)
 	}
 }

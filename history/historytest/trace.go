@@ -23,7 +23,7 @@ func ParseRecord(line string) (history.Record, error) {
 	head, payload, found := strings.Cut(line, "{")
 	words := strings.Fields(head)
 	if len(words) < 2 || len(words) > 3 || words[0] != "C" && words[0] != "E" {
-		return history.Record{}, fmt.Errorf("%q is no record", line)
+		return history.Record{}, fmt.Errorf("invalid record %q", line)
 	}
 	members := map[string]any{}
 	if found {

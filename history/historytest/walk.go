@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -28,7 +29,7 @@ func NewWalk(t testing.TB, executionID string, seed uint64) *Walk {
 	return &Walk{trace: NewTrace(t, executionID), rand: rand.New(rand.NewPCG(seed, 7)), state: map[string]any{}}
 }
 
-// Append appends a batch with a few steps of the walk. Now and then the store is not told what the state was.
+// Append appends a batch with a few steps of the walk. Some batches have no Prior.
 func (w *Walk) Append(s history.Store) {
 	w.trace.t.Helper()
 	x := w.trace
@@ -82,7 +83,7 @@ func (w *Walk) Append(s history.Store) {
 	must(x.t, s.Append(x.t.Context(), b))
 }
 
-// given makes what a node may give that has the state in hand: some of its members, changed or not, the very values or
+// given makes what a node may return that has read the state: some of its members, changed or not, the very values or
 // copies as a host sends them, and something of its own.
 func (w *Walk) given() map[string]any {
 	r := w.rand
@@ -124,7 +125,7 @@ func (w *Walk) given() map[string]any {
 	return out
 }
 
-// delta makes what a node may give.
+// delta makes what a node may return.
 func (w *Walk) delta() map[string]any {
 	r := w.rand
 	text := func(n int) string { return strings.Repeat(string(rune('a'+r.IntN(26))), 1+r.IntN(n)) }
@@ -199,15 +200,16 @@ func (w *Walk) Restart(s history.Store) {
 // StateBytes is the size of the newest state when written in full.
 func (w *Walk) StateBytes() int { return jsonvalue.Size(w.state, 0) }
 
-// bytesAreCounted: the store tells what a run takes, after each append and when asked.
+// bytesAreCounted: the store tells what the payloads of a run take, after each append and when asked.
 func bytesAreCounted(t *testing.T, s history.Store) {
 	x := NewTrace(t, "x")
-	var before int64
+	var before, after int64
 	for i, n := range []int{10, 1000, 0, 50_000} {
 		b := x.Batch(fmt.Sprintf(`E StateUpdated n {"state":{"s":%q}}`, strings.Repeat(string(rune('a'+i)), n)))
-		b.Execution.Bytes = before
-		var after int64
-		b.Bytes = &after
+		b.Execution.Bytes, b.Bytes = before, &after
+		// Only payloads count.
+		b.Position, b.SetTimers, b.Timers = make([]byte, 1000), true, []history.Timer{{Key: strings.Repeat("k", 1000), Due: Begin}}
+		b.Definition = &history.StoredDefinition{Hash: "h", Text: make([]byte, 1000)}
 		must(t, s.Append(t.Context(), b))
 		if grown := after - before; grown < int64(n) || grown > int64(n)+500 {
 			t.Errorf("a payload of %d bytes counts as %d", n, grown)
@@ -215,7 +217,16 @@ func bytesAreCounted(t *testing.T, s history.Store) {
 		if e := got[history.Execution](t)(s.Execution(t.Context(), "x")); e.Bytes != after {
 			t.Errorf("the run has %d bytes, after the append it had %d", e.Bytes, after)
 		}
-		before = after
+		before, after = after, -1
+		wantCode(t, s.Append(t.Context(), b), problem.HistoryConflict)
+		if after != -1 {
+			t.Errorf("a refused batch sets the bytes to %d", after)
+		}
+	}
+	moved := history.Batch{ExecutionID: "x", ExpectedSeq: x.Execution.Seq, Execution: x.Execution, SetTimers: true, Bytes: &after}
+	moved.Execution.Bytes = before
+	if must(t, s.Append(t.Context(), moved)); after != before {
+		t.Errorf("a batch without records makes %d bytes of %d", after, before)
 	}
 }
 

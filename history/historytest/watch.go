@@ -9,7 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// watching: who watches hears of what is appended.
+// watching: a watch reports what is appended.
 func watching(t *testing.T, s history.Store, _ *clock) {
 	watcher, ok := s.(history.Watcher)
 	if !ok {
@@ -47,7 +47,7 @@ func watching(t *testing.T, s history.Store, _ *clock) {
 			case <-again:
 				x.Append(s, "C ScheduleNode a")
 			case <-deadline:
-				t.Fatalf("nobody was told of %s", x.Execution.ID)
+				t.Fatalf("no watch reported %s", x.Execution.ID)
 			}
 		}
 	}

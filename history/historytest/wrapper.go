@@ -1,0 +1,115 @@
+package historytest
+
+import (
+	"context"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// wrapper has the methods of history.Store. Each hands over to call with its name.
+type wrapper struct {
+	call func(method string, do func(s history.Store) error) error
+}
+
+var _ history.Store = (*wrapper)(nil)
+
+// ask makes a call that returns a value.
+func ask[T any](w *wrapper, method string, do func(s history.Store) (T, error)) (v T, err error) {
+	err = w.call(method, func(s history.Store) (err error) {
+		v, err = do(s)
+		return err
+	})
+	if err != nil {
+		v = *new(T)
+	}
+	return v, err
+}
+
+func (w *wrapper) Append(ctx context.Context, b history.Batch) error {
+	return w.call("Append", func(s history.Store) error { return s.Append(ctx, b) })
+}
+
+func (w *wrapper) Read(ctx context.Context, executionID string, fromSeq int64, limit int) ([]history.Record, error) {
+	return ask(w, "Read", func(s history.Store) ([]history.Record, error) { return s.Read(ctx, executionID, fromSeq, limit) })
+}
+
+func (w *wrapper) Execution(ctx context.Context, executionID string) (history.Execution, error) {
+	return ask(w, "Execution", func(s history.Store) (history.Execution, error) { return s.Execution(ctx, executionID) })
+}
+
+func (w *wrapper) Position(ctx context.Context, executionID string) (seq int64, data []byte, err error) {
+	data, err = ask(w, "Position", func(s history.Store) (data []byte, err error) {
+		seq, data, err = s.Position(ctx, executionID)
+		return data, err
+	})
+	return seq, data, err
+}
+
+func (w *wrapper) List(ctx context.Context, q history.ListQuery) (history.ListPage, error) {
+	return ask(w, "List", func(s history.Store) (history.ListPage, error) { return s.List(ctx, q) })
+}
+
+func (w *wrapper) Definition(ctx context.Context, hash string) (history.StoredDefinition, error) {
+	return ask(w, "Definition", func(s history.Store) (history.StoredDefinition, error) { return s.Definition(ctx, hash) })
+}
+
+func (w *wrapper) DefinitionByName(ctx context.Context, name, version string) (history.StoredDefinition, error) {
+	return ask(w, "DefinitionByName", func(s history.Store) (history.StoredDefinition, error) { return s.DefinitionByName(ctx, name, version) })
+}
+
+func (w *wrapper) PutDefinition(ctx context.Context, d history.StoredDefinition) error {
+	return w.call("PutDefinition", func(s history.Store) error { return s.PutDefinition(ctx, d) })
+}
+
+func (w *wrapper) DueTimers(ctx context.Context, now time.Time, limit int) ([]history.Timer, error) {
+	return ask(w, "DueTimers", func(s history.Store) ([]history.Timer, error) { return s.DueTimers(ctx, now, limit) })
+}
+
+func (w *wrapper) NextTimer(ctx context.Context) (due time.Time, ok bool, err error) {
+	due, err = ask(w, "NextTimer", func(s history.Store) (due time.Time, err error) {
+		due, ok, err = s.NextTimer(ctx)
+		return due, err
+	})
+	return due, ok, err
+}
+
+func (w *wrapper) Now(ctx context.Context) (time.Time, error) {
+	return ask(w, "Now", func(s history.Store) (time.Time, error) { return s.Now(ctx) })
+}
+
+func (w *wrapper) Renew(ctx context.Context, process string, ttl time.Duration) error {
+	return w.call("Renew", func(s history.Store) error { return s.Renew(ctx, process, ttl) })
+}
+
+func (w *wrapper) Release(ctx context.Context, process string) error {
+	return w.call("Release", func(s history.Store) error { return s.Release(ctx, process) })
+}
+
+func (w *wrapper) Claim(ctx context.Context, process string, executionIDs ...string) ([]string, error) {
+	return ask(w, "Claim", func(s history.Store) ([]string, error) { return s.Claim(ctx, process, executionIDs...) })
+}
+
+func (w *wrapper) Disown(ctx context.Context, process string, executionIDs ...string) error {
+	return w.call("Disown", func(s history.Store) error { return s.Disown(ctx, process, executionIDs...) })
+}
+
+func (w *wrapper) Owner(ctx context.Context, executionID string) (history.Owner, error) {
+	return ask(w, "Owner", func(s history.Store) (history.Owner, error) { return s.Owner(ctx, executionID) })
+}
+
+func (w *wrapper) Owned(ctx context.Context, process string) (map[string]int64, error) {
+	return ask(w, "Owned", func(s history.Store) (map[string]int64, error) { return s.Owned(ctx, process) })
+}
+
+func (w *wrapper) Departed(ctx context.Context) ([]string, error) {
+	return ask(w, "Departed", func(s history.Store) ([]string, error) { return s.Departed(ctx) })
+}
+
+func (w *wrapper) Unowned(ctx context.Context, limit int) ([]string, error) {
+	return ask(w, "Unowned", func(s history.Store) ([]string, error) { return s.Unowned(ctx, limit) })
+}
+
+func (w *wrapper) Close() error {
+	return w.call("Close", func(s history.Store) error { return s.Close() })
+}
