@@ -8,7 +8,7 @@ import (
 )
 
 // NewestVersion is the version of files that this package makes.
-var NewestVersion = len(migrations)
+var NewestVersion = len(migrations())
 
 // ApplicationID marks files of this package.
 const ApplicationID = applicationID

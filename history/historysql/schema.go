@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"sync"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
@@ -22,8 +23,8 @@ var createHistory string
 //go:embed migrations/0*.sql
 var migrationFiles embed.FS
 
-// migrations are applied in order, each once. Released ones are never edited.
-var migrations = func() []string {
+// migrations returns the migrations in their order; each is applied once. Released ones are never edited.
+var migrations = sync.OnceValue(func() []string {
 	names, err := fs.Glob(migrationFiles, "migrations/0*.sql")
 	if err != nil {
 		panic(err)
@@ -40,7 +41,7 @@ var migrations = func() []string {
 		texts[i] = string(text)
 	}
 	return texts
-}()
+})
 
 // identity is what a file says about itself.
 type identity struct {
@@ -67,9 +68,9 @@ func (c *conn) identify() (identity, error) {
 // check refuses files that this package must not touch.
 func (id identity) check(path string) error {
 	switch {
-	case id.application == applicationID && id.version > int64(len(migrations)):
+	case id.application == applicationID && id.version > int64(len(migrations())):
 		return problem.New(problem.HistoryNewer, "the database %s has version %d; this engine knows versions up to %d",
-			path, id.version, len(migrations)).
+			path, id.version, len(migrations())).
 			WithHint("A newer version of this engine has used it. Update this one.")
 	case id.application == applicationID || id.blank():
 		return nil
@@ -94,7 +95,7 @@ func (id identity) holdsHistory() bool {
 
 // current reports whether the file needs no migration.
 func (id identity) current() bool {
-	return id.application == applicationID && id.version == int64(len(migrations))
+	return id.application == applicationID && id.version == int64(len(migrations()))
 }
 
 // blank reports whether the file holds nothing, not even what says whose it is.
@@ -119,10 +120,10 @@ func (s *Store) migrate(ctx context.Context) error {
 		case id.application != applicationID:
 			script.WriteString(id.adopt())
 		}
-		for _, text := range migrations[id.version:] {
+		for _, text := range migrations()[id.version:] {
 			script.WriteString(text)
 		}
-		fmt.Fprintf(&script, "PRAGMA application_id = %d;\nPRAGMA user_version = %d;\n", applicationID, len(migrations))
+		fmt.Fprintf(&script, "PRAGMA application_id = %d;\nPRAGMA user_version = %d;\n", applicationID, len(migrations()))
 		if err := c.script(script.String()); err != nil {
 			return err
 		}
