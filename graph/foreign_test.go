@@ -37,7 +37,7 @@ func copyForeign(t *testing.T, store history.Store, id string, rs []history.Reco
 		p := &rs[i].Payload
 		rs[i].Raw = nil
 		p.Mode, p.Branches, p.InputHash, p.Input, p.Visit, p.Depth = "", "", "", nil, 0, 0
-		p.DueAt, p.RetryAt, p.Deadline = time.Time{}, time.Time{}, time.Time{}
+		p.DueAt, p.RetryAt = time.Time{}, time.Time{}
 		if rs[i].Name == history.ExecutionStarted {
 			p.DefinitionHash, p.ParentExecutionID = "", ""
 		}

@@ -104,13 +104,6 @@ func (p *Payload) set(member string, v any) {
 		p.SignalPayload = object(v)
 	case "prompt":
 		p.Prompt = text(v)
-	default:
-		p.setActivity(member, v)
-	}
-}
-
-func (p *Payload) setActivity(member string, v any) {
-	switch member {
 	case "nodeType":
 		p.NodeType = text(v)
 	case "timeoutMs":
@@ -137,8 +130,6 @@ func (p *Payload) setActivity(member string, v any) {
 		p.DelegateInput = object(v)
 	case "activityExecutionMode":
 		p.Mode = text(v)
-	case "deadline":
-		p.Deadline = timestamp(v)
 	case "idempotencyKey":
 		p.IdempotencyKey = text(v)
 	case "usage":
@@ -147,13 +138,6 @@ func (p *Payload) setActivity(member string, v any) {
 		p.Repair = object(v)
 	case "keepTasks":
 		p.KeepTasks = v == true
-	default:
-		p.setRun(member, v)
-	}
-}
-
-func (p *Payload) setRun(member string, v any) {
-	switch member {
 	case "workflowRef":
 		p.WorkflowRef = text(v)
 	case "parentExecutionId":
@@ -172,8 +156,6 @@ func (p *Payload) setRun(member string, v any) {
 		p.Replayed = v == true
 	case "childDefinitionHash":
 		p.ChildDefinitionHash = text(v)
-	case "childInput":
-		p.ChildInput = object(v)
 	case "workflowName":
 		p.WorkflowName = text(v)
 	case "workflowVersion":

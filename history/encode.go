@@ -101,7 +101,6 @@ func (p *Payload) appendActivity(w *objectWriter) {
 	w.text("externalContextId", p.ExternalContext)
 	w.object("delegateInput", p.DelegateInput)
 	w.text("activityExecutionMode", p.Mode)
-	w.time("deadline", p.Deadline)
 	w.text("idempotencyKey", p.IdempotencyKey)
 	w.object("usage", p.Usage)
 	w.object("repair", p.Repair)
@@ -118,7 +117,6 @@ func (p *Payload) appendSubworkflow(w *objectWriter) {
 	w.flag("failed", p.Failed)
 	w.flag("replayed", p.Replayed)
 	w.text("childDefinitionHash", p.ChildDefinitionHash)
-	w.object("childInput", p.ChildInput)
 }
 
 func (p *Payload) appendCheckpoint(w *objectWriter) {

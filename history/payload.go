@@ -61,9 +61,8 @@ type Payload struct {
 	MergedOutput      map[string]any
 	Failed            bool
 	Replayed          bool
-	// ChildDefinitionHash and ChildInput (SubworkflowStarted) are added.
+	// ChildDefinitionHash is added.
 	ChildDefinitionHash string
-	ChildInput          map[string]any
 
 	// Activities and delegates.
 	NodeType     string
@@ -84,8 +83,6 @@ type Payload struct {
 	// Mode is activityExecutionMode: how an ActivityRequested is to be performed, and the mode a run was started in
 	// (ExecutionStarted). Added.
 	Mode string
-	// Deadline of an attempt, on ActivityRequested. Added.
-	Deadline time.Time
 	// IdempotencyKey, on ActivityCompleted and ActivityFailed that a caller submitted with a key, and on a SignalReceived
 	// that was sent with one. Added.
 	IdempotencyKey string

@@ -73,10 +73,10 @@ var payloads = []struct {
 	{history.ActivityRequested,
 		payload{
 			NodeID: "d", NodeType: "agent_delegate", AgentID: "coder", Protocol: "a2a", Correlation: "x:delegate:d",
-			DelegateInput: obj{"task": "T"}, Mode: "host_mediated", Deadline: someTime,
+			DelegateInput: obj{"task": "T"}, Mode: "host_mediated",
 		},
 		`,"nodeId":"d","nodeType":"agent_delegate","agentId":"coder","protocol":"a2a","delegateCorrelationId":"x:delegate:d",` +
-			`"delegateInput":{"task":"T"},"activityExecutionMode":"host_mediated","deadline":"2026-11-21T01:03:46.919Z"`},
+			`"delegateInput":{"task":"T"},"activityExecutionMode":"host_mediated"`},
 	{history.ActivityCompleted,
 		payload{
 			NodeID: "d", NodeType: "agent_delegate", Span: someSpan, Result: history.Some(obj{"r": 1.5}), Correlation: "c", ExternalTask: "t-1", ExternalContext: "k-1",
@@ -109,8 +109,8 @@ var payloads = []struct {
 	{history.SignalReceived, payload{NodeID: "w", SignalName: "go", SignalPayload: obj{"by": "alice"}},
 		`,"nodeId":"w","signalName":"go","payload":{"by":"alice"}`},
 	{history.SubworkflowStarted,
-		payload{NodeID: "v", WorkflowRef: "urn:w", ParentExecutionID: "x", ChildExecutionID: "x:sub:v", ChildDefinitionHash: "h", ChildInput: obj{}},
-		`,"nodeId":"v","workflowRef":"urn:w","parentExecutionId":"x","childExecutionId":"x:sub:v","childDefinitionHash":"h","childInput":{}`},
+		payload{NodeID: "v", WorkflowRef: "urn:w", ParentExecutionID: "x", ChildExecutionID: "x:sub:v", ChildDefinitionHash: "h"},
+		`,"nodeId":"v","workflowRef":"urn:w","parentExecutionId":"x","childExecutionId":"x:sub:v","childDefinitionHash":"h"`},
 	{history.SubworkflowCompleted,
 		payload{
 			NodeID: "v", WorkflowRef: "urn:w", ParentExecutionID: "x", ChildExecutionID: "x:sub:v", ChildFinalState: obj{},
@@ -286,7 +286,7 @@ func FuzzProjection(f *testing.F) {
 
 func BenchmarkAppendPayload(b *testing.B) {
 	r := history.Record{Kind: history.Event, Name: history.ActivityRequested, Payload: payload{
-		NodeID: "n12", Visit: 2, NodeType: "step", TimeoutMS: 5000, Attempt: 1, Deadline: someTime, Span: someSpan,
+		NodeID: "n12", Visit: 2, NodeType: "step", TimeoutMS: 5000, Attempt: 1, Span: someSpan,
 	}}
 	var buf []byte
 	b.ReportAllocs()
@@ -297,7 +297,7 @@ func BenchmarkAppendPayload(b *testing.B) {
 
 func BenchmarkDecodePayload(b *testing.B) {
 	r := history.Record{Kind: history.Event, Name: history.ActivityRequested, Payload: payload{
-		NodeID: "n12", Visit: 2, NodeType: "step", TimeoutMS: 5000, Attempt: 1, Deadline: someTime, Span: someSpan,
+		NodeID: "n12", Visit: 2, NodeType: "step", TimeoutMS: 5000, Attempt: 1, Span: someSpan,
 	}}
 	raw := r.AppendPayload(nil, "0f8fad5b-d9cb-469f-a165-70867728950e")
 	b.ReportAllocs()

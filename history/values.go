@@ -8,7 +8,7 @@ const memberStateRef = "stateRef"
 // isValue tells the members of payloads that hold values of the workflow, which can be large.
 var isValue = map[string]bool{
 	"input": true, "payload": true, "output": true, "state": true, "result": true, "delegateInput": true, "usage": true, "repair": true,
-	"childFinalState": true, "childResult": true, "mergedOutput": true, "childInput": true, memberStateRef: true,
+	"childFinalState": true, "childResult": true, "mergedOutput": true, memberStateRef: true,
 }
 
 // Weigh gives about how many bytes the values of the record take when they are written in full, never more than that;
@@ -17,7 +17,7 @@ func (r *Record) Weigh(limit int) int {
 	p := &r.Payload
 	n := 0
 	for _, m := range [...]map[string]any{
-		p.State, p.StateRef, p.Output, p.Input, p.SignalPayload, p.DelegateInput, p.Usage, p.Repair, p.ChildFinalState, p.MergedOutput, p.ChildInput,
+		p.State, p.StateRef, p.Output, p.Input, p.SignalPayload, p.DelegateInput, p.Usage, p.Repair, p.ChildFinalState, p.MergedOutput,
 	} {
 		if len(m) > 0 && (limit <= 0 || n < limit) {
 			n += jsonvalue.Weigh(m, max(limit-n, 0))

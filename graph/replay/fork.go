@@ -73,7 +73,7 @@ func (f *Fork) rewrite(p *history.Payload, name history.Name, shift time.Duratio
 	for _, id := range []*string{&p.ChildExecutionID, &p.ParentExecutionID, &p.IdempotencyKey, &p.Correlation} {
 		*id = f.own(*id)
 	}
-	for _, at := range []*time.Time{&p.DueAt, &p.RetryAt, &p.Deadline} {
+	for _, at := range []*time.Time{&p.DueAt, &p.RetryAt} {
 		if !at.IsZero() && p.TimerKind != "until" { // an instant stays what it is
 			*at = at.Add(shift)
 		}

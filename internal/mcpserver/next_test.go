@@ -65,7 +65,7 @@ func alien(t *testing.T, h *host, id string, definition object, input object, cu
 		p := &rs[i].Payload
 		rs[i].Raw = nil
 		p.Mode, p.Branches, p.InputHash, p.Input, p.Visit, p.Depth = "", "", "", nil, 0, 0
-		p.DueAt, p.RetryAt, p.Deadline = time.Time{}, time.Time{}, time.Time{}
+		p.DueAt, p.RetryAt = time.Time{}, time.Time{}
 		if rs[i].Name == history.ExecutionStarted {
 			p.DefinitionHash, p.ParentExecutionID = "", ""
 		}
