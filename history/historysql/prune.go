@@ -298,7 +298,7 @@ func dropRun(c *conn, id string) error {
 	return dropSideTables(c, id)
 }
 
-// dropSideTables deletes the timers of a run. Further tables that refer to runs belong here.
+// dropSideTables deletes the timers and leases of a run. Further tables that refer to runs belong here.
 func dropSideTables(c *conn, id string) error {
 	if _, err := c.exec(dropTimers, id); err != nil {
 		return err
