@@ -12,9 +12,9 @@ import (
 
 // Append adds a batch to one run's history; see history.Store.
 //
-// The key of the table tells whether another writer was faster, so nothing has to be read first: a row with the next
-// seq means that the run is longer than expected, and a projection that does not stand at the expected seq leads to a
-// look at whether it is shorter.
+// Nothing is read first, because the key of the table detects a faster writer: a row with the next seq means that the
+// run is longer than expected. If the row of executions is not at the expected seq, a query tells whether the run is
+// shorter.
 func (s *Store) Append(ctx context.Context, b history.Batch) error {
 	if err := b.Check(); err != nil {
 		return err
@@ -32,7 +32,7 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 	return err
 }
 
-// appending is a call of Append. It is used again: a process makes thousands a second.
+// appending is a call of Append. Values are pooled: a process makes thousands of calls a second.
 type appending struct {
 	store *Store
 	batch history.Batch
@@ -58,19 +58,19 @@ func (a *appending) change(c *conn) error {
 	if err := insertBatch(c, b, t); err != nil {
 		return err
 	}
-	blobs, err := keepShort(c, &a.short)
+	blobs, err := storeShort(c, &a.short)
 	if err != nil {
 		return err
 	}
 	a.added = int64(len(t.all)) + blobs
-	fenced, err := keepExecution(c, b, t, a.added)
+	fenced, err := storeProjection(c, b, t, a.added)
 	if err == nil && !fenced {
-		err = s.keepOwner(c, b)
+		err = s.storeOwner(c, b)
 	}
 	if err != nil {
 		return err
 	}
-	return keepBeside(c, b)
+	return storeSideTables(c, b)
 }
 
 // batchText is the payloads of a batch as they are stored, in one piece.
@@ -81,10 +81,10 @@ type batchText struct {
 	all    string
 }
 
-// maxPooledText keeps one huge batch from holding its memory for ever.
+// maxPooledText keeps the buffers of a huge batch out of the pool.
 const maxPooledText = 1 << 20
 
-// emptied is what may be used again, if that is small.
+// emptied returns the buffers for reuse, and whether they are small enough to be pooled.
 func (t *batchText) emptied() (again batchText, small bool) {
 	return batchText{buffer: t.buffer[:0], ends: t.ends[:0], args: t.args[:0]}, cap(t.buffer) <= maxPooledText
 }
@@ -106,12 +106,12 @@ func (t *batchText) payload(i int) string {
 	return t.all[start:t.ends[i]]
 }
 
-// keepExecution stores the projection, provided that the run's head was the expected one. fenced reports that the batch's owner
-// owns the run, and that the batch leaves it so.
-func keepExecution(c *conn, b *history.Batch, t *batchText, added int64) (fenced bool, err error) {
+// storeProjection stores the projection if the run's last record was the expected one. fenced reports that the batch's
+// owner owns the run before and after the batch.
+func storeProjection(c *conn, b *history.Batch, t *batchText, added int64) (fenced bool, err error) {
 	e := b.Execution
 	e.Bytes += added
-	positionSeq, position := keptPosition(b)
+	positionSeq, position := positionOf(b)
 	starts := func(r history.Record) bool { return r.Name == history.ExecutionStarted }
 	if b.ExpectedSeq == 0 || slices.ContainsFunc(b.Records, starts) {
 		if err := expectHead(c, b); err != nil {
@@ -126,7 +126,7 @@ func keepExecution(c *conn, b *history.Batch, t *batchText, added int64) (fenced
 	if moved, err := moveRow(c, t, &e, b.ExpectedSeq, owner, added, positionSeq, position); err != nil || moved {
 		return owner != nil, err
 	}
-	// The projection is behind, because another engine has written to the run, or the run is not what was expected, or it has
+	// The row is behind because another engine wrote to the run, or the run is not at the expected seq, or it has
 	// another owner.
 	if err := expectHead(c, b); err != nil {
 		return false, err
@@ -137,15 +137,15 @@ func keepExecution(c *conn, b *history.Batch, t *batchText, added int64) (fenced
 	return false, storeExecution(c, &e, string(e.AppendText(nil)), "", positionSeq, position)
 }
 
-// moveRow changes the row of executions that stands at the seq given, if there is one and the run has the owner given; an owner
-// of nil is any.
+// moveRow updates the row of executions if it is at the given seq and the run has the given owner; nil stands for any
+// owner.
 func moveRow(c *conn, t *batchText, e *history.Execution, from int64, owner any, added int64, positionSeq, position any) (moved bool, err error) {
 	updated, driven := e.UpdatedAt.UnixMilli(), flag(e.NeedsDriver())
 	args := named(t.args[:0], e.ID, from, e.Seq, string(e.Phase), listedAt(updated), updated, driven,
 		string(e.AppendText(nil)), positionSeq, position, added, owner)
 	defer clear(args)
 	t.args = args
-	// The first is all that most batches need: no index is touched as long as nothing in it changes.
+	// Most batches need only the first statement. It changes no column of an index.
 	for _, text := range []string{advanceExecution, moveExecution} {
 		if n, err := c.run(text, args); n > 0 || err != nil {
 			return n > 0, err
@@ -158,14 +158,14 @@ func moveRow(c *conn, t *batchText, e *history.Execution, from int64, owner any,
 	return n > 0, err
 }
 
-// listedAt is where lists look for a run that was updated at a time in milliseconds: the tenth of a second it is in.
-// Within one, a page sorts.
+// listedAt rounds a time in milliseconds down to the tenth of a second, which is what the indexes of lists hold. A page
+// sorts the runs within a tenth.
 func listedAt(updated int64) int64 {
 	const tenth = 100
 	return updated - (updated%tenth+tenth)%tenth
 }
 
-// expectHead checks that the record before the batch exists; those after it would have been duplicates.
+// expectHead checks that the record before the batch exists. A record after it would have been a duplicate key.
 func expectHead(c *conn, b *history.Batch) error {
 	if b.ExpectedSeq == 0 {
 		return nil
@@ -177,8 +177,8 @@ func expectHead(c *conn, b *history.Batch) error {
 	return err
 }
 
-// keptPosition gives the position to store and its seq; a seq of nil keeps the stored one.
-func keptPosition(b *history.Batch) (seq, position any) {
+// positionOf returns the position to store and its seq; a seq of nil keeps the stored position.
+func positionOf(b *history.Batch) (seq, position any) {
 	switch ended := b.Execution.Phase.Terminal(); {
 	case b.Position != nil && !ended:
 		return b.Execution.Seq, b.Position
@@ -188,7 +188,7 @@ func keptPosition(b *history.Batch) (seq, position any) {
 	return nil, nil
 }
 
-// storeExecution stores a projection whatever is stored now. unreadable is the problem of a run that cannot be read.
+// storeExecution stores a projection, whatever is stored now. unreadable says why the run cannot be read, or is empty.
 func storeExecution(c *conn, e *history.Execution, projection, unreadable string, positionSeq, position any) error {
 	var problem any
 	if unreadable != "" {
@@ -203,14 +203,14 @@ func storeExecution(c *conn, e *history.Execution, projection, unreadable string
 	return err
 }
 
-// keepBeside stores what else belongs to the batch.
-func keepBeside(c *conn, b *history.Batch) error {
+// storeSideTables stores the definition and the timers of the batch.
+func storeSideTables(c *conn, b *history.Batch) error {
 	if d := b.Definition; d != nil {
 		if err := insertDefinition(c, d); err != nil {
 			return err
 		}
 	}
-	return keepTimers(c, b)
+	return storeTimers(c, b)
 }
 
 func flag(v bool) int64 {

@@ -9,11 +9,10 @@ import (
 	"modernc.org/sqlite"
 )
 
-// conn is a connection of the driver with its prepared statements. It is used by one goroutine at a time, always
-// without a context that can end: an interrupted statement would leave a transaction half done.
+// conn is a connection of the driver with its prepared statements. One goroutine at a time uses it, always with a
+// context that never ends, because an interrupted statement would leave a transaction half done.
 //
-// It talks to the driver itself, not through database/sql, because the pool would close the connection, and the
-// statements with it, on its own terms.
+// It bypasses database/sql, whose pool would close the connection and its statements on its own terms.
 type conn struct {
 	driver.Conn
 	statements map[string]statement
@@ -52,8 +51,8 @@ func (c *conn) Close() error {
 	return errors.Join(append(errs, c.Conn.Close())...)
 }
 
-// mayWrite gives the error of every write to a file that SQLite could only open for reading, which it does without a word.
-// Somebody else may be writing.
+// mayWrite returns the error of a write. SQLite opens a file that it can only read without reporting it. A lock that
+// another process holds is no error.
 func (c *conn) mayWrite() error {
 	if err := c.script("DELETE FROM leases WHERE FALSE"); !isBusy(err) {
 		return err
@@ -61,7 +60,7 @@ func (c *conn) mayWrite() error {
 	return nil
 }
 
-// prepare gives the statement for a text, which is prepared once.
+// prepare returns the statement for a text. Each text is prepared once.
 func (c *conn) prepare(text string) (statement, error) {
 	if s, ok := c.statements[text]; ok {
 		return s, nil
@@ -78,14 +77,14 @@ func (c *conn) prepare(text string) (statement, error) {
 	return s, nil
 }
 
-// exec runs a prepared statement and gives the number of rows that it changed.
+// exec runs a prepared statement and returns the number of rows that it changed.
 func (c *conn) exec(text string, args ...any) (int64, error) {
 	return c.run(text, named(nil, args...))
 }
 
-// do runs a prepared statement without arguments. A panic in it becomes its error.
+// do runs a prepared statement without arguments. It returns a panic as an error.
 func (c *conn) do(text string) error {
-	return attempt(c, func(c *conn) error {
+	return withoutPanic(c, func(c *conn) error {
 		_, err := c.run(text, nil)
 		return err
 	})
@@ -104,7 +103,7 @@ func (c *conn) run(text string, args []driver.NamedValue) (int64, error) {
 	return r.RowsAffected()
 }
 
-// script runs statements that are needed once.
+// script runs statements without preparing them.
 func (c *conn) script(text string) error {
 	_, err := c.Conn.(driver.ExecerContext).ExecContext(background, text, nil)
 	return err
@@ -136,7 +135,7 @@ func (c *conn) query(text string, each func(row []driver.Value) error, args ...a
 	}
 }
 
-// one gives the first column of a query's first row, nil if there is none.
+// one returns the first column of the first row of a query, nil if there is none.
 func (c *conn) one(text string, args ...any) (driver.Value, error) {
 	var v driver.Value
 	err := c.query(text, func(row []driver.Value) error {

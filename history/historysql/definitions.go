@@ -7,12 +7,12 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Definition gives a stored definition by its hash; see history.Store.
+// Definition returns a stored definition by its hash; see history.Store.
 func (s *Store) Definition(ctx context.Context, hash string) (history.StoredDefinition, error) {
 	return s.definition(ctx, readDefinition, hash)
 }
 
-// DefinitionByName gives the definition stored last under a name; see history.Store.
+// DefinitionByName returns the definition stored last under a name; see history.Store.
 func (s *Store) DefinitionByName(ctx context.Context, name, version string) (history.StoredDefinition, error) {
 	return s.definition(ctx, readDefinitionByName, name, version)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// primaryCode is SQLite's result code of an error without its extension, 0 if the error is not SQLite's.
+// primaryCode returns SQLite's primary result code of an error, 0 if the error is not SQLite's.
 func primaryCode(err error) int {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		return e.Code() & 0xff
@@ -19,9 +19,9 @@ func primaryCode(err error) int {
 	return 0
 }
 
-// isFull reports whether there was no room. SQLite says so only where it writes to the file and its log; of the lock file that
-// everybody makes who opens a file in log mode it says that it could not be given its size, which a disk that works does
-// wherever it has room.
+// isFull reports whether the disk is full. SQLite has a code for this only where it writes to the database and its WAL.
+// For the shared-memory file, which every connection in WAL mode needs, it reports that it could not set the size; on a
+// working disk that means that the disk is full.
 func isFull(err error) bool {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return true
@@ -35,7 +35,7 @@ func isBusy(err error) bool {
 	return c == sqlite3.SQLITE_BUSY || c == sqlite3.SQLITE_LOCKED
 }
 
-// isDuplicate reports whether an insert met a row with the same key.
+// isDuplicate reports whether an insert violated a key.
 func isDuplicate(err error) bool {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	return ok && (e.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY || e.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE)
@@ -43,14 +43,14 @@ func isDuplicate(err error) bool {
 
 const hintFull = "The disk is full. Nothing was written; free some space and try again."
 
-const hintFileDamaged = "The file is damaged. Restore it from a copy; it is left as it is."
+const hintFileDamaged = "The file is damaged. Restore it from a backup; it was not changed."
 
-// columnError is a column of another type than is ever stored in it, which only damage can bring about.
+// columnError is a column of an unexpected type, which only damage to the file can cause.
 type columnError struct{ cause error }
 
 func (e *columnError) Error() string { return e.cause.Error() }
 
-// scanFailure tells what rows of a query cannot be taken for from what ended the query.
+// scanFailure distinguishes a row of unexpected types from a failure of the query.
 func scanFailure(ctx context.Context, err error) error {
 	if _, ok := problem.As(err); ok || ctx.Err() != nil || primaryCode(err) != 0 {
 		return err
@@ -58,13 +58,14 @@ func scanFailure(ctx context.Context, err error) error {
 	return &columnError{err}
 }
 
-// failure gives an error of the driver the code and the advice that a caller needs. Errors that have one pass.
+// failure adds the code and the hint that a caller needs to an error of the driver. An error that has a code is returned
+// as it is.
 func failure(doing string, err error) error {
 	if _, ok := problem.As(err); ok || err == nil {
 		return err
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return problem.New(problem.Internal, "%s: the call was given up", doing).WithCause(err)
+		return problem.New(problem.Internal, "%s: the call was cancelled", doing).WithCause(err)
 	}
 	code, hint := problem.Internal, ""
 	if _, ok := errors.AsType[*columnError](err); ok {
@@ -72,17 +73,17 @@ func failure(doing string, err error) error {
 	}
 	switch primaryCode(err) {
 	case sqlite3.SQLITE_NOTADB:
-		code, hint = problem.HistoryCorrupt, "The file is no database. Name another one; this one is left as it is."
+		code, hint = problem.HistoryCorrupt, "The file is not a database. Name another file; this one was not changed."
 	case sqlite3.SQLITE_CORRUPT:
 		code, hint = problem.HistoryCorrupt, hintFileDamaged
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-		code, hint = problem.StoreLocked, "Another process has kept the database locked. Try again."
+		code, hint = problem.StoreLocked, "Another process keeps the database locked. Try again."
 	case sqlite3.SQLITE_READONLY:
-		code, hint = problem.StoreReadOnly, "The database cannot be written to. Check its permissions, those of its folder, and how the disk is mounted."
+		code, hint = problem.StoreReadOnly, "The database is read-only. Check its permissions, those of its folder, and how the disk is mounted."
 	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
 		code, hint = problem.StoreUnavailable, "Check the path and its permissions."
 	case sqlite3.SQLITE_IOERR:
-		code, hint = problem.StoreUnavailable, "The disk does not read or write. Look at it, and at quotas and limits of the size of files; then try again."
+		code, hint = problem.StoreUnavailable, "The disk failed to read or write. Check the disk, quotas and limits of file sizes, then try again."
 	}
 	if isFull(err) {
 		code, hint = problem.StoreFull, hintFull
@@ -92,9 +93,9 @@ func failure(doing string, err error) error {
 	return e
 }
 
-var errReadOnly = problem.New(problem.StoreReadOnly, "the database was opened for reading only")
+var errReadOnly = problem.New(problem.StoreReadOnly, "the database was opened read-only")
 
-// isUnreadable tells a run whose rows cannot be read from a file that cannot be.
+// isUnreadable reports whether an error concerns the rows of one run, not the file.
 func isUnreadable(err error) bool {
 	e, ok := problem.As(err)
 	return ok && e.At.ExecutionID != "" && (e.Code == problem.HistoryCorrupt || e.Code == problem.HistoryNewer)

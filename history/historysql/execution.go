@@ -8,8 +8,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Execution gives a run's projection; see history.Store. It looks at the run's last record too, and folds what the
-// projection has not seen.
+// Execution returns a run's projection; see history.Store. It compares the projection with the run's last record, and
+// folds the records that the projection has not seen.
 func (s *Store) Execution(ctx context.Context, executionID string) (history.Execution, error) {
 	e, head, err := s.storedExecution(ctx, executionID)
 	switch {
@@ -23,8 +23,8 @@ func (s *Store) Execution(ctx context.Context, executionID string) (history.Exec
 	return s.refreshProjection(ctx, e, head)
 }
 
-// storedExecution gives the stored projection and the seq of the run's last record. A projection that cannot be
-// trusted counts as one that has seen nothing.
+// storedExecution returns the stored projection and the seq of the run's last record. In the place of a projection that
+// cannot be read it returns an empty one.
 func (s *Store) storedExecution(ctx context.Context, executionID string) (e history.Execution, head int64, err error) {
 	var seq, last sql.NullInt64
 	var projection []byte
@@ -48,16 +48,16 @@ func (s *Store) storedExecution(ctx context.Context, executionID string) (e hist
 	return e, last.Int64, err
 }
 
-// folding is a projection on its way to the run's last record.
+// folding is a projection that is being brought up to date.
 type folding struct {
 	execution history.Execution
 	reader    rowReader
-	// unreadable is the problem of the first row that could not be read. Such a row counts with what its columns tell,
-	// so that lists go on showing the run.
+	// unreadable is the problem of the first row that could not be read. Such a row is folded with what its columns
+	// tell, so that lists go on showing the run.
 	unreadable *problem.Error
 }
 
-// apply folds a row. What is wrong with it is noted; an error is the database's, and nothing has been folded.
+// apply folds a row. It notes what is wrong with the row; an error is the database's, and then nothing has been folded.
 func (f *folding) apply(r *storedRow) error {
 	if f.execution.Seq+1 != r.seq {
 		f.note(r.damaged(f.execution.ID, "stands where record %d is missing", f.execution.Seq+1))
@@ -81,7 +81,7 @@ func (f *folding) note(e *problem.Error) {
 	}
 }
 
-// err is nil or the error that a reader of the run gets.
+// err returns the error for a reader of the run, nil if all rows could be read.
 func (f *folding) err() error {
 	if f.unreadable == nil {
 		return nil
@@ -89,7 +89,7 @@ func (f *folding) err() error {
 	return f.unreadable
 }
 
-// fold brings a projection up to date in memory, up to the record given; 0 is the last one.
+// fold brings a projection up to date in memory, up to the record head; 0 means the last one.
 func (s *Store) fold(ctx context.Context, e history.Execution, head int64) (*folding, error) {
 	f := &folding{execution: e, reader: newRowReader(e.ID, readerShelf{ctx, &s.readers}, true)}
 	for {

@@ -12,10 +12,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// makeFile makes the file and its folder if they are missing, for nobody but the user. An existing file is not opened
-// here: closing it would take away the locks that other connections of this process hold on it. Where a link leads to
-// nothing yet, the file is made there, but no folder: what is missing may be a disk that is not mounted.
-func makeFile(path string) error {
+// createFile creates the file and its folder if they are missing, readable by the user only. It does not open an
+// existing file: closing it would release the locks that other connections of this process hold. If the path is a
+// symlink whose target is missing, it creates the target but no folder, which may be on a disk that is not mounted.
+func createFile(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return cannotOpen(path, err)
 	}
@@ -25,8 +25,8 @@ func makeFile(path string) error {
 	case errors.Is(err, fs.ErrExist):
 		return nil
 	case errors.Is(err, fs.ErrNotExist) && target != path:
-		return problem.New(problem.StoreUnavailable, "the database %s is a link to %s, whose folder does not exist", path, target).
-			WithHint("Make the folder, mount what holds it, or correct the link.")
+		return problem.New(problem.StoreUnavailable, "the database %s is a symlink to %s, whose folder does not exist", path, target).
+			WithHint("Make the folder, mount what holds it, or correct the symlink.")
 	case err != nil:
 		return cannotOpen(path, err)
 	}
@@ -36,8 +36,8 @@ func makeFile(path string) error {
 	return nil
 }
 
-// linkTarget gives the place that a path leads to, also where nothing is there yet. SQLite does not make a file through
-// a link, and keeps what stands beside a database beside the target.
+// linkTarget returns the path that a symlink leads to, also where nothing exists yet. SQLite does not create a file
+// through a symlink, and keeps the WAL beside the target.
 func linkTarget(path string) string {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		return target
@@ -58,17 +58,17 @@ func linkTarget(path string) string {
 		}
 		target = next
 	}
-	return path // a circle
+	return path // a symlink loop
 }
 
-// refuseOdd refuses what has a name as a file has, and is none: opening a pipe waits for somebody at its other end.
-func refuseOdd(path string) error {
+// rejectNonRegular refuses pipes, sockets and devices: opening a pipe would wait for a process at its other end.
+func rejectNonRegular(path string) error {
 	info, err := os.Stat(path)
 	switch {
-	case errors.Is(err, syscall.ELOOP): // SQLite would not say so
+	case errors.Is(err, syscall.ELOOP): // SQLite does not report a symlink loop
 		return cannotOpen(path, err)
 	case err != nil:
-		return nil // that is for whoever opens it
+		return nil // opening the file reports it
 	}
 	what := ""
 	switch mode := info.Mode(); {
@@ -81,19 +81,20 @@ func refuseOdd(path string) error {
 	default:
 		return nil
 	}
-	return problem.New(problem.StoreUnavailable, "%s is %s, and a database is a file", path, what).
+	return problem.New(problem.StoreUnavailable, "%s is %s, not a regular file", path, what).
 		WithHint("Name a file, or a path where there is nothing yet.")
 }
 
 func cannotOpen(path string, err error) error {
 	if isFull(err) {
-		return problem.New(problem.StoreFull, "the database %s cannot be made", path).WithCause(err).WithHint(hintFull)
+		return problem.New(problem.StoreFull, "the database %s cannot be created", path).WithCause(err).WithHint(hintFull)
 	}
 	return problem.New(problem.StoreUnavailable, "the database %s cannot be opened", path).WithCause(err).
 		WithHint("Check the path and its permissions.")
 }
 
-// dataSource gives the driver's name of a file. SQLite reads mode: rw, or ro for connections that cannot write.
+// dataSource returns the driver's name of a file. SQLite reads the parameter mode: rw, or ro for connections that cannot
+// write.
 func dataSource(path, mode string, o *Options) string {
 	q := url.Values{"mode": {mode}}
 	if mode == "ro" {

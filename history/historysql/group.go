@@ -7,9 +7,9 @@ import (
 )
 
 // Writes of one process that wait for each other share a transaction, and with it the flush to the disk, which takes
-// longer than all their statements. The first write leads: it begins a transaction, makes the changes of everybody who is
-// waiting by then, commits, and answers them. If others have come meanwhile, a goroutine goes on with them at once, for as
-// long as some are waiting. Nobody ever waits for company, so a write that is alone costs what it always did.
+// longer than all their statements (group commit). The first write leads: it begins a transaction, makes the changes of
+// all writes that wait by then, commits, and answers them. A goroutine does the same for the writes that came meanwhile,
+// until none waits. A lone write is never delayed.
 
 const (
 	// maxGroup and maxGroupBytes bound a shared transaction, and so how long the first of a group waits for the last.
@@ -17,13 +17,13 @@ const (
 	maxGroupBytes = 4 << 20
 )
 
-// pending is a write that waits until somebody makes it.
+// pending is a write that waits to be made.
 type pending struct {
 	ctx context.Context
-	// change may be called again after a transaction that was rolled back.
+	// change may be called again after a rollback.
 	change func(c *conn) error
 	size   int
-	// err is the answer; it may be read when done is closed.
+	// err is the result; it may be read when done is closed.
 	err  error
 	done chan struct{} // nil for a write that leads, which answers itself
 }
@@ -35,14 +35,14 @@ func (p *pending) answer(err error) {
 	}
 }
 
-// queue holds the writes that nobody makes yet, in the order of their arrival.
+// queue holds the waiting writes in the order of their arrival.
 type queue struct {
 	mu      sync.Mutex
 	waiting []*pending
-	led     bool // somebody makes them
+	led     bool // whether a write leads
 }
 
-// add reports whether whoever adds p has to lead, since nobody else does.
+// add queues p and reports whether p has to lead, because no other write does.
 func (q *queue) add(p *pending) (leads bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -54,7 +54,7 @@ func (q *queue) add(p *pending) (leads bool) {
 	return leads
 }
 
-// next gives the write to lead on with. If there is none, the next one that is added leads.
+// next returns the oldest waiting write, which leads. If there is none, the next write that is added leads.
 func (q *queue) next() *pending {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -64,7 +64,7 @@ func (q *queue) next() *pending {
 	return q.waiting[0]
 }
 
-// remove reports whether p was still waiting.
+// remove takes p out of the queue and reports whether it was still waiting.
 func (q *queue) remove(p *pending) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -76,7 +76,7 @@ func (q *queue) remove(p *pending) bool {
 	return true
 }
 
-// take takes the oldest write and as many others as fit, oldest first.
+// take takes the oldest write and as many others as fit out of the queue, oldest first.
 func (q *queue) take() []*pending {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -92,8 +92,8 @@ func (q *queue) take() []*pending {
 	return group
 }
 
-// share makes a change in a transaction that it may share with others; otherwise it is write. The context counts until
-// somebody has begun to make the change. size is about the number of bytes that it writes.
+// share makes a change in a transaction that it may share with other writes; write does not share. The context may
+// cancel the call until the transaction has begun. size is the approximate number of bytes that the change writes.
 func (s *Store) share(ctx context.Context, doing string, size int, change func(c *conn) error) error {
 	if ctx.Err() != nil {
 		return failure(doing, context.Cause(ctx))
@@ -102,7 +102,7 @@ func (s *Store) share(ctx context.Context, doing string, size int, change func(c
 	if s.queue.add(p) {
 		s.lead(p)
 		if other := s.queue.next(); other != nil {
-			go s.leadOn(other)
+			go s.leadAll(other)
 		}
 		return failure(doing, p.err)
 	}
@@ -117,15 +117,16 @@ func (s *Store) share(ctx context.Context, doing string, size int, change func(c
 	return failure(doing, p.err)
 }
 
-// leadOn leads until nobody waits.
-func (s *Store) leadOn(p *pending) {
+// leadAll leads until no write waits.
+func (s *Store) leadAll(p *pending) {
 	for ; p != nil; p = s.queue.next() {
 		s.lead(p)
 	}
 }
 
-// lead makes the changes of those who wait, p the oldest of them. If that cannot begin, only p is told. Its context ends
-// nothing but the wait for the turn and for the file's lock: the changes are taken only when the transaction has begun.
+// lead makes the changes of the waiting writes, p the oldest of them. If no transaction can begin, only p fails. The
+// context of p ends only the wait for the turn and for the file's lock: the other writes are taken from the queue after
+// the transaction has begun.
 func (s *Store) lead(p *pending) {
 	var c *conn
 	var err error
@@ -150,14 +151,14 @@ func (s *Store) lead(p *pending) {
 	s.change(c, group)
 }
 
-// change makes the changes of a group in the transaction that has begun, and answers. A change that fails does not
-// harm the others: they are made again without it, and it is tried alone, so that it fails for reasons of its own only.
+// change makes the changes of a group in the transaction that has begun, and answers them. If a change fails, the others
+// are made again without it, and it is made again alone, so that no write fails because of another.
 func (s *Store) change(c *conn, group []*pending) {
 	var alone []*pending
 	for {
 		failed, err := -1, error(nil)
 		for i, p := range group {
-			if err = attempt(c, p.change); err != nil {
+			if err = withoutPanic(c, p.change); err != nil {
 				failed = i
 				break
 			}

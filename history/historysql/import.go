@@ -16,8 +16,8 @@ var insertRow string
 
 var _ history.Importer = (*Store)(nil)
 
-// Import adds whole runs; see history.Importer. What this engine would write in the very same text goes the way of an
-// append, so that large values are kept once; of runs that others have written to the texts are stored as they are.
+// Import adds whole runs; see history.Importer. Runs whose text is what this engine would write are stored like appends,
+// so that large values are kept once; the texts of other runs are stored as they are.
 func (s *Store) Import(ctx context.Context, in history.Import) error {
 	const doing = "the runs were not imported"
 	batches, err := in.Batches()
@@ -67,18 +67,19 @@ func (s *Store) importRun(ctx context.Context, c *conn, b *history.Batch) error 
 	if err := insertBatch(c, b, &t); err != nil {
 		return err
 	}
-	added, err := keepShort(c, &short)
+	added, err := storeShort(c, &short)
 	if err != nil {
 		return err
 	}
 	added += int64(len(t.all))
-	if _, err := keepExecution(c, b, &t, added); err != nil {
+	if _, err := storeProjection(c, b, &t, added); err != nil {
 		return err
 	}
-	return keepBeside(c, b)
+	return storeSideTables(c, b)
 }
 
-// importTexts inserts records with their texts as they are. They count as another engine's that the projection has seen.
+// importTexts inserts records with their texts as they are. They count as another engine's records that the projection
+// has seen.
 func importTexts(c *conn, b *history.Batch) error {
 	for i := range b.Records {
 		r := &b.Records[i]
@@ -97,5 +98,5 @@ func importTexts(c *conn, b *history.Batch) error {
 	if err := storeExecution(c, &e, string(b.Execution.AppendText(nil)), "", int64(0), nil); err != nil {
 		return err
 	}
-	return keepBeside(c, b)
+	return storeSideTables(c, b)
 }

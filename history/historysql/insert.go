@@ -12,14 +12,14 @@ import (
 const (
 	// maxInsertRows is the number of rows that one statement inserts; a longer batch takes several.
 	maxInsertRows = 32
-	// A batch of up to maxShapeRows records of one time gets a statement of its own, as long as a connection has fewer
-	// than maxShapes of them. Runs repeat a handful.
+	// A batch of up to maxShapeRows records with one time gets a statement of its own, as long as a connection has fewer
+	// than maxShapes of these. Runs repeat a handful of them.
 	maxShapeRows = 12
 	maxShapes    = 64
 )
 
-// insertBatch inserts the records. A statement that fails may leave rows behind (OR FAIL spares SQLite a copy of every
-// page that it changes), so the transaction has to be rolled back.
+// insertBatch inserts the records. If it fails, the transaction must be rolled back: OR FAIL leaves the rows before the
+// failure, because it spares SQLite a copy of every page that it changes.
 func insertBatch(c *conn, b *history.Batch, t *batchText) error {
 	if len(b.Records) == 0 { // no key can be a duplicate
 		if found, err := c.one(rowExists, b.ExecutionID, b.ExpectedSeq+1); err != nil || found != nil {
@@ -78,8 +78,8 @@ func insertStatement(n int, values func(i int) (at, kind, name, payload string))
 	return strings.TrimSpace(insertRows) + " " + strings.Join(rows, ",")
 }
 
-// shapeOf gives a statement in which the kinds and names of the records, and that they have one time, are written
-// down, so that two values in three need not be bound. The names are of the closed list (see history.Batch.Check).
+// shapeOf returns a statement that contains the kinds and names of the records and binds one time, so that two of three
+// values need not be bound. The names are of the closed list; see history.Batch.Check.
 func (c *conn) shapeOf(records []history.Record) (text string, ok bool) {
 	if len(records) == 0 || len(records) > maxShapeRows {
 		return "", false
@@ -98,7 +98,7 @@ func (c *conn) shapeOf(records []history.Record) (text string, ok bool) {
 	if len(c.shapes) >= maxShapes {
 		return "", false
 	}
-	// A payload has no number, since SQLite takes numbers for names, which the driver looks up.
+	// Payloads are bound without numbers: the driver looks numbered parameters up by name.
 	text = insertStatement(len(records), func(i int) (at, kind, name, payload string) {
 		return "?3", "'" + string(records[i].Kind) + "'", "'" + string(records[i].Name) + "'", "?"
 	})

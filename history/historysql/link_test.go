@@ -74,7 +74,7 @@ func TestLinksThatLeadNowhere(t *testing.T) {
 	if _, err := historysql.Open(t.Context(), gone, historysql.Options{}); !errors.Is(err, problem.HistoryCorrupt) {
 		t.Errorf("beside a log: %v", err)
 	}
-	if !historysql.LeftLog(gone) {
+	if !historysql.LeftoverWAL(gone) {
 		t.Error("the log is not seen")
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// List gives a page of runs, newest first; see history.Store.
+// List returns a page of runs, newest first; see history.Store.
 func (s *Store) List(ctx context.Context, q history.ListQuery) (history.ListPage, error) {
 	page, err := s.list(ctx, q)
 	return page, failure("the runs could not be listed", err)
@@ -39,7 +39,7 @@ func (s *Store) list(ctx context.Context, q history.ListQuery) (history.ListPage
 	if err != nil {
 		return history.ListPage{}, err
 	}
-	runs = lay(overlay, runs, &q, from)
+	runs = withOverlay(overlay, runs, &q, from)
 	page := history.ListPage{Executions: runs}
 	if len(runs) > size {
 		page.Executions = runs[:size:size]
@@ -48,7 +48,8 @@ func (s *Store) list(ctx context.Context, q history.ListQuery) (history.ListPage
 	return page, nil
 }
 
-// startOf gives the position after which the page begins: the cursor's, or that before every run of the newest time.
+// startOf returns the position after which the page begins: the cursor's, or the one before every run of the newest
+// time.
 func startOf(q *history.ListQuery) (history.Cursor, error) {
 	newest := history.Cursor{UpdatedAt: time.UnixMilli(math.MaxInt64 / 2)}
 	if !q.UpdatedBefore.IsZero() {
@@ -64,7 +65,7 @@ func startOf(q *history.ListQuery) (history.Cursor, error) {
 	return c, err
 }
 
-// page reads the first runs behind a position.
+// page reads the first runs after a position.
 func (s *Store) page(ctx context.Context, q *history.ListQuery, from history.Cursor, limit int) ([]history.Execution, error) {
 	oldest := int64(math.MinInt64 / 2)
 	if !q.UpdatedAfter.IsZero() {
@@ -88,7 +89,8 @@ func (s *Store) page(ctx context.Context, q *history.ListQuery, from history.Cur
 	return out, err
 }
 
-// foldUnseen gives the true projections of runs that other engines have written to, for stores that cannot keep them.
+// foldUnseen returns the up-to-date projections of runs that other engines have written to, for stores that cannot store
+// them.
 func (s *Store) foldUnseen(ctx context.Context) ([]history.Execution, error) {
 	ids, err := s.unseen(ctx)
 	if err != nil {
@@ -112,8 +114,8 @@ func (s *Store) foldUnseen(ctx context.Context) ([]history.Execution, error) {
 	return out, nil
 }
 
-// lay puts true projections in the place of stored ones.
-func lay(overlay, runs []history.Execution, q *history.ListQuery, from history.Cursor) []history.Execution {
+// withOverlay replaces stored projections by up-to-date ones.
+func withOverlay(overlay, runs []history.Execution, q *history.ListQuery, from history.Cursor) []history.Execution {
 	if len(overlay) == 0 {
 		return runs
 	}

@@ -8,9 +8,9 @@ import (
 
 // What a committed batch survives.
 const (
-	// Full survives a power cut: every batch is flushed to the disk.
+	// Full survives a power failure: every batch is flushed to the disk.
 	Full = "full"
-	// Normal survives a crash of the process, and loses the newest batches at a power cut. It is faster.
+	// Normal survives a crash of the process, and loses the newest batches in a power failure. It is faster.
 	Normal = "normal"
 )
 
@@ -21,7 +21,7 @@ const (
 	defaultValueBytes  = 4 << 10
 )
 
-// minValueBytes keeps what stands for a value shorter than the value.
+// minValueBytes is more than a reference to a blob takes.
 const minValueBytes = 256
 
 // Options of a store. The zero value is ready to use.
@@ -30,22 +30,22 @@ type Options struct {
 	Synchronous string
 	// BusyTimeout is how long a write waits for other processes; 0 means 5 s.
 	BusyTimeout time.Duration
-	// Existing refuses a file that is missing, or empty, instead of making or filling it: for what only makes sense on runs
-	// that exist. A file that has lost its content is so not taken for a new one.
+	// Existing refuses a missing or empty file instead of creating or filling it. It is for callers that need existing
+	// runs, and keeps a file that lost its content from being taken for a new one.
 	Existing bool
-	// ReadOnly opens an existing file without changing it. Calls that write fail; what other engines have written is
-	// folded anew for each call. It refuses an empty file too.
+	// ReadOnly opens an existing file without changing it, and refuses an empty one. Calls that write fail; the records
+	// of other engines are folded anew by each call.
 	ReadOnly bool
 	// Now is the store's clock, by which it judges leases; nil means time.Now. All processes that share the file must have
 	// the same one.
 	Now func() time.Time
 	// Readers is the number of reading connections; 0 means 4.
 	Readers int
-	// WholeBytes is the largest payload that stands whole in its row, for every engine to read; 0 means 64 KiB. Of a
-	// larger one the state is written as what has changed, and large values once.
+	// WholeBytes is the size up to which a payload is written whole, for every engine to read; 0 means 64 KiB. In a
+	// larger payload the state is written as what has changed, and large values become blobs.
 	WholeBytes int
-	// ValueBytes is the size from which on a value in such a payload stands in the table blobs, once for all records
-	// that hold it; 0 means 4 KiB. The least is 256.
+	// ValueBytes is the size from which on a value in such a payload becomes a blob, kept once for all records that hold
+	// it; 0 means 4 KiB. The least is 256.
 	ValueBytes int
 }
 
@@ -61,7 +61,7 @@ func (o *Options) fill() error {
 		return problem.New(problem.UsageError, "the busy timeout and the number of readers must not be negative")
 	}
 	if o.WholeBytes < 0 || o.ValueBytes < 0 || o.ValueBytes > 0 && o.ValueBytes < minValueBytes {
-		return problem.New(problem.UsageError, "the sizes from which on payloads and values are written short must not be negative, nor that of values below %d",
+		return problem.New(problem.UsageError, "WholeBytes must not be negative, and ValueBytes must be 0 or at least %d",
 			minValueBytes)
 	}
 	if o.WholeBytes == 0 {

@@ -104,8 +104,8 @@ func (s *Store) setOwner(ctx context.Context, doing, text, process string, execu
 	return changed, nil
 }
 
-// keepOwner stores who owns the run after the batch, or refuses it.
-func (s *Store) keepOwner(c *conn, b *history.Batch) error {
+// storeOwner stores who owns the run after the batch, or refuses it.
+func (s *Store) storeOwner(c *conn, b *history.Batch) error {
 	ends := b.Execution.Phase.Terminal()
 	now := s.now()
 	if b.Owner != "" {

@@ -43,13 +43,13 @@ var (
 	fileSize string
 )
 
-// pruneStep is the most rows of the table history that one transaction deletes: other writers wait for some
-// milliseconds. A tree with more, or with many large values, is marked as deleted first, in one transaction, and then
-// taken away step by step, each run from its last record back: the first stays until the end, so that nobody can begin a
-// run under that id in between.
+// pruneStep is the most rows of the table history that one transaction deletes, because other writers wait for it. A
+// tree with more rows, or with many large values, is first marked as deleted in one transaction and then deleted step by
+// step, each run from its last record back. The first record is deleted last, so that no run can begin under its id
+// meanwhile.
 const pruneStep = 2000
 
-// markDeleted stands in the columns phase and problem of a run whose rows are being deleted.
+// markDeleted is the value of the columns phase and problem of a run that is being deleted.
 const markDeleted = "deleted"
 
 const doingPrune = "the runs were not deleted"
@@ -97,7 +97,7 @@ func (s *Store) Prune(ctx context.Context, q history.PruneQuery) (history.PruneP
 	return page, nil
 }
 
-// pruneCursor is where the next page of candidates begins: the phases are gone through one after another.
+// pruneCursor is where the next page of candidates begins. The phases are read one after another.
 type pruneCursor struct {
 	phase    int // index of the query's phases; their number behind the last
 	listedAt int64
@@ -111,8 +111,8 @@ func parsePruneCursor(q *history.PruneQuery) (pruneCursor, error) {
 		return at, nil
 	}
 	if n, err := fmt.Sscanf(q.Cursor, "%d|%d|%d", &at.phase, &at.listedAt, &at.run); err != nil || n != 3 || at.phase < 0 || at.phase >= len(q.Phases) {
-		return at, problem.New(problem.InvalidListCursor, "%q is no cursor", q.Cursor).
-			WithHint("Pass NextCursor of the page before as it is, with the same filters.")
+		return at, problem.New(problem.InvalidListCursor, "invalid cursor %q", q.Cursor).
+			WithHint("Pass NextCursor of the previous page unchanged, with the same filters.")
 	}
 	return at, nil
 }
@@ -124,7 +124,7 @@ func (at *pruneCursor) String() string {
 	return fmt.Sprintf("%d|%d|%d", at.phase, at.listedAt, at.run)
 }
 
-// pruneCandidates gives runs that the query may select, and moves the cursor behind them.
+// pruneCandidates returns runs that the query may select, and moves the cursor behind them.
 func (s *Store) pruneCandidates(ctx context.Context, q *history.PruneQuery, at *pruneCursor) (ids []string, err error) {
 	before := int64(math.MaxInt64)
 	if !q.Before.IsZero() {
@@ -154,15 +154,15 @@ func (s *Store) pruneCandidates(ctx context.Context, q *history.PruneQuery, at *
 	return ids, nil
 }
 
-// errKeep rolls a transaction back: the tree is to stay.
-var errKeep = errors.New("keep")
+// errNotPrunable rolls the transaction back: the tree is kept.
+var errNotPrunable = errors.New("keep")
 
 // pruneTree deletes one tree if the query selects it. A subworkflow whose parent is stored is no root.
 func (s *Store) pruneTree(ctx context.Context, id string, q *history.PruneQuery) (tree history.PrunedTree, ok bool, err error) {
 	from, to := history.DescendantRange(id)
 	var weighed bool
 	var blobs int64
-	// Rows never change, so that they need not be weighed under the lock.
+	// Rows never change, so the size can be computed without the lock.
 	if weighed, err = s.readers.row(ctx, pruneWeight, []any{id, from, to}, &tree.Records, &tree.Bytes, &blobs); err != nil || !weighed {
 		return tree, false, failure(doingPrune, err)
 	}
@@ -170,8 +170,8 @@ func (s *Store) pruneTree(ctx context.Context, id string, q *history.PruneQuery)
 		return s.prunable(ask, id, q, &tree)
 	}
 	if q.DryRun {
-		_, err := look(s.askReaders(ctx))
-		if errors.Is(err, errKeep) {
+		_, err := look(s.readerQuery(ctx))
+		if errors.Is(err, errNotPrunable) {
 			return tree, false, nil
 		}
 		return tree, err == nil, failure(doingPrune, err)
@@ -195,7 +195,7 @@ func (s *Store) pruneTree(ctx context.Context, id string, q *history.PruneQuery)
 		return nil
 	})
 	switch {
-	case errors.Is(err, errKeep):
+	case errors.Is(err, errNotPrunable):
 		return tree, false, nil
 	case err == nil && stepwise:
 		_, err = s.finishPruning(ctx)
@@ -203,7 +203,7 @@ func (s *Store) pruneTree(ctx context.Context, id string, q *history.PruneQuery)
 	return tree, err == nil, err
 }
 
-// prunable gives the ids of a tree's runs, the root first, or errKeep.
+// prunable returns the ids of a tree's runs, the root first, or errNotPrunable.
 func (s *Store) prunable(ask func(string, func([]driver.Value) error, ...any) error, id string, q *history.PruneQuery, tree *history.PrunedTree) ([]string, error) {
 	for _, above := range history.Ancestors(id) {
 		found := false
@@ -212,7 +212,7 @@ func (s *Store) prunable(ask func(string, func([]driver.Value) error, ...any) er
 			return nil, err
 		}
 		if found {
-			return nil, errKeep
+			return nil, errNotPrunable
 		}
 	}
 	from, to := history.DescendantRange(id)
@@ -222,7 +222,7 @@ func (s *Store) prunable(ask func(string, func([]driver.Value) error, ...any) er
 		member, _ := row[0].(string)
 		e, err := history.ParseExecution(member, []byte(textOf(row[2])))
 		if err != nil || row[3] != nil || row[1] != row[4] {
-			return errKeep // what cannot be read, or is being written to, is left for verify
+			return errNotPrunable // the run cannot be read, or is being written to
 		}
 		ids, runs = append(ids, member), append(runs, e)
 		return nil
@@ -231,7 +231,7 @@ func (s *Store) prunable(ask func(string, func([]driver.Value) error, ...any) er
 		return nil, err
 	}
 	if len(ids) == 0 || ids[0] != id || !q.Selects(runs) {
-		return nil, errKeep
+		return nil, errNotPrunable
 	}
 	root := &runs[0]
 	tree.ExecutionID, tree.DefinitionName, tree.Phase, tree.UpdatedAt = root.ID, root.DefinitionName, root.Phase, root.UpdatedAt
@@ -239,7 +239,7 @@ func (s *Store) prunable(ask func(string, func([]driver.Value) error, ...any) er
 	return ids, nil
 }
 
-// textOf gives a column that the driver may give as text or bytes.
+// textOf converts a column that the driver returns as text or bytes.
 func textOf(v driver.Value) string {
 	switch v := v.(type) {
 	case string:
@@ -250,8 +250,8 @@ func textOf(v driver.Value) string {
 	return ""
 }
 
-// askReaders asks the reading connections in the form of conn.query.
-func (s *Store) askReaders(ctx context.Context) func(string, func([]driver.Value) error, ...any) error {
+// readerQuery returns conn.query for the reading connections.
+func (s *Store) readerQuery(ctx context.Context) func(string, func([]driver.Value) error, ...any) error {
 	return func(text string, each func([]driver.Value) error, args ...any) error {
 		return s.readers.query(ctx, text, func(rows *sql.Rows) error {
 			columns, err := rows.Columns()
@@ -273,15 +273,15 @@ func (s *Store) askReaders(ctx context.Context) func(string, func([]driver.Value
 	}
 }
 
-// markRun takes a run away from everybody; its rows are deleted later.
+// markRun marks a run as deleted. Its rows are deleted later.
 func markRun(c *conn, id string) error {
 	if _, err := c.exec(pruneMark, id); err != nil {
 		return err
 	}
-	return dropBeside(c, id)
+	return dropSideTables(c, id)
 }
 
-// pruneBlobs is the most blobs that one transaction lets go of: each may take many pages.
+// pruneBlobs is the most blobs that one transaction drops references to: each may take many pages.
 const pruneBlobs = 100
 
 // dropRun deletes a run.
@@ -295,11 +295,11 @@ func dropRun(c *conn, id string) error {
 	if _, err := dropBlobsOf(c, id, math.MaxInt32); err != nil {
 		return err
 	}
-	return dropBeside(c, id)
+	return dropSideTables(c, id)
 }
 
-// dropBeside deletes what else is kept for a run. The store's other tables that know runs belong here.
-func dropBeside(c *conn, id string) error {
+// dropSideTables deletes the timers and leases of a run. Further tables that refer to runs belong here.
+func dropSideTables(c *conn, id string) error {
 	if _, err := c.exec(dropTimers, id); err != nil {
 		return err
 	}
@@ -307,8 +307,8 @@ func dropBeside(c *conn, id string) error {
 	return err
 }
 
-// finishPruning deletes the rows of marked runs, step by step, those of a process that was killed in between too. It
-// counts the runs of which it has deleted the last row.
+// finishPruning deletes the rows of marked runs step by step, also of runs that a killed process has marked. It returns
+// the number of runs of which it deleted the last row.
 func (s *Store) finishPruning(ctx context.Context) (finished int, err error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -320,7 +320,7 @@ func (s *Store) finishPruning(ctx context.Context) (finished int, err error) {
 		}
 		last := 0
 		err := s.write(ctx, doingPrune, func(c *conn) error {
-			// Another process may have deleted it, and somebody begun a new run of that id.
+			// Another process may have deleted the run, and a new run of that id may have begun.
 			marked, err := c.one(readPhase, id)
 			if err != nil || textOf(marked) != markDeleted {
 				return err
@@ -364,7 +364,7 @@ func (s *Store) PruneDefinitions(ctx context.Context, dryRun bool) (out []histor
 		return err
 	}
 	if dryRun {
-		return out, failure(doing, unneeded(s.askReaders(ctx)))
+		return out, failure(doing, unneeded(s.readerQuery(ctx)))
 	}
 	if err := s.refreshAll(ctx); err != nil {
 		return nil, failure(doing, err)
@@ -386,22 +386,22 @@ func (s *Store) PruneDefinitions(ctx context.Context, dryRun bool) (out []histor
 	return out, nil
 }
 
-// Size gives the size of the file and its log, and how much of it is free; see history.Shrinker.
+// Size returns the size of the file and its WAL, and how much of it is free; see history.Shrinker.
 func (s *Store) Size(ctx context.Context) (bytes, free int64, err error) {
 	var pages, unused, each int64
 	if _, err := s.readers.row(ctx, fileSize, nil, &pages, &unused, &each); err != nil {
 		return 0, 0, failure("the size could not be read", err)
 	}
 	bytes, free = pages*each, unused*each
-	if log, err := os.Stat(besideFile(s.path, walSuffix)); err == nil {
-		bytes += log.Size()
+	if wal, err := os.Stat(siblingFile(s.path, walSuffix)); err == nil {
+		bytes += wal.Size()
 	}
 	return bytes, free, nil
 }
 
-// Shrink writes the file anew; see history.Shrinker.
+// Shrink rewrites the file; see history.Shrinker.
 func (s *Store) Shrink(ctx context.Context) error {
-	const doing = "the database was not made smaller"
+	const doing = "the database was not shrunk"
 	select {
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()
@@ -412,11 +412,11 @@ func (s *Store) Shrink(ctx context.Context) error {
 	if err != nil {
 		return failure(doing, err)
 	}
-	if err := s.patiently(ctx, func() error { return c.script("VACUUM") }); err != nil {
+	if err := s.retryBusy(ctx, func() error { return c.script("VACUUM") }); err != nil {
 		return failure(doing, err)
 	}
-	// Moves what VACUUM wrote from the log to the file, and empties the log, unless somebody is reading: then a later
-	// writer does.
+	// Copies what VACUUM wrote from the WAL to the file and empties the WAL. While a reader prevents that, a later
+	// writer does it.
 	return failure(doing, c.script("PRAGMA wal_checkpoint(TRUNCATE)"))
 }
 

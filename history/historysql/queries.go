@@ -79,8 +79,9 @@ var (
 	dropBlobRefs string
 )
 
-// listStatements hold the query of a page without filters, by phase, by definition, and by both. Every phase is a
-// range of an index; the page is merged from the first runs of each, with all those of the last one's tenth of a second.
+// listStatements holds the queries of a page without filters, by phase, by definition, and by both. Each phase is a
+// range of an index. The page is merged from the first runs of each range, with all those of the last one's tenth of a
+// second.
 var listStatements = sync.OnceValue(func() map[listFilter]string {
 	const definition = "definition_name = ?5 AND "
 	var anyPhase []string

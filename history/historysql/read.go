@@ -8,7 +8,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Read gives records of a run; see history.Store. Rows that cannot be read, and gaps between them, are HISTORY_CORRUPT.
+// Read returns records of a run; see history.Store. Rows that cannot be read, and gaps between them, are
+// HISTORY_CORRUPT.
 func (s *Store) Read(ctx context.Context, executionID string, fromSeq int64, limit int) ([]history.Record, error) {
 	first := max(fromSeq, 1)
 	var rows []storedRow
@@ -23,7 +24,7 @@ func (s *Store) Read(ctx context.Context, executionID string, fromSeq int64, lim
 		rows = append(rows, r)
 		return nil
 	}, executionID, first, sqlLimit(limit))
-	// What a row refers to is read when the rows are: there are only so many connections.
+	// References are resolved after the query, because they need a connection of their own and the pool is small.
 	x := newRowReader(executionID, readerShelf{ctx, &s.readers}, false)
 	var out []history.Record
 	last := int64(0)
@@ -37,7 +38,7 @@ func (s *Store) Read(ctx context.Context, executionID string, fromSeq int64, lim
 		rows[i] = storedRow{}
 	}
 	if _, damaged := problem.As(err); damaged && last > 0 {
-		// What a row refers to is read after the row: the run may have been deleted in between.
+		// The run may have been deleted between the query and the resolution of its references.
 		switch there, lookErr := s.readers.holds(ctx, executionID, last); {
 		case lookErr != nil:
 			err = lookErr
@@ -51,7 +52,7 @@ func (s *Store) Read(ctx context.Context, executionID string, fromSeq int64, lim
 	return out, nil
 }
 
-// holds reports whether a run still has a record, and its deletion has not begun.
+// holds reports whether a run still has a record and is not being deleted.
 func (r *readers) holds(ctx context.Context, executionID string, seq int64) (bool, error) {
 	found, err := r.row(ctx, rowExists, []any{executionID, seq}, new(int))
 	if err != nil || !found {
@@ -70,14 +71,14 @@ type storedRow struct {
 	payload   []byte
 	createdAt string
 	version   any
-	// writer tells whose row it is, see FORMAT.md.
+	// writer tells which engine wrote the row; see FORMAT.md.
 	writer sql.NullInt64
 }
 
-// ownRow is what stands in the column writer of this engine's rows.
+// ownRow is the value of the column writer in rows of this engine.
 const ownRow = 1
 
-// record gives the row as a record. With an error the record has what could be read.
+// record returns the row as a record. With an error the record holds what could be read.
 func (r *storedRow) record(executionID string) (history.Record, error) {
 	out := history.Record{Seq: r.seq, Kind: history.Kind(r.kind), Name: history.Name(r.name), Raw: r.payload, Foreign: r.writer.Int64 != ownRow}
 	at, atErr := history.ParseTimestamp(r.createdAt)
@@ -86,10 +87,10 @@ func (r *storedRow) record(executionID string) (history.Record, error) {
 		return out, err
 	}
 	if atErr != nil {
-		return out, r.damaged(executionID, "has no time").WithCause(atErr)
+		return out, r.damaged(executionID, "has no valid time").WithCause(atErr)
 	}
 	if out.Kind != history.Command && out.Kind != history.Event {
-		return out, r.damaged(executionID, "is of the unknown kind %q", r.kind)
+		return out, r.damaged(executionID, "has the unknown kind %q", r.kind)
 	}
 	p, err := history.DecodePayload(out.Name, r.payload)
 	if err != nil {
@@ -103,10 +104,10 @@ func (r *storedRow) damaged(executionID, what string, args ...any) *problem.Erro
 	args = append([]any{r.seq, executionID}, args...)
 	return problem.New(problem.HistoryCorrupt, "record %d of run %q "+what, args...).
 		WithPlace(problem.Place{ExecutionID: executionID}).
-		WithHint("The row is left as it is. Restore it from a copy, or end the run with the engine that wrote it.")
+		WithHint("The row was not changed. Restore the database from a backup, or end the run with the engine that wrote the row.")
 }
 
-// Position gives the newest stored machine position of a run; see history.Store.
+// Position returns the newest stored machine position of a run; see history.Store.
 func (s *Store) Position(ctx context.Context, executionID string) (seq int64, data []byte, err error) {
 	if _, err := s.readers.row(ctx, readPosition, []any{executionID}, &seq, &data); err != nil {
 		return 0, nil, failure("the position could not be read", err)

@@ -9,7 +9,7 @@ import (
 // readers is the pool of reading connections with its statements, which are prepared when they are first used.
 type readers struct {
 	pool *sql.DB
-	// check is asked before each query.
+	// check is called before each query.
 	check func() error
 
 	mu         sync.Mutex
@@ -33,7 +33,7 @@ func (r *readers) statement(ctx context.Context, text string) (*sql.Stmt, error)
 	return s, nil
 }
 
-// query calls each for every row of a query; it scans the row.
+// query calls each for every row of a query. each scans the row.
 func (r *readers) query(ctx context.Context, text string, each func(rows *sql.Rows) error, args ...any) error {
 	if err := r.check(); err != nil {
 		return err

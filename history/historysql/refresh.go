@@ -78,7 +78,7 @@ func (f *folding) finish(c *conn, seq int64) error {
 	return err
 }
 
-// rowOf takes a row of readRows as the driver gives it. A column of an unexpected type counts as empty.
+// rowOf converts a row of readRows from the driver's form. A column of an unexpected type counts as empty.
 func rowOf(row []driver.Value) storedRow {
 	r := storedRow{version: row[5]}
 	r.writer.Int64, r.writer.Valid = row[6].(int64)
@@ -95,7 +95,7 @@ func rowOf(row []driver.Value) storedRow {
 	return r
 }
 
-// unseen lists the runs with rows of other engines that no projection has seen.
+// unseen returns the runs with rows of other engines that no projection has seen.
 func (s *Store) unseen(ctx context.Context) ([]string, error) {
 	var ids []string
 	last := ""
@@ -108,8 +108,8 @@ func (s *Store) unseen(ctx context.Context) ([]string, error) {
 	}
 }
 
-// refreshAll refreshes the projection of every run that another engine has written to. Runs that cannot be read are listed with what can be
-// told of them, so they do not keep the others from being listed.
+// refreshAll refreshes the projection of every run that another engine has written to. A run that cannot be read keeps a
+// projection of what can be, and does not keep the others from being listed.
 func (s *Store) refreshAll(ctx context.Context) error {
 	ids, err := s.unseen(ctx)
 	if err != nil {
@@ -127,9 +127,9 @@ func (s *Store) refreshAll(ctx context.Context) error {
 	return nil
 }
 
-// takeOver is refreshAll for a store that is being opened, when there may be very many runs. What is folded can be folded
-// again, so it is not flushed run by run; the next batch flushes it along.
-func (s *Store) takeOver(ctx context.Context) error {
+// refreshOnOpen is refreshAll for a store that is being opened, when there may be very many runs. It does not flush run
+// by run: a projection that is lost can be folded again, and the next batch flushes all of them.
+func (s *Store) refreshOnOpen(ctx context.Context) error {
 	if err := s.writer.script("PRAGMA synchronous = " + Normal); err != nil {
 		return err
 	}

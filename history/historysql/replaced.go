@@ -7,36 +7,36 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// Somebody may delete, move or restore a database while a process uses it. SQLite does not look in WAL mode: it goes on
-// writing to files without a name, and the last connection to be closed copies its log over the file that stands there now
-// and deletes the new file's log. So this package looks, and leaves a file that is not its own alone.
+// A database may be deleted, moved or restored while a process uses it. In WAL mode SQLite does not notice: it goes on
+// writing to the unlinked files, and the last connection to be closed copies its WAL over the file that stands there now
+// and deletes that file's WAL. So this package compares the files, and leaves those of others alone.
 
-// lookEvery is how often at most it looks: two system calls are little for a call of a host, and much for a run that is
-// driven at full speed. Closing looks always.
+// lookEvery is the shortest pause between two comparisons: two system calls are little for a call of a host, and much
+// for a run at full speed. Close always compares.
 const lookEvery = 10 * time.Millisecond
 
-// opened is which files a store has open.
+// opened is the identity of the files that a store has open.
 type opened struct {
-	file, log os.FileInfo // the log is nil where the file system has none
-	logPath   string
+	file, wal os.FileInfo // the wal is nil where the file system has none
+	walPath   string
 }
 
-// remember notes which files stand there now. The writing connection has just opened them.
+// remember notes the identity of the files. The writing connection has just opened them.
 func (s *Store) remember() {
 	file, err := os.Stat(s.path)
 	if err != nil {
 		return
 	}
-	logPath := besideFile(s.path, walSuffix)
-	log, err := os.Stat(logPath)
+	walPath := siblingFile(s.path, walSuffix)
+	wal, err := os.Stat(walPath)
 	if err != nil {
-		log = nil
+		wal = nil
 	}
-	s.opened.Store(&opened{file, log, logPath})
+	s.opened.Store(&opened{file, wal, walPath})
 	s.looked.Store(time.Now().UnixNano())
 }
 
-// replaced reports whether the files are no longer those that the store has open.
+// replaced reports whether other files stand in the place of those that the store has open.
 func (s *Store) replaced() bool {
 	was := s.opened.Load()
 	if was == nil {
@@ -46,14 +46,14 @@ func (s *Store) replaced() bool {
 		now, err := os.Stat(path)
 		return os.IsNotExist(err) || err == nil && !os.SameFile(now, was)
 	}
-	if other(s.path, was.file) || was.log != nil && other(was.logPath, was.log) {
+	if other(s.path, was.file) || was.wal != nil && other(was.walPath, was.wal) {
 		s.gone.Store(true)
 	}
 	return s.gone.Load()
 }
 
-// standing is an error if the files have been replaced.
-func (s *Store) standing() error {
+// checkReplaced returns an error if the files have been replaced.
+func (s *Store) checkReplaced() error {
 	now := time.Now().UnixNano()
 	if !s.gone.Load() {
 		if last := s.looked.Load(); now-last >= 0 && now-last < int64(lookEvery) {
@@ -65,5 +65,5 @@ func (s *Store) standing() error {
 		return nil
 	}
 	return problem.New(problem.StoreReplaced, "the database %s was deleted, moved or restored while this process used it", s.path).
-		WithHint("Nothing was written. Stop this process and start it again: it then uses the file that is there.")
+		WithHint("Nothing was written. Restart this process: it then uses the file that is there.")
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// applicationID marks the file as this engine's ("AWPh"); the file's user_version is the number of the newest
-// migration that it has seen. Files of the reference engine have neither.
+// applicationID marks the file as this engine's ("AWPh"). The file's user_version is the number of the newest migration
+// applied to it. Files of the reference engine have neither.
 const applicationID = 0x41575068
 
 //go:embed migrations/history.sql
@@ -43,16 +43,16 @@ var migrations = sync.OnceValue(func() []string {
 	return texts
 })
 
-// identity is what a file says about itself.
+// identity is what a file tells about itself.
 type identity struct {
 	application, version int64
 	// objects is the number of tables, indexes, views and triggers.
 	objects int64
-	// columns of the table history, with their place in the primary key; empty if there is no such table.
+	// columns are those of the table history with their place in the primary key; empty if there is no such table.
 	columns map[string]int64
 }
 
-// identify reads it in one query, because another process may be migrating the file.
+// identify reads the identity in one query, because another process may be migrating the file.
 func (c *conn) identify() (identity, error) {
 	var id identity
 	err := c.query(identify, func(row []driver.Value) error {
@@ -65,20 +65,20 @@ func (c *conn) identify() (identity, error) {
 	return id, err
 }
 
-// check refuses files that this package must not touch.
+// check refuses files that this package must not change.
 func (id identity) check(path string) error {
 	switch {
 	case id.application == applicationID && id.version > int64(len(migrations())):
 		return problem.New(problem.HistoryNewer, "the database %s has version %d; this engine knows versions up to %d",
 			path, id.version, len(migrations())).
-			WithHint("A newer version of this engine has used it. Update this one.")
+			WithHint("A newer version of this engine migrated it. Update this engine.")
 	case id.application == applicationID || id.blank():
 		return nil
 	case id.application != 0 || id.version != 0 || len(id.columns) == 0:
 		return problem.New(problem.HistoryCorrupt, "%s is the database of another application", path).
-			WithHint("Name another file; this one is left as it is.")
+			WithHint("Name another file; this one was not changed.")
 	case !id.holdsHistory():
-		return problem.New(problem.HistoryCorrupt, "the table history of %s has another form than the protocol's", path)
+		return problem.New(problem.HistoryCorrupt, "the table history of %s does not have the columns and key of the protocol", path)
 	}
 	return nil
 }
@@ -98,7 +98,7 @@ func (id identity) current() bool {
 	return id.application == applicationID && id.version == int64(len(migrations()))
 }
 
-// blank reports whether the file holds nothing, not even what says whose it is.
+// blank reports whether the file is empty, without even an application id.
 func (id identity) blank() bool {
 	return id.objects == 0 && id.application == 0 && id.version == 0
 }
@@ -131,8 +131,8 @@ func (s *Store) migrate(ctx context.Context) error {
 	})
 }
 
-// refreshBehind makes the projections anew that stand behind the records of their runs: up to version 4 of the file, the row of
-// a run that a process drove at full speed could.
+// refreshBehind folds the projections that are behind the records of their runs anew. Up to version 4 of the file, the
+// row of a run at full speed could be.
 func refreshBehind(c *conn) error {
 	var ids []string
 	err := c.query(drivenBehind, func(row []driver.Value) error {
@@ -147,7 +147,7 @@ func refreshBehind(c *conn) error {
 	return err
 }
 
-// adopt adds the columns that a table of the reference engine, perhaps an old one, lacks.
+// adopt returns the statements that add the columns that a table of the reference engine, perhaps an old one, lacks.
 func (id identity) adopt() string {
 	var script strings.Builder
 	if _, ok := id.columns["record_schema_version"]; !ok {

@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history/internal/shortform"
 )
 
-// encoder returns what writes the payloads of a batch.
+// encoder returns the encoder of a batch's payloads.
 func (s *Store) encoder(b *history.Batch, prior shortform.Prior) shortform.Encoder {
 	return shortform.Encoder{Batch: b, WholeBytes: s.options.WholeBytes, ValueBytes: s.options.ValueBytes, Prior: prior}
 }
@@ -32,8 +32,8 @@ func (p *priorRow) ShortState(seq int64) (payload []byte) {
 	return payload
 }
 
-// keepShort stores the blobs of the batch's rows and marks the short rows. It returns the size of what was not stored yet.
-func keepShort(c *conn, e *shortform.Encoder) (added int64, err error) {
+// storeShort stores the blobs of the batch and marks its short rows. It returns the size of the blobs that were new.
+func storeShort(c *conn, e *shortform.Encoder) (added int64, err error) {
 	id := e.Batch.ExecutionID
 	for _, b := range e.Blobs() {
 		n, err := c.exec(putBlob, b.Hash, b.Content)
@@ -53,8 +53,9 @@ func keepShort(c *conn, e *shortform.Encoder) (added int64, err error) {
 	return added, nil
 }
 
-// dropBlobsOf drops references of a run whose records are being deleted to at most limit blobs, and deletes the blobs that no
-// other run refers to. It returns the number of references dropped: call it, in transactions of any length, until that is 0.
+// dropBlobsOf drops at most limit references of a run that is being deleted, and deletes the blobs that no other run
+// refers to. It returns the number of references dropped. The caller repeats it, in as many transactions as it likes,
+// until that is 0.
 func dropBlobsOf(c *conn, executionID string, limit int64) (int64, error) {
 	if _, err := c.exec(dropBlobs, executionID, limit); err != nil {
 		return 0, err
@@ -110,8 +111,8 @@ func (s readerShelf) Blob(hash string) (string, error) {
 	return content, err
 }
 
-// States implements shortform.Shelf. What each does may need a connection of its own, so the rows are read first: there are
-// only so many.
+// States implements shortform.Shelf. It reads all rows first, because each may need a connection of its own and the pool
+// is small.
 func (s readerShelf) States(executionID string, first, last int64, each func(seq int64, payload []byte) error) error {
 	var rows stateRows
 	err := s.r.query(s.ctx, readStates, func(found *sql.Rows) error {

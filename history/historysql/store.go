@@ -18,22 +18,22 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Store is a history.Store in a SQLite file. Open makes one. All methods are safe for concurrent use.
+// Store is a history.Store in a SQLite file. Open returns one. All methods are safe for concurrent use.
 type Store struct {
 	path    string
 	options Options
-	// turn is held by whoever uses writer, or changes closed.
+	// turn is held by the goroutine that uses writer or changes closed.
 	turn    chan struct{}
 	writer  *conn
 	closed  bool
 	queue   queue
 	readers readers
-	// closing ends when Close is called. Whoever watches holds watching for reading.
+	// closing ends when Close is called. A call of Watch holds watching for reading.
 	closing  context.Context
 	end      context.CancelFunc
 	watching sync.RWMutex
-	// opened is which files those are, nil if that is not known; looked is when it was last compared with what stands
-	// there, and gone that it was another; see replaced.
+	// opened holds the identity of the files that are open, nil if it is not known. looked is when the files were last
+	// compared with it, and gone says that they were others; see replaced.
 	opened atomic.Pointer[opened]
 	looked atomic.Int64
 	gone   atomic.Bool
@@ -41,9 +41,10 @@ type Store struct {
 
 var _ history.Store = (*Store)(nil)
 
-// Open opens the file at path, or makes it, and brings it to the newest version. Runs that another engine wrote to are
-// folded. A file that is no database, not one of histories, or empty beside a log that is not, is refused with
-// HISTORY_CORRUPT, one of a newer version with HISTORY_VERSION_UNSUPPORTED; they are left as they are.
+// Open opens the file at path, creates it if it is missing, and migrates it to the newest version. It refreshes the
+// projections of runs that another engine wrote to. It refuses with HISTORY_CORRUPT a file that is not a database or not
+// of the protocol, and an empty file beside a WAL with content; with HISTORY_VERSION_UNSUPPORTED a file of a newer
+// version. A refused file is not changed.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	if err := o.fill(); err != nil {
 		return nil, err
@@ -57,7 +58,7 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 		return nil, cannotOpen(path, err)
 	}
 	if info, err := os.Stat(absolute); err == nil && info.IsDir() {
-		return nil, problem.New(problem.StoreUnavailable, "%s is a folder, and a database is a file", absolute).
+		return nil, problem.New(problem.StoreUnavailable, "%s is a folder, not a file", absolute).
 			WithHint("Name a file in it, such as %s.", filepath.Join(absolute, "runs.db"))
 	}
 	s := &Store{path: absolute, options: o, turn: make(chan struct{}, 1)}
@@ -76,18 +77,18 @@ func (s *Store) open(ctx context.Context) error {
 	if s.options.ReadOnly {
 		return s.openReadOnly(ctx)
 	}
-	if err := refuseLost(s.path); err != nil {
+	if err := rejectOrphanedWAL(s.path); err != nil {
 		return err
 	}
 	if s.options.Existing {
 		if _, err := os.Stat(s.path); err != nil {
 			return cannotOpen(s.path, err)
 		}
-	} else if err := makeFile(s.path); err != nil {
+	} else if err := createFile(s.path); err != nil {
 		return err
 	}
 	look := func() (id identity, err error) {
-		err = s.patiently(ctx, func() (err error) {
+		err = s.retryBusy(ctx, func() (err error) {
 			id, err = s.openAndIdentify()
 			return err
 		})
@@ -114,15 +115,15 @@ func (s *Store) open(ctx context.Context) error {
 	if err := s.openReaders(dataSource(s.path, "ro", &s.options)); err != nil {
 		return err
 	}
-	if err := s.takeOver(ctx); err != nil {
+	if err := s.refreshOnOpen(ctx); err != nil {
 		return err
 	}
 	s.remember()
 	return nil
 }
 
-// openAndIdentify makes the writing connection and looks whether the file may be used. Other processes that are doing
-// the same, or are converting the file, may keep it locked.
+// openAndIdentify opens the writing connection and checks whether the file may be used. Other processes that open or
+// convert the file may keep it locked.
 func (s *Store) openAndIdentify() (identity, error) {
 	if s.writer == nil {
 		c, err := s.openWriter()
@@ -138,13 +139,14 @@ func (s *Store) openAndIdentify() (identity, error) {
 	if err != nil || s.options.Existing && id.blank() {
 		return id, err
 	}
-	// Readers then do not wait for writers. Where the file system cannot do it, the file keeps its journal.
+	// In WAL mode readers do not wait for writers. Where the file system has no shared memory, the file keeps its
+	// rollback journal.
 	return id, s.writer.script("PRAGMA journal_mode = WAL")
 }
 
-// openWriter makes a writing connection. It does not wait for locks by itself; see patiently.
+// openWriter opens a writing connection. The connection does not wait for locks by itself; see retryBusy.
 func (s *Store) openWriter() (*conn, error) {
-	if err := refuseLost(s.path); err != nil {
+	if err := rejectOrphanedWAL(s.path); err != nil {
 		return nil, err
 	}
 	c, err := connect(dataSource(s.path, "rw", &s.options))
@@ -155,7 +157,7 @@ func (s *Store) openWriter() (*conn, error) {
 		"PRAGMA busy_timeout = 0",
 		"PRAGMA foreign_keys = ON",
 		"PRAGMA synchronous = " + s.options.Synchronous,
-		"PRAGMA journal_size_limit = 16777216", // a log that one long reader made grow shrinks again
+		"PRAGMA journal_size_limit = 16777216", // shrink a WAL that grew during a long read
 	} {
 		if err := c.script(text); err != nil {
 			return nil, errors.Join(err, c.Close())
@@ -164,11 +166,11 @@ func (s *Store) openWriter() (*conn, error) {
 	return c, nil
 }
 
-// openReadOnly opens a file that stays as it is. A file on a medium that cannot be written to has no place for the
-// lock file that readers of a write-ahead log share; without a log there is nothing to lock against. A file that somebody
-// keeps to himself is none of those: it is being changed.
+// openReadOnly opens a file that is not to be changed. On a read-only medium the shared-memory file that readers of a
+// WAL need cannot be created; if there is no WAL, the file is opened as immutable. A file that another process has
+// locked exclusively is being changed, and is not opened so.
 func (s *Store) openReadOnly(ctx context.Context) error {
-	if err := refuseLost(s.path); err != nil {
+	if err := rejectOrphanedWAL(s.path); err != nil {
 		return err
 	}
 	if _, err := os.Stat(s.path); err != nil {
@@ -177,11 +179,11 @@ func (s *Store) openReadOnly(ctx context.Context) error {
 	source := dataSource(s.path, "ro", &s.options)
 	id, err := s.awaitContent(ctx, func() (identity, error) { return s.identifyReadOnly(source) })
 	if cannotLock(err) {
-		if log := unfinishedLog(s.path); log != "" {
+		if journal := leftoverJournal(s.path); journal != "" {
 			if isFull(err) {
 				return err
 			}
-			return s.unreadable(log, err)
+			return s.unreadable(journal, err)
 		}
 		immutable := source + "&immutable=1"
 		if again, failed := s.identifyReadOnly(immutable); failed == nil {
@@ -195,26 +197,26 @@ func (s *Store) openReadOnly(ctx context.Context) error {
 		return err
 	}
 	if id.blank() {
-		return refuseBlank(s.path)
+		return rejectBlank(s.path)
 	}
 	if !id.current() {
-		return problem.New(problem.StoreReadOnly, "the database %s has an older form, which cannot be read without changing it", s.path).
-			WithHint("Open it once for writing.")
+		return problem.New(problem.StoreReadOnly, "the database %s has an older version, which cannot be read before it is migrated", s.path).
+			WithHint("Open it once for writing, which migrates it.")
 	}
 	return s.openReaders(source)
 }
 
-// cannotLock reports whether reading failed because nothing can be made or changed beside the file.
+// cannotLock reports whether reading failed because no file can be created or changed beside the database.
 func cannotLock(err error) bool {
 	c := primaryCode(err)
 	return c == sqlite3.SQLITE_CANTOPEN || c == sqlite3.SQLITE_READONLY || isFull(err)
 }
 
-// unreadable explains the failure that a log without its lock file means where none can be made: the newest steps are
-// in the log, and to leave them out would show a past that nobody was told of.
-func (s *Store) unreadable(log string, err error) error {
-	return problem.New(problem.StoreReadOnly, "the database %s has a log that cannot be read without writing beside it", s.path).
-		WithCause(err).WithHint("Copy the file and %s to a folder that can be written to, and open the copy.", filepath.Base(log))
+// unreadable explains why a database with a WAL but without its shared-memory file cannot be read where that file cannot
+// be created: without the newest steps in the WAL, readers would see a past state.
+func (s *Store) unreadable(journal string, err error) error {
+	return problem.New(problem.StoreReadOnly, "the database %s has a WAL that cannot be read in a folder that cannot be written to", s.path).
+		WithCause(err).WithHint("Copy the file and %s to a folder that can be written to, and open the copy.", filepath.Base(journal))
 }
 
 func (s *Store) identifyReadOnly(source string) (identity, error) {
@@ -226,36 +228,36 @@ func (s *Store) identifyReadOnly(source string) (identity, error) {
 	return id, errors.Join(err, c.Close())
 }
 
-// openReaders makes the pool of reading connections.
+// openReaders opens the pool of reading connections.
 func (s *Store) openReaders(source string) error {
 	connector, err := sqlite.NewConnector(source)
 	if err != nil {
 		return err
 	}
-	pool := sql.OpenDB(&carefulConnector{connector, s.path})
+	pool := sql.OpenDB(&guardedConnector{connector, s.path})
 	pool.SetMaxOpenConns(s.options.Readers)
 	pool.SetMaxIdleConns(s.options.Readers)
-	s.readers.pool, s.readers.check = pool, s.standing
+	s.readers.pool, s.readers.check = pool, s.checkReplaced
 	return nil
 }
 
-// connect makes a connection to the file, unless that would destroy its log.
+// connect opens a connection to the file, unless that would destroy its WAL.
 func (s *Store) connect(source string) (*conn, error) {
-	if err := refuseLost(s.path); err != nil {
+	if err := rejectOrphanedWAL(s.path); err != nil {
 		return nil, err
 	}
 	return connect(source)
 }
 
-// carefulConnector is connect for the pool.
-type carefulConnector struct {
+// guardedConnector is connect for the pool.
+type guardedConnector struct {
 	driver.Connector
 	path string
 }
 
 // Connect implements driver.Connector.
-func (c *carefulConnector) Connect(ctx context.Context) (driver.Conn, error) {
-	if err := refuseLost(c.path); err != nil {
+func (c *guardedConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	if err := rejectOrphanedWAL(c.path); err != nil {
 		return nil, err
 	}
 	return c.Connector.Connect(ctx)
@@ -270,7 +272,7 @@ func (s *Store) Close() error {
 	defer func() { <-s.turn }()
 	s.closed = true
 	if s.replaced() {
-		return nil // SQLite would write over what stands there now; the connections go with the process
+		return nil // SQLite would overwrite the files there; the process releases the connections
 	}
 	s.opened.Store(nil)
 	var errs []error

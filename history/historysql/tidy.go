@@ -2,18 +2,18 @@ package historysql
 
 import "os"
 
-// tidy lets SQLite take away the empty log and the lock file that reading a file makes beside it. A reading connection
-// cannot do it: only a connection that may write removes them, as the last one to close, and SQLite decides under its own
-// locks whether it is the last. A log with steps in it is left alone, since to remove it would be to write them to the
-// file. Nothing depends on it, so that nothing is said where it fails.
+// tidy lets SQLite remove the empty WAL and the shared-memory file that reading a database creates. Only a connection
+// that may write removes them, as the last one to be closed, which SQLite decides under its own locks. A WAL with
+// content is left alone, because removing it would write to the database. A failure has no consequence and is not
+// reported.
 func (s *Store) tidy() {
-	if log, err := os.Stat(besideFile(s.path, walSuffix)); err != nil || log.Size() > 0 {
+	if wal, err := os.Stat(siblingFile(s.path, walSuffix)); err != nil || wal.Size() > 0 {
 		return
 	}
 	c, err := s.connect(dataSource(s.path, "rw", &s.options))
 	if err != nil {
 		return
 	}
-	_ = c.script("PRAGMA schema_version") // the log is opened by the first read
+	_ = c.script("PRAGMA schema_version") // the first read opens the WAL
 	_ = c.Close()
 }

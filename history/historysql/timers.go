@@ -9,8 +9,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// keepTimers stores a batch's timers. Rows that stay the same are not written.
-func keepTimers(c *conn, b *history.Batch) error {
+// storeTimers stores a batch's timers. It does not write rows that stay the same.
+func storeTimers(c *conn, b *history.Batch) error {
 	if !b.SetTimers && !b.Execution.Phase.Terminal() {
 		return nil
 	}
@@ -33,7 +33,7 @@ func keepTimers(c *conn, b *history.Batch) error {
 	return err
 }
 
-// DueTimers gives timers due at or before now; see history.Store.
+// DueTimers returns timers due at or before now; see history.Store.
 func (s *Store) DueTimers(ctx context.Context, now time.Time, limit int) ([]history.Timer, error) {
 	var out []history.Timer
 	err := s.readers.query(ctx, dueTimers, func(rows *sql.Rows) error {
@@ -50,7 +50,7 @@ func (s *Store) DueTimers(ctx context.Context, now time.Time, limit int) ([]hist
 	return out, nil
 }
 
-// sqlLimit turns "0: all" into SQLite's form.
+// sqlLimit converts a limit, of which 0 means all, to SQLite's form.
 func sqlLimit(limit int) int64 {
 	if limit <= 0 {
 		return -1
@@ -58,7 +58,7 @@ func sqlLimit(limit int) int64 {
 	return int64(limit)
 }
 
-// NextTimer gives the earliest due time of all timers; see history.Store.
+// NextTimer returns the earliest due time of all timers; see history.Store.
 func (s *Store) NextTimer(ctx context.Context) (due time.Time, ok bool, err error) {
 	var ms *int64
 	if _, err := s.readers.row(ctx, nextTimer, nil, &ms); err != nil {

@@ -9,15 +9,15 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// The waits between two attempts to get the file's write lock. SQLite's own busy handler waits longer from the start;
-// the transactions of this package are over in well under a millisecond.
+// The pauses between two attempts to get the file's write lock. SQLite's own busy handler begins with longer ones, while
+// a transaction of this package takes well under a millisecond.
 const (
 	firstBusyWait = 50 * time.Microsecond
 	maxBusyWait   = 5 * time.Millisecond
 )
 
-// write runs one transaction that nobody shares. The context counts until it has begun; from then on it is completed or
-// rolled back.
+// write makes a change in a transaction of its own. The context may cancel the call until the transaction has begun;
+// after that it is committed or rolled back.
 func (s *Store) write(ctx context.Context, doing string, change func(c *conn) error) error {
 	select {
 	case s.turn <- struct{}{}:
@@ -28,7 +28,7 @@ func (s *Store) write(ctx context.Context, doing string, change func(c *conn) er
 	return failure(doing, s.transact(ctx, change))
 }
 
-// writing gives the writing connection, a new one if the last one was given up. The caller has its turn.
+// writing returns the writing connection. It opens a new one if the last one was discarded. The caller has the turn.
 func (s *Store) writing() (*conn, error) {
 	switch {
 	case s.options.ReadOnly:
@@ -38,7 +38,7 @@ func (s *Store) writing() (*conn, error) {
 	case s.writer != nil:
 		return s.writer, nil
 	}
-	if err := s.standing(); err != nil {
+	if err := s.checkReplaced(); err != nil {
 		return nil, err
 	}
 	c, err := s.openWriter()
@@ -54,16 +54,16 @@ func (s *Store) transact(ctx context.Context, change func(c *conn) error) error 
 	if err != nil {
 		return err
 	}
-	if err := attempt(c, change); err != nil {
+	if err := withoutPanic(c, change); err != nil {
 		s.rollback(c)
 		return err
 	}
 	return s.commit(c)
 }
 
-// attempt makes a change. A panic in it becomes its error, so that the transaction is rolled back and the turn given on
-// whatever happens.
-func attempt(c *conn, change func(c *conn) error) (err error) {
+// withoutPanic makes a change and returns a panic in it as an error, so that the transaction is always rolled back and
+// the turn passed on.
+func withoutPanic(c *conn, change func(c *conn) error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = problem.New(problem.Internal, "the store panicked: %v\n%s", cause, debug.Stack())
@@ -72,31 +72,31 @@ func attempt(c *conn, change func(c *conn) error) (err error) {
 	return change(c)
 }
 
-// begin begins a transaction. The context counts until it has the file's lock.
+// begin begins a transaction. The context may cancel the call until the transaction has the file's lock.
 func (s *Store) begin(ctx context.Context) (*conn, error) {
 	c, err := s.writing()
 	if err != nil {
 		return nil, err
 	}
-	if err := s.patiently(ctx, func() error { return c.do("BEGIN IMMEDIATE") }); err != nil {
+	if err := s.retryBusy(ctx, func() error { return c.do("BEGIN IMMEDIATE") }); err != nil {
 		if !isBusy(err) && ctx.Err() == nil {
-			s.giveUp(c)
+			s.discard(c)
 		}
 		return nil, err
 	}
 	if s.opened.Load() == nil {
 		s.remember()
 	}
-	if err := s.standing(); err != nil {
+	if err := s.checkReplaced(); err != nil {
 		s.rollback(c)
 		return nil, err
 	}
 	return c, nil
 }
 
-// commit commits or, with an error, rolls back.
+// commit commits, and rolls back if that fails.
 func (s *Store) commit(c *conn) error {
-	err := s.patiently(background, func() error { return c.do("COMMIT") })
+	err := s.retryBusy(background, func() error { return c.do("COMMIT") })
 	if err != nil {
 		s.rollback(c)
 	}
@@ -105,13 +105,13 @@ func (s *Store) commit(c *conn) error {
 
 func (s *Store) rollback(c *conn) {
 	if c.do("ROLLBACK") != nil {
-		s.giveUp(c)
+		s.discard(c)
 	}
 }
 
-// giveUp closes a connection whose state is not known: SQLite has rolled back by itself, or can do nothing at all. The
-// next transaction gets a new one.
-func (s *Store) giveUp(c *conn) {
+// discard closes a connection in an unknown state: SQLite has rolled back by itself, or fails every statement. The next
+// transaction opens a new connection.
+func (s *Store) discard(c *conn) {
 	s.writer = nil
 	if s.replaced() {
 		return // see Close
@@ -120,9 +120,8 @@ func (s *Store) giveUp(c *conn) {
 	_ = c.Close() // what went wrong has been reported by the statement that failed
 }
 
-// patiently does something that needs a lock, again and again while others hold it, until BusyTimeout is over or the
-// context ends.
-func (s *Store) patiently(ctx context.Context, do func() error) error {
+// retryBusy repeats a call that needs a lock while others hold the lock, until BusyTimeout is over or the context ends.
+func (s *Store) retryBusy(ctx context.Context, do func() error) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}

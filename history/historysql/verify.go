@@ -23,8 +23,8 @@ var (
 	verifyIDs string
 	//go:embed queries/verify_execution.sql
 	verifyExecution string
-	//go:embed queries/verify_beside.sql
-	verifyBeside string
+	//go:embed queries/verify_side_tables.sql
+	verifySideTables string
 	//go:embed queries/all_blobs.sql
 	allBlobs string
 	//go:embed queries/drop_orphan.sql
@@ -38,12 +38,12 @@ var (
 var _ history.Verifier = (*Store)(nil)
 
 const (
-	doingVerify  = "the database could not be checked"
-	hintDamaged  = "Stop what uses the file, keep a copy of it with its -wal file, and restore the last backup."
-	hintProject  = "Run verify --repair: it makes the projection anew from the records."
-	hintUnheld   = "Run verify --repair before the next gc: it makes the run hold them, so that the deletion of other runs does not take them along."
-	hintKept     = "Nothing yet: it takes space. verify --repair drops it once there is no run that cannot be read."
-	hintOrphaned = "Run verify --repair: it drops the row, which nothing needs."
+	doingVerify    = "the database could not be checked"
+	hintDamaged    = "Stop what uses the file, keep a copy of it with its -wal file, and restore the last backup."
+	hintProject    = "Run verify --repair: it builds the projection from the records again."
+	hintMissingRef = "Run verify --repair before the next gc: it adds the references, without which the deletion of other runs deletes the blobs."
+	hintKept       = "Nothing yet: the blob only takes space. verify --repair deletes it once every run can be read."
+	hintOrphaned   = "Run verify --repair: it deletes the row, which nothing needs."
 )
 
 // Verify checks a run, or everything; see history.Verifier.
@@ -79,20 +79,20 @@ type verifier struct {
 	report func(history.Finding)
 	counts history.Verified
 
-	// nobodys are the hashes of blobs that no run holds, needed those that a run needs without holding them, and unread
-	// says that not every record of every run could be read.
-	nobodys []string
-	needed  map[string]bool
-	unread  bool
+	// unreferenced are the hashes of blobs that no run refers to, needed those that a run needs without a reference, and
+	// unread says that some record of some run could not be read.
+	unreferenced []string
+	needed       map[string]bool
+	unread       bool
 }
 
 func (v *verifier) note(id string, seq int64, code problem.Code, hint, format string, args ...any) {
 	v.report(history.Finding{ExecutionID: id, Seq: seq, Code: code, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
-// whole checks the file and the definitions, and gives the ids of all runs.
+// whole checks the file, the definitions and the blobs, and returns the ids of all runs.
 func (v *verifier) whole() (ids []string, err error) {
-	ask := v.store.askReaders(v.ctx)
+	ask := v.store.readerQuery(v.ctx)
 	err = ask(integrityCheck, func(row []driver.Value) error {
 		if text := textOf(row[0]); text != "ok" {
 			v.note("", 0, problem.DatabaseDamaged, hintDamaged, "%s", text)
@@ -103,8 +103,8 @@ func (v *verifier) whole() (ids []string, err error) {
 		err = ask(allDefinitions, func(row []driver.Value) error {
 			v.counts.Definitions++
 			if hash := textOf(row[0]); hash != shortform.HashOf([]byte(textOf(row[3]))) {
-				v.note("", 0, problem.DefinitionHashMismatch, "Restore the database from a copy, or store the definition again after deleting this row.",
-					"the definition %q has another text than the one with the hash %s", textOf(row[1]), hash)
+				v.note("", 0, problem.DefinitionHashMismatch, "Restore the database from a backup, or delete this row and store the definition again.",
+					"the text of the definition %q does not match its hash %s", textOf(row[1]), hash)
 			}
 			return nil
 		})
@@ -113,10 +113,10 @@ func (v *verifier) whole() (ids []string, err error) {
 		err = ask(allBlobs, func(row []driver.Value) error {
 			hash, content := textOf(row[0]), textOf(row[1])
 			if shortform.HashOf([]byte(content)) != hash {
-				v.note("", 0, problem.BlobDamaged, hintDamaged, "the content of blob %s is not the one that was stored", hash)
+				v.note("", 0, problem.BlobDamaged, hintDamaged, "the content of blob %s does not match its hash", hash)
 			}
 			if held, _ := row[2].(int64); held == 0 {
-				v.nobodys = append(v.nobodys, hash)
+				v.unreferenced = append(v.unreferenced, hash)
 			}
 			return nil
 		})
@@ -157,12 +157,12 @@ func (v *verifier) run(id string) error {
 	case !errors.Is(err, sql.ErrNoRows):
 		return err
 	}
-	if err := tx.QueryRowContext(v.ctx, verifyBeside, id).Scan(&row.timers, &row.blobs, &row.unseen); err != nil {
+	if err := tx.QueryRowContext(v.ctx, verifySideTables, id).Scan(&row.timers, &row.blobs, &row.unseen); err != nil {
 		return err
 	}
 	if row.phase.String == markDeleted {
 		v.counts.Runs++
-		v.note(id, 0, problem.DeletionUnfinished, "Run gc: it goes on with what was cut short.", "the run is half deleted, and counts as not there")
+		v.note(id, 0, problem.DeletionUnfinished, "Run gc: it finishes the deletion.", "the deletion of the run is not finished; the run counts as deleted")
 		return nil
 	}
 	audit := history.Audit{ExecutionID: id}
@@ -180,9 +180,9 @@ func (v *verifier) run(id string) error {
 		return v.withoutRecords(id, &row)
 	}
 	v.counts.Records += int64(len(rows))
-	noting := &notingShelf{Shelf: readerShelf{v.ctx, &v.store.readers}, hashes: map[string]bool{}}
+	noting := &recordingShelf{Shelf: readerShelf{v.ctx, &v.store.readers}, hashes: map[string]bool{}}
 	x := newRowReader(id, noting, false)
-	// seen is the fold at the record that the projection stands at.
+	// seen is the fold up to the record that the stored projection stands at.
 	var seen history.Execution
 	for i := range rows {
 		record, unreadable := x.record(&rows[i])
@@ -195,7 +195,7 @@ func (v *verifier) run(id string) error {
 		}
 		rows[i] = storedRow{}
 	}
-	unheld, err := v.unheld(id, noting.hashes)
+	missing, err := v.missingRefs(id, noting.hashes)
 	if err != nil {
 		return err
 	}
@@ -206,10 +206,10 @@ func (v *verifier) run(id string) error {
 		v.unread = v.unread || unreadableRecord(f)
 		v.report(f)
 	}
-	if err := v.hold(id, unheld); err != nil {
+	if err := v.addRefs(id, missing); err != nil {
 		return err
 	}
-	return v.beside(id, &row, &audit, &seen)
+	return v.sideTables(id, &row, &audit, &seen)
 }
 
 // readAll reads the rows of a run.
@@ -230,14 +230,14 @@ func readAll(ctx context.Context, tx *sql.Tx, id string) ([]storedRow, error) {
 	return rows, found.Err()
 }
 
-// notingShelf notes which blobs are asked for and found.
-type notingShelf struct {
+// recordingShelf notes which blobs were read.
+type recordingShelf struct {
 	shortform.Shelf
 	hashes map[string]bool
 }
 
 // Blob implements shortform.Shelf.
-func (s *notingShelf) Blob(hash string) (string, error) {
+func (s *recordingShelf) Blob(hash string) (string, error) {
 	content, err := s.Shelf.Blob(hash)
 	if content != "" {
 		s.hashes[hash] = true
@@ -245,9 +245,9 @@ func (s *notingShelf) Blob(hash string) (string, error) {
 	return content, err
 }
 
-// unheld gives those of the blobs that a run needs which it does not hold: they would be deleted with the last run that
-// does.
-func (v *verifier) unheld(id string, needed map[string]bool) ([]string, error) {
+// missingRefs returns those of the needed blobs that the run has no reference to. They would be deleted with the last
+// run that has one.
+func (v *verifier) missingRefs(id string, needed map[string]bool) ([]string, error) {
 	missing := maps.Clone(needed)
 	err := v.store.readers.query(v.ctx, blobsOf, func(rows *sql.Rows) error {
 		var hash string
@@ -258,8 +258,8 @@ func (v *verifier) unheld(id string, needed map[string]bool) ([]string, error) {
 	return slices.Sorted(maps.Keys(missing)), err
 }
 
-// hold reports blobs that a run needs and does not hold; a repair makes it hold them.
-func (v *verifier) hold(id string, hashes []string) error {
+// addRefs reports blobs that a run needs without a reference; a repair adds the references.
+func (v *verifier) addRefs(id string, hashes []string) error {
 	if len(hashes) == 0 {
 		return nil
 	}
@@ -267,8 +267,8 @@ func (v *verifier) hold(id string, hashes []string) error {
 		v.needed[hash] = true
 	}
 	f := history.Finding{
-		ExecutionID: id, Code: problem.BlobDamaged, Hint: hintUnheld,
-		Message: fmt.Sprintf("%d large values that the run needs are not held by it", len(hashes)),
+		ExecutionID: id, Code: problem.BlobDamaged, Hint: hintMissingRef,
+		Message: fmt.Sprintf("the run needs %d blobs that it has no reference to", len(hashes)),
 	}
 	return v.fix(&f, func(c *conn) error {
 		if found, err := c.one(rowExists, id, int64(1)); err != nil || found == nil {
@@ -283,14 +283,14 @@ func (v *verifier) hold(id string, hashes []string) error {
 	})
 }
 
-// orphans reports blobs that no run holds or needs, once all runs have been looked at. A repair drops them, unless there
-// is a run that could not be read: it may need them.
+// orphans reports blobs that no run refers to or needs, after all runs have been read. A repair deletes them, unless
+// some run could not be read: it may need them.
 func (v *verifier) orphans() error {
-	for _, hash := range v.nobodys {
+	for _, hash := range v.unreferenced {
 		if v.needed[hash] {
 			continue // the run that needs it has a finding of its own
 		}
-		f := history.Finding{Code: problem.RowOrphaned, Hint: hintOrphaned, Message: fmt.Sprintf("no run holds blob %s", hash)}
+		f := history.Finding{Code: problem.RowOrphaned, Hint: hintOrphaned, Message: fmt.Sprintf("no run refers to blob %s", hash)}
 		if v.unread {
 			f.Hint = hintKept
 			v.report(f)
@@ -306,14 +306,14 @@ func (v *verifier) orphans() error {
 	return nil
 }
 
-// withoutRecords reports what is stored for a run that does not exist.
+// withoutRecords reports rows of a run that does not exist.
 func (v *verifier) withoutRecords(id string, row *stored) error {
 	if !row.found && row.timers == 0 && row.blobs == 0 {
 		return nil
 	}
 	f := history.Finding{
 		ExecutionID: id, Code: problem.RowOrphaned, Hint: hintOrphaned,
-		Message: fmt.Sprintf("no record is stored, but a projection (%t), %d timers and %d large values", row.found, row.timers, row.blobs),
+		Message: fmt.Sprintf("the run has no records, but a projection (%t), %d timers and %d references to blobs", row.found, row.timers, row.blobs),
 	}
 	err := v.fix(&f, func(c *conn) error {
 		if found, err := c.one(rowExists, id, int64(1)); err != nil || found != nil {
@@ -324,26 +324,26 @@ func (v *verifier) withoutRecords(id string, row *stored) error {
 	return err
 }
 
-// beside compares what is kept beside the records with what they say.
-func (v *verifier) beside(id string, row *stored, audit *history.Audit, seen *history.Execution) error {
+// sideTables compares the projection and the timers with the records.
+func (v *verifier) sideTables(id string, row *stored, audit *history.Audit, seen *history.Execution) error {
 	e := &audit.Execution
 	differs := ""
 	switch {
 	case row.unreadable.Valid && len(audit.Findings) > 0, slices.ContainsFunc(audit.Findings, unreadableRecord):
-		return nil // there is nothing to compare the projection with
+		return nil // the records cannot be compared
 	case !row.found && row.unseen == 0:
 		differs = "there is no projection"
 	case !row.found:
-		return nil // another engine has begun it, and nobody has looked at it yet
+		return nil // another engine began the run, and no projection was stored yet
 	case row.unreadable.Valid:
-		differs = "the run counts as unreadable, and can be read"
+		differs = "the run is marked as unreadable, but can be read"
 	case seen.Seq != row.seq || row.projection.String != string(seen.AppendText(nil)):
-		differs = fmt.Sprintf("the projection at record %d is not what the records say", row.seq)
+		differs = fmt.Sprintf("the projection at record %d does not match the records", row.seq)
 	case row.seq < e.Seq && row.unseen == 0:
 		differs = fmt.Sprintf("the projection stands at record %d, the run at %d", row.seq, e.Seq)
 	case row.phase.String != string(seen.Phase) || row.name.String != seen.DefinitionName ||
 		row.created != seen.CreatedAt.UnixMilli() || row.updated != seen.UpdatedAt.UnixMilli() || row.driven != flag(seen.NeedsDriver()):
-		differs = "what lists go by is not what the projection says"
+		differs = "the columns that lists use do not match the projection"
 	}
 	if differs != "" {
 		f := history.Finding{ExecutionID: id, Code: problem.ProjectionDiffers, Message: differs, Hint: hintProject}
@@ -352,7 +352,7 @@ func (v *verifier) beside(id string, row *stored, audit *history.Audit, seen *hi
 		}
 	}
 	if e.Phase.Terminal() && row.timers > 0 {
-		f := history.Finding{ExecutionID: id, Code: problem.RowOrphaned, Hint: hintOrphaned, Message: fmt.Sprintf("the run has ended and has %d timers", row.timers)}
+		f := history.Finding{ExecutionID: id, Code: problem.RowOrphaned, Hint: hintOrphaned, Message: fmt.Sprintf("the run has ended, but has %d timers", row.timers)}
 		return v.fix(&f, func(c *conn) error {
 			_, err := c.exec(dropTimers, id)
 			return err
@@ -365,18 +365,18 @@ func unreadableRecord(f history.Finding) bool {
 	return f.Code == problem.RecordUnreadable || f.Code == problem.HistoryNewer
 }
 
-// fix reports a finding, and before that repairs it if that is asked for.
+// fix repairs what a finding reports, if that is asked for, and reports the finding.
 func (v *verifier) fix(f *history.Finding, repair func(c *conn) error) error {
 	var err error
 	if v.repair {
-		err = v.store.write(v.ctx, "what was found was not repaired", repair)
+		err = v.store.write(v.ctx, "the finding was not repaired", repair)
 		f.Repaired = err == nil
 	}
 	v.report(*f)
 	return err
 }
 
-// foldAnew makes a run's projection from its records.
+// foldAnew stores a run's projection, folded from its records.
 func foldAnew(c *conn, id string) error {
 	f := &folding{execution: history.Execution{ID: id}}
 	large, err := c.one(blobBytes, id)

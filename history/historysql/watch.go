@@ -42,7 +42,7 @@ func (s *Store) Watch(ctx context.Context, changed func(executionID string, seq 
 	pause := time.NewTicker(watchEvery)
 	defer pause.Stop()
 	for {
-		if err := s.standing(); err != nil {
+		if err := s.checkReplaced(); err != nil {
 			return err
 		}
 		if err := w.look(); err != nil && !isBusy(err) {

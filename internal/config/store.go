@@ -49,10 +49,10 @@ func (c *Config) OpenExistingStore(ctx context.Context) (history.Store, error) {
 	_, err := os.Stat(c.StorePath)
 	missing := errors.Is(err, fs.ErrNotExist)
 	switch {
-	case missing && c.StorePathGiven && !historysql.LeftLog(c.StorePath):
+	case missing && c.StorePathGiven && !historysql.LeftoverWAL(c.StorePath):
 		return nil, problem.New(problem.UsageError, "there is no database %s", c.StorePath).
 			WithHint("Check --store-path and %s; leave both out for the default database.", envname.StorePath)
-	case missing && !historysql.LeftLog(c.StorePath):
+	case missing && !historysql.LeftoverWAL(c.StorePath):
 		return historymem.NewWith(historymem.Options{Now: c.Now}), nil
 	}
 	return historysql.Open(ctx, c.StorePath, historysql.Options{Synchronous: string(c.Synchronous), Existing: true, Now: c.Now})
@@ -64,7 +64,7 @@ func (c *Config) OpenStoreToRead(ctx context.Context) (history.Store, error) {
 	if c.Store == Memory {
 		return historymem.NewWith(historymem.Options{Now: c.Now}), nil
 	}
-	if _, err := os.Stat(c.StorePath); errors.Is(err, fs.ErrNotExist) && !c.StorePathGiven && !historysql.LeftLog(c.StorePath) {
+	if _, err := os.Stat(c.StorePath); errors.Is(err, fs.ErrNotExist) && !c.StorePathGiven && !historysql.LeftoverWAL(c.StorePath) {
 		return historymem.NewWith(historymem.Options{Now: c.Now}), nil
 	}
 	store, err := historysql.Open(ctx, c.StorePath, historysql.Options{ReadOnly: true, Now: c.Now})

@@ -48,7 +48,7 @@ func (d *Decoder) member(name history.Name, seq int64, raw []byte, member string
 	case isState:
 		text, stored, ok := parseState(raw)
 		if !ok {
-			return nil, unreadable("what stands for its state is neither a whole one nor a delta")
+			return nil, unreadable("its state is neither a snapshot nor a delta")
 		}
 		state, err := d.state(seq, &stored)
 		if err == nil {
@@ -58,7 +58,7 @@ func (d *Decoder) member(name history.Name, seq int64, raw []byte, member string
 	case refers && len(m) == 1:
 		at, _ := reference.(float64)
 		if at < 1 || int64(at) >= seq {
-			return nil, unreadable("a value of it is no state before it")
+			return nil, unreadable("it refers to a state that is not before it")
 		}
 		s, err := d.stateAt(int64(at))
 		return s.state, err
@@ -98,15 +98,15 @@ func (d *Decoder) snapshot(s *storedSnapshot) (map[string]any, error) {
 	}
 	state, ok := v.(map[string]any)
 	if !ok {
-		return nil, unreadable("its state is no object")
+		return nil, unreadable("its state is not an object")
 	}
 	return state, nil
 }
 
-// changes returns what a delta says, if its base is the one that it was made from.
+// changes returns the changes of a delta, if its base has the hash that it was written for.
 func (d *Decoder) changes(delta *storedDelta, base string) (any, error) {
 	if delta.Hash != base {
-		return nil, unreadable("record %d, which its state is based on, is not the one that it was written for", delta.Base)
+		return nil, unreadable("its state is based on record %d, whose hash does not match", delta.Base)
 	}
 	return d.text(delta.Changes)
 }
@@ -129,21 +129,21 @@ func (d *Decoder) stateAt(seq int64) (knownState, error) {
 	return d.build(whole, seq)
 }
 
-// build makes a state from the last whole one and the deltas since. The states between are nobody else's, so they are
-// brought forward in place.
+// build builds a state from the last snapshot and the deltas since. No caller sees the states between, so they are changed in
+// place.
 func (d *Decoder) build(whole, seq int64) (knownState, error) {
 	var now knownState
 	err := d.shelf.States(d.executionID, whole, seq, func(next int64, payload []byte) error {
 		text, stored, ok := parseState(payload)
 		switch {
 		case !ok:
-			return unreadable("what stands for the state of record %d is neither a whole one nor a delta", next)
+			return unreadable("the state of record %d is neither a snapshot nor a delta", next)
 		case stored.Snapshot != nil:
 			state, err := d.snapshot(stored.Snapshot)
 			now = knownState{next, state, HashOf(text)}
 			return err
 		case now.seq != stored.Delta.Base:
-			return unreadable("the state of record %d is based on record %d, which is not there", next, stored.Delta.Base)
+			return unreadable("the state of record %d is based on record %d, which is missing", next, stored.Delta.Base)
 		}
 		changes, err := d.changes(stored.Delta, now.hash)
 		if err != nil {
@@ -154,7 +154,7 @@ func (d *Decoder) build(whole, seq int64) (knownState, error) {
 		return err
 	})
 	if err == nil && now.seq != seq {
-		err = unreadable("record %d, which holds its state, is not there", seq)
+		err = unreadable("record %d, which holds its state, is missing", seq)
 	}
 	if err == nil {
 		d.newest = now
@@ -171,7 +171,7 @@ func (d *Decoder) text(raw []byte) (any, error) {
 	return d.value(v)
 }
 
-// value puts what references stand for in their place, in v itself.
+// value replaces references by what they stand for, in v itself.
 func (d *Decoder) value(v any) (any, error) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -208,7 +208,7 @@ func (d *Decoder) value(v any) (any, error) {
 	return v, nil
 }
 
-// unmark returns members their own names, of those that begin with "$".
+// unmark restores the names of members that begin with "$".
 func unmark(m map[string]any, marked []string) error {
 	if len(marked) == 0 {
 		return nil
@@ -216,7 +216,7 @@ func unmark(m map[string]any, marked []string) error {
 	values := make([]any, len(marked))
 	for i, name := range marked {
 		if len(name) < 2 || name[1] != '$' {
-			return unreadable("the reference %q is unknown", name)
+			return unreadable("unknown reference %q", name)
 		}
 		values[i] = m[name]
 		delete(m, name)
@@ -227,18 +227,18 @@ func unmark(m map[string]any, marked []string) error {
 	return nil
 }
 
-// blob returns the value that a blob holds. Each call returns a value of its own.
+// blob returns the value in a blob. Each call returns a new value.
 func (d *Decoder) blob(hash string) (any, error) {
 	content, err := d.shelf.Blob(hash)
 	switch {
 	case err != nil:
 		return nil, err
 	case content == "":
-		return nil, unreadable("blob %s is not there", hash)
+		return nil, unreadable("blob %s is missing", hash)
 	}
 	text := []byte(content)
 	if HashOf(text) != hash {
-		return nil, unreadable("the content of blob %s is not the one that was stored", hash)
+		return nil, unreadable("the content of blob %s does not match its hash", hash)
 	}
 	return d.text(text)
 }

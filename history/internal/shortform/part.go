@@ -8,8 +8,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// What a node gives out is often what it found in the state, and a little more: a log with one more entry. Such an object is
-// written as what has changed, like the state itself, so that it costs what the node added and not what it found.
+// The output of a node is often part of the state with a little more, such as a log with one more entry. Such an object is written
+// as what has changed, like the state itself, so that it costs what the node added.
 
 // appendPart appends an object as some members of the newest state, changed. It reports false, and appends nothing, if the
 // object has nothing in common with the state.
@@ -48,7 +48,7 @@ func (e *Encoder) appendPart(dst []byte, object map[string]any) ([]byte, bool) {
 	return append(dst, "}}"...), true
 }
 
-// sameShape reports whether both are objects or both are lists, of which something may have stayed.
+// sameShape reports whether both are objects or both are lists.
 func sameShape(a, b any) bool {
 	switch a.(type) {
 	case map[string]any:
@@ -61,20 +61,20 @@ func sameShape(a, b any) bool {
 	return false
 }
 
-// part returns the object that a record has as a part of the state before it.
+// part returns an object that is written as a part of a state.
 func (d *Decoder) part(seq int64, stored any) (map[string]any, error) {
 	p, _ := stored.(map[string]any)
 	of, _ := p["state"].(float64)
 	names, ok := p["names"].([]any)
 	if !ok || of < 1 || int64(of) >= seq {
-		return nil, unreadable("a value of it is no part of a state before it")
+		return nil, unreadable("it refers to a part of a state that is not before it")
 	}
 	s, err := d.stateAt(int64(of))
 	if err != nil {
 		return nil, err
 	}
 	if p["hash"] != s.hash {
-		return nil, unreadable("record %d, which a value of it is a part of, is not the one that it was written for", int64(of))
+		return nil, unreadable("it refers to a part of the state of record %d, whose hash does not match", int64(of))
 	}
 	base := make(map[string]any, len(names))
 	for _, v := range names {

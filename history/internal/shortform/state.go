@@ -14,12 +14,11 @@ import (
 // deltaCost is what a delta counts besides its text: what a reader pays for each, near the size of its row.
 const deltaCost = 512
 
-// priorState is a stored state that is written short.
+// priorState is the newest state, as far as it is written short.
 type priorState struct {
-	seq int64
-	// state is its value; it is not known of a state that was only read about.
+	seq   int64
 	state map[string]any
-	// hash is that of the member "state" as it is stored.
+	// hash is that of the member "state" in the row.
 	hash string
 	// whole is the seq of the last record that holds the state whole, size what it took, and since what the deltas
 	// between have cost.
@@ -81,7 +80,7 @@ func (e *Encoder) appendState(dst []byte, seq int64, state map[string]any) []byt
 	return dst
 }
 
-// appendDelta appends a state as what has changed, and counts what it costs.
+// appendDelta appends a state as what has changed, and adds what that costs.
 func (e *Encoder) appendDelta(dst []byte, next *priorState, changes map[string]any) []byte {
 	w := &e.values
 	w.blobSize = 0
@@ -96,13 +95,13 @@ func (e *Encoder) appendDelta(dst []byte, next *priorState, changes map[string]a
 	return append(append(append(dst, `,"changes":`...), text...), "}}"...)
 }
 
-// appendReference appends what stands for the state of another record.
+// appendReference appends a reference to the state of another record.
 func appendReference(dst []byte, seq int64) []byte {
 	return append(strconv.AppendInt(append(dst, `{"`+markState+`":`...), seq, 10), '}')
 }
 
-// askPrior looks at the row that the caller names as the newest state. The row cannot change any more, and that nothing was
-// appended behind it is what the append itself checks.
+// askPrior reads the row that the caller names as the newest state. The row never changes, and the append itself checks that no
+// record was appended behind it.
 func (e *Encoder) askPrior() {
 	if e.asked {
 		return

@@ -69,7 +69,7 @@ func TestLostContent(t *testing.T) {
 			for way, o := range everyOpening {
 				_, err := historysql.Open(t.Context(), named, o)
 				wantRefusal(t, way, err, problem.HistoryCorrupt)
-				if p, ok := problem.As(err); !ok || !strings.Contains(p.Hint, "log") || !strings.Contains(p.Hint, "copy") {
+				if p, ok := problem.As(err); !ok || !strings.Contains(p.Hint, "runs.db"+c.suffix) || !strings.Contains(p.Hint, "backup") {
 					t.Errorf("%s: the hint is %v", way, err)
 				}
 			}

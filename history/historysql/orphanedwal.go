@@ -1,0 +1,124 @@
+package historysql
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// rejectOrphanedWAL refuses what is not a regular file (rejectNonRegular), and a database that is empty or missing while
+// the WAL beside it has content. SQLite takes such a WAL for one of another file, and deletes it as soon as the database
+// is read. So this check comes before each connection.
+//
+// A database that another process is just creating is never refused: SQLite writes and flushes the database before its
+// WAL has content, and the WAL is checked first. The rollback journal of the first transaction of a file stands beside
+// an empty file, and records that the file was empty.
+func rejectOrphanedWAL(path string) error {
+	if err := rejectNonRegular(path); err != nil {
+		return err
+	}
+	journal := leftoverJournal(path)
+	if journal == "" {
+		return nil
+	}
+	what, anew := "is empty", fmt.Sprintf("To begin a new database instead, remove %s too.", filepath.Base(path))
+	switch info, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		what, anew = "is missing", "Or begin a new database there."
+	case err != nil || info.Size() > maxBlankSize:
+		return nil
+	}
+	return problem.New(problem.HistoryCorrupt, "the database %s %s, but %s beside it has content", path, what, journal).
+		WithHint("Stop what uses the database and move %s to another folder: it holds the newest steps and was not changed. "+
+			"Then restore the database from a backup. %s", filepath.Base(journal), anew)
+}
+
+// maxBlankSize is the size up to which SQLite takes a file for an empty one.
+const maxBlankSize = 1
+
+// LeftoverWAL reports whether a WAL or a hot rollback journal with content stands beside the path of a database. If the
+// database is missing, there was one, and Open refuses to create another.
+func LeftoverWAL(path string) bool { return leftoverJournal(path) != "" }
+
+// leftoverJournal returns the path of the file beside a database that holds part of its content, "" if there is none: a
+// WAL with content, or the rollback journal of a transaction that did not end.
+func leftoverJournal(path string) string {
+	if journal := siblingFile(path, walSuffix); hasContent(journal) {
+		return journal
+	}
+	if journal := siblingFile(path, journalSuffix); restoresPages(journal) {
+		return journal
+	}
+	return ""
+}
+
+const (
+	walSuffix     = "-wal"
+	journalSuffix = "-journal"
+)
+
+// siblingFile returns the path of a file that SQLite keeps beside a database: beside the target of a symlink, not beside
+// the symlink.
+func siblingFile(path, suffix string) string {
+	return linkTarget(path) + suffix
+}
+
+// hasContent reports whether a file exists and is not empty.
+func hasContent(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Size() > 0
+}
+
+// journalMagic is what a journal that was not committed begins with (sqlite.org/fileformat.html, 3).
+var journalMagic = []byte{0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7}
+
+// restoresPages reports whether a file is the rollback journal of a transaction that did not end, on a file that had
+// pages before.
+func restoresPages(journal string) bool {
+	f, err := os.Open(journal)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	// The magic number, the number of records, a nonce, and the size of the file in pages when the transaction began.
+	var head [20]byte
+	if _, err := io.ReadFull(f, head[:]); err != nil {
+		return false
+	}
+	return bytes.HasPrefix(head[:], journalMagic) && binary.BigEndian.Uint32(head[16:]) > 0
+}
+
+// rejectBlank returns the error for callers that do not begin runs: an empty file may have held runs once.
+func rejectBlank(path string) error {
+	return problem.New(problem.HistoryCorrupt, "the database %s is empty", path).
+		WithHint("If it held runs, restore it from a backup. If it is new, begin a run, import one, or start a server or worker: they fill it.")
+}
+
+// awaitContent identifies a file and refuses an empty one, after a short wait: another process may be creating it, which
+// takes some milliseconds.
+func (s *Store) awaitContent(ctx context.Context, look func() (identity, error)) (identity, error) {
+	const making, pause = 250 * time.Millisecond, 5 * time.Millisecond
+	for end := time.Now().Add(making); ; {
+		id, err := look()
+		if err != nil || !id.blank() {
+			return id, err
+		}
+		if !time.Now().Before(end) {
+			return id, rejectBlank(s.path)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return id, context.Cause(ctx)
+		}
+	}
+}
