@@ -176,8 +176,8 @@ func (s *Store) ids(ctx context.Context, doing, text string, args ...any) ([]str
 	return ids, nil
 }
 
-// Unowned returns runs that need a driver and have none; see history.Store. The query finds the candidates by the index; a
-// run that waits for a subworkflow is one of them only if that has ended or was never begun.
+// Unowned returns runs that need a driver and have none; see history.Store. The index holds the candidates;
+// Execution.Orphaned chooses among them by the phases of parents and subworkflows.
 func (s *Store) Unowned(ctx context.Context, limit int) (ids []string, err error) {
 	const doing = "the runs without an owner could not be read"
 	candidates, err := s.ids(ctx, doing, unownedExecutions, s.now())
@@ -189,18 +189,14 @@ func (s *Store) Unowned(ctx context.Context, limit int) (ids []string, err error
 		return p, found
 	}
 	for _, id := range candidates {
-		if limit > 0 && len(ids) == limit {
-			break
-		}
 		e, unread := s.Execution(ctx, id)
 		switch {
 		case isUnreadable(unread), errors.Is(unread, problem.ExecutionNotFound):
-		case unread != nil:
-			err = unread
-		case e.Orphaned(phase):
+			continue
+		case unread == nil && e.Orphaned(phase):
 			ids = append(ids, id)
 		}
-		if err != nil {
+		if err = cmp.Or(err, unread); err != nil || len(ids) == limit && limit > 0 {
 			break
 		}
 	}
