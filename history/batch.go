@@ -21,7 +21,7 @@ func (b *Batch) Check() error {
 		return fault("the execution id is empty")
 	case b.ExpectedSeq == 0 && (len(b.ExecutionID) > MaxIDBytes || !utf8.ValidString(b.ExecutionID)):
 		return problem.New(problem.ValidationError, "invalid execution id %q: expected UTF-8 of at most %d bytes", b.ExecutionID, MaxIDBytes).
-			WithHint("Choose another id.")
+			WithHint("Use a shorter id in UTF-8. The id of a subworkflow contains those of its parent and of its node.")
 	case b.ExpectedSeq < 0:
 		return fault("the expected seq %d is negative", b.ExpectedSeq)
 	case len(b.Records) == 0 && (!b.SetTimers || b.ExpectedSeq == 0 || b.Owner != "" || b.Definition != nil):
@@ -36,6 +36,11 @@ func (b *Batch) Check() error {
 	if b.Definition != nil {
 		if err := b.Definition.Check(); err != nil {
 			return err
+		}
+	}
+	for i := range b.Timers {
+		if key := b.Timers[i].Key; !utf8.ValidString(key) {
+			return fault("the key %q of timer %d is not UTF-8", key, i)
 		}
 	}
 	for i := range b.Records {

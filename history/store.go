@@ -140,7 +140,7 @@ type Prior struct {
 // Timer is an open timer of a run.
 type Timer struct {
 	ExecutionID string
-	// Key is the machine's name of the timer, unique within the run.
+	// Key is the machine's name of the timer, UTF-8 and unique within the run.
 	Key string
 	// Due is stored rounded up to the millisecond: a timer is never early.
 	Due time.Time

@@ -96,12 +96,7 @@ func (s *Store) PutDefinition(ctx context.Context, d history.StoredDefinition) e
 	if err := d.Check(); err != nil {
 		return err
 	}
-	if err := s.enter(ctx); err != nil {
-		return err
-	}
-	defer s.mu.Unlock()
-	s.putDefinition(d)
-	return nil
+	return s.do(ctx, func() { s.putDefinition(d) })
 }
 
 func (s *Store) putDefinition(d history.StoredDefinition) {

@@ -24,39 +24,30 @@ func (s *Store) owning() map[string]bool {
 }
 
 // Now returns the store's time; see history.Store.
-func (s *Store) Now(ctx context.Context) (time.Time, error) {
-	if err := s.enter(ctx); err != nil {
-		return time.Time{}, err
-	}
-	defer s.mu.Unlock()
-	return s.now(), nil
+func (s *Store) Now(ctx context.Context) (now time.Time, err error) {
+	err = s.do(ctx, func() { now = s.now() })
+	return now, err
 }
 
-// Renew makes the lease of a process last for ttl from now; see history.Store. It forgets the processes that are gone
-// and own nothing.
+// Renew makes the lease of a process last for ttl from now; see history.Store.
 func (s *Store) Renew(ctx context.Context, process string, ttl time.Duration) error {
-	if err := s.enter(ctx); err != nil {
-		return err
-	}
-	defer s.mu.Unlock()
-	s.processes[process] = time.UnixMilli(history.CeilMillis(s.now().Add(ttl)))
-	s.forgetProcesses()
-	return nil
+	return s.do(ctx, func() {
+		s.processes[process] = time.UnixMilli(history.CeilMillis(s.now().Add(ttl)))
+		s.forgetProcesses()
+	})
 }
 
 // Release ends the lease of a process; see history.Store.
 func (s *Store) Release(ctx context.Context, process string) error {
-	if err := s.enter(ctx); err != nil {
-		return err
-	}
-	defer s.mu.Unlock()
-	if s.live(process) {
-		s.processes[process] = milli(s.now())
-	}
-	s.forgetProcesses()
-	return nil
+	return s.do(ctx, func() {
+		if s.live(process) {
+			s.processes[process] = milli(s.now())
+		}
+		s.forgetProcesses()
+	})
 }
 
+// forgetProcesses forgets the processes that are gone and own nothing.
 func (s *Store) forgetProcesses() {
 	owning := s.owning()
 	maps.DeleteFunc(s.processes, func(process string, _ time.Time) bool { return !s.live(process) && !owning[process] })
@@ -64,31 +55,26 @@ func (s *Store) forgetProcesses() {
 
 // Claim makes a process the owner of runs; see history.Store.
 func (s *Store) Claim(ctx context.Context, process string, executionIDs ...string) (claimed []string, err error) {
-	if err := s.enter(ctx); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	for _, id := range executionIDs {
-		if x := s.runs[id]; x != nil && !x.execution.Phase.Terminal() && !s.ownedElsewhere(x, process) {
-			x.owner, x.disowned = process, time.Time{}
-			claimed = append(claimed, id)
+	err = s.do(ctx, func() {
+		for _, id := range executionIDs {
+			if x := s.runs[id]; x != nil && !x.execution.Phase.Terminal() && !s.ownedElsewhere(x, process) {
+				x.owner, x.disowned = process, time.Time{}
+				claimed = append(claimed, id)
+			}
 		}
-	}
-	return claimed, nil
+	})
+	return claimed, err
 }
 
 // Disown gives up runs that a process owns; see history.Store.
 func (s *Store) Disown(ctx context.Context, process string, executionIDs ...string) error {
-	if err := s.enter(ctx); err != nil {
-		return err
-	}
-	defer s.mu.Unlock()
-	for _, id := range executionIDs {
-		if x := s.runs[id]; x != nil && x.owner == process {
-			x.owner, x.disowned = "", milli(s.now())
+	return s.do(ctx, func() {
+		for _, id := range executionIDs {
+			if x := s.runs[id]; x != nil && x.owner == process {
+				x.owner, x.disowned = "", milli(s.now())
+			}
 		}
-	}
-	return nil
+	})
 }
 
 // ownedElsewhere reports whether another process whose lease has not run out owns a run.
@@ -109,80 +95,65 @@ func (s *Store) keepOwner(x *run, b *history.Batch) {
 }
 
 // Owner returns who owns a run; see history.Store.
-func (s *Store) Owner(ctx context.Context, executionID string) (history.Owner, error) {
-	if err := s.enter(ctx); err != nil {
-		return history.Owner{}, err
-	}
-	defer s.mu.Unlock()
-	x := s.runs[executionID]
-	if x == nil {
-		return history.Owner{}, nil
-	}
-	end := x.disowned
-	if x.owner != "" {
-		end = s.processes[x.owner]
-	}
-	if end.IsZero() {
-		return history.Owner{Process: x.owner}, nil
-	}
-	return history.OwnerUntil(x.owner, end, milli(s.now())), nil
+func (s *Store) Owner(ctx context.Context, executionID string) (o history.Owner, err error) {
+	err = s.do(ctx, func() {
+		x := s.runs[executionID]
+		if x == nil {
+			return
+		}
+		o.Process = x.owner
+		end := x.disowned
+		if x.owner != "" {
+			end = s.processes[x.owner]
+		}
+		if !end.IsZero() {
+			o = history.OwnerUntil(x.owner, end, milli(s.now()))
+		}
+	})
+	return o, err
 }
 
 // Owned returns the runs that a process owns; see history.Store.
 func (s *Store) Owned(ctx context.Context, process string) (map[string]int64, error) {
-	if err := s.enter(ctx); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
 	owned := map[string]int64{}
-	for id, x := range s.runs {
-		if x.owner == process {
-			owned[id] = int64(len(x.rows))
+	err := s.do(ctx, func() {
+		for id, x := range s.runs {
+			if x.owner == process {
+				owned[id] = int64(len(x.rows))
+			}
 		}
-	}
-	return owned, nil
+	})
+	return owned, err
 }
 
 // Departed returns the processes without a lease that own runs; see history.Store.
-func (s *Store) Departed(ctx context.Context) ([]string, error) {
-	if err := s.enter(ctx); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	departed := slices.Sorted(maps.Keys(s.owning()))
-	return slices.DeleteFunc(departed, s.live), nil
+func (s *Store) Departed(ctx context.Context) (departed []string, err error) {
+	err = s.do(ctx, func() {
+		departed = slices.DeleteFunc(slices.Sorted(maps.Keys(s.owning())), s.live)
+	})
+	return departed, err
 }
 
 // Unowned returns runs that need a driver and have none; see history.Store.
-func (s *Store) Unowned(ctx context.Context, limit int) ([]string, error) {
-	if err := s.enter(ctx); err != nil {
-		return nil, err
-	}
-	defer s.mu.Unlock()
-	phase := func(id string) (history.Phase, bool) {
-		if x := s.runs[id]; x != nil {
-			return x.execution.Phase, true
+func (s *Store) Unowned(ctx context.Context, limit int) (ids []string, err error) {
+	since := map[string]time.Time{}
+	err = s.do(ctx, func() {
+		phase := func(id string) (history.Phase, bool) {
+			if x := s.runs[id]; x != nil {
+				return x.execution.Phase, true
+			}
+			return "", false
 		}
-		return "", false
-	}
-	type orphan struct {
-		id    string
-		since time.Time
-	}
-	var found []orphan
-	for id, x := range s.runs {
-		if s.ownedElsewhere(x, "") || !x.execution.Orphaned(phase) {
-			continue
+		for id, x := range s.runs {
+			if !s.ownedElsewhere(x, "") && x.execution.Orphaned(phase) {
+				since[id] = cmp.Or(s.processes[x.owner], x.disowned, x.execution.UpdatedAt)
+				ids = append(ids, id)
+			}
 		}
-		found = append(found, orphan{id, cmp.Or(s.processes[x.owner], x.disowned, x.execution.UpdatedAt)})
-	}
-	slices.SortFunc(found, func(a, b orphan) int { return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.id, b.id)) })
+	})
+	slices.SortFunc(ids, func(a, b string) int { return cmp.Or(since[a].Compare(since[b]), cmp.Compare(a, b)) })
 	if limit > 0 {
-		found = found[:min(limit, len(found))]
+		ids = ids[:min(limit, len(ids))]
 	}
-	var ids []string
-	for _, o := range found {
-		ids = append(ids, o.id)
-	}
-	return ids, nil
+	return ids, err
 }

@@ -12,17 +12,15 @@ import (
 
 // Read returns records of a run; see history.Store.
 func (s *Store) Read(ctx context.Context, executionID string, fromSeq int64, limit int) ([]history.Record, error) {
-	if err := s.enter(ctx); err != nil {
-		return nil, err
-	}
 	var rows []row
-	if x := s.runs[executionID]; x != nil {
-		rows = x.rows // rows that are there never change
-	}
-	s.mu.Unlock()
+	err := s.do(ctx, func() {
+		if x := s.runs[executionID]; x != nil {
+			rows = x.rows // rows that are there never change
+		}
+	})
 	first := max(fromSeq, 1)
-	if first > int64(len(rows)) {
-		return nil, nil
+	if err != nil || first > int64(len(rows)) {
+		return nil, err
 	}
 	rows = rows[first-1:]
 	if limit > 0 {
@@ -60,14 +58,12 @@ func (s *Store) Execution(ctx context.Context, executionID string) (history.Exec
 
 // Position returns the newest stored machine position of a run; see history.Store.
 func (s *Store) Position(ctx context.Context, executionID string) (seq int64, data []byte, err error) {
-	if err := s.enter(ctx); err != nil {
-		return 0, nil, err
-	}
-	defer s.mu.Unlock()
-	if x := s.runs[executionID]; x != nil {
-		return x.positionSeq, bytes.Clone(x.position), nil
-	}
-	return 0, nil, nil
+	err = s.do(ctx, func() {
+		if x := s.runs[executionID]; x != nil {
+			seq, data = x.positionSeq, bytes.Clone(x.position)
+		}
+	})
+	return seq, data, err
 }
 
 // List returns a page of runs, newest first; see history.Store.
@@ -163,16 +159,14 @@ func (s *Store) NextTimer(ctx context.Context) (due time.Time, ok bool, err erro
 
 // timers returns all timers, earliest first.
 func (s *Store) timers(ctx context.Context) ([]history.Timer, error) {
-	if err := s.enter(ctx); err != nil {
-		return nil, err
-	}
 	var out []history.Timer
-	for _, x := range s.runs {
-		out = append(out, x.timers...)
-	}
-	s.mu.Unlock()
+	err := s.do(ctx, func() {
+		for _, x := range s.runs {
+			out = append(out, x.timers...)
+		}
+	})
 	slices.SortFunc(out, func(a, b history.Timer) int {
 		return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.ExecutionID, b.ExecutionID), cmp.Compare(a.Key, b.Key))
 	})
-	return out, nil
+	return out, err
 }

@@ -20,7 +20,7 @@ type Store struct {
 	runs        map[string]*run
 	processes   map[string]time.Time       // when the lease of each process ends or has ended, in whole milliseconds
 	definitions []history.StoredDefinition // in the order in which they were stored
-	watches     map[*watch]bool
+	watches     map[chan change]bool
 	closed      bool
 	now         func() time.Time
 }
@@ -61,7 +61,7 @@ func New() *Store { return NewWith(Options{}) }
 
 // NewWith makes an empty store with options.
 func NewWith(o Options) *Store {
-	s := &Store{runs: map[string]*run{}, processes: map[string]time.Time{}, watches: map[*watch]bool{}, now: o.Now}
+	s := &Store{runs: map[string]*run{}, processes: map[string]time.Time{}, watches: map[chan change]bool{}, now: o.Now}
 	if s.now == nil {
 		s.now = time.Now
 	}
@@ -72,12 +72,14 @@ func NewWith(o Options) *Store {
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.runs, s.processes, s.definitions, s.closed = nil, nil, nil, true
-	for w := range s.watches {
-		w.wake()
+	for changes := range s.watches {
+		close(changes)
 	}
+	s.runs, s.processes, s.definitions, s.watches, s.closed = nil, nil, nil, nil, true
 	return nil
 }
+
+var errClosed = problem.New(problem.Internal, "the store is closed")
 
 // enter locks the store for one call; the caller unlocks it if there is no error.
 func (s *Store) enter(ctx context.Context) error {
@@ -87,7 +89,17 @@ func (s *Store) enter(ctx context.Context) error {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		return problem.New(problem.Internal, "the store is closed")
+		return errClosed
 	}
+	return nil
+}
+
+// do makes a call that cannot fail while the store is locked.
+func (s *Store) do(ctx context.Context, call func()) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	call()
 	return nil
 }

@@ -39,8 +39,8 @@ var (
 
 // Now returns the time of Options.Now; see history.Store.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
-	if ctx.Err() != nil {
-		return time.Time{}, failure("the time was not read", context.Cause(ctx))
+	if ctx.Err() != nil || s.closing.Err() != nil {
+		return time.Time{}, failure("the time was not read", cmp.Or(context.Cause(ctx), error(errClosed)))
 	}
 	return s.options.Now(), nil
 }
@@ -127,29 +127,16 @@ func (s *Store) storeOwner(c *conn, b *history.Batch) error {
 
 // Owner returns who owns a run; see history.Store.
 func (s *Store) Owner(ctx context.Context, executionID string) (history.Owner, error) {
-	var owner, older sql.NullString
-	var expires, disowned, olderExpires sql.NullInt64
-	into := []any{&owner, &expires, &disowned, &older, &olderExpires}
-	if _, err := s.readers.row(ctx, readOwner, []any{executionID}, into...); err != nil {
+	var process string
+	var end sql.NullInt64
+	now := s.now()
+	if _, err := s.readers.row(ctx, readOwner, []any{executionID, now}, &process, &end); err != nil {
 		return history.Owner{}, failure("the owner could not be read", err)
 	}
-	now := s.now()
-	until := func(process string, end sql.NullInt64) history.Owner {
-		if !end.Valid {
-			return history.Owner{Process: process}
-		}
-		return history.OwnerUntil(process, time.UnixMilli(end.Int64), time.UnixMilli(now))
+	if !end.Valid {
+		return history.Owner{Process: process}, nil
 	}
-	switch held := until(older.String, olderExpires); {
-	case held.Live():
-		return held, nil
-	case owner.Valid:
-		return until(owner.String, expires), nil
-	case disowned.Valid:
-		return until("", disowned), nil
-	default:
-		return held, nil
-	}
+	return history.OwnerUntil(process, time.UnixMilli(end.Int64), time.UnixMilli(now)), nil
 }
 
 // Owned returns the runs that a process owns; see history.Store. A run that an older version has ended is among them until
@@ -189,8 +176,8 @@ func (s *Store) ids(ctx context.Context, doing, text string, args ...any) ([]str
 	return ids, nil
 }
 
-// Unowned returns runs that need a driver and have none; see history.Store. The query finds the candidates by the index; a
-// run that waits for a subworkflow is one of them only if that has ended or was never begun.
+// Unowned returns runs that need a driver and have none; see history.Store. The index holds the candidates;
+// Execution.Orphaned chooses among them by the phases of parents and subworkflows.
 func (s *Store) Unowned(ctx context.Context, limit int) (ids []string, err error) {
 	const doing = "the runs without an owner could not be read"
 	candidates, err := s.ids(ctx, doing, unownedExecutions, s.now())
@@ -202,18 +189,14 @@ func (s *Store) Unowned(ctx context.Context, limit int) (ids []string, err error
 		return p, found
 	}
 	for _, id := range candidates {
-		if limit > 0 && len(ids) == limit {
-			break
-		}
 		e, unread := s.Execution(ctx, id)
 		switch {
 		case isUnreadable(unread), errors.Is(unread, problem.ExecutionNotFound):
-		case unread != nil:
-			err = unread
-		case e.Orphaned(phase):
+			continue
+		case unread == nil && e.Orphaned(phase):
 			ids = append(ids, id)
 		}
-		if err != nil {
+		if err = cmp.Or(err, unread); err != nil || len(ids) == limit && limit > 0 {
 			break
 		}
 	}

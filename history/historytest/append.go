@@ -161,6 +161,7 @@ func faultyBatchIsRefused(t *testing.T, s history.Store) {
 		"an old projection":    func(b *history.Batch) { b.Execution.Seq = 0 },
 		"disowned by nobody":   func(b *history.Batch) { b.Disown = true },
 		"another's projection": func(b *history.Batch) { b.Execution.ID = "y" },
+		"a key of no text":     func(b *history.Batch) { b.Timers = []history.Timer{{Key: "\xff", Due: Begin}} },
 	} {
 		b := good
 		spoil(&b)

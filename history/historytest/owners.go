@@ -61,10 +61,17 @@ func wantOwned(t *testing.T, s history.Store, process string, want map[string]in
 	}
 }
 
-func wantIDs(t *testing.T, what string, got []string, err error, want ...string) {
+func wantDeparted(t *testing.T, s history.Store, want ...string) {
 	t.Helper()
-	if must(t, err); !slices.Equal(got, want) {
-		t.Errorf("%s: got %v, want %v", what, got, want)
+	if departed := got[[]string](t)(s.Departed(t.Context())); !slices.Equal(departed, want) {
+		t.Errorf("departed are %v, want %v", departed, want)
+	}
+}
+
+func wantUnowned(t *testing.T, s history.Store, limit int, want ...string) {
+	t.Helper()
+	if ids := got[[]string](t)(s.Unowned(t.Context(), limit)); !slices.Equal(ids, want) {
+		t.Errorf("without an owner are %v, want %v", ids, want)
 	}
 }
 
@@ -239,12 +246,7 @@ func refusedOwners(t *testing.T, s history.Store, c *clock) {
 
 func departedProcesses(t *testing.T, s history.Store, c *clock) {
 	ctx := t.Context()
-	departed := func(want ...string) {
-		t.Helper()
-		ids, err := s.Departed(ctx)
-		wantIDs(t, "departed", ids, err, want...)
-	}
-	departed()
+	wantDeparted(t, s)
 	for _, id := range []string{"a", "b", "c", "host"} {
 		NewTrace(t, id).Append(s, Start("w", "in_process")...)
 	}
@@ -255,26 +257,26 @@ func departedProcesses(t *testing.T, s history.Store, c *clock) {
 	wantClaim(t, s, "p", []string{"rests"}, "rests")
 	wantClaim(t, s, "q", []string{"a", "b"}, "a", "b")
 	wantClaim(t, s, "never renewed", []string{"c"}, "c")
-	departed("never renewed")
+	wantDeparted(t, s, "never renewed")
 	must(t, s.Disown(ctx, "never renewed", "c"))
-	departed()
+	wantDeparted(t, s)
 	c.pass(10 * time.Second)
-	departed("p") // whether its runs need a driver or not
+	wantDeparted(t, s, "p") // whether its runs need a driver or not
 	must(t, s.Release(ctx, "q"))
 	must(t, s.Release(ctx, "idle"))
-	departed("p", "q")
+	wantDeparted(t, s, "p", "q")
 	must(t, s.Renew(ctx, "r", time.Hour))
-	departed("p", "q") // as long as nobody claims the runs
+	wantDeparted(t, s, "p", "q") // as long as nobody claims the runs
 	wantClaim(t, s, "r", []string{"a", "b"}, "a", "b")
-	departed("p")
+	wantDeparted(t, s, "p")
 	must(t, s.Renew(ctx, "p", time.Second))
-	departed()
+	wantDeparted(t, s)
 	c.pass(time.Second)
-	departed("p")
+	wantDeparted(t, s, "p")
 	x := NewTrace(t, "rests")
 	x.Execution = got[history.Execution](t)(s.Execution(ctx, "rests"))
 	x.Append(s, "E ExecutionCancelled")
-	departed()
+	wantDeparted(t, s)
 }
 
 func unowned(t *testing.T, s history.Store, c *clock) {
@@ -307,41 +309,35 @@ func unowned(t *testing.T, s history.Store, c *clock) {
 		}
 		must(t, s.Append(ctx, b))
 	}
-	check := func(limit int, want ...string) {
-		t.Helper()
-		ids, err := s.Unowned(ctx, limit)
-		wantIDs(t, "without an owner", ids, err, want...)
-	}
 	c.pass(time.Minute - time.Millisecond)
-	check(0, "d-idle", "c-activity")
+	wantUnowned(t, s, 0, "d-idle", "c-activity")
 	c.pass(time.Millisecond)
-	check(0, "d-idle", "c-activity", "a-leased")
-	check(2, "d-idle", "c-activity")
+	wantUnowned(t, s, 0, "d-idle", "c-activity", "a-leased")
+	wantUnowned(t, s, 2, "d-idle", "c-activity")
 	c.pass(time.Minute)
 	must(t, s.Release(ctx, "q"))
-	check(0, "d-idle", "c-activity", "a-leased", "b-leased")
+	wantUnowned(t, s, 0, "d-idle", "c-activity", "a-leased", "b-leased")
 	// A process that claims in vain disowns the run; then the others come first.
 	must(t, s.Renew(ctx, "r", time.Minute))
 	wantClaim(t, s, "r", []string{"d-idle"}, "d-idle")
-	check(1, "c-activity")
+	wantUnowned(t, s, 1, "c-activity")
 	c.pass(time.Second)
 	must(t, s.Disown(ctx, "r", "d-idle"))
-	check(0, "c-activity", "a-leased", "b-leased", "d-idle")
+	wantUnowned(t, s, 0, "c-activity", "a-leased", "b-leased", "d-idle")
 	c.pass(time.Second)
 	must(t, s.Renew(ctx, "p", time.Minute))
-	check(0, "c-activity", "b-leased", "d-idle")
+	wantUnowned(t, s, 0, "c-activity", "b-leased", "d-idle")
 	// Whether a subworkflow goes on tells whether its parent is waiting in vain.
 	NewTrace(t, "parent").Append(s, lines(Start("w", "in_process"), []string{
 		`E SubworkflowStarted v {"workflowRef":"w","parentExecutionId":"parent","childExecutionId":"parent:sub:v"}`,
 	})...)
-	check(1, "parent")
+	wantUnowned(t, s, 1, "parent")
 	NewTrace(t, "parent:sub:v").Append(s, lines(Start("c", "host_mediated"), Node("begin", "t"))...)
-	check(1, "c-activity")
+	wantUnowned(t, s, 1, "c-activity")
 }
 
 // orphanedParents: a run that waits for a subworkflow is an orphan when nobody will tell it the end.
 func orphanedParents(t *testing.T, s history.Store) {
-	ctx := t.Context()
 	for _, id := range []string{"p1", "p2", "p3"} {
 		NewTrace(t, id).Append(s, lines(Start("w", "in_process"), []string{
 			fmt.Sprintf(`E SubworkflowStarted v {"workflowRef":"w","parentExecutionId":%q,"childExecutionId":%q}`, id, id+":sub:v"),
@@ -349,13 +345,11 @@ func orphanedParents(t *testing.T, s history.Store) {
 	}
 	NewTrace(t, "p2:sub:v").Append(s, lines(Start("c", "host_mediated"), Node("begin", "t"))...)
 	NewTrace(t, "p3:sub:v").Append(s, lines(Start("c", "in_process"), End())...)
-	ids, err := s.Unowned(ctx, 0)
-	wantIDs(t, "p1, whose child never began, and p3, whose child has ended", ids, err, "p1", "p3")
+	wantUnowned(t, s, 0, "p1", "p3") // the child of p1 never began, that of p3 has ended
 }
 
 // orphanedChildren: a subworkflow is an orphan when its parent has ended without it, whatever it rests on.
 func orphanedChildren(t *testing.T, s history.Store) {
-	ctx := t.Context()
 	child := func(parent string) string {
 		return `E ExecutionStarted {"workflowName":"c","activityExecutionMode":"host_mediated","parentExecutionId":"` + parent + `"}`
 	}
@@ -366,6 +360,5 @@ func orphanedChildren(t *testing.T, s history.Store) {
 	NewTrace(t, "closed:sub:v").Append(s, child("closed"), wait)
 	NewTrace(t, "closed:sub:w").Append(s, child("closed"), "E ExecutionCancelled")
 	NewTrace(t, "none:sub:v").Append(s, child("none"), wait)
-	ids, err := s.Unowned(ctx, 0)
-	wantIDs(t, "the subworkflow that outlives its parent, and the run that stopped in its walk", ids, err, "closed:sub:v", "open")
+	wantUnowned(t, s, 0, "closed:sub:v", "open") // one outlives its parent, the other stopped in its walk
 }

@@ -58,8 +58,8 @@ func timers(t *testing.T, s history.Store) {
 	x.Append(s, "C ScheduleNode n")
 	want("kept", due(at(99), 0), "[x/b@10 y/a@10 x/a@30]")
 	// A fraction of a millisecond counts as a whole one.
-	set(x, "C ScheduleNode n", history.Timer{Key: "a", Due: at(5)}, history.Timer{Key: `"c"`, Due: at(50).Add(time.Microsecond)})
-	want("replaced", next()+due(at(99), 0), `5[x/a@5 y/a@10 x/"c"@50.001]`)
+	set(x, "C ScheduleNode n", history.Timer{Key: "a", Due: at(5)}, history.Timer{Key: "\"\x00c", Due: at(50).Add(time.Microsecond)})
+	want("replaced", next()+due(at(99), 0), "5[x/a@5 y/a@10 x/\"\x00c@50.001]")
 
 	moved := history.Batch{
 		ExecutionID: "x", ExpectedSeq: x.Execution.Seq, Execution: x.Execution, Position: []byte("p"),

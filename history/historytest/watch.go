@@ -15,13 +15,12 @@ func watching(t *testing.T, s history.Store, _ *clock) {
 	if !ok {
 		t.Skipf("%T does not watch", s)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
 	type change struct {
 		id  string
 		seq int64
 	}
 	changes := make(chan change, 1000)
-	watch := func() chan error {
+	watch := func(ctx context.Context) chan error {
 		ended := make(chan error, 1)
 		go func() {
 			ended <- watcher.Watch(ctx, func(id string, seq int64) {
@@ -33,8 +32,6 @@ func watching(t *testing.T, s history.Store, _ *clock) {
 		}()
 		return ended
 	}
-	ended := watch()
-	x, y := NewTrace(t, "x"), NewTrace(t, "y")
 	hear := func(x *Trace) {
 		t.Helper()
 		deadline := time.After(10 * time.Second)
@@ -51,30 +48,20 @@ func watching(t *testing.T, s history.Store, _ *clock) {
 			}
 		}
 	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := watch(ctx)
+	x, y := NewTrace(t, "x"), NewTrace(t, "y")
 	x.Append(s, "E ExecutionStarted")
 	hear(x)
 	y.Append(s, "E ExecutionStarted", "C ScheduleNode a")
 	hear(y)
 	x.Append(s, "C ScheduleNode b")
 	hear(x)
-	end := func(ended chan error) error {
-		t.Helper()
-		select {
-		case err := <-ended:
-			return err
-		case <-time.After(10 * time.Second):
-			t.Fatal("the watch does not end")
-			return nil
-		}
-	}
 	cancel()
-	if err := end(ended); err != nil {
-		t.Errorf("a watch whose context has ended: %v", err)
-	}
-	ctx = t.Context()
-	ended = watch()
+	must(t, <-ended)
+	ended = watch(t.Context())
 	x.Append(s, "C ScheduleNode c")
 	hear(x)
 	must(t, s.Close())
-	wantCode(t, end(ended), problem.Internal)
+	wantCode(t, <-ended, problem.Internal)
 }
