@@ -41,7 +41,7 @@ func (f *Fork) Past(records []history.Record) ([]history.Record, *machine.Machin
 		return nil, nil, err
 	}
 	for i := range moved {
-		moved[i].Mend(&past[moved[i].Seq-1].Payload)
+		moved[i].SetDerived(&past[moved[i].Seq-1].Payload)
 	}
 	return past, m, nil
 }
