@@ -28,17 +28,17 @@ const (
 // DefaultMaxVisits is the step budget of a run: how many node visits it may make.
 const DefaultMaxVisits = 10_000
 
-// Limits bound what a run may grow to; a limit of 0 is none. They belong to the process that drives the run.
+// Limits bound the size of a run; 0 means no limit. They belong to the process that drives the run and are not recorded.
 type Limits struct {
 	// MaxRecords bounds the records of the history.
 	MaxRecords int64
-	// MaxBytes bounds what they take in the store, as SetBytes says.
+	// MaxBytes bounds their size in the store, which SetBytes sets.
 	MaxBytes int64
-	// MaxPending bounds the activities and delegates that are awaited at the same time.
+	// MaxPending bounds the activities and delegates that are pending at the same time.
 	MaxPending int
 }
 
-// Config fixes a run's circumstances. All but the limits are recorded in ExecutionStarted.
+// Config says how a run is walked. All but the limits are recorded in ExecutionStarted.
 type Config struct {
 	ExecutionID string
 	Mode        Mode
@@ -51,11 +51,11 @@ type Config struct {
 	Depth  int
 }
 
-// Status is where a run stands.
+// Status is the state of a run as a whole.
 type Status string
 
-// All statuses. Of a run that waits in several places the first of interrupted, awaiting_activity, awaiting_signal,
-// awaiting_child, awaiting_timer in branch order counts, and running if an in-process effect is in flight.
+// All statuses. A run that waits in several places is running while an in-process effect is in flight. Otherwise the first wait,
+// in branch order, for a person, a host or a signal counts, then for a child, then for a timer.
 const (
 	Running          Status = "running"
 	Completed        Status = "completed"
@@ -71,23 +71,23 @@ const (
 // Terminal reports whether the run has ended.
 func (s Status) Terminal() bool { return s == Completed || s == Failed || s == Cancelled }
 
-// Batch is everything that came of one input.
+// Batch is the outcome of one input.
 type Batch struct {
-	// Records to append in one transaction, in order. Seq members are set relative to the run's history.
+	// Records to append in one transaction, in order, with their Seq.
 	Records []history.Record
-	// Effects to perform after Records are durable. Records has the request of each, so that without Records there are none.
+	// Effects to perform once Records are durable. Records holds the request of each: without records there are no effects.
 	Effects []Effect
-	// Abandoned lists effects whose outcome is not wanted any more: stop them, drop what they answer.
+	// Abandoned lists the keys of effects that are no longer needed: stop them and ignore their outcome.
 	Abandoned []string
-	// Dropped lists tasks at remote agents that nobody waits for any more: tell the agents.
+	// Dropped lists tasks at remote agents that are no longer needed: cancel them at the agents.
 	Dropped []*DelegateEffect
-	// TimersChanged reports that Timers (the complete set of open timers) differs from before.
+	// TimersChanged reports that the set of open timers has changed. Timers then holds the complete set.
 	TimersChanged bool
 	Timers        []Timer
 }
 
-// Timer wakes the machine: Handle(TimerFired{Key}) at Due or later. One that Machine.Poll knows asks for that effect
-// instead.
+// Timer wakes the machine: call Handle(TimerFired{Key}) at Due or later. If Machine.Poll returns an effect for the key, perform
+// that effect instead.
 type Timer struct {
 	Key string
 	Due time.Time
@@ -96,14 +96,14 @@ type Timer struct {
 // Effect is something that the driver performs. The kinds are *ActivityEffect, *DelegateEffect, *PollEffect and
 // *ChildEffect.
 type Effect interface {
-	// Key names the effect within the run: "<node>#<visit>.<attempt>", the same however often the run is rebuilt.
+	// Key identifies the effect within the run: "<node>#<visit>.<attempt>". It is the same in every rebuilt machine.
 	Key() string
-	// Base returns what all kinds of effects have in common.
+	// Base returns the part that all kinds of effects share.
 	Base() *EffectBase
 	effect()
 }
 
-// EffectBase is what all effects have in common.
+// EffectBase is the part that all effects share.
 type EffectBase struct {
 	EffectKey      string
 	NodeID         string
@@ -115,7 +115,7 @@ type EffectBase struct {
 	Deadline time.Time
 }
 
-// Key gives the effect's key.
+// Key returns the effect's key.
 func (b *EffectBase) Key() string { return b.EffectKey }
 func (b *EffectBase) effect()     {}
 
@@ -128,25 +128,25 @@ type ActivityEffect struct {
 	NodeType string
 	Config   map[string]any
 	Metadata map[string]any
-	// Repair is what the attempt before gave to put it right; nil for any other attempt. Shared: copy it before handing it
+	// Repair is the Outcome.Repair of the attempt before; nil unless this attempt repairs it. Shared: copy it before handing it
 	// out.
 	Repair map[string]any
 }
 
-// DelegateEffect asks for one attempt of an agent_delegate in process: to hand the input to the agent, or, if there is a
-// Task, to deliver Task.Answer to it. Answer with an Outcome or a TaskUpdate.
+// DelegateEffect asks for one attempt of an agent_delegate in process: send the input to the agent or, if Task is set, deliver
+// Task.Answer to it. Respond with an Outcome or a TaskUpdate.
 type DelegateEffect struct {
 	EffectBase
 	AgentID       string
 	Protocol      string
 	Input         map[string]any
 	CorrelationID string
-	// Task at the agent; nil before it has taken one.
+	// Task at the agent; nil until the agent has accepted one.
 	Task *Task
 }
 
-// ChildEffect asks for a subworkflow's run. If a run ChildExecutionID exists already and belongs to this run, it is
-// continued or its outcome taken. Answer with ChildEnded.
+// ChildEffect asks for the run of a subworkflow. If ChildExecutionID exists already and belongs to this run, continue it or
+// take its outcome. Respond with ChildEnded or ChildRefused.
 type ChildEffect struct {
 	EffectBase
 	ChildExecutionID string
@@ -155,33 +155,33 @@ type ChildEffect struct {
 	Input            map[string]any
 }
 
-// Input is one thing that happened. The kinds are listed below.
+// Input is one thing that happened. The types that implement it are below.
 type Input interface{ input() }
 
 // Outcome is the end of an attempt of an activity or delegate.
 type Outcome struct {
-	// Key of the effect, for in-process outcomes. A host's submit leaves it empty and gives NodeID and Span.
+	// Key of the effect, for in-process outcomes. For a host's submit it is empty, and NodeID and Span name the attempt.
 	Key    string
 	NodeID string
 	Span   *history.ParallelSpan
-	// Host is true for a submitted outcome. Only requests made in host-mediated mode take one.
+	// Host is true for a submitted outcome. It ends an attempt that was requested in host-mediated mode, and no other.
 	Host bool
 
 	OK bool
 	// Output is the plain JSON output (OK).
 	Output any
-	// Error, Code describe the failure (not OK). RetryAfter is the least back-off; Final forbids another attempt.
+	// Error and Code describe the failure (not OK). RetryAfter is the minimum back-off; Final rules out another attempt.
 	Error      string
 	Code       string
 	RetryAfter time.Duration
 	Final      bool
-	// Repair asks for an attempt that gets it in hand to put this one right (not OK, an executor's activity). One is granted
-	// in each visit of a node, at once but for RetryAfter, also where the policy has no attempt left or Final is set; not
-	// where the policy names the code as one that is not tried again. Nil asks for none.
+	// Repair, unless nil, asks for another attempt that receives it as ActivityEffect.Repair (not OK, in process, no delegates).
+	// Each visit of a node is granted one, after RetryAfter, even if the policy has no attempt left or Final is set, but not
+	// if the policy lists Code as non-retryable.
 	Repair map[string]any
 
-	// CorrelationID must equal the request's for a host's successful delegate outcome; it may also stand in Output as
-	// "delegateCorrelationId". ExternalTaskID likewise as "externalTaskId", optional.
+	// CorrelationID of a host's successful delegate outcome must be that of the request; it may also be in Output, as
+	// "delegateCorrelationId". ExternalTaskID is optional; it may also be in Output, as "externalTaskId".
 	CorrelationID  string
 	ExternalTaskID string
 	IdempotencyKey string
@@ -199,14 +199,14 @@ type Resume struct {
 type Signal struct {
 	Name    string
 	Payload map[string]any
-	// IdempotencyKey, if not "", names the signal: one that the run has taken already is refused.
+	// IdempotencyKey, if not "", identifies the signal: the run refuses a key that it has accepted before.
 	IdempotencyKey string
 }
 
-// MaxSignalKeys is how many keys of signals a run remembers.
+// MaxSignalKeys is how many idempotency keys of signals a run remembers.
 const MaxSignalKeys = 256
 
-// TimerFired says that a timer's time has come. A key that is not open is refused.
+// TimerFired says that a timer is due. A key that is not open is refused.
 type TimerFired struct{ Key string }
 
 // ChildEnded is the outcome of a subworkflow.
@@ -215,9 +215,9 @@ type ChildEnded struct {
 	Status     Status // Completed, Failed or Cancelled
 	FinalState map[string]any
 	Result     any
-	// Error and Code of a failed child; Error is the reason of a cancelled one.
+	// Error and Code of a failed child; Error is the reason if the child was cancelled.
 	Error, Code string
-	// DefinitionHash of the child, recorded.
+	// DefinitionHash of the child is recorded.
 	DefinitionHash string
 }
 
@@ -231,7 +231,7 @@ type ChildRefused struct {
 // Cancel ends the run.
 type Cancel struct {
 	Reason string
-	// KeepTasks is recorded with the end: no agent is to be told, whatever Batch.Dropped lists.
+	// KeepTasks is recorded with the end: no task is cancelled at its agent, whatever Batch.Dropped lists.
 	KeepTasks bool
 }
 
@@ -243,7 +243,7 @@ func (ChildEnded) input()   {}
 func (ChildRefused) input() {}
 func (Cancel) input()       {}
 
-// WaitKind tells what a run waits for.
+// WaitKind says what a run waits for.
 type WaitKind string
 
 // The kinds of waits.
@@ -253,14 +253,14 @@ const (
 	WaitInterrupt WaitKind = "interrupt" // a person's answer
 	WaitSignal    WaitKind = "signal"
 	WaitTimer     WaitKind = "timer"   // a wait of kind duration or until
-	WaitBackoff   WaitKind = "backoff" // a retry that is due later
+	WaitBackoff   WaitKind = "backoff" // the time of the next attempt
 	WaitChild     WaitKind = "child"   // a subworkflow
 )
 
-// Wait is one place where a run waits, with all that whoever ends the wait needs.
+// Wait is one place where a run waits, with everything that is needed to end the wait.
 type Wait struct {
 	Kind WaitKind
-	// Key is the effect's or interrupt's key; Node names the node of the program.
+	// Key of the effect or interrupt.
 	Key     string
 	NodeID  string
 	Visit   int
@@ -268,16 +268,16 @@ type Wait struct {
 	Span    *history.ParallelSpan
 	// Host is true if the host is to perform it.
 	Host bool
-	// State is the state as the waiting node sees it. Shared: do not change it.
+	// State is the state as the node sees it. Shared: do not change it.
 	State map[string]any
 
-	// RequestedAt is when the wait began; Deadline when the attempt or interrupt times out, zero without a timeout.
+	// RequestedAt is when the wait began. Deadline is when the attempt or interrupt times out, zero without a timeout.
 	RequestedAt time.Time
 	Deadline    time.Time
 	Timeout     time.Duration
-	// BlockDeadline is when the first of the parallel blocks around it times out, zero if none does.
+	// BlockDeadline is the earliest deadline of the parallel blocks around it, zero without one.
 	BlockDeadline time.Time
-	// LastError and LastCode are the failure of the attempt before, for attempt 2 and up and for a backoff.
+	// LastError and LastCode are the failure of the attempt before, from attempt 2 on and during a back-off.
 	LastError, LastCode string
 
 	SignalName string    // WaitSignal
@@ -286,7 +286,7 @@ type Wait struct {
 
 	AgentID, Protocol, CorrelationID string         // WaitDelegate
 	DelegateInput                    map[string]any // WaitDelegate
-	// Task of a delegate at its agent, nil before it has taken one. An agent that asks something is a WaitInterrupt.
+	// Task of a delegate at its agent, nil until the agent has accepted one. While the agent asks a question, Kind is WaitInterrupt.
 	Task *Task
 
 	ChildExecutionID, WorkflowRef string // WaitChild

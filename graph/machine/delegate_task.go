@@ -8,30 +8,30 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// A delegate's task may run at a remote agent for long. Once the agent has taken it, its id is recorded and no process
-// has to be at it any more: a timer says when it is to be looked at, and any process may do that. An agent that asks
-// something makes the run pause like an interrupt.
+// A delegate's task may run at a remote agent for a long time. Once the agent has accepted it, its id is recorded and no
+// process has to wait for it: a timer says when to poll it, and any process may do that. While the agent asks a question,
+// the run is interrupted.
 //
-// What is recorded are events that every engine of the protocol knows, with the task's id added: ActivityRequested again
-// when the agent has taken the task or an answer, InterruptRaised for a question, InterruptResumed for the answer. No
-// command is written, so that the script of a run does not depend on how an agent works. Looking at a task that has not
-// changed is no fact: only the timer moves.
+// The records are events that every engine of the protocol knows, with the id of the task: another ActivityRequested when
+// the agent has accepted the task or an answer, InterruptRaised for a question, InterruptResumed for the answer. There are
+// no commands, so the script of a run does not depend on how an agent works. A poll that finds no change is not recorded:
+// it only moves the timer.
 
-// TaskUpdate tells how a delegate's task stands at its agent: the answer to a DelegateEffect that did not end the
-// attempt, or to a PollEffect.
+// TaskUpdate is the status of a delegate's task at its agent: the response to a PollEffect, or to a DelegateEffect that did
+// not end the attempt.
 type TaskUpdate struct {
-	// Key of the attempt. Polled is true for the answer to a PollEffect, whose Round it repeats.
+	// Key of the attempt. Polled is true for the response to a PollEffect, and Round is that of its task.
 	Key    string
 	Polled bool
 	Round  int
-	// Failed says that the agent could not be asked and is to be asked again; the members below but PollAt do not count.
+	// Failed says that the agent could not be polled. Of the members below only PollAt is used then.
 	Failed bool
-	// TaskID and ContextID name the task at the agent.
+	// TaskID and ContextID identify the task at the agent.
 	TaskID, ContextID string
 	// Asks says that the agent waits for an answer to Prompt.
 	Asks   bool
 	Prompt string
-	// PollAt is when the task is to be looked at again.
+	// PollAt is when to poll the task again.
 	PollAt time.Time
 }
 
@@ -41,31 +41,31 @@ func (TaskUpdate) input() {}
 type Task struct {
 	ID      string `json:"id"`
 	Context string `json:"context,omitempty"`
-	// Since is when the agent took the task, or the answer to its last question.
+	// Since is when the agent accepted the task, or the answer to its last question.
 	Since time.Time `json:"since"`
-	// Due is when it is to be looked at; Polls counts the looks since it last changed, Failures those in a row that failed.
+	// Due is when to poll it. Polls counts the polls since it last changed, Failures the last ones in a row that failed.
 	Due      time.Time `json:"due,omitzero"`
 	Polls    int       `json:"polls,omitempty"`
 	Failures int       `json:"failures,omitempty"`
-	// Pause was left before the last look that did not fail.
+	// Pause is the time from the last successful poll to the next one.
 	Pause time.Duration `json:"pause,omitempty"`
-	// Round counts the answers given; Questions the questions asked, the last of which is Prompt.
+	// Round counts the answers, Questions the questions. Prompt is the last question while Asks is set.
 	Round     int    `json:"round,omitempty"`
 	Questions int    `json:"questions,omitempty"`
 	Asks      bool   `json:"asks,omitempty"`
 	Prompt    string `json:"prompt,omitempty"`
-	// Answer is one that is to be delivered to the agent; nil if there is none.
+	// Answer is the answer to deliver to the agent; nil if there is none.
 	Answer map[string]any `json:"answer"`
 }
 
-// PollEffect asks to look how a task stands at its agent. It is due at Task.Due and may be performed by several processes
-// at once. Answer with an Outcome or a TaskUpdate, both with the key of the attempt.
+// PollEffect asks for the status of a task at its agent. It is due at Task.Due, and several processes may perform it at
+// once. Respond with an Outcome or a TaskUpdate, both with the key of the attempt.
 type PollEffect struct{ DelegateEffect }
 
-// Key is that of the timer that the poll belongs to.
+// Key is the key of the timer that the poll belongs to.
 func (e *PollEffect) Key() string { return timerPoll + e.EffectKey }
 
-// Poll gives the poll that a timer's key stands for, nil if it stands for another timer.
+// Poll returns the poll that a timer is for, nil if the timer is for something else or is not open.
 func (m *Machine) Poll(timerKey string) *PollEffect {
 	t := m.find(func(t *token) bool { return t.wait.away() && timerPoll+t.key() == timerKey })
 	if t == nil {
@@ -74,7 +74,7 @@ func (m *Machine) Poll(timerKey string) *PollEffect {
 	return &PollEffect{t.delegateEffect()}
 }
 
-// away reports whether a task runs at a remote agent, which somebody looks at from time to time.
+// away reports whether a task is at a remote agent, which is polled.
 func (w *wait) away() bool {
 	return w != nil && w.Kind == WaitDelegate && w.Task != nil && w.Task.Answer == nil
 }
@@ -82,7 +82,7 @@ func (w *wait) away() bool {
 // asks reports whether an agent waits for an answer.
 func (w *wait) asks() bool { return w.away() && w.Task.Asks }
 
-// answerKey names what a resume answers: an interrupt, or a question of an agent.
+// answerKey identifies what a resume answers: an interrupt, or a question of an agent.
 func (t *token) answerKey() string {
 	if t.wait.asks() {
 		return t.key() + "/" + strconv.Itoa(t.wait.Task.Questions)
@@ -101,15 +101,15 @@ func (t *token) delegateEffect() DelegateEffect {
 func (m *Machine) acceptTask(u TaskUpdate) (*token, error) {
 	t := m.find(func(t *token) bool { return t.wait.Kind == WaitDelegate && !t.wait.Host && t.key() == u.Key })
 	if t == nil || t.wait.away() != u.Polled || u.Polled && t.wait.Task.Round != u.Round {
-		return nil, problem.New(problem.SubmitNotAwaiting, "nothing awaits how the task of %s stands", u.Key)
+		return nil, problem.New(problem.SubmitNotAwaiting, "no pending attempt %s for an update of its task", u.Key)
 	}
 	return t, nil
 }
 
-// takeTask applies how a task stands.
+// takeTask applies the status of a task.
 func (m *Machine) takeTask(t *token, u TaskUpdate) {
 	w := t.wait
-	taken := !w.away() // the agent has just taken the task, or an answer
+	accepted := !w.away() // the agent has just accepted the task, or an answer
 	var k Task
 	if w.Task != nil {
 		k = *w.Task
@@ -122,16 +122,16 @@ func (m *Machine) takeTask(t *token, u TaskUpdate) {
 		return
 	}
 	k.Failures, k.Pause = 0, max(k.Due.Sub(m.now), 0)
-	if !taken && u.Asks == k.Asks && (!u.Asks || u.Prompt == k.Prompt) {
+	if !accepted && u.Asks == k.Asks && (!u.Asks || u.Prompt == k.Prompt) {
 		k.Polls++
 		return
 	}
 	k.Polls = 0
-	if taken {
+	if accepted {
 		k.ID, k.Context, k.Since, k.Answer = u.TaskID, u.ContextID, m.now, nil
 	}
 	k.Asks, k.Prompt = false, ""
-	if taken || !u.Asks {
+	if accepted || !u.Asks {
 		p := m.taskFact(t, &k)
 		p.NodeType, p.AgentID, p.Protocol, p.Correlation = string(t.node.Type), t.node.Delegate.AgentID, t.node.Delegate.Protocol, w.Correlation
 		if w.Attempt > 1 {
@@ -155,7 +155,7 @@ func (m *Machine) taskFact(t *token, k *Task) history.Payload {
 	return p
 }
 
-// checkTaskAnswer refuses an answer that says nothing to the question of an agent.
+// checkTaskAnswer refuses an empty answer to the question of an agent.
 func (m *Machine) checkTaskAnswer(t *token, payload map[string]any) error {
 	if len(payload) > 0 {
 		return nil
@@ -184,7 +184,7 @@ func (m *Machine) takeTaskAnswer(t *token, payload map[string]any) {
 	m.event(history.InterruptResumed, p)
 }
 
-// dropTask notes that nobody wants to know any more what becomes of a token's task.
+// dropTask adds a token's task to those that are no longer needed.
 func (m *Machine) dropTask(t *token) {
 	if t.wait.Task == nil || m.recorded != nil {
 		return
@@ -194,7 +194,7 @@ func (m *Machine) dropTask(t *token) {
 	m.abandoned = append(m.abandoned, timerPoll+t.key())
 }
 
-// isTaskRecord tells the records about a remote task.
+// isTaskRecord reports whether a record is about a remote task.
 func isTaskRecord(rec *history.Record) bool {
 	switch rec.Name {
 	case history.ActivityRequested, history.InterruptRaised, history.InterruptResumed:
@@ -203,7 +203,7 @@ func isTaskRecord(rec *history.Record) bool {
 	return false
 }
 
-// resolveTask gives the next recorded step of a remote task, if it came before the attempt ended.
+// resolveTask returns the next recorded step of a remote task, if it came before the end of the attempt.
 func (r *recorded) resolveTask(t *token, f *visitFacts) (resolution, bool) {
 	if t.wait.Kind != WaitDelegate || f.usedTask == len(f.task) {
 		return resolution{}, false

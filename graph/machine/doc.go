@@ -1,21 +1,22 @@
-// Package machine is the pure walker: it takes a compiled program and inputs, and yields records to append and effects
-// to perform. It opens nothing, starts no goroutine, reads no clock and draws no random number; time and ids come in
-// as arguments. The talk between a driver and a machine:
+// Package machine walks one run of a workflow: it takes a compiled program and inputs, and returns records to append and
+// effects to perform. It is pure: it opens nothing, starts no goroutine, reads no clock and draws no random number; time and
+// ids are arguments. The protocol between a driver and a machine:
 //
 //	m, err := machine.Start(prog, cfg, input, now)  // or Replay, or Restore + Catchup
 //	for {
-//		b := m.Ready()               // 1. everything that came of the last input
-//		append(b.Records)            // 2. one durable transaction, or stop here and throw m away
-//		perform(b.Effects)           // 3. only now act
-//		err = m.Handle(input, now)   // 4. each answer is the next input; an error changed nothing
+//		b := m.Ready()               // 1. the outcome of the last input
+//		append(b.Records)            // 2. one durable transaction; if it fails, discard m
+//		perform(b.Effects)           // 3. only then act
+//		err = m.Handle(input, now)   // 4. each response is the next input; an error means that nothing changed
 //	}
 //
-// Rules. Drain Ready before the next Handle. An input that does not fit (a late outcome, a timer that fired twice, a
-// signal nobody waits for) is refused with an error and leaves the machine exactly as it was; Check returns that error
-// without taking the input. After the run has ended every input is refused. The same program, input and sequence of inputs always give the same batches.
+// Rules. Call Ready before the next Handle. An input that does not fit (a late outcome, a timer that fired twice, a
+// signal that no node waits for) is refused with an error and leaves the machine unchanged; Check returns that error
+// without taking the input. After the run has ended every input is refused. The same program, input and sequence of inputs
+// always produce the same batches.
 //
-// Commands are the script of a run, events are its facts. Main-path nodes write both in the protocol's order. Inside a
-// parallel block every live branch is a token of its own: its facts are written the moment they happen, its script
-// (commands, StateUpdated, checkpoints) is held back until the branches before it, in branch order, have ended. So the
-// command stream of a join "all" does not depend on timing.
+// Commands are the script of a run, events are its facts. Nodes of the main path write both in the protocol's order. In a
+// parallel block every live branch is a token of its own: its facts are written as they happen, but its script (commands,
+// StateUpdated, checkpoints) is held back until the branches before it, in branch order, have ended. So the command stream
+// of a join "all" does not depend on timing.
 package machine

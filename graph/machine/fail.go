@@ -33,7 +33,7 @@ func (m *Machine) failToken(t *token, f *failure) {
 	m.branchFailed(t, f)
 }
 
-// payload of FailNode. By the protocol an orchestration_error has no nodeId; where it happened goes beside.
+// payload returns the payload of FailNode. By the protocol an orchestration_error has no nodeId: failedNodeId names the node.
 func (f *failure) payload() history.Payload {
 	p := history.Payload{NodeID: f.NodeID, Reason: f.Reason, Message: f.Message, Code: f.Code}
 	if f.Reason == reasonOrchestration {
@@ -42,7 +42,7 @@ func (f *failure) payload() history.Payload {
 	return p
 }
 
-// failRun ends the run for a reason that no join policy tolerates.
+// failRun fails the run, whatever the join policies of its blocks tolerate.
 func (m *Machine) failRun(f *failure) {
 	m.abandonBelow(m.main)
 	m.main.inner = nil
@@ -51,7 +51,7 @@ func (m *Machine) failRun(f *failure) {
 	m.endFailed(f)
 }
 
-// endFailed writes ExecutionFailed for a failure whose FailNode has been written.
+// endFailed writes ExecutionFailed. FailNode has been written.
 func (m *Machine) endFailed(f *failure) {
 	if m.status.Terminal() {
 		return
@@ -61,7 +61,7 @@ func (m *Machine) endFailed(f *failure) {
 	m.end(Failed)
 }
 
-// end closes the run: nothing is wanted any more.
+// end ends the run and drops all waits.
 func (m *Machine) end(s Status) {
 	if m.status.Terminal() {
 		return
@@ -72,7 +72,7 @@ func (m *Machine) end(s Status) {
 	m.status = s
 }
 
-// abandonBelow drops every wait of t and of the branches below it.
+// abandonBelow drops the waits of t and of the branches below it.
 func (m *Machine) abandonBelow(t *token) {
 	t.each(func(c *token) bool {
 		if c.inner != nil && !c.inner.deadline.IsZero() {
@@ -89,7 +89,7 @@ func (m *Machine) abandonBelow(t *token) {
 	})
 }
 
-// abandon gives up the effect and the task that a token waits for.
+// abandon abandons the effect and the task that a token waits for.
 func (m *Machine) abandon(t *token) {
 	if t.effect() != nil {
 		m.abandoned = append(m.abandoned, t.key())
@@ -97,28 +97,27 @@ func (m *Machine) abandon(t *token) {
 	m.dropTask(t)
 }
 
-// leftBranch is a branch whose wait has been dropped.
+// leftBranch is a branch that no longer waits, without an outcome.
 type leftBranch struct {
 	block *block
 	index int
 }
 
-// noteLeft records as facts that branches are no longer waited in, where the script does not say so yet: because the
-// block is still open, or because its end is part of a script that is held back. Whoever reads the history then knows
-// what the run waits for.
+// noteLeft records as facts which branches no longer wait, where the script does not say so yet: because the block is still
+// open, or because its end is part of a script that is held back. So readers of the history know what the run waits for.
 func (m *Machine) noteLeft() {
 	left := m.left
 	m.left = nil
 	if m.ended() {
 		return
 	}
-	told := map[leftBranch]bool{}
+	noted := map[leftBranch]bool{}
 	for _, l := range left {
 		owner := l.block.owner
-		if decided := owner.inner != l.block; told[l] || decided && owner.phase == live && owner.flows() {
+		if decided := owner.inner != l.block; noted[l] || decided && owner.phase == live && owner.flows() {
 			continue
 		}
-		told[l] = true
+		noted[l] = true
 		n := l.block.node
 		m.event(history.ParallelBranchCancelled, history.Payload{NodeID: n.ID, BranchName: n.Parallel.Branches[l.index].Name})
 	}
@@ -129,7 +128,7 @@ func (t *token) flows() bool {
 	return t.block == nil || t.block.head == t.index && t.block.owner.flows()
 }
 
-// cancel ends the run on request (spec: execution, 7.4). Commands that branches held back are dropped.
+// cancel ends the run on request (spec: execution, 7.4). The script that branches hold back is dropped.
 func (m *Machine) cancel(in Cancel) {
 	node := ""
 	if t := m.find(func(*token) bool { return true }); t != nil {

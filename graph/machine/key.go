@@ -2,18 +2,18 @@ package machine
 
 import "strconv"
 
-// visitKey names a visit within a run: "<node>#<visit>".
+// visitKey identifies a visit within a run: "<node>#<visit>".
 func visitKey(nodeID string, visit int) string {
 	return nodeID + "#" + strconv.Itoa(visit)
 }
 
-// attemptKey names an attempt within a run: "<node>#<visit>.<attempt>".
+// attemptKey identifies an attempt within a run: "<node>#<visit>.<attempt>".
 func attemptKey(nodeID string, visit, attempt int) string {
 	return visitKey(nodeID, visit) + "." + strconv.Itoa(attempt)
 }
 
-// key names what the token waits for. Attempts have a number of their own; interrupts, signals and timers are named
-// by their visit; a subworkflow's only attempt is 1.
+// key identifies what the token waits for: an attempt by its number, an interrupt, signal or timer by its visit. The only
+// attempt of a subworkflow is 1.
 func (t *token) key() string {
 	switch t.wait.Kind {
 	case WaitActivity, WaitDelegate, WaitChild:
@@ -25,7 +25,7 @@ func (t *token) key() string {
 	}
 }
 
-// The prefixes of timer keys tell the kinds apart.
+// The prefix of a timer key says what the timer is for.
 const (
 	timerWait     = "timer:"
 	timerBackoff  = "backoff:"

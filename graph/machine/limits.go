@@ -6,8 +6,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// A run that reaches one of its limits fails at the next step that would take it further. What another process has
-// recorded under larger limits is repeated all the same.
+// A run that has reached a limit fails at its next step. A replay ignores the limits: another process may have recorded the
+// history under larger ones.
 
 // SetLimits replaces the limits of a machine that was rebuilt; see Config.
 func (m *Machine) SetLimits(maxVisits int, l Limits) {
@@ -17,14 +17,14 @@ func (m *Machine) SetLimits(maxVisits int, l Limits) {
 	m.cfg.Limits = l
 }
 
-// SetBytes says what the run's stored records take.
+// SetBytes sets the size of the run's stored records.
 func (m *Machine) SetBytes(n int64) { m.bytes = n }
 
-// Awaited is the number of activities and delegates that are awaited.
+// Awaited returns the number of pending activities and delegates.
 func (m *Machine) Awaited() int { return m.open }
 
-// exhausted gives the failure of a run that has reached a limit, nil if it may go on.
-func (m *Machine) exhausted(nodeID string) *failure {
+// limitReached returns the failure of a run that has reached the limit of its records, nil below it.
+func (m *Machine) limitReached(nodeID string) *failure {
 	if m.repeating() {
 		return nil
 	}
@@ -41,8 +41,8 @@ func (m *Machine) exhausted(nodeID string) *failure {
 	return nil
 }
 
-// crowded gives the failure of a run that awaits as much as it may.
-func (m *Machine) crowded(nodeID string) *failure {
+// pendingLimitReached returns the failure of a run with as many pending activities as it may have, nil below that.
+func (m *Machine) pendingLimitReached(nodeID string) *failure {
 	most := m.cfg.Limits.MaxPending
 	if most <= 0 || m.open < most || m.repeating() {
 		return nil

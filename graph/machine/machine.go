@@ -15,44 +15,44 @@ type Machine struct {
 	prog *definition.Program
 	cfg  Config
 	now  time.Time
-	// clock is the time that expressions see: that of the input which led to them. What a history lacks is written later
-	// than that, and whoever replays it must see the same.
+	// clock is the time that expressions see: the time of the input that led to them. A replay must see the same time, even
+	// if it writes records that the history lacks at a later time.
 	clock time.Time
-	// feeding is true while a history is repeated.
+	// feeding is true during a replay.
 	feeding bool
-	// present is the time at which a history is repeated: that of the records which it lacks.
+	// present is the time of a replay: records that the history lacks get it.
 	present time.Time
 
-	// seq is the seq of the last record produced; commands counts commands, for the messages of a mismatch.
+	// seq is the seq of the last record produced. commands counts commands, for the message of a mismatch.
 	seq      int64
 	commands int
-	// stateSeq is the seq of the newest StateUpdated, and stateAt the state it holds: a stored position refers to it
+	// stateSeq is the seq of the newest StateUpdated, and stateAt the state in it: a stored position refers to the record
 	// instead of repeating the state.
 	stateSeq int64
 	stateAt  map[string]any
 
 	main *token
-	// visits counts by the nodes' index; steps is their sum.
+	// visits counts the visits of each node, by its index; steps is their sum.
 	visits []int
 	steps  int
-	// bytes is what the stored history takes; open counts the activities and delegates that are awaited.
+	// bytes is the size of the stored history; open counts the pending activities and delegates.
 	bytes int64
 	open  int
-	// checkpoints counts opportunities, for every_n_nodes.
+	// checkpoints counts the occasions for a checkpoint, for every_n_nodes.
 	checkpoints int
-	// resumed is true from a resume until the next outcome or signal from outside: the protocol writes more
-	// checkpoints on that stretch (spec: execution, 9.2).
+	// resumed is true from a resume until the next submitted outcome or signal: in between the protocol writes more
+	// checkpoints (spec: execution, 9.2).
 	resumed bool
-	// signalKeys are those of the signals taken last, the oldest first.
+	// signalKeys are the idempotency keys of the last signals, the oldest first.
 	signalKeys []string
 
 	status  Status
 	result  any
 	failure failure
 	reason  string
-	// left collects branches whose waits were dropped since the last input.
+	// left collects the branches that stopped waiting, without an outcome, since the last input.
 	left []leftBranch
-	// fatal is set when a held-back update turns out to break the merged state: the run must end.
+	// fatal, unless nil, is why the run must end: a limit, or a held-back update that breaks the merged state.
 	fatal *failure
 
 	records     []history.Record
@@ -62,13 +62,13 @@ type Machine struct {
 	dropped     []*DelegateEffect
 	timersDirty bool
 
-	// recorded is what a history already holds beyond the machine's position; nil on a live walk.
+	// recorded is the history that a replay still has to repeat; nil on a live walk.
 	recorded *recorded
-	// foreign is true for a run that another engine began: its records say less.
+	// foreign is true for a run that another engine began, whose records say less.
 	foreign bool
 }
 
-// failure is why a node, branch or run failed. Positions hold it as it is.
+// failure is why a node, branch or run failed. It is stored in positions.
 type failure struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
@@ -76,8 +76,8 @@ type failure struct {
 	NodeID  string `json:"nodeId,omitempty"`
 }
 
-// Start begins a run. The first Ready holds everything up to the first wait. The input must be plain JSON and must not
-// be changed afterwards; an input that breaks the state_schema shows as a failed run.
+// Start begins a run and walks up to the first wait. The input must be plain JSON and must not be changed afterwards. An
+// input that breaks the state_schema makes the run fail.
 func Start(prog *definition.Program, cfg Config, input map[string]any, now time.Time) *Machine {
 	m := newMachine(prog, cfg)
 	m.begin(input, now)
@@ -118,7 +118,7 @@ func (m *Machine) begin(input map[string]any, now time.Time) {
 	}
 	bad := m.invalidState(m.main, "")
 	if m.prog.Entry.Type != definition.Start || bad != nil {
-		started.Input = input // no StateUpdated will hold it
+		started.Input = input // there will be no StateUpdated with it
 	}
 	m.event(history.ExecutionStarted, started)
 	if bad != nil {
@@ -129,7 +129,7 @@ func (m *Machine) begin(input map[string]any, now time.Time) {
 	m.settle()
 }
 
-// Recycle gives back the Records of a batch that nobody needs any more. The machine may write others in their place.
+// Recycle hands back the Records of a batch that are no longer needed. The machine may reuse the slice.
 func (m *Machine) Recycle(records []history.Record) {
 	if m.spare == nil && cap(records) <= maxSpare {
 		clear(records)
@@ -137,10 +137,10 @@ func (m *Machine) Recycle(records []history.Record) {
 	}
 }
 
-// maxSpare bounds the records that a machine keeps the memory of.
+// maxSpare bounds the capacity of a slice that is kept for reuse.
 const maxSpare = 4 * usualBatch
 
-// Ready drains everything that came of the last input.
+// Ready returns the outcome of the last input, once.
 func (m *Machine) Ready() Batch {
 	b := Batch{
 		Records:       m.records,
@@ -157,7 +157,7 @@ func (m *Machine) Ready() Batch {
 }
 
 // Handle takes one input. An error is a *problem.Error with a code of the protocol and means that nothing has changed.
-// now must not be before the time of the input before; it becomes the time of the records that follow.
+// now must not be before the time of the previous input; it becomes the time of the records that follow.
 func (m *Machine) Handle(in Input, now time.Time) error {
 	t, err := m.accept(in, now)
 	if err != nil {
@@ -236,8 +236,8 @@ func (m *Machine) apply(t *token, in Input) {
 	}
 }
 
-// setNow keeps time from running backwards: records of one run are never older than those before. Time has the precision
-// of records, milliseconds, so that a rebuilt machine computes the same instants.
+// setNow never moves the time backwards: a record is never older than the records before it. Time has the precision of
+// records, milliseconds, so that a rebuilt machine computes the same instants.
 func (m *Machine) setNow(now time.Time) {
 	if now = now.Truncate(time.Millisecond); now.After(m.now) {
 		m.now = now
@@ -247,7 +247,7 @@ func (m *Machine) setNow(now time.Time) {
 	}
 }
 
-// settle comes after every input: it ends the run if applying held-back updates showed that it must.
+// settle follows every input: it ends the run if something fatal was found, and records which branches no longer wait.
 func (m *Machine) settle() {
 	if f := m.fatal; f != nil && !m.status.Terminal() {
 		m.fatal = nil
@@ -274,26 +274,26 @@ func (m *Machine) refuseEnded(in Input) error {
 	return e.WithPlace(at).WithHint("Ask workflow_status for its outcome.")
 }
 
-// Seq is the seq of the last record produced, drained or not.
+// Seq is the seq of the last record produced, whether Ready has returned it or not.
 func (m *Machine) Seq() int64 { return m.seq }
 
-// Config gives the run's circumstances, the mode as last set.
+// Config returns the run's configuration, with the mode that was set last.
 func (m *Machine) Config() Config { return m.cfg }
 
-// Program gives the program that is walked.
+// Program returns the program of the run.
 func (m *Machine) Program() *definition.Program { return m.prog }
 
-// SetMode changes who performs activities requested from now on.
+// SetMode changes who performs the activities that are requested from now on.
 func (m *Machine) SetMode(mode Mode) { m.cfg.Mode = mode }
 
-// State is the run's state: that of the main path, which holds the updates of branches as far as they have been
-// merged. Shared: do not change it.
+// State is the run's state: the state of the main path, with the updates of branches that have been merged so far.
+// Shared: do not change it.
 func (m *Machine) State() map[string]any { return m.main.view }
 
 // Result is the end node's output; ok is false unless the run is completed.
 func (m *Machine) Result() (result any, ok bool) { return m.result, m.status == Completed }
 
-// Failure tells why the run failed: the message, the code if it has one, and the node if it is known.
+// Failure returns why the run failed: the message, the code and the node, the last two "" if they are not known.
 func (m *Machine) Failure() (message, code, nodeID string) {
 	return m.failure.Message, m.failure.Code, m.failure.NodeID
 }

@@ -30,7 +30,7 @@ func (m *Machine) requestActivity(t *token, w *wait) {
 // request writes the ActivityRequested of an activity or delegate.
 func (m *Machine) request(t *token, w *wait, p history.Payload) {
 	if m.fatal == nil {
-		m.fatal = cmp.Or(m.exhausted(t.node.ID), m.crowded(t.node.ID))
+		m.fatal = cmp.Or(m.limitReached(t.node.ID), m.pendingLimitReached(t.node.ID))
 	}
 	if m.fatal != nil {
 		return
@@ -55,8 +55,8 @@ func (m *Machine) request(t *token, w *wait, p history.Payload) {
 	}
 }
 
-// activityOutput brings an output into the form of a delta and checks it (spec: execution, 8.2). The first error is a
-// failed attempt; fatal is an orchestration error.
+// activityOutput checks an output and turns it into a delta (spec: execution, 8.2). A violation fails the attempt; fatal is
+// an orchestration error.
 func activityOutput(n *definition.Node, output any) (delta map[string]any, violation string, fatal error) {
 	if c := n.Activity; c != nil {
 		if c.OutputSchemaErr != nil {

@@ -25,8 +25,8 @@ func (m *Machine) beginDelegate(t *token) *definition.Node {
 	return nil
 }
 
-// requestDelegate writes ActivityRequested with everything that whoever performs it needs, also for later attempts.
-// The correlation id does not tell visits apart (spec: activities, 8); the effect's key does.
+// requestDelegate writes ActivityRequested with everything that is needed to perform the attempt, for later attempts too.
+// Visits of a node share the correlation id (spec: activities, 8); the effect's key is different.
 func (m *Machine) requestDelegate(t *token, attempt int, input map[string]any, lastError, lastCode string) {
 	c := t.node.Delegate
 	w := &wait{

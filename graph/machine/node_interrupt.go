@@ -12,7 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// maxPromptUnits is where a recorded prompt is cut, in UTF-16 units (spec: execution, 2.6).
+// maxPromptUnits bounds a recorded prompt, in UTF-16 units (spec: execution, 2.6).
 const maxPromptUnits = 200
 
 func (m *Machine) beginInterrupt(t *token) *definition.Node {
@@ -34,15 +34,15 @@ func (m *Machine) beginInterrupt(t *token) *definition.Node {
 	return nil
 }
 
-// interruptExpired fails an interrupt that nobody has answered by its deadline. The fact says that the time has come,
-// so that a rebuilt machine knows it even while the script is held back.
+// interruptExpired fails an interrupt that was not answered by its deadline. The fact records that the deadline has passed, so
+// that a rebuilt machine knows it even while the script is held back.
 func (m *Machine) interruptExpired(t *token) {
 	message := fmt.Sprintf("interrupt %q was not answered within %s", t.node.ID, t.wait.Timeout)
 	m.deadlinePassed(t)
 	m.failNode(t, reasonInterrupt, message, string(problem.Timeout))
 }
 
-// deadlinePassed records that the time of an interrupt or a parallel block is up.
+// deadlinePassed records that the deadline of an interrupt or a parallel block has passed.
 func (m *Machine) deadlinePassed(t *token) {
 	p := m.fact(t)
 	p.TimerKind = timerKindDeadline
@@ -60,7 +60,7 @@ func cutPrompt(s string) string {
 	return s
 }
 
-// acceptResume finds the interrupt, or the question of an agent, that a payload answers, and refuses a payload that does not fit.
+// acceptResume finds the interrupt, or the question of an agent, that a payload answers, and validates the payload.
 func (m *Machine) acceptResume(r Resume, now time.Time) (*token, error) {
 	at := problem.Place{ExecutionID: m.cfg.ExecutionID}
 	var open []*token
@@ -92,8 +92,8 @@ func (m *Machine) acceptResume(r Resume, now time.Time) (*token, error) {
 	}
 	if w := t.wait; !w.Deadline.IsZero() && !now.Before(w.Deadline) {
 		at.NodeID = t.node.ID
-		return nil, problem.New(problem.InvalidResumePayload, "cannot resume: interrupt %q was to be answered by %s", t.node.ID, w.Deadline.UTC().Format(time.RFC3339)).
-			WithPlace(at).WithHint("The answer comes too late; workflow_status shows how the run went on.")
+		return nil, problem.New(problem.InvalidResumePayload, "cannot resume: the deadline of interrupt %q was %s", t.node.ID, w.Deadline.UTC().Format(time.RFC3339)).
+			WithPlace(at).WithHint("The answer came too late; workflow_status shows how the run continued.")
 	}
 	if t.wait.asks() {
 		return t, m.checkTaskAnswer(t, r.Payload)
@@ -101,7 +101,7 @@ func (m *Machine) acceptResume(r Resume, now time.Time) (*token, error) {
 	return t, m.checkAnswer(t, object(r.Payload))
 }
 
-// takeAnswer applies a resume payload that has been checked.
+// takeAnswer applies the answer to an interrupt.
 func (m *Machine) takeAnswer(t *token, payload map[string]any) {
 	m.resumed = true
 	m.command(t, history.ResumeInterrupt, history.Payload{NodeID: t.node.ID})
@@ -112,7 +112,7 @@ func (m *Machine) takeAnswer(t *token, payload map[string]any) {
 	m.walk(t, m.complete(t, completion{output: payload, delta: payload, overlay: true, checkpoint: true}))
 }
 
-// checkAnswer validates a resume payload against resume_schema, and the state it would make (spec: execution, 7.2).
+// checkAnswer validates a resume payload against resume_schema, and the state that it would make (spec: execution, 7.2).
 func (m *Machine) checkAnswer(t *token, payload map[string]any) error {
 	at := problem.Place{ExecutionID: m.cfg.ExecutionID, NodeID: t.node.ID}
 	c := t.node.Interrupt

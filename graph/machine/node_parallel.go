@@ -8,8 +8,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// parallel (spec: execution, 6). Each branch is a token. A branch's script is written while it is the head of its
-// block, and held back otherwise, so that the command stream is that of branches walked one after another.
+// parallel (spec: execution, 6). Each branch is a token. The script of a branch is written while the branch is the head of its
+// block, and held back before that, so that the commands are in the order of branches walked one after another.
 
 func (m *Machine) beginParallel(t *token) *definition.Node {
 	n, c := t.node, t.node.Parallel
@@ -38,8 +38,8 @@ func (m *Machine) beginParallel(t *token) *definition.Node {
 	return nil
 }
 
-// startBranches begins branches that have not begun: all of them, or in sequential order the next one. It stops when
-// a branch that ended at once has decided the block.
+// startBranches begins the branches that have not begun: all of them, or in sequential order the next one. It stops when a
+// branch that ended at once has decided the block.
 func (m *Machine) startBranches(b *block) {
 	for _, t := range b.tokens {
 		if m.ended() || b.owner.inner != b {
@@ -73,7 +73,7 @@ func (m *Machine) branchSucceeded(t *token) {
 	m.branchEnded(t.block)
 }
 
-// branchFailed ends a branch whose FailNode is in its script.
+// branchFailed ends a failed branch. FailNode is in its script.
 func (m *Machine) branchFailed(t *token, f *failure) {
 	m.abandonBelow(t)
 	t.inner = nil
@@ -81,7 +81,7 @@ func (m *Machine) branchFailed(t *token, f *failure) {
 	m.branchEnded(t.block)
 }
 
-// branchEnded decides the block after a branch has succeeded or failed, as far as it can be decided.
+// branchEnded decides the block, if it can be decided, after a branch has succeeded or failed.
 func (m *Machine) branchEnded(b *block) {
 	if b.node.Parallel.Join == definition.JoinAll {
 		m.decideAll(b)
@@ -93,8 +93,8 @@ func (m *Machine) branchEnded(b *block) {
 	}
 }
 
-// decideAll: the first failure in branch order ends the block. Branches behind a failed one cannot matter any more and
-// are dropped at once; branches before it still may fail first, so they go on.
+// decideAll decides a join "all": the first failure in branch order ends the block. The branches after a failed one no longer
+// matter and are dropped at once; the branches before it continue, because they may fail too.
 func (m *Machine) decideAll(b *block) {
 	doomed := false
 	for _, t := range b.tokens {
@@ -115,13 +115,14 @@ func (m *Machine) decideAll(b *block) {
 	}
 }
 
-// decideSome: any and n_of_m. The first branches to succeed win, ties in branch order; the rest is cancelled.
+// decideSome decides a join "any" or "n_of_m": the first branches to succeed win, ties in branch order; the others are
+// cancelled.
 func (m *Machine) decideSome(b *block) {
 	need := b.node.Parallel.N
 	wins := b.count(succeeded)
 	open := b.count(live) + b.count(idle)
 	if wins >= need {
-		m.dropRest(b) // before the script of a branch that is cancelled now could become due
+		m.dropRest(b) // before advance, which must not write the script of a cancelled branch
 	}
 	m.advance(b)
 	switch {
@@ -159,9 +160,8 @@ func (m *Machine) decideSome(b *block) {
 	}
 }
 
-// blockExpired fails a block whose join was not satisfied in time. Whatever its policy, branches that have succeeded by
-// then cannot be enough, or it would have been joined. Of what they held back the same is written as when a join cannot
-// be satisfied any more.
+// blockExpired fails a block that did not join by its deadline. What its branches hold back is written as when the join can
+// no longer be satisfied.
 func (m *Machine) blockExpired(b *block) {
 	m.deadlinePassed(b.owner)
 	f := &failure{
@@ -180,7 +180,7 @@ func (m *Machine) blockExpired(b *block) {
 	m.blockFailed(b, f)
 }
 
-// drop cancels a branch: its effects are not wanted and what it held back is never written.
+// drop cancels a branch: its effects are abandoned, and the script that it holds back is never written.
 func (m *Machine) drop(t *token) {
 	m.abandonBelow(t)
 	t.inner, t.held, t.phase = nil, nil, dropped
@@ -194,8 +194,8 @@ func (m *Machine) dropRest(b *block) {
 	}
 }
 
-// advance moves the head over the branches that have ended well enough for their successors to be written, and writes
-// what the next one held back. A failed branch of a join "all" stays the head: nothing is written behind it.
+// advance moves the head past the branches that have ended, and writes the script that the next branch held back. It stops at
+// a failed branch of a join "all": nothing is written after it.
 func (m *Machine) advance(b *block) {
 	all := b.node.Parallel.Join == definition.JoinAll
 	for b.head < len(b.tokens) && !m.ended() {
@@ -207,14 +207,14 @@ func (m *Machine) advance(b *block) {
 	}
 }
 
-// releaseAll writes what ended branches still hold back, in branch order, when the block has been decided.
+// releaseAll writes, in branch order, the script that the branches of a decided block still hold back.
 func (m *Machine) releaseAll(b *block) {
 	for b.head < len(b.tokens) && !m.ended() {
 		m.moveHead(b)
 	}
 }
 
-// moveHead makes the next branch the head of its block, and writes what it held back.
+// moveHead makes the next branch the head of its block, and writes the script that it held back.
 func (m *Machine) moveHead(b *block) {
 	b.head++
 	if b.head < len(b.tokens) {
@@ -222,8 +222,8 @@ func (m *Machine) moveHead(b *block) {
 	}
 }
 
-// join ends the block well and walks on from its join target. A nested block writes neither CompleteNode nor a state
-// (spec: execution, 2.6).
+// join completes the block and walks on from its join target. A nested block writes neither CompleteNode nor a state (spec:
+// execution, 2.6).
 func (m *Machine) join(b *block, winners []string) {
 	owner := b.owner
 	p := history.Payload{NodeID: b.node.ID, Join: string(b.node.Parallel.Join)}
@@ -239,7 +239,7 @@ func (m *Machine) join(b *block, winners []string) {
 	m.walk(owner, next)
 }
 
-// blockFailed fails the token that owns the block with a failure whose FailNode has been written.
+// blockFailed fails the token that owns the block. FailNode has been written.
 func (m *Machine) blockFailed(b *block, f *failure) {
 	owner := b.owner
 	m.abandonBelow(owner)

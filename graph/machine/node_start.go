@@ -5,7 +5,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// startNode passes on. Inside a branch a start node writes no state (spec: execution, 2.6).
+// startNode completes at once. Inside a branch a start node writes no state (spec: execution, 2.6).
 func (m *Machine) startNode(t *token) *definition.Node {
 	if t.block != nil {
 		m.command(t, history.CompleteNode, history.Payload{NodeID: t.node.ID, Output: map[string]any{}})

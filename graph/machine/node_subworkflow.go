@@ -9,8 +9,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// subworkflow (spec: execution, 12.1). The intent is recorded before the driver looks for the child's definition, so a
-// reference that cannot be resolved ends a subworkflow that was started.
+// subworkflow (spec: execution, 12.1). SubworkflowStarted is recorded before the driver looks for the child's definition, so
+// a reference that cannot be resolved ends a subworkflow that has started.
 
 func (m *Machine) beginSubworkflow(t *token) *definition.Node {
 	c := t.node.Subworkflow
@@ -36,7 +36,7 @@ func (m *Machine) beginSubworkflow(t *token) *definition.Node {
 	return nil
 }
 
-// childID of the first visit is the protocol's; later visits get a number, so that each has a run of its own.
+// childID returns the id of the child's run: that of the protocol for the first visit, with a number for later visits.
 func (m *Machine) childID(t *token) string {
 	id := m.cfg.ExecutionID + ":sub:" + t.node.ID
 	if t.visit > 1 {

@@ -8,7 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// switchNode routes to the first case that holds, else to the default (spec: execution, 5.1).
+// switchNode routes to the first case that matches, else to the default (spec: execution, 5.1).
 func (m *Machine) switchNode(t *token) *definition.Node {
 	target, err := m.route(t)
 	if err != nil {
@@ -36,16 +36,16 @@ func (m *Machine) route(t *token) (*definition.Node, error) {
 		}
 	}
 	if id == "" {
-		return nil, fmt.Errorf("no case of switch %q holds and it has no default", t.node.ID)
+		return nil, fmt.Errorf("no case of switch %q matches, and it has no default", t.node.ID)
 	}
 	n := m.prog.Node(id)
 	if n == nil {
-		return nil, fmt.Errorf("switch %q leads to %q, which is no node", t.node.ID, id)
+		return nil, fmt.Errorf("switch %q leads to %q, which is not a node", t.node.ID, id)
 	}
 	return n, nil
 }
 
-// codeOf gives the problem code of an error, "" if it has none.
+// codeOf returns the problem code of an error, "" if it has none.
 func codeOf(err error) string {
 	if p, ok := problem.As(err); ok {
 		return string(p.Code)

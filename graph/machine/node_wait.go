@@ -58,7 +58,7 @@ func (m *Machine) timerFired(t *token) *definition.Node {
 	return m.complete(t, completion{output: map[string]any{}, checkpoint: true})
 }
 
-// timer gives the key and time of the timer that the token's wait or block needs, "" if it needs none.
+// timer returns the key and time of the timer that the token's wait or block needs, "" if it needs none.
 func (t *token) timer() (key string, due time.Time) {
 	w := t.wait
 	switch {
@@ -77,8 +77,7 @@ func (t *token) timer() (key string, due time.Time) {
 	}
 }
 
-// acceptTimer finds the token whose timer's time has come. A timer that fires early, twice or for something that is over is
-// refused.
+// acceptTimer finds the token whose timer is due. A timer that fires early, twice or for something that has ended is refused.
 func (m *Machine) acceptTimer(f TimerFired, now time.Time) (*token, error) {
 	t, due := m.timed(f.Key)
 	if t == nil {
@@ -100,8 +99,8 @@ func (m *Machine) timed(key string) (found *token, due time.Time) {
 	return nil, time.Time{}
 }
 
-// fire does what the timer of the token's wait is for: it ends a wait, begins the next attempt, or fails an attempt or
-// an interrupt that did not end in time.
+// fire ends the token's wait at its timer: it completes the wait node, begins the next attempt, or fails an attempt or an
+// interrupt whose deadline has passed.
 func (m *Machine) fire(t *token) {
 	w := t.wait
 	switch w.Kind {
@@ -126,7 +125,7 @@ func (m *Machine) acceptSignal(s Signal) (*token, error) {
 	at := problem.Place{ExecutionID: m.cfg.ExecutionID}
 	if s.IdempotencyKey != "" && slices.Contains(m.signalKeys, s.IdempotencyKey) {
 		return nil, problem.New(problem.SignalNotAwaiting, "a signal with the idempotency key %q has been delivered", s.IdempotencyKey).
-			WithPlace(at).WithHint("Send a further signal with another key.")
+			WithPlace(at).WithHint("Send another signal with another key.")
 	}
 	first := m.find(func(t *token) bool { return t.wait.Kind == WaitSignal })
 	if first == nil {
@@ -142,7 +141,7 @@ func (m *Machine) acceptSignal(s Signal) (*token, error) {
 	return t, m.acceptable(t, object(s.Payload), problem.SignalValidationError, at)
 }
 
-// takeSignal applies a signal that has been checked.
+// takeSignal applies a signal.
 func (m *Machine) takeSignal(t *token, payload map[string]any, key string) {
 	m.resumed = false
 	if key != "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 )
 
-// acceptOutcome finds the attempt that an outcome ends, and refuses what its host should send again.
+// acceptOutcome finds the attempt that an outcome ends, and refuses a result that the host can correct.
 func (m *Machine) acceptOutcome(o Outcome) (*token, error) {
 	t, err := m.awaited(o)
 	if err == nil && o.submitted() {
@@ -21,15 +21,15 @@ func (m *Machine) acceptOutcome(o Outcome) (*token, error) {
 	return t, err
 }
 
-// submitted reports whether a host sent the result of an attempt.
+// submitted reports whether the outcome is a result from a host.
 func (o *Outcome) submitted() bool { return o.Host && o.OK }
 
-// takeOutcome applies an outcome that has been checked.
+// takeOutcome applies an outcome.
 func (m *Machine) takeOutcome(t *token, o Outcome) {
 	if o.Host {
 		m.resumed = false
 	}
-	o, delta, fatal := judged(t.node, o)
+	o, delta, fatal := asRecorded(t.node, o)
 	switch {
 	case fatal != nil:
 		m.failNode(t, reasonOrchestration, fatal.Error(), "")
@@ -40,8 +40,9 @@ func (m *Machine) takeOutcome(t *token, o Outcome) {
 	}
 }
 
-// judged gives an outcome as it is recorded: an output that breaks output_schema is a failure. delta is that of a success.
-func judged(n *definition.Node, o Outcome) (judgement Outcome, delta map[string]any, fatal error) {
+// asRecorded returns an outcome as it is recorded: an output that breaks output_schema is a failure. delta is the state update
+// of a success.
+func asRecorded(n *definition.Node, o Outcome) (recorded Outcome, delta map[string]any, fatal error) {
 	if o.OK {
 		var violation string
 		if delta, violation, fatal = activityOutput(n, o.Output); violation != "" {
@@ -54,11 +55,10 @@ func judged(n *definition.Node, o Outcome) (judgement Outcome, delta map[string]
 	return o, delta, fatal
 }
 
-// AsRecorded gives an outcome of a node as it is recorded: one whose output breaks output_schema is a failure with the
-// code OUTPUT_SCHEMA_VIOLATION, whose Error is the violation. So a caller can tell whether an outcome is the one that a
-// record tells of.
+// AsRecorded returns an outcome of a node as it is recorded: an output that breaks output_schema becomes a failure with the
+// code OUTPUT_SCHEMA_VIOLATION, and Error is the violation. So a caller can compare an outcome with a record.
 func AsRecorded(n *definition.Node, o Outcome) Outcome {
-	o, _, _ = judged(n, o)
+	o, _, _ = asRecorded(n, o)
 	return o
 }
 
@@ -68,11 +68,11 @@ func (m *Machine) awaited(o Outcome) (*token, error) {
 		if t := m.find(func(t *token) bool { return t.wait.counts() && !t.wait.Host && t.key() == o.Key }); t != nil {
 			return t, nil
 		}
-		return nil, problem.New(problem.SubmitNotAwaiting, "nothing awaits the outcome of %s", o.Key)
+		return nil, problem.New(problem.SubmitNotAwaiting, "no pending attempt %s", o.Key)
 	}
 	at := problem.Place{ExecutionID: m.cfg.ExecutionID, NodeID: o.NodeID}
 	if m.prog.Node(o.NodeID) == nil {
-		at.NodeID = "" // no place, and may be any text
+		at.NodeID = "" // not a node
 	}
 	first := m.find(func(t *token) bool { return t.wait.counts() && t.wait.Host })
 	if first == nil {
@@ -80,7 +80,7 @@ func (m *Machine) awaited(o Outcome) (*token, error) {
 			return nil, e.WithPlace(at)
 		}
 		return nil, problem.New(problem.SubmitNotAwaiting, "the run is %s and awaits no activity from the host", m.Status()).
-			WithPlace(at).WithHint("Ask workflow_status where the run stands.")
+			WithPlace(at).WithHint("Ask workflow_status for the status of the run.")
 	}
 	named := m.find(func(t *token) bool { return t.wait.counts() && t.wait.Host && t.node.ID == o.NodeID })
 	if named == nil {
@@ -94,11 +94,11 @@ func (m *Machine) awaited(o Outcome) (*token, error) {
 		if !t.wait.counts() || !t.wait.Host || t.node.ID != o.NodeID {
 			return false
 		}
-		// The key names the attempt, and with it the branch.
+		// The key identifies the attempt, and with it the branch.
 		return sameSpan(t.span(), o.Span) || o.Span == nil && o.IdempotencyKey == m.cfg.ExecutionID+":"+t.key()
 	})
 	if match == nil && o.Span == nil && o.IdempotencyKey != "" {
-		match = named // refused below for its key
+		match = named // its key is refused below
 	}
 	if match == nil {
 		e := problem.New(problem.SubmitParallelMismatch, "node %q is not awaited in that parallel branch", o.NodeID).WithPlace(at)
@@ -109,12 +109,12 @@ func (m *Machine) awaited(o Outcome) (*token, error) {
 	}
 	if o.IdempotencyKey != "" && o.IdempotencyKey != m.cfg.ExecutionID+":"+match.key() {
 		return nil, problem.New(problem.SubmitNotAwaiting, "idempotency key %q is not that of the pending attempt", o.IdempotencyKey).
-			WithPlace(at).WithHint("Node %q waits with the key %q. A key that pending does not show any more needs no outcome.", o.NodeID, m.cfg.ExecutionID+":"+match.key())
+			WithPlace(at).WithHint("Node %q waits with the key %q. An attempt whose key is no longer in pending needs no outcome.", o.NodeID, m.cfg.ExecutionID+":"+match.key())
 	}
 	return match, nil
 }
 
-// betweenAttempts refuses an outcome that comes during the back-off of its node, nil if there is none.
+// betweenAttempts returns the refusal of an outcome whose node is in a back-off, nil if it is not.
 func (m *Machine) betweenAttempts(o Outcome) *problem.Error {
 	t := m.find(func(t *token) bool {
 		return t.wait.Kind == WaitBackoff && t.node.ID == o.NodeID && (o.Span == nil || sameSpan(t.span(), o.Span))
@@ -131,10 +131,10 @@ func (m *Machine) betweenAttempts(o Outcome) *problem.Error {
 		WithHint("Nothing was changed. Ask workflow_status with wait_ms for the next attempt, and submit its outcome with its idempotency_key.")
 }
 
-// maxAwaitedNamed is how many nodes a refusal names.
+// maxAwaitedNamed bounds the nodes that a refusal names.
 const maxAwaitedNamed = 8
 
-// notAwaited refuses the outcome of a node that the host is not asked for, and names those that it is asked for.
+// notAwaited returns the refusal of an outcome whose node is not pending at the host, and names the nodes that are.
 func (m *Machine) notAwaited(nodeID string) *problem.Error {
 	var ids []string
 	for t := range m.waiting {
@@ -165,8 +165,8 @@ func sameSpan(a, b *history.ParallelSpan) bool {
 	return *a == *b
 }
 
-// checkSubmitted refuses, without a trace, what a host should send again: a wrong correlation id, or an output that
-// the state does not take.
+// checkSubmitted refuses, without a record, a result that the host can correct: a wrong correlation id, or an output that
+// would break the state.
 func (m *Machine) checkSubmitted(t *token, o Outcome) error {
 	at := problem.Place{ExecutionID: m.cfg.ExecutionID, NodeID: t.node.ID}
 	if t.wait.Kind == WaitDelegate {
@@ -178,16 +178,16 @@ func (m *Machine) checkSubmitted(t *token, o Outcome) error {
 	}
 	delta, violation, fatal := activityOutput(t.node, o.Output)
 	if violation != "" || fatal != nil {
-		return nil // a failed attempt, which is recorded
+		return nil // it is recorded as a failed attempt
 	}
 	return m.acceptable(t, delta, problem.SubmitValidationError, at)
 }
 
-// acceptable refuses a delta from outside that would break the state.
+// acceptable refuses a delta of a host or a signal that would break the state.
 func (m *Machine) acceptable(t *token, delta map[string]any, code problem.Code, at problem.Place) error {
 	view, err := m.prog.State.Apply(t.view, delta)
 	if err != nil {
-		return nil // the definition is at fault: the node fails
+		return nil // the definition is wrong: the node fails
 	}
 	if vs := m.prog.State.Validate(view); len(vs) > 0 {
 		e := problem.New(code, "the result would break state_schema: %s", jsonschema.Text(vs)).WithPlace(at)
@@ -239,8 +239,8 @@ func (m *Machine) attemptSucceeded(t *token, o Outcome, delta map[string]any) {
 	}))
 }
 
-// attemptFailed records a failed attempt and begins the next one, now or later, or fails the node (spec: execution,
-// 8.3 and 8.8).
+// attemptFailed records a failed attempt and begins the next one, now or after a back-off, or fails the node (spec:
+// execution, 8.3 and 8.8).
 func (m *Machine) attemptFailed(t *token, o Outcome) {
 	w := t.wait
 	attempt := max(w.Attempt, 1)
@@ -290,7 +290,7 @@ func (m *Machine) attemptFailed(t *token, o Outcome) {
 	m.requestAgain(t, next)
 }
 
-// requestAgain begins the attempt after the one that left the back-off, which may have been none.
+// requestAgain begins the next attempt after a back-off, which may have been empty.
 func (m *Machine) requestAgain(t *token, left *wait) {
 	attempt := left.Attempt + 1
 	if t.node.Type == definition.AgentDelegate {
@@ -307,14 +307,14 @@ func mayRetry(r *definition.Retry, attempt int, code string) bool {
 	return r != nil && attempt < r.MaxAttempts && !endsAttempts(r, code)
 }
 
-// mayRepair reports whether a failed attempt is granted the repair that it asks for. That does not hang on the attempts
-// that the policy has left: without the repair what was found out would be lost. A host that fails knows what it answered.
+// mayRepair reports whether a failed attempt is granted the repair that it asks for. The number of attempts that the policy
+// has left does not matter: without the repair the result of the attempt would be lost.
 func mayRepair(t *token, o Outcome) bool {
 	w := t.wait
 	return o.Repair != nil && !o.Host && w.Kind == WaitActivity && !w.Repaired && !endsAttempts(t.node.Retry, o.Code)
 }
 
-// endsAttempts reports whether a policy names a code as one that is not tried again.
+// endsAttempts reports whether a policy lists a code as non-retryable.
 func endsAttempts(r *definition.Retry, code string) bool {
 	return r != nil && code != "" && slices.Contains(r.NonRetryable, code)
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Status says where the run stands.
+// Status returns the status of the run.
 func (m *Machine) Status() Status {
 	if m.status.Terminal() {
 		return m.status
@@ -81,8 +81,8 @@ func (t *token) describe() Wait {
 	return d
 }
 
-// TimedWait gives the wait that a timer's key belongs to; ok is false for the deadline of a block, and for a timer that is
-// not open.
+// TimedWait returns the wait that a timer belongs to. ok is false for the deadline of a block and for a timer that is not
+// open.
 func (m *Machine) TimedWait(timerKey string) (w Wait, ok bool) {
 	t := m.find(func(t *token) bool {
 		key, _ := t.timer()
@@ -94,7 +94,7 @@ func (m *Machine) TimedWait(timerKey string) (w Wait, ok bool) {
 	return t.describe(), true
 }
 
-// Timers gives the complete set of open timers, in branch order.
+// Timers returns the complete set of open timers, in branch order.
 func (m *Machine) Timers() []Timer {
 	var ts []Timer
 	for t := range m.living {
@@ -108,7 +108,7 @@ func (m *Machine) Timers() []Timer {
 	return ts
 }
 
-// InFlight gives the in-process effects whose outcome is awaited, in branch order, for whoever takes the run over.
+// InFlight returns the in-process effects that have no outcome yet, in branch order, for a process that claims the run.
 func (m *Machine) InFlight() []Effect {
 	var es []Effect
 	for t := range m.waiting {
@@ -119,10 +119,9 @@ func (m *Machine) InFlight() []Effect {
 	return es
 }
 
-// Restart gives an attempt in process its full time from a moment on: whoever takes it over performs it from its beginning,
-// and the time in which nobody did is not the executor's. It gives the attempt's effect with the new deadline, nil if the
-// attempt has no timeout or is not in flight. It is not recorded, so that whoever rebuilds the run and goes on with the
-// attempt has to say it again.
+// Restart restarts the timeout of an attempt in process: a process that claims the run performs the attempt from its
+// beginning. It returns the effect with the new deadline, nil if the attempt has no timeout or is not in flight. The new
+// deadline is part of the position, but not recorded: after a Replay, call Restart again.
 func (m *Machine) Restart(key string, at time.Time) Effect {
 	t := m.find(func(t *token) bool {
 		w := t.wait
@@ -136,8 +135,7 @@ func (m *Machine) Restart(key string, at time.Time) Effect {
 	return t.effect()
 }
 
-// Resting reports whether nothing is in flight: whatever the run waits for is ended by somebody outside, by a timer, or
-// at a remote agent.
+// Resting reports whether nothing is in flight: the run waits for a host, a person, a signal, a timer or a remote agent only.
 func (m *Machine) Resting() bool {
 	return m.find(func(t *token) bool {
 		switch t.wait.Kind {
@@ -151,7 +149,7 @@ func (m *Machine) Resting() bool {
 	}) == nil
 }
 
-// effect makes the effect that the token waits for, nil if a host or a timer ends the wait, or a remote agent is at it.
+// effect returns the effect that the token waits for, nil if it waits for a host, a timer or a remote agent.
 func (t *token) effect() Effect {
 	w := t.wait
 	if w.Host || w.away() {

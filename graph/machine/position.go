@@ -11,9 +11,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsondelta"
 )
 
-// positionVersion is the version of the stored form below. Older ones are read too: version 1, which holds the views of
-// branches whole, and version 2, which knows no repairs. A position of another version is not used: the history holds
-// everything, a position only saves reading it.
+// positionVersion is the version of the stored form. Older versions are read too: version 1, with the whole views of
+// branches, and version 2, without repairs. Positions of other versions are not used: a position only saves reading the
+// history.
 const positionVersion = 3
 
 // position is the stored form of a machine.
@@ -29,11 +29,11 @@ type position struct {
 	Checkpoints int       `json:"checkpoints,omitempty"`
 	Resumed     bool      `json:"resumed,omitempty"`
 	SignalKeys  []string  `json:"signalKeys,omitempty"`
-	// Visited has a bit for each node, by index, that was visited; Visits counts those visited more than once. So the
-	// size does not grow with the length of a run.
+	// Visited has a bit for each node, by its index. Visits counts the visits of nodes visited more than once. So the size
+	// does not grow with the length of a run.
 	Visited []byte      `json:"visited"`
 	Visits  map[int]int `json:"visits,omitempty"`
-	// StateSeq is the StateUpdated that holds the main path's state; 0 means that Main.View holds it.
+	// StateSeq is the seq of the StateUpdated with the main path's state; 0 means that Main.View holds the state.
 	StateSeq int64         `json:"stateSeq,omitempty"`
 	Main     tokenPosition `json:"main"`
 }
@@ -43,8 +43,8 @@ type tokenPosition struct {
 	Node  string         `json:"node,omitempty"`
 	Visit int            `json:"visit,omitempty"`
 	View  map[string]any `json:"view,omitempty"`
-	Same  bool           `json:"same,omitempty"` // the view is the block owner's
-	// Changes make the view of the block owner's; see package jsondelta.
+	Same  bool           `json:"same,omitempty"` // the view is that of the block's owner
+	// Changes turn the view of the block's owner into the view; see package jsondelta.
 	Changes map[string]any `json:"changes,omitempty"`
 	Held    []item         `json:"held,omitempty"`
 	Wait    *wait          `json:"wait,omitempty"`
@@ -59,8 +59,8 @@ type blockPosition struct {
 	Tokens   []tokenPosition `json:"tokens"`
 }
 
-// Position serialises where the run stands, nil for a run that has ended. Call it after Ready: what Ready would still
-// give is not part of it.
+// Position returns the machine in its stored form, nil for a run that has ended. Call it after Ready: what Ready has not
+// returned is not part of it.
 func (m *Machine) Position() []byte {
 	if m.status.Terminal() || m.recorded != nil {
 		return nil
@@ -76,7 +76,7 @@ func (m *Machine) Position() []byte {
 	}
 	data, err := json.Marshal(p)
 	if err != nil {
-		return nil // a position is an economy, never a necessity
+		return nil // a position is never necessary
 	}
 	return data
 }
@@ -106,7 +106,7 @@ func unpackVisits(visits []int, visited []byte, more map[int]int) {
 	}
 }
 
-// sameMap reports whether two maps are one. States are never changed in place, so that one map is one state.
+// sameMap reports whether two maps are the same map. States are never changed in place, so the same map is the same state.
 func sameMap(a, b map[string]any) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
@@ -140,7 +140,7 @@ func (t *token) position(executionID string) tokenPosition {
 	return p
 }
 
-// PositionStateSeq gives the seq of the StateUpdated record whose state Restore needs, 0 if it needs none.
+// PositionStateSeq returns the seq of the StateUpdated record whose state Restore needs, 0 if it needs none.
 func PositionStateSeq(data []byte) int64 {
 	var p struct {
 		StateSeq int64 `json:"stateSeq"`
@@ -151,9 +151,9 @@ func PositionStateSeq(data []byte) int64 {
 	return p.StateSeq
 }
 
-// Restore rebuilds a machine from a stored position. state is that of the StateUpdated record at PositionStateSeq,
-// nil if that is 0. A position that cannot be used (another version, another definition) is an error with code
-// HISTORY_CORRUPT; Replay then rebuilds from the history.
+// Restore rebuilds a machine from a stored position. state is the state of the StateUpdated record at PositionStateSeq, nil
+// if that is 0. A position that cannot be used (another version, another definition) is an error with code HISTORY_CORRUPT;
+// use Replay then.
 func Restore(prog *definition.Program, data []byte, state map[string]any) (*Machine, error) {
 	var p position
 	if err := json.Unmarshal(data, &p); err != nil {
@@ -178,7 +178,7 @@ func Restore(prog *definition.Program, data []byte, state map[string]any) (*Mach
 
 func (m *Machine) restore(t *token, p *tokenPosition) error {
 	missing := func(id string) error {
-		return problem.New(problem.HistoryCorrupt, "the stored position names node %q, which the definition lacks", id)
+		return problem.New(problem.HistoryCorrupt, "the stored position names node %q, which is not in the definition", id)
 	}
 	t.phase, t.visit, t.view, t.unchecked = p.Phase, p.Visit, p.View, true
 	t.wait, t.failure = p.Wait, p.Failure

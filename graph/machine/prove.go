@@ -14,31 +14,31 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Prove is Replay that also holds what the records say against what the machine makes of the definition and the recorded
-// outcomes: the output of each completed node and each state, as JSON values; and it finds outcomes of visits that the
-// definition does not lead to. It compares nothing in a history that another engine began, nor records that another engine
-// wrote (history.Record.Foreign).
+// Prove is Replay that also compares the records with those that follow from the definition and the recorded outcomes: the
+// output of each completed node and each state, as JSON values. It also finds outcomes of visits that the definition does not
+// lead to. It compares nothing in a history that another engine began, and no records that another engine wrote
+// (history.Record.Foreign).
 func Prove(prog *definition.Program, cfg Config, records []history.Record, input map[string]any, now time.Time) (*Machine, []Difference, error) {
 	c := &comparison{}
 	m, err := replay(prog, cfg, records, input, now, c)
 	return m, c.found, err
 }
 
-// Difference is a value in a record to which the definition and the recorded outcomes do not lead.
+// Difference is a value in a record that does not follow from the definition and the recorded outcomes.
 type Difference struct {
 	// Seq, Name and NodeID are the record's.
 	Seq    int64
 	Name   history.Name
 	NodeID string
-	// Pointer is the JSON pointer of the first difference, from the payload's member on. Recorded and Derived are what
-	// stands there; not Set where there is nothing. It is empty for an outcome that nothing in the definition asks for.
+	// Pointer is the JSON pointer of the first difference in the payload. Recorded and Derived are the values there, not Set if
+	// there is none. Pointer is "" for an outcome that the definition does not lead to.
 	Pointer           string
 	Recorded, Derived history.Optional
 
 	derived history.Payload
 }
 
-// String says what differs, in one line. Values of members that are not to be shown are masked.
+// String describes the difference in one line. Values that look like secrets are masked.
 func (d *Difference) String() string {
 	of := ""
 	if d.NodeID != "" {
@@ -47,11 +47,11 @@ func (d *Difference) String() string {
 	if d.Pointer == "" {
 		return fmt.Sprintf("record %d is %s%s, and the definition does not lead to it", d.Seq, d.Name, of)
 	}
-	return fmt.Sprintf("record %d is %s%s with %s %s, and the definition gives %s", d.Seq, d.Name, of,
+	return fmt.Sprintf("record %d is %s%s with %s %s, and the definition leads to %s", d.Seq, d.Name, of,
 		d.Pointer, d.shown(d.Recorded), d.shown(d.Derived))
 }
 
-// maxShown is where a value is cut in the text of a difference, in bytes.
+// maxShown bounds a value in the text of a difference, in bytes.
 const maxShown = 80
 
 func (d *Difference) shown(v history.Optional) string {
@@ -67,8 +67,8 @@ func (d *Difference) shown(v history.Optional) string {
 	return problem.Clip(string(jsonvalue.Canonical(history.RedactValue(v.Value))), maxShown)
 }
 
-// Mend gives the record's payload the value that was derived.
-func (d *Difference) Mend(p *history.Payload) {
+// SetDerived sets the derived value in the record's payload.
+func (d *Difference) SetDerived(p *history.Payload) {
 	switch d.Name {
 	case history.CompleteNode:
 		p.Output = d.derived.Output
@@ -79,7 +79,7 @@ func (d *Difference) Mend(p *history.Payload) {
 	}
 }
 
-// DifferentResult compares a recorded ExecutionCompleted with the result that was derived; nil if they are equal.
+// DifferentResult compares a recorded ExecutionCompleted with the derived result. It returns nil if they are equal.
 func DifferentResult(rec *history.Record, derived history.Optional) []Difference {
 	if jsonvalue.Equal(rec.Payload.Result.Value, derived.Value) {
 		return nil
@@ -89,10 +89,10 @@ func DifferentResult(rec *history.Record, derived history.Optional) []Difference
 	return []Difference{d}
 }
 
-// comparison holds records against those that a machine makes.
+// comparison compares records with those that a machine makes.
 type comparison struct {
-	// script holds the states and checkpoints by the number of commands before them. A command is followed by one of each
-	// at most; other engines write some again, and the first one counts.
+	// script holds the states and checkpoints by the number of commands before them. A command is followed by at most one of
+	// each; other engines may repeat them, and then the first one counts.
 	script map[scriptPlace]*history.Record
 	found  []Difference
 }
@@ -119,8 +119,7 @@ func (c *comparison) read(records []history.Record) {
 	}
 }
 
-// outcomes finds those of visits that the machine has not come to, now that it has been fed with all that it asked for. It
-// goes on behind the last record, so that what was recorded of a visit is asked for by then.
+// outcomes finds the recorded outcomes of visits that the machine has not reached by the end of the replay.
 func (c *comparison) outcomes(m *Machine, records []history.Record) {
 	for i := range records {
 		rec := &records[i]
@@ -140,7 +139,7 @@ func isOutcome(name history.Name) bool {
 	return false
 }
 
-// command compares a command with the one recorded, event an event that is written behind so many commands.
+// command compares a command with the recorded one. event compares an event that follows a number of commands.
 func (c *comparison) command(rec *history.Record, p *history.Payload) {
 	if rec.Name == history.CompleteNode {
 		c.value(rec, p, "output", rec.Payload.Output, p.Output)
@@ -169,7 +168,7 @@ func (c *comparison) value(rec *history.Record, p *history.Payload, member strin
 	c.found = append(c.found, d)
 }
 
-// firstDifference goes down to the first part in which two values that differ do so.
+// firstDifference returns the pointer of the first part in which two values differ, and the two parts.
 func firstDifference(at string, a, b history.Optional) (string, history.Optional, history.Optional) {
 	switch x := a.Value.(type) {
 	case map[string]any:

@@ -9,20 +9,20 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// recorded is what a history holds: the script that a rebuilt machine has to repeat, and the facts that it is fed.
-// It relies only on what any history of the protocol can be trusted for (spec: execution, 10.9).
+// recorded is a history for a replay: the script that the machine has to repeat, and the facts that are its inputs. It
+// relies only on what every engine of the protocol writes (spec: execution, 10.9).
 type recorded struct {
 	foreign bool
-	// script is the commands in order; next is the first that has not been repeated. base counts the commands before
-	// the script, for the message of a mismatch.
+	// script is the commands in order; next is the index of the first that has not been repeated. base counts the commands
+	// before the script, for the message of a mismatch.
 	script []history.Record
 	next   int
 	base   int
-	// tail counts the events behind the last command by name and node: those the machine must not write again.
+	// tail counts, by name and node, the events after the last command. The machine must not write them again.
 	tail map[eventID]int
 	// facts of each visit of a node.
 	facts map[visitID]*visitFacts
-	// comparison is where values are compared too, nil where they are not.
+	// comparison compares values too, unless nil.
 	comparison *comparison
 }
 
@@ -47,13 +47,13 @@ type visitFacts struct {
 	answer            *history.Record // InterruptResumed or ResumeInterrupt
 	child             *history.Record
 	started           bool // SubworkflowStarted
-	// task holds what is recorded of delegates' tasks at their agents.
+	// task holds the records of a delegate's task at its agent.
 	task []history.Record
-	// used counts the failed attempts that have been fed, usedTask the records of task.
+	// used counts the records of failed that have been applied, usedTask those of task.
 	used, usedTask int
 }
 
-// readRecorded indexes records. before gives the visits of a node before them.
+// readRecorded indexes records. before returns the number of visits of a node before them.
 func readRecorded(records []history.Record, foreign bool, before func(nodeID string) int, base int) *recorded {
 	if foreign {
 		records = superseded(records)
@@ -79,8 +79,8 @@ func readRecorded(records []history.Record, foreign bool, before func(nodeID str
 	return r
 }
 
-// visitOf tells which visit a record belongs to. Facts of this engine say so from the second visit on; in a foreign
-// history the visits are counted by its ScheduleNode commands.
+// visitOf returns the visit that a record belongs to. Facts of this engine name it from the second visit on; in a foreign
+// history the ScheduleNode commands count the visits.
 func (r *recorded) visitOf(rec *history.Record, visits func(string) int) int {
 	if r.foreign || rec.Kind == history.Command {
 		return max(visits(rec.Payload.NodeID), 1)
@@ -109,8 +109,8 @@ func (r *recorded) note(rec *history.Record, visits func(string) int) {
 			f.completed = rec
 		}
 	case history.CompleteNode:
-		// Only a foreign history needs it. Here the command of a held-back script may close another visit than the
-		// count of commands says.
+		// Only a foreign history needs it. In a history of this engine the visit of a command that was held back may differ from
+		// the number of ScheduleNode commands before it.
 		if f.closed == nil && r.foreign {
 			f.closed = rec
 		}
@@ -142,8 +142,8 @@ func (r *recorded) of(t *token) *visitFacts {
 	return &visitFacts{}
 }
 
-// requestMode tells whether a request was recorded, and if so who was to perform it. Foreign histories do not say: then
-// the caller's mode decides.
+// requestMode returns whether a request was recorded, and if so who performs it. Foreign histories do not say who: then the
+// caller's mode decides.
 func (r *recorded) requestMode(t *token, attempt int, host bool) (isHost, known bool) {
 	q := r.of(t).request(attempt)
 	if q == nil {
@@ -164,8 +164,8 @@ func (f *visitFacts) request(attempt int) *history.Record {
 	return nil
 }
 
-// requestedAt and waitingSince give the time of a recorded beginning. If there is none, it is recorded now: the past ends
-// within the step, as that of a fork may. Another engine writes the records of one step one by one, so that their times differ.
+// requestedAt and waitingSince return the recorded time at which an attempt or a wait began, or now if the history ends before
+// it. The records of a step may have different times if another engine wrote them.
 func (r *recorded) requestedAt(t *token, attempt int, now time.Time) time.Time {
 	if q := r.of(t).request(attempt); q != nil {
 		return q.CreatedAt
@@ -180,14 +180,14 @@ func (r *recorded) waitingSince(t *token, now time.Time) time.Time {
 	return now
 }
 
-// resolution is a recorded end of a wait: which record it is, and how to apply it.
+// resolution is a recorded end of a wait: the record, and how to apply it.
 type resolution struct {
 	seq   int64
 	at    time.Time
 	apply func(*Machine)
 }
 
-// resolve finds how a token's wait ended, or that its block ran out of time, according to the history.
+// resolve finds the recorded end of a token's wait, or the recorded deadline of its block.
 func (r *recorded) resolve(t *token) (resolution, bool) {
 	f := r.of(t)
 	by := func(rec *history.Record, apply func(*Machine)) (resolution, bool) {
@@ -229,7 +229,7 @@ func (r *recorded) resolve(t *token) (resolution, bool) {
 				payload = f.closed.Payload.Output
 			}
 			if payload == nil {
-				return resolution{}, false // a crash lost the answer: the interrupt is open again
+				return resolution{}, false // the answer was lost in a crash: the interrupt is open again
 			}
 			return by(f.answer, func(m *Machine) { m.takeAnswer(t, payload) })
 		}
@@ -241,7 +241,7 @@ func (r *recorded) resolve(t *token) (resolution, bool) {
 	return resolution{}, false
 }
 
-// resolveAttempt gives the outcome of an attempt: the failures in order, then the completion.
+// resolveAttempt returns the outcome of an attempt: the failures in order, then the completion.
 func (r *recorded) resolveAttempt(t *token, f *visitFacts) (resolution, bool) {
 	if f.used < len(f.failed) && (f.completed == nil || f.failed[f.used].Seq < f.completed.Seq) {
 		rec := &f.failed[f.used]
@@ -266,7 +266,7 @@ func (r *recorded) resolveAttempt(t *token, f *visitFacts) (resolution, bool) {
 	return resolution{seq: rec.Seq, at: rec.CreatedAt, apply: func(m *Machine) { m.takeOutcome(t, o) }}, true
 }
 
-// childOutcome reads a SubworkflowCompleted. Older ones hold no merged output.
+// childOutcome returns the outcome in a SubworkflowCompleted. Older records have no merged output.
 func childOutcome(p *history.Payload) ChildEnded {
 	if p.Failed {
 		return ChildEnded{Status: Failed, Error: p.Error, Code: p.Code}
@@ -294,8 +294,8 @@ func object(m map[string]any) map[string]any {
 	return m
 }
 
-// matchRecorded reports whether a record that the machine produces stands in the history already. A command that
-// differs from the recorded one ends the run (spec: execution, 10.3).
+// matchRecorded reports whether the history already holds a record that the machine produces. A command that differs from the
+// recorded one ends the run (spec: execution, 10.3).
 func (m *Machine) matchRecorded(kind history.Kind, name history.Name, p history.Payload) bool {
 	r := m.recorded
 	if kind == history.Event {
@@ -357,8 +357,8 @@ func identity(name history.Name, nodeID string) string {
 	return string(name) + "(" + nodeID + ")"
 }
 
-// superseded leaves out what later records of a foreign history made void: everything between two answers to the same
-// raising of an interrupt, and a failure of a node that was completed afterwards (spec: execution, 10.9).
+// superseded removes what later records of a foreign history made void: everything between two answers to the same interrupt,
+// and a failure of a node that was completed afterwards (spec: execution, 10.9).
 func superseded(records []history.Record) []history.Record {
 	out := make([]history.Record, 0, len(records))
 	answered := map[string]int{}

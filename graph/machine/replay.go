@@ -9,12 +9,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Replay rebuilds the machine of a run from its whole history, which may have been begun by another engine of the
-// protocol. It walks again and repeats the recorded commands, fed with the recorded outcomes, and stops at the tail.
-// What the history lacks comes with the next Ready.
+// Replay rebuilds the machine of a run from its whole history, which another engine of the protocol may have begun. It walks
+// again with the recorded outcomes, repeats the recorded commands, and stops at the end of the history. The next Ready returns
+// what the history lacks.
 //
-// cfg and input hold where the history does not say: runs of this engine record both. A history with records of a
-// newer version is an error with code HISTORY_VERSION_UNSUPPORTED; an empty one is HISTORY_CORRUPT.
+// cfg and input apply where the history does not say; this engine records both. An empty history is HISTORY_CORRUPT.
 func Replay(prog *definition.Program, cfg Config, records []history.Record, input map[string]any, now time.Time) (*Machine, error) {
 	return replay(prog, cfg, records, input, now, nil)
 }
@@ -49,7 +48,7 @@ func replay(prog *definition.Program, cfg Config, records []history.Record, inpu
 	m.foreign = foreign
 	m.main.view = object(input)
 	m.seq = records[len(records)-1].Seq
-	if m.adoptEnd(records) {
+	if m.takeEnd(records) {
 		return m, nil
 	}
 	m.present = now
@@ -67,7 +66,7 @@ func replay(prog *definition.Program, cfg Config, records []history.Record, inpu
 	return m, nil
 }
 
-// Catchup brings a restored machine up to date with the records that were written after its position.
+// Catchup applies to a restored machine the records that were written after its position.
 func (m *Machine) Catchup(tail []history.Record, now time.Time) error {
 	if len(tail) == 0 {
 		m.setNow(now)
@@ -81,7 +80,7 @@ func (m *Machine) Catchup(tail []history.Record, now time.Time) error {
 	m.recorded = readRecorded(tail, m.foreign, m.visitsOf, m.commands)
 	m.seq = tail[len(tail)-1].Seq
 	m.stateSeq, m.stateAt = 0, nil
-	if m.adoptEnd(tail) {
+	if m.takeEnd(tail) {
 		return nil
 	}
 	m.feeding = true
@@ -96,7 +95,7 @@ func (m *Machine) visitsOf(nodeID string) int {
 	return 0
 }
 
-// feed applies recorded outcomes in the order in which they were recorded, until a wait is open or the run has ended.
+// feed applies the recorded outcomes in the order of their records, until all waits are open or the run has ended.
 func (m *Machine) feed(now time.Time) {
 	for !m.ended() {
 		var next resolution
@@ -125,7 +124,7 @@ func (m *Machine) feed(now time.Time) {
 	if r != nil {
 		m.commands = r.base + len(r.script) + countCommands(m.records)
 		if r.next < len(r.script) && !m.status.Terminal() {
-			// Commands are left that no recorded fact explains: what comes next has to repeat them.
+			// Commands are left that no recorded fact leads to: the next inputs have to repeat them.
 			r.tail, r.facts = nil, nil
 			r.comparison = nil
 			m.recorded = r
@@ -146,7 +145,7 @@ func countCommands(records []history.Record) int {
 	return n
 }
 
-// firstState gives the input of a run whose entry is a start node: the first snapshot.
+// firstState returns the input of a run whose entry is a start node: the first recorded state.
 func firstState(prog *definition.Program, records []history.Record) map[string]any {
 	if prog.Entry.Type != definition.Start {
 		return nil
@@ -159,9 +158,9 @@ func firstState(prog *definition.Program, records []history.Record) map[string]a
 	return nil
 }
 
-// adoptEnd takes over the recorded end of a run: one whose terminal event is followed by no command. A failure that a
-// join tolerated is followed by commands (spec: execution, 14.1, W-11).
-func (m *Machine) adoptEnd(records []history.Record) bool {
+// takeEnd ends the machine as the history ends: with a terminal event that no command follows. Commands follow a failure that
+// a join tolerated (spec: execution, 14.1, W-11).
+func (m *Machine) takeEnd(records []history.Record) bool {
 	for i := len(records) - 1; i >= 0; i-- {
 		rec := &records[i]
 		if rec.Kind == history.Command {
@@ -179,13 +178,13 @@ func (m *Machine) adoptEnd(records []history.Record) bool {
 		}
 		m.recorded = nil
 		m.main.inner, m.main.wait, m.open = nil, nil, 0
-		m.adoptState(records)
+		m.takeState(records)
 		return true
 	}
 	return false
 }
 
-func (m *Machine) adoptState(records []history.Record) {
+func (m *Machine) takeState(records []history.Record) {
 	for i := len(records) - 1; i >= 0; i-- {
 		if records[i].Name == history.StateUpdated {
 			m.main.view = records[i].Payload.State

@@ -7,10 +7,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// The script of a run is its commands with the state updates and checkpoints that belong to them. It flows from a
-// token to the history at once on the main path; from a branch only while the branch is the head of its block.
+// The script of a run is its commands with the state updates and checkpoints that belong to them. The main path writes its
+// script to the history at once, a branch only while it is the head of its block.
 
-// item is one piece of script. Positions hold it as it is, with Stored instead of Payload.
+// item is one piece of script. It is stored in positions, with Stored instead of Payload.
 type item struct {
 	Kind   history.Kind `json:"kind,omitempty"`
 	Name   history.Name `json:"name,omitempty"`
@@ -45,7 +45,7 @@ func (m *Machine) checkpointOnly(t *token) {
 	m.push(t, item{NodeID: t.node.ID, Checkpoint: true, Span: t.span()})
 }
 
-// push hands an item of t's script on.
+// push writes an item of t's script, or holds it back.
 func (m *Machine) push(t *token, it item) {
 	switch {
 	case t.block == nil:
@@ -57,10 +57,10 @@ func (m *Machine) push(t *token, it item) {
 	}
 }
 
-// absorb takes an item of an inner branch into the script of the token that owns the block, merging its update into
-// that token's view.
+// absorb adds an item of a branch to the script of the token that owns the block, and merges its update into that token's
+// view.
 func (m *Machine) absorb(owner *token, it item) {
-	if it.Update && it.Delta != nil && it.Valid { // what failed its branch stays out: the join may tolerate the failure
+	if it.Update && it.Delta != nil && it.Valid { // an update that failed its branch is not merged: the join may tolerate the failure
 		if it.Overlay {
 			owner.view = state.Overlay(owner.view, it.Delta)
 		} else if view, err := m.prog.State.Apply(owner.view, it.Delta); err == nil {
@@ -70,13 +70,13 @@ func (m *Machine) absorb(owner *token, it item) {
 	}
 	m.push(owner, it)
 	if it.Update && it.Valid && owner.block == nil && m.fatal == nil {
-		// Each branch was valid by itself; together they may not be, for instance by the length of a list.
+		// Each branch was valid by itself; the merged state may not be, for instance by the length of a list.
 		m.fatal = m.invalidState(owner, it.NodeID)
 		owner.unchecked = false
 	}
 }
 
-// release writes what a branch held back, once it has become the head of its block.
+// release writes the script that a branch held back, once it is the head of its block.
 func (m *Machine) release(t *token) {
 	held := t.held
 	t.held = nil
@@ -105,12 +105,12 @@ func (m *Machine) write(it item) {
 	}
 }
 
-// event writes an event at once: a fact.
+// event writes a fact, at once.
 func (m *Machine) event(name history.Name, p history.Payload) {
 	m.record(history.Event, name, p)
 }
 
-// record appends to the batch, unless the history holds the record already.
+// record appends a record to the batch, unless the history holds it already.
 func (m *Machine) record(kind history.Kind, name history.Name, p history.Payload) {
 	if m.status.Terminal() {
 		return
@@ -124,7 +124,7 @@ func (m *Machine) record(kind history.Kind, name history.Name, p history.Payload
 	m.put(kind, name, p)
 }
 
-// usualBatch is the number of records that one activity of a linear run takes, with room for a checkpoint.
+// usualBatch is the number of records of one activity of a linear run, with a checkpoint.
 const usualBatch = 8
 
 func (m *Machine) put(kind history.Kind, name history.Name, p history.Payload) {

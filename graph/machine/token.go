@@ -7,7 +7,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// phase is where a token stands in its life.
+// phase is the state of a token.
 type phase uint8
 
 const (
@@ -18,7 +18,7 @@ const (
 	dropped                // a branch that was cancelled
 )
 
-// token is one place where a run stands: the main path, or a branch of a parallel block.
+// token is one place in the program where a run is: on the main path, or in a branch of a parallel block.
 type token struct {
 	// block and index say which branch this is; block is nil for the main path.
 	block *block
@@ -29,10 +29,10 @@ type token struct {
 	visit int
 	// view is the state as this token sees it. For the main path it is the run's state.
 	view map[string]any
-	// unchecked says that nobody knows whether the view keeps to the schema: it was read from a position, or joined by a block
-	// in a branch, whose branches are valid one by one. The next node that completes finds out.
+	// unchecked says that the view has not been validated: it was read from a position, or merged from the branches of a nested
+	// block, which are valid one by one. The next node that completes validates it.
 	unchecked bool
-	// held is the script that may not be written yet, because a branch before this one has not ended.
+	// held is the script that is held back, because a branch before this one has not ended.
 	held []item
 	// wait is set while the token waits for an input, inner while it waits for a parallel block of its own.
 	wait    *wait
@@ -40,7 +40,7 @@ type token struct {
 	failure *failure
 }
 
-// wait is what a token waits for. Positions hold it as it is.
+// wait is what a token waits for. It is stored in positions.
 type wait struct {
 	Kind    WaitKind  `json:"kind"`
 	Attempt int       `json:"attempt,omitempty"`

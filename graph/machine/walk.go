@@ -19,7 +19,7 @@ func (m *Machine) walk(t *token, n *definition.Node) {
 	}
 }
 
-// ended reports whether nothing may be walked any more.
+// ended reports whether the run has ended or must end.
 func (m *Machine) ended() bool { return m.status.Terminal() || m.fatal != nil }
 
 // visit schedules a node and begins it. It returns the next node if the node completed at once.
@@ -32,7 +32,7 @@ func (m *Machine) visit(t *token, n *definition.Node) *definition.Node {
 		}
 		return nil
 	}
-	if m.fatal = m.exhausted(n.ID); m.fatal != nil {
+	if m.fatal = m.limitReached(n.ID); m.fatal != nil {
 		return nil
 	}
 	m.steps++
@@ -69,8 +69,7 @@ func (m *Machine) visit(t *token, n *definition.Node) *definition.Node {
 	return nil
 }
 
-// repeating reports whether recorded commands are left to repeat. The budget of a process does not hold for what another
-// one with a larger budget has recorded.
+// repeating reports whether recorded commands are left to repeat. They are not bound by the limits of this process.
 func (m *Machine) repeating() bool {
 	return m.recorded != nil && m.recorded.next < len(m.recorded.script)
 }
@@ -150,7 +149,7 @@ func (m *Machine) complete(t *token, c completion) *definition.Node {
 	return n.Next
 }
 
-// merged gives the token's view with a delta applied.
+// merged returns the token's view with a delta applied.
 func (m *Machine) merged(t *token, delta map[string]any, overlay bool) (map[string]any, error) {
 	switch {
 	case len(delta) == 0:
@@ -162,7 +161,7 @@ func (m *Machine) merged(t *token, delta map[string]any, overlay bool) (map[stri
 	}
 }
 
-// invalidState gives the failure of a view that breaks the state_schema.
+// invalidState returns the failure of a view that breaks the state_schema.
 func (m *Machine) invalidState(t *token, nodeID string) *failure {
 	if vs := m.prog.State.Validate(t.view); len(vs) > 0 {
 		return &failure{

@@ -2,5 +2,5 @@ package problem
 
 import "errors"
 
-// As gives the *Error in err's chain.
+// As returns the *Error in err's chain.
 func As(err error) (*Error, bool) { return errors.AsType[*Error](err) }

@@ -6,37 +6,38 @@ const (
 	ValidationError Code = "VALIDATION_ERROR"
 	// InterruptInParallelBranch: an interrupt node can be reached inside a parallel branch.
 	InterruptInParallelBranch Code = "INTERRUPT_IN_PARALLEL_BRANCH"
-	// DuplicateExecutionID: the execution id given to start has been used.
+	// DuplicateExecutionID: a run with this execution id exists.
 	DuplicateExecutionID Code = "DUPLICATE_EXECUTION_ID"
 	// ExecutionNotFound: no run has this id.
 	ExecutionNotFound Code = "EXECUTION_NOT_FOUND"
-	// InvalidListCursor: the cursor was not made by a list call. Adapters of the protocol report VALIDATION_ERROR.
+	// InvalidListCursor: the cursor is not one that a list call returned. Adapters of the protocol report VALIDATION_ERROR.
 	InvalidListCursor Code = "INVALID_LIST_CURSOR"
 	// InvalidResumePayload: a resume was refused; the run is unchanged.
 	InvalidResumePayload Code = "INVALID_RESUME_PAYLOAD"
-	// SubmitNotAwaiting: the run does not wait for this activity.
+	// SubmitNotAwaiting: the activity is not pending.
 	SubmitNotAwaiting Code = "ACTIVITY_SUBMIT_NOT_AWAITING"
-	// SubmitNodeMismatch: the run waits for another activity.
+	// SubmitNodeMismatch: an activity of another node is pending.
 	SubmitNodeMismatch Code = "ACTIVITY_SUBMIT_NODE_MISMATCH"
-	// SubmitParallelMismatch: the parallel span is missing, wrong or not wanted.
+	// SubmitParallelMismatch: the parallel span is missing, wrong or superfluous.
 	SubmitParallelMismatch Code = "ACTIVITY_SUBMIT_PARALLEL_MISMATCH"
-	// SubmitValidationError: definition, input or correlation id of a submit do not belong to the run.
+	// SubmitValidationError: the definition, the input or the correlation id of a submit is not that of the run, or its output
+	// would break the state.
 	SubmitValidationError Code = "SUBMIT_VALIDATION_ERROR"
 	// SignalNotAwaiting: the run does not wait for a signal.
 	SignalNotAwaiting Code = "SIGNAL_NOT_AWAITING"
 	// SignalNameMismatch: the run waits for a signal of another name.
 	SignalNameMismatch Code = "SIGNAL_NAME_MISMATCH"
-	// SignalValidationError: arguments of a signal are wrong.
+	// SignalValidationError: the arguments of a signal are invalid.
 	SignalValidationError Code = "SIGNAL_VALIDATION_ERROR"
 	// CancelNotAllowed: the run has completed or failed.
 	CancelNotAllowed Code = "CANCEL_NOT_ALLOWED"
-	// CancelValidationError: arguments of a cancel are wrong, or the run cannot be read.
+	// CancelValidationError: the arguments of a cancel are invalid, or the run cannot be read.
 	CancelValidationError Code = "CANCEL_VALIDATION_ERROR"
-	// EngineFailure: the run failed, or met a rule that is found only at run time.
+	// EngineFailure: the run failed, or broke a rule that can only be checked at run time.
 	EngineFailure Code = "ENGINE_FAILURE"
-	// Internal: a fault of the engine or its surroundings, such as an unreadable database.
+	// Internal: a fault of the engine or its environment.
 	Internal Code = "INTERNAL_ERROR"
-	// Nondeterminism: the recorded history and the definition disagree.
+	// Nondeterminism: the recorded history does not follow from the definition.
 	Nondeterminism Code = "NONDETERMINISM_DETECTED"
 	// Timeout: an attempt did not end by its deadline.
 	Timeout Code = "TIMEOUT"
@@ -79,25 +80,25 @@ const (
 const (
 	// ExecutorPanic: an executor panicked; the attempt counts as failed.
 	ExecutorPanic Code = "ACTIVITY_EXECUTOR_PANIC"
-	// ExecutorFailed: an executor failed without a code of its own.
+	// ExecutorFailed: an executor failed without a code.
 	ExecutorFailed Code = "ACTIVITY_FAILED"
 	// ActivityOutputInvalid: an output is not JSON, for instance because it holds NaN.
 	ActivityOutputInvalid Code = "ACTIVITY_OUTPUT_INVALID"
 	// ActivityOutputTooLarge: an output exceeds the size limit.
 	ActivityOutputTooLarge Code = "ACTIVITY_OUTPUT_TOO_LARGE"
-	// MCPArgumentsInvalid: the arguments of a tool_call break the tool's input schema; nothing was called.
+	// MCPArgumentsInvalid: the arguments of a tool_call break the tool's input schema. The tool was not called.
 	MCPArgumentsInvalid Code = "MCP_ARGUMENTS_INVALID"
-	// StepCommandFailed: the program of a step ended with another status than 0, or was killed.
+	// StepCommandFailed: the program of a step exited with a status other than 0, or was killed.
 	StepCommandFailed Code = "STEP_COMMAND_FAILED"
-	// StepCommandNotStarted: the program of a step cannot be started.
+	// StepCommandNotStarted: the program of a step could not be started.
 	StepCommandNotStarted Code = "STEP_COMMAND_NOT_STARTED"
 	// StepBudgetExceeded: a run visited more nodes than its limit allows.
 	StepBudgetExceeded Code = "STEP_BUDGET_EXCEEDED"
-	// RecordLimitExceeded: a run has more records than its limit allows.
+	// RecordLimitExceeded: a run has reached its limit of records.
 	RecordLimitExceeded Code = "RECORD_LIMIT_EXCEEDED"
-	// ByteLimitExceeded: a run's records take more than its limit allows.
+	// ByteLimitExceeded: the records of a run have reached its limit of bytes.
 	ByteLimitExceeded Code = "BYTE_LIMIT_EXCEEDED"
-	// PendingLimitExceeded: a run awaits more activities at the same time than its limit allows.
+	// PendingLimitExceeded: a run has reached its limit of pending activities.
 	PendingLimitExceeded Code = "PENDING_LIMIT_EXCEEDED"
 	// StateInvalid: a state breaks the definition's state_schema.
 	StateInvalid Code = "STATE_SCHEMA_VIOLATION"
@@ -109,7 +110,7 @@ const (
 	ExpressionLimit Code = "EXPRESSION_LIMIT_EXCEEDED"
 	// ExpressionInvalid: a jq program does not compile.
 	ExpressionInvalid Code = "EXPRESSION_INVALID"
-	// WorkflowNotFound: a workflow_ref or definition name is not known.
+	// WorkflowNotFound: no definition has this workflow_ref or name.
 	WorkflowNotFound Code = "WORKFLOW_NOT_FOUND"
 	// VersionPinMismatch: a subworkflow's definition hash is not the pinned one.
 	VersionPinMismatch Code = "VERSION_PIN_MISMATCH"
@@ -119,50 +120,50 @@ const (
 	HistoryConflict Code = "HISTORY_CONFLICT"
 	// LeaseHeld: another process drives the run.
 	LeaseHeld Code = "LEASE_HELD"
-	// HistoryNewer: rows or a database were written by a newer version.
+	// HistoryNewer: a newer version wrote the rows or the database.
 	HistoryNewer Code = "HISTORY_VERSION_UNSUPPORTED"
 	// HistoryCorrupt: stored rows cannot be read.
 	HistoryCorrupt Code = "HISTORY_CORRUPT"
-	// StoreLocked: another process has kept the database locked for longer than a call waits. Nothing was written.
+	// StoreLocked: another process locked the database for longer than a call waits. Nothing was written.
 	StoreLocked Code = "STORE_LOCKED"
-	// StoreFull: there is no room for what was to be written. Nothing was written.
+	// StoreFull: the disk or the database is full. Nothing was written.
 	StoreFull Code = "STORE_FULL"
 	// StoreReadOnly: the database cannot be written to.
 	StoreReadOnly Code = "STORE_READ_ONLY"
-	// StoreUnavailable: the database cannot be opened, or its disk does not read or write.
+	// StoreUnavailable: the database cannot be opened, read or written.
 	StoreUnavailable Code = "STORE_UNAVAILABLE"
 	// StoreReplaced: the database was deleted, moved or restored while the process used it. Nothing was written, and nothing
-	// will be until the process is started again.
+	// can be written until the process is restarted.
 	StoreReplaced Code = "STORE_REPLACED"
-	// Unsupported: the engine, or the store behind it, cannot do what was asked for. Nothing was done.
+	// Unsupported: the engine or its store does not support the call. Nothing was done.
 	Unsupported Code = "UNSUPPORTED_BY_BACKEND"
-	// DefinitionNotFound: the run's definition was not stored and not sent.
+	// DefinitionNotFound: the run's definition is neither stored nor part of the call.
 	DefinitionNotFound Code = "DEFINITION_REQUIRED"
 	// RunnerClosed: the engine is shutting down.
 	RunnerClosed Code = "ENGINE_CLOSED"
-	// UsageError: a command line or configuration is wrong.
+	// UsageError: a command line or configuration is invalid.
 	UsageError Code = "USAGE_ERROR"
 )
 
-// Codes of findings in an operator manifest. CONFIG_BLANK and FIELD_IGNORED are others.
+// Codes of findings in an operator manifest, besides CONFIG_BLANK and FIELD_IGNORED.
 const (
-	// ManifestSyntax: the text is no JSON.
+	// ManifestSyntax: the text is not JSON.
 	ManifestSyntax Code = "MANIFEST_SYNTAX"
-	// ManifestInvalid: a value breaks the manifest's form.
+	// ManifestInvalid: a value breaks the schema of manifests.
 	ManifestInvalid Code = "MANIFEST_INVALID"
-	// ManifestServerUnknown: a delegate agent names a server that the manifest does not have.
+	// ManifestServerUnknown: a delegate agent names a server that is not in the manifest.
 	ManifestServerUnknown Code = "MANIFEST_SERVER_UNKNOWN"
 )
 
 // Codes of findings in a definition's text.
 const (
-	// DefinitionSyntax: the text is no JSON or YAML.
+	// DefinitionSyntax: the text is neither JSON nor YAML.
 	DefinitionSyntax Code = "DEFINITION_SYNTAX"
-	// DefinitionEncoding: the text holds bytes or escapes that are no Unicode characters.
+	// DefinitionEncoding: the text has bytes or escapes that are not Unicode characters.
 	DefinitionEncoding Code = "DEFINITION_ENCODING"
-	// DefinitionDuplicate: an object has two members of the same name.
+	// DefinitionDuplicate: an object has a duplicate member.
 	DefinitionDuplicate Code = "DEFINITION_DUPLICATE_MEMBER"
-	// DefinitionReserved: a member is named __proto__, which the definition hash does not see.
+	// DefinitionReserved: a member is named __proto__, which the definition hash leaves out.
 	DefinitionReserved Code = "DEFINITION_RESERVED_MEMBER"
 	// DefinitionNumber: a number does not fit into a double.
 	DefinitionNumber Code = "DEFINITION_NUMBER"
@@ -170,7 +171,7 @@ const (
 	DefinitionTooDeep Code = "DEFINITION_TOO_DEEP"
 	// DefinitionTooLarge: the document exceeds the size limit.
 	DefinitionTooLarge Code = "DEFINITION_TOO_LARGE"
-	// YAMLUnsupported: the text uses a part of YAML that has no JSON form, or that is read differently by other readers.
+	// YAMLUnsupported: the text uses a part of YAML that has no JSON equivalent, or that other readers read differently.
 	YAMLUnsupported Code = "YAML_UNSUPPORTED"
 )
 
@@ -184,7 +185,7 @@ const (
 	DuplicateNodeID Code = "DUPLICATE_NODE_ID"
 	// ReservedNodeID: a node is named __start__.
 	ReservedNodeID Code = "RESERVED_NODE_ID"
-	// UnknownNode: an edge, switch target or branch entry names no node.
+	// UnknownNode: an edge, switch target or branch entry names a node that does not exist.
 	UnknownNode Code = "UNKNOWN_NODE"
 	// GraphEntry: there is not exactly one __start__ edge, or an edge leads into __start__.
 	GraphEntry Code = "GRAPH_ENTRY"
@@ -198,13 +199,13 @@ const (
 	GraphUnusedEdge Code = "GRAPH_UNUSED_EDGE"
 	// GraphUnreachable: no run can reach a node.
 	GraphUnreachable Code = "GRAPH_UNREACHABLE_NODE"
-	// GraphLoop: a run that enters a loop can never leave it.
+	// GraphLoop: a loop has no way out.
 	GraphLoop Code = "GRAPH_ENDLESS_LOOP"
 	// GraphNoEnd: the end node cannot be reached.
 	GraphNoEnd Code = "GRAPH_END_UNREACHABLE"
 	// ParallelBranch: a branch does not lead to its join target.
 	ParallelBranch Code = "PARALLEL_BRANCH_BROKEN"
-	// ParallelCount: a parallel node wants more branches than it has.
+	// ParallelCount: a parallel node requires more branches than it has.
 	ParallelCount Code = "PARALLEL_BRANCH_COUNT"
 	// ParallelName: two branches of a parallel node have the same name.
 	ParallelName Code = "PARALLEL_BRANCH_NAME"
@@ -214,82 +215,82 @@ const (
 	SwitchDefault Code = "SWITCH_WITHOUT_DEFAULT"
 )
 
-// Codes of findings in the parts of a definition. EXPRESSION_INVALID is another.
+// Codes of findings in the parts of a definition, besides EXPRESSION_INVALID.
 const (
 	// StateSchemaInvalid: the state_schema does not compile.
 	StateSchemaInvalid Code = "STATE_SCHEMA_INVALID"
 	// SchemaInvalid: another schema of a definition does not compile.
 	SchemaInvalid Code = "SCHEMA_INVALID"
-	// SchemaPortability: a schema means the same only to some engines.
+	// SchemaPortability: engines read a schema differently.
 	SchemaPortability Code = "SCHEMA_PORTABILITY"
-	// ReducerCustom: the reducer custom is refused by the protocol.
+	// ReducerCustom: the protocol refuses the reducer custom.
 	ReducerCustom Code = "REDUCER_CUSTOM"
-	// ReducerUnknown: a reducer has no meaning.
+	// ReducerUnknown: a reducer is unknown.
 	ReducerUnknown Code = "REDUCER_UNKNOWN"
-	// ReducerType: a reducer makes values that the property's type forbids.
+	// ReducerType: a reducer produces values that the property's type forbids.
 	ReducerType Code = "REDUCER_TYPE"
 	// StateAssignment: a node assigns what the state_schema forbids.
 	StateAssignment Code = "STATE_ASSIGNMENT"
-	// CheckpointPolicyInvalid: the checkpointing block is not understood.
+	// CheckpointPolicyInvalid: the checkpointing block is invalid.
 	CheckpointPolicyInvalid Code = "CHECKPOINT_POLICY_INVALID"
-	// DurationInvalid: a text is no duration.
+	// DurationInvalid: a text is not a duration.
 	DurationInvalid Code = "DURATION_INVALID"
-	// DurationZero: a timeout of no time at all.
+	// DurationZero: a timeout is 0.
 	DurationZero Code = "DURATION_ZERO"
-	// RetryPolicy: a retry policy does not do what it seems to say.
+	// RetryPolicy: a retry policy does something else than it appears to.
 	RetryPolicy Code = "RETRY_POLICY"
-	// InstantInvalid: a text is no instant, or one that engines read differently.
+	// InstantInvalid: a text is not an instant, or engines read it differently.
 	InstantInvalid Code = "INSTANT_INVALID"
-	// ConfigBlank: a text that a node needs is blank.
+	// ConfigBlank: a required text is blank.
 	ConfigBlank Code = "CONFIG_BLANK"
-	// ConfigInvalid: a part of a config is such that the node cannot run.
+	// ConfigInvalid: the node cannot run with its config.
 	ConfigInvalid Code = "CONFIG_INVALID"
-	// FieldIgnored: nothing reads a member.
+	// FieldIgnored: a member is ignored.
 	FieldIgnored Code = "FIELD_IGNORED"
-	// NumberPrecision: a number is changed by becoming a double.
+	// NumberPrecision: a number loses precision as a double.
 	NumberPrecision Code = "NUMBER_PRECISION"
-	// ExpressionStateRoot: a program asks for .state, but the state itself is the root.
+	// ExpressionStateRoot: a program reads .state, but the state itself is the root.
 	ExpressionStateRoot Code = "EXPRESSION_STATE_ROOT"
-	// ExpressionOutputs: a condition may put out several values, and is then always true.
+	// ExpressionOutputs: a condition may return several values, and is then always true.
 	ExpressionOutputs Code = "EXPRESSION_SEVERAL_OUTPUTS"
 	// ExpressionClock: a program reads the clock.
 	ExpressionClock Code = "EXPRESSION_READS_CLOCK"
-	// TemplateLiteral: a text looks like a template or program, but is passed on as it is.
+	// TemplateLiteral: a text looks like a template or program, but is used literally.
 	TemplateLiteral Code = "TEMPLATE_IS_LITERAL"
-	// ExpressionRegex: a regular expression means something else, or nothing, to RE2.
+	// ExpressionRegex: a regular expression is invalid in RE2, or has another meaning.
 	ExpressionRegex Code = "EXPRESSION_REGEX"
 )
 
-// Codes of findings in a database and in files with runs. HISTORY_VERSION_UNSUPPORTED, DEFINITION_REQUIRED and
-// NONDETERMINISM_DETECTED are others.
+// Codes of findings in a database and in files with runs, besides HISTORY_VERSION_UNSUPPORTED, DEFINITION_REQUIRED and
+// NONDETERMINISM_DETECTED.
 const (
-	// DatabaseDamaged: the database itself is damaged, whatever is in it.
+	// DatabaseDamaged: the database file itself is damaged.
 	DatabaseDamaged Code = "DATABASE_DAMAGED"
 	// RecordGap: a record of a run is missing.
 	RecordGap Code = "RECORD_GAP"
-	// RecordUnreadable: a record cannot be read, or is of a kind or name that there is not.
+	// RecordUnreadable: a record cannot be read, or has an unknown kind or name.
 	RecordUnreadable Code = "RECORD_UNREADABLE"
 	// RecordAfterEnd: a record follows the one that ended the run.
 	RecordAfterEnd Code = "RECORD_AFTER_END"
 	// OutcomeTwice: the outcome of one attempt is recorded twice.
 	OutcomeTwice Code = "OUTCOME_TWICE"
-	// ProjectionDiffers: what status and lists answer is not what the records say.
+	// ProjectionDiffers: what status and lists return does not follow from the records.
 	ProjectionDiffers Code = "PROJECTION_DIFFERS"
-	// PositionUnusable: the stored position of a run cannot be used; the history has everything.
+	// PositionUnusable: the stored position of a run cannot be used. The run continues from its history.
 	PositionUnusable Code = "POSITION_UNUSABLE"
-	// TimersDiffer: the stored timers of a run are not those that its history has open.
+	// TimersDiffer: the stored timers of a run are not the open timers of its history.
 	TimersDiffer Code = "TIMERS_DIFFER"
-	// SubworkflowMissing: nothing is stored of a subworkflow that ended well under a run that is open.
+	// SubworkflowMissing: a subworkflow that completed under an open run is not stored.
 	SubworkflowMissing Code = "SUBWORKFLOW_MISSING"
 	// RowOrphaned: a row belongs to a run that does not exist.
 	RowOrphaned Code = "ROW_ORPHANED"
-	// DeletionUnfinished: a run is half deleted; it counts as not there. Calls about the run, and those that would begin
-	// another one under its id, are refused with it too.
+	// DeletionUnfinished: the deletion of a run has not finished; the run counts as deleted. Calls about the run, and calls that
+	// would begin another run with its id, are refused with this code too.
 	DeletionUnfinished Code = "DELETION_UNFINISHED"
-	// BlobDamaged: a large value that is kept by itself is missing, or not the one that its hash names.
+	// BlobDamaged: a large value is missing from its side table, or does not match its hash.
 	BlobDamaged Code = "BLOB_DAMAGED"
-	// DefinitionHashMismatch: the text of a stored definition is not the one that its hash names.
+	// DefinitionHashMismatch: the text of a stored definition does not match its hash.
 	DefinitionHashMismatch Code = "DEFINITION_HASH_MISMATCH"
-	// ImportInvalid: a file with a run is not what export writes.
+	// ImportInvalid: a file is not a valid export.
 	ImportInvalid Code = "IMPORT_INVALID"
 )

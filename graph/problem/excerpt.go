@@ -6,15 +6,15 @@ import (
 )
 
 const (
-	// MaxText is how many bytes are kept of a text that tells of a failure and that somebody else wrote: an executor, a
-	// host, a program, or a schema about a large value. Every answer about a run that failed repeats it.
+	// MaxText bounds, in bytes, the text of a failure that an executor, a host, a program or a schema wrote. Every answer about
+	// a failed run repeats it.
 	MaxText = 4 << 10
-	// MaxQuoted is how many bytes of an argument an error's message quotes.
+	// MaxQuoted bounds, in bytes, an argument in an error's message.
 	MaxQuoted = 200
 )
 
-// Excerpt returns a text of at most so many bytes as it is, and of a longer one the beginning, marked with "…" and the
-// number of bytes of the whole. It cuts no character in two.
+// Excerpt returns a text of at most so many bytes unchanged, and the beginning of a longer one, marked with "…" and the
+// number of bytes of the whole. It does not split characters.
 func Excerpt(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -22,7 +22,7 @@ func Excerpt(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + fmt.Sprintf("… (%d bytes)", len(text))
 }
 
-// Clip returns the first bytes of a text, marked with "…" if there are more than most. It cuts no character in two.
+// Clip returns the first bytes of a text, marked with "…" if there are more than most. It does not split characters.
 func Clip(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -41,8 +41,8 @@ func ClipRunes(text string, most int) string {
 	return text
 }
 
-// Format is fmt.Sprintf, but a %q quotes an Excerpt of MaxQuoted bytes of a string: a message names what a caller sent,
-// and does not send it back.
+// Format is fmt.Sprintf, but %q quotes an Excerpt of MaxQuoted bytes of a string: a message names an argument without
+// repeating a long one.
 func Format(format string, args ...any) string {
 	cut := false
 	for i, verb := range verbs(format) {
@@ -54,15 +54,15 @@ func Format(format string, args ...any) string {
 			continue
 		}
 		if !cut {
-			args, cut = append([]any(nil), args...), true // the caller's stay as they are
+			args, cut = append([]any(nil), args...), true // the caller's slice stays unchanged
 		}
 		args[i] = Excerpt(text, MaxQuoted)
 	}
 	return fmt.Sprintf(format, args...)
 }
 
-// verbs returns the verb of each argument of a format, in order; none if it names arguments by number or takes a width from
-// one.
+// verbs returns the verb of each argument of a format, in order. It returns nil for a format that numbers its arguments or
+// takes a width from one.
 func verbs(format string) (list []byte) {
 	for i := 0; i < len(format); i++ {
 		if format[i] != '%' {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Severity tells whether a Finding refuses the document.
+// Severity says whether a Finding refuses the document.
 type Severity string
 
 // The two severities: an error refuses the document, a warning does not.
@@ -14,20 +14,19 @@ const (
 	SeverityWarning Severity = "warning"
 )
 
-// Finding is one problem of a document: what was found, where, and what to write instead.
+// Finding is one problem of a document: what is wrong, where, and what to write instead.
 type Finding struct {
 	Code     Code
 	Severity Severity
 	At       Place
 	// Message is one plain sentence.
 	Message string
-	// Hint says what to write instead; may be empty.
+	// Hint says what to write instead. It may be empty.
 	Hint string
-	// Keyword is the JSON Schema keyword that failed, in the protocol's spelling (spec: "type", "required",
-	// "additionalProperties", "oneOf", …), or "profile" for rules beyond the schema. The conformance vectors look
-	// for it together with At.Pointer.
+	// Keyword is the JSON Schema keyword that failed ("type", "required", "additionalProperties", "oneOf", …), or "profile" for
+	// a rule beyond the schema. The conformance vectors expect it together with At.Pointer.
 	Keyword string
-	// SchemaPath is the place in the schema, "" when there is none.
+	// SchemaPath is the path in the schema, "" without one.
 	SchemaPath string
 	// Params are the keyword's parameters in the protocol's form, for instance {"missingProperty":"id"}.
 	Params map[string]any
@@ -36,12 +35,12 @@ type Finding struct {
 // Findings is a list of problems of one document.
 type Findings []Finding
 
-// HasErrors reports whether one finding refuses the document.
+// HasErrors reports whether the findings refuse the document.
 func (fs Findings) HasErrors() bool {
 	return slices.ContainsFunc(fs, func(f Finding) bool { return f.Severity == SeverityError })
 }
 
-// Sort orders by line, column, pointer and code, so that the same document always gives the same list.
+// Sort sorts by line, column, pointer and code, so that a document always has the same list.
 func (fs Findings) Sort() {
 	slices.SortStableFunc(fs, func(a, b Finding) int {
 		return cmp.Or(

@@ -1,12 +1,12 @@
 // Package problem holds the one error type of the project and the closed list of its codes.
 //
-// Every refusal that a caller can act on is an *Error: a stable Code, a sentence for people, the Place it speaks of
-// and a Hint that says what to do next. Match by code, never by text:
+// Every refusal that a caller can act on is an *Error: a stable Code, a sentence for people, the Place of the problem and a
+// Hint that says what to do next. Match by code, never by text:
 //
-//	if errors.Is(err, problem.NotAwaiting) { … }
+//	if errors.Is(err, problem.SignalNotAwaiting) { … }
 //	if e, ok := errors.AsType[*problem.Error](err); ok { use(e.At.Pointer) }
 //
-// Checking a definition yields many findings at once: see Finding and Findings.
+// Checking a definition returns many findings at once: see Finding and Findings.
 package problem
 
 import (
@@ -14,14 +14,14 @@ import (
 	"strings"
 )
 
-// Code is a stable identifier of one kind of problem. Codes are printed, recorded in histories and matched by
-// callers; they are never renamed. All of them are listed in codes.go.
+// Code identifies a kind of problem. Codes are printed, recorded in histories and matched by callers; they are never renamed.
+// All codes are in codes.go.
 type Code string
 
 // Error makes a Code usable as the target of errors.Is.
 func (c Code) Error() string { return string(c) }
 
-// Place says where a problem is. Every member is optional.
+// Place says where a problem is. All members are optional.
 type Place struct {
 	// ExecutionID names the run.
 	ExecutionID string
@@ -29,7 +29,7 @@ type Place struct {
 	NodeID string
 	// Pointer is a JSON pointer (RFC 6901) into the document, payload or argument; "" is the root.
 	Pointer string
-	// Line and Column are 1-based positions in the source text; 0 means unknown. Columns count characters.
+	// Line and Column are the position in the source text, from 1; 0 means unknown. Columns count characters.
 	Line, Column int
 }
 
@@ -38,17 +38,17 @@ type Error struct {
 	Code    Code
 	Message string
 	At      Place
-	// Hint says what to do next, in one sentence; "" when there is nothing sensible to say.
+	// Hint says what to do next, in one sentence. It may be empty.
 	Hint string
-	// Details carries machine-readable facts for adapters; values are plain JSON. May be nil.
+	// Details holds data for adapters, in plain JSON. It may be nil.
 	Details map[string]any
-	// Findings is filled when a definition or payload was refused: every problem found.
+	// Findings holds every problem of a definition or payload that was refused.
 	Findings Findings
 	// Err is the cause, if any.
 	Err error
 }
 
-// New returns an Error with a message that Format makes.
+// New returns an Error with the message of Format.
 func New(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: Format(format, args...)}
 }
@@ -71,7 +71,7 @@ func (e *Error) WithCause(err error) *Error {
 	return e
 }
 
-// Error gives the message without code and hint, which adapters print in their own form.
+// Error returns the message and the cause. Adapters print the code and the hint in their own form.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Message)
@@ -85,8 +85,8 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Says reports whether the message tells all of a finding: with its place, and no line or hint besides. Who lists the
-// findings below the message leaves it out.
+// Says reports whether the message contains everything of a finding, which has no line and no hint. A list of the findings
+// below the message leaves it out.
 func (e *Error) Says(f Finding) bool {
 	return f.At.Line == 0 && f.Hint == "" && strings.Contains(e.Error(), ": "+strings.TrimSpace(f.At.Pointer+" "+f.Message))
 }
@@ -97,5 +97,5 @@ func (e *Error) Is(target error) bool {
 	return ok && c == e.Code
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }

@@ -12,23 +12,23 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Fork makes the first records of a run that begins with the past of another one.
+// Fork makes the first records of a run that begins with the past of another run.
 type Fork struct {
-	// From is the run to fork, To the new one. Seq is the last record of From that is asked for.
+	// From is the run to fork, To the new run. Seq is the last record of From to copy.
 	From, To string
 	Seq      int64
-	// Program is what the new run follows. What is taken over must be what it would have led to.
+	// Program is the program of the new run. The copied records must follow from it.
 	Program   *definition.Program
 	MaxVisits int
 	// Now is when the new run's past ends, in whole milliseconds.
 	Now time.Time
 }
 
-// Past returns the first records of the new run and its machine behind them, made of all records of the other run. Times move
-// along with Now. NONDETERMINISM_DETECTED if the past is not what the program leads to.
+// Past returns the first records of the new run, and its machine after them. records are all records of the other run. Their
+// times are moved so that the past ends at Now. NONDETERMINISM_DETECTED if the past does not follow from the program.
 func (f *Fork) Past(records []history.Record) ([]history.Record, *machine.Machine, error) {
 	n := WithoutFailure(records, WithoutEnd(records, int(f.Seq)))
-	// Proved is the past as it was, at its own times: a definition may ask for the time.
+	// The past is proved with its own times, because a definition may read the clock.
 	if _, err := Prove(f.Program, f.From, records[:n], InputOf(records), f.MaxVisits, records[n-1].CreatedAt); err != nil {
 		return nil, nil, err
 	}
@@ -41,12 +41,12 @@ func (f *Fork) Past(records []history.Record) ([]history.Record, *machine.Machin
 		return nil, nil, err
 	}
 	for i := range moved {
-		moved[i].Mend(&past[moved[i].Seq-1].Payload)
+		moved[i].SetDerived(&past[moved[i].Seq-1].Payload)
 	}
 	return past, m, nil
 }
 
-// rewritten returns the first n records of the other run, under the new id, moved in time.
+// rewritten returns the first n records of the other run, with the new id and moved times.
 func (f *Fork) rewritten(all []history.Record, n int) ([]history.Record, error) {
 	out := make([]history.Record, n)
 	shift := f.Now.Sub(all[n-1].CreatedAt)
@@ -63,18 +63,18 @@ func (f *Fork) rewritten(all []history.Record, n int) ([]history.Record, error) 
 	}
 	input := InputOf(all)
 	if p.Input == nil && input != nil && !slices.ContainsFunc(out, isState) {
-		p.Input = maps.Clone(input) // the first state, which is the input, is not among what is taken over
+		p.Input = maps.Clone(input) // the first state, which is the input, is not copied
 	}
 	return withoutOpenTasks(out), nil
 }
 
-// rewrite makes a payload the new run's own. Payloads share values with the records read, which are nobody else's.
+// rewrite turns a payload into one of the new run. It may change the payload, but not the values in it.
 func (f *Fork) rewrite(p *history.Payload, name history.Name, shift time.Duration) {
 	for _, id := range []*string{&p.ChildExecutionID, &p.ParentExecutionID, &p.IdempotencyKey, &p.Correlation} {
 		*id = f.own(*id)
 	}
 	for _, at := range []*time.Time{&p.DueAt, &p.RetryAt} {
-		if !at.IsZero() && p.TimerKind != "until" { // an instant stays what it is
+		if !at.IsZero() && p.TimerKind != "until" { // an instant is not moved
 			*at = at.Add(shift)
 		}
 	}
@@ -86,12 +86,12 @@ func (f *Fork) rewrite(p *history.Payload, name history.Name, shift time.Duratio
 	}
 	if name == history.ExecutionStarted {
 		p.WorkflowName, p.WorkflowVersion = f.Program.Name, f.Program.Version
-		p.ParentExecutionID, p.Depth = "", 0 // nobody waits for it
+		p.ParentExecutionID, p.Depth = "", 0 // no run waits for it
 		p.ForkedFrom = history.ForkOrigin{ExecutionID: f.From, Seq: f.Seq}
 	}
 }
 
-// own returns an id that begins with the other run's as the new run's.
+// own replaces the other run's id by the new one at the beginning of an id.
 func (f *Fork) own(id string) string {
 	rest, ok := strings.CutPrefix(id, f.From)
 	if !ok || rest != "" && rest[0] != ':' {
@@ -100,8 +100,8 @@ func (f *Fork) own(id string) string {
 	return f.To + rest
 }
 
-// withoutOpenTasks leaves out what is recorded of tasks at remote agents whose attempts had not ended. Such a task is the
-// other run's: answered from here it would be answered there, and a cancel of the new run would end it for both.
+// withoutOpenTasks removes the records of tasks at remote agents whose attempts have not ended. Such a task belongs to the other
+// run: an answer or a cancel of the new run would reach it too.
 func withoutOpenTasks(records []history.Record) []history.Record {
 	type visit struct {
 		node string
@@ -123,7 +123,7 @@ func withoutOpenTasks(records []history.Record) []history.Record {
 		if open[i] {
 			continue
 		}
-		gone := int64(i - len(kept)) // records left out before this one
+		gone := int64(i - len(kept)) // records removed before this one
 		r.Seq -= gone
 		if r.Name == history.CheckpointWritten {
 			r.Payload.LastAppliedEventSeq -= gone

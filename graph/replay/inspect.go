@@ -15,12 +15,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Inspect checks what only the machine can tell of a run, and changes nothing: that its history can be replayed with its
-// definition, and that the outputs, states and result in it are those to which the definition and the recorded outcomes
-// lead; of an open run also that its stored position can be used, that the stored timers are those that the history has
-// open, and that the subworkflows that it waits for are there. Of runs that another engine began it says nothing, and what
-// another engine wrote to one of this engine's is not compared. Together with a store that is a history.Verifier it makes
-// up a check of a whole database; the command verify is that. The error is EXECUTION_NOT_FOUND or the store's.
+// Inspect checks of a run what needs the machine, and changes nothing: the history can be replayed with the definition, and the
+// outputs, states and result in it follow from the definition and the recorded outcomes. It checks of an open run also that the
+// stored position can be used, that the stored timers are the open timers of the history, and that the subworkflows that have
+// completed are stored. It checks no runs that another engine began, and no records that another engine wrote. Together with a
+// history.Verifier it checks a whole database, as the command verify does. The error is EXECUTION_NOT_FOUND or the store's.
 func Inspect(ctx context.Context, store history.Store, executionID string) ([]history.Finding, error) {
 	for try := 0; ; try++ {
 		before, err := store.Execution(ctx, executionID)
@@ -43,7 +42,7 @@ func Inspect(ctx context.Context, store history.Store, executionID string) ([]hi
 	}
 }
 
-// maxInspections bounds how often a run is looked at that is written to meanwhile.
+// maxInspections bounds how often a run is inspected again because it was written to meanwhile.
 const maxInspections = 5
 
 type inspection struct {
@@ -63,7 +62,7 @@ func (i *inspection) look(ctx context.Context) error {
 	stored, err := i.Definition(ctx, i.exec.DefinitionHash)
 	if errors.Is(err, problem.DefinitionNotFound) {
 		i.note(0, problem.DefinitionNotFound, "Continue the run with its definition, which is then stored: recover ID --definition FILE.",
-			"the definition %s is not stored, so that the run cannot go on", i.exec.DefinitionHash)
+			"the definition %s is not stored, so the run cannot continue", i.exec.DefinitionHash)
 		return nil
 	}
 	if err != nil {
@@ -71,7 +70,7 @@ func (i *inspection) look(ctx context.Context) error {
 	}
 	prog, err := inspectedProgram(stored)
 	if err != nil {
-		i.note(0, problem.DefinitionHashMismatch, "Restore the database from a copy. Until then the run does not go on.", "%v", err)
+		i.note(0, problem.DefinitionHashMismatch, "Restore the database from a copy. Until then the run cannot continue.", "%v", err)
 		return nil
 	}
 	if prog == nil {
@@ -101,8 +100,7 @@ func (i *inspection) look(ctx context.Context) error {
 	return i.position(ctx, prog, now)
 }
 
-// lookBack compares the records of a run that has ended, as far as this process can follow them. How it ended is not
-// asked: it may have failed at a limit, or been cancelled.
+// lookBack compares the records of a run that has ended, without its end: it may have failed at a limit, or been cancelled.
 func (i *inspection) lookBack(ctx context.Context) error {
 	stored, err := i.Definition(ctx, i.exec.DefinitionHash)
 	if errors.Is(err, problem.DefinitionNotFound) {
@@ -113,7 +111,7 @@ func (i *inspection) lookBack(ctx context.Context) error {
 	}
 	prog, err := inspectedProgram(stored)
 	if err != nil || prog == nil {
-		return nil // the check of the definitions says what there is to say, and nobody needs it any more
+		return nil // the store checks definitions, and the run no longer needs this one
 	}
 	records, err := i.Read(ctx, i.exec.ID, 1, 0)
 	if err != nil {
@@ -127,7 +125,7 @@ func (i *inspection) lookBack(ctx context.Context) error {
 	_, b, differences, err := Run(prog, i.exec.ID, records[:past], InputOf(records), 0, records[past-1].CreatedAt)
 	switch {
 	case err != nil && end.Payload.Code == string(problem.Nondeterminism):
-		return nil // as the run says itself
+		return nil // which the run has recorded
 	case err != nil:
 		i.note(0, problem.Nondeterminism, hintAltered, "the history does not follow the definition: %v", err)
 		return nil
@@ -141,12 +139,12 @@ func (i *inspection) lookBack(ctx context.Context) error {
 	return nil
 }
 
-const hintAltered = "Records are never repaired, and the run has ended. Restore the database from a copy if you need what it had recorded."
+const hintAltered = "Records are never repaired, and the run has ended. Restore the database from a copy if you need its records."
 
-// inspected keeps the programs of definitions, most of which many runs have.
+// inspected caches programs: many runs share a definition.
 var inspected = definition.NewCache(64)
 
-// inspectedProgram compiles a stored definition, which must be what its hash names; nil if it cannot be run.
+// inspectedProgram compiles a stored definition, whose text must match its hash. It returns nil for one that is not valid.
 func inspectedProgram(d history.StoredDefinition) (*definition.Program, error) {
 	sum := sha256.Sum256(d.Text)
 	if prog := inspected.Get(d.Hash); prog != nil && hex.EncodeToString(sum[:]) == d.Hash {
@@ -161,14 +159,14 @@ func inspectedProgram(d history.StoredDefinition) (*definition.Program, error) {
 	return prog, nil
 }
 
-// compared notes what differs, but only the first of it: what follows from a state that differs differs too.
+// compared notes the first difference. The others may follow from it.
 func (i *inspection) compared(differences []machine.Difference, hint string) {
 	if len(differences) > 0 {
 		i.note(differences[0].Seq, problem.Nondeterminism, hint, "%s", differences[0].String())
 	}
 }
 
-// timers compares the open timers with the stored ones. When a remote task is looked at again is not in the history.
+// timers compares the open timers with the stored timers. The history does not hold when a remote task is polled.
 func (i *inspection) timers(ctx context.Context, m *machine.Machine) error {
 	all, err := i.DueTimers(ctx, time.UnixMilli(1<<50), 0)
 	if err != nil {
@@ -180,14 +178,14 @@ func (i *inspection) timers(ctx context.Context, m *machine.Machine) error {
 			stored[t.Key] = t.Due
 		}
 	}
-	const hint = "Anything that is done to the run, a signal for instance, stores them anew. A timer that is missing would never fire by itself."
+	const hint = "The next input of the run, a signal for instance, stores the timers again. A missing timer never fires."
 	for _, t := range m.Timers() {
 		due, ok := stored[t.Key]
 		switch want := time.UnixMilli(history.CeilMillis(t.Due)); {
 		case !ok:
 			i.note(0, problem.TimersDiffer, hint, "the timer %s, due %s, is not stored", t.Key, history.FormatTimestamp(want))
 		case !due.Equal(want) && m.Poll(t.Key) == nil:
-			i.note(0, problem.TimersDiffer, hint, "the timer %s is stored as due %s, by the history it is %s", t.Key, history.FormatTimestamp(due), history.FormatTimestamp(want))
+			i.note(0, problem.TimersDiffer, hint, "the timer %s is stored as due %s, and is due %s by the history", t.Key, history.FormatTimestamp(due), history.FormatTimestamp(want))
 		}
 		delete(stored, t.Key)
 	}
@@ -197,9 +195,9 @@ func (i *inspection) timers(ctx context.Context, m *machine.Machine) error {
 	return nil
 }
 
-// endedChildren looks for the subworkflows that have ended well, which are deleted with the run and not before. What a fork
-// has taken over ended in another run; and one that failed may have been refused before it began. Of one that the run waits
-// for nothing may be stored yet: it may be left to a process that knows its workflow.
+// endedChildren looks for the subworkflows that have completed: they are deleted with the run, not before. The copied records of
+// a fork name subworkflows of another run. A subworkflow that failed may never have begun, and one that the run waits for may
+// not be stored yet.
 func (i *inspection) endedChildren(ctx context.Context, records []history.Record) error {
 	for j := range records {
 		p := &records[j].Payload
@@ -209,10 +207,10 @@ func (i *inspection) endedChildren(ctx context.Context, records []history.Record
 		}
 		_, err := i.Execution(ctx, p.ChildExecutionID)
 		switch {
-		case history.IsBeingDeleted(err): // which is a finding of its own
+		case history.IsBeingDeleted(err): // which is another finding
 		case errors.Is(err, problem.ExecutionNotFound):
-			i.note(records[j].Seq, problem.SubworkflowMissing, "The run goes on without it. Restore the database from a copy if its history is wanted.",
-				"the subworkflow %q ended here, and nothing is stored of it", p.ChildExecutionID)
+			i.note(records[j].Seq, problem.SubworkflowMissing, "The run continues without it. Restore the database from a copy if you need its history.",
+				"the subworkflow %q ended here, and is not stored", p.ChildExecutionID)
 		case err != nil && !isUnreadable(err):
 			return err
 		}
@@ -220,7 +218,7 @@ func (i *inspection) endedChildren(ctx context.Context, records []history.Record
 	return nil
 }
 
-// isUnreadable tells a run that is there and cannot be read, of which there are findings of its own.
+// isUnreadable reports whether a run is stored but cannot be read, for which there are other findings.
 func isUnreadable(err error) bool {
 	return errors.Is(err, problem.HistoryCorrupt) || errors.Is(err, problem.HistoryNewer)
 }
@@ -250,7 +248,7 @@ func (i *inspection) position(ctx context.Context, prog *definition.Program, now
 		err = m.Catchup(tail, now)
 	}
 	if err != nil {
-		i.note(seq, problem.PositionUnusable, "Nothing: the run goes on from its history, and the next step stores a new position.",
+		i.note(seq, problem.PositionUnusable, "Nothing to do: the run continues from its history, and its next step stores a new position.",
 			"the stored position cannot be used: %v", err)
 	}
 	return nil

@@ -1,4 +1,5 @@
-// Package replay proves histories: it walks a definition over recorded outcomes and compares what follows with what is recorded.
+// Package replay checks histories: it walks a definition with the recorded outcomes and compares the records that follow with
+// the recorded ones. It also makes the past of a fork.
 package replay
 
 import (
@@ -12,10 +13,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Run replays records with a definition, and returns the machine, what it would append next, and what differs from the records.
-// NONDETERMINISM_DETECTED if they do not follow from the definition. maxVisits 0 means the default.
+// Run replays records with a definition. It returns the machine, the batch that it would append next, and the values in which
+// the records differ from the definition. NONDETERMINISM_DETECTED if the commands differ. maxVisits 0 means the default.
 func Run(prog *definition.Program, id string, records []history.Record, input map[string]any, maxVisits int, now time.Time) (*machine.Machine, machine.Batch, []machine.Difference, error) {
-	// The history of this engine's runs says all that the config does not.
+	// The history of a run of this engine holds the rest of the config.
 	m, differences, err := machine.Prove(prog, machine.Config{ExecutionID: id, Mode: machine.HostMediated, MaxVisits: maxVisits}, records, input, now)
 	if err != nil {
 		return nil, machine.Batch{}, nil, err
@@ -26,7 +27,7 @@ func Run(prog *definition.Program, id string, records []history.Record, input ma
 			e := problem.New(problem.Nondeterminism, "%s", p.Error)
 			switch {
 			case p.Context == nil:
-			case p.Context.Actual.Name == history.FailNode: // the text says why
+			case p.Context.Actual.Name == history.FailNode: // the text has the reason
 				e.Message = fmt.Sprintf("record %d does not follow: %s", p.Context.Expected.Seq, p.Error)
 				e.At.NodeID = p.Context.Expected.NodeID
 			default:
@@ -40,7 +41,7 @@ func Run(prog *definition.Program, id string, records []history.Record, input ma
 	return m, b, differences, nil
 }
 
-// Prove is Run with a difference as an error, too.
+// Prove is Run, but a difference is an error too.
 func Prove(prog *definition.Program, id string, records []history.Record, input map[string]any, maxVisits int, now time.Time) (*machine.Machine, error) {
 	m, _, differences, err := Run(prog, id, records, input, maxVisits, now)
 	if err == nil && len(differences) > 0 {
@@ -51,7 +52,7 @@ func Prove(prog *definition.Program, id string, records []history.Record, input 
 
 func isState(r history.Record) bool { return r.Name == history.StateUpdated }
 
-// InputOf returns the input of a run of this engine: as its first record has it, or its first state.
+// InputOf returns the input of a run of this engine: that of its first record, else its first state.
 func InputOf(records []history.Record) map[string]any {
 	if input := records[0].Payload.Input; input != nil {
 		return input
@@ -62,7 +63,7 @@ func InputOf(records []history.Record) map[string]any {
 	return nil
 }
 
-// WithoutEnd returns the number of the first n records that are not part of the run's end.
+// WithoutEnd returns how many of the first n records come before the run's end.
 func WithoutEnd(records []history.Record, n int) int {
 	if end := slices.IndexFunc(records[:n], ends); end > 0 {
 		return end
@@ -70,7 +71,7 @@ func WithoutEnd(records []history.Record, n int) int {
 	return n
 }
 
-// WithoutFailure leaves out the last of the first n records if it is the command that belongs to the end behind them.
+// WithoutFailure returns n without a FailNode command that belongs to the end after it.
 func WithoutFailure(records []history.Record, n int) int {
 	if n > 1 && n < len(records) && records[n-1].Name == history.FailNode && records[n].Name == history.ExecutionFailed {
 		return n - 1
@@ -78,7 +79,7 @@ func WithoutFailure(records []history.Record, n int) int {
 	return n
 }
 
-// ends reports whether a record is part of a run's end, which is not taken over.
+// ends reports whether a record is part of a run's end.
 func ends(r history.Record) bool {
 	return r.Kind == history.Event && r.Name.Terminal() || r.Name == history.CancelExecution
 }
