@@ -9,9 +9,9 @@ import (
 // MaxIDBytes is the length of the longest id that a run may have. Stores keep ids as keys of tables.
 const MaxIDBytes = 2048
 
-// Check refuses a batch that breaks the contract of Store.Append, with INTERNAL_ERROR: it is the caller's mistake, and
-// writing it would leave a history that cannot be read. A batch that begins a run under an id that no run may have is
-// refused with VALIDATION_ERROR; a run that has such an id goes on.
+// Check refuses a batch that breaks the contract of Store.Append, with INTERNAL_ERROR: the caller is wrong, and the history
+// could not be read afterwards. A batch that begins a run with an invalid id is refused with VALIDATION_ERROR; a run that
+// already has such an id continues.
 func (b *Batch) Check() error {
 	fault := func(format string, args ...any) error {
 		return problem.New(problem.Internal, "append: "+format, args...).WithPlace(problem.Place{ExecutionID: b.ExecutionID})
@@ -55,7 +55,7 @@ func (b *Batch) Check() error {
 	return nil
 }
 
-// Check refuses a definition without the hash that keys it, with INTERNAL_ERROR.
+// Check refuses a definition without its hash, which is the key, with INTERNAL_ERROR.
 func (d *StoredDefinition) Check() error {
 	if d.Hash == "" {
 		return problem.New(problem.Internal, "the definition %q has no hash", d.Name)
@@ -63,22 +63,22 @@ func (d *StoredDefinition) Check() error {
 	return nil
 }
 
-// Conflict is the error of an append whose expected seq is not the run's last one.
+// Conflict returns the error of an append whose expected seq is not that of the run's last record.
 func (b *Batch) Conflict() error {
 	return problem.New(problem.HistoryConflict, "run %q has no last record %d: another writer appended first",
 		b.ExecutionID, b.ExpectedSeq).
 		WithPlace(problem.Place{ExecutionID: b.ExecutionID}).
-		WithHint("Read the run again and decide anew.")
+		WithHint("Read the run again and repeat the decision.")
 }
 
-// LeaseHeld is the error of an append by a process that does not own the run while another one does.
+// LeaseHeld returns the error of an append as the owner while another process owns the run.
 func (b *Batch) LeaseHeld() error {
 	return problem.New(problem.LeaseHeld, "another process owns run %q", b.ExecutionID).
 		WithPlace(problem.Place{ExecutionID: b.ExecutionID}).
 		WithHint("Append without an owner, and leave what the records request to the run's owner.")
 }
 
-// NotFound is the error of a run that has no records.
+// NotFound returns the error of a run that has no records.
 func NotFound(executionID string) error {
 	return problem.New(problem.ExecutionNotFound, "no run has the id %q", executionID).
 		WithPlace(problem.Place{ExecutionID: executionID}).

@@ -8,25 +8,24 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// DecodePayload reads a stored payload, whoever wrote it. Members that it does not know, and members whose value has
-// an unexpected type, are left alone, as the reference engine leaves them; the stored text keeps them. The error, with
-// code HISTORY_CORRUPT, says that raw is no JSON object.
+// DecodePayload reads a stored payload, whichever engine wrote it. Like the reference engine it ignores unknown members and
+// members of an unexpected type; the stored text keeps them. If raw is not a JSON object, the error has code HISTORY_CORRUPT.
 //
-// The name is that of the record; it does not matter to the members that the protocol has today.
+// The name is that of the record, for the error: the members that the protocol has today do not depend on it.
 func DecodePayload(name Name, raw []byte) (Payload, error) {
 	return DecodePayloadFunc(name, raw, nil)
 }
 
-// DecodePayloadFunc reads what AppendPayloadFunc wrote: value gets what stands in the place of a value of the workflow,
-// and gives the value. Its error is returned as it is.
+// DecodePayloadFunc reads what AppendPayloadFunc wrote: value takes what was written instead of a value of the workflow, and
+// returns the value. Its error is returned unchanged.
 func DecodePayloadFunc(name Name, raw []byte, value func(member string, v any) (any, error)) (Payload, error) {
 	v, err := jsonvalue.Decode(raw)
 	if err != nil {
-		return Payload{}, problem.New(problem.HistoryCorrupt, "the payload of a stored %s is no JSON", name).WithCause(err)
+		return Payload{}, problem.New(problem.HistoryCorrupt, "the payload of a stored %s is not JSON", name).WithCause(err)
 	}
 	members, ok := v.(map[string]any)
 	if !ok {
-		return Payload{}, problem.New(problem.HistoryCorrupt, "the payload of a stored %s is no JSON object", name)
+		return Payload{}, problem.New(problem.HistoryCorrupt, "the payload of a stored %s is not a JSON object", name)
 	}
 	var p Payload
 	for member, v := range members {
@@ -40,7 +39,7 @@ func DecodePayloadFunc(name Name, raw []byte, value func(member string, v any) (
 	return p, nil
 }
 
-// expand gives the value of a member that another text may stand for.
+// expand returns the value of a member that may have been replaced.
 func expand(member string, v any, value func(member string, v any) (any, error)) (any, error) {
 	if member == memberStateRef {
 		ref := object(v)
@@ -57,7 +56,7 @@ func expand(member string, v any, value func(member string, v any) (any, error))
 	return value(member, v)
 }
 
-// set takes one member. Each member has a field of its own, so their order does not matter.
+// set sets one member. Each member has its own field, so their order does not matter.
 func (p *Payload) set(member string, v any) {
 	switch member {
 	case "nodeId":
@@ -200,7 +199,7 @@ func object(v any) map[string]any {
 	return m
 }
 
-// integer is 0 for what is no integer that a double holds exactly.
+// integer returns 0 for a value that is not an integer, or that a double cannot hold exactly.
 func integer(v any) int64 {
 	f, _ := v.(float64)
 	if f != math.Trunc(f) || math.Abs(f) > 1<<53 {
@@ -209,7 +208,7 @@ func integer(v any) int64 {
 	return int64(f)
 }
 
-// texts is nil unless all elements are strings; an empty array gives an empty slice.
+// texts returns nil unless all elements are strings. An empty array is an empty slice.
 func texts(v any) []string {
 	elements, ok := v.([]any)
 	if !ok {
@@ -232,7 +231,7 @@ func timestamp(v any) time.Time {
 	return t
 }
 
-// span gives nil unless all four members are strings (spec: execution, 6.3).
+// span returns nil unless all four members are strings (spec: execution, 6.3).
 func span(v any) *ParallelSpan {
 	m := object(v)
 	var s ParallelSpan

@@ -8,15 +8,14 @@ import (
 )
 
 // AppendPayload appends the record's payload as it is stored: a compact JSON object whose first member is executionId
-// (spec: execution, 2.1), followed by nodeId and the members that are set. The record's name decides about the members
-// that are written even when empty.
+// (spec: execution, 2.1), followed by nodeId and the members that are set. Depending on the record's name some members are
+// written even when empty.
 func (r *Record) AppendPayload(dst []byte, executionID string) []byte {
 	return r.AppendPayloadFunc(dst, executionID, nil)
 }
 
-// AppendPayloadFunc is AppendPayload for stores that keep large values elsewhere: the members that hold values of a
-// workflow (Values lists them) are written by value, which appends what it wants to stand in the place of the value.
-// DecodePayloadFunc is the way back. A nil value writes them as they are.
+// AppendPayloadFunc is AppendPayload for stores that keep large values elsewhere: value appends the values of the workflow, or
+// what replaces them. DecodePayloadFunc is the inverse. If value is nil, the values are written unchanged.
 func (r *Record) AppendPayloadFunc(dst []byte, executionID string, value func(dst []byte, member string, v any) []byte) []byte {
 	p := &r.Payload
 	w := objectWriter{buf: append(dst, '{'), value: value}
@@ -33,7 +32,7 @@ func (r *Record) AppendPayloadFunc(dst []byte, executionID string, value func(ds
 	return append(w.buf, '}')
 }
 
-// appendRun writes what ExecutionStarted and CheckpointWritten say about the run and its definition.
+// appendRun writes the members of ExecutionStarted and CheckpointWritten about the run and its definition.
 func (p *Payload) appendRun(w *objectWriter, name Name) {
 	w.text("policy", p.Policy)
 	w.integer("intervalNodes", int64(p.IntervalNodes))
@@ -144,7 +143,7 @@ func (p *Payload) appendEnding(w *objectWriter) {
 // objectWriter appends members to an open object. Every method but name leaves the member out when its value is zero.
 type objectWriter struct {
 	buf []byte
-	// value, unless nil, writes the values of a workflow.
+	// value, unless nil, writes the values of the workflow.
 	value func(dst []byte, member string, v any) []byte
 }
 
@@ -208,7 +207,7 @@ func (w *objectWriter) optional(name string, v Optional) {
 	}
 }
 
-// texts is written even when empty; the caller decides.
+// texts writes the member even when empty.
 func (w *objectWriter) texts(name string, vs []string) {
 	w.name(name)
 	w.buf = append(w.buf, '[')

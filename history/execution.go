@@ -2,7 +2,7 @@ package history
 
 import "time"
 
-// Phase says where a run is (spec: execution, 11.1).
+// Phase is the state of a run (spec: execution, 11.1).
 type Phase string
 
 // All phases. A run that waits for nothing but timers or subworkflows is PhaseRunning.
@@ -16,7 +16,7 @@ const (
 	PhaseAwaitingSignal   Phase = "awaiting_signal"
 )
 
-// Phases lists all phases.
+// Phases returns all phases.
 func Phases() []Phase {
 	return []Phase{
 		PhaseRunning, PhaseCompleted, PhaseFailed, PhaseCancelled, PhaseInterrupted, PhaseAwaitingActivity, PhaseAwaitingSignal,
@@ -28,25 +28,25 @@ func (p Phase) Terminal() bool {
 	return p == PhaseCompleted || p == PhaseFailed || p == PhaseCancelled
 }
 
-// Execution is the projection of one run's history: what status and list answer without reading the history. It is
-// a pure fold over the records (Apply), kept beside them and rebuildable at any time.
+// Execution is the projection of one run's history: status and list read it instead of the history. It is a pure fold over
+// the records (Apply), kept in a side table, and can be rebuilt at any time.
 //
 // The projection of a run without records is Execution{ID: id}. A copy of an Execution is independent of the original
 // under Apply.
 type Execution struct {
 	ID string
-	// Seq is the seq of the last record that the projection has seen.
+	// Seq is the seq of the last record that was applied.
 	Seq   int64
 	Phase Phase
-	// DefinitionName, DefinitionVersion and Mode come from ExecutionStarted; DefinitionHash from ExecutionStarted or
-	// else the newest checkpoint.
+	// DefinitionName, DefinitionVersion and Mode are those of ExecutionStarted; DefinitionHash is that of ExecutionStarted or
+	// else of the newest checkpoint.
 	DefinitionName    string
 	DefinitionVersion string
 	DefinitionHash    string
 	// InputHash is "" for runs begun by the reference engine.
 	InputHash string
 	Mode      string
-	// CurrentNodeID is absent when completed (spec: execution, 11.2).
+	// CurrentNodeID is "" for a completed run (spec: execution, 11.2).
 	CurrentNodeID string
 	// LastError is the failure of a failed run, the reason of a cancelled one.
 	LastError  string
@@ -63,7 +63,7 @@ type Execution struct {
 	// Parent is the run that started this one as a subworkflow, "" at the root; Depth its nesting depth.
 	Parent string
 	Depth  int
-	// ForkedFrom says of which run this one is a copy up to a record; zero for others.
+	// ForkedFrom says where the run was forked; zero for other runs.
 	ForkedFrom ForkOrigin
 	// StateSeq is the seq of the newest StateUpdated, 0 if there is none.
 	StateSeq int64
@@ -75,17 +75,16 @@ type Execution struct {
 	// once for several records or runs counts where it was new. Positions, timers and definitions do not count. The store
 	// counts it: Store.Execution, List and Batch.Bytes return it, Apply leaves it alone.
 	Bytes int64
-	// Waits lists what the run waits for, nothing if it has ended: the waits of one parallel block in branch order,
-	// others in the order in which they began. It is shared between copies; do not change it.
+	// Waits lists what the run waits for: the waits of one parallel block in branch order, others in the order in which they
+	// began. It is empty if the run has ended. It is shared between copies; do not change it.
 	Waits []Wait
 
 	fold fold
 }
 
-// fold is what Apply remembers between two records beyond the members that are for readers. Its slices are shared
-// between copies and never changed.
+// fold is what Apply needs besides the exported members. Its slices are shared between copies and never changed.
 type fold struct {
-	// started says that ExecutionStarted has been seen, bound that it holds DefinitionHash.
+	// started says that ExecutionStarted was applied, bound that it had a DefinitionHash.
 	started, bound bool
 	// outcome is the phase of the newest event that ends a run, "" if none does.
 	outcome Phase
@@ -93,7 +92,7 @@ type fold struct {
 	lastNode string
 	// raised says that the newest command is RaiseInterrupt.
 	raised bool
-	// waits are the open waits. They outlive an ExecutionFailed, after which a run may go on.
+	// waits are the open waits. They outlive an ExecutionFailed, after which a run may continue.
 	waits []Wait
 	// forks are the open parallel blocks, outermost first.
 	forks []fork

@@ -2,7 +2,7 @@ package history
 
 import "context"
 
-// Importer is a Store that can take in runs as a whole. Both stores of this module are.
+// Importer is a Store that can import whole runs. Both stores of this module are.
 type Importer interface {
 	// Import adds runs with their definitions in one transaction: all or nothing. DUPLICATE_EXECUTION_ID if one of the runs
 	// exists, otherwise the errors of Append. A definition that is stored already stays as it is.
@@ -38,7 +38,7 @@ type ImportedRun struct {
 	ExecutionID string
 	// Records have their payload texts in Raw, which are stored as they are.
 	Records []Record
-	// Execution is the fold of the records, Timers what they have open.
+	// Execution is the projection of the records, Timers their open timers.
 	Execution Execution
 	Timers    []Timer
 }

@@ -60,7 +60,7 @@ func Names() []Name {
 	return out
 }
 
-// Kind tells whether records of this name are commands or events; "" for a name that the protocol does not have.
+// Kind returns whether records of this name are commands or events; "" for a name that the protocol does not have.
 func (n Name) Kind() Kind { return kindOf[n] }
 
 // Terminal reports whether an event of this name ends a run, if no command follows it.

@@ -2,15 +2,15 @@ package history
 
 import "slices"
 
-// What a run waits for is derived from facts: each is opened by one event and closed by another. The slices are
-// replaced, never changed, so that copies of an Execution stay what they are.
+// What a run waits for is derived from facts: one event opens a wait, another closes it. The slices are replaced, never
+// changed, so that copies of an Execution do not change.
 
-// findWait gives the index of the first wait of one of the kinds that a record speaks of, -1 if there is none.
+// findWait returns the index of the first wait, of one of the kinds, that a record is about; -1 if there is none.
 func (f *fold) findWait(p *Payload, ks ...WaitKind) int {
 	return slices.IndexFunc(f.waits, func(w Wait) bool { return slices.Contains(ks, w.Kind) && w.meets(p) })
 }
 
-// beginWait adds a wait. A repeated record, and the attempt after a back-off, take the place of the one before.
+// beginWait adds a wait. The wait of a repeated record, or of the attempt after a back-off, replaces the one before.
 func (f *fold) beginWait(p *Payload, w Wait, replaces ...WaitKind) {
 	w.NodeID, w.Visit, w.Span = p.NodeID, p.Visit, p.Span
 	if i := f.findWait(p, append(replaces, w.Kind)...); i >= 0 {
@@ -25,7 +25,7 @@ func (f *fold) replaceWait(i int, w Wait) {
 	f.waits[i] = w
 }
 
-// waitPlace keeps the waits of one parallel block in branch order.
+// waitPlace returns where a wait is inserted: the waits of one parallel block are in branch order.
 func (f *fold) waitPlace(s *ParallelSpan) int {
 	last := len(f.waits)
 	if s == nil {
@@ -63,13 +63,13 @@ func (f *fold) dropWaits(drop func(w *Wait) bool) {
 	f.waits = kept
 }
 
-// openFork notes a parallel block. One of the same node that is still open has been left by a loop.
+// openFork adds a parallel block. An open block of the same node was left by a loop, and is closed.
 func (f *fold) openFork(p *Payload) {
 	f.closeForks(f.forkOf(p.NodeID))
 	f.forks = append(slices.Clip(f.forks), fork{node: p.NodeID, join: p.Join, branches: p.BranchNames})
 }
 
-// forkOf gives the index of a node's open block, len(forks) if there is none.
+// forkOf returns the index of a node's open block, len(forks) if there is none.
 func (f *fold) forkOf(node string) int {
 	if i := slices.IndexFunc(f.forks, func(k fork) bool { return k.node == node }); i >= 0 {
 		return i
@@ -77,9 +77,9 @@ func (f *fold) forkOf(node string) int {
 	return len(f.forks)
 }
 
-// closeForks closes the blocks from index i on, which are nested in each other because commands of branches never
-// interleave (spec: execution, 10.6), and drops what their branches waited for. Facts may run ahead of the command
-// that opens their block, so with the last block everything in branches goes.
+// closeForks closes the blocks from index i on and drops the waits of their branches. The blocks are nested in each other,
+// because the commands of branches never interleave (spec: execution, 10.6). Facts may precede the command that opens their
+// block, so the end of the last block drops all waits in branches.
 func (f *fold) closeForks(i int) {
 	if i >= len(f.forks) {
 		return
@@ -94,8 +94,8 @@ func (f *fold) closeForks(i int) {
 	}
 }
 
-// failBlocks closes the blocks that a FailNode ends: that of the node itself, and every one around it whose join needs
-// all branches. The failing node is in the innermost block of the script.
+// failBlocks closes the blocks that a FailNode ends: the block of the node itself, and the blocks around it whose joins need all
+// branches. The failing node is in the innermost block of the script.
 func (f *fold) failBlocks(node string) {
 	i := f.forkOf(node)
 	for i > 0 && f.forks[i-1].join == "all" {

@@ -1,9 +1,8 @@
 package history
 
-// NeedsDriver reports whether a live process may have to look after the run: it performs an activity in process, waits
-// for a subworkflow, stopped in the middle of its walk, or is a subworkflow, which ends with its parent. Any other run
-// that rests on a host, a person, a signal or a timer needs none; neither does one that only the reference engine has
-// written to.
+// NeedsDriver reports whether a process may have to drive the run: it performs an activity in process, waits for a
+// subworkflow, stopped in the middle of its walk, or is a subworkflow, which ends with its parent. A run that waits for a host,
+// a person, a signal or a timer needs no driver; neither does a run that only the reference engine has written to.
 func (e *Execution) NeedsDriver() bool {
 	if e.Phase.Terminal() {
 		return false
@@ -19,11 +18,10 @@ func (e *Execution) NeedsDriver() bool {
 	return len(e.Waits) == 0 && e.Mode != ""
 }
 
-// Orphaned reports whether a run that no live process owns stands still for want of a driver. It refines
-// NeedsDriver: a subworkflow that is under way wakes its parent when it ends, so only one that has ended, or that was
-// never begun, keeps the parent waiting in vain; and a parent that ends cancels its subworkflows, so only one whose
-// parent has ended already was left over, by a crash between the two. phase returns another run's phase; ok is false if
-// there is no such run.
+// Orphaned reports whether a run that no live process owns cannot continue without a driver. It refines NeedsDriver. A
+// subworkflow wakes its parent when it ends: the parent needs a driver only if the subworkflow has ended, or never began. A
+// parent cancels its subworkflows when it ends: a subworkflow that waits for somebody else needs a driver only if a crash came
+// between the two. phase returns another run's phase; ok is false if there is no such run.
 func (e *Execution) Orphaned(phase func(executionID string) (p Phase, ok bool)) bool {
 	if !e.NeedsDriver() {
 		return false

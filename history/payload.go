@@ -2,13 +2,12 @@ package history
 
 import "time"
 
-// Payload holds the members of every record's payload; a record uses the few that the protocol gives it (spec:
-// execution, 2.2 and 2.3). Zero values are left out of the stored text, unless the member's comment says otherwise.
+// Payload holds the members of all payloads; a record uses those that the protocol defines for it (spec: execution, 2.2 and
+// 2.3). Zero values are left out of the stored text, unless the comment of the member says otherwise.
 // Members marked "added" are this engine's additions, which the reference engine ignores (spec: execution, 10.6).
 type Payload struct {
 	NodeID string
-	// Visit tells which visit of NodeID in this run a fact belongs to, from the second on; first visits leave it out,
-	// as the reference engine leaves out all. Added, on facts.
+	// Visit is the visit of NodeID that a fact belongs to, from the second visit on. Added, on facts.
 	Visit int
 
 	// CompleteNode: the node's output; nil leaves the member out, an empty map is written.
@@ -34,13 +33,12 @@ type Payload struct {
 	Winners []string
 
 	// StartTimer, TimerStarted, TimerFired. TimerKind is "duration" or "until" (member "kind"), or (added) "deadline" of a
-	// TimerFired that ends an interrupt or a parallel block. WaitMS is written by
-	// StartTimer of kind duration, also when 0.
+	// TimerFired that ends an interrupt or a parallel block. StartTimer of kind duration has WaitMS, even if it is 0.
 	TimerKind string
 	WaitMS    Optional
 	Until     string
-	// DueAt is when a timer or retry is due. Added, on TimerStarted and on ActivityFailed that will be retried
-	// (members "dueAt" and "retryAt"), and where a task of an agent is recorded that is looked at again then.
+	// DueAt is when a timer is due, or a remote task is polled; RetryAt when a failed attempt is retried. Added, on
+	// TimerStarted, ActivityFailed and the records of remote tasks.
 	DueAt   time.Time
 	RetryAt time.Time
 
@@ -49,7 +47,7 @@ type Payload struct {
 	SignalName    string
 	SignalPayload map[string]any
 
-	// RaiseInterrupt, InterruptRaised: Prompt is written also when empty.
+	// RaiseInterrupt, InterruptRaised: Prompt is written even when empty.
 	Prompt string
 
 	// Subworkflows.
@@ -75,28 +73,26 @@ type Payload struct {
 	Protocol     string
 	Correlation  string // delegateCorrelationId
 	ExternalTask string // externalTaskId
-	// ExternalContext is the conversation that a remote task belongs to (externalContextId). Added, where a task of an
-	// agent is recorded.
+	// ExternalContext is the conversation of a remote task (externalContextId). Added, on the records of remote tasks.
 	ExternalContext string
 	// DelegateInput: nil leaves it out.
 	DelegateInput map[string]any
-	// Mode is activityExecutionMode: how an ActivityRequested is to be performed, and the mode a run was started in
-	// (ExecutionStarted). Added.
+	// Mode is activityExecutionMode: who performs an ActivityRequested, and the mode in which the run was started. Added, on
+	// ActivityRequested and ExecutionStarted.
 	Mode string
-	// IdempotencyKey, on ActivityCompleted and ActivityFailed that a caller submitted with a key, and on a SignalReceived
-	// that was sent with one. Added.
+	// IdempotencyKey is the key with which an outcome was submitted or a signal was sent. Added, on ActivityCompleted,
+	// ActivityFailed and SignalReceived.
 	IdempotencyKey string
 	// Usage is what an executor reports besides its output (model, tokens, duration). Added, on ActivityCompleted
 	// and ActivityFailed.
 	Usage map[string]any
-	// Repair is what the next attempt gets in hand to put this one right. Added, on an ActivityFailed that was granted a
-	// repair.
+	// Repair is the input of the next attempt, which repairs this one. Added, on an ActivityFailed that was granted a repair.
 	Repair map[string]any
-	// KeepTasks says that the end of a run is none for the tasks that it has at agents: they belong to a copy of it
-	// elsewhere. Added, on ExecutionCancelled.
+	// KeepTasks says that the tasks at agents are not cancelled with the run: they belong to a copy of it elsewhere. Added, on
+	// ExecutionCancelled.
 	KeepTasks bool
 
-	// ExecutionStarted. InputKeys is written also when empty.
+	// ExecutionStarted. InputKeys is written even when empty.
 	WorkflowName    string
 	WorkflowVersion string
 	InputKeys       []string
@@ -104,15 +100,15 @@ type Payload struct {
 	DefinitionHash string
 	// InputHash is the SHA-256 of the canonical input. Added, on ExecutionStarted.
 	InputHash string
-	// Input is the original input, kept only when the entry node is not a start node, whose StateUpdated would hold
-	// it. Added, on ExecutionStarted.
-	Input map[string]any
-	// Branches is "concurrent" when parallel branches run at once; absent (reference) means one by one. Added, on
+	// Input is the original input, unless the entry node is a start node, whose StateUpdated holds it. Added, on
 	// ExecutionStarted.
+	Input map[string]any
+	// Branches is the order in which parallel branches run, "concurrent" or "sequential"; "" (reference) means sequential.
+	// Added, on ExecutionStarted.
 	Branches string
 	// Depth is the nesting depth of a subworkflow's run, 0 at the root. Added, on ExecutionStarted.
 	Depth int
-	// ForkedFrom says of which run this one is a copy up to a record; zero for others. Added, on ExecutionStarted.
+	// ForkedFrom says where the run was forked; zero for other runs. Added, on ExecutionStarted.
 	ForkedFrom ForkOrigin
 
 	// CheckpointWritten.
@@ -126,7 +122,7 @@ type Payload struct {
 	Context *MismatchContext
 }
 
-// ForkOrigin is where a run was forked: a run, and the seq of the last record that was taken over.
+// ForkOrigin is where a run was forked: the other run, and the seq of the last record that was copied.
 type ForkOrigin struct {
 	ExecutionID string
 	Seq         int64
@@ -149,12 +145,12 @@ type ParallelSpan struct {
 	BranchEntryNodeID string
 }
 
-// MismatchContext names the recorded and the issued command of a replay mismatch (spec: execution, 10.3).
+// MismatchContext holds the recorded and the issued command of a replay mismatch (spec: execution, 10.3).
 type MismatchContext struct {
 	Expected, Actual CommandIdentity
 }
 
-// CommandIdentity is what replay compares: the command's name and node. Seq is 0 where it does not apply.
+// CommandIdentity is what a replay compares: the command's name and node. Seq is 0 if it does not apply.
 type CommandIdentity struct {
 	Name   Name
 	Seq    int64

@@ -2,7 +2,7 @@ package history
 
 import "strings"
 
-// Project folds a run's history from its first record on.
+// Project returns the projection of a run's whole history.
 func Project(executionID string, records []Record) Execution {
 	e := Execution{ID: executionID}
 	for i := range records {
@@ -11,12 +11,12 @@ func Project(executionID string, records []Record) Execution {
 	return e
 }
 
-// Apply brings the projection forward by one record, which must be the next one of the run; a Seq of 0 counts as such.
+// Apply advances the projection by one record, which must be the next record of the run. A Seq of 0 counts as the next.
 //
-// The rules are those of the protocol (spec: execution, 11.1 and 11.2) with these differences. A resumed interrupt is
-// over. A failure after which commands follow was one that a join tolerated. What the run waits for is derived from
-// all open requests, not from the newest record alone. An activity that a process of this engine performs leaves the
-// run running; requests of the reference engine do not say who performs them and count as awaited.
+// The rules are those of the protocol (spec: execution, 11.1 and 11.2) with these differences. A resumed interrupt has ended.
+// A join tolerated a failure that commands follow. What the run waits for is derived from all open requests, not only from the
+// newest record. While a process of this engine performs an activity, the run is running; requests of the reference engine do
+// not say who performs them, and the run awaits the activity.
 func (e *Execution) Apply(r Record) {
 	e.Seq++
 	if r.Seq != 0 {
@@ -91,7 +91,7 @@ func (e *Execution) event(name Name, p *Payload) {
 			e.taskMoved(p, WaitInterrupt)
 			return
 		}
-		// A replay of the reference engine repeats the event, without its command, for interrupts long resumed.
+		// A replay of the reference engine repeats the event, without its command, for interrupts that have ended.
 		if f.raised || e.NodeVisits == 0 {
 			f.beginWait(p, Wait{Kind: WaitInterrupt})
 		}
@@ -146,8 +146,8 @@ func (e *Execution) start(p *Payload) {
 	}
 }
 
-// requested opens the wait for an attempt. A request that repeats or retries a delegate's may lack what the first one
-// said about the agent.
+// requested opens the wait for an attempt. A repeated request, or one of a later attempt, of a delegate may lack the members
+// about the agent.
 func (e *Execution) requested(p *Payload) {
 	e.correlate(p)
 	if p.ExternalTask != "" {
@@ -175,9 +175,9 @@ func (e *Execution) requested(p *Payload) {
 	f.beginWait(p, w, WaitBackoff)
 }
 
-// taskMoved takes what became of a delegate's task at its agent: that it runs there (ActivityRequested with the task's
-// id), that the agent asks something (InterruptRaised), or that it was answered (InterruptResumed), which is then to be
-// delivered.
+// taskMoved applies a record of a delegate's task at its agent: the agent works on it (ActivityRequested with the task's id),
+// the agent asks a question (InterruptRaised), or the question was answered (InterruptResumed), and a process has to deliver
+// the answer.
 func (e *Execution) taskMoved(p *Payload, kind WaitKind) {
 	f := &e.fold
 	i := f.findWait(p, WaitActivity, WaitInterrupt)
@@ -192,12 +192,12 @@ func (e *Execution) taskMoved(p *Payload, kind WaitKind) {
 	f.replaceWait(i, w)
 }
 
-// attemptFailed closes an attempt, and waits for the next one if there will be one.
+// attemptFailed closes an attempt, and opens the wait for the next one if there is one.
 func (e *Execution) attemptFailed(p *Payload) {
 	f := &e.fold
 	i := f.findWait(p, WaitActivity, WaitBackoff)
 	if i < 0 {
-		i = f.findWait(p, WaitInterrupt) // an agent that asks
+		i = f.findWait(p, WaitInterrupt) // a question of an agent
 	}
 	if i < 0 || f.waits[i].Kind == WaitInterrupt && !f.waits[i].Delegate() {
 		return
@@ -231,8 +231,8 @@ func (e *Execution) relate(p *Payload) {
 	}
 }
 
-// nameFamily gives a subworkflow's run, which has started none itself, its own id as the child. Runs of this engine
-// know their parent; those of the reference engine tell it by their id only.
+// nameFamily sets the ids of a subworkflow's run that has started no subworkflow itself: its own as the child, and its
+// parent's. Runs of this engine record their parent; of a run of the reference engine only the id tells the parent.
 func (e *Execution) nameFamily() {
 	if e.Parent != "" {
 		e.ChildExecutionID, e.ParentExecutionID = e.ID, e.Parent
@@ -277,8 +277,8 @@ func (e *Execution) settle() {
 	}
 }
 
-// deciding gives the wait that decides about the phase: an activity that a process performs, else the first that
-// somebody outside has to end, else the first task that runs at an agent; nil if there is none.
+// deciding returns the wait that determines the phase: an activity that a process performs, else the first wait for a host, a
+// person or a signal, else the first task at an agent; nil if there is none.
 func (f *fold) deciding() *Wait {
 	var first, away *Wait
 	for i := range f.waits {

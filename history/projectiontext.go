@@ -5,8 +5,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// AppendText appends the projection as the JSON text that stores keep. It holds everything but the run's id, which
-// keys it, and all that Apply needs to go on.
+// AppendText appends the projection as the JSON text that stores keep. It holds everything but the run's id, which is the key,
+// including what Apply needs to continue.
 func (e *Execution) AppendText(dst []byte) []byte {
 	f := &e.fold
 	w := objectWriter{buf: append(dst, '{')}
@@ -79,7 +79,7 @@ func (x *fork) appendText(w *objectWriter) {
 	w.texts("branches", x.branches)
 }
 
-// ParseExecution reads what AppendText wrote. The error has code HISTORY_CORRUPT.
+// ParseExecution parses the result of AppendText. The error has code HISTORY_CORRUPT.
 func ParseExecution(executionID string, raw []byte) (Execution, error) {
 	v, err := jsonvalue.Decode(raw)
 	m := object(v)

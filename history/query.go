@@ -19,7 +19,7 @@ func (q *ListQuery) PageSize() (int, error) {
 	return min(q.Limit, maxListLimit), nil
 }
 
-// Matches reports whether a run passes the query's filters; the cursor is none of them.
+// Matches reports whether a run matches the query's filters. The cursor is not one of them.
 func (q *ListQuery) Matches(e *Execution) bool {
 	return (q.Phase == "" || e.Phase == q.Phase) &&
 		(q.DefinitionName == "" || e.DefinitionName == q.DefinitionName) &&

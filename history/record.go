@@ -2,7 +2,7 @@ package history
 
 import "time"
 
-// Kind tells commands, which are the script of a run, from events, which are its facts.
+// Kind says whether a record is a command, part of the run's script, or an event, one of its facts.
 type Kind string
 
 // The two kinds of records (spec: execution, 2.1).
@@ -11,7 +11,7 @@ const (
 	Event   Kind = "event"
 )
 
-// Name is the name of a record. All names are listed below; no others are ever written.
+// Name is the name of a record. No other names than those below are written.
 type Name string
 
 // Commands (spec: execution, 2.2).
@@ -70,9 +70,9 @@ type Record struct {
 	Payload Payload
 	// CreatedAt is UTC with millisecond precision. The writer sets it.
 	CreatedAt time.Time
-	// Raw is the payload text as stored. Only reading fills it; it holds members that Payload does not know. It is nil
-	// for a record whose large values the store keeps elsewhere; Text gives the payload of any record.
+	// Raw is the payload text as stored, with the members that Payload does not know. Only reading sets it. It is nil for a
+	// record whose large values the store keeps elsewhere; Text returns the payload of any record.
 	Raw []byte
-	// Foreign is true for a record that another engine wrote. Only reading fills it, where the store can tell.
+	// Foreign is true for a record that another engine wrote. Only reading sets it, if the store knows.
 	Foreign bool
 }

@@ -10,13 +10,13 @@ import (
 // Redacted replaces the value of a member that must not be shown.
 const Redacted = "[REDACTED]"
 
-// Redaction hides the values of members by name, on the way out: in logs, exports and answers that somebody else
-// reads. Stores never redact, because what is redacted cannot be replayed.
+// Redaction hides the values of members by name, in logs, exports and answers. Stores never redact, because redacted values
+// cannot be replayed.
 //
 // The zero value hides nothing.
 type Redaction struct{ names map[string]bool }
 
-// NewRedaction hides members whose name is one of names, ignoring case. A part of a name does not count.
+// NewRedaction hides members whose whole name is one of names, ignoring case.
 func NewRedaction(names ...string) Redaction {
 	m := make(map[string]bool, len(names))
 	for _, n := range names {
@@ -38,8 +38,8 @@ func RedactValue(v any) any { return defaultRedaction.Value(v) }
 
 func (r Redaction) hides(name string) bool { return r.names[strings.ToLower(name)] }
 
-// Value gives a plain value with hidden members, at any depth, replaced by Redacted, whatever their value is. The
-// given value is not changed; what needs no change is shared with it.
+// Value returns a plain value in which hidden members, at any depth, are replaced by Redacted. The given value is not changed;
+// the result shares unchanged parts with it.
 func (r Redaction) Value(v any) any {
 	out, _ := r.value(v)
 	return out
@@ -87,8 +87,8 @@ func (r Redaction) value(v any) (out any, changed bool) {
 	return v, false
 }
 
-// Text is Value for JSON text. Everything that is not hidden keeps its form and order; a text with nothing to hide is
-// given back as it is. Text that is no JSON is hidden as a whole.
+// Text is Value for JSON text. The rest of the text keeps its form and order; a text with nothing to hide is returned unchanged.
+// Text that is not JSON is replaced as a whole.
 func (r Redaction) Text(raw []byte) []byte {
 	if !json.Valid(raw) {
 		return jsonvalue.AppendString(nil, Redacted)
@@ -101,7 +101,7 @@ func (r Redaction) Text(raw []byte) []byte {
 	return append(s.out, raw[s.copied:]...)
 }
 
-// redactScan walks valid JSON text. What lies before copied has been written to out.
+// redactScan scans valid JSON text. The text before copied has been written to out.
 type redactScan struct {
 	r      Redaction
 	src    []byte
@@ -126,7 +126,7 @@ func (s *redactScan) value() {
 	}
 }
 
-// each scans the elements of an object or array, from its opening bracket to behind the closing one.
+// each scans the elements of an object or array, from its opening bracket to its closing one.
 func (s *redactScan) each(end byte, element func()) {
 	s.at++
 	for s.space(); s.src[s.at] != end; s.space() {
@@ -165,7 +165,7 @@ func (s *redactScan) hidden(quoted []byte) bool {
 	return s.r.hides(name)
 }
 
-// text scans a string and gives it with its quotes.
+// text scans a string and returns it with its quotes.
 func (s *redactScan) text() []byte {
 	start := s.at
 	for s.at++; s.src[s.at] != '"'; s.at++ {

@@ -5,8 +5,7 @@ import "time"
 // timestampLayout is the protocol's form of a time: UTC, milliseconds, 24 characters (spec: execution, 2.1).
 const timestampLayout = "2006-01-02T15:04:05.000Z"
 
-// AppendTimestamp appends a time in the protocol's form, for instance 2026-11-21T01:03:46.919Z. What is finer than a
-// millisecond is cut off.
+// AppendTimestamp appends a time in the protocol's form, for instance 2026-11-21T01:03:46.919Z, truncated to milliseconds.
 func AppendTimestamp(dst []byte, t time.Time) []byte {
 	t = t.UTC()
 	year, month, day := t.Date()
@@ -24,19 +23,18 @@ func AppendTimestamp(dst []byte, t time.Time) []byte {
 
 func digit(n int) byte { return byte('0' + n%10) }
 
-// FormatTimestamp is AppendTimestamp to a string.
+// FormatTimestamp returns a time in the protocol's form.
 func FormatTimestamp(t time.Time) string {
 	return string(AppendTimestamp(make([]byte, 0, len(timestampLayout)), t))
 }
 
-// ParseTimestamp reads an RFC 3339 time, of whatever precision and zone, as UTC.
+// ParseTimestamp parses an RFC 3339 time of any precision and zone, and returns it in UTC.
 func ParseTimestamp(s string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339Nano, s)
 	return t.UTC(), err
 }
 
-// CeilMillis gives a time in milliseconds since 1970, rounded up: what is due is never early, and what is younger than
-// a limit stays so.
+// CeilMillis returns a time in milliseconds since 1970, rounded up, so that a timer is never early.
 func CeilMillis(t time.Time) int64 {
 	ms := t.UnixMilli()
 	if t.Nanosecond()%int(time.Millisecond) != 0 {

@@ -2,17 +2,17 @@ package history
 
 import "github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 
-// memberStateRef is the member of a checkpoint whose member "state" holds the state.
+// memberStateRef is the member of a checkpoint with the state, in its member "state".
 const memberStateRef = "stateRef"
 
-// isValue tells the members of payloads that hold values of the workflow, which can be large.
+// isValue lists the members of payloads with values of the workflow, which may be large.
 var isValue = map[string]bool{
 	"input": true, "payload": true, "output": true, "state": true, "result": true, "delegateInput": true, "usage": true, "repair": true,
 	"childFinalState": true, "childResult": true, "mergedOutput": true, memberStateRef: true,
 }
 
-// Weigh gives about how many bytes the values of the record take when they are written in full, never more than that;
-// at a limit greater than 0 it stops and gives some number not below it.
+// Weigh returns a lower bound of the bytes that the values of the record take when written in full. With a limit greater than 0
+// it stops there, and returns a number not below the limit.
 func (r *Record) Weigh(limit int) int {
 	p := &r.Payload
 	n := 0
@@ -31,8 +31,8 @@ func (r *Record) Weigh(limit int) int {
 	return n
 }
 
-// Text is the record's payload as an engine of the protocol stores it: Raw, or where a store keeps the values elsewhere
-// the payload written anew. It is complete in itself. The result must not be changed.
+// Text returns the complete payload as an engine of the protocol stores it: Raw or, if the store keeps the values elsewhere, the
+// payload written again. The result must not be changed.
 func (r *Record) Text(executionID string) []byte {
 	if r.Raw != nil {
 		return r.Raw

@@ -9,10 +9,10 @@ import (
 
 // Verifier is a Store that can check what it keeps.
 type Verifier interface {
-	// Verify reads a run, or everything if executionID is "", and reports what is wrong with it; see the codes of
-	// Finding. Only with repair does it change anything: it makes projections anew from the records, and drops rows
-	// beside runs that do not exist. It never touches a record. A run is looked at as of one moment, however busy it is.
-	// EXECUTION_NOT_FOUND if nothing at all is stored under executionID.
+	// Verify reads a run, or everything if executionID is "", and reports what is wrong with it; see the codes of Finding. Only
+	// with repair does it change anything: it rebuilds projections from the records, and deletes rows of side tables whose
+	// run does not exist. It never changes a record. It reads each run in one snapshot. EXECUTION_NOT_FOUND if nothing is stored
+	// under executionID.
 	Verify(ctx context.Context, executionID string, repair bool, report func(Finding)) (Verified, error)
 }
 
@@ -21,46 +21,46 @@ type Verified struct {
 	Runs, Records, Definitions int64
 }
 
-// Finding is one thing that is wrong with what is stored. The codes are DATABASE_DAMAGED, RECORD_GAP, RECORD_UNREADABLE,
+// Finding is one problem of a store. The codes are DATABASE_DAMAGED, RECORD_GAP, RECORD_UNREADABLE,
 // HISTORY_VERSION_UNSUPPORTED, RECORD_AFTER_END, OUTCOME_TWICE, PROJECTION_DIFFERS, ROW_ORPHANED, DELETION_UNFINISHED,
-// BLOB_DAMAGED, DEFINITION_HASH_MISMATCH and, from graph.Inspect, DEFINITION_REQUIRED, NONDETERMINISM_DETECTED, POSITION_UNUSABLE,
+// BLOB_DAMAGED, DEFINITION_HASH_MISMATCH and, from replay.Inspect, DEFINITION_REQUIRED, NONDETERMINISM_DETECTED, POSITION_UNUSABLE,
 // TIMERS_DIFFER and SUBWORKFLOW_MISSING.
 type Finding struct {
-	// ExecutionID is "" for what belongs to no run, Seq 0 for what belongs to no record.
+	// ExecutionID is "" if the finding is not about a run, Seq 0 if it is not about a record.
 	ExecutionID string
 	Seq         int64
 	Code        problem.Code
 	Message     string
 	// Hint says what to do.
 	Hint string
-	// Repaired says that it is over.
+	// Repaired says that Verify has repaired it.
 	Repaired bool
 }
 
-// What to do about damaged records is always the same: nothing here may change them.
+// The hints for damaged records, which are never changed.
 const (
-	hintRestore = "Records are never repaired. Restore the database from a copy, or export the other runs and go on without this one."
+	hintRestore = "Records are never repaired. Restore the database from a copy, or export the other runs and continue without this one."
 	hintReport  = "The records can be read, but no engine should have written this. Keep a copy of the database and report it."
 )
 
-// Audit checks the records of one run, one after another, and folds them. Begin with Audit{ExecutionID: id}.
+// Audit checks the records of one run in order, and makes its projection. Begin with Audit{ExecutionID: id}.
 type Audit struct {
 	ExecutionID string
-	// Execution is the fold of the records so far.
+	// Execution is the projection of the records so far.
 	Execution Execution
-	// Findings are what was found so far, at most MaxFindings for one run.
+	// Findings holds the findings so far, at most MaxFindings.
 	Findings []Finding
 
 	last  int64
 	ended int64
-	// settled tells what was requested (false) and has had its outcome (true).
+	// settled holds false for what was requested, and true once it has had its outcome.
 	settled map[settling]bool
 }
 
-// MaxFindings bounds what is said about one run.
+// MaxFindings bounds the findings about one run.
 const MaxFindings = 20
 
-// settling names what can have an outcome once.
+// settling identifies what can have one outcome.
 type settling struct {
 	kind  WaitKind
 	node  string
@@ -76,15 +76,14 @@ func (a *Audit) note(seq int64, code problem.Code, hint, format string, args ...
 	}
 }
 
-// Record takes the next record as it was read. unreadable is the error with which that failed; r then holds what could
-// be told.
+// Record checks the next record. unreadable is the error of reading it; r then holds what could be read.
 func (a *Audit) Record(r *Record, unreadable error) {
 	if a.Execution.ID == "" {
 		a.Execution.ID = a.ExecutionID
 		a.settled = map[settling]bool{}
 	}
 	if r.Seq != a.last+1 {
-		a.note(r.Seq, problem.RecordGap, hintRestore, "record %d stands where record %d is missing", r.Seq, a.last+1)
+		a.note(r.Seq, problem.RecordGap, hintRestore, "expected record %d, found record %d", a.last+1, r.Seq)
 	}
 	a.last = r.Seq
 	switch e, ok := problem.As(unreadable); {
@@ -93,11 +92,11 @@ func (a *Audit) Record(r *Record, unreadable error) {
 	case unreadable != nil:
 		a.note(r.Seq, problem.RecordUnreadable, hintRestore, "%v", unreadable)
 	case r.Name.Kind() == "":
-		a.note(r.Seq, problem.RecordUnreadable, hintRestore, "no record is named %q", r.Name)
+		a.note(r.Seq, problem.RecordUnreadable, hintRestore, "unknown record name %q", r.Name)
 	case r.Name.Kind() != r.Kind:
-		a.note(r.Seq, problem.RecordUnreadable, hintRestore, "%s is no %s", r.Name, r.Kind)
+		a.note(r.Seq, problem.RecordUnreadable, hintRestore, "%s is not a record of kind %q", r.Name, r.Kind)
 	}
-	// Other engines go on behind an end that they have recorded, and record outcomes again; this one never does.
+	// Other engines continue after a recorded end, and record outcomes again; this engine never does.
 	if a.Execution.Mode != "" && unreadable == nil {
 		a.once(r)
 	}
@@ -145,11 +144,11 @@ func (a *Audit) once(r *Record) {
 		return
 	}
 	if settles && a.settled[key] {
-		a.note(r.Seq, problem.OutcomeTwice, hintReport, "%s: the %s at %q has had its outcome", r.Name, key.kind, p.NodeID)
+		a.note(r.Seq, problem.OutcomeTwice, hintReport, "%s: the %s at %q already has an outcome", r.Name, key.kind, p.NodeID)
 	}
 	a.settled[key] = settles
 	if !settles {
-		key.span = ParallelSpan{} // the outcome of an executor does not name the branch
+		key.span = ParallelSpan{} // the outcome of an executor has no branch
 		a.settled[key] = false
 	}
 }

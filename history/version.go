@@ -6,9 +6,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// RowVersion is the record schema version that a stored value stands for: the value itself if it is an integer of at
-// least 1, else 1 (spec: execution, 10.7). Stored values are int64, float64, string, []byte or nil, as SQL drivers
-// give them.
+// RowVersion returns the record schema version of a stored value: the value itself if it is an integer of at least 1, else 1
+// (spec: execution, 10.7). Stored values are int64, float64, string, []byte or nil, as SQL drivers return them.
 func RowVersion(stored any) int64 {
 	switch v := stored.(type) {
 	case int64:

@@ -2,7 +2,7 @@ package history
 
 import "time"
 
-// WaitKind tells what ends a Wait.
+// WaitKind says what ends a Wait.
 type WaitKind string
 
 // The kinds of waits.
@@ -15,11 +15,11 @@ const (
 	WaitSubworkflow WaitKind = "subworkflow" // the end of a subworkflow
 )
 
-// Wait is one thing that a run waits for, as its history tells. Members that do not belong to the kind are zero.
+// Wait is one thing that a run waits for, derived from its history. Members that do not belong to the kind are zero.
 type Wait struct {
 	Kind   WaitKind
 	NodeID string
-	// Visit is 0 where the record does not say, as for first visits.
+	// Visit is 0 if the record does not have it, as for first visits.
 	Visit int
 	// Span is the branch in which the run waits, nil outside of parallel blocks.
 	Span *ParallelSpan
@@ -33,8 +33,8 @@ type Wait struct {
 	Protocol    string
 	Correlation string
 	Input       map[string]any
-	// ExternalTask is the id of a delegate's task at the agent, once the agent has taken it. Then the task runs there, and
-	// no process has to be at it: a timer says when it is looked at.
+	// ExternalTask is the id of a delegate's task once the agent has accepted it. From then on no process has to wait for it: a
+	// timer says when to poll it.
 	ExternalTask string
 
 	// SignalName, for WaitSignal.
@@ -50,7 +50,7 @@ const (
 	nodeDelegate = "agent_delegate"
 )
 
-// InProcess reports whether a process that drives the run performs what it waits for.
+// InProcess reports whether the process that drives the run performs the activity.
 func (w *Wait) InProcess() bool {
 	return w.Kind == WaitActivity && w.Mode == modeInProc && w.ExternalTask == ""
 }
@@ -58,11 +58,10 @@ func (w *Wait) InProcess() bool {
 // AtAgent reports whether a task runs at a remote agent.
 func (w *Wait) AtAgent() bool { return w.Kind == WaitActivity && w.ExternalTask != "" }
 
-// Delegate reports whether an external agent is waited for.
+// Delegate reports whether the wait is for an agent.
 func (w *Wait) Delegate() bool { return w.NodeType == nodeDelegate }
 
-// meets reports whether a record about a node speaks of this wait: same node, and the same branch and visit where
-// both say.
+// meets reports whether a record is about this wait: it has the same node, and the same branch and visit if both have one.
 func (w *Wait) meets(p *Payload) bool {
 	switch {
 	case w.NodeID != p.NodeID:

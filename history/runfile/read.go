@@ -17,11 +17,11 @@ import (
 // MaxLineBytes bounds one line.
 const MaxLineBytes = 64 << 20
 
-// File is what a file holds.
+// File is the content of a file.
 type File struct {
-	// ExecutionID is the run that was asked for, the first of Runs.
+	// ExecutionID is the exported run, the first of Runs.
 	ExecutionID string
-	// Redacted says that values were masked, so that the runs cannot go on.
+	// Redacted says that values were masked, so that the runs cannot be imported.
 	Redacted    bool
 	Definitions []history.StoredDefinition
 	Runs        []Run
@@ -49,7 +49,7 @@ type line struct {
 	SHA256      *string         `json:"sha256"`
 }
 
-// members tells which members a type of line has.
+// members lists the required members of each type of line.
 var members = map[string][]string{
 	typeHeader:     {"format", "version", "execution_id", "exported_at"},
 	typeDefinition: {"hash", "name", "version", "text"},
@@ -58,10 +58,10 @@ var members = map[string][]string{
 	typeTrailer:    {"definitions", "runs", "records", "sha256"},
 }
 
-// optional tells which type of line may have a member that it need not have.
+// optional lists the optional members, with the type of line that may have them.
 var optional = map[string]string{"redacted": typeHeader, "foreign": typeRecord}
 
-// given lists the members that a line has.
+// given returns which members a line has.
 func (l *line) given() map[string]bool {
 	return map[string]bool{
 		"format": l.Format != nil, "version": l.Version != nil, "execution_id": l.ExecutionID != nil, "exported_at": l.ExportedAt != nil,
@@ -71,18 +71,18 @@ func (l *line) given() map[string]bool {
 	}
 }
 
-// reader is where Read stands.
+// reader is the state of Read.
 type reader struct {
 	file  File
 	n     int
 	audit *history.Audit
-	// left is how many records the present run still has.
+	// left is the number of records of the current run that are still to come.
 	left    int
 	records int
 	ended   bool
 }
 
-// fail is an error about the present line.
+// fail returns an error about the current line.
 func (r *reader) fail(format string, args ...any) *problem.Error {
 	args = append([]any{r.n}, args...)
 	return problem.New(problem.ImportInvalid, "line %d: "+format, args...).
@@ -90,7 +90,7 @@ func (r *reader) fail(format string, args ...any) *problem.Error {
 		WithHint("Export the run again, and move the file as it is. Nothing was imported.")
 }
 
-// Read reads a whole file and checks it. The error has code IMPORT_INVALID and the line, or is that of in.
+// Read reads and checks a whole file. The error has code IMPORT_INVALID and the line, or is that of in.
 func Read(in io.Reader) (*File, error) {
 	r := &reader{}
 	lines := bufio.NewReaderSize(in, 1<<16)
@@ -100,7 +100,7 @@ func Read(in io.Reader) (*File, error) {
 		text, err := readLine(lines)
 		switch {
 		case errors.Is(err, io.EOF):
-			return nil, r.fail("the file ends before its trailer: it was cut off").
+			return nil, r.fail("the file ends before its trailer: it was truncated").
 				WithHint("Export the run again. Nothing was imported.")
 		case errors.Is(err, errLong):
 			return nil, r.fail("the line is longer than %d bytes", MaxLineBytes)
@@ -118,14 +118,14 @@ func Read(in io.Reader) (*File, error) {
 		if err != nil {
 			return nil, err
 		}
-		return nil, r.fail("something follows the trailer")
+		return nil, r.fail("unexpected text after the trailer")
 	}
 	return &r.file, nil
 }
 
 var errLong = errors.New("the line is too long")
 
-// readLine reads a line with its end. A line without an end counts as the end of the file.
+// readLine reads a line with its newline. A last line without one is io.EOF.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	var text []byte
 	for {
@@ -141,23 +141,23 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// line takes one line; sum is the hash of all before it.
+// line reads one line. sum is the hash of the lines before it.
 func (r *reader) line(text []byte, sum string) error {
 	if !utf8.Valid(text) {
-		return r.fail("the line is no UTF-8")
+		return r.fail("the line is not UTF-8")
 	}
 	var l line
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&l); err != nil {
-		return r.fail("the line is not understood").WithCause(err)
+		return r.fail("invalid line").WithCause(err)
 	}
 	if d.More() {
-		return r.fail("something follows the object")
+		return r.fail("unexpected text after the object")
 	}
 	known, ok := members[l.Type]
 	if !ok {
-		return r.fail("lines of type %q are not known", l.Type)
+		return r.fail("unknown line type %q", l.Type)
 	}
 	given := l.given()
 	for _, name := range known {
@@ -173,13 +173,13 @@ func (r *reader) line(text []byte, sum string) error {
 	}
 	switch {
 	case (r.n == 1) != (l.Type == typeHeader):
-		return r.fail("the header is to be the first line, and only that")
+		return r.fail("expected the header as the first line, and only there")
 	case r.left > 0 && l.Type != typeRecord:
 		return r.fail("%d records of run %q are missing here", r.left, r.audit.ExecutionID)
 	case r.left == 0 && l.Type == typeRecord:
-		return r.fail("the record belongs to no run, or the run has more records than it says")
+		return r.fail("record without a run, or more records than the run says")
 	case len(r.file.Runs) > 0 && l.Type == typeDefinition:
-		return r.fail("definitions are to stand before runs")
+		return r.fail("expected definitions before runs")
 	}
 	switch l.Type {
 	case typeHeader:
@@ -197,10 +197,10 @@ func (r *reader) line(text []byte, sum string) error {
 func (r *reader) header(l *line) error {
 	switch {
 	case *l.Format != format:
-		return r.fail("the format is %q, not %q", *l.Format, format)
+		return r.fail("expected the format %q, found %q", format, *l.Format)
 	case string(l.Version) != "1":
 		return r.fail("the file has version %s; this engine reads version %d", l.Version, version).
-			WithHint("A newer version of this engine has written it. Update this one.")
+			WithHint("A newer version of this engine wrote it. Update this engine.")
 	case *l.ExecutionID == "":
 		return r.fail("the execution id is empty")
 	}
@@ -212,11 +212,11 @@ func (r *reader) header(l *line) error {
 func (r *reader) definition(l *line) error {
 	d := history.StoredDefinition{Hash: *l.Hash, Name: *l.Name, Text: bytes.Clone(l.Text)}
 	if json.Unmarshal(l.Version, &d.Version) != nil {
-		return r.fail("the version of a definition is a text")
+		return r.fail("expected a string as the version of a definition")
 	}
 	sum := sha256.Sum256(d.Text)
 	if !r.file.Redacted && hex.EncodeToString(sum[:]) != d.Hash {
-		return r.fail("the definition %q is not the one with the hash %s", d.Name, d.Hash)
+		return r.fail("the definition %q does not match its hash %s", d.Name, d.Hash)
 	}
 	r.file.Definitions = append(r.file.Definitions, d)
 	return nil
@@ -226,15 +226,15 @@ func (r *reader) run(l *line) error {
 	id := *l.ExecutionID
 	switch {
 	case len(r.file.Runs) == 0 && id != r.file.ExecutionID:
-		return r.fail("the first run is %q, and the header says %q", id, r.file.ExecutionID)
+		return r.fail("expected run %q first, as in the header, found %q", r.file.ExecutionID, id)
 	case len(r.file.Runs) > 0 && !history.Descends(id, r.file.ExecutionID):
-		return r.fail("run %q is no subworkflow of %q", id, r.file.ExecutionID)
+		return r.fail("run %q is not a subworkflow of %q", id, r.file.ExecutionID)
 	case *l.Records < 1:
 		return r.fail("run %q has no records", id)
 	}
 	for i := range r.file.Runs {
 		if r.file.Runs[i].ExecutionID == id {
-			return r.fail("run %q stands here twice", id)
+			return r.fail("duplicate run %q", id)
 		}
 	}
 	r.file.Runs = append(r.file.Runs, Run{ExecutionID: id})
@@ -248,7 +248,7 @@ func (r *reader) record(l *line) error {
 	record.Foreign = l.Foreign != nil && *l.Foreign
 	var err error
 	if record.CreatedAt, err = history.ParseTimestamp(*l.CreatedAt); err != nil || history.FormatTimestamp(record.CreatedAt) != *l.CreatedAt {
-		return r.fail("created_at is no time of the form 2026-11-21T01:03:46.919Z")
+		return r.fail("expected created_at in the form 2026-11-21T01:03:46.919Z, found %q", *l.CreatedAt)
 	}
 	if record.Payload, err = history.DecodePayload(record.Name, record.Raw); err != nil {
 		return r.fail("the payload cannot be read").WithCause(err)
@@ -257,7 +257,7 @@ func (r *reader) record(l *line) error {
 		ExecutionID *string `json:"executionId"`
 	}
 	if json.Unmarshal(record.Raw, &owner) != nil || owner.ExecutionID != nil && *owner.ExecutionID != run.ExecutionID {
-		return r.fail("the payload belongs to another run than %q", run.ExecutionID)
+		return r.fail("the payload is not of run %q", run.ExecutionID)
 	}
 	r.audit.Record(&record, nil)
 	if len(r.audit.Findings) > 0 {
@@ -274,10 +274,10 @@ func (r *reader) trailer(l *line, sum string) error {
 	case len(r.file.Runs) == 0:
 		return r.fail("the file has no run")
 	case *l.Definitions != len(r.file.Definitions) || *l.Runs != len(r.file.Runs) || *l.Records != r.records:
-		return r.fail("the file has %d definitions, %d runs and %d records, and the trailer says %d, %d and %d",
+		return r.fail("the file has %d definitions, %d runs and %d records, but its trailer says %d, %d and %d",
 			len(r.file.Definitions), len(r.file.Runs), r.records, *l.Definitions, *l.Runs, *l.Records)
 	case *l.SHA256 != sum:
-		return r.fail("the lines are not those that were written: their SHA-256 is %s, and the trailer says %s", sum, *l.SHA256)
+		return r.fail("the file was changed: the SHA-256 of its lines is %s, but its trailer says %s", sum, *l.SHA256)
 	}
 	r.ended = true
 	return nil

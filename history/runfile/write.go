@@ -35,8 +35,8 @@ type Run struct {
 	Records []history.Record
 }
 
-// Writer writes a file. Call Header, then Definition for each, then Run for each, then Trailer. After an error the file is
-// worthless.
+// Writer writes a file. Call Header, then Definition for each definition, then Run for each run, then Trailer. After an error
+// the file is invalid.
 type Writer struct {
 	out      io.Writer
 	sum      hash.Hash
@@ -47,13 +47,12 @@ type Writer struct {
 
 type counts struct{ definitions, runs, records int }
 
-// NewWriter writes to out, which it does not buffer beyond a line. With redact, values of members that look like secrets
-// are masked.
+// NewWriter returns a Writer to out, with one Write a line. With redact it masks values that look like secrets.
 func NewWriter(out io.Writer, redact bool) *Writer {
 	return &Writer{out: out, sum: sha256.New(), redacted: redact}
 }
 
-// Header writes the first line. executionID is the run that was asked for.
+// Header writes the first line. executionID is the exported run.
 func (w *Writer) Header(executionID string, now time.Time) error {
 	w.begin(typeHeader)
 	w.text("format", format)
@@ -105,7 +104,7 @@ func (w *Writer) Run(executionID string, records []history.Record) error {
 	return nil
 }
 
-// OneLine gives JSON text without blanks between its parts. Other engines may store payloads on several lines.
+// OneLine returns JSON text on one line. Other engines may store payloads on several lines.
 func OneLine(text []byte) []byte {
 	if !bytes.ContainsAny(text, "\n\r") {
 		return text
@@ -128,7 +127,7 @@ func (w *Writer) Trailer() error {
 	return w.end()
 }
 
-// shown masks a text if the file is to be shown.
+// shown returns a text, masked if the file is redacted.
 func (w *Writer) shown(text []byte) []byte {
 	if w.redacted {
 		return history.Redact(text)
