@@ -195,7 +195,8 @@ func TestADriverLooksAfterItsSubworkflowsOnceARound(t *testing.T) {
 			calls[c]++
 		}
 		rounds := int(time.Hour / (2 * time.Second))
-		if calls["Execution"] < rounds || calls["Execution"] > 2*rounds+2 || calls["Owned"] > rounds+1 || calls["Renew"] > 400 || len(calls) != 3 {
+		if calls["Execution"] < rounds-1 || // the last round may coincide with the end of the hour
+			calls["Execution"] > 2*rounds+2 || calls["Owned"] > rounds+1 || calls["Renew"] > 400 || len(calls) != 3 {
 			t.Errorf("in an hour: %v", calls)
 		}
 	})
