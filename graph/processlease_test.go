@@ -107,6 +107,7 @@ func TestTakeoverAfterACleanClose(t *testing.T) {
 			closed := time.Now()
 			closeRunner(t, first)
 			time.Sleep(10 * time.Second)
+			synctest.Wait()
 			if took := begun.Sub(closed); begun.IsZero() || took > time.Second {
 				t.Errorf("offset %d: taken over after %s", offset, took)
 			}
