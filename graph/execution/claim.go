@@ -231,7 +231,7 @@ func (x *Run) abandoned(ctx context.Context, retryUnknown bool) (bool, error) {
 }
 
 // TakeOrphan takes over a run that nobody with a live lease owns, and reports whether it did. The error says why it did not:
-// EXECUTOR_NOT_CONFIGURED if this process lacks what the run waits for.
+// COMPOSITE_EXECUTOR_NOT_CONFIGURED if this process lacks what the run waits for.
 func (x *Run) TakeOrphan(ctx context.Context, retryUnknown bool, w *Work) (bool, error) {
 	if x.Owned() {
 		return false, nil

@@ -1,0 +1,88 @@
+package machine
+
+import (
+	"slices"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// attemptFailed records a failed attempt and begins the next one, now or after a back-off, or fails the node (spec:
+// execution, 8.3 and 8.8).
+func (m *Machine) attemptFailed(t *token, o Outcome) {
+	w := t.wait
+	attempt := max(w.Attempt, 1)
+	next := &wait{
+		Kind: WaitBackoff, Attempt: attempt, Input: w.Input, LastError: o.Error, LastCode: o.Code, Repaired: w.Repaired,
+	}
+	again := !o.Final && mayRetry(t.node.Retry, attempt, o.Code)
+	p := m.fact(t)
+	if mayRepair(t, o) {
+		again = true
+		next.Repair, next.Repaired = o.Repair, true
+		p.Repair = o.Repair
+	}
+	p.Error, p.Code, p.WillRetry, p.IdempotencyKey, p.Usage = o.Error, o.Code, again, o.IdempotencyKey, o.Usage
+	if w.Kind == WaitActivity || o.Host || attempt > 1 {
+		p.Attempt = attempt
+	}
+	if !again {
+		m.event(history.ActivityFailed, p)
+		reason := reasonActivity
+		if w.Kind == WaitDelegate && !o.Host {
+			reason = reasonDelegate
+		}
+		m.failNode(t, reason, o.Error, o.Code)
+		return
+	}
+	delay := o.RetryAfter
+	if next.Repair == nil {
+		retry := t.node.Retry
+		if retry.Err != nil {
+			m.event(history.ActivityFailed, p)
+			m.failNode(t, reasonOrchestration, retry.Err.Error(), "")
+			return
+		}
+		delay = max(delay, retry.DelayOf(attempt+1, m.cfg.ExecutionID+":"+t.key()))
+	}
+	if delay > 0 {
+		next.Due = m.now.Add(delay)
+		p.RetryAt = next.Due
+	}
+	m.event(history.ActivityFailed, p)
+	m.stopWaiting(t)
+	if delay > 0 {
+		m.waitFor(t, next)
+		return
+	}
+	m.requestAgain(t, next)
+}
+
+// requestAgain begins the next attempt after a back-off, which may have been empty.
+func (m *Machine) requestAgain(t *token, left *wait) {
+	attempt := left.Attempt + 1
+	if t.node.Type == definition.AgentDelegate {
+		m.requestDelegate(t, attempt, left.Input, left.LastError, left.LastCode)
+		return
+	}
+	m.requestActivity(t, &wait{
+		Kind: WaitActivity, Attempt: attempt, LastError: left.LastError, LastCode: left.LastCode,
+		Repair: left.Repair, Repaired: left.Repaired,
+	})
+}
+
+func mayRetry(r *definition.Retry, attempt int, code string) bool {
+	return r != nil && attempt < r.MaxAttempts && !endsAttempts(r, code)
+}
+
+// mayRepair reports whether a failed attempt is granted the repair that it asks for. The number of attempts that the policy
+// has left does not matter: without the repair the result of the attempt would be lost.
+func mayRepair(t *token, o Outcome) bool {
+	w := t.wait
+	return o.Repair != nil && !o.Host && w.Kind == WaitActivity && !w.Repaired && !endsAttempts(t.node.Retry, o.Code)
+}
+
+// endsAttempts reports whether a policy lists a code as non-retryable.
+func endsAttempts(r *definition.Retry, code string) bool {
+	return r != nil && code != "" && slices.Contains(r.NonRetryable, code)
+}
