@@ -61,6 +61,11 @@ type decoder struct {
 	names [nameSlots]string
 }
 
+type member struct {
+	name  string
+	value any
+}
+
 const (
 	nameSlots     = 128
 	maxSharedName = 32 // bytes
@@ -105,7 +110,7 @@ func (d *decoder) value() (any, *fault) {
 			d.overflow = true
 			return nil, nil
 		}
-		return boxNumber(n), nil
+		return n, nil
 	case literal(d.src, d.offset, "true"):
 		d.offset += len("true")
 		return true, nil
@@ -206,21 +211,4 @@ func nameSlot(name []byte) int {
 		h = h*31 + uint32(c)
 	}
 	return int(h % nameSlots)
-}
-
-// boxes holds small integers as interface values: counters and indexes need no allocation.
-var boxes = func() (t [256]any) {
-	for i := range t {
-		t[i] = float64(i)
-	}
-	return t
-}()
-
-func boxNumber(f float64) any {
-	if f >= 0 && f < float64(len(boxes)) {
-		if i := int(f); float64(i) == f {
-			return boxes[i]
-		}
-	}
-	return f
 }

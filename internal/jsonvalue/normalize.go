@@ -70,9 +70,9 @@ func (n *normalizer) value(v any) (plain any, reason string) {
 		}
 		return double(v)
 	case map[string]any:
-		return n.object(v)
+		return normalizeObject(n, v)
 	case []any:
-		return n.list(v)
+		return normalizeList(n, v)
 	case int:
 		return double(float64(v))
 	case int64:
@@ -98,59 +98,34 @@ func (n *normalizer) value(v any) (plain any, reason string) {
 	case json.Number:
 		return jsonNumber(v)
 	case *big.Int:
-		if v == nil {
-			return nil, ""
+		if v != nil {
+			f, _ := new(big.Float).SetInt(v).Float64()
+			return double(f)
 		}
-		f, _ := new(big.Float).SetInt(v).Float64()
-		return double(f)
 	case json.RawMessage:
 		return decodeText(v)
 	case []string:
-		if v == nil {
-			return nil, ""
+		if v != nil {
+			return normalizeList(n, v)
 		}
-		list := make([]any, len(v))
-		for i, s := range v {
-			list[i] = validString(s)
-		}
-		return list, ""
 	case []map[string]any:
-		if v == nil {
-			return nil, ""
+		if v != nil {
+			return normalizeList(n, v)
 		}
-		return normalizeList(n, v)
 	case []float64:
-		if v == nil {
-			return nil, ""
+		if v != nil {
+			return normalizeList(n, v)
 		}
-		return normalizeList(n, v)
 	case map[string]string:
-		if v == nil {
-			return nil, ""
+		if v != nil {
+			return normalizeObject(n, v)
 		}
-		return normalizeObject(n, v)
 	}
 	text, err := json.Marshal(v)
 	if err != nil {
 		return nil, err.Error()
 	}
 	return decodeText(text)
-}
-
-func (n *normalizer) object(v map[string]any) (any, string) {
-	if reason := n.enter(); reason != "" {
-		return nil, reason
-	}
-	defer n.leave()
-	return normalizeObject(n, v)
-}
-
-func (n *normalizer) list(v []any) (any, string) {
-	if reason := n.enter(); reason != "" {
-		return nil, reason
-	}
-	defer n.leave()
-	return normalizeList(n, v)
 }
 
 func (n *normalizer) enter() (reason string) {
@@ -164,6 +139,10 @@ func (n *normalizer) enter() (reason string) {
 func (n *normalizer) leave() { n.depth-- }
 
 func normalizeList[T any](n *normalizer, v []T) (any, string) {
+	if reason := n.enter(); reason != "" {
+		return nil, reason
+	}
+	defer n.leave()
 	list := make([]any, len(v))
 	for i, e := range v {
 		plain, reason := n.value(e)
@@ -177,6 +156,10 @@ func normalizeList[T any](n *normalizer, v []T) (any, string) {
 }
 
 func normalizeObject[T any](n *normalizer, v map[string]T) (any, string) {
+	if reason := n.enter(); reason != "" {
+		return nil, reason
+	}
+	defer n.leave()
 	object := make(map[string]any, len(v))
 	failed, failure := "", ""
 	for name, e := range v {

@@ -189,28 +189,10 @@ func (p *parser) string() (string, bool) {
 		return "", false
 	}
 	p.offset = end
-	if s := p.strings; s.surrogate >= 0 || s.invalid >= 0 {
-		p.flaws(s.surrogate, s.invalid)
+	for _, f := range p.strings.flaws {
+		p.report(f.kind, f.offset, f.message)
 	}
 	return string(text), true
-}
-
-// flaws reports, in the order of the text, the offsets that are not negative.
-func (p *parser) flaws(surrogate, invalid int) {
-	type flaw struct {
-		offset        int
-		kind, message string
-	}
-	flaws := []flaw{
-		{surrogate, "surrogate", "the escape is one half of a surrogate pair, which is not a character"},
-		{invalid, "utf8", "the string is not valid UTF-8"},
-	}
-	slices.SortFunc(flaws, func(a, b flaw) int { return cmp.Compare(a.offset, b.offset) })
-	for _, f := range flaws {
-		if f.offset >= 0 {
-			p.report(f.kind, f.offset, f.message)
-		}
-	}
 }
 
 func (p *parser) array(n *Node) *Node {
@@ -243,9 +225,9 @@ func (p *parser) object(n *Node) *Node {
 	if p.empty('}') {
 		return n
 	}
-	var seen nameSet
+	first := map[string]int{}
 	for more := true; more; {
-		if !p.member(n, &seen) {
+		if !p.member(n, first) {
 			return nil
 		}
 		var f *fault
@@ -256,7 +238,8 @@ func (p *parser) object(n *Node) *Node {
 	return n
 }
 
-func (p *parser) member(n *Node, seen *nameSet) bool {
+// member reads a member of n; first holds the index of the first one of each name.
+func (p *parser) member(n *Node, first map[string]int) bool {
 	if f := p.quote(); f != nil {
 		p.fail("syntax", f)
 		return false
@@ -270,9 +253,11 @@ func (p *parser) member(n *Node, seen *nameSet) bool {
 	}
 	m.Name = name
 	p.path = append(p.path, step{name: name, index: -1})
-	if first, twice := seen.add(n.Members, name); twice {
+	if i, twice := first[name]; twice {
 		p.reportAt(m.Line, m.Column, start, "duplicate", fmt.Sprintf(
-			"duplicate member %s, first at line %d, column %d", strconv.Quote(name), first.Line, first.Column))
+			"duplicate member %q, first at line %d, column %d", name, n.Members[i].Line, n.Members[i].Column))
+	} else {
+		first[name] = len(n.Members)
 	}
 	if name == "__proto__" {
 		p.reportAt(m.Line, m.Column, start, "proto",
@@ -288,32 +273,4 @@ func (p *parser) member(n *Node, seen *nameSet) bool {
 	p.path = p.path[:len(p.path)-1]
 	n.Members = append(n.Members, m)
 	return true
-}
-
-// nameSet finds duplicate members: by looking at all of them while they are few, then by a map.
-type nameSet struct{ index map[string]int }
-
-const fewMembers = 16
-
-// add returns the first of members that has this name; members are those before it.
-func (s *nameSet) add(members []Member, name string) (first Member, twice bool) {
-	if len(members) < fewMembers {
-		for _, m := range members {
-			if m.Name == name {
-				return m, true
-			}
-		}
-		return Member{}, false
-	}
-	if s.index == nil {
-		s.index = make(map[string]int, 2*len(members))
-		for i := len(members) - 1; i >= 0; i-- {
-			s.index[members[i].Name] = i
-		}
-	}
-	if i, ok := s.index[name]; ok {
-		return members[i], true
-	}
-	s.index[name] = len(members)
-	return Member{}, false
 }

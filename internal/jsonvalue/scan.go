@@ -2,7 +2,7 @@ package jsonvalue
 
 import (
 	"fmt"
-	"math"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 )
@@ -22,14 +22,26 @@ func faultAt(offset int, format string, args ...any) *fault {
 // stringScanner reads strings. What it hands out is valid until the next call.
 type stringScanner struct {
 	scratch []byte
-	// surrogate and invalid are the offsets of the string's first escape that is half of a surrogate pair, and of its
-	// first byte that is not valid UTF-8; -1 where there is none. Each such place became U+FFFD.
-	surrogate, invalid int
+	// flaws are the string's first escape that is half of a surrogate pair, and its first byte that is not valid UTF-8,
+	// in the order of the text. Each such place became U+FFFD.
+	flaws []flaw
+}
+
+// flaw is a place in a string that has no text; kind is that of SyntaxError.
+type flaw struct {
+	fault
+	kind string
+}
+
+func (s *stringScanner) flawed(offset int, kind, message string) {
+	if !slices.ContainsFunc(s.flaws, func(f flaw) bool { return f.kind == kind }) {
+		s.flaws = append(s.flaws, flaw{fault{offset, message}, kind})
+	}
 }
 
 // scan reads a string whose first byte after the quote is src[start]; end is the offset after the closing quote.
 func (s *stringScanner) scan(src []byte, start int) (text []byte, end int, f *fault) {
-	s.surrogate, s.invalid = -1, -1
+	s.flaws = s.flaws[:0]
 	var all byte
 	for i := start; i < len(src); i++ {
 		c := src[i]
@@ -69,8 +81,8 @@ func (s *stringScanner) rebuild(src []byte, start int) (text []byte, end int, f 
 			i++
 		default:
 			r, size := utf8.DecodeRune(src[i:])
-			if r == utf8.RuneError && size == 1 && s.invalid < 0 {
-				s.invalid = i
+			if r == utf8.RuneError && size == 1 {
+				s.flawed(i, "utf8", "the string is not valid UTF-8")
 			}
 			out = utf8.AppendRune(out, r)
 			i += size
@@ -112,9 +124,7 @@ func (s *stringScanner) escape(src []byte, i int) (r rune, size int, f *fault) {
 	if low, ok := hexUnit(src, i+unit); ok && u < 0xDC00 && low >= 0xDC00 && low <= 0xDFFF {
 		return (u-0xD800)<<10 + (low - 0xDC00) + 0x10000, 2 * unit, nil
 	}
-	if s.surrogate < 0 {
-		s.surrogate = i
-	}
+	s.flawed(i, "surrogate", "the escape is one half of a surrogate pair, which is not a character")
 	return utf8.RuneError, unit, nil
 }
 
@@ -180,40 +190,10 @@ func skipDigits(src []byte, i int) int {
 	return i
 }
 
-// maxExactDigits is how many decimal digits always have a double of their own.
-const maxExactDigits = 15
-
 // number returns the double of a text that scanNumber has accepted, infinite where it overflows. Negative zero is zero.
 func number(text []byte) float64 {
-	if f, ok := smallInteger(text); ok {
-		return f
-	}
-	f, err := strconv.ParseFloat(string(text), 64)
-	if err != nil && !math.IsInf(f, 0) {
-		return math.NaN() // scanNumber has accepted the text: strconv knows no other error
-	}
-	return f + 0 // -0 + 0 is 0
-}
-
-func smallInteger(text []byte) (f float64, ok bool) {
-	negative := text[0] == '-'
-	if negative {
-		text = text[1:]
-	}
-	if len(text) > maxExactDigits {
-		return 0, false
-	}
-	n := 0
-	for _, c := range text {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		n = n*10 + int(c-'0')
-	}
-	if negative {
-		n = -n
-	}
-	return float64(n), true
+	f, _ := strconv.ParseFloat(string(text), 64) // of such a text strconv knows no error but the overflow
+	return f + 0                                 // -0 + 0 is 0
 }
 
 // describe names what stands at src[i], for messages.

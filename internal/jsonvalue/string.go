@@ -31,7 +31,7 @@ func FirstUnits(text string, n int) string {
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0
-	for i := cleanPrefix(s); i < len(s); {
+	for i := 0; i < len(s); {
 		c := s[i]
 		if c < utf8.RuneSelf {
 			if !escaped[c] {
@@ -56,27 +56,6 @@ func AppendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// cleanPrefix returns a length up to which s is ASCII without need of an escape, looking at eight bytes at a time. It may
-// fall short by up to seven bytes.
-func cleanPrefix(s string) int {
-	const (
-		ones = 0x0101010101010101
-		high = 0x80 * ones
-	)
-	i := 0
-	for ; i+8 <= len(s); i += 8 {
-		word := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
-			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
-		quote, slash := word^'"'*ones, word^'\\'*ones
-		// A byte's high bit is set where the byte is not ASCII, below 0x20, zero in quote, or zero in slash. A borrow from
-		// a lower byte can set it wrongly only where that lower byte is a hit itself.
-		if (word|(word-0x20*ones)|(quote-ones)|(slash-ones))&high != 0 {
-			break
-		}
-	}
-	return i
-}
-
 func appendEscape(dst []byte, c byte) []byte {
 	switch c {
 	case '"', '\\':
@@ -98,7 +77,7 @@ func appendEscape(dst []byte, c byte) []byte {
 // StringSize is the number of bytes that AppendString appends.
 func StringSize(s string) int {
 	n := len(s) + 2
-	for i := cleanPrefix(s); i < len(s); {
+	for i := 0; i < len(s); {
 		c := s[i]
 		if c < utf8.RuneSelf {
 			i++
