@@ -20,8 +20,8 @@ func describe(s *lib.Schema, below []string, value any) []Violation {
 	one := func(message string, params map[string]any) []Violation {
 		return []Violation{{Keyword: keyword, Message: message, Params: params}}
 	}
-	limit := func(message string, n int) []Violation {
-		return one(message+" "+strconv.Itoa(n), map[string]any{"limit": float64(n)})
+	limit := func(what, bound string, n int) []Violation {
+		return one("must have a number of "+what+" of "+bound+" "+strconv.Itoa(n), map[string]any{"limit": float64(n)})
 	}
 	compare := func(sign string, bound *big.Rat) []Violation {
 		f, _ := bound.Float64()
@@ -41,17 +41,17 @@ func describe(s *lib.Schema, below []string, value any) []Violation {
 	case "additionalProperties":
 		return describeAdditional(s, value)
 	case "minProperties":
-		return limit("must have a number of members of at least", s.MinProperties)
+		return limit("members", "at least", s.MinProperties)
 	case "maxProperties":
-		return limit("must have a number of members of at most", s.MaxProperties)
+		return limit("members", "at most", s.MaxProperties)
 	case "minItems":
-		return limit("must have a number of elements of at least", s.MinItems)
+		return limit("elements", "at least", s.MinItems)
 	case "maxItems":
-		return limit("must have a number of elements of at most", s.MaxItems)
+		return limit("elements", "at most", s.MaxItems)
 	case "minLength":
-		return limit("must have a number of characters of at least", s.MinLength)
+		return limit("characters", "at least", s.MinLength)
 	case "maxLength":
-		return limit("must have a number of characters of at most", s.MaxLength)
+		return limit("characters", "at most", s.MaxLength)
 	case "minimum":
 		return compare(">=", s.Minimum)
 	case "exclusiveMinimum":
@@ -102,15 +102,13 @@ func describeRequired(s *lib.Schema, value any) []Violation {
 func describeAdditional(s *lib.Schema, value any) []Violation {
 	object, _ := value.(map[string]any)
 	var out []Violation
-names:
 	for _, name := range jsonvalue.Keys(object) {
-		if _, ok := s.Properties[name]; ok {
-			continue
-		}
+		_, known := s.Properties[name]
 		for pattern := range s.PatternProperties {
-			if pattern.MatchString(name) {
-				continue names
-			}
+			known = known || pattern.MatchString(name)
+		}
+		if known {
+			continue
 		}
 		out = append(out, Violation{
 			Keyword: "additionalProperties",
@@ -122,13 +120,14 @@ names:
 }
 
 func describeContains(s *lib.Schema, keyword string) []Violation {
-	v := Violation{Keyword: "contains", Params: map[string]any{"minContains": float64(s.MinContains)}}
+	v := Violation{
+		Keyword: "contains", Params: map[string]any{"minContains": float64(s.MinContains)},
+		Message: "must hold matching elements, at least " + strconv.Itoa(s.MinContains),
+	}
 	if s.MaxContains != -1 {
 		v.Params["maxContains"] = float64(s.MaxContains)
 	}
-	if keyword == "minContains" {
-		v.Message = "must hold matching elements, at least " + strconv.Itoa(s.MinContains)
-	} else {
+	if keyword == "maxContains" {
 		v.Message = "must hold matching elements, at most " + strconv.Itoa(s.MaxContains)
 	}
 	return []Violation{v}
@@ -159,12 +158,12 @@ func describeOneOf(s *lib.Schema, value any) []Violation {
 			passing = append(passing, float64(i))
 		}
 	}
-	v := Violation{Keyword: "oneOf", Params: map[string]any{"passingSchemas": nil}}
+	v := Violation{
+		Keyword: "oneOf", Params: map[string]any{"passingSchemas": nil}, Message: "must match exactly one schema in \"oneOf\"",
+	}
 	if len(passing) == 2 {
-		v.Message = "must match exactly one schema in \"oneOf\", but matches several"
+		v.Message += ", but matches several"
 		v.Params["passingSchemas"] = passing
-	} else {
-		v.Message = "must match exactly one schema in \"oneOf\""
 	}
 	return []Violation{v}
 }
@@ -233,12 +232,11 @@ func short(v any) string { return problem.ClipRunes(string(jsonvalue.Canonical(v
 
 func shortList(values []any) string {
 	var parts []string
-	for i, v := range values {
-		if i == shownValues {
-			parts = append(parts, "…")
-			break
-		}
+	for _, v := range values[:min(len(values), shownValues)] {
 		parts = append(parts, short(v))
+	}
+	if len(values) > shownValues {
+		parts = append(parts, "…")
 	}
 	return strings.Join(parts, ", ")
 }

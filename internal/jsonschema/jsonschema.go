@@ -39,9 +39,7 @@ func (s *Schema) Validate(v any) (violations []Violation) {
 	defer func() {
 		// The library answers impossible values (NaN, Go types that are no JSON) with panics of several kinds.
 		if r := recover(); r != nil {
-			violations = []Violation{{
-				Keyword: "type", Message: "holds a value that is not plain JSON", Params: map[string]any{}, SchemaPath: "#",
-			}}
+			violations = wholeValue("type", "holds a value that is not plain JSON")
 		}
 	}()
 	err := s.root.Validate(v)
@@ -51,13 +49,13 @@ func (s *Schema) Validate(v any) (violations []Violation) {
 	case *lib.ValidationError:
 		return flatten(err, v, s.places())
 	case lib.InfiniteLoopError:
-		return []Violation{{
-			Keyword: "$ref", Message: "cannot be checked: the schema refers to itself without end",
-			Params: map[string]any{}, SchemaPath: "#",
-		}}
+		return wholeValue("$ref", "cannot be checked: the schema refers to itself without end")
 	default:
-		return []Violation{{
-			Keyword: "type", Message: "holds a value that is not plain JSON", Params: map[string]any{}, SchemaPath: "#",
-		}}
+		return wholeValue("type", "holds a value that is not plain JSON")
 	}
+}
+
+// wholeValue is the violation of a value that cannot be checked.
+func wholeValue(keyword, message string) []Violation {
+	return []Violation{{Keyword: keyword, Message: message, Params: map[string]any{}, SchemaPath: "#"}}
 }

@@ -1,11 +1,14 @@
 package jsonschema
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
 
 	lib "github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // locations finds a compiled schema by its absolute place, so that a failed keyword can be described from the schema
@@ -27,15 +30,9 @@ func locate(root *lib.Schema) locations {
 		for _, list := range [][]*lib.Schema{s.AllOf, s.AnyOf, s.OneOf, s.PrefixItems} {
 			pending = append(pending, list...)
 		}
-		for _, sub := range s.Properties {
-			pending = append(pending, sub)
-		}
-		for _, sub := range s.PatternProperties {
-			pending = append(pending, sub)
-		}
-		for _, sub := range s.DependentSchemas {
-			pending = append(pending, sub)
-		}
+		pending = slices.AppendSeq(pending, maps.Values(s.Properties))
+		pending = slices.AppendSeq(pending, maps.Values(s.PatternProperties))
+		pending = slices.AppendSeq(pending, maps.Values(s.DependentSchemas))
 		for _, d := range s.Dependencies {
 			if sub, ok := d.(*lib.Schema); ok {
 				pending = append(pending, sub)
@@ -72,15 +69,7 @@ func (l locations) keyword(absolute string) (*lib.Schema, []string) {
 }
 
 // fragment is the readable form of an absolute place: "#/properties/a/type" inside the schema itself.
-func fragment(absolute string) string {
-	if rest, ok := strings.CutPrefix(absolute, base); ok {
-		absolute = rest
-	}
-	if plain, err := url.PathUnescape(absolute); err == nil {
-		return plain
-	}
-	return absolute
-}
+func fragment(absolute string) string { return plainPointer(strings.TrimPrefix(absolute, base)) }
 
 // plainPointer undoes the percent-encoding that the library adds to JSON pointers.
 func plainPointer(location string) string {
@@ -91,8 +80,4 @@ func plainPointer(location string) string {
 }
 
 // unescapeToken returns the member name behind one segment of a location of the library.
-func unescapeToken(token string) string {
-	token = plainPointer(token)
-	token = strings.ReplaceAll(token, "~1", "/")
-	return strings.ReplaceAll(token, "~0", "~")
-}
+func unescapeToken(token string) string { return jsonvalue.UnescapePointer(plainPointer(token)) }

@@ -2,6 +2,8 @@ package jsonschema
 
 import (
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -243,7 +245,7 @@ func (p *preparer) resolve() {
 			}
 		case fragment == "" || fragment == "/":
 		case strings.HasPrefix(fragment, "/"):
-			if !p.reaches(fragment) {
+			if _, ok := lookup(p.root, fragment); !ok {
 				p.problem(r.pointer, fmt.Sprintf("%q leads to nothing in this schema", r.target), "")
 			}
 		case !p.anchors[fragment]:
@@ -252,49 +254,23 @@ func (p *preparer) resolve() {
 	}
 }
 
-func (p *preparer) reaches(fragment string) bool {
-	v := p.root
-	for token := range strings.SplitSeq(fragment[1:], "/") {
-		token = unescapeToken(token)
-		switch c := v.(type) {
-		case map[string]any:
-			next, ok := c[token]
-			if !ok {
-				return false
-			}
-			v = next
-		case []any:
-			i, err := strconv.Atoi(token)
-			if err != nil || i < 0 || i >= len(c) {
-				return false
-			}
-			v = c[i]
-		default:
-			return false
-		}
-	}
-	return true
-}
-
+// depthExceeds reports whether objects and arrays are nested more than limit levels deep.
 func depthExceeds(v any, limit int) bool {
+	var parts iter.Seq[any]
 	switch v := v.(type) {
 	case map[string]any:
-		if limit == 0 {
-			return true
-		}
-		for _, e := range v {
-			if depthExceeds(e, limit-1) {
-				return true
-			}
-		}
+		parts = maps.Values(v)
 	case []any:
-		if limit == 0 {
+		parts = slices.Values(v)
+	default:
+		return false
+	}
+	if limit == 0 {
+		return true
+	}
+	for part := range parts {
+		if depthExceeds(part, limit-1) {
 			return true
-		}
-		for _, e := range v {
-			if depthExceeds(e, limit-1) {
-				return true
-			}
 		}
 	}
 	return false

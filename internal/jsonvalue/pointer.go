@@ -12,17 +12,17 @@ var (
 
 // EscapePointer escapes one reference token of a JSON pointer ("~" and "/").
 func EscapePointer(token string) string {
-	if !strings.ContainsAny(token, "~/") {
-		return token
-	}
 	return pointerEscaper.Replace(token)
 }
+
+// UnescapePointer undoes EscapePointer.
+func UnescapePointer(token string) string { return pointerUnescaper.Replace(token) }
 
 // PointerTokens splits a JSON pointer into its reference tokens; none for "".
 func PointerTokens(pointer string) []string {
 	tokens := strings.Split(pointer, "/")[1:]
 	for i, token := range tokens {
-		tokens[i] = pointerUnescaper.Replace(token)
+		tokens[i] = UnescapePointer(token)
 	}
 	return tokens
 }
