@@ -177,7 +177,7 @@ func (c *shapeCheck) checkObject(s *shape, n *jsonvalue.Node, at *path) {
 
 // unknownMember reports a member that its object does not have, at the member's name.
 func (c *shapeCheck) unknownMember(s *shape, m jsonvalue.Member, at *path) {
-	code, hint := problem.DefinitionSchema, s.instead[m.Name]
+	hint := s.instead[m.Name]
 	if hint == "" {
 		names := make([]string, len(s.members))
 		for i, known := range s.members {
@@ -188,17 +188,12 @@ func (c *shapeCheck) unknownMember(s *shape, m jsonvalue.Member, at *path) {
 		}
 	}
 	message := fmt.Sprintf("%s must NOT have additional properties: there is no member %q", s.what, clip(m.Name))
-	if m.Name == "signature" {
-		if fault := signatureFault(m.Value); fault != "" {
-			code, hint = problem.DefinitionSignature, fault
-		}
+	name := &jsonvalue.Node{Line: m.Line, Column: m.Column}
+	c.report(name, at, "additionalProperties", map[string]any{"additionalProperty": m.Name}, message, hint)
+	if fault := signatureFault(m.Value); m.Name == "signature" && fault != "" {
+		f := &c.findings[len(c.findings)-1]
+		f.Code, f.Hint = problem.DefinitionSignature, fault
 	}
-	c.findings = append(c.findings, problem.Finding{
-		Code: code, Severity: problem.SeverityError,
-		At:      problem.Place{Pointer: at.pointer(), Line: m.Line, Column: m.Column},
-		Message: message, Hint: hint, Keyword: "additionalProperties", SchemaPath: "#/additionalProperties",
-		Params: map[string]any{"additionalProperty": m.Name},
-	})
 }
 
 // misspelt suggests that a missing member is there under a similar name.

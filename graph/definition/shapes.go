@@ -4,8 +4,6 @@ import "github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 
 // The shapes of a definition outside its nodes (spec: definition, 2).
 
-var one = 1.0
-
 func text(what string) *shape { return &shape{what: what, kind: jsonvalue.String} }
 
 // filled is a text of at least one character.
@@ -14,30 +12,47 @@ func filled(what string) *shape { return &shape{what: what, kind: jsonvalue.Stri
 // free is an object with anything inside.
 func free(what string) *shape { return &shape{what: what, kind: jsonvalue.Object, open: true} }
 
-func atLeastOne(what string) *shape {
-	return &shape{what: what, kind: jsonvalue.Number, integer: true, minimum: &one}
+// objectOf is an object with these members and no others.
+func objectOf(what string, members ...member) *shape {
+	return &shape{what: what, kind: jsonvalue.Object, members: members}
 }
 
-var documentShape = &shape{
-	what: "the document block", kind: jsonvalue.Object,
-	members: []member{
-		{"schema", filled("the schema of a document"), true},
-		{"name", filled("the name of a workflow"), true},
-		{
-			"version",
-			&shape{
-				what: "the version of a workflow", kind: jsonvalue.String, notEmpty: true,
-				hint: `write the version as a text, for example "1.0.0"`,
-			},
-			true,
-		},
-		{
-			"description",
-			&shape{what: "the description of a workflow", kind: jsonvalue.String, hint: "leave the member out if there is none"},
-			false,
-		},
-	},
+// listOf is an array.
+func listOf(what string, element *shape) *shape {
+	return &shape{what: what, kind: jsonvalue.Array, element: element}
 }
+
+// schema is a schema of at least one member.
+func schema(what string) *shape {
+	return &shape{what: what, kind: jsonvalue.Object, open: true, notEmpty: true, hint: `write at least {"type": "object"}`}
+}
+
+// nonEmpty and or complete a shape that was just made.
+func (s *shape) nonEmpty() *shape {
+	s.notEmpty = true
+	return s
+}
+
+func (s *shape) or(hint string) *shape {
+	s.hint = hint
+	return s
+}
+
+func (s *shape) not(instead map[string]string) *shape {
+	s.instead = instead
+	return s
+}
+
+func atLeastOne(what string) *shape {
+	return &shape{what: what, kind: jsonvalue.Number, integer: true, minimum: new(1.0)}
+}
+
+var documentShape = objectOf("the document block",
+	member{"schema", filled("the schema of a document"), true},
+	member{"name", filled("the name of a workflow"), true},
+	member{"version", filled("the version of a workflow").or(`write the version as a text, for example "1.0.0"`), true},
+	member{"description", text("the description of a workflow").or("leave the member out if there is none"), false},
+)
 
 var checkpointingShape = &shape{
 	what: "checkpointing", kind: jsonvalue.Object, open: true,
@@ -50,43 +65,25 @@ var checkpointingShape = &shape{
 	},
 }
 
-var edgeShape = &shape{
-	what: "an edge", kind: jsonvalue.Object,
-	members: []member{
-		{"source", filled("the source of an edge"), true},
-		{"target", filled("the target of an edge"), true},
-	},
-	instead: map[string]string{
-		"condition": "edges carry no conditions; route with a switch node",
-		"when":      "edges carry no conditions; route with a switch node",
-		"from":      `write "source"`,
-		"to":        `write "target"`,
-		"label":     "edges have no labels",
-	},
-}
+var edgeShape = objectOf("an edge",
+	member{"source", filled("the source of an edge"), true},
+	member{"target", filled("the target of an edge"), true},
+).not(map[string]string{
+	"condition": "edges carry no conditions; route with a switch node",
+	"when":      "edges carry no conditions; route with a switch node",
+	"from":      `write "source"`,
+	"to":        `write "target"`,
+	"label":     "edges have no labels",
+})
 
 // rootShape checks all but the nodes, which checkNode does.
 var rootShape = &shape{
 	what: "a workflow definition", kind: jsonvalue.Object,
 	members: []member{
 		{"document", documentShape, true},
-		{
-			"state_schema",
-			&shape{
-				what: "state_schema", kind: jsonvalue.Object, open: true, notEmpty: true,
-				hint: `write at least {"type": "object"}`,
-			},
-			true,
-		},
-		{"nodes", &shape{what: "nodes", kind: jsonvalue.Array, notEmpty: true, hint: "write a list of nodes, each with its id"}, true},
-		{
-			"edges",
-			&shape{
-				what: "edges", kind: jsonvalue.Array, element: edgeShape,
-				hint: `write a list of objects with "source" and "target"`,
-			},
-			true,
-		},
+		{"state_schema", schema("state_schema"), true},
+		{"nodes", listOf("nodes", nil).nonEmpty().or("write a list of nodes, each with its id"), true},
+		{"edges", listOf("edges", edgeShape).or(`write a list of objects with "source" and "target"`), true},
 		{"checkpointing", checkpointingShape, false},
 	},
 	instead: map[string]string{

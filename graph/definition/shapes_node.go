@@ -2,6 +2,7 @@ package definition
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -21,36 +22,24 @@ var retryShape = &shape{
 		{"initial_interval", interval("initial_interval"), false},
 		{"backoff_coefficient", &shape{what: "backoff_coefficient", kind: jsonvalue.Number}, false},
 		{"max_interval", interval("max_interval"), false},
-		{
-			"jitter",
-			&shape{
-				what: "jitter", kind: jsonvalue.Number, minimum: new(0.0), maximum: new(1.0),
-				hint: "write a number from 0 to 1, the part of the pause that varies",
-			},
-			false,
-		},
-		{
-			"non_retryable_errors",
-			&shape{what: "non_retryable_errors", kind: jsonvalue.Array, element: text("a code in non_retryable_errors")},
-			false,
-		},
+		{"jitter", jitterShape, false},
+		{"non_retryable_errors", listOf("non_retryable_errors", text("a code in non_retryable_errors")), false},
 	},
 }
 
-func interval(what string) *shape {
-	return &shape{what: what, kind: jsonvalue.String, hint: `write a text such as "500ms" or "30s"`}
+var jitterShape = &shape{
+	what: "jitter", kind: jsonvalue.Number, minimum: new(0.0), maximum: new(1.0),
+	hint: "write a number from 0 to 1, the part of the pause that varies",
 }
 
-func timeoutShape() *shape {
-	return &shape{what: "a timeout", kind: jsonvalue.String, notEmpty: true, hint: `write a text such as "30s"`}
-}
+func interval(what string) *shape { return text(what).or(`write a text such as "500ms" or "30s"`) }
 
 // common are the members of every node but its config. The type has been looked at before.
 var common = []member{
 	{"id", filled("the id of a node"), true},
 	{"type", &shape{what: "the type of a node", any: true}, true},
 	{"retry", retryShape, false},
-	{"timeout", timeoutShape(), false},
+	{"timeout", filled("a timeout").or(`write a text such as "30s"`), false},
 	{"metadata", free("metadata"), false},
 }
 
@@ -78,14 +67,27 @@ var nodeShapes = func() map[Type]*shape {
 }()
 
 func withArticle(name string) string {
-	switch name[0] {
-	case 'a', 'e', 'i', 'o', 'u':
-		return "an " + name
-	}
-	if name == string(LLMCall) {
+	if name == string(LLMCall) || strings.ContainsAny(name[:1], "aeiou") {
 		return "an " + name
 	}
 	return "a " + name
+}
+
+var caseShape = objectOf("a switch case",
+	member{"when", filled("the when of a switch case"), true},
+	member{"target", filled("the target of a switch case"), true},
+).not(map[string]string{"condition": `write "when"`, "if": `write "when"`, "next": `write "target"`})
+
+var branchShape = objectOf("a branch",
+	member{"name", filled("the name of a branch"), true},
+	member{"entry", filled("the entry of a branch"), true},
+).not(map[string]string{"nodes": `give the id of the branch's first node as "entry"; edges lead on from it`})
+
+var assignmentShape = &shape{
+	what: "an assignment", kind: jsonvalue.Object, rule: assignmentRule,
+	members: []member{{"jq", filled("the jq program of an assignment"), false}, {"literal", &shape{any: true}, false}},
+	hint:    `write {"literal": <value>} or {"jq": "<program>"}`,
+	instead: map[string]string{"value": `write "literal"`, "expr": `write "jq"`, "expression": `write "jq"`},
 }
 
 var configShapes = map[Type]*shape{
@@ -95,14 +97,7 @@ var configShapes = map[Type]*shape{
 	},
 	End: {
 		members: []member{
-			{
-				"output_mapping",
-				&shape{
-					what: "output_mapping", kind: jsonvalue.String, notEmpty: true,
-					hint: `write one jq program as text, for example "{ total: .total }"`,
-				},
-				false,
-			},
+			{"output_mapping", filled("output_mapping").or(`write one jq program as text, for example "{ total: .total }"`), false},
 			{"output_schema", free("output_schema"), false},
 		},
 	},
@@ -125,34 +120,13 @@ var configShapes = map[Type]*shape{
 	},
 	Switch: {
 		members: []member{
-			{
-				"cases",
-				&shape{
-					what: "cases", kind: jsonvalue.Array, notEmpty: true,
-					element: &shape{
-						what: "a switch case", kind: jsonvalue.Object,
-						members: []member{
-							{"when", filled("the when of a switch case"), true},
-							{"target", filled("the target of a switch case"), true},
-						},
-						instead: map[string]string{"condition": `write "when"`, "if": `write "when"`, "next": `write "target"`},
-					},
-				},
-				true,
-			},
+			{"cases", listOf("cases", caseShape).nonEmpty(), true},
 			{"default", filled("the default of a switch"), false},
 		},
 	},
 	Interrupt: {
 		members: []member{
-			{
-				"resume_schema",
-				&shape{
-					what: "resume_schema", kind: jsonvalue.Object, open: true, notEmpty: true,
-					hint: `write at least {"type": "object"}`,
-				},
-				true,
-			},
+			{"resume_schema", schema("resume_schema"), true},
 			{"prompt", filled("prompt"), false},
 			{"prompt_ref", filled("prompt_ref"), false},
 			{"timeout", filled("the timeout of an interrupt"), false},
@@ -164,21 +138,7 @@ var configShapes = map[Type]*shape{
 		members: []member{
 			{"join", &shape{what: "join", enum: []string{"all", "any", "n_of_m"}}, true},
 			{"n", atLeastOne("n"), false},
-			{
-				"branches",
-				&shape{
-					what: "branches", kind: jsonvalue.Array, notEmpty: true,
-					element: &shape{
-						what: "a branch", kind: jsonvalue.Object,
-						members: []member{
-							{"name", filled("the name of a branch"), true},
-							{"entry", filled("the entry of a branch"), true},
-						},
-						instead: map[string]string{"nodes": `give the id of the branch's first node as "entry"; edges lead on from it`},
-					},
-				},
-				true,
-			},
+			{"branches", listOf("branches", branchShape).nonEmpty(), true},
 			{"timeout", filled("the timeout of a parallel node"), false},
 		},
 		rule: needsIf("join", "n_of_m", "n"),
@@ -194,23 +154,9 @@ var configShapes = map[Type]*shape{
 		rule: waitRule,
 	},
 	SetState: {
-		members: []member{{
-			"assignments",
-			&shape{
-				what: "assignments", kind: jsonvalue.Object, notEmpty: true,
-				values: &shape{
-					what: "an assignment", kind: jsonvalue.Object,
-					members: []member{
-						{"jq", filled("the jq program of an assignment"), false},
-						{"literal", &shape{any: true}, false},
-					},
-					rule:    assignmentRule,
-					hint:    `write {"literal": <value>} or {"jq": "<program>"}`,
-					instead: map[string]string{"value": `write "literal"`, "expr": `write "jq"`, "expression": `write "jq"`},
-				},
-			},
-			true,
-		}},
+		members: []member{
+			{"assignments", &shape{what: "assignments", kind: jsonvalue.Object, notEmpty: true, values: assignmentShape}, true},
+		},
 	},
 	Subworkflow: {
 		members: []member{
@@ -298,12 +244,7 @@ func (c *shapeCheck) checkNode(n *jsonvalue.Node, at *path) bool {
 	if hint == "" {
 		hint = "the types are " + problem.AndList(names)
 	}
-	c.findings = append(c.findings, problem.Finding{
-		Code: problem.DefinitionSchema, Severity: problem.SeverityError,
-		At:      problem.Place{Pointer: at.pointer(), Line: place.Line, Column: place.Column},
-		Message: message, Hint: hint, Keyword: "oneOf", SchemaPath: "#/oneOf",
-		Params: map[string]any{"passingSchemas": nil},
-	})
+	c.report(place, at, "oneOf", map[string]any{"passingSchemas": nil}, message, hint)
 	others := *anyNode
 	others.members = append([]member{common[0]}, common[2:]...) // what is wrong with the type has been said
 	c.check(&others, n, at)
