@@ -158,7 +158,7 @@ func (c *compiler) jq(n *jsonvalue.Node, at *path, v *vertex) (*expr.Program, *p
 		f := finding(problem.ExpressionInvalid, problem.SeverityWarning, n, at.pointer(), v, message, hint)
 		return expr.Failing(n.Str, problem.New(problem.ExpressionInvalid, "%s", message).WithPlace(place)), &f
 	}
-	c.lintProgram(n.Str, n, at, v)
+	c.lintSource(n.Str, n, at, v, true)
 	return p, nil
 }
 

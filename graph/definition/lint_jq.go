@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/itchyny/gojq"
@@ -12,12 +13,7 @@ import (
 // Warnings about programs that compile and probably do not do what their author means (spec: definition, 11.1 and
 // 14.1). They look at the parsed program and stay silent where they are not sure.
 
-// lintProgram warns about any program.
-func (c *compiler) lintProgram(src string, n *jsonvalue.Node, at *path, v *vertex) {
-	c.lintSource(src, n, at, v, true)
-}
-
-// lintSource is lintProgram, which may leave the clock alone: what an executor fills in is not computed again when a run
+// lintSource warns about a program. It may leave the clock alone: what an executor fills in is not computed again when a run
 // is rebuilt, so that now does no harm there.
 func (c *compiler) lintSource(src string, n *jsonvalue.Node, at *path, v *vertex, clock bool) {
 	q, err := gojq.Parse(src)
@@ -119,99 +115,90 @@ func (w *jqWalk) term(t *gojq.Term, atRoot bool) {
 	if atRoot && t.Type == gojq.TermTypeIndex && t.Index.Name == "state" && len(t.SuffixList) > 0 && t.SuffixList[0].Index != nil {
 		w.stateRoot = true
 	}
-	w.index(t.Index, atRoot)
-	w.function(t.Func, atRoot)
+	w.function(t.Func)
+	same, other := queriesIn(t)
+	for _, q := range same {
+		w.query(q, atRoot)
+	}
+	for _, q := range other {
+		w.query(q, false)
+	}
+}
+
+// queriesIn lists the queries right below a term, some of them nil: those with the input of the term, and those that may
+// have another one. Many functions evaluate their arguments on another input.
+func queriesIn(t *gojq.Term) (same, other []*gojq.Query) {
+	indexes, texts := []*gojq.Index{t.Index}, []*gojq.String{t.Str}
+	for _, s := range t.SuffixList {
+		indexes = append(indexes, s.Index)
+	}
+	same = append(same, t.Query)
+	if t.Func != nil {
+		other = append(other, t.Func.Args...)
+	}
 	if t.Object != nil {
 		for _, kv := range t.Object.KeyVals {
-			w.text(kv.KeyString, atRoot)
-			w.query(kv.KeyQuery, atRoot)
-			w.query(kv.Val, atRoot)
+			texts = append(texts, kv.KeyString)
+			same = append(same, kv.KeyQuery, kv.Val)
 		}
 	}
 	if t.Array != nil {
-		w.query(t.Array.Query, atRoot)
+		same = append(same, t.Array.Query)
 	}
 	if t.Unary != nil {
-		w.term(t.Unary.Term, atRoot)
+		same = append(same, &gojq.Query{Term: t.Unary.Term})
 	}
-	w.text(t.Str, atRoot)
-	w.query(t.Query, atRoot)
-	w.control(t, atRoot)
-	for _, s := range t.SuffixList {
-		w.index(s.Index, atRoot)
-	}
-}
-
-func (w *jqWalk) control(t *gojq.Term, atRoot bool) {
 	if t.If != nil {
-		w.query(t.If.Cond, atRoot)
-		w.query(t.If.Then, atRoot)
+		same = append(same, t.If.Cond, t.If.Then, t.If.Else)
 		for _, e := range t.If.Elif {
-			w.query(e.Cond, atRoot)
-			w.query(e.Then, atRoot)
+			same = append(same, e.Cond, e.Then)
 		}
-		w.query(t.If.Else, atRoot)
 	}
 	if t.Try != nil {
-		w.query(t.Try.Body, atRoot)
-		w.query(t.Try.Catch, false)
+		same, other = append(same, t.Try.Body), append(other, t.Try.Catch)
 	}
 	if t.Reduce != nil {
-		w.query(t.Reduce.Query, atRoot)
-		w.query(t.Reduce.Start, atRoot)
-		w.query(t.Reduce.Update, false)
+		same, other = append(same, t.Reduce.Query, t.Reduce.Start), append(other, t.Reduce.Update)
 	}
 	if t.Foreach != nil {
-		w.query(t.Foreach.Query, atRoot)
-		w.query(t.Foreach.Start, atRoot)
-		w.query(t.Foreach.Update, false)
-		w.query(t.Foreach.Extract, false)
+		same, other = append(same, t.Foreach.Query, t.Foreach.Start), append(other, t.Foreach.Update, t.Foreach.Extract)
 	}
 	if t.Label != nil {
-		w.query(t.Label.Body, atRoot)
+		same = append(same, t.Label.Body)
 	}
+	for _, i := range indexes {
+		if i != nil {
+			texts, same = append(texts, i.Str), append(same, i.Start, i.End)
+		}
+	}
+	for _, s := range texts {
+		if s != nil {
+			same = append(same, s.Queries...)
+		}
+	}
+	return same, other
 }
 
-func (w *jqWalk) index(i *gojq.Index, atRoot bool) {
-	if i == nil {
-		return
-	}
-	w.text(i.Str, atRoot)
-	w.query(i.Start, atRoot)
-	w.query(i.End, atRoot)
-}
-
-func (w *jqWalk) text(s *gojq.String, atRoot bool) {
-	if s == nil {
-		return
-	}
-	for _, q := range s.Queries {
-		w.query(q, atRoot)
-	}
-}
-
-// function looks at a call. Many functions evaluate their arguments on another input, so no argument counts as reading the state.
-func (w *jqWalk) function(f *gojq.Func, _ bool) {
+// function looks at a call.
+func (w *jqWalk) function(f *gojq.Func) {
 	if f == nil {
 		return
 	}
 	if f.Name == "now" && len(f.Args) == 0 {
 		w.clock = true
 	}
-	if takesRegex(f) {
-		if regex, ok := literalText(f.Args[0]); ok {
-			flags := ""
-			if last := f.Args[len(f.Args)-1]; len(f.Args) > 1 {
-				flags, _ = literalText(last)
-			}
-			if strings.Contains(flags, "i") && f.Name != "split" {
-				regex = "(?i)" + regex
-			}
-			w.regexes = append(w.regexes, regex)
-		}
+	if !takesRegex(f) {
+		return
 	}
-	for _, arg := range f.Args {
-		w.query(arg, false)
+	if regex, ok := literalText(f.Args[0]); ok {
+		flags := ""
+		if last := f.Args[len(f.Args)-1]; len(f.Args) > 1 {
+			flags, _ = literalText(last)
+		}
+		if strings.Contains(flags, "i") && f.Name != "split" {
+			regex = "(?i)" + regex
+		}
+		w.regexes = append(w.regexes, regex)
 	}
 }
 
@@ -258,10 +245,8 @@ func severalTerm(t *gojq.Term) bool {
 	if t == nil {
 		return false
 	}
-	for _, s := range t.SuffixList {
-		if s.Iter {
-			return true
-		}
+	if slices.ContainsFunc(t.SuffixList, func(s *gojq.Suffix) bool { return s.Iter }) {
+		return true
 	}
 	switch t.Type {
 	case gojq.TermTypeRecurse, gojq.TermTypeForeach:
@@ -275,25 +260,10 @@ func severalTerm(t *gojq.Term) bool {
 	case gojq.TermTypeTry:
 		return several(t.Try.Body)
 	case gojq.TermTypeIf:
-		return severalIf(t.If)
+		return several(t.If.Cond) || several(t.If.Then) || several(t.If.Else) ||
+			slices.ContainsFunc(t.If.Elif, func(e *gojq.IfElif) bool { return several(e.Cond) || several(e.Then) })
 	case gojq.TermTypeObject:
-		for _, kv := range t.Object.KeyVals {
-			if several(kv.Val) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func severalIf(i *gojq.If) bool {
-	if several(i.Cond) || several(i.Then) || several(i.Else) {
-		return true
-	}
-	for _, e := range i.Elif {
-		if several(e.Cond) || several(e.Then) {
-			return true
-		}
+		return slices.ContainsFunc(t.Object.KeyVals, func(kv *gojq.ObjectKeyVal) bool { return several(kv.Val) })
 	}
 	return false
 }
