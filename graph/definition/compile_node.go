@@ -82,10 +82,7 @@ func (x *config) timeout(otherwise string) time.Duration {
 		return 0
 	}
 	d, err := ParseDuration(n.Str)
-	hint := durationHint
-	if e, ok := problem.As(err); ok && e.Hint != "" {
-		hint = e.Hint
-	}
+	hint := hintOf(err)
 	switch {
 	case expr.TrimSpace(n.Str) == "":
 		x.warn(problem.ConfigBlank, "timeout", "a blank timeout counts as none: "+otherwise, hint)
@@ -151,12 +148,8 @@ func (c *compiler) jq(n *jsonvalue.Node, at *path, v *vertex) (*expr.Program, *p
 	}
 	p, err := expr.Compile(n.Str)
 	if err != nil {
-		message, hint := err.Error(), ""
-		if e, ok := problem.As(err); ok {
-			hint = e.Hint
-		}
-		f := finding(problem.ExpressionInvalid, problem.SeverityWarning, n, at.pointer(), v, message, hint)
-		return expr.Failing(n.Str, problem.New(problem.ExpressionInvalid, "%s", message).WithPlace(place)), &f
+		f := finding(problem.ExpressionInvalid, problem.SeverityWarning, n, at.pointer(), v, err.Error(), hintOf(err))
+		return expr.Failing(n.Str, problem.New(problem.ExpressionInvalid, "%v", err).WithPlace(place)), &f
 	}
 	c.lintSource(n.Str, n, at, v, true)
 	return p, nil
@@ -182,7 +175,7 @@ func (c *compiler) compileTimeout(v *vertex) {
 	d, err := ParseDuration(n.Str)
 	if err != nil {
 		v.node.TimeoutErr = err
-		c.invalidDuration(err, n, at, v, true)
+		c.invalidDuration(err, n, at, v)
 		return
 	}
 	if d == 0 {
@@ -192,18 +185,20 @@ func (c *compiler) compileTimeout(v *vertex) {
 	v.node.Timeout = d
 }
 
-// invalidDuration reports an invalid duration, as a fault that blocks the node or as a warning.
-func (c *compiler) invalidDuration(err error, n *jsonvalue.Node, at *path, v *vertex, blocks bool) {
-	hint := durationHint
+// invalidDuration reports an invalid duration as a fault that blocks the node, whose error gets the place.
+func (c *compiler) invalidDuration(err error, n *jsonvalue.Node, at *path, v *vertex) {
 	if e, ok := problem.As(err); ok {
-		hint = e.Hint
 		e.At = problem.Place{NodeID: v.node.ID, Pointer: at.pointer()}
 	}
-	if blocks {
-		c.fatal(problem.DurationInvalid, n, at, v, err.Error(), hint)
-	} else {
-		c.warn(problem.DurationInvalid, n, at, v, err.Error(), hint)
+	c.fatal(problem.DurationInvalid, n, at, v, err.Error(), hintOf(err))
+}
+
+// hintOf returns what an error says to do next, "" if it does not say.
+func hintOf(err error) string {
+	if e, ok := problem.As(err); ok {
+		return e.Hint
 	}
+	return ""
 }
 
 // ignoredMember reports a member of n that nothing reads, if it is there.

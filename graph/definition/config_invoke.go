@@ -46,11 +46,7 @@ func (x *config) mapping() *expr.Mapping {
 			x.c.lintMapping(member, place, x.v, true)
 			continue
 		}
-		hint := ""
-		if e, ok := problem.As(err); ok {
-			hint = e.Hint
-		}
-		x.c.fatal(problem.ExpressionInvalid, member, place, x.v, err.Error(), hint)
+		x.c.fatal(problem.ExpressionInvalid, member, place, x.v, err.Error(), hintOf(err))
 	}
 	return m
 }

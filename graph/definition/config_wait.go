@@ -2,6 +2,7 @@ package definition
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -25,7 +26,7 @@ func (x *config) wait() {
 		ms, err := parseMilliseconds(x.text("duration"))
 		if err != nil {
 			w.Err = err
-			x.c.invalidDuration(err, x.json.Get("duration"), x.at.member("duration"), x.v, true)
+			x.c.invalidDuration(err, x.json.Get("duration"), x.at.member("duration"), x.v)
 		}
 		w.DurationMS = ms
 	case WaitUntil:
@@ -54,7 +55,7 @@ func (x *config) until(w *WaitConfig) {
 		x.fatal(problem.InstantInvalid, "until", fmt.Sprintf("invalid instant %q", clip(w.Until)), instantHint)
 	case !standard:
 		x.warn(problem.InstantInvalid, "until",
-			fmt.Sprintf("engines may read %q differently; here it is %s", clip(w.Until), instantText(at)), instantHint)
+			fmt.Sprintf("engines may read %q differently; here it is %s", clip(w.Until), at.UTC().Format(time.RFC3339Nano)), instantHint)
 	}
 	w.UntilAt = at
 }

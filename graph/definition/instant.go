@@ -30,97 +30,35 @@ func parseInstant(s string) (at time.Time, standard, ok bool) {
 	return time.Time{}, false, false
 }
 
+var isoForm = pattern(`^(\d{4})(?:-(\d\d)(?:-(\d\d))?)?(?:T(\d\d):(\d\d)(?::(\d\d)(\.\d+)?)?(?:Z|([+-])(\d\d):(\d\d))?)?$`)
+
 // parseISO reads the date format of ECMAScript: YYYY, YYYY-MM or YYYY-MM-DD, then optionally THH:mm, :ss, .fraction and
-// Z or an offset.
+// Z or an offset. A time is 24:00:00 at the latest; without Z and offset it is UTC.
 func parseISO(s string) (time.Time, bool) {
-	date, clock, hasClock := strings.Cut(strings.ToUpper(s), "T")
-	parts := strings.Split(date, "-")
-	if len(parts) > 3 {
+	m := isoForm().FindStringSubmatch(strings.ToUpper(s))
+	if m == nil {
 		return time.Time{}, false
 	}
-	fields := [3]int{0, 1, 1}
-	for i, p := range parts {
-		n, ok := digits(p, [3]int{4, 2, 2}[i])
-		if !ok {
-			return time.Time{}, false
+	field := func(i, absent int) int {
+		if m[i] == "" {
+			return absent
 		}
-		fields[i] = n
+		n, _ := strconv.Atoi(m[i]) // it is digits
+		return n
 	}
-	if fields[1] < 1 || fields[1] > 12 || fields[2] < 1 || fields[2] > 31 {
+	of := func(hours, minutes int) time.Duration {
+		return time.Duration(hours)*time.Hour + time.Duration(minutes)*time.Minute
+	}
+	month, day, minute, second := field(2, 1), field(3, 1), field(5, 0), field(6, 0)
+	fraction, _ := strconv.ParseFloat("0"+m[7], 64)
+	clock := of(field(4, 0), minute) + time.Duration(second)*time.Second + time.Duration(fraction*float64(time.Second))
+	offset := of(field(9, 0), field(10, 0))
+	if month < 1 || month > 12 || day < 1 || day > 31 || minute > 59 || second > 59 || clock > 24*time.Hour ||
+		field(9, 0) > 23 || field(10, 0) > 59 {
 		return time.Time{}, false
 	}
-	day := time.Date(fields[0], time.Month(fields[1]), fields[2], 0, 0, 0, 0, time.UTC)
-	if !hasClock {
-		return day, true
+	if m[8] == "-" {
+		offset = -offset
 	}
-	offset, ok := cutOffset(&clock)
-	if !ok {
-		return time.Time{}, false
-	}
-	sinceMidnight, ok := parseClock(clock)
-	return day.Add(sinceMidnight - offset), ok
+	return time.Date(field(1, 0), time.Month(month), day, 0, 0, 0, 0, time.UTC).Add(clock - offset), true
 }
-
-// cutOffset takes Z or ±HH:MM off the end of a time; without one the time is UTC.
-func cutOffset(clock *string) (time.Duration, bool) {
-	if rest, found := strings.CutSuffix(*clock, "Z"); found {
-		*clock = rest
-		return 0, true
-	}
-	i := strings.LastIndexAny(*clock, "+-")
-	if i < 0 {
-		return 0, true
-	}
-	sign := time.Duration(1)
-	if (*clock)[i] == '-' {
-		sign = -1
-	}
-	h, m, found := strings.Cut((*clock)[i+1:], ":")
-	hours, ok1 := digits(h, 2)
-	minutes, ok2 := digits(m, 2)
-	*clock = (*clock)[:i]
-	ok := found && ok1 && ok2 && hours < 24 && minutes < 60
-	return sign * (time.Duration(hours)*time.Hour + time.Duration(minutes)*time.Minute), ok
-}
-
-// parseClock reads HH:mm, HH:mm:ss or HH:mm:ss.fraction, up to 24:00:00.
-func parseClock(clock string) (time.Duration, bool) {
-	clock, fraction, hasFraction := strings.Cut(clock, ".")
-	parts := strings.Split(clock, ":")
-	if len(parts) < 2 || len(parts) > 3 || hasFraction && len(parts) != 3 {
-		return 0, false
-	}
-	var total time.Duration
-	for i, p := range parts {
-		n, ok := digits(p, 2)
-		if !ok || i > 0 && n > 59 {
-			return 0, false
-		}
-		total += time.Duration(n) * [3]time.Duration{time.Hour, time.Minute, time.Second}[i]
-	}
-	if hasFraction {
-		f, err := strconv.ParseFloat("0."+fraction, 64)
-		if err != nil || strings.Trim(fraction, "0123456789") != "" || fraction == "" {
-			return 0, false
-		}
-		total += time.Duration(f * float64(time.Second))
-	}
-	return total, total <= 24*time.Hour
-}
-
-// digits reads exactly n decimal digits.
-func digits(s string, n int) (int, bool) {
-	if len(s) != n || n == 0 {
-		return 0, false
-	}
-	total := 0
-	for _, c := range []byte(s) {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		total = total*10 + int(c-'0')
-	}
-	return total, true
-}
-
-func instantText(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) }

@@ -82,9 +82,5 @@ func (c *compiler) lintMapping(n *jsonvalue.Node, at *path, v *vertex, clock boo
 }
 
 func (c *compiler) brokenTemplate(err error, n *jsonvalue.Node, at *path, v *vertex) {
-	hint := ""
-	if e, ok := problem.As(err); ok {
-		hint = e.Hint
-	}
-	c.warn(problem.ExpressionInvalid, n, at, v, "an attempt in process fails: "+err.Error(), hint)
+	c.warn(problem.ExpressionInvalid, n, at, v, "an attempt in process fails: "+err.Error(), hintOf(err))
 }

@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"unicode/utf8"
@@ -19,7 +20,7 @@ func Parse(src []byte) (*Document, error) {
 	}
 	findings := make(problem.Findings, len(faults))
 	for i, f := range faults {
-		findings[i] = textFinding(textCode(f.Kind),
+		findings[i] = textFinding(cmp.Or(textFaults[f.Kind].code, problem.DefinitionSyntax),
 			problem.Place{Pointer: f.Pointer, Line: f.Line, Column: f.Column}, f.Message, textHint(f.Kind))
 	}
 	return nil, refuseText(findings)
@@ -90,38 +91,21 @@ func (w *valueWalk) check(v any, pointer string, depth int) bool {
 	return true
 }
 
-// textCode returns the code for a kind of text problem.
-func textCode(kind string) problem.Code {
-	switch kind {
-	case "duplicate":
-		return problem.DefinitionDuplicate
-	case "proto":
-		return problem.DefinitionReserved
-	case "surrogate", "utf8":
-		return problem.DefinitionEncoding
-	case "number":
-		return problem.DefinitionNumber
-	case "depth":
-		return problem.DefinitionTooDeep
-	case "size":
-		return problem.DefinitionTooLarge
-	}
-	return problem.DefinitionSyntax
+// textFaults are the codes and hints of the kinds of text problems; every other kind is DefinitionSyntax.
+var textFaults = map[string]struct {
+	code problem.Code
+	hint string
+}{
+	"duplicate": {problem.DefinitionDuplicate, "keep one of the two members"},
+	"proto":     {problem.DefinitionReserved, "rename the member; the definition hash would not cover it"},
+	"surrogate": {problem.DefinitionEncoding, ""},
+	"utf8":      {problem.DefinitionEncoding, ""},
+	"number":    {problem.DefinitionNumber, "write the number as a text if its exact value matters"},
+	"depth":     {problem.DefinitionTooDeep, ""},
+	"size":      {problem.DefinitionTooLarge, "split the workflow into subworkflows"},
 }
 
-func textHint(kind string) string {
-	switch kind {
-	case "duplicate":
-		return "keep one of the two members"
-	case "proto":
-		return "rename the member; the definition hash would not cover it"
-	case "number":
-		return "write the number as a text if its exact value matters"
-	case "size":
-		return "split the workflow into subworkflows"
-	}
-	return ""
-}
+func textHint(kind string) string { return textFaults[kind].hint }
 
 func textFinding(code problem.Code, at problem.Place, message, hint string) problem.Finding {
 	return problem.Finding{Code: code, Severity: problem.SeverityError, At: at, Message: message, Hint: hint}
