@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -52,7 +53,6 @@ const (
 
 // classes names every class of failure. Each runs through a Runner over a file, on the main path and in a branch.
 func classes() []class {
-	limit := func(d time.Duration) func(*toolcall.Config) { return func(c *toolcall.Config) { c.Timeout = d } }
 	return []class{
 		{name: "tool reports an error", tool: "failing", node: tries, attempts: "MCP_TOOL_EXECUTION_ERROR+ MCP_TOOL_EXECUTION_ERROR", says: "disk full"},
 		{name: "refused key", tool: "key", attempts: "MCP_TOOL_EXECUTION_ERROR", says: "the key [REDACTED] is refused", edit: func(c *toolcall.Config) {
@@ -110,6 +110,22 @@ func classes() []class {
 				}
 			}
 		}},
+	}
+}
+
+// limit sets Config.Timeout, which covers a start of the server, to d; on a busy machine to what four starts take there, at
+// most 5 s: a call that hangs must end before the runner stops waiting for it.
+func limit(d time.Duration) func(*toolcall.Config) {
+	return func(c *toolcall.Config) {
+		program := enginetest.Must(os.Executable())
+		probe := enginetest.Must(toolcall.New(toolcall.Config{
+			Servers:       map[string]toolcall.Server{"s": {Command: program, Env: map[string]string{scriptVariable: "plain"}}},
+			AllowCommands: filepath.Base(program), Environ: os.Environ(),
+		}))
+		begun := time.Now()
+		enginetest.Must(probe.Tools(context.Background(), "s"))
+		c.Timeout = max(d, min(4*time.Since(begun), 5*time.Second))
+		_ = probe.Close() // always nil
 	}
 }
 
