@@ -49,11 +49,11 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusalBytes))
 		return nil, &statusError{status: resp.StatusCode, header: resp.Header, body: string(body)}
 	}
-	bounded := &boundedBody{body: resp.Body, left: x.limit, limit: x.limit}
 	if resp.ContentLength > x.limit {
 		resp.Body.Close()
-		return nil, bounded.tooLarge()
+		return nil, longerThan(x.limit)
 	}
+	bounded := &boundedBody{ReadCloser: http.MaxBytesReader(nil, resp.Body, x.limit), limit: x.limit}
 	if x.stream && !isJSON(resp.Header) {
 		resp.Body = bounded
 		return resp, nil
@@ -93,29 +93,24 @@ type answerError struct {
 
 func (e *answerError) Error() string { return e.text + ": " + e.quote }
 
-// boundedBody fails where a body is longer than allowed, or breaks off.
+// boundedBody says in its error that a body is longer than allowed, or breaks off.
 type boundedBody struct {
-	body        io.ReadCloser
-	left, limit int64
-}
-
-func (b *boundedBody) tooLarge() error {
-	return &answerError{text: fmt.Sprintf("the answer is longer than the limit of %d bytes", b.limit)}
+	io.ReadCloser
+	limit, read int64
 }
 
 func (b *boundedBody) Read(p []byte) (int, error) {
-	if int64(len(p)) > b.left+1 {
-		p = p[:b.left+1]
-	}
-	n, err := b.body.Read(p)
-	if int64(n) > b.left {
-		return 0, b.tooLarge()
-	}
-	b.left -= int64(n)
-	if err != nil && err != io.EOF && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
-		err = &answerError{text: fmt.Sprintf("the answer broke off after %d bytes", b.limit-b.left), quote: err.Error(), retry: true}
+	n, err := b.ReadCloser.Read(p)
+	b.read += int64(n)
+	switch _, tooLarge := errors.AsType[*http.MaxBytesError](err); {
+	case tooLarge:
+		err = longerThan(b.limit)
+	case err != nil && err != io.EOF && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded):
+		err = &answerError{text: fmt.Sprintf("the answer broke off after %d bytes", b.read), quote: err.Error(), retry: true}
 	}
 	return n, err
 }
 
-func (b *boundedBody) Close() error { return b.body.Close() }
+func longerThan(limit int64) error {
+	return &answerError{text: fmt.Sprintf("the answer is longer than the limit of %d bytes", limit)}
+}

@@ -6,25 +6,16 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/childprocess"
 )
-
-// errClosed is what attempts get once Commands is closed.
-var errClosed = problem.New(problem.RunnerClosed, "the engine is shutting down")
 
 // Commands performs steps with programs. It is safe for concurrent use.
 type Commands struct {
 	config Config
-	// ctx ends at Close, and with it every attempt.
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-
-	mu     sync.Mutex
-	closed bool
-	calls  sync.WaitGroup
+	calls  *childprocess.Calls
 }
 
 // New checks the configuration, secret references included, and makes Commands. Nothing is started yet. The error is a
@@ -33,9 +24,7 @@ func New(c Config) (*Commands, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	commands := &Commands{config: c.withDefaults()}
-	commands.ctx, commands.cancel = context.WithCancelCause(context.Background())
-	return commands, nil
+	return &Commands{config: c.withDefaults(), calls: childprocess.NewCalls()}, nil
 }
 
 // Names lists the handlers in byte order.
@@ -53,11 +42,7 @@ func (c *Commands) Register(r *activities.StepRegistry) error {
 
 // Close ends the attempts in flight, and returns when no process is left.
 func (c *Commands) Close() error {
-	c.mu.Lock()
-	c.closed = true
-	c.mu.Unlock()
-	c.cancel(errClosed)
-	c.calls.Wait()
+	c.calls.Close()
 	return nil
 }
 
@@ -72,15 +57,12 @@ func (c *Commands) Execute(ctx context.Context, req activities.Request) (activit
 			"node %q is of type %q; only step nodes are performed here", req.NodeID, req.NodeType)
 	case !ok:
 		return activities.Result{}, activities.Fail(problem.HandlerNotFound, "no step command is configured for handler %q", handler)
-	case !c.begin():
-		return activities.Result{}, activities.Fail(problem.RunnerClosed, "the engine is shutting down")
 	}
-	defer c.calls.Done()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(c.ctx, func() { cancel(errClosed) })()
-	ctx, stop := context.WithTimeout(ctx, command.Timeout)
-	defer stop()
+	ctx, end, err := c.calls.Begin(ctx, command.Timeout)
+	if err != nil {
+		return activities.Result{}, activities.Fail(problem.RunnerClosed, "%v", err)
+	}
+	defer end()
 
 	a := attempt{Command: command, handler: handler, config: &c.config}
 	result, err := a.run(ctx, req)
@@ -96,16 +78,6 @@ func (c *Commands) Execute(ctx context.Context, req activities.Request) (activit
 	failure.Message = a.secret.Scrub(failure.Message)
 	failure.Usage, _ = a.secret.ScrubOutput(failure.Usage).(map[string]any)
 	return activities.Result{}, failure
-}
-
-// begin notes an attempt in flight, unless Commands is closed.
-func (c *Commands) begin() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.closed {
-		c.calls.Add(1)
-	}
-	return !c.closed
 }
 
 // cut shortens a text for a failure.

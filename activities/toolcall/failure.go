@@ -18,9 +18,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/childprocess"
 )
 
-// errClosed is what calls get once the executor is closed.
-var errClosed = problem.New(problem.RunnerClosed, "the engine is shutting down")
-
 // exitWait is how long a failure waits for the exit status of a server whose connection has ended.
 const exitWait = time.Second
 

@@ -1,6 +1,7 @@
 package toolcall
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -61,7 +62,7 @@ func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
 		text, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusal))
 		return nil, &statusError{status: res.StatusCode, header: res.Header, body: strings.TrimSpace(strings.ToValidUTF8(string(text), "\ufffd"))}
 	}
-	res.Body = &boundedBody{ReadCloser: res.Body, left: l.limit, large: &l.large}
+	res.Body = &boundedBody{http.MaxBytesReader(nil, res.Body, l.limit), &l.large}
 	return res, nil
 }
 
@@ -99,24 +100,17 @@ func (e *statusError) failure() *activities.Failure {
 	return failure
 }
 
-// boundedBody fails with errTooLarge after so many bytes.
+// boundedBody notes that a body is larger than its limit, and fails with errTooLarge then.
 type boundedBody struct {
 	io.ReadCloser
-	left  int64
 	large *atomic.Bool
 }
 
 func (b *boundedBody) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		// One byte more distinguishes a body that is too large from one that just fits.
-		var one [1]byte
-		if n, err := b.ReadCloser.Read(one[:]); n == 0 {
-			return 0, err
-		}
+	n, err := b.ReadCloser.Read(p)
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		b.large.Store(true)
-		return 0, errTooLarge
+		err = errTooLarge
 	}
-	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
-	b.left -= int64(n)
 	return n, err
 }

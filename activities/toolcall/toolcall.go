@@ -11,6 +11,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/childprocess"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
@@ -20,14 +21,9 @@ import (
 type Executor struct {
 	config  Config
 	servers map[string]*server
-	// ctx ends at Close, and with it every call.
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-
-	mu     sync.Mutex
-	closed bool
-	// calls counts the calls in flight, wait the goroutines that look after sessions.
-	calls, wait sync.WaitGroup
+	calls   *childprocess.Calls
+	// wait counts the goroutines that look after sessions.
+	wait sync.WaitGroup
 }
 
 // New checks the configuration, secret references included, and makes an executor. Nothing is started yet. The error is
@@ -36,8 +32,7 @@ func New(c Config) (*Executor, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	e := &Executor{config: c.withDefaults(), servers: map[string]*server{}}
-	e.ctx, e.cancel = context.WithCancelCause(context.Background())
+	e := &Executor{config: c.withDefaults(), servers: map[string]*server{}, calls: childprocess.NewCalls()}
 	for name, s := range c.Servers {
 		e.servers[name] = &server{
 			Server: s, name: name, config: &e.config, wait: &e.wait,
@@ -49,11 +44,7 @@ func New(c Config) (*Executor, error) {
 
 // Close ends the calls in flight and all sessions, and returns when no process is left.
 func (e *Executor) Close() error {
-	e.mu.Lock()
-	e.closed = true
-	e.mu.Unlock()
-	e.cancel(errClosed)
-	e.calls.Wait()
+	e.calls.Close()
 	for _, s := range e.servers {
 		s.shut()
 	}
@@ -151,16 +142,11 @@ func (e *Executor) with(ctx context.Context, name string, do func(context.Contex
 	if err != nil {
 		return err
 	}
-	if !e.begin() {
-		return activities.Fail(problem.RunnerClosed, "the engine is shutting down")
+	ctx, end, err := e.calls.Begin(ctx, e.config.Timeout)
+	if err != nil {
+		return activities.Fail(problem.RunnerClosed, "%v", err)
 	}
-	defer e.calls.Done()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(e.ctx, func() { cancel(errClosed) })()
-	ctx, stop := context.WithTimeout(ctx, e.config.Timeout)
-	defer stop()
-
+	defer end()
 	x, err := s.acquire(ctx)
 	if err != nil {
 		return s.named(s.explain(ctx, nil, err))
@@ -183,16 +169,6 @@ func (e *Executor) with(ctx context.Context, name string, do func(context.Contex
 		s.release(x, false, failure)
 	}
 	return s.named(failure)
-}
-
-// begin notes a call in flight, unless the executor is closed.
-func (e *Executor) begin() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !e.closed {
-		e.calls.Add(1)
-	}
-	return !e.closed
 }
 
 // find returns a server that may be used.
