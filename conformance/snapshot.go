@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -11,22 +12,18 @@ import (
 // runMembers, statusMembers and listMembers are the members of answers that are compared (spec: execution, 13.4): those that
 // the protocol defines for the operation. A surface may answer with more.
 var (
-	runMembers = set("execution_id", "status", "final_state", "result", "error", "node_id", "state", "code", "parallel_span",
-		"agent_id", "protocol", "delegate_input", "delegate_correlation_id", "signal_name", "reason")
-	statusMembers = set("execution_id", "phase", "current_node_id", "last_error", "delegate_correlation_id",
-		"child_execution_id", "parent_execution_id", "agent_id", "protocol", "delegate_input", "signal_name")
-	listMembers = set("execution_count", "execution_ids", "next_cursor")
+	runMembers = []string{
+		"execution_id", "status", "final_state", "result", "error", "node_id", "state", "code", "parallel_span",
+		"agent_id", "protocol", "delegate_input", "delegate_correlation_id", "signal_name", "reason",
+	}
+	statusMembers = []string{
+		"execution_id", "phase", "current_node_id", "last_error", "delegate_correlation_id",
+		"child_execution_id", "parent_execution_id", "agent_id", "protocol", "delegate_input", "signal_name",
+	}
+	listMembers = []string{"execution_count", "execution_ids", "next_cursor"}
 )
 
-func set(names ...string) map[string]bool {
-	m := map[string]bool{}
-	for _, name := range names {
-		m[name] = true
-	}
-	return m
-}
-
-func membersOf(op string) map[string]bool {
+func membersOf(op string) []string {
 	switch op {
 	case OpStatus:
 		return statusMembers
@@ -56,7 +53,7 @@ func newSnapshot(op string, a Answer) (snapshot, error) {
 	all, _ := value.(map[string]any)
 	s.members = map[string]any{}
 	for name, v := range all {
-		if membersOf(op)[name] {
+		if slices.Contains(membersOf(op), name) {
 			s.members[name] = v
 		}
 	}
@@ -64,18 +61,14 @@ func newSnapshot(op string, a Answer) (snapshot, error) {
 		return s, nil
 	}
 	executions, _ := all["executions"].([]any)
-	ids := make([]string, 0, len(executions))
+	ids := make([]any, 0, len(executions))
 	for _, e := range executions {
 		item, _ := e.(map[string]any)
 		id, _ := item["execution_id"].(string)
 		ids = append(ids, id)
 	}
-	slices.Sort(ids)
-	list := make([]any, len(ids))
-	for i, id := range ids {
-		list[i] = id
-	}
-	s.members["execution_count"], s.members["execution_ids"] = float64(len(ids)), list
+	slices.SortFunc(ids, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
+	s.members["execution_count"], s.members["execution_ids"] = float64(len(ids)), ids
 	return s, nil
 }
 

@@ -93,40 +93,30 @@ func (a *A2ADetect) HasTask(Request) bool { return true }
 
 // Delegate delegates in the detected form.
 func (a *A2ADetect) Delegate(ctx context.Context, req Request) (Result, error) {
-	form, known, err := a.form(ctx, req)
-	if err != nil {
-		return Result{}, err
-	}
-	result, err := form.Delegate(ctx, req)
-	return result, a.learn(req, form, known, false, err)
+	return inForm(ctx, a, req, TaskRef{}, func(form Tasks) (Result, error) { return form.Delegate(ctx, req) })
 }
 
 // Send hands the task over in the detected form.
 func (a *A2ADetect) Send(ctx context.Context, req Request) (Task, error) {
-	form, known, err := a.form(ctx, req)
-	if err != nil {
-		return Task{}, err
-	}
-	task, err := form.Send(ctx, req)
-	return task, a.learn(req, form, known, false, err)
+	return inForm(ctx, a, req, TaskRef{}, func(form Tasks) (Task, error) { return form.Send(ctx, req) })
 }
 
 // Poll asks in the form in which the task was sent, if its reference shows that, else in the detected form.
 func (a *A2ADetect) Poll(ctx context.Context, req Request, ref TaskRef) (Task, error) {
-	form, known, err := a.formOf(ctx, req, ref)
-	if err != nil {
-		return Task{}, err
-	}
-	task, err := form.Poll(ctx, req, ref)
-	return task, a.learn(req, form, known, true, err)
+	return inForm(ctx, a, req, ref, func(form Tasks) (Task, error) { return form.Poll(ctx, req, ref) })
 }
 
-// formOf is form for a task: one that has a context was sent in the A2A protocol, whatever is detected now.
-func (a *A2ADetect) formOf(ctx context.Context, req Request, ref TaskRef) (Tasks, bool, error) {
-	if ref.ContextID != "" {
-		return a.rpc, true, nil
+// inForm makes a call in the detected form; ref is the zero value if it is about no task. A task that has a context was sent
+// in the A2A protocol, whatever is detected now.
+func inForm[T any](ctx context.Context, a *A2ADetect, req Request, ref TaskRef, call func(Tasks) (T, error)) (result T, err error) {
+	form, known := Tasks(a.rpc), true
+	if ref.ContextID == "" {
+		if form, known, err = a.form(ctx, req); err != nil {
+			return result, err
+		}
 	}
-	return a.form(ctx, req)
+	result, err = call(form)
+	return result, a.learn(req, form, known, ref.ID != "", err)
 }
 
 // Answer answers in the A2A protocol: in the other form no agent asks.
@@ -137,11 +127,8 @@ func (a *A2ADetect) Answer(ctx context.Context, req Request, ref TaskRef, answer
 
 // Cancel ends the task in the form in which it was sent.
 func (a *A2ADetect) Cancel(ctx context.Context, req Request, ref TaskRef) error {
-	form, known, err := a.formOf(ctx, req, ref)
-	if err != nil {
-		return err
-	}
-	return a.learn(req, form, known, true, form.Cancel(ctx, req, ref))
+	_, err := inForm(ctx, a, req, ref, func(form Tasks) (any, error) { return nil, form.Cancel(ctx, req, ref) })
+	return err
 }
 
 var _ Tasks = (*A2ADetect)(nil)

@@ -19,6 +19,29 @@ type ExecutorFunc func(ctx context.Context, req Request) (Result, error)
 // Delegate calls f.
 func (f ExecutorFunc) Delegate(ctx context.Context, req Request) (Result, error) { return f(ctx, req) }
 
+// Immediate is implemented by executors that answer at once, such as the mock; see activities.Immediate.
+type Immediate interface {
+	Executor
+	// Immediate reports whether this request is answered at once.
+	Immediate(req Request) bool
+}
+
+// Selective is implemented by executors that serve some protocols only, such as Composite, for the same reason as
+// activities.Selective.
+type Selective interface {
+	Executor
+	// Performs reports whether delegations of this protocol are performed: "a2a", "mcp" or "sdk".
+	Performs(protocol string) bool
+}
+
+// AgentSelective is implemented by executors that serve some agents of a protocol only, for the same reason as
+// activities.NodeSelective.
+type AgentSelective interface {
+	Executor
+	// PerformsAgent reports whether delegations of this protocol to this agent are performed.
+	PerformsAgent(protocol, agentID string) bool
+}
+
 // Request describes one attempt of a delegation.
 type Request struct {
 	ExecutionID string

@@ -90,7 +90,7 @@ func isClosed(err error) bool {
 
 // tooLarge reports whether the connection has ended because of a message beyond the limit.
 func (x *session) tooLarge() bool {
-	return x.out != nil && x.out.tooLarge() || x.link != nil && x.link.large.Load()
+	return x.out != nil && x.out.large.Load() || x.link != nil && x.link.large.Load()
 }
 
 // end says how the process has ended.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/workflows-engine/workflows-engine/internal/childprocess"
 )
@@ -31,9 +32,11 @@ type messages struct {
 	line   []byte // what is left of the current message
 	err    error
 
+	// large is set when reading has ended because of a message beyond the limit.
+	large atomic.Bool
+
 	mu    sync.Mutex
 	stray string
-	large bool
 }
 
 func newMessages(out *os.File, limit int, log *slog.Logger, secret childprocess.Scrubber) *messages {
@@ -62,9 +65,7 @@ func (m *messages) next() {
 	for {
 		part, err := m.lines.ReadSlice('\n')
 		if len(line)+len(part) > m.limit {
-			m.mu.Lock()
-			m.large = true
-			m.mu.Unlock()
+			m.large.Store(true)
 			m.err = errTooLarge
 			return
 		}
@@ -114,11 +115,4 @@ func (m *messages) strayLine() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return strings.ToValidUTF8(m.stray, "")
-}
-
-// tooLarge reports whether reading has ended because of a message beyond the limit.
-func (m *messages) tooLarge() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.large
 }

@@ -1,7 +1,9 @@
 package definition
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/state"
@@ -35,7 +37,7 @@ func Compile(d *Document, o Options) (*Program, problem.Findings) {
 		}
 		c.checkBranches()
 		c.checkFlow()
-		c.checkNumbers()
+		c.checkNumbers(c.document.root, nil)
 	}
 	findings := c.settle()
 	if findings.HasErrors() {
@@ -162,9 +164,10 @@ func (c *compiler) structure() bool {
 func finding(
 	code problem.Code, severity problem.Severity, n *jsonvalue.Node, pointer string, v *vertex, message, hint string,
 ) problem.Finding {
+	slug := strings.ReplaceAll(strings.ToLower(string(code)), "_", "-") // as the protocol's schema paths have it
 	f := problem.Finding{
 		Code: code, Severity: severity, At: problem.Place{Pointer: pointer}, Message: message, Hint: hint,
-		Keyword: "profile", SchemaPath: "#/profile/" + slug(code), Params: map[string]any{"code": string(code)},
+		Keyword: "profile", SchemaPath: "#/profile/" + slug, Params: map[string]any{"code": string(code)},
 	}
 	if n != nil {
 		f.At.Line, f.At.Column = n.Line, n.Column
@@ -213,18 +216,12 @@ func (c *compiler) settle() problem.Findings {
 	c.faults = nil
 	fs := c.findings
 	if len(fs) > MaxFindings {
-		slices.SortStableFunc(fs, func(a, b problem.Finding) int { return severityRank(a) - severityRank(b) })
+		// "error" comes before "warning".
+		slices.SortStableFunc(fs, func(a, b problem.Finding) int { return cmp.Compare(a.Severity, b.Severity) })
 		fs = fs[:MaxFindings]
 	}
 	fs.Sort()
 	return fs
-}
-
-func severityRank(f problem.Finding) int {
-	if f.Severity == problem.SeverityError {
-		return 0
-	}
-	return 1
 }
 
 // program puts the parts together. It is called only for documents without errors.
@@ -242,18 +239,4 @@ func (c *compiler) program() *Program {
 		p.byID[v.node.ID] = v.node
 	}
 	return p
-}
-
-// slug turns a code into the form that the protocol's schema paths have.
-func slug(code problem.Code) string {
-	out := []byte(code)
-	for i, b := range out {
-		switch {
-		case 'A' <= b && b <= 'Z':
-			out[i] = b + 'a' - 'A'
-		case b == '_':
-			out[i] = '-'
-		}
-	}
-	return string(out)
 }

@@ -10,11 +10,7 @@ import (
 )
 
 // checkNumbers warns of numbers that become another value as doubles (spec: definition, 14.4.4).
-func (c *compiler) checkNumbers() {
-	c.checkNumbersIn(c.document.root, nil)
-}
-
-func (c *compiler) checkNumbersIn(n *jsonvalue.Node, at *path) {
+func (c *compiler) checkNumbers(n *jsonvalue.Node, at *path) {
 	switch n.Kind {
 	case jsonvalue.Number:
 		read := string(jsonvalue.Canonical(n.Num))
@@ -26,13 +22,13 @@ func (c *compiler) checkNumbersIn(n *jsonvalue.Node, at *path) {
 	case jsonvalue.Array:
 		for i, e := range n.Elements {
 			if e.Kind >= jsonvalue.Number {
-				c.checkNumbersIn(e, at.element(i))
+				c.checkNumbers(e, at.element(i))
 			}
 		}
 	case jsonvalue.Object:
 		for _, m := range n.Members {
 			if m.Value.Kind >= jsonvalue.Number {
-				c.checkNumbersIn(m.Value, at.member(m.Name))
+				c.checkNumbers(m.Value, at.member(m.Name))
 			}
 		}
 	}
