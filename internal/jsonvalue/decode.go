@@ -36,12 +36,6 @@ func decode(src []byte) (v any, overflow bool, f *fault) {
 	d.src, d.offset, d.depth, d.overflow = src, 0, 0, false
 	v, f = d.document()
 	d.src = nil
-	if f != nil {
-		// What is left on the stacks would keep parts of the text alive, and be taken for parts of the next value.
-		clear(d.values)
-		clear(d.members)
-		d.values, d.members = d.values[:0], d.members[:0]
-	}
 	overflow = d.overflow
 	decoders.Put(d)
 	return v, overflow, f
@@ -49,21 +43,13 @@ func decode(src []byte) (v any, overflow bool, f *fault) {
 
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
 
-// decoder collects the parts of the arrays and objects being read on two stacks, the innermost last, so that each is
-// made once, in its final size.
+// decoder reads one text at a time.
 type decoder struct {
 	cursor
 	overflow bool // a number was too large for a double
 	strings  stringScanner
-	values   []any
-	members  []member
 	// names are member names seen lately, by nameSlot: records repeat the same few over and over.
 	names [nameSlots]string
-}
-
-type member struct {
-	name  string
-	value any
 }
 
 const (
@@ -128,25 +114,17 @@ func (d *decoder) array() (any, *fault) {
 	if f := d.enter(maxDecodeDepth); f != nil {
 		return nil, f
 	}
-	if d.empty(']') {
-		return []any{}, nil
-	}
-	base := len(d.values)
-	for more := true; more; {
+	list := []any{}
+	for more := !d.empty(']'); more; {
 		v, f := d.value()
 		if f != nil {
 			return nil, f
 		}
-		d.values = append(d.values, v)
+		list = append(list, v)
 		if more, f = d.more(']'); f != nil {
 			return nil, f
 		}
 	}
-	parts := d.values[base:]
-	list := make([]any, len(parts))
-	copy(list, parts)
-	clear(parts)
-	d.values = d.values[:base]
 	return list, nil
 }
 
@@ -154,11 +132,8 @@ func (d *decoder) object() (any, *fault) {
 	if f := d.enter(maxDecodeDepth); f != nil {
 		return nil, f
 	}
-	if d.empty('}') {
-		return map[string]any{}, nil
-	}
-	base := len(d.members)
-	for more := true; more; {
+	object := map[string]any{}
+	for more := !d.empty('}'); more; {
 		name, f := d.name()
 		if f != nil {
 			return nil, f
@@ -167,18 +142,11 @@ func (d *decoder) object() (any, *fault) {
 		if f != nil {
 			return nil, f
 		}
-		d.members = append(d.members, member{name, v})
+		object[name] = v
 		if more, f = d.more('}'); f != nil {
 			return nil, f
 		}
 	}
-	parts := d.members[base:]
-	object := make(map[string]any, len(parts))
-	for _, m := range parts {
-		object[m.name] = m.value
-	}
-	clear(parts)
-	d.members = d.members[:base]
 	return object, nil
 }
 

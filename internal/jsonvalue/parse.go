@@ -199,10 +199,7 @@ func (p *parser) array(n *Node) *Node {
 	if f := p.enter(p.maxDepth); f != nil {
 		return p.fail("depth", f)
 	}
-	if p.empty(']') {
-		return n
-	}
-	for more := true; more; {
+	for more := !p.empty(']'); more; {
 		p.path = append(p.path, step{index: len(n.Elements)})
 		e := p.value()
 		if e == nil {
@@ -222,11 +219,8 @@ func (p *parser) object(n *Node) *Node {
 	if f := p.enter(p.maxDepth); f != nil {
 		return p.fail("depth", f)
 	}
-	if p.empty('}') {
-		return n
-	}
 	first := map[string]int{}
-	for more := true; more; {
+	for more := !p.empty('}'); more; {
 		if !p.member(n, first) {
 			return nil
 		}
