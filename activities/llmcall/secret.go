@@ -11,8 +11,7 @@ import (
 // mask stands where a secret stood.
 const mask = "[secret]"
 
-// Secret holds a key so that it is not printed by accident: every way of formatting, logging and encoding it gives a
-// mask.
+// Secret holds a key so that it is not printed by accident: it is formatted, logged and encoded as a mask.
 type Secret struct{ value string }
 
 // NewSecret makes a Secret of a value, without the white space around it.

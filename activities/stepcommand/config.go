@@ -86,3 +86,11 @@ func (c Config) check() error {
 	}
 	return nil
 }
+
+// The keys of log lines.
+const (
+	logHandler = "handler"
+	logRun     = "execution_id"
+	logNode    = "node_id"
+	logLine    = "line"
+)

@@ -103,3 +103,14 @@ func (c Config) check() error {
 	}
 	return nil
 }
+
+// The keys of log lines.
+const (
+	logServer = "server"
+	logPID    = "pid"
+	logState  = "state"
+	logLine   = "line"
+	logTool   = "tool"
+	logMember = "member"
+	logError  = "error"
+)

@@ -160,7 +160,7 @@ func (c *compiler) structure() bool {
 	return root.Kind == jsonvalue.Object
 }
 
-// finding makes a finding at a value. n gives line and column and may be nil.
+// finding makes a finding at a value. Line and column are those of n, which may be nil.
 func finding(
 	code problem.Code, severity problem.Severity, n *jsonvalue.Node, pointer string, v *vertex, message, hint string,
 ) problem.Finding {

@@ -14,7 +14,7 @@ func (c *compiler) lintRetry(r *Retry, n *jsonvalue.Node, at *path, v *vertex) {
 	warn := func(name, message, hint string) {
 		c.warn(problem.RetryPolicy, n.Get(name), at.member(name), v, message, hint)
 	}
-	pauses := r.Err != nil || r.Initial > 0 // one that is no duration has been told
+	pauses := r.Err != nil || r.Initial > 0 // an invalid interval has a finding of its own
 	if r.MaxAttempts == 1 {
 		followed := "nothing is tried again"
 		if repairable(r, v.node) {

@@ -12,7 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// describe words one failed keyword of a schema and gives its parameters in the protocol's form (spec: definition,
+// describe returns the message of one failed keyword of a schema, with its parameters in the protocol's form (spec: definition,
 // 6.1). below is the keyword and what its place adds to it; value is the instance there. Keywords about
 // several members return one violation for each member at fault.
 func describe(s *lib.Schema, below []string, value any) []Violation {
