@@ -4,15 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	_ "embed"
 	"errors"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
-
-//go:embed queries/insert_row.sql
-var insertRow string
 
 var _ history.Importer = (*Store)(nil)
 

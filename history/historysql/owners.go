@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	_ "embed"
 	"errors"
 	"time"
 
@@ -14,28 +13,6 @@ import (
 
 // A process has a lease, a row of the table processes, and the column owner of a run names its process. An unexpired row
 // of the table leases is an older version's claim to a run: it counts as an owner whose lease has not run out. See FORMAT.md.
-var (
-	//go:embed queries/renew_process.sql
-	renewProcess string
-	//go:embed queries/release_process.sql
-	releaseProcess string
-	//go:embed queries/drop_processes.sql
-	dropProcesses string
-	//go:embed queries/owned_elsewhere.sql
-	ownedElsewhere string
-	//go:embed queries/claim_execution.sql
-	claimExecution string
-	//go:embed queries/disown_execution.sql
-	disownExecution string
-	//go:embed queries/read_owner.sql
-	readOwner string
-	//go:embed queries/owned.sql
-	ownedExecutions string
-	//go:embed queries/departed.sql
-	departedProcesses string
-	//go:embed queries/unowned.sql
-	unownedExecutions string
-)
 
 // Now returns the time of Options.Now; see history.Store.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	_ "embed"
 	"errors"
 	"fmt"
 	"math"
@@ -12,35 +11,6 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
-)
-
-var (
-	//go:embed queries/prune_candidates.sql
-	pruneCandidates string
-	//go:embed queries/prune_tree.sql
-	pruneTree string
-	//go:embed queries/prune_weight.sql
-	pruneWeight string
-	//go:embed queries/prune_mark.sql
-	pruneMark string
-	//go:embed queries/prune_rows.sql
-	pruneRows string
-	//go:embed queries/prune_next_marked.sql
-	pruneNextMarked string
-	//go:embed queries/prune_count_marked.sql
-	pruneCountMarked string
-	//go:embed queries/drop_execution.sql
-	dropExecution string
-	//go:embed queries/drop_lease.sql
-	dropLease string
-	//go:embed queries/definition_hashes.sql
-	definitionHashes string
-	//go:embed queries/all_definitions.sql
-	allDefinitions string
-	//go:embed queries/drop_definition.sql
-	dropDefinition string
-	//go:embed queries/size.sql
-	fileSize string
 )
 
 // pruneStep is the most rows of the table history that one transaction deletes, because other writers wait for it. A

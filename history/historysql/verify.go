@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	_ "embed"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,23 +15,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/internal/shortform"
-)
-
-var (
-	//go:embed queries/verify_ids.sql
-	verifyIDs string
-	//go:embed queries/verify_execution.sql
-	verifyExecution string
-	//go:embed queries/verify_side_tables.sql
-	verifySideTables string
-	//go:embed queries/all_blobs.sql
-	allBlobs string
-	//go:embed queries/drop_orphan.sql
-	dropOrphan string
-	//go:embed queries/blobs_of.sql
-	blobsOf string
-	//go:embed queries/integrity_check.sql
-	integrityCheck string
 )
 
 var _ history.Verifier = (*Store)(nil)

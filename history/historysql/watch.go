@@ -3,18 +3,10 @@ package historysql
 import (
 	"context"
 	"database/sql/driver"
-	_ "embed"
 	"errors"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/history"
-)
-
-var (
-	//go:embed queries/newest_row.sql
-	newestRow string
-	//go:embed queries/changed_runs.sql
-	changedRuns string
 )
 
 // watchEvery is the pause between two looks at SQLite's data version, each a read of some bytes of shared memory.
