@@ -2,7 +2,6 @@ package historysql
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 
@@ -33,15 +32,11 @@ func (s *Store) refreshProjection(ctx context.Context, e history.Execution, head
 
 // finish folds the records from seq on within a transaction and stores the projection.
 func (f *folding) finish(c *conn, seq int64) error {
-	var rows []storedRow
-	err := c.query(readRows, func(row []driver.Value) error {
-		rows = append(rows, rowOf(row))
-		return nil
-	}, f.execution.ID, seq, int64(-1))
+	rows, err := rowsOf(c, f.execution.ID, seq, -1)
 	if err != nil {
 		return err
 	}
-	f.reader = newRowReader(f.execution.ID, connShelf{c}, true)
+	f.reader = newRowReader(f.execution.ID, shelf{c}, true)
 	for i := range rows {
 		if err := f.apply(&rows[i]); err != nil {
 			return err
@@ -76,23 +71,6 @@ func (f *folding) finish(c *conn, seq int64) error {
 	}
 	_, err = c.exec(markSeen, e.ID)
 	return err
-}
-
-// rowOf converts a row of readRows from the driver's form. A column of an unexpected type counts as empty.
-func rowOf(row []driver.Value) storedRow {
-	r := storedRow{version: row[5]}
-	r.writer.Int64, r.writer.Valid = row[6].(int64)
-	r.seq, _ = row[0].(int64)
-	r.kind, _ = row[1].(string)
-	r.name, _ = row[2].(string)
-	r.createdAt, _ = row[4].(string)
-	switch payload := row[3].(type) {
-	case string:
-		r.payload = []byte(payload)
-	case []byte:
-		r.payload = payload
-	}
-	return r
 }
 
 // unseen returns the runs with rows of other engines that no projection has seen.

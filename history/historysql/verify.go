@@ -74,15 +74,15 @@ func (v *verifier) note(id string, seq int64, code problem.Code, hint, format st
 
 // whole checks the file, the definitions and the blobs, and returns the ids of all runs.
 func (v *verifier) whole() (ids []string, err error) {
-	ask := v.store.readerQuery(v.ctx)
-	err = ask(integrityCheck, func(row []driver.Value) error {
+	in := reader{v.ctx, &v.store.readers}
+	err = in.query(integrityCheck, func(row []driver.Value) error {
 		if text := textOf(row[0]); text != "ok" {
 			v.note("", 0, problem.DatabaseDamaged, hintDamaged, "%s", text)
 		}
 		return nil
 	})
 	if err == nil {
-		err = ask(allDefinitions, func(row []driver.Value) error {
+		err = in.query(allDefinitions, func(row []driver.Value) error {
 			v.counts.Definitions++
 			if hash := textOf(row[0]); hash != shortform.HashOf([]byte(textOf(row[3]))) {
 				v.note("", 0, problem.DefinitionHashMismatch, "Restore the database from a backup, or delete this row and store the definition again.",
@@ -92,7 +92,7 @@ func (v *verifier) whole() (ids []string, err error) {
 		})
 	}
 	if err == nil {
-		err = ask(allBlobs, func(row []driver.Value) error {
+		err = in.query(allBlobs, func(row []driver.Value) error {
 			hash, content := textOf(row[0]), textOf(row[1])
 			if shortform.HashOf([]byte(content)) != hash {
 				v.note("", 0, problem.BlobDamaged, hintDamaged, "the content of blob %s does not match its hash", hash)
@@ -104,7 +104,7 @@ func (v *verifier) whole() (ids []string, err error) {
 		})
 	}
 	if err == nil {
-		err = ask(verifyIDs, func(row []driver.Value) error {
+		err = in.query(verifyIDs, func(row []driver.Value) error {
 			ids = append(ids, textOf(row[0]))
 			return nil
 		})
@@ -148,7 +148,7 @@ func (v *verifier) run(id string) error {
 		return nil
 	}
 	audit := history.Audit{ExecutionID: id}
-	rows, err := readAll(v.ctx, tx, id)
+	rows, err := rowsOf(snapshot{v.ctx, tx}, id, math.MinInt64, -1)
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (v *verifier) run(id string) error {
 		return v.withoutRecords(id, &row)
 	}
 	v.counts.Records += int64(len(rows))
-	noting := &recordingShelf{Shelf: readerShelf{v.ctx, &v.store.readers}, hashes: map[string]bool{}}
+	noting := &recordingShelf{Shelf: shelf{reader{v.ctx, &v.store.readers}}, hashes: map[string]bool{}}
 	x := newRowReader(id, noting, false)
 	// seen is the fold up to the record that the stored projection stands at.
 	var seen history.Execution
@@ -192,24 +192,6 @@ func (v *verifier) run(id string) error {
 		return err
 	}
 	return v.sideTables(id, &row, &audit, &seen)
-}
-
-// readAll reads the rows of a run.
-func readAll(ctx context.Context, tx *sql.Tx, id string) ([]storedRow, error) {
-	found, err := tx.QueryContext(ctx, readRows, id, int64(math.MinInt64), int64(-1))
-	if err != nil {
-		return nil, err
-	}
-	defer found.Close()
-	var rows []storedRow
-	for found.Next() {
-		var r storedRow
-		if err := found.Scan(&r.seq, &r.kind, &r.name, &r.payload, &r.createdAt, &r.version, &r.writer); err != nil {
-			return nil, err
-		}
-		rows = append(rows, r)
-	}
-	return rows, found.Err()
 }
 
 // recordingShelf notes which blobs were read.
