@@ -39,7 +39,7 @@ type Finding struct {
 
 // The hints for damaged records, which are never changed.
 const (
-	hintRestore = "Records are never repaired. Restore the database from a copy, or export the other runs and continue without this one."
+	hintRestore = "Records are never repaired. Restore the database from a backup, or export the other runs and continue without this one."
 	hintReport  = "The records can be read, but no engine should have written this. Keep a copy of the database and report it."
 )
 

@@ -21,10 +21,7 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 	}
 	a := appends.Get().(*appending)
 	defer a.giveBack()
-	a.store, a.batch = s, b
-	a.prior = priorRow{ctx, &s.readers, b.ExecutionID}
-	a.short = s.encoder(&a.batch, &a.prior)
-	a.text.write(&a.short)
+	a.encode(ctx, s, b)
 	err := s.share(ctx, "the records were not appended", len(a.text.all)+a.short.BlobBytes(), a.change)
 	if err == nil && b.Bytes != nil {
 		*b.Bytes = b.Execution.Bytes + a.added
@@ -50,6 +47,14 @@ func (a *appending) giveBack() {
 	if *a = (appending{text: text}); small {
 		appends.Put(a)
 	}
+}
+
+// encode writes the texts of the batch.
+func (a *appending) encode(ctx context.Context, s *Store, b history.Batch) {
+	a.store, a.batch = s, b
+	a.prior = priorRow{ctx, &s.readers, b.ExecutionID}
+	a.short = shortform.Encoder{Batch: &a.batch, WholeBytes: s.options.WholeBytes, ValueBytes: s.options.ValueBytes, Prior: &a.prior}
+	a.text.write(&a.short)
 }
 
 // change makes the append in a transaction.

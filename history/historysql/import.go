@@ -57,26 +57,15 @@ func (s *Store) importRun(ctx context.Context, c *conn, b *history.Batch) error 
 			return importTexts(c, b)
 		}
 	}
-	var t batchText
-	short := s.encoder(b, &priorRow{ctx, &s.readers, b.ExecutionID})
-	t.write(&short)
-	if err := insertBatch(c, b, &t); err != nil {
-		return err
-	}
-	added, err := storeShort(c, &short)
-	if err != nil {
-		return err
-	}
-	added += int64(len(t.all))
-	if _, err := storeProjection(c, b, &t, added); err != nil {
-		return err
-	}
-	return storeSideTables(c, b)
+	var a appending
+	a.encode(ctx, s, *b)
+	return a.change(c)
 }
 
 // importTexts inserts records with their texts as they are. They count as another engine's records that the projection
 // has seen.
 func importTexts(c *conn, b *history.Batch) error {
+	e := b.Execution
 	for i := range b.Records {
 		r := &b.Records[i]
 		_, err := c.exec(insertRow, b.ExecutionID, int64(i+1), string(r.Kind), string(r.Name), string(r.Raw), history.FormatTimestamp(r.CreatedAt))
@@ -86,10 +75,7 @@ func importTexts(c *conn, b *history.Batch) error {
 		if err != nil {
 			return err
 		}
-	}
-	e := b.Execution
-	for i := range b.Records {
-		e.Bytes += int64(len(b.Records[i].Raw))
+		e.Bytes += int64(len(r.Raw))
 	}
 	if err := storeExecution(c, &e, string(b.Execution.AppendText(nil)), "", int64(0), nil); err != nil {
 		return err

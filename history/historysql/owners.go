@@ -135,29 +135,15 @@ func (s *Store) Owned(ctx context.Context, process string) (map[string]int64, er
 
 // Departed returns the processes without a lease that own runs; see history.Store.
 func (s *Store) Departed(ctx context.Context) ([]string, error) {
-	return s.ids(ctx, "the processes could not be read", departedProcesses, s.now())
-}
-
-// ids returns the first column of a query.
-func (s *Store) ids(ctx context.Context, doing, text string, args ...any) ([]string, error) {
-	var ids []string
-	err := s.readers.query(ctx, text, func(rows *sql.Rows) error {
-		var id string
-		err := rows.Scan(&id)
-		ids = append(ids, id)
-		return err
-	}, args...)
-	if err != nil {
-		return nil, failure(doing, err)
-	}
-	return ids, nil
+	processes, err := column(reader{ctx, &s.readers}, departedProcesses, s.now())
+	return processes, failure("the processes could not be read", err)
 }
 
 // Unowned returns runs that need a driver and have none; see history.Store. The index holds the candidates;
 // Execution.Orphaned chooses among them by the phases of parents and subworkflows.
 func (s *Store) Unowned(ctx context.Context, limit int) (ids []string, err error) {
 	const doing = "the runs without an owner could not be read"
-	candidates, err := s.ids(ctx, doing, unownedExecutions, s.now())
+	candidates, err := column(reader{ctx, &s.readers}, unownedExecutions, s.now())
 	phase := func(id string) (p history.Phase, ok bool) {
 		found, failed := s.readers.row(ctx, readPhase, []any{id}, &p)
 		if failed != nil {

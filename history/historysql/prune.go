@@ -206,17 +206,6 @@ func prunable(in querier, id string, q *history.PruneQuery, tree *history.Pruned
 	return ids, nil
 }
 
-// textOf converts a column that the driver returns as text or bytes.
-func textOf(v driver.Value) string {
-	switch v := v.(type) {
-	case string:
-		return v
-	case []byte:
-		return string(v)
-	}
-	return ""
-}
-
 // markRun marks a run as deleted. Its rows are deleted later.
 func markRun(c *conn, id string) error {
 	if _, err := c.exec(pruneMark, id); err != nil {
@@ -289,21 +278,11 @@ func (s *Store) finishPruning(ctx context.Context) (finished int, err error) {
 func (s *Store) PruneDefinitions(ctx context.Context, dryRun bool) (out []history.StoredDefinition, err error) {
 	const doing = "the definitions were not deleted"
 	unneeded := func(in querier) error {
-		var stored []history.StoredDefinition
-		err := in.query(allDefinitions, func(row []driver.Value) error {
-			stored = append(stored, history.StoredDefinition{
-				Hash: textOf(row[0]), Name: textOf(row[1]), Version: textOf(row[2]), Text: []byte(textOf(row[3])),
-			})
-			return nil
-		})
+		stored, err := definitions(in)
 		if err != nil {
 			return err
 		}
-		var hashes []string
-		err = in.query(definitionHashes, func(row []driver.Value) error {
-			hashes = append(hashes, textOf(row[0]))
-			return nil
-		})
+		hashes, err := column(in, definitionHashes)
 		out = history.Unneeded(stored, hashes)
 		return err
 	}

@@ -63,6 +63,26 @@ func valuesOf(each func(row []driver.Value) error) func(rows *sql.Rows) error {
 	}
 }
 
+// column returns the first column of a query, of texts.
+func column(in querier, text string, args ...any) (out []string, err error) {
+	err = in.query(text, func(row []driver.Value) error {
+		out = append(out, textOf(row[0]))
+		return nil
+	}, args...)
+	return out, err
+}
+
+// textOf converts a column that the driver returns as text or bytes. Any other is "".
+func textOf(v driver.Value) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case []byte:
+		return string(v)
+	}
+	return ""
+}
+
 // eachRow calls each for every row, and closes the rows.
 func eachRow(rows *sql.Rows, each func(rows *sql.Rows) error) error {
 	defer rows.Close()

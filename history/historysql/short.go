@@ -9,11 +9,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/history/internal/shortform"
 )
 
-// encoder returns the encoder of a batch's payloads.
-func (s *Store) encoder(b *history.Batch, prior shortform.Prior) shortform.Encoder {
-	return shortform.Encoder{Batch: b, WholeBytes: s.options.WholeBytes, ValueBytes: s.options.ValueBytes, Prior: prior}
-}
-
 // priorRow implements shortform.Prior through the pool of readers.
 type priorRow struct {
 	ctx         context.Context

@@ -104,10 +104,7 @@ func (v *verifier) whole() (ids []string, err error) {
 		})
 	}
 	if err == nil {
-		err = in.query(verifyIDs, func(row []driver.Value) error {
-			ids = append(ids, textOf(row[0]))
-			return nil
-		})
+		ids, err = column(in, verifyIDs)
 	}
 	if primaryCode(err) == sqlite3.SQLITE_CORRUPT {
 		v.note("", 0, problem.DatabaseDamaged, hintDamaged, "%v", err)
@@ -212,13 +209,11 @@ func (s *recordingShelf) Blob(hash string) (string, error) {
 // missingRefs returns those of the needed blobs that the run has no reference to. They would be deleted with the last
 // run that has one.
 func (v *verifier) missingRefs(id string, needed map[string]bool) ([]string, error) {
+	held, err := column(reader{v.ctx, &v.store.readers}, blobsOf, id)
 	missing := maps.Clone(needed)
-	err := v.store.readers.query(v.ctx, blobsOf, func(rows *sql.Rows) error {
-		var hash string
-		err := rows.Scan(&hash)
+	for _, hash := range held {
 		delete(missing, hash)
-		return err
-	}, id)
+	}
 	return slices.Sorted(maps.Keys(missing)), err
 }
 
@@ -279,13 +274,12 @@ func (v *verifier) withoutRecords(id string, row *stored) error {
 		ExecutionID: id, Code: problem.RowOrphaned, Hint: hintOrphaned,
 		Message: fmt.Sprintf("the run has no records, but a projection (%t), %d timers and %d references to blobs", row.found, row.timers, row.blobs),
 	}
-	err := v.fix(&f, func(c *conn) error {
+	return v.fix(&f, func(c *conn) error {
 		if found, err := c.one(rowExists, id, int64(1)); err != nil || found != nil {
 			return err
 		}
 		return dropRun(c, id)
 	})
-	return err
 }
 
 // sideTables compares the projection and the timers with the records.
