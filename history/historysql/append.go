@@ -122,7 +122,7 @@ func storeProjection(c *conn, b *history.Batch, t *batchText, added int64) (fenc
 		if err := expectHead(c, b); err != nil {
 			return false, err
 		}
-		return false, storeExecution(c, &e, string(e.AppendText(nil)), "", positionSeq, position)
+		return false, storeExecution(c, &e, "", positionSeq, position)
 	}
 	var owner any
 	if b.Owner != "" && !b.Disown && !e.Phase.Terminal() {
@@ -139,7 +139,7 @@ func storeProjection(c *conn, b *history.Batch, t *batchText, added int64) (fenc
 	if _, err := c.exec(markSeen, b.ExecutionID); err != nil {
 		return false, err
 	}
-	return false, storeExecution(c, &e, string(e.AppendText(nil)), "", positionSeq, position)
+	return false, storeExecution(c, &e, "", positionSeq, position)
 }
 
 // moveRow updates the row of executions if it is at the given seq and the run has the given owner; nil stands for any
@@ -194,14 +194,14 @@ func positionOf(b *history.Batch) (seq, position any) {
 }
 
 // storeExecution stores a projection, whatever is stored now. unreadable says why the run cannot be read, or is empty.
-func storeExecution(c *conn, e *history.Execution, projection, unreadable string, positionSeq, position any) error {
+func storeExecution(c *conn, e *history.Execution, unreadable string, positionSeq, position any) error {
 	var problem any
 	if unreadable != "" {
 		problem = unreadable
 	}
 	updated := e.UpdatedAt.UnixMilli()
 	n, err := c.exec(putExecution, e.ID, e.Seq, string(e.Phase), e.DefinitionName, e.CreatedAt.UnixMilli(), updated, listedAt(updated),
-		flag(e.NeedsDriver()), projection, problem, positionSeq, position, e.Bytes)
+		flag(e.NeedsDriver()), string(e.AppendText(nil)), problem, positionSeq, position, e.Bytes)
 	if err == nil && n == 0 { // it is being deleted
 		return history.BeingDeleted(e.ID)
 	}

@@ -15,9 +15,7 @@ func (s *Store) Execution(ctx context.Context, executionID string) (history.Exec
 	switch {
 	case err != nil:
 		return history.Execution{}, failure("the run could not be read", err)
-	case head == 0:
-		return history.Execution{}, history.NotFound(executionID)
-	case e.Seq == head:
+	case e.Seq == head && head > 0:
 		return e, nil
 	}
 	return s.refreshProjection(ctx, e, head)
@@ -89,17 +87,13 @@ func (f *folding) err() error {
 	return f.unreadable
 }
 
-// fold brings a projection up to date in memory, up to the record head; 0 means the last one.
+// fold brings a projection up to date in memory, up to the record head.
 func (s *Store) fold(ctx context.Context, e history.Execution, head int64) (*folding, error) {
 	q := reader{ctx, &s.readers}
 	f := &folding{execution: e, reader: newRowReader(e.ID, shelf{q}, true)}
 	for {
 		const page = 1000
-		limit := int64(page)
-		if head > 0 {
-			limit = min(page, head-f.execution.Seq)
-		}
-		rows, err := rowsOf(q, e.ID, f.execution.Seq+1, limit)
+		rows, err := rowsOf(q, e.ID, f.execution.Seq+1, min(page, head-f.execution.Seq))
 		if err != nil {
 			return f, err
 		}

@@ -77,7 +77,7 @@ func importTexts(c *conn, b *history.Batch) error {
 		}
 		e.Bytes += int64(len(r.Raw))
 	}
-	if err := storeExecution(c, &e, string(b.Execution.AppendText(nil)), "", int64(0), nil); err != nil {
+	if err := storeExecution(c, &e, "", int64(0), nil); err != nil {
 		return err
 	}
 	return storeSideTables(c, b)

@@ -46,7 +46,7 @@ func (s *Store) Prune(ctx context.Context, q history.PruneQuery) (history.PruneP
 		}
 	}
 	if q.Cursor == "" && !s.options.ReadOnly {
-		if err := s.refreshAll(ctx); err != nil {
+		if _, err := s.refreshAll(ctx); err != nil {
 			return page, failure(doingPrune, err)
 		}
 	}
@@ -289,7 +289,7 @@ func (s *Store) PruneDefinitions(ctx context.Context, dryRun bool) (out []histor
 	if dryRun {
 		return out, failure(doing, unneeded(reader{ctx, &s.readers}))
 	}
-	if err := s.refreshAll(ctx); err != nil {
+	if _, err := s.refreshAll(ctx); err != nil {
 		return nil, failure(doing, err)
 	}
 	err = s.write(ctx, doing, func(c *conn) error {

@@ -78,8 +78,6 @@ func importing(t *testing.T, s history.Store) {
 		Runs:        []history.ImportedRun{imported(t, "new", "E ExecutionStarted"), imported(t, "own", "E ExecutionStarted")},
 	}
 	wantCode(t, importer.Import(t.Context(), more), problem.DuplicateExecutionID)
-	_, err := s.Execution(t.Context(), "new")
-	wantCode(t, err, problem.ExecutionNotFound)
-	_, err = s.Definition(t.Context(), "h2")
-	wantCode(t, err, problem.DefinitionNotFound)
+	wantRefusal(t, problem.ExecutionNotFound)(s.Execution(t.Context(), "new"))
+	wantRefusal(t, problem.DefinitionNotFound)(s.Definition(t.Context(), "h2"))
 }

@@ -228,8 +228,7 @@ func refusedOwners(t *testing.T, s history.Store, c *clock) {
 	if after := describeAll(t, s, "x"); after != before {
 		t.Errorf("a refused batch changed\n%s\nto\n%s", before, after)
 	}
-	_, err := s.Definition(ctx, "h")
-	wantCode(t, err, problem.DefinitionNotFound)
+	wantRefusal(t, problem.DefinitionNotFound)(s.Definition(ctx, "h"))
 	// The former owner comes back after another process has claimed the run.
 	c.pass(10 * time.Second)
 	wantClaim(t, s, "q", []string{"x"}, "x")

@@ -97,8 +97,7 @@ func pruning(t *testing.T, s history.Store) {
 		}
 	}
 	for _, id := range []string{"a", "b", "c", "p", "p:sub:v", "p:sub:v:sub:u", "p2"} {
-		_, err := s.Execution(t.Context(), id)
-		wantCode(t, err, problem.ExecutionNotFound)
+		wantRefusal(t, problem.ExecutionNotFound)(s.Execution(t.Context(), id))
 		if rs := read(t, s, id); len(rs) != 0 {
 			t.Errorf("%s has %d records", id, len(rs))
 		}
@@ -123,12 +122,9 @@ func pruning(t *testing.T, s history.Store) {
 
 func pruningArguments(t *testing.T, s history.Store) {
 	p := pruner(t, s)
-	_, err := p.Prune(t.Context(), history.PruneQuery{Phases: []history.Phase{history.PhaseRunning}})
-	wantCode(t, err, problem.ValidationError)
-	_, err = p.Prune(t.Context(), history.PruneQuery{Limit: -1})
-	wantCode(t, err, problem.ValidationError)
-	_, err = p.Prune(t.Context(), history.PruneQuery{Cursor: "x"})
-	wantCode(t, err, problem.InvalidListCursor)
+	wantRefusal(t, problem.ValidationError)(p.Prune(t.Context(), history.PruneQuery{Phases: []history.Phase{history.PhaseRunning}}))
+	wantRefusal(t, problem.ValidationError)(p.Prune(t.Context(), history.PruneQuery{Limit: -1}))
+	wantRefusal(t, problem.InvalidListCursor)(p.Prune(t.Context(), history.PruneQuery{Cursor: "x"}))
 }
 
 // pruningLarge has a tree that is deleted in several steps, with timers and an owner.

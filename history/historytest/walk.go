@@ -197,9 +197,6 @@ func (w *Walk) Restart(s history.Store) {
 	}
 }
 
-// StateBytes is the size of the newest state when written in full.
-func (w *Walk) StateBytes() int { return jsonvalue.Size(w.state, 0) }
-
 // bytesAreCounted: the store tells what the payloads of a run take, after each append and when asked.
 func bytesAreCounted(t *testing.T, s history.Store) {
 	x := NewTrace(t, "x")
