@@ -120,9 +120,9 @@ func (s *Store) Owner(ctx context.Context, executionID string) (history.Owner, e
 // it is disowned: to leave it out would take reading the row of every run.
 func (s *Store) Owned(ctx context.Context, process string) (map[string]int64, error) {
 	owned := map[string]int64{}
+	var id string
+	var head sql.NullInt64
 	err := s.readers.query(ctx, ownedExecutions, func(rows *sql.Rows) error {
-		var id string
-		var head sql.NullInt64
 		err := rows.Scan(&id, &head)
 		owned[id] = head.Int64
 		return err
