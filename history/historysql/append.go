@@ -142,8 +142,7 @@ func storeProjection(c *conn, b *history.Batch, t *batchText, added int64) (fenc
 	return false, storeExecution(c, &e, "", positionSeq, position)
 }
 
-// moveRow updates the row of executions if it is at the given seq and the run has the given owner; nil stands for any
-// owner.
+// moveRow updates the row of executions if it is at the given seq and the run has the given owner; nil means any owner.
 func moveRow(c *conn, t *batchText, e *history.Execution, from int64, owner any, added int64, positionSeq, position any) (moved bool, err error) {
 	updated, driven := e.UpdatedAt.UnixMilli(), flag(e.NeedsDriver())
 	args := named(t.args[:0], e.ID, from, e.Seq, string(e.Phase), listedAt(updated), updated, driven,

@@ -90,8 +90,8 @@ func (s *Store) unseen(ctx context.Context) ([]string, error) {
 }
 
 // refreshAll refreshes the projection of every run that another engine has written to. A read-only store returns them
-// instead of storing them. A run that cannot be read keeps a projection of what can be, and does not keep the others from
-// being listed.
+// instead of storing them. A run that cannot be read keeps a projection of what can be, and the others are listed all the
+// same.
 func (s *Store) refreshAll(ctx context.Context) (unstored []history.Execution, err error) {
 	ids, err := s.unseen(ctx)
 	if err != nil {

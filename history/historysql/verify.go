@@ -161,7 +161,7 @@ func (v *verifier) run(id string) error {
 	v.counts.Records += int64(len(rows))
 	noting := &recordingShelf{Shelf: shelf{reader{v.ctx, &v.store.readers}}, hashes: map[string]bool{}}
 	x := newRowReader(id, noting, false)
-	// seen is the fold up to the record that the stored projection stands at.
+	// seen is the fold up to the record at which the stored projection ends.
 	var seen history.Execution
 	for i := range rows {
 		record, unreadable := x.record(&rows[i])
@@ -298,7 +298,7 @@ func (v *verifier) sideTables(id string, row *stored, audit *history.Audit, seen
 	case seen.Seq != row.seq || row.projection.String != string(seen.AppendText(nil)):
 		differs = fmt.Sprintf("the projection at record %d does not match the records", row.seq)
 	case row.seq < e.Seq && row.unseen == 0:
-		differs = fmt.Sprintf("the projection stands at record %d, the run at %d", row.seq, e.Seq)
+		differs = fmt.Sprintf("the projection ends at record %d, the run at record %d", row.seq, e.Seq)
 	case row.phase.String != string(seen.Phase) || row.name.String != seen.DefinitionName ||
 		row.created != seen.CreatedAt.UnixMilli() || row.updated != seen.UpdatedAt.UnixMilli() || row.driven != flag(seen.NeedsDriver()):
 		differs = "the columns that lists use do not match the projection"

@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// pruner returns the store as a history.Pruner. A store that is none, such as one that wraps another, is not tested further.
+// pruner returns the store as a history.Pruner, and skips the rest of the test for a store that is none.
 func pruner(t *testing.T, s history.Store) history.Pruner {
 	t.Helper()
 	p, ok := s.(history.Pruner)
@@ -108,7 +108,7 @@ func pruning(t *testing.T, s history.Store) {
 	if again, _ := prune(t, s, q); !slices.Equal(again, []string{"a"}) {
 		t.Errorf("deleted again %v", again)
 	}
-	// Once its runs have all ended, a tree goes, and so does what has lost its root.
+	// Once all its runs have ended, a tree is deleted, and so is a subworkflow whose root is gone.
 	left.Now = Begin.Add(400 * time.Millisecond)
 	left.Append(s, "E ExecutionCancelled")
 	if again, _ := prune(t, s, q); !slices.Equal(again, []string{"q"}) {

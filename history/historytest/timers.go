@@ -90,7 +90,7 @@ func timers(t *testing.T, s history.Store) {
 	want("emptied", next()+due(at(99), 0), "none[]")
 }
 
-// endDropsTimers: nothing wakes a run that has ended, and nothing restores it.
+// endDropsTimers: the end of a run drops its timers and its position.
 func endDropsTimers(t *testing.T, s history.Store) {
 	ctx := t.Context()
 	x := NewTrace(t, "x")
