@@ -34,7 +34,9 @@ func DecodePayloadFunc(name Name, raw []byte, value func(member string, v any) (
 				return Payload{}, err
 			}
 		}
-		p.set(member, v)
+		if field := payloadFields[member]; field != nil {
+			setField(field(&p), v)
+		}
 	}
 	return p, nil
 }
@@ -56,137 +58,61 @@ func expand(member string, v any, value func(member string, v any) (any, error))
 	return value(member, v)
 }
 
-// set sets one member. Each member has its own field, so their order does not matter.
-func (p *Payload) set(member string, v any) {
-	switch member {
-	case "nodeId":
-		p.NodeID = text(v)
-	case "visit":
-		p.Visit = int(integer(v))
-	case "output":
-		p.Output = object(v)
-	case "state":
-		p.State = object(v)
-	case "result":
-		p.Result = Some(v)
-	case "reason":
-		p.Reason = text(v)
-	case "message":
-		p.Message = text(v)
-	case "code":
-		p.Code = text(v)
-	case "failedNodeId":
-		p.FailedNodeID = text(v)
-	case "join":
-		p.Join = text(v)
-	case "branchNames":
-		p.BranchNames = texts(v)
-	case "n":
-		p.N = int(integer(v))
-	case "branchName":
-		p.BranchName = text(v)
-	case "winners":
-		p.Winners = texts(v)
-	case "kind":
-		p.TimerKind = text(v)
-	case "wait_ms":
-		p.WaitMS = Some(v)
-	case "until":
-		p.Until = text(v)
-	case "dueAt":
-		p.DueAt = timestamp(v)
-	case "retryAt":
-		p.RetryAt = timestamp(v)
-	case "signalName":
-		p.SignalName = text(v)
-	case "payload":
-		p.SignalPayload = object(v)
-	case "prompt":
-		p.Prompt = text(v)
-	case "nodeType":
-		p.NodeType = text(v)
-	case "timeoutMs":
-		p.TimeoutMS = integer(v)
-	case "attempt":
-		p.Attempt = int(integer(v))
-	case "parallelSpan":
-		p.Span = span(v)
-	case "willRetry":
-		p.WillRetry = v == true
-	case "error":
-		p.Error = text(v)
-	case "agentId":
-		p.AgentID = text(v)
-	case "protocol":
-		p.Protocol = text(v)
-	case "delegateCorrelationId":
-		p.Correlation = text(v)
-	case "externalTaskId":
-		p.ExternalTask = text(v)
-	case "externalContextId":
-		p.ExternalContext = text(v)
-	case "delegateInput":
-		p.DelegateInput = object(v)
-	case "activityExecutionMode":
-		p.Mode = text(v)
-	case "idempotencyKey":
-		p.IdempotencyKey = text(v)
-	case "usage":
-		p.Usage = object(v)
-	case "repair":
-		p.Repair = object(v)
-	case "keepTasks":
-		p.KeepTasks = v == true
-	case "workflowRef":
-		p.WorkflowRef = text(v)
-	case "parentExecutionId":
-		p.ParentExecutionID = text(v)
-	case "childExecutionId":
-		p.ChildExecutionID = text(v)
-	case "childFinalState":
-		p.ChildFinalState = object(v)
-	case "childResult":
-		p.ChildResult = Some(v)
-	case "mergedOutput":
-		p.MergedOutput = object(v)
-	case "failed":
-		p.Failed = v == true
-	case "replayed":
-		p.Replayed = v == true
-	case "childDefinitionHash":
-		p.ChildDefinitionHash = text(v)
-	case "workflowName":
-		p.WorkflowName = text(v)
-	case "workflowVersion":
-		p.WorkflowVersion = text(v)
-	case "inputKeys":
-		p.InputKeys = texts(v)
-	case "definitionHash":
-		p.DefinitionHash = text(v)
-	case "inputHash":
-		p.InputHash = text(v)
-	case "input":
-		p.Input = object(v)
-	case "branches":
-		p.Branches = text(v)
-	case "depth":
-		p.Depth = int(integer(v))
-	case "forkedFrom":
+// setField sets a field to the value of its member. Each member has its own field, so their order does not matter.
+func setField(field, v any) {
+	switch f := field.(type) {
+	case *string:
+		*f = text(v)
+	case *int:
+		*f = int(integer(v))
+	case *int64:
+		*f = integer(v)
+	case *bool:
+		*f = v == true
+	case *time.Time:
+		*f = timestamp(v)
+	case *map[string]any:
+		*f = object(v)
+	case *[]string:
+		*f = texts(v)
+	case *Optional:
+		*f = Some(v)
+	case **ParallelSpan:
+		*f = span(v)
+	case *ForkOrigin:
 		m := object(v)
-		p.ForkedFrom = ForkOrigin{ExecutionID: text(m["executionId"]), Seq: integer(m["seq"])}
-	case "policy":
-		p.Policy = text(v)
-	case "intervalNodes":
-		p.IntervalNodes = int(integer(v))
-	case "lastAppliedEventSeq":
-		p.LastAppliedEventSeq = integer(v)
-	case "stateRef":
+		*f = ForkOrigin{ExecutionID: text(m["executionId"]), Seq: integer(m["seq"])}
+	case *stateRef:
 		if ref := object(v); text(ref["kind"]) == "inline_state" {
-			p.StateRef = object(ref["state"])
+			*f = object(ref["state"])
 		}
-	case "context":
-		p.Context = mismatch(v)
+	case **MismatchContext:
+		*f = mismatch(v)
+	case *[]Wait:
+		*f = readList(v, waitMembers)
+	case *[]fork:
+		*f = readList(v, forkMembers)
 	}
+}
+
+// readObject sets the fields of x whose members an object has.
+func readObject[T any](object map[string]any, members []member[T], x *T) {
+	for i := range members {
+		if v, ok := object[members[i].name]; ok {
+			setField(members[i].field(x), v)
+		}
+	}
+}
+
+func readList[T any](v any, members []member[T]) []T {
+	elements, _ := v.([]any)
+	var out []T
+	for _, e := range elements {
+		var x T
+		readObject(object(e), members, &x)
+		out = append(out, x)
+	}
+	return out
 }
 
 func text(v any) string {

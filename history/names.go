@@ -1,64 +1,34 @@
 package history
 
-// kinds lists every record name with its kind. The order is that of the protocol's tables.
-var kinds = []struct {
-	name Name
-	kind Kind
-}{
-	{ScheduleNode, Command},
-	{CompleteNode, Command},
-	{FailNode, Command},
-	{StartParallel, Command},
-	{JoinParallel, Command},
-	{CancelParallelBranch, Command},
-	{StartTimer, Command},
-	{StartSignalWait, Command},
-	{DeliverSignal, Command},
-	{RaiseInterrupt, Command},
-	{ResumeInterrupt, Command},
-	{StartSubworkflow, Command},
-	{CompleteSubworkflow, Command},
-	{CancelExecution, Command},
+import "slices"
 
-	{ExecutionStarted, Event},
-	{NodeScheduled, Event},
-	{ActivityRequested, Event},
-	{ActivityCompleted, Event},
-	{ActivityFailed, Event},
-	{StateUpdated, Event},
-	{CheckpointWritten, Event},
-	{InterruptRaised, Event},
-	{InterruptResumed, Event},
-	{ParallelForked, Event},
-	{ParallelJoined, Event},
-	{ParallelBranchCancelled, Event},
-	{TimerStarted, Event},
-	{TimerFired, Event},
-	{SignalWaitStarted, Event},
-	{SignalReceived, Event},
-	{SubworkflowStarted, Event},
-	{SubworkflowCompleted, Event},
-	{ExecutionCompleted, Event},
-	{ExecutionFailed, Event},
-	{ExecutionCancelled, Event},
-}
+// The names of commands and of events, in the order of the protocol's tables.
+var (
+	commands = []Name{
+		ScheduleNode, CompleteNode, FailNode, StartParallel, JoinParallel, CancelParallelBranch, StartTimer, StartSignalWait,
+		DeliverSignal, RaiseInterrupt, ResumeInterrupt, StartSubworkflow, CompleteSubworkflow, CancelExecution,
+	}
+	events = []Name{
+		ExecutionStarted, NodeScheduled, ActivityRequested, ActivityCompleted, ActivityFailed, StateUpdated, CheckpointWritten,
+		InterruptRaised, InterruptResumed, ParallelForked, ParallelJoined, ParallelBranchCancelled, TimerStarted, TimerFired,
+		SignalWaitStarted, SignalReceived, SubworkflowStarted, SubworkflowCompleted,
+		ExecutionCompleted, ExecutionFailed, ExecutionCancelled,
+	}
+)
 
 var kindOf = func() map[Name]Kind {
-	m := make(map[Name]Kind, len(kinds))
-	for _, k := range kinds {
-		m[k.name] = k.kind
+	m := make(map[Name]Kind, len(commands)+len(events))
+	for _, n := range commands {
+		m[n] = Command
+	}
+	for _, n := range events {
+		m[n] = Event
 	}
 	return m
 }()
 
 // Names lists all record names, commands first, in the order of the protocol's tables (spec: execution, 2.2 and 2.3).
-func Names() []Name {
-	out := make([]Name, len(kinds))
-	for i, k := range kinds {
-		out[i] = k.name
-	}
-	return out
-}
+func Names() []Name { return slices.Concat(commands, events) }
 
 // Kind returns whether records of this name are commands or events; "" for a name that the protocol does not have.
 func (n Name) Kind() Kind { return kindOf[n] }

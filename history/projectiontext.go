@@ -5,78 +5,65 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
+// executionMembers, waitMembers and forkMembers are the members of a stored projection in the order in which they are written.
+var executionMembers = []member[Execution]{
+	{"seq", func(x *Execution) any { return &x.Seq }},
+	{"name", func(x *Execution) any { return &x.DefinitionName }},
+	{"version", func(x *Execution) any { return &x.DefinitionVersion }},
+	{"hash", func(x *Execution) any { return &x.DefinitionHash }},
+	{"inputHash", func(x *Execution) any { return &x.InputHash }},
+	{"mode", func(x *Execution) any { return &x.Mode }},
+	{"parent", func(x *Execution) any { return &x.Parent }},
+	{"depth", func(x *Execution) any { return &x.Depth }},
+	{"forkedId", func(x *Execution) any { return &x.ForkedFrom.ExecutionID }},
+	{"forkedSeq", func(x *Execution) any { return &x.ForkedFrom.Seq }},
+	{"created", func(x *Execution) any { return &x.CreatedAt }},
+	{"updated", func(x *Execution) any { return &x.UpdatedAt }},
+	{"outcome", func(x *Execution) any { return (*string)(&x.fold.outcome) }},
+	{"error", func(x *Execution) any { return &x.LastError }},
+	{"node", func(x *Execution) any { return &x.fold.lastNode }},
+	{"visits", func(x *Execution) any { return &x.NodeVisits }},
+	{"stateSeq", func(x *Execution) any { return &x.StateSeq }},
+	{"correlation", func(x *Execution) any { return &x.DelegateCorrelationID }},
+	{"childId", func(x *Execution) any { return &x.ChildExecutionID }},
+	{"parentId", func(x *Execution) any { return &x.ParentExecutionID }},
+	{"started", func(x *Execution) any { return &x.fold.started }},
+	{"bound", func(x *Execution) any { return &x.fold.bound }},
+	{"raised", func(x *Execution) any { return &x.fold.raised }},
+	{"waits", func(x *Execution) any { return &x.fold.waits }},
+	{"forks", func(x *Execution) any { return &x.fold.forks }},
+}
+
+var waitMembers = []member[Wait]{
+	{"kind", func(x *Wait) any { return (*string)(&x.Kind) }},
+	{"node", func(x *Wait) any { return &x.NodeID }},
+	{"visit", func(x *Wait) any { return &x.Visit }},
+	{"parallelSpan", func(x *Wait) any { return &x.Span }},
+	{"nodeType", func(x *Wait) any { return &x.NodeType }},
+	{"attempt", func(x *Wait) any { return &x.Attempt }},
+	{"mode", func(x *Wait) any { return &x.Mode }},
+	{"agent", func(x *Wait) any { return &x.AgentID }},
+	{"protocol", func(x *Wait) any { return &x.Protocol }},
+	{"correlation", func(x *Wait) any { return &x.Correlation }},
+	{"input", func(x *Wait) any { return &x.Input }},
+	{"task", func(x *Wait) any { return &x.ExternalTask }},
+	{"signal", func(x *Wait) any { return &x.SignalName }},
+	{"due", func(x *Wait) any { return &x.Due }},
+	{"child", func(x *Wait) any { return &x.ChildExecutionID }},
+}
+
+var forkMembers = []member[fork]{
+	{"node", func(x *fork) any { return &x.node }},
+	{"join", func(x *fork) any { return &x.join }},
+	{"branches", func(x *fork) any { return &x.branches }},
+}
+
 // AppendText appends the projection as the JSON text that stores keep. It holds everything but the run's id, which is the key,
 // including what Apply needs to continue.
 func (e *Execution) AppendText(dst []byte) []byte {
-	f := &e.fold
 	w := objectWriter{buf: append(dst, '{')}
-	w.integer("seq", e.Seq)
-	w.text("name", e.DefinitionName)
-	w.text("version", e.DefinitionVersion)
-	w.text("hash", e.DefinitionHash)
-	w.text("inputHash", e.InputHash)
-	w.text("mode", e.Mode)
-	w.text("parent", e.Parent)
-	w.integer("depth", int64(e.Depth))
-	w.text("forkedId", e.ForkedFrom.ExecutionID)
-	w.integer("forkedSeq", e.ForkedFrom.Seq)
-	w.time("created", e.CreatedAt)
-	w.time("updated", e.UpdatedAt)
-	w.text("outcome", string(f.outcome))
-	w.text("error", e.LastError)
-	w.text("node", f.lastNode)
-	w.integer("visits", e.NodeVisits)
-	w.integer("stateSeq", e.StateSeq)
-	w.text("correlation", e.DelegateCorrelationID)
-	w.text("childId", e.ChildExecutionID)
-	w.text("parentId", e.ParentExecutionID)
-	w.flag("started", f.started)
-	w.flag("bound", f.bound)
-	w.flag("raised", f.raised)
-	appendList(&w, "waits", f.waits, (*Wait).appendText)
-	appendList(&w, "forks", f.forks, (*fork).appendText)
+	writeObject(&w, executionMembers, e, "")
 	return append(w.buf, '}')
-}
-
-func appendList[T any](w *objectWriter, name string, list []T, write func(*T, *objectWriter)) {
-	if len(list) == 0 {
-		return
-	}
-	w.name(name)
-	w.buf = append(w.buf, '[')
-	for i := range list {
-		if i > 0 {
-			w.buf = append(w.buf, ',')
-		}
-		w.buf = append(w.buf, '{')
-		write(&list[i], w)
-		w.buf = append(w.buf, '}')
-	}
-	w.buf = append(w.buf, ']')
-}
-
-func (x *Wait) appendText(w *objectWriter) {
-	w.text("kind", string(x.Kind))
-	w.text("node", x.NodeID)
-	w.integer("visit", int64(x.Visit))
-	w.span(x.Span)
-	w.text("nodeType", x.NodeType)
-	w.integer("attempt", int64(x.Attempt))
-	w.text("mode", x.Mode)
-	w.text("agent", x.AgentID)
-	w.text("protocol", x.Protocol)
-	w.text("correlation", x.Correlation)
-	w.object("input", x.Input)
-	w.text("task", x.ExternalTask)
-	w.text("signal", x.SignalName)
-	w.time("due", x.Due)
-	w.text("child", x.ChildExecutionID)
-}
-
-func (x *fork) appendText(w *objectWriter) {
-	w.text("node", x.node)
-	w.text("join", x.join)
-	w.texts("branches", x.branches)
 }
 
 // ParseExecution parses the result of AppendText. The error has code HISTORY_CORRUPT.
@@ -87,43 +74,8 @@ func ParseExecution(executionID string, raw []byte) (Execution, error) {
 		return Execution{}, problem.New(problem.HistoryCorrupt, "the stored projection of run %q cannot be read", executionID).
 			WithPlace(problem.Place{ExecutionID: executionID}).WithCause(err)
 	}
-	e := Execution{
-		ID: executionID, Seq: integer(m["seq"]),
-		DefinitionName: text(m["name"]), DefinitionVersion: text(m["version"]), DefinitionHash: text(m["hash"]),
-		InputHash: text(m["inputHash"]), Mode: text(m["mode"]), Parent: text(m["parent"]), Depth: int(integer(m["depth"])),
-		ForkedFrom: ForkOrigin{ExecutionID: text(m["forkedId"]), Seq: integer(m["forkedSeq"])},
-		CreatedAt:  timestamp(m["created"]), UpdatedAt: timestamp(m["updated"]), LastError: text(m["error"]),
-		NodeVisits: integer(m["visits"]), StateSeq: integer(m["stateSeq"]), DelegateCorrelationID: text(m["correlation"]),
-		ChildExecutionID: text(m["childId"]), ParentExecutionID: text(m["parentId"]),
-		fold: fold{
-			started: m["started"] == true, bound: m["bound"] == true, raised: m["raised"] == true,
-			outcome: Phase(text(m["outcome"])), lastNode: text(m["node"]),
-			waits: parseList(m["waits"], parseWait), forks: parseList(m["forks"], parseFork),
-		},
-	}
+	e := Execution{ID: executionID}
+	readObject(m, executionMembers, &e)
 	e.settle()
 	return e, nil
-}
-
-func parseList[T any](v any, parse func(map[string]any) T) []T {
-	elements, _ := v.([]any)
-	var out []T
-	for _, e := range elements {
-		out = append(out, parse(object(e)))
-	}
-	return out
-}
-
-func parseWait(m map[string]any) Wait {
-	return Wait{
-		Kind: WaitKind(text(m["kind"])), NodeID: text(m["node"]), Visit: int(integer(m["visit"])), Span: span(m["parallelSpan"]),
-		NodeType: text(m["nodeType"]), Attempt: int(integer(m["attempt"])), Mode: text(m["mode"]),
-		AgentID: text(m["agent"]), Protocol: text(m["protocol"]), Correlation: text(m["correlation"]), Input: object(m["input"]),
-		ExternalTask: text(m["task"]),
-		SignalName:   text(m["signal"]), Due: timestamp(m["due"]), ChildExecutionID: text(m["child"]),
-	}
-}
-
-func parseFork(m map[string]any) fork {
-	return fork{node: text(m["node"]), join: text(m["join"]), branches: texts(m["branches"])}
 }

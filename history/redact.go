@@ -1,7 +1,10 @@
 package history
 
 import (
+	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -58,10 +61,7 @@ func (r Redaction) value(v any) (out any, changed bool) {
 				continue
 			}
 			if m == nil {
-				m = make(map[string]any, len(v))
-				for n, x := range v {
-					m[n] = x
-				}
+				m = maps.Clone(v)
 			}
 			m[name] = shown
 		}
@@ -76,7 +76,7 @@ func (r Redaction) value(v any) (out any, changed bool) {
 				continue
 			}
 			if s == nil {
-				s = append(s, v...)
+				s = slices.Clone(v)
 			}
 			s[i] = shown
 		}
@@ -93,92 +93,48 @@ func (r Redaction) Text(raw []byte) []byte {
 	if !json.Valid(raw) {
 		return jsonvalue.AppendString(nil, Redacted)
 	}
-	s := redactScan{r: r, src: raw}
-	s.value()
-	if s.copied == 0 {
+	t := redactedText{Redaction: r, src: raw, in: json.NewDecoder(bytes.NewReader(raw))}
+	t.in.UseNumber()
+	t.value()
+	if t.copied == 0 {
 		return raw
 	}
-	return append(s.out, raw[s.copied:]...)
+	return append(t.out, raw[t.copied:]...)
 }
 
-// redactScan scans valid JSON text. The text before copied has been written to out.
-type redactScan struct {
-	r      Redaction
+// redactedText reads valid JSON text. The text before copied has been written to out.
+type redactedText struct {
+	Redaction
 	src    []byte
-	at     int
+	in     *json.Decoder
 	out    []byte
-	copied int
+	copied int64
 }
 
-func (s *redactScan) value() {
-	s.space()
-	switch s.src[s.at] {
-	case '{':
-		s.each('}', s.member)
-	case '[':
-		s.each(']', s.value)
-	case '"':
-		s.text()
-	default:
-		for s.at < len(s.src) && !strings.ContainsRune(",]} \t\r\n", rune(s.src[s.at])) {
-			s.at++
-		}
-	}
-}
-
-// each scans the elements of an object or array, from its opening bracket to its closing one.
-func (s *redactScan) each(end byte, element func()) {
-	s.at++
-	for s.space(); s.src[s.at] != end; s.space() {
-		if s.src[s.at] == ',' {
-			s.at++
-			continue
-		}
-		element()
-	}
-	s.at++
-}
-
-func (s *redactScan) member() {
-	quoted := s.text()
-	s.space()
-	s.at++ // the colon
-	s.space()
-	start := s.at
-	if !s.hidden(quoted) {
-		s.value()
+// value reads a value. The decoder cannot fail, because the text is valid.
+func (t *redactedText) value() {
+	start, _ := t.in.Token()
+	if _, composite := start.(json.Delim); !composite {
 		return
 	}
-	silent := redactScan{src: s.src, at: start}
-	silent.value()
-	s.at = silent.at
-	s.out = append(s.out, s.src[s.copied:start]...)
-	s.out = jsonvalue.AppendString(s.out, Redacted)
-	s.copied = s.at
-}
-
-func (s *redactScan) hidden(quoted []byte) bool {
-	var name string
-	if json.Unmarshal(quoted, &name) != nil {
-		return true
-	}
-	return s.r.hides(name)
-}
-
-// text scans a string and returns it with its quotes.
-func (s *redactScan) text() []byte {
-	start := s.at
-	for s.at++; s.src[s.at] != '"'; s.at++ {
-		if s.src[s.at] == '\\' {
-			s.at++
+	for t.in.More() {
+		if start == json.Delim('{') {
+			if name, _ := t.in.Token(); t.hides(name.(string)) {
+				t.hide()
+				continue
+			}
 		}
+		t.value()
 	}
-	s.at++
-	return s.src[start:s.at]
+	_, _ = t.in.Token() // the closing bracket
 }
 
-func (s *redactScan) space() {
-	for s.at < len(s.src) && strings.ContainsRune(" \t\r\n", rune(s.src[s.at])) {
-		s.at++
-	}
+// hide replaces the next value.
+func (t *redactedText) hide() {
+	var value json.RawMessage
+	_ = t.in.Decode(&value)
+	end := t.in.InputOffset()
+	t.out = append(t.out, t.src[t.copied:end-int64(len(value))]...)
+	t.out = jsonvalue.AppendString(t.out, Redacted)
+	t.copied = end
 }

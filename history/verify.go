@@ -39,7 +39,7 @@ type Finding struct {
 
 // The hints for damaged records, which are never changed.
 const (
-	hintRestore = "Records are never repaired. Restore the database from a copy, or export the other runs and continue without this one."
+	hintRestore = "Records are never repaired. Restore the database from a backup, or export the other runs and continue without this one."
 	hintReport  = "The records can be read, but no engine should have written this. Keep a copy of the database and report it."
 )
 
@@ -103,6 +103,18 @@ func (a *Audit) Record(r *Record, unreadable error) {
 	a.Execution.Apply(*r)
 }
 
+// outcomes holds the events about what can have one outcome, and whether they are that outcome.
+var outcomes = map[Name]struct {
+	kind    WaitKind
+	settles bool
+}{
+	ActivityRequested: {WaitActivity, false}, ActivityCompleted: {WaitActivity, true}, ActivityFailed: {WaitActivity, true},
+	InterruptRaised: {WaitInterrupt, false}, InterruptResumed: {WaitInterrupt, true},
+	SignalWaitStarted: {WaitSignal, false}, SignalReceived: {WaitSignal, true},
+	TimerStarted: {WaitTimer, false}, TimerFired: {WaitTimer, true},
+	SubworkflowStarted: {WaitSubworkflow, false}, SubworkflowCompleted: {WaitSubworkflow, true},
+}
+
 func (a *Audit) once(r *Record) {
 	if a.ended > 0 {
 		a.note(r.Seq, problem.RecordAfterEnd, hintReport, "%s follows record %d, which ended the run", r.Name, a.ended)
@@ -118,31 +130,12 @@ func (a *Audit) once(r *Record) {
 	if p.Span != nil {
 		key.span = *p.Span
 	}
-	settles := false
-	switch r.Name {
-	case ActivityRequested:
-		key.kind = WaitActivity
-	case ActivityCompleted, ActivityFailed:
-		key.kind, settles = WaitActivity, !p.Replayed
-	case InterruptRaised:
-		key.kind = WaitInterrupt
-	case InterruptResumed:
-		key.kind, settles = WaitInterrupt, true
-	case SignalWaitStarted:
-		key.kind = WaitSignal
-	case SignalReceived:
-		key.kind, settles = WaitSignal, true
-	case TimerStarted:
-		key.kind = WaitTimer
-	case TimerFired:
-		key.kind, settles = WaitTimer, true
-	case SubworkflowStarted:
-		key.kind = WaitSubworkflow
-	case SubworkflowCompleted:
-		key.kind, settles = WaitSubworkflow, !p.Replayed
-	default:
+	about, ok := outcomes[r.Name]
+	if !ok {
 		return
 	}
+	key.kind = about.kind
+	settles := about.settles && !p.Replayed
 	if settles && a.settled[key] {
 		a.note(r.Seq, problem.OutcomeTwice, hintReport, "%s: the %s at %q already has an outcome", r.Name, key.kind, p.NodeID)
 	}

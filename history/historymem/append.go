@@ -3,11 +3,14 @@ package historymem
 import (
 	"bytes"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
+
+var _ history.Importer = (*Store)(nil)
 
 // Append adds a batch to one run's history; see history.Store.
 func (s *Store) Append(ctx context.Context, b history.Batch) error {
@@ -36,6 +39,37 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 	}
 	if b.Definition != nil {
 		s.putDefinition(*b.Definition)
+	}
+	return nil
+}
+
+// Import adds whole runs; see history.Importer.
+func (s *Store) Import(ctx context.Context, in history.Import) error {
+	batches, err := in.Batches()
+	if err != nil {
+		return err
+	}
+	additions := make([]addition, len(batches))
+	for i := range batches {
+		additions[i], err = additionOf(&batches[i], func(r *history.Record) []byte { return bytes.Clone(r.Raw) })
+		if err != nil {
+			return err
+		}
+	}
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	for i := range batches {
+		if id := batches[i].ExecutionID; s.runs[id] != nil {
+			return problem.New(problem.DuplicateExecutionID, "run %q exists already", id).WithPlace(problem.Place{ExecutionID: id})
+		}
+	}
+	for i := range batches {
+		s.add(&batches[i], additions[i])
+	}
+	for _, d := range in.Definitions {
+		s.putDefinition(d)
 	}
 	return nil
 }
@@ -100,19 +134,8 @@ func (s *Store) PutDefinition(ctx context.Context, d history.StoredDefinition) e
 }
 
 func (s *Store) putDefinition(d history.StoredDefinition) {
-	if _, err := s.definition(func(k *history.StoredDefinition) bool { return k.Hash == d.Hash }); err != nil {
+	if !slices.ContainsFunc(s.definitions, func(k history.StoredDefinition) bool { return k.Hash == d.Hash }) {
 		d.Text = bytes.Clone(d.Text)
 		s.definitions = append(s.definitions, d)
 	}
-}
-
-// definition returns the one stored last that a condition holds for.
-func (s *Store) definition(is func(d *history.StoredDefinition) bool) (history.StoredDefinition, error) {
-	for i := len(s.definitions) - 1; i >= 0; i-- {
-		if d := s.definitions[i]; is(&d) {
-			d.Text = bytes.Clone(d.Text)
-			return d, nil
-		}
-	}
-	return history.StoredDefinition{}, problem.New(problem.DefinitionNotFound, "the definition is not stored")
 }

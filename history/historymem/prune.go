@@ -1,9 +1,9 @@
 package historymem
 
 import (
+	"cmp"
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/workflows-engine/workflows-engine/history"
 )
@@ -60,10 +60,7 @@ func (s *Store) Prune(ctx context.Context, q history.PruneQuery) (history.PruneP
 
 // older orders the runs that changed last longest ago first.
 func older(a, b history.Cursor) int {
-	if c := a.UpdatedAt.Compare(b.UpdatedAt); c != 0 {
-		return c
-	}
-	return strings.Compare(a.ExecutionID, b.ExecutionID)
+	return cmp.Or(a.UpdatedAt.Compare(b.UpdatedAt), cmp.Compare(a.ExecutionID, b.ExecutionID))
 }
 
 // tree returns a run and all subworkflows below it, nil if it is one itself of a run that is stored.

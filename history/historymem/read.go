@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -112,22 +113,29 @@ func (s *Store) List(ctx context.Context, q history.ListQuery) (history.ListPage
 
 // Definition returns a stored definition by its hash; see history.Store.
 func (s *Store) Definition(ctx context.Context, hash string) (history.StoredDefinition, error) {
-	if err := s.enter(ctx); err != nil {
-		return history.StoredDefinition{}, err
-	}
-	defer s.mu.Unlock()
-	return s.definition(func(d *history.StoredDefinition) bool { return d.Hash == hash })
+	return s.definition(ctx, func(d *history.StoredDefinition) bool { return d.Hash == hash })
 }
 
 // DefinitionByName returns the definition stored last under a name; see history.Store.
 func (s *Store) DefinitionByName(ctx context.Context, name, version string) (history.StoredDefinition, error) {
+	return s.definition(ctx, func(d *history.StoredDefinition) bool {
+		return d.Name == name && (version == "" || d.Version == version)
+	})
+}
+
+// definition returns the one stored last that a condition holds for.
+func (s *Store) definition(ctx context.Context, is func(d *history.StoredDefinition) bool) (history.StoredDefinition, error) {
 	if err := s.enter(ctx); err != nil {
 		return history.StoredDefinition{}, err
 	}
 	defer s.mu.Unlock()
-	return s.definition(func(d *history.StoredDefinition) bool {
-		return d.Name == name && (version == "" || d.Version == version)
-	})
+	for _, d := range slices.Backward(s.definitions) {
+		if is(&d) {
+			d.Text = bytes.Clone(d.Text)
+			return d, nil
+		}
+	}
+	return history.StoredDefinition{}, problem.New(problem.DefinitionNotFound, "the definition is not stored")
 }
 
 // DueTimers returns timers due at or before now; see history.Store.

@@ -21,10 +21,7 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 	}
 	a := appends.Get().(*appending)
 	defer a.giveBack()
-	a.store, a.batch = s, b
-	a.prior = priorRow{ctx, &s.readers, b.ExecutionID}
-	a.short = s.encoder(&a.batch, &a.prior)
-	a.text.write(&a.short)
+	a.encode(ctx, s, b)
 	err := s.share(ctx, "the records were not appended", len(a.text.all)+a.short.BlobBytes(), a.change)
 	if err == nil && b.Bytes != nil {
 		*b.Bytes = b.Execution.Bytes + a.added
@@ -50,6 +47,14 @@ func (a *appending) giveBack() {
 	if *a = (appending{text: text}); small {
 		appends.Put(a)
 	}
+}
+
+// encode writes the texts of the batch.
+func (a *appending) encode(ctx context.Context, s *Store, b history.Batch) {
+	a.store, a.batch = s, b
+	a.prior = priorRow{ctx, &s.readers, b.ExecutionID}
+	a.short = shortform.Encoder{Batch: &a.batch, WholeBytes: s.options.WholeBytes, ValueBytes: s.options.ValueBytes, Prior: &a.prior}
+	a.text.write(&a.short)
 }
 
 // change makes the append in a transaction.
@@ -117,7 +122,7 @@ func storeProjection(c *conn, b *history.Batch, t *batchText, added int64) (fenc
 		if err := expectHead(c, b); err != nil {
 			return false, err
 		}
-		return false, storeExecution(c, &e, string(e.AppendText(nil)), "", positionSeq, position)
+		return false, storeExecution(c, &e, "", positionSeq, position)
 	}
 	var owner any
 	if b.Owner != "" && !b.Disown && !e.Phase.Terminal() {
@@ -134,11 +139,10 @@ func storeProjection(c *conn, b *history.Batch, t *batchText, added int64) (fenc
 	if _, err := c.exec(markSeen, b.ExecutionID); err != nil {
 		return false, err
 	}
-	return false, storeExecution(c, &e, string(e.AppendText(nil)), "", positionSeq, position)
+	return false, storeExecution(c, &e, "", positionSeq, position)
 }
 
-// moveRow updates the row of executions if it is at the given seq and the run has the given owner; nil stands for any
-// owner.
+// moveRow updates the row of executions if it is at the given seq and the run has the given owner; nil means any owner.
 func moveRow(c *conn, t *batchText, e *history.Execution, from int64, owner any, added int64, positionSeq, position any) (moved bool, err error) {
 	updated, driven := e.UpdatedAt.UnixMilli(), flag(e.NeedsDriver())
 	args := named(t.args[:0], e.ID, from, e.Seq, string(e.Phase), listedAt(updated), updated, driven,
@@ -189,14 +193,14 @@ func positionOf(b *history.Batch) (seq, position any) {
 }
 
 // storeExecution stores a projection, whatever is stored now. unreadable says why the run cannot be read, or is empty.
-func storeExecution(c *conn, e *history.Execution, projection, unreadable string, positionSeq, position any) error {
+func storeExecution(c *conn, e *history.Execution, unreadable string, positionSeq, position any) error {
 	var problem any
 	if unreadable != "" {
 		problem = unreadable
 	}
 	updated := e.UpdatedAt.UnixMilli()
 	n, err := c.exec(putExecution, e.ID, e.Seq, string(e.Phase), e.DefinitionName, e.CreatedAt.UnixMilli(), updated, listedAt(updated),
-		flag(e.NeedsDriver()), projection, problem, positionSeq, position, e.Bytes)
+		flag(e.NeedsDriver()), string(e.AppendText(nil)), problem, positionSeq, position, e.Bytes)
 	if err == nil && n == 0 { // it is being deleted
 		return history.BeingDeleted(e.ID)
 	}

@@ -30,12 +30,13 @@ type statement interface {
 
 var background = context.Background()
 
-func connect(source string) (*conn, error) {
+// connect opens a connection to the file.
+func (s *Store) connect(source string) (*conn, error) {
 	connector, err := sqlite.NewConnector(source)
 	if err != nil {
 		return nil, err
 	}
-	c, err := connector.Connect(background)
+	c, err := (&guardedConnector{connector, s.path}).Connect(background)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package historysql
 
 import (
 	"context"
+	"database/sql/driver"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -27,6 +28,17 @@ func (s *Store) definition(ctx context.Context, text string, args ...any) (histo
 		return history.StoredDefinition{}, problem.New(problem.DefinitionNotFound, "the definition is not stored")
 	}
 	return d, nil
+}
+
+// definitions returns all definitions in the order in which they were stored.
+func definitions(in querier) (out []history.StoredDefinition, err error) {
+	err = in.query(allDefinitions, func(row []driver.Value) error {
+		out = append(out, history.StoredDefinition{
+			Hash: textOf(row[0]), Name: textOf(row[1]), Version: textOf(row[2]), Text: []byte(textOf(row[3])),
+		})
+		return nil
+	})
+	return out, err
 }
 
 // PutDefinition stores a definition; see history.Store.

@@ -52,7 +52,7 @@ func (e *columnError) Error() string { return e.cause.Error() }
 
 // scanFailure distinguishes a row of unexpected types from a failure of the query.
 func scanFailure(ctx context.Context, err error) error {
-	if _, ok := problem.As(err); ok || ctx.Err() != nil || primaryCode(err) != 0 {
+	if _, ok := problem.As(err); ok || err == nil || ctx.Err() != nil || primaryCode(err) != 0 {
 		return err
 	}
 	return &columnError{err}

@@ -15,9 +15,7 @@ func (s *Store) Execution(ctx context.Context, executionID string) (history.Exec
 	switch {
 	case err != nil:
 		return history.Execution{}, failure("the run could not be read", err)
-	case head == 0:
-		return history.Execution{}, history.NotFound(executionID)
-	case e.Seq == head:
+	case e.Seq == head && head > 0:
 		return e, nil
 	}
 	return s.refreshProjection(ctx, e, head)
@@ -60,7 +58,7 @@ type folding struct {
 // apply folds a row. It notes what is wrong with the row; an error is the database's, and then nothing has been folded.
 func (f *folding) apply(r *storedRow) error {
 	if f.execution.Seq+1 != r.seq {
-		f.note(r.damaged(f.execution.ID, "stands where record %d is missing", f.execution.Seq+1))
+		f.note(r.gap(f.execution.ID, f.execution.Seq+1))
 	}
 	record, err := f.reader.record(r)
 	if err != nil {
@@ -89,22 +87,13 @@ func (f *folding) err() error {
 	return f.unreadable
 }
 
-// fold brings a projection up to date in memory, up to the record head; 0 means the last one.
+// fold brings a projection up to date in memory, up to the record head.
 func (s *Store) fold(ctx context.Context, e history.Execution, head int64) (*folding, error) {
-	f := &folding{execution: e, reader: newRowReader(e.ID, readerShelf{ctx, &s.readers}, true)}
+	q := reader{ctx, &s.readers}
+	f := &folding{execution: e, reader: newRowReader(e.ID, shelf{q}, true)}
 	for {
 		const page = 1000
-		limit := int64(page)
-		if head > 0 {
-			limit = min(page, head-f.execution.Seq)
-		}
-		var rows []storedRow
-		err := s.readers.query(ctx, readRows, func(found *sql.Rows) error {
-			var r storedRow
-			err := found.Scan(&r.seq, &r.kind, &r.name, &r.payload, &r.createdAt, &r.version, &r.writer)
-			rows = append(rows, r)
-			return err
-		}, e.ID, f.execution.Seq+1, limit)
+		rows, err := rowsOf(q, e.ID, f.execution.Seq+1, min(page, head-f.execution.Seq))
 		if err != nil {
 			return f, err
 		}

@@ -4,15 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	_ "embed"
 	"errors"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
-
-//go:embed queries/insert_row.sql
-var insertRow string
 
 var _ history.Importer = (*Store)(nil)
 
@@ -61,26 +57,15 @@ func (s *Store) importRun(ctx context.Context, c *conn, b *history.Batch) error 
 			return importTexts(c, b)
 		}
 	}
-	var t batchText
-	short := s.encoder(b, &priorRow{ctx, &s.readers, b.ExecutionID})
-	t.write(&short)
-	if err := insertBatch(c, b, &t); err != nil {
-		return err
-	}
-	added, err := storeShort(c, &short)
-	if err != nil {
-		return err
-	}
-	added += int64(len(t.all))
-	if _, err := storeProjection(c, b, &t, added); err != nil {
-		return err
-	}
-	return storeSideTables(c, b)
+	var a appending
+	a.encode(ctx, s, *b)
+	return a.change(c)
 }
 
 // importTexts inserts records with their texts as they are. They count as another engine's records that the projection
 // has seen.
 func importTexts(c *conn, b *history.Batch) error {
+	e := b.Execution
 	for i := range b.Records {
 		r := &b.Records[i]
 		_, err := c.exec(insertRow, b.ExecutionID, int64(i+1), string(r.Kind), string(r.Name), string(r.Raw), history.FormatTimestamp(r.CreatedAt))
@@ -90,12 +75,9 @@ func importTexts(c *conn, b *history.Batch) error {
 		if err != nil {
 			return err
 		}
+		e.Bytes += int64(len(r.Raw))
 	}
-	e := b.Execution
-	for i := range b.Records {
-		e.Bytes += int64(len(b.Records[i].Raw))
-	}
-	if err := storeExecution(c, &e, string(b.Execution.AppendText(nil)), "", int64(0), nil); err != nil {
+	if err := storeExecution(c, &e, "", int64(0), nil); err != nil {
 		return err
 	}
 	return storeSideTables(c, b)

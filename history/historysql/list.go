@@ -3,12 +3,10 @@ package historysql
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"math"
 	"slices"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -27,12 +25,8 @@ func (s *Store) list(ctx context.Context, q history.ListQuery) (history.ListPage
 	if err != nil {
 		return history.ListPage{}, err
 	}
-	var overlay []history.Execution
-	if s.options.ReadOnly {
-		if overlay, err = s.foldUnseen(ctx); err != nil {
-			return history.ListPage{}, err
-		}
-	} else if err := s.refreshAll(ctx); err != nil {
+	overlay, err := s.refreshAll(ctx)
+	if err != nil {
 		return history.ListPage{}, err
 	}
 	runs, err := s.page(ctx, &q, from, size+1+len(overlay))
@@ -87,31 +81,6 @@ func (s *Store) page(ctx context.Context, q *history.ListQuery, from history.Cur
 		return err
 	}, limit, newest, from.ExecutionID, oldest, q.DefinitionName, string(q.Phase), listedAt(newest), listedAt(oldest))
 	return out, err
-}
-
-// foldUnseen returns the up-to-date projections of runs that other engines have written to, for stores that cannot store
-// them.
-func (s *Store) foldUnseen(ctx context.Context) ([]history.Execution, error) {
-	ids, err := s.unseen(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var out []history.Execution
-	for _, id := range ids {
-		e, _, err := s.storedExecution(ctx, id)
-		if errors.Is(err, problem.ExecutionNotFound) {
-			continue // it is being deleted
-		}
-		if err != nil {
-			return nil, err
-		}
-		f, err := s.fold(ctx, e, 0)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, f.execution)
-	}
-	return out, nil
 }
 
 // withOverlay replaces stored projections by up-to-date ones.

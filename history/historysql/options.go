@@ -1,6 +1,7 @@
 package historysql
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -50,11 +51,7 @@ type Options struct {
 }
 
 func (o *Options) fill() error {
-	switch o.Synchronous {
-	case "":
-		o.Synchronous = Full
-	case Full, Normal:
-	default:
+	if o.Synchronous = cmp.Or(o.Synchronous, Full); o.Synchronous != Full && o.Synchronous != Normal {
 		return problem.New(problem.UsageError, "synchronous must be %q or %q, not %q", Full, Normal, o.Synchronous)
 	}
 	if o.BusyTimeout < 0 || o.Readers < 0 {
@@ -64,20 +61,12 @@ func (o *Options) fill() error {
 		return problem.New(problem.UsageError, "WholeBytes must not be negative, and ValueBytes must be 0 or at least %d",
 			minValueBytes)
 	}
-	if o.WholeBytes == 0 {
-		o.WholeBytes = defaultWholeBytes
-	}
-	if o.ValueBytes == 0 {
-		o.ValueBytes = defaultValueBytes
-	}
+	o.BusyTimeout = cmp.Or(o.BusyTimeout, defaultBusyTimeout)
+	o.Readers = cmp.Or(o.Readers, defaultReaders)
+	o.WholeBytes = cmp.Or(o.WholeBytes, defaultWholeBytes)
+	o.ValueBytes = cmp.Or(o.ValueBytes, defaultValueBytes)
 	if o.Now == nil {
 		o.Now = time.Now
-	}
-	if o.BusyTimeout == 0 {
-		o.BusyTimeout = defaultBusyTimeout
-	}
-	if o.Readers == 0 {
-		o.Readers = defaultReaders
 	}
 	return nil
 }

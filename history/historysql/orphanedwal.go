@@ -20,8 +20,8 @@ import (
 // is read. So this check comes before each connection.
 //
 // A database that another process is just creating is never refused: SQLite writes and flushes the database before its
-// WAL has content, and the WAL is checked first. The rollback journal of the first transaction of a file stands beside
-// an empty file, and records that the file was empty.
+// WAL has content, and the WAL is checked first. The rollback journal of the first transaction of a file is beside an
+// empty file, and records that the file was empty.
 func rejectOrphanedWAL(path string) error {
 	if err := rejectNonRegular(path); err != nil {
 		return err
@@ -45,7 +45,7 @@ func rejectOrphanedWAL(path string) error {
 // maxBlankSize is the size up to which SQLite takes a file for an empty one.
 const maxBlankSize = 1
 
-// LeftoverWAL reports whether a WAL or a hot rollback journal with content stands beside the path of a database. If the
+// LeftoverWAL reports whether there is a WAL or a hot rollback journal with content beside the path of a database. If the
 // database is missing, there was one, and Open refuses to create another.
 func LeftoverWAL(path string) bool { return leftoverJournal(path) != "" }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	_ "embed"
 	"errors"
 	"time"
 
@@ -14,28 +13,6 @@ import (
 
 // A process has a lease, a row of the table processes, and the column owner of a run names its process. An unexpired row
 // of the table leases is an older version's claim to a run: it counts as an owner whose lease has not run out. See FORMAT.md.
-var (
-	//go:embed queries/renew_process.sql
-	renewProcess string
-	//go:embed queries/release_process.sql
-	releaseProcess string
-	//go:embed queries/drop_processes.sql
-	dropProcesses string
-	//go:embed queries/owned_elsewhere.sql
-	ownedElsewhere string
-	//go:embed queries/claim_execution.sql
-	claimExecution string
-	//go:embed queries/disown_execution.sql
-	disownExecution string
-	//go:embed queries/read_owner.sql
-	readOwner string
-	//go:embed queries/owned.sql
-	ownedExecutions string
-	//go:embed queries/departed.sql
-	departedProcesses string
-	//go:embed queries/unowned.sql
-	unownedExecutions string
-)
 
 // Now returns the time of Options.Now; see history.Store.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
@@ -143,9 +120,9 @@ func (s *Store) Owner(ctx context.Context, executionID string) (history.Owner, e
 // it is disowned: to leave it out would take reading the row of every run.
 func (s *Store) Owned(ctx context.Context, process string) (map[string]int64, error) {
 	owned := map[string]int64{}
+	var id string
+	var head sql.NullInt64
 	err := s.readers.query(ctx, ownedExecutions, func(rows *sql.Rows) error {
-		var id string
-		var head sql.NullInt64
 		err := rows.Scan(&id, &head)
 		owned[id] = head.Int64
 		return err
@@ -158,29 +135,15 @@ func (s *Store) Owned(ctx context.Context, process string) (map[string]int64, er
 
 // Departed returns the processes without a lease that own runs; see history.Store.
 func (s *Store) Departed(ctx context.Context) ([]string, error) {
-	return s.ids(ctx, "the processes could not be read", departedProcesses, s.now())
-}
-
-// ids returns the first column of a query.
-func (s *Store) ids(ctx context.Context, doing, text string, args ...any) ([]string, error) {
-	var ids []string
-	err := s.readers.query(ctx, text, func(rows *sql.Rows) error {
-		var id string
-		err := rows.Scan(&id)
-		ids = append(ids, id)
-		return err
-	}, args...)
-	if err != nil {
-		return nil, failure(doing, err)
-	}
-	return ids, nil
+	processes, err := column(reader{ctx, &s.readers}, departedProcesses, s.now())
+	return processes, failure("the processes could not be read", err)
 }
 
 // Unowned returns runs that need a driver and have none; see history.Store. The index holds the candidates;
 // Execution.Orphaned chooses among them by the phases of parents and subworkflows.
 func (s *Store) Unowned(ctx context.Context, limit int) (ids []string, err error) {
 	const doing = "the runs without an owner could not be read"
-	candidates, err := s.ids(ctx, doing, unownedExecutions, s.now())
+	candidates, err := column(reader{ctx, &s.readers}, unownedExecutions, s.now())
 	phase := func(id string) (p history.Phase, ok bool) {
 		found, failed := s.readers.row(ctx, readPhase, []any{id}, &p)
 		if failed != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	_ "embed"
 	"errors"
 	"fmt"
 	"math"
@@ -12,35 +11,6 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
-)
-
-var (
-	//go:embed queries/prune_candidates.sql
-	pruneCandidates string
-	//go:embed queries/prune_tree.sql
-	pruneTree string
-	//go:embed queries/prune_weight.sql
-	pruneWeight string
-	//go:embed queries/prune_mark.sql
-	pruneMark string
-	//go:embed queries/prune_rows.sql
-	pruneRows string
-	//go:embed queries/prune_next_marked.sql
-	pruneNextMarked string
-	//go:embed queries/prune_count_marked.sql
-	pruneCountMarked string
-	//go:embed queries/drop_execution.sql
-	dropExecution string
-	//go:embed queries/drop_lease.sql
-	dropLease string
-	//go:embed queries/definition_hashes.sql
-	definitionHashes string
-	//go:embed queries/all_definitions.sql
-	allDefinitions string
-	//go:embed queries/drop_definition.sql
-	dropDefinition string
-	//go:embed queries/size.sql
-	fileSize string
 )
 
 // pruneStep is the most rows of the table history that one transaction deletes, because other writers wait for it. A
@@ -76,7 +46,7 @@ func (s *Store) Prune(ctx context.Context, q history.PruneQuery) (history.PruneP
 		}
 	}
 	if q.Cursor == "" && !s.options.ReadOnly {
-		if err := s.refreshAll(ctx); err != nil {
+		if _, err := s.refreshAll(ctx); err != nil {
 			return page, failure(doingPrune, err)
 		}
 	}
@@ -166,11 +136,8 @@ func (s *Store) pruneTree(ctx context.Context, id string, q *history.PruneQuery)
 	if weighed, err = s.readers.row(ctx, pruneWeight, []any{id, from, to}, &tree.Records, &tree.Bytes, &blobs); err != nil || !weighed {
 		return tree, false, failure(doingPrune, err)
 	}
-	look := func(ask func(text string, each func(row []driver.Value) error, args ...any) error) ([]string, error) {
-		return s.prunable(ask, id, q, &tree)
-	}
 	if q.DryRun {
-		_, err := look(s.readerQuery(ctx))
+		_, err := prunable(reader{ctx, &s.readers}, id, q, &tree)
 		if errors.Is(err, errNotPrunable) {
 			return tree, false, nil
 		}
@@ -179,7 +146,7 @@ func (s *Store) pruneTree(ctx context.Context, id string, q *history.PruneQuery)
 	stepwise := tree.Records > pruneStep || blobs > pruneBlobs
 	var ids []string
 	err = s.write(ctx, doingPrune, func(c *conn) (err error) {
-		if ids, err = look(c.query); err != nil {
+		if ids, err = prunable(c, id, q, &tree); err != nil {
 			return err
 		}
 		for _, member := range ids {
@@ -204,10 +171,10 @@ func (s *Store) pruneTree(ctx context.Context, id string, q *history.PruneQuery)
 }
 
 // prunable returns the ids of a tree's runs, the root first, or errNotPrunable.
-func (s *Store) prunable(ask func(string, func([]driver.Value) error, ...any) error, id string, q *history.PruneQuery, tree *history.PrunedTree) ([]string, error) {
+func prunable(in querier, id string, q *history.PruneQuery, tree *history.PrunedTree) ([]string, error) {
 	for _, above := range history.Ancestors(id) {
 		found := false
-		err := ask(rowExists, func([]driver.Value) error { found = true; return nil }, above, int64(1))
+		err := in.query(rowExists, func([]driver.Value) error { found = true; return nil }, above, int64(1))
 		if err != nil {
 			return nil, err
 		}
@@ -218,7 +185,7 @@ func (s *Store) prunable(ask func(string, func([]driver.Value) error, ...any) er
 	from, to := history.DescendantRange(id)
 	var ids []string
 	var runs []history.Execution
-	err := ask(pruneTree, func(row []driver.Value) error {
+	err := in.query(pruneTree, func(row []driver.Value) error {
 		member, _ := row[0].(string)
 		e, err := history.ParseExecution(member, []byte(textOf(row[2])))
 		if err != nil || row[3] != nil || row[1] != row[4] {
@@ -237,40 +204,6 @@ func (s *Store) prunable(ask func(string, func([]driver.Value) error, ...any) er
 	tree.ExecutionID, tree.DefinitionName, tree.Phase, tree.UpdatedAt = root.ID, root.DefinitionName, root.Phase, root.UpdatedAt
 	tree.Executions = len(ids)
 	return ids, nil
-}
-
-// textOf converts a column that the driver returns as text or bytes.
-func textOf(v driver.Value) string {
-	switch v := v.(type) {
-	case string:
-		return v
-	case []byte:
-		return string(v)
-	}
-	return ""
-}
-
-// readerQuery returns conn.query for the reading connections.
-func (s *Store) readerQuery(ctx context.Context) func(string, func([]driver.Value) error, ...any) error {
-	return func(text string, each func([]driver.Value) error, args ...any) error {
-		return s.readers.query(ctx, text, func(rows *sql.Rows) error {
-			columns, err := rows.Columns()
-			if err != nil {
-				return err
-			}
-			values, into, row := make([]any, len(columns)), make([]any, len(columns)), make([]driver.Value, len(columns))
-			for i := range values {
-				into[i] = &values[i]
-			}
-			if err := rows.Scan(into...); err != nil {
-				return err
-			}
-			for i, v := range values {
-				row[i] = v
-			}
-			return each(row)
-		}, args...)
-	}
 }
 
 // markRun marks a run as deleted. Its rows are deleted later.
@@ -344,33 +277,23 @@ func (s *Store) finishPruning(ctx context.Context) (finished int, err error) {
 // PruneDefinitions deletes definitions that no run needs; see history.Pruner.
 func (s *Store) PruneDefinitions(ctx context.Context, dryRun bool) (out []history.StoredDefinition, err error) {
 	const doing = "the definitions were not deleted"
-	unneeded := func(ask func(string, func([]driver.Value) error, ...any) error) error {
-		var stored []history.StoredDefinition
-		err := ask(allDefinitions, func(row []driver.Value) error {
-			stored = append(stored, history.StoredDefinition{
-				Hash: textOf(row[0]), Name: textOf(row[1]), Version: textOf(row[2]), Text: []byte(textOf(row[3])),
-			})
-			return nil
-		})
+	unneeded := func(in querier) error {
+		stored, err := definitions(in)
 		if err != nil {
 			return err
 		}
-		var hashes []string
-		err = ask(definitionHashes, func(row []driver.Value) error {
-			hashes = append(hashes, textOf(row[0]))
-			return nil
-		})
+		hashes, err := column(in, definitionHashes)
 		out = history.Unneeded(stored, hashes)
 		return err
 	}
 	if dryRun {
-		return out, failure(doing, unneeded(s.readerQuery(ctx)))
+		return out, failure(doing, unneeded(reader{ctx, &s.readers}))
 	}
-	if err := s.refreshAll(ctx); err != nil {
+	if _, err := s.refreshAll(ctx); err != nil {
 		return nil, failure(doing, err)
 	}
 	err = s.write(ctx, doing, func(c *conn) error {
-		if err := unneeded(c.query); err != nil {
+		if err := unneeded(c); err != nil {
 			return err
 		}
 		for i := range out {

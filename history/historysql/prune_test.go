@@ -123,3 +123,20 @@ func TestShrink(t *testing.T) {
 	}
 	longRun(t, s, "big", 10)
 }
+
+// TestADryRunPassesOverUnreadableRuns: it lists what a Prune would delete, which leaves such runs alone.
+func TestADryRunPassesOverUnreadableRuns(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "runs.db"), historysql.Options{})
+	longRun(t, s, "damaged", 10)
+	longRun(t, s, "sound", 10)
+	if err := s.Script("UPDATE executions SET projection = 'x' WHERE execution_id = 'damaged'"); err != nil {
+		t.Fatal(err)
+	}
+	for _, dry := range []bool{true, false} {
+		page, err := s.Prune(t.Context(), history.PruneQuery{DryRun: dry})
+		if err != nil || len(page.Trees) != 1 || page.Trees[0].ExecutionID != "sound" {
+			t.Errorf("dry run %t: %+v, %v", dry, page, err)
+		}
+	}
+}

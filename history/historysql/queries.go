@@ -1,7 +1,7 @@
 package historysql
 
 import (
-	_ "embed"
+	"embed"
 	"fmt"
 	"strings"
 	"sync"
@@ -9,74 +9,86 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
+//go:embed queries
+var queryFiles embed.FS
+
+// sqlText returns the statement in a file of the folder queries.
+func sqlText(name string) string {
+	text, err := queryFiles.ReadFile("queries/" + name + ".sql")
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
 // The statements of the package, one file each.
 var (
-	//go:embed queries/identify.sql
-	identify string
-	//go:embed queries/insert_rows.sql
-	insertRows string
-	//go:embed queries/advance_execution.sql
-	advanceExecution string
-	//go:embed queries/move_execution.sql
-	moveExecution string
-	//go:embed queries/set_driven.sql
-	setDriven string
-	//go:embed queries/put_execution.sql
-	putExecution string
-	//go:embed queries/row_exists.sql
-	rowExists string
-	//go:embed queries/driven_behind.sql
-	drivenBehind string
-	//go:embed queries/mark_seen.sql
-	markSeen string
-	//go:embed queries/next_unseen.sql
-	nextUnseen string
-	//go:embed queries/read_rows.sql
-	readRows string
-	//go:embed queries/read_execution.sql
-	readExecution string
-	//go:embed queries/read_phase.sql
-	readPhase string
-	//go:embed queries/read_position.sql
-	readPosition string
-	//go:embed queries/list_page.sql
-	listPage string
-	//go:embed queries/list_range.sql
-	listRange string
-	//go:embed queries/put_definition.sql
-	putDefinition string
-	//go:embed queries/read_definition.sql
-	readDefinition string
-	//go:embed queries/read_definition_by_name.sql
-	readDefinitionByName string
-	//go:embed queries/put_timer.sql
-	putTimer string
-	//go:embed queries/drop_timers.sql
-	dropTimers string
-	//go:embed queries/drop_other_timers.sql
-	dropOtherTimers string
-	//go:embed queries/due_timers.sql
-	dueTimers string
-	//go:embed queries/next_timer.sql
-	nextTimer string
-	//go:embed queries/read_short_row.sql
-	readShortRow string
-	//go:embed queries/read_states.sql
-	readStates string
-	//go:embed queries/mark_short.sql
-	markShort string
-	//go:embed queries/put_blob.sql
-	putBlob string
-	//go:embed queries/put_blob_ref.sql
-	putBlobRef string
-	//go:embed queries/read_blob.sql
-	readBlob string
-	//go:embed queries/blob_bytes.sql
-	blobBytes string
-	//go:embed queries/drop_blobs.sql
-	dropBlobs string
-	//go:embed queries/drop_blob_refs.sql
-	dropBlobRefs string
+	identify             = sqlText("identify")
+	insertRows           = sqlText("insert_rows")
+	advanceExecution     = sqlText("advance_execution")
+	moveExecution        = sqlText("move_execution")
+	setDriven            = sqlText("set_driven")
+	putExecution         = sqlText("put_execution")
+	rowExists            = sqlText("row_exists")
+	drivenBehind         = sqlText("driven_behind")
+	markSeen             = sqlText("mark_seen")
+	nextUnseen           = sqlText("next_unseen")
+	readRows             = sqlText("read_rows")
+	readExecution        = sqlText("read_execution")
+	readPhase            = sqlText("read_phase")
+	readPosition         = sqlText("read_position")
+	listPage             = sqlText("list_page")
+	listRange            = sqlText("list_range")
+	putDefinition        = sqlText("put_definition")
+	readDefinition       = sqlText("read_definition")
+	readDefinitionByName = sqlText("read_definition_by_name")
+	putTimer             = sqlText("put_timer")
+	dropTimers           = sqlText("drop_timers")
+	dropOtherTimers      = sqlText("drop_other_timers")
+	dueTimers            = sqlText("due_timers")
+	nextTimer            = sqlText("next_timer")
+	readShortRow         = sqlText("read_short_row")
+	readStates           = sqlText("read_states")
+	markShort            = sqlText("mark_short")
+	putBlob              = sqlText("put_blob")
+	putBlobRef           = sqlText("put_blob_ref")
+	readBlob             = sqlText("read_blob")
+	blobBytes            = sqlText("blob_bytes")
+	dropBlobs            = sqlText("drop_blobs")
+	dropBlobRefs         = sqlText("drop_blob_refs")
+	renewProcess         = sqlText("renew_process")
+	releaseProcess       = sqlText("release_process")
+	dropProcesses        = sqlText("drop_processes")
+	ownedElsewhere       = sqlText("owned_elsewhere")
+	claimExecution       = sqlText("claim_execution")
+	disownExecution      = sqlText("disown_execution")
+	readOwner            = sqlText("read_owner")
+	ownedExecutions      = sqlText("owned")
+	departedProcesses    = sqlText("departed")
+	unownedExecutions    = sqlText("unowned")
+	pruneCandidates      = sqlText("prune_candidates")
+	pruneTree            = sqlText("prune_tree")
+	pruneWeight          = sqlText("prune_weight")
+	pruneMark            = sqlText("prune_mark")
+	pruneRows            = sqlText("prune_rows")
+	pruneNextMarked      = sqlText("prune_next_marked")
+	pruneCountMarked     = sqlText("prune_count_marked")
+	dropExecution        = sqlText("drop_execution")
+	dropLease            = sqlText("drop_lease")
+	definitionHashes     = sqlText("definition_hashes")
+	allDefinitions       = sqlText("all_definitions")
+	dropDefinition       = sqlText("drop_definition")
+	fileSize             = sqlText("size")
+	verifyIDs            = sqlText("verify_ids")
+	verifyExecution      = sqlText("verify_execution")
+	verifySideTables     = sqlText("verify_side_tables")
+	allBlobs             = sqlText("all_blobs")
+	dropOrphan           = sqlText("drop_orphan")
+	blobsOf              = sqlText("blobs_of")
+	integrityCheck       = sqlText("integrity_check")
+	newestRow            = sqlText("newest_row")
+	changedRuns          = sqlText("changed_runs")
+	insertRow            = sqlText("insert_row")
 )
 
 // listStatements holds the queries of a page without filters, by phase, by definition, and by both. Each phase is a

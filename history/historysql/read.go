@@ -2,7 +2,7 @@ package historysql
 
 import (
 	"context"
-	"database/sql"
+	"database/sql/driver"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -12,20 +12,16 @@ import (
 // HISTORY_CORRUPT.
 func (s *Store) Read(ctx context.Context, executionID string, fromSeq int64, limit int) ([]history.Record, error) {
 	first := max(fromSeq, 1)
-	var rows []storedRow
-	err := s.readers.query(ctx, readRows, func(found *sql.Rows) error {
-		var r storedRow
-		if err := found.Scan(&r.seq, &r.kind, &r.name, &r.payload, &r.createdAt, &r.version, &r.writer); err != nil {
-			return r.damaged(executionID, "has a column of an unexpected type").WithCause(err)
+	q := reader{ctx, &s.readers}
+	rows, err := rowsOf(q, executionID, first, sqlLimit(limit))
+	for i := range rows {
+		if want := first + int64(i); rows[i].seq != want {
+			rows, err = rows[:i], rows[i].gap(executionID, want)
+			break
 		}
-		if want := first + int64(len(rows)); r.seq != want {
-			return r.damaged(executionID, "stands where record %d is missing", want)
-		}
-		rows = append(rows, r)
-		return nil
-	}, executionID, first, sqlLimit(limit))
+	}
 	// References are resolved after the query, because they need a connection of their own and the pool is small.
-	x := newRowReader(executionID, readerShelf{ctx, &s.readers}, false)
+	x := newRowReader(executionID, shelf{q}, false)
 	var out []history.Record
 	last := int64(0)
 	for i := range rows {
@@ -72,7 +68,21 @@ type storedRow struct {
 	createdAt string
 	version   any
 	// writer tells which engine wrote the row; see FORMAT.md.
-	writer sql.NullInt64
+	writer int64
+}
+
+// rowsOf returns at most limit rows of a run (-1: all) from seq first on. A column of an unexpected type counts as empty.
+func rowsOf(q querier, executionID string, first, limit int64) (rows []storedRow, err error) {
+	err = q.query(readRows, func(row []driver.Value) error {
+		r := storedRow{
+			kind: textOf(row[1]), name: textOf(row[2]), payload: []byte(textOf(row[3])), createdAt: textOf(row[4]), version: row[5],
+		}
+		r.seq, _ = row[0].(int64)
+		r.writer, _ = row[6].(int64)
+		rows = append(rows, r)
+		return nil
+	}, executionID, first, limit)
+	return rows, err
 }
 
 // ownRow is the value of the column writer in rows of this engine.
@@ -80,7 +90,7 @@ const ownRow = 1
 
 // record returns the row as a record. With an error the record holds what could be read.
 func (r *storedRow) record(executionID string) (history.Record, error) {
-	out := history.Record{Seq: r.seq, Kind: history.Kind(r.kind), Name: history.Name(r.name), Raw: r.payload, Foreign: r.writer.Int64 != ownRow}
+	out := history.Record{Seq: r.seq, Kind: history.Kind(r.kind), Name: history.Name(r.name), Raw: r.payload, Foreign: r.writer != ownRow}
 	at, atErr := history.ParseTimestamp(r.createdAt)
 	out.CreatedAt = at
 	if err := history.CheckRowVersion(executionID, r.seq, r.version); err != nil {
@@ -98,6 +108,11 @@ func (r *storedRow) record(executionID string) (history.Record, error) {
 	}
 	out.Payload = p
 	return out, nil
+}
+
+// gap returns the error of a row in the place of a record that is missing.
+func (r *storedRow) gap(executionID string, want int64) *problem.Error {
+	return r.damaged(executionID, "follows a gap: record %d is missing", want)
 }
 
 func (r *storedRow) damaged(executionID, what string, args ...any) *problem.Error {

@@ -2,7 +2,6 @@ package historysql
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 
@@ -17,6 +16,9 @@ import (
 // added meanwhile are read under it.
 func (s *Store) refreshProjection(ctx context.Context, e history.Execution, head int64) (history.Execution, error) {
 	const doing = "the run could not be brought up to date"
+	if head == 0 {
+		return history.Execution{}, history.NotFound(e.ID)
+	}
 	f, err := s.fold(ctx, e, head)
 	if err != nil {
 		return history.Execution{}, failure(doing, err)
@@ -33,15 +35,11 @@ func (s *Store) refreshProjection(ctx context.Context, e history.Execution, head
 
 // finish folds the records from seq on within a transaction and stores the projection.
 func (f *folding) finish(c *conn, seq int64) error {
-	var rows []storedRow
-	err := c.query(readRows, func(row []driver.Value) error {
-		rows = append(rows, rowOf(row))
-		return nil
-	}, f.execution.ID, seq, int64(-1))
+	rows, err := rowsOf(c, f.execution.ID, seq, -1)
 	if err != nil {
 		return err
 	}
-	f.reader = newRowReader(f.execution.ID, connShelf{c}, true)
+	f.reader = newRowReader(f.execution.ID, shelf{c}, true)
 	for i := range rows {
 		if err := f.apply(&rows[i]); err != nil {
 			return err
@@ -63,7 +61,7 @@ func (f *folding) finish(c *conn, seq int64) error {
 	if e.Phase.Terminal() {
 		positionSeq = int64(0)
 	}
-	if err := storeExecution(c, e, string(e.AppendText(nil)), unreadable, positionSeq, nil); err != nil {
+	if err := storeExecution(c, e, unreadable, positionSeq, nil); err != nil {
 		return err
 	}
 	if e.Phase.Terminal() {
@@ -76,23 +74,6 @@ func (f *folding) finish(c *conn, seq int64) error {
 	}
 	_, err = c.exec(markSeen, e.ID)
 	return err
-}
-
-// rowOf converts a row of readRows from the driver's form. A column of an unexpected type counts as empty.
-func rowOf(row []driver.Value) storedRow {
-	r := storedRow{version: row[5]}
-	r.writer.Int64, r.writer.Valid = row[6].(int64)
-	r.seq, _ = row[0].(int64)
-	r.kind, _ = row[1].(string)
-	r.name, _ = row[2].(string)
-	r.createdAt, _ = row[4].(string)
-	switch payload := row[3].(type) {
-	case string:
-		r.payload = []byte(payload)
-	case []byte:
-		r.payload = payload
-	}
-	return r
 }
 
 // unseen returns the runs with rows of other engines that no projection has seen.
@@ -108,23 +89,28 @@ func (s *Store) unseen(ctx context.Context) ([]string, error) {
 	}
 }
 
-// refreshAll refreshes the projection of every run that another engine has written to. A run that cannot be read keeps a
-// projection of what can be, and does not keep the others from being listed.
-func (s *Store) refreshAll(ctx context.Context) error {
+// refreshAll refreshes the projection of every run that another engine has written to. A read-only store returns them
+// instead of storing them. A run that cannot be read keeps a projection of what can be, and the others are listed all the
+// same.
+func (s *Store) refreshAll(ctx context.Context) (unstored []history.Execution, err error) {
 	ids, err := s.unseen(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, id := range ids {
 		e, head, err := s.storedExecution(ctx, id)
 		if err == nil {
-			_, err = s.refreshProjection(ctx, e, head)
+			e, err = s.refreshProjection(ctx, e, head)
 		}
-		if err != nil && !isUnreadable(err) && !errors.Is(err, problem.ExecutionNotFound) {
-			return err
+		switch {
+		case errors.Is(err, problem.ExecutionNotFound): // it was deleted meanwhile, or is being deleted
+		case err != nil && !isUnreadable(err):
+			return nil, err
+		case s.options.ReadOnly:
+			unstored = append(unstored, e)
 		}
 	}
-	return nil
+	return unstored, nil
 }
 
 // refreshOnOpen is refreshAll for a store that is being opened, when there may be very many runs. It does not flush run
@@ -133,7 +119,7 @@ func (s *Store) refreshOnOpen(ctx context.Context) error {
 	if err := s.writer.script("PRAGMA synchronous = " + Normal); err != nil {
 		return err
 	}
-	err := s.refreshAll(ctx)
+	_, err := s.refreshAll(ctx)
 	if s.writer != nil { // otherwise it was given up, and the next one is made as it should be
 		err = errors.Join(err, s.writer.script("PRAGMA synchronous = "+s.options.Synchronous))
 	}

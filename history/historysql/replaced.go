@@ -7,9 +7,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// A database may be deleted, moved or restored while a process uses it. In WAL mode SQLite does not notice: it goes on
-// writing to the unlinked files, and the last connection to be closed copies its WAL over the file that stands there now
-// and deletes that file's WAL. So this package compares the files, and leaves those of others alone.
+// A database may be deleted, moved or restored while a process uses it. In WAL mode SQLite does not notice: it keeps
+// writing to the unlinked files, and the last connection to be closed copies its WAL over the file that is now at the path
+// and deletes that file's WAL. So this package compares the files, and does not touch files that it did not open.
 
 // lookEvery is the shortest pause between two comparisons: two system calls are little for a call of a host, and much
 // for a run at full speed. Close always compares.
@@ -36,7 +36,7 @@ func (s *Store) remember() {
 	s.looked.Store(time.Now().UnixNano())
 }
 
-// replaced reports whether other files stand in the place of those that the store has open.
+// replaced reports whether the paths now lead to other files than those that the store has open.
 func (s *Store) replaced() bool {
 	was := s.opened.Load()
 	if was == nil {

@@ -134,11 +134,7 @@ func (s *Store) migrate(ctx context.Context) error {
 // refreshBehind folds the projections that are behind the records of their runs anew. Up to version 4 of the file, the
 // row of a run at full speed could be.
 func refreshBehind(c *conn) error {
-	var ids []string
-	err := c.query(drivenBehind, func(row []driver.Value) error {
-		ids = append(ids, textOf(row[0]))
-		return nil
-	})
+	ids, err := column(c, drivenBehind)
 	for _, id := range ids {
 		if err == nil {
 			err = foldAnew(c, id)

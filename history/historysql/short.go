@@ -2,18 +2,12 @@ package historysql
 
 import (
 	"context"
-	"database/sql"
 	"database/sql/driver"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/internal/shortform"
 )
-
-// encoder returns the encoder of a batch's payloads.
-func (s *Store) encoder(b *history.Batch, prior shortform.Prior) shortform.Encoder {
-	return shortform.Encoder{Batch: b, WholeBytes: s.options.WholeBytes, ValueBytes: s.options.ValueBytes, Prior: prior}
-}
 
 // priorRow implements shortform.Prior through the pool of readers.
 type priorRow struct {
@@ -98,69 +92,32 @@ func (x *rowReader) record(r *storedRow) (history.Record, error) {
 
 var emptyObject = []byte("{}")
 
-// readerShelf implements shortform.Shelf through the pool of readers.
-type readerShelf struct {
-	ctx context.Context
-	r   *readers
-}
+// shelf implements shortform.Shelf.
+type shelf struct{ querier }
 
 // Blob implements shortform.Shelf.
-func (s readerShelf) Blob(hash string) (string, error) {
-	var content string
-	_, err := s.r.row(s.ctx, readBlob, []any{hash}, &content)
+func (s shelf) Blob(hash string) (content string, err error) {
+	err = s.query(readBlob, func(row []driver.Value) error {
+		content = textOf(row[0])
+		return nil
+	}, hash)
 	return content, err
 }
 
 // States implements shortform.Shelf. It reads all rows first, because each may need a connection of its own and the pool
 // is small.
-func (s readerShelf) States(executionID string, first, last int64, each func(seq int64, payload []byte) error) error {
-	var rows stateRows
-	err := s.r.query(s.ctx, readStates, func(found *sql.Rows) error {
-		var r stateRow
-		err := found.Scan(&r.seq, &r.payload)
-		rows = append(rows, r)
-		return err
-	}, executionID, first, last, int64(shortform.Version))
-	if err != nil {
-		return err
-	}
-	return rows.each(each)
-}
-
-// connShelf implements shortform.Shelf within a transaction.
-type connShelf struct{ c *conn }
-
-// Blob implements shortform.Shelf.
-func (s connShelf) Blob(hash string) (string, error) {
-	v, err := s.c.one(readBlob, hash)
-	content, _ := v.(string)
-	return content, err
-}
-
-// States implements shortform.Shelf.
-func (s connShelf) States(executionID string, first, last int64, each func(seq int64, payload []byte) error) error {
-	var rows stateRows
-	err := s.c.query(readStates, func(values []driver.Value) error {
-		seq, _ := values[0].(int64)
-		rows = append(rows, stateRow{seq, []byte(textOf(values[1]))})
+func (s shelf) States(executionID string, first, last int64, each func(seq int64, payload []byte) error) error {
+	var rows []storedRow
+	err := s.query(readStates, func(row []driver.Value) error {
+		seq, _ := row[0].(int64)
+		rows = append(rows, storedRow{seq: seq, payload: []byte(textOf(row[1]))})
 		return nil
 	}, executionID, first, last, int64(shortform.Version))
 	if err != nil {
 		return err
 	}
-	return rows.each(each)
-}
-
-type stateRow struct {
-	seq     int64
-	payload []byte
-}
-
-type stateRows []stateRow
-
-func (rows stateRows) each(call func(seq int64, payload []byte) error) error {
 	for _, r := range rows {
-		if err := call(r.seq, r.payload); err != nil {
+		if err := each(r.seq, r.payload); err != nil {
 			return err
 		}
 	}

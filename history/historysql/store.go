@@ -146,10 +146,7 @@ func (s *Store) openAndIdentify() (identity, error) {
 
 // openWriter opens a writing connection. The connection does not wait for locks by itself; see retryBusy.
 func (s *Store) openWriter() (*conn, error) {
-	if err := rejectOrphanedWAL(s.path); err != nil {
-		return nil, err
-	}
-	c, err := connect(dataSource(s.path, "rw", &s.options))
+	c, err := s.connect(dataSource(s.path, "rw", &s.options))
 	if err != nil {
 		return nil, err
 	}
@@ -241,15 +238,7 @@ func (s *Store) openReaders(source string) error {
 	return nil
 }
 
-// connect opens a connection to the file, unless that would destroy its WAL.
-func (s *Store) connect(source string) (*conn, error) {
-	if err := rejectOrphanedWAL(s.path); err != nil {
-		return nil, err
-	}
-	return connect(source)
-}
-
-// guardedConnector is connect for the pool.
+// guardedConnector opens connections to a file, unless that would destroy its WAL.
 type guardedConnector struct {
 	driver.Connector
 	path string
@@ -290,4 +279,20 @@ func (s *Store) Close() error {
 		s.tidy()
 	}
 	return nil
+}
+
+// tidy lets SQLite remove the empty WAL and the shared-memory file that reading a database creates. Only a connection
+// that may write removes them, as the last one to be closed, which SQLite decides under its own locks. A WAL with
+// content is left alone, because removing it would write to the database. A failure has no consequence and is not
+// reported.
+func (s *Store) tidy() {
+	if wal, err := os.Stat(siblingFile(s.path, walSuffix)); err != nil || wal.Size() > 0 {
+		return
+	}
+	c, err := s.connect(dataSource(s.path, "rw", &s.options))
+	if err != nil {
+		return
+	}
+	_ = c.script("PRAGMA schema_version") // the first read opens the WAL
+	_ = c.Close()
 }

@@ -18,18 +18,15 @@ func storeTimers(c *conn, b *history.Batch) error {
 		_, err := c.exec(dropTimers, b.ExecutionID)
 		return err
 	}
-	keys := []byte{'['}
+	keys := make([]any, len(b.Timers))
 	for i := range b.Timers {
 		t := &b.Timers[i]
-		if i > 0 {
-			keys = append(keys, ',')
-		}
-		keys = jsonvalue.AppendString(keys, t.Key)
+		keys[i] = t.Key
 		if _, err := c.exec(putTimer, b.ExecutionID, t.Key, history.CeilMillis(t.Due)); err != nil {
 			return err
 		}
 	}
-	_, err := c.exec(dropOtherTimers, b.ExecutionID, string(append(keys, ']')))
+	_, err := c.exec(dropOtherTimers, b.ExecutionID, string(jsonvalue.Append(nil, keys)))
 	return err
 }
 

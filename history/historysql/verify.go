@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	_ "embed"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,23 +15,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/internal/shortform"
-)
-
-var (
-	//go:embed queries/verify_ids.sql
-	verifyIDs string
-	//go:embed queries/verify_execution.sql
-	verifyExecution string
-	//go:embed queries/verify_side_tables.sql
-	verifySideTables string
-	//go:embed queries/all_blobs.sql
-	allBlobs string
-	//go:embed queries/drop_orphan.sql
-	dropOrphan string
-	//go:embed queries/blobs_of.sql
-	blobsOf string
-	//go:embed queries/integrity_check.sql
-	integrityCheck string
 )
 
 var _ history.Verifier = (*Store)(nil)
@@ -92,15 +74,15 @@ func (v *verifier) note(id string, seq int64, code problem.Code, hint, format st
 
 // whole checks the file, the definitions and the blobs, and returns the ids of all runs.
 func (v *verifier) whole() (ids []string, err error) {
-	ask := v.store.readerQuery(v.ctx)
-	err = ask(integrityCheck, func(row []driver.Value) error {
+	in := reader{v.ctx, &v.store.readers}
+	err = in.query(integrityCheck, func(row []driver.Value) error {
 		if text := textOf(row[0]); text != "ok" {
 			v.note("", 0, problem.DatabaseDamaged, hintDamaged, "%s", text)
 		}
 		return nil
 	})
 	if err == nil {
-		err = ask(allDefinitions, func(row []driver.Value) error {
+		err = in.query(allDefinitions, func(row []driver.Value) error {
 			v.counts.Definitions++
 			if hash := textOf(row[0]); hash != shortform.HashOf([]byte(textOf(row[3]))) {
 				v.note("", 0, problem.DefinitionHashMismatch, "Restore the database from a backup, or delete this row and store the definition again.",
@@ -110,7 +92,7 @@ func (v *verifier) whole() (ids []string, err error) {
 		})
 	}
 	if err == nil {
-		err = ask(allBlobs, func(row []driver.Value) error {
+		err = in.query(allBlobs, func(row []driver.Value) error {
 			hash, content := textOf(row[0]), textOf(row[1])
 			if shortform.HashOf([]byte(content)) != hash {
 				v.note("", 0, problem.BlobDamaged, hintDamaged, "the content of blob %s does not match its hash", hash)
@@ -122,10 +104,7 @@ func (v *verifier) whole() (ids []string, err error) {
 		})
 	}
 	if err == nil {
-		err = ask(verifyIDs, func(row []driver.Value) error {
-			ids = append(ids, textOf(row[0]))
-			return nil
-		})
+		ids, err = column(in, verifyIDs)
 	}
 	if primaryCode(err) == sqlite3.SQLITE_CORRUPT {
 		v.note("", 0, problem.DatabaseDamaged, hintDamaged, "%v", err)
@@ -166,7 +145,7 @@ func (v *verifier) run(id string) error {
 		return nil
 	}
 	audit := history.Audit{ExecutionID: id}
-	rows, err := readAll(v.ctx, tx, id)
+	rows, err := rowsOf(snapshot{v.ctx, tx}, id, math.MinInt64, -1)
 	if err != nil {
 		return err
 	}
@@ -180,9 +159,9 @@ func (v *verifier) run(id string) error {
 		return v.withoutRecords(id, &row)
 	}
 	v.counts.Records += int64(len(rows))
-	noting := &recordingShelf{Shelf: readerShelf{v.ctx, &v.store.readers}, hashes: map[string]bool{}}
+	noting := &recordingShelf{Shelf: shelf{reader{v.ctx, &v.store.readers}}, hashes: map[string]bool{}}
 	x := newRowReader(id, noting, false)
-	// seen is the fold up to the record that the stored projection stands at.
+	// seen is the fold up to the record at which the stored projection ends.
 	var seen history.Execution
 	for i := range rows {
 		record, unreadable := x.record(&rows[i])
@@ -212,24 +191,6 @@ func (v *verifier) run(id string) error {
 	return v.sideTables(id, &row, &audit, &seen)
 }
 
-// readAll reads the rows of a run.
-func readAll(ctx context.Context, tx *sql.Tx, id string) ([]storedRow, error) {
-	found, err := tx.QueryContext(ctx, readRows, id, int64(math.MinInt64), int64(-1))
-	if err != nil {
-		return nil, err
-	}
-	defer found.Close()
-	var rows []storedRow
-	for found.Next() {
-		var r storedRow
-		if err := found.Scan(&r.seq, &r.kind, &r.name, &r.payload, &r.createdAt, &r.version, &r.writer); err != nil {
-			return nil, err
-		}
-		rows = append(rows, r)
-	}
-	return rows, found.Err()
-}
-
 // recordingShelf notes which blobs were read.
 type recordingShelf struct {
 	shortform.Shelf
@@ -248,13 +209,11 @@ func (s *recordingShelf) Blob(hash string) (string, error) {
 // missingRefs returns those of the needed blobs that the run has no reference to. They would be deleted with the last
 // run that has one.
 func (v *verifier) missingRefs(id string, needed map[string]bool) ([]string, error) {
+	held, err := column(reader{v.ctx, &v.store.readers}, blobsOf, id)
 	missing := maps.Clone(needed)
-	err := v.store.readers.query(v.ctx, blobsOf, func(rows *sql.Rows) error {
-		var hash string
-		err := rows.Scan(&hash)
+	for _, hash := range held {
 		delete(missing, hash)
-		return err
-	}, id)
+	}
 	return slices.Sorted(maps.Keys(missing)), err
 }
 
@@ -315,13 +274,12 @@ func (v *verifier) withoutRecords(id string, row *stored) error {
 		ExecutionID: id, Code: problem.RowOrphaned, Hint: hintOrphaned,
 		Message: fmt.Sprintf("the run has no records, but a projection (%t), %d timers and %d references to blobs", row.found, row.timers, row.blobs),
 	}
-	err := v.fix(&f, func(c *conn) error {
+	return v.fix(&f, func(c *conn) error {
 		if found, err := c.one(rowExists, id, int64(1)); err != nil || found != nil {
 			return err
 		}
 		return dropRun(c, id)
 	})
-	return err
 }
 
 // sideTables compares the projection and the timers with the records.
@@ -340,7 +298,7 @@ func (v *verifier) sideTables(id string, row *stored, audit *history.Audit, seen
 	case seen.Seq != row.seq || row.projection.String != string(seen.AppendText(nil)):
 		differs = fmt.Sprintf("the projection at record %d does not match the records", row.seq)
 	case row.seq < e.Seq && row.unseen == 0:
-		differs = fmt.Sprintf("the projection stands at record %d, the run at %d", row.seq, e.Seq)
+		differs = fmt.Sprintf("the projection ends at record %d, the run at record %d", row.seq, e.Seq)
 	case row.phase.String != string(seen.Phase) || row.name.String != seen.DefinitionName ||
 		row.created != seen.CreatedAt.UnixMilli() || row.updated != seen.UpdatedAt.UnixMilli() || row.driven != flag(seen.NeedsDriver()):
 		differs = "the columns that lists use do not match the projection"

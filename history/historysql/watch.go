@@ -3,18 +3,10 @@ package historysql
 import (
 	"context"
 	"database/sql/driver"
-	_ "embed"
 	"errors"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/history"
-)
-
-var (
-	//go:embed queries/newest_row.sql
-	newestRow string
-	//go:embed queries/changed_runs.sql
-	changedRuns string
 )
 
 // watchEvery is the pause between two looks at SQLite's data version, each a read of some bytes of shared memory.
@@ -24,8 +16,8 @@ var _ history.Watcher = (*Store)(nil)
 
 // Watch calls changed with runs that have grown; see history.Watcher. It compares SQLite's data version, which every
 // commit of another connection changes, and reads the rows that were added since. Rows are numbered in the order in
-// which they are added, but a deletion of the last ones, or VACUUM, lets their numbers be given again: such rows may not
-// be noticed.
+// which they are added, but after a deletion of the last ones, or VACUUM, SQLite assigns their numbers again: such rows may
+// not be noticed.
 func (s *Store) Watch(ctx context.Context, changed func(executionID string, seq int64)) (err error) {
 	const doing = "the changes could not be read"
 	s.watching.RLock() // Close waits for its end

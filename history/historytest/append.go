@@ -130,10 +130,8 @@ func conflictsChangeNothing(t *testing.T, s history.Store) {
 	if after := describeAll(t, s, "x"); after != before {
 		t.Errorf("a refused batch changed\n%s\nto\n%s", before, after)
 	}
-	_, err := s.Execution(t.Context(), "new")
-	wantCode(t, err, problem.ExecutionNotFound)
-	_, err = s.Definition(t.Context(), "h")
-	wantCode(t, err, problem.DefinitionNotFound)
+	wantRefusal(t, problem.ExecutionNotFound)(s.Execution(t.Context(), "new"))
+	wantRefusal(t, problem.DefinitionNotFound)(s.Definition(t.Context(), "h"))
 	x.Append(s, "C ScheduleNode a")
 }
 
@@ -246,15 +244,11 @@ func unknownIDs(t *testing.T, s history.Store) {
 	ctx := t.Context()
 	NewTrace(t, "x").Append(s, "E ExecutionStarted")
 	for _, id := range append([]string{"", "X", "x ", "x\x00", "y"}, badIDs...) {
-		_, err := s.Execution(ctx, id)
-		wantCode(t, err, problem.ExecutionNotFound)
+		wantRefusal(t, problem.ExecutionNotFound)(s.Execution(ctx, id))
 		if rs := read(t, s, id); len(rs) != 0 {
 			t.Errorf("%q has %d records", id, len(rs))
 		}
-		seq, data, err := s.Position(ctx, id)
-		if seq != 0 || data != nil || err != nil {
-			t.Errorf("%q: got position %d %q, %v", id, seq, data, err)
-		}
+		wantPosition(t, s, id, 0, "")
 		if o := got[history.Owner](t)(s.Owner(ctx, id)); o != (history.Owner{}) {
 			t.Errorf("%q is owned by %+v", id, o)
 		}

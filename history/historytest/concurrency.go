@@ -13,8 +13,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// oneAppenderWins lets several writers append to one run until each has succeeded a number of times. Whoever meets a
-// conflict reads the run again.
+// oneAppenderWins lets several writers append to one run until each has succeeded a number of times. A writer
+// that gets a conflict reads the run again.
 func oneAppenderWins(t *testing.T, s history.Store) { Contend(t, 4, 10, s) }
 
 // Contend lets writers append to one run at the same time, taking turns with the stores, until each has done so rounds
@@ -171,7 +171,7 @@ func calls(s history.Store, next history.Batch) map[string]func(ctx context.Cont
 	}
 }
 
-// cancelledContexts: a call whose context has ended does nothing and says why, and the store goes on.
+// cancelledContexts: a call whose context has ended does nothing and returns the cause, and the store keeps working.
 func cancelledContexts(t *testing.T, s history.Store) {
 	why := errors.New("the caller has left")
 	ctx, cancel := context.WithCancelCause(t.Context())

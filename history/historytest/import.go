@@ -56,7 +56,7 @@ func importing(t *testing.T, s history.Store) {
 				t.Errorf("%s: record %d is %.200s", id, i+1, rs[i].Text(id))
 			}
 		}
-		if e.Bytes < size { // what stands for large values may come on top
+		if e.Bytes < size { // references to large values may add to it
 			t.Errorf("%s: %d bytes are counted, and the records have %d", id, e.Bytes, size)
 		}
 	}
@@ -66,7 +66,7 @@ func importing(t *testing.T, s history.Store) {
 	}
 	got[history.StoredDefinition](t)(s.Definition(t.Context(), "h"))
 	wantPages(t, s, history.ListQuery{}, "[[other own]]")
-	// Both go on.
+	// Both continue.
 	for _, run := range in.Runs {
 		x := NewTrace(t, run.ExecutionID)
 		x.Execution = run.Execution
@@ -78,8 +78,6 @@ func importing(t *testing.T, s history.Store) {
 		Runs:        []history.ImportedRun{imported(t, "new", "E ExecutionStarted"), imported(t, "own", "E ExecutionStarted")},
 	}
 	wantCode(t, importer.Import(t.Context(), more), problem.DuplicateExecutionID)
-	_, err := s.Execution(t.Context(), "new")
-	wantCode(t, err, problem.ExecutionNotFound)
-	_, err = s.Definition(t.Context(), "h2")
-	wantCode(t, err, problem.DefinitionNotFound)
+	wantRefusal(t, problem.ExecutionNotFound)(s.Execution(t.Context(), "new"))
+	wantRefusal(t, problem.DefinitionNotFound)(s.Definition(t.Context(), "h2"))
 }

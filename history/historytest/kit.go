@@ -100,6 +100,22 @@ func wantCode(t *testing.T, err error, code problem.Code) {
 	}
 }
 
+// wantRefusal is wantCode for calls that return a value.
+func wantRefusal(t *testing.T, code problem.Code) func(_ any, err error) {
+	return func(_ any, err error) {
+		t.Helper()
+		wantCode(t, err, code)
+	}
+}
+
+// wantPosition compares the position of a run. One that is not stored has the seq 0, and is nil.
+func wantPosition(t *testing.T, s history.Store, id string, wantSeq int64, want string) {
+	t.Helper()
+	if seq, data, err := s.Position(t.Context(), id); seq != wantSeq || string(data) != want || (data == nil) != (seq == 0) || err != nil {
+		t.Errorf("got position %d %q of %q, %v, want %d %q", seq, data, id, err, wantSeq, want)
+	}
+}
+
 // must fails the test at once if err is not nil.
 func must(t testing.TB, err error) {
 	t.Helper()

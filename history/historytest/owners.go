@@ -188,7 +188,7 @@ func batchOwners(t *testing.T, s history.Store, c *clock) {
 	with("q", false, End()...)
 	wantOwner(t, s, "x", "", 0)
 	wantOwned(t, s, "q", nil)
-	with("q", false, "C ScheduleNode g") // a run that goes on behind its end
+	with("q", false, "C ScheduleNode g") // a run that continues after its end
 	x = NewTrace(t, "at once")
 	with("q", false, lines(Start("w", "in_process"), End())...)
 	x = NewTrace(t, "by another")
@@ -228,8 +228,7 @@ func refusedOwners(t *testing.T, s history.Store, c *clock) {
 	if after := describeAll(t, s, "x"); after != before {
 		t.Errorf("a refused batch changed\n%s\nto\n%s", before, after)
 	}
-	_, err := s.Definition(ctx, "h")
-	wantCode(t, err, problem.DefinitionNotFound)
+	wantRefusal(t, problem.DefinitionNotFound)(s.Definition(ctx, "h"))
 	// The former owner comes back after another process has claimed the run.
 	c.pass(10 * time.Second)
 	wantClaim(t, s, "q", []string{"x"}, "x")
@@ -327,7 +326,7 @@ func unowned(t *testing.T, s history.Store, c *clock) {
 	c.pass(time.Second)
 	must(t, s.Renew(ctx, "p", time.Minute))
 	wantUnowned(t, s, 0, "c-activity", "b-leased", "d-idle")
-	// Whether a subworkflow goes on tells whether its parent is waiting in vain.
+	// A parent needs a driver only if its subworkflow never began or has ended.
 	NewTrace(t, "parent").Append(s, lines(Start("w", "in_process"), []string{
 		`E SubworkflowStarted v {"workflowRef":"w","parentExecutionId":"parent","childExecutionId":"parent:sub:v"}`,
 	})...)
@@ -336,7 +335,7 @@ func unowned(t *testing.T, s history.Store, c *clock) {
 	wantUnowned(t, s, 1, "c-activity")
 }
 
-// orphanedParents: a run that waits for a subworkflow is an orphan when nobody will tell it the end.
+// orphanedParents: a run that waits for a subworkflow is an orphan if no process will report the end to it.
 func orphanedParents(t *testing.T, s history.Store) {
 	for _, id := range []string{"p1", "p2", "p3"} {
 		NewTrace(t, id).Append(s, lines(Start("w", "in_process"), []string{
@@ -348,7 +347,7 @@ func orphanedParents(t *testing.T, s history.Store) {
 	wantUnowned(t, s, 0, "p1", "p3") // the child of p1 never began, that of p3 has ended
 }
 
-// orphanedChildren: a subworkflow is an orphan when its parent has ended without it, whatever it rests on.
+// orphanedChildren: a subworkflow is an orphan if its parent ended before it, whatever it waits for.
 func orphanedChildren(t *testing.T, s history.Store) {
 	child := func(parent string) string {
 		return `E ExecutionStarted {"workflowName":"c","activityExecutionMode":"host_mediated","parentExecutionId":"` + parent + `"}`
@@ -360,5 +359,5 @@ func orphanedChildren(t *testing.T, s history.Store) {
 	NewTrace(t, "closed:sub:v").Append(s, child("closed"), wait)
 	NewTrace(t, "closed:sub:w").Append(s, child("closed"), "E ExecutionCancelled")
 	NewTrace(t, "none:sub:v").Append(s, child("none"), wait)
-	wantUnowned(t, s, 0, "closed:sub:v", "open") // one outlives its parent, the other stopped in its walk
+	wantUnowned(t, s, 0, "closed:sub:v", "open") // one outlives its parent, the other stopped between two nodes
 }

@@ -43,33 +43,24 @@ func checkProjection(t testing.TB, s history.Store, id string) {
 // positions belong to the seq of the batch that brought them.
 func positions(t *testing.T, s history.Store) {
 	x := NewTrace(t, "x")
-	position := func(wantSeq int64, want string) {
-		t.Helper()
-		seq, data, err := s.Position(t.Context(), "x")
-		if seq != wantSeq || string(data) != want || err != nil {
-			t.Errorf("got position %d %q, %v, want %d %q", seq, data, err, wantSeq, want)
-		}
-	}
 	x.Append(s, Start("w", "in_process")...)
-	position(0, "")
+	wantPosition(t, s, "x", 0, "")
 	b := x.Batch("C ScheduleNode a")
 	b.Position = []byte{0, 1, 255}
 	must(t, s.Append(t.Context(), b))
-	position(6, "\x00\x01\xff")
+	wantPosition(t, s, "x", 6, "\x00\x01\xff")
 	x.Append(s, "E NodeScheduled a")
-	position(6, "\x00\x01\xff")
+	wantPosition(t, s, "x", 6, "\x00\x01\xff")
 	b = x.Batch("E ActivityRequested a")
 	b.Position = bytes.Repeat([]byte("long"), 10_000)
 	must(t, s.Append(t.Context(), b))
-	position(8, string(b.Position))
+	wantPosition(t, s, "x", 8, string(b.Position))
 }
 
 func definitions(t *testing.T, s history.Store) {
 	ctx := t.Context()
-	_, err := s.Definition(ctx, "h1")
-	wantCode(t, err, problem.DefinitionNotFound)
-	_, err = s.DefinitionByName(ctx, "w", "")
-	wantCode(t, err, problem.DefinitionNotFound)
+	wantRefusal(t, problem.DefinitionNotFound)(s.Definition(ctx, "h1"))
+	wantRefusal(t, problem.DefinitionNotFound)(s.DefinitionByName(ctx, "w", ""))
 
 	first := history.StoredDefinition{Hash: "h1", Name: "w", Version: "1", Text: []byte(`{"v":1}`)}
 	second := history.StoredDefinition{Hash: "h2", Name: "w", Version: "2", Text: []byte(`{"v":2}`)}
@@ -98,9 +89,7 @@ func definitions(t *testing.T, s history.Store) {
 	check(d, err, repaired)
 	d, err = s.DefinitionByName(ctx, "w", "2")
 	check(d, err, second)
-	_, err = s.DefinitionByName(ctx, "w", "3")
-	wantCode(t, err, problem.DefinitionNotFound)
-	_, err = s.DefinitionByName(ctx, "", "1")
-	wantCode(t, err, problem.DefinitionNotFound)
+	wantRefusal(t, problem.DefinitionNotFound)(s.DefinitionByName(ctx, "w", "3"))
+	wantRefusal(t, problem.DefinitionNotFound)(s.DefinitionByName(ctx, "", "1"))
 	wantCode(t, s.PutDefinition(ctx, history.StoredDefinition{Name: "w"}), problem.Internal)
 }

@@ -67,9 +67,7 @@ func timers(t *testing.T, s history.Store) {
 	}
 	must(t, s.Append(ctx, moved))
 	want("moved without a record", next()+due(at(99), 0), "7[x/a@7 y/a@10]")
-	if seq, data, err := s.Position(ctx, "x"); err != nil || seq != x.Execution.Seq || string(data) != "p" {
-		t.Errorf("position of a moved timer: %d %q %v", seq, data, err)
-	}
+	wantPosition(t, s, "x", x.Execution.Seq, "p")
 	late := moved
 	late.ExpectedSeq--
 	late.Execution.Seq--
@@ -92,7 +90,7 @@ func timers(t *testing.T, s history.Store) {
 	want("emptied", next()+due(at(99), 0), "none[]")
 }
 
-// endDropsTimers: nothing wakes a run that has ended, and nothing restores it.
+// endDropsTimers: the end of a run drops its timers and its position.
 func endDropsTimers(t *testing.T, s history.Store) {
 	ctx := t.Context()
 	x := NewTrace(t, "x")
@@ -103,7 +101,5 @@ func endDropsTimers(t *testing.T, s history.Store) {
 	if due := got[[]history.Timer](t)(s.DueTimers(ctx, Begin.Add(time.Hour), 0)); len(due) != 0 {
 		t.Errorf("timers of a run that has ended: %v", due)
 	}
-	if seq, data, err := s.Position(ctx, "x"); seq != 0 || data != nil || err != nil {
-		t.Errorf("position of a run that has ended: %d %q, %v", seq, data, err)
-	}
+	wantPosition(t, s, "x", 0, "")
 }

@@ -83,8 +83,8 @@ func (w *Walk) Append(s history.Store) {
 	must(x.t, s.Append(x.t.Context(), b))
 }
 
-// given makes what a node may return that has read the state: some of its members, changed or not, the very values or
-// copies as a host sends them, and something of its own.
+// given makes the output of a node that has read the state: some members of the state, changed or not, as the same values or
+// as copies that a host sends, and members of its own.
 func (w *Walk) given() map[string]any {
 	r := w.rand
 	out := w.delta()
@@ -196,9 +196,6 @@ func (w *Walk) Restart(s history.Store) {
 		w.prior = history.Prior{Seq: at, State: w.state}
 	}
 }
-
-// StateBytes is the size of the newest state when written in full.
-func (w *Walk) StateBytes() int { return jsonvalue.Size(w.state, 0) }
 
 // bytesAreCounted: the store tells what the payloads of a run take, after each append and when asked.
 func bytesAreCounted(t *testing.T, s history.Store) {

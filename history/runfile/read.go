@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -232,10 +233,8 @@ func (r *reader) run(l *line) error {
 	case *l.Records < 1:
 		return r.fail("run %q has no records", id)
 	}
-	for i := range r.file.Runs {
-		if r.file.Runs[i].ExecutionID == id {
-			return r.fail("duplicate run %q", id)
-		}
+	if slices.ContainsFunc(r.file.Runs, func(other Run) bool { return other.ExecutionID == id }) {
+		return r.fail("duplicate run %q", id)
 	}
 	r.file.Runs = append(r.file.Runs, Run{ExecutionID: id})
 	r.audit, r.left = &history.Audit{ExecutionID: id}, *l.Records

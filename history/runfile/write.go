@@ -42,10 +42,8 @@ type Writer struct {
 	sum      hash.Hash
 	buf      []byte
 	redacted bool
-	counts   counts
+	counts   struct{ definitions, runs, records int }
 }
-
-type counts struct{ definitions, runs, records int }
 
 // NewWriter returns a Writer to out, with one Write a line. With redact it masks values that look like secrets.
 func NewWriter(out io.Writer, redact bool) *Writer {

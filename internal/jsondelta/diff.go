@@ -24,17 +24,8 @@ const (
 // compare compares two values; the delta is set if the verdict is changed.
 func compare(from, to any) (verdict, map[string]any) {
 	switch to := to.(type) {
-	case nil:
-		return when(from == nil), nil
-	case bool:
-		v, ok := from.(bool)
-		return when(ok && v == to), nil
-	case float64:
-		v, ok := from.(float64)
-		return when(ok && v == to), nil
-	case string:
-		v, ok := from.(string)
-		return when(ok && v == to), nil
+	case nil, bool, float64, string:
+		return when(from == to), nil
 	case map[string]any:
 		if v, ok := from.(map[string]any); ok {
 			return compareObjects(v, to)

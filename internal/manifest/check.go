@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -121,13 +122,8 @@ func checkServer(v jsonobject.Value, name string, servers map[string]Server) {
 	if _, known := servers[name]; known {
 		return
 	}
-	names := make([]string, 0, len(servers))
-	for known := range servers {
-		names = append(names, known)
-	}
-	slices.Sort(names)
 	f := v.Fail("profile", "mcpServers has no server %q", name)
-	f.Code, f.Hint = problem.ManifestServerUnknown, suggest.DidYouMean(name, names)
+	f.Code, f.Hint = problem.ManifestServerUnknown, suggest.DidYouMean(name, slices.Sorted(maps.Keys(servers)))
 	if f.Hint == "" {
 		f.Hint = "Name one of mcpServers."
 	}

@@ -96,8 +96,6 @@ func ParsePrivateKey(material string) (ed25519.PrivateKey, error) {
 	return key, nil
 }
 
-var errNoBase64 = errors.New("not base64")
-
 func decodeMaterial(material string) ([]byte, error) {
 	material = strings.TrimRight(strings.TrimSpace(material), "=")
 	if material == "" {
@@ -106,7 +104,7 @@ func decodeMaterial(material string) ([]byte, error) {
 	material = strings.NewReplacer("+", "-", "/", "_").Replace(material)
 	data, err := base64.RawURLEncoding.DecodeString(material)
 	if err != nil {
-		return nil, errNoBase64
+		return nil, errors.New("not base64")
 	}
 	return data, nil
 }

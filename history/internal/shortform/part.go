@@ -1,6 +1,7 @@
 package shortform
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 
@@ -25,16 +26,13 @@ func (e *Encoder) appendPart(dst []byte, object map[string]any) ([]byte, bool) {
 	}
 	changes := jsondelta.Diff(base, object)
 	set, _ := changes["set"].(map[string]any)
-	names := make([]string, 0, len(base))
-	for name := range base {
-		if _, anew := set[name]; !anew {
-			names = append(names, name)
-		}
-	}
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(base)), func(name string) bool {
+		_, anew := set[name]
+		return anew
+	})
 	if len(names) == 0 {
 		return dst, false
 	}
-	slices.Sort(names)
 	dst = strconv.AppendInt(append(dst, `{"`+markPart+`":{"state":`...), e.prior.seq, 10)
 	dst = append(append(append(dst, `,"hash":"`...), e.prior.hash...), `","names":[`...)
 	for i, name := range names {
