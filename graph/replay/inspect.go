@@ -70,11 +70,11 @@ func (i *inspection) look(ctx context.Context) error {
 	}
 	prog, err := inspectedProgram(stored)
 	if err != nil {
-		i.note(0, problem.DefinitionHashMismatch, "Restore the database from a copy. Until then the run cannot continue.", "%v", err)
+		i.note(0, problem.DefinitionHashMismatch, "Restore the database from a backup. Until then the run cannot continue.", "%v", err)
 		return nil
 	}
 	if prog == nil {
-		i.note(0, problem.DefinitionHashMismatch, "Restore the database from a copy.", "the stored definition is not valid")
+		i.note(0, problem.DefinitionHashMismatch, "Restore the database from a backup.", "the stored definition is not valid")
 		return nil
 	}
 	records, err := i.Read(ctx, id, 1, 0)
@@ -91,7 +91,7 @@ func (i *inspection) look(ctx context.Context) error {
 			"the history does not follow the definition: %v", err)
 		return nil
 	}
-	i.compared(differences, "Records are never repaired. Restore the database from a copy, or fork the run at a record before this one.")
+	i.compared(differences, "Records are never repaired. Restore the database from a backup, or fork the run at a record before this one.")
 	if len(b.Records) == 0 {
 		if err := i.timers(ctx, m); err != nil {
 			return err
@@ -139,7 +139,7 @@ func (i *inspection) lookBack(ctx context.Context) error {
 	return nil
 }
 
-const hintAltered = "Records are never repaired, and the run has ended. Restore the database from a copy if you need its records."
+const hintAltered = "Records are never repaired, and the run has ended. Restore the database from a backup if you need its records."
 
 // inspected caches programs: many runs share a definition.
 var inspected = definition.NewCache(64)
@@ -209,7 +209,7 @@ func (i *inspection) endedChildren(ctx context.Context, records []history.Record
 		switch {
 		case history.IsBeingDeleted(err): // which is another finding
 		case errors.Is(err, problem.ExecutionNotFound):
-			i.note(records[j].Seq, problem.SubworkflowMissing, "The run continues without it. Restore the database from a copy if you need its history.",
+			i.note(records[j].Seq, problem.SubworkflowMissing, "The run continues without it. Restore the database from a backup if you need its history.",
 				"the subworkflow %q ended here, and is not stored", p.ChildExecutionID)
 		case err != nil && !isUnreadable(err):
 			return err
