@@ -29,7 +29,7 @@ type StartRequest struct {
 	Wait Wait
 }
 
-// Wait bounds how long a call waits for the run to come to rest. The zero value means Options.WaitLimit.
+// Wait bounds how long a call waits for the run to come to rest; zero means Options.WaitLimit. Its fields: go doc graph/notify Wait.
 type Wait = notify.Wait
 
 // Caller is what a call after start may repeat: it is verified against the run if given, and not needed.
