@@ -53,7 +53,7 @@ type Options struct {
 	// Owner begins the name of this process in leases; the rest is random, so a restarted program has another name.
 	Owner string
 	// Background keeps watch over the whole store: soon after New and then periodically the Runner takes over runs whose
-	// driver is gone and fires timers that other processes set, as Recover does once; those that have just become
+	// owner is gone and fires timers that other processes set, as Recover does once; those that have just become
 	// overdue it finds within a second. Long-lived servers want it; without it a Runner wakes up only for what it began
 	// itself.
 	Background bool

@@ -22,7 +22,7 @@ type StartRequest struct {
 	Mode machine.Mode
 	// Branches is remembered with the run; "" means Options.Branches.
 	Branches machine.BranchOrder
-	// AllowExisting makes start of an existing id say again where that run stands, and take it over if its driver is
+	// AllowExisting makes start of an existing id say again where that run stands, and take it over if its owner is
 	// gone, instead of failing with DUPLICATE_EXECUTION_ID.
 	AllowExisting bool
 	// Wait bounds how long the call waits in line; see Wait.
@@ -122,7 +122,7 @@ type HistoryRequest struct {
 	Reveal bool
 }
 
-// RecoverRequest takes over runs whose driver is gone.
+// RecoverRequest takes over runs whose owner is gone.
 type RecoverRequest struct {
 	// DryRun writes nothing, and only says what would be done.
 	DryRun bool
