@@ -15,11 +15,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/survey"
 )
 
-// DriveRequest goes on with a run.
+// DriveRequest continues a run.
 type DriveRequest struct {
 	ExecutionID string
 	// Caller: the definition is needed only for a run that another engine began and whose definition is not stored. Wait bounds
-	// how long the call drives the run, the zero value means Options.WaitLimit; with a limit of 0 the call takes the run over
+	// how long the call continues the run, the zero value means Options.WaitLimit; with a limit of 0 the call takes the run over
 	// and returns at once.
 	Caller
 	// StopAtTimer makes the call return where the run waits for nothing but a time that has not come.
@@ -29,7 +29,7 @@ type DriveRequest struct {
 	OwnedElsewhere func(OwnedRun)
 }
 
-// Drive goes on with a run, and with the subworkflows that it waits for, until it
+// Drive continues a run, and the subworkflows that it waits for, until it
 //
 //   - has ended,
 //   - waits for a host, a person or a signal,
@@ -37,7 +37,7 @@ type DriveRequest struct {
 //   - waits for a time that comes after the wait limit, or for any time with StopAtTimer, or
 //   - the wait limit passes.
 //
-// It takes over what has lost its driver, from the root of the tree that the run belongs to. While another process owns a part of
+// It takes over what has lost its owner, from the root of the tree that the run belongs to. While another process owns a part of
 // it, Drive waits for that process, and takes the part over within a second after the process has given it up, or its lease has
 // ended. What was in flight is performed again, with the same keys. What this call has begun goes on in the background after
 // it has returned.

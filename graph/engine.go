@@ -20,11 +20,11 @@ type Engine interface {
 	Cancel(context.Context, CancelRequest) (*Run, error)
 	List(context.Context, history.ListQuery) (history.ListPage, error)
 	History(context.Context, HistoryRequest) ([]history.Record, error)
-	// Close stops driving runs; they go on where another process takes them over.
+	// Close stops executing runs; another process that takes them over continues them.
 	Close() error
 }
 
-// Recoverer is an Engine that takes over runs which have lost their driver.
+// Recoverer is an Engine that takes over runs that have lost their owner.
 type Recoverer interface {
 	Drive(context.Context, DriveRequest) (*Run, error)
 	Recover(context.Context, RecoverRequest) (*RecoverResult, error)

@@ -29,7 +29,7 @@ type ForkRequest struct {
 	Wait Wait
 }
 
-// Fork begins a run that has done what another one had done up to a record, and drives it on; what this process
+// Fork begins a run that has done what another one had done up to a record, and continues it; what this process
 // lacks is left to another one (Run.Lacks). The other run is not changed, whatever its state.
 //
 // Every outcome recorded up to Seq is kept: activities, answers, signals, fired timers and ended subworkflows, in parallel

@@ -47,13 +47,13 @@ type Options struct {
 	MaxDocumentBytes int
 	// WaitLimit bounds how long a call waits in line; 0 means 20 s, a negative one that no call waits.
 	WaitLimit time.Duration
-	// LeaseTTL is how long the lease of this process lasts without renewal; 0 means 30 s. Runs that it drives are taken over by
-	// other processes that long after it has died, and at once after Close.
+	// LeaseTTL is how long the lease of this process lasts without renewal; 0 means 30 s. Runs that it owns are taken over by other
+	// processes, the restarted program among them, that long after it has died, and at once after Close.
 	LeaseTTL time.Duration
-	// Owner begins the name of this process in leases; the rest is random, so that no two processes have the same name.
+	// Owner begins the name of this process in leases; the rest is random, so a restarted program has another name.
 	Owner string
 	// Background keeps watch over the whole store: soon after New and then periodically the Runner takes over runs whose
-	// driver is gone and fires timers that other processes set, as Recover does once; those that have just become
+	// owner is gone and fires timers that other processes set, as Recover does once; those that have just become
 	// overdue it finds within a second. Long-lived servers want it; without it a Runner wakes up only for what it began
 	// itself.
 	Background bool

@@ -10,7 +10,7 @@ import (
 
 const defaultRecoverLimit = 100
 
-// Recover takes over runs whose driver is gone and fires due timers. What was in flight is performed again, with the
+// Recover takes over runs whose owner is gone and fires due timers. What was in flight is performed again, with the
 // same keys; the call does not wait for it. Runs that wait for an executor or a workflow_ref which this Runner lacks are
 // left to others, without a write, and so are runs that wait for a host, a person or a signal. Limit bounds how many runs
 // are looked at; those that were looked at last come last. With DryRun it writes nothing and says what it would do.

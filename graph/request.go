@@ -22,14 +22,14 @@ type StartRequest struct {
 	Mode machine.Mode
 	// Branches is remembered with the run; "" means Options.Branches.
 	Branches machine.BranchOrder
-	// AllowExisting makes start of an existing id say again where that run stands, and take it over if its driver is
+	// AllowExisting makes start of an existing id say again where that run stands, and take it over if its owner is
 	// gone, instead of failing with DUPLICATE_EXECUTION_ID.
 	AllowExisting bool
 	// Wait bounds how long the call waits in line; see Wait.
 	Wait Wait
 }
 
-// Wait bounds how long a call waits for the run to come to rest. The zero value means Options.WaitLimit.
+// Wait bounds how long a call waits for the run to come to rest; zero means Options.WaitLimit. Its fields: go doc graph/notify Wait.
 type Wait = notify.Wait
 
 // Caller is what a call after start may repeat: it is verified against the run if given, and not needed.
@@ -122,7 +122,7 @@ type HistoryRequest struct {
 	Reveal bool
 }
 
-// RecoverRequest takes over runs whose driver is gone.
+// RecoverRequest takes over runs whose owner is gone.
 type RecoverRequest struct {
 	// DryRun writes nothing, and only says what would be done.
 	DryRun bool

@@ -5,19 +5,19 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/runview"
 )
 
-// Run is where a run stands: the answer of every call that drives one, and of Status.
+// Run is where a run stands: the answer of every call that continues one, and of Status. Its fields: go doc graph/runview Run.
 type Run = runview.Run
 
-// Pending is one thing that a run waits for, with all that whoever ends the wait needs.
+// Pending is one thing that a run waits for, with all that is needed to end the wait. Its fields: go doc graph/runview Pending.
 type Pending = runview.Pending
 
-// Lack is what this process lacks to go on with a run.
+// Lack is a capability, such as an executor, that a run needs and this process does not have. Its fields: go doc graph/runview Lack.
 type Lack = runview.Lack
 
-// Warning says that a run nears one of its limits, and what to do about it.
+// Warning says that a run nears one of its limits, and what to do about it. Its fields: go doc graph/runview Warning.
 type Warning = runview.Warning
 
-// Progress is something that happened to a run, or to a subworkflow of it, while a call waited for it.
+// Progress is something that happened to a run, or to a subworkflow of it, while a call waited. Its fields: go doc graph/notify Progress.
 type Progress = notify.Progress
 
 // ProgressKind tells what happened.
@@ -31,5 +31,5 @@ const (
 	ExecutorAlive = notify.ExecutorAlive
 )
 
-// RecordEvent is what Options.OnRecord gets.
+// RecordEvent is what Options.OnRecord gets. Its fields: go doc graph/notify RecordEvent.
 type RecordEvent = notify.RecordEvent

@@ -14,7 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Start begins a run and drives it until it rests, ends or the wait limit passes.
+// Start begins a run and executes it until it rests, ends or the wait limit passes.
 //
 // A run that fails is a result with status failed. An error means that no run was begun: VALIDATION_ERROR or
 // INTERRUPT_IN_PARALLEL_BRANCH for the definition, VALIDATION_ERROR for the input, sizes and the id, WORKFLOW_NOT_FOUND

@@ -6,13 +6,13 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/survey"
 )
 
-// RecoverResult lists what Recover or Survey found.
+// RecoverResult lists what Recover or Survey found. Its fields: go doc graph/survey Result.
 type RecoverResult = survey.Result
 
-// LeftRun is a run without a driver that this process leaves to others.
+// LeftRun is an orphaned run that this process leaves to others. Its fields: go doc graph/survey LeftRun.
 type LeftRun = survey.LeftRun
 
-// OwnedRun is a run that another process with a live lease owns.
+// OwnedRun is a run that another process with a live lease owns. Its fields: go doc graph/survey OwnedRun.
 type OwnedRun = survey.OwnedRun
 
 // Survey is Recover with DryRun for some runs alone, of which it reads no more than it needs. Subworkflows are runs of their

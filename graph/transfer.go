@@ -8,10 +8,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// ExportOptions say how a run is exported.
+// ExportOptions say how a run is exported. Their fields: go doc graph/transfer Options.
 type ExportOptions = transfer.Options
 
-// ImportResult is what Import has found in a file.
+// ImportResult is what Import has found in a file. Its fields: go doc graph/transfer Result.
 type ImportResult = transfer.Result
 
 // Export writes a run with its subworkflows and their definitions; see transfer.Export.

@@ -42,6 +42,34 @@ func TestEveryRoomIsDescribed(t *testing.T) {
 	}
 }
 
+// TestNamedPathsExist: what docs/architecture.md names like a path is one, patterns included.
+func TestNamedPathsExist(t *testing.T) {
+	t.Parallel()
+	page, found := pages(t)[filepath.Join(root, "docs/architecture.md")], 0
+	for _, m := range regexp.MustCompile("`((?:cmd|conformance|delegate|examples|graph|history|internal|schemas|docs|activities)/[\\w/.*]+)`").FindAllStringSubmatch(page, -1) {
+		if paths, err := filepath.Glob(filepath.Join(root, m[1])); err != nil || len(paths) == 0 {
+			t.Errorf("docs/architecture.md names %s, which does not exist", m[1])
+		}
+		found++
+	}
+	if found < 90 {
+		t.Fatalf("only %d paths", found)
+	}
+}
+
+// TestTheReadmeShowsTheExample: the program in README.md is the first example of package graph.
+func TestTheReadmeShowsTheExample(t *testing.T) {
+	t.Parallel()
+	src, err := os.ReadFile(filepath.Join(root, "graph/example_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	example := regexp.MustCompile(`(?s)\nfunc Example\(\) (\{\n.*?\n\}\n)`).FindStringSubmatch(string(src))
+	if example == nil || !strings.Contains(pages(t)[filepath.Join(root, "README.md")], "\nfunc main() "+example[1]) {
+		t.Error("README.md does not show the body of Example in graph/example_test.go")
+	}
+}
+
 // settings returns the variables that have an effect, without their prefix.
 func settings(t *testing.T) map[string]bool {
 	t.Helper()
