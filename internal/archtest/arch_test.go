@@ -120,13 +120,15 @@ var rooms = map[string][]string{
 		"activities", "activities/llmcall", "delegate", "history", "history/historymem", "history/historysql", "graph", "graph/problem",
 		"graph/definition", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/signing",
 	},
+	"internal/runjson": {"history", "graph/machine", "graph/runview", "internal/jsonvalue"},
 	"internal/mcpserver": {
-		"history", "graph", "graph/problem", "graph/definition", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/suggest", "schemas",
+		"history", "graph", "graph/problem", "graph/definition", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/runjson",
+		"internal/suggest", "schemas",
 	},
 	"internal/cli": {
 		"activities", "activities/toolcall", "internal/manifest", "internal/sdnotify",
 		"conformance", "history", "history/runfile", "graph", "graph/problem", "graph/definition", "graph/machine",
-		"internal/config", "internal/jsonvalue", "internal/jsonschema", "schemas",
+		"internal/config", "internal/jsonvalue", "internal/jsonschema", "internal/runjson", "schemas",
 	},
 	"cmd/workflows-engine":     {"internal/cli"},
 	"cmd/workflows-engine-mcp": {"internal/config", "internal/mcpserver", "internal/mcpserver/stdio", "graph", "graph/machine", "graph/problem"},
@@ -186,7 +188,7 @@ func TestArrowsRunDown(t *testing.T) {
 }
 
 // pure are the rooms that do no I/O and read no clock.
-var pure = []string{"graph/runview", "graph/admit", "graph/problem", "graph/expr", "graph/state", "graph/definition", "graph/machine", "internal/jsonvalue", "internal/jsonobject", "internal/jsondelta", "internal/jsonschema"}
+var pure = []string{"graph/runview", "graph/admit", "graph/problem", "graph/expr", "graph/state", "graph/definition", "graph/machine", "internal/jsonvalue", "internal/runjson", "internal/jsonobject", "internal/jsondelta", "internal/jsonschema"}
 
 func TestPureRoomsDoNoIO(t *testing.T) {
 	t.Parallel()

@@ -9,6 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
 
 // driveOptions are what the commands that drive a run have in common.
@@ -191,7 +192,7 @@ func (d *drive) ended(run *graph.Run) error {
 	}
 	d.app.summarize(run)
 	if d.json {
-		if err := writeEncoded(d.app.stdout, encodeRun(run)); err != nil {
+		if err := writeEncoded(d.app.stdout, runjson.Full(run)); err != nil {
 			return err
 		}
 	} else if run.Status == machine.Completed {
@@ -216,7 +217,7 @@ func (d *drive) paused(ctx context.Context, run *graph.Run) error {
 	d.app.summarize(run)
 	d.app.explainPause(run, d.session)
 	if d.json {
-		if err := writeEncoded(d.app.stdout, encodeRun(run)); err != nil {
+		if err := writeEncoded(d.app.stdout, runjson.Full(run)); err != nil {
 			return err
 		}
 	}

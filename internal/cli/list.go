@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
 
 type listOptions struct {
@@ -122,15 +124,12 @@ func dash(text string) string {
 	return text
 }
 
-type listJSON struct {
-	Executions []executionJSON `json:"executions"`
-	NextCursor string          `json:"next_cursor,omitempty"`
-}
-
-func encodeList(page history.ListPage) listJSON {
-	j := listJSON{Executions: []executionJSON{}, NextCursor: page.NextCursor}
-	for _, e := range page.Executions {
-		j.Executions = append(j.Executions, encodeExecution(e))
+func encodeList(page history.ListPage) jsonvalue.Ordered {
+	rows := make([]jsonvalue.Ordered, len(page.Executions))
+	for i := range page.Executions {
+		rows[i] = runjson.FullRow(&page.Executions[i])
 	}
-	return j
+	list := jsonvalue.Ordered{{"executions", rows}}
+	list.Text("next_cursor", page.NextCursor)
+	return list
 }

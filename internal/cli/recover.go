@@ -12,6 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
 
 type recoverOptions struct {
@@ -225,7 +226,9 @@ func (a *app) writeRecoverable(ctx context.Context, s *session, found *recoverab
 			return err
 		}
 		rows = append(rows, []string{id, dash(execution.DefinitionName), dash(execution.CurrentNodeID), found.why[id]})
-		j.Executions = append(j.Executions, recoverableJSON{encodeExecution(execution), found.why[id]})
+		row := runjson.FullRow(&execution)
+		row.Put("why", found.why[id])
+		j.Executions = append(j.Executions, row)
 	}
 	switch {
 	case asJSON:
@@ -288,7 +291,7 @@ func (d *drive) recover(ctx context.Context, found *recoverable, j *recoverJSON)
 			left = silent{exitFailed}
 			continue
 		}
-		j.Executions = append(j.Executions, encodeRun(next))
+		j.Executions = append(j.Executions, runjson.Full(next))
 		if !d.json {
 			fmt.Fprintf(d.app.human, "%s %s\n", next.ExecutionID, next.Status)
 		}

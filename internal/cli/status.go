@@ -12,6 +12,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
 
 func newStatus(a *app) *cobra.Command {
@@ -59,7 +60,7 @@ func (a *app) status(ctx context.Context, id, folder string, asJSON bool) (err e
 		run.Lacks = nil // nobody can tell while the settings cannot be used
 	}
 	if asJSON {
-		return writeEncoded(a.stdout, encodeRun(run))
+		return writeEncoded(a.stdout, runjson.Full(run))
 	}
 	if err := s.addRequiredFlags(ctx, run); err != nil {
 		return err

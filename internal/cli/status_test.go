@@ -100,21 +100,6 @@ func TestWriteStatus(t *testing.T) {
 	}
 }
 
-func TestEncodeRun(t *testing.T) {
-	t.Parallel()
-	completed := sampleRun(machine.Completed)
-	completed.FinalState, completed.State = completed.State, nil
-	for name, run := range map[string]*graph.Run{
-		"run_json_waiting": sampleRun(machine.Interrupted, samplePending()[:4]...), "run_json_null_result": completed,
-	} {
-		var out bytes.Buffer
-		if err := writeEncoded(&out, encodeRun(run)); err != nil {
-			t.Fatal(err)
-		}
-		requireGolden(t, name, out.String())
-	}
-}
-
 // Each way of pausing must name the exact command that continues.
 func TestPaused(t *testing.T) {
 	t.Parallel()

@@ -32,7 +32,7 @@ func (f *failure) line(format string, args ...any) {
 func (f *failure) result() *mcp.CallToolResult {
 	e := members{{"code", string(f.code)}, {"message", f.message}}
 	if len(f.details) > 0 {
-		e.put("details", f.details)
+		e.Put("details", f.details)
 	}
 	text := string(f.code) + ": " + f.message
 	if len(f.lines) > 0 {
@@ -40,7 +40,7 @@ func (f *failure) result() *mcp.CallToolResult {
 	}
 	return &mcp.CallToolResult{
 		Content:           []mcp.Content{&mcp.TextContent{Text: text}},
-		StructuredContent: json.RawMessage(members{{"error", e}}.appendTo(nil)),
+		StructuredContent: json.RawMessage(members{{"error", e}}.Append(nil)),
 		IsError:           true,
 	}
 }
@@ -52,11 +52,11 @@ func failedRun(run *graph.Run) *failure {
 	if run.ErrorNodeID != "" {
 		f.message = fmt.Sprintf("the run failed at node %q: %s", run.ErrorNodeID, run.Error)
 	}
-	f.details.put("cause", run.Error)
-	f.details.text("code", run.ErrorCode)
-	f.details.text("node_id", run.ErrorNodeID)
-	f.details.put("execution_id", run.ExecutionID)
-	f.details.object("final_state", run.FinalState)
+	f.details.Put("cause", run.Error)
+	f.details.Text("code", run.ErrorCode)
+	f.details.Text("node_id", run.ErrorNodeID)
+	f.details.Put("execution_id", run.ExecutionID)
+	f.details.Object("final_state", run.FinalState)
 	if run.ErrorCode != "" {
 		f.line("code of the failure: %s", run.ErrorCode)
 	}
@@ -81,13 +81,13 @@ func refusal(err error, invalid problem.Code, executionID string) *failure {
 	}
 	f.putFindings(e)
 	for _, name := range jsonvalue.Keys(e.Details) {
-		f.details.put(name, e.Details[name])
+		f.details.Put(name, e.Details[name])
 	}
 	if f.code == problem.EngineFailure || f.code == problem.Internal {
-		f.details.put("cause", e.Error())
+		f.details.Put("cause", e.Error())
 	}
 	if f.code != e.Code {
-		f.details.put("engineCode", string(e.Code))
+		f.details.Put("engineCode", string(e.Code))
 		f.line("engine code: %s", e.Code)
 	}
 	if e.At.ExecutionID != "" {
@@ -95,16 +95,16 @@ func refusal(err error, invalid problem.Code, executionID string) *failure {
 	}
 	executionID = problem.Excerpt(executionID, maxShownID)
 	if executionID != "" {
-		f.details.put("execution_id", executionID)
+		f.details.Put("execution_id", executionID)
 		f.line("execution_id: %s", shownID(executionID))
 	}
-	f.details.text("node_id", e.At.NodeID)
+	f.details.Text("node_id", e.At.NodeID)
 	hint := e.Hint
 	if hint == "" || len(e.Findings) > 0 { // a finding's own hint stands beside it
 		hint = nextStep(f.code)
 	}
 	if hint != "" {
-		f.details.put("hint", hint)
+		f.details.Put("hint", hint)
 		f.line("Next: %s", hint)
 	}
 	return f
@@ -156,8 +156,8 @@ func (f *failure) putFindings(e *problem.Error) {
 	if more := count - len(listed); more > 0 {
 		f.line("- and %d more", more)
 	}
-	f.details.put("errors", listed)
-	f.details.put("errorCount", float64(count))
+	f.details.Put("errors", listed)
+	f.details.Put("errorCount", float64(count))
 }
 
 func encodeFinding(finding problem.Finding) members {
@@ -172,10 +172,10 @@ func encodeFinding(finding problem.Finding) members {
 		{"instancePath", finding.At.Pointer}, {"schemaPath", finding.SchemaPath}, {"keyword", finding.Keyword},
 		{"params", params}, {"message", finding.Message}, {"code", string(finding.Code)},
 	}
-	m.text("hint", finding.Hint)
-	m.text("node_id", finding.At.NodeID)
-	m.number("line", int64(finding.At.Line))
-	m.number("column", int64(finding.At.Column))
+	m.Text("hint", finding.Hint)
+	m.Text("node_id", finding.At.NodeID)
+	m.Number("line", int64(finding.At.Line))
+	m.Number("column", int64(finding.At.Column))
 	return m
 }
 

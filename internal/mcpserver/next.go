@@ -5,6 +5,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
 
 // nextWaitMS is the wait_ms that next suggests for a run that goes on by itself.
@@ -26,7 +27,7 @@ func nextCall(run told) members {
 			return takeUp(told{Run: &graph.Run{ExecutionID: p.ExecutionID, State: p.State}})
 		}
 	}
-	switch first := firstPending(run.Run); {
+	switch first := runjson.First(run.Run); {
 	case run.Lacks != nil:
 		note = leftToOthers(run.Lacks)
 	case first != nil && !first.Due.IsZero():
@@ -50,7 +51,7 @@ func takeUp(run told) members {
 	args := members{{"execution_id", run.ExecutionID}, {"allow_existing_execution_id", true}, {"definition", blankDefinition}}
 	what := "its definition"
 	if len(run.State) == 0 { // it may have stopped before it recorded its input
-		args.put("input", blankInput)
+		args.Put("input", blankInput)
 		what = "its definition and the input that it began with ({} if none)"
 	}
 	return call("workflow_start", args, "Another engine began this run and its definition is not stored here, so nothing "+
@@ -73,11 +74,11 @@ func answerTo(run told, p *graph.Pending) members {
 		if id == "" {
 			id = run.ExecutionID
 		}
-		args.put("execution_id", id)
-		args.put("definition", blankDefinition)
+		args.Put("execution_id", id)
+		args.Put("definition", blankDefinition)
 		more += " Another engine began the run: send its definition, which is not stored here; it says what node_id does."
 	} else {
-		args.put("execution_id", run.ExecutionID)
+		args.Put("execution_id", run.ExecutionID)
 	}
 	if l := run.Lacks; l != nil && l.Host {
 		more += fmt.Sprintf(" What follows needs %s (node %q), which this server lacks: another process performs it, or you, "+
@@ -87,22 +88,22 @@ func answerTo(run told, p *graph.Pending) members {
 	}
 	switch p.Kind {
 	case machine.WaitInterrupt:
-		args.text("interrupt_id", p.ID)
-		args.put("resume_payload", blankAnswer(p))
+		args.Text("interrupt_id", p.ID)
+		args.Put("resume_payload", blankAnswer(p))
 		return call("workflow_resume", args, "Ask the person what prompt says and put their answer into resume_payload."+more)
 	case machine.WaitSignal:
-		args.text("signal_name", p.SignalName)
-		args.put("payload", blankPayload)
+		args.Text("signal_name", p.SignalName)
+		args.Put("payload", blankPayload)
 		return call("workflow_signal", args, "Call when the signal has come, with what it brings as payload."+more)
 	}
-	args.text("node_id", p.NodeID)
+	args.Text("node_id", p.NodeID)
 	if p.Span != nil && p.IdempotencyKey == "" { // the key tells the branch
-		args.put("parallel_span", encodeSpan(p.Span))
+		args.Put("parallel_span", runjson.Span(p.Span))
 	}
-	args.text("idempotency_key", p.IdempotencyKey)
+	args.Text("idempotency_key", p.IdempotencyKey)
 	outcome := members{{"ok", true}, {"result", blankResult(p)}}
-	outcome.text("delegate_correlation_id", p.CorrelationID)
-	args.put("outcome", outcome)
+	outcome.Text("delegate_correlation_id", p.CorrelationID)
+	args.Put("outcome", outcome)
 	note := "Do it, then put what came of it into result."
 	if p.OutputSchema != nil && p.Attempt >= p.MaxAttempts {
 		note += " A result that breaks output_schema fails the node."
@@ -116,7 +117,7 @@ func call(tool string, args members, note string) members {
 
 // actionable is the first entry that waits for the caller: the one that the status speaks of if there is one.
 func (t told) actionable() *graph.Pending {
-	if p := firstPending(t.Run); p != nil && isActionable(p) && (t.node == "" || p.NodeID == t.node) {
+	if p := runjson.First(t.Run); p != nil && isActionable(p) && (t.node == "" || p.NodeID == t.node) {
 		return p
 	}
 	for _, p := range t.shown() {

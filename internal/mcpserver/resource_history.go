@@ -8,6 +8,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // The history resource shows the newest records of a run, until one of these bounds is met.
@@ -56,14 +57,14 @@ type historyLines struct {
 // add takes one more record, unless a bound is met.
 func (l *historyLines) add(r *history.Record) {
 	m := members{{"seq", float64(r.Seq)}, {"kind", string(r.Kind)}, {"name", string(r.Name)}}
-	m.instant("created_at", r.CreatedAt)
+	m.Instant("created_at", r.CreatedAt)
 	long := len(r.Raw) > maxPayload
 	if long {
-		m.number("payload_bytes", int64(len(r.Raw)))
+		m.Number("payload_bytes", int64(len(r.Raw)))
 	} else {
-		m.put("payload", raw(r.Raw))
+		m.Put("payload", jsonvalue.Raw(r.Raw))
 	}
-	line := append(m.appendTo(nil), '\n')
+	line := append(m.Append(nil), '\n')
 	l.read += len(r.Raw)
 	if len(l.list) > 0 && (len(l.list) == maxHistory || l.bytes+len(line) > maxHistoryBytes || l.read > maxHistoryRead) {
 		l.full = true
@@ -80,9 +81,9 @@ func (l *historyLines) text() string {
 	var text []byte
 	if older := l.first - 1; older > 0 || l.cut > 0 {
 		m := members{{"left_out", members{{"records", float64(max(older, 0))}, {"payloads", float64(l.cut)}}}}
-		m.put("note", "Only the newest records are here; of payloads longer than 64 KiB only the length. On the command line "+
+		m.Put("note", "Only the newest records are here; of payloads longer than 64 KiB only the length. On the command line "+
 			"workflows-engine history ID --json --from SEQ --limit N prints any of them whole.")
-		text = append(m.appendTo(text), '\n')
+		text = append(m.Append(text), '\n')
 	}
 	slices.Reverse(l.list)
 	return string(append(text, slices.Concat(l.list...)...))

@@ -1,5 +1,10 @@
 package mcpserver
 
+import "github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+
+// members is a JSON object of an answer or a schema.
+type members = jsonvalue.Ordered
+
 // property is one member of a tool's arguments or answers.
 type property struct {
 	name     string
@@ -14,9 +19,9 @@ func optional(name string, schema members) property { return property{name, fals
 func describe(kind, description string, more ...any) members {
 	s := members{{"type", kind}}
 	for i := 0; i+1 < len(more); i += 2 {
-		s.put(more[i].(string), more[i+1])
+		s.Put(more[i].(string), more[i+1])
 	}
-	s.put("description", description)
+	s.Put("description", description)
 	return s
 }
 
@@ -39,17 +44,17 @@ func object(properties []property, closed bool) members {
 	var fields members
 	var names []any
 	for _, p := range properties {
-		fields.put(p.name, p.schema)
+		fields.Put(p.name, p.schema)
 		if p.required {
 			names = append(names, p.name)
 		}
 	}
-	s.put("properties", fields)
+	s.Put("properties", fields)
 	if len(names) > 0 {
-		s.put("required", names)
+		s.Put("required", names)
 	}
 	if closed {
-		s.put("additionalProperties", false)
+		s.Put("additionalProperties", false)
 	}
 	return s
 }
@@ -57,7 +62,7 @@ func object(properties []property, closed bool) members {
 // described is object with a description.
 func described(description string, properties []property, closed bool) members {
 	s := object(properties, closed)
-	s.put("description", description)
+	s.Put("description", description)
 	return s
 }
 
@@ -72,7 +77,7 @@ func answerSchema(answer ...property) members {
 		fields = append(fields, optional(p.name, p.schema))
 	}
 	s := object(append(fields, optional("error", errorSchema)), false)
-	s.put("anyOf", []members{{{"required", names}}, {{"required", []any{"error"}}}})
+	s.Put("anyOf", []members{{{"required", names}}, {{"required", []any{"error"}}}})
 	return s
 }
 

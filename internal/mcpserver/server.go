@@ -171,7 +171,7 @@ type answer struct {
 
 // result is the tool result: a headline for people, then the structured content as compact text.
 func (a *answer) result() *mcp.CallToolResult {
-	content := a.content.appendTo(nil)
+	content := a.content.Append(nil)
 	return &mcp.CallToolResult{
 		Content:           []mcp.Content{&mcp.TextContent{Text: a.headline + "\n" + string(content)}},
 		StructuredContent: json.RawMessage(content),

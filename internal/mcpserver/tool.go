@@ -13,6 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
 
 // tool is one tool of the protocol.
@@ -47,8 +48,8 @@ func (t *tool) names() []string {
 func (t *tool) listed() *mcp.Tool {
 	return &mcp.Tool{
 		Name: t.name, Title: t.title, Description: t.description, Annotations: &t.annotations,
-		InputSchema:  json.RawMessage(object(t.arguments, true).appendTo(nil)),
-		OutputSchema: json.RawMessage(answerSchema(t.answer...).appendTo(nil)),
+		InputSchema:  json.RawMessage(object(t.arguments, true).Append(nil)),
+		OutputSchema: json.RawMessage(answerSchema(t.answer...).Append(nil)),
 	}
 }
 
@@ -94,7 +95,9 @@ func (d *desk) ran(ctx context.Context, run *graph.Run, err error, suffix string
 	if run.Repeated {
 		headline += " This call had been taken before; it changed nothing now."
 	}
-	return &answer{headline, answerRun(d.tell(ctx, run))}, nil
+	content := runjson.Driven(run)
+	putPending(&content, d.tell(ctx, run))
+	return &answer{headline, content}, nil
 }
 
 // shownID is a run's id as headlines and lines of text have it: quoted where it would break the line or be misread.

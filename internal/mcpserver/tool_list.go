@@ -9,6 +9,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
 
 var phases = []string{"running", "completed", "failed", "interrupted", "awaiting_activity", "awaiting_signal", "cancelled"}
@@ -69,16 +70,11 @@ func answerList(page history.ListPage) *answer {
 	entries := make([]members, len(page.Executions))
 	for i := range page.Executions {
 		x := &page.Executions[i]
-		m := members{{"execution_id", x.ID}, {"phase", string(x.Phase)}}
-		m.text("definition_name", x.DefinitionName)
-		m.instant("updated_at", x.UpdatedAt)
-		m.text("current_node_id", x.CurrentNodeID)
-		m.text("last_error", problem.Excerpt(x.LastError, maxListedError))
-		m.text("parent_execution_id", x.Parent)
-		entries[i] = m
+		x.LastError = problem.Excerpt(x.LastError, maxListedError)
+		entries[i] = runjson.Row(x)
 	}
 	content := members{{"executions", entries}}
-	content.text("next_cursor", page.NextCursor)
+	content.Text("next_cursor", page.NextCursor)
 	noun := "executions"
 	if len(entries) == 1 {
 		noun = "execution"

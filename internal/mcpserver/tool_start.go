@@ -78,7 +78,7 @@ func withWarnings(w warnings) func(*answer, error) (*answer, error) {
 		}
 		if ans != nil && len(w) > 0 {
 			ans.headline += w.headline()
-			ans.content.put("warnings", w.encode())
+			ans.content.Put("warnings", w.encode())
 		}
 		return ans, err
 	}

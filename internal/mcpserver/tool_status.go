@@ -9,6 +9,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
 
 func statusTool() *tool {
@@ -39,13 +40,15 @@ func statusTool() *tool {
 			if err != nil {
 				return nil, err
 			}
-			t, headline := d.tell(ctx, run), fmt.Sprintf("Execution %s is %s", shownID(run.ExecutionID), phaseOf(run.Status))
+			t, headline := d.tell(ctx, run), fmt.Sprintf("Execution %s is %s", shownID(run.ExecutionID), runjson.Phase(run.Status))
 			if node != "" && !t.awaits(node) {
 				headline += fmt.Sprintf("; it does not wait at node %q", node)
 			} else {
 				t.node = node
 			}
-			return &answer{headline + ".", answerStatus(t)}, nil
+			content := runjson.Status(run)
+			putPending(&content, t)
+			return &answer{headline + ".", content}, nil
 		},
 	}
 }

@@ -34,7 +34,7 @@ func (w warnings) encode() []members {
 	list := make([]members, 0, maxWarnings)
 	for _, f := range w[:min(len(w), maxWarnings)] {
 		m := members{{"code", string(f.Code)}, {"pointer", f.At.Pointer}, {"message", f.Message}}
-		m.text("hint", f.Hint)
+		m.Text("hint", f.Hint)
 		list = append(list, m)
 	}
 	return list
@@ -57,7 +57,7 @@ func (f *failure) tellOf(w warnings) {
 	if len(w) == 0 {
 		return
 	}
-	f.details.put("warnings", w.encode())
+	f.details.Put("warnings", w.encode())
 	for _, finding := range w[:min(len(w), maxWarnings)] {
 		f.line("warning: %s", findingText(finding))
 	}

@@ -1,0 +1,129 @@
+package runjson
+
+import (
+	"maps"
+	"reflect"
+
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/runview"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// smallInput is up to how many bytes a delegate's input stands in its entry as well as at the top of the answer.
+const smallInput = 4096
+
+// Pending is one thing that a run waits for; first is First(run). The state and a large delegate_input are left out where they
+// stand at the top of the answer already.
+func Pending(run *runview.Run, p, first *runview.Pending) jsonvalue.Ordered {
+	m := head(run, p)
+	if p.MaxAttempts > 1 || p.Attempt > 1 {
+		m.Number("attempt", int64(p.Attempt))
+		m.Number("max_attempts", int64(p.MaxAttempts))
+	}
+	m.Text("last_error", p.LastError)
+	m.Text("last_error_code", p.LastCode)
+	putSpan(&m, p.Span)
+	putTask(&m, p, p == first)
+	if !sameState(p.State, run.State) {
+		m.Object("state", p.State)
+	}
+	m.Number("timeout_ms", p.Timeout.Milliseconds())
+	m.Instant("deadline", p.Deadline)
+	m.Instant("block_deadline", p.BlockDeadline)
+	m.Instant("due_at", p.Due)
+	return m
+}
+
+// Brief is Pending without what is to be done, which workflow_status has for one node.
+func Brief(run *runview.Run, p *runview.Pending) jsonvalue.Ordered {
+	m := head(run, p)
+	m.Number("attempt", int64(p.Attempt))
+	putSpan(&m, p.Span)
+	m.Instant("deadline", p.Deadline)
+	m.Instant("block_deadline", p.BlockDeadline)
+	m.Put("brief", true)
+	return m
+}
+
+// head is what names a wait, among all runs too, under the member by which it is handed in.
+func head(run *runview.Run, p *runview.Pending) jsonvalue.Ordered {
+	m := jsonvalue.Ordered{{"kind", string(p.Kind)}}
+	if p.ExecutionID != run.ExecutionID {
+		m.Text("execution_id", p.ExecutionID)
+	}
+	m.Text("node_id", p.NodeID)
+	m.Text("node_type", p.NodeType)
+	switch {
+	case p.IdempotencyKey != "":
+		m.Text("idempotency_key", p.IdempotencyKey)
+	case p.Kind == machine.WaitInterrupt:
+		m.Text("interrupt_id", p.ID)
+	default:
+		m.Text("id", p.ID)
+	}
+	if (p.Kind == machine.WaitActivity || p.Kind == machine.WaitDelegate) && !p.Host {
+		m.Put("performed_by", "engine")
+	}
+	return m
+}
+
+// putTask puts what is to be done.
+func putTask(m *jsonvalue.Ordered, p *runview.Pending, first bool) {
+	switch p.Kind {
+	case machine.WaitActivity:
+		config := p.Config
+		if p.OutputSchema != nil {
+			config = maps.Clone(config)
+			delete(config, "output_schema") // it is a member of its own
+		}
+		m.Object("config", config)
+		if p.OutputSchema != nil {
+			m.Put("output_schema", p.OutputSchema)
+		}
+	case machine.WaitDelegate:
+		m.Text("agent_id", p.AgentID)
+		m.Text("protocol", p.Protocol)
+		if !first || jsonvalue.Size(p.DelegateInput, smallInput) <= smallInput {
+			m.Object("delegate_input", p.DelegateInput)
+		}
+		m.Text("delegate_correlation_id", p.CorrelationID)
+		m.Text("external_task_id", p.ExternalTaskID)
+	case machine.WaitInterrupt:
+		m.Text("agent_id", p.AgentID)
+		m.Text("external_task_id", p.ExternalTaskID)
+		m.Text("prompt", p.Prompt)
+		m.Text("prompt_ref", p.PromptRef)
+		m.Object("resume_schema", p.ResumeSchema)
+	case machine.WaitSignal:
+		m.Text("signal_name", p.SignalName)
+	case machine.WaitChild:
+		m.Text("child_execution_id", p.ChildExecutionID)
+		m.Text("workflow_ref", p.WorkflowRef)
+	}
+}
+
+func putDelegate(m *jsonvalue.Ordered, p *runview.Pending) {
+	m.Text("agent_id", p.AgentID)
+	m.Text("protocol", p.Protocol)
+	m.Object("delegate_input", p.DelegateInput)
+}
+
+func putSpan(m *jsonvalue.Ordered, span *history.ParallelSpan) {
+	if span != nil {
+		m.Put("parallel_span", Span(span))
+	}
+}
+
+// Span is the branch of a parallel block.
+func Span(span *history.ParallelSpan) jsonvalue.Ordered {
+	return jsonvalue.Ordered{
+		{"parallel_node_id", span.ParallelNodeID}, {"join_target_id", span.JoinTargetID},
+		{"branch_name", span.BranchName}, {"branch_entry_node_id", span.BranchEntryNodeID},
+	}
+}
+
+// sameState compares states that are mostly the same map.
+func sameState(a, b map[string]any) bool {
+	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer() || jsonvalue.Equal(a, b)
+}

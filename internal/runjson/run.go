@@ -1,0 +1,202 @@
+// Package runjson is the one JSON form of a run: what MCP tools and commands answer with. It has the protocol's members in
+// the protocol's order, then what this engine adds.
+package runjson
+
+import (
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/runview"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// Driven is the answer of a call that drove a run (spec: mcp-tools, 4), without what the run waits for.
+func Driven(run *runview.Run) jsonvalue.Ordered {
+	m := jsonvalue.Ordered{{"execution_id", run.ExecutionID}, {"status", string(run.Status)}}
+	putEnd(&m, run)
+	if !run.Status.Terminal() {
+		first := First(run)
+		m.Text("node_id", nodeOf(run, first))
+		m.Object("state", run.State)
+		if first != nil {
+			putSpan(&m, first.Span)
+			putDelegate(&m, first)
+			m.Text("delegate_correlation_id", first.CorrelationID)
+			m.Text("signal_name", first.SignalName)
+		}
+	}
+	m.Text("reason", run.Reason)
+	m.Text("activity_execution_mode", string(run.Mode))
+	if run.Repeated {
+		m.Put("repeated", true)
+	}
+	return m
+}
+
+// Status is where a run stands (spec: mcp-tools, 6), with all that Driven has of it: a caller that has lost that answer
+// continues from here. What the run waits for is left out.
+func Status(run *runview.Run) jsonvalue.Ordered {
+	m := jsonvalue.Ordered{{"execution_id", run.ExecutionID}, {"phase", string(Phase(run.Status))}}
+	first := First(run)
+	if run.Status != machine.Completed {
+		m.Text("current_node_id", nodeOf(run, first))
+	}
+	switch run.Status {
+	case machine.Failed:
+		m.Text("last_error", run.Error)
+	case machine.Cancelled:
+		m.Text("last_error", run.Reason)
+	}
+	m.Text("delegate_correlation_id", run.DelegateCorrelationID)
+	m.Text("child_execution_id", run.ChildExecutionID)
+	m.Text("parent_execution_id", run.ParentExecutionID)
+	if f := run.ForkedFrom; f.ExecutionID != "" {
+		m.Put("forked_from", jsonvalue.Ordered{{"execution_id", f.ExecutionID}, {"seq", float64(f.Seq)}})
+	}
+	if first != nil {
+		putDelegate(&m, first)
+		m.Text("signal_name", first.SignalName)
+	}
+	if run.Status.Terminal() {
+		putEnd(&m, run)
+	} else {
+		m.Object("state", run.State)
+		if first != nil {
+			putSpan(&m, first.Span)
+		}
+	}
+	if run.Status == machine.Failed {
+		m.Text("code", run.ErrorCode)
+		m.Text("failed_node_id", run.ErrorNodeID)
+	}
+	m.Text("reason", run.Reason)
+	m.Text("activity_execution_mode", string(run.Mode))
+	m.Text("definition_name", run.DefinitionName)
+	m.Text("definition_version", run.DefinitionVersion)
+	m.Text("definition_hash", run.DefinitionHash)
+	m.Instant("created_at", run.CreatedAt)
+	m.Instant("updated_at", run.UpdatedAt)
+	m.Number("seq", run.Seq)
+	putWarnings(&m, run.Warnings)
+	return m
+}
+
+// Full is Status with the exact status, everything that the run waits for, and what the process lacks to continue it: what
+// commands print.
+func Full(run *runview.Run) jsonvalue.Ordered {
+	status := Status(run)
+	m := append(jsonvalue.Ordered{status[0], {"status", string(run.Status)}}, status[1:]...)
+	m.Put("node_visits", float64(run.NodeVisits))
+	if len(run.Pending) > 0 {
+		entries, first := make([]jsonvalue.Ordered, len(run.Pending)), First(run)
+		for i := range run.Pending {
+			entries[i] = Pending(run, &run.Pending[i], first)
+		}
+		m.Put("pending", entries)
+	}
+	if run.Lacks != nil {
+		m.Put("lacks", Lack(run.Lacks))
+	}
+	return m
+}
+
+// Lack is what a process lacks to continue a run: for what the run waits for now (awaited), or for what may follow once it
+// is answered.
+func Lack(l *runview.Lack) jsonvalue.Ordered {
+	m := jsonvalue.Ordered{{"execution_id", l.ExecutionID}, {"node_id", l.NodeID}, {"missing", l.Missing}}
+	m.Text("setting", l.Setting)
+	m.Put("awaited", !l.Host)
+	return m
+}
+
+// Row is a run of a list (spec: mcp-tools, 10.2).
+func Row(x *history.Execution) jsonvalue.Ordered {
+	m := jsonvalue.Ordered{{"execution_id", x.ID}, {"phase", string(x.Phase)}}
+	m.Text("definition_name", x.DefinitionName)
+	m.Instant("updated_at", x.UpdatedAt)
+	m.Text("current_node_id", x.CurrentNodeID)
+	m.Text("last_error", x.LastError)
+	m.Text("parent_execution_id", x.Parent)
+	return m
+}
+
+// FullRow is Row with what commands print besides.
+func FullRow(x *history.Execution) jsonvalue.Ordered {
+	m := Row(x)
+	m.Text("definition_version", x.DefinitionVersion)
+	m.Text("signal_name", x.SignalName)
+	m.Instant("created_at", x.CreatedAt)
+	return m
+}
+
+func putWarnings(m *jsonvalue.Ordered, warnings []runview.Warning) {
+	var list []jsonvalue.Ordered
+	for _, w := range warnings {
+		list = append(list, jsonvalue.Ordered{
+			{"code", string(w.Code)}, {"message", w.Message}, {"used", w.Used}, {"limit", w.Limit}, {"hint", w.Hint},
+		})
+	}
+	if list != nil {
+		m.Put("warnings", list)
+	}
+}
+
+// putEnd puts what a run left behind when it ended.
+func putEnd(m *jsonvalue.Ordered, run *runview.Run) {
+	switch run.Status {
+	case machine.Completed:
+		final := run.FinalState
+		if final == nil {
+			final = map[string]any{}
+		}
+		m.Put("final_state", final)
+		m.Put("result", run.Result)
+	case machine.Failed, machine.Cancelled:
+		m.Object("final_state", run.FinalState)
+	}
+}
+
+// Phase is the protocol's phase of a status; it has none for timers and subworkflows.
+func Phase(s machine.Status) history.Phase {
+	switch s {
+	case machine.AwaitingTimer, machine.AwaitingChild:
+		return history.PhaseRunning
+	default:
+		return history.Phase(s)
+	}
+}
+
+// First is the entry that the protocol's single members speak of: the first, in branch order, of the kind that the status
+// names. nil if the run waits for nothing.
+func First(run *runview.Run) *runview.Pending {
+	for i := range run.Pending {
+		if statusOf(run.Pending[i].Kind) == run.Status {
+			return &run.Pending[i]
+		}
+	}
+	if len(run.Pending) > 0 {
+		return &run.Pending[0]
+	}
+	return nil
+}
+
+func statusOf(kind machine.WaitKind) machine.Status {
+	switch kind {
+	case machine.WaitActivity, machine.WaitDelegate:
+		return machine.AwaitingActivity
+	case machine.WaitInterrupt:
+		return machine.Interrupted
+	case machine.WaitSignal:
+		return machine.AwaitingSignal
+	case machine.WaitTimer, machine.WaitBackoff:
+		return machine.AwaitingTimer
+	default:
+		return machine.AwaitingChild
+	}
+}
+
+func nodeOf(run *runview.Run, first *runview.Pending) string {
+	if first != nil {
+		return first.NodeID
+	}
+	return run.CurrentNodeID
+}

@@ -1,0 +1,146 @@
+package runjson_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/runview"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/runjson"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// requireGolden compares a form with testdata/<name>.json.
+func requireGolden(t *testing.T, name string, form jsonvalue.Ordered) {
+	t.Helper()
+	var text bytes.Buffer
+	if err := json.Indent(&text, form.Append(nil), "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	text.WriteByte('\n')
+	path := filepath.Join("testdata", name+".json")
+	if *update {
+		if err := os.WriteFile(path, text.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text.String() != string(want) {
+		t.Errorf("%s differs (run with -update to rewrite it)\n--- got\n%s--- want\n%s", path, text.String(), want)
+	}
+}
+
+var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+
+// run is a run with a status that waits for some entries.
+func run(status machine.Status, pending ...runview.Pending) *runview.Run {
+	return &runview.Run{
+		ExecutionID: "order-17", Status: status, DefinitionName: "order", DefinitionVersion: "1.2.0",
+		DefinitionHash: strings.Repeat("ab", 32), Mode: machine.InProcess, CurrentNodeID: "review", Seq: 12,
+		State: map[string]any{"a": 1.0}, Pending: pending, NodeVisits: 4, MaxVisits: 10_000,
+		CreatedAt: noon.Add(-3 * time.Hour), UpdatedAt: noon.Add(-90 * time.Second),
+	}
+}
+
+// ended is a run that has ended.
+func ended(status machine.Status) *runview.Run {
+	r := run(status)
+	r.FinalState, r.State = r.State, nil
+	return r
+}
+
+// everyKind is an entry of each kind, the first that of a subworkflow.
+func everyKind() []runview.Pending {
+	span := &history.ParallelSpan{ParallelNodeID: "fork", JoinTargetID: "join", BranchName: "left", BranchEntryNodeID: "pack"}
+	list := []runview.Pending{
+		{Kind: machine.WaitSignal, ExecutionID: "order-17:sub:sub", ID: "order-17:sub:sub:hold#1", NodeID: "hold", SignalName: "paid in full"},
+		{
+			Kind: machine.WaitInterrupt, ID: "order-17:review#1", NodeID: "review", NodeType: "interrupt", Prompt: "Ship it?",
+			ResumeSchema: map[string]any{"type": "object"}, BlockDeadline: noon.Add(time.Hour),
+		},
+		{
+			Kind: machine.WaitActivity, NodeID: "pack", NodeType: "tool_call", Host: true, Attempt: 2, MaxAttempts: 3, Span: span,
+			IdempotencyKey: "order-17:pack#1.2", Config: map[string]any{"tool": "box", "output_schema": map[string]any{}},
+			OutputSchema: map[string]any{"required": []any{"box"}}, Timeout: time.Minute, Deadline: noon.Add(time.Minute),
+			LastError: "no box", LastCode: "NO_BOX", State: map[string]any{"a": 2.0},
+		},
+		{Kind: machine.WaitTimer, ID: "order-17:nap#1", NodeID: "nap", NodeType: "wait", Due: noon.Add(time.Hour)},
+		{Kind: machine.WaitBackoff, ID: "order-17:fetch#1", NodeID: "fetch", NodeType: "step", Attempt: 3, MaxAttempts: 5, Due: noon.Add(time.Minute)},
+		{Kind: machine.WaitChild, ID: "order-17:sub#1", NodeID: "sub", NodeType: "subworkflow", ChildExecutionID: "order-17:sub:sub", WorkflowRef: "later"},
+		{
+			Kind: machine.WaitDelegate, NodeID: "code", NodeType: "agent_delegate", AgentID: "coder", Protocol: "a2a", ExternalTaskID: "t-1",
+			CorrelationID: "order-17:delegate:code", DelegateInput: map[string]any{"task": "x"}, IdempotencyKey: "order-17:code#1.1",
+		},
+		{Kind: machine.WaitActivity, NodeID: "weigh", NodeType: "step", Config: map[string]any{"handler": "h"}, IdempotencyKey: "order-17:weigh#1.1"},
+	}
+	for i := range list {
+		if list[i].ExecutionID == "" {
+			list[i].ExecutionID = "order-17"
+		}
+		if list[i].State == nil {
+			list[i].State = map[string]any{"a": 1.0}
+		}
+	}
+	return list
+}
+
+// TestForms shows a run in every form and every way to stand.
+func TestForms(t *testing.T) {
+	t.Parallel()
+	waiting := run(machine.AwaitingActivity, everyKind()...)
+	waiting.ChildExecutionID, waiting.ParentExecutionID = "order-17:sub:sub", "order-17"
+	waiting.ForkedFrom = history.ForkOrigin{ExecutionID: "order-16", Seq: 9}
+	waiting.Lacks = &runview.Lack{ExecutionID: "order-17", NodeID: "weigh", Missing: `step handler "h"`, Setting: "HANDLERS"}
+	waiting.Warnings = []runview.Warning{{
+		Code: problem.RecordLimitExceeded, Used: 810_000, Limit: 1_000_000, Message: "the run has used 81 % of its limit", Hint: "Let it end.",
+	}}
+	failed := ended(machine.Failed)
+	failed.Error, failed.ErrorCode, failed.ErrorNodeID = "no answer", "TIMEOUT", "fetch"
+	cancelled := ended(machine.Cancelled)
+	cancelled.Reason, cancelled.Repeated = "ordered twice", true
+	for name, r := range map[string]*runview.Run{
+		"waiting": waiting, "sleeping": run(machine.AwaitingTimer, everyKind()[3]), "completed": ended(machine.Completed),
+		"failed": failed, "cancelled": cancelled,
+	} {
+		requireGolden(t, name+"_driven", runjson.Driven(r))
+		requireGolden(t, name+"_status", runjson.Status(r))
+		requireGolden(t, name+"_full", runjson.Full(r))
+	}
+	pending := &waiting.Pending[2]
+	requireGolden(t, "pending_brief", runjson.Brief(waiting, pending))
+}
+
+// TestALargeInputStandsOnce: what is at the top of the answer is not repeated in the entry.
+func TestALargeInputStandsOnce(t *testing.T) {
+	t.Parallel()
+	r := run(machine.AwaitingActivity, runview.Pending{
+		Kind: machine.WaitDelegate, ExecutionID: "order-17", NodeID: "code", DelegateInput: map[string]any{"task": strings.Repeat("x", 5000)},
+	})
+	if n := bytes.Count(runjson.Full(r).Append(nil), []byte(`"delegate_input"`)); n != 1 {
+		t.Errorf("the input stands %d times", n)
+	}
+}
+
+func TestRows(t *testing.T) {
+	t.Parallel()
+	x := history.Execution{
+		ID: "order-17", Phase: history.PhaseAwaitingSignal, DefinitionName: "order", DefinitionVersion: "1.2.0", CurrentNodeID: "hold",
+		LastError: "no box", SignalName: "paid", Parent: "order-1", CreatedAt: noon, UpdatedAt: noon.Add(time.Second),
+	}
+	requireGolden(t, "row", runjson.Row(&x))
+	requireGolden(t, "row_full", runjson.FullRow(&x))
+	requireGolden(t, "row_unknown", runjson.FullRow(&history.Execution{ID: "x", Phase: history.PhaseRunning}))
+}
