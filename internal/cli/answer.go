@@ -21,8 +21,18 @@ type answers []answer
 
 // register adds the two flags to a set.
 func (as *answers) register(set *pflag.FlagSet) {
-	set.Var(resumeValue{as}, "resume", "answer the next interrupt with this `JSON` object (repeatable, used in order)")
-	set.Var(signalValue{as}, "signal", "deliver a signal when the run waits, as `NAME=JSON` (repeatable, used in order)")
+	set.Func("resume", "answer the next interrupt with this `JSON` object (repeatable, used in order)", func(text string) error {
+		*as = append(*as, answer{payload: text})
+		return nil
+	})
+	set.Func("signal", "deliver a signal when the run waits, as `NAME=JSON` (repeatable, used in order)", func(text string) error {
+		name, payload, _ := strings.Cut(text, "=")
+		if strings.TrimSpace(name) == "" {
+			return usage(`a signal needs a name, as in approved={"by":"kim"}`)
+		}
+		*as = append(*as, answer{signal: name, payload: payload})
+		return nil
+	})
 }
 
 // take removes the first answer.
@@ -34,7 +44,7 @@ func (as *answers) take() (first answer, ok bool) {
 	return first, true
 }
 
-// read reads every payload, so that a typing error is told before the run begins.
+// read reads every payload, so that a typing error is reported before the run begins.
 func (as answers) read(a *app) (err error) {
 	for i := range as {
 		flag := "--resume"
@@ -48,7 +58,7 @@ func (as answers) read(a *app) (err error) {
 	return nil
 }
 
-// awaited refuses signals that a definition never waits for. Where subworkflows wait, that cannot be told.
+// awaited refuses signals that a definition never waits for. A subworkflow may wait for any.
 func (as answers) awaited(program *definition.Program) error {
 	var names []string
 	for _, n := range program.Nodes {
@@ -71,22 +81,3 @@ func (as answers) awaited(program *definition.Program) error {
 	}
 	return nil
 }
-
-type resumeValue struct{ list *answers }
-
-func (v resumeValue) Set(s string) error { *v.list = append(*v.list, answer{payload: s}); return nil }
-func (resumeValue) String() string       { return "" }
-func (resumeValue) Type() string         { return "JSON" }
-
-type signalValue struct{ list *answers }
-
-func (v signalValue) Set(s string) error {
-	name, payload, _ := strings.Cut(s, "=")
-	if strings.TrimSpace(name) == "" {
-		return usage(`a signal needs a name, as in approved={"by":"kim"}`)
-	}
-	*v.list = append(*v.list, answer{signal: name, payload: payload})
-	return nil
-}
-func (signalValue) String() string { return "" }
-func (signalValue) Type() string   { return "NAME=JSON" }

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -20,8 +22,21 @@ func registerContinue(set *pflag.FlagSet, o *driveOptions, folder *string) {
 func registerDrive(set *pflag.FlagSet, o *driveOptions) {
 	o.answers.register(set)
 	set.StringVar(&o.mode, flagMode, "", "who performs activities: in_process (what is configured here) or host_mediated (whoever submits)")
-	o.wait.register(set)
+	registerWait(set, &o.wait)
 	set.BoolVar(&o.json, "json", false, "print where the run stands as JSON, instead of its result alone")
+}
+
+// registerWait adds the flag that bounds how long a command waits for a run. Without the flag the limit stays nil.
+func registerWait(set *pflag.FlagSet, limit **time.Duration) {
+	help := "give up waiting after this `time`, as in 30s, and leave the run to recover; 0 for not waiting at all (default: no limit)"
+	set.Func("wait", help, func(text string) error {
+		d, err := time.ParseDuration(text)
+		if err != nil || d < 0 {
+			return errors.New("write a time with its unit, as in 500ms, 30s or 2m, or 0 for not waiting")
+		}
+		*limit = &d
+		return nil
+	})
 }
 
 // continued opens a session, makes one call that continues a run, and drives the run on.

@@ -16,8 +16,8 @@ import (
 type driveOptions struct {
 	// answers for the places where the run waits, used before anybody is asked.
 	answers answers
-	// wait bounds the time until the run rests; 0 waits as long as it takes.
-	wait waitLimit
+	// wait bounds the time until the run rests; nil waits as long as it takes.
+	wait *time.Duration
 	// json prints where the run stands instead of its result alone.
 	json bool
 	// mode says who performs activities from now on; "" keeps the run's.
@@ -42,8 +42,8 @@ type drive struct {
 
 func (a *app) drive(s *session, o driveOptions) *drive {
 	d := &drive{driveOptions: o, app: a, session: s, caller: graph.Caller{Wait: graph.Wait{Set: true}}}
-	if o.wait.given {
-		d.deadline = a.now().Add(o.wait.limit)
+	if o.wait != nil {
+		d.deadline = a.now().Add(*o.wait)
 	}
 	return d
 }
@@ -99,7 +99,7 @@ func (d *drive) reportOwner(o graph.OwnedRun) {
 		return
 	}
 	d.reported = true
-	d.session.flush()
+	d.session.view.flush()
 	fmt.Fprintf(d.app.stderr, "run %s is held by another process, until %s if nothing more is heard of it; waiting to take it over\n",
 		o.ExecutionID, timeText(d.app.now().Add(o.Owner.Left)))
 }
@@ -138,7 +138,7 @@ func (d *drive) nextAnswer(ctx context.Context, run *graph.Run) (filled, bool, e
 	if !d.app.interactive {
 		return filled{}, false, nil
 	}
-	d.session.flush()
+	d.session.view.flush()
 	return d.app.ask(ctx, p)
 }
 
@@ -186,7 +186,7 @@ func (d *drive) apply(ctx context.Context, run *graph.Run, f filled) (*graph.Run
 
 // ended prints the outcome of a run that has ended.
 func (d *drive) ended(run *graph.Run) error {
-	d.session.flush()
+	d.session.view.flush()
 	if len(d.answers) > 0 {
 		fmt.Fprintf(d.app.stderr, "%s %s not needed\n", d.app.paint.wait("warning:"), count(len(d.answers), "answer"))
 	}
@@ -208,7 +208,7 @@ func (d *drive) ended(run *graph.Run) error {
 
 // paused says what a run waits for and which command continues it.
 func (d *drive) paused(ctx context.Context, run *graph.Run) error {
-	d.session.flush()
+	d.session.view.flush()
 	if run.Lacks != nil {
 		if err := d.session.addRequiredFlags(ctx, run); err != nil {
 			return err
@@ -226,20 +226,13 @@ func (d *drive) paused(ctx context.Context, run *graph.Run) error {
 
 // stopped ends the command before the run has come to rest. run is nil if there is none.
 func (d *drive) stopped(ctx context.Context, run *graph.Run, err error) error {
-	d.session.flush()
+	d.session.view.flush()
 	if run == nil || ctx.Err() == nil {
 		return err
 	}
 	fmt.Fprintf(d.app.stderr, "\ninterrupted; everything that run %s has done is recorded. Continue with:\n  %s\n",
 		run.ExecutionID, d.session.command("recover", run.ExecutionID))
 	return silent{exitInterrupted}
-}
-
-// flush prints what the live view still holds, so that lines stay in order.
-func (s *session) flush() {
-	if s.view != nil {
-		s.view.flush()
-	}
 }
 
 // command returns the line that calls another command that drives the same runs.

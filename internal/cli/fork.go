@@ -46,7 +46,7 @@ where it does not, the fork is refused with the first difference, and nothing is
 	set.StringVar(&o.definition, flagDefinition, "", "`file` of the definition to follow instead of the run's own")
 	registerWorkflowDir(set, &o.folder, "none")
 	o.answers.register(set)
-	o.wait.register(set)
+	registerWait(set, &o.wait)
 	set.BoolVar(&o.json, "json", false, "print where the run stands as JSON, instead of its result alone")
 	return cmd
 }

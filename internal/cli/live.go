@@ -9,30 +9,23 @@ import (
 )
 
 // liveView prints a line for each node as it completes. The runner hands records over without waiting (record); a
-// goroutine turns them into lines, because writing to a terminal may block.
+// goroutine, which lives while there are any, turns them into lines, because writing to a terminal may block.
 type liveView struct {
 	out   io.Writer
 	paint palette
 	types nodeTypes
 
 	mu      sync.Mutex
-	changed sync.Cond // queue, busy or closed has changed
+	printed sync.Cond // printing has become false
 	queue   []graph.RecordEvent
-	busy    bool
-	closed  bool
-	done    chan struct{}
-
-	// runs is used by the goroutine alone.
-	runs map[string]*liveRun
+	// printing is true while the goroutine runs, which alone uses runs.
+	printing bool
+	runs     map[string]*liveRun
 }
 
 func newLiveView(out io.Writer, paint palette, store history.Store) *liveView {
-	v := &liveView{
-		out: out, paint: paint, types: nodeTypes{store: store},
-		done: make(chan struct{}), runs: map[string]*liveRun{},
-	}
-	v.changed.L = &v.mu
-	go v.loop()
+	v := &liveView{out: out, paint: paint, types: nodeTypes{store: store}, runs: map[string]*liveRun{}}
+	v.printed.L = &v.mu
 	return v
 }
 
@@ -41,47 +34,40 @@ func (v *liveView) record(e graph.RecordEvent) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.queue = append(v.queue, e)
-	v.changed.Broadcast()
-}
-
-// flush returns when everything recorded so far is printed.
-func (v *liveView) flush() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for len(v.queue) > 0 || v.busy {
-		v.changed.Wait()
+	if !v.printing {
+		v.printing = true
+		go v.print()
 	}
 }
 
-// close prints what is left and ends the goroutine.
-func (v *liveView) close() {
+// flush returns when everything recorded so far is printed, so that what is printed next comes after it. A nil view has
+// nothing to print.
+func (v *liveView) flush() {
+	if v == nil {
+		return
+	}
 	v.mu.Lock()
-	v.closed = true
-	v.changed.Broadcast()
-	v.mu.Unlock()
-	<-v.done
+	defer v.mu.Unlock()
+	for v.printing {
+		v.printed.Wait()
+	}
 }
 
-func (v *liveView) loop() {
-	defer close(v.done)
-	for {
-		v.mu.Lock()
-		v.busy = false
-		v.changed.Broadcast()
-		for len(v.queue) == 0 && !v.closed {
-			v.changed.Wait()
-		}
-		if len(v.queue) == 0 {
-			v.mu.Unlock()
-			return
-		}
+// print prints until the queue is empty.
+func (v *liveView) print() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for len(v.queue) > 0 {
 		events := v.queue
-		v.queue, v.busy = nil, true
+		v.queue = nil
 		v.mu.Unlock()
 		for _, e := range events {
 			for _, r := range e.Records {
 				v.show(e.ExecutionID, r)
 			}
 		}
+		v.mu.Lock()
 	}
+	v.printing = false
+	v.printed.Broadcast()
 }

@@ -85,7 +85,6 @@ func TestLiveView(t *testing.T) {
 	view.record(graph.RecordEvent{ExecutionID: "r1", Records: sampleRecords()})
 	view.flush()
 	requireGolden(t, "live", out.String())
-	view.close()
 }
 
 // TestLiveRepair: an attempt that is sent back is told apart from one that is tried again.
@@ -104,7 +103,6 @@ func TestLiveRepair(t *testing.T) {
 		event(history.ActivityFailed, P{NodeID: "ask", Attempt: 2, Code: "WRONG", Error: "no", WillRetry: true}),
 	)})
 	view.flush()
-	view.close()
 	if first, second, _ := strings.Cut(out.String(), "\n"); !strings.HasSuffix(first, "WRONG no, sent back to be repaired") || !strings.HasSuffix(strings.TrimSpace(second), "WRONG no, tried again") {
 		t.Errorf("got\n%s", out.String())
 	}

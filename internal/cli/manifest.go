@@ -3,32 +3,24 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/workflows-engine/workflows-engine/activities/toolcall"
-	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/manifest"
 )
 
 func newManifest(a *app) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "mcp-manifest",
-		Short: "Check an operator manifest and the MCP servers that it names",
-		Long: `Look after operator manifests: the files that name the MCP servers whose tools tool_call nodes may call, in
-the form that MCP hosts use.`,
-		Args: cobra.ArbitraryArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return usage("mcp-manifest needs a command").WithHint("See workflows-engine mcp-manifest --help.")
-		},
-	}
 	validate := &cobra.Command{
 		Use:     "validate FILE",
 		Short:   "Say what is wrong in a manifest, and where",
 		Example: "  workflows-engine mcp-manifest validate mcp.json",
 		Args:    namedFile,
 		RunE: func(_ *cobra.Command, args []string) error {
-			m, err := a.readManifest(args[0])
+			m, err := readOperatorFile(a, args[0], manifest.Parse)
 			if err == nil {
 				fmt.Fprintf(a.human, "OK: %s: %s, %s\n", args[0], count(len(m.Servers), "server"), count(len(m.Agents), "delegate agent"))
 			}
@@ -44,11 +36,15 @@ allowed, and secrets are resolved. Servers that are disabled are left out.`,
 		Args:    namedFile,
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.checkManifest(cmd.Context(), args[0]) },
 	}
-	cmd.AddCommand(validate, check)
-	return cmd
+	return group(&cobra.Command{
+		Use:   "mcp-manifest",
+		Short: "Check an operator manifest and the MCP servers that it names",
+		Long: `Look after operator manifests: the files that name the MCP servers whose tools tool_call nodes may call, in
+the form that MCP hosts use.`,
+	}, validate, check)
 }
 
-// namedFile wants one file. Standard input is none here (spec: cli-and-config, 2).
+// namedFile checks that the argument is a file; standard input is refused (spec: cli-and-config, 2).
 func namedFile(cmd *cobra.Command, args []string) error {
 	if err := exactly("FILE")(cmd, args); err != nil {
 		return err
@@ -59,25 +55,25 @@ func namedFile(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// readManifest reads a manifest and prints what is wrong with it. One that cannot be read counts as refused, which by
-// the protocol is status 1.
-func (a *app) readManifest(file string) (*manifest.Manifest, error) {
+// readOperatorFile reads a file and prints what is wrong with it. One that cannot be read counts as refused, which by the
+// protocol is status 1.
+func readOperatorFile[T any](a *app, file string, parse func([]byte) (T, problem.Findings)) (parsed T, err error) {
 	text, err := a.readFile(file)
 	if err != nil {
 		a.printError(err)
-		return nil, silent{exitFailed}
+		return parsed, silent{exitFailed}
 	}
-	m, findings := manifest.Parse(text)
+	parsed, findings := parse(text)
 	writeFindings(a.stderr, a.paint, checked{source: source{file: file, text: text}, findings: findings})
-	if m == nil {
-		return nil, silent{exitFailed}
+	if findings.HasErrors() {
+		return parsed, silent{exitFailed}
 	}
-	return m, nil
+	return parsed, nil
 }
 
 // checkManifest connects to one server after another, in the order of their names.
 func (a *app) checkManifest(ctx context.Context, file string) error {
-	m, err := a.readManifest(file)
+	m, err := readOperatorFile(a, file, manifest.Parse)
 	if err != nil {
 		return err
 	}
@@ -94,12 +90,8 @@ func (a *app) checkManifest(ctx context.Context, file string) error {
 }
 
 func (a *app) listServers(ctx context.Context, m *manifest.Manifest, tools *toolcall.Executor) error {
-	names := map[string]any{}
-	for name := range m.Servers {
-		names[name] = nil
-	}
 	var failed error
-	for _, name := range jsonvalue.Keys(names) {
+	for _, name := range slices.Sorted(maps.Keys(m.Servers)) {
 		if m.Servers[name].Disabled {
 			fmt.Fprintf(a.human, "%s: disabled\n", name)
 			continue

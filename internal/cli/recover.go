@@ -12,6 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
 
@@ -43,12 +44,7 @@ the time what recover does once.`,
 		Example: `  workflows-engine recover --dry-run
   workflows-engine recover
   workflows-engine recover 3f0c8a --profile demo`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return exactly("at most one ID")(cmd, args)
-			}
-			return nil
-		},
+		Args:              atMostOneID,
 		ValidArgsFunction: a.completeIDs(""),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -243,7 +239,7 @@ func (a *app) writeRecoverable(ctx context.Context, s *session, found *recoverab
 func (a *app) writeWaiting(ctx context.Context, s *session) error {
 	waiting, atLeast := 0, ""
 	for _, phase := range []history.Phase{history.PhaseAwaitingActivity, history.PhaseInterrupted, history.PhaseAwaitingSignal} {
-		page, err := s.store.List(ctx, history.ListQuery{Phase: phase, Limit: 100})
+		page, err := s.engine.List(ctx, history.ListQuery{Phase: phase, Limit: 100})
 		if err != nil {
 			return err
 		}
@@ -266,7 +262,7 @@ func (d *drive) recover(ctx context.Context, found *recoverable, j *recoverJSON)
 	for _, id := range found.ids {
 		run, err := d.goOn(ctx, id, 0)
 		if err != nil && ctx.Err() == nil {
-			d.session.flush()
+			d.session.view.flush()
 			fmt.Fprintf(d.app.stderr, "%s run %s:\n", d.app.paint.wait("skipped"), id)
 			err = explainDefinition(err)
 			d.app.printError(err)
@@ -284,7 +280,7 @@ func (d *drive) recover(ctx context.Context, found *recoverable, j *recoverJSON)
 		if ctx.Err() != nil {
 			return d.stopped(ctx, run, err)
 		}
-		d.session.flush()
+		d.session.view.flush()
 		if err != nil {
 			d.app.printError(err)
 			j.leave(run.ExecutionID, err)
@@ -301,4 +297,47 @@ func (d *drive) recover(ctx context.Context, found *recoverable, j *recoverJSON)
 		}
 	}
 	return left
+}
+
+// recoverJSON is what recover --json prints of all runs.
+type recoverJSON struct {
+	DryRun bool `json:"dry_run,omitempty"`
+	// Executions are the runs that were driven on, as status --json has them, or with --dry-run those that would be taken
+	// over, as list --json has them, and why.
+	Executions []jsonvalue.Ordered `json:"executions"`
+	// Left are the runs that are left to others, and those that could not be driven on.
+	Left []leftJSON `json:"left,omitempty"`
+	// Held are the runs that other processes drive, HeldUntil is when the first of their leases ends if it is not prolonged.
+	Held      []string  `json:"held,omitempty"`
+	HeldUntil time.Time `json:"held_until,omitzero"`
+}
+
+// leftJSON says of a run what is missing for it, or what went wrong.
+type leftJSON struct {
+	ExecutionID string            `json:"execution_id"`
+	Lacks       jsonvalue.Ordered `json:"lacks,omitempty"`
+	Error       string            `json:"error,omitempty"`
+	Code        string            `json:"code,omitempty"`
+	Hint        string            `json:"hint,omitempty"`
+}
+
+func newRecoverJSON(dryRun bool, found *recoverable) *recoverJSON {
+	j := &recoverJSON{DryRun: dryRun, Executions: []jsonvalue.Ordered{}, Held: found.held, HeldUntil: found.until}
+	for _, l := range found.left {
+		if l.Lack != nil {
+			j.Left = append(j.Left, leftJSON{ExecutionID: l.id, Lacks: runjson.Lack(l.Lack)})
+		} else {
+			j.leave(l.id, l.Err)
+		}
+	}
+	return j
+}
+
+// leave adds a run that could not be driven on.
+func (j *recoverJSON) leave(id string, err error) {
+	l := leftJSON{ExecutionID: id, Error: err.Error()}
+	if e, ok := problem.As(err); ok {
+		l.Code, l.Hint = string(e.Code), commandHint(e.Hint, e.At.ExecutionID)
+	}
+	j.Left = append(j.Left, l)
 }

@@ -75,6 +75,24 @@ func exactly(names ...string) cobra.PositionalArgs {
 	}
 }
 
+// atMostOneID checks the arguments of a command for one run or all of them.
+func atMostOneID(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return exactly("at most one ID")(cmd, args)
+	}
+	return nil
+}
+
+// group completes a command that only holds others.
+func group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.RunE = func(*cobra.Command, []string) error {
+		return usage("%s needs a command", cmd.Name()).WithHint("See %s --help.", cmd.CommandPath())
+	}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
 // exclusive refuses more than one of some flags.
 func exclusive(names ...string) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error {

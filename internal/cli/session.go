@@ -141,9 +141,7 @@ func (a *app) warn(c *config.Config, log *slog.Logger) {
 // close ends the work in order: the engine first, which still writes to the store, then what is shown.
 func (s *session) close() error {
 	err := firstError(s.engine.Close(), s.executors.Close())
-	if s.view != nil {
-		s.view.close()
-	}
+	s.view.flush()
 	return closing(s.store, err)
 }
 

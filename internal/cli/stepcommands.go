@@ -16,48 +16,24 @@ import (
 )
 
 func newStepCommands(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "step-commands",
 		Short: "Check the list of programs that perform steps, and try one",
 		Long: `Look after the list that $WORKFLOW_ENGINE_STEP_COMMANDS names: the programs that perform step nodes, one for
 each handler. Such a program gets a JSON document on standard input and answers with one on standard output.`,
-		Args: cobra.ArbitraryArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return usage("step-commands needs a command").WithHint("See workflows-engine step-commands --help.")
-		},
-	}
-	cmd.AddCommand(newTryStepCommand(a), &cobra.Command{
+	}, newTryStepCommand(a), &cobra.Command{
 		Use:     "validate FILE",
 		Short:   "Say what is wrong in a list of step commands, and where",
 		Example: "  workflows-engine step-commands validate steps.json",
 		Args:    namedFile,
-		RunE:    func(_ *cobra.Command, args []string) error { return a.validateStepCommands(args[0]) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			commands, err := readOperatorFile(a, args[0], manifest.ParseStepCommands)
+			if err == nil {
+				fmt.Fprintf(a.human, "OK: %s: %s\n", args[0], count(len(commands), "step command"))
+			}
+			return err
+		},
 	})
-	return cmd
-}
-
-// validateStepCommands prints what is wrong with a list.
-func (a *app) validateStepCommands(file string) error {
-	commands, err := a.readStepCommands(file)
-	if err == nil {
-		fmt.Fprintf(a.human, "OK: %s: %s\n", file, count(len(commands), "step command"))
-	}
-	return err
-}
-
-// readStepCommands reads a list and prints what is wrong with it.
-func (a *app) readStepCommands(file string) (map[string]manifest.StepCommand, error) {
-	text, err := a.readFile(file)
-	if err != nil {
-		a.printError(err)
-		return nil, silent{exitFailed}
-	}
-	commands, findings := manifest.ParseStepCommands(text)
-	writeFindings(a.stderr, a.paint, checked{source: source{file: file, text: text}, findings: findings})
-	if findings.HasErrors() {
-		return nil, silent{exitFailed}
-	}
-	return commands, nil
 }
 
 func newTryStepCommand(a *app) *cobra.Command {
@@ -70,7 +46,7 @@ the program prints on standard error is printed too.`,
 		Example: `  workflows-engine step-commands try steps.json urn:example:total --state '{"items": [{"price": 2}]}'`,
 		Args:    exactly("FILE", "HANDLER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			commands, err := a.readStepCommands(args[0])
+			commands, err := readOperatorFile(a, args[0], manifest.ParseStepCommands)
 			if err != nil {
 				return err
 			}
@@ -84,10 +60,6 @@ the program prints on standard error is printed too.`,
 			given, err := a.readObject("--state", state)
 			if err != nil {
 				return err
-			}
-			request.Config = maps.Clone(request.Config)
-			if request.Config == nil {
-				request.Config = map[string]any{}
 			}
 			request.Config["handler"], request.State = args[1], func() map[string]any { return given }
 			return a.tryStepCommand(cmd.Context(), args[0], commands, request)

@@ -34,12 +34,7 @@ Exit status: 0 all is well, or was repaired; 1 something was found, each line wi
   workflows-engine verify 3f0c8a
   workflows-engine verify --db /backup/runs.db --json
   workflows-engine verify --repair`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return exactly("at most one ID")(cmd, args)
-			}
-			return nil
-		},
+		Args:              atMostOneID,
 		ValidArgsFunction: a.completeIDs(""),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id := ""
