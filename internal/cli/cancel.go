@@ -34,33 +34,30 @@ moved to another database with export and import, and goes on there with these v
 }
 
 // cancel ends a run.
-func (a *app) cancel(ctx context.Context, id, reason string, keepTasks bool) (err error) {
-	s, err := a.open(ctx, sessionOptions{lenient: true})
-	if err != nil {
-		return err
-	}
-	defer func() { err = firstError(err, s.close()) }()
-	if s.without != nil {
-		// Whatever is missing here, a run can be stopped. One that a parent waits for cannot: the parent would go on.
-		execution, err := s.store.Execution(ctx, id)
+func (a *app) cancel(ctx context.Context, id, reason string, keepTasks bool) error {
+	return a.with(ctx, sessionOptions{lenient: true}, func(s *session) error {
+		if s.without != nil {
+			// Whatever is missing here, a run can be stopped. One that a parent waits for cannot: the parent would go on.
+			execution, err := s.store.Execution(ctx, id)
+			if err != nil {
+				return err
+			}
+			if execution.Parent != "" {
+				return s.without
+			}
+			if !keepTasks {
+				fmt.Fprintf(a.stderr, "%s no agent is told of the end, since the settings cannot be used: %v\n", a.paint.wait("warning:"), s.without)
+			}
+		}
+		run, err := s.engine.Cancel(ctx, graph.CancelRequest{ExecutionID: id, Reason: reason, KeepTasks: keepTasks})
 		if err != nil {
 			return err
 		}
-		if execution.Parent != "" {
-			return s.without
+		line := "cancelled run " + run.ExecutionID
+		if run.Reason != "" {
+			line += ": " + run.Reason
 		}
-		if !keepTasks {
-			fmt.Fprintf(a.stderr, "%s no agent is told of the end, since the settings cannot be used: %v\n", a.paint.wait("warning:"), s.without)
-		}
-	}
-	run, err := s.engine.Cancel(ctx, graph.CancelRequest{ExecutionID: id, Reason: reason, KeepTasks: keepTasks})
-	if err != nil {
+		_, err = fmt.Fprintln(a.human, line)
 		return err
-	}
-	line := "cancelled run " + run.ExecutionID
-	if run.Reason != "" {
-		line += ": " + run.Reason
-	}
-	_, err = fmt.Fprintln(a.human, line)
-	return err
+	})
 }

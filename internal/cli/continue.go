@@ -42,26 +42,23 @@ func registerWait(set *pflag.FlagSet, limit **time.Duration) {
 // continued opens a session, makes one call that continues a run, and drives the run on.
 func (a *app) continued(
 	ctx context.Context, id, folder string, o driveOptions, call func(*session, graph.Caller) (*graph.Run, error),
-) (err error) {
+) error {
 	caller, err := a.caller(o)
 	if err != nil {
 		return err
 	}
-	s, err := a.open(ctx, sessionOptions{drives: true, live: true, folder: folder})
-	if err != nil {
-		return err
-	}
-	defer func() { err = firstError(err, s.close()) }()
-	if o.definition != "" {
-		s.repeat = append(s.repeat, "--"+flagDefinition, o.definition)
-	}
-	d := a.drive(s, o)
-	d.caller.Mode, d.caller.Definition = caller.Mode, caller.Definition
-	if _, err := s.store.Execution(ctx, id); err != nil {
-		return err // before the call, which may have another code for it
-	}
-	run, err := call(s, d.caller)
-	return explainDefinition(d.from(ctx, run, err))
+	return a.with(ctx, sessionOptions{drives: true, live: true, folder: folder}, func(s *session) error {
+		if o.definition != "" {
+			s.repeat = append(s.repeat, "--"+flagDefinition, o.definition)
+		}
+		d := a.drive(s, o)
+		d.caller.Mode, d.caller.Definition = caller.Mode, caller.Definition
+		if _, err := s.store.Execution(ctx, id); err != nil {
+			return err // before the call, which may have another code for it
+		}
+		run, err := call(s, d.caller)
+		return explainDefinition(d.from(ctx, run, err))
+	})
 }
 
 // caller reads what the flags say about the run, before anything is changed.

@@ -36,19 +36,16 @@ that look like secrets (apikey, token, password, secret), for a file that people
 }
 
 // export writes a run to standard output.
-func (a *app) export(ctx context.Context, id string, redact bool) (err error) {
-	s, err := a.open(ctx, sessionOptions{bare: true, read: true})
-	if err != nil {
-		return err
-	}
-	defer func() { err = firstError(err, s.close()) }()
-	exporter, err := graph.Need[graph.Exporter](s.engine, "export")
-	if err != nil {
-		return err
-	}
-	out := bufio.NewWriter(a.stdout)
-	if err := exporter.Export(ctx, id, graph.ExportOptions{Redact: redact, Now: a.now()}, out); err != nil {
-		return err
-	}
-	return out.Flush()
+func (a *app) export(ctx context.Context, id string, redact bool) error {
+	return a.with(ctx, sessionOptions{bare: true, read: true}, func(s *session) error {
+		exporter, err := graph.Need[graph.Exporter](s.engine, "export")
+		if err != nil {
+			return err
+		}
+		out := bufio.NewWriter(a.stdout)
+		if err := exporter.Export(ctx, id, graph.ExportOptions{Redact: redact, Now: a.now()}, out); err != nil {
+			return err
+		}
+		return out.Flush()
+	})
 }

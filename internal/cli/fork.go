@@ -52,23 +52,20 @@ where it does not, the fork is refused with the first difference, and nothing is
 }
 
 // fork starts a run from another one's past and drives it.
-func (a *app) fork(ctx context.Context, id string, o forkOptions) (err error) {
+func (a *app) fork(ctx context.Context, id string, o forkOptions) error {
 	caller, err := a.caller(o.driveOptions)
 	if err != nil {
 		return err
 	}
-	s, err := a.open(ctx, sessionOptions{drives: true, live: true, folder: o.folder})
-	if err != nil {
-		return err
-	}
-	defer func() { err = firstError(err, s.close()) }()
-	forker, err := graph.Need[graph.Forker](s.engine, "fork")
-	if err != nil {
-		return err
-	}
-	d := a.drive(s, o.driveOptions)
-	run, err := forker.Fork(ctx, graph.ForkRequest{
-		ExecutionID: id, Seq: o.at, NewExecutionID: o.id, Definition: caller.Definition, Wait: d.caller.Wait,
+	return a.with(ctx, sessionOptions{drives: true, live: true, folder: o.folder}, func(s *session) error {
+		forker, err := graph.Need[graph.Forker](s.engine, "fork")
+		if err != nil {
+			return err
+		}
+		d := a.drive(s, o.driveOptions)
+		run, err := forker.Fork(ctx, graph.ForkRequest{
+			ExecutionID: id, Seq: o.at, NewExecutionID: o.id, Definition: caller.Definition, Wait: d.caller.Wait,
+		})
+		return d.from(ctx, run, err)
 	})
-	return d.from(ctx, run, err)
 }

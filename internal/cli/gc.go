@@ -167,32 +167,29 @@ func (c *collected) add(t *history.PrunedTree) {
 }
 
 // gc deletes ended runs. What was deleted before an error or an interrupt is said all the same.
-func (a *app) gc(ctx context.Context, o gcOptions) (err error) {
+func (a *app) gc(ctx context.Context, o gcOptions) error {
 	q, err := o.query(a.now())
 	if err != nil {
 		return err
 	}
-	s, err := a.open(ctx, sessionOptions{bare: true, read: o.dryRun})
-	if err != nil {
-		return err
-	}
-	defer func() { err = firstError(err, s.close()) }()
-	pruner, err := graph.Need[graph.Pruner](s.engine, "gc")
-	if err != nil {
-		return err
-	}
-	c := &collected{DryRun: o.dryRun, Trees: []collectedTree{}}
-	err = c.collect(ctx, pruner, q)
-	if err == nil && o.definitions {
-		err = c.collectDefinitions(ctx, pruner, o.dryRun)
-	}
-	if err == nil && o.vacuum {
-		err = pruner.Shrink(ctx)
-	}
-	if err == nil {
-		err = c.measure(ctx, pruner)
-	}
-	return firstError(err, a.writeCollected(c, o))
+	return a.with(ctx, sessionOptions{bare: true, read: o.dryRun}, func(s *session) error {
+		pruner, err := graph.Need[graph.Pruner](s.engine, "gc")
+		if err != nil {
+			return err
+		}
+		c := &collected{DryRun: o.dryRun, Trees: []collectedTree{}}
+		err = c.collect(ctx, pruner, q)
+		if err == nil && o.definitions {
+			err = c.collectDefinitions(ctx, pruner, o.dryRun)
+		}
+		if err == nil && o.vacuum {
+			err = pruner.Shrink(ctx)
+		}
+		if err == nil {
+			err = c.measure(ctx, pruner)
+		}
+		return firstError(err, a.writeCollected(c, o))
+	})
 }
 
 // measure notes the size of the file, if the runs are in one.

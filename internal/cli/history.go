@@ -51,58 +51,55 @@ performed again has one request, so that the time in which nobody performed it i
 }
 
 // history prints the records of a run.
-func (a *app) history(ctx context.Context, id string, o historyOptions) (err error) {
+func (a *app) history(ctx context.Context, id string, o historyOptions) error {
 	if o.from < 0 || o.limit < 0 {
 		return usage("--from and --limit must not be negative")
 	}
-	s, err := a.open(ctx, sessionOptions{read: true, lenient: true})
-	if err != nil {
-		return err
-	}
-	defer func() { err = firstError(err, s.close()) }()
-	// An unknown run has no records, which is not the same as a run without any.
-	if _, err := s.store.Execution(ctx, id); err != nil {
-		return err
-	}
-	tally := newAttempts(nodeTypes{store: s.store}.facts(ctx, id))
-	first := max(o.from, 1)
-	if err := s.skip(ctx, id, first, tally); err != nil {
-		return err
-	}
-	heading := true
-	for next := first; ; {
-		records, err := s.engine.History(ctx, graph.HistoryRequest{
-			ExecutionID: id, FromSeq: next, Limit: int(o.limit), Reveal: o.reveal,
-		})
-		if err != nil {
+	return a.with(ctx, sessionOptions{read: true, lenient: true}, func(s *session) error {
+		// An unknown run has no records, which is not the same as a run without any.
+		if _, err := s.store.Execution(ctx, id); err != nil {
 			return err
 		}
-		ended := map[int64]*attempt{}
-		for _, r := range records {
-			if t := tally.apply(r); t != nil {
-				ended[r.Seq] = t
-			}
+		tally := newAttempts(nodeTypes{store: s.store}.facts(ctx, id))
+		first := max(o.from, 1)
+		if err := s.skip(ctx, id, first, tally); err != nil {
+			return err
 		}
-		if !o.activities {
-			if err := a.writeRecords(id, records, ended, o.json, heading); err != nil {
-				return err
-			}
-		}
-		heading = heading && len(records) == 0
-		if len(records) > 0 {
-			next = records[len(records)-1].Seq + 1
-		}
-		if o.follow {
-			more, err := a.more(ctx, s, id, next)
+		heading := true
+		for next := first; ; {
+			records, err := s.engine.History(ctx, graph.HistoryRequest{
+				ExecutionID: id, FromSeq: next, Limit: int(o.limit), Reveal: o.reveal,
+			})
 			if err != nil {
 				return err
 			}
-			if more {
-				continue
+			ended := map[int64]*attempt{}
+			for _, r := range records {
+				if t := tally.apply(r); t != nil {
+					ended[r.Seq] = t
+				}
 			}
+			if !o.activities {
+				if err := a.writeRecords(id, records, ended, o.json, heading); err != nil {
+					return err
+				}
+			}
+			heading = heading && len(records) == 0
+			if len(records) > 0 {
+				next = records[len(records)-1].Seq + 1
+			}
+			if o.follow {
+				more, err := a.more(ctx, s, id, next)
+				if err != nil {
+					return err
+				}
+				if more {
+					continue
+				}
+			}
+			return a.writeAttempts(id, tally.from(first), o)
 		}
-		return a.writeAttempts(id, tally.from(first), o)
-	}
+	})
 }
 
 // skipPage is how many records are read at once of those that are not printed.

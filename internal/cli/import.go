@@ -39,7 +39,7 @@ A run whose id exists is refused, unless it is the same, record for record; then
 }
 
 // importRun takes in a file.
-func (a *app) importRun(ctx context.Context, file string, asJSON bool) (err error) {
+func (a *app) importRun(ctx context.Context, file string, asJSON bool) error {
 	in := a.stdin
 	if file != standardInput {
 		f, err := os.Open(a.path(file))
@@ -56,26 +56,23 @@ func (a *app) importRun(ctx context.Context, file string, asJSON bool) (err erro
 	if err := a.rehearseImport(ctx, text); err != nil {
 		return err
 	}
-	s, err := a.open(ctx, sessionOptions{bare: true, create: true})
-	if err != nil {
-		return err
-	}
-	defer func() { err = firstError(err, s.close()) }()
-	importer, err := graph.Need[graph.Exporter](s.engine, "import")
-	if err != nil {
-		return err
-	}
-	res, err := importer.Import(ctx, bytes.NewReader(text))
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return writeEncoded(a.stdout, importedJSON{
-			res.ExecutionID, string(res.Phase), res.Subworkflows, res.Records, res.Definitions, res.Tasks, res.Existed,
-		})
-	}
-	a.writeImported(a.human, res)
-	return nil
+	return a.with(ctx, sessionOptions{bare: true, create: true}, func(s *session) error {
+		importer, err := graph.Need[graph.Exporter](s.engine, "import")
+		if err != nil {
+			return err
+		}
+		res, err := importer.Import(ctx, bytes.NewReader(text))
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return writeEncoded(a.stdout, importedJSON{
+				res.ExecutionID, string(res.Phase), res.Subworkflows, res.Records, res.Definitions, res.Tasks, res.Existed,
+			})
+		}
+		a.writeImported(a.human, res)
+		return nil
+	})
 }
 
 // rehearseImport refuses a file before a database is made for it.

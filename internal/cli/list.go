@@ -78,24 +78,21 @@ func (o listOptions) query(now time.Time) (history.ListQuery, error) {
 }
 
 // list prints a page of runs. It only reads, so that it works beside any number of servers.
-func (a *app) list(ctx context.Context, o listOptions) (err error) {
+func (a *app) list(ctx context.Context, o listOptions) error {
 	q, err := o.query(a.now())
 	if err != nil {
 		return err
 	}
-	s, err := a.open(ctx, sessionOptions{bare: true, read: true})
-	if err != nil {
-		return err
-	}
-	defer func() { err = firstError(err, s.close()) }()
-	page, err := s.engine.List(ctx, q)
-	if err != nil {
-		return err
-	}
-	if o.json {
-		return writeEncoded(a.stdout, encodeList(page))
-	}
-	return a.writeList(a.human, page)
+	return a.with(ctx, sessionOptions{bare: true, read: true}, func(s *session) error {
+		page, err := s.engine.List(ctx, q)
+		if err != nil {
+			return err
+		}
+		if o.json {
+			return writeEncoded(a.stdout, encodeList(page))
+		}
+		return a.writeList(a.human, page)
+	})
 }
 
 func (a *app) writeList(w io.Writer, page history.ListPage) error {

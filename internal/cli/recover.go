@@ -76,7 +76,7 @@ func (o recoverOptions) session() sessionOptions {
 
 // recoverAll takes over what has no driver, fires what is due, and prints where each of those runs then stands. Runs
 // that nothing here can perform are named and left to others.
-func (a *app) recoverAll(ctx context.Context, o recoverOptions) (err error) {
+func (a *app) recoverAll(ctx context.Context, o recoverOptions) error {
 	if o.limit < 1 {
 		return usage("--limit: %d is not above 0", o.limit)
 	}
@@ -84,41 +84,38 @@ func (a *app) recoverAll(ctx context.Context, o recoverOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	s, err := a.open(ctx, o.session())
-	if err != nil {
-		return err
-	}
-	defer func() { err = firstError(err, s.close()) }()
-	found, err := a.recoverable(ctx, s, caller, o.limit)
-	if err != nil {
-		return err
-	}
-	if len(found.held) > 0 {
-		fmt.Fprintf(a.stderr, "held by other processes, the first until %s: %s\n", timeText(found.until), strings.Join(found.held, ", "))
-	}
-	if len(found.ids) == 0 && len(found.held) == 0 && len(found.left) == 0 {
-		fmt.Fprintln(a.stderr, "nothing to recover")
-	}
-	j := newRecoverJSON(o.dryRun, found)
-	if o.dryRun {
-		a.reportLeft(found.left)
-		if err := a.writeRecoverable(ctx, s, found, j, o.json); err != nil {
+	return a.with(ctx, o.session(), func(s *session) error {
+		found, err := a.recoverable(ctx, s, caller, o.limit)
+		if err != nil {
 			return err
 		}
-		return a.writeWaiting(ctx, s)
-	}
-	d := a.drive(s, o.driveOptions)
-	d.caller.Mode, d.caller.Definition = caller.Mode, caller.Definition
-	d.leaveTimers = true
-	err = d.recover(ctx, found, j)
-	a.reportLeft(found.left)
-	if err == nil && len(found.left) > 0 {
-		err = silent{exitFailed}
-	}
-	if o.json && ctx.Err() == nil {
-		err = firstError(writeEncoded(a.stdout, j), err)
-	}
-	return err
+		if len(found.held) > 0 {
+			fmt.Fprintf(a.stderr, "held by other processes, the first until %s: %s\n", timeText(found.until), strings.Join(found.held, ", "))
+		}
+		if len(found.ids) == 0 && len(found.held) == 0 && len(found.left) == 0 {
+			fmt.Fprintln(a.stderr, "nothing to recover")
+		}
+		j := newRecoverJSON(o.dryRun, found)
+		if o.dryRun {
+			a.reportLeft(found.left)
+			if err := a.writeRecoverable(ctx, s, found, j, o.json); err != nil {
+				return err
+			}
+			return a.writeWaiting(ctx, s)
+		}
+		d := a.drive(s, o.driveOptions)
+		d.caller.Mode, d.caller.Definition = caller.Mode, caller.Definition
+		d.leaveTimers = true
+		err = d.recover(ctx, found, j)
+		a.reportLeft(found.left)
+		if err == nil && len(found.left) > 0 {
+			err = silent{exitFailed}
+		}
+		if o.json && ctx.Err() == nil {
+			err = firstError(writeEncoded(a.stdout, j), err)
+		}
+		return err
+	})
 }
 
 // recoverable are runs that a recover drives on, and why, those that it leaves to others, and those that others drive, with
@@ -256,7 +253,7 @@ func (a *app) writeWaiting(ctx context.Context, s *session) error {
 }
 
 // recover drives all of the runs that were found at once, and waits for one after another.
-func (d *drive) recover(ctx context.Context, found *recoverable, j *recoverJSON) (err error) {
+func (d *drive) recover(ctx context.Context, found *recoverable, j *recoverJSON) error {
 	var runs []*graph.Run
 	var left error
 	for _, id := range found.ids {

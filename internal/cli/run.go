@@ -48,7 +48,7 @@ Subworkflows are found by document.name among the *.workflow.json and *.workflow
 }
 
 // run starts a run and drives it.
-func (a *app) run(ctx context.Context, file string, o runOptions) (err error) {
+func (a *app) run(ctx context.Context, file string, o runOptions) error {
 	source, err := a.readSource(file, o.format)
 	if err != nil {
 		return err
@@ -79,25 +79,22 @@ func (a *app) run(ctx context.Context, file string, o runOptions) (err error) {
 	if folder == "" && c.hasSubworkflow() && file != standardInput {
 		folder = filepath.Dir(file)
 	}
-	s, err := a.open(ctx, sessionOptions{create: true, drives: true, live: true, folder: folder})
-	if err != nil {
-		return err
-	}
-	defer func() { err = firstError(err, s.close()) }()
-	a.announce(s, mode)
-	if missing := s.missing(ctx, c.document); len(missing) > 0 && mode != machine.HostMediated {
-		fmt.Fprintf(a.stderr, "%s nothing is configured here for %s; a run that comes to such a node fails\n",
-			a.paint.wait("warning:"), problem.AndList(missing))
-	}
-	d := a.drive(s, o.driveOptions)
-	run, err := s.engine.Start(ctx, graph.StartRequest{
-		ExecutionID: o.id,
-		Definition:  c.document,
-		Input:       input,
-		Mode:        mode,
-		Wait:        d.caller.Wait,
+	return a.with(ctx, sessionOptions{create: true, drives: true, live: true, folder: folder}, func(s *session) error {
+		a.announce(s, mode)
+		if missing := s.missing(ctx, c.document); len(missing) > 0 && mode != machine.HostMediated {
+			fmt.Fprintf(a.stderr, "%s nothing is configured here for %s; a run that comes to such a node fails\n",
+				a.paint.wait("warning:"), problem.AndList(missing))
+		}
+		d := a.drive(s, o.driveOptions)
+		run, err := s.engine.Start(ctx, graph.StartRequest{
+			ExecutionID: o.id,
+			Definition:  c.document,
+			Input:       input,
+			Mode:        mode,
+			Wait:        d.caller.Wait,
+		})
+		return d.from(ctx, run, err)
 	})
-	return d.from(ctx, run, err)
 }
 
 // announce says which store keeps the run, unless it is the default one, and whether anything is pretended: not what the

@@ -54,6 +54,15 @@ type sessionOptions struct {
 	onRecord func(graph.RecordEvent)
 }
 
+// with opens a session, calls do with it and closes it.
+func (a *app) with(ctx context.Context, o sessionOptions, do func(*session) error) error {
+	s, err := a.open(ctx, o)
+	if err != nil {
+		return err
+	}
+	return firstError(do(s), s.close())
+}
+
 // open loads the configuration, opens the store and makes an engine over it.
 func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 	load := a.flags.Load

@@ -36,36 +36,33 @@ JSON), by the flags and variables of this call.`,
 }
 
 // status prints where a run stands.
-func (a *app) status(ctx context.Context, id, folder string, asJSON bool) (err error) {
-	s, err := a.open(ctx, sessionOptions{read: true, lenient: true, folder: folder})
-	if err != nil {
-		return err
-	}
-	defer func() { err = firstError(err, s.close()) }()
-	run, err := s.engine.Status(ctx, graph.StatusRequest{ExecutionID: id})
-	if err != nil {
-		return err
-	}
-	surveyor, _ := s.engine.(graph.Recoverer)
-	if surveyor != nil && slices.ContainsFunc(run.Pending, func(p graph.Pending) bool { return p.Kind == machine.WaitChild }) {
-		// Whether its subworkflow can be begun here is known once it has been looked for.
-		if _, err := surveyor.Survey(ctx, run.Executions()...); err != nil {
+func (a *app) status(ctx context.Context, id, folder string, asJSON bool) error {
+	return a.with(ctx, sessionOptions{read: true, lenient: true, folder: folder}, func(s *session) error {
+		run, err := s.engine.Status(ctx, graph.StatusRequest{ExecutionID: id})
+		if err != nil {
 			return err
 		}
-		if run, err = s.engine.Status(ctx, graph.StatusRequest{ExecutionID: id}); err != nil {
+		surveyor, _ := s.engine.(graph.Recoverer)
+		if surveyor != nil && slices.ContainsFunc(run.Pending, func(p graph.Pending) bool { return p.Kind == machine.WaitChild }) {
+			// Whether its subworkflow can be begun here is known once it has been looked for.
+			if _, err := surveyor.Survey(ctx, run.Executions()...); err != nil {
+				return err
+			}
+			if run, err = s.engine.Status(ctx, graph.StatusRequest{ExecutionID: id}); err != nil {
+				return err
+			}
+		}
+		if s.without != nil {
+			run.Lacks = nil // nobody can tell while the settings cannot be used
+		}
+		if asJSON {
+			return writeEncoded(a.stdout, runjson.Full(run))
+		}
+		if err := s.addRequiredFlags(ctx, run); err != nil {
 			return err
 		}
-	}
-	if s.without != nil {
-		run.Lacks = nil // nobody can tell while the settings cannot be used
-	}
-	if asJSON {
-		return writeEncoded(a.stdout, runjson.Full(run))
-	}
-	if err := s.addRequiredFlags(ctx, run); err != nil {
-		return err
-	}
-	return writeStatus(a.human, run, s, a.now())
+		return writeStatus(a.human, run, s, a.now())
+	})
 }
 
 // writeStatus prints a run for people.

@@ -84,42 +84,39 @@ type storedFindingJSON struct {
 
 // verify checks a database, or one run. What was found before an error is said all the same: a file that is so damaged that
 // not everything can be looked at is what somebody wants to know.
-func (a *app) verify(ctx context.Context, id string, o verifyOptions) (err error) {
-	s, err := a.open(ctx, sessionOptions{bare: true, read: !o.repair})
-	if err != nil {
-		return err
-	}
-	defer func() { err = firstError(err, s.close()) }()
-	verifier, err := graph.Need[graph.Verifier](s.engine, "verify")
-	if err != nil {
-		return err
-	}
-	v := verified{Findings: []storedFindingJSON{}}
-	open := 0
-	report := func(f history.Finding) {
-		if !f.Repaired {
-			open++
+func (a *app) verify(ctx context.Context, id string, o verifyOptions) error {
+	return a.with(ctx, sessionOptions{bare: true, read: !o.repair}, func(s *session) error {
+		verifier, err := graph.Need[graph.Verifier](s.engine, "verify")
+		if err != nil {
+			return err
 		}
-		if !o.json {
-			a.printFinding(&f)
+		v := verified{Findings: []storedFindingJSON{}}
+		open := 0
+		report := func(f history.Finding) {
+			if !f.Repaired {
+				open++
+			}
+			if !o.json {
+				a.printFinding(&f)
+			}
+			v.Findings = append(v.Findings, storedFindingJSON{f.ExecutionID, f.Seq, string(f.Code), f.Message, f.Hint, f.Repaired})
 		}
-		v.Findings = append(v.Findings, storedFindingJSON{f.ExecutionID, f.Seq, string(f.Code), f.Message, f.Hint, f.Repaired})
-	}
-	counts, err := verifier.Verify(ctx, id, o.repair, report)
-	v.Runs, v.Records, v.Definitions = counts.Runs, counts.Records, counts.Definitions
-	switch {
-	case err != nil:
-		v.incomplete(err)
-	case open > 0:
-		err = silent{exitFailed}
-	}
-	if o.json {
-		return firstError(err, writeEncoded(a.stdout, v))
-	}
-	if v.Error == nil {
-		fmt.Fprintf(a.human, "checked %s, %s: %s\n", count(int(v.Runs), "run"), count(int(v.Records), "record"), foundText(len(v.Findings), open))
-	}
-	return err
+		counts, err := verifier.Verify(ctx, id, o.repair, report)
+		v.Runs, v.Records, v.Definitions = counts.Runs, counts.Records, counts.Definitions
+		switch {
+		case err != nil:
+			v.incomplete(err)
+		case open > 0:
+			err = silent{exitFailed}
+		}
+		if o.json {
+			return firstError(err, writeEncoded(a.stdout, v))
+		}
+		if v.Error == nil {
+			fmt.Fprintf(a.human, "checked %s, %s: %s\n", count(int(v.Runs), "run"), count(int(v.Records), "record"), foundText(len(v.Findings), open))
+		}
+		return err
+	})
 }
 
 func foundText(found, open int) string {
