@@ -103,18 +103,6 @@ func (a *app) readFile(file string) ([]byte, error) {
 
 // readObject reads a JSON object from an argument: JSON text, "@file", or "-" for standard input. Blank is {}.
 func (a *app) readObject(flag, argument string) (map[string]any, error) {
-	value, err := a.readValue(flag, argument)
-	if err != nil {
-		return nil, err
-	}
-	object, ok := value.(map[string]any)
-	if !ok {
-		return nil, usage("%s is JSON but not an object", flag).WithHint(`Write an object, as in '{"name":"value"}'.`)
-	}
-	return object, nil
-}
-
-func (a *app) readValue(flag, argument string) (any, error) {
 	text := []byte(argument)
 	if file, isFile := strings.CutPrefix(argument, "@"); isFile || argument == standardInput {
 		if !isFile {
@@ -133,7 +121,11 @@ func (a *app) readValue(flag, argument string) (any, error) {
 		return nil, usage("%s is not JSON", flag).WithCause(faults[0]).
 			WithHint("Write JSON text in single quotes, @file for a file, or - for standard input.")
 	}
-	return node.Value(), nil
+	object, ok := node.Value().(map[string]any)
+	if !ok {
+		return nil, usage("%s is JSON but not an object", flag).WithHint(`Write an object, as in '{"name":"value"}'.`)
+	}
+	return object, nil
 }
 
 // documentHead is document.name and document.version, for display.

@@ -3,6 +3,7 @@ package stdio
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -14,7 +15,7 @@ const firstWithoutBatches = "2025-06-18"
 type batch struct {
 	// open counts the requests without an answer.
 	open    int
-	answers []json.RawMessage
+	answers [][]byte
 }
 
 // acceptBatch takes an array of messages apart, in revisions that have them. Members that are no message are answered
@@ -47,16 +48,11 @@ func (c *conn) acceptBatch(text []byte) *refusal {
 	}
 	// The session has not seen the queue yet, so no answer can have come in between.
 	if b.open == 0 && len(b.answers) > 0 {
-		return c.flush(b)
-	}
-	return nil
-}
-
-func (c *conn) flush(b *batch) *refusal {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err := c.writeBatch(b); err != nil {
-		c.log.Error("writing failed", "error", err)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if err := c.writeBatch(b); err != nil {
+			c.log.Error("writing failed", "error", err)
+		}
 	}
 	return nil
 }
@@ -79,10 +75,5 @@ func (c *conn) writeToBatch(p *call, resp *jsonrpc.Response) error {
 }
 
 func (c *conn) writeBatch(b *batch) error {
-	parts := make([][]byte, len(b.answers))
-	for i, a := range b.answers {
-		parts[i] = a
-	}
-	text := append([]byte{'['}, bytes.Join(parts, []byte{','})...)
-	return c.writeLine(append(text, ']'))
+	return c.writeLine(slices.Concat([]byte{'['}, bytes.Join(b.answers, []byte{','}), []byte{']'}))
 }

@@ -72,8 +72,8 @@ func (c *conn) read(r *lineReader) {
 	}
 }
 
-// Read gives the next message. Lines that are none are answered here. At the end of input, or when the connection is to
-// stop, it first waits for the requests in flight: the session drops their answers as soon as Read fails.
+// Read returns the next message. Lines that hold no message are answered here. At the end of input, or when the connection is to
+// stop, it first waits for the pending requests: the session drops their answers as soon as Read fails.
 func (c *conn) Read(context.Context) (jsonrpc.Message, error) {
 	for {
 		if len(c.queue) > 0 {
@@ -181,7 +181,7 @@ func (c *conn) cancel(req *jsonrpc.Request) {
 	}
 }
 
-// drain waits until every request in flight has been answered, at most for limit.
+// drain waits until every pending request has been answered, at most for limit.
 func (c *conn) drain(limit time.Duration) {
 	c.mu.Lock()
 	if len(c.pending) == 0 {
@@ -204,15 +204,12 @@ func (c *conn) drain(limit time.Duration) {
 // Write sends a message of the session.
 func (c *conn) Write(_ context.Context, m jsonrpc.Message) error {
 	resp, isResponse := m.(*jsonrpc.Response)
-	if !isResponse {
-		return c.send(m)
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p := c.pending[resp.ID]
-	if p == nil {
-		return c.sendLocked(resp)
+	if !isResponse || c.pending[resp.ID] == nil {
+		return c.send(m)
 	}
+	p := c.pending[resp.ID]
 	// Only once the answer is out the request counts as answered.
 	defer c.settle(resp.ID)
 	if resp.Error != nil {
@@ -226,7 +223,7 @@ func (c *conn) Write(_ context.Context, m jsonrpc.Message) error {
 	if p.cancelled {
 		return nil
 	}
-	return c.sendLocked(resp)
+	return c.send(resp)
 }
 
 func (c *conn) settle(answered id) {
@@ -238,12 +235,6 @@ func (c *conn) settle(answered id) {
 }
 
 func (c *conn) send(m jsonrpc.Message) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.sendLocked(m)
-}
-
-func (c *conn) sendLocked(m jsonrpc.Message) error {
 	text, err := encode(m)
 	if err != nil {
 		return err
@@ -251,7 +242,7 @@ func (c *conn) sendLocked(m jsonrpc.Message) error {
 	return c.writeLine(text)
 }
 
-// encode gives the text of a message. A result is taken over as it is, which for large ones saves a fifth of the time
+// encode returns the text of a message. A result is taken over as it is, which for large ones saves a fifth of the time
 // that an answer takes; the SDK has made it itself, compactly.
 func encode(m jsonrpc.Message) ([]byte, error) {
 	resp, isResponse := m.(*jsonrpc.Response)
@@ -280,9 +271,7 @@ func negotiated(result json.RawMessage) string {
 	var r struct {
 		ProtocolVersion string `json:"protocolVersion"`
 	}
-	if json.Unmarshal(result, &r) != nil {
-		return ""
-	}
+	_ = json.Unmarshal(result, &r) // what cannot be read has no version
 	return r.ProtocolVersion
 }
 

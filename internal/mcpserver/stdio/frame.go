@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -39,13 +38,10 @@ func decode(text []byte) (jsonrpc.Message, *refusal) {
 		return nil, explain(text, err)
 	}
 	if members == nil {
-		return nil, refuse(jsonrpc.CodeInvalidRequest, "a message is a JSON object, not null")
+		return nil, refuse(jsonrpc.CodeInvalidRequest, "expected a JSON object, found null")
 	}
 	if _, isRequest := members["method"]; !isRequest && (members["result"] != nil || members["error"] != nil) {
-		m, err := jsonrpc.DecodeMessage(text)
-		if err != nil {
-			return nil, nil
-		}
+		m, _ := jsonrpc.DecodeMessage(text) // nil if it cannot be read
 		return m, nil
 	}
 	return decodeRequest(members)
@@ -81,21 +77,11 @@ const maxInteger = 1 << 53
 
 func parseID(raw json.RawMessage) (id, string) {
 	var v any
-	if json.Unmarshal(raw, &v) == nil {
-		switch v := v.(type) {
-		case string:
-			made, err := jsonrpc.MakeID(v)
-			if err == nil {
-				return made, ""
-			}
-		case float64:
-			if v != math.Trunc(v) || math.Abs(v) > maxInteger {
-				break
-			}
-			made, err := jsonrpc.MakeID(v)
-			if err == nil {
-				return made, ""
-			}
+	if json.Unmarshal(raw, &v) == nil && v != nil {
+		number, isNumber := v.(float64)
+		made, err := jsonrpc.MakeID(v)
+		if err == nil && (!isNumber || number == math.Trunc(number) && math.Abs(number) <= maxInteger) {
+			return made, ""
 		}
 	}
 	return id{}, `"id" must be a string or an integer`
@@ -104,7 +90,7 @@ func parseID(raw json.RawMessage) (id, string) {
 // explain turns what the JSON reader says into a refusal.
 func explain(text []byte, err error) *refusal {
 	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && mismatch.Field == "" {
-		return refuse(jsonrpc.CodeInvalidRequest, "a message is a JSON object, not %s", article(mismatch.Value))
+		return refuse(jsonrpc.CodeInvalidRequest, "expected a JSON object, found %s", mismatch.Value)
 	}
 	if isHeader(text) {
 		return refuse(jsonrpc.CodeParseError, "messages are separated by line ends here, not by Content-Length headers")
@@ -115,16 +101,6 @@ func explain(text []byte, err error) *refusal {
 	}
 	r.id = findID(text)
 	return r
-}
-
-func article(kind string) string {
-	switch kind {
-	case "array":
-		return "an array"
-	case "bool":
-		return "a boolean"
-	}
-	return "a " + kind
 }
 
 // isHeader recognises the framing of the Language Server Protocol, which some hosts can be set to by mistake.
@@ -197,12 +173,8 @@ func findLastID(tail []byte) id {
 
 // encodeRefusal is the JSON-RPC error that answers a refusal.
 func encodeRefusal(r *refusal) []byte {
-	b := append([]byte(`{"jsonrpc":"2.0","id":`), encodeID(r.id)...)
-	b = append(b, `,"error":{"code":`...)
-	b = strconv.AppendInt(b, r.code, 10)
-	b = append(b, `,"message":`...)
 	message, _ := json.Marshal(r.message) // a string always has a JSON form
-	return append(append(b, message...), "}}"...)
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, encodeID(r.id), r.code, message)
 }
 
 func encodeID(i id) []byte {

@@ -30,7 +30,7 @@ func newLineReader(in io.Reader, max int) *lineReader {
 	return &lineReader{in: bufio.NewReaderSize(in, 64<<10), max: max}
 }
 
-// next gives the next line, or the error that ended the input. Lines that hold nothing are passed over.
+// next returns the next line, or the error that ended the input. Empty lines are skipped.
 func (r *lineReader) next() (line, error) {
 	for {
 		l, err := r.read()

@@ -2,7 +2,7 @@
 //
 // It stands where the SDK's own stdio transport would, and differs in what it survives. Whatever a line holds, the
 // connection lives on: a line that is no message is answered with a JSON-RPC error where JSON-RPC allows an answer, and
-// with the sender's id where one can be made out. At the end of input the requests in flight are finished and answered
+// with the sender's id where one can be made out. At the end of input the pending requests are finished and answered
 // before the connection closes.
 package stdio
 
@@ -33,7 +33,7 @@ type Transport struct {
 	Out io.Writer
 	// MaxMessageBytes bounds a line; a longer one is refused and skipped without being kept in memory.
 	MaxMessageBytes int
-	// DrainLimit bounds how long requests in flight are waited for when In has ended, StopLimit when the context of
+	// DrainLimit bounds how long pending requests are waited for when In has ended, StopLimit when the context of
 	// Connect has.
 	DrainLimit, StopLimit time.Duration
 	// Logger gets what cannot be answered; nil discards it.
@@ -50,8 +50,8 @@ func (t *Transport) Ended() <-chan struct{} {
 	return t.ended
 }
 
-// Connect begins to read; a Transport is connected once. When ctx ends nothing more is read and the connection closes once the requests in flight are
-// answered, or after StopLimit.
+// Connect begins to read; a Transport is connected once. When ctx ends nothing more is read and the connection closes once the
+// pending requests are answered, or after StopLimit.
 func (t *Transport) Connect(ctx context.Context) (mcp.Connection, error) {
 	t.Ended() // makes it
 	c := &conn{

@@ -79,9 +79,9 @@ func TestMCP12_1_13_MalformedInput(t *testing.T) {
 		{"broken behind the id", `{"jsonrpc":"2.0","id":7,"method":"ping",}`, "7", -32700, "byte"},
 		{"text", `hello`, "null", -32700, "not JSON"},
 		{"two messages", `{"jsonrpc":"2.0","id":1,"method":"a"} {}`, "1", -32700, "after top-level value"},
-		{"number", `42`, "null", -32600, "not a number"},
-		{"string", `"ping"`, "null", -32600, "not a string"},
-		{"null", `null`, "null", -32600, "not null"},
+		{"number", `42`, "null", -32600, "found number"},
+		{"string", `"ping"`, "null", -32600, "found string"},
+		{"null", `null`, "null", -32600, "found null"},
 		{"no version", `{"id":3,"method":"ping"}`, "3", -32600, `"jsonrpc"`},
 		{"wrong version", `{"jsonrpc":"1.0","id":"a","method":"ping"}`, `"a"`, -32600, `"jsonrpc"`},
 		{"null version", `{"jsonrpc":null,"id":"a","method":"ping"}`, `"a"`, -32600, `"jsonrpc"`},
@@ -312,11 +312,11 @@ func TestBatches(t *testing.T) {
 		"answered together": {"2025-03-26", `[` + one + `,{"jsonrpc":"2.0","method":"n"},` + two + `]`, 3,
 			`[{"jsonrpc":"2.0","id":2,"result":{}},{"jsonrpc":"2.0","id":1,"result":{}}]`},
 		"broken members": {"2024-11-05", `[` + one + `,7,` + one + `]`, 1,
-			`[{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a message is a JSON object, not a number"}},` +
+			`[{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"expected a JSON object, found number"}},` +
 				`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a request with id 1 is in flight already"}},` +
 				`{"jsonrpc":"2.0","id":1,"result":{}}]`},
 		"only broken members": {"2025-03-26", `[7]`, 0,
-			`[{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a message is a JSON object, not a number"}}]`},
+			`[{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"expected a JSON object, found number"}}]`},
 		"only notifications": {"2025-03-26", `[{"jsonrpc":"2.0","method":"n"}]`, 1, ``},
 		"empty": {"2025-03-26", `[]`, 0,
 			`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the batch is empty"}}`},
