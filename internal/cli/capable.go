@@ -23,14 +23,6 @@ func explainDefinition(err error) error {
 	return named.WithHint("Name its file with --definition FILE; add --mode host_mediated if another engine performed its activities.")
 }
 
-func (s *session) storedDefinition(ctx context.Context, hash string) (*definition.Document, error) {
-	stored, err := s.store.Definition(ctx, hash)
-	if err != nil {
-		return nil, err
-	}
-	return definition.Parse(stored.Text)
-}
-
 // missing lists the node types and delegate protocols of a definition, and of its subworkflows as far as they can be
 // found, that nothing is configured for.
 func (s *session) missing(ctx context.Context, document *definition.Document) []string {
@@ -79,17 +71,14 @@ func (s *session) subworkflow(ctx context.Context, c *definition.SubworkflowConf
 			return document
 		}
 	}
-	if document, err := s.storedDefinition(ctx, c.VersionPin); err == nil {
+	if document, err := storedDefinition(ctx, s.store, c.VersionPin); err == nil {
 		return document
 	}
 	stored, err := s.store.DefinitionByName(ctx, c.WorkflowRef[strings.LastIndex(c.WorkflowRef, ":")+1:], "")
 	if err != nil {
 		return nil
 	}
-	document, err := definition.Parse(stored.Text)
-	if err != nil {
-		return nil
-	}
+	document, _ := definition.Parse(stored.Text)
 	return document
 }
 
@@ -103,7 +92,7 @@ func (s *session) addRequiredFlags(ctx context.Context, run *graph.Run) error {
 			s.repeat = append(s.repeat, "--"+flag, value)
 		}
 	}
-	document, err := s.storedDefinition(ctx, run.DefinitionHash)
+	document, err := storedDefinition(ctx, s.store, run.DefinitionHash)
 	if errors.Is(err, problem.DefinitionNotFound) {
 		// Another engine began it: it kept the definition to itself, and performed activities in its own way.
 		add(flagDefinition, "FILE")

@@ -57,10 +57,11 @@ func (a *app) history(ctx context.Context, id string, o historyOptions) error {
 	}
 	return a.with(ctx, sessionOptions{read: true, lenient: true}, func(s *session) error {
 		// An unknown run has no records, which is not the same as a run without any.
-		if _, err := s.store.Execution(ctx, id); err != nil {
+		execution, err := s.store.Execution(ctx, id)
+		if err != nil {
 			return err
 		}
-		tally := newAttempts(nodeTypes{store: s.store}.facts(ctx, id))
+		tally := newAttempts(nodesOf(ctx, s.store, execution.DefinitionHash))
 		first := max(o.from, 1)
 		if err := s.skip(ctx, id, first, tally); err != nil {
 			return err

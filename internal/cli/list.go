@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
@@ -35,35 +35,28 @@ func newList(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.list(cmd.Context(), o) },
 	}
 	set := cmd.Flags()
-	set.StringVar(&o.phase, "phase", "", "only runs in this phase: "+strings.Join(phaseNames(), ", "))
+	set.StringVar(&o.phase, "phase", "", "only runs in this phase: "+problem.OrList(history.Phases()))
 	set.StringVar(&o.name, "name", "", "only runs of the definition with this document.name")
 	set.DurationVar(&o.newer, "newer", 0, "only runs changed within this `time`, as in 24h")
 	set.DurationVar(&o.older, "older", 0, "only runs not changed within this `time`, as in 1h")
 	set.IntVar(&o.limit, "limit", 50, "how many, at most 100")
 	set.StringVar(&o.cursor, "cursor", "", "go on where the page before ended")
 	set.BoolVar(&o.json, "json", false, "print as JSON")
-	fixed := func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return phaseNames(), cobra.ShellCompDirectiveNoFileComp
+	var phases []string
+	for _, p := range history.Phases() {
+		phases = append(phases, string(p))
 	}
-	if err := cmd.RegisterFlagCompletionFunc("phase", fixed); err != nil {
+	if err := cmd.RegisterFlagCompletionFunc("phase", cobra.FixedCompletions(phases, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err) // the flag is registered a few lines above
 	}
 	return cmd
 }
 
-func phaseNames() []string {
-	return []string{
-		string(history.PhaseRunning), string(history.PhaseInterrupted), string(history.PhaseAwaitingActivity),
-		string(history.PhaseAwaitingSignal), string(history.PhaseCompleted), string(history.PhaseFailed),
-		string(history.PhaseCancelled),
-	}
-}
-
 // query turns the options into a query.
 func (o listOptions) query(now time.Time) (history.ListQuery, error) {
 	q := history.ListQuery{DefinitionName: o.name, Cursor: o.cursor, Limit: o.limit, Phase: history.Phase(o.phase)}
-	if o.phase != "" && !slices.Contains(phaseNames(), o.phase) {
-		return q, usage("--phase: %q is not understood", o.phase).WithHint("Write one of %s.", strings.Join(phaseNames(), ", "))
+	if o.phase != "" && !slices.Contains(history.Phases(), q.Phase) {
+		return q, usage("--phase: %q is not understood", o.phase).WithHint("Write %s.", problem.OrList(history.Phases()))
 	}
 	if o.limit < 1 || o.limit > 100 {
 		return q, usage("--limit: %d is not between 1 and 100", o.limit)

@@ -13,7 +13,7 @@ import (
 type liveView struct {
 	out   io.Writer
 	paint palette
-	types nodeTypes
+	store history.Store
 
 	mu      sync.Mutex
 	printed sync.Cond // printing has become false
@@ -24,7 +24,7 @@ type liveView struct {
 }
 
 func newLiveView(out io.Writer, paint palette, store history.Store) *liveView {
-	v := &liveView{out: out, paint: paint, types: nodeTypes{store: store}, runs: map[string]*liveRun{}}
+	v := &liveView{out: out, paint: paint, store: store, runs: map[string]*liveRun{}}
 	v.printed.L = &v.mu
 	return v
 }

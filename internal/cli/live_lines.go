@@ -1,18 +1,20 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
 // liveRun is what the view remembers of one run.
 type liveRun struct {
 	depth   int
-	types   map[string]string // node types by id
-	width   int               // of the longest node id
+	nodes   map[string]nodeFacts
+	width   int // of the longest node id
 	started map[visit]time.Time
 	attempt map[visit]int
 }
@@ -28,8 +30,10 @@ func (v *liveView) run(id string) *liveRun {
 	run := v.runs[id]
 	if run == nil {
 		run = &liveRun{started: map[visit]time.Time{}, attempt: map[visit]int{}}
-		run.depth, run.types = v.types.of(id)
-		for node := range run.types {
+		// What cannot be read is not displayed.
+		execution, _ := v.store.Execution(context.Background(), id)
+		run.depth, run.nodes = execution.Depth, nodesOf(context.Background(), v.store, execution.DefinitionHash)
+		for node := range run.nodes {
 			run.width = max(run.width, min(len(node), 28))
 		}
 		v.runs[id] = run
@@ -62,7 +66,8 @@ func (v *liveView) show(id string, r history.Record) {
 		v.failedAttempt(run, r)
 	case history.CompleteNode:
 		// Activities have had their line when the outcome came, parallel blocks when they joined.
-		if kind := run.types[p.NodeID]; !isActivity(kind) && kind != "parallel" {
+		kind := definition.Type(run.nodes[p.NodeID].nodeType)
+		if !kind.IsActivity() && kind != definition.AgentDelegate && kind != definition.Parallel {
 			v.line(run, r, v.paint.good("✓"), outputText(redacted(p.Output)))
 		}
 	case history.FailNode:
@@ -115,7 +120,7 @@ func (v *liveView) line(run *liveRun, r history.Record, glyph, text string) {
 	if n := run.attempt[at]; n > 1 {
 		attempt = fmt.Sprintf("attempt %d  ", n)
 	}
-	facts := fmt.Sprintf("%-14s  %6s", run.types[p.NodeID], took)
+	facts := fmt.Sprintf("%-14s  %6s", run.nodes[p.NodeID].nodeType, took)
 	if text = attempt + text; text == "" {
 		facts = strings.TrimRight(facts, " ")
 	} else {
@@ -142,14 +147,6 @@ func (v *liveView) failedAttempt(run *liveRun, r history.Record) {
 }
 
 func indent(run *liveRun) string { return strings.Repeat("    ", run.depth) }
-
-func isActivity(nodeType string) bool {
-	switch nodeType {
-	case "step", "llm_call", "tool_call", "agent_delegate":
-		return true
-	}
-	return false
-}
 
 // outputText leaves out the empty object, which most nodes that are no activities put out.
 func outputText(output map[string]any) string {

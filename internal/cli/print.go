@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,13 +13,7 @@ import (
 
 // writeJSON prints a plain value as indented JSON with a line end.
 func writeJSON(w io.Writer, v any) error {
-	var indented bytes.Buffer
-	if err := json.Indent(&indented, jsonvalue.Canonical(v), "", "  "); err != nil {
-		return err
-	}
-	indented.WriteByte('\n')
-	_, err := w.Write(indented.Bytes())
-	return err
+	return writeEncoded(w, json.RawMessage(jsonvalue.Canonical(v)))
 }
 
 // writeEncoded prints a Go value by its json tags, indented, with <, > and & as they are.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"time"
 
@@ -99,4 +100,13 @@ func (c *Config) StoreLine() string {
 		return "execution history store: memory"
 	}
 	return fmt.Sprintf("execution history store: sqlite (%s)", c.StorePath)
+}
+
+// Logger writes what happens in the background to w, which is standard error in both commands.
+func (c *Config) Logger(w io.Writer) *slog.Logger {
+	options := &slog.HandlerOptions{Level: c.LogLevel}
+	if c.LogFormat == LogJSON {
+		return slog.New(slog.NewJSONHandler(w, options))
+	}
+	return slog.New(slog.NewTextHandler(w, options))
 }

@@ -69,22 +69,16 @@ func (e Environment) dataFolder() string {
 	if dir := e.lookup("XDG_DATA_HOME"); filepath.IsAbs(dir) && e.GOOS != "windows" {
 		return filepath.Join(dir, name)
 	}
-	switch e.GOOS {
-	case "windows":
-		if dir := e.lookup("LOCALAPPDATA"); dir != "" {
-			return filepath.Join(dir, name)
-		}
-		if e.Home != "" {
-			return filepath.Join(e.Home, "AppData", "Local", name)
-		}
-	case "darwin":
-		if e.Home != "" {
-			return filepath.Join(e.Home, "Library", "Application Support", name)
-		}
-	default:
-		if e.Home != "" {
-			return filepath.Join(e.Home, ".local", "share", name)
-		}
+	if dir := e.lookup("LOCALAPPDATA"); dir != "" && e.GOOS == "windows" {
+		return filepath.Join(dir, name)
 	}
-	return ""
+	switch {
+	case e.Home == "":
+		return ""
+	case e.GOOS == "windows":
+		return filepath.Join(e.Home, "AppData", "Local", name)
+	case e.GOOS == "darwin":
+		return filepath.Join(e.Home, "Library", "Application Support", name)
+	}
+	return filepath.Join(e.Home, ".local", "share", name)
 }

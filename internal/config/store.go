@@ -18,7 +18,7 @@ import (
 // the user named is refused, since a misspelling is more likely.
 func (c *Config) OpenStore(ctx context.Context) (history.Store, error) {
 	if c.Store == Memory {
-		return historymem.NewWith(historymem.Options{Now: c.Now}), nil
+		return c.inMemory(), nil
 	}
 	if folder := filepath.Dir(c.StorePath); c.StorePathGiven {
 		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
@@ -27,6 +27,14 @@ func (c *Config) OpenStore(ctx context.Context) (history.Store, error) {
 		}
 	}
 	return historysql.Open(ctx, c.StorePath, historysql.Options{Synchronous: string(c.Synchronous), Now: c.Now})
+}
+
+func (c *Config) inMemory() history.Store { return historymem.NewWith(historymem.Options{Now: c.Now}) }
+
+// missing reports whether there is no database at the path.
+func (c *Config) missing() bool {
+	_, err := os.Stat(c.StorePath)
+	return errors.Is(err, fs.ErrNotExist) && !historysql.LeftoverWAL(c.StorePath)
 }
 
 // MakesStore reports whether OpenStore would make a database, or fill an empty file. To SQLite a file of one byte is empty
@@ -43,17 +51,12 @@ func (c *Config) MakesStore() bool {
 // and that is not there is refused instead of made, and one that is empty instead of filled. A default database that is
 // not there yet holds nothing.
 func (c *Config) OpenExistingStore(ctx context.Context) (history.Store, error) {
-	if c.Store == Memory {
-		return c.OpenStore(ctx)
-	}
-	_, err := os.Stat(c.StorePath)
-	missing := errors.Is(err, fs.ErrNotExist)
 	switch {
-	case missing && c.StorePathGiven && !historysql.LeftoverWAL(c.StorePath):
+	case c.Store == Memory, c.missing() && !c.StorePathGiven:
+		return c.inMemory(), nil
+	case c.missing():
 		return nil, problem.New(problem.UsageError, "there is no database %s", c.StorePath).
 			WithHint("Check --store-path and %s; leave both out for the default database.", envname.StorePath)
-	case missing && !historysql.LeftoverWAL(c.StorePath):
-		return historymem.NewWith(historymem.Options{Now: c.Now}), nil
 	}
 	return historysql.Open(ctx, c.StorePath, historysql.Options{Synchronous: string(c.Synchronous), Existing: true, Now: c.Now})
 }
@@ -61,11 +64,8 @@ func (c *Config) OpenExistingStore(ctx context.Context) (history.Store, error) {
 // OpenStoreToRead opens the store for commands that only read, without changing a database or its folder. A default
 // database that is not there yet holds nothing. One of an older form is brought to the newest if it can be written to.
 func (c *Config) OpenStoreToRead(ctx context.Context) (history.Store, error) {
-	if c.Store == Memory {
-		return historymem.NewWith(historymem.Options{Now: c.Now}), nil
-	}
-	if _, err := os.Stat(c.StorePath); errors.Is(err, fs.ErrNotExist) && !c.StorePathGiven && !historysql.LeftoverWAL(c.StorePath) {
-		return historymem.NewWith(historymem.Options{Now: c.Now}), nil
+	if c.Store == Memory || c.missing() && !c.StorePathGiven {
+		return c.inMemory(), nil
 	}
 	store, err := historysql.Open(ctx, c.StorePath, historysql.Options{ReadOnly: true, Now: c.Now})
 	switch {
