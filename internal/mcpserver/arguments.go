@@ -24,7 +24,7 @@ type arguments struct {
 	source []byte
 	// refused is what made a definition unusable.
 	refused *problem.Error
-	// progress gets what happens while the call waits; nil if the client does not want to know.
+	// progress gets what happens while the call waits; nil if the client gave no token.
 	progress func(graph.Progress)
 	hangup   hangup
 }
@@ -141,12 +141,6 @@ func (a *arguments) get(name string, isRequired bool) jsonobject.Value {
 // text reads a non-empty string, "" if absent.
 func (a *arguments) text(name string, isRequired bool) string {
 	return a.get(name, isRequired).NonEmpty()
-}
-
-func (a *arguments) choice(name string, known ...string) string { return a.Get(name).Choice(known...) }
-
-func (a *arguments) boolean(name string, isRequired bool) bool {
-	return a.get(name, isRequired).Bool()
 }
 
 // integer reads a whole number within bounds; set reports whether it is there.

@@ -13,18 +13,18 @@ const nextWaitMS = 20_000
 
 // nextCall names the call that takes a run further, with arguments to copy. Where the caller has to find something out
 // stands a blank, with which the call is refused and changes nothing.
-func nextCall(run told) members {
+func nextCall(run runView) members {
 	p := run.actionable()
 	switch {
 	case p != nil:
 		return answerTo(run, p)
 	case run.lost:
-		return takeUp(run)
+		return sendDefinition(run)
 	}
 	note := "The run goes on by itself."
 	for _, p := range run.shown() {
 		if isUnbound(p) {
-			return takeUp(told{Run: &graph.Run{ExecutionID: p.ExecutionID, State: p.State}})
+			return sendDefinition(runView{Run: &graph.Run{ExecutionID: p.ExecutionID, State: p.State}})
 		}
 	}
 	switch first := runjson.First(run.Run); {
@@ -46,8 +46,8 @@ func leftToOthers(l *graph.Lack) string {
 		l.Missing, l.NodeID, example)
 }
 
-// takeUp is the call that makes the definition of a run known which another engine began.
-func takeUp(run told) members {
+// sendDefinition is the call that makes the definition of a run known which another engine began.
+func sendDefinition(run runView) members {
 	args := members{{"execution_id", run.ExecutionID}, {"allow_existing_execution_id", true}, {"definition", blankDefinition}}
 	what := "its definition"
 	if len(run.State) == 0 { // it may have stopped before it recorded its input
@@ -59,7 +59,7 @@ func takeUp(run told) members {
 }
 
 // answerTo is the call that ends a wait.
-func answerTo(run told, p *graph.Pending) members {
+func answerTo(run runView, p *graph.Pending) members {
 	more := ""
 	if n := run.actionableCount() - 1; n > 0 {
 		more = fmt.Sprintf(" %d more pending, in any order.", n)
@@ -116,7 +116,7 @@ func call(tool string, args members, note string) members {
 }
 
 // actionable is the first entry that waits for the caller: the one that the status speaks of if there is one.
-func (t told) actionable() *graph.Pending {
+func (t runView) actionable() *graph.Pending {
 	if p := runjson.First(t.Run); p != nil && isActionable(p) && (t.node == "" || p.NodeID == t.node) {
 		return p
 	}
@@ -128,7 +128,7 @@ func (t told) actionable() *graph.Pending {
 	return nil
 }
 
-func (t told) actionableCount() int {
+func (t runView) actionableCount() int {
 	n := 0
 	for i := range t.Pending {
 		if isActionable(&t.Pending[i]) {

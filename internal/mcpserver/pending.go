@@ -6,7 +6,7 @@ import "github.com/workflows-engine/workflows-engine/internal/runjson"
 const maxFull = 8
 
 // putPending puts everything that a run waits for, and the call that continues it.
-func putPending(m *members, run told) {
+func putPending(m *members, run runView) {
 	if run.Status.Terminal() {
 		return
 	}

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// progressEvery is how long news may wait to be told, and so the least time between two progress notifications of a
-	// call. Of what happens meanwhile the newest is told; a call that ends earlier tells nothing.
+	// progressEvery is how long progress may wait to be sent, and so the least time between two notifications of a call.
+	// Of what happens meanwhile only the newest is sent; a call that ends earlier sends nothing.
 	progressEvery = 250 * time.Millisecond
 
 	// progressSettles is the least time between a notification and the answer behind it. A client that reads both at once
@@ -38,7 +38,7 @@ type reporter struct {
 	closed bool
 }
 
-// newReporter makes a reporter for a call, nil if the client wants to know nothing.
+// newReporter makes a reporter for a call, nil if the client gave no token.
 func newReporter(ctx context.Context, req *mcp.CallToolRequest) *reporter {
 	token := req.Params.GetProgressToken()
 	if token == nil {
@@ -53,7 +53,7 @@ func newReporter(ctx context.Context, req *mcp.CallToolRequest) *reporter {
 	}}
 }
 
-// report notes what has happened, to be told a little later.
+// report notes what has happened, to be sent a little later.
 func (r *reporter) report(p graph.Progress) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -27,14 +27,14 @@ const (
 // its own before them.
 func (s *server) readHistory(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	id := runOf(req.Params.URI, histories)
-	run, err := s.engine.Status(ctx, graph.StatusRequest{ExecutionID: id})
+	run, err := s.Status(ctx, graph.StatusRequest{ExecutionID: id})
 	if err != nil {
 		return nil, resourceError(req.Params.URI, err)
 	}
 	var lines historyLines
 	for last := run.Seq; last > 0 && !lines.full; last -= historyPage {
 		from := max(last-historyPage+1, 1)
-		records, err := s.engine.History(ctx, graph.HistoryRequest{ExecutionID: id, FromSeq: from, Limit: int(last - from + 1)})
+		records, err := s.History(ctx, graph.HistoryRequest{ExecutionID: id, FromSeq: from, Limit: int(last - from + 1)})
 		if err != nil {
 			return nil, resourceError(req.Params.URI, err)
 		}
@@ -76,7 +76,7 @@ func (l *historyLines) add(r *history.Record) {
 	l.list, l.bytes, l.first = append(l.list, line), l.bytes+len(line), r.Seq
 }
 
-// text gives the lines in the order of the records.
+// text returns the lines in the order of the records.
 func (l *historyLines) text() string {
 	var text []byte
 	if older := l.first - 1; older > 0 || l.cut > 0 {

@@ -74,7 +74,7 @@ func contents(uri, text string) *mcp.ReadResourceResult {
 }
 
 func (s *server) readDefinition(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-	run, err := s.engine.Status(ctx, graph.StatusRequest{ExecutionID: runOf(req.Params.URI, definitions)})
+	run, err := s.Status(ctx, graph.StatusRequest{ExecutionID: runOf(req.Params.URI, definitions)})
 	if err != nil {
 		return nil, resourceError(req.Params.URI, err)
 	}

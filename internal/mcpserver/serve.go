@@ -16,9 +16,9 @@ var errStopping = errors.New("the server is stopping")
 const lastWait = 1500 * time.Millisecond
 
 // Serve answers one client until its input ends, which is how hosts end a server and what becomes of the input when a
-// host dies. Calls in flight are still answered then, but the waits of those that only look end at once, and the others'
-// soon after. When ctx ends the calls in flight are cut short, answered, and nothing more is taken; the runs go on
-// where they stood when somebody takes them up. A server is served once.
+// host dies. Pending calls are still answered then, but the waits of those that only look end at once, and the others'
+// soon after. When ctx ends the pending calls are cut short and answered, and nothing more is read; the runs continue
+// when another process claims them. A server is served once.
 func Serve(ctx context.Context, server *mcp.Server, t mcp.Transport) error {
 	server.AddReceivingMiddleware(endWith(ctx))
 	if input, ok := t.(interface{ Ended() <-chan struct{} }); ok {
@@ -33,13 +33,13 @@ func Serve(ctx context.Context, server *mcp.Server, t mcp.Transport) error {
 	return session.Wait()
 }
 
-// hangup says when calls need not wait any more, because nobody sends anything any more. Nil channels never say it.
+// hangup says when calls need not wait any longer, because the input has ended. Nil channels never say it.
 type hangup struct {
 	// looking is closed for calls that only look where a run stands, driving for those that drive one.
 	looking, driving <-chan struct{}
 }
 
-// newHangup gives the hangup of an input; over ends it.
+// newHangup returns the hangup of an input; over ends it.
 func newHangup(ended, over <-chan struct{}) hangup {
 	driving := make(chan struct{})
 	go func() {
@@ -71,7 +71,7 @@ func hangUpWith(h hangup) mcp.Middleware {
 	}
 }
 
-// hangupOf gives the hangup of a call.
+// hangupOf returns the hangup of a call.
 func hangupOf(ctx context.Context) hangup {
 	h, _ := ctx.Value(hangupKey{}).(hangup)
 	return h

@@ -21,7 +21,7 @@ import (
 
 // Options configure a server. The zero value works.
 type Options struct {
-	// Version of the engine, told in initialize; "" means "devel".
+	// Version of the engine, which initialize answers with; "" means "devel".
 	Version string
 	// DefaultMode is the mode of runs whose start names none; "" leaves it to the engine, whose default is in process.
 	DefaultMode machine.Mode
@@ -34,9 +34,9 @@ type Options struct {
 
 // server holds what the tools share.
 type server struct {
-	engine graph.Engine
-	opts   Options
-	log    *slog.Logger
+	graph.Engine
+	opts Options
+	log  *slog.Logger
 }
 
 // instructions teach a model the loop once, so that the tools' descriptions and the answers can be short.
@@ -55,10 +55,7 @@ const listsFor = time.Hour
 
 // New makes a server over an engine. It serves any number of sessions; see Serve.
 func New(engine graph.Engine, o Options) *mcp.Server {
-	s := &server{engine: engine, opts: o, log: o.Logger}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
-	}
+	s := &server{Engine: engine, opts: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler))}
 	sdk := mcp.NewServer(&mcp.Implementation{
 		Name:    "workflows-engine",
 		Title:   "Workflows Engine",
@@ -114,9 +111,9 @@ func (s *server) handler(t *tool) mcp.ToolHandler {
 		began := time.Now()
 		a := readArguments(req.Params.Arguments, t)
 		a.hangup = hangupOf(ctx)
-		if told := newReporter(ctx, req); told != nil {
-			a.progress = told.report
-			defer told.stop(ctx)
+		if r := newReporter(ctx, req); r != nil {
+			a.progress = r.report
+			defer r.stop(ctx)
 		}
 		answer, failed := s.perform(ctx, t, a)
 		took := slog.Duration("took", time.Since(began))
@@ -142,13 +139,13 @@ func (s *server) perform(ctx context.Context, t *tool, a *arguments) (ans *answe
 			ans, failed = nil, refusal(fmt.Errorf("a defect of the engine: %v", p), t.invalid, a.executionID())
 		}
 	}()
-	ans, err := t.call(ctx, &desk{s.engine, s.opts.Definitions}, a)
+	ans, err := t.call(ctx, s, a)
 	if err == nil {
 		return ans, nil
 	}
 	if ended, ok := errors.AsType[*endedInFailure](err); ok {
 		f := failedRun(ended.run)
-		f.tellOf(ended.warnings)
+		f.addWarnings(ended.warnings)
 		return nil, f
 	}
 	if ctx.Err() != nil {

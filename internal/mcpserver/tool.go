@@ -26,10 +26,10 @@ type tool struct {
 	inner map[string]string
 	// invalid is the protocol's code for arguments that do not belong to the run.
 	invalid problem.Code
-	call    func(context.Context, *desk, *arguments) (*answer, error)
+	call    func(context.Context, *server, *arguments) (*answer, error)
 }
 
-// allTools gives the tools in the protocol's order.
+// allTools returns the tools in the protocol's order.
 func allTools(o Options) []*tool {
 	return []*tool{
 		startTool(o.DefaultMode), statusTool(), resumeTool(), submitActivityTool(), signalTool(), cancelTool(), listTool(),
@@ -73,7 +73,7 @@ func (a *arguments) wait() graph.Wait {
 }
 
 func (a *arguments) mode() machine.Mode {
-	return machine.Mode(a.choice("activity_execution_mode", string(machine.InProcess), string(machine.HostMediated)))
+	return machine.Mode(a.Get("activity_execution_mode").Choice(string(machine.InProcess), string(machine.HostMediated)))
 }
 
 // caller reads what a call after start may repeat.
@@ -84,7 +84,7 @@ func (a *arguments) caller(invalid problem.Code) graph.Caller {
 }
 
 // ran is the answer of a call that drove a run: suffix ends the headline (spec: mcp-tools, 2.1).
-func (d *desk) ran(ctx context.Context, run *graph.Run, err error, suffix string) (*answer, error) {
+func (s *server) ran(ctx context.Context, run *graph.Run, err error, suffix string) (*answer, error) {
 	switch {
 	case err != nil:
 		return nil, err
@@ -96,7 +96,7 @@ func (d *desk) ran(ctx context.Context, run *graph.Run, err error, suffix string
 		headline += " This call had been taken before; it changed nothing now."
 	}
 	content := runjson.Driven(run)
-	putPending(&content, d.tell(ctx, run))
+	putPending(&content, s.view(ctx, run))
 	return &answer{headline, content}, nil
 }
 

@@ -27,7 +27,7 @@ func cancelTool() *tool {
 			reasonProperty, modeProperty,
 		},
 		invalid: problem.CancelValidationError,
-		call: func(ctx context.Context, d *desk, a *arguments) (*answer, error) {
+		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {
 			req := graph.CancelRequest{
 				ExecutionID: a.text("execution_id", true),
 				Reason:      strings.TrimSpace(a.text("reason", false)),
@@ -35,8 +35,8 @@ func cancelTool() *tool {
 			if err := a.problem(); err != nil {
 				return nil, err
 			}
-			run, err := d.Cancel(ctx, req)
-			return d.ran(ctx, run, err, "")
+			run, err := s.Cancel(ctx, req)
+			return s.ran(ctx, run, err, "")
 		},
 	}
 }

@@ -41,10 +41,10 @@ func listTool() *tool {
 			optional("next_cursor", str("Pass it as cursor for the next page; absent on the last.")),
 		},
 		invalid: problem.ValidationError,
-		call: func(ctx context.Context, d *desk, a *arguments) (*answer, error) {
+		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {
 			limit, _ := a.integer("limit", 1, 100)
 			q := history.ListQuery{
-				Phase:          history.Phase(a.choice("phase", phases...)),
+				Phase:          history.Phase(a.Get("phase").Choice(phases...)),
 				DefinitionName: a.text("definition_name", false),
 				UpdatedAfter:   a.instant("updated_after"),
 				UpdatedBefore:  a.instant("updated_before"),
@@ -54,7 +54,7 @@ func listTool() *tool {
 			if err := a.problem(); err != nil {
 				return nil, err
 			}
-			page, err := d.List(ctx, q)
+			page, err := s.List(ctx, q)
 			if err != nil {
 				return nil, err
 			}

@@ -23,7 +23,7 @@ func resumeTool() *tool {
 		},
 		answer:  runAnswer(repeatedProperty),
 		invalid: problem.InvalidResumePayload,
-		call: func(ctx context.Context, d *desk, a *arguments) (*answer, error) {
+		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {
 			req := graph.ResumeRequest{
 				ExecutionID: a.text("execution_id", true),
 				InterruptID: a.text("interrupt_id", false),
@@ -33,8 +33,8 @@ func resumeTool() *tool {
 			if err := a.problem(); err != nil {
 				return nil, err
 			}
-			run, err := d.Resume(ctx, req)
-			return d.ran(ctx, run, err, " after resume")
+			run, err := s.Resume(ctx, req)
+			return s.ran(ctx, run, err, " after resume")
 		},
 	}
 }

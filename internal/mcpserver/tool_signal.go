@@ -24,7 +24,7 @@ func signalTool() *tool {
 		},
 		answer:  runAnswer(repeatedProperty),
 		invalid: problem.SignalValidationError,
-		call: func(ctx context.Context, d *desk, a *arguments) (*answer, error) {
+		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {
 			req := graph.SignalRequest{
 				ExecutionID: a.text("execution_id", true),
 				Name:        a.text("signal_name", true),
@@ -36,8 +36,8 @@ func signalTool() *tool {
 			if err := a.problem(); err != nil {
 				return nil, err
 			}
-			run, err := d.Signal(ctx, req)
-			return d.ran(ctx, run, err, " after signal delivery")
+			run, err := s.Signal(ctx, req)
+			return s.ran(ctx, run, err, " after signal delivery")
 		},
 	}
 }

@@ -41,15 +41,15 @@ func startTool(defaultMode machine.Mode) *tool {
 		},
 		answer:  runAnswer(warningsProperty),
 		invalid: problem.ValidationError,
-		call: func(ctx context.Context, d *desk, a *arguments) (*answer, error) {
+		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {
 			req := graph.StartRequest{
 				ExecutionID:   a.text("execution_id", false),
 				Definition:    a.definition("definition", problem.ValidationError),
 				DefinitionRef: a.text("definition_ref", false),
 				Input:         a.object("input", false),
 				Mode:          a.mode(),
-				Branches:      machine.BranchOrder(a.choice("branch_order", string(machine.Concurrent), string(machine.Sequential))),
-				AllowExisting: a.boolean("allow_existing_execution_id", false),
+				Branches:      machine.BranchOrder(a.Get("branch_order").Choice(string(machine.Concurrent), string(machine.Sequential))),
+				AllowExisting: a.Get("allow_existing_execution_id").Bool(),
 				Wait:          a.wait(),
 			}
 			if req.Mode == "" {
@@ -64,8 +64,8 @@ func startTool(defaultMode machine.Mode) *tool {
 			if err := a.problem(); err != nil {
 				return nil, err
 			}
-			run, err := d.Start(ctx, req)
-			return withWarnings(warningsOf(req.Definition))(d.ran(ctx, run, err, ""))
+			run, err := s.Start(ctx, req)
+			return withWarnings(warningsOf(req.Definition))(s.ran(ctx, run, err, ""))
 		},
 	}
 }

@@ -28,7 +28,7 @@ func statusTool() *tool {
 		},
 		answer:  statusAnswer(),
 		invalid: problem.ValidationError,
-		call: func(ctx context.Context, d *desk, a *arguments) (*answer, error) {
+		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {
 			req := graph.StatusRequest{ExecutionID: a.text("execution_id", true), Wait: a.wait()}
 			req.Wait.End = a.hangup.looking
 			req.Since, _ = a.integer("since_seq", 1, math.MaxInt32)
@@ -36,11 +36,11 @@ func statusTool() *tool {
 			if err := a.problem(); err != nil {
 				return nil, err
 			}
-			run, err := d.Status(ctx, req)
+			run, err := s.Status(ctx, req)
 			if err != nil {
 				return nil, err
 			}
-			t, headline := d.tell(ctx, run), fmt.Sprintf("Execution %s is %s", shownID(run.ExecutionID), runjson.Phase(run.Status))
+			t, headline := s.view(ctx, run), fmt.Sprintf("Execution %s is %s", shownID(run.ExecutionID), runjson.Phase(run.Status))
 			if node != "" && !t.awaits(node) {
 				headline += fmt.Sprintf("; it does not wait at node %q", node)
 			} else {

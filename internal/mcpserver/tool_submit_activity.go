@@ -28,7 +28,7 @@ func submitActivityTool() *tool {
 		answer:  runAnswer(repeatedProperty),
 		inner:   map[string]string{"ok": "outcome", "result": "outcome", "error": "outcome", "code": "outcome", "delegate_correlation_id": "outcome", "external_task_id": "outcome"},
 		invalid: problem.SubmitValidationError,
-		call: func(ctx context.Context, d *desk, a *arguments) (*answer, error) {
+		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {
 			req := graph.SubmitRequest{
 				ExecutionID:    a.text("execution_id", true),
 				NodeID:         a.text("node_id", true),
@@ -40,8 +40,8 @@ func submitActivityTool() *tool {
 			if err := a.problem(); err != nil {
 				return nil, err
 			}
-			run, err := d.SubmitActivity(ctx, req)
-			return d.ran(ctx, run, err, " after activity submit")
+			run, err := s.SubmitActivity(ctx, req)
+			return s.ran(ctx, run, err, " after activity submit")
 		},
 	}
 }

@@ -29,7 +29,7 @@ func warningsOf(doc *definition.Document) warnings {
 	return list
 }
 
-// encode gives the first of them.
+// encode returns the first of them.
 func (w warnings) encode() []members {
 	list := make([]members, 0, maxWarnings)
 	for _, f := range w[:min(len(w), maxWarnings)] {
@@ -52,8 +52,8 @@ func (w warnings) headline() string {
 	}
 }
 
-// tellOf adds warnings to the answer that a failed run gives: they often name the cause.
-func (f *failure) tellOf(w warnings) {
+// addWarnings adds warnings to the answer of a failed run: they often name the cause.
+func (f *failure) addWarnings(w warnings) {
 	if len(w) == 0 {
 		return
 	}

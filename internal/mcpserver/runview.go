@@ -8,25 +8,19 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// told is a run as an answer tells of it.
-type told struct {
+// runView is a run as an answer shows it.
+type runView struct {
 	*graph.Run
-	// lost says that another engine began the run and that its definition is not stored here: until somebody sends it,
+	// lost says that another engine began the run and that its definition is not stored here: until a caller sends it,
 	// nothing drives the run.
 	lost bool
 	// node limits pending to the entries of one node; "" for all.
 	node string
 }
 
-// desk is what the tools work with.
-type desk struct {
-	graph.Engine
-	definitions Definitions
-}
-
-// tell looks whether the definition of a run that goes on is known.
-func (d *desk) tell(ctx context.Context, run *graph.Run) told {
-	t := told{Run: run}
+// view looks whether the definition of a run that has not ended is known.
+func (s *server) view(ctx context.Context, run *graph.Run) runView {
+	t := runView{Run: run}
 	switch {
 	case run.Status.Terminal():
 	case len(run.Pending) > 0:
@@ -36,18 +30,18 @@ func (d *desk) tell(ctx context.Context, run *graph.Run) told {
 		}
 	case run.DefinitionHash == "":
 		t.lost = true
-	case d.definitions != nil:
-		_, err := d.definitions.Definition(ctx, run.DefinitionHash)
+	case s.opts.Definitions != nil:
+		_, err := s.opts.Definitions.Definition(ctx, run.DefinitionHash)
 		t.lost = errors.Is(err, problem.DefinitionNotFound)
 	}
 	return t
 }
 
-// isUnbound tells entries of a run whose definition is not known: only the engine that knows it can name its waits.
+// isUnbound reports whether an entry is of a run whose definition is not known: only an engine that knows it can name its waits.
 func isUnbound(p *graph.Pending) bool { return p.ID == "" }
 
 // shown are the entries of pending that the answer has.
-func (t told) shown() []*graph.Pending {
+func (t runView) shown() []*graph.Pending {
 	list := make([]*graph.Pending, 0, len(t.Pending))
 	for i := range t.Pending {
 		if p := &t.Pending[i]; t.node == "" || p.NodeID == t.node {
@@ -58,7 +52,7 @@ func (t told) shown() []*graph.Pending {
 }
 
 // awaits reports whether the run waits at a node.
-func (t told) awaits(node string) bool {
+func (t runView) awaits(node string) bool {
 	t.node = node
 	return len(t.shown()) > 0
 }
