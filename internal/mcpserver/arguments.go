@@ -130,29 +130,6 @@ func (a *arguments) problem() error {
 	return e
 }
 
-// get returns an argument, which must be there if it is required.
-func (a *arguments) get(name string, isRequired bool) jsonobject.Value {
-	if isRequired {
-		return a.Require(name)
-	}
-	return a.Get(name)
-}
-
-// text reads a non-empty string, "" if absent.
-func (a *arguments) text(name string, isRequired bool) string {
-	return a.get(name, isRequired).NonEmpty()
-}
-
-// integer reads a whole number within bounds; set reports whether it is there.
-func (a *arguments) integer(name string, low, high int64) (n int64, set bool) {
-	return a.Get(name).Whole(low, high)
-}
-
-// object reads an object, nil if absent.
-func (a *arguments) object(name string, isRequired bool) map[string]any {
-	return readObject(a.get(name, isRequired))
-}
-
 // readObject takes an object, or the JSON text of one; nil if there is none.
 func readObject(v jsonobject.Value) map[string]any {
 	text, isText := v.Plain.(string)

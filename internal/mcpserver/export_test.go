@@ -16,8 +16,8 @@ func ReadArguments(tool string, raw []byte) error {
 		}
 		a := readArguments(raw, t)
 		a.definition("definition", t.invalid)
-		a.object("input", false)
-		a.integer("wait_ms", 0, MaxWait.Milliseconds())
+		readObject(a.Get("input"))
+		a.Get("wait_ms").Whole(0, MaxWait.Milliseconds())
 		a.mode()
 		a.span("parallel_span")
 		return a.problem()

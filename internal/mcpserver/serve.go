@@ -8,7 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// errStopping is the cause with which calls end when the server is told to stop.
+// errStopping is the cause with which calls end when the server has to stop.
 var errStopping = errors.New("the server is stopping")
 
 // lastWait is how long a call that drives a run may still wait for it once the input has ended: enough for what is about
@@ -20,12 +20,13 @@ const lastWait = 1500 * time.Millisecond
 // soon after. When ctx ends the pending calls are cut short and answered, and nothing more is read; the runs continue
 // when another process claims them. A server is served once.
 func Serve(ctx context.Context, server *mcp.Server, t mcp.Transport) error {
-	server.AddReceivingMiddleware(endWith(ctx))
+	var h hangup
 	if input, ok := t.(interface{ Ended() <-chan struct{} }); ok {
 		over := make(chan struct{})
 		defer close(over)
-		server.AddReceivingMiddleware(hangUpWith(newHangup(input.Ended(), over)))
+		h = newHangup(input.Ended(), over)
 	}
+	server.AddReceivingMiddleware(endWith(ctx, h))
 	session, err := server.Connect(ctx, t, nil)
 	if err != nil {
 		return err
@@ -61,27 +62,12 @@ func newHangup(ended, over <-chan struct{}) hangup {
 
 type hangupKey struct{}
 
-// hangUpWith tells calls of the end of input. It cannot be the end of their context, which refuses a call that has just
-// been read.
-func hangUpWith(h hangup) mcp.Middleware {
+// endWith ends the contexts of calls with stop, because the SDK does not pass on the context of the connection. The end of
+// input is a value of the context and not its end, which refuses a call that has just been read.
+func endWith(stop context.Context, h hangup) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			return next(context.WithValue(ctx, hangupKey{}, h), method, req)
-		}
-	}
-}
-
-// hangupOf returns the hangup of a call.
-func hangupOf(ctx context.Context) hangup {
-	h, _ := ctx.Value(hangupKey{}).(hangup)
-	return h
-}
-
-// endWith ends the contexts of calls with stop: the SDK keeps that of the connection from them.
-func endWith(stop context.Context) mcp.Middleware {
-	return func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			ctx, cancel := context.WithCancelCause(ctx)
+			ctx, cancel := context.WithCancelCause(context.WithValue(ctx, hangupKey{}, h))
 			defer cancel(nil)
 			defer context.AfterFunc(stop, func() { cancel(errStopping) })()
 			return next(ctx, method, req)

@@ -110,7 +110,7 @@ func (s *server) handler(t *tool) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		began := time.Now()
 		a := readArguments(req.Params.Arguments, t)
-		a.hangup = hangupOf(ctx)
+		a.hangup, _ = ctx.Value(hangupKey{}).(hangup)
 		if r := newReporter(ctx, req); r != nil {
 			a.progress = r.report
 			defer r.stop(ctx)

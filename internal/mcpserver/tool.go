@@ -68,7 +68,7 @@ var (
 )
 
 func (a *arguments) wait() graph.Wait {
-	ms, set := a.integer("wait_ms", 0, MaxWait.Milliseconds())
+	ms, set := a.Get("wait_ms").Whole(0, MaxWait.Milliseconds())
 	return graph.Wait{Set: set, Limit: time.Duration(ms) * time.Millisecond, Progress: a.progress, End: a.hangup.driving}
 }
 
@@ -78,7 +78,7 @@ func (a *arguments) mode() machine.Mode {
 
 // caller reads what a call after start may repeat.
 func (a *arguments) caller(invalid problem.Code) graph.Caller {
-	c := graph.Caller{Definition: a.definition("definition", invalid), Input: a.object("input", false), Mode: a.mode(), Wait: a.wait()}
+	c := graph.Caller{Definition: a.definition("definition", invalid), Input: readObject(a.Get("input")), Mode: a.mode(), Wait: a.wait()}
 	c.InputSet = c.Input != nil
 	return c
 }

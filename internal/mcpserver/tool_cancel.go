@@ -29,8 +29,8 @@ func cancelTool() *tool {
 		invalid: problem.CancelValidationError,
 		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {
 			req := graph.CancelRequest{
-				ExecutionID: a.text("execution_id", true),
-				Reason:      strings.TrimSpace(a.text("reason", false)),
+				ExecutionID: a.Require("execution_id").NonEmpty(),
+				Reason:      strings.TrimSpace(a.Get("reason").NonEmpty()),
 			}
 			if err := a.problem(); err != nil {
 				return nil, err

@@ -42,14 +42,14 @@ func listTool() *tool {
 		},
 		invalid: problem.ValidationError,
 		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {
-			limit, _ := a.integer("limit", 1, 100)
+			limit, _ := a.Get("limit").Whole(1, 100)
 			q := history.ListQuery{
 				Phase:          history.Phase(a.Get("phase").Choice(phases...)),
-				DefinitionName: a.text("definition_name", false),
+				DefinitionName: a.Get("definition_name").NonEmpty(),
 				UpdatedAfter:   a.instant("updated_after"),
 				UpdatedBefore:  a.instant("updated_before"),
 				Limit:          int(limit),
-				Cursor:         a.text("cursor", false),
+				Cursor:         a.Get("cursor").NonEmpty(),
 			}
 			if err := a.problem(); err != nil {
 				return nil, err
@@ -87,7 +87,7 @@ func answerList(page history.ListPage) *answer {
 var instantForms = []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateOnly, "2006-01", "2006"}
 
 func (a *arguments) instant(name string) time.Time {
-	s := a.text(name, false)
+	s := a.Get(name).NonEmpty()
 	if s == "" {
 		return time.Time{}
 	}

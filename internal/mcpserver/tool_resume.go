@@ -25,9 +25,9 @@ func resumeTool() *tool {
 		invalid: problem.InvalidResumePayload,
 		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {
 			req := graph.ResumeRequest{
-				ExecutionID: a.text("execution_id", true),
-				InterruptID: a.text("interrupt_id", false),
-				Payload:     a.object("resume_payload", true),
+				ExecutionID: a.Require("execution_id").NonEmpty(),
+				InterruptID: a.Get("interrupt_id").NonEmpty(),
+				Payload:     readObject(a.Require("resume_payload")),
 				Caller:      a.caller(problem.InvalidResumePayload),
 			}
 			if err := a.problem(); err != nil {

@@ -26,11 +26,11 @@ func signalTool() *tool {
 		invalid: problem.SignalValidationError,
 		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {
 			req := graph.SignalRequest{
-				ExecutionID: a.text("execution_id", true),
-				Name:        a.text("signal_name", true),
-				Payload:     a.object("payload", false),
+				ExecutionID: a.Require("execution_id").NonEmpty(),
+				Name:        a.Require("signal_name").NonEmpty(),
+				Payload:     readObject(a.Get("payload")),
 
-				IdempotencyKey: a.text("idempotency_key", false),
+				IdempotencyKey: a.Get("idempotency_key").NonEmpty(),
 				Caller:         a.caller(problem.SignalValidationError),
 			}
 			if err := a.problem(); err != nil {

@@ -43,10 +43,10 @@ func startTool(defaultMode machine.Mode) *tool {
 		invalid: problem.ValidationError,
 		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {
 			req := graph.StartRequest{
-				ExecutionID:   a.text("execution_id", false),
+				ExecutionID:   a.Get("execution_id").NonEmpty(),
 				Definition:    a.definition("definition", problem.ValidationError),
-				DefinitionRef: a.text("definition_ref", false),
-				Input:         a.object("input", false),
+				DefinitionRef: a.Get("definition_ref").NonEmpty(),
+				Input:         readObject(a.Get("input")),
 				Mode:          a.mode(),
 				Branches:      machine.BranchOrder(a.Get("branch_order").Choice(string(machine.Concurrent), string(machine.Sequential))),
 				AllowExisting: a.Get("allow_existing_execution_id").Bool(),

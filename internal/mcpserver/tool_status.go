@@ -29,10 +29,10 @@ func statusTool() *tool {
 		answer:  statusAnswer(),
 		invalid: problem.ValidationError,
 		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {
-			req := graph.StatusRequest{ExecutionID: a.text("execution_id", true), Wait: a.wait()}
+			req := graph.StatusRequest{ExecutionID: a.Require("execution_id").NonEmpty(), Wait: a.wait()}
 			req.Wait.End = a.hangup.looking
-			req.Since, _ = a.integer("since_seq", 1, math.MaxInt32)
-			node := a.text("node_id", false)
+			req.Since, _ = a.Get("since_seq").Whole(1, math.MaxInt32)
+			node := a.Get("node_id").NonEmpty()
 			if err := a.problem(); err != nil {
 				return nil, err
 			}

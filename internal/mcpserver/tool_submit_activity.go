@@ -30,10 +30,10 @@ func submitActivityTool() *tool {
 		invalid: problem.SubmitValidationError,
 		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {
 			req := graph.SubmitRequest{
-				ExecutionID:    a.text("execution_id", true),
-				NodeID:         a.text("node_id", true),
+				ExecutionID:    a.Require("execution_id").NonEmpty(),
+				NodeID:         a.Require("node_id").NonEmpty(),
 				Span:           a.span("parallel_span"),
-				IdempotencyKey: a.text("idempotency_key", false),
+				IdempotencyKey: a.Get("idempotency_key").NonEmpty(),
 				Caller:         a.caller(problem.SubmitValidationError),
 			}
 			a.outcome("outcome", &req)
@@ -60,7 +60,7 @@ var outcomeSchema = described("What came of it.", []property{
 
 // outcome reads an outcome. Members of the form that ok does not choose are ignored (spec: mcp-tools, 8).
 func (a *arguments) outcome(name string, req *graph.SubmitRequest) {
-	value := a.object(name, true)
+	value := readObject(a.Require(name))
 	if value == nil {
 		return
 	}
@@ -89,7 +89,7 @@ func spanSchema(description string) members {
 }
 
 func (a *arguments) span(name string) *history.ParallelSpan {
-	value := a.object(name, false)
+	value := readObject(a.Get(name))
 	if value == nil {
 		return nil
 	}
