@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -95,67 +93,51 @@ func total(list []*attempt) string {
 	return text
 }
 
-// attemptJSON is an attempt for programs. In the lines of the history it stands beside the payload of the outcome, which
-// holds error and usage already; alone it says everything.
-type attemptJSON struct {
-	ExecutionID string         `json:"execution_id,omitempty"`
-	NodeID      string         `json:"node_id,omitempty"`
-	NodeType    string         `json:"node_type"`
-	Visit       int            `json:"visit"`
-	Attempt     int            `json:"attempt"`
-	Branch      string         `json:"branch,omitempty"`
-	Model       string         `json:"model,omitempty"`
-	Tool        string         `json:"tool,omitempty"`
-	Handler     string         `json:"handler,omitempty"`
-	Agent       string         `json:"agent,omitempty"`
-	Host        bool           `json:"host,omitempty"`
-	Outcome     string         `json:"outcome"`
-	RequestedAt string         `json:"requested_at"`
-	DurationMS  *int64         `json:"duration_ms,omitempty"`
-	TokensIn    *int64         `json:"tokens_in,omitempty"`
-	TokensOut   *int64         `json:"tokens_out,omitempty"`
-	WillRetry   bool           `json:"will_retry,omitempty"`
-	Repairs     bool           `json:"repairs,omitempty"` // it was to put the one before right
-	Code        string         `json:"code,omitempty"`
-	Error       string         `json:"error,omitempty"`
-	Usage       map[string]any `json:"usage,omitempty"`
-	Repair      map[string]any `json:"repair,omitempty"` // what it gave to be put right
-}
+// performers are the members that name what performed an attempt, by node type.
+var performers = map[string]string{"llm_call": "model", "tool_call": "tool", "step": "handler", "agent_delegate": "agent"}
 
-func encodeAttempt(t *attempt) *attemptJSON {
-	j := &attemptJSON{
-		NodeType: t.nodeType, Visit: t.visit, Attempt: t.number, Branch: t.branch, Host: t.host,
-		Outcome: t.outcome, Repairs: t.repairs, RequestedAt: history.FormatTimestamp(t.requested),
+// encodeAttempt is an attempt for programs, without the error and the usage: the lines of the history have it beside the
+// payload of the outcome, which holds both.
+func encodeAttempt(t *attempt) jsonvalue.Ordered {
+	m := jsonvalue.Ordered{{"node_type", t.nodeType}, {"visit", float64(t.visit)}, {"attempt", float64(t.number)}}
+	m.Text("branch", t.branch)
+	if member := performers[t.nodeType]; member != "" {
+		m.Text(member, t.by)
 	}
-	if t.outcome == attemptRetried || t.outcome == attemptSentBack {
-		j.Outcome, j.WillRetry = attemptFailed, true
+	if t.host {
+		m.Put("host", true)
 	}
-	switch t.nodeType {
-	case "llm_call":
-		j.Model = t.by
-	case "tool_call":
-		j.Tool = t.by
-	case "step":
-		j.Handler = t.by
-	case "agent_delegate":
-		j.Agent = t.by
+	willRetry := t.outcome == attemptRetried || t.outcome == attemptSentBack
+	if willRetry {
+		m.Put("outcome", attemptFailed)
+	} else {
+		m.Put("outcome", t.outcome)
 	}
+	m.Instant("requested_at", t.requested)
 	if d, ok := t.took(); ok {
-		j.DurationMS = new(d.Milliseconds())
+		m.Put("duration_ms", float64(d.Milliseconds()))
 	}
 	if in, out, ok := t.tokens(); ok {
-		j.TokensIn, j.TokensOut = &in, &out
+		m.Put("tokens_in", float64(in))
+		m.Put("tokens_out", float64(out))
 	}
-	return j
+	if willRetry {
+		m.Put("will_retry", true)
+	}
+	if t.repairs {
+		m.Put("repairs", true) // it was to put the one before right
+	}
+	return m
 }
 
 func writeAttemptLines(w io.Writer, id string, list []*attempt) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
 	for _, t := range list {
-		j := encodeAttempt(t)
-		j.ExecutionID, j.NodeID, j.Code, j.Error, j.Usage, j.Repair = id, t.node, t.code, t.error, t.usage, t.repair
-		if err := encoder.Encode(j); err != nil {
+		m := append(jsonvalue.Ordered{{"execution_id", id}, {"node_id", t.node}}, encodeAttempt(t)...)
+		m.Text("code", t.code)
+		m.Text("error", t.error)
+		m.Object("usage", t.usage)
+		m.Object("repair", t.repair) // what it answered, to be put right
+		if err := writeLine(w, m); err != nil {
 			return err
 		}
 	}

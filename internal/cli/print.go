@@ -24,6 +24,13 @@ func writeEncoded(w io.Writer, v any) error {
 	return encoder.Encode(v)
 }
 
+// writeLine is writeEncoded on one line.
+func writeLine(w io.Writer, v any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(v)
+}
+
 // writeTable prints rows in aligned columns with two spaces between them, and without blanks at the ends of lines.
 func writeTable(w io.Writer, rows [][]string) error {
 	var widths []int

@@ -1,44 +1,30 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
 
-// recordJSON is a record as one line of JSON, with the names of the history table's columns.
-type recordJSON struct {
-	ExecutionID string          `json:"execution_id"`
-	Seq         int64           `json:"seq"`
-	Kind        string          `json:"kind"`
-	Name        string          `json:"name"`
-	CreatedAt   string          `json:"created_at"`
-	Payload     json.RawMessage `json:"payload"`
-	// Activity stands beside the outcomes of activities and delegates: what performed them, how long it took, for how
-	// many tokens.
-	Activity *attemptJSON `json:"activity,omitempty"`
-}
-
-// writeRecordLines prints records; ended are the attempts that they end, by seq.
+// writeRecordLines prints records, one JSON object a line; ended are the attempts that they end, by seq, which say what
+// performed them, how long it took, and for how many tokens.
 func writeRecordLines(w io.Writer, id string, records []history.Record, ended map[int64]*attempt) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	for _, r := range records {
-		payload := r.Raw
-		if payload == nil {
-			payload = r.AppendPayload(nil, id)
-		}
-		line := recordJSON{
-			ExecutionID: id, Seq: r.Seq, Kind: string(r.Kind), Name: string(r.Name),
-			CreatedAt: history.FormatTimestamp(r.CreatedAt), Payload: payload,
+	for i := range records {
+		r := &records[i]
+		line := append(jsonvalue.Ordered{{"execution_id", id}}, runjson.Record(r)...)
+		if r.Raw == nil {
+			line.Put("payload", jsonvalue.Raw(r.AppendPayload(nil, id)))
+		} else {
+			line.Put("payload", jsonvalue.Raw(r.Raw))
 		}
 		if t := ended[r.Seq]; t != nil {
-			line.Activity = encodeAttempt(t)
+			line.Put("activity", encodeAttempt(t))
 		}
-		if err := encoder.Encode(line); err != nil {
+		if err := writeLine(w, line); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
 
 // The history resource shows the newest records of a run, until one of these bounds is met.
@@ -56,8 +57,7 @@ type historyLines struct {
 
 // add takes one more record, unless a bound is met.
 func (l *historyLines) add(r *history.Record) {
-	m := members{{"seq", float64(r.Seq)}, {"kind", string(r.Kind)}, {"name", string(r.Name)}}
-	m.Instant("created_at", r.CreatedAt)
+	m := runjson.Record(r)
 	long := len(r.Raw) > maxPayload
 	if long {
 		m.Number("payload_bytes", int64(len(r.Raw)))

@@ -128,6 +128,13 @@ func FullRow(x *history.Execution) jsonvalue.Ordered {
 	return m
 }
 
+// Record is a record of a history, without its payload.
+func Record(r *history.Record) jsonvalue.Ordered {
+	m := jsonvalue.Ordered{{"seq", float64(r.Seq)}, {"kind", string(r.Kind)}, {"name", string(r.Name)}}
+	m.Instant("created_at", r.CreatedAt)
+	return m
+}
+
 func putWarnings(m *jsonvalue.Ordered, warnings []runview.Warning) {
 	var list []jsonvalue.Ordered
 	for _, w := range warnings {

@@ -7,6 +7,7 @@
 package stdio
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -63,21 +64,14 @@ func (t *Transport) Connect(ctx context.Context) (mcp.Connection, error) {
 		closed:  make(chan struct{}),
 		pending: map[id]*call{},
 
-		drainLimit: or(t.DrainLimit, DefaultDrainLimit),
-		stopLimit:  or(t.StopLimit, DefaultStopLimit),
+		drainLimit: cmp.Or(t.DrainLimit, DefaultDrainLimit),
+		stopLimit:  cmp.Or(t.StopLimit, DefaultStopLimit),
 	}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
 	// A read from In cannot be interrupted in general, so this goroutine may outlive the connection; it ends with the
 	// next line or the end of input.
-	go c.read(newLineReader(t.In, or(t.MaxMessageBytes, DefaultMaxMessageBytes)))
+	go c.read(newLineReader(t.In, cmp.Or(t.MaxMessageBytes, DefaultMaxMessageBytes)))
 	return c, nil
-}
-
-func or[T int | time.Duration](v, fallback T) T {
-	if v <= 0 {
-		return fallback
-	}
-	return v
 }
