@@ -18,8 +18,8 @@ func newCancel(a *app) *cobra.Command {
 		Long: `End a run. A run that was cancelled before answers with the first reason; one that has completed or failed
 cannot be cancelled.
 
-Agents that work on tasks of the run are told to end them. With --keep-tasks none is told, now or later: for a run that was
-moved to another database with export and import, and goes on there with these very tasks.`,
+The run's tasks at agents are cancelled too. With --keep-tasks they are not, now or later: for a run that was moved to
+another database with export and import, and continues there with the same tasks.`,
 		Example: `  workflows-engine cancel 3f0c8a --reason 'ordered twice'
   workflows-engine cancel 3f0c8a --keep-tasks --reason 'moved to new.db'`,
 		Args:              exactly("ID"),
@@ -37,7 +37,7 @@ moved to another database with export and import, and goes on there with these v
 func (a *app) cancel(ctx context.Context, id, reason string, keepTasks bool) error {
 	return a.with(ctx, sessionOptions{lenient: true}, func(s *session) error {
 		if s.without != nil {
-			// Whatever is missing here, a run can be stopped. One that a parent waits for cannot: the parent would go on.
+			// Whatever is missing here, a run can be cancelled, unless a parent waits for it: the parent would continue.
 			execution, err := s.store.Execution(ctx, id)
 			if err != nil {
 				return err
@@ -46,7 +46,7 @@ func (a *app) cancel(ctx context.Context, id, reason string, keepTasks bool) err
 				return s.without
 			}
 			if !keepTasks {
-				fmt.Fprintf(a.stderr, "%s no agent is told of the end, since the settings cannot be used: %v\n", a.paint.wait("warning:"), s.without)
+				fmt.Fprintf(a.stderr, "%s the run's tasks at agents are not cancelled, since the settings cannot be used: %v\n", a.paint.wait("warning:"), s.without)
 			}
 		}
 		run, err := s.engine.Cancel(ctx, graph.CancelRequest{ExecutionID: id, Reason: reason, KeepTasks: keepTasks})

@@ -100,7 +100,7 @@ func (d *drive) reportOwner(o graph.OwnedRun) {
 	}
 	d.reported = true
 	d.session.view.flush()
-	fmt.Fprintf(d.app.stderr, "run %s is held by another process, until %s if nothing more is heard of it; waiting to take it over\n",
+	fmt.Fprintf(d.app.stderr, "run %s is held by another process, until %s unless that process renews its lease; waiting to take it over\n",
 		o.ExecutionID, timeText(d.app.now().Add(o.Owner.Left)))
 }
 

@@ -15,12 +15,12 @@ func newExport(a *app) *cobra.Command {
 		Use:   "export ID",
 		Short: "Write a run as JSON lines, to keep it or to move it to another database",
 		Long: `Write a run with its subworkflows and the definitions they need to standard output, one JSON object a line: a header,
-definitions, records, and a trailer with counts and a SHA-256, so that a file that was cut off is noticed. import takes it
-into another database, where the run goes on.
+definitions, records, and a trailer with counts and a SHA-256, which reveals a truncated file. import reads it into
+another database, where the run continues.
 
-A run may go on meanwhile: what is written is a state in which it has been. To move a run, stop what drives it first,
-and end it here afterwards, with cancel --keep-tasks: a run that goes on in two databases does everything twice, and a
-plain cancel also ends the tasks that agents work on, which are those of the run that was imported.
+The run may continue during the export: what is written is one state of it. To move a run, stop the process that drives
+it first, and cancel it here afterwards with cancel --keep-tasks: a run in two databases does everything twice, and a
+plain cancel also ends its tasks at agents, which belong to the imported run.
 
 The file holds inputs, outputs and answers in plain text, because import needs them. --redact masks the values of members
 that look like secrets (apikey, token, password, secret), for a file that people are to read; it cannot be imported.`,

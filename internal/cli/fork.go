@@ -19,16 +19,16 @@ func newFork(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fork ID --at SEQ",
 		Short: "Start a new run from the past of another one",
-		Long: `Start a new run that has done what another one had done up to a record, and drive it on. The other run is never
-changed, whatever its state. history ID shows the records and their numbers; any of them will do.
+		Long: `Start a new run with the past of another one up to a record, and drive it. The other run is never changed,
+whatever its state. history ID shows the records and their numbers; any of them will do.
 
 What was recorded up to SEQ is kept: outcomes of activities, answers, signals, fired timers, ended subworkflows. What
-was pending there is begun anew: attempts, under the new run's idempotency keys; timers, with the time that they had left;
-subworkflows that had not ended, from their beginning. An end of the run is not taken over: fork a cancelled run at its
-last record to go on with it, a failed one at a record before the failure to try again.
+was pending there starts again: attempts, under the new run's idempotency keys; timers, with the time that they had left;
+subworkflows that had not ended, from their beginning. The end of the run is not kept: fork a cancelled run at its last
+record to continue it, a failed one at a record before the failure to try again.
 
-With --definition the new run follows another definition, a corrected one for instance. It has to lead to the same past:
-where it does not, the fork is refused with the first difference, and nothing is written.`,
+With --definition the new run follows another definition, for instance a corrected one, which must lead to the same
+past: otherwise the fork is refused with the first difference, and nothing is written.`,
 		Example: `  workflows-engine fork 3f0c8a --at 41
   workflows-engine fork 3f0c8a --at 41 --definition corrected.workflow.json --id second-try`,
 		Args:              exactly("ID"),

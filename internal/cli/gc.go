@@ -30,17 +30,18 @@ func newGC(a *app) *cobra.Command {
 		Use:   "gc --older-than TIME",
 		Short: "Delete runs that ended long ago",
 		Long: `Delete runs that have ended and have not changed for a time, with their subworkflows: history, state, everything.
-A run goes together with all its subworkflows or not at all, so nothing is ever deleted of a run that still goes on.
-What is deleted cannot be brought back; export what is worth keeping, and see with --dry-run what would go.
+A run is deleted together with all its subworkflows or not at all, so nothing is ever deleted of a run that has not
+ended. Deleted runs cannot be restored: export what is worth keeping, and use --dry-run to see what would be deleted.
 
-It works beside any number of servers and workers: each transaction is short, a run with very many records is taken
-away in steps, and it is gone for everybody from the first of them. If gc is killed, the next one goes on, and says so.
+gc works beside any number of servers and workers: each transaction is short. A run with very many records is deleted
+in steps, and disappears for every process with the first step. If gc is killed, the next gc completes the deletion,
+and says so.
 
-Deleted runs leave free space in the file, which new runs use before it grows. --vacuum gives it back to the disk: it
-writes the file anew, which needs the same space once more, and other processes cannot write until it is done.
+Deleted runs leave free space in the file, which new runs use before the file grows. --vacuum returns it to the disk:
+it rewrites the file, which needs the same space once more, and other processes cannot write until it is done.
 
-Definitions are kept, since runs can be started by their name. --definitions also deletes those that no remaining run
-was begun with or can start as a subworkflow.`,
+Definitions are kept, because runs can be started by their name. --definitions also deletes those that no remaining
+run was started with or can start as a subworkflow.`,
 		Example: `  workflows-engine gc --older-than 30d --dry-run
   workflows-engine gc --older-than 30d
   workflows-engine gc --older-than 7d --phase failed,cancelled --name nightly-import
@@ -52,11 +53,11 @@ was begun with or can start as a subworkflow.`,
 	set.StringVar(&o.olderThan, "older-than", "", "only runs not changed for this `time`, as in 30d, 2w or 12h; 0 for all that have ended")
 	set.StringSliceVar(&o.phases, "phase", nil, "only runs that ended so: completed, failed, cancelled (default all three)")
 	set.StringVar(&o.name, "name", "", "only runs of the definition with this document.name")
-	set.BoolVar(&o.dryRun, "dry-run", false, "delete nothing, and list what would go")
+	set.BoolVar(&o.dryRun, "dry-run", false, "delete nothing, and list what would be deleted")
 	set.BoolVar(&o.json, "json", false, "print as JSON")
-	set.IntVar(&o.batch, "batch", 100, "how many runs to look at in one go")
-	set.BoolVar(&o.definitions, "definitions", false, "also delete definitions that no run needs any more")
-	set.BoolVar(&o.vacuum, "vacuum", false, "give the free space in the file back to the disk")
+	set.IntVar(&o.batch, "batch", 100, "how many runs to examine at once")
+	set.BoolVar(&o.definitions, "definitions", false, "also delete definitions that no run needs")
+	set.BoolVar(&o.vacuum, "vacuum", false, "return the free space in the file to the disk")
 	return cmd
 }
 
@@ -64,7 +65,7 @@ was begun with or can start as a subworkflow.`,
 func (o gcOptions) query(now time.Time) (history.PruneQuery, error) {
 	q := history.PruneQuery{DefinitionName: o.name, Limit: o.batch, DryRun: o.dryRun}
 	if o.olderThan == "" {
-		return q, usage("gc needs --older-than").WithHint("Write how long a run must have been at rest, as in --older-than 30d; --dry-run shows what would go.")
+		return q, usage("gc needs --older-than").WithHint("Write how long a run must have been at rest, as in --older-than 30d; --dry-run shows what would be deleted.")
 	}
 	age, err := parseAge(o.olderThan)
 	if err != nil {
@@ -82,7 +83,7 @@ func (o gcOptions) query(now time.Time) (history.PruneQuery, error) {
 		p := history.Phase(text)
 		if !slices.Contains(history.Phases(), p) || !p.Terminal() {
 			return q, usage("--phase: %q is not understood", text).
-				WithHint("Write completed, failed or cancelled; runs that go on are never deleted.")
+				WithHint("Write completed, failed or cancelled; runs that have not ended are never deleted.")
 		}
 		q.Phases = append(q.Phases, p)
 	}

@@ -30,8 +30,8 @@ stand the attempts of its activities and delegates: the node, what performed it,
 model counted, and the error. --activities prints these alone. Values of members that look like secrets are masked;
 --reveal shows them.
 
-TOOK is the time from the recorded request to the recorded outcome. An attempt whose process died and that another one
-performed again has one request, so that the time in which nobody performed it is in there, as is a host's own delay.`,
+TOOK is the time from the recorded request to the recorded outcome. An attempt that another process performed again after
+its process died has one request, so TOOK includes the time in which nobody performed it, as well as a host's own delay.`,
 		Example: `  workflows-engine history 3f0c8a
   workflows-engine history 3f0c8a --activities
   workflows-engine history 3f0c8a --json --reveal > run.jsonl
@@ -46,7 +46,7 @@ performed again has one request, so that the time in which nobody performed it i
 	set.BoolVarP(&o.activities, "activities", "a", false, "print only the attempts of activities and delegates")
 	set.BoolVar(&o.json, "json", false, "print one JSON object a line")
 	set.BoolVar(&o.reveal, "reveal", false, "show masked values")
-	set.BoolVarP(&o.follow, "follow", "f", false, "go on printing new records until the run has ended")
+	set.BoolVarP(&o.follow, "follow", "f", false, "keep printing new records until the run has ended")
 	return cmd
 }
 

@@ -12,22 +12,23 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/history/runfile"
 	"github.com/workflows-engine/workflows-engine/internal/config"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 func newImport(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "import FILE",
-		Short: "Take in a run that export has written",
-		Long: `Take in a run with its subworkflows and definitions from a file, or from standard input with -. All of it is checked
-before anything is written, and it is written in one transaction: a file that was cut off or changed, or whose history does
-not follow its definition, leaves nothing behind.
+		Short: "Read a run that export has written",
+		Long: `Read a run with its subworkflows and definitions from a file, or from standard input with -. All of it is checked
+before anything is written, and it is written in one transaction: a file that is truncated or changed, or whose history
+does not follow its definition, leaves nothing behind.
 
-The run goes on where it stood: it waits for the same answer, its timers are set again, and what was in flight is performed
-again, with the same idempotency key, once something takes the run over (recover, a worker, a server). A task that an agent works on
-belongs to it from now on: end the run that it was exported from with cancel --keep-tasks.
+The run continues where it stood: it waits for the same answer, its timers are set again, and attempts that were in
+flight are performed again, with the same idempotency key, once a process takes the run over (recover, a worker, a
+server). Its tasks at agents belong to it from now on: cancel the run that it was exported from with cancel --keep-tasks.
 
-A run whose id exists is refused, unless it is the same, record for record; then nothing is changed, and that is said.`,
+A run whose id exists is refused, unless it is the same, record for record; then nothing is changed, and import says so.`,
 		Example: `  workflows-engine import run.jsonl
   workflows-engine import run.jsonl --json | jq -r .execution_id
   ssh there workflows-engine export 3f0c8a | workflows-engine import -`,
@@ -66,8 +67,11 @@ func (a *app) importRun(ctx context.Context, file string, asJSON bool) error {
 			return err
 		}
 		if asJSON {
-			return writeEncoded(a.stdout, importedJSON{
-				res.ExecutionID, string(res.Phase), res.Subworkflows, res.Records, res.Definitions, res.Tasks, res.Existed,
+			return writeEncoded(a.stdout, jsonvalue.Ordered{
+				{"execution_id", res.ExecutionID}, {"phase", string(res.Phase)}, {"subworkflows", res.Subworkflows}, {"records", res.Records},
+				{"definitions", res.Definitions},
+				{"tasks", res.Tasks},       // on which agents work for the run
+				{"unchanged", res.Existed}, // the run was here already, record for record
 			})
 		}
 		a.writeImported(a.human, res)
@@ -92,19 +96,6 @@ func (a *app) rehearseImport(ctx context.Context, text []byte) error {
 	}
 	_, err = graph.Import(ctx, empty, bytes.NewReader(text))
 	return closing(empty, err)
-}
-
-// importedJSON is what an import says to programs.
-type importedJSON struct {
-	ExecutionID  string `json:"execution_id"`
-	Phase        string `json:"phase"`
-	Subworkflows int    `json:"subworkflows"`
-	Records      int    `json:"records"`
-	Definitions  int    `json:"definitions"`
-	// Tasks counts those that agents work on for the run.
-	Tasks int `json:"tasks"`
-	// Unchanged says that the run was here already, record for record.
-	Unchanged bool `json:"unchanged"`
 }
 
 func (a *app) writeImported(w io.Writer, res *graph.ImportResult) {

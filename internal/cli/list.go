@@ -40,7 +40,7 @@ func newList(a *app) *cobra.Command {
 	set.DurationVar(&o.newer, "newer", 0, "only runs changed within this `time`, as in 24h")
 	set.DurationVar(&o.older, "older", 0, "only runs not changed within this `time`, as in 1h")
 	set.IntVar(&o.limit, "limit", 50, "how many, at most 100")
-	set.StringVar(&o.cursor, "cursor", "", "go on where the page before ended")
+	set.StringVar(&o.cursor, "cursor", "", "next_cursor of the page before")
 	set.BoolVar(&o.json, "json", false, "print as JSON")
 	var phases []string
 	for _, p := range history.Phases() {

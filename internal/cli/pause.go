@@ -34,7 +34,7 @@ func (a *app) summarize(run *graph.Run) {
 			fmt.Fprintf(a.stderr, "  at: node %s\n", run.ErrorNodeID)
 		}
 		if flag := limitFlags[problem.Code(run.ErrorCode)]; flag != "" {
-			fmt.Fprintf(a.stderr, "  hint: it has ended; %s fork %s --at SEQ %s N goes on from before the limit, with a higher one\n",
+			fmt.Fprintf(a.stderr, "  hint: it has ended; %s fork %s --at SEQ %s N continues from before the limit, with a higher one\n",
 				program, shellQuote(run.ExecutionID), flag)
 		}
 	case machine.Cancelled:
@@ -48,7 +48,7 @@ func (a *app) summarize(run *graph.Run) {
 	}
 }
 
-// explainPause says what the run waits for, and gives the command that ends the wait, ready to be pasted.
+// explainPause says what the run waits for, and prints the command that ends the wait, ready to be pasted.
 func (a *app) explainPause(run *graph.Run, s *session) {
 	p := somebody(run)
 	if p == nil {
@@ -73,7 +73,7 @@ func (a *app) explainPause(run *graph.Run, s *session) {
 	fmt.Fprintf(a.stderr, "continue with:\n  %s\n", s.command(continuation(run, p)[0], continuation(run, p)[1:]...))
 }
 
-// explainTime is explainPause for a run that goes on by itself, or would where it has what it needs.
+// explainTime is explainPause for a run that continues by itself, or would in a process that has what it needs.
 func (a *app) explainTime(run *graph.Run, s *session) {
 	if run.Lacks != nil {
 		fmt.Fprintf(a.stderr, "  %s\n", lackText(run.Lacks))
@@ -87,7 +87,7 @@ func (a *app) explainTime(run *graph.Run, s *session) {
 	fmt.Fprintf(a.stderr, "continue with:\n  %s\n", s.command("recover", run.ExecutionID))
 }
 
-// lackText says what is missing here to go on with a run, and who goes on then.
+// lackText says what is missing here to continue a run, and who continues it.
 func lackText(l *graph.Lack) string {
 	if l.Host {
 		return fmt.Sprintf("node %s, which may follow, needs %s, which this command lacks: another process performs it%s, or a host if you answer with --mode host_mediated",

@@ -27,20 +27,21 @@ func newRecover(a *app) *cobra.Command {
 	var o recoverOptions
 	cmd := &cobra.Command{
 		Use:   "recover [ID]",
-		Short: "Take over runs whose process is gone, and drive them on",
-		Long: `Take over runs that were being driven by a process that has ended, and runs whose timer is due, and drive them
-until they end or wait for somebody. As a worker does, the command performs of each run what is configured here and
-leaves the rest to a process that has what is missing: such a run is named on standard error, and the exit status
-then is 1. A run that another process drives is left alone and named. With an id, that run alone is driven on, its
-timers included; if it waits for what is missing here, the exit status is 3, as for every run that is paused. One that
-another process drives is taken over once that process gives it back; one that was killed holds its runs for some
-seconds more.
+		Short: "Take over runs whose process is gone, and drive them",
+		Long: `Take over runs whose process has ended and runs whose timer is due, and drive them until they end or wait for
+a host, a person or a signal. The command performs of each run what is configured here, as a worker does, and leaves
+the rest to a process that has what is missing: it names such a run on standard error, and exits with status 1. A run
+that another process owns is named and left alone.
 
-What was in flight when a process ended is performed again, with the same idempotency key.
+With an ID only that run is driven, its timers included. If it waits for what is missing here, the exit status is 3,
+as for every paused run. If another process owns it, the command waits until that process releases the run, or until
+its lease ends: that of a process that was killed ends after at most 30 seconds.
 
---dry-run changes nothing and lists the runs that would be taken over, and why. What is missing for others, and how
-many runs wait for a host, a person or a signal, which are left to them, goes to standard error. A worker does all
-the time what recover does once.`,
+Attempts that were in flight when a process ended are performed again, with the same idempotency key.
+
+--dry-run changes nothing. It lists the runs that would be taken over, and why; on standard error it says what is
+missing for other runs, and how many runs wait for a host, a person or a signal. A worker does all the time what
+recover does once.`,
 		Example: `  workflows-engine recover --dry-run
   workflows-engine recover
   workflows-engine recover 3f0c8a --profile demo`,
@@ -303,26 +304,17 @@ type recoverJSON struct {
 	// over, as list --json has them, and why.
 	Executions []jsonvalue.Ordered `json:"executions"`
 	// Left are the runs that are left to others, and those that could not be driven on.
-	Left []leftJSON `json:"left,omitempty"`
-	// Held are the runs that other processes drive, HeldUntil is when the first of their leases ends if it is not prolonged.
+	Left []jsonvalue.Ordered `json:"left,omitempty"`
+	// Held are the runs that other processes own, HeldUntil is when the first of their leases ends if it is not renewed.
 	Held      []string  `json:"held,omitempty"`
 	HeldUntil time.Time `json:"held_until,omitzero"`
-}
-
-// leftJSON says of a run what is missing for it, or what went wrong.
-type leftJSON struct {
-	ExecutionID string            `json:"execution_id"`
-	Lacks       jsonvalue.Ordered `json:"lacks,omitempty"`
-	Error       string            `json:"error,omitempty"`
-	Code        string            `json:"code,omitempty"`
-	Hint        string            `json:"hint,omitempty"`
 }
 
 func newRecoverJSON(dryRun bool, found *recoverable) *recoverJSON {
 	j := &recoverJSON{DryRun: dryRun, Executions: []jsonvalue.Ordered{}, Held: found.held, HeldUntil: found.until}
 	for _, l := range found.left {
 		if l.Lack != nil {
-			j.Left = append(j.Left, leftJSON{ExecutionID: l.id, Lacks: runjson.Lack(l.Lack)})
+			j.Left = append(j.Left, jsonvalue.Ordered{{"execution_id", l.id}, {"lacks", runjson.Lack(l.Lack)}})
 		} else {
 			j.leave(l.id, l.Err)
 		}
@@ -332,9 +324,10 @@ func newRecoverJSON(dryRun bool, found *recoverable) *recoverJSON {
 
 // leave adds a run that could not be driven on.
 func (j *recoverJSON) leave(id string, err error) {
-	l := leftJSON{ExecutionID: id, Error: err.Error()}
+	l := jsonvalue.Ordered{{"execution_id", id}, {"error", err.Error()}}
 	if e, ok := problem.As(err); ok {
-		l.Code, l.Hint = string(e.Code), commandHint(e.Hint, e.At.ExecutionID)
+		l.Text("code", string(e.Code))
+		l.Text("hint", commandHint(e.Hint, e.At.ExecutionID))
 	}
 	j.Left = append(j.Left, l)
 }

@@ -20,8 +20,8 @@ func newResume(a *app) *cobra.Command {
 	var o resumeOptions
 	cmd := &cobra.Command{
 		Use:   "resume ID",
-		Short: "Answer an interrupt, and drive the run on",
-		Long: `Answer the question that a run waits at, and drive the run on. The payload must satisfy the interrupt's
+		Short: "Answer an interrupt, and drive the run",
+		Long: `Answer the question that a run waits at, and drive the run. The payload must satisfy the interrupt's
 resume_schema; a refused payload changes nothing. workflows-engine status ID shows what is asked. At a terminal,
 leave --payload out to be asked.`,
 		Example: `  workflows-engine resume 3f0c8a --payload '{"approve":true}'

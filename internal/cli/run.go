@@ -27,7 +27,7 @@ func newRun(a *app) *cobra.Command {
 goes to standard output as JSON. Every step is stored first, so that the run survives the end of this process.
 
 Where the run waits for an answer or a signal, the answers of --resume and --signal are used in order, then a
-person at the terminal is asked. If nobody is there, the command prints how to go on and exits with status 3.
+person at the terminal is asked. If nobody is there, the command prints how to continue and exits with status 3.
 
 Subworkflows are found by document.name among the *.workflow.json and *.workflow.yaml files of --workflow-dir.`,
 		Example: `  workflows-engine run order.workflow.json --input '{"order":17}'
@@ -82,7 +82,7 @@ func (a *app) run(ctx context.Context, file string, o runOptions) error {
 	return a.with(ctx, sessionOptions{create: true, drives: true, live: true, folder: folder}, func(s *session) error {
 		a.announce(s, mode)
 		if missing := s.missing(ctx, c.document); len(missing) > 0 && mode != machine.HostMediated {
-			fmt.Fprintf(a.stderr, "%s nothing is configured here for %s; a run that comes to such a node fails\n",
+			fmt.Fprintf(a.stderr, "%s nothing is configured here for %s; a run that reaches such a node fails\n",
 				a.paint.wait("warning:"), problem.AndList(missing))
 		}
 		d := a.drive(s, o.driveOptions)

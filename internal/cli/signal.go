@@ -18,7 +18,7 @@ func newSignal(a *app) *cobra.Command {
 	var o signalOptions
 	cmd := &cobra.Command{
 		Use:   "signal ID NAME",
-		Short: "Deliver a signal to a run that waits for it, and drive the run on",
+		Short: "Deliver a signal to a run that waits for it, and drive the run",
 		Long: `Deliver a signal. Its payload is merged into the run's state through the reducers. A run that does not wait
 for a signal of this name refuses it and is not changed.`,
 		Example: `  workflows-engine signal 3f0c8a release_approved --payload '{"approved_by":"kim"}'

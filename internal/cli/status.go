@@ -20,10 +20,10 @@ func newStatus(a *app) *cobra.Command {
 	var folder string
 	cmd := &cobra.Command{
 		Use:   "status ID",
-		Short: "Say where a run stands, and what it waits for",
-		Long: `Say where a run stands. For a run that waits, the command that continues it is shown, with an example of the
-answer that is asked for. Of a run that nobody drives it is said what is missing here to go on with it (lacks in the
-JSON), by the flags and variables of this call.`,
+		Short: "Show where a run stands, and what it waits for",
+		Long: `Show where a run stands. For a run that waits, this includes the command that continues it, with an example of the
+expected answer. For a run without an owner it includes what is missing here to continue it (lacks in the JSON), as
+judged by the flags and variables of this call. --json has the members of the MCP tool workflow_status.`,
 		Example: `  workflows-engine status 3f0c8a
   workflows-engine status 3f0c8a --json | jq '.pending[0].resume_schema'`,
 		Args:              exactly("ID"),

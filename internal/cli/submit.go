@@ -20,7 +20,7 @@ func newSubmit(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "submit ID NODE",
 		Short: "Report the outcome of an activity that the host performs",
-		Long: `Report the outcome of a pending activity or delegate of a host-mediated run, and drive the run on: its output
+		Long: `Report the outcome of a pending activity or delegate of a host-mediated run, and drive the run: its output
 with --result, or a failure with --error and --code, which the node's retry policy then judges.`,
 		Example: `  workflows-engine submit 3f0c8a classify --result '{"intent":"billing","confidence":0.9}'
   workflows-engine submit 3f0c8a fetch --error 'HTTP 503' --code UPSTREAM_DOWN

@@ -21,20 +21,21 @@ func newWorker(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "Look after all runs of a database, until stopped",
-		Long: `Stay, and look after the runs of a database: fire timers, retries and deadlines when they are due, and take over
-in-process runs whose process is gone. Runs that wait for a host, a person or a signal are left to them; what the
-worker does for those is to keep their deadlines.
+		Long: `Look after the runs of a database until stopped: fire timers, retries and deadlines when they are due, and take
+over in-process runs whose process is gone. Of runs that wait for a host, a person or a signal, the worker only
+enforces the deadlines.
 
-Any number of workers, servers and commands may share a database; leases in it see to it that each run has one driver
-at a time. A worker takes over only what it can perform: give it the flags and variables that the runs were begun
-with (--profile, --mcp-config, --workflow-dir, WORKFLOW_ENGINE_LLM_CONFIG, …). The rest waits for another one.
+Any number of workers, servers and commands may share a database: each process has a lease in it, and each run has at
+most one owner. A worker takes over only what it can perform, so start it with the flags and variables that the runs
+were started with (--profile, --mcp-config, --workflow-dir, WORKFLOW_ENGINE_LLM_CONFIG, …). The rest waits for another
+worker.
 
-What happens is logged on standard error, from level info on (--log-level, --log-format json). Under systemd the
-worker says when it is ready and stopping, and answers the watchdog as long as the database can be read; see
-docs/operations.md for a unit file. To look after everything once, without staying, use recover.
+The worker logs on standard error, from level info on (--log-level, --log-format json). Under systemd it reports when
+it is ready and when it stops, and answers the watchdog while the database can be read; see docs/operations.md for a
+unit file. To look after all runs once, use recover.
 
-SIGTERM and Ctrl-C stop it in order: executors are told to stop, what they still answer is recorded, leases are given
-back, so that another process goes on at once. A second signal ends it on the spot.
+SIGTERM and Ctrl-C stop it in order: executors are cancelled, what they still return is recorded, and the lease is
+released, so that another process can continue the runs within about a second. A second signal ends it immediately.
 
 Exit status: 0 stopped by a signal; 1 the database cannot be opened or was deleted, moved or restored meanwhile, or an
 executor did not stop within 10 seconds; 2 wrong usage or settings.`,
@@ -81,14 +82,14 @@ func (a *app) worker(ctx context.Context, folder string) (err error) {
 		return err
 	}
 	if c.Store == config.Memory {
-		return usage("a worker looks after a database, and memory is none").WithHint("Name a file with --store-path.")
+		return usage("a worker needs a database, and --store is memory").WithHint("Name a file with --store-path.")
 	}
 	s, err := a.open(ctx, sessionOptions{
 		create: true, folder: folder, background: true, log: log,
 		onRecord: func(e graph.RecordEvent) { logRecords(log, e) },
 	})
 	if err != nil && ctx.Err() != nil {
-		log.Info("worker stopped") // before it had begun
+		log.Info("worker stopped") // before it was ready
 		return nil
 	}
 	if err != nil {
@@ -132,7 +133,7 @@ func (a *app) stay(ctx context.Context, s *session, manager sdnotify.Notifier, l
 	for {
 		switch _, _, err := s.store.NextTimer(ctx); {
 		case ctx.Err() != nil:
-			return nil // told to stop; that the read was broken off says nothing of the database
+			return nil // stopped; that the read was cancelled says nothing of the database
 		case errors.Is(err, problem.StoreReplaced):
 			return err
 		case err != nil:
@@ -148,10 +149,10 @@ func (a *app) stay(ctx context.Context, s *session, manager sdnotify.Notifier, l
 	}
 }
 
-// tell logs that the service manager could not be told something. Whether it matters is the manager's to decide.
+// tell logs a failed notification of the service manager. Whether it matters is the manager's to decide.
 func tell(log *slog.Logger, err error) {
 	if err != nil {
-		log.Warn("service manager not told", logError, err)
+		log.Warn("service manager not notified", logError, err)
 	}
 }
 

@@ -5,6 +5,6 @@
 //
 // Each tool is decode, one engine call, encode; nothing is decided here. Arguments are checked here and not by the SDK,
 // so that a bad argument gets the protocol's VALIDATION_ERROR with every issue. Answers have the protocol's members and
-// say besides what the run waits for and which call takes it further. The text of an answer carries the same facts as
+// say besides what the run waits for and which call continues it. The text of an answer carries the same facts as
 // its structured content.
 package mcpserver

@@ -118,10 +118,10 @@ func fault(err error) *problem.Error {
 	switch {
 	case errors.Is(err, errStopping):
 		return problem.New(problem.Internal, "the server is stopping").
-			WithHint("The run is kept and goes on when a server is started again; workflow_status shows where it stands.")
+			WithHint("The run is kept and continues when a server is started again; workflow_status shows where it stands.")
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return problem.New(problem.Internal, "the call was given up: %v", err).
-			WithHint("The run goes on; workflow_status shows where it stands.")
+		return problem.New(problem.Internal, "the call was cancelled: %v", err).
+			WithHint("The run continues; workflow_status shows where it stands.")
 	default:
 		return problem.New(problem.Internal, "%v", err)
 	}

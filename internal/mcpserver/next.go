@@ -8,10 +8,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
 
-// nextWaitMS is the wait_ms that next suggests for a run that goes on by itself.
+// nextWaitMS is the wait_ms that next suggests for a run that continues by itself.
 const nextWaitMS = 20_000
 
-// nextCall names the call that takes a run further, with arguments to copy. Where the caller has to find something out
+// nextCall names the call that continues a run, with arguments to copy. Where the caller has to find something out
 // stands a blank, with which the call is refused and changes nothing.
 func nextCall(run runView) members {
 	p := run.actionable()
@@ -21,7 +21,7 @@ func nextCall(run runView) members {
 	case run.lost:
 		return sendDefinition(run)
 	}
-	note := "The run goes on by itself."
+	note := "The run continues by itself."
 	for _, p := range run.shown() {
 		if isUnbound(p) {
 			return sendDefinition(runView{Run: &graph.Run{ExecutionID: p.ExecutionID, State: p.State}})
@@ -31,7 +31,7 @@ func nextCall(run runView) members {
 	case run.Lacks != nil:
 		note = leftToOthers(run.Lacks)
 	case first != nil && !first.Due.IsZero():
-		note = "The run goes on by itself at due_at; ask then."
+		note = "The run continues by itself at due_at; ask then."
 	}
 	return call("workflow_status", members{{"execution_id", run.ExecutionID}, {"wait_ms", float64(nextWaitMS)}}, note)
 }
@@ -55,7 +55,7 @@ func sendDefinition(run runView) members {
 		what = "its definition and the input that it began with ({} if none)"
 	}
 	return call("workflow_start", args, "Another engine began this run and its definition is not stored here, so nothing "+
-		"takes it further. Send "+what+": the run then goes on where it stands.")
+		"continues it. Send "+what+": the run then continues where it stands.")
 }
 
 // answerTo is the call that ends a wait.

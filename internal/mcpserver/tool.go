@@ -53,7 +53,7 @@ func (t *tool) listed() *mcp.Tool {
 	}
 }
 
-// MaxWait is the most that wait_ms may be: a host that waits longer has given up on the call.
+// MaxWait is the most that wait_ms may be: a host that waits longer has abandoned the call.
 const MaxWait = 5 * time.Minute
 
 // Arguments that several tools have.
