@@ -11,8 +11,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 )
 
-// ask shows what the run waits for and reads the answer from the terminal, until it can be read or the person gives
-// up with Ctrl-D, which leaves the run waiting.
+// ask shows what the run waits for and reads the answer from the terminal, until it can be read or the person ends
+// with Ctrl-D, which leaves the run waiting.
 func (a *app) ask(ctx context.Context, p *graph.Pending) (filled, bool, error) {
 	f := filled{asked: true, interruptID: interruptID(p)}
 	if p.Kind == machine.WaitSignal {
@@ -41,7 +41,7 @@ func (a *app) ask(ctx context.Context, p *graph.Pending) (filled, bool, error) {
 	}
 }
 
-// readLine reads one line of standard input, or gives up when ctx ends. Reading a terminal cannot be called off, so
+// readLine reads one line of standard input, or returns when ctx ends. Reading a terminal cannot be cancelled, so
 // the reading goroutine may outlive the call; it ends with the process, which is about to.
 func (a *app) readLine(ctx context.Context) (string, error) {
 	if a.lines == nil {

@@ -39,7 +39,7 @@ func writeAttemptTable(w io.Writer, list []*attempt) error {
 	return err
 }
 
-// why tells what was wrong: of an attempt that was sent back what the repair was told, if it was told in words.
+// why is what was wrong: for an attempt that was sent back the violation that the repair received, if it is a text.
 func (t *attempt) why() string {
 	if violation, ok := t.repair["violation"].(string); ok && violation != "" {
 		return violation

@@ -14,7 +14,7 @@ import (
 
 // driveOptions are what the commands that drive a run have in common.
 type driveOptions struct {
-	// answers for the places where the run waits, used before anybody is asked.
+	// answers for the places where the run waits, used before a person is asked.
 	answers answers
 	// wait bounds the time until the run rests; nil waits as long as it takes.
 	wait *time.Duration
@@ -26,7 +26,7 @@ type driveOptions struct {
 	definition string
 }
 
-// drive goes on with a run until it has ended or waits for something that is not at hand.
+// drive continues a run until it has ended or waits for something that is not at hand.
 type drive struct {
 	driveOptions
 	app      *app
@@ -73,21 +73,21 @@ func (d *drive) from(ctx context.Context, run *graph.Run, err error) error {
 	}
 }
 
-// rest waits until the run has ended, waits for somebody or for what nobody performs, the time is over or ctx ends.
+// rest waits until the run has ended, waits for a caller or for what no process performs, the time is over or ctx ends.
 func (d *drive) rest(ctx context.Context, run *graph.Run) (*graph.Run, error) {
 	left := d.left()
-	if run.Status.Terminal() || somebody(run) != nil || left <= 0 || ctx.Err() != nil {
+	if run.Status.Terminal() || awaited(run) != nil || left <= 0 || ctx.Err() != nil {
 		return run, nil
 	}
-	next, err := d.goOn(ctx, run.ExecutionID, left)
+	next, err := d.continueFor(ctx, run.ExecutionID, left)
 	if err != nil {
 		return run, err
 	}
 	return next, nil
 }
 
-// goOn goes on with a run for a time.
-func (d *drive) goOn(ctx context.Context, id string, limit time.Duration) (*graph.Run, error) {
+// continueFor continues a run for a time.
+func (d *drive) continueFor(ctx context.Context, id string, limit time.Duration) (*graph.Run, error) {
 	req := graph.DriveRequest{ExecutionID: id, Caller: d.caller, StopAtTimer: d.leaveTimers, OwnedElsewhere: d.reportOwner}
 	req.Wait.Limit = limit
 	return d.session.driver.Drive(ctx, req)
@@ -115,8 +115,8 @@ func (d *drive) left() time.Duration {
 	return d.deadline.Sub(d.app.now())
 }
 
-// somebody returns the first entry that a person, a host or another system has to end, nil if there is none.
-func somebody(run *graph.Run) *graph.Pending {
+// awaited returns the first entry that a person, a host or another system has to end, nil if there is none.
+func awaited(run *graph.Run) *graph.Pending {
 	for i, p := range run.Pending {
 		switch {
 		case p.Kind == machine.WaitInterrupt, p.Kind == machine.WaitSignal, p.Host:
@@ -126,9 +126,9 @@ func somebody(run *graph.Run) *graph.Pending {
 	return nil
 }
 
-// nextAnswer takes the next scripted answer, or asks whoever sits at the terminal.
+// nextAnswer takes the next scripted answer, or asks the person at the terminal.
 func (d *drive) nextAnswer(ctx context.Context, run *graph.Run) (filled, bool, error) {
-	p := somebody(run)
+	p := awaited(run)
 	if p == nil || p.Host {
 		return filled{}, false, nil
 	}
@@ -158,7 +158,7 @@ func interruptID(p *graph.Pending) string {
 	return ""
 }
 
-// apply gives an answer to the run. A person whose answer is refused is told why and asked again.
+// apply gives an answer to the run. A person whose answer is refused sees why and is asked again.
 func (d *drive) apply(ctx context.Context, run *graph.Run, f filled) (*graph.Run, error) {
 	var (
 		next *graph.Run

@@ -16,7 +16,7 @@ const (
 	exitUsage = 2
 	// exitPaused: the run is alive and waits for an answer, a signal, a host or a time.
 	exitPaused = 3
-	// exitInterrupted: Ctrl-C or SIGTERM ended the command; the run goes on with recover.
+	// exitInterrupted: Ctrl-C or SIGTERM ended the command; recover continues the run.
 	exitInterrupted = 130
 )
 

@@ -106,7 +106,7 @@ func (a *app) history(ctx context.Context, id string, o historyOptions) error {
 // skipPage is how many records are read at once of those that are not printed.
 const skipPage = 1000
 
-// skip tells the tally of the records before the first that is printed: requests, whose outcomes may be printed.
+// skip applies to the tally the records before the first that is printed: requests, whose outcomes may be printed.
 func (s *session) skip(ctx context.Context, id string, first int64, tally *attempts) error {
 	for next := int64(1); next < first; {
 		records, err := s.engine.History(ctx, graph.HistoryRequest{

@@ -25,7 +25,7 @@ type app struct {
 	paint palette
 	// interactive is true if a person sits at stdin and stderr.
 	interactive bool
-	// lines reads stdin line by line once somebody is asked.
+	// lines reads stdin line by line once a person is asked.
 	lines *bufio.Reader
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // output is where a result goes. It remembers the first write that failed, so that a command whose result was lost, on a
-// disk that is full for instance, does not end well, whoever looked at the error of that write.
+// disk that is full for instance, fails even if its own error was ignored.
 type output struct {
 	out io.Writer
 	err error
@@ -41,7 +41,7 @@ func (o *output) verdict(err error) error {
 	return fmt.Errorf("the output could not be written: %w", o.err)
 }
 
-// readerGone reports whether nobody reads a pipe any more.
+// readerGone reports whether the reader of a pipe has closed it.
 func readerGone(err error) bool {
 	const brokenPipe, noData = syscall.Errno(109), syscall.Errno(232) // what Windows says in the place of EPIPE
 	if errno, ok := errors.AsType[syscall.Errno](err); ok && runtime.GOOS == "windows" && (errno == brokenPipe || errno == noData) {

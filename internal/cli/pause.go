@@ -50,7 +50,7 @@ func (a *app) summarize(run *graph.Run) {
 
 // explainPause says what the run waits for, and prints the command that ends the wait, ready to be pasted.
 func (a *app) explainPause(run *graph.Run, s *session) {
-	p := somebody(run)
+	p := awaited(run)
 	if p == nil {
 		a.explainTime(run, s)
 		return
@@ -96,7 +96,7 @@ func lackText(l *graph.Lack) string {
 	return fmt.Sprintf("node %s: this command lacks %s; it leaves the run to a process that has it%s", l.NodeID, l.Missing, settingText(l))
 }
 
-// settingText returns the process that has what is missing, "" if nobody can say.
+// settingText returns the process that has what is missing, "" if that is not known.
 func settingText(l *graph.Lack) string {
 	if l.Setting == "" {
 		return ""

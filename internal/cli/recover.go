@@ -129,7 +129,7 @@ type recoverable struct {
 	until time.Time
 }
 
-// leftRun is a run that is left to others, with what is missing for it or a subworkflow of it, or why that cannot be told.
+// leftRun is a run that is left to others, with what is missing for it or a subworkflow of it, or why that is not known.
 type leftRun struct {
 	id string
 	graph.LeftRun
@@ -233,7 +233,7 @@ func (a *app) writeRecoverable(ctx context.Context, s *session, found *recoverab
 	return nil
 }
 
-// writeWaiting says how many runs wait for somebody.
+// writeWaiting says how many runs wait for a host, a person or a signal.
 func (a *app) writeWaiting(ctx context.Context, s *session) error {
 	waiting, atLeast := 0, ""
 	for _, phase := range []history.Phase{history.PhaseAwaitingActivity, history.PhaseInterrupted, history.PhaseAwaitingSignal} {
@@ -258,7 +258,7 @@ func (d *drive) recover(ctx context.Context, found *recoverable, j *recoverJSON)
 	var runs []*graph.Run
 	var left error
 	for _, id := range found.ids {
-		run, err := d.goOn(ctx, id, 0)
+		run, err := d.continueFor(ctx, id, 0)
 		if err != nil && ctx.Err() == nil {
 			d.session.view.flush()
 			fmt.Fprintf(d.app.stderr, "%s run %s:\n", d.app.paint.wait("skipped"), id)

@@ -61,7 +61,7 @@ func writeProblem(w io.Writer, paint palette, e *problem.Error, store []string) 
 // sameDatabase is what hints say behind a command whose flags they do not know.
 const sameDatabase = ", with the --store-path of this database"
 
-// placeText says where a problem is, "" if nobody knows.
+// placeText says where a problem is, "" if that is not known.
 func placeText(p problem.Place) string {
 	var parts []string
 	if p.ExecutionID != "" {

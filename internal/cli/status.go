@@ -53,7 +53,7 @@ func (a *app) status(ctx context.Context, id, folder string, asJSON bool) error 
 			}
 		}
 		if s.without != nil {
-			run.Lacks = nil // nobody can tell while the settings cannot be used
+			run.Lacks = nil // unknown while the settings cannot be used
 		}
 		if asJSON {
 			return writeEncoded(a.stdout, runjson.Full(run))

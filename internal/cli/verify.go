@@ -23,11 +23,11 @@ have each outcome once; that definitions are those that their hashes name; that 
 records say; that runs can be replayed, with the outputs, states and results that are recorded; that open runs have their
 position and timers; and that no row is left over.
 
-Nothing is changed, and nobody has to stop: each run is looked at as of one moment. --repair makes wrong projections
-anew, makes runs hold the large values that they need, and drops rows of runs that do not exist and large values that no run
-needs. Records are never touched.
+Nothing is changed, and no process has to stop: each run is read in one snapshot. --repair rewrites wrong projections and
+missing references to large values, and deletes rows of runs that do not exist and large values that no run needs. It never
+touches records.
 
-What cannot be read to its end is reported as far as it could be, with the error.
+If the database cannot be read completely, verify reports what it found until then, with the error.
 
 Exit status: 0 all is well, or was repaired; 1 something was found, each line with its run, record, code and what to do.`,
 		Example: `  workflows-engine verify
@@ -45,7 +45,7 @@ Exit status: 0 all is well, or was repaired; 1 something was found, each line wi
 		},
 	}
 	cmd.Flags().BoolVar(&o.json, "json", false, "print as JSON")
-	cmd.Flags().BoolVar(&o.repair, "repair", false, "put right what does not touch records")
+	cmd.Flags().BoolVar(&o.repair, "repair", false, "repair what does not touch records")
 	return cmd
 }
 
@@ -82,8 +82,8 @@ type storedFindingJSON struct {
 	Repaired    bool   `json:"repaired,omitempty"`
 }
 
-// verify checks a database, or one run. What was found before an error is said all the same: a file that is so damaged that
-// not everything can be looked at is what somebody wants to know.
+// verify checks a database, or one run. What was found before an error is printed too: of all files, a damaged one has to be
+// reported.
 func (a *app) verify(ctx context.Context, id string, o verifyOptions) error {
 	return a.with(ctx, sessionOptions{bare: true, read: !o.repair}, func(s *session) error {
 		verifier, err := graph.Need[graph.Verifier](s.engine, "verify")

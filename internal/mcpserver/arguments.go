@@ -101,8 +101,8 @@ func snakeCase(name string) string {
 	return b.String()
 }
 
-// problem is what is wrong with the arguments, nil if nothing is. A path like that of the protocol's validator tells
-// programs where, the text tells people.
+// problem is what is wrong with the arguments, nil if nothing is. The path, in the form of the protocol's validator, is for programs,
+// the text for people.
 func (a *arguments) problem() error {
 	if len(a.report.Findings) == 0 {
 		if a.refused != nil {

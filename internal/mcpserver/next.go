@@ -36,7 +36,7 @@ func nextCall(run runView) members {
 	return call("workflow_status", members{{"execution_id", run.ExecutionID}, {"wait_ms", float64(nextWaitMS)}}, note)
 }
 
-// leftToOthers says who goes on with a run that this server leaves to others.
+// leftToOthers says which process continues a run that this server leaves to others.
 func leftToOthers(l *graph.Lack) string {
 	example := ""
 	if l.Setting != "" {
@@ -97,7 +97,7 @@ func answerTo(run runView, p *graph.Pending) members {
 		return call("workflow_signal", args, "Call when the signal has come, with what it brings as payload."+more)
 	}
 	args.Text("node_id", p.NodeID)
-	if p.Span != nil && p.IdempotencyKey == "" { // the key tells the branch
+	if p.Span != nil && p.IdempotencyKey == "" { // the key names the branch
 		args.Put("parallel_span", runjson.Span(p.Span))
 	}
 	args.Text("idempotency_key", p.IdempotencyKey)

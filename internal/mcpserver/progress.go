@@ -75,7 +75,7 @@ func (r *reporter) flush() {
 }
 
 // stop ends the reporting: once it returns nothing more is sent, and what was sent last has had the time to arrive, so
-// that the answer is the last word. The end of ctx means that nobody waits for an answer any more.
+// that the answer is the last word. The end of ctx means that no client waits for the answer.
 func (r *reporter) stop(ctx context.Context) {
 	r.mu.Lock()
 	r.closed = true

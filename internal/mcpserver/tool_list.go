@@ -63,7 +63,7 @@ func listTool() *tool {
 	}
 }
 
-// maxListedError is how many bytes of an error a row of the list has: a page has up to a hundred. Status tells all of it.
+// maxListedError is how many bytes of an error a row of the list has: a page has up to a hundred. Status has all of it.
 const maxListedError = 300
 
 func answerList(page history.ListPage) *answer {

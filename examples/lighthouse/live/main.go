@@ -33,7 +33,7 @@ import (
 // helpdeskArgument makes this program the tool server.
 const helpdeskArgument = "serve-helpdesk"
 
-// statusPaused is the exit status of a run that waits for an answer, where nobody sits at the terminal to give it.
+// statusPaused is the exit status of a run that waits for an answer, without a person at the terminal to give it.
 const statusPaused = 3
 
 func main() {
@@ -61,7 +61,7 @@ func main() {
 
 type options struct{ ticket, intent, database string }
 
-// run starts the servers, calls the two commands, and gives the exit status.
+// run starts the servers, calls the two commands, and returns the exit status.
 func (o options) run(ctx context.Context) (int, error) {
 	folder, err := os.MkdirTemp("", "lighthouse-live-")
 	if err != nil {

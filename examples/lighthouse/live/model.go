@@ -20,7 +20,7 @@ type model struct {
 	said string
 }
 
-// modelEndpoint gives the user's endpoint, or serves one of its own until stop is called.
+// modelEndpoint returns the user's endpoint, or serves one of its own until stop is called.
 func modelEndpoint() (m model, stop func(), err error) {
 	base, key := os.Getenv("OPENAI_BASE_URL"), os.Getenv("OPENAI_API_KEY")
 	settings := map[string]any{"apiKeyEnv": "OPENAI_API_KEY"}
@@ -79,7 +79,7 @@ func chatCompletions(key string) http.Handler {
 			Format   struct{ Type string } `json:"response_format"`
 		}
 		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&request); err != nil || len(request.Messages) == 0 {
-			refuse(w, http.StatusBadRequest, "invalid_request_error", "the body is no chat completion request")
+			refuse(w, http.StatusBadRequest, "invalid_request_error", "the body is not a chat completion request")
 			return
 		}
 		var state struct {
@@ -160,7 +160,7 @@ func sure(most, least int) float64 {
 	return min(0.85+0.05*float64(most), 0.99)
 }
 
-// summarize gives the first twelve words.
+// summarize returns the first twelve words.
 func summarize(ticket string) string {
 	words := strings.Fields(ticket)
 	return strings.Join(words[:min(len(words), 12)], " ")

@@ -37,7 +37,7 @@ type conn struct {
 	out io.Writer
 	// pending are the requests handed to the session and not answered yet.
 	pending map[id]*call
-	// idle, while somebody waits for it, is closed when pending becomes empty.
+	// idle is closed when pending becomes empty; nil while drain does not wait for it.
 	idle chan struct{}
 	// revision is the negotiated protocol revision, "" before.
 	revision string
@@ -278,7 +278,7 @@ func negotiated(result json.RawMessage) string {
 // maxErrorBytes bounds the message of a JSON-RPC error: the SDK's quote the parameters they could not read, in full.
 const maxErrorBytes = 400
 
-// wireError gives an error of the session a code, where it has none, and a bounded message. The SDK leaves the code out
+// wireError adds to an error of the session a code, where it has none, and a bounded message. The SDK leaves the code out
 // for requests out of order and for the parameters of initialize.
 func (c *conn) wireError(method string, err error) *jsonrpc.Error {
 	wire := &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}

@@ -44,8 +44,8 @@ type Transport struct {
 	makeEnded sync.Once
 }
 
-// Ended is closed when In has ended and every message of it has been handed over: whoever waits for something else than
-// a message waits for nobody then.
+// Ended is closed when In has ended and every message of it has been handed over: no client is left that waits for
+// anything but the answers to those.
 func (t *Transport) Ended() <-chan struct{} {
 	t.makeEnded.Do(func() { t.ended = make(chan struct{}) })
 	return t.ended
