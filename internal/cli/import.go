@@ -95,7 +95,7 @@ func (a *app) rehearseImport(ctx context.Context, text []byte) error {
 		return err
 	}
 	_, err = graph.Import(ctx, empty, bytes.NewReader(text))
-	return closing(empty, err)
+	return firstError(err, empty.Close())
 }
 
 func (a *app) writeImported(w io.Writer, res *graph.ImportResult) {

@@ -53,10 +53,8 @@ func (a *app) run(ctx context.Context, file string, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	c, err := source.check()
-	if err != nil {
-		return err
-	}
+	c := source.check()
+	a.printError(c.err)
 	writeFindings(a.stderr, a.paint, c)
 	switch {
 	case c.unreadable:

@@ -89,7 +89,7 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 		s.executors, s.without = c.Executors()
 	}
 	if s.without != nil && !o.lenient {
-		return nil, closing(store, s.without)
+		return nil, firstError(s.without, store.Close())
 	}
 	options := c.RunnerOptions(s.executors, c.Log)
 	options.Now, options.ReadOnly, options.Background, options.OnRecord = a.now, o.read, o.background, o.onRecord
@@ -105,7 +105,7 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 		options.OnRecord = s.view.record
 	}
 	if s.engine, err = a.engine(store, options); err != nil {
-		return nil, closing(store, err)
+		return nil, firstError(err, store.Close())
 	}
 	if o.drives {
 		if s.driver, err = graph.Need[graph.Recoverer](s.engine, "driving runs"); err != nil {
@@ -151,15 +151,7 @@ func (a *app) warn(c *config.Config, log *slog.Logger) {
 func (s *session) close() error {
 	err := firstError(s.engine.Close(), s.executors.Close())
 	s.view.flush()
-	return closing(s.store, err)
-}
-
-// closing closes a store on the way out; the error of the work itself counts more than that of closing.
-func closing(store history.Store, err error) error {
-	if e := store.Close(); err == nil {
-		return e
-	}
-	return err
+	return firstError(err, s.store.Close())
 }
 
 const flagWorkflowDir = "workflow-dir"

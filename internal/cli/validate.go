@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -53,21 +52,21 @@ type checked struct {
 	err        error
 }
 
-// check parses and compiles a definition. The error is a refusal without findings, which does not happen to a text.
-func (s source) check() (checked, error) {
+// check parses and compiles a definition.
+func (s source) check() checked {
 	c := checked{source: s}
 	document, err := s.parse()
-	if err != nil {
-		e, ok := errors.AsType[*problem.Error](err)
-		if !ok || len(e.Findings) == 0 {
-			return checked{}, err
-		}
+	if e, ok := problem.As(err); ok && len(e.Findings) > 0 {
 		c.findings, c.unreadable = e.Findings, isUnreadable(e.Findings)
-		return c, nil
+		return c
+	}
+	if err != nil {
+		c.unreadable, c.err = true, err
+		return c
 	}
 	c.document = document
 	c.program, c.findings = definition.Compile(document, definition.Options{})
-	return c, nil
+	return c
 }
 
 // valid reports whether the definition is accepted; with strict, warnings refuse it too.
@@ -110,13 +109,10 @@ func (a *app) validate(files []string, o validateOptions) error {
 // part of the answer.
 func (a *app) checkFile(file, format string) checked {
 	s, err := a.readSource(file, format)
-	if err == nil {
-		var c checked
-		if c, err = s.check(); err == nil {
-			return c
-		}
+	if err != nil {
+		return checked{source: s, unreadable: true, err: err}
 	}
-	return checked{source: s, unreadable: true, err: err}
+	return s.check()
 }
 
 // writeChecked prints the findings on stderr, and on stdout what was asked for.

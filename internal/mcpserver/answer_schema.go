@@ -78,7 +78,7 @@ var statuses = []string{
 func runAnswer(more ...property) []property {
 	list := []property{
 		required("execution_id", str("Run.")),
-		required("status", oneOf("Where it stands.", asAny(statuses)...)),
+		required("status", oneOf("Where it stands.", statuses...)),
 	}
 	list = append(list, endProperties...)
 	list = append(list, optional("node_id", str("Node that waits.")), stateProperty)
@@ -91,7 +91,7 @@ func runAnswer(more ...property) []property {
 func statusAnswer() []property {
 	list := []property{
 		required("execution_id", str("Run.")),
-		required("phase", oneOf("Where it stands.", asAny(phases)...)),
+		required("phase", oneOf("Where it stands.", phases...)),
 		optional("current_node_id", str("Node that waits, or stopped it.")),
 		optional("last_error", str("Why it failed or was cancelled.")),
 		optional("child_execution_id", str("Newest subworkflow.")),

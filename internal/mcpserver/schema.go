@@ -30,8 +30,12 @@ func aText(description string) members { return describe("string", description, 
 func str(description string) members   { return describe("string", description) }
 func obj(description string) members   { return describe("object", description) }
 
-func oneOf(description string, values ...any) members {
-	return describe("string", description, "enum", values)
+func oneOf(description string, values ...string) members {
+	names := make([]any, len(values))
+	for i, v := range values {
+		names[i] = v
+	}
+	return describe("string", description, "enum", names)
 }
 
 func listOf(items members, description string) members {

@@ -107,3 +107,11 @@ func shownID(id string) string {
 	}
 	return id
 }
+
+// count is a number with its noun.
+func count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}

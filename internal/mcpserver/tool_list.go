@@ -2,7 +2,6 @@ package mcpserver
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -21,7 +20,7 @@ func listTool() *tool {
 		description: "Lists runs, the last changed first, in pages.",
 		annotations: mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)},
 		arguments: []property{
-			optional("phase", oneOf("Only runs in this phase.", asAny(phases)...)),
+			optional("phase", oneOf("Only runs in this phase.", phases...)),
 			optional("definition_name", aText("Only runs of this definition.")),
 			optional("updated_after", aText("Changed at or after this time (ISO 8601).")),
 			optional("updated_before", aText("Changed at or before this time.")),
@@ -31,7 +30,7 @@ func listTool() *tool {
 		answer: []property{
 			required("executions", listOf(object([]property{
 				required("execution_id", str("The run.")),
-				required("phase", oneOf("Where it stands.", asAny(phases)...)),
+				required("phase", oneOf("Where it stands.", phases...)),
 				optional("definition_name", str("What runs.")),
 				optional("updated_at", str("When it last changed (UTC).")),
 				optional("current_node_id", str("Where it waits or stopped.")),
@@ -75,11 +74,7 @@ func answerList(page history.ListPage) *answer {
 	}
 	content := members{{"executions", entries}}
 	content.Text("next_cursor", page.NextCursor)
-	noun := "executions"
-	if len(entries) == 1 {
-		noun = "execution"
-	}
-	return &answer{fmt.Sprintf("Listed %d %s.", len(entries), noun), content}
+	return &answer{"Listed " + count(len(entries), "execution") + ".", content}
 }
 
 // instantForms are the forms of a time that list takes: the protocol compares texts, so that a date alone, or a year,
@@ -98,12 +93,4 @@ func (a *arguments) instant(name string) time.Time {
 	}
 	a.Get(name).Fail("format", "expected a time such as 2026-11-21T01:03:49Z, found %q", s)
 	return time.Time{}
-}
-
-func asAny(values []string) []any {
-	list := make([]any, len(values))
-	for i, v := range values {
-		list[i] = v
-	}
-	return list
 }

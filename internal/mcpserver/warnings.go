@@ -1,8 +1,6 @@
 package mcpserver
 
 import (
-	"fmt"
-
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
@@ -42,14 +40,10 @@ func (w warnings) encode() []members {
 
 // headline is a sentence for the headline of an answer, "" if there are none.
 func (w warnings) headline() string {
-	switch len(w) {
-	case 0:
+	if len(w) == 0 {
 		return ""
-	case 1:
-		return " The definition has 1 warning."
-	default:
-		return fmt.Sprintf(" The definition has %d warnings.", len(w))
 	}
+	return " The definition has " + count(len(w), "warning") + "."
 }
 
 // addWarnings adds warnings to the answer of a failed run: they often name the cause.
