@@ -8,7 +8,6 @@ import (
 	"os"
 	"runtime/debug"
 
-	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
@@ -67,31 +66,11 @@ func serve(ctx context.Context, c *settings, stdin io.Reader, stdout, stderr io.
 	for _, line := range executors.Routing() {
 		notes.say(line)
 	}
-	store, err := c.OpenStore(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	notes.say(c.StoreLine())
-
 	// Where nothing can be performed here, the host performs it.
 	mode := machine.HostMediated
 	if executors.Configured() {
 		mode = machine.InProcess
 	}
-	options := c.RunnerOptions(executors, log)
-	options.DefaultMode, options.Background = mode, true
-	options.Workflows = c.Workflows(c.workflowDir)
-	runner, err := graph.New(store, options)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, runner.Close()) }()
-
-	server := mcpserver.New(runner, mcpserver.Options{
-		Version: buildVersion(), DefaultMode: mode, Definitions: store, Logger: log,
-	})
-	notes.say("ready, default mode " + string(mode))
 	if !c.outliveParent {
 		ctx = withParent(ctx, startedBy, os.Getppid, parentLook)
 		defer func() {
@@ -100,9 +79,32 @@ func serve(ctx context.Context, c *settings, stdin io.Reader, stdout, stderr io.
 			}
 		}()
 	}
-	return mcpserver.Serve(ctx, server, &stdio.Transport{
+	// A host that waits for the handshake does not wait for the disk: the database is opened meanwhile, and calls wait for it.
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	e := engine{ready: make(chan struct{})}
+	opened := make(chan error, 1)
+	go func() {
+		err := e.open(ctx, c, executors, mode)
+		if err == nil {
+			notes.say(c.StoreLine())
+			notes.say("ready, default mode " + string(mode))
+			close(e.ready)
+		} else {
+			stop(err)
+		}
+		opened <- err
+	}()
+	server := mcpserver.New(&e, mcpserver.Options{
+		Version: buildVersion(), DefaultMode: mode, Definitions: &e, Ready: e.ready, Logger: log,
+	})
+	err = mcpserver.Serve(ctx, server, &stdio.Transport{
 		In: stdin, Out: stdout, MaxMessageBytes: c.maxMessageBytes, Logger: log,
 	})
+	if failed := <-opened; failed != nil {
+		err = failed
+	}
+	return errors.Join(err, e.close())
 }
 
 // buildVersion is the release, or what the Go tool knows of the build.

@@ -3,9 +3,12 @@ package mcpserver
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
 // errStopping is the cause with which calls end when the server has to stop.
@@ -32,6 +35,14 @@ func Serve(ctx context.Context, server *mcp.Server, t mcp.Transport) error {
 		return err
 	}
 	return session.Wait()
+}
+
+// stopping is why calls end: errStopping, and with it the fault that stops the server, if one does.
+func stopping(stop context.Context) error {
+	if fault, ok := problem.As(context.Cause(stop)); ok {
+		return fmt.Errorf("%w: %w", errStopping, fault)
+	}
+	return errStopping
 }
 
 // hangup says when calls need not wait any longer, because the input has ended. Nil channels never say it.
@@ -69,7 +80,7 @@ func endWith(stop context.Context, h hangup) mcp.Middleware {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			ctx, cancel := context.WithCancelCause(context.WithValue(ctx, hangupKey{}, h))
 			defer cancel(nil)
-			defer context.AfterFunc(stop, func() { cancel(errStopping) })()
+			defer context.AfterFunc(stop, func() { cancel(stopping(stop)) })()
 			return next(ctx, method, req)
 		}
 	}

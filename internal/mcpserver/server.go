@@ -28,6 +28,9 @@ type Options struct {
 	// Definitions finds stored definitions for the resource that shows them; nil leaves the resource out. A
 	// history.Store is one.
 	Definitions Definitions
+	// Ready is closed once the engine and Definitions may be called; nil means from the start. Until then the handshake and the
+	// lists are answered, and calls and reads wait.
+	Ready <-chan struct{}
 	// Logger gets a line for each call (debug) and each fault (error); nil discards them.
 	Logger *slog.Logger
 }
@@ -76,8 +79,26 @@ func New(engine graph.Engine, o Options) *mcp.Server {
 		sdk.AddTool(&mcp.Tool{Name: t.name, InputSchema: anyObject}, s.handler(t)) // see listing
 	}
 	s.addResources(sdk)
-	sdk.AddReceivingMiddleware(encodeAnswers, listing(tools))
+	sdk.AddReceivingMiddleware(encodeAnswers, listing(tools), s.awaitEngine)
 	return sdk
+}
+
+// awaitEngine holds the requests that need the engine back until it is ready.
+func (s *server) awaitEngine(next mcp.MethodHandler) mcp.MethodHandler {
+	if s.opts.Ready == nil {
+		return next
+	}
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		switch req.(type) {
+		case *mcp.CallToolRequest, *mcp.ReadResourceRequest:
+			select {
+			case <-s.opts.Ready:
+			case <-ctx.Done():
+				return nil, context.Cause(ctx)
+			}
+		}
+		return next(ctx, method, req)
+	}
 }
 
 // anyObject stands for a tool's schema until the tools are listed.

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/internal/config"
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
+)
+
+// engine is the server's engine. Its calls may be made once ready is closed.
+type engine struct {
+	graph.Engine
+	mcpserver.Definitions
+	ready chan struct{}
+	store io.Closer
+}
+
+// open opens the store that the settings name, and a Runner over it.
+func (e *engine) open(ctx context.Context, c *settings, executors config.Executors, mode machine.Mode) error {
+	store, err := c.OpenStore(ctx)
+	if err != nil {
+		return err
+	}
+	e.store, e.Definitions = store, store
+	options := c.RunnerOptions(executors, c.Log)
+	options.DefaultMode, options.Background = mode, true
+	options.Workflows = c.Workflows(c.workflowDir)
+	runner, err := graph.New(store, options)
+	if err == nil {
+		e.Engine = runner
+	}
+	return err
+}
+
+// close closes what has been opened.
+func (e *engine) close() (err error) {
+	if e.Engine != nil {
+		err = e.Engine.Close()
+	}
+	if e.store != nil {
+		err = errors.Join(err, e.store.Close())
+	}
+	return err
+}
