@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"runtime"
 	"sync"
 	"time"
 
@@ -66,6 +67,8 @@ func (c *conn) read(r *lineReader) {
 		}
 		select {
 		case c.lines <- l:
+			// The next read keeps its processor until the runtime notices that it blocks, which may take ten milliseconds.
+			runtime.Gosched()
 		case <-c.closed:
 			return
 		}
