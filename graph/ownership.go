@@ -17,11 +17,13 @@ type ownership struct{ r *Runner }
 
 func (o ownership) Hold(ctx context.Context) (string, error) { return o.r.lease.Hold(ctx) }
 
-func (o ownership) Owns(x *execution.Run, owns bool) {
+func (o ownership) Alive(process string) context.Context { return o.r.lease.Alive(process) }
+
+func (o ownership) Owns(x *execution.Run, process string, owns bool) {
 	if owns {
 		o.r.runs.Retain(x)
 	}
-	o.r.lease.Owns(x, owns)
+	o.r.lease.Owns(x, process, owns)
 	if !owns {
 		o.r.runs.Drop(x)
 	}
@@ -35,6 +37,15 @@ func (r *Runner) look(x *execution.Run, seq int64) {
 	err := r.with(ctx, x, func(w *execution.Work) error { return x.Look(ctx, seq, w) })
 	if err != nil {
 		r.log.Warn("run not looked after", logRun, x.ID(), logError, err)
+	}
+}
+
+// takeBack goes on with a run that this process owns in the store alone.
+func (r *Runner) takeBack(id, process string) {
+	ctx := detached(r.ctx)
+	err := r.withID(ctx, id, func(x *execution.Run, w *execution.Work) error { return x.TakeBack(ctx, process, w) })
+	if err != nil && !errors.Is(err, problem.ExecutorNotConfigured) {
+		r.log.Warn("run not taken back", logRun, id, logError, err)
 	}
 }
 

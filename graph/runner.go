@@ -69,7 +69,10 @@ func New(store history.Store, o Options) (*Runner, error) {
 	}
 	r.lease = &schedule.Lease{
 		Store: store, Label: o.Owner, TTL: o.LeaseTTL, Log: r.log, Go: r.tasks.Go, Context: r.ctx, Look: r.look,
-		Lost: func(x *execution.Run) { r.lose(x, execution.ErrLeaseLost) },
+		Lost: func(x *execution.Run, process string) {
+			_ = locked(x, func() error { x.LoseLease(process); return nil })
+		},
+		Stray: r.takeBack,
 	}
 	r.timers = &schedule.Queue{Go: r.tasks.Go, Done: r.ctx.Done(), Now: r.now, Fire: r.fire}
 	r.search = &schedule.Search{

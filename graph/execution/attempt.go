@@ -46,7 +46,11 @@ func (a *Attempt) late(now time.Time) bool {
 // reaches the executor, even before it has been called.
 func (x *Run) begin(e machine.Effect, w *Work) *Attempt {
 	a := &Attempt{Key: e.Key(), Effect: e, Config: x.m.Config(), StartedHere: x.startedHere}
-	a.Context, a.cancel = context.WithCancelCause(x.env.Context)
+	parent := x.env.Context
+	if x.Owned() {
+		parent = x.env.Lease.Alive(x.process)
+	}
+	a.Context, a.cancel = context.WithCancelCause(parent)
 	if x.attempts == nil {
 		x.attempts = map[string]*Attempt{}
 	}

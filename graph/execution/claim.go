@@ -123,6 +123,29 @@ func (x *Run) Lose(cause error) {
 	x.env.Observer.Changed(x.id)
 }
 
+// LoseLease is Lose for a run that this process owns under a name whose lease has been lost.
+func (x *Run) LoseLease(process string) {
+	if x.process == process {
+		x.Lose(ErrLeaseLost)
+	}
+}
+
+// TakeBack goes on with a run that the store says this process owns under a name, and that it does not drive: an append, a claim
+// or a disowning failed, or succeeded and only its answer was lost. If this process cannot perform what is left, others can.
+func (x *Run) TakeBack(ctx context.Context, process string, w *Work) error {
+	if x.Owned() {
+		return nil
+	}
+	if owner, err := x.env.Store.Owner(ctx, x.id); err != nil || owner.Process != process {
+		return err
+	}
+	if err := x.env.Store.Disown(detached(ctx), process, x.id); err != nil {
+		return err
+	}
+	_, err := x.TakeOrphan(ctx, false, w)
+	return err
+}
+
 // Rest disowns the run once nothing is in flight any more, and then checks whether another process committed something meanwhile
 // and left it to the owner.
 func (x *Run) Rest(ctx context.Context, w *Work) error {

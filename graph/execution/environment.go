@@ -16,7 +16,7 @@ type Environment struct {
 	// Now is the store's clock as this process reads it.
 	Now func() time.Time
 	Log *slog.Logger
-	// Context is the parent of the contexts of attempts.
+	// Context is the parent of the contexts of attempts for which no owner is needed.
 	Context      context.Context
 	Lease        ProcessLease
 	Programs     Programs
@@ -35,8 +35,11 @@ type Environment struct {
 type ProcessLease interface {
 	// Hold returns the name of the process once its lease is in the store for a good while to come.
 	Hold(ctx context.Context) (process string, err error)
-	// Owns notes that the process owns a run from now on, or does not any more.
-	Owns(x *Run, owns bool)
+	// Owns notes that the process owns a run under a name from now on, or does not any more.
+	Owns(x *Run, process string, owns bool)
+	// Alive returns the parent of the contexts of attempts that the process performs as an owner under a name. It ends with
+	// ErrLeaseLost once the lease is lost.
+	Alive(process string) context.Context
 }
 
 // Programs finds definitions.

@@ -67,6 +67,6 @@ func (x *Run) become(next State) {
 	}
 	x.state = next
 	if last.Owned() != next.Owned() {
-		x.env.Lease.Owns(x, next.Owned())
+		x.env.Lease.Owns(x, x.process, next.Owned())
 	}
 }

@@ -12,7 +12,9 @@ type owning struct{ began, ended int }
 
 func (o *owning) Hold(context.Context) (string, error) { return "p", nil }
 
-func (o *owning) Owns(_ *Run, owns bool) {
+func (o *owning) Alive(string) context.Context { return context.Background() }
+
+func (o *owning) Owns(_ *Run, _ string, owns bool) {
 	if owns {
 		o.began++
 	} else {

@@ -27,14 +27,18 @@ type Lease struct {
 	Context context.Context
 	// Look is called from time to time for an owned run; see execution.Run.Look.
 	Look func(x *execution.Run, seq int64)
-	// Lost is called for an owned run when the lease could not be renewed in time.
-	Lost func(x *execution.Run)
+	// Lost is called for an owned run when the lease under which the process owned it has been lost.
+	Lost func(x *execution.Run, process string)
+	// Stray is called for a run that the store says the process owns, and that the process does not drive.
+	Stray func(executionID, process string)
 
 	renewing sync.Mutex // held while the lease is being renewed
 	renewal  chan error // a renewal that the loop has asked for, nil if there is none
 
 	mu      sync.Mutex
 	process string
+	alive   context.Context // ends when the lease of process is lost
+	end     context.CancelCauseFunc
 	lost    string    // the name under which the process has given up its runs
 	renewed time.Time // by this process's clock: when the last renewal was asked for
 	owned   map[*execution.Run]struct{}
@@ -57,8 +61,12 @@ func (l *Lease) Hold(ctx context.Context) (process string, err error) {
 func (l *Lease) fresh() (process string, fresh bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.process, l.process != "" && time.Since(l.renewed) < l.TTL/3
+	asleep := time.Now().Round(0).Sub(l.renewed.Round(0)) // the host's sleep counts, too
+	return l.process, l.process != "" && max(time.Since(l.renewed), asleep) < l.TTL/3
 }
+
+// ending reports whether the lease is about to end. The lock is held.
+func (l *Lease) ending() bool { return time.Since(l.renewed) >= l.TTL*5/6 }
 
 func (l *Lease) renew(ctx context.Context) (process string, err error) {
 	l.renewing.Lock()
@@ -79,7 +87,11 @@ func (l *Lease) renew(ctx context.Context) (process string, err error) {
 	if process == l.lost { // it came too late; nobody drives what the name owns
 		return "", errors.Join(execution.ErrLeaseLost, l.Store.Release(ctx, process))
 	}
-	l.process, l.renewed = process, asked
+	if process != l.process {
+		l.process = process
+		l.alive, l.end = context.WithCancelCause(l.Context)
+	}
+	l.renewed = asked
 	return process, nil
 }
 
@@ -90,13 +102,32 @@ func (l *Lease) newName() string {
 	return l.Label + "/" + rand.Text()
 }
 
-// Owns notes that the process owns a run from now on, or does not any more.
-func (l *Lease) Owns(x *execution.Run, owns bool) {
+// Alive returns the context for what the process does as an owner under a name. It ends with execution.ErrLeaseLost when the lease
+// is lost, even while the runs that the process owns are locked.
+func (l *Lease) Alive(process string) context.Context {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if process == l.process && !l.ending() {
+		return l.alive
+	}
+	ctx, end := context.WithCancelCause(l.Context)
+	end(execution.ErrLeaseLost)
+	return ctx
+}
+
+// Owns notes that the process owns a run under a name from now on, or does not any more.
+func (l *Lease) Owns(x *execution.Run, process string, owns bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !owns {
 		delete(l.owned, x)
 		return
+	}
+	if process != l.process || l.ending() { // recording it took longer than the lease lasts
+		l.Go(func() {
+			l.giveUp()
+			l.Lost(x, process)
+		})
 	}
 	if l.owned == nil {
 		l.owned = map[*execution.Run]struct{}{}
@@ -196,18 +227,22 @@ func (l *Lease) keep() {
 // giveUp stops driving all runs if the lease is about to end.
 func (l *Lease) giveUp() {
 	l.mu.Lock()
-	over := time.Since(l.renewed) >= l.TTL*5/6
+	process := l.process
+	over := process != "" && l.ending()
 	if over {
-		l.process, l.lost = "", l.process
+		l.process, l.lost = "", process
+		l.end(execution.ErrLeaseLost)
 	}
 	l.mu.Unlock()
 	if !over {
 		return
 	}
 	l.Log.Warn("lease lost: it could not be renewed in time")
-	for _, x := range l.runs() {
-		l.Lost(x)
-	}
+	l.Go(func() {
+		for _, x := range l.runs() {
+			l.Lost(x, process)
+		}
+	})
 }
 
 // look compares the owned runs with what the store says of them.
@@ -225,9 +260,14 @@ func (l *Lease) look() {
 		return
 	}
 	for _, x := range xs {
-		if seq := stored[x.ID()]; x.NeedsLook(seq) {
+		seq := stored[x.ID()]
+		delete(stored, x.ID())
+		if x.NeedsLook(seq) {
 			l.Look(x, seq)
 		}
+	}
+	for id := range stored {
+		l.Stray(id, process)
 	}
 }
 

@@ -46,10 +46,27 @@ type Search struct {
 
 	orphans, due Turns
 	departed     []string // processes that are gone and whose runs have been looked at
+	// here and there are this process's and the store's time at the last look, quiet is when the claiming may go on.
+	here, there, quiet time.Time
 }
 
 // interval is the pause between two rounds.
 func (s *Search) interval() time.Duration { return min(searchInterval, s.TTL/2) }
+
+// hostSlept reports whether the store's clock has moved much faster than this process's, as it does while the host sleeps: leases
+// have run out then whose owners are as alive as this process, and about to renew them.
+func (s *Search) hostSlept() bool {
+	there, err := s.Store.Now(s.Context)
+	if err != nil {
+		return false // who cannot ask cannot claim either
+	}
+	here := time.Now()
+	if !s.here.IsZero() && there.Sub(s.there)-here.Sub(s.here) > s.TTL/3 {
+		s.quiet = here.Add(s.TTL/3 + 2*maxLookInterval)
+	}
+	s.here, s.there = here, there
+	return here.Before(s.quiet)
+}
 
 // Run searches until Pause says that it is to end.
 func (s *Search) Run() {
@@ -67,7 +84,7 @@ func (s *Search) Run() {
 			if left <= glanceInterval {
 				break
 			}
-			if s.someoneLeft() {
+			if !s.hostSlept() && s.someoneLeft() {
 				s.takeAll()
 			}
 			seen = s.glance(seen)
@@ -108,7 +125,7 @@ func (s *Search) glance(since time.Time) (now time.Time) {
 }
 
 func (s *Search) round() {
-	if !s.takeAll() {
+	if !s.hostSlept() && !s.takeAll() {
 		return
 	}
 	timers, err := s.DueTimers(s.Context, s.Now().Add(s.interval()), searchLimit)
