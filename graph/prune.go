@@ -18,7 +18,7 @@ func (r *Runner) PruneDefinitions(ctx context.Context, dryRun bool) ([]history.S
 
 // Size returns the size of the store's file, and how much of it is free; see history.Shrinker.
 func (r *Runner) Size(ctx context.Context) (bytes, free int64, err error) {
-	bytes, err = upkeep(r, true, "a size", func(s history.Shrinker) (n int64, err error) {
+	bytes, err = upkeep(r, true, "vacuum", func(s history.Shrinker) (n int64, err error) {
 		n, free, err = s.Size(ctx)
 		return n, err
 	})

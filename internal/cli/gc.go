@@ -178,6 +178,11 @@ func (a *app) gc(ctx context.Context, o gcOptions) error {
 		if err != nil {
 			return err
 		}
+		if o.vacuum { // a store without a file is refused before anything is deleted
+			if _, _, err := pruner.Size(ctx); err != nil {
+				return err
+			}
+		}
 		c := &collected{DryRun: o.dryRun, Trees: []collectedTree{}}
 		err = c.collect(ctx, pruner, q)
 		if err == nil && o.definitions {
