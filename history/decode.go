@@ -34,7 +34,7 @@ func DecodePayloadFunc(name Name, raw []byte, value func(member string, v any) (
 				return Payload{}, err
 			}
 		}
-		if field := payloadFields[member]; field != nil {
+		if field := payloadFields()[member]; field != nil {
 			setField(field(&p), v)
 		}
 	}

@@ -1,5 +1,7 @@
 package history
 
+import "sync"
+
 // member is a member of the JSON object that a T is stored as.
 type member[T any] struct {
 	name string
@@ -87,10 +89,10 @@ var payloadMembers = []member[Payload]{
 	{"context", func(p *Payload) any { return &p.Context }},
 }
 
-var payloadFields = func() map[string]func(*Payload) any {
+var payloadFields = sync.OnceValue(func() map[string]func(*Payload) any {
 	m := make(map[string]func(*Payload) any, len(payloadMembers))
 	for _, x := range payloadMembers {
 		m[x.name] = x.field
 	}
 	return m
-}()
+})
