@@ -244,3 +244,23 @@ func TestInspectDoesNotMissASubworkflowThatIsLeftToOthers(t *testing.T) {
 		}
 	})
 }
+
+// TestInspectKnowsDeadlinesThatMoved has an attempt performed again, with its full time, after the process that began it died.
+func TestInspectKnowsDeadlinesThatMoved(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		d := workflow(t, "w", []string{startNode(), tool("a", `"timeout":"2m"`), endNode()}, "s a", "a e")
+		bereft(t, store, d)
+		time.Sleep(40 * time.Second)
+		newRunner(t, store, graph.Options{Activities: &script{answers: answers{"a": after(time.Hour, nil)}}, Background: true})
+		time.Sleep(5 * time.Second)
+		timers, err := store.DueTimers(t.Context(), time.Now().Add(time.Hour), 0)
+		if err != nil || len(timers) != 1 || timers[0].Due.Sub(time.Now()) < 85*time.Second {
+			t.Fatalf("timers %v, %v: the deadline has not moved", timers, err)
+		}
+		if findings, err := graph.Inspect(t.Context(), store, "r"); err != nil || len(findings) > 0 {
+			t.Errorf("found %v, %v", findings, err)
+		}
+	})
+}

@@ -60,7 +60,7 @@ func (x *Run) applyOnce(ctx context.Context, in Input, w *Work) error {
 		x.m.SetMode(mode)
 	} else {
 		b = x.m.Ready()
-		if err = x.refuseFull(in.Input, b); err != nil {
+		if err = admit.Room(&x.exec, x.m, x.env.Limits, in.Input, b.Records); err != nil {
 			x.forget()
 		}
 	}

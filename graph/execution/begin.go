@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -30,7 +31,7 @@ func (x *Run) Begin(ctx context.Context, prog *definition.Program, config machin
 	x.lastStatus, x.sincePosition, x.startedHere = "", 0, startedHere
 	x.become(Following)
 	b := x.m.Ready()
-	err := x.refuseLarge(input, b)
+	err := admit.RoomToStart(&x.exec, x.env.Limits, input, b.Records)
 	if err == nil {
 		err = x.commit(ctx, b, intent{mayOwn: true}, w)
 	} else {

@@ -1,4 +1,4 @@
-package execution
+package admit
 
 import (
 	"fmt"
@@ -25,27 +25,27 @@ func sent(in machine.Input) (what string, payload any) {
 	return "", nil
 }
 
-// refuseFull refuses what a caller has sent, and the machine has just taken, if the run has no room for it: if recording the call
+// Room refuses what a caller has sent, and the machine has just taken, if the run has no room for it: if recording the call
 // would mean the run's end, now or with what follows, or if what follows at once would not fit. Nothing has been committed, so
 // the run stays as it was; only the machine is ahead of it. What the machine refuses by itself does not come here: it may be a
 // call that is repeated.
-func (x *Run) refuseFull(in machine.Input, b machine.Batch) error {
+func Room(e *history.Execution, m *machine.Machine, limits machine.Limits, in machine.Input, records []history.Record) error {
 	what, payload := sent(in)
 	if what == "" {
 		return nil
 	}
 	switch {
-	case x.exec.Seq >= x.env.Limits.MaxRecords:
-		return x.full(problem.RecordLimitExceeded, what)
-	case x.passesBytes(b.Records, payload):
-		return x.full(problem.ByteLimitExceeded, what)
-	case x.m.Status() != machine.Failed:
+	case e.Seq >= limits.MaxRecords:
+		return full(e, limits, problem.RecordLimitExceeded, what)
+	case passesBytes(e, limits.MaxBytes, records, payload):
+		return full(e, limits, problem.ByteLimitExceeded, what)
+	case m.Status() != machine.Failed:
 		return nil
 	}
-	_, code, _ := x.m.Failure()
+	_, code, _ := m.Failure()
 	switch c := problem.Code(code); c {
 	case problem.RecordLimitExceeded, problem.ByteLimitExceeded:
-		return x.full(c, what)
+		return full(e, limits, c, what)
 	}
 	return nil
 }
@@ -60,9 +60,8 @@ const (
 // passesBytes reports whether records would take the run past its limit of bytes. They are weighed only where the limit
 // is near: those that are written whole as they are; of larger ones, which are written short, what is new is what came
 // with the payload, which counts once.
-func (x *Run) passesBytes(records []history.Record, payload any) bool {
-	most := x.env.Limits.MaxBytes
-	left := most - x.exec.Bytes
+func passesBytes(e *history.Execution, most int64, records []history.Record, payload any) bool {
+	left := most - e.Bytes
 	if left <= 0 {
 		return true
 	}
@@ -77,7 +76,7 @@ func (x *Run) passesBytes(records []history.Record, payload any) bool {
 			short = true
 			continue
 		}
-		if text = r.AppendPayload(text[:0], x.id); len(text) > wholeBytes {
+		if text = r.AppendPayload(text[:0], e.ID); len(text) > wholeBytes {
 			short = true
 			continue
 		}
@@ -89,25 +88,25 @@ func (x *Run) passesBytes(records []history.Record, payload any) bool {
 	return left < 0
 }
 
-func (x *Run) full(code problem.Code, what string) error {
-	limit, used, option := fmt.Sprintf("%d records", x.env.Limits.MaxRecords), x.exec.Seq, "MaxRecords, --max-records"
+func full(e *history.Execution, limits machine.Limits, code problem.Code, what string) error {
+	limit, used, option := fmt.Sprintf("%d records", limits.MaxRecords), e.Seq, "MaxRecords, --max-records"
 	way := "Cancel the run, or raise the limit (%s), restart this process and send it again."
 	if code == problem.ByteLimitExceeded {
-		limit, used, option = fmt.Sprintf("%d bytes of history", x.env.Limits.MaxBytes), x.exec.Bytes, "MaxBytes, --max-bytes"
+		limit, used, option = fmt.Sprintf("%d bytes of history", limits.MaxBytes), e.Bytes, "MaxBytes, --max-bytes"
 		way = "Send something shorter, such as a reference; or raise the limit (%s), restart this process and send it again; or cancel the run."
 	}
 	return problem.New(code, "the %s would take the run past its limit of %s, of which it has used %d", what, limit, used).
-		WithPlace(problem.Place{ExecutionID: x.id}).
+		WithPlace(problem.Place{ExecutionID: e.ID}).
 		WithHint("Nothing was recorded: the run stands and waits as before. "+way, option)
 }
 
-// refuseLarge refuses the first records of a run that would take it past its limit of bytes at once: it could not take
+// RoomToStart refuses the first records of a run that would take it past its limit of bytes at once: it could not take
 // anything afterwards.
-func (x *Run) refuseLarge(input map[string]any, b machine.Batch) error {
-	if !x.passesBytes(b.Records, input) {
+func RoomToStart(e *history.Execution, limits machine.Limits, input map[string]any, records []history.Record) error {
+	if !passesBytes(e, limits.MaxBytes, records, input) {
 		return nil
 	}
-	return problem.New(problem.ByteLimitExceeded, "the input would take the run past its limit of %d bytes of history at once", x.env.Limits.MaxBytes).
-		WithPlace(problem.Place{ExecutionID: x.id}).
+	return problem.New(problem.ByteLimitExceeded, "the input would take the run past its limit of %d bytes of history at once", limits.MaxBytes).
+		WithPlace(problem.Place{ExecutionID: e.ID}).
 		WithHint("Nothing was started. Send less, such as a reference to what is large; or raise the limit (MaxBytes, --max-bytes), restart this process and start again.")
 }
