@@ -35,8 +35,11 @@ type Options struct {
 	// runs, and keeps a file that lost its content from being taken for a new one.
 	Existing bool
 	// ReadOnly opens an existing file without changing it, and refuses an empty one. Calls that write fail; the records
-	// of other engines are folded anew by each call.
+	// of other engines are folded anew by each call. A file of an older version is copied to the temporary folder and read
+	// there, as it was when it was opened.
 	ReadOnly bool
+	// NoBackup migrates an older file without a copy of it; see Migration.
+	NoBackup bool
 	// Now is the store's clock, by which it judges leases; nil means time.Now. All processes that share the file must have
 	// the same one.
 	Now func() time.Time

@@ -35,6 +35,10 @@ func TestMain(m *testing.M) {
 		hold(path)
 		return
 	}
+	if path := os.Getenv(migratedFile); path != "" {
+		migrateAndExit(path)
+		return
+	}
 	os.Exit(m.Run())
 }
 

@@ -89,6 +89,7 @@ var (
 	newestRow            = sqlText("newest_row")
 	changedRuns          = sqlText("changed_runs")
 	insertRow            = sqlText("insert_row")
+	weigh                = sqlText("weigh")
 )
 
 // listStatements holds the queries of a page without filters, by phase, by definition, and by both. Each phase is a

@@ -1,7 +1,6 @@
 package historysql
 
 import (
-	"context"
 	"database/sql/driver"
 	"embed"
 	"encoding/json"
@@ -101,46 +100,6 @@ func (id identity) current() bool {
 // blank reports whether the file is empty, without even an application id.
 func (id identity) blank() bool {
 	return id.objects == 0 && id.application == 0 && id.version == 0
-}
-
-// migrate brings the file to the newest version in one transaction.
-func (s *Store) migrate(ctx context.Context) error {
-	return s.transact(ctx, func(c *conn) error {
-		id, err := c.identify() // another process may have been here first
-		if err != nil {
-			return err
-		}
-		if err := id.check(s.path); err != nil || id.current() {
-			return err
-		}
-		var script strings.Builder
-		switch {
-		case len(id.columns) == 0:
-			script.WriteString(createHistory)
-		case id.application != applicationID:
-			script.WriteString(id.adopt())
-		}
-		for _, text := range migrations()[id.version:] {
-			script.WriteString(text)
-		}
-		fmt.Fprintf(&script, "PRAGMA application_id = %d;\nPRAGMA user_version = %d;\n", applicationID, len(migrations()))
-		if err := c.script(script.String()); err != nil {
-			return err
-		}
-		return refreshBehind(c)
-	})
-}
-
-// refreshBehind folds the projections that are behind the records of their runs anew. Up to version 4 of the file, the
-// row of a run at full speed could be.
-func refreshBehind(c *conn) error {
-	ids, err := column(c, drivenBehind)
-	for _, id := range ids {
-		if err == nil {
-			err = foldAnew(c, id)
-		}
-	}
-	return err
 }
 
 // adopt returns the statements that add the columns that a table of the reference engine, perhaps an old one, lacks.

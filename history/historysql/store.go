@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 
 	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -37,6 +36,10 @@ type Store struct {
 	opened atomic.Pointer[opened]
 	looked atomic.Int64
 	gone   atomic.Bool
+	// migration says what Open did. tidy ends what reading the file left beside it, and the temporary copy of the file at
+	// path, if that is one.
+	migration Migration
+	tidy      []func() error
 }
 
 var _ history.Store = (*Store)(nil)
@@ -45,7 +48,26 @@ var _ history.Store = (*Store)(nil)
 // projections of runs that another engine wrote to. It refuses with HISTORY_CORRUPT a file that is not a database or not
 // of the protocol, and an empty file beside a WAL with content; with HISTORY_VERSION_UNSUPPORTED a file of a newer
 // version. A refused file is not changed.
+//
+// Before a file with runs is migrated, a copy of it is made beside it; see Migration. With Options.ReadOnly nothing is
+// migrated: a file of an older version is read from a temporary copy.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
+	s, err := newStore(path, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.open(ctx); err != nil {
+		err = failure("the database "+s.path+" cannot be opened", err)
+		if unclosed := s.Close(); unclosed != nil {
+			err = errors.Join(err, unclosed)
+		}
+		return nil, err
+	}
+	return s, nil
+}
+
+// newStore returns a store that is not open yet.
+func newStore(path string, o Options) (*Store, error) {
 	if err := o.fill(); err != nil {
 		return nil, err
 	}
@@ -63,13 +85,6 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	}
 	s := &Store{path: absolute, options: o, turn: make(chan struct{}, 1)}
 	s.closing, s.end = context.WithCancel(background)
-	if err := s.open(ctx); err != nil {
-		err = failure("the database "+absolute+" cannot be opened", err)
-		if unclosed := s.Close(); unclosed != nil {
-			err = errors.Join(err, unclosed)
-		}
-		return nil, err
-	}
 	return s, nil
 }
 
@@ -108,6 +123,9 @@ func (s *Store) open(ctx context.Context) error {
 		if err := s.migrate(ctx); err != nil {
 			return err
 		}
+		if err := s.retryBusy(ctx, func() error { return s.writer.script(useWAL) }); err != nil {
+			return err
+		}
 	}
 	if err := s.writer.mayWrite(); err != nil {
 		return err
@@ -136,13 +154,15 @@ func (s *Store) openAndIdentify() (identity, error) {
 	if err == nil {
 		err = id.check(s.path)
 	}
-	if err != nil || s.options.Existing && id.blank() {
-		return id, err
+	if err != nil || s.options.Existing && id.blank() || !id.blank() && !id.current() {
+		return id, err // a file that is to be migrated is copied as it is
 	}
-	// In WAL mode readers do not wait for writers. Where the file system has no shared memory, the file keeps its
-	// rollback journal.
-	return id, s.writer.script("PRAGMA journal_mode = WAL")
+	return id, s.writer.script(useWAL)
 }
+
+// useWAL makes readers independent of writers. Where the file system has no shared memory, the file keeps its rollback
+// journal.
+const useWAL = "PRAGMA journal_mode = WAL"
 
 // openWriter opens a writing connection. The connection does not wait for locks by itself; see retryBusy.
 func (s *Store) openWriter() (*conn, error) {
@@ -161,68 +181,6 @@ func (s *Store) openWriter() (*conn, error) {
 		}
 	}
 	return c, nil
-}
-
-// openReadOnly opens a file that is not to be changed. On a read-only medium the shared-memory file that readers of a
-// WAL need cannot be created; if there is no WAL, the file is opened as immutable. A file that another process has
-// locked exclusively is being changed, and is not opened so.
-func (s *Store) openReadOnly(ctx context.Context) error {
-	if err := rejectOrphanedWAL(s.path); err != nil {
-		return err
-	}
-	if _, err := os.Stat(s.path); err != nil {
-		return cannotOpen(s.path, err)
-	}
-	source := dataSource(s.path, "ro", &s.options)
-	id, err := s.awaitContent(ctx, func() (identity, error) { return s.identifyReadOnly(source) })
-	if cannotLock(err) {
-		if journal := leftoverJournal(s.path); journal != "" {
-			if isFull(err) {
-				return err
-			}
-			return s.unreadable(journal, err)
-		}
-		immutable := source + "&immutable=1"
-		if again, failed := s.identifyReadOnly(immutable); failed == nil {
-			source, id, err = immutable, again, nil
-		}
-	}
-	if err == nil {
-		err = id.check(s.path)
-	}
-	if err != nil {
-		return err
-	}
-	if id.blank() {
-		return rejectBlank(s.path)
-	}
-	if !id.current() {
-		return problem.New(problem.StoreReadOnly, "the database %s has an older version, which cannot be read before it is migrated", s.path).
-			WithHint("Open it once for writing, which migrates it.")
-	}
-	return s.openReaders(source)
-}
-
-// cannotLock reports whether reading failed because no file can be created or changed beside the database.
-func cannotLock(err error) bool {
-	c := primaryCode(err)
-	return c == sqlite3.SQLITE_CANTOPEN || c == sqlite3.SQLITE_READONLY || isFull(err)
-}
-
-// unreadable explains why a database with a WAL but without its shared-memory file cannot be read where that file cannot
-// be created: without the newest steps in the WAL, readers would see a past state.
-func (s *Store) unreadable(journal string, err error) error {
-	return problem.New(problem.StoreReadOnly, "the database %s has a WAL that cannot be read in a folder that cannot be written to", s.path).
-		WithCause(err).WithHint("Copy the file and %s to a folder that can be written to, and open the copy.", filepath.Base(journal))
-}
-
-func (s *Store) identifyReadOnly(source string) (identity, error) {
-	c, err := s.connect(source)
-	if err != nil {
-		return identity{}, err
-	}
-	id, err := c.identify()
-	return id, errors.Join(err, c.Close())
 }
 
 // openReaders opens the pool of reading connections.
@@ -272,27 +230,11 @@ func (s *Store) Close() error {
 		errs = append(errs, s.writer.Close())
 		s.writer = nil
 	}
+	for _, tidy := range s.tidy {
+		errs = append(errs, tidy())
+	}
 	if err := errors.Join(errs...); err != nil {
 		return failure("the database was not closed cleanly", err)
 	}
-	if s.options.ReadOnly && s.readers.pool != nil {
-		s.tidy()
-	}
 	return nil
-}
-
-// tidy lets SQLite remove the empty WAL and the shared-memory file that reading a database creates. Only a connection
-// that may write removes them, as the last one to be closed, which SQLite decides under its own locks. A WAL with
-// content is left alone, because removing it would write to the database. A failure has no consequence and is not
-// reported.
-func (s *Store) tidy() {
-	if wal, err := os.Stat(siblingFile(s.path, walSuffix)); err != nil || wal.Size() > 0 {
-		return
-	}
-	c, err := s.connect(dataSource(s.path, "rw", &s.options))
-	if err != nil {
-		return
-	}
-	_ = c.script("PRAGMA schema_version") // the first read opens the WAL
-	_ = c.Close()
 }

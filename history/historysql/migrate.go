@@ -1,0 +1,111 @@
+package historysql
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"strings"
+)
+
+// Migration says how a file is brought to the newest version, or was. Before it is changed, a copy of the file is made
+// beside it, with its version and the time in its name, such as runs.db.v4-20261122T2209.bak: an older version of this
+// engine opens the copy, but not the migrated file. The copy is made within the transaction that migrates, so that nothing
+// is missing in it, whoever else writes.
+type Migration struct {
+	// From is the version of the file, 0 for a file of the reference engine, To the newest one. They are equal if there is
+	// nothing to migrate.
+	From, To int
+	// Backup is the path of the copy that Open made, "" if it made none.
+	Backup string
+	// Runs is the number of runs in the file, Bytes the size of a copy. Only Inspect sets them.
+	Runs, Bytes int64
+}
+
+// Migration says what Open did. In a store that only reads, it migrated a temporary copy.
+func (s *Store) Migration() Migration { return s.migration }
+
+// Inspect says what Open would have to migrate, without changing the file.
+func Inspect(ctx context.Context, path string, o Options) (Migration, error) {
+	o.ReadOnly = true
+	s, err := newStore(path, o)
+	if err != nil {
+		return Migration{}, err
+	}
+	m, err := s.inspect(ctx)
+	s.removeEmptyWAL(s.path)
+	return m, failure("the database "+s.path+" cannot be read", err)
+}
+
+func (s *Store) inspect(ctx context.Context) (Migration, error) {
+	source, id, err := s.readable(ctx)
+	if err != nil {
+		return Migration{}, err
+	}
+	m := Migration{From: int(id.version), To: len(migrations())}
+	c, err := s.connect(source)
+	if err != nil {
+		return m, err
+	}
+	defer c.Close()
+	return m, c.query(weigh, func(row []driver.Value) error {
+		m.Runs, _ = row[0].(int64)
+		m.Bytes, _ = row[1].(int64)
+		return nil
+	})
+}
+
+// migrate brings the file to the newest version in one transaction.
+func (s *Store) migrate(ctx context.Context) error {
+	var b backup
+	err := s.transact(ctx, func(c *conn) error {
+		id, err := c.identify() // another process may have been here first
+		if err != nil {
+			return err
+		}
+		s.migration = Migration{From: int(id.version), To: len(migrations())}
+		if err := id.check(s.path); err != nil || id.current() {
+			return err
+		}
+		if len(id.columns) > 0 && !s.options.NoBackup {
+			if b, err = s.backUp(ctx, id.version); err != nil {
+				return err
+			}
+		}
+		var script strings.Builder
+		switch {
+		case len(id.columns) == 0:
+			script.WriteString(createHistory)
+		case id.application != applicationID:
+			script.WriteString(id.adopt())
+		}
+		for _, text := range migrations()[id.version:] {
+			script.WriteString(text)
+		}
+		fmt.Fprintf(&script, "PRAGMA application_id = %d;\nPRAGMA user_version = %d;\n", applicationID, len(migrations()))
+		if err := c.script(script.String()); err != nil {
+			return err
+		}
+		if err := refreshBehind(c); err != nil {
+			return err
+		}
+		return b.keep()
+	})
+	if err != nil {
+		b.drop(isFull(err)) // a server that is started again and again must not fill the disk
+		return err
+	}
+	s.migration.Backup = b.path
+	return nil
+}
+
+// refreshBehind folds the projections that are behind the records of their runs anew. Up to version 4 of the file, the
+// row of a run at full speed could be.
+func refreshBehind(c *conn) error {
+	ids, err := column(c, drivenBehind)
+	for _, id := range ids {
+		if err == nil {
+			err = foldAnew(c, id)
+		}
+	}
+	return err
+}

@@ -1,0 +1,133 @@
+package historysql
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// openReadOnly opens a file that is not to be changed. A file of an older version is read from a copy.
+func (s *Store) openReadOnly(ctx context.Context) error {
+	original := s.path
+	s.tidy = append(s.tidy, func() error { s.removeEmptyWAL(original); return nil })
+	source, id, err := s.readable(ctx)
+	switch {
+	case err != nil:
+		return err
+	case !id.current():
+		s.migration = Migration{From: int(id.version), To: len(migrations())}
+		return s.openCopy(ctx, source)
+	}
+	return s.openReaders(source)
+}
+
+// readable returns the driver's name by which a file can be read without changing it. On a read-only medium the
+// shared-memory file that readers of a WAL need cannot be created; if there is no WAL, the file is opened as immutable. A
+// file that another process has locked exclusively is being changed, and is not opened so.
+func (s *Store) readable(ctx context.Context) (source string, id identity, err error) {
+	if err := rejectOrphanedWAL(s.path); err != nil {
+		return "", id, err
+	}
+	if _, err := os.Stat(s.path); err != nil {
+		return "", id, cannotOpen(s.path, err)
+	}
+	source = dataSource(s.path, "ro", &s.options)
+	id, err = s.awaitContent(ctx, func() (identity, error) { return s.identifyReadOnly(source) })
+	if cannotLock(err) {
+		if journal := leftoverJournal(s.path); journal != "" {
+			if isFull(err) {
+				return "", id, err
+			}
+			return "", id, s.unreadable(journal, err)
+		}
+		immutable := source + "&immutable=1"
+		if again, failed := s.identifyReadOnly(immutable); failed == nil {
+			source, id, err = immutable, again, nil
+		}
+	}
+	if err == nil {
+		err = id.check(s.path)
+	}
+	if err == nil && id.blank() {
+		err = rejectBlank(s.path)
+	}
+	return source, id, err
+}
+
+// openCopy copies an older file to a temporary folder, migrates the copy, and reads that. The alternative, every query in a
+// form for every version, would have to be kept for ever.
+func (s *Store) openCopy(ctx context.Context, source string) error {
+	folder, err := os.MkdirTemp("", "workflows-engine-")
+	copied := filepath.Join(folder, "runs.db")
+	if err == nil {
+		s.tidy = append(s.tidy, func() error { return os.RemoveAll(folder) })
+		if err = s.copyTo(ctx, source, copied); err == nil {
+			err = s.migrateCopy(ctx, copied)
+		}
+	}
+	if err != nil {
+		return copyFailure(err, "the database "+s.path+" has an older version, and the temporary copy from which it is read cannot be made",
+			"Make room in the temporary folder %s, name another one with TMPDIR, or migrate the database.", os.TempDir())
+	}
+	s.path = copied
+	return s.openReaders(dataSource(copied, "ro", &s.options))
+}
+
+func (s *Store) migrateCopy(ctx context.Context, path string) error {
+	o := s.options
+	o.ReadOnly, o.NoBackup, o.Synchronous = false, true, Normal
+	migrated, err := Open(ctx, path, o)
+	if err != nil {
+		return err
+	}
+	return migrated.Close()
+}
+
+// cannotLock reports whether reading failed because no file can be created or changed beside the database.
+func cannotLock(err error) bool {
+	c := primaryCode(err)
+	return c == sqlite3.SQLITE_CANTOPEN || c == sqlite3.SQLITE_READONLY || isFull(err)
+}
+
+// unreadable explains why a database cannot be read without writing: of one with a WAL but without its shared-memory file,
+// where that file cannot be created, readers would see a past state, and of one with a hot journal half a transaction.
+func (s *Store) unreadable(journal string, err error) error {
+	name := filepath.Base(journal)
+	if strings.HasSuffix(name, journalSuffix) {
+		return problem.New(problem.StoreReadOnly, "the database %s holds half of a transaction, which cannot be undone without changing the file", s.path).
+			WithCause(err).WithHint("Open it once for writing: SQLite then undoes the transaction with %s, and removes that file.", name)
+	}
+	return problem.New(problem.StoreReadOnly, "the database %s has a WAL that cannot be read in a folder that cannot be written to", s.path).
+		WithCause(err).WithHint("Copy the file and %s to a folder that can be written to, and open the copy.", name)
+}
+
+func (s *Store) identifyReadOnly(source string) (identity, error) {
+	c, err := s.connect(source)
+	if err != nil {
+		return identity{}, err
+	}
+	id, err := c.identify()
+	return id, errors.Join(err, c.Close())
+}
+
+// removeEmptyWAL lets SQLite remove the empty WAL and the shared-memory file that reading a database creates. Only a
+// connection that may write removes them, as the last one to be closed, which SQLite decides under its own locks. A WAL
+// with content is left alone, because removing it would write to the database. A failure has no consequence and is not
+// reported.
+func (s *Store) removeEmptyWAL(path string) {
+	if wal, err := os.Stat(siblingFile(path, walSuffix)); err != nil || wal.Size() > 0 {
+		return
+	}
+	c, err := s.connect(dataSource(path, "rw", &s.options))
+	if err != nil {
+		return
+	}
+	_ = c.script("PRAGMA schema_version") // the first read opens the WAL
+	_ = c.Close()
+}
