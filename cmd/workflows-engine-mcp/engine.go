@@ -17,6 +17,8 @@ type engine struct {
 	mcpserver.Definitions
 	ready chan struct{}
 	store io.Closer
+	// note says what opening the store did to a database of an older version.
+	note string
 }
 
 // open opens the store that the settings name, and a Runner over it.
@@ -25,7 +27,7 @@ func (e *engine) open(ctx context.Context, c *settings, executors config.Executo
 	if err != nil {
 		return err
 	}
-	e.store, e.Definitions = store, store
+	e.store, e.Definitions, e.note = store, store, config.MigrationNote(store)
 	options := c.RunnerOptions(executors, c.Log)
 	options.DefaultMode, options.Background = mode, true
 	options.Workflows = c.Workflows(c.workflowDir)

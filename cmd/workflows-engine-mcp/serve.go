@@ -88,6 +88,9 @@ func serve(ctx context.Context, c *settings, stdin io.Reader, stdout, stderr io.
 		err := e.open(ctx, c, executors, mode)
 		if err == nil {
 			notes.say(c.StoreLine())
+			if e.note != "" {
+				notes.say(e.note)
+			}
 			notes.say("ready, default mode " + string(mode))
 			close(e.ready)
 		} else {

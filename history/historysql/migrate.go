@@ -13,7 +13,7 @@ import (
 // is missing in it, whoever else writes.
 type Migration struct {
 	// From is the version of the file, 0 for a file of the reference engine, To the newest one. They are equal if there is
-	// nothing to migrate.
+	// nothing to migrate, as in a new file.
 	From, To int
 	// Backup is the path of the copy that Open made, "" if it made none.
 	Backup string
@@ -23,6 +23,18 @@ type Migration struct {
 
 // Migration says what Open did. In a store that only reads, it migrated a temporary copy.
 func (s *Store) Migration() Migration { return s.migration }
+
+// migration is what a file that is not refused needs.
+func (id identity) migration() Migration {
+	m := Migration{From: int(id.version), To: len(migrations())}
+	if id.blank() {
+		m.From = m.To
+	}
+	return m
+}
+
+// ReadOnly reports whether the store only reads.
+func (s *Store) ReadOnly() bool { return s.options.ReadOnly }
 
 // Inspect says what Open would have to migrate, without changing the file.
 func Inspect(ctx context.Context, path string, o Options) (Migration, error) {
@@ -41,7 +53,7 @@ func (s *Store) inspect(ctx context.Context) (Migration, error) {
 	if err != nil {
 		return Migration{}, err
 	}
-	m := Migration{From: int(id.version), To: len(migrations())}
+	m := id.migration()
 	c, err := s.connect(source)
 	if err != nil {
 		return m, err
@@ -62,7 +74,7 @@ func (s *Store) migrate(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.migration = Migration{From: int(id.version), To: len(migrations())}
+		s.migration = id.migration()
 		if err := id.check(s.path); err != nil || id.current() {
 			return err
 		}

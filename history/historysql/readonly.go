@@ -17,11 +17,11 @@ func (s *Store) openReadOnly(ctx context.Context) error {
 	original := s.path
 	s.tidy = append(s.tidy, func() error { s.removeEmptyWAL(original); return nil })
 	source, id, err := s.readable(ctx)
+	s.migration = id.migration()
 	switch {
 	case err != nil:
 		return err
 	case !id.current():
-		s.migration = Migration{From: int(id.version), To: len(migrations())}
 		return s.openCopy(ctx, source)
 	}
 	return s.openReaders(source)

@@ -119,6 +119,7 @@ func (s *Store) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.migration = id.migration()
 	if !id.current() {
 		if err := s.migrate(ctx); err != nil {
 			return err

@@ -8,7 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/config"
 )
 
 type historyOptions struct {
@@ -56,6 +58,10 @@ func (a *app) history(ctx context.Context, id string, o historyOptions) error {
 		return usage("--from and --limit must not be negative")
 	}
 	return a.with(ctx, sessionOptions{read: true, lenient: true}, func(s *session) error {
+		if o.follow && config.MigrationNote(s.store) != "" {
+			return problem.New(problem.StoreReadOnly, "the database has an older version: nothing new would appear in the copy that is read").
+				WithHint("Leave out --follow, or migrate the database: %s.", commandLine(append([]string{program, "store", "migrate"}, s.sameStore...)...))
+		}
 		// An unknown run has no records, which is not the same as a run without any.
 		execution, err := s.store.Execution(ctx, id)
 		if err != nil {

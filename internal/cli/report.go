@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -25,12 +26,22 @@ func (a *app) printError(err error) {
 		if a.flags != nil {
 			store = a.flags.GivenStore()
 		}
-		writeProblem(a.stderr, a.paint, e, store)
+		writeProblem(a.stderr, a.paint, a.fileAsID(e), store)
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(a.stderr, "interrupted")
 	default:
 		fmt.Fprintf(a.stderr, "%s %v\n", a.paint.bad("error:"), err)
 	}
+}
+
+// fileAsID gives the error for an unknown run a better hint if a file has that name.
+func (a *app) fileAsID(e *problem.Error) *problem.Error {
+	file := e.At.ExecutionID
+	if info, err := os.Stat(a.path(file)); e.Code != problem.ExecutionNotFound || file == "" || err != nil || info.IsDir() {
+		return e
+	}
+	hinted := *e
+	return hinted.WithHint("Did you mean --db %s?", shellQuote(file))
 }
 
 // writeProblem prints a problem. store are the flags with which the commands of its hint reach the same runs.
@@ -98,5 +109,6 @@ func commandHint(hint, id string, store ...string) string {
 		"workflow_start", program+" run",
 		"workflow_list", strings.TrimSpace(program+" list "+commandLine(store...)),
 		"allow_existing_execution_id", program+" recover "+id,
+		"Options.NoBackup", strings.TrimSpace(program+" store migrate --no-backup "+commandLine(store...)),
 	).Replace(hint)
 }

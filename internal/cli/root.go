@@ -38,10 +38,20 @@ before it is acted on, so that a run survives the end of the process and is cont
 	root.AddCommand(
 		newValidate(a), newRun(a), newStatus(a), newList(a), newHistory(a), newResume(a), newSignal(a), newSubmit(a),
 		newCancel(a), newRecover(a), newFork(a),
-		newWorker(a), newGC(a), newVerify(a), newExport(a), newImport(a),
+		newWorker(a), newGC(a), newVerify(a), newExport(a), newImport(a), newStore(a),
 		newConformance(a), newManifest(a), newStepCommands(a), newVersion(a),
 	)
 	return root
+}
+
+// otherWords are what other programs call a command, for "did you mean".
+var otherWords = map[string]string{
+	"show": "status", "get": "status", "describe": "status", "inspect": "status", "info": "status",
+	"ls": "list", "ps": "list", "runs": "list", "log": "history", "logs": "history", "events": "history",
+	"start": "run", "exec": "run", "execute": "run", "continue": "recover", "retry": "recover", "answer": "resume", "approve": "resume",
+	"complete": "submit", "stop": "cancel", "kill": "cancel", "abort": "cancel", "delete": "gc", "rm": "gc", "prune": "gc", "clean": "gc",
+	"serve": "worker", "server": "worker", "daemon": "worker", "lint": "validate", "fsck": "verify",
+	"dump": "export", "load": "import", "migrate": "store", "upgrade": "store", "database": "store", "db": "store",
 }
 
 // noCommand answers a call without a command, or with an unknown one.
@@ -53,11 +63,20 @@ func noCommand(root *cobra.Command, args []string) error {
 		}
 		return silent{exitUsage}
 	}
-	e := usage("there is no command %q", args[0])
-	if near := root.SuggestionsFor(args[0]); len(near) > 0 {
-		return e.WithHint("Did you mean %s? See workflows-engine --help.", problem.OrList(near))
+	return unknownCommand(root, args[0])
+}
+
+// unknownCommand is the error for a word that is not a command of cmd.
+func unknownCommand(cmd *cobra.Command, word string) error {
+	e := usage("there is no command %q", word)
+	near := cmd.SuggestionsFor(word)
+	if known, ok := otherWords[word]; ok && !cmd.HasParent() {
+		near = []string{known}
 	}
-	return e.WithHint("See workflows-engine --help.")
+	if len(near) > 0 {
+		return e.WithHint("Did you mean %s? See %s --help.", problem.OrList(near), cmd.CommandPath())
+	}
+	return e.WithHint("See %s --help.", cmd.CommandPath())
 }
 
 // exactly checks the number of arguments, naming them.
@@ -86,7 +105,11 @@ func atMostOneID(cmd *cobra.Command, args []string) error {
 // group completes a command that only holds others.
 func group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 	cmd.Args = cobra.ArbitraryArgs
-	cmd.RunE = func(*cobra.Command, []string) error {
+	cmd.SuggestionsMinimumDistance = 2
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return unknownCommand(cmd, args[0])
+		}
 		return usage("%s needs a command", cmd.Name()).WithHint("See %s --help.", cmd.CommandPath())
 	}
 	cmd.AddCommand(commands...)

@@ -66,8 +66,10 @@ func TestScript(t *testing.T) {
 					ts.Fatalf("exit status %d, want %d", got, want)
 				}
 			},
-			"until":  until,
-			"damage": damage,
+			"until":     until,
+			"older":     older,
+			"unchanged": unchanged,
+			"damage":    damage,
 		},
 	})
 }

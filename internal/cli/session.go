@@ -35,7 +35,7 @@ type session struct {
 type sessionOptions struct {
 	// create makes a database that the user named; other commands refuse a path where there is none.
 	create bool
-	// read never changes the database. One of an older form is brought to the newest if it can be written to.
+	// read never changes the database. One of an older version is read from a temporary copy.
 	read bool
 	// bare goes by the settings of the store alone, for a command that needs no executors; lenient goes without them if the
 	// settings cannot be used.
@@ -133,7 +133,23 @@ func (a *app) openStore(ctx context.Context, o sessionOptions, c *config.Config)
 	case o.read:
 		open = c.OpenStoreToRead
 	}
-	return open(ctx)
+	store, err := open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if note := config.MigrationNote(store); note != "" {
+		a.note(note, o.log)
+	}
+	return store, nil
+}
+
+// note says what people should know, or logs it in a command that keeps a log.
+func (a *app) note(note string, log *slog.Logger) {
+	if log != nil {
+		log.Info(note)
+	} else {
+		fmt.Fprintf(a.stderr, "%s %s\n", a.paint.faint("note:"), note)
+	}
 }
 
 // warn says which settings have no effect: to people, or in the log of a command that keeps one.

@@ -82,7 +82,7 @@ func (a *app) worker(ctx context.Context, folder string) (err error) {
 		return err
 	}
 	if c.Store == config.Memory {
-		return usage("a worker needs a database, and --store is memory").WithHint("Name a file with --store-path.")
+		return usage("a worker needs a database, and --store is memory").WithHint("Name a file with --db.")
 	}
 	s, err := a.open(ctx, sessionOptions{
 		create: true, folder: folder, background: true, log: log,
@@ -97,7 +97,7 @@ func (a *app) worker(ctx context.Context, folder string) (err error) {
 	}
 	manager := sdnotify.New(a.env.Variable, os.Getpid())
 	tell(log, manager.Ready(s.config.StoreLine()))
-	log.Info("worker ready", logStore, s.config.StorePath, logRouting, s.executors.Routing())
+	log.Info("worker ready", logStore, s.config.StorePath, slog.GroupAttrs(logRouting, s.executors.Routes()...))
 	lost := a.stay(ctx, s, manager, log)
 	tell(log, manager.Stopping())
 	log.Info("worker stopping")

@@ -77,6 +77,15 @@ func (e Executors) Routing() []string {
 	}
 }
 
+// Routes says what performs each kind of node and each delegate protocol, as attributes of a log line.
+func (e Executors) Routes() []slog.Attr {
+	attributes := make([]slog.Attr, len(e.routes))
+	for i, r := range e.routes {
+		attributes[i] = slog.String(r.name, r.by)
+	}
+	return attributes
+}
+
 // Executors builds the configured executors. Without one, nodes get invented outputs with the demo profile, and are refused
 // without it.
 func (c *Config) Executors() (Executors, error) {

@@ -38,10 +38,13 @@ func RegisterServer(set *pflag.FlagSet) *Flags {
 	return f
 }
 
+// flagDB is the short form of --store-path, by which commands that are shown name it.
+const flagDB = "db"
+
 // Normalize maps the short form of a flag: --db is --store-path. Register sets it; cobra needs it once more, for all
 // commands (SetGlobalNormalizationFunc).
 func Normalize(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-	if name == "db" {
+	if name == flagDB {
 		name = flagStorePath
 	}
 	return pflag.NormalizedName(name)
@@ -76,7 +79,11 @@ func (f *Flags) given(names ...string) []string {
 	var args []string
 	for _, name := range names {
 		if f.set.Changed(name) {
-			args = append(args, "--"+name, f.set.Lookup(name).Value.String())
+			value := f.set.Lookup(name).Value.String()
+			if name == flagStorePath {
+				name = flagDB
+			}
+			args = append(args, "--"+name, value)
 		}
 	}
 	return args

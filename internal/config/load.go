@@ -81,7 +81,7 @@ func (c *Config) resolveStorePath(path setting, env Environment) error {
 	folder := env.dataFolder()
 	if folder == "" {
 		return problem.New(problem.UsageError, "no folder for the database: the home folder is unknown").
-			WithHint("Name a file with --store-path or %s, or choose --store memory.", envname.StorePath)
+			WithHint("Name a file with --db or %s, or choose --store memory.", envname.StorePath)
 	}
 	c.StorePath = filepath.Join(folder, "runs.db")
 	return nil

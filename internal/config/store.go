@@ -3,6 +3,7 @@ package config
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -23,7 +24,7 @@ func (c *Config) OpenStore(ctx context.Context) (history.Store, error) {
 	if folder := filepath.Dir(c.StorePath); c.StorePathGiven {
 		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 			return nil, problem.New(problem.UsageError, "%s: there is no such folder", folder).
-				WithHint("Make the folder, or name another file with --store-path.")
+				WithHint("Make the folder, or name another file with --db.")
 		}
 	}
 	return historysql.Open(ctx, c.StorePath, historysql.Options{Synchronous: string(c.Synchronous), Now: c.Now})
@@ -51,35 +52,78 @@ func (c *Config) MakesStore() bool {
 // and that is not there is refused instead of made, and one that is empty instead of filled. A default database that is
 // not there yet holds nothing.
 func (c *Config) OpenExistingStore(ctx context.Context) (history.Store, error) {
-	switch {
-	case c.Store == Memory, c.missing() && !c.StorePathGiven:
-		return c.inMemory(), nil
-	case c.missing():
-		return nil, problem.New(problem.UsageError, "there is no database %s", c.StorePath).
-			WithHint("Check --store-path and %s; leave both out for the default database.", envname.StorePath)
+	if store, err := c.absent(); store != nil || err != nil {
+		return store, err
 	}
 	return historysql.Open(ctx, c.StorePath, historysql.Options{Synchronous: string(c.Synchronous), Existing: true, Now: c.Now})
 }
 
 // OpenStoreToRead opens the store for commands that only read, without changing a database or its folder. A default
-// database that is not there yet holds nothing. One of an older form is brought to the newest if it can be written to.
+// database that is not there yet holds nothing. One of an older version is read from a temporary copy.
 func (c *Config) OpenStoreToRead(ctx context.Context) (history.Store, error) {
-	if c.Store == Memory || c.missing() && !c.StorePathGiven {
+	if store, err := c.absent(); store != nil || err != nil {
+		return store, err
+	}
+	return historysql.Open(ctx, c.StorePath, historysql.Options{ReadOnly: true, Now: c.Now})
+}
+
+// absent returns what stands for a database that is not there: nothing in memory for the default one, an error for one that
+// the user named.
+func (c *Config) absent() (history.Store, error) {
+	switch {
+	case c.Store == Memory, c.missing() && !c.StorePathGiven:
 		return c.inMemory(), nil
+	case c.missing():
+		return nil, problem.New(problem.UsageError, "there is no database %s", c.StorePath).
+			WithHint("Check --db and %s; leave both out for the default database.", envname.StorePath)
 	}
-	store, err := historysql.Open(ctx, c.StorePath, historysql.Options{ReadOnly: true, Now: c.Now})
-	switch {
-	case err == nil:
-		return store, nil
-	case errors.Is(err, problem.StoreLocked), errors.Is(err, problem.HistoryCorrupt):
-		return nil, err // opening it for writing would fail in the same way
+	return nil, nil
+}
+
+// MigrateStore brings the database to the newest version. With dryRun it only says what that would do.
+func (c *Config) MigrateStore(ctx context.Context, dryRun, backup bool) (historysql.Migration, error) {
+	if c.Store == Memory {
+		return historysql.Migration{}, problem.New(problem.UsageError, "only a database has a version, and --store is memory").
+			WithHint("Name a file with --db.")
 	}
-	writing, failed := c.OpenExistingStore(ctx)
-	switch {
-	case failed == nil:
-		return writing, nil
-	case errors.Is(failed, problem.UsageError):
-		return nil, failed
+	if _, err := os.Stat(c.StorePath); errors.Is(err, fs.ErrNotExist) {
+		c.StorePathGiven = true // here even the default database has to be there
 	}
-	return nil, err
+	if _, err := c.absent(); err != nil {
+		return historysql.Migration{}, err
+	}
+	o := historysql.Options{Synchronous: string(c.Synchronous), Existing: true, NoBackup: !backup, Now: c.Now}
+	if dryRun {
+		return historysql.Inspect(ctx, c.StorePath, o)
+	}
+	store, err := historysql.Open(ctx, c.StorePath, o)
+	if err != nil {
+		return historysql.Migration{}, err
+	}
+	return store.Migration(), store.Close()
+}
+
+// MigrationNote says what opening a store did to a database of an older version, "" if nothing.
+func MigrationNote(store history.Store) string {
+	s, ok := store.(*historysql.Store)
+	if !ok {
+		return ""
+	}
+	switch m := s.Migration(); {
+	case m.From == m.To:
+		return ""
+	case s.ReadOnly():
+		return fmt.Sprintf("the database has %s and is read from a temporary copy; store migrate brings it to version %d", VersionName(m.From), m.To)
+	case m.Backup != "":
+		return fmt.Sprintf("the database was migrated from %s to version %d; as it was it is kept in %s", VersionName(m.From), m.To, m.Backup)
+	}
+	return ""
+}
+
+// VersionName names the version of a database.
+func VersionName(version int) string {
+	if version == 0 {
+		return "the form of another engine"
+	}
+	return fmt.Sprintf("version %d", version)
 }

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/workflows-engine/workflows-engine/internal/config"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+type migrateOptions struct{ dryRun, noBackup, json bool }
+
+func newStore(a *app) *cobra.Command {
+	var o migrateOptions
+	migrate := &cobra.Command{
+		Use:   "migrate",
+		Short: "Bring a database of an older version to the newest one",
+		Long: `Bring a database of an older version of this engine, or of another engine of the protocol, to the newest version.
+Servers, workers and commands that write do the same when they open it; commands that only read never do.
+
+A copy of the database is made beside it first, with its version and the time (UTC) in its name, such as
+runs.db.v4-20261122T2209.bak. Binaries of the older version open the copy. What is recorded after the migration is not in
+it. While copy and migration are made, other processes cannot write.
+
+--dry-run changes nothing. It does not tell whether other processes have the database open: that cannot be known.`,
+		Example: `  workflows-engine store migrate --dry-run
+  workflows-engine store migrate --db /var/lib/workflows/runs.db
+  workflows-engine store migrate --no-backup`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.migrateStore(cmd.Context(), o) },
+	}
+	set := migrate.Flags()
+	set.BoolVar(&o.dryRun, "dry-run", false, "only say from which version to which, how many runs, and how large the copy is")
+	set.BoolVar(&o.noBackup, "no-backup", false, "make no copy of the database")
+	set.BoolVar(&o.json, "json", false, "print as JSON")
+	return group(&cobra.Command{
+		Use:   "store",
+		Short: "Look after the database as a whole",
+		Long:  "Look after the database as a whole. verify checks it, gc deletes old runs.",
+	}, migrate)
+}
+
+// migrateStore migrates the database, or says what that would do.
+func (a *app) migrateStore(ctx context.Context, o migrateOptions) error {
+	c, err := a.flags.LoadStore(a.env)
+	if err != nil {
+		return err
+	}
+	a.warn(c, nil)
+	m, err := c.MigrateStore(ctx, o.dryRun, !o.noBackup)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		j := jsonvalue.Ordered{{"database", c.StorePath}, {"from", m.From}, {"to", m.To}}
+		if o.dryRun {
+			j = append(j, jsonvalue.Ordered{{"dry_run", true}, {"runs", m.Runs}, {"bytes", m.Bytes}}...)
+		}
+		j.Text("backup", m.Backup)
+		return writeEncoded(a.stdout, j)
+	}
+	from := config.VersionName(m.From)
+	switch {
+	case m.From == m.To:
+		fmt.Fprintf(a.human, "%s has version %d: nothing to migrate\n", c.StorePath, m.To)
+	case o.dryRun:
+		fmt.Fprintf(a.human, "%s, with %s, would be migrated from %s to version %d\n", c.StorePath, count(int(m.Runs), "run"), from, m.To)
+		if !o.noBackup {
+			fmt.Fprintf(a.human, "a copy of it would take %d bytes beside it\n", m.Bytes)
+		}
+		fmt.Fprintln(a.human, "stop what uses the database first: whether other processes have it open cannot be known")
+	default:
+		fmt.Fprintf(a.human, "%s was migrated from %s to version %d\n", c.StorePath, from, m.To)
+		if m.Backup != "" {
+			fmt.Fprintf(a.human, "as it was it is kept in %s\n", m.Backup)
+		}
+	}
+	return nil
+}
