@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -182,4 +183,49 @@ func TestOpenOnFullDisk(t *testing.T) {
 	}
 	_, err = historysql.Open(t.Context(), filepath.Join(dir, "new.db"), historysql.Options{})
 	wantRefusal(t, "a new file", err, problem.StoreFull)
+}
+
+// TestNoRoomForACopy: a disk that is too small for a copy of an older file leaves the file as it was, keeps no part of the
+// copy, and the refusal names the way out; so does a temporary folder that is too small.
+func TestNoRoomForACopy(t *testing.T) {
+	disk := t.TempDir()
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=1m"); err != nil {
+		t.Skipf("only who may mount a small file system can fill it: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(disk, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	rest := atRestOf(t, "version4.sql")
+	big := &reference{t, plain(t, rest)}
+	big.exec(`INSERT INTO blobs (hash, content) VALUES ('h', printf('%.600000c', 'x'))`)
+	big.exec("PRAGMA wal_checkpoint(TRUNCATE)")
+	_ = big.conn.Close()
+	content, err := os.ReadFile(rest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(disk, "runs.db")
+	write(t, path, content)
+	before := folderOf(t, path)
+	_, err = historysql.Open(t.Context(), path, historysql.Options{})
+	if p, ok := problem.As(err); !ok || p.Code != problem.StoreFull || !strings.Contains(p.Hint, "(Options.NoBackup)") {
+		t.Errorf("got %v, %+v", err, p)
+	}
+	if after := folderOf(t, path); !slices.Equal(before, after) {
+		t.Errorf("before: %s\nafter: %s", before, after)
+	}
+	t.Setenv("TMPDIR", disk)
+	_, err = historysql.Open(t.Context(), rest, historysql.Options{ReadOnly: true})
+	if p, ok := problem.As(err); !ok || p.Code != problem.StoreFull || !strings.Contains(p.Hint, "TMPDIR") {
+		t.Errorf("reading: got %v, %+v", err, p)
+	}
+	if after := folderOf(t, path); !slices.Equal(before, after) {
+		t.Errorf("the copy was left: %s", after)
+	}
+	s := openFile(t, path, historysql.Options{NoBackup: true})
+	if m := s.Migration(); m.From != 4 || m.Backup != "" {
+		t.Errorf("got %+v", m)
+	}
 }

@@ -195,7 +195,7 @@ func TestWorkersFinishRunsWhoseDriversWereKilled(t *testing.T) {
 		t.Errorf("exit statuses %v", got)
 	}
 	told := one.stderr.String() + two.stderr.String()
-	for _, want := range []string{`msg="worker ready"`, `"msg":"worker ready"`, "worker stopped", "timer fired", "run ended"} {
+	for _, want := range []string{`msg="worker ready"`, `"msg":"worker ready"`, " routing.step=", `"routing":{"llm_call":`, "worker stopped", "timer fired", "run ended"} {
 		if !strings.Contains(told, want) {
 			t.Errorf("the logs lack %s", want)
 		}
