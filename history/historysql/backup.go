@@ -29,7 +29,9 @@ const (
 // copy, and nothing is written between the copy and the migration.
 func (s *Store) backUp(ctx context.Context, version int64) (backup, error) {
 	file := linkTarget(s.path)
-	dropPartial(file)
+	for _, left := range partialsOf(file) {
+		_ = os.Remove(left)
+	}
 	b := backup{freeName(fmt.Sprintf("%s.v%d-%s", file, version, time.Now().UTC().Format("20060102T1504")))}
 	partial := b.path + partialSuffix
 	var bytes int64
@@ -106,14 +108,15 @@ func (b backup) drop(kept bool) {
 	}
 }
 
-// dropPartial deletes what migrations of a file that were killed have left.
-func dropPartial(file string) {
-	entries, _ := os.ReadDir(filepath.Dir(file)) // if the folder cannot be read, the copy fails too or nothing is in its way
+// partialsOf returns the copies of a file that are being made, and those that processes which were killed have left.
+func partialsOf(file string) (paths []string) {
+	entries, _ := os.ReadDir(filepath.Dir(file)) // of a folder that cannot be read, none are known
 	for _, e := range entries {
 		if n := e.Name(); strings.HasPrefix(n, filepath.Base(file)+".v") && strings.HasSuffix(n, backupSuffix+partialSuffix) {
-			_ = os.Remove(filepath.Join(filepath.Dir(file), n))
+			paths = append(paths, filepath.Join(filepath.Dir(file), n))
 		}
 	}
+	return paths
 }
 
 // flush makes a file durable, or the names in a folder where the system can do that.

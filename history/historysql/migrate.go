@@ -66,8 +66,18 @@ func (s *Store) inspect(ctx context.Context) (Migration, error) {
 	})
 }
 
-// migrate brings the file to the newest version in one transaction.
+// migrate brings the file to the newest version. While another process does, it waits for that, which may take longer than
+// BusyTimeout.
 func (s *Store) migrate(ctx context.Context) error {
+	err := s.migrateOnce(ctx)
+	for isBusy(err) && ctx.Err() == nil && len(partialsOf(linkTarget(s.path))) > 0 {
+		err = s.migrateOnce(ctx)
+	}
+	return err
+}
+
+// migrateOnce migrates in one transaction.
+func (s *Store) migrateOnce(ctx context.Context) error {
 	var b backup
 	err := s.transact(ctx, func(c *conn) error {
 		id, err := c.identify() // another process may have been here first

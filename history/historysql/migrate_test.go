@@ -286,6 +286,26 @@ func TestTwoMigrateAtOnce(t *testing.T) {
 	}
 }
 
+// TestWaitingForAMigration: while another process makes its copy, one that starts waits for longer than for other locks.
+func TestWaitingForAMigration(t *testing.T) {
+	t.Parallel()
+	path := atRestOf(t, "version4.sql")
+	other := &reference{t, plain(t, path)}
+	other.exec("BEGIN IMMEDIATE")
+	o := historysql.Options{BusyTimeout: 10 * time.Millisecond}
+	_, err := historysql.Open(t.Context(), path, o)
+	wantRefusal(t, "locked by nobody who migrates", err, problem.StoreLocked)
+	write(t, path+".v4-20261122T2209.bak.partial", nil)
+	time.AfterFunc(300*time.Millisecond, func() { other.exec("ROLLBACK") })
+	s, err := historysql.Open(t.Context(), path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestNoPlaceForTheCopy: the file is left as it was, and the refusal names the way out.
 func TestNoPlaceForTheCopy(t *testing.T) {
 	t.Parallel()

@@ -109,6 +109,5 @@ func commandHint(hint, id string, store ...string) string {
 		"workflow_start", program+" run",
 		"workflow_list", strings.TrimSpace(program+" list "+commandLine(store...)),
 		"allow_existing_execution_id", program+" recover "+id,
-		"Options.NoBackup", strings.TrimSpace(program+" store migrate --no-backup "+commandLine(store...)),
 	).Replace(hint)
 }

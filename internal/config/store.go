@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -27,7 +28,22 @@ func (c *Config) OpenStore(ctx context.Context) (history.Store, error) {
 				WithHint("Make the folder, or name another file with --db.")
 		}
 	}
-	return historysql.Open(ctx, c.StorePath, historysql.Options{Synchronous: string(c.Synchronous), Now: c.Now})
+	return c.openFile(ctx, historysql.Options{})
+}
+
+// openFile opens the database. The hint of a refusal names the command in the place of the option.
+func (c *Config) openFile(ctx context.Context, o historysql.Options) (history.Store, error) {
+	o.Synchronous, o.Now = string(c.Synchronous), c.Now
+	store, err := historysql.Open(ctx, c.StorePath, o)
+	if err == nil {
+		return store, nil
+	}
+	if e, ok := problem.As(err); ok && strings.Contains(e.Hint, "Options.NoBackup") {
+		named := *e
+		named.Hint = strings.Replace(e.Hint, "Options.NoBackup", "workflows-engine store migrate --no-backup --db "+c.StorePath, 1)
+		err = &named
+	}
+	return nil, err
 }
 
 func (c *Config) inMemory() history.Store { return historymem.NewWith(historymem.Options{Now: c.Now}) }
@@ -55,7 +71,7 @@ func (c *Config) OpenExistingStore(ctx context.Context) (history.Store, error) {
 	if store, err := c.absent(); store != nil || err != nil {
 		return store, err
 	}
-	return historysql.Open(ctx, c.StorePath, historysql.Options{Synchronous: string(c.Synchronous), Existing: true, Now: c.Now})
+	return c.openFile(ctx, historysql.Options{Existing: true})
 }
 
 // OpenStoreToRead opens the store for commands that only read, without changing a database or its folder. A default
@@ -64,7 +80,7 @@ func (c *Config) OpenStoreToRead(ctx context.Context) (history.Store, error) {
 	if store, err := c.absent(); store != nil || err != nil {
 		return store, err
 	}
-	return historysql.Open(ctx, c.StorePath, historysql.Options{ReadOnly: true, Now: c.Now})
+	return c.openFile(ctx, historysql.Options{ReadOnly: true})
 }
 
 // absent returns what stands for a database that is not there: nothing in memory for the default one, an error for one that
@@ -92,15 +108,14 @@ func (c *Config) MigrateStore(ctx context.Context, dryRun, backup bool) (history
 	if _, err := c.absent(); err != nil {
 		return historysql.Migration{}, err
 	}
-	o := historysql.Options{Synchronous: string(c.Synchronous), Existing: true, NoBackup: !backup, Now: c.Now}
 	if dryRun {
-		return historysql.Inspect(ctx, c.StorePath, o)
+		return historysql.Inspect(ctx, c.StorePath, historysql.Options{})
 	}
-	store, err := historysql.Open(ctx, c.StorePath, o)
+	store, err := c.openFile(ctx, historysql.Options{Existing: true, NoBackup: !backup})
 	if err != nil {
 		return historysql.Migration{}, err
 	}
-	return store.Migration(), store.Close()
+	return store.(*historysql.Store).Migration(), store.Close()
 }
 
 // MigrationNote says what opening a store did to a database of an older version, "" if nothing.

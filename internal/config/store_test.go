@@ -1,11 +1,13 @@
 package config_test
 
 import (
+	"database/sql"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -165,5 +167,43 @@ func TestOpenStoreToRead(t *testing.T) {
 	}
 	if _, err := c.OpenStoreToRead(t.Context()); !errors.Is(err, problem.HistoryCorrupt) {
 		t.Errorf("the database is gone and its log is not: %v", err)
+	}
+}
+
+// TestNoPlaceForACopyNamesTheCommand: who starts a program does not know the library's options.
+func TestNoPlaceForACopyNamesTheCommand(t *testing.T) {
+	t.Parallel()
+	env := environment()
+	env.Directory = t.TempDir()
+	c, err := load(t, env, "--db", "runs.db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join("..", "..", "history", "historysql", "testdata", "version4.sql"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", c.StorePath)
+	if err == nil {
+		_, err = db.Exec(string(text))
+	}
+	if err == nil {
+		err = db.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	// More bytes than a name of a file may have, once a version and a time are in it.
+	long := filepath.Join(env.Directory, strings.Repeat("x", 240))
+	if err := os.Rename(c.StorePath, long); err != nil {
+		t.Fatal(err)
+	}
+	c.StorePath = long
+	_, err = c.OpenStore(t.Context())
+	if p, ok := problem.As(err); !ok || !strings.Contains(p.Hint, "workflows-engine store migrate --no-backup --db "+long) {
+		t.Errorf("got %v, %+v", err, p)
+	}
+	if _, err := c.MigrateStore(t.Context(), false, false); err != nil {
+		t.Error(err)
 	}
 }
