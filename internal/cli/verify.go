@@ -102,6 +102,9 @@ func (a *app) verify(ctx context.Context, id string, o verifyOptions) error {
 			v.Findings = append(v.Findings, storedFindingJSON{f.ExecutionID, f.Seq, string(f.Code), f.Message, f.Hint, f.Repaired})
 		}
 		counts, err := verifier.Verify(ctx, id, o.repair, report)
+		if err == nil && id != "" && counts.Runs == 0 {
+			err = history.NotFound(id) // in a default database that does not exist yet
+		}
 		v.Runs, v.Records, v.Definitions = counts.Runs, counts.Records, counts.Definitions
 		switch {
 		case err != nil:
