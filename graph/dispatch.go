@@ -10,6 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/perform"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/recorded"
 )
 
 // with calls f with the run locked, and dispatches what comes of it.
@@ -168,7 +169,7 @@ func (r *Runner) lose(x *execution.Run, cause error) {
 func (r *Runner) cancelTasks(id string, dropped []*machine.DelegateEffect) {
 	for _, e := range dropped {
 		r.tasks.Go(func() {
-			keep := func(ctx context.Context) (bool, error) { return execution.KeepsTasks(ctx, r.store, id) }
+			keep := func(ctx context.Context) (bool, error) { return recorded.KeepsTasks(ctx, r.store, id) }
 			r.performer.CancelTask(detached(r.ctx), id, e, keep, r.pause)
 		})
 	}

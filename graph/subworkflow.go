@@ -9,6 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/library"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/recorded"
 	"github.com/workflows-engine/workflows-engine/graph/runview"
 	"github.com/workflows-engine/workflows-engine/history"
 )
@@ -118,7 +119,7 @@ func (r *Runner) notifyParent(ctx context.Context, x *execution.Run, parent stri
 
 // cancelChild cancels a subworkflow whose parent has ended or does not wait for it any more.
 func (r *Runner) cancelChild(ctx context.Context, id, parent string) error {
-	keep, err := execution.KeepsTasks(ctx, r.store, parent)
+	keep, err := recorded.KeepsTasks(ctx, r.store, parent)
 	if err != nil {
 		return err
 	}

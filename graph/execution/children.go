@@ -7,6 +7,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/recorded"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -159,7 +160,7 @@ func (x *Run) endWithParent(ctx context.Context, w *Work) (gone bool, err error)
 	case err != nil:
 		return false, err
 	case parent.Phase.Terminal():
-		keep, err := KeepsTasks(ctx, x.env.Store, parent.ID)
+		keep, err := recorded.KeepsTasks(ctx, x.env.Store, parent.ID)
 		if err != nil {
 			return false, err
 		}
