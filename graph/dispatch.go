@@ -99,6 +99,9 @@ func (r *Runner) pool(x *execution.Run) *perform.Pool {
 		Go:        func(f func()) { r.background(x, f) },
 		Immediate: func(a *execution.Attempt) bool { return r.performer.Immediate(x.ID(), a) },
 		Perform:   func(a *execution.Attempt) []*execution.Attempt { return r.perform(x, a) },
+		Exited: func(a *execution.Attempt) []*execution.Attempt {
+			return r.finish(x, a, r.performer.Exited(x.ID(), a))
+		},
 	}
 }
 

@@ -61,7 +61,7 @@ func New(store history.Store, o Options) (*Runner, error) {
 	r.presence.Begin(r.now())
 	r.library = library.New(library.Options{
 		Store: store, Workflows: o.Workflows, Verify: o.VerifyDefinition, MaxBytes: o.MaxDocumentBytes,
-		Compile: definition.Options{AllowInterruptInBranch: o.AllowInterruptInBranch},
+		Compile: definition.Options{AllowInterruptInBranch: o.AllowInterruptInBranch}, Log: r.log,
 	})
 	r.performer = &perform.Performer{
 		Activities: o.Activities, Delegates: o.Delegates, MaxBytes: o.MaxDocumentBytes, Now: r.now, Log: r.log,

@@ -7,18 +7,25 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/internal/guard"
 )
 
 // Missing names what this process lacks to perform a node, and the setting that provides it; "" if it lacks nothing. Executors
 // say themselves if they perform some nodes only.
 func (p *Performer) Missing(n *definition.Node) (missing, setting string) {
+	ask := p.missingActivity
 	switch {
 	case n.Type.IsActivity():
-		return p.missingActivity(n), activities.Setting(string(n.Type))
+		setting = activities.Setting(string(n.Type))
 	case n.Delegate != nil:
-		return p.missingDelegate(n), delegate.Setting(n.Delegate.Protocol)
+		ask, setting = p.missingDelegate, delegate.Setting(n.Delegate.Protocol)
+	default:
+		return "", ""
 	}
-	return "", ""
+	if err := guard.Call(p.Log, "an executor that was asked what it performs", func() { missing = ask(n) }); err != nil {
+		missing = "an executor that says what it performs: " + err.Error()
+	}
+	return missing, setting
 }
 
 func (p *Performer) missingActivity(n *definition.Node) string {
