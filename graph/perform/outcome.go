@@ -73,7 +73,7 @@ func failedOutcome(ctx context.Context, err error) machine.Outcome {
 // Exited makes a failed outcome of an executor that has ended its goroutine.
 func (p *Performer) Exited(executionID string, a *execution.Attempt) machine.Outcome {
 	p.Log.Error("executor "+guard.Exited, logRun, executionID, logKey, a.Key)
-	return machine.Outcome{Key: a.Key, Code: string(problem.ExecutorPanic), Error: "the executor " + guard.Exited}
+	return machine.Outcome{Key: a.Effect.Base().EffectKey, Code: string(problem.ExecutorPanic), Error: "the executor " + guard.Exited}
 }
 
 // panicked makes a failed outcome of an executor's panic.
