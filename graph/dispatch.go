@@ -117,6 +117,10 @@ func (r *Runner) perform(x *execution.Run, a *execution.Attempt) []*execution.At
 	if !ok {
 		return nil
 	}
+	if r.performer.LeftToOthers(x.ID(), a, in) {
+		r.endAttempt(detached(r.ctx), x, a)
+		return nil
+	}
 	return r.finish(x, a, in)
 }
 

@@ -168,7 +168,9 @@ func TestAnExecutorThatDoesNotSayWhatItPerforms(t *testing.T) {
 // resolve makes a Resolver of a function.
 type resolve func() (*definition.Document, error)
 
-func (f resolve) ResolveWorkflow(context.Context, string, string) (*definition.Document, error) { return f() }
+func (f resolve) ResolveWorkflow(context.Context, string, string) (*definition.Document, error) {
+	return f()
+}
 
 // TestAResolverThatDoesNotReturnAWorkflow fails the node of a run that was started here, and leaves any other to processes that know
 // the workflow. The same holds for the function that verifies definitions.
