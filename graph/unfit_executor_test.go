@@ -38,7 +38,15 @@ func TestAMiddlewareWithoutSelectiveFailsNoRunOfAnother(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				store := historymem.New()
-				bereft(t, store, workflow(t, "w", []string{startNode(), tt.node, endNode()}, "s a", "a e"))
+				first := newRunner(t, store, graph.Options{Activities: &script{answers: answers{"a": hang}}, Delegates: delegate.ExecutorFunc(func(ctx context.Context, _ delegate.Request) (delegate.Result, error) {
+					_, err := hang(ctx, activities.Request{})
+					return delegate.Result{}, err
+				})})
+				d := workflow(t, "w", []string{startNode(), tt.node, endNode()}, "s a", "a e")
+				if _, err := first.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: waitFor(0)}); err != nil {
+					t.Fatal(err)
+				}
+				closeRunner(t, first)
 				before := len(records(t, store, "r"))
 				calls := 0
 				o := graph.Options{Background: true}
