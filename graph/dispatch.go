@@ -48,6 +48,9 @@ func (r *Runner) dispatch(ctx context.Context, x *execution.Run, w *execution.Wo
 		r.pool(x).Begin(w.Begin)
 	}
 	ctx = detached(ctx)
+	if r.flights.Draining() {
+		_ = locked(x, func() error { x.HandOver(ctx); return nil })
+	}
 	r.cancelTasks(x.ID(), w.DropTasks)
 	for _, child := range w.CancelChildren {
 		r.persist(x, func() error { return r.cancelChild(ctx, child, x.ID()) }, func(err error) {
@@ -100,6 +103,7 @@ func (r *Runner) pool(x *execution.Run) *perform.Pool {
 		Immediate: func(a *execution.Attempt) bool { return r.performer.Immediate(x.ID(), a) },
 		Perform:   func(a *execution.Attempt) []*execution.Attempt { return r.perform(x, a) },
 		Exited: func(a *execution.Attempt) []*execution.Attempt {
+			defer r.flights.End(a)
 			return r.finish(x, a, r.performer.Exited(x.ID(), a))
 		},
 	}
@@ -110,18 +114,21 @@ func (r *Runner) perform(x *execution.Run, a *execution.Attempt) []*execution.At
 	if a.Context.Err() != nil {
 		return nil
 	}
-	if e, isChild := a.Effect.(*machine.ChildEffect); isChild {
-		return r.performChild(x, a, e)
-	}
-	in, ok := r.performer.Perform(x.ID(), a)
-	if !ok {
-		return nil
-	}
-	if r.performer.LeftToOthers(x.ID(), a, in) {
+	if !r.flights.Begin(x.ID(), a) {
 		r.endAttempt(detached(r.ctx), x, a)
 		return nil
 	}
-	return r.finish(x, a, in)
+	var next []*execution.Attempt
+	if e, isChild := a.Effect.(*machine.ChildEffect); isChild {
+		next = r.performChild(x, a, e)
+	} else if in, ok := r.performer.Perform(x.ID(), a); !ok {
+	} else if r.performer.LeftToOthers(x.ID(), a, in) {
+		r.endAttempt(detached(r.ctx), x, a)
+	} else {
+		next = r.finish(x, a, in)
+	}
+	r.flights.End(a) // not deferred: an executor that ends its goroutine has not been seen to yet
+	return next
 }
 
 // finish records the outcome of an attempt and returns the attempts that follow.

@@ -61,7 +61,9 @@ type Options struct {
 	// List, History, Survey, Recover with DryRun, Export, Verify without repair and Prune with DryRun, fires no timer, and
 	// refuses every other call with STORE_READ_ONLY. Background must not be set.
 	ReadOnly bool
-	// CloseLimit bounds how long Close waits for executors that do not stop when their context ends; 0 means 10 s.
+	// Drain is how long Close lets attempts in flight end before it ends their contexts; 0 means not at all. See Runner.Close.
+	Drain time.Duration
+	// CloseLimit bounds how long Close waits after that for executors that do not stop when their context ends; 0 means 10 s.
 	CloseLimit time.Duration
 	// Now is the clock; nil means the store's. Tests that fake time use testing/synctest instead where they can.
 	Now func() time.Time

@@ -25,6 +25,7 @@ type Runner struct {
 
 	library   *library.Library
 	performer *perform.Performer
+	flights   perform.Flights
 	runs      *execution.Table
 	notifier  notify.Notifier
 	records   notify.RecordHook
@@ -81,7 +82,7 @@ func New(store history.Store, o Options) (*Runner, error) {
 	}
 	r.runs = execution.NewTable(&execution.Environment{
 		Store: store, Now: r.now, Log: r.log, Context: r.ctx, Lease: ownership{r}, Programs: r.library, Capabilities: r.performer,
-		Observer: observer{r}, PresentSince: func() time.Time { return r.presence.Since(r.now()) },
+		Observer: observer{r}, PresentSince: func() time.Time { return r.presence.Since(r.now()) }, Draining: r.flights.Draining,
 		ReadOnly: o.ReadOnly, MaxVisits: o.MaxVisits, MaxDepth: o.MaxDepth, MaxDocumentBytes: o.MaxDocumentBytes, Limits: r.limits(),
 	})
 	if o.Background {
@@ -111,37 +112,6 @@ func (r *Runner) enterToWrite() error {
 		return problem.New(problem.StoreReadOnly, "this engine only reads").WithHint("Nothing was changed. Make the call where the store can be written to.")
 	}
 	return r.enter()
-}
-
-// Close stops driving: executors' contexts end, what they answered in time is recorded, and the process's lease is released. What
-// was in flight is performed again, with the same keys, by whoever takes the runs over. It returns once everything has stopped,
-// or with an error when an executor has not stopped within Options.CloseLimit.
-func (r *Runner) Close() error {
-	r.mu.Lock()
-	r.closed = true
-	r.mu.Unlock()
-	r.cancel(errClosed)
-
-	done := make(chan struct{})
-	go func() {
-		r.tasks.Wait()
-		close(done)
-	}()
-	limit := time.NewTimer(r.opts.CloseLimit)
-	defer limit.Stop()
-	var err error
-	select {
-	case <-done:
-	case <-limit.C:
-		err = problem.New(problem.RunnerClosed, "some executors have not stopped within %s", r.opts.CloseLimit).
-			WithHint("Executors must return when their context ends.")
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	if err := r.lease.Release(ctx); err != nil {
-		r.log.Warn("lease not released: it runs out by itself", logError, err)
-	}
-	return err
 }
 
 // untilClose returns the context of a call that may take long: it ends with the Runner too, whose error is its cause then. The
