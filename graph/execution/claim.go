@@ -109,7 +109,7 @@ func (x *Run) disown(ctx context.Context) {
 // HandOver has other processes notice within a second what a draining process has left in flight: they look at once for what belongs
 // to a process that is gone, and the name under which the run is claimed here never had a lease.
 func (x *Run) HandOver(ctx context.Context) {
-	if x.m == nil || x.Owned() || x.Ended() || len(x.m.InFlight()) == 0 {
+	if x.env.ReadOnly || x.m == nil || x.Owned() || x.Ended() || len(x.m.InFlight()) == 0 {
 		return
 	}
 	if _, err := x.env.Store.Claim(detached(ctx), "left by "+x.process+": "+x.id, x.id); err != nil {

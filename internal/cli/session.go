@@ -93,6 +93,9 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 	}
 	options := c.RunnerOptions(s.executors, c.Log)
 	options.Now, options.ReadOnly, options.Background, options.OnRecord = a.now, o.read, o.background, o.onRecord
+	if !o.background {
+		options.Drain = 0 // who interrupts a command does not wait for it
+	}
 	folder := ""
 	if o.folder != "" {
 		folder = a.path(o.folder)

@@ -35,7 +35,9 @@ it is ready and when it stops, and answers the watchdog while the database can b
 unit file. To look after all runs once, use recover.
 
 SIGTERM and Ctrl-C stop it in order: executors are cancelled, what they still return is recorded, and the lease is
-released, so that another process can continue the runs within about a second. A second signal ends it immediately.
+released, so that another process can continue the runs within about a second. With WORKFLOW_ENGINE_DRAIN (as in 20s)
+executors have that long to end before they are cancelled; nothing new is begun meanwhile. A second signal ends it
+immediately.
 
 Exit status: 0 stopped by a signal; 1 the database cannot be opened or was deleted, moved or restored meanwhile, or an
 executor did not stop within 10 seconds; 2 wrong usage or settings.`,
