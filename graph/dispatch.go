@@ -40,6 +40,7 @@ func (r *Runner) withID(ctx context.Context, id string, f func(x *execution.Run,
 // is found again: a parent whose subworkflow has ended counts as an orphan, its owner looks after that too (execution.Run.Look),
 // and a subworkflow asks after its parent when it is next loaded.
 func (r *Runner) dispatch(ctx context.Context, x *execution.Run, w *execution.Work) {
+	r.runLog.Write(x.ID())
 	r.records.Deliver(x.ID())
 	if w.Changed {
 		r.notifier.Changed(x.ID())

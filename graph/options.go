@@ -69,7 +69,8 @@ type Options struct {
 	Now func() time.Time
 	// NewID makes execution ids; nil means UUIDs of version 7: the time, then random bits.
 	NewID func() string
-	// Logger gets what happens in the background; nil discards it.
+	// Logger gets what happens in the background, a line for each failed attempt (Warn, LogAttemptFailed) and for the end of each run
+	// (Info, or Error if it failed, LogRunEnded), and attempts at Debug; nil discards it. No line holds inputs, outputs or states.
 	Logger *slog.Logger
 	// OnRecord, when not nil, is called after each append with the records appended, in order per run and outside of all locks: it
 	// may call the Runner. The run waits for it. The command line's live view uses it.

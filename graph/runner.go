@@ -29,6 +29,7 @@ type Runner struct {
 	runs      *execution.Table
 	notifier  notify.Notifier
 	records   notify.RecordHook
+	runLog    notify.RunLog
 	clock     schedule.Clock
 	presence  schedule.Presence
 	lease     *schedule.Lease
@@ -57,6 +58,7 @@ func New(store history.Store, o Options) (*Runner, error) {
 		return nil, err
 	}
 	r := &Runner{store: store, opts: o, log: o.Logger, records: notify.RecordHook{Call: o.OnRecord, Log: o.Logger}}
+	r.runLog.Log, r.flights.Log = r.log, r.log
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	r.clock = schedule.Clock{Store: store, Log: o.Logger, Go: r.tasks.Go, Context: r.ctx, Override: o.Now}
 	r.presence.Begin(r.now())

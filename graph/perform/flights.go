@@ -1,7 +1,9 @@
 package perform
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -9,8 +11,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/execution"
 )
 
-// Flights are the attempts that a process performs at the moment. The zero value is ready for use.
+// Flights are the attempts that a process performs at the moment.
 type Flights struct {
+	Log *slog.Logger
+
 	mu       sync.Mutex
 	attempts map[*execution.Attempt]string // their runs
 	// landed is closed once the last attempt has ended, nil before the draining has begun.
@@ -28,13 +32,22 @@ func (f *Flights) Begin(executionID string, a *execution.Attempt) bool {
 		f.attempts = map[*execution.Attempt]string{}
 	}
 	f.attempts[a] = executionID
+	f.log("attempt begun", executionID, a)
 	return true
+}
+
+func (f *Flights) log(message, executionID string, a *execution.Attempt) {
+	if f.Log.Enabled(context.Background(), slog.LevelDebug) {
+		e := a.Effect.Base()
+		f.Log.Debug(message, logRun, executionID, logNode, e.NodeID, logAttempt, e.Attempt)
+	}
 }
 
 // End notes that the outcome of an attempt has been seen to.
 func (f *Flights) End(a *execution.Attempt) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.log("attempt ended", f.attempts[a], a)
 	delete(f.attempts, a)
 	if f.landed != nil && len(f.attempts) == 0 {
 		f.close()

@@ -49,6 +49,8 @@ const (
 	logDetails = "details"
 	logStack   = "stack"
 	logCode    = "code"
+	logNode    = "node_id"
+	logAttempt = "attempt"
 )
 
 // Perform performs an attempt of an activity or delegate, or polls a delegate's task. ok is false if there is no outcome to

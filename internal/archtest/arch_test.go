@@ -107,7 +107,7 @@ var rooms = map[string][]string{
 	"graph/survey":   {"history", "graph/problem", "graph/machine", "graph/runview", "graph/execution", "graph/library"},
 	"graph/perform":  {"internal/guard", "graph/trace", "activities", "delegate", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/execution", "internal/jsonvalue"},
 	"graph/schedule": {"internal/guard", "history", "graph/machine", "graph/execution"},
-	"graph/notify":   {"internal/guard", "history", "graph/machine", "graph/execution"},
+	"graph/notify":   {"internal/guard", "graph/problem", "history", "graph/machine", "graph/execution"},
 	"graph": {
 		"activities", "delegate", "history", "history/runfile", "graph/problem", "graph/definition", "graph/machine", "graph/runview",
 		"graph/admit", "graph/execution", "graph/library", "graph/replay", "graph/transfer", "graph/survey", "graph/perform", "graph/schedule", "graph/notify",
