@@ -45,9 +45,8 @@ func (r *Runner) dispatch(ctx context.Context, x *execution.Run, w *execution.Wo
 	if w.Changed {
 		r.notifier.Changed(x.ID())
 	}
-	if len(w.Begin) > 0 {
-		r.pool(x).Begin(w.Begin)
-	}
+	w.Inherit(ctx)
+	r.pool(x).Begin(w.Begin)
 	ctx = detached(ctx)
 	if r.flights.Draining() {
 		_ = locked(x, func() error { x.HandOver(ctx); return nil })

@@ -97,7 +97,7 @@ var rooms = map[string][]string{
 	},
 	"graph/recorded": {"history", "graph/problem", "graph/machine", "graph/runview"},
 	"graph/execution": {
-		"history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/admit", "graph/recorded", "internal/guard", "internal/jsonvalue",
+		"history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/admit", "graph/recorded", "graph/trace", "internal/jsonvalue",
 	},
 	"graph/library": {"internal/guard", "history", "graph/problem", "graph/definition", "graph/runview", "graph/admit", "graph/execution"},
 	"graph/replay":  {"history", "graph/problem", "graph/definition", "graph/machine", "graph/library"},
@@ -105,7 +105,7 @@ var rooms = map[string][]string{
 		"history", "history/runfile", "graph/problem", "graph/definition", "graph/admit", "graph/execution", "graph/library", "graph/replay",
 	},
 	"graph/survey":   {"history", "graph/problem", "graph/machine", "graph/runview", "graph/execution", "graph/library"},
-	"graph/perform":  {"internal/guard", "graph/trace", "activities", "delegate", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/execution", "internal/jsonvalue"},
+	"graph/perform":  {"internal/guard", "activities", "delegate", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/execution", "internal/jsonvalue"},
 	"graph/schedule": {"internal/guard", "history", "graph/machine", "graph/execution"},
 	"graph/notify":   {"internal/guard", "graph/problem", "history", "graph/machine", "graph/execution"},
 	"graph": {
