@@ -10,8 +10,8 @@ import (
 
 // Executor performs one attempt of an activity.
 //
-// The context ends at Request.Deadline and when the run is cancelled; an executor must stop then. A panic is
-// recovered by the engine into a failed attempt. After a crash the same attempt may be executed again, with the same
+// The context ends at Request.Deadline and when the run is cancelled; an executor must stop then. A panic or
+// runtime.Goexit (t.FailNow calls it) becomes a failed attempt. After a crash the same attempt may be executed again, with the same
 // IdempotencyKey.
 type Executor interface {
 	Execute(ctx context.Context, req Request) (Result, error)

@@ -8,6 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/notify"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/recorded"
 	"github.com/workflows-engine/workflows-engine/graph/runview"
 	"github.com/workflows-engine/workflows-engine/history"
 )
@@ -172,7 +173,7 @@ func (r *Runner) viewOne(ctx context.Context, x *execution.Run) (*Run, error) {
 	}
 	switch {
 	case unknown:
-		if s.StoredState, err = execution.StoredState(ctx, r.store, *s.Execution); err != nil {
+		if s.StoredState, err = recorded.State(ctx, r.store, *s.Execution); err != nil {
 			return nil, err
 		}
 		return runview.Of(s), nil

@@ -42,6 +42,7 @@ func (o Options) withDefaults() (Options, error) {
 		{"MaxDepth", int64(o.MaxDepth)},
 		{"MaxDocumentBytes", int64(o.MaxDocumentBytes)},
 		{"LeaseTTL", int64(o.LeaseTTL)},
+		{"Drain", int64(o.Drain)},
 		{"CloseLimit", int64(o.CloseLimit)},
 	} {
 		if n.value < 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/perform"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/recorded"
 )
 
 // with calls f with the run locked, and dispatches what comes of it.
@@ -39,14 +40,17 @@ func (r *Runner) withID(ctx context.Context, id string, f func(x *execution.Run,
 // is found again: a parent whose subworkflow has ended counts as an orphan, its owner looks after that too (execution.Run.Look),
 // and a subworkflow asks after its parent when it is next loaded.
 func (r *Runner) dispatch(ctx context.Context, x *execution.Run, w *execution.Work) {
+	r.runLog.Write(x.ID())
 	r.records.Deliver(x.ID())
 	if w.Changed {
 		r.notifier.Changed(x.ID())
 	}
-	if len(w.Begin) > 0 {
-		r.pool(x).Begin(w.Begin)
-	}
+	w.Inherit(ctx)
+	r.pool(x).Begin(w.Begin)
 	ctx = detached(ctx)
+	if r.flights.Draining() {
+		_ = locked(x, func() error { x.HandOver(ctx); return nil })
+	}
 	r.cancelTasks(x.ID(), w.DropTasks)
 	for _, child := range w.CancelChildren {
 		r.persist(x, func() error { return r.cancelChild(ctx, child, x.ID()) }, func(err error) {
@@ -98,6 +102,10 @@ func (r *Runner) pool(x *execution.Run) *perform.Pool {
 		Go:        func(f func()) { r.background(x, f) },
 		Immediate: func(a *execution.Attempt) bool { return r.performer.Immediate(x.ID(), a) },
 		Perform:   func(a *execution.Attempt) []*execution.Attempt { return r.perform(x, a) },
+		Exited: func(a *execution.Attempt) []*execution.Attempt {
+			defer r.flights.End(a)
+			return r.finish(x, a, r.performer.Exited(x.ID(), a))
+		},
 	}
 }
 
@@ -106,14 +114,21 @@ func (r *Runner) perform(x *execution.Run, a *execution.Attempt) []*execution.At
 	if a.Context.Err() != nil {
 		return nil
 	}
-	if e, isChild := a.Effect.(*machine.ChildEffect); isChild {
-		return r.performChild(x, a, e)
-	}
-	in, ok := r.performer.Perform(x.ID(), a)
-	if !ok {
+	if !r.flights.Begin(x.ID(), a) {
+		r.endAttempt(detached(r.ctx), x, a)
 		return nil
 	}
-	return r.finish(x, a, in)
+	var next []*execution.Attempt
+	if e, isChild := a.Effect.(*machine.ChildEffect); isChild {
+		next = r.performChild(x, a, e)
+	} else if in, ok := r.performer.Perform(x.ID(), a); !ok {
+	} else if r.performer.LeftToOthers(x.ID(), a, in) {
+		r.endAttempt(detached(r.ctx), x, a)
+	} else {
+		next = r.finish(x, a, in)
+	}
+	r.flights.End(a) // not deferred: an executor that ends its goroutine has not been seen to yet
+	return next
 }
 
 // finish records the outcome of an attempt and returns the attempts that follow.
@@ -168,7 +183,7 @@ func (r *Runner) lose(x *execution.Run, cause error) {
 func (r *Runner) cancelTasks(id string, dropped []*machine.DelegateEffect) {
 	for _, e := range dropped {
 		r.tasks.Go(func() {
-			keep := func(ctx context.Context) (bool, error) { return execution.KeepsTasks(ctx, r.store, id) }
+			keep := func(ctx context.Context) (bool, error) { return recorded.KeepsTasks(ctx, r.store, id) }
 			r.performer.CancelTask(detached(r.ctx), id, e, keep, r.pause)
 		})
 	}

@@ -23,6 +23,8 @@
 //	graph/schedule   timers, the process's lease, the search for orphaned runs
 //	graph/notify     who waits for a change, and progress
 //	graph/library    definitions and subworkflows
+//	graph/trace      values of calls and trace parents
+//	graph/recorded   what the store says of a run without its machine
 //	graph/replay     checks by replay, for verify, forks and imports
 //	graph/execution  one run: load, apply an input, commit, claim
 //	graph/admit      may this call be made, and is it a repetition?

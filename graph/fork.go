@@ -64,11 +64,6 @@ func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if req.Seq < 1 || req.Seq > int64(len(records)) {
-		return nil, problem.New(problem.ValidationError, "run %q has no record %d", req.ExecutionID, req.Seq).
-			WithPlace(problem.Place{ExecutionID: req.ExecutionID}).
-			WithHint("Its records are 1 to %d; its history shows them.", len(records))
-	}
 	if req.Definition != nil {
 		if err := admit.Input(prog, replay.InputOf(records)); err != nil {
 			return nil, err
@@ -78,7 +73,7 @@ func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
 		From: req.ExecutionID, To: req.NewExecutionID, Seq: req.Seq, Program: prog, MaxVisits: r.opts.MaxVisits, Now: r.now().Truncate(time.Millisecond),
 	}).Past(records)
 	if err != nil {
-		return nil, unforkable(&req, err)
+		return nil, err
 	}
 	b := history.Batch{
 		ExecutionID: req.NewExecutionID, Records: past, Execution: history.Project(req.NewExecutionID, past), Definition: execution.StoredForm(prog),
@@ -113,15 +108,4 @@ func (r *Runner) forkProgram(ctx context.Context, req *ForkRequest, exec *histor
 		return r.library.Admit(req.Definition)
 	}
 	return r.library.Stored(ctx, exec.DefinitionHash)
-}
-
-// unforkable says what to do about a past that the definition does not lead to.
-func unforkable(req *ForkRequest, err error) error {
-	if !errors.Is(err, problem.Nondeterminism) {
-		return err
-	}
-	e := problem.New(problem.Nondeterminism, "run %q cannot be forked at record %d: %v", req.ExecutionID, req.Seq, err).
-		WithPlace(problem.Place{ExecutionID: req.ExecutionID})
-	e.Hint = "Fork it at a record before the difference; nothing was written."
-	return e
 }

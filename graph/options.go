@@ -61,13 +61,16 @@ type Options struct {
 	// List, History, Survey, Recover with DryRun, Export, Verify without repair and Prune with DryRun, fires no timer, and
 	// refuses every other call with STORE_READ_ONLY. Background must not be set.
 	ReadOnly bool
-	// CloseLimit bounds how long Close waits for executors that do not stop when their context ends; 0 means 10 s.
+	// Drain is how long Close lets attempts in flight end before it ends their contexts; 0 means not at all. See Runner.Close.
+	Drain time.Duration
+	// CloseLimit bounds how long Close waits after that for executors that do not stop when their context ends; 0 means 10 s.
 	CloseLimit time.Duration
 	// Now is the clock; nil means the store's. Tests that fake time use testing/synctest instead where they can.
 	Now func() time.Time
 	// NewID makes execution ids; nil means UUIDs of version 7: the time, then random bits.
 	NewID func() string
-	// Logger gets what happens in the background; nil discards it.
+	// Logger gets what happens in the background, a line for each failed attempt (Warn, LogAttemptFailed) and for the end of each run
+	// (Info, or Error if it failed, LogRunEnded), and attempts at Debug; nil discards it. No line holds inputs, outputs or states.
 	Logger *slog.Logger
 	// OnRecord, when not nil, is called after each append with the records appended, in order per run and outside of all locks: it
 	// may call the Runner. The run waits for it. The command line's live view uses it.

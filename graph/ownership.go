@@ -102,6 +102,7 @@ type observer struct{ r *Runner }
 
 func (o observer) Recorded(id string, visits int, records []history.Record) (kept bool) {
 	o.r.notifier.Recorded(id, visits, records)
+	o.r.runLog.Note(id, records)
 	return o.r.records.Queue(id, records)
 }
 

@@ -31,5 +31,11 @@ const (
 	ExecutorAlive = notify.ExecutorAlive
 )
 
+// The messages of the lines that Options.Logger gets of failed attempts and of the ends of runs.
+const (
+	LogAttemptFailed = notify.LogAttemptFailed
+	LogRunEnded      = notify.LogRunEnded
+)
+
 // RecordEvent is what Options.OnRecord gets. Its fields: go doc graph/notify RecordEvent.
 type RecordEvent = notify.RecordEvent

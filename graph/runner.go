@@ -25,9 +25,11 @@ type Runner struct {
 
 	library   *library.Library
 	performer *perform.Performer
+	flights   perform.Flights
 	runs      *execution.Table
 	notifier  notify.Notifier
 	records   notify.RecordHook
+	runLog    notify.RunLog
 	clock     schedule.Clock
 	presence  schedule.Presence
 	lease     *schedule.Lease
@@ -56,12 +58,13 @@ func New(store history.Store, o Options) (*Runner, error) {
 		return nil, err
 	}
 	r := &Runner{store: store, opts: o, log: o.Logger, records: notify.RecordHook{Call: o.OnRecord, Log: o.Logger}}
+	r.runLog.Log, r.flights.Log = r.log, r.log
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	r.clock = schedule.Clock{Store: store, Log: o.Logger, Go: r.tasks.Go, Context: r.ctx, Override: o.Now}
 	r.presence.Begin(r.now())
 	r.library = library.New(library.Options{
 		Store: store, Workflows: o.Workflows, Verify: o.VerifyDefinition, MaxBytes: o.MaxDocumentBytes,
-		Compile: definition.Options{AllowInterruptInBranch: o.AllowInterruptInBranch},
+		Compile: definition.Options{AllowInterruptInBranch: o.AllowInterruptInBranch}, Log: r.log,
 	})
 	r.performer = &perform.Performer{
 		Activities: o.Activities, Delegates: o.Delegates, MaxBytes: o.MaxDocumentBytes, Now: r.now, Log: r.log,
@@ -81,7 +84,7 @@ func New(store history.Store, o Options) (*Runner, error) {
 	}
 	r.runs = execution.NewTable(&execution.Environment{
 		Store: store, Now: r.now, Log: r.log, Context: r.ctx, Lease: ownership{r}, Programs: r.library, Capabilities: r.performer,
-		Observer: observer{r}, PresentSince: func() time.Time { return r.presence.Since(r.now()) },
+		Observer: observer{r}, PresentSince: func() time.Time { return r.presence.Since(r.now()) }, Draining: r.flights.Draining,
 		ReadOnly: o.ReadOnly, MaxVisits: o.MaxVisits, MaxDepth: o.MaxDepth, MaxDocumentBytes: o.MaxDocumentBytes, Limits: r.limits(),
 	})
 	if o.Background {
@@ -111,37 +114,6 @@ func (r *Runner) enterToWrite() error {
 		return problem.New(problem.StoreReadOnly, "this engine only reads").WithHint("Nothing was changed. Make the call where the store can be written to.")
 	}
 	return r.enter()
-}
-
-// Close stops driving: executors' contexts end, what they answered in time is recorded, and the process's lease is released. What
-// was in flight is performed again, with the same keys, by whoever takes the runs over. It returns once everything has stopped,
-// or with an error when an executor has not stopped within Options.CloseLimit.
-func (r *Runner) Close() error {
-	r.mu.Lock()
-	r.closed = true
-	r.mu.Unlock()
-	r.cancel(errClosed)
-
-	done := make(chan struct{})
-	go func() {
-		r.tasks.Wait()
-		close(done)
-	}()
-	limit := time.NewTimer(r.opts.CloseLimit)
-	defer limit.Stop()
-	var err error
-	select {
-	case <-done:
-	case <-limit.C:
-		err = problem.New(problem.RunnerClosed, "some executors have not stopped within %s", r.opts.CloseLimit).
-			WithHint("Executors must return when their context ends.")
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	if err := r.lease.Release(ctx); err != nil {
-		r.log.Warn("lease not released: it runs out by itself", logError, err)
-	}
-	return err
 }
 
 // untilClose returns the context of a call that may take long: it ends with the Runner too, whose error is its cause then. The

@@ -11,6 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/trace"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -52,6 +53,7 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	}
 	config := machine.Config{
 		ExecutionID: x.ID(), Mode: req.Mode, Branches: req.Branches, MaxVisits: r.opts.MaxVisits, Limits: r.limits(),
+		TraceParent: trace.Parent(ctx),
 	}
 	err = r.with(ctx, x, func(w *execution.Work) error { return x.Begin(ctx, prog, config, input, true, w) })
 	switch {
@@ -121,6 +123,16 @@ func (r *Runner) startExisting(ctx context.Context, x *execution.Run, req StartR
 	r.takeOverChildren(ctx, x, true)
 	return r.answer(ctx, x, req.Wait)
 }
+
+// WithTraceParent returns a context that says, as the HTTP header traceparent does (W3C Trace Context), which span a call belongs to.
+// A run that is started with it keeps it: executors' contexts have it, in subworkflows and after a takeover too (TraceParent).
+func WithTraceParent(ctx context.Context, parent string) context.Context {
+	return trace.With(ctx, parent)
+}
+
+// TraceParent returns the trace parent of an executor's context: that of the call which has led to the attempt, else that of the call
+// which started the run; "" without one.
+func TraceParent(ctx context.Context) string { return trace.Parent(ctx) }
 
 // MaxExecutionID is the length in bytes up to which callers may choose the id of a run. Those of subworkflows are longer.
 const MaxExecutionID = admit.MaxExecutionID

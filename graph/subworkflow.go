@@ -9,13 +9,14 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/library"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/recorded"
 	"github.com/workflows-engine/workflows-engine/graph/runview"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
 // performChild sees to it that a subworkflow runs, or hands its end or refusal to the parent.
 func (r *Runner) performChild(x *execution.Run, a *execution.Attempt, e *machine.ChildEffect) []*execution.Attempt {
-	ctx := detached(r.ctx)
+	ctx := detached(a.Context)
 	for try := 0; ; try++ {
 		in, err := r.ensureChild(ctx, x.ID(), a, e)
 		switch {
@@ -111,31 +112,23 @@ func (r *Runner) notifyParent(ctx context.Context, x *execution.Run, parent stri
 	if err != nil {
 		return err
 	}
-	return ignoreRefusal(r.withID(ctx, parent, func(p *execution.Run, w *execution.Work) error {
+	return admit.IgnoreRefusal(r.withID(ctx, parent, func(p *execution.Run, w *execution.Work) error {
 		return p.ChildEnded(ctx, x.ID(), end.ChildEnded, w)
 	}))
 }
 
 // cancelChild cancels a subworkflow whose parent has ended or does not wait for it any more.
 func (r *Runner) cancelChild(ctx context.Context, id, parent string) error {
-	keep, err := execution.KeepsTasks(ctx, r.store, parent)
+	keep, err := recorded.KeepsTasks(ctx, r.store, parent)
 	if err != nil {
 		return err
 	}
 	reason := "the parent run " + parent + " does not wait for it any more"
-	return ignoreRefusal(r.withID(ctx, id, func(c *execution.Run, w *execution.Work) error {
+	return admit.IgnoreRefusal(r.withID(ctx, id, func(c *execution.Run, w *execution.Work) error {
 		err := c.Cancel(ctx, machine.Cancel{Reason: reason, KeepTasks: keep}, w)
 		w.NotifyParent = "" // it is the parent that asked
 		return err
 	}))
-}
-
-// ignoreRefusal drops the errors that say that a run is gone, or has ended in another way.
-func ignoreRefusal(err error) error {
-	if errors.Is(err, problem.ExecutionNotFound) || err != nil && admit.IsRefusal(err) {
-		return nil
-	}
-	return err
 }
 
 // object brings an object that a caller gave into the value model and checks its size. label names the argument.

@@ -33,6 +33,7 @@ var payloadMembers = []member[Payload]{
 	{"input", func(p *Payload) any { return &p.Input }},
 	{"branches", func(p *Payload) any { return &p.Branches }},
 	{"depth", func(p *Payload) any { return &p.Depth }},
+	{"traceParent", func(p *Payload) any { return &p.TraceParent }},
 	{"forkedFrom", func(p *Payload) any { return &p.ForkedFrom }},
 	// Nodes, blocks, timers, signals and interrupts.
 	{"reason", func(p *Payload) any { return &p.Reason }},

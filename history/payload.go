@@ -108,6 +108,8 @@ type Payload struct {
 	Branches string
 	// Depth is the nesting depth of a subworkflow's run, 0 at the root. Added, on ExecutionStarted.
 	Depth int
+	// TraceParent is the trace parent (W3C Trace Context) of the call that started the run. Added, on ExecutionStarted.
+	TraceParent string
 	// ForkedFrom says where the run was forked; zero for other runs. Added, on ExecutionStarted.
 	ForkedFrom ForkOrigin
 

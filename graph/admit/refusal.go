@@ -69,3 +69,11 @@ func IsRefusal(err error) bool {
 	}
 	return true
 }
+
+// IgnoreRefusal drops the errors that say that a run is gone, or has ended in another way.
+func IgnoreRefusal(err error) error {
+	if errors.Is(err, problem.ExecutionNotFound) || err != nil && IsRefusal(err) {
+		return nil
+	}
+	return err
+}

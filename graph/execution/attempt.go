@@ -6,6 +6,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/trace"
 )
 
 // The causes with which the context of an attempt ends, besides that of Environment.Context; see context.Cause.
@@ -50,7 +51,7 @@ func (x *Run) begin(e machine.Effect, w *Work) *Attempt {
 	if x.Owned() {
 		parent = x.env.Lease.Alive(x.process)
 	}
-	a.Context, a.cancel = context.WithCancelCause(parent)
+	a.Context, a.cancel = context.WithCancelCause(trace.With(parent, a.Config.TraceParent))
 	if x.attempts == nil {
 		x.attempts = map[string]*Attempt{}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/recorded"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -68,7 +69,7 @@ func (x *Run) childNeedsParent(ctx context.Context, e *machine.ChildEffect, retr
 // does it: whoever ended one may have died before the run was notified, and one that was left because its workflow was unknown can
 // be begun once that is known. While the run is driven it is no orphan, so that nobody else would see to them.
 func (x *Run) beginNeededChildren(ctx context.Context, w *Work) error {
-	if !x.Owned() || x.m == nil || len(x.children) == 0 {
+	if !x.Owned() || x.m == nil || len(x.children) == 0 || x.env.Draining() {
 		return nil
 	}
 	for _, e := range x.m.InFlight() {
@@ -159,7 +160,7 @@ func (x *Run) endWithParent(ctx context.Context, w *Work) (gone bool, err error)
 	case err != nil:
 		return false, err
 	case parent.Phase.Terminal():
-		keep, err := KeepsTasks(ctx, x.env.Store, parent.ID)
+		keep, err := recorded.KeepsTasks(ctx, x.env.Store, parent.ID)
 		if err != nil {
 			return false, err
 		}

@@ -16,11 +16,13 @@ import (
 // performs reports whether this process performs an effect of the run when it drives it. Whether it can begin a subworkflow
 // shows when it tries to.
 func (x *Run) performs(e machine.Effect) bool {
-	return x.startedHere || x.canPerform(e)
+	return x.startedHere && !x.env.Draining() || x.canPerform(e)
 }
 
-// canPerform reports whether this process has what an effect takes.
-func (x *Run) canPerform(e machine.Effect) bool { return x.LackOf(x.prog.Node(e.Base().NodeID)) == nil }
+// canPerform reports whether this process has what an effect takes, and begins anything new.
+func (x *Run) canPerform(e machine.Effect) bool {
+	return !x.env.Draining() && x.LackOf(x.prog.Node(e.Base().NodeID)) == nil
+}
 
 // inFlightElsewhere reports whether an activity or delegate is in flight that this process does not perform.
 func (x *Run) inFlightElsewhere() bool {
@@ -101,6 +103,17 @@ func (x *Run) disown(ctx context.Context) {
 		x.become(Unloaded)
 	} else {
 		x.become(Following)
+	}
+}
+
+// HandOver has other processes notice within a second what a draining process has left in flight: they look at once for what belongs
+// to a process that is gone, and the name under which the run is claimed here never had a lease.
+func (x *Run) HandOver(ctx context.Context) {
+	if x.env.ReadOnly || x.m == nil || x.Owned() || x.Ended() || len(x.m.InFlight()) == 0 {
+		return
+	}
+	if _, err := x.env.Store.Claim(detached(ctx), "left by "+x.process+": "+x.id, x.id); err != nil {
+		x.env.Log.Warn("run not handed over: other processes find it within seconds", LogRun, x.id, LogError, err)
 	}
 }
 

@@ -26,6 +26,8 @@ type Environment struct {
 	ReadOnly bool
 	// PresentSince returns since when this process has been running without a break, such as the sleep of its host.
 	PresentSince func() time.Time
+	// Draining reports whether nothing new is to be begun here: what follows is left to other processes.
+	Draining func() bool
 	// MaxVisits and Limits bound each run; MaxDepth bounds the nesting of subworkflows, MaxDocumentBytes each input.
 	MaxVisits, MaxDepth, MaxDocumentBytes int
 	Limits                                machine.Limits

@@ -35,7 +35,7 @@ func (x *Run) fireMine(ctx context.Context, w *Work) error {
 		}
 		over[due.Key] = true
 		if e := x.m.Poll(due.Key); e != nil {
-			if x.attempts[e.Key()] == nil {
+			if x.attempts[e.Key()] == nil && !x.env.Draining() {
 				x.begin(e, w)
 			}
 			continue

@@ -1,6 +1,11 @@
 package execution
 
-import "github.com/workflows-engine/workflows-engine/graph/machine"
+import (
+	"context"
+
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/trace"
+)
 
 // Work is what inputs have led to, to be dispatched after the run's lock has been given back.
 type Work struct {
@@ -14,4 +19,11 @@ type Work struct {
 	NotifyParent string
 	// Changed says that something that others may wait for has changed.
 	Changed bool
+}
+
+// Inherit gives the attempts that are to begin the values of the context of the call that has led to them.
+func (w *Work) Inherit(call context.Context) {
+	for _, a := range w.Begin {
+		a.Context = trace.Inherit(a.Context, call)
+	}
 }

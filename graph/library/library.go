@@ -1,8 +1,10 @@
 package library
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"sync"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/guard"
 )
 
 // maxPrograms is how many compiled definitions are kept.
@@ -33,6 +36,7 @@ type Options struct {
 	// MaxBytes bounds a definition as canonical JSON.
 	MaxBytes int
 	Compile  definition.Options
+	Log      *slog.Logger
 }
 
 // Library finds and compiles definitions.
@@ -68,7 +72,9 @@ func (l *Library) Register(ref string, d *definition.Document) error {
 // Admit compiles a definition that comes from outside: Options.Verify is asked first.
 func (l *Library) Admit(d *definition.Document) (*definition.Program, error) {
 	if verify := l.o.Verify; verify != nil && d != nil {
-		if err := verify(d); err != nil {
+		var err error
+		failed := guard.Call(l.o.Log, "VerifyDefinition", func() { err = verify(d) })
+		if err := cmp.Or(failed, err); err != nil {
 			return nil, err
 		}
 	}
@@ -187,8 +193,10 @@ func (l *Library) lookUp(ctx context.Context, ref, pin string) (*definition.Prog
 	var unknown error = problem.New(problem.WorkflowNotFound, "no workflow is known under the workflow_ref %q", ref).
 		WithHint("Register the workflow under this reference before the run reaches it.")
 	if l.o.Workflows != nil {
-		doc, err := l.o.Workflows.ResolveWorkflow(ctx, ref, pin)
-		switch {
+		var doc *definition.Document
+		var err error
+		failed := guard.Call(l.o.Log, "ResolveWorkflow", func() { doc, err = l.o.Workflows.ResolveWorkflow(ctx, ref, pin) })
+		switch err = cmp.Or(failed, err); {
 		case err == nil:
 			return l.Admit(doc)
 		case !errors.Is(err, problem.WorkflowNotFound):

@@ -49,6 +49,8 @@ type Config struct {
 	// Parent is the run that started this one as a subworkflow, Depth its nesting depth (0 at the root).
 	Parent string
 	Depth  int
+	// TraceParent is the trace parent of the call that started the run (W3C Trace Context), "" without one.
+	TraceParent string `json:",omitempty"`
 }
 
 // Status is the state of a run as a whole.

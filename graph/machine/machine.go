@@ -115,6 +115,7 @@ func (m *Machine) begin(input map[string]any, now time.Time) {
 		Branches:          string(m.cfg.Branches),
 		ParentExecutionID: m.cfg.Parent,
 		Depth:             m.cfg.Depth,
+		TraceParent:       m.cfg.TraceParent,
 	}
 	bad := m.invalidState(m.main, "")
 	if m.prog.Entry.Type != definition.Start || bad != nil {

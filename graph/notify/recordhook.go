@@ -2,11 +2,11 @@ package notify
 
 import (
 	"log/slog"
-	"runtime/debug"
 	"sync"
 
 	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/guard"
 )
 
 // RecordEvent is what the engine's OnRecord hook gets.
@@ -66,17 +66,8 @@ func (h *RecordHook) Deliver(id string) {
 		e := q.events[0]
 		q.events = q.events[1:]
 		h.mu.Unlock()
-		h.safely(e)
+		_ = guard.Call(h.Log.With(execution.LogRun, e.ExecutionID), "OnRecord", func() { h.Call(e) })
 		h.mu.Lock()
 	}
 	delete(h.queues, id)
-}
-
-func (h *RecordHook) safely(e RecordEvent) {
-	defer func() {
-		if v := recover(); v != nil {
-			h.Log.Error("OnRecord panicked", execution.LogRun, e.ExecutionID, execution.LogError, v, "stack", string(debug.Stack()))
-		}
-	}()
-	h.Call(e)
 }

@@ -7,18 +7,25 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/internal/guard"
 )
 
 // Missing names what this process lacks to perform a node, and the setting that provides it; "" if it lacks nothing. Executors
 // say themselves if they perform some nodes only.
 func (p *Performer) Missing(n *definition.Node) (missing, setting string) {
+	ask := p.missingActivity
 	switch {
 	case n.Type.IsActivity():
-		return p.missingActivity(n), activities.Setting(string(n.Type))
+		setting = activities.Setting(string(n.Type))
 	case n.Delegate != nil:
-		return p.missingDelegate(n), delegate.Setting(n.Delegate.Protocol)
+		ask, setting = p.missingDelegate, delegate.Setting(n.Delegate.Protocol)
+	default:
+		return "", ""
 	}
-	return "", ""
+	if err := guard.Call(p.Log, "an executor that was asked what it performs", func() { missing = ask(n) }); err != nil {
+		missing = "an executor that says what it performs: " + err.Error()
+	}
+	return missing, setting
 }
 
 func (p *Performer) missingActivity(n *definition.Node) string {
@@ -28,15 +35,23 @@ func (p *Performer) missingActivity(n *definition.Node) string {
 	switch {
 	case p.Activities == nil || types != nil && !types.Performs(kind):
 		return "an executor for " + kind + " nodes"
-	case nodes == nil || nodes.PerformsNode(kind, n.Config):
+	case (nodes == nil || nodes.PerformsNode(kind, n.Config)) && !p.shows(n):
 		return ""
 	}
-	for _, named := range []struct{ member, noun string }{{"handler", "step handler"}, {"server", "MCP server"}} {
-		if name, _ := n.Config[named.member].(string); name != "" {
-			return fmt.Sprintf("%s %q", named.noun, name)
-		}
+	if noun, name := named(n.Config); name != "" {
+		return fmt.Sprintf("%s %q", noun, name)
 	}
 	return "an executor for this " + kind + " node"
+}
+
+// named returns what the configuration of an activity names: the name, and what it is the name of.
+func named(config map[string]any) (noun, name string) {
+	for _, n := range []struct{ member, noun string }{{"handler", "step handler"}, {"server", "MCP server"}} {
+		if name, _ := config[n.member].(string); name != "" {
+			return n.noun, name
+		}
+	}
+	return "", ""
 }
 
 func (p *Performer) missingDelegate(n *definition.Node) string {
@@ -46,7 +61,7 @@ func (p *Performer) missingDelegate(n *definition.Node) string {
 	switch {
 	case p.Delegates == nil || protocols != nil && !protocols.Performs(protocol):
 		return "an executor for delegates of protocol " + protocol
-	case agents == nil || agents.PerformsAgent(protocol, agent):
+	case (agents == nil || agents.PerformsAgent(protocol, agent)) && !p.shows(n):
 		return ""
 	}
 	return fmt.Sprintf("%s agent %q", strings.ToUpper(protocol), agent)

@@ -10,6 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/guard"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -67,6 +68,12 @@ func failedOutcome(ctx context.Context, err error) machine.Outcome {
 		out.Error = out.Code
 	}
 	return out
+}
+
+// Exited makes a failed outcome of an executor that has ended its goroutine.
+func (p *Performer) Exited(executionID string, a *execution.Attempt) machine.Outcome {
+	p.Log.Error("executor "+guard.Exited, logRun, executionID, logKey, a.Key)
+	return machine.Outcome{Key: a.Effect.Base().EffectKey, Code: string(problem.ExecutorPanic), Error: "the executor " + guard.Exited}
 }
 
 // panicked makes a failed outcome of an executor's panic.

@@ -26,6 +26,8 @@ type Performer struct {
 	Alive func(Heartbeat)
 	// Abandoned is called with a delegate whose attempt fails while its agent may still work on the task.
 	Abandoned func(executionID string, e *machine.DelegateEffect)
+
+	shown shownLacks
 }
 
 // Heartbeat is a sign of life of an executor.
@@ -46,6 +48,9 @@ const (
 	logTask    = "external_task_id"
 	logDetails = "details"
 	logStack   = "stack"
+	logCode    = "code"
+	logNode    = "node_id"
+	logAttempt = "attempt"
 )
 
 // Perform performs an attempt of an activity or delegate, or polls a delegate's task. ok is false if there is no outcome to

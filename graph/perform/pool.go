@@ -4,7 +4,7 @@ import "github.com/workflows-engine/workflows-engine/graph/execution"
 
 // Pool runs attempts in goroutines. What answers at once is performed by the goroutine that comes to it, in branch order; of what
 // takes time, one attempt is, and each other one by a goroutine of its own. So a run without branches needs one goroutine, and
-// no hand-over between nodes.
+// no hand-over between nodes. When an executor ends its goroutine (runtime.Goexit), another one goes on.
 type Pool struct {
 	// Go runs a function in a goroutine of its own.
 	Go func(func())
@@ -12,38 +12,72 @@ type Pool struct {
 	Immediate func(*execution.Attempt) bool
 	// Perform performs an attempt, sees to its outcome and returns the attempts that follow.
 	Perform func(*execution.Attempt) []*execution.Attempt
+	// Exited does the same for an attempt whose executor has ended its goroutine.
+	Exited func(*execution.Attempt) []*execution.Attempt
 }
 
 // Begin performs attempts, and whatever follows from them, in the background.
 func (p *Pool) Begin(attempts []*execution.Attempt) {
 	if len(attempts) > 0 {
-		p.Go(func() { p.run(attempts) })
+		p.Go((&worker{Pool: p, next: attempts}).run)
 	}
 }
 
-func (p *Pool) run(attempts []*execution.Attempt) {
-	for queue := p.split(nil, attempts); len(queue) > 0; {
-		a := queue[0]
-		queue = p.split(queue[1:], p.Perform(a))
-		a.Release()
-	}
+// worker is the work of one goroutine.
+type worker struct {
+	*Pool
+	// queue is performed in order. next is what follows from the last attempt, slow the part of it that is not answered at once.
+	queue, next, slow []*execution.Attempt
 }
 
-// split adds attempts to the queue of a goroutine, and hands those that would hold it up to others.
-func (p *Pool) split(queue, attempts []*execution.Attempt) []*execution.Attempt {
-	var slow []*execution.Attempt
-	for _, a := range attempts {
-		if p.Immediate(a) {
-			queue = append(queue, a)
+func (w *worker) run() {
+	over := false
+	defer func() {
+		if v := recover(); v != nil {
+			panic(v) // a fault of the engine: executors' panics do not come here
+		}
+		if !over {
+			w.Go(w.goOn)
+		}
+	}()
+	for w.split(); len(w.queue) > 0; w.split() {
+		w.next = w.Perform(w.queue[0])
+		w.done()
+	}
+	over = true
+}
+
+// goOn goes on after an executor has ended the goroutine: while it was asked whether it answers at once, or while it performed.
+func (w *worker) goOn() {
+	if len(w.next) > 0 {
+		w.slow, w.next = append(w.slow, w.next[0]), w.next[1:]
+	} else {
+		w.next = w.Exited(w.queue[0])
+		w.done()
+	}
+	w.run()
+}
+
+func (w *worker) done() {
+	w.queue[0].Release()
+	w.queue = w.queue[1:]
+}
+
+// split adds the attempts that follow to the queue, and hands those that would hold it up to others.
+func (w *worker) split() {
+	for ; len(w.next) > 0; w.next = w.next[1:] {
+		if a := w.next[0]; w.Immediate(a) {
+			w.queue = append(w.queue, a)
 		} else {
-			slow = append(slow, a)
+			w.slow = append(w.slow, a)
 		}
 	}
-	if len(queue) == 0 && len(slow) > 0 {
-		queue, slow = append(queue, slow[0]), slow[1:]
+	slow := w.slow
+	w.slow = nil
+	if len(w.queue) == 0 && len(slow) > 0 {
+		w.queue, slow = append(w.queue, slow[0]), slow[1:]
 	}
 	for _, a := range slow {
-		p.Begin([]*execution.Attempt{a})
+		w.Begin([]*execution.Attempt{a})
 	}
-	return queue
 }

@@ -1,6 +1,7 @@
 package perform
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/guard"
 )
 
 // cancelTimeout bounds how long an agent may take to end a task; cancelPauses are left
@@ -21,11 +23,6 @@ var cancelPauses = []time.Duration{200 * time.Millisecond, time.Second}
 // them elsewhere. pause waits before another try, and reports false if there is to be none.
 func (p *Performer) CancelTask(ctx context.Context, executionID string, e *machine.DelegateEffect, keep func(context.Context) (bool, error), pause func(time.Duration) bool) {
 	log := p.Log.With(logRun, executionID, logKey, e.EffectKey, logTask, e.Task.ID)
-	defer func() {
-		if v := recover(); v != nil {
-			log.Error("executor panicked", logError, v)
-		}
-	}()
 	ctx, stop := context.WithTimeout(ctx, cancelTimeout)
 	defer stop()
 	cancelled := false
@@ -38,7 +35,11 @@ func (p *Performer) CancelTask(ctx context.Context, executionID string, e *machi
 			return activities.Fail(problem.ExecutorNotConfigured, "no executor configured for it")
 		}
 		cancelled = true
-		return tasks.Cancel(ctx, p.delegateRequest(executionID, e), p.taskRef(e.Task))
+		var err error
+		failed := guard.Call(log, "an executor that was told to cancel a task", func() {
+			err = tasks.Cancel(ctx, p.delegateRequest(executionID, e), p.taskRef(e.Task))
+		})
+		return cmp.Or(failed, err)
 	}
 	err := cancel()
 	for try := 0; err != nil && try < len(cancelPauses) && mayPass(err) && pause(cancelPauses[try]); try++ {

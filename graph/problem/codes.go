@@ -78,7 +78,7 @@ const (
 
 // Codes that this engine adds.
 const (
-	// ExecutorPanic: an executor panicked; the attempt counts as failed.
+	// ExecutorPanic: an executor panicked or ended its goroutine; the attempt counts as failed.
 	ExecutorPanic Code = "ACTIVITY_EXECUTOR_PANIC"
 	// ExecutorFailed: an executor failed without a code.
 	ExecutorFailed Code = "ACTIVITY_FAILED"

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -25,8 +26,23 @@ type Fork struct {
 }
 
 // Past returns the first records of the new run, and its machine after them. records are all records of the other run. Their
-// times are moved so that the past ends at Now. NONDETERMINISM_DETECTED if the past does not follow from the program.
+// times are moved so that the past ends at Now. VALIDATION_ERROR if the other run has no record Seq, NONDETERMINISM_DETECTED if the
+// past does not follow from the program.
 func (f *Fork) Past(records []history.Record) ([]history.Record, *machine.Machine, error) {
+	if f.Seq < 1 || f.Seq > int64(len(records)) {
+		return nil, nil, problem.New(problem.ValidationError, "run %q has no record %d", f.From, f.Seq).
+			WithPlace(problem.Place{ExecutionID: f.From}).
+			WithHint("Its records are 1 to %d; its history shows them.", len(records))
+	}
+	past, m, err := f.past(records)
+	if errors.Is(err, problem.Nondeterminism) {
+		err = problem.New(problem.Nondeterminism, "run %q cannot be forked at record %d: %v", f.From, f.Seq, err).
+			WithPlace(problem.Place{ExecutionID: f.From}).WithHint("Fork it at a record before the difference; nothing was written.")
+	}
+	return past, m, err
+}
+
+func (f *Fork) past(records []history.Record) ([]history.Record, *machine.Machine, error) {
 	n := WithoutFailure(records, WithoutEnd(records, int(f.Seq)))
 	// The past is proved with its own times, because a definition may read the clock.
 	if _, err := Prove(f.Program, f.From, records[:n], InputOf(records), f.MaxVisits, records[n-1].CreatedAt); err != nil {

@@ -55,6 +55,8 @@ func list(t *testing.T) []pkg {
 var rooms = map[string][]string{
 	"schemas":                   {},
 	"graph/problem":             {},
+	"internal/guard":            {},
+	"graph/trace":               {},
 	"internal/jsonvalue":        {"graph/problem"},
 	"internal/jsonschema":       {"graph/problem", "internal/jsonvalue"},
 	"internal/jsondelta":        {"graph/problem"},
@@ -93,21 +95,23 @@ var rooms = map[string][]string{
 	"graph/admit": {
 		"history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "internal/jsonvalue", "internal/jsonschema",
 	},
+	"graph/recorded": {"history", "graph/problem", "graph/machine", "graph/runview"},
 	"graph/execution": {
-		"history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/admit", "internal/jsonvalue",
+		"history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/admit", "graph/recorded", "graph/trace", "internal/jsonvalue",
 	},
-	"graph/library": {"history", "graph/problem", "graph/definition", "graph/runview", "graph/admit", "graph/execution"},
+	"graph/library": {"internal/guard", "history", "graph/problem", "graph/definition", "graph/runview", "graph/admit", "graph/execution"},
 	"graph/replay":  {"history", "graph/problem", "graph/definition", "graph/machine", "graph/library"},
 	"graph/transfer": {
 		"history", "history/runfile", "graph/problem", "graph/definition", "graph/admit", "graph/execution", "graph/library", "graph/replay",
 	},
 	"graph/survey":   {"history", "graph/problem", "graph/machine", "graph/runview", "graph/execution", "graph/library"},
-	"graph/perform":  {"activities", "delegate", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/execution", "internal/jsonvalue"},
-	"graph/schedule": {"history", "graph/machine", "graph/execution"},
-	"graph/notify":   {"history", "graph/machine", "graph/execution"},
+	"graph/perform":  {"internal/guard", "activities", "delegate", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/execution", "internal/jsonvalue"},
+	"graph/schedule": {"internal/guard", "history", "graph/machine", "graph/execution"},
+	"graph/notify":   {"internal/guard", "graph/problem", "history", "graph/machine", "graph/execution"},
 	"graph": {
 		"activities", "delegate", "history", "history/runfile", "graph/problem", "graph/definition", "graph/machine", "graph/runview",
 		"graph/admit", "graph/execution", "graph/library", "graph/replay", "graph/transfer", "graph/survey", "graph/perform", "graph/schedule", "graph/notify",
+		"graph/recorded", "graph/trace", "internal/guard",
 	},
 	"conformance": {
 		"activities", "activities/activitiestest", "delegate", "history", "history/historymem", "graph", "graph/problem",

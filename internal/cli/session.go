@@ -93,6 +93,12 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 	}
 	options := c.RunnerOptions(s.executors, c.Log)
 	options.Now, options.ReadOnly, options.Background, options.OnRecord = a.now, o.read, o.background, o.onRecord
+	if !o.background {
+		options.Drain = 0 // who interrupts a command does not wait for it
+		if !c.LogLevelGiven {
+			options.Logger = slog.New(withoutRuns{c.Log.Handler()})
+		}
+	}
 	folder := ""
 	if o.folder != "" {
 		folder = a.path(o.folder)
@@ -175,6 +181,16 @@ const flagWorkflowDir = "workflow-dir"
 // registerWorkflowDir adds the flag of all commands that may start a subworkflow.
 func registerWorkflowDir(set *pflag.FlagSet, folder *string, fallback string) {
 	set.StringVar(folder, flagWorkflowDir, "", "`folder` with the definitions of subworkflows (default "+fallback+")")
+}
+
+// withoutRuns is a log without the lines about runs, which the output of a command tells of.
+type withoutRuns struct{ slog.Handler }
+
+func (l withoutRuns) Handle(ctx context.Context, r slog.Record) error {
+	if r.Message == graph.LogAttemptFailed || r.Message == graph.LogRunEnded {
+		return nil
+	}
+	return l.Handler.Handle(ctx, r)
 }
 
 // firstError returns the first of two errors that is one.

@@ -35,7 +35,9 @@ it is ready and when it stops, and answers the watchdog while the database can b
 unit file. To look after all runs once, use recover.
 
 SIGTERM and Ctrl-C stop it in order: executors are cancelled, what they still return is recorded, and the lease is
-released, so that another process can continue the runs within about a second. A second signal ends it immediately.
+released, so that another process can continue the runs within about a second. With WORKFLOW_ENGINE_DRAIN (as in 20s)
+executors have that long to end before they are cancelled; nothing new is begun meanwhile. A second signal ends it
+immediately.
 
 Exit status: 0 stopped by a signal; 1 the database cannot be opened or was deleted, moved or restored meanwhile, or an
 executor did not stop within 10 seconds; 2 wrong usage or settings.`,
@@ -52,7 +54,6 @@ executor did not stop within 10 seconds; 2 wrong usage or settings.`,
 const (
 	logStore   = "store"
 	logRouting = "routing"
-	logOutcome = "outcome"
 	logRunID   = "execution_id"
 	logNodeID  = "node_id"
 	logError   = "error"
@@ -86,7 +87,7 @@ func (a *app) worker(ctx context.Context, folder string) (err error) {
 	}
 	s, err := a.open(ctx, sessionOptions{
 		create: true, folder: folder, background: true, log: log,
-		onRecord: func(e graph.RecordEvent) { logRecords(log, e) },
+		onRecord: func(e graph.RecordEvent) { logTimers(log, e) },
 	})
 	if err != nil && ctx.Err() != nil {
 		log.Info("worker stopped") // before it was ready
@@ -156,21 +157,11 @@ func tell(log *slog.Logger, err error) {
 	}
 }
 
-// logRecords logs what a worker brought about: timers and ends. Everything else is in the history.
-func logRecords(log *slog.Logger, e graph.RecordEvent) {
+// logTimers logs the timers that a worker has fired. The engine logs failed attempts and ends, everything else is in the history.
+func logTimers(log *slog.Logger, e graph.RecordEvent) {
 	for i := range e.Records {
-		r := &e.Records[i]
-		switch r.Name {
-		case history.TimerFired:
+		if r := &e.Records[i]; r.Name == history.TimerFired {
 			log.Info("timer fired", logRunID, e.ExecutionID, logNodeID, r.Payload.NodeID)
-		case history.ExecutionCompleted:
-			log.Info("run ended", logRunID, e.ExecutionID, logOutcome, history.PhaseCompleted)
-		case history.ExecutionCancelled:
-			log.Info("run ended", logRunID, e.ExecutionID, logOutcome, history.PhaseCancelled)
-		case history.ExecutionFailed:
-			if i == len(e.Records)-1 { // otherwise a join tolerated it
-				log.Info("run ended", logRunID, e.ExecutionID, logOutcome, history.PhaseFailed, logError, r.Payload.Error)
-			}
 		}
 	}
 }

@@ -200,6 +200,9 @@ func TestWorkersFinishRunsWhoseDriversWereKilled(t *testing.T) {
 			t.Errorf("the logs lack %s", want)
 		}
 	}
+	if n := strings.Count(told, "run ended"); n != len(ids) {
+		t.Errorf("%d lines of %d ends", n, len(ids))
+	}
 	if one.stdout.String()+two.stdout.String() != "" {
 		t.Errorf("on standard output: %s%s", &one.stdout, &two.stdout)
 	}

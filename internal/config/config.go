@@ -62,6 +62,7 @@ type Config struct {
 	Synchronous    Synchronous
 	Profile        Profile
 	WaitLimit      time.Duration
+	Drain          time.Duration // see graph.Options
 	// Limits bound what a run may grow to.
 	Limits   Limits
 	LogLevel slog.Level

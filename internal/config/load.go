@@ -13,7 +13,7 @@ import (
 // *problem.Error with code USAGE_ERROR.
 func (f *Flags) Load(env Environment) (*Config, error) {
 	return load(env,
-		f.loadStore, f.loadProfile, f.loadWaitLimit, f.loadLimits, f.loadLog, loadStepHandlers, loadStepCommands, loadLLM, loadA2A, f.loadManifest,
+		f.loadStore, f.loadProfile, f.loadWaitLimit, f.loadDrain, f.loadLimits, f.loadLog, loadStepHandlers, loadStepCommands, loadLLM, loadA2A, f.loadManifest,
 		loadSigning, loadWorkflowSources)
 }
 
@@ -107,6 +107,16 @@ func (f *Flags) loadWaitLimit(c *Config, env Environment) error {
 		return refuse(s, "Write a time with its unit, as in 500ms, 20s or 2m, or 0 for calls that do not wait.")
 	}
 	c.WaitLimit = limit
+	return nil
+}
+
+func (f *Flags) loadDrain(c *Config, env Environment) error {
+	s := f.pick(env, "", envname.Drain, "0")
+	drain, err := time.ParseDuration(s.value)
+	if err != nil || drain < 0 {
+		return refuse(s, "Write a time with its unit, as in 20s or 2m, or 0 for attempts that are stopped at once.")
+	}
+	c.Drain = drain
 	return nil
 }
 

@@ -292,3 +292,17 @@ func requireRefused(t *testing.T, err error, want string) {
 		t.Errorf("got error %v, want one with %q", err, want)
 	}
 }
+
+// TestDrainIsATime reads WORKFLOW_ENGINE_DRAIN.
+func TestDrainIsATime(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]time.Duration{"": 0, "0": 0, "20s": 20 * time.Second, "2m": 2 * time.Minute, "20": -1, "-1s": -1, "soon": -1} {
+		c, err := load(t, config.Environment{Variables: []string{"WORKFLOW_ENGINE_DRAIN=" + value, "WORKFLOW_ENGINE_STORE=memory"}})
+		switch {
+		case want < 0 && !errors.Is(err, problem.UsageError):
+			t.Errorf("%q was accepted", value)
+		case want >= 0 && (err != nil || c.RunnerOptions(config.Executors{}, nil).Drain != want):
+			t.Errorf("%q: %v", value, err)
+		}
+	}
+}

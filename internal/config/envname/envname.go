@@ -21,6 +21,7 @@ const (
 	WorkflowSources  = Prefix + "WORKFLOW_SOURCES"
 	Synchronous      = Prefix + "SYNCHRONOUS"
 	WaitLimit        = Prefix + "WAIT_LIMIT"
+	Drain            = Prefix + "DRAIN"
 	LogLevel         = Prefix + "LOG_LEVEL"
 	LogFormat        = Prefix + "LOG_FORMAT"
 	MaxVisits        = Prefix + "MAX_VISITS"
@@ -32,7 +33,7 @@ const (
 // Known are the variables that have an effect.
 var Known = []string{
 	Store, StorePath, Profile, StepHandlers, StepCommands, LLM, MCPConfig, MCPAllowCommands, A2A, SigningMode, SigningKeys,
-	WorkflowSources, Synchronous, WaitLimit, LogLevel, LogFormat, MaxVisits, MaxRecords, MaxBytes, MaxPending,
+	WorkflowSources, Synchronous, WaitLimit, Drain, LogLevel, LogFormat, MaxVisits, MaxRecords, MaxBytes, MaxPending,
 }
 
 // Unsupported are variables of the protocol that this engine does not act on.

@@ -1,0 +1,103 @@
+package perform
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/workflows-engine/workflows-engine/graph/execution"
+)
+
+// Flights are the attempts that a process performs at the moment.
+type Flights struct {
+	Log *slog.Logger
+
+	mu       sync.Mutex
+	attempts map[*execution.Attempt]string // their runs
+	// landed is closed once the last attempt has ended, nil before the draining has begun.
+	landed chan struct{}
+}
+
+// Begin notes that an attempt of a run is about to be performed. It is false if nothing new is to be begun.
+func (f *Flights) Begin(executionID string, a *execution.Attempt) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.landed != nil {
+		return false
+	}
+	if f.attempts == nil {
+		f.attempts = map[*execution.Attempt]string{}
+	}
+	f.attempts[a] = executionID
+	f.log("attempt begun", executionID, a)
+	return true
+}
+
+func (f *Flights) log(message, executionID string, a *execution.Attempt) {
+	if f.Log.Enabled(context.Background(), slog.LevelDebug) {
+		e := a.Effect.Base()
+		f.Log.Debug(message, logRun, executionID, logNode, e.NodeID, logAttempt, e.Attempt)
+	}
+}
+
+// End notes that the outcome of an attempt has been seen to.
+func (f *Flights) End(a *execution.Attempt) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.log("attempt ended", f.attempts[a], a)
+	delete(f.attempts, a)
+	if f.landed != nil && len(f.attempts) == 0 {
+		f.close()
+	}
+}
+
+// Drain has nothing new begun from now on. The channel is closed once the last attempt has ended.
+func (f *Flights) Drain() (landed <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.landed == nil {
+		f.landed = make(chan struct{})
+	}
+	if len(f.attempts) == 0 {
+		f.close()
+	}
+	return f.landed
+}
+
+// close closes landed once. The lock is held.
+func (f *Flights) close() {
+	select {
+	case <-f.landed:
+	default:
+		close(f.landed)
+	}
+}
+
+// Draining reports whether nothing new is to be begun.
+func (f *Flights) Draining() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.landed != nil
+}
+
+// maxNamed is how many attempts String names.
+const maxNamed = 10
+
+// String names the attempts that are being performed, "" if there are none.
+func (f *Flights) String() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var names []string
+	for a, id := range f.attempts {
+		e := a.Effect.Base()
+		names = append(names, fmt.Sprintf("run %q node %q attempt %d", id, e.NodeID, e.Attempt))
+	}
+	slices.Sort(names)
+	if more := len(names) - maxNamed; more > 0 {
+		names = append(names[:maxNamed], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, "; ")
+}
