@@ -36,6 +36,7 @@ const (
 type Pattern struct {
 	re     *regexp2.Regexp
 	root   *syntax.RegexNode
+	parts  int
 	groups []string
 }
 
@@ -56,7 +57,7 @@ func Compile(text string, d Dialect) (*Pattern, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pattern{re: re, root: tree.Root, groups: make([]string, len(re.GetGroupNumbers()))}
+	p := &Pattern{re: re, root: tree.Root, parts: parts(tree.Root), groups: make([]string, len(re.GetGroupNumbers()))}
 	for i, n := range re.GetGroupNumbers() {
 		if name := re.GroupNameFromNumber(n); name != fmt.Sprint(n) {
 			p.groups[i] = name

@@ -10,8 +10,12 @@ import (
 
 // Steps is a bound on the steps of a search for all matches in a text, about ten nanoseconds each. It multiplies the ways through what
 // follows each other, adds those of alternatives, and takes for a repeat of one kind of character the longest run of such characters in
-// the text. What it cannot bound counts as math.MaxInt.
-func (p *Pattern) Steps(text []rune) int {
+// the text. What it cannot bound, and what is more than most, counts as math.MaxInt.
+func (p *Pattern) Steps(text []rune, most int) int {
+	reading := times(p.parts, len(text)+1) // for this bound itself
+	if reading > most {
+		return math.MaxInt
+	}
 	seen := map[rune]bool{}
 	for _, r := range text {
 		seen[r] = true
@@ -22,7 +26,19 @@ func (p *Pattern) Steps(text []rune) int {
 	if anchored(p.root) {
 		starts = 1
 	}
-	return plus(len(text), times(2*starts, once.steps))
+	if steps := plus(reading, times(2*starts, once.steps)); steps <= most {
+		return steps
+	}
+	return math.MaxInt
+}
+
+// parts counts the parts of an expression.
+func parts(n *syntax.RegexNode) int {
+	count := 1
+	for _, below := range n.Children {
+		count += parts(below)
+	}
+	return count
 }
 
 // anchored reports whether an expression can match at the beginning of the text only.
@@ -134,9 +150,9 @@ func (e *estimate) alternatives(parts []*syntax.RegexNode) effort {
 	return all
 }
 
-func (e *estimate) exclusive(parts []*syntax.RegexNode) bool {
-	firsts := make([]*syntax.RegexNode, len(parts))
-	for i, part := range parts {
+func (e *estimate) exclusive(list []*syntax.RegexNode) bool {
+	firsts := make([]*syntax.RegexNode, len(list))
+	for i, part := range list {
 		if firsts[i] = first(part); firsts[i] == nil {
 			return false
 		}
