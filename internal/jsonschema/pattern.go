@@ -158,6 +158,6 @@ func scriptClass(b *strings.Builder, s string) int {
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 func explainPattern(s string, err error) *patternFault {
-	text, _, _ := strings.Cut(err.Error(), " in `") // what follows repeats the pattern
+	text, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "error parsing regexp: "), " in `") // what follows repeats the pattern
 	return &patternFault{fmt.Sprintf("the pattern %q is not a regular expression: %s", s, text), ""}
 }
