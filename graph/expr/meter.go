@@ -14,7 +14,7 @@ type meter struct {
 	exceeded *limitError
 
 	// patterns are the regular expressions that the evaluation has compiled.
-	patterns map[string]*pattern
+	patterns map[patternKey]*pattern
 
 	texts textAppender
 	lists listAppender

@@ -32,8 +32,8 @@ const (
 
 var patterns = struct {
 	sync.Mutex
-	byText map[string]*pattern
-}{byText: map[string]*pattern{}}
+	byKey map[patternKey]*pattern
+}{byKey: map[patternKey]*pattern{}}
 
 // regexpFlags are jq's flags of regular expressions.
 type regexpFlags struct {
@@ -65,62 +65,68 @@ func readFlags(flags string) (f regexpFlags, err error) {
 	return f, nil
 }
 
+// patternKey is all that a compiled expression depends on.
+type patternKey struct {
+	expression, prefix string
+	longest            bool
+	notation
+}
+
 // compilePattern compiles an expression for a text.
 func compilePattern(m *meter, expression string, f regexpFlags, text string) (*pattern, error) {
-	if !m.charge(times(len(expression), searchCost)) {
+	if !m.charge(len(expression)) {
 		return nil, m.exceeded
 	}
-	translated, classes := notationFor(text, f.extended).translate(expression)
-	if classes > maxClasses {
-		return nil, faultf("the regular expression has too many classes such as \\w")
-	}
-	translated = f.prefix + translated
-	key := translated
-	if f.longest {
-		key = "longest " + key
-	}
+	key := patternKey{expression, f.prefix, f.longest, notationFor(text, f.extended)}
 	p := m.patterns[key]
 	if p == nil {
+		// Charged whether it is in the common cache or not: what a program may do must not depend on what others did before.
+		if !m.charge(times(len(expression), searchCost)) {
+			return nil, m.exceeded
+		}
+		translated, classes := key.translate(expression)
+		if classes > maxClasses {
+			return nil, faultf("the regular expression has too many classes such as \\w")
+		}
 		if !m.charge(times(classes, classCost)) {
 			return nil, m.exceeded
 		}
 		var err error
-		if p, err = cachedPattern(key, translated, f.longest); err != nil {
+		if p, err = cachedPattern(key, f.prefix+translated); err != nil {
 			return nil, faultf("invalid regular expression")
 		}
 		if !m.charge(p.compiling) {
 			return nil, m.exceeded
 		}
 		if m.patterns == nil || len(m.patterns) >= maxPatterns {
-			m.patterns = map[string]*pattern{}
+			m.patterns = map[patternKey]*pattern{}
 		}
 		m.patterns[key] = p
 	}
-	// Charged whether it was in the cache or not: what a program may do must not depend on what others did before.
 	if !m.charge(times(p.size, p.size) / compileDivisor) {
 		return nil, m.exceeded
 	}
 	return p, nil
 }
 
-func cachedPattern(key, text string, longest bool) (*pattern, error) {
+func cachedPattern(key patternKey, text string) (*pattern, error) {
 	patterns.Lock()
-	p := patterns.byText[key]
+	p := patterns.byKey[key]
 	patterns.Unlock()
 	if p != nil {
 		return p, nil
 	}
-	p, err := newPattern(text, longest)
+	p, err := newPattern(text, key.longest)
 	if err != nil {
 		return nil, err
 	}
 	patterns.Lock()
 	defer patterns.Unlock()
-	if len(patterns.byText) >= maxPatterns {
-		clear(patterns.byText)
+	if len(patterns.byKey) >= maxPatterns {
+		clear(patterns.byKey)
 	}
-	if len(key) <= maxCachedBytes {
-		patterns.byText[key] = p
+	if len(key.expression)+len(text) <= maxCachedBytes {
+		patterns.byKey[key] = p
 	}
 	return p, nil
 }
