@@ -117,3 +117,55 @@ func TestWaitingCallHoldsNothingUp(t *testing.T) {
 	p.stdin.Close()
 	p.end()
 }
+
+// fan is a workflow of branches that each ask the host for one result.
+func fan(branches int) string {
+	var list, nodes, edges []string
+	for i := range branches {
+		list = append(list, fmt.Sprintf(`{"name":"b%d","entry":"s%[1]d"}`, i))
+		nodes = append(nodes, fmt.Sprintf(`{"id":"s%d","type":"step","config":{"handler":"h"}}`, i))
+		edges = append(edges, fmt.Sprintf(`{"source":"s%d","target":"z"}`, i))
+	}
+	return `{"document":{"schema":"s","name":"fan","version":"1"},"state_schema":{"type":"object"},"nodes":[{"id":"a","type":"start"},` +
+		`{"id":"p","type":"parallel","config":{"join":"all","branches":[` + strings.Join(list, ",") + `]}},{"id":"z","type":"end"},` + strings.Join(nodes, ",") +
+		`],"edges":[{"source":"__start__","target":"a"},{"source":"a","target":"p"},{"source":"p","target":"z"},` + strings.Join(edges, ",") + `]}`
+}
+
+// TestParallelSubmitsContradictEachOther: of five submits sent at once, an answer with a higher seq never shows more that is pending, and
+// two with the same seq show the same.
+func TestParallelSubmitsContradictEachOther(t *testing.T) {
+	t.Parallel()
+	p := spawn(t, "--store", "memory")
+	p.write(hello)
+	p.read()
+	for n := range 20 {
+		run := fmt.Sprint("r", n)
+		p.write(toolCall(1, "workflow_start", fmt.Sprintf(`{"execution_id":%q,"activity_execution_mode":"host_mediated","definition":%s}`, run, fan(5))))
+		if got := structured(p.read()); got["status"] != "awaiting_activity" {
+			t.Fatal(got)
+		}
+		for i := range 5 {
+			p.write(toolCall(10+i, "workflow_submit_activity", fmt.Sprintf(`{"execution_id":%q,"node_id":"s%d","idempotency_key":"%[1]s:s%[2]d#1.1","outcome":{"ok":true}}`, run, i)))
+		}
+		type answer struct {
+			seq     float64
+			pending int
+		}
+		var answers []answer
+		for range 5 {
+			got := structured(p.read())
+			pending, _ := got["pending"].([]any)
+			seq, _ := got["seq"].(float64)
+			answers = append(answers, answer{seq, len(pending)})
+		}
+		slices.SortFunc(answers, func(a, b answer) int { return int(a.seq - b.seq) })
+		for i := 1; i < len(answers); i++ {
+			if a, b := answers[i-1], answers[i]; a.seq == 0 || b.pending > a.pending || a.seq == b.seq && a.pending != b.pending {
+				t.Errorf("run %s: %v", run, answers)
+			}
+		}
+		if answers[4].pending != 0 {
+			t.Errorf("run %s: the newest answer is none of the end: %v", run, answers)
+		}
+	}
+}
