@@ -236,10 +236,9 @@ func readers(parts []*syntax.RegexNode) (list []*syntax.RegexNode, ok bool) {
 		case syntax.NtPosLook, syntax.NtNegLook:
 			continue
 		}
-		if len(n.Children) == 0 {
-			if n.Set != nil || first(n) != nil || isLoop(n) {
-				list = append(list, n)
-			}
+		switch {
+		case isLoop(n), n.T == syntax.NtOne, n.T == syntax.NtNotone, n.T == syntax.NtSet, n.T == syntax.NtMulti:
+			list = append(list, n)
 			continue
 		}
 		below, ok := readers(n.Children)
