@@ -54,20 +54,22 @@ func TestRegularExpressionsOfOniguruma(t *testing.T) {
 // TestRegularExpressionsEnd: what would take for ever ends soon, at the program's limit, wherever it runs.
 func TestRegularExpressionsEnd(t *testing.T) {
 	t.Parallel()
+	limits := expr.DefaultLimits()
+	limits.WorkBytes /= 16 // under the race detector the whole takes minutes
 	for _, program := range []string{
 		`("ab" * 40) + "!" | test("^(?=a)(?:ab|a|b)*$")`,
 		`("a" * 2000) | test("(a*)(a*)(a*)\\1\\2\\3b")`,
 		`[range(100000) | "é" + tostring | test("\\w+" + .)] | length`,
-		`("(?=a)" * 1000) as $re | [range(10000) | "a" | test($re + tostring)] | length`,
+		`("(?=a)" * 1000) as $re | [range(600) | "a" | test($re + tostring)] | length`,
 		`("a" * 3e6) | test("(?=b)c")`,
-		`[range(3000) | ("a" * 1000) | gsub("(?<=b)"; "")] | length`,
+		`[range(300) | ("a" * 1000) | gsub("(?<=b)"; "")] | length`,
 	} {
 		p, err := expr.Compile(program)
 		if err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		_, err = p.EvalAt(map[string]any{}, time.Time{})
+		_, err = p.EvalLimits(map[string]any{}, limits)
 		took := time.Since(began)
 		if t.Logf("%s: %v, %v", program, took, err); took > 30*time.Second || err != nil && !errors.Is(err, problem.ExpressionLimit) {
 			t.Errorf("%s: %v after %v", program, err, took)
