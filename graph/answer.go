@@ -18,6 +18,9 @@ func (r *Runner) answer(ctx context.Context, x *execution.Run, w Wait) (*Run, er
 	if !w.Set {
 		w.Limit = r.opts.WaitLimit
 	}
+	if w.Applied != nil && w.Limit > 0 {
+		w.Applied()
+	}
 	if err := r.waiting(x).For(ctx, w); err != nil {
 		return nil, err
 	}

@@ -23,6 +23,9 @@ func (r *Runner) Status(ctx context.Context, req StatusRequest) (*Run, error) {
 	var s execution.Standing
 	err := r.stand(ctx, x, false, &s)
 	if err == nil && req.Wait.Set && req.Wait.Limit > 0 && (req.Since == 0 || s.Seq <= req.Since) {
+		if req.Wait.Applied != nil {
+			req.Wait.Applied()
+		}
 		was, waiting := s, r.waiting(x)
 		waiting.AnyChange = req.Since > 0
 		waiting.Until = func(now *execution.Standing) bool {

@@ -25,8 +25,8 @@
 //
 // # What differs from jq 1.8
 //
-// Members of an object are in the order of their names; regular expressions are those of Go, whose classes such as \w
-// know ASCII only; the texts of caught errors are others (spec: definition, 14.3). keys_unsorted is keys,
+// Members of an object are in the order of their names; regular expressions are Oniguruma's as far as Go's engine and package
+// backtrack know them (notation.go): no subexpression calls, no letters that fold to several; the texts of caught errors are others (spec: definition, 14.3). keys_unsorted is keys,
 // input_line_number is 0, inputs is empty, have_decnum is false. There is no time zone but UTC. A halt without a value
 // ends the outputs.
 //

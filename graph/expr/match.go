@@ -10,21 +10,23 @@ import (
 // it the interpreter's own match, splits and sub serve, each with a charge before.
 
 // regexpArguments are those of all functions here: the text is the input.
-func regexpArguments(m *meter, in any, args []any) (text string, p *pattern, all bool, err error) {
+func regexpArguments(m *meter, in any, args []any) (text string, p *pattern, f regexpFlags, err error) {
 	text, ok := in.(string)
 	if !ok {
-		return "", nil, false, faultf("match cannot be applied to %s", typeName(in))
+		return "", nil, f, faultf("match cannot be applied to %s", typeName(in))
 	}
 	expression, ok := args[0].(string)
 	if !ok {
-		return "", nil, false, faultf("expected a string as the regular expression, found %s", typeName(args[0]))
+		return "", nil, f, faultf("expected a string as the regular expression, found %s", typeName(args[0]))
 	}
 	flags, ok := args[1].(string)
 	if !ok && args[1] != nil {
-		return "", nil, false, faultf("expected a string as the flags of the regular expression, found %s", typeName(args[1]))
+		return "", nil, f, faultf("expected a string as the flags of the regular expression, found %s", typeName(args[1]))
 	}
-	p, err = compilePattern(m, expression, flags)
-	return text, p, strings.Contains(flags, "g"), err
+	if f, err = readFlags(flags); err == nil {
+		p, err = compilePattern(m, expression, f, text)
+	}
+	return text, p, f, err
 }
 
 func testRegexp(m *meter, in any, args []any) any {
@@ -32,23 +34,24 @@ func testRegexp(m *meter, in any, args []any) any {
 	if err != nil {
 		return err
 	}
-	if !p.chargeSearch(m, text) {
-		return m.exceeded
+	found, err := p.matches(m, text)
+	if err != nil {
+		return err
 	}
-	return p.re.MatchString(text)
+	return found
 }
 
 // matches returns the array of match objects.
 func matches(m *meter, in any, args []any) any {
-	text, p, all, err := regexpArguments(m, in, args)
+	text, p, f, err := regexpArguments(m, in, args)
 	if err != nil {
 		return err
 	}
-	found, err := p.find(m, text, all)
+	found, err := p.find(m, text, f)
 	if err != nil {
 		return err
 	}
-	names := p.re.SubexpNames()
+	names := p.groups()
 	list := make([]any, len(found))
 	at := runeCounter{text: text}
 	for i, match := range found {
@@ -95,11 +98,12 @@ func (c *runeCounter) object(from, to int) map[string]any {
 
 // splitRegexp returns the parts of the text between the matches.
 func splitRegexp(m *meter, in any, args []any) any {
-	text, p, _, err := regexpArguments(m, in, args)
+	text, p, f, err := regexpArguments(m, in, args)
 	if err != nil {
 		return err
 	}
-	found, err := p.find(m, text, true)
+	f.all = true
+	found, err := p.find(m, text, f)
 	if err != nil {
 		return err
 	}

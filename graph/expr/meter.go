@@ -13,6 +13,9 @@ type meter struct {
 	// exceeded is the limit that was hit first, nil while there is none.
 	exceeded *limitError
 
+	// patterns are the regular expressions that the evaluation has compiled.
+	patterns map[patternKey]*pattern
+
 	texts textAppender
 	lists listAppender
 }

@@ -16,6 +16,9 @@ type Wait struct {
 	// never after it has returned. Nothing waits for it but the call; where a lot happens, some is left out. Of what
 	// another process performs only where the run stands is reported.
 	Progress func(Progress)
+	// Applied, if not nil, is called once the call's change is committed and before the call waits: whoever must keep the order of
+	// calls may then make the next one. It is not called if the call does not wait, and must return at once.
+	Applied func()
 	// End, if not nil, ends the wait when it is closed: the call then answers where the run stands. The end of the call's
 	// context does that too, but refuses a call that has not begun.
 	End <-chan struct{}

@@ -257,7 +257,7 @@ const (
 	ExpressionClock Code = "EXPRESSION_READS_CLOCK"
 	// TemplateLiteral: a text looks like a template or program, but is used literally.
 	TemplateLiteral Code = "TEMPLATE_IS_LITERAL"
-	// ExpressionRegex: a regular expression is invalid in RE2, or has another meaning.
+	// ExpressionRegex: a regular expression is invalid, or has another meaning in other engines.
 	ExpressionRegex Code = "EXPRESSION_REGEX"
 )
 

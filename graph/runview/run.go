@@ -43,7 +43,8 @@ type Run struct {
 	Parent string
 	// ForkedFrom is the run that this one is a copy of up to a record; zero for others.
 	ForkedFrom history.ForkOrigin
-	// Seq is the last record's seq; CreatedAt and UpdatedAt the times of the first and last record.
+	// Seq is the seq of the last record of the run's own that this view shows: of two views the one with the higher Seq is newer.
+	// Subworkflows count by themselves, each in its own view. CreatedAt and UpdatedAt are the times of the first and last record.
 	Seq                  int64
 	CreatedAt, UpdatedAt time.Time
 	// NodeVisits so far, and the run's budget.

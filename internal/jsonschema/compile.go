@@ -87,11 +87,16 @@ func Compile(raw any) (s *Schema, err error) {
 	if err != nil {
 		return nil, explain(err, prepared)
 	}
-	if tooMuchEffort(locate(root)) {
+	places := locate(root)
+	if tooMuchEffort(places) {
 		return nil, refuse("", fmt.Sprintf("the schema's references multiply to more than %d checks of one value", MaxEffort),
 			"refer to each part once")
 	}
-	return newSchema(root, notes), nil
+	budget, err := install(places)
+	if err != nil {
+		return nil, refuse("", "the schema cannot be compiled", "")
+	}
+	return &Schema{root: root, notes: notes, places: places, budget: budget}, nil
 }
 
 func compileText(text []byte) (*lib.Schema, error) {

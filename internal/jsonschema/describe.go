@@ -64,7 +64,7 @@ func describe(s *lib.Schema, below []string, value any) []Violation {
 		f, _ := s.MultipleOf.Float64()
 		return one("must be a multiple of "+number(f), map[string]any{"multipleOf": f})
 	case "pattern":
-		return one("must match the pattern "+quote(s.Pattern.String()), map[string]any{"pattern": s.Pattern.String()})
+		return one("must match the pattern "+quote(patternOf(s)), map[string]any{"pattern": patternOf(s)})
 	case "uniqueItems":
 		i, j := equalItems(value)
 		return one("must not hold equal elements: those at "+strconv.Itoa(i)+" and "+strconv.Itoa(j)+" are equal",
@@ -103,11 +103,7 @@ func describeAdditional(s *lib.Schema, value any) []Violation {
 	object, _ := value.(map[string]any)
 	var out []Violation
 	for _, name := range jsonvalue.Keys(object) {
-		_, known := s.Properties[name]
-		for pattern := range s.PatternProperties {
-			known = known || pattern.MatchString(name)
-		}
-		if known {
+		if describes(s, name) {
 			continue
 		}
 		out = append(out, Violation{

@@ -7,8 +7,8 @@
 //		fmt.Println(v.InstancePath, v.Message)
 //	}
 //
-// Patterns are RE2, so look-around and back-references are compile errors that say so; \uXXXX, which RE2 does not know,
-// is translated. Everything else that the library beneath would do differently from the protocol is put right before
+// Patterns are those of ECMAScript in Unicode mode. Go's engine runs those that it can, package backtrack those with look-around,
+// back-references or long repeats, as long as they take at most MaxSteps. Everything else that the library beneath would do differently from the protocol is put right before
 // it sees the schema.
 package jsonschema
 
@@ -20,14 +20,12 @@ import (
 
 // Schema is a compiled schema, safe for concurrent use.
 type Schema struct {
-	root  *lib.Schema
-	notes []Problem
-	// places is built when the first violation has to be described.
-	places func() locations
-}
-
-func newSchema(root *lib.Schema, notes []Problem) *Schema {
-	return &Schema{root: root, notes: notes, places: sync.OnceValue(func() locations { return locate(root) })}
+	root   *lib.Schema
+	notes  []Problem
+	places locations
+	// mu guards budget, which is nil if Go's engine runs every pattern.
+	mu     sync.Mutex
+	budget *budget
 }
 
 // Notes lists what the schema says in a way that other engines read differently.
@@ -42,12 +40,21 @@ func (s *Schema) Validate(v any) (violations []Violation) {
 			violations = wholeValue("type", "holds a value that is not plain JSON")
 		}
 	}()
+	if s.budget != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		*s.budget = budget{steps: MaxSteps}
+	}
 	err := s.root.Validate(v)
+	if s.budget != nil && s.budget.spent != nil {
+		return wholeValue("pattern", "cannot be checked: the pattern "+quote(s.budget.spent.source)+
+			" may take too many steps over this text; write it with fewer repeats inside repeats or side by side")
+	}
 	switch err := err.(type) {
 	case nil:
 		return nil
 	case *lib.ValidationError:
-		return flatten(err, v, s.places())
+		return flatten(err, v, s.places)
 	case lib.InfiniteLoopError:
 		return wholeValue("$ref", "cannot be checked: the schema refers to itself without end")
 	default:

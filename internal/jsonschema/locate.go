@@ -69,7 +69,13 @@ func (l locations) keyword(absolute string) (*lib.Schema, []string) {
 }
 
 // fragment is the readable form of an absolute place: "#/properties/a/type" inside the schema itself.
-func fragment(absolute string) string { return plainPointer(strings.TrimPrefix(absolute, base)) }
+func fragment(absolute string) string {
+	tokens := strings.Split(plainPointer(strings.TrimPrefix(absolute, base)), "/")
+	for i := range tokens {
+		tokens[i] = sourceOf(tokens[i])
+	}
+	return strings.Join(tokens, "/")
+}
 
 // plainPointer undoes the percent-encoding that the library adds to JSON pointers.
 func plainPointer(location string) string {

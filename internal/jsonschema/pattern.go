@@ -1,9 +1,7 @@
 package jsonschema
 
 import (
-	"errors"
 	"fmt"
-	"regexp/syntax"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -12,35 +10,72 @@ import (
 
 type patternFault struct{ message, hint string }
 
-// translatePattern turns a regular expression as JSON Schema has them (ECMAScript, Unicode mode) into RE2's notation:
-// \uXXXX, \u{XXXX} and \cX become \x{XXXX}, \p{Script=X} becomes \p{X}. What RE2 cannot run is a fault.
-func translatePattern(s string) (string, *patternFault) {
+// checkPattern returns the pattern that the library is to compile: the author's if Go's engine reads it as ECMAScript does, otherwise a
+// placeholder for it.
+func checkPattern(s string) (string, *patternFault) {
+	if halfOfAPair(s) {
+		return "", &patternFault{fmt.Sprintf("the pattern %q names half of a surrogate pair", s), "write the whole character"}
+	}
+	if x, err := compileExpression(s); err != nil {
+		return "", explainPattern(s, err)
+	} else if x.re == nil || x.re.String() != s {
+		return placeholder(s), nil
+	}
+	return s, nil
+}
+
+// The white space of ECMAScript, and what is none, as members of a class of Go's; what a dot stands for.
+const (
+	spaces   = `\t-\r \x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}\x{FEFF}`
+	noSpaces = `\x00-\x08\x0E-\x1F!-\x{9F}\x{A1}-\x{167F}\x{1681}-\x{1FFF}\x{200B}-\x{2027}\x{202A}-\x{202E}\x{2030}-\x{205E}` +
+		`\x{2060}-\x{2FFF}\x{3001}-\x{FEFE}\x{FF00}-\x{10FFFF}`
+	anyButLineEnd = `[^\n\r\x{2028}\x{2029}]`
+)
+
+// toGo turns a regular expression as JSON Schema has them (ECMAScript, Unicode mode) into Go's notation: \uXXXX, \u{XXXX} and \cX become
+// \x{XXXX}, \p{Script=X} becomes \p{X}, \s and the dot mean what they do in ECMAScript.
+func toGo(s string) string {
 	var b strings.Builder
+	inClass := false
+	class := func(members string) {
+		if inClass {
+			b.WriteString(members)
+		} else {
+			b.WriteString("[" + members + "]")
+		}
+	}
 	for i := 0; i < len(s); {
 		if s[i] != '\\' || i+1 >= len(s) {
-			b.WriteByte(s[i])
+			switch {
+			case s[i] == '.' && !inClass:
+				b.WriteString(anyButLineEnd)
+			default:
+				inClass = s[i] == '[' || inClass && s[i] != ']'
+				b.WriteByte(s[i])
+			}
 			i++
 			continue
 		}
-		var n int
+		n := 2
 		switch s[i+1] {
+		case 's':
+			class(spaces)
+		case 'S':
+			class(noSpaces)
 		case 'u':
 			r, size := unicodeEscape(s[i:])
-			if size > 0 && !utf8.ValidRune(r) {
-				return "", &patternFault{
-					fmt.Sprintf("the pattern %q names half of a surrogate pair", s), "write the whole character",
-				}
-			}
 			if n = size; n > 0 {
 				fmt.Fprintf(&b, `\x{%X}`, r)
 			}
 		case 'c':
-			if i+2 < len(s) && isLetter(s[i+2]) {
+			if n = 0; i+2 < len(s) && isLetter(s[i+2]) {
 				fmt.Fprintf(&b, `\x{%X}`, s[i+2]&0x1f)
 				n = 3
 			}
 		case 'p', 'P':
 			n = scriptClass(&b, s[i:])
+		default:
+			n = 0
 		}
 		if n == 0 {
 			b.WriteString(s[i : i+2])
@@ -48,11 +83,24 @@ func translatePattern(s string) (string, *patternFault) {
 		}
 		i += n
 	}
-	out := b.String()
-	if _, err := syntax.Parse(out, syntax.Perl); err != nil {
-		return "", explainPattern(s, err)
+	return b.String()
+}
+
+// halfOfAPair reports whether a pattern names half of a surrogate pair, which no text holds.
+func halfOfAPair(s string) bool {
+	for i := 0; i+1 < len(s); i++ {
+		if s[i] != '\\' {
+			continue
+		}
+		if r, size := unicodeEscape(s[i:]); size > 0 && s[i+1] == 'u' {
+			if !utf8.ValidRune(r) {
+				return true
+			}
+			i += size - 2
+		}
+		i++
 	}
-	return out, nil
+	return false
 }
 
 // unicodeEscape reads \uXXXX, a pair of them for one character, or \u{XXXX}; size is 0 if s begins with none of them.
@@ -110,30 +158,6 @@ func scriptClass(b *strings.Builder, s string) int {
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 func explainPattern(s string, err error) *patternFault {
-	se, ok := errors.AsType[*syntax.Error](err)
-	if !ok {
-		return &patternFault{fmt.Sprintf("the pattern %q is not a regular expression", s), ""}
-	}
-	switch {
-	case se.Code == syntax.ErrInvalidPerlOp || se.Code == syntax.ErrInvalidNamedCapture || se.Code == syntax.ErrMissingRepeatArgument:
-		if strings.Contains(s, "(?=") || strings.Contains(s, "(?!") ||
-			strings.Contains(s, "(?<=") || strings.Contains(s, "(?<!") {
-			return &patternFault{
-				fmt.Sprintf("the pattern %q uses look-around, which RE2 does not have", s),
-				"combine simpler patterns with allOf and not",
-			}
-		}
-	case se.Code == syntax.ErrInvalidEscape && len(se.Expr) == 2 && '1' <= se.Expr[1] && se.Expr[1] <= '9', se.Expr == `\k`:
-		return &patternFault{
-			fmt.Sprintf("the pattern %q uses a back-reference, which RE2 does not have", s),
-			"check this in a node of the workflow instead",
-		}
-	case se.Code == syntax.ErrInvalidRepeatSize:
-		return &patternFault{
-			fmt.Sprintf("the pattern %q repeats more than 1000 times, the limit of RE2", s), "use maxLength for long texts",
-		}
-	}
-	return &patternFault{
-		fmt.Sprintf("the pattern %q is not a regular expression of RE2: %s in %q", s, se.Code, se.Expr), "",
-	}
+	text, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "error parsing regexp: "), " in `") // what follows repeats the pattern
+	return &patternFault{fmt.Sprintf("the pattern %q is not a regular expression: %s", s, text), ""}
 }

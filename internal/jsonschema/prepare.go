@@ -15,12 +15,12 @@ import (
 // (spec: definition, 14.2):
 //
 //   - a missing $schema is set: without it the library asserts formats;
-//   - \uXXXX in patterns becomes \x{XXXX}, the only form RE2 knows;
+//   - a pattern that Go's engine cannot run, or reads otherwise than ECMAScript does, becomes a placeholder (expression.go);
 //   - "nullable": true beside a type adds "null" to that type, as the reference reads it;
 //   - limits beyond every length are cut to one that an int can hold;
 //   - regexProperties, which the library reads although no dialect of ours has it, is left out.
 //
-// What cannot be put right is reported: other dialects, an empty enum, patterns that RE2 cannot run, dangling references.
+// What cannot be put right is reported: other dialects, an empty enum, patterns that are none, dangling references.
 type preparer struct {
 	root       any
 	problems   []Problem
@@ -187,9 +187,9 @@ func (p *preparer) pattern(v any, pointer string, strict bool) any {
 	if !ok {
 		return v
 	}
-	re2, fault := translatePattern(s)
+	compiled, fault := checkPattern(s)
 	if fault == nil {
-		return re2
+		return compiled
 	}
 	if strict {
 		p.problem(pointer, fault.message, fault.hint)

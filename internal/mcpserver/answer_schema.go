@@ -19,6 +19,7 @@ var (
 	repeatedProperty = optional("repeated", describe("boolean", "True if this call was taken before; it changed nothing."))
 	reasonProperty   = optional("reason", str("Why it was cancelled."))
 	modeProperty     = optional("activity_execution_mode", str("Who performs activities."))
+	seqProperty      = optional("seq", describe("integer", "Rises with every change."))
 	pendingShort     = optional("pending", describe("array", "All it waits for, in branch order; workflow_status describes entries."))
 	pendingProperty  = optional("pending", listOf(object(pendingMembers, false), "All it waits for, in branch order."))
 	totalProperty    = optional("pending_total", describe("integer", "Number of pending entries, if some are brief."))
@@ -83,7 +84,7 @@ func runAnswer(more ...property) []property {
 	list = append(list, endProperties...)
 	list = append(list, optional("node_id", str("Node that waits.")), stateProperty)
 	list = append(list, firstProperties...)
-	list = append(list, reasonProperty, modeProperty, pendingShort, totalProperty, nextShort)
+	list = append(list, reasonProperty, modeProperty, seqProperty, pendingShort, totalProperty, nextShort)
 	return append(list, more...)
 }
 
@@ -110,6 +111,6 @@ func statusAnswer() []property {
 		optional("definition_hash", str("Its hash.")),
 		optional("created_at", str("When it began (UTC).")),
 		optional("updated_at", str("When it last changed (UTC).")),
-		optional("seq", describe("integer", "Rises with every change.")),
+		seqProperty,
 		limitsProperty, pendingProperty, totalProperty, nextProperty)
 }

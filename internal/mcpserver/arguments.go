@@ -27,6 +27,8 @@ type arguments struct {
 	// progress gets what happens while the call waits; nil if the client gave no token.
 	progress func(graph.Progress)
 	hangup   hangup
+	// applied is called when the call's change is made and only the wait for the run is left; may be nil.
+	applied func()
 }
 
 // readArguments takes the raw arguments of a call, which may be absent.

@@ -56,6 +56,7 @@ func failedRun(run *graph.Run) *failure {
 	f.details.Text("code", run.ErrorCode)
 	f.details.Text("node_id", run.ErrorNodeID)
 	f.details.Put("execution_id", run.ExecutionID)
+	f.details.Number("seq", run.Seq)
 	f.details.Object("final_state", run.FinalState)
 	if run.ErrorCode != "" {
 		f.line("code of the failure: %s", run.ErrorCode)

@@ -29,8 +29,9 @@ func Serve(ctx context.Context, server *mcp.Server, t mcp.Transport) error {
 		defer close(over)
 		h = newHangup(input.Ended(), over)
 	}
-	server.AddReceivingMiddleware(endWith(ctx, h))
-	session, err := server.Connect(ctx, t, nil)
+	turns := newTurns()
+	server.AddReceivingMiddleware(endWith(ctx, h), turns.inTurn)
+	session, err := server.Connect(ctx, ordered{t, turns}, nil)
 	if err != nil {
 		return err
 	}

@@ -132,6 +132,7 @@ func (s *server) handler(t *tool) mcp.ToolHandler {
 		began := time.Now()
 		a := readArguments(req.Params.Arguments, t)
 		a.hangup, _ = ctx.Value(hangupKey{}).(hangup)
+		a.applied, _ = ctx.Value(appliedKey{}).(func())
 		if r := newReporter(ctx, req); r != nil {
 			a.progress = r.report
 			defer r.stop(ctx)

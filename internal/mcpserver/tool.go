@@ -69,7 +69,7 @@ var (
 
 func (a *arguments) wait() graph.Wait {
 	ms, set := a.Get("wait_ms").Whole(0, MaxWait.Milliseconds())
-	return graph.Wait{Set: set, Limit: time.Duration(ms) * time.Millisecond, Progress: a.progress, End: a.hangup.driving}
+	return graph.Wait{Set: set, Limit: time.Duration(ms) * time.Millisecond, Progress: a.progress, End: a.hangup.driving, Applied: a.applied}
 }
 
 func (a *arguments) mode() machine.Mode {

@@ -24,7 +24,7 @@ func cancelTool() *tool {
 			required("execution_id", str("The run.")),
 			required("status", oneOf("Where the run stands.", "cancelled")),
 			optional("final_state", obj("The state at the end.")),
-			reasonProperty, modeProperty,
+			reasonProperty, modeProperty, seqProperty,
 		},
 		invalid: problem.CancelValidationError,
 		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {

@@ -26,6 +26,7 @@ func Driven(run *runview.Run) jsonvalue.Ordered {
 	}
 	m.Text("reason", run.Reason)
 	m.Text("activity_execution_mode", string(run.Mode))
+	m.Number("seq", run.Seq)
 	if run.Repeated {
 		m.Put("repeated", true)
 	}

@@ -1,0 +1,101 @@
+// Package backtrack runs the regular expressions that Go's own engine cannot: with look-around, back-references, possessive repeats or
+// repeats beyond 1,000. Such an engine tries one way through an expression after the other, and some expressions have a number of ways
+// that doubles with each character of the text. So what a search may take is computed before it begins, from the expression and the
+// text (Steps), and a search that may take too much is refused. No clock has a part in it: the same search has the same outcome on every
+// machine.
+package backtrack
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/dlclark/regexp2/v2"
+	"github.com/dlclark/regexp2/v2/syntax"
+)
+
+// MaxPattern is the length in bytes of the longest expression.
+const MaxPattern = 8 << 10
+
+// maxStack is how many entries the engine may keep in order to come back to them.
+const maxStack = 1 << 20
+
+// ErrTooMuch is what a search ends with that has too much to come back to.
+var ErrTooMuch = errors.New("the search keeps too many alternatives")
+
+// Dialect is a notation of regular expressions.
+type Dialect int
+
+const (
+	// Go is that of package regexp, with what it lacks. \w, \d, \s and \b are ASCII.
+	Go Dialect = iota
+	// ECMAScript is that of JavaScript with the flag u.
+	ECMAScript
+)
+
+// Pattern is a compiled expression, safe for concurrent use.
+type Pattern struct {
+	re     *regexp2.Regexp
+	root   *syntax.RegexNode
+	parts  int
+	groups []string
+}
+
+// Compile compiles an expression.
+func Compile(text string, d Dialect) (*Pattern, error) {
+	if len(text) > MaxPattern {
+		return nil, fmt.Errorf("it is longer than %d bytes", MaxPattern)
+	}
+	options := regexp2.RE2
+	if d == ECMAScript {
+		options = regexp2.ECMAScript | regexp2.Unicode
+	}
+	tree, err := syntax.Parse(text, syntax.ParseOptions{RegexOptions: syntax.RegexOptions(options), MaintainCaptureOrder: true})
+	if err != nil {
+		return nil, err
+	}
+	re, err := regexp2.Compile(text, options, regexp2.OptionMaintainCaptureOrder(), regexp2.OptionMaxBacktrackingStackSize(maxStack))
+	if err != nil {
+		return nil, err
+	}
+	p := &Pattern{re: re, root: tree.Root, parts: parts(tree.Root), groups: make([]string, len(re.GetGroupNumbers()))}
+	for i, n := range re.GetGroupNumbers() {
+		if name := re.GroupNameFromNumber(n); name != fmt.Sprint(n) {
+			p.groups[i] = name
+		}
+	}
+	return p, nil
+}
+
+// Groups are the names of the groups as package regexp has them: the first is that of the whole, "" stands for no name.
+func (p *Pattern) Groups() []string { return p.groups }
+
+// Match reports whether the expression matches somewhere in a text.
+func (p *Pattern) Match(text []rune) (bool, error) {
+	found, err := p.re.MatchRunes(text)
+	if err != nil {
+		return false, ErrTooMuch
+	}
+	return found, nil
+}
+
+// Find returns the matches, all or the first: for each, and for each of its groups, where in the text it begins and ends; -1 stands for
+// a group that took no part.
+func (p *Pattern) Find(text []rune, all bool) (found [][]int, err error) {
+	numbers := p.re.GetGroupNumbers()
+	err = p.re.FindRunesMatches(text, 0, func(m regexp2.MatchView) bool {
+		at := make([]int, 0, 2*len(numbers))
+		for _, n := range numbers {
+			begin, length, ok := m.GroupRange(n)
+			if !ok {
+				begin, length = -1, 0
+			}
+			at = append(at, begin, begin+length)
+		}
+		found = append(found, at)
+		return all
+	})
+	if err != nil {
+		return nil, ErrTooMuch
+	}
+	return found, nil
+}
