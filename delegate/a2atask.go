@@ -25,11 +25,25 @@ const (
 	taskFailed        = "failed"
 )
 
+// decodeAnswer reads the JSON of an answer, and refuses what would be recorded as another value.
+func decodeAnswer(body []byte) (any, error) {
+	value, losses, err := jsonvalue.DecodeExact(body)
+	switch {
+	case err != nil:
+		return nil, activities.Fail(problem.A2AProviderError, "the agent's answer is not JSON: %s", problem.ClipRunes(string(body), 200))
+	case len(losses) > 0:
+		failure := activities.Fail(problem.A2AProviderError, "the agent's answer cannot be kept: %q: %s", losses[0].Pointer, losses[0].Message)
+		failure.Retryable = activities.RetryPointless
+		return nil, failure
+	}
+	return value, nil
+}
+
 // parseTask reads an answer's body.
 func parseTask(body []byte) (httpTask, error) {
-	value, err := jsonvalue.Decode(body)
+	value, err := decodeAnswer(body)
 	if err != nil {
-		return httpTask{}, activities.Fail(problem.A2AProviderError, "the agent's answer is not JSON: %s", problem.ClipRunes(string(body), 200))
+		return httpTask{}, err
 	}
 	object, ok := value.(map[string]any)
 	if !ok {
