@@ -34,7 +34,7 @@ func rpcErrorOf(err error) *rpcError {
 
 // parseRPC returns the result of a JSON-RPC answer.
 func parseRPC(body []byte, id string) (map[string]any, error) {
-	value, err := decodeAnswer(body)
+	value, err := decodeAnswer(body, "parts")
 	if err != nil {
 		return nil, err
 	}

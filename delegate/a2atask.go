@@ -1,6 +1,7 @@
 package delegate
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -25,23 +26,28 @@ const (
 	taskFailed        = "failed"
 )
 
-// decodeAnswer reads the JSON of an answer, and refuses what would be recorded as another value.
-func decodeAnswer(body []byte) (any, error) {
+// decodeAnswer reads the JSON of an answer, and refuses it if a value that becomes output would be recorded as another one.
+// Such values are below a member with the name.
+func decodeAnswer(body []byte, outputs string) (any, error) {
 	value, losses, err := jsonvalue.DecodeExact(body)
 	switch {
 	case err != nil:
 		return nil, activities.Fail(problem.A2AProviderError, "the agent's answer is not JSON: %s", problem.ClipRunes(string(body), 200))
-	case len(losses) > 0:
-		failure := activities.Fail(problem.A2AProviderError, "the agent's answer cannot be kept: %q: %s", losses[0].Pointer, losses[0].Message)
-		failure.Retryable = activities.RetryPointless
-		return nil, failure
+	}
+	for _, loss := range losses {
+		path := jsonvalue.PointerTokens(loss.Pointer)
+		if slices.Contains(path, outputs) && !slices.Contains(path, "history") {
+			failure := activities.Fail(problem.A2AProviderError, "the agent's answer cannot be kept: %q: %s", loss.Pointer, loss.Message)
+			failure.Retryable = activities.RetryPointless
+			return nil, failure
+		}
 	}
 	return value, nil
 }
 
 // parseTask reads an answer's body.
 func parseTask(body []byte) (httpTask, error) {
-	value, err := decodeAnswer(body)
+	value, err := decodeAnswer(body, "output")
 	if err != nil {
 		return httpTask{}, err
 	}
