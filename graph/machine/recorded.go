@@ -91,7 +91,7 @@ func (r *recorded) theirs(rec *history.Record) bool { return r.foreign || rec.Fo
 // visitOf returns the visit that a record belongs to. Facts of this engine name it from the second visit on; for those of
 // another engine the ScheduleNode commands count the visits.
 func (r *recorded) visitOf(rec *history.Record, visits func(string) int) int {
-	if rec.Kind == history.Command || r.theirs(rec) {
+	if rec.Kind == history.Command || rec.Payload.Visit == 0 && r.theirs(rec) {
 		return max(visits(rec.Payload.NodeID), 1)
 	}
 	return max(rec.Payload.Visit, 1)

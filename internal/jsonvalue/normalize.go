@@ -27,7 +27,7 @@ func Normalize(v any) (any, error) {
 	n := normalizer{}
 	plain, reason := n.value(v)
 	if reason != "" {
-		return nil, problem.New(problem.ValidationError, "the value at %s cannot be kept: %s", n.pointerText(), reason).
+		return nil, problem.New(problem.ValidationError, "invalid value at %s: %s", n.pointerText(), reason).
 			WithPlace(problem.Place{Pointer: n.pointer})
 	}
 	return plain, nil
