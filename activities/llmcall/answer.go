@@ -35,7 +35,7 @@ func (n *node) output(r *reply) (output any, violation string) {
 		return nil, "the answer is not JSON: " + err.Error()
 	}
 	if violation := changed(losses); violation != "" {
-		return v, violation
+		return nil, violation
 	}
 	if violations := n.schema.Validate(v); len(violations) > 0 {
 		return v, "the answer breaks output_schema: " + jsonschema.Text(violations)
