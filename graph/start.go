@@ -113,6 +113,9 @@ func (r *Runner) startExisting(ctx context.Context, x *execution.Run, req StartR
 		case errors.Is(err, problem.DefinitionNotFound):
 			return nil // it can at least say where it stands
 		}
+		if p, ok := problem.As(err); ok && p.Code == problem.SubmitValidationError {
+			return p.WithReason(problem.DuplicateExecutionID)
+		}
 		return err
 	})
 	if err != nil {

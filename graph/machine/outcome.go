@@ -79,7 +79,7 @@ func (m *Machine) awaited(o Outcome) (*token, error) {
 		if e := m.betweenAttempts(o); e != nil {
 			return nil, e.WithPlace(at)
 		}
-		return nil, problem.New(problem.SubmitNotAwaiting, "the run is %s and awaits no activity from the host", m.Status()).
+		return nil, problem.New(problem.SubmitNotAwaiting, "the run is %s and awaits no activity from the host", m.Status()).WithReason(problem.NotAwaiting).
 			WithPlace(at).WithHint("Ask workflow_status for the status of the run.")
 	}
 	named := m.find(func(t *token) bool { return t.wait.counts() && t.wait.Host && t.node.ID == o.NodeID })
@@ -101,14 +101,14 @@ func (m *Machine) awaited(o Outcome) (*token, error) {
 		match = named // its key is refused below
 	}
 	if match == nil {
-		e := problem.New(problem.SubmitParallelMismatch, "node %q is not awaited in that parallel branch", o.NodeID).WithPlace(at)
+		e := problem.New(problem.SubmitParallelMismatch, "node %q is not awaited in that parallel branch", o.NodeID).WithReason(problem.NotAwaiting).WithPlace(at)
 		if named.span() == nil {
 			return nil, e.WithHint("Leave parallel_span out: the node is not in a parallel branch.")
 		}
 		return nil, e.WithHint("Copy parallel_span from the pending activity: its branch is %q.", named.span().BranchName)
 	}
 	if o.IdempotencyKey != "" && o.IdempotencyKey != m.cfg.ExecutionID+":"+match.key() {
-		return nil, problem.New(problem.SubmitNotAwaiting, "idempotency key %q is not that of the pending attempt", o.IdempotencyKey).
+		return nil, problem.New(problem.SubmitNotAwaiting, "idempotency key %q is not that of the pending attempt", o.IdempotencyKey).WithReason(problem.NotAwaiting).
 			WithPlace(at).WithHint("Node %q waits with the key %q. An attempt whose key is no longer in pending needs no outcome.", o.NodeID, m.cfg.ExecutionID+":"+match.key())
 	}
 	return match, nil
@@ -127,7 +127,7 @@ func (m *Machine) betweenAttempts(o Outcome) *problem.Error {
 		end = "timed out"
 	}
 	return problem.New(problem.SubmitNotAwaiting, "attempt %d of node %q has %s; the next one begins at %s",
-		t.wait.Attempt, t.node.ID, end, t.wait.Due.UTC().Format(time.RFC3339Nano)).
+		t.wait.Attempt, t.node.ID, end, t.wait.Due.UTC().Format(time.RFC3339Nano)).WithReason(problem.NotAwaiting).
 		WithHint("Nothing was changed. Ask workflow_status with wait_ms for the next attempt, and submit its outcome with its idempotency_key.")
 }
 
@@ -143,7 +143,7 @@ func (m *Machine) notAwaited(nodeID string) *problem.Error {
 		}
 	}
 	if len(ids) == 1 {
-		return problem.New(problem.SubmitNodeMismatch, "the run awaits node %q, not %q", ids[0], nodeID).
+		return problem.New(problem.SubmitNodeMismatch, "the run awaits node %q, not %q", ids[0], nodeID).WithReason(problem.NotAwaiting).
 			WithHint("Submit the outcome of node_id %q.", ids[0])
 	}
 	named := make([]string, 0, maxAwaitedNamed)
@@ -154,7 +154,7 @@ func (m *Machine) notAwaited(nodeID string) *problem.Error {
 	if left := len(ids) - len(named); left > 0 {
 		text += fmt.Sprintf(" and %d more", left)
 	}
-	return problem.New(problem.SubmitNodeMismatch, "the run awaits the nodes %s, not %q", text, nodeID).
+	return problem.New(problem.SubmitNodeMismatch, "the run awaits the nodes %s, not %q", text, nodeID).WithReason(problem.NotAwaiting).
 		WithHint("Submit the outcome of one of them, with its idempotency_key from pending.")
 }
 

@@ -6,6 +6,9 @@
 //	if errors.Is(err, problem.SignalNotAwaiting) { … }
 //	if e, ok := errors.AsType[*problem.Error](err); ok { use(e.At.Pointer) }
 //
+// The protocol has one code for several causes: a resume of an unknown run and one with an invalid payload are both
+// INVALID_RESUME_PAYLOAD. Error.Reason tells them apart, and errors.Is matches it too: see the table in package graph.
+//
 // Checking a definition returns many findings at once: see Finding and Findings.
 package problem
 
@@ -35,7 +38,10 @@ type Place struct {
 
 // Error is a problem that ends a call.
 type Error struct {
-	Code    Code
+	Code Code
+	// Reason is the finer code of an Error whose Code stands for several causes; it may be empty. Adapters of the protocol report
+	// Code alone.
+	Reason  Code
 	Message string
 	At      Place
 	// Hint says what to do next, in one sentence. It may be empty.
@@ -56,6 +62,12 @@ func New(code Code, format string, args ...any) *Error {
 // WithHint sets the hint and returns e.
 func (e *Error) WithHint(format string, args ...any) *Error {
 	e.Hint = fmt.Sprintf(format, args...)
+	return e
+}
+
+// WithReason sets the finer code and returns e.
+func (e *Error) WithReason(reason Code) *Error {
+	e.Reason = reason
 	return e
 }
 
@@ -91,10 +103,10 @@ func (e *Error) Says(f Finding) bool {
 	return f.At.Line == 0 && f.Hint == "" && strings.Contains(e.Error(), ": "+strings.TrimSpace(f.At.Pointer+" "+f.Message))
 }
 
-// Is reports whether target is the code of e.
+// Is reports whether target is the code of e, or its finer code.
 func (e *Error) Is(target error) bool {
 	c, ok := target.(Code)
-	return ok && c == e.Code
+	return ok && c != "" && (c == e.Code || c == e.Reason)
 }
 
 // Unwrap returns the cause.
