@@ -37,7 +37,7 @@ func (r *Runner) deliver(ctx context.Context, d delivery) (*Run, error) {
 		return nil, err
 	}
 	if strings.TrimSpace(d.id) == "" {
-		return nil, problem.New(d.invalid, "execution_id is missing")
+		return nil, problem.New(d.invalid, "the execution id is missing")
 	}
 	if err := admit.Mode(d.caller.Mode, d.invalid); err != nil {
 		return nil, err

@@ -58,7 +58,7 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	case errors.Is(err, execution.ErrConflict) && req.AllowExisting:
 		return r.startExisting(ctx, x, req)
 	case errors.Is(err, execution.ErrConflict):
-		return nil, r.used(ctx, x.ID(), "Choose another id, ask workflow_status where that run stands, or let the existing run answer (allow_existing_execution_id).")
+		return nil, r.used(ctx, x.ID(), "Choose another id, ask Runner.Status where that run stands, or let the existing run answer (StartRequest.AllowExisting).")
 	case err != nil:
 		return nil, err
 	}

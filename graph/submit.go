@@ -19,7 +19,7 @@ import (
 func (r *Runner) SubmitActivity(ctx context.Context, req SubmitRequest) (*Run, error) {
 	const code = problem.SubmitValidationError
 	if strings.TrimSpace(req.NodeID) == "" {
-		return nil, problem.New(code, "node_id is missing").WithHint("Give the node_id of the pending activity.")
+		return nil, problem.New(code, "the node id is missing").WithHint("Give the id of the node of the pending activity.")
 	}
 	result, err := r.object("result", req.Result, code)
 	if err != nil {

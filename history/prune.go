@@ -81,7 +81,7 @@ type PrunedTree struct {
 func BeingDeleted(executionID string) error {
 	return problem.New(problem.DeletionUnfinished, "run %q is being deleted: it counts as deleted", executionID).WithReason(problem.ExecutionNotFound).
 		WithPlace(problem.Place{ExecutionID: executionID}).
-		WithHint("Its id is free after that. If no gc is running, one was interrupted, and the next gc finishes the deletion: workflows-engine gc --older-than 30d, with the --store-path of this database.")
+		WithHint("Its id is free after that. If no process deletes it now, one was interrupted; the next deletion finishes it: Runner.Prune.")
 }
 
 // IsBeingDeleted reports whether an error is that of BeingDeleted.

@@ -9,7 +9,7 @@ import (
 )
 
 // hintStatus is what to do about a run that has gone on.
-const hintStatus = "Ask workflow_status for its outcome."
+const hintStatus = "Ask Runner.Status for its outcome."
 
 // Ended is the refusal of an input to a run that has ended, by the kind of the input.
 func Ended(e *history.Execution, in machine.Input) error {
@@ -41,7 +41,7 @@ func NotFoundAs(err error, code problem.Code, executionID string) error {
 	}
 	return problem.New(code, text, executionID).WithReason(problem.ExecutionNotFound).
 		WithPlace(problem.Place{ExecutionID: executionID}).
-		WithHint("Check the id; workflow_list shows the runs.")
+		WithHint("Check the id; Runner.List shows the runs.")
 }
 
 // UnreadableAs returns the error for a run whose records cannot be read with the code that a call has for it (spec: execution,

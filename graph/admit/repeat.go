@@ -33,7 +33,7 @@ func (r Repeat) Verdict(refusal error, code problem.Code, at problem.Place, what
 		return nil
 	case KeyReused:
 		return problem.New(code, "%s was used before, with another content", what).WithReason(problem.AnsweredDifferently).WithPlace(at).
-			WithHint("What was recorded first stands; nothing was changed. workflow_status shows what the run waits for now.")
+			WithHint("What was recorded first stands; nothing was changed. Runner.Status shows what the run waits for now.")
 	default:
 		return refusal
 	}

@@ -130,12 +130,12 @@ func (m *Machine) acceptSignal(s Signal) (*token, error) {
 	first := m.find(func(t *token) bool { return t.wait.Kind == WaitSignal })
 	if first == nil {
 		return nil, problem.New(problem.SignalNotAwaiting, "the run is %s and awaits no signal", m.Status()).WithReason(problem.NotAwaiting).
-			WithPlace(at).WithHint("Ask workflow_status what the run waits for; a signal is not kept for later.")
+			WithPlace(at).WithHint("Ask Runner.Status what the run waits for; a signal is not kept for later.")
 	}
 	t := m.find(func(t *token) bool { return t.wait.Kind == WaitSignal && t.wait.Signal == s.Name })
 	if t == nil {
 		return nil, problem.New(problem.SignalNameMismatch, "the run awaits signal %q, not %q", first.wait.Signal, s.Name).WithReason(problem.NotAwaiting).
-			WithPlace(at).WithHint("Send signal_name %q.", first.wait.Signal)
+			WithPlace(at).WithHint("Send the signal %q.", first.wait.Signal)
 	}
 	at.NodeID = t.node.ID
 	return t, m.acceptable(t, object(s.Payload), problem.SignalValidationError, at)

@@ -7,16 +7,20 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/internal/port"
 )
+
+// What is set so that activities or delegates are performed, where an executor does not name its own settings.
+const settingActivities, settingDelegates = "Options.Activities", "Options.Delegates"
 
 // Missing names what this process lacks to perform a node, and the setting that provides it; "" if it lacks nothing. Executors
 // say themselves if they perform some nodes only.
 func (p *Performer) Missing(n *definition.Node) (missing, setting string) {
 	switch {
 	case n.Type.IsActivity():
-		return p.missingActivity(n), activities.Setting(string(n.Type))
+		return p.missingActivity(n), port.Setting(p.Activities, string(n.Type), settingActivities)
 	case n.Delegate != nil:
-		return p.missingDelegate(n), delegate.Setting(n.Delegate.Protocol)
+		return p.missingDelegate(n), port.Setting(p.Delegates, n.Delegate.Protocol, settingDelegates)
 	}
 	return "", ""
 }

@@ -29,19 +29,19 @@ type Usage struct {
 var advice = map[problem.Code]struct{ what, hint string }{
 	problem.StepBudgetExceeded: {
 		"node visits",
-		"A loop may never end: check its switch. If the run needs more, raise the limit (MaxVisits, --max-visits) before it is reached.",
+		"A loop may never end: check its switch. If the run needs more, raise the limit (Options.MaxVisits) before it is reached.",
 	},
 	problem.RecordLimitExceeded: {
 		"records",
-		"Cancel the run, or let it end soon; split long work into subworkflows. If it needs more, raise the limit (MaxRecords, --max-records) before it is reached.",
+		"Cancel the run, or let it end soon; split long work into subworkflows. If it needs more, raise the limit (Options.MaxRecords) before it is reached.",
 	},
 	problem.ByteLimitExceeded: {
 		"bytes of history",
-		"Keep large values outside and pass references. If the run needs more, raise the limit (MaxBytes, --max-bytes) before it is reached.",
+		"Keep large values outside and pass references. If the run needs more, raise the limit (Options.MaxBytes) before it is reached.",
 	},
 	problem.PendingLimitExceeded: {
 		"activities awaited at the same time",
-		"Fork fewer branches at the same time. If the run needs more, raise the limit (MaxPending, --max-pending) before it is reached.",
+		"Fork fewer branches at the same time. If the run needs more, raise the limit (Options.MaxPending) before it is reached.",
 	},
 }
 

@@ -98,7 +98,7 @@ func writeStatus(w io.Writer, run *graph.Run, s *session, now time.Time) error {
 		return err
 	}
 	for _, l := range run.Warnings {
-		fmt.Fprintf(w, "\nwarning: %s (%s)\n  %s\n", l.Message, l.Code, l.Hint)
+		fmt.Fprintf(w, "\nwarning: %s (%s)\n  %s\n", l.Message, l.Code, commandHint(l.Hint, run.ExecutionID))
 	}
 	for _, p := range run.Pending {
 		if err := writePending(w, run, &p, s, now); err != nil {

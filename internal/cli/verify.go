@@ -99,7 +99,7 @@ func (a *app) verify(ctx context.Context, id string, o verifyOptions) error {
 			if !o.json {
 				a.printFinding(&f)
 			}
-			v.Findings = append(v.Findings, storedFindingJSON{f.ExecutionID, f.Seq, string(f.Code), f.Message, f.Hint, f.Repaired})
+			v.Findings = append(v.Findings, storedFindingJSON{f.ExecutionID, f.Seq, string(f.Code), f.Message, commandHint(f.Hint, f.ExecutionID), f.Repaired})
 		}
 		counts, err := verifier.Verify(ctx, id, o.repair, report)
 		v.Runs, v.Records, v.Definitions = counts.Runs, counts.Records, counts.Definitions
@@ -144,6 +144,6 @@ func (a *app) printFinding(f *history.Finding) {
 	if f.Repaired {
 		fmt.Fprintln(a.human, "  repaired")
 	} else {
-		fmt.Fprintf(a.human, "  %s\n", f.Hint)
+		fmt.Fprintf(a.human, "  %s\n", commandHint(f.Hint, f.ExecutionID, a.flags.GivenStore()...))
 	}
 }

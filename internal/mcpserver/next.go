@@ -40,7 +40,7 @@ func nextCall(run runView) members {
 func leftToOthers(l *graph.Lack) string {
 	example := ""
 	if l.Setting != "" {
-		example = ", such as workflows-engine worker with " + l.Setting
+		example = ", such as workflows-engine worker with " + words.Translate(l.Setting)
 	}
 	return fmt.Sprintf("This server lacks %s (node %q) and leaves the run to a process that has it%s. If nothing changes within a minute, tell the operator.",
 		l.Missing, l.NodeID, example)

@@ -6,6 +6,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/runview"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -103,7 +104,7 @@ func Full(run *runview.Run) jsonvalue.Ordered {
 // is answered.
 func Lack(l *runview.Lack) jsonvalue.Ordered {
 	m := jsonvalue.Ordered{{"execution_id", l.ExecutionID}, {"node_id", l.NodeID}, {"missing", l.Missing}}
-	m.Text("setting", l.Setting)
+	m.Text("setting", envname.Options.Translate(l.Setting))
 	m.Put("awaited", !l.Host)
 	return m
 }
@@ -139,7 +140,7 @@ func putWarnings(m *jsonvalue.Ordered, warnings []runview.Warning) {
 	var list []jsonvalue.Ordered
 	for _, w := range warnings {
 		list = append(list, jsonvalue.Ordered{
-			{"code", string(w.Code)}, {"message", w.Message}, {"used", w.Used}, {"limit", w.Limit}, {"hint", w.Hint},
+			{"code", string(w.Code)}, {"message", w.Message}, {"used", w.Used}, {"limit", w.Limit}, {"hint", envname.Options.Translate(w.Hint)},
 		})
 	}
 	if list != nil {
