@@ -80,10 +80,6 @@ func TestEveryCallAboutAnUnknownRunSaysSo(t *testing.T) {
 		"Export": {problem.ExecutionNotFound, func(ctx context.Context) error {
 			return r.Export(ctx, "ghost", graph.ExportOptions{}, io.Discard)
 		}},
-		"Survey": {problem.ExecutionNotFound, func(ctx context.Context) error {
-			_, err := r.Survey(ctx, "ghost")
-			return err
-		}},
 		"Verify": {problem.ExecutionNotFound, func(ctx context.Context) error {
 			_, err := r.Verify(ctx, "ghost", false, func(history.Finding) {})
 			return err
