@@ -11,6 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/runview"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -31,6 +32,7 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	if err := cmp.Or(admit.Mode(req.Mode, problem.ValidationError), admit.Branches(req.Branches, problem.ValidationError), admit.ExecutionID(req.ExecutionID)); err != nil {
 		return nil, err
 	}
+	asked := req.Mode
 	fallback(&req.Mode, r.opts.DefaultMode)
 	fallback(&req.Branches, r.opts.Branches)
 	if strings.TrimSpace(req.ExecutionID) == "" {
@@ -41,7 +43,7 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	if req.AllowExisting {
 		switch _, err := r.store.Execution(ctx, x.ID()); {
 		case err == nil:
-			return r.startExisting(ctx, x, req)
+			return r.startExisting(ctx, x, req, asked)
 		case !errors.Is(err, problem.ExecutionNotFound), history.IsBeingDeleted(err):
 			return nil, err
 		}
@@ -56,7 +58,7 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	err = r.with(ctx, x, func(w *execution.Work) error { return x.Begin(ctx, prog, config, input, true, w) })
 	switch {
 	case errors.Is(err, execution.ErrConflict) && req.AllowExisting:
-		return r.startExisting(ctx, x, req)
+		return r.startExisting(ctx, x, req, asked)
 	case errors.Is(err, execution.ErrConflict):
 		return nil, r.used(ctx, x.ID(), "Choose another id, ask Runner.Status where that run stands, or let the existing run answer (StartRequest.AllowExisting).")
 	case err != nil:
@@ -95,8 +97,8 @@ func (r *Runner) findDefinition(ctx context.Context, req StartRequest) (*definit
 }
 
 // startExisting answers a start for a run that exists: a run that has ended answers with its recorded outcome, and nothing is
-// appended; any other goes on where it stands, here if its driver is gone.
-func (r *Runner) startExisting(ctx context.Context, x *execution.Run, req StartRequest) (*Run, error) {
+// appended; any other goes on where it stands, here if its driver is gone. asked is the mode that the caller named.
+func (r *Runner) startExisting(ctx context.Context, x *execution.Run, req StartRequest, asked machine.Mode) (*Run, error) {
 	call := Caller{Definition: req.Definition, Input: req.Input, InputSet: req.Input != nil, Mode: req.Mode}
 	if call.Definition == nil && req.DefinitionRef != "" {
 		prog, err := r.library.Find(ctx, req.DefinitionRef)
@@ -122,7 +124,9 @@ func (r *Runner) startExisting(ctx context.Context, x *execution.Run, req StartR
 		return nil, err
 	}
 	r.takeOverChildren(ctx, x, true)
-	return r.answer(ctx, x, req.Wait)
+	run, err := r.answer(ctx, x, req.Wait)
+	runview.ModeKept(run, asked)
+	return run, err
 }
 
 // MaxExecutionID is the length in bytes up to which callers may choose the id of a run. Those of subworkflows are longer.

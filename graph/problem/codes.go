@@ -88,6 +88,8 @@ const (
 
 // Codes that this engine adds.
 const (
+	// ModeKept warns that a call asked for another mode than the run's, which it did not change.
+	ModeKept Code = "MODE_NOT_CHANGED"
 	// ExecutorPanic: an executor panicked; the attempt counts as failed.
 	ExecutorPanic Code = "ACTIVITY_EXECUTOR_PANIC"
 	// ExecutorFailed: an executor failed without a code.

@@ -31,7 +31,7 @@ If the database cannot be read completely, verify reports what it found until th
 
 Exit status: 0 all is well, or was repaired; 1 something was found, each line with its run, record, code and what to do.`,
 		Example: `  workflows-engine verify
-  workflows-engine verify 3f0c8a
+  workflows-engine verify order-17
   workflows-engine verify --db /backup/runs.db --json
   workflows-engine verify --repair`,
 		Args:              atMostOneID,

@@ -139,13 +139,22 @@ func Record(r *history.Record) jsonvalue.Ordered {
 func putWarnings(m *jsonvalue.Ordered, warnings []runview.Warning) {
 	var list []jsonvalue.Ordered
 	for _, w := range warnings {
-		list = append(list, jsonvalue.Ordered{
-			{"code", string(w.Code)}, {"message", w.Message}, {"used", w.Used}, {"limit", w.Limit}, {"hint", envname.Options.Translate(w.Hint)},
-		})
+		list = append(list, Warning(w))
 	}
 	if list != nil {
 		m.Put("warnings", list)
 	}
+}
+
+// Warning is a warning about a limit that a run nears, or about the effect of a call.
+func Warning(w runview.Warning) jsonvalue.Ordered {
+	m := jsonvalue.Ordered{{"code", string(w.Code)}, {"message", w.Message}}
+	if w.Limit > 0 {
+		m.Put("used", w.Used)
+		m.Put("limit", w.Limit)
+	}
+	m.Put("hint", envname.Options.Translate(w.Hint))
+	return m
 }
 
 // putEnd puts what a run left behind when it ended.
