@@ -9,6 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/library"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/runview"
@@ -19,7 +20,7 @@ import (
 //
 // A run that fails is a result with status failed. An error means that no run was begun: VALIDATION_ERROR or
 // INTERRUPT_IN_PARALLEL_BRANCH for the definition, VALIDATION_ERROR for the input, sizes and the id, WORKFLOW_NOT_FOUND
-// for DefinitionRef, DUPLICATE_EXECUTION_ID. With AllowExisting the existing run answers, provided that the definition
+// for DefinitionRef, DUPLICATE_EXECUTION_ID, COMPOSITE_EXECUTOR_NOT_CONFIGURED with RequireCapable. With AllowExisting the existing run answers, provided that the definition
 // and the input, as far as they are given, are its own (else SUBMIT_VALIDATION_ERROR).
 func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	if err := r.enterToWrite(); err != nil {
@@ -52,6 +53,14 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	var warning *Warning
+	if req.Mode != machine.HostMediated {
+		if warning = library.Lacking(prog, r.performer); req.RequireCapable {
+			if err := r.library.Require(ctx, prog, r.performer); err != nil {
+				return nil, err
+			}
+		}
+	}
 	config := machine.Config{
 		ExecutionID: x.ID(), Mode: req.Mode, Branches: req.Branches, MaxVisits: r.opts.MaxVisits, Limits: r.limits(),
 	}
@@ -64,7 +73,11 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	case err != nil:
 		return nil, err
 	}
-	return r.answer(ctx, x, req.Wait)
+	run, err := r.answer(ctx, x, req.Wait)
+	if run != nil && warning != nil {
+		run.Warnings = append(run.Warnings, *warning)
+	}
+	return run, err
 }
 
 // used is the error of an id under which there is a run already, or what is left of one.

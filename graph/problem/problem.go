@@ -100,7 +100,8 @@ func (e *Error) Error() string {
 // Says reports whether the message contains everything of a finding, which has no line and no hint. A list of the findings
 // below the message leaves it out.
 func (e *Error) Says(f Finding) bool {
-	return f.At.Line == 0 && f.Hint == "" && strings.Contains(e.Error(), ": "+strings.TrimSpace(f.At.Pointer+" "+f.Message))
+	text := strings.TrimSpace(f.At.Pointer + " " + f.Message)
+	return f.At.Line == 0 && f.Hint == "" && (strings.Contains(e.Error(), ": "+text) || strings.Contains(e.Error(), "; "+text))
 }
 
 // Is reports whether target is the code of e, or its finer code.
