@@ -26,13 +26,6 @@
 //	     INVALID_RESUME_PAYLOAD, SIGNAL_VALIDATION_ERROR, CANCEL_VALIDATION_ERROR, INVALID_LIST_CURSOR
 //	503  STORE_LOCKED, STORE_UNAVAILABLE, ENGINE_CLOSED; anything else is 500
 //
-//	call            Code of an unknown run       of a refusal
-//	Status, Drive   EXECUTION_NOT_FOUND
-//	SubmitActivity  ACTIVITY_SUBMIT_NOT_AWAITING ACTIVITY_SUBMIT_NOT_AWAITING, …_NODE_MISMATCH, …_PARALLEL_MISMATCH
-//	Resume          INVALID_RESUME_PAYLOAD       INVALID_RESUME_PAYLOAD
-//	Signal          EXECUTION_NOT_FOUND          SIGNAL_NOT_AWAITING, SIGNAL_NAME_MISMATCH
-//	Cancel          EXECUTION_NOT_FOUND          CANCEL_NOT_ALLOWED
-//
 // Each call is one file, such as start.go. dispatch.go starts what calls, outcomes and timers lead to; ownership.go takes runs over;
 // answer.go waits and says where a run stands. The packages below hold the rest:
 //

@@ -9,7 +9,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/execution"
-	"github.com/workflows-engine/workflows-engine/graph/library"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/runview"
@@ -53,13 +52,9 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	var warning *Warning
-	if req.Mode != machine.HostMediated {
-		if warning = library.Lacking(prog, r.performer); req.RequireCapable {
-			if err := r.library.Require(ctx, prog, r.performer); err != nil {
-				return nil, err
-			}
-		}
+	warning, err := r.library.Lacking(ctx, prog, r.performer, req.Mode, req.RequireCapable)
+	if err != nil {
+		return nil, err
 	}
 	config := machine.Config{
 		ExecutionID: x.ID(), Mode: req.Mode, Branches: req.Branches, MaxVisits: r.opts.MaxVisits, Limits: r.limits(),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/runview"
 )
@@ -28,9 +29,28 @@ type lacking struct {
 	findings     problem.Findings
 }
 
-// Require refuses a definition of which this process cannot perform every node in process, those of its subworkflows included, with
+// Lacking is require for a run that requires it, and otherwise the warning that this process lacks executors for nodes of a
+// definition, nil if it lacks none. What a host performs is not looked at.
+func (l *Library) Lacking(ctx context.Context, prog *definition.Program, c execution.Capabilities, mode machine.Mode, required bool) (*runview.Warning, error) {
+	switch {
+	case mode == machine.HostMediated:
+		return nil, nil
+	case required:
+		return nil, l.require(ctx, prog, c)
+	}
+	w := lacking{capabilities: c, named: map[string]bool{}}
+	if w.nodes(prog, ""); len(w.findings) == 0 {
+		return nil, nil
+	}
+	return &runview.Warning{
+		Code: problem.ExecutorNotConfigured, Message: "this process lacks: " + w.text(),
+		Hint: "A run that was started here fails at such a node.",
+	}, nil
+}
+
+// require refuses a definition of which this process cannot perform every node in process, those of its subworkflows included, with
 // one error that lists what is missing. A subworkflow that cannot be looked up at the moment is passed over.
-func (l *Library) Require(ctx context.Context, prog *definition.Program, c execution.Capabilities) error {
+func (l *Library) require(ctx context.Context, prog *definition.Program, c execution.Capabilities) error {
 	w := lacking{library: l, capabilities: c, seen: map[string]bool{}, named: map[string]bool{}}
 	w.walk(ctx, prog, "")
 	if len(w.findings) == 0 {
@@ -40,19 +60,6 @@ func (l *Library) Require(ctx context.Context, prog *definition.Program, c execu
 		WithHint("Nothing was started. Configure what is missing, start the run where it is, or run it in mode %q.", "host_mediated")
 	e.Findings = w.findings[:min(len(w.findings), maxLacking)]
 	return e
-}
-
-// Lacking returns the warning that this process lacks executors for nodes of a definition, nil if it lacks none.
-func Lacking(prog *definition.Program, c execution.Capabilities) *runview.Warning {
-	w := lacking{capabilities: c, named: map[string]bool{}}
-	w.nodes(prog, "")
-	if len(w.findings) == 0 {
-		return nil
-	}
-	return &runview.Warning{
-		Code: problem.ExecutorNotConfigured, Message: "this process lacks: " + w.text(),
-		Hint: "A run that was started here fails at such a node.",
-	}
 }
 
 // walk looks at a definition and at the subworkflows that it names.

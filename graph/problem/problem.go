@@ -7,7 +7,14 @@
 //	if e, ok := errors.AsType[*problem.Error](err); ok { use(e.At.Pointer) }
 //
 // The protocol has one code for several causes: a resume of an unknown run and one with an invalid payload are both
-// INVALID_RESUME_PAYLOAD. Error.Reason tells them apart, and errors.Is matches it too: see the table in package graph.
+// INVALID_RESUME_PAYLOAD. Error.Reason tells them apart, and errors.Is matches it too: the table in package graph sorts them for HTTP.
+//
+//	call            Code of an unknown run       of a refusal
+//	Status, Drive   EXECUTION_NOT_FOUND
+//	SubmitActivity  ACTIVITY_SUBMIT_NOT_AWAITING ACTIVITY_SUBMIT_NOT_AWAITING, …_NODE_MISMATCH, …_PARALLEL_MISMATCH
+//	Resume          INVALID_RESUME_PAYLOAD       INVALID_RESUME_PAYLOAD
+//	Signal          EXECUTION_NOT_FOUND          SIGNAL_NOT_AWAITING, SIGNAL_NAME_MISMATCH
+//	Cancel          EXECUTION_NOT_FOUND          CANCEL_NOT_ALLOWED
 //
 // Checking a definition returns many findings at once: see Finding and Findings.
 package problem

@@ -96,7 +96,7 @@ var rooms = map[string][]string{
 	"graph/execution": {
 		"history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/admit", "internal/jsonvalue",
 	},
-	"graph/library": {"history", "graph/problem", "graph/definition", "graph/runview", "graph/admit", "graph/execution"},
+	"graph/library": {"history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/admit", "graph/execution"},
 	"graph/replay":  {"history", "graph/problem", "graph/definition", "graph/machine", "graph/library"},
 	"graph/transfer": {
 		"history", "history/runfile", "graph/problem", "graph/definition", "graph/admit", "graph/execution", "graph/library", "graph/replay",
