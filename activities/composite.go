@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/port"
 )
 
@@ -15,6 +14,8 @@ type Composite struct {
 	Step, LLMCall, ToolCall Executor
 	// Fallback serves the types that have no executor of their own; usually nil, or a Stub for demonstrations.
 	Fallback Executor
+	// Setting names, in errors, what an operator sets so that nodes of a type are performed; nil names the member above.
+	Setting func(nodeType string) string
 }
 
 // Execute hands the request on.
@@ -45,20 +46,25 @@ func (c Composite) executor(nodeType, nodeID string) Executor {
 	case !known:
 		return refusal{Fail(problem.ExecutorNotConfigured, "nodes of type %q are not activities", nodeType)}
 	case executor == nil:
-		return refusal{NotConfigured(nodeType, nodeID)}
+		return refusal{NotConfigured(nodeType, nodeID, c.SettingOf(nodeType))}
 	}
 	return executor
 }
 
-// Setting names what an operator sets so that nodes of a type are performed, "" for a type that is not an activity.
-func Setting(nodeType string) string { return envname.OfExecutor(nodeType) }
+// SettingOf names what is set so that nodes of a type are performed, "" for a type that is not an activity.
+func (c Composite) SettingOf(nodeType string) string {
+	if c.Setting != nil {
+		return c.Setting(nodeType)
+	}
+	return map[string]string{"step": "Composite.Step", "llm_call": "Composite.LLMCall", "tool_call": "Composite.ToolCall"}[nodeType]
+}
 
 // NotConfigured is the failure of an activity for which no executor is configured. It names the setting that changes
 // this, and the other way out, the host.
-func NotConfigured(nodeType, nodeID string) *Failure {
+func NotConfigured(nodeType, nodeID, setting string) *Failure {
 	return Fail(problem.ExecutorNotConfigured,
-		"no executor configured for %s nodes such as %q: set %s, or run with activity_execution_mode \"host_mediated\" and submit the outcome",
-		nodeType, nodeID, Setting(nodeType))
+		"no executor configured for %s nodes such as %q: set %s, or run in mode \"host_mediated\" and submit the outcome",
+		nodeType, nodeID, setting)
 }
 
 // performsNode reports whether an executor performs a node, as one does that names no nodes.

@@ -139,13 +139,17 @@ func TestRetrySense(t *testing.T) {
 	}
 }
 
-// TestNotConfiguredSaysWhatToDo: the refusal names the operator's setting, and the other way out.
+// TestNotConfiguredSaysWhatToDo: the refusal names what to set, in Go unless the operator's setting is known, and the other way out.
 func TestNotConfiguredSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	for nodeType, setting := range map[string]string{
-		"step": "WORKFLOW_ENGINE_STEP_COMMANDS", "llm_call": "WORKFLOW_ENGINE_LLM_CONFIG", "tool_call": "WORKFLOW_ENGINE_MCP_CONFIG",
+		"step": "Composite.Step", "llm_call": "Composite.LLMCall", "tool_call": "Composite.ToolCall", "": "the operator's setting",
 	} {
-		_, err := activities.Composite{}.Execute(t.Context(), activities.Request{NodeID: "n", NodeType: nodeType})
+		executor := activities.Composite{}
+		if nodeType == "" {
+			nodeType, executor.Setting = "step", func(string) string { return setting }
+		}
+		_, err := executor.Execute(t.Context(), activities.Request{NodeID: "n", NodeType: nodeType})
 		failure, ok := errors.AsType[*activities.Failure](err)
 		if !ok || failure.Code != "COMPOSITE_EXECUTOR_NOT_CONFIGURED" || failure.Retryable != activities.RetryPointless ||
 			!strings.Contains(failure.Message, setting) || !strings.Contains(failure.Message, "host_mediated") {

@@ -1,9 +1,11 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -42,9 +44,9 @@ func RegisterStep[In, Out any](r *StepRegistry, name string, h func(ctx context.
 	})
 }
 
-// RegisterStatic registers handlers that answer with fixed outputs, keyed by handler name: the form of the setting
-// WORKFLOW_ENGINE_STEP_HANDLERS. The values are data, an object with a member "ok" included. Nothing is registered if
-// one of the names is refused.
+// RegisterStatic registers handlers with fixed results, keyed by handler name. A value is the output, save that of
+// {"ok": true, "output": …} the output is the member, and {"ok": false, "error": "…", "code": "…"} fails every attempt with
+// that error and code (HANDLER_ERROR without one). Nothing is registered if one of the names is refused.
 func (r *StepRegistry) RegisterStatic(outputs map[string]any) error {
 	names := jsonvalue.Keys(outputs)
 	for _, name := range names {
@@ -53,16 +55,40 @@ func (r *StepRegistry) RegisterStatic(outputs map[string]any) error {
 		}
 	}
 	for _, name := range names {
-		output := jsonvalue.Clone(outputs[name])
-		if output == nil {
-			output = map[string]any{"value": nil} // JSON null is a value, unlike a handler that returns nil
+		output, failure := fixedResult(name, jsonvalue.Clone(outputs[name]))
+		answer := func(context.Context, Request) (Result, error) {
+			if failure != nil {
+				again := *failure
+				return Result{}, &again
+			}
+			return Result{Output: jsonvalue.Clone(output)}, nil
 		}
-		answer := func(context.Context, Request) (Result, error) { return Result{Output: jsonvalue.Clone(output)}, nil }
 		if err := r.add(name, entry{execute: answer, immediate: true}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// fixedResult reads a fixed result: an output, or the port's result with a member "ok" (spec: activities, 4). An object with
+// ok: true and other members than that form has is an output, of which nothing is lost.
+func fixedResult(name string, value any) (output any, failure *Failure) {
+	object, _ := value.(map[string]any)
+	wrapped, given := object["output"]
+	switch ok, isResult := object["ok"].(bool); {
+	case isResult && ok && given && len(object) == 2:
+		value = wrapped
+	case isResult && !ok:
+		text, _ := object["error"].(string)
+		code, _ := object["code"].(string)
+		failure = Fail(problem.Code(cmp.Or(code, string(problem.HandlerError))), "%s",
+			cmp.Or(text, "the fixed result of step handler "+strconv.Quote(name)+" is a failure, and says no more"))
+		failure.Retryable = RetrySense(failure.Code)
+	}
+	if value == nil {
+		value = map[string]any{"value": nil} // JSON null is a value, unlike a handler that returns nil
+	}
+	return value, failure
 }
 
 // Execute runs the handler that config.handler names (spec: activities, 4).

@@ -126,7 +126,10 @@ func TestRegisterRefusals(t *testing.T) {
 func TestRegisterStatic(t *testing.T) {
 	t.Parallel()
 	outputs := map[string]any{
-		" urn:object ": map[string]any{"ok": false, "error": "data"},
+		" urn:object ": map[string]any{"ok": true, "items": []any{1.0}},
+		"urn:result":   map[string]any{"ok": true, "output": map[string]any{"a": 1.0}},
+		"urn:none":     map[string]any{"ok": true, "output": nil},
+		"urn:text":     map[string]any{"ok": "no", "error": "data"},
 		"urn:number":   5.0,
 		"urn:null":     nil,
 	}
@@ -135,7 +138,10 @@ func TestRegisterStatic(t *testing.T) {
 		t.Fatal(err)
 	}
 	for handler, want := range map[string]any{
-		"urn:object": map[string]any{"ok": false, "error": "data"},
+		"urn:object": map[string]any{"ok": true, "items": []any{1.0}},
+		"urn:result": map[string]any{"a": 1.0},
+		"urn:none":   map[string]any{"value": nil},
+		"urn:text":   map[string]any{"ok": "no", "error": "data"},
 		"urn:number": 5.0,
 		"urn:null":   map[string]any{"value": nil},
 	} {
@@ -150,6 +156,34 @@ func TestRegisterStatic(t *testing.T) {
 		}
 		if !r.Immediate(step(handler)) {
 			t.Errorf("%s: not immediate", handler)
+		}
+	}
+}
+
+// TestAFixedResultThatIsAFailureFails: {"ok": false} is the port's failure, not an output.
+func TestAFixedResultThatIsAFailureFails(t *testing.T) {
+	t.Parallel()
+	r := activities.NewStepRegistry()
+	if err := r.RegisterStatic(map[string]any{
+		"urn:coded": map[string]any{"ok": false, "error": "no such image", "code": "NO_IMAGE"},
+		"urn:plain": map[string]any{"ok": false, "error": "broken", "output": map[string]any{"a": 1.0}},
+		"urn:bare":  map[string]any{"ok": false},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for handler, want := range map[string]struct{ code, text string }{
+		"urn:coded": {"NO_IMAGE", "no such image"},
+		"urn:plain": {"HANDLER_ERROR", "broken"},
+		"urn:bare":  {"HANDLER_ERROR", `"urn:bare" is a failure`},
+	} {
+		for range 2 {
+			got, err := r.Execute(t.Context(), step(handler))
+			failure, ok := errors.AsType[*activities.Failure](err)
+			if !ok || failure.Code != want.code || !strings.Contains(failure.Message, want.text) || got.Output != nil {
+				t.Errorf("%s: %v, %v", handler, got, err)
+				continue
+			}
+			failure.Message = "changed" // it must not show in the next attempt
 		}
 	}
 }

@@ -18,6 +18,9 @@ type wrapped struct {
 
 func (w wrapped) Immediate(req Request) bool    { return port.Immediate(w.executor, req) }
 func (w wrapped) Performs(nodeType string) bool { return port.Performs(w.executor, nodeType) }
+func (w wrapped) SettingOf(nodeType string) string {
+	return port.Setting(w.executor, nodeType, "")
+}
 func (w wrapped) PerformsNode(nodeType string, config map[string]any) bool {
 	return performsNode(w.executor, nodeType, config)
 }

@@ -86,7 +86,7 @@ func (t httpTask) task(polled bool, next time.Duration) (Task, error) {
 		return Task{}, activities.Fail(problem.A2ATaskFailed, "%s", t.failure)
 	case t.status == taskInputRequired && polled:
 		return Task{}, activities.Fail(problem.A2AProviderError,
-			"task %q asks for input, which an in-process delegation cannot give; start the run with activity_execution_mode \"host_mediated\" and let the host talk to the agent", t.id)
+			"task %q asks for input, which an in-process delegation cannot give; start the run in mode \"host_mediated\" and let the host talk to the agent", t.id)
 	}
 	return Task{ID: t.id, PollAfter: next, status: t.status}, nil
 }

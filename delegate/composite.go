@@ -5,7 +5,6 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/port"
 )
 
@@ -16,6 +15,9 @@ type Composite struct {
 	A2A, MCP, SDK Executor
 	// Fallback serves the protocols that have no executor of their own; usually nil, or a Mock for demonstrations.
 	Fallback Executor
+	// Setting names, in errors, what an operator sets so that a protocol is supported, "" where that takes a Go program; nil names
+	// the member above.
+	Setting func(protocol string) string
 }
 
 // Delegate hands the request on.
@@ -73,7 +75,7 @@ func (c Composite) executor(protocol, nodeID string) Executor {
 	case !known:
 		return refusal{unknownProtocol(protocol)}
 	case executor == nil:
-		return refusal{NotConfigured(protocol, nodeID)}
+		return refusal{NotConfigured(protocol, nodeID, c.SettingOf(protocol))}
 	}
 	return executor
 }
@@ -82,23 +84,28 @@ func unknownProtocol(protocol string) *activities.Failure {
 	return activities.Fail(problem.DelegateProtocolUnsupported, "unknown delegate protocol %q; use a2a, mcp or sdk", protocol)
 }
 
-// Setting names what an operator sets so that a protocol is supported, "" where that takes a Go program.
-func Setting(protocol string) string { return envname.OfExecutor(protocol) }
+// SettingOf names what is set so that a protocol is supported, "" where that takes a Go program.
+func (c Composite) SettingOf(protocol string) string {
+	if c.Setting != nil {
+		return c.Setting(protocol)
+	}
+	return map[string]string{"a2a": "Composite.A2A", "mcp": "Composite.MCP", "sdk": "Composite.SDK"}[protocol]
+}
 
-// NotConfigured is the failure of a delegation for whose protocol no executor is configured. It names what changes this,
-// and the other way out, the host.
-func NotConfigured(protocol, nodeID string) *activities.Failure {
-	remedy := "use a2a, mcp or sdk"
-	switch protocol {
-	case "a2a":
-		remedy = "set " + envname.A2A
-	case "mcp":
-		remedy = "name the agent in delegateAgents of the manifest (" + envname.MCPConfig + ")"
-	case "sdk":
-		remedy = "register the agent in a Go program of your own"
+// NotConfigured is the failure of a delegation for whose protocol no executor is configured. It names the setting that changes
+// this, and the other way out, the host.
+func NotConfigured(protocol, nodeID, setting string) *activities.Failure {
+	remedy := "register the agent in a Go program of your own"
+	switch {
+	case protocol != "a2a" && protocol != "mcp" && protocol != "sdk":
+		remedy = "use a2a, mcp or sdk"
+	case protocol == "mcp" && setting != "":
+		remedy = "name the agent in delegateAgents of the manifest (" + setting + ")"
+	case setting != "":
+		remedy = "set " + setting
 	}
 	return activities.Fail(problem.DelegateProtocolUnsupported,
-		"no executor configured for delegate protocol %q of node %q: %s, or run with activity_execution_mode \"host_mediated\" and submit the outcome",
+		"no executor configured for delegate protocol %q of node %q: %s, or run in mode \"host_mediated\" and submit the outcome",
 		protocol, nodeID, remedy)
 }
 

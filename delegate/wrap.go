@@ -20,6 +20,9 @@ type wrapped struct {
 
 func (w wrapped) Immediate(req Request) bool    { return port.Immediate(w.executor, req) }
 func (w wrapped) Performs(protocol string) bool { return port.Performs(w.executor, protocol) }
+func (w wrapped) SettingOf(protocol string) string {
+	return port.Setting(w.executor, protocol, "")
+}
 func (w wrapped) PerformsAgent(protocol, agentID string) bool {
 	return performsAgent(w.executor, protocol, agentID)
 }

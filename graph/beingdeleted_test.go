@@ -87,7 +87,7 @@ func TestARunThatIsBeingDeleted(t *testing.T) {
 	} {
 		p, ok := problem.As(call())
 		if !ok || p.Code != problem.DeletionUnfinished || p.At.ExecutionID != "r" || !strings.Contains(p.Message, "is being deleted") ||
-			!strings.Contains(p.Hint, "workflows-engine gc") {
+			!strings.Contains(p.Hint, "Runner.Prune") {
 			t.Errorf("%s: got %+v", name, p)
 		}
 	}

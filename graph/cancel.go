@@ -23,7 +23,7 @@ func (r *Runner) Cancel(ctx context.Context, req CancelRequest) (*Run, error) {
 		return nil, err
 	}
 	if strings.TrimSpace(req.ExecutionID) == "" {
-		return nil, problem.New(problem.CancelValidationError, "execution_id is missing")
+		return nil, problem.New(problem.CancelValidationError, "the execution id is missing")
 	}
 	x := r.runs.Hold(req.ExecutionID)
 	defer r.runs.Drop(x)

@@ -6,9 +6,11 @@ import (
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/admit"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/runview"
 )
 
 // delivery is what submit, resume and signal have in common: an input from outside for a run that waits for it.
@@ -23,6 +25,8 @@ type delivery struct {
 	invalid, unknown problem.Code
 	// repeated returns the error of a refused call, nil if the same input was taken before.
 	repeated func(context.Context, error) error
+	// taken, unless nil, is called when a run has taken the input, with the run's program.
+	taken func(*definition.Program)
 	// before, unless nil, reports whether the same input was taken before, where nothing else would refuse it.
 	before func(context.Context) (taken bool, err error)
 }
@@ -37,7 +41,7 @@ func (r *Runner) deliver(ctx context.Context, d delivery) (*Run, error) {
 		return nil, err
 	}
 	if strings.TrimSpace(d.id) == "" {
-		return nil, problem.New(d.invalid, "execution_id is missing")
+		return nil, problem.New(d.invalid, "the execution id is missing")
 	}
 	if err := admit.Mode(d.caller.Mode, d.invalid); err != nil {
 		return nil, err
@@ -58,6 +62,7 @@ func (r *Runner) deliver(ctx context.Context, d delivery) (*Run, error) {
 	run, err := r.answer(ctx, x, d.caller.Wait)
 	if run != nil {
 		run.Repeated = again
+		runview.ModeKept(run, d.caller.Mode)
 	}
 	return run, err
 }
@@ -100,7 +105,11 @@ func (d *delivery) deliverHere(ctx context.Context, x *execution.Run, w *executi
 }
 
 func (d *delivery) apply(ctx context.Context, x *execution.Run, w *execution.Work) error {
-	return x.Apply(ctx, execution.Input{Input: d.input(x.ID()), Mode: d.caller.Mode}, w)
+	err := x.Apply(ctx, execution.Input{Input: d.input(x.ID()), Mode: d.caller.Mode}, w)
+	if err == nil && d.taken != nil {
+		d.taken(x.Program())
+	}
+	return err
 }
 
 // overtaken reports whether an input was refused that fitted because another one ended the wait in the meantime. A

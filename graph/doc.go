@@ -16,6 +16,16 @@
 // process has run out (Options.LeaseTTL); they are executed again, with the same idempotency keys. Timers are kept in the store and
 // fire late rather than never. A Runner executes nodes that it has executors for, and leaves the rest to other processes (Run.Lacks).
 //
+// Errors are *problem.Error; match their codes with errors.Is. One code of the protocol may stand for several causes, which a second
+// code tells apart (problem.Error.Reason). An HTTP layer asks from top to bottom:
+//
+//	404  EXECUTION_NOT_FOUND (every call that names an unknown run, whatever its Code), WORKFLOW_NOT_FOUND
+//	409  ANSWERED_DIFFERENTLY (SubmitActivity, Resume, Signal: taken before, with another content), NOT_AWAITING (the run does not
+//	     wait for it), EXECUTION_ENDED, DUPLICATE_EXECUTION_ID (Start and Fork; with AllowExisting, if the run is another one)
+//	422  VALIDATION_ERROR, INTERRUPT_IN_PARALLEL_BRANCH, COMPOSITE_EXECUTOR_NOT_CONFIGURED (Start), SUBMIT_VALIDATION_ERROR,
+//	     INVALID_RESUME_PAYLOAD, SIGNAL_VALIDATION_ERROR, CANCEL_VALIDATION_ERROR, INVALID_LIST_CURSOR
+//	503  STORE_LOCKED, STORE_UNAVAILABLE, ENGINE_CLOSED; anything else is 500
+//
 // Each call is one file, such as start.go. dispatch.go starts what calls, outcomes and timers lead to; ownership.go takes runs over;
 // answer.go waits and says where a run stands. The packages below hold the rest:
 //

@@ -12,6 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/notify"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/runview"
 	"github.com/workflows-engine/workflows-engine/graph/survey"
 )
 
@@ -77,7 +78,9 @@ func (r *Runner) Drive(ctx context.Context, req DriveRequest) (*Run, error) {
 			return nil, err
 		}
 	}
-	return r.view(detached(ctx), d.x)
+	run, err := r.view(detached(ctx), d.x)
+	runview.ModeKept(run, req.Mode)
+	return run, err
 }
 
 // driving is a call of Drive.

@@ -360,7 +360,7 @@ func TestASubworkflowThatNobodyKnows(t *testing.T) {
 		watched.Set(historytest.Fault{Reads: true})
 		time.Sleep(time.Hour)
 		run := status(t, lone, "r")
-		if run.Status.Terminal() || run.Lacks == nil || run.Lacks.NodeID != "v" || run.Lacks.Setting != "--workflow-dir" {
+		if run.Status.Terminal() || run.Lacks == nil || run.Lacks.NodeID != "v" || run.Lacks.Setting != "Options.Workflows" {
 			t.Errorf("%+v, lacks %+v", run, run.Lacks)
 		}
 		if ws := writes(watched); len(ws) > 0 {

@@ -27,6 +27,8 @@ func (r *Runner) Verify(ctx context.Context, executionID string, repair bool, re
 		return counts, err
 	}
 	defer r.tasks.Done()
+	reported, tell := false, report
+	report = func(f history.Finding) { reported = true; tell(f) }
 	if verifier, ok := r.store.(history.Verifier); ok {
 		if counts, err = verifier.Verify(ctx, executionID, repair, report); err != nil {
 			return counts, err
@@ -37,8 +39,8 @@ func (r *Runner) Verify(ctx context.Context, executionID string, repair bool, re
 		for _, f := range findings {
 			report(f)
 		}
-		if errors.Is(err, problem.HistoryCorrupt) || errors.Is(err, problem.HistoryNewer) || errors.Is(err, problem.ExecutionNotFound) {
-			return nil // it has been reported
+		if errors.Is(err, problem.HistoryCorrupt) || errors.Is(err, problem.HistoryNewer) || errors.Is(err, problem.ExecutionNotFound) && (reported || executionID == "") {
+			return nil // it has been reported, or deleted meanwhile
 		}
 		return err
 	}

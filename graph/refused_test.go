@@ -53,7 +53,7 @@ func TestASubworkflowThatThisProcessMustRefuse(t *testing.T) {
 				tt.set(&o)
 				lone := newRunner(t, watched, o)
 				time.Sleep(time.Minute)
-				if l := status(t, lone, "r").Lacks; l == nil || l.Setting != "--workflow-dir" {
+				if l := status(t, lone, "r").Lacks; l == nil || l.Setting != "Options.Workflows" {
 					t.Errorf("where it is not known at all: lacks %+v", l)
 				}
 				s.learn("urn:child", tt.child)

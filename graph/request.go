@@ -25,6 +25,10 @@ type StartRequest struct {
 	// AllowExisting makes start of an existing id say again where that run stands, and take it over if its owner is
 	// gone, instead of failing with DUPLICATE_EXECUTION_ID.
 	AllowExisting bool
+	// RequireCapable refuses a run in process for which this Runner lacks an executor, handler, server, agent or subworkflow, with
+	// one COMPOSITE_EXECUTOR_NOT_CONFIGURED that lists all that is missing. Otherwise Run.Warnings names what the definition's own nodes
+	// lack, and the run fails when it comes to such a node.
+	RequireCapable bool
 	// Wait bounds how long the call waits in line; see Wait.
 	Wait Wait
 }

@@ -14,7 +14,7 @@ type Pending = runview.Pending
 // Lack is a capability, such as an executor, that a run needs and this process does not have. Its fields: go doc graph/runview Lack.
 type Lack = runview.Lack
 
-// Warning says that a run nears one of its limits, and what to do about it. Its fields: go doc graph/runview Warning.
+// Warning says that a run nears one of its limits, or that a call had another effect than it asked for. Its fields: go doc graph/runview Warning.
 type Warning = runview.Warning
 
 // Progress is something that happened to a run, or to a subworkflow of it, while a call waited. Its fields: go doc graph/notify Progress.

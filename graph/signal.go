@@ -16,7 +16,7 @@ import (
 func (r *Runner) Signal(ctx context.Context, req SignalRequest) (*Run, error) {
 	const code = problem.SignalValidationError
 	if strings.TrimSpace(req.Name) == "" {
-		return nil, problem.New(code, "signal_name is missing").WithHint("Give the signal_name that the run waits for.")
+		return nil, problem.New(code, "the name of the signal is missing").WithHint("Give the name that the run waits for.")
 	}
 	payload, err := r.object("payload", req.Payload, code)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/runview"
 	"github.com/workflows-engine/workflows-engine/graph/trace"
 	"github.com/workflows-engine/workflows-engine/history"
 )
@@ -19,7 +20,7 @@ import (
 //
 // A run that fails is a result with status failed. An error means that no run was begun: VALIDATION_ERROR or
 // INTERRUPT_IN_PARALLEL_BRANCH for the definition, VALIDATION_ERROR for the input, sizes and the id, WORKFLOW_NOT_FOUND
-// for DefinitionRef, DUPLICATE_EXECUTION_ID. With AllowExisting the existing run answers, provided that the definition
+// for DefinitionRef, DUPLICATE_EXECUTION_ID, COMPOSITE_EXECUTOR_NOT_CONFIGURED with RequireCapable. With AllowExisting the existing run answers, provided that the definition
 // and the input, as far as they are given, are its own (else SUBMIT_VALIDATION_ERROR).
 func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	if err := r.enterToWrite(); err != nil {
@@ -32,6 +33,7 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	if err := cmp.Or(admit.Mode(req.Mode, problem.ValidationError), admit.Branches(req.Branches, problem.ValidationError), admit.ExecutionID(req.ExecutionID)); err != nil {
 		return nil, err
 	}
+	asked := req.Mode
 	fallback(&req.Mode, r.opts.DefaultMode)
 	fallback(&req.Branches, r.opts.Branches)
 	if strings.TrimSpace(req.ExecutionID) == "" {
@@ -42,12 +44,16 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	if req.AllowExisting {
 		switch _, err := r.store.Execution(ctx, x.ID()); {
 		case err == nil:
-			return r.startExisting(ctx, x, req)
+			return r.startExisting(ctx, x, req, asked)
 		case !errors.Is(err, problem.ExecutionNotFound), history.IsBeingDeleted(err):
 			return nil, err
 		}
 	}
 	prog, input, err := r.checkStart(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	warning, err := r.library.Lacking(ctx, prog, r.performer, req.Mode, req.RequireCapable)
 	if err != nil {
 		return nil, err
 	}
@@ -58,13 +64,17 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	err = r.with(ctx, x, func(w *execution.Work) error { return x.Begin(ctx, prog, config, input, true, w) })
 	switch {
 	case errors.Is(err, execution.ErrConflict) && req.AllowExisting:
-		return r.startExisting(ctx, x, req)
+		return r.startExisting(ctx, x, req, asked)
 	case errors.Is(err, execution.ErrConflict):
-		return nil, r.used(ctx, x.ID(), "Choose another id, ask workflow_status where that run stands, or let the existing run answer (allow_existing_execution_id).")
+		return nil, r.used(ctx, x.ID(), "Choose another id, ask Runner.Status where that run stands, or let the existing run answer (StartRequest.AllowExisting).")
 	case err != nil:
 		return nil, err
 	}
-	return r.answer(ctx, x, req.Wait)
+	run, err := r.answer(ctx, x, req.Wait)
+	if run != nil && warning != nil {
+		run.Warnings = append(run.Warnings, *warning)
+	}
+	return run, err
 }
 
 // used is the error of an id under which there is a run already, or what is left of one.
@@ -97,8 +107,8 @@ func (r *Runner) findDefinition(ctx context.Context, req StartRequest) (*definit
 }
 
 // startExisting answers a start for a run that exists: a run that has ended answers with its recorded outcome, and nothing is
-// appended; any other goes on where it stands, here if its driver is gone.
-func (r *Runner) startExisting(ctx context.Context, x *execution.Run, req StartRequest) (*Run, error) {
+// appended; any other goes on where it stands, here if its driver is gone. asked is the mode that the caller named.
+func (r *Runner) startExisting(ctx context.Context, x *execution.Run, req StartRequest, asked machine.Mode) (*Run, error) {
 	call := Caller{Definition: req.Definition, Input: req.Input, InputSet: req.Input != nil, Mode: req.Mode}
 	if call.Definition == nil && req.DefinitionRef != "" {
 		prog, err := r.library.Find(ctx, req.DefinitionRef)
@@ -115,13 +125,18 @@ func (r *Runner) startExisting(ctx context.Context, x *execution.Run, req StartR
 		case errors.Is(err, problem.DefinitionNotFound):
 			return nil // it can at least say where it stands
 		}
+		if p, ok := problem.As(err); ok && p.Code == problem.SubmitValidationError {
+			return p.WithReason(problem.DuplicateExecutionID)
+		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	r.takeOverChildren(ctx, x, true)
-	return r.answer(ctx, x, req.Wait)
+	run, err := r.answer(ctx, x, req.Wait)
+	runview.ModeKept(run, asked)
+	return run, err
 }
 
 // WithTraceParent returns a context that says, as the HTTP header traceparent does (W3C Trace Context), which span a call belongs to.

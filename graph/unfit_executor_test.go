@@ -32,7 +32,7 @@ func TestAMiddlewareWithoutSelectiveFailsNoRunOfAnother(t *testing.T) {
 		"composite":                {node: `{"id":"a","type":"llm_call","config":{"model":"m","prompt":"hello?"}}`, activities: activities.Composite{Step: activities.NewStepRegistry()}},
 		"registry for other nodes": {node: tool("a"), activities: activities.NewStepRegistry()},
 		"no delegates": {node: delegateNode("a"), delegates: delegate.ExecutorFunc(func(_ context.Context, req delegate.Request) (delegate.Result, error) {
-			return delegate.Result{}, delegate.NotConfigured(req.Protocol, req.NodeID)
+			return delegate.Result{}, delegate.NotConfigured(req.Protocol, req.NodeID, "")
 		})},
 	} {
 		t.Run(name, func(t *testing.T) {

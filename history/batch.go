@@ -82,5 +82,5 @@ func (b *Batch) LeaseHeld() error {
 func NotFound(executionID string) error {
 	return problem.New(problem.ExecutionNotFound, "no run has the id %q", executionID).
 		WithPlace(problem.Place{ExecutionID: executionID}).
-		WithHint("Check the id; workflow_list shows the runs.")
+		WithHint("Check the id; Runner.List shows the runs.")
 }

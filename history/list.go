@@ -26,7 +26,7 @@ func ParseCursor(s string) (Cursor, error) {
 		}
 	}
 	return Cursor{}, problem.New(problem.InvalidListCursor, "invalid cursor %q", s).
-		WithHint("Pass the next_cursor of the previous page unchanged, or none for the first page.")
+		WithHint("Pass the next cursor of the previous page unchanged, or none for the first page.")
 }
 
 // String is "<updated_at>|<execution_id>" (spec: execution, 11.3).

@@ -79,18 +79,10 @@ type PrunedTree struct {
 // BeingDeleted returns the error of a run whose deletion has begun and not finished: DELETION_UNFINISHED. Such a run counts as
 // deleted, so that errors.Is also reports ExecutionNotFound.
 func BeingDeleted(executionID string) error {
-	return problem.New(problem.DeletionUnfinished, "run %q is being deleted", executionID).
-		WithPlace(problem.Place{ExecutionID: executionID}).WithCause(deleted{}).
-		WithHint("Its id is free after that. If no gc is running, one was interrupted, and the next gc finishes the deletion: workflows-engine gc --older-than 30d, with the --store-path of this database.")
+	return problem.New(problem.DeletionUnfinished, "run %q is being deleted: it counts as deleted", executionID).WithReason(problem.ExecutionNotFound).
+		WithPlace(problem.Place{ExecutionID: executionID}).
+		WithHint("Its id is free after that. If no process deletes it now, one was interrupted; the next deletion finishes it: Runner.Prune.")
 }
-
-// deleted is the cause of BeingDeleted.
-type deleted struct{}
-
-func (deleted) Error() string { return "it counts as deleted" }
-
-// Is makes errors.Is report ExecutionNotFound.
-func (deleted) Is(target error) bool { return target == error(problem.ExecutionNotFound) }
 
 // IsBeingDeleted reports whether an error is that of BeingDeleted.
 func IsBeingDeleted(err error) bool { return errors.Is(err, problem.DeletionUnfinished) }

@@ -54,6 +54,12 @@ func parse(text []byte) (a answer, fault string) {
 	}
 	output, succeeded := members["output"]
 	reported, failed := members["error"]
+	switch ok, given := members["ok"].(bool); {
+	case given && ok && failed:
+		return a, "ok is true, and it has an error"
+	case given && !ok && !failed:
+		return a, "ok is false, and it has no error"
+	}
 	if usage, given := members["usage"]; given {
 		if a.usage, ok = usage.(map[string]any); !ok {
 			return a, "usage is not an object"

@@ -170,6 +170,8 @@ func TestAnswers(t *testing.T) {
 		{script: `print {"output":1,"output":2}`, code: "ACTIVITY_OUTPUT_INVALID", text: "output"},
 		{script: `print []`, code: "ACTIVITY_OUTPUT_INVALID", text: "not an object"},
 		{script: `print {"total":3}`, code: "ACTIVITY_OUTPUT_INVALID", text: "neither an output nor an error"},
+		{script: `print {"ok":false,"output":1}`, code: "ACTIVITY_OUTPUT_INVALID", text: "ok is false"},
+		{script: `print {"ok":true,"error":"x"}`, code: "ACTIVITY_OUTPUT_INVALID", text: "ok is true"},
 		{script: `print {"output":1,"error":"x"}`, code: "ACTIVITY_OUTPUT_INVALID", text: "an output and an error"},
 		{script: `print {"output":1,"usage":1}`, code: "ACTIVITY_OUTPUT_INVALID", text: "usage"},
 		{script: `print {"error":1}`, code: "ACTIVITY_OUTPUT_INVALID", text: "error is not a string"},

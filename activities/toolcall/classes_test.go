@@ -63,7 +63,7 @@ func classes() []class {
 		{name: "server that is not configured", tool: "echo", node: tries, attempts: "MCP_SERVER_NOT_CONFIGURED", says: "not configured", unusable: true, edit: func(c *toolcall.Config) {
 			c.Servers = map[string]toolcall.Server{"t": c.Servers["s"]}
 		}},
-		{name: "command that is not allowed", tool: "echo", node: tries, attempts: "MCP_COMMAND_NOT_ALLOWED", says: "WORKFLOW_ENGINE_MCP_ALLOW_COMMANDS", unusable: true, edit: func(c *toolcall.Config) {
+		{name: "command that is not allowed", tool: "echo", node: tries, attempts: "MCP_COMMAND_NOT_ALLOWED", says: "Config.AllowCommands", unusable: true, edit: func(c *toolcall.Config) {
 			c.AllowCommands = "node"
 		}},
 		{name: "server that does not start", script: "stillborn", tool: "echo", node: tries, attempts: "MCP_CONNECTION_CLOSED+ MCP_CONNECTION_CLOSED", says: "no such database", unusable: true},

@@ -46,6 +46,8 @@ type Config struct {
 	Servers map[string]Server
 	// AllowCommands is the operator's list of commands that may be started, separated by commas; see Allowed.
 	AllowCommands string
+	// AllowSetting is what errors call AllowCommands; "" means "Config.AllowCommands".
+	AllowSetting string
 	// Environ is the engine's environment in the form of os.Environ. A server's process gets only HOME, LOGNAME, PATH,
 	// SHELL, TERM and USER of it, or their counterparts on Windows.
 	Environ []string
@@ -71,6 +73,7 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
+	c.AllowSetting = cmp.Or(c.AllowSetting, "Config.AllowCommands")
 	c.Timeout = cmp.Or(max(c.Timeout, 0), DefaultTimeout)
 	c.IdleTimeout = cmp.Or(max(c.IdleTimeout, 0), DefaultIdleTimeout)
 	c.StopGrace = cmp.Or(max(c.StopGrace, 0), DefaultStopGrace)

@@ -12,7 +12,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/childprocess"
-	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
@@ -183,7 +182,7 @@ func (e *Executor) find(name string) (*server, error) {
 		return nil, activities.Fail(problem.MCPServerNotConfigured, "MCP server %q is disabled in the manifest", name)
 	case s.URL == "" && !Allowed(s.Command, e.config.AllowCommands):
 		return nil, activities.Fail(problem.MCPCommandNotAllowed,
-			"MCP server %q: command %q may not be started; name it in %s", name, s.Command, envname.MCPAllowCommands)
+			"MCP server %q: command %q may not be started; name it in %s", name, s.Command, e.config.AllowSetting)
 	}
 	return s, nil
 }

@@ -97,7 +97,7 @@ func TestRefusedBeforeAnythingStarts(t *testing.T) {
 		{config("server", "nodes"), "MCP_SERVER_NOT_CONFIGURED", `did you mean "node"?`},
 		{config("server", "toString"), "MCP_SERVER_NOT_CONFIGURED", "configured: node, off, s"},
 		{config("server", "off"), "MCP_SERVER_NOT_CONFIGURED", "disabled"},
-		{config("server", "node"), "MCP_COMMAND_NOT_ALLOWED", "WORKFLOW_ENGINE_MCP_ALLOW_COMMANDS"},
+		{config("server", "node"), "MCP_COMMAND_NOT_ALLOWED", "Config.AllowCommands"},
 	} {
 		failure := h.refuse(t.Context(), request(c.edit), c.code)
 		wants(t, failure, c.text)

@@ -9,7 +9,7 @@ import (
 )
 
 // hintStatus is what to do about a run that has gone on.
-const hintStatus = "Ask workflow_status for its outcome."
+const hintStatus = "Ask Runner.Status for its outcome."
 
 // Ended is the refusal of an input to a run that has ended, by the kind of the input.
 func Ended(e *history.Execution, in machine.Input) error {
@@ -18,18 +18,19 @@ func Ended(e *history.Execution, in machine.Input) error {
 	case machine.Outcome:
 		code, what = problem.SubmitNotAwaiting, "awaits no activity"
 	case machine.Resume:
-		return problem.New(problem.InvalidResumePayload, "cannot resume: the run is %s", e.Phase).
+		return problem.New(problem.InvalidResumePayload, "cannot resume: the run is %s", e.Phase).WithReason(problem.ExecutionEnded).
 			WithPlace(problem.Place{ExecutionID: e.ID}).WithHint(hintStatus)
 	case machine.Signal:
 		code, what = problem.SignalNotAwaiting, "awaits no signal"
 	case machine.Cancel:
 		code, what = problem.CancelNotAllowed, "cannot be cancelled"
 	}
-	return problem.New(code, "the run is %s and %s", e.Phase, what).
+	return problem.New(code, "the run is %s and %s", e.Phase, what).WithReason(problem.ExecutionEnded).
 		WithPlace(problem.Place{ExecutionID: e.ID}).WithHint(hintStatus)
 }
 
-// NotFoundAs returns an error for an unknown run with the code that a call has for it; any other error stays as it is.
+// NotFoundAs returns an error for an unknown run with the code that a call has for it, and the finer code EXECUTION_NOT_FOUND; any
+// other error stays as it is.
 func NotFoundAs(err error, code problem.Code, executionID string) error {
 	if !errors.Is(err, problem.ExecutionNotFound) || history.IsBeingDeleted(err) {
 		return err
@@ -38,9 +39,9 @@ func NotFoundAs(err error, code problem.Code, executionID string) error {
 	if code == problem.InvalidResumePayload {
 		text = "cannot resume: no run has the id %q"
 	}
-	return problem.New(code, text, executionID).
+	return problem.New(code, text, executionID).WithReason(problem.ExecutionNotFound).
 		WithPlace(problem.Place{ExecutionID: executionID}).
-		WithHint("Check the id; workflow_list shows the runs.")
+		WithHint("Check the id; Runner.List shows the runs.")
 }
 
 // UnreadableAs returns the error for a run whose records cannot be read with the code that a call has for it (spec: execution,

@@ -32,8 +32,8 @@ func (r Repeat) Verdict(refusal error, code problem.Code, at problem.Place, what
 	case Repeated:
 		return nil
 	case KeyReused:
-		return problem.New(code, "%s was used before, with another content", what).WithPlace(at).
-			WithHint("What was recorded first stands; nothing was changed. workflow_status shows what the run waits for now.")
+		return problem.New(code, "%s was used before, with another content", what).WithReason(problem.AnsweredDifferently).WithPlace(at).
+			WithHint("What was recorded first stands; nothing was changed. Runner.Status shows what the run waits for now.")
 	default:
 		return refusal
 	}
@@ -64,6 +64,7 @@ func repeatIf(same bool, otherwise Repeat) Repeat {
 // RepeatedSubmit looks for a submitted outcome in the history. Each value serves one search.
 type RepeatedSubmit struct {
 	Submitted
+	// Outcome is what was submitted; once it is found, as it was recorded.
 	Outcome machine.Outcome
 	// Node returns a node of a run's definition, nil if that is not known.
 	Node func(executionID, nodeID string) *definition.Node
@@ -108,7 +109,11 @@ func (s *RepeatedSubmit) same(rec *history.Record) bool {
 				o = machine.AsRecorded(n, o)
 			}
 		}
-		return !o.OK && p.Error == o.Error && p.Code == o.Code
+		if o.OK || p.Error != o.Error || p.Code != o.Code {
+			return false
+		}
+		s.Outcome = o
+		return true
 	}
 	out, ok := o.Output.(map[string]any)
 	if !o.OK || !ok {

@@ -89,10 +89,10 @@ func passesBytes(e *history.Execution, most int64, records []history.Record, pay
 }
 
 func full(e *history.Execution, limits machine.Limits, code problem.Code, what string) error {
-	limit, used, option := fmt.Sprintf("%d records", limits.MaxRecords), e.Seq, "MaxRecords, --max-records"
+	limit, used, option := fmt.Sprintf("%d records", limits.MaxRecords), e.Seq, "Options.MaxRecords"
 	way := "Cancel the run, or raise the limit (%s), restart this process and send it again."
 	if code == problem.ByteLimitExceeded {
-		limit, used, option = fmt.Sprintf("%d bytes of history", limits.MaxBytes), e.Bytes, "MaxBytes, --max-bytes"
+		limit, used, option = fmt.Sprintf("%d bytes of history", limits.MaxBytes), e.Bytes, "Options.MaxBytes"
 		way = "Send something shorter, such as a reference; or raise the limit (%s), restart this process and send it again; or cancel the run."
 	}
 	return problem.New(code, "the %s would take the run past its limit of %s, of which it has used %d", what, limit, used).
@@ -108,5 +108,5 @@ func RoomToStart(e *history.Execution, limits machine.Limits, input map[string]a
 	}
 	return problem.New(problem.ByteLimitExceeded, "the input would take the run past its limit of %d bytes of history at once", limits.MaxBytes).
 		WithPlace(problem.Place{ExecutionID: e.ID}).
-		WithHint("Nothing was started. Send less, such as a reference to what is large; or raise the limit (MaxBytes, --max-bytes), restart this process and start again.")
+		WithHint("Nothing was started. Send less, such as a reference to what is large; or raise the limit (Options.MaxBytes), restart this process and start again.")
 }

@@ -119,7 +119,7 @@ func (l *Library) compileStored(d history.StoredDefinition) (*definition.Program
 
 // ReadStored parses a stored definition. One that is not what its hash names is HISTORY_CORRUPT.
 func ReadStored(d history.StoredDefinition) (*definition.Document, error) {
-	const hint = "Nothing was done. Restore the database from a backup; verify shows what else differs from what was stored."
+	const hint = "Nothing was done. Restore the database from a backup; Runner.Verify shows what else differs from what was stored."
 	doc, err := definition.Parse(d.Text)
 	if err != nil {
 		return nil, problem.New(problem.HistoryCorrupt, "the stored definition %s cannot be read", d.Hash).WithCause(err).WithHint("%s", hint)

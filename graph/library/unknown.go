@@ -174,7 +174,7 @@ func (l *Library) Lack(executionID, nodeID string, name execution.WorkflowName) 
 func LackOf(executionID, nodeID string, name execution.WorkflowName, why error) *runview.Lack {
 	l := &runview.Lack{ExecutionID: executionID, NodeID: nodeID}
 	if errors.Is(why, problem.WorkflowNotFound) || errors.Is(why, problem.VersionPinMismatch) {
-		l.Missing, l.Setting = fmt.Sprintf("what the subworkflow %q needs: %s", name.Ref, why), "--workflow-dir"
+		l.Missing, l.Setting = fmt.Sprintf("what the subworkflow %q needs: %s", name.Ref, why), "Options.Workflows"
 	} else {
 		l.Missing = fmt.Sprintf("a definition of the subworkflow %q that it accepts: %s", name.Ref, why)
 	}

@@ -160,9 +160,9 @@ func (m *Machine) checkTaskAnswer(t *token, payload map[string]any) error {
 	if len(payload) > 0 {
 		return nil
 	}
-	return problem.New(problem.InvalidResumePayload, "the agent of node %q asks for an answer, and resume_payload is empty", t.node.ID).
+	return problem.New(problem.InvalidResumePayload, "the agent of node %q asks for an answer, and the payload is empty", t.node.ID).
 		WithPlace(problem.Place{ExecutionID: m.cfg.ExecutionID, NodeID: t.node.ID}).
-		WithHint("Put the answer into resume_payload, for instance as {\"text\": \"…\"}. The run still waits for it.")
+		WithHint("Put the answer into the payload, for instance as {\"text\": \"…\"}. The run still waits for it.")
 }
 
 // deliverAnswer takes the answer to an agent's question, and asks for its delivery.

@@ -272,7 +272,7 @@ func (m *Machine) refuseEnded(in Input) error {
 	default:
 		return problem.New(problem.HistoryConflict, "the run is %s", m.status).WithPlace(at)
 	}
-	return e.WithPlace(at).WithHint("Ask workflow_status for its outcome.")
+	return e.WithReason(problem.ExecutionEnded).WithPlace(at).WithHint("Ask Runner.Status for its outcome.")
 }
 
 // Seq is the seq of the last record produced, whether Ready has returned it or not.

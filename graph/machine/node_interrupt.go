@@ -70,13 +70,13 @@ func (m *Machine) acceptResume(r Resume, now time.Time) (*token, error) {
 		}
 	}
 	if len(open) == 0 {
-		return nil, problem.New(problem.InvalidResumePayload, "cannot resume: the run is %s, not interrupted", m.Status()).
-			WithPlace(at).WithHint("Ask workflow_status what the run waits for.")
+		return nil, problem.New(problem.InvalidResumePayload, "cannot resume: the run is %s, not interrupted", m.Status()).WithReason(problem.NotAwaiting).
+			WithPlace(at).WithHint("Ask Runner.Status what the run waits for.")
 	}
 	t := open[0]
 	if r.Key == "" && len(open) > 1 {
 		return nil, problem.New(problem.InvalidResumePayload, "cannot resume: %d interrupts are open", len(open)).
-			WithPlace(at).WithHint("Name one with interrupt_id; workflow_status lists them.")
+			WithPlace(at).WithHint("Name one by its interrupt id; Runner.Status lists them.")
 	}
 	if r.Key != "" {
 		t = nil
@@ -86,14 +86,14 @@ func (m *Machine) acceptResume(r Resume, now time.Time) (*token, error) {
 			}
 		}
 		if t == nil {
-			return nil, problem.New(problem.InvalidResumePayload, "cannot resume: interrupt %q is not open", r.Key).
-				WithPlace(at).WithHint("Ask workflow_status for the open interrupts.")
+			return nil, problem.New(problem.InvalidResumePayload, "cannot resume: interrupt %q is not open", r.Key).WithReason(problem.NotAwaiting).
+				WithPlace(at).WithHint("Ask Runner.Status for the open interrupts.")
 		}
 	}
 	if w := t.wait; !w.Deadline.IsZero() && !now.Before(w.Deadline) {
 		at.NodeID = t.node.ID
 		return nil, problem.New(problem.InvalidResumePayload, "cannot resume: the deadline of interrupt %q was %s", t.node.ID, w.Deadline.UTC().Format(time.RFC3339)).
-			WithPlace(at).WithHint("The answer came too late; workflow_status shows how the run continued.")
+			WithReason(problem.NotAwaiting).WithPlace(at).WithHint("The answer came too late; Runner.Status shows how the run continued.")
 	}
 	if t.wait.asks() {
 		return t, m.checkTaskAnswer(t, r.Payload)

@@ -124,18 +124,18 @@ func (m *Machine) fire(t *token) {
 func (m *Machine) acceptSignal(s Signal) (*token, error) {
 	at := problem.Place{ExecutionID: m.cfg.ExecutionID}
 	if s.IdempotencyKey != "" && slices.Contains(m.signalKeys, s.IdempotencyKey) {
-		return nil, problem.New(problem.SignalNotAwaiting, "a signal with the idempotency key %q has been delivered", s.IdempotencyKey).
+		return nil, problem.New(problem.SignalNotAwaiting, "a signal with the idempotency key %q has been delivered", s.IdempotencyKey).WithReason(problem.NotAwaiting).
 			WithPlace(at).WithHint("Send another signal with another key.")
 	}
 	first := m.find(func(t *token) bool { return t.wait.Kind == WaitSignal })
 	if first == nil {
-		return nil, problem.New(problem.SignalNotAwaiting, "the run is %s and awaits no signal", m.Status()).
-			WithPlace(at).WithHint("Ask workflow_status what the run waits for; a signal is not kept for later.")
+		return nil, problem.New(problem.SignalNotAwaiting, "the run is %s and awaits no signal", m.Status()).WithReason(problem.NotAwaiting).
+			WithPlace(at).WithHint("Ask Runner.Status what the run waits for; a signal is not kept for later.")
 	}
 	t := m.find(func(t *token) bool { return t.wait.Kind == WaitSignal && t.wait.Signal == s.Name })
 	if t == nil {
-		return nil, problem.New(problem.SignalNameMismatch, "the run awaits signal %q, not %q", first.wait.Signal, s.Name).
-			WithPlace(at).WithHint("Send signal_name %q.", first.wait.Signal)
+		return nil, problem.New(problem.SignalNameMismatch, "the run awaits signal %q, not %q", first.wait.Signal, s.Name).WithReason(problem.NotAwaiting).
+			WithPlace(at).WithHint("Send the signal %q.", first.wait.Signal)
 	}
 	at.NodeID = t.node.ID
 	return t, m.acceptable(t, object(s.Payload), problem.SignalValidationError, at)

@@ -84,8 +84,8 @@ func (m *Machine) awaited(o Outcome) (*token, error) {
 		if e := m.betweenAttempts(o); e != nil {
 			return nil, e.WithPlace(at)
 		}
-		return nil, problem.New(problem.SubmitNotAwaiting, "the run is %s and awaits no activity from the host", m.Status()).
-			WithPlace(at).WithHint("Ask workflow_status for the status of the run.")
+		return nil, problem.New(problem.SubmitNotAwaiting, "the run is %s and awaits no activity from the host", m.Status()).WithReason(problem.NotAwaiting).
+			WithPlace(at).WithHint("Ask Runner.Status for the status of the run.")
 	}
 	named := m.find(func(t *token) bool { return t.wait.counts() && t.wait.Host && t.node.ID == o.NodeID })
 	if named == nil {
@@ -106,14 +106,14 @@ func (m *Machine) awaited(o Outcome) (*token, error) {
 		match = named // its key is refused below
 	}
 	if match == nil {
-		e := problem.New(problem.SubmitParallelMismatch, "node %q is not awaited in that parallel branch", o.NodeID).WithPlace(at)
+		e := problem.New(problem.SubmitParallelMismatch, "node %q is not awaited in that parallel branch", o.NodeID).WithReason(problem.NotAwaiting).WithPlace(at)
 		if named.span() == nil {
-			return nil, e.WithHint("Leave parallel_span out: the node is not in a parallel branch.")
+			return nil, e.WithHint("Leave the parallel span out: the node is not in a parallel branch.")
 		}
-		return nil, e.WithHint("Copy parallel_span from the pending activity: its branch is %q.", named.span().BranchName)
+		return nil, e.WithHint("Copy the parallel span of the pending activity: its branch is %q.", named.span().BranchName)
 	}
 	if o.IdempotencyKey != "" && o.IdempotencyKey != m.cfg.ExecutionID+":"+match.key() {
-		return nil, problem.New(problem.SubmitNotAwaiting, "idempotency key %q is not that of the pending attempt", o.IdempotencyKey).
+		return nil, problem.New(problem.SubmitNotAwaiting, "idempotency key %q is not that of the pending attempt", o.IdempotencyKey).WithReason(problem.NotAwaiting).
 			WithPlace(at).WithHint("Node %q waits with the key %q. An attempt whose key is no longer in pending needs no outcome.", o.NodeID, m.cfg.ExecutionID+":"+match.key())
 	}
 	return match, nil
@@ -132,8 +132,8 @@ func (m *Machine) betweenAttempts(o Outcome) *problem.Error {
 		end = "timed out"
 	}
 	return problem.New(problem.SubmitNotAwaiting, "attempt %d of node %q has %s; the next one begins at %s",
-		t.wait.Attempt, t.node.ID, end, t.wait.Due.UTC().Format(time.RFC3339Nano)).
-		WithHint("Nothing was changed. Ask workflow_status with wait_ms for the next attempt, and submit its outcome with its idempotency_key.")
+		t.wait.Attempt, t.node.ID, end, t.wait.Due.UTC().Format(time.RFC3339Nano)).WithReason(problem.NotAwaiting).
+		WithHint("Nothing was changed. Ask Runner.Status with StatusRequest.Wait for the next attempt, and submit its outcome with its idempotency key.")
 }
 
 // maxAwaitedNamed bounds the nodes that a refusal names.
@@ -148,8 +148,8 @@ func (m *Machine) notAwaited(nodeID string) *problem.Error {
 		}
 	}
 	if len(ids) == 1 {
-		return problem.New(problem.SubmitNodeMismatch, "the run awaits node %q, not %q", ids[0], nodeID).
-			WithHint("Submit the outcome of node_id %q.", ids[0])
+		return problem.New(problem.SubmitNodeMismatch, "the run awaits node %q, not %q", ids[0], nodeID).WithReason(problem.NotAwaiting).
+			WithHint("Submit the outcome of node %q.", ids[0])
 	}
 	named := make([]string, 0, maxAwaitedNamed)
 	for _, id := range ids[:min(len(ids), maxAwaitedNamed)] {
@@ -159,8 +159,8 @@ func (m *Machine) notAwaited(nodeID string) *problem.Error {
 	if left := len(ids) - len(named); left > 0 {
 		text += fmt.Sprintf(" and %d more", left)
 	}
-	return problem.New(problem.SubmitNodeMismatch, "the run awaits the nodes %s, not %q", text, nodeID).
-		WithHint("Submit the outcome of one of them, with its idempotency_key from pending.")
+	return problem.New(problem.SubmitNodeMismatch, "the run awaits the nodes %s, not %q", text, nodeID).WithReason(problem.NotAwaiting).
+		WithHint("Submit the outcome of one of them, with its idempotency key from pending.")
 }
 
 func sameSpan(a, b *history.ParallelSpan) bool {
@@ -177,8 +177,8 @@ func (m *Machine) checkSubmitted(t *token, o Outcome) error {
 	if t.wait.Kind == WaitDelegate {
 		takeDelegateIDs(&o)
 		if o.CorrelationID != t.wait.Correlation {
-			return problem.New(problem.SubmitValidationError, "delegate_correlation_id is %q, the pending one is %q", o.CorrelationID, t.wait.Correlation).
-				WithPlace(at).WithHint("Send outcome.delegate_correlation_id %q.", t.wait.Correlation)
+			return problem.New(problem.SubmitValidationError, "the correlation id is %q, that of the pending delegate is %q", o.CorrelationID, t.wait.Correlation).
+				WithPlace(at).WithHint("Send the correlation id %q.", t.wait.Correlation)
 		}
 	}
 	delta, violation, fatal := activityOutput(t.node, o.Output)

@@ -13,7 +13,7 @@ import (
 // activity performs an attempt of a step, llm_call or tool_call.
 func (p *Performer) activity(ctx context.Context, executionID string, e *machine.ActivityEffect) (out machine.Outcome) {
 	if p.Activities == nil {
-		return failedOutcome(ctx, activities.NotConfigured(e.NodeType, e.NodeID))
+		return failedOutcome(ctx, activities.NotConfigured(e.NodeType, e.NodeID, settingActivities))
 	}
 	defer func() {
 		if v := recover(); v != nil {

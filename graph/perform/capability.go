@@ -8,7 +8,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/internal/guard"
+	"github.com/workflows-engine/workflows-engine/internal/port"
 )
+
+// What is set so that activities or delegates are performed, where an executor does not name its own settings.
+const settingActivities, settingDelegates = "Options.Activities", "Options.Delegates"
 
 // Missing names what this process lacks to perform a node, and the setting that provides it; "" if it lacks nothing. Executors
 // say themselves if they perform some nodes only.
@@ -16,9 +20,9 @@ func (p *Performer) Missing(n *definition.Node) (missing, setting string) {
 	ask := p.missingActivity
 	switch {
 	case n.Type.IsActivity():
-		setting = activities.Setting(string(n.Type))
+		setting = port.Setting(p.Activities, string(n.Type), settingActivities)
 	case n.Delegate != nil:
-		ask, setting = p.missingDelegate, delegate.Setting(n.Delegate.Protocol)
+		ask, setting = p.missingDelegate, port.Setting(p.Delegates, n.Delegate.Protocol, settingDelegates)
 	default:
 		return "", ""
 	}

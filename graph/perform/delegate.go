@@ -19,7 +19,7 @@ import (
 // delegate hands a delegate's input to its agent, or delivers an answer to it.
 func (p *Performer) delegate(ctx context.Context, executionID string, e *machine.DelegateEffect) (in machine.Input) {
 	if p.Delegates == nil {
-		return keyed(e, failedOutcome(ctx, delegate.NotConfigured(e.Protocol, e.NodeID)))
+		return keyed(e, failedOutcome(ctx, delegate.NotConfigured(e.Protocol, e.NodeID, settingDelegates)))
 	}
 	defer p.recoverDelegate(executionID, e, &in)
 	req := p.delegateRequest(executionID, e)

@@ -76,8 +76,20 @@ const (
 	DelegatePortInvoked         Code = "CONFORMANCE_DELEGATE_PORT_INVOKED"
 )
 
+// Finer codes of refusals: see Error.Reason. EXECUTION_NOT_FOUND and DUPLICATE_EXECUTION_ID are used as such too.
+const (
+	// AnsweredDifferently: the same activity, interrupt or signal was answered before, with another content.
+	AnsweredDifferently Code = "ANSWERED_DIFFERENTLY"
+	// NotAwaiting: the run goes on, but does not wait, or no longer waits, for what the call brings.
+	NotAwaiting Code = "NOT_AWAITING"
+	// ExecutionEnded: the run has completed, failed or been cancelled.
+	ExecutionEnded Code = "EXECUTION_ENDED"
+)
+
 // Codes that this engine adds.
 const (
+	// ModeKept warns that a call asked for another mode than the run's, which it did not change.
+	ModeKept Code = "MODE_NOT_CHANGED"
 	// ExecutorPanic: an executor panicked or ended its goroutine; the attempt counts as failed.
 	ExecutorPanic Code = "ACTIVITY_EXECUTOR_PANIC"
 	// ExecutorFailed: an executor failed without a code.

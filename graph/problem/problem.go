@@ -6,6 +6,16 @@
 //	if errors.Is(err, problem.SignalNotAwaiting) { … }
 //	if e, ok := errors.AsType[*problem.Error](err); ok { use(e.At.Pointer) }
 //
+// The protocol has one code for several causes: a resume of an unknown run and one with an invalid payload are both
+// INVALID_RESUME_PAYLOAD. Error.Reason tells them apart, and errors.Is matches it too: the table in package graph sorts them for HTTP.
+//
+//	call            Code of an unknown run       of a refusal
+//	Status, Drive   EXECUTION_NOT_FOUND
+//	SubmitActivity  ACTIVITY_SUBMIT_NOT_AWAITING ACTIVITY_SUBMIT_NOT_AWAITING, …_NODE_MISMATCH, …_PARALLEL_MISMATCH
+//	Resume          INVALID_RESUME_PAYLOAD       INVALID_RESUME_PAYLOAD
+//	Signal          EXECUTION_NOT_FOUND          SIGNAL_NOT_AWAITING, SIGNAL_NAME_MISMATCH
+//	Cancel          EXECUTION_NOT_FOUND          CANCEL_NOT_ALLOWED
+//
 // Checking a definition returns many findings at once: see Finding and Findings.
 package problem
 
@@ -35,7 +45,10 @@ type Place struct {
 
 // Error is a problem that ends a call.
 type Error struct {
-	Code    Code
+	Code Code
+	// Reason is the finer code of an Error whose Code stands for several causes; it may be empty. Adapters of the protocol report
+	// Code alone.
+	Reason  Code
 	Message string
 	At      Place
 	// Hint says what to do next, in one sentence. It may be empty.
@@ -56,6 +69,12 @@ func New(code Code, format string, args ...any) *Error {
 // WithHint sets the hint and returns e.
 func (e *Error) WithHint(format string, args ...any) *Error {
 	e.Hint = fmt.Sprintf(format, args...)
+	return e
+}
+
+// WithReason sets the finer code and returns e.
+func (e *Error) WithReason(reason Code) *Error {
+	e.Reason = reason
 	return e
 }
 
@@ -88,13 +107,14 @@ func (e *Error) Error() string {
 // Says reports whether the message contains everything of a finding, which has no line and no hint. A list of the findings
 // below the message leaves it out.
 func (e *Error) Says(f Finding) bool {
-	return f.At.Line == 0 && f.Hint == "" && strings.Contains(e.Error(), ": "+strings.TrimSpace(f.At.Pointer+" "+f.Message))
+	text := strings.TrimSpace(f.At.Pointer + " " + f.Message)
+	return f.At.Line == 0 && f.Hint == "" && (strings.Contains(e.Error(), ": "+text) || strings.Contains(e.Error(), "; "+text))
 }
 
-// Is reports whether target is the code of e.
+// Is reports whether target is the code of e, or its finer code.
 func (e *Error) Is(target error) bool {
 	c, ok := target.(Code)
-	return ok && c == e.Code
+	return ok && c != "" && (c == e.Code || c == e.Reason)
 }
 
 // Unwrap returns the cause.

@@ -61,7 +61,7 @@ func (i *inspection) look(ctx context.Context) error {
 	id := i.exec.ID
 	stored, err := i.Definition(ctx, i.exec.DefinitionHash)
 	if errors.Is(err, problem.DefinitionNotFound) {
-		i.note(0, problem.DefinitionNotFound, "Continue the run with its definition, which is then stored: recover ID --definition FILE.",
+		i.note(0, problem.DefinitionNotFound, "Continue the run with its definition, which is then stored: Runner.Drive.",
 			"the definition %s is not stored, so the run cannot continue", i.exec.DefinitionHash)
 		return nil
 	}

@@ -51,7 +51,7 @@ type Run struct {
 	NodeVisits, MaxVisits int
 	// Bytes is what the run's records take in the store.
 	Bytes int64
-	// Warnings say which limits the run nears; none of a run that has ended.
+	// Warnings say which limits the run nears, unless it has ended, and what the call did not do that it was asked for.
 	Warnings []Warning
 	// Lacks is what this process lacks to go on with a run that no process drives, nil if it lacks nothing: the run goes
 	// on in a process that has it. It is what the run waits for now, or else may come to once it is answered (Lack.Host).

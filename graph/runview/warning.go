@@ -6,11 +6,12 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// Warning says that a run nears one of its limits, and what to do about it.
+// Warning says that a run nears one of its limits, or that a call had another effect than it asked for, and what to do about it.
 type Warning struct {
-	// Code is that with which the run fails when it reaches the limit.
+	// Code is that with which the run fails when it reaches the limit; of a call's effect MODE_NOT_CHANGED, or the code of the
+	// failed attempt that a result was recorded as.
 	Code problem.Code
-	// Used of Limit; for bytes, bytes.
+	// Used of Limit; for bytes, bytes. Both are 0 if it is not about a limit.
 	Used, Limit int64
 	Message     string
 	Hint        string
@@ -29,19 +30,19 @@ type Usage struct {
 var advice = map[problem.Code]struct{ what, hint string }{
 	problem.StepBudgetExceeded: {
 		"node visits",
-		"A loop may never end: check its switch. If the run needs more, raise the limit (MaxVisits, --max-visits) before it is reached.",
+		"A loop may never end: check its switch. If the run needs more, raise the limit (Options.MaxVisits) before it is reached.",
 	},
 	problem.RecordLimitExceeded: {
 		"records",
-		"Cancel the run, or let it end soon; split long work into subworkflows. If it needs more, raise the limit (MaxRecords, --max-records) before it is reached.",
+		"Cancel the run, or let it end soon; split long work into subworkflows. If it needs more, raise the limit (Options.MaxRecords) before it is reached.",
 	},
 	problem.ByteLimitExceeded: {
 		"bytes of history",
-		"Keep large values outside and pass references. If the run needs more, raise the limit (MaxBytes, --max-bytes) before it is reached.",
+		"Keep large values outside and pass references. If the run needs more, raise the limit (Options.MaxBytes) before it is reached.",
 	},
 	problem.PendingLimitExceeded: {
 		"activities awaited at the same time",
-		"Fork fewer branches at the same time. If the run needs more, raise the limit (MaxPending, --max-pending) before it is reached.",
+		"Fork fewer branches at the same time. If the run needs more, raise the limit (Options.MaxPending) before it is reached.",
 	},
 }
 

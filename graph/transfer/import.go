@@ -49,7 +49,7 @@ func Import(ctx context.Context, store history.Store, in io.Reader) (*Result, er
 	}
 	if file.Redacted {
 		return nil, problem.New(problem.ImportInvalid, "the file is redacted: what was masked cannot be replayed").
-			WithPlace(problem.Place{Line: 1, Column: 1}).WithHint("Export the run without --redact.")
+			WithPlace(problem.Place{Line: 1, Column: 1}).WithHint("Export the run without ExportOptions.Redact.")
 	}
 	res := &Result{ExecutionID: file.ExecutionID, Subworkflows: len(file.Runs) - 1, Definitions: len(file.Definitions)}
 	i := history.Import{Definitions: file.Definitions}

@@ -22,10 +22,10 @@ var _ history.Verifier = (*Store)(nil)
 const (
 	doingVerify    = "the database could not be checked"
 	hintDamaged    = "Stop what uses the file, keep a copy of it with its -wal file, and restore the last backup."
-	hintProject    = "Run verify --repair: it builds the projection from the records again."
-	hintMissingRef = "Run verify --repair before the next gc: it adds the references, without which the deletion of other runs deletes the blobs."
-	hintKept       = "Nothing yet: the blob only takes space. verify --repair deletes it once every run can be read."
-	hintOrphaned   = "Run verify --repair: it deletes the row, which nothing needs."
+	hintProject    = "Repair it with Runner.Verify: it builds the projection from the records again."
+	hintMissingRef = "Repair it with Runner.Verify before the next deletion of runs: it adds the references, without which the deletion of other runs deletes the blobs."
+	hintKept       = "Nothing yet: the blob only takes space. Runner.Verify deletes it once every run can be read."
+	hintOrphaned   = "Repair it with Runner.Verify: it deletes the row, which nothing needs."
 )
 
 // Verify checks a run, or everything; see history.Verifier.

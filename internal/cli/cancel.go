@@ -20,8 +20,8 @@ cannot be cancelled.
 
 The run's tasks at agents are cancelled too. With --keep-tasks they are not, now or later: for a run that was moved to
 another database with export and import, and continues there with the same tasks.`,
-		Example: `  workflows-engine cancel 3f0c8a --reason 'ordered twice'
-  workflows-engine cancel 3f0c8a --keep-tasks --reason 'moved to new.db'`,
+		Example: `  workflows-engine cancel order-17 --reason 'ordered twice'
+  workflows-engine cancel order-17 --keep-tasks --reason 'moved to new.db'`,
 		Args:              exactly("ID"),
 		ValidArgsFunction: a.completeIDs(""),
 		RunE: func(cmd *cobra.Command, args []string) error {

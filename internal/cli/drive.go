@@ -51,6 +51,9 @@ func (a *app) drive(s *session, o driveOptions) *drive {
 // from takes the answer of the call that began or continued the run, and drives on. What it returns decides the exit
 // status; everything else has been printed.
 func (d *drive) from(ctx context.Context, run *graph.Run, err error) error {
+	if err == nil {
+		d.warn(run)
+	}
 	for {
 		if err == nil {
 			run, err = d.rest(ctx, run)
@@ -69,6 +72,15 @@ func (d *drive) from(ctx context.Context, run *graph.Run, err error) error {
 			return d.paused(ctx, run)
 		default:
 			run, err = d.apply(ctx, run, next)
+		}
+	}
+}
+
+// warn prints what became of a call other than it asked for. What is missing has been said before.
+func (d *drive) warn(run *graph.Run) {
+	for _, w := range run.Warnings {
+		if w.Limit == 0 && w.Code != problem.ExecutorNotConfigured {
+			fmt.Fprintf(d.app.stderr, "%s %s (%s)\n", d.app.paint.wait("warning:"), w.Message, w.Code)
 		}
 	}
 }

@@ -24,9 +24,9 @@ plain cancel also ends its tasks at agents, which belong to the imported run.
 
 The file holds inputs, outputs and answers in plain text, because import needs them. --redact masks the values of members
 that look like secrets (apikey, token, password, secret), for a file that people are to read; it cannot be imported.`,
-		Example: `  workflows-engine export 3f0c8a > run.jsonl
-  workflows-engine export 3f0c8a --redact | jq -c 'select(.type == "record")'
-  workflows-engine export 3f0c8a --db old.db | workflows-engine import - --db new.db`,
+		Example: `  workflows-engine export order-17 > run.jsonl
+  workflows-engine export order-17 --redact | jq -c 'select(.type == "record")'
+  workflows-engine export order-17 --db old.db | workflows-engine import - --db new.db`,
 		Args:              exactly("ID"),
 		ValidArgsFunction: a.completeIDs(""),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.export(cmd.Context(), args[0], redact) },

@@ -29,8 +29,8 @@ record to continue it, a failed one at a record before the failure to try again.
 
 With --definition the new run follows another definition, for instance a corrected one, which must lead to the same
 past: otherwise the fork is refused with the first difference, and nothing is written.`,
-		Example: `  workflows-engine fork 3f0c8a --at 41
-  workflows-engine fork 3f0c8a --at 41 --definition corrected.workflow.json --id second-try`,
+		Example: `  workflows-engine fork order-17 --at 41
+  workflows-engine fork order-17 --at 41 --definition corrected.workflow.json --id second-try`,
 		Args:              exactly("ID"),
 		ValidArgsFunction: a.completeIDs(""),
 		RunE: func(cmd *cobra.Command, args []string) error {

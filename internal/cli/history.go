@@ -34,10 +34,10 @@ model counted, and the error. --activities prints these alone. Values of members
 
 TOOK is the time from the recorded request to the recorded outcome. An attempt that another process performed again after
 its process died has one request, so TOOK includes the time in which nobody performed it, as well as a host's own delay.`,
-		Example: `  workflows-engine history 3f0c8a
-  workflows-engine history 3f0c8a --activities
-  workflows-engine history 3f0c8a --json --reveal > run.jsonl
-  workflows-engine history 3f0c8a --from 120 --follow`,
+		Example: `  workflows-engine history order-17
+  workflows-engine history order-17 --activities
+  workflows-engine history order-17 --json --reveal > run.jsonl
+  workflows-engine history order-17 --from 120 --follow`,
 		Args:              exactly("ID"),
 		ValidArgsFunction: a.completeIDs(""),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.history(cmd.Context(), args[0], o) },

@@ -31,7 +31,7 @@ server). Its tasks at agents belong to it from now on: cancel the run that it wa
 A run whose id exists is refused, unless it is the same, record for record; then nothing is changed, and import says so.`,
 		Example: `  workflows-engine import run.jsonl
   workflows-engine import run.jsonl --json | jq -r .execution_id
-  ssh there workflows-engine export 3f0c8a | workflows-engine import -`,
+  ssh there workflows-engine export order-17 | workflows-engine import -`,
 		Args: exactly("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.importRun(cmd.Context(), args[0], asJSON) },
 	}

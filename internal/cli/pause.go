@@ -101,7 +101,7 @@ func settingText(l *graph.Lack) string {
 	if l.Setting == "" {
 		return ""
 	}
-	return ", such as " + program + " worker with " + l.Setting
+	return ", such as " + program + " worker with " + commandHint(l.Setting, "")
 }
 
 func (a *app) describeInterrupt(p *graph.Pending) {

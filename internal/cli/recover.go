@@ -44,7 +44,7 @@ missing for other runs, and how many runs wait for a host, a person or a signal.
 recover does once.`,
 		Example: `  workflows-engine recover --dry-run
   workflows-engine recover
-  workflows-engine recover 3f0c8a --profile demo`,
+  workflows-engine recover order-17 --profile demo`,
 		Args:              atMostOneID,
 		ValidArgsFunction: a.completeIDs(""),
 		RunE: func(cmd *cobra.Command, args []string) error {

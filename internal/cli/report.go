@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 )
 
 // printError prints what ended a command, once and for all: code, message, place, and what to do next.
@@ -60,17 +62,9 @@ func writeProblem(w io.Writer, paint palette, e *problem.Error, store []string) 
 		}
 	}
 	if e.Hint != "" {
-		hint := commandHint(e.Hint, e.At.ExecutionID, store...)
-		flags := ""
-		if len(store) > 0 {
-			flags = " " + commandLine(store...)
-		}
-		fmt.Fprintf(w, "  hint: %s\n", strings.Replace(hint, sameDatabase, flags, 1))
+		fmt.Fprintf(w, "  hint: %s\n", commandHint(e.Hint, e.At.ExecutionID, store...))
 	}
 }
-
-// sameDatabase is what hints say behind a command whose flags they do not know.
-const sameDatabase = ", with the --store-path of this database"
 
 // placeText says where a problem is, "" if that is not known.
 func placeText(p problem.Place) string {
@@ -90,24 +84,30 @@ func placeText(p problem.Place) string {
 	return strings.Join(parts, ", ")
 }
 
-// commandHint names commands in the place of MCP tools, which the engine's hints speak of. store are the flags that name
-// the database, if the caller has them.
+// commandHint names commands and flags in the place of the library's calls and options. store are the flags that name the
+// database, if the caller has them.
 func commandHint(hint, id string, store ...string) string {
+	return commandWords(id, store...).Translate(hint)
+}
+
+// commandWords are the names under which users of commands know what the library's hints speak of.
+func commandWords(id string, store ...string) problem.Glossary {
 	if id == "" {
 		id = "ID"
 	}
-	id = shellQuote(id)
+	database := ""
 	if len(store) > 0 {
-		id += " " + commandLine(store...)
+		database = " " + commandLine(store...)
 	}
-	return strings.NewReplacer(
-		"workflow_submit_activity", program+" submit "+id,
-		"workflow_status", program+" status "+id,
-		"workflow_resume", program+" resume "+id,
-		"workflow_signal", program+" signal "+id,
-		"workflow_cancel", program+" cancel "+id,
-		"workflow_start", program+" run",
-		"workflow_list", strings.TrimSpace(program+" list "+commandLine(store...)),
-		"allow_existing_execution_id", program+" recover "+id,
-	).Replace(hint)
+	about := shellQuote(id) + database
+	g := problem.Glossary{
+		"Runner.Status": program + " status " + about, "Runner.List": program + " list" + database,
+		"Runner.Drive":               program + " recover " + about + " --definition FILE",
+		"Runner.Prune":               program + " gc --older-than 30d" + database,
+		"Runner.Verify":              program + " verify --repair" + database,
+		"StartRequest.AllowExisting": program + " recover " + about,
+		"StatusRequest.Wait":         "--wait", "ExportOptions.Redact": "--redact",
+	}
+	maps.Copy(g, envname.Options)
+	return g
 }

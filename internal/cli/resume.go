@@ -24,9 +24,9 @@ func newResume(a *app) *cobra.Command {
 		Long: `Answer the question that a run waits at, and drive the run. The payload must satisfy the interrupt's
 resume_schema; a refused payload changes nothing. workflows-engine status ID shows what is asked. At a terminal,
 leave --payload out to be asked.`,
-		Example: `  workflows-engine resume 3f0c8a --payload '{"approve":true}'
-  workflows-engine resume 3f0c8a --payload @answer.json
-  workflows-engine resume 3f0c8a --payload '{"approve":false}' --resume '{"approve":true}'`,
+		Example: `  workflows-engine resume order-17 --payload '{"approve":true}'
+  workflows-engine resume order-17 --payload @answer.json
+  workflows-engine resume order-17 --payload '{"approve":false}' --resume '{"approve":true}'`,
 		Args:              exactly("ID"),
 		ValidArgsFunction: a.completeIDs(history.PhaseInterrupted),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -18,7 +18,7 @@ before it is acted on, so that a run survives the end of the process and is cont
 		Example: `  workflows-engine validate order.workflow.json
   workflows-engine run order.workflow.json --input '{"order":17}'
   workflows-engine list --phase interrupted
-  workflows-engine resume 3f0c8a --payload '{"approve":true}'`,
+  workflows-engine resume order-17 --payload '{"approve":true}'`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs,

@@ -16,6 +16,7 @@ import (
 type runOptions struct {
 	driveOptions
 	format, input, id, folder string
+	allowMissing              bool
 }
 
 func newRun(a *app) *cobra.Command {
@@ -28,6 +29,9 @@ goes to standard output as JSON. Every step is stored first, so that the run sur
 
 Where the run waits for an answer or a signal, the answers of --resume and --signal are used in order, then a
 person at the terminal is asked. If nobody is there, the command prints how to continue and exits with status 3.
+
+A run for which this command lacks an executor, a handler, an agent or a subworkflow is refused before it begins, with a
+list of all that is missing, unless --allow-missing is given or a host performs it (--mode host_mediated).
 
 Subworkflows are found by document.name among the *.workflow.json and *.workflow.yaml files of --workflow-dir.`,
 		Example: `  workflows-engine run order.workflow.json --input '{"order":17}'
@@ -42,6 +46,7 @@ Subworkflows are found by document.name among the *.workflow.json and *.workflow
 	cmd.Flags().StringVarP(&o.input, "input", "i", "", "the run's input: `JSON`, @file, or - for standard input (default {})")
 	cmd.Flags().StringVar(&o.id, "id", "", "the run's `id` (default a new UUID)")
 	cmd.Flags().StringVar(&o.format, "format", "", "json or yaml, instead of going by the extension")
+	cmd.Flags().BoolVar(&o.allowMissing, "allow-missing", false, "begin although something is missing here; a run that reaches it fails")
 	registerWorkflowDir(cmd.Flags(), &o.folder, "the folder of FILE")
 	registerDrive(cmd.Flags(), &o.driveOptions)
 	return cmd
@@ -79,7 +84,7 @@ func (a *app) run(ctx context.Context, file string, o runOptions) error {
 	}
 	return a.with(ctx, sessionOptions{create: true, drives: true, live: true, folder: folder}, func(s *session) error {
 		a.announce(s, mode)
-		if missing := s.missing(ctx, c.document); len(missing) > 0 && mode != machine.HostMediated {
+		if missing := s.missing(ctx, c.document); o.allowMissing && len(missing) > 0 && mode != machine.HostMediated {
 			fmt.Fprintf(a.stderr, "%s nothing is configured here for %s; a run that reaches such a node fails\n",
 				a.paint.wait("warning:"), problem.AndList(missing))
 		}
@@ -90,7 +95,12 @@ func (a *app) run(ctx context.Context, file string, o runOptions) error {
 			Input:       input,
 			Mode:        mode,
 			Wait:        d.caller.Wait,
+
+			RequireCapable: !o.allowMissing,
 		})
+		if e, ok := problem.As(err); ok && e.Code == problem.ExecutorNotConfigured {
+			e.Hint = "Nothing was started. Configure what is missing, begin all the same with --allow-missing, or let a host perform it with --mode host_mediated."
+		}
 		return d.from(ctx, run, err)
 	})
 }

@@ -21,8 +21,8 @@ func newSignal(a *app) *cobra.Command {
 		Short: "Deliver a signal to a run that waits for it, and drive the run",
 		Long: `Deliver a signal. Its payload is merged into the run's state through the reducers. A run that does not wait
 for a signal of this name refuses it and is not changed.`,
-		Example: `  workflows-engine signal 3f0c8a release_approved --payload '{"approved_by":"kim"}'
-  workflows-engine signal 3f0c8a go`,
+		Example: `  workflows-engine signal order-17 release_approved --payload '{"approved_by":"kim"}'
+  workflows-engine signal order-17 go`,
 		Args:              exactly("ID", "NAME"),
 		ValidArgsFunction: a.completeIDs(history.PhaseAwaitingSignal),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -24,8 +24,8 @@ func newStatus(a *app) *cobra.Command {
 		Long: `Show where a run stands. For a run that waits, this includes the command that continues it, with an example of the
 expected answer. For a run without an owner it includes what is missing here to continue it (lacks in the JSON), as
 judged by the flags and variables of this call. --json has the members of the MCP tool workflow_status.`,
-		Example: `  workflows-engine status 3f0c8a
-  workflows-engine status 3f0c8a --json | jq '.pending[0].resume_schema'`,
+		Example: `  workflows-engine status order-17
+  workflows-engine status order-17 --json | jq '.pending[0].resume_schema'`,
 		Args:              exactly("ID"),
 		ValidArgsFunction: a.completeIDs(""),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.status(cmd.Context(), args[0], folder, asJSON) },
@@ -98,7 +98,7 @@ func writeStatus(w io.Writer, run *graph.Run, s *session, now time.Time) error {
 		return err
 	}
 	for _, l := range run.Warnings {
-		fmt.Fprintf(w, "\nwarning: %s (%s)\n  %s\n", l.Message, l.Code, l.Hint)
+		fmt.Fprintf(w, "\nwarning: %s (%s)\n  %s\n", l.Message, l.Code, commandHint(l.Hint, run.ExecutionID))
 	}
 	for _, p := range run.Pending {
 		if err := writePending(w, run, &p, s, now); err != nil {

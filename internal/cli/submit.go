@@ -22,9 +22,9 @@ func newSubmit(a *app) *cobra.Command {
 		Short: "Report the outcome of an activity that the host performs",
 		Long: `Report the outcome of a pending activity or delegate of a host-mediated run, and drive the run: its output
 with --result, or a failure with --error and --code, which the node's retry policy then judges.`,
-		Example: `  workflows-engine submit 3f0c8a classify --result '{"intent":"billing","confidence":0.9}'
-  workflows-engine submit 3f0c8a fetch --error 'HTTP 503' --code UPSTREAM_DOWN
-  workflows-engine submit 3f0c8a search_web --branch web --result @findings.json`,
+		Example: `  workflows-engine submit order-17 classify --result '{"intent":"billing","confidence":0.9}'
+  workflows-engine submit order-17 fetch --error 'HTTP 503' --code UPSTREAM_DOWN
+  workflows-engine submit order-17 search_web --branch web --result @findings.json`,
 		Args:              exactly("ID", "NODE"),
 		ValidArgsFunction: a.completeIDs(history.PhaseAwaitingActivity),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -31,7 +31,7 @@ If the database cannot be read completely, verify reports what it found until th
 
 Exit status: 0 all is well, or was repaired; 1 something was found, each line with its run, record, code and what to do.`,
 		Example: `  workflows-engine verify
-  workflows-engine verify 3f0c8a
+  workflows-engine verify order-17
   workflows-engine verify --db /backup/runs.db --json
   workflows-engine verify --repair`,
 		Args:              atMostOneID,
@@ -99,7 +99,7 @@ func (a *app) verify(ctx context.Context, id string, o verifyOptions) error {
 			if !o.json {
 				a.printFinding(&f)
 			}
-			v.Findings = append(v.Findings, storedFindingJSON{f.ExecutionID, f.Seq, string(f.Code), f.Message, f.Hint, f.Repaired})
+			v.Findings = append(v.Findings, storedFindingJSON{f.ExecutionID, f.Seq, string(f.Code), f.Message, commandHint(f.Hint, f.ExecutionID), f.Repaired})
 		}
 		counts, err := verifier.Verify(ctx, id, o.repair, report)
 		if err == nil && id != "" && counts.Runs == 0 {
@@ -147,6 +147,6 @@ func (a *app) printFinding(f *history.Finding) {
 	if f.Repaired {
 		fmt.Fprintln(a.human, "  repaired")
 	} else {
-		fmt.Fprintf(a.human, "  %s\n", f.Hint)
+		fmt.Fprintf(a.human, "  %s\n", commandHint(f.Hint, f.ExecutionID, a.flags.GivenStore()...))
 	}
 }

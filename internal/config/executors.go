@@ -12,9 +12,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities/toolcall"
 	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 )
 
-// Executors perform activities and delegates in process. A nil member means that nothing is configured for it.
+// Executors perform activities and delegates in process. What is not configured is refused with the name of its setting.
 type Executors struct {
 	Activities activities.Executor
 	Delegates  delegate.Executor
@@ -47,7 +48,9 @@ const (
 )
 
 // Configured reports whether anything can be performed in process.
-func (e Executors) Configured() bool { return e.Activities != nil || e.Delegates != nil }
+func (e Executors) Configured() bool {
+	return slices.ContainsFunc(e.routes, func(r route) bool { return r.by != byMissing })
+}
 
 // Performs reports whether something serves a node type or delegate protocol: step, llm_call, tool_call, a2a, mcp, sdk.
 func (e Executors) Performs(name string) bool {
@@ -91,7 +94,7 @@ func (e Executors) Routes() []slog.Attr {
 func (c *Config) Executors() (Executors, error) {
 	var (
 		e         Executors
-		composite activities.Composite
+		composite = activities.Composite{Setting: envname.OfExecutor}
 		missing   = byMissing
 	)
 	if c.Profile == Demo {
@@ -121,9 +124,7 @@ func (c *Config) Executors() (Executors, error) {
 		}
 		e.tools, composite.ToolCall, tool = tools, tools, byProduction
 	}
-	if c.Profile == Demo || composite.Step != nil || c.LLM != nil || c.Manifest != nil {
-		e.Activities = composite
-	}
+	e.Activities = composite
 	e.routes = []route{{"llm_call", llm}, {"tool_call", tool}, {"step", step}}
 	if err := c.addDelegates(&e); err != nil {
 		return Executors{}, err
@@ -133,7 +134,7 @@ func (c *Config) Executors() (Executors, error) {
 
 // addDelegates builds the delegate executors. Protocol sdk cannot be configured; an embedder can add it.
 func (c *Config) addDelegates(e *Executors) error {
-	var composite delegate.Composite
+	composite := delegate.Composite{Setting: envname.OfExecutor}
 	missing := byMissing
 	if c.Profile == Demo {
 		composite.Fallback, missing = delegate.Mock{}, byMock
@@ -150,9 +151,7 @@ func (c *Config) addDelegates(e *Executors) error {
 	if e.tools != nil && c.Manifest.Agents != nil {
 		composite.MCP, mcp = toolDelegates(e.tools, c.Manifest.Agents), byProduction
 	}
-	if c.Profile == Demo || c.A2A != nil || composite.MCP != nil {
-		e.Delegates = composite
-	}
+	e.Delegates = composite
 	e.routes = append(e.routes, route{"a2a", a2a}, route{"mcp", mcp}, route{"sdk", missing})
 	return nil
 }

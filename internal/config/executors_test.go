@@ -82,15 +82,15 @@ func executors(t *testing.T, variables ...string) config.Executors {
 	return e
 }
 
-// Nothing configured must be nil, not an executor that pretends.
+// What is not configured must be refused, not pretended.
 func TestExecutors(t *testing.T) {
 	t.Parallel()
-	if e := executors(t); e.Configured() || e.Activities != nil || e.Delegates != nil || e.Performs("step") {
+	if e := executors(t); e.Configured() || e.Performs("step") {
 		t.Errorf("nothing set: %+v", e)
 	}
 
 	e := executors(t, handlers)
-	if e.Delegates != nil || !e.Configured() || !e.Performs("step") || e.Performs("llm_call") {
+	if !e.Configured() || !e.Performs("step") || e.Performs("llm_call") {
 		t.Errorf("steps only: %+v", e)
 	}
 	request := activities.Request{NodeID: "n", NodeType: "step", Config: map[string]any{"handler": "urn:x"}}
@@ -111,7 +111,7 @@ func TestExecutors(t *testing.T) {
 	}
 
 	e = executors(t, agents, "KEY=k")
-	if e.Activities != nil {
+	if e.Performs("step") || e.Performs("tool_call") {
 		t.Error("agents only: activities are performed")
 	}
 	_, err = e.Delegates.Delegate(t.Context(), delegate.Request{Protocol: "mcp"})

@@ -46,7 +46,7 @@ func (c *Config) Tools(m *manifest.Manifest, log *slog.Logger) (*toolcall.Execut
 		servers[name] = s
 	}
 	return toolcall.New(toolcall.Config{
-		Servers: servers, AllowCommands: c.env.lookup(envname.MCPAllowCommands), Environ: c.env.Variables,
+		Servers: servers, AllowCommands: c.env.lookup(envname.MCPAllowCommands), AllowSetting: envname.MCPAllowCommands, Environ: c.env.Variables,
 		Secret: c.env.secret, Logger: log,
 	})
 }

@@ -1,7 +1,7 @@
 package mcpserver
 
 // Hosts hand these schemas to their models whenever a conversation begins. So the answers of the calls that drive a run
-// are described in short, and what waits is described once, by workflow_status, which repeats all that they say.
+// are described in short, and what waits is described once, by workflow_status, which repeats all that is needed to continue.
 
 // Members that the answers of several tools have.
 var (
@@ -29,7 +29,7 @@ var (
 		required("arguments", obj("Its arguments; fill in each <…>.")),
 		required("note", str("How.")),
 	}, false))
-	warningsProperty = optional("warnings", describe("array", "Doubts about the definition: code, pointer, message, hint."))
+	warningsProperty = optional("warnings", describe("array", "Doubts about the definition or the call: code, pointer, message, hint."))
 )
 
 // limitsProperty is what workflow_status says of a run that nears a limit.

@@ -100,7 +100,7 @@ func refusal(err error, invalid problem.Code, executionID string) *failure {
 		f.line("execution_id: %s", shownID(executionID))
 	}
 	f.details.Text("node_id", e.At.NodeID)
-	hint := e.Hint
+	hint := words.Translate(e.Hint)
 	if hint == "" || len(e.Findings) > 0 { // a finding's own hint stands beside it
 		hint = nextStep(f.code)
 	}

@@ -40,7 +40,7 @@ func nextCall(run runView) members {
 func leftToOthers(l *graph.Lack) string {
 	example := ""
 	if l.Setting != "" {
-		example = ", such as workflows-engine worker with " + l.Setting
+		example = ", such as workflows-engine worker with " + words.Translate(l.Setting)
 	}
 	return fmt.Sprintf("This server lacks %s (node %q) and leaves the run to a process that has it%s. If nothing changes within a minute, tell the operator.",
 		l.Missing, l.NodeID, example)
@@ -105,8 +105,12 @@ func answerTo(run runView, p *graph.Pending) members {
 	outcome.Text("delegate_correlation_id", p.CorrelationID)
 	args.Put("outcome", outcome)
 	note := "Do it, then put what came of it into result."
-	if p.OutputSchema != nil && p.Attempt >= p.MaxAttempts {
+	switch {
+	case p.OutputSchema == nil:
+	case p.Attempt >= p.MaxAttempts:
 		note += " A result that breaks output_schema fails the node."
+	default:
+		note += fmt.Sprintf(" A result that breaks output_schema uses up one of %d attempts.", p.MaxAttempts)
 	}
 	return call("workflow_submit_activity", args, note+more)
 }

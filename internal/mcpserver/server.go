@@ -51,7 +51,7 @@ const instructions = `Durable workflows: a definition is walked node by node, an
  awaiting_signal: workflow_signal once it has happened
  running, awaiting_timer: workflow_status with wait_ms
 3. next is the call to make, arguments included: replace each <…>. Repeat until completed, failed or cancelled.
-Lost the thread? workflow_list, then workflow_status, which repeats everything. A refused call changes nothing; its text says what to do.`
+Lost the thread? workflow_list, then workflow_status, which repeats everything needed to continue. A refused call changes nothing; its text says what to do.`
 
 // listsFor is how long clients may keep the lists, which change with a release only.
 const listsFor = time.Hour

@@ -83,20 +83,32 @@ func (a *arguments) caller(invalid problem.Code) graph.Caller {
 	return c
 }
 
-// ran is the answer of a call that drove a run: suffix ends the headline (spec: mcp-tools, 2.1).
-func (s *server) ran(ctx context.Context, run *graph.Run, err error, suffix string) (*answer, error) {
+// ran is the answer of a call that drove a run: suffix ends the headline (spec: mcp-tools, 2.1). about are warnings about the
+// definition, at start.
+func (s *server) ran(ctx context.Context, run *graph.Run, err error, suffix string, about warnings) (*answer, error) {
 	switch {
 	case err != nil:
 		return nil, err
 	case run.Status == machine.Failed:
-		return nil, &endedInFailure{run: run}
+		return nil, &endedInFailure{run: run, warnings: about}
 	}
 	headline := fmt.Sprintf("Execution %s %s%s.", shownID(run.ExecutionID), run.Status, suffix)
 	if run.Repeated {
 		headline += " This call had been taken before; it changed nothing now."
 	}
+	list := about.encode()
+	for _, w := range run.Warnings {
+		if w.Limit == 0 { // workflow_status warns of limits
+			headline += " " + warningText(run, w)
+			list = append(list, runjson.Warning(w))
+		}
+	}
+	headline += about.headline()
 	content := runjson.Driven(run)
 	putPending(&content, s.view(ctx, run))
+	if len(list) > 0 {
+		content.Put("warnings", list)
+	}
 	return &answer{headline, content}, nil
 }
 

@@ -21,7 +21,7 @@ func resumeTool() *tool {
 			optional("interrupt_id", aText("Which interrupt, if several are pending.")),
 			definitionAgain, inputAgain, modeArgument, waitArgument,
 		},
-		answer:  runAnswer(repeatedProperty),
+		answer:  runAnswer(repeatedProperty, warningsProperty),
 		invalid: problem.InvalidResumePayload,
 		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {
 			req := graph.ResumeRequest{
@@ -34,7 +34,7 @@ func resumeTool() *tool {
 				return nil, err
 			}
 			run, err := s.Resume(ctx, req)
-			return s.ran(ctx, run, err, " after resume")
+			return s.ran(ctx, run, err, " after resume", nil)
 		},
 	}
 }

@@ -22,7 +22,7 @@ func signalTool() *tool {
 			optional("idempotency_key", aText("Any text that names this signal: sent again with it, it counts once.")),
 			definitionAgain, inputAgain, modeArgument, waitArgument,
 		},
-		answer:  runAnswer(repeatedProperty),
+		answer:  runAnswer(repeatedProperty, warningsProperty),
 		invalid: problem.SignalValidationError,
 		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {
 			req := graph.SignalRequest{
@@ -37,7 +37,7 @@ func signalTool() *tool {
 				return nil, err
 			}
 			run, err := s.Signal(ctx, req)
-			return s.ran(ctx, run, err, " after signal delivery")
+			return s.ran(ctx, run, err, " after signal delivery", nil)
 		},
 	}
 }

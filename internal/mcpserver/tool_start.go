@@ -2,7 +2,7 @@ package mcpserver
 
 import (
 	"context"
-	"errors"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -65,21 +65,10 @@ func startTool(defaultMode machine.Mode) *tool {
 				return nil, err
 			}
 			run, err := s.Start(ctx, req)
-			return withWarnings(warningsOf(req.Definition))(s.ran(ctx, run, err, ""))
+			if run != nil && a.mode() == "" { // the caller named none
+				run.Warnings = slices.DeleteFunc(run.Warnings, func(w graph.Warning) bool { return w.Code == problem.ModeKept })
+			}
+			return s.ran(ctx, run, err, "", warningsOf(req.Definition))
 		},
-	}
-}
-
-// withWarnings adds the warnings about the definition to the answer of a start.
-func withWarnings(w warnings) func(*answer, error) (*answer, error) {
-	return func(ans *answer, err error) (*answer, error) {
-		if ended, ok := errors.AsType[*endedInFailure](err); ok {
-			ended.warnings = w
-		}
-		if ans != nil && len(w) > 0 {
-			ans.headline += w.headline()
-			ans.content.Put("warnings", w.encode())
-		}
-		return ans, err
 	}
 }

@@ -17,7 +17,7 @@ func statusTool() *tool {
 		name:  "workflow_status",
 		title: "Read workflow status",
 		description: "Where a run stands: phase, state, what it waits for and the next call, or how it ended. " +
-			"Repeats everything the last answer gave.",
+			"Repeats everything needed to continue.",
 		annotations: mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)},
 		arguments: []property{
 			executionIDArgument,

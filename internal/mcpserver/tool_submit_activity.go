@@ -25,7 +25,7 @@ func submitActivityTool() *tool {
 			optional("idempotency_key", aText("Copy it: the outcome then counts for that attempt only.")),
 			definitionAgain, inputAgain, modeArgument, waitArgument,
 		},
-		answer:  runAnswer(repeatedProperty),
+		answer:  runAnswer(repeatedProperty, warningsProperty),
 		inner:   map[string]string{"ok": "outcome", "result": "outcome", "error": "outcome", "code": "outcome", "delegate_correlation_id": "outcome", "external_task_id": "outcome"},
 		invalid: problem.SubmitValidationError,
 		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {
@@ -41,7 +41,7 @@ func submitActivityTool() *tool {
 				return nil, err
 			}
 			run, err := s.SubmitActivity(ctx, req)
-			return s.ran(ctx, run, err, " after activity submit")
+			return s.ran(ctx, run, err, " after activity submit", nil)
 		},
 	}
 }

@@ -46,7 +46,7 @@ func TestNextOfARunForAnotherServer(t *testing.T) {
 	for _, answer := range []object{answered, unfit.ok("workflow_status", object{"execution_id": "r"}), unfit.ok("workflow_resume", args)} {
 		want(t, at(t, answer, "next").(object), object{"tool": "workflow_status"})
 		note := at(t, answer, "next", "note").(string)
-		if !contains(note, missing) || !contains(note, "workflows-engine worker with WORKFLOW_ENGINE_STEP_COMMANDS") || contains(note, "by itself") {
+		if !contains(note, missing) || !contains(note, "workflows-engine worker with Composite.Step") || contains(note, "by itself") {
 			t.Errorf("after the answer: %s", note)
 		}
 	}

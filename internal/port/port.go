@@ -37,3 +37,12 @@ func Performs(executor any, kind string) bool {
 	s, ok := executor.(interface{ Performs(kind string) bool })
 	return !ok || s.Performs(kind)
 }
+
+// Setting names what is set so that an executor performs requests of a kind, "" if it cannot be set; otherwise if the executor
+// does not say.
+func Setting(executor any, kind, otherwise string) string {
+	if s, ok := executor.(interface{ SettingOf(kind string) string }); ok {
+		return s.SettingOf(kind)
+	}
+	return otherwise
+}

@@ -6,6 +6,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/runview"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -104,7 +105,7 @@ func Full(run *runview.Run) jsonvalue.Ordered {
 // is answered.
 func Lack(l *runview.Lack) jsonvalue.Ordered {
 	m := jsonvalue.Ordered{{"execution_id", l.ExecutionID}, {"node_id", l.NodeID}, {"missing", l.Missing}}
-	m.Text("setting", l.Setting)
+	m.Text("setting", envname.Options.Translate(l.Setting))
 	m.Put("awaited", !l.Host)
 	return m
 }
@@ -139,13 +140,22 @@ func Record(r *history.Record) jsonvalue.Ordered {
 func putWarnings(m *jsonvalue.Ordered, warnings []runview.Warning) {
 	var list []jsonvalue.Ordered
 	for _, w := range warnings {
-		list = append(list, jsonvalue.Ordered{
-			{"code", string(w.Code)}, {"message", w.Message}, {"used", w.Used}, {"limit", w.Limit}, {"hint", w.Hint},
-		})
+		list = append(list, Warning(w))
 	}
 	if list != nil {
 		m.Put("warnings", list)
 	}
+}
+
+// Warning is a warning about a limit that a run nears, or about the effect of a call.
+func Warning(w runview.Warning) jsonvalue.Ordered {
+	m := jsonvalue.Ordered{{"code", string(w.Code)}, {"message", w.Message}}
+	if w.Limit > 0 {
+		m.Put("used", w.Used)
+		m.Put("limit", w.Limit)
+	}
+	m.Put("hint", envname.Options.Translate(w.Hint))
+	return m
 }
 
 // putEnd puts what a run left behind when it ended.

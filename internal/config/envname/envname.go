@@ -2,6 +2,8 @@
 // operator what to set.
 package envname
 
+import "github.com/workflows-engine/workflows-engine/graph/problem"
+
 // Prefix begins the name of every variable of this program.
 const Prefix = "WORKFLOW_ENGINE_"
 
@@ -29,6 +31,12 @@ const (
 	MaxBytes         = Prefix + "MAX_BYTES"
 	MaxPending       = Prefix + "MAX_PENDING"
 )
+
+// Options are the flags that set what hints of the library call by its Go name.
+var Options = problem.Glossary{
+	"Options.MaxVisits": "--max-visits", "Options.MaxRecords": "--max-records", "Options.MaxBytes": "--max-bytes",
+	"Options.MaxPending": "--max-pending", "Options.Workflows": "--workflow-dir", "Options.Activities": "a setting for it", "Options.Delegates": "a setting for it",
+}
 
 // Known are the variables that have an effect.
 var Known = []string{

@@ -1,0 +1,128 @@
+package library
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/runview"
+)
+
+const (
+	// maxLacking bounds how many missing things an error or warning names.
+	maxLacking = 20
+	// maxRequired bounds how many definitions are looked at for one run.
+	maxRequired = 256
+)
+
+// lacking collects what a process lacks to perform a run in process.
+type lacking struct {
+	library      *Library
+	capabilities execution.Capabilities
+	seen         map[string]bool
+	named        map[string]bool
+	findings     problem.Findings
+}
+
+// Lacking is require for a run that requires it, and otherwise the warning that this process lacks executors for nodes of a
+// definition, nil if it lacks none. What a host performs is not looked at.
+func (l *Library) Lacking(ctx context.Context, prog *definition.Program, c execution.Capabilities, mode machine.Mode, required bool) (*runview.Warning, error) {
+	switch {
+	case mode == machine.HostMediated:
+		return nil, nil
+	case required:
+		return nil, l.require(ctx, prog, c)
+	}
+	w := lacking{capabilities: c, named: map[string]bool{}}
+	if w.nodes(prog, ""); len(w.findings) == 0 {
+		return nil, nil
+	}
+	return &runview.Warning{
+		Code: problem.ExecutorNotConfigured, Message: "this process lacks: " + w.text(),
+		Hint: "A run that was started here fails at such a node.",
+	}, nil
+}
+
+// require refuses a definition of which this process cannot perform every node in process, those of its subworkflows included, with
+// one error that lists what is missing. A subworkflow that cannot be looked up at the moment is passed over.
+func (l *Library) require(ctx context.Context, prog *definition.Program, c execution.Capabilities) error {
+	w := lacking{library: l, capabilities: c, seen: map[string]bool{}, named: map[string]bool{}}
+	w.walk(ctx, prog, "")
+	if len(w.findings) == 0 {
+		return nil
+	}
+	e := problem.New(problem.ExecutorNotConfigured, "this process lacks: %s", w.text()).
+		WithHint("Nothing was started. Configure what is missing, start the run where it is, or run it in mode %q.", "host_mediated")
+	e.Findings = w.findings[:min(len(w.findings), maxLacking)]
+	return e
+}
+
+// walk looks at a definition and at the subworkflows that it names.
+func (w *lacking) walk(ctx context.Context, prog *definition.Program, of string) {
+	if w.seen[prog.Hash] || len(w.seen) == maxRequired {
+		return
+	}
+	w.seen[prog.Hash] = true
+	w.nodes(prog, of)
+	for _, n := range prog.Nodes {
+		if n.Subworkflow == nil {
+			continue
+		}
+		ref := n.Subworkflow.WorkflowRef
+		child, err := w.library.Resolve(ctx, execution.WorkflowName{Ref: ref, Pin: n.Subworkflow.VersionPin})
+		switch {
+		case err == nil:
+			w.walk(ctx, child, ref)
+		case errors.Is(err, problem.WorkflowNotFound), errors.Is(err, problem.VersionPinMismatch):
+			w.add(n, of, fmt.Sprintf("the subworkflow %q", ref), err.Error())
+		}
+	}
+}
+
+// nodes looks at the nodes of a definition, which is a subworkflow's unless of is "".
+func (w *lacking) nodes(prog *definition.Program, of string) {
+	for _, n := range prog.Nodes {
+		if missing, setting := w.capabilities.Missing(n); missing != "" {
+			if setting != "" {
+				setting = "set " + setting
+			}
+			w.add(n, of, missing, setting)
+		}
+	}
+}
+
+// add notes what is missing for a node. What several nodes lack is noted once.
+func (w *lacking) add(n *definition.Node, of, missing, remedy string) {
+	if w.named[missing] {
+		return
+	}
+	w.named[missing] = true
+	message := fmt.Sprintf("%s (node %q", missing, n.ID)
+	if of != "" {
+		message += fmt.Sprintf(" of subworkflow %q", of)
+	}
+	message += ")"
+	if remedy != "" {
+		message += ": " + remedy
+	}
+	w.findings = append(w.findings, problem.Finding{
+		Code: problem.ExecutorNotConfigured, Severity: problem.SeverityError, At: problem.Place{NodeID: n.ID}, Message: message,
+	})
+}
+
+// text lists what is missing.
+func (w *lacking) text() string {
+	var names []string
+	for _, f := range w.findings[:min(len(w.findings), maxLacking)] {
+		names = append(names, f.Message)
+	}
+	if more := len(w.findings) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, "; ")
+}

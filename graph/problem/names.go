@@ -1,0 +1,29 @@
+package problem
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Names returns what hints call the library's calls and options: qualified Go names, so that nothing else reads like one, and
+// none begins another. Adapters that offer them under other names translate hints with a Glossary that has them all.
+func Names() []string {
+	return []string{
+		"Runner.Status", "Runner.List", "Runner.Drive", "Runner.Prune", "Runner.Verify", "StartRequest.AllowExisting", "StatusRequest.Wait",
+		"ExportOptions.Redact", "Options.MaxVisits", "Options.MaxRecords", "Options.MaxBytes", "Options.MaxPending", "Options.Workflows",
+		"Options.Activities", "Options.Delegates",
+	}
+}
+
+// Glossary holds an adapter's words for Names.
+type Glossary map[string]string
+
+// Translate puts the adapter's words into a hint.
+func (g Glossary) Translate(hint string) string {
+	pairs := make([]string, 0, 2*len(g))
+	for _, name := range slices.Sorted(maps.Keys(g)) {
+		pairs = append(pairs, name, g[name])
+	}
+	return strings.NewReplacer(pairs...).Replace(hint)
+}

@@ -1,0 +1,124 @@
+package mcpserver_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/internal/enginetest"
+)
+
+// TestAnswersHaveNoUndeclaredMember: what the answers of the transcripts have, the tools' output schemas declare, in the entries
+// of pending and in next too.
+func TestAnswersHaveNoUndeclaredMember(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, graph.Options{})
+	declared := map[string]object{}
+	for _, tool := range enginetest.Must(h.session.ListTools(t.Context(), nil)).Tools {
+		declared[tool.Name] = properties(tool.OutputSchema)
+	}
+	status := declared["workflow_status"]
+	entries, next := properties(status["pending"].(object)["items"]), properties(status["next"])
+	seen := 0
+	undeclared := func(file, what string, members map[string]any, schema object) {
+		for name := range members {
+			if seen++; schema[name] == nil {
+				t.Errorf("%s: %s has %q, which its schema does not declare", file, what, name)
+			}
+		}
+	}
+	files, _ := filepath.Glob("testdata/transcripts/*.txt")
+	for _, file := range files {
+		tools := map[string]string{}
+		for line := range strings.Lines(string(enginetest.Must(os.ReadFile(file)))) {
+			var m struct {
+				ID     any
+				Params struct{ Name string }
+				Result struct {
+					IsError           bool
+					StructuredContent map[string]any
+				}
+			}
+			text, isMessage := strings.CutPrefix(line, "> ")
+			text, isAnswer := strings.CutPrefix(text, "< ")
+			if !isMessage && !isAnswer || json.Unmarshal(definitionName.ReplaceAll([]byte(text), []byte("{}")), &m) != nil {
+				continue // a comment, or a message that is no JSON
+			}
+			id := string(enginetest.Must(json.Marshal(m.ID)))
+			if isMessage {
+				tools[id] = m.Params.Name
+				continue
+			}
+			content := m.Result.StructuredContent
+			if m.Result.IsError || content == nil {
+				continue
+			}
+			undeclared(file, tools[id], content, declared[tools[id]])
+			pending, _ := content["pending"].([]any)
+			for _, p := range pending {
+				undeclared(file, "an entry of pending", p.(map[string]any), entries)
+			}
+			if call, ok := content["next"].(map[string]any); ok {
+				undeclared(file, "next", call, next)
+			}
+		}
+	}
+	if seen < 100 {
+		t.Errorf("only %d members were looked at", seen)
+	}
+}
+
+// definitionName stands for a definition in a transcript.
+var definitionName = regexp.MustCompile(`@\w+@`)
+
+// properties are the members that a schema declares, by name.
+func properties(schema any) object {
+	m, _ := schema.(map[string]any)
+	p, _ := m["properties"].(map[string]any)
+	return p
+}
+
+// TestAResultThatFailedDoesNotReadAsASuccess: one that breaks output_schema uses up an attempt. next says so before, and the
+// answer after.
+func TestAResultThatFailedDoesNotReadAsASuccess(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, hostMediated)
+	answer := h.ok("workflow_start", object{"definition": definitionFile(t, "tickets"), "input": object{"ticket": "x"}})
+	if note := at(t, answer, "next", "note").(string); !contains(note, "uses up one of 3 attempts") {
+		t.Errorf("next: %s", note)
+	}
+	args := at(t, answer, "next", "arguments").(map[string]any)
+	args["outcome"] = object{"ok": true, "result": object{"intent": 5}}
+	for range 2 { // a repeated call says it again
+		r := h.raw("workflow_submit_activity", args)
+		const says = "recorded as a failed attempt: the output breaks output_schema"
+		if !contains(r.text, says) || !contains(r.text, "(OUTPUT_SCHEMA_VIOLATION). Attempt 2 of 3 is pending.") {
+			t.Errorf("the answer reads %s", r.text)
+		}
+		warning := at(t, r.content, "warnings").([]any)[0].(map[string]any)
+		if warning["code"] != "OUTPUT_SCHEMA_VIOLATION" || !contains(warning["message"].(string), says) {
+			t.Errorf("warning: %v", warning)
+		}
+	}
+}
+
+// TestAModeThatIsIgnoredIsNoted: a repeated start in another mode says that the run keeps its own; one that names none does not.
+func TestAModeThatIsIgnoredIsNoted(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, graph.Options{})
+	args := object{"definition": definitionFile(t, "approval"), "input": object{}, "execution_id": "r", "activity_execution_mode": "host_mediated"}
+	h.ok("workflow_start", args)
+	args["allow_existing_execution_id"], args["activity_execution_mode"] = true, "in_process"
+	r := h.raw("workflow_start", args)
+	if !contains(r.text, `keeps its mode "host_mediated"`) || !contains(r.text, "MODE_NOT_CHANGED") {
+		t.Errorf("the answer reads %s", r.text)
+	}
+	delete(args, "activity_execution_mode")
+	if r := h.raw("workflow_start", args); contains(r.text, "MODE_NOT_CHANGED") {
+		t.Errorf("without a mode the answer reads %s", r.text)
+	}
+}
