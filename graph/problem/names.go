@@ -12,7 +12,7 @@ func Names() []string {
 	return []string{
 		"Runner.Status", "Runner.List", "Runner.Drive", "Runner.Prune", "Runner.Verify", "StartRequest.AllowExisting", "StatusRequest.Wait",
 		"ExportOptions.Redact", "Options.MaxVisits", "Options.MaxRecords", "Options.MaxBytes", "Options.MaxPending", "Options.Workflows",
-		"Options.Activities", "Options.Delegates",
+		"Options.Activities", "Options.Delegates", "Options.NoBackup",
 	}
 }
 

@@ -41,7 +41,7 @@ const (
 func (c *Clock) Now() time.Time {
 	if c.Override != nil {
 		var now time.Time
-		if guard.Call(c.Log, "Options.Now", func() { now = c.Override() }) != nil {
+		if guard.Call(c.Log, "the clock of the embedder", func() { now = c.Override() }) != nil {
 			now = time.Now()
 		}
 		return now

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -38,9 +37,9 @@ func (c *Config) openFile(ctx context.Context, o historysql.Options) (history.St
 	if err == nil {
 		return store, nil
 	}
-	if e, ok := problem.As(err); ok && strings.Contains(e.Hint, "Options.NoBackup") {
+	if e, ok := problem.As(err); ok {
 		named := *e
-		named.Hint = strings.Replace(e.Hint, "Options.NoBackup", "workflows-engine store migrate --no-backup --db "+c.StorePath, 1)
+		named.Hint = problem.Glossary{"Options.NoBackup": "workflows-engine store migrate --no-backup --db " + c.StorePath}.Translate(e.Hint)
 		err = &named
 	}
 	return nil, err

@@ -29,7 +29,7 @@ var (
 		required("arguments", obj("Its arguments; fill in each <…>.")),
 		required("note", str("How.")),
 	}, false))
-	warningsProperty = optional("warnings", describe("array", "Doubts about the definition or the call: code, pointer, message, hint."))
+	warningsProperty = optional("warnings", describe("array", "Doubts about definition or call: code, pointer, message, hint."))
 )
 
 // limitsProperty is what workflow_status says of a run that nears a limit.

@@ -35,7 +35,7 @@ const (
 // Options are the flags that set what hints of the library call by its Go name.
 var Options = problem.Glossary{
 	"Options.MaxVisits": "--max-visits", "Options.MaxRecords": "--max-records", "Options.MaxBytes": "--max-bytes",
-	"Options.MaxPending": "--max-pending", "Options.Workflows": "--workflow-dir", "Options.Activities": "a setting for it", "Options.Delegates": "a setting for it",
+	"Options.MaxPending": "--max-pending", "Options.NoBackup": "workflows-engine store migrate --no-backup", "Options.Workflows": "--workflow-dir", "Options.Activities": "a setting for it", "Options.Delegates": "a setting for it",
 }
 
 // Known are the variables that have an effect.
