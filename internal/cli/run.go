@@ -16,6 +16,7 @@ import (
 type runOptions struct {
 	driveOptions
 	format, input, id, folder string
+	priority                  int
 }
 
 func newRun(a *app) *cobra.Command {
@@ -41,6 +42,7 @@ Subworkflows are found by document.name among the *.workflow.json and *.workflow
 	}
 	cmd.Flags().StringVarP(&o.input, "input", "i", "", "the run's input: `JSON`, @file, or - for standard input (default {})")
 	cmd.Flags().StringVar(&o.id, "id", "", "the run's `id` (default a new UUID)")
+	cmd.Flags().IntVar(&o.priority, "priority", 0, "where attempts wait for their turn (--limits), runs with a higher `number` have it first in each round")
 	cmd.Flags().StringVar(&o.format, "format", "", "json or yaml, instead of going by the extension")
 	registerWorkflowDir(cmd.Flags(), &o.folder, "the folder of FILE")
 	registerDrive(cmd.Flags(), &o.driveOptions)
@@ -89,6 +91,7 @@ func (a *app) run(ctx context.Context, file string, o runOptions) error {
 			Definition:  c.document,
 			Input:       input,
 			Mode:        mode,
+			Priority:    o.priority,
 			Wait:        d.caller.Wait,
 		})
 		return d.from(ctx, run, err)
