@@ -48,6 +48,14 @@ type NodeSelective interface {
 	PerformsNode(nodeType string, config map[string]any) bool
 }
 
+// Classified is implemented by executors that know more about what an attempt takes than its node says, such as the endpoint of
+// a model. Limits apply to classes (graph.Options.Limits).
+type Classified interface {
+	Executor
+	// Classes returns the classes of a node besides its type, step handler and MCP server, such as "llm:<address>".
+	Classes(nodeType string, config map[string]any) []string
+}
+
 // Request describes one attempt.
 type Request struct {
 	ExecutionID string

@@ -38,6 +38,11 @@ func (c Composite) PerformsNode(nodeType string, config map[string]any) bool {
 	return performsNode(c.executor(nodeType, ""), nodeType, config)
 }
 
+// Classes returns what the executor that serves the node's type says.
+func (c Composite) Classes(nodeType string, config map[string]any) []string {
+	return classes(c.executor(nodeType, ""), nodeType, config)
+}
+
 // executor returns the executor for a node type, which is one that refuses if none is configured.
 func (c Composite) executor(nodeType, nodeID string) Executor {
 	routes := port.Routes[Executor]{{Kind: "step", Executor: c.Step}, {Kind: "llm_call", Executor: c.LLMCall}, {Kind: "tool_call", Executor: c.ToolCall}}
@@ -73,6 +78,14 @@ func performsNode(executor Executor, nodeType string, config map[string]any) boo
 	return !ok || s.PerformsNode(nodeType, config)
 }
 
+// classes returns the classes that an executor names, if it names any.
+func classes(executor Executor, nodeType string, config map[string]any) []string {
+	if c, ok := executor.(Classified); ok {
+		return c.Classes(nodeType, config)
+	}
+	return nil
+}
+
 // refusal fails every attempt, at once.
 type refusal struct{ err error }
 
@@ -85,4 +98,5 @@ var (
 	_ Immediate     = Composite{}
 	_ Selective     = Composite{}
 	_ NodeSelective = Composite{}
+	_ Classified    = Composite{}
 )

@@ -40,6 +40,11 @@ func (c Composite) PerformsAgent(protocol, agentID string) bool {
 	return performsAgent(c.executor(protocol, ""), protocol, agentID)
 }
 
+// Classes returns what the executor that serves the protocol says.
+func (c Composite) Classes(protocol, agentID string) []string {
+	return classes(c.executor(protocol, ""), protocol, agentID)
+}
+
 // HasTask reports whether the executor that would get the request works with tasks.
 func (c Composite) HasTask(req Request) bool { return c.tasks(req).HasTask(req) }
 
@@ -115,6 +120,14 @@ func performsAgent(executor Executor, protocol, agentID string) bool {
 	return !ok || s.PerformsAgent(protocol, agentID)
 }
 
+// classes returns the classes that an executor names, if it names any.
+func classes(executor Executor, protocol, agentID string) []string {
+	if c, ok := executor.(Classified); ok {
+		return c.Classes(protocol, agentID)
+	}
+	return nil
+}
+
 // tasksOf returns an executor as one that works with tasks, which refuses if it does not serve the request in this way.
 func tasksOf(executor Executor, req Request) Tasks {
 	if tasks, ok := executor.(Tasks); ok && tasks.HasTask(req) {
@@ -128,5 +141,6 @@ var (
 	_ Immediate      = Composite{}
 	_ Selective      = Composite{}
 	_ AgentSelective = Composite{}
+	_ Classified     = Composite{}
 	_ Tasks          = Composite{}
 )

@@ -42,6 +42,14 @@ type AgentSelective interface {
 	PerformsAgent(protocol, agentID string) bool
 }
 
+// Classified is implemented by executors that know more about what a delegation takes than its node says; see
+// activities.Classified.
+type Classified interface {
+	Executor
+	// Classes returns the classes of delegations to an agent besides the node type and the agent, such as "mcp:<server>".
+	Classes(protocol, agentID string) []string
+}
+
 // Request describes one attempt of a delegation.
 type Request struct {
 	ExecutionID string

@@ -33,6 +33,14 @@ func (m MCP) PerformsAgent(protocol, agentID string) bool {
 	return protocol == "mcp" && ok && strings.TrimSpace(tool.Server) != "" && strings.TrimSpace(tool.Name) != ""
 }
 
+// Classes names the MCP server of the agent's tool, for limits.
+func (m MCP) Classes(_, agentID string) []string {
+	if tool, ok := m.agents[strings.TrimSpace(agentID)]; ok {
+		return []string{"mcp:" + strings.TrimSpace(tool.Server)}
+	}
+	return nil
+}
+
 // Delegate calls the agent's tool.
 func (m MCP) Delegate(ctx context.Context, req Request) (Result, error) {
 	if req.Protocol != "mcp" {

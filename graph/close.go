@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
 
 // Close stops driving. First it drains for as long as Options.Drain says: calls are refused and no attempt is begun any more, those in
@@ -17,8 +17,11 @@ func (r *Runner) Close() error {
 	r.closed = true
 	r.mu.Unlock()
 	if r.opts.Drain > 0 {
-		within(r.opts.Drain, r.flights.Drain())
+		landed := r.flights.Drain()
+		r.performer.Turns.Open()
+		wait.Within(r.opts.Drain, landed)
 	}
+	r.performer.Turns.Close()
 	r.cancel(errClosed)
 
 	done := make(chan struct{})
@@ -27,8 +30,8 @@ func (r *Runner) Close() error {
 		close(done)
 	}()
 	var err error
-	if !within(r.opts.CloseLimit, done) {
-		err = r.hanging()
+	if !wait.Within(r.opts.CloseLimit, done) {
+		err = r.flights.Hanging(r.opts.CloseLimit)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -36,26 +39,4 @@ func (r *Runner) Close() error {
 		r.log.Warn("lease not released: it runs out by itself", logError, err)
 	}
 	return err
-}
-
-// within waits for a channel to be closed, and reports whether that happened in time.
-func within(limit time.Duration, done <-chan struct{}) bool {
-	t := time.NewTimer(limit)
-	defer t.Stop()
-	select {
-	case <-done:
-		return true
-	case <-t.C:
-		return false
-	}
-}
-
-// hanging is the error of a Close that gives up.
-func (r *Runner) hanging() error {
-	if attempts := r.flights.String(); attempts != "" {
-		return problem.New(problem.RunnerClosed, "some executors have not stopped within %s: %s", r.opts.CloseLimit, attempts).
-			WithHint("Executors must return when their context ends.")
-	}
-	return problem.New(problem.RunnerClosed, "no attempt is in flight, but something else has not stopped within %s", r.opts.CloseLimit).
-		WithHint("Resolvers must return when their context ends, and OnRecord must not wait for Close.")
 }

@@ -1,12 +1,14 @@
 package graph
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/workflows-engine/workflows-engine/graph/admit"
+	"github.com/workflows-engine/workflows-engine/graph/limit"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
@@ -25,10 +27,7 @@ const (
 
 // withDefaults checks the options and fills in what is left out.
 func (o Options) withDefaults() (Options, error) {
-	if err := admit.Mode(o.DefaultMode, problem.UsageError); err != nil {
-		return o, err
-	}
-	if err := admit.Branches(o.Branches, problem.UsageError); err != nil {
+	if err := cmp.Or(admit.Mode(o.DefaultMode, problem.UsageError), admit.Branches(o.Branches, problem.UsageError), limit.Check(o.Limits)); err != nil {
 		return o, err
 	}
 	for _, n := range []struct {

@@ -99,7 +99,11 @@ func (r *Runner) background(x *execution.Run, f func()) {
 // pool performs attempts of a run.
 func (r *Runner) pool(x *execution.Run) *perform.Pool {
 	return &perform.Pool{
-		Go:        func(f func()) { r.background(x, f) },
+		Go: func(f func()) { r.background(x, f) },
+		AwaitTurn: func(a *execution.Attempt, begin func()) {
+			r.runs.Retain(x)
+			r.performer.AwaitTurn(x.ID(), a, begin, func() { r.runs.Drop(x) })
+		},
 		Immediate: func(a *execution.Attempt) bool { return r.performer.Immediate(x.ID(), a) },
 		Perform:   func(a *execution.Attempt) []*execution.Attempt { return r.perform(x, a) },
 		Exited: func(a *execution.Attempt) []*execution.Attempt {

@@ -8,6 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/library"
+	"github.com/workflows-engine/workflows-engine/graph/limit"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 )
 
@@ -41,6 +42,9 @@ type Options struct {
 	MaxBytes int64
 	// MaxPending bounds the activities and delegates that a run awaits at the same time; 0 means 10,000.
 	MaxPending int
+	// Limits bound the attempts that are in flight in this process at the same time and that begin in a second, by class. An attempt
+	// waits for its turn before it is requested and its timeout begins. Turns go round the runs; see StartRequest.Priority.
+	Limits []Limit
 	// MaxDepth bounds the nesting of subworkflows; 0 means 4 (root plus four levels).
 	MaxDepth int
 	// MaxDocumentBytes bounds each definition, input, payload and output as canonical JSON; 0 means 2 MiB.
@@ -76,6 +80,9 @@ type Options struct {
 	// may call the Runner. The run waits for it. The command line's live view uses it.
 	OnRecord func(RecordEvent)
 }
+
+// Limit bounds the attempts of a class. Its fields: go doc graph/limit Limit.
+type Limit = limit.Limit
 
 // Resolver finds the definition behind a workflow_ref.
 type Resolver = library.Resolver

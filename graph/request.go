@@ -22,6 +22,9 @@ type StartRequest struct {
 	Mode machine.Mode
 	// Branches is remembered with the run; "" means Options.Branches.
 	Branches machine.BranchOrder
+	// Priority is remembered with the run, and with its subworkflows: where attempts wait for their turn (Options.Limits), each run
+	// has one turn in a round, and the runs of higher priority have it first.
+	Priority int
 	// AllowExisting makes start of an existing id say again where that run stands, and take it over if its owner is
 	// gone, instead of failing with DUPLICATE_EXECUTION_ID.
 	AllowExisting bool

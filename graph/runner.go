@@ -9,6 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/library"
+	"github.com/workflows-engine/workflows-engine/graph/limit"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/notify"
 	"github.com/workflows-engine/workflows-engine/graph/perform"
@@ -68,7 +69,7 @@ func New(store history.Store, o Options) (*Runner, error) {
 	})
 	r.performer = &perform.Performer{
 		Activities: o.Activities, Delegates: o.Delegates, MaxBytes: o.MaxDocumentBytes, Now: r.now, Log: r.log,
-		Alive: r.alive, Abandoned: func(id string, e *machine.DelegateEffect) { r.cancelTasks(id, []*machine.DelegateEffect{e}) },
+		Turns: limit.New(o.Limits, r.tasks.Go, r.ctx.Done()), Alive: r.alive, Abandoned: func(id string, e *machine.DelegateEffect) { r.cancelTasks(id, []*machine.DelegateEffect{e}) },
 	}
 	r.lease = &schedule.Lease{
 		Store: store, Label: o.Owner, TTL: o.LeaseTTL, Log: r.log, Go: r.tasks.Go, Context: r.ctx, Look: r.look,
@@ -148,7 +149,9 @@ func detached(ctx context.Context) context.Context { return context.WithoutCance
 
 // limits are those that the machine watches besides the budget of node visits.
 func (r *Runner) limits() machine.Limits {
-	return machine.Limits{MaxRecords: r.opts.MaxRecords, MaxBytes: r.opts.MaxBytes, MaxPending: r.opts.MaxPending}
+	return machine.Limits{
+		MaxRecords: r.opts.MaxRecords, MaxBytes: r.opts.MaxBytes, MaxPending: r.opts.MaxPending, Queued: r.performer.Limited(),
+	}
 }
 
 // RegisterWorkflow makes a definition known under a workflow_ref, exactly as written. Registering a ref again replaces

@@ -60,6 +60,7 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	config := machine.Config{
 		ExecutionID: x.ID(), Mode: req.Mode, Branches: req.Branches, MaxVisits: r.opts.MaxVisits, Limits: r.limits(),
 		TraceParent: trace.Parent(ctx),
+		Priority:    req.Priority,
 	}
 	err = r.with(ctx, x, func(w *execution.Work) error { return x.Begin(ctx, prog, config, input, true, w) })
 	switch {

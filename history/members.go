@@ -34,6 +34,7 @@ var payloadMembers = []member[Payload]{
 	{"branches", func(p *Payload) any { return &p.Branches }},
 	{"depth", func(p *Payload) any { return &p.Depth }},
 	{"traceParent", func(p *Payload) any { return &p.TraceParent }},
+	{"priority", func(p *Payload) any { return &p.Priority }},
 	{"forkedFrom", func(p *Payload) any { return &p.ForkedFrom }},
 	// Nodes, blocks, timers, signals and interrupts.
 	{"reason", func(p *Payload) any { return &p.Reason }},
@@ -74,6 +75,7 @@ var payloadMembers = []member[Payload]{
 	{"usage", func(p *Payload) any { return &p.Usage }},
 	{"repair", func(p *Payload) any { return &p.Repair }},
 	{"keepTasks", func(p *Payload) any { return &p.KeepTasks }},
+	{"queued", func(p *Payload) any { return &p.Queued }},
 	// Subworkflows.
 	{"workflowRef", func(p *Payload) any { return &p.WorkflowRef }},
 	{"parentExecutionId", func(p *Payload) any { return &p.ParentExecutionID }},

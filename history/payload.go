@@ -88,6 +88,8 @@ type Payload struct {
 	Usage map[string]any
 	// Repair is the input of the next attempt, which repairs this one. Added, on an ActivityFailed that was granted a repair.
 	Repair map[string]any
+	// Queued says that the attempt of a node waits for its turn before it is requested. Added, on NodeScheduled.
+	Queued bool
 	// KeepTasks says that the tasks at agents are not cancelled with the run: they belong to a copy of it elsewhere. Added, on
 	// ExecutionCancelled.
 	KeepTasks bool
@@ -110,6 +112,8 @@ type Payload struct {
 	Depth int
 	// TraceParent is the trace parent (W3C Trace Context) of the call that started the run. Added, on ExecutionStarted.
 	TraceParent string
+	// Priority decides between runs whose attempts wait for a turn. Added, on ExecutionStarted.
+	Priority int
 	// ForkedFrom says where the run was forked; zero for other runs. Added, on ExecutionStarted.
 	ForkedFrom ForkOrigin
 

@@ -63,11 +63,12 @@ var payloads = []struct {
 	{history.ExecutionStarted,
 		payload{
 			WorkflowName: "w", WorkflowVersion: "1", InputKeys: []string{"2", "a"}, DefinitionHash: "d", InputHash: "i",
-			Input: obj{"a": nil}, Mode: "in_process", Branches: "concurrent", ParentExecutionID: "x", Depth: 1, TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", ForkedFrom: history.ForkOrigin{ExecutionID: "y", Seq: 7},
+			Input: obj{"a": nil}, Mode: "in_process", Branches: "concurrent", ParentExecutionID: "x", Depth: 1, Priority: 3, TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", ForkedFrom: history.ForkOrigin{ExecutionID: "y", Seq: 7},
 		},
 		`,"workflowName":"w","workflowVersion":"1","inputKeys":["2","a"],"definitionHash":"d","inputHash":"i","input":{"a":null},` +
-			`"branches":"concurrent","depth":1,"traceParent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01","forkedFrom":{"executionId":"y","seq":7},"activityExecutionMode":"in_process","parentExecutionId":"x"`},
+			`"branches":"concurrent","depth":1,"traceParent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01","priority":3,"forkedFrom":{"executionId":"y","seq":7},"activityExecutionMode":"in_process","parentExecutionId":"x"`},
 	{history.NodeScheduled, payload{NodeID: "n", Visit: 2, Span: someSpan}, `,"nodeId":"n","visit":2,` + spanText},
+	{history.NodeScheduled, payload{NodeID: "n", Queued: true}, `,"nodeId":"n","queued":true`},
 	{history.ActivityRequested, payload{NodeID: "n", NodeType: "step", TimeoutMS: 5000, Span: someSpan, Attempt: 1},
 		`,"nodeId":"n","nodeType":"step","timeoutMs":5000,` + spanText + `,"attempt":1`},
 	{history.ActivityRequested,

@@ -34,7 +34,7 @@ func (e *Execution) Apply(r Record) {
 	if r.Kind == Command {
 		e.command(r.Name, p)
 	} else {
-		e.event(r.Name, p, r.Foreign)
+		e.event(r.Name, p)
 	}
 	if first {
 		e.nameFamily()
@@ -60,13 +60,14 @@ func (e *Execution) command(name Name, p *Payload) {
 			f.lastNode = p.FailedNodeID
 		}
 		f.endWait(p, WaitSubworkflow, WaitBackoff)
+		f.dropWaits(func(w *Wait) bool { return w.Queued && w.NodeID == f.lastNode })
 		f.failBlocks(p.NodeID)
 	case StartSubworkflow:
 		e.ChildExecutionID, e.ParentExecutionID = p.ChildExecutionID, e.ID
 	}
 }
 
-func (e *Execution) event(name Name, p *Payload, foreign bool) {
+func (e *Execution) event(name Name, p *Payload) {
 	f := &e.fold
 	switch name {
 	case ExecutionStarted:
@@ -77,8 +78,12 @@ func (e *Execution) event(name Name, p *Payload, foreign bool) {
 		}
 	case StateUpdated:
 		e.StateSeq = e.Seq
+	case NodeScheduled:
+		if p.Queued {
+			f.beginWait(p, Wait{Kind: WaitActivity, Mode: modeInProc, Queued: true})
+		}
 	case ActivityRequested:
-		e.requested(p, foreign)
+		e.requested(p)
 	case ActivityCompleted:
 		e.correlate(p)
 		if !p.Replayed {
@@ -147,8 +152,8 @@ func (e *Execution) start(p *Payload) {
 }
 
 // requested opens the wait for an attempt. A repeated request, or one of a later attempt, of a delegate may lack the members
-// about the agent. One of another engine does not say who performs it: then the mode in which the run began decides.
-func (e *Execution) requested(p *Payload, foreign bool) {
+// about the agent.
+func (e *Execution) requested(p *Payload) {
 	e.correlate(p)
 	if p.ExternalTask != "" {
 		e.taskMoved(p, WaitActivity)
@@ -159,11 +164,7 @@ func (e *Execution) requested(p *Payload, foreign bool) {
 		Kind: WaitActivity, NodeType: p.NodeType, Attempt: p.Attempt, Mode: p.Mode,
 		AgentID: p.AgentID, Protocol: p.Protocol, Correlation: p.Correlation, Input: p.DelegateInput,
 	}
-	switch {
-	case w.Mode != "" || e.Mode == "":
-	case foreign:
-		w.Mode = e.Mode
-	default:
+	if w.Mode == "" && e.Mode != "" {
 		w.Mode = modeInProc // requests of this engine name the other mode
 	}
 	if i := f.findWait(p, WaitActivity, WaitBackoff); i >= 0 && w.AgentID == "" {

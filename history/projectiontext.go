@@ -47,6 +47,7 @@ var waitMembers = []member[Wait]{
 	{"correlation", func(x *Wait) any { return &x.Correlation }},
 	{"input", func(x *Wait) any { return &x.Input }},
 	{"task", func(x *Wait) any { return &x.ExternalTask }},
+	{"queued", func(x *Wait) any { return &x.Queued }},
 	{"signal", func(x *Wait) any { return &x.SignalName }},
 	{"due", func(x *Wait) any { return &x.Due }},
 	{"child", func(x *Wait) any { return &x.ChildExecutionID }},

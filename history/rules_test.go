@@ -115,6 +115,8 @@ func TestOrphaned(t *testing.T) {
 		{"a host's activity", []string{ours, `E ActivityRequested a {"activityExecutionMode":"host_mediated"}`}, false},
 		{"a back-off", []string{ours, "E ActivityRequested a", `E ActivityFailed a {"willRetry":true}`}, false},
 		{"a signal and an activity in process", []string{ours, "E SignalWaitStarted s", "E ActivityRequested a"}, true},
+		{"a signal and an attempt in the queue", []string{ours, "E SignalWaitStarted s", `E NodeScheduled a {"queued":true}`}, true},
+		{"an attempt in the queue that failed before its request", []string{ours, "E SignalWaitStarted s", `E NodeScheduled a {"queued":true}`, "C FailNode a"}, false},
 		{"a subworkflow under way", []string{ours, `E SubworkflowStarted v {"childExecutionId":"x:sub:run"}`}, false},
 		{"a subworkflow that has ended", []string{ours, `E SubworkflowStarted v {"childExecutionId":"x:sub:done"}`, "E SignalWaitStarted s"}, true},
 		{"a subworkflow that was never begun", []string{ours, `E SubworkflowStarted v {"childExecutionId":"x:sub:none"}`}, true},

@@ -33,6 +33,8 @@ type Wait struct {
 	Protocol    string
 	Correlation string
 	Input       map[string]any
+	// Queued says that the attempt waits for its turn: it is not requested yet.
+	Queued bool
 	// ExternalTask is the id of a delegate's task once the agent has accepted it. From then on no process has to wait for it: a
 	// timer says when to poll it.
 	ExternalTask string

@@ -9,6 +9,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
+// Classes names the endpoint, for limits.
+func (e *Executor) Classes(string, map[string]any) []string {
+	return []string{"llm:" + e.config.BaseURL}
+}
+
 // Execute asks the model. What is wrong is found in this order: the node's type, its config and prompts, the key, the
 // call. Errors are *activities.Failure.
 func (e *Executor) Execute(ctx context.Context, req activities.Request) (activities.Result, error) {
@@ -79,9 +84,6 @@ func (c *call) run(ctx context.Context, messages []openai.ChatCompletionMessage)
 		return activities.Result{Output: output}, nil
 	}
 	violation = problem.Clip(c.scrub.text(violation), maxViolation)
-	if c.node.schema == nil {
-		return activities.Result{}, activities.Fail(problem.ActivityOutputInvalid, "model %q: %s", c.node.model, violation)
-	}
 	cut := r.finish == string(openai.FinishReasonLength)
 	failure := c.unusable(violation, cut)
 	if !c.config.NoRepair && !cut && !c.repairs {

@@ -42,11 +42,7 @@ func parse(text []byte) (a answer, fault string) {
 	node, faults := jsonvalue.Parse(text, 0, 0)
 	if len(faults) > 0 {
 		f := faults[0]
-		fault = fmt.Sprintf("line %d, column %d: %s", f.Line, f.Column, f.Message)
-		if f.Pointer != "" {
-			fault += fmt.Sprintf(" (at %q)", f.Pointer)
-		}
-		return a, fault
+		return a, fmt.Sprintf("line %d, column %d: %s", f.Line, f.Column, f.Message)
 	}
 	members, ok := node.Value().(map[string]any)
 	if !ok {

@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -30,12 +31,19 @@ type Attempt struct {
 	// Context ends when the outcome is not wanted any more.
 	Context context.Context
 	cancel  context.CancelCauseFunc
+	// Done, if not nil, gives back the turn that the attempt has had.
+	Done func()
 	// restarted is when an attempt that another process had begun was begun again here; zero for what was requested here.
 	restarted time.Time
 }
 
 // Release frees the attempt's context once it is over.
-func (a *Attempt) Release() { a.cancel(ErrUnwanted) }
+func (a *Attempt) Release() {
+	a.cancel(ErrUnwanted)
+	if a.Done != nil {
+		a.Done()
+	}
+}
 
 // late reports whether the attempt's deadline has passed.
 func (a *Attempt) late(now time.Time) bool {
@@ -98,6 +106,7 @@ func (x *Run) abortUnawaited() {
 	}
 	for key, a := range x.attempts {
 		switch {
+		case !awaited[key] && x.queueAgain(a):
 		case !awaited[key]:
 			a.cancel(ErrUnwanted)
 			delete(x.attempts, key)
@@ -105,6 +114,17 @@ func (x *Run) abortUnawaited() {
 			x.m.Restart(key, a.restarted)
 		}
 	}
+}
+
+// queueAgain makes a freshly loaded machine wait for the turn for which an attempt waits here, and reports whether it does. What
+// another process owns has been begun there.
+func (x *Run) queueAgain(a *Attempt) bool {
+	e, ok := a.Effect.(*machine.TurnEffect)
+	if !ok || e.Timer == "" && !x.Owned() {
+		return false
+	}
+	turn := x.m.Queue(cmp.Or(e.Timer, e.EffectKey))
+	return turn != nil && turn.Key() == a.Key
 }
 
 // redispatch begins what is in flight and not performed here, as far as this process can perform it. Such an attempt has its
@@ -119,7 +139,9 @@ func (x *Run) redispatch(w *Work) {
 		if x.attempts[e.Key()] != nil || !x.performs(e) {
 			continue
 		}
-		if again := x.m.Restart(e.Key(), now); again != nil {
+		if turn := x.m.Queue(e.Key()); turn != nil {
+			e, timed = turn, true
+		} else if again := x.m.Restart(e.Key(), now); again != nil {
 			e, timed = again, true
 		}
 		x.begin(e, w).restarted = now

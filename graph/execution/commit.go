@@ -70,7 +70,10 @@ func (x *Run) commit(ctx context.Context, b machine.Batch, i intent, w *Work) er
 			x.noteChild(c.EffectKey, c.ChildExecutionID)
 		}
 		if drives && x.performs(e) {
-			x.begin(e, w)
+			a := x.begin(e, w)
+			if len(b.Records) == 0 { // it was requested before
+				a.restarted = x.env.Now()
+			}
 		}
 	}
 	x.redispatch(w)

@@ -34,7 +34,11 @@ func (x *Run) fireMine(ctx context.Context, w *Work) error {
 			return nil
 		}
 		over[due.Key] = true
-		if e := x.m.Poll(due.Key); e != nil {
+		e := x.m.Queue(due.Key)
+		if poll := x.m.Poll(due.Key); poll != nil {
+			e = poll
+		}
+		if e != nil {
 			if x.attempts[e.Key()] == nil && !x.env.Draining() {
 				x.begin(e, w)
 			}

@@ -3,6 +3,7 @@ package machine
 import (
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -36,6 +37,8 @@ type Limits struct {
 	MaxBytes int64
 	// MaxPending bounds the activities and delegates that are pending at the same time.
 	MaxPending int
+	// Queued, unless nil, says of which nodes attempts in process wait for a turn before they are requested; see TurnEffect.
+	Queued func(*definition.Node) bool
 }
 
 // Config says how a run is walked. All but the limits are recorded in ExecutionStarted.
@@ -51,6 +54,8 @@ type Config struct {
 	Depth  int
 	// TraceParent is the trace parent of the call that started the run (W3C Trace Context), "" without one.
 	TraceParent string `json:",omitempty"`
+	// Priority decides between runs whose attempts wait for a turn; the higher one is first.
+	Priority int `json:",omitempty"`
 }
 
 // Status is the state of a run as a whole.
@@ -77,7 +82,8 @@ func (s Status) Terminal() bool { return s == Completed || s == Failed || s == C
 type Batch struct {
 	// Records to append in one transaction, in order, with their Seq.
 	Records []history.Record
-	// Effects to perform once Records are durable. Records holds the request of each: without records there are no effects.
+	// Effects to perform once Records are durable. Records holds the request of each; only a turn for an attempt that was
+	// requested before leads to an effect without records.
 	Effects []Effect
 	// Abandoned lists the keys of effects that are no longer needed: stop them and ignore their outcome.
 	Abandoned []string
@@ -96,7 +102,7 @@ type Timer struct {
 }
 
 // Effect is something that the driver performs. The kinds are *ActivityEffect, *DelegateEffect, *PollEffect and
-// *ChildEffect.
+// *ChildEffect and *TurnEffect.
 type Effect interface {
 	// Key identifies the effect within the run: "<node>#<visit>.<attempt>". It is the same in every rebuilt machine.
 	Key() string
@@ -188,6 +194,9 @@ type Outcome struct {
 	ExternalTaskID string
 	IdempotencyKey string
 	Usage          map[string]any
+
+	// backoff, in a replay, says that a back-off was recorded, which may have been empty.
+	backoff bool
 }
 
 // Resume answers an interrupt. Key may be empty when only one interrupt is open; otherwise it is the interrupt's key
@@ -270,6 +279,8 @@ type Wait struct {
 	Span    *history.ParallelSpan
 	// Host is true if the host is to perform it.
 	Host bool
+	// Queued is true while an attempt in process, or the one after a back-off, waits for its turn.
+	Queued bool
 	// State is the state as the node sees it. Shared: do not change it.
 	State map[string]any
 

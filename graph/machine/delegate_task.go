@@ -99,7 +99,9 @@ func (t *token) delegateEffect() DelegateEffect {
 
 // acceptTask finds the attempt whose task an update is about.
 func (m *Machine) acceptTask(u TaskUpdate) (*token, error) {
-	t := m.find(func(t *token) bool { return t.wait.Kind == WaitDelegate && !t.wait.Host && t.key() == u.Key })
+	t := m.find(func(t *token) bool {
+		return t.wait.Kind == WaitDelegate && !t.wait.Host && !t.wait.Queued && t.key() == u.Key
+	})
 	if t == nil || t.wait.away() != u.Polled || u.Polled && t.wait.Task.Round != u.Round {
 		return nil, problem.New(problem.SubmitNotAwaiting, "no pending attempt %s for an update of its task", u.Key)
 	}

@@ -91,8 +91,8 @@ func (m *Machine) abandonBelow(t *token) {
 
 // abandon abandons the effect and the task that a token waits for.
 func (m *Machine) abandon(t *token) {
-	if t.effect() != nil {
-		m.abandoned = append(m.abandoned, t.key())
+	if e := t.effect(); e != nil {
+		m.abandoned = append(m.abandoned, e.Key())
 	}
 	m.dropTask(t)
 }

@@ -116,6 +116,7 @@ func (m *Machine) begin(input map[string]any, now time.Time) {
 		ParentExecutionID: m.cfg.Parent,
 		Depth:             m.cfg.Depth,
 		TraceParent:       m.cfg.TraceParent,
+		Priority:          m.cfg.Priority,
 	}
 	bad := m.invalidState(m.main, "")
 	if m.prog.Entry.Type != definition.Start || bad != nil {
@@ -197,6 +198,8 @@ func (m *Machine) accept(in Input, now time.Time) (*token, error) {
 		return m.acceptChild(in.Key)
 	case ChildRefused:
 		return m.acceptChild(in.Key)
+	case Turn:
+		return m.acceptTurn(in)
 	case Cancel:
 		return m.main, nil
 	default:
@@ -232,6 +235,8 @@ func (m *Machine) apply(t *token, in Input) {
 		m.takeChild(t, in)
 	case ChildRefused:
 		m.childFailed(t, in.Error, in.Code)
+	case Turn:
+		m.takeTurn(t)
 	case Cancel:
 		m.cancel(in)
 	}

@@ -16,19 +16,19 @@ func (m *Machine) beginActivity(t *token) *definition.Node {
 		m.failNode(t, reasonOrchestration, err.Error(), "")
 		return nil
 	}
-	m.requestActivity(t, &wait{Kind: WaitActivity, Attempt: 1})
+	m.firstAttempt(t, &wait{Kind: WaitActivity, Attempt: 1})
 	return nil
 }
 
-// requestActivity writes ActivityRequested and waits for the attempt's outcome.
-func (m *Machine) requestActivity(t *token, w *wait) {
+// activityRequest is the payload of an activity's ActivityRequested.
+func (m *Machine) activityRequest(t *token, w *wait) history.Payload {
 	p := m.fact(t)
 	p.NodeType, p.Attempt, p.Span = string(t.node.Type), w.Attempt, t.span()
-	m.request(t, w, p)
+	return p
 }
 
-// request writes the ActivityRequested of an activity or delegate.
-func (m *Machine) request(t *token, w *wait, p history.Payload) {
+// request writes the ActivityRequested of an activity or delegate, and waits for the attempt's outcome.
+func (m *Machine) request(t *token, w *wait) {
 	if m.fatal == nil {
 		m.fatal = cmp.Or(m.limitReached(t.node.ID), m.pendingLimitReached(t.node.ID))
 	}
@@ -36,7 +36,12 @@ func (m *Machine) request(t *token, w *wait, p history.Payload) {
 		return
 	}
 	w.Host = m.cfg.Mode == HostMediated
-	known := false
+	known, p := false, history.Payload{}
+	if w.Kind == WaitDelegate {
+		p = m.delegateRequest(t, w)
+	} else {
+		p = m.activityRequest(t, w)
+	}
 	if m.recorded != nil {
 		w.Host, known = m.recorded.requestMode(t, w.Attempt, w.Host)
 		m.setNow(m.recorded.requestedAt(t, w.Attempt, m.present))

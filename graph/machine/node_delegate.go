@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/history"
 )
 
 // agent_delegate (spec: execution, 12.3).
@@ -14,33 +15,31 @@ func (m *Machine) beginDelegate(t *token) *definition.Node {
 	switch {
 	case c.AgentID == "":
 		err = fmt.Errorf("agent_id of node %q is blank", t.node.ID)
-	case err != nil:
-	case m.recordedInput(t) != nil:
-		input = m.recordedInput(t)
-	default:
+	case err == nil:
 		input, err = c.InputMapping.EvalAt(t.view, m.clock)
 	}
 	if err != nil {
 		m.failNode(t, reasonDelegate, err.Error(), codeOf(err))
 		return nil
 	}
-	m.requestDelegate(t, 1, input, "", "")
+	m.firstAttempt(t, m.delegateWait(t, 1, input))
 	return nil
 }
 
-// requestDelegate writes ActivityRequested with everything that is needed to perform the attempt, for later attempts too.
-// Visits of a node share the correlation id (spec: activities, 8); the effect's key is different.
-func (m *Machine) requestDelegate(t *token, attempt int, input map[string]any, lastError, lastCode string) {
-	c := t.node.Delegate
-	w := &wait{
-		Kind: WaitDelegate, Attempt: attempt, Input: input, LastError: lastError, LastCode: lastCode,
-		Correlation: m.cfg.ExecutionID + ":delegate:" + t.node.ID,
-	}
-	p := m.fact(t)
+// delegateWait is the wait for an attempt. Visits of a node share the correlation id (spec: activities, 8); the effect's key is
+// different.
+func (m *Machine) delegateWait(t *token, attempt int, input map[string]any) *wait {
+	return &wait{Kind: WaitDelegate, Attempt: attempt, Input: input, Correlation: m.cfg.ExecutionID + ":delegate:" + t.node.ID}
+}
+
+// delegateRequest is the payload of a delegate's ActivityRequested: all that is needed to perform the attempt, for later ones
+// too.
+func (m *Machine) delegateRequest(t *token, w *wait) history.Payload {
+	c, p := t.node.Delegate, m.fact(t)
 	p.NodeType, p.AgentID, p.Protocol, p.Span = string(t.node.Type), c.AgentID, c.Protocol, t.span()
-	p.Correlation, p.DelegateInput = w.Correlation, input
-	if attempt > 1 {
-		p.Attempt = attempt
+	p.Correlation, p.DelegateInput = w.Correlation, w.Input
+	if w.Attempt > 1 {
+		p.Attempt = w.Attempt
 	}
-	m.request(t, w, p)
+	return p
 }

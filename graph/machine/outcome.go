@@ -26,23 +26,18 @@ func (o *Outcome) submitted() bool { return o.Host && o.OK }
 
 // takeOutcome applies an outcome.
 func (m *Machine) takeOutcome(t *token, o Outcome) {
+	if o.Host {
+		m.resumed = false
+	}
 	o, delta, fatal := asRecorded(t.node, o)
-	if fatal == nil && o.OK {
-		m.takeOutput(t, o, delta)
-		return
-	}
-	m.resumed = m.resumed && !o.Host
-	if fatal != nil {
+	switch {
+	case fatal != nil:
 		m.failNode(t, reasonOrchestration, fatal.Error(), "")
-		return
+	case !o.OK:
+		m.attemptFailed(t, o)
+	default:
+		m.attemptSucceeded(t, o, delta)
 	}
-	m.attemptFailed(t, o)
-}
-
-// takeOutput applies the outcome of an attempt that succeeded.
-func (m *Machine) takeOutput(t *token, o Outcome, delta map[string]any) {
-	m.resumed = m.resumed && !o.Host
-	m.attemptSucceeded(t, o, delta)
 }
 
 // asRecorded returns an outcome as it is recorded: an output that breaks output_schema is a failure. delta is the state update
@@ -70,7 +65,7 @@ func AsRecorded(n *definition.Node, o Outcome) Outcome {
 // awaited finds the token that an outcome is for.
 func (m *Machine) awaited(o Outcome) (*token, error) {
 	if !o.Host {
-		if t := m.find(func(t *token) bool { return t.wait.counts() && !t.wait.Host && t.key() == o.Key }); t != nil {
+		if t := m.find(func(t *token) bool { return t.wait.counts() && !t.wait.Host && !t.wait.Queued && t.key() == o.Key }); t != nil {
 			return t, nil
 		}
 		return nil, problem.New(problem.SubmitNotAwaiting, "no pending attempt %s", o.Key)

@@ -35,6 +35,11 @@ func (w *wait) status() Status {
 			return Interrupted
 		}
 		return Running
+	case WaitBackoff:
+		if w.Queued {
+			return Running
+		}
+		return AwaitingTimer
 	case WaitInterrupt:
 		return Interrupted
 	case WaitSignal:
@@ -58,7 +63,7 @@ func (m *Machine) Pending() []Wait {
 func (t *token) describe() Wait {
 	w := t.wait
 	d := Wait{
-		Kind: w.Kind, Key: t.key(), NodeID: t.node.ID, Visit: t.visit, Attempt: w.Attempt, Span: t.span(), Host: w.Host,
+		Kind: w.Kind, Key: t.key(), NodeID: t.node.ID, Visit: t.visit, Attempt: w.Attempt, Span: t.span(), Host: w.Host, Queued: w.Queued,
 		State: t.view, RequestedAt: w.Since, Deadline: w.Deadline, Timeout: w.Timeout,
 		LastError: w.LastError, LastCode: w.LastCode, SignalName: w.Signal, Prompt: w.Prompt, Due: w.Due,
 	}
@@ -125,7 +130,7 @@ func (m *Machine) InFlight() []Effect {
 func (m *Machine) Restart(key string, at time.Time) Effect {
 	t := m.find(func(t *token) bool {
 		w := t.wait
-		return (w.Kind == WaitActivity || w.Kind == WaitDelegate) && !w.Host && w.Task == nil && w.Timeout > 0 && t.key() == key
+		return (w.Kind == WaitActivity || w.Kind == WaitDelegate) && !w.Host && !w.Queued && w.Task == nil && w.Timeout > 0 && t.key() == key
 	})
 	if t == nil {
 		return nil
@@ -144,7 +149,7 @@ func (m *Machine) Resting() bool {
 		case WaitDelegate:
 			return !t.wait.Host && !t.wait.away()
 		default:
-			return false
+			return t.wait.Queued
 		}
 	}) == nil
 }
@@ -154,6 +159,9 @@ func (t *token) effect() Effect {
 	w := t.wait
 	if w.Host || w.away() {
 		return nil
+	}
+	if w.Queued {
+		return t.turnEffect()
 	}
 	switch w.Kind {
 	case WaitActivity:

@@ -13,8 +13,11 @@ import (
 
 // positionVersion is the version of the stored form. Older versions are read too: version 1, with the whole views of
 // branches, and version 2, without repairs. Positions of other versions are not used: a position only saves reading the
-// history.
-const positionVersion = 3
+// history. A position with attempts that wait for their turn has version 4, others version 3.
+const (
+	positionVersion       = 3
+	queuedPositionVersion = 4
+)
 
 // position is the stored form of a machine.
 type position struct {
@@ -70,6 +73,9 @@ func (m *Machine) Position() []byte {
 		Commands: m.commands, Steps: m.steps, Checkpoints: m.checkpoints, Resumed: m.resumed, SignalKeys: m.signalKeys,
 	}
 	p.Visited, p.Visits = packVisits(m.visits)
+	if m.find(func(t *token) bool { return t.wait.recorded().Queued }) != nil {
+		p.Version = queuedPositionVersion
+	}
 	p.Main = m.main.position(m.cfg.ExecutionID)
 	if m.stateSeq > 0 && sameMap(m.stateAt, m.main.view) {
 		p.StateSeq, p.Main.View = m.stateSeq, nil
@@ -112,7 +118,7 @@ func sameMap(a, b map[string]any) bool {
 }
 
 func (t *token) position(executionID string) tokenPosition {
-	p := tokenPosition{Phase: t.phase, Visit: t.visit, View: t.view, Wait: t.wait, Failure: t.failure}
+	p := tokenPosition{Phase: t.phase, Visit: t.visit, View: t.view, Wait: t.wait.recorded(), Failure: t.failure}
 	if t.node != nil {
 		p.Node = t.node.ID
 	}
@@ -159,7 +165,7 @@ func Restore(prog *definition.Program, data []byte, state map[string]any) (*Mach
 	if err := json.Unmarshal(data, &p); err != nil {
 		return nil, problem.New(problem.HistoryCorrupt, "the stored position cannot be read").WithCause(err)
 	}
-	if p.Version < 1 || p.Version > positionVersion || p.Hash != prog.Hash {
+	if p.Version < 1 || p.Version > queuedPositionVersion || p.Hash != prog.Hash {
 		return nil, problem.New(problem.HistoryCorrupt, "the stored position is of version %d for definition %s", p.Version, p.Hash)
 	}
 	m := newMachine(prog, p.Config)

@@ -30,7 +30,7 @@ func replay(prog *definition.Program, cfg Config, records []history.Record, inpu
 		if p.Branches != "" {
 			foreign = false
 			cfg.Branches = BranchOrder(p.Branches)
-			cfg.Parent, cfg.Depth, cfg.TraceParent = p.ParentExecutionID, p.Depth, p.TraceParent
+			cfg.Parent, cfg.Depth, cfg.TraceParent, cfg.Priority = p.ParentExecutionID, p.Depth, p.TraceParent, p.Priority
 		}
 		if p.Mode != "" {
 			cfg.Mode = Mode(p.Mode)

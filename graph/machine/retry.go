@@ -45,13 +45,15 @@ func (m *Machine) attemptFailed(t *token, o Outcome) {
 		}
 		delay = max(delay, retry.DelayOf(attempt+1, m.cfg.ExecutionID+":"+t.key()))
 	}
-	if delay > 0 {
+	// An attempt that has to wait for its turn does so as one in a back-off whose time has come.
+	backoff := delay > 0 || o.backoff || !w.Host && m.queues(t.node)
+	if backoff {
 		next.Due = m.now.Add(delay)
 		p.RetryAt = next.Due
 	}
 	m.event(history.ActivityFailed, p)
 	m.stopWaiting(t)
-	if delay > 0 {
+	if backoff {
 		m.waitFor(t, next)
 		return
 	}
@@ -62,10 +64,12 @@ func (m *Machine) attemptFailed(t *token, o Outcome) {
 func (m *Machine) requestAgain(t *token, left *wait) {
 	attempt := left.Attempt + 1
 	if t.node.Type == definition.AgentDelegate {
-		m.requestDelegate(t, attempt, left.Input, left.LastError, left.LastCode)
+		w := m.delegateWait(t, attempt, left.Input)
+		w.LastError, w.LastCode = left.LastError, left.LastCode
+		m.request(t, w)
 		return
 	}
-	m.requestActivity(t, &wait{
+	m.request(t, &wait{
 		Kind: WaitActivity, Attempt: attempt, LastError: left.LastError, LastCode: left.LastCode,
 		Repair: left.Repair, Repaired: left.Repaired,
 	})

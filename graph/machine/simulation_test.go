@@ -2,6 +2,7 @@ package machine_test
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -29,6 +30,9 @@ import (
 // simPerWorkflow is how many schedules each workflow goes through.
 const simPerWorkflow = 40
 
+// simQueued is added to the number of a schedule in which attempts wait for their turn, with some nodes.
+const simQueued = 10_000
+
 // TestSimulation tries a sample of schedules, in `make soak` a hundred times as many.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
@@ -37,7 +41,7 @@ func TestSimulation(t *testing.T) {
 	offset := uint64(soak.Setting("SOAK_SEED", 0))
 	// Schedules leave only garbage; collecting it less often halves the time.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
-	var done, inputs, refused, rebuilt, repairs atomic.Int64
+	var done, inputs, refused, rebuilt, repairs, turns, again atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
 		workers := uint64(runtime.GOMAXPROCS(0))
 		for i := range workers {
@@ -47,6 +51,9 @@ func TestSimulation(t *testing.T) {
 					w := newSimWorkflow(offset + seed)
 					prog := compile(t, w.source())
 					for n := range uint64(simPerWorkflow) {
+						if n%4 == 3 {
+							n += simQueued
+						}
 						s := newSchedule(t, w, prog, offset+seed, n)
 						s.run()
 						done.Add(1)
@@ -54,13 +61,16 @@ func TestSimulation(t *testing.T) {
 						refused.Add(int64(s.refusals))
 						rebuilt.Add(int64(s.rebuilds))
 						repairs.Add(int64(s.repairs))
+						turns.Add(int64(s.turns))
+						again.Add(int64(s.requeued))
 					}
 				}
 			})
 		}
 	})
-	t.Logf("%d schedules of %d workflows: %d inputs taken, %d refused, %d restarts, %d repairs", done.Load(), workflows, inputs.Load(), refused.Load(), rebuilt.Load(), repairs.Load())
-	if !t.Failed() && (done.Load() < int64(schedules)*9/10 || refused.Load() < done.Load() || rebuilt.Load() < done.Load()/10 || repairs.Load() < done.Load()/100) {
+	t.Logf("%d schedules of %d workflows: %d inputs taken, %d refused, %d restarts, %d repairs, %d turns, %d attempts queued again", done.Load(), workflows, inputs.Load(), refused.Load(), rebuilt.Load(), repairs.Load(), turns.Load(), again.Load())
+	if !t.Failed() && (done.Load() < int64(schedules)*9/10 || refused.Load() < done.Load() || rebuilt.Load() < done.Load()/10 || repairs.Load() < done.Load()/100 ||
+		turns.Load() < done.Load()/10 || again.Load() < done.Load()/100) {
 		t.Error("the schedules exercise too little")
 	}
 }
@@ -118,6 +128,10 @@ type schedule struct {
 	log                        []deed
 	inputs, refusals, rebuilds int
 	repairs                    int
+	// restarted says when attempts were begun that had been requested before; again are those that wait for that.
+	restarted       map[string]time.Time
+	again           map[string]bool
+	turns, requeued int
 }
 
 func newSchedule(t *testing.T, w *simWorkflow, prog *definition.Program, seed, n uint64) *schedule {
@@ -126,6 +140,11 @@ func newSchedule(t *testing.T, w *simWorkflow, prog *definition.Program, seed, n
 		now: epoch, facts: map[string]*history.Record{}, effects: map[string]bool{},
 	}
 	s.cfg = machine.Config{ExecutionID: "x"}
+	if n >= simQueued {
+		s.restarted, s.again = map[string]time.Time{}, map[string]bool{}
+		s.cfg.Priority = int(n)
+		s.cfg.Limits.Queued = func(n *definition.Node) bool { return mix(s.world.seed, n.ID)%3 > 0 }
+	}
 	if s.rng.IntN(2) == 0 {
 		s.cfg.Mode = machine.HostMediated
 	}
@@ -176,6 +195,10 @@ func (s *schedule) run() {
 			s.give(machine.Cancel{Reason: "enough"})
 			continue
 		}
+		if s.cfg.Limits.Queued != nil && s.rng.IntN(3) == 0 {
+			s.queue()
+			continue
+		}
 		switch s.rng.IntN(20) {
 		case 0:
 			s.rebuild()
@@ -197,7 +220,7 @@ func (s *schedule) run() {
 // drain takes the batch after the last input.
 func (s *schedule) drain() {
 	b := s.m.Ready()
-	if len(b.Effects) > 0 && len(b.Records) == 0 {
+	if len(b.Effects) > 0 && len(b.Records) == 0 && !s.again[b.Effects[0].Key()] {
 		s.fatalf("effects %v without a record", b.Effects)
 	}
 	for _, r := range b.Records {
@@ -226,7 +249,10 @@ func (s *schedule) drain() {
 		s.facts[key] = &r
 	}
 	for _, e := range b.Effects {
-		if s.effects[e.Key()] {
+		if s.again[e.Key()] {
+			delete(s.again, e.Key())
+			s.restarted[e.Key()] = s.now.Truncate(time.Millisecond)
+		} else if s.effects[e.Key()] {
 			s.fatalf("effect %s twice", e.Key())
 		}
 		s.effects[e.Key()] = true
@@ -260,6 +286,9 @@ func (s *schedule) give(in machine.Input) {
 	s.inputs++
 	if err := handle(s.t, s.m, in, s.now); err != nil {
 		s.fatalf("refused %T %+v: %v", in, in, err)
+	}
+	if _, ok := in.(machine.Turn); ok {
+		s.turns++
 	}
 	s.past = append(s.past, in)
 }
@@ -311,6 +340,9 @@ func (s *schedule) advance() {
 }
 
 func (s *schedule) answer(wait machine.Wait) machine.Input {
+	if wait.Queued && wait.Kind != machine.WaitBackoff {
+		return machine.Turn{Key: wait.Key}
+	}
 	switch wait.Kind {
 	case machine.WaitActivity, machine.WaitDelegate:
 		o := machine.Outcome{Key: wait.Key}
@@ -370,6 +402,9 @@ func (s *schedule) disturb() {
 		if signal, ok := in.(machine.Signal); ok && s.awaits(signal.Name) {
 			return // another visit waits for the same signal
 		}
+		if turn, ok := in.(machine.Turn); ok && s.again[turn.Key] {
+			return // it waits for another turn
+		}
 		s.refuse("repeated", in)
 	case 3: // too early
 		for _, tm := range s.m.Timers() {
@@ -385,6 +420,9 @@ func (s *schedule) disturb() {
 		}[s.rng.IntN(7)])
 	case 5: // of the wrong form
 		switch in := s.answer(wait).(type) {
+		case machine.Turn:
+			s.refuse("not begun", machine.Outcome{Key: in.Key, OK: true})
+			s.refuse("not begun", machine.TaskUpdate{Key: in.Key, TaskID: "t"})
 		case machine.Resume:
 			in.Payload = object{}
 			s.refuse("wrong payload", in)
@@ -449,6 +487,9 @@ func (s *schedule) rebuild() {
 	if err != nil {
 		s.fatalf("%s: %v", how, err)
 	}
+	if s.cfg.Limits.Queued != nil {
+		s.prepare(rebuilt)
+	}
 	if b := rebuilt.Ready(); len(b.Records)+len(b.Effects) > 0 {
 		s.fatalf("%s: a rebuilt machine adds %d records, %d effects", how, len(b.Records), len(b.Effects))
 	}
@@ -457,6 +498,46 @@ func (s *schedule) rebuild() {
 	}
 	rebuilt.SetMode(mode) // which the history knows only of what was requested
 	s.m = rebuilt
+}
+
+// queue makes an attempt wait that is about to be performed again, or whose back-off is over, as a driver does.
+func (s *schedule) queue() {
+	wait := s.pick()
+	var e machine.Effect
+	switch {
+	case wait.Kind == machine.WaitBackoff && !wait.Due.After(s.now):
+		e = s.m.Queue("backoff:" + wait.Key)
+	case wait.Queued:
+		return
+	case s.rng.IntN(4) == 0:
+		e = s.m.Queue(wait.Key)
+	}
+	if e == nil {
+		return
+	}
+	s.note("queue "+e.Key(), nil)
+	s.requeued++
+	if wait.Kind != machine.WaitBackoff {
+		s.again[wait.Key] = true
+	}
+	if b := s.m.Ready(); len(b.Records)+len(b.Effects)+len(b.Abandoned) > 0 {
+		s.fatalf("%s has output: %+v", e.Key(), b)
+	}
+}
+
+// prepare does to a rebuilt machine what is not recorded, as a driver does.
+func (s *schedule) prepare(rebuilt *machine.Machine) {
+	rebuilt.SetLimits(0, s.cfg.Limits)
+	initial := rebuilt.Config().Mode
+	for _, e := range s.m.InFlight() {
+		if turn, ok := e.(*machine.TurnEffect); ok {
+			rebuilt.SetMode(machine.InProcess)
+			rebuilt.Queue(cmp.Or(turn.Timer, turn.EffectKey))
+			rebuilt.SetMode(initial)
+		} else if at, ok := s.restarted[e.Key()]; ok {
+			rebuilt.Restart(e.Key(), at)
+		}
+	}
 }
 
 func (s *schedule) naive(facts map[string]*history.Record) (*naive, passage) {

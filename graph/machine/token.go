@@ -42,10 +42,13 @@ type token struct {
 
 // wait is what a token waits for. It is stored in positions.
 type wait struct {
-	Kind    WaitKind  `json:"kind"`
-	Attempt int       `json:"attempt,omitempty"`
-	Host    bool      `json:"host,omitempty"`
-	Since   time.Time `json:"since"`
+	Kind    WaitKind `json:"kind"`
+	Attempt int      `json:"attempt,omitempty"`
+	Host    bool     `json:"host,omitempty"`
+	// Queued: the attempt, or the one after a back-off, waits for its turn. again: it was requested before.
+	Queued bool `json:"queued,omitempty"`
+	again  bool
+	Since  time.Time `json:"since"`
 	// Timeout and Deadline of an attempt.
 	Timeout  time.Duration `json:"timeout,omitempty"`
 	Deadline time.Time     `json:"deadline,omitzero"`

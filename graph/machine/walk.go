@@ -39,7 +39,7 @@ func (m *Machine) visit(t *token, n *definition.Node) *definition.Node {
 	m.visits[n.Index]++
 	t.node, t.visit = n, m.visits[n.Index]
 	m.command(t, history.ScheduleNode, history.Payload{NodeID: n.ID})
-	m.event(history.NodeScheduled, m.fact(t))
+	m.event(history.NodeScheduled, m.scheduled(t))
 	if m.ended() {
 		return nil
 	}
@@ -151,10 +151,7 @@ func (m *Machine) complete(t *token, c completion) *definition.Node {
 
 // merged returns the token's view with a delta applied.
 func (m *Machine) merged(t *token, delta map[string]any, overlay bool) (map[string]any, error) {
-	recorded := m.recordedState(t)
 	switch {
-	case recorded != nil:
-		return recorded, nil
 	case len(delta) == 0:
 		return t.view, nil
 	case overlay:

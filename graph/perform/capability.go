@@ -32,6 +32,36 @@ func (p *Performer) Missing(n *definition.Node) (missing, setting string) {
 	return missing, setting
 }
 
+// Limited returns what says whether a limit bounds attempts of a node, nil if there is no limit.
+func (p *Performer) Limited() func(*definition.Node) bool {
+	if p.Turns.Unlimited() {
+		return nil
+	}
+	return func(n *definition.Node) bool { return p.Turns.Limited(p.Classes(n)) }
+}
+
+// Classes returns the classes to which limits of attempts of a node may apply: its type, what it names, and what its executor
+// says.
+func (p *Performer) Classes(n *definition.Node) []string {
+	classes := []string{string(n.Type)}
+	if n.Delegate != nil {
+		classes = append(classes, "agent:"+n.Delegate.AgentID)
+		if e, ok := p.Delegates.(delegate.Classified); ok {
+			classes = append(classes, e.Classes(n.Delegate.Protocol, n.Delegate.AgentID)...)
+		}
+		return classes
+	}
+	for _, named := range []struct{ member, class string }{{"handler", "step:"}, {"server", "mcp:"}} {
+		if name, _ := n.Config[named.member].(string); name != "" {
+			classes = append(classes, named.class+name)
+		}
+	}
+	if e, ok := p.Activities.(activities.Classified); ok {
+		classes = append(classes, e.Classes(string(n.Type), n.Config)...)
+	}
+	return classes
+}
+
 func (p *Performer) missingActivity(n *definition.Node) string {
 	kind := string(n.Type)
 	types, _ := p.Activities.(activities.Selective)

@@ -7,8 +7,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
 // Flights are the attempts that a process performs at the moment.
@@ -37,7 +40,7 @@ func (f *Flights) Begin(executionID string, a *execution.Attempt) bool {
 }
 
 func (f *Flights) log(message, executionID string, a *execution.Attempt) {
-	if f.Log.Enabled(context.Background(), slog.LevelDebug) {
+	if _, turn := a.Effect.(*machine.TurnEffect); !turn && f.Log.Enabled(context.Background(), slog.LevelDebug) {
 		e := a.Effect.Base()
 		f.Log.Debug(message, logRun, executionID, logNode, e.NodeID, logAttempt, e.Attempt)
 	}
@@ -81,6 +84,16 @@ func (f *Flights) Draining() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.landed != nil
+}
+
+// Hanging is the error of a Close that gives up after a time.
+func (f *Flights) Hanging(after time.Duration) error {
+	if attempts := f.String(); attempts != "" {
+		return problem.New(problem.RunnerClosed, "some executors have not stopped within %s: %s", after, attempts).
+			WithHint("Executors must return when their context ends.")
+	}
+	return problem.New(problem.RunnerClosed, "no attempt is in flight, but something else has not stopped within %s", after).
+		WithHint("Resolvers must return when their context ends, and OnRecord must not wait for Close.")
 }
 
 // maxNamed is how many attempts String names.

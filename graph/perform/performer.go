@@ -9,6 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/limit"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 )
 
@@ -17,6 +18,8 @@ type Performer struct {
 	// Activities performs step, llm_call and tool_call nodes, Delegates agent_delegate nodes; nil is none.
 	Activities activities.Executor
 	Delegates  delegate.Executor
+	// Turns holds the attempts that wait for their turn.
+	Turns *limit.Queue
 	// MaxBytes bounds each output, as canonical JSON.
 	MaxBytes int
 	// Now is the engine's clock.
@@ -65,6 +68,8 @@ func (p *Performer) Perform(executionID string, a *execution.Attempt) (in machin
 		in = out
 	case *machine.DelegateEffect:
 		in = p.delegate(ctx, executionID, e)
+	case *machine.TurnEffect:
+		return e.Input(), true
 	case *machine.PollEffect:
 		in = p.poll(ctx, executionID, a, e)
 	}

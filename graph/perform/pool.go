@@ -8,6 +8,8 @@ import "github.com/workflows-engine/workflows-engine/graph/execution"
 type Pool struct {
 	// Go runs a function in a goroutine of its own.
 	Go func(func())
+	// AwaitTurn makes an attempt wait for its turn, and then calls begin.
+	AwaitTurn func(a *execution.Attempt, begin func())
 	// Immediate reports whether an attempt is answered at once.
 	Immediate func(*execution.Attempt) bool
 	// Perform performs an attempt, sees to its outcome and returns the attempts that follow.
@@ -18,7 +20,7 @@ type Pool struct {
 
 // Begin performs attempts, and whatever follows from them, in the background.
 func (p *Pool) Begin(attempts []*execution.Attempt) {
-	if len(attempts) > 0 {
+	if attempts = p.enqueue(attempts); len(attempts) > 0 {
 		p.Go((&worker{Pool: p, next: attempts}).run)
 	}
 }
@@ -42,6 +44,8 @@ func (w *worker) run() {
 	}()
 	for w.split(); len(w.queue) > 0; w.split() {
 		w.next = w.Perform(w.queue[0])
+		passTurn(w.queue[0], w.next)
+		w.next = w.enqueue(w.next)
 		w.done()
 	}
 	over = true
@@ -52,7 +56,7 @@ func (w *worker) goOn() {
 	if len(w.next) > 0 {
 		w.slow, w.next = append(w.slow, w.next[0]), w.next[1:]
 	} else {
-		w.next = w.Exited(w.queue[0])
+		w.next = w.enqueue(w.Exited(w.queue[0]))
 		w.done()
 	}
 	w.run()

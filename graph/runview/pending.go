@@ -16,7 +16,7 @@ func (s *Source) pending(w machine.Wait, states stateCopies) Pending {
 	id := s.Execution.ID
 	p := Pending{
 		Kind: w.Kind, ExecutionID: id, ID: Key(id, w.Key), NodeID: w.NodeID, Visit: w.Visit,
-		Attempt: w.Attempt, Span: w.Span, Host: w.Host, State: states.of(w.State), RequestedAt: w.RequestedAt,
+		Attempt: w.Attempt, Span: w.Span, Host: w.Host, Queued: w.Queued, State: states.of(w.State), RequestedAt: w.RequestedAt,
 		Deadline: w.Deadline, BlockDeadline: w.BlockDeadline, Timeout: w.Timeout, LastError: w.LastError, LastCode: w.LastCode, SignalName: w.SignalName,
 		Prompt: w.Prompt, Due: w.Due, AgentID: w.AgentID, Protocol: w.Protocol, CorrelationID: w.CorrelationID,
 		ChildExecutionID: w.ChildExecutionID, WorkflowRef: w.WorkflowRef,
@@ -67,7 +67,7 @@ func (s *Source) outline(w *history.Wait, state map[string]any) Pending {
 	switch w.Kind {
 	case history.WaitActivity:
 		p.Kind, p.Host = machine.WaitActivity, !w.InProcess() && !w.AtAgent()
-		p.ExternalTaskID = w.ExternalTask
+		p.ExternalTaskID, p.Queued = w.ExternalTask, w.Queued
 		if w.Delegate() {
 			p.Kind, p.AgentID, p.Protocol = machine.WaitDelegate, w.AgentID, w.Protocol
 			p.CorrelationID, p.DelegateInput = w.Correlation, jsonvalue.CloneMap(w.Input)

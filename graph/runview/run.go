@@ -91,6 +91,9 @@ type Pending struct {
 	Span        *history.ParallelSpan
 	// Host is true if the host is to perform it.
 	Host bool
+	// Queued is true while the attempt, or the one after a back-off, waits for its turn (graph.Options.Limits): its timeout has not
+	// begun.
+	Queued bool
 	// Config is the node's config as written; nil for timers, signals and subworkflows.
 	Config map[string]any
 	// OutputSchema is what the result must satisfy, nil if nothing is checked.

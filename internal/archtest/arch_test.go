@@ -100,19 +100,20 @@ var rooms = map[string][]string{
 	"graph/execution": {
 		"history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/admit", "graph/recorded", "graph/trace", "internal/jsonvalue",
 	},
+	"graph/limit":   {"graph/problem"},
 	"graph/library": {"internal/guard", "history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/admit", "graph/execution"},
 	"graph/replay":  {"history", "graph/problem", "graph/definition", "graph/machine", "graph/library"},
 	"graph/transfer": {
 		"history", "history/runfile", "graph/problem", "graph/definition", "graph/admit", "graph/execution", "graph/library", "graph/replay",
 	},
 	"graph/survey":   {"history", "graph/problem", "graph/machine", "graph/runview", "graph/execution", "graph/library"},
-	"graph/perform":  {"internal/guard", "activities", "delegate", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/execution", "internal/jsonvalue", "internal/port"},
+	"graph/perform":  {"internal/guard", "activities", "delegate", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/execution", "graph/limit", "graph/trace", "internal/jsonvalue", "internal/port"},
 	"graph/schedule": {"internal/guard", "history", "graph/machine", "graph/execution"},
 	"graph/notify":   {"internal/guard", "graph/problem", "history", "graph/machine", "graph/execution"},
 	"graph": {
 		"activities", "delegate", "history", "history/runfile", "graph/problem", "graph/definition", "graph/machine", "graph/runview",
-		"graph/admit", "graph/execution", "graph/library", "graph/replay", "graph/transfer", "graph/survey", "graph/perform", "graph/schedule", "graph/notify",
-		"graph/recorded", "graph/trace", "internal/guard",
+		"graph/admit", "graph/execution", "graph/library", "graph/replay", "graph/transfer", "graph/survey", "graph/perform", "graph/limit", "graph/schedule", "graph/notify",
+		"graph/recorded", "graph/trace", "internal/guard", "internal/wait",
 	},
 	"conformance": {
 		"activities", "activities/activitiestest", "delegate", "history", "history/historymem", "graph", "graph/problem",

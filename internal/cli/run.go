@@ -17,6 +17,7 @@ type runOptions struct {
 	driveOptions
 	format, input, id, folder string
 	allowMissing              bool
+	priority                  int
 }
 
 func newRun(a *app) *cobra.Command {
@@ -45,6 +46,7 @@ Subworkflows are found by document.name among the *.workflow.json and *.workflow
 	}
 	cmd.Flags().StringVarP(&o.input, "input", "i", "", "the run's input: `JSON`, @file, or - for standard input (default {})")
 	cmd.Flags().StringVar(&o.id, "id", "", "the run's `id` (default a new UUID)")
+	cmd.Flags().IntVar(&o.priority, "priority", 0, "where attempts wait for their turn (--limits), runs with a higher `number` have it first in each round")
 	cmd.Flags().StringVar(&o.format, "format", "", "json or yaml, instead of going by the extension")
 	cmd.Flags().BoolVar(&o.allowMissing, "allow-missing", false, "begin although something is missing here; a run that reaches it fails")
 	registerWorkflowDir(cmd.Flags(), &o.folder, "the folder of FILE")
@@ -94,6 +96,7 @@ func (a *app) run(ctx context.Context, file string, o runOptions) error {
 			Definition:  c.document,
 			Input:       input,
 			Mode:        mode,
+			Priority:    o.priority,
 			Wait:        d.caller.Wait,
 
 			RequireCapable: !o.allowMissing,

@@ -160,6 +160,9 @@ func deadlineText(p *graph.Pending, now time.Time) string {
 
 // waitText says what kind of wait it is.
 func waitText(p *graph.Pending) string {
+	if p.Queued {
+		return fmt.Sprintf("the turn of attempt %d (queued by --limits)", p.Attempt)
+	}
 	switch p.Kind {
 	case machine.WaitInterrupt:
 		return "an answer"

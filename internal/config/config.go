@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities/llmcall"
+	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/internal/httpworkflow"
 	"github.com/workflows-engine/workflows-engine/internal/manifest"
 	"github.com/workflows-engine/workflows-engine/internal/signing"
@@ -64,8 +65,10 @@ type Config struct {
 	WaitLimit      time.Duration
 	Drain          time.Duration // see graph.Options
 	// Limits bound what a run may grow to.
-	Limits   Limits
-	LogLevel slog.Level
+	Limits Limits
+	// AttemptLimits bound the attempts in flight, and their starts, by class.
+	AttemptLimits []graph.Limit
+	LogLevel      slog.Level
 	// LogLevelGiven says that the level is not the default one.
 	LogLevelGiven bool
 	LogFormat     LogFormat

@@ -29,6 +29,7 @@ const (
 	flagMaxRecords  = "max-records"
 	flagMaxBytes    = "max-bytes"
 	flagMaxPending  = "max-pending"
+	flagLimits      = "limits"
 )
 
 // RegisterServer adds the flags of a long-lived server: those of Register, and the wait limit of its calls.
@@ -62,6 +63,7 @@ func Register(set *pflag.FlagSet) *Flags {
 	set.String(flagMaxRecords, "", "records that a run may have (default 1000000; $"+envname.MaxRecords+")")
 	set.String(flagMaxBytes, "", "bytes that a run's records may take in the store, as in 512MiB (default 1GiB; $"+envname.MaxBytes+")")
 	set.String(flagMaxPending, "", "activities that a run may await at the same time (default 10000; $"+envname.MaxPending+")")
+	set.String(flagLimits, "", "attempts at once, or starts a second, by class, as in step=20,mcp:github=2,agent:x=1/s ($"+envname.Limits+")")
 	set.String(flagLogLevel, "", "debug, info, warn or error (default warn; $"+envname.LogLevel+")")
 	set.String(flagLogFormat, "", "text or json (default text; $"+envname.LogFormat+")")
 	return &Flags{set: set}

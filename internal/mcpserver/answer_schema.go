@@ -36,13 +36,14 @@ var (
 var limitsProperty = optional("warnings", describe("array", "Limits from 80 % on: code, message, used, limit, hint."))
 
 var pendingMembers = []property{
-	required("kind", str("activity, delegate, interrupt, signal, timer, backoff (retry due later) or child.")),
+	required("kind", str("activity, delegate, interrupt, signal, timer, backoff (retry later) or child.")),
 	required("node_id", str("Node.")),
-	optional("brief", describe("boolean", "Cut short: ask workflow_status with node_id.")),
+	optional("brief", describe("boolean", "Cut short: ask with node_id.")),
 	optional("node_type", str("Its type.")),
 	optional("id", str("Names any other wait.")),
-	optional("execution_id", str("Subworkflow that waits; answer to the run itself.")),
+	optional("execution_id", str("Subworkflow that waits; answer the run.")),
 	optional("performed_by", str(`"engine": do not submit it.`)),
+	optional("queued", describe("boolean", "No turn yet.")),
 	optional("attempt", describe("integer", "Which attempt.")),
 	optional("max_attempts", describe("integer", "Attempts allowed.")),
 	optional("last_error", str("Failure of the attempt before.")),
@@ -66,8 +67,8 @@ var pendingMembers = []property{
 	optional("idempotency_key", str("Names this attempt; copy it.")),
 	optional("timeout_ms", describe("integer", "Time allowed.")),
 	optional("deadline", str("When it fails with TIMEOUT.")),
-	optional("block_deadline", str("When its parallel block fails with TIMEOUT.")),
-	optional("due_at", str("When timer or retry is due.")),
+	optional("block_deadline", str("When its parallel block fails.")),
+	optional("due_at", str("When it is due.")),
 }
 
 // statuses of an answer: the protocol's without failed, which is an error answer, and those of a run whose wait is over.

@@ -65,6 +65,9 @@ func head(run *runview.Run, p *runview.Pending) jsonvalue.Ordered {
 	if (p.Kind == machine.WaitActivity || p.Kind == machine.WaitDelegate) && !p.Host {
 		m.Put("performed_by", "engine")
 	}
+	if p.Queued {
+		m.Put("queued", true)
+	}
 	return m
 }
 

@@ -17,3 +17,15 @@ func For(ctx context.Context, d time.Duration) error {
 		return ctx.Err()
 	}
 }
+
+// Within waits for a channel to be closed, and reports whether that happened in time.
+func Within(limit time.Duration, done <-chan struct{}) bool {
+	t := time.NewTimer(limit)
+	defer t.Stop()
+	select {
+	case <-done:
+		return true
+	case <-t.C:
+		return false
+	}
+}

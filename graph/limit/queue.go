@@ -1,0 +1,252 @@
+package limit
+
+import (
+	"container/heap"
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Queue holds the attempts of a process that wait for their turn.
+//
+// Turns go round: each run has one in a round, and what comes in while a round lasts belongs to the next one. So a run with
+// many attempts does not hold up one with a few, and none waits for ever. Attempts that need room in different pools have
+// queues of their own, which take turns.
+type Queue struct {
+	// Go runs a function in a goroutine of its own, Done ends it. Only limits of starts per second need one.
+	Go   func(func())
+	Done <-chan struct{}
+
+	pools map[string]*pool
+
+	mu      sync.Mutex
+	lanes   []*lane
+	next    int // the lane that is asked first
+	seq     uint64
+	open    bool
+	closed  bool
+	started bool
+	wake    chan time.Duration
+}
+
+// New returns a queue with limits.
+func New(limits []Limit, run func(func()), done <-chan struct{}) *Queue {
+	q := &Queue{Go: run, Done: done, pools: map[string]*pool{}}
+	for _, l := range limits {
+		q.pools[l.Class] = &pool{Limit: l}
+	}
+	return q
+}
+
+// Unlimited reports whether there are no limits at all.
+func (q *Queue) Unlimited() bool { return len(q.pools) == 0 }
+
+// Limited reports whether a limit bounds attempts of one of the classes.
+func (q *Queue) Limited(classes []string) bool {
+	return slices.ContainsFunc(classes, func(c string) bool { return q.pools[c] != nil })
+}
+
+// Enter makes an attempt wait for its turn, which may come at once.
+func (q *Queue) Enter(t *Ticket) {
+	var pools []*pool
+	for _, c := range t.Classes {
+		if p := q.pools[c]; p != nil && !slices.Contains(pools, p) {
+			pools = append(pools, p)
+		}
+	}
+	t.index = -1
+	if len(pools) == 0 {
+		t.Turn(func() {})
+		return
+	}
+	q.mu.Lock()
+	if q.closed || q.open {
+		closed := q.closed
+		q.mu.Unlock()
+		if closed {
+			t.Left()
+		} else {
+			t.Turn(func() {})
+		}
+		return
+	}
+	i := slices.IndexFunc(q.lanes, func(l *lane) bool { return l.matches(pools) })
+	if i < 0 {
+		i = len(q.lanes)
+		q.lanes = append(q.lanes, &lane{pools: pools, shares: map[string]*share{}})
+	}
+	q.push(t, q.lanes[i])
+	turns := q.turns()
+	if t.index >= 0 {
+		t.stop = context.AfterFunc(t.Context, func() { q.leave(t) })
+	}
+	q.mu.Unlock()
+	q.call(turns)
+}
+
+func (q *Queue) push(t *Ticket, l *lane) {
+	s := l.shares[t.Run]
+	if s == nil {
+		s = &share{}
+		l.shares[t.Run] = s
+	}
+	s.round = max(s.round, l.round) + 1
+	s.waiting++
+	q.seq++
+	t.lane, t.round, t.seq = l, s.round, q.seq
+	heap.Push(&l.waiting, t)
+}
+
+// remove takes a ticket out of its lane.
+func (q *Queue) remove(t *Ticket) {
+	heap.Remove(&t.lane.waiting, t.index)
+	s := t.lane.shares[t.Run]
+	if s.waiting--; s.waiting == 0 {
+		delete(t.lane.shares, t.Run)
+	}
+}
+
+// leave ends the waiting of a ticket whose context has ended.
+func (q *Queue) leave(t *Ticket) {
+	q.mu.Lock()
+	waits := t.index >= 0
+	if waits {
+		q.remove(t)
+	}
+	q.mu.Unlock()
+	if waits {
+		t.Left()
+	}
+}
+
+// turns takes out the tickets whose turn has come, and sees to it that the queue wakes up for the next one. Lanes take turns.
+func (q *Queue) turns() (turns []*Ticket) {
+	now := time.Now()
+	wait := time.Duration(-1)
+	for passed := 0; passed < len(q.lanes); passed++ {
+		l := q.lanes[q.next%len(q.lanes)]
+		q.next = (q.next + 1) % len(q.lanes)
+		if len(l.waiting) == 0 {
+			continue
+		}
+		d, ok := l.after(now)
+		switch {
+		case !ok:
+		case d > 0:
+			if wait < 0 || d < wait {
+				wait = d
+			}
+		default:
+			t := l.waiting[0]
+			q.remove(t)
+			l.round = max(l.round, t.round)
+			for _, p := range l.pools {
+				p.used++
+				p.tokens--
+			}
+			turns = append(turns, t)
+			passed, wait = -1, -1
+		}
+	}
+	if wait >= 0 && !q.closed {
+		q.wakeAfter(wait)
+	}
+	return turns
+}
+
+// call tells tickets that their turn has come.
+func (q *Queue) call(turns []*Ticket) {
+	for _, t := range turns {
+		if t.stop != nil {
+			t.stop()
+		}
+		t.Turn(sync.OnceFunc(func() { q.give(t.lane.pools) }))
+	}
+}
+
+// give gives back the room that an attempt had.
+func (q *Queue) give(pools []*pool) {
+	q.mu.Lock()
+	for _, p := range pools {
+		p.used--
+	}
+	turns := q.turns()
+	q.mu.Unlock()
+	q.call(turns)
+}
+
+// wakeAfter makes the queue look again when the next start is free.
+func (q *Queue) wakeAfter(d time.Duration) {
+	if !q.started {
+		q.started, q.wake = true, make(chan time.Duration, 1)
+		q.Go(q.loop)
+	}
+	select {
+	case <-q.wake:
+	default:
+	}
+	q.wake <- d
+}
+
+func (q *Queue) loop() {
+	var due <-chan time.Time
+	for {
+		select {
+		case <-q.Done:
+			return
+		case d := <-q.wake:
+			due = time.After(d)
+		case <-due:
+			due = nil
+			q.give(nil)
+		}
+	}
+}
+
+// Open lifts the limits: all that wait have their turn. It is for a process that begins nothing any more, so that what waits is
+// left to others.
+func (q *Queue) Open() {
+	q.mu.Lock()
+	q.open = true
+	waiting := q.takeAll()
+	q.mu.Unlock()
+	q.call(waiting)
+}
+
+// Close takes out all that wait, and lets nothing in.
+func (q *Queue) Close() {
+	q.mu.Lock()
+	q.closed = true
+	left := q.takeAll()
+	q.mu.Unlock()
+	for _, t := range left {
+		t.stop()
+		t.Left()
+	}
+}
+
+func (q *Queue) takeAll() (all []*Ticket) {
+	for _, l := range q.lanes {
+		for len(l.waiting) > 0 {
+			t := l.waiting[0]
+			q.remove(t)
+			for _, p := range l.pools {
+				p.used++ // as one that had its turn: see give
+			}
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// Waiting returns the number of attempts that wait.
+func (q *Queue) Waiting() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := 0
+	for _, l := range q.lanes {
+		n += len(l.waiting)
+	}
+	return n
+}

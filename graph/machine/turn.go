@@ -1,0 +1,160 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// An attempt in process may have to wait for its turn (Limits.Queued). Its timeout counts from its request, so it waits before
+// that: NodeScheduled says that it is queued, and the driver gets a TurnEffect. An attempt after a back-off waits when the time
+// has come, without a record: its timer stays open, so that any process finds it after a crash. What a process begins again
+// after a crash waits as well, although it was requested.
+
+// TurnEffect asks for a turn for an attempt in process. When its turn has come, respond with Input. An ActivityEffect or
+// DelegateEffect for the attempt follows, unless the host performs it by then.
+type TurnEffect struct {
+	EffectBase
+	Node *definition.Node
+	// Timer is the key of the back-off's timer, "" without one.
+	Timer string
+}
+
+// Key is not that of the attempt, which may be in flight later.
+func (e *TurnEffect) Key() string { return "turn:" + e.EffectKey }
+
+// Input is what the driver hands to the machine when the turn has come.
+func (e *TurnEffect) Input() Input {
+	if e.Timer != "" {
+		return TimerFired{Key: e.Timer}
+	}
+	return Turn{Key: e.EffectKey}
+}
+
+// Turn says that the turn of an attempt has come.
+type Turn struct{ Key string }
+
+func (Turn) input() {}
+
+// queues reports whether attempts of a node wait for a turn before they are requested.
+func (m *Machine) queues(n *definition.Node) bool {
+	return m.cfg.Mode == InProcess && m.limited(n)
+}
+
+func (m *Machine) limited(n *definition.Node) bool {
+	return m.cfg.Limits.Queued != nil && (n.Type.IsActivity() || n.Delegate != nil) && m.cfg.Limits.Queued(n)
+}
+
+// scheduled is the payload of NodeScheduled.
+func (m *Machine) scheduled(t *token) history.Payload {
+	p := m.fact(t)
+	if m.queues(t.node) && t.node.TimeoutErr == nil {
+		p.Queued, p.Span = true, t.span()
+	}
+	return p
+}
+
+// firstAttempt requests the first attempt of a visit, or makes it wait for its turn.
+func (m *Machine) firstAttempt(t *token, w *wait) {
+	if !m.mustQueue(t) {
+		m.request(t, w)
+		return
+	}
+	if m.fatal = m.pendingLimitReached(t.node.ID); m.fatal != nil {
+		return
+	}
+	w.Queued = true
+	m.waitFor(t, w)
+	if m.recorded == nil || !m.recorded.of(t).queued {
+		m.effects = append(m.effects, t.effect())
+	}
+}
+
+// mustQueue reports whether the first attempt of a visit waits for its turn. A replay takes that from the history, as far as it
+// goes.
+func (m *Machine) mustQueue(t *token) bool {
+	if m.recorded != nil {
+		f := m.recorded.of(t)
+		if f.queued || f.request(1) != nil || f.closed != nil {
+			return f.queued
+		}
+	}
+	return m.queues(t.node)
+}
+
+func (t *token) turnEffect() *TurnEffect {
+	e := &TurnEffect{EffectBase: t.effectBase(), Node: t.node}
+	if t.wait.Kind == WaitBackoff {
+		e.Attempt++
+		e.Timer, _ = t.timer()
+	}
+	return e
+}
+
+// recorded returns the wait as the history has it, without what Queue has changed.
+func (w *wait) recorded() *wait {
+	if w == nil || !w.Queued || w.counts() && !w.again {
+		return w
+	}
+	r := *w
+	r.Queued, r.again = false, false
+	if r.Timeout > 0 {
+		r.Deadline = r.Since.Add(r.Timeout)
+	}
+	return &r
+}
+
+func (m *Machine) acceptTurn(in Turn) (*token, error) {
+	t := m.find(func(t *token) bool { return t.wait.Queued && t.wait.counts() && t.key() == in.Key })
+	if t == nil {
+		return nil, problem.New(problem.HistoryConflict, "no attempt %s waits for its turn", in.Key)
+	}
+	return t, nil
+}
+
+// takeTurn requests an attempt whose turn has come, or begins one again that was requested before.
+func (m *Machine) takeTurn(t *token) {
+	w := *t.wait
+	w.Queued, w.again = false, false
+	if !t.wait.again {
+		m.stopWaiting(t)
+		m.request(t, &w)
+		return
+	}
+	if w.Timeout > 0 {
+		w.Deadline = m.now.Add(w.Timeout)
+		m.timersDirty = true
+	}
+	t.wait = &w
+	m.effects = append(m.effects, t.effect())
+}
+
+// Queue makes an attempt in process wait for its turn: one that is about to be performed again, by the key of its effect, or one
+// whose back-off is over, by the key of its timer. It returns nil if the attempt does not have to wait. This is neither recorded
+// nor part of the position: after a Restore or Replay, call Queue again.
+func (m *Machine) Queue(key string) Effect {
+	t := m.find(func(t *token) bool {
+		w := t.wait
+		switch w.Kind {
+		case WaitActivity, WaitDelegate:
+			return !w.Host && !w.Queued && w.Task == nil && t.key() == key && m.limited(t.node)
+		case WaitBackoff:
+			timer, _ := t.timer()
+			return timer == key && (w.Queued || m.queues(t.node))
+		default:
+			return false
+		}
+	})
+	if t == nil {
+		return nil
+	}
+	w := *t.wait
+	if w.Queued = true; w.counts() {
+		m.timersDirty = m.timersDirty || !w.Deadline.IsZero()
+		w.again, w.Deadline = true, time.Time{}
+	}
+	t.wait = &w
+	return t.effect()
+}

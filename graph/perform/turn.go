@@ -1,0 +1,66 @@
+package perform
+
+import (
+	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/limit"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/trace"
+)
+
+// AwaitTurn makes an attempt of a run wait for its turn. When that has come, begin is called. drop is called once the attempt does
+// not wait any more.
+func (p *Performer) AwaitTurn(executionID string, a *execution.Attempt, begin, drop func()) {
+	p.Turns.Enter(&limit.Ticket{
+		Run: executionID, Priority: a.Config.Priority, Classes: p.Classes(a.Effect.(*machine.TurnEffect).Node), Context: a.Context,
+		Turn: func(done func()) {
+			defer drop()
+			a.Done = done
+			begin()
+		},
+		Left: func() {
+			defer drop()
+			a.Release()
+		},
+	})
+}
+
+// enqueue makes those of some attempts wait that need a turn, and returns the others.
+func (p *Pool) enqueue(attempts []*execution.Attempt) []*execution.Attempt {
+	waits := func(a *execution.Attempt) bool {
+		_, turn := a.Effect.(*machine.TurnEffect)
+		return turn && a.Done == nil
+	}
+	var now, later []*execution.Attempt
+	for i, a := range attempts {
+		switch {
+		case waits(a):
+			if later == nil {
+				now = append(now, attempts[:i]...)
+			}
+			later = append(later, a)
+		case later != nil:
+			now = append(now, a)
+		}
+	}
+	if later == nil {
+		return attempts
+	}
+	for _, a := range later {
+		p.AwaitTurn(a, func() { p.Begin([]*execution.Attempt{a}) })
+	}
+	return now
+}
+
+// passTurn hands the turn that has come on to the attempt that was begun with it, if there is one.
+func passTurn(from *execution.Attempt, begun []*execution.Attempt) {
+	e, ok := from.Effect.(*machine.TurnEffect)
+	if !ok {
+		return
+	}
+	for _, a := range begun {
+		if a.Key == e.EffectKey && a.Done == nil {
+			a.Done, from.Done = from.Done, nil
+			a.Context = trace.Inherit(a.Context, from.Context)
+		}
+	}
+}
