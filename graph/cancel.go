@@ -15,13 +15,10 @@ import (
 // Errors: EXECUTION_NOT_FOUND, CANCEL_NOT_ALLOWED for a run that has
 // completed or failed, CANCEL_VALIDATION_ERROR for arguments or a run that cannot be read.
 func (r *Runner) Cancel(ctx context.Context, req CancelRequest) (*Run, error) {
-	if err := r.enterToWrite(); err != nil {
+	if err := r.enterToWrite(ctx); err != nil {
 		return nil, err
 	}
 	defer r.tasks.Done()
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	if strings.TrimSpace(req.ExecutionID) == "" {
 		return nil, problem.New(problem.CancelValidationError, "the execution id is missing")
 	}

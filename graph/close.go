@@ -36,7 +36,7 @@ func (r *Runner) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if err := r.lease.Release(ctx); err != nil {
-		r.log.Warn("lease not released: it runs out by itself", logError, err)
+		r.log.Warn("lease not released: it runs out by itself", "error", err)
 	}
 	return err
 }

@@ -53,18 +53,17 @@ func (o Options) withDefaults() (Options, error) {
 		return o, problem.New(problem.UsageError, "option Background cannot be combined with ReadOnly").
 			WithHint("A Runner that never writes cannot take runs over. Leave one of the two out.")
 	}
-	fallback(&o.DefaultMode, machine.InProcess)
-	fallback(&o.Branches, machine.Concurrent)
-	fallback(&o.MaxVisits, machine.DefaultMaxVisits)
-	fallback(&o.MaxRecords, defaultMaxRecords)
-	fallback(&o.MaxBytes, defaultMaxBytes)
-	fallback(&o.MaxPending, defaultMaxPending)
-	fallback(&o.MaxDepth, defaultMaxDepth)
-	fallback(&o.MaxDocumentBytes, defaultMaxDocumentBytes)
-	fallback(&o.WaitLimit, defaultWaitLimit)
-	o.WaitLimit = max(0, o.WaitLimit)
-	fallback(&o.LeaseTTL, defaultLeaseTTL)
-	fallback(&o.CloseLimit, defaultCloseLimit)
+	o.DefaultMode = cmp.Or(o.DefaultMode, machine.InProcess)
+	o.Branches = cmp.Or(o.Branches, machine.Concurrent)
+	o.MaxVisits = cmp.Or(o.MaxVisits, machine.DefaultMaxVisits)
+	o.MaxRecords = cmp.Or(o.MaxRecords, defaultMaxRecords)
+	o.MaxBytes = cmp.Or(o.MaxBytes, defaultMaxBytes)
+	o.MaxPending = cmp.Or(o.MaxPending, defaultMaxPending)
+	o.MaxDepth = cmp.Or(o.MaxDepth, defaultMaxDepth)
+	o.MaxDocumentBytes = cmp.Or(o.MaxDocumentBytes, defaultMaxDocumentBytes)
+	o.WaitLimit = max(0, cmp.Or(o.WaitLimit, defaultWaitLimit))
+	o.LeaseTTL = cmp.Or(o.LeaseTTL, defaultLeaseTTL)
+	o.CloseLimit = cmp.Or(o.CloseLimit, defaultCloseLimit)
 	if o.NewID == nil {
 		o.NewID = newID
 	}
@@ -72,13 +71,6 @@ func (o Options) withDefaults() (Options, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return o, nil
-}
-
-func fallback[T comparable](v *T, d T) {
-	var zero T
-	if *v == zero {
-		*v = d
-	}
 }
 
 // newID makes a UUID that begins with the time. The rows of a new run then come last in a store's index, which grows at

@@ -33,13 +33,10 @@ type delivery struct {
 
 // deliver applies an input to a run, or to the subworkflow of it that waits for it, and answers where the run stands.
 func (r *Runner) deliver(ctx context.Context, d delivery) (*Run, error) {
-	if err := r.enterToWrite(); err != nil {
+	if err := r.enterToWrite(ctx); err != nil {
 		return nil, err
 	}
 	defer r.tasks.Done()
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	if strings.TrimSpace(d.id) == "" {
 		return nil, problem.New(d.invalid, "the execution id is missing")
 	}

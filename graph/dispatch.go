@@ -54,12 +54,12 @@ func (r *Runner) dispatch(ctx context.Context, x *execution.Run, w *execution.Wo
 	r.cancelTasks(x.ID(), w.DropTasks)
 	for _, child := range w.CancelChildren {
 		r.persist(x, func() error { return r.cancelChild(ctx, child, x.ID()) }, func(err error) {
-			r.log.Error("subworkflow not cancelled", logRun, x.ID(), logChild, child, logError, err)
+			r.log.Error("subworkflow not cancelled", execution.LogRun, x.ID(), execution.LogChild, child, execution.LogError, err)
 		})
 	}
 	if parent := w.NotifyParent; parent != "" {
 		r.persist(x, func() error { return r.notifyParent(ctx, x, parent) }, func(err error) {
-			r.log.Error("parent not notified", logRun, parent, logChild, x.ID(), logError, err)
+			r.log.Error("parent not notified", execution.LogRun, parent, execution.LogChild, x.ID(), execution.LogError, err)
 		})
 	}
 }
@@ -75,15 +75,12 @@ func (r *Runner) persist(x *execution.Run, do func() error, failed func(error)) 
 		return
 	}
 	r.background(x, func() {
-		for _, p := range retryPauses {
-			if !r.pause(p) {
-				break
-			}
-			if err = do(); err == nil {
-				return
-			}
+		for try := 0; err != nil && try < len(retryPauses) && r.pause(retryPauses[try]); try++ {
+			err = do()
 		}
-		failed(err)
+		if err != nil {
+			failed(err)
+		}
 	})
 }
 
@@ -152,14 +149,14 @@ func (r *Runner) finish(x *execution.Run, a *execution.Attempt, in machine.Input
 			return next
 		case admit.IsRefusal(err):
 			r.cancelUnwantedTask(x, a, in)
-			r.log.Warn("outcome refused", logRun, x.ID(), logKey, a.Key, logError, err)
+			r.log.Warn("outcome refused", execution.LogRun, x.ID(), execution.LogKey, a.Key, execution.LogError, err)
 			r.endAttempt(ctx, x, a)
 			return next
 		case try < len(retryPauses) && r.pause(retryPauses[try]):
 			r.pool(x).Begin(next)
 		default:
-			r.log.Error("outcome not recorded", logRun, x.ID(), logKey, a.Key, logError, err)
-			r.lose(x, errUnrecorded(err))
+			r.log.Error("outcome not recorded", execution.LogRun, x.ID(), execution.LogKey, a.Key, execution.LogError, err)
+			r.lose(x, err)
 			return nil
 		}
 	}
@@ -169,17 +166,13 @@ func (r *Runner) finish(x *execution.Run, a *execution.Attempt, in machine.Input
 func (r *Runner) endAttempt(ctx context.Context, x *execution.Run, a *execution.Attempt) {
 	err := r.with(ctx, x, func(w *execution.Work) error { return x.EndAttempt(ctx, a, w) })
 	if err != nil {
-		r.log.Warn("run not looked after", logRun, x.ID(), logError, err)
+		r.log.Warn("run not looked after", execution.LogRun, x.ID(), execution.LogError, err)
 	}
 }
 
-// errUnrecorded is why a run is no longer driven here after its store failed for good.
-func errUnrecorded(err error) error {
-	return problem.New(problem.Internal, "the run cannot be recorded here any more").WithCause(err)
-}
-
-// lose stops driving a run.
-func (r *Runner) lose(x *execution.Run, cause error) {
+// lose stops driving a run whose store has failed for good.
+func (r *Runner) lose(x *execution.Run, err error) {
+	cause := problem.New(problem.Internal, "the run cannot be recorded here any more").WithCause(err)
 	_ = locked(x, func() error { x.Lose(cause); return nil })
 }
 

@@ -46,13 +46,10 @@ type DriveRequest struct {
 // Errors: EXECUTION_NOT_FOUND; DEFINITION_REQUIRED for a run in process whose definition is neither stored nor given;
 // SUBMIT_VALIDATION_ERROR for a definition or input that is not the run's; the store's.
 func (r *Runner) Drive(ctx context.Context, req DriveRequest) (*Run, error) {
-	if err := r.enterToWrite(); err != nil {
+	if err := r.enterToWrite(ctx); err != nil {
 		return nil, err
 	}
 	defer r.tasks.Done()
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	if err := admit.Mode(req.Mode, problem.ValidationError); err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ type ForkRequest struct {
 // VALIDATION_ERROR for a Seq that the run does not have and for runs that another engine began; EXECUTION_NOT_FOUND;
 // DEFINITION_REQUIRED; DUPLICATE_EXECUTION_ID. Nothing is written then.
 func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
-	if err := r.enterToWrite(); err != nil {
+	if err := r.enterToWrite(ctx); err != nil {
 		return nil, err
 	}
 	defer r.tasks.Done()

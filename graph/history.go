@@ -11,7 +11,7 @@ import (
 
 // History reads a run's records, redacted unless req.Reveal. The error is EXECUTION_NOT_FOUND for an unknown run.
 func (r *Runner) History(ctx context.Context, req HistoryRequest) ([]history.Record, error) {
-	if err := r.enter(); err != nil {
+	if err := r.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer r.tasks.Done()
@@ -32,16 +32,9 @@ func (r *Runner) History(ctx context.Context, req HistoryRequest) ([]history.Rec
 		if req.Reveal {
 			continue
 		}
-		if err := redact(&records[i]); err != nil {
+		if err := records[i].Redact(); err != nil {
 			return nil, err
 		}
 	}
 	return records, nil
-}
-
-// redact hides the secret members of a record, in its text and in what is read from it.
-func redact(rec *history.Record) (err error) {
-	rec.Raw = history.Redact(rec.Raw)
-	rec.Payload, err = history.DecodePayload(rec.Name, rec.Raw)
-	return err
 }

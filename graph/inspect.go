@@ -23,7 +23,7 @@ func (r *Runner) Verify(ctx context.Context, executionID string, repair bool, re
 	if repair {
 		enter = r.enterToWrite
 	}
-	if err := enter(); err != nil {
+	if err := enter(ctx); err != nil {
 		return counts, err
 	}
 	defer r.tasks.Done()

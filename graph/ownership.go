@@ -36,7 +36,7 @@ func (r *Runner) look(x *execution.Run, seq int64) {
 	ctx := detached(r.ctx)
 	err := r.with(ctx, x, func(w *execution.Work) error { return x.Look(ctx, seq, w) })
 	if err != nil {
-		r.log.Warn("run not looked after", logRun, x.ID(), logError, err)
+		r.log.Warn("run not looked after", execution.LogRun, x.ID(), execution.LogError, err)
 	}
 }
 
@@ -45,7 +45,7 @@ func (r *Runner) takeBack(id, process string) {
 	ctx := detached(r.ctx)
 	err := r.withID(ctx, id, func(x *execution.Run, w *execution.Work) error { return x.TakeBack(ctx, process, w) })
 	if err != nil && !errors.Is(err, problem.ExecutorNotConfigured) {
-		r.log.Warn("run not taken back", logRun, id, logError, err)
+		r.log.Warn("run not taken back", execution.LogRun, id, execution.LogError, err)
 	}
 }
 
@@ -73,7 +73,7 @@ func (r *Runner) takeOverChildren(ctx context.Context, x *execution.Run, retryUn
 		switch {
 		case errors.Is(err, problem.ExecutionNotFound): // it is about to be begun, or left to others
 		case err != nil && !errors.Is(err, problem.ExecutorNotConfigured): // the answer says so (Run.Lacks)
-			r.log.Warn("run not taken over", logRun, id, logError, err)
+			r.log.Warn("run not taken over", execution.LogRun, id, execution.LogError, err)
 			fallthrough
 		default:
 			r.takeOverChildren(ctx, c, retryUnknown)
@@ -93,7 +93,7 @@ func (r *Runner) fire(t schedule.Timer) {
 		return err
 	})
 	if err != nil && !errors.Is(err, problem.ExecutionNotFound) {
-		r.log.Warn("timer not fired", logRun, t.ExecutionID, logError, err)
+		r.log.Warn("timer not fired", execution.LogRun, t.ExecutionID, execution.LogError, err)
 	}
 }
 

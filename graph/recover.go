@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -19,7 +20,7 @@ func (r *Runner) Recover(ctx context.Context, req RecoverRequest) (*RecoverResul
 	if req.DryRun {
 		enter = r.enter
 	}
-	if err := enter(); err != nil {
+	if err := enter(ctx); err != nil {
 		return nil, err
 	}
 	defer r.tasks.Done()
@@ -28,7 +29,7 @@ func (r *Runner) Recover(ctx context.Context, req RecoverRequest) (*RecoverResul
 	if req.Limit < 0 {
 		return nil, problem.New(problem.ValidationError, "limit %d is negative", req.Limit)
 	}
-	fallback(&req.Limit, defaultRecoverLimit)
+	req.Limit = cmp.Or(req.Limit, defaultRecoverLimit)
 	if req.DryRun {
 		return survey.All(ctx, r.process(), req.Limit)
 	}

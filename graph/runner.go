@@ -16,6 +16,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/schedule"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
 
 // Runner runs workflows over a store. It is an Engine, Recoverer, Forker, Exporter, Verifier and Pruner.
@@ -98,8 +99,12 @@ func New(store history.Store, o Options) (*Runner, error) {
 var errClosed = problem.New(problem.RunnerClosed, "the engine is shutting down").
 	WithHint("Start the engine again; its runs go on where they stood.")
 
-// enter counts a call in, or refuses it after Close. The caller must call r.tasks.Done when it returns nil.
-func (r *Runner) enter() error {
+// enter counts a call in, or refuses it after Close or once its context has ended. The caller must call r.tasks.Done when it returns
+// nil.
+func (r *Runner) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -110,11 +115,11 @@ func (r *Runner) enter() error {
 }
 
 // enterToWrite is enter for a call that may write.
-func (r *Runner) enterToWrite() error {
+func (r *Runner) enterToWrite(ctx context.Context) error {
 	if r.opts.ReadOnly {
 		return problem.New(problem.StoreReadOnly, "this engine only reads").WithHint("Nothing was changed. Make the call where the store can be written to.")
 	}
-	return r.enter()
+	return r.enter(ctx)
 }
 
 // untilClose returns the context of a call that may take long: it ends with the Runner too, whose error is its cause then. The
@@ -132,16 +137,7 @@ func (r *Runner) untilClose(ctx context.Context) (_ context.Context, stop func()
 func (r *Runner) now() time.Time { return r.clock.Now().UTC() }
 
 // pause waits, unless the Runner is closed.
-func (r *Runner) pause(d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-r.ctx.Done():
-		return false
-	}
-}
+func (r *Runner) pause(d time.Duration) bool { return wait.For(r.ctx, d) == nil }
 
 // detached is the context of work that outlives the call it came from: recording what has happened. It carries no deadline
 // of its own; stores bound how long they wait for a lock.
@@ -165,11 +161,3 @@ func (r *Runner) Validate(d *definition.Document) error {
 	_, err := r.library.Admit(d)
 	return err
 }
-
-// The keys of log records.
-const (
-	logRun   = execution.LogRun
-	logKey   = execution.LogKey
-	logError = execution.LogError
-	logChild = execution.LogChild
-)

@@ -23,19 +23,16 @@ import (
 // for DefinitionRef, DUPLICATE_EXECUTION_ID, COMPOSITE_EXECUTOR_NOT_CONFIGURED with RequireCapable. With AllowExisting the existing run answers, provided that the definition
 // and the input, as far as they are given, are its own (else SUBMIT_VALIDATION_ERROR).
 func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
-	if err := r.enterToWrite(); err != nil {
+	if err := r.enterToWrite(ctx); err != nil {
 		return nil, err
 	}
 	defer r.tasks.Done()
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	if err := cmp.Or(admit.Mode(req.Mode, problem.ValidationError), admit.Branches(req.Branches, problem.ValidationError), admit.ExecutionID(req.ExecutionID)); err != nil {
 		return nil, err
 	}
 	asked := req.Mode
-	fallback(&req.Mode, r.opts.DefaultMode)
-	fallback(&req.Branches, r.opts.Branches)
+	req.Mode = cmp.Or(req.Mode, r.opts.DefaultMode)
+	req.Branches = cmp.Or(req.Branches, r.opts.Branches)
 	if strings.TrimSpace(req.ExecutionID) == "" {
 		req.ExecutionID = r.opts.NewID()
 	}

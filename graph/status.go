@@ -11,13 +11,10 @@ import (
 // Status says where a run stands; it changes nothing but fires timers that are due, unless the Runner is ReadOnly. The error is EXECUTION_NOT_FOUND
 // or the store's.
 func (r *Runner) Status(ctx context.Context, req StatusRequest) (*Run, error) {
-	if err := r.enter(); err != nil {
+	if err := r.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer r.tasks.Done()
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	x := r.runs.Hold(req.ExecutionID)
 	defer r.runs.Drop(x)
 	var s execution.Standing

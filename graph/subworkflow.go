@@ -30,14 +30,14 @@ func (r *Runner) performChild(x *execution.Run, a *execution.Attempt, e *machine
 		case library.IsUnknown(err):
 			// It is left to another process, one that knows its workflow and accepts it: a run that was not started here is not
 			// failed for good because of that.
-			r.log.Warn("subworkflow left to others", logRun, x.ID(), logKey, a.Key, logError, err)
+			r.log.Warn("subworkflow left to others", execution.LogRun, x.ID(), execution.LogKey, a.Key, execution.LogError, err)
 			r.library.NoteUnknown(execution.NameOf(e), err)
 			r.endAttempt(ctx, x, a)
 			return nil
 		case try < len(retryPauses) && r.pause(retryPauses[try]):
 		default:
-			r.log.Error("subworkflow not started", logRun, x.ID(), logChild, e.ChildExecutionID, logError, err)
-			r.lose(x, errUnrecorded(err))
+			r.log.Error("subworkflow not started", execution.LogRun, x.ID(), execution.LogChild, e.ChildExecutionID, execution.LogError, err)
+			r.lose(x, err)
 			return nil
 		}
 	}
@@ -48,7 +48,7 @@ func (r *Runner) childBegun(ctx context.Context, x *execution.Run, a *execution.
 	if context.Cause(a.Context) == execution.ErrUnwanted {
 		// Nobody waits for it any more, and whoever saw to that may have looked before it existed.
 		if err := r.cancelChild(ctx, e.ChildExecutionID, x.ID()); err != nil {
-			r.log.Error("subworkflow not cancelled", logRun, x.ID(), logChild, e.ChildExecutionID, logError, err)
+			r.log.Error("subworkflow not cancelled", execution.LogRun, x.ID(), execution.LogChild, e.ChildExecutionID, execution.LogError, err)
 		}
 	}
 	r.endAttempt(ctx, x, a)

@@ -18,7 +18,7 @@ type OwnedRun = survey.OwnedRun
 // Survey is Recover with DryRun for some runs alone, of which it reads no more than it needs. Subworkflows are runs of their
 // own here, and an id that no run has is passed over. The error is the store's.
 func (r *Runner) Survey(ctx context.Context, executionIDs ...string) (*RecoverResult, error) {
-	if err := r.enter(); err != nil {
+	if err := r.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer r.tasks.Done()

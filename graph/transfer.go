@@ -21,7 +21,7 @@ func Export(ctx context.Context, store history.Store, executionID string, o Expo
 
 // Export is the function Export for the Runner's store.
 func (r *Runner) Export(ctx context.Context, executionID string, o ExportOptions, out io.Writer) error {
-	if err := r.enter(); err != nil {
+	if err := r.enter(ctx); err != nil {
 		return err
 	}
 	defer r.tasks.Done()
@@ -35,7 +35,7 @@ func Import(ctx context.Context, store history.Store, in io.Reader) (*ImportResu
 
 // Import is the function Import for the Runner's store.
 func (r *Runner) Import(ctx context.Context, in io.Reader) (*ImportResult, error) {
-	if err := r.enterToWrite(); err != nil {
+	if err := r.enterToWrite(ctx); err != nil {
 		return nil, err
 	}
 	defer r.tasks.Done()

@@ -36,6 +36,13 @@ var defaultRedaction = DefaultRedaction()
 // Redact is DefaultRedaction().Text.
 func Redact(raw []byte) []byte { return defaultRedaction.Text(raw) }
 
+// Redact hides the secret members of the record by DefaultRedaction, in Raw and in what is read from it.
+func (r *Record) Redact() (err error) {
+	r.Raw = Redact(r.Raw)
+	r.Payload, err = DecodePayload(r.Name, r.Raw)
+	return err
+}
+
 // RedactValue is DefaultRedaction().Value.
 func RedactValue(v any) any { return defaultRedaction.Value(v) }
 

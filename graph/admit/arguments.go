@@ -1,10 +1,12 @@
 package admit
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -76,4 +78,15 @@ func Bytes(label string, bytes, limit int, code problem.Code) error {
 		WithHint("Keep large content elsewhere and pass a reference to it.")
 	e.Details = map[string]any{"label": label, "bytes": float64(bytes), "maxBytes": float64(limit)}
 	return e
+}
+
+// List refuses a query whose limit or phase is unknown.
+func List(q history.ListQuery) error {
+	if _, err := q.PageSize(); err != nil {
+		return err
+	}
+	if q.Phase != "" && !slices.Contains(history.Phases(), q.Phase) {
+		return problem.New(problem.ValidationError, "phase %q is unknown", string(q.Phase))
+	}
+	return nil
 }
