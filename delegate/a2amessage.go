@@ -34,9 +34,9 @@ func rpcErrorOf(err error) *rpcError {
 
 // parseRPC returns the result of a JSON-RPC answer.
 func parseRPC(body []byte, id string) (map[string]any, error) {
-	value, err := jsonvalue.Decode(body)
+	value, err := decodeAnswer(body, "parts")
 	if err != nil {
-		return nil, activities.Fail(problem.A2AProviderError, "the agent's answer is not JSON: %s", problem.ClipRunes(string(body), 200))
+		return nil, err
 	}
 	answer, ok := value.(map[string]any)
 	if !ok || answer["jsonrpc"] != "2.0" {

@@ -1,6 +1,7 @@
 package delegate
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -25,11 +26,30 @@ const (
 	taskFailed        = "failed"
 )
 
+// decodeAnswer reads the JSON of an answer, and refuses it if a value that becomes output would be recorded as another one.
+// Such values are below a member with the name.
+func decodeAnswer(body []byte, outputs string) (any, error) {
+	value, losses, err := jsonvalue.DecodeExact(body)
+	switch {
+	case err != nil:
+		return nil, activities.Fail(problem.A2AProviderError, "the agent's answer is not JSON: %s", problem.ClipRunes(string(body), 200))
+	}
+	for _, loss := range losses {
+		path := jsonvalue.PointerTokens(loss.Pointer)
+		if slices.Contains(path, outputs) && !slices.Contains(path, "history") {
+			failure := activities.Fail(problem.A2AProviderError, "the agent's answer cannot be kept: %q: %s", loss.Pointer, loss.Message)
+			failure.Retryable = activities.RetryPointless
+			return nil, failure
+		}
+	}
+	return value, nil
+}
+
 // parseTask reads an answer's body.
 func parseTask(body []byte) (httpTask, error) {
-	value, err := jsonvalue.Decode(body)
+	value, err := decodeAnswer(body, "output")
 	if err != nil {
-		return httpTask{}, activities.Fail(problem.A2AProviderError, "the agent's answer is not JSON: %s", problem.ClipRunes(string(body), 200))
+		return httpTask{}, err
 	}
 	object, ok := value.(map[string]any)
 	if !ok {

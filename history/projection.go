@@ -34,7 +34,7 @@ func (e *Execution) Apply(r Record) {
 	if r.Kind == Command {
 		e.command(r.Name, p)
 	} else {
-		e.event(r.Name, p)
+		e.event(r.Name, p, r.Foreign)
 	}
 	if first {
 		e.nameFamily()
@@ -67,7 +67,7 @@ func (e *Execution) command(name Name, p *Payload) {
 	}
 }
 
-func (e *Execution) event(name Name, p *Payload) {
+func (e *Execution) event(name Name, p *Payload, foreign bool) {
 	f := &e.fold
 	switch name {
 	case ExecutionStarted:
@@ -83,7 +83,7 @@ func (e *Execution) event(name Name, p *Payload) {
 			f.beginWait(p, Wait{Kind: WaitActivity, Mode: modeInProc, Queued: true})
 		}
 	case ActivityRequested:
-		e.requested(p)
+		e.requested(p, foreign)
 	case ActivityCompleted:
 		e.correlate(p)
 		if !p.Replayed {
@@ -152,8 +152,8 @@ func (e *Execution) start(p *Payload) {
 }
 
 // requested opens the wait for an attempt. A repeated request, or one of a later attempt, of a delegate may lack the members
-// about the agent.
-func (e *Execution) requested(p *Payload) {
+// about the agent. One of another engine does not say who performs it: then the mode in which the run began decides.
+func (e *Execution) requested(p *Payload, foreign bool) {
 	e.correlate(p)
 	if p.ExternalTask != "" {
 		e.taskMoved(p, WaitActivity)
@@ -164,7 +164,11 @@ func (e *Execution) requested(p *Payload) {
 		Kind: WaitActivity, NodeType: p.NodeType, Attempt: p.Attempt, Mode: p.Mode,
 		AgentID: p.AgentID, Protocol: p.Protocol, Correlation: p.Correlation, Input: p.DelegateInput,
 	}
-	if w.Mode == "" && e.Mode != "" {
+	switch {
+	case w.Mode != "" || e.Mode == "":
+	case foreign:
+		w.Mode = e.Mode
+	default:
 		w.Mode = modeInProc // requests of this engine name the other mode
 	}
 	if i := f.findWait(p, WaitActivity, WaitBackoff); i >= 0 && w.AgentID == "" {

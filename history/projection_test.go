@@ -136,3 +136,19 @@ func firstDifference(want, got string) string {
 	}
 	return ""
 }
+
+// A request of another engine does not say who performs it: the mode in which this engine began the run decides.
+func TestForeignRequestHasTheModeOfTheRun(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"host_mediated", "in_process"} {
+		e := history.Execution{ID: "x"}
+		e.Apply(history.Record{Kind: history.Event, Name: history.ExecutionStarted, Payload: history.Payload{Mode: mode}})
+		e.Apply(history.Record{Kind: history.Command, Name: history.ScheduleNode, Payload: history.Payload{NodeID: "t"}})
+		e.Apply(history.Record{
+			Kind: history.Event, Name: history.ActivityRequested, Foreign: true, Payload: history.Payload{NodeID: "t", NodeType: "step", Attempt: 1},
+		})
+		if len(e.Waits) != 1 || e.Waits[0].Mode != mode {
+			t.Errorf("%s: waits %+v", mode, e.Waits)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package llmcall
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
@@ -9,12 +10,13 @@ import (
 
 // output reads a model's answer (spec: activities, 5.5). Without an output_schema a JSON object is the output, and
 // anything else is {"text": content}. With one the content has to be a JSON value that satisfies it, a code fence around
-// it aside; otherwise violation says in a sentence what is wrong, and output is the value if there is one.
+// it aside; otherwise, and where the value cannot be kept, violation says in a sentence what is wrong, and output is the value
+// if there is one.
 func (n *node) output(r *reply) (output any, violation string) {
 	if n.schema == nil {
 		if strings.HasPrefix(strings.TrimSpace(r.content), "{") {
-			if v, err := jsonvalue.Decode([]byte(r.content)); err == nil {
-				return v, ""
+			if v, losses, err := jsonvalue.DecodeExact([]byte(r.content)); err == nil {
+				return v, changed(losses)
 			}
 		}
 		text := r.content
@@ -23,19 +25,30 @@ func (n *node) output(r *reply) (output any, violation string) {
 		}
 		return map[string]any{"text": text}, ""
 	}
-	v, err := jsonvalue.Decode([]byte(unfenced(r.content)))
+	v, losses, err := jsonvalue.DecodeExact([]byte(unfenced(r.content)))
 	if block := fenced(r.content); err != nil && block != "" {
-		if inner, innerErr := jsonvalue.Decode([]byte(block)); innerErr == nil {
-			v, err = inner, nil
+		if inner, innerLosses, innerErr := jsonvalue.DecodeExact([]byte(block)); innerErr == nil {
+			v, losses, err = inner, innerLosses, nil
 		}
 	}
 	if err != nil {
 		return nil, "the answer is not JSON: " + err.Error()
 	}
+	if violation := changed(losses); violation != "" {
+		return nil, violation
+	}
 	if violations := n.schema.Validate(v); len(violations) > 0 {
 		return v, "the answer breaks output_schema: " + jsonschema.Text(violations)
 	}
 	return v, ""
+}
+
+// changed is the violation of an answer with values that cannot be kept, "" without such.
+func changed(losses []jsonvalue.SyntaxError) string {
+	if len(losses) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the answer cannot be kept: %q: %s", losses[0].Pointer, losses[0].Message)
 }
 
 // unfenced takes away white space, and the code fence that models like to put around JSON.

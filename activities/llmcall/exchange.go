@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // maxRefusalBytes bounds what is read of an error answer's body.
@@ -93,15 +94,20 @@ type answerError struct {
 
 func (e *answerError) Error() string { return e.text + ": " + e.quote }
 
-// boundedBody says in its error that a body is longer than allowed, or breaks off.
+// boundedBody says in its error that a body is longer than allowed, breaks off, or is not UTF-8, which the library would not
+// notice.
 type boundedBody struct {
 	io.ReadCloser
 	limit, read int64
+	cut         []byte // the beginning of a character whose rest has not been read
 }
 
 func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.read += int64(n)
+	if !b.valid(p[:n]) || err == io.EOF && len(b.cut) > 0 {
+		return 0, &answerError{text: "the answer is not valid UTF-8", retry: true}
+	}
 	switch _, tooLarge := errors.AsType[*http.MaxBytesError](err); {
 	case tooLarge:
 		err = longerThan(b.limit)
@@ -109,6 +115,22 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 		err = &answerError{text: fmt.Sprintf("the answer broke off after %d bytes", b.read), quote: err.Error(), retry: true}
 	}
 	return n, err
+}
+
+// valid reports whether what was read is UTF-8, the beginning of a character at its end aside.
+func (b *boundedBody) valid(read []byte) bool {
+	text := append(b.cut, read...)
+	whole := len(text)
+	for i := whole - 1; i >= max(whole-utf8.UTFMax, 0); i-- {
+		if utf8.RuneStart(text[i]) {
+			if !utf8.FullRune(text[i:]) {
+				whole = i
+			}
+			break
+		}
+	}
+	b.cut = append([]byte(nil), text[whole:]...)
+	return utf8.Valid(text[:whole])
 }
 
 func longerThan(limit int64) error {

@@ -84,6 +84,9 @@ func (c *call) run(ctx context.Context, messages []openai.ChatCompletionMessage)
 		return activities.Result{Output: output}, nil
 	}
 	violation = problem.Clip(c.scrub.text(violation), maxViolation)
+	if c.node.schema == nil {
+		return activities.Result{}, activities.Fail(problem.ActivityOutputInvalid, "model %q: %s", c.node.model, violation)
+	}
 	cut := r.finish == string(openai.FinishReasonLength)
 	failure := c.unusable(violation, cut)
 	if !c.config.NoRepair && !cut && !c.repairs {

@@ -42,7 +42,11 @@ func parse(text []byte) (a answer, fault string) {
 	node, faults := jsonvalue.Parse(text, 0, 0)
 	if len(faults) > 0 {
 		f := faults[0]
-		return a, fmt.Sprintf("line %d, column %d: %s", f.Line, f.Column, f.Message)
+		fault = fmt.Sprintf("line %d, column %d: %s", f.Line, f.Column, f.Message)
+		if f.Pointer != "" {
+			fault += fmt.Sprintf(" (at %q)", f.Pointer)
+		}
+		return a, fault
 	}
 	members, ok := node.Value().(map[string]any)
 	if !ok {

@@ -53,6 +53,8 @@ func (s *server) explain(ctx context.Context, x *session, err error) *activities
 	case unsent:
 		// Its own text has the address, which may hold a key. The SDK gives it a code of the protocol too.
 		failure = activities.Fail(problem.MCPClientError, "the server cannot be reached: %v", request.Err)
+	case refused && wire.Code == unkept:
+		failure = activities.Fail(problem.ActivityOutputInvalid, "the result cannot be recorded: %s", wire.Message)
 	case refused:
 		failure = activities.Fail(problem.MCPProtocolError, "the server refused with code %d: %s", wire.Code, wire.Message)
 		if len(wire.Data) > 0 {

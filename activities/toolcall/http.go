@@ -62,7 +62,7 @@ func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
 		text, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusal))
 		return nil, &statusError{status: res.StatusCode, header: res.Header, body: strings.TrimSpace(strings.ToValidUTF8(string(text), "\ufffd"))}
 	}
-	res.Body = &boundedBody{http.MaxBytesReader(nil, res.Body, l.limit), &l.large}
+	res.Body = exactAnswer(&boundedBody{http.MaxBytesReader(nil, res.Body, l.limit), &l.large}, res.Header.Get("Content-Type"))
 	return res, nil
 }
 

@@ -87,7 +87,7 @@ func (m *messages) next() {
 		m.skip(string(text))
 		return
 	}
-	m.line = append(text, '\n')
+	m.line = append(exact(text), '\n')
 }
 
 // isMessage reports whether a line is a JSON-RPC message or a batch of them.

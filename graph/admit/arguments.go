@@ -57,7 +57,7 @@ func Object(label string, m map[string]any, limit int, code problem.Code) (map[s
 	}
 	plain, err := jsonvalue.Normalize(m)
 	if err != nil {
-		e := problem.New(code, "%s is not JSON", label).WithCause(err)
+		e := problem.New(code, "%s cannot be recorded", label).WithCause(err)
 		if p, ok := problem.As(err); ok {
 			e.At = p.At
 		}

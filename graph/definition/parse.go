@@ -14,7 +14,7 @@ import (
 // numbers within a double, depth up to MaxDepth and size up to MaxBytes. The error is a *problem.Error with code
 // VALIDATION_ERROR and all Findings of the text.
 func Parse(src []byte) (*Document, error) {
-	root, faults := jsonvalue.Parse(src, MaxDepth, MaxBytes)
+	root, faults := jsonvalue.Parse(src, MaxDepth, MaxBytes, "precision") // of which checkNumbers warns
 	if len(faults) == 0 {
 		return newDocument(root), nil
 	}

@@ -15,7 +15,10 @@ func (m *Machine) beginDelegate(t *token) *definition.Node {
 	switch {
 	case c.AgentID == "":
 		err = fmt.Errorf("agent_id of node %q is blank", t.node.ID)
-	case err == nil:
+	case err != nil:
+	case m.recordedInput(t) != nil:
+		input = m.recordedInput(t)
+	default:
 		input, err = c.InputMapping.EvalAt(t.view, m.clock)
 	}
 	if err != nil {

@@ -6,6 +6,13 @@ import (
 
 // setStateNode evaluates its assignments over the state before any of them (spec: execution, 4.4).
 func (m *Machine) setStateNode(t *token) *definition.Node {
+	if end := m.recordedEnd(t); end != nil {
+		if end.Reason != "" {
+			m.failNode(t, end.Reason, end.Message, end.Code)
+			return nil
+		}
+		return m.complete(t, completion{output: end.Output, delta: end.Output, checkpoint: true})
+	}
 	delta := make(map[string]any, len(t.node.SetState.Assignments))
 	for _, a := range t.node.SetState.Assignments {
 		v := a.Literal

@@ -18,7 +18,11 @@ func (m *Machine) beginSubworkflow(t *token) *definition.Node {
 		m.failNode(t, reasonSubworkflow, fmt.Sprintf("workflow_ref of node %q is blank", t.node.ID), "")
 		return nil
 	}
-	input, err := c.InputMapping.EvalAt(t.view, m.clock)
+	var input map[string]any
+	var err error
+	if !m.childRecorded(t) {
+		input, err = c.InputMapping.EvalAt(t.view, m.clock)
+	}
 	if err != nil {
 		m.failNode(t, reasonSubworkflow, err.Error(), codeOf(err))
 		return nil

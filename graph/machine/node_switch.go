@@ -10,13 +10,29 @@ import (
 
 // switchNode routes to the first case that matches, else to the default (spec: execution, 5.1).
 func (m *Machine) switchNode(t *token) *definition.Node {
-	target, err := m.route(t)
-	if err != nil {
-		m.failNode(t, reasonSwitch, err.Error(), codeOf(err))
+	var target *definition.Node
+	var err error
+	end := m.recordedEnd(t)
+	switch {
+	case end == nil:
+		target, err = m.route(t)
+	case end.Reason != "":
+		m.failNode(t, end.Reason, end.Message, end.Code)
 		return nil
 	}
-	m.complete(t, completion{output: map[string]any{}, checkpoint: true})
-	if t.phase != live {
+	if err == nil {
+		m.complete(t, completion{output: map[string]any{}, checkpoint: true})
+		if t.phase != live || m.ended() {
+			return nil
+		}
+		if end != nil {
+			if target = m.recordedTarget(t); target == nil {
+				target, err = m.route(t)
+			}
+		}
+	}
+	if err != nil {
+		m.failNode(t, reasonSwitch, err.Error(), codeOf(err))
 		return nil
 	}
 	return target

@@ -26,18 +26,23 @@ func (o *Outcome) submitted() bool { return o.Host && o.OK }
 
 // takeOutcome applies an outcome.
 func (m *Machine) takeOutcome(t *token, o Outcome) {
-	if o.Host {
-		m.resumed = false
-	}
 	o, delta, fatal := asRecorded(t.node, o)
-	switch {
-	case fatal != nil:
-		m.failNode(t, reasonOrchestration, fatal.Error(), "")
-	case !o.OK:
-		m.attemptFailed(t, o)
-	default:
-		m.attemptSucceeded(t, o, delta)
+	if fatal == nil && o.OK {
+		m.takeOutput(t, o, delta)
+		return
 	}
+	m.resumed = m.resumed && !o.Host
+	if fatal != nil {
+		m.failNode(t, reasonOrchestration, fatal.Error(), "")
+		return
+	}
+	m.attemptFailed(t, o)
+}
+
+// takeOutput applies the outcome of an attempt that succeeded.
+func (m *Machine) takeOutput(t *token, o Outcome, delta map[string]any) {
+	m.resumed = m.resumed && !o.Host
+	m.attemptSucceeded(t, o, delta)
 }
 
 // asRecorded returns an outcome as it is recorded: an output that breaks output_schema is a failure. delta is the state update

@@ -3,6 +3,7 @@ package machine
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -22,6 +23,8 @@ type recorded struct {
 	tail map[eventID]int
 	// facts of each visit of a node.
 	facts map[visitID]*visitFacts
+	// states are the states that another engine recorded, by the number of commands before them.
+	states map[int]map[string]any
 	// comparison compares values too, unless nil.
 	comparison *comparison
 }
@@ -40,7 +43,7 @@ type visitID struct {
 type visitFacts struct {
 	requested, failed []history.Record
 	completed         *history.Record // the last one before the visit was closed
-	closed            *history.Record // CompleteNode, of a foreign history
+	closed            *history.Record // CompleteNode of another engine
 	waiting           *history.Record // TimerStarted
 	timer             *history.Record // TimerFired
 	signal            *history.Record
@@ -56,10 +59,12 @@ type visitFacts struct {
 
 // readRecorded indexes records. before returns the number of visits of a node before them.
 func readRecorded(records []history.Record, foreign bool, before func(nodeID string) int, base int) *recorded {
-	if foreign {
+	if foreign || slices.ContainsFunc(records, func(rec history.Record) bool { return rec.Foreign }) {
 		records = superseded(records)
 	}
-	r := &recorded{foreign: foreign, base: base, tail: map[eventID]int{}, facts: map[visitID]*visitFacts{}}
+	r := &recorded{
+		foreign: foreign, base: base, tail: map[eventID]int{}, facts: map[visitID]*visitFacts{}, states: map[int]map[string]any{},
+	}
 	seen := map[string]int{}
 	visits := func(id string) int { return before(id) + seen[id] }
 	for i := range records {
@@ -73,6 +78,7 @@ func readRecorded(records []history.Record, foreign bool, before func(nodeID str
 		} else {
 			r.tail[eventID{rec.Name, rec.Payload.NodeID}]++
 		}
+		r.noteState(rec)
 		if rec.Payload.NodeID != "" && !rec.Payload.Replayed {
 			r.note(rec, visits)
 		}
@@ -80,10 +86,13 @@ func readRecorded(records []history.Record, foreign bool, before func(nodeID str
 	return r
 }
 
-// visitOf returns the visit that a record belongs to. Facts of this engine name it from the second visit on; in a foreign
-// history the ScheduleNode commands count the visits.
+// theirs reports whether another engine wrote a record.
+func (r *recorded) theirs(rec *history.Record) bool { return r.foreign || rec.Foreign }
+
+// visitOf returns the visit that a record belongs to. Facts of this engine name it from the second visit on; for those of
+// another engine the ScheduleNode commands count the visits.
 func (r *recorded) visitOf(rec *history.Record, visits func(string) int) int {
-	if r.foreign || rec.Kind == history.Command {
+	if rec.Kind == history.Command || rec.Payload.Visit == 0 && r.theirs(rec) {
 		return max(visits(rec.Payload.NodeID), 1)
 	}
 	return max(rec.Payload.Visit, 1)
@@ -108,13 +117,13 @@ func (r *recorded) note(rec *history.Record, visits func(string) int) {
 	case history.ActivityFailed:
 		f.failed = append(f.failed, *rec)
 	case history.ActivityCompleted:
-		if f.closed == nil || !r.foreign {
+		if f.closed == nil || !r.theirs(rec) {
 			f.completed = rec
 		}
 	case history.CompleteNode:
-		// Only a foreign history needs it. In a history of this engine the visit of a command that was held back may differ from
-		// the number of ScheduleNode commands before it.
-		if f.closed == nil && r.foreign {
+		// Only records of another engine need it. For a command of this engine that was held back the visit may differ from the
+		// number of ScheduleNode commands before it.
+		if f.closed == nil && r.theirs(rec) {
 			f.closed = rec
 		}
 	case history.TimerStarted:
@@ -124,11 +133,11 @@ func (r *recorded) note(rec *history.Record, visits func(string) int) {
 	case history.TimerFired:
 		f.timer = rec
 	case history.DeliverSignal, history.SignalReceived:
-		if f.signal == nil && (r.foreign || rec.Kind == history.Event) {
+		if f.signal == nil && (rec.Kind == history.Event || r.theirs(rec)) {
 			f.signal = rec
 		}
 	case history.ResumeInterrupt, history.InterruptResumed:
-		if (r.foreign || rec.Kind == history.Event) && (f.answer == nil || f.answer.Payload.SignalPayload == nil) {
+		if (rec.Kind == history.Event || r.theirs(rec)) && (f.answer == nil || f.answer.Payload.SignalPayload == nil) {
 			f.answer = rec
 		}
 	case history.SubworkflowStarted:
@@ -145,14 +154,14 @@ func (r *recorded) of(t *token) *visitFacts {
 	return &visitFacts{}
 }
 
-// requestMode returns whether a request was recorded, and if so who performs it. Foreign histories do not say who: then the
-// caller's mode decides.
+// requestMode returns whether a request was recorded, and if so who performs it. Another engine does not record who: then the
+// mode of the run decides, or the caller's where the history has none.
 func (r *recorded) requestMode(t *token, attempt int, host bool) (isHost, known bool) {
 	q := r.of(t).request(attempt)
 	if q == nil {
 		return host, false
 	}
-	if r.foreign && q.Payload.Mode == "" {
+	if r.theirs(q) && q.Payload.Mode == "" {
 		return host, true
 	}
 	return q.Payload.Mode == string(HostMediated), true
@@ -272,7 +281,11 @@ func (r *recorded) resolveAttempt(t *token, f *visitFacts) (resolution, bool) {
 	} else if o.Output = p.Result.Value; o.Output == nil {
 		o.Output = map[string]any{}
 	}
-	return resolution{seq: rec.Seq, at: rec.CreatedAt, apply: func(m *Machine) { m.takeOutcome(t, o) }}, true
+	apply := func(m *Machine) { m.takeOutcome(t, o) }
+	if delta, ok := o.Output.(map[string]any); ok && r.theirs(rec) {
+		apply = func(m *Machine) { m.takeOutput(t, o, delta) } // it was checked before it was recorded
+	}
+	return resolution{seq: rec.Seq, at: rec.CreatedAt, apply: apply}, true
 }
 
 // childOutcome returns the outcome in a SubworkflowCompleted. Older records have no merged output.

@@ -151,7 +151,10 @@ func (m *Machine) complete(t *token, c completion) *definition.Node {
 
 // merged returns the token's view with a delta applied.
 func (m *Machine) merged(t *token, delta map[string]any, overlay bool) (map[string]any, error) {
+	recorded := m.recordedState(t)
 	switch {
+	case recorded != nil:
+		return recorded, nil
 	case len(delta) == 0:
 		return t.view, nil
 	case overlay:

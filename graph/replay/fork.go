@@ -66,8 +66,15 @@ func (f *Fork) past(records []history.Record) ([]history.Record, *machine.Machin
 func (f *Fork) rewritten(all []history.Record, n int) ([]history.Record, error) {
 	out := make([]history.Record, n)
 	shift := f.Now.Sub(all[n-1].CreatedAt)
+	visits := map[string]int{}
 	for i := range out {
 		r := all[i]
+		if r.Foreign && all[0].Payload.Branches != "" {
+			adopt(&r, all[i:n], visits[r.Payload.NodeID], all[0].Payload.Mode)
+		}
+		if r.Kind == history.Command && r.Name == history.ScheduleNode {
+			visits[r.Payload.NodeID]++
+		}
 		r.Raw, r.Foreign = nil, false
 		r.CreatedAt = r.CreatedAt.Add(shift)
 		f.rewrite(&r.Payload, r.Name, shift)
@@ -82,6 +89,26 @@ func (f *Fork) rewritten(all []history.Record, n int) ([]history.Record, error) 
 		p.Input = maps.Clone(input) // the first state, which is the input, is not copied
 	}
 	return withoutOpenTasks(out), nil
+}
+
+// adopt gives the record of another engine in a run of this one the members with which this engine would have written it: the
+// copy counts as written here. from are the records from this one on.
+func adopt(r *history.Record, from []history.Record, visit int, mode string) {
+	p := &r.Payload
+	if r.Kind == history.Event && p.Visit == 0 && visit > 1 {
+		p.Visit = visit
+	}
+	switch {
+	case r.Name == history.ActivityRequested && p.Mode == "" && mode == string(machine.HostMediated):
+		p.Mode = mode
+	case r.Name == history.InterruptResumed && p.SignalPayload == nil:
+		for _, next := range from {
+			if next.Name == history.CompleteNode && next.Payload.NodeID == p.NodeID {
+				p.SignalPayload = next.Payload.Output
+				return
+			}
+		}
+	}
 }
 
 // rewrite turns a payload into one of the new run. It may change the payload, but not the values in it.

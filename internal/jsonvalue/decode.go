@@ -13,7 +13,7 @@ import (
 const maxDecodeDepth = 10_000
 
 // Decode reads JSON text into a plain value; numbers become float64. It is the lenient, fast reader for text that
-// this engine or the reference wrote; use Parse for text from people. Lone surrogates become U+FFFD, and so do bytes
+// this engine or the reference wrote; use Parse for text from people, DecodeExact for text from other programs. Lone surrogates become U+FFFD, and so do bytes
 // that are not valid UTF-8; of duplicate members the last counts; a number that overflows a double becomes nil, and
 // negative zero becomes zero, as the reference writes them. Everything else is as strict as the grammar.
 //
@@ -30,15 +30,39 @@ func Decode(src []byte) (any, error) {
 		WithPlace(problem.Place{Line: line, Column: column})
 }
 
-// decode is Decode; overflow reports whether a number was too large for a double and became nil.
-func decode(src []byte) (v any, overflow bool, f *fault) {
+// DecodeExact is Decode for text from outside, where no value may change silently: losses are the places of the text whose
+// values the model cannot keep. These are numbers too large for a double, integers that a double does not hold, and strings
+// that are not valid UTF-8.
+func DecodeExact(src []byte) (v any, losses []SyntaxError, err error) {
+	v, lossy, f := decode(src)
+	if f != nil {
+		_, err = Decode(src)
+		return nil, nil, err
+	}
+	if lossy {
+		losses = lossesOf(src, false)
+	}
+	return v, losses, nil
+}
+
+// lossesOf returns the losses of a text that decode accepts. Of marshalled text, which encoding/json wrote, the escape
+// \ufffd is one too: that is what it makes of bytes that are not valid UTF-8; the character itself it writes as it is.
+func lossesOf(src []byte, marshalled bool) []SyntaxError {
+	p := &parser{cursor: cursor{src: src}, maxDepth: maxDecodeDepth, line: 1, column: 1, ignored: []string{"duplicate", "proto"}}
+	p.strings.marshalled = marshalled
+	p.document()
+	return p.problems
+}
+
+// decode is Decode; lossy reports whether a value is not what the text says.
+func decode(src []byte) (v any, lossy bool, f *fault) {
 	d := decoders.Get().(*decoder)
-	d.src, d.offset, d.depth, d.overflow = src, 0, 0, false
+	d.src, d.offset, d.depth, d.lossy = src, 0, 0, false
 	v, f = d.document()
 	d.src = nil
-	overflow = d.overflow
+	lossy = d.lossy
 	decoders.Put(d)
-	return v, overflow, f
+	return v, lossy, f
 }
 
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
@@ -46,8 +70,8 @@ var decoders = sync.Pool{New: func() any { return new(decoder) }}
 // decoder reads one text at a time.
 type decoder struct {
 	cursor
-	overflow bool // a number was too large for a double
-	strings  stringScanner
+	lossy   bool // a value is not what the text says
+	strings stringScanner
 	// names are member names seen lately, by nameSlot: records repeat the same few over and over.
 	names [nameSlots]string
 }
@@ -80,6 +104,7 @@ func (d *decoder) value() (any, *fault) {
 			return nil, f
 		}
 		d.offset = end
+		d.lossy = d.lossy || len(d.strings.flaws) > 0
 		return string(text), nil
 	case c == '{':
 		return d.object()
@@ -90,10 +115,12 @@ func (d *decoder) value() (any, *fault) {
 		if f != nil {
 			return nil, f
 		}
-		n := number(d.src[d.offset:end])
+		text := d.src[d.offset:end]
+		n := number(text)
 		d.offset = end
+		d.lossy = d.lossy || !keepsInteger(text, n)
 		if math.IsInf(n, 0) {
-			d.overflow = true
+			d.lossy = true
 			return nil, nil
 		}
 		return n, nil
@@ -160,6 +187,7 @@ func (d *decoder) name() (string, *fault) {
 		return "", f
 	}
 	d.offset = end
+	d.lossy = d.lossy || len(d.strings.flaws) > 0
 	if f := d.colon(); f != nil {
 		return "", f
 	}

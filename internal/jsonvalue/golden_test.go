@@ -104,7 +104,7 @@ func TestGoldenCanonicalText(t *testing.T) {
 			if err != nil {
 				t.Fatalf("Decode: %v", err)
 			}
-			n, problems := jsonvalue.Parse([]byte(row.in), 0, 0)
+			n, problems := jsonvalue.Parse([]byte(row.in), 0, 0, "precision")
 			if n == nil {
 				t.Fatalf("Parse gave no node: %v", problems)
 			}
@@ -145,7 +145,7 @@ func TestGoldenDefinitions(t *testing.T) {
 	t.Parallel()
 	const hash = "77cb2651d4f5c36e3bbf270d638b908cc3650f27985c4abf4d4ac0faa56af89f"
 	for _, text := range []string{definitionOneOrder, definitionAnotherOrder} {
-		n, problems := jsonvalue.Parse([]byte(text), 0, 0)
+		n, problems := jsonvalue.Parse([]byte(text), 0, 0, "precision")
 		if len(problems) > 0 {
 			t.Fatalf("Parse: %v", problems)
 		}
@@ -217,7 +217,7 @@ func TestExampleHashes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			n, problems := jsonvalue.Parse(text, 0, 0)
+			n, problems := jsonvalue.Parse(text, 0, 0, "precision")
 			if len(problems) > 0 {
 				t.Fatalf("Parse: %v", problems)
 			}

@@ -1,11 +1,13 @@
 package jsonvalue
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
 	"math/big"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -15,17 +17,17 @@ import (
 const maxNormalizeDepth = maxDecodeDepth
 
 // Normalize turns a Go value (ints, json.Number, *big.Int, structs, typed maps and slices, json.RawMessage, …) into
-// the model. NaN, infinities and values that are not JSON are errors that name the pointer.
+// the model. NaN, infinities, integers that a double does not hold, strings that are not valid UTF-8 and values that are
+// not JSON are errors that name the pointer.
 //
-// The result shares no map or slice with v. Integers beyond 2^53 become the nearest double, negative zero becomes
-// zero, bytes that are not valid UTF-8 become U+FFFD. A nil map[string]any is an empty object and a nil []any an empty
+// The result shares no map or slice with v. Negative zero becomes zero. A nil map[string]any is an empty object and a nil []any an empty
 // array; for types not of the model encoding/json decides, which writes null for theirs. The error is a *problem.Error
 // with code VALIDATION_ERROR and At.Pointer.
 func Normalize(v any) (any, error) {
 	n := normalizer{}
 	plain, reason := n.value(v)
 	if reason != "" {
-		return nil, problem.New(problem.ValidationError, "the value at %s is not JSON: %s", n.pointerText(), reason).
+		return nil, problem.New(problem.ValidationError, "invalid value at %s: %s", n.pointerText(), reason).
 			WithPlace(problem.Place{Pointer: n.pointer})
 	}
 	return plain, nil
@@ -63,7 +65,7 @@ func (n *normalizer) value(v any) (plain any, reason string) {
 		if utf8.ValidString(v) {
 			return boxed, ""
 		}
-		return validString(v), ""
+		return nil, notUTF8
 	case float64:
 		if v-v == 0 && v != 0 { // finite and no negative zero
 			return boxed, ""
@@ -74,9 +76,9 @@ func (n *normalizer) value(v any) (plain any, reason string) {
 	case []any:
 		return normalizeList(n, v)
 	case int:
-		return double(float64(v))
+		return signed(int64(v))
 	case int64:
-		return double(float64(v))
+		return signed(v)
 	case int32:
 		return double(float64(v))
 	case int16:
@@ -84,9 +86,9 @@ func (n *normalizer) value(v any) (plain any, reason string) {
 	case int8:
 		return double(float64(v))
 	case uint:
-		return double(float64(v))
+		return unsigned(uint64(v))
 	case uint64:
-		return double(float64(v))
+		return unsigned(v)
 	case uint32:
 		return double(float64(v))
 	case uint16:
@@ -96,14 +98,13 @@ func (n *normalizer) value(v any) (plain any, reason string) {
 	case float32:
 		return double(float64(v))
 	case json.Number:
-		return jsonNumber(v)
+		return jsonNumber([]byte(v))
 	case *big.Int:
 		if v != nil {
-			f, _ := new(big.Float).SetInt(v).Float64()
-			return double(f)
+			return jsonNumber(v.Append(nil, 10))
 		}
 	case json.RawMessage:
-		return decodeText(v)
+		return n.text(v, false)
 	case []string:
 		if v != nil {
 			return normalizeList(n, v)
@@ -125,7 +126,7 @@ func (n *normalizer) value(v any) (plain any, reason string) {
 	if err != nil {
 		return nil, err.Error()
 	}
-	return decodeText(text)
+	return n.text(text, true)
 }
 
 func (n *normalizer) enter() (reason string) {
@@ -164,9 +165,8 @@ func normalizeObject[T any](n *normalizer, v map[string]T) (any, string) {
 	failed, failure := "", ""
 	for name, e := range v {
 		plain, reason := n.value(e)
-		name = validString(name)
-		if _, twice := object[name]; twice && reason == "" {
-			reason = "two member names are the same once they are valid UTF-8"
+		if !utf8.ValidString(name) {
+			name, reason = strings.ToValidUTF8(name, "\uFFFD"), "the member name is not valid UTF-8"
 		}
 		if reason == "" {
 			object[name] = plain
@@ -194,35 +194,48 @@ func double(f float64) (any, string) {
 	return f + 0, "" // -0 + 0 is 0
 }
 
-func jsonNumber(v json.Number) (any, string) {
-	text := []byte(v)
+func signed(i int64) (any, string) {
+	if i < -maxSafeInteger || i > maxSafeInteger {
+		return jsonNumber(strconv.AppendInt(nil, i, 10))
+	}
+	return float64(i), ""
+}
+
+func unsigned(i uint64) (any, string) {
+	if i > maxSafeInteger {
+		return jsonNumber(strconv.AppendUint(nil, i, 10))
+	}
+	return float64(i), ""
+}
+
+func jsonNumber(text []byte) (any, string) {
 	if len(text) == 0 || text[0] != '-' && (text[0] < '0' || text[0] > '9') {
 		return nil, "its number text is not a JSON number"
 	}
 	if end, f := scanNumber(text, 0); f != nil || end != len(text) {
 		return nil, "its number text is not a JSON number"
 	}
-	return double(number(text))
+	f := number(text)
+	if !math.IsInf(f, 0) && !keepsInteger(text, f) {
+		return nil, unkept(text)
+	}
+	return double(f)
 }
 
-func decodeText(text []byte) (any, string) {
+// text is the value of a JSON text; marshalled says that encoding/json wrote it.
+func (n *normalizer) text(text []byte, marshalled bool) (any, string) {
 	if len(text) == 0 {
 		return nil, "its JSON text is empty"
 	}
-	v, overflow, f := decode(text)
-	switch {
-	case f != nil:
+	v, lossy, f := decode(text)
+	if f != nil {
 		return nil, fmt.Sprintf("its JSON text is invalid at byte %d: %s", f.offset, f.message)
-	case overflow:
-		return nil, "it holds a number too large for a double"
+	}
+	if lossy || marshalled && bytes.Contains(text, []byte(`\ufffd`)) {
+		if losses := lossesOf(text, marshalled); len(losses) > 0 {
+			n.pointer = losses[0].Pointer
+			return nil, losses[0].Message
+		}
 	}
 	return v, ""
-}
-
-// validString is s with each byte that is not valid UTF-8 replaced by U+FFFD.
-func validString(s string) string {
-	if utf8.ValidString(s) {
-		return s
-	}
-	return string([]rune(s))
 }

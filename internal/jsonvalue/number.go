@@ -1,8 +1,11 @@
 package jsonvalue
 
 import (
+	"bytes"
 	"math"
 	"strconv"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
 // maxSafeInteger is 2^53: integers up to it have a double of their own.
@@ -31,4 +34,21 @@ func appendNumber(dst []byte, f float64) []byte {
 		dst = dst[:n-1]
 	}
 	return dst
+}
+
+// keepsInteger reports whether an integer reads the same once it is the double f and written again. That is more than to be
+// a double: 2^60 is one, but its shortest text, which records and other engines have, is 1152921504606847000. A number with a
+// fraction or an exponent is taken as the approximation that a double is.
+func keepsInteger(text []byte, f float64) bool {
+	const always = 15 // digits that every double holds
+	if len(text) <= always || bytes.ContainsAny(text, ".eE") {
+		return true
+	}
+	var digits [310]byte
+	return bytes.Equal(text, strconv.AppendFloat(digits[:0], f, 'f', -1, 64))
+}
+
+// unkept says that an integer cannot be kept, with what to do about it.
+func unkept(text []byte) string {
+	return "the integer " + problem.Excerpt(string(text), problem.MaxQuoted) + " cannot be kept exactly; send it as a text"
 }

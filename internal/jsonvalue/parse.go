@@ -22,7 +22,7 @@ const (
 type SyntaxError struct {
 	// Line and Column are 1-based, columns count characters; Offset counts bytes from 0.
 	Line, Column, Offset int
-	// Kind is one of "syntax", "duplicate", "proto", "surrogate", "utf8", "number", "depth", "size", "trailing".
+	// Kind is one of "syntax", "duplicate", "proto", "surrogate", "utf8", "number", "precision", "depth", "size", "trailing".
 	Kind string
 	// Pointer is the JSON pointer of the value or member that the problem is in.
 	Pointer string
@@ -38,9 +38,9 @@ func (e SyntaxError) Error() string {
 // Parse reads one JSON value strictly. maxDepth and maxBytes of 0 mean 512 levels and no limit. Where an error of kind
 // "syntax", "depth" or "size" ends parsing the node is nil; other problems are collected, up to 100 of them in the
 // order of the text, and the node is complete. A byte order mark is a "syntax" problem that does not end parsing. A
-// text is good only if the list is empty.
-func Parse(src []byte, maxDepth, maxBytes int) (*Node, []SyntaxError) {
-	p := &parser{cursor: cursor{src: src}, maxDepth: cmp.Or(maxDepth, defaultMaxDepth), line: 1, column: 1}
+// text is good only if the list is empty. Problems of the kinds ignored, which do not end parsing, are left out.
+func Parse(src []byte, maxDepth, maxBytes int, ignored ...string) (*Node, []SyntaxError) {
+	p := &parser{cursor: cursor{src: src}, maxDepth: cmp.Or(maxDepth, defaultMaxDepth), line: 1, column: 1, ignored: ignored}
 	if maxBytes > 0 && len(src) > maxBytes {
 		p.report("size", 0, fmt.Sprintf("the text has %d bytes; %d are allowed", len(src), maxBytes))
 		return nil, p.problems
@@ -57,6 +57,7 @@ type parser struct {
 	// path is the way from the root to the value being read.
 	path     []step
 	problems []SyntaxError
+	ignored  []string // kinds of problems
 	// line and column are those of the byte at mark, which only moves forward.
 	mark, line, column int
 }
@@ -85,7 +86,7 @@ func (p *parser) report(kind string, offset int, message string) {
 }
 
 func (p *parser) reportAt(line, column, offset int, kind, message string) {
-	if len(p.problems) < maxProblems {
+	if len(p.problems) < maxProblems && !slices.Contains(p.ignored, kind) {
 		p.problems = append(p.problems, SyntaxError{
 			Line: line, Column: column, Offset: offset, Kind: kind, Pointer: p.pointer(), Message: message,
 		})
@@ -176,6 +177,8 @@ func (p *parser) number(n *Node) *Node {
 	n.Num = number(p.src[p.offset:end])
 	if math.IsInf(n.Num, 0) {
 		p.report("number", p.offset, "the number is too large for a double (at most about 1.8e308)")
+	} else if text := p.src[p.offset:end]; !keepsInteger(text, n.Num) {
+		p.report("precision", p.offset, unkept(text))
 	}
 	p.offset = end
 	return n

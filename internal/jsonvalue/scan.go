@@ -25,6 +25,8 @@ type stringScanner struct {
 	// flaws are the string's first escape that is half of a surrogate pair, and its first byte that is not valid UTF-8,
 	// in the order of the text. Each such place became U+FFFD.
 	flaws []flaw
+	// marshalled makes the escape \ufffd a flaw (see lossesOf).
+	marshalled bool
 }
 
 // flaw is a place in a string that has no text; kind is that of SyntaxError.
@@ -82,7 +84,7 @@ func (s *stringScanner) rebuild(src []byte, start int) (text []byte, end int, f 
 		default:
 			r, size := utf8.DecodeRune(src[i:])
 			if r == utf8.RuneError && size == 1 {
-				s.flawed(i, "utf8", "the string is not valid UTF-8")
+				s.flawed(i, "utf8", notUTF8)
 			}
 			out = utf8.AppendRune(out, r)
 			i += size
@@ -117,6 +119,9 @@ func (s *stringScanner) escape(src []byte, i int) (r rune, size int, f *fault) {
 	u, ok := hexUnit(src, i)
 	if !ok {
 		return 0, 0, faultAt(i, "expected four hexadecimal digits after \\u")
+	}
+	if s.marshalled && u == utf8.RuneError {
+		s.flawed(i, "utf8", notUTF8)
 	}
 	if u < 0xD800 || u > 0xDFFF {
 		return u, unit, nil
@@ -195,6 +200,9 @@ func number(text []byte) float64 {
 	f, _ := strconv.ParseFloat(string(text), 64) // of such a text strconv knows no error but the overflow
 	return f + 0                                 // -0 + 0 is 0
 }
+
+// notUTF8 says what is wrong with a string.
+const notUTF8 = "the string is not valid UTF-8"
 
 // describe names what stands at src[i], for messages.
 func describe(src []byte, i int) string {

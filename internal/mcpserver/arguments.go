@@ -38,7 +38,7 @@ func readArguments(raw []byte, t *tool) *arguments {
 	if len(raw) == 0 {
 		return a
 	}
-	plain, err := jsonvalue.Decode(raw)
+	plain, losses, err := jsonvalue.DecodeExact(raw)
 	if err != nil {
 		a.Fail("type", "must be JSON: %v", err)
 		return a
@@ -47,7 +47,8 @@ func readArguments(raw []byte, t *tool) *arguments {
 		a.source = []byte(text)
 	}
 	if plain != nil {
-		a.Object = report.Object(readObject(report.Value(plain)))
+		refuseLosses(report.Value(plain), losses, "definition")
+		a.Object = report.Object(readObject(report.Value(plain), "definition"))
 	}
 	refuseUnknown(a.Object, t.names(), t.inner)
 	return a
@@ -132,16 +133,26 @@ func (a *arguments) problem() error {
 	return e
 }
 
-// readObject takes an object, or the JSON text of one; nil if there is none.
-func readObject(v jsonobject.Value) map[string]any {
+// refuseLosses reports the values of a text that cannot be kept, except in members that are read from their own texts.
+func refuseLosses(v jsonobject.Value, losses []jsonvalue.SyntaxError, except ...string) {
+	for _, loss := range losses {
+		if path := jsonvalue.PointerTokens(loss.Pointer); len(path) == 0 || !slices.Contains(except, path[0]) {
+			v.Fail("type", "%s", loss.Message).At.Pointer += loss.Pointer
+		}
+	}
+}
+
+// readObject takes an object, or the JSON text of one; nil if there is none. Except is as in refuseLosses.
+func readObject(v jsonobject.Value, except ...string) map[string]any {
 	text, isText := v.Plain.(string)
 	if !isText {
 		return v.Map()
 	}
-	parsed, err := jsonvalue.Decode([]byte(text))
+	parsed, losses, err := jsonvalue.DecodeExact([]byte(text))
 	object, isObject := parsed.(map[string]any)
 	switch {
 	case isObject:
+		refuseLosses(v, losses, except...)
 		return object
 	case isBlank(text):
 		v.Fail("type", "%s", blankLeft(text))

@@ -176,3 +176,27 @@ func FuzzArguments(f *testing.F) {
 		}
 	})
 }
+
+// An integer or a text that would be recorded as another one is refused with its place, wherever it stands.
+func TestArgumentsThatWouldChange(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, hostMediated)
+	h.ok("workflow_start", object{"definition": definitionFile(t, "step"), "execution_id": "x"})
+	for name, tt := range map[string]struct{ tool, args, want string }{
+		"input":   {"workflow_start", `{"definition_ref":"x","input":{"a":[{"id":1234567890123456789}]}}`, "arguments.input.a.0.id: the integer 1234567890123456789 cannot be kept exactly"},
+		"text":    {"workflow_start", `{"definition_ref":"x","input":"{\"id\":1234567890123456789}"}`, "arguments.input.id: the integer 1234567890123456789 cannot be kept exactly"},
+		"result":  {"workflow_submit_activity", `{"execution_id":"x","node_id":"work","outcome":{"ok":true,"result":{"id":-9223372036854775808}}}`, "arguments.outcome.result.id: the integer -9223372036854775808"},
+		"answer":  {"workflow_resume", `{"execution_id":"x","resume_payload":{"n":1e400}}`, "arguments.resume_payload.n: the number is too large"},
+		"signal":  {"workflow_signal", `{"execution_id":"x","signal_name":"s","payload":{"s":"\ud83d"}}`, "arguments.payload.s: the escape is one half of a surrogate pair"},
+		"all":     {"workflow_signal", `"{\"execution_id\":\"x\",\"signal_name\":\"s\",\"payload\":{\"n\":9007199254740993}}"`, "arguments.payload.n: the integer 9007199254740993"},
+		"defined": {"workflow_start", `{"definition":{},"input":{"definition":{"n":9007199254740993}}}`, "arguments.input.definition.n: the integer 9007199254740993"},
+	} {
+		if r := h.raw(tt.tool, json.RawMessage(tt.args)); r.code != "VALIDATION_ERROR" || !strings.Contains(r.text, tt.want) {
+			t.Errorf("%s: %s", name, r.text)
+		}
+	}
+	done := h.raw("workflow_submit_activity", json.RawMessage(`{"execution_id":"x","node_id":"work","outcome":{"ok":true,"result":{"id":9007199254740992,"n":0.1}}}`))
+	if strings.Contains(done.text, "cannot be kept") {
+		t.Error(done.text)
+	}
+}
