@@ -322,13 +322,14 @@ func (x *Run) Look(ctx context.Context, seq int64, w *Work) error {
 }
 
 // NeedsLook reports whether Look may have something to do, given the run's last record in the store, 0 for a run that the store
-// says is not this process's. It does not need the lock. A run that is locked is in use, and looked at the next time.
+// says is not this process's. It does not need the lock. A run that is locked is in use and may need it: one that is busy all the
+// time would never be looked at otherwise.
 func (x *Run) NeedsLook(seq int64) bool {
 	if seq == 0 || seq > x.Seq() {
 		return true
 	}
 	if !x.mu.TryLock() {
-		return false
+		return true
 	}
 	defer x.mu.Unlock()
 	return x.state == Claimed || len(x.children) > 0 || len(x.attempts) == 0
