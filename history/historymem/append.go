@@ -17,10 +17,8 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 	if err := b.Check(); err != nil {
 		return err
 	}
-	a, err := additionOf(&b, func(r *history.Record) []byte { return r.AppendPayload(nil, b.ExecutionID) })
-	if err != nil {
-		return err
-	}
+	id := b.ExecutionID
+	a := additionOf(&b, func(dst []byte, r *history.Record) []byte { return r.AppendPayload(dst, id) })
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -51,10 +49,7 @@ func (s *Store) Import(ctx context.Context, in history.Import) error {
 	}
 	additions := make([]addition, len(batches))
 	for i := range batches {
-		additions[i], err = additionOf(&batches[i], func(r *history.Record) []byte { return bytes.Clone(r.Raw) })
-		if err != nil {
-			return err
-		}
+		additions[i] = additionOf(&batches[i], func(dst []byte, r *history.Record) []byte { return append(dst, r.Raw...) })
 	}
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -76,30 +71,34 @@ func (s *Store) Import(ctx context.Context, in history.Import) error {
 
 // addition is what a batch adds to its run. It is made before the store is locked.
 type addition struct {
-	rows      []row
-	execution history.Execution
-	text      []byte
+	rows []row
+	text []byte
 }
 
-// additionOf copies what a store keeps of a batch; payload returns the text of a record.
-func additionOf(b *history.Batch, payload func(r *history.Record) []byte) (a addition, err error) {
-	a.text = b.Execution.AppendText(nil)
-	a.execution, err = history.ParseExecution(b.ExecutionID, a.text)
+// usualText is the size in bytes up to which most texts of records and projections go.
+const usualText = 1024
+
+// additionOf copies what a store keeps of a batch; payload appends the text of a record.
+func additionOf(b *history.Batch, payload func(dst []byte, r *history.Record) []byte) addition {
+	buf := make([]byte, 0, usualText)
+	buf = b.Execution.AppendText(buf)
+	a := addition{text: bytes.Clone(buf), rows: make([]row, len(b.Records))}
 	for i := range b.Records {
 		r := &b.Records[i]
-		a.rows = append(a.rows, row{kind: r.Kind, name: r.Name, payload: payload(r), at: milli(r.CreatedAt)})
+		buf = payload(buf[:0], r)
+		a.rows[i] = row{kind: r.Kind, name: r.Name, payload: bytes.Clone(buf), at: milli(r.CreatedAt)}
 	}
-	return a, err
+	return a
 }
 
 // add adds records to a run, which it begins if it does not exist, and stores the batch's position and timers.
 func (s *Store) add(b *history.Batch, a addition) *run {
 	x := s.runs[b.ExecutionID]
 	if x == nil {
-		x = &run{}
+		x = &run{id: b.ExecutionID}
 		s.runs[b.ExecutionID] = x
 	}
-	x.rows, x.execution, x.text = append(x.rows, a.rows...), a.execution, a.text
+	x.rows, x.parsed, x.text = append(x.rows, a.rows...), nil, a.text
 	for i := range a.rows {
 		x.bytes += int64(len(a.rows[i].payload))
 	}

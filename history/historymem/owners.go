@@ -57,7 +57,7 @@ func (s *Store) forgetProcesses() {
 func (s *Store) Claim(ctx context.Context, process string, executionIDs ...string) (claimed []string, err error) {
 	err = s.do(ctx, func() {
 		for _, id := range executionIDs {
-			if x := s.runs[id]; x != nil && !x.execution.Phase.Terminal() && !s.ownedElsewhere(x, process) {
+			if x := s.runs[id]; x != nil && !x.execution().Phase.Terminal() && !s.ownedElsewhere(x, process) {
 				x.owner, x.disowned = process, time.Time{}
 				claimed = append(claimed, id)
 			}
@@ -140,13 +140,13 @@ func (s *Store) Unowned(ctx context.Context, limit int) (ids []string, err error
 	err = s.do(ctx, func() {
 		phase := func(id string) (history.Phase, bool) {
 			if x := s.runs[id]; x != nil {
-				return x.execution.Phase, true
+				return x.execution().Phase, true
 			}
 			return "", false
 		}
 		for id, x := range s.runs {
-			if !s.ownedElsewhere(x, "") && x.execution.Orphaned(phase) {
-				since[id] = cmp.Or(s.processes[x.owner], x.disowned, x.execution.UpdatedAt)
+			if !s.ownedElsewhere(x, "") && x.execution().Orphaned(phase) {
+				since[id] = cmp.Or(s.processes[x.owner], x.disowned, x.execution().UpdatedAt)
 				ids = append(ids, id)
 			}
 		}

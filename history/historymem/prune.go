@@ -70,10 +70,10 @@ func (s *Store) tree(id string) []history.Execution {
 			return nil
 		}
 	}
-	tree := []history.Execution{s.runs[id].execution}
+	tree := []history.Execution{*s.runs[id].execution()}
 	for other, x := range s.runs {
 		if history.Descends(other, id) {
-			tree = append(tree, x.execution)
+			tree = append(tree, *x.execution())
 		}
 	}
 	return tree
@@ -87,7 +87,7 @@ func (s *Store) PruneDefinitions(ctx context.Context, dryRun bool) ([]history.St
 	defer s.mu.Unlock()
 	var hashes []string
 	for _, x := range s.runs {
-		hashes = append(hashes, x.execution.DefinitionHash)
+		hashes = append(hashes, x.execution().DefinitionHash)
 	}
 	out := history.Unneeded(s.definitions, hashes)
 	if !dryRun {

@@ -35,10 +35,11 @@ var _ history.Store = (*Store)(nil)
 
 // run is the history of one run and what is kept beside it.
 type run struct {
+	id   string
 	rows []row
-	// execution is never handed out, because it shares maps; text, its stored form, is.
-	execution   history.Execution
+	// text is the run's projection in its stored form, parsed what execution has made of it.
 	text        []byte
+	parsed      *history.Execution
 	bytes       int64
 	position    []byte
 	positionSeq int64
@@ -46,6 +47,16 @@ type run struct {
 	// owner is the process that owns the run, "" if none does. disowned is when the last owner gave the run up.
 	owner    string
 	disowned time.Time
+}
+
+// execution returns the run's projection. It is never handed out, because it shares maps; text is, and whoever parses that
+// reports its faults.
+func (x *run) execution() *history.Execution {
+	if x.parsed == nil {
+		e, _ := history.ParseExecution(x.id, x.text)
+		e.ID, x.parsed = x.id, &e
+	}
+	return x.parsed
 }
 
 // row is a record as it would be stored.
