@@ -13,6 +13,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // MaxLineBytes bounds one line.
@@ -251,6 +252,9 @@ func (r *reader) record(l *line) error {
 	}
 	if record.Payload, err = history.DecodePayload(record.Name, record.Raw); err != nil {
 		return r.fail("the payload cannot be read").WithCause(err)
+	}
+	if _, losses, _ := jsonvalue.DecodeExact(record.Raw); len(losses) > 0 && !record.Foreign { // what another engine recorded is taken as it is
+		return r.fail("a value of the payload would change").WithCause(losses[0])
 	}
 	var owner struct {
 		ExecutionID *string `json:"executionId"`

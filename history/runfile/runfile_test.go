@@ -164,6 +164,26 @@ func TestWrongFiles(t *testing.T) {
 	}
 }
 
+// TestIntegersOfAFileDoNotChange: a record with a value that would be read as another one is refused, unless another engine
+// wrote it.
+func TestIntegersOfAFileDoNotChange(t *testing.T) {
+	t.Parallel()
+	for value, kept := range map[string]bool{"1234567890123456789": false, "9223372036854775807": false, "1234567890123456800": true, "9007199254740993": false, "0.1": true} {
+		lines := strings.Split(strings.TrimSuffix(string(sample(t, false)), "\n"), "\n")
+		if lines[8] = strings.Replace(lines[8], `"s":`, `"n":`+value+`,"s":`, 1); !strings.Contains(lines[8], value) {
+			t.Fatal(lines[8])
+		}
+		_, err := runfile.Read(strings.NewReader(sealed(lines)))
+		if p, ok := problem.As(err); (err == nil) != kept || !kept && (!ok || p.Code != problem.ImportInvalid || !strings.Contains(p.Error(), "line 9: a value of the payload would change")) {
+			t.Errorf("%s: %v", value, err)
+		}
+		lines[8] = strings.Replace(lines[8], `"payload":`, `"foreign":true,"payload":`, 1)
+		if _, err := runfile.Read(strings.NewReader(sealed(lines))); err != nil {
+			t.Errorf("%s of another engine: %v", value, err)
+		}
+	}
+}
+
 // TestCutFiles cuts a file off at every place, and flips a bit of every byte.
 func TestCutFiles(t *testing.T) {
 	t.Parallel()
