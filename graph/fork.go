@@ -25,6 +25,8 @@ type ForkRequest struct {
 	// Definition is what the new run follows; nil means the run's own. What is taken over must be what this definition
 	// would have led to.
 	Definition *definition.Document
+	// RequireCapable refuses a run in process that this Runner cannot perform from there to its end; see StartRequest.RequireCapable.
+	RequireCapable bool
 	// Wait bounds how long the call waits in line; see Wait.
 	Wait Wait
 }
@@ -40,7 +42,7 @@ type ForkRequest struct {
 //
 // NONDETERMINISM_DETECTED, with the place of the first difference, if the past is not what the definition leads to;
 // VALIDATION_ERROR for a Seq that the run does not have and for runs that another engine began; EXECUTION_NOT_FOUND;
-// DEFINITION_REQUIRED; DUPLICATE_EXECUTION_ID. Nothing is written then.
+// DEFINITION_REQUIRED; DUPLICATE_EXECUTION_ID; COMPOSITE_EXECUTOR_NOT_CONFIGURED with RequireCapable. Nothing is written then.
 func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
 	if err := r.enterToWrite(ctx); err != nil {
 		return nil, err
@@ -56,7 +58,7 @@ func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
 	if err != nil {
 		return nil, admit.NotFoundAs(err, problem.ExecutionNotFound, req.ExecutionID)
 	}
-	prog, err := r.forkProgram(ctx, &req, &exec)
+	prog, err := r.library.Forked(ctx, &exec, req.Definition)
 	if err != nil {
 		return nil, err
 	}
@@ -73,6 +75,9 @@ func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
 		From: req.ExecutionID, To: req.NewExecutionID, Seq: req.Seq, Program: prog, MaxVisits: r.opts.MaxVisits, Now: r.now().Truncate(time.Millisecond),
 	}).Past(records)
 	if err != nil {
+		return nil, err
+	}
+	if err := r.library.LackingAhead(ctx, m, r.performer, req.RequireCapable); err != nil {
 		return nil, err
 	}
 	b := history.Batch{
@@ -97,15 +102,4 @@ func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
 		return nil, err
 	}
 	return r.answer(ctx, x, req.Wait)
-}
-
-func (r *Runner) forkProgram(ctx context.Context, req *ForkRequest, exec *history.Execution) (*definition.Program, error) {
-	if exec.Mode == "" || exec.InputHash == "" {
-		return nil, problem.New(problem.ValidationError, "run %q was begun by another engine and cannot be forked", req.ExecutionID).
-			WithPlace(problem.Place{ExecutionID: req.ExecutionID}).WithHint("Start a new run with its definition and input.")
-	}
-	if req.Definition != nil {
-		return r.library.Admit(req.Definition)
-	}
-	return r.library.Stored(ctx, exec.DefinitionHash)
 }

@@ -161,3 +161,8 @@ func (r *Runner) Validate(d *definition.Document) error {
 	_, err := r.library.Admit(d)
 	return err
 }
+
+// Lacking says in one line what this Runner lacks to perform definitions in process, subworkflows included; "" if nothing.
+func (r *Runner) Lacking(ctx context.Context, ds ...*definition.Document) string {
+	return r.library.LackingFor(ctx, ds, r.performer)
+}

@@ -38,6 +38,14 @@ func (e *engine) open(ctx context.Context, c *settings, executors config.Executo
 	return err
 }
 
+// lacking says what this process lacks to perform the definitions that it knows, "" if nothing or if a host performs them.
+func (e *engine) lacking(ctx context.Context, c *settings, mode machine.Mode) string {
+	if mode == machine.HostMediated {
+		return ""
+	}
+	return config.Lacking(ctx, e.Engine, config.Folder(c.workflowDir))
+}
+
 // close closes what has been opened.
 func (e *engine) close() (err error) {
 	if e.Engine != nil {

@@ -34,9 +34,10 @@ func (n notices) say(line string) {
 	fmt.Fprintln(n.lines, "workflows-engine-mcp: "+line)
 }
 
-func (n notices) warn(warning string) {
+// warn writes a warning; message is that of its record.
+func (n notices) warn(message, warning string) {
 	if n.log != nil {
-		n.log.Warn("setting without effect", "warning", warning)
+		n.log.Warn(message, "warning", warning)
 		return
 	}
 	n.say("warning: " + warning)

@@ -55,7 +55,7 @@ func serve(ctx context.Context, c *settings, stdin io.Reader, stdout, stderr io.
 	notes := newNotices(c.Config, stderr)
 	defer func() { err = notes.failed(err) }()
 	for _, warning := range c.Warnings {
-		notes.warn(warning)
+		notes.warn("setting without effect", warning)
 	}
 	c.Log = log
 	executors, err := c.Executors()
@@ -93,6 +93,9 @@ func serve(ctx context.Context, c *settings, stdin io.Reader, stdout, stderr io.
 			}
 			notes.say("ready, default mode " + string(mode))
 			close(e.ready)
+			if lacking := e.lacking(ctx, c, mode); lacking != "" {
+				notes.warn("definitions cannot be performed", lacking)
+			}
 		} else {
 			stop(err)
 		}

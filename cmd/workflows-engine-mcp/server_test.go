@@ -324,6 +324,30 @@ func TestStderrSaysWhatItWorksWith(t *testing.T) {
 	}
 }
 
+// TestAServerSaysWhatDefinitionsLack: what the definitions of its folder need and nothing here performs is one line at the start,
+// unless a host performs them.
+func TestAServerSaysWhatDefinitionsLack(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	text := `{"document":{"schema":"s","name":"one","version":"1"},"state_schema":{"type":"object"},
+ "nodes":[{"id":"a","type":"start"},{"id":"g","type":"step","config":{"handler":"urn:gone"}},{"id":"z","type":"end"}],
+ "edges":[{"source":"__start__","target":"a"},{"source":"a","target":"g"},{"source":"g","target":"z"}]}`
+	if err := os.WriteFile(filepath.Join(folder, "one.workflow.json"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for handlers, want := range map[string]int{`{"urn:known":{}}`: 1, `{"urn:gone":{}}`: 0, "": 0} {
+		p := spawnWith(t, folder, []string{"WORKFLOW_ENGINE_STEP_HANDLERS=" + handlers}, "--store=memory", "--workflow-dir", folder)
+		p.stdin.Close()
+		if status := p.end(); status != 0 {
+			t.Errorf("exit status %d", status)
+		}
+		said := `workflows-engine-mcp: warning: definitions in ` + folder + ` need what is missing here: step handler "urn:gone" (node "g" of workflow "one"): set `
+		if got := strings.Count(p.stderr.String(), said); got != want || strings.Count(p.stderr.String(), "warning") != want {
+			t.Errorf("with %q said %d times:\n%s", handlers, got, p.stderr)
+		}
+	}
+}
+
 // With --log-format json each line on stderr is a record, the first ones and the reason for the end included.
 func TestStderrHoldsRecordsAlone(t *testing.T) {
 	t.Parallel()

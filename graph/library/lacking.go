@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
@@ -36,10 +37,10 @@ func (l *Library) Lacking(ctx context.Context, prog *definition.Program, c execu
 	case mode == machine.HostMediated:
 		return nil, nil
 	case required:
-		return nil, l.require(ctx, prog, c)
+		return nil, l.require(ctx, prog, prog.Nodes, c)
 	}
 	w := lacking{capabilities: c, named: map[string]bool{}}
-	if w.nodes(prog, ""); len(w.findings) == 0 {
+	if w.nodes(prog.Nodes, ""); len(w.findings) == 0 {
 		return nil, nil
 	}
 	return &runview.Warning{
@@ -48,11 +49,39 @@ func (l *Library) Lacking(ctx context.Context, prog *definition.Program, c execu
 	}, nil
 }
 
-// require refuses a definition of which this process cannot perform every node in process, those of its subworkflows included, with
-// one error that lists what is missing. A subworkflow that cannot be looked up at the moment is passed over.
-func (l *Library) require(ctx context.Context, prog *definition.Program, c execution.Capabilities) error {
+// LackingAhead refuses a run in process that requires it, where it stands, if this process lacks something for what can come. What
+// lies behind it may be missing.
+func (l *Library) LackingAhead(ctx context.Context, m *machine.Machine, c execution.Capabilities, required bool) error {
+	if !required || m.Config().Mode == machine.HostMediated {
+		return nil
+	}
+	prog := m.Program()
+	var now []*definition.Node
+	for _, w := range m.Pending() {
+		now = append(now, prog.Node(w.NodeID))
+		if w.Span != nil { // other branches may not have begun
+			now = append(now, prog.Node(w.Span.ParallelNodeID))
+		}
+	}
+	return l.require(ctx, prog, slices.AppendSeq(now, prog.After(now)), c)
+}
+
+// LackingFor says in one line what this process lacks to perform definitions in process, "" if nothing.
+func (l *Library) LackingFor(ctx context.Context, definitions []*definition.Document, c execution.Capabilities) string {
 	w := lacking{library: l, capabilities: c, seen: map[string]bool{}, named: map[string]bool{}}
-	w.walk(ctx, prog, "")
+	for _, d := range definitions {
+		if prog, err := l.Admit(d); err == nil {
+			w.walk(ctx, prog, prog.Nodes, fmt.Sprintf(" of workflow %q", prog.Name))
+		}
+	}
+	return w.text()
+}
+
+// require refuses nodes of a definition that this process cannot perform in process, those of their subworkflows included, with
+// one error that lists what is missing. A subworkflow that cannot be looked up at the moment is passed over.
+func (l *Library) require(ctx context.Context, prog *definition.Program, nodes []*definition.Node, c execution.Capabilities) error {
+	w := lacking{library: l, capabilities: c, seen: map[string]bool{}, named: map[string]bool{}}
+	w.walk(ctx, prog, nodes, "")
 	if len(w.findings) == 0 {
 		return nil
 	}
@@ -62,14 +91,14 @@ func (l *Library) require(ctx context.Context, prog *definition.Program, c execu
 	return e
 }
 
-// walk looks at a definition and at the subworkflows that it names.
-func (w *lacking) walk(ctx context.Context, prog *definition.Program, of string) {
+// walk looks at nodes of a definition and at the subworkflows that they name.
+func (w *lacking) walk(ctx context.Context, prog *definition.Program, nodes []*definition.Node, of string) {
 	if w.seen[prog.Hash] || len(w.seen) == maxRequired {
 		return
 	}
 	w.seen[prog.Hash] = true
-	w.nodes(prog, of)
-	for _, n := range prog.Nodes {
+	w.nodes(nodes, of)
+	for _, n := range nodes {
 		if n.Subworkflow == nil {
 			continue
 		}
@@ -77,16 +106,16 @@ func (w *lacking) walk(ctx context.Context, prog *definition.Program, of string)
 		child, err := w.library.Resolve(ctx, execution.WorkflowName{Ref: ref, Pin: n.Subworkflow.VersionPin})
 		switch {
 		case err == nil:
-			w.walk(ctx, child, ref)
+			w.walk(ctx, child, child.Nodes, fmt.Sprintf(" of subworkflow %q", ref))
 		case errors.Is(err, problem.WorkflowNotFound), errors.Is(err, problem.VersionPinMismatch):
 			w.add(n, of, fmt.Sprintf("the subworkflow %q", ref), err.Error())
 		}
 	}
 }
 
-// nodes looks at the nodes of a definition, which is a subworkflow's unless of is "".
-func (w *lacking) nodes(prog *definition.Program, of string) {
-	for _, n := range prog.Nodes {
+// nodes looks at nodes of a definition. of is what messages say of the definition, "" for that of the run.
+func (w *lacking) nodes(nodes []*definition.Node, of string) {
+	for _, n := range nodes {
 		if missing, setting := w.capabilities.Missing(n); missing != "" {
 			if setting != "" {
 				setting = "set " + setting
@@ -102,11 +131,7 @@ func (w *lacking) add(n *definition.Node, of, missing, remedy string) {
 		return
 	}
 	w.named[missing] = true
-	message := fmt.Sprintf("%s (node %q", missing, n.ID)
-	if of != "" {
-		message += fmt.Sprintf(" of subworkflow %q", of)
-	}
-	message += ")"
+	message := fmt.Sprintf("%s (node %q%s)", missing, n.ID, of)
 	if remedy != "" {
 		message += ": " + remedy
 	}

@@ -131,6 +131,18 @@ func ReadStored(d history.StoredDefinition) (*definition.Document, error) {
 	return doc, nil
 }
 
+// Forked returns the program of a fork of a run: that of d, or the run's own if d is nil.
+func (l *Library) Forked(ctx context.Context, of *history.Execution, d *definition.Document) (*definition.Program, error) {
+	switch {
+	case of.Mode == "" || of.InputHash == "":
+		return nil, problem.New(problem.ValidationError, "run %q was begun by another engine and cannot be forked", of.ID).
+			WithPlace(problem.Place{ExecutionID: of.ID}).WithHint("Start a new run with its definition and input.")
+	case d != nil:
+		return l.Admit(d)
+	}
+	return l.Stored(ctx, of.DefinitionHash)
+}
+
 // Find returns the program of a definition hash, a stored document name or "name@version".
 func (l *Library) Find(ctx context.Context, ref string) (*definition.Program, error) {
 	prog, err := l.Stored(ctx, ref)

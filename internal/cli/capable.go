@@ -23,6 +23,14 @@ func explainDefinition(err error) error {
 	return named.WithHint("Name its file with --definition FILE; add --mode host_mediated if another engine performed its activities.")
 }
 
+// explainMissing says how a run begins that was refused because something is missing here. or is another way.
+func explainMissing(err error, or string) error {
+	if e, ok := problem.As(err); ok && e.Code == problem.ExecutorNotConfigured {
+		return e.WithHint("Nothing was started. Configure what is missing, or begin all the same with --allow-missing%s.", or)
+	}
+	return err
+}
+
 // missing lists the node types and delegate protocols of a definition, and of its subworkflows as far as they can be
 // found, that nothing is configured for.
 func (s *session) missing(ctx context.Context, document *definition.Document) []string {
@@ -66,7 +74,7 @@ func (s *session) eachNode(ctx context.Context, document *definition.Document, s
 
 // subworkflow finds the definition that a node names: pinned, in the folder, or stored under the name. nil if nowhere.
 func (s *session) subworkflow(ctx context.Context, c *definition.SubworkflowConfig) *definition.Document {
-	if s.workflows != nil {
+	if s.workflows != "" {
 		if document, err := s.workflows.ResolveWorkflow(ctx, c.WorkflowRef, c.VersionPin); err == nil {
 			return document
 		}

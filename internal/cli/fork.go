@@ -10,8 +10,9 @@ import (
 
 type forkOptions struct {
 	driveOptions
-	folder, id string
-	at         int64
+	folder, id   string
+	at           int64
+	allowMissing bool
 }
 
 func newFork(a *app) *cobra.Command {
@@ -28,7 +29,10 @@ subworkflows that had not ended, from their beginning. The end of the run is not
 record to continue it, a failed one at a record before the failure to try again.
 
 With --definition the new run follows another definition, for instance a corrected one, which must lead to the same
-past: otherwise the fork is refused with the first difference, and nothing is written.`,
+past: otherwise the fork is refused with the first difference, and nothing is written.
+
+A fork is refused, with a list of all that is missing, if this command lacks what the rest of the run may need, unless
+--allow-missing is given: then what is missing is left to a process that has it.`,
 		Example: `  workflows-engine fork order-17 --at 41
   workflows-engine fork order-17 --at 41 --definition corrected.workflow.json --id second-try`,
 		Args:              exactly("ID"),
@@ -44,6 +48,7 @@ past: otherwise the fork is refused with the first difference, and nothing is wr
 	set.Int64Var(&o.at, "at", 0, "the `seq` of the last record to keep")
 	set.StringVar(&o.id, "id", "", "the new run's `id` (default a new one)")
 	set.StringVar(&o.definition, flagDefinition, "", "`file` of the definition to follow instead of the run's own")
+	set.BoolVar(&o.allowMissing, "allow-missing", false, "begin although something is missing here, and leave it to another process")
 	registerWorkflowDir(set, &o.folder, "none")
 	o.answers.register(set)
 	registerWait(set, &o.wait)
@@ -65,7 +70,8 @@ func (a *app) fork(ctx context.Context, id string, o forkOptions) error {
 		d := a.drive(s, o.driveOptions)
 		run, err := forker.Fork(ctx, graph.ForkRequest{
 			ExecutionID: id, Seq: o.at, NewExecutionID: o.id, Definition: caller.Definition, Wait: d.caller.Wait,
+			RequireCapable: !o.allowMissing,
 		})
-		return d.from(ctx, run, err)
+		return d.from(ctx, run, explainMissing(err, ""))
 	})
 }

@@ -101,10 +101,7 @@ func (a *app) run(ctx context.Context, file string, o runOptions) error {
 
 			RequireCapable: !o.allowMissing,
 		})
-		if e, ok := problem.As(err); ok && e.Code == problem.ExecutorNotConfigured {
-			e.Hint = "Nothing was started. Configure what is missing, begin all the same with --allow-missing, or let a host perform it with --mode host_mediated."
-		}
-		return d.from(ctx, run, err)
+		return d.from(ctx, run, explainMissing(err, ", or let a host perform it with --mode host_mediated"))
 	})
 }
 

@@ -24,9 +24,9 @@ type session struct {
 	// without is why a lenient session has no executors, nil if it has those that are configured.
 	without error
 	view    *liveView // nil if nothing is shown
-	// workflows finds subworkflows in the folder that was named, nil without one. What is found by address is not looked
+	// workflows finds subworkflows in the folder that was named, "" without one. What is found by address is not looked
 	// at before a run: that belongs to the engine.
-	workflows graph.Resolver
+	workflows config.Folder
 	// repeat are the flags that another command needs to drive the same runs, sameStore those that it needs to read them.
 	repeat, sameStore []string
 }
@@ -99,13 +99,11 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 			options.Logger = slog.New(withoutRuns{c.Log.Handler()})
 		}
 	}
-	folder := ""
 	if o.folder != "" {
-		folder = a.path(o.folder)
-		s.workflows = config.Folder(folder)
+		s.workflows = config.Folder(a.path(o.folder))
 		s.repeat = append(s.repeat, "--"+flagWorkflowDir, o.folder)
 	}
-	options.Workflows = c.Workflows(folder)
+	options.Workflows = c.Workflows(string(s.workflows))
 	if o.live {
 		s.view = newLiveView(a.stderr, a.paint, store)
 		options.OnRecord = s.view.record

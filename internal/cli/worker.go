@@ -99,6 +99,9 @@ func (a *app) worker(ctx context.Context, folder string) (err error) {
 	manager := sdnotify.New(a.env.Variable, os.Getpid())
 	tell(log, manager.Ready(s.config.StoreLine()))
 	log.Info("worker ready", logStore, s.config.StorePath, slog.GroupAttrs(logRouting, s.executors.Routes()...))
+	if lacking := config.Lacking(ctx, s.engine, s.workflows); lacking != "" {
+		log.Warn("definitions cannot be performed", logWarning, lacking)
+	}
 	lost := a.stay(ctx, s, manager, log)
 	tell(log, manager.Stopping())
 	log.Info("worker stopping")

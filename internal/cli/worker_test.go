@@ -423,3 +423,24 @@ func TestRecoverGoesOnWhereAKilledProcessStood(t *testing.T) {
 		t.Errorf("%v, %d calls", got, calls.Load())
 	}
 }
+
+// TestAWorkerSaysWhatDefinitionsLack: what the definitions of its folder need and nothing here performs is one line at the start.
+func TestAWorkerSaysWhatDefinitionsLack(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	text := `{"document":{"schema":"s","name":"two","version":"1"},"state_schema":{"type":"object"},
+ "nodes":[{"id":"a","type":"start"},{"id":"k","type":"step","config":{"handler":"urn:known"}},{"id":"g","type":"step","config":{"handler":"urn:gone"}},{"id":"z","type":"end"}],
+ "edges":[{"source":"__start__","target":"a"},{"source":"a","target":"k"},{"source":"k","target":"g"},{"source":"g","target":"z"}]}`
+	if err := os.WriteFile(filepath.Join(folder, "two.workflow.json"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := launch(t, folder, []string{`WORKFLOW_ENGINE_STEP_HANDLERS={"urn:known":{}}`}, "worker", "--db", "runs.db", "--workflow-dir", ".")
+	const said = `need what is missing here: step handler \"urn:gone\" (node \"g\" of workflow \"two\"): set `
+	eventually(t, "a line that says what is missing", func() bool { return strings.Contains(w.stderr.String(), said) })
+	if status := w.stop(t); status != exitOK {
+		t.Errorf("exit status %d", status)
+	}
+	if strings.Contains(w.stderr.String(), "urn:known") || strings.Count(w.stderr.String(), "level=WARN") != 1 {
+		t.Errorf("expected one warning, of what is missing:\n%s", &w.stderr)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
@@ -55,6 +56,27 @@ func (f Folder) ResolveWorkflow(_ context.Context, ref, pin string) (*definition
 			found[0].file, found[1].file, name).WithHint("Pin one of them with version_pin, or rename the other.")
 	}
 	return nil, notFound(ref, name, string(f), documents, broken)
+}
+
+// Lacking says in one line what an engine lacks to perform the definitions of a folder in process; "" if nothing, if there is no
+// folder or if the engine cannot tell.
+func Lacking(ctx context.Context, e graph.Engine, folder Folder) string {
+	l, ok := e.(interface {
+		Lacking(context.Context, ...*definition.Document) string
+	})
+	if !ok || folder == "" {
+		return ""
+	}
+	found, _, _ := folder.definitions()
+	documents := make([]*definition.Document, len(found))
+	for i, d := range found {
+		documents[i] = d.document
+	}
+	lacking := l.Lacking(ctx, documents...)
+	if lacking == "" {
+		return ""
+	}
+	return "definitions in " + string(folder) + " need what is missing here: " + lacking
 }
 
 type named struct {
