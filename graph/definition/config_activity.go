@@ -1,21 +1,20 @@
 package definition
 
 import (
-	"fmt"
-
 	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
 func (x *config) activity() {
 	x.v.node.Activity = &ActivityConfig{}
+	x.c.lintMetadata(x.v)
 	switch x.v.node.Type {
 	case Step:
 		x.step()
-		x.misplaced("the engine does not read the %s in the config of a step, only its handler may")
+		x.misplaced("the engine does not read %s in the config of a step, only its handler may")
 	case LLMCall:
 		x.llmCall()
-		x.misplaced("nothing reads the %s in the config of an llm_call")
+		x.misplaced("nothing reads %s in the config of an llm_call")
 	case ToolCall:
 		arguments := x.json.Get("arguments")
 		switch {
@@ -39,27 +38,6 @@ func (x *config) step() {
 		x.warn(problem.ConfigInvalid, "handler", "the handler of a step is a name that is not blank", "")
 	default:
 		x.ignored("code_ref", "nothing reads code_ref")
-	}
-}
-
-// misplaced warns of members of the node that were written into its config. That is open, so they are not errors there:
-// the config of an interrupt and of a parallel node does have a timeout.
-func (x *config) misplaced(message string) {
-	for _, m := range x.json.Members {
-		hint := ""
-		switch m.Name {
-		case "timeout", "retry":
-			hint = fmt.Sprintf("%s is a member of the node: write it beside config, not in it", m.Name)
-		default:
-			for _, policy := range retryShape.members {
-				if policy.name == m.Name {
-					hint = fmt.Sprintf("%s belongs to retry, a member of the node: write \"retry\" beside config", m.Name)
-				}
-			}
-		}
-		if hint != "" {
-			x.c.ignored(m, x.at, x.v, fmt.Sprintf(message, m.Name), hint)
-		}
 	}
 }
 

@@ -142,6 +142,22 @@ func TestMembersOfTheNodeInItsConfig(t *testing.T) {
 		{"linear", "1", "timeout", "beside config"},
 		{"linear", "1", "retry", "beside config"},
 		{"linear", "1", "initial_interval", "belongs to retry"},
+		{"linear", "1", "output_schema", "no output of a step is checked"},
+		{"linear", "1", "input_schema", "config of the start node"},
+		{"linear", "1", "input", "whole state"},
+		{"linear", "1", "input_mapping", "whole state"},
+		{"linear", "1", "output", "set_state"},
+		{"linear", "1", "output_mapping", "set_state"},
+		{"linear", "1", "retries", `"max_attempts": 3`},
+		{"linear", "1", "on_error", "fails the run"},
+		{"linear", "1", "timeout_ms", `"timeout": "30s"`},
+		{"linear", "1", "metadata", "beside config"},
+		{"linear", "1", "demo_output", "belongs to metadata"},
+		{"routing", "1", "input", "into the prompt"},
+		{"routing", "1", "output", "set_state"},
+		{"routing", "1", "response_format", "output_schema"},
+		{"routing", "1", "prompt_templates", "belongs to metadata"},
+		{"routing", "1", "max_retries", `"max_attempts": 3`},
 		{"routing", "1", "temperature", ""},
 		{"linear", "1", "attempts", ""},
 	} {
@@ -166,6 +182,30 @@ func TestMembersOfTheNodeInItsConfig(t *testing.T) {
 	_, findings := definition.Compile(d, definition.Options{})
 	if len(findings) != 1 || findings[0].At.Line < 2 || findings[0].At.Column != 1 {
 		t.Errorf("not at the member's line:\n%s", list(findings))
+	}
+}
+
+// TestMembersOfTheNodeInItsMetadata: what is written into metadata, where any member may stand, and has an effect only elsewhere.
+func TestMembersOfTheNodeInItsMetadata(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ base, member, hint string }{
+		{"linear", "timeout", "beside metadata"},
+		{"linear", "retry", "beside metadata"},
+		{"linear", "prompt_templates", "only llm_call nodes"},
+		{"linear", "argument_templates", "only tool_call nodes"},
+		{"routing", "argument_templates", "only tool_call nodes"},
+		{"routing", "prompt_templates", ""},
+		{"linear", "demo_output", ""},
+		{"linear", "owner", ""},
+	} {
+		_, p, findings := compileValue(t, patch(t, base(t, tt.base), "set /nodes/1/metadata {\""+tt.member+"\":{}}"))
+		switch {
+		case p == nil, tt.hint == "" && len(findings) > 0:
+			t.Errorf("%s of %s:\n%s", tt.member, tt.base, list(findings))
+		case tt.hint == "":
+		case len(findings) != 1 || findings[0].Code != problem.FieldIgnored || findings[0].At.Pointer != "/nodes/1/metadata/"+tt.member || !strings.Contains(findings[0].Hint, tt.hint):
+			t.Errorf("%s of %s: got\n%s", tt.member, tt.base, list(findings))
+		}
 	}
 }
 
