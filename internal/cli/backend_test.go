@@ -56,3 +56,18 @@ func TestUnsupportedByBackend(t *testing.T) {
 		t.Errorf("afterwards:\n%s", output)
 	}
 }
+
+// TestCommandsUseTheStoresClock: the engine of a command has no clock of its own, so that it agrees with leases on the time.
+func TestCommandsUseTheStoresClock(t *testing.T) {
+	t.Parallel()
+	a, _, stderr := newTestApp(t, strings.NewReader(""), time.Now())
+	a.newEngine = func(s history.Store, o graph.Options) (graph.Engine, error) {
+		if o.Now != nil {
+			t.Error("a clock besides the store's")
+		}
+		return graph.New(s, o)
+	}
+	if status := a.execute(t.Context(), []string{"recover", "--store", "memory"}); status != exitOK {
+		t.Errorf("status %d\n%s", status, stderr)
+	}
+}

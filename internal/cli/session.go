@@ -92,7 +92,7 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 		return nil, firstError(s.without, store.Close())
 	}
 	options := c.RunnerOptions(s.executors, c.Log)
-	options.Now, options.ReadOnly, options.Background, options.OnRecord = a.now, o.read, o.background, o.onRecord
+	options.ReadOnly, options.Background, options.OnRecord = o.read, o.background, o.onRecord
 	if !o.background {
 		options.Drain = 0 // who interrupts a command does not wait for it
 		if !c.LogLevelGiven {
