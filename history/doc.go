@@ -15,7 +15,7 @@
 //
 // The form of records is the protocol's (spec: execution, 2): another engine can read and continue what this one
 // writes. Members are only ever added. DecodePayload reads whatever the reference engine writes; AppendPayload writes exactly
-// the protocol's names. Stores keep payloads in plain text, because masked values cannot be replayed; Redaction masks what
+// the protocol's names. Stores keep payloads in plain text, because masked values cannot be replayed; Redact masks what
 // leaves the engine.
 //
 // The package depends on no database. Package historysql keeps runs in a SQLite file, package historymem in memory; package

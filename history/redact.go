@@ -13,56 +13,38 @@ import (
 // Redacted replaces the value of a member that must not be shown.
 const Redacted = "[REDACTED]"
 
-// Redaction hides the values of members by name, in logs, exports and answers. Stores never redact, because redacted values
-// cannot be replayed.
-//
-// The zero value hides nothing.
-type Redaction struct{ names map[string]bool }
-
-// NewRedaction hides members whose whole name is one of names, ignoring case.
-func NewRedaction(names ...string) Redaction {
-	m := make(map[string]bool, len(names))
-	for _, n := range names {
-		m[strings.ToLower(n)] = true
+// hides reports whether the protocol names a member as secret (spec: execution, 1.6): its whole name, ignoring case.
+func hides(name string) bool {
+	switch strings.ToLower(name) {
+	case "apikey", "token", "password", "secret":
+		return true
 	}
-	return Redaction{names: m}
+	return false
 }
 
-// DefaultRedaction hides the members that the protocol names (spec: execution, 1.6).
-func DefaultRedaction() Redaction { return NewRedaction("apikey", "token", "password", "secret") }
-
-var defaultRedaction = DefaultRedaction()
-
-// Redact is DefaultRedaction().Text.
-func Redact(raw []byte) []byte { return defaultRedaction.Text(raw) }
-
-// Redact hides the secret members of the record by DefaultRedaction, in Raw and in what is read from it.
+// Redact hides the secret members of the record, in Raw and in what is read from it.
 func (r *Record) Redact() (err error) {
 	r.Raw = Redact(r.Raw)
 	r.Payload, err = DecodePayload(r.Name, r.Raw)
 	return err
 }
 
-// RedactValue is DefaultRedaction().Value.
-func RedactValue(v any) any { return defaultRedaction.Value(v) }
-
-func (r Redaction) hides(name string) bool { return r.names[strings.ToLower(name)] }
-
-// Value returns a plain value in which hidden members, at any depth, are replaced by Redacted. The given value is not changed;
-// the result shares unchanged parts with it.
-func (r Redaction) Value(v any) any {
-	out, _ := r.value(v)
+// RedactValue returns a plain value in which secret members, at any depth, are replaced by Redacted: for logs, exports and answers.
+// The given value is not changed; the result shares unchanged parts with it. Stores never redact, because redacted values cannot be
+// replayed.
+func RedactValue(v any) any {
+	out, _ := redacted(v)
 	return out
 }
 
-func (r Redaction) value(v any) (out any, changed bool) {
+func redacted(v any) (out any, changed bool) {
 	switch v := v.(type) {
 	case map[string]any:
 		var m map[string]any
 		for name, member := range v {
 			shown, differs := any(Redacted), true
-			if !r.hides(name) {
-				shown, differs = r.value(member)
+			if !hides(name) {
+				shown, differs = redacted(member)
 			}
 			if !differs {
 				continue
@@ -78,7 +60,7 @@ func (r Redaction) value(v any) (out any, changed bool) {
 	case []any:
 		var s []any
 		for i, e := range v {
-			shown, differs := r.value(e)
+			shown, differs := redacted(e)
 			if !differs {
 				continue
 			}
@@ -94,13 +76,13 @@ func (r Redaction) value(v any) (out any, changed bool) {
 	return v, false
 }
 
-// Text is Value for JSON text. The rest of the text keeps its form and order; a text with nothing to hide is returned unchanged.
+// Redact is RedactValue for JSON text. The rest of the text keeps its form and order; a text with nothing to hide is returned unchanged.
 // Text that is not JSON is replaced as a whole.
-func (r Redaction) Text(raw []byte) []byte {
+func Redact(raw []byte) []byte {
 	if !json.Valid(raw) {
 		return jsonvalue.AppendString(nil, Redacted)
 	}
-	t := redactedText{Redaction: r, src: raw, in: json.NewDecoder(bytes.NewReader(raw))}
+	t := redactedText{src: raw, in: json.NewDecoder(bytes.NewReader(raw))}
 	t.in.UseNumber()
 	t.value()
 	if t.copied == 0 {
@@ -111,7 +93,6 @@ func (r Redaction) Text(raw []byte) []byte {
 
 // redactedText reads valid JSON text. The text before copied has been written to out.
 type redactedText struct {
-	Redaction
 	src    []byte
 	in     *json.Decoder
 	out    []byte
@@ -126,7 +107,7 @@ func (t *redactedText) value() {
 	}
 	for t.in.More() {
 		if start == json.Delim('{') {
-			if name, _ := t.in.Token(); t.hides(name.(string)) {
+			if name, _ := t.in.Token(); hides(name.(string)) {
 				t.hide()
 				continue
 			}
