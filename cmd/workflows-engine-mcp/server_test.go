@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/workflows-engine/workflows-engine/history/historysql"
 )
 
 // asServer makes the test binary the command, so that the tests run the real program, with the race detector if it is on.
@@ -297,6 +299,31 @@ func TestTimerSurvivesKill(t *testing.T) {
 	again.read()
 	if got := structured(again.read()); got["phase"] != "completed" {
 		t.Errorf("after the restart %v", got)
+	}
+}
+
+// TestTheTraceParentOfACallIsRecorded: a run has the trace parent of the tool call that has started it, sent over stdio.
+func TestTheTraceParentOfACallIsRecorded(t *testing.T) {
+	t.Parallel()
+	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	db := database(t)
+	p := spawn(t, "--store-path", db)
+	p.write(hello, strings.Replace(toolCall(1, "workflow_start", `{"execution_id":"n","wait_ms":0,"definition":`+nap(time.Hour)+`}`),
+		`"params":{`, `"params":{"_meta":{"traceparent":"`+parent+`"},`, 1))
+	p.read()
+	p.read()
+	p.stdin.Close()
+	if status := p.end(); status != 0 {
+		t.Fatalf("exit status %d", status)
+	}
+	store, err := historysql.Open(t.Context(), db, historysql.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	records, err := store.Read(t.Context(), "n", 1, 1)
+	if err != nil || len(records) != 1 || records[0].Payload.TraceParent != parent {
+		t.Errorf("%+v, %v", records, err)
 	}
 }
 

@@ -130,6 +130,9 @@ func listing(tools []*tool) mcp.Middleware {
 func (s *server) handler(t *tool) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		began := time.Now()
+		if parent, ok := req.Params.Meta["traceparent"].(string); ok {
+			ctx = graph.WithTraceParent(ctx, parent)
+		}
 		a := readArguments(req.Params.Arguments, t)
 		a.hangup, _ = ctx.Value(hangupKey{}).(hangup)
 		a.applied, _ = ctx.Value(appliedKey{}).(func())
