@@ -39,6 +39,8 @@ type Limits struct {
 	MaxPending int
 	// Queued, unless nil, says of which nodes attempts in process wait for a turn before they are requested; see TurnEffect.
 	Queued func(*definition.Node) bool
+	// StretchUnits is how much of a long walk is made at a time; 0 is the default. See WalkEffect.
+	StretchUnits int
 }
 
 // Config says how a run is walked. All but the limits are recorded in ExecutionStarted.
@@ -101,8 +103,8 @@ type Timer struct {
 	Due time.Time
 }
 
-// Effect is something that the driver performs. The kinds are *ActivityEffect, *DelegateEffect, *PollEffect and
-// *ChildEffect and *TurnEffect.
+// Effect is something that the driver performs. The kinds are *ActivityEffect, *DelegateEffect, *PollEffect,
+// *ChildEffect, *TurnEffect and *WalkEffect.
 type Effect interface {
 	// Key identifies the effect within the run: "<node>#<visit>.<attempt>". It is the same in every rebuilt machine.
 	Key() string

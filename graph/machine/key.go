@@ -18,6 +18,8 @@ func (t *token) key() string {
 	switch t.wait.Kind {
 	case WaitActivity, WaitDelegate, WaitChild:
 		return attemptKey(t.node.ID, t.visit, max(t.wait.Attempt, 1))
+	case waitWalk:
+		return walkKey(t)
 	case WaitBackoff:
 		return attemptKey(t.node.ID, t.visit, t.wait.Attempt+1)
 	default:

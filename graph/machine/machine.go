@@ -62,6 +62,8 @@ type Machine struct {
 	dropped     []*DelegateEffect
 	timersDirty bool
 
+	pace pace
+
 	// recorded is the history that a replay still has to repeat; nil on a live walk.
 	recorded *recorded
 	// foreign is true for a run that another engine began, whose records say less.
@@ -127,6 +129,7 @@ func (m *Machine) begin(input map[string]any, now time.Time) {
 		m.failToken(m.main, bad)
 		return
 	}
+	m.beginStretch()
 	m.walk(m.main, m.prog.Entry)
 	m.settle()
 }
@@ -166,6 +169,7 @@ func (m *Machine) Handle(in Input, now time.Time) error {
 		return err
 	}
 	m.setNow(now)
+	m.beginStretch()
 	m.apply(t, in)
 	m.settle()
 	return nil
@@ -184,6 +188,15 @@ func (m *Machine) accept(in Input, now time.Time) (*token, error) {
 		return nil, m.refuseEnded(in)
 	}
 	switch in := in.(type) {
+	case Continue:
+		return m.acceptContinue(in)
+	case Cancel:
+		return m.main, nil
+	}
+	if m.Walking() {
+		return nil, ErrWalking
+	}
+	switch in := in.(type) {
 	case Outcome:
 		return m.acceptOutcome(in)
 	case TaskUpdate:
@@ -200,8 +213,6 @@ func (m *Machine) accept(in Input, now time.Time) (*token, error) {
 		return m.acceptChild(in.Key)
 	case Turn:
 		return m.acceptTurn(in)
-	case Cancel:
-		return m.main, nil
 	default:
 		return nil, problem.New(problem.Internal, "unknown type of input").WithHint("Pass one of the types of this package, by value.")
 	}
@@ -237,6 +248,8 @@ func (m *Machine) apply(t *token, in Input) {
 		m.childFailed(t, in.Error, in.Code)
 	case Turn:
 		m.takeTurn(t)
+	case Continue:
+		m.walkOn(t)
 	case Cancel:
 		m.cancel(in)
 	}

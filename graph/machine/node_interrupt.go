@@ -25,6 +25,9 @@ func (m *Machine) beginInterrupt(t *token) *definition.Node {
 		p.Span = t.span()
 	}
 	if d := t.node.Interrupt.Timeout; d > 0 && !m.foreign {
+		if m.recorded != nil {
+			m.setNow(m.recorded.waitingSince(t, m.present))
+		}
 		w.Timeout, w.Deadline = d, m.now.Add(d)
 		p.TimeoutMS = d.Milliseconds()
 	}

@@ -24,7 +24,7 @@ func (m *Machine) beginParallel(t *token) *definition.Node {
 	}
 	b := &block{owner: t, node: n, tokens: make([]*token, len(c.Branches))}
 	if c.Timeout > 0 && !m.foreign {
-		b.deadline = m.now.Add(c.Timeout)
+		b.deadline = m.clock.Add(c.Timeout)
 		forked.TimeoutMS = c.Timeout.Milliseconds()
 		m.timersDirty = true
 	}
@@ -39,10 +39,10 @@ func (m *Machine) beginParallel(t *token) *definition.Node {
 }
 
 // startBranches begins the branches that have not begun: all of them, or in sequential order the next one. It stops when a
-// branch that ended at once has decided the block.
+// branch that ended at once has decided the block, and when one has not come to a wait in this stretch of the walk.
 func (m *Machine) startBranches(b *block) {
 	for _, t := range b.tokens {
-		if m.ended() || b.owner.inner != b {
+		if m.ended() || m.Walking() || b.owner.inner != b {
 			return
 		}
 		if t.phase != idle {

@@ -27,6 +27,8 @@ func (m *Machine) Status() Status {
 
 func (w *wait) status() Status {
 	switch w.Kind {
+	case waitWalk:
+		return Running
 	case WaitActivity, WaitDelegate:
 		if w.Host {
 			return AwaitingActivity
@@ -55,7 +57,9 @@ func (w *wait) status() Status {
 func (m *Machine) Pending() []Wait {
 	var ws []Wait
 	for t := range m.waiting {
-		ws = append(ws, t.describe())
+		if t.wait.Kind != waitWalk {
+			ws = append(ws, t.describe())
+		}
 	}
 	return ws
 }
@@ -149,7 +153,7 @@ func (m *Machine) Resting() bool {
 		case WaitDelegate:
 			return !t.wait.Host && !t.wait.away()
 		default:
-			return t.wait.Queued
+			return t.wait.Queued || t.wait.Kind == waitWalk
 		}
 	}) == nil
 }
@@ -172,6 +176,8 @@ func (t *token) effect() Effect {
 	case WaitChild:
 		c := t.node.Subworkflow
 		return &ChildEffect{EffectBase: t.effectBase(), ChildExecutionID: w.Child, WorkflowRef: c.WorkflowRef, VersionPin: c.VersionPin, Input: w.Input}
+	case waitWalk:
+		return &WalkEffect{EffectBase: t.effectBase()}
 	default:
 		return nil
 	}

@@ -13,10 +13,11 @@ import (
 
 // positionVersion is the version of the stored form. Older versions are read too: version 1, with the whole views of
 // branches, and version 2, without repairs. Positions of other versions are not used: a position only saves reading the
-// history. A position with attempts that wait for their turn has version 4, others version 3.
+// history. A position with attempts that wait for their turn has version 4, one within a walk version 5, others version 3.
 const (
-	positionVersion       = 3
-	queuedPositionVersion = 4
+	positionVersion        = 3
+	queuedPositionVersion  = 4
+	walkingPositionVersion = 5
 )
 
 // position is the stored form of a machine.
@@ -75,6 +76,9 @@ func (m *Machine) Position() []byte {
 	p.Visited, p.Visits = packVisits(m.visits)
 	if m.find(func(t *token) bool { return t.wait.recorded().Queued }) != nil {
 		p.Version = queuedPositionVersion
+	}
+	if m.Walking() {
+		p.Version = walkingPositionVersion
 	}
 	p.Main = m.main.position(m.cfg.ExecutionID)
 	if m.stateSeq > 0 && sameMap(m.stateAt, m.main.view) {
@@ -165,7 +169,7 @@ func Restore(prog *definition.Program, data []byte, state map[string]any) (*Mach
 	if err := json.Unmarshal(data, &p); err != nil {
 		return nil, problem.New(problem.HistoryCorrupt, "the stored position cannot be read").WithCause(err)
 	}
-	if p.Version < 1 || p.Version > queuedPositionVersion || p.Hash != prog.Hash {
+	if p.Version < 1 || p.Version > walkingPositionVersion || p.Hash != prog.Hash {
 		return nil, problem.New(problem.HistoryCorrupt, "the stored position is of version %d for definition %s", p.Version, p.Hash)
 	}
 	m := newMachine(prog, p.Config)
@@ -218,6 +222,12 @@ func (m *Machine) restore(t *token, p *tokenPosition) error {
 	}
 	if t.wait != nil && t.wait.counts() {
 		m.open++
+	}
+	if t.wait != nil && t.wait.Kind == waitWalk {
+		if t.node == nil {
+			return missing(p.Node)
+		}
+		m.pace.at = t
 	}
 	if p.Inner == nil {
 		return nil

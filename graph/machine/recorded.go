@@ -44,7 +44,7 @@ type visitFacts struct {
 	requested, failed []history.Record
 	completed         *history.Record // the last one before the visit was closed
 	closed            *history.Record // CompleteNode of another engine
-	waiting           *history.Record // TimerStarted
+	waiting           *history.Record // TimerStarted, InterruptRaised
 	timer             *history.Record // TimerFired
 	signal            *history.Record
 	answer            *history.Record // InterruptResumed or ResumeInterrupt
@@ -126,7 +126,7 @@ func (r *recorded) note(rec *history.Record, visits func(string) int) {
 		if f.closed == nil && r.theirs(rec) {
 			f.closed = rec
 		}
-	case history.TimerStarted:
+	case history.TimerStarted, history.InterruptRaised:
 		if f.waiting == nil {
 			f.waiting = rec
 		}

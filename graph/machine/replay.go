@@ -84,6 +84,11 @@ func (m *Machine) Catchup(tail []history.Record, now time.Time) error {
 		return nil
 	}
 	m.feeding = true
+	m.beginStretch()
+	if t := m.pace.at; t != nil {
+		m.walkOn(t)
+		m.settle()
+	}
 	m.feed(now)
 	return nil
 }

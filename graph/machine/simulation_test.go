@@ -195,6 +195,10 @@ func (s *schedule) run() {
 			s.give(machine.Cancel{Reason: "enough"})
 			continue
 		}
+		if s.m.Walking() {
+			s.walkOn()
+			continue
+		}
 		if s.cfg.Limits.Queued != nil && s.rng.IntN(3) == 0 {
 			s.queue()
 			continue
@@ -215,6 +219,53 @@ func (s *schedule) run() {
 		}
 	}
 	s.finish()
+}
+
+// walkOn goes on with a walk that is made in stretches; from time to time the machine is replaced first.
+func (s *schedule) walkOn() {
+	s.t.Helper()
+	s.stretches++
+	if s.rng.IntN(4) == 0 {
+		s.replaceWalking()
+		return
+	}
+	for _, in := range []machine.Input{machine.Turn{}, machine.Continue{Key: "walk:other#0"}, s.past[s.rng.IntN(len(s.past))]} {
+		if err := s.m.Check(in, s.now); err == nil {
+			s.fatalf("accepted %T within a walk", in)
+		}
+	}
+	for _, e := range s.m.InFlight() {
+		if w, ok := e.(*machine.WalkEffect); ok {
+			s.give(machine.Continue{Key: w.Key()})
+			s.past = s.past[:len(s.past)-1] // the same node may be next again
+		}
+	}
+}
+
+// replaceWalking replaces a machine within a walk, which goes on from there.
+func (s *schedule) replaceWalking() {
+	s.t.Helper()
+	rebuilt, err := machine.Replay(s.prog, machine.Config{ExecutionID: "x"}, roundTrip(s.t, s.rows), nil, s.now)
+	if last := s.stored[len(s.stored)-1-s.rng.IntN(min(3, len(s.stored)))]; last.data != nil {
+		var state map[string]any
+		if seq := machine.PositionStateSeq(last.data); seq > 0 {
+			state = roundTrip(s.t, s.rows[seq-1:seq])[0].Payload.State
+		}
+		if rebuilt, err = machine.Restore(s.prog, last.data, state); err == nil {
+			rebuilt.SetLimits(0, s.cfg.Limits)
+			err = rebuilt.Catchup(roundTrip(s.t, s.rows[last.rows:]), s.now)
+		}
+	}
+	if err != nil {
+		s.fatalf("within a walk: %v", err)
+	}
+	mode := s.m.Config().Mode
+	if s.cfg.Limits.Queued != nil {
+		s.prepare(rebuilt)
+	}
+	rebuilt.SetLimits(0, s.cfg.Limits)
+	rebuilt.SetMode(mode)
+	s.m = rebuilt
 }
 
 // drain takes the batch after the last input.

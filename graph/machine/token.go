@@ -49,6 +49,8 @@ type wait struct {
 	Queued bool `json:"queued,omitempty"`
 	again  bool
 	Since  time.Time `json:"since"`
+	// Clock is the time that the expressions of a walk under way see.
+	Clock time.Time `json:"clock,omitzero"`
 	// Timeout and Deadline of an attempt.
 	Timeout  time.Duration `json:"timeout,omitempty"`
 	Deadline time.Time     `json:"deadline,omitzero"`

@@ -15,6 +15,10 @@ func (m *Machine) walk(t *token, n *definition.Node) {
 			m.branchSucceeded(t)
 			return
 		}
+		if m.tired() {
+			m.rest(t, n)
+			return
+		}
 		n = m.visit(t, n)
 	}
 }
@@ -35,6 +39,7 @@ func (m *Machine) visit(t *token, n *definition.Node) *definition.Node {
 	if m.fatal = m.limitReached(n.ID); m.fatal != nil {
 		return nil
 	}
+	m.countVisit()
 	m.steps++
 	m.visits[n.Index]++
 	t.node, t.visit = n, m.visits[n.Index]
@@ -99,6 +104,9 @@ func (m *Machine) waitFor(t *token, w *wait) {
 func (m *Machine) stopWaiting(t *token) {
 	if t.wait == nil {
 		return
+	}
+	if m.pace.at == t {
+		m.pace.at = nil
 	}
 	if key, _ := t.timer(); key != "" || t.wait.Task != nil {
 		m.timersDirty = true

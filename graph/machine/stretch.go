@@ -1,0 +1,110 @@
+package machine
+
+import (
+	"errors"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// A walk between two waits may be long: a loop of set_state nodes, ten thousand branches. It is made in stretches of about equal
+// length, counted and not timed. Between two of them the driver commits, and others get their turn: the token waits with a WalkEffect
+// for Continue. Nothing of that is recorded, and until the walk is over no other input but Cancel is taken. So the records are the
+// same as those of one long walk, and a replay, which walks as far as the history goes, need not know where a stretch ended.
+
+// stretchUnits is the length of a stretch: some 50 ms. A unit is that of expr.Env: about a step of the interpreter.
+const stretchUnits = 1_000_000
+
+// visitUnits is what a visit costs, besides the evaluation of its expressions: its records are made, encoded and stored.
+const visitUnits = 400
+
+// stateBytesPerUnit is how much of the state is validated, encoded and stored in the time of a unit.
+const stateBytesPerUnit = 16
+
+// sizedVisits is how many visits a stretch makes before it looks how large the state is: most are over by then.
+const sizedVisits = 8
+
+// maxSizedState is the size of a state above which visits cost no more.
+const maxSizedState = 16 << 20
+
+// WalkEffect asks the driver to go on with a walk, after the records that came with it. Respond with Continue.
+type WalkEffect struct{ EffectBase }
+
+// Continue goes on with a walk; Key is that of the WalkEffect.
+type Continue struct{ Key string }
+
+func (Continue) input() {}
+
+// ErrWalking refuses an input while a walk is under way. It is no refusal of the protocol: offer the input again once the walk is
+// over.
+var ErrWalking = errors.New("the run is computing")
+
+// pace counts what a stretch may still cost.
+type pace struct {
+	left   int
+	visits int
+	// visit is the price of a visit.
+	visit int
+	// at is the token whose walk goes on in the next stretch, nil if none does.
+	at *token
+}
+
+// Walking reports whether a walk is under way: the run goes on with Continue, and takes nothing else but Cancel.
+func (m *Machine) Walking() bool { return m.pace.at != nil }
+
+// beginStretch begins to count anew.
+func (m *Machine) beginStretch() {
+	m.pace.left, m.pace.visits, m.pace.visit = stretchUnits, 0, visitUnits
+	if n := m.cfg.Limits.StretchUnits; n > 0 {
+		m.pace.left = n
+	}
+}
+
+// countVisit counts a visit, apart from what its expressions cost.
+func (m *Machine) countVisit() {
+	p := &m.pace
+	if p.visits++; p.visits == sizedVisits {
+		p.visit += jsonvalue.Size(m.main.view, maxSizedState) / stateBytesPerUnit
+	}
+	p.left -= p.visit
+}
+
+// tired reports whether the stretch is over. A replay first goes as far as the history.
+func (m *Machine) tired() bool { return m.pace.left <= 0 && !m.repeating() }
+
+// rest ends the stretch before a token visits a node.
+func (m *Machine) rest(t *token, n *definition.Node) {
+	t.node, t.visit = n, m.visits[n.Index]
+	m.waitFor(t, &wait{Kind: waitWalk, Clock: m.clock})
+	m.pace.at = t
+	m.effects = append(m.effects, t.effect())
+}
+
+func (m *Machine) acceptContinue(in Continue) (*token, error) {
+	if t := m.pace.at; t != nil && t.key() == in.Key {
+		return t, nil
+	}
+	return nil, errNoWalk
+}
+
+var errNoWalk = errors.New("no walk goes on with this key")
+
+// walkOn makes the next stretch of a walk: expressions see the time of the input that led to it.
+func (m *Machine) walkOn(t *token) {
+	m.clock = t.wait.Clock
+	n, b := t.node, t.block
+	m.stopWaiting(t)
+	m.walk(t, n)
+	for ; b != nil; b = b.owner.block {
+		m.startBranches(b)
+	}
+	if !m.Walking() {
+		m.timersDirty = true // none was fired meanwhile
+	}
+}
+
+// waitWalk is the kind of wait of the token whose walk is under way. It is in no list of what the run waits for.
+const waitWalk WaitKind = "walk"
+
+// walkKey identifies the rest of a walk by the node and the visits that it has had.
+func walkKey(t *token) string { return "walk:" + visitKey(t.node.ID, t.visit) }
