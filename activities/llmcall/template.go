@@ -29,7 +29,7 @@ func fill(v any, state func() map[string]any, now time.Time) (text string, known
 		return "", false, nil
 	}
 	if err == nil {
-		text, err = t.EvalAt(state, now)
+		text, err = t.EvalAt(state, expr.Env{Now: now})
 	}
 	return text, true, err
 }

@@ -44,7 +44,7 @@ func evaluate(v any, state func() map[string]any) (any, error) {
 	parts := map[string]any{}
 	collect(v, "", parts)
 	mapping, _ := expr.CompileMapping(parts) // what does not compile fails in Eval
-	values, err := mapping.EvalAt(state(), time.Now())
+	values, err := mapping.EvalAt(state(), expr.Env{Now: time.Now()})
 	if err != nil {
 		return nil, err
 	}

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
@@ -340,7 +340,7 @@ func TestProblemsStayAtTheirPlace(t *testing.T) {
 		t.Fatalf("refused\n%s", list(findings))
 	}
 	when := p.Node("route").Switch.Cases[1]
-	if _, err := when.When.EvalAt(map[string]any{}, time.Time{}); !errors.Is(err, problem.ExpressionInvalid) {
+	if _, err := when.When.EvalAt(map[string]any{}, expr.Env{}); !errors.Is(err, problem.ExpressionInvalid) {
 		t.Errorf("the bad condition gives %v", err)
 	}
 	if when.Target != "nobody" || p.Node("nobody") != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -66,7 +65,7 @@ func TestReduceBuildsALargeObject(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := p.EvalAt(state, time.Time{})
+		v, err := p.EvalAt(state, expr.Env{})
 		if built, ok := v.(map[string]any); !ok || len(built) != len(items) {
 			t.Errorf("%s: %d members, %v", src, len(built), err)
 		}

@@ -7,10 +7,10 @@ import (
 )
 
 func now(m *meter, _ any, _ []any) any {
-	if m.now.IsZero() {
+	if m.env.Now.IsZero() {
 		return faultf("now has no value here: no time was recorded for this input")
 	}
-	return float64(m.now.UnixMilli()) / 1000
+	return float64(m.env.Now.UnixMilli()) / 1000
 }
 
 // parseTime is strptime with names of time zones read as on a machine that runs in UTC.

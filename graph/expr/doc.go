@@ -3,7 +3,7 @@
 // and no further input, and of the time only what EvalAt is given.
 //
 //	p, err := expr.Compile(`.intent == "billing" and .confidence > 0.8`)
-//	v, err := p.EvalAt(state, now)
+//	v, err := p.EvalAt(state, expr.Env{Now: now})
 //	if expr.Truthy(v) { … }
 //
 // The interpreter is gojq. Around it this package puts

@@ -2,7 +2,6 @@ package expr
 
 import (
 	"errors"
-	"time"
 
 	"github.com/itchyny/gojq"
 
@@ -12,22 +11,22 @@ import (
 // EvalAt runs the program over state: no output is nil, one is that value, several are a []any of them, an error discards
 // everything (spec: execution, 4.2). The result shares no changed parts with state but may alias it: treat both as
 // immutable. Errors are *problem.Error: EXPRESSION_FAILED, EXPRESSION_LIMIT_EXCEEDED; they name the program and the
-// members of the state, never a value.
-//
-// The function now returns the given time, to the millisecond, and fails if that is zero. Use the recorded time of the
-// input that is being handled, so that a replay has the same result.
-func (p *Program) EvalAt(state map[string]any, now time.Time) (any, error) {
-	return p.eval(state, now, defaultLimits)
+// members of the state, never a value. The one other error is ErrAbandoned.
+func (p *Program) EvalAt(state map[string]any, env Env) (any, error) {
+	return p.eval(state, env, defaultLimits)
 }
 
-func (p *Program) eval(state map[string]any, now time.Time, l limits) (any, error) {
+func (p *Program) eval(state map[string]any, env Env, l limits) (any, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
 	if state == nil {
 		state = map[string]any{}
 	}
-	v, err := p.interpret(state, now, l)
+	v, err := p.interpret(state, env, l)
+	if err == abandoned {
+		return nil, ErrAbandoned
+	}
 	if err != nil {
 		return nil, p.failure(err, state)
 	}
@@ -36,14 +35,17 @@ func (p *Program) eval(state map[string]any, now time.Time, l limits) (any, erro
 
 var errPanic = errors.New("the interpreter cannot run it")
 
-func (p *Program) interpret(state map[string]any, now time.Time, l limits) (v any, err error) {
+func (p *Program) interpret(state map[string]any, env Env, l limits) (v any, err error) {
 	i, err := p.acquire()
 	if err != nil {
 		return nil, err
 	}
 	m := i.meter
-	m.reset(l, now)
+	m.reset(l, env)
 	defer func() {
+		if env.Spent != nil {
+			*env.Spent += m.spent()
+		}
 		if caught := recover(); caught != nil {
 			v, err = nil, errPanic // the instance is not used again
 			return

@@ -132,7 +132,7 @@ func TestNow(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 678_900_000, time.UTC)
-	if v, err := p.EvalAt(nil, at); err != nil || v != 1767323045.678 {
+	if v, err := p.EvalAt(nil, expr.Env{Now: at}); err != nil || v != 1767323045.678 {
 		t.Errorf("%v, %v", v, err)
 	}
 	if v, err := p.Eval(nil); err == nil {
@@ -204,7 +204,7 @@ func TestConcurrentEvaluations(t *testing.T) {
 	for n := range 40 {
 		wg.Go(func() {
 			state := map[string]any{"n": float64(n * 100)}
-			v, err := p.EvalWith(state, time.Unix(int64(n), 1), expr.Limits{Steps: 10_000})
+			v, err := p.EvalWith(state, expr.Env{Now: time.Unix(int64(n), 1)}, expr.Limits{Steps: 10_000})
 			if n > 30 {
 				if err == nil {
 					t.Errorf("%d: no limit", n)

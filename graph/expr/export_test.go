@@ -2,7 +2,6 @@ package expr
 
 import (
 	"cmp"
-	"time"
 
 	"github.com/itchyny/gojq"
 )
@@ -14,16 +13,16 @@ type Limits = limits
 func DefaultLimits() Limits { return defaultLimits }
 
 // Eval is EvalAt without a time.
-func (p *Program) Eval(state map[string]any) (any, error) { return p.EvalAt(state, time.Time{}) }
+func (p *Program) Eval(state map[string]any) (any, error) { return p.EvalAt(state, Env{}) }
 
 // EvalLimits is EvalWith without a time.
 func (p *Program) EvalLimits(state map[string]any, l Limits) (any, error) {
-	return p.EvalWith(state, time.Time{}, l)
+	return p.EvalWith(state, Env{}, l)
 }
 
 // EvalWith is EvalAt with limits.
-func (p *Program) EvalWith(state map[string]any, now time.Time, l Limits) (any, error) {
-	return p.eval(state, now, Limits{
+func (p *Program) EvalWith(state map[string]any, env Env, l Limits) (any, error) {
+	return p.eval(state, env, Limits{
 		Steps:       cmp.Or(l.Steps, defaultLimits.Steps),
 		WorkBytes:   cmp.Or(l.WorkBytes, defaultLimits.WorkBytes),
 		Outputs:     cmp.Or(l.Outputs, defaultLimits.Outputs),
@@ -33,7 +32,7 @@ func (p *Program) EvalWith(state map[string]any, now time.Time, l Limits) (any, 
 
 // Eval is EvalAt without a time.
 func (m *Mapping) Eval(state map[string]any) (map[string]any, error) {
-	return m.EvalAt(state, time.Time{})
+	return m.EvalAt(state, Env{})
 }
 
 // Steps returns the steps and the work that an evaluation took.
@@ -42,9 +41,9 @@ func Steps(p *Program, state map[string]any) (steps, work int, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	i.meter.reset(defaultLimits, i.meter.now)
+	i.meter.reset(defaultLimits, Env{})
 	_, err = i.meter.collect(i.code.RunWithContext(i.meter, state))
-	return i.meter.limits.Steps - i.meter.steps, i.meter.limits.WorkBytes - i.meter.work, err
+	return i.meter.stepsTaken(), i.meter.workDone(), err
 }
 
 // Interpreter evaluates a program with the interpreter alone, as it comes, and makes the result a value of the model.
@@ -58,14 +57,14 @@ func Interpreter(src string, state map[string]any) (any, error) {
 		return nil, err
 	}
 	m := &meter{}
-	m.reset(defaultLimits, m.now)
+	m.reset(defaultLimits, Env{})
 	return m.collect(code.RunWithContext(m, state))
 }
 
 // Compare is the order that programs compare by.
 func Compare(l, r any) (order int, equal bool) {
 	m := &meter{}
-	m.reset(defaultLimits, m.now)
+	m.reset(defaultLimits, Env{})
 	order = m.compare(l, r, 0)
 	return order, order == 0
 }

@@ -3,7 +3,6 @@ package expr
 import (
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -114,14 +113,17 @@ func (m *Mapping) Programs() []*Program {
 
 // EvalAt evaluates the mapping over state, members in the protocol's member order; the first error ends it. The error
 // is that of Program.EvalAt, with the member's name and, in At, its pointer. Treat the result as immutable.
-func (m *Mapping) EvalAt(state map[string]any, now time.Time) (map[string]any, error) {
+func (m *Mapping) EvalAt(state map[string]any, env Env) (map[string]any, error) {
 	mapped := make(map[string]any, len(m.members))
 	for _, member := range m.members {
 		if member.program == nil {
 			mapped[member.name] = member.literal
 			continue
 		}
-		v, err := member.program.EvalAt(state, now)
+		v, err := member.program.EvalAt(state, env)
+		if err == ErrAbandoned {
+			return nil, err
+		}
 		if err != nil {
 			return nil, member.failure(err)
 		}

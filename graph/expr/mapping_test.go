@@ -93,17 +93,17 @@ func TestMapping(t *testing.T) {
 	if e, ok := problem.As(err); !ok || e.At.Pointer != "/9" {
 		t.Errorf("%v", err)
 	}
-	_, err = m.EvalAt(object(t, `{"n":5}`), time.Unix(1, 0))
+	_, err = m.EvalAt(object(t, `{"n":5}`), expr.Env{Now: time.Unix(1, 0)})
 	if e, ok := problem.As(err); !ok || e.At.Pointer != "/10" {
 		t.Errorf("%v", err)
 	}
-	got, err := m.EvalAt(object(t, `{"n":{"x":1,"y":2}}`), time.Unix(1, 0))
+	got, err := m.EvalAt(object(t, `{"n":{"x":1,"y":2}}`), expr.Env{Now: time.Unix(1, 0)})
 	if text := string(jsonvalue.Canonical(got)); err != nil || text != `{"9":1,"10":2,"b":1,"lit":[1]}` {
 		t.Errorf("%s, %v", text, err)
 	}
 	// What the definition's author does to the value afterwards does not matter.
 	raw["lit"].(map[string]any)["literal"].([]any)[0] = 2.0
-	got, err = m.EvalAt(object(t, `{"n":{}}`), time.Unix(1, 0))
+	got, err = m.EvalAt(object(t, `{"n":{}}`), expr.Env{Now: time.Unix(1, 0)})
 	if text := string(jsonvalue.Canonical(got["lit"])); err != nil || text != `[1]` {
 		t.Errorf("%s, %v", text, err)
 	}

@@ -6,10 +6,11 @@ import "time"
 // every instruction, which makes a step counter of it that no clock has a part in.
 type meter struct {
 	limits limits
-	steps  int
-	work   int
-	// now is what the function now returns; zero if there is none.
-	now time.Time
+	env    Env
+	// steps are those until the next look at env.Stop, later those after it, work the bytes left.
+	steps, later, work int
+	// unseen are the bytes of work since the last look at env.Stop.
+	unseen int
 	// exceeded is the limit that was hit first, nil while there is none.
 	exceeded *limitError
 
@@ -31,14 +32,31 @@ var (
 	overWork   = &limitError{"it works on too much data, or on data nested too deeply"}
 	overOutput = &limitError{"it has too many outputs"}
 	overResult = &limitError{"its result is too large"}
+	// abandoned is none of the program's: EvalAt returns ErrAbandoned for it.
+	abandoned = &limitError{"it was abandoned"}
 )
 
 // maxDepth is how deeply nested a value may be that a function looks into: the recursion costs stack, which Go cannot
 // turn into an error. The interpreter itself walks values without recursion.
 const maxDepth = 10_000
 
-func (m *meter) reset(l limits, now time.Time) {
-	*m = meter{limits: l, steps: l.Steps, work: l.WorkBytes, now: now}
+func (m *meter) reset(l limits, env Env) {
+	*m = meter{limits: l, env: env, later: l.Steps, work: l.WorkBytes}
+}
+
+// stepsTaken returns how many steps have been taken, workDone how many bytes of work.
+func (m *meter) stepsTaken() int { return m.limits.Steps - m.steps - m.later }
+func (m *meter) workDone() int   { return m.limits.WorkBytes - m.work }
+
+// spent is the cost so far, in units.
+func (m *meter) spent() int { return m.stepsTaken() + m.workDone()/bytesPerUnit }
+
+// look ends the evaluation if it is to be abandoned.
+func (m *meter) look() {
+	m.unseen = 0
+	if m.exceeded == nil && m.env.Stop != nil && m.env.Stop() {
+		m.exceed(abandoned)
+	}
 }
 
 var closed = func() chan struct{} {
@@ -53,8 +71,15 @@ func (m *meter) Done() <-chan struct{} {
 		m.steps--
 		return nil
 	}
-	m.exceed(overSteps)
-	return closed
+	if m.later == 0 {
+		m.exceed(overSteps)
+	}
+	if m.look(); m.exceeded != nil {
+		return closed
+	}
+	m.steps = min(m.later, stepsPerLook) - 1
+	m.later -= m.steps + 1
+	return nil
 }
 
 // Err is part of context.Context.
@@ -76,19 +101,24 @@ func (m *meter) exceed(reason *limitError) *limitError {
 	if m.exceeded == nil {
 		m.exceeded = reason
 	}
+	m.later += m.steps
 	m.steps = 0
 	return m.exceeded
 }
 
 // charge counts bytes of work and reports whether there is room for them.
 func (m *meter) charge(bytes int) bool {
-	if bytes > m.work || bytes < 0 || m.exceeded != nil {
-		m.work = 0
+	if bytes > m.work || bytes < 0 {
 		m.exceed(overWork)
+	}
+	if m.exceeded != nil {
 		return false
 	}
 	m.work -= bytes
-	return true
+	if m.unseen += bytes; m.unseen >= bytesPerLook {
+		m.look()
+	}
+	return m.exceeded == nil
 }
 
 // maxAtOnce is how many bytes one call may make: nothing can stop it once it has begun.

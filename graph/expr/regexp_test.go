@@ -80,7 +80,7 @@ func TestRegularExpressionsEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.EvalAt(map[string]any{}, time.Time{}); err == nil || !strings.Contains(err.Error(), "too many classes") {
+	if _, err := p.EvalAt(map[string]any{}, expr.Env{}); err == nil || !strings.Contains(err.Error(), "too many classes") {
 		t.Errorf("%v", err)
 	}
 }

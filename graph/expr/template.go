@@ -2,7 +2,6 @@ package expr
 
 import (
 	"strings"
-	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -88,16 +87,16 @@ func (t *Template) Programs() []*Program {
 	return programs
 }
 
-// EvalAt fills the template in, at a time as Program.EvalAt has it. The first error ends it. state is asked for only if
+// EvalAt fills the template in. The first error ends it. state is asked for only if
 // there is a program.
-func (t *Template) EvalAt(state func() map[string]any, now time.Time) (string, error) {
+func (t *Template) EvalAt(state func() map[string]any, env Env) (string, error) {
 	var filled strings.Builder
 	for _, part := range t.parts {
 		if part.program == nil {
 			filled.WriteString(part.text)
 			continue
 		}
-		value, err := part.program.EvalAt(state(), now)
+		value, err := part.program.EvalAt(state(), env)
 		if err != nil {
 			return "", err
 		}

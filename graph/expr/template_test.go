@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -28,7 +27,7 @@ func TestTemplate(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		got, err := template.EvalAt(func() map[string]any { return state }, time.Time{})
+		got, err := template.EvalAt(func() map[string]any { return state }, expr.Env{})
 		if err != nil || got != want {
 			t.Errorf("%s: got %q, %v, want %q", text, got, err, want)
 		}
@@ -42,7 +41,7 @@ func TestTemplate(t *testing.T) {
 	if err != nil || len(template.Programs()) != 1 {
 		t.Fatalf("%v, %v", template, err)
 	}
-	if _, err := template.EvalAt(func() map[string]any { return state }, time.Time{}); !errors.Is(err, problem.ExpressionFailed) {
+	if _, err := template.EvalAt(func() map[string]any { return state }, expr.Env{}); !errors.Is(err, problem.ExpressionFailed) {
 		t.Errorf("a program that fails: %v", err)
 	}
 }
@@ -57,7 +56,7 @@ func FuzzTemplate(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q, escaped: %v", text, err)
 		}
-		if got, err := escaped.EvalAt(nil, time.Time{}); err != nil || got != text {
+		if got, err := escaped.EvalAt(nil, expr.Env{}); err != nil || got != text {
 			t.Errorf("%q became %q, %v", text, got, err)
 		}
 		template, err := expr.ParseTemplate(text)

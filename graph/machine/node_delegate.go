@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -19,7 +20,7 @@ func (m *Machine) beginDelegate(t *token) *definition.Node {
 	case m.recordedInput(t) != nil:
 		input = m.recordedInput(t)
 	default:
-		input, err = c.InputMapping.EvalAt(t.view, m.clock)
+		input, err = c.InputMapping.EvalAt(t.view, expr.Env{Now: m.clock})
 	}
 	if err != nil {
 		m.failNode(t, reasonDelegate, err.Error(), codeOf(err))

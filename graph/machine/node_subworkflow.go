@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
@@ -21,7 +22,7 @@ func (m *Machine) beginSubworkflow(t *token) *definition.Node {
 	var input map[string]any
 	var err error
 	if !m.childRecorded(t) {
-		input, err = c.InputMapping.EvalAt(t.view, m.clock)
+		input, err = c.InputMapping.EvalAt(t.view, expr.Env{Now: m.clock})
 	}
 	if err != nil {
 		m.failNode(t, reasonSubworkflow, err.Error(), codeOf(err))
