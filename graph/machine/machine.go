@@ -266,13 +266,16 @@ func (m *Machine) setNow(now time.Time) {
 	}
 }
 
-// settle follows every input: it ends the run if something fatal was found, and records which branches no longer wait.
+// settle follows every input: it ends the run if something fatal was found, and records, once the walk is over, which branches no
+// longer wait.
 func (m *Machine) settle() {
 	if f := m.fatal; f != nil && !m.status.Terminal() {
 		m.fatal = nil
 		m.failRun(f)
 	}
-	m.noteLeft()
+	if !m.Walking() {
+		m.noteLeft()
+	}
 }
 
 func (m *Machine) refuseEnded(in Input) error {

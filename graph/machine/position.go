@@ -63,10 +63,10 @@ type blockPosition struct {
 	Tokens   []tokenPosition `json:"tokens"`
 }
 
-// Position returns the machine in its stored form, nil for a run that has ended. Call it after Ready: what Ready has not
-// returned is not part of it.
+// Position returns the machine in its stored form, nil for a run that has ended, and within a walk that has left branches, which are
+// noted at its end. Call it after Ready: what Ready has not returned is not part of it.
 func (m *Machine) Position() []byte {
-	if m.status.Terminal() || m.recorded != nil {
+	if m.status.Terminal() || m.recorded != nil || len(m.left) > 0 {
 		return nil
 	}
 	p := position{

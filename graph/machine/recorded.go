@@ -19,8 +19,10 @@ type recorded struct {
 	script []history.Record
 	next   int
 	base   int
-	// tail counts, by name and node, the events after the last command. The machine must not write them again.
-	tail map[eventID]int
+	// tail counts, by name and node, the events after the last command. The machine must not write them again. tailed is how many
+	// are left.
+	tail   map[eventID]int
+	tailed int
 	// facts of each visit of a node.
 	facts map[visitID]*visitFacts
 	// states are the states that another engine recorded, by the number of commands before them.
@@ -71,12 +73,14 @@ func readRecorded(records []history.Record, foreign bool, before func(nodeID str
 		rec := &records[i]
 		if rec.Kind == history.Command {
 			clear(r.tail)
+			r.tailed = 0
 			r.script = append(r.script, *rec)
 			if rec.Name == history.ScheduleNode {
 				seen[rec.Payload.NodeID]++
 			}
 		} else {
 			r.tail[eventID{rec.Name, rec.Payload.NodeID}]++
+			r.tailed++
 		}
 		r.noteState(rec)
 		if rec.Payload.NodeID != "" && !rec.Payload.Replayed {
@@ -330,6 +334,7 @@ func (m *Machine) matchRecorded(kind history.Kind, name history.Name, p history.
 		id := eventID{name, p.NodeID}
 		if r.tail[id] > 0 {
 			r.tail[id]--
+			r.tailed--
 			return true
 		}
 		return false

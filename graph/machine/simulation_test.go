@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -41,7 +42,7 @@ func TestSimulation(t *testing.T) {
 	offset := uint64(soak.Setting("SOAK_SEED", 0))
 	// Schedules leave only garbage; collecting it less often halves the time.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
-	var done, inputs, refused, rebuilt, repairs, turns, again atomic.Int64
+	var done, inputs, refused, rebuilt, repairs, turns, again, stretches atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
 		workers := uint64(runtime.GOMAXPROCS(0))
 		for i := range workers {
@@ -63,14 +64,15 @@ func TestSimulation(t *testing.T) {
 						repairs.Add(int64(s.repairs))
 						turns.Add(int64(s.turns))
 						again.Add(int64(s.requeued))
+						stretches.Add(int64(s.stretches))
 					}
 				}
 			})
 		}
 	})
-	t.Logf("%d schedules of %d workflows: %d inputs taken, %d refused, %d restarts, %d repairs, %d turns, %d attempts queued again", done.Load(), workflows, inputs.Load(), refused.Load(), rebuilt.Load(), repairs.Load(), turns.Load(), again.Load())
+	t.Logf("%d schedules of %d workflows: %d inputs taken, %d refused, %d restarts, %d repairs, %d turns, %d attempts queued again, %d stretches of walks", done.Load(), workflows, inputs.Load(), refused.Load(), rebuilt.Load(), repairs.Load(), turns.Load(), again.Load(), stretches.Load())
 	if !t.Failed() && (done.Load() < int64(schedules)*9/10 || refused.Load() < done.Load() || rebuilt.Load() < done.Load()/10 || repairs.Load() < done.Load()/100 ||
-		turns.Load() < done.Load()/10 || again.Load() < done.Load()/100) {
+		turns.Load() < done.Load()/10 || again.Load() < done.Load()/100 || stretches.Load() < done.Load()/2) {
 		t.Error("the schedules exercise too little")
 	}
 }
@@ -132,6 +134,7 @@ type schedule struct {
 	restarted       map[string]time.Time
 	again           map[string]bool
 	turns, requeued int
+	stretches       int
 }
 
 func newSchedule(t *testing.T, w *simWorkflow, prog *definition.Program, seed, n uint64) *schedule {
@@ -144,6 +147,9 @@ func newSchedule(t *testing.T, w *simWorkflow, prog *definition.Program, seed, n
 		s.restarted, s.again = map[string]time.Time{}, map[string]bool{}
 		s.cfg.Priority = int(n)
 		s.cfg.Limits.Queued = func(n *definition.Node) bool { return mix(s.world.seed, n.ID)%3 > 0 }
+	}
+	if pace := mix(s.world.seed, "pace") % 6; pace < 3 {
+		s.cfg.Limits.StretchUnits = []int{1, 900, 2000}[pace] // one, three or five visits
 	}
 	if s.rng.IntN(2) == 0 {
 		s.cfg.Mode = machine.HostMediated
@@ -229,7 +235,7 @@ func (s *schedule) walkOn() {
 		s.replaceWalking()
 		return
 	}
-	for _, in := range []machine.Input{machine.Turn{}, machine.Continue{Key: "walk:other#0"}, s.past[s.rng.IntN(len(s.past))]} {
+	for _, in := range []machine.Input{machine.Turn{}, machine.Continue{Key: "walk:other#0"}, machine.Signal{Name: "go"}} {
 		if err := s.m.Check(in, s.now); err == nil {
 			s.fatalf("accepted %T within a walk", in)
 		}
@@ -265,12 +271,17 @@ func (s *schedule) replaceWalking() {
 	}
 	rebuilt.SetLimits(0, s.cfg.Limits)
 	rebuilt.SetMode(mode)
+	s.note("replaced within a walk", nil)
 	s.m = rebuilt
 }
 
 // drain takes the batch after the last input.
 func (s *schedule) drain() {
 	b := s.m.Ready()
+	if len(b.Records) == 0 {
+		// A machine that was rebuilt within a walk stands where the history ends.
+		b.Effects = slices.DeleteFunc(b.Effects, func(e machine.Effect) bool { _, walk := e.(*machine.WalkEffect); return walk })
+	}
 	if len(b.Effects) > 0 && len(b.Records) == 0 && !s.again[b.Effects[0].Key()] {
 		s.fatalf("effects %v without a record", b.Effects)
 	}
@@ -303,7 +314,7 @@ func (s *schedule) drain() {
 		if s.again[e.Key()] {
 			delete(s.again, e.Key())
 			s.restarted[e.Key()] = s.now.Truncate(time.Millisecond)
-		} else if s.effects[e.Key()] {
+		} else if _, walk := e.(*machine.WalkEffect); s.effects[e.Key()] && !walk {
 			s.fatalf("effect %s twice", e.Key())
 		}
 		s.effects[e.Key()] = true

@@ -70,7 +70,9 @@ func (m *Machine) countVisit() {
 }
 
 // tired reports whether the stretch is over. A replay first goes as far as the history.
-func (m *Machine) tired() bool { return m.pace.left <= 0 && !m.repeating() }
+func (m *Machine) tired() bool {
+	return m.pace.left <= 0 && !m.repeating() && (m.recorded == nil || m.recorded.tailed == 0)
+}
 
 // rest ends the stretch before a token visits a node.
 func (m *Machine) rest(t *token, n *definition.Node) {
