@@ -124,7 +124,11 @@ func (r *Runner) cancelChild(ctx context.Context, id, parent string) error {
 		return err
 	}
 	reason := "the parent run " + parent + " does not wait for it any more"
-	return admit.IgnoreRefusal(r.withID(ctx, id, func(c *execution.Run, w *execution.Work) error {
+	c := r.runs.Hold(id)
+	defer r.runs.Drop(c)
+	done := c.Interrupt()
+	return admit.IgnoreRefusal(r.with(ctx, c, func(w *execution.Work) error {
+		done()
 		err := c.Cancel(ctx, machine.Cancel{Reason: reason, KeepTasks: keep}, w)
 		w.NotifyParent = "" // it is the parent that asked
 		return err

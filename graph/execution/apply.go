@@ -40,6 +40,17 @@ func (x *Run) Apply(ctx context.Context, in Input, w *Work) error {
 		if err == nil {
 			err = x.applyOnce(ctx, in, w)
 		}
+		switch {
+		case errors.Is(err, machine.ErrWalking):
+			if err = x.awaitWalk(ctx, in.Attempt != nil, w); err == nil {
+				err = ErrConflict
+			}
+		case isAbandoned(err):
+			if err = x.afterAbandoning(); err == nil {
+				err = ErrConflict
+			}
+		}
+		x.noteWalk()
 		if err == nil || !errors.Is(err, ErrConflict) {
 			return err
 		}
@@ -56,13 +67,16 @@ func (x *Run) applyOnce(ctx context.Context, in Input, w *Work) error {
 		x.m.SetMode(in.Mode)
 	}
 	var b machine.Batch
-	if err = x.m.Handle(in.Input, x.env.Now()); err != nil {
+	if err = x.compute(func() error { return x.m.Handle(in.Input, x.env.Now()) }); err != nil {
 		x.m.SetMode(mode)
 	} else {
 		b = x.m.Ready()
 		if err = admit.Room(&x.exec, x.m, x.env.Limits, in.Input, b.Records); err != nil {
 			x.forget()
 		}
+	}
+	if isAbandoned(err) {
+		return err
 	}
 	if err != nil {
 		switch stale, failed := x.behind(ctx); {

@@ -27,11 +27,15 @@ func (x *Run) Begin(ctx context.Context, prog *definition.Program, config machin
 	x.setExecution(history.Execution{ID: x.id})
 	x.prior = history.Prior{}
 	x.prog, x.unstored = prog, StoredForm(prog)
-	x.m = machine.Start(prog, config, input, x.env.Now())
+	config.Limits.Stop = x.stop
+	_ = x.compute(func() error { x.m = machine.Start(prog, config, input, x.env.Now()); return nil })
 	x.lastStatus, x.sincePosition, x.startedHere = "", 0, startedHere
 	x.become(Following)
 	b := x.m.Ready()
 	err := admit.RoomToStart(&x.exec, x.env.Limits, input, b.Records)
+	if x.m.Stopped() {
+		err = context.Cause(x.env.Context)
+	}
 	if err == nil {
 		err = x.commit(ctx, b, intent{mayOwn: true}, w)
 	} else {

@@ -21,6 +21,9 @@ func (x *Run) performs(e machine.Effect) bool {
 
 // canPerform reports whether this process has what an effect takes, and begins anything new.
 func (x *Run) canPerform(e machine.Effect) bool {
+	if _, walk := e.(*machine.WalkEffect); walk {
+		return !x.env.Draining()
+	}
 	return !x.env.Draining() && x.LackOf(x.prog.Node(e.Base().NodeID)) == nil
 }
 

@@ -100,7 +100,7 @@ func (x *Run) append(ctx context.Context, b machine.Batch, i intent, w *Work) (d
 		Bytes: &bytes, SetTimers: b.TimersChanged, Timers: StoredTimers(x.id, b.Timers),
 	}
 	x.sincePosition++
-	if !status.Terminal() && (status != machine.Running || x.sincePosition >= maxSincePosition || x.m.Resting()) {
+	if !status.Terminal() && (status != machine.Running || x.sincePosition >= maxSincePosition || x.m.Resting() || x.m.Walking()) {
 		hb.Position = x.m.Position()
 	}
 	if err := x.setOwner(ctx, &hb, b, i); err != nil {

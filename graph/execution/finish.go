@@ -9,7 +9,7 @@ import (
 
 // Finish applies the outcome of an attempt. ErrUnwanted means that it comes too late.
 func (x *Run) Finish(ctx context.Context, a *Attempt, in machine.Input, w *Work) error {
-	if x.Performing(a) && a.late(x.env.Now()) {
+	if x.Performing(a) && a.late(x.env.Now()) && (x.m == nil || !x.m.Walking()) {
 		if err := x.fireMine(ctx, w); err != nil {
 			return err
 		}

@@ -75,7 +75,14 @@ func (x *Run) load(ctx context.Context, exec history.Execution, doc *definition.
 	if err != nil {
 		return err
 	}
-	m, err := x.rebuild(ctx, prog)
+	var m *machine.Machine
+	err = x.compute(func() error { m, err = x.rebuild(ctx, prog); return err })
+	if isAbandoned(err) {
+		if err = x.afterAbandoning(); err == nil {
+			err = x.Refresh(ctx)
+		}
+		return err
+	}
 	if err != nil {
 		return err
 	}
@@ -83,7 +90,7 @@ func (x *Run) load(ctx context.Context, exec history.Execution, doc *definition.
 		x.startedHere = false // another process has just written
 		x.seq.Store(x.exec.Seq)
 	}
-	m.SetLimits(x.env.MaxVisits, x.env.Limits)
+	m.SetLimits(x.env.MaxVisits, x.limits())
 	m.SetBytes(x.exec.Bytes)
 	x.m, x.prog = m, prog
 	x.unrecorded = m.Ready()
@@ -166,7 +173,7 @@ func (x *Run) rebuild(ctx context.Context, prog *definition.Program) (*machine.M
 		MaxVisits:   x.env.MaxVisits,
 		Parent:      x.exec.Parent,
 		Depth:       x.exec.Depth,
-		Limits:      machine.Limits{Queued: x.env.Limits.Queued},
+		Limits:      machine.Limits{Queued: x.env.Limits.Queued, Stop: x.stop},
 	}
 	return machine.Replay(prog, config, records, x.foreignInput, x.env.Now())
 }
@@ -216,12 +223,14 @@ func (x *Run) restore(ctx context.Context, prog *definition.Program) (*machine.M
 		x.env.Log.Warn("stored position not used", LogRun, x.id, LogSeq, seq, LogError, err)
 		return nil, nil
 	}
-	m.SetLimits(0, machine.Limits{Queued: x.env.Limits.Queued})
+	m.SetLimits(0, machine.Limits{Queued: x.env.Limits.Queued, Stop: x.stop})
 	tail, err := x.env.Store.Read(ctx, x.id, seq+1, 0)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.Catchup(tail, x.env.Now()); err != nil {
+	if err := m.Catchup(tail, x.env.Now()); isAbandoned(err) {
+		return nil, err
+	} else if err != nil {
 		x.env.Log.Warn("stored position not used", LogRun, x.id, LogSeq, seq, LogError, err)
 		return nil, nil
 	}

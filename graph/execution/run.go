@@ -56,6 +56,11 @@ type Run struct {
 	parentUnchecked bool
 	// sincePosition counts appends since a position was stored.
 	sincePosition int
+	// interrupts counts the calls that cannot wait for an evaluation under way; computing is when that began. walked, unless nil, is
+	// closed when the walk under way is over.
+	interrupts atomic.Int32
+	computing  time.Time
+	walked     chan struct{}
 	// lastStatus is the status as of the last commit.
 	lastStatus machine.Status
 }

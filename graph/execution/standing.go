@@ -74,8 +74,8 @@ func (x *Run) Stand(ctx context.Context, upToDate bool, s *Standing, w *Work) er
 	}
 	now := x.env.Now()
 	for _, t := range x.m.Timers() {
-		if w, ok := x.m.TimedWait(t.Key); ok && w.Queued && !t.Due.After(now) {
-			continue // its turn is what the run waits for
+		if w, ok := x.m.TimedWait(t.Key); x.m.Walking() || ok && w.Queued && !t.Due.After(now) {
+			continue // the end of the walk, or its turn, is what the run waits for
 		}
 		if s.Due.IsZero() || t.Due.Before(s.Due) {
 			s.Due = t.Due

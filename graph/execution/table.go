@@ -3,6 +3,7 @@ package execution
 import (
 	"container/list"
 	"sync"
+	"time"
 )
 
 // Bounds of what the table keeps of runs that nobody uses at the moment: a run at rest costs its state and position.
@@ -68,6 +69,22 @@ func (t *Table) use(x *Run) {
 		t.bytes -= x.idleBytes
 		t.idle.Remove(x.idle)
 		x.idle = nil
+	}
+}
+
+// Reader returns the run, or, while it is busy, one that is read from the store for the moment and neither driven nor kept: so a
+// question is answered although the run computes.
+func (t *Table) Reader(x *Run) *Run {
+	for end := time.Now().Add(evaluationGrace); ; time.Sleep(time.Millisecond) {
+		if x.mu.TryLock() {
+			x.mu.Unlock()
+			return x
+		}
+		if time.Now().After(end) {
+			env := *t.env
+			env.ReadOnly = true
+			return &Run{env: &env, id: x.id}
+		}
 	}
 }
 

@@ -55,9 +55,9 @@ func (x *Run) fireMine(ctx context.Context, w *Work) error {
 	}
 }
 
-// nextDue returns a timer that is due and that this process may fire.
+// nextDue returns a timer that is due and that this process may fire. Within a walk none is.
 func (x *Run) nextDue(except map[string]bool) (machine.Timer, bool) {
-	if x.m == nil {
+	if x.m == nil || x.m.Walking() {
 		return machine.Timer{}, false
 	}
 	ts := x.m.Timers()

@@ -41,6 +41,8 @@ type Limits struct {
 	Queued func(*definition.Node) bool
 	// StretchUnits is how much of a long walk is made at a time; 0 is the default. See WalkEffect.
 	StretchUnits int
+	// Stop, unless nil, is asked while expressions are evaluated. When it says so, the walk is abandoned; see Machine.Stopped.
+	Stop func() bool
 }
 
 // Config says how a run is walked. All but the limits are recorded in ExecutionStarted.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -63,6 +64,9 @@ type Machine struct {
 	timersDirty bool
 
 	pace pace
+	// stop is askStop, which notes in stopped that an evaluation was abandoned.
+	stop    func() bool
+	stopped bool
 
 	// recorded is the history that a replay still has to repeat; nil on a live walk.
 	recorded *recorded
@@ -96,7 +100,9 @@ func newMachine(prog *definition.Program, cfg Config) *Machine {
 	if cfg.Branches != Sequential {
 		cfg.Branches = Concurrent
 	}
-	return &Machine{prog: prog, cfg: cfg, visits: make([]int, len(prog.Nodes)), status: Running, main: &token{}}
+	m := &Machine{prog: prog, cfg: cfg, visits: make([]int, len(prog.Nodes)), status: Running, main: &token{}}
+	m.stop = m.askStop
+	return m
 }
 
 // begin writes ExecutionStarted and walks from the entry node (spec: execution, 1.4 d and 3.1).
@@ -161,7 +167,8 @@ func (m *Machine) Ready() Batch {
 	return b
 }
 
-// Handle takes one input. An error is a *problem.Error with a code of the protocol and means that nothing has changed.
+// Handle takes one input. An error is a *problem.Error with a code of the protocol, or ErrWalking, and means that nothing has
+// changed; or it is expr.ErrAbandoned: see Stopped.
 // now must not be before the time of the previous input; it becomes the time of the records that follow.
 func (m *Machine) Handle(in Input, now time.Time) error {
 	t, err := m.accept(in, now)
@@ -172,6 +179,9 @@ func (m *Machine) Handle(in Input, now time.Time) error {
 	m.beginStretch()
 	m.apply(t, in)
 	m.settle()
+	if m.stopped {
+		return expr.ErrAbandoned
+	}
 	return nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
-	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -20,7 +19,7 @@ func (m *Machine) beginDelegate(t *token) *definition.Node {
 	case m.recordedInput(t) != nil:
 		input = m.recordedInput(t)
 	default:
-		input, err = c.InputMapping.EvalAt(t.view, expr.Env{Now: m.clock})
+		input, err = c.InputMapping.EvalAt(t.view, m.env())
 	}
 	if err != nil {
 		m.failNode(t, reasonDelegate, err.Error(), codeOf(err))

@@ -3,7 +3,6 @@ package machine
 import (
 	"fmt"
 
-	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
@@ -18,7 +17,7 @@ func (m *Machine) endNode(t *token) {
 		return
 	}
 	m.command(t, history.CompleteNode, history.Payload{NodeID: n.ID, Output: map[string]any{}})
-	result, err := n.End.OutputMapping.EvalAt(t.view, expr.Env{Now: m.clock})
+	result, err := n.End.OutputMapping.EvalAt(t.view, m.env())
 	if err != nil {
 		m.failNode(t, reasonOutputMapping, err.Error(), codeOf(err))
 		return

@@ -2,7 +2,6 @@ package machine
 
 import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
-	"github.com/workflows-engine/workflows-engine/graph/expr"
 )
 
 // setStateNode evaluates its assignments over the state before any of them (spec: execution, 4.4).
@@ -19,7 +18,7 @@ func (m *Machine) setStateNode(t *token) *definition.Node {
 		v := a.Literal
 		if a.JQ != nil {
 			var err error
-			if v, err = a.JQ.EvalAt(t.view, expr.Env{Now: m.clock}); err != nil {
+			if v, err = a.JQ.EvalAt(t.view, m.env()); err != nil {
 				m.failNode(t, reasonSetState, err.Error(), codeOf(err))
 				return nil
 			}

@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
-	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
@@ -22,7 +21,7 @@ func (m *Machine) beginSubworkflow(t *token) *definition.Node {
 	var input map[string]any
 	var err error
 	if !m.childRecorded(t) {
-		input, err = c.InputMapping.EvalAt(t.view, expr.Env{Now: m.clock})
+		input, err = c.InputMapping.EvalAt(t.view, m.env())
 	}
 	if err != nil {
 		m.failNode(t, reasonSubworkflow, err.Error(), codeOf(err))

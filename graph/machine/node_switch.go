@@ -42,7 +42,7 @@ func (m *Machine) route(t *token) (*definition.Node, error) {
 	c := t.node.Switch
 	id := c.Default
 	for _, k := range c.Cases {
-		v, err := k.When.EvalAt(t.view, expr.Env{Now: m.clock})
+		v, err := k.When.EvalAt(t.view, m.env())
 		if err != nil {
 			return nil, err
 		}

@@ -68,6 +68,8 @@ func (t *token) timer() (key string, due time.Time) {
 		return "", time.Time{}
 	case w.Kind == WaitTimer:
 		return timerWait + t.key(), w.Due
+	case w.Kind == waitWalk:
+		return t.key(), w.Due
 	case w.Kind == WaitBackoff:
 		return timerBackoff + t.key(), w.Due
 	case !w.Deadline.IsZero():

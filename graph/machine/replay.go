@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
@@ -60,6 +61,9 @@ func replay(prog *definition.Program, cfg Config, records []history.Record, inpu
 	m.feeding = true
 	m.begin(input, begun)
 	m.feed(now)
+	if m.stopped {
+		return nil, expr.ErrAbandoned
+	}
 	if c != nil && !foreign {
 		c.outcomes(m, records)
 	}
@@ -90,6 +94,9 @@ func (m *Machine) Catchup(tail []history.Record, now time.Time) error {
 		m.settle()
 	}
 	m.feed(now)
+	if m.stopped {
+		return expr.ErrAbandoned
+	}
 	return nil
 }
 

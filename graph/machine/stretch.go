@@ -2,8 +2,10 @@ package machine
 
 import (
 	"errors"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -27,6 +29,9 @@ const sizedVisits = 8
 // maxSizedState is the size of a state above which visits cost no more.
 const maxSizedState = 16 << 20
 
+// walkDue is when the timer of a walk under way is due: other processes find by it a walk whose driver is gone.
+const walkDue = 5 * time.Second
+
 // WalkEffect asks the driver to go on with a walk, after the records that came with it. Respond with Continue.
 type WalkEffect struct{ EffectBase }
 
@@ -39,10 +44,10 @@ func (Continue) input() {}
 // over.
 var ErrWalking = errors.New("the run is computing")
 
-// pace counts what a stretch may still cost.
+// pace counts what a stretch costs.
 type pace struct {
-	left   int
-	visits int
+	spent, length int
+	visits        int
 	// visit is the price of a visit.
 	visit int
 	// at is the token whose walk goes on in the next stretch, nil if none does.
@@ -54,9 +59,10 @@ func (m *Machine) Walking() bool { return m.pace.at != nil }
 
 // beginStretch begins to count anew.
 func (m *Machine) beginStretch() {
-	m.pace.left, m.pace.visits, m.pace.visit = stretchUnits, 0, visitUnits
+	p := &m.pace
+	p.spent, p.length, p.visits, p.visit = 0, stretchUnits, 0, visitUnits
 	if n := m.cfg.Limits.StretchUnits; n > 0 {
-		m.pace.left = n
+		p.length = n
 	}
 }
 
@@ -66,18 +72,32 @@ func (m *Machine) countVisit() {
 	if p.visits++; p.visits == sizedVisits {
 		p.visit += jsonvalue.Size(m.main.view, maxSizedState) / stateBytesPerUnit
 	}
-	p.left -= p.visit
+	p.spent += p.visit
 }
 
 // tired reports whether the stretch is over. A replay first goes as far as the history.
 func (m *Machine) tired() bool {
-	return m.pace.left <= 0 && !m.repeating() && (m.recorded == nil || m.recorded.tailed == 0)
+	return m.pace.spent >= m.pace.length && !m.repeating() && (m.recorded == nil || m.recorded.tailed == 0)
 }
+
+// env is what the expressions of a node are given.
+func (m *Machine) env() expr.Env { return expr.Env{Now: m.clock, Spent: &m.pace.spent, Stop: m.stop} }
+
+// askStop asks whether the evaluation under way is to be abandoned.
+func (m *Machine) askStop() bool {
+	if stop := m.cfg.Limits.Stop; stop != nil && stop() {
+		m.stopped = true
+	}
+	return m.stopped
+}
+
+// Stopped reports whether Limits.Stop has ended an evaluation. The machine then stands where no history does: drop it.
+func (m *Machine) Stopped() bool { return m.stopped }
 
 // rest ends the stretch before a token visits a node.
 func (m *Machine) rest(t *token, n *definition.Node) {
 	t.node, t.visit = n, m.visits[n.Index]
-	m.waitFor(t, &wait{Kind: waitWalk, Clock: m.clock})
+	m.waitFor(t, &wait{Kind: waitWalk, Clock: m.clock, Due: m.now.Add(walkDue)})
 	m.pace.at = t
 	m.effects = append(m.effects, t.effect())
 }

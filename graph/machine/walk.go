@@ -23,8 +23,8 @@ func (m *Machine) walk(t *token, n *definition.Node) {
 	}
 }
 
-// ended reports whether the run has ended or must end.
-func (m *Machine) ended() bool { return m.status.Terminal() || m.fatal != nil }
+// ended reports whether the run has ended or must end, or the walk was abandoned.
+func (m *Machine) ended() bool { return m.status.Terminal() || m.fatal != nil || m.stopped }
 
 // visit schedules a node and begins it. It returns the next node if the node completed at once.
 func (m *Machine) visit(t *token, n *definition.Node) *definition.Node {

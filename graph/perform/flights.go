@@ -40,7 +40,11 @@ func (f *Flights) Begin(executionID string, a *execution.Attempt) bool {
 }
 
 func (f *Flights) log(message, executionID string, a *execution.Attempt) {
-	if _, turn := a.Effect.(*machine.TurnEffect); !turn && f.Log.Enabled(context.Background(), slog.LevelDebug) {
+	switch a.Effect.(type) {
+	case *machine.TurnEffect, *machine.WalkEffect:
+		return
+	}
+	if f.Log.Enabled(context.Background(), slog.LevelDebug) {
 		e := a.Effect.Base()
 		f.Log.Debug(message, logRun, executionID, logNode, e.NodeID, logAttempt, e.Attempt)
 	}

@@ -70,6 +70,8 @@ func (p *Performer) Perform(executionID string, a *execution.Attempt) (in machin
 		in = p.delegate(ctx, executionID, e)
 	case *machine.TurnEffect:
 		return e.Input(), true
+	case *machine.WalkEffect:
+		return machine.Continue{Key: e.EffectKey}, true
 	case *machine.PollEffect:
 		in = p.poll(ctx, executionID, a, e)
 	}
@@ -107,6 +109,8 @@ func (p *Performer) Immediate(executionID string, a *execution.Attempt) (yes boo
 		}
 	}()
 	switch e := a.Effect.(type) {
+	case *machine.WalkEffect:
+		return true
 	case *machine.ActivityEffect:
 		if p.Activities == nil {
 			return true

@@ -132,6 +132,8 @@ const (
 	HistoryConflict Code = "HISTORY_CONFLICT"
 	// LeaseHeld: another process drives the run.
 	LeaseHeld Code = "LEASE_HELD"
+	// RunComputing: the run is in the middle of a long computation.
+	RunComputing Code = "RUN_COMPUTING"
 	// HistoryNewer: a newer version wrote the rows or the database.
 	HistoryNewer Code = "HISTORY_VERSION_UNSUPPORTED"
 	// HistoryCorrupt: stored rows cannot be read.

@@ -1,0 +1,133 @@
+package execution
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/expr"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// A long walk is made in stretches (machine.WalkEffect): each is a commit, and between two of them the run's lock is free, so that
+// calls see where the run stands and can cancel it. An evaluation cannot be cut into stretches; who cannot wait for it has it
+// abandoned, and what led to it is decided again.
+
+const (
+	// evaluationGrace is how long an evaluation goes on although a cancel, or the end of the process, waits for it: as a rule it
+	// is over by then.
+	evaluationGrace = 50 * time.Millisecond
+	// longComputation is how long the machine may take with an input before the log says so.
+	longComputation = 2 * time.Second
+	// walkPoll is how often a process looks whether a walk that another one makes is over.
+	walkPoll = 100 * time.Millisecond
+	// walkPatience is how long a call waits for a walk before it is refused.
+	walkPatience = 5 * time.Second
+)
+
+// Interrupt has an evaluation that the run is busy with abandoned, until the caller calls the function that it returns. It needs no
+// lock.
+func (x *Run) Interrupt() (done func()) {
+	x.interrupts.Add(1)
+	return func() { x.interrupts.Add(-1) }
+}
+
+// limits are those of the machine.
+func (x *Run) limits() machine.Limits {
+	l := x.env.Limits
+	l.Stop = x.stop
+	return l
+}
+
+// stop reports whether an evaluation under way is to be abandoned.
+func (x *Run) stop() bool {
+	return (x.interrupts.Load() > 0 || x.env.Context.Err() != nil) && time.Since(x.computing) > evaluationGrace
+}
+
+// compute has the machine do something that may take long. It returns expr.ErrAbandoned as do does.
+func (x *Run) compute(do func() error) error {
+	x.computing = time.Now()
+	watchdog := time.AfterFunc(longComputation, func() {
+		x.env.Log.Warn("a computation takes long", LogRun, x.id, "seconds", longComputation.Seconds())
+	})
+	defer watchdog.Stop()
+	return do()
+}
+
+// afterAbandoning follows an evaluation that was abandoned: what led to it is decided again once whoever waited has had the lock. The
+// error is the reason why the process ends.
+func (x *Run) afterAbandoning() error {
+	x.forget()
+	if x.env.Context.Err() != nil {
+		return context.Cause(x.env.Context)
+	}
+	x.mu.Unlock()
+	for x.interrupts.Load() > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	x.mu.Lock()
+	return nil
+}
+
+// awaitWalk waits until no walk of the run is under way, here or elsewhere. It gives the lock back meanwhile. RUN_COMPUTING means that
+// it takes too long; an outcome that this process brings waits as long as it takes.
+func (x *Run) awaitWalk(ctx context.Context, patient bool, w *Work) error {
+	begun := time.Now()
+	for {
+		if err := x.Open(ctx); err != nil || x.m == nil || !x.m.Walking() {
+			return err
+		}
+		over := x.walked
+		if over == nil {
+			over = make(chan struct{})
+			x.walked = over
+		}
+		x.mu.Unlock()
+		select {
+		case <-over:
+		case <-time.After(walkPoll):
+		case <-ctx.Done():
+		case <-x.env.Context.Done():
+		}
+		x.mu.Lock()
+		switch {
+		case x.env.Context.Err() != nil:
+			return context.Cause(x.env.Context)
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case !patient && time.Since(begun) > walkPatience:
+			return problem.New(problem.RunComputing, "the run is computing and takes no input now").
+				WithPlace(problem.Place{ExecutionID: x.id}).
+				WithHint("Nothing was changed. Ask Runner.Status with a wait, and make the call again, or cancel the run.")
+		}
+		if !x.walksHere() {
+			if err := x.Refresh(ctx); err != nil {
+				return err
+			}
+			if err := x.TakeOver(ctx, false, w); err != nil { // its driver may be gone
+				return err
+			}
+		}
+	}
+}
+
+// walksHere reports whether this process makes the run's walk.
+func (x *Run) walksHere() bool {
+	for _, a := range x.attempts {
+		if _, walk := a.Effect.(*machine.WalkEffect); walk {
+			return true
+		}
+	}
+	return false
+}
+
+// noteWalk tells those who wait for the end of a walk that it is over.
+func (x *Run) noteWalk() {
+	if x.walked != nil && (x.m == nil || !x.m.Walking()) {
+		close(x.walked)
+		x.walked = nil
+	}
+}
+
+func isAbandoned(err error) bool { return errors.Is(err, expr.ErrAbandoned) }
