@@ -48,8 +48,7 @@ func (r *Runner) watch() {
 func (r *Runner) stand(ctx context.Context, x *execution.Run, upToDate bool, s *execution.Standing) error {
 	var children []string
 	performing := false
-	x = r.runs.Reader(x)
-	err := r.with(ctx, x, func(w *execution.Work) error {
+	err := r.reading(ctx, x, func(x *execution.Run, w *execution.Work) error {
 		err := x.Stand(ctx, upToDate, s, w)
 		children, performing = x.AwaitedChildren(), x.Attempts() > 0
 		return err
@@ -129,8 +128,7 @@ func (r *Runner) startsBelow(id string, s *execution.Standing) bool {
 // view tells where a run stands. What a subworkflow waits for, the run waits for.
 func (r *Runner) view(ctx context.Context, x *execution.Run) (*Run, error) {
 	var v *Run
-	x = r.runs.Reader(x)
-	err := locked(x, func() (err error) {
+	err := r.reading(ctx, x, func(x *execution.Run, _ *execution.Work) (err error) {
 		v, err = r.viewOne(ctx, x)
 		return err
 	})

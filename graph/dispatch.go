@@ -21,6 +21,15 @@ func (r *Runner) with(ctx context.Context, x *execution.Run, f func(w *execution
 	return err
 }
 
+// reading is with for a question: it does not wait for a run that computes.
+func (r *Runner) reading(ctx context.Context, x *execution.Run, f func(x *execution.Run, w *execution.Work) error) error {
+	var w execution.Work
+	x = r.runs.LockToRead(x)
+	err := func() error { defer x.Unlock(); return f(x, &w) }()
+	r.dispatch(ctx, x, &w)
+	return err
+}
+
 // locked calls f with the run locked.
 func locked(x *execution.Run, f func() error) error {
 	x.Lock()

@@ -7,9 +7,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/schedule"
 	"github.com/workflows-engine/workflows-engine/graph/survey"
+	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
-
-const defaultRecoverLimit = 100
 
 // Recover takes over runs whose owner is gone and fires due timers. What was in flight is performed again, with the
 // same keys; the call does not wait for it. Runs that wait for an executor or a workflow_ref which this Runner lacks are
@@ -24,12 +23,12 @@ func (r *Runner) Recover(ctx context.Context, req RecoverRequest) (*RecoverResul
 		return nil, err
 	}
 	defer r.tasks.Done()
-	ctx, stop := r.untilClose(ctx)
+	ctx, stop := wait.Joined(ctx, r.ctx)
 	defer stop()
 	if req.Limit < 0 {
 		return nil, problem.New(problem.ValidationError, "limit %d is negative", req.Limit)
 	}
-	req.Limit = cmp.Or(req.Limit, defaultRecoverLimit)
+	req.Limit = cmp.Or(req.Limit, 100)
 	if req.DryRun {
 		return survey.All(ctx, r.process(), req.Limit)
 	}

@@ -99,8 +99,7 @@ func New(store history.Store, o Options) (*Runner, error) {
 var errClosed = problem.New(problem.RunnerClosed, "the engine is shutting down").
 	WithHint("Start the engine again; its runs go on where they stood.")
 
-// enter counts a call in, or refuses it after Close or once its context has ended. The caller must call r.tasks.Done when it returns
-// nil.
+// enter counts a call in, or refuses it after Close or once its context has ended. If it returns nil, call r.tasks.Done.
 func (r *Runner) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -122,25 +121,13 @@ func (r *Runner) enterToWrite(ctx context.Context) error {
 	return r.enter(ctx)
 }
 
-// untilClose returns the context of a call that may take long: it ends with the Runner too, whose error is its cause then. The
-// caller must call stop when it is done.
-func (r *Runner) untilClose(ctx context.Context) (_ context.Context, stop func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	quit := context.AfterFunc(r.ctx, func() { cancel(errClosed) })
-	return ctx, func() {
-		quit()
-		cancel(nil)
-	}
-}
-
 // now is the engine's clock in the form that records have.
 func (r *Runner) now() time.Time { return r.clock.Now().UTC() }
 
 // pause waits, unless the Runner is closed.
 func (r *Runner) pause(d time.Duration) bool { return wait.For(r.ctx, d) == nil }
 
-// detached is the context of work that outlives the call it came from: recording what has happened. It carries no deadline
-// of its own; stores bound how long they wait for a lock.
+// detached is the context of work that outlives the call it came from: recording what has happened.
 func detached(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
 // limits are those that the machine watches besides the budget of node visits.

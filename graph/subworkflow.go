@@ -126,7 +126,7 @@ func (r *Runner) cancelChild(ctx context.Context, id, parent string) error {
 	reason := "the parent run " + parent + " does not wait for it any more"
 	c := r.runs.Hold(id)
 	defer r.runs.Drop(c)
-	done := c.Interrupt()
+	done := c.Hurry()
 	return admit.IgnoreRefusal(r.with(ctx, c, func(w *execution.Work) error {
 		done()
 		err := c.Cancel(ctx, machine.Cancel{Reason: reason, KeepTasks: keep}, w)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/workflows-engine/workflows-engine/graph/survey"
+	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
 
 // RecoverResult lists what Recover or Survey found. Its fields: go doc graph/survey Result.
@@ -22,7 +23,7 @@ func (r *Runner) Survey(ctx context.Context, executionIDs ...string) (*RecoverRe
 		return nil, err
 	}
 	defer r.tasks.Done()
-	ctx, stop := r.untilClose(ctx)
+	ctx, stop := wait.Joined(ctx, r.ctx)
 	defer stop()
 	return survey.Of(ctx, r.process(), executionIDs...)
 }

@@ -45,7 +45,7 @@ func (x *Run) Apply(ctx context.Context, in Input, w *Work) error {
 			if err = x.awaitWalk(ctx, in.Attempt != nil, w); err == nil {
 				err = ErrConflict
 			}
-		case isAbandoned(err):
+		case errors.Is(err, machine.ErrAbandoned):
 			if err = x.afterAbandoning(); err == nil {
 				err = ErrConflict
 			}
@@ -75,7 +75,7 @@ func (x *Run) applyOnce(ctx context.Context, in Input, w *Work) error {
 			x.forget()
 		}
 	}
-	if isAbandoned(err) {
+	if errors.Is(err, machine.ErrAbandoned) {
 		return err
 	}
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/runstate"
 	"github.com/workflows-engine/workflows-engine/graph/trace"
 )
 
@@ -130,10 +131,10 @@ func (x *Run) queueAgain(a *Attempt) bool {
 // redispatch begins what is in flight and not performed here, as far as this process can perform it. Such an attempt has its
 // full time again, since it is performed from its beginning.
 func (x *Run) redispatch(w *Work) {
-	if x.state != Claimed {
+	if x.state != runstate.Claimed {
 		return
 	}
-	x.become(Driving)
+	x.become(runstate.Driving)
 	now, timed := x.env.Now(), false
 	for _, e := range x.m.InFlight() {
 		if x.attempts[e.Key()] != nil || !x.performs(e) {

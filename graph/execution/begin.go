@@ -8,6 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/runstate"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -30,7 +31,7 @@ func (x *Run) Begin(ctx context.Context, prog *definition.Program, config machin
 	config.Limits.Stop = x.stop
 	_ = x.compute(func() error { x.m = machine.Start(prog, config, input, x.env.Now()); return nil })
 	x.lastStatus, x.sincePosition, x.startedHere = "", 0, startedHere
-	x.become(Following)
+	x.become(runstate.Following)
 	b := x.m.Ready()
 	err := admit.RoomToStart(&x.exec, x.env.Limits, input, b.Records)
 	if x.m.Stopped() {

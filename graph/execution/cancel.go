@@ -7,6 +7,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/runstate"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -45,7 +46,7 @@ func (x *Run) cancelUnloaded(ctx context.Context, in machine.Cancel, w *Work) er
 		})
 		if err == nil {
 			x.setExecution(exec)
-			x.become(Ended)
+			x.become(runstate.Ended)
 			w.NotifyParent, w.Changed = exec.Parent, true
 			return nil
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/runstate"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -72,7 +73,7 @@ func (x *Run) claimInStore(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	x.process = process
-	x.become(Claimed)
+	x.become(runstate.Claimed)
 	return true, nil
 }
 
@@ -103,9 +104,9 @@ func (x *Run) disown(ctx context.Context) {
 		x.env.Log.Warn("run not disowned", LogRun, x.id, LogError, err)
 	}
 	if x.m == nil {
-		x.become(Unloaded)
+		x.become(runstate.Unloaded)
 	} else {
-		x.become(Following)
+		x.become(runstate.Following)
 	}
 }
 
@@ -135,7 +136,7 @@ func (x *Run) Lose(cause error) {
 	}
 	x.abortAll(cause)
 	x.forget()
-	x.become(Unloaded)
+	x.become(runstate.Unloaded)
 	x.env.Observer.Changed(x.id)
 }
 
@@ -297,7 +298,7 @@ func (x *Run) Look(ctx context.Context, seq int64, w *Work) error {
 	if !x.Owned() {
 		return nil
 	}
-	if seq == 0 || seq > x.exec.Seq || x.state == Claimed {
+	if seq == 0 || seq > x.exec.Seq || x.state == runstate.Claimed {
 		if err := x.Refresh(ctx); err != nil || x.Ended() {
 			return err
 		}
@@ -309,7 +310,7 @@ func (x *Run) Look(ctx context.Context, seq int64, w *Work) error {
 				return nil
 			}
 		}
-		if x.state == Claimed {
+		if x.state == runstate.Claimed {
 			if err := x.commitUnrecorded(ctx, w); err != nil && !errors.Is(err, ErrConflict) {
 				return err
 			}
@@ -331,9 +332,9 @@ func (x *Run) NeedsLook(seq int64) bool {
 	if seq == 0 || seq > x.Seq() {
 		return true
 	}
-	if !x.mu.TryLock() {
+	if !x.lock.TryLock() {
 		return true
 	}
-	defer x.mu.Unlock()
-	return x.state == Claimed || len(x.children) > 0 || len(x.attempts) == 0
+	defer x.lock.Unlock()
+	return x.state == runstate.Claimed || len(x.children) > 0 || len(x.attempts) == 0
 }

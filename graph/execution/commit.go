@@ -7,6 +7,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/runstate"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -80,7 +81,7 @@ func (x *Run) commit(ctx context.Context, b machine.Batch, i intent, w *Work) er
 	if x.Ended() {
 		x.abortAll(ErrUnwanted)
 		w.NotifyParent = x.exec.Parent
-		x.become(Ended)
+		x.become(runstate.Ended)
 		return nil
 	}
 	x.disownIfIdle(ctx) // as a rule the append has done so
@@ -134,10 +135,10 @@ func (x *Run) append(ctx context.Context, b machine.Batch, i intent, w *Work) (d
 	switch {
 	case status.Terminal():
 	case hb.Disown:
-		x.become(Following)
+		x.become(runstate.Following)
 	case hb.Owner != "" && !x.Owned():
 		x.process = hb.Owner
-		x.become(Claimed)
+		x.become(runstate.Claimed)
 	}
 	if b.TimersChanged {
 		x.env.Observer.Timers(x, b.Timers)
@@ -186,7 +187,7 @@ func (x *Run) needsOwner(b machine.Batch, mayOwn bool) bool {
 		return true
 	}
 	return mayOwn && (slices.ContainsFunc(b.Effects, x.performs) ||
-		x.state == Claimed && slices.ContainsFunc(x.m.InFlight(), x.performs) ||
+		x.state == runstate.Claimed && slices.ContainsFunc(x.m.InFlight(), x.performs) ||
 		!x.Owned() && slices.ContainsFunc(x.m.InFlight(), func(e machine.Effect) bool {
 			_, isChild := e.(*machine.ChildEffect) // it drives by itself, or is looked after as an orphan
 			return !isChild && x.performs(e)

@@ -5,6 +5,6 @@
 //	err := run.Apply(ctx, input, &work) // one commit, or several if another process was first
 //	dispatch(work)                      // attempts to begin, subworkflows to cancel, the parent to notify
 //
-// Reading order: run.go says what a process knows of a run, state.go in which states it can be; load.go rebuilds the machine;
+// Reading order: run.go says what a process knows of a run, package runstate in which states it can be; load.go rebuilds the machine;
 // apply.go and commit.go are the one way in which a run moves; claim.go says who drives it; timers.go what time brings.
 package execution

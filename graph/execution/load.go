@@ -8,6 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/runstate"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -57,9 +58,9 @@ func (x *Run) forget() {
 	x.m, x.unrecorded, x.prior = nil, machine.Batch{}, history.Prior{}
 	x.cost.Store(0)
 	if x.Owned() {
-		x.become(Claimed)
+		x.become(runstate.Claimed)
 	} else {
-		x.become(Unloaded)
+		x.become(runstate.Unloaded)
 	}
 }
 
@@ -68,7 +69,7 @@ func (x *Run) load(ctx context.Context, exec history.Execution, doc *definition.
 	x.see(exec)
 	if exec.Phase.Terminal() {
 		x.abortAll(ErrUnwanted)
-		x.become(Ended)
+		x.become(runstate.Ended)
 		return nil
 	}
 	prog, err := x.program(ctx, doc)
@@ -77,7 +78,7 @@ func (x *Run) load(ctx context.Context, exec history.Execution, doc *definition.
 	}
 	var m *machine.Machine
 	err = x.compute(func() error { m, err = x.rebuild(ctx, prog); return err })
-	if isAbandoned(err) {
+	if errors.Is(err, machine.ErrAbandoned) {
 		if err = x.afterAbandoning(); err == nil {
 			err = x.Refresh(ctx)
 		}
@@ -98,7 +99,7 @@ func (x *Run) load(ctx context.Context, exec history.Execution, doc *definition.
 	x.parentUnchecked = exec.Parent != ""
 	x.sincePosition = maxSincePosition // the next commit stores where the run stands now
 	if !x.Owned() {                    // otherwise what others requested meanwhile is to be performed here
-		x.become(Following)
+		x.become(runstate.Following)
 	}
 	x.findChildren()
 	x.abortUnawaited()
@@ -228,7 +229,7 @@ func (x *Run) restore(ctx context.Context, prog *definition.Program) (*machine.M
 	if err != nil {
 		return nil, err
 	}
-	if err := m.Catchup(tail, x.env.Now()); isAbandoned(err) {
+	if err := m.Catchup(tail, x.env.Now()); errors.Is(err, machine.ErrAbandoned) {
 		return nil, err
 	} else if err != nil {
 		x.env.Log.Warn("stored position not used", LogRun, x.id, LogSeq, seq, LogError, err)

@@ -2,12 +2,13 @@ package execution
 
 import (
 	"container/list"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/runlock"
+	"github.com/workflows-engine/workflows-engine/graph/runstate"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -16,7 +17,7 @@ import (
 // after giving the lock back. No goroutine belongs to a run: the caller of a method, the goroutine in which an executor has just
 // returned, a timer, each takes the lock, does its step, and leaves.
 //
-// All methods but Lock, Unlock, ID and Seq need the lock. What the machine yields is committed before the lock is given back; if
+// All methods but Lock, Unlock, Hurry, ID and Seq need the lock. What the machine yields is committed before the lock is given back; if
 // that fails the machine is dropped, because it is ahead of the history, and rebuilt when it is next needed. Never are two runs
 // locked at once.
 type Run struct {
@@ -24,8 +25,8 @@ type Run struct {
 	id  string
 	tableEntry
 
-	mu    sync.Mutex
-	state State
+	lock  *runlock.Lock
+	state runstate.State
 	// m is the machine; nil in the states Unloaded and Claimed until the run is loaded, and for runs found ended.
 	m    *machine.Machine
 	prog *definition.Program
@@ -56,11 +57,8 @@ type Run struct {
 	parentUnchecked bool
 	// sincePosition counts appends since a position was stored.
 	sincePosition int
-	// interrupts counts the calls that cannot wait for an evaluation under way; computing is when that began. walked, unless nil, is
-	// closed when the walk under way is over.
-	interrupts atomic.Int32
-	computing  time.Time
-	walked     chan struct{}
+	// walked, unless nil, is closed when the walk under way is over.
+	walked chan struct{}
 	// lastStatus is the status as of the last commit.
 	lastStatus machine.Status
 }
@@ -75,10 +73,13 @@ type tableEntry struct {
 }
 
 // Lock locks the run.
-func (x *Run) Lock() { x.mu.Lock() }
+func (x *Run) Lock() { x.lock.Lock() }
 
 // Unlock unlocks the run.
-func (x *Run) Unlock() { x.mu.Unlock() }
+func (x *Run) Unlock() { x.lock.Unlock() }
+
+// Hurry has an evaluation that the run is busy with abandoned. Call done with the run locked.
+func (x *Run) Hurry() (done func()) { return x.lock.Hurry() }
 
 // ID returns the execution id.
 func (x *Run) ID() string { return x.id }
@@ -129,4 +130,19 @@ func (x *Run) estimateCost(status machine.Status, position int) {
 	}
 	const machineBytes = 4096
 	x.cost.Store(int64(machineBytes + position + jsonvalue.Size(x.m.State(), maxIdleBytes)))
+}
+
+// become changes the state. The owner's set of runs follows.
+func (x *Run) become(next runstate.State) {
+	last := x.state
+	if last == next {
+		return
+	}
+	if !runstate.Follows(last, next) {
+		x.env.Log.Error("unexpected change of state", LogRun, x.id, "from", last.String(), "to", next.String())
+	}
+	x.state = next
+	if last.Owned() != next.Owned() {
+		x.env.Lease.Owns(x, x.process, next.Owned())
+	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/recorded"
 	"github.com/workflows-engine/workflows-engine/graph/runview"
 )
 
@@ -96,4 +97,12 @@ func (x *Run) notePlaces(s *Standing) {
 		}
 		s.At = append(s.At, p)
 	}
+}
+
+// Ending returns how the run ended: from the machine that ended it, or from the last records.
+func (x *Run) Ending(ctx context.Context) (runview.Ending, error) {
+	if x.m == nil {
+		return recorded.Ending(ctx, x.env.Store, x.exec)
+	}
+	return runview.EndingOf(x.m, x.exec.DefinitionHash), nil
 }

@@ -3,7 +3,8 @@ package execution
 import (
 	"container/list"
 	"sync"
-	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/runlock"
 )
 
 // Bounds of what the table keeps of runs that nobody uses at the moment: a run at rest costs its state and position.
@@ -49,7 +50,7 @@ func (t *Table) Hold(id string) *Run {
 	defer t.mu.Unlock()
 	x := t.byID[id]
 	if x == nil {
-		x = &Run{env: t.env, id: id}
+		x = newRun(t.env, id)
 		t.byID[id] = x
 	}
 	t.use(x)
@@ -72,21 +73,20 @@ func (t *Table) use(x *Run) {
 	}
 }
 
-// Reader returns the run, or, while it is busy, one that is read from the store for the moment and neither driven nor kept: so a
-// question is answered although the run computes.
-func (t *Table) Reader(x *Run) *Run {
-	for end := time.Now().Add(evaluationGrace); ; time.Sleep(time.Millisecond) {
-		if x.mu.TryLock() {
-			x.mu.Unlock()
-			return x
-		}
-		if time.Now().After(end) {
-			env := *t.env
-			env.ReadOnly = true
-			return &Run{env: &env, id: x.id}
-		}
+// LockToRead locks the run, or returns, while that is busy, one that is read from the store for the moment and neither driven nor
+// kept, locked too: so a question is answered although the run computes.
+func (t *Table) LockToRead(x *Run) *Run {
+	if x.lock.LockSoon() {
+		return x
 	}
+	env := *t.env
+	env.ReadOnly = true
+	x = newRun(&env, x.id)
+	x.Lock()
+	return x
 }
+
+func newRun(env *Environment, id string) *Run { return &Run{env: env, id: id, lock: runlock.New()} }
 
 // Drop ends one use of a run.
 func (t *Table) Drop(x *Run) {

@@ -2,10 +2,8 @@ package execution
 
 import (
 	"context"
-	"errors"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
@@ -15,23 +13,11 @@ import (
 // abandoned, and what led to it is decided again.
 
 const (
-	// evaluationGrace is how long an evaluation goes on although a cancel, or the end of the process, waits for it: as a rule it
-	// is over by then.
-	evaluationGrace = 50 * time.Millisecond
-	// longComputation is how long the machine may take with an input before the log says so.
-	longComputation = 2 * time.Second
 	// walkPoll is how often a process looks whether a walk that another one makes is over.
 	walkPoll = 100 * time.Millisecond
 	// walkPatience is how long a call waits for a walk before it is refused.
 	walkPatience = 5 * time.Second
 )
-
-// Interrupt has an evaluation that the run is busy with abandoned, until the caller calls the function that it returns. It needs no
-// lock.
-func (x *Run) Interrupt() (done func()) {
-	x.interrupts.Add(1)
-	return func() { x.interrupts.Add(-1) }
-}
 
 // limits are those of the machine.
 func (x *Run) limits() machine.Limits {
@@ -41,19 +27,10 @@ func (x *Run) limits() machine.Limits {
 }
 
 // stop reports whether an evaluation under way is to be abandoned.
-func (x *Run) stop() bool {
-	return (x.interrupts.Load() > 0 || x.env.Context.Err() != nil) && time.Since(x.computing) > evaluationGrace
-}
+func (x *Run) stop() bool { return x.lock.Abandon(x.env.Context) }
 
-// compute has the machine do something that may take long. It returns expr.ErrAbandoned as do does.
-func (x *Run) compute(do func() error) error {
-	x.computing = time.Now()
-	watchdog := time.AfterFunc(longComputation, func() {
-		x.env.Log.Warn("a computation takes long", LogRun, x.id, "seconds", longComputation.Seconds())
-	})
-	defer watchdog.Stop()
-	return do()
-}
+// compute has the machine do something that may take long.
+func (x *Run) compute(do func() error) error { return x.lock.Compute(x.env.Log, do, LogRun, x.id) }
 
 // afterAbandoning follows an evaluation that was abandoned: what led to it is decided again once whoever waited has had the lock. The
 // error is the reason why the process ends.
@@ -62,11 +39,7 @@ func (x *Run) afterAbandoning() error {
 	if x.env.Context.Err() != nil {
 		return context.Cause(x.env.Context)
 	}
-	x.mu.Unlock()
-	for x.interrupts.Load() > 0 {
-		time.Sleep(time.Millisecond)
-	}
-	x.mu.Lock()
+	x.lock.Yield()
 	return nil
 }
 
@@ -78,19 +51,18 @@ func (x *Run) awaitWalk(ctx context.Context, patient bool, w *Work) error {
 		if err := x.Open(ctx); err != nil || x.m == nil || !x.m.Walking() {
 			return err
 		}
-		over := x.walked
-		if over == nil {
-			over = make(chan struct{})
-			x.walked = over
+		if x.walked == nil {
+			x.walked = make(chan struct{})
 		}
-		x.mu.Unlock()
+		over := x.walked
+		x.lock.Unlock()
 		select {
 		case <-over:
 		case <-time.After(walkPoll):
 		case <-ctx.Done():
 		case <-x.env.Context.Done():
 		}
-		x.mu.Lock()
+		x.lock.Lock()
 		switch {
 		case x.env.Context.Err() != nil:
 			return context.Cause(x.env.Context)
@@ -102,10 +74,11 @@ func (x *Run) awaitWalk(ctx context.Context, patient bool, w *Work) error {
 				WithHint("Nothing was changed. Ask Runner.Status with a wait, and make the call again, or cancel the run.")
 		}
 		if !x.walksHere() {
-			if err := x.Refresh(ctx); err != nil {
-				return err
+			err := x.Refresh(ctx)
+			if err == nil {
+				err = x.TakeOver(ctx, false, w) // its driver may be gone
 			}
-			if err := x.TakeOver(ctx, false, w); err != nil { // its driver may be gone
+			if err != nil {
 				return err
 			}
 		}
@@ -129,5 +102,3 @@ func (x *Run) noteWalk() {
 		x.walked = nil
 	}
 }
-
-func isAbandoned(err error) bool { return errors.Is(err, expr.ErrAbandoned) }

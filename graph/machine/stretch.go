@@ -44,6 +44,9 @@ func (Continue) input() {}
 // over.
 var ErrWalking = errors.New("the run is computing")
 
+// ErrAbandoned says that Limits.Stop has ended the walk; see Machine.Stopped.
+var ErrAbandoned = expr.ErrAbandoned
+
 // pace counts what a stretch costs.
 type pace struct {
 	spent, length int

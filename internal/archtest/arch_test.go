@@ -99,10 +99,13 @@ var rooms = map[string][]string{
 	"graph/recorded": {"history", "graph/problem", "graph/machine", "graph/runview"},
 	"graph/execution": {
 		"history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/admit", "graph/recorded", "graph/trace", "internal/jsonvalue",
+		"graph/runlock", "graph/runstate",
 	},
-	"graph/limit":   {"graph/problem"},
-	"graph/library": {"internal/guard", "history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/admit", "graph/execution"},
-	"graph/replay":  {"history", "graph/problem", "graph/definition", "graph/machine", "graph/library"},
+	"graph/runlock":  {},
+	"graph/runstate": {},
+	"graph/limit":    {"graph/problem"},
+	"graph/library":  {"internal/guard", "history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/admit", "graph/execution"},
+	"graph/replay":   {"history", "graph/problem", "graph/definition", "graph/machine", "graph/library"},
 	"graph/transfer": {
 		"history", "history/runfile", "graph/problem", "graph/definition", "graph/admit", "graph/execution", "graph/library", "graph/replay",
 	},

@@ -29,3 +29,13 @@ func Within(limit time.Duration, done <-chan struct{}) bool {
 		return false
 	}
 }
+
+// Joined returns a context that also ends with another one, whose cause it then has. The caller must call stop when it is done.
+func Joined(ctx, other context.Context) (joined context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	quit := context.AfterFunc(other, func() { cancel(context.Cause(other)) })
+	return ctx, func() {
+		quit()
+		cancel(nil)
+	}
+}

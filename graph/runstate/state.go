@@ -1,4 +1,5 @@
-package execution
+// Package runstate names the states in which a run can be in a process, and how it gets from one to another.
+package runstate
 
 // State is what a process knows of a run, and who drives it.
 type State int
@@ -56,17 +57,5 @@ var transitions = map[State]map[State]string{
 	},
 }
 
-// become changes the state. The owner's set of runs follows.
-func (x *Run) become(next State) {
-	last := x.state
-	if last == next {
-		return
-	}
-	if _, ok := transitions[last][next]; !ok {
-		x.env.Log.Error("unexpected change of state", LogRun, x.id, "from", last.String(), "to", next.String())
-	}
-	x.state = next
-	if last.Owned() != next.Owned() {
-		x.env.Lease.Owns(x, x.process, next.Owned())
-	}
-}
+// Follows reports whether a run can get from one state to the other.
+func Follows(from, to State) bool { return transitions[from][to] != "" }

@@ -1,0 +1,90 @@
+package runlock_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/runlock"
+)
+
+// TestQuestionsDoNotWaitForAComputation asks for the lock while a computation holds it.
+func TestQuestionsDoNotWaitForAComputation(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := runlock.New()
+		l.Lock()
+		begun := time.Now()
+		if l.LockSoon() || time.Since(begun) != runlock.Grace {
+			t.Errorf("refused after %s", time.Since(begun))
+		}
+		time.AfterFunc(runlock.Grace/2, l.Unlock)
+		if !l.LockSoon() {
+			t.Error("refused although the lock was given back")
+		}
+		if l.TryLock() {
+			t.Error("two holders")
+		}
+		l.Unlock()
+	})
+}
+
+// TestWhoHurriesIsServedFirst abandons a computation for one who hurries, and not before the grace is over.
+func TestWhoHurriesIsServedFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := runlock.New()
+		var order []string
+		l.Lock()
+		_ = l.Compute(slog.New(slog.DiscardHandler), func() error {
+			if l.Abandon(t.Context()) {
+				t.Error("abandoned for nobody")
+			}
+			done := l.Hurry()
+			go func() {
+				l.Lock()
+				done()
+				order = append(order, "hurried")
+				l.Unlock()
+			}()
+			if l.Abandon(t.Context()) {
+				t.Error("abandoned at once")
+			}
+			time.Sleep(2 * runlock.Grace)
+			if !l.Abandon(t.Context()) {
+				t.Error("not abandoned")
+			}
+			return nil
+		})
+		l.Yield()
+		order = append(order, "computed")
+		l.Unlock()
+		if strings.Join(order, " ") != "hurried computed" {
+			t.Error(order)
+		}
+	})
+}
+
+// TestTheLogTellsOfALongComputation computes for longer than anything should take.
+func TestTheLogTellsOfALongComputation(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		l := runlock.New()
+		for _, d := range []time.Duration{time.Second, 3 * time.Second} {
+			_ = l.Compute(slog.New(slog.NewTextHandler(&log, nil)), func() error { time.Sleep(d); return nil }, "run", "r")
+		}
+		if n := strings.Count(log.String(), "a computation takes long"); n != 1 || !strings.Contains(log.String(), "run=r") {
+			t.Errorf("%d lines: %s", n, log.String())
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		time.Sleep(time.Minute)
+		if !l.Abandon(ended) {
+			t.Error("the end of the process abandons nothing")
+		}
+	})
+}
