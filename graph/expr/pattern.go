@@ -116,7 +116,7 @@ func cachedPattern(key patternKey, text string) (*pattern, error) {
 	if p != nil {
 		return p, nil
 	}
-	p, err := newPattern(text, key.longest)
+	p, err := newPattern(text, len(key.expression), key.longest)
 	if err != nil {
 		return nil, err
 	}
@@ -131,14 +131,18 @@ func cachedPattern(key patternKey, text string) (*pattern, error) {
 	return p, nil
 }
 
-func newPattern(text string, longest bool) (*pattern, error) {
+// newPattern compiles the translation of an expression of so many bytes.
+func newPattern(text string, written int, longest bool) (*pattern, error) {
 	re, err := regexp.Compile(text)
 	if err != nil {
-		if longest {
+		if longest || written > backtrack.MaxPattern {
 			return nil, err
 		}
 		other, err := backtrack.Compile(text, backtrack.Go)
-		return &pattern{other: other, compiling: otherCompileCost * len(text)}, err
+		if err != nil {
+			return nil, err
+		}
+		return &pattern{other: other, compiling: max(otherCompileCost*len(text), other.Compiling())}, nil
 	}
 	p := &pattern{re: re, size: instructions(text)}
 	if after, err := regexp.Compile(`\A(?s:.)(?:` + text + `)`); err == nil {
@@ -156,7 +160,7 @@ func newPattern(text string, longest bool) (*pattern, error) {
 // ValidRegexp reports whether an expression is one for one of the engines.
 func ValidRegexp(expression string) bool {
 	text, _ := notation{unicode: true, lineEnd: true}.translate(expression)
-	_, err := newPattern(text, false)
+	_, err := newPattern(text, len(expression), false)
 	return err == nil
 }
 

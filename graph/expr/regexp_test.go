@@ -18,6 +18,7 @@ func TestRegularExpressionsOfOniguruma(t *testing.T) {
 		{`.|test("^\\W$")`, `"é"`, `false`},
 		{`[.|match("\\w+";"g").string]`, `"día de añil, ß_1"`, `["día","de","añil","ß_1"]`},
 		{`[.|scan("[^\\W\\d_]+")]`, `"día1 _x٣y"`, `["día","x","y"]`},
+		{`[.|match("[\\W_](?=[\\D])";"g").offset]`, `"a_é é"`, `[1,3]`},
 		{`[.|scan("[\\S]")]`, "\"a\u00a0b é\"", `["a","b","é"]`},
 		{`[.|scan("[[:upper:]][[:^upper:]]+")]`, `"ÉtéÜber"`, `["Été","Über"]`},
 		{`[.|scan("[]a]+")]`, `"xa]]"`, `["a]]"]`},
@@ -42,6 +43,7 @@ func TestRegularExpressionsOfOniguruma(t *testing.T) {
 		{`test("a";"z")`, `"a"`, `error`},
 		{`test("(?=a")`, `"a"`, `error`},
 		{`test("(?=a)";"l")`, `"a"`, `error`},
+		{`test("`+strings.Repeat("(?:ab|a", 50)+strings.Repeat(")", 50)+`(?!c)")`, `"a"`, `error`},
 	} {
 		program := c.program
 		if strings.HasPrefix(c.result, "[") && !strings.HasPrefix(program, "[") {
@@ -58,6 +60,7 @@ func TestRegularExpressionsEnd(t *testing.T) {
 	limits.WorkBytes /= 16 // under the race detector the whole takes minutes
 	for _, program := range []string{
 		`("ab" * 40) + "!" | test("^(?=a)(?:ab|a|b)*$")`,
+		`"" | test("(?:(?:$|\\z){40})*(?=c)")`,
 		`("a" * 2000) | test("(a*)(a*)(a*)\\1\\2\\3b")`,
 		`[range(100000) | "é" + tostring | test("\\w+" + .)] | length`,
 		`("(?=a)" * 1000) as $re | [range(600) | "a" | test($re + tostring)] | length`,

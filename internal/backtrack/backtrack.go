@@ -13,8 +13,12 @@ import (
 	"github.com/dlclark/regexp2/v2/syntax"
 )
 
-// MaxPattern is the length in bytes of the longest expression.
-const MaxPattern = 8 << 10
+// MaxPattern is the length in bytes of the longest expression that somebody may write. Compile takes longer ones in Go's notation, up to
+// maxTranslated, because a translation into it may have to spell out sets.
+const (
+	MaxPattern    = 8 << 10
+	maxTranslated = 64 << 10
+)
 
 // maxStack is how many entries the engine may keep in order to come back to them.
 const maxStack = 1 << 20
@@ -26,7 +30,7 @@ var ErrTooMuch = errors.New("the search keeps too many alternatives")
 type Dialect int
 
 const (
-	// Go is that of package regexp, with what it lacks. \w, \d, \s and \b are ASCII.
+	// Go is that of package regexp, with what it lacks. \w, \d and \s are ASCII, \b is not.
 	Go Dialect = iota
 	// ECMAScript is that of JavaScript with the flag u.
 	ECMAScript
@@ -38,26 +42,43 @@ type Pattern struct {
 	root   *syntax.RegexNode
 	parts  int
 	groups []string
+	// classes are the numbers of Unicode's classes in sets.
+	classes map[*syntax.RegexNode]int
+	// compiling is a bound on the steps that the compilation took.
+	compiling int
+}
+
+func options(d Dialect) regexp2.RegexOptions {
+	if d == ECMAScript {
+		return regexp2.ECMAScript | regexp2.Unicode
+	}
+	return regexp2.RE2
 }
 
 // Compile compiles an expression.
 func Compile(text string, d Dialect) (*Pattern, error) {
-	if len(text) > MaxPattern {
-		return nil, fmt.Errorf("it is longer than %d bytes", MaxPattern)
-	}
-	options := regexp2.RE2
+	most := maxTranslated
 	if d == ECMAScript {
-		options = regexp2.ECMAScript | regexp2.Unicode
+		most = MaxPattern
 	}
-	tree, err := syntax.Parse(text, syntax.ParseOptions{RegexOptions: syntax.RegexOptions(options), MaintainCaptureOrder: true})
+	if len(text) > most {
+		return nil, fmt.Errorf("it is longer than %d bytes", most)
+	}
+	if compiling(text) > maxCompiling {
+		return nil, errors.New("its groups are nested too deeply")
+	}
+	tree, err := syntax.Parse(text, syntax.ParseOptions{RegexOptions: syntax.RegexOptions(options(d)), MaintainCaptureOrder: true})
 	if err != nil {
 		return nil, err
 	}
-	re, err := regexp2.Compile(text, options, regexp2.OptionMaintainCaptureOrder(), regexp2.OptionMaxBacktrackingStackSize(maxStack))
+	re, err := regexp2.Compile(text, options(d), regexp2.OptionMaintainCaptureOrder(), regexp2.OptionMaxBacktrackingStackSize(maxStack))
 	if err != nil {
 		return nil, err
 	}
-	p := &Pattern{re: re, root: tree.Root, parts: parts(tree.Root), groups: make([]string, len(re.GetGroupNumbers()))}
+	p := &Pattern{
+		re: re, root: tree.Root, groups: make([]string, len(re.GetGroupNumbers())), classes: map[*syntax.RegexNode]int{}, compiling: compiling(text),
+	}
+	p.parts = p.weigh(tree.Root)
 	for i, n := range re.GetGroupNumbers() {
 		if name := re.GroupNameFromNumber(n); name != fmt.Sprint(n) {
 			p.groups[i] = name
@@ -65,6 +86,9 @@ func Compile(text string, d Dialect) (*Pattern, error) {
 	}
 	return p, nil
 }
+
+// Compiling is a bound on the steps that Compile took; see Steps.
+func (p *Pattern) Compiling() int { return p.compiling }
 
 // Groups are the names of the groups as package regexp has them: the first is that of the whole, "" stands for no name.
 func (p *Pattern) Groups() []string { return p.groups }

@@ -1,9 +1,9 @@
 package backtrack
 
 import (
-	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/dlclark/regexp2/v2/syntax"
 )
@@ -16,11 +16,16 @@ func (p *Pattern) Steps(text []rune, most int) int {
 	if reading > most {
 		return math.MaxInt
 	}
-	seen := map[rune]bool{}
-	for _, r := range text {
-		seen[r] = true
+	e := estimate{text: make([]int, len(text)), groups: map[int]int{}, classes: p.classes}
+	numbers := map[rune]int{}
+	for i, r := range text {
+		n, known := numbers[r]
+		if !known {
+			n = len(e.alphabet)
+			numbers[r], e.alphabet = n, append(e.alphabet, r)
+		}
+		e.text[i] = n
 	}
-	e := estimate{text: text, alphabet: slices.Collect(maps.Keys(seen)), runs: map[*syntax.RegexNode]int{}, groups: map[int]int{}}
 	once := e.node(p.root)
 	starts := len(text) + 1
 	if anchored(p.root) {
@@ -32,11 +37,18 @@ func (p *Pattern) Steps(text []rune, most int) int {
 	return math.MaxInt
 }
 
-// parts counts the parts of an expression.
-func parts(n *syntax.RegexNode) int {
-	count := 1
+// weigh counts the parts of an expression: the characters of a string, and in a set the classes of Unicode, each of which is looked up,
+// are parts of their own.
+func (p *Pattern) weigh(n *syntax.RegexNode) int {
+	count := 1 + len(n.Str)
+	if n.Set != nil {
+		if classes := strings.Count(strings.ToLower(n.Set.String()), `\p`); classes > 0 {
+			p.classes[n] = classes
+			count += classes
+		}
+	}
 	for _, below := range n.Children {
-		count += parts(below)
+		count += p.weigh(below)
 	}
 	return count
 }
@@ -54,94 +66,105 @@ func anchored(n *syntax.RegexNode) bool {
 }
 
 // effort bounds what a part of an expression takes, once it is come to: the steps until all its ways are tried, the number of these
-// ways, each of which what follows may be tried after, and the characters that one of them reads.
-type effort struct{ steps, ways, length int }
-
-type estimate struct {
-	text []rune
-	// alphabet are the characters of the text, each once.
-	alphabet []rune
-	// runs is the longest run of the characters of a node, groups the longest text of a group.
-	runs   map[*syntax.RegexNode]int
-	groups map[int]int
+// ways, each of which what follows may be tried after, and the characters that one of them reads: at most, at least, and which.
+type effort struct {
+	steps, ways, length, least int
+	reads                      set
 }
 
-var unbounded = effort{math.MaxInt, math.MaxInt, math.MaxInt}
+type estimate struct {
+	// text are the characters of the text, by their places in alphabet, which holds each of them once.
+	text     []int
+	alphabet []rune
+	// groups is the longest text of a group.
+	groups map[int]int
+	// classes are the numbers of Unicode's classes in sets.
+	classes map[*syntax.RegexNode]int
+}
+
+func (e *estimate) unbounded() effort {
+	return effort{steps: math.MaxInt, ways: math.MaxInt, length: math.MaxInt, reads: e.all()}
+}
 
 func (e *estimate) node(n *syntax.RegexNode) effort {
 	switch n.T {
 	case syntax.NtOne, syntax.NtNotone, syntax.NtSet:
-		return effort{1, 1, 1}
+		return effort{1 + e.classes[n], 1, 1, 1, e.read(n)}
 	case syntax.NtMulti:
-		return effort{len(n.Str), 1, len(n.Str)}
+		return effort{len(n.Str), 1, len(n.Str), len(n.Str), e.read(n)}
 	case syntax.NtOneloop, syntax.NtNotoneloop, syntax.NtSetloop, syntax.NtOnelazy, syntax.NtNotonelazy, syntax.NtSetlazy:
-		k := min(n.N, e.run(n))
-		return effort{k + 1, max(1, k-n.M+1), k}
+		reads := e.read(n)
+		k := min(n.N, e.longest(reads))
+		return effort{times(k+1, 1+e.classes[n]), max(1, k-n.M+1), k, n.M, reads}
 	case syntax.NtOneloopatomic, syntax.NtNotoneloopatomic, syntax.NtSetloopatomic:
-		k := min(n.N, e.run(n))
-		return effort{k + 1, 1, k}
+		reads := e.read(n)
+		k := min(n.N, e.longest(reads))
+		return effort{times(k+1, 1+e.classes[n]), 1, k, n.M, reads}
 	case syntax.NtRef:
 		k, known := e.groups[n.M]
 		if !known {
 			k = len(e.text)
 		}
-		return effort{k + 1, 1, k}
+		return effort{k + 1, 1, k, 0, e.all()}
 	case syntax.NtBol, syntax.NtEol, syntax.NtBoundary, syntax.NtNonboundary, syntax.NtBeginning, syntax.NtStart, syntax.NtEndZ, syntax.NtEnd,
 		syntax.NtECMABoundary, syntax.NtNonECMABoundary, syntax.NtNothing, syntax.NtEmpty, syntax.NtUpdateBumpalong, syntax.NtResetCapture:
-		return effort{1, 1, 0}
+		return effort{steps: 1, ways: 1}
 	case syntax.NtGrapheme:
-		return effort{len(e.text) + 1, 1, len(e.text)}
+		return effort{len(e.text) + 1, 1, len(e.text), 0, e.all()}
 	case syntax.NtConcatenate:
 		return e.sequence(n.Children)
 	case syntax.NtAlternate, syntax.NtBackRefCond, syntax.NtExprCond:
-		return e.alternatives(n.Children)
+		x := e.alternatives(n.Children)
+		if n.T != syntax.NtAlternate {
+			x.least = 0
+		}
+		return x
 	case syntax.NtLoop, syntax.NtLazyloop:
 		return e.repeat(n)
 	case syntax.NtCapture, syntax.NtGroup:
-		inside := e.sequence(n.Children)
+		x := e.sequence(n.Children)
 		if n.T == syntax.NtCapture {
-			e.groups[n.M] = min(inside.length, len(e.text))
+			e.groups[n.M] = max(e.groups[n.M], min(x.length, len(e.text)))
 		}
-		return effort{plus(inside.steps, 1), inside.ways, inside.length}
+		x.steps = plus(x.steps, 1)
+		return x
 	case syntax.NtPosLook, syntax.NtNegLook, syntax.NtAtomic:
-		inside := e.sequence(n.Children)
+		x := e.sequence(n.Children)
+		x.steps, x.ways = plus(x.steps, 1), 1
 		if n.T != syntax.NtAtomic {
-			inside.length = 0
+			x.length, x.least, x.reads = 0, 0, nil
 		}
-		return effort{plus(inside.steps, 1), 1, inside.length}
+		return x
 	default:
-		return unbounded
+		return e.unbounded()
 	}
 }
 
 // sequence is for parts that follow each other: each is come to once for every way through those before.
 func (e *estimate) sequence(parts []*syntax.RegexNode) effort {
-	all := effort{1, 1, 0}
-	efforts := make([]effort, len(parts))
-	for i, part := range parts { // in the order of writing: a reference needs its group
-		efforts[i] = e.node(part)
+	all, sum := effort{steps: 1, ways: 1}, 1
+	for _, part := range parts { // in the order of writing: a reference needs its group
+		x := e.node(part)
+		all = effort{
+			plus(all.steps, times(all.ways, x.steps)), times(all.ways, x.ways), plus(all.length, x.length), plus(all.least, x.least), union(all.reads, x.reads),
+		}
+		sum = plus(sum, x.steps)
 	}
 	if len(parts) > 0 && parts[0].Options&syntax.RightToLeft != 0 {
 		// Look-behind reads backwards, and the engine keeps the parts in the order of writing or of reading: take the worse.
-		sum := 0
-		for _, x := range efforts {
-			all.ways, all.length, sum = times(all.ways, x.ways), plus(all.length, x.length), plus(sum, x.steps)
-		}
-		all.steps = times(all.ways, plus(sum, 1))
-		return all
-	}
-	for _, x := range efforts {
-		all = effort{plus(all.steps, times(all.ways, x.steps)), times(all.ways, x.ways), plus(all.length, x.length)}
+		all.steps = times(all.ways, sum)
 	}
 	return all
 }
 
 // alternatives are ways of their own, unless no character of the text can begin two of them.
 func (e *estimate) alternatives(parts []*syntax.RegexNode) effort {
-	all, most := effort{1, 0, 0}, 1
+	all, most := effort{steps: 1, least: math.MaxInt}, 1
 	for _, part := range parts {
 		x := e.node(part)
-		all = effort{plus(all.steps, plus(x.steps, 1)), plus(all.ways, x.ways), max(all.length, x.length)}
+		all = effort{
+			plus(all.steps, plus(x.steps, 1)), plus(all.ways, x.ways), max(all.length, x.length), min(all.least, x.least), union(all.reads, x.reads),
+		}
 		most = max(most, x.ways)
 	}
 	if all.ways = max(1, all.ways); e.exclusive(parts) {
@@ -204,50 +227,78 @@ func accepts(n *syntax.RegexNode, r rune) bool {
 	}
 }
 
-// repeat is for a repeat of more than a character. Each round but the required ones reads something.
+// repeat is for a repeat of more than a character. Each round but the required ones reads something, and the last one may read nothing.
 func (e *estimate) repeat(n *syntax.RegexNode) effort {
-	round, rounds := e.sequence(n.Children), plus(n.M, len(e.text))
-	if read, ok := readers(n.Children); ok {
-		rounds = plus(n.M, e.longest(read...)/max(1, shortest(n.Children)))
+	round := e.sequence(n.Children)
+	reading := e.longest(round.reads) / max(1, round.least)
+	if round.least == 0 {
+		reading++
 	}
-	rounds = min(rounds, n.N)
-	length := min(len(e.text), times(rounds, round.length))
+	rounds := min(plus(n.M, reading), n.N)
+	all := effort{
+		length: min(len(e.text), times(rounds, round.length)), least: times(n.M, round.least), reads: round.reads,
+	}
 	if round.ways == 1 {
-		return effort{times(plus(rounds, 1), plus(round.steps, 1)), plus(rounds, 1), length}
+		all.steps, all.ways = times(plus(rounds, 1), plus(round.steps, 1)), plus(rounds, 1)
+		return all
 	}
-	steps, ways, reached := 1, 1, 1
-	for range rounds {
-		steps = plus(steps, times(reached, plus(round.steps, 1)))
-		reached = times(reached, round.ways)
-		ways = plus(ways, reached)
-		if steps == math.MaxInt {
-			return unbounded
+	all.steps, all.ways = 1, 1
+	reached := 1
+	for i := 0; i <= rounds && i < n.N; i++ { // one more than can succeed is tried
+		all.steps = plus(all.steps, times(reached, plus(round.steps, 1)))
+		if all.steps == math.MaxInt {
+			return e.unbounded()
+		}
+		if i < rounds {
+			reached = times(reached, round.ways)
+			all.ways = plus(all.ways, reached)
 		}
 	}
-	return effort{steps, ways, length}
+	return all
 }
 
-// readers are the parts of expressions that read characters. ok is false if there are others that do.
-func readers(parts []*syntax.RegexNode) (list []*syntax.RegexNode, ok bool) {
-	for _, n := range parts {
-		switch n.T {
-		case syntax.NtRef, syntax.NtGrapheme:
-			return nil, false
-		case syntax.NtPosLook, syntax.NtNegLook:
-			continue
-		}
-		switch {
-		case isLoop(n), n.T == syntax.NtOne, n.T == syntax.NtNotone, n.T == syntax.NtSet, n.T == syntax.NtMulti:
-			list = append(list, n)
-			continue
-		}
-		below, ok := readers(n.Children)
-		if !ok {
-			return nil, false
-		}
-		list = append(list, below...)
+// set holds characters by their places in the alphabet.
+type set []uint64
+
+func union(a, b set) set {
+	if a == nil {
+		return b
 	}
-	return list, true
+	for i := range b {
+		a[i] |= b[i]
+	}
+	return a
+}
+
+func (e *estimate) all() set {
+	s := make(set, len(e.alphabet)/64+1)
+	for i := range s {
+		s[i] = math.MaxUint64
+	}
+	return s
+}
+
+// read returns the characters of the text that a part which reads characters accepts somewhere.
+func (e *estimate) read(n *syntax.RegexNode) set {
+	s := make(set, len(e.alphabet)/64+1)
+	for i, r := range e.alphabet {
+		if accepts(n, r) || slices.Contains(n.Str, r) {
+			s[i/64] |= 1 << (i % 64)
+		}
+	}
+	return s
+}
+
+// longest is the length of the longest run of some characters in the text.
+func (e *estimate) longest(s set) int {
+	longest, now := 0, 0
+	for _, i := range e.text {
+		if now++; s == nil || s[i/64]&(1<<(i%64)) == 0 {
+			now = 0
+		}
+		longest = max(longest, now)
+	}
+	return longest
 }
 
 func isLoop(n *syntax.RegexNode) bool {
@@ -258,52 +309,6 @@ func isLoop(n *syntax.RegexNode) bool {
 	default:
 		return false
 	}
-}
-
-// shortest is the least number of characters that expressions which follow each other read.
-func shortest(parts []*syntax.RegexNode) int {
-	sum := 0
-	for _, n := range parts {
-		switch {
-		case n.T == syntax.NtMulti:
-			sum = plus(sum, len(n.Str))
-		case n.T == syntax.NtOne, n.T == syntax.NtNotone, n.T == syntax.NtSet:
-			sum++
-		case isLoop(n):
-			sum = plus(sum, n.M)
-		case n.T == syntax.NtConcatenate, n.T == syntax.NtCapture, n.T == syntax.NtGroup, n.T == syntax.NtAtomic:
-			sum = plus(sum, shortest(n.Children))
-		case n.T == syntax.NtAlternate:
-			least := math.MaxInt
-			for i := range n.Children {
-				least = min(least, shortest(n.Children[i:i+1]))
-			}
-			sum = plus(sum, least)
-		case n.T == syntax.NtLoop, n.T == syntax.NtLazyloop:
-			sum = plus(sum, times(n.M, shortest(n.Children)))
-		}
-	}
-	return sum
-}
-
-// run is the longest run in the text of the characters that a node repeats.
-func (e *estimate) run(n *syntax.RegexNode) int {
-	if _, known := e.runs[n]; !known {
-		e.runs[n] = e.longest(n)
-	}
-	return e.runs[n]
-}
-
-// longest is the longest run in the text of characters that one of the nodes reads.
-func (e *estimate) longest(nodes ...*syntax.RegexNode) int {
-	longest, now := 0, 0
-	for _, r := range e.text {
-		if now++; !slices.ContainsFunc(nodes, func(n *syntax.RegexNode) bool { return accepts(n, r) || slices.Contains(n.Str, r) }) {
-			now = 0
-		}
-		longest = max(longest, now)
-	}
-	return longest
 }
 
 // plus and times stay at the top instead of overflowing.
