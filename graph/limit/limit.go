@@ -74,7 +74,16 @@ func (p *pool) after(now time.Time) (d time.Duration, ok bool) {
 	if p.tokens >= 1-rounding {
 		return 0, true
 	}
-	return time.Duration(math.Ceil((1 - p.tokens) / p.PerSecond * float64(time.Second))), true
+	seconds := min((1-p.tokens)/p.PerSecond, longestWait.Seconds())
+	return time.Duration(math.Ceil(seconds * float64(time.Second))), true
+}
+
+// longestWait is how long the queue waits before it looks at a rate again.
+const longestWait = 24 * time.Hour
+
+// spare reports whether another attempt can begin after the next one.
+func (p *pool) spare() bool {
+	return (p.Concurrent == 0 || p.used+1 < p.Concurrent) && (p.PerSecond <= 0 || p.tokens >= 2)
 }
 
 // lane holds the tickets that need room in the same pools.
@@ -84,6 +93,8 @@ type lane struct {
 	shares  map[string]*share
 	// round is that of the last ticket whose turn came. Each run has one turn in a round.
 	round uint64
+	// missed counts, for each of the pools, the turns of other lanes since this one had its last turn, or began to wait.
+	missed []int
 }
 
 // share is what a run has waiting in a lane.

@@ -12,7 +12,8 @@ import (
 //
 // Turns go round: each run has one in a round, and what comes in while a round lasts belongs to the next one. So a run with
 // many attempts does not hold up one with a few, and none waits for ever. Attempts that need room in different pools have
-// queues of their own, which take turns.
+// queues of their own, which take turns. If others take the room in each of the pools of a queue again and again, but never in all
+// of them at once, it is kept for that queue.
 type Queue struct {
 	// Go runs a function in a goroutine of its own, Done ends it. Only limits of starts per second need one.
 	Go   func(func())
@@ -22,7 +23,8 @@ type Queue struct {
 
 	mu      sync.Mutex
 	lanes   []*lane
-	next    int // the lane that is asked first
+	next    int   // the lane that is asked first
+	overdue *lane // for which room is kept; may be nil
 	seq     uint64
 	open    bool
 	closed  bool
@@ -74,7 +76,7 @@ func (q *Queue) Enter(t *Ticket) {
 	i := slices.IndexFunc(q.lanes, func(l *lane) bool { return l.matches(pools) })
 	if i < 0 {
 		i = len(q.lanes)
-		q.lanes = append(q.lanes, &lane{pools: pools, shares: map[string]*share{}})
+		q.lanes = append(q.lanes, &lane{pools: pools, shares: map[string]*share{}, missed: make([]int, len(pools))})
 	}
 	q.push(t, q.lanes[i])
 	turns := q.turns()
@@ -111,10 +113,13 @@ func (q *Queue) remove(t *Ticket) {
 func (q *Queue) leave(t *Ticket) {
 	q.mu.Lock()
 	waits := t.index >= 0
+	var turns []*Ticket
 	if waits {
 		q.remove(t)
+		turns = q.turns()
 	}
 	q.mu.Unlock()
+	q.call(turns)
 	if waits {
 		t.Left()
 	}
@@ -132,7 +137,7 @@ func (q *Queue) turns() (turns []*Ticket) {
 		}
 		d, ok := l.after(now)
 		switch {
-		case !ok:
+		case !ok || q.keeps(l):
 		case d > 0:
 			if wait < 0 || d < wait {
 				wait = d
@@ -146,6 +151,7 @@ func (q *Queue) turns() (turns []*Ticket) {
 				p.tokens--
 			}
 			turns = append(turns, t)
+			q.note(l)
 			passed, wait = -1, -1
 		}
 	}
@@ -153,6 +159,42 @@ func (q *Queue) turns() (turns []*Ticket) {
 		q.wakeAfter(wait)
 	}
 	return turns
+}
+
+// keeps reports whether the room that a lane needs is kept for another one.
+func (q *Queue) keeps(l *lane) bool {
+	if q.overdue != nil && len(q.overdue.waiting) == 0 {
+		q.overdue = nil
+	}
+	return q.overdue != nil && q.overdue != l && slices.ContainsFunc(l.pools, func(p *pool) bool {
+		return slices.Contains(q.overdue.pools, p) && !p.spare()
+	})
+}
+
+// note counts the turn of a lane as missed by those that need the same room. One is overdue that has missed more turns in each of its
+// pools than there are lanes.
+func (q *Queue) note(l *lane) {
+	clear(l.missed)
+	if q.overdue == l {
+		q.overdue = nil
+	}
+	for _, other := range q.lanes {
+		if other == l {
+			continue
+		}
+		if len(other.waiting) == 0 {
+			clear(other.missed)
+			continue
+		}
+		for i, p := range other.pools {
+			if slices.Contains(l.pools, p) {
+				other.missed[i]++
+			}
+		}
+		if q.overdue == nil && slices.Min(other.missed) > len(q.lanes) {
+			q.overdue = other
+		}
+	}
 }
 
 // call tells tickets that their turn has come.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -210,6 +211,58 @@ func TestRandomLoad(t *testing.T) {
 		synctest.Wait()
 		if over > 0 || ended != attempts || b.Waiting() > 0 {
 			t.Errorf("%d over a limit, %d of %d ended, %d wait", over, ended, attempts, b.Waiting())
+		}
+	})
+}
+
+// An attempt that needs room in two pools gets it although others keep each of them full in turn.
+func TestAnAttemptOfTwoClassesIsNotStarved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(limit.Limit{Class: "step", Concurrent: 1}, limit.Limit{Class: "db", Concurrent: 1})
+		defer b.end()
+		var got atomic.Bool
+		var others atomic.Int64
+		other := func(run string, lasts, first time.Duration, classes ...string) {
+			var again func()
+			again = func() {
+				if got.Load() || others.Load() > 1000 {
+					return
+				}
+				b.Enter(&limit.Ticket{Run: run, Classes: classes, Context: t.Context(), Left: func() {}, Turn: func(done func()) {
+					others.Add(1)
+					d := lasts
+					if first > 0 {
+						d, first = first, 0
+					}
+					time.AfterFunc(d, func() { again(); done() })
+				}})
+			}
+			again()
+		}
+		for i := range 2 {
+			other(fmt.Sprint("s", i), 10*time.Millisecond, 5*time.Millisecond, "step")
+			other(fmt.Sprint("t", i), 10*time.Millisecond, 0, "tool_call", "db")
+		}
+		b.Enter(&limit.Ticket{Run: "both", Classes: []string{"step", "db"}, Context: t.Context(), Left: func() {}, Turn: func(done func()) { got.Store(true); done() }})
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if !got.Load() || others.Load() > 20 {
+			t.Errorf("it had its turn: %v, after %d others", got.Load(), others.Load())
+		}
+	})
+}
+
+// A rate far below one start a day is kept.
+func TestStartsAYear(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(limit.Limit{Class: "step", PerSecond: 1e-11})
+		defer b.end()
+		b.enter(t.Context(), "a.0", 0, "step")
+		b.enter(t.Context(), "b.0", 0, "step")
+		time.Sleep(24 * time.Hour)
+		synctest.Wait()
+		if len(b.turns) != 1 {
+			t.Errorf("turns %v", b.turns)
 		}
 	})
 }
