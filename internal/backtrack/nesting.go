@@ -9,8 +9,8 @@ import (
 // optimises what stands at the end of a group once for the group and once for what is around it.
 const compileCost = 8
 
-// maxCompiling is how many steps the compilation of an expression may take.
-const maxCompiling = 1 << 25
+// maxCompiling is how many steps the compilation of an expression may take: a definition may hold some hundred of them.
+const maxCompiling = 1 << 23
 
 // compiling is a bound on the steps that the compilation of an expression takes.
 func compiling(text string) int {
