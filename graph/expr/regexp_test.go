@@ -43,7 +43,7 @@ func TestRegularExpressionsOfOniguruma(t *testing.T) {
 		{`test("a";"z")`, `"a"`, `error`},
 		{`test("(?=a")`, `"a"`, `error`},
 		{`test("(?=a)";"l")`, `"a"`, `error`},
-		{`test("`+strings.Repeat("(?:ab|a", 50)+strings.Repeat(")", 50)+`(?!c)")`, `"a"`, `error`},
+		{`test("` + strings.Repeat("(?:ab|a", 50) + strings.Repeat(")", 50) + `(?!c)")`, `"a"`, `error`},
 	} {
 		program := c.program
 		if strings.HasPrefix(c.result, "[") && !strings.HasPrefix(program, "[") {
