@@ -11,10 +11,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate"
+	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 )
 
 // answer is one scripted answer of an agent.
@@ -41,23 +43,25 @@ type arrived struct {
 func newAgent(t *testing.T, answers ...answer) *agent {
 	t.Helper()
 	a := &agent{answers: answers}
-	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		a.mu.Lock()
-		a.requests = append(a.requests, arrived{r.Method, r.RequestURI, r.Header.Clone(), string(body)})
-		next := a.answers[0]
-		if len(a.answers) > 1 {
-			a.answers = a.answers[1:]
-		}
-		a.mu.Unlock()
-		maps.Copy(w.Header(), next.header)
-		if next.status != 0 {
-			w.WriteHeader(next.status)
-		}
-		io.WriteString(w, next.body)
-	}))
+	a.Server = httptest.NewServer(a)
 	t.Cleanup(a.Close)
 	return a
+}
+
+func (a *agent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	a.mu.Lock()
+	a.requests = append(a.requests, arrived{r.Method, r.RequestURI, r.Header.Clone(), string(body)})
+	next := a.answers[0]
+	if len(a.answers) > 1 {
+		a.answers = a.answers[1:]
+	}
+	a.mu.Unlock()
+	maps.Copy(w.Header(), next.header)
+	if next.status != 0 {
+		w.WriteHeader(next.status)
+	}
+	io.WriteString(w, next.body)
 }
 
 func (a *agent) seen() []arrived {
@@ -311,54 +315,79 @@ func TestA2AHTTPAnswerSizeIsBounded(t *testing.T) {
 
 func TestA2AHTTPPollTimeout(t *testing.T) {
 	t.Parallel()
-	a := newAgent(t, answer{body: `{"id":"t1","status":"submitted"}`}, answer{body: `{"id":"t1","status":"working"}`})
-	_, err := newExecutor(t, delegate.A2AConfig{BaseURL: a.URL, PollInterval: time.Hour, PollTimeout: 50 * time.Millisecond}).Delegate(t.Context(), request())
-	if failure := wantFailure(t, err, "A2A_PROVIDER_ERROR"); !strings.Contains(failure.Error(), "working") {
-		t.Errorf("message %q does not name the last status", failure)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		a := enginetest.Serve(t, &agent{answers: []answer{{body: `{"id":"t1","status":"submitted"}`}, {body: `{"id":"t1","status":"working"}`}}})
+		c := delegate.A2AConfig{BaseURL: a.URL, Client: a.Client(), PollInterval: time.Hour, PollTimeout: 50 * time.Millisecond}
+		begun := time.Now()
+		_, err := newExecutor(t, c).Delegate(t.Context(), request())
+		if failure := wantFailure(t, err, "A2A_PROVIDER_ERROR"); !strings.Contains(failure.Error(), "working") {
+			t.Errorf("message %q does not name the last status", failure)
+		}
+		if took := time.Since(begun); took != c.PollTimeout {
+			t.Errorf("it ended after %s", took)
+		}
+	})
 }
 
 // A poll that never answers must not hold the run longer than the caller's context or the poll timeout.
 func TestA2AHTTPHangingPoll(t *testing.T) {
 	t.Parallel()
-	released := make(chan struct{})
-	polling := make(chan struct{}, 8)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPost {
-			io.WriteString(w, `{"id":"t1","status":"working"}`)
-			return
-		}
-		polling <- struct{}{}
-		<-released
-	}))
-	t.Cleanup(server.Close)
-	t.Cleanup(func() { close(released) }) // before Close, which waits for the handlers
-
-	t.Run("the poll timeout ends it", func(t *testing.T) {
-		_, err := newExecutor(t, delegate.A2AConfig{BaseURL: server.URL, PollTimeout: 20 * time.Millisecond}).Delegate(t.Context(), request())
-		wantFailure(t, err, "A2A_PROVIDER_ERROR")
-	})
-	t.Run("the deadline ends it", func(t *testing.T) {
-		ctx, stop := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		defer stop()
-		_, err := newExecutor(t, delegate.A2AConfig{BaseURL: server.URL}).Delegate(ctx, request())
-		wantFailure(t, err, "TIMEOUT")
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%v does not wrap the context's error", err)
-		}
-	})
-	t.Run("a cancel ends it", func(t *testing.T) {
-		for len(polling) > 0 { // of the polls above, as many as began before their time was over
-			<-polling
-		}
-		ctx, stop := context.WithCancel(t.Context())
-		go func() {
-			<-polling
-			stop()
-		}()
-		_, err := newExecutor(t, delegate.A2AConfig{BaseURL: server.URL}).Delegate(ctx, request())
-		wantFailure(t, err, "ACTIVITY_CANCELLED")
-	})
+	const limit = 20 * time.Millisecond
+	for name, test := range map[string]struct {
+		tune func(*delegate.A2AConfig)
+		// until ends a context once polling tells that the poll has arrived.
+		until func(ctx context.Context, polling <-chan struct{}) (context.Context, context.CancelFunc)
+		code  string
+		is    error
+		took  time.Duration
+	}{
+		"the poll timeout ends it": {tune: func(c *delegate.A2AConfig) { c.PollTimeout = limit }, code: "A2A_PROVIDER_ERROR", took: limit},
+		"the deadline ends it": {code: "TIMEOUT", is: context.DeadlineExceeded, took: limit, until: func(ctx context.Context, _ <-chan struct{}) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, limit)
+		}},
+		"a cancel ends it": {code: "ACTIVITY_CANCELLED", until: func(ctx context.Context, polling <-chan struct{}) (context.Context, context.CancelFunc) {
+			ctx, stop := context.WithCancel(ctx)
+			go func() {
+				<-polling
+				stop()
+			}()
+			return ctx, stop
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				polling := make(chan struct{}, 8)
+				server := enginetest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.Method == http.MethodPost {
+						io.WriteString(w, `{"id":"t1","status":"working"}`)
+						return
+					}
+					polling <- struct{}{}
+					<-r.Context().Done()
+				}))
+				c := delegate.A2AConfig{BaseURL: server.URL, Client: server.Client()}
+				if test.tune != nil {
+					test.tune(&c)
+				}
+				ctx := t.Context()
+				if test.until != nil {
+					var stop context.CancelFunc
+					ctx, stop = test.until(ctx, polling)
+					defer stop()
+				}
+				begun := time.Now()
+				_, err := newExecutor(t, c).Delegate(ctx, request())
+				wantFailure(t, err, test.code)
+				if test.is != nil && !errors.Is(err, test.is) {
+					t.Errorf("%v does not wrap the context's error", err)
+				}
+				if took := time.Since(begun); took != test.took {
+					t.Errorf("it ended after %s, want %s", took, test.took)
+				}
+			})
+		})
+	}
 }
 
 func TestA2AHTTPUnreachable(t *testing.T) {
