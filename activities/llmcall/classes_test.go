@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities"
@@ -37,6 +38,8 @@ type class struct {
 	messages string
 	// slow classes run on the main path alone.
 	slow bool
+	// fakeTime is for deadlines, which a request must reach: the class runs in a bubble, with a network in memory.
+	fakeTime bool
 	// outcomes looks at the records of the outcomes.
 	outcomes func(*testing.T, []history.Record)
 }
@@ -91,15 +94,15 @@ func classes() []class {
 			answers: []http.HandlerFunc{raw(500, "boom")},
 		},
 		{
-			name: "the node's timeout", node: tries + "\n    timeout: 100ms", attempts: "TIMEOUT+ TIMEOUT", requests: 2,
+			name: "the node's timeout", fakeTime: true, node: tries + "\n    timeout: 100ms", attempts: "TIMEOUT+ TIMEOUT", requests: 2,
 			answers: []http.HandlerFunc{hangs},
 		},
 		{
-			name: "never an answer", config: llmcall.Config{RequestTimeout: 700 * time.Millisecond}, attempts: "TIMEOUT", says: "700ms", requests: 1,
+			name: "never an answer", fakeTime: true, config: llmcall.Config{RequestTimeout: 700 * time.Millisecond}, attempts: "TIMEOUT", says: "700ms", requests: 1,
 			answers: []http.HandlerFunc{hangs},
 		},
 		{
-			name: "a stream that stands still", slow: true, config: llmcall.Config{RequestTimeout: 700 * time.Millisecond, Stream: true}, attempts: "TIMEOUT", says: "700ms", requests: 1,
+			name: "a stream that stands still", fakeTime: true, config: llmcall.Config{RequestTimeout: 700 * time.Millisecond, Stream: true}, attempts: "TIMEOUT", says: "700ms", requests: 1,
 			answers: []http.HandlerFunc{func(w http.ResponseWriter, r *http.Request) {
 				streams(`data: {"choices":[{"delta":{"content":"x"}}]}`)(w, r)
 				hangs(w, r)
@@ -203,10 +206,10 @@ func floods(w http.ResponseWriter, _ *http.Request) {
 }
 
 // byPrompt gives requests whose prompt is "bad" to one provider's answers, and all others a good one.
-func byPrompt(t *testing.T, answers []http.HandlerFunc) (bad, all *provider) {
+func byPrompt(t *testing.T, serve func(testing.TB, ...http.HandlerFunc) *provider, answers []http.HandlerFunc) (bad, all *provider) {
 	t.Helper()
-	bad = newProvider(t, answers...)
-	all = newProvider(t, func(w http.ResponseWriter, _ *http.Request) {})
+	bad = serve(t, answers...)
+	all = serve(t, func(w http.ResponseWriter, _ *http.Request) {})
 	all.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -233,7 +236,11 @@ func TestFailureClasses(t *testing.T) {
 				}
 				t.Run(c.name+"/"+place, func(t *testing.T) {
 					t.Parallel()
-					c.run(t, place == "branch")
+					if !c.fakeTime {
+						c.run(t, newProvider, place == "branch")
+						return
+					}
+					synctest.Test(t, func(t *testing.T) { c.run(t, newProviderInMemory, place == "branch") })
 				})
 			}
 		}
@@ -241,9 +248,12 @@ func TestFailureClasses(t *testing.T) {
 	leaktest.NoGoroutines(t, "workflows-engine/graph.", "activities/llmcall.", "net/http.(*persistConn)", "historysql.")
 }
 
-func (c class) run(t *testing.T, inBranch bool) {
-	bad, p := byPrompt(t, c.answers)
+func (c class) run(t *testing.T, serve func(testing.TB, ...http.HandlerFunc) *provider, inBranch bool) {
+	bad, p := byPrompt(t, serve, c.answers)
 	c.config.BaseURL = p.URL
+	if c.fakeTime {
+		c.config.Client = p.Client()
+	}
 	store := enginetest.Closing(t, enginetest.Must(historysql.Open(t.Context(), filepath.Join(t.TempDir(), "runs.db"), historysql.Options{})))
 	executor := newExecutor(t, c.config)
 	r := enginetest.Closing(t, enginetest.Must(graph.New(store, graph.Options{Activities: activities.Composite{LLMCall: executor}})))

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities"
@@ -363,15 +364,23 @@ func TestTimeouts(t *testing.T) {
 	}
 	for name, answer := range map[string]http.HandlerFunc{"no answer": hangs, "half an answer": slowBody} {
 		for _, stream := range []bool{false, true} {
-			p := newProvider(t, answer)
-			ctx, stop := context.WithTimeoutCause(t.Context(), 30*time.Millisecond, errors.New("late"))
-			_, err := newExecutor(t, llmcall.Config{BaseURL: p.URL, Stream: stream}).Execute(ctx, request(nil))
-			stop()
-			if f := wantFailure(t, err, problem.Timeout, "deadline"); f.Retryable != activities.RetrySensible || !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("%s: %+v", name, f)
-			}
-			_, err = newExecutor(t, llmcall.Config{BaseURL: p.URL, Stream: stream, RequestTimeout: 30 * time.Millisecond}).Execute(t.Context(), request(nil))
-			wantFailure(t, err, problem.Timeout, "30ms")
+			synctest.Test(t, func(t *testing.T) {
+				p := newProviderInMemory(t, answer)
+				c := llmcall.Config{BaseURL: p.URL, Client: p.Client(), Stream: stream}
+				ctx, stop := context.WithTimeoutCause(t.Context(), 30*time.Millisecond, errors.New("late"))
+				defer stop()
+				begun := time.Now()
+				_, err := newExecutor(t, c).Execute(ctx, request(nil))
+				if f := wantFailure(t, err, problem.Timeout, "deadline"); f.Retryable != activities.RetrySensible || !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("%s: %+v", name, f)
+				}
+				c.RequestTimeout = 40 * time.Millisecond
+				_, err = newExecutor(t, c).Execute(t.Context(), request(nil))
+				wantFailure(t, err, problem.Timeout, "40ms")
+				if took := time.Since(begun); took != 70*time.Millisecond || len(p.seen()) != 2 {
+					t.Errorf("%s: %d requests ended after %s", name, len(p.seen()), took)
+				}
+			})
 		}
 	}
 	arrived := make(chan struct{})
@@ -454,19 +463,22 @@ func TestRedirectsDoNotCarryTheKey(t *testing.T) {
 // The request goes out again with the key by which a provider can tell; on a connection of its own it does not.
 func TestClosedConnection(t *testing.T) {
 	t.Parallel()
-	p := newProvider(t, says("one"), dies, says("two"))
-	e := newExecutor(t, llmcall.Config{BaseURL: p.URL})
-	for _, want := range []string{"one", "two"} {
-		got, err := e.Execute(t.Context(), request(nil))
-		if err != nil || text(t, got.Output) != `{"text":"`+want+`"}` {
-			t.Fatalf("output %v, %v, want %s", got.Output, err, want)
+	// net/http keeps a connection only if the request was written within 50 ms of the answer; in a bubble it always was.
+	synctest.Test(t, func(t *testing.T) {
+		p := newProviderInMemory(t, says("one"), dies, says("two"))
+		e := newExecutor(t, llmcall.Config{BaseURL: p.URL, Client: p.Client()})
+		for _, want := range []string{"one", "two"} {
+			got, err := e.Execute(t.Context(), request(nil))
+			if err != nil || text(t, got.Output) != `{"text":"`+want+`"}` {
+				t.Fatalf("output %v, %v, want %s", got.Output, err, want)
+			}
 		}
-	}
-	seen := p.seen()
-	if len(seen) != 3 || seen[1].header.Get("Idempotency-Key") != seen[2].header.Get("Idempotency-Key") {
-		t.Errorf("%d requests", len(seen))
-	}
-	p = newProvider(t, dies, says("never asked for"))
+		seen := p.seen()
+		if len(seen) != 3 || seen[1].header.Get("Idempotency-Key") != seen[2].header.Get("Idempotency-Key") {
+			t.Errorf("%d requests", len(seen))
+		}
+	})
+	p := newProvider(t, dies, says("never asked for"))
 	_, err := newExecutor(t, llmcall.Config{BaseURL: p.URL}).Execute(t.Context(), request(nil))
 	wantFailure(t, err, problem.LLMProviderError, "")
 	if n := len(p.seen()); n != 1 {

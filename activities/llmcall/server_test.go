@@ -15,6 +15,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/activities/llmcall"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 )
 
 // sentinel is the key of these tests. No text that an executor gives may hold it.
@@ -27,6 +28,7 @@ type object = map[string]any
 // again, and keeps what arrived.
 type provider struct {
 	*httptest.Server
+	t        testing.TB
 	mu       sync.Mutex
 	answers  []http.HandlerFunc
 	requests []arrived
@@ -40,23 +42,33 @@ type arrived struct {
 
 func newProvider(t testing.TB, answers ...http.HandlerFunc) *provider {
 	t.Helper()
-	p := &provider{answers: answers}
-	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var body object
-		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
-			t.Errorf("the request is not JSON: %v", err)
-		}
-		p.mu.Lock()
-		p.requests = append(p.requests, arrived{r.Method, r.URL.Path, r.Header.Clone(), body})
-		answer := p.answers[0]
-		if len(p.answers) > 1 {
-			p.answers = p.answers[1:]
-		}
-		p.mu.Unlock()
-		answer(w, r)
-	}))
+	p := &provider{t: t, answers: answers}
+	p.Server = httptest.NewServer(p)
 	t.Cleanup(p.Close)
 	return p
+}
+
+// newProviderInMemory is newProvider for a bubble of testing/synctest. Only the provider's Client reaches it.
+func newProviderInMemory(t testing.TB, answers ...http.HandlerFunc) *provider {
+	t.Helper()
+	p := &provider{t: t, answers: answers}
+	p.Server = enginetest.Serve(t, p)
+	return p
+}
+
+func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var body object
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		p.t.Errorf("the request is not JSON: %v", err)
+	}
+	p.mu.Lock()
+	p.requests = append(p.requests, arrived{r.Method, r.URL.Path, r.Header.Clone(), body})
+	answer := p.answers[0]
+	if len(p.answers) > 1 {
+		p.answers = p.answers[1:]
+	}
+	p.mu.Unlock()
+	answer(w, r)
 }
 
 func (p *provider) seen() []arrived {
