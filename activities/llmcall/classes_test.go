@@ -256,7 +256,7 @@ func (c class) run(t *testing.T, serve func(testing.TB, ...http.HandlerFunc) *pr
 	}
 	store := enginetest.Closing(t, enginetest.Must(historysql.Open(t.Context(), filepath.Join(t.TempDir(), "runs.db"), historysql.Options{})))
 	executor := newExecutor(t, c.config)
-	r := enginetest.Closing(t, enginetest.Must(graph.New(store, graph.Options{Activities: activities.Composite{LLMCall: executor}})))
+	r := enginetest.Closing(t, enginetest.Must(graph.New(store, graph.Options{Activities: activities.Composite{LLMCall: executor}, WaitLimit: time.Minute})))
 	outcomes := strings.Fields(c.attempts)
 	want := machine.Completed
 	if outcomes[len(outcomes)-1] != "ok" {

@@ -41,7 +41,7 @@ func newRunner(t testing.TB, p *provider, log *syncBuffer) (*graph.Runner, histo
 	store := historymem.New()
 	logger := slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	executor := newExecutor(t, llmcall.Config{BaseURL: p.URL})
-	r := enginetest.Must(graph.New(store, graph.Options{Activities: activities.Composite{LLMCall: executor}, Logger: logger}))
+	r := enginetest.Must(graph.New(store, graph.Options{Activities: activities.Composite{LLMCall: executor}, Logger: logger, WaitLimit: time.Minute}))
 	return enginetest.Closing(t, r), store
 }
 

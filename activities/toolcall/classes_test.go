@@ -216,7 +216,7 @@ func (c class) run(t *testing.T, inBranch bool) {
 		}
 	})
 	store := enginetest.Closing(t, enginetest.Must(historysql.Open(t.Context(), filepath.Join(t.TempDir(), "runs.db"), historysql.Options{})))
-	r := enginetest.Closing(t, enginetest.Must(graph.New(store, graph.Options{Activities: activities.Composite{ToolCall: h}})))
+	r := enginetest.Closing(t, enginetest.Must(graph.New(store, graph.Options{Activities: activities.Composite{ToolCall: h}, WaitLimit: time.Minute})))
 	want := machine.Completed
 	if outcomes[len(outcomes)-1] != "ok" {
 		want = machine.Failed

@@ -3,6 +3,7 @@ package toolcall_test
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph"
@@ -31,7 +32,7 @@ edges:
 `)
 	h := open(t, "plain", nil)
 	store := historymem.New()
-	runner := enginetest.Closing(t, enginetest.Must(graph.New(store, graph.Options{Activities: activities.Composite{ToolCall: h}})))
+	runner := enginetest.Closing(t, enginetest.Must(graph.New(store, graph.Options{Activities: activities.Composite{ToolCall: h}, WaitLimit: time.Minute})))
 	run, err := runner.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: doc, Input: object{"x": 4.0}})
 	if err != nil {
 		t.Fatal(err)

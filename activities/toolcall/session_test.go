@@ -67,20 +67,44 @@ func TestRestartBacksOff(t *testing.T) {
 	}
 }
 
+// overdue is a context whose deadline passes when the test says so.
+type overdue struct {
+	context.Context
+	passed chan struct{}
+}
+
+func (o overdue) Done() <-chan struct{} { return o.passed }
+
+func (o overdue) Err() error {
+	select {
+	case <-o.passed:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
 // A call without an answer ends at its deadline. The server is replaced, and does not outlive the executor.
 func TestNoAnswer(t *testing.T) {
 	t.Parallel()
 	for _, script := range []string{"plain", "mute", "deaf"} {
 		t.Run(script, func(t *testing.T) {
 			t.Parallel()
-			h := open(t, script, func(c *toolcall.Config) { c.Timeout = 10 * time.Second })
-			limit := 3 * time.Second // which has to suffice for the start, on a busy machine
-			if script != "mute" {
+			h := open(t, script, func(c *toolcall.Config) { c.Timeout = time.Minute })
+			var ctx context.Context
+			if script == "mute" {
+				deadline := overdue{t.Context(), make(chan struct{})}
+				go func() {
+					defer close(deadline.passed)
+					h.until("the server has started", func() bool { return len(h.started()) > 0 })
+				}()
+				ctx = deadline
+			} else {
 				h.execute(tool("echo", nil))
-				limit = 200 * time.Millisecond
+				var stop context.CancelFunc
+				ctx, stop = context.WithTimeout(t.Context(), 200*time.Millisecond)
+				defer stop()
 			}
-			ctx, stop := context.WithTimeout(t.Context(), limit)
-			defer stop()
 			failure := h.refuse(ctx, tool("hang", nil), "ACTIVITY_TIMEOUT")
 			if !errors.Is(failure, context.DeadlineExceeded) {
 				t.Errorf("%v does not wrap the context's error", failure)
