@@ -23,7 +23,7 @@ func TestProgressOverStdio(t *testing.T) {
 	t.Parallel()
 	p := spawn(t, "--store", "memory")
 	p.write(hello, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"progressToken":"p7"},`+
-		`"name":"workflow_start","arguments":{"wait_ms":20000,"definition":%s}}}`, naps(800*time.Millisecond)))
+		`"name":"workflow_start","arguments":{"wait_ms":20000,"definition":%s}}}`, naps(2*time.Second)))
 	p.read()
 	last, told := 0.0, 0
 	for {
@@ -89,7 +89,7 @@ func TestCancelledCall(t *testing.T) {
 	t.Parallel()
 	p := spawn(t, "--store", "memory")
 	p.write(hello,
-		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"progressToken":1},"name":"workflow_start","arguments":{"execution_id":"n","wait_ms":60000,"definition":`+naps(800*time.Millisecond)+`}}}`)
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"progressToken":1},"name":"workflow_start","arguments":{"execution_id":"n","wait_ms":60000,"definition":`+naps(2*time.Second)+`}}}`)
 	p.read()
 	for p.read()["method"] != "notifications/progress" { // the run is under way
 	}
