@@ -167,7 +167,7 @@ func TestWorkersFinishRunsWhoseDriversWereKilled(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	db := filepath.Join(folder, "runs.db")
-	nap := napping(t, folder, "2s")
+	nap := napping(t, folder, "5s") // longer than it takes to see that a process has begun it, and to kill that
 	l := look(t, db)
 	var ids []string
 	for i := range 4 {
