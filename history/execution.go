@@ -92,6 +92,10 @@ type fold struct {
 	lastNode string
 	// raised says that the newest command is RaiseInterrupt.
 	raised bool
+	// own says that the waits are shared with no copy.
+	own bool
+	// nodes, unless nil, counts the waits by node while they are this fold's own.
+	nodes map[string]int
 	// waits are the open waits. They outlive an ExecutionFailed, after which a run may continue.
 	waits []Wait
 	// forks are the open parallel blocks, outermost first.

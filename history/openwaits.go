@@ -2,12 +2,37 @@ package history
 
 import "slices"
 
-// What a run waits for is derived from facts: one event opens a wait, another closes it. The slices are replaced, never
-// changed, so that copies of an Execution do not change.
+// What a run waits for is derived from facts: one event opens a wait, another closes it. The slices are replaced, so that copies of an
+// Execution do not change; only what ApplyAll has made itself it changes in place.
+
+// manyWaits is how many waits there are before it pays to count them by node.
+const manyWaits = 64
+
+// changeWaits makes the waits this fold's own, with room for more.
+func (f *fold) changeWaits(more int) {
+	if !f.own {
+		f.waits = append(make([]Wait, 0, len(f.waits)+more), f.waits...)
+		f.own = true
+	}
+}
 
 // findWait returns the index of the first wait, of one of the kinds, that a record is about; -1 if there is none.
 func (f *fold) findWait(p *Payload, ks ...WaitKind) int {
-	return slices.IndexFunc(f.waits, func(w Wait) bool { return slices.Contains(ks, w.Kind) && w.meets(p) })
+	if f.own && f.nodes == nil && len(f.waits) >= manyWaits {
+		f.nodes = map[string]int{}
+		for i := range f.waits {
+			f.nodes[f.waits[i].NodeID]++
+		}
+	}
+	if f.nodes != nil && f.nodes[p.NodeID] == 0 {
+		return -1
+	}
+	for i := range f.waits {
+		if w := &f.waits[i]; w.NodeID == p.NodeID && slices.Contains(ks, w.Kind) && w.meets(p) {
+			return i
+		}
+	}
+	return -1
 }
 
 // beginWait adds a wait. The wait of a repeated record, or of the attempt after a back-off, replaces the one before.
@@ -17,17 +42,22 @@ func (f *fold) beginWait(p *Payload, w Wait, replaces ...WaitKind) {
 		f.replaceWait(i, w)
 		return
 	}
-	f.waits = slices.Insert(slices.Clip(f.waits), f.waitPlace(w.Span), w)
+	f.changeWaits(1)
+	if f.nodes != nil {
+		f.nodes[w.NodeID]++
+	}
+	f.waits = slices.Insert(f.waits, f.waitPlace(w.Span), w)
 }
 
 func (f *fold) replaceWait(i int, w Wait) {
-	f.waits = slices.Clone(f.waits)
+	f.changeWaits(0)
 	f.waits[i] = w
 }
 
 // waitPlace returns where a wait is inserted: the waits of one parallel block are in branch order.
 func (f *fold) waitPlace(s *ParallelSpan) int {
 	last := len(f.waits)
+	place := last
 	if s == nil {
 		return last
 	}
@@ -36,25 +66,46 @@ func (f *fold) waitPlace(s *ParallelSpan) int {
 		return last
 	}
 	branches := f.forks[i].branches
-	mine := slices.Index(branches, s.BranchName)
-	i = slices.IndexFunc(f.waits, func(w Wait) bool {
-		return w.Span != nil && w.Span.ParallelNodeID == s.ParallelNodeID && slices.Index(branches, w.Span.BranchName) > mine
-	})
-	if i < 0 {
-		return last
+	until := slices.Index(branches, s.BranchName)
+	for i := last; i > 0; i-- { // as a rule the branch is the last one so far
+		w := &f.waits[i-1]
+		if w.Span == nil || w.Span.ParallelNodeID != s.ParallelNodeID {
+			continue
+		}
+		if !isAfter(branches, until, w.Span.BranchName) {
+			return place
+		}
+		place = i - 1
 	}
-	return i
+	return place
+}
+
+// isAfter reports whether a branch comes after the one at an index. It looks near that first.
+func isAfter(branches []string, index int, name string) bool {
+	for i := index; i >= 0; i-- {
+		if branches[i] == name {
+			return false
+		}
+	}
+	return slices.Contains(branches[index+1:], name)
 }
 
 // endWait removes the wait that a record closes.
 func (f *fold) endWait(p *Payload, ks ...WaitKind) {
 	if i := f.findWait(p, ks...); i >= 0 {
-		f.waits = slices.Concat(f.waits[:i], f.waits[i+1:])
+		f.changeWaits(0)
+		if f.nodes != nil {
+			f.nodes[p.NodeID]--
+		}
+		if f.waits = slices.Delete(f.waits, i, i+1); len(f.waits) == 0 {
+			f.waits = nil
+		}
 	}
 }
 
 func (f *fold) dropWaits(drop func(w *Wait) bool) {
 	var kept []Wait
+	f.own, f.nodes = true, nil
 	for i := range f.waits {
 		if !drop(&f.waits[i]) {
 			kept = append(kept, f.waits[i])

@@ -18,6 +18,23 @@ func Project(executionID string, records []Record) Execution {
 // newest record. While a process of this engine performs an activity, the run is running; requests of the reference engine do
 // not say who performs them, and the run awaits the activity.
 func (e *Execution) Apply(r Record) {
+	e.ApplyAll([]Record{r})
+}
+
+// ApplyAll advances the projection by records, as Apply does one by one.
+func (e *Execution) ApplyAll(records []Record) {
+	if len(records) == 0 {
+		return
+	}
+	for i := range records {
+		e.apply(&records[i])
+	}
+	e.fold.own, e.fold.nodes = false, nil
+	e.settle()
+}
+
+// apply leaves the waits to be changed in place by the next record.
+func (e *Execution) apply(r *Record) {
 	e.Seq++
 	if r.Seq != 0 {
 		e.Seq = r.Seq
@@ -39,7 +56,6 @@ func (e *Execution) Apply(r Record) {
 	if first {
 		e.nameFamily()
 	}
-	e.settle()
 }
 
 func (e *Execution) command(name Name, p *Payload) {
@@ -223,7 +239,7 @@ func (e *Execution) attemptFailed(p *Payload) {
 func (e *Execution) end(outcome Phase, reason string) {
 	f := &e.fold
 	f.outcome, e.LastError = outcome, reason
-	f.waits, f.forks = nil, nil
+	f.waits, f.forks, f.nodes = nil, nil, nil
 }
 
 // correlate keeps the newest delegate's correlation id.

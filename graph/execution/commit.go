@@ -92,9 +92,7 @@ func (x *Run) commit(ctx context.Context, b machine.Batch, i intent, w *Work) er
 // turns out to own the run.
 func (x *Run) append(ctx context.Context, b machine.Batch, i intent, w *Work) (drives bool, err error) {
 	exec := x.exec
-	for j := range b.Records {
-		exec.Apply(b.Records[j])
-	}
+	exec.ApplyAll(b.Records)
 	status, bytes := x.m.Status(), exec.Bytes
 	hb := history.Batch{
 		ExecutionID: x.id, ExpectedSeq: x.exec.Seq, Records: b.Records, Execution: exec, Definition: x.unstored, Prior: x.prior,
