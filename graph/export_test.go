@@ -21,3 +21,9 @@ func NoteUnknown(r *Runner, ref string) int {
 	}
 	return r.library.Unknown()
 }
+
+// InStretches makes a Runner commit long walks after that many units.
+func InStretches(o Options, units int) Options {
+	o.stretchUnits = units
+	return o
+}

@@ -78,7 +78,8 @@ type Options struct {
 	Logger *slog.Logger
 	// OnRecord, when not nil, is called after each append with the records appended, in order per run and outside of all locks: it
 	// may call the Runner. The run waits for it. The command line's live view uses it.
-	OnRecord func(RecordEvent)
+	OnRecord     func(RecordEvent)
+	stretchUnits int // machine.Limits.StretchUnits, for tests
 }
 
 // Limit bounds the attempts of a class. Its fields: go doc graph/limit Limit.

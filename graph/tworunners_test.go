@@ -132,6 +132,9 @@ func (p *pair) runner(store history.Store, owner string, lacks map[string]bool) 
 			return delegate.Result{Output: object{"d": 1}}, err
 		})
 	}
+	if p.seed%3 == 0 {
+		o = graph.InStretches(o, 1) // of one visit
+	}
 	r, err := graph.New(store, o)
 	if err != nil {
 		p.t.Fatal(err)
