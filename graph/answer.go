@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/library"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/notify"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -167,7 +168,7 @@ func (r *Runner) viewChild(ctx context.Context, x *execution.Run, w *Pending) (*
 // viewOne tells where the run itself stands. The run is locked.
 func (r *Runner) viewOne(ctx context.Context, x *execution.Run) (*Run, error) {
 	err := x.Open(ctx)
-	unknown := errors.Is(err, problem.DefinitionNotFound)
+	unknown, lack := errors.Is(err, problem.DefinitionNotFound), library.Untrusted(x.ID(), err)
 	if err != nil && !unknown {
 		return nil, err
 	}
@@ -179,18 +180,16 @@ func (r *Runner) viewOne(ctx context.Context, x *execution.Run) (*Run, error) {
 		if s.StoredState, err = recorded.State(ctx, r.store, *s.Execution); err != nil {
 			return nil, err
 		}
-		return runview.Of(s), nil
 	case x.Ended():
 		end, err := x.Ending(ctx)
 		if err != nil {
 			return nil, err
 		}
 		s.Ending = &end
-		return runview.Of(s), nil
+	case !x.Owned():
+		lack = x.Lacks()
 	}
 	v := runview.Of(s)
-	if !x.Owned() {
-		v.Lacks, err = x.UnlessOwned(ctx, x.Lacks())
-	}
+	v.Lacks, err = x.UnlessOwned(ctx, lack)
 	return v, err
 }

@@ -23,10 +23,10 @@ type Options struct {
 	// Workflows resolves the workflow_ref of subworkflow nodes besides those registered with RegisterWorkflow and the
 	// definitions stored under that name. Nil resolves nothing more.
 	Workflows Resolver
-	// VerifyDefinition, when not nil, is asked about every definition that comes from outside (sent, registered or
-	// resolved; not about stored ones, which have passed it) before anything else is done with it. Its error refuses the
-	// call, or fails the node of a subworkflow; in a run that was not started here such a subworkflow is left to other
-	// processes. Signing policies go here.
+	// VerifyDefinition, when not nil, is asked about every definition before it is run or continued, wherever it comes from; a stored
+	// one has the signature that it came with. Its error refuses the call, or fails the node of a subworkflow; in a run that was not
+	// started here such a subworkflow is left to other processes. A run whose own definition is refused is not continued: calls but
+	// Status, History and Cancel are answered with DEFINITION_REQUIRED. Signing policies go here.
 	VerifyDefinition func(*definition.Document) error
 	// DefaultMode of runs whose start names none; "" means machine.InProcess.
 	DefaultMode machine.Mode

@@ -46,7 +46,8 @@ type Store interface {
 	// DefinitionByName returns the definition stored last under a document name, of that version if version is not "".
 	DefinitionByName(ctx context.Context, name, version string) (StoredDefinition, error)
 
-	// PutDefinition stores a definition; storing the same hash again changes nothing.
+	// PutDefinition stores a definition. Storing the same hash again changes nothing but the signature: a new one replaces the
+	// stored one, none leaves it.
 	PutDefinition(ctx context.Context, d StoredDefinition) error
 
 	// DueTimers returns the timers due at or before now, earliest first, at most limit (0: all). Their ExecutionID is set.
@@ -153,6 +154,9 @@ type StoredDefinition struct {
 	Name    string
 	Version string
 	Text    []byte
+	// Signature is the signature block with which the definition came last, as JSON; nil for one that never had any. The store
+	// does not verify it.
+	Signature []byte
 }
 
 // ListQuery selects runs. Zero values do not filter.

@@ -64,3 +64,10 @@ func (d *Document) Hash() string { return d.hash() }
 // Signature is the document's signature block as written, nil if there is none. A block in document.signature goes
 // before one at the root (spec: cli-and-config, 15.1). Nothing has been verified. Shared: do not change it.
 func (d *Document) Signature() map[string]any { return d.signature }
+
+// Signed returns the document with a signature block, which is kept beside a stored definition; nil is none.
+func (d *Document) Signed(signature map[string]any) *Document {
+	signed := *d
+	signed.signature = signature
+	return &signed
+}

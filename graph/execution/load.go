@@ -10,6 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/runstate"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // Open loads the run unless it is loaded: Execution is then its projection and, unless it has ended, Machine its machine. The
@@ -122,10 +123,12 @@ func (x *Run) program(ctx context.Context, doc *definition.Document) (*definitio
 	hash := x.exec.DefinitionHash
 	if hash != "" {
 		prog, err := x.env.Programs.Stored(ctx, hash)
-		if p, ok := problem.As(err); ok && p.Code == problem.HistoryCorrupt {
+		p, ok := problem.As(err)
+		if ok && (p.Code == problem.HistoryCorrupt || p.Code == problem.DefinitionNotFound) {
 			p.At.ExecutionID = x.id
 		}
-		if err == nil || !errors.Is(err, problem.DefinitionNotFound) {
+		refused := ok && p.Err != nil && doc == nil // it is stored, and not trusted here
+		if err == nil || refused || !errors.Is(err, problem.DefinitionNotFound) {
 			return prog, err
 		}
 	}
@@ -145,9 +148,11 @@ func (x *Run) program(ctx context.Context, doc *definition.Document) (*definitio
 
 // StoredForm is how a definition is kept beside the histories.
 func StoredForm(prog *definition.Program) *history.StoredDefinition {
-	return &history.StoredDefinition{
-		Hash: prog.Hash, Name: prog.Name, Version: prog.Version, Text: prog.Document.Canonical(),
+	d := &history.StoredDefinition{Hash: prog.Hash, Name: prog.Name, Version: prog.Version, Text: prog.Document.Canonical()}
+	if signature := prog.Document.Signature(); signature != nil {
+		d.Signature = jsonvalue.Canonical(signature)
 	}
+	return d
 }
 
 // rebuild makes the machine from the newest stored position and the records after it, or else from all records.

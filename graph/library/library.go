@@ -12,8 +12,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/runview"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/guard"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // maxPrograms is how many compiled definitions are kept.
@@ -31,7 +33,7 @@ type Options struct {
 	Store history.Store
 	// Workflows resolves references besides those registered and stored; nil is none.
 	Workflows Resolver
-	// Verify, unless nil, is asked about every definition that comes from outside before anything else is done with it.
+	// Verify, unless nil, is asked about every definition before it is run or continued, wherever it comes from.
 	Verify func(*definition.Document) error
 	// MaxBytes bounds a definition as canonical JSON.
 	MaxBytes int
@@ -69,21 +71,30 @@ func (l *Library) Register(ref string, d *definition.Document) error {
 	return nil
 }
 
-// Admit compiles a definition that comes from outside: Options.Verify is asked first.
+// Admit compiles a definition that comes from outside, if this process trusts it.
 func (l *Library) Admit(d *definition.Document) (*definition.Program, error) {
-	if verify := l.o.Verify; verify != nil && d != nil {
-		var err error
-		failed := guard.Call(l.o.Log, "VerifyDefinition", func() { err = verify(d) })
-		if err := cmp.Or(failed, err); err != nil {
-			return nil, err
-		}
+	if err := l.trust(d); err != nil {
+		return nil, err
 	}
 	return l.compile(d)
 }
 
+// trust refuses a definition that Options.Verify refuses. Every definition is asked about before it is compiled, so that those
+// among the compiled programs are trusted.
+func (l *Library) trust(d *definition.Document) (err error) {
+	verify := l.o.Verify
+	if verify == nil || d == nil {
+		return nil
+	}
+	failed := guard.Call(l.o.Log, "VerifyDefinition", func() { err = verify(d) })
+	return cmp.Or(failed, err)
+}
+
+// compile compiles a definition that is trusted. Where the signature differs, the document is the newer one's.
 func (l *Library) compile(d *definition.Document) (*definition.Program, error) {
 	if d != nil {
-		if prog := l.programs.Get(d.Hash()); prog != nil {
+		prog := l.programs.Get(d.Hash())
+		if prog != nil && (d.Signature() == nil || jsonvalue.Equal(d.Signature(), prog.Document.Signature())) {
 			return prog, nil
 		}
 	}
@@ -94,7 +105,8 @@ func (l *Library) compile(d *definition.Document) (*definition.Program, error) {
 	return prog, err
 }
 
-// Stored returns the program of a stored definition. The error is DEFINITION_REQUIRED if there is none.
+// Stored returns the program of a stored definition. The error is DEFINITION_REQUIRED if there is none that this process trusts:
+// the cause then says why.
 func (l *Library) Stored(ctx context.Context, hash string) (*definition.Program, error) {
 	if prog := l.programs.Get(hash); prog != nil {
 		return prog, nil
@@ -103,10 +115,37 @@ func (l *Library) Stored(ctx context.Context, hash string) (*definition.Program,
 	if err != nil {
 		return nil, err
 	}
-	return l.compileStored(d)
+	doc, err := ReadStored(d)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.trust(doc); err != nil {
+		return nil, untrusted(&d, err)
+	}
+	return l.compile(doc)
 }
 
-func (l *Library) compileStored(d history.StoredDefinition) (*definition.Program, error) {
+// untrusted is the error of a run whose stored definition this process does not trust.
+func untrusted(d *history.StoredDefinition, cause error) error {
+	e := problem.New(problem.DefinitionNotFound, "the stored definition %q is not trusted here", d.Name).WithCause(cause).
+		WithHint("Send the same definition with a valid signature, start a new run, or cancel this one.")
+	if p, ok := problem.As(cause); ok {
+		e.Details = p.Details
+		e.Hint += " " + p.Hint
+	}
+	return e
+}
+
+// Untrusted returns what this process lacks for a run that was not loaded because its definition is not trusted; nil for any other
+// error.
+func Untrusted(executionID string, err error) *runview.Lack {
+	if p, ok := problem.As(err); ok && p.Code == problem.DefinitionNotFound && p.Err != nil {
+		return &runview.Lack{ExecutionID: executionID, Missing: "a definition that it trusts: " + p.Error()}
+	}
+	return nil
+}
+
+func (l *Library) admitStored(d history.StoredDefinition) (*definition.Program, error) {
 	if prog := l.programs.Get(d.Hash); prog != nil {
 		return prog, nil
 	}
@@ -114,7 +153,7 @@ func (l *Library) compileStored(d history.StoredDefinition) (*definition.Program
 	if err != nil {
 		return nil, err
 	}
-	return l.compile(doc)
+	return l.Admit(doc)
 }
 
 // ReadStored parses a stored definition. One that is not what its hash names is HISTORY_CORRUPT.
@@ -128,7 +167,16 @@ func ReadStored(d history.StoredDefinition) (*definition.Document, error) {
 		return nil, problem.New(problem.HistoryCorrupt, "the stored definition %s has been altered: its text has the hash %s", d.Hash, doc.Hash()).
 			WithHint("%s", hint)
 	}
-	return doc, nil
+	if len(d.Signature) == 0 {
+		return doc, nil
+	}
+	signature, err := jsonvalue.Decode(d.Signature)
+	block, ok := signature.(map[string]any)
+	if !ok {
+		return nil, problem.New(problem.HistoryCorrupt, "the signature of the stored definition %s cannot be read", d.Hash).WithCause(err).
+			WithHint("%s", hint)
+	}
+	return doc.Signed(block), nil
 }
 
 // Forked returns the program of a fork of a run: that of d, or the run's own if d is nil.
@@ -145,11 +193,10 @@ func (l *Library) Forked(ctx context.Context, of *history.Execution, d *definiti
 
 // Find returns the program of a definition hash, a stored document name or "name@version".
 func (l *Library) Find(ctx context.Context, ref string) (*definition.Program, error) {
-	prog, err := l.Stored(ctx, ref)
-	if err == nil || !errors.Is(err, problem.DefinitionNotFound) {
-		return prog, err
+	d, err := l.o.Store.Definition(ctx, ref)
+	if errors.Is(err, problem.DefinitionNotFound) {
+		d, err = l.named(ctx, ref)
 	}
-	d, err := l.named(ctx, ref)
 	if errors.Is(err, problem.DefinitionNotFound) {
 		return nil, problem.New(problem.WorkflowNotFound, "no definition %q is stored", ref).
 			WithHint("Give the definition itself, or the hash, name or name@version of one that has been run here.")
@@ -157,7 +204,7 @@ func (l *Library) Find(ctx context.Context, ref string) (*definition.Program, er
 	if err != nil {
 		return nil, err
 	}
-	return l.compileStored(d)
+	return l.admitStored(d)
 }
 
 // named returns the definition stored last under a name, or "name@version". A name that contains an @ itself is tried as
@@ -223,5 +270,5 @@ func (l *Library) lookUp(ctx context.Context, ref, pin string) (*definition.Prog
 	if err != nil {
 		return nil, err
 	}
-	return l.compileStored(d)
+	return l.admitStored(d)
 }

@@ -133,8 +133,12 @@ func (s *Store) PutDefinition(ctx context.Context, d history.StoredDefinition) e
 }
 
 func (s *Store) putDefinition(d history.StoredDefinition) {
-	if !slices.ContainsFunc(s.definitions, func(k history.StoredDefinition) bool { return k.Hash == d.Hash }) {
+	i := slices.IndexFunc(s.definitions, func(k history.StoredDefinition) bool { return k.Hash == d.Hash })
+	switch d.Signature = bytes.Clone(d.Signature); {
+	case i < 0:
 		d.Text = bytes.Clone(d.Text)
 		s.definitions = append(s.definitions, d)
+	case len(d.Signature) > 0:
+		s.definitions[i].Signature = d.Signature
 	}
 }

@@ -131,7 +131,7 @@ func (s *Store) definition(ctx context.Context, is func(d *history.StoredDefinit
 	defer s.mu.Unlock()
 	for _, d := range slices.Backward(s.definitions) {
 		if is(&d) {
-			d.Text = bytes.Clone(d.Text)
+			d.Text, d.Signature = bytes.Clone(d.Text), bytes.Clone(d.Signature)
 			return d, nil
 		}
 	}

@@ -225,6 +225,6 @@ func flag(v bool) int64 {
 }
 
 func insertDefinition(c *conn, d *history.StoredDefinition) error {
-	_, err := c.exec(putDefinition, d.Hash, d.Name, d.Version, string(d.Text))
+	_, err := c.exec(putDefinition, d.Hash, d.Name, d.Version, string(d.Text), string(d.Signature))
 	return err
 }

@@ -20,12 +20,14 @@ func (s *Store) DefinitionByName(ctx context.Context, name, version string) (his
 
 func (s *Store) definition(ctx context.Context, text string, args ...any) (history.StoredDefinition, error) {
 	var d history.StoredDefinition
-	found, err := s.readers.row(ctx, text, args, &d.Hash, &d.Name, &d.Version, &d.Text)
+	found, err := s.readers.row(ctx, text, args, &d.Hash, &d.Name, &d.Version, &d.Text, &d.Signature)
 	switch {
 	case err != nil:
 		return history.StoredDefinition{}, failure("the definition could not be read", err)
 	case !found:
 		return history.StoredDefinition{}, problem.New(problem.DefinitionNotFound, "the definition is not stored")
+	case len(d.Signature) == 0:
+		d.Signature = nil
 	}
 	return d, nil
 }

@@ -72,6 +72,13 @@ func definitions(t *testing.T, s history.Store) {
 	must(t, s.PutDefinition(ctx, repaired))
 	// The same hash again changes nothing, neither the text nor which one is the last.
 	must(t, s.PutDefinition(ctx, history.StoredDefinition{Hash: "h2", Name: "w", Version: "2", Text: []byte(`other`)}))
+	// But a signature is kept, until there is a newer one.
+	for _, signature := range []string{`{"value":"a"}`, `{"value":"b"}`, ``} {
+		signed := first
+		signed.Signature = []byte(signature)
+		must(t, s.PutDefinition(ctx, signed))
+	}
+	first.Signature = []byte(`{"value":"b"}`)
 
 	check := func(d history.StoredDefinition, err error, want history.StoredDefinition) {
 		t.Helper()

@@ -40,6 +40,7 @@ type line struct {
 	Hash        *string         `json:"hash"`
 	Name        *string         `json:"name"`
 	Text        json.RawMessage `json:"text"`
+	Signature   json.RawMessage `json:"signature"`
 	Records     *int            `json:"records"`
 	Seq         *int64          `json:"seq"`
 	Kind        *string         `json:"kind"`
@@ -61,13 +62,13 @@ var members = map[string][]string{
 }
 
 // optional lists the optional members, with the type of line that may have them.
-var optional = map[string]string{"redacted": typeHeader, "foreign": typeRecord}
+var optional = map[string]string{"redacted": typeHeader, "signature": typeDefinition, "foreign": typeRecord}
 
 // given returns which members a line has.
 func (l *line) given() map[string]bool {
 	return map[string]bool{
 		"format": l.Format != nil, "version": l.Version != nil, "execution_id": l.ExecutionID != nil, "exported_at": l.ExportedAt != nil,
-		"redacted": l.Redacted != nil, "foreign": l.Foreign != nil, "hash": l.Hash != nil, "name": l.Name != nil, "text": l.Text != nil, "records": l.Records != nil,
+		"redacted": l.Redacted != nil, "signature": l.Signature != nil, "foreign": l.Foreign != nil, "hash": l.Hash != nil, "name": l.Name != nil, "text": l.Text != nil, "records": l.Records != nil,
 		"seq": l.Seq != nil, "kind": l.Kind != nil, "created_at": l.CreatedAt != nil, "payload": l.Payload != nil,
 		"definitions": l.Definitions != nil, "runs": l.Runs != nil, "sha256": l.SHA256 != nil,
 	}
@@ -212,7 +213,7 @@ func (r *reader) header(l *line) error {
 }
 
 func (r *reader) definition(l *line) error {
-	d := history.StoredDefinition{Hash: *l.Hash, Name: *l.Name, Text: bytes.Clone(l.Text)}
+	d := history.StoredDefinition{Hash: *l.Hash, Name: *l.Name, Text: bytes.Clone(l.Text), Signature: bytes.Clone(l.Signature)}
 	if json.Unmarshal(l.Version, &d.Version) != nil {
 		return r.fail("expected a string as the version of a definition")
 	}

@@ -71,6 +71,9 @@ func (w *Writer) Definition(d history.StoredDefinition) error {
 	w.text("name", d.Name)
 	w.text("version", d.Version)
 	w.raw("text", w.shown(d.Text))
+	if d.Signature != nil && !w.redacted { // a signature holds what it signs
+		w.raw("signature", d.Signature)
+	}
 	return w.end()
 }
 

@@ -16,7 +16,7 @@ import (
 // explainDefinition says with which flags a run is continued whose definition is not stored.
 func explainDefinition(err error) error {
 	e, ok := problem.As(err)
-	if !ok || e.Code != problem.DefinitionNotFound {
+	if !ok || e.Code != problem.DefinitionNotFound || e.Err != nil {
 		return err
 	}
 	named := *e

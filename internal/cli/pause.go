@@ -93,7 +93,11 @@ func lackText(l *graph.Lack) string {
 		return fmt.Sprintf("node %s, which may follow, needs %s, which this command lacks: another process performs it%s, or a host if you answer with --mode host_mediated",
 			l.NodeID, l.Missing, settingText(l))
 	}
-	return fmt.Sprintf("node %s: this command lacks %s; it leaves the run to a process that has it%s", l.NodeID, l.Missing, settingText(l))
+	at := ""
+	if l.NodeID != "" {
+		at = "node " + l.NodeID + ": "
+	}
+	return fmt.Sprintf("%sthis command lacks %s; it leaves the run to a process that has it%s", at, l.Missing, settingText(l))
 }
 
 // settingText returns the process that has what is missing, "" if that is not known.

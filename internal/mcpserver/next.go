@@ -42,8 +42,12 @@ func leftToOthers(l *graph.Lack) string {
 	if l.Setting != "" {
 		example = ", such as workflows-engine worker with " + words.Translate(l.Setting)
 	}
-	return fmt.Sprintf("This server lacks %s (node %q) and leaves the run to a process that has it%s. If nothing changes within a minute, tell the operator.",
-		l.Missing, l.NodeID, example)
+	missing := l.Missing
+	if l.NodeID != "" {
+		missing += fmt.Sprintf(" (node %q)", l.NodeID)
+	}
+	return fmt.Sprintf("This server lacks %s and leaves the run to a process that has it%s. If nothing changes within a minute, tell the operator.",
+		missing, example)
 }
 
 // sendDefinition is the call that makes the definition of a run known which another engine began.
@@ -54,8 +58,11 @@ func sendDefinition(run runView) members {
 		args.Put("input", blankInput)
 		what = "its definition and the input that it began with ({} if none)"
 	}
-	return call("workflow_start", args, "Another engine began this run and its definition is not stored here, so nothing "+
-		"continues it. Send "+what+": the run then continues where it stands.")
+	why := "Another engine began this run and its definition is not stored here"
+	if run.Lacks != nil && run.Lacks.NodeID == "" {
+		why, what = "This server lacks "+run.Lacks.Missing, "the same definition with a valid signature"
+	}
+	return call("workflow_start", args, why+", so nothing continues it. Send "+what+": the run then continues where it stands.")
 }
 
 // answerTo is the call that ends a wait.

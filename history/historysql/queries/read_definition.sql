@@ -1,1 +1,1 @@
-SELECT hash, name, version, text FROM definitions WHERE hash = ?1
+SELECT hash, name, version, text, signature FROM definitions WHERE hash = ?1
