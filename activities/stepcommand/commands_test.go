@@ -302,7 +302,7 @@ func TestSurroundings(t *testing.T) {
 		}
 	}
 	slices.Sort(names)
-	if want := []string{"GORACE", "LONG", "PATH", pidsVariable, scriptVariable, "TOKEN", "USER"}; !reflect.DeepEqual(names, want) {
+	if want := []string{"GORACE", "LONG", "PATH", pidsVariable, scriptVariable, "TOKEN", "USER", "WORKFLOWS_ENGINE_SESSION"}; !reflect.DeepEqual(names, want) {
 		t.Errorf("environment %q, want %q", names, want)
 	}
 

@@ -7,9 +7,12 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/workflows-engine/workflows-engine/internal/childprocess"
 )
 
 func main() {
+	childprocess.HideEnvironment()
 	// A host that has gone must not end the process in the middle of its work: writes fail instead.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)

@@ -8,10 +8,12 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/workflows-engine/workflows-engine/internal/childprocess"
 	"github.com/workflows-engine/workflows-engine/internal/cli"
 )
 
 func main() {
+	childprocess.HideEnvironment()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// The first signal stops the work in order; after it, a second one ends the process as usual.
 	context.AfterFunc(ctx, stop)

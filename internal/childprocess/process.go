@@ -1,13 +1,15 @@
 // Package childprocess starts the programs that an operator has configured, MCP servers and step commands, and leaves
 // nothing of them behind: each leads a process group of its own, which is killed when the program has ended or was told
-// to end. A child gets little of the engine's environment, its secrets come from references, and what it prints on
+// to end, together with what has left the group, as far as the system shows it. A child gets little of the engine's environment, its secrets come from references, and what it prints on
 // standard error is kept and logged with those secrets masked.
 package childprocess
 
 import (
+	"crypto/rand"
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"time"
 )
@@ -15,6 +17,9 @@ import (
 // drainTime is how long what a process has printed may take to be read after its end. It matters only where a process
 // outside the group holds the pipes open.
 const drainTime = time.Second
+
+// sessionVariable marks the processes that belong to one Process.
+const sessionVariable = "WORKFLOWS_ENGINE_SESSION"
 
 // Program says what is started. Nothing in it is expanded, and no shell is involved.
 type Program struct {
@@ -35,9 +40,11 @@ type Process struct {
 	// PID is the number of the process, and of its group.
 	PID int
 
-	cmd    *exec.Cmd
-	exited chan struct{}
-	ended  func(state string)
+	cmd *exec.Cmd
+	// session is an entry of the environment that this process and what it starts have, and nothing else.
+	session string
+	exited  chan struct{}
+	ended   func(state string)
 
 	mu sync.Mutex
 	// over is set once the process was waited for: its group's number may belong to somebody else from then on.
@@ -48,12 +55,9 @@ type Process struct {
 // Start starts a program in a process group of its own. stderr takes in what it prints on standard error; ended, which
 // may be nil, is called with how it ended. The error is that of the system.
 func Start(program Program, stderr *Tail, ended func(state string)) (*Process, error) {
-	p := &Process{Stderr: stderr, exited: make(chan struct{}), ended: ended}
+	p := &Process{Stderr: stderr, session: sessionVariable + "=" + rand.Text(), exited: make(chan struct{}), ended: ended}
 	p.cmd = exec.Command(program.Command, program.Args...)
-	p.cmd.Env, p.cmd.Dir = program.Environment, program.Directory
-	if p.cmd.Env == nil {
-		p.cmd.Env = []string{} // nil would mean the engine's own
-	}
+	p.cmd.Env, p.cmd.Dir = append(slices.Clip(program.Environment), p.session), program.Directory
 	leadGroup(p.cmd)
 	// The pipes are made here and not by os/exec: its Wait would close them before they are read to the end.
 	pipes := [3]struct{ r, w *os.File }{}
@@ -108,6 +112,7 @@ func (p *Process) supervise(stderr *os.File) {
 	_ = p.cmd.Wait() // the state below says the same
 	p.mu.Lock()
 	killRest(p.cmd)
+	killSession(p.session)
 	p.over, p.state = true, p.cmd.ProcessState.String()
 	p.mu.Unlock()
 	// Standard output is read by the caller, who closes it; closing a file twice does no harm.
