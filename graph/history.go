@@ -32,7 +32,7 @@ func (r *Runner) History(ctx context.Context, req HistoryRequest) ([]history.Rec
 		if req.Reveal {
 			continue
 		}
-		if err := records[i].Redact(); err != nil {
+		if err := records[i].Redact(r.opts.Redaction); err != nil {
 			return nil, err
 		}
 	}

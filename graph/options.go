@@ -10,6 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/library"
 	"github.com/workflows-engine/workflows-engine/graph/limit"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/history"
 )
 
 // Options configure a Runner. The zero value works: in-process mode without executors, which refuses activities.
@@ -56,10 +57,9 @@ type Options struct {
 	LeaseTTL time.Duration
 	// Owner begins the name of this process in leases; the rest is random, so a restarted program has another name.
 	Owner string
-	// Background keeps watch over the whole store: soon after New and then periodically the Runner takes over runs whose
-	// owner is gone and fires timers that other processes set, as Recover does once; those that have just become
-	// overdue it finds within a second. Long-lived servers want it; without it a Runner wakes up only for what it began
-	// itself.
+	// Background keeps watch over the whole store: soon after New and then periodically the Runner takes over runs whose owner is gone
+	// and fires timers that other processes set, as Recover does once; those that have just become overdue it finds within a second.
+	// Long-lived servers want it; without it a Runner wakes up only for what it began itself.
 	Background bool
 	// ReadOnly makes a Runner that never writes, for a store that cannot be written to or is to stay as it is. It answers Status,
 	// List, History, Survey, Recover with DryRun, Export, Verify without repair and Prune with DryRun, fires no timer, and
@@ -71,6 +71,8 @@ type Options struct {
 	CloseLimit time.Duration
 	// Now is the clock; nil means the store's. Tests that fake time use testing/synctest instead where they can.
 	Now func() time.Time
+	// Redaction is what History and redacted exports hide; nil means history.DefaultRedaction.
+	Redaction *history.Redaction
 	// NewID makes execution ids; nil means UUIDs of version 7: the time, then random bits.
 	NewID func() string
 	// Logger gets what happens in the background, a line for each failed attempt (Warn, LogAttemptFailed) and for the end of each run

@@ -25,7 +25,7 @@ func (r *Runner) Export(ctx context.Context, executionID string, o ExportOptions
 		return err
 	}
 	defer r.tasks.Done()
-	return Export(ctx, r.store, executionID, o, out)
+	return Export(ctx, r.store, executionID, o.Or(r.opts.Redaction), out)
 }
 
 // Import reads what Export has written and adds the runs to a store, all or nothing; see transfer.Import.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -13,46 +12,92 @@ import (
 // Redacted replaces the value of a member that must not be shown.
 const Redacted = "[REDACTED]"
 
-// hides reports whether the protocol names a member as secret (spec: execution, 1.6): its whole name, ignoring case.
-func hides(name string) bool {
-	switch strings.ToLower(name) {
-	case "apikey", "token", "password", "secret":
-		return true
-	}
-	return false
+// Redaction hides values in logs, exports and answers: those of members with certain names, and certain texts wherever they
+// stand. Stores never redact, because redacted values cannot be replayed.
+//
+// The zero value hides nothing.
+type Redaction struct {
+	names secretNames
+	mask  func(string) string
 }
 
-// Redact hides the secret members of the record, in Raw and in what is read from it.
-func (r *Record) Redact() (err error) {
-	r.Raw = Redact(r.Raw)
+// NewRedaction hides members whose names contain one of names, compared word by word in any spelling: "api-key" hides apiKey,
+// X-Api-Key and api_key_2, and not apikeys.
+func NewRedaction(names ...string) Redaction { return Redaction{}.WithNames(names...) }
+
+// DefaultRedaction hides the members that the protocol names (spec: execution, 1.6) and those with other names that are usual for
+// secrets.
+func DefaultRedaction() Redaction { return defaultRedaction }
+
+// WithNames returns a Redaction that hides members with these names as well.
+func (r Redaction) WithNames(names ...string) Redaction {
+	r.names = r.names.with(names)
+	return r
+}
+
+// WithMask returns a Redaction that shows each text, names of members included, as mask returns it: without the secrets that it
+// knows.
+func (r Redaction) WithMask(mask func(string) string) Redaction {
+	r.mask = mask
+	return r
+}
+
+// Or returns the Redaction, or the default one for nil.
+func (r *Redaction) Or() Redaction {
+	if r == nil {
+		return defaultRedaction
+	}
+	return *r
+}
+
+// Redact hides what is secret in the record, in Raw and in what is read from it. nil is DefaultRedaction.
+func (r *Record) Redact(by *Redaction) (err error) {
+	r.Raw = by.Or().Text(r.Raw)
 	r.Payload, err = DecodePayload(r.Name, r.Raw)
 	return err
 }
 
-// RedactValue returns a plain value in which secret members, at any depth, are replaced by Redacted: for logs, exports and answers.
-// The given value is not changed; the result shares unchanged parts with it. Stores never redact, because redacted values cannot be
-// replayed.
-func RedactValue(v any) any {
-	out, _ := redacted(v)
+// RedactValue is DefaultRedaction().Value.
+func RedactValue(v any) any { return defaultRedaction.Value(v) }
+
+// String returns a text without the secrets that are hidden by value.
+func (r Redaction) String(text string) string {
+	if r.mask == nil {
+		return text
+	}
+	return r.mask(text)
+}
+
+// Value returns a plain value in which hidden members, at any depth, are replaced by Redacted. The given value is not changed;
+// the result shares unchanged parts with it.
+func (r Redaction) Value(v any) any {
+	out, _ := r.value(v)
 	return out
 }
 
-func redacted(v any) (out any, changed bool) {
+func (r Redaction) value(v any) (out any, changed bool) {
 	switch v := v.(type) {
+	case string:
+		shown := r.String(v)
+		return shown, shown != v
 	case map[string]any:
 		var m map[string]any
 		for name, member := range v {
 			shown, differs := any(Redacted), true
-			if !hides(name) {
-				shown, differs = redacted(member)
+			if !r.names.hide(name) {
+				shown, differs = r.value(member)
 			}
-			if !differs {
+			as := r.String(name)
+			if !differs && as == name {
 				continue
 			}
 			if m == nil {
 				m = maps.Clone(v)
 			}
-			m[name] = shown
+			if as != name {
+				delete(m, name)
+			}
+			m[as] = shown
 		}
 		if m != nil {
 			return m, true
@@ -60,7 +105,7 @@ func redacted(v any) (out any, changed bool) {
 	case []any:
 		var s []any
 		for i, e := range v {
-			shown, differs := redacted(e)
+			shown, differs := r.value(e)
 			if !differs {
 				continue
 			}
@@ -76,13 +121,13 @@ func redacted(v any) (out any, changed bool) {
 	return v, false
 }
 
-// Redact is RedactValue for JSON text. The rest of the text keeps its form and order; a text with nothing to hide is returned unchanged.
+// Text is Value for JSON text. The rest of the text keeps its form and order; a text with nothing to hide is returned unchanged.
 // Text that is not JSON is replaced as a whole.
-func Redact(raw []byte) []byte {
+func (r Redaction) Text(raw []byte) []byte {
 	if !json.Valid(raw) {
 		return jsonvalue.AppendString(nil, Redacted)
 	}
-	t := redactedText{src: raw, in: json.NewDecoder(bytes.NewReader(raw))}
+	t := redactedText{Redaction: r, src: raw, in: json.NewDecoder(bytes.NewReader(raw))}
 	t.in.UseNumber()
 	t.value()
 	if t.copied == 0 {
@@ -93,6 +138,7 @@ func Redact(raw []byte) []byte {
 
 // redactedText reads valid JSON text. The text before copied has been written to out.
 type redactedText struct {
+	Redaction
 	src    []byte
 	in     *json.Decoder
 	out    []byte
@@ -101,13 +147,13 @@ type redactedText struct {
 
 // value reads a value. The decoder cannot fail, because the text is valid.
 func (t *redactedText) value() {
-	start, _ := t.in.Token()
+	start := t.token()
 	if _, composite := start.(json.Delim); !composite {
 		return
 	}
 	for t.in.More() {
 		if start == json.Delim('{') {
-			if name, _ := t.in.Token(); hides(name.(string)) {
+			if name := t.token(); t.names.hide(name.(string)) {
 				t.hide()
 				continue
 			}
@@ -115,6 +161,21 @@ func (t *redactedText) value() {
 		t.value()
 	}
 	_, _ = t.in.Token() // the closing bracket
+}
+
+// token reads a token. In a text it masks what is secret.
+func (t *redactedText) token() json.Token {
+	before := t.in.InputOffset()
+	token, _ := t.in.Token()
+	if text, ok := token.(string); ok && t.mask != nil {
+		if shown := t.mask(text); shown != text {
+			begin := before + int64(bytes.IndexByte(t.src[before:], '"')) // behind white space and a comma or colon
+			t.out = append(t.out, t.src[t.copied:begin]...)
+			t.out = jsonvalue.AppendString(t.out, shown)
+			t.copied = t.in.InputOffset()
+		}
+	}
+	return token
 }
 
 // hide replaces the next value.

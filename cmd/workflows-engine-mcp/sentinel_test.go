@@ -266,6 +266,80 @@ func (s sentinel) run() {
 	}
 }
 
+// TestShownRecordsHideSecrets: an input holds a key of the settings, a short one, and a token of its own. Every door that shows
+// records hides all three, and answers hide the long one; the run computes with what was sent.
+func TestShownRecordsHideSecrets(t *testing.T) {
+	const shortKey, token = "hunter2-x", "tok-sentinel-91"
+	folder := t.TempDir()
+	db := filepath.Join(folder, "runs.db")
+	manifest, err := json.Marshal(map[string]any{"mcpServers": map[string]any{
+		"remote": map[string]any{"url": "http://127.0.0.1:1/mcp", "headers": map[string]string{"Authorization": "Bearer ${env:TOOL_KEY}", "X-Api-Key": shortKey}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "mcp.json"), manifest, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := spawnWith(t, folder, []string{"TOOL_KEY=" + toolKey, "WORKFLOW_ENGINE_REDACT=iban, tax id"}, "--store-path", db, "--mcp-config", "mcp.json", "--log-level", "debug")
+	var answers []string
+	ask := func(line string) map[string]any {
+		p.write(line)
+		answer := p.read()
+		answers = append(answers, p.stdout.Text())
+		return answer
+	}
+	ask(hello)
+	input := `{"note":"` + toolKey + ` and ` + shortKey + `","access_token":"` + token + `","` + toolKey + `":1,"taxId":"` + token + `"}`
+	ask(toolCall(1, "workflow_start", `{"execution_id":"r","input":`+input+`,"definition":{"document":{"schema":"s","name":"n","version":"1"},"state_schema":{"type":"object"},`+
+		`"nodes":[{"id":"a","type":"start"},{"id":"x","type":"set_state","config":{"assignments":{"length":{"jq":"(.note|length) + (.access_token|length)"}}}},`+
+		`{"id":"i","type":"interrupt","config":{"prompt":"p","resume_schema":{"type":"object"}}},{"id":"z","type":"end","config":{"output_mapping":"{length}"}}],`+
+		`"edges":[{"source":"__start__","target":"a"},{"source":"a","target":"x"},{"source":"x","target":"i"},{"source":"i","target":"z"}]}}`))
+	status := ask(toolCall(2, "workflow_status", `{"execution_id":"r"}`))
+	p.write(`{"jsonrpc":"2.0","id":3,"method":"resources/read","params":{"uri":"awp://runs/r/history"}}`)
+	p.read()
+	resource := p.stdout.Text()
+	done := ask(toolCall(4, "workflow_resume", `{"execution_id":"r","resume_payload":{}}`))
+	p.stdin.Close()
+	if status := p.end(); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+	want := float64(len(toolKey) + len(" and ") + len(shortKey) + len(token))
+	if got := structured(done)["result"]; fmt.Sprint(got) != fmt.Sprint(map[string]any{"length": want}) {
+		t.Errorf("computed %v, want %v; %v", got, want, structured(done))
+	}
+	if text := strings.Join(answers, "\n"); strings.Contains(text, toolKey) || !strings.Contains(text, token) {
+		t.Errorf("the answers hide %v: %s", structured(status), text)
+	}
+
+	t.Chdir(folder)
+	t.Setenv("TOOL_KEY", toolKey)
+	t.Setenv("WORKFLOW_ENGINE_REDACT", "iban, tax id")
+	t.Setenv("WORKFLOW_ENGINE_MCP_CONFIG", "mcp.json")
+	shown := map[string]string{"the resource": resource, "the log": p.stderr.String()}
+	for _, args := range [][]string{{"history", "r"}, {"history", "r", "--json"}, {"export", "r", "--redact"}, {"list", "--json"}} {
+		shown[strings.Join(args, " ")] = commandLine(t, db, args...)
+	}
+	for where, text := range shown {
+		for _, secret := range []string{toolKey, shortKey, token} {
+			if strings.Contains(text, secret) {
+				t.Errorf("%s: %s in %s", where, secret, text)
+			}
+		}
+		if where != "the log" && where != "list --json" && where != "history r" && !strings.Contains(text, "[REDACTED]") {
+			t.Errorf("%s hides nothing: the test proves nothing: %s", where, text)
+		}
+	}
+	for _, args := range [][]string{{"status", "r"}, {"status", "r", "--json"}} {
+		if text := commandLine(t, db, args...); strings.Contains(text, toolKey) {
+			t.Errorf("%v: %s", args, text)
+		}
+	}
+	if text := commandLine(t, db, "export", "r"); !strings.Contains(text, toolKey) {
+		t.Error("a whole export lacks what an import needs")
+	}
+}
+
 // commandLine returns everything that a command prints.
 func commandLine(t *testing.T, db string, args ...string) string {
 	t.Helper()

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -16,10 +17,17 @@ import (
 
 // Options say how a run is exported.
 type Options struct {
-	// Redact masks the values of members that look like secrets. The file can then be read, and not be imported.
-	Redact bool
+	// Redact masks what Redaction hides, nil being history.DefaultRedaction. The file can then be read, and not be imported.
+	Redact    bool
+	Redaction *history.Redaction
 	// Now is the time of the export.
 	Now time.Time
+}
+
+// Or returns the options, with a Redaction for those that have none.
+func (o Options) Or(r *history.Redaction) Options {
+	o.Redaction = cmp.Or(o.Redaction, r)
+	return o
 }
 
 // Export writes a run with its subworkflows and their definitions in the form of package runfile. Of a run that goes on,
@@ -37,6 +45,7 @@ func Export(ctx context.Context, store history.Store, executionID string, o Opti
 		return admit.NotFoundAs(err, problem.ExecutionNotFound, executionID)
 	}
 	w := runfile.NewWriter(out, o.Redact)
+	w.Redaction = o.Redaction
 	if err := w.Header(executionID, o.Now); err != nil {
 		return err
 	}

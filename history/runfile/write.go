@@ -38,6 +38,9 @@ type Run struct {
 // Writer writes a file. Call Header, then Definition for each definition, then Run for each run, then Trailer. After an error
 // the file is invalid.
 type Writer struct {
+	// Redaction is what a redacted file hides; nil means history.DefaultRedaction.
+	Redaction *history.Redaction
+
 	out      io.Writer
 	sum      hash.Hash
 	buf      []byte
@@ -131,7 +134,7 @@ func (w *Writer) Trailer() error {
 // shown returns a text, masked if the file is redacted.
 func (w *Writer) shown(text []byte) []byte {
 	if w.redacted {
-		return history.Redact(text)
+		return w.Redaction.Or().Text(text)
 	}
 	return text
 }

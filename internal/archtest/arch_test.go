@@ -124,7 +124,7 @@ var rooms = map[string][]string{
 	},
 	"internal/httpworkflow": {"graph/definition", "graph/problem", "internal/config/envname", "internal/wait"},
 	"internal/config": {
-		"internal/config/envname", "internal/httpworkflow",
+		"internal/childprocess", "internal/config/envname", "internal/httpworkflow",
 		"activities/stepcommand", "activities/toolcall", "internal/manifest",
 		"activities", "activities/llmcall", "delegate", "history", "history/historymem", "history/historysql", "graph", "graph/problem",
 		"graph/definition", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/signing",

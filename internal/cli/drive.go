@@ -204,7 +204,7 @@ func (d *drive) ended(run *graph.Run) error {
 	}
 	d.app.summarize(run)
 	if d.json {
-		if err := writeEncoded(d.app.stdout, runjson.Full(run)); err != nil {
+		if err := d.session.writeJSON(d.app.stdout, runjson.Full(run)); err != nil {
 			return err
 		}
 	} else if run.Status == machine.Completed {
@@ -229,7 +229,7 @@ func (d *drive) paused(ctx context.Context, run *graph.Run) error {
 	d.app.summarize(run)
 	d.app.explainPause(run, d.session)
 	if d.json {
-		if err := writeEncoded(d.app.stdout, runjson.Full(run)); err != nil {
+		if err := d.session.writeJSON(d.app.stdout, runjson.Full(run)); err != nil {
 			return err
 		}
 	}

@@ -14,6 +14,8 @@ type liveView struct {
 	out   io.Writer
 	paint palette
 	store history.Store
+	// redaction is what is hidden; nil means history.DefaultRedaction.
+	redaction *history.Redaction
 
 	mu      sync.Mutex
 	printed sync.Cond // printing has become false

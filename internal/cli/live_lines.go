@@ -57,7 +57,7 @@ func (v *liveView) show(id string, r history.Record) {
 		}
 		run.attempt[at] = p.Attempt
 	case history.ActivityCompleted:
-		text := short(history.RedactValue(p.Result.Value), outputWidth)
+		text := short(v.redaction.Or().Value(p.Result.Value), outputWidth)
 		if tokens := tokensText(p.Usage); tokens != "" {
 			text = tokens + "  " + text
 		}
@@ -68,7 +68,7 @@ func (v *liveView) show(id string, r history.Record) {
 		// Activities have had their line when the outcome came, parallel blocks when they joined.
 		kind := definition.Type(run.nodes[p.NodeID].nodeType)
 		if !kind.IsActivity() && kind != definition.AgentDelegate && kind != definition.Parallel {
-			v.line(run, r, v.paint.good("✓"), outputText(redacted(p.Output)))
+			v.line(run, r, v.paint.good("✓"), outputText(v.redacted(p.Output)))
 		}
 	case history.FailNode:
 		// A node without an id failed for a reason outside of it; an activity's attempt has had its line.
@@ -157,8 +157,8 @@ func outputText(output map[string]any) string {
 }
 
 // redacted masks what looks like a secret: what is shown live stays on screens and in logs.
-func redacted(output map[string]any) map[string]any {
-	masked, _ := history.RedactValue(output).(map[string]any)
+func (v *liveView) redacted(output map[string]any) map[string]any {
+	masked, _ := v.redaction.Or().Value(output).(map[string]any)
 	return masked
 }
 

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 
 	"github.com/spf13/pflag"
@@ -105,7 +107,8 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 	}
 	options.Workflows = c.Workflows(string(s.workflows))
 	if o.live {
-		s.view = newLiveView(a.stderr, a.paint, store)
+		s.view = newLiveView(c.Masked(a.stderr), a.paint, store)
+		s.view.redaction = c.Redaction()
 		options.OnRecord = s.view.record
 	}
 	if s.engine, err = a.engine(store, options); err != nil {
@@ -117,6 +120,16 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 		}
 	}
 	return s, nil
+}
+
+// writeJSON is writeEncoded without the secrets of the settings.
+func (s *session) writeJSON(w io.Writer, v any) error {
+	var text bytes.Buffer
+	if err := writeEncoded(&text, v); err != nil {
+		return err
+	}
+	_, err := w.Write(s.config.AnswerRedaction().Text(text.Bytes()))
+	return err
 }
 
 // engine makes the engine of a session.

@@ -56,12 +56,12 @@ func (a *app) status(ctx context.Context, id, folder string, asJSON bool) error 
 			run.Lacks = nil // unknown while the settings cannot be used
 		}
 		if asJSON {
-			return writeEncoded(a.stdout, runjson.Full(run))
+			return s.writeJSON(a.stdout, runjson.Full(run))
 		}
 		if err := s.addRequiredFlags(ctx, run); err != nil {
 			return err
 		}
-		return writeStatus(a.human, run, s, a.now())
+		return writeStatus(s.config.Masked(a.human), run, s, a.now())
 	})
 }
 

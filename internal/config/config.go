@@ -106,9 +106,10 @@ func (c *Config) StoreLine() string {
 	return fmt.Sprintf("execution history store: sqlite (%s)", c.StorePath)
 }
 
-// Logger writes what happens in the background to w, which is standard error in both commands.
+// Logger writes what happens in the background to w, which is standard error in both commands, without the secrets of the settings.
 func (c *Config) Logger(w io.Writer) *slog.Logger {
 	options := &slog.HandlerOptions{Level: c.LogLevel}
+	w = c.Masked(w)
 	if c.LogFormat == LogJSON {
 		return slog.New(slog.NewJSONHandler(w, options))
 	}

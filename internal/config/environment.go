@@ -19,6 +19,9 @@ type Environment struct {
 	Directory string
 	// ReadFile reads a file that a variable names.
 	ReadFile func(path string) ([]byte, error)
+
+	// secrets, unless nil, notes the secrets that are read.
+	secrets *secrets
 }
 
 // System is the environment of this process.

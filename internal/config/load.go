@@ -33,6 +33,7 @@ func (f *Flags) LoadStore(env Environment) (*Config, error) {
 func (f *Flags) LoadLog(env Environment) (*Config, error) { return load(env, f.loadLog) }
 
 func load(env Environment, parts ...func(*Config, Environment) error) (*Config, error) {
+	env.secrets = &secrets{}
 	c := &Config{Warnings: ineffective(env.Variables), env: env}
 	for _, part := range parts {
 		if err := part(c, env); err != nil {

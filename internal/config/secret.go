@@ -15,6 +15,12 @@ const maxSecretBytes = 64 << 10
 // secret resolves a reference (spec: cli-and-config, 13): env:NAME is a variable, file:path a file inside the working
 // directory, symbolic links included. The value is trimmed and never blank. Errors name the reference, not the value.
 func (e Environment) secret(reference string) (string, error) {
+	value, err := e.resolve(reference)
+	e.secrets.add(value)
+	return value, err
+}
+
+func (e Environment) resolve(reference string) (string, error) {
 	scheme, rest, _ := strings.Cut(strings.TrimSpace(reference), ":")
 	rest = strings.TrimSpace(rest)
 	if rest == "" {

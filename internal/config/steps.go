@@ -49,6 +49,7 @@ func (c *Config) Commands(list map[string]manifest.StepCommand, place string) (*
 			return nil, problem.New(problem.UsageError, "%s: %s, where handler %q runs, is not a folder", place, s.Directory, name).
 				WithHint("Make it, or name another in cwd.")
 		}
+		c.env.secrets.addNamed(s.Env)
 		commands[name] = s
 	}
 	return stepcommand.New(stepcommand.Config{

@@ -43,6 +43,8 @@ func (c *Config) Tools(m *manifest.Manifest, log *slog.Logger) (*toolcall.Execut
 		if s.Directory != "" {
 			s.Directory = c.env.absolute(s.Directory)
 		}
+		c.env.secrets.addNamed(s.Env)
+		c.env.secrets.addNamed(s.Headers)
 		servers[name] = s
 	}
 	return toolcall.New(toolcall.Config{

@@ -82,7 +82,7 @@ func (s *server) readDefinition(ctx context.Context, req *mcp.ReadResourceReques
 	if err != nil {
 		return nil, resourceError(req.Params.URI, err)
 	}
-	return contents(req.Params.URI, string(stored.Text)), nil
+	return contents(req.Params.URI, string(s.opts.Redaction.Text(stored.Text))), nil
 }
 
 // runOf takes the run's id out of an address; in there it is percent-encoded.

@@ -17,6 +17,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
 )
 
 // Options configure a server. The zero value works.
@@ -31,6 +32,8 @@ type Options struct {
 	// Ready is closed once the engine and Definitions may be called; nil means from the start. Until then the handshake and the
 	// lists are answered, and calls and reads wait.
 	Ready <-chan struct{}
+	// Redaction is what answers hide; the zero value hides nothing.
+	Redaction history.Redaction
 	// Logger gets a line for each call (debug) and each fault (error); nil discards them.
 	Logger *slog.Logger
 }
@@ -146,14 +149,24 @@ func (s *server) handler(t *tool) mcp.ToolHandler {
 		switch {
 		case failed == nil:
 			s.log.Debug("call", "tool", t.name, id, took)
-			return answer.result(), nil
+			return s.shown(answer.result()), nil
 		case failed.code == problem.Internal:
 			s.log.Error("call failed", "tool", t.name, id, took, "error", failed.message)
 		default:
 			s.log.Debug("call refused", "tool", t.name, id, took, "code", string(failed.code), "error", failed.message)
 		}
-		return failed.result(), nil
+		return s.shown(failed.result()), nil
 	}
+}
+
+// shown hides the operator's secrets in a result.
+func (s *server) shown(r *mcp.CallToolResult) *mcp.CallToolResult {
+	text := r.Content[0].(*mcp.TextContent)
+	text.Text = s.opts.Redaction.String(text.Text)
+	if raw := r.StructuredContent.(json.RawMessage); s.opts.Redaction.String(string(raw)) != string(raw) {
+		r.StructuredContent = json.RawMessage(s.opts.Redaction.Text(raw))
+	}
+	return r
 }
 
 // perform calls a tool. A panic below is a fault of this call, not the end of the server, which may drive other runs.

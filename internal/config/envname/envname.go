@@ -31,6 +31,7 @@ const (
 	MaxBytes         = Prefix + "MAX_BYTES"
 	MaxPending       = Prefix + "MAX_PENDING"
 	Limits           = Prefix + "LIMITS"
+	Redact           = Prefix + "REDACT"
 )
 
 // Options are the flags that set what hints of the library call by its Go name.
@@ -42,7 +43,7 @@ var Options = problem.Glossary{
 // Known are the variables that have an effect.
 var Known = []string{
 	Store, StorePath, Profile, StepHandlers, StepCommands, LLM, MCPConfig, MCPAllowCommands, A2A, SigningMode, SigningKeys,
-	WorkflowSources, Synchronous, WaitLimit, Drain, LogLevel, LogFormat, MaxVisits, MaxRecords, MaxBytes, MaxPending, Limits,
+	WorkflowSources, Synchronous, WaitLimit, Drain, LogLevel, LogFormat, MaxVisits, MaxRecords, MaxBytes, MaxPending, Limits, Redact,
 }
 
 // Unsupported are variables of the protocol that this engine does not act on.

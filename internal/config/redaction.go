@@ -1,0 +1,95 @@
+package config
+
+import (
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/childprocess"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
+)
+
+const (
+	// minSecret is the length in bytes from which a configured secret is masked where records are shown.
+	minSecret = 8
+	// minAnswerSecret is that in answers, of which hosts take what they perform: a shorter one may be a word there.
+	minAnswerSecret = 16
+)
+
+// secrets are the values of the secrets that the settings name, as they are read.
+type secrets struct {
+	mu     sync.RWMutex
+	values []string
+	// shown and answered mask them, in records and in answers.
+	shown, answered childprocess.Scrubber
+}
+
+// add notes a secret.
+func (s *secrets) add(value string) {
+	if s == nil || len(value) < minSecret {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if slices.Contains(s.values, value) {
+		return
+	}
+	s.values = append(s.values, value)
+	s.shown = childprocess.NewScrubber(s.values)
+	s.answered = childprocess.NewScrubber(slices.DeleteFunc(slices.Clone(s.values), func(v string) bool { return len(v) < minAnswerSecret }))
+}
+
+// addNamed notes the values of variables or headers whose names say that they are secret.
+func (s *secrets) addNamed(values map[string]string) {
+	for name, value := range values {
+		if history.DefaultRedaction().Value(map[string]any{name: ""}).(map[string]any)[name] != "" {
+			s.add(strings.TrimPrefix(value, "literal:"))
+		}
+	}
+}
+
+// mask hides them where records are shown, maskAnswer in answers.
+func (s *secrets) mask(text string) string       { return s.scrubber(false).Scrub(text) }
+func (s *secrets) maskAnswer(text string) string { return s.scrubber(true).Scrub(text) }
+
+func (s *secrets) scrubber(answers bool) childprocess.Scrubber {
+	if s == nil {
+		return nil
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if answers {
+		return s.answered
+	}
+	return s.shown
+}
+
+// Redaction hides where records are shown what is secret by its name, those of WORKFLOW_ENGINE_REDACT included, and the secrets that
+// the settings name.
+func (c *Config) Redaction() *history.Redaction {
+	r := history.DefaultRedaction().WithNames(strings.Split(c.env.lookup(envname.Redact), ",")...).WithMask(c.env.secrets.mask)
+	return &r
+}
+
+// AnswerRedaction hides those secrets of the settings in answers that cannot stand there by chance. Names hide nothing there: what
+// hosts perform, and what callers make of a result, has them.
+func (c *Config) AnswerRedaction() history.Redaction {
+	return history.Redaction{}.WithMask(c.env.secrets.maskAnswer)
+}
+
+// Masked writes to w without the secrets of the settings. What is written at once is masked as a whole.
+func (c *Config) Masked(w io.Writer) io.Writer { return masked{w, c.env.secrets} }
+
+type masked struct {
+	io.Writer
+	secrets *secrets
+}
+
+func (m masked) Write(text []byte) (int, error) {
+	if _, err := io.WriteString(m.Writer, m.secrets.mask(string(text))); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}
