@@ -42,7 +42,7 @@ func (a *attempt) run(ctx context.Context, req activities.Request) (activities.R
 			Environment: childprocess.Environment(a.config.Environ, env),
 		},
 		&childprocess.Tail{
-			Secret: a.secret, Limit: a.config.MaxLogBytes,
+			Secret: a.secret, Allowance: childprocess.Allowance{Bytes: a.config.MaxLogBytes},
 			Line: func(line string) { log.Info("step command prints", logLine, line) },
 		}, nil)
 	if err != nil {

@@ -98,7 +98,7 @@ func (s *server) transport(x *session, env, headers map[string]string) (mcp.Tran
 	program := childprocess.Program{
 		Command: s.Command, Args: s.Args, Environment: childprocess.Environment(s.config.Environ, env), Directory: s.Directory,
 	}
-	stderr := &childprocess.Tail{Secret: x.secret, Line: func(line string) { s.log.Info("MCP server prints", logLine, line) }}
+	stderr := &childprocess.Tail{Secret: x.secret, Allowance: logged, Line: func(line string) { s.log.Info("MCP server prints", logLine, line) }}
 	var err error
 	x.process, err = childprocess.Start(program, stderr, func(state string) { s.log.Info("MCP server ended", logState, state) })
 	if err != nil {

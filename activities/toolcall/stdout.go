@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/internal/childprocess"
 )
@@ -31,6 +32,8 @@ type messages struct {
 	secret childprocess.Scrubber
 	line   []byte // what is left of the current message
 	err    error
+	// allowance bounds what is logged of lines that are no messages.
+	allowance childprocess.Allowance
 
 	// large is set when reading has ended because of a message beyond the limit.
 	large atomic.Bool
@@ -39,8 +42,11 @@ type messages struct {
 	stray string
 }
 
+// logged is how much of what a server prints on one of its outputs is logged.
+var logged = childprocess.Allowance{Bytes: 64 << 10, Window: time.Minute}
+
 func newMessages(out *os.File, limit int, log *slog.Logger, secret childprocess.Scrubber) *messages {
-	return &messages{out: out, lines: bufio.NewReaderSize(out, 64<<10), limit: limit + envelope, log: log, secret: secret}
+	return &messages{out: out, lines: bufio.NewReaderSize(out, 64<<10), limit: limit + envelope, log: log, secret: secret, allowance: logged}
 }
 
 // Read implements io.Reader.
@@ -104,7 +110,9 @@ func isMessage(line []byte) bool {
 func (m *messages) skip(line string) {
 	line = m.secret.Scrub(strings.ToValidUTF8(line, "\ufffd")) // before it is cut, so that the cut leaves no part of a secret
 	line = strings.ToValidUTF8(line[:min(len(line), childprocess.MaxLine)], "")
-	m.log.Warn("MCP server prints a line on standard output that is not a message", logLine, line)
+	m.allowance.Log(line, func(line string) {
+		m.log.Warn("MCP server prints a line on standard output that is not a message", logLine, line)
+	})
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.stray = line[:min(len(line), 200)]

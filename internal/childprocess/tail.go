@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 )
 
 const (
@@ -21,12 +22,41 @@ type Tail struct {
 	Secret Scrubber
 	// Line gets each line that is not blank, cut to MaxLine; nil drops them.
 	Line func(string)
-	// Limit bounds in bytes what is handed to Line; 0 means no bound. The end is kept in any case.
-	Limit int
+	// Allowance bounds what is handed to Line. The end is kept in any case.
+	Allowance Allowance
 
-	handed int
-	mu     sync.Mutex
-	text   []byte
+	mu   sync.Mutex
+	text []byte
+}
+
+// Allowance bounds what is logged of what a child prints.
+type Allowance struct {
+	// Bytes is how much is logged; 0 means no bound.
+	Bytes int
+	// Window is the time after which it is allowed anew; 0 means never.
+	Window time.Duration
+
+	used  int
+	began time.Time
+}
+
+// Log calls log with a line if it is allowed, and after the last one with a line that says so.
+func (a *Allowance) Log(line string, log func(string)) {
+	if now := time.Now(); a.Window > 0 && now.Sub(a.began) >= a.Window {
+		a.began, a.used = now, 0
+	}
+	if a.Bytes > 0 && a.used >= a.Bytes {
+		return
+	}
+	a.used += len(line)
+	log(line)
+	switch {
+	case a.Bytes == 0 || a.used < a.Bytes:
+	case a.Window > 0:
+		log("… more is not logged for up to " + a.Window.String())
+	default:
+		log("… more is not logged")
+	}
 }
 
 // readFrom reads until the end, or until the reader is closed.
@@ -47,7 +77,9 @@ func (t *Tail) readFrom(r io.Reader) {
 			text = t.Secret.Scrub(strings.ToValidUTF8(text, "\ufffd"))
 			t.keep(text)
 			if trimmed := strings.TrimSpace(text); trimmed != "" && !begun {
-				t.hand(trimmed)
+				if t.Line != nil {
+					t.Allowance.Log(trimmed, t.Line)
+				}
 				begun = more
 			}
 		}
@@ -55,18 +87,6 @@ func (t *Tail) readFrom(r io.Reader) {
 		if err != nil && !more {
 			return
 		}
-	}
-}
-
-// hand passes a line on, unless there were too many.
-func (t *Tail) hand(line string) {
-	if t.Line == nil || t.Limit > 0 && t.handed >= t.Limit {
-		return
-	}
-	t.handed += len(line)
-	t.Line(line)
-	if t.Limit > 0 && t.handed >= t.Limit {
-		t.Line("… more is not logged")
 	}
 }
 

@@ -75,6 +75,7 @@ func readA2A(o *jsonobject.Object, env Environment) A2ASettings {
 	case s.NoAuth && reference != "":
 		o.Fail("oneOf", "names a key and has noAuth")
 	case reference != "":
+		env.notePlain(envname.A2A, s.BaseURL)
 		s.APIKey = func(context.Context) (string, error) { return env.secret(reference) }
 	case !s.NoAuth:
 		o.Fail("oneOf", "%s", oneKey)

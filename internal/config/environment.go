@@ -22,6 +22,8 @@ type Environment struct {
 
 	// secrets, unless nil, notes the secrets that are read.
 	secrets *secrets
+	// notes, unless nil, takes warnings.
+	notes *notes
 }
 
 // System is the environment of this process.
@@ -34,7 +36,7 @@ func System() Environment {
 		GOOS:      runtime.GOOS,
 		Home:      home,
 		Directory: directory,
-		ReadFile:  os.ReadFile,
+		ReadFile:  readRegular,
 	}
 }
 

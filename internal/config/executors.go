@@ -129,6 +129,11 @@ func (c *Config) Executors() (Executors, error) {
 	if err := c.addDelegates(&e); err != nil {
 		return Executors{}, err
 	}
+	for _, warning := range c.env.notes.take() { // of what only executors read
+		if c.Log != nil {
+			c.Log.Warn(warning)
+		}
+	}
 	return e, nil
 }
 

@@ -112,7 +112,7 @@ func (f Folder) definitions() (documents []named, broken []string, err error) {
 }
 
 func read(path string, parse func([]byte) (*definition.Document, error)) (*definition.Document, error) {
-	text, err := os.ReadFile(path)
+	text, err := readRegular(path)
 	if err != nil {
 		return nil, err
 	}

@@ -27,6 +27,7 @@ func loadLLM(c *Config, env Environment) error {
 		return err
 	}
 	if reference != "" {
+		env.notePlain(envname.LLM, settings.BaseURL)
 		settings.APIKey = func(context.Context) (llmcall.Secret, error) {
 			key, err := env.secret(reference)
 			return llmcall.NewSecret(key), err

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -33,13 +34,14 @@ func (f *Flags) LoadStore(env Environment) (*Config, error) {
 func (f *Flags) LoadLog(env Environment) (*Config, error) { return load(env, f.loadLog) }
 
 func load(env Environment, parts ...func(*Config, Environment) error) (*Config, error) {
-	env.secrets = &secrets{}
+	env.secrets, env.notes = &secrets{}, &notes{}
 	c := &Config{Warnings: ineffective(env.Variables), env: env}
 	for _, part := range parts {
 		if err := part(c, env); err != nil {
 			return nil, err
 		}
 	}
+	c.Warnings = append(c.Warnings, env.notes.take()...)
 	return c, nil
 }
 
@@ -65,7 +67,11 @@ func (f *Flags) loadStore(c *Config, env Environment) error {
 		}
 		return nil
 	}
-	return c.resolveStorePath(path, env)
+	err = c.resolveStorePath(path, env)
+	if info, missing := os.Stat(c.StorePath); err == nil && missing == nil {
+		env.notePermissions(c.StorePath, info, true)
+	}
+	return err
 }
 
 func (c *Config) resolveStorePath(path setting, env Environment) error {

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,12 +56,20 @@ func (e Environment) secretFile(path string) (string, error) {
 			return "", fail(err)
 		}
 	}
+	info, err := root.Stat(filepath.Clean(path))
+	if err == nil {
+		err = requireRegular(path, info)
+	}
+	if err != nil {
+		return "", fail(err)
+	}
+	e.notePermissions(path, info, true)
 	file, err := root.Open(filepath.Clean(path))
 	if err != nil {
 		return "", fail(err)
 	}
 	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxSecretBytes))
+	text, err := readBounded(file, path, maxSecretBytes)
 	if err != nil {
 		return "", fail(err)
 	}

@@ -17,7 +17,7 @@ func (e Environment) text(variable string) (text []byte, file string, err error)
 	case strings.HasPrefix(value, "{") || strings.HasPrefix(value, "["):
 		return []byte(value), "", nil
 	}
-	if text, err = e.ReadFile(e.absolute(strings.TrimSpace(strings.TrimPrefix(value, "file:")))); err != nil {
+	if text, err = e.read(e.absolute(strings.TrimSpace(strings.TrimPrefix(value, "file:")))); err != nil {
 		return nil, value, problem.New(problem.UsageError, "%s cannot be read", placeOf(variable, value)).WithCause(err).
 			WithHint("%s holds a JSON object, or the path of a file with one.", variable)
 	}

@@ -17,7 +17,7 @@ func (f *Flags) loadManifest(c *Config, env Environment) error {
 	if path.value == "" {
 		return nil
 	}
-	text, err := env.ReadFile(env.absolute(path.value))
+	text, err := env.read(env.absolute(path.value))
 	if err != nil {
 		return problem.New(problem.UsageError, "%s: the operator manifest cannot be read", path.from).WithCause(err)
 	}
@@ -44,7 +44,9 @@ func (c *Config) Tools(m *manifest.Manifest, log *slog.Logger) (*toolcall.Execut
 			s.Directory = c.env.absolute(s.Directory)
 		}
 		c.env.secrets.addNamed(s.Env)
-		c.env.secrets.addNamed(s.Headers)
+		if c.env.secrets.addNamed(s.Headers); len(s.Headers) > 0 {
+			c.env.notePlain("MCP server "+name, s.URL)
+		}
 		servers[name] = s
 	}
 	return toolcall.New(toolcall.Config{

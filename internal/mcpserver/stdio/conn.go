@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 
@@ -291,7 +292,19 @@ func (c *conn) wireError(method string, err error) *jsonrpc.Error {
 		wire.Code = jsonrpc.CodeInvalidParams
 	}
 	if len(wire.Message) > maxErrorBytes {
-		wire.Message = wire.Message[:maxErrorBytes] + " …"
+		wire.Message = reasonFirst(wire.Message)
+		wire.Message = strings.ToValidUTF8(wire.Message[:min(len(wire.Message), maxErrorBytes)], "") + " …"
 	}
 	return wire
+}
+
+// reasonFirst puts what the SDK says last, behind the parameters, before them.
+func reasonFirst(message string) string {
+	const quotes = `unmarshaling "`
+	before, quoted, found := strings.Cut(message, quotes)
+	end := strings.LastIndex(quoted, `": `)
+	if !found || end < 0 {
+		return message
+	}
+	return before + quoted[end+len(`": `):] + `; found "` + quoted[:end]
 }

@@ -373,6 +373,8 @@ func TestErrorsGetACode(t *testing.T) {
 		"coded":          {"x", fmt.Errorf("more: %w", &jsonrpc.Error{Code: -32601, Message: "m"}), `{"code":-32601,"message":"more: m"}`},
 		"long": {"x", &jsonrpc.Error{Code: -32602, Message: strings.Repeat("p", 5000)},
 			`{"code":-32602,"message":"` + strings.Repeat("p", 400) + ` …"}`},
+		"long parameters before the reason": {"x", &jsonrpc.Error{Code: -32602, Message: `invalid params: unmarshaling "` + strings.Repeat("[", 5000) + `": too deep`},
+			`{"code":-32602,"message":"invalid params: too deep; found \"` + strings.Repeat("[", 400-len(`invalid params: too deep; found "`)) + ` …"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,0 +1,117 @@
+//go:build unix
+
+package config_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/workflows-engine/workflows-engine/internal/config"
+)
+
+// inFolder is the environment of this system in a folder of its own, with the umask out of the way.
+func inFolder(t *testing.T, files map[string]os.FileMode, variables ...string) config.Environment {
+	t.Helper()
+	env := config.System()
+	env.Directory, env.Variables = t.TempDir(), append(variables, "WORKFLOW_ENGINE_STORE_PATH=runs.db")
+	for name, mode := range files {
+		path, text := filepath.Join(env.Directory, name), "{}"
+		if strings.HasSuffix(name, ".key") {
+			text = "a-key-of-some-length"
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return env
+}
+
+// TestSettingsThatNeverEndAreRefused: keys and settings are files of a bounded length, and nothing that is opened waits.
+func TestSettingsThatNeverEndAreRefused(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("k", 1<<17)
+	for name, variable := range map[string]string{
+		"key from a pipe":              `WORKFLOW_ENGINE_LLM_CONFIG={"baseUrl":"https://m.example","apiKeySecretRef":"file:pipe"}`,
+		"key from a file that is long": `WORKFLOW_ENGINE_LLM_CONFIG={"baseUrl":"https://m.example","apiKeySecretRef":"file:long"}`,
+		"settings from a pipe":         "WORKFLOW_ENGINE_LLM_CONFIG=pipe",
+		"settings from a device":       "WORKFLOW_ENGINE_LLM_CONFIG=/dev/zero",
+		"public keys from a device":    "WORKFLOW_ENGINE_SIGNING_PUBLIC_KEYS=/dev/zero",
+		"manifest from a pipe":         "WORKFLOW_ENGINE_MCP_CONFIG=pipe",
+	} {
+		env := inFolder(t, nil, variable)
+		if err := syscall.Mkfifo(filepath.Join(env.Directory, "pipe"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(env.Directory, "long"), []byte(long), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := load(t, env)
+		if err == nil || !strings.Contains(fullText(err), "not a regular file") && !strings.Contains(fullText(err), "larger than") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// fullText is an error with what was found.
+func fullText(err error) string { return fmt.Sprintf("%v %+v", err, err) }
+
+// TestLoosePermissionsAreWarnedOf: of what others may change, and of secrets and databases that they may read.
+func TestLoosePermissionsAreWarnedOf(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		files    map[string]os.FileMode
+		variable string
+		want     []string
+	}{
+		{map[string]os.FileMode{"handlers.json": 0o666}, "WORKFLOW_ENGINE_STEP_HANDLERS=handlers.json", []string{"handlers.json can be changed by every user of this machine (mode 0666)"}},
+		{map[string]os.FileMode{"handlers.json": 0o644}, "WORKFLOW_ENGINE_STEP_HANDLERS=handlers.json", nil},
+		{map[string]os.FileMode{"m.key": 0o666}, `WORKFLOW_ENGINE_LLM_CONFIG={"baseUrl":"https://m.example","apiKeySecretRef":"file:m.key"}`, []string{"m.key can be changed by every"}},
+		{map[string]os.FileMode{"m.key": 0o644}, `WORKFLOW_ENGINE_LLM_CONFIG={"baseUrl":"https://m.example","apiKeySecretRef":"file:m.key"}`, []string{"m.key can be read by every"}},
+		{map[string]os.FileMode{"m.key": 0o640, "runs.db": 0o600}, `WORKFLOW_ENGINE_LLM_CONFIG={"baseUrl":"https://m.example","apiKeySecretRef":"file:m.key"}`, nil},
+		{map[string]os.FileMode{"runs.db": 0o666}, "", []string{"runs.db can be changed by every"}},
+		{map[string]os.FileMode{"runs.db": 0o644}, "", []string{"runs.db can be read by every"}},
+	} {
+		c, err := load(t, inFolder(t, tt.files, tt.variable))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(c.Warnings) != len(tt.want) || len(tt.want) > 0 && !strings.Contains(c.Warnings[0], tt.want[0]) {
+			t.Errorf("%v: %q, want %q", tt.files, c.Warnings, tt.want)
+		}
+	}
+}
+
+// TestAKeyInPlainTextIsWarnedOf: over http to a host that is neither this machine nor in a private network.
+func TestAKeyInPlainTextIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	for address, public := range map[string]bool{
+		"http://models.example.com/v1": true, "http://203.0.113.7": true, "http://[2001:db8::1]:80": true, "HTTP://Models.Example.COM.": true,
+		"https://models.example.com": false, "http://localhost:8080": false, "http://127.0.0.1": false, "http://[::1]": false, "http://10.1.2.3": false,
+		"http://ollama:11434": false, "http://models.internal": false, "http://192.168.0.9": false, "http://[::ffff:10.0.0.1]": false,
+	} {
+		for _, variable := range []string{
+			`WORKFLOW_ENGINE_LLM_CONFIG={"baseUrl":"` + address + `","apiKeyEnv":"KEY"}`,
+			`WORKFLOW_ENGINE_A2A_CONFIG={"baseUrl":"` + address + `","apiKeyEnv":"KEY"}`,
+		} {
+			c, err := load(t, environment("KEY=k", variable))
+			if err != nil {
+				t.Fatalf("%s: %v", variable, err)
+			}
+			if warned := slices.ContainsFunc(c.Warnings, func(w string) bool { return strings.Contains(w, "plain text") }); warned != public {
+				t.Errorf("%s: %q", variable, c.Warnings)
+			}
+		}
+		c, err := load(t, environment("KEY=k", `WORKFLOW_ENGINE_LLM_CONFIG={"baseUrl":"`+address+`","noAuth":true}`))
+		if err != nil || len(c.Warnings) > 0 {
+			t.Errorf("without a key: %q, %v", c.Warnings, err)
+		}
+	}
+}
