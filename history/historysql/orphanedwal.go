@@ -15,8 +15,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// rejectOrphanedWAL refuses what is not a regular file (rejectNonRegular), and a database that is empty or missing while
-// the WAL beside it has content. SQLite takes such a WAL for one of another file, and deletes it as soon as the database
+// rejectOrphanedWAL refuses what is not a regular file (rejectNonRegular), a database that lacks its WAL (rejectMissingWAL), and one
+// that is empty or missing while the WAL beside it has content. SQLite takes such a WAL for one of another file, and deletes it as soon as the database
 // is read. So this check comes before each connection.
 //
 // A database that another process is just creating is never refused: SQLite writes and flushes the database before its
@@ -28,7 +28,7 @@ func rejectOrphanedWAL(path string) error {
 	}
 	journal := leftoverJournal(path)
 	if journal == "" {
-		return nil
+		return rejectMissingWAL(path)
 	}
 	what, anew := "is empty", fmt.Sprintf("To begin a new database instead, remove %s too.", filepath.Base(path))
 	switch info, err := os.Stat(path); {
