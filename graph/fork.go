@@ -81,7 +81,7 @@ func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
 		return nil, err
 	}
 	b := history.Batch{
-		ExecutionID: req.NewExecutionID, Records: past, Execution: history.Project(req.NewExecutionID, past), Definition: execution.StoredForm(prog),
+		ExecutionID: req.NewExecutionID, Records: past, Execution: history.Project(req.NewExecutionID, past), Definition: admit.StoredForm(prog),
 		SetTimers: true, Timers: execution.StoredTimers(req.NewExecutionID, m.Timers()),
 	}
 	x := r.runs.Hold(req.NewExecutionID)

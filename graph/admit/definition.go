@@ -6,7 +6,9 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // Definition compiles a definition of at most limit bytes, or returns one error with everything that is wrong with it.
@@ -93,4 +95,13 @@ func moreErrors(n int) string {
 		return " (and 1 more error)"
 	}
 	return fmt.Sprintf(" (and %d more errors)", n)
+}
+
+// StoredForm is how a definition is kept beside the histories.
+func StoredForm(prog *definition.Program) *history.StoredDefinition {
+	d := &history.StoredDefinition{Hash: prog.Hash, Name: prog.Name, Version: prog.Version, Text: prog.Document.Canonical()}
+	if signature := prog.Document.Signature(); signature != nil {
+		d.Signature = jsonvalue.Canonical(signature)
+	}
+	return d
 }

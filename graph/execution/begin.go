@@ -27,7 +27,7 @@ func (x *Run) Begin(ctx context.Context, prog *definition.Program, config machin
 	}
 	x.setExecution(history.Execution{ID: x.id})
 	x.prior = history.Prior{}
-	x.prog, x.unstored = prog, StoredForm(prog)
+	x.prog, x.unstored = prog, admit.StoredForm(prog)
 	config.Limits.Stop = x.stop
 	_ = x.compute(func() error { x.m = machine.Start(prog, config, input, x.env.Now()); return nil })
 	x.lastStatus, x.sincePosition, x.startedHere = "", 0, startedHere

@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 
+	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/runstate"
 	"github.com/workflows-engine/workflows-engine/history"
-	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // Open loads the run unless it is loaded: Execution is then its projection and, unless it has ended, Machine its machine. The
@@ -142,17 +142,8 @@ func (x *Run) program(ctx context.Context, doc *definition.Document) (*definitio
 		return nil, err
 	}
 	x.exec.DefinitionHash = prog.Hash
-	x.unstored = StoredForm(prog)
+	x.unstored = admit.StoredForm(prog)
 	return prog, nil
-}
-
-// StoredForm is how a definition is kept beside the histories.
-func StoredForm(prog *definition.Program) *history.StoredDefinition {
-	d := &history.StoredDefinition{Hash: prog.Hash, Name: prog.Name, Version: prog.Version, Text: prog.Document.Canonical()}
-	if signature := prog.Document.Signature(); signature != nil {
-		d.Signature = jsonvalue.Canonical(signature)
-	}
-	return d
 }
 
 // rebuild makes the machine from the newest stored position and the records after it, or else from all records.
