@@ -24,10 +24,9 @@ type Options struct {
 	// Workflows resolves the workflow_ref of subworkflow nodes besides those registered with RegisterWorkflow and the
 	// definitions stored under that name. Nil resolves nothing more.
 	Workflows Resolver
-	// VerifyDefinition, when not nil, is asked about every definition before it is run or continued, wherever it comes from; a stored
-	// one has the signature that it came with. Its error refuses the call, or fails the node of a subworkflow; in a run that was not
-	// started here such a subworkflow is left to other processes. A run whose own definition is refused is not continued: calls but
-	// Status, History and Cancel are answered with DEFINITION_REQUIRED. Signing policies go here.
+	// VerifyDefinition, when not nil, is asked about every definition before it is run or continued; a stored one has the signature that
+	// it came with. Its error refuses the call, or fails the node of a subworkflow; in a run that was not started here such a
+	// subworkflow is left to others. Of a run whose own definition is refused, only Status, History and Cancel work (DEFINITION_REQUIRED).
 	VerifyDefinition func(*definition.Document) error
 	// DefaultMode of runs whose start names none; "" means machine.InProcess.
 	DefaultMode machine.Mode
