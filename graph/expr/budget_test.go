@@ -18,7 +18,7 @@ func TestW40_CostDoesNotGrowWithTheState(t *testing.T) {
 		t.Fatal(err)
 	}
 	limits := expr.DefaultLimits()
-	limits.Steps = 200
+	limits.Cost = 200
 	for _, size := range []int{1, 320 << 10} {
 		v, err := p.EvalLimits(map[string]any{"n": 1.0, "blob": strings.Repeat("x", size)}, limits)
 		if err != nil || v != 3.0 {
@@ -34,7 +34,7 @@ func TestW41_AProgramWithoutEndEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	limits := expr.DefaultLimits()
-	limits.Steps = 100_000
+	limits.Cost = 100_000
 	if v, err := p.EvalLimits(nil, limits); !errors.Is(err, problem.ExpressionLimit) {
 		t.Errorf("%v, %v", v, err)
 	}

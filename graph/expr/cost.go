@@ -25,11 +25,11 @@ func shallowCost(v any) int {
 }
 
 // chargeDeep charges for every part of v, each as often as it is reached: values may share parts, so that a small
-// program can make one that is endless to read. It returns the charge and whether there was room for it.
-func (m *meter) chargeDeep(v any) (cost int, ok bool) {
-	before := m.work
+// program can make one that is endless to read. It returns the charge in units and whether there was room for it.
+func (m *meter) chargeDeep(v any) (units int, ok bool) {
+	before := m.units
 	ok = m.walk(v, 0)
-	return before - m.work, ok
+	return before - m.units, ok
 }
 
 func (m *meter) walk(v any, depth int) bool {

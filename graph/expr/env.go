@@ -24,11 +24,3 @@ const UnitsPerMillisecond = 20_000
 // ErrAbandoned is the error of an evaluation that Env.Stop ended. It says nothing about the program, which cannot catch
 // it: evaluate it again.
 var ErrAbandoned = errors.New("the evaluation was abandoned")
-
-const (
-	// stepsPerLook is how many steps there are between two looks at Env.Stop, bytesPerLook how many bytes of work.
-	stepsPerLook = 256
-	bytesPerLook = stepsPerLook * bytesPerUnit
-	// bytesPerUnit is how many bytes of work cost as much as one step, which is one unit.
-	bytesPerUnit = 16
-)

@@ -52,7 +52,9 @@ func (p *Program) interpret(state map[string]any, env Env, l limits) (v any, err
 		}
 		p.release(i)
 	}()
-	return m.collect(i.code.RunWithContext(m, state))
+	running := i.code.RunWithContext(m, state)
+	m.heap.watch(running, state)
+	return m.collect(running)
 }
 
 // collect returns the result of a program's outputs.

@@ -204,7 +204,7 @@ func TestConcurrentEvaluations(t *testing.T) {
 	for n := range 40 {
 		wg.Go(func() {
 			state := map[string]any{"n": float64(n * 100)}
-			v, err := p.EvalWith(state, expr.Env{Now: time.Unix(int64(n), 1)}, expr.Limits{Steps: 10_000})
+			v, err := p.EvalWith(state, expr.Env{Now: time.Unix(int64(n), 1)}, expr.Limits{Cost: 10_000})
 			if n > 30 {
 				if err == nil {
 					t.Errorf("%d: no limit", n)

@@ -23,8 +23,8 @@ func (p *Program) EvalLimits(state map[string]any, l Limits) (any, error) {
 // EvalWith is EvalAt with limits.
 func (p *Program) EvalWith(state map[string]any, env Env, l Limits) (any, error) {
 	return p.eval(state, env, Limits{
-		Steps:       cmp.Or(l.Steps, defaultLimits.Steps),
-		WorkBytes:   cmp.Or(l.WorkBytes, defaultLimits.WorkBytes),
+		Cost:        cmp.Or(l.Cost, defaultLimits.Cost),
+		Memory:      cmp.Or(l.Memory, defaultLimits.Memory),
 		Outputs:     cmp.Or(l.Outputs, defaultLimits.Outputs),
 		ResultBytes: cmp.Or(l.ResultBytes, defaultLimits.ResultBytes),
 	})
@@ -35,15 +35,10 @@ func (m *Mapping) Eval(state map[string]any) (map[string]any, error) {
 	return m.EvalAt(state, Env{})
 }
 
-// Steps returns the steps and the work that an evaluation took.
-func Steps(p *Program, state map[string]any) (steps, work int, err error) {
-	i, err := p.acquire()
-	if err != nil {
-		return 0, 0, err
-	}
-	i.meter.reset(defaultLimits, Env{})
-	_, err = i.meter.collect(i.code.RunWithContext(i.meter, state))
-	return i.meter.stepsTaken(), i.meter.workDone(), err
+// Cost returns the units that an evaluation cost.
+func Cost(p *Program, state map[string]any) (units int, err error) {
+	_, err = p.EvalAt(state, Env{Spent: &units})
+	return units, err
 }
 
 // Interpreter evaluates a program with the interpreter alone, as it comes, and makes the result a value of the model.

@@ -61,7 +61,7 @@ func TestErrorMessages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = p.EvalLimits(object(t, test.state), expr.Limits{Steps: 10_000})
+		_, err = p.EvalLimits(object(t, test.state), expr.Limits{Cost: 10_000})
 		got := ""
 		if err != nil {
 			got = err.Error()

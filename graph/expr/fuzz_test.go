@@ -19,7 +19,7 @@ func FuzzEval(f *testing.F) {
 	for _, row := range differences {
 		f.Add(row.program, row.state)
 	}
-	limits := expr.Limits{Steps: 20_000, WorkBytes: 1 << 20, Outputs: 100, ResultBytes: 1 << 16}
+	limits := expr.Limits{Cost: 20_000, Outputs: 100, ResultBytes: 1 << 16}
 	f.Fuzz(func(t *testing.T, src, text string) {
 		p, err := expr.Compile(src)
 		if err != nil {

@@ -6,11 +6,10 @@ import (
 )
 
 // Regular expressions. The interpreter's own count characters from the start of the text for every match, which takes
-// minutes over a few hundred kilobytes; these count on from the match before. That is an improvement for upstream: with
-// it the interpreter's own match, splits and sub serve, each with a charge before.
+// minutes over a few hundred kilobytes; these count on from the match before.
 
 // regexpArguments are those of all functions here: the text is the input.
-func regexpArguments(m *meter, in any, args []any) (text string, p *pattern, f regexpFlags, err error) {
+func regexpArguments(m *meter, in any, args []any) (text string, s *search, f regexpFlags, err error) {
 	text, ok := in.(string)
 	if !ok {
 		return "", nil, f, faultf("match cannot be applied to %s", typeName(in))
@@ -24,43 +23,62 @@ func regexpArguments(m *meter, in any, args []any) (text string, p *pattern, f r
 		return "", nil, f, faultf("expected a string as the flags of the regular expression, found %s", typeName(args[1]))
 	}
 	if f, err = readFlags(flags); err == nil {
-		p, err = compilePattern(m, expression, f, text)
+		s, err = compilePattern(m, expression, f, text)
 	}
-	return text, p, f, err
+	return text, s, f, err
 }
 
 func testRegexp(m *meter, in any, args []any) any {
-	text, p, _, err := regexpArguments(m, in, args)
+	text, s, _, err := regexpArguments(m, in, args)
 	if err != nil {
 		return err
 	}
-	found, err := p.matches(m, text)
+	found, err := s.matches(m, text)
 	if err != nil {
 		return err
 	}
 	return found
 }
 
+// found are the matches of an expression in a text. It travels through the interpreter as a value of its own, which takes
+// less room than the objects that describe matches.
+type found struct {
+	text    string
+	names   []string
+	matches [][]int
+}
+
+// finding returns what was found.
+func finding(m *meter, in any, args []any) (*found, error) {
+	text, s, f, err := regexpArguments(m, in, args)
+	if err != nil {
+		return nil, err
+	}
+	matches, err := s.findAll(m, text, f)
+	return &found{text, s.names, matches}, err
+}
+
+// objectBytes are those of an object with a few members, with its values.
+const objectBytes = objectCost + 3*memberCost
+
 // matches returns the array of match objects.
 func matches(m *meter, in any, args []any) any {
-	text, p, f, err := regexpArguments(m, in, args)
+	f, err := finding(m, in, args)
 	if err != nil {
 		return err
 	}
-	found, err := p.find(m, text, f)
-	if err != nil {
-		return err
-	}
-	names := p.groups()
-	list := make([]any, len(found))
-	at := runeCounter{text: text}
-	for i, match := range found {
+	list := make([]any, len(f.matches))
+	at := runeCounter{text: f.text}
+	for i, match := range f.matches {
+		if !m.allocate(objectBytes * len(f.names)) {
+			return m.exceeded
+		}
 		whole := at.object(match[0], match[1])
-		groups := make([]any, len(names)-1)
+		groups := make([]any, len(f.names)-1)
 		for g := range groups {
 			group := at.object(match[2*g+2], match[2*g+3])
 			group["name"] = nil
-			if name := names[g+1]; name != "" {
+			if name := f.names[g+1]; name != "" {
 				group["name"] = name
 			}
 			groups[g] = group
@@ -69,6 +87,64 @@ func matches(m *meter, in any, args []any) any {
 		list[i] = whole
 	}
 	return list
+}
+
+// scanned returns for each match its text, or the array of its groups' texts if there are groups.
+func scanned(m *meter, in any, args []any) any {
+	f, err := finding(m, in, args)
+	if err != nil {
+		return err
+	}
+	if !m.allocate(times(2*elementCost*len(f.names), len(f.matches))) {
+		return m.exceeded
+	}
+	list := make([]any, len(f.matches))
+	for i, match := range f.matches {
+		if len(f.names) == 1 {
+			list[i] = f.text[match[0]:match[1]]
+			continue
+		}
+		groups := make([]any, len(f.names)-1)
+		for g := range groups {
+			groups[g] = f.group(match, g+1)
+		}
+		list[i] = groups
+	}
+	return list
+}
+
+// group returns the text of a group, nil if it took no part.
+func (f *found) group(match []int, g int) any {
+	if match[2*g] < 0 {
+		return nil
+	}
+	return f.text[match[2*g]:match[2*g+1]]
+}
+
+// find returns the matches as they are.
+func find(m *meter, in any, args []any) any {
+	f, err := finding(m, in, args)
+	if err != nil {
+		return err
+	}
+	return f
+}
+
+func countFound(_ *meter, in any, _ []any) any { return len(in.(*found).matches) }
+
+// named returns the named groups of a match.
+func named(m *meter, in any, args []any) any {
+	f := in.(*found)
+	if !m.allocate(objectCost + memberCost*len(f.names)) {
+		return m.exceeded
+	}
+	match, groups := f.matches[args[0].(int)], map[string]any{}
+	for g, name := range f.names {
+		if name != "" && (groups[name] == nil || match[2*g] >= 0) {
+			groups[name] = f.group(match, g)
+		}
+	}
+	return groups
 }
 
 // runeCounter turns byte offsets into character offsets, from the place it was asked for last.
@@ -98,37 +174,31 @@ func (c *runeCounter) object(from, to int) map[string]any {
 
 // splitRegexp returns the parts of the text between the matches.
 func splitRegexp(m *meter, in any, args []any) any {
-	text, p, f, err := regexpArguments(m, in, args)
+	f, err := finding(m, in, args)
 	if err != nil {
 		return err
 	}
-	f.all = true
-	found, err := p.find(m, text, f)
-	if err != nil {
-		return err
+	if !m.allocate(times(2*elementCost, len(f.matches)+1)) {
+		return m.exceeded
 	}
-	list := make([]any, 0, len(found)+1)
+	list := make([]any, 0, len(f.matches)+1)
 	from := 0
-	for _, match := range found {
-		list = append(list, text[from:max(from, match[0])])
+	for _, match := range f.matches {
+		list = append(list, f.text[from:max(from, match[0])])
 		from = match[1]
 	}
-	return append(list, text[from:])
+	return append(list, f.text[from:])
 }
 
-// splice puts replacements into a text: args are its match objects, in order, and for each the array of its
+// splice puts replacements into a text: args are what was found there, and for each match the array of its
 // replacements. The n-th result has the n-th replacement of every match that has as many. Without replacements the
 // text itself is the only result.
-func splice(m *meter, in any, args []any) any {
-	text, replacements := in.(string), args[1].([]any)
+func splice(m *meter, _ any, args []any) any {
+	f, replacements := args[0].(*found), args[1].([]any)
 	var results []*strings.Builder
-	at := byteCounter{text: text}
 	from := 0
-	for i, match := range args[0].([]any) {
-		match := match.(map[string]any)
-		start := at.at(match["offset"].(int))
-		end := at.at(match["offset"].(int) + match["length"].(int))
-		gap := text[min(from, start):start]
+	for i, match := range f.matches {
+		gap := f.text[min(from, match[0]):match[0]]
 		for n, replacement := range replacements[i].([]any) {
 			s, ok := replacement.(string)
 			if !ok && replacement != nil {
@@ -137,39 +207,25 @@ func splice(m *meter, in any, args []any) any {
 			if n == len(results) {
 				results = append(results, new(strings.Builder))
 			}
-			if !m.charge(len(gap) + len(s)) {
+			// Growing copies what there is, again and again.
+			if !m.allocate(2 * (len(gap) + len(s))) {
 				return m.exceeded
 			}
 			results[n].WriteString(gap)
 			results[n].WriteString(s)
 		}
-		from = end
+		from = match[1]
 	}
 	if len(results) == 0 {
-		return []any{text}
+		return []any{f.text}
 	}
 	list := make([]any, len(results))
 	for n, result := range results {
-		if !m.charge(len(text) - from) {
+		if !m.allocate(2 * (len(f.text) - from)) {
 			return m.exceeded
 		}
-		result.WriteString(text[from:])
+		result.WriteString(f.text[from:])
 		list[n] = result.String()
 	}
 	return list
-}
-
-// byteCounter turns character offsets into byte offsets, forward from the place it was asked for last.
-type byteCounter struct {
-	text         string
-	bytes, runes int
-}
-
-func (c *byteCounter) at(offset int) int {
-	for c.runes < offset && c.bytes < len(c.text) {
-		_, size := utf8.DecodeRuneInString(c.text[c.bytes:])
-		c.bytes += size
-		c.runes++
-	}
-	return c.bytes
 }

@@ -7,15 +7,18 @@ import "time"
 type meter struct {
 	limits limits
 	env    Env
-	// steps are those until the next look at env.Stop, later those after it, work the bytes left.
-	steps, later, work int
-	// unseen are the bytes of work since the last look at env.Stop.
-	unseen int
+	// steps are the units until the next look, units those after it.
+	steps, units int
+	// bytes of work have not become a unit yet; unseen are the units of work since the last look.
+	bytes, unseen int
 	// exceeded is the limit that was hit first, nil while there is none.
 	exceeded *limitError
 
+	heap heap
+	// key is the list that was the last key of an index, nil for other keys.
+	key []any
 	// patterns are the regular expressions that the evaluation has compiled.
-	patterns map[patternKey]*pattern
+	patterns map[patternKey]*search
 
 	texts textAppender
 	lists listAppender
@@ -28,10 +31,12 @@ type limitError struct{ what string }
 func (e *limitError) Error() string { return e.what }
 
 var (
-	overSteps  = &limitError{"it takes too many steps"}
+	overCost   = &limitError{"it takes too many steps"}
 	overWork   = &limitError{"it works on too much data, or on data nested too deeply"}
+	overMemory = &limitError{"it holds too much data at a time, or calls itself too deeply"}
 	overOutput = &limitError{"it has too many outputs"}
 	overResult = &limitError{"its result is too large"}
+	overDepth  = &limitError{"its result is nested too deeply"}
 	// abandoned is none of the program's: EvalAt returns ErrAbandoned for it.
 	abandoned = &limitError{"it was abandoned"}
 )
@@ -40,16 +45,21 @@ var (
 // turn into an error. The interpreter itself walks values without recursion.
 const maxDepth = 10_000
 
+const (
+	// unitsPerLook is how many units there are between two looks at Env.Stop and at the memory.
+	unitsPerLook = 256
+	// bytesPerUnit is how many bytes of work cost a unit.
+	bytesPerUnit = 16
+	// callCost is the cost of a call of one of the interpreter's own functions, in bytes of work.
+	callCost = 40 * bytesPerUnit
+)
+
 func (m *meter) reset(l limits, env Env) {
-	*m = meter{limits: l, env: env, later: l.Steps, work: l.WorkBytes}
+	*m = meter{limits: l, env: env, units: l.Cost}
 }
 
-// stepsTaken returns how many steps have been taken, workDone how many bytes of work.
-func (m *meter) stepsTaken() int { return m.limits.Steps - m.steps - m.later }
-func (m *meter) workDone() int   { return m.limits.WorkBytes - m.work }
-
 // spent is the cost so far, in units.
-func (m *meter) spent() int { return m.stepsTaken() + m.workDone()/bytesPerUnit }
+func (m *meter) spent() int { return m.limits.Cost - m.steps - m.units }
 
 // look ends the evaluation if it is to be abandoned.
 func (m *meter) look() {
@@ -71,14 +81,18 @@ func (m *meter) Done() <-chan struct{} {
 		m.steps--
 		return nil
 	}
-	if m.later == 0 {
-		m.exceed(overSteps)
+	if m.units == 0 {
+		m.exceed(overCost)
 	}
-	if m.look(); m.exceeded != nil {
+	if m.look(); m.exceeded == nil {
+		m.heap.stepped(m)
+	}
+	if m.exceeded != nil {
 		return closed
 	}
-	m.steps = min(m.later, stepsPerLook) - 1
-	m.later -= m.steps + 1
+	m.steps = min(m.units, unitsPerLook)
+	m.units -= m.steps
+	m.steps--
 	return nil
 }
 
@@ -101,34 +115,43 @@ func (m *meter) exceed(reason *limitError) *limitError {
 	if m.exceeded == nil {
 		m.exceeded = reason
 	}
-	m.later += m.steps
+	m.units += m.steps
 	m.steps = 0
 	return m.exceeded
 }
 
-// charge counts bytes of work and reports whether there is room for them.
-func (m *meter) charge(bytes int) bool {
-	if bytes > m.work || bytes < 0 {
+// spend counts units of work and reports whether there is room for them.
+func (m *meter) spend(units int) bool {
+	if units > m.units {
+		m.units += m.steps
+		m.steps = 0
+	}
+	if units > m.units || units < 0 {
 		m.exceed(overWork)
 	}
 	if m.exceeded != nil {
 		return false
 	}
-	m.work -= bytes
-	if m.unseen += bytes; m.unseen >= bytesPerLook {
+	m.units -= units
+	if m.unseen += units; m.unseen >= unitsPerLook {
 		m.look()
 	}
 	return m.exceeded == nil
 }
 
-// maxAtOnce is how many bytes one call may make: nothing can stop it once it has begun.
-const maxAtOnce = 64 << 20
-
-// allocate is charge for memory that a call is about to make in one piece.
-func (m *meter) allocate(bytes int) bool {
-	if bytes > maxAtOnce {
+// charge counts bytes of work and reports whether there is room for them.
+func (m *meter) charge(bytes int) bool {
+	if bytes < 0 {
 		m.exceed(overWork)
 		return false
 	}
-	return m.charge(bytes)
+	m.bytes += bytes % bytesPerUnit
+	units := bytes/bytesPerUnit + m.bytes/bytesPerUnit
+	m.bytes %= bytesPerUnit
+	return m.spend(units)
+}
+
+// allocate is charge for memory that a call is about to make.
+func (m *meter) allocate(bytes int) bool {
+	return m.charge(bytes) && m.heap.allocate(m, bytes)
 }

@@ -1,5 +1,7 @@
 package expr
 
+import "github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+
 // natives are the functions that programs call in place of the interpreter's own, by name and arity. Most charge for
 // what the interpreter's function will do and then call it; a few are defined anew. Names that begin with an underscore
 // are for the prelude and for rewritten operators.
@@ -15,7 +17,12 @@ var natives = map[string]native{
 	"_lesseq/2":    comparison(func(c int) bool { return c <= 0 }),
 	"_greater/2":   comparison(func(c int) bool { return c > 0 }),
 	"_greatereq/2": comparison(func(c int) bool { return c >= 0 }),
+	"_filled/1":    filled,
 	"_touch/0":     touch,
+	"_indexed/0":   indexed,
+	"_key/0":       key,
+	"_name/0":      memberName,
+	"_path/0":      wholePath,
 
 	"_edit/0":     beginEdit,
 	"_get/1":      editGet,
@@ -30,6 +37,10 @@ var natives = map[string]native{
 	"_test/2":     testRegexp,
 	"_captures/0": charged("_captures", captured),
 	"_splits/2":   splitRegexp,
+	"_scan/2":     scanned,
+	"_find/2":     find,
+	"_count/0":    countFound,
+	"_named/1":    named,
 	"_splice/2":   splice,
 
 	"tonumber/0": toNumber,
@@ -42,32 +53,32 @@ var natives = map[string]native{
 	"trim/0":           charged("trim", characters),
 	"ltrim/0":          charged("ltrim", characters),
 	"rtrim/0":          charged("rtrim", characters),
-	"ascii_downcase/0": charged("ascii_downcase", characters),
-	"ascii_upcase/0":   charged("ascii_upcase", characters),
+	"ascii_downcase/0": charged("ascii_downcase", changed),
+	"ascii_upcase/0":   charged("ascii_upcase", changed),
 	"startswith/1":     charged("startswith", shorter),
 	"endswith/1":       charged("endswith", shorter),
 	"ltrimstr/1":       charged("ltrimstr", shorter),
 	"rtrimstr/1":       charged("rtrimstr", shorter),
 	"trimstr/1":        charged("trimstr", shorter),
 
-	"keys/0":       charged("keys", shallow(sortFactor)),
+	"keys/0":       charged("keys", copied(sortFactor)),
 	"add/0":        charged("add", parts),
-	"reverse/0":    charged("reverse", shallow(1)),
+	"reverse/0":    charged("reverse", copied(1)),
 	"transpose/0":  charged("transpose", transposed),
-	"flatten/0":    charged("flatten", deep(1)),
-	"flatten/1":    charged("flatten", deep(1)),
+	"flatten/0":    charged("flatten", flattened),
+	"flatten/1":    charged("flatten", flattened),
 	"join/1":       charged("join", joined),
-	"explode/0":    charged("explode", shallow(2*elementCost)),
-	"implode/0":    charged("implode", shallow(1)),
-	"format/1":     charged("format", deep(textGrowth)),
+	"explode/0":    charged("explode", exploded),
+	"implode/0":    charged("implode", copied(1)),
+	"format/1":     charged("format", written),
 	"contains/1":   charged("contains", contained(false)),
 	"inside/1":     charged("inside", contained(true)),
 	"index/1":      charged("index", searched),
 	"rindex/1":     charged("rindex", searched),
 	"indices/1":    charged("indices", searched),
 	"bsearch/1":    charged("bsearch", halved),
-	"min/0":        charged("min", deep(1)),
-	"max/0":        charged("max", deep(1)),
+	"min/0":        charged("min", deep),
+	"max/0":        charged("max", deep),
 	"sort/0":       charged("sort", sorted),
 	"unique/0":     charged("unique", sorted),
 	"_min_by/1":    charged("_min_by", deepArgument),
@@ -94,9 +105,66 @@ func touch(m *meter, in any, _ []any) any {
 	case string:
 		m.charge(len(v))
 	case []any:
-		m.charge(2 * elementCost * len(v))
+		m.allocate(2 * elementCost * len(v))
 	case map[string]any:
-		m.charge(sortFactor * memberCost * len(v))
+		m.allocate(sortFactor * memberCost * len(v))
 	}
 	return in
+}
+
+// key remembers the key of an index: a list as the key of a list is searched for in it.
+func key(m *meter, in any, _ []any) any {
+	m.key, _ = in.([]any)
+	return in
+}
+
+// indexed is touch for a value of which one element follows, at the key that was evaluated before.
+func indexed(m *meter, in any, _ []any) any {
+	switch v := in.(type) {
+	case string:
+		m.charge(len(v))
+	case []any:
+		if m.key != nil {
+			searched(m, in, []any{m.key})
+		}
+	}
+	return in
+}
+
+// memberName returns its input, which is the name of a member in a pattern.
+func memberName(_ *meter, in any, _ []any) any {
+	if _, list := in.([]any); list {
+		return faultf("expected a string for object key but got: array")
+	}
+	return in
+}
+
+// wholePath returns its input, which is a path that is about to be followed.
+func wholePath(m *meter, in any, _ []any) any {
+	path, _ := in.([]any)
+	if !m.charge(shallowCost(in)) {
+		return m.exceeded
+	}
+	for _, step := range path {
+		if _, list := step.([]any); list {
+			return faultf("a path holds a list")
+		}
+	}
+	return in
+}
+
+// filled returns an object with other values: args[0] has a list for each member, in the order of their names, with the
+// value, or none to leave the member out.
+func filled(m *meter, in any, args []any) any {
+	object, values := in.(map[string]any), args[0].([]any)
+	if !m.allocate(2*memberCost*len(object) + objectCost) {
+		return m.exceeded
+	}
+	changed := make(map[string]any, len(object))
+	for i, name := range jsonvalue.Keys(object) {
+		if value := values[i].([]any); len(value) > 0 {
+			changed[name] = value[0]
+		}
+	}
+	return changed
 }

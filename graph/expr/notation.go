@@ -118,6 +118,9 @@ func (n notation) translate(text string) (translated string, classes int) {
 			case c == 'b' && inClass:
 				b.WriteString(`\x08`)
 			default:
+				if c|0x20 == 'p' {
+					classes++
+				}
 				b.WriteString(text[i-1 : i+1])
 			}
 		case inClass && strings.HasPrefix(text[i:], "[:"):

@@ -1,9 +1,8 @@
 package expr
 
 import (
-	"regexp"
+	"math"
 	"regexp/syntax"
-	"slices"
 	"sync"
 	"unicode/utf8"
 
@@ -12,16 +11,15 @@ import (
 
 // pattern is a compiled regular expression, for texts of one kind (notation).
 type pattern struct {
-	// re is nil if only the other engine can run the expression.
-	re    *regexp.Regexp
-	other *backtrack.Pattern
-	// after is one character followed by the expression: it finds an empty match right at the end of another one, which
-	// jq reports and Go's package leaves out, without losing sight of the character before.
-	after *regexp.Regexp
-	// size is the number of instructions it compiles to, which the time of a search grows with.
-	size int
-	// compiling is the work of compiling it.
-	compiling int
+	// program is nil if only the other engine can run the expression.
+	program *syntax.Prog
+	other   *backtrack.Pattern
+	// prefix is what every match begins with, atBegin that it begins where the text does.
+	prefix  string
+	atBegin bool
+	longest bool
+	// names are those of the groups, the first that of the whole.
+	names []string
 }
 
 // Bounds of the cache of compiled expressions, which programs can make from data.
@@ -73,52 +71,66 @@ type patternKey struct {
 }
 
 // compilePattern compiles an expression for a text.
-func compilePattern(m *meter, expression string, f regexpFlags, text string) (*pattern, error) {
+func compilePattern(m *meter, expression string, f regexpFlags, text string) (*search, error) {
 	if !m.charge(len(expression)) {
 		return nil, m.exceeded
 	}
 	key := patternKey{expression, f.prefix, f.longest, notationFor(text, f.extended)}
-	p := m.patterns[key]
-	if p == nil {
-		// Charged whether it is in the common cache or not: what a program may do must not depend on what others did before.
-		if !m.charge(times(len(expression), searchCost)) {
-			return nil, m.exceeded
-		}
-		translated, classes := key.translate(expression)
-		if classes > maxClasses {
-			return nil, faultf("the regular expression has too many classes such as \\w")
-		}
-		if !m.charge(times(classes, classCost)) {
-			return nil, m.exceeded
-		}
-		var err error
-		if p, err = cachedPattern(key, f.prefix+translated); err != nil {
-			return nil, faultf("invalid regular expression")
-		}
-		if !m.charge(p.compiling) {
-			return nil, m.exceeded
-		}
-		if m.patterns == nil || len(m.patterns) >= maxPatterns {
-			m.patterns = map[patternKey]*pattern{}
-		}
-		m.patterns[key] = p
+	if s := m.patterns[key]; s != nil {
+		return s, nil
 	}
-	if !m.charge(times(p.size, p.size) / compileDivisor) {
+	// Charged whether it is in the common cache or not: what a program may do must not depend on what others did before.
+	if !m.charge(times(len(expression), parseCost)) {
 		return nil, m.exceeded
 	}
-	return p, nil
+	translated, classes := key.translate(expression)
+	if classes > maxClasses {
+		return nil, faultf("the regular expression has too many classes such as \\w")
+	}
+	if !m.allocate(times(classes, classCost)) {
+		return nil, m.exceeded
+	}
+	p, size, err := cachedPattern(key, f.prefix+translated)
+	if err != nil {
+		return nil, faultf("invalid regular expression")
+	}
+	if !m.allocate(times(size, instructionCost)) {
+		return nil, m.exceeded
+	}
+	if p == nil {
+		return nil, m.exceed(overWork)
+	}
+	s, ok := newSearch(m, p)
+	if !ok {
+		return nil, m.exceeded
+	}
+	if m.patterns == nil || len(m.patterns) >= maxPatterns {
+		m.patterns = map[patternKey]*search{}
+	}
+	m.patterns[key] = s
+	return s, nil
 }
 
-func cachedPattern(key patternKey, text string) (*pattern, error) {
+const (
+	// parseCost is work for each byte of an expression, classCost for each class of Unicode in it, instructionCost for
+	// each instruction that it compiles to.
+	parseCost       = 4 * bytesPerUnit
+	classCost       = 32 << 10
+	instructionCost = 10 * bytesPerUnit
+	// maxInstructions is what an expression may compile to: repeats of repeats multiply.
+	maxInstructions = 20_000
+)
+
+// cachedPattern returns a compiled expression and its size; nil is one of more than maxInstructions.
+func cachedPattern(key patternKey, text string) (p *pattern, size int, err error) {
 	patterns.Lock()
-	p := patterns.byKey[key]
+	p = patterns.byKey[key]
 	patterns.Unlock()
 	if p != nil {
-		return p, nil
+		return p, p.size(text), nil
 	}
-	p, err := newPattern(text, len(key.expression), key.longest)
-	if err != nil {
-		return nil, err
+	if p, size, err = newPattern(text, len(key.expression), key.longest); p == nil {
+		return nil, size, err
 	}
 	patterns.Lock()
 	defer patterns.Unlock()
@@ -128,169 +140,154 @@ func cachedPattern(key patternKey, text string) (*pattern, error) {
 	if len(key.expression)+len(text) <= maxCachedBytes {
 		patterns.byKey[key] = p
 	}
-	return p, nil
+	return p, size, nil
 }
 
 // newPattern compiles the translation of an expression of so many bytes.
-func newPattern(text string, written int, longest bool) (*pattern, error) {
-	re, err := regexp.Compile(text)
+func newPattern(text string, written int, longest bool) (p *pattern, size int, err error) {
+	tree, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
 		if longest || written > backtrack.MaxPattern {
-			return nil, err
+			return nil, 0, err
 		}
 		other, err := backtrack.Compile(text, backtrack.Go)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
-		return &pattern{other: other, compiling: max(otherCompileCost*len(text), other.Compiling())}, nil
+		p = &pattern{other: other, names: other.Groups()}
+		return p, p.size(text), nil
 	}
-	p := &pattern{re: re, size: instructions(text)}
-	if after, err := regexp.Compile(`\A(?s:.)(?:` + text + `)`); err == nil {
-		p.after = after
-		if longest {
-			after.Longest()
-		}
+	if size = instructions(tree); size > maxInstructions {
+		return nil, size, nil
 	}
-	if longest {
-		re.Longest()
+	names := tree.CapNames()
+	program, err := syntax.Compile(tree.Simplify())
+	if err != nil {
+		return nil, 0, err
 	}
-	return p, nil
+	p = &pattern{program: program, longest: longest, names: names}
+	p.prefix, _ = program.Prefix()
+	p.atBegin = program.StartCond()&syntax.EmptyBeginText != 0
+	return p, p.size(text), nil
+}
+
+// size is the number of instructions of a compiled expression, or what takes as long to compile.
+func (p *pattern) size(text string) int {
+	if p.program == nil {
+		return max(len(text), p.other.Compiling()/(otherSteps*instructionCost/bytesPerUnit))
+	}
+	return len(p.program.Inst)
 }
 
 // ValidRegexp reports whether an expression is one for one of the engines.
 func ValidRegexp(expression string) bool {
 	text, _ := notation{unicode: true, lineEnd: true}.translate(expression)
-	_, err := newPattern(text, len(expression), false)
+	_, _, err := newPattern(text, len(expression), false)
 	return err == nil
 }
 
-func instructions(text string) int {
-	tree, err := syntax.Parse(text, syntax.Perl)
-	if err != nil {
-		return 0
+// instructions is about the number of instructions that a parsed expression compiles to.
+func instructions(tree *syntax.Regexp) int {
+	sum := 1 + len(tree.Rune)/2
+	if tree.Op == syntax.OpLiteral {
+		sum = len(tree.Rune)
+	} else if tree.Op == syntax.OpCharClass {
+		sum = 1
 	}
-	program, err := syntax.Compile(tree.Simplify())
-	if err != nil {
-		return 0
+	for _, part := range tree.Sub {
+		sum = min(sum+instructions(part), math.MaxInt32)
 	}
-	return len(program.Inst)
-}
-
-const (
-	// compileDivisor makes expressions of ordinary size cheap and those of millions of instructions too expensive.
-	compileDivisor = 64
-	// classCost is work for each class of Unicode to compile, otherCompileCost for each byte of an expression for the other engine.
-	classCost        = 96 << 10
-	otherCompileCost = 128
-	// searchCost is work for each byte of a text to search, and searchDivisor the instructions for one more.
-	searchCost    = 4
-	searchDivisor = 64
-	// matchCost is work for each match: an object of four members, and captures of the same size.
-	matchCost = objectCost + 2*memberCost
-)
-
-// chargeSearch charges for one pass over a text, and returns it as the other engine needs it.
-func (p *pattern) chargeSearch(m *meter, text string) (runes []rune, ok bool) {
-	if p.re != nil {
-		return nil, m.charge(times(len(text), searchCost+p.size/searchDivisor))
+	switch tree.Op {
+	case syntax.OpRepeat:
+		return times(sum+1, max(tree.Min, tree.Max, 1))
+	case syntax.OpCapture:
+		return sum + 1
 	}
-	if !m.charge(times(len(text), searchCost)) {
-		return nil, false
-	}
-	runes = []rune(text)
-	return runes, m.charge(p.other.Steps(runes, m.work))
-}
-
-// groups are the names of the groups, the first that of the whole.
-func (p *pattern) groups() []string {
-	if p.re != nil {
-		return p.re.SubexpNames()
-	}
-	return p.other.Groups()
+	return sum
 }
 
 // matches reports whether the expression matches somewhere in a text.
-func (p *pattern) matches(m *meter, text string) (bool, error) {
-	runes, ok := p.chargeSearch(m, text)
+func (s *search) matches(m *meter, text string) (bool, error) {
+	if s.program != nil {
+		found, ok := s.find(m, text, 0, 0)
+		if !ok {
+			return false, m.exceeded
+		}
+		return found != nil, nil
+	}
+	runes, ok := s.chargeOther(m, text)
 	if !ok {
 		return false, m.exceeded
 	}
-	if p.re != nil {
-		return p.re.MatchString(text), nil
-	}
-	found, err := p.other.Match(runes)
+	found, err := s.other.Match(runes)
 	if err != nil {
 		return false, m.exceed(overWork)
 	}
 	return found, nil
 }
 
-// find returns the byte offsets of matches and their groups, as package regexp does, those that the flags ask for.
-func (p *pattern) find(m *meter, text string, f regexpFlags) ([][]int, error) {
-	found, err := p.findAll(m, text, f.all || f.notEmpty)
-	if err != nil || !f.notEmpty {
-		return found, err
+// chargeOther charges for all that the other engine may do, and returns the text as it needs it.
+func (s *search) chargeOther(m *meter, text string) (runes []rune, ok bool) {
+	if !m.allocate(times(len(text), otherCost)) {
+		return nil, false
 	}
-	found = slices.DeleteFunc(found, func(match []int) bool { return match[0] == match[1] })
-	if !f.all && len(found) > 1 {
-		found = found[:1]
-	}
-	return found, nil
+	runes = []rune(text)
+	steps := s.other.Steps(runes, times(m.units, otherSteps))
+	// It keeps what it may come back to, up to a bound of its own.
+	return runes, m.spend(steps/otherSteps) && m.heap.allocate(m, min(times(steps, 8), otherMemory))
 }
 
-func (p *pattern) findAll(m *meter, text string, all bool) ([][]int, error) {
-	runes, ok := p.chargeSearch(m, text)
-	if !ok {
-		return nil, m.exceeded
-	}
-	var found [][]int
-	if p.re != nil {
-		limit := 1
-		if all {
-			limit = -1
+const (
+	// otherCost is work and memory for each byte of a text for the other engine, otherSteps how many of its steps are a
+	// unit, otherMemory the most that it keeps.
+	otherCost   = 16
+	otherSteps  = 4
+	otherMemory = 8 << 20
+	// matchBytes are those of a match and of each of its groups.
+	matchBytes = 48
+)
+
+// findAll returns the byte offsets of matches and their groups, as package regexp does, those that the flags ask for.
+func (s *search) findAll(m *meter, text string, f regexpFlags) ([][]int, error) {
+	next := func(from int) ([]int, bool) { return s.find(m, text, from, 2*len(s.names)) }
+	if s.program == nil {
+		runes, ok := s.chargeOther(m, text)
+		if !ok {
+			return nil, m.exceeded
 		}
-		found = p.re.FindAllStringSubmatchIndex(text, limit)
-	} else {
-		var err error
-		if found, err = p.other.Find(runes, all); err != nil {
+		others, err := s.other.Find(runes, f.all || f.notEmpty)
+		if err != nil {
 			return nil, m.exceed(overWork)
 		}
-		inBytes(found, text)
+		inBytes(others, text)
+		next = func(int) (match []int, ok bool) {
+			if len(others) > 0 {
+				match, others = others[0], others[1:]
+			}
+			return match, true
+		}
 	}
-	if !m.charge(times(len(found), matchCost*len(p.groups()))) {
-		return nil, m.exceeded
-	}
-	if !all || p.after == nil {
-		return found, nil
-	}
-	var both [][]int
-	for i, match := range found {
-		both = append(both, match)
-		if match[0] == match[1] || i+1 < len(found) && found[i+1][0] == match[1] {
+	var found [][]int
+	for from := 0; from <= len(text); {
+		match, ok := next(from)
+		if !ok || match != nil && !m.allocate(times(matchBytes, len(s.names))) {
+			return nil, m.exceeded
+		}
+		if match == nil {
+			break
+		}
+		if from = match[1]; match[0] == match[1] {
+			_, width := runeAt(text, from)
+			from += max(width, 1)
+		}
+		if f.notEmpty && match[0] == match[1] {
 			continue
 		}
-		if empty := p.emptyAt(text, match[1]); empty != nil {
-			both = append(both, empty)
+		if found = append(found, match); !f.all {
+			break
 		}
 	}
-	return both, nil
-}
-
-// emptyAt returns the empty match at an offset behind at least one character.
-func (p *pattern) emptyAt(text string, offset int) []int {
-	_, width := utf8.DecodeLastRuneInString(text[:offset])
-	start := offset - width
-	match := p.after.FindStringSubmatchIndex(text[start:])
-	if match == nil || match[1] != width {
-		return nil
-	}
-	for i := range match {
-		if match[i] >= 0 {
-			match[i] += start
-		}
-	}
-	match[0] = offset
-	return match
+	return found, nil
 }
 
 // inBytes turns offsets in characters into offsets in bytes.

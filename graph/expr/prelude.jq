@@ -8,8 +8,20 @@ def have_decnum: false;
 def have_literal_numbers: true;
 def inputs: empty;
 
+def first: .[0];
+def last: .[-1];
+def nth($n): .[$n];
+def combinations: if length == 0 then [] else .[0][] as $x | [$x] + (.[1:] | combinations) end;
+def combinations(n): [limit(n; repeat(.))] | combinations;
+def truncate_stream(f): . as $n | null | f | if .[0] | length > $n then .[0] |= .[$n:] else empty end;
+def JOIN($index; key): [.[] | [., $index[key]]];
+def JOIN($index; stream; key): stream | [., $index[key]];
+def JOIN($index; stream; key; joined): stream | [., $index[key]] | joined;
+
 def map(f): [.[] | f];
-def map_values(f): .[] |= f;
+def map_values(f):
+  if type == "object" then _filled([.[] | [label $first | f | ., break $first]])
+  else [.[] | label $first | f | ., break $first] end;
 def walk(f): def visit: if type == "object" then map_values(visit) elif type == "array" then map(visit) end | f; visit;
 def add(f): [f] | add;
 def del(f): delpaths([path(f)]);
@@ -56,14 +68,14 @@ def test($re; $flags): _test($re; $flags);
 def test($re): if $re | type == "array" then test($re[0]; $re[1]) else test($re; null) end;
 def capture($re; $flags): match($re; $flags) | .captures | _captures;
 def capture($re): if $re | type == "array" then capture($re[0]; $re[1]) else capture($re; null) end;
-def scan($re; $flags): match($re; $flags + "g") | if .captures == [] then .string else [.captures[].string] end;
+def scan($re; $flags): _scan($re; $flags + "g")[];
 def scan($re): scan($re; null);
 def splits($re; $flags): _splits($re; $flags + "g")[];
 def splits($re): splits($re; null);
 def split($re; $flags): _splits($re; $flags + "g");
 def sub($re; replacement; $flags):
-  _matches($re; $flags) as $matches
-  | _splice($matches; [$matches[] | [.captures | _captures | replacement]])[];
+  _find($re; $flags) as $found
+  | _splice($found; [range($found | _count) as $i | [$found | _named($i) | replacement]])[];
 def sub($re; replacement): sub($re; replacement; null);
 def gsub($re; replacement; $flags): sub($re; replacement; $flags + "g");
 def gsub($re; replacement): gsub($re; replacement; null);

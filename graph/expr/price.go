@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/itchyny/gojq"
 )
@@ -11,16 +12,13 @@ import (
 // sortFactor is how much more it takes to put the members of an object in order than to copy them.
 const sortFactor = 4
 
-// textGrowth is how much longer text can get than the value that it is made of: "\u0000" for one character, "&quot;".
-const textGrowth = 6
-
 // A price charges for one call and reports whether there was room.
 type price func(m *meter, in any, args []any) bool
 
 // charged calls the interpreter's function once the price is paid.
 func charged(name string, pay price) native {
 	return func(m *meter, in any, args []any) any {
-		if !pay(m, in, args) {
+		if !m.charge(callCost) || !pay(m, in, args) {
 			return m.exceeded
 		}
 		return interpreter(name, len(args))(in, args)
@@ -29,18 +27,68 @@ func charged(name string, pay price) native {
 
 func constant(cost int) price { return func(m *meter, _ any, _ []any) bool { return m.charge(cost) } }
 
-func shallow(factor int) price {
-	return func(m *meter, in any, _ []any) bool { return m.charge(times(shallowCost(in), factor)) }
+// copied charges for a copy of a list or an object's names, made factor times as large.
+func copied(factor int) price {
+	return func(m *meter, in any, _ []any) bool { return m.allocate(times(shallowCost(in), factor)) }
 }
 
-func deep(factor int) price {
-	return func(m *meter, in any, _ []any) bool { return m.deepTimes(in, factor) }
-}
+func deep(m *meter, in any, _ []any) bool { return m.deepTimes(in, 1) }
 
 // deepTimes charges for v read factor times.
 func (m *meter) deepTimes(v any, factor int) bool {
-	cost, ok := m.chargeDeep(v)
-	return ok && m.charge(times(cost, factor-1))
+	units, ok := m.chargeDeep(v)
+	return ok && m.spend(times(units, factor-1))
+}
+
+// flattened charges for a list of all that is in one.
+func flattened(m *meter, in any, _ []any) bool {
+	units, ok := m.chargeDeep(in)
+	return ok && m.allocate(times(units, 2*bytesPerUnit)) // it grows
+}
+
+// written charges for the text of a value, with all that a format escapes.
+func written(m *meter, in any, _ []any) bool {
+	size := 0
+	return m.walkText(in, &size) && m.allocate(times(size, textGrowth))
+}
+
+// textGrowth is how often a text is copied while it is put together.
+const textGrowth = 3
+
+// walkText is walk, and adds up the length of the text of v.
+func (m *meter) walkText(v any, size *int) bool {
+	if !m.walk(v, 0) {
+		return false
+	}
+	*size = textSize(v)
+	return true
+}
+
+// textSize is about the length of the text of a value: characters other than letters and digits may take six bytes.
+func textSize(v any) int {
+	switch v := v.(type) {
+	case string:
+		size := len("''") + len(v)
+		for i := range len(v) {
+			if c := v[i]; c < '0' || c > 'z' {
+				size += len("\\u000")
+			}
+		}
+		return size
+	case []any:
+		size := len("[]")
+		for _, e := range v {
+			size += textSize(e) + len(",")
+		}
+		return size
+	case map[string]any:
+		size := len("{}")
+		for name, e := range v {
+			size += textSize(name) + textSize(e) + len(":,")
+		}
+		return size
+	}
+	return 24
 }
 
 func deepArgument(m *meter, in any, args []any) bool {
@@ -50,7 +98,19 @@ func deepArgument(m *meter, in any, args []any) bool {
 // characters charges for reading a text; other values are read at once.
 func characters(m *meter, in any, _ []any) bool {
 	s, _ := in.(string)
-	return m.charge(2 * len(s))
+	return m.charge(len(s))
+}
+
+// changed charges for a text of the same length.
+func changed(m *meter, in any, _ []any) bool {
+	s, _ := in.(string)
+	return m.allocate(len(s))
+}
+
+// exploded charges for a number for each character.
+func exploded(m *meter, in any, _ []any) bool {
+	s, _ := in.(string)
+	return m.allocate(times(2*elementCost, utf8.RuneCountInString(s)))
 }
 
 // shorter charges for the beginnings or ends of two texts being compared.
@@ -64,15 +124,17 @@ func shorter(m *meter, in any, args []any) bool {
 func pieces(m *meter, in any, args []any) bool {
 	s, _ := in.(string)
 	separator, _ := args[0].(string)
-	return m.charge(len(s)) && m.allocate(times(2*elementCost, strings.Count(s, separator)+1))
+	return m.charge(len(s)) && m.allocate(times(3*elementCost, strings.Count(s, separator)+1))
 }
 
-// sorted charges as often as a sort compares each element.
-func sorted(m *meter, in any, _ []any) bool { return m.deepTimes(in, rounds(in)) }
+// sorted charges as often as a sort compares each element, and for what it keeps of each beside.
+func sorted(m *meter, in any, _ []any) bool { return m.allocate(sortedCost(in)) && m.deepTimes(in, rounds(in)) }
 
 func sortedArgument(m *meter, in any, args []any) bool {
-	return m.charge(times(shallowCost(in), 2)) && m.deepTimes(args[0], rounds(args[0]))
+	return m.allocate(sortedCost(in)) && m.deepTimes(args[0], rounds(args[0]))
 }
+
+func sortedCost(in any) int { return times(shallowCost(in), 8) }
 
 func rounds(v any) int {
 	list, _ := v.([]any)
@@ -83,29 +145,24 @@ func halved(m *meter, in any, args []any) bool { return m.deepTimes(args[0], rou
 
 // parts charges for copies of all elements, which share what is inside those.
 func parts(m *meter, in any, _ []any) bool {
-	if !m.charge(shallowCost(in)) {
-		return false
-	}
+	sum := shallowCost(in)
 	switch v := in.(type) {
 	case []any:
 		for _, e := range v {
-			if !m.charge(shallowCost(e)) {
-				return false
-			}
+			sum += shallowCost(e)
 		}
 	case map[string]any:
 		for _, e := range v {
-			if !m.charge(shallowCost(e)) {
-				return false
-			}
+			sum += shallowCost(e)
 		}
 	}
-	return true
+	return m.charge(shallowCost(in)) && m.allocate(times(sum, 2)) // it grows
 }
 
 func joined(m *meter, in any, args []any) bool {
 	list, _ := in.([]any)
-	return parts(m, in, nil) && m.allocate(times(shallowCost(args[0]), len(list)))
+	separator, _ := args[0].(string)
+	return parts(m, in, nil) && m.allocate(times(len(separator), len(list)))
 }
 
 // captured charges for the object of named groups.
@@ -132,34 +189,42 @@ func contained(inside bool) price {
 		if inside {
 			outer, inner = inner, outer
 		}
-		before := m.work
-		if !m.walk(inner, 0) {
-			return false
-		}
-		return m.deepTimes(outer, 1+partsOf(before-m.work, inner))
+		units, ok := m.chargeDeep(inner)
+		return ok && m.deepTimes(outer, 1+partsOf(units, inner))
 	}
 }
 
 // partsOf estimates the number of parts of a value of this cost: text is searched in one go.
-func partsOf(cost int, v any) int {
+func partsOf(units int, v any) int {
 	if _, ok := v.(string); ok {
 		return 1
 	}
-	return cost / (elementCost + scalarCost)
+	return units * bytesPerUnit / (elementCost + scalarCost)
 }
 
-// searched charges for a search that compares at every position as long as it finds the same.
+// searched charges for a search that compares at every position as long as it finds the same. Texts are made lists of
+// characters for it.
 func searched(m *meter, in any, args []any) bool {
 	switch v := in.(type) {
 	case string:
 		x, _ := args[0].(string)
-		return m.charge(times(2*elementCost, len(v)+len(x))) && m.charge(times(len(v), len(x)/16))
+		return m.allocate(times(2*elementCost, len(v)+len(x))) && m.heap.allocate(m, times(2*elementCost, len(v))) && m.searchedTimes(len(v), len(x))
 	case []any:
-		x, _ := args[0].([]any)
-		return m.deepTimes(v, max(1, len(x)))
+		x, isList := args[0].([]any)
+		if !isList {
+			x = args[:1]
+		}
+		units, ok := m.chargeDeep(x)
+		return ok && m.allocate(times(3*elementCost, len(v))) && m.spend(times(units, len(v))) && m.searchedTimes(len(v), 0)
 	}
 	return true
 }
+
+// searchedTimes charges for comparing n times, with up to k characters each.
+func (m *meter) searchedTimes(n, k int) bool { return m.spend(times(n, compareUnits+k/2)) }
+
+// compareUnits is the cost of a comparison of two lists, in units.
+const compareUnits = 3
 
 // counted is for functions whose time grows with their first argument.
 func counted(m *meter, _ any, args []any) bool {
@@ -172,5 +237,5 @@ func counted(m *meter, _ any, args []any) bool {
 
 func formatted(m *meter, in any, args []any) bool {
 	// A directive of a few characters can ask for a thousand.
-	return m.charge(times(shallowCost(args[0]), 512)) && m.charge(shallowCost(in))
+	return m.allocate(times(shallowCost(args[0]), 128)) && m.charge(shallowCost(in))
 }

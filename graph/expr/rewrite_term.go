@@ -61,31 +61,39 @@ func (r *rewriter) term(t *gojq.Term) {
 	}
 }
 
-// touch lets iterations and slices be charged for, and reports whether there was one: what stands before the last of
-// them becomes a group that touches its value, which is invisible to paths.
+// touch lets iterations, slices and positions be charged for, and reports whether there was one: what stands before the
+// last of them becomes a group that touches its value, which is invisible to paths.
 func (r *rewriter) touch(t *gojq.Term) bool {
 	for i := len(t.SuffixList) - 1; i >= 0; i-- {
 		s := t.SuffixList[i]
+		native := "_touch"
 		if !s.Iter && (s.Index == nil || !s.Index.IsSlice) {
-			continue
+			if s.Index == nil || !positional(s.Index) {
+				continue
+			}
+			native = "_indexed"
 		}
 		inner := *t
 		inner.SuffixList = t.SuffixList[:i:i]
 		r.term(&inner)
 		r.suffixes(t.SuffixList[i:])
 		*t = gojq.Term{
-			Type: gojq.TermTypeQuery, Query: pipe(&gojq.Query{Term: &inner}, r.native("_touch"), ""),
+			Type: gojq.TermTypeQuery, Query: pipe(&gojq.Query{Term: &inner}, r.native(native), ""),
 			SuffixList: t.SuffixList[i:],
 		}
 		return true
 	}
-	if t.Type != gojq.TermTypeIndex || !t.Index.IsSlice {
+	if t.Type != gojq.TermTypeIndex || !t.Index.IsSlice && !positional(t.Index) {
 		return false
+	}
+	native := "_touch"
+	if !t.Index.IsSlice {
+		native = "_indexed"
 	}
 	r.index(t.Index)
 	r.suffixes(t.SuffixList)
 	*t = gojq.Term{
-		Type: gojq.TermTypeQuery, Query: r.native("_touch"),
+		Type: gojq.TermTypeQuery, Query: r.native(native),
 		SuffixList: append([]*gojq.Suffix{{Index: t.Index}}, t.SuffixList...),
 	}
 	return true
@@ -106,8 +114,17 @@ func (r *rewriter) index(x *gojq.Index) {
 		}
 		return
 	}
+	literal := x.Start != nil && x.Start.Term != nil && x.Start.Term.Type == gojq.TermTypeNumber
 	r.query(x.Start)
 	r.query(x.End)
+	if positional(x) && !literal {
+		x.Start = pipe(group(x.Start), r.native("_key"), "")
+	}
+}
+
+// positional reports whether an index may be other than a member's name.
+func positional(x *gojq.Index) bool {
+	return !x.IsSlice && x.Start != nil && (x.Start.Term == nil || x.Start.Term.Type != gojq.TermTypeString)
 }
 
 func (r *rewriter) call(f *gojq.Func) {
@@ -129,6 +146,9 @@ func (r *rewriter) call(f *gojq.Func) {
 	if strings.HasPrefix(f.Name, "_") && !r.inPrelude {
 		r.fail(f.Name, "function not defined: %s", key)
 		return
+	}
+	if key == "getpath/1" { // paths know the interpreter's own
+		f.Args[0] = pipe(group(f.Args[0]), r.native("_path"), "")
 	}
 	if native, ok := natives[key]; ok {
 		r.natives[key] = native
@@ -164,7 +184,9 @@ func (r *rewriter) patterns(list []*gojq.Pattern) {
 	for _, p := range list {
 		r.patterns(p.Array)
 		for _, kv := range p.Object {
-			r.query(kv.KeyQuery)
+			if r.query(kv.KeyQuery); kv.KeyQuery != nil {
+				kv.KeyQuery = group(pipe(group(kv.KeyQuery), r.native("_name"), ""))
+			}
 			if kv.KeyString != nil && kv.Val != nil {
 				if q := r.text(kv.KeyString, "@text"); q != nil {
 					kv.KeyString, kv.KeyQuery = nil, q

@@ -6,7 +6,16 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-var toJSON = charged("tojson", deep(textGrowth))
+func toJSON(m *meter, in any, _ []any) any {
+	if !m.charge(bytesPerUnit*4) || !written(m, in, nil) {
+		return m.exceeded
+	}
+	text, err := gojq.Marshal(in)
+	if err != nil {
+		return faultf("tojson cannot be applied here")
+	}
+	return string(text)
+}
 
 // toString charges for a text too, because of what the interpreter puts together of it where nothing else is charged.
 func toString(m *meter, in any, args []any) any {
@@ -44,7 +53,7 @@ func fromJSON(m *meter, in any, _ []any) any {
 	if !ok {
 		return faultf("fromjson cannot be applied to: %s", typeName(in))
 	}
-	if !m.charge(times(len(s), memberCost/2)) {
+	if !m.allocate(times(len(s), memberCost/2)) {
 		return m.exceeded
 	}
 	v, err := jsonvalue.Decode([]byte(s))
