@@ -22,7 +22,7 @@ import (
 // Bounds of a definition's text. They bind Parse, ParseYAML and FromValue.
 const (
 	// MaxDepth is the number of nested objects and arrays.
-	MaxDepth = 512
+	MaxDepth = jsonvalue.MaxDepth
 	// MaxBytes is the size of the text in bytes.
 	MaxBytes = 8 << 20
 )

@@ -2,6 +2,7 @@ package definition
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strconv"
 	"unicode/utf8"
@@ -26,6 +27,8 @@ func Parse(src []byte) (*Document, error) {
 	return nil, refuseText(findings)
 }
 
+var tooDeep = fmt.Sprintf("the document is nested deeper than %d levels", MaxDepth)
+
 // FromValue makes a document of a decoded value, for instance an MCP argument; Go's number types, structs and typed
 // maps are turned into plain JSON first. Its findings have pointers but no lines. The error is like that of Parse.
 func FromValue(v any) (*Document, error) {
@@ -34,6 +37,9 @@ func FromValue(v any) (*Document, error) {
 		finding := textFinding(problem.DefinitionSyntax, problem.Place{}, "the value is not plain JSON", "")
 		if e, ok := problem.As(err); ok {
 			finding.At, finding.Message = e.At, e.Message
+		}
+		if errors.Is(err, jsonvalue.ErrTooDeep) {
+			finding = textFinding(problem.DefinitionTooDeep, problem.Place{}, tooDeep, "")
 		}
 		return nil, refuseText(problem.Findings{finding})
 	}
@@ -71,7 +77,7 @@ func (w *valueWalk) check(v any, pointer string, depth int) bool {
 	list, isList := v.([]any)
 	object, isObject := v.(map[string]any)
 	if (isList || isObject) && depth == 0 {
-		w.report(problem.DefinitionTooDeep, "", fmt.Sprintf("the document is nested deeper than %d levels", MaxDepth), "")
+		w.report(problem.DefinitionTooDeep, "", tooDeep, "")
 		return false
 	}
 	for i, e := range list {

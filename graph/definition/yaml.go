@@ -143,7 +143,7 @@ func (r *yamlReader) value(n *yaml.Node, at *path, depth int) *jsonvalue.Node {
 	}
 	if depth == 0 && n.Kind != yaml.ScalarNode {
 		r.full = true
-		return r.report(problem.DefinitionTooDeep, n, at, fmt.Sprintf("the document is nested deeper than %d levels", MaxDepth), "")
+		return r.report(problem.DefinitionTooDeep, n, at, tooDeep, "")
 	}
 	if !r.plainTag(n) {
 		return r.report(problem.YAMLUnsupported, n, at, fmt.Sprintf("the tag %s has no JSON form", clip(n.Tag)), "remove the tag")

@@ -77,7 +77,7 @@ func TestHonestProgramsPass(t *testing.T) {
 			t.Errorf("%s: %v", src, err)
 			continue
 		}
-		if units > limits.Cost/part*2/3 {
+		if units > limits.Cost/part*9/10 {
 			t.Errorf("%s: %d units", src, units)
 		}
 	}

@@ -2,10 +2,12 @@ package expr
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/itchyny/gojq"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // EvalAt runs the program over state: no output is nil, one is that value, several are a []any of them, an error discards
@@ -103,9 +105,12 @@ func (p *Program) failure(err error, state map[string]any) error {
 	code := problem.ExpressionFailed
 	hint := ""
 	reason := p.reason(err)
-	if _, ok := err.(*limitError); ok {
+	if limit, ok := err.(*limitError); ok {
 		code = problem.ExpressionLimit
 		hint = "Let the program look at less of the state, or do this work in an activity."
+		if limit == overDepth {
+			hint = fmt.Sprintf("A result may be nested %d levels deep; make it flatter.", jsonvalue.MaxDepth)
+		}
 	}
 	e := problem.New(code, "the program %s failed: %s (the state has %s)", quoteProgram(p.src), reason, describeKeys(state))
 	e.Hint = hint

@@ -128,10 +128,12 @@ func pieces(m *meter, in any, args []any) bool {
 }
 
 // sorted charges as often as a sort compares each element, and for what it keeps of each beside.
-func sorted(m *meter, in any, _ []any) bool { return m.allocate(sortedCost(in)) && m.deepTimes(in, rounds(in)) }
+func sorted(m *meter, in any, _ []any) bool {
+	return m.allocate(sortedCost(in)) && m.deepTimes(in, rounds(in))
+}
 
 func sortedArgument(m *meter, in any, args []any) bool {
-	return m.allocate(sortedCost(in)) && m.deepTimes(args[0], rounds(args[0]))
+	return m.allocate(sortedCost(in)) && m.deepTimes(args[0], 1+rounds(args[0])*2/3) // the keys are in lists of their own
 }
 
 func sortedCost(in any) int { return times(shallowCost(in), 8) }

@@ -17,6 +17,8 @@ func (m *meter) output(v any, size int) (normal any, total int, err error) {
 	n := normalizer{size: size, limit: m.limits.ResultBytes}
 	normal, _ = n.value(v, 0)
 	switch {
+	case n.deep:
+		return nil, 0, m.exceed(overDepth)
 	case n.foreign:
 		return nil, 0, faultf("the state holds a value that is not JSON")
 	case n.size > n.limit:
@@ -29,13 +31,14 @@ func (m *meter) output(v any, size int) (normal any, total int, err error) {
 // definition, 14.3). It stops once size is above the limit, since a small value can share parts without end.
 type normalizer struct {
 	size, limit int
+	// deep is set where a value is nested more than jsonvalue.MaxDepth levels deep.
+	deep bool
 	// foreign is set where a value is of no type of the interpreter.
 	foreign bool
 }
 
 func (n *normalizer) value(v any, depth int) (normal any, changed bool) {
-	if n.size > n.limit || depth > maxDepth {
-		n.size = n.limit + 1
+	if n.size > n.limit || n.deep {
 		return nil, false
 	}
 	same := v // handed back where nothing changes, which saves an allocation
@@ -86,6 +89,9 @@ func double(f float64) (any, bool) {
 }
 
 func (n *normalizer) list(v []any, depth int) (any, bool) {
+	if n.deep = depth >= jsonvalue.MaxDepth; n.deep {
+		return nil, false
+	}
 	n.size += len("[]") + max(len(v)-1, 0)
 	var copied []any
 	for i, e := range v {
@@ -108,6 +114,9 @@ func (n *normalizer) list(v []any, depth int) (any, bool) {
 }
 
 func (n *normalizer) object(v map[string]any, depth int) (any, bool) {
+	if n.deep = depth >= jsonvalue.MaxDepth; n.deep {
+		return nil, false
+	}
 	n.size += len("{}") + max(len(v)-1, 0)
 	var changes map[string]any
 	renamed := false

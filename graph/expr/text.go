@@ -1,6 +1,8 @@
 package expr
 
 import (
+	"strings"
+
 	"github.com/itchyny/gojq"
 
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -53,7 +55,7 @@ func fromJSON(m *meter, in any, _ []any) any {
 	if !ok {
 		return faultf("fromjson cannot be applied to: %s", typeName(in))
 	}
-	if !m.allocate(times(len(s), memberCost/2)) {
+	if !m.charge(times(len(s), scalarCost)) || !m.allocate(decodedSize(s)) {
 		return m.exceeded
 	}
 	v, err := jsonvalue.Decode([]byte(s))
@@ -61,4 +63,10 @@ func fromJSON(m *meter, in any, _ []any) any {
 		return faultf("fromjson cannot be applied to invalid JSON")
 	}
 	return v
+}
+
+// decodedSize is about the memory of the value of a JSON text.
+func decodedSize(text string) int {
+	return len(text) + 4*elementCost*strings.Count(text, "[") + (objectCost+memberCost)*strings.Count(text, "{") +
+		memberCost*strings.Count(text, ",")
 }

@@ -3,6 +3,7 @@ package jsonvalue
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -13,8 +14,13 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// maxNormalizeDepth bounds the nesting that Normalize follows; what is deeper, or contains itself, is refused.
-const maxNormalizeDepth = maxDecodeDepth
+// MaxDepth is how deeply lists and objects may be nested in a document, in a value from outside and in the result of a
+// program. What wraps such values, as records and messages do, adds levels; Decode, which reads them again, follows many
+// times as many.
+const MaxDepth = 512
+
+// ErrTooDeep is the cause of Normalize's error for a value that is nested too deeply, or contains itself.
+var ErrTooDeep = errors.New("the value is nested too deeply")
 
 // Normalize turns a Go value (ints, json.Number, *big.Int, structs, typed maps and slices, json.RawMessage, …) into
 // the model. NaN, infinities, integers that a double does not hold, strings that are not valid UTF-8 and values that are
@@ -27,8 +33,12 @@ func Normalize(v any) (any, error) {
 	n := normalizer{}
 	plain, reason := n.value(v)
 	if reason != "" {
-		return nil, problem.New(problem.ValidationError, "invalid value at %s: %s", n.pointerText(), reason).
+		e := problem.New(problem.ValidationError, "invalid value at %s: %s", n.pointerText(), reason).
 			WithPlace(problem.Place{Pointer: n.pointer})
+		if n.tooDeep {
+			return nil, e.WithCause(ErrTooDeep).WithHint("Values may be nested %d levels deep.", MaxDepth)
+		}
+		return nil, e
 	}
 	return plain, nil
 }
@@ -130,9 +140,9 @@ func (n *normalizer) value(v any) (plain any, reason string) {
 }
 
 func (n *normalizer) enter() (reason string) {
-	if n.depth++; n.depth > maxNormalizeDepth {
+	if n.depth++; n.depth > MaxDepth {
 		n.tooDeep = true
-		return "it is nested too deeply, or contains itself"
+		return fmt.Sprintf("it is nested more than %d levels deep, or contains itself", MaxDepth)
 	}
 	return ""
 }
@@ -228,6 +238,10 @@ func (n *normalizer) text(text []byte, marshalled bool) (any, string) {
 		return nil, "its JSON text is empty"
 	}
 	v, lossy, f := decode(text)
+	if f == nil && TooDeep(text, MaxDepth-n.depth) {
+		n.depth = MaxDepth
+		return nil, n.enter()
+	}
 	if f != nil {
 		return nil, fmt.Sprintf("its JSON text is invalid at byte %d: %s", f.offset, f.message)
 	}

@@ -12,8 +12,6 @@ import (
 )
 
 const (
-	// defaultMaxDepth is how many levels Parse follows where its caller says nothing (spec: definition, 14.1).
-	defaultMaxDepth = 512
 	// maxProblems is how many problems Parse lists; a text that is wrong throughout needs no more.
 	maxProblems = 100
 )
@@ -40,7 +38,7 @@ func (e SyntaxError) Error() string {
 // order of the text, and the node is complete. A byte order mark is a "syntax" problem that does not end parsing. A
 // text is good only if the list is empty. Problems of the kinds ignored, which do not end parsing, are left out.
 func Parse(src []byte, maxDepth, maxBytes int, ignored ...string) (*Node, []SyntaxError) {
-	p := &parser{cursor: cursor{src: src}, maxDepth: cmp.Or(maxDepth, defaultMaxDepth), line: 1, column: 1, ignored: ignored}
+	p := &parser{cursor: cursor{src: src}, maxDepth: cmp.Or(maxDepth, MaxDepth), line: 1, column: 1, ignored: ignored}
 	if maxBytes > 0 && len(src) > maxBytes {
 		p.report("size", 0, fmt.Sprintf("the text has %d bytes; %d are allowed", len(src), maxBytes))
 		return nil, p.problems
