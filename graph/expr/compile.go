@@ -20,6 +20,11 @@ func Compile(src string) (*Program, error) {
 	if len(src) > maxSource {
 		return nil, problem.New(problem.ExpressionInvalid, "the program has %d bytes; %d are allowed", len(src), maxSource)
 	}
+	if at := strings.IndexByte(src, 0); at >= 0 { // the parser takes it for the end
+		e := problem.New(problem.ExpressionInvalid, "the program %s does not compile: it holds a null character", quoteProgram(src))
+		e.Details = map[string]any{"offset": float64(at)}
+		return nil, e.WithHint(`In a string write \u0000.`)
+	}
 	p, err := compile(src)
 	if err != nil {
 		return nil, invalid(src, err)

@@ -58,9 +58,14 @@ func fromJSON(m *meter, in any, _ []any) any {
 	if !m.charge(times(len(s), scalarCost)) || !m.allocate(decodedSize(s)) {
 		return m.exceeded
 	}
-	v, err := jsonvalue.Decode([]byte(s))
+	v, losses, err := jsonvalue.DecodeExact([]byte(s))
 	if err != nil {
 		return faultf("fromjson cannot be applied to invalid JSON")
+	}
+	for _, loss := range losses {
+		if loss.Kind == "number" { // integers are rounded, as everywhere in programs
+			return faultf("fromjson cannot be applied to a number that is too large")
+		}
 	}
 	return v
 }

@@ -19,6 +19,9 @@ import (
 // MaxLineBytes bounds one line.
 const MaxLineBytes = 64 << 20
 
+// maxLevels is how deeply a payload may be nested: a value of the workflow and what a record puts around it, with room.
+const maxLevels = 2 * jsonvalue.MaxDepth
+
 // File is the content of a file.
 type File struct {
 	// ExecutionID is the exported run, the first of Runs.
@@ -250,6 +253,9 @@ func (r *reader) record(l *line) error {
 	var err error
 	if record.CreatedAt, err = history.ParseTimestamp(*l.CreatedAt); err != nil || history.FormatTimestamp(record.CreatedAt) != *l.CreatedAt {
 		return r.fail("expected created_at in the form 2026-11-21T01:03:46.919Z, found %q", *l.CreatedAt)
+	}
+	if jsonvalue.TooDeep(record.Raw, maxLevels) {
+		return r.fail("the payload is nested more than %d levels deep", maxLevels)
 	}
 	if record.Payload, err = history.DecodePayload(record.Name, record.Raw); err != nil {
 		return r.fail("the payload cannot be read").WithCause(err)
