@@ -13,6 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // What a typed handler returns reaches the next one as the same integer, or fails the attempt with a code and the member's name.
@@ -47,11 +48,20 @@ func TestIntegersBetweenTypedHandlersDoNotChange(t *testing.T) {
 	}
 }
 
-// Integers and texts that cannot be kept are refused in everything that callers give, and nothing is recorded.
+// nested is a value of so many levels.
+func nested(levels int) (v any) {
+	for range levels {
+		v = []any{v}
+	}
+	return v
+}
+
+// Integers, texts and nesting that cannot be kept are refused in everything that callers give, and nothing is recorded.
 func TestValuesOfCallersDoNotChange(t *testing.T) {
 	t.Parallel()
 	d := workflow(t, "asks", []string{startNode(), tool("a"), interrupt("i"), signalWait("w", "go"), endNode()}, "s a", "a i", "i w", "w e")
-	for name, value := range map[string]any{"an integer": int64(math.MaxInt64), "a text": "\xff", "an element": []any{"a", uint64(math.MaxUint64)}} {
+	for name, value := range map[string]any{"an integer": int64(math.MaxInt64), "a text": "\xff", "an element": []any{"a", uint64(math.MaxUint64)},
+		"levels": nested(jsonvalue.MaxDepth)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bad := map[string]any{"ok": true, "v": value}
@@ -59,7 +69,7 @@ func TestValuesOfCallersDoNotChange(t *testing.T) {
 			r := newRunner(t, store, graph.Options{})
 			refused := func(err error, code problem.Code) {
 				t.Helper()
-				if p := wantCode(t, err, code); !strings.HasPrefix(p.At.Pointer, "/v") {
+				if p := wantCode(t, err, code); !strings.HasPrefix(p.At.Pointer, "/v") && name != "levels" {
 					t.Errorf("%v at %q", err, p.At.Pointer)
 				}
 			}
@@ -107,5 +117,24 @@ func TestIntegersOfDelegatesDoNotChange(t *testing.T) {
 	}
 	if n := count(records(t, store, "r"), history.ActivityCompleted); n != 0 {
 		t.Errorf("%d results are recorded", n)
+	}
+}
+
+// A program's result that no reader of the history could follow fails its node; the run can be read, and says why.
+func TestResultsNestedTooDeeplyFailTheirNode(t *testing.T) {
+	t.Parallel()
+	for levels, code := range map[string]problem.Code{"511": "", "513": problem.ExpressionLimit, "9998": problem.ExpressionLimit} {
+		set := `{"id":"n","type":"set_state","config":{"assignments":{"x":{"jq":"reduce range(` + levels + `) as $i (0;[.])"}}}}`
+		d := workflow(t, "deep", []string{startNode(), set, endNode()}, "s n", "n e")
+		store := historymem.New()
+		run := start(t, newRunner(t, store, graph.Options{}), "r", d, nil)
+		if run.ErrorCode != string(code) {
+			t.Errorf("%s levels: %s %s", levels, run.ErrorCode, run.Error)
+		}
+		for _, r := range records(t, store, "r") {
+			if _, err := history.DecodePayload(r.Name, r.AppendPayload(nil, "r")); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }

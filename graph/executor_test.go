@@ -20,6 +20,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 func TestWithoutExecutorsNothingIsFaked(t *testing.T) {
@@ -51,6 +52,7 @@ func TestOutcomesOfExecutors(t *testing.T) {
 		"scalar":        {func() (any, error) { return 7, nil }, "", 1, object{"value": 7}},
 		"nothing":       {func() (any, error) { return nil, nil }, "", 1, object{}},
 		"NaN":           {func() (any, error) { return object{"x": math.NaN()}, nil }, "ACTIVITY_OUTPUT_INVALID", 2, nil},
+		"levels":        {func() (any, error) { return nested(jsonvalue.MaxDepth + 1), nil }, "ACTIVITY_OUTPUT_INVALID", 2, nil},
 		"large":         {func() (any, error) { return object{"x": big}, nil }, "ACTIVITY_OUTPUT_TOO_LARGE", 2, nil},
 		"plain error":   {func() (any, error) { return nil, errors.New("oops") }, "ACTIVITY_FAILED", 2, nil},
 		"failure":       {func() (any, error) { return nil, &activities.Failure{Code: "C", Message: "m"} }, "C", 2, nil},
