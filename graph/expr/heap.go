@@ -22,6 +22,9 @@ type heap struct {
 	made, ours int
 	in         any
 	args       []any
+	// most is the size of the largest value that there has been, mostKnown that those of the state are among them.
+	most      int
+	mostKnown bool
 	// state is what the evaluation was given: it is not counted.
 	state any
 	given map[uintptr]bool
@@ -127,7 +130,35 @@ func (h *heap) allocate(m *meter, bytes int) bool {
 	}
 	h.made += bytes
 	h.ours += bytes
+	h.most = max(h.most, bytes)
 	return h.made <= m.limits.Memory || h.count(m)
+}
+
+// largest is the size of the largest text or object, without what is in it.
+func (h *heap) largest() int {
+	if !h.mostKnown {
+		h.mostKnown = true
+		h.most = max(h.most, largestIn(h.state))
+	}
+	return h.most
+}
+
+func largestIn(v any) int {
+	most := 0
+	switch v := v.(type) {
+	case string:
+		return len(v)
+	case []any:
+		for _, e := range v {
+			most = max(most, largestIn(e))
+		}
+	case map[string]any:
+		most = 2 * memberCost * len(v)
+		for _, e := range v {
+			most = max(most, largestIn(e))
+		}
+	}
+	return most
 }
 
 // count finds what is in use and reports whether there is room left.

@@ -1,6 +1,10 @@
 package expr
 
-import "github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+import (
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
 
 // natives are the functions that programs call in place of the interpreter's own, by name and arity. Most charge for
 // what the interpreter's function will do and then call it; a few are defined anew. Names that begin with an underscore
@@ -17,6 +21,9 @@ var natives = map[string]native{
 	"_lesseq/2":    comparison(func(c int) bool { return c <= 0 }),
 	"_greater/2":   comparison(func(c int) bool { return c > 0 }),
 	"_greatereq/2": comparison(func(c int) bool { return c >= 0 }),
+	"_caught/0":    caught,
+	"_members/0":   hasMembers,
+	"_parts/0":     hasParts,
 	"_filled/1":    filled,
 	"_touch/0":     touch,
 	"_indexed/0":   indexed,
@@ -167,4 +174,28 @@ func filled(m *meter, in any, args []any) any {
 		}
 	}
 	return changed
+}
+
+// caught returns its input, which is an error that was caught, and charges for what its text was made of: where that was
+// cut off, the value was as large as the largest that there is.
+func caught(m *meter, in any, _ []any) any {
+	if text, _ := in.(string); strings.Contains(text, " ...") && !m.charge(times(2, m.heap.largest())) {
+		return m.exceeded
+	}
+	return in
+}
+
+// hasMembers reports whether a member can be asked for.
+func hasMembers(_ *meter, in any, _ []any) any {
+	_, object := in.(map[string]any)
+	return object || in == nil
+}
+
+// hasParts reports whether a value can be iterated over.
+func hasParts(_ *meter, in any, _ []any) any {
+	switch in.(type) {
+	case []any, map[string]any:
+		return true
+	}
+	return false
 }

@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -38,21 +39,19 @@ const (
 	valueVariable = "$ value"
 	pathVariable  = "$ path"
 	firstLabel    = "$ first"
-	// ownPath is what a program's own function path/1 is called: rewritten updates need the interpreter's.
-	ownPath = "own path"
 )
+
+// ownNames are what a program's own functions of these names are called: what is rewritten needs the interpreter's.
+var ownNames = map[string]string{"path/1": "own path", "empty/0": "own empty"}
 
 func signature(name string, arity int) string { return name + "/" + strconv.Itoa(arity) }
 
 // define makes a function of the program visible and returns the name to call it by.
 func (r *rewriter) define(name string, arity int) string {
 	key := signature(name, arity)
-	if key == "path/1" {
-		r.scope = &scope{key, ownPath, r.scope}
-		return ownPath
-	}
-	r.scope = &scope{key, "", r.scope}
-	return name
+	own := ownNames[key]
+	r.scope = &scope{key, own, r.scope}
+	return cmp.Or(own, name)
 }
 
 // fail remembers the first thing that does not compile, and the name that it is about.

@@ -124,7 +124,7 @@ func plain(q *gojq.Query, may reading) bool {
 
 func plainTerm(t *gojq.Term, may reading) bool {
 	for _, s := range t.SuffixList {
-		if (s.Iter || s.Optional) && !may.many || s.Index != nil && !plainIndex(s.Index, may) {
+		if s.Iter && !may.many || s.Index != nil && !plainIndex(s.Index, may) {
 			return false
 		}
 	}
@@ -139,6 +139,8 @@ func plainTerm(t *gojq.Term, may reading) bool {
 		return plainTerm(t.Unary.Term, may)
 	case gojq.TermTypeQuery:
 		return plain(t.Query, may)
+	case gojq.TermTypeTry:
+		return may.many && plain(t.Try.Body, may) && plain(t.Try.Catch, reading{input: true, many: true})
 	case gojq.TermTypeArray:
 		return plain(t.Array.Query, reading{input: may.input, many: true})
 	case gojq.TermTypeFunc:
@@ -175,7 +177,7 @@ var operatorSignatures = func() map[string]bool {
 
 // plainCall knows variables and natives. Of those only operators do not read their input.
 func plainCall(f *gojq.Func, may reading) bool {
-	if strings.HasPrefix(f.Name, "$") {
+	if strings.HasPrefix(f.Name, "$") || f.Name == "empty" && may.many {
 		return true
 	}
 	name, native := strings.CutPrefix(f.Name, nativePrefix)

@@ -9,7 +9,7 @@ import (
 )
 
 func (r *rewriter) term(t *gojq.Term) {
-	if t == nil || r.touch(t) {
+	if t == nil || r.optional(t) || r.touch(t) {
 		return
 	}
 	r.suffixes(t.SuffixList)
@@ -44,8 +44,7 @@ func (r *rewriter) term(t *gojq.Term) {
 		}
 		r.query(t.If.Else)
 	case gojq.TermTypeTry:
-		r.query(t.Try.Body)
-		r.query(t.Try.Catch)
+		r.try(t.Try)
 	case gojq.TermTypeReduce:
 		r.reduce(t)
 	case gojq.TermTypeForeach:
