@@ -56,7 +56,7 @@ func (e *edit) putMember(m *meter, object map[string]any, name string, path []an
 		return nil, err
 	}
 	if !e.owns(object) {
-		if !m.allocate(objectCost + memberCost*(len(object)+1)) {
+		if !m.allocateObject(len(object) + 1) {
 			return nil, m.exceeded
 		}
 		copied := make(map[string]any, len(object)+1)

@@ -20,8 +20,10 @@ type heap struct {
 	// made are the bytes made since the last count, and those that it found; ours those of them that the running native
 	// has made. in and args are what it was called with.
 	made, ours int
-	in         any
-	args       []any
+	// counted are those of the stacks at the last count.
+	counted int
+	in      any
+	args    []any
 	// most is the size of the largest value that there has been, mostKnown that those of the state are among them.
 	most      int
 	mostKnown bool
@@ -92,12 +94,12 @@ func (h *heap) watch(running gojq.Iter, state any) {
 	h.state = state
 }
 
-// stackBytes is the memory of the stacks.
+// stackBytes is the memory of the stacks. While one grows it is there twice.
 func (h *heap) stackBytes() int {
 	sum := 0
 	for _, s := range h.stacks {
 		if s.IsValid() {
-			sum += s.Cap() * int(s.Type().Elem().Size())
+			sum += 2 * s.Cap() * int(s.Type().Elem().Size())
 		}
 	}
 	return sum
@@ -107,11 +109,10 @@ func (h *heap) stackBytes() int {
 func (h *heap) stepped(m *meter) {
 	h.ours = 0
 	h.made += unitsPerLook * bytesPerStep
-	// A stack that grows is there twice until it is copied.
-	stacks := 2 * h.stackBytes()
-	if stacks > m.limits.Memory {
+	stacks := h.stackBytes()
+	if stacks > m.limits.Memory/100*keep {
 		m.exceed(overMemory)
-	} else if h.made+stacks > m.limits.Memory {
+	} else if h.made+stacks-h.counted > m.limits.Memory {
 		h.in, h.args = nil, nil
 		h.count(m)
 	}
@@ -172,9 +173,10 @@ func (h *heap) count(m *meter) bool {
 		}
 	}
 	c := counter{given: h.given, seen: map[uintptr]bool{}, limit: m.limits.Memory / 100 * keep}
-	c.size = h.stackBytes() + h.ours
+	h.counted = h.stackBytes()
+	c.size = h.counted + h.ours
 	for _, s := range h.stacks[:stacksOfValues] {
-		c.value(s, 0)
+		c.elements(s, 0)
 	}
 	for _, v := range []any{h.in, h.args, m.texts.last, m.lists.last} {
 		c.value(reflect.ValueOf(v), 0)
@@ -247,9 +249,12 @@ func (c *counter) slice(v reflect.Value, depth int) {
 	if v.Cap() == 0 || !c.first(v.Pointer()) {
 		return
 	}
-	element := v.Type().Elem()
-	c.size += v.Cap() * int(element.Size())
-	switch element.Kind() {
+	c.size += v.Cap() * int(v.Type().Elem().Size())
+	c.elements(v, depth)
+}
+
+func (c *counter) elements(v reflect.Value, depth int) {
+	switch v.Type().Elem().Kind() {
 	case reflect.Interface, reflect.Struct, reflect.Slice, reflect.String:
 		for i := range v.Len() {
 			c.value(v.Index(i), depth+1)

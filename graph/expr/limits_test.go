@@ -62,6 +62,46 @@ var endless = []string{
 	`"1" * 4000 | [range(1e6) | jn(1e7; 1e7 + .)] | length`,
 	`("[a-z]{500}" * 200) as $re | [range(100) | "aaa" | test($re + tostring)] | length`,
 
+	// Expressions that read to the end of the text for each match, or in many ways at once.
+	`("x" * 200000) | [match("x.*y|x"; "g")] | length`,
+	`"a" * 30000 | [match("(a*)*b|a"; "g")] | length`,
+	`"a" * 100000 | test("(a?){100}a{100}b")`,
+	`"a" * 5000 | [match("(a*)(?=b)|a"; "g")] | length`,
+	`("ab" * 300000) | gsub("a"; "b") | length`,
+	`"x" * 1000000 | [splits("x")] | length`,
+
+	// Calls that are not finished: their frames are memory.
+	`def f: try f catch .; f`,
+	`def f: f // f; f`,
+	`def f(x): f(x | x); f(.)`,
+	`def f: label $x | f; f`,
+	`def f: [f]; f`,
+	`def f: path(f); f`,
+	`def f($a; $b; $c; $d): f($a; $b; $c; $d) + 1; f(1; 2; 3; 4)`,
+	`def f: reduce range(3) as $i ([]; . + [f]); f`,
+	`def f: "\(f)"; f`,
+	`def f: f |= 1; f`,
+	`repeat(., .) | empty`,
+
+	// Much that is held at a time.
+	`[range(300000) | tostring] | group_by(.) | length`,
+	`[range(1000) | [range(1000)]] | flatten | add`,
+	`[range(1000)] as $l | [range(1000) | $l] | [paths] | length`,
+	`[range(1e6) | {a: 1}] | length`,
+	`[range(1e6) | gmtime] | length`,
+	`[range(1e5) | tostring] | map({key: ., value: 1}) | from_entries | length`,
+	`"x" * 1000000 | explode | implode | length`,
+	`("[" * 500 + "]" * 500) as $s | [range(1e5) | $s | fromjson] | length`,
+
+	// Steps that read all of a value.
+	`[range(1000)] as $l | [range(1e5) | $l[[1]]] | length`,
+	`("a" * 1e6) as $s | [range(1e6) | $s[0]] | length`,
+	`("a" * 1e6) as $s | [range(1e6) | $s | first] | length`,
+	`[range(1e5)] as $p | [range(1e6) | null | getpath($p)] | length`,
+	`[[range(1e5)]] as $l | [range(1e5) | $l | first(combinations)] | length`,
+	`("a" * 1e6) as $s | [range(1e5) | try ([] | has($s)) catch length] | length`,
+	`[range(1e5) | {key: tostring, value: 1}] | from_entries as $o | [range(1e5) | ($o | -.)?] | length`,
+
 	// Small values that are large once they are written out.
 	`reduce range(40) as $i (0; [., .])`,
 	`reduce range(40) as $i (0; [., .]) | tojson`,
@@ -93,6 +133,50 @@ var endless = []string{
 	`reduce range(20000) as $i (0; {a: .}) | . * .`,
 	`reduce range(20000) as $i (0; {a: .}) as $d | $d < $d`,
 	`[range(20000) | "a"] as $path | setpath($path; 1)`,
+}
+
+// TestFramesAreMemory: a recursion ends long before its steps do, with what it holds.
+func TestFramesAreMemory(t *testing.T) {
+	t.Parallel()
+	for _, src := range []string{`def f: try f catch .; f`, `def f: 1 + f; f`, `def f: f // f; f`, `def f(x): f(x | x); f(.)`} {
+		p, err := expr.Compile(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		units := 0
+		_, err = p.EvalWith(nil, expr.Env{Spent: &units}, expr.Limits{Memory: 4 << 20})
+		if e, ok := problem.As(err); !ok || e.Code != problem.ExpressionLimit || !strings.Contains(e.Message, "calls itself too deeply") {
+			t.Errorf("%s: %v", src, err)
+		}
+		if units > 2_000_000 {
+			t.Errorf("%s: %d units", src, units)
+		}
+	}
+}
+
+// TestMemoryIsWhatIsHeld: what a program has let go of does not count, nor what the state has, and what is shared counts once.
+func TestMemoryIsWhatIsHeld(t *testing.T) {
+	t.Parallel()
+	state := map[string]any{"text": strings.Repeat("x", 1<<20), "list": []any{}}
+	for range 20_000 {
+		state["list"] = append(state["list"].([]any), "an element of some length")
+	}
+	for _, src := range []string{
+		`[range(100) | "x" * 1e5 | length] | add`,
+		`[range(100) | [range(1000)] | length] | add`,
+		`[range(30) as $i | .list | map(.) | length] | add`,
+		`[range(20000) as $i | .text] | length`,
+		`[range(1000)] as $l | [range(20000) | $l] | length`,
+		`def f: if . > 1e5 then . else . + 1 | f end; 0 | f`,
+	} {
+		p, err := expr.Compile(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.EvalLimits(state, expr.Limits{Memory: 4 << 20}); err != nil {
+			t.Errorf("%s: %v", src, err)
+		}
+	}
 }
 
 func TestEndlessProgramsEnd(t *testing.T) {

@@ -151,6 +151,11 @@ func (m *meter) charge(bytes int) bool {
 	return m.spend(units)
 }
 
+// allocateObject is allocate for a copy of an object with so many members, which takes longer than its size tells.
+func (m *meter) allocateObject(members int) bool {
+	return m.charge(memberCost*members/2) && m.allocate(objectCost+memberCost*members)
+}
+
 // allocate is charge for memory that a call is about to make.
 func (m *meter) allocate(bytes int) bool {
 	return m.charge(bytes) && m.heap.allocate(m, bytes)

@@ -99,7 +99,8 @@ var natives = map[string]native{
 
 	// The engine has no time zone but UTC, and no time but that of the input that it works on.
 	"now/0":           now,
-	"localtime/0":     charged("gmtime", constant(scalarCost)),
+	"gmtime/0":        charged("gmtime", brokenDown),
+	"localtime/0":     charged("gmtime", brokenDown),
 	"strftime/1":      charged("strftime", formatted),
 	"strflocaltime/1": charged("strftime", formatted),
 	"strptime/1":      parseTime,

@@ -93,7 +93,7 @@ func addObjects(m *meter, a, b map[string]any) any {
 		return b
 	case len(b) == 0:
 		return a
-	case !m.allocate(objectCost + memberCost*(len(a)+len(b))):
+	case !m.allocateObject(len(a) + len(b)):
 		return m.exceeded
 	}
 	sum := make(map[string]any, len(a)+len(b))
@@ -182,7 +182,7 @@ func merge(m *meter, a, b map[string]any, depth int) any {
 	if depth > maxDepth {
 		return m.exceed(overWork)
 	}
-	if !m.allocate(objectCost + memberCost*(len(a)+len(b))) {
+	if !m.allocateObject(len(a) + len(b)) {
 		return m.exceeded
 	}
 	merged := make(map[string]any, len(a)+len(b))

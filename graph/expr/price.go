@@ -25,6 +25,9 @@ func charged(name string, pay price) native {
 	}
 }
 
+// brokenDown charges for the parts of a time.
+func brokenDown(m *meter, _ any, _ []any) bool { return m.allocate(24 * elementCost) }
+
 func constant(cost int) price { return func(m *meter, _ any, _ []any) bool { return m.charge(cost) } }
 
 // copied charges for a copy of a list or an object's names, made factor times as large.
