@@ -43,7 +43,7 @@ const (
 	// longString is the length from which on a text that several hold counts once.
 	longString = 64
 	// visitCost is the cost of each value that a count comes to, in units.
-	visitCost = 1
+	visitCost = 2
 )
 
 // stackPaths are the stacks of the interpreter, by the names of their fields, those that hold values first.

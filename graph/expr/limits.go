@@ -16,4 +16,4 @@ type limits struct {
 
 // defaultLimits are chosen such that programs people write pass over 2 MiB of state, and that the worst program ends
 // within a second and, together with what Go's collector has not yet found to be free, 64 MiB.
-var defaultLimits = limits{Cost: 20_000_000, Memory: 40 << 20, Outputs: 10_000, ResultBytes: 8 << 20}
+var defaultLimits = limits{Cost: 20_000_000, Memory: 36 << 20, Outputs: 10_000, ResultBytes: 8 << 20}
