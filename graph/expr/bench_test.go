@@ -58,6 +58,13 @@ var honest = []string{
 	`.items | [limit(5; .[] | select(.score > 13))]`,
 	`any(.items[]; .id == "item-000100")`,
 	`[.items[].id] - [.items[:100][].id] | length`,
+	`[.. | .id? // empty] | length`,
+	`reduce (.items[] | .tags[]?) as $t ({}; .[$t] += 1)`,
+	`[.items[] | (.title | tonumber)? // 0] | add`,
+	`.items | map(.body | gsub("\\s+"; " ") | ascii_downcase | length) | add`,
+	`[.items[].body | capture("(?<first>\\w+) (?<second>\\w+)")] | map(.second) | unique`,
+	`.items | map(select(.title | startswith("A"))) | map({id, short: .body[:20], last: .tags[-1]}) | length`,
+	`def total: if type == "array" then map(total) | add else .score end; .items | total`,
 }
 
 // TestHonestProgramsPass: each stays under the default limits over a state of 2 MiB, the most that a host may send. To

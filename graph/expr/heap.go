@@ -29,7 +29,8 @@ type heap struct {
 	mostKnown bool
 	// state is what the evaluation was given: it is not counted.
 	state any
-	given map[uintptr]bool
+	// given are the addresses of what is in the state, seen those of what the last count came to.
+	given, seen map[uintptr]struct{}
 }
 
 const (
@@ -37,13 +38,13 @@ const (
 	bytesPerStep = 32
 	// keep is the part of the limit that may be in use after a count, in percent: the rest is for what is made until the
 	// next one.
-	keep = 75
+	keep = 80
 	// maxCounted is how deeply nested values may be that are counted; what holds deeper ones holds too much.
 	maxCounted = 4000
 	// longString is the length from which on a text that several hold counts once.
 	longString = 64
-	// visitCost is the cost of each value that a count comes to, in units.
-	visitCost = 2
+	// seenBytes is the memory of the count itself, for each value that several may hold.
+	seenBytes = 12
 )
 
 // stackPaths are the stacks of the interpreter, by the names of their fields, those that hold values first.
@@ -165,14 +166,18 @@ func largestIn(v any) int {
 // count finds what is in use and reports whether there is room left.
 func (h *heap) count(m *meter) bool {
 	if h.given == nil {
-		h.given = map[uintptr]bool{}
+		h.given = map[uintptr]struct{}{}
 		c := counter{seen: h.given}
 		c.value(reflect.ValueOf(h.state), 0)
 		if !m.spend(c.visits) {
 			return false
 		}
 	}
-	c := counter{given: h.given, seen: map[uintptr]bool{}, limit: m.limits.Memory / 100 * keep}
+	if h.seen == nil {
+		h.seen = map[uintptr]struct{}{}
+	}
+	clear(h.seen)
+	c := counter{given: h.given, seen: h.seen, limit: m.limits.Memory / 100 * keep}
 	h.counted = h.stackBytes()
 	c.size = h.counted + h.ours
 	for _, s := range h.stacks[:stacksOfValues] {
@@ -182,7 +187,7 @@ func (h *heap) count(m *meter) bool {
 		c.value(reflect.ValueOf(v), 0)
 	}
 	h.made = c.size
-	if !m.spend(visitCost * c.visits) {
+	if !m.spend(c.visits) {
 		return false
 	}
 	if c.size > c.limit {
@@ -194,16 +199,22 @@ func (h *heap) count(m *meter) bool {
 
 // counter adds up the memory of values. What several hold counts once. It stops above its limit; 0 is none.
 type counter struct {
-	seen, given         map[uintptr]bool
+	seen, given         map[uintptr]struct{}
 	size, limit, visits int
 }
 
 // first reports whether the counter has not been at an address before.
 func (c *counter) first(at uintptr) bool {
-	if c.given[at] || c.seen[at] {
+	if _, given := c.given[at]; given {
 		return false
 	}
-	c.seen[at] = true
+	before := len(c.seen)
+	c.seen[at] = struct{}{}
+	if len(c.seen) == before {
+		return false
+	}
+	c.size += seenBytes
+	c.visits += 2 // remembering it takes longer
 	return true
 }
 
@@ -214,11 +225,13 @@ func (c *counter) value(v reflect.Value, depth int) {
 	if c.limit > 0 && c.size > c.limit {
 		return
 	}
-	c.visits++
-	switch v.Kind() {
-	case reflect.Interface:
+	if v.Kind() == reflect.Interface {
 		c.size += scalarCost
 		c.value(v.Elem(), depth)
+		return
+	}
+	c.visits++
+	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() && c.first(v.Pointer()) {
 			c.value(v.Elem(), depth+1)

@@ -126,6 +126,7 @@ var endless = []string{
 	`reduce range(40) as $i (0; {a: ., b: .}) | . == .`,
 
 	// Deep values.
+	`reduce range(9000) as $i (null; {a: .}) | [paths] | length`,
 	`reduce range(20000) as $i (0; [.])`,
 	`reduce range(20000) as $i (0; [.]) | tojson`,
 	`reduce range(20000) as $i (0; [.]) | . == .`,

@@ -30,6 +30,7 @@ var natives = map[string]native{
 	"_key/0":       key,
 	"_name/0":      memberName,
 	"_path/0":      wholePath,
+	"_made/0":      pathMade,
 
 	"_edit/0":     beginEdit,
 	"_get/1":      editGet,
@@ -199,4 +200,12 @@ func hasParts(_ *meter, in any, _ []any) any {
 		return true
 	}
 	return false
+}
+
+// pathMade returns its input, which is a path that was just made.
+func pathMade(m *meter, in any, _ []any) any {
+	if !m.allocate(3 * shallowCost(in)) { // it grew
+		return m.exceeded
+	}
+	return in
 }

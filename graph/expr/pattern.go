@@ -244,7 +244,7 @@ const (
 	otherSteps  = 4
 	otherMemory = 8 << 20
 	// matchBytes are those of a match and of each of its groups.
-	matchBytes = 48
+	matchBytes = 64
 )
 
 // findAll returns the byte offsets of matches and their groups, as package regexp does, those that the flags ask for.

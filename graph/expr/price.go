@@ -51,21 +51,11 @@ func flattened(m *meter, in any, _ []any) bool {
 
 // written charges for the text of a value, with all that a format escapes.
 func written(m *meter, in any, _ []any) bool {
-	size := 0
-	return m.walkText(in, &size) && m.allocate(times(size, textGrowth))
+	return m.deepTimes(in, 2) && m.allocate(times(textSize(in), textGrowth))
 }
 
 // textGrowth is how often a text is copied while it is put together.
 const textGrowth = 3
-
-// walkText is walk, and adds up the length of the text of v.
-func (m *meter) walkText(v any, size *int) bool {
-	if !m.walk(v, 0) {
-		return false
-	}
-	*size = textSize(v)
-	return true
-}
 
 // textSize is about the length of the text of a value: characters other than letters and digits may take six bytes.
 func textSize(v any) int {
@@ -136,10 +126,10 @@ func sorted(m *meter, in any, _ []any) bool {
 }
 
 func sortedArgument(m *meter, in any, args []any) bool {
-	return m.allocate(sortedCost(in)) && m.deepTimes(args[0], 1+rounds(args[0])*2/3) // the keys are in lists of their own
+	return m.allocate(sortedCost(in)) && m.deepTimes(args[0], 1+rounds(args[0])/2) // the keys are in lists of their own
 }
 
-func sortedCost(in any) int { return times(shallowCost(in), 8) }
+func sortedCost(in any) int { return times(shallowCost(in), 6) }
 
 func rounds(v any) int {
 	list, _ := v.([]any)

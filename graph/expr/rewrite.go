@@ -146,11 +146,16 @@ const nativePrefix = "native "
 //	reduce path(paths) as $path (_edit; _set($path; changed)) | _done
 func (r *rewriter) edit(paths, changed *gojq.Query) *gojq.Query {
 	return pipe(&gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeReduce, Reduce: &gojq.Reduce{
-		Query:    call("path", paths),
+		Query:    r.paths(paths),
 		Patterns: []*gojq.Pattern{{Name: pathVariable}},
 		Start:    r.native("_edit"),
 		Update:   r.native("_set", variable(pathVariable), changed),
 	}}}, r.native("_done"), "")
+}
+
+// paths are those of a query, which are charged for: the interpreter makes a list of any length in one step.
+func (r *rewriter) paths(q *gojq.Query) *gojq.Query {
+	return pipe(call("path", q), r.native("_made"), "")
 }
 
 // oldValue is the value at the path of an edit.

@@ -81,7 +81,7 @@ func (r *rewriter) updateInPlace(q *gojq.Query) *gojq.Query {
 	if q.Op != gojq.OpModify && !plain(q.Right, reading{}) {
 		set = "_share"
 	}
-	paths := array(pipe(r.native("_value"), call("path", q.Left), ""))
+	paths := array(pipe(r.native("_value"), r.paths(q.Left), ""))
 	paths.Term.SuffixList = []*gojq.Suffix{{Iter: true}}
 	update := pipe(&gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeReduce, Reduce: &gojq.Reduce{
 		Query:    paths,

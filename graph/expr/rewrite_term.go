@@ -20,7 +20,9 @@ func (r *rewriter) term(t *gojq.Term) {
 		t.Type, t.Func = gojq.TermTypeFunc, &gojq.Func{Name: "_recurse"}
 		r.free["_recurse/0"] = true
 	case gojq.TermTypeFunc:
-		r.call(t.Func)
+		if r.call(t.Func); t.Func.Name == "path" && len(t.Func.Args) == 1 {
+			*t = gojq.Term{Type: gojq.TermTypeQuery, Query: r.paths(t.Func.Args[0]), SuffixList: t.SuffixList}
+		}
 	case gojq.TermTypeObject:
 		for _, kv := range t.Object.KeyVals {
 			r.member(kv)
