@@ -59,15 +59,11 @@ func compile(src string) (p *Program, err error) {
 }
 
 func (p *Program) newInstance() (*instance, error) {
-	if err := knownInterpreter(); err != nil {
-		return nil, err
-	}
 	m := &meter{}
 	options := make([]gojq.CompilerOption, 0, len(p.natives))
 	for key, f := range p.natives {
 		arity := int(key[len(key)-1] - '0')
 		options = append(options, gojq.WithFunction(nativePrefix+key, arity, arity, func(in any, args []any) any {
-			m.heap.call(in, args)
 			return f(m, in, args)
 		}))
 	}

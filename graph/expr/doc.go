@@ -11,8 +11,8 @@
 //   - a budget (limits.go). The interpreter asks its context for the end before every instruction, and the context counts
 //     (meter.go). What a single instruction can do is bounded too: operators and functions that could read or make much are
 //     replaced by ones that charge for it first (natives.go, price.go), and regular expressions are charged for every
-//     thread that they follow (search.go). What an evaluation holds at a time, calls that are not finished included, is
-//     counted as well (heap.go). A limit ends a program at once and cannot be caught by it;
+//     thread that they follow (search.go). What an evaluation makes, frames of functions that call themselves included, is
+//     counted as well, whether it still holds that or not (memory.go). A limit ends a program at once and cannot be caught by it;
 //   - the protocol's numbers. Operators compute in doubles; results hold no NaN (null), no infinity (the largest
 //     double) and no -0;
 //   - a guarantee about the state: nothing is ever written to it, so that it needs no copy and may be read by others at

@@ -65,7 +65,7 @@ func (e *edit) putMember(m *meter, object map[string]any, name string, path []an
 		e.adopt(object)
 	}
 	object[name] = part
-	m.heap.most = max(m.heap.most, 2*memberCost*len(object))
+	m.most = max(m.most, 2*memberCost*len(object))
 	return object, nil
 }
 

@@ -54,9 +54,8 @@ func (p *Program) interpret(state map[string]any, env Env, l limits) (v any, err
 		}
 		p.release(i)
 	}()
-	running := i.code.RunWithContext(m, state)
-	m.heap.watch(running, state)
-	return m.collect(running)
+	m.state = state
+	return m.collect(i.code.RunWithContext(m, state))
 }
 
 // collect returns the result of a program's outputs.

@@ -6,7 +6,7 @@ type limits struct {
 	// Cost is in units. A unit is a step of the interpreter, which is an instruction of the compiled program, or as much
 	// other work: what operators and functions read and make, and what regular expressions try.
 	Cost int
-	// Memory is in bytes: what the evaluation holds at a time, beside the state that it is given.
+	// Memory is in bytes: what the evaluation makes, whether it still holds that or not.
 	Memory int
 	// Outputs is the number of values a program may put out.
 	Outputs int
@@ -15,5 +15,5 @@ type limits struct {
 }
 
 // defaultLimits are chosen such that programs people write pass over 2 MiB of state, and that the worst program ends
-// within a second and, together with what Go's collector has not yet found to be free, 64 MiB.
-var defaultLimits = limits{Cost: 20_000_000, Memory: 36 << 20, Outputs: 10_000, ResultBytes: 8 << 20}
+// within a second.
+var defaultLimits = limits{Cost: 20_000_000, Memory: 96 << 20, Outputs: 10_000, ResultBytes: 8 << 20}

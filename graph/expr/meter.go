@@ -14,7 +14,11 @@ type meter struct {
 	// exceeded is the limit that was hit first, nil while there is none.
 	exceeded *limitError
 
-	heap heap
+	// made are the bytes that the evaluation has made. most is the size of the largest text or object among them; mostKnown says that
+	// those of the state, which is what the evaluation was given, are taken into account.
+	made, most int
+	mostKnown  bool
+	state      any
 	// key is the list that was the last key of an index, nil for other keys.
 	key []any
 	// patterns are the regular expressions that the evaluation has compiled.
@@ -33,7 +37,7 @@ func (e *limitError) Error() string { return e.what }
 var (
 	overCost   = &limitError{"it takes too many steps"}
 	overWork   = &limitError{"it works on too much data, or on data nested too deeply"}
-	overMemory = &limitError{"it holds too much data at a time, or calls itself too deeply"}
+	overMemory = &limitError{"it makes too much data, or calls itself too deeply"}
 	overOutput = &limitError{"it has too many outputs"}
 	overResult = &limitError{"its result is too large"}
 	overDepth  = &limitError{"its result is nested too deeply"}
@@ -85,7 +89,7 @@ func (m *meter) Done() <-chan struct{} {
 		m.exceed(overCost)
 	}
 	if m.look(); m.exceeded == nil {
-		m.heap.stepped(m)
+		m.hold(unitsPerLook * bytesPerStep)
 	}
 	if m.exceeded != nil {
 		return closed
@@ -158,5 +162,5 @@ func (m *meter) allocateObject(members int) bool {
 
 // allocate is charge for memory that a call is about to make.
 func (m *meter) allocate(bytes int) bool {
-	return m.charge(bytes) && m.heap.allocate(m, bytes)
+	return m.charge(bytes) && m.hold(bytes)
 }

@@ -31,6 +31,9 @@ var natives = map[string]native{
 	"_name/0":      memberName,
 	"_path/0":      wholePath,
 	"_made/0":      pathMade,
+	"_held/0":      held,
+	"_frame/0":     frame,
+	"_round/0":     round,
 
 	"_edit/0":     beginEdit,
 	"_get/1":      editGet,
@@ -181,7 +184,7 @@ func filled(m *meter, in any, args []any) any {
 // caught returns its input, which is an error that was caught, and charges for what its text was made of: where that was
 // cut off, the value was as large as the largest that there is.
 func caught(m *meter, in any, _ []any) any {
-	if text, _ := in.(string); strings.Contains(text, " ...") && !m.charge(times(2, m.heap.largest())) {
+	if text, _ := in.(string); strings.Contains(text, " ...") && !m.charge(times(2, m.largest())) {
 		return m.exceeded
 	}
 	return in

@@ -234,7 +234,7 @@ func (s *search) chargeOther(m *meter, text string) (runes []rune, ok bool) {
 	runes = []rune(text)
 	steps := s.other.Steps(runes, times(m.units, otherSteps))
 	// It keeps what it may come back to, up to a bound of its own.
-	return runes, m.spend(steps/otherSteps) && m.heap.allocate(m, min(times(steps, 8), otherMemory))
+	return runes, m.spend(steps/otherSteps) && m.hold(min(times(steps, 8), otherMemory))
 }
 
 const (

@@ -25,8 +25,11 @@ def map_values(f):
 def walk(f): def visit: if type == "object" then map_values(visit) elif type == "array" then map(visit) end | f; visit;
 def add(f): [f] | add;
 def del(f): delpaths([path(f)]);
-def recurse(f): def visit: ., (f | visit); visit;
-def _recurse: recurse(.[]?);
+def recurse(f): def visit: _round | ., (f | visit); visit;
+def recurse(f; condition): def visit: _round | ., (f | select(condition) | visit); visit;
+def while(condition; update): def loop: _round | if condition then ., (update | loop) else empty end; loop;
+def until(condition; update): def loop: _round | if condition then . else update | loop end; loop;
+def _recurse: def visit: ., (.[]? | visit); visit;
 def recurse: _recurse;
 def paths: path(_recurse) | select(. != []);
 def paths(f): path(_recurse | select(f)) | select(. != []);

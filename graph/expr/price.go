@@ -203,7 +203,7 @@ func searched(m *meter, in any, args []any) bool {
 	switch v := in.(type) {
 	case string:
 		x, _ := args[0].(string)
-		return m.allocate(times(2*elementCost, len(v)+len(x))) && m.heap.allocate(m, times(2*elementCost, len(v))) && m.searchedTimes(len(v), len(x))
+		return m.allocate(times(2*elementCost, len(v)+len(x))) && m.hold(times(2*elementCost, len(v))) && m.searchedTimes(len(v), len(x))
 	case []any:
 		x, isList := args[0].([]any)
 		if !isList {

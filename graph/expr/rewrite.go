@@ -28,6 +28,8 @@ type scope struct {
 	// name is the signature, rename what the function is called now if that is something else.
 	name, rename string
 	outer        *scope
+	// called says that the function has been called.
+	called bool
 }
 
 func newRewriter() *rewriter {
@@ -50,7 +52,7 @@ func signature(name string, arity int) string { return name + "/" + strconv.Itoa
 func (r *rewriter) define(name string, arity int) string {
 	key := signature(name, arity)
 	own := ownNames[key]
-	r.scope = &scope{key, own, r.scope}
+	r.scope = &scope{name: key, rename: own, outer: r.scope}
 	return cmp.Or(own, name)
 }
 
@@ -196,7 +198,8 @@ func pipe(left, right *gojq.Query, name string) *gojq.Query {
 	return q
 }
 
-// function rewrites a definition and makes it visible, to itself too.
+// function rewrites a definition and makes it visible, to itself too. One that calls itself has its frames counted; the prelude does so
+// itself where the data does not bound them.
 func (r *rewriter) function(def *gojq.FuncDef) {
 	def.Name = r.define(def.Name, len(def.Args))
 	outer := r.scope
@@ -205,4 +208,7 @@ func (r *rewriter) function(def *gojq.FuncDef) {
 	}
 	r.query(def.Body)
 	r.scope = outer
+	if outer.called && !r.inPrelude {
+		def.Body = pipe(r.native("_frame"), group(def.Body), "")
+	}
 }

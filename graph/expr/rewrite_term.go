@@ -27,8 +27,10 @@ func (r *rewriter) term(t *gojq.Term) {
 		for _, kv := range t.Object.KeyVals {
 			r.member(kv)
 		}
+		r.held(t)
 	case gojq.TermTypeArray:
 		r.query(t.Array.Query)
+		r.held(t)
 	case gojq.TermTypeNumber:
 		t.Number = doubleText(t.Number)
 	case gojq.TermTypeUnary:
@@ -60,6 +62,13 @@ func (r *rewriter) term(t *gojq.Term) {
 	case gojq.TermTypeQuery:
 		r.query(t.Query)
 	}
+}
+
+// held lets a list or an object that the interpreter makes be counted.
+func (r *rewriter) held(t *gojq.Term) {
+	made := *t
+	made.SuffixList = nil
+	*t = gojq.Term{Type: gojq.TermTypeQuery, Query: pipe(&gojq.Query{Term: &made}, r.native("_held"), ""), SuffixList: t.SuffixList}
 }
 
 // touch lets iterations, slices and positions be charged for, and reports whether there was one: what stands before the
@@ -138,6 +147,7 @@ func (r *rewriter) call(f *gojq.Func) {
 	key := signature(f.Name, len(f.Args))
 	for s := r.scope; s != nil; s = s.outer {
 		if s.name == key {
+			s.called = true
 			if s.rename != "" {
 				f.Name = s.rename
 			}
