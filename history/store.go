@@ -37,6 +37,11 @@ type Store interface {
 	// if there is none.
 	Position(ctx context.Context, executionID string) (seq int64, data []byte, err error)
 
+	// Tree returns what a run and all subworkflows below it have used, by their projections as they are stored: what another
+	// engine has just written counts once the projection includes it. An unknown run has used nothing. It takes time in
+	// proportion to the number of these runs.
+	Tree(ctx context.Context, executionID string) (TreeUse, error)
+
 	// List returns a page of runs, newest first: by UpdatedAt, and by id byte by byte where that is equal.
 	List(ctx context.Context, q ListQuery) (ListPage, error)
 

@@ -111,6 +111,20 @@ func (s *Store) List(ctx context.Context, q history.ListQuery) (history.ListPage
 	return page, nil
 }
 
+// Tree returns what the runs of a tree have used; see history.Store.
+func (s *Store) Tree(ctx context.Context, executionID string) (u history.TreeUse, err error) {
+	err = s.do(ctx, func() {
+		for id, x := range s.runs {
+			if id == executionID || history.Descends(id, executionID) {
+				e := *x.execution()
+				e.Bytes = x.bytes
+				u.Add(&e, 1)
+			}
+		}
+	})
+	return u, err
+}
+
 // Definition returns a stored definition by its hash; see history.Store.
 func (s *Store) Definition(ctx context.Context, hash string) (history.StoredDefinition, error) {
 	return s.definition(ctx, func(d *history.StoredDefinition) bool { return d.Hash == hash })

@@ -46,6 +46,13 @@ func (s *Store) storedExecution(ctx context.Context, executionID string) (e hist
 	return e, last.Int64, err
 }
 
+// Tree returns what the runs of a tree have used; see history.Store.
+func (s *Store) Tree(ctx context.Context, executionID string) (u history.TreeUse, err error) {
+	from, to := history.DescendantRange(executionID)
+	_, err = s.readers.row(ctx, treeUse, []any{executionID, from, to}, &u.Runs, &u.Visits, &u.Records, &u.Bytes, &u.Pending)
+	return u, failure("what the tree has used could not be read", err)
+}
+
 // folding is a projection that is being brought up to date.
 type folding struct {
 	execution history.Execution

@@ -90,6 +90,7 @@ var (
 	changedRuns          = sqlText("changed_runs")
 	insertRow            = sqlText("insert_row")
 	weigh                = sqlText("weigh")
+	treeUse              = sqlText("tree_use")
 )
 
 // listStatements holds the queries of a page without filters, by phase, by definition, and by both. Each phase is a

@@ -166,6 +166,7 @@ func calls(s history.Store, next history.Batch) map[string]func(ctx context.Cont
 		"Disown":           func(ctx context.Context) error { return s.Disown(ctx, "p", "x") },
 		"Owner":            func(ctx context.Context) error { _, err := s.Owner(ctx, "x"); return err },
 		"Owned":            func(ctx context.Context) error { _, err := s.Owned(ctx, "p"); return err },
+		"Tree":             func(ctx context.Context) error { _, err := s.Tree(ctx, "r"); return err },
 		"Departed":         func(ctx context.Context) error { _, err := s.Departed(ctx); return err },
 		"Unowned":          func(ctx context.Context) error { _, err := s.Unowned(ctx, 1); return err },
 	}

@@ -68,6 +68,7 @@ func run(t *testing.T, open Open, persistent bool) {
 		{!kept, "pruning arguments", pruningArguments},
 		{kept, "pruning large trees", pruningLarge},
 		{kept, "pruning definitions", pruningDefinitions},
+		{kept, "what trees have used", treeUse},
 	} {
 		test(c.name, c.kept, func(t *testing.T) { c.test(t, open(t, nil)) })
 	}

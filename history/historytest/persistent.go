@@ -39,7 +39,7 @@ func (r *reopening) call(method string, do func(s history.Store) error) error {
 	}
 	switch method {
 	case "Read", "Execution", "Position", "List", "Definition", "DefinitionByName", "DueTimers", "NextTimer",
-		"Now", "Owner", "Owned", "Departed", "Unowned":
+		"Now", "Owner", "Owned", "Departed", "Unowned", "Tree":
 		r.wrote = false
 	default:
 		r.wrote = true

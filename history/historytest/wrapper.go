@@ -50,6 +50,10 @@ func (w *wrapper) List(ctx context.Context, q history.ListQuery) (history.ListPa
 	return ask(w, "List", func(s history.Store) (history.ListPage, error) { return s.List(ctx, q) })
 }
 
+func (w *wrapper) Tree(ctx context.Context, executionID string) (history.TreeUse, error) {
+	return ask(w, "Tree", func(s history.Store) (history.TreeUse, error) { return s.Tree(ctx, executionID) })
+}
+
 func (w *wrapper) Definition(ctx context.Context, hash string) (history.StoredDefinition, error) {
 	return ask(w, "Definition", func(s history.Store) (history.StoredDefinition, error) { return s.Definition(ctx, hash) })
 }
