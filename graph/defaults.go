@@ -27,27 +27,11 @@ const (
 
 // withDefaults checks the options and fills in what is left out.
 func (o Options) withDefaults() (Options, error) {
-	if err := cmp.Or(admit.Mode(o.DefaultMode, problem.UsageError), admit.Branches(o.Branches, problem.UsageError), limit.Check(o.Limits)); err != nil {
+	if err := cmp.Or(admit.Mode(o.DefaultMode, problem.UsageError), admit.Branches(o.Branches, problem.UsageError), limit.Check(o.Limits), o.Tree.Check(),
+		admit.NotNegative("MaxVisits", o.MaxVisits), admit.NotNegative("MaxRecords", o.MaxRecords), admit.NotNegative("MaxBytes", o.MaxBytes),
+		admit.NotNegative("MaxPending", o.MaxPending), admit.NotNegative("MaxDepth", o.MaxDepth), admit.NotNegative("MaxDocumentBytes", o.MaxDocumentBytes),
+		admit.NotNegative("LeaseTTL", o.LeaseTTL), admit.NotNegative("Drain", o.Drain), admit.NotNegative("CloseLimit", o.CloseLimit)); err != nil {
 		return o, err
-	}
-	for _, n := range []struct {
-		name  string
-		value int64
-	}{
-		{"MaxVisits", int64(o.MaxVisits)},
-		{"MaxRecords", o.MaxRecords},
-		{"MaxBytes", o.MaxBytes},
-		{"MaxPending", int64(o.MaxPending)},
-		{"MaxDepth", int64(o.MaxDepth)},
-		{"MaxDocumentBytes", int64(o.MaxDocumentBytes)},
-		{"LeaseTTL", int64(o.LeaseTTL)},
-		{"Drain", int64(o.Drain)},
-		{"CloseLimit", int64(o.CloseLimit)},
-	} {
-		if n.value < 0 {
-			return o, problem.New(problem.UsageError, "option %s must not be negative", n.name).
-				WithHint("Leave it out for the default.")
-		}
 	}
 	if o.ReadOnly && o.Background {
 		return o, problem.New(problem.UsageError, "option Background cannot be combined with ReadOnly").
@@ -60,6 +44,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.MaxBytes = cmp.Or(o.MaxBytes, defaultMaxBytes)
 	o.MaxPending = cmp.Or(o.MaxPending, defaultMaxPending)
 	o.MaxDepth = cmp.Or(o.MaxDepth, defaultMaxDepth)
+	o.Tree = o.Tree.WithDefaults(TreeLimits{Visits: int64(o.MaxVisits), Records: o.MaxRecords, Bytes: o.MaxBytes, Pending: int64(o.MaxPending)})
 	o.MaxDocumentBytes = cmp.Or(o.MaxDocumentBytes, defaultMaxDocumentBytes)
 	o.WaitLimit = max(0, cmp.Or(o.WaitLimit, defaultWaitLimit))
 	o.LeaseTTL = cmp.Or(o.LeaseTTL, defaultLeaseTTL)

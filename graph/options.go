@@ -10,6 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/library"
 	"github.com/workflows-engine/workflows-engine/graph/limit"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/tree"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -42,6 +43,8 @@ type Options struct {
 	MaxBytes int64
 	// MaxPending bounds the activities and delegates that a run awaits at the same time; 0 means 10,000.
 	MaxPending int
+	// Tree bounds what a run and all subworkflows below it use together.
+	Tree TreeLimits
 	// Limits bound the attempts that are in flight in this process at the same time and that begin in a second, by class. An attempt
 	// waits for its turn before it is requested and its timeout begins. Turns go round the runs; see StartRequest.Priority.
 	Limits []Limit
@@ -85,6 +88,9 @@ type Options struct {
 
 // Limit bounds the attempts of a class. Its fields: go doc graph/limit Limit.
 type Limit = limit.Limit
+
+// TreeLimits bound a tree of runs. Its fields: go doc graph/tree Limits.
+type TreeLimits = tree.Limits
 
 // Resolver finds the definition behind a workflow_ref.
 type Resolver = library.Resolver

@@ -15,6 +15,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/perform"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/schedule"
+	"github.com/workflows-engine/workflows-engine/graph/tree"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
@@ -29,6 +30,7 @@ type Runner struct {
 	performer *perform.Performer
 	flights   perform.Flights
 	runs      *execution.Table
+	tree      *tree.Budget
 	notifier  notify.Notifier
 	records   notify.RecordHook
 	runLog    notify.RunLog
@@ -84,10 +86,11 @@ func New(store history.Store, o Options) (*Runner, error) {
 		Store: store, Now: r.now, Log: r.log, TTL: o.LeaseTTL, Presence: &r.presence, Pause: r.pause, Context: r.ctx, Take: r.takeOrphan,
 		Reconsider: func(ctx context.Context) func() bool { return r.library.Reconsider(ctx, r.tasks.Go) }, Queue: r.timers,
 	}
+	r.tree = &tree.Budget{Store: store, Now: r.now, Log: r.log, Limits: o.Tree, Depth: o.MaxDepth}
 	r.runs = execution.NewTable(&execution.Environment{
 		Store: store, Now: r.now, Log: r.log, Context: r.ctx, Lease: ownership{r}, Programs: r.library, Capabilities: r.performer,
 		Observer: observer{r}, PresentSince: func() time.Time { return r.presence.Since(r.now()) }, Draining: r.flights.Draining,
-		ReadOnly: o.ReadOnly, MaxVisits: o.MaxVisits, MaxDepth: o.MaxDepth, MaxDocumentBytes: o.MaxDocumentBytes, Limits: r.limits(),
+		ReadOnly: o.ReadOnly, MaxVisits: o.MaxVisits, MaxDocumentBytes: o.MaxDocumentBytes, Limits: r.limits(), Tree: r.tree,
 	})
 	if o.Background {
 		r.tasks.Go(r.search.Run)

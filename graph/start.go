@@ -55,7 +55,7 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
 		return nil, err
 	}
 	config := machine.Config{
-		ExecutionID: x.ID(), Mode: req.Mode, Branches: req.Branches, MaxVisits: r.opts.MaxVisits, Limits: r.limits(),
+		ExecutionID: x.ID(), Mode: req.Mode, Branches: req.Branches, MaxVisits: r.opts.MaxVisits,
 		TraceParent: trace.Parent(ctx),
 		Priority:    req.Priority,
 	}

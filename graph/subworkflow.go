@@ -83,9 +83,11 @@ func (r *Runner) ensureChild(ctx context.Context, parent string, a *execution.At
 // beginChild begins a subworkflow that does not exist yet (spec: execution, 12.1). The definition is looked for without
 // a lock, since a Resolver may take its time; it stops when the attempt ends.
 func (r *Runner) beginChild(ctx context.Context, c *execution.Run, parent string, a *execution.Attempt, e *machine.ChildEffect) error {
-	if a.Config.Depth >= r.opts.MaxDepth {
-		return problem.New(problem.SubworkflowDepthExceeded, "subworkflows are nested more than %d levels deep", r.opts.MaxDepth)
+	done, err := r.tree.Begin(ctx, c.ID(), a.Config.Depth)
+	if err != nil {
+		return err
 	}
+	defer done()
 	prog, err := r.library.Resolve(a.Context, execution.NameOf(e))
 	if err != nil {
 		return err

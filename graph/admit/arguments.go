@@ -49,6 +49,14 @@ func ExecutionID(id string) error {
 	return nil
 }
 
+// NotNegative refuses an option below zero.
+func NotNegative[N ~int | ~int64](option string, value N) error {
+	if value >= 0 {
+		return nil
+	}
+	return problem.New(problem.UsageError, "option %s must not be negative", option).WithHint("Leave it out for the default.")
+}
+
 // Object brings an object that a caller gave into the value model and checks its size. Nil counts as empty. label names the
 // argument, limit is in bytes of canonical JSON.
 func Object(label string, m map[string]any, limit int, code problem.Code) (map[string]any, error) {

@@ -25,10 +25,10 @@ func (x *Run) Begin(ctx context.Context, prog *definition.Program, config machin
 		}
 		x.forget()
 	}
-	x.setExecution(history.Execution{ID: x.id})
+	x.setExecution(history.Execution{ID: x.id, Parent: config.Parent})
 	x.prior = history.Prior{}
 	x.prog, x.unstored = prog, admit.StoredForm(prog)
-	config.Limits.Stop = x.stop
+	config.Limits = x.limits()
 	_ = x.compute(func() error { x.m = machine.Start(prog, config, input, x.env.Now()); return nil })
 	x.lastStatus, x.sincePosition, x.startedHere = "", 0, startedHere
 	x.become(runstate.Following)

@@ -8,7 +8,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/recorded"
-	"github.com/workflows-engine/workflows-engine/history"
 )
 
 // A subworkflow is a run of its own. Its parent asks for it with an effect, which is over as soon as the child's first records are
@@ -49,9 +48,6 @@ func (x *Run) AwaitedChildren() (ids []string) {
 	return ids
 }
 
-// Adoptable reports whether a run was begun by another engine, which does not mark subworkflows with their parent.
-func Adoptable(exec history.Execution) bool { return exec.Parent == "" && exec.InputHash == "" }
-
 // childNeedsParent reports whether something is to be done in this run for a subworkflow that it waits for, and can be done here:
 // to begin it, or to record how it has ended. One that is under way drives by itself.
 func (x *Run) childNeedsParent(ctx context.Context, e *machine.ChildEffect, retryUnknown bool) (bool, error) {
@@ -61,7 +57,7 @@ func (x *Run) childNeedsParent(ctx context.Context, e *machine.ChildEffect, retr
 	case err != nil:
 		return false, err
 	default:
-		return exec.Phase.Terminal() || exec.Parent != x.id && !Adoptable(exec), nil
+		return exec.Phase.Terminal() || exec.Parent != x.id && !recorded.Adoptable(exec), nil
 	}
 }
 
@@ -95,7 +91,7 @@ func (x *Run) ContinueAsChild(ctx context.Context, parent string, e *machine.Chi
 	if err != nil {
 		return nil, err
 	}
-	if exec.Parent != parent && !Adoptable(exec) {
+	if exec.Parent != parent && !recorded.Adoptable(exec) {
 		return machine.ChildRefused{
 			Key: e.EffectKey, Code: string(problem.DuplicateExecutionID),
 			Error: "a run " + x.id + " exists already that does not belong to this one",

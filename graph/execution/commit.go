@@ -123,6 +123,7 @@ func (x *Run) append(ctx context.Context, b machine.Batch, i intent, w *Work) (d
 		return false, err
 	}
 	exec.Bytes = bytes
+	x.env.Tree.Spent(ctx, &x.exec, &exec)
 	x.setExecution(exec)
 	x.unstored, x.foreignInput = nil, nil
 	x.m.SetBytes(bytes)

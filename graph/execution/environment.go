@@ -7,6 +7,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/tree"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -28,9 +29,10 @@ type Environment struct {
 	PresentSince func() time.Time
 	// Draining reports whether nothing new is to be begun here: what follows is left to other processes.
 	Draining func() bool
-	// MaxVisits and Limits bound each run; MaxDepth bounds the nesting of subworkflows, MaxDocumentBytes each input.
-	MaxVisits, MaxDepth, MaxDocumentBytes int
-	Limits                                machine.Limits
+	// MaxVisits and Limits bound each run, Tree the runs of a tree, MaxDocumentBytes each input.
+	MaxVisits, MaxDocumentBytes int
+	Limits                      machine.Limits
+	Tree                        *tree.Budget
 }
 
 // ProcessLease is the lease under which this process owns runs.

@@ -22,7 +22,7 @@ const (
 // limits are those of the machine.
 func (x *Run) limits() machine.Limits {
 	l := x.env.Limits
-	l.Stop = x.stop
+	l.Stop, l.Tree = x.stop, func(pending bool) string { return x.env.Tree.Reached(&x.exec, pending) }
 	return l
 }
 

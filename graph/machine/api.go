@@ -37,6 +37,9 @@ type Limits struct {
 	MaxBytes int64
 	// MaxPending bounds the activities and delegates that are pending at the same time.
 	MaxPending int
+	// Tree, unless nil, says which limit that the run shares with others ends it at its next step, or, with pending, before it awaits
+	// one more activity or delegate; "" if none.
+	Tree func(pending bool) string
 	// Queued, unless nil, says of which nodes attempts in process wait for a turn before they are requested; see TurnEffect.
 	Queued func(*definition.Node) bool
 	// StretchUnits is how much of a long walk is made at a time; 0 is the default. See WalkEffect.

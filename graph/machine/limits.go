@@ -38,14 +38,26 @@ func (m *Machine) limitReached(nodeID string) *failure {
 	case l.MaxBytes > 0 && m.bytes >= l.MaxBytes:
 		return fail(problem.ByteLimitExceeded, "the run has reached its limit of %d bytes of history", l.MaxBytes)
 	}
-	return nil
+	return m.treeLimitReached(nodeID, false)
+}
+
+// treeLimitReached returns the failure of a run whose tree has reached a limit, nil below it.
+func (m *Machine) treeLimitReached(nodeID string, pending bool) *failure {
+	if m.cfg.Limits.Tree == nil || m.repeating() {
+		return nil
+	}
+	reached := m.cfg.Limits.Tree(pending)
+	if reached == "" {
+		return nil
+	}
+	return &failure{Reason: reasonOrchestration, Message: reached, Code: string(problem.TreeLimitExceeded), NodeID: nodeID}
 }
 
 // pendingLimitReached returns the failure of a run with as many pending activities as it may have, nil below that.
 func (m *Machine) pendingLimitReached(nodeID string) *failure {
 	most := m.cfg.Limits.MaxPending
 	if most <= 0 || m.open < most || m.repeating() {
-		return nil
+		return m.treeLimitReached(nodeID, true)
 	}
 	return &failure{
 		Reason: reasonOrchestration, Code: string(problem.PendingLimitExceeded), NodeID: nodeID,

@@ -112,6 +112,8 @@ const (
 	ByteLimitExceeded Code = "BYTE_LIMIT_EXCEEDED"
 	// PendingLimitExceeded: a run has reached its limit of pending activities.
 	PendingLimitExceeded Code = "PENDING_LIMIT_EXCEEDED"
+	// TreeLimitExceeded: the runs of a tree have together reached a limit of the tree.
+	TreeLimitExceeded Code = "TREE_LIMIT_EXCEEDED"
 	// StateInvalid: a state breaks the definition's state_schema.
 	StateInvalid Code = "STATE_SCHEMA_VIOLATION"
 	// InputInvalid: the input of a run breaks input_schema or state_schema.

@@ -24,6 +24,8 @@ type Source struct {
 	Mode      machine.Mode
 	// Limits are the process's, of which Warnings speak.
 	Limits machine.Limits
+	// Tree is what the tree of runs to which it belongs has used of its limits.
+	Tree []Usage
 }
 
 // Of returns where a run itself stands. Pending has an entry of kind WaitChild for each subworkflow that it waits for; see
@@ -78,12 +80,12 @@ func (s *Source) describe(v *Run) {
 	m, config := s.Machine, s.Machine.Config()
 	v.Status, v.Mode = m.Status(), config.Mode
 	v.NodeVisits, v.MaxVisits = m.Visits(), config.MaxVisits
-	v.Warnings = Warnings(
-		Usage{problem.StepBudgetExceeded, int64(m.Visits()), int64(config.MaxVisits)},
-		Usage{problem.RecordLimitExceeded, s.Execution.Seq, s.Limits.MaxRecords},
-		Usage{problem.ByteLimitExceeded, s.Execution.Bytes, s.Limits.MaxBytes},
-		Usage{problem.PendingLimitExceeded, int64(m.Awaited()), int64(s.Limits.MaxPending)},
-	)
+	v.Warnings = Warnings(append([]Usage{
+		{Code: problem.StepBudgetExceeded, Used: int64(m.Visits()), Limit: int64(config.MaxVisits)},
+		{Code: problem.RecordLimitExceeded, Used: s.Execution.Seq, Limit: s.Limits.MaxRecords},
+		{Code: problem.ByteLimitExceeded, Used: s.Execution.Bytes, Limit: s.Limits.MaxBytes},
+		{Code: problem.PendingLimitExceeded, Used: int64(m.Awaited()), Limit: int64(s.Limits.MaxPending)},
+	}, s.Tree...)...)
 	states := stateCopies{}
 	v.State = states.of(m.State())
 	for _, w := range m.Pending() {

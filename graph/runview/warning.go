@@ -24,7 +24,12 @@ const WarnPercent = 80
 type Usage struct {
 	Code        problem.Code
 	Used, Limit int64
+	// Of is set for a limit that the run shares with its tree.
+	Of TreeLimit
 }
+
+// TreeLimit names what a tree of runs is limited in, and the option that sets the limit.
+type TreeLimit struct{ What, Option string }
 
 // advice is what a warning says of each limit.
 var advice = map[problem.Code]struct{ what, hint string }{
@@ -57,10 +62,14 @@ func Warnings(usages ...Usage) []Warning {
 		if share < WarnPercent {
 			continue
 		}
-		a := advice[u.Code]
+		who, a := "the run", advice[u.Code]
+		if u.Of.What != "" {
+			who, a.what = "the tree of runs to which it belongs", u.Of.What
+			a.hint = fmt.Sprintf("A workflow may start itself without end: check the subworkflows. If the tree needs more, raise the limit (%s) before it is reached.", u.Of.Option)
+		}
 		out = append(out, Warning{
 			Code: u.Code, Used: u.Used, Limit: u.Limit, Hint: a.hint,
-			Message: fmt.Sprintf("the run has used %d %% of its limit of %d %s: %d", share, u.Limit, a.what, u.Used),
+			Message: fmt.Sprintf("%s has used %d %% of its limit of %d %s: %d", who, share, u.Limit, a.what, u.Used),
 		})
 	}
 	return out

@@ -11,6 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/library"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/recorded"
 	"github.com/workflows-engine/workflows-engine/graph/runview"
 	"github.com/workflows-engine/workflows-engine/history"
 )
@@ -211,7 +212,7 @@ func (s *survey) prospectChild(ctx context.Context, parent string, e *machine.Ch
 	child, err := s.Store.Execution(ctx, e.ChildExecutionID)
 	if err == nil {
 		// An open one has its own driver, or is an orphan itself; one that is not this run's is refused, which is recorded.
-		return child.Phase.Terminal() || child.Parent != parent && !execution.Adoptable(child), nil, nil
+		return child.Phase.Terminal() || child.Parent != parent && !recorded.Adoptable(child), nil, nil
 	}
 	if !errors.Is(err, problem.ExecutionNotFound) {
 		return false, nil, err

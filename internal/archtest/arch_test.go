@@ -99,8 +99,9 @@ var rooms = map[string][]string{
 	"graph/recorded": {"history", "graph/problem", "graph/machine", "graph/runview"},
 	"graph/execution": {
 		"history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/admit", "graph/recorded", "graph/trace", "internal/jsonvalue",
-		"graph/runlock", "graph/runstate",
+		"graph/runlock", "graph/runstate", "graph/tree",
 	},
+	"graph/tree":     {"history", "graph/problem", "graph/runview", "graph/admit"},
 	"graph/runlock":  {},
 	"graph/runstate": {},
 	"graph/limit":    {"graph/problem"},
@@ -109,14 +110,14 @@ var rooms = map[string][]string{
 	"graph/transfer": {
 		"history", "history/runfile", "graph/problem", "graph/definition", "graph/admit", "graph/execution", "graph/library", "graph/replay",
 	},
-	"graph/survey":   {"history", "graph/problem", "graph/machine", "graph/runview", "graph/execution", "graph/library"},
+	"graph/survey":   {"history", "graph/problem", "graph/machine", "graph/runview", "graph/recorded", "graph/execution", "graph/library"},
 	"graph/perform":  {"internal/guard", "activities", "delegate", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/execution", "graph/limit", "graph/trace", "internal/jsonvalue", "internal/port"},
 	"graph/schedule": {"internal/guard", "history", "graph/machine", "graph/execution"},
 	"graph/notify":   {"internal/guard", "graph/problem", "history", "graph/machine", "graph/execution"},
 	"graph": {
 		"activities", "delegate", "history", "history/runfile", "graph/problem", "graph/definition", "graph/machine", "graph/runview",
 		"graph/admit", "graph/execution", "graph/library", "graph/replay", "graph/transfer", "graph/survey", "graph/perform", "graph/limit", "graph/schedule", "graph/notify",
-		"graph/recorded", "graph/trace", "internal/guard", "internal/wait",
+		"graph/recorded", "graph/trace", "graph/tree", "internal/guard", "internal/wait",
 	},
 	"conformance": {
 		"activities", "activities/activitiestest", "delegate", "history", "history/historymem", "graph", "graph/problem",
