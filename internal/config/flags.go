@@ -30,6 +30,13 @@ const (
 	flagMaxBytes    = "max-bytes"
 	flagMaxPending  = "max-pending"
 	flagLimits      = "limits"
+
+	flagMaxDepth       = "max-depth"
+	flagMaxTreeRuns    = "max-tree-runs"
+	flagMaxTreeVisits  = "max-tree-visits"
+	flagMaxTreeRecords = "max-tree-records"
+	flagMaxTreeBytes   = "max-tree-bytes"
+	flagMaxTreePending = "max-tree-pending"
 )
 
 // RegisterServer adds the flags of a long-lived server: those of Register, and the wait limit of its calls.
@@ -63,6 +70,12 @@ func Register(set *pflag.FlagSet) *Flags {
 	set.String(flagMaxRecords, "", "records that a run may have (default 1000000; $"+envname.MaxRecords+")")
 	set.String(flagMaxBytes, "", "bytes that a run's records may take in the store, as in 512MiB (default 1GiB; $"+envname.MaxBytes+")")
 	set.String(flagMaxPending, "", "activities that a run may await at the same time (default 10000; $"+envname.MaxPending+")")
+	set.String(flagMaxDepth, "", "levels to which subworkflows may nest (default 4; $"+envname.MaxDepth+")")
+	set.String(flagMaxTreeRuns, "", "runs that a run and all subworkflows below it may be (default 1000; $"+envname.MaxTreeRuns+")")
+	set.String(flagMaxTreeVisits, "", "node visits that they may make together (default 100000; $"+envname.MaxTreeVisits+")")
+	set.String(flagMaxTreeRecords, "", "records that they may have together (default 2000000; $"+envname.MaxTreeRecords+")")
+	set.String(flagMaxTreeBytes, "", "bytes that their records may take in the store (default 2GiB; $"+envname.MaxTreeBytes+")")
+	set.String(flagMaxTreePending, "", "activities that they may await at the same time (default 10000; $"+envname.MaxTreePending+")")
 	set.String(flagLimits, "", "attempts at once, or starts a second, by class, as in step=20,mcp:github=2,agent:x=1/s ($"+envname.Limits+")")
 	set.String(flagLogLevel, "", "debug, info, warn or error (default warn; $"+envname.LogLevel+")")
 	set.String(flagLogFormat, "", "text or json (default text; $"+envname.LogFormat+")")

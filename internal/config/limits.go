@@ -4,19 +4,22 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 )
 
-// Limits bound what a run may grow to; 0 means the engine's default (graph.Options).
+// Limits bound what a run and a tree of runs may grow to; 0 means the engine's default (graph.Options).
 type Limits struct {
 	Visits  int
 	Records int64
 	Bytes   int64
 	Pending int
+	Depth   int
+	Tree    graph.TreeLimits
 }
 
 func (f *Flags) loadLimits(c *Config, env Environment) error {
-	var visits, pending int64
+	var visits, pending, depth int64
 	for _, l := range []struct {
 		flag, variable string
 		into           *int64
@@ -26,6 +29,12 @@ func (f *Flags) loadLimits(c *Config, env Environment) error {
 		{flagMaxRecords, envname.MaxRecords, &c.Limits.Records, false},
 		{flagMaxBytes, envname.MaxBytes, &c.Limits.Bytes, true},
 		{flagMaxPending, envname.MaxPending, &pending, false},
+		{flagMaxDepth, envname.MaxDepth, &depth, false},
+		{flagMaxTreeRuns, envname.MaxTreeRuns, &c.Limits.Tree.Runs, false},
+		{flagMaxTreeVisits, envname.MaxTreeVisits, &c.Limits.Tree.Visits, false},
+		{flagMaxTreeRecords, envname.MaxTreeRecords, &c.Limits.Tree.Records, false},
+		{flagMaxTreeBytes, envname.MaxTreeBytes, &c.Limits.Tree.Bytes, true},
+		{flagMaxTreePending, envname.MaxTreePending, &c.Limits.Tree.Pending, false},
 	} {
 		s := f.pick(env, l.flag, l.variable, "")
 		if s.from == "" {
@@ -36,7 +45,7 @@ func (f *Flags) loadLimits(c *Config, env Environment) error {
 			return err
 		}
 	}
-	c.Limits.Visits, c.Limits.Pending = int(visits), int(pending)
+	c.Limits.Visits, c.Limits.Pending, c.Limits.Depth = int(visits), int(pending), int(depth)
 	return nil
 }
 

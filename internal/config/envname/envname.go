@@ -30,6 +30,12 @@ const (
 	MaxRecords       = Prefix + "MAX_RECORDS"
 	MaxBytes         = Prefix + "MAX_BYTES"
 	MaxPending       = Prefix + "MAX_PENDING"
+	MaxDepth         = Prefix + "MAX_DEPTH"
+	MaxTreeRuns      = Prefix + "MAX_TREE_RUNS"
+	MaxTreeVisits    = Prefix + "MAX_TREE_VISITS"
+	MaxTreeRecords   = Prefix + "MAX_TREE_RECORDS"
+	MaxTreeBytes     = Prefix + "MAX_TREE_BYTES"
+	MaxTreePending   = Prefix + "MAX_TREE_PENDING"
 	Limits           = Prefix + "LIMITS"
 	Redact           = Prefix + "REDACT"
 )
@@ -37,6 +43,8 @@ const (
 // Options are the flags that set what hints of the library call by its Go name.
 var Options = problem.Glossary{
 	"Options.MaxVisits": "--max-visits", "Options.MaxRecords": "--max-records", "Options.MaxBytes": "--max-bytes",
+	"TreeLimits.Runs": "--max-tree-runs", "TreeLimits.Visits": "--max-tree-visits", "TreeLimits.Records": "--max-tree-records",
+	"TreeLimits.Bytes": "--max-tree-bytes", "TreeLimits.Pending": "--max-tree-pending",
 	"Options.MaxPending": "--max-pending", "Options.NoBackup": "workflows-engine store migrate --no-backup", "Options.Workflows": "--workflow-dir", "Options.Activities": "a setting for it", "Options.Delegates": "a setting for it",
 }
 
@@ -44,6 +52,7 @@ var Options = problem.Glossary{
 var Known = []string{
 	Store, StorePath, Profile, StepHandlers, StepCommands, LLM, MCPConfig, MCPAllowCommands, A2A, SigningMode, SigningKeys,
 	WorkflowSources, Synchronous, WaitLimit, Drain, LogLevel, LogFormat, MaxVisits, MaxRecords, MaxBytes, MaxPending, Limits, Redact,
+	MaxDepth, MaxTreeRuns, MaxTreeVisits, MaxTreeRecords, MaxTreeBytes, MaxTreePending,
 }
 
 // Unsupported are variables of the protocol that this engine does not act on.
