@@ -3,6 +3,7 @@ package schedule
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -11,8 +12,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/guard"
 )
 
-// Clock is the store's clock as this process reads it: its own, corrected by a difference that is measured now and then. So
-// processes on several machines agree on what is due and whose lease has ended.
+// Clock is the store's clock as this process reads it: its own monotonic one, corrected by a difference that is measured now and
+// then, and when this process's clock has stepped. So processes agree on what is due, and no timer waits for a clock to be right
+// again.
 type Clock struct {
 	Store history.Store
 	Log   *slog.Logger
@@ -21,10 +23,44 @@ type Clock struct {
 	Context context.Context
 	// Override, if not nil, is used instead.
 	Override func() time.Time
+	// Host, if not nil, tells this process's time, and how long it has been running, instead of the system.
+	Host func() (wall time.Time, up time.Duration)
 
-	difference atomic.Int64 // of the store's clock to this process's, in ns
-	measured   atomic.Int64 // when it was measured, in Unix ns; 0 if it never was
-	logged     atomic.Bool
+	measuring sync.Mutex
+	last      atomic.Pointer[reading]
+	logged    atomic.Bool
+}
+
+// moment is one reading of this process's clocks.
+type moment struct {
+	wall time.Time
+	// up is how long the process has been running, without the sleep of the host.
+	up time.Duration
+}
+
+// begun is when this process began.
+var begun = time.Now()
+
+func (c *Clock) here() moment {
+	if c.Host != nil {
+		wall, up := c.Host()
+		return moment{wall, up}
+	}
+	now := time.Now()
+	return moment{now.Round(0), now.Sub(begun)}
+}
+
+// reading is a moment and how far the store's clock was ahead of this process's.
+type reading struct {
+	moment
+	difference time.Duration
+}
+
+// now returns the time that goes on from the reading, and whether this process's clock has stepped since, or the host has slept.
+func (r *reading) now(here moment) (now time.Time, stepped bool) {
+	passed := here.up - r.up
+	step := here.wall.Sub(r.wall) - passed
+	return r.wall.Add(r.difference + passed), step.Abs() > clockTolerance
 }
 
 // The rules of measuring.
@@ -46,38 +82,55 @@ func (c *Clock) Now() time.Time {
 		}
 		return now
 	}
-	now := time.Now()
-	switch last := c.measured.Load(); {
-	case last == 0:
-		c.measured.Store(now.UnixNano())
-		c.measure()
-	case now.UnixNano()-last > int64(clockInterval) && c.Context.Err() == nil && c.measured.CompareAndSwap(last, now.UnixNano()):
-		c.Go(c.measure)
+	here := c.here()
+	last := c.last.Load()
+	if last == nil {
+		return c.measure(here)
 	}
-	return now.Add(time.Duration(c.difference.Load()))
+	now, stepped := last.now(here)
+	switch {
+	case c.Context.Err() != nil:
+	case stepped:
+		return c.measure(here)
+	case here.up-last.up > clockInterval && c.last.CompareAndSwap(last, &reading{here, now.Sub(here.wall)}):
+		c.Go(func() { c.measure(here) })
+	}
+	return now
 }
 
 // measure compares the clocks: the store's at the middle of a call, the fastest of several.
-func (c *Clock) measure() {
+// It returns the time.
+func (c *Clock) measure(here moment) time.Time {
+	c.measuring.Lock()
+	defer c.measuring.Unlock()
+	r := &reading{moment: here}
+	if last := c.last.Load(); last != nil {
+		here = c.here()
+		now, stepped := last.now(here)
+		if last.up > r.up && !stepped {
+			return now // somebody else has measured it meanwhile
+		}
+		r = &reading{here, now.Sub(here.wall)} // unless the store says otherwise
+	}
 	best := time.Duration(-1)
-	var difference time.Duration
 	for range clockSamples {
-		asked := time.Now()
+		asked := c.here()
 		there, err := c.Store.Now(c.Context)
 		if err != nil {
 			c.Log.Warn("store's clock not read", execution.LogError, err)
-			return
+			break
 		}
-		took := time.Since(asked)
-		if best < 0 || took < best {
-			best, difference = took, there.Sub(asked.Add(took/2))
+		if took := c.here().up - asked.up; best < 0 || took < best {
+			best, r = took, &reading{asked, there.Round(0).Sub(asked.wall.Add(took / 2))}
 		}
 	}
-	if difference.Abs() < clockPrecision {
-		difference = 0
+	if best >= 0 && r.difference.Abs() < clockPrecision {
+		r.difference = 0
 	}
-	c.difference.Store(int64(difference))
-	if difference.Abs() > clockTolerance && c.logged.CompareAndSwap(false, true) {
-		c.Log.Warn("this process's clock differs from the store's, which is used", "difference", difference)
+	c.last.Store(r)
+	if r.difference.Abs() > clockTolerance && c.logged.CompareAndSwap(false, true) {
+		c.Log.Warn("this process's clock differs from the store's, which is used", "difference", r.difference)
 	}
+	now, _ := r.now(c.here())
+	return now
 }

@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/internal/storeclock"
 )
 
 // live reports whether a process has a lease that has not run out.
-func (s *Store) live(process string) bool { return s.processes[process].After(milli(s.now())) }
+func (s *Store) live(process string) bool { return s.processes[process].After(milli(s.clock.Leases())) }
 
 // owning returns the processes that own runs.
 func (s *Store) owning() map[string]bool {
@@ -25,14 +26,14 @@ func (s *Store) owning() map[string]bool {
 
 // Now returns the store's time; see history.Store.
 func (s *Store) Now(ctx context.Context) (now time.Time, err error) {
-	err = s.do(ctx, func() { now = s.now() })
+	err = s.do(ctx, func() { now = s.clock.Now() })
 	return now, err
 }
 
 // Renew makes the lease of a process last for ttl from now; see history.Store.
 func (s *Store) Renew(ctx context.Context, process string, ttl time.Duration) error {
 	return s.do(ctx, func() {
-		s.processes[process] = time.UnixMilli(history.CeilMillis(s.now().Add(ttl)))
+		s.processes[process] = time.UnixMilli(history.CeilMillis(s.clock.Leases().Add(ttl)))
 		s.forgetProcesses()
 	})
 }
@@ -41,16 +42,19 @@ func (s *Store) Renew(ctx context.Context, process string, ttl time.Duration) er
 func (s *Store) Release(ctx context.Context, process string) error {
 	return s.do(ctx, func() {
 		if s.live(process) {
-			s.processes[process] = milli(s.now())
+			s.processes[process] = milli(s.clock.Leases())
 		}
 		s.forgetProcesses()
 	})
 }
 
-// forgetProcesses forgets the processes that are gone and own nothing.
+// forgetProcesses forgets the processes that are gone and own nothing, and those whose lease was begun by a clock that was wrong.
 func (s *Store) forgetProcesses() {
 	owning := s.owning()
-	maps.DeleteFunc(s.processes, func(process string, _ time.Time) bool { return !s.live(process) && !owning[process] })
+	wrong := s.clock.Leases().Add(storeclock.MaxStep)
+	maps.DeleteFunc(s.processes, func(process string, end time.Time) bool {
+		return !s.live(process) && !owning[process] || end.After(wrong)
+	})
 }
 
 // Claim makes a process the owner of runs; see history.Store.
@@ -71,7 +75,7 @@ func (s *Store) Disown(ctx context.Context, process string, executionIDs ...stri
 	return s.do(ctx, func() {
 		for _, id := range executionIDs {
 			if x := s.runs[id]; x != nil && x.owner == process {
-				x.owner, x.disowned = "", milli(s.now())
+				x.owner, x.disowned = "", milli(s.clock.Leases())
 			}
 		}
 	})
@@ -88,7 +92,7 @@ func (s *Store) keepOwner(x *run, b *history.Batch) {
 	case b.Execution.Phase.Terminal():
 		x.owner, x.disowned = "", time.Time{}
 	case b.Disown:
-		x.owner, x.disowned = "", milli(s.now())
+		x.owner, x.disowned = "", milli(s.clock.Leases())
 	case b.Owner != "":
 		x.owner, x.disowned = b.Owner, time.Time{}
 	}
@@ -107,7 +111,7 @@ func (s *Store) Owner(ctx context.Context, executionID string) (o history.Owner,
 			end = s.processes[x.owner]
 		}
 		if !end.IsZero() {
-			o = history.OwnerUntil(x.owner, end, milli(s.now()))
+			o = history.OwnerUntil(x.owner, end, milli(s.clock.Leases()))
 		}
 	})
 	return o, err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/internal/storeclock"
 )
 
 // Store is a history.Store in memory. New makes one. All methods are safe for concurrent use.
@@ -22,13 +23,15 @@ type Store struct {
 	definitions []history.StoredDefinition // in the order in which they were stored
 	watches     map[chan change]bool
 	closed      bool
-	now         func() time.Time
+	clock       *storeclock.Clock
 }
 
 // Options of a store. The zero value is ready to use.
 type Options struct {
-	// Now is the store's clock, by which it judges leases; nil means time.Now.
-	Now func() time.Time
+	// Now is the machine's clock and Uptime how long it has been up, with a name of its start; nil means the machine's own. If Now
+	// is given, no Uptime is known without this. The store's time does not step back with Now, and leases go by Uptime.
+	Now    func() time.Time
+	Uptime func() (boot string, up time.Duration)
 }
 
 var _ history.Store = (*Store)(nil)
@@ -72,10 +75,12 @@ func New() *Store { return NewWith(Options{}) }
 
 // NewWith makes an empty store with options.
 func NewWith(o Options) *Store {
-	s := &Store{runs: map[string]*run{}, processes: map[string]time.Time{}, watches: map[chan change]bool{}, now: o.Now}
-	if s.now == nil {
-		s.now = time.Now
+	s := &Store{runs: map[string]*run{}, processes: map[string]time.Time{}, watches: map[chan change]bool{}}
+	if o.Now == nil && o.Uptime == nil {
+		begun := time.Now()
+		o.Uptime = func() (string, time.Duration) { return "", time.Since(begun) }
 	}
+	s.clock = storeclock.New(o.Now, o.Uptime)
 	return s
 }
 

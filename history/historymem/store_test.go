@@ -1,6 +1,7 @@
 package historymem_test
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -18,4 +19,13 @@ func open(t testing.TB, now func() time.Time) history.Store {
 func TestStore(t *testing.T) {
 	t.Parallel()
 	historytest.Run(t, open)
+}
+
+func TestClockSteps(t *testing.T) {
+	t.Parallel()
+	var stores sync.Map
+	historytest.ClockSteps(t, func(_ testing.TB, c *historytest.SteppedClock) history.Store {
+		s, _ := stores.LoadOrStore(c, historymem.NewWith(historymem.Options{Now: c.Now, Uptime: c.Uptime}))
+		return s.(history.Store)
+	})
 }

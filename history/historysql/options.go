@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history/internal/storeclock"
 )
 
 // What a committed batch survives.
@@ -40,9 +41,11 @@ type Options struct {
 	ReadOnly bool
 	// NoBackup migrates an older file without a copy of it; see Migration.
 	NoBackup bool
-	// Now is the store's clock, by which it judges leases; nil means time.Now. All processes that share the file must have
-	// the same one.
-	Now func() time.Time
+	// Now is the machine's clock and Uptime how long it has been up, with a name of its start; nil means the machine's own. If Now
+	// is given, no Uptime is known without this. All processes that share the file must have the same ones. The store's time
+	// does not step back with Now, and leases go by Uptime.
+	Now    func() time.Time
+	Uptime func() (boot string, up time.Duration)
 	// Readers is the number of reading connections; 0 means 4.
 	Readers int
 	// WholeBytes is the size up to which a payload is written whole, for every engine to read; 0 means 64 KiB. In a
@@ -68,8 +71,8 @@ func (o *Options) fill() error {
 	o.Readers = cmp.Or(o.Readers, defaultReaders)
 	o.WholeBytes = cmp.Or(o.WholeBytes, defaultWholeBytes)
 	o.ValueBytes = cmp.Or(o.ValueBytes, defaultValueBytes)
-	if o.Now == nil {
-		o.Now = time.Now
+	if o.Now == nil && o.Uptime == nil {
+		o.Uptime = storeclock.OfMachine()
 	}
 	return nil
 }

@@ -9,21 +9,11 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/internal/storeclock"
 )
 
 // A process has a lease, a row of the table processes, and the column owner of a run names its process. An unexpired row
 // of the table leases is an older version's claim to a run: it counts as an owner whose lease has not run out. See FORMAT.md.
-
-// Now returns the time of Options.Now; see history.Store.
-func (s *Store) Now(ctx context.Context) (time.Time, error) {
-	if ctx.Err() != nil || s.closing.Err() != nil {
-		return time.Time{}, failure("the time was not read", cmp.Or(context.Cause(ctx), error(errClosed)))
-	}
-	return s.options.Now(), nil
-}
-
-// now is the time by which leases are judged.
-func (s *Store) now() int64 { return s.options.Now().UnixMilli() }
 
 // Renew makes the lease of a process last for ttl from now; see history.Store.
 func (s *Store) Renew(ctx context.Context, process string, ttl time.Duration) error {
@@ -36,14 +26,18 @@ func (s *Store) Release(ctx context.Context, process string) error {
 	return s.setLease(ctx, "the lease was not released", releaseProcess, process, time.Time.UnixMilli)
 }
 
-// setLease stores when the lease of a process ends. It deletes the rows of processes that are gone and own nothing.
+// setLease stores when the lease of a process ends. It deletes the rows of processes that are gone and own nothing, and
+// of those whose lease was begun by a clock that was wrong.
 func (s *Store) setLease(ctx context.Context, doing, text, process string, end func(now time.Time) int64) error {
 	return s.share(ctx, doing, 0, func(c *conn) error {
-		now := s.options.Now()
+		if err := s.agree(c); err != nil {
+			return err
+		}
+		now := s.clock.Leases()
 		if _, err := c.exec(text, process, end(now)); err != nil {
 			return err
 		}
-		_, err := c.exec(dropProcesses, now.UnixMilli())
+		_, err := c.exec(dropProcesses, now.UnixMilli(), now.Add(storeclock.MaxStep).UnixMilli())
 		return err
 	})
 }

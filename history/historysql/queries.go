@@ -56,6 +56,8 @@ var (
 	blobBytes            = sqlText("blob_bytes")
 	dropBlobs            = sqlText("drop_blobs")
 	dropBlobRefs         = sqlText("drop_blob_refs")
+	readClocks           = sqlText("read_clocks")
+	putClock             = sqlText("put_clock")
 	renewProcess         = sqlText("renew_process")
 	releaseProcess       = sqlText("release_process")
 	dropProcesses        = sqlText("drop_processes")

@@ -15,12 +15,14 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/internal/storeclock"
 )
 
 // Store is a history.Store in a SQLite file. Open returns one. All methods are safe for concurrent use.
 type Store struct {
 	path    string
 	options Options
+	clock   *storeclock.Clock
 	// turn is held by the goroutine that uses writer or changes closed.
 	turn    chan struct{}
 	writer  *conn
@@ -83,7 +85,7 @@ func newStore(path string, o Options) (*Store, error) {
 		return nil, problem.New(problem.StoreUnavailable, "%s is a folder, not a file", absolute).
 			WithHint("Name a file in it, such as %s.", filepath.Join(absolute, "runs.db"))
 	}
-	s := &Store{path: absolute, options: o, turn: make(chan struct{}, 1)}
+	s := &Store{path: absolute, options: o, turn: make(chan struct{}, 1), clock: storeclock.New(o.Now, o.Uptime)}
 	s.closing, s.end = context.WithCancel(background)
 	return s, nil
 }
@@ -135,6 +137,9 @@ func (s *Store) open(ctx context.Context) error {
 		return err
 	}
 	if err := s.refreshOnOpen(ctx); err != nil {
+		return err
+	}
+	if _, err := s.Now(ctx); err != nil {
 		return err
 	}
 	s.remember()

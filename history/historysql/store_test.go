@@ -3,6 +3,7 @@ package historysql_test
 import (
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -66,4 +67,46 @@ func TestStoreKeepsWhatIsWritten(t *testing.T) {
 	historytest.RunPersistent(t, func(t testing.TB, dir string, now func() time.Time) history.Store {
 		return openFile(t, filepath.Join(dir, "runs.db"), historysql.Options{Now: now})
 	})
+}
+
+func TestClockSteps(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	paths := map[*historytest.SteppedClock]string{}
+	historytest.ClockSteps(t, func(t testing.TB, c *historytest.SteppedClock) history.Store {
+		mu.Lock()
+		defer mu.Unlock()
+		if paths[c] == "" {
+			paths[c] = filepath.Join(t.TempDir(), "runs.db")
+		}
+		return openFile(t, paths[c], historysql.Options{Now: c.Now, Uptime: c.Uptime})
+	})
+}
+
+// TestClockStepsBackBetweenProcesses: where the uptime is not known, a process that is opened after the step goes on from the newest
+// time that another one has stored.
+func TestClockStepsBackBetweenProcesses(t *testing.T) {
+	t.Parallel()
+	c := historytest.NewSteppedClock()
+	path := filepath.Join(t.TempDir(), "runs.db")
+	first := openFile(t, path, historysql.Options{Now: c.Now})
+	historytest.NewTrace(t, "x").Append(first, historytest.Start("w", "in_process")...)
+	if err := first.Renew(t.Context(), "p", 10*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := first.Claim(t.Context(), "p", "x"); err != nil {
+		t.Fatal(err)
+	}
+	c.Step(-time.Hour)
+	next := openFile(t, path, historysql.Options{Now: c.Now})
+	for _, passed := range []time.Duration{0, 9 * time.Second, 10 * time.Second} {
+		c.Pass(passed)
+		owner, err := next.Owner(t.Context(), "x")
+		if want := passed < 10*time.Second; err != nil || owner.Live() != want {
+			t.Errorf("after %v: %+v, %v", passed, owner, err)
+		}
+	}
+	if now, err := next.Now(t.Context()); err != nil || now.Before(historytest.Begin) {
+		t.Errorf("the store's time is %v, %v", now, err)
+	}
 }

@@ -79,6 +79,7 @@ func run(t *testing.T, open Open, persistent bool) {
 	}{
 		{kept, "leases of processes", processLeases},
 		{kept, "claims", claims},
+		{!kept, "a clock that steps back", clockStepsBack},
 		{kept, "owners of batches", batchOwners},
 		{kept, "refused owners", refusedOwners},
 		{kept, "departed processes", departedProcesses},

@@ -1,0 +1,17 @@
+package storeclock
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// OfMachine returns the Uptime of this machine, nil if it is not known or the time of this process is simulated.
+func OfMachine() Uptime {
+	var real unix.Timespec
+	id, err := unix.Sysctl("kern.bootsessionuuid")
+	if err != nil || unix.ClockGettime(unix.CLOCK_REALTIME, &real) != nil || !isNow(time.Unix(real.Unix())) {
+		return nil
+	}
+	return counting(unix.CLOCK_MONOTONIC, id)
+}
