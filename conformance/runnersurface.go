@@ -93,7 +93,7 @@ func codeOf(err error) string {
 	case problem.InvalidListCursor, problem.InterruptInParallelBranch, problem.InputInvalid:
 		return string(problem.ValidationError)
 	case problem.HistoryNewer, problem.HistoryConflict, problem.HistoryCorrupt, problem.RunnerClosed,
-		problem.StoreLocked, problem.StoreFull, problem.StoreReadOnly, problem.StoreUnavailable, problem.StoreReplaced:
+		problem.StoreLocked, problem.StoreFull, problem.StoreReadOnly, problem.StoreUnavailable, problem.StoreOutcomeUnknown, problem.StoreReplaced:
 		return string(problem.Internal)
 	}
 	return string(problem.EngineFailure)

@@ -13,9 +13,9 @@ import (
 //
 // Errors are *problem.Error: HISTORY_CONFLICT, LEASE_HELD, HISTORY_VERSION_UNSUPPORTED, HISTORY_CORRUPT,
 // EXECUTION_NOT_FOUND, INVALID_LIST_CURSOR, VALIDATION_ERROR (a negative limit, or an id that no run may have),
-// DEFINITION_REQUIRED (unknown definition), STORE_LOCKED, STORE_FULL, STORE_READ_ONLY, STORE_UNAVAILABLE and
-// INTERNAL_ERROR, which wraps the context's error where that ended the call. A write that has begun to commit is not
-// cancelled.
+// DEFINITION_REQUIRED (unknown definition), STORE_LOCKED, STORE_FULL, STORE_READ_ONLY, STORE_UNAVAILABLE,
+// STORE_OUTCOME_UNKNOWN (a write that may be stored or not) and INTERNAL_ERROR, which wraps the context's error where that ended
+// the call. A write that has begun to commit is not cancelled.
 type Store interface {
 	// Append adds a batch to one run's history in one durable transaction: all of it or nothing. A batch that Batch.Check
 	// refuses is refused. Append fails with HISTORY_CONFLICT if the run's last seq is not b.ExpectedSeq; else with

@@ -63,7 +63,7 @@ func IsRefusal(err error) bool {
 		return false
 	}
 	switch p.Code {
-	case problem.StoreLocked, problem.StoreFull, problem.StoreReadOnly, problem.StoreUnavailable, problem.StoreReplaced,
+	case problem.StoreLocked, problem.StoreFull, problem.StoreReadOnly, problem.StoreUnavailable, problem.StoreOutcomeUnknown, problem.StoreReplaced,
 		problem.Internal, problem.HistoryCorrupt, problem.HistoryNewer, problem.DefinitionNotFound, problem.ExecutionNotFound,
 		problem.DeletionUnfinished:
 		return false

@@ -148,6 +148,8 @@ const (
 	StoreReadOnly Code = "STORE_READ_ONLY"
 	// StoreUnavailable: the database cannot be opened, read or written.
 	StoreUnavailable Code = "STORE_UNAVAILABLE"
+	// StoreOutcomeUnknown: the disk failed while a write was committed. It may be stored or not: look before deciding anything else.
+	StoreOutcomeUnknown Code = "STORE_OUTCOME_UNKNOWN"
 	// StoreReplaced: the database was deleted, moved or restored while the process used it. Nothing was written, and nothing
 	// can be written until the process is restarted.
 	StoreReplaced Code = "STORE_REPLACED"

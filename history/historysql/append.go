@@ -22,7 +22,8 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 	a := appends.Get().(*appending)
 	defer a.giveBack()
 	a.encode(ctx, s, b)
-	err := s.share(ctx, "the records were not appended", len(a.text.all)+a.short.BlobBytes(), a.change)
+	err := s.sharePending("the records were not appended",
+		&pending{ctx: ctx, change: a.change, stored: a.stored, size: len(a.text.all) + a.short.BlobBytes()})
 	if err == nil && b.Bytes != nil {
 		*b.Bytes = b.Execution.Bytes + a.added
 	}
@@ -76,6 +77,17 @@ func (a *appending) change(c *conn) error {
 		return err
 	}
 	return storeSideTables(c, b)
+}
+
+// stored reports whether the newest record of the batch is there.
+func (a *appending) stored(c *conn) (bool, error) {
+	n := len(a.batch.Records)
+	if n == 0 {
+		return false, nil
+	}
+	found, err := c.one(batchStored, a.batch.ExecutionID, a.batch.ExpectedSeq+int64(n), a.text.payload(n-1),
+		history.FormatTimestamp(a.batch.Records[n-1].CreatedAt))
+	return found != nil, err
 }
 
 // batchText is the payloads of a batch as they are stored, in one piece.

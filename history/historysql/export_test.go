@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"modernc.org/sqlite"
+
+	"github.com/workflows-engine/workflows-engine/history"
 )
 
 // NewestVersion is the version of files that this package makes.
@@ -115,4 +117,11 @@ func (s *Store) Look(changed func(executionID string, seq int64)) (look, end fun
 	}
 	w := watch{conn: c, changed: changed, last: -1}
 	return w.look, c.Close, nil
+}
+
+// Settle is what Append does when its transaction has failed to commit.
+func (s *Store) Settle(ctx context.Context, b history.Batch, failed error) error {
+	a := new(appending)
+	a.encode(ctx, s, b)
+	return s.settle(&pending{ctx: ctx, change: a.change, stored: a.stored}, failed)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -222,4 +223,34 @@ func TestReadOnlyLogWithoutSharedMemory(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// TestOutcomeOfAFailedCommit: a commit that failed may have stored the batch. It is looked for before it is made again.
+func TestOutcomeOfAFailedCommit(t *testing.T) {
+	t.Parallel()
+	s := openFile(t, filepath.Join(t.TempDir(), "runs.db"), historysql.Options{})
+	x := historytest.NewTrace(t, "x")
+	x.Append(s, "E ExecutionStarted")
+	failed := errors.New("the disk failed")
+	b := x.Batch("C ScheduleNode a", "E NodeScheduled a")
+	for range 2 { // it is not there, and it is
+		if err := s.Settle(t.Context(), b, failed); err != nil {
+			t.Error(err)
+		}
+		if rs := mustRead(t, s, "x"); len(rs) != 3 {
+			t.Errorf("%d records", len(rs))
+		}
+	}
+	other := b
+	other.Records = slices.Clone(b.Records)
+	other.Records[1].CreatedAt = other.Records[1].CreatedAt.Add(time.Second)
+	if err := s.Settle(t.Context(), other, failed); !errors.Is(err, problem.HistoryConflict) {
+		t.Errorf("another process wrote first: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Settle(t.Context(), b, failed); !errors.Is(err, problem.StoreOutcomeUnknown) || !errors.Is(err, failed) {
+		t.Errorf("nobody can look: %v", err)
+	}
 }

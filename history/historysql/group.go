@@ -22,6 +22,8 @@ type pending struct {
 	ctx context.Context
 	// change may be called again after a rollback.
 	change func(c *conn) error
+	// stored reports whether the change has been made; nil if it may simply be made again.
+	stored func(c *conn) (bool, error)
 	size   int
 	// err is the result; it may be read when done is closed.
 	err  error
@@ -95,10 +97,14 @@ func (q *queue) take() []*pending {
 // share makes a change in a transaction that it may share with other writes; write does not share. The context may
 // cancel the call until the transaction has begun. size is the approximate number of bytes that the change writes.
 func (s *Store) share(ctx context.Context, doing string, size int, change func(c *conn) error) error {
+	return s.sharePending(doing, &pending{ctx: ctx, change: change, size: size})
+}
+
+func (s *Store) sharePending(doing string, p *pending) error {
+	ctx := p.ctx
 	if ctx.Err() != nil {
 		return failure(doing, context.Cause(ctx))
 	}
-	p := &pending{ctx: ctx, change: change, size: size}
 	if s.queue.add(p) {
 		s.lead(p)
 		if other := s.queue.next(); other != nil {
@@ -169,8 +175,13 @@ func (s *Store) change(c *conn, group []*pending) {
 			s.rollback(c)
 		}
 		if failed < 0 || len(group) == 1 {
+			unknown := failed < 0 && failedFlush(err)
 			for _, p := range group {
-				p.answer(err)
+				if unknown {
+					p.answer(s.settle(p, err))
+				} else {
+					p.answer(err)
+				}
 			}
 			group = nil
 		} else {

@@ -29,6 +29,7 @@ var (
 	moveExecution        = sqlText("move_execution")
 	setDriven            = sqlText("set_driven")
 	putExecution         = sqlText("put_execution")
+	batchStored          = sqlText("batch_stored")
 	rowExists            = sqlText("row_exists")
 	drivenBehind         = sqlText("driven_behind")
 	markSeen             = sqlText("mark_seen")

@@ -58,7 +58,10 @@ func (s *Store) transact(ctx context.Context, change func(c *conn) error) error 
 		s.rollback(c)
 		return err
 	}
-	return s.commit(c)
+	if err = s.commit(c); failedFlush(err) {
+		return s.settle(&pending{change: change}, err)
+	}
+	return err
 }
 
 // withoutPanic makes a change and returns a panic in it as an error, so that the transaction is always rolled back and
