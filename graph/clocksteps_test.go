@@ -70,7 +70,9 @@ func clockSteps(t *testing.T, kind, path string, steps []time.Duration) {
 		_, err := after(12*time.Minute, nil)(ctx, req)
 		return activities.Result{Output: object{}}, err
 	})
-	process := func(s history.Store) *graph.Runner { return newRunner(t, s, graph.Options{Activities: work, Background: true}) }
+	process := func(s history.Store) *graph.Runner {
+		return newRunner(t, s, graph.Options{Activities: work, Background: true})
+	}
 	busy := process(open())
 	begin(t, busy, "busy", "a")
 	timer := workflow(t, "timer", []string{startNode(), timerWait("w", "5m"), endNode()}, "s w", "w e")

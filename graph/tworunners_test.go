@@ -32,7 +32,7 @@ func TestTwoRunners(t *testing.T) {
 	t.Parallel()
 	var calls, refused, deaths, splits atomic.Int64
 	seeds := plays{usual: 300, race: 40, soak: 5_000}.each(t, func(t *testing.T, seed uint64) {
-		p := newPair(t, seed)
+		p := newPair(t, seed, false)
 		p.play()
 		calls.Add(int64(p.calls))
 		refused.Add(int64(p.refused))
@@ -45,6 +45,23 @@ func TestTwoRunners(t *testing.T) {
 		seeds, splits.Load(), calls.Load(), refused.Load(), deaths.Load())
 	if !t.Failed() && (refused.Load() == 0 || deaths.Load() == 0 || splits.Load() == 0) {
 		t.Error("the calls do not exercise what they should")
+	}
+}
+
+// TestTwoRunnersWithFaults plays the same while the machine's clock is set forward and back, and single calls of the store fail, before
+// they take effect or after. Every run ends all the same, and nothing is performed again but what a death or a failed call explains.
+func TestTwoRunnersWithFaults(t *testing.T) {
+	t.Parallel()
+	var failed, steps atomic.Int64
+	seeds := plays{usual: 100, race: 20, soak: 5_000}.each(t, func(t *testing.T, seed uint64) {
+		p := newPair(t, seed, true)
+		p.play()
+		failed.Add(int64(p.failed))
+		steps.Add(int64(p.steps))
+	})
+	t.Logf("%d seeds: %d calls of the store failed, the clock stepped %d times", seeds, failed.Load(), steps.Load())
+	if !t.Failed() && (failed.Load() == 0 || steps.Load() == 0) {
+		t.Error("nothing was disturbed")
 	}
 }
 
@@ -62,6 +79,10 @@ type pair struct {
 	// split says that the processes have different abilities; lacks are the nodes that each cannot perform or begin.
 	split bool
 	lacks [2]map[string]bool
+	// faulty says that calls of the store fail and the clock steps; set is how far the clock is ahead.
+	faulty        bool
+	set           atomic.Int64
+	failed, steps int
 
 	mu                     sync.Mutex
 	log                    []string
@@ -69,8 +90,13 @@ type pair struct {
 	calls, refused, deaths int
 }
 
-func newPair(t *testing.T, seed uint64) *pair {
-	p := &pair{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 5)), store: historymem.New(), performed: map[string]int{}}
+func newPair(t *testing.T, seed uint64, faulty bool) *pair {
+	p := &pair{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 5)), faulty: faulty, performed: map[string]int{}}
+	begun := time.Now()
+	p.store = historymem.NewWith(historymem.Options{
+		Now:    func() time.Time { return time.Now().Add(time.Duration(p.set.Load())) },
+		Uptime: func() (string, time.Duration) { return "boot", time.Since(begun) },
+	})
 	p.mode = []machine.Mode{machine.InProcess, machine.HostMediated}[p.rng.IntN(2)]
 	join := []string{"all", "any"}[p.rng.IntN(2)]
 	p.doc = workflow(t, "pair", []string{
@@ -220,13 +246,16 @@ func (p *pair) play() {
 		if step > 500 {
 			p.fatalf("the run does not end")
 		}
+		if p.faulty {
+			p.disturb()
+		}
 		switch {
 		case step == cancelAt:
 			p.call("cancel", p.pick(), func(r *graph.Runner) error {
 				_, err := r.Cancel(context.Background(), graph.CancelRequest{ExecutionID: "r", Reason: "enough"})
 				return err
 			})
-		case p.rng.IntN(12) == 0 && p.deaths < 4:
+		case p.rng.IntN(12) == 0 && p.deaths < 4 && !p.clockOnly():
 			p.die(p.rng.IntN(2))
 		case p.rng.IntN(4) == 0: // two at once
 			var both sync.WaitGroup
@@ -243,11 +272,38 @@ func (p *pair) play() {
 		}
 		synctest.Wait()
 	}
+	for _, f := range p.faults {
+		f.Revive()
+	}
 	time.Sleep(30 * time.Second) // what a death has left over
 	for _, r := range p.runners {
 		closeRunner(p.t, r)
 	}
 	p.check()
+}
+
+// clockOnly says that nothing is disturbed but the clock, so that nothing may be performed again.
+func (p *pair) clockOnly() bool { return p.faulty && p.seed%2 == 0 }
+
+// disturb sets the clock, or has a call of the store fail soon.
+func (p *pair) disturb() {
+	const hour = int64(time.Hour)
+	i := p.pick()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch p.rng.IntN(8) {
+	case 0:
+		p.set.Store([]int64{-hour, 0, hour}[p.rng.IntN(3)])
+		p.steps++
+		p.log = append(p.log, fmt.Sprintf("%v the clock is %v ahead", time.Now().Format("05.000"), time.Duration(p.set.Load())))
+	case 1:
+		if p.failed < 6 && !p.clockOnly() {
+			f := historytest.Fault{At: 1 + p.rng.IntN(5), Reads: p.rng.IntN(2) == 0, AfterCommit: p.rng.IntN(2) == 0}
+			p.faults[i].Set(f)
+			p.failed++
+			p.log = append(p.log, fmt.Sprintf("%v process %d: %+v", time.Now().Format("05.000"), i, f))
+		}
+	}
 }
 
 func (p *pair) pick() int { return p.rng.IntN(2) }
@@ -327,6 +383,7 @@ func (p *pair) call(what string, i int, do func(*graph.Runner) error) {
 	p.refused++
 	e, ok := problem.As(err)
 	switch {
+	case errors.Is(err, historytest.ErrInjected):
 	case !ok, e.Code == problem.Internal, e.Code == problem.HistoryConflict, e.Code == problem.LeaseHeld:
 		p.t.Errorf("seed %d: %s: a caller sees %v", p.seed, what, err)
 	case before[what] && after[what]:
@@ -351,7 +408,7 @@ func (p *pair) die(i int) {
 func (p *pair) check() {
 	for id, e := range p.executions() {
 		rs := records(p.t, p.store, id)
-		once, ends := map[string]bool{}, 0
+		once, ends, due := map[string]bool{}, 0, map[string]time.Time{}
 		for i, r := range rs {
 			if r.Seq != int64(i+1) {
 				p.fatalf("%s: record %d has seq %d", id, i+1, r.Seq)
@@ -367,6 +424,12 @@ func (p *pair) check() {
 			if r.Name.Terminal() {
 				ends++
 			}
+			switch timer := fmt.Sprint(r.Payload.NodeID, r.Payload.Visit); {
+			case r.Name == history.TimerStarted:
+				due[timer] = r.Payload.DueAt
+			case r.Name == history.TimerFired && p.deaths == 0 && !p.faulty && r.CreatedAt.Sub(due[timer]) > 10*time.Millisecond:
+				p.fatalf("%s: a wake-up was lost: the timer of %s fired %v late", id, timer, r.CreatedAt.Sub(due[timer]))
+			}
 		}
 		if e.Phase == history.PhaseFailed {
 			p.fatalf("%s has failed", id)
@@ -376,8 +439,8 @@ func (p *pair) check() {
 		}
 	}
 	for key, n := range p.performed {
-		if n > 1+p.deaths {
-			p.fatalf("%s was performed %d times with %d deaths", key, n, p.deaths)
+		if n > 1+p.deaths+p.failed {
+			p.fatalf("%s was performed %d times with %d deaths and %d failed calls", key, n, p.deaths, p.failed)
 		}
 	}
 }
