@@ -39,10 +39,6 @@ func TestMain(m *testing.M) {
 		migrateAndExit(path)
 		return
 	}
-	if path := os.Getenv(workFile); path != "" {
-		workOn(path)
-		return
-	}
 	os.Exit(m.Run())
 }
 
