@@ -82,6 +82,11 @@ type compiler struct {
 	checkpoint CheckpointPolicy
 	// suggestions is how many names may still be looked for: comparing with all ids is the one costly thing.
 	suggestions int
+	// programs and programBytes count the jq programs and their text; see MaxPrograms.
+	programs, programBytes int
+	refusedPrograms        bool
+	// patterns is how large the patterns of schemas are together; see jsonschema.MaxPatterns.
+	patterns int
 }
 
 // lost says what broken parts of the document hide, so that absence proves nothing.

@@ -111,7 +111,7 @@ func (x *config) schema(name string, blocks bool) (*jsonschema.Schema, error) {
 		return nil, nil
 	}
 	n, at := x.json.Get(name), x.at.member(name)
-	s, err := jsonschema.Compile(raw)
+	s, err := jsonschema.CompileWithin(raw, &x.c.patterns)
 	if err != nil {
 		for _, f := range schemaFindings(problem.SchemaInvalid, problem.SeverityWarning, err, n, at, x.v) {
 			if blocks {
@@ -146,6 +146,10 @@ func (c *compiler) jq(n *jsonvalue.Node, at *path, v *vertex) (*expr.Program, *p
 			`write a jq program, for example ".name"`)
 		return expr.Failing(n.Str, problem.New(problem.ExpressionInvalid, "the program is blank").WithPlace(place)), &f
 	}
+	if c.programs++; c.programs > MaxPrograms || c.programBytes+len(n.Str) > MaxProgramBytes {
+		return c.tooManyPrograms(n, at, v)
+	}
+	c.programBytes += len(n.Str)
 	p, err := expr.Compile(n.Str)
 	if err != nil {
 		f := finding(problem.ExpressionInvalid, problem.SeverityWarning, n, at.pointer(), v, err.Error(), hintOf(err))

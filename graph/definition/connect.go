@@ -44,7 +44,7 @@ func (c *compiler) collect() {
 func isFilled(n *jsonvalue.Node) bool { return n != nil && n.Kind == jsonvalue.String && n.Str != "" }
 
 func (c *compiler) collectNode(n *jsonvalue.Node, value any, at *path, index int) {
-	check := shapeCheck{}
+	check := shapeCheck{enough: len(c.findings) > MaxFindings}
 	sound := check.checkNode(n, at)
 	id, t := n.Get("id"), n.Get("type")
 	if isFilled(id) {

@@ -12,9 +12,12 @@ import (
 )
 
 // Parse reads a JSON definition strictly: UTF-8, one value, no duplicate members, no __proto__, no lone surrogates,
-// numbers within a double, depth up to MaxDepth and size up to MaxBytes. The error is a *problem.Error with code
+// numbers within a double, depth up to MaxDepth, size up to MaxBytes and up to MaxValues values. The error is a *problem.Error with code
 // VALIDATION_ERROR and all Findings of the text.
 func Parse(src []byte) (*Document, error) {
+	if at, found := tooManyValues(src, false); found && len(src) <= MaxBytes {
+		return nil, refuseText(problem.Findings{refuseValues(at)})
+	}
 	root, faults := jsonvalue.Parse(src, MaxDepth, MaxBytes, "precision") // of which checkNumbers warns
 	if len(faults) == 0 {
 		return newDocument(root), nil
@@ -53,8 +56,8 @@ func FromValue(v any) (*Document, error) {
 
 // valueWalk checks a value as Parse checks a text, as far as a value still shows it.
 type valueWalk struct {
-	findings problem.Findings
-	bytes    int
+	findings      problem.Findings
+	bytes, values int
 }
 
 func (w *valueWalk) report(code problem.Code, pointer, message, hint string) {
@@ -69,6 +72,10 @@ func (w *valueWalk) check(v any, pointer string, depth int) bool {
 		if !utf8.ValidString(s) {
 			w.report(problem.DefinitionEncoding, pointer, "the text is not valid UTF-8", "")
 		}
+	}
+	if w.values++; w.values > 2*MaxValues { // names count too
+		w.findings = append(w.findings, refuseValues(problem.Place{Pointer: pointer}))
+		return false
 	}
 	if w.bytes > MaxBytes {
 		w.report(problem.DefinitionTooLarge, "", fmt.Sprintf("the document exceeds %d bytes", MaxBytes), textHint("size"))

@@ -48,6 +48,9 @@ type member struct {
 // shapeCheck collects the findings of one document's structure.
 type shapeCheck struct {
 	findings problem.Findings
+	// enough says that no more findings are shown: faults only count.
+	enough bool
+	faults int
 }
 
 // path is the way from the root to a value; its pointer is written only when a finding needs it.
@@ -73,6 +76,9 @@ func (p *path) pointer() string {
 
 // report adds a structural error at a value.
 func (c *shapeCheck) report(n *jsonvalue.Node, at *path, keyword string, params map[string]any, message, hint string) {
+	if c.faults++; c.enough || c.full() {
+		return
+	}
 	c.findings = append(c.findings, problem.Finding{
 		Code: problem.DefinitionSchema, Severity: problem.SeverityError,
 		At:      problem.Place{Pointer: at.pointer(), Line: n.Line, Column: n.Column},
@@ -82,7 +88,10 @@ func (c *shapeCheck) report(n *jsonvalue.Node, at *path, keyword string, params 
 
 // check reports whether the value has the shape.
 func (c *shapeCheck) check(s *shape, n *jsonvalue.Node, at *path) bool {
-	before := len(c.findings)
+	before := c.faults
+	if c.full() {
+		return false
+	}
 	switch {
 	case s.enum != nil:
 		c.checkEnum(s, n, at)
@@ -92,8 +101,11 @@ func (c *shapeCheck) check(s *shape, n *jsonvalue.Node, at *path) bool {
 	default:
 		c.checkContent(s, n, at)
 	}
-	return len(c.findings) == before
+	return c.faults == before
 }
+
+// full reports whether more findings than are shown have been collected; the rest is not looked at.
+func (c *shapeCheck) full() bool { return len(c.findings) > MaxFindings }
 
 func (c *shapeCheck) checkEnum(s *shape, n *jsonvalue.Node, at *path) {
 	if n.Kind == jsonvalue.String && slices.Contains(s.enum, n.Str) {
@@ -166,7 +178,7 @@ func (c *shapeCheck) checkObject(s *shape, n *jsonvalue.Node, at *path) {
 			c.check(s.members[i].shape, m.Value, at.member(m.Name))
 		case s.values != nil:
 			c.check(s.values, m.Value, at.member(m.Name))
-		case !s.open:
+		case !s.open && !c.full():
 			c.unknownMember(s, m, at)
 		}
 	}
@@ -188,9 +200,9 @@ func (c *shapeCheck) unknownMember(s *shape, m jsonvalue.Member, at *path) {
 		}
 	}
 	message := fmt.Sprintf("%s must NOT have additional properties: there is no member %q", s.what, clip(m.Name))
-	name := &jsonvalue.Node{Line: m.Line, Column: m.Column}
+	name, before := &jsonvalue.Node{Line: m.Line, Column: m.Column}, len(c.findings)
 	c.report(name, at, "additionalProperties", map[string]any{"additionalProperty": m.Name}, message, hint)
-	if fault := signatureFault(m.Value); m.Name == "signature" && fault != "" {
+	if fault := signatureFault(m.Value); m.Name == "signature" && fault != "" && len(c.findings) > before {
 		f := &c.findings[len(c.findings)-1]
 		f.Code, f.Hint = problem.DefinitionSignature, fault
 	}
@@ -198,7 +210,7 @@ func (c *shapeCheck) unknownMember(s *shape, m jsonvalue.Member, at *path) {
 
 // misspelt suggests that a missing member is there under a similar name.
 func (c *shapeCheck) misspelt(s *shape, n *jsonvalue.Node, missing string) string {
-	for _, m := range n.Members {
+	for _, m := range n.Members[:min(len(n.Members), 100)] {
 		known := slices.ContainsFunc(s.members, func(k member) bool { return k.name == m.Name })
 		if !known && suggest.DidYouMean(m.Name, []string{missing}) != "" {
 			return fmt.Sprintf("rename %q", m.Name)

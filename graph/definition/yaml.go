@@ -18,9 +18,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// maxYAMLNodes bounds the values that a YAML text makes, aliases written out.
-const maxYAMLNodes = 500_000
-
 // ParseYAML reads a definition written in YAML with the strictness of Parse; positions are those of the YAML text. What
 // has no JSON form, or what YAML readers take differently, is refused with a hint: tags of its own, merge keys, keys
 // that are not texts, numbers that are not written as in JSON, several documents. Unquoted yes, no, on and off, and
@@ -41,6 +38,9 @@ func readYAML(src []byte) (*jsonvalue.Node, problem.Findings) {
 	if line, column, ok := firstInvalid(src); !ok {
 		return nil, problem.Findings{textFinding(problem.DefinitionEncoding, problem.Place{Line: line, Column: column},
 			"the text is not valid UTF-8, or begins with a byte order mark", "save it as UTF-8 without a byte order mark")}
+	}
+	if at, found := tooManyValues(src, true); found {
+		return nil, problem.Findings{refuseValues(at)}
 	}
 	top, err := decodeYAML(src)
 	if err != nil {
@@ -133,10 +133,10 @@ func (r *yamlReader) report(code problem.Code, n *yaml.Node, at *path, message, 
 }
 
 func (r *yamlReader) value(n *yaml.Node, at *path, depth int) *jsonvalue.Node {
-	if r.count++; r.count > maxYAMLNodes || r.full {
+	if r.count++; r.count > MaxValues || r.full {
 		if !r.full {
 			r.full = true
-			r.report(problem.DefinitionTooLarge, n, at, fmt.Sprintf("the document has more than %d values", maxYAMLNodes),
+			r.report(problem.DefinitionTooLarge, n, at, fmt.Sprintf("the document has more than %d values", MaxValues),
 				"write out fewer aliases")
 		}
 		return &jsonvalue.Node{Kind: jsonvalue.Null}

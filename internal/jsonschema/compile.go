@@ -20,6 +20,10 @@ const (
 	MaxSubschemas = 5000
 )
 
+// MaxPatterns is how large the patterns of a schema, or of several that are compiled together, may be: in instructions of Go's engine,
+// of which x{1000} has a thousand.
+const MaxPatterns = 50_000
+
 // Dialect is the only dialect understood, and the one assumed where a schema names none.
 const Dialect = "https://json-schema.org/draft/2020-12/schema"
 
@@ -67,13 +71,17 @@ var errNothingLoaded = errors.New("references to other documents are not followe
 
 // Compile compiles a decoded schema (a map or a bool). The error is a *CompileError; its text is one sentence for the
 // author.
-func Compile(raw any) (s *Schema, err error) {
+func Compile(raw any) (*Schema, error) { return CompileWithin(raw, new(int)) }
+
+// CompileWithin is Compile for several schemas whose patterns may not exceed MaxPatterns together; patterns is how large those are that
+// have been compiled.
+func CompileWithin(raw any, patterns *int) (s *Schema, err error) {
 	switch raw.(type) {
 	case map[string]any, bool:
 	default:
 		return nil, refuse("", "a schema is an object, or true or false", "")
 	}
-	prepared, notes, problems := prepare(raw)
+	prepared, notes, problems := prepare(raw, patterns)
 	if len(problems) > 0 {
 		return nil, &CompileError{Problems: problems}
 	}

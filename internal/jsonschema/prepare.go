@@ -30,6 +30,8 @@ type preparer struct {
 	hasIDs  bool
 	anchors map[string]bool
 	refs    []reference
+	// patterns is how large the patterns are so far; see MaxPatterns.
+	patterns *int
 }
 
 type reference struct{ pointer, target string }
@@ -62,7 +64,7 @@ var limitKeywords = map[string]bool{
 const maxLimit = 1 << 53
 
 // prepare returns the schema to compile, or what is wrong with it; notes tell what other engines read differently.
-func prepare(raw any) (out any, notes, problems []Problem) {
+func prepare(raw any, patterns *int) (out any, notes, problems []Problem) {
 	if depthExceeds(raw, MaxDepth) {
 		return nil, nil, []Problem{{Message: fmt.Sprintf("the schema is nested deeper than %d levels", MaxDepth)}}
 	}
@@ -70,13 +72,13 @@ func prepare(raw any) (out any, notes, problems []Problem) {
 	if !ok {
 		return raw, nil, nil
 	}
-	p := &preparer{root: raw, anchors: map[string]bool{}}
+	p := &preparer{root: raw, anchors: map[string]bool{}, patterns: patterns}
 	p.dialect(m)
 	object := p.object(m, "", true).(map[string]any)
 	object["$schema"] = Dialect
 	if p.subschemas > MaxSubschemas {
 		return nil, nil, []Problem{{
-			Message: fmt.Sprintf("the schema has %d subschemas; at most %d are allowed", p.subschemas, MaxSubschemas),
+			Message: fmt.Sprintf("the schema has more than %d subschemas", MaxSubschemas),
 		}}
 	}
 	p.resolve()
@@ -116,7 +118,9 @@ func (p *preparer) schemas(v any, pointer string, strict bool) any {
 
 func (p *preparer) object(m map[string]any, pointer string, strict bool) any {
 	if strict {
-		p.subschemas++
+		if p.subschemas++; p.subschemas > MaxSubschemas {
+			return m // refused when all are counted
+		}
 	}
 	out := make(map[string]any, len(m)+1)
 	for _, key := range jsonvalue.Keys(m) {
@@ -185,6 +189,16 @@ func (p *preparer) schemaMap(keyword string, v any, pointer string, strict bool)
 func (p *preparer) pattern(v any, pointer string, strict bool) any {
 	s, ok := v.(string)
 	if !ok {
+		return v
+	}
+	if *p.patterns > MaxPatterns {
+		return v // reported
+	}
+	if *p.patterns += patternSize(s); *p.patterns > MaxPatterns {
+		p.problems = []Problem{{
+			Pointer: pointer, Message: fmt.Sprintf("the patterns are too large together: more than %d steps when repeats are written out", MaxPatterns),
+			Hint: "write fewer patterns, and lengths as minLength and maxLength",
+		}}
 		return v
 	}
 	compiled, fault := checkPattern(s)
