@@ -114,6 +114,8 @@ const (
 	PendingLimitExceeded Code = "PENDING_LIMIT_EXCEEDED"
 	// TreeLimitExceeded: the runs of a tree have together reached a limit of the tree.
 	TreeLimitExceeded Code = "TREE_LIMIT_EXCEEDED"
+	// MemoryBudgetExceeded: the process has no memory left for new work. Nothing was changed.
+	MemoryBudgetExceeded Code = "MEMORY_BUDGET_EXCEEDED"
 	// StateInvalid: a state breaks the definition's state_schema.
 	StateInvalid Code = "STATE_SCHEMA_VIOLATION"
 	// InputInvalid: the input of a run breaks input_schema or state_schema.

@@ -66,6 +66,7 @@ var rooms = map[string][]string{
 	"internal/config/envname":     {"graph/problem"},
 	"internal/port":               {},
 	"internal/wait":               {},
+	"internal/memory":             {"graph/problem"},
 	"internal/jsonobject":         {"graph/problem", "internal/jsonvalue", "internal/suggest"},
 	"internal/sdnotify":           {},
 	"internal/leaktest":           {},
@@ -126,7 +127,7 @@ var rooms = map[string][]string{
 	},
 	"internal/httpworkflow": {"graph/definition", "graph/problem", "internal/config/envname", "internal/wait"},
 	"internal/config": {
-		"internal/childprocess", "internal/config/envname", "internal/httpworkflow",
+		"internal/childprocess", "internal/config/envname", "internal/httpworkflow", "internal/memory",
 		"activities/stepcommand", "activities/toolcall", "internal/manifest",
 		"activities", "activities/llmcall", "delegate", "history", "history/historymem", "history/historysql", "graph", "graph/problem",
 		"graph/definition", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/signing",

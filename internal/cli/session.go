@@ -88,6 +88,7 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 	}
 	s := &session{config: c, store: store, without: refused, repeat: a.flags.Given(), sameStore: a.flags.GivenStore()}
 	if refused == nil && !o.bare {
+		c.MemoryBudget() // the runtime's limit; a command takes no calls that it could refuse
 		s.executors, s.without = c.Executors()
 	}
 	if s.without != nil && !o.lenient {

@@ -66,6 +66,8 @@ type Config struct {
 	Drain          time.Duration // see graph.Options
 	// Limits bound what a run may grow to.
 	Limits Limits
+	// MaxMemory bounds the memory of the process, in bytes; 0 for no bound (package memory).
+	MaxMemory int64
 	// AttemptLimits bound the attempts in flight, and their starts, by class.
 	AttemptLimits []graph.Limit
 	LogLevel      slog.Level

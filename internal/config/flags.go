@@ -37,6 +37,7 @@ const (
 	flagMaxTreeRecords = "max-tree-records"
 	flagMaxTreeBytes   = "max-tree-bytes"
 	flagMaxTreePending = "max-tree-pending"
+	flagMaxMemory      = "max-memory"
 )
 
 // RegisterServer adds the flags of a long-lived server: those of Register, and the wait limit of its calls.
@@ -77,6 +78,7 @@ func Register(set *pflag.FlagSet) *Flags {
 	set.String(flagMaxTreeBytes, "", "bytes that their records may take in the store (default 2GiB; $"+envname.MaxTreeBytes+")")
 	set.String(flagMaxTreePending, "", "activities that they may await at the same time (default 10000; $"+envname.MaxTreePending+")")
 	set.String(flagLimits, "", "attempts at once, or starts a second, by class, as in step=20,mcp:github=2,agent:x=1/s ($"+envname.Limits+")")
+	set.String(flagMaxMemory, "", "memory that the process may take, as in 1GiB; 0 for no bound (default 512MiB; $"+envname.MaxMemory+")")
 	set.String(flagLogLevel, "", "debug, info, warn or error (default warn; $"+envname.LogLevel+")")
 	set.String(flagLogFormat, "", "text or json (default text; $"+envname.LogFormat+")")
 	return &Flags{set: set}

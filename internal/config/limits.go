@@ -6,6 +6,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
+	"github.com/workflows-engine/workflows-engine/internal/memory"
 )
 
 // Limits bound what a run and a tree of runs may grow to; 0 means the engine's default (graph.Options).
@@ -47,6 +48,19 @@ func (f *Flags) loadLimits(c *Config, env Environment) error {
 	}
 	c.Limits.Visits, c.Limits.Pending, c.Limits.Depth = int(visits), int(pending), int(depth)
 	return nil
+}
+
+func (f *Flags) loadMemory(c *Config, env Environment) (err error) {
+	s := f.pick(env, flagMaxMemory, envname.MaxMemory, strconv.Itoa(memory.Default))
+	if strings.TrimSpace(s.value) != "0" {
+		c.MaxMemory, err = s.count(true)
+	}
+	return err
+}
+
+// MemoryBudget makes the bound of memory the runtime's and returns what admits new work.
+func (c *Config) MemoryBudget() *memory.Budget {
+	return memory.Set(c.MaxMemory, c.env.Variable("GOMEMLIMIT"))
 }
 
 // count reads a number above zero; a size may have a unit.

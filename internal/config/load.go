@@ -14,7 +14,7 @@ import (
 // *problem.Error with code USAGE_ERROR.
 func (f *Flags) Load(env Environment) (*Config, error) {
 	return load(env,
-		f.loadStore, f.loadProfile, f.loadWaitLimit, f.loadDrain, f.loadLimits, f.loadAttemptLimits, f.loadLog, loadStepHandlers, loadStepCommands, loadLLM, loadA2A, f.loadManifest,
+		f.loadStore, f.loadProfile, f.loadWaitLimit, f.loadDrain, f.loadLimits, f.loadMemory, f.loadAttemptLimits, f.loadLog, loadStepHandlers, loadStepCommands, loadLLM, loadA2A, f.loadManifest,
 		loadSigning, loadWorkflowSources)
 }
 
@@ -24,7 +24,7 @@ func (f *Flags) Load(env Environment) (*Config, error) {
 func (f *Flags) LoadStore(env Environment) (*Config, error) {
 	flagsAlone := env
 	flagsAlone.Variables = nil
-	if _, err := load(flagsAlone, f.loadProfile, f.loadWaitLimit, f.loadAttemptLimits, f.loadManifest); err != nil {
+	if _, err := load(flagsAlone, f.loadProfile, f.loadWaitLimit, f.loadMemory, f.loadAttemptLimits, f.loadManifest); err != nil {
 		return nil, err
 	}
 	return load(env, f.loadStore, f.loadLimits, f.loadLog)

@@ -34,6 +34,8 @@ type Options struct {
 	Ready <-chan struct{}
 	// Redaction is what answers hide; the zero value hides nothing.
 	Redaction history.Redaction
+	// Admit refuses starts and large calls while the process has no memory for them; nil admits all.
+	Admit func() error
 	// Logger gets a line for each call (debug) and each fault (error); nil discards them.
 	Logger *slog.Logger
 }
@@ -136,6 +138,9 @@ func (s *server) handler(t *tool) mcp.ToolHandler {
 		if parent, ok := req.Params.Meta["traceparent"].(string); ok {
 			ctx = graph.WithTraceParent(ctx, parent)
 		}
+		if err := s.admit(t, req); err != nil {
+			return s.shown(refusal(err, t.invalid, "").result()), nil
+		}
 		a := readArguments(req.Params.Arguments, t)
 		a.hangup, _ = ctx.Value(hangupKey{}).(hangup)
 		a.applied, _ = ctx.Value(appliedKey{}).(func())
@@ -167,6 +172,17 @@ func (s *server) shown(r *mcp.CallToolResult) *mcp.CallToolResult {
 		r.StructuredContent = json.RawMessage(s.opts.Redaction.Text(raw))
 	}
 	return r
+}
+
+// largeCall is the size in bytes of arguments that take memory as a start does. An answer that is smaller rather helps a run to its end.
+const largeCall = 64 << 10
+
+// admit refuses a call for which there is no memory, before anything is made of its arguments.
+func (s *server) admit(t *tool, req *mcp.CallToolRequest) error {
+	if s.opts.Admit == nil || !t.begins && len(req.Params.Arguments) <= largeCall {
+		return nil
+	}
+	return s.opts.Admit()
 }
 
 // perform calls a tool. A panic below is a fault of this call, not the end of the server, which may drive other runs.

@@ -26,7 +26,9 @@ type tool struct {
 	inner map[string]string
 	// invalid is the protocol's code for arguments that do not belong to the run.
 	invalid problem.Code
-	call    func(context.Context, *server, *arguments) (*answer, error)
+	// begins says that each call begins a run.
+	begins bool
+	call   func(context.Context, *server, *arguments) (*answer, error)
 }
 
 // allTools returns the tools in the protocol's order.

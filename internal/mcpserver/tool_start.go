@@ -41,6 +41,7 @@ func startTool(defaultMode machine.Mode) *tool {
 		},
 		answer:  runAnswer(warningsProperty),
 		invalid: problem.ValidationError,
+		begins:  true,
 		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {
 			req := graph.StartRequest{
 				ExecutionID:   a.Get("execution_id").NonEmpty(),

@@ -38,6 +38,7 @@ const (
 	MaxTreePending   = Prefix + "MAX_TREE_PENDING"
 	Limits           = Prefix + "LIMITS"
 	Redact           = Prefix + "REDACT"
+	MaxMemory        = Prefix + "MAX_MEMORY"
 )
 
 // Options are the flags that set what hints of the library call by its Go name.
@@ -52,7 +53,7 @@ var Options = problem.Glossary{
 var Known = []string{
 	Store, StorePath, Profile, StepHandlers, StepCommands, LLM, MCPConfig, MCPAllowCommands, A2A, SigningMode, SigningKeys,
 	WorkflowSources, Synchronous, WaitLimit, Drain, LogLevel, LogFormat, MaxVisits, MaxRecords, MaxBytes, MaxPending, Limits, Redact,
-	MaxDepth, MaxTreeRuns, MaxTreeVisits, MaxTreeRecords, MaxTreeBytes, MaxTreePending,
+	MaxDepth, MaxTreeRuns, MaxTreeVisits, MaxTreeRecords, MaxTreeBytes, MaxTreePending, MaxMemory,
 }
 
 // Unsupported are variables of the protocol that this engine does not act on.
