@@ -7,6 +7,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/config"
+	"github.com/workflows-engine/workflows-engine/internal/memory"
 )
 
 func TestLimits(t *testing.T) {
@@ -42,6 +43,28 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	for _, arg := range []string{"--max-visits=0", "--max-visits=-1", "--max-visits=many", "--max-visits=1KiB", "--max-records=1.5", "--max-pending=99999999999", "--max-bytes=0MiB", "--max-bytes=GiB", "--max-bytes=99999999999GiB", "--max-depth=0", "--max-tree-runs=-1", "--max-tree-bytes=0"} {
+		if _, err := load(t, environment(), arg); !errors.Is(err, problem.UsageError) {
+			t.Errorf("%s: got %v", arg, err)
+		}
+	}
+}
+
+func TestMaxMemory(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		args, env []string
+		want      int64
+	}{
+		{nil, nil, memory.Default},
+		{[]string{"--max-memory=0"}, nil, 0},
+		{[]string{"--max-memory", "2GiB"}, []string{"WORKFLOW_ENGINE_MAX_MEMORY=1GiB"}, 2 << 30},
+		{nil, []string{"WORKFLOW_ENGINE_MAX_MEMORY=100000000"}, 100_000_000},
+	} {
+		if cfg, err := load(t, environment(c.env...), c.args...); err != nil || cfg.MaxMemory != c.want {
+			t.Errorf("%v %v: got %+v, %v", c.args, c.env, cfg, err)
+		}
+	}
+	for _, arg := range []string{"--max-memory=-1", "--max-memory=much"} {
 		if _, err := load(t, environment(), arg); !errors.Is(err, problem.UsageError) {
 			t.Errorf("%s: got %v", arg, err)
 		}
