@@ -1,6 +1,7 @@
 package jsondelta
 
 import (
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -46,7 +47,7 @@ func applyObject(from map[string]any, delta any, owned bool) (map[string]any, er
 			to = map[string]any{}
 		}
 	}
-	for member, v := range d {
+	for member, v := range inOrder(d, "drop", "in", "set") {
 		switch member {
 		case "set":
 			set, ok := v.(map[string]any)
@@ -61,7 +62,7 @@ func applyObject(from map[string]any, delta any, owned bool) (map[string]any, er
 			}
 			for _, n := range names {
 				name, _ := n.(string)
-				if _, there := from[name]; !there {
+				if _, there := to[name]; !there {
 					return nil, misfit("no member %q to drop", name)
 				}
 				delete(to, name)
@@ -89,6 +90,22 @@ func applyObject(from map[string]any, delta any, owned bool) (map[string]any, er
 	return to, nil
 }
 
+// inOrder yields the members of a delta, those that are known in this order: whatever they hold, a delta has one result.
+func inOrder(d map[string]any, known ...string) iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		for _, member := range known {
+			if v, there := d[member]; there && !yield(member, v) {
+				return
+			}
+		}
+		for member, v := range d {
+			if !slices.Contains(known, member) && !yield(member, v) {
+				return
+			}
+		}
+	}
+}
+
 func applyList(from []any, delta any, owned bool) ([]any, error) {
 	d, ok := delta.(map[string]any)
 	if !ok {
@@ -107,7 +124,7 @@ func applyList(from []any, delta any, owned bool) ([]any, error) {
 	if !owned {
 		to = slices.Grow(slices.Clone(to), len(add))
 	}
-	for member, v := range d {
+	for member, v := range inOrder(d, "keep", "put", "in", "add") {
 		switch member {
 		case "keep":
 		case "add":
@@ -121,7 +138,7 @@ func applyList(from []any, delta any, owned bool) ([]any, error) {
 			}
 			for index, value := range entries {
 				i, err := strconv.Atoi(index)
-				if err != nil || i < 0 || i >= n {
+				if err != nil || i < 0 || i >= n || strconv.Itoa(i) != index {
 					return nil, misfit("no element %q", index)
 				}
 				if member == "in" {
