@@ -47,8 +47,10 @@ type simWorkflow struct {
 	size int
 }
 
-func newSimWorkflow(seed uint64) *simWorkflow {
-	w := &simWorkflow{rng: rand.New(rand.NewPCG(seed, 77)), nodes: map[string]*simNode{}}
+func newSimWorkflow(seed uint64) *simWorkflow { return drawWorkflow(rand.New(rand.NewPCG(seed, 77))) }
+
+func drawWorkflow(rng *rand.Rand) *simWorkflow {
+	w := &simWorkflow{rng: rng, nodes: map[string]*simNode{}}
 	w.pure = w.rng.IntN(3) == 0
 	w.size = w.rng.IntN(14) + 2
 	w.add(&simNode{id: "e", kind: "end"})
