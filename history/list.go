@@ -21,7 +21,7 @@ func CursorOf(e *Execution) Cursor { return Cursor{UpdatedAt: e.UpdatedAt, Execu
 func ParseCursor(s string) (Cursor, error) {
 	at, id, found := strings.Cut(s, "|")
 	if found && id != "" {
-		if t, err := ParseTimestamp(at); err == nil {
+		if t, err := ParseTimestamp(at); err == nil && t.Year() >= 0 && t.Year() <= 9999 { // what String writes
 			return Cursor{UpdatedAt: t, ExecutionID: id}, nil
 		}
 	}
