@@ -10,8 +10,15 @@ const instantHint = `write RFC 3339 with an offset, for example "2030-01-31T09:0
 
 // parseInstant reads the text of an until (spec: definition, 10.2). standard is set for RFC 3339 and plain dates (UTC
 // midnight), which every engine reads alike. Unambiguous other forms are accepted too: RFC 1123, ISO 8601
-// dates without day or seconds, a time without offset (UTC), the 24th hour, and days past a month's end up to 31.
+// dates without day or seconds, a time without offset (UTC), the 24th hour, and days past a month's end up to 31. An instant that an
+// offset moves out of the years 0 to 9999 is refused: no record can hold it.
 func parseInstant(s string) (at time.Time, standard, ok bool) {
+	at, standard, ok = readInstant(s)
+	year := at.UTC().Year()
+	return at, standard, ok && year >= 0 && year <= 9999
+}
+
+func readInstant(s string) (at time.Time, standard, ok bool) {
 	if at, err := time.Parse(time.RFC3339, s); err == nil && strings.ContainsRune(s, 'T') {
 		return at, true, true
 	}
