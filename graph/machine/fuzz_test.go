@@ -2,10 +2,12 @@ package machine_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +16,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
 // drawn is a source of random numbers that come from a text, a byte each; after its end they come from seed.
@@ -77,28 +80,113 @@ func FuzzRestore(f *testing.F) {
 			f.Add(uint8(i), bytes.TrimSuffix(position, []byte("\n")))
 		}
 	}
-	f.Fuzz(func(t *testing.T, which uint8, data []byte) {
-		prog, state := progs[int(which)%len(progs)], object{"log": []any{}}
-		restore := func(data []byte) *machine.Machine {
-			m, err := machine.Restore(prog, data, maps.Clone(state))
-			if _, coded := problem.As(err); err != nil && !coded {
-				t.Fatalf("refused without a code: %v", err)
+	f.Fuzz(func(t *testing.T, which uint8, data []byte) { restoreAnything(t, progs[int(which)%len(progs)], data) })
+}
+
+// restoreAnything restores a position of a program, damaged or not, and offers it every input.
+func restoreAnything(t *testing.T, prog *definition.Program, data []byte) {
+	t.Helper()
+	state := object{"log": []any{}}
+	restore := func(data []byte) *machine.Machine {
+		m, err := machine.Restore(prog, data, maps.Clone(state))
+		if _, coded := problem.As(err); err != nil && !coded {
+			t.Fatalf("refused without a code: %v", err)
+		}
+		return m
+	}
+	m := restore(data)
+	if m == nil {
+		return
+	}
+	if stored := m.Position(); stored != nil && restore(stored) == nil {
+		t.Fatalf("what was restored is stored as %s, which is refused", stored)
+	}
+	for _, in := range everyInput(m) {
+		if m := restore(data); in == nil || m.Handle(in, epoch.Add(time.Hour)) == nil {
+			look(m)
+		}
+	}
+}
+
+// TestDamagedPositions puts other kinds of values in the place of each member of stored positions, and leaves each out; in the short form
+// a sample of that. None of them is a panic.
+func TestDamagedPositions(t *testing.T) {
+	t.Parallel()
+	entries, err := os.ReadDir("testdata/positions")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		t.Run(entry.Name(), func(t *testing.T) {
+			t.Parallel()
+			script, err := os.ReadFile("testdata/" + entry.Name() + ".txt")
+			if err != nil {
+				t.Fatal(err)
 			}
-			return m
+			head, _, _ := strings.Cut(string(script), "\n====\n")
+			prog := compile(t, stripComments(head))
+			positions, err := os.ReadFile("testdata/positions/" + entry.Name())
+			if err != nil {
+				t.Fatal(err)
+			}
+			damages, every := 0, soak.Size(41, 331, 1)
+			for position := range bytes.Lines(positions) {
+				var whole object
+				if err := json.Unmarshal(position, &whole); err != nil {
+					t.Fatal(err)
+				}
+				damage(whole, func() {
+					if damages++; damages%every != 0 {
+						return
+					}
+					data, err := json.Marshal(whole)
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer func() {
+						if v := recover(); v != nil {
+							t.Fatalf("%s: %v\n%s", data, v, debug.Stack())
+						}
+					}()
+					restoreAnything(t, prog, data)
+				})
+			}
+		})
+	}
+}
+
+// damage changes each value inside v in some ways, one at a time, and calls f after each change.
+func damage(v any, f func()) {
+	try := func(old any, set func(any)) {
+		for _, other := range []any{nil, -1.0, 1.0, 7.0, true, "", "e", "walk", object{}, []any{}} {
+			set(other)
+			f()
 		}
-		m := restore(data)
-		if m == nil {
-			return
+		set(old)
+		damage(old, f)
+	}
+	switch v := v.(type) {
+	case object:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			old := v[name]
+			delete(v, name)
+			f()
+			try(old, func(other any) { v[name] = other })
 		}
-		if stored := m.Position(); stored != nil && restore(stored) == nil {
-			t.Fatalf("what was restored is stored as %s, which is refused", stored)
-		}
-		for _, in := range everyInput(m) {
-			if m := restore(data); in == nil || m.Handle(in, epoch.Add(time.Hour)) == nil {
-				look(m)
+		for _, name := range []string{"same", "phase", "wait", "inner", "changes", "failure", "node"} {
+			if _, there := v[name]; !there && v["visit"] != nil {
+				for _, other := range []any{true, 3.0, object{}, object{"kind": "child"}, object{"kind": "walk"}, object{"kind": "delegate", "task": object{}}, "e"} {
+					v[name] = other
+					f()
+				}
+				delete(v, name)
 			}
 		}
-	})
+	case []any:
+		for i, old := range v {
+			try(old, func(other any) { v[i] = other })
+		}
+	}
 }
 
 // look reads everything that a driver reads.

@@ -192,8 +192,16 @@ func (m *Machine) restore(t *token, p *tokenPosition) error {
 	}
 	t.phase, t.visit, t.view, t.unchecked = p.Phase, p.Visit, p.View, true
 	t.wait, t.failure = p.Wait, p.Failure
+	if p.Node != "" {
+		if t.node = m.prog.Node(p.Node); t.node == nil {
+			return missing(p.Node)
+		}
+	}
+	if err := t.fits(p.Inner); err != nil {
+		return err
+	}
 	switch {
-	case p.Same:
+	case p.Same && t.block != nil:
 		t.view = t.block.owner.view
 	case p.Changes != nil && t.block != nil:
 		view, err := jsondelta.Apply(t.block.owner.view, p.Changes)
@@ -204,11 +212,6 @@ func (m *Machine) restore(t *token, p *tokenPosition) error {
 	}
 	if t.view == nil && t.phase != idle {
 		t.view = map[string]any{}
-	}
-	if p.Node != "" {
-		if t.node = m.prog.Node(p.Node); t.node == nil {
-			return missing(p.Node)
-		}
 	}
 	for _, it := range p.Held {
 		if it.Name != "" {
@@ -224,18 +227,12 @@ func (m *Machine) restore(t *token, p *tokenPosition) error {
 		m.open++
 	}
 	if t.wait != nil && t.wait.Kind == waitWalk {
-		if t.node == nil {
-			return missing(p.Node)
-		}
 		m.pace.at = t
 	}
 	if p.Inner == nil {
 		return nil
 	}
-	b := &block{owner: t, node: m.prog.Node(p.Inner.Node), head: p.Inner.Head, deadline: p.Inner.Deadline}
-	if b.node == nil || b.node.Parallel == nil || len(b.node.Parallel.Branches) != len(p.Inner.Tokens) {
-		return missing(p.Inner.Node)
-	}
+	b := &block{owner: t, node: t.node, head: p.Inner.Head, deadline: p.Inner.Deadline}
 	t.inner = b
 	for i := range p.Inner.Tokens {
 		c := &token{block: b, index: i}

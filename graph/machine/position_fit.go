@@ -1,0 +1,57 @@
+package machine
+
+import (
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// A position comes from a file, which may be damaged. One that no machine of this definition can have written is refused: the run is then
+// rebuilt from its history.
+
+// fits checks a token that was read from a position, before the branches below it.
+func (t *token) fits(inner *blockPosition) error {
+	name := ""
+	if t.node != nil {
+		name = t.node.ID
+	}
+	misfit := problem.New(problem.HistoryCorrupt, "the stored position does not fit node %q", name)
+	switch {
+	case t.phase > dropped || t.block == nil && t.phase != live || t.visit < 0:
+		return misfit
+	case t.phase != live:
+		if t.wait != nil || inner != nil || t.phase == broken && t.failure == nil {
+			return misfit
+		}
+		return nil
+	case t.node == nil || (t.wait == nil) == (inner == nil):
+		return misfit
+	case inner != nil:
+		if t.node.ID != inner.Node || t.node.Parallel == nil || len(inner.Tokens) != len(t.node.Parallel.Branches) || inner.Head < 0 || inner.Head >= len(inner.Tokens) {
+			return misfit
+		}
+		return nil
+	case t.wait.Attempt < 0 || t.wait.Task != nil && t.wait.Kind != WaitDelegate || !t.wait.suits(t.node):
+		return misfit
+	}
+	return nil
+}
+
+// suits reports whether a node waits in this way.
+func (w *wait) suits(n *definition.Node) bool {
+	switch w.Kind {
+	case WaitActivity:
+		return n.Type.IsActivity()
+	case WaitDelegate:
+		return n.Delegate != nil
+	case WaitBackoff:
+		return n.Type.IsActivity() || n.Delegate != nil
+	case WaitChild:
+		return n.Subworkflow != nil
+	case WaitInterrupt:
+		return n.Interrupt != nil
+	case WaitSignal, WaitTimer:
+		return n.Wait != nil && (w.Kind == WaitSignal) == (n.Wait.Kind == definition.WaitSignal)
+	default:
+		return w.Kind == waitWalk
+	}
+}
