@@ -4,7 +4,7 @@ GO ?= go
 TOOL = $(GO) tool -modfile=tools.mod
 BIN ?= bin
 
-.PHONY: help build check test race soak fuzz bench golden tidy
+.PHONY: help build check test race soak fuzz bench golden sbom vuln tidy
 
 help: ## print this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -39,6 +39,13 @@ bench: ## the benchmarks; BENCH selects, COUNT repeats (compare two runs with `g
 
 golden: ## rewrite expected outputs; read the diff before you commit it
 	$(GO) test ./graph/machine ./graph/definition ./internal/mcpserver ./internal/cli ./conformance -update
+
+sbom: build ## a bill of materials (CycloneDX) beside each binary in bin/
+	@for b in workflows-engine workflows-engine-mcp; do $(GO) run ./internal/supply sbom $(BIN)/$$b >$(BIN)/$$b.cdx.json || exit 1; done
+
+vuln: ## known vulnerabilities in what the engine calls; says so and ends well where their database cannot be reached (GOVULNDB names another)
+	@if [ -z "$$GOVULNDB" ] && ! timeout 5 bash -c 'exec 3<>/dev/tcp/vuln.go.dev/443' 2>/dev/null; then \
+		echo "SKIPPED: govulncheck was not run, because its database (vuln.go.dev) cannot be reached from here"; else $(TOOL) govulncheck ./...; fi
 
 tidy: ## tidy the module files
 	$(GO) mod tidy

@@ -148,6 +148,7 @@ var rooms = map[string][]string{
 	"examples/lighthouse":      {},
 	"examples/lighthouse/live": {"examples/lighthouse", "internal/cli"},
 	"internal/archtest":        {},
+	"internal/supply":          {},
 }
 
 func TestRoomsImportOnlyRoomsBelow(t *testing.T) {
