@@ -43,9 +43,10 @@ golden: ## rewrite expected outputs; read the diff before you commit it
 sbom: build ## a bill of materials (CycloneDX) beside each binary in bin/
 	@for b in workflows-engine workflows-engine-mcp; do $(GO) run ./internal/supply sbom $(BIN)/$$b >$(BIN)/$$b.cdx.json || exit 1; done
 
-vuln: ## known vulnerabilities in what the engine calls; says so and ends well where their database cannot be reached (GOVULNDB names another)
-	@if [ -z "$$GOVULNDB" ] && ! timeout 5 bash -c 'exec 3<>/dev/tcp/vuln.go.dev/443' 2>/dev/null; then \
-		echo "SKIPPED: govulncheck was not run, because its database (vuln.go.dev) cannot be reached from here"; else $(TOOL) govulncheck ./...; fi
+vuln: ## known vulnerabilities in what the engine calls; says so and ends well where their database cannot be reached (VULNDB names another)
+	@if [ -z "$(VULNDB)" ] && ! timeout 5 bash -c 'exec 3<>/dev/tcp/vuln.go.dev/443' 2>/dev/null; then \
+		echo "SKIPPED: govulncheck was not run, because its database (vuln.go.dev) cannot be reached from here"; \
+	else $(TOOL) govulncheck $(if $(VULNDB),-db $(VULNDB)) ./...; fi
 
 tidy: ## tidy the module files
 	$(GO) mod tidy
