@@ -1,0 +1,180 @@
+package archtest_test
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/constant"
+	"go/parser"
+	"go/printer"
+	"go/token"
+	"go/types"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", false, "rewrite the tables of limits in docs/operations.md")
+
+// limitRow is a row of a table of limits: its cells, with %s for the value of a constant, or of a member of a composite literal, in a file.
+type limitRow struct{ cells, in, name string }
+
+// limitTables are the tables of limits in docs/operations.md, each between <!-- limits NAME --> and <!-- end -->. To add a limit, add a
+// row and run `go test ./internal/archtest -run TestLimits -update`. Sizes are constants above 1,000 whose rows end their %s with B.
+var limitTables = []struct {
+	name, head string
+	rows       []limitRow
+}{
+	{"run", "flag | default | code", []limitRow{
+		{"`--max-visits` | %s node visits | `STEP_BUDGET_EXCEEDED`", "graph/machine/api.go", "DefaultMaxVisits"},
+		{"`--max-records` | %s records | `RECORD_LIMIT_EXCEEDED`", "graph/defaults.go", "defaultMaxRecords"},
+		{"`--max-bytes` | %sB of its records in the store | `BYTE_LIMIT_EXCEEDED`", "graph/defaults.go", "defaultMaxBytes"},
+		{"`--max-pending` | %s activities awaited at once | `PENDING_LIMIT_EXCEEDED`", "graph/defaults.go", "defaultMaxPending"},
+	}},
+	{"documents", "what | at most | beyond it", []limitRow{
+		{"a definition, input, payload or output, as canonical JSON | %sB | the code of the refused call; `ACTIVITY_OUTPUT_TOO_LARGE`", "graph/defaults.go", "defaultMaxDocumentBytes"},
+		{"the text of a definition | %sB | `DEFINITION_TOO_LARGE`", "graph/definition/document.go", "MaxBytes"},
+		{"nesting of a definition | %s levels | `DEFINITION_TOO_DEEP`", "graph/definition/document.go", "MaxDepth"},
+		{"values of a YAML text, aliases written out | %s | `DEFINITION_TOO_LARGE`", "graph/definition/yaml.go", "maxYAMLNodes"},
+		{"problems that are reported of a definition | %s | the rest is left out", "graph/definition/compile.go", "MaxFindings"},
+		{"subschemas of a schema | %s | `SCHEMA_INVALID`, `STATE_SCHEMA_INVALID`", "internal/jsonschema/compile.go", "MaxSubschemas"},
+		{"the text of a jq program | %sB | `EXPRESSION_INVALID`", "graph/expr/compile.go", "maxSource"},
+		{"values that a jq program puts out | %s | `EXPRESSION_LIMIT_EXCEEDED`", "graph/expr/limits.go", "defaultLimits.Outputs"},
+		{"the result of a jq program | %sB | `EXPRESSION_LIMIT_EXCEEDED`", "graph/expr/limits.go", "defaultLimits.ResultBytes"},
+		{"an execution id that a caller chooses | %s bytes | `VALIDATION_ERROR`", "graph/admit/arguments.go", "MaxExecutionID"},
+	}},
+	{"doors", "what | at most | beyond it", []limitRow{
+		{"a message to the MCP server | %sB | a JSON-RPC error", "internal/mcpserver/stdio/transport.go", "DefaultMaxMessageBytes"},
+		{"`wait_ms` of a call | %s | `VALIDATION_ERROR`", "internal/mcpserver/tool.go", "MaxWait"},
+		{"runs in a page of a list | %s | a cursor to the next page", "history/list.go", "maxListLimit"},
+		{"a line of a file to import | %sB | `IMPORT_INVALID`", "history/runfile/read.go", "MaxLineBytes"},
+		{"a file with settings | %sB | `USAGE_ERROR`", "internal/config/files.go", "maxSettingsBytes"},
+		{"a manifest, or a list of step commands | %sB | `MANIFEST_INVALID`", "internal/manifest/manifest.go", "MaxBytes"},
+		{"a file with a secret | %sB | `USAGE_ERROR`", "internal/config/secret.go", "maxSecretBytes"},
+		{"what a step command prints as its answer | %sB | `ACTIVITY_OUTPUT_TOO_LARGE`", "activities/stepcommand/config.go", "DefaultMaxOutputBytes"},
+		{"what is logged of a step command's standard error | %sB | the rest is left out", "activities/stepcommand/config.go", "DefaultMaxLogBytes"},
+		{"the time of a step command | %s | `ACTIVITY_TIMEOUT`", "activities/stepcommand/config.go", "DefaultTimeout"},
+		{"a tool's result | %sB | `ACTIVITY_OUTPUT_TOO_LARGE`", "activities/toolcall/config.go", "DefaultMaxOutputBytes"},
+		{"tools of an MCP server | %s | `MCP_PROTOCOL_ERROR`", "activities/toolcall/tools.go", "maxTools"},
+		{"a prompt for a model | %sB | `LLM_CONFIG_INVALID`", "activities/llmcall/config.go", "DefaultMaxPromptBytes"},
+		{"an answer of a model | %sB | `LLM_PROVIDER_ERROR`", "activities/llmcall/config.go", "DefaultMaxAnswerBytes"},
+		{"an answer of an agent | %sB | `A2A_PROVIDER_ERROR`", "delegate/a2ahttp.go", "DefaultMaxAnswerBytes"},
+		{"a definition fetched by address | %sB | `VALIDATION_ERROR`", "internal/httpworkflow/resolver.go", "DefaultMaxBytes"},
+		{"redirects on the way to it | %s | `WORKFLOW_NOT_FOUND`", "internal/httpworkflow/resolver.go", "maxRedirects"},
+		{"the time to fetch it | %s | `WORKFLOW_NOT_FOUND`", "internal/httpworkflow/resolver.go", "DefaultTimeout"},
+	}},
+}
+
+// TestLimitsAreDescribed: the tables of limits in docs/operations.md say what the constants say.
+func TestLimitsAreDescribed(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(root, "docs/operations.md")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(text)
+	for _, table := range limitTables {
+		want := "| " + table.head + " |\n|---|---|---|\n"
+		for _, row := range table.rows {
+			want += "| " + row.text(t) + " |\n"
+		}
+		begin, end := "<!-- limits "+table.name+" -->\n", "<!-- end -->"
+		before, rest, found := strings.Cut(page, begin)
+		got, after, closed := strings.Cut(rest, end)
+		switch {
+		case !found || !closed:
+			t.Fatalf("docs/operations.md has no table between %s and %s", begin, end)
+		case got != want && *update:
+			page = before + begin + want + end + after
+		case got != want:
+			t.Errorf("docs/operations.md, limits %s: run go test ./internal/archtest -run TestLimits -update\n%s", table.name, want)
+		}
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(page), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// text writes the cells of a row.
+func (r limitRow) text(t *testing.T) string {
+	t.Helper()
+	source, n := constantOf(t, r.in, r.name)
+	size := strings.Contains(r.cells, "%sB")
+	value := grouped(n)
+	switch {
+	case size && n%(1<<30) == 0:
+		value = grouped(n>>30) + " Gi"
+	case size && n%(1<<20) == 0:
+		value = grouped(n>>20) + " Mi"
+	case size && n%(1<<10) == 0:
+		value = grouped(n>>10) + " Ki"
+	case strings.Contains(source, "time."):
+		value = regexp.MustCompile(`(\D)0s$|(h)0m0s$`).ReplaceAllString(time.Duration(n).String(), "$1$2")
+	}
+	return fmt.Sprintf(r.cells, value)
+}
+
+// grouped writes a number with commas, as in 10,000.
+func grouped(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+// constantOf returns the expression of a constant in a file, and its value. A name may be that of a member of a composite literal.
+func constantOf(t *testing.T, file, name string) (source string, value int64) {
+	t.Helper()
+	variable, member, _ := strings.Cut(name, ".")
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, filepath.Join(root, file), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var expr ast.Expr
+	ast.Inspect(f, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok {
+			for i, id := range spec.Names {
+				if id.Name == variable && i < len(spec.Values) {
+					expr = spec.Values[i]
+				}
+			}
+		}
+		return true
+	})
+	if literal, ok := expr.(*ast.CompositeLit); ok {
+		for _, e := range literal.Elts {
+			if kv, ok := e.(*ast.KeyValueExpr); ok && fmt.Sprint(kv.Key) == member {
+				expr = kv.Value
+			}
+		}
+	}
+	if expr == nil {
+		t.Fatalf("%s has no %s", file, name)
+	}
+	var text strings.Builder
+	if err := printer.Fprint(&text, fset, expr); err != nil {
+		t.Fatal(err)
+	}
+	plain := text.String()
+	for unit, d := range map[string]time.Duration{"Hour": time.Hour, "Minute": time.Minute, "Second": time.Second, "Millisecond": time.Millisecond} {
+		plain = regexp.MustCompile(`\btime\.`+unit+`\b`).ReplaceAllString(plain, strconv.FormatInt(int64(d), 10))
+	}
+	result, err := types.Eval(fset, nil, token.NoPos, plain)
+	if err != nil {
+		t.Fatalf("%s: %s = %s: %v", file, name, text.String(), err)
+	}
+	n, exact := constant.Int64Val(constant.ToInt(result.Value))
+	if !exact {
+		t.Fatalf("%s: %s = %s is no whole number", file, name, text.String())
+	}
+	return text.String(), n
+}
