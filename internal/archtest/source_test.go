@@ -50,15 +50,11 @@ func TestPureRoomsReadNoClock(t *testing.T) {
 	}
 }
 
-// TestShownBy: every test, script and vector that docs/compatibility.md names exists. Another test runs each of them.
-func TestShownBy(t *testing.T) {
-	t.Parallel()
-	doc, err := os.ReadFile(filepath.Join(root, "docs/compatibility.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+// shown returns what can show a claim: names of tests, scripts and vectors.
+func shown(t *testing.T) map[string]bool {
+	t.Helper()
 	known, vectors := map[string]bool{}, filepath.Join(root, "conformance/vectors")+string(filepath.Separator)
-	err = filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -71,7 +67,7 @@ func TestShownBy(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(string(src), -1) {
+			for _, m := range regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`).FindAllStringSubmatch(string(src), -1) {
 				known[m[1]] = true
 			}
 		case strings.Contains(path, "graph/machine/testdata/") && strings.HasSuffix(path, ".txt"):
@@ -84,6 +80,46 @@ func TestShownBy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return known
+}
+
+// TestThreatsAreMet: every row of docs/security.md that says what stops an attempt names a test of it, and each of them exists.
+func TestThreatsAreMet(t *testing.T) {
+	t.Parallel()
+	known, rows, threats := shown(t), 0, false
+	for line := range strings.Lines(pages(t)[filepath.Join(root, "docs/security.md")]) {
+		cells := strings.Split(line, "|")
+		switch {
+		case len(cells) != 5:
+			threats = false
+		case strings.HasPrefix(line, "| what could be tried |"):
+			threats = true
+		case threats && !strings.HasPrefix(line, "|---"):
+			rows++
+			tests := regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cells[3], -1)
+			if len(tests) == 0 {
+				t.Errorf("docs/security.md: no test shows what stops %s", strings.TrimSpace(cells[1]))
+			}
+			for _, m := range tests {
+				if !known[m[1]] {
+					t.Errorf("docs/security.md: %q does not exist", m[1])
+				}
+			}
+		}
+	}
+	if rows < 35 {
+		t.Errorf("only %d rows", rows)
+	}
+}
+
+// TestShownBy: every test, script and vector that docs/compatibility.md names exists. Another test runs each of them.
+func TestShownBy(t *testing.T) {
+	t.Parallel()
+	doc, err := os.ReadFile(filepath.Join(root, "docs/compatibility.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := shown(t)
 	rows := 0
 	for line := range strings.Lines(string(doc)) {
 		cells := strings.Split(line, "|")
@@ -91,14 +127,14 @@ func TestShownBy(t *testing.T) {
 			continue
 		}
 		rows++
-		shown := strings.TrimSpace(cells[4])
-		if shown == "" {
+		by := strings.TrimSpace(cells[4])
+		if by == "" {
 			if !strings.Contains(cells[3], "kept") && !strings.Contains(cells[3], "later") {
 				t.Errorf("%s: no test shows that it is fixed", strings.TrimSpace(cells[1]))
 			}
 			continue
 		}
-		for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(shown, -1) {
+		for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(by, -1) {
 			if !known[m[1]] {
 				t.Errorf("%s: %q does not exist", strings.TrimSpace(cells[1]), m[1])
 			}
