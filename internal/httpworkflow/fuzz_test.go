@@ -1,7 +1,6 @@
 package httpworkflow_test
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -101,7 +100,7 @@ func FuzzAddress(f *testing.F) {
 			t.Fatalf("%q: %v, %v", rest, document, err)
 		}
 		if asked != "/flows" && !strings.HasPrefix(asked, "/flows/") || strings.Contains(asked+"/", "/../") {
-			t.Fatal(fmt.Sprintf("%q: the server was asked for %q", rest, asked))
+			t.Fatalf("%q: the server was asked for %q", rest, asked)
 		}
 	})
 }
