@@ -46,7 +46,10 @@ var limitTables = []struct {
 	{"documents", "what | at most | beyond it", []limitRow{
 		{"a definition, input, payload or output, as canonical JSON | %sB | the code of the refused call; `ACTIVITY_OUTPUT_TOO_LARGE`", "graph/defaults.go", "defaultMaxDocumentBytes"},
 		{"the text of a definition | %sB | `DEFINITION_TOO_LARGE`", "graph/definition/document.go", "MaxBytes"},
-		{"values of a YAML text, aliases written out | %s | `DEFINITION_TOO_LARGE`", "graph/definition/yaml.go", "maxYAMLNodes"},
+		{"values of a definition, aliases written out | %s | `DEFINITION_TOO_LARGE`", "graph/definition/values.go", "MaxValues"},
+		{"jq programs of a definition | %s | `DEFINITION_TOO_LARGE`", "graph/definition/values.go", "MaxPrograms"},
+		{"the text of all of them | %sB | `DEFINITION_TOO_LARGE`", "graph/definition/values.go", "MaxProgramBytes"},
+		{"steps of all patterns of a definition, repeats written out (`x{1000}` has a thousand) | %s | `SCHEMA_INVALID`, `STATE_SCHEMA_INVALID`", "internal/jsonschema/compile.go", "MaxPatterns"},
 		{"nesting of a definition, and of any value that is recorded | %s levels | `DEFINITION_TOO_DEEP`, the code of the refused call, `EXPRESSION_LIMIT_EXCEEDED`", "internal/jsonvalue/normalize.go", "MaxDepth"},
 		{"problems that are reported of a definition | %s | the rest is left out", "graph/definition/compile.go", "MaxFindings"},
 		{"subschemas of a schema | %s | `SCHEMA_INVALID`, `STATE_SCHEMA_INVALID`", "internal/jsonschema/compile.go", "MaxSubschemas"},
