@@ -77,6 +77,7 @@ func TestTheLogTellsOfALongComputation(t *testing.T) {
 		for _, d := range []time.Duration{time.Second, 3 * time.Second} {
 			_ = l.Compute(slog.New(slog.NewTextHandler(&log, nil)), func() error { time.Sleep(d); return nil }, "run", "r")
 		}
+		synctest.Wait()
 		if n := strings.Count(log.String(), "a computation takes long"); n != 1 || !strings.Contains(log.String(), "run=r") {
 			t.Errorf("%d lines: %s", n, log.String())
 		}

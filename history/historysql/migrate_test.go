@@ -222,7 +222,7 @@ func TestMigrationKeepsACopy(t *testing.T) {
 				if err := s.Close(); err != nil {
 					t.Fatal(err)
 				}
-				pattern := fmt.Sprintf(`^runs\.db\.v%d-\d{8}T\d{4}(-%d)?\.bak$`, version, i+1)
+				pattern := fmt.Sprintf(`^runs\.db\.v%d-\d{8}T\d{4}(-\d)?\.bak$`, version) // those of one minute are numbered
 				if !regexp.MustCompile(pattern).MatchString(filepath.Base(m.Backup)) || m.From != version || m.To != historysql.NewestVersion {
 					t.Errorf("got %+v", m)
 				}
