@@ -427,7 +427,7 @@ func (p *pair) check() {
 			switch timer := fmt.Sprint(r.Payload.NodeID, r.Payload.Visit); {
 			case r.Name == history.TimerStarted:
 				due[timer] = r.Payload.DueAt
-			case r.Name == history.TimerFired && p.deaths == 0 && !p.faulty && r.CreatedAt.Sub(due[timer]) > 2*time.Second: // any process notices it by then
+			case r.Name == history.TimerFired && p.deaths == 0 && !p.faulty && r.CreatedAt.Sub(due[timer]) > 10*time.Millisecond:
 				p.fatalf("%s: a wake-up was lost: the timer of %s fired %v late", id, timer, r.CreatedAt.Sub(due[timer]))
 			}
 		}

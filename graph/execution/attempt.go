@@ -135,21 +135,20 @@ func (x *Run) redispatch(w *Work) {
 		return
 	}
 	x.become(runstate.Driving)
-	now, timed := x.env.Now(), false
+	now := x.env.Now()
 	for _, e := range x.m.InFlight() {
 		if x.attempts[e.Key()] != nil || !x.performs(e) {
 			continue
 		}
 		if turn := x.m.Queue(e.Key()); turn != nil {
-			e, timed = turn, true
+			e = turn
 		} else if again := x.m.Restart(e.Key(), now); again != nil {
-			e, timed = again, true
+			e = again
 		}
 		x.begin(e, w).restarted = now
 	}
-	if timed {
-		x.env.Observer.Timers(x, x.m.Timers())
-	}
+	// Other processes leave the run's timers to its owner from now on, those that were set before too.
+	x.env.Observer.Timers(x, x.m.Timers())
 }
 
 // Attempts returns the number of attempts in flight here.
