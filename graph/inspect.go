@@ -2,11 +2,8 @@ package graph
 
 import (
 	"context"
-	"errors"
 
-	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/replay"
-	"github.com/workflows-engine/workflows-engine/graph/survey"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -27,25 +24,5 @@ func (r *Runner) Verify(ctx context.Context, executionID string, repair bool, re
 		return counts, err
 	}
 	defer r.tasks.Done()
-	reported, tell := false, report
-	report = func(f history.Finding) { reported = true; tell(f) }
-	if verifier, ok := r.store.(history.Verifier); ok {
-		if counts, err = verifier.Verify(ctx, executionID, repair, report); err != nil {
-			return counts, err
-		}
-	}
-	inspect := func(id string) error {
-		findings, err := Inspect(ctx, r.store, id)
-		for _, f := range findings {
-			report(f)
-		}
-		if errors.Is(err, problem.HistoryCorrupt) || errors.Is(err, problem.HistoryNewer) || errors.Is(err, problem.ExecutionNotFound) && (reported || executionID == "") {
-			return nil // it has been reported, or deleted meanwhile
-		}
-		return err
-	}
-	if executionID != "" {
-		return counts, inspect(executionID)
-	}
-	return counts, survey.Each(ctx, r.store, "", func(e *history.Execution) error { return inspect(e.ID) })
+	return replay.Verify(ctx, r.store, executionID, repair, report)
 }
