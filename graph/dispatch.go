@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph/actor"
 	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -54,6 +55,7 @@ func (r *Runner) dispatch(ctx context.Context, x *execution.Run, w *execution.Wo
 	if w.Changed {
 		r.notifier.Changed(x.ID())
 	}
+	ctx = actor.Without(ctx)
 	w.Inherit(ctx)
 	r.pool(x).Begin(w.Begin)
 	ctx = detached(ctx)

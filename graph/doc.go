@@ -34,6 +34,7 @@
 //	graph/notify     who waits for a change, and progress
 //	graph/library    definitions and subworkflows
 //	graph/trace      values of calls and trace parents
+//	graph/actor      who makes a call
 //	graph/recorded   what the store says of a run without its machine
 //	graph/replay     checks by replay, for verify, forks and imports
 //	graph/execution  one run: load, apply an input, commit, claim

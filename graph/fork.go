@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph/actor"
 	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/execution"
@@ -73,6 +74,7 @@ func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
 	}
 	past, m, err := (&replay.Fork{
 		From: req.ExecutionID, To: req.NewExecutionID, Seq: req.Seq, Program: prog, MaxVisits: r.opts.MaxVisits, Now: r.now().Truncate(time.Millisecond),
+		Actor: actor.Of(ctx),
 	}).Past(records)
 	if err != nil {
 		return nil, err

@@ -88,6 +88,8 @@ func setField(field, v any) {
 		}
 	case **MismatchContext:
 		*f = mismatch(v)
+	case **Actor:
+		*f = readActor(v)
 	case *[]Wait:
 		*f = readList(v, waitMembers)
 	case *[]fork:

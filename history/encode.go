@@ -113,6 +113,8 @@ func (w *objectWriter) composite(name string, field any) {
 			w.identity("actual", &c.Actual)
 			w.buf = append(w.buf, '}')
 		}
+	case **Actor:
+		w.actor(name, *v)
 	case *[]Wait:
 		writeObjects(w, name, *v, waitMembers, "")
 	case *[]fork:

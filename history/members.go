@@ -90,6 +90,10 @@ var payloadMembers = []member[Payload]{
 	{"lastAppliedEventSeq", func(p *Payload) any { return &p.LastAppliedEventSeq }},
 	{memberStateRef, func(p *Payload) any { return (*stateRef)(&p.StateRef) }},
 	{"context", func(p *Payload) any { return &p.Context }},
+	// Who made the call. The last two stay last: an import adds them to a text; see package graph/transfer.
+	{"actor", func(p *Payload) any { return &p.Actor }},
+	{"importedAt", func(p *Payload) any { return &p.ImportedAt }},
+	{"importedBy", func(p *Payload) any { return &p.ImportedBy }},
 }
 
 var payloadFields = sync.OnceValue(func() map[string]func(*Payload) any {

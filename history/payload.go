@@ -117,6 +117,13 @@ type Payload struct {
 	// ForkedFrom says where the run was forked; zero for other runs. Added, on ExecutionStarted.
 	ForkedFrom ForkOrigin
 
+	// Actor is who made the call that the record comes from, nil if the caller did not say. Added, on the first record of a start,
+	// fork, resume, signal, cancel or submit.
+	Actor *Actor
+	// ImportedBy is who imported the run into this store, and ImportedAt when. Added, on ExecutionStarted.
+	ImportedAt time.Time
+	ImportedBy *Actor
+
 	// CheckpointWritten.
 	Policy              string
 	IntervalNodes       int

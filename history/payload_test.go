@@ -67,6 +67,14 @@ var payloads = []struct {
 		},
 		`,"workflowName":"w","workflowVersion":"1","inputKeys":["2","a"],"definitionHash":"d","inputHash":"i","input":{"a":null},` +
 			`"branches":"concurrent","depth":1,"traceParent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01","priority":3,"forkedFrom":{"executionId":"y","seq":7},"activityExecutionMode":"in_process","parentExecutionId":"x"`},
+	{history.ExecutionStarted,
+		payload{
+			WorkflowName: "w", WorkflowVersion: "1", InputKeys: []string{}, ParentExecutionID: "x",
+			Actor:      &history.Actor{Via: "mcp", Name: "n", Title: "t", Version: "2"},
+			ImportedAt: someTime, ImportedBy: &history.Actor{Via: "command"},
+		},
+		`,"workflowName":"w","workflowVersion":"1","inputKeys":[],"parentExecutionId":"x","actor":{"via":"mcp","name":"n","title":"t","version":"2"},` +
+			`"importedAt":"2026-11-21T01:03:46.919Z","importedBy":{"via":"command"}`},
 	{history.NodeScheduled, payload{NodeID: "n", Visit: 2, Span: someSpan}, `,"nodeId":"n","visit":2,` + spanText},
 	{history.NodeScheduled, payload{NodeID: "n", Queued: true}, `,"nodeId":"n","queued":true`},
 	{history.ActivityRequested, payload{NodeID: "n", NodeType: "step", TimeoutMS: 5000, Span: someSpan, Attempt: 1},

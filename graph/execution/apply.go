@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/workflows-engine/workflows-engine/graph/actor"
 	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 )
@@ -71,6 +72,7 @@ func (x *Run) applyOnce(ctx context.Context, in Input, w *Work) error {
 		x.m.SetMode(mode)
 	} else {
 		b = x.m.Ready()
+		actor.SignInput(ctx, in.Input, b.Records)
 		if err = admit.Room(&x.exec, x.m, x.env.Limits, in.Input, b.Records); err != nil {
 			x.forget()
 		}

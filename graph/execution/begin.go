@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/workflows-engine/workflows-engine/graph/actor"
 	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -33,6 +34,7 @@ func (x *Run) Begin(ctx context.Context, prog *definition.Program, config machin
 	x.lastStatus, x.sincePosition, x.startedHere = "", 0, startedHere
 	x.become(runstate.Following)
 	b := x.m.Ready()
+	actor.Sign(ctx, b.Records)
 	err := admit.RoomToStart(&x.exec, x.env.Limits, input, b.Records)
 	if x.m.Stopped() {
 		err = context.Cause(x.env.Context)

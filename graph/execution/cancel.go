@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/workflows-engine/workflows-engine/graph/actor"
 	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -38,6 +39,7 @@ func (x *Run) cancelUnloaded(ctx context.Context, in machine.Cancel, w *Work) er
 			{Seq: exec.Seq + 1, Kind: history.Command, Name: history.CancelExecution, Payload: p, CreatedAt: now},
 			{Seq: exec.Seq + 2, Kind: history.Event, Name: history.ExecutionCancelled, Payload: end, CreatedAt: now},
 		}
+		actor.Sign(ctx, records)
 		for i := range records {
 			exec.Apply(records[i])
 		}

@@ -23,6 +23,8 @@ type Fork struct {
 	MaxVisits int
 	// Now is when the new run's past ends, in whole milliseconds.
 	Now time.Time
+	// Actor is who forks, nil if that is not known. The actors of copied answers, signals and outcomes stay.
+	Actor *history.Actor
 }
 
 // Past returns the first records of the new run, and its machine after them. records are all records of the other run. Their
@@ -131,6 +133,7 @@ func (f *Fork) rewrite(p *history.Payload, name history.Name, shift time.Duratio
 		p.WorkflowName, p.WorkflowVersion = f.Program.Name, f.Program.Version
 		p.ParentExecutionID, p.Depth = "", 0 // no run waits for it
 		p.ForkedFrom = history.ForkOrigin{ExecutionID: f.From, Seq: f.Seq}
+		p.Actor, p.ImportedBy, p.ImportedAt = f.Actor, nil, time.Time{}
 	}
 }
 

@@ -72,6 +72,9 @@ func Import(ctx context.Context, store history.Store, in io.Reader) (*Result, er
 	if res.Existed, err = existing(ctx, store, file); err != nil || res.Existed {
 		return res, err
 	}
+	if err := sign(ctx, store, &i.Runs[0].Records[0]); err != nil {
+		return nil, err
+	}
 	return res, importer.Import(ctx, i)
 }
 
@@ -116,8 +119,10 @@ func existing(ctx context.Context, store history.Store, file *runfile.File) (boo
 	return found > 0, nil
 }
 
+// sameRecord reports whether two records are the same, whoever has imported their runs.
 func sameRecord(id string, a, b *history.Record) bool {
-	return a.Kind == b.Kind && a.Name == b.Name && a.CreatedAt.Equal(b.CreatedAt) && bytes.Equal(runfile.OneLine(a.Text(id)), b.Text(id))
+	return a.Kind == b.Kind && a.Name == b.Name && a.CreatedAt.Equal(b.CreatedAt) &&
+		bytes.Equal(runfile.OneLine(withoutImporter(a, a.Text(id))), withoutImporter(b, b.Text(id)))
 }
 
 // importedRun checks a run of a file and derives what belongs beside it; tasks counts those that agents work on for it.

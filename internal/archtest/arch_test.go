@@ -98,9 +98,10 @@ var rooms = map[string][]string{
 	"graph/admit": {
 		"history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "internal/jsonvalue", "internal/jsonschema",
 	},
+	"graph/actor":    {"history", "graph/machine"},
 	"graph/recorded": {"history", "graph/problem", "graph/machine", "graph/runview"},
 	"graph/execution": {
-		"history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/admit", "graph/recorded", "graph/trace", "internal/jsonvalue",
+		"history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/actor", "graph/admit", "graph/recorded", "graph/trace", "internal/jsonvalue",
 		"graph/runlock", "graph/runstate", "graph/tree",
 	},
 	"graph/tree":     {"history", "graph/problem", "graph/runview", "graph/admit"},
@@ -110,7 +111,7 @@ var rooms = map[string][]string{
 	"graph/library":  {"internal/guard", "internal/jsonvalue", "history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/admit", "graph/execution"},
 	"graph/replay":   {"history", "graph/problem", "graph/definition", "graph/machine", "graph/library", "graph/survey"},
 	"graph/transfer": {
-		"history", "history/runfile", "graph/problem", "graph/definition", "graph/admit", "graph/execution", "graph/library", "graph/replay",
+		"history", "history/runfile", "graph/problem", "graph/definition", "graph/actor", "graph/admit", "graph/execution", "graph/library", "graph/replay",
 	},
 	"graph/survey":   {"history", "graph/problem", "graph/machine", "graph/runview", "graph/recorded", "graph/execution", "graph/library"},
 	"graph/perform":  {"internal/guard", "activities", "delegate", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/execution", "graph/limit", "graph/trace", "internal/jsonvalue", "internal/port"},
@@ -119,7 +120,7 @@ var rooms = map[string][]string{
 	"graph": {
 		"activities", "delegate", "history", "history/runfile", "graph/problem", "graph/definition", "graph/machine", "graph/runview",
 		"graph/admit", "graph/execution", "graph/library", "graph/replay", "graph/transfer", "graph/survey", "graph/perform", "graph/limit", "graph/schedule", "graph/notify",
-		"graph/recorded", "graph/trace", "graph/tree", "internal/guard", "internal/wait",
+		"graph/actor", "graph/recorded", "graph/trace", "graph/tree", "internal/guard", "internal/wait",
 	},
 	"conformance": {
 		"activities", "activities/activitiestest", "delegate", "history", "history/historymem", "graph", "graph/problem",

@@ -1,0 +1,80 @@
+// Package actor hands the author of a call to the records that the call makes.
+package actor
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// How many bytes of an actor's texts are recorded.
+const (
+	maxName  = 64
+	maxShort = 32
+)
+
+type key struct{}
+
+// With returns a context with an actor, without one for the zero value. Texts are cut to a bound, and characters that cannot be
+// printed are escaped: a stranger has written them.
+func With(ctx context.Context, a history.Actor) context.Context {
+	a = history.Actor{
+		Via: plain(a.Via, maxShort), Name: plain(a.Name, maxName), Title: plain(a.Title, maxName), Version: plain(a.Version, maxShort),
+	}
+	switch {
+	case a != history.Actor{}:
+		return context.WithValue(ctx, key{}, &a)
+	case Of(ctx) == nil:
+		return ctx
+	}
+	return context.WithValue(ctx, key{}, (*history.Actor)(nil))
+}
+
+// Without returns a context for what the engine does by itself after a call.
+func Without(ctx context.Context) context.Context { return With(ctx, history.Actor{}) }
+
+// Of returns the actor of a context, nil without one.
+func Of(ctx context.Context) *history.Actor {
+	a, _ := ctx.Value(key{}).(*history.Actor)
+	return a
+}
+
+// Sign names the actor in the first of the records that a call makes.
+func Sign(ctx context.Context, records []history.Record) {
+	if a := Of(ctx); a != nil && len(records) > 0 {
+		records[0].Payload.Actor = a
+	}
+}
+
+// SignInput is Sign for the records that follow from an input, if that is one that comes from outside.
+func SignInput(ctx context.Context, in machine.Input, records []history.Record) {
+	switch in := in.(type) {
+	case machine.Resume, machine.Signal, machine.Cancel:
+		Sign(ctx, records)
+	case machine.Outcome:
+		if in.Host {
+			Sign(ctx, records)
+		}
+	}
+}
+
+// plain returns at most so many bytes of a text and, if there are more, "…".
+func plain(text string, most int) string {
+	var b strings.Builder
+	for _, r := range text {
+		shown := string(r)
+		if !unicode.IsPrint(r) {
+			shown = strconv.QuoteRune(r)
+			shown = shown[1 : len(shown)-1]
+		}
+		if b.Len()+len(shown) > most {
+			return b.String() + "…"
+		}
+		b.WriteString(shown)
+	}
+	return b.String()
+}
