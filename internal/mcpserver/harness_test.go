@@ -45,10 +45,16 @@ func newHostOver(t *testing.T, store history.Store, o graph.Options) *host {
 // connectHost connects a client to a server over any engine.
 func connectHost(t *testing.T, engine graph.Engine, o mcpserver.Options) *host {
 	t.Helper()
+	return connectAs(t, &mcp.Implementation{Name: "test", Version: "0"}, engine, o)
+}
+
+// connectAs is connectHost for a client that says who it is.
+func connectAs(t *testing.T, who *mcp.Implementation, engine graph.Engine, o mcpserver.Options) *host {
+	t.Helper()
 	here, there := mcp.NewInMemoryTransports()
 	served := make(chan error, 1)
 	go func() { served <- mcpserver.Serve(context.Background(), mcpserver.New(engine, o), there) }()
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "0"}, nil).Connect(context.Background(), here, nil)
+	session, err := mcp.NewClient(who, nil).Connect(context.Background(), here, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

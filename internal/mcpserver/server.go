@@ -138,6 +138,7 @@ func (s *server) handler(t *tool) mcp.ToolHandler {
 		if parent, ok := req.Params.Meta["traceparent"].(string); ok {
 			ctx = graph.WithTraceParent(ctx, parent)
 		}
+		ctx = graph.WithActor(ctx, client(req))
 		if err := s.admit(t, req); err != nil {
 			return s.shown(refusal(err, t.invalid, "").result()), nil
 		}
@@ -162,6 +163,15 @@ func (s *server) handler(t *tool) mcp.ToolHandler {
 		}
 		return s.shown(failed.result()), nil
 	}
+}
+
+// client is who makes a call, as it says of itself when it connects.
+func client(req *mcp.CallToolRequest) graph.Actor {
+	a := graph.Actor{Via: "mcp"}
+	if c := req.ClientInfo(); c != nil {
+		a.Name, a.Title, a.Version = c.Name, c.Title, c.Version
+	}
+	return a
 }
 
 // shown hides the operator's secrets in a result.
