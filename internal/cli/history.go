@@ -30,7 +30,7 @@ func newHistory(a *app) *cobra.Command {
 		Long: `Print what a run has recorded: commands, which are its script, and events, which are what happened. Under them
 stand the attempts of its activities and delegates: the node, what performed it, how long it took, the tokens that a
 model counted, and the error. --activities prints these alone. Values of members that look like secrets are masked;
---reveal shows them.
+--reveal shows them. DETAIL begins with who made the call that a record comes from ([by …]), as the caller said.
 
 TOOK is the time from the recorded request to the recorded outcome. An attempt that another process performed again after
 its process died has one request, so TOOK includes the time in which nobody performed it, as well as a host's own delay.`,

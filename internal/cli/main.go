@@ -3,7 +3,10 @@ package cli
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
+	"os"
+	"os/user"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph"
@@ -35,7 +38,16 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, env: config.System(), now: time.Now}
 	a.paint = newPalette(isTerminal(stderr), a.env)
 	a.interactive = isTerminal(stdin) && isTerminal(stderr)
-	return a.execute(ctx, args)
+	return a.execute(graph.WithActor(ctx, person()), args)
+}
+
+// person is who runs this program: the user's name in the operating system, or the number of a user without one.
+func person() graph.Actor {
+	a := graph.Actor{Via: "command", Name: fmt.Sprintf("uid %d", os.Getuid())}
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		a.Name = u.Username
+	}
+	return a
 }
 
 // execute runs one command, prints what ended it and returns the exit status.

@@ -46,6 +46,11 @@ func writeRecordTable(w io.Writer, records []history.Record, ended map[int64]*at
 	return writeTable(w, rows)
 }
 
+// actorWidth leaves room for what else is said of a record.
+const actorWidth = 40
+
+func actorText(a *history.Actor) string { return cut(a.String(), actorWidth) }
+
 // detailWidth bounds the last column of the table.
 const detailWidth = 80
 
@@ -57,9 +62,15 @@ func recordDetail(r history.Record, t *attempt) string {
 	if t != nil {
 		add("[%s]", t.factsText())
 	}
+	if p.Actor != nil {
+		add("[by %s]", actorText(p.Actor))
+	}
 	switch r.Name {
 	case history.ExecutionStarted:
 		add("%s %s", p.WorkflowName, p.WorkflowVersion)
+		if p.ImportedBy != nil {
+			add("[imported by %s %s]", actorText(p.ImportedBy), history.FormatTimestamp(p.ImportedAt))
+		}
 	case history.CompleteNode:
 		parts = append(parts, outputText(p.Output))
 	case history.StateUpdated:
