@@ -116,6 +116,7 @@ func TestRefusedForks(t *testing.T) {
 			{graph.ForkRequest{ExecutionID: "r", Seq: 1, NewExecutionID: "r"}, problem.DuplicateExecutionID},
 			{graph.ForkRequest{ExecutionID: "r", Seq: 1, NewExecutionID: "x:sub:y"}, problem.ValidationError},
 			{graph.ForkRequest{ExecutionID: "r", Seq: 1, NewExecutionID: strings.Repeat("i", graph.MaxExecutionID+1)}, problem.ValidationError},
+			{graph.ForkRequest{ExecutionID: "r", Seq: 1, NewExecutionID: "a\x1b[2J"}, problem.ValidationError},
 			{graph.ForkRequest{ExecutionID: "r", Seq: int64(len(rs)), Definition: other}, problem.Nondeterminism},
 		} {
 			_, err := r.Fork(t.Context(), c.req)

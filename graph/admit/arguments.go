@@ -3,6 +3,8 @@ package admit
 import (
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -36,7 +38,7 @@ const MaxExecutionID = 256
 // childMark stands between a run's id and what names its subworkflow (spec: execution, 12.1).
 const childMark = ":sub:"
 
-// ExecutionID refuses ids that callers may not choose (spec: execution, 14.4, W-63).
+// ExecutionID refuses ids that callers may not choose (spec: execution, 14.4, W-63). A blank one asks for a new id.
 func ExecutionID(id string) error {
 	if len(id) > MaxExecutionID {
 		return problem.New(problem.ValidationError, "execution id %q is longer than %d bytes", id, MaxExecutionID).
@@ -46,7 +48,16 @@ func ExecutionID(id string) error {
 		return problem.New(problem.ValidationError, "execution id %q contains %q, which is reserved for subworkflows", id, childMark).
 			WithHint("Choose another id, or leave it out.")
 	}
+	if strings.TrimSpace(id) != "" && (!utf8.ValidString(id) || strings.ContainsFunc(id, unseen)) {
+		return problem.New(problem.ValidationError, "execution id %q contains characters that cannot be seen", id).
+			WithHint("Use letters, digits and signs, or leave it out.")
+	}
 	return nil
+}
+
+// unseen reports control and formatting characters and line separators: in a list or a log they hide what stands there.
+func unseen(r rune) bool {
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
 }
 
 // NotNegative refuses an option below zero.

@@ -155,6 +155,19 @@ func TestFramesAreMemory(t *testing.T) {
 	}
 }
 
+// TestCopiesOfTheResultAreMemory: a result of small text that shares its parts is copied to make its numbers doubles.
+func TestCopiesOfTheResultAreMemory(t *testing.T) {
+	t.Parallel()
+	p, err := expr.Compile(`reduce range(19) as $i (0; {a: ., b: .})`) // 7 MB of text
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = p.Eval(nil)
+	if e, ok := problem.As(err); !ok || e.Code != problem.ExpressionLimit || !strings.Contains(e.Message, "makes too much data") {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestMemoryLeavesRoom: programs that make much and keep little of it stay within the limits.
 func TestMemoryLeavesRoom(t *testing.T) {
 	t.Parallel()

@@ -12,11 +12,13 @@ import (
 )
 
 // output makes an output a value of the model and adds the size of its text to size. It copies nothing that is of the
-// model already.
+// model already; copies count as memory that the evaluation makes, since a part that is shared many times is copied each time.
 func (m *meter) output(v any, size int) (normal any, total int, err error) {
-	n := normalizer{size: size, limit: m.limits.ResultBytes}
+	n := normalizer{size: size, limit: m.limits.ResultBytes, hold: m.hold}
 	normal, _ = n.value(v, 0)
 	switch {
+	case n.full:
+		return nil, 0, m.exceed(overMemory)
 	case n.deep:
 		return nil, 0, m.exceed(overDepth)
 	case n.foreign:
@@ -31,6 +33,9 @@ func (m *meter) output(v any, size int) (normal any, total int, err error) {
 // definition, 14.3). It stops once size is above the limit, since a small value can share parts without end.
 type normalizer struct {
 	size, limit int
+	// hold counts the memory of a copy and reports whether there is room; full is set where there was none.
+	hold func(bytes int) bool
+	full bool
 	// deep is set where a value is nested more than jsonvalue.MaxDepth levels deep.
 	deep bool
 	// foreign is set where a value is of no type of the interpreter.
@@ -38,7 +43,7 @@ type normalizer struct {
 }
 
 func (n *normalizer) value(v any, depth int) (normal any, changed bool) {
-	if n.size > n.limit || n.deep {
+	if n.size > n.limit || n.deep || n.full {
 		return nil, false
 	}
 	same := v // handed back where nothing changes, which saves an allocation
@@ -97,6 +102,9 @@ func (n *normalizer) list(v []any, depth int) (any, bool) {
 	for i, e := range v {
 		normal, changed := n.value(e, depth+1)
 		if changed && copied == nil {
+			if n.full = !n.hold(shallowCost(v)); n.full {
+				return nil, false
+			}
 			copied = make([]any, len(v))
 			copy(copied, v[:i])
 		}
@@ -118,31 +126,39 @@ func (n *normalizer) object(v map[string]any, depth int) (any, bool) {
 		return nil, false
 	}
 	n.size += len("{}") + max(len(v)-1, 0)
-	var changes map[string]any
+	var copied map[string]any
 	renamed := false
 	for name, e := range v {
 		n.size += jsonvalue.StringSize(name) + len(":")
 		renamed = renamed || !utf8.ValidString(name)
-		if normal, changed := n.value(e, depth+1); changed {
-			if changes == nil {
-				changes = make(map[string]any, len(v))
+		normal, changed := n.value(e, depth+1)
+		if changed && copied == nil {
+			if n.full = !n.hold(objectCost + shallowCost(v)); n.full {
+				return nil, false
 			}
-			changes[name] = normal
+			copied = maps.Clone(v)
+		}
+		if changed {
+			copied[name] = normal
 		}
 	}
-	if v == nil {
+	switch {
+	case v == nil:
 		return map[string]any{}, true
-	}
-	if changes == nil && !renamed {
+	case renamed && copied == nil:
+		copied = v
+	case copied == nil:
 		return v, false
 	}
-	copied := make(map[string]any, len(v))
-	for _, name := range slices.Sorted(maps.Keys(v)) { // in order: two names may become the same
-		e, changed := changes[name]
-		if !changed {
-			e = v[name]
-		}
-		copied[string([]rune(name))] = e
+	if !renamed {
+		return copied, true
 	}
-	return copied, true
+	if n.full = !n.hold(objectCost + shallowCost(v)); n.full {
+		return nil, false
+	}
+	valid := make(map[string]any, len(v))
+	for _, name := range slices.Sorted(maps.Keys(copied)) { // in order: two names may become the same
+		valid[string([]rune(name))] = copied[name]
+	}
+	return valid, true
 }

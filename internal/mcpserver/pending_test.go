@@ -92,11 +92,11 @@ func TestDelegateInputInItsEntry(t *testing.T) {
 	}
 }
 
-// An id with a line break does not break the lines of an answer or an error.
+// An id does not break the lines of an answer or an error, and shows where it begins and ends.
 func TestIDsInHeadlines(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, hostMediated)
-	for id, shown := range map[string]string{"plain-1": "plain-1", "a\nb": `"a\nb"`, "a b": "a b", " a": `" a"`, `q"`: `"q\""`, "é": "é"} {
+	for id, shown := range map[string]string{"plain-1": "plain-1", "a b": "a b", " a": `" a"`, `q"`: `"q\""`, "é": "é"} {
 		r := h.raw("workflow_start", object{"definition": definitionFile(t, "step"), "execution_id": id})
 		if !strings.HasPrefix(r.text, "Execution "+shown+" awaiting_activity.\n{") {
 			t.Errorf("start: %.80q", r.text)
@@ -108,6 +108,15 @@ func TestIDsInHeadlines(t *testing.T) {
 		r = h.refused("DUPLICATE_EXECUTION_ID", "workflow_start", object{"definition": definitionFile(t, "step"), "execution_id": id})
 		if !contains(r.text, "\nexecution_id: "+shown+"\n") {
 			t.Errorf("refusal: %q", r.text)
+		}
+	}
+	for _, tool := range []string{"workflow_start", "workflow_status"} {
+		args := object{"execution_id": "a\nb"}
+		if tool == "workflow_start" {
+			args["definition"] = definitionFile(t, "step")
+		}
+		if r := h.raw(tool, args); r.code == "" || !contains(r.text, "\nexecution_id: \"a\\nb\"\n") {
+			t.Errorf("%s: %q", tool, r.text)
 		}
 	}
 }
