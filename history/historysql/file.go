@@ -16,7 +16,7 @@ import (
 // existing file: closing it would release the locks that other connections of this process hold. If the path is a
 // symlink whose target is missing, it creates the target but no folder, which may be on a disk that is not mounted.
 func createFile(path string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := makeFolder(filepath.Dir(path)); err != nil {
 		return cannotOpen(path, err)
 	}
 	target := linkTarget(path)
@@ -33,6 +33,26 @@ func createFile(path string) error {
 	if err := f.Close(); err != nil {
 		return cannotOpen(path, err)
 	}
+	return nil
+}
+
+// makeFolder creates a folder and those above it that are missing, and makes their names durable: SQLite does so for the names in the
+// folder alone, and a power cut would lose a new folder with everything in it.
+func makeFolder(path string) error {
+	switch _, err := os.Stat(path); {
+	case err == nil:
+		return nil // or not a folder, which opening the file reports
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	parent := filepath.Dir(path)
+	if err := makeFolder(parent); err != nil {
+		return err
+	}
+	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	_ = flush(parent) // a folder that cannot be read is left to the system
 	return nil
 }
 
