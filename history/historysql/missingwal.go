@@ -14,7 +14,8 @@ const shmSuffix = "-shm"
 
 // rejectMissingWAL refuses a database whose WAL is gone although it held steps that the database does not. SQLite would begin
 // another one, and nobody would notice. A process that closes in order removes the index of the WAL, the -shm file, before the WAL
-// itself; a crash leaves both, and the index says how far the WAL went.
+// itself; a crash leaves both, and the index says how far the WAL went. Where a file system does not keep that order, a power cut just
+// after such a close may leave the index alone: the file is then refused although it holds everything.
 //
 // Another process may be closing the database at this very moment, so what is suspicious is looked at again.
 func rejectMissingWAL(path string) error {
