@@ -76,11 +76,11 @@ func (x *trial) next(ctx context.Context, r *graph.Runner, run *graph.Run) (*gra
 	}
 	switch p.Kind {
 	case machine.WaitInterrupt:
-		return x.give(p.ID, payloads(x.c.answers, p.ResumeSchema), func(payload object) (*graph.Run, error) {
+		return x.give(p.ID, p.SignalName, payloads(x.c.answers, p.ResumeSchema), func(payload object) (*graph.Run, error) {
 			return r.Resume(ctx, graph.ResumeRequest{ExecutionID: p.ExecutionID, Payload: payload})
 		})
 	case machine.WaitSignal:
-		return x.give(p.ID, payloads(x.c.signals[p.SignalName], nil), func(payload object) (*graph.Run, error) {
+		return x.give(p.ID, p.SignalName, payloads(x.c.signals[p.SignalName], nil), func(payload object) (*graph.Run, error) {
 			return r.Signal(ctx, graph.SignalRequest{ExecutionID: p.ExecutionID, Name: p.SignalName, Payload: payload})
 		})
 	}
@@ -103,13 +103,18 @@ func sleepUntilDue(run *graph.Run) {
 
 // give tries payloads until the run accepts one. A wait that has received one gets the same again, because the answer may
 // have been lost.
-func (x *trial) give(id string, tries []object, call func(object) (*graph.Run, error)) (run *graph.Run, err error) {
+func (x *trial) give(id, signal string, tries []object, call func(object) (*graph.Run, error)) (run *graph.Run, err error) {
 	if payload, ok := x.given[id]; ok {
 		tries = append([]object{payload}, tries...)
+	} else if x.inOrder {
+		tries = tries[min(x.answered[signal], len(tries)-1):]
 	}
 	for _, payload := range tries {
 		run, err = call(payload)
 		if !errors.Is(err, problem.InvalidResumePayload) && !errors.Is(err, problem.SignalValidationError) {
+			if _, again := x.given[id]; !again {
+				x.answered[signal]++
+			}
 			x.given[id] = payload
 			break
 		}

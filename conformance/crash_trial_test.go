@@ -27,10 +27,16 @@ type trial struct {
 	run   *graph.Run
 	// given holds the payload that each interrupt or signal wait received.
 	given map[string]object
+	// inOrder means that answers are given in their order, each once; answered counts them by signal, "" for people.
+	inOrder  bool
+	answered map[string]int
 	// patience is how long drive waits for a running run before it looks for abandoned runs.
 	patience time.Duration
 	// cancelled means that the run was cancelled.
 	cancelled bool
+
+	// performs, if it is set, is called when an attempt is about to be performed.
+	performs func(key string)
 
 	mu sync.Mutex
 	// keys are the idempotency keys that executors and host received; wrong lists what they must not see.
@@ -56,7 +62,7 @@ func inBubble(t *testing.T, f func(t *testing.T)) {
 func newTrial(t *testing.T, c *crashCase, m crashMode, store history.Store) *trial {
 	return &trial{
 		t: t, c: c, m: m, store: store, fault: historytest.NewFaultStore(store),
-		given: map[string]object{}, keys: map[string]bool{}, patience: leaseTTL,
+		given: map[string]object{}, answered: map[string]int{}, keys: map[string]bool{}, patience: leaseTTL,
 	}
 }
 
@@ -122,6 +128,9 @@ func (x *trial) called(id, node string, visit, attempt int, key string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.keys[key] = true
+	if x.performs != nil {
+		x.performs(key)
+	}
 	if want := fmt.Sprintf("%s:%s#%d.%d", id, node, visit, attempt); key != want {
 		x.wrong = append(x.wrong, fmt.Sprintf("%s was called with the key %q", want, key))
 	}

@@ -24,8 +24,9 @@ import (
 // and signals.
 type crashCase struct {
 	name string
-	// example means that the workflow is one of the folder examples.
+	// example means that the workflow is one of the folder examples, result what it returns in process.
 	example bool
+	result  any
 	doc     *definition.Document
 	input   object
 	// outputs are the outcomes of activities by node. The first attempts of each visit, as many as failures, fail with code.
@@ -93,6 +94,7 @@ func exampleCases(t *testing.T) (cases []*crashCase) {
 			c := &crashCase{
 				name: "examples/" + filepath.Base(dir) + "/" + fmt.Sprint(run["name"]), doc: readDocument(t, mains[0]),
 				resolve: config.Folder(dir), signals: map[string][]object{}, example: true,
+				result: run["result"],
 			}
 			c.input, _ = run["input"].(object)
 			for _, a := range list(run["answers"]) {
