@@ -72,7 +72,7 @@ var rooms = map[string][]string{
 	"internal/leaktest":           {},
 	"internal/soak":               {},
 	"internal/enginetest":         {"graph/definition"},
-	"internal/mcpserver/stdio":    {},
+	"internal/mcpserver/stdio":    {"internal/jsonvalue"},
 	"graph/expr":                  {"graph/problem", "internal/backtrack", "internal/jsonvalue"},
 	"graph/state":                 {"graph/problem", "internal/jsonvalue", "internal/jsonschema"},
 	"graph/definition":            {"graph/problem", "graph/expr", "graph/state", "internal/jsonvalue", "internal/jsonschema", "internal/suggest", "schemas"},
@@ -136,7 +136,7 @@ var rooms = map[string][]string{
 	"internal/runjson": {"history", "internal/config/envname", "graph/machine", "graph/runview", "internal/jsonvalue"},
 	"internal/mcpserver": {
 		"history", "graph", "graph/problem", "graph/definition", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/runjson",
-		"internal/suggest", "internal/config/envname", "schemas",
+		"internal/mcpserver/stdio", "internal/suggest", "internal/config/envname", "schemas",
 	},
 	"internal/cli": {
 		"activities", "activities/toolcall", "internal/manifest", "internal/sdnotify",

@@ -22,6 +22,8 @@ type arguments struct {
 	report *jsonobject.Report
 	// source is the JSON text of the arguments.
 	source []byte
+	// broken is why the arguments are not JSON.
+	broken error
 	// refused is what made a definition unusable.
 	refused *problem.Error
 	// progress gets what happens while the call waits; nil if the client gave no token.
@@ -40,7 +42,7 @@ func readArguments(raw []byte, t *tool) *arguments {
 	}
 	plain, losses, err := jsonvalue.DecodeExact(raw)
 	if err != nil {
-		a.Fail("type", "must be JSON: %v", err)
+		a.broken = err
 		return a
 	}
 	if text, encodedTwice := plain.(string); encodedTwice {
