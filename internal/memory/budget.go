@@ -39,12 +39,28 @@ func Set(most int64, goMemLimit string) *Budget {
 		return nil
 	}
 	if goMemLimit == "" {
-		debug.SetMemoryLimit(most)
+		follow(most)
 	} else if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
 		most = limit
 	}
 	return &Budget{most: most, live: liveBytes, collect: runtime.GC, now: time.Now}
 }
+
+// follow sets the limit of the runtime by what is live, at once and after each collection: the runtime would otherwise let garbage grow
+// up to the whole budget, although collecting it earlier costs next to nothing as long as little is live.
+func follow(most int64) {
+	if limit := limitFor(most, liveBytes()); limit != debug.SetMemoryLimit(-1) {
+		debug.SetMemoryLimit(limit)
+	}
+	runtime.SetFinalizer(&sentinel{}, func(*sentinel) { follow(most) })
+}
+
+// sentinel is garbage: its finalizer runs after the next collection.
+type sentinel struct{ _ [32]byte }
+
+// limitFor returns the limit of the runtime while so many bytes are live: two fifths of the budget, or half as much again as what is live,
+// so that a process that needs its memory does not collect all the time; at most the budget.
+func limitFor(most, live int64) int64 { return min(most, max(most/5*2, live/2*3)) }
 
 // collectEvery is how long new work may be refused by a figure of the past: the figure is that of the last collection, and where
 // nothing is begun there may be no next one.
