@@ -52,6 +52,7 @@ var limitTables = []struct {
 		{"steps of all patterns of a definition, repeats written out (`x{1000}` has a thousand) | %s | `SCHEMA_INVALID`, `STATE_SCHEMA_INVALID`", "internal/jsonschema/compile.go", "MaxPatterns"},
 		{"nesting of a definition, and of any value that is recorded | %s levels | `DEFINITION_TOO_DEEP`, the code of the refused call, `EXPRESSION_LIMIT_EXCEEDED`", "internal/jsonvalue/normalize.go", "MaxDepth"},
 		{"problems that are reported of a definition | %s | the rest is left out", "graph/definition/compile.go", "MaxFindings"},
+		{"subschemas of all schemas of a definition but that of the state | %s | `SCHEMA_INVALID`", "internal/jsonschema/compile.go", "MaxSubschemasTogether"},
 		{"subschemas of a schema | %s | `SCHEMA_INVALID`, `STATE_SCHEMA_INVALID`", "internal/jsonschema/compile.go", "MaxSubschemas"},
 		{"the text of a jq program | %sB | `EXPRESSION_INVALID`", "graph/expr/compile.go", "maxSource"},
 		{"the work of one evaluation | %s units, a second or less | `EXPRESSION_LIMIT_EXCEEDED`", "graph/expr/limits.go", "defaultLimits.Cost"},
