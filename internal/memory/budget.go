@@ -2,6 +2,7 @@
 //
 //	b := memory.Set(512 << 20, env)
 //	err := b.Admit() // MEMORY_BUDGET_EXCEEDED while live objects leave no room
+//	leave, err := b.Enter(ctx) // waits for room
 //
 // The budget is that of Go's memory. What SQLite's cache, mapped files and child processes take comes on top, and one computation that is
 // within its own bounds is never ended: the budget keeps new work out, it does not stop what has begun.
@@ -13,6 +14,7 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -31,6 +33,8 @@ type Budget struct {
 
 	mu        sync.Mutex
 	collected time.Time
+	// underWay counts the pieces of work that Enter has counted in.
+	underWay atomic.Int64
 }
 
 // Set makes most bytes the limit of the runtime, unless the user has set GOMEMLIMIT, and returns the budget; nil for 0, which is none.
