@@ -62,6 +62,9 @@ func decode(src []byte) (v any, lossy bool, f *fault) {
 	v, f = d.document()
 	d.src = nil
 	lossy = d.lossy
+	if cap(d.strings.scratch) > maxScratch {
+		d.strings.scratch = nil
+	}
 	decoders.Put(d)
 	return v, lossy, f
 }
@@ -78,6 +81,7 @@ type decoder struct {
 }
 
 const (
+	maxScratch    = 64 << 10 // bytes
 	nameSlots     = 128
 	maxSharedName = 32 // bytes
 )

@@ -27,6 +27,13 @@ func TestLargeCalls(t *testing.T) {
 		if !strings.Contains(broken, `"id":2,"error":{"code":-32700,`) {
 			t.Errorf("broken: %.300s", broken)
 		}
+		bomb := `{\"execution_id\":\"r\",\"node_id\":\"n\",\"outcome\":{\"ok\":true,\"result\":{\"a\":[` + strings.Repeat(`{\"\":0},`, 600_000) + `1]}}}`
+		for _, arguments := range []string{`"` + bomb + `"`, strings.ReplaceAll(bomb, `\`, "")} {
+			refused := strings.Join(w.send(call("5", "workflow_submit_activity", arguments)), "")
+			if !strings.Contains(refused, "VALIDATION_ERROR") || !strings.Contains(refused, "192 MiB") {
+				t.Errorf("refused: %.300s", refused)
+			}
+		}
 		// The status behind the submit sees what it has done.
 		answers := w.send(call("3", "workflow_submit_activity", `"{\"execution_id\":\"r\",\"node_id\":\"n\",\"outcome\":{\"ok\":true,\"result\":{\"b\":\"`+large+`\"}}}"`) +
 			"\n" + call("4", "workflow_status", `{"execution_id":"r"}`))
