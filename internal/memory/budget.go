@@ -62,9 +62,9 @@ func follow(most int64) {
 // sentinel is garbage: its finalizer runs after the next collection.
 type sentinel struct{ _ [32]byte }
 
-// limitFor returns the limit of the runtime while so many bytes are live: two fifths of the budget, or half as much again as what is live,
+// limitFor returns the limit of the runtime while so many bytes are live: three eighths of the budget, or half as much again as what is live,
 // so that a process that needs its memory does not collect all the time; at most the budget.
-func limitFor(most, live int64) int64 { return min(most, max(most/5*2, live/2*3)) }
+func limitFor(most, live int64) int64 { return min(most, max(most/8*3, live/2*3)) }
 
 // collectEvery is how long new work may be refused by a figure of the past: the figure is that of the last collection, and where
 // nothing is begun there may be no next one.
