@@ -11,6 +11,15 @@ func MemberText(src []byte, name string) []byte {
 	return nil
 }
 
+// StringText returns what the string that src begins with says, nil if it begins with none. Only a string with escapes is copied.
+func StringText(src []byte) []byte {
+	if len(src) == 0 || src[0] != '"' {
+		return nil
+	}
+	text, _, _ := new(stringScanner).scan(src, 1)
+	return text
+}
+
 // MemberSpan is MemberText for a member of a member, and returns the offsets of its text; zeros if there is none. It reads src once.
 func MemberSpan(src []byte, path ...string) (start, end int) {
 	s := spanFinder{src: src}

@@ -60,8 +60,8 @@ func readArguments(raw []byte, t *tool) *arguments {
 	return a
 }
 
-// maxDecoded bounds what the arguments of a call may take in memory. 4 MiB of the smallest objects take less.
-const maxDecoded = 192 << 20
+// maxDecoded bounds what the arguments of a call may take in memory. 2 MiB of the smallest objects, and 4 MiB of numbers, take less.
+const maxDecoded = 128 << 20
 
 var errTooMuch = fmt.Errorf("would take more than %d MiB of memory: fewer values, or shorter ones, are accepted", maxDecoded>>20)
 

@@ -30,7 +30,7 @@ func TestLargeCalls(t *testing.T) {
 		bomb := `{\"execution_id\":\"r\",\"node_id\":\"n\",\"outcome\":{\"ok\":true,\"result\":{\"a\":[` + strings.Repeat(`{\"\":0},`, 600_000) + `1]}}}`
 		for _, arguments := range []string{`"` + bomb + `"`, strings.ReplaceAll(bomb, `\`, "")} {
 			refused := strings.Join(w.send(call("5", "workflow_submit_activity", arguments)), "")
-			if !strings.Contains(refused, "VALIDATION_ERROR") || !strings.Contains(refused, "192 MiB") {
+			if !strings.Contains(refused, "VALIDATION_ERROR") || !strings.Contains(refused, "128 MiB") {
 				t.Errorf("refused: %.300s", refused)
 			}
 		}

@@ -80,13 +80,10 @@ func rootNamedBy(arguments []byte) string {
 		if !bytes.Contains(arguments, []byte("execution_id")) {
 			return ""
 		}
-		text, _ := jsonvalue.Decode(arguments)
-		encoded, _ := text.(string)
-		arguments = []byte(encoded)
+		arguments = jsonvalue.StringText(arguments)
 	}
-	id, _ := jsonvalue.Decode(jsonvalue.MemberText(arguments, "execution_id"))
-	run, _ := id.(string)
-	root, _, _ := strings.Cut(run, ":sub:")
+	run := jsonvalue.StringText(jsonvalue.MemberText(arguments, "execution_id"))
+	root, _, _ := strings.Cut(string(run), ":sub:")
 	return root
 }
 
