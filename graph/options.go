@@ -63,6 +63,9 @@ type Options struct {
 	// and fires timers that other processes set, as Recover does once; those that have just become overdue it finds within a second.
 	// Long-lived servers want it; without it a Runner wakes up only for what it began itself.
 	Background bool
+	// Admit, when not nil, returns an error while this process has no room for further runs. The watch over the store then takes none
+	// over and looks again later; calls are not asked about.
+	Admit func() error
 	// ReadOnly makes a Runner that never writes, for a store that cannot be written to or is to stay as it is. It answers Status,
 	// List, History, Survey, Recover with DryRun, Export, Verify without repair and Prune with DryRun, fires no timer, and
 	// refuses every other call with STORE_READ_ONLY. Background must not be set.

@@ -83,7 +83,7 @@ func New(store history.Store, o Options) (*Runner, error) {
 	}
 	r.timers = &schedule.Queue{Go: r.tasks.Go, Done: r.ctx.Done(), Now: r.now, Fire: r.fire}
 	r.search = &schedule.Search{
-		Store: store, Now: r.now, Log: r.log, TTL: o.LeaseTTL, Presence: &r.presence, Pause: r.pause, Context: r.ctx, Take: r.takeOrphan,
+		Store: store, Now: r.now, Log: r.log, TTL: o.LeaseTTL, Presence: &r.presence, Pause: r.pause, Context: r.ctx, Take: r.takeOrphan, Admit: o.Admit,
 		Reconsider: func(ctx context.Context) func() bool { return r.library.Reconsider(ctx, r.tasks.Go) }, Queue: r.timers,
 	}
 	r.tree = &tree.Budget{Store: store, Now: r.now, Log: r.log, Limits: o.Tree, Depth: o.MaxDepth}

@@ -9,14 +9,16 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
+	"github.com/workflows-engine/workflows-engine/internal/memory"
 )
 
 // engine is the server's engine. Its calls may be made once ready is closed.
 type engine struct {
 	graph.Engine
 	mcpserver.Definitions
-	ready chan struct{}
-	store io.Closer
+	ready  chan struct{}
+	budget *memory.Budget
+	store  io.Closer
 	// note says what opening the store did to a database of an older version.
 	note string
 }
@@ -28,7 +30,8 @@ func (e *engine) open(ctx context.Context, c *settings, executors config.Executo
 		return err
 	}
 	e.store, e.Definitions, e.note = store, store, config.MigrationNote(store)
-	options := c.RunnerOptions(executors, c.Log)
+	options := c.RunnerOptions(executors.Within(e.budget), c.Log)
+	options.Admit = e.budget.Admit
 	options.DefaultMode, options.Background = mode, true
 	options.Workflows = c.Workflows(c.workflowDir)
 	runner, err := graph.New(store, options)

@@ -106,6 +106,11 @@ func hostileDocuments() []hostile {
 			numbered(n, `{"name":"b#","entry":"n#"}`) + `]}},` + numbered(n, `{"id":"n#","type":"step","config":{"handler":"h"}}`) + `,{"id":"e","type":"end"}],"edges":[{"source":"__start__","target":"s"},{"source":"s","target":"p"},{"source":"p","target":"e"},` +
 			numbered(n, `{"source":"n#","target":"e"}`) + `]}`
 	}
+	asking := func(nodes, members int) hostile {
+		ask := `"type":"interrupt","config":{"prompt":"?","resume_schema":{"type":"object","properties":{` + numbered(members, `"p#":true`) + `}}}`
+		return hostile{fmt.Sprintf("%d schemas of %d members", nodes, members), started(walk(anySchema, strings.Split(strings.TrimSuffix(times(nodes, ask+"|"), "|"), "|")...)), true}
+	}
+	graphs = append(graphs, asking(30, 4_900), asking(4_000, 20))
 	return append(append(list, graphs...), hostile{"10,000 branches", started(branches(10_000)), true}, hostile{"500 branches", started(branches(500)), false})
 }
 
@@ -119,7 +124,8 @@ func hostileSchemas() []hostile {
 		"a wrong keyword", `{"type":"strnig"}`, "a negative length", `{"properties":{"a":{"minLength":-1}}}`, "a length of 1e300", `{"properties":{"a":{"minLength":1e300}}}`,
 		"a pattern that is none", `{"properties":{"a":{"pattern":"("}}}`, "a catastrophic pattern", `{"properties":{"a":{"pattern":"^(?=(a+)+b)"}}}`, "a large pattern", `{"properties":{"a":{"pattern":"`+times(500, "x{1000}")+`"}}}`,
 		"5,000 patterns", `{"patternProperties":{`+numbered(5_000, `"^(a|#){1,900}$":{}`)+`}}`, "nested groups", `{"properties":{"a":{"pattern":"`+times(200, "(?=")+times(200, ")")+`"}}}`,
-		"50,000 required members", `{"required":[`+numbered(50_000, `"#"`)+`]}`, "a custom reducer", `{"properties":{"a":{"reducer":"custom"}}}`, "multipleOf 0", `{"properties":{"a":{"multipleOf":0}}}`,
+		"50,000 required members", `{"required":[`+numbered(50_000, `"#"`)+`]}`, "20,000 true subschemas", `{"properties":{`+numbered(20_000, `"p#":true`)+`}}`,
+		"20,000 subschemas behind a $ref", `{"$ref":"#/x","x":{"properties":{`+numbered(20_000, `"p#":{}`)+`}}}`, "a custom reducer", `{"properties":{"a":{"reducer":"custom"}}}`, "multipleOf 0", `{"properties":{"a":{"multipleOf":0}}}`,
 	)
 }
 
@@ -161,7 +167,14 @@ func hostileArguments() (list []hostile) {
 }
 
 func hostileFrames() []hostile {
+	large := func(method, args string) string {
+		return `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{"name":"workflow_status","arguments":` + args + `}}`
+	}
 	return table(func(line string) string { return line },
+		"15 MB", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"`+times(15<<20, "x")+`"}}`, "15 MB of brackets", times(15<<20, "["), "15 MB of arguments", large("tools/call", `{"execution_id":"bystander","a":"`+times(15<<20, "x")+`"}`),
+		"15 MB of numbers", large("tools/call", `{"execution_id":"bystander","a":[`+times(7<<20, "1,")+`1]}`), "15 MB of objects", large("tools/call", `{"execution_id":"bystander","a":[`+times(2<<20, `{"":0},`)+`1]}`),
+		"15 MB of arguments as text", large("tools/call", quoted(`{"execution_id":"bystander","a":"`+times(7<<19, `\\`)+`"}`)),
+		"15 MB of arguments of a ping", large("ping", `"`+times(15<<20, "x")+`"`), "15 MB that are not closed", large("tools/call", `{"a":"`+times(15<<20, "x"))[:15<<20], "15 MB of arguments that are not JSON", large("tools/call", `{"a":[`+times(7<<20, "1,")+`,]}`),
 		"not JSON", `hello`, "half an object", `{"jsonrpc":"2.0","id":1`, "a list of calls", `[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, "an empty list", `[]`, "a number", `1`, "null", `null`, "no version", `{"id":1,"method":"ping"}`,
 		"version 1", `{"jsonrpc":"1.0","id":1,"method":"ping"}`, "an unknown method", `{"jsonrpc":"2.0","id":1,"method":"x/y"}`, "a method of 100 KB", `{"jsonrpc":"2.0","id":1,"method":"`+times(100_000, "m")+`"}`, "a method that is a number", `{"jsonrpc":"2.0","id":1,"method":1}`,
 		"an id that is an object", `{"jsonrpc":"2.0","id":{},"method":"ping"}`, "an answer that nobody asked for", `{"jsonrpc":"2.0","id":1,"result":{}}`, "parameters that are a list", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[]}`,

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -79,8 +80,11 @@ func sendHostile(t *testing.T, kind string, inputs []hostile, codes map[string]s
 	p.read()
 	slowestPing, slowestStatus, by := time.Duration(0), time.Duration(0), ""
 	for _, in := range inputs {
+		text := in.line + "\n" + `{"jsonrpc":"2.0","id":2,"method":"ping"}` + "\n" + toolCall(3, "workflow_status", `{"execution_id":"bystander"}`) + "\n"
 		sent := time.Now()
-		p.write(in.line, `{"jsonrpc":"2.0","id":2,"method":"ping"}`, toolCall(3, "workflow_status", `{"execution_id":"bystander"}`))
+		if _, err := io.WriteString(p.stdin, text); err != nil {
+			t.Fatalf("write: %v\n%s", err, p.stderr)
+		}
 		code := ""
 		for open := map[any]bool{1.0: strings.Contains(in.line, `"id":1,"method"`), 2.0: true, 3.0: true}; open[1.0] || open[2.0] || open[3.0]; {
 			m := p.read()

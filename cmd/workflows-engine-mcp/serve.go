@@ -82,7 +82,7 @@ func serve(ctx context.Context, c *settings, stdin io.Reader, stdout, stderr io.
 	// A host that waits for the handshake does not wait for the disk: the database is opened meanwhile, and calls wait for it.
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	e := engine{ready: make(chan struct{})}
+	e := engine{ready: make(chan struct{}), budget: c.MemoryBudget()}
 	opened := make(chan error, 1)
 	go func() {
 		err := e.open(ctx, c, executors, mode)
@@ -103,7 +103,7 @@ func serve(ctx context.Context, c *settings, stdin io.Reader, stdout, stderr io.
 	}()
 	server := mcpserver.New(&e, mcpserver.Options{
 		Version: buildVersion(), DefaultMode: mode, Definitions: &e, Ready: e.ready, Logger: log, Redaction: c.AnswerRedaction(),
-		Admit: c.MemoryBudget().Admit,
+		Admit: e.budget.Admit,
 	})
 	err = mcpserver.Serve(ctx, server, &stdio.Transport{
 		In: stdin, Out: stdout, MaxMessageBytes: c.maxMessageBytes, Logger: log,

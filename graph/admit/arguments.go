@@ -74,6 +74,9 @@ func Object(label string, m map[string]any, limit int, code problem.Code) (map[s
 	if m == nil {
 		return map[string]any{}, nil
 	}
+	if jsonvalue.Size(m, limit) > limit { // before a copy is made
+		return nil, Bytes(label, jsonvalue.Size(m, 0), limit, code)
+	}
 	plain, err := jsonvalue.Normalize(m)
 	if err != nil {
 		e := problem.New(code, "%s cannot be recorded", label).WithCause(err)
@@ -81,9 +84,6 @@ func Object(label string, m map[string]any, limit int, code problem.Code) (map[s
 			e.At = p.At
 		}
 		return nil, e
-	}
-	if jsonvalue.Size(plain, limit) > limit {
-		return nil, Bytes(label, jsonvalue.Size(plain, 0), limit, code)
 	}
 	return plain.(map[string]any), nil
 }

@@ -43,6 +43,8 @@ var expensive = []struct {
 	{"an enum", around(`{"type":"object","properties":{"a":{"enum":[`+repeated(50_000, `"text number %d"`, ",")+`]}}}`, oneStep), ""},
 	{"required members", around(`{"type":"object","required":[`+repeated(50_000, `"p%d"`, ",")+`]}`, oneStep), ""},
 	{"subschemas", around(`{"type":"object","properties":{`+repeated(60_000, `"p%d":{"type":"string"}`, ",")+`}}`, oneStep), problem.StateSchemaInvalid},
+	{"schemas", around(`{"type":"object"}`, oneStep+","+repeated(2_500, `{"id":"n%d","type":"interrupt","config":{"prompt":"?","resume_schema":{"type":"object","properties":{`+
+		repeated(30, `"p%d":true`, ",")+`}}}}`, ",")), problem.GraphOutgoing},
 	{"patterns", around(`{"type":"object","patternProperties":{`+repeated(4_000, `"^(a|b|%d){1,900}$":{}`, ",")+`}}`, oneStep), problem.StateSchemaInvalid},
 	{"a large pattern", around(`{"type":"object","properties":{"a":{"pattern":"`+strings.Repeat("x{1000}", 500)+`"}}}`, oneStep), problem.StateSchemaInvalid},
 	{"programs", around(`{"type":"object"}`, `{"id":"p","type":"set_state","config":{"assignments":{`+
@@ -114,6 +116,27 @@ func TestPatternsOfAllNodes(t *testing.T) {
 	_, findings := definition.Compile(d, definition.Options{})
 	if !strings.Contains(list(findings), "patterns are too large together") {
 		t.Errorf("got\n%s", list(findings))
+	}
+}
+
+// TestSubschemasOfAllNodes shows that the schemas of a definition are bounded together, and that a small one is compiled behind those that
+// are too many.
+func TestSubschemasOfAllNodes(t *testing.T) {
+	t.Parallel()
+	ask := func(n int, id string) string {
+		return `{"id":"` + id + `","type":"interrupt","config":{"prompt":"?","resume_schema":{"type":"object","properties":{` + repeated(n, `"p%d":true`, ",") + `}}}}`
+	}
+	nodes := []string{}
+	for i := range 20 {
+		nodes = append(nodes, ask(900, fmt.Sprintf("n%d", i)))
+	}
+	d, err := definition.Parse([]byte(around(`{"type":"object"}`, strings.Join(append(nodes, ask(10, "small")), ","))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, findings := definition.Compile(d, definition.Options{})
+	if n := strings.Count(list(findings), "more than 15000 subschemas together"); n != 4 {
+		t.Errorf("%d refused:\n%s", n, list(findings))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/state"
+	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
@@ -85,8 +86,8 @@ type compiler struct {
 	// programs and programBytes count the jq programs and their text; see MaxPrograms.
 	programs, programBytes int
 	refusedPrograms        bool
-	// patterns is how large the patterns of schemas are together; see jsonschema.MaxPatterns.
-	patterns int
+	// schemas are bounded together.
+	schemas jsonschema.Together
 }
 
 // lost says what broken parts of the document hide, so that absence proves nothing.

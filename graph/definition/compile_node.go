@@ -111,7 +111,7 @@ func (x *config) schema(name string, blocks bool) (*jsonschema.Schema, error) {
 		return nil, nil
 	}
 	n, at := x.json.Get(name), x.at.member(name)
-	s, err := jsonschema.CompileWithin(raw, &x.c.patterns)
+	s, err := jsonschema.CompileWithin(raw, &x.c.schemas)
 	if err != nil {
 		for _, f := range schemaFindings(problem.SchemaInvalid, problem.SeverityWarning, err, n, at, x.v) {
 			if blocks {

@@ -36,6 +36,8 @@ type Search struct {
 	// Pause waits; it is false when the search is to end.
 	Pause   func(time.Duration) bool
 	Context context.Context
+	// Admit returns an error while there is no room for further runs; nil admits all.
+	Admit func() error
 	// Take takes over one run without a driver, and reports whether it did.
 	Take func(ctx context.Context, executionID string) (took bool, err error)
 	// Reconsider looks, in the background, for the workflows because of which runs were left. The function it returns waits for
@@ -140,6 +142,12 @@ func (s *Search) round() {
 
 // takeAll takes over the runs without a driver. It is false when the search is to end.
 func (s *Search) takeAll() bool {
+	if s.Admit != nil {
+		if err := s.Admit(); err != nil {
+			s.Log.Warn("no runs taken over for now", execution.LogError, err)
+			return true
+		}
+	}
 	_, err := s.TakeOrphans(s.Context, searchLimit, false)
 	if s.Context.Err() != nil {
 		return false

@@ -52,6 +52,7 @@ var limitTables = []struct {
 		{"steps of all patterns of a definition, repeats written out (`x{1000}` has a thousand) | %s | `SCHEMA_INVALID`, `STATE_SCHEMA_INVALID`", "internal/jsonschema/compile.go", "MaxPatterns"},
 		{"nesting of a definition, and of any value that is recorded | %s levels | `DEFINITION_TOO_DEEP`, the code of the refused call, `EXPRESSION_LIMIT_EXCEEDED`", "internal/jsonvalue/normalize.go", "MaxDepth"},
 		{"problems that are reported of a definition | %s | the rest is left out", "graph/definition/compile.go", "MaxFindings"},
+		{"subschemas of all schemas of a definition but that of the state | %s | `SCHEMA_INVALID`", "internal/jsonschema/compile.go", "MaxSubschemasTogether"},
 		{"subschemas of a schema | %s | `SCHEMA_INVALID`, `STATE_SCHEMA_INVALID`", "internal/jsonschema/compile.go", "MaxSubschemas"},
 		{"the text of a jq program | %sB | `EXPRESSION_INVALID`", "graph/expr/compile.go", "maxSource"},
 		{"the work of one evaluation | %s units, a second or less | `EXPRESSION_LIMIT_EXCEEDED`", "graph/expr/limits.go", "defaultLimits.Cost"},
@@ -62,6 +63,8 @@ var limitTables = []struct {
 	}},
 	{"doors", "what | at most | beyond it", []limitRow{
 		{"a message to the MCP server | %sB | a JSON-RPC error", "internal/mcpserver/stdio/transport.go", "DefaultMaxMessageBytes"},
+		{"what it has besides the arguments of a tool call; a batch as a whole | %sB | a JSON-RPC error", "internal/mcpserver/stdio/large.go", "maxEnvelope"},
+		{"what the arguments of a call take in memory, estimated: 320 bytes an object, 24 an element, and the text | %sB | `VALIDATION_ERROR`", "internal/mcpserver/arguments.go", "maxDecoded"},
 		{"`wait_ms` of a call | %s | `VALIDATION_ERROR`", "internal/mcpserver/tool.go", "MaxWait"},
 		{"runs in a page of a list | %s | a cursor to the next page", "history/list.go", "maxListLimit"},
 		{"a line of a file to import | %sB | `IMPORT_INVALID`", "history/runfile/read.go", "MaxLineBytes"},

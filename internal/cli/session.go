@@ -12,6 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/config"
+	"github.com/workflows-engine/workflows-engine/internal/memory"
 )
 
 // session is an open store with an engine over it.
@@ -87,14 +88,16 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 		c.Log = c.Logger(a.stderr)
 	}
 	s := &session{config: c, store: store, without: refused, repeat: a.flags.Given(), sameStore: a.flags.GivenStore()}
+	var budget *memory.Budget
 	if refused == nil && !o.bare {
-		c.MemoryBudget() // the runtime's limit; a command takes no calls that it could refuse
+		budget = c.MemoryBudget()
 		s.executors, s.without = c.Executors()
 	}
 	if s.without != nil && !o.lenient {
 		return nil, firstError(s.without, store.Close())
 	}
-	options := c.RunnerOptions(s.executors, c.Log)
+	options := c.RunnerOptions(s.executors.Within(budget), c.Log)
+	options.Admit = budget.Admit
 	options.ReadOnly, options.Background, options.OnRecord = o.read, o.background, o.onRecord
 	if !o.background {
 		options.Drain = 0 // who interrupts a command does not wait for it

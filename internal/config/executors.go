@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
+	"github.com/workflows-engine/workflows-engine/internal/memory"
 )
 
 // Executors perform activities and delegates in process. What is not configured is refused with the name of its setting.
@@ -22,6 +24,28 @@ type Executors struct {
 	routes     []route
 	tools      *toolcall.Executor
 	commands   *stepcommand.Commands
+}
+
+// Within returns the executors as those that wait, before each attempt, for room in the memory of the process.
+func (e Executors) Within(b *memory.Budget) Executors {
+	if e.Activities != nil && b != nil {
+		e.Activities = activities.Wrap(e.Activities, func(next activities.ExecutorFunc) activities.ExecutorFunc { return within(b, next) })
+	}
+	if e.Delegates != nil && b != nil {
+		e.Delegates = delegate.Wrap(e.Delegates, func(next delegate.ExecutorFunc) delegate.ExecutorFunc { return within(b, next) })
+	}
+	return e
+}
+
+func within[Request, Result any](b *memory.Budget, perform func(context.Context, Request) (Result, error)) func(context.Context, Request) (Result, error) {
+	return func(ctx context.Context, req Request) (res Result, err error) {
+		leave, err := b.Enter(ctx)
+		if err != nil {
+			return res, err
+		}
+		defer leave()
+		return perform(ctx, req)
+	}
 }
 
 // Close ends what the executors have started. It comes after the end of the runner that uses them.

@@ -16,13 +16,20 @@ import (
 const (
 	// MaxDepth is the number of nested objects and arrays in a schema.
 	MaxDepth = 512
-	// MaxSubschemas is the number of objects at places where a schema may stand.
+	// MaxSubschemas is the number of objects and booleans at places where a schema may stand.
 	MaxSubschemas = 5000
 )
 
-// MaxPatterns is how large the patterns of a schema, or of several that are compiled together, may be: in instructions of Go's engine,
-// of which x{1000} has a thousand.
-const MaxPatterns = 50_000
+// Bounds of a schema, or of several that are compiled together.
+const (
+	// MaxPatterns is how large the patterns may be: in instructions of Go's engine, of which x{1000} has a thousand.
+	MaxPatterns = 50_000
+	// MaxSubschemasTogether is MaxSubschemas for all of them. Each subschema keeps more than a kilobyte.
+	MaxSubschemasTogether = 15_000
+)
+
+// Together is what schemas that are compiled together have taken of their bounds.
+type Together struct{ patterns, subschemas int }
 
 // Dialect is the only dialect understood, and the one assumed where a schema names none.
 const Dialect = "https://json-schema.org/draft/2020-12/schema"
@@ -71,17 +78,16 @@ var errNothingLoaded = errors.New("references to other documents are not followe
 
 // Compile compiles a decoded schema (a map or a bool). The error is a *CompileError; its text is one sentence for the
 // author.
-func Compile(raw any) (*Schema, error) { return CompileWithin(raw, new(int)) }
+func Compile(raw any) (*Schema, error) { return CompileWithin(raw, new(Together)) }
 
-// CompileWithin is Compile for several schemas whose patterns may not exceed MaxPatterns together; patterns is how large those are that
-// have been compiled.
-func CompileWithin(raw any, patterns *int) (s *Schema, err error) {
+// CompileWithin is Compile for one of several schemas, which may not exceed the bounds together.
+func CompileWithin(raw any, taken *Together) (s *Schema, err error) {
 	switch raw.(type) {
 	case map[string]any, bool:
 	default:
 		return nil, refuse("", "a schema is an object, or true or false", "")
 	}
-	prepared, notes, problems := prepare(raw, patterns)
+	prepared, notes, problems := prepare(raw, taken)
 	if len(problems) > 0 {
 		return nil, &CompileError{Problems: problems}
 	}

@@ -32,10 +32,18 @@ func describe(s *lib.Schema, below []string, value any) []Violation {
 		return one("must be "+problem.OrList(s.Types)+", not "+jsonvalue.KindOf(value).String(), map[string]any{"type": typeParam(s.Types)})
 	case "const":
 		want := plain(s.Constant[0])
-		return one("must be "+short(want)+", not "+short(value), map[string]any{"allowedValue": want})
+		params := map[string]any{"allowedValue": want}
+		if size := jsonvalue.Size(want, 0); size > shownBytes {
+			params = map[string]any{"allowedBytes": float64(size)}
+		}
+		return one("must be "+short(want)+", not "+short(value), params)
 	case "enum":
-		want := plain(s.Enum).([]any)
-		return one("must be one of "+shortList(want)+", not "+short(value), map[string]any{"allowedValues": want})
+		want := firstValues(s.Enum)
+		params := map[string]any{"allowedValues": want}
+		if len(want) < len(s.Enum) {
+			params["allowedCount"] = float64(len(s.Enum))
+		}
+		return one("must be one of "+shortList(s.Enum)+", not "+short(value), params)
 	case "required":
 		return describeRequired(s, value)
 	case "additionalProperties":
@@ -142,7 +150,7 @@ func describeDependent(s *lib.Schema, keyword, property, index string) []Violati
 		Keyword: keyword, Message: "must have the member " + quote(names[i]) + ", because it has " + quoteName(property),
 		Params: map[string]any{
 			"property": property, "missingProperty": names[i],
-			"depsCount": float64(len(names)), "deps": strings.Join(names, ", "),
+			"depsCount": float64(len(names)), "deps": problem.Excerpt(strings.Join(names[:min(len(names), listedValues)], ", "), shownBytes),
 		},
 	}}
 }
@@ -226,12 +234,33 @@ const (
 
 func short(v any) string { return problem.ClipRunes(string(jsonvalue.Canonical(v)), shownCharacters) }
 
-func shortList(values []any) string {
-	var parts []string
-	for _, v := range values[:min(len(values), shownValues)] {
-		parts = append(parts, short(v))
+// What a violation copies of an enum, a const and a list of names: a model reads it, and each of thousands of values may break the same
+// enum.
+const (
+	listedValues = 100
+	shownBytes   = 4 << 10
+)
+
+// firstValues are the first values of an enum.
+func firstValues(enum []any) []any {
+	var first []any
+	size := 0
+	for _, v := range enum[:min(len(enum), listedValues)] {
+		v = plain(v)
+		if size += jsonvalue.Size(v, shownBytes); size > shownBytes {
+			break
+		}
+		first = append(first, v)
 	}
-	if len(values) > shownValues {
+	return first
+}
+
+func shortList(enum []any) string {
+	var parts []string
+	for _, v := range enum[:min(len(enum), shownValues)] {
+		parts = append(parts, short(plain(v)))
+	}
+	if len(enum) > shownValues {
 		parts = append(parts, "…")
 	}
 	return strings.Join(parts, ", ")

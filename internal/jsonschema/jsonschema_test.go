@@ -115,6 +115,8 @@ func TestCompileRefuses(t *testing.T) {
 		{"null", `null`, "a schema is an object, or true or false"},
 		{"list", `[]`, "a schema is an object, or true or false"},
 		{"deep", strings.Repeat(`{"not":`, 600) + `{}` + strings.Repeat(`}`, 600), "nested deeper than 512 levels"},
+		{"wide in booleans", `{"allOf":[` + strings.Repeat(`true,`, jsonschema.MaxSubschemas) + `{}]}`, "more than 5000 subschemas"},
+		{"wide below a reference", `{"$ref":"#/x","x":{"allOf":[` + strings.Repeat(`{},`, jsonschema.MaxSubschemas) + `{}]}}`, "more than 5000 subschemas"},
 		{"wide", `{"allOf":[` + strings.Repeat(`{},`, jsonschema.MaxSubschemas) + `{}]}`, "more than 5000 subschemas"},
 		{"references that multiply", doubling(30), "multiply to more than 100000 checks"},
 		{"several", `{"properties":{"a":{"enum":[]},"b":{"pattern":"("}}}`, "; and 1 more"},
@@ -334,4 +336,21 @@ func FuzzSchema(f *testing.F) {
 			t.Fatalf("two validations differ:\n%s\n%s", a, b)
 		}
 	})
+}
+
+// TestLongEnum: a violation lists the first values of a long enum, and how many there are; so it does with a large const.
+func TestLongEnum(t *testing.T) {
+	t.Parallel()
+	for schema, want := range map[string]string{
+		`{"enum":[` + strings.Repeat("1,", 99) + `1]}`:              `{"allowedValues":[` + strings.Repeat("1,", 99) + `1]}`,
+		`{"enum":[` + strings.Repeat("1,", 50_000) + `1]}`:          `{"allowedCount":50001,"allowedValues":[` + strings.Repeat("1,", 99) + `1]}`,
+		`{"enum":["` + strings.Repeat("x", 5000) + `",1]}`:          `{"allowedCount":2,"allowedValues":[]}`,
+		`{"const":"` + strings.Repeat("x", 5000) + `"}`:             `{"allowedBytes":5002}`,
+		`{"enum":["a","` + strings.Repeat("x", 3000) + `",{},[2]]}`: `{"allowedValues":["a","` + strings.Repeat("x", 3000) + `",{},[2]]}`,
+	} {
+		vs := compile(t, schema).Validate("none")
+		if got := string(jsonvalue.Canonical(vs[0].Params)); got != want || len(vs[0].Message) > 2000 {
+			t.Errorf("%.100s…: got %.200s with %d bytes in words, want %.200s", schema, got, len(vs[0].Message), want)
+		}
+	}
 }

@@ -26,12 +26,13 @@ type preparer struct {
 	problems   []Problem
 	notes      []Problem
 	subschemas int
+	// unnamed are the objects below unknown keywords, which are schemas only if a reference leads to them.
+	unnamed int
 	// hasIDs is set when a subschema has an $id of its own; references are then left to the library.
 	hasIDs  bool
 	anchors map[string]bool
 	refs    []reference
-	// patterns is how large the patterns are so far; see MaxPatterns.
-	patterns *int
+	taken   *Together
 }
 
 type reference struct{ pointer, target string }
@@ -64,7 +65,7 @@ var limitKeywords = map[string]bool{
 const maxLimit = 1 << 53
 
 // prepare returns the schema to compile, or what is wrong with it; notes tell what other engines read differently.
-func prepare(raw any, patterns *int) (out any, notes, problems []Problem) {
+func prepare(raw any, taken *Together) (out any, notes, problems []Problem) {
 	if depthExceeds(raw, MaxDepth) {
 		return nil, nil, []Problem{{Message: fmt.Sprintf("the schema is nested deeper than %d levels", MaxDepth)}}
 	}
@@ -72,13 +73,23 @@ func prepare(raw any, patterns *int) (out any, notes, problems []Problem) {
 	if !ok {
 		return raw, nil, nil
 	}
-	p := &preparer{root: raw, anchors: map[string]bool{}, patterns: patterns}
+	p := &preparer{root: raw, anchors: map[string]bool{}, taken: taken}
 	p.dialect(m)
 	object := p.object(m, "", true).(map[string]any)
 	object["$schema"] = Dialect
+	if len(p.refs) > 0 {
+		p.subschemas += p.unnamed
+	}
 	if p.subschemas > MaxSubschemas {
 		return nil, nil, []Problem{{
 			Message: fmt.Sprintf("the schema has more than %d subschemas", MaxSubschemas),
+		}}
+	}
+	if taken.subschemas += p.subschemas; taken.subschemas > MaxSubschemasTogether {
+		taken.subschemas -= p.subschemas // a smaller schema may have room
+		return nil, nil, []Problem{{
+			Message: fmt.Sprintf("the schemas have more than %d subschemas together", MaxSubschemasTogether),
+			Hint:    "split the workflow into subworkflows, or ask less of the values",
 		}}
 	}
 	p.resolve()
@@ -112,6 +123,10 @@ func (p *preparer) schemas(v any, pointer string, strict bool) any {
 			out[i] = p.schemas(e, pointer+"/"+strconv.Itoa(i), strict)
 		}
 		return out
+	case bool:
+		if strict {
+			p.subschemas++
+		}
 	}
 	return v
 }
@@ -121,6 +136,8 @@ func (p *preparer) object(m map[string]any, pointer string, strict bool) any {
 		if p.subschemas++; p.subschemas > MaxSubschemas {
 			return m // refused when all are counted
 		}
+	} else {
+		p.unnamed++
 	}
 	out := make(map[string]any, len(m)+1)
 	for _, key := range jsonvalue.Keys(m) {
@@ -191,10 +208,10 @@ func (p *preparer) pattern(v any, pointer string, strict bool) any {
 	if !ok {
 		return v
 	}
-	if *p.patterns > MaxPatterns {
+	if p.taken.patterns > MaxPatterns {
 		return v // reported
 	}
-	if *p.patterns += patternSize(s); *p.patterns > MaxPatterns {
+	if p.taken.patterns += patternSize(s); p.taken.patterns > MaxPatterns {
 		p.problems = []Problem{{
 			Pointer: pointer, Message: fmt.Sprintf("the patterns are too large together: more than %d steps when repeats are written out", MaxPatterns),
 			Hint: "write fewer patterns, and lengths as minLength and maxLength",

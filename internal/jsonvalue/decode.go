@@ -3,6 +3,7 @@ package jsonvalue
 import (
 	"bytes"
 	"math"
+	"slices"
 	"sync"
 	"unicode/utf8"
 
@@ -61,6 +62,9 @@ func decode(src []byte) (v any, lossy bool, f *fault) {
 	v, f = d.document()
 	d.src = nil
 	lossy = d.lossy
+	if cap(d.strings.scratch) > maxScratch {
+		d.strings.scratch = nil
+	}
 	decoders.Put(d)
 	return v, lossy, f
 }
@@ -77,6 +81,7 @@ type decoder struct {
 }
 
 const (
+	maxScratch    = 64 << 10 // bytes
 	nameSlots     = 128
 	maxSharedName = 32 // bytes
 )
@@ -147,12 +152,35 @@ func (d *decoder) array() (any, *fault) {
 		if f != nil {
 			return nil, f
 		}
-		list = append(list, v)
+		list = append(d.room(list), v)
 		if more, f = d.more(']'); f != nil {
 			return nil, f
 		}
 	}
 	return list, nil
+}
+
+// room returns the list with room for one element. A long list gets room for all that follow up to its end, or up to the next list or object:
+// to copy it again and again takes most of the time that a large list of numbers takes, and several times its memory.
+func (d *decoder) room(list []any) []any {
+	const long = 256
+	if len(list) < long || len(list) < cap(list) {
+		return list
+	}
+	following := 1
+	for i := d.offset; i < len(d.src); i++ {
+		switch d.src[i] {
+		case '"':
+			i = skipString(d.src, i+1) - 1
+		case ',':
+			following++
+		case ']':
+			return slices.Grow(list, following)
+		case '[', '{':
+			return slices.Grow(list, max(following, len(list)/4))
+		}
+	}
+	return slices.Grow(list, 1) // the text ends too early
 }
 
 func (d *decoder) object() (any, *fault) {

@@ -3,9 +3,13 @@ package jsonvalue_test
 import (
 	"bytes"
 	"encoding/json"
+	"math"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
 // memberTexts are objects with members of every form, and what is none.
@@ -46,5 +50,24 @@ func checkMemberText(t *testing.T, text []byte) {
 		if got := jsonvalue.MemberText(text, "no such member"); got != nil {
 			t.Errorf("%s: %s", text, got)
 		}
+	}
+}
+
+// TestDecodedBytes holds the estimate against what decoding allocates.
+func TestDecodedBytes(t *testing.T) { // not parallel: it counts what the process allocates
+	for _, element := range []string{"1", "1.5", `"a"`, "[]", "{}", `{"":0}`, `{"a":1,"b":[1,2]}`, `"{[,"`} {
+		text := []byte("[" + strings.Repeat(element+",", 100_000) + "1]")
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		v, err := jsonvalue.Decode(text)
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		runtime.KeepAlive(v)
+		kept, estimate := int(after.HeapAlloc)-int(before.HeapAlloc), jsonvalue.DecodedBytes(text, math.MaxInt)
+		if err != nil || !soak.UnderRace && kept > estimate+estimate/4 {
+			t.Errorf("%s: %d bytes, estimate %d, %v", element, kept, estimate, err)
+		}
+		t.Logf("%s: %d bytes, estimate %d", element, kept, estimate)
 	}
 }

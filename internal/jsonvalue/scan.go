@@ -63,7 +63,7 @@ func (s *stringScanner) scan(src []byte, start int) (text []byte, end int, f *fa
 
 // rebuild is scan for a string that is not what stands in the source.
 func (s *stringScanner) rebuild(src []byte, start int) (text []byte, end int, f *fault) {
-	out := s.scratch[:0]
+	out := slices.Grow(s.scratch[:0], skipString(src, start)-start)
 	defer func() { s.scratch = out[:0] }()
 	for i := start; i < len(src); {
 		switch c := src[i]; {

@@ -22,6 +22,8 @@ type arguments struct {
 	report *jsonobject.Report
 	// source is the JSON text of the arguments.
 	source []byte
+	// broken is why the arguments are not JSON.
+	broken error
 	// refused is what made a definition unusable.
 	refused *problem.Error
 	// progress gets what happens while the call waits; nil if the client gave no token.
@@ -38,9 +40,13 @@ func readArguments(raw []byte, t *tool) *arguments {
 	if len(raw) == 0 {
 		return a
 	}
-	plain, losses, err := jsonvalue.DecodeExact(raw)
+	plain, losses, err := decodeExact(raw)
+	if err == errTooMuch {
+		a.Fail("type", "%v", err)
+		return a
+	}
 	if err != nil {
-		a.Fail("type", "must be JSON: %v", err)
+		a.broken = err
 		return a
 	}
 	if text, encodedTwice := plain.(string); encodedTwice {
@@ -52,6 +58,19 @@ func readArguments(raw []byte, t *tool) *arguments {
 	}
 	refuseUnknown(a.Object, t.names(), t.inner)
 	return a
+}
+
+// maxDecoded bounds what the arguments of a call may take in memory. 2 MiB of the smallest objects, and 4 MiB of numbers, take less.
+const maxDecoded = 128 << 20
+
+var errTooMuch = fmt.Errorf("would take more than %d MiB of memory: fewer values, or shorter ones, are accepted", maxDecoded>>20)
+
+// decodeExact is jsonvalue.DecodeExact for a text that does not take too much.
+func decodeExact(text []byte) (v any, losses []jsonvalue.SyntaxError, err error) {
+	if len(text) > largeCall && jsonvalue.DecodedBytes(text, maxDecoded) > maxDecoded {
+		return nil, nil, errTooMuch
+	}
+	return jsonvalue.DecodeExact(text)
 }
 
 // sourceOf returns the JSON text of an argument as the caller wrote it, which shows what a decoded value does not: members
@@ -148,7 +167,7 @@ func readObject(v jsonobject.Value, except ...string) map[string]any {
 	if !isText {
 		return v.Map()
 	}
-	parsed, losses, err := jsonvalue.DecodeExact([]byte(text))
+	parsed, losses, err := decodeExact([]byte(text))
 	object, isObject := parsed.(map[string]any)
 	switch {
 	case isObject:
@@ -158,6 +177,8 @@ func readObject(v jsonobject.Value, except ...string) map[string]any {
 		v.Fail("type", "%s", blankLeft(text))
 	case err == nil:
 		v.Fail("type", "expected object, found text that holds %s", jsonvalue.KindOf(parsed))
+	case err == errTooMuch:
+		v.Fail("type", "%v", err)
 	case strings.HasPrefix(strings.TrimSpace(text), "{"):
 		v.Fail("type", "expected object, found string (which is not the JSON text of one: %v)", err)
 	default:

@@ -1,8 +1,8 @@
 package mcpserver
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
@@ -10,6 +10,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver/stdio"
 )
 
 // Calls about one run are applied in the order in which the connection has brought them. The SDK handles each request in a goroutine
@@ -35,19 +38,24 @@ type orderedConnection struct {
 	turns *turns
 }
 
-// Read gives the message that it returns a turn, if it is a call about a run.
+// Read gives the message that it returns a turn, if it is a call about a run or one whose arguments have been taken out.
 func (c *orderedConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	m, err := c.Connection.Read(ctx)
-	if req, ok := m.(*jsonrpc.Request); ok && err == nil && req.IsCall() {
-		if run := rootNamedBy(req); run != "" {
-			extra := &mcp.RequestExtra{}
-			if given, ok := req.Extra.(*mcp.RequestExtra); ok {
-				*extra = *given
-			}
+	if req, ok := m.(*jsonrpc.Request); ok && err == nil && req.IsCall() && req.Method == "tools/call" {
+		extra := &mcp.RequestExtra{}
+		large, _ := req.Extra.(stdio.Arguments)
+		if given, ok := req.Extra.(*mcp.RequestExtra); ok {
+			*extra = *given
+		}
+		arguments := []byte(large)
+		if large == nil {
+			arguments = jsonvalue.MemberText(req.Params, "arguments")
+		}
+		if run := rootNamedBy(arguments); run != "" || large != nil {
 			if extra.Header = extra.Header.Clone(); extra.Header == nil {
 				extra.Header = http.Header{}
 			}
-			extra.Header.Set(turnHeader, c.turns.take(req.ID, run))
+			extra.Header.Set(turnHeader, c.turns.take(req.ID, run, large))
 			req.Extra = extra
 		}
 	}
@@ -66,28 +74,16 @@ func (c *orderedConnection) Write(ctx context.Context, m jsonrpc.Message) error 
 // on nothing else that fits.
 const turnHeader = "Workflows-Engine-Turn"
 
-// rootNamedBy returns the run, or the root of the subworkflow, that a tool call names, "" if none.
-func rootNamedBy(req *jsonrpc.Request) string {
-	if req.Method != "tools/call" {
-		return ""
+// rootNamedBy returns the run, or the root of the subworkflow, that the arguments of a call name, "" if none.
+func rootNamedBy(arguments []byte) string {
+	if len(arguments) > 0 && arguments[0] == '"' { // some hosts encode arguments twice
+		if !bytes.Contains(arguments, []byte("execution_id")) {
+			return ""
+		}
+		arguments = jsonvalue.StringText(arguments)
 	}
-	var params struct {
-		Arguments json.RawMessage `json:"arguments"`
-	}
-	var arguments struct {
-		ExecutionID string `json:"execution_id"`
-	}
-	if json.Unmarshal(req.Params, &params) != nil {
-		return ""
-	}
-	text := params.Arguments
-	if encoded := ""; json.Unmarshal(text, &encoded) == nil { // some hosts encode arguments twice
-		text = json.RawMessage(encoded)
-	}
-	if json.Unmarshal(text, &arguments) != nil {
-		return ""
-	}
-	root, _, _ := strings.Cut(arguments.ExecutionID, ":sub:")
+	run := jsonvalue.StringText(jsonvalue.MemberText(arguments, "execution_id"))
+	root, _, _ := strings.Cut(string(run), ":sub:")
 	return root
 }
 
@@ -103,6 +99,8 @@ type turns struct {
 type turn struct {
 	run, text string
 	id        jsonrpc.ID
+	// arguments are those of the call where the connection has taken them out.
+	arguments []byte
 	// ready is closed when every earlier turn of the run has ended.
 	ready chan struct{}
 }
@@ -111,15 +109,17 @@ func newTurns() *turns {
 	return &turns{byRun: map[string][]*turn{}, byText: map[string]*turn{}, byID: map[jsonrpc.ID]*turn{}}
 }
 
-// take adds a turn to the queue of a run and returns its number.
-func (q *turns) take(id jsonrpc.ID, run string) string {
+// take adds a turn to the queue of a run and returns its number. A call about no run waits for none.
+func (q *turns) take(id jsonrpc.ID, run string, arguments []byte) string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.last++
-	t := &turn{run: run, text: strconv.FormatUint(q.last, 10), id: id, ready: make(chan struct{})}
+	t := &turn{run: run, text: strconv.FormatUint(q.last, 10), id: id, arguments: arguments, ready: make(chan struct{})}
 	q.byText[t.text], q.byID[id] = t, t
-	q.byRun[run] = append(q.byRun[run], t)
-	if len(q.byRun[run]) == 1 {
+	if run != "" {
+		q.byRun[run] = append(q.byRun[run], t)
+	}
+	if len(q.byRun[run]) <= 1 {
 		close(t.ready)
 	}
 	return t.text
@@ -177,6 +177,9 @@ func (q *turns) inTurn(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if t := q.of(req); t != nil {
 			defer q.end(t)
+			if call, ok := req.(*mcp.CallToolRequest); ok && t.arguments != nil {
+				call.Params.Arguments = t.arguments
+			}
 			select {
 			case <-t.ready:
 			case <-ctx.Done():

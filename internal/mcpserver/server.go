@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/workflows-engine/workflows-engine/graph"
@@ -143,6 +144,9 @@ func (s *server) handler(t *tool) mcp.ToolHandler {
 			return s.shown(refusal(err, t.invalid, "").result()), nil
 		}
 		a := readArguments(req.Params.Arguments, t)
+		if a.broken != nil { // the connection does not look at large arguments
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the arguments are not JSON: " + a.broken.Error()}
+		}
 		a.hangup, _ = ctx.Value(hangupKey{}).(hangup)
 		a.applied, _ = ctx.Value(appliedKey{}).(func())
 		if r := newReporter(ctx, req); r != nil {

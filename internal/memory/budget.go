@@ -2,6 +2,7 @@
 //
 //	b := memory.Set(512 << 20, env)
 //	err := b.Admit() // MEMORY_BUDGET_EXCEEDED while live objects leave no room
+//	leave, err := b.Enter(ctx) // waits for room
 //
 // The budget is that of Go's memory. What SQLite's cache, mapped files and child processes take comes on top, and one computation that is
 // within its own bounds is never ended: the budget keeps new work out, it does not stop what has begun.
@@ -13,6 +14,7 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -31,6 +33,8 @@ type Budget struct {
 
 	mu        sync.Mutex
 	collected time.Time
+	// underWay counts the pieces of work that Enter has counted in.
+	underWay atomic.Int64
 }
 
 // Set makes most bytes the limit of the runtime, unless the user has set GOMEMLIMIT, and returns the budget; nil for 0, which is none.
@@ -39,12 +43,28 @@ func Set(most int64, goMemLimit string) *Budget {
 		return nil
 	}
 	if goMemLimit == "" {
-		debug.SetMemoryLimit(most)
+		follow(most)
 	} else if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
 		most = limit
 	}
 	return &Budget{most: most, live: liveBytes, collect: runtime.GC, now: time.Now}
 }
+
+// follow sets the limit of the runtime by what is live, at once and after each collection: the runtime would otherwise let garbage grow
+// up to the whole budget, although collecting it earlier costs next to nothing as long as little is live.
+func follow(most int64) {
+	if limit := limitFor(most, liveBytes()); limit != debug.SetMemoryLimit(-1) {
+		debug.SetMemoryLimit(limit)
+	}
+	runtime.SetFinalizer(&sentinel{}, func(*sentinel) { follow(most) })
+}
+
+// sentinel is garbage: its finalizer runs after the next collection.
+type sentinel struct{ _ [32]byte }
+
+// limitFor returns the limit of the runtime while so many bytes are live: three eighths of the budget, or half as much again as what is live,
+// so that a process that needs its memory does not collect all the time; at most the budget.
+func limitFor(most, live int64) int64 { return min(most, max(most/8*3, live/2*3)) }
 
 // collectEvery is how long new work may be refused by a figure of the past: the figure is that of the last collection, and where
 // nothing is begun there may be no next one.

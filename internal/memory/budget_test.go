@@ -43,6 +43,16 @@ func TestStaleFigure(t *testing.T) {
 	}
 }
 
+// TestGarbageDoesNotTakeTheBudget: the runtime's limit leaves garbage less than the budget while little is live, and room while much is.
+func TestGarbageDoesNotTakeTheBudget(t *testing.T) {
+	t.Parallel()
+	for live, want := range map[int64]int64{0: 375, 200: 375, 400: 600, 600: 900, 700: 1000, 2000: 1000} {
+		if got := memory.LimitFor(1000, live); got != want {
+			t.Errorf("%d live: limit %d, want %d", live, got, want)
+		}
+	}
+}
+
 // TestNone shows that no budget admits everything.
 func TestNone(t *testing.T) {
 	t.Parallel()

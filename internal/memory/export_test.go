@@ -6,3 +6,6 @@ import "time"
 func New(most int64, live func() int64, collect func(), now func() time.Time) *Budget {
 	return &Budget{most: most, live: live, collect: collect, now: now}
 }
+
+// LimitFor is limitFor.
+var LimitFor = limitFor

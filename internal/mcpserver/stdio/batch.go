@@ -21,9 +21,12 @@ type batch struct {
 // acceptBatch takes an array of messages apart, in revisions that have them. Members that are no message are answered
 // within the batch.
 func (c *conn) acceptBatch(text []byte) *refusal {
+	if len(text) > maxEnvelope {
+		return refuse(jsonrpc.CodeInvalidRequest, "the batch has %d bytes; up to %d are read: send the messages one by one", len(text), maxEnvelope)
+	}
 	var members []json.RawMessage
 	if err := json.Unmarshal(text, &members); err != nil {
-		return explain(text, err)
+		return explain(text, err, cut{})
 	}
 	c.mu.Lock()
 	revision := c.revision

@@ -27,15 +27,31 @@ func refuse(code int64, format string, args ...any) *refusal {
 
 // decode reads one JSON object as a message. Both results are nil for a malformed response, which must not be answered.
 func decode(text []byte) (jsonrpc.Message, *refusal) {
-	if !utf8.Valid(text) {
-		r := refuse(jsonrpc.CodeParseError, "the message is not valid UTF-8 (byte %d)", invalidUTF8(text)+1)
-		r.id = findID(bytes.ToValidUTF8(text, []byte("\uFFFD")))
-		return nil, r
+	if len(text) > largeMessage {
+		return decodeLarge(text)
 	}
+	if !utf8.Valid(text) {
+		return nil, notUTF8(text)
+	}
+	return decodeText(text, cut{})
+}
+
+func notUTF8(text []byte) *refusal {
+	r := refuse(jsonrpc.CodeParseError, "the message is not valid UTF-8 (byte %d)", invalidUTF8(text)+1)
+	if len(text) > largeMessage {
+		r.id = findOuterID(text[:headBytes], text[len(text)-tailBytes:])
+	} else {
+		r.id = findID(bytes.ToValidUTF8(text, []byte("\uFFFD")))
+	}
+	return r
+}
+
+// decodeText is decode for valid UTF-8, from which something may have been taken out.
+func decodeText(text []byte, out cut) (jsonrpc.Message, *refusal) {
 	// A map, because the names of a struct would match in any letter case.
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(text, &members); err != nil {
-		return nil, explain(text, err)
+		return nil, explain(text, err, out)
 	}
 	if members == nil {
 		return nil, refuse(jsonrpc.CodeInvalidRequest, "expected a JSON object, found null")
@@ -88,7 +104,7 @@ func parseID(raw json.RawMessage) (id, string) {
 }
 
 // explain turns what the JSON reader says into a refusal.
-func explain(text []byte, err error) *refusal {
+func explain(text []byte, err error, out cut) *refusal {
 	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && mismatch.Field == "" {
 		return refuse(jsonrpc.CodeInvalidRequest, "expected a JSON object, found %s", mismatch.Value)
 	}
@@ -97,7 +113,7 @@ func explain(text []byte, err error) *refusal {
 	}
 	r := refuse(jsonrpc.CodeParseError, "the line is not JSON: %v", err)
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		r.message = fmt.Sprintf("the line is not JSON: byte %d: %v", syntax.Offset, syntax)
+		r.message = fmt.Sprintf("the line is not JSON: byte %d: %v", out.original(syntax.Offset), syntax)
 	}
 	r.id = findID(text)
 	return r
@@ -123,10 +139,16 @@ func invalidUTF8(text []byte) int {
 // tooLong is the refusal of a line of more than max bytes.
 func tooLong(l line, max int) *refusal {
 	r := refuse(jsonrpc.CodeInvalidRequest, "the message is longer than %d bytes", max)
-	if r.id = findID(l.text); !r.id.IsValid() {
-		r.id = findLastID(l.tail)
-	}
+	r.id = findOuterID(l.text, l.tail)
 	return r
+}
+
+// findOuterID looks for an id at the beginning and at the end of an object whose middle is lost.
+func findOuterID(head, tail []byte) id {
+	if found := findID(head); found.IsValid() {
+		return found
+	}
+	return findLastID(tail)
 }
 
 // findID looks for the member "id" at the top level of an object that may be cut off or broken further on.

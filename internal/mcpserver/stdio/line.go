@@ -45,21 +45,26 @@ func (r *lineReader) next() (line, error) {
 
 func (r *lineReader) read() (line, error) {
 	var l line
+	// parts are the line so far: they are joined once, because a text that grows is copied, and taken from the system, several times over.
+	var parts [][]byte
+	length := 0
 	for {
 		part, err := r.in.ReadSlice('\n')
 		switch {
 		case l.tooLong:
 			l.keepTail(part)
-		case len(l.text)+len(part) > r.max+1: // the line's end is not counted
+		case length+len(part) > r.max+1: // the line's end is not counted
 			l.tooLong = true
-			l.keepTail(l.text)
-			l.keepTail(part)
-			if len(l.text) < headBytes {
-				l.text = append(l.text, part[:min(len(part), headBytes)]...)
+			for _, p := range append(parts, part) {
+				l.text = append(l.text, p[:min(len(p), headBytes-len(l.text))]...)
+				l.keepTail(p)
 			}
-			l.text = bytes.Clone(l.text[:min(len(l.text), headBytes)])
+			parts = nil
+		case err == bufio.ErrBufferFull:
+			parts = append(parts, bytes.Clone(part))
+			length += len(part)
 		default:
-			l.text = append(l.text, part...)
+			l.text = bytes.Join(append(parts, part), nil)
 		}
 		if err == bufio.ErrBufferFull {
 			continue
