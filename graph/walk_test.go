@@ -3,6 +3,7 @@ package graph_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,6 +51,43 @@ func TestALongComputationIsCommittedInStretches(t *testing.T) {
 	}
 	if _, err := r.Verify(t.Context(), "r", false, func(f history.Finding) { t.Errorf("%+v", f) }); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestAnInputIsRecordedBeforeALongEvaluation: a start and an answer after which one expression takes most of a second are recorded and
+// answered before it is over; status and cancel are answered meanwhile, and the history is as if nothing had been put off.
+func TestAnInputIsRecordedBeforeALongEvaluation(t *testing.T) {
+	t.Parallel()
+	long := `{"id": "%", "type": "set_state", "config": {"assignments": {"%": {"jq": "reduce range(17) as $i (0; {a: ., b: .}) as $d | [range(9) | $d == $d] | length"}}}}`
+	d := workflow(t, "w", []string{
+		startNode(), strings.ReplaceAll(long, "%", "a"), interrupt("i"), strings.ReplaceAll(long, "%", "b"), endNode(),
+	}, "s a", "a i", "i b", "b e")
+	now := graph.Wait{Set: true}
+	r := newRunner(t, historymem.New(), graph.Options{})
+	look := func(what string, run *graph.Run, err error) {
+		t.Helper()
+		if err != nil || run.Status != machine.Running {
+			t.Fatalf("%s: %+v, %v", what, run, err)
+		}
+		if run, err = r.Status(t.Context(), graph.StatusRequest{ExecutionID: run.ExecutionID}); err != nil || run.Status != machine.Running {
+			t.Fatalf("status after %s: %+v, %v", what, run, err)
+		}
+	}
+	run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: now})
+	look("start", run, err)
+	settled(t, r, "r")
+	run, err = r.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "r", Payload: map[string]any{"ok": true}, Caller: graph.Caller{Wait: now}})
+	look("resume", run, err)
+	if run = settled(t, r, "r"); run.Status != machine.Completed || run.FinalState["b"] != 9.0 {
+		t.Errorf("%+v", run)
+	}
+	if _, err := r.Verify(t.Context(), "r", false, func(f history.Finding) { t.Errorf("%+v", f) }); err != nil {
+		t.Error(err)
+	}
+	run, err = r.Start(t.Context(), graph.StartRequest{ExecutionID: "c", Definition: d, Wait: now})
+	look("start", run, err)
+	if run, err = r.Cancel(t.Context(), graph.CancelRequest{ExecutionID: "c"}); err != nil || run.Status != machine.Cancelled {
+		t.Errorf("%+v, %v", run, err)
 	}
 }
 

@@ -18,6 +18,8 @@ type Input struct {
 	Attempt *Attempt
 	// fenced refuses the input if another process owns the run by the time it is recorded.
 	fenced bool
+	// short records the input before any of the walk that follows is made: that takes long.
+	short bool
 }
 
 // ErrConflict says that another process wrote first: what was decided has to be decided again.
@@ -48,7 +50,7 @@ func (x *Run) Apply(ctx context.Context, in Input, w *Work) error {
 			}
 		case errors.Is(err, machine.ErrAbandoned):
 			if err = x.afterAbandoning(); err == nil {
-				err = ErrConflict
+				err, in.short = ErrConflict, !machine.GoesOn(in.Input)
 			}
 		}
 		x.noteWalk()
@@ -68,7 +70,13 @@ func (x *Run) applyOnce(ctx context.Context, in Input, w *Work) error {
 		x.m.SetMode(in.Mode)
 	}
 	var b machine.Batch
-	if err = x.compute(func() error { return x.m.Handle(in.Input, x.env.Now()) }); err != nil {
+	handle := func() error { return x.m.Handle(in.Input, x.env.Now()) }
+	if machine.GoesOn(in.Input) {
+		err = x.compute(handle)
+	} else {
+		err = x.decide(in.short, handle)
+	}
+	if err != nil {
 		x.m.SetMode(mode)
 	} else {
 		b = x.m.Ready()

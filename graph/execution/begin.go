@@ -30,7 +30,10 @@ func (x *Run) Begin(ctx context.Context, prog *definition.Program, config machin
 	x.prior = history.Prior{}
 	x.prog, x.unstored = prog, admit.StoredForm(prog)
 	config.Limits = x.limits()
-	_ = x.compute(func() error { x.m = machine.Start(prog, config, input, x.env.Now()); return nil })
+	begin := func() error { x.m = machine.Start(prog, config, input, x.env.Now()); return nil }
+	if _ = x.decide(false, begin); x.m.Stopped() && x.env.Context.Err() == nil {
+		_ = x.decide(true, begin)
+	}
 	x.lastStatus, x.sincePosition, x.startedHere = "", 0, startedHere
 	x.become(runstate.Following)
 	b := x.m.Ready()

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph/capable"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/tree"
@@ -21,7 +22,7 @@ type Environment struct {
 	Context      context.Context
 	Lease        ProcessLease
 	Programs     Programs
-	Capabilities Capabilities
+	Capabilities capable.Capabilities
 	Observer     Observer
 	// ReadOnly: nothing is written, and no timer fired.
 	ReadOnly bool
@@ -61,12 +62,6 @@ type WorkflowName struct{ Ref, Pin string }
 
 // NameOf returns the name of the workflow that an effect starts.
 func NameOf(e *machine.ChildEffect) WorkflowName { return WorkflowName{e.WorkflowRef, e.VersionPin} }
-
-// Capabilities says what this process can perform.
-type Capabilities interface {
-	// Missing names what the process lacks to perform a node, and the setting that provides it; "" if it lacks nothing.
-	Missing(n *definition.Node) (missing, setting string)
-}
 
 // Observer is notified of commits. Its methods are called while the run is locked: they note what they get, and return.
 type Observer interface {

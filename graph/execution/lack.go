@@ -3,6 +3,7 @@ package execution
 import (
 	"context"
 
+	"github.com/workflows-engine/workflows-engine/graph/capable"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/runview"
@@ -19,14 +20,7 @@ import (
 
 // LackOf returns what this process lacks to perform a node, nil if it lacks nothing.
 func (x *Run) LackOf(n *definition.Node) *runview.Lack {
-	if n == nil {
-		return nil
-	}
-	missing, setting := x.env.Capabilities.Missing(n)
-	if missing == "" {
-		return nil
-	}
-	return &runview.Lack{ExecutionID: x.id, NodeID: n.ID, Missing: missing, Setting: setting}
+	return capable.Lack(x.env.Capabilities, x.id, n)
 }
 
 // lackFor returns what this process lacks to go on with what the run waits for, nil if it lacks nothing: somebody else ends the
@@ -56,7 +50,7 @@ func (x *Run) Lacks() *runview.Lack {
 			asked = append(asked, x.prog.Node(w.NodeID))
 		}
 	}
-	return x.lackAfter(asked)
+	return capable.LackAfter(x.env.Capabilities, x.id, x.prog, asked)
 }
 
 // UnlessOwned returns what this process lacks, nil while a process with a live lease owns the run: it may perform the very node.
@@ -68,15 +62,4 @@ func (x *Run) UnlessOwned(ctx context.Context, l *runview.Lack) (*runview.Lack, 
 		return nil, err
 	}
 	return l, nil
-}
-
-// lackAfter returns what this process lacks to perform the nodes that can follow some others, the nearest first.
-func (x *Run) lackAfter(nodes []*definition.Node) *runview.Lack {
-	for n := range x.prog.After(nodes) {
-		if l := x.LackOf(n); l != nil {
-			l.Host = true
-			return l
-		}
-	}
-	return nil
 }

@@ -59,6 +59,8 @@ type Run struct {
 	sincePosition int
 	// walked, unless nil, is closed when the walk under way is over.
 	walked chan struct{}
+	// short is Limits.Short of the stretch that begins.
+	short bool
 	// lastStatus is the status as of the last commit.
 	lastStatus machine.Status
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/runlock"
 )
 
 // A long walk is made in stretches (machine.WalkEffect): each is a commit, and between two of them the run's lock is free, so that
@@ -22,6 +23,7 @@ const (
 // limits are those of the machine.
 func (x *Run) limits() machine.Limits {
 	l := x.env.Limits
+	l.Short = func() bool { return x.short }
 	l.Stop, l.Tree = x.stop, func(pending bool) string { return x.env.Tree.Reached(&x.exec, pending) }
 	return l
 }
@@ -30,7 +32,17 @@ func (x *Run) limits() machine.Limits {
 func (x *Run) stop() bool { return x.lock.Abandon(x.env.Context) }
 
 // compute has the machine do something that may take long.
-func (x *Run) compute(do func() error) error { return x.lock.Compute(x.env.Log, do, LogRun, x.id) }
+func (x *Run) compute(do func() error) error { return x.lock.Compute(x.env.Log, 0, do, LogRun, x.id) }
+
+// decide has the machine take an input. With short, nothing of the walk that follows is made; else it is abandoned if it takes long.
+func (x *Run) decide(short bool, do func() error) error {
+	patience := runlock.Patience
+	if x.short = short; short {
+		patience = 0
+	}
+	defer func() { x.short = false }()
+	return x.lock.Compute(x.env.Log, patience, do, LogRun, x.id)
+}
 
 // afterAbandoning follows an evaluation that was abandoned: what led to it is decided again once whoever waited has had the lock. The
 // error is the reason why the process ends.

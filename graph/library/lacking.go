@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/workflows-engine/workflows-engine/graph/capable"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -24,7 +25,7 @@ const (
 // lacking collects what a process lacks to perform a run in process.
 type lacking struct {
 	library      *Library
-	capabilities execution.Capabilities
+	capabilities capable.Capabilities
 	seen         map[string]bool
 	named        map[string]bool
 	findings     problem.Findings
@@ -32,7 +33,7 @@ type lacking struct {
 
 // Lacking is require for a run that requires it, and otherwise the warning that this process lacks executors for nodes of a
 // definition, nil if it lacks none. What a host performs is not looked at.
-func (l *Library) Lacking(ctx context.Context, prog *definition.Program, c execution.Capabilities, mode machine.Mode, required bool) (*runview.Warning, error) {
+func (l *Library) Lacking(ctx context.Context, prog *definition.Program, c capable.Capabilities, mode machine.Mode, required bool) (*runview.Warning, error) {
 	switch {
 	case mode == machine.HostMediated:
 		return nil, nil
@@ -51,7 +52,7 @@ func (l *Library) Lacking(ctx context.Context, prog *definition.Program, c execu
 
 // LackingAhead refuses a run in process that requires it, where it stands, if this process lacks something for what can come. What
 // lies behind it may be missing.
-func (l *Library) LackingAhead(ctx context.Context, m *machine.Machine, c execution.Capabilities, required bool) error {
+func (l *Library) LackingAhead(ctx context.Context, m *machine.Machine, c capable.Capabilities, required bool) error {
 	if !required || m.Config().Mode == machine.HostMediated {
 		return nil
 	}
@@ -67,7 +68,7 @@ func (l *Library) LackingAhead(ctx context.Context, m *machine.Machine, c execut
 }
 
 // LackingFor says in one line what this process lacks to perform definitions in process, "" if nothing.
-func (l *Library) LackingFor(ctx context.Context, definitions []*definition.Document, c execution.Capabilities) string {
+func (l *Library) LackingFor(ctx context.Context, definitions []*definition.Document, c capable.Capabilities) string {
 	w := lacking{library: l, capabilities: c, seen: map[string]bool{}, named: map[string]bool{}}
 	for _, d := range definitions {
 		if prog, err := l.Admit(d); err == nil {
@@ -79,7 +80,7 @@ func (l *Library) LackingFor(ctx context.Context, definitions []*definition.Docu
 
 // require refuses nodes of a definition that this process cannot perform in process, those of their subworkflows included, with
 // one error that lists what is missing. A subworkflow that cannot be looked up at the moment is passed over.
-func (l *Library) require(ctx context.Context, prog *definition.Program, nodes []*definition.Node, c execution.Capabilities) error {
+func (l *Library) require(ctx context.Context, prog *definition.Program, nodes []*definition.Node, c capable.Capabilities) error {
 	w := lacking{library: l, capabilities: c, seen: map[string]bool{}, named: map[string]bool{}}
 	w.walk(ctx, prog, nodes, "")
 	if len(w.findings) == 0 {

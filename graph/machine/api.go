@@ -44,6 +44,9 @@ type Limits struct {
 	Queued func(*definition.Node) bool
 	// StretchUnits is how much of a long walk is made at a time; 0 is the default. See WalkEffect.
 	StretchUnits int
+	// Short, unless nil, says that the stretch that begins ends before its first visit: an input whose walk takes long is recorded
+	// before the walk is made.
+	Short func() bool
 	// Stop, unless nil, is asked while expressions are evaluated. When it says so, the walk is abandoned; see Machine.Stopped.
 	Stop func() bool
 }

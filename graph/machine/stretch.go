@@ -40,6 +40,12 @@ type Continue struct{ Key string }
 
 func (Continue) input() {}
 
+// GoesOn reports whether an input is no news, but the next stretch of a walk.
+func GoesOn(in Input) bool {
+	_, walk := in.(Continue)
+	return walk
+}
+
 // ErrWalking refuses an input while a walk is under way. It is no refusal of the protocol: offer the input again once the walk is
 // over.
 var ErrWalking = errors.New("the run is computing")
@@ -66,6 +72,9 @@ func (m *Machine) beginStretch() {
 	p.spent, p.length, p.visits, p.visit = 0, stretchUnits, 0, visitUnits
 	if n := m.cfg.Limits.StretchUnits; n > 0 {
 		p.length = n
+	}
+	if short := m.cfg.Limits.Short; short != nil && short() {
+		p.length = 0
 	}
 }
 

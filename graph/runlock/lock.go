@@ -12,6 +12,9 @@ import (
 const (
 	// Grace is how long a computation goes on although somebody waits for its end: as a rule it is over by then.
 	Grace = 50 * time.Millisecond
+	// Patience is how long the walk that follows an input may take before the input is recorded: what takes longer is made after it,
+	// as an effect, and decided again from its beginning.
+	Patience = 200 * time.Millisecond
 	// long is how long a computation may take before the log says so.
 	long = 2 * time.Second
 )
@@ -22,6 +25,8 @@ type Lock struct {
 	// hurried counts those who cannot wait for a computation; began is when it began, and is the holder's.
 	hurried atomic.Int32
 	began   time.Time
+	// patience is how long the computation under way may take, 0 for as long as it needs.
+	patience time.Duration
 }
 
 // New returns a lock that nobody holds.
@@ -64,9 +69,10 @@ func (l *Lock) Hurry() (done func()) {
 	return func() { l.hurried.Add(-1) }
 }
 
-// Compute returns what do returns, which may take long; the holder calls it. When it takes very long, the log says so with the attributes given.
-func (l *Lock) Compute(log *slog.Logger, do func() error, attributes ...any) error {
-	l.began = time.Now()
+// Compute returns what do returns, which may take long; the holder calls it. A patience above 0 has it abandoned after that time. When
+// it takes very long, the log says so with the attributes given.
+func (l *Lock) Compute(log *slog.Logger, patience time.Duration, do func() error, attributes ...any) error {
+	l.began, l.patience = time.Now(), patience
 	watchdog := time.AfterFunc(long, func() {
 		log.Warn("a computation takes long", append(attributes, "seconds", long.Seconds())...)
 	})
@@ -74,9 +80,11 @@ func (l *Lock) Compute(log *slog.Logger, do func() error, attributes ...any) err
 	return do()
 }
 
-// Abandon reports whether the computation under way is to be abandoned, because somebody hurries or the process ends with a context.
+// Abandon reports whether the computation under way is to be abandoned, because somebody hurries, its time is over, or the process ends
+// with a context.
 func (l *Lock) Abandon(process context.Context) bool {
-	return (l.hurried.Load() > 0 || process.Err() != nil) && time.Since(l.began) > Grace
+	took := time.Since(l.began)
+	return (l.hurried.Load() > 0 || process.Err() != nil) && took > Grace || l.patience > 0 && took > l.patience
 }
 
 // Yield lets those who hurry have the lock, and takes it again.

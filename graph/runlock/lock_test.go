@@ -39,7 +39,7 @@ func TestWhoHurriesIsServedFirst(t *testing.T) {
 		l := runlock.New()
 		var order []string
 		l.Lock()
-		_ = l.Compute(slog.New(slog.DiscardHandler), func() error {
+		_ = l.Compute(slog.New(slog.DiscardHandler), 0, func() error {
 			if l.Abandon(t.Context()) {
 				t.Error("abandoned for nobody")
 			}
@@ -75,7 +75,7 @@ func TestTheLogTellsOfALongComputation(t *testing.T) {
 		var log strings.Builder
 		l := runlock.New()
 		for _, d := range []time.Duration{time.Second, 3 * time.Second} {
-			_ = l.Compute(slog.New(slog.NewTextHandler(&log, nil)), func() error { time.Sleep(d); return nil }, "run", "r")
+			_ = l.Compute(slog.New(slog.NewTextHandler(&log, nil)), 0, func() error { time.Sleep(d); return nil }, "run", "r")
 		}
 		synctest.Wait()
 		if n := strings.Count(log.String(), "a computation takes long"); n != 1 || !strings.Contains(log.String(), "run=r") {

@@ -102,13 +102,14 @@ var rooms = map[string][]string{
 	"graph/recorded": {"history", "graph/problem", "graph/machine", "graph/runview"},
 	"graph/execution": {
 		"history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/actor", "graph/admit", "graph/recorded", "graph/trace", "internal/jsonvalue",
-		"graph/runlock", "graph/runstate", "graph/tree",
+		"graph/capable", "graph/runlock", "graph/runstate", "graph/tree",
 	},
+	"graph/capable":  {"graph/definition", "graph/runview"},
 	"graph/tree":     {"history", "graph/problem", "graph/runview", "graph/admit"},
 	"graph/runlock":  {},
 	"graph/runstate": {},
 	"graph/limit":    {"graph/problem"},
-	"graph/library":  {"internal/guard", "internal/jsonvalue", "history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/admit", "graph/execution"},
+	"graph/library":  {"internal/guard", "internal/jsonvalue", "history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/admit", "graph/capable", "graph/execution"},
 	"graph/replay":   {"history", "graph/problem", "graph/definition", "graph/machine", "graph/library", "graph/survey"},
 	"graph/transfer": {
 		"history", "history/runfile", "graph/problem", "graph/definition", "graph/actor", "graph/admit", "graph/execution", "graph/library", "graph/replay",
