@@ -31,6 +31,11 @@ func plain(text string) string {
 	return b.String()
 }
 
+// plainCell is plain for a cell of a table: its line ends and tabs would begin rows and columns.
+func plainCell(text string) string {
+	return strings.NewReplacer("\n", `\u000a`, "\t", `\u0009`).Replace(plain(text))
+}
+
 func acts(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':

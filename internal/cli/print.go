@@ -36,7 +36,7 @@ func writeTable(w io.Writer, rows [][]string) error {
 	var widths []int
 	for _, row := range rows {
 		for i, cell := range row {
-			cell = plain(cell)
+			cell = plainCell(cell)
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
@@ -47,7 +47,7 @@ func writeTable(w io.Writer, rows [][]string) error {
 	for _, row := range rows {
 		var line strings.Builder
 		for i, cell := range row {
-			fmt.Fprintf(&line, "%-*s  ", widths[i], plain(cell))
+			fmt.Fprintf(&line, "%-*s  ", widths[i], plainCell(cell))
 		}
 		text.WriteString(strings.TrimRight(line.String(), " "))
 		text.WriteByte('\n')

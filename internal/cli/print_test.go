@@ -30,6 +30,15 @@ func TestElapsed(t *testing.T) {
 	}
 }
 
+// TestACellStaysInItsRow: a text with line ends and tabs begins no row of its own.
+func TestACellStaysInItsRow(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	if err := writeTable(&out, [][]string{{"a\npayroll  completed", "x\ty"}}); err != nil || out.String() != "a\\u000apayroll  completed  x\\u0009y\n" {
+		t.Errorf("%q %v", out.String(), err)
+	}
+}
+
 func TestCut(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

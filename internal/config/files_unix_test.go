@@ -89,6 +89,22 @@ func TestLoosePermissionsAreWarnedOf(t *testing.T) {
 	}
 }
 
+// TestHardLinksOfTheDatabaseAreWarnedOf: its WAL lies beside the name by which it is opened.
+func TestHardLinksOfTheDatabaseAreWarnedOf(t *testing.T) {
+	t.Parallel()
+	env := inFolder(t, map[string]os.FileMode{"runs.db": 0o600}, "")
+	c, err := load(t, env)
+	if err != nil || len(c.Warnings) > 0 {
+		t.Fatalf("%q, %v", c.Warnings, err)
+	}
+	if err := os.Link(c.StorePath, c.StorePath+".other"); err != nil {
+		t.Skip("the file system has no hard links: ", err)
+	}
+	if c, err = load(t, env); err != nil || len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0], "has 2 names") {
+		t.Errorf("%q, %v", c.Warnings, err)
+	}
+}
+
 // TestAKeyInPlainTextIsWarnedOf: over http to a host that is neither this machine nor in a private network.
 func TestAKeyInPlainTextIsWarnedOf(t *testing.T) {
 	t.Parallel()

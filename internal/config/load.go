@@ -70,6 +70,9 @@ func (f *Flags) loadStore(c *Config, env Environment) error {
 	err = c.resolveStorePath(path, env)
 	if info, missing := os.Stat(c.StorePath); err == nil && missing == nil {
 		env.notePermissions(c.StorePath, info, true)
+		if n := links(info); n > 1 {
+			env.notes.add("%s has %d names (hard links): processes that open it by different names lose each other's steps; open it by one, or make the others symbolic links", c.StorePath, n)
+		}
 	}
 	return err
 }
