@@ -1,0 +1,150 @@
+// Package outline shows a JSON value in a given number of bytes. What does not fit is replaced by a reference that says
+// where the value is, of what kind and how large it is, and how it begins:
+//
+//	{"$ref":"awp://runs/r/state","pointer":"/documents","kind":"array","bytes":48213,"items":112,"head":[…]}
+//
+// A value is shown whole or by a reference. Only the head of a text is part of a value.
+package outline
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// MinBytes is the least limit that makes sense: a reference without a head takes as much, with an address of usual length.
+const MinBytes = 256
+
+// maxHead is how many bytes of a list, an object or a text a reference shows at most.
+const maxHead = 240
+
+// Place is where a value can be read: a pointer (RFC 6901) into the document at an address.
+type Place struct{ URI, Pointer string }
+
+func (p Place) member(name string) Place {
+	return Place{p.URI, p.Pointer + "/" + jsonvalue.EscapePointer(name)}
+}
+
+// Of returns the text of v in at most limit bytes, and whether it is all of it. A limit that is too small for a reference is
+// exceeded by the reference without its head.
+func Of(v any, limit int, at Place) (text jsonvalue.Raw, whole bool) {
+	size := jsonvalue.Size(v, 0)
+	if size <= limit {
+		return jsonvalue.Append(make([]byte, 0, size), v), true
+	}
+	if object, ok := v.(map[string]any); ok {
+		if text := members(object, limit, at); text != nil {
+			return text, false
+		}
+	}
+	return reference(v, size, limit, at), false
+}
+
+// members shows an object with a reference for each member that is too large, the small members whole. It returns nil where
+// there is no room for that.
+func members(object map[string]any, limit int, at Place) jsonvalue.Raw {
+	type member struct {
+		name       string
+		size, room int // room is for the value alone
+	}
+	list := make([]member, 0, len(object))
+	for _, name := range jsonvalue.Keys(object) {
+		if limit -= jsonvalue.StringSize(name) + len(`:,`); limit < 0 {
+			return nil
+		}
+		list = append(list, member{name: name, size: jsonvalue.Size(object[name], 0)})
+	}
+	// The smallest take what they need, the others share the rest.
+	bySize := make([]*member, len(list))
+	for i := range list {
+		bySize[i] = &list[i]
+	}
+	slices.SortStableFunc(bySize, func(a, b *member) int { return cmp.Compare(a.size, b.size) })
+	rest := limit - len(`{}`)
+	for i, m := range bySize {
+		m.room = min(m.size, rest/(len(bySize)-i))
+		rest -= m.room
+	}
+	text := jsonvalue.Raw{'{'}
+	for i, m := range list {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(jsonvalue.AppendString(text, m.name), ':')
+		value, whole := Of(object[m.name], m.room, at.member(m.name))
+		if !whole && len(value) > m.room {
+			return nil
+		}
+		text = append(text, value...)
+	}
+	return append(text, '}')
+}
+
+// reference stands for a value that is not shown.
+func reference(v any, size, limit int, at Place) jsonvalue.Raw {
+	ref := jsonvalue.Ordered{{"$ref", at.URI}, {"pointer", at.Pointer}, {"kind", jsonvalue.KindOf(v).String()}, {"bytes", float64(size)}}
+	room := func() int { return min(maxHead, limit-len(ref.Append(nil))-len(`,"head":`)) }
+	switch v := v.(type) {
+	case []any:
+		ref.Put("items", float64(len(v)))
+		if text := firstItems(v, room()); text != nil {
+			ref.Put("head", text)
+		}
+	case map[string]any:
+		ref.Put("members", float64(len(v)))
+		if names := firstNames(v, room()); len(names) > 0 {
+			ref.Put("head", names)
+		}
+	case string:
+		if text := firstText(v, room()); text != "" {
+			ref.Put("head", text)
+		}
+	}
+	return ref.Append(nil)
+}
+
+// firstItems are the first elements of a list that fit, each whole; nil for none.
+func firstItems(list []any, room int) jsonvalue.Raw {
+	text := jsonvalue.Raw{'['}
+	for i, e := range list {
+		size := jsonvalue.Size(e, max(room, 1))
+		if len(text)+size+len(`,]`) > room {
+			break
+		}
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = jsonvalue.Append(text, e)
+	}
+	if len(text) == 1 {
+		return nil
+	}
+	return append(text, ']')
+}
+
+// firstNames are the first members' names that fit, in the order of the text.
+func firstNames(object map[string]any, room int) []any {
+	var names []any
+	room -= len(`[]`)
+	for _, name := range jsonvalue.Keys(object) {
+		if room -= jsonvalue.StringSize(name) + len(`,`); room < 0 {
+			break
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// firstText is the beginning of a text that fits. It cuts no character in two.
+func firstText(text string, room int) string {
+	end := 0
+	room -= len(`""`)
+	for i, r := range text {
+		if room -= jsonvalue.StringSize(string(r)) - len(`""`); room < 0 {
+			break
+		}
+		end = i + len(string(r))
+	}
+	return text[:min(end, len(text))]
+}
