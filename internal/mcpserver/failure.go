@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -47,7 +48,7 @@ func (f *failure) result() *mcp.CallToolResult {
 
 // failedRun is the answer of a call whose run has failed: an error whose details say what and where (spec: mcp-tools,
 // 5.1). Whatever code the failure has, the host's own included, the answer's code is the engine's.
-func failedRun(run *graph.Run) *failure {
+func (s *server) failedRun(run *graph.Run, bytes int) *failure {
 	f := &failure{code: problem.EngineFailure, message: "the run failed: " + run.Error}
 	if run.ErrorNodeID != "" {
 		f.message = fmt.Sprintf("the run failed at node %q: %s", run.ErrorNodeID, run.Error)
@@ -57,13 +58,22 @@ func failedRun(run *graph.Run) *failure {
 	f.details.Text("node_id", run.ErrorNodeID)
 	f.details.Put("execution_id", run.ExecutionID)
 	f.details.Number("seq", run.Seq)
-	f.details.Object("final_state", run.FinalState)
+	var final []byte
+	if run.FinalState != nil {
+		limit := max(bytes/stateShare, reserved)
+		if bytes == FullAnswers {
+			limit = math.MaxInt
+		}
+		text, _ := s.runDocument(run.ExecutionID, stateSuffix).Show(run.FinalState, limit, "")
+		f.details.Put("final_state", text)
+		final = text
+	}
 	if run.ErrorCode != "" {
 		f.line("code of the failure: %s", run.ErrorCode)
 	}
 	f.line("execution_id: %s", shownID(run.ExecutionID))
-	if run.FinalState != nil {
-		f.line("final_state: %s", jsonvalue.Canonical(run.FinalState))
+	if final != nil {
+		f.line("final_state: %s", final)
 	}
 	f.line("Next: correct the cause and start a new run; this one has ended.")
 	return f

@@ -26,11 +26,14 @@ var guide string
 
 // The addresses of the resources.
 const (
-	schemaURI   = "awp://schemas/workflow-definition"
-	guideURI    = "awp://guide"
-	runPrefix   = "awp://runs/"
-	definitions = "/definition"
-	histories   = "/history"
+	schemaURI    = "awp://schemas/workflow-definition"
+	guideURI     = "awp://guide"
+	runPrefix    = "awp://runs/"
+	definitions  = "/definition"
+	histories    = "/history"
+	stateSuffix  = "/state"
+	resultSuffix = "/result"
+	waitSuffix   = "/pending/"
 )
 
 const (

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -37,6 +38,9 @@ type Options struct {
 	Redaction history.Redaction
 	// Admit refuses starts and large calls while the process has no memory for them; nil admits all.
 	Admit func() error
+	// AnswerBytes is the size that structured content keeps to where a call does not say another; 0 means DefaultAnswerBytes,
+	// FullAnswers no limit.
+	AnswerBytes int
 	// Logger gets a line for each call (debug) and each fault (error); nil discards them.
 	Logger *slog.Logger
 }
@@ -147,6 +151,7 @@ func (s *server) handler(t *tool) mcp.ToolHandler {
 		if a.broken != nil { // the connection does not look at large arguments
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the arguments are not JSON: " + a.broken.Error()}
 		}
+		a.usual = cmp.Or(s.opts.AnswerBytes, DefaultAnswerBytes)
 		a.hangup, _ = ctx.Value(hangupKey{}).(hangup)
 		a.applied, _ = ctx.Value(appliedKey{}).(func())
 		if r := newReporter(ctx, req); r != nil {
@@ -159,7 +164,7 @@ func (s *server) handler(t *tool) mcp.ToolHandler {
 		switch {
 		case failed == nil:
 			s.log.Debug("call", "tool", t.name, id, took)
-			return s.shown(answer.result()), nil
+			return s.shown(answer.result(readsStructured(req.Session))), nil
 		case failed.code == problem.Internal:
 			s.log.Error("call failed", "tool", t.name, id, took, "error", failed.message)
 		default:
@@ -212,7 +217,7 @@ func (s *server) perform(ctx context.Context, t *tool, a *arguments) (ans *answe
 		return ans, nil
 	}
 	if ended, ok := errors.AsType[*endedInFailure](err); ok {
-		f := failedRun(ended.run)
+		f := s.failedRun(ended.run, ended.bytes)
 		f.addWarnings(ended.warnings)
 		return nil, f
 	}
@@ -231,16 +236,31 @@ func (a *arguments) executionID() string {
 // answer is what a tool answers when all went well.
 type answer struct {
 	headline string
-	content  members
+	// lines follow the headline in the text, for people and for hosts that show a model the text alone.
+	lines   []string
+	content members
 }
 
-// result is the tool result: a headline for people, then the structured content as compact text.
-func (a *answer) result() *mcp.CallToolResult {
+// result is the tool result. Clients whose revision has no structured content get it as the text.
+func (a *answer) result(structured bool) *mcp.CallToolResult {
 	content := a.content.Append(nil)
+	lines := a.lines
+	if !structured {
+		lines = []string{string(content)}
+	}
 	return &mcp.CallToolResult{
-		Content:           []mcp.Content{&mcp.TextContent{Text: a.headline + "\n" + string(content)}},
+		Content:           []mcp.Content{&mcp.TextContent{Text: strings.Join(append([]string{a.headline}, lines...), "\n")}},
 		StructuredContent: json.RawMessage(content),
 	}
+}
+
+// structuredSince is the first revision of the protocol with structured content.
+const structuredSince = "2025-06-18"
+
+// readsStructured reports whether a client knows structured content. From revision 2026-07-28 on there is no handshake.
+func readsStructured(session *mcp.ServerSession) bool {
+	params := session.InitializeParams()
+	return params == nil || params.ProtocolVersion >= structuredSince
 }
 
 // endedInFailure makes a failed run an error answer.
@@ -248,6 +268,7 @@ type endedInFailure struct {
 	run *graph.Run
 	// warnings about the definition, at start.
 	warnings warnings
+	bytes    int
 }
 
 func (e *endedInFailure) Error() string { return e.run.Error }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -65,6 +66,8 @@ var (
 		"minimum", 0.0, "maximum", float64(MaxWait.Milliseconds())))
 	modeArgument = optional("activity_execution_mode", oneOf("Changes who performs activities from now on.",
 		string(machine.InProcess), string(machine.HostMediated)))
+	answerBytesArgument = optional("answer_bytes", describe("integer", "Largest answer (default 8192); what is left out is named.",
+		"minimum", float64(MinAnswerBytes)))
 	definitionAgain = optional("definition", obj("Not needed. If sent it must be the run's."))
 	inputAgain      = optional("input", obj("Not needed. If sent it must be the run's."))
 )
@@ -72,6 +75,14 @@ var (
 func (a *arguments) wait() graph.Wait {
 	ms, set := a.Get("wait_ms").Whole(0, MaxWait.Milliseconds())
 	return graph.Wait{Set: set, Limit: time.Duration(ms) * time.Millisecond, Progress: a.progress, End: a.hangup.driving, Applied: a.applied}
+}
+
+// answerBytes is how large the answer may be; see Options.AnswerBytes.
+func (a *arguments) answerBytes() int {
+	if n, set := a.Get("answer_bytes").Whole(MinAnswerBytes, math.MaxInt32); set {
+		return int(n)
+	}
+	return a.usual
 }
 
 func (a *arguments) mode() machine.Mode {
@@ -87,12 +98,12 @@ func (a *arguments) caller(invalid problem.Code) graph.Caller {
 
 // ran is the answer of a call that drove a run: suffix ends the headline (spec: mcp-tools, 2.1). about are warnings about the
 // definition, at start.
-func (s *server) ran(ctx context.Context, run *graph.Run, err error, suffix string, about warnings) (*answer, error) {
+func (s *server) ran(ctx context.Context, a *arguments, run *graph.Run, err error, suffix string, about warnings) (*answer, error) {
 	switch {
 	case err != nil:
 		return nil, err
 	case run.Status == machine.Failed:
-		return nil, &endedInFailure{run: run, warnings: about}
+		return nil, &endedInFailure{run: run, warnings: about, bytes: a.answerBytes()}
 	}
 	headline := fmt.Sprintf("Execution %s %s%s.", shownID(run.ExecutionID), run.Status, suffix)
 	if run.Repeated {
@@ -106,12 +117,13 @@ func (s *server) ran(ctx context.Context, run *graph.Run, err error, suffix stri
 		}
 	}
 	headline += about.headline()
+	view := s.view(ctx, run)
 	content := runjson.Driven(run)
-	putPending(&content, s.view(ctx, run))
 	if len(list) > 0 {
 		content.Put("warnings", list)
 	}
-	return &answer{headline, content}, nil
+	content = s.about(content, view, a.answerBytes())
+	return &answer{headline, s.inShort(view), content}, nil
 }
 
 // shownID is a run's id as headlines and lines of text have it: quoted where it would break the line or be misread.

@@ -36,7 +36,7 @@ func cancelTool() *tool {
 				return nil, err
 			}
 			run, err := s.Cancel(ctx, req)
-			return s.ran(ctx, run, err, "", nil)
+			return s.ran(ctx, a, run, err, "", nil)
 		},
 	}
 }

@@ -74,7 +74,7 @@ func answerList(page history.ListPage) *answer {
 	}
 	content := members{{"executions", entries}}
 	content.Text("next_cursor", page.NextCursor)
-	return &answer{"Listed " + count(len(entries), "execution") + ".", content}
+	return &answer{headline: "Listed " + count(len(entries), "execution") + ".", content: content}
 }
 
 // instantForms are the forms of a time that list takes: the protocol compares texts, so that a date alone, or a year,

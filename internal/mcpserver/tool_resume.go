@@ -19,7 +19,7 @@ func resumeTool() *tool {
 			executionIDArgument,
 			required("resume_payload", obj("The person's answer; its members are set in the state.")),
 			optional("interrupt_id", aText("Which interrupt, if several are pending.")),
-			definitionAgain, inputAgain, modeArgument, waitArgument,
+			definitionAgain, inputAgain, modeArgument, waitArgument, answerBytesArgument,
 		},
 		answer:  runAnswer(repeatedProperty, warningsProperty),
 		invalid: problem.InvalidResumePayload,
@@ -34,7 +34,7 @@ func resumeTool() *tool {
 				return nil, err
 			}
 			run, err := s.Resume(ctx, req)
-			return s.ran(ctx, run, err, " after resume", nil)
+			return s.ran(ctx, a, run, err, " after resume", nil)
 		},
 	}
 }

@@ -20,7 +20,7 @@ func signalTool() *tool {
 			required("signal_name", aText("The signal's name, exactly.")),
 			optional("payload", obj("What the signal brings; default {}.")),
 			optional("idempotency_key", aText("Any text that names this signal: sent again with it, it counts once.")),
-			definitionAgain, inputAgain, modeArgument, waitArgument,
+			definitionAgain, inputAgain, modeArgument, waitArgument, answerBytesArgument,
 		},
 		answer:  runAnswer(repeatedProperty, warningsProperty),
 		invalid: problem.SignalValidationError,
@@ -37,7 +37,7 @@ func signalTool() *tool {
 				return nil, err
 			}
 			run, err := s.Signal(ctx, req)
-			return s.ran(ctx, run, err, " after signal delivery", nil)
+			return s.ran(ctx, a, run, err, " after signal delivery", nil)
 		},
 	}
 }

@@ -37,7 +37,7 @@ func startTool(defaultMode machine.Mode) *tool {
 				"stands, and goes on if its process has died. Makes a repeated start safe.")),
 			optional("branch_order", oneOf("How parallel branches run (default concurrent).",
 				string(machine.Concurrent), string(machine.Sequential))),
-			waitArgument,
+			waitArgument, answerBytesArgument,
 		},
 		answer:  runAnswer(warningsProperty),
 		invalid: problem.ValidationError,
@@ -69,7 +69,7 @@ func startTool(defaultMode machine.Mode) *tool {
 			if run != nil && a.mode() == "" { // the caller named none
 				run.Warnings = slices.DeleteFunc(run.Warnings, func(w graph.Warning) bool { return w.Code == problem.ModeKept })
 			}
-			return s.ran(ctx, run, err, "", warningsOf(req.Definition))
+			return s.ran(ctx, a, run, err, "", warningsOf(req.Definition))
 		},
 	}
 }

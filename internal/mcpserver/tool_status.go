@@ -25,6 +25,7 @@ func statusTool() *tool {
 				"minimum", 0.0, "maximum", float64(MaxWait.Milliseconds()))),
 			optional("since_seq", describe("integer", "With wait_ms: seq of an earlier status; waits for any change since.", "minimum", 1.0)),
 			optional("node_id", aText("Only what waits at this node, in full.")),
+			answerBytesArgument,
 		},
 		answer:  statusAnswer(),
 		invalid: problem.ValidationError,
@@ -46,9 +47,7 @@ func statusTool() *tool {
 			} else {
 				t.node = node
 			}
-			content := runjson.Status(run)
-			putPending(&content, t)
-			return &answer{headline + ".", content}, nil
+			return &answer{headline + ".", s.inShort(t), s.about(runjson.Status(run), t, a.answerBytes())}, nil
 		},
 	}
 }

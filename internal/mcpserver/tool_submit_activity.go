@@ -23,7 +23,7 @@ func submitActivityTool() *tool {
 			required("outcome", outcomeSchema),
 			optional("parallel_span", spanSchema("Copy it if pending has one; not needed with idempotency_key.")),
 			optional("idempotency_key", aText("Copy it: the outcome then counts for that attempt only.")),
-			definitionAgain, inputAgain, modeArgument, waitArgument,
+			definitionAgain, inputAgain, modeArgument, waitArgument, answerBytesArgument,
 		},
 		answer:  runAnswer(repeatedProperty, warningsProperty),
 		inner:   map[string]string{"ok": "outcome", "result": "outcome", "error": "outcome", "code": "outcome", "delegate_correlation_id": "outcome", "external_task_id": "outcome"},
@@ -41,7 +41,7 @@ func submitActivityTool() *tool {
 				return nil, err
 			}
 			run, err := s.SubmitActivity(ctx, req)
-			return s.ran(ctx, run, err, " after activity submit", nil)
+			return s.ran(ctx, a, run, err, " after activity submit", nil)
 		},
 	}
 }

@@ -19,31 +19,31 @@ const MinBytes = 256
 // maxHead is how many bytes of a list, an object or a text a reference shows at most.
 const maxHead = 240
 
-// Place is where a value can be read: a pointer (RFC 6901) into the document at an address.
-type Place struct{ URI, Pointer string }
-
-func (p Place) member(name string) Place {
-	return Place{p.URI, p.Pointer + "/" + jsonvalue.EscapePointer(name)}
+// Document is the value at an address, of which parts are shown.
+type Document struct {
+	URI string
+	// Hide masks secrets in a text of which a part is shown, since a part of a secret is not recognised. May be nil.
+	Hide func(string) string
 }
 
-// Of returns the text of v in at most limit bytes, and whether it is all of it. A limit that is too small for a reference is
-// exceeded by the reference without its head.
-func Of(v any, limit int, at Place) (text jsonvalue.Raw, whole bool) {
+// Show returns the text of v, which is at a pointer (RFC 6901) into the document, in at most limit bytes, and whether it is all
+// of it. A limit that is too small for a reference is exceeded by the reference without its head.
+func (d Document) Show(v any, limit int, pointer string) (text jsonvalue.Raw, whole bool) {
 	size := jsonvalue.Size(v, 0)
 	if size <= limit {
 		return jsonvalue.Append(make([]byte, 0, size), v), true
 	}
 	if object, ok := v.(map[string]any); ok {
-		if text := members(object, limit, at); text != nil {
+		if text := d.members(object, limit, pointer); text != nil {
 			return text, false
 		}
 	}
-	return reference(v, size, limit, at), false
+	return d.reference(v, size, limit, pointer), false
 }
 
 // members shows an object with a reference for each member that is too large, the small members whole. It returns nil where
 // there is no room for that.
-func members(object map[string]any, limit int, at Place) jsonvalue.Raw {
+func (d Document) members(object map[string]any, limit int, pointer string) jsonvalue.Raw {
 	type member struct {
 		name       string
 		size, room int // room is for the value alone
@@ -72,7 +72,7 @@ func members(object map[string]any, limit int, at Place) jsonvalue.Raw {
 			text = append(text, ',')
 		}
 		text = append(jsonvalue.AppendString(text, m.name), ':')
-		value, whole := Of(object[m.name], m.room, at.member(m.name))
+		value, whole := d.Show(object[m.name], m.room, pointer+"/"+jsonvalue.EscapePointer(m.name))
 		if !whole && len(value) > m.room {
 			return nil
 		}
@@ -82,8 +82,8 @@ func members(object map[string]any, limit int, at Place) jsonvalue.Raw {
 }
 
 // reference stands for a value that is not shown.
-func reference(v any, size, limit int, at Place) jsonvalue.Raw {
-	ref := jsonvalue.Ordered{{"$ref", at.URI}, {"pointer", at.Pointer}, {"kind", jsonvalue.KindOf(v).String()}, {"bytes", float64(size)}}
+func (d Document) reference(v any, size, limit int, pointer string) jsonvalue.Raw {
+	ref := jsonvalue.Ordered{{"$ref", d.URI}, {"pointer", pointer}, {"kind", jsonvalue.KindOf(v).String()}, {"bytes", float64(size)}}
 	room := func() int { return min(maxHead, limit-len(ref.Append(nil))-len(`,"head":`)) }
 	switch v := v.(type) {
 	case []any:
@@ -97,6 +97,9 @@ func reference(v any, size, limit int, at Place) jsonvalue.Raw {
 			ref.Put("head", names)
 		}
 	case string:
+		if d.Hide != nil {
+			v = d.Hide(v)
+		}
 		if text := firstText(v, room()); text != "" {
 			ref.Put("head", text)
 		}

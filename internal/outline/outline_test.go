@@ -11,15 +11,12 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/outline"
 )
 
-var at = outline.Place{URI: "awp://runs/r/state"}
+var at = outline.Document{URI: "awp://runs/r/state"}
 
 func TestWhatFitsIsWhole(t *testing.T) {
 	t.Parallel()
 	v := map[string]any{"a": []any{1.0, "x"}, "b": nil}
-	text, whole := outline.Of(v, 20, at)
-	if !whole || string(text) != `{"a":[1,"x"],"b":null}` && len(text) > 20 {
-		text, whole = outline.Of(v, 22, at)
-	}
+	text, whole := at.Show(v, 22, "")
 	if !whole || string(text) != `{"a":[1,"x"],"b":null}` {
 		t.Errorf("%s %v", text, whole)
 	}
@@ -37,7 +34,7 @@ func TestLargeMembersAreReferences(t *testing.T) {
 		"name": "Ada", "count": 3.0, "documents": documents, "text": strings.Repeat("ü\"", 5000),
 		"nested": map[string]any{"a/b": strings.Repeat("y", 3000), "small": true},
 	}
-	text, whole := outline.Of(state, 1500, at)
+	text, whole := at.Show(state, 1500, "")
 	if whole || len(text) > 1500 {
 		t.Errorf("%d bytes, whole %v", len(text), whole)
 	}
@@ -67,7 +64,7 @@ func TestOutlinesKeepTheirLimit(t *testing.T) {
 	for range 2000 {
 		v := value(random, 4)
 		limit := outline.MinBytes + random.IntN(3000)
-		text, whole := outline.Of(v, limit, at)
+		text, whole := at.Show(v, limit, "")
 		var got any
 		if err := json.Unmarshal(text, &got); err != nil {
 			t.Fatalf("%v: %s", err, text)
@@ -120,5 +117,14 @@ func value(random *rand.Rand, depth int) any {
 		return random.Float64()
 	default:
 		return nil
+	}
+}
+
+func TestATextIsMaskedBeforeItIsCut(t *testing.T) {
+	t.Parallel()
+	masked := outline.Document{URI: "u", Hide: func(s string) string { return strings.ReplaceAll(s, "hunter2-hunter2", "[hidden]") }}
+	text, _ := masked.Show(strings.Repeat("hunter2-hunter2", 100), outline.MinBytes, "/t")
+	if strings.Contains(string(text), "hunter2") || !strings.Contains(string(text), "[hidden]") {
+		t.Errorf("%s", text)
 	}
 }

@@ -1,0 +1,175 @@
+package mcpserver
+
+import (
+	"cmp"
+	"net/url"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/outline"
+	"github.com/workflows-engine/workflows-engine/internal/runjson"
+)
+
+// stateShare is the part of an answer that a state gets that does not fit as a whole: each answer tells it again.
+const stateShare = 4
+
+// about completes content, which has the members of a run, by what the run waits for and the call that continues it, in a
+// number of bytes. First comes what the host is asked to do, whole if there is room, then what came of the run, then its state.
+func (s *server) about(content members, run runView, bytes int) members {
+	if bytes == FullAnswers {
+		entries, cut := allEntries(run)
+		return withPending(content, run, entries, cut)
+	}
+	if i := indexOf(content, "final_state"); i >= 0 && run.Result != nil && jsonvalue.Equal(run.Result, run.FinalState) {
+		content = append(content[:i:i], content[i+1:]...)
+	}
+	var task []*slot
+	if first := runjson.First(run.Run); first != nil {
+		task = slotsOf(&content, s.waitDocument(first), "delegate_input")
+	}
+	values := append(slotsOf(&content, s.runDocument(run.ExecutionID, resultSuffix), "result"),
+		slotsOf(&content, s.runDocument(run.ExecutionID, stateSuffix), "state", "final_state")...)
+	for _, v := range values {
+		v.at, v.share = "", max(bytes/stateShare, reserved)
+	}
+	room := bytes - len(withPending(content, run, []members{{}}, true).Append(nil)) - least(values)
+	half := room / 2
+	rest, _ := fill(task, half)
+	entries, cut := s.entries(run, room-half+rest)
+	content = withPending(content, run, entries, cut)
+	fill(values, bytes-len(content.Append(nil)))
+	return content
+}
+
+// withPending adds what a run waits for, as entries show it, and the call that continues it. cut says that they show not all.
+func withPending(content members, run runView, entries []members, cut bool) members {
+	if run.Status.Terminal() {
+		return content
+	}
+	content = content[:len(content):len(content)]
+	if len(entries) > 0 {
+		content.Put("pending", entries)
+		if cut || run.node != "" {
+			content.Put("pending_total", float64(len(run.Pending)))
+		}
+	}
+	content.Put("next", nextCall(run))
+	return content
+}
+
+// maxFull is how many entries of pending are described in full. A host that has dealt with them learns of the next.
+const maxFull = 8
+
+// allEntries are all that a run waits for, the first in full.
+func allEntries(run runView) (entries []members, cut bool) {
+	first, next := runjson.First(run.Run), run.actionable()
+	for i, p := range run.shown() {
+		if i < maxFull || p == first || p == next {
+			entries = append(entries, runjson.Pending(run.Run, p, first))
+		} else {
+			entries, cut = append(entries, runjson.Brief(run.Run, p)), true
+		}
+	}
+	return entries, cut
+}
+
+// entries are what a run waits for in some bytes, in its order: the one that next speaks of in full, of the others as many as
+// fit, in full or in brief.
+func (s *server) entries(run runView, room int) (entries []members, cut bool) {
+	shown := run.shown()
+	if len(shown) == 0 {
+		return nil, false
+	}
+	subject := cmp.Or(run.actionable(), runjson.First(run.Run))
+	if run.node != "" && subject.NodeID != run.node {
+		subject = shown[0]
+	}
+	var kept []*graph.Pending
+	brief := room / 2 // for the others
+	for _, p := range shown {
+		e := runjson.Brief(run.Run, p)
+		size := len(e.Append(nil)) + len(",")
+		if p != subject {
+			if brief < size {
+				cut = true
+				continue
+			}
+			brief -= size
+		}
+		kept, entries, room = append(kept, p), append(entries, e), room-size
+	}
+	full := 0
+	describe := func(i int) {
+		size := len(entries[i].Append(nil))
+		e, whole := s.entry(run, kept[i], room+size)
+		if kept[i] != subject && (!whole || full >= maxFull) {
+			cut = true
+			return
+		}
+		entries[i], room, full = e, room+size-len(e.Append(nil)), full+1
+	}
+	for i, p := range kept {
+		if p == subject {
+			describe(i)
+		}
+	}
+	for i, p := range kept {
+		if p != subject {
+			describe(i)
+		}
+	}
+	return entries, cut
+}
+
+// entry is one thing that a run waits for, in some bytes, and whether all that is to be done is in it.
+func (s *server) entry(run runView, p *graph.Pending, room int) (entry members, whole bool) {
+	first := runjson.First(run.Run)
+	entry = runjson.Pending(run.Run, p, first)
+	in := s.waitDocument(p)
+	task := slotsOf(&entry, in, "config", "delegate_input", "prompt", "output_schema", "resume_schema")
+	var state []*slot
+	if i := indexOf(entry, "state"); i >= 0 {
+		state = []*slot{s.branchState(run, p, &entry, i)}
+	}
+	room -= len(entry.Append(nil)) + least(state)
+	rest, whole := fill(task, room)
+	fill(state, rest+least(state))
+	return entry, whole
+}
+
+// branchState takes the state of a branch out of its entry and leaves what differs from the state of the run.
+func (s *server) branchState(run runView, p *graph.Pending, entry *members, index int) *slot {
+	in, at := s.waitDocument(p), "/state"
+	if p.ExecutionID != run.ExecutionID || run.State == nil {
+		return slotOf(entry, index, in, at)
+	}
+	changed, gone := map[string]any{}, []any{}
+	for name, v := range p.State {
+		if before, ok := run.State[name]; !ok || !jsonvalue.Equal(before, v) {
+			changed[name] = v
+		}
+	}
+	for _, name := range jsonvalue.Keys(run.State) {
+		if _, ok := p.State[name]; !ok {
+			gone = append(gone, name)
+		}
+	}
+	difference := members{{"$ref", s.runDocument(run.ExecutionID, stateSuffix).URI}, {"changed", changed}}
+	if len(gone) > 0 {
+		difference.Put("removed", gone)
+	}
+	(*entry)[index].Value = difference
+	sl := slotOf(&difference, 1, in, at)
+	sl.share = reserved
+	return sl
+}
+
+// waitDocument is what a run waits for, as a resource.
+func (s *server) waitDocument(p *graph.Pending) outline.Document {
+	return s.runDocument(p.ExecutionID, waitSuffix+url.PathEscape(p.ID))
+}
+
+// runDocument is a part of a run, as a resource.
+func (s *server) runDocument(executionID, suffix string) outline.Document {
+	return outline.Document{URI: runPrefix + url.PathEscape(executionID) + suffix, Hide: s.opts.Redaction.String}
+}
