@@ -33,9 +33,8 @@ func (s *server) about(content members, run runView, bytes int) members {
 		v.at, v.share = "", max(bytes/stateShare, reserved)
 	}
 	room := bytes - len(withPending(content, run, []members{{}}, true).Append(nil)) - least(values)
-	half := room / 2
-	rest, _ := fill(task, half)
-	entries, cut := s.entries(run, room-half+rest)
+	rest, _ := fill(task, room-2*reserved)
+	entries, cut := s.entries(run, rest+2*reserved)
 	content = withPending(content, run, entries, cut)
 	fill(values, bytes-len(content.Append(nil)))
 	return content
@@ -102,7 +101,7 @@ func (s *server) entries(run runView, room int) (entries []members, cut bool) {
 	describe := func(i int) {
 		size := len(entries[i].Append(nil))
 		e, whole := s.entry(run, kept[i], room+size)
-		if kept[i] != subject && (!whole || full >= maxFull) {
+		if kept[i] != subject && (!whole || len(e.Append(nil)) > room+size || full >= maxFull) {
 			cut = true
 			return
 		}
@@ -143,7 +142,7 @@ func (s *server) branchState(run runView, p *graph.Pending, entry *members, inde
 	if p.ExecutionID != run.ExecutionID || run.State == nil {
 		return slotOf(entry, index, in, at)
 	}
-	changed, gone := map[string]any{}, []any{}
+	changed, removed := map[string]any{}, []any{}
 	for name, v := range p.State {
 		if before, ok := run.State[name]; !ok || !jsonvalue.Equal(before, v) {
 			changed[name] = v
@@ -151,18 +150,25 @@ func (s *server) branchState(run runView, p *graph.Pending, entry *members, inde
 	}
 	for _, name := range jsonvalue.Keys(run.State) {
 		if _, ok := p.State[name]; !ok {
-			gone = append(gone, name)
+			removed = append(removed, name)
 		}
 	}
 	difference := members{{"$ref", s.runDocument(run.ExecutionID, stateSuffix).URI}, {"changed", changed}}
-	if len(gone) > 0 {
-		difference.Put("removed", gone)
+	if len(removed) > 0 {
+		difference.Put("removed", removed[:min(len(removed), maxRemoved)])
+	}
+	if len(removed) > maxRemoved {
+		difference.Put("removed_total", float64(len(removed)))
 	}
 	(*entry)[index].Value = difference
 	sl := slotOf(&difference, 1, in, at)
 	sl.share = reserved
 	return sl
 }
+
+// maxRemoved is how many members of the run's state, which a branch does not see, its entry names: they are those that other branches
+// have added.
+const maxRemoved = 5
 
 // waitDocument is what a run waits for, as a resource.
 func (s *server) waitDocument(p *graph.Pending) outline.Document {

@@ -104,6 +104,8 @@ func statusAnswer() []property {
 	list = append(list, stateProperty)
 	list = append(list, firstProperties...)
 	return append(list,
+		optional("values", describe("array", "Of read: at, value or error.")),
+		optional("selected", members{{"description", "Of select."}}),
 		optional("code", str("Code of the failure.")),
 		optional("failed_node_id", str("Node that failed.")),
 		reasonProperty, modeProperty,

@@ -1,9 +1,7 @@
 package mcpserver_test
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -13,6 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
 )
 
@@ -79,15 +78,8 @@ func driveAsHost(tb testing.TB, definition, input map[string]any, o mcpserver.Op
 		if err != nil || res.IsError {
 			tb.Fatalf("%s: %v %v", tool, err, res)
 		}
-		text, err := json.Marshal(res.StructuredContent)
-		if err != nil {
-			tb.Fatal(err)
-		}
+		text := jsonvalue.Canonical(res.StructuredContent)
 		whole, largest, answers = whole+len(text), max(largest, len(text)), answers+1
-		if f := os.Getenv("SHOW"); f != "" {
-			fmt.Println(len(text), string(text))
-			fmt.Println(res.Content[0].(*mcp.TextContent).Text)
-		}
 		return res.StructuredContent.(map[string]any)
 	}
 	content := call("workflow_start", object{"definition": definition, "input": input})

@@ -10,7 +10,7 @@ const (
 	// tokens.
 	DefaultAnswerBytes = 8 << 10
 	// MinAnswerBytes is the least that can be asked for. Below it the call that continues a run would have no room.
-	MinAnswerBytes = 2 << 10
+	MinAnswerBytes = 4 << 10
 	// FullAnswers as a size has an answer carry all of its run.
 	FullAnswers = -1
 )

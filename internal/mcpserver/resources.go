@@ -13,6 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/schemas"
 )
 
@@ -26,14 +27,11 @@ var guide string
 
 // The addresses of the resources.
 const (
-	schemaURI    = "awp://schemas/workflow-definition"
-	guideURI     = "awp://guide"
-	runPrefix    = "awp://runs/"
-	definitions  = "/definition"
-	histories    = "/history"
-	stateSuffix  = "/state"
-	resultSuffix = "/result"
-	waitSuffix   = "/pending/"
+	schemaURI   = "awp://schemas/workflow-definition"
+	guideURI    = "awp://guide"
+	runPrefix   = "awp://runs/"
+	definitions = "/definition"
+	histories   = "/history"
 )
 
 const (
@@ -55,6 +53,16 @@ func (s *server) addResources(sdk *mcp.Server) {
 			URITemplate: runPrefix + "{execution_id}" + definitions, Name: "run-definition", Title: "Definition of a run",
 			Description: "The definition that a run was started with.", MIMEType: jsonType,
 		}, s.readDefinition)
+	}
+	for _, document := range []struct{ suffix, name, title, description string }{
+		{stateSuffix, "run-state", "State of a run", "The state, or a part of it by a JSON pointer."},
+		{resultSuffix, "run-result", "Result of a run", "The result of a completed run, or a part of it by a JSON pointer."},
+		{waitSuffix + "{wait}", "run-pending", "What a run waits for", "An entry of pending in full, or a part of it by a JSON pointer."},
+	} {
+		sdk.AddResourceTemplate(&mcp.ResourceTemplate{
+			URITemplate: runPrefix + "{execution_id}" + document.suffix + "{+pointer}", Name: document.name, Title: document.title,
+			Description: document.description, MIMEType: jsonType,
+		}, s.readValue)
 	}
 	sdk.AddResourceTemplate(&mcp.ResourceTemplate{
 		URITemplate: runPrefix + "{execution_id}" + histories, Name: "run-history", Title: "History of a run",
@@ -86,6 +94,24 @@ func (s *server) readDefinition(ctx context.Context, req *mcp.ReadResourceReques
 		return nil, resourceError(req.Params.URI, err)
 	}
 	return contents(req.Params.URI, string(s.opts.Redaction.Text(stored.Text))), nil
+}
+
+// readValue answers with a value that a reference leads to, however large it is.
+func (s *server) readValue(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	a, ok := parseAddress(req.Params.URI)
+	if !ok {
+		return nil, mcp.ResourceNotFoundError(req.Params.URI)
+	}
+	a.pointer = unescaped(a.pointer)
+	run, err := s.Status(ctx, graph.StatusRequest{ExecutionID: a.executionID})
+	if err != nil {
+		return nil, resourceError(req.Params.URI, err)
+	}
+	v, _, err := s.value(ctx, run, a)
+	if err != nil {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
+	}
+	return contents(req.Params.URI, string(s.opts.Redaction.Text(jsonvalue.Canonical(v)))), nil
 }
 
 // runOf takes the run's id out of an address; in there it is percent-encoded.

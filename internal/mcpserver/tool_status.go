@@ -25,6 +25,8 @@ func statusTool() *tool {
 				"minimum", 0.0, "maximum", float64(MaxWait.Milliseconds()))),
 			optional("since_seq", describe("integer", "With wait_ms: seq of an earlier status; waits for any change since.", "minimum", 1.0)),
 			optional("node_id", aText("Only what waits at this node, in full.")),
+			optional("read", listOf(members{{"type", "string"}}, "Answer these values instead: JSON pointers into the state, as in references, or $ref and pointer joined.")),
+			optional("select", aText("Answer what this jq makes of the state, such as .text[0:4000].")),
 			answerBytesArgument,
 		},
 		answer:  statusAnswer(),
@@ -33,13 +35,16 @@ func statusTool() *tool {
 			req := graph.StatusRequest{ExecutionID: a.Require("execution_id").NonEmpty(), Wait: a.wait()}
 			req.Wait.End = a.hangup.looking
 			req.Since, _ = a.Get("since_seq").Whole(1, math.MaxInt32)
-			node := a.Get("node_id").NonEmpty()
+			node, reading := a.Get("node_id").NonEmpty(), a.reading()
 			if err := a.problem(); err != nil {
 				return nil, err
 			}
 			run, err := s.Status(ctx, req)
 			if err != nil {
 				return nil, err
+			}
+			if reading != nil {
+				return reading.answer(ctx, s, run, a.answerBytes())
 			}
 			t, headline := s.view(ctx, run), fmt.Sprintf("Execution %s is %s", shownID(run.ExecutionID), runjson.Phase(run.Status))
 			if node != "" && !t.awaits(node) {

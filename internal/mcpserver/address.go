@@ -1,0 +1,141 @@
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/outline"
+	"github.com/workflows-engine/workflows-engine/internal/runjson"
+	"github.com/workflows-engine/workflows-engine/internal/suggest"
+)
+
+// The documents of a run that answers refer to: awp://runs/ID/state, …/result and …/pending/WAIT, each followed by a pointer.
+const (
+	stateSuffix  = "/state"
+	resultSuffix = "/result"
+	waitSuffix   = "/pending/"
+)
+
+// address is where a value of a run stands.
+type address struct {
+	executionID string
+	// document is stateSuffix, resultSuffix or waitSuffix, wait the id of what the run waits for.
+	document, wait string
+	pointer        string
+}
+
+// parseAddress reads the $ref of a reference with its pointer appended.
+func parseAddress(uri string) (address, bool) {
+	path, ok := strings.CutPrefix(uri, runPrefix)
+	id, path, _ := strings.Cut(path, "/")
+	name, pointer, _ := cutPointer(path)
+	a := address{executionID: unescaped(id), document: "/" + name, pointer: pointer}
+	if name+"/" == waitSuffix[1:] {
+		wait, rest, _ := cutPointer(strings.TrimPrefix(pointer, "/"))
+		a.document, a.wait, a.pointer = waitSuffix, unescaped(wait), rest
+	}
+	return a, ok && (a.document == stateSuffix || a.document == resultSuffix || a.wait != "")
+}
+
+// cutPointer cuts the first segment off; the pointer begins with its slash.
+func cutPointer(path string) (segment, pointer string, found bool) {
+	if i := strings.IndexByte(path, '/'); i >= 0 {
+		return path[:i], path[i:], true
+	}
+	return path, "", false
+}
+
+func unescaped(s string) string {
+	if plain, err := url.PathUnescape(s); err == nil {
+		return plain
+	}
+	return s
+}
+
+// value is what stands at an address of a run.
+func (s *server) value(ctx context.Context, run *graph.Run, a address) (v any, in outline.Document, err error) {
+	if a.executionID != run.ExecutionID {
+		if run, err = s.Status(ctx, graph.StatusRequest{ExecutionID: a.executionID}); err != nil {
+			return nil, in, err
+		}
+	}
+	in = s.runDocument(run.ExecutionID, a.document)
+	switch a.document {
+	case stateSuffix:
+		if v = map[string]any{}; stateOf(run) != nil {
+			v = stateOf(run)
+		}
+	case resultSuffix:
+		if run.Status != machine.Completed {
+			return nil, in, fmt.Errorf("the run has no result: it is %s", runjson.Phase(run.Status))
+		}
+		v = run.Result
+	default:
+		in.URI += url.PathEscape(a.wait)
+		if v = waitOf(run, a.wait); v == nil {
+			return nil, in, fmt.Errorf("the run does not wait for %q any more", a.wait)
+		}
+	}
+	v, err = at(v, a.pointer)
+	return v, in, err
+}
+
+func stateOf(run *graph.Run) map[string]any {
+	if run.Status.Terminal() {
+		return run.FinalState
+	}
+	return run.State
+}
+
+// waitOf is a thing that a run waits for, with its state; nil if there is no such.
+func waitOf(run *graph.Run, id string) any {
+	for i := range run.Pending {
+		if p := &run.Pending[i]; p.ID == id {
+			m := runjson.Pending(run, p, nil)
+			if indexOf(m, "state") < 0 {
+				m.Object("state", p.State)
+			}
+			v, _ := jsonvalue.Decode(m.Append(nil))
+			return v
+		}
+	}
+	return nil
+}
+
+// at follows a pointer (RFC 6901) into a value.
+func at(v any, pointer string) (any, error) {
+	if pointer != "" && pointer[0] != '/' {
+		return nil, fmt.Errorf("the pointer %q does not begin with /", pointer)
+	}
+	read := ""
+	for _, token := range jsonvalue.PointerTokens(pointer) {
+		switch c := v.(type) {
+		case map[string]any:
+			next, ok := c[token]
+			if !ok {
+				hint := suggest.DidYouMean(token, jsonvalue.Keys(c))
+				if hint == "" {
+					hint = "read " + strconv.Quote(read) + " to see which there are"
+				}
+				return nil, fmt.Errorf("there is no member %q at %q: %s", token, read, hint)
+			}
+			v = next
+		case []any:
+			i, err := strconv.Atoi(token)
+			if err != nil || i < 0 || i >= len(c) {
+				return nil, fmt.Errorf("the list at %q has the elements 0 to %d, not %q", read, len(c)-1, token)
+			}
+			v = c[i]
+		default:
+			return nil, fmt.Errorf("the value at %q is %s and has no parts; select with jq takes a piece of a text: .[0:4000]", read, jsonvalue.KindOf(v))
+		}
+		read += "/" + jsonvalue.EscapePointer(token)
+	}
+	return v, nil
+}
