@@ -1,7 +1,6 @@
 package mcpserver_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -29,25 +28,26 @@ func wide(n int) object {
 	}
 }
 
-// An answer describes the first of many pending branches in full and the others briefly; status describes any of them.
+// An answer describes the first of many pending branches in full and others briefly, as many as fit; status describes any of them.
 func TestManyPending(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, hostMediated)
 	answer := h.ok("workflow_start", object{"definition": wide(100), "execution_id": "w"})
 	pending := answer["pending"].([]any)
-	if len(pending) != 100 {
-		t.Fatalf("%d pending", len(pending))
-	}
 	want(t, answer, object{"pending_total": 100})
+	brief := 0
 	for i, p := range pending {
 		p := p.(map[string]any)
 		_, full := p["config"]
-		if full != (i < 8) || full == (p["brief"] == true) || p["parallel_span"] == nil || p["idempotency_key"] != fmt.Sprintf("w:n%d#1.1", i) || p["id"] != nil {
+		if full == (p["brief"] == true) || i == 0 && !full || p["parallel_span"] == nil || p["idempotency_key"] != fmt.Sprintf("w:n%d#1.1", i) || p["id"] != nil {
 			t.Errorf("entry %d: %v", i, p)
 		}
+		if !full {
+			brief++
+		}
 	}
-	if text, _ := json.Marshal(answer); len(text) > 50_000 {
-		t.Errorf("the answer has %d bytes", len(text))
+	if brief < 10 || len(pending)-brief < 2 {
+		t.Errorf("%d pending, %d in brief", len(pending), brief)
 	}
 	if note := at(t, answer, "next", "note").(string); !contains(note, "99 more pending") || !contains(note, "workflow_status") {
 		t.Errorf("note %q", note)
@@ -67,10 +67,10 @@ func TestManyPending(t *testing.T) {
 
 	// A node that waits for nothing.
 	r := h.raw("workflow_status", object{"execution_id": "w", "node_id": "n77"})
-	if !contains(r.text, `it does not wait at node "n77"`) || len(r.content["pending"].([]any)) != 99 {
+	if !contains(r.text, `it does not wait at node "n77"`) || r.content["pending_total"] != 99.0 {
 		t.Errorf("%.200s", r.text)
 	}
-	few := h.ok("workflow_start", object{"definition": wide(8), "execution_id": "e"})
+	few := h.ok("workflow_start", object{"definition": wide(8), "execution_id": "e", "answer_bytes": 20_000})
 	want(t, few, object{"pending_total": nil})
 }
 
@@ -82,7 +82,7 @@ func TestDelegateInputInItsEntry(t *testing.T) {
 		p := graph.Pending{Kind: machine.WaitDelegate, ExecutionID: "r", ID: "r:d#1.1", NodeID: "d", NodeType: "agent_delegate", Host: true, DelegateInput: input}
 		second := p
 		second.ID, second.NodeID = "r:e#1.1", "e"
-		h := connectHost(t, still{run: &graph.Run{ExecutionID: "r", Status: machine.AwaitingActivity, Pending: []graph.Pending{p, second}}}, mcpserver.Options{})
+		h := connectHost(t, still{run: &graph.Run{ExecutionID: "r", Status: machine.AwaitingActivity, Pending: []graph.Pending{p, second}}}, mcpserver.Options{AnswerBytes: mcpserver.FullAnswers})
 		answer := h.ok("workflow_status", object{"execution_id": "r"})
 		want(t, answer, object{"delegate_input": input})
 		if _, ok := at(t, answer, "pending", 0).(map[string]any)["delegate_input"]; ok != inEntry {
@@ -98,11 +98,11 @@ func TestIDsInHeadlines(t *testing.T) {
 	h := newHost(t, hostMediated)
 	for id, shown := range map[string]string{"plain-1": "plain-1", "a b": "a b", " a": `" a"`, `q"`: `"q\""`, "é": "é"} {
 		r := h.raw("workflow_start", object{"definition": definitionFile(t, "step"), "execution_id": id})
-		if !strings.HasPrefix(r.text, "Execution "+shown+" awaiting_activity.\n{") {
+		if !strings.HasPrefix(r.text, "Execution "+shown+" awaiting_activity.\nWaits: ") {
 			t.Errorf("start: %.80q", r.text)
 		}
 		r = h.raw("workflow_status", object{"execution_id": id})
-		if !strings.HasPrefix(r.text, "Execution "+shown+" is awaiting_activity.\n{") {
+		if !strings.HasPrefix(r.text, "Execution "+shown+" is awaiting_activity.\nWaits: ") {
 			t.Errorf("status: %.80q", r.text)
 		}
 		r = h.refused("DUPLICATE_EXECUTION_ID", "workflow_start", object{"definition": definitionFile(t, "step"), "execution_id": id})

@@ -23,8 +23,7 @@ func cancelTool() *tool {
 		answer: []property{
 			required("execution_id", str("The run.")),
 			required("status", oneOf("Where the run stands.", "cancelled")),
-			optional("final_state", obj("The state at the end.")),
-			reasonProperty, modeProperty, seqProperty,
+			finalProperty, reasonProperty, seqProperty,
 		},
 		invalid: problem.CancelValidationError,
 		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {

@@ -21,7 +21,7 @@ func submitActivityTool() *tool {
 			executionIDArgument,
 			required("node_id", aText("node_id of the pending activity.")),
 			required("outcome", outcomeSchema),
-			optional("parallel_span", spanSchema("Copy it if pending has one; not needed with idempotency_key.")),
+			optional("parallel_span", obj("Copy it if pending has one; not needed with idempotency_key.")),
 			optional("idempotency_key", aText("Copy it: the outcome then counts for that attempt only.")),
 			definitionAgain, inputAgain, modeArgument, waitArgument, answerBytesArgument,
 		},
@@ -79,14 +79,6 @@ func (a *arguments) outcome(name string, req *graph.SubmitRequest) {
 }
 
 var spanNames = []string{"parallel_node_id", "join_target_id", "branch_name", "branch_entry_node_id"}
-
-func spanSchema(description string) members {
-	fields := make([]property, len(spanNames))
-	for i, what := range []string{"Parallel node.", "Where branches join.", "Branch.", "Its first node."} {
-		fields[i] = required(spanNames[i], str(what))
-	}
-	return described(description, fields, true)
-}
 
 func (a *arguments) span(name string) *history.ParallelSpan {
 	value := readObject(a.Get(name))

@@ -160,7 +160,7 @@ func TestParallelPending(t *testing.T) {
 	args = at(t, answer, "next", "arguments").(map[string]any)
 	args["outcome"] = object{"ok": true, "result": object{"left": 1}}
 	want(t, h.ok("workflow_submit_activity", args), object{
-		"status": "completed", "final_state": object{"left": 1, "right": 2, "joined": true},
+		"status": "completed", "result": object{"left": 1, "right": 2, "joined": true}, "final_state": nil, // result says it
 	})
 	sequential := h.ok("workflow_start", object{"definition_ref": "fork", "branch_order": "sequential"})
 	if n := len(sequential["pending"].([]any)); n != 1 {
