@@ -18,6 +18,7 @@ type settings struct {
 	*config.Config
 	workflowDir     string
 	maxMessageBytes int
+	answerBytes     int
 	// outliveParent keeps the server when the process that started it has ended.
 	outliveParent bool
 }
@@ -52,6 +53,8 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 	c := &settings{}
 	set.StringVar(&c.workflowDir, "workflow-dir", "", "`folder` with the definitions of subworkflows")
 	set.IntVar(&c.maxMessageBytes, "max-message-bytes", stdio.DefaultMaxMessageBytes, "longest message accepted")
+	set.IntVar(&c.answerBytes, "answer-bytes", mcpserver.DefaultAnswerBytes, "structured content of an answer, unless a call asks for more")
+	fullAnswers := set.Bool("full-answers", false, "answers carry all of their run, however large")
 	set.BoolVar(&c.outliveParent, "outlive-parent", false, "stay when the process that started the server ends and the input does not")
 	help := set.BoolP("help", "h", false, "print this help")
 	printVersion := set.Bool("version", false, "print the version")
@@ -68,6 +71,11 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 			WithHint("workflows-engine-mcp --help lists the flags; there are no commands.")
 	case c.maxMessageBytes < 1:
 		return nil, problem.New(problem.UsageError, "--max-message-bytes must be at least 1")
+	case c.answerBytes < mcpserver.MinAnswerBytes:
+		return nil, problem.New(problem.UsageError, "--answer-bytes must be at least %d", mcpserver.MinAnswerBytes)
+	}
+	if *fullAnswers {
+		c.answerBytes = mcpserver.FullAnswers
 	}
 	if c.Config, err = flags.Load(config.System()); err != nil {
 		// The refusal has the log format that the flags name, if they name one.

@@ -138,3 +138,23 @@ func TestTheTextHasNoState(t *testing.T) {
 		t.Errorf("%s", r.text)
 	}
 }
+
+// TestAPageOfTheListFits: a large page is cut, and its cursor leads on.
+func TestAPageOfTheListFits(t *testing.T) {
+	t.Parallel()
+	h := boundedHost(t)
+	for i := range 100 {
+		h.ok("workflow_start", object{"definition": chainOf(1), "execution_id": fmt.Sprintf("%03d-%s", i, strings.Repeat("x", 100))})
+	}
+	seen, cursor := 0, any(nil)
+	for page := 0; page == 0 || cursor != nil; page++ {
+		content := h.ok("workflow_list", object{"limit": 100, "cursor": cursor})
+		if size := len(jsonvalue.Canonical(content)); size > mcpserver.DefaultAnswerBytes || page > 10 {
+			t.Fatalf("page %d: %d bytes", page, size)
+		}
+		seen, cursor = seen+len(content["executions"].([]any)), content["next_cursor"]
+	}
+	if seen != 100 {
+		t.Errorf("%d runs", seen)
+	}
+}

@@ -57,6 +57,13 @@ func listTool() *tool {
 			if err != nil {
 				return nil, err
 			}
+			// A page that is too large is asked for again with the runs that fit, for the cursor behind the last of them.
+			if fits := fitting(page, a.answerBytes()); fits < len(page.Executions) {
+				q.Limit = max(fits, 1)
+				if page, err = s.List(ctx, q); err != nil {
+					return nil, err
+				}
+			}
 			return answerList(page), nil
 		},
 	}
@@ -65,12 +72,31 @@ func listTool() *tool {
 // maxListedError is how many bytes of an error a row of the list has: a page has up to a hundred. Status has all of it.
 const maxListedError = 300
 
+// fitting is how many runs of a page fit in an answer.
+func fitting(page history.ListPage, bytes int) int {
+	if bytes == FullAnswers {
+		return len(page.Executions)
+	}
+	bytes -= reserved // what is around them, the cursor too
+	for i := range page.Executions {
+		if bytes -= len(row(&page.Executions[i]).Append(nil)) + len(","); bytes < 0 {
+			return i
+		}
+	}
+	return len(page.Executions)
+}
+
+// row is a run of the list.
+func row(x *history.Execution) members {
+	short := *x
+	short.LastError = problem.Excerpt(x.LastError, maxListedError)
+	return runjson.Row(&short)
+}
+
 func answerList(page history.ListPage) *answer {
 	entries := make([]members, len(page.Executions))
 	for i := range page.Executions {
-		x := &page.Executions[i]
-		x.LastError = problem.Excerpt(x.LastError, maxListedError)
-		entries[i] = runjson.Row(x)
+		entries[i] = row(&page.Executions[i])
 	}
 	content := members{{"executions", entries}}
 	content.Text("next_cursor", page.NextCursor)
