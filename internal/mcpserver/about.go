@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"cmp"
+	"math"
 	"net/url"
 
 	"github.com/workflows-engine/workflows-engine/graph"
@@ -15,7 +16,8 @@ const stateShare = 4
 
 // about completes content, which has the members of a run, by what the run waits for and the call that continues it, in a
 // number of bytes. First comes what the host is asked to do, whole if there is room, then what came of the run, then its state.
-func (s *server) about(content members, run runView, bytes int) members {
+func (s *server) about(content members, run runView, a *arguments) members {
+	bytes := a.answerBytes()
 	if bytes == FullAnswers {
 		entries, cut := allEntries(run)
 		return withPending(content, run, entries, cut)
@@ -23,6 +25,7 @@ func (s *server) about(content members, run runView, bytes int) members {
 	if i := indexOf(content, "final_state"); i >= 0 && run.Result != nil && jsonvalue.Equal(run.Result, run.FinalState) {
 		content = append(content[:i:i], content[i+1:]...)
 	}
+	content = s.leaveOutSeen(content, run, a)
 	var task []*slot
 	if first := runjson.First(run.Run); first != nil {
 		task = slotsOf(&content, s.waitDocument(first), "delegate_input")
@@ -37,6 +40,27 @@ func (s *server) about(content members, run runView, bytes int) members {
 	entries, cut := s.entries(run, rest+2*reserved)
 	content = withPending(content, run, entries, cut)
 	fill(values, bytes-len(content.Append(nil)))
+	return content
+}
+
+// leaveOutSeen leaves out what has not changed in the state since the answer that the caller names by since_seq.
+func (s *server) leaveOutSeen(content members, run runView, a *arguments) members {
+	i := indexOf(content, "state")
+	if i < 0 {
+		return content
+	}
+	state, _ := content[i].Value.(map[string]any)
+	since, _ := a.Get("since_seq").Whole(1, math.MaxInt32)
+	part, unchanged := s.seen.since(a.client, run.ExecutionID, since, run.Seq, state)
+	switch {
+	case len(unchanged) == 0:
+		return content
+	case len(part) == 0:
+		content = append(content[:i:i], content[i+1:]...)
+	default:
+		content[i].Value = part
+	}
+	content.Put("unchanged", unchanged)
 	return content
 }
 

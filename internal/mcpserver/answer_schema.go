@@ -7,6 +7,7 @@ package mcpserver
 var (
 	executionIDProperty = required("execution_id", str("Run."))
 	stateProperty       = optional("state", obj("State of the open run; large parts are references."))
+	unchangedProperty   = optional("unchanged", describe("array", "Left out of the state: as since_seq had it."))
 	finalProperty       = optional("final_state", obj("State at the end, unless result is the same."))
 	resultProperty      = optional("result", members{{"description", "Output of the completed run; may be null."}})
 	reasonProperty      = optional("reason", str("Why it was cancelled."))
@@ -53,7 +54,7 @@ func runAnswer(more ...property) []property {
 	return append([]property{
 		executionIDProperty,
 		required("status", oneOf("Where it stands.", statuses...)),
-		resultProperty, stateProperty, seqProperty,
+		resultProperty, stateProperty, unchangedProperty, seqProperty,
 		optional("pending", describe("array", "All it waits for, as workflow_status describes it.")),
 		optional("next", obj("The call to make next: tool, arguments (fill in each <…>), note.")),
 	}, more...)
@@ -73,7 +74,7 @@ func statusAnswer() []property {
 		optional("current_node_id", str("Node that waits, or stopped it.")),
 		optional("last_error", str("Why it failed or was cancelled.")),
 		optional("code", str("Code of the failure.")),
-		finalProperty, resultProperty, stateProperty,
+		finalProperty, resultProperty, stateProperty, unchangedProperty,
 		optional("values", describe("array", "Of read: at, value or error.")),
 		optional("selected", members{{"description", "Of select."}}),
 		optional("child_execution_id", str("Newest subworkflow.")),

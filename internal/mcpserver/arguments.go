@@ -29,6 +29,8 @@ type arguments struct {
 	// progress gets what happens while the call waits; nil if the client gave no token.
 	progress func(graph.Progress)
 	hangup   hangup
+	// client is the session of the call.
+	client any
 	// usual is the size of answers that do not say another in answer_bytes.
 	usual int
 	// applied is called when the call's change is made and only the wait for the run is left; may be nil.

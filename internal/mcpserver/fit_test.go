@@ -158,3 +158,30 @@ func TestAPageOfTheListFits(t *testing.T) {
 		t.Errorf("%d runs", seen)
 	}
 }
+
+// TestWhatIsUnchangedIsLeftOut: an answer to a call with since_seq names the members of the state that the caller has seen, if they
+// are long, and has the rest. Without since_seq, for another client and for a seq of no answer it has all.
+func TestWhatIsUnchangedIsLeftOut(t *testing.T) {
+	t.Parallel()
+	h := boundedHost(t)
+	input := object{"long": strings.Repeat("x", 500), "a/b": strings.Repeat("y", 500), "short": "z"}
+	content := h.ok("workflow_start", object{"definition": chainOf(3), "input": input, "execution_id": "r"})
+	want(t, content, object{"state": input, "unchanged": nil})
+	args := at(t, content, "next", "arguments").(map[string]any)
+	if args["since_seq"] != content["seq"] {
+		t.Fatalf("next has %v, seq is %v", args["since_seq"], content["seq"])
+	}
+	args["outcome"] = object{"ok": true, "result": object{"long": strings.Repeat("n", 500), "new": 1}}
+	content = h.ok("workflow_submit_activity", args)
+	want(t, content, object{"state": object{"long": strings.Repeat("n", 500), "new": 1, "short": "z"}, "unchanged": []any{"/a~1b"}})
+	whole := object{"long": strings.Repeat("n", 500), "new": 1, "short": "z", "a/b": input["a/b"]}
+	want(t, h.ok("workflow_status", object{"execution_id": "r"}), object{"state": whole, "unchanged": nil})
+	want(t, h.ok("workflow_status", object{"execution_id": "r", "since_seq": 3}), object{"state": whole, "unchanged": nil})
+	want(t, h.ok("workflow_status", object{"execution_id": "r", "since_seq": content["seq"]}), object{"state": object{"new": 1, "short": "z"}, "unchanged": []any{"/a~1b", "/long"}})
+	for range 2 {
+		args = at(t, content, "next", "arguments").(map[string]any)
+		args["outcome"] = object{"ok": true}
+		content = h.ok("workflow_submit_activity", args)
+	}
+	want(t, content, object{"status": "completed", "result": whole, "unchanged": nil})
+}

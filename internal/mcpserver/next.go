@@ -93,6 +93,7 @@ func answerTo(run runView, p *graph.Pending) members {
 	} else if l != nil {
 		more += fmt.Sprintf(" Node %q waits for a process that has %s, which this server lacks.", l.NodeID, l.Missing)
 	}
+	args.Number("since_seq", run.Seq)
 	switch p.Kind {
 	case machine.WaitInterrupt:
 		args.Text("interrupt_id", p.ID)

@@ -50,6 +50,7 @@ type server struct {
 	graph.Engine
 	opts Options
 	log  *slog.Logger
+	seen seenStates
 }
 
 // instructions teach a model the loop once, so that the tools' descriptions and the answers can be short.
@@ -151,6 +152,7 @@ func (s *server) handler(t *tool) mcp.ToolHandler {
 		if a.broken != nil { // the connection does not look at large arguments
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the arguments are not JSON: " + a.broken.Error()}
 		}
+		a.client = req.Session
 		a.usual = cmp.Or(s.opts.AnswerBytes, DefaultAnswerBytes)
 		a.hangup, _ = ctx.Value(hangupKey{}).(hangup)
 		a.applied, _ = ctx.Value(appliedKey{}).(func())

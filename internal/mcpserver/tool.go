@@ -68,6 +68,7 @@ var (
 		string(machine.InProcess), string(machine.HostMediated)))
 	answerBytesArgument = optional("answer_bytes", describe("integer", "Largest answer (default 8192); what is left out is named.",
 		"minimum", float64(MinAnswerBytes)))
+	sinceArgument   = optional("since_seq", describe("integer", "seq of an answer you have: what is unchanged in the state is left out.", "minimum", 1.0))
 	definitionAgain = optional("definition", obj("Not needed. If sent it must be the run's."))
 	inputAgain      = optional("input", obj("Not needed. If sent it must be the run's."))
 )
@@ -122,7 +123,7 @@ func (s *server) ran(ctx context.Context, a *arguments, run *graph.Run, err erro
 	if len(list) > 0 {
 		content.Put("warnings", list)
 	}
-	content = s.about(content, view, a.answerBytes())
+	content = s.about(content, view, a)
 	return &answer{headline, s.inShort(view), content}, nil
 }
 

@@ -19,7 +19,7 @@ func resumeTool() *tool {
 			executionIDArgument,
 			required("resume_payload", obj("The person's answer; its members are set in the state.")),
 			optional("interrupt_id", aText("Which interrupt, if several are pending.")),
-			definitionAgain, inputAgain, modeArgument, waitArgument, answerBytesArgument,
+			definitionAgain, inputAgain, modeArgument, waitArgument, sinceArgument, answerBytesArgument,
 		},
 		answer:  runAnswer(repeatedProperty, warningsProperty),
 		invalid: problem.InvalidResumePayload,

@@ -20,7 +20,7 @@ func signalTool() *tool {
 			required("signal_name", aText("The signal's name, exactly.")),
 			optional("payload", obj("What the signal brings; default {}.")),
 			optional("idempotency_key", aText("Any text that names this signal: sent again with it, it counts once.")),
-			definitionAgain, inputAgain, modeArgument, waitArgument, answerBytesArgument,
+			definitionAgain, inputAgain, modeArgument, waitArgument, sinceArgument, answerBytesArgument,
 		},
 		answer:  runAnswer(repeatedProperty, warningsProperty),
 		invalid: problem.SignalValidationError,

@@ -23,7 +23,7 @@ func submitActivityTool() *tool {
 			required("outcome", outcomeSchema),
 			optional("parallel_span", obj("Copy it if pending has one; not needed with idempotency_key.")),
 			optional("idempotency_key", aText("Copy it: the outcome then counts for that attempt only.")),
-			definitionAgain, inputAgain, modeArgument, waitArgument, answerBytesArgument,
+			definitionAgain, inputAgain, modeArgument, waitArgument, sinceArgument, answerBytesArgument,
 		},
 		answer:  runAnswer(repeatedProperty, warningsProperty),
 		inner:   map[string]string{"ok": "outcome", "result": "outcome", "error": "outcome", "code": "outcome", "delegate_correlation_id": "outcome", "external_task_id": "outcome"},
