@@ -21,6 +21,8 @@ type ForkRequest struct {
 	// to the last.
 	ExecutionID string
 	Seq         int64
+	// BeforeNode, instead of Seq, is the node whose newest visit the new run begins with.
+	BeforeNode string
 	// NewExecutionID is the new run's; blank means a new one.
 	NewExecutionID string
 	// Definition is what the new run follows; nil means the run's own. What is taken over must be what this definition
@@ -73,7 +75,7 @@ func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
 		}
 	}
 	past, m, err := (&replay.Fork{
-		From: req.ExecutionID, To: req.NewExecutionID, Seq: req.Seq, Program: prog, MaxVisits: r.opts.MaxVisits, Now: r.now().Truncate(time.Millisecond),
+		From: req.ExecutionID, To: req.NewExecutionID, Seq: req.Seq, BeforeNode: req.BeforeNode, Program: prog, MaxVisits: r.opts.MaxVisits, Now: r.now().Truncate(time.Millisecond),
 		Actor: actor.Of(ctx),
 	}).Past(records)
 	if err != nil {

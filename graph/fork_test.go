@@ -113,6 +113,7 @@ func TestRefusedForks(t *testing.T) {
 			{graph.ForkRequest{ExecutionID: "nobody", Seq: 1}, problem.ExecutionNotFound},
 			{graph.ForkRequest{ExecutionID: "r", Seq: 0}, problem.ValidationError},
 			{graph.ForkRequest{ExecutionID: "r", Seq: int64(len(rs)) + 1}, problem.ValidationError},
+			{graph.ForkRequest{ExecutionID: "r", BeforeNode: "c"}, problem.ValidationError},
 			{graph.ForkRequest{ExecutionID: "r", Seq: 1, NewExecutionID: "r"}, problem.DuplicateExecutionID},
 			{graph.ForkRequest{ExecutionID: "r", Seq: 1, NewExecutionID: "x:sub:y"}, problem.ValidationError},
 			{graph.ForkRequest{ExecutionID: "r", Seq: 1, NewExecutionID: strings.Repeat("i", graph.MaxExecutionID+1)}, problem.ValidationError},
@@ -330,4 +331,19 @@ func TestTimersOfAForkWithinAStep(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestForkBeforeANode begins the new run with the newest visit of the node.
+func TestForkBeforeANode(t *testing.T) {
+	t.Parallel()
+	r, _ := host(t, graph.Options{})
+	start(t, r, "r", linear(t, "lin", "a", "b"), nil)
+	submit(t, r, "r", "a", object{"from": "a"})
+	submit(t, r, "r", "b", object{"from": "b"})
+	for node, state := range map[string]object{"a": {}, "b": {"from": "a"}} {
+		run, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", BeforeNode: node, NewExecutionID: "before-" + node})
+		if err != nil || len(run.Pending) != 1 || run.Pending[0].NodeID != node || !sameJSON(run.State, state) {
+			t.Errorf("%s: %+v %v", node, run, err)
+		}
+	}
 }

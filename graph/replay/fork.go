@@ -18,6 +18,8 @@ type Fork struct {
 	// From is the run to fork, To the new run. Seq is the last record of From to copy.
 	From, To string
 	Seq      int64
+	// BeforeNode, instead of Seq, is the node before whose newest visit the past ends.
+	BeforeNode string
 	// Program is the program of the new run. The copied records must follow from it.
 	Program   *definition.Program
 	MaxVisits int
@@ -31,6 +33,12 @@ type Fork struct {
 // times are moved so that the past ends at Now. VALIDATION_ERROR if the other run has no record Seq, NONDETERMINISM_DETECTED if the
 // past does not follow from the program.
 func (f *Fork) Past(records []history.Record) ([]history.Record, *machine.Machine, error) {
+	if f.BeforeNode != "" {
+		if f.Seq = beforeNode(records, f.BeforeNode); f.Seq == 0 {
+			return nil, nil, problem.New(problem.ValidationError, "run %q has not been at node %q", f.From, f.BeforeNode).
+				WithPlace(problem.Place{ExecutionID: f.From, NodeID: f.BeforeNode}).WithHint("Its history shows the nodes that it visited.")
+		}
+	}
 	if f.Seq < 1 || f.Seq > int64(len(records)) {
 		return nil, nil, problem.New(problem.ValidationError, "run %q has no record %d", f.From, f.Seq).
 			WithPlace(problem.Place{ExecutionID: f.From}).
@@ -42,6 +50,16 @@ func (f *Fork) Past(records []history.Record) ([]history.Record, *machine.Machin
 			WithPlace(problem.Place{ExecutionID: f.From}).WithHint("Fork it at a record before the difference; nothing was written.")
 	}
 	return past, m, err
+}
+
+// beforeNode is the number of the last record before the newest visit of a node; 0 if there was none.
+func beforeNode(records []history.Record, node string) int64 {
+	for i := len(records) - 1; i > 0; i-- {
+		if r := &records[i]; r.Kind == history.Command && r.Name == history.ScheduleNode && r.Payload.NodeID == node {
+			return r.Seq - 1
+		}
+	}
+	return 0
 }
 
 func (f *Fork) past(records []history.Record) ([]history.Record, *machine.Machine, error) {
