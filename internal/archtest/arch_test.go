@@ -63,6 +63,7 @@ var rooms = map[string][]string{
 	"internal/jsondelta":          {"graph/problem"},
 	"internal/signing":            {"internal/config/envname", "internal/jsonvalue", "graph/problem"},
 	"internal/suggest":            {},
+	"internal/outline":            {"internal/jsonvalue"},
 	"internal/config/envname":     {"graph/problem"},
 	"internal/port":               {},
 	"internal/wait":               {},
@@ -137,7 +138,7 @@ var rooms = map[string][]string{
 	"internal/runjson": {"history", "internal/config/envname", "graph/machine", "graph/runview", "internal/jsonvalue"},
 	"internal/mcpserver": {
 		"history", "graph", "graph/problem", "graph/definition", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/runjson",
-		"internal/mcpserver/stdio", "internal/suggest", "internal/config/envname", "schemas",
+		"internal/mcpserver/stdio", "internal/outline", "internal/suggest", "internal/config/envname", "graph/expr", "schemas",
 	},
 	"internal/cli": {
 		"activities", "activities/toolcall", "internal/manifest", "internal/sdnotify",
