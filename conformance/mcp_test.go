@@ -23,7 +23,7 @@ type mcpDoor struct {
 
 func openMCP(ctx context.Context, runner *graph.Runner) (conformance.Surface, error) {
 	clientEnd, serverEnd := mcp.NewInMemoryTransports()
-	server, err := mcpserver.New(runner, mcpserver.Options{}).Connect(ctx, serverEnd, nil)
+	server, err := mcpserver.New(runner, mcpserver.Options{AnswerBytes: mcpserver.FullAnswers}).Connect(ctx, serverEnd, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func submitNumber(id int, run string, n int) string {
 // has them in the order in which they were sent, also where they name now the run and now its subworkflow.
 func TestCallsOvertakeEachOther(t *testing.T) {
 	t.Parallel()
-	p := spawn(t, "--store", "memory")
+	p := spawn(t, "--store", "memory", "--full-answers")
 	p.write(hello)
 	p.read()
 	p.write(toolCall(1, "workflow_start", `{"execution_id":"c","activity_execution_mode":"host_mediated","definition":`+collector("child")+`}`))
