@@ -59,3 +59,12 @@ func (e *engine) close() (err error) {
 	}
 	return err
 }
+
+// Fork implements graph.Forker.
+func (e *engine) Fork(ctx context.Context, req graph.ForkRequest) (*graph.Run, error) {
+	forker, err := graph.Need[graph.Forker](e.Engine, "fork")
+	if err != nil {
+		return nil, err
+	}
+	return forker.Fork(ctx, req)
+}

@@ -136,9 +136,10 @@ var rooms = map[string][]string{
 		"graph/definition", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/signing",
 	},
 	"internal/runjson": {"history", "internal/config/envname", "graph/machine", "graph/runview", "internal/jsonvalue"},
+	"internal/picture": {"graph/definition"},
 	"internal/mcpserver": {
 		"history", "graph", "graph/problem", "graph/definition", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/runjson",
-		"internal/mcpserver/stdio", "internal/outline", "internal/suggest", "internal/config/envname", "graph/expr", "schemas",
+		"internal/mcpserver/stdio", "internal/outline", "internal/picture", "internal/suggest", "internal/config/envname", "graph/expr", "schemas",
 	},
 	"internal/cli": {
 		"activities", "activities/toolcall", "internal/manifest", "internal/sdnotify",

@@ -12,58 +12,44 @@ var (
 	resultProperty      = optional("result", members{{"description", "Output of the completed run; may be null."}})
 	reasonProperty      = optional("reason", str("Why it was cancelled."))
 	seqProperty         = optional("seq", describe("integer", "Rises with every change."))
-	nextProperty        = optional("next", described("The call to make next.", []property{
-		required("tool", str("Tool.")),
-		required("arguments", obj("Fill in each <…>.")),
-		required("note", str("How.")),
-	}, false))
+	nextProperty        = optional("next", obj("The call to make next: tool, arguments (fill in each <…>), note."))
 )
 
 var pendingMembers = []property{
-	required("kind", str("activity, delegate, interrupt, signal, timer, backoff (retry later) or child.")),
+	required("kind", str("activity, delegate, interrupt, signal, timer, backoff or child.")),
 	required("node_id", str("Node.")),
 	optional("brief", describe("boolean", "Cut short: ask with node_id.")),
 	optional("execution_id", str("Subworkflow that waits; answer the run.")),
 	optional("performed_by", str(`"engine": do not submit it.`)),
-	optional("queued", describe("boolean", "No turn yet.")),
 	optional("attempt", describe("integer", "Which of max_attempts.")),
 	optional("last_error", str("Failure of the attempt before.")),
-	optional("parallel_span", obj("Its branch.")),
 	optional("config", obj("What to do, as the definition says.")),
-	optional("output_schema", members{{"description", "JSON Schema of the result."}}),
+	optional("output_schema", members{{"description", "Of the result."}}),
 	optional("state", obj("State it sees, if not the run's: what differs.")),
-	optional("delegate_input", obj("Task; of the first entry above if large.")),
-	optional("delegate_correlation_id", str("Send it back.")),
-	optional("interrupt_id", str("Names this interrupt.")),
+	optional("delegate_input", obj("Task.")),
 	optional("prompt", str("What to ask the person.")),
-	optional("resume_schema", obj("JSON Schema of resume_payload.")),
+	optional("resume_schema", obj("Of resume_payload.")),
 	optional("signal_name", str("Signal to deliver.")),
-	optional("child_execution_id", str("Subworkflow's run.")),
 	optional("idempotency_key", str("Names this attempt.")),
 	optional("deadline", str("When it fails with TIMEOUT.")),
 	optional("due_at", str("When it is due.")),
-}
-
-// statuses of an answer: the protocol's without failed, which is an error answer, and those of a run whose wait is over.
-var statuses = []string{
-	"completed", "interrupted", "awaiting_activity", "awaiting_signal", "cancelled", "running", "awaiting_timer", "awaiting_child",
 }
 
 // runAnswer are the members that a call that drives a run answers with.
 func runAnswer(more ...property) []property {
 	return append([]property{
 		executionIDProperty,
-		required("status", oneOf("Where it stands.", statuses...)),
-		resultProperty, stateProperty, unchangedProperty, seqProperty,
-		optional("pending", describe("array", "All it waits for, as workflow_status describes it.")),
-		optional("next", obj("The call to make next: tool, arguments (fill in each <…>), note.")),
+		required("status", str("completed, cancelled, or what it waits for.")),
+		resultProperty, stateProperty,
+		optional("pending", describe("array", "What it waits for; see workflow_status.")),
+		nextProperty,
 	}, more...)
 }
 
 // repeatedProperty is for calls that may be repeated, warningsProperty for those that are judged.
 var (
-	repeatedProperty = optional("repeated", describe("boolean", "This call was taken before; it changed nothing."))
-	warningsProperty = optional("warnings", describe("array", "Doubts about definition or call: code, pointer, message, hint."))
+	repeatedProperty = optional("repeated", describe("boolean", "Taken before; nothing changed."))
+	warningsProperty = optional("warnings", describe("array", "Doubts about definition or call."))
 )
 
 // statusAnswer are the members of workflow_status.
@@ -77,15 +63,10 @@ func statusAnswer() []property {
 		finalProperty, resultProperty, stateProperty, unchangedProperty,
 		optional("values", describe("array", "Of read: at, value or error.")),
 		optional("selected", members{{"description", "Of select."}}),
-		optional("child_execution_id", str("Newest subworkflow.")),
-		optional("parent_execution_id", str("Run that started it as a subworkflow.")),
-		optional("forked_from", obj("Run that it goes on from: execution_id, seq.")),
 		reasonProperty,
-		optional("activity_execution_mode", str("Who performs activities.")),
 		optional("definition_name", str("What runs.")),
-		optional("updated_at", str("When it last changed (UTC).")),
 		seqProperty,
-		optional("warnings", describe("array", "Limits from 80 % on: code, message, used, limit, hint.")),
+		optional("warnings", describe("array", "Limits from 80 % on.")),
 		optional("pending", listOf(object(pendingMembers, false), "What it waits for, in branch order.")),
 		optional("pending_total", describe("integer", "How many, if some are brief or left out.")),
 		nextProperty,

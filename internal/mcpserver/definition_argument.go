@@ -8,6 +8,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
+// definitionSchema is the schema of an argument that is a definition.
+func definitionSchema(description string) members {
+	return members{{"anyOf", []members{{{"type", "object"}}, {{"type", "string"}}}}, {"description", description}}
+}
+
 // definition reads a definition: an object, or text in JSON or YAML. All three are read from their text, as strictly as
 // a file (spec: definition, 14.1). What is wrong with it has the given code. Nil if absent or unusable.
 func (a *arguments) definition(name string, invalid problem.Code) *definition.Document {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -75,7 +76,7 @@ func (s *server) failedRun(run *graph.Run, bytes int) *failure {
 	if final != nil {
 		f.line("final_state: %s", final)
 	}
-	f.line("Next: correct the cause and start a new run; this one has ended.")
+	f.line("Next: correct the cause; workflow_fork with this execution_id then tries again before the node that failed. This run has ended.")
 	return f
 }
 
@@ -110,6 +111,10 @@ func refusal(err error, invalid problem.Code, executionID string) *failure {
 		f.line("execution_id: %s", shownID(executionID))
 	}
 	f.details.Text("node_id", e.At.NodeID)
+	if lacksShape(e.Findings) {
+		f.details.Put("example", jsonvalue.Raw(minimalDefinition))
+		f.line("How to write one: workflow_guide. To check one: workflow_validate. The smallest one that calls a model:\n%s", minimalDefinition)
+	}
 	hint := words.Translate(e.Hint)
 	if hint == "" || len(e.Findings) > 0 { // a finding's own hint stands beside it
 		hint = nextStep(f.code)
@@ -119,6 +124,16 @@ func refusal(err error, invalid problem.Code, executionID string) *failure {
 		f.line("Next: %s", hint)
 	}
 	return f
+}
+
+// minimalDefinition is shown where a definition has not the form of one.
+const minimalDefinition = `{"document":{"schema":"https://agent-workflow.dev/schemas/workflow-definition.json","name":"my-flow","version":"1.0.0"},` +
+	`"state_schema":{"type":"object"},"nodes":[{"id":"begin","type":"start"},{"id":"ask","type":"llm_call","config":{"model":"any","system_prompt":"…"}},` +
+	`{"id":"finish","type":"end"}],"edges":[{"source":"__start__","target":"begin"},{"source":"begin","target":"ask"},{"source":"ask","target":"finish"}]}`
+
+// lacksShape reports whether a definition breaks the schema of definitions.
+func lacksShape(findings problem.Findings) bool {
+	return slices.ContainsFunc(findings, func(f problem.Finding) bool { return f.Code == problem.DefinitionSchema })
 }
 
 // maxShownID is how many bytes of a run's id an error shows. That of a run below others is long; a longer one is noise.

@@ -2,7 +2,6 @@ package mcpserver
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"net/url"
 	"strings"
@@ -22,9 +21,6 @@ type Definitions interface {
 	Definition(ctx context.Context, hash string) (history.StoredDefinition, error)
 }
 
-//go:embed guide.md
-var guide string
-
 // The addresses of the resources.
 const (
 	schemaURI   = "awp://schemas/workflow-definition"
@@ -42,8 +38,8 @@ const (
 func (s *server) addResources(sdk *mcp.Server) {
 	sdk.AddResource(&mcp.Resource{
 		URI: guideURI, Name: "guide", Title: "How to write a workflow definition", MIMEType: "text/markdown",
-		Description: "Node types, edges, state and jq on one page, with an example.", Size: int64(len(guide)),
-	}, fixed(guide))
+		Description: "Node types, edges, state and jq on one page, with an example.", Size: int64(len(guidePage(mainTopic))),
+	}, fixed(guidePage(mainTopic)))
 	sdk.AddResource(&mcp.Resource{
 		URI: schemaURI, Name: "workflow-definition", Title: "JSON Schema of workflow definitions", MIMEType: "application/schema+json",
 		Description: "Every member of a definition.",

@@ -85,8 +85,4 @@ func answerSchema(answer ...property) members {
 	return s
 }
 
-var errorSchema = described("Alone, if refused or failed.", []property{
-	required("code", str("Stable code.")),
-	required("message", str("What is wrong.")),
-	optional("details", obj("Facts, by code.")),
-}, false)
+var errorSchema = obj("Alone, if refused or failed: code, message, details.")

@@ -54,14 +54,17 @@ type server struct {
 }
 
 // instructions teach a model the loop once, so that the tools' descriptions and the answers can be short.
-const instructions = `Durable workflows: a definition is walked node by node, and every step survives restarts.
-1. workflow_start with definition (how to write one: resource awp://guide) and input. Both are stored; do not send them again.
+const instructions = `Use these tools for work of several steps that must not get lost or be done twice: tasks with waits, approvals by people, retries,
+parallel parts, or more steps than one conversation holds. A definition (a graph of nodes) is walked node by node; every step survives restarts.
+1. workflow_start with definition and input. How to write one: workflow_guide; check it with workflow_validate. Both are stored; do not send them again.
 2. Read status and pending of the answer:
  awaiting_activity: do what pending.config asks, then workflow_submit_activity
  interrupted: ask the person pending.prompt, then workflow_resume with the answer
  awaiting_signal: workflow_signal once it has happened
  running, awaiting_timer: workflow_status with wait_ms
 3. next is the call to make, arguments included: replace each <…>. Repeat until completed, failed or cancelled.
+Large values are shown as {"$ref", "pointer", "head"}: workflow_status with read: ["/pointer"] or select (jq) reads them.
+If a run waits for hours, tell the user when it is due and stop. After a failure: workflow_history shows why, workflow_fork tries again from there.
 Lost the thread? workflow_list, then workflow_status, which repeats everything needed to continue. A refused call changes nothing; its text says what to do.`
 
 // listsFor is how long clients may keep the lists, which change with a release only.

@@ -36,6 +36,7 @@ type tool struct {
 func allTools(o Options) []*tool {
 	return []*tool{
 		startTool(o.DefaultMode), statusTool(), resumeTool(), submitActivityTool(), signalTool(), cancelTool(), listTool(),
+		guideTool(), validateTool(), historyTool(), forkTool(),
 	}
 }
 
@@ -66,11 +67,11 @@ var (
 		"minimum", 0.0, "maximum", float64(MaxWait.Milliseconds())))
 	modeArgument = optional("activity_execution_mode", oneOf("Changes who performs activities from now on.",
 		string(machine.InProcess), string(machine.HostMediated)))
-	answerBytesArgument = optional("answer_bytes", describe("integer", "Largest answer (default 8192); what is left out is named.",
+	answerBytesArgument = optional("answer_bytes", describe("integer", "Largest answer (default 8192).",
 		"minimum", float64(MinAnswerBytes)))
-	sinceArgument   = optional("since_seq", describe("integer", "seq of an answer you have: what is unchanged in the state is left out.", "minimum", 1.0))
-	definitionAgain = optional("definition", obj("Not needed. If sent it must be the run's."))
-	inputAgain      = optional("input", obj("Not needed. If sent it must be the run's."))
+	sinceArgument   = optional("since_seq", describe("integer", "seq of an answer you have; what is unchanged is left out.", "minimum", 1.0))
+	definitionAgain = optional("definition", obj("Not needed."))
+	inputAgain      = optional("input", obj("Not needed."))
 )
 
 func (a *arguments) wait() graph.Wait {

@@ -3,6 +3,7 @@ package mcpserver_test
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,7 +18,7 @@ var hostMediated = graph.Options{DefaultMode: machine.HostMediated}
 
 var order = []string{
 	"workflow_start", "workflow_status", "workflow_resume", "workflow_submit_activity", "workflow_signal",
-	"workflow_cancel", "workflow_list",
+	"workflow_cancel", "workflow_list", "workflow_guide", "workflow_validate", "workflow_history", "workflow_fork",
 }
 
 func TestToolList(t *testing.T) {
@@ -50,7 +51,7 @@ func TestToolList(t *testing.T) {
 	}
 	for _, tool := range list.Tools {
 		a := tool.Annotations
-		readOnly := tool.Name == "workflow_status" || tool.Name == "workflow_list"
+		readOnly := slices.Contains([]string{"workflow_status", "workflow_list", "workflow_guide", "workflow_validate", "workflow_history"}, tool.Name)
 		if a.ReadOnlyHint != readOnly || *a.DestructiveHint != (tool.Name == "workflow_cancel") {
 			t.Errorf("%s: annotations %+v", tool.Name, a)
 		}

@@ -1,0 +1,152 @@
+package mcpserver_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
+)
+
+// TestGuide: every topic is a page that fits an answer, and the definitions on it are valid without a warning.
+func TestGuide(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, graph.Options{})
+	first := h.ok("workflow_guide", nil)
+	if len(first["topics"].([]any)) != 6 || first["topic"] != "definition" {
+		t.Errorf("%v", first["topics"])
+	}
+	for _, topic := range first["topics"].([]any) {
+		r := h.raw("workflow_guide", object{"topic": topic})
+		page := r.content["guide"].(string)
+		if len(page) > mcpserver.DefaultAnswerBytes/2 || !strings.Contains(r.text, page) {
+			t.Errorf("%s: %d bytes", topic, len(page))
+		}
+		for i, block := range strings.Split(page, "```json\n") {
+			if i == 0 {
+				continue
+			}
+			text, _, _ := strings.Cut(block, "```")
+			doc, err := definition.Parse([]byte(text))
+			if err != nil {
+				t.Fatalf("%s: %v", topic, err)
+			}
+			if _, findings := definition.Compile(doc, definition.Options{}); len(findings) > 0 {
+				t.Errorf("%s: %v", topic, findings)
+			}
+		}
+	}
+	h.refused("VALIDATION_ERROR", "workflow_guide", object{"topic": "cooking"})
+}
+
+// TestValidate: a valid definition is drawn, an invalid one is no error of the call and has every problem with its place.
+func TestValidate(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, graph.Options{})
+	r := h.raw("workflow_validate", object{"definition": definitionFile(t, "tickets")})
+	if r.content["valid"] != true || !contains(r.content["graph"].(string), "(start) → ") || !contains(r.text, "is valid") {
+		t.Errorf("%s", r.text)
+	}
+	broken := chainOf(2)
+	broken["nodes"].([]any)[1].(object)["typo"] = 1
+	broken["edges"].([]any)[0].(object)["source"] = "nowhere"
+	r = h.raw("workflow_validate", object{"definition": broken})
+	if found := r.content["errors"].([]any); r.code != "" || r.content["valid"] != false || len(found) < 2 || r.content["graph"] != nil ||
+		!contains(r.text, "/nodes/1") || !contains(r.text, "typo") {
+		t.Errorf("%s", r.text)
+	}
+	r = h.raw("workflow_validate", object{"definition": "{\"nodes\": [}"})
+	if r.code != "" || r.content["valid"] != false || len(r.content["errors"].([]any)) != 1 {
+		t.Errorf("%s", r.text)
+	}
+	h.refused("VALIDATION_ERROR", "workflow_validate", nil)
+}
+
+// TestABlindStart: a model that knows the tools' descriptions alone sends something; the refusal shows it a definition and names
+// the tools that help, and what it shows is valid.
+func TestABlindStart(t *testing.T) {
+	t.Parallel()
+	h := boundedHost(t)
+	r := h.refused("VALIDATION_ERROR", "workflow_start", object{"definition": object{"name": "summary", "steps": []any{"read", "summarise"}}})
+	if !contains(r.text, "workflow_guide") || !contains(r.text, "workflow_validate") {
+		t.Errorf("%s", r.text)
+	}
+	_, shown, _ := strings.Cut(r.text, "calls a model:\n")
+	shown, _, _ = strings.Cut(shown, "\n")
+	content := h.ok("workflow_start", object{"definition": shown})
+	want(t, content, object{"status": "awaiting_activity"})
+	if example, err := json.Marshal(r.details()["example"]); err != nil || !sameJSON(t, example, []byte(shown)) {
+		t.Errorf("%s", example)
+	}
+}
+
+// TestHistoryTool: pages of short rows that lead from one to the next, and one record whole.
+func TestHistoryTool(t *testing.T) {
+	t.Parallel()
+	h := boundedHost(t)
+	content := h.ok("workflow_start", object{"definition": chainOf(8), "input": object{"documents": documents(50_000)}, "execution_id": "r"})
+	for content["status"] != "completed" {
+		args := at(t, content, "next", "arguments").(map[string]any)
+		args["outcome"] = object{"ok": true, "result": object{args["node_id"].(string): "done"}}
+		content = h.ok("workflow_submit_activity", args)
+	}
+	page := h.ok("workflow_history", object{"execution_id": "r"})
+	total := page["total"].(float64)
+	seen := map[float64]bool{}
+	for {
+		records := page["records"].([]any)
+		for _, r := range records {
+			seen[r.(object)["seq"].(float64)] = true
+		}
+		if later, ok := page["later"].(object); ok && !seen[later["from_seq"].(float64)] {
+			later["execution_id"] = "r"
+			page = h.ok("workflow_history", later)
+			continue
+		}
+		earlier, ok := page["earlier"].(object)
+		if !ok {
+			break
+		}
+		earlier["execution_id"] = "r"
+		page = h.ok("workflow_history", earlier)
+	}
+	if float64(len(seen)) != total || total < 30 {
+		t.Errorf("%d of %v records", len(seen), total)
+	}
+	one := h.ok("workflow_history", object{"execution_id": "r", "seq": 1, "answer_bytes": 100_000})
+	if records := one["records"].([]any); len(records) != 1 || at(t, records, 0, "name") != "ExecutionStarted" || at(t, records, 0, "payload", "workflowName") != "chain" {
+		t.Errorf("%.300v", one)
+	}
+	h.refused("VALIDATION_ERROR", "workflow_history", object{"execution_id": "r", "seq": total + 1})
+	h.refused("EXECUTION_NOT_FOUND", "workflow_history", object{"execution_id": "x"})
+}
+
+// TestForkTool: a failed run is tried again before the node that failed, also with a corrected definition; any run from a node or
+// a record on.
+func TestForkTool(t *testing.T) {
+	t.Parallel()
+	h := boundedHost(t)
+	content := h.ok("workflow_start", object{"definition": chainOf(2), "execution_id": "r"})
+	args := at(t, content, "next", "arguments").(map[string]any)
+	args["outcome"] = object{"ok": true, "result": object{"first": 1}}
+	content = h.ok("workflow_submit_activity", args)
+	h.refused("VALIDATION_ERROR", "workflow_fork", object{"execution_id": "r"})
+	args = at(t, content, "next", "arguments").(map[string]any)
+	args["outcome"] = object{"ok": false, "error": "boom"}
+	h.refused("ENGINE_FAILURE", "workflow_submit_activity", args)
+
+	again := h.ok("workflow_fork", object{"execution_id": "r", "new_execution_id": "again"})
+	want(t, again, object{"execution_id": "again", "status": "awaiting_activity", "node_id": "step1", "state": object{"first": 1}})
+	corrected := chainOf(2)
+	corrected["nodes"].([]any)[2].(object)["config"] = object{"model": "large", "prompt": "another"}
+	again = h.ok("workflow_fork", object{"execution_id": "r", "definition": corrected})
+	if at(t, again, "pending", 0, "config", "prompt") != "another" {
+		t.Errorf("%v", again["pending"])
+	}
+	want(t, h.ok("workflow_fork", object{"execution_id": "r", "node_id": "step0"}), object{"node_id": "step0", "state": object{}})
+	want(t, h.ok("workflow_fork", object{"execution_id": "r", "seq": 1}), object{"node_id": "step0"})
+	h.refused("VALIDATION_ERROR", "workflow_fork", object{"execution_id": "r", "seq": 1, "node_id": "step0"})
+	h.refused("VALIDATION_ERROR", "workflow_fork", object{"execution_id": "r", "node_id": "nobody"})
+}

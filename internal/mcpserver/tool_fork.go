@@ -1,0 +1,63 @@
+package mcpserver
+
+import (
+	"context"
+	"math"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+func forkTool() *tool {
+	return &tool{
+		name:  "workflow_fork",
+		title: "Try again from a point of a run",
+		description: "Begins a new run with the past of another: before the node that failed it, or before node_id, or after record seq. " +
+			"Everything before is kept. The other run does not change.",
+		annotations: mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(true)},
+		arguments: []property{
+			executionIDArgument,
+			optional("node_id", aText("Begin before this node's last visit. Default: the node that failed.")),
+			optional("seq", describe("integer", "Begin after this record.", "minimum", 1.0)),
+			optional("definition", definitionSchema("A corrected one; what is kept must follow from it.")),
+			optional("new_execution_id", aText("Your id for the new run.")),
+			waitArgument, answerBytesArgument,
+		},
+		answer:  runAnswer(),
+		invalid: problem.ValidationError,
+		begins:  true,
+		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {
+			req := graph.ForkRequest{
+				ExecutionID: a.Require("execution_id").NonEmpty(), BeforeNode: a.Get("node_id").NonEmpty(),
+				NewExecutionID: a.Get("new_execution_id").NonEmpty(), Definition: a.definition("definition", problem.ValidationError), Wait: a.wait(),
+			}
+			req.Seq, _ = a.Get("seq").Whole(1, math.MaxInt32)
+			if req.Seq > 0 && req.BeforeNode != "" {
+				a.Get("seq").Fail("oneOf", "expected one of node_id and seq, found both")
+			}
+			if err := a.problem(); err != nil {
+				return nil, err
+			}
+			if req.Seq == 0 && req.BeforeNode == "" {
+				run, err := s.Status(ctx, graph.StatusRequest{ExecutionID: req.ExecutionID})
+				if err != nil {
+					return nil, err
+				}
+				if run.Status != machine.Failed || run.ErrorNodeID == "" {
+					return nil, problem.New(problem.ValidationError, "no node has failed run %q", run.ExecutionID).
+						WithPlace(problem.Place{ExecutionID: run.ExecutionID}).WithHint("Say in node_id or seq where the new run begins; workflow_history shows the records.")
+				}
+				req.BeforeNode = run.ErrorNodeID
+			}
+			forker, err := graph.Need[graph.Forker](s.Engine, "workflow_fork")
+			if err != nil {
+				return nil, err
+			}
+			run, err := forker.Fork(ctx, req)
+			return s.ran(ctx, a, run, err, ", begun with the past of "+shownID(req.ExecutionID), nil)
+		},
+	}
+}

@@ -1,0 +1,79 @@
+package mcpserver
+
+import (
+	"context"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/picture"
+)
+
+func validateTool() *tool {
+	return &tool{
+		name:        "workflow_validate",
+		title:       "Check a workflow definition",
+		description: "Checks a definition without running it: every problem with its place and fix, warnings, and the graph as text.",
+		annotations: mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)},
+		arguments:   []property{required("definition", definitionSchema("The definition: an object, or JSON or YAML text."))},
+		answer: []property{
+			required("valid", describe("boolean", "Whether it can be started.")),
+			optional("errors", describe("array", "code, message, hint, instancePath, line.")),
+			optional("warnings", describe("array", "The same.")),
+			optional("graph", str("A line a node.")),
+		},
+		invalid: problem.ValidationError,
+		call: func(_ context.Context, _ *server, a *arguments) (*answer, error) {
+			a.Require("definition")
+			doc := a.definition("definition", problem.ValidationError)
+			if len(a.report.Findings) > 0 {
+				return nil, a.problem()
+			}
+			var (
+				prog     *definition.Program
+				findings problem.Findings
+			)
+			if a.refused != nil {
+				findings = a.refused.Findings
+			} else {
+				prog, findings = definition.Compile(doc, definition.Options{})
+			}
+			return judged(prog, findings, a.refused), nil
+		},
+	}
+}
+
+// judged shows what was found in a definition; refused is why it could not be read, if so.
+func judged(prog *definition.Program, findings problem.Findings, refused *problem.Error) *answer {
+	ans := &answer{content: members{{"valid", prog != nil}}}
+	var errors, warnings []members
+	for _, f := range findings {
+		list, mark := &errors, "- "
+		if f.Severity == problem.SeverityWarning {
+			list, mark = &warnings, "- warning: "
+		}
+		if len(*list) < maxFindings {
+			*list = append(*list, encodeFinding(f))
+			ans.lines = append(ans.lines, mark+findingText(f))
+		}
+	}
+	if refused != nil && len(errors) == 0 {
+		errors = []members{{{"code", string(refused.Code)}, {"message", refused.Error()}, {"hint", refused.Hint}}}
+		ans.lines = append(ans.lines, "- "+refused.Error())
+	}
+	if errors != nil {
+		ans.content.Put("errors", errors)
+	}
+	if warnings != nil {
+		ans.content.Put("warnings", warnings)
+	}
+	ans.headline = "The definition is not valid: " + count(len(errors), "problem") + "."
+	if prog != nil {
+		graph := picture.Text(prog)
+		ans.content.Put("graph", graph)
+		ans.headline = "The definition is valid, with " + count(len(warnings), "warning") + "."
+		ans.lines = append(ans.lines, graph)
+	}
+	return ans
+}

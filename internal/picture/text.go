@@ -1,0 +1,109 @@
+// Package picture draws definitions.
+package picture
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+)
+
+// maxLines is how many nodes a picture has, maxLine how many characters a line of it has about.
+const (
+	maxLines = 200
+	maxLine  = 160
+)
+
+// Text draws a definition as lines, one a node, in the order in which a run can come to them:
+//
+//	begin (start) → classify
+//	route (switch): .intent == "refund" → approve; else → finish
+//	finish (end)
+//
+// Nodes that no path reaches come last.
+func Text(p *definition.Program) string {
+	order := []*definition.Node{p.Entry}
+	seen := map[*definition.Node]bool{p.Entry: true}
+	for n := range p.After([]*definition.Node{p.Entry}) {
+		if !seen[n] {
+			order, seen[n] = append(order, n), true
+		}
+	}
+	lines := make([]string, 0, len(p.Nodes))
+	for _, n := range order {
+		lines = append(lines, line(n))
+	}
+	for _, n := range p.Nodes {
+		if !seen[n] {
+			lines = append(lines, line(n)+"   (no path leads here)")
+		}
+	}
+	if more := len(lines) - maxLines; more > 0 {
+		lines = append(lines[:maxLines], fmt.Sprintf("… and %d more", more))
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+func line(n *definition.Node) string {
+	text := fmt.Sprintf("%s (%s)", n.ID, about(n))
+	switch {
+	case n.Switch != nil:
+		var ways []string
+		for _, c := range n.Switch.Cases {
+			ways = append(ways, fmt.Sprintf("%s → %s", c.When.Source(), c.Target))
+		}
+		if n.Switch.Default != "" {
+			ways = append(ways, "else → "+n.Switch.Default)
+		}
+		return cut(text+": "+strings.Join(ways, "; "), 3*maxLine)
+	case n.Parallel != nil:
+		var branches []string
+		for _, b := range n.Parallel.Branches {
+			branches = append(branches, fmt.Sprintf("%s → %s", b.Name, b.Entry.ID))
+		}
+		text = cut(text+": "+strings.Join(branches, "; "), 3*maxLine)
+		if n.Next != nil {
+			text += "; joined → " + n.Next.ID
+		}
+		return text
+	case n.Next != nil:
+		return text + " → " + n.Next.ID
+	}
+	return text
+}
+
+// about says what a node does, in a few words.
+func about(n *definition.Node) string {
+	detail := ""
+	switch {
+	case n.Parallel != nil:
+		detail = string(n.Parallel.Join)
+	case n.Wait != nil:
+		detail = string(n.Wait.Kind)
+		if n.Wait.Signal != "" {
+			detail += " " + n.Wait.Signal
+		}
+	case n.Subworkflow != nil:
+		detail = n.Subworkflow.WorkflowRef
+	case n.Delegate != nil:
+		detail = n.Delegate.AgentID
+	case n.SetState != nil:
+		var names []string
+		for _, a := range n.SetState.Assignments {
+			names = append(names, a.Key)
+		}
+		detail = strings.Join(names, ", ")
+	}
+	if detail == "" {
+		return string(n.Type)
+	}
+	return cut(string(n.Type)+" "+detail, maxLine)
+}
+
+func cut(text string, width int) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if runes := []rune(text); len(runes) > width {
+		return string(runes[:width-1]) + "…"
+	}
+	return text
+}
