@@ -102,15 +102,16 @@ func CompileWithin(raw any, taken *Together) (s *Schema, err error) {
 		return nil, explain(err, prepared)
 	}
 	places := locate(root)
-	if tooMuchEffort(places) {
-		return nil, refuse("", fmt.Sprintf("the schema's references multiply to more than %d checks of one value", MaxEffort),
-			"refer to each part once")
-	}
 	budget, err := install(places)
 	if err != nil {
 		return nil, refuse("", "the schema cannot be compiled", "")
 	}
-	return &Schema{root: root, notes: notes, places: places, budget: budget}, nil
+	prices := newPrices(places)
+	if prices.most.subschemas > MaxEffort {
+		return nil, refuse("", fmt.Sprintf("the schema's references multiply to more than %d checks of one value", MaxEffort),
+			"refer to each part once")
+	}
+	return &Schema{root: root, notes: notes, places: places, prices: prices, budget: budget}, nil
 }
 
 func compileText(text []byte) (*lib.Schema, error) {

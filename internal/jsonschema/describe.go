@@ -31,19 +31,20 @@ func describe(s *lib.Schema, below []string, value any) []Violation {
 	case "type":
 		return one("must be "+problem.OrList(s.Types)+", not "+jsonvalue.KindOf(value).String(), map[string]any{"type": typeParam(s.Types)})
 	case "const":
-		want := plain(s.Constant[0])
-		params := map[string]any{"allowedValue": want}
-		if size := jsonvalue.Size(want, 0); size > shownBytes {
-			params = map[string]any{"allowedBytes": float64(size)}
+		k := keywordsOf(s)
+		params := map[string]any{"allowedBytes": float64(k.constantBytes)}
+		if k.constantBytes <= shownBytes {
+			params = map[string]any{"allowedValue": jsonvalue.Clone(k.constant[0])}
 		}
-		return one("must be "+short(want)+", not "+short(value), params)
+		return one("must be "+short(k.constant[0])+", not "+short(value), params)
 	case "enum":
-		want := firstValues(s.Enum)
+		enum := keywordsOf(s).enum
+		want := firstValues(enum)
 		params := map[string]any{"allowedValues": want}
-		if len(want) < len(s.Enum) {
-			params["allowedCount"] = float64(len(s.Enum))
+		if len(want) < len(enum) {
+			params["allowedCount"] = float64(len(enum))
 		}
-		return one("must be one of "+shortList(s.Enum)+", not "+short(value), params)
+		return one("must be one of "+shortList(enum)+", not "+short(value), params)
 	case "required":
 		return describeRequired(s, value)
 	case "additionalProperties":
@@ -74,7 +75,8 @@ func describe(s *lib.Schema, below []string, value any) []Violation {
 	case "pattern":
 		return one("must match the pattern "+quote(patternOf(s)), map[string]any{"pattern": patternOf(s)})
 	case "uniqueItems":
-		i, j := equalItems(value)
+		list, _ := value.([]any)
+		i, j, _ := equalItems(list)
 		return one("must not hold equal elements: those at "+strconv.Itoa(i)+" and "+strconv.Itoa(j)+" are equal",
 			map[string]any{"i": float64(i), "j": float64(j)})
 	case "minContains", "maxContains":
@@ -96,8 +98,8 @@ func describe(s *lib.Schema, below []string, value any) []Violation {
 func describeRequired(s *lib.Schema, value any) []Violation {
 	object, _ := value.(map[string]any)
 	var out []Violation
-	for _, name := range s.Required {
-		if _, ok := object[name]; !ok {
+	for _, name := range keywordsOf(s).required {
+		if _, ok := object[name]; !ok && len(out) < MaxViolations {
 			out = append(out, Violation{
 				Keyword: "required", Message: "must have the member " + quoteName(name),
 				Params: map[string]any{"missingProperty": name},
@@ -111,6 +113,9 @@ func describeAdditional(s *lib.Schema, value any) []Violation {
 	object, _ := value.(map[string]any)
 	var out []Violation
 	for _, name := range jsonvalue.Keys(object) {
+		if len(out) == MaxViolations {
+			break
+		}
 		if describes(s, name) {
 			continue
 		}
@@ -155,6 +160,14 @@ func describeDependent(s *lib.Schema, keyword, property, index string) []Violati
 	}}
 }
 
+// noAlternative is the violation of a value that matches no schema of a oneOf.
+func noAlternative() Violation {
+	return Violation{
+		Keyword: "oneOf", Params: map[string]any{"passingSchemas": nil}, Message: "must match exactly one schema in \"oneOf\"",
+	}
+}
+
+// describeOneOf describes a value that matches several.
 func describeOneOf(s *lib.Schema, value any) []Violation {
 	var passing []any
 	for i, alternative := range s.OneOf {
@@ -162,28 +175,12 @@ func describeOneOf(s *lib.Schema, value any) []Violation {
 			passing = append(passing, float64(i))
 		}
 	}
-	v := Violation{
-		Keyword: "oneOf", Params: map[string]any{"passingSchemas": nil}, Message: "must match exactly one schema in \"oneOf\"",
-	}
+	v := noAlternative()
 	if len(passing) == 2 {
 		v.Message += ", but matches several"
 		v.Params["passingSchemas"] = passing
 	}
 	return []Violation{v}
-}
-
-// equalItems returns the first element that is equal to an earlier one, and that one.
-func equalItems(value any) (int, int) {
-	list, _ := value.([]any)
-	first := make(map[string]int, len(list))
-	for j, e := range list {
-		text := string(jsonvalue.Canonical(e))
-		if i, ok := first[text]; ok {
-			return i, j
-		}
-		first[text] = j
-	}
-	return 0, 0
 }
 
 func typeParam(types []string) any {
@@ -232,7 +229,17 @@ const (
 	shownValues     = 12
 )
 
-func short(v any) string { return problem.ClipRunes(string(jsonvalue.Canonical(v)), shownCharacters) }
+func short(v any) string {
+	switch large := v.(type) {
+	case string:
+		v = large[:min(len(large), shownBytes)]
+	case []any, map[string]any:
+		if jsonvalue.Weigh(v, shownBytes) >= shownBytes {
+			return "a large " + jsonvalue.KindOf(v).String()
+		}
+	}
+	return problem.ClipRunes(string(jsonvalue.Canonical(v)), shownCharacters)
+}
 
 // What a violation copies of an enum, a const and a list of names: a model reads it, and each of thousands of values may break the same
 // enum.
@@ -246,11 +253,10 @@ func firstValues(enum []any) []any {
 	var first []any
 	size := 0
 	for _, v := range enum[:min(len(enum), listedValues)] {
-		v = plain(v)
 		if size += jsonvalue.Size(v, shownBytes); size > shownBytes {
 			break
 		}
-		first = append(first, v)
+		first = append(first, jsonvalue.Clone(v))
 	}
 	return first
 }
@@ -258,7 +264,7 @@ func firstValues(enum []any) []any {
 func shortList(enum []any) string {
 	var parts []string
 	for _, v := range enum[:min(len(enum), shownValues)] {
-		parts = append(parts, short(plain(v)))
+		parts = append(parts, short(v))
 	}
 	if len(enum) > shownValues {
 		parts = append(parts, "…")

@@ -11,20 +11,24 @@ import (
 // multiply: thirty definitions, each of which names the next one twice, make a billion.
 const MaxEffort = 100_000
 
-// effort counts the subschemas that apply to the same place as s, each as often as it is reached, up to just above
-// MaxEffort.
-func effort(s *lib.Schema, known map[*lib.Schema]int) int {
+// effort is what one place of an instance may have to pass: subschemas, up to just above MaxEffort, and the steps that they take there
+// (price.go), up to just above MaxSteps.
+type effort struct{ subschemas, steps int }
+
+// effortOf adds up the schemas that apply to the same place as s, each as often as it is reached.
+func (p *prices) effortOf(s *lib.Schema, known map[*lib.Schema]effort) effort {
 	if s == nil {
-		return 0
+		return effort{}
 	}
 	if n, ok := known[s]; ok {
 		return n
 	}
-	known[s] = 1 // stands for s while a $dynamicRef leads back to it
-	n := 1
+	known[s] = effort{1, 1} // stands for s while a $dynamicRef leads back to it
+	n := effort{1, p.own[s].bound}
 	add := func(subs ...*lib.Schema) {
 		for _, sub := range subs {
-			n = min(n+effort(sub, known), MaxEffort+1)
+			more := p.effortOf(sub, known)
+			n = effort{min(n.subschemas+more.subschemas, MaxEffort+1), min(n.steps+more.steps, MaxCheck+1)}
 		}
 	}
 	add(s.Ref, s.RecursiveRef, s.DynamicRef, s.Not, s.If, s.Then, s.Else)
@@ -43,13 +47,12 @@ func effort(s *lib.Schema, known map[*lib.Schema]int) int {
 	return n
 }
 
-// tooMuchEffort reports whether some subschema exceeds MaxEffort.
-func tooMuchEffort(all locations) bool {
-	known := make(map[*lib.Schema]int, len(all))
+// effort returns the greatest effort of a place.
+func (p *prices) effort(all locations) (most effort) {
+	known := make(map[*lib.Schema]effort, len(all))
 	for _, place := range slices.Sorted(maps.Keys(all)) {
-		if effort(all[place], known) > MaxEffort {
-			return true
-		}
+		n := p.effortOf(all[place], known)
+		most = effort{max(most.subschemas, n.subschemas), max(most.steps, n.steps)}
 	}
-	return false
+	return most
 }

@@ -1,8 +1,6 @@
 package jsonschema
 
 import (
-	"maps"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,7 +8,6 @@ import (
 	lib "github.com/santhosh-tekuri/jsonschema/v5"
 
 	"github.com/workflows-engine/workflows-engine/internal/backtrack"
-	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // MaxSteps bounds what the patterns of a schema that Go's engine cannot run may take in one validation (package backtrack): some
@@ -88,65 +85,6 @@ func (k *patternKeyword) Validate(ctx lib.ValidationContext, v any) error {
 	return nil
 }
 
-// membersKeyword takes the place of the library's patternProperties, and of its additionalProperties, which needs to know what these
-// match.
-type membersKeyword struct {
-	schema     *lib.Schema
-	patterns   []memberPattern
-	additional any
-	budget     *budget
-}
-
-type memberPattern struct {
-	expression
-	token  string
-	schema *lib.Schema
-}
-
-func (k *membersKeyword) Validate(ctx lib.ValidationContext, v any) error {
-	object, ok := v.(map[string]any)
-	if !ok {
-		return nil
-	}
-	var errs []error
-	check := func(s *lib.Schema, place, name string, value any) {
-		if name != "" {
-			if err := ctx.Validate(s, place, value, url.PathEscape(jsonvalue.EscapePointer(name))); err != nil {
-				errs = append(errs, err)
-			}
-		} else if s.Validate(value) != nil { // the library has no place for the member without a name
-			errs = append(errs, ctx.Error(place, "member without a name"))
-		}
-	}
-	refused := false
-	for name, value := range object {
-		known := k.schema.Properties[name] != nil
-		for i := range k.patterns {
-			if p := &k.patterns[i]; p.matches(name, k.budget) {
-				known = true
-				ctx.EvaluatedProp(name)
-				check(p.schema, "patternProperties/"+p.token, name, value)
-			}
-		}
-		if known || k.additional == nil {
-			continue
-		}
-		ctx.EvaluatedProp(name)
-		if s, ok := k.additional.(*lib.Schema); ok {
-			check(s, "additionalProperties", name, value)
-		} else {
-			refused = refused || k.additional == false
-		}
-	}
-	if refused {
-		errs = append(errs, ctx.Error("additionalProperties", "not allowed"))
-	}
-	if len(errs) == 0 {
-		return nil
-	}
-	return lib.ValidationError{}.Group(ctx.Error("", ""), errs...)
-}
-
 // describes reports whether a schema says something of a member by its name.
 func describes(s *lib.Schema, name string) bool {
 	if s.Properties[name] != nil {
@@ -173,14 +111,19 @@ func patternOf(s *lib.Schema) string {
 
 // Names of the extensions.
 const (
-	patternName = "pattern"
-	membersName = "patternProperties"
+	patternName  = "pattern"
+	membersName  = "patternProperties"
+	keywordsName = "keywords"
 )
 
-// install puts the extensions in the place of placeholders. It returns their common budget, nil if Go's engine runs every pattern.
+// install puts the extensions in the place of placeholders, and of keywords that are checked here. It returns the common budget of the
+// patterns, nil if Go's engine runs every one.
 func install(all locations) (*budget, error) {
 	b, needed := &budget{}, false
 	for _, s := range all {
+		if isForeign(s) {
+			continue
+		}
 		if s.Pattern != nil && strings.HasPrefix(s.Pattern.String(), never) {
 			x, err := compileExpression(sourceOf(s.Pattern.String()))
 			if err != nil {
@@ -189,24 +132,12 @@ func install(all locations) (*budget, error) {
 			s.Pattern, needed = nil, needed || x.other != nil
 			extend(s, patternName, &patternKeyword{x, b})
 		}
-		if !slices.ContainsFunc(slices.Collect(maps.Keys(s.PatternProperties)), func(re *regexp.Regexp) bool { return strings.HasPrefix(re.String(), never) }) {
-			continue
+		other, err := installMembers(s, b)
+		if err != nil {
+			return nil, err
 		}
-		k := &membersKeyword{schema: s, additional: s.AdditionalProperties, budget: b}
-		for re, sub := range s.PatternProperties {
-			x := expression{source: re.String(), re: re}
-			if source := sourceOf(x.source); source != x.source {
-				var err error
-				if x, err = compileExpression(source); err != nil {
-					return nil, err
-				}
-				needed = needed || x.other != nil
-			}
-			k.patterns = append(k.patterns, memberPattern{x, url.PathEscape(jsonvalue.EscapePointer(re.String())), sub})
-		}
-		slices.SortFunc(k.patterns, func(a, b memberPattern) int { return strings.Compare(a.source, b.source) })
-		s.PatternProperties, s.AdditionalProperties = nil, nil
-		extend(s, membersName, k)
+		needed = needed || other
+		installKeywords(s)
 	}
 	if !needed {
 		return nil, nil

@@ -25,6 +25,9 @@ type flattener struct {
 }
 
 func (f *flattener) walk(e *lib.ValidationError) {
+	if len(f.out) == MaxViolations {
+		return
+	}
 	if len(e.Causes) == 0 {
 		f.leaf(e)
 		return
@@ -45,8 +48,10 @@ func (f *flattener) walk(e *lib.ValidationError) {
 		f.walk(c)
 	}
 	switch keyword {
-	case "anyOf", "oneOf":
+	case "anyOf":
 		f.leaf(e)
+	case "oneOf":
+		f.add(e, noAlternative())
 	case "then", "else":
 		f.add(e, Violation{
 			Keyword: "if", Params: map[string]any{"failingKeyword": keyword},
@@ -147,7 +152,7 @@ func (f *flattener) addAt(instancePath string, e *lib.ValidationError, v Violati
 	v.InstancePath = instancePath
 	v.SchemaPath = fragment(e.AbsoluteKeywordLocation)
 	key := v.InstancePath + "\x00" + v.SchemaPath + "\x00" + v.Keyword + "\x00" + v.Message
-	if !f.seen[key] {
+	if !f.seen[key] && len(f.out) < MaxViolations {
 		f.seen[key] = true
 		f.out = append(f.out, v)
 	}

@@ -23,6 +23,7 @@ type Schema struct {
 	root   *lib.Schema
 	notes  []Problem
 	places locations
+	prices *prices
 	// mu guards budget, which is nil if Go's engine runs every pattern.
 	mu     sync.Mutex
 	budget *budget
@@ -31,8 +32,9 @@ type Schema struct {
 // Notes lists what the schema says in a way that other engines read differently.
 func (s *Schema) Notes() []Problem { return s.notes }
 
-// Validate returns every violation of v, nil if there is none. v is plain decoded JSON. The order is fixed: by place in
-// the instance, then by place in the schema, what failed inside an alternative before the alternative.
+// Validate returns the violations of v, nil if there is none: at most MaxViolations, and of a list or an object with many the first ones.
+// v is plain decoded JSON. The order is fixed: by place in the instance, then by place in the schema, what failed inside an alternative
+// before the alternative. A check that would take more than MaxCheck or MaxCheckBytes is not begun: that is a violation as well.
 func (s *Schema) Validate(v any) (violations []Violation) {
 	defer func() {
 		// The library answers impossible values (NaN, Go types that are no JSON) with panics of several kinds.
@@ -40,6 +42,9 @@ func (s *Schema) Validate(v any) (violations []Violation) {
 			violations = wholeValue("type", "holds a value that is not plain JSON")
 		}
 	}()
+	if over := s.prices.check(s.root, v); over != nil {
+		return over.violation()
+	}
 	if s.budget != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -6,6 +6,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
+// MaxViolations bounds the violations that are listed of one value.
+const MaxViolations = 1000
+
 // Violation is one failed keyword.
 type Violation struct {
 	// InstancePath is a JSON pointer to the offending value (to the object, for required and additionalProperties).

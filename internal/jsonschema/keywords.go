@@ -1,0 +1,169 @@
+package jsonschema
+
+import (
+	"strconv"
+	"strings"
+
+	lib "github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// keywords takes the place of keywords of the library that would compare one value with all others, convert every number for it, or write
+// a text and keep an error for each element of a long list.
+type keywords struct {
+	required        []string
+	enum, constant  []any
+	constantBytes   int
+	inEnum, isConst *values
+	unique          bool
+	// items applies from the index prefix on.
+	items        *lib.Schema
+	prefix       int
+	contains     *lib.Schema
+	containsEval bool
+	least, most  int // of contains; -1 if not asked
+}
+
+// installKeywords moves the keywords of a schema into an extension.
+func installKeywords(s *lib.Schema) {
+	k := &keywords{
+		required: s.Required, unique: s.UniqueItems, items: s.Items2020, prefix: len(s.PrefixItems),
+		contains: s.Contains, containsEval: s.ContainsEval, least: s.MinContains, most: s.MaxContains,
+	}
+	if len(s.Enum) > 0 {
+		k.enum = plain(s.Enum).([]any)
+		k.inEnum = newValues(k.enum)
+	}
+	if len(s.Constant) > 0 {
+		k.constant = plain(s.Constant).([]any)
+		k.isConst = newValues(k.constant)
+		k.constantBytes = jsonvalue.Size(k.constant[0], 0)
+	}
+	if len(k.required) == 0 && k.inEnum == nil && k.isConst == nil && !k.unique && k.items == nil && k.contains == nil {
+		return
+	}
+	s.Required, s.Enum, s.Constant, s.UniqueItems, s.Items2020, s.Contains = nil, nil, nil, false, nil, nil
+	extend(s, keywordsName, k)
+}
+
+// keywordsOf returns the keywords of a schema, also of one that is the library's own and was left as it is.
+func keywordsOf(s *lib.Schema) *keywords {
+	if k, ok := s.Extensions[keywordsName].(*keywords); ok {
+		return k
+	}
+	enum, _ := plain(s.Enum).([]any)
+	constant, _ := plain(s.Constant).([]any)
+	return &keywords{required: s.Required, enum: enum, constant: constant}
+}
+
+// Validate reports what fails, as the library does; flatten says it in words.
+func (k *keywords) Validate(ctx lib.ValidationContext, v any) error {
+	var c collected
+	fail := func(keyword string) { c.add(ctx.Error(keyword, "failed")) }
+	if k.isConst != nil {
+		if _, ok := k.isConst.find(v); !ok {
+			fail("const")
+		}
+	}
+	if k.inEnum != nil {
+		if _, ok := k.inEnum.find(v); !ok {
+			fail("enum")
+		}
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range k.required {
+			if _, ok := v[name]; !ok {
+				fail("required")
+				break
+			}
+		}
+	case []any:
+		if k.unique {
+			if _, _, found := equalItems(v); found {
+				fail("uniqueItems")
+			}
+		}
+		if k.items != nil {
+			k.checkItems(ctx, v, &c)
+		}
+		if k.contains != nil {
+			k.count(ctx, v, fail)
+		}
+	}
+	return c.err(ctx)
+}
+
+func (k *keywords) checkItems(ctx lib.ValidationContext, list []any, c *collected) {
+	for i := k.prefix; i < len(list); i++ {
+		ctx.EvaluatedItem(i)
+		if !c.full() {
+			c.add(ctx.Validate(k.items, "items", list[i], strconv.Itoa(i)))
+		}
+	}
+}
+
+func (k *keywords) count(ctx lib.ValidationContext, list []any, fail func(string)) {
+	matched := 0
+	for i, e := range list {
+		if ctx.Validate(k.contains, "contains", e, strconv.Itoa(i)) == nil {
+			matched++
+			if k.containsEval {
+				ctx.EvaluatedItem(i)
+			}
+		}
+	}
+	if k.least != -1 && matched < k.least {
+		fail("minContains")
+	}
+	if k.most != -1 && matched > k.most {
+		fail("maxContains")
+	}
+}
+
+// maxCollected bounds what the errors of the elements of one list, or the members of one object, take in memory. Beyond it the rest
+// is not looked at: the value is refused anyway.
+const maxCollected = 256 << 10
+
+// errorBytes is what an error of the library takes besides its texts.
+const errorBytes = 300
+
+// collected is a list of errors and what they take in memory.
+type collected struct {
+	errs  []error
+	bytes int
+}
+
+// add adds an error of the library, or nothing for nil.
+func (c *collected) add(err error) {
+	if ve, ok := err.(*lib.ValidationError); ok && ve != nil {
+		c.errs = append(c.errs, ve)
+		c.bytes += weigh(ve)
+	}
+}
+
+func (c *collected) full() bool { return c.bytes > maxCollected }
+
+func (c *collected) err(ctx lib.ValidationContext) error {
+	switch len(c.errs) {
+	case 0:
+		return nil
+	case 1:
+		return c.errs[0]
+	}
+	return lib.ValidationError{}.Group(ctx.Error("", ""), c.errs...)
+}
+
+func weigh(e *lib.ValidationError) int {
+	n := errorBytes + len(e.KeywordLocation) + len(e.AbsoluteKeywordLocation) + len(e.InstanceLocation) + len(e.Message)
+	for _, c := range e.Causes {
+		n += weigh(c)
+	}
+	return n
+}
+
+// isForeign reports whether a schema is one of the library's own, the meta-schemas, which all users of the library share.
+func isForeign(s *lib.Schema) bool {
+	return strings.HasPrefix(s.Location, "https://json-schema.org/") || strings.HasPrefix(s.Location, "http://json-schema.org/")
+}

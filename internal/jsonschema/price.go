@@ -1,0 +1,141 @@
+package jsonschema
+
+import (
+	"regexp"
+	"strings"
+
+	lib "github.com/santhosh-tekuri/jsonschema/v5"
+)
+
+// The library cannot be stopped and keeps all errors until it ends. So what a check takes is counted before it begins: the walk
+// (walk.go) follows schema and value as the library does and adds up the steps of each visit of a value by a schema, and the memory that
+// the library may hold at one time. It takes a small part of the time that it stands for. What the walk cannot know without checking (whether a pattern
+// matches, which alternative applies) it takes as the dearer case.
+const (
+	// MaxCheck bounds the steps of one check. A step is 10 to 20 ns.
+	MaxCheck = 60_000_000
+	// MaxCheckBytes bounds what one check may hold in memory at one time, errors included.
+	MaxCheckBytes = 96 << 20
+	// small is the number of steps below which nothing is counted: the effort of a place, times the size of the value.
+	small = 1 << 20
+)
+
+// Steps of what the library does, as measured (BenchmarkPrice).
+const (
+	visitSteps   = 25 // one schema at one value
+	elementSteps = 5  // noting that an element is not evaluated yet
+	memberSteps  = 9  // the same of a member
+	numberSteps  = 35 // a number made a fraction
+	errorSteps   = 30 // one error
+	lookupSteps  = 2  // one name of a schema, looked up in an object
+	matchSteps   = 10 // one match of an empty text, or one value of a set
+)
+
+// What the library holds in memory while it visits a value.
+const (
+	elementBytes = 24
+	memberBytes  = 48
+	itemBytes    = 64 // of a list whose elements must be unique
+)
+
+// ownPrice is the price of one visit of a schema that does not depend on the value.
+type ownPrice struct {
+	// fixed is the price of any visit; bound the price of a visit for each byte of a value, at the most.
+	fixed, bound int
+	// width of the pattern (patternsize.go); 0 without one.
+	width int
+	// numbers is the price of keywords about numbers.
+	numbers int
+	// patterns are those of members.
+	patterns []pricedPattern
+	keywords *keywords
+	// members may be nil.
+	members *membersKeyword
+	// sameValue is set if other schemas apply to the same value.
+	sameValue bool
+}
+
+type pricedPattern struct {
+	// re is nil for a pattern that the other engine runs; it is taken to match.
+	re     *regexp.Regexp
+	width  int
+	schema *lib.Schema
+}
+
+// prices are the prices of the subschemas of one schema.
+type prices struct {
+	own map[*lib.Schema]*ownPrice
+	// anchors are the schemas with a $dynamicAnchor, by document and name.
+	anchors map[[2]string][]*lib.Schema
+	// most is the greatest effort of a place.
+	most effort
+}
+
+func newPrices(all locations) *prices {
+	p := &prices{own: make(map[*lib.Schema]*ownPrice, len(all)), anchors: map[[2]string][]*lib.Schema{}}
+	for _, s := range all {
+		p.own[s] = priceOf(s)
+		if s.DynamicAnchor != "" {
+			key := [2]string{document(s), s.DynamicAnchor}
+			p.anchors[key] = append(p.anchors[key], s)
+		}
+	}
+	p.most = p.effort(all)
+	return p
+}
+
+// document is the address of the document that a schema stands in.
+func document(s *lib.Schema) string {
+	doc, _, _ := strings.Cut(s.Location, "#")
+	return doc
+}
+
+func priceOf(s *lib.Schema) *ownPrice {
+	n := &ownPrice{fixed: visitSteps + lookupSteps*(len(s.Properties)+len(s.DependentRequired)+len(s.DependentSchemas)+len(s.Dependencies))}
+	n.keywords = keywordsOf(s)
+	n.members, _ = s.Extensions[membersName].(*membersKeyword)
+	n.sameValue = s.Ref != nil || s.RecursiveRef != nil || s.DynamicRef != nil || s.Not != nil || s.If != nil ||
+		len(s.AllOf)+len(s.AnyOf)+len(s.OneOf)+len(s.DependentSchemas)+len(s.Dependencies) > 0
+	if s.Pattern != nil {
+		n.width = max(1, patternWidth(s.Pattern.String()))
+	} else if k, ok := s.Extensions[patternName].(*patternKeyword); ok {
+		n.width = max(1, patternWidth(k.source))
+	}
+	for _, t := range s.Types {
+		if t == "integer" {
+			n.numbers += numberSteps
+		}
+	}
+	if s.Minimum != nil || s.Maximum != nil || s.ExclusiveMinimum != nil || s.ExclusiveMaximum != nil {
+		n.numbers += numberSteps
+	}
+	if s.MultipleOf != nil {
+		n.numbers += 2 * numberSteps
+	}
+	if k := n.members; k != nil {
+		for i := range k.patterns {
+			p := &k.patterns[i]
+			n.patterns = append(n.patterns, pricedPattern{p.re, patternWidth(p.source), p.schema})
+		}
+	}
+	for re, sub := range s.PatternProperties {
+		n.patterns = append(n.patterns, pricedPattern{re, patternWidth(re.String()), sub})
+	}
+	patterns := 0
+	for i := range n.patterns {
+		patterns += matchSteps + n.patterns[i].width
+	}
+	dependent := 0
+	for _, names := range s.DependentRequired {
+		dependent += len(names)
+	}
+	for _, d := range s.Dependencies {
+		names, _ := d.([]string)
+		dependent += len(names)
+	}
+	n.bound = n.fixed + n.width + n.numbers + patterns + memberSteps + lookupSteps*len(n.keywords.required) + errorSteps*(1+dependent) + numberSteps*len(s.Enum)
+	return n
+}
+
+// matchPrice is the price of matching a text with a pattern of some width.
+func matchPrice(text string, width int) int { return matchSteps + len(text)*(width+1)/2 }
