@@ -1,6 +1,8 @@
 package jsonschema
 
 import (
+	"math"
+	"math/big"
 	"regexp"
 	"strings"
 
@@ -17,7 +19,7 @@ const (
 	// MaxCheckBytes bounds what one check may hold in memory at one time, errors included.
 	MaxCheckBytes = 96 << 20
 	// small is the number of steps below which nothing is counted: the effort of a place, times the size of the value.
-	small = 1 << 20
+	small = 8 << 20
 )
 
 // Steps of what the library does, as measured (BenchmarkPrice).
@@ -44,8 +46,9 @@ type ownPrice struct {
 	fixed, bound int
 	// width of the pattern (patternsize.go); 0 without one.
 	width int
-	// numbers is the price of keywords about numbers.
-	numbers int
+	// numbers is the price of keywords about numbers, and what they ask.
+	numbers                   int
+	least, most, above, under float64
 	// patterns are those of members.
 	patterns []pricedPattern
 	keywords *keywords
@@ -92,6 +95,8 @@ func document(s *lib.Schema) string {
 
 func priceOf(s *lib.Schema) *ownPrice {
 	n := &ownPrice{fixed: visitSteps + lookupSteps*(len(s.Properties)+len(s.DependentRequired)+len(s.DependentSchemas)+len(s.Dependencies))}
+	n.least, n.most = bound(s.Minimum, math.Inf(-1)), bound(s.Maximum, math.Inf(1))
+	n.above, n.under = bound(s.ExclusiveMinimum, math.Inf(-1)), bound(s.ExclusiveMaximum, math.Inf(1))
 	n.keywords = keywordsOf(s)
 	n.members, _ = s.Extensions[membersName].(*membersKeyword)
 	n.sameValue = s.Ref != nil || s.RecursiveRef != nil || s.DynamicRef != nil || s.Not != nil || s.If != nil ||
@@ -135,6 +140,14 @@ func priceOf(s *lib.Schema) *ownPrice {
 	}
 	n.bound = n.fixed + n.width + n.numbers + patterns + memberSteps + lookupSteps*len(n.keywords.required) + errorSteps*(1+dependent) + numberSteps*len(s.Enum)
 	return n
+}
+
+func bound(r *big.Rat, none float64) float64 {
+	if r == nil {
+		return none
+	}
+	f, _ := r.Float64()
+	return f
 }
 
 // matchPrice is the price of matching a text with a pattern of some width.

@@ -171,10 +171,7 @@ func (w *walk) number(s *lib.Schema, own *ownPrice, v float64, fail func()) {
 		steps *= 12
 	}
 	w.take(s, steps)
-	bound := func(r interface{ Float64() (float64, bool) }) float64 { f, _ := r.Float64(); return f }
-	if s.Minimum != nil && v < bound(s.Minimum) || s.Maximum != nil && v > bound(s.Maximum) ||
-		s.ExclusiveMinimum != nil && v <= bound(s.ExclusiveMinimum) || s.ExclusiveMaximum != nil && v >= bound(s.ExclusiveMaximum) ||
-		s.MultipleOf != nil {
+	if v < own.least || v > own.most || v <= own.above || v >= own.under || s.MultipleOf != nil {
 		fail()
 	}
 }
