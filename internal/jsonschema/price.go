@@ -42,8 +42,9 @@ const (
 
 // ownPrice is the price of one visit of a schema that does not depend on the value.
 type ownPrice struct {
-	// fixed is the price of any visit; bound the price of a visit for each byte of a value, at the most.
-	fixed, bound int
+	// names is the price of the names of the schema, in the visit of an object; bound what a visit takes at the most for each byte of
+	// a value.
+	names, bound int
 	// width of the pattern (patternsize.go); 0 without one.
 	width int
 	// numbers is the price of keywords about numbers, and what they ask.
@@ -94,7 +95,7 @@ func document(s *lib.Schema) string {
 }
 
 func priceOf(s *lib.Schema) *ownPrice {
-	n := &ownPrice{fixed: visitSteps + lookupSteps*(len(s.Properties)+len(s.DependentRequired)+len(s.DependentSchemas)+len(s.Dependencies))}
+	n := &ownPrice{names: lookupSteps * (len(s.Properties) + len(s.DependentRequired) + len(s.DependentSchemas) + len(s.Dependencies))}
 	n.least, n.most = bound(s.Minimum, math.Inf(-1)), bound(s.Maximum, math.Inf(1))
 	n.above, n.under = bound(s.ExclusiveMinimum, math.Inf(-1)), bound(s.ExclusiveMaximum, math.Inf(1))
 	n.keywords = keywordsOf(s)
@@ -138,7 +139,8 @@ func priceOf(s *lib.Schema) *ownPrice {
 		names, _ := d.([]string)
 		dependent += len(names)
 	}
-	n.bound = n.fixed + n.width + n.numbers + patterns + memberSteps + lookupSteps*len(n.keywords.required) + errorSteps*(1+dependent) + numberSteps*len(s.Enum)
+	names := n.names + lookupSteps*len(n.keywords.required) + errorSteps*dependent
+	n.bound = visitSteps + names/2 + n.width + n.numbers + patterns + memberSteps + errorSteps + numberSteps*len(s.Enum) // {} has two bytes
 	return n
 }
 

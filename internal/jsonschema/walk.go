@@ -79,13 +79,13 @@ func (w *walk) visit(s *lib.Schema, v any, a at) (errs int) {
 		return 0 // the library answers the last with an error at once
 	}
 	own := w.own[s]
-	steps := own.fixed + len(w.scope)/4 + a.location/32
+	steps := visitSteps + len(w.scope)/4 + a.location/32
 	switch v := v.(type) {
 	case []any:
 		steps += elementSteps * len(v)
 		a.held += elementBytes * len(v)
 	case map[string]any:
-		steps += memberSteps * len(v)
+		steps += own.names + memberSteps*len(v)
 		a.held += memberBytes * len(v)
 	}
 	w.take(s, steps)
