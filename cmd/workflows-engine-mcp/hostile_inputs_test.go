@@ -18,6 +18,7 @@ func hostileKinds() map[string][]hostile {
 	return map[string][]hostile{
 		"document": hostileDocuments(), "schema": hostileSchemas(), "jq": hostilePrograms(),
 		"arguments": hostileArguments(), "frame": hostileFrames(), "payload": hostilePayloads(),
+		"check": hostileChecks(),
 	}
 }
 
@@ -191,4 +192,29 @@ func hostilePayloads() []hostile {
 		return toolCall(1, "workflow_submit_activity", `{"execution_id":"bystander","node_id":"n0","outcome":{"ok":true,"result":`+result+`}}`)
 	}, "nested 9,000 deep", `{"a":`+times(9_000, "[")+times(9_000, "]")+`}`, "3 MB", `{"a":"`+times(3<<20, "x")+`"}`, "not UTF-8", "{\"a\":\"\xff\"}", "a lone surrogate", `{"a":"\ud800"}`,
 		"1e400", `{"a":1e400}`, "400 digits", `{"a":`+times(400, "9")+`}`, "an inexact integer", `{"a":9007199254740993}`, "a list", `[]`, "a text", `"x"`, "a number", `1`, "false", `false`, "a million elements", `{"a":[`+numbered(1_000_000, "10")+`]}`)
+}
+
+// hostileChecks are inputs whose check against a state_schema would take long, or much memory. Each member a has the schema that it is held against.
+func hostileChecks() []hostile {
+	checks := func(name, schema, value string) hostile {
+		definition := walk(`{"type":"object","properties":{"a":` + schema + `}}`)
+		return hostile{name, toolCall(1, "workflow_start", `{"wait_ms":20000,"definition":`+definition+`,"input":{"a":`+value+`}}`), len(value) > 200<<10}
+	}
+	list := func(n int, element string) string { return `[` + strings.TrimSuffix(times(n, element+","), ",") + `]` }
+	return []hostile{
+		checks("an enum of 4,000 lists over 4,000", `{"items":{"enum":[`+numbered(4000, `[#,#,#,#,#]`)+`]}}`, list(4000, "[-1,-1,-1,-1,-1]")),
+		checks("an enum of 50,000 texts over 200,000", `{"items":{"enum":[`+numbered(50_000, `"k#"`)+`]}}`, list(200_000, `"z"`)),
+		checks("5,000 required names of 5,000 objects", `{"items":{"required":[`+numbered(5000, `"k#"`)+`]}}`, list(5000, "{}")),
+		checks("5,000 names that are not required of 20,000 objects", `{"items":{"not":{"required":[`+numbered(5000, `"k#"`)+`]}}}`, list(20_000, "{}")),
+		checks("150 that fail at 20,000 elements", `{"items":{"allOf":`+list(50, `{"type":"string","minLength":2},{"type":"null"},{"const":1}`)+`}}`, list(20_000, "{}")),
+		checks("contains 900 times 900", `{"items":{"contains":{"const":1}}}`, list(900, list(900, "0"))),
+		checks("250,000 integers that are unique", `{"uniqueItems":true}`, `[`+numbered(250_000, `#`)+`]`),
+		checks("2,000 unique lists that begin alike", `{"uniqueItems":true}`, `[`+numbered(2000, strings.TrimSuffix(list(400, "0"), "]")+`,#]`)+`]`),
+		checks("300 patterns of 700 members", `{"patternProperties":{`+numbered(300, `"^(a|b#)":{}`)+`}}`, `{`+numbered(700, `"a#":1`)+`}`),
+		checks("300 patterns of 700 lists", `{"patternProperties":{`+numbered(300, `"^(a|b#)":{"items":{"minimum":1}}`)+`}}`, `{`+numbered(700, `"a#":`+list(20, "1"))+`}`),
+		checks("a wide pattern over long texts", `{"items":{"pattern":"(x+x+){1,20}y"}}`, list(50, `"`+times(20_000, "x")+`"`)),
+		checks("elements below a long name", `{"additionalProperties":{"items":{"type":"number"}}}`, `{"`+times(100_000, "k")+`":`+list(50_000, "0")+`}`),
+		checks("nested allOf of 300,000 elements", times(200, `{"allOf":[`)+`{}`+times(200, `]}`), list(300_000, "0")),
+		checks("20,000 objects of ten members", `{"items":{"type":"object","required":["m1","m9"],"properties":{`+numbered(10, `"m#":{"type":"string","minLength":1}`)+`}}}`, list(20_000, `{`+numbered(10, `"m#":"x"`)+`}`)),
+	}
 }
