@@ -148,7 +148,7 @@ func TestPriceIsABound(t *testing.T) {
 	t.Parallel()
 	rounds := 1000
 	if os.Getenv("SOAK") != "" {
-		rounds *= 50
+		rounds *= 10
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	failed, refused := 0, 0
