@@ -229,6 +229,9 @@ func (s *server) perform(ctx context.Context, t *tool, a *arguments) (ans *answe
 	if ctx.Err() != nil {
 		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 	}
+	if a.noLines {
+		err = withoutLines(err)
+	}
 	return nil, refusal(err, t.invalid, a.executionID())
 }
 
