@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
 // Warnings about members that are written where nothing reads them, and where any member is allowed: the config of a step or
@@ -46,7 +48,13 @@ var misplacedIn = map[Type]map[string]string{
 	},
 }
 
-// misplaced warns of misplaced members of the config of a step or llm_call.
+// readOf are the members of a config that something here reads; others are for hosts and handlers.
+var readOf = map[Type][]string{
+	Step:    {"handler"},
+	LLMCall: {"model", "system_prompt", "user_prompt", "prompt", "output_schema", "stream", "temperature", "top_p", "max_tokens", "seed", "stop"},
+}
+
+// misplaced warns of misplaced and misspelt members of the config of a step or llm_call.
 func (x *config) misplaced(message string) {
 	for _, m := range x.json.Members {
 		hint := misplacements[m.Name]
@@ -55,6 +63,9 @@ func (x *config) misplaced(message string) {
 		}
 		if slices.ContainsFunc(retryShape.members, func(policy member) bool { return policy.name == m.Name }) {
 			hint = inRetry
+		}
+		if known := readOf[x.v.node.Type]; hint == "" && !slices.Contains(known, m.Name) {
+			hint = suggest.DidYouMean(m.Name, known)
 		}
 		if hint != "" {
 			x.c.ignored(m, x.at, x.v, fmt.Sprintf(message, m.Name), strings.ReplaceAll(hint, "%s", m.Name))

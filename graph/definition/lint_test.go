@@ -355,3 +355,20 @@ func TestProblemsStayAtTheirPlace(t *testing.T) {
 		t.Errorf("the bad schema gives %v", err)
 	}
 }
+
+// TestMisspeltMembersOfTheConfig: where any member is allowed, one that is nearly the name of another is warned of, and no other.
+func TestMisspeltMembersOfTheConfig(t *testing.T) {
+	t.Parallel()
+	for member, near := range map[string]string{"modle": "model", "system_promt": "system_prompt", "max_token": "max_tokens", "prompt": "", "style": "", "audience": ""} {
+		doc, err := definition.Parse([]byte(`{"document":{"schema":"https://agent-workflow.dev/schemas/workflow-definition.json","name":"w","version":"1"},"state_schema":{"type":"object"},
+			"nodes":[{"id":"s","type":"start"},{"id":"c","type":"llm_call","config":{"model":"m","` + member + `":"x"}},{"id":"e","type":"end"}],
+			"edges":[{"source":"__start__","target":"s"},{"source":"s","target":"c"},{"source":"c","target":"e"}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, findings := definition.Compile(doc, definition.Options{})
+		if warned := len(findings) > 0; warned != (near != "") || warned && !strings.Contains(findings[0].Hint, near) {
+			t.Errorf("%s: %+v", member, findings)
+		}
+	}
+}

@@ -84,6 +84,9 @@ func invalid(src string, err error) error {
 		if e.Token == "" {
 			offset = min(e.Offset, len(src))
 		}
+		if strings.HasPrefix(e.Token, "'") {
+			hint = `Texts take double quotes: .name == "x".`
+		}
 	} else if e, ok := errors.AsType[*undefinedError](err); ok {
 		name = e.name
 	} else if _, rest, ok := strings.Cut(text, "not defined: "); ok {

@@ -24,6 +24,8 @@ type arguments struct {
 	source []byte
 	// broken is why the arguments are not JSON.
 	broken error
+	// noLines says that the definition was an object: its author has seen no lines.
+	noLines bool
 	// refused is what made a definition unusable.
 	refused *problem.Error
 	// progress gets what happens while the call waits; nil if the client gave no token.

@@ -27,6 +27,7 @@ func (a *arguments) definition(name string, invalid problem.Code) *definition.Do
 	switch v := argument.Plain.(type) {
 	case map[string]any:
 		doc, err = definition.Parse(a.sourceOf(name))
+		a.noLines = true
 	case string:
 		text := strings.TrimSpace(v)
 		switch {

@@ -76,7 +76,9 @@ func (s *server) failedRun(run *graph.Run, bytes int) *failure {
 	if final != nil {
 		f.line("final_state: %s", final)
 	}
-	f.line("Next: correct the cause; workflow_fork with this execution_id then tries again before the node that failed. This run has ended.")
+	const hint = "Correct the cause; workflow_fork with this execution_id then tries again before the node that failed. This run has ended."
+	f.details.Put("hint", hint)
+	f.line("Next: %s", hint)
 	return f
 }
 
@@ -134,6 +136,26 @@ const minimalDefinition = `{"document":{"schema":"https://agent-workflow.dev/sch
 // lacksShape reports whether a definition breaks the schema of definitions.
 func lacksShape(findings problem.Findings) bool {
 	return slices.ContainsFunc(findings, func(f problem.Finding) bool { return f.Code == problem.DefinitionSchema })
+}
+
+// withoutLines leaves the lines and columns of a definition out of its refusal: pointers say where things are.
+func withoutLines(err error) error {
+	e, ok := problem.As(err)
+	if !ok {
+		return err
+	}
+	plain := *e
+	plain.At.Line, plain.At.Column = 0, 0
+	plain.Findings = pointersOnly(e.Findings)
+	return &plain
+}
+
+func pointersOnly(findings problem.Findings) problem.Findings {
+	plain := slices.Clone(findings)
+	for i := range plain {
+		plain[i].At.Line, plain[i].At.Column = 0, 0
+	}
+	return plain
 }
 
 // maxShownID is how many bytes of a run's id an error shows. That of a run below others is long; a longer one is noise.

@@ -93,7 +93,7 @@ func New(engine graph.Engine, o Options) *mcp.Server {
 		sdk.AddTool(&mcp.Tool{Name: t.name, InputSchema: anyObject}, s.handler(t)) // see listing
 	}
 	s.addResources(sdk)
-	sdk.AddReceivingMiddleware(encodeAnswers, listing(tools), s.awaitEngine)
+	sdk.AddReceivingMiddleware(byRevision, encodeAnswers, listing(tools), s.awaitEngine)
 	return sdk
 }
 
@@ -229,6 +229,9 @@ func (s *server) perform(ctx context.Context, t *tool, a *arguments) (ans *answe
 	if ctx.Err() != nil {
 		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 	}
+	if a.noLines {
+		err = withoutLines(err)
+	}
 	return nil, refusal(err, t.invalid, a.executionID())
 }
 
@@ -257,15 +260,6 @@ func (a *answer) result(structured bool) *mcp.CallToolResult {
 		Content:           []mcp.Content{&mcp.TextContent{Text: strings.Join(append([]string{a.headline}, lines...), "\n")}},
 		StructuredContent: json.RawMessage(content),
 	}
-}
-
-// structuredSince is the first revision of the protocol with structured content.
-const structuredSince = "2025-06-18"
-
-// readsStructured reports whether a client knows structured content. From revision 2026-07-28 on there is no handshake.
-func readsStructured(session *mcp.ServerSession) bool {
-	params := session.InitializeParams()
-	return params == nil || params.ProtocolVersion >= structuredSince
 }
 
 // endedInFailure makes a failed run an error answer.

@@ -39,6 +39,9 @@ func validateTool() *tool {
 			} else {
 				prog, findings = definition.Compile(doc, definition.Options{})
 			}
+			if a.noLines {
+				findings = pointersOnly(findings)
+			}
 			return judged(prog, findings, a.refused), nil
 		},
 	}

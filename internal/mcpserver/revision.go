@@ -1,0 +1,80 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// The SDK answers all clients as the newest revision of the protocol has it. Where an older one says otherwise, clients of the older
+// one are answered by it.
+
+const (
+	// structuredSince is the first revision with structured content.
+	structuredSince = "2025-06-18"
+	// cachedSince is the first one with members about caching, and with another code for a missing resource.
+	cachedSince = "2026-07-28"
+)
+
+// codeResourceNotFound is the code for a missing resource before that revision.
+const codeResourceNotFound = -32002
+
+// revisionOf is the revision that a client has named, "" if none.
+func revisionOf(session *mcp.ServerSession) string {
+	if params := session.InitializeParams(); params != nil {
+		return params.ProtocolVersion
+	}
+	return ""
+}
+
+// readsStructured reports whether a client knows structured content.
+func readsStructured(session *mcp.ServerSession) bool {
+	revision := revisionOf(session)
+	return revision == "" || revision >= structuredSince
+}
+
+// byRevision makes answers those of the client's revision.
+func byRevision(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		switch method {
+		case "prompts/list", "prompts/get": // none are declared
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found: " + method}
+		}
+		res, err := next(ctx, method, req)
+		session, ok := req.GetSession().(*mcp.ServerSession)
+		if !ok || revisionOf(session) == "" || revisionOf(session) >= cachedSince {
+			return res, err
+		}
+		if e, isError := errors.AsType[*jsonrpc.Error](err); isError && method == "resources/read" && e.Message == notFound {
+			return nil, &jsonrpc.Error{Code: codeResourceNotFound, Message: e.Message, Data: e.Data}
+		}
+		if _, cacheable := res.(mcp.CacheableResult); cacheable && err == nil {
+			return uncached{res}, nil
+		}
+		return res, err
+	}
+}
+
+// notFound is the message of the SDK's error for a missing resource, whose code it shares with other errors.
+var notFound = mcp.ResourceNotFoundError("").(*jsonrpc.Error).Message
+
+// uncached is a result without the members about caching, which strict clients of older revisions refuse.
+type uncached struct{ mcp.Result }
+
+// MarshalJSON implements json.Marshaler.
+func (r uncached) MarshalJSON() ([]byte, error) {
+	text, err := json.Marshal(r.Result)
+	if err != nil {
+		return nil, err
+	}
+	var m map[string]json.RawMessage
+	if err := json.Unmarshal(text, &m); err != nil {
+		return nil, err
+	}
+	delete(m, "ttlMs")
+	delete(m, "cacheScope")
+	return json.Marshal(m)
+}
