@@ -53,7 +53,7 @@ func questioned() object {
 // the resource that shows a history shows it, and answers of tools do not.
 func TestACallRecordsItsClient(t *testing.T) {
 	t.Parallel()
-	both := clients(t, &mcp.Implementation{Name: "desk", Title: "The Desk", Version: "2.1"}, &mcp.Implementation{Name: "phone", Version: "7"})
+	both := clients(t, &mcp.Implementation{Name: "desk", Title: "The Desk", Version: "2.1-rc"}, &mcp.Implementation{Name: "phone", Version: "7"})
 	desk, phone := both[0], both[1]
 	var answers []map[string]any
 	for _, c := range []struct {
@@ -79,17 +79,17 @@ func TestACallRecordsItsClient(t *testing.T) {
 		}
 	}
 	want := []string{
-		"ExecutionStarted by desk 2.1 (mcp)", "ActivityCompleted by phone 7 (mcp)", "DeliverSignal by desk 2.1 (mcp)",
-		"ResumeInterrupt by phone 7 (mcp)", "CancelExecution by desk 2.1 (mcp)",
+		"ExecutionStarted by desk 2.1-rc (mcp)", "ActivityCompleted by phone 7 (mcp)", "DeliverSignal by desk 2.1-rc (mcp)",
+		"ResumeInterrupt by phone 7 (mcp)", "CancelExecution by desk 2.1-rc (mcp)",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("recorded %q, want %q", got, want)
 	}
 	shown, err := phone.session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "awp://runs/r/history"})
-	if err != nil || !strings.Contains(shown.Contents[0].Text, `"actor":{"via":"mcp","name":"desk","title":"The Desk","version":"2.1"}`) {
+	if err != nil || !strings.Contains(shown.Contents[0].Text, `"actor":{"via":"mcp","name":"desk","title":"The Desk","version":"2.1-rc"}`) {
 		t.Errorf("shown %v, %v", shown, err)
 	}
-	if text := fmt.Sprint(answers); strings.Contains(text, "actor") || strings.Contains(text, "2.1") {
+	if text := fmt.Sprint(answers); strings.Contains(text, "actor") || strings.Contains(text, "2.1-rc") {
 		t.Errorf("tools answer %s", text)
 	}
 }
