@@ -114,6 +114,10 @@ const (
 	PendingLimitExceeded Code = "PENDING_LIMIT_EXCEEDED"
 	// TreeLimitExceeded: the runs of a tree have together reached a limit of the tree.
 	TreeLimitExceeded Code = "TREE_LIMIT_EXCEEDED"
+	// HostFileInvalid: the configuration file of an MCP host cannot be read, or not be written. It was not changed.
+	HostFileInvalid Code = "HOST_FILE_INVALID"
+	// HostFileChanged: another program changed the configuration file of an MCP host while it was edited. It was left alone.
+	HostFileChanged Code = "HOST_FILE_CHANGED"
 	// MemoryBudgetExceeded: the process has no memory left for new work. Nothing was changed.
 	MemoryBudgetExceeded Code = "MEMORY_BUDGET_EXCEEDED"
 	// StateInvalid: a state breaks the definition's state_schema.

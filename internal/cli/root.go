@@ -39,6 +39,7 @@ before it is acted on, so that a run survives the end of the process and is cont
 		newValidate(a), newRun(a), newStatus(a), newList(a), newHistory(a), newResume(a), newSignal(a), newSubmit(a),
 		newCancel(a), newRecover(a), newFork(a),
 		newWorker(a), newGC(a), newVerify(a), newExport(a), newImport(a), newStore(a),
+		newInstall(a), newUninstall(a),
 		newConformance(a), newManifest(a), newStepCommands(a), newVersion(a),
 	)
 	return root
@@ -51,6 +52,7 @@ var otherWords = map[string]string{
 	"start": "run", "exec": "run", "execute": "run", "continue": "recover", "retry": "recover", "answer": "resume", "approve": "resume",
 	"complete": "submit", "stop": "cancel", "kill": "cancel", "abort": "cancel", "delete": "gc", "rm": "gc", "prune": "gc", "clean": "gc",
 	"serve": "worker", "server": "worker", "daemon": "worker", "lint": "validate", "fsck": "verify",
+	"setup": "install", "remove": "uninstall", "check": "doctor", "diagnose": "doctor",
 	"dump": "export", "load": "import", "migrate": "store", "upgrade": "store", "database": "store", "db": "store",
 }
 

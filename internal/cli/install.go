@@ -1,0 +1,298 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/mcphost"
+)
+
+type installOptions struct {
+	hosts       []string
+	scope, name string
+	server      string
+	env         []string
+	print       string
+	dryRun, yes bool
+}
+
+// register adds the flags that install and uninstall share.
+func (o *installOptions) register(set *pflag.FlagSet) {
+	set.StringSliceVar(&o.hosts, "host", nil, "the `host`: "+strings.Join(mcphost.Names(), ", ")+", or all that are installed")
+	set.StringVar(&o.scope, "scope", string(mcphost.User), "user: for all your projects; project: for everybody, in the current folder")
+	set.StringVar(&o.name, "name", "workflows", "name of the server in the host")
+	set.BoolVar(&o.dryRun, "dry-run", false, "change nothing, and say what would change")
+	set.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+}
+
+func newInstall(a *app) *cobra.Command {
+	var o installOptions
+	cmd := &cobra.Command{
+		Use:   "install [flags] [-- SERVER-FLAG…]",
+		Short: "Name the MCP server in the configuration files of hosts",
+		Long: `Name the MCP server, workflows-engine-mcp, in the configuration files of MCP hosts, with its full path. What follows
+-- are flags of the server, and --env sets its variables. Everything else in a file stays as it is, comments included; a copy
+of a file that changes is kept beside it. An entry that is there gets the new path; its arguments are replaced only by others,
+its variables are kept unless --env names them.
+
+Without --host the hosts that are installed are shown, and you are asked. --print changes nothing: it prints what to paste,
+and --print deeplink the address that installs the server when it is opened (Cursor, VS Code).`,
+		Example: `  workflows-engine install --host claude-code
+  workflows-engine install --host all --dry-run
+  workflows-engine install --host vscode --scope project -- --db /srv/team/runs.db
+  workflows-engine install --host cursor --print deeplink`,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.install(cmd, o, args) },
+	}
+	set := cmd.Flags()
+	o.register(set)
+	set.StringArrayVar(&o.env, "env", nil, "variable of the server, `NAME=VALUE`; may be repeated")
+	set.StringVar(&o.server, "server", "", "the server's `file` (default: beside this program, else in PATH)")
+	set.StringVar(&o.print, "print", "", "print what to paste, or with deeplink an address to open")
+	set.Lookup("print").NoOptDefVal = "file"
+	return cmd
+}
+
+func newUninstall(a *app) *cobra.Command {
+	var o installOptions
+	cmd := &cobra.Command{
+		Use:   "uninstall",
+		Short: "Take the MCP server out of the configuration files of hosts",
+		Long: `Take the entry that install made out of the configuration files of MCP hosts, and nothing else. A file in which nothing else
+has changed since becomes what it was before, byte for byte; a file that install made is removed. The database stays.`,
+		Example: `  workflows-engine uninstall --host cursor
+  workflows-engine uninstall --host all --dry-run`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.edit(cmd.Context(), o, func(h mcphost.Host, c mcphost.Content) ([]byte, string, error) {
+				text, had, err := h.Undone(c.Path, c.Text, o.name, c.Earlier())
+				if had {
+					return text, "without " + o.name, err
+				}
+				return c.Text, "has no server " + o.name, err
+			})
+		},
+	}
+	o.register(cmd.Flags())
+	return cmd
+}
+
+func (a *app) install(cmd *cobra.Command, o installOptions, args []string) error {
+	var after []string
+	if at := cmd.ArgsLenAtDash(); at >= 0 {
+		args, after = args[:at], args[at:]
+	}
+	if len(args) == 1 && args[0] == "deeplink" && o.print == "file" {
+		args, o.print = nil, "deeplink"
+	}
+	if err := exactly()(cmd, args); err != nil {
+		return err
+	}
+	var misplaced error
+	cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Changed && misplaced == nil {
+			misplaced = usage("--%s would not reach the server", f.Name).WithHint("Write flags of the server after --, as in: install -- --%s %s", f.Name, shellQuote(f.Value.String()))
+		}
+	})
+	if misplaced != nil {
+		return misplaced
+	}
+	entry, err := a.entry(o, after)
+	if err != nil {
+		return err
+	}
+	if o.print != "" {
+		return a.printEntry(o, entry)
+	}
+	return a.edit(cmd.Context(), o, func(h mcphost.Host, c mcphost.Content) ([]byte, string, error) {
+		text, err := h.Add(c.Path, c.Text, o.name, entry)
+		if doubts := h.Doubts(c.Text); doubts != "" && err == nil {
+			fmt.Fprintf(a.stderr, "%s %s: %s\n", a.paint.wait("warning:"), c.Path, doubts)
+		}
+		if err == nil && c.Exists && string(text) == string(c.Text) {
+			return text, "has it already", nil
+		}
+		return text, fmt.Sprintf("with %s: %s", o.name, commandLine(append([]string{entry.Command}, entry.Args...)...)), err
+	})
+}
+
+// entry is how hosts are to start the server.
+func (a *app) entry(o installOptions, args []string) (mcphost.Entry, error) {
+	e := mcphost.Entry{Args: slices.Clone(args)}
+	var err error
+	if e.Command, err = a.serverFile(o.server); err != nil {
+		return e, err
+	}
+	for i, arg := range e.Args {
+		// A host starts the server in a folder that nobody knows.
+		flag, value, joined := strings.Cut(arg, "=")
+		if !slices.Contains([]string{"--db", "--store-path", "--mcp-config", "--workflow-dir"}, flag) {
+			continue
+		}
+		if joined {
+			e.Args[i] = flag + "=" + a.path(value)
+		} else if i+1 < len(e.Args) {
+			e.Args[i+1] = a.path(e.Args[i+1])
+		}
+	}
+	for _, setting := range o.env {
+		name, value, ok := strings.Cut(setting, "=")
+		if !ok || name == "" {
+			return e, usage("--env: %q is not NAME=VALUE", setting)
+		}
+		if e.Env == nil {
+			e.Env = map[string]string{}
+		}
+		e.Env[name] = value
+	}
+	return e, nil
+}
+
+func (a *app) printEntry(o installOptions, e mcphost.Entry) error {
+	chosen, err := a.chosenHosts(o)
+	switch {
+	case err != nil:
+		return err
+	case len(chosen) != 1:
+		return usage("--print needs one host").WithHint("Name it with --host: %s.", problem.OrList(mcphost.Names()))
+	case o.print == "deeplink" && chosen[0].Link(o.name, e) == "":
+		return usage("%s installs nothing by an address", chosen[0].Title).WithHint("--print shows what to paste into its file.")
+	case o.print == "deeplink":
+		fmt.Fprintln(a.stdout, chosen[0].Link(o.name, e))
+	case o.print == "file":
+		fmt.Fprint(a.stdout, chosen[0].Print(o.name, e))
+	default:
+		return usage("--print: %q is not understood", o.print).WithHint("Write --print, or --print deeplink.")
+	}
+	return nil
+}
+
+// machine is where host files are looked for.
+func (a *app) machine() mcphost.Machine {
+	return mcphost.Machine{GOOS: a.env.GOOS, Home: a.env.Home, Directory: a.env.Directory, Variable: a.env.Variable}
+}
+
+// chosenHosts are the hosts that the flags name; all are those that are installed.
+func (a *app) chosenHosts(o installOptions) (chosen []mcphost.Host, err error) {
+	for _, name := range o.hosts {
+		if name == "all" {
+			for _, h := range mcphost.Known() {
+				if h.Installed(a.machine()) {
+					chosen = append(chosen, h)
+				}
+			}
+			continue
+		}
+		h, err := mcphost.Find(name)
+		if err != nil {
+			return nil, err
+		}
+		chosen = append(chosen, h)
+	}
+	return chosen, nil
+}
+
+// edit changes the files of the hosts. change returns a file's new text, nil for none, and what to say about it.
+func (a *app) edit(ctx context.Context, o installOptions, change func(mcphost.Host, mcphost.Content) ([]byte, string, error)) error {
+	if o.scope != string(mcphost.User) && o.scope != string(mcphost.Project) {
+		return usage("--scope: %q is not understood", o.scope).WithHint("Write user or project.")
+	}
+	asked := len(o.hosts) == 0
+	if asked {
+		o.hosts = []string{"all"}
+	}
+	chosen, err := a.chosenHosts(o)
+	if err != nil {
+		return err
+	}
+	if len(chosen) == 0 {
+		return usage("no MCP host was found").WithHint("Name one with --host: %s. For another, --print shows what to paste.", problem.OrList(mcphost.Names()))
+	}
+	type step struct {
+		host    mcphost.Host
+		content mcphost.Content
+		text    []byte
+	}
+	var steps []step
+	var failed error
+	for _, h := range chosen {
+		path, err := h.File(a.machine(), mcphost.Scope(o.scope))
+		if err != nil && (asked || slices.Contains(o.hosts, "all")) {
+			continue // a host without such a file is not meant
+		}
+		var content mcphost.Content
+		var text []byte
+		said := ""
+		if err == nil {
+			content, err = mcphost.Read(path)
+		}
+		if err == nil {
+			text, said, err = change(h, content)
+		}
+		if err != nil { // the other hosts' files are written all the same
+			a.printError(err)
+			failed = silent{status(err)}
+			continue
+		}
+		if string(text) == string(content.Text) {
+			fmt.Fprintf(a.human, "%s: %s %s; nothing to change\n", h.Title, path, said)
+			continue
+		}
+		verb := "changes"
+		switch {
+		case !content.Exists:
+			verb = "makes"
+		case text == nil:
+			verb = "removes"
+		}
+		fmt.Fprintf(a.human, "%s: %s %s, %s\n", h.Title, verb, path, said)
+		steps = append(steps, step{h, content, text})
+	}
+	if o.dryRun && len(steps) > 0 {
+		fmt.Fprintln(a.human, "A dry run: nothing was changed.")
+	}
+	if len(steps) == 0 || o.dryRun {
+		return failed
+	}
+	if asked && !o.yes {
+		if err := a.confirm(ctx); err != nil {
+			return err
+		}
+	}
+	for _, s := range steps {
+		saved, err := s.content.Write(s.text, a.now())
+		if err != nil {
+			a.printError(err)
+			failed = silent{status(err)}
+			continue
+		}
+		fmt.Fprintf(a.human, "%s: done", s.host.Title)
+		if saved != "" {
+			fmt.Fprintf(a.human, "; as it was the file is kept in %s", saved)
+		}
+		fmt.Fprintln(a.human)
+	}
+	if failed == nil {
+		fmt.Fprintln(a.human, "Restart the host. workflows-engine doctor checks that it can start the server.")
+	}
+	return failed
+}
+
+// confirm asks whether to go on. Without a person to ask nothing is done.
+func (a *app) confirm(ctx context.Context) error {
+	if !a.interactive {
+		return usage("nothing was changed: no host was named, and there is nobody to ask").WithHint("Name hosts with --host; --host all takes all of these.")
+	}
+	fmt.Fprint(a.stderr, "Go on? [y/n] ")
+	line, err := a.readLine(ctx)
+	if answer := strings.ToLower(strings.TrimSpace(line)); err != nil || answer != "y" && answer != "yes" {
+		fmt.Fprintln(a.stderr, "nothing was changed")
+		return silent{exitFailed}
+	}
+	return nil
+}

@@ -1,0 +1,240 @@
+package mcphost
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/tailscale/hujson"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// mark is the byte order mark that some editors on Windows put first.
+var mark = []byte("\xef\xbb\xbf")
+
+// Entries returns the servers that a file's text names.
+func (h Host) Entries(path string, text []byte) (map[string]Entry, error) {
+	values, err := h.parse(path, text)
+	if err != nil {
+		return nil, err
+	}
+	entries := map[string]Entry{}
+	servers, _ := values[h.key].(map[string]any)
+	for name, value := range servers {
+		entries[name] = entryOf(value)
+	}
+	return entries, nil
+}
+
+// parse reads a text as values. Its error names the place.
+func (h Host) parse(path string, text []byte) (map[string]any, error) {
+	text = bytes.TrimPrefix(text, mark)
+	var value any = map[string]any{}
+	var err error
+	if h.toml {
+		value, err = parseTOML(text)
+	} else if len(bytes.TrimSpace(text)) > 0 {
+		var d *jsonText
+		if d, err = parseJSON(text); err == nil {
+			value, err = d.plain()
+		}
+	}
+	if err != nil {
+		return nil, h.invalid(path, err)
+	}
+	values, ok := value.(map[string]any)
+	if !ok {
+		return nil, h.invalid(path, errors.New("expected an object"))
+	}
+	if servers, there := values[h.key]; there {
+		if _, ok := servers.(map[string]any); !ok {
+			return nil, h.invalid(path, fmt.Errorf("%s: expected an object", h.key))
+		}
+	}
+	return values, nil
+}
+
+// invalid is the refusal of a file that cannot be read as what it should be.
+func (h Host) invalid(path string, err error) error {
+	what := "JSON"
+	if h.toml {
+		what = "TOML"
+	}
+	if at, ok := errors.AsType[*toml.DecodeError](err); ok {
+		line, column := at.Position()
+		err = fmt.Errorf("line %d, column %d: %w", line, column, err)
+	}
+	return problem.New(problem.HostFileInvalid, "%s is not the %s that %s reads: %v", path, what, h.Title, err).
+		WithHint("Correct the file in an editor, then try again. It was not changed.")
+}
+
+// Doubts says what of a valid text the host may not read, "" if nothing.
+func (h Host) Doubts(text []byte) string {
+	if h.toml || h.lenient || len(bytes.TrimSpace(text)) == 0 {
+		return ""
+	}
+	root, err := hujson.Parse(bytes.TrimPrefix(text, mark))
+	if err != nil || root.IsStandard() {
+		return ""
+	}
+	return fmt.Sprintf("it has comments or trailing commas, which %s may not read", h.Title)
+}
+
+// Add returns the text with the server in it. A text that has it already is returned as it is; see Entry.merged for one that
+// has it with other members.
+func (h Host) Add(path string, text []byte, name string, e Entry) ([]byte, error) {
+	values, err := h.parse(path, text)
+	if err != nil {
+		return nil, err
+	}
+	servers, _ := values[h.key].(map[string]any)
+	there, exists := servers[name]
+	if object, ok := there.(map[string]any); exists && !ok {
+		return nil, h.invalid(path, fmt.Errorf("%s.%s: expected an object", h.key, name))
+	} else if exists {
+		e = e.merged(entryOf(object))
+	}
+	body := bytes.TrimPrefix(text, mark)
+	lead := text[:len(text)-len(body)]
+	var after []byte
+	if h.toml {
+		after, err = h.addTOML(path, body, name, e, there)
+	} else {
+		after, err = h.addJSON(body, name, e, exists)
+	}
+	if err != nil || bytes.Equal(after, body) {
+		return text, err
+	}
+	after = append(bytes.Clone(lead), after...)
+	return after, h.verify(path, text, after, name)
+}
+
+func (h Host) addJSON(body []byte, name string, e Entry, exists bool) ([]byte, error) {
+	d, err := parseJSON(body)
+	if err != nil {
+		return nil, err
+	}
+	if !exists {
+		d.set([]string{h.key, name}, e.members(h.first))
+		return d.bytes(), nil
+	}
+	for _, m := range e.members(nil) {
+		d.set([]string{h.key, name, m.name}, m.value)
+	}
+	return d.bytes(), nil
+}
+
+func (h Host) addTOML(path string, body []byte, name string, e Entry, there any) ([]byte, error) {
+	object, exists := there.(map[string]any)
+	if exists && reflect.DeepEqual(normal(entryOf(object)), normal(e)) {
+		return body, nil
+	}
+	spans := tableSpans(body, h.key, name)
+	if exists && len(spans) == 0 {
+		return nil, problem.New(problem.HostFileInvalid, "%s has %s.%s, but not as a table of its own", path, h.key, name).
+			WithHint("Write it as [%s.%s] with one member a line, or take it out, then try again. The file was not changed.", h.key, name)
+	}
+	return setTOML(body, tables(h.key, name, e, object), spans), nil
+}
+
+// normal is an entry with nothing where it has empty lists.
+func normal(e Entry) Entry {
+	if len(e.Args) == 0 {
+		e.Args = nil
+	}
+	if len(e.Env) == 0 {
+		e.Env = nil
+	}
+	return e
+}
+
+// Remove returns the text without the server, and whether it had it.
+func (h Host) Remove(path string, text []byte, name string) ([]byte, bool, error) {
+	values, err := h.parse(path, text)
+	if err != nil {
+		return nil, false, err
+	}
+	servers, _ := values[h.key].(map[string]any)
+	if _, exists := servers[name]; !exists {
+		return text, false, nil
+	}
+	body := bytes.TrimPrefix(text, mark)
+	after := bytes.Clone(text[:len(text)-len(body)])
+	if h.toml {
+		spans := tableSpans(body, h.key, name)
+		if len(spans) == 0 {
+			return nil, true, problem.New(problem.HostFileInvalid, "%s has %s.%s, but not as a table of its own", path, h.key, name).
+				WithHint("Take it out in an editor. The file was not changed.")
+		}
+		after = append(after, cutTOML(body, spans)...)
+	} else {
+		d, err := parseJSON(body)
+		if err != nil {
+			return nil, true, err
+		}
+		for d.remove([]string{h.key, name}) { // a name may be there twice
+		}
+		after = append(after, d.bytes()...)
+	}
+	return after, true, h.verify(path, text, after, name)
+}
+
+// verify checks that an edit changed nothing but the server: the last line of defence of a file that is not ours.
+func (h Host) verify(path string, before, after []byte, name string) error {
+	a, errA := h.others(path, before, name)
+	b, errB := h.others(path, after, name)
+	if err := errors.Join(errA, errB); err != nil || !reflect.DeepEqual(a, b) {
+		return problem.New(problem.Internal, "%s cannot be edited without a change to what else is in it (%v)", path, err).
+			WithHint("Edit it yourself: --print shows what to paste. The file was not changed.")
+	}
+	return nil
+}
+
+// others are the values of a text without the server, and without the object of servers if nothing else is in it.
+func (h Host) others(path string, text []byte, name string) (map[string]any, error) {
+	values, err := h.parse(path, text)
+	if err != nil {
+		return nil, err
+	}
+	if servers, ok := values[h.key].(map[string]any); ok {
+		rest := maps.Clone(servers)
+		delete(rest, name)
+		values[h.key] = rest
+		if len(rest) == 0 {
+			delete(values, h.key)
+		}
+	}
+	return values, nil
+}
+
+// Undone returns the text that the server was added to, where that can be known: adding it to one of the earlier texts, or
+// to no file at all, makes this very text. Otherwise it is the text without the server.
+func (h Host) Undone(path string, text []byte, name string, earlier [][]byte) (before []byte, had bool, err error) {
+	before, had, err = h.Remove(path, text, name)
+	if err != nil || !had {
+		return before, had, err
+	}
+	entries, err := h.Entries(path, text)
+	if err != nil {
+		return nil, true, err
+	}
+	for _, candidate := range append(slices.Clone(earlier), nil) {
+		if named, err := h.Entries(path, candidate); err != nil || has(named, name) {
+			continue
+		}
+		if again, err := h.Add(path, candidate, name, entries[name]); err == nil && bytes.Equal(again, text) {
+			return candidate, true, nil
+		}
+	}
+	return before, true, nil
+}
+
+func has(entries map[string]Entry, name string) bool {
+	_, ok := entries[name]
+	return ok
+}

@@ -1,0 +1,156 @@
+package mcphost
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// Content is a file as it was read.
+type Content struct {
+	// Path is the file's name, and target what symbolic links lead to.
+	Path, target string
+	Text         []byte
+	// Exists says that there is a file.
+	Exists bool
+	mode   fs.FileMode
+}
+
+// Read reads a file, which need not exist.
+func Read(path string) (Content, error) {
+	c := Content{Path: path, mode: 0o600}
+	var err error
+	if c.target, err = follow(path); err != nil {
+		return c, err
+	}
+	info, err := os.Stat(c.target)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, nil
+	}
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", c.target)
+	}
+	if err == nil {
+		c.Exists, c.mode = true, info.Mode().Perm()
+		c.Text, err = os.ReadFile(c.target)
+	}
+	if err != nil {
+		return c, problem.New(problem.HostFileInvalid, "%s cannot be read: %v", path, err).
+			WithHint("Look at the file and its permissions, then try again.")
+	}
+	return c, nil
+}
+
+// follow returns the file that symbolic links lead to, whether it exists or not.
+func follow(path string) (string, error) {
+	for range 40 {
+		info, err := os.Lstat(path)
+		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+			return path, nil
+		}
+		to, err := os.Readlink(path)
+		if err != nil {
+			return "", err
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(path), to)
+		}
+		path = to
+	}
+	return "", problem.New(problem.HostFileInvalid, "%s: the symbolic links lead in a circle", path).WithHint("Correct the links, then try again.")
+}
+
+// earlierPattern is what the names of copies end with.
+const copySuffix = ".bak-"
+
+// Earlier returns the copies that Write has made of a file, the newest first.
+func (c Content) Earlier() (texts [][]byte) {
+	paths, err := filepath.Glob(globbed(c.target) + copySuffix + "*")
+	if err != nil {
+		return nil
+	}
+	slices.Sort(paths)
+	slices.Reverse(paths)
+	for _, path := range paths {
+		if text, err := os.ReadFile(path); err == nil {
+			texts = append(texts, append([]byte{}, text...))
+		}
+	}
+	return texts
+}
+
+// globbed is a name that Glob takes literally.
+func globbed(path string) string {
+	var out []byte
+	for i := range len(path) {
+		switch path[i] {
+		case '*', '?', '[':
+			out = append(out, '[', path[i], ']')
+		default:
+			out = append(out, path[i])
+		}
+	}
+	return string(out)
+}
+
+// Write replaces the file's text in one step, or removes the file where text is nil. A file that exists is copied beside it
+// first; the copy's path is returned. A file that has been changed since it was read is left alone.
+func (c Content) Write(text []byte, now time.Time) (saved string, err error) {
+	if current, err := Read(c.Path); err != nil || current.Exists != c.Exists || !bytes.Equal(current.Text, c.Text) {
+		return "", problem.New(problem.HostFileChanged, "%s was changed by another program meanwhile", c.Path).
+			WithHint("Try again; close the host first if it writes the file all the time.")
+	}
+	defer func() {
+		if err != nil {
+			err = problem.New(problem.HostFileInvalid, "%s cannot be written: %v", c.Path, err).
+				WithHint("Look at the permissions of the folder and the free space, then try again. The file is as it was.")
+		}
+	}()
+	if c.Exists {
+		if saved, err = c.save(now); err != nil {
+			return "", err
+		}
+	}
+	if text == nil {
+		return saved, os.Remove(c.target)
+	}
+	folder := filepath.Dir(c.target)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return saved, err
+	}
+	temporary, err := os.CreateTemp(folder, filepath.Base(c.target)+".new-*")
+	if err != nil {
+		return saved, err
+	}
+	defer os.Remove(temporary.Name()) // fails once it has its name
+	_, err = temporary.Write(text)
+	err = errors.Join(err, temporary.Chmod(c.mode), temporary.Sync(), temporary.Close())
+	if err != nil {
+		return saved, err
+	}
+	return saved, os.Rename(temporary.Name(), c.target)
+}
+
+// save copies the file beside it, with its permissions, under a name that is free.
+func (c Content) save(now time.Time) (string, error) {
+	name := c.target + copySuffix + now.UTC().Format("20060102T150405Z")
+	for i := 2; ; i++ {
+		file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, c.mode)
+		if errors.Is(err, fs.ErrExist) && i < 100 {
+			name = fmt.Sprintf("%s%s%s-%02d", c.target, copySuffix, now.UTC().Format("20060102T150405Z"), i)
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		_, err = file.Write(c.Text)
+		return name, errors.Join(err, file.Close())
+	}
+}

@@ -1,0 +1,201 @@
+package mcphost
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// Machine is where files are looked for: the system, the user's folder and the environment.
+type Machine struct {
+	GOOS string
+	Home string
+	// Directory is the project's folder.
+	Directory string
+	// Variable returns a variable of the environment, "" if it is not set.
+	Variable func(name string) string
+}
+
+// join makes a path as the machine's system writes it.
+func (m Machine) join(folder string, names ...string) string {
+	separator := "/"
+	if m.GOOS == "windows" {
+		separator = `\`
+	}
+	if folder == "" {
+		return ""
+	}
+	return strings.TrimRight(folder, separator) + separator + strings.Join(names, separator)
+}
+
+// settings is the folder in which programs with a window keep their settings, "" if it is unknown.
+func (m Machine) settings() string {
+	switch m.GOOS {
+	case "windows":
+		if roaming := m.Variable("APPDATA"); roaming != "" {
+			return roaming
+		}
+		return m.join(m.Home, "AppData", "Roaming")
+	case "darwin":
+		return m.join(m.Home, "Library", "Application Support")
+	}
+	return m.unixSettings()
+}
+
+// unixSettings is the XDG folder for settings.
+func (m Machine) unixSettings() string {
+	if folder := m.Variable("XDG_CONFIG_HOME"); strings.HasPrefix(folder, "/") {
+		return folder
+	}
+	return m.join(m.Home, ".config")
+}
+
+// Scope says for whom a server is named.
+type Scope string
+
+// User is every project of the user, Project the people who work on the project in the current folder.
+const (
+	User    Scope = "user"
+	Project Scope = "project"
+)
+
+// Host is a program that starts MCP servers.
+type Host struct {
+	// Name is what --host takes, Title what people call it.
+	Name, Title string
+	// user returns the user's file and the folder that shows that the host is installed; "" if there is none on the machine.
+	user func(Machine) (file, folder string)
+	// project is the file below a project's folder, nil for hosts without one.
+	project []string
+	// key is the member or table that holds the servers.
+	key string
+	// toml says that the file is TOML, and not JSON.
+	toml bool
+	// lenient says that the host reads comments and trailing commas in JSON.
+	lenient bool
+	// first are members that each entry begins with.
+	first []member
+	// link makes the address that installs a server, nil for hosts without one.
+	link func(name string, e Entry) string
+}
+
+// below makes the user function of a host that keeps its file in a folder of its own below the home folder.
+func below(variable string, folder []string, file string) func(Machine) (string, string) {
+	return func(m Machine) (string, string) {
+		own := m.join(m.Home, folder...)
+		if variable != "" && m.Variable(variable) != "" {
+			own = m.Variable(variable)
+		}
+		return m.join(own, file), own
+	}
+}
+
+var hosts = []Host{
+	{
+		Name: "claude-code", Title: "Claude Code", key: "mcpServers", project: []string{".mcp.json"},
+		user: func(m Machine) (string, string) {
+			if own := m.Variable("CLAUDE_CONFIG_DIR"); own != "" {
+				return m.join(own, ".claude.json"), own
+			}
+			return m.join(m.Home, ".claude.json"), m.join(m.Home, ".claude")
+		},
+	},
+	{
+		Name: "claude-desktop", Title: "Claude Desktop", key: "mcpServers",
+		user: func(m Machine) (string, string) {
+			if m.GOOS != "darwin" && m.GOOS != "windows" {
+				return "", ""
+			}
+			own := m.join(m.settings(), "Claude")
+			return m.join(own, "claude_desktop_config.json"), own
+		},
+	},
+	{
+		Name: "cursor", Title: "Cursor", key: "mcpServers", project: []string{".cursor", "mcp.json"}, link: cursorLink,
+		user: below("", []string{".cursor"}, "mcp.json"),
+	},
+	{
+		Name: "vscode", Title: "VS Code", key: "servers", project: []string{".vscode", "mcp.json"}, link: codeLink,
+		lenient: true, first: []member{{"type", "stdio"}},
+		user: func(m Machine) (string, string) {
+			own := m.join(m.settings(), "Code", "User")
+			return m.join(own, "mcp.json"), own
+		},
+	},
+	{
+		Name: "codex", Title: "Codex", key: "mcp_servers", project: []string{".codex", "config.toml"}, toml: true,
+		user: below("CODEX_HOME", []string{".codex"}, "config.toml"),
+	},
+	{
+		Name: "windsurf", Title: "Windsurf", key: "mcpServers",
+		user: below("", []string{".codeium", "windsurf"}, "mcp_config.json"),
+	},
+	{
+		Name: "zed", Title: "Zed", key: "context_servers", project: []string{".zed", "settings.json"},
+		lenient: true, first: []member{{"source", "custom"}},
+		user: func(m Machine) (string, string) {
+			own := m.join(m.unixSettings(), "zed") // on macOS too
+			if m.GOOS == "windows" {
+				own = m.join(m.settings(), "Zed")
+			}
+			return m.join(own, "settings.json"), own
+		},
+	},
+}
+
+// Known returns all hosts that the package knows.
+func Known() []Host { return slices.Clone(hosts) }
+
+// Names returns the names of all hosts.
+func Names() (names []string) {
+	for _, h := range hosts {
+		names = append(names, h.Name)
+	}
+	return names
+}
+
+// Find returns the host with a name.
+func Find(name string) (Host, error) {
+	for _, h := range hosts {
+		if h.Name == name {
+			return h, nil
+		}
+	}
+	return Host{}, problem.New(problem.UsageError, "there is no host %q", name).
+		WithHint("Known are %s, and all for those that are installed. For another host, --print shows what to paste.", problem.AndList(Names()))
+}
+
+// File returns the path of the host's file for a scope.
+func (h Host) File(m Machine, scope Scope) (string, error) {
+	if scope == Project {
+		if h.project == nil {
+			return "", problem.New(problem.UsageError, "%s has no file for a project", h.Title).WithHint("Leave out --scope project.")
+		}
+		return m.join(m.Directory, h.project...), nil
+	}
+	file, _ := h.user(m)
+	switch {
+	case file != "":
+		return file, nil
+	case m.Home == "":
+		return "", problem.New(problem.UsageError, "the file of %s cannot be found: the home folder is unknown", h.Title).WithHint("Set HOME.")
+	}
+	return "", problem.New(problem.UsageError, "%s keeps no known file on %s", h.Title, m.GOOS).
+		WithHint("--print shows what to paste into its settings.")
+}
+
+// Installed reports whether the user has the host: its file or folder is there.
+func (h Host) Installed(m Machine) bool {
+	file, folder := h.user(m)
+	for _, path := range []string{file, folder} {
+		if _, err := os.Stat(path); path != "" && err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// TOML reports whether the host's file is TOML, and not JSON.
+func (h Host) TOML() bool { return h.toml }

@@ -1,0 +1,257 @@
+package mcphost_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/mcphost"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected files")
+
+// entry is what the golden files add under the name workflows.
+var entry = mcphost.Entry{
+	Command: "/opt/we/bin/workflows-engine-mcp",
+	Args:    []string{"--db", "/data/a b.db"},
+	Env:     map[string]string{"OPENAI_API_KEY": "k<>&\"1\"", "A": `C:\x`},
+}
+
+func find(t testing.TB, name string) mcphost.Host {
+	t.Helper()
+	h, err := mcphost.Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// TestGolden adds the entry to each file before.* of an archive testdata/HOST.*.txtar and expects the file after.* of the same
+// name: as written, with the line ends of Windows and with a byte order mark. Adding it again changes nothing, and taking it
+// out restores the file byte for byte, from the copy that was made.
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	paths, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(paths) < 4 {
+		t.Fatal(paths, err)
+	}
+	for _, path := range paths {
+		a, err := txtar.ParseFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files := map[string]string{}
+		for _, f := range a.Files {
+			files[f.Name] = string(f.Data)
+		}
+		host, _, _ := strings.Cut(filepath.Base(path), ".")
+		h := find(t, host)
+		updated := &txtar.Archive{Comment: a.Comment}
+		for _, f := range a.Files {
+			name, ok := strings.CutPrefix(f.Name, "before.")
+			if !ok {
+				continue
+			}
+			got, err := h.Add("f", f.Data, "workflows", entry)
+			if err != nil {
+				t.Errorf("%s %s: %v", path, name, err)
+				continue
+			}
+			updated.Files = append(updated.Files, f, txtar.File{Name: "after." + name, Data: got})
+			if *update {
+				continue
+			}
+			crlf := func(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") }
+			for form, change := range map[string]func(string) string{
+				"as written": func(s string) string { return s },
+				"CRLF":       crlf,
+				"BOM":        func(s string) string { return "\xef\xbb\xbf" + s },
+				"both":       func(s string) string { return "\xef\xbb\xbf" + crlf(s) },
+			} {
+				if !strings.Contains(files["before."+name], "\n") && (form == "CRLF" || form == "both") {
+					continue // which line ends it has cannot be seen
+				}
+				check(t, h, path+" "+name+" "+form, []byte(change(files["before."+name])), []byte(change(files["after."+name])))
+			}
+		}
+		if *update {
+			if err := os.WriteFile(path, txtar.Format(updated), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func check(t *testing.T, h mcphost.Host, what string, before, after []byte) {
+	t.Helper()
+	got, err := h.Add("f", before, "workflows", entry)
+	if err != nil || !bytes.Equal(got, after) {
+		t.Errorf("%s: %v, got\n%q\nwant\n%q", what, err, got, after)
+	}
+	if again, err := h.Add("f", got, "workflows", entry); err != nil || !bytes.Equal(again, got) {
+		t.Errorf("%s: a second time changes it: %v\n%s", what, err, again)
+	}
+	if entries, _ := h.Entries("f", before); entries["workflows"].Command != "" {
+		return // it was there before
+	}
+	undone, had, err := h.Undone("f", got, "workflows", [][]byte{[]byte("{}"), before})
+	if err != nil || !had || !bytes.Equal(undone, before) {
+		t.Errorf("%s: undone %v %v\n%q\nwant\n%q", what, had, err, undone, before)
+	}
+	plain, had, err := h.Remove("f", got, "workflows")
+	if err != nil || !had {
+		t.Errorf("%s: removed %v %v", what, had, err)
+	}
+	if left, err := h.Entries("f", plain); err != nil || left["workflows"].Command != "" {
+		t.Errorf("%s: it is still there: %v %v", what, left, err)
+	}
+}
+
+// TestRemoveRestores takes the entry out of files that have other servers, without a copy of what was there before.
+func TestRemoveRestores(t *testing.T) {
+	t.Parallel()
+	for host, texts := range map[string][]string{
+		"vscode": {
+			"{\n\t// mine\n\t\"servers\": {\n\t\t\"a\": {}, // last\n\t},\n}\n",
+			"{\n  \"servers\": {\n    \"a\": {} // last\n  }\n}\n",
+			"{\"servers\":{\"a\":{}}}",
+			"{\r\n  \"servers\": {\r\n    \"a\": {},\r\n    /* b */ \"b\": {}\r\n  },\r\n  \"inputs\": []\r\n}",
+		},
+		"codex": {
+			"model = \"o5\" # best\n\n[mcp_servers.a]\ncommand = \"x\"\n",
+			"model = \"o5\"\n# the end\n",
+			"[mcp_servers]\n[mcp_servers.\"b c\"]\r\ncommand = '''\n[mcp_servers.workflows]\n'''\n",
+		},
+	} {
+		for _, text := range texts {
+			h := find(t, host)
+			added, err := h.Add("f", []byte(text), "workflows", entry)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, _, err := h.Remove("f", added, "workflows"); err != nil || string(got) != text {
+				t.Errorf("%s: %v\n%q\nwant\n%q\nwith it\n%q", host, err, got, text, added)
+			}
+		}
+	}
+}
+
+// TestKeepsWhatTheUserAdded installs over an entry that the user has extended.
+func TestKeepsWhatTheUserAdded(t *testing.T) {
+	t.Parallel()
+	for host, text := range map[string]string{
+		"cursor": `{"mcpServers": {"workflows": {"command": "old", "args": ["--x"], "env": {"K": "1"}, "disabled": true}}}`,
+		"codex":  "[mcp_servers.workflows]\ncommand = \"old\"\nargs = [\"--x\"]\ndisabled = true\n\n[other]\na = 1\n\n[mcp_servers.workflows.env]\nK = \"1\"\n# end\n",
+	} {
+		h := find(t, host)
+		got, err := h.Add("f", []byte(text), "workflows", mcphost.Entry{Command: "new", Env: map[string]string{"L": "2"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries, err := h.Entries("f", got)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown, _ := json.Marshal(entries["workflows"])
+		if want := `{"Command":"new","Args":["--x"],"Env":{"K":"1","L":"2"}}`; string(shown) != want {
+			t.Errorf("%s: %s\n%s", host, shown, got)
+		}
+		if !strings.Contains(string(got), "disabled") || host == "codex" && (!strings.Contains(string(got), "[other]\na = 1\n") || !strings.Contains(string(got), "# end")) {
+			t.Errorf("%s: lost something:\n%s", host, got)
+		}
+	}
+}
+
+// TestInvalidFilesAreRefused: a file that cannot be read as what it should be is refused with its place.
+func TestInvalidFilesAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ host, text, place string }{
+		{"cursor", "{\n  \"mcpServers\": {\n", "line 3"},
+		{"cursor", "[]", "expected an object"},
+		{"cursor", `{"mcpServers": []}`, "mcpServers: expected an object"},
+		{"cursor", `{"mcpServers": {"workflows": 1}}`, "mcpServers.workflows: expected an object"},
+		{"zed", "{\n \"a\": 1\n \"b\": 2}", "line 3"},
+		{"cursor", "\xff\xfe{\x00}\x00", "line 1"},
+		{"codex", "a = 1\nb = \n", "line 2"},
+		{"codex", "mcp_servers = 1\n", "expected an object"},
+		{"codex", "[mcp_servers]\nworkflows = {command = \"x\"}\n", "not as a table"},
+	} {
+		_, err := find(t, c.host).Add("/home/kim/f", []byte(c.text), "workflows", entry)
+		e, ok := problem.As(err)
+		if !ok || !errors.Is(err, problem.HostFileInvalid) || !strings.Contains(e.Error(), c.place) || !strings.Contains(e.Error(), "/home/kim/f") || e.Hint == "" {
+			t.Errorf("%s %q: %v", c.host, c.text, err)
+		}
+	}
+}
+
+// FuzzJSON and FuzzTOML: no other member is lost or changed, whatever the file, and what was added can be taken out.
+func FuzzJSON(f *testing.F) {
+	for _, seed := range []string{
+		"", "{}", "{ }", "// c\n{}", `{"a":1}`, `{"servers":{}}`, `{"servers":{"a":{},},}`, "{\n\t\"servers\": { // x\n\t\t\"a\": {} // y\n\t}\n}",
+		`{"servers":{"workflows":{"command":"x","b":1}}}`, `{"servers":{/*x*/},"servers":{"workflows":{},"workflows":{}}}`, "{ // c\n \"servers\": 1 // d\n , // e\n}",
+		"{\"servers\":{\"a\":1 // c\n , \"workflows\": {} // d\n, /*e*/ \"b\":2}}", `{"\u0073ervers":{}}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) { around(t, find(t, "vscode"), text) })
+}
+
+func FuzzTOML(f *testing.F) {
+	for _, seed := range []string{
+		"", "a = 1", "[mcp_servers]\n", "[mcp_servers.workflows]\ncommand='x' # c\n# d\n[b]\n", "[mcp_servers.workflows.env]\nA='1'\n[x]\n[mcp_servers.workflows]\n",
+		"[[a]]\n[[a]]\nb = \"\"\"\n[mcp_servers.workflows]\n\"\"\"\n", "[ mcp_servers . \"workflows\" ] # x\nargs=[\n'a', # b\n]\n", "mcp_servers.workflows.command = 'x'",
+		"[mcp_servers.workflows]\n[[mcp_servers.workflows.t]]\na=1\n[[z]]",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) { around(t, find(t, "codex"), text) })
+}
+
+// around adds the entry to a text and takes it out again. An internal error would mean that the edit had changed something
+// else; nothing is written then, but it is a defect.
+func around(t *testing.T, h mcphost.Host, text []byte) {
+	added, err := h.Add("f", text, "workflows", entry)
+	if err != nil {
+		if !errors.Is(err, problem.HostFileInvalid) {
+			t.Fatal(err)
+		}
+		return
+	}
+	if again, err := h.Add("f", added, "workflows", entry); err != nil || !bytes.Equal(again, added) {
+		t.Fatalf("a second time: %v\n%q\n%q", err, again, added)
+	}
+	for _, comment := range comments(text) {
+		if !h.TOML() && !bytes.Contains(added, comment) {
+			t.Fatalf("lost the comment %q in %q", comment, added)
+		}
+	}
+	entries, err := h.Entries("f", added)
+	if err != nil || entries["workflows"].Command != entry.Command {
+		t.Fatalf("%v: %v", entries, err)
+	}
+	removed, had, err := h.Remove("f", added, "workflows")
+	if err != nil || !had {
+		t.Fatalf("removed %v: %v from %q", had, err, added)
+	}
+	if left, err := h.Entries("f", removed); err != nil || left["workflows"].Command != "" {
+		t.Fatalf("left %v: %v", left, err)
+	}
+}
+
+// comments are the comments in one line that a fuzzed text surely has.
+func comments(text []byte) (list [][]byte) {
+	for line := range bytes.Lines(text) {
+		if trimmed := bytes.TrimSpace(line); bytes.HasPrefix(trimmed, []byte("//")) {
+			list = append(list, trimmed)
+		}
+	}
+	return list
+}
