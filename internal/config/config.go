@@ -60,6 +60,8 @@ type Config struct {
 	StorePath string
 	// StorePathGiven says that the user named the path. The default one may be created on first use.
 	StorePathGiven bool
+	// OtherStorePath is a second database at a default place, which is not used; "" if there is none.
+	OtherStorePath string
 	Synchronous    Synchronous
 	Profile        Profile
 	WaitLimit      time.Duration
@@ -96,6 +98,8 @@ type Config struct {
 	// Now is the store's clock; nil means time.Now. The caller sets it before it opens the store.
 	Now func() time.Time
 
+	// note is the default database beside which LeaveNote notes StorePath, "" if that is not needed.
+	note string
 	// env is what the configuration was read from; secrets are resolved there at use.
 	env Environment
 }

@@ -67,13 +67,10 @@ func (e Environment) absolute(path string) string {
 	return filepath.Join(e.Directory, path)
 }
 
-// dataFolder is the per-user folder for databases, "" if the environment names none.
+// dataFolder is the per-user folder for databases, "" if the home folder is unknown. XDG_DATA_HOME does not change it: hosts
+// do not pass it on to servers, which would open another database than the user's shell.
 func (e Environment) dataFolder() string {
 	const name = "workflows-engine"
-	// An override that is not absolute is ignored, as the XDG base directory rules ask.
-	if dir := e.lookup("XDG_DATA_HOME"); filepath.IsAbs(dir) && e.GOOS != "windows" {
-		return filepath.Join(dir, name)
-	}
 	if dir := e.lookup("LOCALAPPDATA"); dir != "" && e.GOOS == "windows" {
 		return filepath.Join(dir, name)
 	}
@@ -86,4 +83,13 @@ func (e Environment) dataFolder() string {
 		return filepath.Join(e.Home, "Library", "Application Support", name)
 	}
 	return filepath.Join(e.Home, ".local", "share", name)
+}
+
+// xdgFolder is the folder that XDG_DATA_HOME names, "" if none. A folder that is not absolute is ignored, as the XDG base
+// directory rules ask.
+func (e Environment) xdgFolder() string {
+	if dir := e.lookup("XDG_DATA_HOME"); filepath.IsAbs(dir) && e.GOOS != "windows" {
+		return filepath.Join(dir, "workflows-engine")
+	}
+	return ""
 }

@@ -2,7 +2,6 @@ package config
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -88,13 +87,7 @@ func (c *Config) resolveStorePath(path setting, env Environment) error {
 		c.StorePath, c.StorePathGiven = env.absolute(path.value), true
 		return nil
 	}
-	folder := env.dataFolder()
-	if folder == "" {
-		return problem.New(problem.UsageError, "no folder for the database: the home folder is unknown").
-			WithHint("Name a file with --db or %s, or choose --store memory.", envname.StorePath)
-	}
-	c.StorePath = filepath.Join(folder, "runs.db")
-	return nil
+	return c.defaultStorePath(env)
 }
 
 func (f *Flags) loadProfile(c *Config, env Environment) error {

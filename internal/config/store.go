@@ -27,7 +27,14 @@ func (c *Config) OpenStore(ctx context.Context) (history.Store, error) {
 				WithHint("Make the folder, or name another file with --db.")
 		}
 	}
-	return c.openFile(ctx, historysql.Options{})
+	store, err := c.openFile(ctx, historysql.Options{})
+	if err == nil {
+		// Without the note only a process that has no XDG_DATA_HOME may miss this database; that is no reason to refuse.
+		if err := c.LeaveNote(); err != nil && c.Log != nil {
+			c.Log.Warn("the place of the database cannot be noted", "error", err)
+		}
+	}
+	return store, err
 }
 
 // openFile opens the database. The hint of a refusal names the command in the place of the option.
