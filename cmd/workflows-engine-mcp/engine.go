@@ -35,10 +35,12 @@ func (e *engine) open(ctx context.Context, c *settings, executors config.Executo
 	options.DefaultMode, options.Background = mode, true
 	options.Workflows = c.Workflows(c.workflowDir)
 	runner, err := graph.New(store, options)
-	if err == nil {
-		e.Engine = runner
+	if err != nil {
+		e.store = nil // another attempt may follow
+		return errors.Join(err, store.Close())
 	}
-	return err
+	e.Engine = runner
+	return nil
 }
 
 // lacking says what this process lacks to perform the definitions that it knows, "" if nothing or if a host performs them.

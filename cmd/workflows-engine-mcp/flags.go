@@ -21,6 +21,8 @@ type settings struct {
 	answerBytes     int
 	// outliveParent keeps the server when the process that started it has ended.
 	outliveParent bool
+	// trouble is what is wrong with the settings; only the log settings are there then, if those can be read.
+	trouble error
 }
 
 // errAnswered means that the command only printed its help or version.
@@ -42,8 +44,8 @@ to tell them. It ends when its input ends, and keeps every run.
 Flags (--flag value or --flag=value; a flag wins over its variable):
 `
 
-// parse reads flags and environment. With an error the settings are nil, or hold only the log settings. Every wrong flag is an
-// error: a misspelt one would silently choose another store.
+// parse reads flags and environment. A flag that is unknown or cannot be read is an error: a misspelt one would silently choose
+// another store. Settings that are wrong otherwise are the settings' trouble.
 func parse(args []string, stdout io.Writer) (*settings, error) {
 	set := pflag.NewFlagSet("workflows-engine-mcp", pflag.ContinueOnError)
 	set.SortFlags = false
@@ -77,15 +79,14 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 	if *fullAnswers {
 		c.answerBytes = mcpserver.FullAnswers
 	}
-	if c.Config, err = flags.Load(config.System()); err != nil {
-		// The refusal has the log format that the flags name, if they name one.
-		if c.Config, _ = flags.LoadLog(config.System()); c.Config == nil {
-			return nil, err
-		}
-		return c, err
+	c.Config, c.trouble = flags.Load(config.System())
+	if c.trouble != nil {
+		// What is said of it has the log format that the flags name, if they name one.
+		c.Config, _ = flags.LoadLog(config.System())
+		return c, nil
 	}
 	if c.WaitLimit > mcpserver.MaxWait {
-		return c, problem.New(problem.UsageError, "the wait limit of %v is too long", c.WaitLimit).
+		c.trouble = problem.New(problem.UsageError, "the wait limit of %v is too long", c.WaitLimit).
 			WithHint("--wait-limit and WORKFLOW_ENGINE_WAIT_LIMIT take %v at most, as wait_ms does.", mcpserver.MaxWait)
 	}
 	return c, nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,7 +19,7 @@ type notices struct {
 
 // newNotices returns notices that are written at every log level.
 func newNotices(c *config.Config, stderr io.Writer) notices {
-	if c.LogFormat != config.LogJSON {
+	if c == nil || c.LogFormat != config.LogJSON {
 		return notices{lines: stderr}
 	}
 	always := *c
@@ -43,9 +44,21 @@ func (n notices) warn(message, warning string) {
 	n.say("warning: " + warning)
 }
 
+// told writes what keeps the server from working, and returns it marked as printed.
+func (n notices) told(err error) error {
+	if n.log == nil {
+		printError(n.lines, err)
+		return said{err}
+	}
+	return n.failed(err)
+}
+
 // failed records what ended the server, and returns an error marked as printed; lines are left to printError.
 func (n notices) failed(err error) error {
 	if err == nil || n.log == nil {
+		return err
+	}
+	if _, done := errors.AsType[said](err); done {
 		return err
 	}
 	attributes := []any{"error", err}

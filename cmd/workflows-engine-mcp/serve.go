@@ -28,14 +28,14 @@ var version = ""
 // version when they are asked for.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	c, err := parse(args, stdout)
-	if errors.Is(err, errAnswered) {
-		return exitOK
-	}
 	switch {
-	case err == nil:
+	case errors.Is(err, errAnswered):
+		return exitOK
+	case err != nil:
+	case c.trouble != nil:
+		err = serveTrouble(ctx, c, c.trouble, stdin, stdout, stderr)
+	default:
 		err = serve(ctx, c, stdin, stdout, stderr)
-	case c != nil:
-		err = newNotices(c.Config, stderr).failed(err)
 	}
 	if err == nil {
 		return exitOK
@@ -53,15 +53,15 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 func serve(ctx context.Context, c *settings, stdin io.Reader, stdout, stderr io.Writer) (err error) {
 	log := c.Logger(stderr)
 	notes := newNotices(c.Config, stderr)
-	defer func() { err = notes.failed(err) }()
 	for _, warning := range c.Warnings {
 		notes.warn("setting without effect", warning)
 	}
 	c.Log = log
 	executors, err := c.Executors()
 	if err != nil {
-		return err
+		return serveTrouble(ctx, c, err, stdin, stdout, stderr)
 	}
+	defer func() { err = notes.failed(err) }()
 	defer func() { err = errors.Join(err, executors.Close()) }()
 	for _, line := range executors.Routing() {
 		notes.say(line)
@@ -71,47 +71,61 @@ func serve(ctx context.Context, c *settings, stdin io.Reader, stdout, stderr io.
 	if executors.Configured() {
 		mode = machine.InProcess
 	}
-	if !c.outliveParent {
-		ctx = withParent(ctx, startedBy, os.Getppid, parentLook)
-		defer func() {
-			if context.Cause(ctx) == errOrphaned {
-				notes.say(errOrphaned.Error())
-			}
-		}()
-	}
+	ctx, end := watchParent(ctx, c, notes)
+	defer end()
 	// A host that waits for the handshake does not wait for the disk: the database is opened meanwhile, and calls wait for it.
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	e := engine{ready: make(chan struct{}), budget: c.MemoryBudget()}
-	opened := make(chan error, 1)
-	go func() {
-		err := e.open(ctx, c, executors, mode)
-		if err == nil {
-			notes.say(c.StoreLine())
-			if e.note != "" {
-				notes.say(e.note)
-			}
-			notes.say("ready, default mode " + string(mode))
-			close(e.ready)
-			if lacking := e.lacking(ctx, c, mode); lacking != "" {
-				notes.warn("definitions cannot be performed", lacking)
-			}
-		} else {
-			stop(err)
+	o := newOpener(func() error {
+		if err := e.open(ctx, c, executors, mode); err != nil {
+			return err
 		}
-		opened <- err
+		notes.say(c.StoreLine())
+		if e.note != "" {
+			notes.say(e.note)
+		}
+		notes.say("ready, default mode " + string(mode))
+		close(e.ready)
+		return nil
+	}, notes.told)
+	looked := make(chan struct{})
+	go func() {
+		defer close(looked)
+		err := o.try(ctx)
+		close(o.looked)
+		if err != nil {
+			return
+		}
+		if lacking := e.lacking(ctx, c, mode); lacking != "" {
+			notes.warn("definitions cannot be performed", lacking)
+		}
 	}()
 	server := mcpserver.New(&e, mcpserver.Options{
-		Version: buildVersion(), DefaultMode: mode, Definitions: &e, Ready: e.ready, Logger: log, Redaction: c.AnswerRedaction(),
-		Admit: e.budget.Admit, AnswerBytes: c.answerBytes,
+		Version: buildVersion(), DefaultMode: mode, Definitions: &e, Ready: e.ready, Trouble: o.try, Known: o.known, Logger: log,
+		Redaction: c.AnswerRedaction(), Admit: e.budget.Admit, AnswerBytes: c.answerBytes,
 	})
 	err = mcpserver.Serve(ctx, server, &stdio.Transport{
 		In: stdin, Out: stdout, MaxMessageBytes: c.maxMessageBytes, Logger: log,
 	})
-	if failed := <-opened; failed != nil {
+	<-looked
+	if failed := o.end(); failed != nil {
 		err = failed
 	}
 	return errors.Join(err, e.close())
+}
+
+// watchParent ends the context when the process that started the server has ended. end says so, if that was the reason.
+func watchParent(ctx context.Context, c *settings, notes notices) (watched context.Context, end func()) {
+	if c.outliveParent {
+		return ctx, func() {}
+	}
+	ctx = withParent(ctx, startedBy, os.Getppid, parentLook)
+	return ctx, func() {
+		if context.Cause(ctx) == errOrphaned {
+			notes.say(errOrphaned.Error())
+		}
+	}
 }
 
 // buildVersion is the release, or what the Go tool knows of the build.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"os"
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestScript runs the command scripts: one for each command, named for it. Each starts in an empty folder, with the
-// example definitions in $EXAMPLES and a database of its own.
+// example definitions in $EXAMPLES and a default database of its own, $RUNS.
 //
 // A line "exits N run …" runs a command in this process and wants status N. A line "exec workflows-engine run …" runs a
 // process of its own, which takes its time, for what needs one: standard input, signals, work in the background. A line
@@ -53,6 +54,8 @@ func TestScript(t *testing.T) {
 			for _, name := range []string{"XDG_DATA_HOME", "LOCALAPPDATA"} {
 				env.Setenv(name, filepath.Join(env.WorkDir, "data"))
 			}
+			data := map[string]string{"windows": "data", "darwin": "Library/Application Support"}[runtime.GOOS]
+			env.Setenv("RUNS", filepath.Join(env.WorkDir, cmp.Or(data, ".local/share"), "workflows-engine", "runs.db"))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

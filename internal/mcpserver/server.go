@@ -34,6 +34,11 @@ type Options struct {
 	// Ready is closed once the engine and Definitions may be called; nil means from the start. Until then the handshake and the
 	// lists are answered, and calls and reads wait.
 	Ready <-chan struct{}
+	// Trouble is asked before a call, and before a read of what the engine keeps: while it returns an error, that is the answer.
+	// With it Ready is closed at the latest when it returns nil. Nil means that there is none.
+	Trouble func(context.Context) error
+	// Known returns a trouble that is known when a client connects, for the instructions. Nil means that there is none.
+	Known func(context.Context) error
 	// Redaction is what answers hide; the zero value hides nothing.
 	Redaction history.Redaction
 	// Admit refuses starts and large calls while the process has no memory for them; nil admits all.
@@ -93,26 +98,8 @@ func New(engine graph.Engine, o Options) *mcp.Server {
 		sdk.AddTool(&mcp.Tool{Name: t.name, InputSchema: anyObject}, s.handler(t)) // see listing
 	}
 	s.addResources(sdk)
-	sdk.AddReceivingMiddleware(byRevision, encodeAnswers, listing(tools), s.awaitEngine)
+	sdk.AddReceivingMiddleware(byRevision, encodeAnswers, listing(tools), s.warn, s.awaitEngine(tools))
 	return sdk
-}
-
-// awaitEngine holds the requests that need the engine back until it is ready.
-func (s *server) awaitEngine(next mcp.MethodHandler) mcp.MethodHandler {
-	if s.opts.Ready == nil {
-		return next
-	}
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		switch req.(type) {
-		case *mcp.CallToolRequest, *mcp.ReadResourceRequest:
-			select {
-			case <-s.opts.Ready:
-			case <-ctx.Done():
-				return nil, context.Cause(ctx)
-			}
-		}
-		return next(ctx, method, req)
-	}
 }
 
 // anyObject stands for a tool's schema until the tools are listed.

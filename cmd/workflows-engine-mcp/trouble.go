@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver/stdio"
+)
+
+// serveTrouble serves without an engine: it answers the handshake and the lists, and each call with what keeps the server
+// from working. A host would show its user nothing of a server that ends at its start. It returns the trouble when the input
+// has ended.
+func serveTrouble(ctx context.Context, c *settings, trouble error, stdin io.Reader, stdout, stderr io.Writer) error {
+	notes := newNotices(c.Config, stderr)
+	ctx, end := watchParent(ctx, c, notes)
+	defer end()
+	trouble = notes.told(trouble)
+	options := mcpserver.Options{
+		Version: buildVersion(), DefaultMode: machine.HostMediated,
+		Known: func(context.Context) error { return trouble }, Trouble: func(context.Context) error { return trouble },
+	}
+	transport := &stdio.Transport{In: stdin, Out: stdout, MaxMessageBytes: c.maxMessageBytes}
+	if c.Config != nil {
+		options.Logger, options.Redaction = c.Logger(stderr), c.AnswerRedaction()
+		transport.Logger = options.Logger
+	}
+	// A connection that breaks is no news beside the trouble.
+	_ = mcpserver.Serve(ctx, mcpserver.New(nil, options), transport)
+	return trouble
+}
+
+// openPatience is how long the handshake waits for the first attempt to open the database, so that instructions can say that it
+// failed. An attempt that goes well takes a fraction of it.
+const openPatience = 250 * time.Millisecond
+
+// opener opens the engine, at first in the background, and again at a call after it has failed.
+type opener struct {
+	open func() error
+	// told reports a failure, the same one once.
+	told func(error) error
+
+	// turn holds one value, which whoever looks at the members below takes.
+	turn          chan struct{}
+	opened, ended bool
+	failure       error
+	// looked is closed after the first attempt.
+	looked chan struct{}
+}
+
+func newOpener(open func() error, told func(error) error) *opener {
+	return &opener{open: open, told: told, turn: make(chan struct{}, 1), looked: make(chan struct{})}
+}
+
+// try opens the engine unless it is open. Calls that come meanwhile wait.
+func (o *opener) try(ctx context.Context) error {
+	select {
+	case o.turn <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-o.turn }()
+	if o.opened || o.ended {
+		return o.failure
+	}
+	err := o.open()
+	switch {
+	case err == nil:
+		o.opened, o.failure = true, nil
+	case o.failure == nil || o.failure.Error() != err.Error():
+		o.failure = o.told(err)
+	}
+	return o.failure
+}
+
+// known returns the failure of the first attempt, nil if it has gone well or takes long.
+func (o *opener) known(context.Context) error {
+	late := time.NewTimer(openPatience)
+	defer late.Stop()
+	select {
+	case <-o.looked:
+	case <-late.C:
+		return nil
+	}
+	o.turn <- struct{}{}
+	defer func() { <-o.turn }()
+	return o.failure
+}
+
+// end makes further attempts impossible, and returns why the engine is not open, nil if it is.
+func (o *opener) end() error {
+	o.turn <- struct{}{}
+	defer func() { <-o.turn }()
+	o.ended = true
+	return o.failure
+}

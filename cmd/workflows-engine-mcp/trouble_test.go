@@ -1,0 +1,124 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// handshake connects to a server, and returns the instructions and how many tools it lists.
+func handshake(p *process) (instructions string, tools int) {
+	p.t.Helper()
+	p.write(hello, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, `{"jsonrpc":"2.0","id":"l","method":"tools/list"}`)
+	answers := map[string]map[string]any{}
+	for range 2 {
+		m := p.read()
+		answers[fmt.Sprint(m["id"])], _ = m["result"].(map[string]any)
+	}
+	instructions, _ = answers["0"]["instructions"].(string)
+	list, _ := answers["l"]["tools"].([]any)
+	return instructions, len(list)
+}
+
+// refused makes a call and returns the text and the details of its refusal.
+func refused(p *process, id int) (text string, details map[string]any) {
+	p.t.Helper()
+	p.write(toolCall(id, "workflow_list", "{}"))
+	result, _ := p.read()["result"].(map[string]any)
+	content, _ := result["content"].([]any)
+	if result["isError"] != true || len(content) != 1 {
+		p.t.Fatalf("not refused: %v", result)
+	}
+	text, _ = content[0].(map[string]any)["text"].(string)
+	refusal, _ := result["structuredContent"].(map[string]any)["error"].(map[string]any)
+	details, _ = refusal["details"].(map[string]any)
+	return text, details
+}
+
+// TestTroubleIsTold starts the server with what it cannot work with: the handshake and the list are answered, each call says
+// what is wrong and what to do, and the process ends with its status when the input does.
+func TestTroubleIsTold(t *testing.T) {
+	t.Parallel()
+	noHome := []string{"HOME=", "USERPROFILE=", "LOCALAPPDATA=", "XDG_DATA_HOME="}
+	for _, c := range []struct {
+		name      string
+		args      []string
+		variables []string
+		status    int
+		said      []string
+	}{
+		{"no home folder", nil, noHome, exitUsage, []string{"USAGE_ERROR", "home folder is unknown", "--db"}},
+		{"unknown store", []string{"--store", "redis"}, nil, exitUsage, []string{"USAGE_ERROR", `"redis"`}},
+		{"bad variable", nil, []string{"WORKFLOW_ENGINE_LLM_CONFIG={"}, exitUsage, []string{"USAGE_ERROR", "WORKFLOW_ENGINE_LLM_CONFIG"}},
+		{"bad log settings", nil, []string{"WORKFLOW_ENGINE_LOG_LEVEL=loud"}, exitUsage, []string{"USAGE_ERROR", "loud"}},
+		{"missing manifest", []string{"--mcp-config", "gone.json"}, nil, exitUsage, []string{"USAGE_ERROR", "gone.json"}},
+		{"database is a folder", []string{"--db", "."}, nil, exitFailed, []string{"STORE_UNAVAILABLE"}},
+		{"records", []string{"--db", ".", "--log-format", "json"}, nil, exitFailed, []string{"STORE_UNAVAILABLE"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if runtime.GOOS == "windows" && c.name == "no home folder" {
+				t.Skip("Windows knows it otherwise")
+			}
+			p := spawnWith(t, t.TempDir(), c.variables, c.args...)
+			instructions, tools := handshake(p)
+			if tools < 7 {
+				t.Errorf("%d tools", tools)
+			}
+			if c.status == exitUsage && (!strings.HasPrefix(instructions, "This server cannot work") || !strings.Contains(instructions, c.said[1])) {
+				t.Errorf("instructions begin %.200q", instructions)
+			}
+			for id := range 2 {
+				text, details := refused(p, id+1)
+				for _, said := range c.said {
+					if !strings.Contains(text, said) {
+						t.Errorf("no %q in %s", said, text)
+					}
+				}
+				if details["engineCode"] != c.said[0] || !strings.Contains(text, "\nNext: ") {
+					t.Errorf("%v\n%s", details, text)
+				}
+			}
+			p.write(`{"jsonrpc":"2.0","id":9,"method":"resources/read","params":{"uri":"awp://guide"}}`)
+			if m := p.read(); m["error"] != nil {
+				t.Errorf("the guide: %v", m)
+			}
+			p.write(`{"jsonrpc":"2.0","id":10,"method":"resources/read","params":{"uri":"awp://runs/x/history"}}`)
+			if m := p.read(); m["error"] == nil || !strings.Contains(fmt.Sprint(m["error"]), c.said[0]) {
+				t.Errorf("a run: %v", m)
+			}
+			p.stdin.Close()
+			if status := p.end(); status != c.status {
+				t.Errorf("exit status %d\n%s", status, p.stderr)
+			}
+			if n := strings.Count(p.stderr.String(), c.said[0]); n != 1 {
+				t.Errorf("said %d times:\n%s", n, p.stderr)
+			}
+		})
+	}
+}
+
+// TestTroubleThatEnds: a database that can be opened later is opened at a call, and the server works from then on.
+func TestTroubleThatEnds(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "later")
+	p := spawn(t, "--db", filepath.Join(folder, "runs.db"))
+	handshake(p)
+	if text, _ := refused(p, 1); !strings.Contains(text, "there is no such folder") {
+		t.Error(text)
+	}
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p.write(toolCall(2, "workflow_start", `{"execution_id":"n","definition":`+nap(0)+`}`))
+	if got := structured(p.read()); got["status"] != "completed" {
+		t.Errorf("answered %v", got)
+	}
+	p.stdin.Close()
+	if status := p.end(); status != 0 {
+		t.Errorf("exit status %d\n%s", status, p.stderr)
+	}
+}

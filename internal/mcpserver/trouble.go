@@ -1,0 +1,91 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// awaitEngine holds the requests that need the engine back until it is ready, and refuses them while it is in trouble.
+func (s *server) awaitEngine(tools []*tool) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			var called *tool
+			switch r := req.(type) {
+			case *mcp.CallToolRequest:
+				at := slices.IndexFunc(tools, func(t *tool) bool { return t.name == r.Params.Name })
+				if at < 0 {
+					return next(ctx, method, req)
+				}
+				called = tools[at]
+			case *mcp.ReadResourceRequest:
+				if !strings.HasPrefix(r.Params.URI, runPrefix) {
+					return next(ctx, method, req)
+				}
+			default:
+				return next(ctx, method, req)
+			}
+			if s.opts.Trouble != nil {
+				if err := s.opts.Trouble(ctx); err != nil {
+					return s.inTrouble(called, err)
+				}
+			}
+			if s.opts.Ready != nil {
+				select {
+				case <-s.opts.Ready:
+				case <-ctx.Done():
+					return nil, context.Cause(ctx)
+				}
+			}
+			return next(ctx, method, req)
+		}
+	}
+}
+
+// inTrouble answers a call, or a read if called is nil.
+func (s *server) inTrouble(called *tool, err error) (mcp.Result, error) {
+	if called != nil {
+		return s.shown(refusal(err, called.invalid, "").result()), nil
+	}
+	return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: s.opts.Redaction.String(inOneLine(err))}
+}
+
+// warn begins the instructions with a trouble that is known when a client connects.
+func (s *server) warn(next mcp.MethodHandler) mcp.MethodHandler {
+	if s.opts.Known == nil {
+		return next
+	}
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		res, err := next(ctx, method, req)
+		var shown *string
+		switch r := res.(type) {
+		case *mcp.InitializeResult:
+			shown = &r.Instructions
+		case *mcp.DiscoverResult:
+			shown = &r.Instructions
+		}
+		if shown == nil || err != nil {
+			return res, err
+		}
+		if trouble := s.opts.Known(ctx); trouble != nil {
+			*shown = "This server cannot work at present. Tell the user: " + s.opts.Redaction.String(inOneLine(trouble)) + "\n\n" + *shown
+		}
+		return res, nil
+	}
+}
+
+// inOneLine is an error with its code and what to do.
+func inOneLine(err error) string {
+	e, ok := errors.AsType[*problem.Error](err)
+	if !ok {
+		e = fault(err)
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s: %s. %s", e.Code, strings.TrimSuffix(e.Error(), "."), words.Translate(e.Hint)))
+}
