@@ -75,6 +75,7 @@ var rooms = map[string][]string{
 	"internal/enginetest":         {"graph/definition"},
 	"internal/mcpserver/stdio":    {"internal/jsonvalue"},
 	"internal/mcphost":            {"graph/problem"},
+	"internal/doctor":             {"history", "graph/problem", "internal/config"},
 	"graph/expr":                  {"graph/problem", "internal/backtrack", "internal/jsonvalue"},
 	"graph/state":                 {"graph/problem", "internal/jsonvalue", "internal/jsonschema"},
 	"graph/definition":            {"graph/problem", "graph/expr", "graph/state", "internal/jsonvalue", "internal/jsonschema", "internal/suggest", "schemas"},
@@ -145,7 +146,7 @@ var rooms = map[string][]string{
 	"internal/cli": {
 		"activities", "activities/toolcall", "internal/manifest", "internal/sdnotify",
 		"conformance", "history", "history/runfile", "graph", "graph/problem", "graph/definition", "graph/machine",
-		"internal/config", "internal/config/envname", "internal/jsonvalue", "internal/jsonschema", "internal/mcphost", "internal/memory", "internal/runjson", "schemas",
+		"internal/config", "internal/config/envname", "internal/jsonvalue", "internal/jsonschema", "internal/mcphost", "internal/doctor", "internal/memory", "internal/runjson", "schemas",
 	},
 	"cmd/workflows-engine":     {"internal/childprocess", "internal/cli"},
 	"cmd/workflows-engine-mcp": {"internal/childprocess", "internal/config", "internal/memory", "internal/mcpserver", "internal/mcpserver/stdio", "graph", "graph/machine", "graph/problem"},

@@ -148,3 +148,12 @@ func VersionName(version int) string {
 	}
 	return fmt.Sprintf("version %d", version)
 }
+
+// Versions are the version of a database and the newest one; they are equal for a store that has none.
+func Versions(store history.Store) (from, to int) {
+	if s, ok := store.(*historysql.Store); ok {
+		m := s.Migration()
+		return m.From, m.To
+	}
+	return 0, 0
+}

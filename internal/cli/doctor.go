@@ -1,0 +1,209 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/workflows-engine/workflows-engine/internal/config"
+	"github.com/workflows-engine/workflows-engine/internal/doctor"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/mcphost"
+)
+
+func newDoctor(a *app) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Say what keeps hosts from working with the engine, and how to mend it",
+		Long: `Look at the settings, at the database, and at the configuration files of the MCP hosts that are installed, for you and for the
+project in the current folder. The server of each file is started as a desktop host starts it: without the variables of
+your shell, and with a PATH of /usr/bin:/bin. Like any server it opens the database, and continues runs for as long as it is asked.
+
+Exit status: 0 if there are no problems, 1 if there are. Warnings are no problems.`,
+		Example: `  workflows-engine doctor
+  workflows-engine doctor --json | jq -r '.findings[] | select(.level == "problem") | .fix'`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context(), asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	return cmd
+}
+
+func (a *app) doctor(ctx context.Context, asJSON bool) error {
+	var r doctor.Report
+	shell := a.examineSettings(ctx, &r)
+	named := 0
+	for _, h := range mcphost.Known() {
+		for _, scope := range []mcphost.Scope{mcphost.User, mcphost.Project} {
+			named += a.examineHost(ctx, &r, shell, h, scope)
+		}
+	}
+	if named == 0 {
+		r.Add(doctor.Warning, doctor.HostNone, "hosts", program+" install", "no host names the server")
+		if file, err := a.serverFile(""); err != nil {
+			r.AddError(doctor.ServerMissing, server, err, "")
+		} else {
+			a.examineServer(ctx, &r, shell, doctor.Start{Subject: server, Command: file, Directory: a.env.Home, Reinstall: "Install both programs of one version."})
+		}
+	}
+	if asJSON {
+		if err := writeEncoded(a.stdout, jsonvalue.Ordered{{"ok", r.Problems() == 0}, {"findings", r.Findings}}); err != nil {
+			return err
+		}
+	} else {
+		a.printFindings(&r)
+	}
+	if r.Problems() > 0 {
+		return silent{exitFailed}
+	}
+	return nil
+}
+
+// examineSettings looks at the settings of this shell, and at its database. It returns nil if the settings are wrong.
+func (a *app) examineSettings(ctx context.Context, r *doctor.Report) *config.Config {
+	if a.env.Home == "" {
+		r.Add(doctor.Warning, doctor.HomeMissing, "shell", "Set HOME.", "the home folder is unknown")
+	}
+	c, err := a.flags.Load(a.env)
+	if err != nil {
+		r.AddError(doctor.Settings, "shell", err, "")
+		return nil
+	}
+	examineExecutors(r, "shell", c)
+	r.Store(ctx, c)
+	return c
+}
+
+// examineExecutors builds what performs nodes, and says what it is.
+func examineExecutors(r *doctor.Report, subject string, c *config.Config) {
+	for _, warning := range c.Warnings {
+		if c.OtherStorePath == "" || !strings.Contains(warning, c.OtherStorePath) { // it has a finding of its own
+			r.Add(doctor.Warning, doctor.Settings, subject, "Correct the setting, or take it out.", "%s", warning)
+		}
+	}
+	executors, err := c.Executors()
+	if err != nil {
+		r.AddError(doctor.Executors, subject, err, "")
+		return
+	}
+	defer executors.Close() // nothing has been started
+	r.Add(doctor.OK, doctor.Executors, subject, "", "%s", strings.Join(executors.Routing(), "; "))
+	if n := len(c.Signing.Keys); n > 0 || c.Signing.Mode != "" {
+		r.Add(doctor.OK, doctor.Signatures, subject, "", "signatures of definitions: %s, %s", c.Signing.Mode, count(n, "key"))
+	}
+}
+
+// examineHost looks at one file of a host, and returns how many of our servers it names.
+func (a *app) examineHost(ctx context.Context, r *doctor.Report, shell *config.Config, h mcphost.Host, scope mcphost.Scope) (named int) {
+	file, err := h.File(a.machine(), scope)
+	if err != nil {
+		return 0
+	}
+	content, err := mcphost.Read(file)
+	if err == nil && !content.Exists {
+		return 0
+	}
+	var entries map[string]mcphost.Entry
+	if err == nil {
+		entries, err = h.Entries(file, content.Text)
+	}
+	if err != nil {
+		r.AddError(doctor.HostFile, h.Title, err, "")
+		return 0
+	}
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		e := entries[name]
+		if !ours(name, e) {
+			continue
+		}
+		named++
+		reinstall := commandLine(program, "install", "--host", h.Name)
+		directory := a.env.Home
+		if scope == mcphost.Project {
+			reinstall += " --scope project"
+			directory = a.env.Directory
+		}
+		if name != "workflows" {
+			reinstall += " --name " + shellQuote(name)
+		}
+		a.examineServer(ctx, r, shell, doctor.Start{
+			Subject: fmt.Sprintf("%s (%s, %s)", h.Title, name, file), Command: e.Command, Args: e.Args, Env: e.Env,
+			Directory: directory, Reinstall: reinstall,
+		})
+	}
+	return named
+}
+
+// ours reports whether an entry of a host starts the engine's server.
+func ours(name string, e mcphost.Entry) bool {
+	base := func(text string) string { return strings.TrimSuffix(path.Base(filepath.ToSlash(text)), ".exe") }
+	return e.Command != "" && (name == "workflows" || base(e.Command) == server || slices.ContainsFunc(e.Args, func(arg string) bool { return base(arg) == server }))
+}
+
+// examineServer looks at the settings that a host gives a server, and starts it.
+func (a *app) examineServer(ctx context.Context, r *doctor.Report, shell *config.Config, s doctor.Start) {
+	s.Home, s.Version = a.env.Home, strings.Trim(currentBuild().Version, "()")
+	set := pflag.NewFlagSet(server, pflag.ContinueOnError)
+	set.ParseErrorsAllowlist.UnknownFlags = true // the server judges them
+	flags := config.RegisterServer(set)
+	env := a.env
+	env.Variables, env.Directory = s.Environ(), s.Directory
+	if set.Parse(s.Args) == nil {
+		if c, err := flags.Load(env); err == nil {
+			a.examineStart(r, shell, s, c)
+		}
+	}
+	r.Serve(ctx, s)
+}
+
+// examineStart compares the settings of a host's server with those of this shell, and looks for the programs that they name.
+func (a *app) examineStart(r *doctor.Report, shell *config.Config, s doctor.Start, c *config.Config) {
+	if shell != nil && c.StorePath != shell.StorePath {
+		r.Add(doctor.Warning, doctor.DatabaseDiffers, s.Subject, s.Reinstall+" -- --db "+shellQuote(shell.StorePath),
+			"its server uses %s, this shell %s", storeName(c), storeName(shell))
+	}
+	if c.Manifest == nil {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Manifest.Servers)) {
+		if command := c.Manifest.Servers[name].Command; command != "" && !c.Manifest.Servers[name].Disabled && !s.InPath(command) {
+			r.Add(doctor.Warning, doctor.Program, s.Subject, s.Reinstall+" --env PATH=\"$PATH\"",
+				"%q of tool server %q is not in the PATH of a host that was not started from a shell", command, name)
+		}
+	}
+}
+
+// storeName is where a configuration keeps runs.
+func storeName(c *config.Config) string {
+	if c.Store == config.Memory {
+		return "memory"
+	}
+	return c.StorePath
+}
+
+// printFindings prints the findings, the problems last.
+func (a *app) printFindings(r *doctor.Report) {
+	marks := map[doctor.Level]string{doctor.OK: a.paint.good("ok"), doctor.Warning: a.paint.wait("warning"), doctor.Problem: a.paint.bad("problem")}
+	for _, level := range []doctor.Level{doctor.OK, doctor.Warning, doctor.Problem} {
+		for _, f := range r.Findings {
+			if f.Level != level {
+				continue
+			}
+			fmt.Fprintf(a.human, "%s%s %s: %s\n", marks[level], strings.Repeat(" ", len("warning")-len(level)), f.Subject, f.Message)
+			if f.Fix != "" {
+				fmt.Fprintf(a.human, "        fix: %s\n", commandHint(f.Fix, ""))
+			}
+		}
+	}
+	if n := r.Problems(); n > 0 {
+		fmt.Fprintf(a.human, "%s\n", count(n, "problem"))
+	}
+}

@@ -1,0 +1,147 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/config"
+)
+
+// littleSpace is so little that a large run may not fit.
+const littleSpace = 100 << 20
+
+// disk are facts about the file system of a folder, as far as the system tells them.
+type disk struct {
+	known bool
+	free  uint64
+	// network is the name of a network file system, "" for a local one.
+	network string
+	// readOnly says that the user cannot write to the folder.
+	readOnly bool
+}
+
+// contents counts the runs of a database.
+type contents struct {
+	runs   int64
+	newest time.Time
+	from   int
+	to     int
+}
+
+func (c contents) String() string {
+	if c.runs == 0 {
+		return "no runs"
+	}
+	runs := fmt.Sprintf("%d runs", c.runs)
+	if c.runs == 1 {
+		runs = "1 run"
+	}
+	return runs + ", newest change " + c.newest.UTC().Format(time.RFC3339)
+}
+
+// count reads a database without changing it.
+func count(ctx context.Context, c *config.Config) (counted contents, err error) {
+	store, err := c.OpenStoreToRead(ctx)
+	if err != nil {
+		return counted, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	query := history.ListQuery{Limit: 100}
+	for {
+		page, err := store.List(ctx, query)
+		if err != nil {
+			return counted, err
+		}
+		if counted.runs == 0 && len(page.Executions) > 0 {
+			counted.newest = page.Executions[0].UpdatedAt
+		}
+		counted.runs += int64(len(page.Executions))
+		if query.Cursor = page.NextCursor; query.Cursor == "" {
+			break
+		}
+	}
+	counted.from, counted.to = config.Versions(store)
+	return counted, nil
+}
+
+// Store looks at the database of the settings.
+func (r *Report) Store(ctx context.Context, c *config.Config) {
+	if c.Store == config.Memory {
+		r.Add(OK, Database, "database", "", "none: runs are kept in memory and end with the process")
+		return
+	}
+	path := c.StorePath
+	r.place(path)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		r.Add(OK, Database, "database", "", "%s will be made by the first run", path)
+		return
+	}
+	counted, err := count(ctx, c)
+	if err != nil {
+		r.AddError(Database, "database", err, "workflows-engine verify --db "+path)
+		return
+	}
+	r.Add(OK, Database, "database", "", "%s: %s", path, counted)
+	if counted.from != counted.to {
+		r.Add(Warning, DatabaseVersion, "database", "workflows-engine store migrate --db "+path, "%s has %s; the first process that writes migrates it to version %d",
+			path, config.VersionName(counted.from), counted.to)
+	}
+	if c.OtherStorePath != "" {
+		r.two(ctx, c, counted)
+	}
+}
+
+// place looks at the folder and the permissions of a database.
+func (r *Report) place(path string) {
+	folder := filepath.Dir(path)
+	for {
+		if _, err := os.Stat(folder); err == nil || filepath.Dir(folder) == folder {
+			break
+		}
+		folder = filepath.Dir(folder) // it is made with the database
+	}
+	d := look(folder)
+	if d.readOnly {
+		r.Add(Problem, DatabaseReadOnly, "database", "Give yourself the right to write, or name another file with --db.", "the folder %s cannot be written to", folder)
+	}
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err == nil {
+		file.Close()
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		r.Add(Problem, DatabaseReadOnly, "database", "Give yourself the right to write: chmod u+rw "+path+"; or name another file with --db.", "%v", err)
+	}
+	if d.known && d.free < littleSpace {
+		r.Add(Warning, DatabaseSpace, "database", "Make room, or name a file on another disk with --db.", "%d MiB are free in %s", d.free>>20, folder)
+	}
+	if d.network != "" {
+		r.Add(Problem, DatabaseNetwork, "database", "Name a file on a local disk with --db: SQLite's locks do not work on network file systems.",
+			"%s is on a network file system (%s)", path, d.network)
+	}
+}
+
+// two shows two databases at default places, and how to bring their runs together.
+func (r *Report) two(ctx context.Context, c *config.Config, counted contents) {
+	other := *c
+	other.StorePath, other.StorePathGiven = c.OtherStorePath, true
+	theirs, err := count(ctx, &other)
+	holds := theirs.String()
+	if err != nil {
+		holds = err.Error()
+	}
+	fix := fmt.Sprintf("Move it away: mv '%s' '%s.old'", other.StorePath, other.StorePath)
+	if err == nil && theirs.runs > 0 {
+		fix = fmt.Sprintf("Stop what uses it, then: for id in $(workflows-engine list --db '%s' --limit 100 --json | jq -r '.executions[].execution_id'); do "+
+			"workflows-engine export \"$id\" --db '%s' | workflows-engine import - --db '%s'; done; and when all are there: mv '%s' '%s.old'",
+			other.StorePath, other.StorePath, c.StorePath, other.StorePath, other.StorePath)
+		if theirs.runs > 100 {
+			fix += " (list shows 100 runs at once: repeat it with --cursor)"
+		}
+	}
+	r.Add(Warning, DatabaseTwo, "database", fix, "there are two databases: %s is used (%s), %s is not (%s)", c.StorePath, counted, other.StorePath, holds)
+}

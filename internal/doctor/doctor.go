@@ -1,0 +1,106 @@
+// Package doctor finds out why hosts cannot work with the engine: it starts the server as a host would, and looks at settings and
+// databases. Every problem comes with its fix. What it looks at stays as it is, except that a server that is started opens its
+// database as always.
+package doctor
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// Level says how bad a finding is.
+type Level string
+
+// OK is a fact, Warning something that may be meant, Problem something that keeps the engine from working.
+const (
+	OK      Level = "ok"
+	Warning Level = "warning"
+	Problem Level = "problem"
+)
+
+// Code names what a finding is about. Codes are stable.
+type Code string
+
+// All codes.
+const (
+	// HomeMissing: the home folder is unknown.
+	HomeMissing Code = "home-missing"
+	// ServerMissing: there is no server program where one is expected.
+	ServerMissing Code = "server-missing"
+	// ServerNotExecutable: the server's file is not a program.
+	ServerNotExecutable Code = "server-not-executable"
+	// ServerNotInPath: the server is named without its folder, and desktop hosts do not find it.
+	ServerNotInPath Code = "server-not-in-path"
+	// ServerFailed: the server does not answer the handshake.
+	ServerFailed Code = "server-failed"
+	// ServerTrouble: the server answers calls with what keeps it from working.
+	ServerTrouble Code = "server-trouble"
+	// ServerVersion: the server is of another version than the command.
+	ServerVersion Code = "server-version"
+	// Server: the server works.
+	Server Code = "server"
+	// HostFile: the configuration file of a host cannot be read.
+	HostFile Code = "host-file"
+	// HostNone: no host names the server.
+	HostNone Code = "host-none"
+	// Settings: a setting is wrong or doubtful.
+	Settings Code = "settings"
+	// Program: a program of the settings is not found in the PATH of desktop hosts.
+	Program Code = "program-not-in-path"
+	// Executors: who performs which nodes.
+	Executors Code = "executors"
+	// Signatures: which definitions may be run.
+	Signatures Code = "signatures"
+	// Database: the database is there, or cannot be opened.
+	Database Code = "database"
+	// DatabaseReadOnly: the database or its folder cannot be written to.
+	DatabaseReadOnly Code = "database-read-only"
+	// DatabaseVersion: the database has an older version.
+	DatabaseVersion Code = "database-version"
+	// DatabaseSpace: little space is left.
+	DatabaseSpace Code = "database-space"
+	// DatabaseNetwork: the database is on a network file system.
+	DatabaseNetwork Code = "database-network"
+	// DatabaseTwo: there are two databases at default places.
+	DatabaseTwo Code = "database-two"
+	// DatabaseDiffers: a host's server uses another database than this command.
+	DatabaseDiffers Code = "database-differs"
+)
+
+// Finding is one thing that was looked at.
+type Finding struct {
+	Code    Code   `json:"code"`
+	Level   Level  `json:"level"`
+	Subject string `json:"subject"`
+	Message string `json:"message"`
+	Fix     string `json:"fix,omitempty"`
+}
+
+// Report collects findings.
+type Report struct{ Findings []Finding }
+
+// Add adds a finding. fix is "" for facts.
+func (r *Report) Add(level Level, code Code, subject, fix, format string, args ...any) {
+	r.Findings = append(r.Findings, Finding{Code: code, Level: level, Subject: subject, Message: fmt.Sprintf(format, args...), Fix: fix})
+}
+
+// AddError adds a problem with the hint of its error as the fix, or another if it has none.
+func (r *Report) AddError(code Code, subject string, err error, otherwise string) {
+	fix := otherwise
+	if e, ok := errors.AsType[*problem.Error](err); ok && e.Hint != "" {
+		fix = e.Hint
+	}
+	r.Add(Problem, code, subject, fix, "%v", err)
+}
+
+// Problems counts the problems.
+func (r *Report) Problems() (n int) {
+	for _, f := range r.Findings {
+		if f.Level == Problem {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,178 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Start says how a host starts a server.
+type Start struct {
+	// Subject is what findings are about, such as the host and its file.
+	Subject string
+	Command string
+	Args    []string
+	Env     map[string]string
+	// Home is the user's folder, Directory that in which the server runs.
+	Home, Directory string
+	// Version is the version that the server should have.
+	Version string
+	// Reinstall is the command that corrects the host's file.
+	Reinstall string
+}
+
+// barePath is the PATH of programs that were not started from a shell.
+const barePath = "/usr/bin:/bin"
+
+// patience is how long a server may take for its first answers. Hosts wait longer.
+const patience = 20 * time.Second
+
+// Environ is the environment that a desktop host gives a server: hardly anything, and what its file names.
+func (s Start) Environ() []string {
+	env := []string{"PATH=" + barePath, "HOME=" + s.Home}
+	if runtime.GOOS == "windows" {
+		env = nil // a desktop program has the user's variables there
+		for _, name := range []string{"PATH", "SystemRoot", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "TEMP", "TMP"} {
+			env = append(env, name+"="+os.Getenv(name))
+		}
+	}
+	for name, value := range s.Env {
+		env = append(env, name+"="+value)
+	}
+	return env
+}
+
+// InPath reports whether a desktop host that starts the server so finds a program by its name.
+func (s Start) InPath(name string) bool {
+	if strings.ContainsAny(name, `/\`) {
+		return true
+	}
+	for _, entry := range s.Environ() {
+		if list, ok := strings.CutPrefix(entry, "PATH="); ok {
+			for _, folder := range filepath.SplitList(list) {
+				for _, ending := range []string{"", ".exe", ".cmd"} {
+					if info, err := os.Stat(filepath.Join(folder, name+ending)); err == nil && !info.IsDir() {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
+// Serve starts the server, connects to it as a host does, and ends it.
+func (r *Report) Serve(ctx context.Context, s Start) {
+	info, err := os.Stat(s.Command)
+	switch {
+	case !filepath.IsAbs(s.Command):
+		if !s.InPath(s.Command) {
+			r.Add(Problem, ServerNotInPath, s.Subject, s.Reinstall, "the command %q has no folder, and PATH of a host that was not started from a shell is %s", s.Command, barePath)
+			return
+		}
+	case err != nil:
+		r.Add(Problem, ServerMissing, s.Subject, s.Reinstall, "there is no program %s", s.Command)
+		return
+	case !info.Mode().IsRegular() || runtime.GOOS != "windows" && info.Mode()&0o111 == 0:
+		r.Add(Problem, ServerNotExecutable, s.Subject, "chmod +x "+s.Command, "%s cannot be executed (%s)", s.Command, info.Mode())
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, s.Command, s.Args...)
+	cmd.Env, cmd.Dir = s.Environ(), s.Directory
+	if !filepath.IsAbs(s.Command) {
+		cmd.Path, cmd.Err = filepath.Join("/usr/bin", s.Command), nil
+		if _, err := os.Stat(cmd.Path); err != nil {
+			cmd.Path = filepath.Join("/bin", s.Command)
+		}
+	}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	client := mcp.NewClient(&mcp.Implementation{Name: "workflows-engine doctor", Version: s.Version}, nil)
+	session, err := client.Connect(ctx, &mcp.CommandTransport{Command: cmd}, nil)
+	if err != nil {
+		cancel()
+		r.Add(Problem, ServerFailed, s.Subject, lastHint(stderr.String(), s.Reinstall), "the server does not answer: %v%s", err, quoted(stderr.String()))
+		return
+	}
+	defer session.Close()
+	r.ask(ctx, s, session)
+}
+
+// ask looks at what a server says of itself and whether it can work.
+func (r *Report) ask(ctx context.Context, s Start, session *mcp.ClientSession) {
+	tools, err := session.ListTools(ctx, nil)
+	if err != nil {
+		r.Add(Problem, ServerFailed, s.Subject, s.Reinstall, "the server does not list its tools: %v", err)
+		return
+	}
+	version := ""
+	if about := session.InitializeResult(); about != nil && about.ServerInfo != nil {
+		version = about.ServerInfo.Version
+	}
+	if version != s.Version {
+		r.Add(Warning, ServerVersion, s.Subject, s.Reinstall, "%s has version %s, this command %s", s.Command, version, s.Version)
+	}
+	res, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "workflow_list", Arguments: map[string]any{"limit": 1}})
+	switch {
+	case err != nil:
+		r.Add(Problem, ServerFailed, s.Subject, s.Reinstall, "the server does not answer a call: %v", err)
+	case res.IsError:
+		message, hint := refusal(res)
+		r.Add(Problem, ServerTrouble, s.Subject, hint, "%s", message)
+	default:
+		r.Add(OK, Server, s.Subject, "", "%s starts and answers: version %s, %d tools", s.Command, version, len(tools.Tools))
+	}
+}
+
+// refusal is what an error answer says, and its hint.
+func refusal(res *mcp.CallToolResult) (message, hint string) {
+	raw, err := json.Marshal(res.StructuredContent)
+	var content struct {
+		Error struct {
+			Message string
+			Details struct{ Hint string }
+		}
+	}
+	if err == nil && json.Unmarshal(raw, &content) == nil && content.Error.Message != "" {
+		return content.Error.Message, content.Error.Details.Hint
+	}
+	for _, c := range res.Content {
+		if text, ok := c.(*mcp.TextContent); ok {
+			return text.Text, ""
+		}
+	}
+	return "the call was refused", ""
+}
+
+// quoted is the end of what a program printed.
+func quoted(text string) string {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return ""
+	}
+	const most = 600
+	if len(text) > most {
+		text = "…" + text[len(text)-most:]
+	}
+	return fmt.Sprintf("; it printed: %s", strings.ReplaceAll(text, "\n", " | "))
+}
+
+// lastHint is the indented line after an error, which says what to do.
+func lastHint(text, otherwise string) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	if last := lines[len(lines)-1]; strings.HasPrefix(last, "  ") {
+		return strings.TrimSpace(last)
+	}
+	return otherwise
+}
