@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -121,7 +119,7 @@ func (a *app) examineHost(ctx context.Context, r *doctor.Report, shell *config.C
 	}
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		e := entries[name]
-		if !ours(name, e) {
+		if !e.Starts() {
 			continue
 		}
 		named++
@@ -140,12 +138,6 @@ func (a *app) examineHost(ctx context.Context, r *doctor.Report, shell *config.C
 		})
 	}
 	return named
-}
-
-// ours reports whether an entry of a host starts the engine's server.
-func ours(name string, e mcphost.Entry) bool {
-	base := func(text string) string { return strings.TrimSuffix(path.Base(filepath.ToSlash(text)), ".exe") }
-	return e.Command != "" && (name == "workflows" || base(e.Command) == server || slices.ContainsFunc(e.Args, func(arg string) bool { return base(arg) == server }))
 }
 
 // examineServer looks at the settings that a host gives a server, and starts it.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/mcphost"
 )
 
@@ -69,7 +70,10 @@ has changed since becomes what it was before, byte for byte; a file that install
   workflows-engine uninstall --host all --dry-run`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.edit(cmd.Context(), o, func(h mcphost.Host, c mcphost.Content) ([]byte, string, error) {
+			return a.edit(cmd.Context(), o, "Restart the host.", func(h mcphost.Host, c mcphost.Content) ([]byte, string, error) {
+				if err := a.foreign(h, c, o.name); err != nil {
+					return nil, "", err
+				}
 				text, had, err := h.Undone(c.Path, c.Text, o.name, c.Earlier())
 				if had {
 					return text, "without " + o.name, err
@@ -109,7 +113,14 @@ func (a *app) install(cmd *cobra.Command, o installOptions, args []string) error
 	if o.print != "" {
 		return a.printEntry(o, entry)
 	}
-	return a.edit(cmd.Context(), o, func(h mcphost.Host, c mcphost.Content) ([]byte, string, error) {
+	if err := a.prepareHosts(o); err != nil {
+		return err
+	}
+	const next = "Restart the host. workflows-engine doctor checks that it can start the server."
+	return a.edit(cmd.Context(), o, next, func(h mcphost.Host, c mcphost.Content) ([]byte, string, error) {
+		if err := a.foreign(h, c, o.name); err != nil {
+			return nil, "", err
+		}
 		text, err := h.Add(c.Path, c.Text, o.name, entry)
 		if doubts := h.Doubts(c.Text); doubts != "" && err == nil {
 			fmt.Fprintf(a.stderr, "%s %s: %s\n", a.paint.wait("warning:"), c.Path, doubts)
@@ -119,6 +130,38 @@ func (a *app) install(cmd *cobra.Command, o installOptions, args []string) error
 		}
 		return text, fmt.Sprintf("with %s: %s", o.name, commandLine(append([]string{entry.Command}, entry.Args...)...)), err
 	})
+}
+
+// foreign refuses to touch an entry with the name that starts another program.
+func (a *app) foreign(h mcphost.Host, c mcphost.Content, name string) error {
+	entries, err := h.Entries(c.Path, c.Text)
+	if e, ok := entries[name]; err != nil || !ok || e.Starts() {
+		return err
+	}
+	return problem.New(problem.HostFileInvalid, "%s names another server %s", c.Path, name).
+		WithHint("Choose another name with --name, or take that entry out in an editor. The file was not changed.")
+}
+
+// prepareHosts does what makes hosts find what this shell finds, and warns of what they will not find.
+func (a *app) prepareHosts(o installOptions) error {
+	c, err := a.flags.LoadStore(a.env)
+	if err != nil {
+		return nil // the server says so, and doctor
+	}
+	for _, entry := range a.env.Variables {
+		name, value, _ := strings.Cut(entry, "=")
+		given := slices.ContainsFunc(o.env, func(setting string) bool { return strings.HasPrefix(setting, name+"=") })
+		if strings.HasPrefix(name, envname.Prefix) && value != "" && !given {
+			fmt.Fprintf(a.stderr, "%s %s is set in this shell only; for hosts, add --env %s=…\n", a.paint.wait("warning:"), name, name)
+		}
+	}
+	if o.dryRun {
+		return nil
+	}
+	if err := c.LeaveNote(); err != nil {
+		return fmt.Errorf("the place of the database cannot be noted for hosts: %w", err)
+	}
+	return nil
 }
 
 // entry is how hosts are to start the server.
@@ -179,11 +222,16 @@ func (a *app) machine() mcphost.Machine {
 
 // chosenHosts are the hosts that the flags name; all are those that are installed.
 func (a *app) chosenHosts(o installOptions) (chosen []mcphost.Host, err error) {
+	add := func(h mcphost.Host) {
+		if !slices.ContainsFunc(chosen, func(c mcphost.Host) bool { return c.Name == h.Name }) {
+			chosen = append(chosen, h)
+		}
+	}
 	for _, name := range o.hosts {
 		if name == "all" {
 			for _, h := range mcphost.Known() {
 				if h.Installed(a.machine()) {
-					chosen = append(chosen, h)
+					add(h)
 				}
 			}
 			continue
@@ -192,13 +240,13 @@ func (a *app) chosenHosts(o installOptions) (chosen []mcphost.Host, err error) {
 		if err != nil {
 			return nil, err
 		}
-		chosen = append(chosen, h)
+		add(h)
 	}
 	return chosen, nil
 }
 
-// edit changes the files of the hosts. change returns a file's new text, nil for none, and what to say about it.
-func (a *app) edit(ctx context.Context, o installOptions, change func(mcphost.Host, mcphost.Content) ([]byte, string, error)) error {
+// edit changes the files of the hosts, and says what to do next. change returns a file's new text, nil for none, and what to say about it.
+func (a *app) edit(ctx context.Context, o installOptions, next string, change func(mcphost.Host, mcphost.Content) ([]byte, string, error)) error {
 	if o.scope != string(mcphost.User) && o.scope != string(mcphost.Project) {
 		return usage("--scope: %q is not understood", o.scope).WithHint("Write user or project.")
 	}
@@ -278,7 +326,7 @@ func (a *app) edit(ctx context.Context, o installOptions, change func(mcphost.Ho
 		fmt.Fprintln(a.human)
 	}
 	if failed == nil {
-		fmt.Fprintln(a.human, "Restart the host. workflows-engine doctor checks that it can start the server.")
+		fmt.Fprintln(a.human, next)
 	}
 	return failed
 }

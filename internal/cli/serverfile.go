@@ -7,10 +7,12 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/workflows-engine/workflows-engine/internal/mcphost"
 )
 
 // server is the name of the program that hosts start.
-const server = "workflows-engine-mcp"
+const server = mcphost.Program
 
 // serverFile is the full path of the server: as given, beside the file by which this program was called, or in PATH. Links
 // are kept: those of package managers outlive a version, what they lead to does not.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/tailscale/hujson"
@@ -69,7 +70,7 @@ func (h Host) invalid(path string, err error) error {
 		line, column := at.Position()
 		err = fmt.Errorf("line %d, column %d: %w", line, column, err)
 	}
-	return problem.New(problem.HostFileInvalid, "%s is not the %s that %s reads: %v", path, what, h.Title, err).
+	return problem.New(problem.HostFileInvalid, "%s is not the %s that %s reads: %s", path, what, h.Title, strings.TrimPrefix(err.Error(), "hujson: ")).
 		WithHint("Correct the file in an editor, then try again. It was not changed.")
 }
 

@@ -19,6 +19,19 @@ type Entry struct {
 	Env     map[string]string
 }
 
+// Program is the name of the engine's MCP server.
+const Program = "workflows-engine-mcp"
+
+// Starts reports whether an entry starts the engine's server, itself or by a program such as npx.
+func (e Entry) Starts() bool {
+	for _, word := range append([]string{e.Command}, e.Args...) {
+		if i := strings.LastIndexAny(word, `/\`); strings.TrimSuffix(word[i+1:], ".exe") == Program {
+			return true
+		}
+	}
+	return false
+}
+
 // member is a member of an object whose order is kept.
 type member struct {
 	name  string
