@@ -105,6 +105,9 @@ func (a *app) examineHost(ctx context.Context, r *doctor.Report, shell *config.C
 	if err != nil {
 		return 0
 	}
+	if user, err := h.File(a.machine(), mcphost.User); err == nil && user == file && scope == mcphost.Project {
+		return 0 // this is the home folder
+	}
 	content, err := mcphost.Read(file)
 	if err == nil && !content.Exists {
 		return 0
