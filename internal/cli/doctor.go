@@ -22,8 +22,8 @@ func newDoctor(a *app) *cobra.Command {
 		Use:   "doctor",
 		Short: "Say what keeps hosts from working with the engine, and how to mend it",
 		Long: `Look at the settings, at the database, and at the configuration files of the MCP hosts that are installed, for you and for the
-project in the current folder. The server of each file is started as a desktop host starts it: without the variables of
-your shell, and with a PATH of /usr/bin:/bin. Like any server it opens the database, and continues runs for as long as it is asked.
+project in the current folder. The server of each file is started as the host starts it: without the variables of your shell
+and, for hosts with a window, with a PATH of /usr/bin:/bin. Like any server it opens the database, and continues runs for as long as it is asked.
 
 Exit status: 0 if there are no problems, 1 if there are. Warnings are no problems.`,
 		Example: `  workflows-engine doctor
@@ -135,8 +135,12 @@ func (a *app) examineHost(ctx context.Context, r *doctor.Report, shell *config.C
 		if name != "workflows" {
 			reinstall += " --name " + shellQuote(name)
 		}
+		shellPath := ""
+		if h.Terminal {
+			shellPath = a.env.Variable("PATH")
+		}
 		a.examineServer(ctx, r, shell, doctor.Start{
-			Subject: fmt.Sprintf("%s (%s, %s)", h.Title, name, file), Command: e.Command, Args: e.Args, Env: e.Env,
+			Path: shellPath, Subject: fmt.Sprintf("%s (%s, %s)", h.Title, name, file), Command: e.Command, Args: e.Args, Env: e.Env,
 			Directory: directory, Reinstall: reinstall,
 		})
 	}
@@ -169,9 +173,9 @@ func (a *app) examineStart(r *doctor.Report, shell *config.Config, s doctor.Star
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Manifest.Servers)) {
-		if command := c.Manifest.Servers[name].Command; command != "" && !c.Manifest.Servers[name].Disabled && !s.InPath(command) {
+		if command := c.Manifest.Servers[name].Command; command != "" && !c.Manifest.Servers[name].Disabled && s.Find(command) == "" {
 			r.Add(doctor.Warning, doctor.Program, s.Subject, s.Reinstall+" --env PATH=\"$PATH\"",
-				"%q of tool server %q is not in the PATH of a host that was not started from a shell", command, name)
+				"%q of tool server %q is not in the PATH of the host", command, name)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -170,6 +171,9 @@ func (a *app) entry(o installOptions, args []string) (mcphost.Entry, error) {
 	var err error
 	if e.Command, err = a.serverFile(o.server); err != nil {
 		return e, err
+	}
+	if path := filepath.ToSlash(e.Command); strings.Contains(path, "/_npx/") || strings.Contains(path, "/go-build") {
+		fmt.Fprintf(a.stderr, "%s %s is in a cache and may vanish; install the programs, then run this again\n", a.paint.wait("warning:"), e.Command)
 	}
 	for i, arg := range e.Args {
 		// A host starts the server in a folder that nobody knows.

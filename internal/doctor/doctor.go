@@ -31,7 +31,7 @@ const (
 	ServerMissing Code = "server-missing"
 	// ServerNotExecutable: the server's file is not a program.
 	ServerNotExecutable Code = "server-not-executable"
-	// ServerNotInPath: the server is named without its folder, and desktop hosts do not find it.
+	// ServerNotInPath: the server is named without its folder, and the host does not find it.
 	ServerNotInPath Code = "server-not-in-path"
 	// ServerFailed: the server does not answer the handshake.
 	ServerFailed Code = "server-failed"
@@ -47,7 +47,7 @@ const (
 	HostNone Code = "host-none"
 	// Settings: a setting is wrong or doubtful.
 	Settings Code = "settings"
-	// Program: a program of the settings is not found in the PATH of desktop hosts.
+	// Program: a program of the settings is not found in the PATH of a host.
 	Program Code = "program-not-in-path"
 	// Executors: who performs which nodes.
 	Executors Code = "executors"

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -24,6 +25,8 @@ type Start struct {
 	Env     map[string]string
 	// Home is the user's folder, Directory that in which the server runs.
 	Home, Directory string
+	// Path is the PATH that the host has; "" means that of a program that was not started from a shell.
+	Path string
 	// Version is the version that the server should have.
 	Version string
 	// Reinstall is the command that corrects the host's file.
@@ -36,66 +39,64 @@ const barePath = "/usr/bin:/bin"
 // patience is how long a server may take for its first answers. Hosts wait longer.
 const patience = 20 * time.Second
 
-// Environ is the environment that a desktop host gives a server: hardly anything, and what its file names.
+// path is the PATH of the host.
+func (s Start) path() string {
+	if own := s.Env["PATH"]; own != "" {
+		return own
+	}
+	return cmp.Or(s.Path, barePath)
+}
+
+// Environ is the environment that a host gives a server: hardly anything, and what its file names.
 func (s Start) Environ() []string {
-	env := []string{"PATH=" + barePath, "HOME=" + s.Home}
+	env := []string{"HOME=" + s.Home}
 	if runtime.GOOS == "windows" {
-		env = nil // a desktop program has the user's variables there
-		for _, name := range []string{"PATH", "SystemRoot", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "TEMP", "TMP"} {
+		env = nil // a program with a window has the user's variables there
+		for _, name := range []string{"SystemRoot", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "TEMP", "TMP"} {
 			env = append(env, name+"="+os.Getenv(name))
 		}
 	}
 	for name, value := range s.Env {
 		env = append(env, name+"="+value)
 	}
-	return env
+	return append(env, "PATH="+s.path())
 }
 
-// InPath reports whether a desktop host that starts the server so finds a program by its name.
-func (s Start) InPath(name string) bool {
+// Find returns the file of a program that a host starts by its name, "" if it finds none.
+func (s Start) Find(name string) string {
 	if strings.ContainsAny(name, `/\`) {
-		return true
+		return name
 	}
-	for _, entry := range s.Environ() {
-		if list, ok := strings.CutPrefix(entry, "PATH="); ok {
-			for _, folder := range filepath.SplitList(list) {
-				for _, ending := range []string{"", ".exe", ".cmd"} {
-					if info, err := os.Stat(filepath.Join(folder, name+ending)); err == nil && !info.IsDir() {
-						return true
-					}
-				}
+	for _, folder := range filepath.SplitList(s.path()) {
+		for _, ending := range []string{"", ".exe", ".cmd"} {
+			file := filepath.Join(folder, name+ending)
+			if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+				return file
 			}
 		}
 	}
-	return false
+	return ""
 }
 
 // Serve starts the server, connects to it as a host does, and ends it.
 func (r *Report) Serve(ctx context.Context, s Start) {
-	info, err := os.Stat(s.Command)
-	switch {
-	case !filepath.IsAbs(s.Command):
-		if !s.InPath(s.Command) {
-			r.Add(Problem, ServerNotInPath, s.Subject, s.Reinstall, "the command %q has no folder, and PATH of a host that was not started from a shell is %s", s.Command, barePath)
-			return
-		}
+	file := s.Find(s.Command)
+	if file == "" {
+		r.Add(Problem, ServerNotInPath, s.Subject, s.Reinstall, "the command %q has no folder, and the PATH of the host is %s", s.Command, s.path())
+		return
+	}
+	switch info, err := os.Stat(file); {
 	case err != nil:
-		r.Add(Problem, ServerMissing, s.Subject, s.Reinstall, "there is no program %s", s.Command)
+		r.Add(Problem, ServerMissing, s.Subject, s.Reinstall, "there is no program %s", file)
 		return
 	case !info.Mode().IsRegular() || runtime.GOOS != "windows" && info.Mode()&0o111 == 0:
-		r.Add(Problem, ServerNotExecutable, s.Subject, "chmod +x "+s.Command, "%s cannot be executed (%s)", s.Command, info.Mode())
+		r.Add(Problem, ServerNotExecutable, s.Subject, "chmod +x "+file, "%s cannot be executed (%s)", file, info.Mode())
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, s.Command, s.Args...)
+	cmd := exec.CommandContext(ctx, file, s.Args...)
 	cmd.Env, cmd.Dir = s.Environ(), s.Directory
-	if !filepath.IsAbs(s.Command) {
-		cmd.Path, cmd.Err = filepath.Join("/usr/bin", s.Command), nil
-		if _, err := os.Stat(cmd.Path); err != nil {
-			cmd.Path = filepath.Join("/bin", s.Command)
-		}
-	}
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	client := mcp.NewClient(&mcp.Implementation{Name: "workflows-engine doctor", Version: s.Version}, nil)

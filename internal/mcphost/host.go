@@ -65,6 +65,8 @@ const (
 type Host struct {
 	// Name is what --host takes, Title what people call it.
 	Name, Title string
+	// Terminal says that the host is started from a shell, and has the shell's PATH.
+	Terminal bool
 	// user returns the user's file and the folder that shows that the host is installed; "" if there is none on the machine.
 	user func(Machine) (file, folder string)
 	// project is the file below a project's folder, nil for hosts without one.
@@ -94,7 +96,7 @@ func below(variable string, folder []string, file string) func(Machine) (string,
 
 var hosts = []Host{
 	{
-		Name: "claude-code", Title: "Claude Code", key: "mcpServers", project: []string{".mcp.json"},
+		Name: "claude-code", Title: "Claude Code", Terminal: true, key: "mcpServers", project: []string{".mcp.json"},
 		user: func(m Machine) (string, string) {
 			if own := m.Variable("CLAUDE_CONFIG_DIR"); own != "" {
 				return m.join(own, ".claude.json"), own
@@ -125,7 +127,7 @@ var hosts = []Host{
 		},
 	},
 	{
-		Name: "codex", Title: "Codex", key: "mcp_servers", project: []string{".codex", "config.toml"}, toml: true,
+		Name: "codex", Title: "Codex", Terminal: true, key: "mcp_servers", project: []string{".codex", "config.toml"}, toml: true,
 		user: below("CODEX_HOME", []string{".codex"}, "config.toml"),
 	},
 	{
