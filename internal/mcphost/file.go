@@ -67,7 +67,7 @@ func follow(path string) (string, error) {
 	return "", problem.New(problem.HostFileInvalid, "%s: the symbolic links lead in a circle", path).WithHint("Correct the links, then try again.")
 }
 
-// earlierPattern is what the names of copies end with.
+// copySuffix follows the name of a file in those of its copies; the time follows it.
 const copySuffix = ".bak-"
 
 // Earlier returns the copies that Write has made of a file, the newest first.
