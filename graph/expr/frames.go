@@ -13,22 +13,30 @@ import (
 
 // What constructs add to the interpreter's stacks at most, with what these grow by.
 const (
-	// frameBytes is what a call of a function that calls itself takes, scopeBytes that without what is in it.
-	frameBytes    = 640
+	// scopeBytes is what a call of a function that calls itself takes without what is in it.
 	scopeBytes    = 256
-	forkBytes     = 360
+	forkBytes     = 300
 	variableBytes = 48
-	argumentBytes = 128
-	callBytes     = 200
-	memberBytes   = 200
-	// builtinBytes is what a function of jq takes.
-	builtinBytes = 640
+	argumentBytes = 112
+	callBytes     = 180
+	memberBytes   = 180
+	// builtinBytes is what a function of jq takes while a parameter of it runs, or until it has had all outputs.
+	builtinBytes = 600
 	// freeFrame is what a call of a function, and a program, may take without being charged.
 	freeFrame = 8 << 10
 )
 
-// loopsOfPrelude are the functions of jq that keep what a parameter has left in each of their rounds.
-var loopsOfPrelude = []string{"recurse/1", "recurse/2", "while/2", "until/2", "repeat/1"}
+// several are the functions of jq that may have several outputs of their own, or end another query early: they keep something until
+// they are exhausted. The value says whether they keep in each of their rounds what a parameter has left.
+var several = map[string]bool{
+	"recurse/1": true, "recurse/2": true, "while/2": true, "until/2": true, "repeat/1": true,
+	"recurse/0": false, "_recurse/0": false, "combinations/0": false, "combinations/1": false, "tostream/0": false, "paths/0": false,
+	"paths/1": false, "range/1": false, "range/2": false, "range/3": false, "first/1": false, "limit/2": false, "skip/2": false,
+	"nth/2": false, "last/1": false, "isempty/1": false, "all/0": false, "all/1": false, "all/2": false, "any/0": false, "any/1": false,
+	"any/2": false, "IN/1": false, "IN/2": false, "match/1": false, "match/2": false, "capture/1": false, "capture/2": false,
+	"scan/1": false, "scan/2": false, "splits/1": false, "splits/2": false, "sub/2": false, "sub/3": false, "gsub/2": false,
+	"gsub/3": false, "fromstream/1": false, "truncate_stream/1": false, "JOIN/3": false, "JOIN/4": false, "inputs/0": false,
+}
 
 // weight is what a query keeps at most: kept bytes once it has had an output, open ones while it calls a function, and as many
 // times what the parameters of the functions around it keep.

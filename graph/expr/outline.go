@@ -1,7 +1,6 @@
 package expr
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/itchyny/gojq"
@@ -110,7 +109,7 @@ func (o *outline) function(def *gojq.FuncDef, at *body, names *binding) *binding
 	f.weight = o.query(def.Body, f, inner).around(len(def.Args) * variableBytes)
 	f.running = false
 	if bytes := f.weight.most(); f.recursive || bytes > freeFrame {
-		o.charge(def.Body, max(frameBytes, scopeBytes+bytes))
+		o.charge(def.Body, scopeBytes+bytes)
 		f.weight.kept, f.weight.open = 0, 0
 	}
 	return names
@@ -216,13 +215,13 @@ func (o *outline) plainTerm(t *gojq.Term, at *body, names *binding) (w weight) {
 	case gojq.TermTypeString, gojq.TermTypeFormat:
 		w = o.text(t.Str, at, names)
 	case gojq.TermTypeIf:
-		branches := o.query(t.If.Then, at, names)
+		branches := o.branch(t.If.Then, at, names)
 		w = o.query(t.If.Cond, at, names)
 		for _, e := range t.If.Elif {
 			w = w.then(o.query(e.Cond, at, names))
-			branches = branches.or(o.query(e.Then, at, names))
+			branches = branches.or(o.branch(e.Then, at, names))
 		}
-		w = w.then(branches.or(o.query(t.If.Else, at, names)))
+		w = w.then(branches.or(o.branch(t.If.Else, at, names)))
 	case gojq.TermTypeTry:
 		w = o.query(t.Try.Body, at, names).around(2 * forkBytes).or(o.query(t.Try.Catch, at, names))
 	case gojq.TermTypeReduce:
@@ -233,6 +232,16 @@ func (o *outline) plainTerm(t *gojq.Term, at *body, names *binding) (w weight) {
 		w = o.query(t.Label.Body, at, names).around(forkBytes + variableBytes)
 	case gojq.TermTypeQuery:
 		w = o.query(t.Query, at, names)
+	}
+	return w
+}
+
+// branch reads one of several ways: where a function calls itself in some of them only, these are charged for by themselves.
+func (o *outline) branch(q *gojq.Query, at *body, names *binding) weight {
+	w := o.query(q, at, names)
+	if bytes := w.most(); bytes > callBytes && at.insideRecursion() {
+		o.charge(q, bytes)
+		return weight{parameters: w.parameters}
 	}
 	return w
 }
@@ -275,12 +284,15 @@ func (o *outline) call(t *gojq.Term, at *body, names *binding) weight {
 		}
 		return weight{open: callBytes, parameters: 1}
 	}
-	called := &body{weight: weight{kept: builtinBytes, open: builtinBytes, parameters: 2}, loops: slices.Contains(loopsOfPrelude, name)}
+	called, inside := &body{loops: several[name], weight: weight{parameters: 2}}, builtinBytes
+	if _, keeps := several[name]; keeps {
+		called.weight.kept = builtinBytes
+	}
 	switch {
 	case strings.HasPrefix(f.Name, nativePrefix):
-		called.weight = weight{parameters: 1}
+		called.weight.parameters, inside = 1, 0
 	case b != nil:
-		called = b.function
+		called, inside = b.function, b.function.weight.open+callBytes
 		o.calls = append(o.calls, callSite{f, at, called})
 	}
 	if called.running {
@@ -291,8 +303,8 @@ func (o *outline) call(t *gojq.Term, at *body, names *binding) weight {
 		at.mayLoop()
 	}
 	w := weight{kept: called.weight.called().kept + variableBytes}
-	if b != nil || called.weight.open > 0 {
-		w.open = called.weight.open + callBytes
+	if b != nil {
+		w.open = inside
 	}
 	for _, arg := range f.Args {
 		a := o.argument(arg, at, names)
@@ -302,10 +314,18 @@ func (o *outline) call(t *gojq.Term, at *body, names *binding) weight {
 			a.kept, a.open = 0, min(a.open, callBytes)
 		}
 		a = a.opened(argumentBytes)
-		w.open = max(w.open, a.opened(called.weight.open+callBytes).open)
+		w.open = max(w.open, a.opened(inside).open)
 		w = w.then(weight{saturated(times, a.kept), a.open, saturated(times, a.parameters)})
 	}
 	return w
+}
+
+// insideRecursion reports whether a function around a body is known to call itself.
+func (b *body) insideRecursion() bool {
+	for b != nil && !b.recursive {
+		b = b.outer
+	}
+	return b != nil
 }
 
 // mayLoop marks the functions around a loop.
