@@ -3,9 +3,9 @@ package llmcall_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities/llmcall"
+	"github.com/workflows-engine/workflows-engine/graph/expr"
 )
 
 // FuzzTemplate: an escaped text comes out as it was.
@@ -15,7 +15,7 @@ func FuzzTemplate(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		escaped := strings.ReplaceAll(text, "${", "$${")
-		got, known, err := llmcall.Fill(escaped, func() map[string]any { return nil }, time.Time{})
+		got, known, err := llmcall.Fill(escaped, func() map[string]any { return nil }, expr.Env{})
 		if err != nil || !known || got != text {
 			t.Errorf("%q became %q, %v", escaped, got, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/sashabaranov/go-openai"
 
 	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -60,6 +61,7 @@ type prompter struct {
 	templates bool
 	now       func() time.Time
 	state     map[string]any
+	budget    expr.Budget // of all prompts
 }
 
 // stateOf asks for the state once.
@@ -81,7 +83,7 @@ func (p *prompter) read(name string) (text string, given bool, err error) {
 	}
 	if p.templates {
 		var known bool
-		if text, known, err = fill(v, p.stateOf, p.now()); known {
+		if text, known, err = fill(v, p.stateOf, expr.Env{Now: p.now(), Budget: &p.budget}); known {
 			if err != nil {
 				failure := activities.Fail(problem.LLMConfigInvalid, "the %s of llm_call %q cannot be filled in", name, p.req.NodeID)
 				failure.Err = err

@@ -1,14 +1,12 @@
 package llmcall
 
 import (
-	"time"
-
 	"github.com/workflows-engine/workflows-engine/graph/expr"
 )
 
 // fill evaluates a prompt over the state: a text is an expr.Template, {"jq": program} is one program as a whole,
 // {"literal": text} a text as it is. known is false for other forms of values.
-func fill(v any, state func() map[string]any, now time.Time) (text string, known bool, err error) {
+func fill(v any, state func() map[string]any, env expr.Env) (text string, known bool, err error) {
 	var t *expr.Template
 	switch v := v.(type) {
 	case string:
@@ -29,7 +27,7 @@ func fill(v any, state func() map[string]any, now time.Time) (text string, known
 		return "", false, nil
 	}
 	if err == nil {
-		text, err = t.EvalAt(state, expr.Env{Now: now})
+		text, err = t.EvalAt(state, env)
 	}
 	return text, true, err
 }

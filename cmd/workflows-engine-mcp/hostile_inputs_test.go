@@ -98,6 +98,8 @@ func hostileDocuments() []hostile {
 		"a template of 100 KB", walk(anySchema, `"type":"llm_call","config":{"model":"m","user_prompt":"`+times(20_000, "{{.a}}")+`"}`),
 		"3,000 programs", walk(anySchema, `"type":"set_state","config":{"assignments":{`+numbered(3000, `"a#":{"jq":".a"}`)+`}}`),
 		"20,000 programs", walk(anySchema, `"type":"set_state","config":{"assignments":{`+numbered(20_000, `"a#":{"jq":".a + #"}`)+`}}`),
+		"200 long programs in a node", walk(anySchema, `"type":"set_state","config":{"assignments":{`+numbered(200, `"a#":{"jq":"last(range(1500000))"}`)+`}}`),
+		"200 long cases of a switch", walk(anySchema, `"type":"switch","config":{"default":"e","cases":[`+numbered(200, `{"when":"last(range(1500000)) == 1","target":"e"}`)+`]}`),
 		"a huge id", `{"nodes":[{"id":"`+times(100_000, "i")+`","type":"start"}]}`, "an id like a path", walk(anySchema, `"type":"subworkflow","config":{"workflow_ref":"../../etc/passwd","input_mapping":{}}`),
 		"a wait of ages", walk(anySchema, `"type":"wait","config":{"kind":"duration","duration_ms":1e300}`), "a negative wait", walk(anySchema, `"type":"wait","config":{"kind":"duration","duration_ms":-1}`),
 		"attempts without end", walk(anySchema, `"type":"step","config":{"handler":"h"},"retry":{"max_attempts":1e9}`),
@@ -142,8 +144,10 @@ func hostilePrograms() []hostile {
 		"env|keys", "now", "localtime", "mktime", `"x"|strptime("%Y")`, "1e300|todate", "1e300|strftime(\"%Y\")", "splits", "tojson", "@sh", "@csv", `[[[]]]|@csv`, "@json", "@text", "@uri", "@html", "input|input", "$x", "foo", "foo(1)",
 		".a.b.c.d", ".[\"a\"", "1 +", "", " ", "\x00", "1\x00 not jq", "#", "1 as $x | 2 as $y | [$x,$y,$z]", "reduce range(600) as $i (0;[.])", "reduce range(20) as $i (\"x\"; .+.)", "foreach range(1e9) as $i (0; .+1)", "getpath([range(1000)])", "delpaths([[1e9]])",
 		"to_entries", "with_entries(.value)", "[.[]?]", "..|..|..", "limit(10; def f: .,f; f)", "group_by(.)", "min_by(.a)", "combinations", "[[range(50)],[range(50)]]|[combinations]|length", "tostream", "fromstream(1)", "truncate_stream(1)", "getpath(1)", "splits(\"(\")", "ascii(1)", "modulemeta", "get_search_list", "input_line_number", "$__loc__|.file", "ltrimstr(\"x\")", "significand", "gamma", "1/0", "1%0", "5%0.1", "[1]-1", "{}+[]", "{(1):2}", "{a:1}|.[0]", "@base32d", "\"a\"|@base32d",
+		"def f: f" + times(1000, ",1") + "; f", "def f: " + times(200, "try (") + "f" + times(200, ")") + "; f", "reduce range(40000) as $i (0;[.]) | walk(.)|length", "reduce range(25) as $i (0;[.,.])",
+		"1 as $v | def g: if . > 3000 then (last(range(200000)|$v)) else (.+1 | first(g)) end; 0|g", "last(repeat(." + times(1000, ",.") + "))",
 	} {
-		list = append(list, hostile{name: fmt.Sprintf("%03d %q", i, p), line: started(computed(p))})
+		list = append(list, hostile{name: fmt.Sprintf("%03d %q", i, p[:min(len(p), 100)]), line: started(computed(p))})
 	}
 	return list
 }

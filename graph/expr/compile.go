@@ -48,6 +48,7 @@ func compile(src string) (p *Program, err error) {
 	if r.err != nil {
 		return nil, r.err
 	}
+	r.outlined(query)
 	r.withPrelude(query)
 	p.query, p.natives, p.strings = query, r.natives, r.strings
 	i, err := p.newInstance()

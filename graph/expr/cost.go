@@ -57,6 +57,49 @@ func (m *meter) walk(v any, depth int) bool {
 	return true
 }
 
+// notTooDeep returns its input, which a function that calls itself is about to go down into, and counts what that keeps at
+// every level beyond the first.
+func notTooDeep(m *meter, in any, _ []any) any {
+	if levels, ok := m.levels(in, 0); !ok || !m.hold(max(0, levels-freeLevels)*levelBytes) {
+		return m.exceeded
+	}
+	return in
+}
+
+const (
+	levelBytes = 2 * forkBytes
+	freeLevels = 8
+)
+
+// levels returns how deeply a value is nested and charges for looking.
+func (m *meter) levels(v any, depth int) (most int, ok bool) {
+	if depth > maxDepth {
+		m.exceed(overWork)
+		return 0, false
+	}
+	most, ok = depth, true
+	switch v := v.(type) {
+	case []any:
+		ok = m.charge(visitCost * len(v))
+		for i := 0; i < len(v) && ok; i++ {
+			var n int
+			n, ok = m.levels(v[i], depth+1)
+			most = max(most, n)
+		}
+	case map[string]any:
+		ok = m.charge(2 * visitCost * len(v))
+		for _, e := range v {
+			if !ok {
+				break
+			}
+			var n int
+			n, ok = m.levels(e, depth+1)
+			most = max(most, n)
+		}
+	}
+	return most, ok
+}
+
 // times is a product that stays at the top instead of overflowing.
 func times(a, b int) int {
 	if a > 0 && b > math.MaxInt/a {

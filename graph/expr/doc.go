@@ -11,8 +11,10 @@
 //   - a budget (limits.go). The interpreter asks its context for the end before every instruction, and the context counts
 //     (meter.go). What a single instruction can do is bounded too: operators and functions that could read or make much are
 //     replaced by ones that charge for it first (natives.go, price.go), and regular expressions are charged for every
-//     thread that they follow (search.go). What an evaluation makes, frames of functions that call themselves included, is
-//     counted as well, whether it still holds that or not (memory.go). A limit ends a program at once and cannot be caught by it;
+//     thread that they follow (search.go). What an evaluation makes is counted as well, whether it still holds that or not
+//     (memory.go). What a call of a function keeps, and how far the interpreter looks for a variable, depends on the text
+//     around them, which is read beforehand (outline.go, frames.go, links.go). A limit ends a program at once and cannot be
+//     caught by it. Several evaluations may share a budget;
 //   - the protocol's numbers. Operators compute in doubles; results hold no NaN (null), no infinity (the largest
 //     double) and no -0;
 //   - a guarantee about the state: nothing is ever written to it, so that it needs no copy and may be read by others at
@@ -33,7 +35,7 @@
 //
 // # What an evaluation takes
 //
-// At most about a second, and 64 MiB with what Go's collector has not yet found to be free, on a machine with two cores;
+// At most about a second, and some 120 MB with what Go's collector has not yet found to be free, on a machine with two cores;
 // BenchmarkHostile and BenchmarkUnits show it. Prices are chosen such that a unit is 20 to 50 ns of whatever a program
 // does. No clock decides a result: the same program over the same state ends at the same limit everywhere, or at none.
 package expr

@@ -14,6 +14,8 @@ type Env struct {
 	// Spent, if not nil, is increased by what the evaluation cost, in units: about UnitsPerMillisecond of them make a
 	// millisecond. The same program over the same state always costs the same.
 	Spent *int
+	// Budget, if not nil, is what the evaluation may take together with others that are given the same; nil is a new one.
+	Budget *Budget
 	// Stop, if not nil, is asked every few hundred units. Once it returns true, the evaluation ends with ErrAbandoned.
 	Stop func() bool
 }

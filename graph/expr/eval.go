@@ -19,6 +19,8 @@ func (p *Program) EvalAt(state map[string]any, env Env) (any, error) {
 }
 
 func (p *Program) eval(state map[string]any, env Env, l limits) (any, error) {
+	env = env.shared()
+	before := *env.Budget
 	if p.err != nil {
 		return nil, p.err
 	}
@@ -30,7 +32,7 @@ func (p *Program) eval(state map[string]any, env Env, l limits) (any, error) {
 		return nil, ErrAbandoned
 	}
 	if err != nil {
-		return nil, p.failure(err, state)
+		return nil, p.failure(err, state, before != Budget{})
 	}
 	return v, nil
 }
@@ -43,11 +45,13 @@ func (p *Program) interpret(state map[string]any, env Env, l limits) (v any, err
 		return nil, err
 	}
 	m := i.meter
-	m.reset(l, env)
+	m.reset(env.Budget.left(l), env)
 	defer func() {
 		if env.Spent != nil {
 			*env.Spent += m.spent()
 		}
+		env.Budget.cost += m.spent()
+		env.Budget.made += m.made
 		if caught := recover(); caught != nil {
 			v, err = nil, errPanic // the instance is not used again
 			return
@@ -99,15 +103,19 @@ func (m *meter) collect(outputs gojq.Iter) (any, error) {
 	return first, nil
 }
 
-// failure returns the error of an evaluation that err ended.
-func (p *Program) failure(err error, state map[string]any) error {
+// failure returns the error of an evaluation that err ended; shared says that others drew on its budget before it.
+func (p *Program) failure(err error, state map[string]any, shared bool) error {
 	code := problem.ExpressionFailed
 	hint := ""
 	reason := p.reason(err)
 	if limit, ok := err.(*limitError); ok {
 		code = problem.ExpressionLimit
 		hint = "Let the program look at less of the state, or do this work in an activity."
-		if limit == overDepth {
+		switch {
+		case shared && (limit == overCost || limit == overWork || limit == overMemory):
+			reason += ", together with the expressions of the node before it"
+			hint = "All expressions of a node share one limit: let them look at less of the state, or spread them over several nodes."
+		case limit == overDepth:
 			hint = fmt.Sprintf("A result may be nested %d levels deep; make it flatter.", jsonvalue.MaxDepth)
 		}
 	}

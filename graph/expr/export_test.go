@@ -2,8 +2,11 @@ package expr
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/itchyny/gojq"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
 // Limits are those of one evaluation. Zero values mean the defaults.
@@ -71,4 +74,39 @@ func PreludeNames() []string {
 		names = append(names, f.signature)
 	}
 	return names
+}
+
+// FarLookups returns how many lookups of a program are charged for their way.
+func FarLookups(src string) (int, error) {
+	query, err := gojq.Parse(src)
+	if err != nil {
+		return 0, err
+	}
+	return farLookups(query, false), nil
+}
+
+// FarLookupsOfPrelude is FarLookups of all functions of the prelude.
+func FarLookupsOfPrelude() int {
+	query, err := gojq.Parse(preludeText + ".")
+	if err != nil {
+		panic(err)
+	}
+	return farLookups(query, true)
+}
+
+func farLookups(query *gojq.Query, inPrelude bool) int {
+	r := newRewriter()
+	r.inPrelude = inPrelude
+	r.query(query)
+	r.outlined(query)
+	return strings.Count(query.String(), "_way ")
+}
+
+// ErrorCode is the code of an error, "" for others.
+func ErrorCode(err error) string {
+	e, _ := problem.As(err)
+	if e == nil {
+		return ""
+	}
+	return string(e.Code)
 }

@@ -14,6 +14,25 @@ type limits struct {
 	ResultBytes int
 }
 
+// Budget is the work and the memory of several evaluations, one after the other: together they may take what one alone
+// may. The zero value is a whole budget.
+type Budget struct{ cost, made int }
+
+// left is what remains of limits.
+func (b *Budget) left(l limits) limits {
+	l.Cost -= b.cost
+	l.Memory -= b.made
+	return l
+}
+
+// shared returns env with a budget.
+func (env Env) shared() Env {
+	if env.Budget == nil {
+		env.Budget = &Budget{}
+	}
+	return env
+}
+
 // defaultLimits are chosen such that programs people write pass over 2 MiB of state, and that the worst program ends
 // within a second.
 var defaultLimits = limits{Cost: 20_000_000, Memory: 96 << 20, Outputs: 10_000, ResultBytes: 8 << 20}

@@ -1,6 +1,7 @@
 package expr_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,7 +10,7 @@ import (
 )
 
 // endless are programs that would run for ever, or fill the memory, if nothing stopped them (spec: definition, 14.3).
-var endless = []string{
+var endless = slices.Concat(large, deep(3000, 200_000), []string{
 	// Steps without end.
 	`[repeat(1)]`,
 	`def f: f; f`,
@@ -134,7 +135,14 @@ var endless = []string{
 	`reduce range(20000) as $i (0; {a: .}) | . * .`,
 	`reduce range(20000) as $i (0; {a: .}) as $d | $d < $d`,
 	`[range(20000) | "a"] as $path | setpath($path; 1)`,
-}
+	`reduce range(400000) as $i (0; [., 1]) | walk(.)`,
+	`reduce range(100000) as $i (0; {a: ., b: 1}) | last(..)`,
+	`reduce range(400000) as $i (0; [., 1]) | last(tostream)`,
+	`reduce range(25) as $i (0; [., .])`,
+})
+
+// named is a program as the name of a test.
+func named(src string) string { return src[:min(len(src), 100)] }
 
 // TestFramesAreMemory: a recursion ends long before its steps do, with what it holds.
 func TestFramesAreMemory(t *testing.T) {
@@ -196,7 +204,7 @@ func TestMemoryLeavesRoom(t *testing.T) {
 func TestEndlessProgramsEnd(t *testing.T) {
 	t.Parallel()
 	for _, src := range endless {
-		t.Run(src, func(t *testing.T) {
+		t.Run(named(src), func(t *testing.T) {
 			t.Parallel()
 			p, err := expr.Compile(src)
 			if err != nil {

@@ -111,9 +111,10 @@ func (m *Mapping) Programs() []*Program {
 	return programs
 }
 
-// EvalAt evaluates the mapping over state, members in the protocol's member order; the first error ends it. The error
+// EvalAt evaluates the mapping over state, members in the protocol's member order, on one budget; the first error ends it. The error
 // is that of Program.EvalAt, with the member's name and, in At, its pointer. Treat the result as immutable.
 func (m *Mapping) EvalAt(state map[string]any, env Env) (map[string]any, error) {
+	env = env.shared()
 	mapped := make(map[string]any, len(m.members))
 	for _, member := range m.members {
 		if member.program == nil {

@@ -5,10 +5,8 @@ package expr
 // counted by natives that the rewriting puts behind or before them.
 
 const (
-	// frameBytes is what a call of a function that calls itself adds to the interpreter's stacks at most, with what they grow by: a
-	// scope, a fork and some values.
-	frameBytes = 640
-	// loopBytes is the same for the loops of the prelude, whose update may have several outputs.
+	// loopBytes is what a round of the loops of the prelude adds to the interpreter's stacks at most; what their update keeps is
+	// charged by itself (frames.go).
 	loopBytes = 128
 	// bytesPerStep is what a step adds to a list that is not yet complete.
 	bytesPerStep = 4
@@ -32,14 +30,6 @@ func held(m *meter, in any, _ []any) any {
 		bytes += objectCost
 	}
 	if !m.hold(bytes) {
-		return m.exceeded
-	}
-	return in
-}
-
-// frame returns its input. It is called by a function that calls itself.
-func frame(m *meter, in any, _ []any) any {
-	if !m.hold(frameBytes) {
 		return m.exceeded
 	}
 	return in

@@ -32,8 +32,8 @@ var natives = map[string]native{
 	"_path/0":      wholePath,
 	"_made/0":      pathMade,
 	"_held/0":      held,
-	"_frame/0":     frame,
 	"_round/0":     round,
+	"_deep/0":      notTooDeep,
 
 	"_edit/0":     beginEdit,
 	"_get/1":      editGet,
@@ -117,7 +117,9 @@ func touch(m *meter, in any, _ []any) any {
 	case string:
 		m.charge(len(v))
 	case []any:
-		m.allocate(2 * elementCost * len(v))
+		if m.charge(2 * elementCost * len(v)) {
+			m.hold(3 * elementCost * len(v))
+		}
 	case map[string]any:
 		m.allocate(sortFactor * memberCost * len(v))
 	}

@@ -22,21 +22,27 @@ def map(f): [.[] | f];
 def map_values(f):
   if type == "object" then _filled([.[] | [label $first | f | ., break $first]])
   else [.[] | label $first | f | ., break $first] end;
-def walk(f): def visit: if type == "object" then map_values(visit) elif type == "array" then map(visit) end | f; visit;
+# Functions that call themselves do so in no argument of a call: the interpreter finds what is outside of them at once then.
+# Those that go down into a value ask whether it is nested too deeply first.
+def walk(f):
+  def visit:
+    if type == "object" then [.[] | [label $first | visit | ., break $first]] as $values | _filled($values)
+    elif type == "array" then [.[] | visit] else . end | f;
+  _deep | visit;
 def add(f): [f] | add;
 def del(f): delpaths([path(f)]);
 def recurse(f): def visit: _round | ., (f | visit); visit;
 def recurse(f; condition): def visit: _round | ., (f | select(condition) | visit); visit;
 def while(condition; update): def loop: _round | if condition then ., (update | loop) else empty end; loop;
 def until(condition; update): def loop: _round | if condition then . else update | loop end; loop;
-def _recurse: def visit: ., (.[]? | visit); visit;
+def _recurse: def visit: ., (.[]? | visit); _deep | visit;
 def recurse: _recurse;
 def paths: path(_recurse) | select(. != []);
 def paths(f): path(_recurse | select(f)) | select(. != []);
 def to_entries: [keys[] as $key | {key: $key, value: .[$key]}];
 def with_entries(f): to_entries | map(f) | from_entries;
 def tostream:
-  path(def visit: (.[]? | visit), .; visit) as $path
+  path(def visit: (.[]? | visit), .; _deep | visit) as $path
   | getpath($path)
   | reduce path(.[]?) as $last ([$path, .]; [$path + $last]);
 def pick(f): . as $whole | reduce path(f) as $path (null | _edit; _set($path; [$whole | getpath($path)])) | _done;

@@ -11,69 +11,131 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// output makes an output a value of the model and adds the size of its text to size. It copies nothing that is of the
-// model already; copies count as memory that the evaluation makes, since a part that is shared many times is copied each time.
+// output makes an output a value of the model and adds the size of its text to size. A part that is shared many times is
+// written out, and copied, each time: what that takes is measured and charged before it begins. What is of the model
+// already is not copied.
 func (m *meter) output(v any, size int) (normal any, total int, err error) {
-	n := normalizer{size: size, limit: m.limits.ResultBytes, hold: m.hold}
-	normal, _ = n.value(v, 0)
+	n := measurement{size: size, limit: m.limits.ResultBytes}
+	changed := n.value(v, 0)
 	switch {
-	case n.full:
-		return nil, 0, m.exceed(overMemory)
 	case n.deep:
 		return nil, 0, m.exceed(overDepth)
 	case n.foreign:
 		return nil, 0, faultf("the state holds a value that is not JSON")
 	case n.size > n.limit:
 		return nil, 0, m.exceed(overResult)
+	case !m.charge(visitCost*n.values + n.size - size), !m.allocate(n.copies):
+		return nil, 0, m.exceeded
+	case changed:
+		v, _ = normalized(v)
 	}
-	return normal, n.size, nil
+	return v, n.size, nil
 }
 
-// normalizer rewrites numbers: integers become doubles, NaN null, infinities the largest doubles, -0 becomes 0 (spec:
-// definition, 14.3). It stops once size is above the limit, since a small value can share parts without end.
-type normalizer struct {
-	size, limit int
-	// hold counts the memory of a copy and reports whether there is room; full is set where there was none.
-	hold func(bytes int) bool
-	full bool
+// measurement is what writing out a value takes. It stops once size is above the limit, since a small value can share
+// parts without end; below it, the order of members does not matter.
+type measurement struct {
+	// size and limit are those of the text, values counts what is visited, copies the bytes of copies.
+	size, limit, values, copies int
 	// deep is set where a value is nested more than jsonvalue.MaxDepth levels deep.
 	deep bool
 	// foreign is set where a value is of no type of the interpreter.
 	foreign bool
 }
 
-func (n *normalizer) value(v any, depth int) (normal any, changed bool) {
-	if n.size > n.limit || n.deep || n.full {
-		return nil, false
+// visitCost is that of looking at a part, in bytes of work.
+const visitCost = bytesPerUnit / 2
+
+// value measures v and reports whether normalized makes another value of it.
+func (n *measurement) value(v any, depth int) (changed bool) {
+	if n.size > n.limit || n.deep {
+		return false
 	}
-	same := v // handed back where nothing changes, which saves an allocation
+	n.values++
 	switch v := v.(type) {
-	case nil, bool:
-		n.size += jsonvalue.Size(same, 0)
-		return same, false
 	case string:
-		n.size += jsonvalue.Size(same, 0)
-		if !utf8.ValidString(v) {
-			return string([]rune(v)), true
-		}
-		return same, false
-	case float64:
-		if v-v == 0 && v != 0 { // finite, and no zero
-			n.size += jsonvalue.Size(same, 0)
-			return same, false
-		}
+		n.size += jsonvalue.Size(v, 0)
+		return n.copied(!utf8.ValidString(v), 5*len(v))
 	case []any:
 		return n.list(v, depth)
 	case map[string]any:
 		return n.object(v, depth)
 	}
+	return n.scalar(v)
+}
+
+func (n *measurement) scalar(v any) (changed bool) {
+	switch v.(type) {
+	case nil, bool:
+		n.size += jsonvalue.Size(v, 0)
+		return false
+	}
 	f, ok := gojq.ToFloat64(v)
 	if !ok {
 		n.foreign = true
-		return nil, false
+		return false
 	}
-	normal, changed = double(f)
+	normal, changed := double(f)
 	n.size += jsonvalue.Size(normal, 0)
+	_, isFloat := v.(float64)
+	return n.copied(changed || !isFloat, scalarCost)
+}
+
+// copied counts a copy of so many bytes where there is one.
+func (n *measurement) copied(changed bool, bytes int) bool {
+	if changed {
+		n.copies += bytes
+	}
+	return changed
+}
+
+func (n *measurement) list(v []any, depth int) (changed bool) {
+	if n.deep = depth >= jsonvalue.MaxDepth; n.deep {
+		return false
+	}
+	n.size += len("[]") + max(len(v)-1, 0)
+	for _, e := range v {
+		if n.value(e, depth+1) {
+			changed = true
+		}
+	}
+	return n.copied(changed || v == nil, shallowCost(v))
+}
+
+func (n *measurement) object(v map[string]any, depth int) (changed bool) {
+	if n.deep = depth >= jsonvalue.MaxDepth; n.deep {
+		return false
+	}
+	n.size += len("{}") + max(len(v)-1, 0)
+	renamed := false
+	for name, e := range v {
+		n.size += jsonvalue.StringSize(name) + len(":")
+		renamed = n.copied(!utf8.ValidString(name), 5*len(name)) || renamed
+		changed = n.value(e, depth+1) || changed
+	}
+	n.copied(renamed, objectCost+shallowCost(v))
+	return n.copied(changed || renamed || v == nil, objectCost+shallowCost(v))
+}
+
+// normalized is a value with other numbers: integers become doubles, NaN null, infinities the largest doubles, -0
+// becomes 0 (spec: definition, 14.3). Characters that are none are replaced. What does not change is shared.
+func normalized(v any) (normal any, changed bool) {
+	same := v // handed back where nothing changes, which saves an allocation
+	switch v := v.(type) {
+	case nil, bool:
+		return same, false
+	case string:
+		if !utf8.ValidString(v) {
+			return string([]rune(v)), true
+		}
+		return same, false
+	case []any:
+		return normalizedList(v)
+	case map[string]any:
+		return normalizedObject(v)
+	}
+	f, _ := gojq.ToFloat64(v)
+	normal, changed = double(f)
 	if _, isFloat := v.(float64); isFloat && !changed {
 		return same, false
 	}
@@ -93,18 +155,11 @@ func double(f float64) (any, bool) {
 	return f, false
 }
 
-func (n *normalizer) list(v []any, depth int) (any, bool) {
-	if n.deep = depth >= jsonvalue.MaxDepth; n.deep {
-		return nil, false
-	}
-	n.size += len("[]") + max(len(v)-1, 0)
+func normalizedList(v []any) (any, bool) {
 	var copied []any
 	for i, e := range v {
-		normal, changed := n.value(e, depth+1)
+		normal, changed := normalized(e)
 		if changed && copied == nil {
-			if n.full = !n.hold(shallowCost(v)); n.full {
-				return nil, false
-			}
 			copied = make([]any, len(v))
 			copy(copied, v[:i])
 		}
@@ -121,40 +176,23 @@ func (n *normalizer) list(v []any, depth int) (any, bool) {
 	return v, false
 }
 
-func (n *normalizer) object(v map[string]any, depth int) (any, bool) {
-	if n.deep = depth >= jsonvalue.MaxDepth; n.deep {
-		return nil, false
+func normalizedObject(v map[string]any) (any, bool) {
+	if v == nil {
+		return map[string]any{}, true
 	}
-	n.size += len("{}") + max(len(v)-1, 0)
-	var copied map[string]any
-	renamed := false
+	copied, isCopy, renamed := v, false, false
 	for name, e := range v {
-		n.size += jsonvalue.StringSize(name) + len(":")
 		renamed = renamed || !utf8.ValidString(name)
-		normal, changed := n.value(e, depth+1)
-		if changed && copied == nil {
-			if n.full = !n.hold(objectCost + shallowCost(v)); n.full {
-				return nil, false
-			}
-			copied = maps.Clone(v)
+		normal, changed := normalized(e)
+		if changed && !isCopy {
+			copied, isCopy = maps.Clone(v), true
 		}
 		if changed {
 			copied[name] = normal
 		}
 	}
-	switch {
-	case v == nil:
-		return map[string]any{}, true
-	case renamed && copied == nil:
-		copied = v
-	case copied == nil:
-		return v, false
-	}
 	if !renamed {
-		return copied, true
-	}
-	if n.full = !n.hold(objectCost + shallowCost(v)); n.full {
-		return nil, false
+		return copied, isCopy
 	}
 	valid := make(map[string]any, len(v))
 	for _, name := range slices.Sorted(maps.Keys(copied)) { // in order: two names may become the same

@@ -28,8 +28,6 @@ type scope struct {
 	// name is the signature, rename what the function is called now if that is something else.
 	name, rename string
 	outer        *scope
-	// called says that the function has been called.
-	called bool
 }
 
 func newRewriter() *rewriter {
@@ -138,6 +136,12 @@ func (r *rewriter) native(name string, args ...*gojq.Query) *gojq.Query {
 	return call(nativeName(name, len(args)), args...)
 }
 
+// made is a call of a native that this program alone has.
+func (r *rewriter) made(name string, arity int, f native, args ...*gojq.Query) *gojq.Query {
+	r.natives[signature(name, arity)] = f
+	return call(nativeName(name, arity), args...)
+}
+
 // nativeName is what the interpreter knows a native by; its own functions would come first under the same name.
 func nativeName(name string, arity int) string { return nativePrefix + signature(name, arity) }
 
@@ -198,8 +202,7 @@ func pipe(left, right *gojq.Query, name string) *gojq.Query {
 	return q
 }
 
-// function rewrites a definition and makes it visible, to itself too. One that calls itself has its frames counted; the prelude does so
-// itself where the data does not bound them.
+// function rewrites a definition and makes it visible, to itself too.
 func (r *rewriter) function(def *gojq.FuncDef) {
 	def.Name = r.define(def.Name, len(def.Args))
 	outer := r.scope
@@ -208,7 +211,4 @@ func (r *rewriter) function(def *gojq.FuncDef) {
 	}
 	r.query(def.Body)
 	r.scope = outer
-	if outer.called && !r.inPrelude {
-		def.Body = pipe(r.native("_frame"), group(def.Body), "")
-	}
 }

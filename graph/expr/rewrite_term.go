@@ -147,7 +147,6 @@ func (r *rewriter) call(f *gojq.Func) {
 	key := signature(f.Name, len(f.Args))
 	for s := r.scope; s != nil; s = s.outer {
 		if s.name == key {
-			s.called = true
 			if s.rename != "" {
 				f.Name = s.rename
 			}

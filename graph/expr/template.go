@@ -87,9 +87,9 @@ func (t *Template) Programs() []*Program {
 	return programs
 }
 
-// EvalAt fills the template in. The first error ends it. state is asked for only if
-// there is a program.
+// EvalAt fills the template in, on one budget. The first error ends it. state is asked for only if there is a program.
 func (t *Template) EvalAt(state func() map[string]any, env Env) (string, error) {
+	env = env.shared()
 	var filled strings.Builder
 	for _, part := range t.parts {
 		if part.program == nil {

@@ -13,12 +13,12 @@ func (m *Machine) setStateNode(t *token) *definition.Node {
 		}
 		return m.complete(t, completion{output: end.Output, delta: end.Output, checkpoint: true})
 	}
-	delta := make(map[string]any, len(t.node.SetState.Assignments))
+	delta, env := make(map[string]any, len(t.node.SetState.Assignments)), m.env()
 	for _, a := range t.node.SetState.Assignments {
 		v := a.Literal
 		if a.JQ != nil {
 			var err error
-			if v, err = a.JQ.EvalAt(t.view, m.env()); err != nil {
+			if v, err = a.JQ.EvalAt(t.view, env); err != nil {
 				m.failNode(t, reasonSetState, err.Error(), codeOf(err))
 				return nil
 			}

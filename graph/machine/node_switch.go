@@ -40,9 +40,9 @@ func (m *Machine) switchNode(t *token) *definition.Node {
 
 func (m *Machine) route(t *token) (*definition.Node, error) {
 	c := t.node.Switch
-	id := c.Default
+	id, env := c.Default, m.env()
 	for _, k := range c.Cases {
-		v, err := k.When.EvalAt(t.view, m.env())
+		v, err := k.When.EvalAt(t.view, env)
 		if err != nil {
 			return nil, err
 		}

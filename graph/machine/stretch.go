@@ -92,8 +92,10 @@ func (m *Machine) tired() bool {
 	return m.pace.spent >= m.pace.length && !m.repeating() && (m.recorded == nil || m.recorded.tailed == 0)
 }
 
-// env is what the expressions of a node are given.
-func (m *Machine) env() expr.Env { return expr.Env{Now: m.clock, Spent: &m.pace.spent, Stop: m.stop} }
+// env is what the expressions of a node are given. They share one budget, however many there are: a stretch ends only between nodes.
+func (m *Machine) env() expr.Env {
+	return expr.Env{Now: m.clock, Spent: &m.pace.spent, Stop: m.stop, Budget: &expr.Budget{}}
+}
 
 // askStop asks whether the evaluation under way is to be abandoned.
 func (m *Machine) askStop() bool {
