@@ -246,7 +246,7 @@ func TestMCPServer(t *testing.T) {
 		t.Errorf("the placeholder of next was taken: %s", encode(left))
 	}
 	arguments["resume_payload"] = map[string]any{"text": "go.mod"}
-	if done := tool("workflow_resume", arguments); done["status"] != "completed" || !strings.Contains(encode(done["final_state"]), "go.mod") {
+	if done := tool("workflow_resume", arguments); done["status"] != "completed" || !strings.Contains(encode(done["result"]), "go.mod") {
 		t.Errorf("resumed: %s", encode(done))
 	}
 	in.Close()
