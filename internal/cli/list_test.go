@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -33,7 +34,7 @@ func TestListQuery(t *testing.T) {
 	t.Parallel()
 	q, err := listOptions{phase: "failed", name: "order", newer: time.Hour, limit: 7}.query(noon)
 	want := history.ListQuery{Phase: history.PhaseFailed, DefinitionName: "order", UpdatedAfter: noon.Add(-time.Hour), Limit: 7}
-	if err != nil || q != want {
+	if err != nil || !reflect.DeepEqual(q, want) {
 		t.Errorf("got %+v, %v", q, err)
 	}
 	for _, o := range []listOptions{{phase: "done", limit: 1}, {limit: 0}, {limit: 101}} {
