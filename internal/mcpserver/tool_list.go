@@ -121,6 +121,9 @@ const afterOpen = "ended|"
 // pages is at the front of the ended ones.
 func (s *server) listOpenFirst(ctx context.Context, q history.ListQuery) (page history.ListPage, err error) {
 	size, err := q.PageSize()
+	if err != nil {
+		return page, err
+	}
 	cursor, ended := strings.CutPrefix(q.Cursor, afterOpen)
 	if !ended {
 		cursor = ""
