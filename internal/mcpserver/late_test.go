@@ -117,7 +117,9 @@ func TestSilentCallsSayThatTheyWait(t *testing.T) {
 			})})))
 		here, there := mcp.NewInMemoryTransports()
 		served := make(chan error, 1)
-		go func() { served <- mcpserver.Serve(context.Background(), mcpserver.New(runner, mcpserver.Options{}), there) }()
+		go func() {
+			served <- mcpserver.Serve(context.Background(), mcpserver.New(runner, mcpserver.Options{}), there)
+		}()
 		begun := time.Now()
 		told := make(chan time.Duration, 100)
 		client := mcp.NewClient(&mcp.Implementation{Name: "t", Version: "0"}, &mcp.ClientOptions{
