@@ -174,7 +174,7 @@ func (r *Runner) viewOne(ctx context.Context, x *execution.Run) (*Run, error) {
 	}
 	s := runview.Source{
 		Execution: x.Execution(), Machine: x.Machine(), Program: x.Program(), MaxVisits: r.opts.MaxVisits, Mode: r.opts.DefaultMode, Limits: r.limits(),
-		Tree: r.tree.Usage(ctx, x.Execution()),
+		Tree: r.tree.Usage(ctx, x.Execution()), Now: r.now(),
 	}
 	switch {
 	case unknown:

@@ -25,8 +25,10 @@ type StartRequest struct {
 	// Priority is remembered with the run, and with its subworkflows: where attempts wait for their turn (Options.Limits), each run
 	// has one turn in a round, and the runs of higher priority have it first.
 	Priority int
-	// AllowExisting makes start of an existing id say again where that run stands, and take it over if its owner is
-	// gone, instead of failing with DUPLICATE_EXECUTION_ID.
+	// Title, one line of up to 200 characters, and up to 16 Labels with short values are what List shows and finds the run by.
+	Title  string
+	Labels map[string]string
+	// AllowExisting makes a start of an existing id say where that run stands, and take it over if its owner is gone, not fail.
 	AllowExisting bool
 	// RequireCapable refuses a run in process for which this Runner lacks an executor, handler, server, agent or subworkflow, with
 	// one COMPOSITE_EXECUTOR_NOT_CONFIGURED that lists all that is missing. Otherwise Run.Warnings names what the definition's own nodes
@@ -71,8 +73,7 @@ type SubmitRequest struct {
 	NodeID      string
 	// Span of the pending activity, inside a parallel branch. It may be left out with IdempotencyKey.
 	Span *history.ParallelSpan
-	// OK tells success (Result) from failure (Error, Code). Of an Error or Code of more than problem.MaxText bytes the
-	// beginning is recorded.
+	// OK tells success (Result) from failure (Error, Code), of which at most problem.MaxText bytes each are recorded.
 	OK     bool
 	Result map[string]any
 	Error  string
@@ -93,8 +94,7 @@ type SignalRequest struct {
 	Name        string
 	// Payload merges into the state through the reducers. Nil counts as {}.
 	Payload map[string]any
-	// IdempotencyKey, if given, is any text that names this signal: a run takes no second one with the same key. It
-	// remembers the last machine.MaxSignalKeys of them.
+	// IdempotencyKey, if given, names this signal: a run takes no second one with any of its last machine.MaxSignalKeys keys.
 	IdempotencyKey string
 	Caller
 }

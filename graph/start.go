@@ -27,7 +27,7 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
 		return nil, err
 	}
 	defer r.tasks.Done()
-	if err := cmp.Or(admit.Mode(req.Mode, problem.ValidationError), admit.Branches(req.Branches, problem.ValidationError), admit.ExecutionID(req.ExecutionID)); err != nil {
+	if err := cmp.Or(admit.Mode(req.Mode, problem.ValidationError), admit.Branches(req.Branches, problem.ValidationError), admit.ExecutionID(req.ExecutionID), admit.Caption(req.Title, req.Labels)); err != nil {
 		return nil, err
 	}
 	asked := req.Mode
@@ -57,7 +57,7 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	config := machine.Config{
 		ExecutionID: x.ID(), Mode: req.Mode, Branches: req.Branches, MaxVisits: r.opts.MaxVisits,
 		TraceParent: trace.Parent(ctx),
-		Priority:    req.Priority,
+		Priority:    req.Priority, Title: req.Title, Labels: req.Labels,
 	}
 	err = r.with(ctx, x, func(w *execution.Work) error { return x.Begin(ctx, prog, config, input, true, w) })
 	switch {

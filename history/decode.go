@@ -90,6 +90,8 @@ func setField(field, v any) {
 		*f = mismatch(v)
 	case **Actor:
 		*f = readActor(v)
+	case *map[string]string:
+		*f = textMap(v)
 	case *[]Wait:
 		*f = readList(v, waitMembers)
 	case *[]fork:
@@ -146,6 +148,20 @@ func texts(v any) []string {
 	for i, e := range elements {
 		if out[i], ok = e.(string); !ok {
 			return nil
+		}
+	}
+	return out
+}
+
+// textMap returns the members of an object that are strings, nil if there are none.
+func textMap(v any) map[string]string {
+	var out map[string]string
+	for name, v := range object(v) {
+		if s, ok := v.(string); ok {
+			if out == nil {
+				out = map[string]string{}
+			}
+			out[name] = s
 		}
 	}
 	return out

@@ -1,6 +1,8 @@
 package history
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -115,6 +117,18 @@ func (w *objectWriter) composite(name string, field any) {
 		}
 	case **Actor:
 		w.actor(name, *v)
+	case *map[string]string:
+		if len(*v) > 0 {
+			w.open(name)
+			for _, key := range slices.Sorted(maps.Keys(*v)) {
+				if w.buf[len(w.buf)-1] != '{' {
+					w.buf = append(w.buf, ',')
+				}
+				w.buf = append(jsonvalue.AppendString(w.buf, key), ':')
+				w.buf = jsonvalue.AppendString(w.buf, (*v)[key])
+			}
+			w.buf = append(w.buf, '}')
+		}
 	case *[]Wait:
 		writeObjects(w, name, *v, waitMembers, "")
 	case *[]fork:

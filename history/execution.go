@@ -1,6 +1,9 @@
 package history
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Phase is the state of a run (spec: execution, 11.1).
 type Phase string
@@ -21,6 +24,14 @@ func Phases() []Phase {
 	return []Phase{
 		PhaseRunning, PhaseCompleted, PhaseFailed, PhaseCancelled, PhaseInterrupted, PhaseAwaitingActivity, PhaseAwaitingSignal,
 	}
+}
+
+// OpenPhases returns the phases of runs that have not ended.
+func OpenPhases() []Phase { return slices.DeleteFunc(Phases(), Phase.Terminal) }
+
+// EndedPhases returns the phases of runs that have ended.
+func EndedPhases() []Phase {
+	return slices.DeleteFunc(Phases(), func(p Phase) bool { return !p.Terminal() })
 }
 
 // Terminal reports whether a run in this phase has ended.
@@ -46,6 +57,9 @@ type Execution struct {
 	// InputHash is "" for runs begun by the reference engine.
 	InputHash string
 	Mode      string
+	// Title and Labels are those of ExecutionStarted. Labels is shared between copies; do not change it.
+	Title  string
+	Labels map[string]string
 	// CurrentNodeID is "" for a completed run (spec: execution, 11.2).
 	CurrentNodeID string
 	// LastError is the failure of a failed run, the reason of a cancelled one.

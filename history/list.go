@@ -2,6 +2,7 @@ package history
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,9 +55,22 @@ func (q *ListQuery) PageSize() (int, error) {
 	return min(q.Limit, maxListLimit), nil
 }
 
+// Selected returns the phases that the query selects, in the order of Phases.
+func (q *ListQuery) Selected() []Phase {
+	if q.Phase == "" && len(q.Phases) == 0 {
+		return Phases()
+	}
+	return slices.DeleteFunc(Phases(), func(p Phase) bool { return p != q.Phase && !slices.Contains(q.Phases, p) })
+}
+
 // Matches reports whether a run matches the query's filters. The cursor is not one of them.
 func (q *ListQuery) Matches(e *Execution) bool {
-	return (q.Phase == "" || e.Phase == q.Phase) &&
+	for name, value := range q.Labels {
+		if has, ok := e.Labels[name]; !ok || value != "" && value != has {
+			return false
+		}
+	}
+	return slices.Contains(q.Selected(), e.Phase) &&
 		(q.DefinitionName == "" || e.DefinitionName == q.DefinitionName) &&
 		(q.UpdatedAfter.IsZero() || !e.UpdatedAt.Before(q.UpdatedAfter)) &&
 		(q.UpdatedBefore.IsZero() || !e.UpdatedAt.After(q.UpdatedBefore))

@@ -36,6 +36,8 @@ var payloadMembers = []member[Payload]{
 	{"traceParent", func(p *Payload) any { return &p.TraceParent }},
 	{"priority", func(p *Payload) any { return &p.Priority }},
 	{"forkedFrom", func(p *Payload) any { return &p.ForkedFrom }},
+	{"title", func(p *Payload) any { return &p.Title }},
+	{"labels", func(p *Payload) any { return &p.Labels }},
 	// Nodes, blocks, timers, signals and interrupts.
 	{"reason", func(p *Payload) any { return &p.Reason }},
 	{"message", func(p *Payload) any { return &p.Message }},

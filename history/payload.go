@@ -116,6 +116,9 @@ type Payload struct {
 	Priority int
 	// ForkedFrom says where the run was forked; zero for other runs. Added, on ExecutionStarted.
 	ForkedFrom ForkOrigin
+	// Title and Labels are what people find the run by. Added, on ExecutionStarted.
+	Title  string
+	Labels map[string]string
 
 	// Actor is who made the call that the record comes from, nil if the caller did not say. Added, on the first record of a start,
 	// fork, resume, signal, cancel or submit.

@@ -1,6 +1,10 @@
 package history
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
 
 // Project returns the projection of a run's whole history.
 func Project(executionID string, records []Record) Execution {
@@ -114,7 +118,7 @@ func (e *Execution) event(name Name, p *Payload, foreign bool) {
 		}
 		// A replay of the reference engine repeats the event, without its command, for interrupts that have ended.
 		if f.raised || e.NodeVisits == 0 {
-			f.beginWait(p, Wait{Kind: WaitInterrupt})
+			f.beginWait(p, Wait{Kind: WaitInterrupt, Prompt: problem.ClipRunes(p.Prompt, maxWaitPrompt)})
 		}
 	case InterruptResumed:
 		if p.ExternalTask != "" {
@@ -161,6 +165,7 @@ func (e *Execution) start(p *Payload) {
 		e.DefinitionName = p.WorkflowName
 	}
 	e.DefinitionVersion, e.InputHash, e.Mode = p.WorkflowVersion, p.InputHash, p.Mode
+	e.Title, e.Labels = p.Title, p.Labels
 	e.Parent, e.Depth, e.ForkedFrom = p.ParentExecutionID, p.Depth, p.ForkedFrom
 	if p.DefinitionHash != "" {
 		e.DefinitionHash, f.bound = p.DefinitionHash, true
@@ -210,7 +215,7 @@ func (e *Execution) taskMoved(p *Payload, kind WaitKind) {
 		return
 	}
 	w := f.waits[i]
-	w.Kind, w.ExternalTask = kind, p.ExternalTask
+	w.Kind, w.ExternalTask, w.Prompt = kind, p.ExternalTask, problem.ClipRunes(p.Prompt, maxWaitPrompt)
 	if p.SignalPayload != nil {
 		w.ExternalTask = "" // a process delivers the answer
 	}
@@ -232,7 +237,7 @@ func (e *Execution) attemptFailed(p *Payload) {
 		return
 	}
 	w := f.waits[i]
-	w.Kind, w.Due, w.ExternalTask = WaitBackoff, p.RetryAt, ""
+	w.Kind, w.Due, w.ExternalTask, w.Prompt = WaitBackoff, p.RetryAt, "", ""
 	f.replaceWait(i, w)
 }
 

@@ -152,3 +152,22 @@ func TestForeignRequestHasTheModeOfTheRun(t *testing.T) {
 		}
 	}
 }
+
+// TestPromptsInProjections: a projection has the beginning of what an interrupt asks, and one that an earlier version wrote, without it,
+// counts as the same.
+func TestPromptsInProjections(t *testing.T) {
+	t.Parallel()
+	var e history.Execution
+	e.Apply(history.Record{Kind: history.Event, Name: history.ExecutionStarted, CreatedAt: time.UnixMilli(1)})
+	e.Apply(history.Record{Kind: history.Command, Name: history.RaiseInterrupt, Payload: history.Payload{NodeID: "ask"}})
+	e.Apply(history.Record{Kind: history.Event, Name: history.InterruptRaised, Payload: history.Payload{NodeID: "ask", Prompt: strings.Repeat("é", 100)}})
+	prompt := strings.Repeat("é", 60) + "…"
+	if len(e.Waits) != 1 || e.Waits[0].Prompt != prompt {
+		t.Fatalf("waits %+v", e.Waits)
+	}
+	now := string(e.AppendText(nil))
+	earlier := strings.Replace(now, `,"prompt":"`+prompt+`"`, "", 1)
+	if earlier == now || !e.WrittenAs(now) || !e.WrittenAs(earlier) || e.WrittenAs(strings.Replace(earlier, "ask", "other", 1)) {
+		t.Errorf("%s\nearlier %s", now, earlier)
+	}
+}

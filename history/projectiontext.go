@@ -1,6 +1,8 @@
 package history
 
 import (
+	"slices"
+
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -13,6 +15,8 @@ var executionMembers = []member[Execution]{
 	{"hash", func(x *Execution) any { return &x.DefinitionHash }},
 	{"inputHash", func(x *Execution) any { return &x.InputHash }},
 	{"mode", func(x *Execution) any { return &x.Mode }},
+	{"title", func(x *Execution) any { return &x.Title }},
+	{"labels", func(x *Execution) any { return &x.Labels }},
 	{"parent", func(x *Execution) any { return &x.Parent }},
 	{"depth", func(x *Execution) any { return &x.Depth }},
 	{"forkedId", func(x *Execution) any { return &x.ForkedFrom.ExecutionID }},
@@ -48,6 +52,7 @@ var waitMembers = []member[Wait]{
 	{"input", func(x *Wait) any { return &x.Input }},
 	{"task", func(x *Wait) any { return &x.ExternalTask }},
 	{"queued", func(x *Wait) any { return &x.Queued }},
+	{"prompt", func(x *Wait) any { return &x.Prompt }},
 	{"signal", func(x *Wait) any { return &x.SignalName }},
 	{"due", func(x *Wait) any { return &x.Due }},
 	{"child", func(x *Wait) any { return &x.ChildExecutionID }},
@@ -65,6 +70,19 @@ func (e *Execution) AppendText(dst []byte) []byte {
 	w := objectWriter{buf: append(dst, '{')}
 	writeObject(&w, executionMembers, e, "")
 	return append(w.buf, '}')
+}
+
+// WrittenAs reports whether a stored text is that of the projection, or the text without prompts of an earlier version.
+func (e *Execution) WrittenAs(text string) bool {
+	if text == string(e.AppendText(nil)) {
+		return true
+	}
+	earlier := *e
+	earlier.fold.waits = slices.Clone(e.fold.waits)
+	for i := range earlier.fold.waits {
+		earlier.fold.waits[i].Prompt = ""
+	}
+	return text == string(earlier.AppendText(nil))
 }
 
 // ParseExecution parses the result of AppendText. The error has code HISTORY_CORRUPT.

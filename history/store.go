@@ -166,8 +166,12 @@ type StoredDefinition struct {
 
 // ListQuery selects runs. Zero values do not filter.
 type ListQuery struct {
+	// Phase and Phases select the runs in any of these; see OpenPhases and EndedPhases.
 	Phase          Phase
+	Phases         []Phase
 	DefinitionName string
+	// Labels are those that a run has, each with this value; with "" the run has the label with any value.
+	Labels map[string]string
 	// UpdatedAfter and UpdatedBefore are inclusive.
 	UpdatedAfter, UpdatedBefore time.Time
 	// Limit is 1 to 100; 0 means 50.

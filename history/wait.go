@@ -39,6 +39,8 @@ type Wait struct {
 	// timer says when to poll it.
 	ExternalTask string
 
+	// Prompt is the beginning of an interrupt's. Projections of earlier versions of this engine lack it.
+	Prompt string
 	// SignalName, for WaitSignal.
 	SignalName string
 	// Due is when a timer or a back-off ends; zero if not recorded.
@@ -46,6 +48,9 @@ type Wait struct {
 	// ChildExecutionID, for WaitSubworkflow.
 	ChildExecutionID string
 }
+
+// maxWaitPrompt is how many characters of a prompt a Wait has: enough for a line of a list.
+const maxWaitPrompt = 60
 
 const (
 	modeInProc   = "in_process"

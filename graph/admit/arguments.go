@@ -104,8 +104,10 @@ func List(q history.ListQuery) error {
 	if _, err := q.PageSize(); err != nil {
 		return err
 	}
-	if q.Phase != "" && !slices.Contains(history.Phases(), q.Phase) {
-		return problem.New(problem.ValidationError, "phase %q is unknown", string(q.Phase))
+	for _, p := range append([]history.Phase{q.Phase}, q.Phases...) {
+		if p != "" && !slices.Contains(history.Phases(), p) {
+			return problem.New(problem.ValidationError, "phase %q is unknown", string(p))
+		}
 	}
 	return nil
 }

@@ -66,6 +66,9 @@ type Config struct {
 	TraceParent string `json:",omitempty"`
 	// Priority decides between runs whose attempts wait for a turn; the higher one is first.
 	Priority int `json:",omitempty"`
+	// Title and Labels are what people find the run by. Only the beginning of a run needs them.
+	Title  string            `json:"-"`
+	Labels map[string]string `json:"-"`
 }
 
 // Status is the state of a run as a whole.

@@ -125,6 +125,8 @@ func (m *Machine) begin(input map[string]any, now time.Time) {
 		Depth:             m.cfg.Depth,
 		TraceParent:       m.cfg.TraceParent,
 		Priority:          m.cfg.Priority,
+		Title:             m.cfg.Title,
+		Labels:            maps.Clone(m.cfg.Labels),
 	}
 	bad := m.invalidState(m.main, "")
 	if m.prog.Entry.Type != definition.Start || bad != nil {

@@ -17,6 +17,11 @@ type Run struct {
 	DefinitionVersion string
 	DefinitionHash    string
 	Mode              machine.Mode
+	// Title and Labels are what the run was given at its start to be found by.
+	Title  string
+	Labels map[string]string
+	// Now is when the run stood so, by the clock of its times. It is no part of the JSON form, by which views are compared.
+	Now time.Time `json:"-"`
 	// State is the current state while the run goes on, FinalState when it has ended.
 	State      map[string]any
 	FinalState map[string]any

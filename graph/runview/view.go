@@ -1,6 +1,9 @@
 package runview
 
 import (
+	"maps"
+	"time"
+
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -26,6 +29,8 @@ type Source struct {
 	Limits machine.Limits
 	// Tree is what the tree of runs to which it belongs has used of its limits.
 	Tree []Usage
+	// Now is when the view is made.
+	Now time.Time
 }
 
 // Of returns where a run itself stands. Pending has an entry of kind WaitChild for each subworkflow that it waits for; see
@@ -55,7 +60,7 @@ func (s *Source) summary() *Run {
 		CurrentNodeID: e.CurrentNodeID, DelegateCorrelationID: e.DelegateCorrelationID,
 		ChildExecutionID: e.ChildExecutionID, ParentExecutionID: e.ParentExecutionID, Parent: e.Parent, ForkedFrom: e.ForkedFrom,
 		Seq: e.Seq, Bytes: e.Bytes, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, NodeVisits: int(e.NodeVisits),
-		MaxVisits: s.MaxVisits,
+		MaxVisits: s.MaxVisits, Title: e.Title, Labels: maps.Clone(e.Labels), Now: s.Now,
 	}
 	if v.Mode == "" {
 		v.Mode = s.Mode

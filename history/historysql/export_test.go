@@ -69,8 +69,8 @@ func (s *Store) PagesWritten() (int, error) {
 // ListStatements gives the queries of pages.
 func ListStatements() []string {
 	var out []string
-	for _, text := range listStatements() {
-		out = append(out, text)
+	for _, phases := range [][]history.Phase{history.Phases(), history.OpenPhases(), {history.PhaseCompleted}} {
+		out = append(out, listStatement(phases, false, false), listStatement(phases, true, false))
 	}
 	slices.Sort(out)
 	return out

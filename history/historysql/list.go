@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // List returns a page of runs, newest first; see history.Store.
@@ -66,7 +67,12 @@ func (s *Store) page(ctx context.Context, q *history.ListQuery, from history.Cur
 		oldest = history.CeilMillis(q.UpdatedAfter)
 	}
 	newest := from.UpdatedAt.UnixMilli()
-	text := listStatements()[listFilter{phase: q.Phase != "", definition: q.DefinitionName != ""}]
+	phases := q.Selected()
+	if len(phases) == 0 {
+		return nil, nil
+	}
+	text := listStatement(phases, q.DefinitionName != "", len(q.Labels) > 0)
+	labels, one := wantedLabels(q)
 	var out []history.Execution
 	err := s.readers.query(ctx, text, func(rows *sql.Rows) error {
 		var id string
@@ -79,8 +85,21 @@ func (s *Store) page(ctx context.Context, q *history.ListQuery, from history.Cur
 		e.Bytes = bytes
 		out = append(out, e)
 		return err
-	}, limit, newest, from.ExecutionID, oldest, q.DefinitionName, string(q.Phase), listedAt(newest), listedAt(oldest))
+	}, limit, newest, from.ExecutionID, oldest, q.DefinitionName, labels, listedAt(newest), listedAt(oldest), one)
 	return out, err
+}
+
+// wantedLabels returns the labels of a query as JSON, and how a projection that has one of them contains that.
+func wantedLabels(q *history.ListQuery) (labels, one string) {
+	wanted := map[string]any{}
+	for name, value := range q.Labels {
+		wanted[name] = value
+		one = string(jsonvalue.Canonical(name)) + ":"
+		if value != "" {
+			one += string(jsonvalue.Canonical(value))
+		}
+	}
+	return string(jsonvalue.Canonical(wanted)), one
 }
 
 // withOverlay replaces stored projections by up-to-date ones.

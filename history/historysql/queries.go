@@ -4,7 +4,6 @@ import (
 	"embed"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/workflows-engine/workflows-engine/history"
 )
@@ -40,6 +39,7 @@ var (
 	readPosition         = sqlText("read_position")
 	listPage             = sqlText("list_page")
 	listRange            = sqlText("list_range")
+	listLabelled         = sqlText("list_labelled")
 	putDefinition        = sqlText("put_definition")
 	readDefinition       = sqlText("read_definition")
 	readDefinitionByName = sqlText("read_definition_by_name")
@@ -96,30 +96,20 @@ var (
 	treeUse              = sqlText("tree_use")
 )
 
-// listStatements holds the queries of a page without filters, by phase, by definition, and by both. Each phase is a
-// range of an index. The page is merged from the first runs of each range, with all those of the last one's tenth of a
-// second.
-var listStatements = sync.OnceValue(func() map[listFilter]string {
-	const definition = "definition_name = ?5 AND "
-	var anyPhase []string
-	for _, p := range history.Phases() {
-		anyPhase = append(anyPhase, fmt.Sprintf("phase = '%s'", p))
+// listStatement returns the query of a page of runs in some phases, of a definition or with labels if filtered by these. Each
+// phase is a range of an index. The page is merged from the first runs of each range, with all those of the last one's tenth
+// of a second. Labels are in no index: each run of the ranges is looked at.
+func listStatement(phases []history.Phase, definition, labels bool) string {
+	index, filter, text := "executions_by_phase", "", listRange
+	if definition {
+		index, filter = "executions_by_definition", "definition_name = ?5 AND "
 	}
-	onePhase := []string{"phase = ?6"}
-	return map[listFilter]string{
-		{}:                              listStatement("executions_by_phase", "", anyPhase),
-		{phase: true}:                   listStatement("executions_by_phase", "", onePhase),
-		{definition: true}:              listStatement("executions_by_definition", definition, anyPhase),
-		{phase: true, definition: true}: listStatement("executions_by_definition", definition, onePhase),
+	if labels {
+		text = listLabelled
 	}
-})
-
-type listFilter struct{ phase, definition bool }
-
-func listStatement(index, filter string, phases []string) string {
 	ranges := make([]string, len(phases))
-	for i, phase := range phases {
-		ranges[i] = fmt.Sprintf(listRange, index, filter+phase)
+	for i, p := range phases {
+		ranges[i] = fmt.Sprintf(text, index, fmt.Sprintf("%sphase = '%s'", filter, p))
 	}
 	page := "SELECT * FROM (" + strings.Join(ranges, " UNION ALL ") + ") ORDER BY updated_at DESC, execution_id LIMIT ?1"
 	return fmt.Sprintf(listPage, page)

@@ -295,7 +295,7 @@ func (v *verifier) sideTables(id string, row *stored, audit *history.Audit, seen
 		return nil // another engine began the run, and no projection was stored yet
 	case row.unreadable.Valid:
 		differs = "the run is marked as unreadable, but can be read"
-	case seen.Seq != row.seq || row.projection.String != string(seen.AppendText(nil)):
+	case seen.Seq != row.seq || !seen.WrittenAs(row.projection.String):
 		differs = fmt.Sprintf("the projection at record %d does not match the records", row.seq)
 	case row.seq < e.Seq && row.unseen == 0:
 		differs = fmt.Sprintf("the projection ends at record %d, the run at record %d", row.seq, e.Seq)

@@ -58,7 +58,7 @@ func Benchmark(b *testing.B, open Open) {
 
 // BenchmarkList measures a page of a list of a thousand and of a hundred thousand runs; short runs leave the latter out.
 func BenchmarkList(b *testing.B, open Open) {
-	for _, runs := range []int{1000, 100_000} {
+	for _, runs := range []int{1000, 20_000, 100_000} {
 		if runs > 1000 && testing.Short() {
 			continue
 		}
@@ -98,7 +98,11 @@ func benchList(b *testing.B, s history.Store, runs int) {
 		if i%10 == 0 {
 			rest = Node("begin", "t")
 		}
-		x.Append(s, append(Start(fmt.Sprintf("definition-%d", i%7), "host_mediated"), rest...)...)
+		start := Start(fmt.Sprintf("definition-%d", i%7), "host_mediated")
+		if i%50 == 0 {
+			start = []string{fmt.Sprintf(`E ExecutionStarted {"workflowName":"definition-%d","title":"Run %d","labels":{"batch":"%d","stage":"test"}}`, i%7, i, i%1000)}
+		}
+		x.Append(s, append(start, rest...)...)
 	}
 	middle := history.Cursor{UpdatedAt: Begin.Add(time.Duration(runs/6) * time.Millisecond), ExecutionID: "8"}.String()
 	for name, q := range map[string]history.ListQuery{
@@ -109,6 +113,8 @@ func benchList(b *testing.B, s history.Store, runs int) {
 		"definition and phase": {Limit: 100, DefinitionName: "definition-3", Phase: history.PhaseCompleted},
 		"updated after":        {Limit: 100, UpdatedAfter: Begin.Add(time.Duration(runs/9) * time.Millisecond)},
 		"updated before":       {Limit: 100, UpdatedBefore: Begin.Add(time.Duration(runs/9) * time.Millisecond)},
+		"open":                 {Limit: 100, Phases: history.OpenPhases()},
+		"label":                {Limit: 100, Labels: map[string]string{"batch": "50"}},
 		"no match":             {Limit: 100, DefinitionName: "definition-x"},
 	} {
 		b.Run(name, func(b *testing.B) {

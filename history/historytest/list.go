@@ -103,6 +103,10 @@ func listFilters(t *testing.T, s history.Store) {
 		{history.ListQuery{Phase: history.PhaseFailed}, "[[failed]]"},
 		{history.ListQuery{Phase: history.PhaseCancelled}, "[[cancelled]]"},
 		{history.ListQuery{Phase: history.PhaseRunning}, "[[nameless running]]"},
+		{history.ListQuery{Phases: history.EndedPhases()}, "[[cancelled failed done3 done2 done1]]"},
+		{history.ListQuery{Phases: history.OpenPhases(), Limit: 4}, "[[nameless running signal interrupted] [host2 host1]]"},
+		{history.ListQuery{Phase: history.PhaseFailed, Phases: []history.Phase{history.PhaseInterrupted, "bogus"}}, "[[interrupted failed]]"},
+		{history.ListQuery{Phases: []history.Phase{history.PhaseInterrupted}, DefinitionName: "v"}, "[[interrupted]]"},
 		{history.ListQuery{Phase: "bogus"}, "[[]]"},
 		{history.ListQuery{DefinitionName: "v"}, "[[signal interrupted done2]]"},
 		{history.ListQuery{DefinitionName: "V"}, "[[]]"},
@@ -117,6 +121,40 @@ func listFilters(t *testing.T, s history.Store) {
 		{history.ListQuery{UpdatedAfter: at(25), UpdatedBefore: at(15)}, "[[]]"},
 		{history.ListQuery{UpdatedBefore: at(30), Phase: history.PhaseCompleted, DefinitionName: "w", UpdatedAfter: at(11)}, "[[done3]]"},
 		{history.ListQuery{UpdatedBefore: at(30), Cursor: history.Cursor{UpdatedAt: at(44), ExecutionID: "x"}.String()}, "[[done3 host2 done2 host1 done1]]"},
+	} {
+		wantPages(t, s, c.q, c.want)
+	}
+}
+
+// listLabels: labels are compared as a whole, name and value, whatever else of the run says the same.
+func listLabels(t *testing.T, s history.Store) {
+	for id, labels := range map[string]string{
+		"open": `{"customer":"17","empty":""}`, "quoted": `{"a \"quoted\" é.name":"=:\""}`, "ended": `{"customer":"17"}`,
+		"other": `{"customer":"170","of":"customer"}`, "none": `{}`,
+	} {
+		more := []string{"C ScheduleNode a"}
+		if id == "ended" {
+			more = End()
+		}
+		x := NewTrace(t, "label "+id)
+		x.Now = Begin.Add(-time.Duration(len(id)) * time.Hour)
+		x.Append(s, append([]string{`E ExecutionStarted {"workflowName":"labelled","title":"The ` + id + ` one","labels":` + labels + `}`}, more...)...)
+		if e := got[history.Execution](t)(s.Execution(t.Context(), "label "+id)); e.Title != "The "+id+" one" {
+			t.Errorf("%s has the title %q", id, e.Title)
+		}
+	}
+	for _, c := range []struct {
+		q    history.ListQuery
+		want string
+	}{
+		{history.ListQuery{Labels: map[string]string{"customer": "17"}}, "[[label open label ended]]"},
+		{history.ListQuery{Labels: map[string]string{"customer": "17"}, Limit: 1}, "[[label open] [label ended]]"},
+		{history.ListQuery{Labels: map[string]string{"customer": ""}, Limit: 2}, "[[label open label ended] [label other]]"},
+		{history.ListQuery{Labels: map[string]string{"customer": "", "empty": ""}}, "[[label open]]"},
+		{history.ListQuery{Labels: map[string]string{"customer": "17"}, Phases: history.OpenPhases(), DefinitionName: "labelled"}, "[[label open]]"},
+		{history.ListQuery{Labels: map[string]string{"customer": "17"}, DefinitionName: "w"}, "[[]]"},
+		{history.ListQuery{Labels: map[string]string{"17": ""}}, "[[]]"},
+		{history.ListQuery{Labels: map[string]string{`a "quoted" é.name`: `=:"`}}, "[[label quoted]]"},
 	} {
 		wantPages(t, s, c.q, c.want)
 	}

@@ -16,10 +16,11 @@ import (
 )
 
 type listOptions struct {
-	phase, name, cursor string
-	newer, older        time.Duration
-	limit               int
-	json                bool
+	phases, labels []string
+	open, json     bool
+	name, cursor   string
+	newer, older   time.Duration
+	limit          int
 }
 
 func newList(a *app) *cobra.Command {
@@ -28,14 +29,17 @@ func newList(a *app) *cobra.Command {
 		Use:   "list",
 		Short: "List runs, the last changed first",
 		Example: `  workflows-engine list
-  workflows-engine list --phase interrupted
+  workflows-engine list --phase interrupted,failed
+  workflows-engine list --open --label customer=17
   workflows-engine list --name lighthouse --newer 24h --limit 100
   workflows-engine list --json | jq -r '.executions[].execution_id'`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.list(cmd.Context(), o) },
 	}
 	set := cmd.Flags()
-	set.StringVar(&o.phase, "phase", "", "only runs in this phase: "+problem.OrList(history.Phases()))
+	set.BoolVar(&o.open, "open", false, "only runs that have not ended")
+	set.StringSliceVar(&o.phases, "phase", nil, "only runs in this `phase`, or in one of several: "+problem.OrList(history.Phases()))
+	registerLabels(set, &o.labels, "only runs with this label, as `KEY=VALUE` or KEY; may be repeated")
 	set.StringVar(&o.name, "name", "", "only runs of the definition with this document.name")
 	set.DurationVar(&o.newer, "newer", 0, "only runs changed within this `time`, as in 24h")
 	set.DurationVar(&o.older, "older", 0, "only runs not changed within this `time`, as in 1h")
@@ -54,9 +58,22 @@ func newList(a *app) *cobra.Command {
 
 // query turns the options into a query.
 func (o listOptions) query(now time.Time) (history.ListQuery, error) {
-	q := history.ListQuery{DefinitionName: o.name, Cursor: o.cursor, Limit: o.limit, Phase: history.Phase(o.phase)}
-	if o.phase != "" && !slices.Contains(history.Phases(), q.Phase) {
-		return q, usage("--phase: %q is not understood", o.phase).WithHint("Write %s.", problem.OrList(history.Phases()))
+	q := history.ListQuery{DefinitionName: o.name, Cursor: o.cursor, Limit: o.limit}
+	for _, p := range o.phases {
+		if !slices.Contains(history.Phases(), history.Phase(p)) {
+			return q, usage("--phase: %q is not understood", p).WithHint("Write %s.", problem.OrList(history.Phases()))
+		}
+		q.Phases = append(q.Phases, history.Phase(p))
+	}
+	if o.open {
+		if len(q.Phases) > 0 {
+			return q, usage("--open and --phase exclude each other")
+		}
+		q.Phases = history.OpenPhases()
+	}
+	var err error
+	if q.Labels, err = parseLabels(o.labels); err != nil {
+		return q, err
 	}
 	if o.limit < 1 || o.limit > 100 {
 		return q, usage("--limit: %d is not between 1 and 100", o.limit)
@@ -94,8 +111,16 @@ func (a *app) writeList(w io.Writer, page history.ListPage) error {
 		return nil
 	}
 	rows := [][]string{{"ID", "NAME", "PHASE", "NODE", "AGE"}}
+	titled := slices.ContainsFunc(page.Executions, func(e history.Execution) bool { return e.Title != "" })
+	if titled {
+		rows[0] = append(rows[0], "TITLE")
+	}
 	for _, e := range page.Executions {
-		rows = append(rows, []string{e.ID, dash(e.DefinitionName), string(e.Phase), dash(e.CurrentNodeID), age(e.UpdatedAt, a.now())})
+		row := []string{e.ID, dash(e.DefinitionName), string(e.Phase), dash(e.CurrentNodeID), age(e.UpdatedAt, a.now())}
+		if titled {
+			row = append(row, dash(e.Title))
+		}
+		rows = append(rows, row)
 	}
 	if err := writeTable(w, rows); err != nil {
 		return err

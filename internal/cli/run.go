@@ -16,6 +16,8 @@ import (
 type runOptions struct {
 	driveOptions
 	format, input, id, folder string
+	title                     string
+	labels                    []string
 	allowMissing              bool
 	priority                  int
 }
@@ -46,6 +48,8 @@ Subworkflows are found by document.name among the *.workflow.json and *.workflow
 	}
 	cmd.Flags().StringVarP(&o.input, "input", "i", "", "the run's input: `JSON`, @file, or - for standard input (default {})")
 	cmd.Flags().StringVar(&o.id, "id", "", "the run's `id` (default a new UUID)")
+	cmd.Flags().StringVar(&o.title, "title", "", "a line that names the run in lists")
+	registerLabels(cmd.Flags(), &o.labels, "a label by which list finds the run, as `KEY=VALUE`; may be repeated")
 	cmd.Flags().IntVar(&o.priority, "priority", 0, "where attempts wait for their turn (--limits), runs with a higher `number` have it first in each round")
 	cmd.Flags().StringVar(&o.format, "format", "", "json or yaml, instead of going by the extension")
 	cmd.Flags().BoolVar(&o.allowMissing, "allow-missing", false, "begin although something is missing here; a run that reaches it fails")
@@ -77,6 +81,10 @@ func (a *app) run(ctx context.Context, file string, o runOptions) error {
 	if err != nil {
 		return err
 	}
+	labels, err := parseLabels(o.labels)
+	if err != nil {
+		return err
+	}
 	if err := firstError(o.answers.read(a), o.answers.awaited(c.program)); err != nil {
 		return err
 	}
@@ -97,6 +105,8 @@ func (a *app) run(ctx context.Context, file string, o runOptions) error {
 			Input:       input,
 			Mode:        mode,
 			Priority:    o.priority,
+			Title:       o.title,
+			Labels:      labels,
 			Wait:        d.caller.Wait,
 
 			RequireCapable: !o.allowMissing,

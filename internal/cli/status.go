@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -72,6 +73,9 @@ func writeStatus(w io.Writer, run *graph.Run, s *session, now time.Time) error {
 		{"workflow", strings.TrimSpace(run.DefinitionName + " " + run.DefinitionVersion)},
 		{"status", string(run.Status)},
 	}
+	if run.Title != "" {
+		rows = slices.Insert(rows, 1, []string{"title", run.Title})
+	}
 	add := func(name, value string) {
 		if value != "" {
 			rows = append(rows, []string{name, value})
@@ -87,6 +91,11 @@ func writeStatus(w io.Writer, run *graph.Run, s *session, now time.Time) error {
 	if f := run.ForkedFrom; f.ExecutionID != "" {
 		add("forked from", fmt.Sprintf("%s at record %d", f.ExecutionID, f.Seq))
 	}
+	var labels []string
+	for _, name := range slices.Sorted(maps.Keys(run.Labels)) {
+		labels = append(labels, strings.TrimSuffix(name+"="+run.Labels[name], "="))
+	}
+	add("labels", strings.Join(labels, ", "))
 	add("mode", string(run.Mode))
 	add("began", timeText(run.CreatedAt)+" ("+age(run.CreatedAt, now)+" ago)")
 	add("changed", timeText(run.UpdatedAt)+" ("+age(run.UpdatedAt, now)+" ago)")

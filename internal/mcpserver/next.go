@@ -2,6 +2,8 @@ package mcpserver
 
 import (
 	"fmt"
+	"math"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -31,9 +33,39 @@ func nextCall(run runView) members {
 	case run.Lacks != nil:
 		note = leftToOthers(run.Lacks)
 	case first != nil && !first.Due.IsZero():
+		if due := earliest(run.Run); due.Sub(run.Now) > longWait {
+			return call("workflow_status", members{{"execution_id", run.ExecutionID}}, comeBack(due, run.Now))
+		}
 		note = "The run continues by itself at due_at; ask then."
 	}
 	return call("workflow_status", members{{"execution_id", run.ExecutionID}, {"wait_ms", float64(nextWaitMS)}}, note)
+}
+
+// longWait is from how long a wait on nobody should wait in a call.
+const longWait = 5 * time.Minute
+
+// earliest is when the first of the timers of a run is due.
+func earliest(run *graph.Run) (due time.Time) {
+	for _, p := range run.Pending {
+		if !p.Due.IsZero() && (due.IsZero() || p.Due.Before(due)) {
+			due = p.Due
+		}
+	}
+	return due
+}
+
+// comeBack says that a run continues by itself, and when.
+func comeBack(due, now time.Time) string {
+	left := due.Sub(now)
+	in := count(int(math.Ceil(left.Minutes())), "minute")
+	switch {
+	case left > 48*time.Hour:
+		in = count(int(math.Round(left.Hours()/24)), "day")
+	case left > 2*time.Hour:
+		in = count(int(math.Round(left.Hours())), "hour")
+	}
+	at := due.UTC().Format(time.RFC3339)
+	return fmt.Sprintf("The run continues by itself at %s, in %s. Tell the user so and stop: do not wait or ask before. Come back after %s with this call.", at, in, at)
 }
 
 // leftToOthers says which process continues a run that this server leaves to others.
@@ -102,7 +134,7 @@ func answerTo(run runView, p *graph.Pending) members {
 	case machine.WaitSignal:
 		args.Text("signal_name", p.SignalName)
 		args.Put("payload", blankPayload)
-		return call("workflow_signal", args, "Call when the signal has come, with what it brings as payload."+more)
+		return call("workflow_signal", args, "Call when the signal has come, with what it brings as payload. Until then tell the user what the run waits for, and stop."+more)
 	}
 	args.Text("node_id", p.NodeID)
 	if p.Span != nil && p.IdempotencyKey == "" { // the key names the branch

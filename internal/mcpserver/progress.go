@@ -23,6 +23,9 @@ const (
 	// may deal with the answer first; the notification's token is then unknown to it, and there are hosts that end the
 	// connection over that.
 	progressSettles = 100 * time.Millisecond
+
+	// progressAlive is how long a call is silent at most: there are clients that give up a call from which they hear nothing.
+	progressAlive = 8 * time.Second
 )
 
 // reporter sends the progress of one call to a client that gave a token for it.
@@ -36,6 +39,9 @@ type reporter struct {
 	last   time.Time // of what was sent; zero before
 	timer  *time.Timer
 	closed bool
+	// began is when the call did, alive says from time to time that it still waits.
+	began time.Time
+	alive *time.Timer
 }
 
 // newReporter makes a reporter for a call, nil if the client gave no token.
@@ -44,13 +50,33 @@ func newReporter(ctx context.Context, req *mcp.CallToolRequest) *reporter {
 	if token == nil {
 		return nil
 	}
-	return &reporter{send: func(progress float64, message string) {
+	r := &reporter{began: time.Now(), send: func(progress float64, message string) {
 		if ctx.Err() != nil {
 			return // the client has cancelled the call, and its token with it
 		}
 		// A client that is gone needs no progress.
 		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: progress, Message: message})
 	}}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.alive = time.AfterFunc(progressAlive, r.stillWaits)
+	return r
+}
+
+// stillWaits says that the call waits, if nothing has been said for long.
+func (r *reporter) stillWaits() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return
+	}
+	silent := time.Since(r.last)
+	if silent >= progressAlive {
+		r.count++
+		r.send(r.count, fmt.Sprintf("waits for the run (%d s)", int(time.Since(r.began).Seconds())))
+		r.last, silent = time.Now(), 0
+	}
+	r.alive.Reset(progressAlive - silent)
 }
 
 // report notes what has happened, to be sent a little later.
@@ -81,6 +107,9 @@ func (r *reporter) stop(ctx context.Context) {
 	r.closed = true
 	if r.timer != nil {
 		r.timer.Stop()
+	}
+	if r.alive != nil {
+		r.alive.Stop()
 	}
 	settles := time.Duration(0)
 	if !r.last.IsZero() {

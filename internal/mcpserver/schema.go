@@ -31,11 +31,16 @@ func str(description string) members   { return describe("string", description) 
 func obj(description string) members   { return describe("object", description) }
 
 func oneOf(description string, values ...string) members {
+	return append(choice(values...), describe("string", description)[1:]...)
+}
+
+// choice is oneOf without a description.
+func choice(values ...string) members {
 	names := make([]any, len(values))
 	for i, v := range values {
 		names[i] = v
 	}
-	return describe("string", description, "enum", names)
+	return members{{"type", "string"}, {"enum", names}}
 }
 
 func listOf(items members, description string) members {

@@ -63,9 +63,9 @@ const MaxWait = 5 * time.Minute
 // Arguments that several tools have.
 var (
 	executionIDArgument = required("execution_id", aText("The run."))
-	waitArgument        = optional("wait_ms", describe("integer", "Longest wait for the run to come to rest (default 20000; 0: none).",
+	waitArgument        = optional("wait_ms", describe("integer", "Longest wait for it to rest (default 20000; 0: none).",
 		"minimum", 0.0, "maximum", float64(MaxWait.Milliseconds())))
-	modeArgument = optional("activity_execution_mode", oneOf("Changes who performs activities from now on.",
+	modeArgument = optional("activity_execution_mode", oneOf("Who performs activities from now on.",
 		string(machine.InProcess), string(machine.HostMediated)))
 	answerBytesArgument = optional("answer_bytes", describe("integer", "Largest answer (default 8192).",
 		"minimum", float64(MinAnswerBytes)))

@@ -2,12 +2,16 @@ package mcpserver
 
 import (
 	"context"
+	"fmt"
+	"math"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
 
@@ -17,25 +21,30 @@ func listTool() *tool {
 	return &tool{
 		name:        "workflow_list",
 		title:       "List workflow executions",
-		description: "Lists runs, the last changed first, in pages.",
+		description: "Lists runs in pages: open ones first, the last changed first.",
 		annotations: mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)},
 		arguments: []property{
-			optional("phase", oneOf("Only runs in this phase.", phases...)),
-			optional("definition_name", aText("Only runs of this definition.")),
-			optional("updated_after", aText("Changed at or after this time (ISO 8601).")),
-			optional("updated_before", aText("Changed at or before this time.")),
-			optional("limit", describe("integer", "Runs per page (default 50).", "minimum", 1.0, "maximum", 100.0)),
+			optional("open", describe("boolean", "Only runs not ended.")),
+			optional("phase", members{
+				{"anyOf", []members{choice(phases...), {{"type", "array"}, {"items", members{{"type", "string"}}}}}},
+				{"description", "Only this phase, or these."},
+			}),
+			optional("label", str("Only with this label: key=value or key.")),
+			optional("definition_name", aText("Only of this definition.")),
+			optional("updated_after", aText("Changed then (ISO 8601) or later.")),
+			optional("updated_before", aText("Changed then or earlier.")),
+			optional("limit", describe("integer", "Per page (default 50).", "minimum", 1.0, "maximum", 100.0)),
 			optional("cursor", aText("next_cursor of the page before.")),
 		},
 		answer: []property{
 			required("executions", listOf(object([]property{
-				required("execution_id", str("The run.")),
-				required("phase", oneOf("Where it stands.", phases...)),
-				optional("definition_name", str("What runs.")),
-				optional("updated_at", str("When it last changed (UTC).")),
-				optional("current_node_id", str("Where it waits or stopped.")),
+				required("execution_id", str("Run.")),
+				required("phase", str("Where it stands.")),
+				optional("title", str("As at its start; labels too.")),
+				optional("waits_for", str("In a few words.")),
+				optional("age_s", describe("integer", "Since it last changed.")),
 				optional("last_error", str("Why it failed or was cancelled.")),
-				optional("parent_execution_id", str("The run that started it as a subworkflow.")),
+				optional("next", obj("Newest open run: the call that shows how it goes on.")),
 			}, false), "One page of runs.")),
 			optional("next_cursor", str("Pass it as cursor for the next page; absent on the last.")),
 		},
@@ -43,64 +52,163 @@ func listTool() *tool {
 		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {
 			limit, _ := a.Get("limit").Whole(1, 100)
 			q := history.ListQuery{
-				Phase:          history.Phase(a.Get("phase").Choice(phases...)),
+				Phases:         a.phases("phase"),
+				Labels:         a.label("label"),
 				DefinitionName: a.Get("definition_name").NonEmpty(),
 				UpdatedAfter:   a.instant("updated_after"),
 				UpdatedBefore:  a.instant("updated_before"),
 				Limit:          int(limit),
 				Cursor:         a.Get("cursor").NonEmpty(),
 			}
+			list := s.listOpenFirst
+			if open := a.Get("open").Bool(); open && len(q.Phases) > 0 {
+				a.Get("open").Fail("oneOf", "expected one of open and phase, found both")
+			} else if open {
+				q.Phases = history.OpenPhases()
+			}
+			if len(q.Phases) > 0 {
+				list = s.List
+			}
 			if err := a.problem(); err != nil {
 				return nil, err
 			}
-			page, err := s.List(ctx, q)
+			page, err := list(ctx, q)
 			if err != nil {
 				return nil, err
 			}
+			shown := listed{ListPage: page, first: q.Cursor == "", now: time.Now()}
 			// A page that is too large is asked for again with the runs that fit, for the cursor behind the last of them.
-			if fits := fitting(page, a.answerBytes()); fits < len(page.Executions) {
+			if fits := shown.fitting(a.answerBytes()); fits < len(page.Executions) {
 				q.Limit = max(fits, 1)
-				if page, err = s.List(ctx, q); err != nil {
+				if shown.ListPage, err = list(ctx, q); err != nil {
 					return nil, err
 				}
 			}
-			return answerList(page), nil
+			return shown.answer(), nil
 		},
 	}
+}
+
+// phases reads one phase, or a list of them.
+func (a *arguments) phases(name string) []history.Phase {
+	v := a.Get(name)
+	elements := []jsonobject.Value{v}
+	if _, several := v.Plain.([]any); several {
+		elements = v.Elements()
+	}
+	var list []history.Phase
+	for _, e := range elements {
+		if p := e.Choice(phases...); p != "" {
+			list = append(list, history.Phase(p))
+		}
+	}
+	return list
+}
+
+// label reads key=value, or a key alone.
+func (a *arguments) label(name string) map[string]string {
+	key, value, _ := strings.Cut(a.Get(name).NonEmpty(), "=")
+	if key == "" {
+		return nil
+	}
+	return map[string]string{key: value}
+}
+
+// afterOpen begins the cursor of a page that has open runs behind it: the rest is that of the list of ended ones.
+const afterOpen = "ended|"
+
+// listOpenFirst returns a page of runs, those that have not ended before all others. A run that ends while a caller goes through the
+// pages is at the front of the ended ones.
+func (s *server) listOpenFirst(ctx context.Context, q history.ListQuery) (page history.ListPage, err error) {
+	size, err := q.PageSize()
+	if err != nil {
+		return page, err
+	}
+	cursor, ended := strings.CutPrefix(q.Cursor, afterOpen)
+	if !ended {
+		cursor = ""
+		q.Phases = history.OpenPhases()
+		if page, err = s.List(ctx, q); err != nil || page.NextCursor != "" {
+			return page, err
+		}
+	}
+	left := size - len(page.Executions)
+	q.Phases, q.Cursor, q.Limit = history.EndedPhases(), cursor, max(left, 1)
+	rest, err := s.List(ctx, q)
+	switch {
+	case err != nil:
+		return page, err
+	case left > 0:
+		page.Executions = append(page.Executions, rest.Executions...)
+		if rest.NextCursor != "" {
+			page.NextCursor = afterOpen + rest.NextCursor
+		}
+	case len(rest.Executions) > 0:
+		page.NextCursor = afterOpen
+	}
+	return page, nil
 }
 
 // maxListedError is how many bytes of an error a row of the list has: a page has up to a hundred. Status has all of it.
 const maxListedError = 300
 
+// listed is a page of the list as an answer shows it.
+type listed struct {
+	history.ListPage
+	// first says that no page is before it.
+	first bool
+	now   time.Time
+}
+
 // fitting is how many runs of a page fit in an answer.
-func fitting(page history.ListPage, bytes int) int {
+func (l *listed) fitting(bytes int) int {
 	if bytes == FullAnswers {
-		return len(page.Executions)
+		return len(l.Executions)
 	}
 	bytes -= reserved // what is around them, the cursor too
-	for i := range page.Executions {
-		if bytes -= len(row(&page.Executions[i]).Append(nil)) + len(","); bytes < 0 {
+	for i := range l.Executions {
+		if bytes -= len(l.row(i).Append(nil)) + len(","); bytes < 0 {
 			return i
 		}
 	}
-	return len(page.Executions)
+	return len(l.Executions)
 }
 
-// row is a run of the list.
-func row(x *history.Execution) members {
-	short := *x
-	short.LastError = problem.Excerpt(x.LastError, maxListedError)
-	return runjson.Row(&short)
+// row is a run of the list. The newest open one has the call that goes on with it.
+func (l *listed) row(i int) members {
+	x := l.Executions[i]
+	x.LastError = problem.Excerpt(x.LastError, maxListedError)
+	row := runjson.Row(&x)
+	row.Put("age_s", math.Floor(max(0, l.now.Sub(x.UpdatedAt).Seconds())))
+	if i == 0 && l.first && !x.Phase.Terminal() {
+		row.Put("next", call("workflow_status", members{{"execution_id", x.ID}}, "Shows what it waits for in full, and the call that ends the wait."))
+	}
+	return row
 }
 
-func answerList(page history.ListPage) *answer {
-	entries := make([]members, len(page.Executions))
-	for i := range page.Executions {
-		entries[i] = row(&page.Executions[i])
+func (l *listed) answer() *answer {
+	entries := make([]members, len(l.Executions))
+	var lines []string
+	for i := range l.Executions {
+		x := &l.Executions[i]
+		entries[i] = l.row(i)
+		if i < maxWaitLines {
+			line := shownID(x.ID) + " " + string(x.Phase)
+			for _, more := range []string{x.Title, runjson.WaitsFor(x)} {
+				if more != "" {
+					line += ", " + more
+				}
+			}
+			lines = append(lines, line)
+		}
+	}
+	if more := len(l.Executions) - len(lines); more > 0 {
+		lines = append(lines, fmt.Sprintf("… and %d more.", more))
 	}
 	content := members{{"executions", entries}}
-	content.Text("next_cursor", page.NextCursor)
-	return &answer{headline: "Listed " + count(len(entries), "execution") + ".", content: content}
+	content.Instant("now", l.now)
+	content.Text("next_cursor", l.NextCursor)
+	return &answer{headline: "Listed " + count(len(entries), "execution") + ".", lines: lines, content: content}
 }
 
 // instantForms are the forms of a time that list takes: the protocol compares texts, so that a date alone, or a year,

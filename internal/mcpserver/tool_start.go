@@ -26,13 +26,15 @@ func startTool(defaultMode machine.Mode) *tool {
 			optional("definition", definitionSchema("The definition: an object, or JSON or YAML text (how: workflow_guide).")),
 			optional("definition_ref", aText("Instead: name, name@version or hash of one run here before.")),
 			optional("input", obj("The first state; default {}.")),
-			optional("execution_id", aText("Your id for the run; one in use is refused. Default: a new one.")),
+			optional("execution_id", aText("Your id for the run; one in use is refused. Default: new.")),
+			optional("title", str("Line that names the run for people.")),
+			optional("labels", obj("Short texts to find it by.")),
 			optional("activity_execution_mode", oneOf("Who performs activities: host_mediated (you, through workflow_submit_activity) or "+
 				"in_process (this server). Default here: "+string(here)+".",
 				inProcess, string(machine.HostMediated))),
-			optional("allow_existing_execution_id", describe("boolean", "With execution_id: a run that exists answers where it "+
-				"stands, and goes on if its process has died. Makes a repeated start safe.")),
-			optional("branch_order", oneOf("How parallel branches run (default concurrent).",
+			optional("allow_existing_execution_id", describe("boolean", "With execution_id: an existing run answers where it "+
+				"stands, and goes on if its process has died. Makes repeated starts safe.")),
+			optional("branch_order", oneOf("Of parallel branches (default concurrent).",
 				string(machine.Concurrent), string(machine.Sequential))),
 			waitArgument, answerBytesArgument,
 		},
@@ -47,6 +49,8 @@ func startTool(defaultMode machine.Mode) *tool {
 				Input:         readObject(a.Get("input")),
 				Mode:          a.mode(),
 				Branches:      machine.BranchOrder(a.Get("branch_order").Choice(string(machine.Concurrent), string(machine.Sequential))),
+				Title:         a.Get("title").Text(),
+				Labels:        a.Get("labels").With(readObject(a.Get("labels"))).TextMap(),
 				AllowExisting: a.Get("allow_existing_execution_id").Bool(),
 				Wait:          a.wait(),
 			}

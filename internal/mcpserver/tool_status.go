@@ -25,7 +25,7 @@ func statusTool() *tool {
 				"minimum", 0.0, "maximum", float64(MaxWait.Milliseconds()))),
 			optional("since_seq", describe("integer", "seq of an answer you have: what is unchanged in the state is left out; wait_ms waits for any change since.", "minimum", 1.0)),
 			optional("node_id", aText("Only what waits at this node, in full.")),
-			optional("read", listOf(members{{"type", "string"}}, "Answer these values instead: JSON pointers into the state, as in references, or $ref and pointer joined.")),
+			optional("read", listOf(members{{"type", "string"}}, "Answer these values instead: JSON pointers into the state, or a reference's $ref and pointer joined.")),
 			optional("select", aText("Answer what this jq makes of the state, such as .text[0:4000].")),
 			answerBytesArgument,
 		},

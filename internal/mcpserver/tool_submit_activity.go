@@ -41,6 +41,9 @@ func submitActivityTool() *tool {
 				return nil, err
 			}
 			run, err := s.SubmitActivity(ctx, req)
+			if err != nil {
+				return s.lateOutcome(ctx, a, req, err)
+			}
 			return s.ran(ctx, a, run, err, " after activity submit", nil)
 		},
 	}

@@ -2,7 +2,9 @@ package runjson
 
 import (
 	"maps"
+	"math"
 	"reflect"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/runview"
@@ -29,10 +31,28 @@ func Pending(run *runview.Run, p, first *runview.Pending) jsonvalue.Ordered {
 		m.Object("state", p.State)
 	}
 	m.Number("timeout_ms", p.Timeout.Milliseconds())
-	m.Instant("deadline", p.Deadline)
-	m.Instant("block_deadline", p.BlockDeadline)
+	putDeadlines(&m, run, p)
 	m.Instant("due_at", p.Due)
+	putSeconds(&m, "due_in_s", p.Due, run.Now)
 	return m
+}
+
+func putDeadlines(m *jsonvalue.Ordered, run *runview.Run, p *runview.Pending) {
+	m.Instant("deadline", p.Deadline)
+	putSeconds(m, "deadline_in_s", p.Deadline, run.Now)
+	m.Instant("block_deadline", p.BlockDeadline)
+}
+
+// putSeconds puts how many whole seconds are left until a time, counting one that has begun.
+func putSeconds(m *jsonvalue.Ordered, name string, at, now time.Time) {
+	if !at.IsZero() && !now.IsZero() {
+		m.Put(name, math.Ceil(max(0, at.Sub(now).Seconds())))
+	}
+}
+
+// isTimed reports whether an entry has an absolute time.
+func isTimed(p runview.Pending) bool {
+	return !p.Deadline.IsZero() || !p.BlockDeadline.IsZero() || !p.Due.IsZero()
 }
 
 // Brief is Pending without what is to be done, which workflow_status has for one node.
@@ -40,8 +60,7 @@ func Brief(run *runview.Run, p *runview.Pending) jsonvalue.Ordered {
 	m := head(run, p)
 	m.Number("attempt", int64(p.Attempt))
 	putSpan(&m, p.Span)
-	m.Instant("deadline", p.Deadline)
-	m.Instant("block_deadline", p.BlockDeadline)
+	putDeadlines(&m, run, p)
 	m.Put("brief", true)
 	return m
 }

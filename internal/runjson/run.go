@@ -3,6 +3,8 @@
 package runjson
 
 import (
+	"slices"
+
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/runview"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -28,6 +30,9 @@ func Driven(run *runview.Run) jsonvalue.Ordered {
 	m.Text("reason", run.Reason)
 	m.Text("activity_execution_mode", string(run.Mode))
 	m.Number("seq", run.Seq)
+	if slices.ContainsFunc(run.Pending, isTimed) {
+		m.Instant("now", run.Now)
+	}
 	if run.Repeated {
 		m.Put("repeated", true)
 	}
@@ -72,11 +77,13 @@ func Status(run *runview.Run) jsonvalue.Ordered {
 	}
 	m.Text("reason", run.Reason)
 	m.Text("activity_execution_mode", string(run.Mode))
+	putCaption(&m, run.Title, run.Labels)
 	m.Text("definition_name", run.DefinitionName)
 	m.Text("definition_version", run.DefinitionVersion)
 	m.Text("definition_hash", run.DefinitionHash)
 	m.Instant("created_at", run.CreatedAt)
 	m.Instant("updated_at", run.UpdatedAt)
+	m.Instant("now", run.Now)
 	m.Number("seq", run.Seq)
 	putWarnings(&m, run.Warnings)
 	return m
@@ -113,7 +120,9 @@ func Lack(l *runview.Lack) jsonvalue.Ordered {
 // Row is a run of a list (spec: mcp-tools, 10.2).
 func Row(x *history.Execution) jsonvalue.Ordered {
 	m := jsonvalue.Ordered{{"execution_id", x.ID}, {"phase", string(x.Phase)}}
+	putCaption(&m, x.Title, x.Labels)
 	m.Text("definition_name", x.DefinitionName)
+	m.Text("waits_for", WaitsFor(x))
 	m.Instant("updated_at", x.UpdatedAt)
 	m.Text("current_node_id", x.CurrentNodeID)
 	m.Text("last_error", x.LastError)
@@ -128,6 +137,17 @@ func FullRow(x *history.Execution) jsonvalue.Ordered {
 	m.Text("signal_name", x.SignalName)
 	m.Instant("created_at", x.CreatedAt)
 	return m
+}
+
+func putCaption(m *jsonvalue.Ordered, title string, labels map[string]string) {
+	m.Text("title", title)
+	if len(labels) > 0 {
+		values := map[string]any{}
+		for name, value := range labels {
+			values[name] = value
+		}
+		m.Put("labels", values)
+	}
 }
 
 // Record is a record of a history, without its payload.

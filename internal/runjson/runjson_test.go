@@ -51,7 +51,8 @@ func run(status machine.Status, pending ...runview.Pending) *runview.Run {
 		ExecutionID: "order-17", Status: status, DefinitionName: "order", DefinitionVersion: "1.2.0",
 		DefinitionHash: strings.Repeat("ab", 32), Mode: machine.InProcess, CurrentNodeID: "review", Seq: 12,
 		State: map[string]any{"a": 1.0}, Pending: pending, NodeVisits: 4, MaxVisits: 10_000,
-		CreatedAt: noon.Add(-3 * time.Hour), UpdatedAt: noon.Add(-90 * time.Second),
+		CreatedAt: noon.Add(-3 * time.Hour), UpdatedAt: noon.Add(-90 * time.Second), Now: noon.Add(-500 * time.Millisecond),
+		Title: "Order 17", Labels: map[string]string{"customer": "kim"},
 	}
 }
 
@@ -143,4 +144,29 @@ func TestRows(t *testing.T) {
 	requireGolden(t, "row", runjson.Row(&x))
 	requireGolden(t, "row_full", runjson.FullRow(&x))
 	requireGolden(t, "row_unknown", runjson.FullRow(&history.Execution{ID: "x", Phase: history.PhaseRunning}))
+}
+
+// TestWaitsFor: a line of a list says in a few words what a run waits for, first what its phase speaks of.
+func TestWaitsFor(t *testing.T) {
+	t.Parallel()
+	due := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
+	signal := history.Wait{Kind: history.WaitSignal, NodeID: "hold", SignalName: "paid"}
+	for want, x := range map[string]history.Execution{
+		"":                            {Phase: history.PhaseCompleted},
+		"asks: Refund this customer?": {Phase: history.PhaseInterrupted, Waits: []history.Wait{{Kind: history.WaitInterrupt, NodeID: "ask", Prompt: "Refund\n this customer?"}}},
+		"asks: at ask":                {Phase: history.PhaseInterrupted, Waits: []history.Wait{{Kind: history.WaitInterrupt, NodeID: "ask"}}},
+		"signal paid":                 {Phase: history.PhaseAwaitingSignal, Waits: []history.Wait{signal}},
+		"llm_call classify, and 1 more": {Phase: history.PhaseAwaitingActivity, Waits: []history.Wait{
+			signal, {Kind: history.WaitActivity, NodeID: "classify", NodeType: "llm_call", Mode: "host_mediated"},
+		}},
+		"agent coder":                            {Phase: history.PhaseRunning, Waits: []history.Wait{{Kind: history.WaitActivity, NodeID: "d", NodeType: "agent_delegate", AgentID: "coder", Mode: "in_process"}}},
+		"until 2027-01-01":                       {Phase: history.PhaseRunning, Waits: []history.Wait{{Kind: history.WaitTimer, NodeID: "nap", Due: due}}},
+		"timer nap":                              {Phase: history.PhaseRunning, Waits: []history.Wait{{Kind: history.WaitTimer, NodeID: "nap"}}},
+		"retry of fetch until 2027-01-01 00:01Z": {Phase: history.PhaseRunning, Waits: []history.Wait{{Kind: history.WaitBackoff, NodeID: "fetch", Due: due.Add(time.Minute)}}},
+		"subworkflow sub":                        {Phase: history.PhaseRunning, Waits: []history.Wait{{Kind: history.WaitSubworkflow, NodeID: "sub"}}},
+	} {
+		if got := runjson.WaitsFor(&x); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
 }
