@@ -61,12 +61,12 @@ func (s source) build(targets []target) (built map[target][]entry, bills []entry
 		return nil, nil, err
 	}
 	defer os.RemoveAll(folder)
-	supply := filepath.Join(folder, "supply.exe") // Windows needs the ending, and nobody else minds it
+	supply := filepath.Join(folder, "supply.exe")
 	if _, err := goTool(nil, "build", "-o", supply, "./internal/supply"); err != nil {
 		return nil, nil, err
 	}
 	const stamp = "github.com/workflows-engine/workflows-engine/internal/buildstamp"
-	flags := fmt.Sprintf("-s -w -X %[1]s.version=%s -X %[1]s.commit=%s -X %[1]s.date=%s", stamp, s.version, s.commit, s.date.Format(time.RFC3339))
+	flags := fmt.Sprintf("-s -w -X %[1]s.version=%[2]s -X %[1]s.commit=%[3]s -X %[1]s.date=%[4]s", stamp, s.version, s.commit, s.date.Format(time.RFC3339))
 	built = map[target][]entry{}
 	for _, t := range targets {
 		out := filepath.Join(folder, t.os+"-"+t.arch) + string(filepath.Separator)
@@ -93,14 +93,23 @@ func (s source) build(targets []target) (built map[target][]entry, bills []entry
 
 // completionsOf are the completions of a command for shells.
 func completionsOf(command string) (entries []entry, err error) {
-	for shell, file := range map[string]string{
+	folder, err := os.MkdirTemp("", "release-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	file := filepath.Join(folder, "command.exe") // Windows needs the ending, and nobody else minds it
+	if _, err := goTool(nil, "build", "-o", file, command); err != nil {
+		return nil, err
+	}
+	for shell, name := range map[string]string{
 		"bash": "workflows-engine.bash", "fish": "workflows-engine.fish", "powershell": "workflows-engine.ps1", "zsh": "_workflows-engine",
 	} {
-		text, err := goTool(nil, "run", command, "completion", shell)
+		text, err := output(exec.Command(file, "completion", shell))
 		if err != nil {
 			return nil, err
 		}
-		entries = append(entries, entry{file, plain, text})
+		entries = append(entries, entry{name, plain, text})
 	}
 	return entries, nil
 }
