@@ -9,7 +9,7 @@ import (
 )
 
 //go:embed npm
-var launcher embed.FS
+var npmFiles embed.FS
 
 // What all packages say about themselves.
 const (
@@ -60,11 +60,11 @@ func (s source) packages(chosen []target, built map[target][]entry, common []ent
 		main.Bin[name] = "bin/" + name + ".js"
 	}
 	main.Files, main.Engines, main.OptionalDependencies = []string{"bin", "launch.js"}, engines, platforms
-	launch, err := launcher.ReadFile("npm/launch.js")
+	launch, err := npmFiles.ReadFile("npm/launch.js")
 	if err != nil {
 		return nil, err
 	}
-	readme, err := launcher.ReadFile("npm/README.md")
+	readme, err := npmFiles.ReadFile("npm/README.md")
 	if err != nil {
 		return nil, err
 	}
