@@ -41,10 +41,7 @@ func below(folder string, entries []entry) []entry {
 // tarball packs entries as tar.gz. The same entries and date make the same bytes.
 func tarball(date time.Time, entries []entry) ([]byte, error) {
 	var out bytes.Buffer
-	packed, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
-	if err != nil {
-		return nil, err
-	}
+	packed := gzip.NewWriter(&out)
 	w := tar.NewWriter(packed)
 	for _, e := range sorted(entries) {
 		header := &tar.Header{Typeflag: tar.TypeReg, Name: e.name, Size: int64(len(e.data)), Mode: int64(e.mode), ModTime: date, Format: tar.FormatUSTAR}
@@ -58,7 +55,7 @@ func tarball(date time.Time, entries []entry) ([]byte, error) {
 	if err := w.Close(); err != nil {
 		return nil, err
 	}
-	err = packed.Close()
+	err := packed.Close()
 	return out.Bytes(), err
 }
 

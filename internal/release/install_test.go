@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
 // patience bounds everything that waits for a process.
@@ -24,8 +26,8 @@ const patience = 2 * time.Minute
 // installed makes the release for this machine, and installs its npm packages from their files into an empty folder.
 func installed(t *testing.T) (dist, folder string) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("builds both programs")
+	if testing.Short() || soak.UnderRace {
+		t.Skip("builds both programs, without the race detector")
 	}
 	for _, name := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(name); err != nil {
