@@ -121,7 +121,7 @@ func pages() (entries []entry, err error) {
 	for _, name := range []string{"LICENSE", "README.md", "THIRD_PARTY_LICENSES.md"} {
 		text, err := os.ReadFile(name)
 		if err != nil {
-			return nil, fmt.Errorf("%w\n  Run it in the root of the repository.", err)
+			return nil, fmt.Errorf("%w\n  Run it in the root of the repository", err)
 		}
 		entries = append(entries, entry{name, plain, text})
 	}

@@ -28,7 +28,7 @@ func readSource(variable func(string) string) (source, error) {
 	if s.commit == "" {
 		head, err := git("rev-parse", "HEAD")
 		if err != nil {
-			return s, fmt.Errorf("the commit is unknown: %w\n  Run it in a git checkout, or set COMMIT, SOURCE_DATE_EPOCH and VERSION.", err)
+			return s, fmt.Errorf("the commit is unknown: %w\n  Run it in a git checkout, or set COMMIT, SOURCE_DATE_EPOCH and VERSION", err)
 		}
 		changes, err := git("status", "--porcelain")
 		if err != nil {
@@ -43,7 +43,7 @@ func readSource(variable func(string) string) (source, error) {
 	if seconds == "" {
 		var err error
 		if seconds, err = git("log", "-1", "--format=%ct"); err != nil {
-			return s, fmt.Errorf("the date is unknown: %w\n  Set SOURCE_DATE_EPOCH to seconds since 1970.", err)
+			return s, fmt.Errorf("the date is unknown: %w\n  Set SOURCE_DATE_EPOCH to seconds since 1970", err)
 		}
 	}
 	n, err := strconv.ParseInt(seconds, 10, 64)
