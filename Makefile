@@ -4,10 +4,10 @@ GO ?= go
 TOOL = $(GO) tool -modfile=tools.mod
 BIN ?= bin
 
-.PHONY: help build check test race soak fuzz bench golden sbom vuln tidy
+.PHONY: help build check test race soak fuzz bench golden sbom release release-check vuln tidy
 
 help: ## print this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 15
 
 build: ## build both static binaries into bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o $(BIN)/ ./cmd/...
@@ -42,6 +42,19 @@ golden: ## rewrite expected outputs; read the diff before you commit it
 
 sbom: build ## a bill of materials (CycloneDX) beside each binary in bin/
 	@for b in workflows-engine workflows-engine-mcp; do $(GO) run ./internal/supply sbom $(BIN)/$$b >$(BIN)/$$b.cdx.json || exit 1; done
+
+release: ## everything that is installed, into dist/ (docs/releasing.md); VERSION=1.2.3 names it, PLATFORMS=linux/amd64,… makes fewer
+	$(if $(VERSION),VERSION=$(VERSION)) $(GO) run ./internal/release -out $(or $(DIST),dist) -platforms '$(PLATFORMS)'
+
+release-check: ## make the release twice, here and in a clone elsewhere: the same bytes? then install it; PLATFORMS as above, COLD=1 with a build cache of its own
+	@out="$$(mktemp -d)"; trap 'chmod -R u+w "$$out"; rm -rf "$$out"' EXIT; set -e; \
+	if [ -n "$$(git status --porcelain)" ]; then echo "release-check needs a checkout without changes: commit them first"; exit 1; fi; \
+	$(MAKE) --no-print-directory release DIST="$$out/here"; \
+	git clone -q . "$$out/elsewhere"; \
+	$(if $(COLD),export GOCACHE="$$out/cache";) $(if $(VERSION),,export VERSION="$$(sed -n 's/^  "version": "\(.*\)",$$/\1/p' "$$out/here/server.json")";) \
+	$(MAKE) --no-print-directory -C "$$out/elsewhere" release DIST="$$out/there"; \
+	diff -r "$$out/here" "$$out/there"; echo "two builds are the same, byte for byte"; \
+	$(GO) test ./internal/release
 
 vuln: ## known vulnerabilities in what the engine calls; says so and ends well where their database cannot be reached (VULNDB names another)
 	@if [ -z "$(VULNDB)" ] && ! timeout 5 bash -c 'exec 3<>/dev/tcp/vuln.go.dev/443' 2>/dev/null; then \

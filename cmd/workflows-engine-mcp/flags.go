@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/buildstamp"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/stdio"
@@ -59,7 +60,7 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 	fullAnswers := set.Bool("full-answers", false, "answers carry all of their run, however large")
 	set.BoolVar(&c.outliveParent, "outlive-parent", false, "stay when the process that started the server ends and the input does not")
 	help := set.BoolP("help", "h", false, "print this help")
-	printVersion := set.Bool("version", false, "print the version")
+	printVersion := set.Bool("version", false, "print version, commit and date")
 	err := set.Parse(args)
 	switch {
 	case errors.Is(err, pflag.ErrHelp), err == nil && *help:
@@ -67,7 +68,7 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 	case err != nil:
 		return nil, config.FlagError(err).WithHint("workflows-engine-mcp --help lists the flags.")
 	case *printVersion:
-		return nil, answered(fmt.Fprintln(stdout, "workflows-engine-mcp "+buildVersion()))
+		return nil, answered(fmt.Fprintln(stdout, "workflows-engine-mcp", buildstamp.Read()))
 	case set.NArg() > 0:
 		return nil, problem.New(problem.UsageError, "argument %q is not understood", set.Arg(0)).
 			WithHint("workflows-engine-mcp --help lists the flags; there are no commands.")

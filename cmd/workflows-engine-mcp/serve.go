@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/buildstamp"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/stdio"
 )
@@ -20,9 +20,6 @@ const (
 	exitFailed = 1 // the server could not start, or its connection broke
 	exitUsage  = 2 // wrong flags or settings
 )
-
-// version is set by release builds with -ldflags "-X main.version=1.2.3".
-var version = ""
 
 // run serves until stdin ends or ctx does, and returns the exit status. Only protocol messages go to stdout, or help and
 // version when they are asked for.
@@ -128,16 +125,8 @@ func watchParent(ctx context.Context, c *settings, notes notices) (watched conte
 	}
 }
 
-// buildVersion is the release, or what the Go tool knows of the build.
-func buildVersion() string {
-	if version != "" {
-		return version
-	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version
-	}
-	return "devel"
-}
+// buildVersion is what the server calls itself in the handshake.
+func buildVersion() string { return buildstamp.Read().Version }
 
 // printError prints what ended the server: code, message and what to do.
 func printError(w io.Writer, err error) {

@@ -144,16 +144,19 @@ var rooms = map[string][]string{
 		"internal/mcpserver/stdio", "internal/outline", "internal/picture", "internal/suggest", "internal/config/envname", "graph/expr", "schemas",
 	},
 	"internal/cli": {
+		"internal/buildstamp",
 		"activities", "activities/toolcall", "internal/manifest", "internal/sdnotify",
 		"conformance", "history", "history/runfile", "graph", "graph/problem", "graph/definition", "graph/machine",
 		"internal/config", "internal/config/envname", "internal/jsonvalue", "internal/jsonschema", "internal/mcphost", "internal/doctor", "internal/memory", "internal/runjson", "schemas",
 	},
 	"cmd/workflows-engine":     {"internal/childprocess", "internal/cli"},
-	"cmd/workflows-engine-mcp": {"internal/childprocess", "internal/config", "internal/memory", "internal/mcpserver", "internal/mcpserver/stdio", "graph", "graph/machine", "graph/problem"},
+	"cmd/workflows-engine-mcp": {"internal/buildstamp", "internal/childprocess", "internal/config", "internal/memory", "internal/mcpserver", "internal/mcpserver/stdio", "graph", "graph/machine", "graph/problem"},
 	"examples":                 {},
 	"examples/lighthouse":      {},
 	"examples/lighthouse/live": {"examples/lighthouse", "internal/cli"},
 	"internal/archtest":        {},
+	"internal/buildstamp":      {},
+	"internal/release":         {},
 	"internal/supply":          {},
 }
 

@@ -149,7 +149,7 @@ func (a *app) examineHost(ctx context.Context, r *doctor.Report, shell *config.C
 
 // examineServer looks at the settings that a host gives a server, and starts it.
 func (a *app) examineServer(ctx context.Context, r *doctor.Report, shell *config.Config, s doctor.Start) {
-	s.Home, s.Version = a.env.Home, strings.Trim(currentBuild().Version, "()")
+	s.Home, s.Version = a.env.Home, currentBuild().Version
 	set := pflag.NewFlagSet(server, pflag.ContinueOnError)
 	set.ParseErrorsAllowlist.UnknownFlags = true // the server judges them
 	flags := config.RegisterServer(set)

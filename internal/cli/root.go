@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/buildstamp"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 )
 
@@ -28,7 +29,7 @@ before it is acted on, so that a run survives the end of the process and is cont
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
-	root.Version = currentBuild().Version
+	root.Version = buildstamp.Read().String()
 	root.SetVersionTemplate("workflows-engine {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return config.FlagError(err).WithHint("See %s --help.", cmd.CommandPath())

@@ -1,15 +1,18 @@
 // Command supply writes what the engine is made of: the licences of its dependencies, and a software bill of materials of a binary.
 //
 //	go run ./internal/supply licences >THIRD_PARTY_LICENSES.md
-//	go run ./internal/supply sbom bin/workflows-engine >bin/workflows-engine.cdx.json
+//	go run ./internal/supply sbom [-o FILE] [-licences PAGE] [-version VERSION] [-commit COMMIT] bin/workflows-engine
 package main
 
 import (
 	"debug/buildinfo"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"strings"
 )
 
 // page is the list of licences, below the root of the repository.
@@ -35,22 +38,50 @@ func run(args []string) error {
 		}
 		_, err = os.Stdout.Write(text)
 		return err
-	case len(args) == 2 && args[0] == "sbom":
-		info, err := buildinfo.ReadFile(args[1])
-		if err != nil {
-			return err
-		}
-		text, err := os.ReadFile(page)
-		if err != nil {
-			return err
-		}
-		bill, err := describe(filepath.Base(args[1]), info, listed(text))
-		if err != nil {
-			return err
-		}
-		out := json.NewEncoder(os.Stdout)
-		out.SetIndent("", "  ")
-		return out.Encode(bill)
+	case len(args) > 0 && args[0] == "sbom":
+		return writeBill(args[1:])
 	}
 	return fmt.Errorf("expected licences, or sbom and a binary")
+}
+
+// writeBill writes the bill of a binary. Version and commit are for builds in which the Go tool has recorded none.
+func writeBill(args []string) error {
+	set := flag.NewFlagSet("sbom", flag.ContinueOnError)
+	out := set.String("o", "", "`file` to write instead of standard output")
+	licences := set.String("licences", page, "`file` with the licences of dependencies")
+	version := set.String("version", "", "version of the binary")
+	commit := set.String("commit", "", "commit of the binary")
+	if err := set.Parse(args); err != nil {
+		return err
+	}
+	if set.NArg() != 1 {
+		return fmt.Errorf("expected one binary, found %d", set.NArg())
+	}
+	info, err := buildinfo.ReadFile(set.Arg(0))
+	if err != nil {
+		return err
+	}
+	if *version != "" {
+		info.Main.Version = "v" + *version
+	}
+	if *commit != "" {
+		info.Settings = append(info.Settings, debug.BuildSetting{Key: "vcs.revision", Value: *commit})
+	}
+	text, err := os.ReadFile(*licences)
+	if err != nil {
+		return err
+	}
+	bill, err := describe(strings.TrimSuffix(filepath.Base(set.Arg(0)), ".exe"), info, listed(text))
+	if err != nil {
+		return err
+	}
+	if text, err = json.MarshalIndent(bill, "", "  "); err != nil {
+		return err
+	}
+	text = append(text, '\n')
+	if *out != "" {
+		return os.WriteFile(*out, text, 0o644)
+	}
+	_, err = os.Stdout.Write(text)
+	return err
 }
