@@ -106,11 +106,15 @@ func (m *Machine) awaited(o Outcome) (*token, error) {
 		match = named // its key is refused below
 	}
 	if match == nil {
-		e := problem.New(problem.SubmitParallelMismatch, "node %q is not awaited in that parallel branch", o.NodeID).WithReason(problem.NotAwaiting).WithPlace(at)
+		message := fmt.Sprintf("node %q is in a parallel branch, which the outcome does not name", o.NodeID)
+		if o.Span != nil {
+			message = fmt.Sprintf("node %q is not awaited in the parallel branch %q", o.NodeID, o.Span.BranchName)
+		}
+		e := problem.New(problem.SubmitParallelMismatch, "%s", message).WithReason(problem.NotAwaiting).WithPlace(at)
 		if named.span() == nil {
 			return nil, e.WithHint("Leave the parallel span out: the node is not in a parallel branch.")
 		}
-		return nil, e.WithHint("Copy the parallel span of the pending activity: its branch is %q.", named.span().BranchName)
+		return nil, e.WithHint("Send the idempotency key of the pending activity, or its parallel span: its branch is %q.", named.span().BranchName)
 	}
 	if o.IdempotencyKey != "" && o.IdempotencyKey != m.cfg.ExecutionID+":"+match.key() {
 		return nil, problem.New(problem.SubmitNotAwaiting, "idempotency key %q is not that of the pending attempt", o.IdempotencyKey).WithReason(problem.NotAwaiting).

@@ -9,25 +9,28 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/outline"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
-// The documents of a run that answers refer to: awp://runs/ID/state, …/result and …/pending/WAIT, each followed by a pointer.
+// The documents of a run that answers refer to: awp://runs/ID/state, …/result, …/pending/WAIT and …/history/SEQ, each followed by a
+// pointer.
 const (
 	stateSuffix  = "/state"
 	resultSuffix = "/result"
 	waitSuffix   = "/pending/"
+	recordSuffix = histories + "/"
 )
 
 // address is where a value of a run stands.
 type address struct {
 	executionID string
-	// document is stateSuffix, resultSuffix or waitSuffix, wait the id of what the run waits for.
-	document, wait string
-	pointer        string
+	// document is stateSuffix, resultSuffix, waitSuffix or recordSuffix, key the id of what the run waits for or the number of a record.
+	document, key string
+	pointer       string
 }
 
 // parseAddress reads the $ref of a reference with its pointer appended.
@@ -36,11 +39,11 @@ func parseAddress(uri string) (address, bool) {
 	id, path, _ := strings.Cut(path, "/")
 	name, pointer, _ := cutPointer(path)
 	a := address{executionID: unescaped(id), document: "/" + name, pointer: pointer}
-	if name+"/" == waitSuffix[1:] {
-		wait, rest, _ := cutPointer(strings.TrimPrefix(pointer, "/"))
-		a.document, a.wait, a.pointer = waitSuffix, unescaped(wait), rest
+	if document := "/" + name + "/"; document == waitSuffix || document == recordSuffix {
+		key, rest, _ := cutPointer(strings.TrimPrefix(pointer, "/"))
+		a.document, a.key, a.pointer = document, unescaped(key), rest
 	}
-	return a, ok && (a.document == stateSuffix || a.document == resultSuffix || a.wait != "")
+	return a, ok && (a.document == stateSuffix || a.document == resultSuffix || a.key != "")
 }
 
 // cutPointer cuts the first segment off; the pointer begins with its slash.
@@ -76,14 +79,32 @@ func (s *server) value(ctx context.Context, run *graph.Run, a address) (v any, i
 			return nil, in, fmt.Errorf("the run has no result: it is %s", runjson.Phase(run.Status))
 		}
 		v = run.Result
+	case recordSuffix:
+		in.URI += a.key
+		if v, err = s.payload(ctx, run, a.key); err != nil {
+			return nil, in, err
+		}
 	default:
-		in.URI += url.PathEscape(a.wait)
-		if v = waitOf(run, a.wait); v == nil {
-			return nil, in, fmt.Errorf("the run does not wait for %q any more", a.wait)
+		in.URI += url.PathEscape(a.key)
+		if v = waitOf(run, a.key); v == nil {
+			return nil, in, fmt.Errorf("the run does not wait for %q any more", a.key)
 		}
 	}
 	v, err = at(v, a.pointer)
 	return v, in, err
+}
+
+// payload is the payload of a record, with its secrets masked.
+func (s *server) payload(ctx context.Context, run *graph.Run, number string) (any, error) {
+	seq, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || seq < 1 || seq > run.Seq {
+		return nil, fmt.Errorf("the run has no record %q; its records are 1 to %d", problem.Excerpt(number, 40), run.Seq)
+	}
+	records, err := s.History(ctx, graph.HistoryRequest{ExecutionID: run.ExecutionID, FromSeq: seq, Limit: 1})
+	if err != nil || len(records) == 0 {
+		return nil, err
+	}
+	return jsonvalue.Decode(records[0].Raw)
 }
 
 func stateOf(run *graph.Run) map[string]any {

@@ -76,7 +76,7 @@ func (s *server) failedRun(run *graph.Run, bytes int) *failure {
 	if final != nil {
 		f.line("final_state: %s", final)
 	}
-	const hint = "Correct the cause; workflow_fork with this execution_id then tries again before the node that failed. This run has ended."
+	const hint = "Correct the cause; workflow_fork with this execution_id then tries again before the node that failed, also with a corrected definition; another input needs workflow_start. This run has ended."
 	f.details.Put("hint", hint)
 	f.line("Next: %s", hint)
 	return f

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
@@ -149,4 +151,76 @@ func TestForkTool(t *testing.T) {
 	want(t, h.ok("workflow_fork", object{"execution_id": "r", "seq": 1}), object{"node_id": "step0"})
 	h.refused("VALIDATION_ERROR", "workflow_fork", object{"execution_id": "r", "seq": 1, "node_id": "step0"})
 	h.refused("VALIDATION_ERROR", "workflow_fork", object{"execution_id": "r", "node_id": "nobody"})
+}
+
+// TestTheTextOfAnEndedRunSaysHow, with the call that tries again; that of a run that waits says what is in the state, and what an
+// answer has to fit.
+func TestTheTextOfAnEndedRunSaysHow(t *testing.T) {
+	t.Parallel()
+	h := boundedHost(t)
+	content := h.ok("workflow_start", object{"definition": chainOf(1), "input": object{"topic": "x"}, "execution_id": "r"})
+	args := at(t, content, "next", "arguments").(map[string]any)
+	args["outcome"] = object{"ok": false, "error": "boom", "code": "REFUSED"}
+	h.refused("ENGINE_FAILURE", "workflow_submit_activity", args)
+	r := h.raw("workflow_status", object{"execution_id": "r"})
+	if !contains(r.text, `Failed at node "step0": boom (REFUSED)`) || !contains(r.text, `Next: workflow_fork {"execution_id":"r"}`) {
+		t.Errorf("%s", r.text)
+	}
+	h.ok("workflow_start", object{"definition": chainOf(1), "execution_id": "c"})
+	h.ok("workflow_cancel", object{"execution_id": "c", "reason": "not needed"})
+	if r = h.raw("workflow_status", object{"execution_id": "c"}); !contains(r.text, "not needed") {
+		t.Errorf("%s", r.text)
+	}
+	r = h.raw("workflow_start", object{"definition": definitionFile(t, "approval"), "input": object{"topic": "x"}, "execution_id": "a"})
+	for !contains(r.text, "interrupt at node") && r.content["status"] == "awaiting_activity" {
+		args := at(t, r.content, "next", "arguments").(map[string]any)
+		args["outcome"] = object{"ok": true}
+		r = h.raw("workflow_submit_activity", args)
+	}
+	if !contains(r.text, "State has ") {
+		t.Errorf("%s", r.text)
+	}
+	bad := h.refused("VALIDATION_ERROR", "workflow_status", object{"execution_id": "a", "select": `error("no")`})
+	if !contains(bad.text, "the run is not affected") {
+		t.Errorf("%s", bad.text)
+	}
+}
+
+// TestReferencesOfAHistoryLeadToRecords by read and as resources.
+func TestReferencesOfAHistoryLeadToRecords(t *testing.T) {
+	t.Parallel()
+	h := boundedHost(t)
+	h.ok("workflow_start", object{"definition": chainOf(1), "input": object{"documents": documents(20_000)}, "execution_id": "r"})
+	page := h.ok("workflow_history", object{"execution_id": "r"})
+	var ref object
+	var find func(v any)
+	find = func(v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			if v["$ref"] != nil && ref == nil {
+				ref = v
+			}
+			for _, m := range v {
+				find(m)
+			}
+		case []any:
+			for _, e := range v {
+				find(e)
+			}
+		}
+	}
+	find(page["records"])
+	if ref == nil {
+		t.Fatalf("no reference in %.500v", page)
+	}
+	address := ref["$ref"].(string) + ref["pointer"].(string)
+	read := h.ok("workflow_status", object{"execution_id": "r", "read": []any{address}, "answer_bytes": 100_000})
+	whole, _ := json.Marshal(at(t, read, "values", 0, "value"))
+	if float64(len(whole)) != ref["bytes"] {
+		t.Errorf("%d bytes for %v", len(whole), ref)
+	}
+	res, err := h.session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: address})
+	if err != nil || !sameJSON(t, []byte(res.Contents[0].Text), whole) {
+		t.Errorf("%s: %v", address, err)
+	}
 }

@@ -44,6 +44,18 @@ func (a *arguments) reading() *reading {
 	return r
 }
 
+// selectFailed is the refusal of a program that fails: the run is as it was.
+func selectFailed(err error) error {
+	e, ok := problem.As(err)
+	if !ok {
+		return err
+	}
+	refused := *e
+	refused.Code = problem.ValidationError
+	refused.Hint = "Correct select; the run is not affected."
+	return &refused
+}
+
 // answer shows what is read of a run in a number of bytes.
 func (r *reading) answer(ctx context.Context, s *server, run *graph.Run, bytes int) (*answer, error) {
 	content := members{{"execution_id", run.ExecutionID}, {"phase", string(runjson.Phase(run.Status))}, {"seq", float64(run.Seq)}}
@@ -69,7 +81,7 @@ func (r *reading) answer(ctx context.Context, s *server, run *graph.Run, bytes i
 	if r.program != nil {
 		v, err := r.program.EvalAt(stateOf(run), expr.Env{Now: time.Now(), Stop: func() bool { return ctx.Err() != nil }})
 		if err != nil {
-			return nil, err
+			return nil, selectFailed(err)
 		}
 		content.Put("selected", v)
 		slots = append(slots, slotOf(&content, len(content)-1, outline.Document{URI: "selected", Hide: s.opts.Redaction.String}, ""))
@@ -77,9 +89,12 @@ func (r *reading) answer(ctx context.Context, s *server, run *graph.Run, bytes i
 	if bytes == FullAnswers {
 		bytes = math.MaxInt
 	}
-	fill(slots, bytes-len(content.Append(nil)))
+	headline := fmt.Sprintf("Read %s of execution %s.", count(len(slots), "value"), shownID(run.ExecutionID))
+	if _, whole := fill(slots, bytes-len(content.Append(nil))); !whole {
+		headline += fmt.Sprintf(" Not all fits in %d bytes: read a part of it, select with jq, or give a larger answer_bytes.", bytes)
+	}
 	return &answer{
-		headline: fmt.Sprintf("Read %s of execution %s.", count(len(slots), "value"), shownID(run.ExecutionID)),
+		headline: headline,
 		// The values are what was asked for: a host that shows the text alone has to show them.
 		lines:   []string{strings.TrimSuffix(strings.TrimPrefix(string(content[3:].Append(nil)), "{"), "}")},
 		content: content,

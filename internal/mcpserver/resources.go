@@ -53,6 +53,7 @@ func (s *server) addResources(sdk *mcp.Server) {
 	for _, document := range []struct{ suffix, name, title, description string }{
 		{stateSuffix, "run-state", "State of a run", "The state, or a part of it by a JSON pointer."},
 		{resultSuffix, "run-result", "Result of a run", "The result of a completed run, or a part of it by a JSON pointer."},
+		{recordSuffix + "{seq}", "run-record", "Record of a run", "The payload of a record, or a part of it by a JSON pointer; secrets are masked."},
 		{waitSuffix + "{wait}", "run-pending", "What a run waits for", "An entry of pending in full, or a part of it by a JSON pointer."},
 	} {
 		sdk.AddResourceTemplate(&mcp.ResourceTemplate{

@@ -2,9 +2,11 @@ package mcpserver
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -22,8 +24,26 @@ func (s *server) inShort(run runView) (lines []string) {
 		text, _ := s.runDocument(run.ExecutionID, resultSuffix).Show(run.Result, maxResultText, "")
 		return []string{"Result: " + string(text)}
 	}
+	if run.Status == machine.Failed {
+		line := "Failed: " + run.Error
+		if run.ErrorNodeID != "" {
+			line = fmt.Sprintf("Failed at node %q: %s", run.ErrorNodeID, run.Error)
+		}
+		if run.ErrorCode != "" {
+			line += " (" + run.ErrorCode + ")"
+		}
+		lines = []string{line}
+		if run.ErrorNodeID != "" {
+			args := members{{"execution_id", run.ExecutionID}}
+			lines = append(lines, fmt.Sprintf("Next: workflow_fork %s", args.Append(nil)), "Begins a new run before the node that failed; definition corrects it.")
+		}
+		return lines
+	}
 	if run.Status.Terminal() {
-		return nil
+		if run.Reason != "" {
+			lines = []string{"Reason: " + run.Reason}
+		}
+		return lines
 	}
 	subject := run.actionable()
 	shown := run.shown()
@@ -41,6 +61,9 @@ func (s *server) inShort(run runView) (lines []string) {
 		}
 		lines = append(lines, line)
 	}
+	if state := s.stateLine(run); state != "" {
+		lines = append(lines, state)
+	}
 	next := nextCall(run)
 	var tool, note string
 	var args []byte
@@ -57,12 +80,33 @@ func (s *server) inShort(run runView) (lines []string) {
 	return append(lines, fmt.Sprintf("Next: %s %s", tool, args), note)
 }
 
+// maxStateNames is how many members of the state the text names.
+const maxStateNames = 12
+
+// stateLine says what is in the state, "" for an empty one.
+func (s *server) stateLine(run runView) string {
+	names := jsonvalue.Keys(run.State)
+	if len(names) == 0 {
+		return ""
+	}
+	list := strings.Join(names[:min(len(names), maxStateNames)], ", ")
+	if more := len(names) - maxStateNames; more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	return "State has " + problem.Excerpt(list, 500) + ": workflow_status with read or select shows values."
+}
+
 // task is what a host is asked to do, as text.
 func (s *server) task(p *graph.Pending) string {
 	var task any
 	switch {
 	case p.Kind == machine.WaitInterrupt:
-		return ": " + jsonvalue.FirstUnits(p.Prompt, maxTaskText)
+		text := ": " + jsonvalue.FirstUnits(p.Prompt, maxTaskText)
+		if p.ResumeSchema != nil {
+			schema, _ := s.waitDocument(p).Show(p.ResumeSchema, maxTaskText, "/resume_schema")
+			text += " resume_schema: " + string(schema)
+		}
+		return text
 	case p.DelegateInput != nil:
 		task = p.DelegateInput
 	case p.Config != nil:

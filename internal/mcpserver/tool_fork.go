@@ -47,7 +47,7 @@ func forkTool() *tool {
 					return nil, err
 				}
 				if run.Status != machine.Failed || run.ErrorNodeID == "" {
-					return nil, problem.New(problem.ValidationError, "no node has failed run %q", run.ExecutionID).
+					return nil, problem.New(problem.ValidationError, "run %q has not failed at a node", run.ExecutionID).
 						WithPlace(problem.Place{ExecutionID: run.ExecutionID}).WithHint("Say in node_id or seq where the new run begins; workflow_history shows the records.")
 				}
 				req.BeforeNode = run.ErrorNodeID

@@ -114,9 +114,13 @@ func (s *server) page(run *graph.Run, records []history.Record, limit int64, byt
 	if last < run.Seq {
 		content.Put("later", members{{"from_seq", float64(last + 1)}})
 	}
+	headline := fmt.Sprintf("Records %d to %d of %d of execution %s.", first, last, run.Seq, shownID(run.ExecutionID))
+	if first == last {
+		headline = fmt.Sprintf("Record %d of %d of execution %s.", first, run.Seq, shownID(run.ExecutionID))
+	}
 	lines := make([]string, len(rows))
 	for i, row := range rows {
 		lines[i] = string(row.Append(nil))
 	}
-	return &answer{headline: fmt.Sprintf("Records %d to %d of %d of execution %s.", first, last, run.Seq, shownID(run.ExecutionID)), lines: lines, content: content}
+	return &answer{headline: headline, lines: lines, content: content}
 }
