@@ -52,23 +52,3 @@ func TestAModeThatIsNotTakenIsNoted(t *testing.T) {
 		t.Errorf("a repeated resume in another mode: %v", run.Warnings)
 	}
 }
-
-// TestAResultThatFailedIsNoted: a result that breaks output_schema uses up an attempt; the answer says so, also again.
-func TestAResultThatFailedIsNoted(t *testing.T) {
-	t.Parallel()
-	r, _ := host(t, graph.Options{})
-	d := workflow(t, "schema", []string{
-		startNode(), `{"id":"a","type":"llm_call","config":{"model":"m","output_schema":{"type":"object","required":["x"]}},"retry":{"max_attempts":2}}`, endNode(),
-	}, "s a", "a e")
-	first := start(t, r, "r", d, map[string]any{}).Pending[0]
-	for _, again := range []bool{false, true} {
-		run := enginetest.Must(r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: "a", OK: true, IdempotencyKey: first.IdempotencyKey}))
-		if run.Repeated != again || !strings.Contains(warned(run, problem.OutputSchemaViolation), "recorded as a failed attempt") || run.Pending[0].Attempt != 2 {
-			t.Errorf("again %t: %v, %+v", again, run.Warnings, run.Pending)
-		}
-	}
-	run := enginetest.Must(r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: "a", OK: true, Result: map[string]any{"x": 1}}))
-	if run.Status != machine.Completed || len(run.Warnings) != 0 {
-		t.Errorf("a result that fits: %s, %v", run.Status, run.Warnings)
-	}
-}

@@ -128,3 +128,42 @@ func TestW37_EndOutputSchema(t *testing.T) {
 		t.Errorf("run %+v", run)
 	}
 }
+
+// TestAHostHasTheTimeItNeeds: a short timeout of a definition is raised for an attempt that a host performs, and stays what it was
+// requested with when another process, with another setting, continues the run.
+func TestAHostHasTheTimeItNeeds(t *testing.T) {
+	t.Parallel()
+	nodes := []string{startNode(), tool("a", `"timeout":"30s"`), tool("long", `"timeout":"2h"`), tool("free"), endNode()}
+	edges := []string{"s a", "a long", "long free", "free e"}
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		r := newRunner(t, store, graph.Options{DefaultMode: machine.HostMediated, MinHostTimeout: 10 * time.Minute})
+		run := start(t, r, "r", workflow(t, "slow", nodes, edges...), nil)
+		begun := time.Now()
+		time.Sleep(5 * time.Minute)
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		r = newRunner(t, store, graph.Options{DefaultMode: machine.HostMediated, MinHostTimeout: time.Minute})
+		run = status(t, r, "r")
+		if p := run.Pending[0]; p.Attempt != 1 || p.Timeout != 10*time.Minute || !p.Deadline.Equal(begun.Add(10*time.Minute)) {
+			t.Errorf("after five minutes: attempt %d, timeout %v, deadline %v", p.Attempt, p.Timeout, p.Deadline)
+		}
+		if run = submit(t, r, "r", "a", nil); run.Pending[0].Timeout != 2*time.Hour {
+			t.Errorf("a longer timeout became %v", run.Pending[0].Timeout)
+		}
+		if run = submit(t, r, "r", "long", nil); run.Pending[0].Timeout != 0 || !run.Pending[0].Deadline.IsZero() {
+			t.Errorf("without a timeout: %+v", run.Pending[0])
+		}
+	})
+	synctest.Test(t, func(t *testing.T) { // an executor keeps to the definition
+		store := historymem.New()
+		r := newRunner(t, store, graph.Options{Activities: &script{}, MinHostTimeout: 10 * time.Minute})
+		wantStatus(t, settled(t, r, start(t, r, "r", workflow(t, "quick", nodes, edges...), nil).ExecutionID), machine.Completed)
+		for _, rec := range records(t, store, "r") {
+			if rec.Name == history.ActivityRequested && rec.Payload.NodeID == "a" && rec.Payload.TimeoutMS != 30_000 {
+				t.Errorf("in process the timeout became %d ms", rec.Payload.TimeoutMS)
+			}
+		}
+	})
+}

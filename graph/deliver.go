@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/admit"
-	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -25,8 +24,6 @@ type delivery struct {
 	invalid, unknown problem.Code
 	// repeated returns the error of a refused call, nil if the same input was taken before.
 	repeated func(context.Context, error) error
-	// taken, unless nil, is called when a run has taken the input, with the run's program.
-	taken func(*definition.Program)
 	// before, unless nil, reports whether the same input was taken before, where nothing else would refuse it.
 	before func(context.Context) (taken bool, err error)
 }
@@ -102,11 +99,7 @@ func (d *delivery) deliverHere(ctx context.Context, x *execution.Run, w *executi
 }
 
 func (d *delivery) apply(ctx context.Context, x *execution.Run, w *execution.Work) error {
-	err := x.Apply(ctx, execution.Input{Input: d.input(x.ID()), Mode: d.caller.Mode}, w)
-	if err == nil && d.taken != nil {
-		d.taken(x.Program())
-	}
-	return err
+	return x.Apply(ctx, execution.Input{Input: d.input(x.ID()), Mode: d.caller.Mode}, w)
 }
 
 // overtaken reports whether an input was refused that fitted because another one ended the wait in the meantime. A

@@ -43,6 +43,9 @@ type Options struct {
 	MaxBytes int64
 	// MaxPending bounds the activities and delegates that a run awaits at the same time; 0 means 10,000.
 	MaxPending int
+	// MinHostTimeout is the shortest timeout of an attempt that a host performs; shorter ones in definitions are raised to it. 0 leaves
+	// them as they are.
+	MinHostTimeout time.Duration
 	// Tree bounds what a run and all subworkflows below it use together.
 	Tree TreeLimits
 	// Limits bound the attempts that are in flight in this process at the same time and that begin in a second, by class. An attempt

@@ -165,52 +165,33 @@ func TestASignalsKeyCountsInAFamily(t *testing.T) {
 	wantStatus(t, status(t, r, "r"), machine.Completed)
 }
 
-// TestOnlyTheSameViolationIsARepeat sends other results under the key of an attempt whose result broke output_schema. What
-// was recorded of that one is the violation: a result that gives another, or none, was never taken.
-func TestOnlyTheSameViolationIsARepeat(t *testing.T) {
+// TestAResultThatBreaksOutputSchemaCostsNothing: the host hears what is wrong, and the attempt stays open until the result fits.
+func TestAResultThatBreaksOutputSchemaCostsNothing(t *testing.T) {
 	t.Parallel()
-	store := historymem.New()
-	process := func() *graph.Runner {
-		return newRunner(t, store, graph.Options{DefaultMode: machine.HostMediated})
-	}
-	r := process()
+	r, store := host(t, graph.Options{})
 	llm := `{"id":"a","type":"llm_call","config":{"model":"m","user_prompt":"p",` +
-		`"output_schema":{"type":"object","required":["x"],"properties":{"x":{"type":"integer"}}}},"retry":{"max_attempts":2}}`
+		`"output_schema":{"type":"object","required":["x"],"properties":{"x":{"type":"integer"}}}},"retry":{"max_attempts":3}}`
 	start(t, r, "r", workflow(t, "typed", []string{startNode(), llm, endNode()}, "s a", "a e"), nil)
-	send := func(r *graph.Runner, attempt string, result object) (*graph.Run, error) {
-		req := graph.SubmitRequest{ExecutionID: "r", NodeID: "a", OK: true, Result: result}
-		if attempt != "" {
-			req.IdempotencyKey = "r:a#1." + attempt
-		}
-		return r.SubmitActivity(t.Context(), req)
+	send := func(result object) (*graph.Run, error) {
+		return r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: "a", OK: true, Result: result, IdempotencyKey: "r:a#1.1"})
 	}
-	wrong, otherwise, right := object{"x": "1"}, object{"y": 1}, object{"x": 1}
-	for _, attempt := range []string{"1", "2"} {
-		if run, err := send(r, attempt, wrong); err != nil || run.Repeated {
-			t.Fatalf("attempt %s: %+v, %v", attempt, run, err)
-		}
-		for _, again := range []*graph.Runner{r, process()} {
-			if run, err := send(again, attempt, wrong); err != nil || !run.Repeated {
-				t.Errorf("attempt %s again: %+v, %v", attempt, run, err)
-			}
-			for _, other := range []object{otherwise, right} {
-				unchanged(t, store, func() {
-					_, err := send(again, attempt, other)
-					if e := wantCode(t, err, problem.SubmitNotAwaiting); !strings.Contains(e.Message, "another content") {
-						t.Errorf("attempt %s with %v: %v", attempt, other, err)
-					}
-				})
-			}
+	for range 4 { // more often than there are attempts
+		for _, wrong := range []object{{"x": "1"}, {"y": 1}, nil} {
+			unchanged(t, store, func() {
+				_, err := send(wrong)
+				e := wantCode(t, err, problem.SubmitValidationError)
+				if !strings.Contains(e.Message, "breaks output_schema") || !strings.Contains(e.Hint, "attempt 1 of 3 is still open") {
+					t.Errorf("%v: %v %s", wrong, err, e.Hint)
+				}
+			})
 		}
 	}
-	wantStatus(t, status(t, r, "r"), machine.Failed)
-	if run, err := send(r, "", wrong); err != nil || !run.Repeated {
-		t.Errorf("without a key, again: %+v, %v", run, err)
+	if run, err := send(object{"x": 1}); err != nil || run.Status != machine.Completed {
+		t.Errorf("a result that fits: %+v, %v", run, err)
 	}
-	unchanged(t, store, func() {
-		_, err := send(r, "", right)
-		wantCode(t, err, problem.SubmitNotAwaiting)
-	})
+	if run, err := send(object{"x": 1}); err != nil || !run.Repeated {
+		t.Errorf("sent again: %+v, %v", run, err)
+	}
 }
 
 // TestARenamedCodeIsRecognised repeats a failure whose code is recorded under the protocol's name for it.

@@ -136,7 +136,7 @@ func detached(ctx context.Context) context.Context { return context.WithoutCance
 // limits are those that the machine watches besides the budget of node visits.
 func (r *Runner) limits() machine.Limits {
 	return machine.Limits{
-		MaxRecords: r.opts.MaxRecords, MaxBytes: r.opts.MaxBytes, MaxPending: r.opts.MaxPending, Queued: r.performer.Limited(), StretchUnits: r.opts.stretchUnits,
+		MaxRecords: r.opts.MaxRecords, MaxBytes: r.opts.MaxBytes, MaxPending: r.opts.MaxPending, MinHostTimeout: r.opts.MinHostTimeout, Queued: r.performer.Limited(), StretchUnits: r.opts.stretchUnits,
 	}
 }
 

@@ -5,10 +5,8 @@ import (
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/admit"
-	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/graph/runview"
 )
 
 // SubmitActivity reports the outcome of a pending activity or delegate of a host-mediated run. For a run that waits for
@@ -17,7 +15,7 @@ import (
 // Errors, none of which changes anything: ACTIVITY_SUBMIT_NOT_AWAITING, ACTIVITY_SUBMIT_NODE_MISMATCH,
 // ACTIVITY_SUBMIT_PARALLEL_MISMATCH and SUBMIT_VALIDATION_ERROR (spec: execution, 8.6). A submit that repeats a recorded
 // one, by its key or else by its content, is answered with where the run stands now (Run.Repeated). A result that breaks
-// output_schema is taken, as a failed attempt: Run.Warnings says so.
+// output_schema is refused too: the attempt stays open.
 func (r *Runner) SubmitActivity(ctx context.Context, req SubmitRequest) (*Run, error) {
 	const code = problem.SubmitValidationError
 	if strings.TrimSpace(req.NodeID) == "" {
@@ -39,38 +37,18 @@ func (r *Runner) SubmitActivity(ctx context.Context, req SubmitRequest) (*Run, e
 		return nil, problem.New(code, "a failed outcome needs an error text").WithHint("Say what went wrong in error.")
 	}
 	submitted := admit.Submitted{NodeID: req.NodeID, Span: req.Span, IdempotencyKey: req.IdempotencyKey}
-	recorded := outcome
-	run, err := r.deliver(ctx, delivery{
+	return r.deliver(ctx, delivery{
 		id: req.ExecutionID, caller: req.Caller, invalid: code, unknown: problem.SubmitNotAwaiting,
 		input: func(string) machine.Input { return outcome },
 		fit:   submitted.Fit,
-		taken: func(p *definition.Program) { recorded = machine.AsRecorded(p.Node(req.NodeID), outcome) },
 		repeated: func(ctx context.Context, refusal error) error {
-			search := admit.RepeatedSubmit{Submitted: submitted, Outcome: outcome, Node: func(id, node string) *definition.Node { return r.storedNode(ctx, id, node) }}
+			search := admit.RepeatedSubmit{Submitted: submitted, Outcome: outcome}
 			found, err := search.Search(ctx, r.store, req.ExecutionID, r.opts.MaxDepth)
 			if err != nil {
 				return refusal
 			}
-			recorded = search.Outcome
 			return found.Verdict(refusal, problem.SubmitNotAwaiting, problem.Place{ExecutionID: req.ExecutionID, NodeID: req.NodeID},
 				problem.Format("idempotency key %q", req.IdempotencyKey))
 		},
 	})
-	if failed := runview.FailedAttempt(outcome, recorded); failed != nil && run != nil {
-		run.Warnings = append(run.Warnings, *failed)
-	}
-	return run, err
-}
-
-// storedNode returns a node of a run's definition, nil if that is not known.
-func (r *Runner) storedNode(ctx context.Context, executionID, nodeID string) *definition.Node {
-	exec, err := r.store.Execution(ctx, executionID)
-	if err != nil {
-		return nil
-	}
-	prog, err := r.library.Stored(ctx, exec.DefinitionHash)
-	if err != nil {
-		return nil
-	}
-	return prog.Node(nodeID)
 }

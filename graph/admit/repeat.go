@@ -3,7 +3,6 @@ package admit
 import (
 	"strings"
 
-	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -64,13 +63,10 @@ func repeatIf(same bool, otherwise Repeat) Repeat {
 // RepeatedSubmit looks for a submitted outcome in the history. Each value serves one search.
 type RepeatedSubmit struct {
 	Submitted
-	// Outcome is what was submitted; once it is found, as it was recorded.
+	// Outcome is what was submitted.
 	Outcome machine.Outcome
-	// Node returns a node of a run's definition, nil if that is not known.
-	Node func(executionID, nodeID string) *definition.Node
 
 	key   attemptKey
-	run   string
 	found Repeat
 }
 
@@ -102,18 +98,8 @@ func (s *RepeatedSubmit) look(rec *history.Record) (done bool) {
 func (s *RepeatedSubmit) same(rec *history.Record) bool {
 	o, p := s.Outcome, &rec.Payload
 	if rec.Name == history.ActivityFailed {
-		if p.Code == string(problem.OutputSchemaViolation) {
-			// A result that broke output_schema was recorded as a failure, without the result: of a result that is sent now
-			// only the violation can be compared.
-			if n := s.Node(s.run, o.NodeID); n != nil {
-				o = machine.AsRecorded(n, o)
-			}
-		}
-		if o.OK || p.Error != o.Error || p.Code != o.Code {
-			return false
-		}
-		s.Outcome = o
-		return true
+		renamed := o.Code == "LLM_OUTPUT_VALIDATION_FAILED" && p.Code == string(problem.OutputSchemaViolation)
+		return !o.OK && p.Error == o.Error && (p.Code == o.Code || renamed)
 	}
 	out, ok := o.Output.(map[string]any)
 	if !o.OK || !ok {

@@ -63,7 +63,6 @@ func (s *RepeatedSubmit) Search(ctx context.Context, past Past, executionID stri
 		ids = []string{s.key.executionID}
 	}
 	for _, id := range ids {
-		s.run = id
 		err := backwards(ctx, past, id, s.look)
 		if err != nil && !errors.Is(err, problem.ExecutionNotFound) || s.found != NotRepeated {
 			return s.found, err

@@ -170,7 +170,7 @@ func (x *Run) rebuild(ctx context.Context, prog *definition.Program) (*machine.M
 		MaxVisits:   x.env.MaxVisits,
 		Parent:      x.exec.Parent,
 		Depth:       x.exec.Depth,
-		Limits:      machine.Limits{Queued: x.env.Limits.Queued, Stop: x.stop},
+		Limits:      machine.Limits{Queued: x.env.Limits.Queued, MinHostTimeout: x.env.Limits.MinHostTimeout, Stop: x.stop},
 	}
 	return machine.Replay(prog, config, records, x.foreignInput, x.env.Now())
 }
@@ -220,7 +220,7 @@ func (x *Run) restore(ctx context.Context, prog *definition.Program) (*machine.M
 		x.env.Log.Warn("stored position not used", LogRun, x.id, LogSeq, seq, LogError, err)
 		return nil, nil
 	}
-	m.SetLimits(0, machine.Limits{Queued: x.env.Limits.Queued, Stop: x.stop})
+	m.SetLimits(0, machine.Limits{Queued: x.env.Limits.Queued, MinHostTimeout: x.env.Limits.MinHostTimeout, Stop: x.stop})
 	tail, err := x.env.Store.Read(ctx, x.id, seq+1, 0)
 	if err != nil {
 		return nil, err

@@ -37,6 +37,9 @@ type Limits struct {
 	MaxBytes int64
 	// MaxPending bounds the activities and delegates that are pending at the same time.
 	MaxPending int
+	// MinHostTimeout is the shortest timeout of an attempt that a host performs: shorter ones are raised to it as they are requested,
+	// and the request records the timeout.
+	MinHostTimeout time.Duration
 	// Tree, unless nil, says which limit that the run shares with others ends it at its next step, or, with pending, before it awaits
 	// one more activity or delegate; "" if none.
 	Tree func(pending bool) string

@@ -3,6 +3,7 @@ package machine
 import (
 	"cmp"
 	"fmt"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -49,7 +50,7 @@ func (m *Machine) request(t *token, w *wait) {
 	if w.Host {
 		p.Mode = string(HostMediated)
 	}
-	if d := t.node.Timeout; d > 0 {
+	if d := m.timeout(t, w); d > 0 {
 		w.Timeout, w.Deadline = d, m.now.Add(d)
 		p.TimeoutMS = d.Milliseconds()
 	}
@@ -58,6 +59,20 @@ func (m *Machine) request(t *token, w *wait) {
 	if e := t.effect(); e != nil && !known {
 		m.effects = append(m.effects, e)
 	}
+}
+
+// timeout is how long the attempt that is requested may take, 0 without a limit.
+func (m *Machine) timeout(t *token, w *wait) time.Duration {
+	d := t.node.Timeout
+	if d <= 0 || !w.Host {
+		return d
+	}
+	if m.recorded != nil {
+		if q := m.recorded.of(t).request(w.Attempt); q != nil && !m.recorded.theirs(q) && q.Payload.TimeoutMS > 0 {
+			return time.Duration(q.Payload.TimeoutMS) * time.Millisecond
+		}
+	}
+	return max(d, m.cfg.Limits.MinHostTimeout)
 }
 
 // activityOutput checks an output and turns it into a delta (spec: execution, 8.2). A violation fails the attempt; fatal is

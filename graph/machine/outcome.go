@@ -60,13 +60,6 @@ func asRecorded(n *definition.Node, o Outcome) (recorded Outcome, delta map[stri
 	return o, delta, fatal
 }
 
-// AsRecorded returns an outcome of a node as it is recorded: an output that breaks output_schema becomes a failure with the
-// code OUTPUT_SCHEMA_VIOLATION, and Error is the violation. So a caller can compare an outcome with a record.
-func AsRecorded(n *definition.Node, o Outcome) Outcome {
-	o, _, _ = asRecorded(n, o)
-	return o
-}
-
 // awaited finds the token that an outcome is for.
 func (m *Machine) awaited(o Outcome) (*token, error) {
 	if !o.Host {
@@ -175,7 +168,7 @@ func sameSpan(a, b *history.ParallelSpan) bool {
 }
 
 // checkSubmitted refuses, without a record, a result that the host can correct: a wrong correlation id, or an output that
-// would break the state.
+// breaks output_schema or would break the state. The attempt stays open.
 func (m *Machine) checkSubmitted(t *token, o Outcome) error {
 	at := problem.Place{ExecutionID: m.cfg.ExecutionID, NodeID: t.node.ID}
 	if t.wait.Kind == WaitDelegate {
@@ -186,8 +179,13 @@ func (m *Machine) checkSubmitted(t *token, o Outcome) error {
 		}
 	}
 	delta, violation, fatal := activityOutput(t.node, o.Output)
-	if violation != "" || fatal != nil {
-		return nil // it is recorded as a failed attempt
+	switch {
+	case fatal != nil:
+		return nil // the definition is wrong: the node fails
+	case violation != "":
+		return problem.New(problem.SubmitValidationError, "%s", problem.Excerpt(violation, problem.MaxText)).WithPlace(at).
+			WithHint("Nothing was recorded, and attempt %d of %d is still open. Correct the result and send it again, or report a failure.",
+				max(t.wait.Attempt, 1), maxAttempts(t.node))
 	}
 	return m.acceptable(t, delta, problem.SubmitValidationError, at)
 }
@@ -199,7 +197,7 @@ func (m *Machine) acceptable(t *token, delta map[string]any, code problem.Code, 
 		return nil // the definition is wrong: the node fails
 	}
 	if vs := m.prog.State.Validate(view); len(vs) > 0 {
-		e := problem.New(code, "the result would break state_schema: %s", jsonschema.Text(vs)).WithPlace(at)
+		e := problem.New(code, "the result would break state_schema: %s", problem.Excerpt(jsonschema.Text(vs), problem.MaxText)).WithPlace(at)
 		return e.WithHint("Nothing was recorded. Correct the value and send it again.")
 	}
 	return nil

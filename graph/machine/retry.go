@@ -79,6 +79,14 @@ func mayRetry(r *definition.Retry, attempt int, code string) bool {
 	return r != nil && attempt < r.MaxAttempts && !endsAttempts(r, code)
 }
 
+// maxAttempts is how many attempts the policy of a node allows.
+func maxAttempts(n *definition.Node) int {
+	if n.Retry == nil {
+		return 1
+	}
+	return max(n.Retry.MaxAttempts, 1)
+}
+
 // mayRepair reports whether a failed attempt is granted the repair that it asks for. The number of attempts that the policy
 // has left does not matter: without the repair the result of the attempt would be lost.
 func mayRepair(t *token, o Outcome) bool {

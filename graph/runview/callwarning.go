@@ -16,15 +16,3 @@ func ModeKept(run *Run, asked machine.Mode) {
 		Hint:    "A submit, resume or signal that the run takes changes its mode, for what is requested from then on.",
 	})
 }
-
-// FailedAttempt returns the warning that a successful outcome was recorded as a failed attempt, nil if it was not.
-func FailedAttempt(sent, recorded machine.Outcome) *Warning {
-	if !sent.OK || recorded.OK {
-		return nil
-	}
-	return &Warning{
-		Code:    problem.Code(recorded.Code),
-		Message: problem.Format("the result of node %q was recorded as a failed attempt: %s", sent.NodeID, recorded.Error),
-		Hint:    "It used up one of the node's attempts. A result must fit output_schema.",
-	}
-}

@@ -8,8 +8,7 @@ import (
 
 // Warning says that a run nears one of its limits, or that a call had another effect than it asked for, and what to do about it.
 type Warning struct {
-	// Code is that with which the run fails when it reaches the limit; of a call's effect MODE_NOT_CHANGED, or the code of the
-	// failed attempt that a result was recorded as.
+	// Code is that with which the run fails when it reaches the limit; of a call's effect MODE_NOT_CHANGED.
 	Code problem.Code
 	// Used of Limit; for bytes, bytes. Both are 0 if it is not about a limit.
 	Used, Limit int64

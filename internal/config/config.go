@@ -53,6 +53,10 @@ const (
 // DefaultWaitLimit is how long a call waits in line for a run to come to rest.
 const DefaultWaitLimit = 20 * time.Second
 
+// DefaultMinHostTimeout is the shortest timeout of an attempt that a host performs. A dialog that asks a person for permission takes
+// minutes, and the model knows nothing of the time that passes.
+const DefaultMinHostTimeout = 10 * time.Minute
+
 // Config is the configuration of both commands. Load makes it; its members are valid.
 type Config struct {
 	Store StoreKind
@@ -65,7 +69,8 @@ type Config struct {
 	Synchronous    Synchronous
 	Profile        Profile
 	WaitLimit      time.Duration
-	Drain          time.Duration // see graph.Options
+	// MinHostTimeout and Drain: see graph.Options.
+	MinHostTimeout, Drain time.Duration
 	// Limits bound what a run may grow to.
 	Limits Limits
 	// MaxMemory bounds the memory of the process, in bytes; 0 for no bound (package memory).

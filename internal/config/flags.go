@@ -30,6 +30,7 @@ const (
 	flagMaxBytes    = "max-bytes"
 	flagMaxPending  = "max-pending"
 	flagLimits      = "limits"
+	flagHostTimeout = "min-host-timeout"
 
 	flagMaxDepth       = "max-depth"
 	flagMaxTreeRuns    = "max-tree-runs"
@@ -71,6 +72,7 @@ func Register(set *pflag.FlagSet) *Flags {
 	set.String(flagMaxRecords, "", "records that a run may have (default 1000000; $"+envname.MaxRecords+")")
 	set.String(flagMaxBytes, "", "bytes that a run's records may take in the store, as in 512MiB (default 1GiB; $"+envname.MaxBytes+")")
 	set.String(flagMaxPending, "", "activities that a run may await at the same time (default 10000; $"+envname.MaxPending+")")
+	set.String(flagHostTimeout, "", "shortest timeout of an activity that a host performs; shorter ones in definitions are raised to it, 0 for none (default 10m; $"+envname.MinHostTimeout+")")
 	set.String(flagMaxDepth, "", "levels to which subworkflows may nest (default 4; $"+envname.MaxDepth+")")
 	set.String(flagMaxTreeRuns, "", "runs that a run and all subworkflows below it may be (default 1000; $"+envname.MaxTreeRuns+")")
 	set.String(flagMaxTreeVisits, "", "node visits that they may make together (default 100000; $"+envname.MaxTreeVisits+")")

@@ -13,7 +13,7 @@ import (
 // *problem.Error with code USAGE_ERROR.
 func (f *Flags) Load(env Environment) (*Config, error) {
 	return load(env,
-		f.loadStore, f.loadProfile, f.loadWaitLimit, f.loadDrain, f.loadLimits, f.loadMemory, f.loadAttemptLimits, f.loadLog, loadStepHandlers, loadStepCommands, loadLLM, loadA2A, f.loadManifest,
+		f.loadStore, f.loadProfile, f.loadWaitLimit, f.loadMinHostTimeout, f.loadDrain, f.loadLimits, f.loadMemory, f.loadAttemptLimits, f.loadLog, loadStepHandlers, loadStepCommands, loadLLM, loadA2A, f.loadManifest,
 		loadSigning, loadWorkflowSources)
 }
 
@@ -23,7 +23,7 @@ func (f *Flags) Load(env Environment) (*Config, error) {
 func (f *Flags) LoadStore(env Environment) (*Config, error) {
 	flagsAlone := env
 	flagsAlone.Variables = nil
-	if _, err := load(flagsAlone, f.loadProfile, f.loadWaitLimit, f.loadMemory, f.loadAttemptLimits, f.loadManifest); err != nil {
+	if _, err := load(flagsAlone, f.loadProfile, f.loadWaitLimit, f.loadMinHostTimeout, f.loadMemory, f.loadAttemptLimits, f.loadManifest); err != nil {
 		return nil, err
 	}
 	return load(env, f.loadStore, f.loadLimits, f.loadLog)
@@ -110,6 +110,16 @@ func (f *Flags) loadWaitLimit(c *Config, env Environment) error {
 		return refuse(s, "Write a time with its unit, as in 500ms, 20s or 2m, or 0 for calls that do not wait.")
 	}
 	c.WaitLimit = limit
+	return nil
+}
+
+func (f *Flags) loadMinHostTimeout(c *Config, env Environment) error {
+	s := f.pick(env, flagHostTimeout, envname.MinHostTimeout, DefaultMinHostTimeout.String())
+	d, err := time.ParseDuration(s.value)
+	if err != nil || d < 0 {
+		return refuse(s, "Write a time with its unit, as in 90s or 10m, or 0 for the timeouts of definitions.")
+	}
+	c.MinHostTimeout = d
 	return nil
 }
 

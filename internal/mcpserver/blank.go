@@ -9,8 +9,7 @@ import (
 )
 
 // blankStart begins every blank: what stands in next where the caller has to put an object. It is text, so that a copy
-// that still has it is refused by the arguments' reader and never reaches the run: an empty object might be believed, and
-// a result that breaks output_schema costs an attempt.
+// that still has it is refused by the arguments' reader and never reaches the run: an empty object might be believed.
 const blankStart = "<object"
 
 // Blanks that do not depend on what the run waits for.

@@ -83,27 +83,30 @@ func properties(schema any) object {
 	return p
 }
 
-// TestAResultThatFailedDoesNotReadAsASuccess: one that breaks output_schema uses up an attempt. next says so before, and the
-// answer after.
-func TestAResultThatFailedDoesNotReadAsASuccess(t *testing.T) {
+// TestAResultThatBreaksOutputSchemaIsSentAgain: the model learns what is wrong and that the attempt is still open, and how many
+// attempts there are after a failure that it reports.
+func TestAResultThatBreaksOutputSchemaIsSentAgain(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, hostMediated)
 	answer := h.ok("workflow_start", object{"definition": definitionFile(t, "tickets"), "input": object{"ticket": "x"}})
-	if note := at(t, answer, "next", "note").(string); !contains(note, "uses up one of 3 attempts") {
+	if note := at(t, answer, "next", "note").(string); !contains(note, "Attempt 1 of 3: after a failure that you report 2 are left.") {
 		t.Errorf("next: %s", note)
 	}
 	args := at(t, answer, "next", "arguments").(map[string]any)
 	args["outcome"] = object{"ok": true, "result": object{"intent": 5}}
-	for range 2 { // a repeated call says it again
+	for range 4 {
 		r := h.raw("workflow_submit_activity", args)
-		const says = "recorded as a failed attempt: the output breaks output_schema"
-		if !contains(r.text, says) || !contains(r.text, "(OUTPUT_SCHEMA_VIOLATION). Attempt 2 of 3 is pending.") {
+		if r.code != "SUBMIT_VALIDATION_ERROR" || !contains(r.text, "the output breaks output_schema") || !contains(r.text, "attempt 1 of 3 is still open") {
 			t.Errorf("the answer reads %s", r.text)
 		}
-		warning := at(t, r.content, "warnings").([]any)[0].(map[string]any)
-		if warning["code"] != "OUTPUT_SCHEMA_VIOLATION" || !contains(warning["message"].(string), says) {
-			t.Errorf("warning: %v", warning)
+	}
+	for attempt, note := range []string{"Attempt 2 of 3: after a failure that you report 1 is left.", "Attempt 3, the last: a failure that you report fails the node."} {
+		args["outcome"] = object{"ok": false, "error": "the model is away"}
+		answer = h.ok("workflow_submit_activity", args)
+		if said := at(t, answer, "next", "note").(string); !contains(said, note) {
+			t.Errorf("after failure %d next says: %s", attempt+1, said)
 		}
+		args = at(t, answer, "next", "arguments").(map[string]any)
 	}
 }
 

@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph"
@@ -145,14 +146,23 @@ func answerTo(run runView, p *graph.Pending) members {
 	outcome.Text("delegate_correlation_id", p.CorrelationID)
 	args.Put("outcome", outcome)
 	note := "Do it, then put what came of it into result."
-	switch {
-	case p.OutputSchema == nil:
-	case p.Attempt >= p.MaxAttempts:
-		note += " A result that breaks output_schema fails the node."
-	default:
-		note += fmt.Sprintf(" A result that breaks output_schema uses up one of %d attempts.", p.MaxAttempts)
+	if p.MaxAttempts > 1 {
+		switch left := p.MaxAttempts - p.Attempt; {
+		case left > 0:
+			note += fmt.Sprintf(" Attempt %d of %d: after a failure that you report %s left.", p.Attempt, p.MaxAttempts, remain(left))
+		default:
+			note += fmt.Sprintf(" Attempt %d, the last: a failure that you report fails the node.", p.Attempt)
+		}
 	}
 	return call("workflow_submit_activity", args, note+more)
+}
+
+// remain says that so many attempts are left.
+func remain(attempts int) string {
+	if attempts == 1 {
+		return "1 is"
+	}
+	return strconv.Itoa(attempts) + " are"
 }
 
 func call(tool string, args members, note string) members {

@@ -114,7 +114,7 @@ func (s *server) ran(ctx context.Context, a *arguments, run *graph.Run, err erro
 	list := about.encode()
 	for _, w := range run.Warnings {
 		if w.Limit == 0 { // workflow_status warns of limits
-			headline += " " + warningText(run, w)
+			headline += " " + warningText(w)
 			list = append(list, runjson.Warning(w))
 		}
 	}

@@ -1,12 +1,10 @@
 package mcpserver
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
-	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
@@ -52,23 +50,8 @@ func (w warnings) headline() string {
 }
 
 // warningText says in a headline what became of a call other than it asked for.
-func warningText(run *graph.Run, w graph.Warning) string {
-	text := strings.ToUpper(w.Message[:1]) + w.Message[1:] + "."
-	if w.Code == problem.ModeKept {
-		return text
-	}
-	text = fmt.Sprintf("%s (%s).", strings.TrimSuffix(text, "."), w.Code)
-	for i := range run.Pending {
-		if p := &run.Pending[i]; p.LastCode == string(w.Code) && strings.HasSuffix(w.Message, p.LastError) {
-			if p.Kind == machine.WaitBackoff {
-				text += fmt.Sprintf(" Attempt %d of %d begins at due_at.", p.Attempt+1, p.MaxAttempts)
-			} else {
-				text += fmt.Sprintf(" Attempt %d of %d is pending.", p.Attempt, p.MaxAttempts)
-			}
-			break
-		}
-	}
-	return text
+func warningText(w graph.Warning) string {
+	return strings.ToUpper(w.Message[:1]) + w.Message[1:] + "."
 }
 
 // addWarnings adds warnings to the answer of a failed run: they often name the cause.

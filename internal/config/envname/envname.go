@@ -23,6 +23,7 @@ const (
 	WorkflowSources  = Prefix + "WORKFLOW_SOURCES"
 	Synchronous      = Prefix + "SYNCHRONOUS"
 	WaitLimit        = Prefix + "WAIT_LIMIT"
+	MinHostTimeout   = Prefix + "MIN_HOST_TIMEOUT"
 	Drain            = Prefix + "DRAIN"
 	LogLevel         = Prefix + "LOG_LEVEL"
 	LogFormat        = Prefix + "LOG_FORMAT"
@@ -52,7 +53,7 @@ var Options = problem.Glossary{
 // Known are the variables that have an effect.
 var Known = []string{
 	Store, StorePath, Profile, StepHandlers, StepCommands, LLM, MCPConfig, MCPAllowCommands, A2A, SigningMode, SigningKeys,
-	WorkflowSources, Synchronous, WaitLimit, Drain, LogLevel, LogFormat, MaxVisits, MaxRecords, MaxBytes, MaxPending, Limits, Redact,
+	WorkflowSources, Synchronous, WaitLimit, MinHostTimeout, Drain, LogLevel, LogFormat, MaxVisits, MaxRecords, MaxBytes, MaxPending, Limits, Redact,
 	MaxDepth, MaxTreeRuns, MaxTreeVisits, MaxTreeRecords, MaxTreeBytes, MaxTreePending, MaxMemory,
 }
 
