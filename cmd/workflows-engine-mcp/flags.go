@@ -20,6 +20,7 @@ type settings struct {
 	workflowDir     string
 	maxMessageBytes int
 	answerBytes     int
+	tools           mcpserver.Tools
 	// outliveParent keeps the server when the process that started it has ended.
 	outliveParent bool
 	// trouble is what is wrong with the settings; only the log settings are there then, if those can be read.
@@ -58,6 +59,7 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 	set.IntVar(&c.maxMessageBytes, "max-message-bytes", stdio.DefaultMaxMessageBytes, "longest message accepted")
 	set.IntVar(&c.answerBytes, "answer-bytes", mcpserver.DefaultAnswerBytes, "structured content of an answer, unless a call asks for more")
 	fullAnswers := set.Bool("full-answers", false, "answers carry all of their run, however large")
+	tools := set.String("tools", mcpserver.AllTools, "tools that the model sees: all, core (those of the protocol), or a `list` of names with commas")
 	set.BoolVar(&c.outliveParent, "outlive-parent", false, "stay when the process that started the server ends and the input does not")
 	help := set.BoolP("help", "h", false, "print this help")
 	printVersion := set.Bool("version", false, "print version, commit and date")
@@ -76,6 +78,9 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 		return nil, problem.New(problem.UsageError, "--max-message-bytes must be at least 1")
 	case c.answerBytes < mcpserver.MinAnswerBytes:
 		return nil, problem.New(problem.UsageError, "--answer-bytes must be at least %d", mcpserver.MinAnswerBytes)
+	}
+	if c.tools, err = mcpserver.ParseTools(*tools); err != nil {
+		return nil, err
 	}
 	if *fullAnswers {
 		c.answerBytes = mcpserver.FullAnswers

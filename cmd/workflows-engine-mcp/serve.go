@@ -100,7 +100,7 @@ func serve(ctx context.Context, c *settings, stdin io.Reader, stdout, stderr io.
 	}()
 	server := mcpserver.New(&e, mcpserver.Options{
 		Version: buildVersion(), DefaultMode: mode, Definitions: &e, Ready: e.ready, Trouble: o.try, Known: o.known, Logger: log,
-		Redaction: c.AnswerRedaction(), Admit: e.budget.Admit, AnswerBytes: c.answerBytes,
+		Redaction: c.AnswerRedaction(), Admit: e.budget.Admit, AnswerBytes: c.answerBytes, Tools: c.tools,
 	})
 	err = mcpserver.Serve(ctx, server, &stdio.Transport{
 		In: stdin, Out: stdout, MaxMessageBytes: c.maxMessageBytes, Logger: log,

@@ -446,6 +446,7 @@ func TestFlags(t *testing.T) {
 		{[]string{"serve"}, 2, "", `"serve"`},
 		{[]string{"--max-message-bytes=0"}, 2, "", "--max-message-bytes"},
 		{[]string{"--max-message-bytes=x"}, 2, "", `"x" is not a whole number`},
+		{[]string{"--tools", "workflow_go"}, 2, "", `no tool "workflow_go"`},
 		{[]string{"--wait-limit=5m1s"}, 2, "", "take 5m0s at most"},
 		{[]string{"--profile", "prod"}, 2, "", "--profile"},
 		{[]string{"--store-path", filepath.Join(t.TempDir(), "missing", "runs.db")}, 2, "", "no such folder"},

@@ -49,7 +49,7 @@ func (a *app) doctor(ctx context.Context, asJSON bool) error {
 		if file, err := a.serverFile(""); err != nil {
 			r.AddError(doctor.ServerMissing, server, err, "")
 		} else {
-			a.examineServer(ctx, &r, shell, doctor.Start{Subject: server, Command: file, Directory: a.env.Home, Reinstall: "Install both programs of one version."})
+			a.examineServer(ctx, &r, shell, doctor.Start{Subject: server, Command: file, Directory: a.env.Home, Reinstall: program + " install"})
 		}
 	}
 	if asJSON {

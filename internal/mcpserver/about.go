@@ -20,7 +20,7 @@ func (s *server) about(content members, run runView, a *arguments) members {
 	bytes := a.answerBytes()
 	if bytes == FullAnswers {
 		entries, cut := allEntries(run)
-		return withPending(content, run, entries, cut)
+		return s.withPending(content, run, entries, cut)
 	}
 	if i := indexOf(content, "final_state"); i >= 0 && run.Result != nil && jsonvalue.Equal(run.Result, run.FinalState) {
 		content = append(content[:i:i], content[i+1:]...)
@@ -35,10 +35,10 @@ func (s *server) about(content members, run runView, a *arguments) members {
 	for _, v := range values {
 		v.at, v.share = "", max(bytes/stateShare, reserved)
 	}
-	room := bytes - len(withPending(content, run, []members{{}}, true).Append(nil)) - least(values)
+	room := bytes - len(s.withPending(content, run, []members{{}}, true).Append(nil)) - least(values)
 	rest, _ := fill(task, room-2*reserved)
 	entries, cut := s.entries(run, rest+2*reserved)
-	content = withPending(content, run, entries, cut)
+	content = s.withPending(content, run, entries, cut)
 	fill(values, bytes-len(content.Append(nil)))
 	return content
 }
@@ -65,7 +65,7 @@ func (s *server) leaveOutSeen(content members, run runView, a *arguments) member
 }
 
 // withPending adds what a run waits for, as entries show it, and the call that continues it. cut says that they show not all.
-func withPending(content members, run runView, entries []members, cut bool) members {
+func (s *server) withPending(content members, run runView, entries []members, cut bool) members {
 	if run.Status.Terminal() {
 		return content
 	}
@@ -76,7 +76,7 @@ func withPending(content members, run runView, entries []members, cut bool) memb
 			content.Put("pending_total", float64(len(run.Pending)))
 		}
 	}
-	content.Put("next", nextCall(run))
+	content.Put("next", s.next(run).members())
 	return content
 }
 

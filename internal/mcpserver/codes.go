@@ -38,12 +38,12 @@ func wireCode(code, invalid problem.Code) problem.Code {
 }
 
 // nextStep is what to do after a refusal that does not say it itself.
-func nextStep(code problem.Code) string {
+func (s toolset) nextStep(code problem.Code) string {
 	switch code {
 	case problem.ValidationError:
 		return "Correct the arguments and call again; nothing was changed."
 	case problem.ExecutionNotFound:
-		return "Check the id; workflow_list shows the runs."
+		return s.sentences(sentence{"", "Check the id."}, sentence{"workflow_list", "workflow_list shows the runs."})
 	case problem.DuplicateExecutionID:
 		return "Ask workflow_status where that run stands, or start with another execution_id."
 	case problem.InvalidResumePayload, problem.SubmitNotAwaiting, problem.SubmitNodeMismatch,

@@ -76,7 +76,9 @@ func (s *server) failedRun(run *graph.Run, bytes int) *failure {
 	if final != nil {
 		f.line("final_state: %s", final)
 	}
-	const hint = "Correct the cause; workflow_fork with this execution_id then tries again before the node that failed, also with a corrected definition; another input needs workflow_start. This run has ended."
+	hint := s.tools.sentences(sentence{"", "This run has ended. Correct the cause:"},
+		sentence{"workflow_fork", "workflow_fork with this execution_id then tries again before the node that failed, also with a corrected definition;"},
+		sentence{"workflow_start", "another input needs workflow_start."})
 	f.details.Put("hint", hint)
 	f.line("Next: %s", hint)
 	return f
@@ -84,7 +86,7 @@ func (s *server) failedRun(run *graph.Run, bytes int) *failure {
 
 // refusal is the answer to a call that was refused or that met a fault. executionID is the run that the call was about,
 // "" if none was named.
-func refusal(err error, invalid problem.Code, executionID string) *failure {
+func (s *server) refusal(err error, invalid problem.Code, executionID string) *failure {
 	e, ok := errors.AsType[*problem.Error](err)
 	if !ok {
 		e = fault(err)
@@ -115,11 +117,12 @@ func refusal(err error, invalid problem.Code, executionID string) *failure {
 	f.details.Text("node_id", e.At.NodeID)
 	if lacksShape(e.Findings) {
 		f.details.Put("example", jsonvalue.Raw(minimalDefinition))
-		f.line("How to write one: workflow_guide. To check one: workflow_validate. The smallest one that calls a model:\n%s", minimalDefinition)
+		f.line("%s\n%s", s.tools.sentences(sentence{"workflow_guide", "How to write one: workflow_guide."}, sentence{"workflow_validate", "To check one: workflow_validate."},
+			sentence{"", "The smallest one that calls a model:"}), minimalDefinition)
 	}
-	hint := words.Translate(e.Hint)
+	hint := s.tools.translate(e.Hint)
 	if hint == "" || len(e.Findings) > 0 { // a finding's own hint stands beside it
-		hint = nextStep(f.code)
+		hint = s.tools.nextStep(f.code)
 	}
 	if hint != "" {
 		f.details.Put("hint", hint)

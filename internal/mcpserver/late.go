@@ -84,7 +84,7 @@ func laterAttempt(a *arguments, req graph.SubmitRequest, p *graph.Pending, attem
 	e := problem.New(refused.Code, "attempt %d of node %q %s; attempt %d waits for exactly this result", attempt, p.NodeID, how, p.Attempt).
 		WithReason(refused.Reason).WithPlace(refused.At).
 		WithHint("Do not do the work again: send the same outcome with idempotency_key %q.", p.IdempotencyKey)
-	e.Details = map[string]any{"next": call("workflow_submit_activity", args, "The same outcome, for the attempt that waits.")}
+	e.Details = map[string]any{"next": call("workflow_submit_activity", args, "The same outcome, for the attempt that waits.").members()}
 	return e
 }
 

@@ -14,9 +14,19 @@ import (
 // nextWaitMS is the wait_ms that next suggests for a run that continues by itself.
 const nextWaitMS = 20_000
 
+// next is nextCall, or a look at the run where the operator has left the tool of that call out.
+func (s *server) next(run runView) toolCall {
+	next := nextCall(run)
+	if !s.tools.has(next.tool) {
+		return call("workflow_status", members{{"execution_id", run.ExecutionID}},
+			"The run continues with "+next.tool+", which this server does not offer. Tell the user what the run waits for, and stop.")
+	}
+	return next
+}
+
 // nextCall names the call that continues a run, with arguments to copy. Where the caller has to find something out
 // stands a blank, with which the call is refused and changes nothing.
-func nextCall(run runView) members {
+func nextCall(run runView) toolCall {
 	p := run.actionable()
 	switch {
 	case p != nil:
@@ -84,7 +94,7 @@ func leftToOthers(l *graph.Lack) string {
 }
 
 // sendDefinition is the call that makes the definition of a run known which another engine began.
-func sendDefinition(run runView) members {
+func sendDefinition(run runView) toolCall {
 	args := members{{"execution_id", run.ExecutionID}, {"allow_existing_execution_id", true}, {"definition", blankDefinition}}
 	what := "its definition"
 	if len(run.State) == 0 { // it may have stopped before it recorded its input
@@ -99,7 +109,7 @@ func sendDefinition(run runView) members {
 }
 
 // answerTo is the call that ends a wait.
-func answerTo(run runView, p *graph.Pending) members {
+func answerTo(run runView, p *graph.Pending) toolCall {
 	more := ""
 	if n := run.actionableCount() - 1; n > 0 {
 		more = fmt.Sprintf(" %d more pending, in any order.", n)
@@ -165,8 +175,17 @@ func remain(attempts int) string {
 	return strconv.Itoa(attempts) + " are"
 }
 
-func call(tool string, args members, note string) members {
-	return members{{"tool", tool}, {"arguments", args}, {"note", note}}
+// toolCall is a call that the caller may make, with what to know of it.
+type toolCall struct {
+	tool      string
+	arguments members
+	note      string
+}
+
+func call(tool string, args members, note string) toolCall { return toolCall{tool, args, note} }
+
+func (c toolCall) members() members {
+	return members{{"tool", c.tool}, {"arguments", c.arguments}, {"note", c.note}}
 }
 
 // actionable is the first entry that waits for the caller: the one that the status speaks of if there is one.

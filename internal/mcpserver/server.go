@@ -46,6 +46,8 @@ type Options struct {
 	// AnswerBytes is the size that structured content keeps to where a call does not say another; 0 means DefaultAnswerBytes,
 	// FullAnswers no limit.
 	AnswerBytes int
+	// Tools are those that the server offers.
+	Tools Tools
 	// Logger gets a line for each call (debug) and each fault (error); nil discards them.
 	Logger *slog.Logger
 }
@@ -56,21 +58,30 @@ type server struct {
 	opts Options
 	log  *slog.Logger
 	seen seenStates
+	// tools are those that it offers.
+	tools toolset
 }
 
 // instructions teach a model the loop once, so that the tools' descriptions and the answers can be short.
-const instructions = `Use these tools for work of several steps that must not get lost or be done twice: tasks with waits, approvals by people, retries,
-parallel parts, or more steps than one conversation holds. A definition (a graph of nodes) is walked node by node; every step survives restarts.
-1. workflow_start with definition and input. How to write one: workflow_guide; check it with workflow_validate. Both are stored; do not send them again.
-2. Read status and pending of the answer:
+func (s toolset) instructions() string {
+	return strings.Join([]string{
+		`Use these tools for work of several steps that must not get lost or be done twice: tasks with waits, approvals by people, retries,
+parallel parts, or more steps than one conversation holds. A definition (a graph of nodes) is walked node by node; every step survives restarts.`,
+		s.sentences(sentence{"", "1. workflow_start with definition and input."}, sentence{"workflow_guide", "How to write one: workflow_guide."},
+			sentence{"workflow_validate", "Check it with workflow_validate."}, sentence{"", "Both are stored; do not send them again."}),
+		`2. Read status and pending of the answer:
  awaiting_activity: do what pending.config asks, then workflow_submit_activity
  interrupted: ask the person pending.prompt, then workflow_resume with the answer
  awaiting_signal: workflow_signal once it has happened
  running, awaiting_timer: workflow_status with wait_ms
 3. next is the call to make, arguments included: replace each <…>. Repeat until completed, failed or cancelled.
-Large values are shown as {"$ref", "pointer", "head"}: workflow_status with read: ["/pointer"] or select (jq) reads them.
-If a run waits for hours, tell the user when it is due and stop. After a failure: workflow_history shows why, workflow_fork tries again from there.
-Lost the thread? workflow_list, then workflow_status, which repeats everything needed to continue. A refused call changes nothing; its text says what to do.`
+Large values are shown as {"$ref", "pointer", "head"}: workflow_status with read: ["/pointer"] or select (jq) reads them.`,
+		s.sentences(sentence{"", "If a run waits for hours, tell the user when it is due and stop."}, sentence{"workflow_history", "After a failure workflow_history shows why."},
+			sentence{"workflow_fork", "workflow_fork tries again from there."}),
+		s.sentences(sentence{"workflow_list", "Lost the thread? workflow_list, then"}, sentence{"", "workflow_status repeats everything needed to continue."},
+			sentence{"", "A refused call changes nothing; its text says what to do."}),
+	}, "\n")
+}
 
 // listsFor is how long clients may keep the lists, which change with a release only.
 const listsFor = time.Hour
@@ -78,12 +89,14 @@ const listsFor = time.Hour
 // New makes a server over an engine. It serves any number of sessions; see Serve.
 func New(engine graph.Engine, o Options) *mcp.Server {
 	s := &server{Engine: engine, opts: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler))}
+	tools := o.Tools.of(allTools(o))
+	s.tools = tools
 	sdk := mcp.NewServer(&mcp.Implementation{
 		Name:    "workflows-engine",
 		Title:   "Workflows Engine",
 		Version: cmp.Or(o.Version, "devel"),
 	}, &mcp.ServerOptions{
-		Instructions: instructions,
+		Instructions: tools.instructions(),
 		Logger:       s.log,
 		// Neither list ever changes, and nothing is logged to the client.
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}},
@@ -93,7 +106,6 @@ func New(engine graph.Engine, o Options) *mcp.Server {
 			}
 		},
 	})
-	tools := allTools(o)
 	for _, t := range tools {
 		sdk.AddTool(&mcp.Tool{Name: t.name, InputSchema: anyObject}, s.handler(t)) // see listing
 	}
@@ -136,7 +148,7 @@ func (s *server) handler(t *tool) mcp.ToolHandler {
 		}
 		ctx = graph.WithActor(ctx, client(req))
 		if err := s.admit(t, req); err != nil {
-			return s.shown(refusal(err, t.invalid, "").result()), nil
+			return s.shown(s.refusal(err, t.invalid, "").result()), nil
 		}
 		a := readArguments(req.Params.Arguments, t)
 		if a.broken != nil { // the connection does not look at large arguments
@@ -201,7 +213,7 @@ func (s *server) perform(ctx context.Context, t *tool, a *arguments) (ans *answe
 	defer func() {
 		if p := recover(); p != nil {
 			s.log.Error("panic", "tool", t.name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			ans, failed = nil, refusal(fmt.Errorf("a defect of the engine: %v", p), t.invalid, a.executionID())
+			ans, failed = nil, s.refusal(fmt.Errorf("a defect of the engine: %v", p), t.invalid, a.executionID())
 		}
 	}()
 	ans, err := t.call(ctx, s, a)
@@ -219,7 +231,7 @@ func (s *server) perform(ctx context.Context, t *tool, a *arguments) (ans *answe
 	if a.noLines {
 		err = withoutLines(err)
 	}
-	return nil, refusal(err, t.invalid, a.executionID())
+	return nil, s.refusal(err, t.invalid, a.executionID())
 }
 
 // executionID is the run that the arguments name, "" if none.

@@ -33,7 +33,7 @@ func (s *server) inShort(run runView) (lines []string) {
 			line += " (" + run.ErrorCode + ")"
 		}
 		lines = []string{line}
-		if run.ErrorNodeID != "" {
+		if run.ErrorNodeID != "" && s.tools.has("workflow_fork") {
 			args := members{{"execution_id", run.ExecutionID}}
 			lines = append(lines, fmt.Sprintf("Next: workflow_fork %s", args.Append(nil)), "Begins a new run before the node that failed; definition corrects it.")
 		}
@@ -64,20 +64,8 @@ func (s *server) inShort(run runView) (lines []string) {
 	if state := s.stateLine(run); state != "" {
 		lines = append(lines, state)
 	}
-	next := nextCall(run)
-	var tool, note string
-	var args []byte
-	for _, m := range next {
-		switch m.Name {
-		case "tool":
-			tool = m.Value.(string)
-		case "arguments":
-			args = m.Value.(members).Append(nil)
-		case "note":
-			note = m.Value.(string)
-		}
-	}
-	return append(lines, fmt.Sprintf("Next: %s %s", tool, args), note)
+	next := s.next(run)
+	return append(lines, fmt.Sprintf("Next: %s %s", next.tool, next.arguments.Append(nil)), next.note)
 }
 
 // maxStateNames is how many members of the state the text names.

@@ -48,7 +48,7 @@ func forkTool() *tool {
 				}
 				if run.Status != machine.Failed || run.ErrorNodeID == "" {
 					return nil, problem.New(problem.ValidationError, "run %q has not failed at a node", run.ExecutionID).
-						WithPlace(problem.Place{ExecutionID: run.ExecutionID}).WithHint("Say in node_id or seq where the new run begins; workflow_history shows the records.")
+						WithPlace(problem.Place{ExecutionID: run.ExecutionID}).WithHint("Say in node_id or seq where the new run begins.")
 				}
 				req.BeforeNode = run.ErrorNodeID
 			}

@@ -23,7 +23,7 @@ func startTool(defaultMode machine.Mode) *tool {
 			"next the call to make.",
 		annotations: mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(true)},
 		arguments: []property{
-			optional("definition", definitionSchema("The definition: an object, or JSON or YAML text (how: workflow_guide).")),
+			optional("definition", definitionSchema("The definition: an object, or JSON or YAML text.")),
 			optional("definition_ref", aText("Instead: name, name@version or hash of one run here before.")),
 			optional("input", obj("The first state; default {}.")),
 			optional("execution_id", aText("Your id for the run; one in use is refused. Default: new.")),

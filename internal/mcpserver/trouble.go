@@ -52,7 +52,7 @@ func (s *server) awaitEngine(tools []*tool) mcp.Middleware {
 // inTrouble answers a call, or a read if called is nil.
 func (s *server) inTrouble(called *tool, err error) (mcp.Result, error) {
 	if called != nil {
-		return s.shown(refusal(err, called.invalid, "").result()), nil
+		return s.shown(s.refusal(err, called.invalid, "").result()), nil
 	}
 	return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: s.opts.Redaction.String(inOneLine(err))}
 }
