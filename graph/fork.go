@@ -23,6 +23,10 @@ type ForkRequest struct {
 	Seq         int64
 	// BeforeNode, instead of Seq, is the node whose newest visit the new run begins with.
 	BeforeNode string
+	// Correction, with BeforeNode, is a JSON merge patch (RFC 7396) of the state with which the new run continues: members replace
+	// those of the state, null removes. Nil leaves the state as it was. It does not go with a node in a parallel branch or at the
+	// beginning.
+	Correction map[string]any
 	// NewExecutionID is the new run's; blank means a new one.
 	NewExecutionID string
 	// Definition is what the new run follows; nil means the run's own. What is taken over must be what this definition
@@ -44,7 +48,8 @@ type ForkRequest struct {
 // completion and failure follow again if nothing else does.
 //
 // NONDETERMINISM_DETECTED, with the place of the first difference, if the past is not what the definition leads to;
-// VALIDATION_ERROR for a Seq that the run does not have and for runs that another engine began; EXECUTION_NOT_FOUND;
+// VALIDATION_ERROR for a Seq that the run does not have, for runs that another engine began and for a Correction
+// that does not fit; EXECUTION_NOT_FOUND;
 // DEFINITION_REQUIRED; DUPLICATE_EXECUTION_ID; COMPOSITE_EXECUTOR_NOT_CONFIGURED with RequireCapable. Nothing is written then.
 func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
 	if err := r.enterToWrite(ctx); err != nil {
@@ -53,6 +58,15 @@ func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
 	defer r.tasks.Done()
 	if err := admit.ExecutionID(req.NewExecutionID); err != nil {
 		return nil, err
+	}
+	if req.Correction != nil && req.BeforeNode == "" {
+		return nil, problem.New(problem.ValidationError, "a correction of the state goes with a node").WithHint("Say before which node the new run begins.")
+	}
+	if req.Correction != nil {
+		var err error
+		if req.Correction, err = r.object("state", req.Correction, problem.ValidationError); err != nil {
+			return nil, err
+		}
 	}
 	if strings.TrimSpace(req.NewExecutionID) == "" {
 		req.NewExecutionID = r.opts.NewID()
@@ -75,7 +89,7 @@ func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
 		}
 	}
 	past, m, err := (&replay.Fork{
-		From: req.ExecutionID, To: req.NewExecutionID, Seq: req.Seq, BeforeNode: req.BeforeNode, Program: prog, MaxVisits: r.opts.MaxVisits, Now: r.now().Truncate(time.Millisecond),
+		From: req.ExecutionID, To: req.NewExecutionID, Seq: req.Seq, BeforeNode: req.BeforeNode, Correction: req.Correction, Program: prog, MaxVisits: r.opts.MaxVisits, Now: r.now().Truncate(time.Millisecond),
 		Actor: actor.Of(ctx),
 	}).Past(records)
 	if err != nil {

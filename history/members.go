@@ -78,6 +78,7 @@ var payloadMembers = []member[Payload]{
 	{"repair", func(p *Payload) any { return &p.Repair }},
 	{"keepTasks", func(p *Payload) any { return &p.KeepTasks }},
 	{"queued", func(p *Payload) any { return &p.Queued }},
+	{"correction", func(p *Payload) any { return &p.Correction }},
 	// Subworkflows.
 	{"workflowRef", func(p *Payload) any { return &p.WorkflowRef }},
 	{"parentExecutionId", func(p *Payload) any { return &p.ParentExecutionID }},

@@ -27,6 +27,8 @@ type recorded struct {
 	facts map[visitID]*visitFacts
 	// states are the states that another engine recorded, by the number of commands before them.
 	states map[int]map[string]any
+	// corrections are the states with which forks were told to continue, by the number of commands before them.
+	corrections map[int]map[string]any
 	// comparison compares values too, unless nil.
 	comparison *comparison
 }
@@ -66,6 +68,7 @@ func readRecorded(records []history.Record, foreign bool, before func(nodeID str
 	}
 	r := &recorded{
 		foreign: foreign, base: base, tail: map[eventID]int{}, facts: map[visitID]*visitFacts{}, states: map[int]map[string]any{},
+		corrections: map[int]map[string]any{},
 	}
 	seen := map[string]int{}
 	visits := func(id string) int { return before(id) + seen[id] }
@@ -82,7 +85,11 @@ func readRecorded(records []history.Record, foreign bool, before func(nodeID str
 			r.tail[eventID{rec.Name, rec.Payload.NodeID}]++
 			r.tailed++
 		}
-		r.noteState(rec)
+		if rec.Payload.Correction {
+			r.corrections[len(r.script)] = object(rec.Payload.State)
+		} else {
+			r.noteState(rec)
+		}
 		if rec.Payload.NodeID != "" && !rec.Payload.Replayed {
 			r.note(rec, visits)
 		}

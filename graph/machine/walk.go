@@ -39,6 +39,7 @@ func (m *Machine) visit(t *token, n *definition.Node) *definition.Node {
 	if m.fatal = m.limitReached(n.ID); m.fatal != nil {
 		return nil
 	}
+	m.correct(t)
 	m.countVisit()
 	m.steps++
 	m.visits[n.Index]++
@@ -72,6 +73,20 @@ func (m *Machine) visit(t *token, n *definition.Node) *definition.Node {
 		return m.beginDelegate(t)
 	}
 	return nil
+}
+
+// correct takes over the state with which a fork was told to continue from here.
+func (m *Machine) correct(t *token) {
+	if m.recorded == nil || t.block != nil {
+		return
+	}
+	state := m.recorded.corrections[m.recorded.next]
+	if state == nil {
+		return
+	}
+	delete(m.recorded.corrections, m.recorded.next)
+	t.view = state
+	m.event(history.StateUpdated, history.Payload{State: state, Correction: true})
 }
 
 // repeating reports whether recorded commands are left to repeat. They are not bound by the limits of this process.

@@ -20,6 +20,8 @@ type Fork struct {
 	Seq      int64
 	// BeforeNode, instead of Seq, is the node before whose newest visit the past ends.
 	BeforeNode string
+	// Correction, with BeforeNode, is a JSON merge patch of the state with which the new run continues; nil leaves the state as it was.
+	Correction map[string]any
 	// Program is the program of the new run. The copied records must follow from it.
 	Program   *definition.Program
 	MaxVisits int
@@ -79,7 +81,14 @@ func (f *Fork) past(records []history.Record) ([]history.Record, *machine.Machin
 	for i := range moved {
 		moved[i].SetDerived(&past[moved[i].Seq-1].Payload)
 	}
-	return past, m, nil
+	if f.Correction == nil {
+		return past, m, nil
+	}
+	if past, err = f.corrected(past); err != nil {
+		return nil, nil, err
+	}
+	m, _, _, err = Run(f.Program, f.To, past, nil, f.MaxVisits, f.Now)
+	return past, m, err
 }
 
 // rewritten returns the first n records of the other run, with the new id and moved times.

@@ -113,7 +113,7 @@ var rooms = map[string][]string{
 	"graph/runstate": {},
 	"graph/limit":    {"graph/problem"},
 	"graph/library":  {"internal/guard", "internal/jsonvalue", "history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/admit", "graph/capable", "graph/execution"},
-	"graph/replay":   {"history", "graph/problem", "graph/definition", "graph/machine", "graph/library", "graph/survey"},
+	"graph/replay":   {"internal/jsonschema", "internal/jsonvalue", "history", "graph/problem", "graph/definition", "graph/machine", "graph/library", "graph/survey"},
 	"graph/transfer": {
 		"history", "history/runfile", "graph/problem", "graph/definition", "graph/actor", "graph/admit", "graph/execution", "graph/library", "graph/replay",
 	},

@@ -12,21 +12,26 @@ type forkOptions struct {
 	driveOptions
 	folder, id   string
 	at           int64
+	before       string
+	correction   string
 	allowMissing bool
 }
 
 func newFork(a *app) *cobra.Command {
 	var o forkOptions
 	cmd := &cobra.Command{
-		Use:   "fork ID --at SEQ",
+		Use:   "fork ID --at SEQ | --before NODE",
 		Short: "Start a new run from the past of another one",
-		Long: `Start a new run with the past of another one up to a record, and drive it. The other run is never changed,
-whatever its state. history ID shows the records and their numbers; any of them will do.
+		Long: `Start a new run with the past of another one up to a record, or to the newest visit of a node, and drive it. The
+other run is never changed, whatever its state. history ID shows the records and their numbers; any of them will do.
 
 What was recorded up to SEQ is kept: outcomes of activities, answers, signals, fired timers, ended subworkflows. What
 was pending there starts again: attempts, under the new run's idempotency keys; timers, with the time that they had left;
 subworkflows that had not ended, from their beginning. The end of the run is not kept: fork a cancelled run at its last
 record to continue it, a failed one at a record before the failure to try again.
+
+With --before, --state corrects the state that the new run continues with: members replace those of the state, null removes
+one (a JSON merge patch).
 
 With --definition the new run follows another definition, for instance a corrected one, which must lead to the same
 past: otherwise the fork is refused with the first difference, and nothing is written.
@@ -34,18 +39,25 @@ past: otherwise the fork is refused with the first difference, and nothing is wr
 A fork is refused, with a list of all that is missing, if this command lacks what the rest of the run may need, unless
 --allow-missing is given: then what is missing is left to a process that has it.`,
 		Example: `  workflows-engine fork order-17 --at 41
+  workflows-engine fork order-17 --before charge --state '{"amount":17}'
   workflows-engine fork order-17 --at 41 --definition corrected.workflow.json --id second-try`,
 		Args:              exactly("ID"),
 		ValidArgsFunction: a.completeIDs(""),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !cmd.Flags().Changed("at") {
-				return usage("fork needs --at").WithHint("Write the number of the last record to keep; see workflows-engine history %s.", args[0])
+			switch at := cmd.Flags().Changed("at"); {
+			case at == (o.before != ""):
+				return usage("fork needs one of --at and --before").
+					WithHint("Write the number of the last record to keep, or the node to begin with; see workflows-engine history %s.", args[0])
+			case at && o.correction != "":
+				return usage("--state goes with --before").WithHint("Write the node whose newest visit the new run begins with.")
 			}
 			return a.fork(cmd.Context(), args[0], o)
 		},
 	}
 	set := cmd.Flags()
 	set.Int64Var(&o.at, "at", 0, "the `seq` of the last record to keep")
+	set.StringVar(&o.before, "before", "", "the `node` whose newest visit the new run begins with")
+	set.StringVar(&o.correction, "state", "", "with --before: what to correct in the state, as `JSON`, @file, or - for standard input")
 	set.StringVar(&o.id, "id", "", "the new run's `id` (default a new one)")
 	set.StringVar(&o.definition, flagDefinition, "", "`file` of the definition to follow instead of the run's own")
 	set.BoolVar(&o.allowMissing, "allow-missing", false, "begin although something is missing here, and leave it to another process")
@@ -62,6 +74,12 @@ func (a *app) fork(ctx context.Context, id string, o forkOptions) error {
 	if err != nil {
 		return err
 	}
+	var correction map[string]any
+	if o.correction != "" {
+		if correction, err = a.readObject("--state", o.correction); err != nil {
+			return err
+		}
+	}
 	return a.with(ctx, sessionOptions{drives: true, live: true, folder: o.folder}, func(s *session) error {
 		forker, err := graph.Need[graph.Forker](s.engine, "fork")
 		if err != nil {
@@ -69,7 +87,7 @@ func (a *app) fork(ctx context.Context, id string, o forkOptions) error {
 		}
 		d := a.drive(s, o.driveOptions)
 		run, err := forker.Fork(ctx, graph.ForkRequest{
-			ExecutionID: id, Seq: o.at, NewExecutionID: o.id, Definition: caller.Definition, Wait: d.caller.Wait,
+			ExecutionID: id, Seq: o.at, BeforeNode: o.before, Correction: correction, NewExecutionID: o.id, Definition: caller.Definition, Wait: d.caller.Wait,
 			RequireCapable: !o.allowMissing,
 		})
 		return d.from(ctx, run, explainMissing(err, ""))

@@ -13,17 +13,17 @@ import (
 
 func forkTool() *tool {
 	return &tool{
-		name:  "workflow_fork",
-		title: "Try again from a point of a run",
-		description: "Begins a new run with the past of another: before the node that failed it, or before node_id, or after record seq. " +
-			"Everything before is kept. The other run does not change.",
+		name:        "workflow_fork",
+		title:       "Try again from a point of a run",
+		description: "Begins a new run with the past of another, up to the node that failed it, node_id, or record seq. The other run does not change.",
 		annotations: mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(true)},
 		arguments: []property{
 			executionIDArgument,
-			optional("node_id", aText("Begin before this node's last visit. Default: the node that failed.")),
+			optional("node_id", aText("Begin before its last visit. Default: the node that failed.")),
 			optional("seq", describe("integer", "Begin after this record.", "minimum", 1.0)),
 			optional("definition", definitionSchema("A corrected one; what is kept must follow from it.")),
-			optional("new_execution_id", aText("Your id for the new run.")),
+			optional("state", obj("Merge patch of the state. Not with seq.")),
+			optional("new_execution_id", aText("Id of the new run.")),
 			waitArgument, answerBytesArgument,
 		},
 		answer:  runAnswer(),
@@ -34,9 +34,13 @@ func forkTool() *tool {
 				ExecutionID: a.Require("execution_id").NonEmpty(), BeforeNode: a.Get("node_id").NonEmpty(),
 				NewExecutionID: a.Get("new_execution_id").NonEmpty(), Definition: a.definition("definition", problem.ValidationError), Wait: a.wait(),
 			}
+			req.Correction = readObject(a.Get("state"))
 			req.Seq, _ = a.Get("seq").Whole(1, math.MaxInt32)
 			if req.Seq > 0 && req.BeforeNode != "" {
 				a.Get("seq").Fail("oneOf", "expected one of node_id and seq, found both")
+			}
+			if req.Seq > 0 && req.Correction != nil {
+				a.Get("state").Fail("oneOf", "expected one of state and seq, found both")
 			}
 			if err := a.problem(); err != nil {
 				return nil, err

@@ -1,0 +1,45 @@
+package replay
+
+import (
+	"slices"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// corrected adds to a past the state with which the new run continues. It is recorded whole, so that no replay has to apply the
+// patch again.
+func (f *Fork) corrected(past []history.Record) ([]history.Record, error) {
+	at := problem.Place{ExecutionID: f.From, NodeID: f.BeforeNode}
+	newest := -1
+	open := 0 // parallel blocks
+	for i := range past {
+		switch past[i].Name {
+		case history.StateUpdated:
+			newest = i
+		case history.ParallelForked:
+			open++
+		case history.ParallelJoined:
+			open--
+		}
+	}
+	switch {
+	case newest < 0:
+		return nil, problem.New(problem.ValidationError, "before node %q the state is the input of the run", f.BeforeNode).WithPlace(at).
+			WithHint("Start a new run with the input that you want.")
+	case open > 0:
+		return nil, problem.New(problem.ValidationError, "node %q is in a parallel branch, where there are several states", f.BeforeNode).WithPlace(at).
+			WithHint("Fork before the parallel node to correct the state.")
+	}
+	state := jsonvalue.MergePatch(past[newest].Payload.State, f.Correction)
+	if violations := f.Program.State.Validate(state); len(violations) > 0 {
+		return nil, problem.New(problem.ValidationError, "the corrected state would break state_schema: %s", problem.Excerpt(jsonschema.Text(violations), problem.MaxText)).
+			WithPlace(at).WithHint("Nothing was written. Correct the values and send them again.")
+	}
+	return append(slices.Clip(past), history.Record{
+		Seq: int64(len(past)) + 1, Kind: history.Event, Name: history.StateUpdated, CreatedAt: f.Now,
+		Payload: history.Payload{State: state, Correction: true, Actor: f.Actor},
+	}), nil
+}
