@@ -75,3 +75,19 @@ func described(t *testing.T, where string, schema any) {
 	}
 	described(t, where+"[]", s["items"])
 }
+
+// TestToolsWhoseAnswersAreBoundedSaySo to hosts that would cut an answer that the model has asked for.
+func TestToolsWhoseAnswersAreBoundedSaySo(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, graph.Options{})
+	list, err := h.session.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range list.Tools {
+		_, bounded := properties(tool.InputSchema)["answer_bytes"]
+		if _, says := tool.Meta["anthropic/maxResultSizeChars"]; says != bounded {
+			t.Errorf("%s: answer_bytes is %t, the hint %t", tool.Name, bounded, says)
+		}
+	}
+}

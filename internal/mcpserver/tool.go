@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,9 +49,21 @@ func (t *tool) names() []string {
 	return names
 }
 
+// sizeHint is the member of a tool's _meta that says how many characters of an answer Claude Code shows its model; it shows no more than
+// maxSizeHint, and what is larger becomes a file.
+const (
+	sizeHint    = "anthropic/maxResultSizeChars"
+	maxSizeHint = 500_000
+)
+
 // listed is the tool as tools/list shows it.
 func (t *tool) listed() *mcp.Tool {
+	var meta mcp.Meta
+	if slices.Contains(t.names(), answerBytesArgument.name) { // answers are as large as the caller wants them
+		meta = mcp.Meta{sizeHint: maxSizeHint}
+	}
 	return &mcp.Tool{
+		Meta: meta,
 		Name: t.name, Title: t.title, Description: t.description, Annotations: &t.annotations,
 		InputSchema:  json.RawMessage(object(t.arguments, true).Append(nil)),
 		OutputSchema: json.RawMessage(answerSchema(t.answer...).Append(nil)),
