@@ -138,14 +138,14 @@ func TestAHostHasTheTimeItNeeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := historymem.New()
 		r := newRunner(t, store, graph.Options{DefaultMode: machine.HostMediated, MinHostTimeout: 10 * time.Minute})
-		run := start(t, r, "r", workflow(t, "slow", nodes, edges...), nil)
+		start(t, r, "r", workflow(t, "slow", nodes, edges...), nil)
 		begun := time.Now()
 		time.Sleep(5 * time.Minute)
 		if err := r.Close(); err != nil {
 			t.Fatal(err)
 		}
 		r = newRunner(t, store, graph.Options{DefaultMode: machine.HostMediated, MinHostTimeout: time.Minute})
-		run = status(t, r, "r")
+		run := status(t, r, "r")
 		if p := run.Pending[0]; p.Attempt != 1 || p.Timeout != 10*time.Minute || !p.Deadline.Equal(begun.Add(10*time.Minute)) {
 			t.Errorf("after five minutes: attempt %d, timeout %v, deadline %v", p.Attempt, p.Timeout, p.Deadline)
 		}
