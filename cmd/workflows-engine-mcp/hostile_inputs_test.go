@@ -178,6 +178,8 @@ func hostileFrames() []hostile {
 	return table(func(line string) string { return line },
 		"15 MB", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"`+times(15<<20, "x")+`"}}`, "15 MB of brackets", times(15<<20, "["), "15 MB of arguments", large("tools/call", `{"execution_id":"bystander","a":"`+times(15<<20, "x")+`"}`),
 		"15 MB of numbers", large("tools/call", `{"execution_id":"bystander","a":[`+times(7<<20, "1,")+`1]}`), "15 MB of objects", large("tools/call", `{"execution_id":"bystander","a":[`+times(2<<20, `{"":0},`)+`1]}`),
+		"15 MB of escaped quotes", large("tools/call", `{"execution_id":"bystander","a":"`+times(15<<19, `\"`)+`"}`), "15 MB of short texts", large("tools/call", `{"execution_id":"elsewhere","a":[`+times(15<<18, `"x",`)+`1]}`),
+		"15 MB of brackets in arguments", large("tools/call", `{"execution_id":"bystander","a":`+times(15<<20, "[")+`}`), "15 MB of short members", `{"jsonrpc":"2.0","id":1,"method":"ping","params":{`+times(5<<19, `"":0,`)+`}}`,
 		"15 MB of arguments as text", large("tools/call", quoted(`{"execution_id":"bystander","a":"`+times(7<<19, `\\`)+`"}`)),
 		"15 MB of arguments of a ping", large("ping", `"`+times(15<<20, "x")+`"`), "15 MB that are not closed", large("tools/call", `{"a":"`+times(15<<20, "x"))[:15<<20], "15 MB of arguments that are not JSON", large("tools/call", `{"a":[`+times(7<<20, "1,")+`,]}`),
 		"not JSON", `hello`, "half an object", `{"jsonrpc":"2.0","id":1`, "a list of calls", `[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, "an empty list", `[]`, "a number", `1`, "null", `null`, "no version", `{"id":1,"method":"ping"}`,

@@ -71,8 +71,11 @@ func (s *stringScanner) rebuild(src []byte, start int) (text []byte, end int, f 
 			return out, i + 1, nil
 		case c < 0x20:
 			return nil, 0, faultAt(i, "control character U+%04X in a string; write it as an escape such as \\n", c)
+		case c == '\\' && i+1 < len(src) && shortEscapes[src[i+1]] != 0:
+			out = append(out, shortEscapes[src[i+1]])
+			i += 2
 		case c == '\\':
-			r, size, f := s.escape(src, i)
+			r, size, f := s.unit(src, i)
 			if f != nil {
 				return nil, 0, f
 			}
@@ -93,26 +96,15 @@ func (s *stringScanner) rebuild(src []byte, start int) (text []byte, end int, f 
 	return nil, 0, faultAt(len(src), "the text ends inside a string")
 }
 
-// escape reads the escape at src[i], one or, for a surrogate pair, two of them.
-func (s *stringScanner) escape(src []byte, i int) (r rune, size int, f *fault) {
+// shortEscapes are what the escapes of one letter stand for.
+var shortEscapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+// unit reads the escape \uXXXX at src[i], one or, for a surrogate pair, two of them.
+func (s *stringScanner) unit(src []byte, i int) (r rune, size int, f *fault) {
 	if i+1 >= len(src) {
 		return 0, 0, faultAt(len(src), "the text ends inside a string")
 	}
-	switch c := src[i+1]; c {
-	case '"', '\\', '/':
-		return rune(c), 2, nil
-	case 'b':
-		return '\b', 2, nil
-	case 'f':
-		return '\f', 2, nil
-	case 'n':
-		return '\n', 2, nil
-	case 'r':
-		return '\r', 2, nil
-	case 't':
-		return '\t', 2, nil
-	case 'u':
-	default:
+	if src[i+1] != 'u' {
 		return 0, 0, faultAt(i, "unknown escape in a string; the escapes are \\\" \\\\ \\/ \\b \\f \\n \\r \\t and \\uXXXX")
 	}
 	const unit = len(`\uXXXX`)

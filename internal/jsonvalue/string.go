@@ -26,6 +26,21 @@ func FirstUnits(text string, n int) string {
 	return text
 }
 
+// InvalidUTF8 returns the offset of the first byte of a text that is not valid UTF-8, -1 if all of it is.
+func InvalidUTF8(text []byte) int {
+	if utf8.Valid(text) {
+		return -1
+	}
+	at := 0
+	for {
+		r, size := utf8.DecodeRune(text[at:])
+		if r == utf8.RuneError && size == 1 {
+			return at
+		}
+		at += size
+	}
+}
+
 // AppendString appends a JSON string: quotes, and escapes for nothing but the quote, the backslash and what is below
 // U+0020. A byte that is not valid UTF-8 becomes U+FFFD.
 func AppendString(dst []byte, s string) []byte {

@@ -18,3 +18,12 @@ func TestFirstUnits(t *testing.T) {
 		}
 	}
 }
+
+func TestInvalidUTF8(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int{"": -1, "aä😀\ufffd": -1, "\xff": 0, "aä\xf0\x9f": 3, "\ufffd\xc0\xaf": 3} {
+		if got := jsonvalue.InvalidUTF8([]byte(text)); got != want {
+			t.Errorf("%q: %d, want %d", text, got, want)
+		}
+	}
+}

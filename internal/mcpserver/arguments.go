@@ -22,7 +22,7 @@ type arguments struct {
 	report *jsonobject.Report
 	// source is the JSON text of the arguments.
 	source []byte
-	// broken is why the arguments are not JSON.
+	// broken is why the arguments are not JSON, which the connection does not look at if they are large.
 	broken error
 	// noLines says that the definition was an object: its author has seen no lines.
 	noLines bool
@@ -44,6 +44,10 @@ func readArguments(raw []byte, t *tool) *arguments {
 	report := &jsonobject.Report{Code: problem.ValidationError, NullIsAbsent: true, Limit: maxFindings}
 	a := &arguments{Object: report.Object(nil), report: report, source: raw}
 	if len(raw) == 0 {
+		return a
+	}
+	if at := jsonvalue.InvalidUTF8(raw); at >= 0 {
+		a.broken = fmt.Errorf("they are not valid UTF-8 (byte %d)", at+1)
 		return a
 	}
 	plain, losses, err := decodeExact(raw)

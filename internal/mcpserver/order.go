@@ -1,9 +1,9 @@
 package mcpserver
 
 import (
-	"bytes"
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,7 +17,9 @@ import (
 
 // Calls about one run are applied in the order in which the connection has brought them. The SDK handles each request in a goroutine
 // of its own, so the order is taken where messages are read one by one: there a call gets a turn in the queue of its run, and its
-// handler waits for that turn. A turn ends when the engine has applied the call, before the call waits for the run.
+// handler waits for that turn. A turn ends when the engine has applied the call, before the call waits for the run. In which queue a call
+// with large arguments belongs its handler finds out, because the next message waits for nothing that takes long; until it has, the turns
+// behind it stand in no queue.
 
 // ordered is a transport whose connection gives turns.
 type ordered struct {
@@ -47,11 +49,11 @@ func (c *orderedConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
 		if given, ok := req.Extra.(*mcp.RequestExtra); ok {
 			*extra = *given
 		}
-		arguments := []byte(large)
+		run := ""
 		if large == nil {
-			arguments = jsonvalue.MemberText(req.Params, "arguments")
+			run = rootNamedBy(jsonvalue.MemberText(req.Params, "arguments"))
 		}
-		if run := rootNamedBy(arguments); run != "" || large != nil {
+		if run != "" || large != nil {
 			if extra.Header = extra.Header.Clone(); extra.Header == nil {
 				extra.Header = http.Header{}
 			}
@@ -77,9 +79,6 @@ const turnHeader = "Workflows-Engine-Turn"
 // rootNamedBy returns the run, or the root of the subworkflow, that the arguments of a call name, "" if none.
 func rootNamedBy(arguments []byte) string {
 	if len(arguments) > 0 && arguments[0] == '"' { // some hosts encode arguments twice
-		if !bytes.Contains(arguments, []byte("execution_id")) {
-			return ""
-		}
 		arguments = jsonvalue.StringText(arguments)
 	}
 	run := jsonvalue.StringText(jsonvalue.MemberText(arguments, "execution_id"))
@@ -94,12 +93,14 @@ type turns struct {
 	byRun  map[string][]*turn
 	byText map[string]*turn
 	byID   map[jsonrpc.ID]*turn
+	// held are the first turn of which the run is not known and all behind it: they are in no queue yet.
+	held []*turn
 }
 
 type turn struct {
 	run, text string
 	id        jsonrpc.ID
-	// arguments are those of the call where the connection has taken them out.
+	// arguments are those of the call where the connection has taken them out, until it is known what run they name.
 	arguments []byte
 	// ready is closed when every earlier turn of the run has ended.
 	ready chan struct{}
@@ -109,20 +110,39 @@ func newTurns() *turns {
 	return &turns{byRun: map[string][]*turn{}, byText: map[string]*turn{}, byID: map[jsonrpc.ID]*turn{}}
 }
 
-// take adds a turn to the queue of a run and returns its number. A call about no run waits for none.
+// take adds a turn to the queue of a run, or of the run that the arguments name if there are any, and returns its number. A call about no
+// run waits for none.
 func (q *turns) take(id jsonrpc.ID, run string, arguments []byte) string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.last++
 	t := &turn{run: run, text: strconv.FormatUint(q.last, 10), id: id, arguments: arguments, ready: make(chan struct{})}
 	q.byText[t.text], q.byID[id] = t, t
-	if run != "" {
-		q.byRun[run] = append(q.byRun[run], t)
-	}
-	if len(q.byRun[run]) <= 1 {
-		close(t.ready)
-	}
+	q.held = append(q.held, t)
+	q.line()
 	return t.text
+}
+
+// line puts the turns that nothing holds any more into the queues of their runs.
+func (q *turns) line() {
+	for len(q.held) > 0 && q.held[0].arguments == nil {
+		t := q.held[0]
+		q.held = q.held[1:]
+		if t.run != "" {
+			q.byRun[t.run] = append(q.byRun[t.run], t)
+		}
+		if len(q.byRun[t.run]) <= 1 {
+			close(t.ready)
+		}
+	}
+}
+
+// named says what run the arguments of a turn name.
+func (q *turns) named(t *turn, run string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	t.run, t.arguments = run, nil
+	q.line()
 }
 
 // of returns the turn of a request, nil if it has none.
@@ -154,16 +174,17 @@ func (q *turns) end(t *turn) {
 	}
 	delete(q.byText, t.text)
 	delete(q.byID, t.id)
+	if i := slices.Index(q.held, t); i >= 0 {
+		q.held = slices.Delete(q.held, i, i+1)
+		q.line()
+		return
+	}
 	queue := q.byRun[t.run]
-	for i := range queue {
-		if queue[i] != t {
-			continue
-		}
-		queue = append(queue[:i:i], queue[i+1:]...)
+	if i := slices.Index(queue, t); i >= 0 {
+		queue = slices.Delete(queue, i, i+1)
 		if i == 0 && len(queue) > 0 {
 			close(queue[0].ready)
 		}
-		break
 	}
 	if q.byRun[t.run] = queue; len(queue) == 0 {
 		delete(q.byRun, t.run)
@@ -179,6 +200,7 @@ func (q *turns) inTurn(next mcp.MethodHandler) mcp.MethodHandler {
 			defer q.end(t)
 			if call, ok := req.(*mcp.CallToolRequest); ok && t.arguments != nil {
 				call.Params.Arguments = t.arguments
+				q.named(t, rootNamedBy(t.arguments))
 			}
 			select {
 			case <-t.ready:

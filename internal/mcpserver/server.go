@@ -151,7 +151,7 @@ func (s *server) handler(t *tool) mcp.ToolHandler {
 			return s.shown(s.refusal(err, t.invalid, "").result()), nil
 		}
 		a := readArguments(req.Params.Arguments, t)
-		if a.broken != nil { // the connection does not look at large arguments
+		if a.broken != nil {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the arguments are not JSON: " + a.broken.Error()}
 		}
 		a.client = req.Session

@@ -21,9 +21,6 @@ type batch struct {
 // acceptBatch takes an array of messages apart, in revisions that have them. Members that are no message are answered
 // within the batch.
 func (c *conn) acceptBatch(text []byte) *refusal {
-	if len(text) > maxEnvelope {
-		return refuse(jsonrpc.CodeInvalidRequest, "the batch has %d bytes; up to %d are read: send the messages one by one", len(text), maxEnvelope)
-	}
 	var members []json.RawMessage
 	if err := json.Unmarshal(text, &members); err != nil {
 		return explain(text, err, cut{})
@@ -41,7 +38,9 @@ func (c *conn) acceptBatch(text []byte) *refusal {
 	}
 	b := new(batch)
 	for _, member := range members {
-		m, r := decode(member)
+		s := scan{kind: outside}
+		s.add(member)
+		m, r := decode(member, s.value(member))
 		if r == nil {
 			r = c.enqueue(m, b)
 		}

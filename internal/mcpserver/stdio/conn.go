@@ -17,10 +17,8 @@ import (
 
 // conn is an mcp.Connection. The session calls Read from one goroutine and Write from many.
 type conn struct {
-	lines chan line
-	// readErr is set before lines is closed; maxBytes is the reader's limit.
-	readErr  error
-	maxBytes int
+	lines   chan line
+	readErr error // set before lines is closed
 
 	stop   <-chan struct{} // ends reading
 	ended  chan<- struct{} // closed at the end of input
@@ -59,7 +57,6 @@ func (*conn) SessionID() string { return "" }
 
 func (c *conn) read(r *lineReader) {
 	defer close(c.lines)
-	c.maxBytes = r.max
 	for {
 		l, err := r.next()
 		if err != nil {
@@ -118,13 +115,14 @@ func (c *conn) Read(context.Context) (jsonrpc.Message, error) {
 func (c *conn) accept(l line) {
 	var r *refusal
 	switch {
-	case l.tooLong:
-		r = tooLong(l, c.maxBytes)
-	case l.text[0] == '[':
+	case l.refused != nil:
+		r = l.refused
+		r.id = findOuterID(l.text, l.tail)
+	case l.batch:
 		r = c.acceptBatch(l.text)
 	default:
 		var m jsonrpc.Message
-		if m, r = decode(l.text); r == nil {
+		if m, r = decode(l.text, l.value); r == nil {
 			r = c.enqueue(m, nil)
 		}
 	}

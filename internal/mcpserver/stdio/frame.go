@@ -6,9 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 type id = jsonrpc.ID
@@ -25,29 +26,13 @@ func refuse(code int64, format string, args ...any) *refusal {
 	return &refusal{code: code, message: fmt.Sprintf(format, args...)}
 }
 
-// decode reads one JSON object as a message. Both results are nil for a malformed response, which must not be answered.
-func decode(text []byte) (jsonrpc.Message, *refusal) {
-	if len(text) > largeMessage {
-		return decodeLarge(text)
-	}
-	if !utf8.Valid(text) {
-		return nil, notUTF8(text)
-	}
-	return decodeText(text, cut{})
-}
-
-func notUTF8(text []byte) *refusal {
-	r := refuse(jsonrpc.CodeParseError, "the message is not valid UTF-8 (byte %d)", invalidUTF8(text)+1)
-	if len(text) > largeMessage {
-		r.id = findOuterID(text[:headBytes], text[len(text)-tailBytes:])
-	} else {
-		r.id = findID(bytes.ToValidUTF8(text, []byte("\uFFFD")))
-	}
-	return r
-}
-
-// decodeText is decode for valid UTF-8, from which something may have been taken out.
+// decodeText is decode for a text from which something may have been taken out.
 func decodeText(text []byte, out cut) (jsonrpc.Message, *refusal) {
+	if at := jsonvalue.InvalidUTF8(text); at >= 0 {
+		r := refuse(jsonrpc.CodeParseError, "the message is not valid UTF-8 (byte %d)", out.original(int64(at)+1))
+		r.id = findID(bytes.ToValidUTF8(text, []byte("\uFFFD")))
+		return nil, r
+	}
 	// A map, because the names of a struct would match in any letter case.
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(text, &members); err != nil {
@@ -123,24 +108,6 @@ func explain(text []byte, err error, out cut) *refusal {
 func isHeader(text []byte) bool {
 	name, _, ok := bytes.Cut(text, []byte(":"))
 	return ok && bytes.HasPrefix(bytes.ToLower(name), []byte("content-"))
-}
-
-func invalidUTF8(text []byte) int {
-	for i := 0; i < len(text); {
-		r, size := utf8.DecodeRune(text[i:])
-		if r == utf8.RuneError && size == 1 {
-			return i
-		}
-		i += size
-	}
-	return len(text)
-}
-
-// tooLong is the refusal of a line of more than max bytes.
-func tooLong(l line, max int) *refusal {
-	r := refuse(jsonrpc.CodeInvalidRequest, "the message is longer than %d bytes", max)
-	r.id = findOuterID(l.text, l.tail)
-	return r
 }
 
 // findOuterID looks for an id at the beginning and at the end of an object whose middle is lost.

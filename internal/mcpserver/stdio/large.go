@@ -2,7 +2,6 @@ package stdio
 
 import (
 	"slices"
-	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -13,13 +12,13 @@ import (
 // not decoded here: the arguments of its tool call are taken out, which needs no more than finding where they end, and are decoded by
 // whoever handles the call.
 
-// Arguments is the Extra of a tool call whose arguments have been taken out: their text, which may be no JSON. In the params stands an
-// empty object instead.
+// Arguments is the Extra of a tool call whose arguments have been taken out: their text, which may be neither JSON nor UTF-8. In the
+// params stands an empty object instead.
 type Arguments []byte
 
 const (
-	// largeMessage is the length from which on arguments are taken out.
-	largeMessage = 64 << 10
+	// largeValue is the length from which on arguments are taken out.
+	largeValue = 64 << 10
 	// maxEnvelope is the most that a message may have besides the arguments of a tool call.
 	maxEnvelope = 1 << 20
 )
@@ -35,30 +34,37 @@ func (c cut) original(offset int64) int64 {
 	return offset
 }
 
-// decodeLarge is decode for a large message.
-func decodeLarge(text []byte) (jsonrpc.Message, *refusal) {
-	if !utf8.Valid(text) {
-		return nil, notUTF8(text)
-	}
-	start, end := jsonvalue.MemberSpan(text, "params", "arguments")
-	if len(text)-(end-start) > maxEnvelope {
-		r := refuse(jsonrpc.CodeInvalidRequest, "the message has %d bytes besides the arguments of a tool call; up to %d are read", len(text)-(end-start), maxEnvelope)
-		r.id = findOuterID(text[:headBytes], text[len(text)-tailBytes:])
-		return nil, r
-	}
-	if end-start <= largeMessage {
+// decode reads one JSON object as a message. value is where its arguments stand, if it has large ones. Both results are nil for a
+// malformed response, which must not be answered.
+func decode(text []byte, value span) (jsonrpc.Message, *refusal) {
+	if value.bytes() <= largeValue {
 		return decodeText(text, cut{})
 	}
-	m, r := decodeText(slices.Concat(text[:start], []byte("{}"), text[end:]), cut{start, end - start})
+	rest := slices.Concat(text[:value.start], []byte("{}"), text[value.end:])
+	arguments := jsonvalue.MemberText(jsonvalue.MemberText(rest, "params"), "arguments")
+	if len(arguments) == 0 || &arguments[0] != &rest[value.start] { // what is large is something else
+		if len(text) > maxEnvelope {
+			r := notArguments()
+			r.id = findOuterID(text[:headBytes], text[len(text)-tailBytes:])
+			return nil, r
+		}
+		return decodeText(text, cut{})
+	}
+	m, r := decodeText(rest, cut{value.start, value.bytes()})
 	req, isRequest := m.(*jsonrpc.Request)
 	if r != nil || !isRequest {
 		return m, r
 	}
 	if req.Method != "tools/call" {
-		r := refuse(jsonrpc.CodeInvalidParams, "the parameters of %q have %d bytes; up to %d are read", req.Method, end-start, largeMessage)
+		r := refuse(jsonrpc.CodeInvalidParams, "the parameters of %q have %d bytes; up to %d are read", req.Method, value.bytes(), largeValue)
 		r.id = req.ID
 		return nil, r
 	}
-	req.Extra = Arguments(text[start:end])
+	req.Extra = Arguments(text[value.start:value.end])
 	return req, nil
+}
+
+// notArguments refuses a message that is large and no tool call.
+func notArguments() *refusal {
+	return refuse(jsonrpc.CodeInvalidRequest, "the message has more than %d bytes besides the arguments of a tool call", maxEnvelope)
 }

@@ -2,6 +2,8 @@ package stdio_test
 
 import (
 	"fmt"
+	"io"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -17,7 +19,7 @@ var large = strings.Repeat("x", 200_000)
 func TestLargeArgumentsAreNotDecodedByTheReader(t *testing.T) {
 	t.Parallel()
 	for _, arguments := range []string{
-		`{"a":"` + large + `"}`, `{"a":"` + large + `\"}","b":[{}]}`, `{"arguments":{},"a":"` + large + `" no JSON}`, `"{\"a\":\"` + large + `\"}"`, `[` + large + `]`,
+		`{"a":"` + large + `"}`, "{\"a\":\"" + large + "\xff\"}", `{"a":"` + large + `\"}","b":[{}]}`, `{"arguments":{},"a":"` + large + `" no JSON}`, `"{\"a\":\"` + large + `\"}"`, `[` + large + `]`,
 	} {
 		for _, line := range []string{
 			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":` + arguments + `}}`,
@@ -56,14 +58,16 @@ func TestLargeMessagesThatAreRefused(t *testing.T) {
 		"broken behind the arguments":   {call + `]`, fmt.Sprintf("byte %d:", len(call)+1), -32700},
 		"not closed":                    {call, "unexpected end", -32700},
 		"arguments that are not closed": {call[:len(call)-2], "unexpected end", -32700},
-		"not UTF-8":                     {call[:len(call)-2] + "\xff\"}}}", fmt.Sprintf("(byte %d)", len(call)-1), -32700},
+		"not UTF-8":                     {call + ",\"_meta\":\"\xff\"}}", fmt.Sprintf("(byte %d)", len(call)+11), -32700},
+		"nested too deep":               {call[:len(call)-1] + `,"b":` + strings.Repeat("[", 10_000), "nested more than 10000 levels", -32700},
+		"nested too deep, closed":       {call[:len(call)-1] + `,"b":` + strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000) + `}}}`, "nested more than 10000 levels", -32700},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out output
 			c := connect(t, &stdio.Transport{In: strings.NewReader(tt.line + "\n" + `{"jsonrpc":"2.0","method":"after"}`), Out: &out})
 			if m, err := c.Read(t.Context()); err != nil || m.(*jsonrpc.Request).Method != "after" {
-				t.Fatalf("read %.200v, %v", m, err)
+				t.Fatalf("read %.200s, %v", fmt.Sprint(m), err)
 			}
 			if got := out.String(); !strings.Contains(got, `"id":1`) || !strings.Contains(got, fmt.Sprintf(`"code":%d`, tt.code)) || !strings.Contains(got, tt.message) {
 				t.Errorf("answered %s", got)
@@ -82,6 +86,40 @@ func TestLargeMessagesThatAreRefused(t *testing.T) {
 		}
 		if got := m.(*jsonrpc.Request); want == "" && got.Extra == nil {
 			t.Errorf("in a batch: read %.200v", got)
+		}
+	}
+}
+
+// TestLargeLinesAreKeptOnce: while a large line arrives the reader keeps its parts, and joins them once. Nothing is kept of a line that is
+// refused.
+func TestLargeLinesAreKeptOnce(t *testing.T) { // not parallel: it counts what the process allocates
+	const size = 15 << 20
+	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":`
+	for name, tt := range map[string]struct {
+		line    string
+		percent uint64 // of its size
+	}{
+		"arguments":               {call + `{"a":"` + strings.Repeat("x", size) + `"}}}`, 210},
+		"encoded twice":           {call + `"{\"a\":\"` + strings.Repeat(`\\`, size/2) + `\"}"}}`, 210},
+		"nested too deep":         {call + strings.Repeat("[", size), 10},
+		"no call":                 {`{"jsonrpc":"2.0","id":1,"method":"m","params":{` + strings.Repeat(`"a":1,`, size/6), 20},
+		"a batch":                 {strings.Repeat("[7,", size/3), 20},
+		"longer than the longest": {call + `"` + strings.Repeat("x", 2*size), 60},
+	} {
+		in := strings.NewReader(tt.line + "\n" + `{"jsonrpc":"2.0","method":"after"}`)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		c := connect(t, &stdio.Transport{In: in, Out: io.Discard})
+		for read := ""; read != "after"; {
+			m, err := c.Read(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			read = m.(*jsonrpc.Request).Method
+		}
+		runtime.ReadMemStats(&after)
+		if got := (after.TotalAlloc - before.TotalAlloc) * 100 / uint64(len(tt.line)); got > tt.percent {
+			t.Errorf("%s: allocated %d %% of the size of the line, want %d %% at most", name, got, tt.percent)
 		}
 	}
 }

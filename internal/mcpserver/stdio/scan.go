@@ -1,0 +1,113 @@
+package stdio
+
+import "bytes"
+
+// scan looks at a line as it arrives, once at each byte, for what decides about a large message: how deep it is nested, and where the
+// arguments of its tool call stand, if it has large ones: they are the longest value two levels deep. Whether the line is JSON is not
+// looked at.
+type scan struct {
+	read, depth, deepest int
+	kind                 uint8
+	begun                int  // offset of the value two levels deep that has not ended; 0 if there is none
+	longest              span // of those that have ended
+}
+
+// span is a part of a text, by its offsets.
+type span struct{ start, end int }
+
+func (s span) bytes() int { return s.end - s.start }
+
+// The kinds of bytes that mean something: everywhere outside of strings, in an object two levels deep too, in a string, and after a
+// backslash there. One of them says where a scan stands.
+const (
+	outside = 1 << iota
+	inMember
+	inString
+	afterBackslash
+)
+
+var kinds = func() (k [256]uint8) {
+	for c := range k {
+		k[c] = afterBackslash
+	}
+	for _, c := range []byte(`{}[]"`) {
+		k[c] |= outside | inMember
+	}
+	k[':'] |= inMember
+	k[','] |= inMember
+	k['"'] |= inString
+	k['\\'] |= inString
+	return k
+}()
+
+// valueDepth is how deep the values stand.
+const valueDepth = 2
+
+// add takes the next bytes of the line in.
+func (s *scan) add(part []byte) {
+	kind := s.kind
+	for i, c := range part {
+		if kinds[c]&kind == 0 {
+			continue
+		}
+		switch kind {
+		case afterBackslash:
+			kind = inString
+			continue
+		case inString:
+			if c == '\\' {
+				kind = afterBackslash
+				continue
+			}
+		default:
+			switch c {
+			case '"':
+				kind = inString
+				continue
+			case '{', '[':
+				s.depth++
+				s.deepest = max(s.deepest, s.depth)
+			case '}', ']':
+				if s.depth == valueDepth {
+					s.end(s.read + i)
+				}
+				s.depth--
+			case ':':
+				s.begun = s.read + i + 1
+			case ',':
+				s.end(s.read + i)
+			}
+		}
+		if kind = outside; s.depth == valueDepth {
+			kind = inMember
+		}
+	}
+	s.kind = kind
+	s.read += len(part)
+}
+
+// end ends the value two levels deep that stands before an offset, if there is one.
+func (s *scan) end(offset int) {
+	if s.begun > 0 && offset-s.begun > s.longest.bytes() {
+		s.longest = span{s.begun, offset}
+	}
+	s.begun = 0
+}
+
+// besides is how many of the bytes so far belong neither to the longest value nor to the one that has not ended.
+func (s *scan) besides() int {
+	n := s.read - s.longest.bytes()
+	if s.begun > 0 {
+		n -= s.read - s.begun
+	}
+	return n
+}
+
+// value returns the longest value of a line that has been read to its end.
+func (s *scan) value(text []byte) span {
+	s.end(len(text))
+	v := s.longest
+	v.end = v.start + len(bytes.TrimRight(text[v.start:v.end], space))
+	v.start = v.end - len(bytes.TrimLeft(text[v.start:v.end], space))
+	return v
+}
