@@ -126,7 +126,7 @@ func TestARunOfAnUnsignedDefinitionIsNotContinued(t *testing.T) {
 }
 
 // TestASignatureIsStoredWithItsDefinition: another process judges a stored definition by its own keys, of a run that was moved to
-// another store too, and a newer signature replaces an older one.
+// another store too, and a newer signature is stored beside an older one.
 func TestASignatureIsStoredWithItsDefinition(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -162,6 +162,57 @@ func TestASignatureIsStoredWithItsDefinition(t *testing.T) {
 	redacted := &bytes.Buffer{}
 	if err := graph.Export(ctx, store, "n", graph.ExportOptions{Redact: true, Now: time.Now()}, redacted); err != nil || strings.Contains(redacted.String(), `"signature"`) {
 		t.Errorf("a redacted file holds a signature, which holds the definition: %v", err)
+	}
+}
+
+// TestAnotherKeyTakesNothingAway: a process with another key, such as one of the same id, starts the same definition. Each goes on to trust it
+// by its own key, a third one that accepts unsigned definitions too, and who trusts neither is told so.
+func TestAnotherKeyTakesNothingAway(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	for name, start := range map[string]func(*graph.Runner, graph.StartRequest) error{
+		"start": func(r *graph.Runner, req graph.StartRequest) error { _, err := r.Start(ctx, req); return err },
+		"fork": func(r *graph.Runner, req graph.StartRequest) error {
+			_, err := r.Fork(ctx, graph.ForkRequest{ExecutionID: "unsigned", Seq: 3, NewExecutionID: req.ExecutionID, Definition: req.Definition})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := historymem.New()
+			d := asks(t, "w")
+			either := equip(t, &script{}, "one")
+			either.VerifyDefinition = func(d *definition.Document) error {
+				if d.Signature() == nil {
+					return nil
+				}
+				return signedBy("C")(d)
+			}
+			if _, err := newRunner(t, store, either).Start(ctx, graph.StartRequest{ExecutionID: "unsigned", Definition: d}); err != nil {
+				t.Fatal(err)
+			}
+			for _, key := range []string{"A", "B"} {
+				if err := start(trusting(t, store, key), graph.StartRequest{ExecutionID: key, Definition: signed(d, key)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, run := range []string{"A", "B", "unsigned"} {
+				r := newRunner(t, store, either)
+				if run != "unsigned" {
+					r = trusting(t, store, run)
+				}
+				_, err := trusting(t, store, "D").Resume(ctx, graph.ResumeRequest{ExecutionID: run, Payload: object{"ok": true}})
+				if wantCode(t, err, problem.DefinitionNotFound); !strings.Contains(err.Error(), "not signed by D") {
+					t.Errorf("%s: %v", run, err)
+				}
+				if got, err := r.Resume(ctx, graph.ResumeRequest{ExecutionID: run, Payload: object{"ok": true}}); err != nil || got.Status != machine.Completed {
+					t.Errorf("%s: %+v, %v", run, got, err)
+				}
+				if _, err := newRunner(t, store, graph.Options{VerifyDefinition: signedBy(run)}).Start(ctx, graph.StartRequest{DefinitionRef: "w"}); run != "unsigned" && err != nil {
+					t.Errorf("%s, by name: %v", run, err)
+				}
+			}
+		})
 	}
 }
 

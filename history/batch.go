@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bytes"
 	"unicode/utf8"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -55,10 +56,15 @@ func (b *Batch) Check() error {
 	return nil
 }
 
-// Check refuses a definition without its hash, which is the key, with INTERNAL_ERROR.
+// Check refuses a definition without its hash, which is the key, or with a signature that cannot be kept, with INTERNAL_ERROR.
 func (d *StoredDefinition) Check() error {
 	if d.Hash == "" {
 		return problem.New(problem.Internal, "the definition %q has no hash", d.Name)
+	}
+	for _, block := range d.Signatures {
+		if len(block) == 0 || bytes.IndexByte(block, '\n') >= 0 {
+			return problem.New(problem.Internal, "the definition %q has a signature that is empty or has more than one line", d.Name)
+		}
 	}
 	return nil
 }

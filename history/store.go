@@ -51,8 +51,8 @@ type Store interface {
 	// DefinitionByName returns the definition stored last under a document name, of that version if version is not "".
 	DefinitionByName(ctx context.Context, name, version string) (StoredDefinition, error)
 
-	// PutDefinition stores a definition. Storing the same hash again changes nothing but the signature: a new one replaces the
-	// stored one, none leaves it.
+	// PutDefinition stores a definition. Storing the same hash again adds its signatures to the stored ones (AddSignatures), and changes
+	// nothing else.
 	PutDefinition(ctx context.Context, d StoredDefinition) error
 
 	// DueTimers returns the timers due at or before now, earliest first, at most limit (0: all). Their ExecutionID is set.
@@ -159,9 +159,9 @@ type StoredDefinition struct {
 	Name    string
 	Version string
 	Text    []byte
-	// Signature is the signature block with which the definition came last, as JSON; nil for one that never had any. The store
-	// does not verify it.
-	Signature []byte
+	// Signatures are the signature blocks with which the definition came, the first first, each a JSON object without line ends; nil if
+	// it never had any. The store does not verify them.
+	Signatures [][]byte
 }
 
 // ListQuery selects runs. Zero values do not filter.

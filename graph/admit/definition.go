@@ -101,7 +101,7 @@ func moreErrors(n int) string {
 func StoredForm(prog *definition.Program) *history.StoredDefinition {
 	d := &history.StoredDefinition{Hash: prog.Hash, Name: prog.Name, Version: prog.Version, Text: prog.Document.Canonical()}
 	if signature := prog.Document.Signature(); signature != nil {
-		d.Signature = jsonvalue.Canonical(signature)
+		d.Signatures = [][]byte{jsonvalue.Canonical(signature)}
 	}
 	return d
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 
@@ -119,10 +120,27 @@ func (l *Library) Stored(ctx context.Context, hash string) (*definition.Program,
 	if err != nil {
 		return nil, err
 	}
-	if err := l.trust(doc); err != nil {
+	signed, err := l.trustStored(doc, &d)
+	if err != nil {
 		return nil, untrusted(&d, err)
 	}
-	return l.compile(doc)
+	return l.compile(signed)
+}
+
+// trustStored returns a stored definition with the newest of its signatures by which this process trusts it, or with none if it trusts it
+// unsigned: what others have signed it with takes nothing away. The error is that of the newest.
+func (l *Library) trustStored(doc *definition.Document, d *history.StoredDefinition) (*definition.Document, error) {
+	signatures, _ := signaturesOf(d) // ReadStored has looked at them
+	var refused error
+	for _, signature := range append(signatures, nil) {
+		signed := doc.Signed(signature)
+		err := l.trust(signed)
+		if err == nil {
+			return signed, nil
+		}
+		refused = cmp.Or(refused, err)
+	}
+	return nil, refused
 }
 
 // untrusted is the error of a run whose stored definition this process does not trust.
@@ -153,10 +171,14 @@ func (l *Library) admitStored(d history.StoredDefinition) (*definition.Program, 
 	if err != nil {
 		return nil, err
 	}
-	return l.Admit(doc)
+	signed, err := l.trustStored(doc, &d)
+	if err != nil {
+		return nil, err
+	}
+	return l.compile(signed)
 }
 
-// ReadStored parses a stored definition. One that is not what its hash names is HISTORY_CORRUPT.
+// ReadStored parses a stored definition, without its signatures. One that is not what its hash names is HISTORY_CORRUPT.
 func ReadStored(d history.StoredDefinition) (*definition.Document, error) {
 	const hint = "Nothing was done. Restore the database from a backup; Runner.Verify shows what else differs from what was stored."
 	doc, err := definition.Parse(d.Text)
@@ -167,16 +189,24 @@ func ReadStored(d history.StoredDefinition) (*definition.Document, error) {
 		return nil, problem.New(problem.HistoryCorrupt, "the stored definition %s has been altered: its text has the hash %s", d.Hash, doc.Hash()).
 			WithHint("%s", hint)
 	}
-	if len(d.Signature) == 0 {
-		return doc, nil
-	}
-	signature, err := jsonvalue.Decode(d.Signature)
-	block, ok := signature.(map[string]any)
-	if !ok {
-		return nil, problem.New(problem.HistoryCorrupt, "the signature of the stored definition %s cannot be read", d.Hash).WithCause(err).
+	if _, err := signaturesOf(&d); err != nil {
+		return nil, problem.New(problem.HistoryCorrupt, "a signature of the stored definition %s cannot be read", d.Hash).WithCause(err).
 			WithHint("%s", hint)
 	}
-	return doc.Signed(block), nil
+	return doc, nil
+}
+
+// signaturesOf returns the signature blocks of a stored definition, the newest first.
+func signaturesOf(d *history.StoredDefinition) (signatures []map[string]any, err error) {
+	for _, block := range slices.Backward(d.Signatures) {
+		v, err := jsonvalue.Decode(block)
+		signature, ok := v.(map[string]any)
+		if !ok {
+			return nil, cmp.Or(err, errors.New("it is not an object"))
+		}
+		signatures = append(signatures, signature)
+	}
+	return signatures, nil
 }
 
 // Forked returns the program of a fork of a run: that of d, or the run's own if d is nil.

@@ -53,10 +53,11 @@ func Import(ctx context.Context, store history.Store, in io.Reader) (*Result, er
 	}
 	res := &Result{ExecutionID: file.ExecutionID, Subworkflows: len(file.Runs) - 1, Definitions: len(file.Definitions)}
 	i := history.Import{Definitions: file.Definitions}
-	for j := range i.Definitions { // a stored signature, by which other runs are trusted, stays
+	for j := range i.Definitions { // nobody has verified the signatures: they leave room for others
 		d := &i.Definitions[j]
-		if stored, err := store.Definition(ctx, d.Hash); err == nil && stored.Signature != nil {
-			d.Signature = nil
+		d.Signatures = d.Signatures[:min(len(d.Signatures), history.MaxSignatures/2)]
+		if stored, err := store.Definition(ctx, d.Hash); err == nil && stored.Signatures != nil {
+			d.Signatures = nil
 		}
 	}
 	for j := range file.Runs {

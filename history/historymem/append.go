@@ -134,11 +134,11 @@ func (s *Store) PutDefinition(ctx context.Context, d history.StoredDefinition) e
 
 func (s *Store) putDefinition(d history.StoredDefinition) {
 	i := slices.IndexFunc(s.definitions, func(k history.StoredDefinition) bool { return k.Hash == d.Hash })
-	switch d.Signature = bytes.Clone(d.Signature); {
-	case i < 0:
-		d.Text = bytes.Clone(d.Text)
-		s.definitions = append(s.definitions, d)
-	case len(d.Signature) > 0:
-		s.definitions[i].Signature = d.Signature
+	if i < 0 {
+		i = len(s.definitions)
+		kept := d
+		kept.Text, kept.Signatures = bytes.Clone(d.Text), nil
+		s.definitions = append(s.definitions, kept)
 	}
+	s.definitions[i].Signatures = history.AddSignatures(s.definitions[i].Signatures, d.Signatures)
 }

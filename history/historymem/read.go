@@ -145,7 +145,7 @@ func (s *Store) definition(ctx context.Context, is func(d *history.StoredDefinit
 	defer s.mu.Unlock()
 	for _, d := range slices.Backward(s.definitions) {
 		if is(&d) {
-			d.Text, d.Signature = bytes.Clone(d.Text), bytes.Clone(d.Signature)
+			d.Text, d.Signatures = bytes.Clone(d.Text), history.AddSignatures(nil, d.Signatures)
 			return d, nil
 		}
 	}

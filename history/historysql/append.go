@@ -1,6 +1,7 @@
 package historysql
 
 import (
+	"bytes"
 	"context"
 	"database/sql/driver"
 	"slices"
@@ -237,6 +238,14 @@ func flag(v bool) int64 {
 }
 
 func insertDefinition(c *conn, d *history.StoredDefinition) error {
-	_, err := c.exec(putDefinition, d.Hash, d.Name, d.Version, string(d.Text), string(d.Signature))
+	signatures := d.Signatures
+	if len(signatures) > 0 {
+		stored, err := c.one(readSignatures, d.Hash)
+		if err != nil {
+			return err
+		}
+		signatures = history.AddSignatures(signaturesOf(textOf(stored)), signatures)
+	}
+	_, err := c.exec(putDefinition, d.Hash, d.Name, d.Version, string(d.Text), string(bytes.Join(signatures, []byte("\n"))))
 	return err
 }

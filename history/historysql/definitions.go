@@ -1,6 +1,7 @@
 package historysql
 
 import (
+	"bytes"
 	"context"
 	"database/sql/driver"
 
@@ -20,16 +21,24 @@ func (s *Store) DefinitionByName(ctx context.Context, name, version string) (his
 
 func (s *Store) definition(ctx context.Context, text string, args ...any) (history.StoredDefinition, error) {
 	var d history.StoredDefinition
-	found, err := s.readers.row(ctx, text, args, &d.Hash, &d.Name, &d.Version, &d.Text, &d.Signature)
+	var signatures string
+	found, err := s.readers.row(ctx, text, args, &d.Hash, &d.Name, &d.Version, &d.Text, &signatures)
 	switch {
 	case err != nil:
 		return history.StoredDefinition{}, failure("the definition could not be read", err)
 	case !found:
 		return history.StoredDefinition{}, problem.New(problem.DefinitionNotFound, "the definition is not stored")
-	case len(d.Signature) == 0:
-		d.Signature = nil
 	}
+	d.Signatures = signaturesOf(signatures)
 	return d, nil
+}
+
+// signaturesOf takes the column signature apart: a signature block a line.
+func signaturesOf(lines string) [][]byte {
+	if lines == "" {
+		return nil
+	}
+	return bytes.Split([]byte(lines), []byte("\n"))
 }
 
 // definitions returns all definitions in the order in which they were stored.

@@ -42,6 +42,7 @@ var (
 	listLabelled         = sqlText("list_labelled")
 	putDefinition        = sqlText("put_definition")
 	readDefinition       = sqlText("read_definition")
+	readSignatures       = sqlText("read_signatures")
 	readDefinitionByName = sqlText("read_definition_by_name")
 	putTimer             = sqlText("put_timer")
 	dropTimers           = sqlText("drop_timers")

@@ -2,7 +2,9 @@ package historytest
 
 import (
 	"bytes"
+	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -72,13 +74,23 @@ func definitions(t *testing.T, s history.Store) {
 	must(t, s.PutDefinition(ctx, repaired))
 	// The same hash again changes nothing, neither the text nor which one is the last.
 	must(t, s.PutDefinition(ctx, history.StoredDefinition{Hash: "h2", Name: "w", Version: "2", Text: []byte(`other`)}))
-	// But a signature is kept, until there is a newer one.
-	for _, signature := range []string{`{"value":"a"}`, `{"value":"b"}`, ``} {
+	// But signatures are added: what comes later replaces none of those that are there, however many come.
+	for _, signature := range []string{`{"value":"a"}`, `{"value":"b"}`, ``, `{"value":" a ","keyId":"k"}`} {
 		signed := first
-		signed.Signature = []byte(signature)
+		if signature != "" {
+			signed.Signatures = [][]byte{[]byte(signature)}
+		}
 		must(t, s.PutDefinition(ctx, signed))
 	}
-	first.Signature = []byte(`{"value":"b"}`)
+	first.Signatures = [][]byte{[]byte(`{"value":"a"}`), []byte(`{"value":"b"}`)}
+	repaired.Signatures = nil
+	for i := range history.MaxSignatures {
+		repaired.Signatures = append(repaired.Signatures, fmt.Appendf(nil, `{"value":"%d"}`, i))
+	}
+	many := repaired
+	many.Signatures = append(slices.Clone(repaired.Signatures), []byte(`{"value":"one too many"}`))
+	must(t, s.PutDefinition(ctx, many))
+	must(t, s.PutDefinition(ctx, first))
 
 	check := func(d history.StoredDefinition, err error, want history.StoredDefinition) {
 		t.Helper()
@@ -99,4 +111,5 @@ func definitions(t *testing.T, s history.Store) {
 	wantRefusal(t, problem.DefinitionNotFound)(s.DefinitionByName(ctx, "w", "3"))
 	wantRefusal(t, problem.DefinitionNotFound)(s.DefinitionByName(ctx, "", "1"))
 	wantCode(t, s.PutDefinition(ctx, history.StoredDefinition{Name: "w"}), problem.Internal)
+	wantCode(t, s.PutDefinition(ctx, history.StoredDefinition{Hash: "h1", Signatures: [][]byte{[]byte("{}\n")}}), problem.Internal)
 }

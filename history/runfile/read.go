@@ -34,25 +34,25 @@ type File struct {
 
 // line is a line of any type. Members that a type does not have must be absent.
 type line struct {
-	Type        string          `json:"type"`
-	Format      *string         `json:"format"`
-	Version     json.RawMessage `json:"version"` // a number in the header, a text in definitions
-	ExecutionID *string         `json:"execution_id"`
-	ExportedAt  *string         `json:"exported_at"`
-	Redacted    *bool           `json:"redacted"`
-	Hash        *string         `json:"hash"`
-	Name        *string         `json:"name"`
-	Text        json.RawMessage `json:"text"`
-	Signature   json.RawMessage `json:"signature"`
-	Records     *int            `json:"records"`
-	Seq         *int64          `json:"seq"`
-	Kind        *string         `json:"kind"`
-	CreatedAt   *string         `json:"created_at"`
-	Foreign     *bool           `json:"foreign"`
-	Payload     json.RawMessage `json:"payload"`
-	Definitions *int            `json:"definitions"`
-	Runs        *int            `json:"runs"`
-	SHA256      *string         `json:"sha256"`
+	Type        string            `json:"type"`
+	Format      *string           `json:"format"`
+	Version     json.RawMessage   `json:"version"` // a number in the header, a text in definitions
+	ExecutionID *string           `json:"execution_id"`
+	ExportedAt  *string           `json:"exported_at"`
+	Redacted    *bool             `json:"redacted"`
+	Hash        *string           `json:"hash"`
+	Name        *string           `json:"name"`
+	Text        json.RawMessage   `json:"text"`
+	Signatures  []json.RawMessage `json:"signatures"`
+	Records     *int              `json:"records"`
+	Seq         *int64            `json:"seq"`
+	Kind        *string           `json:"kind"`
+	CreatedAt   *string           `json:"created_at"`
+	Foreign     *bool             `json:"foreign"`
+	Payload     json.RawMessage   `json:"payload"`
+	Definitions *int              `json:"definitions"`
+	Runs        *int              `json:"runs"`
+	SHA256      *string           `json:"sha256"`
 }
 
 // members lists the required members of each type of line.
@@ -65,13 +65,13 @@ var members = map[string][]string{
 }
 
 // optional lists the optional members, with the type of line that may have them.
-var optional = map[string]string{"redacted": typeHeader, "signature": typeDefinition, "foreign": typeRecord}
+var optional = map[string]string{"redacted": typeHeader, "signatures": typeDefinition, "foreign": typeRecord}
 
 // given returns which members a line has.
 func (l *line) given() map[string]bool {
 	return map[string]bool{
 		"format": l.Format != nil, "version": l.Version != nil, "execution_id": l.ExecutionID != nil, "exported_at": l.ExportedAt != nil,
-		"redacted": l.Redacted != nil, "signature": l.Signature != nil, "foreign": l.Foreign != nil, "hash": l.Hash != nil, "name": l.Name != nil, "text": l.Text != nil, "records": l.Records != nil,
+		"redacted": l.Redacted != nil, "signatures": l.Signatures != nil, "foreign": l.Foreign != nil, "hash": l.Hash != nil, "name": l.Name != nil, "text": l.Text != nil, "records": l.Records != nil,
 		"seq": l.Seq != nil, "kind": l.Kind != nil, "created_at": l.CreatedAt != nil, "payload": l.Payload != nil,
 		"definitions": l.Definitions != nil, "runs": l.Runs != nil, "sha256": l.SHA256 != nil,
 	}
@@ -216,7 +216,13 @@ func (r *reader) header(l *line) error {
 }
 
 func (r *reader) definition(l *line) error {
-	d := history.StoredDefinition{Hash: *l.Hash, Name: *l.Name, Text: bytes.Clone(l.Text), Signature: bytes.Clone(l.Signature)}
+	d := history.StoredDefinition{Hash: *l.Hash, Name: *l.Name, Text: bytes.Clone(l.Text)}
+	for _, block := range l.Signatures {
+		if jsonvalue.StringText(jsonvalue.MemberText(block, "value")) == nil {
+			return r.fail("expected signature blocks, objects with a text as their value")
+		}
+		d.Signatures = append(d.Signatures, bytes.Clone(block))
+	}
 	if json.Unmarshal(l.Version, &d.Version) != nil {
 		return r.fail("expected a string as the version of a definition")
 	}

@@ -38,7 +38,7 @@ func sample(t testing.TB, redact bool) []byte {
 	w := runfile.NewWriter(&out, redact)
 	for _, err := range []error{
 		w.Header("r", historytest.Begin),
-		w.Definition(history.StoredDefinition{Hash: hex.EncodeToString(sum[:]), Name: "w", Version: "1", Text: text}),
+		w.Definition(history.StoredDefinition{Hash: hex.EncodeToString(sum[:]), Name: "w", Version: "1", Text: text, Signatures: [][]byte{[]byte(`{"value":"a"}`), []byte(`{"value":"b"}`)}}),
 		w.Run("r", records(t, "r", append(historytest.Start("w", "in_process"), `E StateUpdated a {"state":{"token":"hush","s":"a\u2028<b>"}}`)...)),
 		w.Run("r:sub:v", records(t, "r:sub:v", historytest.Start("w", "in_process")...)),
 		w.Trailer(),
@@ -129,6 +129,8 @@ func TestWrongFiles(t *testing.T) {
 		"foreign elsewhere":      {replace(2, `"hash"`, `"foreign":true,"hash"`), `line 2: a definition has no "foreign"`},
 		"a member too few":       {replace(4, `"kind":"event",`, ``), `line 4: the record has no "kind"`},
 		"a definition's text":    {replace(2, `{"nodes":[]}`, `{"nodes":[1]}`), "line 2: the definition \"w\" does not match"},
+		"a signature":            {replace(2, `{"value":"a"}`, `{"value":1}`), "line 2: expected signature blocks"},
+		"signatures":             {replace(2, `[{"value":"a"},{"value":"b"}]`, `3`), "line 2: invalid line"},
 		"another run":            {replace(3, `"execution_id":"r"`, `"execution_id":"x"`), `line 3: expected run "r" first`},
 		"a stranger":             {replace(10, `r:sub:v`, `x`), `line 10: run "x" is not a subworkflow of "r"`},
 		"a run twice":            {replace(10, `r:sub:v`, `r`), `line 10: run "r" is not a subworkflow`},

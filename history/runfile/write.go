@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"hash"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -74,8 +75,8 @@ func (w *Writer) Definition(d history.StoredDefinition) error {
 	w.text("name", d.Name)
 	w.text("version", d.Version)
 	w.raw("text", w.shown(d.Text))
-	if d.Signature != nil && !w.redacted { // a signature holds what it signs
-		w.raw("signature", d.Signature)
+	if len(d.Signatures) > 0 && !w.redacted { // a signature holds what it signs
+		w.raw("signatures", slices.Concat([]byte("["), bytes.Join(d.Signatures, []byte(",")), []byte("]")))
 	}
 	return w.end()
 }

@@ -1,0 +1,1 @@
+SELECT signature FROM definitions WHERE hash = ?1
