@@ -24,6 +24,8 @@ type diskOp struct {
 	kind opKind
 	path string
 	data []byte
+	// to is the new name in a renaming.
+	to string
 	// at is where a write begins, or the size to which a file is cut.
 	at int64
 	// begun is the number of the calls that had ended when this one began: a flush counts for them alone.
@@ -38,6 +40,7 @@ const (
 	opMkdir
 	opCreate
 	opRemove
+	opRename
 	opWrite
 	opCut
 	opFlush
@@ -90,6 +93,11 @@ func (d *disk) apply(number int, op diskOp) {
 	case opRemove:
 		delete(d.names, op.path)
 		d.pending = append(d.pending, naming{number, op.path, nil})
+	case opRename: // each name stands at a moment of its own, which is worse than what file systems do
+		f := d.names[op.path]
+		delete(d.names, op.path)
+		d.names[op.to] = f
+		d.pending = append(d.pending, naming{number, op.path, nil}, naming{number, op.to, f})
 	case opWrite, opCut:
 		if f := d.names[op.path]; f != nil && !isIndex(op.path) {
 			f.pending = append(f.pending, change{number, op.data, op.at})

@@ -72,7 +72,8 @@ func TestPowerCutTrace(t *testing.T) {
 22 fsync(4</r/d>)           = 0
 22 write(5</r/marks>, "` + escaped + `", 9) = 9
 1  pwrite64(6</elsewhere>, "1", 1, 0)   = 1
-1  unlink("/r/d/x")                     = 0
+1  renameat(AT_FDCWD</w>, "/r/d/x", AT_FDCWD</w>, "/r/d/z") = 0
+1  unlink("/r/d/z")                     = 0
 1  +++ exited with 0 +++
 `
 	want := []diskOp{
@@ -81,7 +82,8 @@ func TestPowerCutTrace(t *testing.T) {
 		{kind: opFlush, path: "/r/d/x", begun: 1},
 		{kind: opFlush, path: "/r/d", begun: 3},
 		{kind: opMark, path: "/r/marks", mark: said, begun: 4},
-		{kind: opRemove, path: "/r/d/x", begun: 5},
+		{kind: opRename, path: "/r/d/x", to: "/r/d/z", begun: 5},
+		{kind: opRemove, path: "/r/d/z", begun: 6},
 	}
 	ops, err := parseTrace(strings.NewReader(text), "/r", "/r/marks")
 	if err != nil || !reflect.DeepEqual(ops, want) {
@@ -89,7 +91,7 @@ func TestPowerCutTrace(t *testing.T) {
 	}
 	for _, line := range []string{
 		`1 pwrite64(3</r/d/x>, "12"..., 3, 0) = 3`, `1 pwrite64(3</r/d/x>, "123", 3, 0) = 2`, `1 pwrite64(3</r/d/y>, "123", 3, 0) = 3`,
-		`1 rename("/r/d/x", "/r/d/y") = 0`, `1 fallocate(3</r/d/x>, 0, 0, 9) = 0`, `1 write(3</r/d/x>, "123", 3) = 3`, `1 what`,
+		`1 rename("/r/d/x", "/elsewhere") = 0`, `1 link("/r/d/x", "/r/d/y") = 0`, `1 fallocate(3</r/d/x>, 0, 0, 9) = 0`, `1 write(3</r/d/x>, "123", 3) = 3`, `1 what`,
 	} {
 		created, _, _ := strings.Cut(text, "\n")
 		if ops, err := parseTrace(strings.NewReader(created+"\n"+line+"\n"), "/r", "/r/marks"); err == nil {

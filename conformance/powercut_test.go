@@ -42,8 +42,8 @@ type powerRun struct {
 	run     *graph.Run
 }
 
-// tracedRuns runs every case under strace.
-func tracedRuns(t *testing.T) []*powerRun {
+// tracedWorker runs a test of this binary under strace, as a process that works in the folder root.
+func tracedWorker(t *testing.T, worker string) (root string, ops []diskOp) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("-short leaves out what starts processes")
@@ -58,9 +58,25 @@ func tracedRuns(t *testing.T) []*powerRun {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestPowerCutWorker$")
+	cmd := exec.Command(os.Args[0], "-test.run=^"+worker+"$")
 	cmd.Env = append(os.Environ(), powerFolder+"="+root)
-	ops := traced(t, powerDisk(root), powerMarks(root), cmd)
+	return root, traced(t, powerDisk(root), powerMarks(root), cmd)
+}
+
+// ofCase returns what a case did, and where it begins in the trace.
+func ofCase(ops []diskOp, name string) (of []diskOp, first int) {
+	first = slices.IndexFunc(ops, func(op diskOp) bool { return op.mark.what == "case" && op.mark.name == name })
+	of = ops[first+1:]
+	if next := slices.IndexFunc(of, func(op diskOp) bool { return op.mark.what == "case" }); next >= 0 {
+		of = of[:next]
+	}
+	return of, first
+}
+
+// tracedRuns runs every case under strace.
+func tracedRuns(t *testing.T) []*powerRun {
+	t.Helper()
+	root, ops := tracedWorker(t, "TestPowerCutWorker")
 	given := map[int]map[string]object{}
 	text, err := os.ReadFile(filepath.Join(root, "given.json"))
 	if err == nil {
@@ -72,11 +88,7 @@ func tracedRuns(t *testing.T) []*powerRun {
 	var runs []*powerRun
 	for number, p := range powerCases(t) {
 		w := &powerRun{powerCase: p, number: number, path: powerFile(powerDisk(root), number), disk: powerDisk(root), given: given[number], keys: map[string]bool{}}
-		w.first = slices.IndexFunc(ops, func(op diskOp) bool { return op.mark.what == "case" && op.mark.name == p.name() })
-		w.ops = ops[w.first+1:]
-		if next := slices.IndexFunc(w.ops, func(op diskOp) bool { return op.mark.what == "case" }); next >= 0 {
-			w.ops = w.ops[:next]
-		}
+		w.ops, w.first = ofCase(ops, p.name())
 		for _, op := range w.ops {
 			if op.mark.what == "perform" {
 				w.keys[op.mark.name] = true

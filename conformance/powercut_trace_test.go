@@ -172,6 +172,14 @@ func (p *traceParser) add(call string, begun int) error {
 	case "unlink", "unlinkat":
 		op.kind, op.path = opRemove, quoted(args)
 		delete(p.names, op.path)
+	case "rename", "renameat":
+		op.kind, op.path = opRename, quoted(args)
+		op.to = quoted(args[strings.Index(args, op.path)+len(op.path)+1:])
+		if p.below(op.path) != p.below(op.to) {
+			return fmt.Errorf("the disk does not know this call")
+		}
+		delete(p.names, op.path)
+		p.names[op.to] = true
 	default:
 		if strings.Contains(args, p.root) {
 			return fmt.Errorf("the disk does not know this call")
