@@ -17,7 +17,6 @@ import (
 // settings are all flags and variables of the command.
 type settings struct {
 	*config.Config
-	workflowDir     string
 	maxMessageBytes int
 	answerBytes     int
 	tools           mcpserver.Tools
@@ -55,7 +54,6 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 	set.Usage = func() {}
 	flags := config.RegisterServer(set)
 	c := &settings{}
-	set.StringVar(&c.workflowDir, "workflow-dir", "", "`folder` with the definitions of subworkflows")
 	set.IntVar(&c.maxMessageBytes, "max-message-bytes", stdio.DefaultMaxMessageBytes, "longest message accepted")
 	set.IntVar(&c.answerBytes, "answer-bytes", mcpserver.DefaultAnswerBytes, "structured content of an answer, unless a call asks for more")
 	fullAnswers := set.Bool("full-answers", false, "answers carry all of their run, however large")
