@@ -101,8 +101,9 @@ func serve(ctx context.Context, c *settings, stdin io.Reader, stdout, stderr io.
 	server := mcpserver.New(&e, mcpserver.Options{
 		Version: buildVersion(), DefaultMode: mode, Definitions: &e, Ready: e.ready, Trouble: o.try, Known: o.known, Logger: log,
 		Redaction: c.AnswerRedaction(), Admit: e.budget.Admit, AnswerBytes: c.answerBytes, Tools: c.tools,
+		Catalog: e.catalog, ExposeWorkflows: c.exposeWorkflows,
 	})
-	defer e.watchCatalog(ctx, false)()
+	defer e.watchCatalog(ctx, c.exposeWorkflows)()
 	err = mcpserver.Serve(ctx, server, &stdio.Transport{
 		In: stdin, Out: stdout, MaxMessageBytes: c.maxMessageBytes, Logger: log,
 	})
