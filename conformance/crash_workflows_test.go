@@ -16,7 +16,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/internal/config"
+	"github.com/workflows-engine/workflows-engine/internal/catalog"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -93,7 +93,7 @@ func exampleCases(t *testing.T) (cases []*crashCase) {
 		for _, run := range list(parse(t, file)["runs"]) {
 			c := &crashCase{
 				name: "examples/" + filepath.Base(dir) + "/" + fmt.Sprint(run["name"]), doc: readDocument(t, mains[0]),
-				resolve: config.Folder(dir), signals: map[string][]object{}, example: true,
+				resolve: catalog.New(dir, catalog.Options{}), signals: map[string][]object{}, example: true,
 				result: run["result"],
 			}
 			c.input, _ = run["input"].(object)

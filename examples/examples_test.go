@@ -16,6 +16,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
+	"github.com/workflows-engine/workflows-engine/internal/catalog"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -216,7 +217,7 @@ func newRunner(t *testing.T, folder string) *graph.Runner {
 		t.Fatal(err)
 	}
 	options := c.RunnerOptions(executors, nil)
-	options.Workflows = config.Folder(folder)
+	options.Workflows = catalog.New(folder, catalog.Options{})
 	return enginetest.Closing(t, enginetest.Must(graph.New(historymem.New(), options)))
 }
 

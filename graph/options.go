@@ -22,8 +22,8 @@ type Options struct {
 	// Delegates performs agent_delegate nodes in process. Nil refuses them with
 	// DELEGATE_PROTOCOL_UNSUPPORTED in runs that are started here, and leaves other runs to other processes.
 	Delegates delegate.Executor
-	// Workflows resolves the workflow_ref of subworkflow nodes besides those registered with RegisterWorkflow and the
-	// definitions stored under that name. Nil resolves nothing more.
+	// Workflows resolves the workflow_ref of subworkflow nodes, and StartRequest.DefinitionRef, after the workflows registered with
+	// RegisterWorkflow and before the definitions stored under that name. Nil resolves nothing more.
 	Workflows Resolver
 	// VerifyDefinition, when not nil, is asked about every definition before it is run or continued; a stored one has the signature that
 	// it came with. Its error refuses the call, or fails the node of a subworkflow; in a run that was not started here such a

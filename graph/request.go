@@ -14,7 +14,7 @@ type StartRequest struct {
 	ExecutionID string
 	// Definition to run; nil if DefinitionRef names a stored one.
 	Definition *definition.Document
-	// DefinitionRef is a definition hash, a stored document name, or "name@version".
+	// DefinitionRef is the hash of a stored definition, or what RegisterWorkflow, Options.Workflows or a stored document is named.
 	DefinitionRef string
 	// Input is the first state. Nil counts as {}.
 	Input map[string]any

@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -145,6 +147,54 @@ func TestStartByReference(t *testing.T) {
 	}
 	_, err := r.Start(t.Context(), graph.StartRequest{DefinitionRef: "lin@2"})
 	wantCode(t, err, problem.WorkflowNotFound)
+}
+
+// A name is first that of a registered workflow, then of what the Resolver knows, then of what is stored; a hash is that of what is
+// stored. What the Resolver refuses with another code than WORKFLOW_NOT_FOUND is not looked for among the stored ones.
+func TestStartByNameOfTheResolver(t *testing.T) {
+	t.Parallel()
+	stored, resolved, registered := linear(t, "lin", "a"), linear(t, "lin", "b"), linear(t, "lin", "c")
+	var refusal error
+	asked := ""
+	r, _ := host(t, graph.Options{Workflows: resolver(func(ref, pin string) (*definition.Document, error) {
+		asked = ref + pin
+		return resolved, refusal
+	})})
+	start(t, r, "first", stored, nil)
+	begun := func(ref string) string {
+		t.Helper()
+		run, err := r.Start(t.Context(), graph.StartRequest{DefinitionRef: ref})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return run.DefinitionHash
+	}
+	if got := begun("lin"); got != resolved.Hash() || asked != "lin" {
+		t.Errorf("started %s, asked for %q", got, asked)
+	}
+	if got := begun(stored.Hash()); got != stored.Hash() {
+		t.Errorf("by hash: started %s", got)
+	}
+	refusal = problem.New(problem.WorkflowNotFound, "gone").WithHint("Bring it back.")
+	other := start(t, r, "other", linear(t, "other", "a"), nil).DefinitionHash
+	if got := begun("other"); got != other {
+		t.Errorf("unknown to the resolver: started %s", got)
+	}
+	_, err := r.Start(t.Context(), graph.StartRequest{DefinitionRef: "nobody"})
+	if p := wantCode(t, err, problem.WorkflowNotFound); p.Message != "gone" || !strings.HasSuffix(p.Hint, "Bring it back.") {
+		t.Errorf("unknown: %v. %s", p, p.Hint)
+	}
+	for _, refusal = range []error{problem.New(problem.ValidationError, "two of them").WithReason(problem.WorkflowNotFound), errors.New("no network")} {
+		if run, err := r.Start(t.Context(), graph.StartRequest{DefinitionRef: "other"}); err == nil {
+			t.Errorf("%v: started %s", refusal, run.DefinitionHash)
+		}
+	}
+	if err := r.RegisterWorkflow("lin", registered); err != nil {
+		t.Fatal(err)
+	}
+	if got := begun("lin"); got != registered.Hash() {
+		t.Errorf("registered: started %s", got)
+	}
 }
 
 func TestStartExisting(t *testing.T) {

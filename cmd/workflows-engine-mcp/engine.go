@@ -7,6 +7,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/internal/catalog"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
 	"github.com/workflows-engine/workflows-engine/internal/memory"
@@ -18,7 +19,9 @@ type engine struct {
 	mcpserver.Definitions
 	ready  chan struct{}
 	budget *memory.Budget
-	store  io.Closer
+	// catalog are the definitions of the workflow folder; nil without one.
+	catalog *catalog.Catalog
+	store   io.Closer
 	// note says what opening the store did to a database of an older version.
 	note string
 }
@@ -33,7 +36,7 @@ func (e *engine) open(ctx context.Context, c *settings, executors config.Executo
 	options := c.RunnerOptions(executors.Within(e.budget), c.Log)
 	options.Admit = e.budget.Admit
 	options.DefaultMode, options.Background = mode, true
-	options.Workflows = c.Workflows(c.workflowDir)
+	options.Workflows = c.Workflows(e.catalog)
 	runner, err := graph.New(store, options)
 	if err != nil {
 		e.store = nil // another attempt may follow
@@ -44,11 +47,33 @@ func (e *engine) open(ctx context.Context, c *settings, executors config.Executo
 }
 
 // lacking says what this process lacks to perform the definitions that it knows, "" if nothing or if a host performs them.
-func (e *engine) lacking(ctx context.Context, c *settings, mode machine.Mode) string {
+func (e *engine) lacking(ctx context.Context, mode machine.Mode) string {
 	if mode == machine.HostMediated {
 		return ""
 	}
-	return config.Lacking(ctx, e.Engine, config.Folder(c.workflowDir))
+	return config.Lacking(ctx, e.Engine, e.catalog)
+}
+
+// watchCatalog looks at the workflow folder: once, to report what is broken, and from then on if changes are told to clients. The
+// function that it returns ends that.
+func (e *engine) watchCatalog(ctx context.Context, changes bool) (end func()) {
+	if e.catalog == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if changes {
+			e.catalog.Watch(ctx)
+		} else {
+			e.catalog.Look()
+		}
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
 }
 
 // close closes what has been opened.

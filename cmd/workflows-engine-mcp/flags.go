@@ -17,8 +17,9 @@ import (
 // settings are all flags and variables of the command.
 type settings struct {
 	*config.Config
-	workflowDir     string
 	maxMessageBytes int
+	// exposeWorkflows makes a tool of each definition of the workflow folder.
+	exposeWorkflows bool
 	answerBytes     int
 	tools           mcpserver.Tools
 	// outliveParent keeps the server when the process that started it has ended.
@@ -55,7 +56,7 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 	set.Usage = func() {}
 	flags := config.RegisterServer(set)
 	c := &settings{}
-	set.StringVar(&c.workflowDir, "workflow-dir", "", "`folder` with the definitions of subworkflows")
+	set.BoolVar(&c.exposeWorkflows, "expose-workflows", false, "each definition in --workflow-dir is a tool; of more than 25, two tools find and run them")
 	set.IntVar(&c.maxMessageBytes, "max-message-bytes", stdio.DefaultMaxMessageBytes, "longest message accepted")
 	set.IntVar(&c.answerBytes, "answer-bytes", mcpserver.DefaultAnswerBytes, "structured content of an answer, unless a call asks for more")
 	fullAnswers := set.Bool("full-answers", false, "answers carry all of their run, however large")
@@ -90,6 +91,10 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 		// What is said of it has the log format that the flags name, if they name one.
 		c.Config, _ = flags.LoadLog(config.System())
 		return c, nil
+	}
+	if c.exposeWorkflows && c.WorkflowDir == "" {
+		c.trouble = problem.New(problem.UsageError, "--expose-workflows has no definitions to expose").
+			WithHint("Name their folder with --workflow-dir, or leave --expose-workflows out.")
 	}
 	if c.WaitLimit > mcpserver.MaxWait {
 		c.trouble = problem.New(problem.UsageError, "the wait limit of %v is too long", c.WaitLimit).

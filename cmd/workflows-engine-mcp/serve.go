@@ -73,7 +73,7 @@ func serve(ctx context.Context, c *settings, stdin io.Reader, stdout, stderr io.
 	// A host that waits for the handshake does not wait for the disk: the database is opened meanwhile, and calls wait for it.
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	e := engine{ready: make(chan struct{}), budget: c.MemoryBudget()}
+	e := engine{ready: make(chan struct{}), budget: c.MemoryBudget(), catalog: c.Catalog(c.WorkflowDir, log)}
 	o := newOpener(func() error {
 		if err := e.open(ctx, c, executors, mode); err != nil {
 			return err
@@ -94,14 +94,16 @@ func serve(ctx context.Context, c *settings, stdin io.Reader, stdout, stderr io.
 		if err != nil {
 			return
 		}
-		if lacking := e.lacking(ctx, c, mode); lacking != "" {
+		if lacking := e.lacking(ctx, mode); lacking != "" {
 			notes.warn("definitions cannot be performed", lacking)
 		}
 	}()
 	server := mcpserver.New(&e, mcpserver.Options{
 		Version: buildVersion(), DefaultMode: mode, Definitions: &e, Ready: e.ready, Trouble: o.try, Known: o.known, Logger: log,
 		Redaction: c.AnswerRedaction(), Admit: e.budget.Admit, AnswerBytes: c.answerBytes, Tools: c.tools,
+		Catalog: e.catalog, ExposeWorkflows: c.exposeWorkflows,
 	})
+	defer e.watchCatalog(ctx, c.exposeWorkflows)()
 	err = mcpserver.Serve(ctx, server, &stdio.Transport{
 		In: stdin, Out: stdout, MaxMessageBytes: c.maxMessageBytes, Logger: log,
 	})

@@ -25,7 +25,7 @@ const maxPrograms = 256
 // Resolver finds the definition behind a workflow_ref.
 type Resolver interface {
 	// ResolveWorkflow returns the definition for ref. pin is the version_pin, "" without one; the engine checks it
-	// again. An unknown ref is a *problem.Error with code WORKFLOW_NOT_FOUND.
+	// again. An unknown ref is a *problem.Error with code WORKFLOW_NOT_FOUND; after any other error nothing is looked for elsewhere.
 	ResolveWorkflow(ctx context.Context, ref, pin string) (*definition.Document, error)
 }
 
@@ -221,20 +221,32 @@ func (l *Library) Forked(ctx context.Context, of *history.Execution, d *definiti
 	return l.Stored(ctx, of.DefinitionHash)
 }
 
-// Find returns the program of a definition hash, a stored document name or "name@version".
+// Find returns the program of a stored definition's hash; else what Resolve finds under the name or "name@version" of a workflow.
 func (l *Library) Find(ctx context.Context, ref string) (*definition.Program, error) {
-	d, err := l.o.Store.Definition(ctx, ref)
-	if errors.Is(err, problem.DefinitionNotFound) {
-		d, err = l.named(ctx, ref)
-	}
-	if errors.Is(err, problem.DefinitionNotFound) {
-		return nil, problem.New(problem.WorkflowNotFound, "no definition %q is stored", ref).
-			WithHint("Give the definition itself, or the hash, name or name@version of one that has been run here.")
-	}
-	if err != nil {
+	switch d, err := l.o.Store.Definition(ctx, ref); {
+	case err == nil:
+		return l.admitStored(d)
+	case !errors.Is(err, problem.DefinitionNotFound):
 		return nil, err
 	}
-	return l.admitStored(d)
+	prog, err := l.lookUp(ctx, ref, "")
+	if !saysUnknown(err) {
+		return prog, err
+	}
+	const hint = "Give the definition itself, or the hash, name or name@version of one that has been run here."
+	unknown := problem.New(problem.WorkflowNotFound, "no definition %q is stored", ref).WithHint(hint)
+	if p, ok := problem.As(err); ok && l.o.Workflows != nil {
+		unknown.Message, unknown.Err = p.Message, p.Err
+		unknown.Hint = strings.TrimSpace(hint + " " + p.Hint)
+	}
+	return nil, unknown
+}
+
+// saysUnknown reports whether an error says that a workflow is not known, so that others may be asked. An error that says it as its
+// reason alone has another code, because nothing else may be run in that place.
+func saysUnknown(err error) bool {
+	p, coded := problem.As(err)
+	return errors.Is(err, problem.WorkflowNotFound) && (!coded || p.Code == problem.WorkflowNotFound)
 }
 
 // named returns the definition stored last under a name, or "name@version". A name that contains an @ itself is tried as
@@ -285,10 +297,10 @@ func (l *Library) lookUp(ctx context.Context, ref, pin string) (*definition.Prog
 		var doc *definition.Document
 		var err error
 		failed := guard.Call(l.o.Log, "ResolveWorkflow", func() { doc, err = l.o.Workflows.ResolveWorkflow(ctx, ref, pin) })
-		switch err = cmp.Or(failed, err); {
-		case err == nil:
+		if err = cmp.Or(failed, err); err == nil {
 			return l.Admit(doc)
-		case !errors.Is(err, problem.WorkflowNotFound):
+		}
+		if !saysUnknown(err) {
 			return nil, err
 		}
 		unknown = err // the resolver knows better where it has looked

@@ -83,6 +83,8 @@ var limitTables = []struct {
 		{"a prompt for a model | %sB | `LLM_CONFIG_INVALID`", "activities/llmcall/config.go", "DefaultMaxPromptBytes"},
 		{"an answer of a model | %sB | `LLM_PROVIDER_ERROR`", "activities/llmcall/config.go", "DefaultMaxAnswerBytes"},
 		{"an answer of an agent | %sB | `A2A_PROVIDER_ERROR`", "delegate/a2ahttp.go", "DefaultMaxAnswerBytes"},
+		{"definitions of the workflow folder | %s | the rest is left out, with a warning", "internal/catalog/catalog.go", "MaxFiles"},
+		{"their texts together | %sB | the same", "internal/catalog/catalog.go", "MaxBytes"},
 		{"a definition fetched by address | %sB | `VALIDATION_ERROR`", "internal/httpworkflow/resolver.go", "DefaultMaxBytes"},
 		{"redirects on the way to it | %s | `WORKFLOW_NOT_FOUND`", "internal/httpworkflow/resolver.go", "maxRedirects"},
 		{"the time to fetch it | %s | `WORKFLOW_NOT_FOUND`", "internal/httpworkflow/resolver.go", "DefaultTimeout"},

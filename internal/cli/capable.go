@@ -74,7 +74,7 @@ func (s *session) eachNode(ctx context.Context, document *definition.Document, s
 
 // subworkflow finds the definition that a node names: pinned, in the folder, or stored under the name. nil if nowhere.
 func (s *session) subworkflow(ctx context.Context, c *definition.SubworkflowConfig) *definition.Document {
-	if s.workflows != "" {
+	if s.workflows != nil {
 		if document, err := s.workflows.ResolveWorkflow(ctx, c.WorkflowRef, c.VersionPin); err == nil {
 			return document
 		}
@@ -117,7 +117,7 @@ func (s *session) addRequiredFlags(ctx context.Context, run *graph.Run) error {
 		unresolved = unresolved || n.Subworkflow != nil && s.subworkflow(ctx, n.Subworkflow) == nil
 	})
 	if unresolved {
-		add(flagWorkflowDir, "DIR")
+		add(config.FlagWorkflowDir, "DIR")
 	}
 	if run.Mode != machine.HostMediated && demo && s.without == nil && len(s.missing(ctx, document)) > 0 {
 		add("profile", string(config.Demo))

@@ -9,11 +9,12 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/internal/config"
 )
 
 // registerContinue adds the flags of all commands that drive a stored run.
 func registerContinue(set *pflag.FlagSet, o *driveOptions, folder *string) {
-	registerWorkflowDir(set, folder, "none")
+	config.RegisterWorkflowDir(set, folder, "none")
 	set.StringVar(&o.definition, flagDefinition, "", "`file` of the run's definition, for runs that another engine began")
 	registerDrive(set, o)
 }

@@ -76,6 +76,7 @@ func (a *app) examineSettings(ctx context.Context, r *doctor.Report) *config.Con
 		return nil
 	}
 	examineExecutors(r, "shell", c)
+	r.Workflows("shell", c)
 	r.Store(ctx, c)
 	return c
 }
@@ -168,6 +169,9 @@ func (a *app) examineStart(r *doctor.Report, shell *config.Config, s doctor.Star
 	if shell != nil && c.StorePath != shell.StorePath {
 		r.Add(doctor.Warning, doctor.DatabaseDiffers, s.Subject, s.Reinstall+" -- --db "+shellQuote(shell.StorePath),
 			"its server uses %s, this shell %s", storeName(c), storeName(shell))
+	}
+	if shell == nil || c.WorkflowDir != shell.WorkflowDir {
+		r.Workflows(s.Subject, c)
 	}
 	if c.Manifest == nil {
 		return

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/internal/config"
 )
 
 type forkOptions struct {
@@ -61,7 +62,7 @@ A fork is refused, with a list of all that is missing, if this command lacks wha
 	set.StringVar(&o.id, "id", "", "the new run's `id` (default a new one)")
 	set.StringVar(&o.definition, flagDefinition, "", "`file` of the definition to follow instead of the run's own")
 	set.BoolVar(&o.allowMissing, "allow-missing", false, "begin although something is missing here, and leave it to another process")
-	registerWorkflowDir(set, &o.folder, "none")
+	config.RegisterWorkflowDir(set, &o.folder, "none")
 	o.answers.register(set)
 	registerWait(set, &o.wait)
 	set.BoolVar(&o.json, "json", false, "print where the run stands as JSON, instead of its result alone")

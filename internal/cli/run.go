@@ -25,7 +25,7 @@ type runOptions struct {
 func newRun(a *app) *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
-		Use:   "run FILE",
+		Use:   "run FILE|NAME",
 		Short: "Run a definition, and show its nodes as they complete",
 		Long: `Run a workflow definition in this process. Nodes are shown on standard error as they complete; the result
 goes to standard output as JSON. Every step is stored first, so that the run survives the end of this process.
@@ -36,15 +36,18 @@ person at the terminal is asked. If nobody is there, the command prints how to c
 A run for which this command lacks an executor, a handler, an agent or a subworkflow is refused before it begins, with a
 list of all that is missing, unless --allow-missing is given or a host performs it (--mode host_mediated).
 
-Subworkflows are found by document.name among the *.workflow.json and *.workflow.yaml files of --workflow-dir.`,
+A NAME is that of a workflow in --workflow-dir, as the command workflows lists them; a file of that name comes first. Subworkflows are
+found there by document.name, too, among the *.workflow.json and *.workflow.yaml files.`,
 		Example: `  workflows-engine run order.workflow.json --input '{"order":17}'
   workflows-engine run order.workflow.json --input @order.json --id order-17
   workflows-engine run examples/lighthouse/lighthouse.workflow.json --profile demo \
       --input '{"ticket_text":"I was charged twice for my invoice"}'
+  workflows-engine run refund --workflow-dir ~/workflows --input '{"order":17}'
   workflows-engine run gate.workflow.json --signal 'approved={"by":"kim"}' --resume '{"merge":true}'
   workflows-engine run long.workflow.json --wait 10s --json`,
-		Args: exactly("FILE"),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), args[0], o) },
+		Args:              exactly("FILE"),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), args[0], o) },
+		ValidArgsFunction: a.completeWorkflows(&o.folder),
 	}
 	cmd.Flags().StringVarP(&o.input, "input", "i", "", "the run's input: `JSON`, @file, or - for standard input (default {})")
 	cmd.Flags().StringVar(&o.id, "id", "", "the run's `id` (default a new UUID)")
@@ -53,13 +56,17 @@ Subworkflows are found by document.name among the *.workflow.json and *.workflow
 	cmd.Flags().IntVar(&o.priority, "priority", 0, "where attempts wait for their turn (--limits), runs with a higher `number` have it first in each round")
 	cmd.Flags().StringVar(&o.format, "format", "", "json or yaml, instead of going by the extension")
 	cmd.Flags().BoolVar(&o.allowMissing, "allow-missing", false, "begin although something is missing here; a run that reaches it fails")
-	registerWorkflowDir(cmd.Flags(), &o.folder, "the folder of FILE")
+	config.RegisterWorkflowDir(cmd.Flags(), &o.folder, "the folder of FILE")
 	registerDrive(cmd.Flags(), &o.driveOptions)
 	return cmd
 }
 
 // run starts a run and drives it.
 func (a *app) run(ctx context.Context, file string, o runOptions) error {
+	file, err := a.definitionFile(file, o.folder)
+	if err != nil {
+		return err
+	}
 	source, err := a.readSource(file, o.format)
 	if err != nil {
 		return err
@@ -89,7 +96,7 @@ func (a *app) run(ctx context.Context, file string, o runOptions) error {
 		return err
 	}
 	folder := o.folder
-	if folder == "" && c.hasSubworkflow() && file != standardInput {
+	if a.workflowDir(folder) == "" && c.hasSubworkflow() && file != standardInput {
 		folder = filepath.Dir(file)
 	}
 	return a.with(ctx, sessionOptions{create: true, drives: true, live: true, folder: folder}, func(s *session) error {

@@ -7,10 +7,9 @@ import (
 	"io"
 	"log/slog"
 
-	"github.com/spf13/pflag"
-
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/catalog"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/memory"
 )
@@ -27,9 +26,9 @@ type session struct {
 	// without is why a lenient session has no executors, nil if it has those that are configured.
 	without error
 	view    *liveView // nil if nothing is shown
-	// workflows finds subworkflows in the folder that was named, "" without one. What is found by address is not looked
+	// workflows are the definitions of the folder that was named, nil without one. What is found by address is not looked
 	// at before a run: that belongs to the engine.
-	workflows config.Folder
+	workflows *catalog.Catalog
 	// repeat are the flags that another command needs to drive the same runs, sameStore those that it needs to read them.
 	repeat, sameStore []string
 }
@@ -47,7 +46,7 @@ type sessionOptions struct {
 	drives bool
 	// live shows nodes on stderr as they complete.
 	live bool
-	// folder is where subworkflows are looked for, "" for nowhere.
+	// folder is where definitions are looked for by name; "" for that of the settings.
 	folder string
 	// background looks after all runs of the store, not those of the command alone.
 	background bool
@@ -105,11 +104,13 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 			options.Logger = slog.New(withoutRuns{c.Log.Handler()})
 		}
 	}
+	folder := c.WorkflowDir
 	if o.folder != "" {
-		s.workflows = config.Folder(a.path(o.folder))
-		s.repeat = append(s.repeat, "--"+flagWorkflowDir, o.folder)
+		folder = a.path(o.folder)
+		s.repeat = append(s.repeat, "--"+config.FlagWorkflowDir, o.folder)
 	}
-	options.Workflows = c.Workflows(string(s.workflows))
+	s.workflows = c.Catalog(folder, o.log)
+	options.Workflows = c.Workflows(s.workflows)
 	if o.live {
 		s.view = newLiveView(c.Masked(a.stderr), a.paint, store)
 		s.view.redaction = c.Redaction()
@@ -189,13 +190,6 @@ func (s *session) close() error {
 	err := firstError(s.engine.Close(), s.executors.Close())
 	s.view.flush()
 	return firstError(err, s.store.Close())
-}
-
-const flagWorkflowDir = "workflow-dir"
-
-// registerWorkflowDir adds the flag of all commands that may start a subworkflow.
-func registerWorkflowDir(set *pflag.FlagSet, folder *string, fallback string) {
-	set.StringVar(folder, flagWorkflowDir, "", "`folder` with the definitions of subworkflows (default "+fallback+")")
 }
 
 // withoutRuns is a log without the lines about runs, which the output of a command tells of.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
 
@@ -31,7 +32,7 @@ judged by the flags and variables of this call. --json has the members of the MC
 		ValidArgsFunction: a.completeIDs(""),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.status(cmd.Context(), args[0], folder, asJSON) },
 	}
-	registerWorkflowDir(cmd.Flags(), &folder, "none")
+	config.RegisterWorkflowDir(cmd.Flags(), &folder, "none")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	return cmd
 }

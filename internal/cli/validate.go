@@ -211,7 +211,7 @@ type findingJSON struct {
 func encodeChecked(results []checked, strict bool) checkedList {
 	list := checkedList{Valid: true, Files: []checkedFile{}}
 	for _, c := range results {
-		file := checkedFile{File: c.source.name(), Valid: c.valid(strict), Findings: []findingJSON{}}
+		file := checkedFile{File: c.source.name(), Valid: c.valid(strict), Findings: encodeFindings(c.findings)}
 		if c.err != nil {
 			file.Error = c.err.Error()
 		}
@@ -219,15 +219,20 @@ func encodeChecked(results []checked, strict bool) checkedList {
 			file.Name, file.Version = documentHead(c.document)
 			file.Hash = c.document.Hash()
 		}
-		for _, f := range c.findings {
-			file.Findings = append(file.Findings, findingJSON{
-				Severity: string(f.Severity), Code: string(f.Code), Message: f.Message, Hint: f.Hint,
-				Line: f.At.Line, Column: f.At.Column, NodeID: f.At.NodeID, Pointer: f.At.Pointer,
-				Keyword: f.Keyword, SchemaPath: f.SchemaPath, Params: f.Params,
-			})
-		}
 		list.Valid = list.Valid && file.Valid
 		list.Files = append(list.Files, file)
+	}
+	return list
+}
+
+func encodeFindings(findings problem.Findings) []findingJSON {
+	list := make([]findingJSON, len(findings))
+	for i, f := range findings {
+		list[i] = findingJSON{
+			Severity: string(f.Severity), Code: string(f.Code), Message: f.Message, Hint: f.Hint,
+			Line: f.At.Line, Column: f.At.Column, NodeID: f.At.NodeID, Pointer: f.At.Pointer,
+			Keyword: f.Keyword, SchemaPath: f.SchemaPath, Params: f.Params,
+		}
 	}
 	return list
 }

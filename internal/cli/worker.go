@@ -46,7 +46,7 @@ executor did not stop within 10 seconds; 2 wrong usage or settings.`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.worker(cmd.Context(), folder) },
 	}
-	registerWorkflowDir(cmd.Flags(), &folder, "none")
+	config.RegisterWorkflowDir(cmd.Flags(), &folder, "none")
 	return cmd
 }
 

@@ -93,6 +93,8 @@ type Config struct {
 	Log *slog.Logger
 	// A2A are the endpoints of WORKFLOW_ENGINE_A2A_CONFIG for delegates of protocol a2a; nil if not configured.
 	A2A *A2ASettings
+	// WorkflowDir is the absolute path of the folder with definitions, "" if not configured.
+	WorkflowDir string
 	// WorkflowSources fetches subworkflows from where WORKFLOW_ENGINE_WORKFLOW_SOURCES allows it; nil if not configured.
 	WorkflowSources *httpworkflow.Resolver
 	// Signing says which definitions may be run.

@@ -3,6 +3,7 @@
 package config_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -85,6 +86,22 @@ func TestLoosePermissionsAreWarnedOf(t *testing.T) {
 		}
 		if len(c.Warnings) != len(tt.want) || len(tt.want) > 0 && !strings.Contains(c.Warnings[0], tt.want[0]) {
 			t.Errorf("%v: %q, want %q", tt.files, c.Warnings, tt.want)
+		}
+	}
+}
+
+// TestALooseWorkflowFolderIsWarnedOf: who can write to it decides what runs under its names.
+func TestALooseWorkflowFolderIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	for mode, warned := range map[os.FileMode]int{0o777: 1, 0o755: 0} {
+		env := inFolder(t, nil, "WORKFLOW_ENGINE_WORKFLOW_DIR=flows")
+		folder := filepath.Join(env.Directory, "flows")
+		if err := errors.Join(os.Mkdir(folder, 0o700), os.Chmod(folder, mode)); err != nil {
+			t.Fatal(err)
+		}
+		c, err := load(t, env)
+		if err != nil || c.WorkflowDir != folder || len(c.Warnings) != warned {
+			t.Errorf("%v: %q, %q, %v", mode, c.WorkflowDir, c.Warnings, err)
 		}
 	}
 }

@@ -39,13 +39,22 @@ const (
 	flagMaxTreeBytes   = "max-tree-bytes"
 	flagMaxTreePending = "max-tree-pending"
 	flagMaxMemory      = "max-memory"
+
+	// FlagWorkflowDir is a flag of the server, and of the commands that find definitions by name.
+	FlagWorkflowDir = "workflow-dir"
 )
 
-// RegisterServer adds the flags of a long-lived server: those of Register, and the wait limit of its calls.
+// RegisterServer adds the flags of a long-lived server: those of Register, the wait limit of its calls, and the folder of definitions.
 func RegisterServer(set *pflag.FlagSet) *Flags {
 	f := Register(set)
 	set.String(flagWaitLimit, "", "how long a call waits for a run to come to rest, as in 20s, at most 5m; 0 for not at all (default 20s; $"+envname.WaitLimit+")")
+	RegisterWorkflowDir(set, new(string), "none")
 	return f
+}
+
+// RegisterWorkflowDir adds the flag that names the folder of definitions. fallback says which it is by default.
+func RegisterWorkflowDir(set *pflag.FlagSet, folder *string, fallback string) {
+	set.StringVar(folder, FlagWorkflowDir, "", "`folder` with definitions that are found by name (default "+fallback+"; $"+envname.WorkflowDir+")")
 }
 
 // flagDB is the short form of --store-path, by which commands that are shown name it.

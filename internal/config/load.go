@@ -14,7 +14,7 @@ import (
 func (f *Flags) Load(env Environment) (*Config, error) {
 	return load(env,
 		f.loadStore, f.loadProfile, f.loadWaitLimit, f.loadMinHostTimeout, f.loadDrain, f.loadLimits, f.loadMemory, f.loadAttemptLimits, f.loadLog, loadStepHandlers, loadStepCommands, loadLLM, loadA2A, f.loadManifest,
-		loadSigning, loadWorkflowSources)
+		loadSigning, f.loadWorkflowDir, loadWorkflowSources)
 }
 
 // LoadStore is Load for commands that look after stored runs and perform nothing. It reads what concerns the database,
@@ -27,6 +27,11 @@ func (f *Flags) LoadStore(env Environment) (*Config, error) {
 		return nil, err
 	}
 	return load(env, f.loadStore, f.loadLimits, f.loadLog)
+}
+
+// LoadWorkflowDir is Load for commands that look at definitions alone.
+func (f *Flags) LoadWorkflowDir(env Environment) (*Config, error) {
+	return load(env, f.loadLog, loadSigning, f.loadWorkflowDir)
 }
 
 // LoadLog is Load for commands that open no database, and for logging that Load has failed.

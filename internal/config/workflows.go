@@ -2,24 +2,35 @@ package config
 
 import (
 	"context"
+	"log/slog"
 	"net/netip"
+	"os"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/catalog"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/httpworkflow"
 )
 
-// Workflows finds subworkflows: by http or https address where WORKFLOW_ENGINE_WORKFLOW_SOURCES allows it, and by name
-// in a folder, "" for none.
-func (c *Config) Workflows(folder string) graph.Resolver {
-	return workflows{folder: Folder(folder), web: c.WorkflowSources}
+// Catalog is the definitions of a folder that may be run under the settings; nil for "". log gets what breaks there; nil discards it.
+func (c *Config) Catalog(folder string, log *slog.Logger) *catalog.Catalog {
+	if folder == "" {
+		return nil
+	}
+	return catalog.New(folder, catalog.Options{Verify: c.VerifySignature, Log: log})
+}
+
+// Workflows finds definitions: by http or https address where WORKFLOW_ENGINE_WORKFLOW_SOURCES allows it, and by name
+// in a folder, nil for none.
+func (c *Config) Workflows(folder *catalog.Catalog) graph.Resolver {
+	return workflows{folder: folder, web: c.WorkflowSources}
 }
 
 type workflows struct {
-	folder Folder
+	folder *catalog.Catalog
 	web    *httpworkflow.Resolver
 }
 
@@ -32,11 +43,40 @@ func (w workflows) ResolveWorkflow(ctx context.Context, ref, pin string) (*defin
 	case isAddress:
 		return nil, problem.New(problem.WorkflowNotFound, "workflow %q: the operator allows no addresses (%s)", ref, envname.WorkflowSources).
 			WithHint("Set it as in {\"allow\": [\"https://definitions.example/flows/\"]}.")
-	case w.folder != "":
+	case w.folder != nil:
 		return w.folder.ResolveWorkflow(ctx, ref, pin)
 	}
-	return nil, problem.New(problem.WorkflowNotFound, "no workflow is known under the workflow_ref %q", ref).
+	return nil, problem.New(problem.WorkflowNotFound, "no workflow is known as %q", ref).
 		WithHint("Name the folder with its definition with --workflow-dir.")
+}
+
+// Lacking says in one line what an engine lacks to perform the definitions of a folder in process; "" if nothing, if there is no
+// folder or if the engine cannot tell.
+func Lacking(ctx context.Context, e graph.Engine, folder *catalog.Catalog) string {
+	l, ok := e.(interface {
+		Lacking(context.Context, ...*definition.Document) string
+	})
+	if !ok || folder == nil {
+		return ""
+	}
+	lacking := l.Lacking(ctx, folder.Documents()...)
+	if lacking == "" {
+		return ""
+	}
+	return "definitions in " + folder.Folder() + " need what is missing here: " + lacking
+}
+
+// loadWorkflowDir reads the folder of definitions. Commands have a flag for it; the server has it in its set.
+func (f *Flags) loadWorkflowDir(c *Config, env Environment) error {
+	s := f.pick(env, FlagWorkflowDir, envname.WorkflowDir, "")
+	if s.value == "" {
+		return nil
+	}
+	c.WorkflowDir = env.absolute(s.value)
+	if info, err := os.Stat(c.WorkflowDir); err == nil {
+		env.notePermissions(c.WorkflowDir, info, false)
+	}
+	return nil
 }
 
 // loadWorkflowSources reads where subworkflows may be fetched from. Without it nothing is.

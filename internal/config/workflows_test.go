@@ -13,6 +13,13 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
+// definitionText is a small valid definition of that name; the version tells two of them apart.
+func definitionText(name, version string) string {
+	return `{"document":{"schema":"s","name":"` + name + `","version":"` + version + `"},"state_schema":{"type":"object"},
+		"nodes":[{"id":"a","type":"start"},{"id":"z","type":"end"}],
+		"edges":[{"source":"__start__","target":"a"},{"source":"a","target":"z"}]}`
+}
+
 func TestWorkflowSources(t *testing.T) {
 	t.Parallel()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -41,7 +48,7 @@ func TestWorkflowSources(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = c.Workflows(tt.folder).ResolveWorkflow(t.Context(), tt.ref, "")
+		_, err = c.Workflows(c.Catalog(tt.folder, nil)).ResolveWorkflow(t.Context(), tt.ref, "")
 		if tt.says == "" {
 			if err != nil {
 				t.Errorf("%s: %v", tt.name, err)

@@ -53,6 +53,10 @@ const (
 	Executors Code = "executors"
 	// Signatures: which definitions may be run.
 	Signatures Code = "signatures"
+	// Workflows: the definitions that can be started by name.
+	Workflows Code = "workflows"
+	// WorkflowFile: a file of the workflow folder that cannot be used, or the folder itself.
+	WorkflowFile Code = "workflow-file"
 	// Database: the database is there, or cannot be opened.
 	Database Code = "database"
 	// DatabaseReadOnly: the database or its folder cannot be written to.

@@ -36,3 +36,6 @@ func EncodeAnswer(r *mcp.CallToolResult) (mcp.Result, error) {
 	made := func(context.Context, string, mcp.Request) (mcp.Result, error) { return r, nil }
 	return encodeAnswers(made)(context.Background(), "tools/call", nil)
 }
+
+// InputSchema shows an input_schema as that of a tool.
+var InputSchema = inputSchema

@@ -38,11 +38,16 @@ func (o ordered) Connect(ctx context.Context) (mcp.Connection, error) {
 type orderedConnection struct {
 	mcp.Connection
 	turns *turns
+	// listens are the requests with which the client listens, by id.
+	listens sync.Map
 }
 
 // Read gives the message that it returns a turn, if it is a call about a run or one whose arguments have been taken out.
 func (c *orderedConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	m, err := c.Connection.Read(ctx)
+	if req, ok := m.(*jsonrpc.Request); ok && err == nil && req.Method == listenMethod {
+		c.listens.Store(req.ID, true)
+	}
 	if req, ok := m.(*jsonrpc.Request); ok && err == nil && req.IsCall() && req.Method == "tools/call" {
 		extra := &mcp.RequestExtra{}
 		large, _ := req.Extra.(stdio.Arguments)
@@ -68,9 +73,16 @@ func (c *orderedConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
 func (c *orderedConnection) Write(ctx context.Context, m jsonrpc.Message) error {
 	if resp, ok := m.(*jsonrpc.Response); ok {
 		c.turns.answered(resp.ID)
+		if _, listened := c.listens.LoadAndDelete(resp.ID); listened {
+			_ = c.Connection.Write(ctx, m) // a client ends to listen when it goes, and reads no answer then
+			return nil
+		}
 	}
 	return c.Connection.Write(ctx, m)
 }
+
+// listenMethod is the request that is in flight for as long as a client wants to be told of changes.
+const listenMethod = "subscriptions/listen"
 
 // turnHeader carries the number of a turn from the connection to the handler: of what a connection can add to a request, the SDK hands
 // on nothing else that fits.

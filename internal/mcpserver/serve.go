@@ -82,6 +82,15 @@ func endWith(stop context.Context, h hangup) mcp.Middleware {
 			ctx, cancel := context.WithCancelCause(context.WithValue(ctx, hangupKey{}, h))
 			defer cancel(nil)
 			defer context.AfterFunc(stop, func() { cancel(stopping(stop)) })()
+			if method == listenMethod { // it ends with its client alone
+				go func() {
+					select {
+					case <-h.looking:
+						cancel(errStopping)
+					case <-ctx.Done():
+					}
+				}()
+			}
 			return next(ctx, method, req)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/catalog"
 )
 
 // Options configure a server. The zero value works.
@@ -48,6 +49,10 @@ type Options struct {
 	AnswerBytes int
 	// Tools are those that the server offers.
 	Tools Tools
+	// Catalog are the registered workflows, which workflow_catalog lists; nil leaves the tool out. The engine resolves names by it, too.
+	Catalog *catalog.Catalog
+	// ExposeWorkflows makes a tool of each registered workflow.
+	ExposeWorkflows bool
 	// Logger gets a line for each call (debug) and each fault (error); nil discards them.
 	Logger *slog.Logger
 }
@@ -58,8 +63,9 @@ type server struct {
 	opts Options
 	log  *slog.Logger
 	seen seenStates
-	// tools are those that it offers.
-	tools toolset
+	// tools are those that it offers always, registered those of registered workflows.
+	tools      toolset
+	registered registered
 }
 
 // instructions teach a model the loop once, so that the tools' descriptions and the answers can be short.
@@ -83,8 +89,12 @@ Large values are shown as {"$ref", "pointer", "head"}: workflow_status with read
 	}, "\n")
 }
 
-// listsFor is how long clients may keep the lists, which change with a release only.
-const listsFor = time.Hour
+// listsFor is how long clients may keep the lists, which change with a release only, and changingFor that of tools where it changes
+// with files.
+const (
+	listsFor    = time.Hour
+	changingFor = 10 * time.Second
+)
 
 // New makes a server over an engine. It serves any number of sessions; see Serve.
 func New(engine graph.Engine, o Options) *mcp.Server {
@@ -96,22 +106,47 @@ func New(engine graph.Engine, o Options) *mcp.Server {
 		Title:   "Workflows Engine",
 		Version: cmp.Or(o.Version, "devel"),
 	}, &mcp.ServerOptions{
-		Instructions: tools.instructions(),
+		Instructions: tools.instructions() + tools.aboutRegistered(o),
 		Logger:       s.log,
-		// Neither list ever changes, and nothing is logged to the client.
-		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}},
+		// No list changes but that of tools where workflows are tools, and nothing is logged to the client.
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: o.ExposeWorkflows}, Resources: &mcp.ResourceCapabilities{}},
 		SetCacheable: func(_ context.Context, req mcp.Request, c *mcp.Cacheable) {
-			if _, isRead := req.(*mcp.ReadResourceRequest); !isRead {
+			switch req.(type) {
+			case *mcp.ReadResourceRequest:
+			case *mcp.ListToolsRequest:
+				c.TTLMs = int(listsFor.Milliseconds())
+				if o.ExposeWorkflows {
+					c.TTLMs = int(changingFor.Milliseconds())
+				}
+			default:
 				c.TTLMs = int(listsFor.Milliseconds())
 			}
 		},
 	})
+	s.addTools(sdk, s.tools)
+	s.addResources(sdk)
+	if o.Catalog != nil && o.ExposeWorkflows {
+		o.Catalog.OnChange(func(now *catalog.Snapshot) { s.expose(sdk, now) })
+		o.Catalog.Look() // before a client connects: it would be told of a change that is none
+	}
+	sdk.AddReceivingMiddleware(byRevision, encodeAnswers, s.listing(), s.warn, s.awaitEngine())
+	return sdk
+}
+
+func (s *server) addTools(sdk *mcp.Server, tools []*tool) {
 	for _, t := range tools {
 		sdk.AddTool(&mcp.Tool{Name: t.name, InputSchema: anyObject}, s.handler(t)) // see listing
 	}
-	s.addResources(sdk)
-	sdk.AddReceivingMiddleware(byRevision, encodeAnswers, listing(tools), s.warn, s.awaitEngine(tools))
-	return sdk
+}
+
+// tool returns the tool of a name, nil if there is none.
+func (s *server) tool(name string) *tool {
+	for _, list := range [][]*tool{s.tools, s.registered.list()} {
+		if at := slices.IndexFunc(list, func(t *tool) bool { return t.name == name }); at >= 0 {
+			return list[at]
+		}
+	}
+	return nil
 }
 
 // anyObject stands for a tool's schema until the tools are listed.
@@ -120,23 +155,28 @@ var anyObject = json.RawMessage(`{"type":"object"}`)
 // listing answers tools/list with the tools in the protocol's order (spec: mcp-tools, 3), where the SDK sorts them by
 // name, and with their schemas. Those are built for the first list: the SDK parses each that it is given, which every
 // start would wait for.
-func listing(tools []*tool) mcp.Middleware {
-	listed := sync.OnceValue(func() []*mcp.Tool {
-		list := make([]*mcp.Tool, len(tools))
-		for i, t := range tools {
-			list[i] = t.listed()
-		}
-		return list
-	})
+func (s *server) listing() mcp.Middleware {
+	listed := sync.OnceValue(func() []*mcp.Tool { return listedTools(s.tools) })
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method == "tools/list" && s.opts.ExposeWorkflows {
+				s.opts.Catalog.Look()
+			}
 			res, err := next(ctx, method, req)
 			if list, ok := res.(*mcp.ListToolsResult); ok && err == nil {
-				list.Tools = slices.Clone(listed())
+				list.Tools = slices.Concat(listed(), listedTools(s.registered.list()))
 			}
 			return res, err
 		}
 	}
+}
+
+func listedTools(tools []*tool) []*mcp.Tool {
+	list := make([]*mcp.Tool, len(tools))
+	for i, t := range tools {
+		list[i] = t.listed()
+	}
+	return list
 }
 
 // handler is the SDK's side of a tool.
@@ -150,7 +190,7 @@ func (s *server) handler(t *tool) mcp.ToolHandler {
 		if err := s.admit(t, req); err != nil {
 			return s.shown(s.refusal(err, t.invalid, "").result()), nil
 		}
-		a := readArguments(req.Params.Arguments, t)
+		a := readArguments(t.callArguments(req.Params), t)
 		if a.broken != nil {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the arguments are not JSON: " + a.broken.Error()}
 		}

@@ -30,15 +30,21 @@ type tool struct {
 	invalid problem.Code
 	// begins says that each call begins a run.
 	begins bool
-	call   func(context.Context, *server, *arguments) (*answer, error)
+	// workflow, unless nil, is the workflow that the tool runs: a request's arguments are its input.
+	workflow *exposed
+	call     func(context.Context, *server, *arguments) (*answer, error)
 }
 
-// allTools returns the tools in the protocol's order.
+// allTools returns the tools in the protocol's order. Those of registered workflows come and go; see registered.
 func allTools(o Options) []*tool {
-	return []*tool{
+	tools := []*tool{
 		startTool(o.DefaultMode), statusTool(), resumeTool(), submitActivityTool(), signalTool(), cancelTool(), listTool(),
 		guideTool(), validateTool(), historyTool(), forkTool(),
 	}
+	if o.Catalog != nil {
+		tools = append(tools, catalogTool(o))
+	}
+	return tools
 }
 
 func (t *tool) names() []string {
@@ -58,6 +64,9 @@ const (
 
 // listed is the tool as tools/list shows it.
 func (t *tool) listed() *mcp.Tool {
+	if t.workflow != nil {
+		return t.workflow.listed(t)
+	}
 	var meta mcp.Meta
 	if slices.Contains(t.names(), answerBytesArgument.name) { // answers are as large as the caller wants them
 		meta = mcp.Meta{sizeHint: maxSizeHint}

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -24,7 +25,7 @@ func startTool(defaultMode machine.Mode) *tool {
 		annotations: mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(true)},
 		arguments: []property{
 			optional("definition", definitionSchema("The definition: an object, or JSON or YAML text.")),
-			optional("definition_ref", aText("Instead: name, name@version or hash of one run here before.")),
+			optional("definition_ref", aText("Instead: name, name@version or hash of one run or registered.")),
 			optional("input", obj("The first state; default {}.")),
 			optional("execution_id", aText("Your id for the run; one in use is refused. Default: new.")),
 			optional("title", str("Line that names the run for people.")),
@@ -42,35 +43,44 @@ func startTool(defaultMode machine.Mode) *tool {
 		invalid: problem.ValidationError,
 		begins:  true,
 		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {
-			req := graph.StartRequest{
-				ExecutionID:   a.Get("execution_id").NonEmpty(),
-				Definition:    a.definition("definition", problem.ValidationError),
-				DefinitionRef: a.Get("definition_ref").NonEmpty(),
-				Input:         readObject(a.Get("input")),
-				Mode:          a.mode(),
-				Branches:      machine.BranchOrder(a.Get("branch_order").Choice(string(machine.Concurrent), string(machine.Sequential))),
-				Title:         a.Get("title").Text(),
-				Labels:        a.Get("labels").With(readObject(a.Get("labels"))).TextMap(),
-				AllowExisting: a.Get("allow_existing_execution_id").Bool(),
-				Wait:          a.wait(),
-			}
-			if req.Mode == "" {
-				req.Mode = defaultMode
-			}
+			req := s.startRequest(a)
+			req.Definition, req.DefinitionRef = a.definition("definition", problem.ValidationError), a.Get("definition_ref").NonEmpty()
 			switch sent, named := a.Get("definition").Present(), req.DefinitionRef != ""; {
 			case sent && named:
 				a.Get("definition_ref").Fail("oneOf", "expected one of definition and definition_ref, found both")
 			case !sent && !named && !a.Get("definition_ref").Present():
 				a.Missing("definition").Hint = "or name a stored one in definition_ref"
 			}
-			if err := a.problem(); err != nil {
-				return nil, err
-			}
-			run, err := s.Start(ctx, req)
-			if run != nil && a.mode() == "" { // the caller named none
-				run.Warnings = slices.DeleteFunc(run.Warnings, func(w graph.Warning) bool { return w.Code == problem.ModeKept })
-			}
-			return s.ran(ctx, a, run, err, "", warningsOf(req.Definition))
+			return s.started(ctx, a, req, warningsOf(req.Definition))
 		},
 	}
+}
+
+// startRequest reads the arguments of a start, all but those that say what is started.
+func (s *server) startRequest(a *arguments) graph.StartRequest {
+	return graph.StartRequest{
+		ExecutionID:   a.Get("execution_id").NonEmpty(),
+		Input:         readObject(a.Get("input")),
+		Mode:          cmp.Or(a.mode(), s.opts.DefaultMode),
+		Branches:      machine.BranchOrder(a.Get("branch_order").Choice(string(machine.Concurrent), string(machine.Sequential))),
+		Title:         a.Get("title").Text(),
+		Labels:        a.Get("labels").With(readObject(a.Get("labels"))).TextMap(),
+		AllowExisting: a.Get("allow_existing_execution_id").Bool(),
+		Wait:          a.wait(),
+	}
+}
+
+// started starts a run, provided that the arguments are right. about are warnings about its definition.
+func (s *server) started(ctx context.Context, a *arguments, req graph.StartRequest, about warnings) (*answer, error) {
+	if err := a.problem(); err != nil {
+		return nil, err
+	}
+	run, err := s.Start(ctx, req)
+	if run != nil && a.mode() == "" { // the caller named none
+		run.Warnings = slices.DeleteFunc(run.Warnings, func(w graph.Warning) bool { return w.Code == problem.ModeKept })
+	}
+	if run != nil && req.DefinitionRef != "" {
+		run.Warnings = append(run.Warnings, s.brokenFile(req.DefinitionRef, run.DefinitionHash)...)
+	}
+	return s.ran(ctx, a, run, err, "", about)
 }

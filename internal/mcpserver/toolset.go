@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/catalog"
 )
 
 // Sets of tools that have a name.
@@ -24,7 +25,7 @@ type Tools struct{ names []string }
 
 // ParseTools reads AllTools, CoreTools, or names with commas between them. Anything else is a USAGE_ERROR.
 func ParseTools(text string) (Tools, error) {
-	all := toolset(allTools(Options{}))
+	all := toolset(allTools(Options{Catalog: new(catalog.Catalog)}))
 	switch text {
 	case AllTools:
 		return Tools{}, nil
@@ -48,8 +49,10 @@ func ParseTools(text string) (Tools, error) {
 
 // of returns those of a server's tools that it offers.
 func (t Tools) of(all []*tool) toolset {
-	return slices.DeleteFunc(all, func(one *tool) bool { return t.names != nil && !slices.Contains(t.names, one.name) })
+	return slices.DeleteFunc(all, func(one *tool) bool { return !t.offers(one.name) })
 }
+
+func (t Tools) offers(name string) bool { return t.names == nil || slices.Contains(t.names, name) }
 
 func (s toolset) has(name string) bool {
 	return slices.ContainsFunc(s, func(t *tool) bool { return t.name == name })

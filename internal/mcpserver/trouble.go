@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -14,17 +13,15 @@ import (
 )
 
 // awaitEngine holds the requests that need the engine back until it is ready, and refuses them while it is in trouble.
-func (s *server) awaitEngine(tools []*tool) mcp.Middleware {
+func (s *server) awaitEngine() mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			var called *tool
 			switch r := req.(type) {
 			case *mcp.CallToolRequest:
-				at := slices.IndexFunc(tools, func(t *tool) bool { return t.name == r.Params.Name })
-				if at < 0 {
+				if called = s.tool(r.Params.Name); called == nil {
 					return next(ctx, method, req)
 				}
-				called = tools[at]
 			case *mcp.ReadResourceRequest:
 				if !strings.HasPrefix(r.Params.URI, runPrefix) {
 					return next(ctx, method, req)

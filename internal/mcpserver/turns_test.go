@@ -75,10 +75,10 @@ func (c *oneMessage) Read(context.Context) (jsonrpc.Message, error) { m := c.m; 
 // TestTheReaderLeavesLargeArgumentsAlone: what the next message waits for does not grow with the arguments of a call.
 func TestTheReaderLeavesLargeArgumentsAlone(t *testing.T) { // not parallel: it counts what the process allocates
 	id, _ := jsonrpc.MakeID("a")
-	c := orderedConnection{&oneMessage{m: jsonrpc.Request{
+	c := orderedConnection{turns: newTurns(), Connection: &oneMessage{m: jsonrpc.Request{
 		ID: id, Method: "tools/call", Params: []byte(`{"name":"workflow_status","arguments":{}}`),
 		Extra: stdio.Arguments(`"{\"a\":\"` + strings.Repeat(`\\`, 1<<20) + `\",\"execution_id\":\"r\"}"`),
-	}}, newTurns()}
+	}}}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	m, err := c.Read(t.Context())

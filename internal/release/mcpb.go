@@ -159,7 +159,7 @@ func (s source) manifest(first string, starts map[string]string) manifest {
 		UserConfig: map[string]userOption{
 			"database": {Type: "string", Title: "Database", Description: "File that keeps the runs. Empty: the one that the command line uses, too."},
 			"workflow_dir": {Type: "directory", Title: "Workflow folder",
-				Description: "Folder with definitions that workflows may use as subworkflows. Empty: none."},
+				Description: "Folder with workflow definitions that are started by name. Empty: none."},
 			"model_server": {Type: "string", Title: "Model server", Description: "Empty: this app's model performs model calls. " +
 				`To have the engine ask a server with the key below: {"apiKeyEnv":"MODEL_API_KEY"}, with "baseUrl" unless it is OpenAI's.`},
 			"model_key": {Type: "string", Title: "Model key", Description: "Key for the model server. It is kept by this app and not recorded in runs.", Sensitive: true},

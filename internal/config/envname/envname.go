@@ -20,6 +20,7 @@ const (
 	A2A              = Prefix + "A2A_CONFIG"
 	SigningMode      = Prefix + "DEFINITION_SIGNING_MODE"
 	SigningKeys      = Prefix + "SIGNING_PUBLIC_KEYS"
+	WorkflowDir      = Prefix + "WORKFLOW_DIR"
 	WorkflowSources  = Prefix + "WORKFLOW_SOURCES"
 	Synchronous      = Prefix + "SYNCHRONOUS"
 	WaitLimit        = Prefix + "WAIT_LIMIT"
@@ -53,7 +54,7 @@ var Options = problem.Glossary{
 // Known are the variables that have an effect.
 var Known = []string{
 	Store, StorePath, Profile, StepHandlers, StepCommands, LLM, MCPConfig, MCPAllowCommands, A2A, SigningMode, SigningKeys,
-	WorkflowSources, Synchronous, WaitLimit, MinHostTimeout, Drain, LogLevel, LogFormat, MaxVisits, MaxRecords, MaxBytes, MaxPending, Limits, Redact,
+	WorkflowDir, WorkflowSources, Synchronous, WaitLimit, MinHostTimeout, Drain, LogLevel, LogFormat, MaxVisits, MaxRecords, MaxBytes, MaxPending, Limits, Redact,
 	MaxDepth, MaxTreeRuns, MaxTreeVisits, MaxTreeRecords, MaxTreeBytes, MaxTreePending, MaxMemory,
 }
 

@@ -1,4 +1,4 @@
-package config_test
+package catalog_test
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/internal/config"
+	"github.com/workflows-engine/workflows-engine/internal/catalog"
 )
 
 // definitionText is a small valid definition of that name; the version tells two of them apart.
@@ -18,6 +18,12 @@ func definitionText(name, version string) string {
 		"edges":[{"source":"__start__","target":"a"},{"source":"a","target":"z"}]}`
 }
 
+const yamlText = `document: {schema: s, name: of-yaml, version: '1'}
+state_schema: {type: object}
+nodes: [{id: a, type: start}, {id: z, type: end}]
+edges: [{source: __start__, target: a}, {source: a, target: z}]
+`
+
 func TestFolderResolvesByName(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -26,7 +32,7 @@ func TestFolderResolvesByName(t *testing.T) {
 		"copy.workflow.json":  definitionText("one", "1"),
 		"twins.workflow.json": definitionText("twins", "1"),
 		"twin2.workflow.json": definitionText("twins", "2"),
-		"yaml.workflow.yaml":  "document: {schema: s, name: of-yaml, version: '1'}\n",
+		"yaml.workflow.yaml":  yamlText,
 		"bad.workflow.json":   "{",
 		"other.json":          definitionText("hidden", "1"),
 	} {
@@ -34,7 +40,7 @@ func TestFolderResolvesByName(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	resolver := config.Folder(folder)
+	resolver := catalog.New(folder, catalog.Options{})
 
 	for ref, want := range map[string]string{"one": "one", "urn:example:one": "one", "of-yaml": "of-yaml"} {
 		d, err := resolver.ResolveWorkflow(t.Context(), ref, "")
@@ -67,7 +73,7 @@ func TestFolderResolvesByName(t *testing.T) {
 	if e, ok := problem.As(err); !ok || !strings.Contains(e.Hint, "bad.workflow.json") {
 		t.Errorf("the unreadable neighbour is not named: %v", err)
 	}
-	if _, err := config.Folder(filepath.Join(folder, "none")).ResolveWorkflow(t.Context(), "one", ""); !errors.Is(err, problem.WorkflowNotFound) {
+	if _, err := catalog.New(filepath.Join(folder, "none"), catalog.Options{}).ResolveWorkflow(t.Context(), "one", ""); !errors.Is(err, problem.WorkflowNotFound) {
 		t.Errorf("no folder: %v", err)
 	}
 }

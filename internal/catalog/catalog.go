@@ -1,0 +1,202 @@
+// Package catalog keeps the workflow definitions of a folder, by name and as its files have them now, so that they can be listed,
+// found by words and started without being sent.
+//
+//	c := catalog.New("/srv/workflows", catalog.Options{Verify: verify, Log: log})
+//	for _, w := range c.Look().Workflows { … }     // what the folder has now
+//	run, err := runner.Start(ctx, graph.StartRequest{DefinitionRef: "refund-approval"}) // c is the Runner's Options.Workflows
+//	go c.Watch(ctx)                                // for those who want to know of changes: OnChange
+//
+// The folder is looked at whenever somebody asks; only files that have changed are read. A file that breaks, because it is not a
+// valid definition or because Verify refuses it, is reported with the place, and its last good version stays usable until the
+// process ends. A name whose file is broken and of which no good version is known is refused: nothing older is run in its place.
+package catalog
+
+import (
+	"context"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+const (
+	// MaxFiles is how many definitions of a folder are read, in the order of their file names.
+	MaxFiles = 1000
+	// MaxBytes is what their texts may take together.
+	MaxBytes = 64 << 20
+	// PollInterval is how often Watch looks at the folder. Polling works where notifications of the system do not: on network file
+	// systems, and in volumes of containers.
+	PollInterval = 2 * time.Second
+)
+
+// Options configure a Catalog. The zero value works.
+type Options struct {
+	// Verify, unless nil, refuses definitions that must not be run. Who runs a definition asks again: the catalog asks so that a
+	// file that nobody may run counts as broken.
+	Verify func(*definition.Document) error
+	// Log gets a warning for each file that breaks, once a change, and a line when it is mended; nil discards them.
+	Log *slog.Logger
+}
+
+// Catalog is the definitions of one folder. It is safe for concurrent use.
+type Catalog struct {
+	folder string
+	opts   Options
+
+	mu       sync.Mutex
+	files    map[string]*file
+	snapshot *Snapshot
+	onChange []func(*Snapshot)
+}
+
+// New returns the catalog of a folder. The folder is read when somebody looks.
+func New(folder string, o Options) *Catalog {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Catalog{folder: folder, opts: o, files: map[string]*file{}}
+}
+
+// Folder is the path of the folder.
+func (c *Catalog) Folder() string { return c.folder }
+
+// OnChange has f called with each snapshot that differs from the one before, the first one included, by the call that finds the
+// change. f must not call the catalog.
+func (c *Catalog) OnChange(f func(*Snapshot)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.onChange = append(c.onChange, f)
+}
+
+// Watch looks at the folder every PollInterval until ctx ends.
+func (c *Catalog) Watch(ctx context.Context) {
+	ticker := time.NewTicker(PollInterval)
+	defer ticker.Stop()
+	for {
+		c.Look()
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// Look reads what has changed in the folder and returns what it has now. Files are not followed into subfolders.
+func (c *Catalog) Look() *Snapshot {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found, err := c.list()
+	if err == nil {
+		err = c.update(found)
+	}
+	if !c.changed(err) {
+		return c.snapshot
+	}
+	c.snapshot = newSnapshot(c.folder, c.files, err)
+	if err != nil {
+		c.opts.Log.Warn("workflow folder cannot be read as a whole", "folder", c.folder, "error", err.Error())
+	}
+	for _, f := range c.onChange {
+		f(c.snapshot)
+	}
+	return c.snapshot
+}
+
+// changed reports whether the files, or what is wrong with the folder, are not those of the snapshot.
+func (c *Catalog) changed(err *problem.Error) bool {
+	before := c.snapshot
+	if before == nil || (err == nil) != (before.Err == nil) || err != nil && err.Error() != before.Err.Error() || len(c.files) != len(before.files) {
+		return true
+	}
+	for name, f := range c.files {
+		if before.files[name] != f.content {
+			return true
+		}
+	}
+	return false
+}
+
+// list returns the definitions of the folder, by file name. A folder that cannot be read leaves what is known of it as it is.
+func (c *Catalog) list() ([]fs.FileInfo, *problem.Error) {
+	entries, err := os.ReadDir(c.folder)
+	if err != nil {
+		return nil, problem.New(problem.WorkflowNotFound, "the folder %s cannot be read", c.folder).WithCause(err).
+			WithHint("Make the folder, or correct --workflow-dir.")
+	}
+	var found []fs.FileInfo
+	for _, entry := range entries {
+		if _, ok := parserOf(entry.Name()); !ok || entry.IsDir() {
+			continue
+		}
+		info, err := os.Stat(filepath.Join(c.folder, entry.Name())) // of a symbolic link, what it leads to
+		if err != nil {
+			info, err = os.Lstat(filepath.Join(c.folder, entry.Name()))
+		}
+		if err == nil { // else it is gone since the folder was listed
+			found = append(found, named{info, entry.Name()})
+		}
+	}
+	return found, nil
+}
+
+// named is the info of a file under the name that it has in the folder.
+type named struct {
+	fs.FileInfo
+	name string
+}
+
+func (n named) Name() string { return n.name }
+
+// update brings the files up to date. The error says which of them are too many.
+func (c *Catalog) update(found []fs.FileInfo) *problem.Error {
+	var left *problem.Error
+	read, bytes := map[string]*file{}, int64(0)
+	for i, info := range found {
+		if bytes += info.Size(); i == MaxFiles || bytes > MaxBytes {
+			left = problem.New(problem.ValidationError, "the folder %s has more than %d definitions, or more than %d MiB of them: %s and what follows it is left out",
+				c.folder, MaxFiles, MaxBytes>>20, info.Name()).WithHint("Take files out of the folder that nobody starts.")
+			break
+		}
+		before := c.files[info.Name()]
+		now := c.read(info, before)
+		c.report(before, now)
+		read[info.Name()] = now
+	}
+	c.files = read
+	return left
+}
+
+// report logs that a file has broken, or has been mended.
+func (c *Catalog) report(before, now *file) {
+	switch {
+	case before != nil && before.content == now.content:
+	case now.broken != nil:
+		kept := "no version of it is usable"
+		if now.good != nil {
+			kept = "its last good version, " + now.good.Version + ", stays usable"
+		}
+		about := []any{"file", filepath.Join(c.folder, now.broken.File), "error", now.broken.Text(), "kept", kept}
+		if hint := now.broken.First().Hint; hint != "" {
+			about = append(about, "hint", hint)
+		}
+		c.opts.Log.Warn("workflow file is broken", about...)
+	case before != nil && before.broken != nil:
+		c.opts.Log.Info("workflow file is mended", "file", filepath.Join(c.folder, now.good.File))
+	}
+}
+
+// Documents are all usable definitions of the folder.
+func (c *Catalog) Documents() []*definition.Document {
+	var list []*definition.Document
+	for _, w := range c.Look().Workflows {
+		list = append(list, w.Document())
+	}
+	return slices.Clip(list)
+}

@@ -1,0 +1,154 @@
+package catalog
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/admit"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// suffixes of files that hold definitions, with the parser for each.
+var suffixes = []struct {
+	suffix string
+	parse  func([]byte) (*definition.Document, error)
+}{
+	{".workflow.json", definition.Parse},
+	{".workflow.yaml", definition.ParseYAML},
+	{".workflow.yml", definition.ParseYAML},
+}
+
+// parserOf returns the parser for a file, and whether it is one that holds a definition.
+func parserOf(name string) (parse func([]byte) (*definition.Document, error), ok bool) {
+	for _, s := range suffixes {
+		if strings.HasSuffix(name, s.suffix) {
+			return s.parse, true
+		}
+	}
+	return nil, false
+}
+
+// stem is a file's name without the suffix.
+func stem(name string) string {
+	for _, s := range suffixes {
+		if rest, ok := strings.CutSuffix(name, s.suffix); ok {
+			return rest
+		}
+	}
+	return name
+}
+
+// content is what a file held when it was read: compared by its address, so that a snapshot knows which versions it is made of.
+type content struct {
+	sum    [sha256.Size]byte
+	good   *Workflow // the last version that is good; nil if there was none
+	broken *Broken   // nil if the file is good now
+}
+
+// file is a definition's file as it was last looked at.
+type file struct {
+	*content
+	info fs.FileInfo
+	// settled says that a later change changes the time of modification too: it is older than the steps of any file system's clock.
+	settled bool
+}
+
+// settledAfter is the coarsest step of a file system's times, that of FAT.
+const settledAfter = 2 * time.Second
+
+// read looks at a file that was as before; before is nil for a new one. The text is read if the file may have changed.
+func (c *Catalog) read(info fs.FileInfo, before *file) *file {
+	now := &file{info: info, settled: time.Since(info.ModTime()) > settledAfter}
+	if before != nil && before.settled && sameFile(before.info, info) {
+		now.content = before.content
+		return now
+	}
+	text, err := readText(filepath.Join(c.folder, info.Name()), info)
+	sum := sha256.Sum256(text)
+	if err != nil {
+		sum = sha256.Sum256([]byte(err.Error()))
+	}
+	if before != nil && before.sum == sum {
+		now.content = before.content
+		return now
+	}
+	now.content = &content{sum: sum}
+	if before != nil {
+		now.good = before.good
+	}
+	w, broken := c.judge(info.Name(), text, err)
+	if broken == nil {
+		now.good = w
+		return now
+	}
+	broken.Kept, now.broken = now.good, broken
+	return now
+}
+
+func sameFile(a, b fs.FileInfo) bool {
+	return a.Size() == b.Size() && a.ModTime().Equal(b.ModTime()) && a.Mode() == b.Mode() && os.SameFile(plain(a), plain(b))
+}
+
+func plain(info fs.FileInfo) fs.FileInfo {
+	if n, ok := info.(named); ok {
+		return n.FileInfo
+	}
+	return info
+}
+
+// readText reads a file. A device or pipe, which might never end, is refused before it is opened.
+func readText(path string, info fs.FileInfo) ([]byte, error) {
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("it is not a regular file (%s)", info.Mode().Type())
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		if e, ok := errors.AsType[*fs.PathError](err); ok {
+			err = e.Err
+		}
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, definition.MaxBytes+1)) // of more, the parser says that it is too much
+}
+
+// judge makes a workflow of a file's text, or says what is wrong with it.
+func (c *Catalog) judge(name string, text []byte, unread error) (*Workflow, *Broken) {
+	broken := &Broken{File: name, Name: stem(name)}
+	refuse := func(err error) (*Workflow, *Broken) {
+		e, ok := problem.As(err)
+		if !ok {
+			e = problem.New(problem.ValidationError, "it cannot be read").WithCause(err)
+		}
+		broken.Err = e
+		return nil, broken
+	}
+	if unread != nil {
+		return refuse(unread)
+	}
+	parse, _ := parserOf(name)
+	doc, err := parse(text)
+	if err != nil {
+		return refuse(err)
+	}
+	broken.Name = cmp.Or(head(doc).text("name"), broken.Name)
+	prog, findings := definition.Compile(doc, definition.Options{})
+	if prog == nil {
+		return refuse(admit.RefusedDefinition(findings))
+	}
+	if c.opts.Verify != nil {
+		if err := c.opts.Verify(doc); err != nil {
+			return refuse(err)
+		}
+	}
+	return newWorkflow(name, prog, findings, text), nil
+}

@@ -1,0 +1,191 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/suggest"
+)
+
+// Snapshot is what a folder had when somebody looked. It is immutable.
+type Snapshot struct {
+	// Workflows can be started, by name, version and file. Of files with the same definition the first counts.
+	Workflows []*Workflow
+	// Broken are the files that are no usable definitions, by file name.
+	Broken []*Broken
+	// Err says why the folder could not be read, or not all of it; nil if it could. The rest is then what was known before.
+	Err *problem.Error
+
+	folder string
+	files  map[string]*content
+}
+
+func newSnapshot(folder string, files map[string]*file, err *problem.Error) *Snapshot {
+	s := &Snapshot{Err: err, folder: folder, files: make(map[string]*content, len(files))}
+	hashes := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		f := files[name]
+		s.files[name] = f.content
+		if f.broken != nil {
+			s.Broken = append(s.Broken, f.broken)
+		}
+		if f.good != nil && !hashes[f.good.Hash] {
+			hashes[f.good.Hash] = true
+			w := *f.good
+			w.Broken = f.broken
+			s.Workflows = append(s.Workflows, &w)
+		}
+	}
+	slices.SortStableFunc(s.Workflows, func(a, b *Workflow) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version))
+	})
+	for _, w := range s.Workflows {
+		w.Ref = w.Hash
+		for _, ref := range []string{w.Name, w.Name + "@" + w.Version} {
+			if found, err := s.Find(ref); err == nil && found == w && len(ref) <= maxRef {
+				w.Ref = ref
+				break
+			}
+		}
+	}
+	return s
+}
+
+// maxRef is how many bytes a Ref by name has at most: answers show it whole.
+const maxRef = 128
+
+// Find returns the workflow of a name, a name@version or a definition hash; of a name with colons, the last part may be the name,
+// as in urn:example:unit-tests. The error is a *problem.Error: WORKFLOW_NOT_FOUND if there is none, VALIDATION_ERROR if there are
+// several, or if its file is broken and no good version is known.
+func (s *Snapshot) Find(ref string) (*Workflow, error) { return s.find(ref, "") }
+
+// find is Find for a definition that has the pinned hash, unless that is "".
+func (s *Snapshot) find(ref, pin string) (*Workflow, error) {
+	name := ref[strings.LastIndex(ref, ":")+1:]
+	for _, matches := range []func(*Workflow) bool{
+		func(w *Workflow) bool { return w.Hash == ref },
+		func(w *Workflow) bool { return w.Name == ref },
+		func(w *Workflow) bool { return w.Name == name },
+		func(w *Workflow) bool { return w.Name+"@"+w.Version == ref },
+		func(w *Workflow) bool { return w.Name+"@"+w.Version == name },
+	} {
+		var found, good []*Workflow
+		for _, w := range s.Workflows {
+			if !matches(w) || pin != "" && w.Hash != pin {
+				continue
+			}
+			if found = append(found, w); w.Broken == nil {
+				good = append(good, w)
+			}
+		}
+		if len(good) > 0 { // the name is theirs, and not that of the last good version of a broken file
+			found = good
+		}
+		switch len(found) {
+		case 0:
+		case 1:
+			return found[0], nil
+		default:
+			return nil, ambiguous(ref, found)
+		}
+	}
+	if b := s.brokenNamed(ref, name); b != nil && pin == "" {
+		return nil, refused(ref, b)
+	}
+	return nil, s.notFound(ref)
+}
+
+// FileOf returns the name of the file that has a workflow, as it stands: broken too. The error is that of Find.
+func (s *Snapshot) FileOf(ref string) (string, error) {
+	w, err := s.Find(ref)
+	if err == nil {
+		return w.File, nil
+	}
+	if b := s.brokenNamed(ref, ref[strings.LastIndex(ref, ":")+1:]); b != nil {
+		return b.File, nil
+	}
+	return "", err
+}
+
+// brokenNamed returns the broken file that has one of the names, which may be followed by a version, and of which no good version
+// is known; nil if there is none.
+func (s *Snapshot) brokenNamed(names ...string) *Broken {
+	for _, b := range s.Broken {
+		for _, name := range names {
+			before, _, _ := strings.Cut(name, "@")
+			if b.Kept == nil && (slices.Contains([]string{name, before}, b.Name) || slices.Contains([]string{name, before}, stem(b.File))) {
+				return b
+			}
+		}
+	}
+	return nil
+}
+
+// ambiguous is the error for a reference that several definitions have. Nothing else may be found in their place, so the code is not
+// WORKFLOW_NOT_FOUND, which has others look.
+func ambiguous(ref string, found []*Workflow) error {
+	return problem.New(problem.ValidationError, "workflow %q: %s and %s are both named %q", ref, found[0].File, found[1].File, found[0].Name).
+		WithReason(problem.WorkflowNotFound).
+		WithHint("Name one of them by its version, as in %q, or a subworkflow by version_pin; or rename the other.", found[0].Name+"@"+found[0].Version)
+}
+
+// refused is the error for the name of a broken file of which no good version is known.
+func refused(ref string, b *Broken) error {
+	e := problem.New(problem.ValidationError, "workflow %q: %s cannot be used: %s", ref, b.File, b.Text()).
+		WithHint("Correct the file. Nothing else is run in its place.")
+	e.Details = b.Err.Details
+	return e
+}
+
+func (s *Snapshot) notFound(ref string) error {
+	if s.Err != nil && len(s.Workflows) == 0 {
+		return problem.New(problem.WorkflowNotFound, "workflow %q", ref).WithCause(s.Err).WithHint("%s", s.Err.Hint)
+	}
+	e := problem.New(problem.WorkflowNotFound, "workflow %q: no definition in %s is named %q", ref, s.folder, ref[strings.LastIndex(ref, ":")+1:])
+	names := s.names()
+	if near := suggest.Nearest(ref, names); near != "" {
+		return e.WithHint("Did you mean %q?", near)
+	}
+	switch {
+	case len(s.Broken) > 0:
+		var broken []string
+		for _, b := range s.Broken[:min(len(s.Broken), maxNamed)] {
+			broken = append(broken, b.File+" ("+b.Text()+")")
+		}
+		return e.WithHint("These files cannot be used: %s.", strings.Join(broken, "; "))
+	case len(names) == 0:
+		return e.WithHint("The folder has no *.workflow.json or *.workflow.yaml file; --workflow-dir names another one.")
+	}
+	list := strings.Join(names[:min(len(names), maxNamed)], ", ")
+	if more := len(names) - maxNamed; more > 0 {
+		list += problem.Format(" and %d more", more)
+	}
+	return e.WithHint("The folder has %s; --workflow-dir names another folder.", list)
+}
+
+// maxNamed is how many names or files a hint lists.
+const maxNamed = 20
+
+// names are those of the workflows, each once.
+func (s *Snapshot) names() []string {
+	var names []string
+	for _, w := range s.Workflows {
+		names = append(names, w.Name)
+	}
+	return slices.Compact(names)
+}
+
+// ResolveWorkflow finds the definition of a subworkflow, or of a run that is started by name, which makes the catalog a
+// graph.Resolver. The folder is looked at, since its files may have changed while a run waited. The error is that of Find.
+func (c *Catalog) ResolveWorkflow(_ context.Context, ref, pin string) (*definition.Document, error) {
+	w, err := c.Look().find(ref, pin)
+	if err != nil {
+		return nil, err
+	}
+	return w.Document(), nil
+}

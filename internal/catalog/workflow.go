@@ -1,0 +1,141 @@
+package catalog
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// Workflow is a definition that can be started by name. It is immutable.
+type Workflow struct {
+	// Name, Version and Description are the document's; the description may be "".
+	Name, Version, Description string
+	// Ref is what starts exactly this definition: the name; name@version where several have the name; the hash where several have both,
+	// and in place of what is very long.
+	Ref string
+	// File is the file's name in the folder.
+	File string
+	// Hash is the definition hash.
+	Hash string
+	// InputSchema is the start node's input_schema in plain JSON; without one what state_schema requires, since the input is the first
+	// state; nil if that is nothing. Shared: do not change it.
+	InputSchema map[string]any
+	// Warnings are the doubts about the definition.
+	Warnings problem.Findings
+	// Broken is what is wrong with the file now, of which this is the last good version; nil if nothing is.
+	Broken *Broken
+
+	text []byte
+}
+
+// Broken is a file that is no usable definition.
+type Broken struct {
+	// File is the file's name in the folder.
+	File string
+	// Name is that of the document, as far as it can be read; else that of the file without its suffix.
+	Name string
+	// Err says what is wrong, with the places in its Findings.
+	Err *problem.Error
+	// Kept is the last good version, which is used meanwhile; nil if there is none.
+	Kept *Workflow
+}
+
+// First is the first thing that is wrong.
+func (b *Broken) First() problem.Finding {
+	for _, f := range b.Err.Findings {
+		if f.Severity == problem.SeverityError {
+			return f
+		}
+	}
+	return problem.Finding{Code: b.Err.Code, Severity: problem.SeverityError, At: b.Err.At, Message: b.Err.Error(), Hint: b.Err.Hint}
+}
+
+// Text says in one line what is wrong, and where.
+func (b *Broken) Text() string {
+	if at := b.First().At; at.Line > 0 {
+		return problem.Format("line %d, column %d: ", at.Line, at.Column) + b.Err.Error()
+	}
+	return b.Err.Error()
+}
+
+func newWorkflow(file string, prog *definition.Program, findings problem.Findings, text []byte) *Workflow {
+	w := &Workflow{
+		Name: prog.Name, Version: prog.Version, Description: strings.TrimSpace(head(prog.Document).text("description")),
+		File: file, Hash: prog.Hash, Warnings: findings, text: text,
+	}
+	for _, n := range prog.Nodes {
+		if n.Start != nil {
+			w.InputSchema, _ = n.Config["input_schema"].(map[string]any)
+		}
+	}
+	if w.InputSchema == nil {
+		w.InputSchema = requiredState(prog.Document)
+	}
+	return w
+}
+
+// requiredState is the schema of the members that a definition's state must have from the first, nil if there are none.
+func requiredState(d *definition.Document) map[string]any {
+	root, _ := d.Value().(map[string]any)
+	schema, _ := root["state_schema"].(map[string]any)
+	known, _ := schema["properties"].(map[string]any)
+	names, _ := schema["required"].([]any)
+	properties := map[string]any{}
+	for _, v := range names {
+		name, _ := v.(string)
+		member, _ := known[name].(map[string]any)
+		if member = maps.Clone(member); member == nil || refers(member) {
+			member = map[string]any{}
+		}
+		delete(member, "reducer")
+		properties[name] = member
+	}
+	if len(properties) == 0 {
+		return nil
+	}
+	return map[string]any{"type": "object", "properties": properties, "required": names}
+}
+
+// refers reports whether a schema has references, which lead nowhere outside of its document.
+func refers(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			if name == "$ref" || name == "$dynamicRef" || refers(member) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, refers)
+	}
+	return false
+}
+
+// Document is the definition. It is parsed anew: its text takes a fraction of the memory.
+func (w *Workflow) Document() *definition.Document {
+	parse, _ := parserOf(w.File)
+	doc, err := parse(w.text)
+	if err != nil {
+		panic(err) // the same text has been parsed
+	}
+	return doc
+}
+
+// object is a JSON object of a document.
+type object map[string]any
+
+// head is the object "document" of a definition, nil if it has none.
+func head(d *definition.Document) object {
+	root, _ := d.Value().(map[string]any)
+	about, _ := root["document"].(map[string]any)
+	return about
+}
+
+// text is a member that is a text, "" if it is none.
+func (o object) text(name string) string {
+	text, _ := o[name].(string)
+	return text
+}
