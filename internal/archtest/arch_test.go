@@ -74,6 +74,7 @@ var rooms = map[string][]string{
 	"internal/soak":               {},
 	"internal/enginetest":         {"graph/definition"},
 	"internal/mcpserver/stdio":    {"internal/jsonvalue"},
+	"internal/mcpserver/elicit":   {"graph/problem", "internal/jsonvalue"},
 	"internal/mcphost":            {"graph/problem"},
 	"internal/doctor":             {"history", "graph/problem", "internal/catalog", "internal/config"},
 	"graph/expr":                  {"graph/problem", "internal/backtrack", "internal/jsonvalue"},
