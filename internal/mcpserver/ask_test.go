@@ -352,3 +352,15 @@ func TestAHostThatChecksNothing(t *testing.T) {
 		})
 	}
 }
+
+// TestAServerThatTakesNoAnswers: where the operator has left workflow_resume out, nobody is asked.
+func TestAServerThatTakesNoAnswers(t *testing.T) {
+	eachRevision(t, askingRevisions, func(t *testing.T, revision string) {
+		p := says(accepts(object{"approve": true}))
+		o := newOffice(t, graph.Options{}, mcpserver.Options{Tools: enginetest.Must(mcpserver.ParseTools("workflow_start,workflow_status"))})
+		answer := o.host(revision, p).ok("workflow_start", object{"definition": walk(approval)})
+		if answer["status"] != "interrupted" || at(t, answer, "next", "tool") != "workflow_status" || len(p.questions()) != 0 {
+			t.Errorf("asked %q: %v", p.questions(), answer["next"])
+		}
+	})
+}

@@ -128,7 +128,10 @@ func New(engine graph.Engine, o Options) *mcp.Server {
 		Instructions: tools.instructions() + tools.aboutRegistered(o),
 		Logger:       s.log,
 		// No list changes but that of tools where workflows are tools, and nothing is logged to the client.
-		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: o.ExposeWorkflows}, Resources: &mcp.ResourceCapabilities{}},
+		Capabilities: &mcp.ServerCapabilities{
+			Tools: &mcp.ToolCapabilities{ListChanged: o.ExposeWorkflows}, Resources: &mcp.ResourceCapabilities{}, Prompts: &mcp.PromptCapabilities{},
+		},
+		CompletionHandler: s.complete,
 		SetCacheable: func(_ context.Context, req mcp.Request, c *mcp.Cacheable) {
 			switch req.(type) {
 			case *mcp.ReadResourceRequest:
@@ -144,6 +147,7 @@ func New(engine graph.Engine, o Options) *mcp.Server {
 	})
 	s.addTools(sdk, s.tools)
 	s.addResources(sdk)
+	s.addPrompts(sdk)
 	if o.Catalog != nil && o.ExposeWorkflows {
 		o.Catalog.OnChange(func(now *catalog.Snapshot) { s.expose(sdk, now) })
 		o.Catalog.Look() // before a client connects: it would be told of a change that is none
