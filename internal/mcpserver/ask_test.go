@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +18,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/catalog"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/elicit"
@@ -363,4 +366,28 @@ func TestAServerThatTakesNoAnswers(t *testing.T) {
 			t.Errorf("asked %q: %v", p.questions(), answer["next"])
 		}
 	})
+}
+
+// TestTheToolOfAWorkflowAsks: a registered workflow that is a tool has the person asked as workflow_start does, and runs once.
+func TestTheToolOfAWorkflowAsks(t *testing.T) {
+	t.Parallel()
+	for _, revision := range askingRevisions {
+		t.Run(revision, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			text, _ := json.Marshal(walk(approval))
+			if err := os.WriteFile(filepath.Join(folder, "one.workflow.json"), text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			p := says(accepts(object{"approve": true}))
+			o := newOffice(t, graph.Options{}, mcpserver.Options{Catalog: catalog.New(folder, catalog.Options{}), ExposeWorkflows: true})
+			res := enginetest.Must(o.host(revision, p).session.CallTool(t.Context(), &mcp.CallToolParams{Name: "run_refunds", Arguments: object{"n": 1}}))
+			if answer := res.StructuredContent.(object); answer["status"] != "completed" || len(p.questions()) != 1 {
+				t.Errorf("asked %q: %v", p.questions(), answer)
+			}
+			if runs := enginetest.Must(o.runner.List(t.Context(), history.ListQuery{})).Executions; len(runs) != 1 {
+				t.Errorf("%d runs", len(runs))
+			}
+		})
+	}
 }
