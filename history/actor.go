@@ -4,9 +4,10 @@ import "strings"
 
 // Actor is who made a call, as the caller says: nothing of it is authenticated.
 type Actor struct {
-	// Via is the way of the call: "mcp" for a tool call, "command" for the command line, or what an embedder chose.
+	// Via is the way of the call: "mcp" for a tool call, "elicitation" for an answer that an MCP host has asked a person for, "command" for
+	// the command line, or what an embedder chose.
 	Via string
-	// Name is the client's name for a tool call, the user's name in the operating system for a command.
+	// Name is the client's name for the first two, the user's name in the operating system for a command.
 	Name string
 	// Title and Version are a client's.
 	Title   string

@@ -7,6 +7,8 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/catalog"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
@@ -17,6 +19,7 @@ import (
 type engine struct {
 	graph.Engine
 	mcpserver.Definitions
+	keys   history.Keyring
 	ready  chan struct{}
 	budget *memory.Budget
 	// catalog are the definitions of the workflow folder; nil without one.
@@ -43,6 +46,7 @@ func (e *engine) open(ctx context.Context, c *settings, executors config.Executo
 		return errors.Join(err, store.Close())
 	}
 	e.Engine = runner
+	e.keys, _ = store.(history.Keyring)
 	return nil
 }
 
@@ -74,6 +78,14 @@ func (e *engine) watchCatalog(ctx context.Context, changes bool) (end func()) {
 		cancel()
 		<-ended
 	}
+}
+
+// key returns a key that the processes of the database share.
+func (e *engine) key(ctx context.Context, name string) ([]byte, error) {
+	if e.keys == nil {
+		return nil, problem.New(problem.Unsupported, "the store keeps no keys")
+	}
+	return e.keys.Key(ctx, name)
 }
 
 // close closes what has been opened.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -102,6 +103,7 @@ func serve(ctx context.Context, c *settings, stdin io.Reader, stdout, stderr io.
 		Version: buildVersion(), DefaultMode: mode, Definitions: &e, Ready: e.ready, Trouble: o.try, Known: o.known, Logger: log,
 		Redaction: c.AnswerRedaction(), Admit: e.budget.Admit, AnswerBytes: c.answerBytes, Tools: c.tools,
 		Catalog: e.catalog, ExposeWorkflows: c.exposeWorkflows,
+		Elicit: c.Elicit, Key: e.key, WaitLimit: cmp.Or(c.WaitLimit, -1),
 	})
 	defer e.watchCatalog(ctx, c.exposeWorkflows)()
 	err = mcpserver.Serve(ctx, server, &stdio.Transport{

@@ -159,6 +159,8 @@ const (
 	// StoreReplaced: the database was deleted, moved or restored while the process used it. Nothing was written, and nothing
 	// can be written until the process is restarted.
 	StoreReplaced Code = "STORE_REPLACED"
+	// PersonRequired: a person answers this, and not whoever called. Nothing was changed.
+	PersonRequired Code = "PERSON_REQUIRED"
 	// Unsupported: the engine or its store does not support the call. Nothing was done.
 	Unsupported Code = "UNSUPPORTED_BY_BACKEND"
 	// DefinitionNotFound: the run's definition is neither stored nor part of the call.

@@ -22,6 +22,7 @@ type Store struct {
 	processes   map[string]time.Time       // when the lease of each process ends or has ended, in whole milliseconds
 	definitions []history.StoredDefinition // in the order in which they were stored
 	watches     map[chan change]bool
+	keys        map[string][]byte
 	closed      bool
 	clock       *storeclock.Clock
 }
@@ -75,7 +76,7 @@ func New() *Store { return NewWith(Options{}) }
 
 // NewWith makes an empty store with options.
 func NewWith(o Options) *Store {
-	s := &Store{runs: map[string]*run{}, processes: map[string]time.Time{}, watches: map[chan change]bool{}}
+	s := &Store{runs: map[string]*run{}, processes: map[string]time.Time{}, watches: map[chan change]bool{}, keys: map[string][]byte{}}
 	if o.Now == nil && o.Uptime == nil {
 		begun := time.Now()
 		o.Uptime = func() (string, time.Duration) { return "", time.Since(begun) }
@@ -91,7 +92,7 @@ func (s *Store) Close() error {
 	for changes := range s.watches {
 		close(changes)
 	}
-	s.runs, s.processes, s.definitions, s.watches, s.closed = nil, nil, nil, nil, true
+	s.runs, s.processes, s.definitions, s.watches, s.keys, s.closed = nil, nil, nil, nil, nil, true
 	return nil
 }
 

@@ -95,6 +95,8 @@ var (
 	insertRow            = sqlText("insert_row")
 	weigh                = sqlText("weigh")
 	treeUse              = sqlText("tree_use")
+	readKey              = sqlText("read_key")
+	putKey               = sqlText("put_key")
 )
 
 // listStatement returns the query of a page of runs in some phases, of a definition or with labels if filtered by these. Each

@@ -1,12 +1,15 @@
 package historysql_test
 
 import (
+	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historysql"
 	"github.com/workflows-engine/workflows-engine/history/historytest"
@@ -108,5 +111,26 @@ func TestClockStepsBackBetweenProcesses(t *testing.T) {
 	}
 	if now, err := next.Now(t.Context()); err != nil || now.Before(historytest.Begin) {
 		t.Errorf("the store's time is %v, %v", now, err)
+	}
+}
+
+// TestKeysAreShared: two processes that have a file open, and one that opens it later, have the same key; one that only reads gets it
+// too, and makes none.
+func TestKeysAreShared(t *testing.T) {
+	t.Parallel()
+	path := atRest(t)
+	if _, err := openFile(t, path, historysql.Options{ReadOnly: true}).Key(t.Context(), "k"); !errors.Is(err, problem.StoreReadOnly) {
+		t.Errorf("a store that only reads: %v", err)
+	}
+	one, two := openFile(t, path, historysql.Options{}), openFile(t, path, historysql.Options{})
+	var first []byte
+	for i, s := range []*historysql.Store{one, two, openFile(t, path, historysql.Options{}), openFile(t, path, historysql.Options{ReadOnly: true})} {
+		key, err := s.Key(t.Context(), "k")
+		if first == nil {
+			first = key
+		}
+		if err != nil || len(key) != history.KeyBytes || !bytes.Equal(key, first) {
+			t.Errorf("store %d has %x, %v; want %x", i, key, err, first)
+		}
 	}
 }

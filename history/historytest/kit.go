@@ -70,6 +70,7 @@ func run(t *testing.T, open Open, persistent bool) {
 		{kept, "pruning large trees", pruningLarge},
 		{kept, "pruning definitions", pruningDefinitions},
 		{kept, "what trees have used", treeUse},
+		{!kept, "keys", keys},
 	} {
 		test(c.name, c.kept, func(t *testing.T) { c.test(t, open(t, nil)) })
 	}

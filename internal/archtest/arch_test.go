@@ -74,6 +74,7 @@ var rooms = map[string][]string{
 	"internal/soak":               {},
 	"internal/enginetest":         {"graph/definition"},
 	"internal/mcpserver/stdio":    {"internal/jsonvalue"},
+	"internal/mcpserver/elicit":   {"graph/problem", "internal/jsonvalue"},
 	"internal/mcphost":            {"graph/problem"},
 	"internal/doctor":             {"history", "graph/problem", "internal/catalog", "internal/config"},
 	"graph/expr":                  {"graph/problem", "internal/backtrack", "internal/jsonvalue"},
@@ -133,7 +134,7 @@ var rooms = map[string][]string{
 	"internal/catalog":      {"graph/admit", "graph/definition", "graph/problem", "internal/suggest"},
 	"internal/httpworkflow": {"graph/definition", "graph/problem", "internal/config/envname", "internal/wait"},
 	"internal/config": {
-		"internal/catalog", "internal/childprocess", "internal/config/envname", "internal/httpworkflow", "internal/memory",
+		"internal/catalog", "internal/childprocess", "internal/config/envname", "internal/httpworkflow", "internal/mcpserver/elicit", "internal/memory",
 		"activities/stepcommand", "activities/toolcall", "internal/manifest",
 		"activities", "activities/llmcall", "delegate", "history", "history/historymem", "history/historysql", "graph", "graph/problem",
 		"graph/definition", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/signing",
@@ -142,7 +143,7 @@ var rooms = map[string][]string{
 	"internal/picture": {"graph/definition"},
 	"internal/mcpserver": {
 		"history", "graph", "graph/problem", "graph/definition", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/runjson",
-		"internal/catalog", "internal/mcpserver/stdio", "internal/outline", "internal/picture", "internal/suggest", "internal/config/envname", "graph/expr", "schemas",
+		"internal/catalog", "internal/mcpserver/elicit", "internal/mcpserver/stdio", "internal/outline", "internal/picture", "internal/suggest", "internal/config/envname", "graph/expr", "schemas",
 	},
 	"internal/cli": {
 		"internal/buildstamp", "internal/catalog",
@@ -151,7 +152,7 @@ var rooms = map[string][]string{
 		"internal/config", "internal/config/envname", "internal/jsonvalue", "internal/jsonschema", "internal/mcphost", "internal/doctor", "internal/memory", "internal/runjson", "schemas",
 	},
 	"cmd/workflows-engine":     {"internal/childprocess", "internal/cli"},
-	"cmd/workflows-engine-mcp": {"internal/buildstamp", "internal/catalog", "internal/childprocess", "internal/config", "internal/memory", "internal/mcpserver", "internal/mcpserver/stdio", "graph", "graph/machine", "graph/problem"},
+	"cmd/workflows-engine-mcp": {"internal/buildstamp", "internal/catalog", "internal/childprocess", "internal/config", "internal/memory", "internal/mcpserver", "internal/mcpserver/stdio", "graph", "graph/machine", "graph/problem", "history"},
 	"examples":                 {},
 	"examples/lighthouse":      {},
 	"examples/lighthouse/live": {"examples/lighthouse", "internal/cli"},

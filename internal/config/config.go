@@ -10,6 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/internal/httpworkflow"
 	"github.com/workflows-engine/workflows-engine/internal/manifest"
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver/elicit"
 	"github.com/workflows-engine/workflows-engine/internal/signing"
 )
 
@@ -71,6 +72,8 @@ type Config struct {
 	WaitLimit      time.Duration
 	// MinHostTimeout and Drain: see graph.Options.
 	MinHostTimeout, Drain time.Duration
+	// Elicit says who answers interrupts over MCP.
+	Elicit elicit.Mode
 	// Limits bound what a run may grow to.
 	Limits Limits
 	// MaxMemory bounds the memory of the process, in bytes; 0 for no bound (package memory).

@@ -22,6 +22,7 @@ const (
 	flagSynchronous = "synchronous"
 	flagProfile     = "profile"
 	flagWaitLimit   = "wait-limit"
+	flagElicit      = "elicit"
 	flagLogLevel    = "log-level"
 	flagLogFormat   = "log-format"
 	flagMCPConfig   = "mcp-config"
@@ -44,10 +45,12 @@ const (
 	FlagWorkflowDir = "workflow-dir"
 )
 
-// RegisterServer adds the flags of a long-lived server: those of Register, the wait limit of its calls, and the folder of definitions.
+// RegisterServer adds the flags of a long-lived server: those of Register, the wait limit of its calls, who answers interrupts, and the
+// folder of definitions.
 func RegisterServer(set *pflag.FlagSet) *Flags {
 	f := Register(set)
 	set.String(flagWaitLimit, "", "how long a call waits for a run to come to rest, as in 20s, at most 5m; 0 for not at all (default 20s; $"+envname.WaitLimit+")")
+	set.String(flagElicit, "", "who answers interrupts: auto (hosts ask the person where they can), never (they do not) or required (only so) (default auto; $"+envname.Elicit+")")
 	RegisterWorkflowDir(set, new(string), "none")
 	return f
 }

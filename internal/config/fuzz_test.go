@@ -14,7 +14,7 @@ import (
 // settingsFuzzed are the settings with a grammar of their own, each of which gets any text, in the variable or in a file.
 var settingsFuzzed = []string{
 	envname.LLM, envname.A2A, envname.MCPConfig, envname.StepCommands, envname.StepHandlers, envname.SigningKeys, envname.SigningMode,
-	envname.WorkflowSources, envname.Limits, envname.MaxBytes, envname.MaxVisits, envname.WaitLimit, envname.Drain, envname.LogLevel,
+	envname.WorkflowSources, envname.Limits, envname.MaxBytes, envname.MaxVisits, envname.WaitLimit, envname.Elicit, envname.Drain, envname.LogLevel,
 }
 
 // FuzzLoad: whatever a setting holds, the configuration is loaded, or refused with the code of wrong usage.

@@ -7,13 +7,14 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver/elicit"
 )
 
 // Load reads flags, variables and defaults, in this order of precedence, and checks all of them. The error is a
 // *problem.Error with code USAGE_ERROR.
 func (f *Flags) Load(env Environment) (*Config, error) {
 	return load(env,
-		f.loadStore, f.loadProfile, f.loadWaitLimit, f.loadMinHostTimeout, f.loadDrain, f.loadLimits, f.loadMemory, f.loadAttemptLimits, f.loadLog, loadStepHandlers, loadStepCommands, loadLLM, loadA2A, f.loadManifest,
+		f.loadStore, f.loadProfile, f.loadWaitLimit, f.loadMinHostTimeout, f.loadElicit, f.loadDrain, f.loadLimits, f.loadMemory, f.loadAttemptLimits, f.loadLog, loadStepHandlers, loadStepCommands, loadLLM, loadA2A, f.loadManifest,
 		loadSigning, f.loadWorkflowDir, loadWorkflowSources)
 }
 
@@ -23,7 +24,7 @@ func (f *Flags) Load(env Environment) (*Config, error) {
 func (f *Flags) LoadStore(env Environment) (*Config, error) {
 	flagsAlone := env
 	flagsAlone.Variables = nil
-	if _, err := load(flagsAlone, f.loadProfile, f.loadWaitLimit, f.loadMinHostTimeout, f.loadMemory, f.loadAttemptLimits, f.loadManifest); err != nil {
+	if _, err := load(flagsAlone, f.loadProfile, f.loadWaitLimit, f.loadMinHostTimeout, f.loadElicit, f.loadMemory, f.loadAttemptLimits, f.loadManifest); err != nil {
 		return nil, err
 	}
 	return load(env, f.loadStore, f.loadLimits, f.loadLog)
@@ -126,6 +127,11 @@ func (f *Flags) loadMinHostTimeout(c *Config, env Environment) error {
 	}
 	c.MinHostTimeout = d
 	return nil
+}
+
+func (f *Flags) loadElicit(c *Config, env Environment) (err error) {
+	c.Elicit, err = choose(f.pick(env, flagElicit, envname.Elicit, string(elicit.Auto)), elicit.Auto, elicit.Never, elicit.Required)
+	return err
 }
 
 func (f *Flags) loadDrain(c *Config, env Environment) error {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/config"
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver/elicit"
 	"github.com/workflows-engine/workflows-engine/internal/signing"
 )
 
@@ -144,18 +145,21 @@ func TestLoadRest(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c.Profile != config.NoProfile || c.WaitLimit != 20*time.Second || c.LogLevel != slog.LevelWarn ||
-		c.LogFormat != config.LogText || c.Synchronous != config.Full || len(c.Warnings) != 0 {
+		c.LogFormat != config.LogText || c.Synchronous != config.Full || c.Elicit != elicit.Auto || len(c.Warnings) != 0 {
 		t.Errorf("defaults: %+v", c)
 	}
 
 	c, err = load(t, environment("WORKFLOW_ENGINE_PROFILE=demo", "WORKFLOW_ENGINE_LOG_FORMAT=json",
-		"WORKFLOW_ENGINE_WAIT_LIMIT=2m"), "--log-level", "DEBUG", "--synchronous", "normal", "--wait-limit", "1500ms")
+		"WORKFLOW_ENGINE_WAIT_LIMIT=2m", "WORKFLOW_ENGINE_ELICIT=never"), "--log-level", "DEBUG", "--synchronous", "normal", "--wait-limit", "1500ms", "--elicit", "Required")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if c.Profile != config.Demo || c.WaitLimit != 1500*time.Millisecond || c.LogLevel != slog.LevelDebug ||
-		c.LogFormat != config.LogJSON || c.Synchronous != config.Normal {
+		c.LogFormat != config.LogJSON || c.Synchronous != config.Normal || c.Elicit != elicit.Required {
 		t.Errorf("set: %+v", c)
+	}
+	if c, err := load(t, environment("WORKFLOW_ENGINE_ELICIT=never")); err != nil || c.Elicit != elicit.Never {
+		t.Errorf("by the variable: %v, %v", c, err)
 	}
 
 	// 0 is a limit: calls then do not wait, which the runner is told with a negative one.
@@ -177,6 +181,7 @@ func TestLoadRest(t *testing.T) {
 		{variables: []string{"WORKFLOW_ENGINE_PROFILE=prod"}, want: `WORKFLOW_ENGINE_PROFILE: "prod"`},
 		{args: []string{"--wait-limit", "20"}, want: `--wait-limit: "20"`},
 		{args: []string{"--wait-limit", "-1s"}, want: `--wait-limit: "-1s"`},
+		{variables: []string{"WORKFLOW_ENGINE_ELICIT=sometimes"}, want: `WORKFLOW_ENGINE_ELICIT: "sometimes"`},
 		{args: []string{"--log-level", "loud"}, want: `--log-level: "loud"`},
 		{args: []string{"--log-format", "xml"}, want: `--log-format: "xml"`},
 	} {

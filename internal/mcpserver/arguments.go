@@ -31,8 +31,13 @@ type arguments struct {
 	// progress gets what happens while the call waits; nil if the client gave no token.
 	progress func(graph.Progress)
 	hangup   hangup
-	// client is the session of the call.
+	// client is the session of the call, tool its tool, raw its arguments as they came.
 	client any
+	tool   string
+	raw    []byte
+	// asking is what the call knows about asking the person, reporter sends its progress; nil without.
+	asking   *asking
+	reporter *reporter
 	// usual is the size of answers that do not say another in answer_bytes.
 	usual int
 	// applied is called when the call's change is made and only the wait for the run is left; may be nil.

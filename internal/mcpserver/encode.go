@@ -23,6 +23,9 @@ func encodeAnswers(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		res, err := next(ctx, method, req)
 		r, isTool := res.(*mcp.CallToolResult)
+		if isTool && err == nil && r != nil && r.InputRequests != nil {
+			return questionResult{r}, nil
+		}
 		if err != nil || !isTool || r == nil || len(r.Content) != 1 || len(r.Meta) > 0 {
 			return res, err
 		}

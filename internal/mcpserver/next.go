@@ -31,6 +31,8 @@ func nextCall(run runView) toolCall {
 	switch {
 	case p != nil:
 		return answerTo(run, p)
+	case run.asking.anyOpen(run.Run):
+		return whilePersonIsAsked(run.Run)
 	case run.lost:
 		return sendDefinition(run)
 	}
@@ -140,8 +142,7 @@ func answerTo(run runView, p *graph.Pending) toolCall {
 	switch p.Kind {
 	case machine.WaitInterrupt:
 		args.Text("interrupt_id", p.ID)
-		args.Put("resume_payload", blankAnswer(p))
-		return call("workflow_resume", args, "Ask the person what prompt says and put their answer into resume_payload."+more)
+		return run.asking.answerCall(args, run.Run, p, more)
 	case machine.WaitSignal:
 		args.Text("signal_name", p.SignalName)
 		args.Put("payload", blankPayload)
@@ -190,11 +191,11 @@ func (c toolCall) members() members {
 
 // actionable is the first entry that waits for the caller: the one that the status speaks of if there is one.
 func (t runView) actionable() *graph.Pending {
-	if p := runjson.First(t.Run); p != nil && isActionable(p) && (t.node == "" || p.NodeID == t.node) {
+	if p := runjson.First(t.Run); p != nil && t.isActionable(p) && (t.node == "" || p.NodeID == t.node) {
 		return p
 	}
 	for _, p := range t.shown() {
-		if isActionable(p) {
+		if t.isActionable(p) {
 			return p
 		}
 	}
@@ -204,12 +205,15 @@ func (t runView) actionable() *graph.Pending {
 func (t runView) actionableCount() int {
 	n := 0
 	for i := range t.Pending {
-		if isActionable(&t.Pending[i]) {
+		if t.isActionable(&t.Pending[i]) {
 			n++
 		}
 	}
 	return n
 }
+
+// isActionable is isActionable without what the host is asking the person.
+func (t runView) isActionable(p *graph.Pending) bool { return isActionable(p) && !t.asking.isOpen(p) }
 
 func isActionable(p *graph.Pending) bool {
 	switch p.Kind {

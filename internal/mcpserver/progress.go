@@ -39,8 +39,9 @@ type reporter struct {
 	last   time.Time // of what was sent; zero before
 	timer  *time.Timer
 	closed bool
-	// began is when the call did, alive says from time to time that it still waits.
+	// began is when the call did, alive says from time to time that it still waits, and for what.
 	began time.Time
+	what  string
 	alive *time.Timer
 }
 
@@ -50,7 +51,7 @@ func newReporter(ctx context.Context, req *mcp.CallToolRequest) *reporter {
 	if token == nil {
 		return nil
 	}
-	r := &reporter{began: time.Now(), send: func(progress float64, message string) {
+	r := &reporter{began: time.Now(), what: "the run", send: func(progress float64, message string) {
 		if ctx.Err() != nil {
 			return // the client has cancelled the call, and its token with it
 		}
@@ -73,10 +74,26 @@ func (r *reporter) stillWaits() {
 	silent := time.Since(r.last)
 	if silent >= progressAlive {
 		r.count++
-		r.send(r.count, fmt.Sprintf("waits for the run (%d s)", int(time.Since(r.began).Seconds())))
+		r.send(r.count, fmt.Sprintf("waits for %s (%d s)", r.what, int(time.Since(r.began).Seconds())))
 		r.last, silent = time.Now(), 0
 	}
 	r.alive.Reset(progressAlive - silent)
+}
+
+// waitsFor says for what a call waits now, until the function that it returns is called.
+func (a *arguments) waitsFor(what string) (before func()) {
+	r := a.reporter
+	if r == nil {
+		return func() {}
+	}
+	set := func(what string) (was string) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		was, r.what = r.what, what
+		return was
+	}
+	was := set(what)
+	return func() { set(was) }
 }
 
 // report notes what has happened, to be sent a little later.

@@ -39,10 +39,6 @@ func readsStructured(session *mcp.ServerSession) bool {
 // byRevision makes answers those of the client's revision.
 func byRevision(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		switch method {
-		case "prompts/list", "prompts/get": // none are declared
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found: " + method}
-		}
 		res, err := next(ctx, method, req)
 		session, ok := req.GetSession().(*mcp.ServerSession)
 		if !ok || revisionOf(session) == "" || revisionOf(session) >= cachedSince {

@@ -16,11 +16,13 @@ type runView struct {
 	lost bool
 	// node limits pending to the entries of one node; "" for all.
 	node string
+	// asking is what the call knows about asking the person.
+	asking *asking
 }
 
 // view looks whether the definition of a run that has not ended is known.
-func (s *server) view(ctx context.Context, run *graph.Run) runView {
-	t := runView{Run: run}
+func (s *server) view(ctx context.Context, a *arguments, run *graph.Run) runView {
+	t := runView{Run: run, asking: a.asking}
 	switch {
 	case run.Status.Terminal():
 	case len(run.Pending) > 0:

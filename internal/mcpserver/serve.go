@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -30,7 +31,9 @@ func Serve(ctx context.Context, server *mcp.Server, t mcp.Transport) error {
 		h = newHangup(input.Ended(), over)
 	}
 	turns := newTurns()
-	server.AddReceivingMiddleware(endWith(ctx, h), turns.inTurn)
+	var open sync.WaitGroup // questions to people
+	defer awaitLast(&open)
+	server.AddReceivingMiddleware(endWith(ctx, h, &open), turns.inTurn)
 	session, err := server.Connect(ctx, ordered{t, turns}, nil)
 	if err != nil {
 		return err
@@ -76,10 +79,10 @@ type hangupKey struct{}
 
 // endWith ends the contexts of calls with stop, because the SDK does not pass on the context of the connection. The end of
 // input is a value of the context and not its end, which refuses a call that has just been read.
-func endWith(stop context.Context, h hangup) mcp.Middleware {
+func endWith(stop context.Context, h hangup, open *sync.WaitGroup) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			ctx, cancel := context.WithCancelCause(context.WithValue(ctx, hangupKey{}, h))
+			ctx, cancel := context.WithCancelCause(context.WithValue(context.WithValue(ctx, hangupKey{}, h), openKey{}, open))
 			defer cancel(nil)
 			defer context.AfterFunc(stop, func() { cancel(stopping(stop)) })()
 			if method == listenMethod { // it ends with its client alone

@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/catalog"
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver/elicit"
 )
 
 // Options configure a server. The zero value works.
@@ -44,6 +46,14 @@ type Options struct {
 	Redaction history.Redaction
 	// Admit refuses starts and large calls while the process has no memory for them; nil admits all.
 	Admit func() error
+	// Elicit says who answers interrupts; "" is elicit.Auto.
+	Elicit elicit.Mode
+	// Key returns the key of a name that the processes of a database share, such as a history.Keyring keeps; nil means a random one for
+	// this server alone.
+	Key func(ctx context.Context, name string) ([]byte, error)
+	// WaitLimit is how long a call without wait_ms waits for a person, as long as the engine has it wait for a run: 0 means 20 s, less
+	// not at all.
+	WaitLimit time.Duration
 	// AnswerBytes is the size that structured content keeps to where a call does not say another; 0 means DefaultAnswerBytes,
 	// FullAnswers no limit.
 	AnswerBytes int
@@ -66,6 +76,11 @@ type server struct {
 	// tools are those that it offers always, registered those of registered workflows.
 	tools      toolset
 	registered registered
+	// desk has the questions to people, sessions those that it is told the end of, key signs tickets (ask_ticket.go).
+	desk     elicit.Desk
+	sessions sync.Map
+	keyMu    sync.Mutex
+	key      []byte
 }
 
 // instructions teach a model the loop once, so that the tools' descriptions and the answers can be short.
@@ -77,7 +92,7 @@ parallel parts, or more steps than one conversation holds. A definition (a graph
 			sentence{"workflow_validate", "Check it with workflow_validate."}, sentence{"", "Both are stored; do not send them again."}),
 		`2. Read status and pending of the answer:
  awaiting_activity: do what pending.config asks, then workflow_submit_activity
- interrupted: ask the person pending.prompt, then workflow_resume with the answer
+ interrupted: a person decides: ask them pending.prompt, then workflow_resume with the answer; or the host asks them, as next says
  awaiting_signal: workflow_signal once it has happened
  running, awaiting_timer: workflow_status with wait_ms
 3. next is the call to make, arguments included: replace each <…>. Repeat until completed, failed or cancelled.
@@ -98,6 +113,10 @@ const (
 
 // New makes a server over an engine. It serves any number of sessions; see Serve.
 func New(engine graph.Engine, o Options) *mcp.Server {
+	o.Elicit = cmp.Or(o.Elicit, elicit.Auto)
+	if o.Key == nil {
+		o.Key = func(context.Context, string) ([]byte, error) { return []byte(rand.Text()), nil }
+	}
 	s := &server{Engine: engine, opts: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler))}
 	tools := o.Tools.of(allTools(o))
 	s.tools = tools
@@ -109,7 +128,10 @@ func New(engine graph.Engine, o Options) *mcp.Server {
 		Instructions: tools.instructions() + tools.aboutRegistered(o),
 		Logger:       s.log,
 		// No list changes but that of tools where workflows are tools, and nothing is logged to the client.
-		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: o.ExposeWorkflows}, Resources: &mcp.ResourceCapabilities{}},
+		Capabilities: &mcp.ServerCapabilities{
+			Tools: &mcp.ToolCapabilities{ListChanged: o.ExposeWorkflows}, Resources: &mcp.ResourceCapabilities{}, Prompts: &mcp.PromptCapabilities{},
+		},
+		CompletionHandler: s.complete,
 		SetCacheable: func(_ context.Context, req mcp.Request, c *mcp.Cacheable) {
 			switch req.(type) {
 			case *mcp.ReadResourceRequest:
@@ -125,10 +147,12 @@ func New(engine graph.Engine, o Options) *mcp.Server {
 	})
 	s.addTools(sdk, s.tools)
 	s.addResources(sdk)
+	s.addPrompts(sdk)
 	if o.Catalog != nil && o.ExposeWorkflows {
 		o.Catalog.OnChange(func(now *catalog.Snapshot) { s.expose(sdk, now) })
 		o.Catalog.Look() // before a client connects: it would be told of a change that is none
 	}
+	sdk.AddSendingMiddleware(hearAnswers)
 	sdk.AddReceivingMiddleware(byRevision, encodeAnswers, s.listing(), s.warn, s.awaitEngine())
 	return sdk
 }
@@ -194,12 +218,15 @@ func (s *server) handler(t *tool) mcp.ToolHandler {
 		if a.broken != nil {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the arguments are not JSON: " + a.broken.Error()}
 		}
-		a.client = req.Session
+		a.client, a.tool, a.raw, a.asking = req.Session, t.name, req.Params.Arguments, s.asking(req)
+		if err := a.asking.ticketOf(ctx, req); err != nil {
+			return nil, err
+		}
 		a.usual = cmp.Or(s.opts.AnswerBytes, DefaultAnswerBytes)
 		a.hangup, _ = ctx.Value(hangupKey{}).(hangup)
 		a.applied, _ = ctx.Value(appliedKey{}).(func())
 		if r := newReporter(ctx, req); r != nil {
-			a.progress = r.report
+			a.progress, a.reporter = r.report, r
 			defer r.stop(ctx)
 		}
 		answer, failed := s.perform(ctx, t, a)
@@ -229,6 +256,9 @@ func client(req *mcp.CallToolRequest) graph.Actor {
 
 // shown hides the operator's secrets in a result.
 func (s *server) shown(r *mcp.CallToolResult) *mcp.CallToolResult {
+	if len(r.Content) == 0 { // a question, whose texts are shown as the person is to read them
+		return r
+	}
 	text := r.Content[0].(*mcp.TextContent)
 	text.Text = s.opts.Redaction.String(text.Text)
 	if raw := r.StructuredContent.(json.RawMessage); s.opts.Redaction.String(string(raw)) != string(raw) {
@@ -242,7 +272,8 @@ const largeCall = 64 << 10
 
 // admit refuses a call for which there is no memory, before anything is made of its arguments.
 func (s *server) admit(t *tool, req *mcp.CallToolRequest) error {
-	if s.opts.Admit == nil || !t.begins && len(req.Params.Arguments) <= largeCall {
+	begins := t.begins && req.Params.RequestState == "" // with one it brings an answer to a run
+	if s.opts.Admit == nil || !begins && len(req.Params.Arguments) <= largeCall {
 		return nil
 	}
 	return s.opts.Admit()
@@ -282,6 +313,8 @@ func (a *arguments) executionID() string {
 
 // answer is what a tool answers when all went well.
 type answer struct {
+	// question is put to the person instead of an answer.
+	question *mcp.CallToolResult
 	headline string
 	// lines follow the headline in the text, for people and for hosts that show a model the text alone.
 	lines   []string
@@ -290,6 +323,9 @@ type answer struct {
 
 // result is the tool result. Clients whose revision has no structured content get it as the text.
 func (a *answer) result(structured bool) *mcp.CallToolResult {
+	if a.question != nil {
+		return a.question
+	}
 	content := a.content.Append(nil)
 	lines := a.lines
 	if !structured {

@@ -38,7 +38,7 @@ type tool struct {
 // allTools returns the tools in the protocol's order. Those of registered workflows come and go; see registered.
 func allTools(o Options) []*tool {
 	tools := []*tool{
-		startTool(o.DefaultMode), statusTool(), resumeTool(), submitActivityTool(), signalTool(), cancelTool(), listTool(),
+		startTool(o.DefaultMode), statusTool(), resumeTool(o.Elicit), submitActivityTool(), signalTool(), cancelTool(), listTool(),
 		guideTool(), validateTool(), historyTool(), forkTool(),
 	}
 	if o.Catalog != nil {
@@ -123,12 +123,18 @@ func (a *arguments) caller(invalid problem.Code) graph.Caller {
 // ran is the answer of a call that drove a run: suffix ends the headline (spec: mcp-tools, 2.1). about are warnings about the
 // definition, at start.
 func (s *server) ran(ctx context.Context, a *arguments, run *graph.Run, err error, suffix string, about warnings) (*answer, error) {
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
+	}
+	called := run
+	run, question, err := s.ask(ctx, a, run)
+	switch {
+	case err != nil || question != nil:
+		return question, err
 	case run.Status == machine.Failed:
 		return nil, &endedInFailure{run: run, warnings: about, bytes: a.answerBytes()}
 	}
+	run.Repeated, run.Warnings = called.Repeated, called.Warnings // of the call, not of an answer that a person gave meanwhile
 	headline := fmt.Sprintf("Execution %s %s%s.", shownID(run.ExecutionID), run.Status, suffix)
 	if run.Repeated {
 		headline += " This call had been taken before; it changed nothing now."
@@ -140,14 +146,14 @@ func (s *server) ran(ctx context.Context, a *arguments, run *graph.Run, err erro
 			list = append(list, runjson.Warning(w))
 		}
 	}
-	headline += about.headline()
-	view := s.view(ctx, run)
+	headline += about.headline() + a.asking.said(run)
+	view := s.view(ctx, a, run)
 	content := runjson.Driven(run)
 	if len(list) > 0 {
 		content.Put("warnings", list)
 	}
 	content = s.about(content, view, a)
-	return &answer{headline, s.inShort(view), content}, nil
+	return &answer{headline: headline, lines: s.inShort(view), content: content}, nil
 }
 
 // shownID is a run's id as headlines and lines of text have it: quoted where it would break the line or be misread.

@@ -3,12 +3,15 @@ package mcpserver
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver/elicit"
 )
 
 func forkTool() *tool {
@@ -56,12 +59,61 @@ func forkTool() *tool {
 				}
 				req.BeforeNode = run.ErrorNodeID
 			}
+			if s.opts.Elicit == elicit.Required && a.asking.answer == nil {
+				if err := s.keepsAnswer(ctx, req); err != nil {
+					return nil, err
+				}
+			}
 			forker, err := graph.Need[graph.Forker](s.Engine, "workflow_fork")
 			if err != nil {
 				return nil, err
 			}
-			run, err := forker.Fork(ctx, req)
+			run, err := s.drive(ctx, a, func() (*graph.Run, error) { return forker.Fork(ctx, req) })
 			return s.ran(ctx, a, run, err, ", begun with the past of "+shownID(req.ExecutionID), nil)
 		},
 	}
+}
+
+// keepsAnswer refuses a fork that would take over the answer of a person: it was given to the other run, and for what followed there.
+func (s *server) keepsAnswer(ctx context.Context, req graph.ForkRequest) error {
+	records, err := s.History(ctx, graph.HistoryRequest{ExecutionID: req.ExecutionID})
+	if err != nil {
+		return err
+	}
+	kept := records[:min(max(req.Seq, 0), int64(len(records)))]
+	if req.BeforeNode != "" {
+		for i, r := range slices.Backward(records) {
+			if r.Kind == history.Command && r.Name == history.ScheduleNode && r.Payload.NodeID == req.BeforeNode {
+				kept = records[:i]
+				break
+			}
+		}
+	}
+	node, err := s.answerIn(ctx, kept)
+	if err != nil || node == "" {
+		return err
+	}
+	return problem.New(problem.PersonRequired, "the new run would keep the answer that a person has given to run %q at node %q", req.ExecutionID, node).
+		WithPlace(problem.Place{ExecutionID: req.ExecutionID, NodeID: node}).
+		WithHint("Fork before that node (node_id %q): the person is then asked again. Else it is the operator's: workflows-engine fork.", node)
+}
+
+// answerIn is the first node at which a person has answered, or below which they have in a subworkflow that has ended; "" if there is none.
+func (s *server) answerIn(ctx context.Context, records []history.Record) (node string, err error) {
+	for i := range records {
+		p := &records[i].Payload
+		switch records[i].Name {
+		case history.InterruptResumed:
+			return p.NodeID, nil
+		case history.SubworkflowCompleted:
+			child, err := s.History(ctx, graph.HistoryRequest{ExecutionID: p.ChildExecutionID})
+			if err != nil {
+				return "", err
+			}
+			if below, err := s.answerIn(ctx, child); err != nil || below != "" {
+				return p.NodeID, err
+			}
+		}
+	}
+	return "", nil
 }

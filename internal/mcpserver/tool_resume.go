@@ -6,18 +6,23 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver/elicit"
 )
 
-func resumeTool() *tool {
+func resumeTool(who elicit.Mode) *tool {
+	payload := optional("resume_payload", obj("The person's answer, set in the state. Left out, the host asks for it."))
+	if who == elicit.Never {
+		payload = required("resume_payload", obj("The person's answer; its members are set in the state."))
+	}
 	return &tool{
 		name:        "workflow_resume",
 		title:       "Resume interrupted workflow",
 		description: "Answers an interrupt with a payload that fits its resume_schema. A payload that does not fit is refused and can be corrected.",
 		annotations: mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(true)},
 		arguments: []property{
-			executionIDArgument,
-			required("resume_payload", obj("The person's answer; its members are set in the state.")),
+			executionIDArgument, payload,
 			optional("interrupt_id", aText("Which interrupt, if several are pending.")),
 			definitionAgain, inputAgain, modeArgument, waitArgument, sinceArgument, answerBytesArgument,
 		},
@@ -27,14 +32,55 @@ func resumeTool() *tool {
 			req := graph.ResumeRequest{
 				ExecutionID: a.Require("execution_id").NonEmpty(),
 				InterruptID: a.Get("interrupt_id").NonEmpty(),
-				Payload:     readObject(a.Require("resume_payload")),
+				Payload:     readObject(a.Get("resume_payload")),
 				Caller:      a.caller(problem.InvalidResumePayload),
+			}
+			given := a.Get("resume_payload").Present()
+			if !given && who == elicit.Never {
+				a.Missing("resume_payload")
 			}
 			if err := a.problem(); err != nil {
 				return nil, err
 			}
-			run, err := s.Resume(ctx, req)
+			switch {
+			case !given:
+				return s.askAgain(ctx, a, req)
+			case who == elicit.Required:
+				return nil, a.asking.personRequired(req.ExecutionID)
+			}
+			run, err := s.drive(ctx, a, func() (*graph.Run, error) { return s.Resume(ctx, req) })
 			return s.ran(ctx, a, run, err, " after resume", nil)
 		},
 	}
+}
+
+// askAgain has the host ask the person, whether they have been asked before or not.
+func (s *server) askAgain(ctx context.Context, a *arguments, req graph.ResumeRequest) (*answer, error) {
+	run, err := s.drive(ctx, a, func() (*graph.Run, error) {
+		run, err := s.Status(ctx, graph.StatusRequest{ExecutionID: req.ExecutionID})
+		if err != nil {
+			return nil, err
+		}
+		p := interruptOf(run, req.InterruptID)
+		if p == nil {
+			return nil, problem.New(problem.InvalidResumePayload, "cannot resume: the run is %s and does not wait for this answer", run.Status).
+				WithReason(problem.NotAwaiting).WithPlace(problem.Place{ExecutionID: run.ExecutionID}).WithHint("Ask Runner.Status what the run waits for.")
+		}
+		if end, more := a.asking.standing(p); !more && end.State != elicit.Asking {
+			return nil, a.asking.cannotAsk(a, run, p)
+		}
+		a.asking.again, a.asking.only = true, p.ID
+		return run, nil
+	})
+	return s.ran(ctx, a, run, err, "", nil)
+}
+
+// interruptOf is the interrupt of that id, or the first one if it is "".
+func interruptOf(run *graph.Run, id string) *graph.Pending {
+	for i := range run.Pending {
+		if p := &run.Pending[i]; p.Kind == machine.WaitInterrupt && !isUnbound(p) && (id == "" || id == p.ID) {
+			return p
+		}
+	}
+	return nil
 }

@@ -36,7 +36,7 @@ func signalTool() *tool {
 			if err := a.problem(); err != nil {
 				return nil, err
 			}
-			run, err := s.Signal(ctx, req)
+			run, err := s.drive(ctx, a, func() (*graph.Run, error) { return s.Signal(ctx, req) })
 			return s.ran(ctx, a, run, err, " after signal delivery", nil)
 		},
 	}

@@ -75,7 +75,7 @@ func (s *server) started(ctx context.Context, a *arguments, req graph.StartReque
 	if err := a.problem(); err != nil {
 		return nil, err
 	}
-	run, err := s.Start(ctx, req)
+	run, err := s.drive(ctx, a, func() (*graph.Run, error) { return s.Start(ctx, req) })
 	if run != nil && a.mode() == "" { // the caller named none
 		run.Warnings = slices.DeleteFunc(run.Warnings, func(w graph.Warning) bool { return w.Code == problem.ModeKept })
 	}

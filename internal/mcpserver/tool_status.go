@@ -39,20 +39,34 @@ func statusTool() *tool {
 			if err := a.problem(); err != nil {
 				return nil, err
 			}
-			run, err := s.Status(ctx, req)
+			asks := req.Wait.Set && req.Wait.Limit > 0 && reading == nil && node == ""
+			run, err := s.drive(ctx, a, func() (*graph.Run, error) {
+				if asks && a.asking.able { // no wait for a change comes before the question
+					if run, err := s.Status(ctx, graph.StatusRequest{ExecutionID: req.ExecutionID}); err != nil || a.asking.next(run) != nil {
+						return run, err
+					}
+				}
+				return s.Status(ctx, req)
+			})
+			if err == nil && asks {
+				var question *answer
+				if run, question, err = s.ask(ctx, a, run); question != nil {
+					return question, nil
+				}
+			}
 			if err != nil {
 				return nil, err
 			}
 			if reading != nil {
 				return reading.answer(ctx, s, run, a.answerBytes())
 			}
-			t, headline := s.view(ctx, run), fmt.Sprintf("Execution %s is %s", shownID(run.ExecutionID), runjson.Phase(run.Status))
+			t, headline := s.view(ctx, a, run), fmt.Sprintf("Execution %s is %s", shownID(run.ExecutionID), runjson.Phase(run.Status))
 			if node != "" && !t.awaits(node) {
 				headline += fmt.Sprintf("; it does not wait at node %q", node)
 			} else {
 				t.node = node
 			}
-			return &answer{headline + ".", s.inShort(t), s.about(runjson.Status(run), t, a)}, nil
+			return &answer{headline: headline + "." + a.asking.said(run), lines: s.inShort(t), content: s.about(runjson.Status(run), t, a)}, nil
 		},
 	}
 }

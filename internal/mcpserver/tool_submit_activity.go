@@ -40,7 +40,7 @@ func submitActivityTool() *tool {
 			if err := a.problem(); err != nil {
 				return nil, err
 			}
-			run, err := s.SubmitActivity(ctx, req)
+			run, err := s.drive(ctx, a, func() (*graph.Run, error) { return s.SubmitActivity(ctx, req) })
 			if err != nil {
 				return s.lateOutcome(ctx, a, req, err)
 			}

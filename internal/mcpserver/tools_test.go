@@ -79,11 +79,11 @@ func TestInitialize(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, hostMediated)
 	res := h.session.InitializeResult()
-	if res.Instructions == "" {
-		t.Error("initialize returned no instructions")
+	if n := len(res.Instructions); n == 0 || n >= 2000 {
+		t.Errorf("instructions of %d bytes", n)
 	}
-	// The capabilities name only what exists: no logging, no prompts, no lists that change.
-	if got, err := json.Marshal(res.Capabilities); err != nil || string(got) != `{"resources":{},"tools":{}}` {
+	// The capabilities name only what exists: no logging, no lists that change.
+	if got, err := json.Marshal(res.Capabilities); err != nil || string(got) != `{"completions":{},"prompts":{},"resources":{},"tools":{}}` {
 		t.Errorf("capabilities %s, %v", got, err)
 	}
 }

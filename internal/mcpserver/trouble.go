@@ -26,6 +26,7 @@ func (s *server) awaitEngine() mcp.Middleware {
 				if !strings.HasPrefix(r.Params.URI, runPrefix) {
 					return next(ctx, method, req)
 				}
+			case *mcp.CompleteRequest:
 			default:
 				return next(ctx, method, req)
 			}

@@ -26,6 +26,7 @@ const (
 	WaitLimit        = Prefix + "WAIT_LIMIT"
 	MinHostTimeout   = Prefix + "MIN_HOST_TIMEOUT"
 	Drain            = Prefix + "DRAIN"
+	Elicit           = Prefix + "ELICIT"
 	LogLevel         = Prefix + "LOG_LEVEL"
 	LogFormat        = Prefix + "LOG_FORMAT"
 	MaxVisits        = Prefix + "MAX_VISITS"
@@ -55,7 +56,7 @@ var Options = problem.Glossary{
 var Known = []string{
 	Store, StorePath, Profile, StepHandlers, StepCommands, LLM, MCPConfig, MCPAllowCommands, A2A, SigningMode, SigningKeys,
 	WorkflowDir, WorkflowSources, Synchronous, WaitLimit, MinHostTimeout, Drain, LogLevel, LogFormat, MaxVisits, MaxRecords, MaxBytes, MaxPending, Limits, Redact,
-	MaxDepth, MaxTreeRuns, MaxTreeVisits, MaxTreeRecords, MaxTreeBytes, MaxTreePending, MaxMemory,
+	Elicit, MaxDepth, MaxTreeRuns, MaxTreeVisits, MaxTreeRecords, MaxTreeBytes, MaxTreePending, MaxMemory,
 }
 
 // Unsupported are variables of the protocol that this engine does not act on.

@@ -1,0 +1,1 @@
+SELECT value FROM keys WHERE name = ?1

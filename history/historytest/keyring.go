@@ -1,0 +1,41 @@
+package historytest
+
+import (
+	"bytes"
+	"sync"
+	"testing"
+
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// keys: a name has one key, whoever asks and however many at once; names have different ones, and what a caller does to a key that it
+// got changes nothing.
+func keys(t *testing.T, s history.Store) {
+	k := s.(history.Keyring)
+	got := make([][]byte, 8)
+	var asking sync.WaitGroup
+	for i := range got {
+		asking.Go(func() {
+			key, err := k.Key(t.Context(), "a")
+			if err != nil {
+				t.Error(err)
+			}
+			got[i] = key
+		})
+	}
+	asking.Wait()
+	for _, key := range got {
+		if len(key) != history.KeyBytes || !bytes.Equal(key, got[0]) {
+			t.Fatalf("keys %x and %x", got[0], key)
+		}
+	}
+	first := bytes.Clone(got[0])
+	clear(got[0])
+	again, err := k.Key(t.Context(), "a")
+	if err != nil || !bytes.Equal(again, first) {
+		t.Errorf("again %x, %v; want %x", again, err, first)
+	}
+	if other, err := k.Key(t.Context(), "b"); err != nil || bytes.Equal(other, first) {
+		t.Errorf("another name: %x, %v", other, err)
+	}
+}

@@ -1,0 +1,193 @@
+package mcpserver
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver/elicit"
+)
+
+// Where the host shows forms, it puts the questions of interrupts to the person, within a call that finds its run interrupted: up to
+// revision 2025-11-25 by a request of the server to the host (ask_host.go), after that by an answer of the call, which the host makes
+// once more with the person's answer (ask_ticket.go). What a person takes longer than a call waits does not hold up anything: the
+// question stays open, and its answer is recorded when it comes.
+
+const (
+	// maxQuestions is how many questions a call asks, one after the other. There are hosts that follow ten rounds of a call at most.
+	maxQuestions = 8
+	// maxTries is how many answers to a question are tried.
+	maxTries = 2
+)
+
+// asking is what a call knows about asking the person.
+type asking struct {
+	s    *server
+	host *mcp.ServerSession
+	// revision is that of the call. able says that the host shows forms, actor who records the answers.
+	revision string
+	able     bool
+	actor    graph.Actor
+	began    time.Time
+	forms    map[string]*elicit.Form // by interrupt, nil for one that is no form
+	// again has the person asked although they did not answer before, and only is the interrupt that they are asked then.
+	again bool
+	only  string
+	// answer is what came with the call, if it is made for the second time with the person's answer.
+	answer *personsAnswer
+	// tries are answers of the person to the interrupt tried that could not be taken, for the reason in complaint; asked are the
+	// questions of the call so far.
+	tried, complaint string
+	tries, asked     int
+}
+
+func (s *server) asking(req *mcp.CallToolRequest) *asking {
+	k := &asking{s: s, host: req.Session, revision: req.ProtocolVersion(), began: time.Now(), forms: map[string]*elicit.Form{}}
+	k.actor = client(req)
+	k.actor.Via = "elicitation"
+	// A server that offers no answering takes none from people either.
+	offered := s.opts.Elicit != elicit.Never && s.tools.has("workflow_resume")
+	if c := req.ClientCapabilities(); offered && c != nil && c.Elicitation != nil && k.revision >= elicit.Since {
+		k.able = c.Elicitation.Form != nil || c.Elicitation.URL == nil // that of neither is the form
+	}
+	return k
+}
+
+// byTicket reports whether questions are answers of calls.
+func (k *asking) byTicket() bool { return k.revision >= elicit.TicketsSince }
+
+// key names the question of an interrupt. Where there are no sessions, whoever the server serves is one.
+func (k *asking) key(p *graph.Pending) elicit.Key {
+	if k.byTicket() {
+		return elicit.Key{Interrupt: p.ID}
+	}
+	return elicit.Key{Session: k.host, Interrupt: p.ID}
+}
+
+// can reports whether the host can put the question of an interrupt to the person.
+func (k *asking) can(p *graph.Pending) bool { return k != nil && k.able && k.form(p) != nil }
+
+// form is the form of an interrupt, nil if it cannot be one.
+func (k *asking) form(p *graph.Pending) *elicit.Form {
+	if p.Kind != machine.WaitInterrupt || isUnbound(p) {
+		return nil
+	}
+	f, known := k.forms[p.ID]
+	if !known {
+		var err error
+		if f, err = elicit.FormOf(p.ResumeSchema, k.revision); err != nil {
+			k.s.log.Debug("not asked by the host", "execution_id", p.ExecutionID, "interrupt", p.ID, "because", err.Error())
+		} else if text := string(f.Schema.Append(nil)); k.s.opts.Redaction.String(text) != text {
+			f = nil // whoever chooses must see what there is to choose
+		}
+		k.forms[p.ID] = f
+	}
+	return f
+}
+
+// standing says where the question of an interrupt stands, and whether the person can be asked (again).
+func (k *asking) standing(p *graph.Pending) (end elicit.End, more bool) {
+	if !k.can(p) {
+		return elicit.End{}, false
+	}
+	return k.s.desk.Of(k.key(p))
+}
+
+// next is the first interrupt of a run whose question is open or to be asked.
+func (k *asking) next(run *graph.Run) *graph.Pending {
+	if k == nil || !k.able || k.asked >= maxQuestions {
+		return nil
+	}
+	for i := range run.Pending {
+		p := &run.Pending[i]
+		if !k.can(p) || k.only != "" && k.only != p.ID {
+			continue
+		}
+		if end, more := k.standing(p); end.State == "" || end.State == elicit.Asking || k.again && more {
+			return p
+		}
+	}
+	return nil
+}
+
+// hostsTurn reports whether the run waits for something that the host's model is to do: the person is not to keep it from that.
+func hostsTurn(run *graph.Run) bool {
+	return slices.ContainsFunc(run.Pending, func(p graph.Pending) bool {
+		return (p.Kind == machine.WaitActivity || p.Kind == machine.WaitDelegate) && p.Host
+	})
+}
+
+// ask has the host put what a run asks to the person, and goes on with the answers: it returns where the run stands then. It returns an
+// answer of the call instead where that is how the host is asked.
+func (s *server) ask(ctx context.Context, a *arguments, run *graph.Run) (*graph.Run, *answer, error) {
+	k := a.asking
+	for {
+		p := k.next(run)
+		if p == nil || hostsTurn(run) && k.byTicket() && !k.again {
+			return run, nil, nil
+		}
+		if k.byTicket() {
+			return s.askByTicket(ctx, a, run, p)
+		}
+		named := k.only != ""
+		asked := s.askHost(ctx, k, run, p)
+		k.asked, k.again, k.only = k.asked+1, false, ""
+		if hostsTurn(run) && !named || !k.await(ctx, a, asked) {
+			return run, nil, nil
+		}
+		var err error
+		switch end := asked.End(); end.State {
+		case elicit.Answered: // it is recorded; the same once more waits for the run
+			req := graph.ResumeRequest{ExecutionID: run.ExecutionID, InterruptID: p.ID, Payload: end.Payload, Caller: graph.Caller{Wait: k.left(a)}}
+			if after, err := s.Resume(ctx, req); err == nil {
+				after.Repeated, run = false, after
+				continue
+			}
+			fallthrough
+		case elicit.Overtaken:
+			run, err = s.Status(ctx, graph.StatusRequest{ExecutionID: run.ExecutionID})
+		case elicit.Failed:
+			err = end.Err
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+}
+
+// left is how long a call may still wait.
+func (k *asking) left(a *arguments) graph.Wait {
+	w := a.wait()
+	if !w.Set {
+		w.Limit = k.s.waitLimit()
+	}
+	w.Set, w.Limit = true, max(0, w.Limit-time.Since(k.began))
+	return w
+}
+
+// waitLimit is how long a call waits that does not say it.
+func (s *server) waitLimit() time.Duration { return max(0, cmp.Or(s.opts.WaitLimit, 20*time.Second)) }
+
+// await waits for the end of a question, as long as the call may wait. It reports whether the question has ended.
+func (k *asking) await(ctx context.Context, a *arguments, q *elicit.Question) bool {
+	w := k.left(a)
+	if w.Applied != nil {
+		w.Applied() // other calls about the run need not wait for the person
+	}
+	defer a.waitsFor("the person")()
+	over := time.NewTimer(w.Limit)
+	defer over.Stop()
+	select {
+	case <-q.Done():
+		return true
+	case <-over.C:
+	case <-w.End:
+	case <-ctx.Done():
+	}
+	return false
+}

@@ -1,0 +1,255 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver/elicit"
+)
+
+// askHost has the host put a question to the person, unless it does already. The question outlives the call.
+func (s *server) askHost(ctx context.Context, k *asking, run *graph.Run, p *graph.Pending) *elicit.Question {
+	start := func(put func()) { go put() }
+	if open, ok := ctx.Value(openKey{}).(*sync.WaitGroup); ok {
+		start = open.Go
+	}
+	q := question{s: s, k: k, call: ctx, run: run.ExecutionID, interrupt: p.ID, seq: run.Seq, prompt: p.Prompt, about: aboutRun(run), form: k.form(p), over: s.endOf(k.host)}
+	return s.desk.Ask(k.key(p), k.again, start, q.put)
+}
+
+// openKey is the key of the questions that are open, for whoever serves: it waits for them before it closes the engine.
+type openKey struct{}
+
+// awaitLast waits for the questions of a session that has ended: an answer that came last is still recorded.
+func awaitLast(open *sync.WaitGroup) {
+	ended := make(chan struct{})
+	go func() {
+		open.Wait()
+		close(ended)
+	}()
+	late := time.NewTimer(lastWait)
+	defer late.Stop()
+	select {
+	case <-ended:
+	case <-late.C:
+	}
+}
+
+// endOf returns a channel that is closed when a session has ended. The desk forgets the session then.
+func (s *server) endOf(session *mcp.ServerSession) <-chan struct{} {
+	fresh := make(chan struct{})
+	known, found := s.sessions.LoadOrStore(session, fresh)
+	if !found {
+		go func() {
+			_ = session.Wait()
+			s.sessions.Delete(session)
+			s.desk.Forget(session)
+			close(fresh)
+		}()
+	}
+	return known.(chan struct{})
+}
+
+// aboutRun says to a person which run asks.
+func aboutRun(run *graph.Run) string {
+	text := "Workflow " + run.DefinitionName + ", run " + shownID(run.ExecutionID)
+	if run.Title != "" {
+		text += ": " + run.Title
+	}
+	return text
+}
+
+// question is a question that the host puts to the person.
+type question struct {
+	s *server
+	k *asking
+	// call is the context of the call that asks.
+	call           context.Context
+	run, interrupt string
+	seq            int64
+	prompt, about  string
+	form           *elicit.Form
+	// over is closed when the session has ended.
+	over <-chan struct{}
+}
+
+// errOvertaken ends a question that nobody needs answered any more.
+var errOvertaken = errors.New("the run does not wait for this any more")
+
+// put asks until there is an answer that can be recorded, or none to expect, and records it.
+func (q *question) put() (end elicit.End) {
+	defer func() {
+		if p := recover(); p != nil {
+			q.s.log.Error("panic", "execution_id", q.run, "interrupt", q.interrupt, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			end = elicit.End{State: elicit.Failed, Err: fmt.Errorf("a defect of the engine: %v", p)}
+		}
+	}()
+	watched, stop := context.WithCancelCause(context.Background())
+	defer stop(nil)
+	go q.watch(watched, stop)
+	for complaint, try := error(nil), 1; ; try++ {
+		end = q.once(watched, complaint)
+		if end.State != elicit.Unfit || try == maxTries {
+			q.s.log.Debug("person asked", "execution_id", q.run, "interrupt", q.interrupt, "came to", string(end.State), "error", end.Err)
+			return end
+		}
+		complaint = end.Err
+	}
+}
+
+// watch ends the question once the run does not wait for its answer any more: somebody else has given it, or its time is over.
+func (q *question) watch(ctx context.Context, stop context.CancelCauseFunc) {
+	const look = 30 * time.Second // at changes of subworkflows, which a waiting status may miss
+	for ctx.Err() == nil {
+		run, err := q.s.Status(ctx, graph.StatusRequest{ExecutionID: q.run, Since: q.seq, Wait: graph.Wait{Set: true, Limit: look}})
+		if err != nil {
+			return // the engine closes, or its store is in trouble: the answer will tell
+		}
+		if pendingInterrupt(run, q.interrupt) == nil {
+			stop(errOvertaken)
+		}
+		q.seq = run.Seq
+	}
+}
+
+// pendingInterrupt is the interrupt of that id, nil if the run does not wait for it.
+func pendingInterrupt(run *graph.Run, id string) *graph.Pending {
+	for i := range run.Pending {
+		if p := &run.Pending[i]; p.ID == id && id != "" {
+			return p
+		}
+	}
+	return nil
+}
+
+// once asks once.
+func (q *question) once(watched context.Context, complaint error) elicit.End {
+	said := ""
+	if complaint != nil {
+		said = complaint.Error()
+	}
+	// Over HTTP a request that belongs to a call comes with its answer, and one of a call that is over by itself.
+	base := context.WithoutCancel(q.call)
+	if q.call.Err() != nil {
+		base = context.Background()
+	}
+	ctx, cancel := context.WithTimeoutCause(base, elicit.Lifetime, errOvertaken)
+	defer cancel()
+	defer context.AfterFunc(watched, cancel)()
+	var heard answerHeard
+	_, err := q.k.host.Elicit(context.WithValue(ctx, heardKey{}, &heard), &mcp.ElicitParams{
+		Mode: "form", Message: q.s.opts.Redaction.String(elicit.Message(q.prompt, q.about, said)), RequestedSchema: q.form.Schema,
+	})
+	switch {
+	case err == nil:
+		return q.take(watched, heard.action, heard.content)
+	case ctx.Err() != nil:
+		return elicit.End{State: elicit.Overtaken}
+	}
+	state := elicit.Unable
+	// Hosts check answers too, and have this code for one that does not fit.
+	if e, ok := errors.AsType[*jsonrpc.Error](err); ok && e.Code == jsonrpc.CodeInvalidParams {
+		state = elicit.Unfit
+	}
+	return elicit.End{State: state, Err: err}
+}
+
+// take records an answer of the person.
+func (q *question) take(watched context.Context, action string, content map[string]any) elicit.End {
+	switch action {
+	case "accept":
+	case "decline":
+		return elicit.End{State: elicit.Declined}
+	default:
+		return elicit.End{State: elicit.Closed}
+	}
+	payload, err := q.form.Payload(content)
+	if err != nil {
+		return elicit.End{State: elicit.Unfit, Err: err}
+	}
+	ctx := graph.WithActor(context.WithoutCancel(q.call), q.k.actor)
+	req := graph.ResumeRequest{ExecutionID: q.run, InterruptID: q.interrupt, Payload: payload, Caller: graph.Caller{Wait: graph.Wait{Set: true}}}
+	for pause := time.Second; ; pause *= 2 {
+		_, err := q.s.Resume(ctx, req)
+		end := recorded(err, payload)
+		if end.State != elicit.Failed || !mayPass(err) || pause > time.Minute {
+			if end.State == elicit.Failed {
+				q.s.log.Error("the answer of a person could not be recorded", "execution_id", q.run, "interrupt", q.interrupt, "error", err)
+			}
+			return end
+		}
+		select {
+		case <-time.After(pause):
+		case <-watched.Done():
+			return elicit.End{State: elicit.Overtaken}
+		case <-q.over:
+			return end
+		}
+	}
+}
+
+// recorded is how a question ended whose answer the engine took, or refused with an error.
+func recorded(err error, payload map[string]any) elicit.End {
+	if err == nil {
+		return elicit.End{State: elicit.Answered, Payload: payload}
+	}
+	e, ok := problem.As(err)
+	switch {
+	case !ok:
+		return elicit.End{State: elicit.Failed, Err: err}
+	case e.Reason == problem.NotAwaiting, e.Reason == problem.AnsweredDifferently, e.Reason == problem.ExecutionEnded, e.Reason == problem.ExecutionNotFound:
+		return elicit.End{State: elicit.Overtaken}
+	case e.Code == problem.InvalidResumePayload, e.Code == problem.ValidationError:
+		// A person knows nothing of schemas.
+		text := strings.TrimPrefix(strings.TrimPrefix(e.Error(), "the payload breaks resume_schema: "), "the payload would break state_schema: ")
+		return elicit.End{State: elicit.Unfit, Err: errors.New(text)}
+	}
+	return elicit.End{State: elicit.Failed, Err: err}
+}
+
+// mayPass reports whether trouble may be over in a minute.
+func mayPass(err error) bool {
+	e, ok := problem.As(err)
+	if !ok {
+		return false
+	}
+	switch e.Code {
+	case problem.RunComputing, problem.StoreLocked, problem.StoreFull, problem.StoreUnavailable, problem.StoreOutcomeUnknown, problem.HistoryConflict,
+		problem.MemoryBudgetExceeded:
+		return true
+	}
+	return false
+}
+
+// answerHeard is what a person has answered, before the SDK holds it against the form and fills in defaults: an answer that does not fit
+// is to be told to the person, and is no fault of the connection.
+type answerHeard struct {
+	action  string
+	content map[string]any
+}
+
+type heardKey struct{}
+
+// hearAnswers keeps the answers of people for whoever has asked.
+func hearAnswers(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		res, err := next(ctx, method, req)
+		if heard, ok := ctx.Value(heardKey{}).(*answerHeard); ok && err == nil {
+			if answer, ok := res.(*mcp.ElicitResult); ok {
+				heard.action, heard.content = answer.Action, answer.Content
+				res = &mcp.ElicitResult{Action: answer.Action}
+			}
+		}
+		return res, err
+	}
+}

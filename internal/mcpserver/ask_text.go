@@ -1,0 +1,127 @@
+package mcpserver
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver/elicit"
+)
+
+// personWaitMS is the wait_ms that next suggests while the person is asked: people take long, and hosts cut calls off after a minute.
+const personWaitMS = 50_000
+
+// said is what the headline of an answer says about the questions of a run, "" if nothing.
+func (k *asking) said(run *graph.Run) string {
+	if k == nil {
+		return ""
+	}
+	for i := range run.Pending {
+		if end, _ := k.standing(&run.Pending[i]); end.State != "" {
+			return " " + ended(end)
+		}
+	}
+	return ""
+}
+
+// ended says how a question stands.
+func ended(end elicit.End) string {
+	why := ""
+	if end.Err != nil {
+		why = ": " + problem.Excerpt(end.Err.Error(), 500)
+	}
+	switch end.State {
+	case elicit.Asking:
+		return "The host is asking the person, who has not answered yet."
+	case elicit.Declined:
+		return "The host asked the person, who declined to answer."
+	case elicit.Closed:
+		return "The host asked the person, who closed the question without an answer."
+	case elicit.Unfit:
+		return "The host asked the person, whose answers could not be taken" + why + "."
+	default:
+		return "The host could not ask the person" + why + "."
+	}
+}
+
+// isOpen reports whether the host is asking the person for the answer to an interrupt.
+func (k *asking) isOpen(p *graph.Pending) bool {
+	end, _ := k.standing(p)
+	return end.State == elicit.Asking
+}
+
+// anyOpen reports whether the host is asking the person about an interrupt of a run.
+func (k *asking) anyOpen(run *graph.Run) bool {
+	return slices.ContainsFunc(run.Pending, func(p graph.Pending) bool { return k.isOpen(&p) })
+}
+
+// whilePersonIsAsked is the call for a run that waits for a person who is being asked.
+func whilePersonIsAsked(run *graph.Run) toolCall {
+	return call("workflow_status", members{{"execution_id", run.ExecutionID}, {"wait_ms", float64(personWaitMS)}},
+		"The host is asking the person: do not answer for them. This call waits for the answer; the run then goes on. "+
+			"If they take long, tell the user that the run waits for them, and stop.")
+}
+
+// answerCall is the call for an interrupt that nobody is being asked about. args name run and interrupt, more ends the note.
+func (k *asking) answerCall(args members, run *graph.Run, p *graph.Pending, more string) toolCall {
+	end, again := k.standing(p)
+	required := k != nil && k.s.opts.Elicit == elicit.Required
+	before := ""
+	if end.State != "" {
+		before = ended(end) + " "
+	}
+	switch {
+	case again && (end.State == elicit.Declined || end.State == elicit.Closed):
+		note := "Do not answer for them: tell the user what the run waits for, and stop. Once they want to answer, this call has the host ask again"
+		if !required {
+			note += "; or put into resume_payload what they have told you"
+		}
+		return call("workflow_resume", args, before+note+"."+more)
+	case again && end.State == "" && required:
+		return call("workflow_resume", args, "Only a person may answer: this call, without resume_payload, has the host ask them."+more)
+	case again && end.State == "":
+		return call("workflow_resume", args, "This call has the host ask the person. Only if they have told you their answer already, put it into resume_payload."+more)
+	case required:
+		return call("workflow_status", members{{"execution_id", run.ExecutionID}}, before+"Only a person may answer, and not through this host. "+
+			atTerminal(run.ExecutionID, p)+" Then make this call."+more)
+	}
+	args.Put("resume_payload", blankAnswer(p))
+	return call("workflow_resume", args, before+"Ask the person what prompt says and put their answer into resume_payload."+more)
+}
+
+// atTerminal asks for the answer of a person at a terminal. p is nil if the interrupt is not known.
+func atTerminal(executionID string, p *graph.Pending) string {
+	command := "workflows-engine resume " + shownID(executionID)
+	if p != nil && p.Kind == machine.WaitInterrupt {
+		command += " --interrupt " + shownID(p.ID)
+	}
+	return fmt.Sprintf("Tell the user to answer at a terminal: %s", command)
+}
+
+// personRequired refuses an answer that a model passes on.
+func (k *asking) personRequired(executionID string) error {
+	e := problem.New(problem.PersonRequired, "this server takes the answers of people from hosts that ask them, and none that is passed on").
+		WithPlace(problem.Place{ExecutionID: executionID})
+	if !k.able {
+		return e.WithHint("This host cannot ask people (MCP elicitation). %s.", atTerminal(executionID, nil))
+	}
+	return e.WithHint("Call workflow_resume without resume_payload: the host then asks the person.")
+}
+
+// cannotAsk refuses to have the person asked about an interrupt.
+func (k *asking) cannotAsk(a *arguments, run *graph.Run, p *graph.Pending) error {
+	why := "this host cannot ask people (MCP elicitation)"
+	if end, _ := k.standing(p); end.State != "" {
+		why = fmt.Sprintf("the person was asked %d times", elicit.MaxTimes)
+	} else if k.able {
+		why = "its resume_schema cannot be shown as a form"
+	}
+	if k.s.opts.Elicit == elicit.Required {
+		return problem.New(problem.PersonRequired, "the person cannot be asked: %s", why).WithPlace(problem.Place{ExecutionID: run.ExecutionID, NodeID: p.NodeID}).
+			WithHint("%s.", atTerminal(run.ExecutionID, p))
+	}
+	a.Missing("resume_payload").Hint = why + ": ask them what prompt says, and send their answer"
+	return a.problem()
+}

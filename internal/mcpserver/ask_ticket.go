@@ -1,0 +1,143 @@
+package mcpserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver/elicit"
+)
+
+// answerName names the question in an answer that asks, and the person's answer in the call that comes after it.
+const answerName = "answer"
+
+// personsAnswer is what came with a call that the host makes once more, after it has asked the person.
+type personsAnswer struct {
+	elicit.Ticket
+	// result is nil if there is none, or if it comes too late.
+	result *mcp.ElicitResult
+}
+
+// ticketOf reads what came with a call for the second time. A ticket that is not this server's is an error of the protocol.
+func (k *asking) ticketOf(ctx context.Context, req *mcp.CallToolRequest) error {
+	if req.Params.RequestState == "" || !k.byTicket() {
+		return nil
+	}
+	key, err := k.s.ticketKey(ctx)
+	if err != nil {
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: k.s.opts.Redaction.String(inOneLine(err))}
+	}
+	t, err := elicit.Open(key, req.Params.RequestState, time.Now())
+	if errors.Is(err, elicit.ErrTicket) || t.Call != elicit.CallOf(req.Params.Name, req.Params.Arguments) {
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "requestState is not that of this call: nothing was done. workflow_status shows where the run stands"}
+	}
+	k.answer = &personsAnswer{Ticket: t}
+	k.tried, k.tries, k.asked = t.InterruptID, t.Tries, t.Asked+1
+	if err == nil {
+		k.answer.result, _ = req.Params.InputResponses[answerName].(*mcp.ElicitResult)
+	}
+	return nil
+}
+
+// ticketKey is the key that tickets are signed with.
+func (s *server) ticketKey(ctx context.Context) ([]byte, error) {
+	s.keyMu.Lock()
+	defer s.keyMu.Unlock()
+	if s.key == nil {
+		key, err := s.opts.Key(ctx, "elicit")
+		if err != nil {
+			return nil, err
+		}
+		s.key = key
+	}
+	return s.key, nil
+}
+
+// askByTicket answers a call by a question to the person.
+func (s *server) askByTicket(ctx context.Context, a *arguments, run *graph.Run, p *graph.Pending) (*graph.Run, *answer, error) {
+	k := a.asking
+	key, err := s.ticketKey(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	t := elicit.Ticket{
+		ExecutionID: run.ExecutionID, InterruptID: p.ID, Call: elicit.CallOf(a.tool, a.raw), Asked: k.asked, Expires: time.Now().Add(elicit.Lifetime),
+	}
+	complaint := ""
+	if k.tried == p.ID {
+		t.Tries, complaint = k.tries, k.complaint
+	}
+	return run, &answer{question: &mcp.CallToolResult{
+		InputRequests: mcp.InputRequestMap{answerName: &mcp.ElicitParams{
+			Mode: "form", Message: s.opts.Redaction.String(elicit.Message(p.Prompt, aboutRun(run), complaint)), RequestedSchema: k.form(p).Schema,
+		}},
+		RequestState: elicit.Seal(key, t),
+	}}, nil
+}
+
+// drive makes a call of the engine, unless the call comes for the second time, with the person's answer: then that is recorded instead.
+func (s *server) drive(ctx context.Context, a *arguments, call func() (*graph.Run, error)) (*graph.Run, error) {
+	k := a.asking
+	if k.answer == nil {
+		return call()
+	}
+	t := k.answer
+	run, err := s.Status(ctx, graph.StatusRequest{ExecutionID: t.ExecutionID})
+	if err != nil {
+		return nil, err
+	}
+	if t.result == nil {
+		k.again, k.only = true, t.InterruptID
+		return run, nil
+	}
+	p := pendingInterrupt(run, t.InterruptID)
+	if p == nil || !k.can(p) {
+		return run, nil // it is answered already, perhaps by this very call
+	}
+	end := elicit.End{State: elicit.Closed}
+	switch t.result.Action {
+	case "accept":
+		var payload map[string]any
+		if payload, err = k.form(p).Payload(t.result.Content); err != nil {
+			end = elicit.End{State: elicit.Unfit, Err: err}
+			break
+		}
+		after, err := s.Resume(graph.WithActor(ctx, k.actor), graph.ResumeRequest{
+			ExecutionID: t.ExecutionID, InterruptID: t.InterruptID, Payload: payload, Caller: graph.Caller{Wait: a.wait()},
+		})
+		if end = recorded(err, payload); end.State == elicit.Answered {
+			after.Repeated, run = false, after
+		} else if end.State == elicit.Failed {
+			return nil, err
+		}
+	case "decline":
+		end.State = elicit.Declined
+	}
+	if end.State == elicit.Unfit {
+		k.complaint = end.Err.Error()
+		if k.tries++; k.tries < maxTries {
+			k.again, k.only = true, t.InterruptID
+			return run, nil
+		}
+	}
+	s.desk.Settle(k.key(p), end)
+	if end.State == elicit.Overtaken {
+		return s.Status(ctx, graph.StatusRequest{ExecutionID: t.ExecutionID})
+	}
+	return run, nil
+}
+
+// questionResult is a result that asks. It has no content; the SDK writes null for that, which strict clients refuse.
+type questionResult struct{ *mcp.CallToolResult }
+
+// MarshalJSON implements json.Marshaler.
+func (r questionResult) MarshalJSON() ([]byte, error) {
+	text, err := json.Marshal(r.CallToolResult)
+	return bytes.Replace(text, []byte(`"content":null,`), nil, 1), err
+}

@@ -1,0 +1,159 @@
+package elicit
+
+import (
+	"slices"
+	"sync"
+)
+
+// State is where a question to a person stands.
+type State string
+
+// The states of questions. A question that was answered, or is not to be answered any more, is forgotten, and so is one whose answer
+// could not be stored: whoever needs it asks again. The others are remembered, so that nobody is asked twice.
+const (
+	// Asking: the person has the form before them.
+	Asking State = "asking"
+	// Answered: the answer is recorded.
+	Answered State = "answered"
+	// Overtaken: the run waits no more for the answer.
+	Overtaken State = "overtaken"
+	// Failed: there was an answer, and no way to record it.
+	Failed State = "failed"
+	// Declined: the person does not want to answer.
+	Declined State = "declined"
+	// Closed: the person closed the form without an answer.
+	Closed State = "closed"
+	// Unfit: the person's answers could not be taken.
+	Unfit State = "unfit"
+	// Unable: the host could not show the form.
+	Unable State = "unable"
+)
+
+// End is how a question ended. Err says more of Failed, Unfit and Unable, Payload is the answer of Answered.
+type End struct {
+	State   State
+	Err     error
+	Payload map[string]any
+}
+
+func (s State) remembered() bool { return s == Declined || s == Closed || s == Unfit || s == Unable }
+
+// Key names a question: who is asked, as a session of any comparable type, and the interrupt.
+type Key struct {
+	Session   any
+	Interrupt string
+}
+
+// MaxTimes is how often a person is asked the same, however often it is asked for.
+const MaxTimes = 5
+
+// maxRemembered is how many questions are remembered that have ended without an answer.
+const maxRemembered = 1000
+
+// Desk remembers questions. The zero value is ready for use, by several goroutines at once.
+type Desk struct {
+	mu        sync.Mutex
+	questions map[Key]*Question
+	// ended are the remembered questions that are over, the oldest first.
+	ended []Key
+}
+
+// Question is one that is open, or was.
+type Question struct {
+	done  chan struct{}
+	end   End
+	times int
+}
+
+// Done is closed when the question has ended.
+func (q *Question) Done() <-chan struct{} { return q.done }
+
+// End is how the question ended; it may be called once Done is closed.
+func (q *Question) End() End { return q.end }
+
+// Ask returns the question if it is open or remembered. Otherwise, or with again if it is not open, put asks it, in a goroutine that start
+// begins.
+func (d *Desk) Ask(k Key, again bool, start func(func()), put func() End) *Question {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	times := 0
+	if q := d.questions[k]; q != nil {
+		if q.end.State == "" || !again || q.times >= MaxTimes {
+			return q
+		}
+		times = q.times
+		d.ended = slices.DeleteFunc(d.ended, func(e Key) bool { return e == k })
+	}
+	q := &Question{done: make(chan struct{}), times: times + 1}
+	if d.questions == nil {
+		d.questions = map[Key]*Question{}
+	}
+	d.questions[k] = q
+	start(func() {
+		end := put()
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if q.end = end; d.questions[k] == q {
+			d.settle(k, q)
+		}
+		close(q.done)
+	})
+	return q
+}
+
+// Settle notes the end of a question that was not put by Ask.
+func (d *Desk) Settle(k Key, end End) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	q := &Question{done: make(chan struct{}), end: end, times: 1}
+	if before := d.questions[k]; before != nil {
+		q.times += before.times
+		d.ended = slices.DeleteFunc(d.ended, func(e Key) bool { return e == k })
+	}
+	close(q.done)
+	if d.questions == nil {
+		d.questions = map[Key]*Question{}
+	}
+	d.questions[k] = q
+	d.settle(k, q)
+}
+
+// settle forgets a question that has ended, or remembers it among the last ones.
+func (d *Desk) settle(k Key, q *Question) {
+	if !q.end.State.remembered() {
+		delete(d.questions, k)
+		return
+	}
+	d.ended = append(d.ended, k)
+	if len(d.ended) > maxRemembered {
+		delete(d.questions, d.ended[0])
+		d.ended = slices.Delete(d.ended, 0, 1)
+	}
+}
+
+// Of says where a question stands: Asking, or how it ended if that is remembered, or "" if there is none. more says that it can be asked
+// (again).
+func (d *Desk) Of(k Key) (end End, more bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	q := d.questions[k]
+	switch {
+	case q == nil:
+		return End{}, true
+	case q.end.State == "":
+		return End{State: Asking}, false
+	}
+	return q.end, q.times < MaxTimes
+}
+
+// Forget drops what is remembered of a session that has ended. Questions that are open end by themselves.
+func (d *Desk) Forget(session any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for k := range d.questions {
+		if k.Session == session {
+			delete(d.questions, k)
+		}
+	}
+	d.ended = slices.DeleteFunc(d.ended, func(k Key) bool { return k.Session == session })
+}

@@ -1,0 +1,195 @@
+package elicit
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// What a person can overlook. A schema beyond it is not made a form.
+const (
+	maxFields      = 32
+	maxOptions     = 100
+	maxSchemaBytes = 16 << 10
+)
+
+// Form asks for a payload with the few kinds of fields that hosts can show.
+type Form struct {
+	// Schema is the requestedSchema of the protocol.
+	Schema jsonvalue.Ordered
+	fields []field
+}
+
+// field is a member of the payload.
+type field struct {
+	name string
+	kind string // boolean, number, integer, string or array
+	// required says that the form demands it.
+	required bool
+	// orNull says that the schema demands it and takes null, which is what leaving it out then means.
+	orNull bool
+	// blank says that an empty text is a value of it.
+	blank bool
+	// options are the values that can be chosen, by what the form shows; nil if it is no choice.
+	options map[string]any
+	schema  jsonvalue.Ordered
+}
+
+// notShown are keywords of a schema that a form cannot show.
+var notShown = []string{
+	"$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if", "const", "enum", "dependencies", "dependentRequired",
+	"dependentSchemas", "patternProperties", "propertyNames",
+}
+
+// FormOf makes the form for payloads of a schema, for hosts of a revision of the protocol. The error says why there is none: the
+// schema is not flat, or asks for more than a person can overlook. What a form cannot demand, such as a pattern, is said in the
+// descriptions of its fields; whoever takes the payload checks it.
+func FormOf(schema map[string]any, revision string) (*Form, error) {
+	for _, keyword := range notShown {
+		if _, ok := schema[keyword]; ok {
+			return nil, fmt.Errorf("a form cannot show %q", keyword)
+		}
+	}
+	if kind, ok := schema["type"]; ok && !onlyType(kind, "object") {
+		return nil, fmt.Errorf("the payload is not an object")
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	names, err := order(properties, schema["required"])
+	switch {
+	case err != nil:
+		return nil, err
+	case len(names) > maxFields:
+		return nil, fmt.Errorf("there are more than %d fields", maxFields)
+	case len(names) == 0 && schema["additionalProperties"] != false:
+		return nil, fmt.Errorf("the schema names no fields")
+	}
+	least, _ := schema["minProperties"].(float64)
+	f := &Form{}
+	for _, name := range names {
+		if name == "" || clean(name, maxLabel) != name {
+			return nil, fmt.Errorf("the name of a field is empty, too long, or has characters that cannot be shown")
+		}
+		one, err := fieldOf(properties[name], revision)
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", name, err)
+		}
+		demanded := contains(schema["required"], name)
+		one.name = name
+		one.required, one.orNull = demanded && !one.orNull || least >= float64(len(names)), demanded && one.orNull
+		f.fields = append(f.fields, one)
+	}
+	f.build()
+	if size := len(f.Schema.Append(nil)); size > maxSchemaBytes {
+		return nil, fmt.Errorf("the form would take more than %d bytes", maxSchemaBytes)
+	}
+	return f, nil
+}
+
+// order returns the names of the fields: the required ones in their order, then the others by name.
+func order(properties map[string]any, required any) ([]string, error) {
+	var names []string
+	list, _ := required.([]any)
+	for _, r := range list {
+		name, _ := r.(string)
+		if _, ok := properties[name]; !ok {
+			return nil, fmt.Errorf("the schema does not say what %q is", name)
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, name := range jsonvalue.Keys(properties) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+func (f *Form) build() {
+	properties, required := jsonvalue.Ordered{}, []any{}
+	for i := range f.fields {
+		one := &f.fields[i]
+		properties.Put(one.name, one.schema)
+		if one.required {
+			required = append(required, one.name)
+		}
+	}
+	f.Schema = jsonvalue.Ordered{{"type", "object"}, {"properties", properties}}
+	if len(required) > 0 {
+		f.Schema.Put("required", required)
+	}
+}
+
+// Payload makes the payload of what a person has filled in. What the form did not ask for is left out. The error says which field is
+// not what its form asks for; everything else is for whoever takes the payload.
+func (f *Form) Payload(content map[string]any) (map[string]any, error) {
+	payload := map[string]any{}
+	for i := range f.fields {
+		one := &f.fields[i]
+		v, given := content[one.name]
+		switch {
+		case !given || v == nil || v == "" && !one.required && !one.blank:
+			if one.orNull {
+				payload[one.name] = nil
+			}
+			continue
+		case one.options != nil:
+			chosen, err := one.chosen(v)
+			if err != nil {
+				return nil, err
+			}
+			v = chosen
+		case one.kind == "number" || one.kind == "integer":
+			if n, isNumber := v.(float64); isNumber && math.Abs(n) >= 1<<53 && n == math.Trunc(n) {
+				return nil, fmt.Errorf("%s: a number of this size does not come through exactly", one.name)
+			}
+		}
+		payload[one.name] = v
+	}
+	return payload, nil
+}
+
+// chosen are the values of what was chosen.
+func (one *field) chosen(v any) (any, error) {
+	if one.kind == "array" {
+		list, isList := v.([]any)
+		if !isList {
+			return nil, fmt.Errorf("%s: expected a list", one.name)
+		}
+		values := make([]any, len(list))
+		for i := range list {
+			value, err := one.option(list[i])
+			if err != nil {
+				return nil, err
+			}
+			values[i] = value
+		}
+		return values, nil
+	}
+	return one.option(v)
+}
+
+func (one *field) option(v any) (any, error) {
+	if label, isText := v.(string); isText {
+		if value, ok := one.options[label]; ok {
+			return value, nil
+		}
+	}
+	return nil, fmt.Errorf("%s: this is none of the values to choose from", one.name)
+}
+
+// onlyType reports whether a type keyword names this type and no other.
+func onlyType(kind any, name string) bool {
+	if list, ok := kind.([]any); ok && len(list) == 1 {
+		kind = list[0]
+	}
+	return kind == name
+}
+
+func contains(list any, name string) bool {
+	names, _ := list.([]any)
+	return slices.Contains(names, any(name))
+}

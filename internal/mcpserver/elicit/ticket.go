@@ -1,0 +1,90 @@
+package elicit
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// Lifetime is how long a question may stay open. A later answer is not taken; the person is asked again.
+const Lifetime = 24 * time.Hour
+
+// Ticket goes with a question to a host that has to call once more with the person's answer, and comes back with it. It says which
+// question that was, so that no other process that gets the second call need remember it. A ticket is signed: whoever has none, or
+// changes one, answers nothing. It is no secret, and of no use twice, since an interrupt takes one answer.
+type Ticket struct {
+	ExecutionID string `json:"run"`
+	InterruptID string `json:"interrupt"`
+	// Call is that of CallOf for the call that the question answers; the answer comes with the same one.
+	Call string `json:"call"`
+	// Tries are the answers to this question so far that could not be taken, Asked the questions of this call before.
+	Tries int `json:"tries,omitempty"`
+	Asked int `json:"asked,omitempty"`
+	// Expires is when the ticket ends.
+	Expires time.Time `json:"expires"`
+}
+
+// maxSpelling is up to how many bytes the arguments of a call may be spelt otherwise when it is repeated.
+const maxSpelling = 1 << 20
+
+// CallOf names a call by its tool and its arguments, however they are spelt as JSON.
+func CallOf(tool string, arguments []byte) string {
+	if len(arguments) <= maxSpelling {
+		if plain, err := jsonvalue.Decode(arguments); err == nil {
+			arguments = jsonvalue.Canonical(plain)
+		}
+	}
+	sum := sha256.Sum256(append([]byte(tool+"\x00"), arguments...))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// ErrTicket means that a ticket was not made with the key, or was changed. ErrExpired means that one has ended.
+var (
+	ErrTicket  = errors.New("this is no ticket of this server")
+	ErrExpired = errors.New("the ticket has expired")
+)
+
+// purpose keeps signatures of tickets apart from others with the same key.
+const purpose = "workflows-engine elicit 1\x00"
+
+// maxTicket bounds the text of a ticket: ids of runs have at most 2 KiB.
+const maxTicket = 16 << 10
+
+// Seal writes a ticket and signs it.
+func Seal(key []byte, t Ticket) string {
+	text, err := json.Marshal(t)
+	if err != nil {
+		panic(err) // texts, numbers and a time of this millennium
+	}
+	body := base64.RawURLEncoding.EncodeToString(text)
+	return body + "." + sign(key, body)
+}
+
+// Open reads a ticket. The error is ErrTicket, or ErrExpired beside a ticket that is sound otherwise.
+func Open(key []byte, sealed string, now time.Time) (Ticket, error) {
+	body, signature, _ := strings.Cut(sealed, ".")
+	if len(sealed) > maxTicket || !hmac.Equal([]byte(signature), []byte(sign(key, body))) {
+		return Ticket{}, ErrTicket
+	}
+	var t Ticket
+	text, err := base64.RawURLEncoding.DecodeString(body)
+	if err != nil || json.Unmarshal(text, &t) != nil {
+		return Ticket{}, ErrTicket
+	}
+	if !now.Before(t.Expires) {
+		return t, ErrExpired
+	}
+	return t, nil
+}
+
+func sign(key []byte, body string) string {
+	h := hmac.New(sha256.New, key)
+	h.Write([]byte(purpose + body))
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
+}
