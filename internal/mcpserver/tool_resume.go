@@ -36,7 +36,7 @@ func resumeTool(who elicit.Mode) *tool {
 				Caller:      a.caller(problem.InvalidResumePayload),
 			}
 			given := a.Get("resume_payload").Present()
-			if !given && who == elicit.Never {
+			if asks := who == elicit.Required || who != elicit.Never && a.asking.able; !given && !asks {
 				a.Missing("resume_payload")
 			}
 			if err := a.problem(); err != nil {
