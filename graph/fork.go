@@ -89,7 +89,7 @@ func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
 		}
 	}
 	past, m, err := (&replay.Fork{
-		From: req.ExecutionID, To: req.NewExecutionID, Seq: req.Seq, BeforeNode: req.BeforeNode, Correction: req.Correction, Program: prog, MaxVisits: r.opts.MaxVisits, Now: r.now().Truncate(time.Millisecond),
+		From: req.ExecutionID, To: req.NewExecutionID, Seq: req.Seq, BeforeNode: req.BeforeNode, Correction: req.Correction, MaxStateBytes: r.opts.MaxDocumentBytes, Program: prog, MaxVisits: r.opts.MaxVisits, Now: r.now().Truncate(time.Millisecond),
 		Actor: actor.Of(ctx),
 	}).Past(records)
 	if err != nil {
@@ -97,6 +97,11 @@ func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
 	}
 	if err := r.library.LackingAhead(ctx, m, r.performer, req.RequireCapable); err != nil {
 		return nil, err
+	}
+	if req.Correction != nil {
+		if err := admit.RoomToStart(&history.Execution{ID: req.ExecutionID}, r.limits(), "correction", req.Correction, past); err != nil {
+			return nil, err
+		}
 	}
 	b := history.Batch{
 		ExecutionID: req.NewExecutionID, Records: past, Execution: history.Project(req.NewExecutionID, past), Definition: admit.StoredForm(prog),

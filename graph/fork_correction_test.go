@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"bytes"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -119,4 +120,33 @@ func TestCorrectionsThatDoNotFit(t *testing.T) {
 			t.Errorf("before %s: %+v, %v", node, run, err)
 		}
 	}
+}
+
+// TestACorrectionKeepsToTheLimits of bytes, those of the run and those of a document, also over forks of forks.
+func TestACorrectionKeepsToTheLimits(t *testing.T) {
+	t.Parallel()
+	r, store := host(t, graph.Options{MaxBytes: 4 << 20, MaxDocumentBytes: 64 << 10})
+	start(t, r, "f0", linear(t, "w", "a"), object{"n": 1})
+	text := strings.Repeat("x", 40<<10)
+	refused := 0
+	for i := range 3 {
+		from, to := fmt.Sprintf("f%d", i), fmt.Sprintf("f%d", i+1)
+		req := graph.ForkRequest{ExecutionID: from, BeforeNode: "a", NewExecutionID: to, Correction: object{fmt.Sprintf("key%d", i): text}}
+		if _, err := r.Fork(t.Context(), req); err != nil {
+			e := wantCode(t, err, problem.ValidationError)
+			if !strings.Contains(e.Message, "the corrected state would take") {
+				t.Error(err)
+			}
+			refused++
+			break
+		}
+	}
+	if refused != 1 {
+		t.Error("the state grew without end")
+	}
+	small := newRunner(t, store, graph.Options{DefaultMode: machine.HostMediated, MaxBytes: 20 << 10})
+	unchanged(t, store, func() {
+		_, err := small.Fork(t.Context(), graph.ForkRequest{ExecutionID: "f0", BeforeNode: "a", NewExecutionID: "big", Correction: object{"text": text}})
+		wantCode(t, err, problem.ByteLimitExceeded)
+	})
 }

@@ -101,12 +101,12 @@ func full(e *history.Execution, limits machine.Limits, code problem.Code, what s
 }
 
 // RoomToStart refuses the first records of a run that would take it past its limit of bytes at once: it could not take
-// anything afterwards.
-func RoomToStart(e *history.Execution, limits machine.Limits, input map[string]any, records []history.Record) error {
-	if !passesBytes(e, limits.MaxBytes, records, input) {
+// anything afterwards. what names the payload that came with them.
+func RoomToStart(e *history.Execution, limits machine.Limits, what string, payload map[string]any, records []history.Record) error {
+	if !passesBytes(e, limits.MaxBytes, records, payload) {
 		return nil
 	}
-	return problem.New(problem.ByteLimitExceeded, "the input would take the run past its limit of %d bytes of history at once", limits.MaxBytes).
+	return problem.New(problem.ByteLimitExceeded, "the %s would take the run past its limit of %d bytes of history at once", what, limits.MaxBytes).
 		WithPlace(problem.Place{ExecutionID: e.ID}).
 		WithHint("Nothing was started. Send less, such as a reference to what is large; or raise the limit (Options.MaxBytes), restart this process and start again.")
 }

@@ -38,7 +38,7 @@ func (x *Run) Begin(ctx context.Context, prog *definition.Program, config machin
 	x.become(runstate.Following)
 	b := x.m.Ready()
 	actor.Sign(ctx, b.Records)
-	err := admit.RoomToStart(&x.exec, x.env.Limits, input, b.Records)
+	err := admit.RoomToStart(&x.exec, x.env.Limits, "input", input, b.Records)
 	if x.m.Stopped() {
 		err = context.Cause(x.env.Context)
 	}

@@ -34,6 +34,10 @@ func (f *Fork) corrected(past []history.Record) ([]history.Record, error) {
 			WithHint("Fork before the parallel node to correct the state.")
 	}
 	state := jsonvalue.MergePatch(past[newest].Payload.State, f.Correction)
+	if size, before := jsonvalue.Size(state, 0), jsonvalue.Size(past[newest].Payload.State, 0); size > f.MaxStateBytes && size > before {
+		return nil, problem.New(problem.ValidationError, "the corrected state would take %d bytes, more than %d", size, f.MaxStateBytes).WithPlace(at).
+			WithHint("Nothing was written. Correct less, or put a reference in the place of what is large.")
+	}
 	if violations := f.Program.State.Validate(state); len(violations) > 0 {
 		return nil, problem.New(problem.ValidationError, "the corrected state would break state_schema: %s", problem.Excerpt(jsonschema.Text(violations), problem.MaxText)).
 			WithPlace(at).WithHint("Nothing was written. Correct the values and send them again.")

@@ -22,6 +22,8 @@ type Fork struct {
 	BeforeNode string
 	// Correction, with BeforeNode, is a JSON merge patch of the state with which the new run continues; nil leaves the state as it was.
 	Correction map[string]any
+	// MaxStateBytes bounds what a corrected state may grow to, as canonical JSON.
+	MaxStateBytes int
 	// Program is the program of the new run. The copied records must follow from it.
 	Program   *definition.Program
 	MaxVisits int

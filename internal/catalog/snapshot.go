@@ -106,7 +106,7 @@ func (s *Snapshot) FileOf(ref string) (string, error) {
 	if err == nil {
 		return w.File, nil
 	}
-	if b := s.brokenNamed(ref, ref[strings.LastIndex(ref, ":")+1:]); b != nil {
+	if b := s.brokenNamed(ref, ref[strings.LastIndex(ref, ":")+1:]); b != nil && b.Readable() {
 		return b.File, nil
 	}
 	return "", err
@@ -129,9 +129,12 @@ func (s *Snapshot) brokenNamed(names ...string) *Broken {
 // ambiguous is the error for a reference that several definitions have. Nothing else may be found in their place, so the code is not
 // WORKFLOW_NOT_FOUND, which has others look.
 func ambiguous(ref string, found []*Workflow) error {
-	return problem.New(problem.ValidationError, "workflow %q: %s and %s are both named %q", ref, found[0].File, found[1].File, found[0].Name).
-		WithReason(problem.WorkflowNotFound).
-		WithHint("Name one of them by its version, as in %q, or a subworkflow by version_pin; or rename the other.", found[0].Name+"@"+found[0].Version)
+	e := problem.New(problem.ValidationError, "workflow %q: %s and %s are both named %q", ref, found[0].File, found[1].File, found[0].Name).
+		WithReason(problem.WorkflowNotFound)
+	if found[0].Version == found[1].Version {
+		return e.WithHint("Both have version %q: change one of the files, or name one by its hash, as in %q.", found[0].Version, found[0].Hash)
+	}
+	return e.WithHint("Name one of them by its version, as in %q, or a subworkflow by version_pin; or rename the other.", found[0].Name+"@"+found[0].Version)
 }
 
 // refused is the error for the name of a broken file of which no good version is known.

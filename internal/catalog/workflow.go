@@ -43,6 +43,9 @@ type Broken struct {
 	Kept *Workflow
 }
 
+// Readable reports whether the file has been read: what is wrong is its text.
+func (b *Broken) Readable() bool { return len(b.Err.Findings) > 0 }
+
 // First is the first thing that is wrong.
 func (b *Broken) First() problem.Finding {
 	for _, f := range b.Err.Findings {
@@ -55,10 +58,11 @@ func (b *Broken) First() problem.Finding {
 
 // Text says in one line what is wrong, and where.
 func (b *Broken) Text() string {
-	if at := b.First().At; at.Line > 0 {
-		return problem.Format("line %d, column %d: ", at.Line, at.Column) + b.Err.Error()
+	text, at := b.Err.Error(), b.First().At
+	if place := problem.Format("line %d, column %d: ", at.Line, at.Column); at.Line > 0 && !strings.HasPrefix(text, place) {
+		return place + text
 	}
-	return b.Err.Error()
+	return text
 }
 
 func newWorkflow(file string, prog *definition.Program, findings problem.Findings, text []byte) *Workflow {

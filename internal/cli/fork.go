@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +16,7 @@ type forkOptions struct {
 	at           int64
 	before       string
 	correction   string
+	corrects     bool
 	allowMissing bool
 }
 
@@ -49,9 +51,10 @@ A fork is refused, with a list of all that is missing, if this command lacks wha
 			case at == (o.before != ""):
 				return usage("fork needs one of --at and --before").
 					WithHint("Write the number of the last record to keep, or the node to begin with; see workflows-engine history %s.", args[0])
-			case at && o.correction != "":
+			case at && cmd.Flags().Changed("state"):
 				return usage("--state goes with --before").WithHint("Write the node whose newest visit the new run begins with.")
 			}
+			o.corrects = cmd.Flags().Changed("state")
 			return a.fork(cmd.Context(), args[0], o)
 		},
 	}
@@ -76,7 +79,10 @@ func (a *app) fork(ctx context.Context, id string, o forkOptions) error {
 		return err
 	}
 	var correction map[string]any
-	if o.correction != "" {
+	if o.corrects {
+		if strings.TrimSpace(o.correction) == "" {
+			return usage("--state is empty").WithHint("Write what to correct, as in '{\"amount\":17}', or leave it out.")
+		}
 		if correction, err = a.readObject("--state", o.correction); err != nil {
 			return err
 		}

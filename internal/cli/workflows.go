@@ -88,9 +88,11 @@ func (a *app) workflows(folder, query string, asJSON bool) error {
 
 // writeBroken shows what is wrong with a file as validate does.
 func (a *app) writeBroken(dir string, b *catalog.Broken) {
-	if c := a.checkFile(filepath.Join(dir, b.File), ""); !c.valid(false) && c.err == nil {
-		writeFindings(a.stderr, a.paint, c)
-		return
+	if b.Readable() {
+		if c := a.checkFile(filepath.Join(dir, b.File), ""); !c.valid(false) && c.err == nil {
+			writeFindings(a.stderr, a.paint, c)
+			return
+		}
 	}
 	fmt.Fprintf(a.stderr, "%s: %s\n", a.paint.bold(filepath.Join(dir, b.File)), b.Text())
 	if hint := b.First().Hint; hint != "" {

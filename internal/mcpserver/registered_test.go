@@ -403,6 +403,11 @@ func TestManyExposedWorkflows(t *testing.T) {
 	r.refused("VALIDATION_ERROR", "run_workflow", object{"definition_ref": "refund", "input": object{}})
 	r.refused("VALIDATION_ERROR", "run_workflow", object{"input": object{}})
 	r.refused("VALIDATION_ERROR", "run_workflow", object{"definition_ref": "nobody"})
+	r.refused("VALIDATION_ERROR", "find_workflow", object{"query": "who", "answer_bytes": 100})
+	page := r.ok("find_workflow", object{"query": "who gets refunds", "answer_bytes": 4096})
+	for next, ok := page["next_cursor"]; ok; next, ok = page["next_cursor"] {
+		page = r.ok("find_workflow", object{"query": "who gets refunds", "answer_bytes": 4096, "cursor": next})
+	}
 	r.refused("VALIDATION_ERROR", "find_workflow", nil)
 	r.remove("refund")
 	r.changed()

@@ -88,14 +88,14 @@ func (s toolset) instructions() string {
 	return strings.Join([]string{
 		`Use these tools for work of several steps that must not get lost or be done twice: tasks with waits, approvals by people, retries,
 parallel parts, or more steps than one conversation holds. A definition (a graph of nodes) is walked node by node; every step survives restarts.`,
-		s.sentences(sentence{"", "1. workflow_start with definition and input."}, sentence{"workflow_guide", "How to write one: workflow_guide."},
-			sentence{"workflow_validate", "Check it with workflow_validate."}, sentence{"", "Both are stored; do not send them again."}),
-		`2. Read status and pending of the answer:
- awaiting_activity: do what pending.config asks, then workflow_submit_activity
- interrupted: a person decides: ask them pending.prompt, then workflow_resume with the answer; or the host asks them, as next says
- awaiting_signal: workflow_signal once it has happened
- running, awaiting_timer: workflow_status with wait_ms
-3. next is the call to make, arguments included: replace each <…>. Repeat until completed, failed or cancelled.
+		s.sentences(sentence{"workflow_start", "1. workflow_start with definition and input."}, sentence{"workflow_guide", "How to write one: workflow_guide."},
+			sentence{"workflow_validate", "Check it with workflow_validate."}, sentence{"workflow_start", "Both are stored; do not send them again."}),
+		"2. Read status and pending of the answer:" + s.lines(
+			sentence{"workflow_submit_activity", " awaiting_activity: do what pending.config asks, then workflow_submit_activity"},
+			sentence{"workflow_resume", " interrupted: ask the person pending.prompt, then workflow_resume with the answer"},
+			sentence{"workflow_signal", " awaiting_signal: workflow_signal once it has happened"},
+			sentence{"", " running, awaiting_timer: workflow_status with wait_ms"}),
+		`3. next is the call to make, arguments included: replace each <…>. Repeat until completed, failed or cancelled.
 Large values are shown as {"$ref", "pointer", "head"}: workflow_status with read: ["/pointer"] or select (jq) reads them.`,
 		s.sentences(sentence{"", "If a run waits for hours, tell the user when it is due and stop."}, sentence{"workflow_history", "After a failure workflow_history shows why."},
 			sentence{"workflow_fork", "workflow_fork tries again from there."}),

@@ -60,7 +60,9 @@ func findTool(count int) *tool {
 	t.name, t.title = "find_workflow", "Find a registered workflow"
 	t.description = fmt.Sprintf("Finds workflows registered on this server (%d) by words of what is to be done, best first, with the input of each. "+
 		"Look here before you write a definition, then call run_workflow.", count)
-	t.arguments = []property{required("query", aText("What is to be done, in a few words.")), answerBytesArgument}
+	t.arguments = []property{
+		required("query", aText("What is to be done, in a few words.")), optional("cursor", aText("next_cursor of the page before.")), answerBytesArgument,
+	}
 	t.call = func(_ context.Context, s *server, a *arguments) (*answer, error) {
 		a.Require("query")
 		return s.catalogPage(a, "run_workflow")
@@ -101,11 +103,11 @@ func (s *server) catalogPage(a *arguments, start string) (*answer, error) {
 	if query != "" && ref != "" {
 		a.Get("query").Fail("oneOf", "expected one of query and definition_ref, found both")
 	}
+	p := catalogRows{start: s.tool(start) != nil, by: start, bytes: a.answerBytes(), tools: s.toolsByRef()}
 	if err := a.problem(); err != nil {
 		return nil, err
 	}
 	now := s.opts.Catalog.Look()
-	p := catalogRows{start: s.tool(start) != nil, by: start, bytes: a.answerBytes(), tools: s.toolsByRef()}
 	if ref != "" {
 		w, err := now.Find(ref)
 		if err != nil {
@@ -113,7 +115,7 @@ func (s *server) catalogPage(a *arguments, start string) (*answer, error) {
 		}
 		return p.answer([]*catalog.Workflow{w}, 0, 1, true), nil
 	}
-	if from == 0 && query == "" {
+	if from == 0 && (query == "" || !s.tools.has("workflow_catalog")) {
 		p.unusable(now)
 	}
 	return p.answer(now.Search(query), from, int(limit), false), nil

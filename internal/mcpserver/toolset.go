@@ -66,6 +66,17 @@ func (s toolset) names() []string {
 	return names
 }
 
+// lines are the texts whose tools are offered, each on a line of its own.
+func (s toolset) lines(texts ...sentence) string {
+	var said strings.Builder
+	for _, t := range texts {
+		if t.about == "" || s.has(t.about) {
+			said.WriteString("\n" + t.text)
+		}
+	}
+	return said.String()
+}
+
 // sentences joins the texts whose tools are offered.
 func (s toolset) sentences(texts ...sentence) string {
 	var said []string
