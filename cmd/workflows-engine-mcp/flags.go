@@ -11,7 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/buildstamp"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
-	"github.com/workflows-engine/workflows-engine/internal/mcpserver/stdio"
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver/frame"
 )
 
 // settings are all flags and variables of the command.
@@ -57,7 +57,7 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 	flags := config.RegisterServer(set)
 	c := &settings{}
 	set.BoolVar(&c.exposeWorkflows, "expose-workflows", false, "each definition in --workflow-dir is a tool; of more than 25, two tools find and run them")
-	set.IntVar(&c.maxMessageBytes, "max-message-bytes", stdio.DefaultMaxMessageBytes, "longest message accepted")
+	set.IntVar(&c.maxMessageBytes, "max-message-bytes", frame.DefaultMaxMessageBytes, "longest message accepted")
 	set.IntVar(&c.answerBytes, "answer-bytes", mcpserver.DefaultAnswerBytes, "structured content of an answer, unless a call asks for more")
 	fullAnswers := set.Bool("full-answers", false, "answers carry all of their run, however large")
 	tools := set.String("tools", mcpserver.AllTools, "tools that the model sees: all, core (those of the protocol), or a `list` of names with commas")

@@ -65,9 +65,9 @@ var limitTables = []struct {
 		{"an execution id that a caller chooses | %s bytes | `VALIDATION_ERROR`", "graph/admit/arguments.go", "MaxExecutionID"},
 	}},
 	{"doors", "what | at most | beyond it", []limitRow{
-		{"a message to the MCP server | %sB | a JSON-RPC error", "internal/mcpserver/stdio/transport.go", "DefaultMaxMessageBytes"},
-		{"what it has besides the arguments of a tool call; a batch as a whole | %sB | a JSON-RPC error", "internal/mcpserver/stdio/large.go", "maxEnvelope"},
-		{"its nesting | %s levels | a JSON-RPC error", "internal/mcpserver/stdio/line.go", "maxDepth"},
+		{"a message to the MCP server | %sB | a JSON-RPC error", "internal/mcpserver/frame/read.go", "DefaultMaxMessageBytes"},
+		{"what it has besides the arguments of a tool call; a batch as a whole | %sB | a JSON-RPC error", "internal/mcpserver/frame/large.go", "MaxEnvelope"},
+		{"its nesting | %s levels | a JSON-RPC error", "internal/mcpserver/frame/read.go", "maxDepth"},
 		{"what the arguments of a call take in memory, estimated: 320 bytes an object, 24 an element, and the text | %sB | `VALIDATION_ERROR`", "internal/mcpserver/arguments.go", "maxDecoded"},
 		{"`wait_ms` of a call | %s | `VALIDATION_ERROR`", "internal/mcpserver/tool.go", "MaxWait"},
 		{"runs in a page of a list | %s | a cursor to the next page", "history/list.go", "maxListLimit"},

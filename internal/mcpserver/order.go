@@ -12,7 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
-	"github.com/workflows-engine/workflows-engine/internal/mcpserver/stdio"
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver/frame"
 )
 
 // Calls about one run are applied in the order in which the connection has brought them. The SDK handles each request in a goroutine
@@ -50,7 +50,7 @@ func (c *orderedConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 	if req, ok := m.(*jsonrpc.Request); ok && err == nil && req.IsCall() && req.Method == "tools/call" {
 		extra := &mcp.RequestExtra{}
-		large, _ := req.Extra.(stdio.Arguments)
+		large, _ := req.Extra.(frame.Arguments)
 		if given, ok := req.Extra.(*mcp.RequestExtra); ok {
 			*extra = *given
 		}
