@@ -35,6 +35,9 @@ func (t Text) Decode() (jsonrpc.Message, *Refusal) {
 	return decode(t.text, t.value)
 }
 
+// Bytes returns the text.
+func (t Text) Bytes() []byte { return t.text }
+
 // IsEmpty reports whether nothing came in.
 func (t Text) IsEmpty() bool { return len(t.text) == 0 && t.refused == nil }
 
