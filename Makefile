@@ -4,7 +4,7 @@ GO ?= go
 TOOL = $(GO) tool -modfile=tools.mod
 BIN ?= bin
 
-.PHONY: help build check test race soak fuzz bench golden sbom release release-check vuln tidy
+.PHONY: help build check test race soak fuzz bench golden sbom release release-check clients vuln tidy
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 15
@@ -55,6 +55,13 @@ release-check: ## make the release twice, here and in a clone elsewhere: the sam
 	$(MAKE) --no-print-directory -C "$$out/elsewhere" release DIST="$$out/there"; \
 	diff -r "$$out/here" "$$out/there"; echo "two builds are the same, byte for byte"; \
 	$(GO) test ./internal/release
+
+clients: ## drive the server, from packed npm files, with clients of others (docs/mcp.md); needs Node.js 22.19, npm and the network
+	@out="$$(mktemp -d)"; trap 'chmod -R u+w "$$out"; rm -rf "$$out"' EXIT; set -e; \
+	$(MAKE) --no-print-directory release DIST="$$out/dist" PLATFORMS="$$($(GO) env GOOS)/$$($(GO) env GOARCH)" >/dev/null; \
+	mkdir "$$out/installed"; (cd "$$out/installed" && npm install --offline --no-audit --no-fund --ignore-scripts ../dist/npm/*.tgz >/dev/null); \
+	cp -r internal/clientcheck "$$out/clients"; (cd "$$out/clients" && npm install --engine-strict --no-audit --no-fund --ignore-scripts >/dev/null); \
+	node "$$out/clients/check.mjs" "$$out/installed/node_modules/.bin/workflows-engine-mcp" examples/lighthouse/lighthouse.workflow.json
 
 vuln: ## known vulnerabilities in what the engine calls; says so and ends well where their database cannot be reached (VULNDB names another)
 	@if [ -z "$(VULNDB)" ] && ! timeout 5 bash -c 'exec 3<>/dev/tcp/vuln.go.dev/443' 2>/dev/null; then \

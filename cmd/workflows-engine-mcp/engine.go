@@ -88,6 +88,12 @@ func (e *engine) key(ctx context.Context, name string) ([]byte, error) {
 	return e.keys.Key(ctx, name)
 }
 
+// healthy returns why the engine cannot work, nil if it can.
+func (e *engine) healthy(ctx context.Context) error {
+	_, err := e.List(ctx, history.ListQuery{Limit: 1})
+	return err
+}
+
 // close closes what has been opened.
 func (e *engine) close() (err error) {
 	if e.Engine != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/buildstamp"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
-	"github.com/workflows-engine/workflows-engine/internal/mcpserver/stdio"
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver/frame"
 )
 
 // settings are all flags and variables of the command.
@@ -22,6 +22,7 @@ type settings struct {
 	exposeWorkflows bool
 	answerBytes     int
 	tools           mcpserver.Tools
+	door            doorSettings
 	// outliveParent keeps the server when the process that started it has ended.
 	outliveParent bool
 	// trouble is what is wrong with the settings; only the log settings are there then, if those can be read.
@@ -42,7 +43,8 @@ func answered(_ int, err error) error {
 const usage = `Usage: workflows-engine-mcp [flags]
 
 Serves the workflow engine to one MCP host over standard input and output. Hosts start it themselves; docs/mcp.md says how
-to tell them. It ends when its input ends, and keeps every run.
+to tell them. It ends when its input ends, and keeps every run. With --transport http it serves clients that connect to an
+address, until it is stopped.
 
 Flags (--flag value or --flag=value; a flag wins over its variable):
 `
@@ -57,11 +59,12 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 	flags := config.RegisterServer(set)
 	c := &settings{}
 	set.BoolVar(&c.exposeWorkflows, "expose-workflows", false, "each definition in --workflow-dir is a tool; of more than 25, two tools find and run them")
-	set.IntVar(&c.maxMessageBytes, "max-message-bytes", stdio.DefaultMaxMessageBytes, "longest message accepted")
+	set.IntVar(&c.maxMessageBytes, "max-message-bytes", frame.DefaultMaxMessageBytes, "longest message accepted")
 	set.IntVar(&c.answerBytes, "answer-bytes", mcpserver.DefaultAnswerBytes, "structured content of an answer, unless a call asks for more")
 	fullAnswers := set.Bool("full-answers", false, "answers carry all of their run, however large")
 	tools := set.String("tools", mcpserver.AllTools, "tools that the model sees: all, core (those of the protocol), or a `list` of names with commas")
 	set.BoolVar(&c.outliveParent, "outlive-parent", false, "stay when the process that started the server ends and the input does not")
+	c.door.register(set)
 	help := set.BoolP("help", "h", false, "print this help")
 	printVersion := set.Bool("version", false, "print version, commit and date")
 	err := set.Parse(args)
@@ -81,6 +84,9 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 		return nil, problem.New(problem.UsageError, "--answer-bytes must be at least %d", mcpserver.MinAnswerBytes)
 	}
 	if c.tools, err = mcpserver.ParseTools(*tools); err != nil {
+		return nil, err
+	}
+	if err := c.door.check(set); err != nil {
 		return nil, err
 	}
 	if *fullAnswers {

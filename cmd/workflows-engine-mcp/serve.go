@@ -12,7 +12,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/buildstamp"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
-	"github.com/workflows-engine/workflows-engine/internal/mcpserver/stdio"
 )
 
 // The exit statuses.
@@ -29,11 +28,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	switch {
 	case errors.Is(err, errAnswered):
 		return exitOK
-	case err != nil:
-	case c.trouble != nil:
-		err = serveTrouble(ctx, c, c.trouble, stdin, stdout, stderr)
-	default:
-		err = serve(ctx, c, stdin, stdout, stderr)
+	case err == nil:
+		err = enter(ctx, c, stdin, stdout, stderr)
 	}
 	if err == nil {
 		return exitOK
@@ -47,17 +43,29 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return exitFailed
 }
 
-// serve opens what the settings name and serves. Lines on stderr say what it works with (spec: cli-and-config, 3.2).
-func serve(ctx context.Context, c *settings, stdin io.Reader, stdout, stderr io.Writer) (err error) {
-	log := c.Logger(stderr)
+// enter opens the door to clients, and serves.
+func enter(ctx context.Context, c *settings, stdin io.Reader, stdout, stderr io.Writer) error {
 	notes := newNotices(c.Config, stderr)
+	open, err := c.open(stdin, stdout, notes)
+	if err != nil {
+		return notes.failed(err)
+	}
+	if c.trouble != nil {
+		return serveTrouble(ctx, c, c.trouble, open, notes, stderr)
+	}
+	return serve(ctx, c, open, notes, stderr)
+}
+
+// serve opens what the settings name and serves. Lines on stderr say what it works with (spec: cli-and-config, 3.2).
+func serve(ctx context.Context, c *settings, open door, notes notices, stderr io.Writer) (err error) {
+	log := c.Logger(stderr)
 	for _, warning := range c.Warnings {
 		notes.warn("setting without effect", warning)
 	}
 	c.Log = log
 	executors, err := c.Executors()
 	if err != nil {
-		return serveTrouble(ctx, c, err, stdin, stdout, stderr)
+		return serveTrouble(ctx, c, err, open, notes, stderr)
 	}
 	defer func() { err = notes.failed(err) }()
 	defer func() { err = errors.Join(err, executors.Close()) }()
@@ -106,8 +114,11 @@ func serve(ctx context.Context, c *settings, stdin io.Reader, stdout, stderr io.
 		Elicit: c.Elicit, Key: e.key, WaitLimit: cmp.Or(c.WaitLimit, -1),
 	})
 	defer e.watchCatalog(ctx, c.exposeWorkflows)()
-	err = mcpserver.Serve(ctx, server, &stdio.Transport{
-		In: stdin, Out: stdout, MaxMessageBytes: c.maxMessageBytes, Logger: log,
+	err = open(ctx, server, log, func(ctx context.Context) error {
+		if err := o.try(ctx); err != nil {
+			return err
+		}
+		return e.healthy(ctx)
 	})
 	<-looked
 	if failed := o.end(); failed != nil {
@@ -116,9 +127,10 @@ func serve(ctx context.Context, c *settings, stdin io.Reader, stdout, stderr io.
 	return errors.Join(err, e.close())
 }
 
-// watchParent ends the context when the process that started the server has ended. end says so, if that was the reason.
+// watchParent ends the context when the process that started the server has ended, unless clients connect from elsewhere. end says so, if
+// that was the reason.
 func watchParent(ctx context.Context, c *settings, notes notices) (watched context.Context, end func()) {
-	if c.outliveParent {
+	if c.outliveParent || c.door.transport == transportHTTP {
 		return ctx, func() {}
 	}
 	ctx = withParent(ctx, startedBy, os.Getppid, parentLook)

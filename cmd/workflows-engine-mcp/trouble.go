@@ -7,14 +7,12 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
-	"github.com/workflows-engine/workflows-engine/internal/mcpserver/stdio"
 )
 
 // serveTrouble serves without an engine: it answers the handshake and the lists, and each call with what keeps the server
 // from working. A host would show its user nothing of a server that ends at its start. It returns the trouble when the input
 // has ended.
-func serveTrouble(ctx context.Context, c *settings, trouble error, stdin io.Reader, stdout, stderr io.Writer) error {
-	notes := newNotices(c.Config, stderr)
+func serveTrouble(ctx context.Context, c *settings, trouble error, open door, notes notices, stderr io.Writer) error {
 	ctx, end := watchParent(ctx, c, notes)
 	defer end()
 	trouble = notes.told(trouble)
@@ -22,13 +20,11 @@ func serveTrouble(ctx context.Context, c *settings, trouble error, stdin io.Read
 		Version: buildVersion(), DefaultMode: machine.HostMediated,
 		Known: func(context.Context) error { return trouble }, Trouble: func(context.Context) error { return trouble },
 	}
-	transport := &stdio.Transport{In: stdin, Out: stdout, MaxMessageBytes: c.maxMessageBytes}
 	if c.Config != nil {
 		options.Logger, options.Redaction = c.Logger(stderr), c.AnswerRedaction()
-		transport.Logger = options.Logger
 	}
 	// A connection that breaks is no news beside the trouble.
-	_ = mcpserver.Serve(ctx, mcpserver.New(nil, options), transport)
+	_ = open(ctx, mcpserver.New(nil, options), options.Logger, options.Known)
 	return trouble
 }
 

@@ -73,7 +73,8 @@ var rooms = map[string][]string{
 	"internal/leaktest":           {},
 	"internal/soak":               {},
 	"internal/enginetest":         {"graph/definition"},
-	"internal/mcpserver/stdio":    {"internal/jsonvalue"},
+	"internal/mcpserver/frame":    {"internal/jsonvalue"},
+	"internal/mcpserver/stdio":    {"internal/mcpserver/frame"},
 	"internal/mcpserver/elicit":   {"graph/problem", "internal/jsonvalue"},
 	"internal/mcphost":            {"graph/problem"},
 	"internal/doctor":             {"history", "graph/problem", "internal/catalog", "internal/config"},
@@ -141,9 +142,12 @@ var rooms = map[string][]string{
 	},
 	"internal/runjson": {"history", "internal/config/envname", "graph/machine", "graph/runview", "internal/jsonvalue"},
 	"internal/picture": {"graph/definition"},
+	"internal/mcpserver/streamable": {
+		"internal/mcpserver/frame",
+	},
 	"internal/mcpserver": {
 		"history", "graph", "graph/problem", "graph/definition", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/runjson",
-		"internal/catalog", "internal/mcpserver/elicit", "internal/mcpserver/stdio", "internal/outline", "internal/picture", "internal/suggest", "internal/config/envname", "graph/expr", "schemas",
+		"internal/catalog", "internal/mcpserver/elicit", "internal/mcpserver/frame", "internal/mcpserver/streamable", "internal/outline", "internal/picture", "internal/suggest", "internal/config/envname", "graph/expr", "schemas",
 	},
 	"internal/cli": {
 		"internal/buildstamp", "internal/catalog",
@@ -152,7 +156,7 @@ var rooms = map[string][]string{
 		"internal/config", "internal/config/envname", "internal/jsonvalue", "internal/jsonschema", "internal/mcphost", "internal/doctor", "internal/memory", "internal/runjson", "schemas",
 	},
 	"cmd/workflows-engine":     {"internal/childprocess", "internal/cli"},
-	"cmd/workflows-engine-mcp": {"internal/buildstamp", "internal/catalog", "internal/childprocess", "internal/config", "internal/memory", "internal/mcpserver", "internal/mcpserver/stdio", "graph", "graph/machine", "graph/problem", "history"},
+	"cmd/workflows-engine-mcp": {"internal/buildstamp", "internal/catalog", "internal/childprocess", "internal/config", "internal/memory", "internal/mcpserver", "internal/mcpserver/frame", "internal/mcpserver/stdio", "internal/mcpserver/streamable", "graph", "graph/machine", "graph/problem", "history"},
 	"examples":                 {},
 	"examples/lighthouse":      {},
 	"examples/lighthouse/live": {"examples/lighthouse", "internal/cli"},

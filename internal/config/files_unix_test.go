@@ -148,3 +148,49 @@ func TestAKeyInPlainTextIsWarnedOf(t *testing.T) {
 		}
 	}
 }
+
+// TestHTTPToken: the token of clients comes from a file, wherever it is, else from its variable; what can be guessed or not be sent is
+// refused, and what is taken is masked.
+func TestHTTPToken(t *testing.T) {
+	t.Parallel()
+	outside := filepath.Join(t.TempDir(), "outside.key")
+	if err := os.WriteFile(outside, []byte("\ufeffa-token-from-outside\r\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, file, variable, want, says string
+	}{
+		{"neither", "", "", "", ""},
+		{"a file", "m.key", "", "a-key-of-some-length", ""},
+		{"a file elsewhere", outside, "", "a-token-from-outside", ""},
+		{"the variable", "", "WORKFLOW_ENGINE_HTTP_TOKEN= a-token-in-a-variable ", "a-token-in-a-variable", ""},
+		{"both", "m.key", "WORKFLOW_ENGINE_HTTP_TOKEN=a-token-in-a-variable", "a-key-of-some-length", ""},
+		{"a blank variable", "", "WORKFLOW_ENGINE_HTTP_TOKEN= ", "", ""},
+		{"short", "short", "", "", "--token-file short: the token has 2 bytes"},
+		{"a short variable", "", "WORKFLOW_ENGINE_HTTP_TOKEN=guess me", "", "WORKFLOW_ENGINE_HTTP_TOKEN: the token has 8 bytes"},
+		{"white space", "", "WORKFLOW_ENGINE_HTTP_TOKEN=a token of some length", "", "white space"},
+		{"beyond ASCII", "", "WORKFLOW_ENGINE_HTTP_TOKEN=ein-schlüssel-aus-zeichen", "", "cannot carry"},
+		{"gone", "gone", "", "", "--token-file gone cannot be read"},
+		{"a device", "/dev/zero", "", "", "not a regular file"},
+	} {
+		c, err := load(t, inFolder(t, map[string]os.FileMode{"m.key": 0o600, "short": 0o600}, tt.variable))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := c.HTTPToken(tt.file)
+		if got != tt.want || (err == nil) != (tt.says == "") || err != nil && !strings.Contains(fullText(err), tt.says) {
+			t.Errorf("%s: %q, %v", tt.name, got, err)
+		}
+		var out strings.Builder
+		if fmt.Fprint(c.Masked(&out), "it is "+got); got != "" && strings.Contains(out.String(), got) {
+			t.Errorf("%s: printed %s", tt.name, out.String())
+		}
+	}
+	c, err := load(t, inFolder(t, map[string]os.FileMode{"m.key": 0o644}, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.HTTPToken("m.key"); err != nil || len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0], "m.key can be read by every user") {
+		t.Errorf("%q, %v", c.Warnings, err)
+	}
+}

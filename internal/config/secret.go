@@ -64,18 +64,22 @@ func (e Environment) secretFile(path string) (string, error) {
 		return "", fail(err)
 	}
 	e.notePermissions(path, info, true)
-	file, err := root.Open(filepath.Clean(path))
+	value, err := readSecret(root.Open(filepath.Clean(path)))
 	if err != nil {
 		return "", fail(err)
 	}
-	defer file.Close()
-	text, err := readBounded(file, path, maxSecretBytes)
-	if err != nil {
-		return "", fail(err)
-	}
-	value := strings.TrimSpace(strings.TrimPrefix(string(text), "\ufeff"))
 	if value == "" {
 		return "", problem.New(problem.UsageError, "secret file:%s is empty", path)
 	}
 	return value, nil
+}
+
+// readSecret reads and closes a file that holds one, without white space around it.
+func readSecret(file *os.File, err error) (string, error) {
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	text, err := readBounded(file, file.Name(), maxSecretBytes)
+	return strings.TrimSpace(strings.TrimPrefix(string(text), "\ufeff")), err
 }

@@ -20,17 +20,14 @@ import (
 // askHost has the host put a question to the person, unless it does already. The question outlives the call.
 func (s *server) askHost(ctx context.Context, k *asking, run *graph.Run, p *graph.Pending) *elicit.Question {
 	start := func(put func()) { go put() }
-	if open, ok := ctx.Value(openKey{}).(*sync.WaitGroup); ok {
-		start = open.Go
+	if l := linkOf(ctx); l != nil {
+		start = l.questions.Go
 	}
 	q := question{s: s, k: k, call: ctx, run: run.ExecutionID, interrupt: p.ID, seq: run.Seq, prompt: p.Prompt, about: aboutRun(run), form: k.form(p), over: s.endOf(k.host)}
 	return s.desk.Ask(k.key(p), k.again, start, q.put)
 }
 
-// openKey is the key of the questions that are open, for whoever serves: it waits for them before it closes the engine.
-type openKey struct{}
-
-// awaitLast waits for the questions of a session that has ended: an answer that came last is still recorded.
+// awaitLast waits for the questions of sessions that have ended, before the engine is closed: an answer that came last is still recorded.
 func awaitLast(open *sync.WaitGroup) {
 	ended := make(chan struct{})
 	go func() {

@@ -2,10 +2,13 @@ package mcpserver
 
 import (
 	"context"
+	"log/slog"
+	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver/streamable"
 )
 
 // ReadArguments reads the arguments of a tool as a call does and returns what is wrong with them.
@@ -39,3 +42,13 @@ func EncodeAnswer(r *mcp.CallToolResult) (mcp.Result, error) {
 
 // InputSchema shows an input_schema as that of a tool.
 var InputSchema = inputSchema
+
+// Door is the handler of a server that listens, and how many of its calls have a turn.
+func Door(ctx context.Context, server *mcp.Server, o HTTPOptions) (h http.Handler, waiting func() int) {
+	d := newDoor(ctx, server, slog.New(slog.DiscardHandler))
+	return streamable.Handler(o, d.serve), func() int {
+		d.link.turns.mu.Lock()
+		defer d.link.turns.mu.Unlock()
+		return len(d.link.turns.byText)
+	}
+}

@@ -12,14 +12,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
-	"github.com/workflows-engine/workflows-engine/internal/mcpserver/stdio"
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver/frame"
 )
 
 // Calls about one run are applied in the order in which the connection has brought them. The SDK handles each request in a goroutine
 // of its own, so the order is taken where messages are read one by one: there a call gets a turn in the queue of its run, and its
 // handler waits for that turn. A turn ends when the engine has applied the call, before the call waits for the run. In which queue a call
 // with large arguments belongs its handler finds out, because the next message waits for nothing that takes long; until it has, the turns
-// behind it stand in no queue.
+// behind it stand in no queue. Over HTTP each request comes in by itself, and its turn is taken once it has, in the queue of its session
+// and run.
 
 // ordered is a transport whose connection gives turns.
 type ordered struct {
@@ -50,7 +51,7 @@ func (c *orderedConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 	if req, ok := m.(*jsonrpc.Request); ok && err == nil && req.IsCall() && req.Method == "tools/call" {
 		extra := &mcp.RequestExtra{}
-		large, _ := req.Extra.(stdio.Arguments)
+		large, _ := req.Extra.(frame.Arguments)
 		if given, ok := req.Extra.(*mcp.RequestExtra); ok {
 			*extra = *given
 		}
@@ -98,7 +99,7 @@ func rootNamedBy(arguments []byte) string {
 	return root
 }
 
-// turns are the calls of a connection that have not been applied, by the run that they are about.
+// turns are the calls that have not been applied, by the run that they are about; over HTTP by session and run.
 type turns struct {
 	mu     sync.Mutex
 	last   uint64
@@ -112,10 +113,14 @@ type turns struct {
 type turn struct {
 	run, text string
 	id        jsonrpc.ID
-	// arguments are those of the call where the connection has taken them out, until it is known what run they name.
+	// arguments are those of the call where they have been taken out of it. A connection does not know what run they name: they are nil
+	// again, or known is set, once that has been found out.
 	arguments []byte
+	known     bool
 	// ready is closed when every earlier turn of the run has ended.
 	ready chan struct{}
+	// begun says that the call is with its handler.
+	begun bool
 }
 
 func newTurns() *turns {
@@ -125,11 +130,16 @@ func newTurns() *turns {
 // take adds a turn to the queue of a run, or of the run that the arguments name if there are any, and returns its number. A call about no
 // run waits for none.
 func (q *turns) take(id jsonrpc.ID, run string, arguments []byte) string {
+	return q.add(&turn{run: run, id: id, arguments: arguments})
+}
+
+// add adds a turn and returns its number.
+func (q *turns) add(t *turn) string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.last++
-	t := &turn{run: run, text: strconv.FormatUint(q.last, 10), id: id, arguments: arguments, ready: make(chan struct{})}
-	q.byText[t.text], q.byID[id] = t, t
+	t.text, t.ready = strconv.FormatUint(q.last, 10), make(chan struct{})
+	q.byText[t.text], q.byID[t.id] = t, t
 	q.held = append(q.held, t)
 	q.line()
 	return t.text
@@ -137,7 +147,7 @@ func (q *turns) take(id jsonrpc.ID, run string, arguments []byte) string {
 
 // line puts the turns that nothing holds any more into the queues of their runs.
 func (q *turns) line() {
-	for len(q.held) > 0 && q.held[0].arguments == nil {
+	for len(q.held) > 0 && (q.held[0].arguments == nil || q.held[0].known) {
 		t := q.held[0]
 		q.held = q.held[1:]
 		if t.run != "" {
@@ -157,15 +167,29 @@ func (q *turns) named(t *turn, run string) {
 	q.line()
 }
 
-// of returns the turn of a request, nil if it has none.
-func (q *turns) of(req mcp.Request) *turn {
+// begin returns the turn of a request that has come to its handler, nil if it has none.
+func (q *turns) begin(req mcp.Request) *turn {
 	extra := req.GetExtra()
 	if extra == nil {
 		return nil
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.byText[extra.Header.Get(turnHeader)]
+	t := q.byText[extra.Header.Get(turnHeader)]
+	if t != nil {
+		t.begun = true
+	}
+	return t
+}
+
+// leave ends a turn whose call has not come to its handler, and will not.
+func (q *turns) leave(t *turn) {
+	q.mu.Lock()
+	begun := t.begun
+	q.mu.Unlock()
+	if !begun {
+		q.end(t)
+	}
 }
 
 func (q *turns) answered(id jsonrpc.ID) {
@@ -208,11 +232,13 @@ type appliedKey struct{}
 // inTurn makes the calls wait for their turns.
 func (q *turns) inTurn(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if t := q.of(req); t != nil {
+		if t := q.begin(req); t != nil {
 			defer q.end(t)
 			if call, ok := req.(*mcp.CallToolRequest); ok && t.arguments != nil {
 				call.Params.Arguments = t.arguments
-				q.named(t, rootNamedBy(t.arguments))
+				if !t.known {
+					q.named(t, rootNamedBy(t.arguments))
+				}
 			}
 			select {
 			case <-t.ready:

@@ -7,9 +7,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver/frame"
 )
 
 // errStopping is the cause with which calls end when the server has to stop.
@@ -22,23 +24,72 @@ const lastWait = 1500 * time.Millisecond
 // Serve answers one client until its input ends, which is how hosts end a server and what becomes of the input when a
 // host dies. Pending calls are still answered then, but the waits of those that only look end at once, and the others'
 // soon after. When ctx ends the pending calls are cut short and answered, and nothing more is read; the runs continue
-// when another process claims them. A server is served once.
+// when another process claims them.
 func Serve(ctx context.Context, server *mcp.Server, t mcp.Transport) error {
-	var h hangup
+	l := &link{stop: ctx, turns: newTurns()}
 	if input, ok := t.(interface{ Ended() <-chan struct{} }); ok {
 		over := make(chan struct{})
 		defer close(over)
-		h = newHangup(input.Ended(), over)
+		l.hangup = newHangup(input.Ended(), over)
 	}
-	turns := newTurns()
-	var open sync.WaitGroup // questions to people
-	defer awaitLast(&open)
-	server.AddReceivingMiddleware(endWith(ctx, h, &open), turns.inTurn)
-	session, err := server.Connect(ctx, ordered{t, turns}, nil)
+	defer awaitLast(&l.questions)
+	session, err := server.Connect(withLink(ctx, l), ordered{t, l.turns}, nil)
 	if err != nil {
 		return err
 	}
 	return session.Wait()
+}
+
+// link is what the calls that come in by one way have in common: a connection, or the address that clients connect to. It is a value of
+// the context with which a session is connected.
+type link struct {
+	// stop ends the calls. The SDK hands on the values of that context and not its end.
+	stop   context.Context
+	hangup hangup
+	turns  *turns
+	// questions are those to people that are open.
+	questions sync.WaitGroup
+	// oneCall says that each session has one call, so that nothing about it is worth remembering.
+	oneCall bool
+}
+
+type linkKey struct{}
+
+func withLink(ctx context.Context, l *link) context.Context {
+	return context.WithValue(ctx, linkKey{}, l)
+}
+
+func linkOf(ctx context.Context) *link {
+	l, _ := ctx.Value(linkKey{}).(*link)
+	return l
+}
+
+// byLink ends the contexts of calls with their link, and makes calls wait for their turns. The end of input is no end of the context,
+// which refuses a call that has just been read.
+func byLink(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		l := linkOf(ctx)
+		if l == nil {
+			return next(ctx, method, req)
+		}
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer context.AfterFunc(l.stop, func() { cancel(stopping(l.stop)) })()
+		if method == listenMethod { // it ends with its client alone
+			go func() {
+				select {
+				case <-l.hangup.looking:
+					cancel(errStopping)
+				case <-ctx.Done():
+				}
+			}()
+		}
+		res, err := l.turns.inTurn(next)(ctx, method, req)
+		if err != nil {
+			err = frame.Coded(err, jsonrpc.CodeInvalidRequest) // some of the SDK's have no code
+		}
+		return res, err
+	}
 }
 
 // stopping is why calls end: errStopping, and with it the fault that stops the server, if one does.
@@ -73,28 +124,4 @@ func newHangup(ended, over <-chan struct{}) hangup {
 		}
 	}()
 	return hangup{looking: ended, driving: driving}
-}
-
-type hangupKey struct{}
-
-// endWith ends the contexts of calls with stop, because the SDK does not pass on the context of the connection. The end of
-// input is a value of the context and not its end, which refuses a call that has just been read.
-func endWith(stop context.Context, h hangup, open *sync.WaitGroup) mcp.Middleware {
-	return func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			ctx, cancel := context.WithCancelCause(context.WithValue(context.WithValue(ctx, hangupKey{}, h), openKey{}, open))
-			defer cancel(nil)
-			defer context.AfterFunc(stop, func() { cancel(stopping(stop)) })()
-			if method == listenMethod { // it ends with its client alone
-				go func() {
-					select {
-					case <-h.looking:
-						cancel(errStopping)
-					case <-ctx.Done():
-					}
-				}()
-			}
-			return next(ctx, method, req)
-		}
-	}
 }

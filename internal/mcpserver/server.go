@@ -111,7 +111,7 @@ const (
 	changingFor = 10 * time.Second
 )
 
-// New makes a server over an engine. It serves any number of sessions; see Serve.
+// New makes a server over an engine. It serves any number of sessions; see Serve and ServeHTTP.
 func New(engine graph.Engine, o Options) *mcp.Server {
 	o.Elicit = cmp.Or(o.Elicit, elicit.Auto)
 	if o.Key == nil {
@@ -153,7 +153,7 @@ func New(engine graph.Engine, o Options) *mcp.Server {
 		o.Catalog.Look() // before a client connects: it would be told of a change that is none
 	}
 	sdk.AddSendingMiddleware(hearAnswers)
-	sdk.AddReceivingMiddleware(byRevision, encodeAnswers, s.listing(), s.warn, s.awaitEngine())
+	sdk.AddReceivingMiddleware(byLink, byRevision, encodeAnswers, s.listing(), s.warn, s.awaitEngine())
 	return sdk
 }
 
@@ -223,7 +223,12 @@ func (s *server) handler(t *tool) mcp.ToolHandler {
 			return nil, err
 		}
 		a.usual = cmp.Or(s.opts.AnswerBytes, DefaultAnswerBytes)
-		a.hangup, _ = ctx.Value(hangupKey{}).(hangup)
+		if l := linkOf(ctx); l != nil {
+			a.hangup = l.hangup
+			if l.oneCall {
+				a.client = nil
+			}
+		}
 		a.applied, _ = ctx.Value(appliedKey{}).(func())
 		if r := newReporter(ctx, req); r != nil {
 			a.progress, a.reporter = r.report, r

@@ -9,7 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/workflows-engine/workflows-engine/internal/mcpserver/stdio"
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver/frame"
 )
 
 // TestTurnsBehindALargeCall: calls wait until it is known what run a call before them is about, and then for their own run alone.
@@ -77,7 +77,7 @@ func TestTheReaderLeavesLargeArgumentsAlone(t *testing.T) { // not parallel: it 
 	id, _ := jsonrpc.MakeID("a")
 	c := orderedConnection{turns: newTurns(), Connection: &oneMessage{m: jsonrpc.Request{
 		ID: id, Method: "tools/call", Params: []byte(`{"name":"workflow_status","arguments":{}}`),
-		Extra: stdio.Arguments(`"{\"a\":\"` + strings.Repeat(`\\`, 1<<20) + `\",\"execution_id\":\"r\"}"`),
+		Extra: frame.Arguments(`"{\"a\":\"` + strings.Repeat(`\\`, 1<<20) + `\",\"execution_id\":\"r\"}"`),
 	}}}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

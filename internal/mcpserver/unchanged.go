@@ -36,8 +36,11 @@ type seenState struct {
 }
 
 // since returns the part of a state that a client has not seen in its answer with the number since, and the names of the rest; and
-// remembers that it sees this one with seq.
+// remembers that it sees this one with seq. Of a client that is nil nothing is known.
 func (s *seenStates) since(client any, id string, since, seq int64, state map[string]any) (part map[string]any, unchanged []any) {
+	if client == nil {
+		return state, nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := slices.IndexFunc(s.runs, func(r seenRun) bool { return r.client == client && r.id == id })

@@ -42,6 +42,7 @@ const (
 	Limits           = Prefix + "LIMITS"
 	Redact           = Prefix + "REDACT"
 	MaxMemory        = Prefix + "MAX_MEMORY"
+	HTTPToken        = Prefix + "HTTP_TOKEN"
 )
 
 // Options are the flags that set what hints of the library call by its Go name.
@@ -56,7 +57,7 @@ var Options = problem.Glossary{
 var Known = []string{
 	Store, StorePath, Profile, StepHandlers, StepCommands, LLM, MCPConfig, MCPAllowCommands, A2A, SigningMode, SigningKeys,
 	WorkflowDir, WorkflowSources, Synchronous, WaitLimit, MinHostTimeout, Drain, LogLevel, LogFormat, MaxVisits, MaxRecords, MaxBytes, MaxPending, Limits, Redact,
-	Elicit, MaxDepth, MaxTreeRuns, MaxTreeVisits, MaxTreeRecords, MaxTreeBytes, MaxTreePending, MaxMemory,
+	Elicit, MaxDepth, MaxTreeRuns, MaxTreeVisits, MaxTreeRecords, MaxTreeBytes, MaxTreePending, MaxMemory, HTTPToken,
 }
 
 // Unsupported are variables of the protocol that this engine does not act on.

@@ -2,10 +2,11 @@ package stdio
 
 import (
 	"bytes"
-	"encoding/json"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver/frame"
 )
 
 // firstWithoutBatches is the first protocol revision that has no batches any more.
@@ -20,32 +21,30 @@ type batch struct {
 
 // acceptBatch takes an array of messages apart, in revisions that have them. Members that are no message are answered
 // within the batch.
-func (c *conn) acceptBatch(text []byte) *refusal {
-	var members []json.RawMessage
-	if err := json.Unmarshal(text, &members); err != nil {
-		return explain(text, err, cut{})
+func (c *conn) acceptBatch(text frame.Text) *frame.Refusal {
+	members, r := text.Members()
+	if r != nil {
+		return r
 	}
 	c.mu.Lock()
 	revision := c.revision
 	c.mu.Unlock()
 	switch {
 	case revision == "":
-		return refuse(jsonrpc.CodeInvalidRequest, "batches come after initialize")
+		return frame.Refuse(jsonrpc.CodeInvalidRequest, "batches come after initialize")
 	case revision >= firstWithoutBatches:
-		return refuse(jsonrpc.CodeInvalidRequest, "protocol revision %s has no batches: send the messages one by one", revision)
+		return frame.Refuse(jsonrpc.CodeInvalidRequest, "protocol revision %s has no batches: send the messages one by one", revision)
 	case len(members) == 0:
-		return refuse(jsonrpc.CodeInvalidRequest, "the batch is empty")
+		return frame.Refuse(jsonrpc.CodeInvalidRequest, "the batch is empty")
 	}
 	b := new(batch)
 	for _, member := range members {
-		s := scan{kind: outside}
-		s.add(member)
-		m, r := decode(member, s.value(member))
+		m, r := member.Decode()
 		if r == nil {
 			r = c.enqueue(m, b)
 		}
 		if r != nil {
-			b.answers = append(b.answers, encodeRefusal(r))
+			b.answers = append(b.answers, r.Encode())
 		}
 	}
 	// The session has not seen the queue yet, so no answer can have come in between.

@@ -8,16 +8,17 @@ import (
 	"io"
 	"log/slog"
 	"runtime"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver/frame"
 )
 
 // conn is an mcp.Connection. The session calls Read from one goroutine and Write from many.
 type conn struct {
-	lines   chan line
+	lines   chan frame.Text
 	readErr error // set before lines is closed
 
 	stop   <-chan struct{} // ends reading
@@ -36,7 +37,7 @@ type conn struct {
 	mu  sync.Mutex
 	out io.Writer
 	// pending are the requests handed to the session and not answered yet.
-	pending map[id]*call
+	pending map[jsonrpc.ID]*call
 	// idle is closed when pending becomes empty; nil while drain does not wait for it.
 	idle chan struct{}
 	// revision is the negotiated protocol revision, "" before.
@@ -55,10 +56,10 @@ type call struct {
 // SessionID is empty: a pair of streams is one session.
 func (*conn) SessionID() string { return "" }
 
-func (c *conn) read(r *lineReader) {
+func (c *conn) read(r *frame.Lines) {
 	defer close(c.lines)
 	for {
-		l, err := r.next()
+		l, err := r.Next()
 		if err != nil {
 			c.readErr = err
 			return
@@ -112,33 +113,29 @@ func (c *conn) Read(context.Context) (jsonrpc.Message, error) {
 }
 
 // accept puts the messages of a line into the queue, or answers why there are none.
-func (c *conn) accept(l line) {
-	var r *refusal
-	switch {
-	case l.refused != nil:
-		r = l.refused
-		r.id = findOuterID(l.text, l.tail)
-	case l.batch:
-		r = c.acceptBatch(l.text)
-	default:
+func (c *conn) accept(l frame.Text) {
+	var r *frame.Refusal
+	if l.IsBatch() {
+		r = c.acceptBatch(l)
+	} else {
 		var m jsonrpc.Message
-		if m, r = decode(l.text, l.value); r == nil {
+		if m, r = l.Decode(); r == nil {
 			r = c.enqueue(m, nil)
 		}
 	}
 	if r == nil {
 		return
 	}
-	c.log.Warn("message refused", "code", r.code, "reason", r.message)
+	c.log.Warn("message refused", "code", r.Code, "reason", r.Message)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.writeLine(encodeRefusal(r)); err != nil {
+	if err := c.writeLine(r.Encode()); err != nil {
 		c.log.Error("writing failed", "error", err) // the session's next write meets the same
 	}
 }
 
 // enqueue passes a message on to the session and remembers what it has to be answered with.
-func (c *conn) enqueue(m jsonrpc.Message, b *batch) *refusal {
+func (c *conn) enqueue(m jsonrpc.Message, b *batch) *frame.Refusal {
 	req, isRequest := m.(*jsonrpc.Request)
 	switch {
 	case m == nil:
@@ -153,7 +150,7 @@ func (c *conn) enqueue(m jsonrpc.Message, b *batch) *refusal {
 		c.mu.Unlock()
 		if taken {
 			// With this id the answer would be taken for that of the request in flight.
-			return refuse(jsonrpc.CodeInvalidRequest, "a request with id %s is in flight already", encodeID(req.ID))
+			return frame.Refuse(jsonrpc.CodeInvalidRequest, "a request with id %s is in flight already", frame.EncodeID(req.ID))
 		}
 		if b != nil {
 			b.open++
@@ -172,7 +169,7 @@ func (c *conn) cancel(req *jsonrpc.Request) {
 	if json.Unmarshal(req.Params, &params) != nil {
 		return
 	}
-	target, problem := parseID(params.RequestID)
+	target, problem := frame.ParseID(params.RequestID)
 	if problem != "" {
 		return
 	}
@@ -228,7 +225,7 @@ func (c *conn) Write(_ context.Context, m jsonrpc.Message) error {
 	return c.send(resp)
 }
 
-func (c *conn) settle(answered id) {
+func (c *conn) settle(answered jsonrpc.ID) {
 	delete(c.pending, answered)
 	if len(c.pending) == 0 && c.idle != nil {
 		close(c.idle)
@@ -252,7 +249,7 @@ func encode(m jsonrpc.Message) ([]byte, error) {
 		return jsonrpc.EncodeMessage(m)
 	}
 	text := make([]byte, 0, len(resp.Result)+64)
-	text = append(append(text, `{"jsonrpc":"2.0","id":`...), encodeID(resp.ID)...)
+	text = append(append(text, `{"jsonrpc":"2.0","id":`...), frame.EncodeID(resp.ID)...)
 	text = append(append(text, `,"result":`...), resp.Result...)
 	return append(text, '}'), nil
 }
@@ -277,32 +274,10 @@ func negotiated(result json.RawMessage) string {
 	return r.ProtocolVersion
 }
 
-// maxErrorBytes bounds the message of a JSON-RPC error: the SDK's quote the parameters they could not read, in full.
-const maxErrorBytes = 400
-
-// wireError adds to an error of the session a code, where it has none, and a bounded message. The SDK leaves the code out
-// for requests out of order and for the parameters of initialize.
+// wireError is an error of the session as it is sent. The SDK leaves the code out for the parameters of initialize, too.
 func (c *conn) wireError(method string, err error) *jsonrpc.Error {
-	wire := &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
-	if coded, ok := errors.AsType[*jsonrpc.Error](err); ok && coded.Code != 0 {
-		wire.Code, wire.Data = coded.Code, coded.Data
-	} else if method == "initialize" && c.revision == "" {
-		wire.Code = jsonrpc.CodeInvalidParams
+	if method == "initialize" && c.revision == "" {
+		return frame.Coded(err, jsonrpc.CodeInvalidParams)
 	}
-	if len(wire.Message) > maxErrorBytes {
-		wire.Message = reasonFirst(wire.Message)
-		wire.Message = strings.ToValidUTF8(wire.Message[:min(len(wire.Message), maxErrorBytes)], "") + " …"
-	}
-	return wire
-}
-
-// reasonFirst puts what the SDK says last, behind the parameters, before them.
-func reasonFirst(message string) string {
-	const quotes = `unmarshaling "`
-	before, quoted, found := strings.Cut(message, quotes)
-	end := strings.LastIndex(quoted, `": `)
-	if !found || end < 0 {
-		return message
-	}
-	return before + quoted[end+len(`": `):] + `; found "` + quoted[:end]
+	return frame.Coded(err, jsonrpc.CodeInvalidRequest)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver/frame"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/stdio"
 )
 
@@ -33,7 +34,7 @@ func TestLargeArgumentsAreNotDecodedByTheReader(t *testing.T) {
 				t.Fatalf("%v, answered %s", err, out.String())
 			}
 			req := m.(*jsonrpc.Request)
-			if got, _ := req.Extra.(stdio.Arguments); req.ID != number(t, 1) || req.Method != "tools/call" || string(got) != arguments {
+			if got, _ := req.Extra.(frame.Arguments); req.ID != number(t, 1) || req.Method != "tools/call" || string(got) != arguments {
 				t.Errorf("%.40s…: read %.200v", line, req)
 			}
 			if len(req.Params) > 100 || !strings.Contains(string(req.Params), `"t"`) {

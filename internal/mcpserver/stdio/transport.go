@@ -14,13 +14,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver/frame"
 )
 
 // Defaults of a Transport.
 const (
-	// DefaultMaxMessageBytes holds a definition, an input and an outcome of the protocol's greatest size, escaped.
-	DefaultMaxMessageBytes = 16 << 20
 	// DefaultDrainLimit is far above what a call takes that does not wait for a run, so that at the end of input every
 	// ordinary call is still answered.
 	DefaultDrainLimit = 10 * time.Second
@@ -59,10 +60,10 @@ func (t *Transport) Connect(ctx context.Context) (mcp.Connection, error) {
 		ended:   t.ended,
 		out:     t.Out,
 		log:     t.Logger,
-		lines:   make(chan line),
+		lines:   make(chan frame.Text),
 		stop:    ctx.Done(),
 		closed:  make(chan struct{}),
-		pending: map[id]*call{},
+		pending: map[jsonrpc.ID]*call{},
 
 		drainLimit: cmp.Or(t.DrainLimit, DefaultDrainLimit),
 		stopLimit:  cmp.Or(t.StopLimit, DefaultStopLimit),
@@ -72,6 +73,6 @@ func (t *Transport) Connect(ctx context.Context) (mcp.Connection, error) {
 	}
 	// A read from In cannot be interrupted in general, so this goroutine may outlive the connection; it ends with the
 	// next line or the end of input.
-	go c.read(newLineReader(t.In, cmp.Or(t.MaxMessageBytes, DefaultMaxMessageBytes)))
+	go c.read(frame.NewLines(t.In, cmp.Or(t.MaxMessageBytes, frame.DefaultMaxMessageBytes)))
 	return c, nil
 }

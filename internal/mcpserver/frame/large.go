@@ -1,4 +1,4 @@
-package stdio
+package frame
 
 import (
 	"slices"
@@ -19,8 +19,8 @@ type Arguments []byte
 const (
 	// largeValue is the length from which on arguments are taken out.
 	largeValue = 64 << 10
-	// maxEnvelope is the most that a message may have besides the arguments of a tool call.
-	maxEnvelope = 1 << 20
+	// MaxEnvelope is the most that a message may have besides the arguments of a tool call, and a batch as a whole.
+	MaxEnvelope = 1 << 20
 )
 
 // cut is what has been taken out of a message: so many bytes, which began at an offset.
@@ -36,16 +36,16 @@ func (c cut) original(offset int64) int64 {
 
 // decode reads one JSON object as a message. value is where its arguments stand, if it has large ones. Both results are nil for a
 // malformed response, which must not be answered.
-func decode(text []byte, value span) (jsonrpc.Message, *refusal) {
+func decode(text []byte, value span) (jsonrpc.Message, *Refusal) {
 	if value.bytes() <= largeValue {
 		return decodeText(text, cut{})
 	}
 	rest := slices.Concat(text[:value.start], []byte("{}"), text[value.end:])
 	arguments := jsonvalue.MemberText(jsonvalue.MemberText(rest, "params"), "arguments")
 	if len(arguments) == 0 || &arguments[0] != &rest[value.start] { // what is large is something else
-		if len(text) > maxEnvelope {
+		if len(text) > MaxEnvelope {
 			r := notArguments()
-			r.id = findOuterID(text[:headBytes], text[len(text)-tailBytes:])
+			r.ID = findOuterID(text[:headBytes], text[len(text)-tailBytes:])
 			return nil, r
 		}
 		return decodeText(text, cut{})
@@ -56,8 +56,8 @@ func decode(text []byte, value span) (jsonrpc.Message, *refusal) {
 		return m, r
 	}
 	if req.Method != "tools/call" {
-		r := refuse(jsonrpc.CodeInvalidParams, "the parameters of %q have %d bytes; up to %d are read", req.Method, value.bytes(), largeValue)
-		r.id = req.ID
+		r := Refuse(jsonrpc.CodeInvalidParams, "the parameters of %q have %d bytes; up to %d are read", req.Method, value.bytes(), largeValue)
+		r.ID = req.ID
 		return nil, r
 	}
 	req.Extra = Arguments(text[value.start:value.end])
@@ -65,6 +65,6 @@ func decode(text []byte, value span) (jsonrpc.Message, *refusal) {
 }
 
 // notArguments refuses a message that is large and no tool call.
-func notArguments() *refusal {
-	return refuse(jsonrpc.CodeInvalidRequest, "the message has more than %d bytes besides the arguments of a tool call", maxEnvelope)
+func notArguments() *Refusal {
+	return Refuse(jsonrpc.CodeInvalidRequest, "the message has more than %d bytes besides the arguments of a tool call", MaxEnvelope)
 }

@@ -1,4 +1,4 @@
-package stdio
+package frame
 
 import (
 	"encoding/json"

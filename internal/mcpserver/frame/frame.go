@@ -1,4 +1,6 @@
-package stdio
+// Package frame reads MCP messages one by one, whatever their sender has made of them: a text that is no message becomes a JSON-RPC
+// error, with the sender's id where one can be made out. All transports of the server read by it.
+package frame
 
 import (
 	"bytes"
@@ -12,25 +14,25 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-type id = jsonrpc.ID
-
-// refusal says why a text is no message that can be passed on. id is invalid where none could be made out; the answer
-// then carries null.
-type refusal struct {
-	code    int64
-	message string
-	id      id
+// Refusal says why a text is no message that can be passed on. ID is invalid where none could be made out; the answer then carries
+// null.
+type Refusal struct {
+	Code    int64
+	Message string
+	ID      jsonrpc.ID
+	tooLong bool
 }
 
-func refuse(code int64, format string, args ...any) *refusal {
-	return &refusal{code: code, message: fmt.Sprintf(format, args...)}
+// Refuse makes a refusal of a message without an id.
+func Refuse(code int64, format string, args ...any) *Refusal {
+	return &Refusal{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
 // decodeText is decode for a text from which something may have been taken out.
-func decodeText(text []byte, out cut) (jsonrpc.Message, *refusal) {
+func decodeText(text []byte, out cut) (jsonrpc.Message, *Refusal) {
 	if at := jsonvalue.InvalidUTF8(text); at >= 0 {
-		r := refuse(jsonrpc.CodeParseError, "the message is not valid UTF-8 (byte %d)", out.original(int64(at)+1))
-		r.id = findID(bytes.ToValidUTF8(text, []byte("\uFFFD")))
+		r := Refuse(jsonrpc.CodeParseError, "the message is not valid UTF-8 (byte %d)", out.original(int64(at)+1))
+		r.ID = findID(bytes.ToValidUTF8(text, []byte("\uFFFD")))
 		return nil, r
 	}
 	// A map, because the names of a struct would match in any letter case.
@@ -39,7 +41,7 @@ func decodeText(text []byte, out cut) (jsonrpc.Message, *refusal) {
 		return nil, explain(text, err, out)
 	}
 	if members == nil {
-		return nil, refuse(jsonrpc.CodeInvalidRequest, "expected a JSON object, found null")
+		return nil, Refuse(jsonrpc.CodeInvalidRequest, "expected a JSON object, found null")
 	}
 	if _, isRequest := members["method"]; !isRequest && (members["result"] != nil || members["error"] != nil) {
 		m, _ := jsonrpc.DecodeMessage(text) // nil if it cannot be read
@@ -48,12 +50,12 @@ func decodeText(text []byte, out cut) (jsonrpc.Message, *refusal) {
 	return decodeRequest(members)
 }
 
-func decodeRequest(members map[string]json.RawMessage) (jsonrpc.Message, *refusal) {
+func decodeRequest(members map[string]json.RawMessage) (jsonrpc.Message, *Refusal) {
 	req := &jsonrpc.Request{Params: members["params"]}
 	rawID, hasID := members["id"]
 	var problem string
 	if hasID {
-		req.ID, problem = parseID(rawID)
+		req.ID, problem = ParseID(rawID)
 	}
 	var version string
 	switch {
@@ -66,8 +68,8 @@ func decodeRequest(members map[string]json.RawMessage) (jsonrpc.Message, *refusa
 		problem = `"method" must be a string`
 	}
 	if problem != "" {
-		r := refuse(jsonrpc.CodeInvalidRequest, "%s", problem)
-		r.id = req.ID
+		r := Refuse(jsonrpc.CodeInvalidRequest, "%s", problem)
+		r.ID = req.ID
 		return nil, r
 	}
 	return req, nil
@@ -76,7 +78,8 @@ func decodeRequest(members map[string]json.RawMessage) (jsonrpc.Message, *refusa
 // maxInteger is the greatest integer up to which every integer is a double; ids beyond would come back changed.
 const maxInteger = 1 << 53
 
-func parseID(raw json.RawMessage) (id, string) {
+// ParseID reads the id of a request, or says what is wrong with it.
+func ParseID(raw json.RawMessage) (jsonrpc.ID, string) {
 	var v any
 	if json.Unmarshal(raw, &v) == nil && v != nil {
 		number, isNumber := v.(float64)
@@ -85,22 +88,22 @@ func parseID(raw json.RawMessage) (id, string) {
 			return made, ""
 		}
 	}
-	return id{}, `"id" must be a string or an integer`
+	return jsonrpc.ID{}, `"id" must be a string or an integer`
 }
 
 // explain turns what the JSON reader says into a refusal.
-func explain(text []byte, err error, out cut) *refusal {
+func explain(text []byte, err error, out cut) *Refusal {
 	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && mismatch.Field == "" {
-		return refuse(jsonrpc.CodeInvalidRequest, "expected a JSON object, found %s", mismatch.Value)
+		return Refuse(jsonrpc.CodeInvalidRequest, "expected a JSON object, found %s", mismatch.Value)
 	}
 	if isHeader(text) {
-		return refuse(jsonrpc.CodeParseError, "messages are separated by line ends here, not by Content-Length headers")
+		return Refuse(jsonrpc.CodeParseError, "messages are separated by line ends here, not by Content-Length headers")
 	}
-	r := refuse(jsonrpc.CodeParseError, "the line is not JSON: %v", err)
+	r := Refuse(jsonrpc.CodeParseError, "the message is not JSON: %v", err)
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		r.message = fmt.Sprintf("the line is not JSON: byte %d: %v", out.original(syntax.Offset), syntax)
+		r.Message = fmt.Sprintf("the message is not JSON: byte %d: %v", out.original(syntax.Offset), syntax)
 	}
-	r.id = findID(text)
+	r.ID = findID(text)
 	return r
 }
 
@@ -111,7 +114,7 @@ func isHeader(text []byte) bool {
 }
 
 // findOuterID looks for an id at the beginning and at the end of an object whose middle is lost.
-func findOuterID(head, tail []byte) id {
+func findOuterID(head, tail []byte) jsonrpc.ID {
 	if found := findID(head); found.IsValid() {
 		return found
 	}
@@ -119,54 +122,55 @@ func findOuterID(head, tail []byte) id {
 }
 
 // findID looks for the member "id" at the top level of an object that may be cut off or broken further on.
-func findID(text []byte) id {
+func findID(text []byte) jsonrpc.ID {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return id{}
+		return jsonrpc.ID{}
 	}
 	for d.More() {
 		name, err := d.Token()
 		if err != nil {
-			return id{}
+			return jsonrpc.ID{}
 		}
 		var value json.RawMessage
 		if d.Decode(&value) != nil {
-			return id{}
+			return jsonrpc.ID{}
 		}
 		if name == "id" {
-			found, _ := parseID(value)
+			found, _ := ParseID(value)
 			return found
 		}
 	}
-	return id{}
+	return jsonrpc.ID{}
 }
 
 // findLastID looks for the member "id" right before the end of an object whose beginning is lost. Inside a string its
 // quotes would be escaped, and inside a nested object another brace would follow, so what is found is the message's id.
-func findLastID(tail []byte) id {
+func findLastID(tail []byte) jsonrpc.ID {
 	body, ok := bytes.CutSuffix(tail, []byte("}"))
 	if !ok {
-		return id{}
+		return jsonrpc.ID{}
 	}
 	at := bytes.LastIndex(body, []byte(`"id"`))
 	if at < 1 || !bytes.ContainsRune([]byte("{, \t"), rune(body[at-1])) {
-		return id{}
+		return jsonrpc.ID{}
 	}
 	value, ok := bytes.CutPrefix(bytes.TrimSpace(body[at+len(`"id"`):]), []byte(":"))
 	if !ok {
-		return id{}
+		return jsonrpc.ID{}
 	}
-	found, _ := parseID(bytes.TrimSpace(value))
+	found, _ := ParseID(bytes.TrimSpace(value))
 	return found
 }
 
-// encodeRefusal is the JSON-RPC error that answers a refusal.
-func encodeRefusal(r *refusal) []byte {
-	message, _ := json.Marshal(r.message) // a string always has a JSON form
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, encodeID(r.id), r.code, message)
+// Encode returns the JSON-RPC error that answers a refusal.
+func (r *Refusal) Encode() []byte {
+	message, _ := json.Marshal(r.Message) // a string always has a JSON form
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, EncodeID(r.ID), r.Code, message)
 }
 
-func encodeID(i id) []byte {
+// EncodeID returns the JSON form of an id, null for an invalid one.
+func EncodeID(i jsonrpc.ID) []byte {
 	text, err := json.Marshal(i.Raw())
 	if err != nil {
 		return []byte("null")

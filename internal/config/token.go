@@ -1,0 +1,47 @@
+package config
+
+import (
+	"os"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
+)
+
+// minToken is the least length in bytes of a token: one that is shorter can be guessed, and cannot be masked in answers.
+const minToken = minAnswerSecret
+
+// HTTPToken returns what clients of a server that listens have to send: the content of a file, without white space around it, or if that
+// is "" the value of WORKFLOW_ENGINE_HTTP_TOKEN; "" if neither is given. It is masked as the other secrets of the settings are, and loose
+// permissions of the file become a warning.
+func (c *Config) HTTPToken(file string) (string, error) {
+	token, from := c.env.lookup(envname.HTTPToken), envname.HTTPToken
+	if file != "" {
+		path := c.env.absolute(file)
+		from = "--token-file " + file
+		info, err := os.Stat(path)
+		if err == nil {
+			err = requireRegular(file, info)
+		}
+		if err == nil {
+			c.env.notePermissions(path, info, true)
+			token, err = readSecret(os.Open(path))
+		}
+		if err != nil {
+			return "", problem.New(problem.UsageError, "%s cannot be read", from).WithCause(err)
+		}
+		c.Warnings = append(c.Warnings, c.env.notes.take()...)
+	} else if token == "" {
+		return "", nil
+	}
+	switch {
+	case len(token) < minToken:
+		return "", problem.New(problem.UsageError, "%s: the token has %d bytes; it needs %d at least", from, len(token), minToken).
+			WithHint("openssl rand -hex 32 makes one.")
+	case strings.IndexFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) >= 0:
+		return "", problem.New(problem.UsageError, "%s: the token has white space, or characters that a header cannot carry", from).
+			WithHint("openssl rand -hex 32 makes one.")
+	}
+	c.env.secrets.add(token)
+	return token, nil
+}

@@ -1,0 +1,129 @@
+package mcpserver
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver/streamable"
+)
+
+// HTTPOptions say who may connect to a server that listens, and what is taken in.
+type HTTPOptions = streamable.Options
+
+// ServeHTTP answers clients that connect to an address, any number at once, until ctx ends: the pending calls are then cut short and
+// answered, and the runs continue when another process claims them. A server that listens has no input that ends. It closes the listener.
+func ServeHTTP(ctx context.Context, server *mcp.Server, l net.Listener, o HTTPOptions) error {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	d := newDoor(ctx, server, o.Logger)
+	err := streamable.Serve(ctx, l, streamable.Handler(o, d.serve), o.Logger)
+	for session := range server.Sessions() {
+		go session.Close() // which waits for calls that have not ended in time
+	}
+	awaitLast(&d.link.questions)
+	return err
+}
+
+// door leads the messages that come in by HTTP to the SDK's handlers.
+type door struct {
+	// link is that of sessions, alone that of requests without one.
+	link, alone *link
+	// sessions serves clients of the revisions that have sessions, each of which begins with initialize; single the newer ones, whose
+	// requests stand for themselves.
+	sessions *streamable.Sessions
+	single   http.Handler
+}
+
+func newDoor(ctx context.Context, server *mcp.Server, log *slog.Logger) *door {
+	one := func(*http.Request) *mcp.Server { return server }
+	handler := func(o mcp.StreamableHTTPOptions) http.Handler {
+		// Hosts and sizes have been looked at.
+		o.Logger, o.DisableLocalhostProtection, o.MaxRequestBodyBytes = log, true, -1
+		return mcp.NewStreamableHTTPHandler(one, &o)
+	}
+	turns := newTurns()
+	return &door{
+		link: &link{stop: ctx, turns: turns}, alone: &link{stop: ctx, turns: turns, oneCall: true},
+		sessions: &streamable.Sessions{Handler: handler(mcp.StreamableHTTPOptions{}), Close: func(id string) {
+			for session := range server.Sessions() {
+				if session.ID() == id {
+					_ = session.Close()
+				}
+			}
+		}},
+		single: handler(mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true}),
+	}
+}
+
+func (d *door) serve(w http.ResponseWriter, r *http.Request, m *streamable.Message) {
+	r.Header.Del(turnHeader)
+	if call, ok := callOf(m); ok {
+		defer d.takeTurn(r, call, m.Arguments)()
+	}
+	if standsAlone(r, m) {
+		d.single.ServeHTTP(w, r.WithContext(withLink(r.Context(), d.alone)))
+		return
+	}
+	d.sessions.ServeHTTP(w, r.WithContext(withLink(r.Context(), d.link)), m)
+}
+
+// callOf returns the tool call of a message.
+func callOf(m *streamable.Message) (*jsonrpc.Request, bool) {
+	if m == nil {
+		return nil, false
+	}
+	call, ok := m.Message.(*jsonrpc.Request)
+	return call, ok && call.IsCall() && call.Method == "tools/call"
+}
+
+// standsAlone reports whether a request is one of the revisions without sessions.
+func standsAlone(r *http.Request, m *streamable.Message) bool {
+	if r.Header.Get("Mcp-Protocol-Version") >= cachedSince {
+		return true
+	}
+	if m == nil || r.Header.Get("Mcp-Session-Id") != "" {
+		return false
+	}
+	call, ok := m.Message.(*jsonrpc.Request)
+	if !ok {
+		return false
+	}
+	revision := jsonvalue.MemberText(jsonvalue.MemberText(call.Params, "_meta"), mcp.MetaKeyProtocolVersion)
+	return string(jsonvalue.StringText(revision)) >= cachedSince
+}
+
+// lateHandler is how long the call of a client that has gone may take to its handler.
+const lateHandler = 10 * time.Second
+
+// takeTurn gives a call of a session its turn behind those whose messages have come in before; calls without a session have no order.
+// The turn ends with done, unless the call is with its handler, which ends it.
+func (d *door) takeTurn(r *http.Request, call *jsonrpc.Request, large []byte) (done func()) {
+	arguments := large
+	if large == nil {
+		arguments = jsonvalue.MemberText(call.Params, "arguments")
+	}
+	queue := ""
+	if session, run := r.Header.Get("Mcp-Session-Id"), rootNamedBy(arguments); session != "" && run != "" {
+		queue = session + " " + run
+	}
+	if queue == "" && large == nil {
+		return func() {}
+	}
+	t := &turn{run: queue, arguments: large, known: true}
+	r.Header.Set(turnHeader, d.link.turns.add(t))
+	return func() {
+		if r.Context().Err() != nil {
+			time.AfterFunc(lateHandler, func() { d.link.turns.leave(t) })
+			return
+		}
+		d.link.turns.leave(t)
+	}
+}

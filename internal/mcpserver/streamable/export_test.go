@@ -1,0 +1,8 @@
+package streamable
+
+// The limits.
+const (
+	MaxSessions    = maxSessions
+	MaxConnections = maxConnections
+	MaxLargeReads  = maxLargeReads
+)

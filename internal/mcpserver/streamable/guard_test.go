@@ -1,0 +1,122 @@
+package streamable_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver/streamable"
+)
+
+// TestHostsBeyondThisMachine: a server that listens on another address than loopback can be addressed by any address, but by no name that
+// is not allowed, because a page cannot have an address resolved.
+func TestHostsBeyondThisMachine(t *testing.T) {
+	t.Parallel()
+	passed := 0
+	h := streamable.Handler(streamable.Options{Hosts: []string{"Flows.example.com:443"}}, func(http.ResponseWriter, *http.Request, *streamable.Message) { passed++ })
+	for host, want := range map[string]bool{
+		"192.0.2.7": true, "192.0.2.7:8770": true, "[2001:db8::1]:8770": true, "localhost": true, "flows.example.com": true, "flows.example.com:9": true,
+		"evil.example": false, "flows.example.com.evil.example": false, "192.0.2.7.evil.example": false, "": false, "0x7f.1": false, "127.1": false,
+	} {
+		r := httptest.NewRequestWithContext(context.WithValue(t.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 7), Port: 8770}), "GET", "/mcp", nil)
+		r.Host = host
+		w := httptest.NewRecorder()
+		passed = 0
+		h.ServeHTTP(w, r)
+		if (passed == 1) != want || (w.Code == 403) == want {
+			t.Errorf("%q: %d %s", host, w.Code, w.Body)
+		}
+	}
+}
+
+// TestParseOrigin holds what an origin is.
+func TestParseOrigin(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"https://App.Example.com": "https://app.example.com", "https://a.b:443": "https://a.b", "http://a.b:80": "http://a.b", "http://a.b:443": "http://a.b:443",
+		"http://[::1]:80": "http://[::1]", "vscode-webview://1x": "vscode-webview://1x", "": "", "*": "", "null": "", "a.b": "", "https://": "", "https://a.b/": "",
+		"https://a.b/x": "", "https://u@a.b": "", "https://a.b?x": "", "https://a.b#x": "", "https://:443": "", "https://a.b:x": "", "mailto:a@b": "",
+	} {
+		if got, err := streamable.ParseOrigin(text); got != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v; want %q", text, got, err, want)
+		}
+	}
+}
+
+// FuzzOrigin: whatever an origin is, only this machine's pages and those that are allowed pass.
+func FuzzOrigin(f *testing.F) {
+	for _, seed := range []string{"http://localhost", "http://127.0.0.1:1", "https://app.example.com", "http://localhost@evil.example", "http://[::1%25x]", "http://127.0.0.1.evil.example", "null"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, origin string) {
+		passed := false
+		h := streamable.Handler(streamable.Options{Origins: []string{"https://app.example.com"}}, func(http.ResponseWriter, *http.Request, *streamable.Message) { passed = true })
+		r := httptest.NewRequest("GET", "/mcp", nil)
+		r.Host = "127.0.0.1"
+		r.Header.Set("Origin", origin)
+		h.ServeHTTP(httptest.NewRecorder(), r)
+		u, err := url.Parse(origin)
+		if !passed || origin == "" {
+			return
+		}
+		if err != nil {
+			t.Fatalf("%q passed, and is none: %v", origin, err)
+		}
+		host := strings.ToLower(u.Hostname())
+		ip := net.ParseIP(strings.Split(host, "%")[0])
+		if host != "localhost" && host != "app.example.com" && (ip == nil || !ip.IsLoopback()) || u.User != nil {
+			t.Errorf("%q passed", origin)
+		}
+	})
+}
+
+// TestConnectionsAreBounded: a connection beyond the limit is closed, and the others go on.
+func TestConnectionsAreBounded(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	hello := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") })
+	go func() { ended <- streamable.Serve(ctx, l, hello, slog.New(slog.DiscardHandler)) }()
+	var open []net.Conn
+	refused := 0
+	for range streamable.MaxConnections + 3 {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		open = append(open, c)
+	}
+	for i, c := range open {
+		_, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+		head := make([]byte, 12)
+		if err == nil {
+			_, err = io.ReadFull(c, head)
+		}
+		switch {
+		case err != nil:
+			refused++
+		case string(head) != "HTTP/1.1 200":
+			t.Fatalf("connection %d: %q", i, head)
+		}
+	}
+	if refused != 3 {
+		t.Errorf("%d connections were closed", refused)
+	}
+	for _, c := range open {
+		c.Close()
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}

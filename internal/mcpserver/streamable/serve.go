@@ -1,0 +1,118 @@
+package streamable
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// StopLimit bounds how long answers that are under way are waited for when the server stops, as with standard input and output.
+	StopLimit = 2 * time.Second
+	// headerTime is how long the head of a request may take to come in, keepTime how long a connection stays that nobody uses.
+	headerTime, keepTime = 10 * time.Second, 2 * time.Minute
+	// maxHeaderBytes bounds the head of a request.
+	maxHeaderBytes = 64 << 10
+	// maxConnections is how many connections there are at once; further ones are closed. Each session may have one that listens.
+	maxConnections = 4 * maxSessions
+)
+
+// Serve answers what comes in at an address until ctx ends, then for StopLimit at most: h has to end the calls that are under way when ctx
+// ends. Clients that listen do so until these have been answered. It returns nil then, and closes the listener in any case.
+func Serve(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger) error {
+	var connections atomic.Int32
+	calls := &counter{idle: make(chan struct{}, 1)}
+	listen, endListening := context.WithCancel(context.Background())
+	defer endListening()
+	server := &http.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			// A body that nobody reads is read by the server, to a limit, once the request is answered. What is read on purpose lifts this.
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTime))
+			if r.Method == http.MethodGet {
+				listening, end := context.WithCancel(r.Context())
+				defer end()
+				defer context.AfterFunc(listen, end)()
+				r = r.WithContext(listening)
+			} else {
+				calls.add(1)
+				defer calls.add(-1)
+			}
+			h.ServeHTTP(w, r)
+		}),
+		ReadHeaderTimeout: headerTime, IdleTimeout: keepTime, MaxHeaderBytes: maxHeaderBytes,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelInfo),
+		ConnState: func(c net.Conn, state http.ConnState) {
+			switch state {
+			case http.StateNew:
+				if connections.Add(1) > maxConnections {
+					_ = c.Close()
+				}
+			case http.StateClosed, http.StateHijacked:
+				connections.Add(-1)
+			}
+		},
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	patience, cancel := context.WithTimeout(context.Background(), StopLimit)
+	defer cancel()
+	go func() {
+		calls.wait(patience)
+		endListening()
+	}()
+	if err := server.Shutdown(patience); err != nil {
+		log.Warn("closing before every request is answered")
+		_ = server.Close()
+	}
+	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// counter counts what is under way.
+type counter struct {
+	mu sync.Mutex
+	n  int
+	// idle gets a value when nothing is under way any more.
+	idle chan struct{}
+}
+
+func (c *counter) add(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.n += n
+	if c.n == 0 {
+		select {
+		case c.idle <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// wait waits until nothing is under way, or until ctx ends.
+func (c *counter) wait(ctx context.Context) {
+	for {
+		c.mu.Lock()
+		n := c.n
+		c.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		select {
+		case <-c.idle:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package streamable
+
+import (
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver/frame"
+)
+
+const (
+	// maxSessions is how many sessions there are at once. For another one that which has been idle the longest is closed.
+	maxSessions = 256
+	// idleTime is how long a session stays that has no request under way; a client that listens has one.
+	idleTime = 24 * time.Hour
+)
+
+// sessionHeader names the session of a request.
+const sessionHeader = "Mcp-Session-Id"
+
+// Sessions bounds the sessions of a handler that keeps them: how many there are, and how long an idle one stays.
+type Sessions struct {
+	// Handler keeps the sessions. It names a new one in the header of its answer, and answers DELETE by closing one.
+	Handler http.Handler
+	// Close closes a session of the handler.
+	Close func(id string)
+
+	mu   sync.Mutex
+	open map[string]*session
+	// opening counts the requests for another one.
+	opening int
+}
+
+type session struct {
+	requests int
+	last     time.Time
+	// idle closes the session; it runs while there are no requests.
+	idle *time.Timer
+}
+
+// ServeHTTP implements http.Handler. m is the message of a POST.
+func (s *Sessions) ServeHTTP(w http.ResponseWriter, r *http.Request, m *Message) {
+	id := r.Header.Get(sessionHeader)
+	switch {
+	case id != "":
+		if !s.begin(id) {
+			refusal := frame.Refuse(jsonrpc.CodeInvalidRequest, "there is no such session any more: send initialize without one")
+			refusal.ID = m.id()
+			refuse(w, http.StatusNotFound, refusal)
+			return
+		}
+		defer s.end(id, r.Method == http.MethodDelete)
+		s.Handler.ServeHTTP(w, r)
+	case r.Method != http.MethodPost || m.Message == nil:
+		s.Handler.ServeHTTP(w, r) // which says what is missing
+	default:
+		if call, ok := m.Message.(*jsonrpc.Request); !ok || call.Method != "initialize" {
+			refusal := frame.Refuse(jsonrpc.CodeInvalidRequest, "the request has no %s header: send initialize first, and name the session that it answers with", sessionHeader)
+			refusal.ID = m.id()
+			refuse(w, http.StatusBadRequest, refusal)
+			return
+		}
+		if !s.makeRoom() {
+			w.Header().Set("Retry-After", "10")
+			refuse(w, http.StatusServiceUnavailable, frame.Refuse(jsonrpc.CodeInternalError, "%d sessions are in use, as many as there can be: try again later", maxSessions))
+			return
+		}
+		n := &naming{ResponseWriter: w, opened: s.opened}
+		s.Handler.ServeHTTP(n, r)
+		n.name()
+		s.end(n.id, false)
+	}
+}
+
+// naming tells of the session that an answer names before the client can read it, and send the next request.
+type naming struct {
+	http.ResponseWriter
+	opened func(id string)
+	told   bool
+	id     string
+}
+
+// Unwrap is for http.ResponseController.
+func (n *naming) Unwrap() http.ResponseWriter { return n.ResponseWriter }
+
+func (n *naming) name() {
+	if n.told {
+		return
+	}
+	n.told, n.id = true, n.Header().Get(sessionHeader)
+	n.opened(n.id)
+}
+
+func (n *naming) WriteHeader(status int) {
+	n.name()
+	n.ResponseWriter.WriteHeader(status)
+}
+
+func (n *naming) Write(p []byte) (int, error) {
+	n.name()
+	return n.ResponseWriter.Write(p)
+}
+
+// begin counts a request of a session, and reports whether there is one.
+func (s *Sessions) begin(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.open[id]
+	if known == nil {
+		return false
+	}
+	known.requests++
+	known.idle.Stop()
+	return true
+}
+
+func (s *Sessions) end(id string, closed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.open[id]
+	switch {
+	case known == nil:
+	case closed:
+		delete(s.open, id)
+	default:
+		known.requests--
+		known.last = time.Now()
+		if known.requests == 0 {
+			known.idle.Reset(idleTime)
+		}
+	}
+}
+
+// makeRoom reports whether there may be another session, for which an idle one may have to go.
+func (s *Sessions) makeRoom() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.open)+s.opening >= maxSessions {
+		oldest := ""
+		for id, one := range s.open {
+			if one.requests == 0 && (oldest == "" || one.last.Before(s.open[oldest].last)) {
+				oldest = id
+			}
+		}
+		if oldest == "" {
+			return false
+		}
+		s.drop(oldest)
+	}
+	s.opening++
+	return true
+}
+
+// opened takes in the session that a request under way has opened, "" if it has not.
+func (s *Sessions) opened(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opening--
+	if id == "" {
+		return
+	}
+	if s.open == nil {
+		s.open = map[string]*session{}
+	}
+	s.open[id] = &session{requests: 1, idle: time.AfterFunc(idleTime, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if one := s.open[id]; one != nil && one.requests == 0 {
+			s.drop(id)
+		}
+	})}
+}
+
+// drop closes a session that has no requests.
+func (s *Sessions) drop(id string) {
+	s.open[id].idle.Stop()
+	delete(s.open, id)
+	go s.Close(id)
+}
