@@ -102,6 +102,16 @@ func (r *registry) changed() {
 	<-r.changes
 }
 
+// changedTo has the folder looked at and waits until the client lists so many tools: it is told of a change once or twice, and the
+// second may come late.
+func (r *registry) changedTo(tools int) {
+	r.t.Helper()
+	r.ok("workflow_catalog", nil)
+	for len(r.tools()) != tools {
+		<-r.changes
+	}
+}
+
 func (r *registry) names() string {
 	r.t.Helper()
 	return strings.Join(slices.Sorted(maps.Keys(r.tools())), " ")
@@ -390,7 +400,7 @@ func TestManyExposedWorkflows(t *testing.T) {
 		t.Fatalf("%d tools of 25 workflows", len(got))
 	}
 	r.write(t, "refund", asks("refund", "1", takesN))
-	r.changed()
+	r.changedTo(2)
 	if got := r.names(); got != "find_workflow run_workflow" {
 		t.Fatalf("tools %s", got)
 	}
@@ -410,7 +420,7 @@ func TestManyExposedWorkflows(t *testing.T) {
 	}
 	r.refused("VALIDATION_ERROR", "find_workflow", nil)
 	r.remove("refund")
-	r.changed()
+	r.changedTo(25)
 	if got := r.tools(); len(got) != 25 || got["run_w00"] == nil {
 		t.Errorf("%d tools of 25 workflows again", len(got))
 	}

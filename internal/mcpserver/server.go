@@ -92,7 +92,7 @@ parallel parts, or more steps than one conversation holds. A definition (a graph
 			sentence{"workflow_validate", "Check it with workflow_validate."}, sentence{"workflow_start", "Both are stored; do not send them again."}),
 		"2. Read status and pending of the answer:" + s.lines(
 			sentence{"workflow_submit_activity", " awaiting_activity: do what pending.config asks, then workflow_submit_activity"},
-			sentence{"workflow_resume", " interrupted: ask the person pending.prompt, then workflow_resume with the answer"},
+			sentence{"workflow_resume", " interrupted: a person decides: ask them pending.prompt, then workflow_resume with the answer; or the host asks them, as next says"},
 			sentence{"workflow_signal", " awaiting_signal: workflow_signal once it has happened"},
 			sentence{"", " running, awaiting_timer: workflow_status with wait_ms"}),
 		`3. next is the call to make, arguments included: replace each <…>. Repeat until completed, failed or cancelled.
