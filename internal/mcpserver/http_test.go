@@ -8,9 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -22,6 +26,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
+	"github.com/workflows-engine/workflows-engine/internal/catalog"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
 )
@@ -549,6 +554,70 @@ func TestHTTPCallsGoOnWithoutTheirClient(t *testing.T) {
 	}
 	if got.content()["status"] != "completed" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestHTTPAsksThePerson: a client that can put questions to the person does so over HTTP too, by a request of the server that comes with
+// the answer of a call, or by an answer that has the call made once more.
+func TestHTTPAsksThePerson(t *testing.T) {
+	t.Parallel()
+	l := listen(t, mcpserver.HTTPOptions{})
+	for _, revision := range askingRevisions {
+		t.Run(revision, func(t *testing.T) {
+			t.Parallel()
+			l := *l
+			l.t = t
+			p := says(accepts(object{"ok": true}))
+			h := l.host(&mcp.Implementation{Name: "t", Version: "0"}, revision, "", &mcp.ClientOptions{ElicitationHandler: p.answer})
+			asks := enginetest.Linear("asks", `{"id":"begin","type":"start"}`,
+				`{"id":"ask","type":"interrupt","config":{"prompt":"Ship it?","resume_schema":{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"]}}}`, `{"id":"finish","type":"end"}`)
+			got, err := h.session.CallTool(t.Context(), &mcp.CallToolParams{Name: "workflow_start", Arguments: object{"definition": json.RawMessage(asks), "execution_id": "r" + revision}})
+			if err != nil || got.IsError || !strings.Contains(got.Content[0].(*mcp.TextContent).Text, "completed") {
+				t.Fatalf("%v, %v", got, err)
+			}
+			if q := p.questions(); len(q) != 1 || !strings.Contains(q[0], "Ship it?") {
+				t.Errorf("asked %q", q)
+			}
+		})
+	}
+}
+
+// TestHTTPTellsOfChanges: clients that listen over HTTP are told when a registered workflow becomes a tool.
+func TestHTTPTellsOfChanges(t *testing.T) {
+	t.Parallel()
+	c := catalog.New(t.TempDir(), catalog.Options{})
+	store := enginetest.Closing(t, historymem.New())
+	runner := enginetest.Closing(t, enginetest.Must(graph.New(store, graph.Options{DefaultMode: machine.HostMediated, Workflows: c})))
+	l := listenOver(t, mcpserver.New(runner, mcpserver.Options{Definitions: store, Catalog: c, ExposeWorkflows: true}), mcpserver.HTTPOptions{})
+	told := map[string]chan struct{}{}
+	hosts := map[string]*host{}
+	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
+		changed := make(chan struct{}, 10)
+		told[revision] = changed
+		hosts[revision] = l.host(&mcp.Implementation{Name: "t", Version: "0"}, revision, "", &mcp.ClientOptions{
+			ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { changed <- struct{}{} },
+		})
+	}
+	// A client listens by a request of its own, which may come in after the change: then there is another.
+	for i := 0; len(told) > 0; i++ {
+		if err := os.WriteFile(filepath.Join(c.Folder(), fmt.Sprintf("w%d.workflow.json", i)), []byte(enginetest.Linear(fmt.Sprint("w", i), `{"id":"begin","type":"start"}`, `{"id":"finish","type":"end"}`)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c.Look()
+		for revision, changed := range told {
+			select {
+			case <-changed:
+				delete(told, revision)
+				list, err := hosts[revision].session.ListTools(t.Context(), nil)
+				if err != nil || !slices.ContainsFunc(list.Tools, func(tool *mcp.Tool) bool { return tool.Name == "run_w0" }) {
+					t.Errorf("%s: %v", revision, err)
+				}
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+		if i > 20 {
+			t.Fatalf("not told: %v", slices.Collect(maps.Keys(told)))
+		}
 	}
 }
 
