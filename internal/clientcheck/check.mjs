@@ -11,6 +11,7 @@ import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import * as v1 from '@modelcontextprotocol/sdk/client/index.js'
+import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import * as v1stdio from '@modelcontextprotocol/sdk/client/stdio.js'
 import * as v1http from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import * as v2 from '@modelcontextprotocol/client'
@@ -53,9 +54,14 @@ async function check(name, run) {
   }
 }
 
-// drive follows what the answers ask for, from a start to the end. Then it hears of the progress of a call that waits, is refused once,
+// drive follows what the answers ask for, from a start to the end; what the person is to answer the client puts to them, if it can. Then it hears of the progress of a call that waits, is refused once,
 // and reads a resource.
-async function drive(client, transport, id) {
+async function drive(client, transport, id, asks) {
+  let asked = 0
+  if (asks) {
+    const answer = () => (asked++, { action: 'accept', content: { intent: 'billing' } })
+    client.setRequestHandler(client instanceof v1.Client ? ElicitRequestSchema : 'elicitation/create', answer)
+  }
   await client.connect(transport)
   const { tools } = await client.listTools()
   if (tools.length < 10) throw new Error(`${tools.length} tools`)
@@ -86,7 +92,9 @@ async function drive(client, transport, id) {
   const { contents } = await client.readResource({ uri: `awp://runs/${id}/result/ticket_id` })
   if (JSON.parse(contents[0].text) !== 'SUP-1') throw new Error(contents[0].text)
   await client.close()
-  return way.join(', ')
+  const want = ['awaiting_activity classify', ...(asks ? [] : ['interrupted ask_person']), 'awaiting_activity open_ticket', 'completed'].join(', ')
+  if (way.join(', ') !== want || asks && asked !== 1) throw new Error(`${way.join(', ')}; the person was asked ${asked} times`)
+  return want
 }
 
 // run runs a command to its end, and returns what it prints.
@@ -102,24 +110,27 @@ async function run(command, ...args) {
 
 const named = name => ({ name, version: '1' })
 const clients = {
-  'TypeScript SDK 1': () => new v1.Client(named('ts-1')),
-  'TypeScript SDK 2, as by default': () => new v2.Client(named('ts-2')),
-  'TypeScript SDK 2, auto': () => new v2.Client(named('ts-2'), { versionNegotiation: { mode: 'auto' } }),
-  'TypeScript SDK 2, 2026-07-28': () => new v2.Client(named('ts-2'), { versionNegotiation: { mode: { pin: '2026-07-28' } } }),
+  'TypeScript SDK 1': options => new v1.Client(named('ts-1'), options),
+  'TypeScript SDK 2, as by default': options => new v2.Client(named('ts-2'), options),
+  'TypeScript SDK 2, auto': options => new v2.Client(named('ts-2'), { ...options, versionNegotiation: { mode: 'auto' } }),
+  'TypeScript SDK 2, 2026-07-28': options => new v2.Client(named('ts-2'), { ...options, versionNegotiation: { mode: { pin: '2026-07-28' } } }),
 }
 
 const http = await listen('--db', join(home, 'runs.db'), '--token-file', join(home, 'token'))
 let n = 0
 for (const [name, make] of Object.entries(clients)) {
   const kit = name.startsWith('TypeScript SDK 1') ? { ...v1stdio, ...v1http } : { ...v2, ...v2stdio }
-  await check(`${name}, stdio`, () => {
-    const transport = new kit.StdioClientTransport({ command: server, args: ['--db', join(home, 'runs.db')], env, stderr: 'ignore' })
-    return drive(make(), transport, `run-${++n}`)
-  })
-  await check(`${name}, http`, () => {
-    const transport = new kit.StreamableHTTPClientTransport(http.url, { requestInit: { headers: { Authorization: `Bearer ${token}` } } })
-    return drive(make(), transport, `run-${++n}`)
-  })
+  for (const asks of [false, true]) {
+    const client = () => make(asks ? { capabilities: { elicitation: {} } } : {})
+    await check(`${name}, stdio${asks ? ', asks the person' : ''}`, () => {
+      const transport = new kit.StdioClientTransport({ command: server, args: ['--db', join(home, 'runs.db')], env, stderr: 'ignore' })
+      return drive(client(), transport, `run-${++n}`, asks)
+    })
+    await check(`${name}, http${asks ? ', asks the person' : ''}`, () => {
+      const transport = new kit.StreamableHTTPClientTransport(http.url, { requestInit: { headers: { Authorization: `Bearer ${token}` } } })
+      return drive(client(), transport, `run-${++n}`, asks)
+    })
+  }
   await check(`${name}, http without the token`, async () => {
     try {
       await make().connect(new kit.StreamableHTTPClientTransport(http.url))
