@@ -612,7 +612,7 @@ func TestHTTPTellsOfChanges(t *testing.T) {
 				if err != nil || !slices.ContainsFunc(list.Tools, func(tool *mcp.Tool) bool { return tool.Name == "run_w0" }) {
 					t.Errorf("%s: %v", revision, err)
 				}
-			case <-time.After(50 * time.Millisecond):
+			case <-time.After(time.Second):
 			}
 		}
 		if i > 20 {
