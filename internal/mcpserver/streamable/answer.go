@@ -45,6 +45,7 @@ func (a *answer) Write(p []byte) (int, error) {
 	if a.text != nil {
 		return a.text.Write(p)
 	}
+	limitWrite(a.ResponseWriter)
 	return a.ResponseWriter.Write(p)
 }
 

@@ -16,6 +16,8 @@ const (
 	StopLimit = 2 * time.Second
 	// headerTime is how long the head of a request may take to come in, keepTime how long a connection stays that nobody uses.
 	headerTime, keepTime = 10 * time.Second, 2 * time.Minute
+	// writeTime is how long a client may take to read what it is sent.
+	writeTime = time.Minute
 	// maxHeaderBytes bounds the head of a request.
 	maxHeaderBytes = 64 << 10
 	// maxConnections is how many connections there are at once; further ones are closed. Each session may have one that listens.
@@ -33,6 +35,8 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			// A body that nobody reads is read by the server, to a limit, once the request is answered. What is read on purpose lifts this.
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTime))
+			limitWrite(w)
+			defer limitWrite(w) // for the end of the answer
 			if r.Method == http.MethodGet {
 				listening, end := context.WithCancel(r.Context())
 				defer end()
@@ -78,6 +82,12 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger
 		return err
 	}
 	return nil
+}
+
+// limitWrite has the connection closed if the client does not read what is sent next: it would be kept in memory for as long as the client
+// likes.
+func limitWrite(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime)) // not every writer has deadlines
 }
 
 // counter counts what is under way.
