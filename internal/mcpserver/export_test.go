@@ -11,6 +11,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/streamable"
 )
 
+// LastWait is how long a call may still wait when the input has ended.
+const LastWait = lastWait
+
 // ReadArguments reads the arguments of a tool as a call does and returns what is wrong with them.
 func ReadArguments(tool string, raw []byte) error {
 	for _, t := range allTools(Options{}) {

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -28,13 +29,13 @@ func ServeHTTP(ctx context.Context, server *mcp.Server, l net.Listener, o HTTPOp
 	for session := range server.Sessions() {
 		go session.Close() // which waits for calls that have not ended in time
 	}
-	awaitLast(&d.link.questions)
+	awaitLast(d.link.questions)
 	return err
 }
 
 // door leads the messages that come in by HTTP to the SDK's handlers.
 type door struct {
-	// link is that of sessions, alone that of requests without one.
+	// link is that of which each session has a copy, alone that of requests without one.
 	link, alone *link
 	// sessions serves clients of the revisions that have sessions, each of which begins with initialize; single the newer ones, whose
 	// requests stand for themselves.
@@ -49,10 +50,18 @@ func newDoor(ctx context.Context, server *mcp.Server, log *slog.Logger) *door {
 		o.Logger, o.DisableLocalhostProtection, o.MaxRequestBodyBytes = log, true, -1
 		return mcp.NewStreamableHTTPHandler(one, &o)
 	}
-	turns := newTurns()
+	common := link{stop: ctx, turns: newTurns(), questions: new(sync.WaitGroup)}
+	alone := common
+	alone.oneCall = true
+	many := handler(mcp.StreamableHTTPOptions{})
 	return &door{
-		link: &link{stop: ctx, turns: turns}, alone: &link{stop: ctx, turns: turns, oneCall: true},
-		sessions: &streamable.Sessions{Handler: handler(mcp.StreamableHTTPOptions{}), Close: func(id string) {
+		link: &common, alone: &alone,
+		sessions: &streamable.Sessions{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if life := streamable.LifeOf(r); life != nil {
+				r = r.WithContext(withLink(r.Context(), common.of(life)))
+			}
+			many.ServeHTTP(w, r)
+		}), Close: func(id string) {
 			for session := range server.Sessions() {
 				if session.ID() == id {
 					_ = session.Close()
@@ -72,7 +81,7 @@ func (d *door) serve(w http.ResponseWriter, r *http.Request, m *streamable.Messa
 		d.single.ServeHTTP(w, r.WithContext(withLink(r.Context(), d.alone)))
 		return
 	}
-	d.sessions.ServeHTTP(w, r.WithContext(withLink(r.Context(), d.link)), m)
+	d.sessions.ServeHTTP(w, r, m)
 }
 
 // callOf returns the tool call of a message.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/frame"
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver/streamable"
 )
 
 // errStopping is the cause with which calls end when the server has to stop.
@@ -26,13 +27,13 @@ const lastWait = 1500 * time.Millisecond
 // soon after. When ctx ends the pending calls are cut short and answered, and nothing more is read; the runs continue
 // when another process claims them.
 func Serve(ctx context.Context, server *mcp.Server, t mcp.Transport) error {
-	l := &link{stop: ctx, turns: newTurns()}
+	l := &link{stop: ctx, turns: newTurns(), questions: new(sync.WaitGroup)}
 	if input, ok := t.(interface{ Ended() <-chan struct{} }); ok {
 		over := make(chan struct{})
 		defer close(over)
 		l.hangup = newHangup(input.Ended(), over)
 	}
-	defer awaitLast(&l.questions)
+	defer awaitLast(l.questions)
 	session, err := server.Connect(withLink(ctx, l), ordered{t, l.turns}, nil)
 	if err != nil {
 		return err
@@ -48,9 +49,17 @@ type link struct {
 	hangup hangup
 	turns  *turns
 	// questions are those to people that are open.
-	questions sync.WaitGroup
+	questions *sync.WaitGroup
 	// oneCall says that each session has one call, so that nothing about it is worth remembering.
 	oneCall bool
+}
+
+// of is the link of a session, whose calls also end with its life.
+func (l link) of(life context.Context) *link {
+	stop, end := context.WithCancelCause(l.stop)
+	context.AfterFunc(life, func() { end(context.Cause(life)) })
+	l.stop = stop
+	return &l
 }
 
 type linkKey struct{}
@@ -92,9 +101,13 @@ func byLink(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// stopping is why calls end: errStopping, and with it the fault that stops the server, if one does.
+// stopping is why calls end: their session was closed, or the server stops, perhaps for a fault.
 func stopping(stop context.Context) error {
-	if fault, ok := problem.As(context.Cause(stop)); ok {
+	why := context.Cause(stop)
+	if errors.Is(why, streamable.ErrClosed) {
+		return why
+	}
+	if fault, ok := problem.As(why); ok {
 		return fmt.Errorf("%w: %w", errStopping, fault)
 	}
 	return errStopping

@@ -24,7 +24,7 @@ const (
 
 // Message is what a POST brings.
 type Message struct {
-	// Message is nil for a batch, and where the content is not JSON, which the SDK refuses.
+	// Message is nil for a batch.
 	jsonrpc.Message
 	// Arguments of a tool call that have been taken out of it because they are large, nil otherwise.
 	Arguments []byte
@@ -48,7 +48,7 @@ type reader struct {
 // read reads the message of a POST, and leaves in the body what the SDK is to read of it. A refusal comes with the HTTP status.
 func (d *reader) read(w http.ResponseWriter, r *http.Request) (*Message, int, *frame.Refusal) {
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
-		return &Message{}, 0, nil
+		return nil, http.StatusUnsupportedMediaType, frame.Refuse(jsonrpc.CodeInvalidRequest, "the Content-Type must be application/json")
 	}
 	text, err := d.body(w, r)
 	switch {

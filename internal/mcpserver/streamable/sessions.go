@@ -1,6 +1,8 @@
 package streamable
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -20,11 +22,23 @@ const (
 // sessionHeader names the session of a request.
 const sessionHeader = "Mcp-Session-Id"
 
+// ErrClosed is the cause with which the life of a session ends.
+var ErrClosed = errors.New("the session was closed")
+
+type lifeKey struct{}
+
+// LifeOf returns the life of the session that a request opens: a context that ends before the session is closed, so that nothing under
+// way keeps it from closing. It is nil for any other request.
+func LifeOf(r *http.Request) context.Context {
+	life, _ := r.Context().Value(lifeKey{}).(context.Context)
+	return life
+}
+
 // Sessions bounds the sessions of a handler that keeps them: how many there are, and how long an idle one stays.
 type Sessions struct {
-	// Handler keeps the sessions. It names a new one in the header of its answer, and answers DELETE by closing one.
+	// Handler keeps the sessions. It names a new one in the header of its answer. DELETE does not come to it.
 	Handler http.Handler
-	// Close closes a session of the handler.
+	// Close closes a session of the handler, once its life has ended.
 	Close func(id string)
 
 	mu   sync.Mutex
@@ -38,24 +52,29 @@ type session struct {
 	last     time.Time
 	// idle closes the session; it runs while there are no requests.
 	idle *time.Timer
+	end  context.CancelCauseFunc
 }
 
 // ServeHTTP implements http.Handler. m is the message of a POST.
 func (s *Sessions) ServeHTTP(w http.ResponseWriter, r *http.Request, m *Message) {
 	id := r.Header.Get(sessionHeader)
 	switch {
-	case id != "":
-		if !s.begin(id) {
-			refusal := frame.Refuse(jsonrpc.CodeInvalidRequest, "there is no such session any more: send initialize without one")
-			refusal.ID = m.id()
-			refuse(w, http.StatusNotFound, refusal)
+	case id != "" && r.Method == http.MethodDelete:
+		if !s.remove(id) {
+			refuseUnknown(w, m)
 			return
 		}
-		defer s.end(id, r.Method == http.MethodDelete)
+		w.WriteHeader(http.StatusNoContent)
+	case id != "":
+		if !s.begin(id) {
+			refuseUnknown(w, m)
+			return
+		}
+		defer s.end(id)
 		s.Handler.ServeHTTP(w, r)
-	case r.Method != http.MethodPost || m.Message == nil:
+	case r.Method != http.MethodPost:
 		s.Handler.ServeHTTP(w, r) // which says what is missing
-	default:
+	default: // a batch opens no session: initialize is sent by itself
 		if call, ok := m.Message.(*jsonrpc.Request); !ok || call.Method != "initialize" {
 			refusal := frame.Refuse(jsonrpc.CodeInvalidRequest, "the request has no %s header: send initialize first, and name the session that it answers with", sessionHeader)
 			refusal.ID = m.id()
@@ -67,11 +86,18 @@ func (s *Sessions) ServeHTTP(w http.ResponseWriter, r *http.Request, m *Message)
 			refuse(w, http.StatusServiceUnavailable, frame.Refuse(jsonrpc.CodeInternalError, "%d sessions are in use, as many as there can be: try again later", maxSessions))
 			return
 		}
-		n := &naming{ResponseWriter: w, opened: s.opened}
-		s.Handler.ServeHTTP(n, r)
+		life, end := context.WithCancelCause(context.Background())
+		n := &naming{ResponseWriter: w, opened: func(id string) { s.opened(id, end) }}
+		s.Handler.ServeHTTP(n, r.WithContext(context.WithValue(r.Context(), lifeKey{}, life)))
 		n.name()
-		s.end(n.id, false)
+		s.end(n.id)
 	}
+}
+
+func refuseUnknown(w http.ResponseWriter, m *Message) {
+	refusal := frame.Refuse(jsonrpc.CodeInvalidRequest, "there is no such session any more: send initialize without one")
+	refusal.ID = m.id()
+	refuse(w, http.StatusNotFound, refusal)
 }
 
 // naming tells of the session that an answer names before the client can read it, and send the next request.
@@ -116,21 +142,29 @@ func (s *Sessions) begin(id string) bool {
 	return true
 }
 
-func (s *Sessions) end(id string, closed bool) {
+func (s *Sessions) end(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := s.open[id]
-	switch {
-	case known == nil:
-	case closed:
-		delete(s.open, id)
-	default:
-		known.requests--
-		known.last = time.Now()
-		if known.requests == 0 {
-			known.idle.Reset(idleTime)
-		}
+	if known == nil { // it was closed
+		return
 	}
+	known.requests--
+	known.last = time.Now()
+	if known.requests == 0 {
+		known.idle.Reset(idleTime)
+	}
+}
+
+// remove closes a session, and reports whether there was one.
+func (s *Sessions) remove(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open[id] == nil {
+		return false
+	}
+	s.drop(id)
+	return true
 }
 
 // makeRoom reports whether there may be another session, for which an idle one may have to go.
@@ -153,18 +187,19 @@ func (s *Sessions) makeRoom() bool {
 	return true
 }
 
-// opened takes in the session that a request under way has opened, "" if it has not.
-func (s *Sessions) opened(id string) {
+// opened takes in the session that a request under way has opened, "" if it has not. end ends its life.
+func (s *Sessions) opened(id string, end context.CancelCauseFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.opening--
 	if id == "" {
+		end(ErrClosed)
 		return
 	}
 	if s.open == nil {
 		s.open = map[string]*session{}
 	}
-	s.open[id] = &session{requests: 1, idle: time.AfterFunc(idleTime, func() {
+	s.open[id] = &session{requests: 1, end: end, idle: time.AfterFunc(idleTime, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if one := s.open[id]; one != nil && one.requests == 0 {
@@ -173,9 +208,10 @@ func (s *Sessions) opened(id string) {
 	})}
 }
 
-// drop closes a session that has no requests.
+// drop closes a session. What is under way in it ends, and then closing it does not take long; nobody waits for that.
 func (s *Sessions) drop(id string) {
 	s.open[id].idle.Stop()
+	s.open[id].end(ErrClosed)
 	delete(s.open, id)
 	go s.Close(id)
 }

@@ -1,6 +1,7 @@
 package streamable_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -20,6 +21,7 @@ type keeper struct {
 	streamable.Sessions
 	opened int
 	closed chan string
+	lives  []context.Context
 }
 
 func newKeeper() *keeper {
@@ -31,6 +33,7 @@ func newKeeper() *keeper {
 			<-r.Context().Done()
 		case r.Header.Get("Mcp-Session-Id") == "":
 			k.opened++
+			k.lives = append(k.lives, streamable.LifeOf(r))
 			w.Header().Set("Mcp-Session-Id", fmt.Sprint("s", k.opened))
 		}
 		fmt.Fprint(w, "ok")
@@ -115,8 +118,12 @@ func TestIdleSessionsAreClosed(t *testing.T) {
 		if !slices.Equal(codes, []int{404, 200, 200}) {
 			t.Errorf("answered %v", codes)
 		}
-		if got := k.ask(t, "DELETE", "s3", ""); got.Code != 200 {
+		alive := k.lives[2].Err() == nil
+		if got := k.ask(t, "DELETE", "s3", ""); got.Code != 204 || <-k.closed != "s3" {
 			t.Errorf("DELETE: %d", got.Code)
+		}
+		if !alive || context.Cause(k.lives[2]) != streamable.ErrClosed || k.lives[0].Err() == nil || k.lives[1].Err() != nil {
+			t.Errorf("lives ended with %v, %v, %v", k.lives[0].Err(), k.lives[1].Err(), context.Cause(k.lives[2]))
 		}
 		if got := k.ask(t, "POST", "s3", "ping"); got.Code != 404 {
 			t.Errorf("after DELETE: %d", got.Code)
@@ -134,4 +141,21 @@ func TestOnlyInitializeOpensASession(t *testing.T) {
 	if got.Code != 400 || !strings.Contains(got.Body.String(), `"id":1`) || !strings.Contains(got.Body.String(), "initialize") || k.opened > 0 {
 		t.Errorf("%d %s, %d opened", got.Code, got.Body, k.opened)
 	}
+}
+
+// TestADeletedSessionIsClosed while a request of it is under way, too; a second DELETE finds none.
+func TestADeletedSessionIsClosed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		k := newKeeper()
+		k.ask(t, "POST", "", "initialize")
+		go k.ask(t, "GET", "s1", "")
+		synctest.Wait()
+		if got := k.ask(t, "DELETE", "s1", ""); got.Code != 204 || <-k.closed != "s1" || k.lives[0].Err() == nil {
+			t.Errorf("DELETE: %d, life ended with %v", got.Code, k.lives[0].Err())
+		}
+		if got := k.ask(t, "DELETE", "s1", ""); got.Code != 404 {
+			t.Errorf("once more: %d", got.Code)
+		}
+	})
 }
