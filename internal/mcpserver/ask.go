@@ -151,6 +151,8 @@ func (s *server) ask(ctx context.Context, a *arguments, run *graph.Run) (*graph.
 			fallthrough
 		case elicit.Overtaken:
 			run, err = s.Status(ctx, graph.StatusRequest{ExecutionID: run.ExecutionID})
+		case elicit.Unsent: // nor would it go out now; the next call has another way
+			return run, nil, nil
 		case elicit.Failed:
 			err = end.Err
 		}

@@ -20,10 +20,10 @@ import (
 // askHost has the host put a question to the person, unless it does already. The question outlives the call.
 func (s *server) askHost(ctx context.Context, k *asking, run *graph.Run, p *graph.Pending) *elicit.Question {
 	start := func(put func()) { go put() }
-	if l := linkOf(ctx); l != nil {
-		start = l.questions.Go
-	}
 	q := question{s: s, k: k, call: ctx, run: run.ExecutionID, interrupt: p.ID, seq: run.Seq, prompt: p.Prompt, about: aboutRun(run), form: k.form(p), over: s.endOf(k.host)}
+	if l := linkOf(ctx); l != nil {
+		start, q.life = l.questions.Go, l.life
+	}
 	return s.desk.Ask(k.key(p), k.again, start, q.put)
 }
 
@@ -76,8 +76,9 @@ type question struct {
 	seq            int64
 	prompt, about  string
 	form           *elicit.Form
-	// over is closed when the session has ended.
+	// over is closed when the session has ended. life, unless nil, ends before.
 	over <-chan struct{}
+	life context.Context
 }
 
 // errOvertaken ends a question that nobody needs answered any more.
@@ -93,14 +94,21 @@ func (q *question) put() (end elicit.End) {
 	}()
 	watched, stop := context.WithCancelCause(context.Background())
 	defer stop(nil)
+	if q.life != nil {
+		defer context.AfterFunc(q.life, func() { stop(context.Cause(q.life)) })()
+	}
 	go q.watch(watched, stop)
-	for complaint, try := error(nil), 1; ; try++ {
+	for complaint, try := error(nil), 1; ; {
+		wasOver := q.call.Err() != nil
 		end = q.once(watched, complaint)
-		if end.State != elicit.Unfit || try == maxTries {
+		switch {
+		case end.State == elicit.Unsent && !wasOver && q.call.Err() != nil: // the call was answered meanwhile: there is another way now
+		case end.State == elicit.Unfit && try < maxTries:
+			complaint, try = end.Err, try+1
+		default:
 			q.s.log.Debug("person asked", "execution_id", q.run, "interrupt", q.interrupt, "came to", string(end.State), "error", end.Err)
 			return end
 		}
-		complaint = end.Err
 	}
 }
 
@@ -135,12 +143,7 @@ func (q *question) once(watched context.Context, complaint error) elicit.End {
 	if complaint != nil {
 		said = complaint.Error()
 	}
-	// Over HTTP a request that belongs to a call comes with its answer, and one of a call that is over by itself.
-	base := context.WithoutCancel(q.call)
-	if q.call.Err() != nil {
-		base = context.Background()
-	}
-	ctx, cancel := context.WithTimeoutCause(base, elicit.Lifetime, errOvertaken)
+	ctx, cancel := context.WithTimeoutCause(carrier{context.Background(), q.call}, elicit.Lifetime, errOvertaken)
 	defer cancel()
 	defer context.AfterFunc(watched, cancel)()
 	var heard answerHeard
@@ -151,14 +154,43 @@ func (q *question) once(watched context.Context, complaint error) elicit.End {
 	case err == nil:
 		return q.take(watched, heard.action, heard.content)
 	case ctx.Err() != nil:
+		select {
+		case <-time.After(withdrawalSettles):
+		case <-q.over:
+		}
 		return elicit.End{State: elicit.Overtaken}
 	}
 	state := elicit.Unable
+	if errors.Is(err, errUndelivered) {
+		state = elicit.Unsent
+	}
 	// Hosts check answers too, and have this code for one that does not fit.
 	if e, ok := errors.AsType[*jsonrpc.Error](err); ok && e.Code == jsonrpc.CodeInvalidParams {
 		state = elicit.Unfit
 	}
 	return elicit.End{State: state, Err: err}
+}
+
+// withdrawalSettles is how long a call waits with its answer when a form is withdrawn: the SDK tells the host on the side, over HTTP by what
+// comes with the answer.
+const withdrawalSettles = 100 * time.Millisecond
+
+// errUndelivered is the SDK's error for a request that has not gone out: over HTTP there may be nothing to send it by.
+var errUndelivered = &jsonrpc.Error{Code: -32005}
+
+// carrier says by what a message about a question goes out. Over HTTP what belongs to a call comes with the call's answer, which is what
+// the SDK finds in the values of the call's context; once the call is over it goes to the client that listens.
+type carrier struct {
+	context.Context
+	call context.Context
+}
+
+// Value implements context.Context.
+func (c carrier) Value(key any) any {
+	if c.call.Err() != nil {
+		return nil
+	}
+	return c.call.Value(key)
 }
 
 // take records an answer of the person.

@@ -50,6 +50,8 @@ type link struct {
 	turns  *turns
 	// questions are those to people that are open.
 	questions *sync.WaitGroup
+	// life, unless nil, ends before the session of the link is closed, which open forms would hold up.
+	life context.Context
 	// oneCall says that each session has one call, so that nothing about it is worth remembering.
 	oneCall bool
 }
@@ -58,7 +60,7 @@ type link struct {
 func (l link) of(life context.Context) *link {
 	stop, end := context.WithCancelCause(l.stop)
 	context.AfterFunc(life, func() { end(context.Cause(life)) })
-	l.stop = stop
+	l.stop, l.life = stop, stop
 	return &l
 }
 

@@ -9,7 +9,7 @@ import (
 type State string
 
 // The states of questions. A question that was answered, or is not to be answered any more, is forgotten, and so is one whose answer
-// could not be stored: whoever needs it asks again. The others are remembered, so that nobody is asked twice.
+// could not be stored or that never went out: whoever needs it asks again. The others are remembered, so that nobody is asked twice.
 const (
 	// Asking: the person has the form before them.
 	Asking State = "asking"
@@ -17,6 +17,8 @@ const (
 	Answered State = "answered"
 	// Overtaken: the run waits no more for the answer.
 	Overtaken State = "overtaken"
+	// Unsent: the form has not gone out to the host.
+	Unsent State = "unsent"
 	// Failed: there was an answer, and no way to record it.
 	Failed State = "failed"
 	// Declined: the person does not want to answer.
@@ -29,7 +31,7 @@ const (
 	Unable State = "unable"
 )
 
-// End is how a question ended. Err says more of Failed, Unfit and Unable, Payload is the answer of Answered.
+// End is how a question ended. Err says more of Unsent, Failed, Unfit and Unable, Payload is the answer of Answered.
 type End struct {
 	State   State
 	Err     error
