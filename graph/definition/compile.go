@@ -38,6 +38,7 @@ func Compile(d *Document, o Options) (*Program, problem.Findings) {
 		}
 		c.checkBranches()
 		c.checkFlow()
+		c.lintOverwrites()
 		c.checkNumbers(c.document.root, nil)
 	}
 	findings := c.settle()

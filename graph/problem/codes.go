@@ -237,6 +237,8 @@ const (
 	ParallelName Code = "PARALLEL_BRANCH_NAME"
 	// ParallelEmpty: a branch has no node.
 	ParallelEmpty Code = "PARALLEL_BRANCH_EMPTY"
+	// ParallelOverwrite: two branches of a parallel node set the same key of the state, which has no reducer.
+	ParallelOverwrite Code = "PARALLEL_BRANCH_OVERWRITE"
 	// SwitchDefault: a switch without default fails when no case matches.
 	SwitchDefault Code = "SWITCH_WITHOUT_DEFAULT"
 )
