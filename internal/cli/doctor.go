@@ -23,7 +23,7 @@ func newDoctor(a *app) *cobra.Command {
 		Short: "Say what keeps hosts from working with the engine, and how to mend it",
 		Long: `Look at the settings, at the database, and at the configuration files of the MCP hosts that are installed, for you and for the
 project in the current folder. The server of each file is started as the host starts it: without the variables of your shell
-and, for hosts with a window, with a PATH of /usr/bin:/bin. Like any server it opens the database, and continues runs for as long as it is asked.
+and, for hosts with a window, with a PATH of /usr/bin:/bin; one with an address is asked for its health. Like any server it opens the database, and continues runs for as long as it is asked.
 
 Exit status: 0 if there are no problems, 1 if there are. Warnings are no problems.`,
 		Example: `  workflows-engine doctor
@@ -123,6 +123,11 @@ func (a *app) examineHost(ctx context.Context, r *doctor.Report, shell *config.C
 	}
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		e := entries[name]
+		subject := fmt.Sprintf("%s (%s, %s)", h.Title, name, file)
+		if e.URL != "" && name == defaultName { // another name may be another server's
+			named++
+			r.Address(ctx, subject, e.URL)
+		}
 		if !e.Starts() {
 			continue
 		}
@@ -133,7 +138,7 @@ func (a *app) examineHost(ctx context.Context, r *doctor.Report, shell *config.C
 			reinstall += " --scope project"
 			directory = a.env.Directory
 		}
-		if name != "workflows" {
+		if name != defaultName {
 			reinstall += " --name " + shellQuote(name)
 		}
 		shellPath := ""
@@ -141,7 +146,7 @@ func (a *app) examineHost(ctx context.Context, r *doctor.Report, shell *config.C
 			shellPath = a.env.Variable("PATH")
 		}
 		a.examineServer(ctx, r, shell, doctor.Start{
-			Path: shellPath, Subject: fmt.Sprintf("%s (%s, %s)", h.Title, name, file), Command: e.Command, Args: e.Args, Env: e.Env,
+			Path: shellPath, Subject: subject, Command: e.Command, Args: e.Args, Env: e.Env,
 			Directory: directory, Reinstall: reinstall,
 		})
 	}

@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"net/url"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,11 +18,17 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/mcphost"
 )
 
+// defaultName is the name of the server in a host.
+const defaultName = "workflows"
+
 type installOptions struct {
 	hosts       []string
 	scope, name string
 	server      string
 	env         []string
+	npx         bool
+	url         string
+	tokenEnv    string
 	print       string
 	dryRun, yes bool
 }
@@ -28,7 +37,7 @@ type installOptions struct {
 func (o *installOptions) register(set *pflag.FlagSet) {
 	set.StringSliceVar(&o.hosts, "host", nil, "the `host`: "+strings.Join(mcphost.Names(), ", ")+", or all that are installed")
 	set.StringVar(&o.scope, "scope", string(mcphost.User), "user: for all your projects; project: for everybody, in the current folder")
-	set.StringVar(&o.name, "name", "workflows", "name of the server in the host")
+	set.StringVar(&o.name, "name", defaultName, "name of the server in the host")
 	set.BoolVar(&o.dryRun, "dry-run", false, "change nothing, and say what would change")
 	set.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 }
@@ -43,18 +52,26 @@ func newInstall(a *app) *cobra.Command {
 of a file that changes is kept beside it. An entry that is there gets the new path; its arguments are replaced only by others,
 its variables are kept unless --env names them.
 
+--npx names the npm package instead of a path. It is not published yet: until it is, use it with a registry of your own that has it.
+--url names the address of a server that listens (workflows-engine-mcp --transport http), for hosts that connect to one; --token-env is
+the variable in which the host finds the bearer token, which itself is never written.
+
 Without --host the hosts that are installed are shown, and you are asked. --print changes nothing: it prints what to paste,
 and --print deeplink the address that installs the server when it is opened (Cursor, VS Code).`,
 		Example: `  workflows-engine install --host claude-code
   workflows-engine install --host all --dry-run
   workflows-engine install --host vscode --scope project -- --db /srv/team/runs.db
-  workflows-engine install --host cursor --print deeplink`,
+  workflows-engine install --host cursor --print deeplink
+  workflows-engine install --host claude-code --url http://127.0.0.1:8770/mcp --token-env WORKFLOWS_TOKEN`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.install(cmd, o, args) },
 	}
 	set := cmd.Flags()
 	o.register(set)
 	set.StringArrayVar(&o.env, "env", nil, "variable of the server, `NAME=VALUE`; may be repeated")
 	set.StringVar(&o.server, "server", "", "the server's `file` (default: beside this program, else in PATH)")
+	set.BoolVar(&o.npx, "npx", false, "have the host start the server by npx, from the npm package")
+	set.StringVar(&o.url, "url", "", "the `address` of a server that listens, for the host to connect to")
+	set.StringVar(&o.tokenEnv, "token-env", "", "with --url: the `variable` that holds the bearer token")
 	set.StringVar(&o.print, "print", "", "print what to paste, or with deeplink an address to open")
 	set.Lookup("print").NoOptDefVal = "file"
 	return cmd
@@ -72,7 +89,7 @@ has changed since becomes what it was before, byte for byte; a file that install
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.edit(cmd.Context(), o, "Restart the host.", func(h mcphost.Host, c mcphost.Content) ([]byte, string, error) {
-				if err := a.foreign(h, c, o.name); err != nil {
+				if err := a.foreign(h, c, o); err != nil {
 					return nil, "", err
 				}
 				text, had, err := h.Undone(c.Path, c.Text, o.name, c.Earlier())
@@ -84,6 +101,7 @@ has changed since becomes what it was before, byte for byte; a file that install
 		},
 	}
 	o.register(cmd.Flags())
+	cmd.Flags().StringVar(&o.url, "url", "", "the `address`, if that is what install wrote")
 	return cmd
 }
 
@@ -114,12 +132,14 @@ func (a *app) install(cmd *cobra.Command, o installOptions, args []string) error
 	if o.print != "" {
 		return a.printEntry(o, entry)
 	}
-	if err := a.prepareHosts(o); err != nil {
-		return err
+	if o.url == "" {
+		if err := a.prepareHosts(o); err != nil {
+			return err
+		}
 	}
-	const next = "Restart the host. workflows-engine doctor checks that it can start the server."
+	const next = "Restart the host. workflows-engine doctor checks that it finds the server."
 	return a.edit(cmd.Context(), o, next, func(h mcphost.Host, c mcphost.Content) ([]byte, string, error) {
-		if err := a.foreign(h, c, o.name); err != nil {
+		if err := a.foreign(h, c, o); err != nil {
 			return nil, "", err
 		}
 		text, err := h.Add(c.Path, c.Text, o.name, entry)
@@ -129,17 +149,23 @@ func (a *app) install(cmd *cobra.Command, o installOptions, args []string) error
 		if err == nil && c.Exists && string(text) == string(c.Text) {
 			return text, "has it already", nil
 		}
-		return text, fmt.Sprintf("with %s: %s", o.name, commandLine(append([]string{entry.Command}, entry.Args...)...)), err
+		return text, fmt.Sprintf("with %s: %s", o.name, cmp.Or(entry.URL, commandLine(append([]string{entry.Command}, entry.Args...)...))), err
 	})
 }
 
-// foreign refuses to touch an entry with the name that starts another program.
-func (a *app) foreign(h mcphost.Host, c mcphost.Content, name string) error {
+// foreign refuses to touch an entry with the name that starts another program, or has another address.
+func (a *app) foreign(h mcphost.Host, c mcphost.Content, o installOptions) error {
 	entries, err := h.Entries(c.Path, c.Text)
-	if e, ok := entries[name]; err != nil || !ok || e.Starts() {
+	e, ok := entries[o.name]
+	if err != nil || !ok || e.Starts() || e.URL != "" && e.URL == o.url {
 		return err
 	}
-	return problem.New(problem.HostFileInvalid, "%s names another server %s", c.Path, name).
+	if e.URL != "" {
+		return problem.New(problem.HostFileInvalid, "%s names a server %s at %s", c.Path, o.name, e.URL).
+			WithHint("If it is this one, take it out with uninstall --host %s --name %s --url %s; else choose another name with --name. The file was not changed.",
+				h.Name, shellQuote(o.name), shellQuote(e.URL))
+	}
+	return problem.New(problem.HostFileInvalid, "%s names another server %s", c.Path, o.name).
 		WithHint("Choose another name with --name, or take that entry out in an editor. The file was not changed.")
 }
 
@@ -165,11 +191,24 @@ func (a *app) prepareHosts(o installOptions) error {
 	return nil
 }
 
-// entry is how hosts are to start the server.
+// entry is how hosts are to start the server, or where they find it.
 func (a *app) entry(o installOptions, args []string) (mcphost.Entry, error) {
+	if o.url != "" {
+		return addressEntry(o, args)
+	}
 	e := mcphost.Entry{Args: slices.Clone(args)}
 	var err error
-	if e.Command, err = a.serverFile(o.server); err != nil {
+	switch {
+	case o.tokenEnv != "":
+		return e, usage("--token-env is for an address").WithHint("Give the address with --url. A server that the host starts needs no token.")
+	case o.npx && o.server != "":
+		return e, usage("--npx and --server exclude each other")
+	case o.npx:
+		e = mcphost.NPX(a.env.GOOS, args)
+	default:
+		e.Command, err = a.serverFile(o.server)
+	}
+	if err != nil {
 		return e, err
 	}
 	if path := filepath.ToSlash(e.Command); strings.Contains(path, "/_npx/") || strings.Contains(path, "/go-build") {
@@ -200,6 +239,28 @@ func (a *app) entry(o installOptions, args []string) (mcphost.Entry, error) {
 	return e, nil
 }
 
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// addressEntry is the entry of a server that listens.
+func addressEntry(o installOptions, args []string) (e mcphost.Entry, err error) {
+	e.URL, e.TokenEnv = o.url, o.tokenEnv
+	u, err := url.Parse(o.url)
+	switch {
+	case o.npx || o.server != "" || len(o.env) > 0 || len(args) > 0:
+		return e, usage("a server with an address is not started by the host, so --npx, --server, --env and flags after -- mean nothing").
+			WithHint("Give them to the server when you start it: %s --transport http.", server)
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return e, usage("--url: %q is not an address", o.url).WithHint("Write one such as http://127.0.0.1:8770/mcp.")
+	case u.User != nil:
+		return e, usage("--url: the address holds a name or password").WithHint("Name the variable that holds the token with --token-env.")
+	case o.tokenEnv != "" && !variableName.MatchString(o.tokenEnv):
+		return e, usage("--token-env is not the name of a variable").WithHint("Set a variable to the token where the host is started, and give its name: --token-env WORKFLOWS_TOKEN.")
+	case strings.Trim(u.Path, "/") == "":
+		return e, usage("--url: %s has no path", o.url).WithHint("Write %s/mcp: the server says its whole address when it starts.", strings.TrimRight(o.url, "/"))
+	}
+	return e, nil
+}
+
 func (a *app) printEntry(o installOptions, e mcphost.Entry) error {
 	chosen, err := a.chosenHosts(o)
 	switch {
@@ -207,6 +268,8 @@ func (a *app) printEntry(o installOptions, e mcphost.Entry) error {
 		return err
 	case len(chosen) != 1:
 		return usage("--print needs one host").WithHint("Name it with --host: %s.", problem.OrList(mcphost.Names()))
+	case chosen[0].Accepts(e) != nil:
+		return chosen[0].Accepts(e)
 	case o.print == "deeplink" && chosen[0].Link(o.name, e) == "":
 		return usage("%s installs nothing by an address", chosen[0].Title).WithHint("--print shows what to paste into its file.")
 	case o.print == "deeplink":
@@ -274,6 +337,9 @@ func (a *app) edit(ctx context.Context, o installOptions, next string, change fu
 	var failed error
 	for _, h := range chosen {
 		path, err := h.File(a.machine(), mcphost.Scope(o.scope))
+		if err == nil {
+			err = h.Accepts(mcphost.Entry{URL: o.url, TokenEnv: o.tokenEnv})
+		}
 		if err != nil && (asked || slices.Contains(o.hosts, "all")) {
 			continue // a host without such a file is not meant
 		}

@@ -27,7 +27,7 @@ func (h Host) Entries(path string, text []byte) (map[string]Entry, error) {
 	entries := map[string]Entry{}
 	servers, _ := values[h.key].(map[string]any)
 	for name, value := range servers {
-		entries[name] = entryOf(value)
+		entries[name] = h.entryOf(value)
 	}
 	return entries, nil
 }
@@ -89,24 +89,33 @@ func (h Host) Doubts(text []byte) string {
 // Add returns the text with the server in it. A text that has it already is returned as it is; see Entry.merged for one that
 // has it with other members.
 func (h Host) Add(path string, text []byte, name string, e Entry) ([]byte, error) {
+	if err := h.Accepts(e); err != nil {
+		return nil, err
+	}
 	values, err := h.parse(path, text)
 	if err != nil {
 		return nil, err
 	}
 	servers, _ := values[h.key].(map[string]any)
 	there, exists := servers[name]
-	if object, ok := there.(map[string]any); exists && !ok {
+	object, ok := there.(map[string]any)
+	if exists && !ok {
 		return nil, h.invalid(path, fmt.Errorf("%s.%s: expected an object", h.key, name))
-	} else if exists {
-		e = e.merged(entryOf(object))
+	}
+	keep := exists
+	if exists {
+		before := h.entryOf(object)
+		if keep = (e.URL == "") == (before.URL == ""); keep { // else none of the members is for the new entry
+			e = e.merged(before)
+		}
 	}
 	body := bytes.TrimPrefix(text, mark)
 	lead := text[:len(text)-len(body)]
 	var after []byte
 	if h.toml {
-		after, err = h.addTOML(path, body, name, e, there)
+		after, err = h.addTOML(path, body, name, e, object, keep)
 	} else {
-		after, err = h.addJSON(body, name, e, exists)
+		after, err = h.addJSON(body, name, e, keep)
 	}
 	if err != nil || bytes.Equal(after, body) {
 		return text, err
@@ -115,32 +124,40 @@ func (h Host) Add(path string, text []byte, name string, e Entry) ([]byte, error
 	return after, h.verify(path, text, after, name)
 }
 
-func (h Host) addJSON(body []byte, name string, e Entry, exists bool) ([]byte, error) {
+// addJSON writes an entry; keep says that one is there whose other members stay.
+func (h Host) addJSON(body []byte, name string, e Entry, keep bool) ([]byte, error) {
 	d, err := parseJSON(body)
 	if err != nil {
 		return nil, err
 	}
-	if !exists {
-		d.set([]string{h.key, name}, e.members(h.first))
+	if !keep {
+		d.set([]string{h.key, name}, h.members(e, h.first))
 		return d.bytes(), nil
 	}
-	for _, m := range e.members(nil) {
+	for _, m := range h.members(e, nil) {
+		if headers, ok := m.value.([]member); ok {
+			d.set([]string{h.key, name, m.name, headers[0].name}, headers[0].value) // other headers stay
+			continue
+		}
 		d.set([]string{h.key, name, m.name}, m.value)
 	}
 	return d.bytes(), nil
 }
 
-func (h Host) addTOML(path string, body []byte, name string, e Entry, there any) ([]byte, error) {
-	object, exists := there.(map[string]any)
-	if exists && reflect.DeepEqual(normal(entryOf(object)), normal(e)) {
+// addTOML writes an entry over object, nil if there is none; keep says that its other members stay.
+func (h Host) addTOML(path string, body []byte, name string, e Entry, object map[string]any, keep bool) ([]byte, error) {
+	if keep && reflect.DeepEqual(normal(h.entryOf(object)), normal(e)) {
 		return body, nil
 	}
 	spans := tableSpans(body, h.key, name)
-	if exists && len(spans) == 0 {
+	if object != nil && len(spans) == 0 {
 		return nil, problem.New(problem.HostFileInvalid, "%s has %s.%s, but not as a table of its own", path, h.key, name).
 			WithHint("Write it as [%s.%s] with one member a line, or take it out, then try again. The file was not changed.", h.key, name)
 	}
-	return setTOML(body, tables(h.key, name, e, object), spans), nil
+	if !keep {
+		object = nil
+	}
+	return setTOML(body, h.tables(name, e, object), spans), nil
 }
 
 // normal is an entry with nothing where it has empty lists.

@@ -2,6 +2,7 @@ package mcphost
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"maps"
@@ -10,13 +11,18 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// Entry says how a host starts a server.
+// Entry says how a host starts a server, or at which address it finds one.
 type Entry struct {
 	Command string
 	Args    []string
 	Env     map[string]string
+	// URL is the address; then the members above are empty. TokenEnv names the host's variable that holds the bearer token, "" for
+	// none: the token itself is never written.
+	URL, TokenEnv string
 }
 
 // Program is the name of the engine's MCP server.
@@ -24,12 +30,27 @@ const Program = "workflows-engine-mcp"
 
 // Starts reports whether an entry starts the engine's server, itself or by a program such as npx.
 func (e Entry) Starts() bool {
-	for _, word := range append([]string{e.Command}, e.Args...) {
-		if i := strings.LastIndexAny(word, `/\`); strings.TrimSuffix(word[i+1:], ".exe") == Program {
-			return true
+	_, _, starts := e.split()
+	return starts
+}
+
+// split divides the arguments into those of a launcher such as npx, up to the server's name, and the server's own flags.
+func (e Entry) split() (launcher, flags []string, starts bool) {
+	for i, word := range append([]string{e.Command}, e.Args...) {
+		if at := strings.LastIndexAny(word, `/\`); strings.TrimSuffix(word[at+1:], ".exe") == Program {
+			return e.Args[:i], e.Args[i:], true
 		}
 	}
-	return false
+	return nil, e.Args, false
+}
+
+// NPX is how a host starts the server of the npm package, with its flags.
+func NPX(goos string, flags []string) Entry {
+	words := []string{"npx", "-y", Program}
+	if goos == "windows" {
+		words = append([]string{"cmd", "/c"}, words...) // npx is a script there, which hosts cannot start
+	}
+	return Entry{Command: words[0], Args: append(words[1:], flags...)}
 }
 
 // member is a member of an object whose order is kept.
@@ -38,8 +59,31 @@ type member struct {
 	value any
 }
 
-// members are those that describe the entry, in the order in which they are written.
-func (e Entry) members(first []member) []member {
+// remote says how a host writes the address of a server.
+type remote struct {
+	// first are members that an entry begins with, address is the one that holds the address.
+	first   []member
+	address string
+	// variable is how a header refers to a variable, with %s for its name; "" if the host has no such way.
+	variable string
+}
+
+const authorization = "Authorization"
+
+// members are those that describe the entry, in the order in which they are written; those in first only stand in entries that
+// start the server.
+func (h Host) members(e Entry, first []member) []member {
+	if e.URL != "" {
+		list := append(slices.Clone(h.remote.first), member{h.remote.address, e.URL})
+		switch {
+		case e.TokenEnv == "":
+		case h.toml:
+			list = append(list, member{"bearer_token_env_var", e.TokenEnv})
+		default:
+			list = append(list, member{"headers", []member{{authorization, h.bearer(e.TokenEnv)}}})
+		}
+		return list
+	}
 	list := append(slices.Clone(first), member{"command", e.Command})
 	if len(e.Args) > 0 {
 		list = append(list, member{"args", e.Args})
@@ -50,12 +94,37 @@ func (e Entry) members(first []member) []member {
 	return list
 }
 
-// merged is what becomes of an entry that is there: the command is e's; arguments are replaced only if e has any, and
-// variables that e does not name stay.
-func (e Entry) merged(there Entry) Entry {
-	if len(e.Args) == 0 {
-		e.Args = there.Args
+// bearer is the header that refers to a variable.
+func (h Host) bearer(variable string) string {
+	return "Bearer " + strings.ReplaceAll(h.remote.variable, "%s", variable)
+}
+
+// Accepts returns why the host's file cannot hold the entry, nil if it can.
+func (h Host) Accepts(e Entry) error {
+	switch {
+	case e.URL == "":
+		return nil
+	case h.remote.address == "":
+		return problem.New(problem.UsageError, "the file of %s takes no addresses", h.Title).WithHint("Leave out --url: %s starts the server itself.", h.Title)
+	case e.TokenEnv != "" && h.remote.variable == "" && !h.toml:
+		return problem.New(problem.UsageError, "headers in the file of %s cannot refer to variables", h.Title).
+			WithHint("Leave out --token-env, then add the header with the token in an editor.")
 	}
+	return nil
+}
+
+// merged is what becomes of an entry that is there: how to start the server, or its address, is e's; flags are replaced only if e
+// has any, and variables that e does not name stay.
+func (e Entry) merged(there Entry) Entry {
+	if e.URL != "" {
+		e.TokenEnv = cmp.Or(e.TokenEnv, there.TokenEnv)
+		return e
+	}
+	launcher, flags, _ := e.split()
+	if len(flags) == 0 {
+		_, flags, _ = there.split()
+	}
+	e.Args = slices.Concat(launcher, flags)
 	env := maps.Clone(there.Env)
 	if env == nil {
 		env = map[string]string{}
@@ -66,7 +135,7 @@ func (e Entry) merged(there Entry) Entry {
 }
 
 // entryOf reads an entry from what a file says of a server; what has another type is left out.
-func entryOf(value any) (e Entry) {
+func (h Host) entryOf(value any) (e Entry) {
 	object, _ := value.(map[string]any)
 	e.Command, _ = object["command"].(string)
 	args, _ := object["args"].([]any)
@@ -83,6 +152,20 @@ func entryOf(value any) (e Entry) {
 			}
 			e.Env[name] = text
 		}
+	}
+	if h.remote.address == "" || e.Command != "" {
+		return e
+	}
+	e.URL, _ = object[h.remote.address].(string)
+	if h.toml {
+		e.TokenEnv, _ = object["bearer_token_env_var"].(string)
+		return e
+	}
+	headers, _ := object["headers"].(map[string]any)
+	bearer, _ := headers[authorization].(string)
+	before, after, _ := strings.Cut(h.bearer("%s"), "%s")
+	if name, ok := strings.CutPrefix(bearer, before); ok && strings.HasSuffix(name, after) && h.remote.variable != "" {
+		e.TokenEnv = strings.TrimSuffix(name, after)
 	}
 	return e
 }
@@ -116,11 +199,11 @@ func compact(value any) []byte {
 // Print returns what to paste into the host's file.
 func (h Host) Print(name string, e Entry) string {
 	if h.toml {
-		return string(tables(h.key, name, e, nil))
+		return string(h.tables(name, e, nil))
 	}
 	var out bytes.Buffer
 	// Indent fails on invalid JSON only.
-	_ = json.Indent(&out, object([]member{{h.key, []member{{name, e.members(h.first)}}}}), "", "  ")
+	_ = json.Indent(&out, object([]member{{h.key, []member{{name, h.members(e, h.first)}}}}), "", "  ")
 	return out.String() + "\n"
 }
 
@@ -129,43 +212,45 @@ func (h Host) Link(name string, e Entry) string {
 	if h.link == nil {
 		return ""
 	}
-	return h.link(name, e)
+	return h.link(name, h.members(e, nil))
 }
 
 // cursorLink is Cursor's form (source: docs/mcp.md, "The hosts' files").
-func cursorLink(name string, e Entry) string {
-	config := base64.StdEncoding.EncodeToString(object(e.members(nil)))
+func cursorLink(name string, members []member) string {
+	config := base64.StdEncoding.EncodeToString(object(members))
 	return "cursor://anysphere.cursor-deeplink/mcp/install?name=" + component(name) + "&config=" + component(config)
 }
 
 // codeLink is VS Code's form.
-func codeLink(name string, e Entry) string {
-	return "vscode:mcp/install?" + component(string(object(e.members([]member{{"name", name}}))))
+func codeLink(name string, members []member) string {
+	return "vscode:mcp/install?" + component(string(object(append([]member{{"name", name}}, members...))))
 }
 
 // component escapes a part of an address as JavaScript's encodeURIComponent does, as far as readers can tell.
 func component(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
 
 // tables is an entry as TOML, with the members that somebody else has added.
-func tables(key, name string, e Entry, more map[string]any) []byte {
+func (h Host) tables(name string, e Entry, more map[string]any) []byte {
 	var server any = struct {
-		Command string            `toml:"command"`
-		Args    []string          `toml:"args,omitempty"`
-		Env     map[string]string `toml:"env,omitempty"`
-	}{e.Command, e.Args, e.Env}
+		Command  string            `toml:"command,omitempty"`
+		Args     []string          `toml:"args,omitempty"`
+		Env      map[string]string `toml:"env,omitempty"`
+		URL      string            `toml:"url,omitempty"`
+		TokenEnv string            `toml:"bearer_token_env_var,omitempty"`
+	}{e.Command, e.Args, e.Env, e.URL, e.TokenEnv}
 	if len(more) > 0 {
 		all := maps.Clone(more)
-		for _, m := range e.members(nil) {
+		for _, m := range h.members(e, nil) {
 			all[m.name] = m.value
 		}
 		server = all
 	}
 	var out bytes.Buffer
 	// Encode fails on values that TOML cannot have, which none is: they are texts, or come from TOML.
-	if err := toml.NewEncoder(&out).Encode(map[string]any{key: map[string]any{name: server}}); err != nil {
+	if err := toml.NewEncoder(&out).Encode(map[string]any{h.key: map[string]any{name: server}}); err != nil {
 		return nil
 	}
 	// The encoder begins with the line of the outer table, which may be in the file already.
-	text := strings.TrimPrefix(out.String(), "["+key+"]\n")
+	text := strings.TrimPrefix(out.String(), "["+h.key+"]\n")
 	return []byte(strings.TrimLeft(text, "\n"))
 }

@@ -61,7 +61,7 @@ const (
 	Project Scope = "project"
 )
 
-// Host is a program that starts MCP servers.
+// Host is a program that starts MCP servers, or connects to them.
 type Host struct {
 	// Name is what --host takes, Title what people call it.
 	Name, Title string
@@ -79,8 +79,10 @@ type Host struct {
 	lenient bool
 	// first are members that each entry begins with.
 	first []member
+	// remote is how the host writes the address of a server.
+	remote remote
 	// link makes the address that installs a server, nil for hosts without one.
-	link func(name string, e Entry) string
+	link func(name string, members []member) string
 }
 
 // below makes the user function of a host that keeps its file in a folder of its own below the home folder.
@@ -97,6 +99,7 @@ func below(variable string, folder []string, file string) func(Machine) (string,
 var hosts = []Host{
 	{
 		Name: "claude-code", Title: "Claude Code", Terminal: true, key: "mcpServers", project: []string{".mcp.json"},
+		remote: remote{first: []member{{"type", "http"}}, address: "url", variable: "${%s}"},
 		user: func(m Machine) (string, string) {
 			if own := m.Variable("CLAUDE_CONFIG_DIR"); own != "" {
 				return m.join(own, ".claude.json"), own
@@ -116,11 +119,13 @@ var hosts = []Host{
 	},
 	{
 		Name: "cursor", Title: "Cursor", key: "mcpServers", project: []string{".cursor", "mcp.json"}, link: cursorLink,
-		user: below("", []string{".cursor"}, "mcp.json"),
+		remote: remote{address: "url", variable: "${env:%s}"},
+		user:   below("", []string{".cursor"}, "mcp.json"),
 	},
 	{
 		Name: "vscode", Title: "VS Code", key: "servers", project: []string{".vscode", "mcp.json"}, link: codeLink,
 		lenient: true, first: []member{{"type", "stdio"}},
+		remote: remote{first: []member{{"type", "http"}}, address: "url", variable: "${env:%s}"},
 		user: func(m Machine) (string, string) {
 			own := m.join(m.settings(), "Code", "User")
 			return m.join(own, "mcp.json"), own
@@ -128,15 +133,17 @@ var hosts = []Host{
 	},
 	{
 		Name: "codex", Title: "Codex", Terminal: true, key: "mcp_servers", project: []string{".codex", "config.toml"}, toml: true,
-		user: below("CODEX_HOME", []string{".codex"}, "config.toml"),
+		remote: remote{address: "url"},
+		user:   below("CODEX_HOME", []string{".codex"}, "config.toml"),
 	},
 	{
 		Name: "windsurf", Title: "Windsurf", key: "mcpServers",
-		user: below("", []string{".codeium", "windsurf"}, "mcp_config.json"),
+		remote: remote{address: "serverUrl", variable: "${env:%s}"},
+		user:   below("", []string{".codeium", "windsurf"}, "mcp_config.json"),
 	},
 	{
 		Name: "zed", Title: "Zed", key: "context_servers", project: []string{".zed", "settings.json"},
-		lenient: true, first: []member{{"source", "custom"}},
+		lenient: true, first: []member{{"source", "custom"}}, remote: remote{address: "url"},
 		user: func(m Machine) (string, string) {
 			own := m.join(m.unixSettings(), "zed") // on macOS too
 			if m.GOOS == "windows" {

@@ -161,7 +161,7 @@ func TestKeepsWhatTheUserAdded(t *testing.T) {
 			t.Fatal(err)
 		}
 		shown, _ := json.Marshal(entries["workflows"])
-		if want := `{"Command":"new","Args":["--x"],"Env":{"K":"1","L":"2"}}`; string(shown) != want {
+		if want := `{"Command":"new","Args":["--x"],"Env":{"K":"1","L":"2"},"URL":"","TokenEnv":""}`; string(shown) != want {
 			t.Errorf("%s: %s\n%s", host, shown, got)
 		}
 		if !strings.Contains(string(got), "disabled") || host == "codex" && (!strings.Contains(string(got), "[other]\na = 1\n") || !strings.Contains(string(got), "# end")) {

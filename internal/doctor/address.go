@@ -1,0 +1,39 @@
+package doctor
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Address asks the server at an address for its health. It sends no token: who may connect is between the host and the server.
+func (r *Report) Address(ctx context.Context, subject, address string) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	u, err := url.Parse(address)
+	var answer *http.Response
+	if err == nil {
+		u.Path, u.RawPath, u.RawQuery = "/healthz", "", ""
+		var request *http.Request
+		if request, err = http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil); err == nil {
+			answer, err = http.DefaultClient.Do(request)
+		}
+	}
+	if err != nil {
+		r.Add(Problem, ServerFailed, subject, "Start the server: workflows-engine-mcp --transport http, with --listen for another address.", "nothing answers at %s: %v", address, err)
+		return
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(answer.Body, 600))
+	switch said := strings.TrimSpace(string(text)); {
+	case err == nil && answer.StatusCode == http.StatusOK && said == "ok":
+		r.Add(OK, Server, subject, "", "the server at %s answers that it works", address)
+	case answer.StatusCode == http.StatusServiceUnavailable:
+		r.Add(Problem, ServerTrouble, subject, "Look at what the server says on standard error.", "the server at %s cannot work: %s", address, said)
+	default:
+		r.Add(Warning, Server, subject, "Check the address. A proxy has to pass on /healthz, too, for this check.", "%s answers %s, which is not how the server does", u, answer.Status)
+	}
+}
