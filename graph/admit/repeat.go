@@ -31,8 +31,12 @@ func (r Repeat) Verdict(refusal error, code problem.Code, at problem.Place, what
 	case Repeated:
 		return nil
 	case KeyReused:
+		now := "Runner.Status shows what the run waits for now."
+		if p, ok := problem.As(refusal); ok && p.Hint != "" {
+			now = strings.TrimPrefix(p.Hint, "Nothing was changed. ") // it says what is awaited instead
+		}
 		return problem.New(code, "%s was used before, with another content", what).WithReason(problem.AnsweredDifferently).WithPlace(at).
-			WithHint("What was recorded first stands; nothing was changed. Runner.Status shows what the run waits for now.")
+			WithHint("What was recorded first stands; nothing was changed. %s", now)
 	default:
 		return refusal
 	}

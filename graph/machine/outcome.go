@@ -111,7 +111,8 @@ func (m *Machine) awaited(o Outcome) (*token, error) {
 	}
 	if o.IdempotencyKey != "" && o.IdempotencyKey != m.cfg.ExecutionID+":"+match.key() {
 		return nil, problem.New(problem.SubmitNotAwaiting, "idempotency key %q is not that of the pending attempt", o.IdempotencyKey).WithReason(problem.NotAwaiting).
-			WithPlace(at).WithHint("Node %q waits with the key %q. An attempt whose key is no longer in pending needs no outcome.", o.NodeID, m.cfg.ExecutionID+":"+match.key())
+			WithPlace(at).WithHint("Attempt %d of node %q is the current one: submit its outcome with the key %q. An attempt whose key is no longer in pending needs no outcome.",
+			match.wait.Attempt, o.NodeID, m.cfg.ExecutionID+":"+match.key())
 	}
 	return match, nil
 }

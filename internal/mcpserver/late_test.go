@@ -47,6 +47,27 @@ func TestAnOutcomeOfAnAttemptThatTimedOut(t *testing.T) {
 	})
 }
 
+// TestAnotherOutcomeOfAnAttemptThatHasOne: the refusal says what is awaited instead.
+func TestAnotherOutcomeOfAnAttemptThatHasOne(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ definition, says string }{
+		"the next attempt is open": {slowWork, `Attempt 2 of node "work" is the current one: submit its outcome with the key "r:work#1.2"`},
+		"the next attempt has not begun": {
+			strings.Replace(slowWork, `"max_attempts":3`, `"max_attempts":3,"initial_interval":"1h"`, 1), `Ask workflow_status with wait_ms for the next attempt`,
+		},
+	} {
+		h := newHost(t, hostMediated)
+		h.ok("workflow_start", object{"definition": c.definition, "execution_id": "r"})
+		args := object{"execution_id": "r", "node_id": "work", "idempotency_key": "r:work#1.1", "outcome": object{"ok": false, "error": "no"}}
+		h.ok("workflow_submit_activity", args)
+		args["outcome"] = object{"ok": true, "result": object{"found": "much"}}
+		stale := h.refused("ACTIVITY_SUBMIT_NOT_AWAITING", "workflow_submit_activity", args)
+		if !strings.Contains(stale.text, "was used before, with another content") || !strings.Contains(stale.text, "nothing was changed. "+c.says) {
+			t.Errorf("%s: %s", name, stale.text)
+		}
+	}
+}
+
 // race is a block that the first of two branches joins.
 const race = `{"document":{"schema":"s","name":"race","version":"1"},"state_schema":{"type":"object"},
 	"nodes":[{"id":"a","type":"start"},
