@@ -61,6 +61,22 @@ func stateless(t *testing.T, w *wire, revision string) {
 	drive(t, w, meta)
 }
 
+// TestDiscoverWithoutARevision: the refusal has the code by which clients know that they have to begin with initialize, and says what else
+// would do.
+func TestDiscoverWithoutARevision(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWire(t)
+		for _, params := range []string{"", `,"params":{}`, `,"params":{"_meta":{}}`} {
+			answer := decode(t, w.send(`{"jsonrpc":"2.0","id":0,"method":"server/discover"`+params+`}`))
+			message, _ := at(t, answer, "error", "message").(string)
+			if at(t, answer, "error", "code") != -32601.0 || !strings.Contains(message, "io.modelcontextprotocol/protocolVersion") || !strings.Contains(message, "initialize") {
+				t.Errorf("%s: %v", params, answer)
+			}
+		}
+	})
+}
+
 // drive lists the tools and drives a run to its end.
 func drive(t *testing.T, w *wire, meta string) {
 	t.Helper()

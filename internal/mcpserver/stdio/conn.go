@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"runtime"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/frame"
 )
@@ -279,5 +281,11 @@ func (c *conn) wireError(method string, err error) *jsonrpc.Error {
 	if method == "initialize" && c.revision == "" {
 		return frame.Coded(err, jsonrpc.CodeInvalidParams)
 	}
-	return frame.Coded(err, jsonrpc.CodeInvalidRequest)
+	wire := frame.Coded(err, jsonrpc.CodeInvalidRequest)
+	if method == "server/discover" && wire.Code == jsonrpc.CodeMethodNotFound {
+		// The revisions that have the method name themselves in each request, so this one is of another.
+		wire.Message = fmt.Sprintf("only requests whose _meta has %q (2026-07-28) and %q may call %q; others begin with initialize",
+			mcp.MetaKeyProtocolVersion, mcp.MetaKeyClientCapabilities, method)
+	}
+	return wire
 }
