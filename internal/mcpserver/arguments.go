@@ -24,6 +24,8 @@ type arguments struct {
 	source []byte
 	// broken is why the arguments are not JSON, which the connection does not look at if they are large.
 	broken error
+	// unread is why none of the arguments was read: nothing can be said about single ones.
+	unread error
 	// noLines says that the definition was an object: its author has seen no lines.
 	noLines bool
 	// refused is what made a definition unusable.
@@ -58,6 +60,7 @@ func readArguments(raw []byte, t *tool) *arguments {
 	plain, losses, err := decodeExact(raw)
 	if err == errTooMuch {
 		a.Fail("type", "%v", err)
+		a.unread = a.problem()
 		return a
 	}
 	if err != nil {
@@ -141,6 +144,9 @@ func snakeCase(name string) string {
 // problem is what is wrong with the arguments, nil if nothing is. The path, in the form of the protocol's validator, is for programs,
 // the text for people.
 func (a *arguments) problem() error {
+	if a.unread != nil {
+		return a.unread
+	}
 	if len(a.report.Findings) == 0 {
 		if a.refused != nil {
 			return a.refused

@@ -200,3 +200,15 @@ func TestArgumentsThatWouldChange(t *testing.T) {
 		t.Error(done.text)
 	}
 }
+
+// TestArgumentsThatTakeTooMuch: where none of them was read, none is said to be missing.
+func TestArgumentsThatTakeTooMuch(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, hostMediated)
+	many := json.RawMessage("[" + strings.Repeat(`{"":0},`, 600_000) + "0]")
+	r := h.refused("VALIDATION_ERROR", "workflow_status", object{"execution_id": "r", "pad": many})
+	issues, _ := r.details()["issues"].([]any)
+	if len(issues) != 1 || !strings.Contains(r.text, "MiB of memory") || strings.Contains(r.text, "missing") {
+		t.Errorf("%d issues: %s", len(issues), r.text)
+	}
+}
