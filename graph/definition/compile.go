@@ -3,6 +3,7 @@ package definition
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -222,6 +223,12 @@ func (c *compiler) settle() problem.Findings {
 	}
 	c.faults = nil
 	fs := c.findings
+	nodes := c.document.root.Get("nodes")
+	for i := range fs {
+		if at := &fs[i].At; at.NodeID == "" {
+			at.NodeID = nodeAt(nodes, at.Pointer)
+		}
+	}
 	if len(fs) > MaxFindings {
 		// "error" comes before "warning".
 		slices.SortStableFunc(fs, func(a, b problem.Finding) int { return cmp.Compare(a.Severity, b.Severity) })
@@ -229,6 +236,20 @@ func (c *compiler) settle() problem.Findings {
 	}
 	fs.Sort()
 	return fs
+}
+
+// nodeAt returns the id of the node that a pointer leads into, "" if it leads into none with an id.
+func nodeAt(nodes *jsonvalue.Node, pointer string) string {
+	rest, inside := strings.CutPrefix(pointer, "/nodes/")
+	number, _, _ := strings.Cut(rest, "/")
+	i, err := strconv.Atoi(number)
+	if !inside || err != nil || nodes == nil || i < 0 || i >= len(nodes.Elements) {
+		return ""
+	}
+	if id := nodes.Elements[i].Get("id"); id != nil {
+		return id.Str
+	}
+	return ""
 }
 
 // program puts the parts together. It is called only for documents without errors.

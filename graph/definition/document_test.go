@@ -244,3 +244,24 @@ func TestPlaces(t *testing.T) {
 		t.Errorf("got %s of %q, hint %q", got, f.At.NodeID, f.Hint)
 	}
 }
+
+// TestFindingsNameTheirNode: also those of the schema, which know only the place.
+func TestFindingsNameTheirNode(t *testing.T) {
+	t.Parallel()
+	for change, want := range map[string]string{
+		`set /nodes/1/config/handler 5`:  "greet",
+		`set /nodes/1/timeout 5`:         "greet",
+		`set /nodes/1/nonsense 5`:        "greet",
+		`set /nodes/1/id 5`:              "",
+		`set /state_schema 5`:            "",
+		`set /nodes/1/config "nonsense"`: "greet",
+	} {
+		_, _, findings := compileValue(t, patch(t, base(t, "linear"), change))
+		if len(findings) == 0 || findings[0].At.NodeID != want {
+			t.Errorf("%s: %s", change, list(findings))
+			for _, f := range findings {
+				t.Log(f.At.NodeID)
+			}
+		}
+	}
+}

@@ -151,7 +151,11 @@ func writeFindings(w io.Writer, paint palette, c checked) {
 		}
 		fmt.Fprintf(w, "%s: %s %s %s", paint.bold(place), severity, f.Code, f.Message)
 		if f.At.Pointer != "" {
-			fmt.Fprintf(w, " %s", paint.faint("("+f.At.Pointer+")"))
+			node := ""
+			if f.At.NodeID != "" {
+				node = problem.Format("node %q, ", f.At.NodeID)
+			}
+			fmt.Fprintf(w, " %s", paint.faint("("+node+f.At.Pointer+")"))
 		}
 		fmt.Fprintf(w, "\n%s", excerpt(c.source.text, f.At.Line, f.At.Column))
 		if f.Hint != "" {
