@@ -35,38 +35,57 @@ func Decode(src []byte) (any, error) {
 // values the model cannot keep. These are numbers too large for a double, integers that a double does not hold, and strings
 // that are not valid UTF-8.
 func DecodeExact(src []byte) (v any, losses []SyntaxError, err error) {
-	v, lossy, f := decode(src)
+	return decodeExact(src, true)
+}
+
+// DecodeUnique is DecodeExact, to which a member that stands twice in an object is a loss, too.
+func DecodeUnique(src []byte) (v any, losses []SyntaxError, err error) {
+	return decodeExact(src, false)
+}
+
+func decodeExact(src []byte, twice bool) (v any, losses []SyntaxError, err error) {
+	v, flaws, f := decode(src)
 	if f != nil {
 		_, err = Decode(src)
 		return nil, nil, err
 	}
-	if lossy {
-		losses = lossesOf(src, false)
+	ignored := []string{"proto"}
+	if twice {
+		ignored = append(ignored, "duplicate")
+	}
+	if flaws.lossy || flaws.twice && !twice {
+		losses = lossesOf(src, false, ignored...)
 	}
 	return v, losses, nil
 }
 
 // lossesOf returns the losses of a text that decode accepts. Of marshalled text, which encoding/json wrote, the escape
 // \ufffd is one too: that is what it makes of bytes that are not valid UTF-8; the character itself it writes as it is.
-func lossesOf(src []byte, marshalled bool) []SyntaxError {
-	p := &parser{cursor: cursor{src: src}, maxDepth: maxDecodeDepth, line: 1, column: 1, ignored: []string{"duplicate", "proto"}}
+func lossesOf(src []byte, marshalled bool, ignored ...string) []SyntaxError {
+	p := &parser{cursor: cursor{src: src}, maxDepth: maxDecodeDepth, line: 1, column: 1, ignored: ignored}
 	p.strings.marshalled = marshalled
 	p.document()
 	return p.problems
 }
 
-// decode is Decode; lossy reports whether a value is not what the text says.
-func decode(src []byte) (v any, lossy bool, f *fault) {
+// flaws says how a value differs from its text.
+type flaws struct {
+	// lossy: a value is not what the text says; twice: a member stands twice in an object.
+	lossy, twice bool
+}
+
+// decode is Decode, and reports the flaws.
+func decode(src []byte) (v any, found flaws, f *fault) {
 	d := decoders.Get().(*decoder)
-	d.src, d.offset, d.depth, d.lossy = src, 0, 0, false
+	d.src, d.offset, d.depth, d.flaws = src, 0, 0, flaws{}
 	v, f = d.document()
 	d.src = nil
-	lossy = d.lossy
+	found = d.flaws
 	if cap(d.strings.scratch) > maxScratch {
 		d.strings.scratch = nil
 	}
 	decoders.Put(d)
-	return v, lossy, f
+	return v, found, f
 }
 
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
@@ -74,7 +93,7 @@ var decoders = sync.Pool{New: func() any { return new(decoder) }}
 // decoder reads one text at a time.
 type decoder struct {
 	cursor
-	lossy   bool // a value is not what the text says
+	flaws
 	strings stringScanner
 	// names are member names seen lately, by nameSlot: records repeat the same few over and over.
 	names [nameSlots]string
@@ -197,7 +216,9 @@ func (d *decoder) object() (any, *fault) {
 		if f != nil {
 			return nil, f
 		}
+		before := len(object)
 		object[name] = v
+		d.twice = d.twice || len(object) == before
 		if more, f = d.more('}'); f != nil {
 			return nil, f
 		}

@@ -237,7 +237,7 @@ func (n *normalizer) text(text []byte, marshalled bool) (any, string) {
 	if len(text) == 0 {
 		return nil, "its JSON text is empty"
 	}
-	v, lossy, f := decode(text)
+	v, flaws, f := decode(text)
 	if f == nil && TooDeep(text, MaxDepth-n.depth) {
 		n.depth = MaxDepth
 		return nil, n.enter()
@@ -245,8 +245,8 @@ func (n *normalizer) text(text []byte, marshalled bool) (any, string) {
 	if f != nil {
 		return nil, fmt.Sprintf("its JSON text is invalid at byte %d: %s", f.offset, f.message)
 	}
-	if lossy || marshalled && bytes.Contains(text, []byte(`\ufffd`)) {
-		if losses := lossesOf(text, marshalled); len(losses) > 0 {
+	if flaws.lossy || marshalled && bytes.Contains(text, []byte(`\ufffd`)) {
+		if losses := lossesOf(text, marshalled, "duplicate", "proto"); len(losses) > 0 {
 			n.pointer = losses[0].Pointer
 			return nil, losses[0].Message
 		}

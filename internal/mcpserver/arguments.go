@@ -83,12 +83,12 @@ const maxDecoded = 128 << 20
 
 var errTooMuch = fmt.Errorf("would take more than %d MiB of memory: fewer values, or shorter ones, are accepted", maxDecoded>>20)
 
-// decodeExact is jsonvalue.DecodeExact for a text that does not take too much.
+// decodeExact is jsonvalue.DecodeUnique for a text that does not take too much.
 func decodeExact(text []byte) (v any, losses []jsonvalue.SyntaxError, err error) {
 	if len(text) > largeCall && jsonvalue.DecodedBytes(text, maxDecoded) > maxDecoded {
 		return nil, nil, errTooMuch
 	}
-	return jsonvalue.DecodeExact(text)
+	return jsonvalue.DecodeUnique(text)
 }
 
 // sourceOf returns the JSON text of an argument as the caller wrote it, which shows what a decoded value does not: members
@@ -176,7 +176,8 @@ func (a *arguments) problem() error {
 // refuseLosses reports the values of a text that cannot be kept, except in members that are read from their own texts.
 func refuseLosses(v jsonobject.Value, losses []jsonvalue.SyntaxError, except ...string) {
 	for _, loss := range losses {
-		if path := jsonvalue.PointerTokens(loss.Pointer); len(path) == 0 || !slices.Contains(except, path[0]) {
+		path := jsonvalue.PointerTokens(loss.Pointer)
+		if len(path) == 0 || len(path) == 1 && loss.Kind == "duplicate" || !slices.Contains(except, path[0]) {
 			v.Fail("type", "%s", loss.Message).At.Pointer += loss.Pointer
 		}
 	}

@@ -212,3 +212,26 @@ func TestArgumentsThatTakeTooMuch(t *testing.T) {
 		t.Errorf("%d issues: %s", len(issues), r.text)
 	}
 }
+
+// TestArgumentsGivenTwice: which of two values was meant is not guessed, at any depth and in large calls too.
+func TestArgumentsGivenTwice(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, hostMediated)
+	step, err := json.Marshal(definitionFile(t, "step"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for args, member := range map[string]string{
+		`{"execution_id":"r","definition":` + string(step) + `,"execution_id":"s"}`:                                            "execution_id",
+		`{"definition":` + string(step) + `,"input":{"a":{"b":1,"b":1}}}`:                                                      "b",
+		`{"definition":` + string(step) + `,"input":{"a":1,"a":2,"pad":"` + strings.Repeat("x", 70_000) + `"}}`:                "a",
+		`{"definition":` + string(step) + `,"input":"{\"a\":1,\"a\":2}"}`:                                                      "a",
+		`{"definition":` + string(step) + `,"definition":` + string(step) + `}`:                                                "definition",
+		`{"definition":` + strings.Replace(string(step), `"config":{`, `"config":{"handler":"x",`, 1) + `,"execution_id":"r"}`: "handler",
+	} {
+		r := h.raw("workflow_start", json.RawMessage(args))
+		if r.code != "VALIDATION_ERROR" || !strings.Contains(r.text, `duplicate member "`+member+`"`) {
+			t.Errorf("%.60s: %.400s", args, r.text)
+		}
+	}
+}
