@@ -120,3 +120,31 @@ func TestBatches(t *testing.T) {
 		}
 	})
 }
+
+// TestDeepArguments: arguments that are nested deeper than the SDK reads are refused by what the engine takes, with what to do.
+func TestDeepArguments(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWire(t)
+		w.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}`)
+		definition, err := json.Marshal(definitionFile(t, "step"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, levels := range []int{600, 890, 990, 1010, 9000} {
+			deep := strings.Repeat("[", levels) + strings.Repeat("]", levels)
+			answer := decode(t, w.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"workflow_start","arguments":{"definition":`+string(definition)+`,"input":{"a":`+deep+`}}}}`))
+			if answer["result"] == nil {
+				t.Errorf("%d levels: %v", levels, answer)
+				continue
+			}
+			if message, _ := at(t, answer, "result", "structuredContent", "error", "message").(string); !strings.Contains(message, "more than 512 levels") {
+				t.Errorf("%d levels: %s", levels, message)
+			}
+			answer = decode(t, w.send(`{"jsonrpc":"2.0","id":2,"method":"prompts/get","params":{"name":"drive_run","arguments":{"execution_id":`+deep+`}}}`))
+			if message, _ := at(t, answer, "error", "message").(string); levels > 900 && !strings.Contains(message, "nested more than 900 levels") {
+				t.Errorf("%d levels of a prompt: %s", levels, message)
+			}
+		}
+	})
+}

@@ -34,10 +34,10 @@ func (c cut) original(offset int64) int64 {
 	return offset
 }
 
-// decode reads one JSON object as a message. value is where its arguments stand, if it has large ones. Both results are nil for a
-// malformed response, which must not be answered.
-func decode(text []byte, value span) (jsonrpc.Message, *Refusal) {
-	if value.bytes() <= largeValue {
+// decode reads one JSON object as a message. value is where its arguments stand, if it has large ones, or deep ones, which the SDK's
+// reader refuses without saying why. Both results are nil for a malformed response, which must not be answered.
+func decode(text []byte, value span, deep bool) (jsonrpc.Message, *Refusal) {
+	if value.bytes() <= largeValue && !deep {
 		return decodeText(text, cut{})
 	}
 	rest := slices.Concat(text[:value.start], []byte("{}"), text[value.end:])
@@ -57,6 +57,9 @@ func decode(text []byte, value span) (jsonrpc.Message, *Refusal) {
 	}
 	if req.Method != "tools/call" {
 		r := Refuse(jsonrpc.CodeInvalidParams, "the parameters of %q have %d bytes; up to %d are read", req.Method, value.bytes(), largeValue)
+		if value.bytes() <= largeValue {
+			r = Refuse(jsonrpc.CodeInvalidParams, "the parameters of %q are nested more than %d levels deep", req.Method, deepMessage)
+		}
 		r.ID = req.ID
 		return nil, r
 	}

@@ -19,6 +19,8 @@ type Text struct {
 	batch bool // an array of messages
 	// value is the place of a value that may be the arguments of a tool call, in a message.
 	value span
+	// deep says that the text is nested deeper than the SDK reads arguments.
+	deep bool
 	// refused says why the text is not read: text is then its beginning and tail its last bytes.
 	refused *Refusal
 	tail    []byte
@@ -32,7 +34,7 @@ func (t Text) Decode() (jsonrpc.Message, *Refusal) {
 		r.ID = findOuterID(t.text, t.tail)
 		return nil, &r
 	}
-	return decode(t.text, t.value)
+	return decode(t.text, t.value, t.deep)
 }
 
 // Bytes returns the text.
@@ -57,7 +59,7 @@ func (t Text) Members() ([]Text, *Refusal) {
 	for i, member := range members {
 		s := scan{kind: outside}
 		s.add(member)
-		texts[i] = Text{text: member, value: s.value(member)}
+		texts[i] = Text{text: member, value: s.value(member), deep: s.isDeep()}
 	}
 	return texts, nil
 }
@@ -67,6 +69,11 @@ const (
 	headBytes = 1024
 	tailBytes = 256
 )
+
+// deepMessage is a nesting that the SDK's reader still takes, and that is deeper than any value that a tool takes.
+const deepMessage = 900
+
+func (s *scan) isDeep() bool { return s.deepest > deepMessage }
 
 // maxDepth is the deepest nesting that is read, as by the readers of JSON text behind.
 const maxDepth = 10_000
@@ -142,7 +149,7 @@ func read(in *bufio.Reader, max int, line bool) (Text, error) {
 				parts = append(parts, bytes.Clone(part))
 			default:
 				l.text = bytes.TrimRight(join(append(parts, part), s.read), space)
-				l.value = s.value(l.text)
+				l.value, l.deep = s.value(l.text), s.isDeep()
 			}
 		}
 		if !more {
