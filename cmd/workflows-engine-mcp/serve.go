@@ -60,7 +60,7 @@ func enter(ctx context.Context, c *settings, stdin io.Reader, stdout, stderr io.
 func serve(ctx context.Context, c *settings, open door, notes notices, stderr io.Writer) (err error) {
 	log := c.Logger(stderr)
 	for _, warning := range c.Warnings {
-		notes.warn("setting without effect", warning)
+		notes.warn("doubtful setting", warning)
 	}
 	c.Log = log
 	executors, err := c.Executors()

@@ -404,7 +404,7 @@ func TestStderrHoldsRecordsAlone(t *testing.T) {
 			}
 			heard = append(heard, fmt.Sprint(record["level"], " ", record["msg"]))
 		}
-		want := []string{"INFO execution history store: memory", "WARN setting without effect", "INFO ready, default mode host_mediated"}
+		want := []string{"INFO execution history store: memory", "WARN doubtful setting", "INFO ready, default mode host_mediated"}
 		if name != "served" {
 			want = []string{"ERROR server failed"}
 		}

@@ -174,11 +174,11 @@ func (a *app) note(note string, log *slog.Logger) {
 	}
 }
 
-// warn says which settings have no effect: to people, or in the log of a command that keeps one.
+// warn says which settings are doubtful, such as those without effect: to people, or in the log of a command that keeps one.
 func (a *app) warn(c *config.Config, log *slog.Logger) {
 	for _, warning := range c.Warnings {
 		if log != nil {
-			log.Warn("setting without effect", logWarning, warning)
+			log.Warn("doubtful setting", logWarning, warning)
 		} else {
 			fmt.Fprintf(a.stderr, "%s %s\n", a.paint.wait("warning:"), warning)
 		}

@@ -348,8 +348,8 @@ func TestAWorkerLogsRecordsAlone(t *testing.T) {
 		status int
 		want   []string // of level, message and code, for each line
 	}{
-		{ended, filepath.Join(folder, "runs.db"), 0, []string{"WARN setting without effect <nil>", "INFO worker stopped <nil>"}},
-		{t.Context(), filepath.Join(folder, "none", "runs.db"), 2, []string{"WARN setting without effect <nil>", "ERROR worker failed USAGE_ERROR"}},
+		{ended, filepath.Join(folder, "runs.db"), 0, []string{"WARN doubtful setting <nil>", "INFO worker stopped <nil>"}},
+		{t.Context(), filepath.Join(folder, "none", "runs.db"), 2, []string{"WARN doubtful setting <nil>", "ERROR worker failed USAGE_ERROR"}},
 	} {
 		status, lines := run(tt.ctx, "json", tt.db)
 		var got []string
@@ -359,7 +359,7 @@ func TestAWorkerLogsRecordsAlone(t *testing.T) {
 				t.Fatalf("%s: not a record: %s", tt.db, line)
 			}
 			got = append(got, fmt.Sprint(record["level"], " ", record["msg"], " ", record["code"]))
-			if record["msg"] == "setting without effect" && !strings.Contains(fmt.Sprint(record["warning"]), "WORKFLOW_ENGINE_STORE_PAHT") {
+			if record["msg"] == "doubtful setting" && !strings.Contains(fmt.Sprint(record["warning"]), "WORKFLOW_ENGINE_STORE_PAHT") {
 				t.Errorf("the record does not say which: %s", line)
 			}
 		}
