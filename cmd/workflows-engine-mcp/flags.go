@@ -102,6 +102,9 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 		c.trouble = problem.New(problem.UsageError, "--expose-workflows has no definitions to expose").
 			WithHint("Name their folder with --workflow-dir, or leave --expose-workflows out.")
 	}
+	if c.exposeWorkflows && !c.tools.Offers("workflow_start") {
+		c.Warnings = append(c.Warnings, "--tools leaves out workflow_start, but --expose-workflows adds tools that start runs; leave it out if models are to start none")
+	}
 	if c.WaitLimit > mcpserver.MaxWait {
 		c.trouble = problem.New(problem.UsageError, "the wait limit of %v is too long", c.WaitLimit).
 			WithHint("--wait-limit and WORKFLOW_ENGINE_WAIT_LIMIT take %v at most, as wait_ms does.", mcpserver.MaxWait)

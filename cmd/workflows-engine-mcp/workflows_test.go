@@ -137,6 +137,21 @@ func TestAListenerDoesNotHoldUpTheEnd(t *testing.T) {
 	}
 }
 
+// Who leaves the tool out that starts runs is told that others start them.
+func TestExposedWorkflowsBesideAList(t *testing.T) {
+	t.Parallel()
+	for tools, warned := range map[string]bool{"workflow_status": true, "core": false} {
+		p := spawn(t, "--store=memory", "--expose-workflows", "--workflow-dir", t.TempDir(), "--tools", tools)
+		p.stdin.Close()
+		if status := p.end(); status != 0 {
+			t.Errorf("exit status %d", status)
+		}
+		if got := strings.Contains(p.stderr.String(), "warning: --tools leaves out workflow_start"); got != warned {
+			t.Errorf("%s: %s", tools, p.stderr.String())
+		}
+	}
+}
+
 // Without a folder there is nothing to expose: the host is told, and what to do.
 func TestExposeNeedsAFolder(t *testing.T) {
 	t.Parallel()

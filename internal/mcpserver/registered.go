@@ -154,7 +154,7 @@ func exposedTool(name string, w *catalog.Workflow, o Options) *tool {
 	schema, whole := inputSchema(w.InputSchema, maxToolSchema)
 	if !whole {
 		e.description += " Not all rules of its input are shown here."
-		if o.Tools.offers("workflow_catalog") {
+		if o.Tools.Offers("workflow_catalog") {
 			e.description += " workflow_catalog has them."
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 func catalogTool(o Options) *tool {
 	description := "Lists the workflows registered on this server and the input of each."
-	if o.Tools.offers("workflow_start") {
+	if o.Tools.Offers("workflow_start") {
 		description += " Look here before you write a definition. To start one: workflow_start with its definition_ref, and input."
 	}
 	return &tool{

@@ -49,10 +49,11 @@ func ParseTools(text string) (Tools, error) {
 
 // of returns those of a server's tools that it offers.
 func (t Tools) of(all []*tool) toolset {
-	return slices.DeleteFunc(all, func(one *tool) bool { return !t.offers(one.name) })
+	return slices.DeleteFunc(all, func(one *tool) bool { return !t.Offers(one.name) })
 }
 
-func (t Tools) offers(name string) bool { return t.names == nil || slices.Contains(t.names, name) }
+// Offers reports whether a server offers a tool, if it has it.
+func (t Tools) Offers(name string) bool { return t.names == nil || slices.Contains(t.names, name) }
 
 func (s toolset) has(name string) bool {
 	return slices.ContainsFunc(s, func(t *tool) bool { return t.name == name })
