@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
 func TestPlain(t *testing.T) {
@@ -54,5 +56,15 @@ func TestPlainWriterIsShared(t *testing.T) {
 	all.Wait()
 	if want := strings.Repeat(line, 8*50); out.String() != want {
 		t.Errorf("%d bytes were written, want %d whole lines", out.Len(), 8*50)
+	}
+}
+
+// TestFileNamesInFindings: a file's name begins no line of its own.
+func TestFileNamesInFindings(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	writeFindings(&out, palette{}, checked{source: source{file: "a\nerror forged.json"}, findings: problem.Findings{{Code: problem.DefinitionSchema, Message: "m"}}})
+	if text := out.String(); strings.Contains(text, "\nerror forged") || !strings.Contains(text, `a\u000aerror forged.json`) {
+		t.Error(text)
 	}
 }

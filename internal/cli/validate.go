@@ -138,14 +138,14 @@ func (a *app) writeChecked(c checked, o validateOptions, several bool) {
 // writeFindings prints findings as "file:line:col: error CODE message" with the source line, a caret and the hint,
 // and a summary line.
 func writeFindings(w io.Writer, paint palette, c checked) {
-	errorCount := 0
+	errorCount, name := 0, plainCell(c.source.name())
 	for _, f := range c.findings {
 		severity := paint.wait("warning")
 		if f.Severity == problem.SeverityError {
 			errorCount++
 			severity = paint.bad("error")
 		}
-		place := c.source.name()
+		place := name
 		if f.At.Line > 0 {
 			place = fmt.Sprintf("%s:%d:%d", place, f.At.Line, f.At.Column)
 		}
@@ -163,7 +163,7 @@ func writeFindings(w io.Writer, paint palette, c checked) {
 		}
 	}
 	if len(c.findings) > 0 {
-		fmt.Fprintf(w, "%s: %s, %s\n", c.source.name(), count(errorCount, "error"),
+		fmt.Fprintf(w, "%s: %s, %s\n", name, count(errorCount, "error"),
 			count(len(c.findings)-errorCount, "warning"))
 	}
 }

@@ -94,7 +94,7 @@ func (a *app) writeBroken(dir string, b *catalog.Broken) {
 			return
 		}
 	}
-	fmt.Fprintf(a.stderr, "%s: %s\n", a.paint.bold(filepath.Join(dir, b.File)), b.Text())
+	fmt.Fprintf(a.stderr, "%s: %s\n", a.paint.bold(plainCell(filepath.Join(dir, b.File))), b.Text())
 	if hint := b.First().Hint; hint != "" {
 		fmt.Fprintf(a.stderr, "  hint: %s\n", hint)
 	}
