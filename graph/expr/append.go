@@ -30,8 +30,8 @@ func (a *textAppender) add(m *meter, l, r string) any {
 		a.last.Grow(2 * len(l))
 		a.last.WriteString(l)
 	}
-	// Growing doubles the memory, so that each byte is paid for about three times.
-	if !m.allocate(3 * len(r)) {
+	// Growing doubles the memory, so that each byte is paid for several times.
+	if !m.allocate(4 * len(r)) {
 		return m.exceeded
 	}
 	a.last.WriteString(r)
@@ -57,7 +57,7 @@ func (a *listAppender) add(m *meter, l, r []any) any {
 		}
 		a.last = append(make([]any, 0, 2*len(l)), l...)
 	}
-	if !m.allocate(3 * elementCost * len(r)) {
+	if !m.allocate(4 * elementCost * len(r)) {
 		return m.exceeded
 	}
 	a.last = append(a.last, r...)

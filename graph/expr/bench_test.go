@@ -79,13 +79,16 @@ func TestHonestProgramsPass(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		units, err := expr.Cost(p, state)
+		units, bytes, err := expr.Taken(p, state)
 		if err != nil {
 			t.Errorf("%s: %v", src, err)
 			continue
 		}
 		if units > limits.Cost/part*9/10 {
 			t.Errorf("%s: %d units", src, units)
+		}
+		if bytes > limits.Memory/part*9/10 {
+			t.Errorf("%s: %d bytes", src, bytes)
 		}
 	}
 }

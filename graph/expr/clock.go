@@ -23,7 +23,7 @@ func parseTime(m *meter, in any, args []any) any {
 	if !ok {
 		return faultf("strptime expects a format, found %s", typeName(args[0]))
 	}
-	if !m.charge(len(s) + len(format)) {
+	if !m.charge(callCost+len(s)+len(format)) || !brokenDown(m, in, args) {
 		return m.exceeded
 	}
 	t, err := timefmt.ParseInLocation(s, format, time.UTC)

@@ -2,7 +2,6 @@ package expr
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/itchyny/gojq"
@@ -43,11 +42,13 @@ func (m *meter) compare(l, r any, depth int) int {
 
 // compareObjects compares the sorted member names first, then the values in the order of their names.
 func (m *meter) compareObjects(l, r map[string]any, depth int) int {
-	if !m.charge(memberCost * (len(l) + len(r))) {
+	var room [2][8]string // most objects are small
+	names, ok := m.sortedNames(l, room[0][:0])
+	others, ok2 := m.sortedNames(r, room[1][:0])
+	if !ok || !ok2 {
 		return 0
 	}
-	names := slices.Sorted(maps.Keys(l))
-	if c := slices.Compare(names, slices.Sorted(maps.Keys(r))); c != 0 {
+	if c := slices.Compare(names, others); c != 0 {
 		return c
 	}
 	for _, name := range names {
@@ -56,6 +57,22 @@ func (m *meter) compareObjects(l, r map[string]any, depth int) int {
 		}
 	}
 	return 0
+}
+
+// sortedNames appends the names of an object to names, in order, and charges for that.
+func (m *meter) sortedNames(object map[string]any, names []string) (sorted []string, ok bool) {
+	bytes := 0
+	for name := range object {
+		bytes += len(name)
+	}
+	if !m.charge(times(bytes+memberCost*len(object), rounds(len(object)))) {
+		return nil, false
+	}
+	for name := range object {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names, true
 }
 
 // typeName is the jq name of a value's type, for messages.

@@ -7,9 +7,14 @@ const (
 	scalarCost  = 16
 	elementCost = 16
 	memberCost  = 48
+	// orderCost is that of putting the names of an object in order, besides what they cost.
+	orderCost = 256
 	// objectCost is that of a new object without its members: Go makes room for eight.
-	objectCost = 256
+	objectCost = 320
 )
+
+// objectSize is about the memory of a new object of so many members.
+func objectSize(members int) int { return objectCost + (memberCost+16)*members }
 
 // shallowCost is that of a copy that shares the parts.
 func shallowCost(v any) int {
@@ -48,6 +53,9 @@ func (m *meter) walk(v any, depth int) bool {
 			}
 		}
 	case map[string]any:
+		if !m.charge(orderCost + scalarCost*len(v)) {
+			return false
+		}
 		for name, e := range v {
 			if !m.charge(len(name)) || !m.walk(e, depth+1) {
 				return false

@@ -24,9 +24,12 @@ type gone struct{}
 func beginEdit(_ *meter, in any, _ []any) any { return &edit{root: in} }
 
 // editGet returns the value at a path to a program, which may put it anywhere.
-func editGet(_ *meter, in any, args []any) any {
+func editGet(m *meter, in any, args []any) any {
 	e := in.(*edit)
-	v := interpreter("getpath", 1)(e.root, args)
+	if !m.charge(callCost) {
+		return m.exceeded
+	}
+	v := interpreted(m, "getpath", e.root, args)
 	slice := slices.ContainsFunc(args[0].([]any), func(step any) bool {
 		_, ok := step.(map[string]any)
 		return ok
@@ -40,6 +43,9 @@ func editGet(_ *meter, in any, args []any) any {
 // editSet puts the one value of a list at a path; no value is a deletion.
 func editSet(m *meter, in any, args []any) any {
 	e, values := in.(*edit), args[1].([]any)
+	if !m.charge(callCost) {
+		return m.exceeded
+	}
 	if len(values) == 0 {
 		e.doomed = append(e.doomed, args[0])
 		return e
@@ -116,6 +122,9 @@ func (e *edit) set(m *meter, path, v any) any {
 
 // delete returns the value without what is at the paths. Ancestors are deleted before what is in them.
 func (e *edit) delete(m *meter, paths []any) any {
+	if !m.allocate(2 * elementCost * len(paths)) {
+		return m.exceeded
+	}
 	sorted := slices.Clone(paths)
 	slices.SortFunc(sorted, func(a, b any) int { return m.compare(a, b, 0) })
 	if m.exceeded != nil {

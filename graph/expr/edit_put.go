@@ -64,6 +64,9 @@ func (e *edit) putMember(m *meter, object map[string]any, name string, path []an
 		object = copied
 		e.adopt(object)
 	}
+	if !ok && !m.hold(2*memberCost) { // it grows
+		return nil, m.exceeded
+	}
 	object[name] = part
 	m.most = max(m.most, 2*memberCost*len(object))
 	return object, nil
@@ -111,7 +114,7 @@ func (e *edit) room(m *meter, list []any, n int) ([]any, error) {
 	if owned {
 		capacity = max(capacity, 2*cap(list)) // it grows: the next element will come
 	}
-	if !m.allocate(times(elementCost, capacity)) {
+	if !m.allocate(times(elementCost+elementCost/8, capacity)) { // memory comes in pages
 		return nil, m.exceeded
 	}
 	copied := make([]any, max(n, len(list)), capacity)

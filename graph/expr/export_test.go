@@ -40,8 +40,15 @@ func (m *Mapping) Eval(state map[string]any) (map[string]any, error) {
 
 // Cost returns the units that an evaluation cost.
 func Cost(p *Program, state map[string]any) (units int, err error) {
-	_, err = p.EvalAt(state, Env{Spent: &units})
+	units, _, err = Taken(p, state)
 	return units, err
+}
+
+// Taken returns what an evaluation took of a budget.
+func Taken(p *Program, state map[string]any) (units, bytes int, err error) {
+	var b Budget
+	_, err = p.EvalAt(state, Env{Budget: &b})
+	return b.cost, b.made, err
 }
 
 // Interpreter evaluates a program with the interpreter alone, as it comes, and makes the result a value of the model.

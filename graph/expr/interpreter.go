@@ -8,7 +8,17 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// interpreter returns one of the interpreter's own functions: a compiled call of it, made once and shared.
+// interpreted calls one of the interpreter's own functions. The text of an error is charged for.
+func interpreted(m *meter, name string, in any, args []any) any {
+	v := interpreter(name, len(args))(in, args)
+	if err, ok := v.(error); ok {
+		m.charge(errorCost)
+		return faultf("%s", withoutValues(err))
+	}
+	return v
+}
+
+// interpreter returns a compiled call of a function of the interpreter, made once and shared.
 func interpreter(name string, arity int) func(in any, args []any) any {
 	key := name + "/" + strconv.Itoa(arity)
 	if f, ok := interpreterCalls.Load(key); ok {
@@ -29,9 +39,6 @@ func interpreter(name string, arity int) func(in any, args []any) any {
 	}
 	call := func(in any, args []any) any {
 		v, _ := code.Run(in, args...).Next()
-		if err, ok := v.(error); ok {
-			return faultf("%s", withoutValues(err))
-		}
 		return v
 	}
 	f, _ := interpreterCalls.LoadOrStore(key, call)

@@ -35,4 +35,4 @@ func (env Env) shared() Env {
 
 // defaultLimits are chosen such that programs people write pass over 2 MiB of state, and that the worst program ends
 // within a second.
-var defaultLimits = limits{Cost: 20_000_000, Memory: 96 << 20, Outputs: 10_000, ResultBytes: 8 << 20}
+var defaultLimits = limits{Cost: 20_000_000, Memory: 64 << 20, Outputs: 10_000, ResultBytes: 8 << 20}

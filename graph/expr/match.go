@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -46,6 +47,8 @@ type found struct {
 	text    string
 	names   []string
 	matches [][]int
+	// bytes are those that the matches hold.
+	bytes int
 }
 
 // finding returns what was found.
@@ -55,7 +58,7 @@ func finding(m *meter, in any, args []any) (*found, error) {
 		return nil, err
 	}
 	matches, err := s.findAll(m, text, f)
-	return &found{text, s.names, matches}, err
+	return &found{text, s.names, matches, len(matches) * (matchBytes + groupBytes*len(s.names))}, err
 }
 
 // objectBytes are those of an object with a few members, with its values.
@@ -86,6 +89,7 @@ func matches(m *meter, in any, args []any) any {
 		whole["captures"] = groups
 		list[i] = whole
 	}
+	m.release(f.bytes)
 	return list
 }
 
@@ -110,6 +114,7 @@ func scanned(m *meter, in any, args []any) any {
 		}
 		list[i] = groups
 	}
+	m.release(f.bytes)
 	return list
 }
 
@@ -135,7 +140,11 @@ func countFound(_ *meter, in any, _ []any) any { return len(in.(*found).matches)
 // named returns the named groups of a match.
 func named(m *meter, in any, args []any) any {
 	f := in.(*found)
-	if !m.allocate(objectCost + memberCost*len(f.names)) {
+	bytes := memberCost
+	if slices.ContainsFunc(f.names, func(name string) bool { return name != "" }) {
+		bytes += objectCost + memberCost*len(f.names)
+	}
+	if !m.allocate(bytes) {
 		return m.exceeded
 	}
 	match, groups := f.matches[args[0].(int)], map[string]any{}
@@ -187,6 +196,7 @@ func splitRegexp(m *meter, in any, args []any) any {
 		list = append(list, f.text[from:max(from, match[0])])
 		from = match[1]
 	}
+	m.release(f.bytes)
 	return append(list, f.text[from:])
 }
 

@@ -8,8 +8,13 @@ const (
 	// loopBytes is what a round of the loops of the prelude adds to the interpreter's stacks at most; what their update keeps is
 	// charged by itself (frames.go).
 	loopBytes = 128
-	// bytesPerStep is what a step adds to a list that is not yet complete.
-	bytesPerStep = 4
+	// listBytes are those of a list without its elements.
+	listBytes = 24
+	// elementBytes is what an element takes in a list that grows: a number in a box, its place in the list and in the
+	// shorter one that it is being copied from, and what has not yet been found to be free of those before.
+	elementBytes = 80
+	// spareBytes of them are free once the list is complete.
+	spareBytes = 40
 )
 
 // hold counts memory that is made, and reports whether there is room.
@@ -23,11 +28,31 @@ func (m *meter) hold(bytes int) bool {
 	return true
 }
 
+// release gives back what was held and is known to be free.
+func (m *meter) release(bytes int) { m.made -= bytes }
+
+// element returns its input, which is about to become the next element of a list.
+func element(m *meter, in any, _ []any) any {
+	if !m.hold(elementBytes) {
+		return m.exceeded
+	}
+	return in
+}
+
+// complete returns its input, a list of which each element was counted.
+func complete(m *meter, in any, _ []any) any {
+	m.release(spareBytes * len(in.([]any)))
+	return in
+}
+
 // held returns its input, a list or an object that the interpreter has just made.
 func held(m *meter, in any, _ []any) any {
-	bytes := shallowCost(in)
-	if _, object := in.(map[string]any); object {
-		bytes += objectCost
+	bytes := 0
+	switch v := in.(type) {
+	case []any:
+		bytes = listBytes + (elementCost+listBytes/2)*len(v) // it grew
+	case map[string]any:
+		bytes = objectSize(len(v))
 	}
 	if !m.hold(bytes) {
 		return m.exceeded

@@ -56,6 +56,8 @@ const (
 	bytesPerUnit = 16
 	// callCost is the cost of a call of one of the interpreter's own functions, in bytes of work.
 	callCost = 40 * bytesPerUnit
+	// errorCost is that of the text of an error, which begins with a part of the value that it is about.
+	errorCost = 80 * bytesPerUnit
 )
 
 func (m *meter) reset(l limits, env Env) {
@@ -88,10 +90,7 @@ func (m *meter) Done() <-chan struct{} {
 	if m.units == 0 {
 		m.exceed(overCost)
 	}
-	if m.look(); m.exceeded == nil {
-		m.hold(unitsPerLook * bytesPerStep)
-	}
-	if m.exceeded != nil {
+	if m.look(); m.exceeded != nil {
 		return closed
 	}
 	m.steps = min(m.units, unitsPerLook)
@@ -157,7 +156,7 @@ func (m *meter) charge(bytes int) bool {
 
 // allocateObject is allocate for a copy of an object with so many members, which takes longer than its size tells.
 func (m *meter) allocateObject(members int) bool {
-	return m.charge(memberCost*members/2) && m.allocate(objectCost+memberCost*members)
+	return m.charge(objectCost+memberCost*3/2*members) && m.hold(objectSize(members))
 }
 
 // allocate is charge for memory that a call is about to make.

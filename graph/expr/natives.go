@@ -32,6 +32,8 @@ var natives = map[string]native{
 	"_path/0":      wholePath,
 	"_made/0":      pathMade,
 	"_held/0":      held,
+	"_element/0":   element,
+	"_complete/0":  complete,
 	"_round/0":     round,
 	"_deep/0":      notTooDeep,
 
@@ -81,7 +83,7 @@ var natives = map[string]native{
 	"join/1":       charged("join", joined),
 	"explode/0":    charged("explode", exploded),
 	"implode/0":    charged("implode", copied(1)),
-	"format/1":     charged("format", written),
+	"format/1":     charged("format", written(plainInFormats)),
 	"contains/1":   charged("contains", contained(false)),
 	"inside/1":     charged("inside", contained(true)),
 	"index/1":      charged("index", searched),
@@ -100,6 +102,8 @@ var natives = map[string]native{
 	"jn/2":         charged("jn", counted),
 	"yn/2":         charged("yn", counted),
 	"builtins/0":   charged("builtins", constant(64<<10)),
+	"frexp/0":      charged("frexp", constant(8*elementCost)),
+	"modf/0":       charged("modf", constant(8*elementCost)),
 
 	// The engine has no time zone but UTC, and no time but that of the input that it works on.
 	"now/0":           now,
@@ -110,6 +114,9 @@ var natives = map[string]native{
 	"strptime/1":      parseTime,
 }
 
+// iteratedBytes are those of an element, with its boxed position, in the list that an iteration goes through.
+const iteratedBytes = 40
+
 // touch returns its input and charges for what the iteration or slicing that follows will do with it: the
 // interpreter lists all parts before the first, those of an object in order.
 func touch(m *meter, in any, _ []any) any {
@@ -118,7 +125,7 @@ func touch(m *meter, in any, _ []any) any {
 		m.charge(len(v))
 	case []any:
 		if m.charge(2 * elementCost * len(v)) {
-			m.hold(3 * elementCost * len(v))
+			m.hold(iteratedBytes * len(v))
 		}
 	case map[string]any:
 		m.allocate(sortFactor * memberCost * len(v))
@@ -184,9 +191,16 @@ func filled(m *meter, in any, args []any) any {
 }
 
 // caught returns its input, which is an error that was caught, and charges for what its text was made of: where that was
-// cut off, the value was as large as the largest that there is.
+// cut off, the value was as large as the largest that there is, and if it was an object, its names were sorted.
 func caught(m *meter, in any, _ []any) any {
-	if text, _ := in.(string); strings.Contains(text, " ...") && !m.charge(times(2, m.largest())) {
+	cost := errorCost
+	switch text, _ := in.(string); {
+	case strings.Contains(text, " ...]"), strings.Contains(text, " ...}"):
+		cost = times(12, m.largest())
+	case strings.Contains(text, " ..."):
+		cost = times(2, m.largest())
+	}
+	if !m.charge(cost) {
 		return m.exceeded
 	}
 	return in

@@ -243,8 +243,11 @@ const (
 	otherCost   = 16
 	otherSteps  = 4
 	otherMemory = 8 << 20
-	// matchBytes are those of a match and of each of its groups.
-	matchBytes = 64
+	// matchBytes are those of a match in a list, groupBytes those of each of its groups, spareMatchBytes what it takes
+	// more while the list grows.
+	matchBytes      = 48
+	groupBytes      = 16
+	spareMatchBytes = 64
 )
 
 // findAll returns the byte offsets of matches and their groups, as package regexp does, those that the flags ask for.
@@ -270,7 +273,7 @@ func (s *search) findAll(m *meter, text string, f regexpFlags) ([][]int, error) 
 	var found [][]int
 	for from := 0; from <= len(text); {
 		match, ok := next(from)
-		if !ok || match != nil && !m.allocate(times(matchBytes, len(s.names))) {
+		if !ok || match != nil && (!m.allocate(matchBytes+groupBytes*len(s.names)) || !m.hold(spareMatchBytes)) {
 			return nil, m.exceeded
 		}
 		if match == nil {
@@ -287,6 +290,7 @@ func (s *search) findAll(m *meter, text string, f regexpFlags) ([][]int, error) 
 			break
 		}
 	}
+	m.release(spareMatchBytes * len(found))
 	return found, nil
 }
 

@@ -8,6 +8,7 @@ def have_decnum: false;
 def have_literal_numbers: true;
 def inputs: empty;
 
+def toarray: if type == "array" then . else [.] end;
 def first: .[0];
 def last: .[-1];
 def nth($n): .[$n];
@@ -40,6 +41,10 @@ def recurse: _recurse;
 def paths: path(_recurse) | select(. != []);
 def paths(f): path(_recurse | select(f)) | select(. != []);
 def to_entries: [keys[] as $key | {key: $key, value: .[$key]}];
+def from_entries:
+  reduce .[] as $entry ({} | _edit;
+    _set([$entry | .key // .Key // .name // .Name]; [$entry | if has("value") then .value else .Value end]))
+  | _done;
 def with_entries(f): to_entries | map(f) | from_entries;
 def tostream:
   path(def visit: (.[]? | visit), .; _deep | visit) as $path

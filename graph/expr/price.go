@@ -21,14 +21,14 @@ func charged(name string, pay price) native {
 		if !m.charge(callCost) || !pay(m, in, args) {
 			return m.exceeded
 		}
-		return interpreter(name, len(args))(in, args)
+		return interpreted(m, name, in, args)
 	}
 }
 
 // brokenDown charges for the parts of a time.
 func brokenDown(m *meter, _ any, _ []any) bool { return m.allocate(24 * elementCost) }
 
-func constant(cost int) price { return func(m *meter, _ any, _ []any) bool { return m.charge(cost) } }
+func constant(cost int) price { return func(m *meter, _ any, _ []any) bool { return m.allocate(cost) } }
 
 // copied charges for a copy of a list or an object's names, made factor times as large.
 func copied(factor int) price {
@@ -49,21 +49,39 @@ func flattened(m *meter, in any, _ []any) bool {
 	return ok && m.allocate(times(units, 2*bytesPerUnit)) // it grows
 }
 
-// written charges for the text of a value, with all that a format escapes.
-func written(m *meter, in any, _ []any) bool {
-	return m.deepTimes(in, 2) && m.allocate(times(textSize(in), textGrowth))
+// written charges for the text of a value: plain are the characters that the format takes as they are; others may
+// take six bytes each.
+func written(plain *[256]bool) price {
+	return func(m *meter, in any, _ []any) bool {
+		return m.deepTimes(in, 2) && m.allocate(times(textSize(in, plain), textGrowth))
+	}
 }
 
-// textGrowth is how often a text is copied while it is put together.
-const textGrowth = 3
+// textGrowth is how many times its length a text takes while it is put together.
+const textGrowth = 5
 
-// textSize is about the length of the text of a value: characters other than letters and digits may take six bytes.
-func textSize(v any) int {
+var (
+	plainInFormats = characterSet(func(c int) bool {
+		return '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
+	})
+	plainInJSON = characterSet(func(c int) bool { return c >= ' ' && c != '"' && c != '\\' && c != 0x7F })
+)
+
+func characterSet(holds func(c int) bool) *[256]bool {
+	var set [256]bool
+	for c := range set {
+		set[c] = holds(c)
+	}
+	return &set
+}
+
+// textSize is about the length of the text of a value.
+func textSize(v any, plain *[256]bool) int {
 	switch v := v.(type) {
 	case string:
 		size := len("''") + len(v)
 		for i := range len(v) {
-			if c := v[i]; c < '0' || c > 'z' {
+			if !plain[v[i]] {
 				size += len("\\u000")
 			}
 		}
@@ -71,13 +89,13 @@ func textSize(v any) int {
 	case []any:
 		size := len("[]")
 		for _, e := range v {
-			size += textSize(e) + len(",")
+			size += textSize(e, plain) + len(",")
 		}
 		return size
 	case map[string]any:
 		size := len("{}")
 		for name, e := range v {
-			size += textSize(name) + textSize(e) + len(":,")
+			size += textSize(name, plain) + textSize(e, plain) + len(":,")
 		}
 		return size
 	}
@@ -122,21 +140,24 @@ func pieces(m *meter, in any, args []any) bool {
 
 // sorted charges as often as a sort compares each element, and for what it keeps of each beside.
 func sorted(m *meter, in any, _ []any) bool {
-	return m.allocate(sortedCost(in)) && m.deepTimes(in, rounds(in))
+	return m.allocate(sortedCost(in)) && m.deepTimes(in, roundsOf(in))
 }
 
 func sortedArgument(m *meter, in any, args []any) bool {
-	return m.allocate(sortedCost(in)) && m.deepTimes(args[0], 1+rounds(args[0])/2) // the keys are in lists of their own
+	return m.allocate(sortedCost(in)) && m.deepTimes(args[0], 1+roundsOf(args[0])/2) // the keys are in lists of their own
 }
 
 func sortedCost(in any) int { return times(shallowCost(in), 6) }
 
-func rounds(v any) int {
+// rounds is how often each of n elements is compared when they are sorted.
+func rounds(n int) int { return 1 + bits.Len(uint(n)) }
+
+func roundsOf(v any) int {
 	list, _ := v.([]any)
-	return 1 + bits.Len(uint(len(list)))
+	return rounds(len(list))
 }
 
-func halved(m *meter, in any, args []any) bool { return m.deepTimes(args[0], rounds(in)) }
+func halved(m *meter, in any, args []any) bool { return m.deepTimes(args[0], roundsOf(in)) }
 
 // parts charges for copies of all elements, which share what is inside those.
 func parts(m *meter, in any, _ []any) bool {
@@ -174,7 +195,7 @@ func transposed(m *meter, in any, _ []any) bool {
 			longest = max(longest, len(row))
 		}
 	}
-	return m.charge(shallowCost(in)) && m.allocate(times(times(elementCost, len(list)), longest))
+	return m.charge(shallowCost(in)) && m.allocate(times(elementCost*(len(list)+3), longest))
 }
 
 // contained charges for the larger value being read for each part of the smaller.

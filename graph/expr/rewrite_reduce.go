@@ -81,7 +81,7 @@ func (r *rewriter) updateInPlace(q *gojq.Query) *gojq.Query {
 	if q.Op != gojq.OpModify && !plain(q.Right, reading{}) {
 		set = "_share"
 	}
-	paths := array(pipe(r.native("_value"), r.paths(q.Left), ""))
+	paths := array(pipe(group(pipe(r.native("_value"), r.paths(q.Left), "")), r.native("_element"), ""))
 	paths.Term.SuffixList = []*gojq.Suffix{{Iter: true}}
 	update := pipe(&gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeReduce, Reduce: &gojq.Reduce{
 		Query:    paths,
@@ -120,6 +120,14 @@ func plain(q *gojq.Query, may reading) bool {
 		return plain(q.Left, may) && plain(q.Right, may)
 	}
 	return false
+}
+
+// enumerated reports whether a query has at most as many outputs as there are commas in it, and one.
+func enumerated(q *gojq.Query) bool {
+	if q != nil && q.Op == gojq.OpComma && len(q.FuncDefs) == 0 {
+		return enumerated(q.Left) && enumerated(q.Right)
+	}
+	return plain(q, reading{input: true})
 }
 
 func plainTerm(t *gojq.Term, may reading) bool {

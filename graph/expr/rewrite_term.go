@@ -29,8 +29,7 @@ func (r *rewriter) term(t *gojq.Term) {
 		}
 		r.held(t)
 	case gojq.TermTypeArray:
-		r.query(t.Array.Query)
-		r.held(t)
+		r.list(t)
 	case gojq.TermTypeNumber:
 		t.Number = doubleText(t.Number)
 	case gojq.TermTypeUnary:
@@ -64,11 +63,24 @@ func (r *rewriter) term(t *gojq.Term) {
 	}
 }
 
+// list lets a list be counted: as a whole where the text tells how long it is, else element by element, since the
+// interpreter has all of it in memory before it is complete.
+func (r *rewriter) list(t *gojq.Term) {
+	if r.query(t.Array.Query); enumerated(t.Array.Query) {
+		r.held(t)
+		return
+	}
+	t.Array.Query = pipe(group(t.Array.Query), r.native("_element"), "")
+	r.counted(t, "_complete")
+}
+
 // held lets a list or an object that the interpreter makes be counted.
-func (r *rewriter) held(t *gojq.Term) {
+func (r *rewriter) held(t *gojq.Term) { r.counted(t, "_held") }
+
+func (r *rewriter) counted(t *gojq.Term, native string) {
 	made := *t
 	made.SuffixList = nil
-	*t = gojq.Term{Type: gojq.TermTypeQuery, Query: pipe(&gojq.Query{Term: &made}, r.native("_held"), ""), SuffixList: t.SuffixList}
+	*t = gojq.Term{Type: gojq.TermTypeQuery, Query: pipe(&gojq.Query{Term: &made}, r.native(native), ""), SuffixList: t.SuffixList}
 }
 
 // touch lets iterations, slices and positions be charged for, and reports whether there was one: what stands before the

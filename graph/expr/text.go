@@ -8,8 +8,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
+var writtenJSON = written(plainInJSON)
+
 func toJSON(m *meter, in any, _ []any) any {
-	if !m.charge(bytesPerUnit*4) || !written(m, in, nil) {
+	if !m.charge(bytesPerUnit*4) || !writtenJSON(m, in, nil) {
 		return m.exceeded
 	}
 	text, err := gojq.Marshal(in)
@@ -34,11 +36,14 @@ func toString(m *meter, in any, args []any) any {
 // maxNumberText is the length up to which a text can be a number; the interpreter would compute all of its digits.
 const maxNumberText = 4096
 
-func toNumber(_ *meter, in any, _ []any) any {
+func toNumber(m *meter, in any, _ []any) any {
 	if s, ok := in.(string); ok && len(s) > maxNumberText {
 		return faultf("tonumber cannot be applied to a string that long")
 	}
-	v := interpreter("tonumber", 0)(in, nil)
+	if !m.charge(callCost) {
+		return m.exceeded
+	}
+	v := interpreted(m, "tonumber", in, nil)
 	if f, ok := gojq.ToFloat64(v); ok {
 		if i, ok := v.(int); !ok || !isExact(i) {
 			return f
