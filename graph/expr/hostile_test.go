@@ -8,6 +8,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
 // TestHostileProgramsWithinTheDefaults runs the endless programs to the default limits, which takes minutes under the race
@@ -31,8 +32,30 @@ func TestHostileProgramsWithinTheDefaults(t *testing.T) {
 	}
 }
 
+// TestHeapStaysWithinTheLimit: what Go's heap grows by, with what its collector has not yet found to be free, is about
+// what is counted. It does not run in parallel, so that the heap is its own.
+func TestHeapStaysWithinTheLimit(t *testing.T) {
+	programs := []string{
+		`[range(1e9)]`, `[range(1e9) | [range(100)]] | length`, `[range(1e9) | {a: .}] | length`, `"<" * 5e6 | @html`,
+		`reduce range(100) as $i ("\u0000"; tojson)`,
+	}
+	for _, src := range programs[:soak.Size(len(programs), 1, len(programs))] {
+		p, err := expr.Compile(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		grown := growth(func() { _, err = p.Eval(nil) })
+		if e, ok := problem.As(err); !ok || e.Code != problem.ExpressionLimit {
+			t.Errorf("%s: %v", src, err)
+		}
+		if limit := expr.DefaultLimits().Memory; grown > uint64(limit)*5/4 { // the collector may come late
+			t.Errorf("%s: the heap grew by %d bytes; the limit is %d", src, grown, limit)
+		}
+	}
+}
+
 // BenchmarkHostile: the time of each has to stay below a second on a machine with two cores that does nothing else, the
-// largest heap below 120 MB.
+// largest heap below 64 MiB.
 func BenchmarkHostile(b *testing.B) {
 	for _, src := range endless {
 		p, err := expr.Compile(src)
@@ -81,6 +104,18 @@ func BenchmarkUnits(b *testing.B) {
 
 // measure reports the time of a unit and the largest heap.
 func measure(b *testing.B, p *expr.Program) {
+	units := 0
+	grown := growth(func() {
+		for b.Loop() {
+			p.EvalAt(nil, expr.Env{Spent: &units})
+		}
+	})
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(units), "ns/unit")
+	b.ReportMetric(float64(grown)/1e6, "MB-heap")
+}
+
+// growth returns by how many bytes the heap is larger at most while something is done.
+func growth(do func()) uint64 {
 	runtime.GC()
 	var before runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -96,12 +131,8 @@ func measure(b *testing.B, p *expr.Program) {
 			}
 		}
 	}()
-	units := 0
-	for b.Loop() {
-		p.EvalAt(nil, expr.Env{Spent: &units})
-	}
+	do()
 	close(stop)
 	<-stopped
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(units), "ns/unit")
-	b.ReportMetric(float64(most-before.HeapAlloc)/1e6, "MB-heap")
+	return most - before.HeapAlloc
 }
