@@ -35,8 +35,7 @@
 //
 // # What an evaluation takes
 //
-// As a rule at most a second, and some 120 MB with what Go's collector has not yet found to be free, on a machine with two cores.
-// Lists of millions of elements ([range(1e9)]) take 300 MB and two seconds until they end at their limit, since a list that grows
-// is counted by steps. BenchmarkHostile and BenchmarkUnits show it. Prices are chosen such that a unit is 20 to 50 ns of whatever a program
-// does. No clock decides a result: the same program over the same state ends at the same limit everywhere, or at none.
+// At most about a second and 64 MiB, with what Go's collector has not yet found to be free, on a machine with two cores that does nothing
+// else. BenchmarkHostile and BenchmarkUnits show it. Prices are chosen such that a unit is 20 to 50 ns of whatever a program does.
+// No clock decides a result: the same program over the same state ends at the same limit everywhere, or at none.
 package expr

@@ -58,7 +58,7 @@ var limitTables = []struct {
 		{"what such a check may hold in memory | %sB | the same", "internal/jsonschema/price.go", "MaxCheckBytes"},
 		{"violations that are listed of a value | %s | the rest is left out", "internal/jsonschema/violation.go", "MaxViolations"},
 		{"the text of a jq program | %sB | `EXPRESSION_INVALID`", "graph/expr/compile.go", "maxSource"},
-		{"the work of one evaluation, or of all expressions of a visit of a node | %s units: as a rule a second or less, two or three where it makes much data | `EXPRESSION_LIMIT_EXCEEDED`", "graph/expr/limits.go", "defaultLimits.Cost"},
+		{"the work of one evaluation, or of all expressions of a visit of a node | %s units: a second or less | `EXPRESSION_LIMIT_EXCEEDED`", "graph/expr/limits.go", "defaultLimits.Cost"},
 		{"what these make | %sB | `EXPRESSION_LIMIT_EXCEEDED`", "graph/expr/limits.go", "defaultLimits.Memory"},
 		{"values that a jq program puts out | %s | `EXPRESSION_LIMIT_EXCEEDED`", "graph/expr/limits.go", "defaultLimits.Outputs"},
 		{"the result of a jq program | %sB | `EXPRESSION_LIMIT_EXCEEDED`", "graph/expr/limits.go", "defaultLimits.ResultBytes"},
