@@ -65,7 +65,7 @@ func (m *meter) sortedNames(object map[string]any, names []string) (sorted []str
 	for name := range object {
 		bytes += len(name)
 	}
-	if !m.charge(64*len(object) + times(bytes+scalarCost*len(object), rounds(len(object)))) {
+	if !m.charge(memberCost/2*len(object) + times(bytes+scalarCost/2*len(object), rounds(len(object)))) {
 		return nil, false
 	}
 	for name := range object {

@@ -95,8 +95,8 @@ func (r *rewriter) updateInPlace(q *gojq.Query) *gojq.Query {
 	return group(pipe(group(pipe(r.native("_value"), group(q.Right), "")), update, valueVariable))
 }
 
-// reading says what a plain query may do: read its input, and have other than one output.
-type reading struct{ input, many bool }
+// reading says what a plain query may do: read its input, have other than one output, and hold lists of anything.
+type reading struct{ input, many, lists bool }
 
 // plain reports whether a rewritten query is made of variables, literals and natives. Such a query has exactly one
 // output unless it fails, or unless it may have many; and where it may not read its input, its output shares no part
@@ -127,7 +127,7 @@ func enumerated(q *gojq.Query) bool {
 	if q != nil && q.Op == gojq.OpComma && len(q.FuncDefs) == 0 {
 		return enumerated(q.Left) && enumerated(q.Right)
 	}
-	return plain(q, reading{input: true})
+	return plain(q, reading{input: true, lists: true}) // what is in lists has been read before
 }
 
 func plainTerm(t *gojq.Term, may reading) bool {
@@ -150,7 +150,7 @@ func plainTerm(t *gojq.Term, may reading) bool {
 	case gojq.TermTypeTry:
 		return may.many && plain(t.Try.Body, may) && plain(t.Try.Catch, reading{input: true, many: true})
 	case gojq.TermTypeArray:
-		return plain(t.Array.Query, reading{input: may.input, many: true})
+		return may.lists || plain(t.Array.Query, reading{input: may.input, many: true})
 	case gojq.TermTypeFunc:
 		return plainCall(t.Func, may)
 	case gojq.TermTypeObject:
