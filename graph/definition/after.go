@@ -1,29 +1,44 @@
 package definition
 
-import "iter"
+import (
+	"iter"
+	"slices"
+)
+
+// Targets are the nodes to which a run can go from a node: its successor, the targets of a switch, the entries of branches. Each is
+// there once.
+func (p *Program) Targets(n *Node) []*Node {
+	var list []*Node
+	add := func(n *Node) {
+		if n != nil && !slices.Contains(list, n) {
+			list = append(list, n)
+		}
+	}
+	add(n.Next)
+	if n.Switch != nil {
+		for _, c := range n.Switch.Cases {
+			add(p.Node(c.Target))
+		}
+		add(p.Node(n.Switch.Default))
+	}
+	if n.Parallel != nil {
+		for _, b := range n.Parallel.Branches {
+			add(b.Entry)
+		}
+	}
+	return list
+}
 
 // After goes through the nodes that can follow some nodes of the program, at once or later: the nearest first, and each once.
 func (p *Program) After(nodes []*Node) iter.Seq[*Node] {
 	return func(yield func(*Node) bool) {
-		seen := map[*Node]bool{nil: true}
+		seen := map[*Node]bool{}
 		queue := []*Node{}
-		add := func(n *Node) {
-			if !seen[n] {
-				seen[n] = true
-				queue = append(queue, n)
-			}
-		}
 		follow := func(n *Node) {
-			add(n.Next)
-			if n.Switch != nil {
-				for _, c := range n.Switch.Cases {
-					add(p.Node(c.Target))
-				}
-				add(p.Node(n.Switch.Default))
-			}
-			if n.Parallel != nil {
-				for _, b := range n.Parallel.Branches {
-					add(b.Entry)
+			for _, next := range p.Targets(n) {
+				if !seen[next] {
+					seen[next] = true
+					queue = append(queue, next)
 				}
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"encoding/hex"
 	"sync"
 
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -64,6 +65,16 @@ func (d *Document) Hash() string { return d.hash() }
 // Signature is the document's signature block as written, nil if there is none. A block in document.signature goes
 // before one at the root (spec: cli-and-config, 15.1). Nothing has been verified. Shared: do not change it.
 func (d *Document) Signature() map[string]any { return d.signature }
+
+// Place returns where the value at a JSON pointer stands in the source; without line and column if the document has no value there, or
+// was made of a decoded value.
+func (d *Document) Place(pointer string) problem.Place {
+	at := problem.Place{Pointer: pointer}
+	if n := d.root.Lookup(pointer); n != nil {
+		at.Line, at.Column = n.Line, n.Column
+	}
+	return at
+}
 
 // Signed returns the document with a signature block, which is kept beside a stored definition; nil is none.
 func (d *Document) Signed(signature map[string]any) *Document {

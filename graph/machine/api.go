@@ -62,6 +62,9 @@ type Config struct {
 	// MaxVisits bounds the node visits of the run; 0 means DefaultMaxVisits.
 	MaxVisits int
 	Limits    Limits `json:"-"`
+	// Moves, unless nil, is called with each step of a run from one node to the next, also with that of a branch to the join target,
+	// which is visited once the block is joined.
+	Moves func(from, to *definition.Node) `json:"-"`
 	// Parent is the run that started this one as a subworkflow, Depth its nesting depth (0 at the root).
 	Parent string
 	Depth  int

@@ -61,6 +61,8 @@ type pace struct {
 	visit int
 	// at is the token whose walk goes on in the next stretch, nil if none does.
 	at *token
+	// again is true until the token has gone on with its walk.
+	again bool
 }
 
 // Walking reports whether a walk is under way: the run goes on with Continue, and takes nothing else but Cancel.
@@ -130,6 +132,7 @@ func (m *Machine) walkOn(t *token) {
 	m.clock = t.wait.Clock
 	n, b := t.node, t.block
 	m.stopWaiting(t)
+	m.pace.again = true
 	m.walk(t, n)
 	for ; b != nil; b = b.owner.block {
 		m.startBranches(b)

@@ -11,6 +11,7 @@ import (
 // walk moves a token from node to node until it waits, forks or ends.
 func (m *Machine) walk(t *token, n *definition.Node) {
 	for n != nil && t.phase == live && !m.ended() {
+		m.noteMove(t, n)
 		if t.block != nil && n == t.block.node.Next {
 			m.branchSucceeded(t)
 			return
@@ -20,6 +21,24 @@ func (m *Machine) walk(t *token, n *definition.Node) {
 			return
 		}
 		n = m.visit(t, n)
+	}
+}
+
+// noteMove reports that a token goes on to a node.
+func (m *Machine) noteMove(t *token, to *definition.Node) {
+	if m.pace.again { // it went to the node at the end of the stretch before
+		m.pace.again = false
+		return
+	}
+	if m.cfg.Moves == nil {
+		return
+	}
+	from := t.node
+	if from == nil && t.block != nil {
+		from = t.block.node
+	}
+	if from != nil {
+		m.cfg.Moves(from, to)
 	}
 }
 

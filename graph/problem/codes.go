@@ -181,6 +181,14 @@ const (
 	ManifestServerUnknown Code = "MANIFEST_SERVER_UNKNOWN"
 )
 
+// Codes of tests of definitions.
+const (
+	// TestFileInvalid: a value breaks the schema of test files.
+	TestFileInvalid Code = "TEST_FILE_INVALID"
+	// TestStubMissing: a test says nothing about what a node answers.
+	TestStubMissing Code = "TEST_STUB_MISSING"
+)
+
 // Codes of findings in a definition's text.
 const (
 	// DefinitionSyntax: the text is neither JSON nor YAML.

@@ -1,0 +1,319 @@
+package graphtest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph/admit"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/runview"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// run is one machine: the root's, or that of a subworkflow.
+type run struct {
+	sim     *simulation
+	m       *machine.Machine
+	covered *Covered
+	// prefix stands before the ids of nodes: that of the parent, and the id of its subworkflow node.
+	prefix string
+	path   []string
+	// parent waits for the run under the key of its effect; nil for the root.
+	parent    *run
+	parentKey string
+	// asked are the keys of interrupts whose answers have been looked for.
+	asked map[string]bool
+	// dropped is true for a subworkflow that its parent does not wait for any more.
+	dropped bool
+}
+
+// begin begins a run and takes what comes of it.
+func (s *simulation) begin(prog *definition.Program, cfg machine.Config, input map[string]any, parent *run, key string) *run {
+	r := &run{sim: s, covered: s.coverage.of(prog), parent: parent, parentKey: key, asked: map[string]bool{}}
+	if parent != nil {
+		r.prefix = parent.prefix + nodeOf(parent, key) + "/"
+	}
+	cfg.Moves = r.covered.moved
+	s.runs = append(s.runs, r)
+	r.m = machine.Start(prog, cfg, input, s.now)
+	r.settle()
+	return r
+}
+
+func nodeOf(r *run, key string) string {
+	for _, w := range r.m.Pending() {
+		if w.Key == key {
+			return w.NodeID
+		}
+	}
+	return key
+}
+
+// take hands an input to the machine, which may refuse it.
+func (r *run) take(in machine.Input) error {
+	if err := r.m.Handle(in, r.sim.now); err != nil {
+		return err
+	}
+	r.settle()
+	return nil
+}
+
+// settle takes what came of an input: visits, effects, and the end of the run.
+func (r *run) settle() {
+	s := r.sim
+	for {
+		var walk *machine.WalkEffect
+		b := r.m.Ready()
+		for _, record := range b.Records {
+			if record.Name == history.NodeScheduled {
+				r.visited(record.Payload.NodeID)
+			}
+		}
+		for _, key := range b.Abandoned {
+			s.abandon(r, key)
+		}
+		for _, e := range b.Effects {
+			if w, ok := e.(*machine.WalkEffect); ok {
+				walk = w
+			} else {
+				r.perform(e)
+			}
+		}
+		if walk == nil {
+			break
+		}
+		if s.steps++; s.steps > maxSteps {
+			return // next says so
+		}
+		if err := r.m.Handle(machine.Continue{Key: walk.EffectKey}, s.now); err != nil {
+			s.fail(err)
+			return
+		}
+	}
+	if r.m.Status().Terminal() {
+		r.ended()
+	}
+}
+
+func (r *run) visited(node string) {
+	r.path = append(r.path, node)
+	r.sim.visits[r.prefix+node]++
+	for i := range r.covered.Nodes {
+		if n := &r.covered.Nodes[i]; n.ID == node {
+			n.Visits++
+		}
+	}
+}
+
+// ended tells the parent of a run that it has ended.
+func (r *run) ended() {
+	s := r.sim
+	s.abandon(r, "")
+	if r.parent == nil {
+		return
+	}
+	s.runs = slices.DeleteFunc(s.runs, func(o *run) bool { return o == r })
+	ending := runview.EndingOf(r.m, r.m.Program().Hash)
+	r.parent.await(r.parentKey, 0, ending.ChildEnded(r.parentKey))
+}
+
+// abandon drops the subworkflows that a run does not wait for any more: that of a key, or all.
+func (s *simulation) abandon(parent *run, key string) {
+	for _, r := range slices.Clone(s.runs) {
+		if r.parent == parent && (key == "" || r.parentKey == key) {
+			r.dropped = true
+			s.runs = slices.DeleteFunc(s.runs, func(o *run) bool { return o == r })
+			s.abandon(r, "")
+		}
+	}
+}
+
+// await queues the input that ends a wait.
+func (r *run) await(key string, after time.Duration, in machine.Input) {
+	s := r.sim
+	s.queue = append(s.queue, event{at: s.now.Add(after), run: r, key: key, do: func() {
+		if err := r.take(in); err != nil {
+			s.fail(err)
+		}
+	}})
+}
+
+// perform performs an effect: by its stub, as its metadata says, or by running the subworkflow.
+func (r *run) perform(effect machine.Effect) {
+	e := effect.Base()
+	c := Call{Node: r.prefix + e.NodeID, Visit: e.Visit, Attempt: e.Attempt, State: copied(e.State), Now: r.sim.now}
+	c.Type = string(r.m.Program().Node(e.NodeID).Type)
+	stub := r.sim.scenario.Stubs[c.Node]
+	child, isChild := effect.(*machine.ChildEffect)
+	switch effect := effect.(type) {
+	case *machine.ActivityEffect:
+		c.Config = copied(effect.Config)
+		if output, ok := effect.Metadata[activities.DemoOutputKey].(map[string]any); ok && stub == nil {
+			stub = Output(output)
+		}
+	case *machine.DelegateEffect:
+		c.Input = copied(effect.Input)
+	case *machine.ChildEffect:
+		c.Input = copied(effect.Input)
+		if stub == nil {
+			r.beginChild(effect)
+			return
+		}
+	}
+	if stub == nil {
+		r.sim.fail(noStub(r.m.Program(), c))
+		return
+	}
+	result := stub(c)
+	out := outcome(e.EffectKey, result)
+	if !isChild {
+		r.await(e.EffectKey, result.Delay, out)
+		return
+	}
+	end := machine.ChildEnded{Key: child.EffectKey, Status: machine.Completed, Error: out.Error, Code: out.Code}
+	if end.FinalState, _ = out.Output.(map[string]any); !out.OK {
+		end.Status = machine.Failed
+	}
+	r.await(e.EffectKey, result.Delay, end)
+}
+
+// outcome makes an input of what a stub answers, as the engine does of what an executor returns.
+func outcome(key string, r Result) machine.Outcome {
+	out := machine.Outcome{Key: key, OK: true}
+	err := r.Err
+	if err == nil {
+		if out.Output, err = jsonvalue.Normalize(r.Output); err == nil {
+			return out
+		}
+		return machine.Outcome{Key: key, Code: string(problem.ActivityOutputInvalid), Error: "the output cannot be recorded: " + err.Error()}
+	}
+	out.OK, out.Error, out.Code = false, err.Error(), string(problem.ExecutorFailed)
+	if f, ok := errors.AsType[*activities.Failure](err); ok {
+		out.Final, out.RetryAfter = f.Retryable == activities.RetryPointless, max(f.RetryAfter, 0)
+		if f.Code != "" {
+			out.Code = f.Code
+		}
+	} else if p, ok := problem.As(err); ok {
+		out.Code = string(p.Code)
+	}
+	if out.Error == "" {
+		out.Error = out.Code
+	}
+	return out
+}
+
+// beginChild begins the run of a subworkflow, or tells the parent why it cannot be begun.
+func (r *run) beginChild(e *machine.ChildEffect) {
+	s := r.sim
+	cfg := r.m.Config()
+	if cfg.Depth >= maxDepth {
+		err := problem.New(problem.SubworkflowDepthExceeded, "subworkflows are nested more than %d levels deep", maxDepth)
+		r.refuseChild(e, err)
+		return
+	}
+	if s.scenario.Workflows == nil {
+		s.fail(noStub(r.m.Program(), Call{Node: r.prefix + e.NodeID, Type: string(definition.Subworkflow), Visit: e.Visit}))
+		return
+	}
+	doc, err := s.scenario.Workflows.ResolveWorkflow(context.Background(), e.WorkflowRef, e.VersionPin)
+	if err != nil {
+		p := noStub(r.m.Program(), Call{Node: r.prefix + e.NodeID, Type: string(definition.Subworkflow), Visit: e.Visit})
+		s.fail(p.WithCause(err))
+		return
+	}
+	prog, err := admit.Definition(doc, definition.MaxBytes, definition.Options{})
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	input, err := object("input", e.Input)
+	if err == nil {
+		err = admit.Input(prog, input)
+	}
+	if err != nil {
+		r.refuseChild(e, err)
+		return
+	}
+	s.begin(prog, machine.Config{ExecutionID: e.ChildExecutionID, Parent: cfg.ExecutionID, Depth: cfg.Depth + 1}, input, r, e.EffectKey)
+}
+
+func (r *run) refuseChild(e *machine.ChildEffect, err error) {
+	f := failureOf(err)
+	r.await(e.EffectKey, 0, machine.ChildRefused{Key: e.EffectKey, Error: f.Message, Code: f.Code})
+}
+
+// noStub is the error for a node about which the scenario says nothing.
+func noStub(prog *definition.Program, c Call) *problem.Error {
+	return problem.New(problem.TestStubMissing, "node %q (%s) of workflow %q is called and has no stub", c.Node, c.Type, prog.Name).
+		WithPlace(problem.Place{NodeID: c.Node})
+}
+
+// answer queues the answers to the interrupts that have been raised since it was last called.
+func (r *run) answer() {
+	s := r.sim
+	for _, w := range r.m.Pending() {
+		if w.Kind != machine.WaitInterrupt || r.asked[w.Key] {
+			continue
+		}
+		r.asked[w.Key] = true
+		give := s.scenario.Answers[r.prefix+w.NodeID]
+		if give == nil {
+			continue
+		}
+		q := Question{Node: r.prefix + w.NodeID, Visit: w.Visit, Prompt: w.Prompt, State: copied(w.State), Now: s.now}
+		payload, after, answered := give(q)
+		if !answered {
+			continue
+		}
+		plain, err := object("answer", payload)
+		if err != nil {
+			s.fail(err)
+			return
+		}
+		s.queue = append(s.queue, event{at: s.now.Add(after), run: r, key: w.Key, do: func() {
+			if err := r.take(machine.Resume{Key: w.Key, Payload: plain}); err != nil {
+				s.fail(s.refused(err, "the answer to %q, visit %d,", q.Node, q.Visit))
+			}
+		}})
+	}
+}
+
+func (r *run) waits(key string) bool {
+	return !r.dropped && slices.ContainsFunc(r.m.Pending(), func(w machine.Wait) bool { return w.Key == key })
+}
+
+// object brings an object that a test gave into the value model.
+func object(what string, m map[string]any) (map[string]any, error) {
+	plain, err := jsonvalue.Normalize(m)
+	if err != nil {
+		return nil, problem.New(problem.ValidationError, "%s is not plain JSON", what).WithCause(err)
+	}
+	o, _ := plain.(map[string]any)
+	if o == nil {
+		o = map[string]any{}
+	}
+	return o, nil
+}
+
+func failureOf(err error) *Failure {
+	f := &Failure{Message: err.Error()}
+	if p, ok := problem.As(err); ok {
+		f.Code = string(p.Code)
+	}
+	return f
+}
+
+func copied(m map[string]any) map[string]any {
+	if m == nil {
+		return map[string]any{}
+	}
+	return jsonvalue.CloneMap(m)
+}
+
+func copiedValue(v any) any { return jsonvalue.Clone(v) }

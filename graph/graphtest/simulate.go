@@ -1,0 +1,252 @@
+package graphtest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/admit"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// maxDepth and maxSteps bound a simulation: the nesting of subworkflows is that of graph.Options by default, and a run that goes on for
+// ever exceeds the inputs to its machines.
+const (
+	maxDepth = 4
+	maxSteps = 100_000
+)
+
+var defaultStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// simulation is a run with its subworkflows, and the world around them.
+type simulation struct {
+	scenario   Scenario
+	start, now time.Time
+	// runs are those that have not ended, and the root, which is the first.
+	runs     []*run
+	queue    []event
+	planned  []planned
+	coverage Coverage
+	visits   map[string]int
+	steps    int
+	// err is why the scenario does not fit the run.
+	err error
+}
+
+// event is something that happens at a time. Events of the same time keep their order.
+type event struct {
+	at time.Time
+	do func()
+	// run, unless nil, is whose event it is; key is that of the wait that it ends. Once that wait is over, the event is not needed.
+	run *run
+	key string
+}
+
+// planned is what happens once a run waits at a node, or for a signal.
+type planned struct {
+	Moment
+	signal string
+	do     func()
+}
+
+// Simulate runs a definition in a scenario, until the run ends or nothing more can happen. The error is a *problem.Error: the definition
+// is not valid, or the scenario does not fit the run, as with TEST_STUB_MISSING.
+func Simulate(doc *definition.Document, scenario Scenario) (*Outcome, error) {
+	prog, err := admit.Definition(doc, definition.MaxBytes, definition.Options{})
+	if err != nil {
+		return nil, err
+	}
+	input, err := object("Scenario.Input", scenario.Input)
+	if err != nil {
+		return nil, err
+	}
+	s := &simulation{scenario: scenario, start: scenario.Start, visits: map[string]int{}}
+	if s.start.IsZero() {
+		s.start = defaultStart
+	}
+	s.now = s.start
+	if err := admit.Input(prog, input); err != nil {
+		return &Outcome{Status: Refused, Error: failureOf(err), Visits: s.visits}, nil
+	}
+	root := s.begin(prog, machine.Config{ExecutionID: "test"}, input, nil, "")
+	s.prepare()
+	for s.err == nil && !root.m.Status().Terminal() {
+		s.plan()
+		if s.err != nil || root.m.Status().Terminal() || !s.next() {
+			break
+		}
+	}
+	if s.err != nil {
+		return nil, s.err
+	}
+	return s.outcome(root), nil
+}
+
+// prepare queues the signals and the cancel whose time is known, and plans the others.
+func (s *simulation) prepare() {
+	for _, signal := range s.scenario.Signals {
+		p := planned{Moment: signal.Moment, signal: signal.Name, do: func() { s.deliver(signal) }}
+		if p.When == "" && p.After > 0 {
+			s.after(p.After, p.do)
+		} else {
+			s.planned = append(s.planned, p)
+		}
+	}
+	if c := s.scenario.Cancel; c != nil {
+		p := planned{Moment: c.Moment, do: func() { s.runs[0].take(machine.Cancel{Reason: c.Reason}) }}
+		if p.When == "" {
+			s.after(p.After, p.do)
+		} else {
+			s.planned = append(s.planned, p)
+		}
+	}
+}
+
+// plan queues what people answer, and the signals and the cancel whose moment has come.
+func (s *simulation) plan() {
+	for _, r := range s.runs {
+		r.answer()
+	}
+	s.planned = slices.DeleteFunc(s.planned, func(p planned) bool {
+		switch {
+		case s.err != nil:
+			return false
+		case p.When != "":
+			if s.waiting(func(r *run, w machine.Wait) bool { return r.prefix+w.NodeID == p.When }) == nil {
+				return false
+			}
+			s.after(p.After, p.do)
+		case s.receiver(p.signal) == nil:
+			return false
+		default:
+			p.do()
+		}
+		return true
+	})
+}
+
+// waiting returns the first run that has a wait of a kind, nil if none has.
+func (s *simulation) waiting(is func(*run, machine.Wait) bool) *run {
+	for _, r := range s.runs {
+		if slices.ContainsFunc(r.m.Pending(), func(w machine.Wait) bool { return is(r, w) }) {
+			return r
+		}
+	}
+	return nil
+}
+
+func (s *simulation) receiver(signal string) *run {
+	return s.waiting(func(_ *run, w machine.Wait) bool { return w.Kind == machine.WaitSignal && w.SignalName == signal })
+}
+
+// deliver gives a signal to the run that waits for it. The root refuses one that no run waits for.
+func (s *simulation) deliver(signal Signal) {
+	payload, err := object("Signal.Payload", signal.Payload)
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	r := s.receiver(signal.Name)
+	if r == nil {
+		r = s.runs[0]
+	}
+	if err := r.take(machine.Signal{Name: signal.Name, Payload: payload}); err != nil {
+		s.fail(s.refused(err, "signal %q after %s", signal.Name, s.now.Sub(s.start)))
+	}
+}
+
+// next lets the next thing happen. It is false if nothing more can.
+func (s *simulation) next() bool {
+	if s.steps++; s.steps > maxSteps {
+		s.fail(problem.New(problem.ValidationError, "the run has not ended after %d steps, in %s of its time", maxSteps, s.now.Sub(s.start)).
+			WithHint("See whether a loop never ends."))
+		return false
+	}
+	s.queue = slices.DeleteFunc(s.queue, func(e event) bool { return e.run != nil && !e.run.waits(e.key) })
+	var timer machine.Timer
+	var of *run
+	for _, r := range s.runs {
+		for _, t := range r.m.Timers() {
+			if of == nil || t.Due.Before(timer.Due) {
+				timer, of = t, r
+			}
+		}
+	}
+	first := -1
+	for i, e := range s.queue {
+		if first < 0 || e.at.Before(s.queue[first].at) {
+			first = i
+		}
+	}
+	switch {
+	case of != nil && (first < 0 || !s.queue[first].at.Before(timer.Due)):
+		s.passTo(timer.Due)
+		if err := of.take(machine.TimerFired{Key: timer.Key}); err != nil {
+			s.fail(err)
+		}
+	case first >= 0:
+		e := s.queue[first]
+		s.queue = slices.Delete(s.queue, first, first+1)
+		s.passTo(e.at)
+		e.do()
+	default:
+		return false
+	}
+	return true
+}
+
+func (s *simulation) passTo(t time.Time) {
+	if t.After(s.now) {
+		s.now = t
+	}
+}
+
+// after queues something that nothing can make unnecessary.
+func (s *simulation) after(d time.Duration, do func()) {
+	s.queue = append(s.queue, event{at: s.now.Add(d), do: do})
+}
+
+func (s *simulation) fail(err error) {
+	if s.err == nil {
+		s.err = err
+	}
+}
+
+// refused makes the error of what a scenario does and a run refuses.
+func (s *simulation) refused(err error, format string, args ...any) error {
+	e := problem.New(problem.ValidationError, format+" was refused", args...).WithCause(err)
+	if p, ok := problem.As(err); ok {
+		e.Code = p.Code
+	}
+	return e
+}
+
+// outcome describes how the root stands.
+func (s *simulation) outcome(root *run) *Outcome {
+	m := root.m
+	out := &Outcome{
+		Status: m.Status(), Path: root.path, Visits: s.visits, State: copied(m.State()), Reason: m.Reason(),
+		Elapsed: s.now.Sub(s.start), Coverage: s.coverage,
+	}
+	if result, ok := m.Result(); ok {
+		out.Result = copiedValue(result)
+	}
+	if message, code, node := m.Failure(); out.Status == machine.Failed {
+		out.Error = &Failure{Code: code, Message: message, NodeID: node}
+	}
+	if out.Status.Terminal() {
+		return out
+	}
+	for _, r := range s.runs {
+		for _, w := range r.m.Pending() {
+			if w.Kind != machine.WaitChild {
+				out.Waiting = append(out.Waiting, r.prefix+w.NodeID)
+			}
+		}
+		if out.Status == machine.AwaitingChild { // a run that waits for its subworkflow waits for what that one waits for
+			out.Status = r.m.Status()
+		}
+	}
+	return out
+}
