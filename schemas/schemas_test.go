@@ -9,9 +9,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/schemas"
 )
 
-func parse(t *testing.T) *jsonvalue.Node {
+func parse(t *testing.T, schema []byte) *jsonvalue.Node {
 	t.Helper()
-	n, problems := jsonvalue.Parse(schemas.WorkflowDefinition(), 0, 0)
+	n, problems := jsonvalue.Parse(schema, 0, 0)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -20,7 +20,7 @@ func parse(t *testing.T) *jsonvalue.Node {
 
 func TestWorkflowDefinitionCompiles(t *testing.T) {
 	t.Parallel()
-	raw := parse(t).Value().(map[string]any)
+	raw := parse(t, schemas.WorkflowDefinition()).Value().(map[string]any)
 	if raw["$id"] != "https://agent-workflow.dev/schemas/workflow-definition.json" || raw["$schema"] != jsonschema.Dialect {
 		t.Errorf("the schema's identity is contract, got %v and %v", raw["$id"], raw["$schema"])
 	}
@@ -32,7 +32,13 @@ func TestWorkflowDefinitionCompiles(t *testing.T) {
 // TestEveryPropertyTeaches wants a description beside every property that an author may write.
 func TestEveryPropertyTeaches(t *testing.T) {
 	t.Parallel()
-	root := parse(t)
+	everyPropertyTeaches(t, schemas.WorkflowDefinition(), 80)
+	everyPropertyTeaches(t, schemas.WorkflowTest(), 35)
+}
+
+func everyPropertyTeaches(t *testing.T, schema []byte, atLeast int) {
+	t.Helper()
+	root := parse(t, schema)
 	checked := 0
 	var walk func(n *jsonvalue.Node, pointer string)
 	walk = func(n *jsonvalue.Node, pointer string) {
@@ -54,7 +60,7 @@ func TestEveryPropertyTeaches(t *testing.T) {
 		}
 	}
 	walk(root, "")
-	if checked < 80 {
+	if checked < atLeast {
 		t.Errorf("only %d properties were found", checked)
 	}
 }
@@ -75,8 +81,10 @@ func teaches(t *testing.T, root *jsonvalue.Node, property jsonvalue.Member, poin
 
 func TestCallersOwnTheirCopy(t *testing.T) {
 	t.Parallel()
-	schemas.WorkflowDefinition()[0] = 'x'
-	if schemas.WorkflowDefinition()[0] != '{' {
-		t.Error("one caller's change reaches another")
+	for _, schema := range []func() []byte{schemas.WorkflowDefinition, schemas.WorkflowTest} {
+		schema()[0] = 'x'
+		if schema()[0] != '{' {
+			t.Error("one caller's change reaches another")
+		}
 	}
 }

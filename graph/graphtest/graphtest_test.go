@@ -98,7 +98,9 @@ func TestPeopleAndSignals(t *testing.T) {
 	t.Parallel()
 	yes, no := object{"ok": true}, object{"ok": false}
 	signal := []graphtest.Signal{{Name: "go", Payload: object{"by": "kim"}}}
-	moment := func(when string, after time.Duration) graphtest.Moment { return graphtest.Moment{When: when, After: after} }
+	moment := func(when string, after time.Duration) graphtest.Moment {
+		return graphtest.Moment{When: when, After: after}
+	}
 	for _, c := range []struct {
 		name     string
 		scenario graphtest.Scenario

@@ -217,14 +217,14 @@ func (r *run) beginChild(e *machine.ChildEffect) {
 		r.refuseChild(e, err)
 		return
 	}
+	missing := noStub(r.m.Program(), Call{Node: r.prefix + e.NodeID, Type: string(definition.Subworkflow)})
 	if s.scenario.Workflows == nil {
-		s.fail(noStub(r.m.Program(), Call{Node: r.prefix + e.NodeID, Type: string(definition.Subworkflow), Visit: e.Visit}))
+		s.fail(missing)
 		return
 	}
 	doc, err := s.scenario.Workflows.ResolveWorkflow(context.Background(), e.WorkflowRef, e.VersionPin)
 	if err != nil {
-		p := noStub(r.m.Program(), Call{Node: r.prefix + e.NodeID, Type: string(definition.Subworkflow), Visit: e.Visit})
-		s.fail(p.WithCause(err))
+		s.fail(missing.WithCause(err))
 		return
 	}
 	prog, err := admit.Definition(doc, definition.MaxBytes, definition.Options{})
@@ -248,10 +248,14 @@ func (r *run) refuseChild(e *machine.ChildEffect, err error) {
 	r.await(e.EffectKey, 0, machine.ChildRefused{Key: e.EffectKey, Error: f.Message, Code: f.Code})
 }
 
-// noStub is the error for a node about which the scenario says nothing.
+// noStub is the error for a node about which the scenario says nothing. Details have the members that an output needs.
 func noStub(prog *definition.Program, c Call) *problem.Error {
-	return problem.New(problem.TestStubMissing, "node %q (%s) of workflow %q is called and has no stub", c.Node, c.Type, prog.Name).
+	e := problem.New(problem.TestStubMissing, "node %q (%s) of workflow %q is called and has no stub", c.Node, c.Type, prog.Name).
 		WithPlace(problem.Place{NodeID: c.Node})
+	if schema, ok := c.Config["output_schema"].(map[string]any); ok {
+		e.Details = map[string]any{"required": schema["required"]}
+	}
+	return e
 }
 
 // answer queues the answers to the interrupts that have been raised since it was last called.

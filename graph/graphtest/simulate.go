@@ -51,7 +51,7 @@ type planned struct {
 }
 
 // Simulate runs a definition in a scenario, until the run ends or nothing more can happen. The error is a *problem.Error: the definition
-// is not valid, or the scenario does not fit the run, as with TEST_STUB_MISSING.
+// is not valid, or the scenario does not fit the run, as with TEST_STUB_MISSING; then the outcome is how far the run has come.
 func Simulate(doc *definition.Document, scenario Scenario) (*Outcome, error) {
 	prog, err := admit.Definition(doc, definition.MaxBytes, definition.Options{})
 	if err != nil {
@@ -77,10 +77,7 @@ func Simulate(doc *definition.Document, scenario Scenario) (*Outcome, error) {
 			break
 		}
 	}
-	if s.err != nil {
-		return nil, s.err
-	}
-	return s.outcome(root), nil
+	return s.outcome(root), s.err
 }
 
 // prepare queues the signals and the cancel whose time is known, and plans the others.

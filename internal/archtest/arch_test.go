@@ -128,6 +128,13 @@ var rooms = map[string][]string{
 		"graph/admit", "graph/execution", "graph/library", "graph/replay", "graph/transfer", "graph/survey", "graph/perform", "graph/limit", "graph/schedule", "graph/notify",
 		"graph/actor", "graph/recorded", "graph/trace", "graph/tree", "internal/guard", "internal/wait",
 	},
+	"graph/graphtest": {
+		"activities", "graph", "graph/admit", "graph/definition", "graph/machine", "graph/problem", "graph/runview", "history", "internal/jsonvalue",
+	},
+	"internal/workflowtest": {
+		"activities", "graph", "graph/admit", "graph/definition", "graph/graphtest", "graph/machine", "graph/problem",
+		"internal/catalog", "internal/jsonobject", "internal/jsonvalue", "internal/suggest",
+	},
 	"conformance": {
 		"activities", "activities/activitiestest", "delegate", "history", "history/historymem", "graph", "graph/problem",
 		"graph/definition", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/signing",
@@ -150,7 +157,7 @@ var rooms = map[string][]string{
 		"internal/catalog", "internal/mcpserver/elicit", "internal/mcpserver/frame", "internal/mcpserver/streamable", "internal/outline", "internal/picture", "internal/suggest", "internal/config/envname", "graph/expr", "schemas",
 	},
 	"internal/cli": {
-		"internal/buildstamp", "internal/catalog",
+		"internal/buildstamp", "internal/catalog", "graph/graphtest", "internal/wait", "internal/workflowtest",
 		"activities", "activities/toolcall", "internal/manifest", "internal/sdnotify",
 		"conformance", "history", "history/runfile", "graph", "graph/problem", "graph/definition", "graph/machine",
 		"internal/config", "internal/config/envname", "internal/jsonvalue", "internal/jsonschema", "internal/mcphost", "internal/doctor", "internal/memory", "internal/runjson", "schemas",

@@ -37,7 +37,7 @@ before it is acted on, so that a run survives the end of the process and is cont
 	a.flags = config.Register(root.PersistentFlags())
 	root.SetGlobalNormalizationFunc(config.Normalize)
 	root.AddCommand(
-		newValidate(a), newWorkflows(a), newRun(a), newStatus(a), newList(a), newHistory(a), newResume(a), newSignal(a), newSubmit(a),
+		newValidate(a), newTest(a), newWorkflows(a), newRun(a), newStatus(a), newList(a), newHistory(a), newResume(a), newSignal(a), newSubmit(a),
 		newCancel(a), newRecover(a), newFork(a),
 		newWorker(a), newGC(a), newVerify(a), newExport(a), newImport(a), newStore(a),
 		newInstall(a), newUninstall(a), newDoctor(a),

@@ -1,0 +1,262 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/workflows-engine/workflows-engine/graph/graphtest"
+	"github.com/workflows-engine/workflows-engine/internal/wait"
+	"github.com/workflows-engine/workflows-engine/internal/workflowtest"
+)
+
+type testOptions struct {
+	update, cover, watch bool
+	run, junit           string
+}
+
+func newTest(a *app) *cobra.Command {
+	var o testOptions
+	cmd := &cobra.Command{
+		Use:   "test [PATH...]",
+		Short: "Run the tests that stand beside definitions, in virtual time",
+		Long: `Run test files: NAME.test.yaml, .yml or .json beside NAME.workflow.json or .yaml. A test is one run of the definition with stubs in
+place of activities, agents and people; waits and back-offs take no time, and nothing is stored. PATH is a folder, which is searched
+with the folders below it, or a test file; without one the current folder is searched.
+
+docs/testing-workflows.md describes the files.`,
+		Example: `  workflows-engine test
+  workflows-engine test examples/lighthouse --cover
+  workflows-engine test --run 'refund' --watch
+  workflows-engine test --junit report.xml`,
+		RunE: func(cmd *cobra.Command, paths []string) error { return a.test(cmd.Context(), paths, o) },
+	}
+	cmd.Flags().BoolVar(&o.update, "update", false, "write what runs do into the expect of tests with snapshot: true")
+	cmd.Flags().BoolVar(&o.cover, "cover", false, "print which nodes and edges of the definitions the tests go through")
+	cmd.Flags().BoolVar(&o.watch, "watch", false, "run the tests again whenever a file changes, until interrupted")
+	cmd.Flags().StringVar(&o.run, "run", "", "only tests whose names match this regular expression")
+	cmd.Flags().StringVar(&o.junit, "junit", "", "also write a JUnit report to this file")
+	return cmd
+}
+
+// watchInterval is how often test --watch looks at the files.
+const watchInterval = 500 * time.Millisecond
+
+// test runs test files, with watch again and again.
+func (a *app) test(ctx context.Context, paths []string, o testOptions) error {
+	accept, err := regexp.Compile(o.run)
+	if err != nil {
+		return usage("--run: %q is not a regular expression", o.run).WithCause(err)
+	}
+	if len(paths) == 0 {
+		paths = []string{"."}
+	}
+	for {
+		s := testSession{app: a, options: o, accept: accept}
+		before := workflowtest.Watch(a.env.Directory, paths, nil)
+		err := s.run(ctx, paths)
+		if !o.watch {
+			return err
+		}
+		if _, quiet := errors.AsType[silent](err); err != nil && !quiet {
+			a.printError(err)
+		}
+		if before != workflowtest.Watch(a.env.Directory, paths, nil) && !o.update {
+			continue // a file has changed while the tests ran
+		}
+		for seen := workflowtest.Watch(a.env.Directory, paths, s.files); ; {
+			if err := wait.For(ctx, watchInterval); err != nil {
+				return err
+			}
+			if workflowtest.Watch(a.env.Directory, paths, s.files) != seen {
+				break
+			}
+		}
+		fmt.Fprintln(a.human)
+	}
+}
+
+// testSession is one pass over the tests.
+type testSession struct {
+	*app
+	options  testOptions
+	accept   *regexp.Regexp
+	files    []*workflowtest.File
+	results  []*workflowtest.Result
+	coverage graphtest.Coverage
+	// broken counts the files that could not be used.
+	broken int
+}
+
+func (s *testSession) run(ctx context.Context, paths []string) error {
+	found, err := workflowtest.Find(s.env.Directory, paths...)
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return usage("there are no test files in %s", strings.Join(paths, ", ")).
+			WithHint("Write NAME.test.yaml beside NAME.workflow.yaml; docs/testing-workflows.md describes it.")
+	}
+	for _, path := range found {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := s.file(path); err != nil {
+			return err
+		}
+	}
+	failed := 0
+	for _, r := range s.results {
+		if !r.Passed() {
+			failed++
+		}
+	}
+	if s.options.cover {
+		writeCoverage(s.human, s.coverage)
+	}
+	if err := s.junit(); err != nil {
+		return err
+	}
+	switch {
+	case failed > 0:
+		fmt.Fprintf(s.human, "FAIL: %d of %s failed\n", failed, count(len(s.results), "test"))
+	case s.broken > 0:
+		fmt.Fprintf(s.human, "FAIL: %s cannot be used\n", count(s.broken, "file"))
+	case len(s.results) == 0:
+		return usage("no test matches --run %s", s.options.run)
+	default:
+		fmt.Fprintf(s.human, "ok: %s passed\n", count(len(s.results), "test"))
+	}
+	switch {
+	case s.broken > 0:
+		return silent{exitUsage}
+	case failed > 0:
+		return silent{exitFailed}
+	}
+	return nil
+}
+
+// file runs the tests of a file. One that cannot be used is reported, and the others are run all the same.
+func (s *testSession) file(path string) error {
+	f, err := s.load(path)
+	if f == nil {
+		return err
+	}
+	results := f.Run(s.accept.MatchString)
+	if s.options.update {
+		changed, err := f.Update(s.env.Directory, results)
+		if err != nil {
+			s.writeBrokenTest(err)
+			return nil
+		}
+		if changed {
+			fmt.Fprintf(s.human, "updated %s\n", path)
+			if f, err = s.load(path); f == nil {
+				return err
+			}
+			results = f.Run(s.accept.MatchString)
+		}
+	}
+	s.files = append(s.files, f)
+	for _, r := range results {
+		writeResult(s.human, r)
+		if r.Outcome != nil {
+			s.coverage.Add(r.Outcome.Coverage)
+		}
+	}
+	s.results = append(s.results, results...)
+	return nil
+}
+
+func (s *testSession) load(path string) (*workflowtest.File, error) {
+	f, err := workflowtest.Load(s.env.Directory, path)
+	if err != nil {
+		s.writeBrokenTest(err)
+		return nil, nil
+	}
+	return f, nil
+}
+
+// writeBrokenTest shows what is wrong with a test file or its definition, as validate does.
+func (s *testSession) writeBrokenTest(err error) {
+	s.broken++
+	b, ok := errors.AsType[*workflowtest.Broken](err)
+	if !ok || len(b.Err.Findings) == 0 {
+		s.printError(err)
+		return
+	}
+	writeFindings(s.stderr, s.paint, checked{source: source{file: b.Path, text: b.Text}, findings: b.Err.Findings})
+}
+
+// writeResult prints one line for a test and, if it has failed, what is different.
+func writeResult(w io.Writer, r *workflowtest.Result) {
+	path := filepath.ToSlash(r.File.Path)
+	if r.Passed() {
+		fmt.Fprintf(w, "ok    %s: %s\n", path, r.Test.Name)
+		return
+	}
+	fmt.Fprintf(w, "FAIL  %s:%d: %s\n%s", path, r.Test.Place.Line, r.Test.Name, resultText(r))
+}
+
+// resultText says what is different, one thing a line or three, each line indented.
+func resultText(r *workflowtest.Result) string {
+	var b strings.Builder
+	showsPath := false
+	for _, d := range r.Differences {
+		showsPath = showsPath || d.What == "path"
+		what := strings.ReplaceAll(d.What, "\n", "\n  ")
+		switch {
+		case d.Expected == "" && d.Got == "":
+			fmt.Fprintf(&b, "  %s\n", what)
+		case len(d.Expected)+len(d.Got) > 80:
+			fmt.Fprintf(&b, "  %s\n    expected %s\n    got      %s\n", what, d.Expected, d.Got)
+		default:
+			fmt.Fprintf(&b, "  %s: expected %s, got %s\n", what, d.Expected, d.Got)
+		}
+	}
+	if r.Outcome != nil && !showsPath && len(r.Outcome.Path) > 0 {
+		fmt.Fprintf(&b, "  the run went %s\n", strings.Join(r.Outcome.Path, " → "))
+	}
+	return b.String()
+}
+
+func writeCoverage(w io.Writer, coverage graphtest.Coverage) {
+	for _, d := range coverage {
+		unvisited, untaken := d.Unvisited(), d.Untaken()
+		fmt.Fprintf(w, "%s %s: %d of %s, %d of %s\n", d.Name, d.Version, len(d.Nodes)-len(unvisited), count(len(d.Nodes), "node"),
+			len(d.Edges)-len(untaken), count(len(d.Edges), "edge"))
+		if len(unvisited) > 0 {
+			fmt.Fprintf(w, "  not visited: %s\n", strings.Join(unvisited, ", "))
+		}
+		edges := make([]string, len(untaken))
+		for i, e := range untaken {
+			edges[i] = e.From + " → " + e.To
+		}
+		if len(edges) > 0 {
+			fmt.Fprintf(w, "  not taken: %s\n", strings.Join(edges, ", "))
+		}
+	}
+}
+
+// junit writes the report that --junit asks for.
+func (s *testSession) junit() error {
+	if s.options.junit == "" {
+		return nil
+	}
+	text, err := workflowtest.JUnit(s.results, resultText)
+	if err == nil {
+		err = os.WriteFile(s.path(s.options.junit), text, 0o644)
+	}
+	if err != nil {
+		return usage("--junit: the report cannot be written").WithCause(err)
+	}
+	return nil
+}

@@ -1,0 +1,204 @@
+package workflowtest
+
+import (
+	"bytes"
+	"os"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/workflows-engine/workflows-engine/graph/graphtest"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// Update writes what the runs of tests with snapshot: true did into their expect. It replaces these lines of the file and leaves every
+// other byte as it is. It reports whether the file has changed.
+func (f *File) Update(base string, results []*Result) (changed bool, err error) {
+	source := string(f.text)
+	// From the last test to the first, so that the lines of those before stay where they are.
+	for _, r := range slices.Backward(results) {
+		if !r.Test.Snapshot || r.unfit || r.Passed() {
+			continue
+		}
+		if source, err = replaceExpect(source, slices.Index(f.Tests, r.Test), snapshot(r.Outcome)); err != nil {
+			return false, broken(f.Path, f.text, err)
+		}
+		changed = true
+	}
+	if !changed {
+		return false, nil
+	}
+	path := within(base, f.Path)
+	info, err := os.Stat(path)
+	if err == nil {
+		err = os.WriteFile(path, []byte(source), info.Mode().Perm())
+	}
+	if err != nil {
+		return false, problem.New(problem.UsageError, "%s cannot be written", f.Path).WithCause(err)
+	}
+	return true, nil
+}
+
+// replaceExpect puts an expectation in the place of that of a test, or at the test's end.
+func replaceExpect(source string, test int, expect *yaml.Node) (string, error) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal([]byte(source), &doc); err != nil {
+		return "", err
+	}
+	tests := member(doc.Content[0], "tests")
+	if tests == nil || tests.Kind != yaml.SequenceNode || tests.Content[test].Kind != yaml.MappingNode ||
+		(doc.Content[0].Style|tests.Style|tests.Content[test].Style)&yaml.FlowStyle != 0 {
+		return "", problem.New(problem.TestFileInvalid, "the snapshot cannot be written: the test is not in YAML's block style").
+			WithHint("Write each member of the test on a line of its own, without braces.")
+	}
+	item := tests.Content[test]
+	indent := item.Column - 1
+	lines := strings.SplitAfter(source, "\n")
+	var from, to int
+	if key := memberName(item, "expect"); key != nil {
+		from = key.Line - 1
+		to = blockEnd(lines, from+1, indent+1)
+	} else {
+		from = blockEnd(lines, item.Line, indent)
+		to = from
+	}
+	text, err := render(expect, indent)
+	if err != nil {
+		return "", err
+	}
+	before := strings.Join(lines[:from], "")
+	if before != "" && !strings.HasSuffix(before, "\n") {
+		before += "\n"
+	}
+	if key := memberName(item, "expect"); key != nil && key == item.Content[0] { // it stands behind the dash
+		before += lines[from][:indent]
+		text = strings.TrimLeft(text, " ")
+	}
+	return before + text + strings.Join(lines[to:], ""), nil
+}
+
+// blockEnd returns the line after a block that begins before the line from, and whose lines are indented at least so far. Empty lines
+// and comments at its end do not belong to it.
+func blockEnd(lines []string, from, indent int) int {
+	end := from
+	for i := from; i < len(lines); i++ {
+		content := strings.TrimLeft(lines[i], " ")
+		switch trimmed := strings.TrimSpace(content); {
+		case trimmed == "" || trimmed[0] == '#':
+		case len(lines[i])-len(content) < indent:
+			return end
+		default:
+			end = i + 1
+		}
+	}
+	return end
+}
+
+// render is the text of the member expect, indented so far.
+func render(expect *yaml.Node, indent int) (string, error) {
+	var out bytes.Buffer
+	encoder := yaml.NewEncoder(&out)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(&yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{scalar("expect"), expect}}); err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	for line := range strings.Lines(out.String()) {
+		if strings.TrimSpace(line) != "" {
+			text.WriteString(strings.Repeat(" ", indent))
+		}
+		text.WriteString(line)
+	}
+	return text.String(), nil
+}
+
+func memberName(n *yaml.Node, name string) *yaml.Node {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == name {
+			return n.Content[i]
+		}
+	}
+	return nil
+}
+
+func member(n *yaml.Node, name string) *yaml.Node {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == name {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// snapshot is what a test expects of a run that goes as this one went.
+func snapshot(out *graphtest.Outcome) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	put := func(name string, value *yaml.Node) { n.Content = append(n.Content, scalar(name), value) }
+	put("status", scalar(string(out.Status)))
+	if len(out.Path) > 0 {
+		put("path", flow(out.Path))
+	}
+	if len(out.Waiting) > 0 {
+		put("waiting", flow(out.Waiting))
+	}
+	if out.Status == machine.Completed {
+		put("result", node(out.Result))
+	}
+	if f := out.Error; f != nil {
+		e := map[string]any{"message": f.Message}
+		if f.Code != "" {
+			e["code"] = f.Code
+		}
+		if f.NodeID != "" {
+			e["node"] = f.NodeID
+		}
+		put("error", node(e))
+	}
+	if out.State != nil {
+		put("state", node(out.State))
+		put("exactly", node(true))
+	}
+	if out.Elapsed > 0 {
+		put("elapsed", scalar(durationText(out.Elapsed)))
+	}
+	return n
+}
+
+func flow(texts []string) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+	for _, text := range texts {
+		n.Content = append(n.Content, scalar(text))
+	}
+	return n
+}
+
+// scalar is a text, quoted where it has to be.
+func scalar(text string) *yaml.Node {
+	n := &yaml.Node{}
+	n.SetString(text)
+	return n
+}
+
+// node is a JSON value as YAML: numbers as in JSON, members in the protocol's order.
+func node(v any) *yaml.Node {
+	switch v := v.(type) {
+	case map[string]any:
+		n := &yaml.Node{Kind: yaml.MappingNode}
+		for _, name := range jsonvalue.Keys(v) {
+			n.Content = append(n.Content, scalar(name), node(v[name]))
+		}
+		return n
+	case []any:
+		n := &yaml.Node{Kind: yaml.SequenceNode}
+		for _, e := range v {
+			n.Content = append(n.Content, node(e))
+		}
+		return n
+	case string:
+		return scalar(v)
+	}
+	return &yaml.Node{Kind: yaml.ScalarNode, Value: string(jsonvalue.Canonical(v))}
+}
