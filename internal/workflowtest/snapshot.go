@@ -3,8 +3,10 @@ package workflowtest
 import (
 	"bytes"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -162,7 +164,7 @@ func snapshot(out *graphtest.Outcome) *yaml.Node {
 		put("exactly", node(true))
 	}
 	if out.Elapsed > 0 {
-		put("elapsed", scalar(durationText(out.Elapsed)))
+		put("elapsed", &yaml.Node{Kind: yaml.ScalarNode, Value: durationText(out.Elapsed)})
 	}
 	return n
 }
@@ -175,10 +177,17 @@ func flow(texts []string) *yaml.Node {
 	return n
 }
 
-// scalar is a text, quoted where it has to be.
+// word is what every reader of YAML takes for a text without quotes, unless it is one of otherWords.
+var word = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_./-]*( [A-Za-z0-9_./-]+)*$`) })
+
+var otherWords = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
+
+// scalar is a text, in quotes where some reader could take it for something else.
 func scalar(text string) *yaml.Node {
-	n := &yaml.Node{}
-	n.SetString(text)
+	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text, Style: yaml.DoubleQuotedStyle}
+	if word().MatchString(text) && !slices.Contains(otherWords, strings.ToLower(text)) {
+		n.Style = 0
+	}
 	return n
 }
 
