@@ -13,6 +13,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/graphtest"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
@@ -20,6 +21,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/workflowtest"
 )
 
 // folders lists the examples.
@@ -101,6 +103,40 @@ func TestExamplesAreExplained(t *testing.T) {
 		text := string(read(t, filepath.Join(folder, "README.md")))
 		if command := "workflows-engine run examples/" + filepath.ToSlash(mainFile(t, folder)); !strings.Contains(text, command) {
 			t.Errorf("%s/README.md does not say: %s", folder, command)
+		}
+	}
+}
+
+// TestTheTestsOfExamplesPass: each definition has tests, which pass and go through all of it.
+func TestTheTestsOfExamplesPass(t *testing.T) {
+	t.Parallel()
+	definitions, err := filepath.Glob("*/*.workflow.*")
+	if err != nil || len(definitions) == 0 {
+		t.Fatalf("no definitions: %v", err)
+	}
+	files, err := workflowtest.Find(".", ".")
+	if err != nil || len(files) != len(definitions) {
+		t.Errorf("%d definitions have %d test files (%v)", len(definitions), len(files), err)
+	}
+	for _, file := range files {
+		f, err := workflowtest.Load(".", file)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		var coverage graphtest.Coverage
+		results := f.Run(func(string) bool { return true })
+		for _, r := range results {
+			if !r.Passed() {
+				t.Errorf("%s: %s: %+v", file, r.Test.Name, r.Differences)
+			}
+			coverage.Add(r.Outcome.Coverage)
+		}
+		if len(results) < 2 {
+			t.Errorf("%s: want the main path and another one", file)
+		}
+		if d := coverage[0]; len(d.Unvisited())+len(d.Untaken()) > 0 {
+			t.Errorf("%s: not visited: %v; not taken: %v", file, d.Unvisited(), d.Untaken())
 		}
 	}
 }
