@@ -271,6 +271,7 @@ func TestScenariosThatDoNotFit(t *testing.T) {
 	}{
 		{"no stub", retried, graphtest.Scenario{}, problem.TestStubMissing, `node "fetch" (step) of workflow "test" is called and has no stub`},
 		{"no workflow", branches, graphtest.Scenario{Stubs: stubs{"slow": graphtest.Output(nil), "quick": graphtest.After(1, graphtest.Output(nil))}}, problem.TestStubMissing, `node "sub" (subworkflow)`},
+		{"no final state", branches, graphtest.Scenario{Stubs: stubs{"slow": graphtest.Output(nil), "quick": graphtest.Output(nil), "sub": graphtest.Output(1)}}, problem.ValidationError, `the stub of node "sub" (subworkflow) has an output that is not an object`},
 		{"refused answer", asked, graphtest.Scenario{Answers: answers{"ask": graphtest.Reply(object{"ok": 1})}}, problem.InvalidResumePayload, `the answer to "ask", visit 1, was refused: the payload breaks resume_schema`},
 		{"early signal", asked, graphtest.Scenario{Signals: []graphtest.Signal{{Name: "go", Moment: graphtest.Moment{After: time.Second}}}}, problem.SignalNotAwaiting, `signal "go" after 1s was refused`},
 		{"no JSON", asked, graphtest.Scenario{Input: object{"x": make(chan int)}}, problem.ValidationError, "Scenario.Input is not plain JSON"},

@@ -177,8 +177,12 @@ func (r *run) perform(effect machine.Effect) {
 		return
 	}
 	end := machine.ChildEnded{Key: child.EffectKey, Status: machine.Completed, Error: out.Error, Code: out.Code}
-	if end.FinalState, _ = out.Output.(map[string]any); !out.OK {
+	var isObject bool
+	if end.FinalState, isObject = out.Output.(map[string]any); !out.OK {
 		end.Status = machine.Failed
+	} else if !isObject {
+		r.sim.fail(problem.New(problem.ValidationError, "the stub of node %q (subworkflow) has an output that is not an object", c.Node).
+			WithPlace(problem.Place{NodeID: c.Node}).WithHint("The output of a subworkflow is its final state."))
 	}
 	r.await(e.EffectKey, result.Delay, end)
 }

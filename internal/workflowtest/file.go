@@ -166,7 +166,7 @@ func Load(base, path string) (*File, error) {
 			return nil, err
 		}
 	}
-	r.prog, r.workflows = prog, catalog.New(filepath.Dir(within(base, path)), catalog.Options{})
+	r.prog, r.workflows = prog, catalog.New(filepath.Dir(within(base, f.Definition)), catalog.Options{})
 	f.Tests = r.tests(tests)
 	root.Close()
 	if _, isJSON := strings.CutSuffix(path, ".json"); isJSON {

@@ -52,8 +52,9 @@ func JUnit(results []*Result, text func(*Result) string) ([]byte, error) {
 		if !r.Passed() {
 			all.Failures++
 			s.Failures++
-			message, _, _ := strings.Cut(r.Differences[0].What, "\n")
-			c.Failure = &junitFailure{Message: message, Text: text(r)}
+			f := &junitFailure{Text: text(r)}
+			f.Message, _, _ = strings.Cut(strings.TrimSpace(f.Text), "\n")
+			c.Failure = f
 		}
 		s.Cases = append(s.Cases, c)
 	}
