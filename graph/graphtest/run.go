@@ -27,6 +27,9 @@ type run struct {
 	// parent waits for the run under the key of its effect; nil for the root.
 	parent    *run
 	parentKey string
+	// pending and timers are those of the machine after its last input.
+	pending []machine.Wait
+	timers  []machine.Timer
 	// asked are the keys of interrupts whose answers have been looked for.
 	asked map[string]bool
 	// dropped is true for a subworkflow that its parent does not wait for any more.
@@ -34,25 +37,12 @@ type run struct {
 }
 
 // begin begins a run and takes what comes of it.
-func (s *simulation) begin(prog *definition.Program, cfg machine.Config, input map[string]any, parent *run, key string) *run {
-	r := &run{sim: s, covered: s.coverage.of(prog), parent: parent, parentKey: key, asked: map[string]bool{}}
-	if parent != nil {
-		r.prefix = parent.prefix + nodeOf(parent, key) + "/"
-	}
+func (s *simulation) begin(r *run, prog *definition.Program, cfg machine.Config, input map[string]any) {
+	r.sim, r.covered, r.asked = s, s.coverage.of(prog), map[string]bool{}
 	cfg.Moves = r.covered.moved
 	s.runs = append(s.runs, r)
 	r.m = machine.Start(prog, cfg, input, s.now)
 	r.settle()
-	return r
-}
-
-func nodeOf(r *run, key string) string {
-	for _, w := range r.m.Pending() {
-		if w.Key == key {
-			return w.NodeID
-		}
-	}
-	return key
 }
 
 // take hands an input to the machine, which may refuse it.
@@ -70,6 +60,9 @@ func (r *run) settle() {
 	for {
 		var walk *machine.WalkEffect
 		b := r.m.Ready()
+		if b.TimersChanged {
+			r.timers = b.Timers
+		}
 		for _, record := range b.Records {
 			if record.Name == history.NodeScheduled {
 				r.visited(record.Payload.NodeID)
@@ -96,6 +89,7 @@ func (r *run) settle() {
 			return
 		}
 	}
+	r.pending = r.m.Pending()
 	if r.m.Status().Terminal() {
 		r.ended()
 	}
@@ -244,7 +238,8 @@ func (r *run) beginChild(e *machine.ChildEffect) {
 		r.refuseChild(e, err)
 		return
 	}
-	s.begin(prog, machine.Config{ExecutionID: e.ChildExecutionID, Parent: cfg.ExecutionID, Depth: cfg.Depth + 1}, input, r, e.EffectKey)
+	child := &run{prefix: r.prefix + e.NodeID + "/", parent: r, parentKey: e.EffectKey}
+	s.begin(child, prog, machine.Config{ExecutionID: e.ChildExecutionID, Parent: cfg.ExecutionID, Depth: cfg.Depth + 1}, input)
 }
 
 func (r *run) refuseChild(e *machine.ChildEffect, err error) {
@@ -265,7 +260,7 @@ func noStub(prog *definition.Program, c Call) *problem.Error {
 // answer queues the answers to the interrupts that have been raised since it was last called.
 func (r *run) answer() {
 	s := r.sim
-	for _, w := range r.m.Pending() {
+	for _, w := range r.pending {
 		if w.Kind != machine.WaitInterrupt || r.asked[w.Key] {
 			continue
 		}
@@ -293,7 +288,7 @@ func (r *run) answer() {
 }
 
 func (r *run) waits(key string) bool {
-	return !r.dropped && slices.ContainsFunc(r.m.Pending(), func(w machine.Wait) bool { return w.Key == key })
+	return !r.dropped && slices.ContainsFunc(r.pending, func(w machine.Wait) bool { return w.Key == key })
 }
 
 // object brings an object that a test gave into the value model.

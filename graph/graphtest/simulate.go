@@ -69,7 +69,8 @@ func Simulate(doc *definition.Document, scenario Scenario) (*Outcome, error) {
 	if err := admit.Input(prog, input); err != nil {
 		return &Outcome{Status: Refused, Error: failureOf(err), Visits: s.visits}, nil
 	}
-	root := s.begin(prog, machine.Config{ExecutionID: "test"}, input, nil, "")
+	root := &run{}
+	s.begin(root, prog, machine.Config{ExecutionID: "test"}, input)
 	s.prepare()
 	for s.err == nil && !root.m.Status().Terminal() {
 		s.plan()
@@ -126,7 +127,7 @@ func (s *simulation) plan() {
 // waiting returns the first run that has a wait of a kind, nil if none has.
 func (s *simulation) waiting(is func(*run, machine.Wait) bool) *run {
 	for _, r := range s.runs {
-		if slices.ContainsFunc(r.m.Pending(), func(w machine.Wait) bool { return is(r, w) }) {
+		if slices.ContainsFunc(r.pending, func(w machine.Wait) bool { return is(r, w) }) {
 			return r
 		}
 	}
@@ -160,22 +161,16 @@ func (s *simulation) next() bool {
 			WithHint("See whether a loop never ends."))
 		return false
 	}
-	s.queue = slices.DeleteFunc(s.queue, func(e event) bool { return e.run != nil && !e.run.waits(e.key) })
 	var timer machine.Timer
 	var of *run
 	for _, r := range s.runs {
-		for _, t := range r.m.Timers() {
+		for _, t := range r.timers {
 			if of == nil || t.Due.Before(timer.Due) {
 				timer, of = t, r
 			}
 		}
 	}
-	first := -1
-	for i, e := range s.queue {
-		if first < 0 || e.at.Before(s.queue[first].at) {
-			first = i
-		}
-	}
+	first := s.first()
 	switch {
 	case of != nil && (first < 0 || !s.queue[first].at.Before(timer.Due)):
 		s.passTo(timer.Due)
@@ -191,6 +186,22 @@ func (s *simulation) next() bool {
 		return false
 	}
 	return true
+}
+
+// first returns the index of the event that is next, -1 if there is none. It drops those before it that are not needed any more.
+func (s *simulation) first() int {
+	for {
+		first := -1
+		for i, e := range s.queue {
+			if first < 0 || e.at.Before(s.queue[first].at) {
+				first = i
+			}
+		}
+		if first < 0 || s.queue[first].run == nil || s.queue[first].run.waits(s.queue[first].key) {
+			return first
+		}
+		s.queue = slices.Delete(s.queue, first, first+1)
+	}
 }
 
 func (s *simulation) passTo(t time.Time) {
@@ -236,7 +247,7 @@ func (s *simulation) outcome(root *run) *Outcome {
 		return out
 	}
 	for _, r := range s.runs {
-		for _, w := range r.m.Pending() {
+		for _, w := range r.pending {
 			if w.Kind != machine.WaitChild {
 				out.Waiting = append(out.Waiting, r.prefix+w.NodeID)
 			}
