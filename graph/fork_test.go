@@ -3,6 +3,7 @@ package graph_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -346,4 +347,40 @@ func TestForkBeforeANode(t *testing.T) {
 			t.Errorf("%s: %+v %v", node, run, err)
 		}
 	}
+}
+
+// TestForkBeforeANodeThatFailedInABranch: what came of a node in a branch is recorded before its commands, which wait for the
+// branches before it. The fork asks for the node again, also while the run goes on.
+func TestForkBeforeANodeThatFailedInABranch(t *testing.T) {
+	t.Parallel()
+	r, _ := host(t, graph.Options{Branches: machine.Concurrent})
+	d := workflow(t, "fan", []string{startNode(), fork("p", "all", "ra", "rb", "rc"), tool("ra"), tool("rb"), tool("rc"), tool("z"), endNode()},
+		"s p", "p z", "ra z", "rb z", "rc z", "z e")
+	asks := func(id string, nodes ...string) {
+		t.Helper()
+		run, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", BeforeNode: "rb", NewExecutionID: id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var pending []string
+		for _, p := range run.Pending {
+			pending = append(pending, p.NodeID)
+		}
+		if !slices.Equal(pending, nodes) {
+			t.Fatalf("%s %s asks for %v instead of %v: %s", id, run.Status, pending, nodes, run.Error)
+		}
+		for _, p := range run.Pending {
+			if run, err = r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: id, NodeID: p.NodeID, IdempotencyKey: p.IdempotencyKey, OK: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if run.Pending[0].NodeID != "z" {
+			t.Errorf("%s stands at %+v", id, run.Pending)
+		}
+	}
+	pending := start(t, r, "r", d, nil).Pending
+	submitSpan(t, r, pending[1], "NO_NET")
+	asks("going", "ra", "rb", "rc")
+	wantStatus(t, submitSpan(t, r, pending[0], ""), machine.Failed)
+	asks("ended", "ra", "rb", "rc")
 }

@@ -123,14 +123,15 @@ func (c *comparison) read(records []history.Record) {
 func (c *comparison) outcomes(m *Machine, records []history.Record) {
 	for i := range records {
 		rec := &records[i]
-		if !isOutcome(rec.Name) || rec.Foreign || rec.Payload.Replayed || max(rec.Payload.Visit, 1) <= m.visitsOf(rec.Payload.NodeID) {
+		if !IsOutcome(rec.Name) || rec.Foreign || rec.Payload.Replayed || max(rec.Payload.Visit, 1) <= m.visitsOf(rec.Payload.NodeID) {
 			continue
 		}
 		c.found = append(c.found, Difference{Seq: rec.Seq, Name: rec.Name, NodeID: rec.Payload.NodeID})
 	}
 }
 
-func isOutcome(name history.Name) bool {
+// IsOutcome reports whether a record is what has come of a wait: a fact from which a run continues.
+func IsOutcome(name history.Name) bool {
 	switch name {
 	case history.ActivityCompleted, history.ActivityFailed, history.TimerFired, history.SignalReceived, history.InterruptResumed,
 		history.SubworkflowCompleted:

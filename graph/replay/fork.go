@@ -56,14 +56,27 @@ func (f *Fork) Past(records []history.Record) ([]history.Record, *machine.Machin
 	return past, m, err
 }
 
-// beforeNode is the number of the last record before the newest visit of a node; 0 if there was none.
+// beforeNode is the number of the last record before the newest visit of a node; 0 if there was none. The command of a visit in a
+// parallel branch is written only when the branches before it have ended, and its outcome at once: the past ends before both, because
+// an outcome in it would be repeated.
 func beforeNode(records []history.Record, node string) int64 {
-	for i := len(records) - 1; i > 0; i-- {
-		if r := &records[i]; r.Kind == history.Command && r.Name == history.ScheduleNode && r.Payload.NodeID == node {
-			return r.Seq - 1
+	scheduled, visits := int64(0), 0
+	visit, outcome := 0, int64(0) // the newest visit with an outcome, and the first of its outcomes
+	for i := range records {
+		r := &records[i]
+		switch p := &r.Payload; {
+		case p.NodeID != node:
+		case r.Kind == history.Command && r.Name == history.ScheduleNode:
+			scheduled = r.Seq
+			visits++
+		case machine.IsOutcome(r.Name) && !p.Replayed && max(p.Visit, 1) > visit:
+			visit, outcome = max(p.Visit, 1), r.Seq
 		}
 	}
-	return 0
+	if visit >= visits && outcome > 0 && (visit > visits || outcome < scheduled) {
+		return outcome - 1
+	}
+	return max(scheduled-1, 0)
 }
 
 func (f *Fork) past(records []history.Record) ([]history.Record, *machine.Machine, error) {
