@@ -52,3 +52,48 @@ func TestAModeThatIsNotTakenIsNoted(t *testing.T) {
 		t.Errorf("a repeated resume in another mode: %v", run.Warnings)
 	}
 }
+
+// TestABranchThatFailsTheRunIsNoted: once a branch has failed that every join around it needs, answers say that the run can only
+// fail, while the branches before it go on.
+func TestABranchThatFailsTheRunIsNoted(t *testing.T) {
+	t.Parallel()
+	nested := func(outer, inner string) []string {
+		return []string{startNode(), fork("p", outer, "o", "q"), tool("o"), fork("q", inner, "ra", "rb", "rc"), tool("ra"), tool("rb"), tool("rc"), tool("z"), endNode()}
+	}
+	for name, c := range map[string]struct {
+		nodes []string
+		edges string
+		fails bool
+	}{
+		"all":        {[]string{startNode(), fork("q", "all", "ra", "rb", "rc"), tool("ra"), tool("rb"), tool("rc"), tool("z"), endNode()}, "s q", true},
+		"any":        {[]string{startNode(), fork("q", "any", "ra", "rb", "rc"), tool("ra"), tool("rb"), tool("rc"), tool("z"), endNode()}, "s q", false},
+		"all in all": {nested("all", "all"), "s p", true},
+		"all in any": {nested("any", "all"), "s p", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, _ := host(t, graph.Options{Branches: machine.Concurrent})
+			edges := []string{c.edges, "q z", "ra z", "rb z", "rc z", "z e"}
+			if c.edges == "s p" {
+				edges = []string{c.edges, "p e", "o z", "q z", "ra z", "rb z", "rc z", "z e"}
+			}
+			run := start(t, r, "r", workflow(t, "fan", c.nodes, edges...), nil)
+			for _, p := range run.Pending {
+				if p.NodeID == "rb" {
+					run = submitSpan(t, r, p, "NO_NET")
+				}
+			}
+			for _, run := range []*graph.Run{run, status(t, r, "r")} {
+				text := warned(run, problem.RunWillFail)
+				if c.fails != strings.Contains(text, `branch "b_rb" of "q" has failed at node "rb"`) || c.fails != strings.HasSuffix(text, ": no luck") {
+					t.Errorf("%s: %q", run.Status, text)
+				}
+				for _, w := range run.Warnings {
+					if !strings.Contains(w.Hint, `fork it before node "rb"`) || !strings.Contains(w.Hint, "dropped: b_rc") {
+						t.Errorf("hint: %s", w.Hint)
+					}
+				}
+			}
+		})
+	}
+}

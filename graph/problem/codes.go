@@ -90,6 +90,8 @@ const (
 const (
 	// ModeKept warns that a call asked for another mode than the run's, which it did not change.
 	ModeKept Code = "MODE_NOT_CHANGED"
+	// RunWillFail warns that a branch has failed without which the run cannot complete, while other branches still go on.
+	RunWillFail Code = "RUN_WILL_FAIL"
 	// ExecutorPanic: an executor panicked or ended its goroutine; the attempt counts as failed.
 	ExecutorPanic Code = "ACTIVITY_EXECUTOR_PANIC"
 	// ExecutorFailed: an executor failed without a code.

@@ -91,6 +91,9 @@ func (s *Source) describe(v *Run) {
 		{Code: problem.ByteLimitExceeded, Used: s.Execution.Bytes, Limit: s.Limits.MaxBytes},
 		{Code: problem.PendingLimitExceeded, Used: int64(m.Awaited()), Limit: int64(s.Limits.MaxPending)},
 	}, s.Tree...)...)
+	if f, ok := m.Doomed(); ok {
+		v.Warnings = append(v.Warnings, willFail(f))
+	}
 	states := stateCopies{}
 	v.State = states.of(m.State())
 	for _, w := range m.Pending() {

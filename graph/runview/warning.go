@@ -6,9 +6,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// Warning says that a run nears one of its limits, or that a call had another effect than it asked for, and what to do about it.
+// Warning says that a run nears one of its limits or can only fail, or that a call had another effect than it asked for, and what to do
+// about it.
 type Warning struct {
-	// Code is that with which the run fails when it reaches the limit; of a call's effect MODE_NOT_CHANGED.
+	// Code is that with which the run fails when it reaches the limit; of a call's effect MODE_NOT_CHANGED; of a run that can only fail RUN_WILL_FAIL.
 	Code problem.Code
 	// Used of Limit; for bytes, bytes. Both are 0 if it is not about a limit.
 	Used, Limit int64

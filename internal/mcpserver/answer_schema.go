@@ -66,7 +66,7 @@ func statusAnswer() []property {
 		reasonProperty,
 		optional("definition_name", str("What runs.")),
 		seqProperty,
-		optional("warnings", describe("array", "Limits from 80 % on.")),
+		optional("warnings", describe("array", "Limits from 80 % on; a run that can only fail.")),
 		optional("pending", listOf(object(pendingMembers, false), "What it waits for, in branch order.")),
 		optional("pending_total", describe("integer", "How many, if some are brief or left out.")),
 		nextProperty,

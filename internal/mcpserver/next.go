@@ -138,6 +138,9 @@ func answerTo(run runView, p *graph.Pending) toolCall {
 	} else if l != nil {
 		more += fmt.Sprintf(" Node %q waits for a process that has %s, which this server lacks.", l.NodeID, l.Missing)
 	}
+	if run.willFail() {
+		more += " But this run can only fail: see warnings."
+	}
 	args.Number("since_seq", run.Seq)
 	switch p.Kind {
 	case machine.WaitInterrupt:

@@ -178,3 +178,26 @@ func TestNextOfOwnRunsAsksForNothingMore(t *testing.T) {
 	want(t, at(t, answer, "next").(map[string]any), object{"tool": "workflow_status"})
 	want(t, at(t, answer, "next", "arguments").(map[string]any), object{"definition": nil, "input": nil})
 }
+
+// A run whose needed branch has failed says so in text and members, until the branches before it have ended.
+func TestARunThatCanOnlyFailSaysSo(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, hostMediated)
+	answer := h.ok("workflow_start", object{"definition": definitionFile(t, "fork")})
+	outcome := func(i int, outcome object) object {
+		p := at(t, answer, "pending", i).(map[string]any)
+		return object{"execution_id": answer["execution_id"], "node_id": p["node_id"], "idempotency_key": p["idempotency_key"], "outcome": outcome}
+	}
+	failed := h.raw("workflow_submit_activity", outcome(1, object{"ok": false, "error": "no net"}))
+	for tool, r := range map[string]reply{"submit": failed, "status": h.raw("workflow_status", object{"execution_id": answer["execution_id"]})} {
+		if !contains(r.text, `Branch "right" of "fork" has failed at node "b", so the run can only fail`) || !contains(r.text, "no net") {
+			t.Errorf("%s: %s", tool, r.text)
+		}
+		if at(t, r.content, "warnings", 0, "code") != "RUN_WILL_FAIL" || !contains(at(t, r.content, "next", "note").(string), "can only fail") {
+			t.Errorf("%s: %v", tool, r.content)
+		}
+	}
+	if r := h.raw("workflow_submit_activity", outcome(0, object{"ok": true, "result": object{}})); !contains(r.text, "the run failed") {
+		t.Errorf("%s", r.text)
+	}
+}

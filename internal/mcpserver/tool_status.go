@@ -66,7 +66,13 @@ func statusTool() *tool {
 			} else {
 				t.node = node
 			}
-			return &answer{headline: headline + "." + a.asking.said(run), lines: s.inShort(t), content: s.about(runjson.Status(run), t, a)}, nil
+			headline += "."
+			for _, w := range run.Warnings {
+				if w.Code == problem.RunWillFail {
+					headline += " " + warningText(w)
+				}
+			}
+			return &answer{headline: headline + a.asking.said(run), lines: s.inShort(t), content: s.about(runjson.Status(run), t, a)}, nil
 		},
 	}
 }

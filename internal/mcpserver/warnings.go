@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph"
@@ -49,9 +50,18 @@ func (w warnings) headline() string {
 	return " The definition has " + count(len(w), "warning") + "."
 }
 
-// warningText says in a headline what became of a call other than it asked for.
+// warningText says in a headline what became of a call other than it asked for, or of a run that can only fail.
 func warningText(w graph.Warning) string {
-	return strings.ToUpper(w.Message[:1]) + w.Message[1:] + "."
+	text := strings.ToUpper(w.Message[:1]) + w.Message[1:] + "."
+	if w.Code == problem.RunWillFail {
+		text += " " + w.Hint
+	}
+	return text
+}
+
+// willFail reports whether a run can only fail.
+func (t runView) willFail() bool {
+	return slices.ContainsFunc(t.Warnings, func(w graph.Warning) bool { return w.Code == problem.RunWillFail })
 }
 
 // addWarnings adds warnings to the answer of a failed run: they often name the cause.
