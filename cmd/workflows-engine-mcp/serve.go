@@ -107,11 +107,15 @@ func serve(ctx context.Context, c *settings, open door, notes notices, stderr io
 			notes.warn("definitions cannot be performed", lacking)
 		}
 	}()
+	var storeFlags []string
+	if c.StorePathGiven { // a terminal need not have the flags and the environment of the server
+		storeFlags = []string{"--db", c.StorePath}
+	}
 	server := mcpserver.New(&e, mcpserver.Options{
 		Version: buildVersion(), DefaultMode: mode, Definitions: &e, Ready: e.ready, Trouble: o.try, Known: o.known, Logger: log,
 		Redaction: c.AnswerRedaction(), Admit: e.budget.Admit, AnswerBytes: c.answerBytes, Tools: c.tools,
 		Catalog: e.catalog, ExposeWorkflows: c.exposeWorkflows,
-		Elicit: c.Elicit, Key: e.key, WaitLimit: cmp.Or(c.WaitLimit, -1),
+		Elicit: c.Elicit, Key: e.key, StoreFlags: storeFlags, WaitLimit: cmp.Or(c.WaitLimit, -1),
 	})
 	defer e.watchCatalog(ctx, c.exposeWorkflows)()
 	err = open(ctx, server, log, func(ctx context.Context) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/doctor"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/mcphost"
+	"github.com/workflows-engine/workflows-engine/internal/shellword"
 )
 
 func newDoctor(a *app) *cobra.Command {
@@ -132,14 +133,14 @@ func (a *app) examineHost(ctx context.Context, r *doctor.Report, shell *config.C
 			continue
 		}
 		named++
-		reinstall := commandLine(program, "install", "--host", h.Name)
+		reinstall := shellword.Line(program, "install", "--host", h.Name)
 		directory := a.env.Home
 		if scope == mcphost.Project {
 			reinstall += " --scope project"
 			directory = a.env.Directory
 		}
 		if name != defaultName {
-			reinstall += " --name " + shellQuote(name)
+			reinstall += " --name " + shellword.Quote(name)
 		}
 		shellPath := ""
 		if h.Terminal {
@@ -172,7 +173,7 @@ func (a *app) examineServer(ctx context.Context, r *doctor.Report, shell *config
 // examineStart compares the settings of a host's server with those of this shell, and looks for the programs that they name.
 func (a *app) examineStart(r *doctor.Report, shell *config.Config, s doctor.Start, c *config.Config) {
 	if shell != nil && c.StorePath != shell.StorePath {
-		r.Add(doctor.Warning, doctor.DatabaseDiffers, s.Subject, s.Reinstall+" -- --db "+shellQuote(shell.StorePath),
+		r.Add(doctor.Warning, doctor.DatabaseDiffers, s.Subject, s.Reinstall+" -- --db "+shellword.Quote(shell.StorePath),
 			"its server uses %s, this shell %s", storeName(c), storeName(shell))
 	}
 	if shell == nil || c.WorkflowDir != shell.WorkflowDir {

@@ -10,6 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
+	"github.com/workflows-engine/workflows-engine/internal/shellword"
 )
 
 // driveOptions are what the commands that drive a run have in common.
@@ -250,5 +251,5 @@ func (d *drive) stopped(ctx context.Context, run *graph.Run, err error) error {
 // command returns the line that calls another command that drives the same runs.
 func (s *session) command(name string, args ...string) string {
 	words := append([]string{program, name}, args...)
-	return commandLine(append(words, s.repeat...)...)
+	return shellword.Line(append(words, s.repeat...)...)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/config"
+	"github.com/workflows-engine/workflows-engine/internal/shellword"
 )
 
 type historyOptions struct {
@@ -60,7 +61,7 @@ func (a *app) history(ctx context.Context, id string, o historyOptions) error {
 	return a.with(ctx, sessionOptions{read: true, lenient: true}, func(s *session) error {
 		if o.follow && config.MigrationNote(s.store) != "" {
 			return problem.New(problem.StoreReadOnly, "the database has an older version: nothing new would appear in the copy that is read").
-				WithHint("Leave out --follow, or migrate the database: %s.", commandLine(append([]string{program, "store", "migrate"}, s.sameStore...)...))
+				WithHint("Leave out --follow, or migrate the database: %s.", shellword.Line(append([]string{program, "store", "migrate"}, s.sameStore...)...))
 		}
 		// An unknown run has no records, which is not the same as a run without any.
 		execution, err := s.store.Execution(ctx, id)

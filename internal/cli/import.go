@@ -13,6 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history/runfile"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/shellword"
 )
 
 func newImport(a *app) *cobra.Command {
@@ -107,10 +108,10 @@ func (a *app) writeImported(w io.Writer, res *graph.ImportResult) {
 	fmt.Fprintf(w, "imported %s\n", what)
 	if !res.Phase.Terminal() {
 		words := append([]string{program, "status", res.ExecutionID}, a.flags.Given()...)
-		fmt.Fprintf(a.stderr, "what it waits for: %s\n", commandLine(words...))
+		fmt.Fprintf(a.stderr, "what it waits for: %s\n", shellword.Line(words...))
 	}
 	if res.Tasks > 0 {
 		fmt.Fprintf(a.stderr, "%s agents work on %s of the run, and a plain cancel where it came from would end that; end the old run with: %s\n",
-			a.paint.wait("warning:"), count(res.Tasks, "task"), commandLine(program, "cancel", res.ExecutionID, "--keep-tasks"))
+			a.paint.wait("warning:"), count(res.Tasks, "task"), shellword.Line(program, "cancel", res.ExecutionID, "--keep-tasks"))
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/mcphost"
+	"github.com/workflows-engine/workflows-engine/internal/shellword"
 )
 
 // defaultName is the name of the server in a host.
@@ -119,7 +120,7 @@ func (a *app) install(cmd *cobra.Command, o installOptions, args []string) error
 	var misplaced error
 	cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) {
 		if f.Changed && misplaced == nil {
-			misplaced = usage("--%s would not reach the server", f.Name).WithHint("Write flags of the server after --, as in: install -- --%s %s", f.Name, shellQuote(f.Value.String()))
+			misplaced = usage("--%s would not reach the server", f.Name).WithHint("Write flags of the server after --, as in: install -- --%s %s", f.Name, shellword.Quote(f.Value.String()))
 		}
 	})
 	if misplaced != nil {
@@ -149,7 +150,7 @@ func (a *app) install(cmd *cobra.Command, o installOptions, args []string) error
 		if err == nil && c.Exists && string(text) == string(c.Text) {
 			return text, "has it already", nil
 		}
-		return text, fmt.Sprintf("with %s: %s", o.name, cmp.Or(entry.URL, commandLine(append([]string{entry.Command}, entry.Args...)...))), err
+		return text, fmt.Sprintf("with %s: %s", o.name, cmp.Or(entry.URL, shellword.Line(append([]string{entry.Command}, entry.Args...)...))), err
 	})
 }
 
@@ -163,7 +164,7 @@ func (a *app) foreign(h mcphost.Host, c mcphost.Content, o installOptions) error
 	if e.URL != "" {
 		return problem.New(problem.HostFileInvalid, "%s names a server %s at %s", c.Path, o.name, e.URL).
 			WithHint("If it is this one, take it out with uninstall --host %s --name %s --url %s; else choose another name with --name. The file was not changed.",
-				h.Name, shellQuote(o.name), shellQuote(e.URL))
+				h.Name, shellword.Quote(o.name), shellword.Quote(e.URL))
 	}
 	return problem.New(problem.HostFileInvalid, "%s names another server %s", c.Path, o.name).
 		WithHint("Choose another name with --name, or take that entry out in an editor. The file was not changed.")

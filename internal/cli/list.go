@@ -13,6 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
+	"github.com/workflows-engine/workflows-engine/internal/shellword"
 )
 
 type listOptions struct {
@@ -126,7 +127,7 @@ func (a *app) writeList(w io.Writer, page history.ListPage) error {
 		return err
 	}
 	if page.NextCursor != "" {
-		fmt.Fprintf(a.stderr, "more with: --cursor %s\n", shellQuote(page.NextCursor))
+		fmt.Fprintf(a.stderr, "more with: --cursor %s\n", shellword.Quote(page.NextCursor))
 	}
 	return nil
 }

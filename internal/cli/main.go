@@ -28,6 +28,8 @@ type app struct {
 	paint palette
 	// interactive is true if a person sits at stdin and stderr.
 	interactive bool
+	// database is the file that a session has opened, "" before and for none.
+	database string
 	// lines reads stdin line by line once a person is asked.
 	lines *bufio.Reader
 }

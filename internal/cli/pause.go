@@ -10,6 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/shellword"
 )
 
 // limitFlags are the flags that set the limits which a run can fail at.
@@ -35,7 +36,7 @@ func (a *app) summarize(run *graph.Run) {
 		}
 		if flag := limitFlags[problem.Code(run.ErrorCode)]; flag != "" {
 			fmt.Fprintf(a.stderr, "  hint: it has ended; %s fork %s --at SEQ %s N continues from before the limit, with a higher one\n",
-				program, shellQuote(run.ExecutionID), flag)
+				program, shellword.Quote(run.ExecutionID), flag)
 		}
 	case machine.Cancelled:
 		reason := run.Reason

@@ -14,6 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
+	"github.com/workflows-engine/workflows-engine/internal/shellword"
 )
 
 type recoverOptions struct {
@@ -248,7 +249,7 @@ func (a *app) writeWaiting(ctx context.Context, s *session) error {
 	}
 	if waiting > 0 {
 		fmt.Fprintf(a.stderr, "left to a host, a person or a signal: %s%s; see %s\n", atLeast, count(waiting, "run"),
-			commandLine(append([]string{program, "list"}, s.sameStore...)...))
+			shellword.Line(append([]string{program, "list"}, s.sameStore...)...))
 	}
 	return nil
 }

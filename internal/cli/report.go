@@ -11,6 +11,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
+	"github.com/workflows-engine/workflows-engine/internal/shellword"
 )
 
 // printError prints what ended a command, once and for all: code, message, place, and what to do next.
@@ -29,6 +30,9 @@ func (a *app) printError(err error) {
 			store = a.flags.GivenStore()
 		}
 		writeProblem(a.stderr, a.paint, a.fileAsID(e), store)
+		if a.database != "" && errors.Is(err, problem.ExecutionNotFound) {
+			fmt.Fprintf(a.stderr, "  searched: %s\n", a.database)
+		}
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(a.stderr, "interrupted")
 	default:
@@ -43,7 +47,7 @@ func (a *app) fileAsID(e *problem.Error) *problem.Error {
 		return e
 	}
 	hinted := *e
-	return hinted.WithHint("Did you mean --db %s?", shellQuote(file))
+	return hinted.WithHint("Did you mean --db %s?", shellword.Quote(file))
 }
 
 // writeProblem prints a problem. store are the flags with which the commands of its hint reach the same runs.
@@ -97,9 +101,9 @@ func commandWords(id string, store ...string) problem.Glossary {
 	}
 	database := ""
 	if len(store) > 0 {
-		database = " " + commandLine(store...)
+		database = " " + shellword.Line(store...)
 	}
-	about := shellQuote(id) + database
+	about := shellword.Quote(id) + database
 	g := problem.Glossary{
 		"Runner.Status": program + " status " + about, "Runner.List": program + " list" + database,
 		"Runner.Drive":               program + " recover " + about + " --definition FILE",

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -50,8 +51,13 @@ func (a *app) resume(ctx context.Context, id string, o resumeOptions) error {
 		if o.ask {
 			return s.engine.Status(ctx, graph.StatusRequest{ExecutionID: id})
 		}
-		return s.engine.Resume(ctx, graph.ResumeRequest{
+		run, err := s.engine.Resume(ctx, graph.ResumeRequest{
 			ExecutionID: id, InterruptID: o.interrupt, Payload: payload, Caller: caller,
 		})
+		if e, ok := problem.As(err); ok && o.payload == "" && e.Code == problem.InvalidResumePayload && e.Reason == "" {
+			hinted := *e
+			err = hinted.WithHint("The run is still interrupted. Write the answer as --payload JSON; without it and without a terminal the answer is {}.")
+		}
+		return run, err
 	})
 }

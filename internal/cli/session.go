@@ -79,6 +79,7 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.database = c.StorePath
 	store, err := a.openStore(ctx, o, c)
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ func TestOnlyAPersonMayAnswer(t *testing.T) {
 	eachRevision(t, append([]string{"2025-03-26"}, askingRevisions...), func(t *testing.T, revision string) {
 		p := says(declines, accepts(object{"approve": true}))
 		asking := revision != "2025-03-26"
-		o := newOffice(t, graph.Options{}, mcpserver.Options{Elicit: elicit.Required})
+		o := newOffice(t, graph.Options{}, mcpserver.Options{Elicit: elicit.Required, StoreFlags: []string{"--db", "/my runs.db"}})
 		h := o.host(revision, p)
 		start := h.ok("workflow_start", object{"execution_id": "r", "definition": walk(approval)})
 		for _, args := range []object{
@@ -28,7 +28,7 @@ func TestOnlyAPersonMayAnswer(t *testing.T) {
 			r := h.refused("INVALID_RESUME_PAYLOAD", "workflow_resume", args)
 			hint := "Call workflow_resume without resume_payload"
 			if !asking {
-				hint = "Tell the user to answer at a terminal: workflows-engine resume r"
+				hint = "Tell the user to answer at a terminal, with the command `workflows-engine resume r --db '/my runs.db'`."
 			}
 			if r.details()["engineCode"] != "PERSON_REQUIRED" || !contains(r.text, hint) {
 				t.Errorf("%v: %s", args, r.text)
@@ -36,11 +36,11 @@ func TestOnlyAPersonMayAnswer(t *testing.T) {
 		}
 		note := at(t, start, "next", "note").(string)
 		if !asking {
-			if at(t, start, "next", "tool") != "workflow_status" || !contains(note, "Only a person may answer") || !contains(note, "workflows-engine resume r --interrupt r:ask#1") {
+			if at(t, start, "next", "tool") != "workflow_status" || !contains(note, "Only a person may answer") || !contains(note, "`workflows-engine resume r --db '/my runs.db' --interrupt r:ask#1`. Then make this call.") {
 				t.Errorf("next is %v", start["next"])
 			}
 			r := h.refused("INVALID_RESUME_PAYLOAD", "workflow_resume", object{"execution_id": "r"})
-			if r.details()["engineCode"] != "PERSON_REQUIRED" || !contains(r.text, "workflows-engine resume r --interrupt r:ask#1") {
+			if r.details()["engineCode"] != "PERSON_REQUIRED" || !contains(r.text, "`workflows-engine resume r --db '/my runs.db' --interrupt r:ask#1`.") {
 				t.Errorf("without a payload: %s", r.text)
 			}
 			if by := resumed(t, h, "r"); len(by) != 0 {

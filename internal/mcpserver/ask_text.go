@@ -8,6 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/elicit"
+	"github.com/workflows-engine/workflows-engine/internal/shellword"
 )
 
 // personWaitMS is the wait_ms that next suggests while the person is asked: people take long, and hosts cut calls off after a minute.
@@ -85,19 +86,19 @@ func (k *asking) answerCall(args members, run *graph.Run, p *graph.Pending, more
 		return call("workflow_resume", args, "This call has the host ask the person. Only if they have told you their answer already, put it into resume_payload."+more)
 	case required:
 		return call("workflow_status", members{{"execution_id", run.ExecutionID}}, before+"Only a person may answer, and not through this host. "+
-			atTerminal(run.ExecutionID, p)+" Then make this call."+more)
+			k.atTerminal(run.ExecutionID, p)+". Then make this call."+more)
 	}
 	args.Put("resume_payload", blankAnswer(p))
 	return call("workflow_resume", args, before+"Ask the person what prompt says and put their answer into resume_payload."+more)
 }
 
 // atTerminal asks for the answer of a person at a terminal. p is nil if the interrupt is not known.
-func atTerminal(executionID string, p *graph.Pending) string {
-	command := "workflows-engine resume " + shownID(executionID)
+func (k *asking) atTerminal(executionID string, p *graph.Pending) string {
+	words := append([]string{"workflows-engine", "resume", executionID}, k.s.opts.StoreFlags...)
 	if p != nil && p.Kind == machine.WaitInterrupt {
-		command += " --interrupt " + shownID(p.ID)
+		words = append(words, "--interrupt", p.ID)
 	}
-	return fmt.Sprintf("Tell the user to answer at a terminal: %s", command)
+	return fmt.Sprintf("Tell the user to answer at a terminal, with the command `%s`", shellword.Line(words...))
 }
 
 // personRequired refuses an answer that a model passes on.
@@ -105,7 +106,7 @@ func (k *asking) personRequired(executionID string) error {
 	e := problem.New(problem.PersonRequired, "this server takes the answers of people from hosts that ask them, and none that is passed on").
 		WithPlace(problem.Place{ExecutionID: executionID})
 	if !k.able {
-		return e.WithHint("This host cannot ask people (MCP elicitation). %s.", atTerminal(executionID, nil))
+		return e.WithHint("This host cannot ask people (MCP elicitation). %s.", k.atTerminal(executionID, nil))
 	}
 	return e.WithHint("Call workflow_resume without resume_payload: the host then asks the person.")
 }
@@ -120,7 +121,7 @@ func (k *asking) cannotAsk(a *arguments, run *graph.Run, p *graph.Pending) error
 	}
 	if k.s.opts.Elicit == elicit.Required {
 		return problem.New(problem.PersonRequired, "the person cannot be asked: %s", why).WithPlace(problem.Place{ExecutionID: run.ExecutionID, NodeID: p.NodeID}).
-			WithHint("%s.", atTerminal(run.ExecutionID, p))
+			WithHint("%s.", k.atTerminal(run.ExecutionID, p))
 	}
 	a.Missing("resume_payload").Hint = why + ": ask them what prompt says, and send their answer"
 	return a.problem()

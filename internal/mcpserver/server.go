@@ -51,6 +51,8 @@ type Options struct {
 	// Key returns the key of a name that the processes of a database share, such as a history.Keyring keeps; nil means a random one for
 	// this server alone.
 	Key func(ctx context.Context, name string) ([]byte, error)
+	// StoreFlags are the flags with which commands at a terminal reach the same runs, nil where they need none.
+	StoreFlags []string
 	// WaitLimit is how long a call without wait_ms waits for a person, as long as the engine has it wait for a run: 0 means 20 s, less
 	// not at all.
 	WaitLimit time.Duration

@@ -1,8 +1,12 @@
-package cli
+package shellword_test
 
-import "testing"
+import (
+	"testing"
 
-func TestCommandLine(t *testing.T) {
+	"github.com/workflows-engine/workflows-engine/internal/shellword"
+)
+
+func TestLine(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		words []string
@@ -15,7 +19,7 @@ func TestCommandLine(t *testing.T) {
 		{[]string{"/tmp/a-b_c.db", "k=v", "p:sub:n#2"}, "/tmp/a-b_c.db k=v p:sub:n#2"},
 	}
 	for _, tt := range tests {
-		if got := commandLine(tt.words...); got != tt.want {
+		if got := shellword.Line(tt.words...); got != tt.want {
 			t.Errorf("%q: got %s, want %s", tt.words, got, tt.want)
 		}
 	}

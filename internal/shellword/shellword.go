@@ -1,0 +1,27 @@
+// Package shellword quotes words of commands that people copy into a shell.
+package shellword
+
+import (
+	"slices"
+	"strings"
+)
+
+// Line joins words to a line that a POSIX shell splits into the same words.
+func Line(words ...string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = Quote(w)
+	}
+	return strings.Join(quoted, " ")
+}
+
+// Quote puts single quotes around a word if it needs them.
+func Quote(word string) string {
+	plain := word != "" && !slices.ContainsFunc([]rune(word), func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@%+,#", r)
+	})
+	if plain && !strings.HasPrefix(word, "#") {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
