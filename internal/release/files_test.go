@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -105,6 +106,37 @@ func TestForeignFolder(t *testing.T) {
 	}
 	if _, err := os.Stat(file); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestThePackagedReadmeIsForItsReaders: they have neither Go nor this repository, and the definitions that it names.
+func TestThePackagedReadmeIsForItsReaders(t *testing.T) {
+	t.Chdir("../..")
+	common, err := pages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed, err := examples()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := ""
+	for _, e := range common {
+		if e.name == "README.md" {
+			text = string(e.data)
+		}
+	}
+	if regexp.MustCompile(`\bgo (run|build|install|test)\b|\]\((\w|\.)+/`).MatchString(text) {
+		t.Errorf("the README has commands of Go, or links into the repository:\n%s", text)
+	}
+	named := regexp.MustCompile(`examples/\S+`).FindAllString(text, -1)
+	if len(named) == 0 {
+		t.Error("the README names no example")
+	}
+	for _, name := range named {
+		if !slices.ContainsFunc(packed, func(e entry) bool { return e.name == name }) {
+			t.Errorf("%s is not packed", name)
+		}
 	}
 }
 
@@ -222,7 +254,7 @@ func TestRegistryEntry(t *testing.T) {
 	if want := fmt.Sprintf("%x", sha256.Sum256(bundle.data)); r.Packages[1].SHA256 != want || !strings.HasSuffix(r.Packages[1].Identifier, "/v1.2.3-rc.1/"+bundle.name) {
 		t.Errorf("bundle: %+v", r.Packages[1])
 	}
-	packages, err := testSource.packages(targets, fakeBuild(), license0)
+	packages, err := testSource.packages(targets, fakeBuild(), license0, nil)
 	if err != nil || len(packages) != 8 {
 		t.Fatalf("%d packages, %v", len(packages), err)
 	}
@@ -293,7 +325,7 @@ func TestGoreleaserMakesTheSame(t *testing.T) {
 	for _, f := range c.Archives[0].Files {
 		files = append(files, f.Src)
 	}
-	if !slices.Equal(files, []string{"LICENSE", "README.md", "THIRD_PARTY_LICENSES.md", "completions/*"}) {
+	if !slices.Equal(files, []string{"LICENSE", "internal/release/npm/README.md", "THIRD_PARTY_LICENSES.md", "examples/*/*.workflow.*", "completions/*"}) {
 		t.Errorf("files: %v", files)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -69,6 +70,10 @@ func (s source) make(targets []target) ([]entry, error) {
 	if err != nil {
 		return nil, err
 	}
+	samples, err := examples()
+	if err != nil {
+		return nil, err
+	}
 	built, bills, err := s.build(targets)
 	if err != nil {
 		return nil, err
@@ -79,13 +84,13 @@ func (s source) make(targets []target) ([]entry, error) {
 	}
 	files := bills
 	for _, t := range targets {
-		archive, err := s.archive(t, slices.Concat(common, below("completions", completions), built[t]))
+		archive, err := s.archive(t, slices.Concat(common, samples, below("completions", completions), built[t]))
 		if err != nil {
 			return nil, err
 		}
 		files = append(files, archive)
 	}
-	packages, err := s.packages(targets, built, common)
+	packages, err := s.packages(targets, built, common, samples)
 	if err != nil {
 		return nil, err
 	}
@@ -116,16 +121,32 @@ func (s source) archive(t target, entries []entry) (entry, error) {
 	return entry{name + extension, plain, data}, err
 }
 
-// pages are the documents that every archive has.
+// pages are the documents that everything installed has. Their README is for users without Go and without this repository.
 func pages() (entries []entry, err error) {
-	for _, name := range []string{"LICENSE", "README.md", "THIRD_PARTY_LICENSES.md"} {
+	for _, name := range []string{"LICENSE", "THIRD_PARTY_LICENSES.md", "internal/release/npm/README.md"} {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			return nil, fmt.Errorf("%w\n  Run it in the root of the repository", err)
 		}
-		entries = append(entries, entry{name, plain, text})
+		entries = append(entries, entry{path.Base(name), plain, text})
 	}
 	return entries, nil
+}
+
+// examples are the definitions for first steps.
+func examples() (entries []entry, err error) {
+	names, err := fs.Glob(os.DirFS("."), "examples/*/*.workflow.*")
+	if err == nil && len(names) == 0 {
+		err = errors.New("there are no examples/*/*.workflow.*\n  Run it in the root of the repository")
+	}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, entry{name, plain, text})
+	}
+	return entries, err
 }
 
 // empty removes what an earlier release has left in a folder, and refuses one that holds anything else.

@@ -2,14 +2,14 @@ package main
 
 import (
 	"bytes"
-	"embed"
+	_ "embed" // launch.js
 	"encoding/json"
 	"slices"
 	"strings"
 )
 
-//go:embed npm
-var npmFiles embed.FS
+//go:embed npm/launch.js
+var launch []byte
 
 // What all packages say about themselves.
 const (
@@ -48,7 +48,7 @@ func (t target) npmName() string {
 }
 
 // packages makes the npm packages: the launcher, one that starts the MCP server only, and one for each platform.
-func (s source) packages(chosen []target, built map[target][]entry, common []entry) (files []entry, err error) {
+func (s source) packages(chosen []target, built map[target][]entry, common, examples []entry) (files []entry, err error) {
 	platforms := map[string]string{}
 	for _, t := range targets { // also those that were not chosen: the launcher is the same for all
 		platforms[t.npmName()] = s.version
@@ -59,17 +59,8 @@ func (s source) packages(chosen []target, built map[target][]entry, common []ent
 	for _, name := range programs {
 		main.Bin[name] = "bin/" + name + ".js"
 	}
-	main.Files, main.Engines, main.OptionalDependencies = []string{"bin", "launch.js"}, engines, platforms
-	launch, err := npmFiles.ReadFile("npm/launch.js")
-	if err != nil {
-		return nil, err
-	}
-	readme, err := npmFiles.ReadFile("npm/README.md")
-	if err != nil {
-		return nil, err
-	}
-	licences := slices.DeleteFunc(slices.Clone(common), func(e entry) bool { return e.name == "README.md" })
-	contents := append(slices.Clone(licences), entry{"README.md", plain, readme}, entry{"launch.js", plain, launch})
+	main.Files, main.Engines, main.OptionalDependencies = []string{"bin", "examples", "launch.js"}, engines, platforms
+	contents := append(slices.Concat(common, examples), entry{"launch.js", plain, launch})
 	for _, name := range programs {
 		contents = append(contents, entry{"bin/" + name + ".js", program, script(`require("../launch.js")("` + name + `");`)})
 	}
@@ -82,12 +73,13 @@ func (s source) packages(chosen []target, built map[target][]entry, common []ent
 	server.MCPName, server.Engines = registered, engines
 	server.Bin, server.Files = map[string]string{"workflows-engine-mcp": "server.js"}, []string{"server.js"}
 	server.Dependencies = map[string]string{main.Name: s.version}
-	contents = append(slices.Clone(licences), entry{"README.md", plain, readme}, entry{"server.js", program, script(`require("workflows-engine/launch.js")("workflows-engine-mcp");`)})
+	contents = append(slices.Clone(common), entry{"server.js", program, script(`require("workflows-engine/launch.js")("workflows-engine-mcp");`)})
 	files, err = s.pack(files, server, contents)
 	if err != nil {
 		return nil, err
 	}
 
+	licences := slices.DeleteFunc(slices.Clone(common), func(e entry) bool { return e.name == "README.md" })
 	for _, t := range chosen {
 		p := s.packageFile(t.npmName(), "The programs of workflows-engine for "+npmNames[t.os]+" on "+npmNames[t.arch]+"; install workflows-engine")
 		p.OS, p.CPU, p.Files, p.PreferUnplugged = []string{npmNames[t.os]}, []string{npmNames[t.arch]}, []string{"bin"}, true
