@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -55,24 +56,25 @@ func (s source) name(program string, t target) string {
 }
 
 // build builds the programs for each platform, and writes the bill of materials of each. The modules must have been downloaded.
-func (s source) build(targets []target) (built map[target][]entry, bills []entry, err error) {
+func (s source) build(ctx context.Context, targets []target) (built map[target][]entry, bills []entry, err error) {
 	folder, err := os.MkdirTemp("", "release-")
 	if err != nil {
 		return nil, nil, err
 	}
 	defer os.RemoveAll(folder)
 	supply := filepath.Join(folder, "supply.exe")
-	if _, err := goTool(nil, "build", "-o", supply, "./internal/supply"); err != nil {
+	if _, err := goTool(ctx, nil, "build", "-o", supply, "./internal/supply"); err != nil {
 		return nil, nil, err
 	}
 	const stamp = "github.com/workflows-engine/workflows-engine/internal/buildstamp"
 	flags := fmt.Sprintf("-s -w -X %[1]s.version=%[2]s -X %[1]s.commit=%[3]s -X %[1]s.date=%[4]s", stamp, s.version, s.commit, s.date.Format(time.RFC3339))
 	built = map[target][]entry{}
-	for _, t := range targets {
+	for i, t := range targets {
+		fmt.Fprintf(os.Stderr, "release: building for %v (%d of %d)\n", t, i+1, len(targets))
 		out := filepath.Join(folder, t.os+"-"+t.arch) + string(filepath.Separator)
 		// GOFLAGS and the level of the instruction set must not depend on who builds.
 		env := []string{"CGO_ENABLED=0", "GOOS=" + t.os, "GOARCH=" + t.arch, "GOFLAGS=-mod=readonly", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GODEBUG="}
-		if _, err := goTool(env, "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", out, "./cmd/..."); err != nil {
+		if _, err := goTool(ctx, env, "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", out, "./cmd/..."); err != nil {
 			return nil, nil, fmt.Errorf("%v: %w", t, err)
 		}
 		for _, name := range programs {
@@ -81,7 +83,7 @@ func (s source) build(targets []target) (built map[target][]entry, bills []entry
 				return nil, nil, err
 			}
 			built[t] = append(built[t], entry{t.file(name), program, data})
-			bill, err := output(exec.Command(supply, "sbom", "-version", s.version, "-commit", s.commit, out+t.file(name)))
+			bill, err := output(exec.CommandContext(ctx, supply, "sbom", "-version", s.version, "-commit", s.commit, out+t.file(name)))
 			if err != nil {
 				return nil, nil, err
 			}
@@ -92,20 +94,20 @@ func (s source) build(targets []target) (built map[target][]entry, bills []entry
 }
 
 // completionsOf are the completions of a command for shells.
-func completionsOf(command string) (entries []entry, err error) {
+func completionsOf(ctx context.Context, command string) (entries []entry, err error) {
 	folder, err := os.MkdirTemp("", "release-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(folder)
 	file := filepath.Join(folder, "command.exe") // Windows needs the ending, and nobody else minds it
-	if _, err := goTool(nil, "build", "-o", file, command); err != nil {
+	if _, err := goTool(ctx, nil, "build", "-o", file, command); err != nil {
 		return nil, err
 	}
 	for shell, name := range map[string]string{
 		"bash": "workflows-engine.bash", "fish": "workflows-engine.fish", "powershell": "workflows-engine.ps1", "zsh": "_workflows-engine",
 	} {
-		text, err := output(exec.Command(file, "completion", shell))
+		text, err := output(exec.CommandContext(ctx, file, "completion", shell))
 		if err != nil {
 			return nil, err
 		}
@@ -115,9 +117,11 @@ func completionsOf(command string) (entries []entry, err error) {
 }
 
 // goTool runs the Go tool with more variables and returns what it prints.
-func goTool(env []string, args ...string) ([]byte, error) {
-	cmd := exec.Command("go", args...)
+func goTool(ctx context.Context, env []string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Env = append(os.Environ(), env...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it removes its own temporary folder
+	cmd.WaitDelay = 10 * time.Second
 	return output(cmd)
 }
 

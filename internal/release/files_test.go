@@ -3,6 +3,7 @@ package main
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"debug/macho"
 	"encoding/binary"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -137,6 +139,32 @@ func TestThePackagedReadmeIsForItsReaders(t *testing.T) {
 		if !slices.ContainsFunc(packed, func(e entry) bool { return e.name == name }) {
 			t.Errorf("%s is not packed", name)
 		}
+	}
+}
+
+// TestAStoppedReleaseLeavesNothing: the build that a signal ends removes its folder.
+func TestAStoppedReleaseLeavesNothing(t *testing.T) {
+	t.Chdir("../..")
+	folder := t.TempDir()
+	t.Setenv("TMPDIR", folder)
+	ctx, stop := context.WithCancel(t.Context())
+	built := make(chan error, 1)
+	go func() {
+		_, _, err := testSource.build(ctx, targets[:1])
+		built <- err
+	}()
+	for {
+		if made, err := filepath.Glob(filepath.Join(folder, "release-*")); err != nil || len(made) > 0 {
+			break
+		}
+		runtime.Gosched()
+	}
+	stop()
+	if err := <-built; err == nil {
+		t.Error("it was built in spite of the end of the context")
+	}
+	if left, err := filepath.Glob(filepath.Join(folder, "*")); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }
 

@@ -39,7 +39,7 @@ func installed(t *testing.T) (dist, folder string) {
 	t.Setenv("VERSION", "1.2.3")
 	t.Setenv("COMMIT", "0123456789abcdef")
 	t.Setenv("SOURCE_DATE_EPOCH", "1767323046")
-	if err := run([]string{"-out", dist, "-platforms", runtime.GOOS + "/" + runtime.GOARCH}); err != nil {
+	if err := run(t.Context(), []string{"-out", dist, "-platforms", runtime.GOOS + "/" + runtime.GOARCH}); err != nil {
 		t.Fatal(err)
 	}
 	args := []string{"install", "--offline", "--no-audit", "--no-fund", "--ignore-scripts", "--cache", filepath.Join(folder, "cache")}

@@ -8,26 +8,32 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
 	"os"
+	"os/signal"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 func main() {
-	if err := run(os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
+	// A signal ends the work in order, so that no temporary folder stays.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
 }
 
-func run(args []string) error {
+func run(ctx context.Context, args []string) error {
 	set := flag.NewFlagSet("release", flag.ContinueOnError)
 	out := set.String("out", "dist", "`folder` for what is made; it is emptied")
 	names := set.String("platforms", "", "`list` of platforms, as in linux/amd64,darwin/arm64; all unless given")
@@ -39,7 +45,7 @@ func run(args []string) error {
 		return fmt.Errorf("argument %q is not understood", set.Arg(0))
 	}
 	if *completions != "" {
-		entries, err := completionsOf("./cmd/workflows-engine")
+		entries, err := completionsOf(ctx, "./cmd/workflows-engine")
 		return errors.Join(err, write(*completions, entries))
 	}
 	targets, err := choose(*names)
@@ -50,7 +56,7 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	made, err := s.make(targets)
+	made, err := s.make(ctx, targets)
 	if err != nil {
 		return err
 	}
@@ -65,7 +71,7 @@ func run(args []string) error {
 }
 
 // make makes all files of a release.
-func (s source) make(targets []target) ([]entry, error) {
+func (s source) make(ctx context.Context, targets []target) ([]entry, error) {
 	common, err := pages()
 	if err != nil {
 		return nil, err
@@ -74,11 +80,11 @@ func (s source) make(targets []target) ([]entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	built, bills, err := s.build(targets)
+	built, bills, err := s.build(ctx, targets)
 	if err != nil {
 		return nil, err
 	}
-	completions, err := completionsOf("./cmd/workflows-engine")
+	completions, err := completionsOf(ctx, "./cmd/workflows-engine")
 	if err != nil {
 		return nil, err
 	}
