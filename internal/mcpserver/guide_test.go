@@ -2,6 +2,7 @@ package mcpserver_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -62,6 +63,17 @@ func TestValidate(t *testing.T) {
 	r = h.raw("workflow_validate", object{"definition": "{\"nodes\": [}"})
 	if r.code != "" || r.content["valid"] != false || len(r.content["errors"].([]any)) != 1 {
 		t.Errorf("%s", r.text)
+	}
+	// Of many problems the first are listed, and all are counted.
+	broken = chainOf(36)
+	for _, n := range broken["nodes"].([]any) {
+		n.(object)["typo"] = 1
+	}
+	total := len(broken["nodes"].([]any))
+	r = h.raw("workflow_validate", object{"definition": broken})
+	if !contains(r.text, fmt.Sprintf("is not valid: %d problems.", total)) || !contains(r.text, fmt.Sprintf("- and %d more: mend these first", total-20)) ||
+		r.content["errors_left_out"] != float64(total-20) {
+		t.Errorf("%.200s … %v", r.text, r.content["errors_left_out"])
 	}
 	h.refused("VALIDATION_ERROR", "workflow_validate", nil)
 }

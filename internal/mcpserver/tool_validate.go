@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -51,11 +52,13 @@ func validateTool() *tool {
 func judged(prog *definition.Program, findings problem.Findings, refused *problem.Error) *answer {
 	ans := &answer{content: members{{"valid", prog != nil}}}
 	var errors, warnings []members
+	found := map[problem.Severity]int{}
 	for _, f := range findings {
 		list, mark := &errors, "- "
 		if f.Severity == problem.SeverityWarning {
 			list, mark = &warnings, "- warning: "
 		}
+		found[f.Severity]++
 		if len(*list) < maxFindings {
 			*list = append(*list, encodeFinding(f))
 			ans.lines = append(ans.lines, mark+findingText(f))
@@ -64,6 +67,15 @@ func judged(prog *definition.Program, findings problem.Findings, refused *proble
 	if refused != nil && len(errors) == 0 {
 		errors = []members{{{"code", string(refused.Code)}, {"message", refused.Error()}, {"hint", refused.Hint}}}
 		ans.lines = append(ans.lines, "- "+refused.Error())
+		found[problem.SeverityError] = 1
+	}
+	if more := found[problem.SeverityError] - len(errors); more > 0 {
+		ans.content.Put("errors_left_out", float64(more))
+		ans.lines = append(ans.lines, fmt.Sprintf("- and %d more: mend these first", more))
+	}
+	if more := found[problem.SeverityWarning] - len(warnings); more > 0 {
+		ans.content.Put("warnings_left_out", float64(more))
+		ans.lines = append(ans.lines, fmt.Sprintf("- and %s more", count(more, "warning")))
 	}
 	if errors != nil {
 		ans.content.Put("errors", errors)
@@ -71,11 +83,11 @@ func judged(prog *definition.Program, findings problem.Findings, refused *proble
 	if warnings != nil {
 		ans.content.Put("warnings", warnings)
 	}
-	ans.headline = "The definition is not valid: " + count(len(errors), "problem") + "."
+	ans.headline = "The definition is not valid: " + count(found[problem.SeverityError], "problem") + "."
 	if prog != nil {
 		graph := picture.Text(prog)
 		ans.content.Put("graph", graph)
-		ans.headline = "The definition is valid, with " + count(len(warnings), "warning") + "."
+		ans.headline = "The definition is valid, with " + count(found[problem.SeverityWarning], "warning") + "."
 		ans.lines = append(ans.lines, graph)
 	}
 	return ans
