@@ -71,6 +71,23 @@ func (a *app) recoverOne(ctx context.Context, id string, o recoverOptions) error
 	})
 }
 
+// reportNextTimer says which run continues by itself next: it is driven by its ID before the time, or by another recover after it.
+func (a *app) reportNextTimer(ctx context.Context, s *session) error {
+	timers, err := s.store.DueTimers(ctx, a.now().Add(forever), maxLeft)
+	for _, next := range timers {
+		e, failed := s.store.Execution(ctx, next.ExecutionID)
+		if failed != nil || e.Phase != history.PhaseRunning { // the deadline of what a host or a person does
+			err = firstError(err, failed)
+			continue
+		}
+		id := history.Root(next.ExecutionID)
+		fmt.Fprintf(a.stderr, "run %s waits until %s: recover it then, or have this wait: %s\n", id, timeText(next.Due),
+			shellword.Line(append([]string{program, "recover", id}, s.repeat...)...))
+		break
+	}
+	return err
+}
+
 // session is what recoverAll needs. A dry run has no use for a database that can be written to.
 func (o recoverOptions) session() sessionOptions {
 	return sessionOptions{drives: true, live: !o.dryRun, read: o.dryRun, folder: o.folder}
@@ -96,6 +113,9 @@ func (a *app) recoverAll(ctx context.Context, o recoverOptions) error {
 		}
 		if len(found.ids) == 0 && len(found.held) == 0 && len(found.left) == 0 {
 			fmt.Fprintln(a.stderr, "nothing to recover")
+			if err := a.reportNextTimer(ctx, s); err != nil {
+				return err
+			}
 		}
 		j := newRecoverJSON(o.dryRun, found)
 		if o.dryRun {
