@@ -95,3 +95,13 @@ func TestARunThatWaitsIsFound(t *testing.T) {
 		h.refused("VALIDATION_ERROR", "workflow_start", args)
 	}
 }
+
+// TestAListNamesRunsWithoutATitle: the text of a list has the definition's name where a run has no title.
+func TestAListNamesRunsWithoutATitle(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, graph.Options{DefaultMode: machine.HostMediated})
+	h.ok("workflow_start", object{"definition": definitionFile(t, "step"), "execution_id": "r"})
+	if r := h.raw("workflow_list", object{}); !contains(r.text, "\nr awaiting_activity, step, ") {
+		t.Errorf("%s", r.text)
+	}
+}

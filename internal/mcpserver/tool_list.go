@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -194,7 +195,7 @@ func (l *listed) answer() *answer {
 		entries[i] = l.row(i)
 		if i < maxWaitLines {
 			line := shownID(x.ID) + " " + string(x.Phase)
-			for _, more := range []string{x.Title, runjson.WaitsFor(x)} {
+			for _, more := range []string{cmp.Or(x.Title, x.DefinitionName), runjson.WaitsFor(x)} {
 				if more != "" {
 					line += ", " + more
 				}
