@@ -2,11 +2,13 @@ package definition_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // summary writes findings as "<severity> <code> <pointer>".
@@ -288,4 +290,22 @@ func TestW33_HiddenMembers(t *testing.T) {
 	text := strings.Replace(astral, `"metadata":{`, `"metadata":{"__proto__":{"hidden":true},`, 1)
 	_, err := definition.Parse([]byte(text))
 	checkRefusal(t, err, []string{"DEFINITION_RESERVED_MEMBER 1:"})
+}
+
+// TestAnotherWordForAMember: a case in other words is renamed member by member, without a second word for one of them.
+func TestAnotherWordForAMember(t *testing.T) {
+	t.Parallel()
+	doc, err := definition.Parse(jsonvalue.Canonical(patch(t, base(t, "routing"), `set /nodes/2/config/cases/1 {"if":".x","then":"ticket"}`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, findings := definition.Compile(doc, definition.Options{})
+	var hints []string
+	for _, f := range findings {
+		hints = append(hints, f.Hint)
+	}
+	want := []string{`rename "if"`, `rename "then"`, `write "when"`, `write "target"`}
+	if !slices.Equal(hints, want) {
+		t.Errorf("hints %q, want %q", hints, want)
+	}
 }

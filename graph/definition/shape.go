@@ -208,15 +208,20 @@ func (c *shapeCheck) unknownMember(s *shape, m jsonvalue.Member, at *path) {
 	}
 }
 
-// misspelt suggests that a missing member is there under a similar name.
+// misspelt suggests that a missing member is there under another name, or under a similar one.
 func (c *shapeCheck) misspelt(s *shape, n *jsonvalue.Node, missing string) string {
+	similar := ""
 	for _, m := range n.Members[:min(len(n.Members), 100)] {
 		known := slices.ContainsFunc(s.members, func(k member) bool { return k.name == m.Name })
-		if !known && suggest.DidYouMean(m.Name, []string{missing}) != "" {
+		switch instead := s.instead[m.Name]; {
+		case known:
+		case instead == fmt.Sprintf("write %q", missing):
 			return fmt.Sprintf("rename %q", m.Name)
+		case instead == "" && similar == "" && suggest.DidYouMean(m.Name, []string{missing}) != "":
+			similar = fmt.Sprintf("rename %q", m.Name)
 		}
 	}
-	return ""
+	return similar
 }
 
 func article(kind string) string {

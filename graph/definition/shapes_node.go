@@ -76,7 +76,7 @@ func withArticle(name string) string {
 var caseShape = objectOf("a switch case",
 	member{"when", filled("the when of a switch case"), true},
 	member{"target", filled("the target of a switch case"), true},
-).not(map[string]string{"condition": `write "when"`, "if": `write "when"`, "next": `write "target"`})
+).not(map[string]string{"condition": `write "when"`, "if": `write "when"`, "next": `write "target"`, "then": `write "target"`, "goto": `write "target"`, "to": `write "target"`})
 
 var branchShape = objectOf("a branch",
 	member{"name", filled("the name of a branch"), true},
