@@ -345,3 +345,17 @@ func TestOnRecordSeesEveryRecordInOrder(t *testing.T) {
 		}
 	}
 }
+
+// TestTheNameThatWasMeant: a start by a name that nobody knows suggests one that has been run.
+func TestTheNameThatWasMeant(t *testing.T) {
+	t.Parallel()
+	r, _ := host(t, graph.Options{})
+	start(t, r, "r", linear(t, "research-q", "a"), nil)
+	for _, ref := range []string{"reserch-q", "reserch-q@1.0.0"} {
+		_, err := r.Start(t.Context(), graph.StartRequest{DefinitionRef: ref})
+		wantCode(t, err, problem.WorkflowNotFound)
+		if e, _ := problem.As(err); !strings.HasPrefix(e.Hint, `Did you mean "research-q"`) {
+			t.Errorf("%s: %s", ref, e.Hint)
+		}
+	}
+}

@@ -17,6 +17,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/guard"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
 // maxPrograms is how many compiled definitions are kept.
@@ -239,7 +240,24 @@ func (l *Library) Find(ctx context.Context, ref string) (*definition.Program, er
 		unknown.Message, unknown.Err = p.Message, p.Err
 		unknown.Hint = strings.TrimSpace(hint + " " + p.Hint)
 	}
+	if near := l.nearest(ctx, ref); near != "" {
+		unknown.Hint = problem.Format("Did you mean %q, which has been run here? ", near) + hint
+	}
 	return nil, unknown
+}
+
+// nearest is the name of a definition that has been run lately and that somebody probably meant, "" if there is none.
+func (l *Library) nearest(ctx context.Context, ref string) string {
+	page, err := l.o.Store.List(ctx, history.ListQuery{Limit: 100})
+	if err != nil {
+		return ""
+	}
+	var names []string
+	for i := range page.Executions {
+		names = append(names, page.Executions[i].DefinitionName)
+	}
+	name, _, _ := strings.Cut(ref, "@")
+	return suggest.Nearest(name, names)
 }
 
 // saysUnknown reports whether an error says that a workflow is not known, so that others may be asked. An error that says it as its

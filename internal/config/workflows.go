@@ -47,7 +47,7 @@ func (w workflows) ResolveWorkflow(ctx context.Context, ref, pin string) (*defin
 		return w.folder.ResolveWorkflow(ctx, ref, pin)
 	}
 	return nil, problem.New(problem.WorkflowNotFound, "no workflow is known as %q", ref).
-		WithHint("Name the folder with its definition with --workflow-dir.")
+		WithHint("No folder with definitions is named: Options.Workflows.")
 }
 
 // Lacking says in one line what an engine lacks to perform the definitions of a folder in process; "" if nothing, if there is no

@@ -42,7 +42,7 @@ func TestWorkflowSources(t *testing.T) {
 		{"another address", open, folder, "https://example.org/a", "no allowed address"},
 		{"private", variable + `{"allow":["` + site.URL + `"]}`, "", site.URL + "/a", "not a public address"},
 		{"nothing allowed", "", folder, site.URL + "/a", "WORKFLOW_ENGINE_WORKFLOW_SOURCES"},
-		{"no folder", "", "", "urn:example:one", "--workflow-dir"},
+		{"no folder", "", "", "urn:example:one", "Options.Workflows"},
 	} {
 		c, err := load(t, environment(tt.setting))
 		if err != nil {

@@ -18,5 +18,6 @@ var words = withOptions(problem.Glossary{
 
 func withOptions(g problem.Glossary) problem.Glossary {
 	maps.Copy(g, envname.Options)
+	g["Options.Workflows"] = "the operator's --workflow-dir"
 	return g
 }
