@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -43,6 +45,19 @@ before it is acted on, so that a run survives the end of the process and is cont
 		newInstall(a), newUninstall(a), newDoctor(a),
 		newConformance(a), newManifest(a), newStepCommands(a), newVersion(a),
 	)
+	for _, cmd := range root.Commands() {
+		if strings.Contains(cmd.Use, " ID") || strings.Contains(cmd.Use, "[ID]") {
+			checked := cmd.PreRunE
+			cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+				if checked != nil {
+					if err := checked(cmd, args); err != nil {
+						return err
+					}
+				}
+				return a.completeShortID(cmd, args)
+			}
+		}
+	}
 	return root
 }
 
