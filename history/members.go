@@ -42,6 +42,8 @@ var payloadMembers = []member[Payload]{
 	{"reason", func(p *Payload) any { return &p.Reason }},
 	{"message", func(p *Payload) any { return &p.Message }},
 	{"failedNodeId", func(p *Payload) any { return &p.FailedNodeID }},
+	{"caughtBy", func(p *Payload) any { return &p.CaughtBy }},
+	{"target", func(p *Payload) any { return &p.Target }},
 	{"join", func(p *Payload) any { return &p.Join }},
 	{"branchNames", func(p *Payload) any { return &p.BranchNames }},
 	{"n", func(p *Payload) any { return &p.N }},

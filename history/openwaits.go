@@ -146,11 +146,12 @@ func (f *fold) closeForks(i int) {
 }
 
 // failBlocks closes the blocks that a FailNode ends: the block of the node itself, and the blocks around it whose joins need all
-// branches. The failing node is in the innermost block of the script.
-func (f *fold) failBlocks(node string) {
+// branches, up to the block of the node that catches the failure. The failing node is in the innermost block of the script.
+func (f *fold) failBlocks(node, caughtBy string) {
 	i := f.forkOf(node)
-	for i > 0 && f.forks[i-1].join == "all" {
+	for i > 0 && f.forks[i-1].join == "all" && caughtBy != node {
 		i--
+		node = f.forks[i].node
 	}
 	f.closeForks(i)
 }

@@ -23,6 +23,10 @@ type Payload struct {
 	Code    string
 	// FailedNodeID names the node of an orchestration_error, which by the protocol has no NodeID. Added.
 	FailedNodeID string
+	// CaughtBy is the node that catches the failure, the failing one or a parallel node around it, and Target the node at which the
+	// run goes on; "" if nothing does. Added.
+	CaughtBy string
+	Target   string
 
 	// StartParallel, ParallelForked, JoinParallel, ParallelJoined, CancelParallelBranch.
 	Join        string

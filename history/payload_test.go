@@ -41,6 +41,8 @@ var payloads = []struct {
 		`,"nodeId":"n","reason":"activity_failed","message":"no \"luck\"","code":"TIMEOUT"`},
 	{history.FailNode, payload{Reason: "orchestration_error", Message: "m", FailedNodeID: "n"},
 		`,"reason":"orchestration_error","message":"m","failedNodeId":"n"`},
+	{history.FailNode, payload{NodeID: "n", Reason: "activity_failed", Message: "m", Code: "C", CaughtBy: "p", Target: "t"},
+		`,"nodeId":"n","reason":"activity_failed","message":"m","caughtBy":"p","target":"t","code":"C"`},
 	{history.StartParallel, payload{NodeID: "p", Join: "n_of_m", BranchNames: []string{"b1", "b2"}, N: 1},
 		`,"nodeId":"p","join":"n_of_m","branchNames":["b1","b2"],"n":1`},
 	{history.JoinParallel, payload{NodeID: "p", Join: "all"}, `,"nodeId":"p","join":"all"`},

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -81,7 +82,7 @@ func (e *Execution) command(name Name, p *Payload) {
 		}
 		f.endWait(p, WaitSubworkflow, WaitBackoff)
 		f.dropWaits(func(w *Wait) bool { return w.Queued && w.NodeID == f.lastNode })
-		f.failBlocks(p.NodeID)
+		f.failBlocks(cmp.Or(p.NodeID, p.FailedNodeID), p.CaughtBy)
 	case StartSubworkflow:
 		e.ChildExecutionID, e.ParentExecutionID = p.ChildExecutionID, e.ID
 	}
@@ -132,8 +133,8 @@ func (e *Execution) event(name Name, p *Payload, foreign bool) {
 		f.endWait(p, WaitSignal)
 	case TimerStarted:
 		f.beginWait(p, Wait{Kind: WaitTimer, Due: p.DueAt})
-	case TimerFired: // of an interrupt: its deadline
-		f.endWait(p, WaitTimer, WaitInterrupt)
+	case TimerFired: // of an interrupt or a signal: its deadline
+		f.endWait(p, WaitTimer, WaitInterrupt, WaitSignal)
 	case SubworkflowStarted:
 		e.relate(p)
 		f.beginWait(p, Wait{Kind: WaitSubworkflow, ChildExecutionID: p.ChildExecutionID})

@@ -1,20 +1,22 @@
 package definition
 
-import (
-	"iter"
-	"slices"
-)
+import "iter"
 
-// Targets are the nodes to which a run can go from a node: its successor, the targets of a switch, the entries of branches. Each is
-// there once.
+// Targets are the nodes to which a run can go from a node: its successor, the targets of a switch or a catch, the entries of
+// branches. Each is there once.
 func (p *Program) Targets(n *Node) []*Node {
 	var list []*Node
+	seen := map[*Node]bool{nil: true}
 	add := func(n *Node) {
-		if n != nil && !slices.Contains(list, n) {
+		if !seen[n] {
+			seen[n] = true
 			list = append(list, n)
 		}
 	}
 	add(n.Next)
+	for _, k := range n.Catches {
+		add(k.Target)
+	}
 	if n.Switch != nil {
 		for _, c := range n.Switch.Cases {
 			add(p.Node(c.Target))

@@ -83,12 +83,12 @@ func (w *branchWalk) run() {
 			w.arrive(nil, entry, i, true)
 		}
 	}
-	switches := w.follow(0, true)
+	choices := w.follow(0, true)
 	forced := len(w.order)
 	w.checkForcedLoops(forced)
-	for _, s := range switches {
-		for _, target := range s.targets {
-			w.arrive(s, target, w.origin[s], false)
+	for _, v := range choices {
+		for _, target := range v.chosen() {
+			w.arrive(v, target, w.origin[v], false)
 		}
 	}
 	w.follow(forced, false)
@@ -96,28 +96,38 @@ func (w *branchWalk) run() {
 	w.checkCompletable()
 }
 
-// follow continues from the nodes in order, from position i. In the forced part it stops at switches and returns
-// them.
-func (w *branchWalk) follow(i int, forced bool) (switches []*vertex) {
+// chosen returns the nodes that a run may go on to from here, and need not.
+func (v *vertex) chosen() []*vertex {
+	if v.node.Type == Switch {
+		return v.targets
+	}
+	return v.catches
+}
+
+// follow continues from the nodes in order, from position i. In the forced part it returns the nodes where runs choose, and does not
+// follow their choices.
+func (w *branchWalk) follow(i int, forced bool) (choices []*vertex) {
 	for ; i < len(w.order) && w.c.steps > 0; i++ {
 		w.c.steps--
 		v := w.order[i]
 		v.inBranch = true
 		v.forced = v.forced || forced
-		switch {
-		case v.node.Type == Switch && forced:
-			switches = append(switches, v)
-		case v.node.Type == Switch:
-			for _, target := range v.targets {
+		if forced && len(v.chosen()) > 0 {
+			choices = append(choices, v)
+		} else {
+			for _, target := range v.chosen() {
 				w.arrive(v, target, w.origin[v], false)
 			}
+		}
+		switch {
+		case v.node.Type == Switch:
 		case v.next != nil:
 			w.arrive(v, v.next, w.origin[v], forced)
 		case forced:
 			w.broken = true // a missing, surplus or wrong edge, which has a finding of its own
 		}
 	}
-	return switches
+	return choices
 }
 
 // arrive takes note that a node is reached from another one, or as the entry of a branch.
@@ -176,7 +186,7 @@ func (w *branchWalk) checkForcedLoops(forced int) {
 	// A node where following stops, because the branch ends, breaks or chooses there, is not part of a loop.
 	stops := slices.Clone(w.outside)
 	for _, v := range w.order[:forced] {
-		if v.node.Type == Switch || v.next == nil {
+		if len(v.chosen()) > 0 || v.next == nil {
 			stops = append(stops, v)
 		}
 	}
@@ -200,19 +210,24 @@ func (w *branchWalk) checkForcedLoops(forced int) {
 func (w *branchWalk) backwards(v *vertex) []*vertex { return w.links[v] }
 
 func (w *branchWalk) checkInterrupts() {
-	if w.c.options.AllowInterruptInBranch {
-		return
-	}
+	declared := slices.Contains(w.c.uses, ExtensionInterruptInBranch)
 	for _, v := range w.order {
 		if v.node.Type != Interrupt || w.reported[v] {
 			continue
 		}
 		w.reported[v] = true
+		if declared {
+			w.c.used[ExtensionInterruptInBranch] = true
+			continue
+		}
+		if w.c.options.AllowInterruptInBranch {
+			continue
+		}
 		name, _, _ := w.branch(w.origin[v])
 		w.c.fail(problem.InterruptInParallelBranch, v.json, v.at, v,
 			fmt.Sprintf("INTERRUPT_IN_PARALLEL_BRANCH: the interrupt %q stands on the branch %q of the parallel node %q",
 				clip(v.node.ID), name, clip(w.parallel.node.ID)),
-			"ask before the branches begin or after they have joined")
+			"ask before the branches begin or after they have joined, or allow it by the extension "+string(ExtensionInterruptInBranch))
 	}
 }
 

@@ -17,6 +17,8 @@ import (
 type Options struct {
 	// AllowInterruptInBranch lifts the rule against interrupts on parallel branches.
 	AllowInterruptInBranch bool
+	// Protocol refuses documents that use extensions: they are not plain AWP.
+	Protocol bool
 }
 
 // MaxFindings bounds the list that Compile returns; of more, errors are kept before warnings.
@@ -27,7 +29,7 @@ const MaxFindings = 1000
 func Compile(d *Document, o Options) (*Program, problem.Findings) {
 	c := &compiler{
 		document: d, options: o, byID: map[string]*vertex{}, ids: map[string]bool{}, duplicate: map[string]bool{},
-		suggestions: 50, steps: maxSteps,
+		suggestions: 50, steps: maxSteps, uses: d.Uses(), used: map[Extension]bool{},
 	}
 	if c.structure() {
 		c.collect()
@@ -41,6 +43,7 @@ func Compile(d *Document, o Options) (*Program, problem.Findings) {
 		c.checkFlow()
 		c.lintOverwrites()
 		c.checkNumbers(c.document.root, nil)
+		c.checkExtensions()
 	}
 	findings := c.settle()
 	if findings.HasErrors() {
@@ -54,6 +57,9 @@ func Compile(d *Document, o Options) (*Program, problem.Findings) {
 type compiler struct {
 	document *Document
 	options  Options
+	// uses are the extensions that the document names, used those whose members it has.
+	uses     []Extension
+	used     map[Extension]bool
 	findings problem.Findings
 	// faults are findings whose severity depends on whether a run can avoid them.
 	faults []fault
@@ -117,6 +123,8 @@ type vertex struct {
 	// targets are what a switch names, followed instead of next; ways are those that it can choose: none behind a case
 	// that always fails.
 	targets, ways []*vertex
+	// catches are where a run may go on when the node has failed.
+	catches []*vertex
 	// entries are the first nodes of a parallel node's branches, nil for unknown ones.
 	entries []*vertex
 
@@ -161,7 +169,7 @@ type fault struct {
 
 // structure checks the shape of the document and reports whether there is anything more to look at.
 func (c *compiler) structure() bool {
-	check := shapeCheck{}
+	check := shapeCheck{uses: c.uses}
 	root := c.document.root
 	check.check(rootShape, root, nil)
 	c.findings = append(c.findings, check.findings...)

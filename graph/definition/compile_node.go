@@ -74,8 +74,9 @@ func (x *config) ignored(name, message string) {
 	x.c.ignoredMember(x.json, x.at, x.v, name, message)
 }
 
-// timeout reads the timeout of an interrupt or a parallel node, 0 without one. The protocol takes any text there and the
-// reference engine never reads it, so an invalid duration must not fail a run: it counts as none.
+// timeout reads the timeout of an interrupt, a parallel node or a wait for a signal, 0 without one. The protocol takes any text there
+// and the reference engine never reads it, so an invalid duration must not fail a run: it counts as none. Where the extension
+// on_timeout is used, it is an error.
 func (x *config) timeout(otherwise string) time.Duration {
 	n := x.json.Get("timeout")
 	if n == nil {
@@ -84,6 +85,8 @@ func (x *config) timeout(otherwise string) time.Duration {
 	d, err := ParseDuration(n.Str)
 	hint := hintOf(err)
 	switch {
+	case err != nil && (x.v.node.Type == Wait || x.v.json.Get("on_timeout") != nil):
+		x.c.fail(problem.DurationInvalid, n, x.at.member("timeout"), x.v, err.Error(), hint)
 	case expr.TrimSpace(n.Str) == "":
 		x.warn(problem.ConfigBlank, "timeout", "a blank timeout counts as none: "+otherwise, hint)
 	case err != nil:

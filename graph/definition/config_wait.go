@@ -38,6 +38,8 @@ func (x *config) wait() {
 			w.Err = x.err(problem.ConfigBlank, "signal", "the name of the signal is blank")
 			x.fatal(problem.ConfigBlank, "signal", "the name of the signal is blank", "")
 		}
+		reads["timeout"] = true
+		w.Timeout = x.timeout("the signal has all the time it needs")
 	}
 	for _, m := range x.json.Members {
 		if !reads[m.Name] {

@@ -44,7 +44,7 @@ func (c *compiler) collect() {
 func isFilled(n *jsonvalue.Node) bool { return n != nil && n.Kind == jsonvalue.String && n.Str != "" }
 
 func (c *compiler) collectNode(n *jsonvalue.Node, value any, at *path, index int) {
-	check := shapeCheck{enough: len(c.findings) > MaxFindings}
+	check := shapeCheck{uses: c.uses, enough: len(c.findings) > MaxFindings}
 	sound := check.checkNode(n, at)
 	id, t := n.Get("id"), n.Get("type")
 	if isFilled(id) {
@@ -91,6 +91,7 @@ func (c *compiler) connect() {
 		if !c.duplicate[v.node.ID] {
 			v.out = outgoing[v.node.ID]
 			c.checkOutgoing(v)
+			c.followCatches(v)
 		}
 	}
 	c.broken = c.findings[before:].HasErrors()

@@ -2,6 +2,7 @@ package definition
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -68,7 +69,7 @@ func (c *compiler) decideFaults(isError func(fault) bool) {
 // everywhere returns the nodes that may come after a node, branches included.
 func everywhere(v *vertex) []*vertex {
 	if v.node.Type == Parallel {
-		return append(append([]*vertex(nil), v.entries...), v.next)
+		return slices.Concat(v.entries, mainPath(v))
 	}
 	return mainPath(v)
 }
@@ -78,18 +79,19 @@ func mainPath(v *vertex) []*vertex {
 	if v.node.Type == Switch {
 		return v.targets
 	}
-	return []*vertex{v.next}
+	return append([]*vertex{v.next}, v.catches...)
 }
 
-// onward returns the nodes that a run may get to after a node, without the insides of blocks: none if the node fails it.
+// onward returns the nodes that a run may get to after a node, without the insides of blocks: only those that catch its failure if
+// the node fails it.
 func onward(v *vertex) []*vertex {
 	switch {
 	case !v.passable():
-		return nil
+		return v.catches
 	case v.node.Type == Switch:
 		return v.ways
 	}
-	return []*vertex{v.next}
+	return append([]*vertex{v.next}, v.catches...)
 }
 
 // blamed returns the nodes that a run needs after a node: of a parallel node's branches only those whose failing fails

@@ -69,6 +69,8 @@ type Node struct {
 	// NextErr is set, and Next nil, when the node's edge leads to an id that no node has: the run fails once the node
 	// has completed.
 	NextErr error
+	// Catches say where the run goes on when the node has failed; see CaughtBy.
+	Catches []Catch
 	// Retry is nil without a retry policy.
 	Retry *Retry
 	// Timeout is 0 without one. TimeoutErr is set when the text is an invalid duration: the node then fails when reached.
@@ -185,6 +187,8 @@ type WaitConfig struct {
 	UntilAt time.Time
 	// Signal is trimmed.
 	Signal string
+	// Timeout is how long a signal may take, 0 without a limit (the extension on_timeout).
+	Timeout time.Duration
 	// Err is set when the wait cannot begin: an unparsable duration or instant, a blank signal.
 	Err error
 }

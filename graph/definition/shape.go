@@ -28,9 +28,11 @@ type shape struct {
 	minimum, maximum *float64
 	// members lists those of an object; open admits others, values is the shape of every member instead.
 	members []member
-	open    bool
-	values  *shape
-	element *shape
+	// extended lists members that belong to extensions.
+	extended []extended
+	open     bool
+	values   *shape
+	element  *shape
 	// rule checks what spans several members.
 	rule func(c *shapeCheck, n *jsonvalue.Node, at *path)
 	// hint says what to write instead of a value of another kind.
@@ -51,6 +53,8 @@ type shapeCheck struct {
 	// enough says that no more findings are shown: faults only count.
 	enough bool
 	faults int
+	// uses are the extensions that the document names.
+	uses []Extension
 }
 
 // path is the way from the root to a value; its pointer is written only when a finding needs it.
@@ -176,6 +180,9 @@ func (c *shapeCheck) checkObject(s *shape, n *jsonvalue.Node, at *path) {
 		switch i := slices.IndexFunc(s.members, func(known member) bool { return known.name == m.Name }); {
 		case i >= 0:
 			c.check(s.members[i].shape, m.Value, at.member(m.Name))
+		case slices.ContainsFunc(s.extended, func(e extended) bool { return e.name == m.Name }):
+			i := slices.IndexFunc(s.extended, func(e extended) bool { return e.name == m.Name })
+			c.extendedMember(s.extended[i], m, at)
 		case s.values != nil:
 			c.check(s.values, m.Value, at.member(m.Name))
 		case !s.open && !c.full():

@@ -85,10 +85,11 @@ var rootShape = &shape{
 		{"nodes", listOf("nodes", nil).nonEmpty().or("write a list of nodes, each with its id"), true},
 		{"edges", listOf("edges", edgeShape).or(`write a list of objects with "source" and "target"`), true},
 		{"checkpointing", checkpointingShape, false},
+		{extensionsMember, extensionsShape, false},
 	},
 	instead: map[string]string{
 		"$schema":    "leave it out; let the editor choose the schema by the file name *.workflow.json",
-		"extensions": "definitions cannot be extended",
+		"extensions": `name the extensions of this engine in "x-workflows-engine": {"uses": […]}`,
 		"name":       "put it into the document block",
 		"version":    "put it into the document block",
 		"state":      "describe the state in state_schema; its first value is the input of a run",

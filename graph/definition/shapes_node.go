@@ -54,7 +54,8 @@ var nodeShapes = func() map[Type]*shape {
 		config.kind = jsonvalue.Object
 		shapes[t] = &shape{
 			what: withArticle(string(t)) + " node", kind: jsonvalue.Object,
-			members: append([]member{{"config", config, t != Start && t != End}}, common...),
+			members:  append([]member{{"config", config, t != Start && t != End}}, common...),
+			extended: extendedNodes[t],
 			instead: map[string]string{
 				"next":   "nodes are connected by edges",
 				"label":  "put it into metadata",
@@ -151,7 +152,8 @@ var configShapes = map[Type]*shape{
 			{"until", filled("until"), false},
 			{"signal", filled("signal"), false},
 		},
-		rule: waitRule,
+		extended: []extended{{member{"timeout", filled("the timeout of a wait").or(`write a text such as "24h"`), false}, ExtensionOnTimeout}},
+		rule:     waitRule,
 	},
 	SetState: {
 		members: []member{

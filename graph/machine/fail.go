@@ -1,6 +1,9 @@
 package machine
 
-import "github.com/workflows-engine/workflows-engine/history"
+import (
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/history"
+)
 
 // The reasons of FailNode (spec: execution, 2.5).
 const (
@@ -17,20 +20,36 @@ const (
 	reasonOrchestration = "orchestration_error"
 )
 
-// failNode fails a token at its node.
-func (m *Machine) failNode(t *token, reason, message, code string) {
-	m.failToken(t, &failure{Reason: reason, Message: message, Code: code, NodeID: t.node.ID})
+// failNode fails a token at its node, and returns the node at which the token goes on if the failure is caught.
+func (m *Machine) failNode(t *token, reason, message, code string) *definition.Node {
+	return m.failToken(t, &failure{Reason: reason, Message: message, Code: code, NodeID: t.node.ID})
 }
 
-// failToken writes FailNode and fails the token: the run on the main path, the branch otherwise.
-func (m *Machine) failToken(t *token, f *failure) {
+// failToken writes FailNode. Unless the failure is caught, it fails the token: the run on the main path, the branch otherwise. If the
+// token's own node catches it, it returns the node at which the token goes on.
+func (m *Machine) failToken(t *token, f *failure) *definition.Node {
+	by, k := catcher(t, f)
+	p := f.payload()
+	if k != nil {
+		p.CaughtBy, p.Target = by.node.ID, k.Target.ID
+		f.Attempts = t.wait.attempts()
+	}
 	m.stopWaiting(t)
-	m.command(t, history.FailNode, f.payload())
+	m.command(t, history.FailNode, p)
+	if k != nil && by == t {
+		return m.goOn(t, f, k)
+	}
+	m.tokenFailed(t, f)
+	return nil
+}
+
+// tokenFailed ends the run, or the branch, by a failure. FailNode has been written.
+func (m *Machine) tokenFailed(t *token, f *failure) {
 	if t.block == nil {
 		m.endFailed(f)
-		return
+	} else {
+		m.branchFailed(t, f)
 	}
-	m.branchFailed(t, f)
 }
 
 // payload returns the payload of FailNode. By the protocol an orchestration_error has no nodeId: failedNodeId names the node.

@@ -80,6 +80,8 @@ type failure struct {
 	Message string `json:"message"`
 	Code    string `json:"code,omitempty"`
 	NodeID  string `json:"nodeId,omitempty"`
+	// Attempts of the node, if it has attempts and the failure is caught.
+	Attempts int `json:"attempts,omitempty"`
 }
 
 // Start begins a run and walks up to the first wait. The input must be plain JSON and must not be changed afterwards. An
@@ -216,7 +218,7 @@ func (m *Machine) accept(in Input, now time.Time) (*token, error) {
 	case Resume:
 		return m.acceptResume(in, now)
 	case Signal:
-		return m.acceptSignal(in)
+		return m.acceptSignal(in, now)
 	case TimerFired:
 		return m.acceptTimer(in, now)
 	case ChildEnded:

@@ -14,8 +14,7 @@ import (
 
 func (m *Machine) beginActivity(t *token) *definition.Node {
 	if err := t.node.TimeoutErr; err != nil {
-		m.failNode(t, reasonOrchestration, err.Error(), "")
-		return nil
+		return m.failNode(t, reasonOrchestration, err.Error(), "")
 	}
 	m.firstAttempt(t, &wait{Kind: WaitActivity, Attempt: 1})
 	return nil

@@ -22,8 +22,7 @@ func (m *Machine) beginDelegate(t *token) *definition.Node {
 		input, err = c.InputMapping.EvalAt(t.view, m.env())
 	}
 	if err != nil {
-		m.failNode(t, reasonDelegate, err.Error(), codeOf(err))
-		return nil
+		return m.failNode(t, reasonDelegate, err.Error(), codeOf(err))
 	}
 	m.firstAttempt(t, m.delegateWait(t, 1, input))
 	return nil

@@ -24,28 +24,37 @@ func (m *Machine) beginInterrupt(t *token) *definition.Node {
 	if t.block != nil {
 		p.Span = t.span()
 	}
-	if d := t.node.Interrupt.Timeout; d > 0 && !m.foreign {
-		if m.recorded != nil {
-			m.setNow(m.recorded.waitingSince(t, m.present))
-		}
-		w.Timeout, w.Deadline = d, m.now.Add(d)
-		p.TimeoutMS = d.Milliseconds()
-	}
+	m.limitWait(t, w, &p, t.node.Interrupt.Timeout)
 	m.event(history.InterruptRaised, p)
 	m.checkpointOnly(t)
 	m.waitFor(t, w)
 	return nil
 }
 
-// interruptExpired fails an interrupt that was not answered by its deadline. The fact records that the deadline has passed, so
-// that a rebuilt machine knows it even while the script is held back.
-func (m *Machine) interruptExpired(t *token) {
-	message := fmt.Sprintf("interrupt %q was not answered within %s", t.node.ID, t.wait.Timeout)
-	m.deadlinePassed(t)
-	m.failNode(t, reasonInterrupt, message, string(problem.Timeout))
+// limitWait gives the wait of an interrupt or for a signal a deadline, and notes it in the record with which the wait begins.
+func (m *Machine) limitWait(t *token, w *wait, p *history.Payload, timeout time.Duration) {
+	if timeout <= 0 || m.foreign {
+		return
+	}
+	if m.recorded != nil {
+		m.setNow(m.recorded.waitingSince(t, m.present))
+	}
+	w.Timeout, w.Deadline = timeout, m.now.Add(timeout)
+	p.TimeoutMS = timeout.Milliseconds()
 }
 
-// deadlinePassed records that the deadline of an interrupt or a parallel block has passed.
+// waitExpired fails an interrupt that was not answered by its deadline, or a wait whose signal has not come. The fact records that
+// the deadline has passed, so that a rebuilt machine knows it even while the script is held back.
+func (m *Machine) waitExpired(t *token) {
+	reason, message := reasonInterrupt, fmt.Sprintf("interrupt %q was not answered within %s", t.node.ID, t.wait.Timeout)
+	if t.wait.Kind == WaitSignal {
+		reason, message = reasonWait, fmt.Sprintf("the signal %q did not come within %s", t.wait.Signal, t.wait.Timeout)
+	}
+	m.deadlinePassed(t)
+	m.walk(t, m.failNode(t, reason, message, string(problem.Timeout)))
+}
+
+// deadlinePassed records that the deadline of an interrupt, a signal or a parallel block has passed.
 func (m *Machine) deadlinePassed(t *token) {
 	p := m.fact(t)
 	p.TimerKind = timerKindDeadline

@@ -111,7 +111,7 @@ func (m *Machine) decideAll(b *block) {
 		return
 	}
 	if h := b.tokens[b.head]; h.phase == broken {
-		m.blockFailed(b, h.failure)
+		m.failWithBranch(b, h.failure)
 	}
 }
 
@@ -155,8 +155,7 @@ func (m *Machine) decideSome(b *block) {
 			Reason: reasonJoin, NodeID: b.node.ID,
 			Message: fmt.Sprintf("parallel node %q needs %d of %d branches to succeed, %d did", b.node.ID, need, len(b.tokens), wins),
 		}
-		m.command(b.owner, history.FailNode, f.payload())
-		m.blockFailed(b, f)
+		m.failBlock(b, f)
 	}
 }
 
@@ -176,8 +175,7 @@ func (m *Machine) blockExpired(b *block) {
 			return
 		}
 	}
-	m.command(b.owner, history.FailNode, f.payload())
-	m.blockFailed(b, f)
+	m.failBlock(b, f)
 }
 
 // drop cancels a branch: its effects are abandoned, and the script that it holds back is never written.
@@ -239,16 +237,26 @@ func (m *Machine) join(b *block, winners []string) {
 	m.walk(owner, next)
 }
 
-// blockFailed fails the token that owns the block. FailNode has been written.
-func (m *Machine) blockFailed(b *block, f *failure) {
-	owner := b.owner
-	m.abandonBelow(owner)
-	owner.inner = nil
-	if owner.block == nil {
-		m.endFailed(f)
+// failBlock fails a block by itself.
+func (m *Machine) failBlock(b *block, f *failure) {
+	m.leaveBlock(b)
+	m.walk(b.owner, m.failToken(b.owner, f))
+}
+
+// failWithBranch fails a block by the failure of a branch, whose FailNode has been written.
+func (m *Machine) failWithBranch(b *block, f *failure) {
+	m.leaveBlock(b)
+	if k := b.node.CaughtBy(f.Code); k != nil {
+		m.walk(b.owner, m.goOn(b.owner, f, k))
 		return
 	}
-	m.branchFailed(owner, f)
+	m.tokenFailed(b.owner, f)
+}
+
+// leaveBlock ends the waits of a block.
+func (m *Machine) leaveBlock(b *block) {
+	m.abandonBelow(b.owner)
+	b.owner.inner = nil
 }
 
 // BranchFailure is the failure of a branch that leaves a run no end but to fail.

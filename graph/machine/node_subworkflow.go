@@ -15,8 +15,7 @@ import (
 func (m *Machine) beginSubworkflow(t *token) *definition.Node {
 	c := t.node.Subworkflow
 	if c.WorkflowRef == "" {
-		m.failNode(t, reasonSubworkflow, fmt.Sprintf("workflow_ref of node %q is blank", t.node.ID), "")
-		return nil
+		return m.failNode(t, reasonSubworkflow, fmt.Sprintf("workflow_ref of node %q is blank", t.node.ID), "")
 	}
 	var input map[string]any
 	var err error
@@ -24,8 +23,7 @@ func (m *Machine) beginSubworkflow(t *token) *definition.Node {
 		input, err = c.InputMapping.EvalAt(t.view, m.env())
 	}
 	if err != nil {
-		m.failNode(t, reasonSubworkflow, err.Error(), codeOf(err))
-		return nil
+		return m.failNode(t, reasonSubworkflow, err.Error(), codeOf(err))
 	}
 	w := &wait{Kind: WaitChild, Attempt: 1, Input: input, Child: m.childID(t)}
 	m.command(t, history.StartSubworkflow, history.Payload{NodeID: t.node.ID, WorkflowRef: c.WorkflowRef, ChildExecutionID: w.Child})
@@ -93,5 +91,5 @@ func (m *Machine) childFailed(t *token, text, code string) {
 	p := m.childFact(t, t.wait)
 	p.Failed, p.Error, p.Code = true, text, code
 	m.event(history.SubworkflowCompleted, p)
-	m.failNode(t, reasonSubworkflow, text, code)
+	m.walk(t, m.failNode(t, reasonSubworkflow, text, code))
 }

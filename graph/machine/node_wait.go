@@ -19,10 +19,11 @@ func (m *Machine) beginWait(t *token) *definition.Node {
 	}
 	if c.Kind == definition.WaitSignal {
 		m.command(t, history.StartSignalWait, history.Payload{NodeID: t.node.ID, SignalName: c.Signal})
-		p := m.fact(t)
+		p, w := m.fact(t), &wait{Kind: WaitSignal, Signal: c.Signal}
 		p.SignalName, p.Span = c.Signal, t.span()
+		m.limitWait(t, w, &p, c.Timeout)
 		m.event(history.SignalWaitStarted, p)
-		m.waitFor(t, &wait{Kind: WaitSignal, Signal: c.Signal})
+		m.waitFor(t, w)
 		return nil
 	}
 	if m.recorded != nil {
@@ -111,8 +112,8 @@ func (m *Machine) fire(t *token) {
 	case WaitBackoff:
 		m.stopWaiting(t)
 		m.requestAgain(t, w)
-	case WaitInterrupt:
-		m.interruptExpired(t)
+	case WaitInterrupt, WaitSignal:
+		m.waitExpired(t)
 	default:
 		m.abandon(t)
 		m.attemptFailed(t, Outcome{
@@ -123,7 +124,7 @@ func (m *Machine) fire(t *token) {
 }
 
 // acceptSignal finds the first wait for a signal (spec: execution, 7.3).
-func (m *Machine) acceptSignal(s Signal) (*token, error) {
+func (m *Machine) acceptSignal(s Signal, now time.Time) (*token, error) {
 	at := problem.Place{ExecutionID: m.cfg.ExecutionID}
 	if s.IdempotencyKey != "" && slices.Contains(m.signalKeys, s.IdempotencyKey) {
 		return nil, problem.New(problem.SignalNotAwaiting, "a signal with the idempotency key %q has been delivered", s.IdempotencyKey).WithReason(problem.NotAwaiting).
@@ -140,6 +141,10 @@ func (m *Machine) acceptSignal(s Signal) (*token, error) {
 			WithPlace(at).WithHint("Send the signal %q.", first.wait.Signal)
 	}
 	at.NodeID = t.node.ID
+	if w := t.wait; !w.Deadline.IsZero() && !now.Before(w.Deadline) {
+		return nil, problem.New(problem.SignalNotAwaiting, "the signal %q was awaited until %s", s.Name, w.Deadline.UTC().Format(time.RFC3339)).
+			WithReason(problem.NotAwaiting).WithPlace(at).WithHint("The signal came too late; Runner.Status shows how the run continued.")
+	}
 	return t, m.acceptable(t, object(s.Payload), problem.SignalValidationError, at)
 }
 

@@ -33,7 +33,7 @@ func (m *Machine) takeOutcome(t *token, o Outcome) {
 	}
 	m.resumed = m.resumed && !o.Host
 	if fatal != nil {
-		m.failNode(t, reasonOrchestration, fatal.Error(), "")
+		m.walk(t, m.failNode(t, reasonOrchestration, fatal.Error(), ""))
 		return
 	}
 	m.attemptFailed(t, o)

@@ -48,7 +48,7 @@ type visitFacts struct {
 	requested, failed []history.Record
 	completed         *history.Record // the last one before the visit was closed
 	closed            *history.Record // CompleteNode of another engine
-	waiting           *history.Record // TimerStarted, InterruptRaised
+	waiting           *history.Record // TimerStarted, InterruptRaised, SignalWaitStarted
 	timer             *history.Record // TimerFired
 	signal            *history.Record
 	answer            *history.Record // InterruptResumed or ResumeInterrupt
@@ -137,7 +137,7 @@ func (r *recorded) note(rec *history.Record, visits func(string) int) {
 		if f.closed == nil && r.theirs(rec) {
 			f.closed = rec
 		}
-	case history.TimerStarted, history.InterruptRaised:
+	case history.TimerStarted, history.InterruptRaised, history.SignalWaitStarted:
 		if f.waiting == nil {
 			f.waiting = rec
 		}
@@ -243,6 +243,9 @@ func (r *recorded) resolve(t *token) (resolution, bool) {
 			return by(rec, func(m *Machine) { m.fire(t) })
 		}
 	case WaitSignal:
+		if f.timer != nil && f.signal == nil && !t.wait.Deadline.IsZero() {
+			return by(f.timer, func(m *Machine) { m.fire(t) })
+		}
 		if f.signal != nil {
 			return by(f.signal, func(m *Machine) {
 				m.takeSignal(t, object(f.signal.Payload.SignalPayload), f.signal.Payload.IdempotencyKey)

@@ -32,7 +32,7 @@ func (m *Machine) attemptFailed(t *token, o Outcome) {
 		if w.Kind == WaitDelegate && !o.Host {
 			reason = reasonDelegate
 		}
-		m.failNode(t, reason, o.Error, o.Code)
+		m.walk(t, m.failNode(t, reason, o.Error, o.Code))
 		return
 	}
 	delay := o.RetryAfter
@@ -40,7 +40,7 @@ func (m *Machine) attemptFailed(t *token, o Outcome) {
 		retry := t.node.Retry
 		if retry.Err != nil {
 			m.event(history.ActivityFailed, p)
-			m.failNode(t, reasonOrchestration, retry.Err.Error(), "")
+			m.walk(t, m.failNode(t, reasonOrchestration, retry.Err.Error(), ""))
 			return
 		}
 		delay = max(delay, retry.DelayOf(attempt+1, m.cfg.ExecutionID+":"+t.key()))

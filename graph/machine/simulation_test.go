@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -610,6 +611,17 @@ func (s *schedule) naive(facts map[string]*history.Record) (*naive, passage) {
 	return o, o.walk(object{"log": []any{}}, s.w.first, "")
 }
 
+// brief returns a state with node and code in place of a caught error.
+func brief(state object) object {
+	caught, ok := state["caught"].(object)
+	if !ok {
+		return state
+	}
+	state = maps.Clone(state)
+	state["caught"] = fmt.Sprint(caught["node"], " ", caught["code"])
+	return state
+}
+
 // compare compares the state of an open run with the naive interpreter's.
 func (s *schedule) compare() {
 	o, want := s.naive(s.facts)
@@ -619,7 +631,7 @@ func (s *schedule) compare() {
 	if want.verdict != stuck {
 		s.fatalf("the run is %s, expected an end (%d) at %s", s.m.Status(), want.verdict, want.at)
 	}
-	if got, want := text(s.m.State()), text(want.view); got != want {
+	if got, want := text(brief(s.m.State())), text(want.view); got != want {
 		s.fatalf("state\nwant %s\ngot  %s", want, got)
 	}
 }
@@ -640,10 +652,10 @@ func (s *schedule) finish() {
 		if status != expected {
 			s.fatalf("ended %s, want %s at %s", status, expected, want.at)
 		}
-		if got, want := text(s.m.State()), text(want.view); got != want {
+		if got, want := text(brief(s.m.State())), text(want.view); got != want {
 			s.fatalf("%s with the state\nwant %s\ngot  %s", status, want, got)
 		}
-		if result, ok := s.m.Result(); ok && text(result) != text(want.view) {
+		if result, ok := s.m.Result(); ok && text(brief(result.(object))) != text(want.view) {
 			s.fatalf("result %s, want %s", text(result), text(want.view))
 		}
 		if _, _, node := s.m.Failure(); status == machine.Failed && node != want.at {

@@ -32,6 +32,15 @@ type simNode struct {
 	entries []string
 	join    string
 	need    int
+	// caught is where the run goes on after a failure with one of the codes, "" if nothing catches; as puts the error into the state.
+	caught string
+	codes  []string
+	as     bool
+}
+
+// catches reports whether the node catches a failure with a code.
+func (n *simNode) catches(code string) bool {
+	return n.caught != "" && slices.ContainsFunc(n.codes, func(c string) bool { return c == "*" || c == code || c == "T*" && code == "TIMEOUT" })
 }
 
 // simWorkflow is a random workflow with everything a definition can have that ends: nested blocks, loops, retries,
@@ -60,8 +69,10 @@ func drawWorkflow(rng *rand.Rand) *simWorkflow {
 }
 
 func (w *simWorkflow) add(n *simNode) string {
+	if w.nodes[n.id] == nil {
+		w.order = append(w.order, n.id)
+	}
 	w.nodes[n.id] = n
-	w.order = append(w.order, n.id)
 	return n.id
 }
 
@@ -90,6 +101,7 @@ func (w *simWorkflow) one(target string, depth int) string {
 		n.kind = []string{"tool_call", "step", "llm_call", "agent_delegate"}[w.rng.IntN(4)]
 		n.attempts, n.fatal, n.backoff = w.rng.IntN(3)+1, w.rng.IntN(2) == 0, w.rng.IntN(3) == 0
 		n.timeout = !w.pure && w.rng.IntN(3) == 0
+		w.catch(n, target, depth)
 	case 4:
 		n.kind = "set_state"
 	case 5:
@@ -103,6 +115,7 @@ func (w *simWorkflow) one(target string, depth int) string {
 		n.kind = "interrupt"
 	case 8:
 		n.kind = "subworkflow"
+		w.catch(n, target, depth)
 	case 9: // a loop: body, count, switch back
 		n.kind, n.counter, n.limit = "switch", "c_"+n.id, w.rng.IntN(2)+2
 		w.add(n)
@@ -119,6 +132,9 @@ func (w *simWorkflow) one(target string, depth int) string {
 		for range w.rng.IntN(3) + 1 {
 			n.entries = append(n.entries, w.chain(target, depth-1))
 		}
+		if !w.pure { // how far the other branches have come depends on the time
+			w.catch(n, target, depth)
+		}
 		switch n.need = len(n.entries); n.join {
 		case "any":
 			n.need = 1
@@ -128,6 +144,21 @@ func (w *simWorkflow) one(target string, depth int) string {
 		return n.id
 	}
 	return w.add(n)
+}
+
+// catch lets some nodes catch failures. The run goes on at once at the target, or after nodes of its own.
+func (w *simWorkflow) catch(n *simNode, target string, depth int) {
+	if w.rng.IntN(4) > 0 {
+		return
+	}
+	n.codes = [][]string{{"*"}, {"NO"}, {"FATAL", "T*"}}[w.rng.IntN(3)]
+	n.as = w.rng.IntN(2) == 0
+	if n.caught = target; depth > 0 && w.size > 0 && w.rng.IntN(2) == 0 {
+		if w.nodes[n.id] == nil {
+			w.add(n) // its id is taken
+		}
+		n.caught = w.chain(target, depth-1)
+	}
 }
 
 // source writes the definition.
@@ -175,6 +206,13 @@ func (w *simWorkflow) source() string {
 			}
 		}
 		o["config"] = config
+		if n.caught != "" {
+			caught := object{"codes": n.codes, "target": n.caught}
+			if n.as {
+				caught["as"] = "caught"
+			}
+			o["catch"] = []any{caught}
+		}
 		if n.attempts > 1 {
 			retry := object{"max_attempts": n.attempts}
 			if n.backoff {
@@ -198,7 +236,7 @@ func (w *simWorkflow) source() string {
 		"state_schema": object{"type": "object", "properties": object{
 			"log": object{"type": "array", "reducer": "append"}, "m": object{"type": "object", "reducer": "merge"},
 		}},
-		"nodes": nodes, "edges": edges,
+		"nodes": nodes, "edges": edges, "x-workflows-engine": object{"uses": []any{"catch"}},
 	})
 	if err != nil {
 		panic(err)
@@ -297,8 +335,8 @@ type passage struct {
 	verdict verdict
 	view    object
 	updates []simUpdate
-	// at is the node that failed.
-	at string
+	// at is the node that failed, and code the code of the failure.
+	at, code string
 	// last is the seq of the newest event on it.
 	last int64
 }
@@ -374,7 +412,7 @@ func (o *naive) walk(view object, from, until string) passage {
 			return p
 		}
 		o.visits[at] = visit
-		p.at = at
+		p.at, p.code = at, ""
 		next, v := n.next, arrived
 		switch n.kind {
 		case "end":
@@ -406,11 +444,17 @@ func (o *naive) walk(view object, from, until string) passage {
 				if o.world.child(at, visit) == machine.Completed {
 					p.update(simUpdate{delta: output(at, visit)})
 				} else {
-					v = failed
+					v, p.code = failed, "NO"
 				}
 			}
 		case "parallel":
 			v = o.block(&p, n)
+		}
+		if v == failed && n.catches(p.code) {
+			if n.as {
+				p.update(simUpdate{delta: object{"caught": p.at + " " + p.code}})
+			}
+			next, v = n.caught, arrived
 		}
 		if v != arrived {
 			p.verdict = v
@@ -459,6 +503,7 @@ func (o *naive) attempts(p *passage, n *simNode, visit int) verdict {
 				o.complain("%s#%d.%d is recorded with the repair %v, want one: %v", n.id, visit, attempt, failure.Repair, repair)
 			}
 			if failure != nil && out.final && !failure.WillRetry {
+				p.code = out.code
 				return failed // hosts cannot forbid another attempt, executors can
 			}
 			out.final = false
@@ -472,6 +517,7 @@ func (o *naive) attempts(p *passage, n *simNode, visit int) verdict {
 			continue
 		}
 		if attempt >= n.attempts || n.fatal && out.code == "FATAL" {
+			p.code = out.code
 			return failed
 		}
 	}
@@ -540,7 +586,7 @@ func (o *naive) block(p *passage, n *simNode) verdict {
 			continue
 		}
 		if head && b.verdict == failed {
-			lost, p.at = true, b.at
+			lost, p.at, p.code = true, b.at, b.code
 		}
 		head = head && b.verdict == arrived
 	}

@@ -167,9 +167,9 @@ func (m *Machine) complete(t *token, c completion) *definition.Node {
 	m.command(t, history.CompleteNode, history.Payload{NodeID: n.ID, Output: c.output})
 	view, err := m.merged(t, c.delta, c.overlay)
 	if err != nil {
-		m.failNode(t, reasonOrchestration, err.Error(), "")
-		return nil
+		return m.failNode(t, reasonOrchestration, err.Error(), "")
 	}
+	before := t.view
 	t.view = view
 	var bad *failure
 	if len(c.delta) > 0 || t.unchecked { // otherwise it is the view that was valid before
@@ -181,12 +181,13 @@ func (m *Machine) complete(t *token, c completion) *definition.Node {
 		Checkpoint: c.checkpoint, Span: t.span(),
 	})
 	if bad != nil {
-		m.failToken(t, bad)
-		return nil
+		if by, _ := catcher(t, bad); by == t {
+			t.view = before // the output that breaks the state is not part of it
+		}
+		return m.failToken(t, bad)
 	}
 	if n.NextErr != nil {
-		m.failNode(t, reasonOrchestration, n.NextErr.Error(), codeOf(n.NextErr))
-		return nil
+		return m.failNode(t, reasonOrchestration, n.NextErr.Error(), codeOf(n.NextErr))
 	}
 	return n.Next
 }

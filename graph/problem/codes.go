@@ -215,6 +215,12 @@ const (
 const (
 	// DefinitionSchema: a value breaks the schema of workflow definitions.
 	DefinitionSchema Code = "DEFINITION_SCHEMA"
+	// ExtensionNotNamed: a member belongs to an extension that the document does not name in x-workflows-engine.
+	ExtensionNotNamed Code = "EXTENSION_NOT_NAMED"
+	// ExtensionUnused: a document names an extension and uses none of its members.
+	ExtensionUnused Code = "EXTENSION_UNUSED"
+	// ExtensionUsed: a document that is to be plain AWP names extensions.
+	ExtensionUsed Code = "EXTENSION_USED"
 	// DefinitionSignature: a signature block is malformed.
 	DefinitionSignature Code = "DEFINITION_SIGNATURE"
 	// DuplicateNodeID: two nodes have the same id.

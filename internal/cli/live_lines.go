@@ -75,6 +75,9 @@ func (v *liveView) show(id string, r history.Record) {
 		if p.Reason != "activity_failed" && p.Reason != "delegate_failed" {
 			v.line(run, r, v.paint.bad("✗"), cut(p.Message, messageWidth))
 		}
+		if p.CaughtBy != "" {
+			v.line(run, r, v.paint.wait("↷"), "the failure is caught: goes on at "+p.Target)
+		}
 	case history.InterruptRaised:
 		if p.ExternalTask != "" {
 			v.line(run, r, v.paint.wait("?"), "the agent waits for an answer")

@@ -77,6 +77,9 @@ func recordDetail(r history.Record, t *attempt) string {
 		add("%s", short(p.State, detailWidth))
 	case history.FailNode:
 		add("%s: %s", p.Reason, p.Message)
+		if p.CaughtBy != "" {
+			add("[caught by %s, goes on at %s]", p.CaughtBy, p.Target)
+		}
 	case history.ActivityRequested:
 		add("%s", p.NodeType)
 		if p.Attempt > 1 {

@@ -65,9 +65,11 @@ func line(n *definition.Node) string {
 		if n.Next != nil {
 			text += "; joined → " + n.Next.ID
 		}
-		return text
 	case n.Next != nil:
-		return text + " → " + n.Next.ID
+		text += " → " + n.Next.ID
+	}
+	for _, k := range n.Catches {
+		text += fmt.Sprintf("; on %s → %s", cut(strings.Join(k.Codes, ", "), maxLine), k.Target.ID)
 	}
 	return text
 }

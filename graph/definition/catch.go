@@ -1,0 +1,126 @@
+package definition
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph/expr"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// Catch says where a run goes on when a node has failed (the extensions catch and on_timeout). Its retries come first.
+type Catch struct {
+	// Codes are the codes of failures that are caught; "*" in a code stands for any text, and "*" alone for failures without a code
+	// too.
+	Codes []string
+	// Target is the node at which the run, or the branch, goes on.
+	Target *Node
+	// As is the member of the state that gets the error; "" drops it.
+	As string
+}
+
+// CaughtBy returns the first Catch of the node for a code, nil if there is none.
+func (n *Node) CaughtBy(code string) *Catch {
+	for i := range n.Catches {
+		for _, pattern := range n.Catches[i].Codes {
+			if matches(pattern, code) {
+				return &n.Catches[i]
+			}
+		}
+	}
+	return nil
+}
+
+// matches reports whether a pattern, in which "*" stands for any text, matches the whole of a code.
+func matches(pattern, code string) bool {
+	parts := strings.Split(pattern, "*")
+	first, last := parts[0], parts[len(parts)-1]
+	if len(parts) == 1 {
+		return pattern == code
+	}
+	if len(code) < len(first)+len(last) || !strings.HasPrefix(code, first) || !strings.HasSuffix(code, last) {
+		return false
+	}
+	code = code[len(first) : len(code)-len(last)]
+	for _, part := range parts[1 : len(parts)-1] {
+		_, rest, found := strings.Cut(code, part)
+		if !found {
+			return false
+		}
+		code = rest
+	}
+	return true
+}
+
+var catchShape = listOf("catch", objectOf("a catch",
+	member{"codes", listOf("the codes of a catch", filled("a code")).nonEmpty().or(`write a list such as ["TIMEOUT"] or ["*"]`), true},
+	member{"target", filled("the target of a catch"), true},
+	member{"as", filled("the as of a catch").or("name the member of the state that gets the error"), false},
+).not(map[string]string{
+	"code": `write "codes", a list`, "errors": `write "codes"`, "next": `write "target"`, "node": `write "target"`,
+})).nonEmpty()
+
+// extendedNodes are the members that extensions add to nodes, by type.
+var extendedNodes = func() map[Type][]extended {
+	catch := extended{member{"catch", catchShape, false}, ExtensionCatch}
+	onTimeout := extended{member{"on_timeout", filled("on_timeout").or("name the node at which the run goes on"), false}, ExtensionOnTimeout}
+	nodes := map[Type][]extended{}
+	for _, t := range []Type{Step, LLMCall, ToolCall, AgentDelegate, Subworkflow, Parallel} {
+		nodes[t] = append(nodes[t], catch)
+	}
+	for _, t := range []Type{Interrupt, Wait, Parallel} {
+		nodes[t] = append(nodes[t], onTimeout)
+	}
+	return nodes
+}()
+
+// followCatches resolves what catches the failures of a node. It runs before the flow of the graph is looked at.
+func (c *compiler) followCatches(v *vertex) {
+	if !v.sound {
+		return
+	}
+	if n := v.json.Get("on_timeout"); n != nil {
+		c.used[ExtensionOnTimeout] = true
+		c.addCatch(v, Catch{Codes: []string{string(problem.Timeout)}}, n, v.at.member("on_timeout"))
+		if v.json.Get("config").Get("timeout") == nil {
+			c.warn(problem.FieldIgnored, n, v.at.member("on_timeout"), v, "the node has no timeout, so on_timeout is never followed",
+				`add "timeout" to the config, for example "24h"`)
+		}
+	}
+	list := v.json.Get("catch")
+	if list == nil {
+		return
+	}
+	c.used[ExtensionCatch] = true
+	all := false
+	for i, n := range list.Elements {
+		at := v.at.member("catch").element(i)
+		if all {
+			c.warn(problem.FieldIgnored, n, at, v, `a catch before this one catches "*", so this one is never used`, "move the catch of * to the end")
+		}
+		k := Catch{}
+		for _, code := range n.Get("codes").Elements {
+			k.Codes = append(k.Codes, expr.TrimSpace(code.Str))
+			all = all || code.Str == "*"
+		}
+		if as := n.Get("as"); as != nil {
+			k.As = as.Str
+		}
+		c.addCatch(v, k, n.Get("target"), at.member("target"))
+	}
+}
+
+func (c *compiler) addCatch(v *vertex, k Catch, target *jsonvalue.Node, at *path) {
+	to := c.byID[target.Str]
+	if to == nil {
+		if !c.named(target.Str) {
+			c.danglingEdge = true
+			c.fail(problem.UnknownNode, target, at, v, fmt.Sprintf("there is no node %q", clip(target.Str)), c.suggest(target.Str))
+		}
+		return
+	}
+	k.Target = to.node
+	v.node.Catches = append(v.node.Catches, k)
+	v.catches = append(v.catches, to)
+}

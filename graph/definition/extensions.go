@@ -1,0 +1,101 @@
+package definition
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// Extension names members that this engine adds to the protocol's definitions. A document that uses some names their extensions in
+// the root member x-workflows-engine, which the protocol does not know: another engine refuses the document instead of running
+// something else.
+type Extension string
+
+// The extensions.
+const (
+	// ExtensionCatch adds the member catch to activities, delegates, subworkflows and parallel nodes.
+	ExtensionCatch Extension = "catch"
+	// ExtensionInterruptInBranch allows interrupts in branches of parallel nodes.
+	ExtensionInterruptInBranch Extension = "interrupt_in_branch"
+	// ExtensionOnTimeout adds the member on_timeout to interrupts, waits and parallel nodes, and a timeout to waits for signals.
+	ExtensionOnTimeout Extension = "on_timeout"
+)
+
+// Extensions returns the names of all extensions, sorted.
+func Extensions() []string {
+	return []string{string(ExtensionCatch), string(ExtensionInterruptInBranch), string(ExtensionOnTimeout)}
+}
+
+// extensionsMember is the root member that names the extensions of a document.
+const extensionsMember = "x-workflows-engine"
+
+// extended are members of an object that belong to an extension.
+type extended struct {
+	member
+	extension Extension
+}
+
+var extensionsShape = objectOf("x-workflows-engine",
+	member{"uses", listOf("uses", &shape{what: "an extension", enum: Extensions()}), true},
+)
+
+// Uses returns the extensions that the document names, sorted; none for a document that is plain AWP. Names that are not
+// extensions are left out: Compile refuses them.
+func (d *Document) Uses() []Extension {
+	var uses []Extension
+	for _, name := range Extensions() {
+		if slices.ContainsFunc(usesOf(d.root), func(n *jsonvalue.Node) bool { return isText(n, name) }) {
+			uses = append(uses, Extension(name))
+		}
+	}
+	return uses
+}
+
+func usesOf(root *jsonvalue.Node) []*jsonvalue.Node {
+	if root.Kind != jsonvalue.Object {
+		return nil
+	}
+	block := root.Get(extensionsMember)
+	if block == nil || block.Kind != jsonvalue.Object {
+		return nil
+	}
+	if uses := block.Get("uses"); uses != nil && uses.Kind == jsonvalue.Array {
+		return uses.Elements
+	}
+	return nil
+}
+
+// extendedMember checks a member that belongs to an extension, at its name and its value.
+func (c *shapeCheck) extendedMember(e extended, m jsonvalue.Member, at *path) {
+	if slices.Contains(c.uses, e.extension) {
+		c.check(e.shape, m.Value, at.member(m.Name))
+		return
+	}
+	name := &jsonvalue.Node{Line: m.Line, Column: m.Column}
+	before := len(c.findings)
+	c.report(name, at, "additionalProperties", map[string]any{"additionalProperty": m.Name},
+		fmt.Sprintf("the member %q belongs to the extension %q, which the document does not name", m.Name, e.extension),
+		fmt.Sprintf(`add "%s": {"uses": [%q]} to the root of the document, or remove the member`, extensionsMember, e.extension))
+	if len(c.findings) > before {
+		c.findings[len(c.findings)-1].Code = problem.ExtensionNotNamed
+	}
+}
+
+// checkExtensions warns of extensions that are named and not used, and refuses a document that uses any where it is to be plain AWP.
+func (c *compiler) checkExtensions() {
+	block, at := c.document.root.Get(extensionsMember), (*path)(nil).member(extensionsMember)
+	if block != nil && c.options.Protocol {
+		c.fail(problem.ExtensionUsed, block, at, nil, "the document is not plain AWP: it names extensions of this engine",
+			"other engines refuse it; remove the extensions to run it there")
+	}
+	at = at.member("uses")
+	for i, n := range usesOf(c.document.root) {
+		if e := Extension(n.Str); slices.Contains(c.uses, e) && !c.used[e] {
+			c.warn(problem.ExtensionUnused, n, at.element(i), nil,
+				fmt.Sprintf("the document names the extension %q and uses none of its members", e),
+				"remove the name: without extensions the document runs in other engines too")
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package machine
+
+import (
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// A failure that a node catches (the extensions catch and on_timeout) is written as any other, by FailNode, which says who catches it
+// and where the run goes on. A StateUpdated follows, with the error if the catch names a
+// member for it.
+
+// catcher finds who catches the failure of a token's node: the token itself, or the one whose parallel block fails by it, because its
+// join needs all branches. Without a catch it returns nothing.
+func catcher(t *token, f *failure) (by *token, k *definition.Catch) {
+	if t.node == nil {
+		return nil, nil
+	}
+	for by = t; ; by = by.block.owner {
+		if k = by.node.CaughtBy(f.Code); k != nil {
+			return by, k
+		}
+		if by.block == nil || by.block.node.Parallel.Join != definition.JoinAll {
+			return nil, nil
+		}
+	}
+}
+
+// goOn puts a caught failure into the state and returns the node at which the token goes on. A token whose state cannot hold the error
+// fails.
+func (m *Machine) goOn(t *token, f *failure, k *definition.Catch) *definition.Node {
+	var delta map[string]any
+	if k.As != "" {
+		delta = map[string]any{k.As: f.value()}
+	}
+	view, err := m.merged(t, delta, false)
+	if err != nil {
+		return m.failUncaught(t, &failure{Reason: reasonOrchestration, Message: err.Error(), NodeID: t.node.ID})
+	}
+	t.view = view
+	bad := m.invalidState(t, t.node.ID)
+	t.unchecked = false
+	m.push(t, item{Update: true, NodeID: t.node.ID, Delta: delta, Valid: bad == nil, Checkpoint: true, Span: t.span()})
+	if bad != nil {
+		return m.failUncaught(t, bad)
+	}
+	return k.Target
+}
+
+// failUncaught fails a token by a failure that its node must not catch, because it was caused by a catch.
+func (m *Machine) failUncaught(t *token, f *failure) *definition.Node {
+	m.command(t, history.FailNode, f.payload())
+	m.tokenFailed(t, f)
+	return nil
+}
+
+// value is a caught failure as the state gets it.
+func (f *failure) value() map[string]any {
+	v := map[string]any{"code": f.Code, "message": f.Message, "node": f.NodeID}
+	if f.Attempts > 0 {
+		v["attempts"] = float64(f.Attempts)
+	}
+	return v
+}
+
+// attempts counts the attempts of an activity, delegate or subworkflow so far, 0 for other waits.
+func (w *wait) attempts() int {
+	if w == nil {
+		return 0
+	}
+	switch w.Kind {
+	case WaitActivity, WaitDelegate, WaitBackoff, WaitChild:
+		return max(w.Attempt, 1)
+	}
+	return 0
+}
