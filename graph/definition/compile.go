@@ -29,7 +29,7 @@ const MaxFindings = 1000
 func Compile(d *Document, o Options) (*Program, problem.Findings) {
 	c := &compiler{
 		document: d, options: o, byID: map[string]*vertex{}, ids: map[string]bool{}, duplicate: map[string]bool{},
-		suggestions: 50, steps: maxSteps, uses: d.Uses(), used: map[Extension]bool{},
+		suggestions: 50, steps: maxSteps, uses: d.Uses(), used: map[Extension]bool{}, unnamed: map[Extension]bool{},
 	}
 	if c.structure() {
 		c.collect()
@@ -57,9 +57,10 @@ func Compile(d *Document, o Options) (*Program, problem.Findings) {
 type compiler struct {
 	document *Document
 	options  Options
-	// uses are the extensions that the document names, used those whose members it has.
+	// uses are the extensions that the document names, used those whose members it has, unnamed those that are used and not named.
 	uses     []Extension
 	used     map[Extension]bool
+	unnamed  map[Extension]bool
 	findings problem.Findings
 	// faults are findings whose severity depends on whether a run can avoid them.
 	faults []fault
@@ -169,7 +170,7 @@ type fault struct {
 
 // structure checks the shape of the document and reports whether there is anything more to look at.
 func (c *compiler) structure() bool {
-	check := shapeCheck{uses: c.uses}
+	check := shapeCheck{uses: c.uses, unnamed: c.unnamed}
 	root := c.document.root
 	check.check(rootShape, root, nil)
 	c.findings = append(c.findings, check.findings...)

@@ -39,6 +39,9 @@ func (x *config) wait() {
 			x.fatal(problem.ConfigBlank, "signal", "the name of the signal is blank", "")
 		}
 		reads["timeout"] = true
+		if x.json.Get("timeout") != nil {
+			x.c.used[ExtensionOnTimeout] = true
+		}
 		w.Timeout = x.timeout("the signal has all the time it needs")
 	}
 	for _, m := range x.json.Members {

@@ -44,7 +44,7 @@ func (c *compiler) collect() {
 func isFilled(n *jsonvalue.Node) bool { return n != nil && n.Kind == jsonvalue.String && n.Str != "" }
 
 func (c *compiler) collectNode(n *jsonvalue.Node, value any, at *path, index int) {
-	check := shapeCheck{uses: c.uses, enough: len(c.findings) > MaxFindings}
+	check := shapeCheck{uses: c.uses, unnamed: c.unnamed, enough: len(c.findings) > MaxFindings}
 	sound := check.checkNode(n, at)
 	id, t := n.Get("id"), n.Get("type")
 	if isFilled(id) {
@@ -67,7 +67,7 @@ func (c *compiler) collectNode(n *jsonvalue.Node, value any, at *path, index int
 		node.Config = config
 	}
 	node.Metadata, _ = object["metadata"].(map[string]any)
-	if !sound && (node.Type == Switch || node.Type == Parallel) {
+	if !sound && (node.Type == Switch || node.Type == Parallel || n.Get("catch") != nil || n.Get("on_timeout") != nil) {
 		c.lost.ways = true
 	}
 	c.vertices = append(c.vertices, &vertex{node: node, json: n, at: at, sound: sound})

@@ -73,6 +73,11 @@ func (c *shapeCheck) extendedMember(e extended, m jsonvalue.Member, at *path) {
 		c.check(e.shape, m.Value, at.member(m.Name))
 		return
 	}
+	if c.unnamed[e.extension] {
+		c.faults++
+		return
+	}
+	c.unnamed[e.extension] = true
 	name := &jsonvalue.Node{Line: m.Line, Column: m.Column}
 	before := len(c.findings)
 	c.report(name, at, "additionalProperties", map[string]any{"additionalProperty": m.Name},

@@ -53,8 +53,9 @@ type shapeCheck struct {
 	// enough says that no more findings are shown: faults only count.
 	enough bool
 	faults int
-	// uses are the extensions that the document names.
-	uses []Extension
+	// uses are the extensions that the document names, unnamed those that it uses without, which are reported once.
+	uses    []Extension
+	unnamed map[Extension]bool
 }
 
 // path is the way from the root to a value; its pointer is written only when a finding needs it.

@@ -1,0 +1,129 @@
+package definition_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+const extendedBase = `
+document: {schema: "urn:t", name: w, version: "1"}
+x-workflows-engine: {uses: [catch, on_timeout, interrupt_in_branch]}
+state_schema: {type: object}
+nodes:
+  - {id: s, type: start}
+  - {id: work, type: step, config: {handler: h}, catch: [{codes: [TIMEOUT, "LLM_*"], target: late, as: error}, {codes: ["*"], target: e}]}
+  - {id: late, type: wait, config: {kind: signal, signal: go, timeout: 1h}, on_timeout: e}
+  - {id: fork, type: parallel, config: {join: all, branches: [{name: a, entry: ask}, {name: b, entry: try}]}, catch: [{codes: ["*"], target: e}]}
+  - {id: ask, type: interrupt, config: {prompt: "?", resume_schema: {type: object}, timeout: 1h}, on_timeout: e2}
+  - {id: try, type: subworkflow, config: {workflow_ref: w, input_mapping: {}}, catch: [{codes: ["*"], target: e2}]}
+  - {id: e2, type: set_state, config: {assignments: {x: {literal: 1}}}}
+  - {id: e, type: end}
+edges:
+  - {source: __start__, target: s}
+  - {source: s, target: work}
+  - {source: work, target: fork}
+  - {source: late, target: fork}
+  - {source: fork, target: e}
+  - {source: ask, target: e}
+  - {source: try, target: e}
+  - {source: e2, target: e}
+`
+
+func extendedValue(t *testing.T) any {
+	t.Helper()
+	d, err := definition.ParseYAML([]byte(extendedBase))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.Value()
+}
+
+// TestExtensions changes a document that uses extensions: what is wrong is refused by Compile and by the published schema alike.
+func TestExtensions(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	for _, tt := range []struct{ name, patch string }{
+		{"as it is", ""},
+		{"no extension is named", "del /x-workflows-engine"},
+		{"catch is not named", `set /x-workflows-engine {"uses":["on_timeout","interrupt_in_branch"]}`},
+		{"on_timeout is not named", `set /x-workflows-engine {"uses":["catch","interrupt_in_branch"]}`},
+		{"an unknown extension", `set /x-workflows-engine/uses/- "catches"`},
+		{"no list of extensions", `set /x-workflows-engine {}`},
+		{"a member besides uses", `set /x-workflows-engine/version 1`},
+		{"the list is a text", `set /x-workflows-engine/uses "catch"`},
+		{"no catch at all", `set /nodes/1/catch []`},
+		{"a catch without a target", `del /nodes/1/catch/0/target`},
+		{"a catch without codes", `set /nodes/1/catch/0/codes []`},
+		{"a catch with a wrong name", "del /nodes/1/catch/0/codes\nset /nodes/1/catch/0/code \"TIMEOUT\""},
+		{"a catch that leads nowhere", `set /nodes/1/catch/0/target "lat"`},
+		{"on_timeout leads nowhere", `set /nodes/2/on_timeout "nowhere"`},
+		{"a catch behind one of all", `set /nodes/1/catch/- {"codes":["X"],"target":"e"}`},
+		{"a catch at a set_state", `set /nodes/6/catch [{"codes":["*"],"target":"e"}]`},
+		{"on_timeout at a step", `set /nodes/1/on_timeout "e"`},
+		{"on_timeout without a timeout", "del /nodes/2/config/timeout"},
+		{"a timeout that is none", `set /nodes/2/config/timeout "soon"`},
+		{"an interrupt with a timeout that is none", `set /nodes/4/config/timeout "soon"`},
+		{"a timeout of a wait that needs none", "set /nodes/2/config {\"kind\":\"duration\",\"duration\":\"1h\",\"timeout\":\"1h\"}\ndel /nodes/2/on_timeout"},
+		{"a catch leads out of a branch", `set /nodes/5/catch/0/target "late"`},
+		{"a catch is the only way on", "set /nodes/1/type \"agent_delegate\"\nset /nodes/1/config {\"agent_id\":\" \",\"protocol\":\"sdk\",\"input_mapping\":{}}"},
+		{"a catch leaves a loop", "set /edges/1/target \"work\"\nset /edges/2/target \"work\""},
+		{"only a catch leads to a node", "set /nodes/- {\"id\":\"spare\",\"type\":\"set_state\",\"config\":{\"assignments\":{\"y\":{\"literal\":1}}}}\n" +
+			"set /edges/- {\"source\":\"spare\",\"target\":\"e\"}\nset /nodes/1/catch/0/target \"spare\""},
+		{"extensions that nothing uses", "del /nodes/1/catch\ndel /nodes/3/catch\ndel /nodes/5/catch\ndel /nodes/2/on_timeout\ndel /nodes/2/config/timeout\ndel /nodes/4/on_timeout"},
+		{"an interrupt in a branch that is not allowed", `set /x-workflows-engine {"uses":["catch","on_timeout"]}`},
+	} {
+		d, p, findings := compileValue(t, patch(t, extendedValue(t), tt.patch))
+		structure, _ := structural(findings)
+		named := slices.ContainsFunc(findings, func(f problem.Finding) bool { return f.Code == problem.ExtensionNotNamed })
+		if got := len(publishedSchema().Validate(d.Value())) > 0; got != (len(structure) > 0 || named) {
+			t.Errorf("%s: the published schema refuses is %v, the structural check says %v", tt.name, got, !got)
+		}
+		fmt.Fprintf(&b, "%s: %v\n%s", tt.name, p != nil, list(findings))
+	}
+	golden(t, "extensions.golden", b.String())
+}
+
+// TestProtocolOnly refuses extensions where a document is to be plain AWP.
+func TestProtocolOnly(t *testing.T) {
+	t.Parallel()
+	extended, err := definition.FromValue(extendedValue(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := definition.FromValue(base(t, "everything"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, findings := definition.Compile(extended, definition.Options{Protocol: true}); p != nil || findings[0].Code != problem.ExtensionUsed {
+		t.Errorf("got %v", findings)
+	}
+	if p, findings := definition.Compile(plain, definition.Options{Protocol: true}); p == nil {
+		t.Errorf("a plain document is refused: %v", findings)
+	}
+	want := []definition.Extension{definition.ExtensionCatch, definition.ExtensionInterruptInBranch, definition.ExtensionOnTimeout}
+	if got := extended.Uses(); !slices.Equal(got, want) || len(plain.Uses()) > 0 {
+		t.Errorf("uses %v and %v", got, plain.Uses())
+	}
+}
+
+func TestCaughtBy(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		pattern, code string
+		want          bool
+	}{
+		{"*", "", true}, {"*", "ANY", true}, {"TIMEOUT", "TIMEOUT", true}, {"TIMEOUT", "TIMEOUT_2", false}, {"TIMEOUT", "", false},
+		{"LLM_*", "LLM_X", true}, {"LLM_*", "LLM_", true}, {"LLM_*", "LLM", false}, {"*_X", "LLM_X", true}, {"A*B*C", "AxBxC", true},
+		{"A*B*C", "ABC", true}, {"A*B*C", "AC", false}, {"AB*BA", "ABA", false}, {"**", "x", true}, {"", "", true},
+	} {
+		n := &definition.Node{Catches: []definition.Catch{{Codes: []string{tt.pattern}}}}
+		if got := n.CaughtBy(tt.code) != nil; got != tt.want {
+			t.Errorf("%q catches %q: %v, want %v", tt.pattern, tt.code, got, tt.want)
+		}
+	}
+}
