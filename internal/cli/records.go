@@ -76,10 +76,10 @@ func recordDetail(r history.Record, t *attempt) string {
 	case history.StateUpdated:
 		add("%s", short(p.State, detailWidth))
 	case history.FailNode:
-		add("%s: %s", p.Reason, p.Message)
 		if p.CaughtBy != "" {
 			add("[caught by %s, goes on at %s]", p.CaughtBy, p.Target)
 		}
+		add("%s: %s", p.Reason, p.Message)
 	case history.ActivityRequested:
 		add("%s", p.NodeType)
 		if p.Attempt > 1 {

@@ -14,6 +14,7 @@ import (
 type validateOptions struct {
 	format                        string
 	json, strict, canonical, hash bool
+	protocol                      bool
 }
 
 func newValidate(a *app) *cobra.Command {
@@ -27,6 +28,7 @@ run, but probably not as meant. Without a file, or with -, the definition is rea
 Files ending in .yaml or .yml are read as YAML, all others as JSON.`,
 		Example: `  workflows-engine validate order.workflow.json
   workflows-engine validate --strict examples/*/*.workflow.json
+  workflows-engine validate --protocol order.workflow.json
   workflows-engine validate --json - < order.workflow.json
   workflows-engine validate --canonical import.workflow.yaml > import.workflow.json
   workflows-engine validate --hash order.workflow.json`,
@@ -35,6 +37,7 @@ Files ending in .yaml or .yml are read as YAML, all others as JSON.`,
 	cmd.Flags().StringVar(&o.format, "format", "", "json or yaml, instead of going by the extension")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print the findings as JSON")
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "treat warnings as errors")
+	cmd.Flags().BoolVar(&o.protocol, "protocol", false, "refuse extensions, which only this engine runs")
 	cmd.Flags().BoolVar(&o.canonical, "canonical", false, "print the canonical JSON text of a valid definition")
 	cmd.Flags().BoolVar(&o.hash, "hash", false, "print the definition hash of a valid definition")
 	cmd.PreRunE = exclusive("json", "canonical", "hash")
@@ -53,7 +56,7 @@ type checked struct {
 }
 
 // check parses and compiles a definition.
-func (s source) check() checked {
+func (s source) check(o definition.Options) checked {
 	c := checked{source: s}
 	document, err := s.parse()
 	if e, ok := problem.As(err); ok && len(e.Findings) > 0 {
@@ -65,7 +68,7 @@ func (s source) check() checked {
 		return c
 	}
 	c.document = document
-	c.program, c.findings = definition.Compile(document, definition.Options{})
+	c.program, c.findings = definition.Compile(document, o)
 	return c
 }
 
@@ -82,7 +85,7 @@ func (a *app) validate(files []string, o validateOptions) error {
 	worst := exitOK
 	var results []checked
 	for _, file := range files {
-		c := a.checkFile(file, o.format)
+		c := a.checkFile(file, o.format, definition.Options{Protocol: o.protocol})
 		results = append(results, c)
 		if !o.json {
 			a.writeChecked(c, o, len(files) > 1)
@@ -107,12 +110,12 @@ func (a *app) validate(files []string, o validateOptions) error {
 
 // checkFile is check for a file. One that cannot be read must not hide what is wrong with the others, so its error is
 // part of the answer.
-func (a *app) checkFile(file, format string) checked {
+func (a *app) checkFile(file, format string, o definition.Options) checked {
 	s, err := a.readSource(file, format)
 	if err != nil {
 		return checked{source: s, unreadable: true, err: err}
 	}
-	return s.check()
+	return s.check(o)
 }
 
 // writeChecked prints the findings on stderr, and on stdout what was asked for.
