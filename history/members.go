@@ -49,6 +49,7 @@ var payloadMembers = []member[Payload]{
 	{"n", func(p *Payload) any { return &p.N }},
 	{"branchName", func(p *Payload) any { return &p.BranchName }},
 	{"winners", func(p *Payload) any { return &p.Winners }},
+	{"items", func(p *Payload) any { return &p.Items }},
 	{"kind", func(p *Payload) any { return &p.TimerKind }},
 	{"wait_ms", func(p *Payload) any { return &p.WaitMS }},
 	{"until", func(p *Payload) any { return &p.Until }},

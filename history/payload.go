@@ -36,6 +36,9 @@ type Payload struct {
 	// Winners lists the branches that satisfied the join, in branch order. Added, on ParallelJoined.
 	Winners []string
 
+	// Items is the number of items of a map. Added, on MapStarted.
+	Items Optional
+
 	// StartTimer, TimerStarted, TimerFired. TimerKind is "duration" or "until" (member "kind"), or (added) "deadline" of a
 	// TimerFired that ends an interrupt or a parallel block. StartTimer of kind duration has WaitMS, even if it is 0.
 	TimerKind string

@@ -52,9 +52,11 @@ const (
 	SignalReceived          Name = "SignalReceived"
 	SubworkflowStarted      Name = "SubworkflowStarted"
 	SubworkflowCompleted    Name = "SubworkflowCompleted"
-	ExecutionCompleted      Name = "ExecutionCompleted"
-	ExecutionFailed         Name = "ExecutionFailed"
-	ExecutionCancelled      Name = "ExecutionCancelled"
+	// MapStarted says how many items a node with a map is repeated for. Added.
+	MapStarted         Name = "MapStarted"
+	ExecutionCompleted Name = "ExecutionCompleted"
+	ExecutionFailed    Name = "ExecutionFailed"
+	ExecutionCancelled Name = "ExecutionCancelled"
 )
 
 // RecordSchemaVersion is the version of the row envelope that this package writes. A reader refuses higher ones

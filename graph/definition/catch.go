@@ -69,6 +69,9 @@ var extendedNodes = func() map[Type][]extended {
 	for _, t := range []Type{Step, LLMCall, ToolCall, AgentDelegate, Subworkflow, Parallel} {
 		nodes[t] = append(nodes[t], catch)
 	}
+	for _, t := range []Type{Step, LLMCall, ToolCall, Subworkflow} {
+		nodes[t] = append(nodes[t], extended{member{"map", mapShape, false}, ExtensionMap})
+	}
 	for _, t := range []Type{Interrupt, Wait, Parallel} {
 		nodes[t] = append(nodes[t], onTimeout)
 	}

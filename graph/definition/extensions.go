@@ -19,13 +19,15 @@ const (
 	ExtensionCatch Extension = "catch"
 	// ExtensionInterruptInBranch allows interrupts in branches of parallel nodes.
 	ExtensionInterruptInBranch Extension = "interrupt_in_branch"
+	// ExtensionMap adds the member map to activities and subworkflows.
+	ExtensionMap Extension = "map"
 	// ExtensionOnTimeout adds the member on_timeout to interrupts, waits and parallel nodes, and a timeout to waits for signals.
 	ExtensionOnTimeout Extension = "on_timeout"
 )
 
 // Extensions returns the names of all extensions, sorted.
 func Extensions() []string {
-	return []string{string(ExtensionCatch), string(ExtensionInterruptInBranch), string(ExtensionOnTimeout)}
+	return []string{string(ExtensionCatch), string(ExtensionInterruptInBranch), string(ExtensionMap), string(ExtensionOnTimeout)}
 }
 
 // extensionsMember is the root member that names the extensions of a document.

@@ -71,6 +71,8 @@ type Node struct {
 	NextErr error
 	// Catches say where the run goes on when the node has failed; see CaughtBy.
 	Catches []Catch
+	// Map is nil unless the node is repeated for each item of a list.
+	Map *Map
 	// Retry is nil without a retry policy.
 	Retry *Retry
 	// Timeout is 0 without one. TimeoutErr is set when the text is an invalid duration: the node then fails when reached.

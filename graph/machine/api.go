@@ -302,6 +302,8 @@ type Wait struct {
 	Queued bool
 	// State is the state as the node sees it. Shared: do not change it.
 	State map[string]any
+	// Item is the index of the item of a map, Items how many the map has; 0 for other waits.
+	Item, Items int
 
 	// RequestedAt is when the wait began. Deadline is when the attempt or interrupt times out, zero without a timeout.
 	RequestedAt time.Time

@@ -16,6 +16,7 @@ const (
 	reasonOutputMapping = "output_mapping_jq_failed"
 	reasonOutputSchema  = "output_schema_violated" // added: the result of the run
 	reasonJoin          = "parallel_join_failed"
+	reasonMap           = "map_failed"       // added: the items of a map
 	reasonInterrupt     = "interrupt_failed" // added: not answered in time
 	reasonOrchestration = "orchestration_error"
 )
@@ -28,11 +29,17 @@ func (m *Machine) failNode(t *token, reason, message, code string) *definition.N
 // failToken writes FailNode. Unless the failure is caught, it fails the token: the run on the main path, the branch otherwise. If the
 // token's own node catches it, it returns the node at which the token goes on.
 func (m *Machine) failToken(t *token, f *failure) *definition.Node {
+	if t.item() {
+		f.Attempts = t.wait.attempts()
+		m.stopWaiting(t)
+		m.itemEnded(t, nil, f)
+		return nil
+	}
 	by, k := catcher(t, f)
 	p := f.payload()
 	if k != nil {
 		p.CaughtBy, p.Target = by.node.ID, k.Target.ID
-		f.Attempts = t.wait.attempts()
+		f.Attempts = max(f.Attempts, t.wait.attempts())
 	}
 	m.stopWaiting(t)
 	m.command(t, history.FailNode, p)
@@ -100,6 +107,9 @@ func (m *Machine) abandonBelow(t *token) {
 		if c.phase == live && c.wait != nil {
 			m.abandon(c)
 			m.stopWaiting(c)
+			if c.item() {
+				c = c.block.owner
+			}
 			if c.block != nil {
 				m.left = append(m.left, leftBranch{c.block, c.index})
 			}
@@ -144,7 +154,7 @@ func (m *Machine) noteLeft() {
 
 // flows reports whether the token's script is written as it happens.
 func (t *token) flows() bool {
-	return t.block == nil || t.block.head == t.index && t.block.owner.flows()
+	return t.block == nil || (t.item() || t.block.head == t.index) && t.block.owner.flows()
 }
 
 // cancel ends the run on request (spec: execution, 7.4). The script that branches hold back is dropped.

@@ -82,6 +82,10 @@ func (m *Machine) takeChild(t *token, e ChildEnded) {
 	p.ChildDefinitionHash = e.DefinitionHash
 	m.event(history.SubworkflowCompleted, p)
 	m.stopWaiting(t)
+	if t.item() {
+		m.itemEnded(t, e.Result, nil)
+		return
+	}
 	m.command(t, history.CompleteSubworkflow, history.Payload{NodeID: t.node.ID, WorkflowRef: p.WorkflowRef, ChildExecutionID: w.Child})
 	m.walk(t, m.complete(t, completion{output: merged, delta: merged, checkpoint: true}))
 }

@@ -92,11 +92,18 @@ func (m *Machine) awaited(o Outcome) (*token, error) {
 		if !t.wait.counts() || !t.wait.Host || t.node.ID != o.NodeID {
 			return false
 		}
+		if t.item() && o.IdempotencyKey != m.cfg.ExecutionID+":"+t.key() {
+			return false // only the key tells one item from another
+		}
 		// The key identifies the attempt, and with it the branch.
 		return sameSpan(t.span(), o.Span) || o.Span == nil && o.IdempotencyKey == m.cfg.ExecutionID+":"+t.key()
 	})
-	if match == nil && o.Span == nil && o.IdempotencyKey != "" {
+	if match == nil && (o.Span == nil || named.item()) && o.IdempotencyKey != "" {
 		match = named // its key is refused below
+	}
+	if match == nil && named.item() {
+		return nil, problem.New(problem.SubmitNotAwaiting, "node %q works on several items, and the outcome does not say of which", o.NodeID).
+			WithReason(problem.NotAwaiting).WithPlace(at).WithHint("Send the idempotency key of the item from pending.")
 	}
 	if match == nil {
 		message := fmt.Sprintf("node %q is in a parallel branch, which the outcome does not name", o.NodeID)

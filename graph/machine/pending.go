@@ -76,6 +76,9 @@ func (t *token) describe() Wait {
 			d.BlockDeadline = b.deadline
 		}
 	}
+	if t.item() {
+		d.Item, d.Items = t.index, len(t.block.items.values)
+	}
 	switch w.Kind {
 	case WaitDelegate:
 		c := t.node.Delegate

@@ -13,11 +13,13 @@ import (
 
 // positionVersion is the version of the stored form. Older versions are read too: version 1, with the whole views of
 // branches, and version 2, without repairs. Positions of other versions are not used: a position only saves reading the
-// history. A position with attempts that wait for their turn has version 4, one within a walk version 5, others version 3.
+// history. A position with attempts that wait for their turn has version 4, one within a walk version 5, one within a map version 6,
+// others version 3.
 const (
 	positionVersion        = 3
 	queuedPositionVersion  = 4
 	walkingPositionVersion = 5
+	mapPositionVersion     = 6
 )
 
 // position is the stored form of a machine.
@@ -56,15 +58,35 @@ type tokenPosition struct {
 	Failure *failure       `json:"failure,omitempty"`
 }
 
+// itemsPosition is a map. Its tokens are the items that are being worked on, its items are evaluated again.
+type itemsPosition struct {
+	Clock   time.Time      `json:"clock"`
+	Base    int            `json:"base"`
+	Next    int            `json:"next"`
+	Last    int            `json:"last,omitempty"`
+	Working []int          `json:"working"`
+	Ended   []itemPosition `json:"ended"`
+}
+
+type itemPosition struct {
+	Index   int      `json:"i"`
+	Output  any      `json:"output,omitempty"`
+	Failure *failure `json:"failure,omitempty"`
+}
+
 type blockPosition struct {
 	Node     string          `json:"node"`
 	Head     int             `json:"head"`
 	Deadline time.Time       `json:"deadline,omitzero"`
 	Tokens   []tokenPosition `json:"tokens"`
+	Items    *itemsPosition  `json:"items,omitempty"`
 }
 
-// Position returns the machine in its stored form, nil for a run that has ended, and within a walk that has left branches, which are
-// noted at its end. Call it after Ready: what Ready has not returned is not part of it.
+// positionsOfMap is about how many positions are made while a map is worked on, besides those of small ones: each has all outputs.
+const positionsOfMap = 16
+
+// Position returns the machine in its stored form, nil for a run that has ended, within a walk that has left branches, which are
+// noted at its end, and while a large map has not come much further than at the newest position. Call it after Ready: what Ready has not returned is not part of it.
 func (m *Machine) Position() []byte {
 	if m.status.Terminal() || m.recorded != nil || len(m.left) > 0 {
 		return nil
@@ -79,6 +101,14 @@ func (m *Machine) Position() []byte {
 	}
 	if m.Walking() {
 		p.Version = walkingPositionVersion
+	}
+	for t := range m.living {
+		if b := t.inner; b != nil && b.items != nil {
+			if b.items.ended-b.items.positioned < len(b.items.values)/positionsOfMap {
+				return nil
+			}
+			p.Version = mapPositionVersion
+		}
 	}
 	p.Main = m.main.position(m.cfg.ExecutionID)
 	if m.stateSeq > 0 && sameMap(m.stateAt, m.main.view) {
@@ -126,7 +156,9 @@ func (t *token) position(executionID string) tokenPosition {
 	if t.node != nil {
 		p.Node = t.node.ID
 	}
-	if t.block != nil && sameMap(t.view, t.block.owner.view) {
+	if t.item() {
+		p.View = nil // it follows from the item
+	} else if t.block != nil && sameMap(t.view, t.block.owner.view) {
 		p.View, p.Same = nil, true
 	} else if t.block != nil && len(t.view) > 0 {
 		if p.Changes = jsondelta.Diff(t.block.owner.view, t.view); len(p.Changes) == 0 {
@@ -142,7 +174,7 @@ func (t *token) position(executionID string) tokenPosition {
 		p.Held = append(p.Held, it)
 	}
 	if b := t.inner; b != nil {
-		p.Inner = &blockPosition{Node: b.node.ID, Head: b.head, Deadline: b.deadline}
+		p.Inner = &blockPosition{Node: b.node.ID, Head: b.head, Deadline: b.deadline, Items: b.items.position(b.tokens)}
 		for _, c := range b.tokens {
 			p.Inner.Tokens = append(p.Inner.Tokens, c.position(executionID))
 		}
@@ -169,7 +201,7 @@ func Restore(prog *definition.Program, data []byte, state map[string]any) (*Mach
 	if err := json.Unmarshal(data, &p); err != nil {
 		return nil, problem.New(problem.HistoryCorrupt, "the stored position cannot be read").WithCause(err)
 	}
-	if p.Version < 1 || p.Version > walkingPositionVersion || p.Hash != prog.Hash {
+	if p.Version < 1 || p.Version > mapPositionVersion || p.Hash != prog.Hash {
 		return nil, problem.New(problem.HistoryCorrupt, "the stored position is of version %d for definition %s", p.Version, p.Hash)
 	}
 	m := newMachine(prog, p.Config)
@@ -234,6 +266,9 @@ func (m *Machine) restore(t *token, p *tokenPosition) error {
 	}
 	b := &block{owner: t, node: t.node, head: p.Inner.Head, deadline: p.Inner.Deadline}
 	t.inner = b
+	if p.Inner.Items != nil {
+		return m.restoreItems(b, p.Inner)
+	}
 	for i := range p.Inner.Tokens {
 		c := &token{block: b, index: i}
 		b.tokens = append(b.tokens, c)

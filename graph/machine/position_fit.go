@@ -25,6 +25,11 @@ func (t *token) fits(inner *blockPosition) error {
 		return nil
 	case t.node == nil || (t.wait == nil) == (inner == nil):
 		return misfit
+	case inner != nil && inner.Items != nil:
+		if t.node.ID != inner.Node || t.node.Map == nil || t.item() {
+			return misfit
+		}
+		return nil
 	case inner != nil:
 		if t.node.ID != inner.Node || t.node.Parallel == nil || len(inner.Tokens) != len(t.node.Parallel.Branches) || inner.Head < 0 || inner.Head >= len(inner.Tokens) {
 			return misfit

@@ -48,6 +48,8 @@ func (m *Machine) checkpointOnly(t *token) {
 // push writes an item of t's script, or holds it back.
 func (m *Machine) push(t *token, it item) {
 	switch {
+	case t.item():
+		return // an item writes facts only
 	case t.block == nil:
 		m.write(it)
 	case t.block.head == t.index:

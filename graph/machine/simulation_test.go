@@ -611,14 +611,22 @@ func (s *schedule) naive(facts map[string]*history.Record) (*naive, passage) {
 	return o, o.walk(object{"log": []any{}}, s.w.first, "")
 }
 
-// brief returns a state with node and code in place of a caught error.
+// brief returns a state with short texts in place of errors.
 func brief(state object) object {
-	caught, ok := state["caught"].(object)
-	if !ok {
-		return state
-	}
 	state = maps.Clone(state)
-	state["caught"] = fmt.Sprint(caught["node"], " ", caught["code"])
+	if caught, ok := state["caught"].(object); ok {
+		state["caught"] = fmt.Sprint(caught["node"], " ", caught["code"])
+	}
+	for name, v := range state {
+		if list, ok := v.([]any); ok && strings.HasPrefix(name, "f_") {
+			short := []any{}
+			for _, e := range list {
+				f := e.(object)
+				short = append(short, fmt.Sprint(f["index"], " ", f["code"], " ", f["attempts"]))
+			}
+			state[name] = short
+		}
+	}
 	return state
 }
 

@@ -36,6 +36,8 @@ type simNode struct {
 	caught string
 	codes  []string
 	as     bool
+	// items, concurrency and tolerated of a node with a map; a node without one has no concurrency.
+	items, concurrency, tolerated int
 }
 
 // catches reports whether the node catches a failure with a code.
@@ -101,6 +103,12 @@ func (w *simWorkflow) one(target string, depth int) string {
 		n.kind = []string{"tool_call", "step", "llm_call", "agent_delegate"}[w.rng.IntN(4)]
 		n.attempts, n.fatal, n.backoff = w.rng.IntN(3)+1, w.rng.IntN(2) == 0, w.rng.IntN(3) == 0
 		n.timeout = !w.pure && w.rng.IntN(3) == 0
+		if n.kind != "agent_delegate" && w.rng.IntN(4) == 0 {
+			n.items, n.concurrency, n.tolerated = w.rng.IntN(4), 1, w.rng.IntN(2)
+			if !w.pure { // which of several failures is the last depends on the time
+				n.concurrency += w.rng.IntN(3)
+			}
+		}
 		w.catch(n, target, depth)
 	case 4:
 		n.kind = "set_state"
@@ -213,6 +221,12 @@ func (w *simWorkflow) source() string {
 			}
 			o["catch"] = []any{caught}
 		}
+		if n.concurrency > 0 {
+			o["map"] = object{
+				"items": fmt.Sprintf("[range(%d)]", n.items), "concurrency": n.concurrency, "collect": "c_" + id,
+				"tolerate": object{"count": n.tolerated, "as": "f_" + id},
+			}
+		}
 		if n.attempts > 1 {
 			retry := object{"max_attempts": n.attempts}
 			if n.backoff {
@@ -236,7 +250,7 @@ func (w *simWorkflow) source() string {
 		"state_schema": object{"type": "object", "properties": object{
 			"log": object{"type": "array", "reducer": "append"}, "m": object{"type": "object", "reducer": "merge"},
 		}},
-		"nodes": nodes, "edges": edges, "x-workflows-engine": object{"uses": []any{"catch"}},
+		"nodes": nodes, "edges": edges, "x-workflows-engine": object{"uses": []any{"catch", "map"}},
 	})
 	if err != nil {
 		panic(err)
@@ -337,6 +351,8 @@ type passage struct {
 	updates []simUpdate
 	// at is the node that failed, and code the code of the failure.
 	at, code string
+	// tried counts the attempts of the last activity.
+	tried int
 	// last is the seq of the newest event on it.
 	last int64
 }
@@ -419,7 +435,11 @@ func (o *naive) walk(view object, from, until string) passage {
 			p.verdict = completed
 			return p
 		case "tool_call", "step", "llm_call", "agent_delegate":
-			v = o.attempts(&p, n, visit)
+			if n.concurrency > 0 {
+				v = o.items(&p, n, visit)
+			} else if v = o.attempts(&p, n, visit); v == arrived {
+				p.update(simUpdate{delta: output(at, visit)})
+			}
 		case "set_state":
 			p.update(simUpdate{delta: object{"log": at, "v": at, "m": object{at: 1.0}}})
 		case "count":
@@ -492,6 +512,8 @@ func (o *naive) attempts(p *passage, n *simNode, visit int) verdict {
 			switch {
 			case failure == nil && o.fact(p, history.ActivityCompleted, n.id, visit, 0) == nil:
 				return stuck
+			case failure != nil && n.concurrency > 0 && failure.Code == "ACTIVITY_CANCELLED":
+				return stuck // the map had failed by other items
 			case failure == nil && !out.ok:
 				o.complain("%s#%d.%d failed, and is recorded as completed", n.id, visit, attempt)
 			case failure != nil && failure.Code == "TIMEOUT" && n.timeout:
@@ -503,13 +525,13 @@ func (o *naive) attempts(p *passage, n *simNode, visit int) verdict {
 				o.complain("%s#%d.%d is recorded with the repair %v, want one: %v", n.id, visit, attempt, failure.Repair, repair)
 			}
 			if failure != nil && out.final && !failure.WillRetry {
-				p.code = out.code
+				p.code, p.tried = out.code, attempt
 				return failed // hosts cannot forbid another attempt, executors can
 			}
 			out.final = false
 		}
 		if out.ok {
-			p.update(simUpdate{delta: output(n.id, visit)})
+			p.tried = attempt
 			return arrived
 		}
 		if repair {
@@ -517,10 +539,49 @@ func (o *naive) attempts(p *passage, n *simNode, visit int) verdict {
 			continue
 		}
 		if attempt >= n.attempts || n.fatal && out.code == "FATAL" {
-			p.code = out.code
+			p.code, p.tried = out.code, attempt
 			return failed
 		}
 	}
+}
+
+// items tries an activity for each item of its map. Each item has a visit of its own.
+func (o *naive) items(p *passage, n *simNode, visit int) verdict {
+	o.visits[n.id] += n.items
+	outputs, failures := make([]any, n.items), map[int]passage{}
+	ended, newest := 0, -1
+	for i := range n.items {
+		item := passage{at: n.id}
+		if o.facts == nil && len(failures) > n.tolerated || o.fact(&item, history.NodeScheduled, n.id, visit+1+i, 0) == nil && o.facts != nil {
+			break
+		}
+		switch o.attempts(&item, n, visit+1+i) {
+		case arrived:
+			outputs[i] = output(n.id, visit+1+i)
+			ended++
+		case failed:
+			ended++
+			if failures[i] = item; newest < 0 || o.facts == nil || item.last > failures[newest].last {
+				newest = i
+			}
+		}
+		p.last = max(p.last, item.last)
+	}
+	switch {
+	case len(failures) > n.tolerated:
+		p.code = failures[newest].code
+		return failed
+	case ended < n.items:
+		return stuck
+	}
+	list := []any{}
+	for i := range n.items {
+		if f, bad := failures[i]; bad {
+			list = append(list, fmt.Sprint(i, " ", f.code, " ", f.tried))
+		}
+	}
+	p.update(simUpdate{delta: object{"c_" + n.id: outputs, "f_" + n.id: list}})
+	return arrived
 }
 
 // block walks the branches of a parallel node, each on the state at the fork. It merges their updates in branch order, as far as

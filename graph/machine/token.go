@@ -72,7 +72,7 @@ type wait struct {
 	Task *Task `json:"task,omitempty"`
 }
 
-// block is a parallel block that is being walked.
+// block is a parallel block, or a map, that is being walked.
 type block struct {
 	owner  *token // the token that waits for it
 	node   *definition.Node
@@ -81,11 +81,16 @@ type block struct {
 	head int
 	// deadline is when the block fails unless it has been joined, zero without a timeout.
 	deadline time.Time
+	// items are those of a map, whose tokens are only the items that are being worked on; nil for a parallel block.
+	items *mapItems
 }
 
 // span identifies the token's branch, nil on the main path (spec: execution, 6.3). Inside nested blocks it names the
 // innermost one.
 func (t *token) span() *history.ParallelSpan {
+	if t.item() {
+		return t.block.owner.span()
+	}
 	if t.block == nil {
 		return nil
 	}

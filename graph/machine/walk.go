@@ -68,6 +68,9 @@ func (m *Machine) visit(t *token, n *definition.Node) *definition.Node {
 	if m.ended() {
 		return nil
 	}
+	if n.Map != nil {
+		return m.beginMap(t)
+	}
 	switch n.Type {
 	case definition.Start:
 		return m.startNode(t)
@@ -164,6 +167,10 @@ type completion struct {
 // successor, or nil if the state became invalid and the token failed.
 func (m *Machine) complete(t *token, c completion) *definition.Node {
 	n := t.node
+	if t.item() {
+		m.itemEnded(t, c.output, nil)
+		return nil
+	}
 	m.command(t, history.CompleteNode, history.Payload{NodeID: n.ID, Output: c.output})
 	view, err := m.merged(t, c.delta, c.overlay)
 	if err != nil {

@@ -126,6 +126,8 @@ const (
 	StateInvalid Code = "STATE_SCHEMA_VIOLATION"
 	// InputInvalid: the input of a run breaks input_schema or state_schema.
 	InputInvalid Code = "INPUT_INVALID"
+	// MapItemsInvalid: the items of a map are no list, or too many.
+	MapItemsInvalid Code = "MAP_ITEMS_INVALID"
 	// ExpressionFailed: a jq program failed.
 	ExpressionFailed Code = "EXPRESSION_FAILED"
 	// ExpressionLimit: a jq program exceeded its time, output or size limit.

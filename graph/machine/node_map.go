@@ -1,0 +1,199 @@
+package machine
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/state"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// A node with a map (the extension map) is a block with a token for each item that is being worked on. Items write facts only, each
+// under a visit of its own, so that outcomes may come in any order: the script of the run has the node, its MapStarted and its
+// CompleteNode with what was collected.
+
+// mapItems are the items of a map.
+type mapItems struct {
+	values []any
+	// clock is the time that the program of the items saw.
+	clock time.Time
+	// base is the number of the node's visits before the first item's; all items have theirs from the beginning.
+	base int
+	// next is the first item that has not begun; ended counts those that have ended.
+	next, ended int
+	outputs     []any
+	failures    map[int]*failure
+	// last is the item that failed last.
+	last int
+	// starting is set while items are begun: one that ends at once must not begin others.
+	starting bool
+	// positioned is how many items had ended when the newest position was made.
+	positioned int
+}
+
+// item reports whether the token works on an item of a map.
+func (t *token) item() bool { return t.block != nil && t.block.items != nil }
+
+// beginMap evaluates the items of a map and begins the first of them.
+func (m *Machine) beginMap(t *token) *definition.Node {
+	values, err := m.mapValues(t, m.clock)
+	if err != nil {
+		return m.failNode(t, reasonMap, err.Error(), codeOf(err))
+	}
+	n := t.node
+	b := &block{owner: t, node: n, items: &mapItems{
+		values: values, clock: m.clock, base: m.visits[n.Index], outputs: make([]any, len(values)), failures: map[int]*failure{},
+	}}
+	m.visits[n.Index] += len(values)
+	m.scriptEvent(t, history.MapStarted, history.Payload{NodeID: n.ID, Items: history.Some(float64(len(values)))})
+	t.inner = b
+	m.startItems(b)
+	return nil
+}
+
+func (m *Machine) mapValues(t *token, clock time.Time) ([]any, error) {
+	env := m.env()
+	env.Now = clock
+	v, err := t.node.Map.Items.EvalAt(t.view, env)
+	if err != nil {
+		return nil, err
+	}
+	values, ok := v.([]any)
+	switch {
+	case !ok:
+		return nil, problem.New(problem.MapItemsInvalid, "the items of the map at %q are no list", t.node.ID)
+	case len(values) > definition.MaxMapItems:
+		return nil, problem.New(problem.MapItemsInvalid, "the map at %q has %d items; %d are allowed", t.node.ID, len(values), definition.MaxMapItems)
+	}
+	return values, nil
+}
+
+// itemToken makes the token of an item.
+func (b *block) itemToken(index int) *token {
+	return &token{
+		block: b, index: index, node: b.node, visit: b.items.base + 1 + index,
+		view: state.Overlay(b.owner.view, map[string]any{b.node.Map.As: b.items.values[index]}),
+	}
+}
+
+// startItems begins as many items as may be worked on at once, and decides the map if it can be decided.
+func (m *Machine) startItems(b *block) {
+	it := b.items
+	if it.starting {
+		return
+	}
+	it.starting = true
+	tolerated := b.node.Map.Tolerates(len(it.values))
+	for len(it.failures) <= tolerated && it.next < len(it.values) && len(b.tokens) < b.node.Map.Concurrency && !m.ended() {
+		t := b.itemToken(it.next)
+		it.next++
+		b.tokens = append(b.tokens, t)
+		m.countVisit()
+		m.event(history.NodeScheduled, m.scheduled(t))
+		if m.ended() {
+			break
+		}
+		if b.node.Subworkflow != nil {
+			m.beginSubworkflow(t)
+		} else {
+			m.beginActivity(t)
+		}
+	}
+	it.starting = false
+	switch {
+	case m.ended():
+	case len(it.failures) > tolerated:
+		m.failMap(b)
+	case it.ended == len(it.values):
+		m.completeMap(b)
+	}
+}
+
+// itemEnded keeps how an item has ended.
+func (m *Machine) itemEnded(t *token, output any, f *failure) {
+	b := t.block
+	it := b.items
+	b.tokens = slices.DeleteFunc(slices.Clone(b.tokens), func(other *token) bool { return other == t })
+	it.ended++
+	if t.phase = succeeded; f != nil {
+		t.phase = broken
+		it.failures[t.index], it.last = f, t.index
+	} else {
+		it.outputs[t.index] = output
+	}
+	m.startItems(b)
+}
+
+// completeMap completes the node once all items have ended.
+func (m *Machine) completeMap(b *block) {
+	it, c := b.items, b.node.Map
+	b.owner.inner = nil
+	delta := map[string]any{}
+	if c.Collect != "" {
+		delta[c.Collect] = it.outputs
+	}
+	if c.FailedAs != "" {
+		failed := []any{}
+		for i := range it.values {
+			if f := it.failures[i]; f != nil {
+				v := f.value()
+				v["index"] = float64(i)
+				failed = append(failed, v)
+			}
+		}
+		delta[c.FailedAs] = failed
+	}
+	m.walk(b.owner, m.complete(b.owner, completion{output: delta, delta: delta, checkpoint: true}))
+}
+
+// failMap fails the node by the last item that failed. Those that are still worked on are recorded as cancelled, so that readers of
+// the history know that the run does not wait for them.
+func (m *Machine) failMap(b *block) {
+	it := b.items
+	of := it.failures[it.last]
+	for _, t := range b.tokens {
+		m.itemCancelled(t)
+	}
+	f := &failure{Reason: of.Reason, Code: of.Code, NodeID: b.node.ID, Attempts: of.Attempts}
+	f.Message = fmt.Sprintf("item %d failed (%d of %d): %s", it.last, len(it.failures), len(it.values), of.Message)
+	m.leaveBlock(b)
+	m.walk(b.owner, m.failToken(b.owner, f))
+}
+
+// itemCancelled records that nobody waits for an item any more.
+func (m *Machine) itemCancelled(t *token) {
+	const text = "the map has failed by other items"
+	if t.wait.Kind == WaitChild {
+		p := m.childFact(t, t.wait)
+		p.Failed, p.Error, p.Code = true, text, string(problem.ActivityCancelled)
+		m.event(history.SubworkflowCompleted, p)
+		return
+	}
+	p := m.fact(t)
+	p.Attempt, p.Error, p.Code = max(t.wait.Attempt, 1), text, string(problem.ActivityCancelled)
+	m.event(history.ActivityFailed, p)
+}
+
+// MapProgress says how far a map has come.
+type MapProgress struct {
+	NodeID string
+	// Items is the number of items; Succeeded and Failed of them have ended, and Running are being worked on.
+	Items, Succeeded, Failed, Running int
+}
+
+// Maps returns the maps that are being worked on, in branch order.
+func (m *Machine) Maps() []MapProgress {
+	var maps []MapProgress
+	for t := range m.living {
+		if b := t.inner; b != nil && b.items != nil {
+			it := b.items
+			maps = append(maps, MapProgress{
+				NodeID: b.node.ID, Items: len(it.values), Succeeded: it.ended - len(it.failures), Failed: len(it.failures), Running: len(b.tokens),
+			})
+		}
+	}
+	return maps
+}
