@@ -55,6 +55,8 @@ func scenarios() []scenario {
 			return workflow(t, "mending", []string{startNode(), fork("p", "all", "a", "mend", "v"), tool("a"), tool("mend"), subworkflow("v", "urn:child"), tool("z"), endNode()},
 				"s p", "p z", "a z", "mend z", "v z", "z e")
 		}},
+		{name: "map", root: mapAndCatch},
+		{name: "map host", mode: machine.HostMediated, root: mapAndCatch},
 		{name: "people", root: people},
 		{name: "people host", mode: machine.HostMediated, root: people},
 		{name: "timers", root: func(t testing.TB) *definition.Document {
@@ -68,6 +70,15 @@ func scenarios() []scenario {
 		{name: "subworkflow host", mode: machine.HostMediated, root: parent, child: child},
 		{name: "subworkflow failing", root: parent, child: func(t testing.TB) *definition.Document { return linear(t, "child", "c", "fail") }},
 	}
+}
+
+// mapAndCatch repeats nodes and a subworkflow, and catches what fails.
+func mapAndCatch(t testing.TB) *definition.Document {
+	return workflowWith(t, "map", `"x-workflows-engine":{"uses":["catch","map"]}`, []string{
+		startNode(), tool("a", `"map":{"items":"[1,2,3]","concurrency":2,"collect":"as"}`),
+		tool("fail", `"map":{"items":"[1,2]","concurrency":1,"tolerate":{"count":1}}`, `"catch":[{"codes":["NO"],"target":"z","as":"why"}]`),
+		tool("z"), endNode(),
+	}, "s a", "a fail", "fail e", "z e")
 }
 
 // scripted answers for the nodes of scenarios. Outputs depend on nothing but the visit.

@@ -123,6 +123,7 @@ var payloads = []struct {
 	{history.SignalWaitStarted, payload{NodeID: "w", SignalName: "go"}, `,"nodeId":"w","signalName":"go"`},
 	{history.SignalReceived, payload{NodeID: "w", SignalName: "go", SignalPayload: obj{"by": "alice"}},
 		`,"nodeId":"w","signalName":"go","payload":{"by":"alice"}`},
+	{history.MapStarted, payload{NodeID: "n", Items: history.Some(3.0)}, `,"nodeId":"n","items":3`},
 	{history.SubworkflowStarted,
 		payload{NodeID: "v", WorkflowRef: "urn:w", ParentExecutionID: "x", ChildExecutionID: "x:sub:v", ChildDefinitionHash: "h"},
 		`,"nodeId":"v","workflowRef":"urn:w","parentExecutionId":"x","childExecutionId":"x:sub:v","childDefinitionHash":"h"`},

@@ -97,6 +97,9 @@ func (c *compiler) checkExtensions() {
 		c.fail(problem.ExtensionUsed, block, at, nil, "the document is not plain AWP: it names extensions of this engine",
 			"other engines refuse it; remove the extensions to run it there")
 	}
+	if c.findings.HasErrors() {
+		return // what is wrong may be what would use them
+	}
 	at = at.member("uses")
 	for i, n := range usesOf(c.document.root) {
 		if e := Extension(n.Str); slices.Contains(c.uses, e) && !c.used[e] {

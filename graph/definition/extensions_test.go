@@ -12,7 +12,7 @@ import (
 
 const extendedBase = `
 document: {schema: "urn:t", name: w, version: "1"}
-x-workflows-engine: {uses: [catch, on_timeout, interrupt_in_branch]}
+x-workflows-engine: {uses: [catch, map, on_timeout, interrupt_in_branch]}
 state_schema: {type: object}
 nodes:
   - {id: s, type: start}
@@ -20,7 +20,7 @@ nodes:
   - {id: late, type: wait, config: {kind: signal, signal: go, timeout: 1h}, on_timeout: e}
   - {id: fork, type: parallel, config: {join: all, branches: [{name: a, entry: ask}, {name: b, entry: try}]}, catch: [{codes: ["*"], target: e}]}
   - {id: ask, type: interrupt, config: {prompt: "?", resume_schema: {type: object}, timeout: 1h}, on_timeout: e2}
-  - {id: try, type: subworkflow, config: {workflow_ref: w, input_mapping: {}}, catch: [{codes: ["*"], target: e2}]}
+  - {id: try, type: subworkflow, config: {workflow_ref: w, input_mapping: {}}, map: {items: .docs, as: doc, concurrency: 3, collect: out, tolerate: {count: 2, percent: 5, as: failed}}, catch: [{codes: ["*"], target: e2}]}
   - {id: e2, type: set_state, config: {assignments: {x: {literal: 1}}}}
   - {id: e, type: end}
 edges:
@@ -52,6 +52,14 @@ func TestExtensions(t *testing.T) {
 		{"no extension is named", "del /x-workflows-engine"},
 		{"catch is not named", `set /x-workflows-engine {"uses":["on_timeout","interrupt_in_branch"]}`},
 		{"on_timeout is not named", `set /x-workflows-engine {"uses":["catch","interrupt_in_branch"]}`},
+		{"map is not named", `set /x-workflows-engine {"uses":["catch","on_timeout","interrupt_in_branch"]}`},
+		{"a map without items", `del /nodes/5/map/items`},
+		{"a map whose items do not compile", `set /nodes/5/map/items ".docs["`},
+		{"a map with numbers that are none", `set /nodes/5/map {"items":".","concurrency":0,"tolerate":{"count":1.5,"percent":101}}`},
+		{"a map with wrong names", `set /nodes/5/map {"each":".","max_concurrency":1,"tolerate":{"failures":1}}`},
+		{"a map that does too much at once", `set /nodes/5/map/concurrency 5000`},
+		{"a map with one name for two things", `set /nodes/5/map/tolerate/as "out"`},
+		{"a map at a delegate", "set /nodes/- {\"id\":\"a\",\"type\":\"agent_delegate\",\"config\":{\"agent_id\":\"a\",\"protocol\":\"sdk\",\"input_mapping\":{}},\"map\":{\"items\":\".\"}}\nset /edges/- {\"source\":\"a\",\"target\":\"e\"}"},
 		{"an unknown extension", `set /x-workflows-engine/uses/- "catches"`},
 		{"no list of extensions", `set /x-workflows-engine {}`},
 		{"a member besides uses", `set /x-workflows-engine/version 1`},
@@ -105,7 +113,7 @@ func TestProtocolOnly(t *testing.T) {
 	if p, findings := definition.Compile(plain, definition.Options{Protocol: true}); p == nil {
 		t.Errorf("a plain document is refused: %v", findings)
 	}
-	want := []definition.Extension{definition.ExtensionCatch, definition.ExtensionInterruptInBranch, definition.ExtensionOnTimeout}
+	want := []definition.Extension{definition.ExtensionCatch, definition.ExtensionInterruptInBranch, definition.ExtensionMap, definition.ExtensionOnTimeout}
 	if got := extended.Uses(); !slices.Equal(got, want) || len(plain.Uses()) > 0 {
 		t.Errorf("uses %v and %v", got, plain.Uses())
 	}

@@ -15,7 +15,7 @@ func Key(executionID, key string) string { return executionID + ":" + key }
 func (s *Source) pending(w machine.Wait, states stateCopies) Pending {
 	id := s.Execution.ID
 	p := Pending{
-		Kind: w.Kind, ExecutionID: id, ID: Key(id, w.Key), NodeID: w.NodeID, Visit: w.Visit,
+		Kind: w.Kind, ExecutionID: id, ID: Key(id, w.Key), NodeID: w.NodeID, Visit: w.Visit, Item: w.Item, Items: w.Items,
 		Attempt: w.Attempt, Span: w.Span, Host: w.Host, Queued: w.Queued, State: states.of(w.State), RequestedAt: w.RequestedAt,
 		Deadline: w.Deadline, BlockDeadline: w.BlockDeadline, Timeout: w.Timeout, LastError: w.LastError, LastCode: w.LastCode, SignalName: w.SignalName,
 		Prompt: w.Prompt, Due: w.Due, AgentID: w.AgentID, Protocol: w.Protocol, CorrelationID: w.CorrelationID,

@@ -40,6 +40,8 @@ type Run struct {
 	// Pending lists everything the run waits for, in branch order; entries of subworkflows carry their run's id. The
 	// first one is what the classic single fields of the protocol show.
 	Pending []Pending
+	// Maps say how far the run's maps have come, in branch order.
+	Maps []machine.MapProgress
 	// Correlation of the newest delegate and subworkflow, in any phase (spec: execution, 11.2).
 	DelegateCorrelationID string
 	ChildExecutionID      string
@@ -90,7 +92,9 @@ type Pending struct {
 	NodeID   string
 	NodeType string
 	Visit    int
-	Attempt  int
+	// Item is the index of an item of a map, which has Items of them; 0 for other entries.
+	Item, Items int
+	Attempt     int
 	// MaxAttempts of the node's retry policy, 1 without one. An attempt beyond it is a repair (activities.Failure.Repair).
 	MaxAttempts int
 	Span        *history.ParallelSpan

@@ -88,6 +88,8 @@ func (v *liveView) show(id string, r history.Record) {
 		v.line(run, r, v.paint.wait("?"), fmt.Sprintf("waits for the signal %q", p.SignalName))
 	case history.TimerStarted:
 		v.line(run, r, v.paint.wait("…"), "waits"+untilText(r))
+	case history.MapStarted:
+		v.line(run, r, v.paint.wait("…"), fmt.Sprintf("for each of %v items", p.Items.Value))
 	case history.ParallelForked:
 		v.line(run, r, v.paint.wait("…"), fmt.Sprintf("forks into %s (join %s)", strings.Join(p.BranchNames, ", "), p.Join))
 	case history.ParallelJoined:

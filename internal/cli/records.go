@@ -80,6 +80,8 @@ func recordDetail(r history.Record, t *attempt) string {
 			add("[caught by %s, goes on at %s]", p.CaughtBy, p.Target)
 		}
 		add("%s: %s", p.Reason, p.Message)
+	case history.MapStarted:
+		add("%v items", p.Items.Value)
 	case history.ActivityRequested:
 		add("%s", p.NodeType)
 		if p.Attempt > 1 {

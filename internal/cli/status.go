@@ -101,6 +101,9 @@ func writeStatus(w io.Writer, run *graph.Run, s *session, now time.Time) error {
 	add("began", timeText(run.CreatedAt)+" ("+age(run.CreatedAt, now)+" ago)")
 	add("changed", timeText(run.UpdatedAt)+" ("+age(run.UpdatedAt, now)+" ago)")
 	add("visits", fmt.Sprintf("%d of %d", run.NodeVisits, run.MaxVisits))
+	for _, p := range run.Maps {
+		add("items of "+p.NodeID, fmt.Sprintf("%d of %d, %d failed, %d under way", p.Succeeded+p.Failed, p.Items, p.Failed, p.Running))
+	}
 	if run.Status == machine.Completed {
 		add("result", short(run.Result, 200))
 	}

@@ -89,6 +89,8 @@ func about(n *definition.Node) string {
 		detail = n.Subworkflow.WorkflowRef
 	case n.Delegate != nil:
 		detail = n.Delegate.AgentID
+	case n.Map != nil:
+		detail = "for each of " + n.Map.Items.Source()
 	case n.SetState != nil:
 		var names []string
 		for _, a := range n.SetState.Assignments {

@@ -81,6 +81,10 @@ func head(run *runview.Run, p *runview.Pending) jsonvalue.Ordered {
 	default:
 		m.Text("id", p.ID)
 	}
+	if p.Items > 0 {
+		m.Put("item", float64(p.Item))
+		m.Put("items", float64(p.Items))
+	}
 	if (p.Kind == machine.WaitActivity || p.Kind == machine.WaitDelegate) && !p.Host {
 		m.Put("performed_by", "engine")
 	}

@@ -30,6 +30,7 @@ func Driven(run *runview.Run) jsonvalue.Ordered {
 	m.Text("reason", run.Reason)
 	m.Text("activity_execution_mode", string(run.Mode))
 	m.Number("seq", run.Seq)
+	putMaps(&m, run)
 	if slices.ContainsFunc(run.Pending, isTimed) {
 		m.Instant("now", run.Now)
 	}
@@ -71,6 +72,7 @@ func Status(run *runview.Run) jsonvalue.Ordered {
 			putSpan(&m, first.Span)
 		}
 	}
+	putMaps(&m, run)
 	if run.Status == machine.Failed {
 		m.Text("code", run.ErrorCode)
 		m.Text("failed_node_id", run.ErrorNodeID)
@@ -87,6 +89,21 @@ func Status(run *runview.Run) jsonvalue.Ordered {
 	m.Number("seq", run.Seq)
 	putWarnings(&m, run.Warnings)
 	return m
+}
+
+// putMaps puts how far the maps of a run have come.
+func putMaps(m *jsonvalue.Ordered, run *runview.Run) {
+	if len(run.Maps) == 0 {
+		return
+	}
+	maps := make([]jsonvalue.Ordered, len(run.Maps))
+	for i, p := range run.Maps {
+		maps[i] = jsonvalue.Ordered{
+			{"node_id", p.NodeID}, {"items", float64(p.Items)}, {"succeeded", float64(p.Succeeded)}, {"failed", float64(p.Failed)},
+			{"running", float64(p.Running)},
+		}
+	}
+	m.Put("maps", maps)
 }
 
 // Full is Status with the exact status, everything that the run waits for, and what the process lacks to continue it: what
