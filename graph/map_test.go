@@ -133,6 +133,36 @@ func TestAFailedItemIsRetriedByAFork(t *testing.T) {
 	}
 }
 
+// TestAMapOfSubworkflows collects the results of subworkflows, and fails by the code of one.
+func TestAMapOfSubworkflows(t *testing.T) {
+	t.Parallel()
+	child := workflow(t, "child", []string{startNode(), tool("c"), `{"id":"e","type":"end","config":{"output_mapping":"{n, twice: (.n * 2)}"}}`}, "s c", "c e")
+	parent := workflowWith(t, "parent", `"x-workflows-engine":{"uses":["map","catch"]}`, []string{
+		startNode(), `{"id":"each","type":"subworkflow","config":{"workflow_ref":"urn:child","input_mapping":{"n":{"jq":".item"}}},
+			"map":{"items":".ns","concurrency":2,"collect":"out"},"catch":[{"codes":["ODD"],"target":"e","as":"why"}]}`, endNode(),
+	}, "s each", "each e")
+	s := &script{answers: answers{"c": func(_ context.Context, req activities.Request) (any, error) {
+		if sameJSON(req.State()["n"], 13) {
+			return nil, &activities.Failure{Code: "ODD", Message: "no thirteen"}
+		}
+		return object{}, nil
+	}}}
+	r := newRunner(t, historymem.New(), graph.Options{Activities: s})
+	register(t, r, "urn:child", child)
+	start(t, r, "r", parent, object{"ns": []any{1, 2, 3}})
+	run := settled(t, r, "r")
+	want := []any{object{"n": 1, "twice": 2}, object{"n": 2, "twice": 4}, object{"n": 3, "twice": 6}}
+	if wantStatus(t, run, machine.Completed); !sameJSON(run.FinalState["out"], want) {
+		t.Errorf("collected %v", run.FinalState["out"])
+	}
+	start(t, r, "odd", parent, object{"ns": []any{1, 13}})
+	run = settled(t, r, "odd")
+	wantStatus(t, run, machine.Completed)
+	if why, _ := run.FinalState["why"].(object); why["code"] != "ODD" || why["node"] != "each" {
+		t.Errorf("caught %v", run.FinalState["why"])
+	}
+}
+
 // BenchmarkMap runs ten thousand items.
 func BenchmarkMap(b *testing.B) {
 	for b.Loop() {
