@@ -75,6 +75,10 @@ var extendedNodes = func() map[Type][]extended {
 	for _, t := range []Type{Interrupt, Wait, Parallel} {
 		nodes[t] = append(nodes[t], onTimeout)
 	}
+	nodes[Interrupt] = append(nodes[Interrupt],
+		extended{member{"prompt_templates", &shape{what: "prompt_templates", kind: jsonvalue.Bool}, false}, ExtensionTemplates},
+		extended{member{"show", filled("show").or("write a jq program that gives what the person sees beside the question"), false}, ExtensionTemplates})
+	nodes[Wait] = append(nodes[Wait], extended{member{"wait_templates", waitTemplatesShape, false}, ExtensionTemplates})
 	return nodes
 }()
 

@@ -45,6 +45,7 @@ func (c *compiler) compileNode(v *vertex) {
 	case AgentDelegate:
 		x.delegate()
 	}
+	c.compileTemplates(v)
 }
 
 // config is a node's config while it is compiled: its place, and its value as plain JSON.

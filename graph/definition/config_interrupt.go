@@ -5,7 +5,7 @@ func (x *config) interrupt() {
 	i.ResumeSchemaRaw, _ = x.raw["resume_schema"].(map[string]any)
 	i.ResumeSchema, i.ResumeSchemaErr = x.schema("resume_schema", true)
 	x.v.node.Interrupt = i
-	if prompt := x.json.Get("prompt"); prompt != nil {
+	if prompt := x.json.Get("prompt"); prompt != nil && x.v.json.Get("prompt_templates") == nil {
 		x.c.lintLiterals(prompt, x.at.member("prompt"), x.v)
 	}
 	if i.Prompt == "" {

@@ -23,11 +23,15 @@ const (
 	ExtensionMap Extension = "map"
 	// ExtensionOnTimeout adds the member on_timeout to interrupts, waits and parallel nodes, and a timeout to waits for signals.
 	ExtensionOnTimeout Extension = "on_timeout"
+	// ExtensionTemplates adds the members prompt_templates and show to interrupts, and wait_templates to waits for time.
+	ExtensionTemplates Extension = "templates"
 )
 
 // Extensions returns the names of all extensions, sorted.
 func Extensions() []string {
-	return []string{string(ExtensionCatch), string(ExtensionInterruptInBranch), string(ExtensionMap), string(ExtensionOnTimeout)}
+	return []string{
+		string(ExtensionCatch), string(ExtensionInterruptInBranch), string(ExtensionMap), string(ExtensionOnTimeout), string(ExtensionTemplates),
+	}
 }
 
 // extensionsMember is the root member that names the extensions of a document.

@@ -12,20 +12,22 @@ import (
 
 const extendedBase = `
 document: {schema: "urn:t", name: w, version: "1"}
-x-workflows-engine: {uses: [catch, map, on_timeout, interrupt_in_branch]}
+x-workflows-engine: {uses: [catch, map, on_timeout, interrupt_in_branch, templates]}
 state_schema: {type: object}
 nodes:
   - {id: s, type: start}
   - {id: work, type: step, config: {handler: h}, catch: [{codes: [TIMEOUT, "LLM_*"], target: late, as: error}, {codes: ["*"], target: e}]}
+  - {id: pause, type: wait, config: {kind: duration, duration: 1m}, wait_templates: {duration: "${ .minutes }m"}}
   - {id: late, type: wait, config: {kind: signal, signal: go, timeout: 1h}, on_timeout: e}
   - {id: fork, type: parallel, config: {join: all, branches: [{name: a, entry: ask}, {name: b, entry: try}]}, catch: [{codes: ["*"], target: e}]}
-  - {id: ask, type: interrupt, config: {prompt: "?", resume_schema: {type: object}, timeout: 1h}, on_timeout: e2}
+  - {id: ask, type: interrupt, config: {prompt: "Send ${ .draft }?", resume_schema: {type: object}, timeout: 1h}, prompt_templates: true, show: .draft, on_timeout: e2}
   - {id: try, type: subworkflow, config: {workflow_ref: w, input_mapping: {}}, map: {items: .docs, as: doc, concurrency: 3, collect: out, tolerate: {count: 2, percent: 5, as: failed}}, catch: [{codes: ["*"], target: e2}]}
   - {id: e2, type: set_state, config: {assignments: {x: {literal: 1}}}}
   - {id: e, type: end}
 edges:
   - {source: __start__, target: s}
-  - {source: s, target: work}
+  - {source: s, target: pause}
+  - {source: pause, target: work}
   - {source: work, target: fork}
   - {source: late, target: fork}
   - {source: fork, target: e}
@@ -53,13 +55,19 @@ func TestExtensions(t *testing.T) {
 		{"catch is not named", `set /x-workflows-engine {"uses":["on_timeout","interrupt_in_branch"]}`},
 		{"on_timeout is not named", `set /x-workflows-engine {"uses":["catch","interrupt_in_branch"]}`},
 		{"map is not named", `set /x-workflows-engine {"uses":["catch","on_timeout","interrupt_in_branch"]}`},
-		{"a map without items", `del /nodes/5/map/items`},
-		{"a map whose items do not compile", `set /nodes/5/map/items ".docs["`},
-		{"a map with numbers that are none", `set /nodes/5/map {"items":".","concurrency":0,"tolerate":{"count":1.5,"percent":101}}`},
-		{"a map with wrong names", `set /nodes/5/map {"each":".","max_concurrency":1,"tolerate":{"failures":1}}`},
-		{"a map that does too much at once", `set /nodes/5/map/concurrency 5000`},
-		{"a map with one name for two things", `set /nodes/5/map/tolerate/as "out"`},
+		{"a map without items", `del /nodes/6/map/items`},
+		{"a map whose items do not compile", `set /nodes/6/map/items ".docs["`},
+		{"a map with numbers that are none", `set /nodes/6/map {"items":".","concurrency":0,"tolerate":{"count":1.5,"percent":101}}`},
+		{"a map with wrong names", `set /nodes/6/map {"each":".","max_concurrency":1,"tolerate":{"failures":1}}`},
+		{"a map that does too much at once", `set /nodes/6/map/concurrency 5000`},
+		{"a map with one name for two things", `set /nodes/6/map/tolerate/as "out"`},
 		{"a map at a delegate", "set /nodes/- {\"id\":\"a\",\"type\":\"agent_delegate\",\"config\":{\"agent_id\":\"a\",\"protocol\":\"sdk\",\"input_mapping\":{}},\"map\":{\"items\":\".\"}}\nset /edges/- {\"source\":\"a\",\"target\":\"e\"}"},
+		{"templates is not named", `set /x-workflows-engine {"uses":["catch","map","on_timeout","interrupt_in_branch"]}`},
+		{"a template that does not compile", `set /nodes/5/config/prompt "Send ${ .draft[ }?"`},
+		{"a time that does not compile", `set /nodes/2/wait_templates/duration "${ . "`},
+		{"a show that does not compile", `set /nodes/5/show ".draft["`},
+		{"a time of another kind", `set /nodes/2/wait_templates {"until":"${ .at }"}`},
+		{"templates with wrong names", "set /nodes/5/prompt_templates \"yes\"\nset /nodes/2/wait_templates {\"delay\":\"1m\"}"},
 		{"an unknown extension", `set /x-workflows-engine/uses/- "catches"`},
 		{"no list of extensions", `set /x-workflows-engine {}`},
 		{"a member besides uses", `set /x-workflows-engine/version 1`},
@@ -69,20 +77,20 @@ func TestExtensions(t *testing.T) {
 		{"a catch without codes", `set /nodes/1/catch/0/codes []`},
 		{"a catch with a wrong name", "del /nodes/1/catch/0/codes\nset /nodes/1/catch/0/code \"TIMEOUT\""},
 		{"a catch that leads nowhere", `set /nodes/1/catch/0/target "lat"`},
-		{"on_timeout leads nowhere", `set /nodes/2/on_timeout "nowhere"`},
+		{"on_timeout leads nowhere", `set /nodes/3/on_timeout "nowhere"`},
 		{"a catch behind one of all", `set /nodes/1/catch/- {"codes":["X"],"target":"e"}`},
-		{"a catch at a set_state", `set /nodes/6/catch [{"codes":["*"],"target":"e"}]`},
+		{"a catch at a set_state", `set /nodes/7/catch [{"codes":["*"],"target":"e"}]`},
 		{"on_timeout at a step", `set /nodes/1/on_timeout "e"`},
-		{"on_timeout without a timeout", "del /nodes/2/config/timeout"},
-		{"a timeout that is none", `set /nodes/2/config/timeout "soon"`},
-		{"an interrupt with a timeout that is none", `set /nodes/4/config/timeout "soon"`},
-		{"a timeout of a wait that needs none", "set /nodes/2/config {\"kind\":\"duration\",\"duration\":\"1h\",\"timeout\":\"1h\"}\ndel /nodes/2/on_timeout"},
-		{"a catch leads out of a branch", `set /nodes/5/catch/0/target "late"`},
+		{"on_timeout without a timeout", "del /nodes/3/config/timeout"},
+		{"a timeout that is none", `set /nodes/3/config/timeout "soon"`},
+		{"an interrupt with a timeout that is none", `set /nodes/5/config/timeout "soon"`},
+		{"a timeout of a wait that needs none", "set /nodes/3/config {\"kind\":\"duration\",\"duration\":\"1h\",\"timeout\":\"1h\"}\ndel /nodes/3/on_timeout"},
+		{"a catch leads out of a branch", `set /nodes/6/catch/0/target "late"`},
 		{"a catch is the only way on", "set /nodes/1/type \"agent_delegate\"\nset /nodes/1/config {\"agent_id\":\" \",\"protocol\":\"sdk\",\"input_mapping\":{}}"},
-		{"a catch leaves a loop", "set /edges/1/target \"work\"\nset /edges/2/target \"work\""},
+		{"a catch leaves a loop", "set /edges/2/target \"work\"\nset /edges/3/target \"work\""},
 		{"only a catch leads to a node", "set /nodes/- {\"id\":\"spare\",\"type\":\"set_state\",\"config\":{\"assignments\":{\"y\":{\"literal\":1}}}}\n" +
 			"set /edges/- {\"source\":\"spare\",\"target\":\"e\"}\nset /nodes/1/catch/0/target \"spare\""},
-		{"extensions that nothing uses", "del /nodes/1/catch\ndel /nodes/3/catch\ndel /nodes/5/catch\ndel /nodes/2/on_timeout\ndel /nodes/2/config/timeout\ndel /nodes/4/on_timeout"},
+		{"extensions that nothing uses", "del /nodes/1/catch\ndel /nodes/4/catch\ndel /nodes/6/catch\ndel /nodes/3/on_timeout\ndel /nodes/3/config/timeout\ndel /nodes/5/on_timeout"},
 		{"an interrupt in a branch that is not allowed", `set /x-workflows-engine {"uses":["catch","on_timeout"]}`},
 	} {
 		d, p, findings := compileValue(t, patch(t, extendedValue(t), tt.patch))
@@ -113,7 +121,7 @@ func TestProtocolOnly(t *testing.T) {
 	if p, findings := definition.Compile(plain, definition.Options{Protocol: true}); p == nil {
 		t.Errorf("a plain document is refused: %v", findings)
 	}
-	want := []definition.Extension{definition.ExtensionCatch, definition.ExtensionInterruptInBranch, definition.ExtensionMap, definition.ExtensionOnTimeout}
+	want := []definition.Extension{definition.ExtensionCatch, definition.ExtensionInterruptInBranch, definition.ExtensionMap, definition.ExtensionOnTimeout, definition.ExtensionTemplates}
 	if got := extended.Uses(); !slices.Equal(got, want) || len(plain.Uses()) > 0 {
 		t.Errorf("uses %v and %v", got, plain.Uses())
 	}

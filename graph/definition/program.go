@@ -138,6 +138,10 @@ type InterruptConfig struct {
 	ResumeSchemaRaw map[string]any
 	// ResumeSchemaErr is set when the schema does not compile: every resume is then refused.
 	ResumeSchemaErr error
+	// Template fills the prompt in, nil where it stands as written. Show gives what the person sees beside the question, nil for
+	// nothing.
+	Template *expr.Template
+	Show     *expr.Program
 	// Timeout is how long an answer may take, 0 without a limit. The reference engine never reads it.
 	Timeout time.Duration
 }
@@ -189,6 +193,8 @@ type WaitConfig struct {
 	UntilAt time.Time
 	// Signal is trimmed.
 	Signal string
+	// Template gives the duration or the instant from the state, nil where the config has it; see TemplateTime.
+	Template *expr.Template
 	// Timeout is how long a signal may take, 0 without a limit (the extension on_timeout).
 	Timeout time.Duration
 	// Err is set when the wait cannot begin: an unparsable duration or instant, a blank signal.

@@ -316,6 +316,8 @@ type Wait struct {
 
 	SignalName string    // WaitSignal
 	Prompt     string    // WaitInterrupt, cut as recorded
+	Question   string    // WaitInterrupt, the whole prompt if it is a template
+	Show       any       // WaitInterrupt, what is shown beside the question
 	Due        time.Time // WaitTimer, WaitBackoff
 
 	AgentID, Protocol, CorrelationID string         // WaitDelegate

@@ -16,9 +16,16 @@ import (
 const maxPromptUnits = 200
 
 func (m *Machine) beginInterrupt(t *token) *definition.Node {
-	prompt := cutPrompt(t.node.Interrupt.Prompt)
+	question, show, err := m.question(t)
+	if err != nil {
+		return m.failNode(t, reasonInterrupt, err.Error(), codeOf(err))
+	}
+	prompt := cutPrompt(question)
 	m.command(t, history.RaiseInterrupt, history.Payload{NodeID: t.node.ID, Prompt: prompt})
-	w := &wait{Kind: WaitInterrupt, Prompt: prompt}
+	w := &wait{Kind: WaitInterrupt, Prompt: prompt, Show: show}
+	if t.node.Interrupt.Template != nil {
+		w.Question = question
+	}
 	p := m.fact(t)
 	p.Prompt = prompt
 	if t.block != nil {
@@ -29,6 +36,20 @@ func (m *Machine) beginInterrupt(t *token) *definition.Node {
 	m.checkpointOnly(t)
 	m.waitFor(t, w)
 	return nil
+}
+
+// question returns the prompt of an interrupt, filled in from the state, and what is shown beside it.
+func (m *Machine) question(t *token) (prompt string, show any, err error) {
+	c, env := t.node.Interrupt, m.env()
+	if prompt = c.Prompt; c.Template != nil {
+		if prompt, err = c.Template.EvalAt(func() map[string]any { return t.view }, env); err != nil {
+			return "", nil, err
+		}
+	}
+	if c.Show != nil {
+		show, err = c.Show.EvalAt(t.view, env)
+	}
+	return prompt, show, err
 }
 
 // limitWait gives the wait of an interrupt or for a signal a deadline, and notes it in the record with which the wait begins.

@@ -29,6 +29,15 @@ func (m *Machine) beginWait(t *token) *definition.Node {
 	if m.recorded != nil {
 		m.setNow(m.recorded.waitingSince(t, m.present))
 	}
+	if c.Template != nil {
+		text, err := c.Template.EvalAt(func() map[string]any { return t.view }, m.env())
+		if err == nil {
+			c, err = c.TemplateTime(text)
+		}
+		if err != nil {
+			return m.failNode(t, reasonWait, err.Error(), codeOf(err))
+		}
+	}
 	due := c.UntilAt
 	start := history.Payload{NodeID: t.node.ID, TimerKind: string(c.Kind), Until: c.Until}
 	if c.Kind == definition.WaitDuration {

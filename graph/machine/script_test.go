@@ -375,7 +375,13 @@ func (b *bench) pending() string {
 			fmt.Fprintf(&out, " last=%q/%s", w.LastError, w.LastCode)
 		}
 		fmt.Fprintf(&out, " state=%s", text(w.State))
-		if !w.Deadline.IsZero() && w.Kind == machine.WaitInterrupt {
+		if w.Question != "" || w.Show != nil {
+			fmt.Fprintf(&out, " asks=%q shows=%s", w.Question, text(w.Show))
+		}
+		if w.Items > 0 {
+			fmt.Fprintf(&out, " item %d of %d", w.Item, w.Items)
+		}
+		if !w.Deadline.IsZero() && (w.Kind == machine.WaitInterrupt || w.Kind == machine.WaitSignal) {
 			fmt.Fprintf(&out, " deadline in %s", w.Deadline.Sub(b.now.Truncate(time.Millisecond)))
 		}
 		if !w.BlockDeadline.IsZero() {

@@ -64,6 +64,9 @@ type wait struct {
 	Due      time.Time      `json:"due,omitzero"` // timer, backoff
 	Signal   string         `json:"signal,omitempty"`
 	Prompt   string         `json:"prompt,omitempty"`
+	// Question is the whole prompt of an interrupt, Show what is shown beside it.
+	Question string `json:"question,omitempty"`
+	Show     any    `json:"show,omitempty"`
 	// Input and Correlation of a delegate; Input and Child of a subworkflow.
 	Input       map[string]any `json:"input"`
 	Correlation string         `json:"correlation,omitempty"`

@@ -1,7 +1,10 @@
 package runview
 
 import (
+	"cmp"
+	"encoding/json"
 	"reflect"
+	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -45,7 +48,8 @@ func (s *Source) pending(w machine.Wait, states stateCopies) Pending {
 			break
 		}
 		p.Config = jsonvalue.CloneMap(n.Config)
-		p.Prompt, p.PromptRef = n.Interrupt.Prompt, n.Interrupt.PromptRef
+		p.Prompt, p.PromptRef = cmp.Or(w.Question, n.Interrupt.Prompt), n.Interrupt.PromptRef
+		p.Show = jsonvalue.Clone(w.Show)
 		p.ResumeSchema = jsonvalue.CloneMap(n.Interrupt.ResumeSchemaRaw)
 	}
 	switch w.Kind {
@@ -56,6 +60,22 @@ func (s *Source) pending(w machine.Wait, states stateCopies) Pending {
 		}
 	}
 	return p
+}
+
+// Question is the prompt of an interrupt with what is shown beside it: a text as it is, other values as JSON.
+func (p *Pending) Question() string {
+	if p.Show == nil {
+		return p.Prompt
+	}
+	shown, ok := p.Show.(string)
+	if !ok {
+		text, err := json.MarshalIndent(p.Show, "", "  ")
+		if err != nil {
+			text = jsonvalue.Canonical(p.Show)
+		}
+		shown = string(text)
+	}
+	return strings.TrimSpace(p.Prompt + "\n\n" + shown)
 }
 
 // outline describes a wait of a run whose definition is not known.

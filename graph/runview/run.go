@@ -122,6 +122,8 @@ type Pending struct {
 	Prompt       string
 	PromptRef    string
 	ResumeSchema map[string]any
+	// Show is what the person sees beside the prompt, nil for nothing.
+	Show any
 
 	SignalName string
 	Due        time.Time

@@ -109,12 +109,27 @@ func settingText(l *graph.Lack) string {
 	return ", such as " + program + " worker with " + commandHint(l.Setting, "")
 }
 
+// maxShown bounds what the terminal shows beside a question, in bytes.
+const maxShown = 8 << 10
+
+// shownText is what is shown beside a question, without what acts on a terminal.
+func shownText(p *graph.Pending) string {
+	shown := *p
+	shown.Prompt = ""
+	return problem.Clip(plain(shown.Question()), maxShown)
+}
+
+func indented(text, by string) string { return by + strings.ReplaceAll(text, "\n", "\n"+by) }
+
 func (a *app) describeInterrupt(p *graph.Pending) {
 	prompt := p.Prompt
 	if prompt == "" {
 		prompt = p.PromptRef
 	}
 	fmt.Fprintf(a.stderr, "  %s asks: %s\n", p.NodeID, strings.Join(strings.Fields(prompt), " "))
+	if p.Show != nil {
+		fmt.Fprintf(a.stderr, "%s\n", indented(shownText(p), "    "))
+	}
 	if rows := describeMembers(p.ResumeSchema); len(rows) > 0 {
 		// Standard error has nowhere to report a failed write to.
 		_ = writeTable(a.stderr, rows)

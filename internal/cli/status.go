@@ -134,6 +134,9 @@ func writePending(w io.Writer, run *graph.Run, p *graph.Pending, s *session, now
 	fmt.Fprintf(w, "\n%s waits for %s\n", p.NodeID, waitText(p))
 	if p.Kind == machine.WaitInterrupt {
 		fmt.Fprintf(w, "  %s\n", strings.Join(strings.Fields(p.Prompt+" "+p.PromptRef), " "))
+		if p.Show != nil {
+			fmt.Fprintf(w, "%s\n", indented(shownText(p), "    "))
+		}
 		if err := writeTable(w, describeMembers(p.ResumeSchema)); err != nil {
 			return err
 		}

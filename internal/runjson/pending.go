@@ -120,6 +120,9 @@ func putTask(m *jsonvalue.Ordered, p *runview.Pending, first bool) {
 		m.Text("external_task_id", p.ExternalTaskID)
 		m.Text("prompt", p.Prompt)
 		m.Text("prompt_ref", p.PromptRef)
+		if p.Show != nil {
+			m.Put("show", p.Show)
+		}
 		m.Object("resume_schema", p.ResumeSchema)
 	case machine.WaitSignal:
 		m.Text("signal_name", p.SignalName)
