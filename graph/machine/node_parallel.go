@@ -258,37 +258,3 @@ func (m *Machine) leaveBlock(b *block) {
 	m.abandonBelow(b.owner)
 	b.owner.inner = nil
 }
-
-// BranchFailure is the failure of a branch that leaves a run no end but to fail.
-type BranchFailure struct {
-	ParallelID, Branch    string
-	NodeID, Message, Code string
-	// Dropped are the branches of the block that were cancelled for it.
-	Dropped []string
-}
-
-// Doomed returns the first failed branch, in branch order, that every join around it needs: the run fails once the branches before
-// it have ended. ok is false if there is none.
-func (m *Machine) Doomed() (f BranchFailure, ok bool) { return m.main.doomed() }
-
-func (t *token) doomed() (f BranchFailure, ok bool) {
-	b := t.inner
-	if b == nil || b.node.Parallel.Join != definition.JoinAll {
-		return f, false
-	}
-	for i, c := range b.tokens {
-		name := b.node.Parallel.Branches[i].Name
-		switch {
-		case c.phase == broken && !ok:
-			f, ok = BranchFailure{ParallelID: b.node.ID, Branch: name, NodeID: c.failure.NodeID, Message: c.failure.Message, Code: c.failure.Code}, true
-		case c.phase == dropped && ok:
-			f.Dropped = append(f.Dropped, name)
-		case c.phase == live && !ok:
-			f, ok = c.doomed()
-			if ok {
-				return f, ok
-			}
-		}
-	}
-	return f, ok
-}

@@ -38,7 +38,13 @@ type Fork struct {
 // past does not follow from the program.
 func (f *Fork) Past(records []history.Record) ([]history.Record, *machine.Machine, error) {
 	if f.BeforeNode != "" {
-		if f.Seq = beforeNode(records, f.BeforeNode); f.Seq == 0 {
+		if f.Correction == nil { // a map sees the state as it was when it began
+			f.Seq = beforeItem(records, f.BeforeNode)
+		}
+		if f.Seq == 0 {
+			f.Seq = beforeNode(records, f.BeforeNode)
+		}
+		if f.Seq == 0 {
 			return nil, nil, problem.New(problem.ValidationError, "run %q has not been at node %q", f.From, f.BeforeNode).
 				WithPlace(problem.Place{ExecutionID: f.From, NodeID: f.BeforeNode}).WithHint("Its history shows the nodes that it visited.")
 		}
@@ -77,6 +83,26 @@ func beforeNode(records []history.Record, node string) int64 {
 		return outcome - 1
 	}
 	return max(scheduled-1, 0)
+}
+
+// beforeItem is the number of the last record before the first item failed in the newest map at a node: the items that had ended by
+// then are kept. It is 0 if the node has no map, or no item of it has failed.
+func beforeItem(records []history.Record, node string) int64 {
+	visit, next := 0, 1 // of the newest map and of the one after it; each item has a visit of its own
+	for i := range records {
+		if p := &records[i].Payload; records[i].Name == history.MapStarted && p.NodeID == node {
+			items, _ := p.Items.Value.(float64)
+			visit, next = next, next+1+int(items)
+		}
+	}
+	for i := range records {
+		r := &records[i]
+		failed := r.Name == history.ActivityFailed && !r.Payload.WillRetry || r.Name == history.SubworkflowCompleted && r.Payload.Failed
+		if failed && visit > 0 && r.Payload.NodeID == node && r.Payload.Visit > visit {
+			return r.Seq - 1
+		}
+	}
+	return 0
 }
 
 func (f *Fork) past(records []history.Record) ([]history.Record, *machine.Machine, error) {
