@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -21,6 +22,9 @@ func Parse(src []byte) (*Document, error) {
 	root, faults := jsonvalue.Parse(src, MaxDepth, MaxBytes, "precision") // of which checkNumbers warns
 	if len(faults) == 0 {
 		return newDocument(root), nil
+	}
+	if f, found := fence(src); found {
+		return nil, refuseText(problem.Findings{f})
 	}
 	findings := make(problem.Findings, len(faults))
 	for i, f := range faults {
@@ -122,6 +126,20 @@ func textHint(kind string) string { return textFaults[kind].hint }
 
 func textFinding(code problem.Code, at problem.Place, message, hint string) problem.Finding {
 	return problem.Finding{Code: code, Severity: problem.SeverityError, At: at, Message: message, Hint: hint}
+}
+
+// fence finds the line that begins or ends a code block of Markdown, as models put it around what they write. Neither JSON nor YAML
+// has such a line outside of a text.
+func fence(src []byte) (f problem.Finding, found bool) {
+	line := 1
+	for text := range bytes.Lines(src) {
+		if bytes.HasPrefix(text, []byte("```")) {
+			return textFinding(problem.DefinitionSyntax, problem.Place{Line: line, Column: 1},
+				"the line ``` of a code block is not part of a definition", "leave the lines with ``` out"), true
+		}
+		line++
+	}
+	return f, false
 }
 
 // refuseText returns the error for a text that is not a definition.

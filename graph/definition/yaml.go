@@ -43,6 +43,9 @@ func readYAML(src []byte) (*jsonvalue.Node, problem.Findings) {
 		return nil, problem.Findings{refuseValues(at)}
 	}
 	top, err := decodeYAML(src)
+	if f, found := fence(src); err != nil && found {
+		return nil, problem.Findings{f}
+	}
 	if err != nil {
 		return nil, problem.Findings{yamlSyntax(err)}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
 const yamlLinear = `# A definition as people write it.
@@ -86,6 +87,22 @@ func TestYAMLAliases(t *testing.T) {
 	}
 }
 
+// TestFence: a text in a code block of Markdown is refused with what to do, whatever the block's reader makes of the line.
+func TestFence(t *testing.T) {
+	t.Parallel()
+	for text, read := range map[string]func([]byte) (*definition.Document, error){
+		"```json\n{}\n```": definition.ParseYAML, "{}\n```\n": definition.Parse, "```yaml\na: 1\n```": definition.ParseYAML,
+	} {
+		_, err := read([]byte(text))
+		if e, ok := problem.As(err); !ok || !strings.Contains(e.Error(), "code block") || !strings.Contains(e.Findings[0].Hint, "leave the lines with ``` out") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if _, err := definition.ParseYAML([]byte("prompt: |\n  Write:\n  ```\n  x\n  ```\n")); err != nil {
+		t.Errorf("a code block in a text: %v", err)
+	}
+}
+
 func TestYAMLRefuses(t *testing.T) {
 	t.Parallel()
 	bomb := "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
@@ -100,6 +117,7 @@ func TestYAMLRefuses(t *testing.T) {
 		{"nothing", ``, []string{"DEFINITION_SYNTAX"}},
 		{"only a comment", "# nothing\n", []string{"DEFINITION_SYNTAX"}},
 		{"syntax", "a: [1\nb: 2\n", []string{"DEFINITION_SYNTAX 1:1"}},
+		{"a fence around it", "\n```yaml\na: 1\n```\n", []string{"DEFINITION_SYNTAX 2:1"}},
 		{"tab", "a:\n\tb: 1\n", []string{"DEFINITION_SYNTAX 2:1"}},
 		{"two documents", "a: 1\n---\nb: 2\n", []string{"DEFINITION_SYNTAX"}},
 		{"duplicate", "a: 1\nb:\n  c: 1\n  c: 2\n", []string{"DEFINITION_DUPLICATE_MEMBER 4:3 /b/c"}},

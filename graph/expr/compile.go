@@ -85,9 +85,7 @@ func invalid(src string, err error) error {
 		if e.Token == "" {
 			offset = min(e.Offset, len(src))
 		}
-		if strings.HasPrefix(e.Token, "'") {
-			hint = `Texts take double quotes: .name == "x".`
-		}
+		hint = unexpected(src[:offset], src[offset:])
 	} else if e, ok := errors.AsType[*undefinedError](err); ok {
 		name = e.name
 	} else if _, rest, ok := strings.Cut(text, "not defined: "); ok {
@@ -107,8 +105,31 @@ func invalid(src string, err error) error {
 	return e
 }
 
-// unavailable are functions of jq that programs here do not have, and why.
+// unexpected says how jq writes what other languages write as at the place where a program does not parse; "" if it is none of that.
+func unexpected(before, rest string) string {
+	switch {
+	case strings.HasPrefix(rest, "'"):
+		return `Texts take double quotes: .name == "x".`
+	case strings.HasPrefix(rest, "&&"):
+		return "Write and: .a and .b."
+	case strings.HasPrefix(rest, "|") && strings.HasSuffix(before, "|"):
+		return "Write or: .a or .b."
+	case strings.HasPrefix(rest, "!"):
+		return "Write not behind what is negated: (.a | not)."
+	case strings.HasPrefix(rest, "=") && (strings.HasSuffix(before, "==") || strings.HasSuffix(before, "!=")):
+		return "Compare with == and !=."
+	case strings.HasPrefix(rest, "$."), strings.HasPrefix(rest, "$["):
+		return "The input is written as a dot: .name, not $.name."
+	}
+	return ""
+}
+
+// unavailable are names that programs here do not have: functions of jq, and what other languages call a value. The texts say what to
+// write.
 var unavailable = map[string]string{
+	"True": "Write true.", "TRUE": "Write true.", "False": "Write false.", "FALSE": "Write false.",
+	"None": "Write null.", "NULL": "Write null.", "nil": "Write null.", "undefined": "Write null.",
+	"len":            "Write .items | length.",
 	"debug":          "There is no diagnostic output; remove the call.",
 	"stderr":         "There is no diagnostic output; remove the call.",
 	"input_filename": "A program sees the state and nothing else.",

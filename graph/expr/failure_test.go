@@ -126,6 +126,34 @@ func TestCompileErrors(t *testing.T) {
 	}
 }
 
+// TestOtherLanguages shows the hints for what other languages write in another way than jq.
+func TestOtherLanguages(t *testing.T) {
+	t.Parallel()
+	for src, hint := range map[string]string{
+		`.a == 'x'`:        `Texts take double quotes: .name == "x".`,
+		`.a && .b`:         "Write and: .a and .b.",
+		`.a || .b`:         "Write or: .a or .b.",
+		`.a||.b`:           "Write or: .a or .b.",
+		`!.a`:              "Write not behind what is negated: (.a | not).",
+		`.a === 1`:         "Compare with == and !=.",
+		`.a !== 1`:         "Compare with == and !=.",
+		`$.ok`:             "The input is written as a dot: .name, not $.name.",
+		`.a == 1 and $[0]`: "The input is written as a dot: .name, not $.name.",
+		`.ok == True`:      "Write true.",
+		`.a != None`:       "Write null.",
+		`len(.a)`:          "Write .items | length.",
+		`.a | | .b`:        "",
+		`"&&" & .a`:        "",
+		`.a ! `:            "Write not behind what is negated: (.a | not).",
+	} {
+		_, err := expr.Compile(src)
+		e, ok := problem.As(err)
+		if !ok || e.Code != problem.ExpressionInvalid || e.Hint != hint {
+			t.Errorf("%s: %v with hint %q, want %q", src, err, e.Hint, hint)
+		}
+	}
+}
+
 func TestFailing(t *testing.T) {
 	t.Parallel()
 	cause := problem.New(problem.ExpressionInvalid, "it is wrong")

@@ -120,10 +120,22 @@ func refuseUnknown(o *jsonobject.Object, names []string, inner map[string]string
 			unknown[i].Hint = "it belongs in " + outer
 		} else if slices.Contains(names, respelt) {
 			unknown[i].Hint = suggest.Hint(respelt)
+		} else if at := slices.IndexFunc(meant[respelt], func(name string) bool { return slices.Contains(names, name) }); at >= 0 {
+			unknown[i].Hint = suggest.Hint(meant[respelt][at])
 		} else if near := suggest.DidYouMean(respelt, names); near != "" {
 			unknown[i].Hint = near
 		}
 	}
+}
+
+// meant are other words for arguments, and the arguments that they may mean: the first that a tool has.
+var meant = map[string][]string{
+	"id": {"execution_id"}, "run_id": {"execution_id"}, "run": {"execution_id"}, "execution": {"execution_id"}, "workflow_id": {"execution_id"},
+	"payload": {"resume_payload", "outcome", "input"}, "answer": {"resume_payload"}, "response": {"resume_payload"},
+	"output": {"result", "outcome"}, "data": {"result", "payload", "resume_payload", "input"}, "message": {"error", "reason"},
+	"name": {"signal_name", "definition_ref", "definition_name"}, "signal": {"signal_name"}, "workflow": {"definition_ref", "definition_name"},
+	"node": {"node_id"}, "status": {"phase"}, "mode": {"activity_execution_mode"}, "timeout_ms": {"wait_ms"}, "jq": {"select"},
+	"inputs": {"input"}, "args": {"input"}, "arguments": {"input"},
 }
 
 // snakeCase spells a camelCase name as the protocol's arguments are spelt.

@@ -37,7 +37,10 @@ func (a *arguments) reading() *reading {
 	if src := text.NonEmpty(); src != "" {
 		program, err := expr.Compile(src)
 		if err != nil {
-			text.Fail("format", "%v", err)
+			f := text.Fail("format", "%v", err)
+			if e, ok := problem.As(err); ok {
+				f.Hint = e.Hint
+			}
 		}
 		r.program = program
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
@@ -99,6 +100,11 @@ func (a *arguments) phases(name string) []history.Phase {
 	}
 	var list []history.Phase
 	for _, e := range elements {
+		status, _ := e.Plain.(string)
+		if p := string(runjson.Phase(machine.Status(status))); p != status { // answers have more statuses than there are phases
+			e.Fail("enum", "expected %s, found %q", problem.OrList(phases), status).Hint = "a run with this status has the phase " + p
+			continue
+		}
 		if p := e.Choice(phases...); p != "" {
 			list = append(list, history.Phase(p))
 		}

@@ -14,7 +14,7 @@ const (
 )
 
 // Nearest returns the name with the smallest edit distance to a wrong one, the first of several; "" if more than about a
-// third of it differs. Letter case does not count.
+// third of it differs. Letter case does not count, and neither do words that both begin with.
 func Nearest(wrong string, names []string) string {
 	if wrong == "" || len(wrong) > maxLength || len(names) > maxNames {
 		return ""
@@ -24,13 +24,25 @@ func Nearest(wrong string, names []string) string {
 		if name == "" || name == wrong || len(name) > maxLength {
 			continue
 		}
-		limit := max(1, (min(len(wrong), len(name))+1)/3)
-		d := distance([]rune(strings.ToLower(wrong)), []rune(strings.ToLower(name)))
+		x, y := differing(strings.ToLower(wrong), strings.ToLower(name))
+		limit := max(1, (min(len(x), len(y))+1)/3)
+		d := distance([]rune(x), []rune(y))
 		if d <= limit && (best == "" || d < bestDistance) {
 			best, bestDistance = name, d
 		}
 	}
 	return best
+}
+
+// differing returns two names without the words that both begin with: awaiting_timer is not like awaiting_signal.
+func differing(x, y string) (string, string) {
+	words := 0
+	for i := 0; i < min(len(x), len(y)) && x[i] == y[i]; i++ {
+		if x[i] == '_' || x[i] == '-' {
+			words = i + 1
+		}
+	}
+	return x[words:], y[words:]
 }
 
 // DidYouMean is a hint with the nearest of the names, "" if none is near.

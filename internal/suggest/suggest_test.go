@@ -29,6 +29,12 @@ func TestNearest(t *testing.T) {
 	if got := suggest.Nearest("ab", []string{"ac", "ad"}); got != "ac" {
 		t.Errorf("of two as near it gives %q", got)
 	}
+	if got := suggest.Nearest("awaiting_timer", []string{"awaiting_signal"}); got != "" {
+		t.Errorf("a word that two names begin with makes them alike: %q", got)
+	}
+	if got := suggest.Nearest("awaiting_singal", []string{"awaiting_activity", "awaiting_signal"}); got != "awaiting_signal" {
+		t.Errorf("a typing error in a second word gives %q", got)
+	}
 	if got := suggest.Nearest("imput", append(make([]string, 2000), "input")); got != "" {
 		t.Errorf("among too many names it gives %q", got)
 	}
