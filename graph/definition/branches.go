@@ -253,12 +253,12 @@ func (w *branchWalk) checkCompletable() {
 	}
 }
 
-// endsInFault reports whether a branch fails at a node of its own that has a finding already.
+// endsInFault reports whether a branch fails at a node of its own, or may, that has a finding already.
 func (w *branchWalk) endsInFault(entry *vertex) bool {
 	order, _ := walk([]*vertex{entry}, w.insideNext)
 	return slices.ContainsFunc(order, func(v *vertex) bool {
 		_, inside := w.origin[v]
-		return inside && v.blocked
+		return inside && (v.blocked || v.astray)
 	})
 }
 

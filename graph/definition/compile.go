@@ -129,6 +129,8 @@ type vertex struct {
 	// entries are the first nodes of a parallel node's branches, nil for unknown ones.
 	entries []*vertex
 
+	// astray is set when the node's edge, or a target of a switch, names no node.
+	astray bool
 	// blocked is set when a run that reaches the node always fails there.
 	blocked bool
 	// passes is what is known of a parallel node: whether enough branches can complete.

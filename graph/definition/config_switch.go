@@ -70,8 +70,12 @@ func (x *config) way(id, name string, place *path, n *jsonvalue.Node, unreachabl
 	if x.c.named(id) {
 		return nil
 	}
-	x.c.danglingEdge = true
+	x.c.danglingEdge, x.v.astray = true, true
+	choice := "this case"
+	if name == "default" {
+		choice = "the default"
+	}
 	f := finding(problem.UnknownNode, problem.SeverityWarning, n, place.member(name).pointer(), x.v,
-		fmt.Sprintf("there is no node %q", clip(id)), x.c.suggest(id))
+		fmt.Sprintf("there is no node %q: a run that takes %s fails", clip(id), choice), x.c.suggest(id))
 	return &f
 }

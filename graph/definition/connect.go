@@ -234,7 +234,7 @@ func (c *compiler) followSingle(v *vertex, e edge) {
 	if e.target == startSource || c.named(e.target) {
 		return
 	}
-	c.danglingEdge = true
+	c.danglingEdge, v.astray = true, true
 	message := fmt.Sprintf("there is no node %q", clip(e.target))
 	v.node.NextErr = problem.New(problem.UnknownNode, "the edge from %q leads nowhere: %s", v.node.ID, message).
 		WithPlace(problem.Place{NodeID: v.node.ID, Pointer: e.at.member("target").pointer()})

@@ -17,7 +17,7 @@ func (c *compiler) checkFlow() {
 		return
 	}
 	_, reached := walk([]*vertex{c.entry}, everywhere)
-	leads := c.leadsToEnd()
+	leads := c.leadTo(func(v *vertex) bool { return v == c.end })
 	if !c.danglingEdge {
 		c.checkUnreachable(reached)
 	}
@@ -40,7 +40,8 @@ func (c *compiler) checkFlow() {
 			// A wrong name may be all that keeps runs away from here.
 			return c.danglingEdge && !reached[f.vertex] && f.branch < 0 && f.vertex.blocked
 		case f.branch < 0:
-			return f.vertex.blocked
+			// A switch whose other targets lead back needs the one that does not exist.
+			return f.vertex.blocked || f.finding.Code == problem.UnknownNode && !leads[f.vertex]
 		}
 		return f.vertex.passes == no && !f.vertex.completable[f.branch]
 	})
@@ -132,15 +133,19 @@ func walk(from []*vertex, next func(*vertex) []*vertex) ([]*vertex, map[*vertex]
 	return order, seen
 }
 
-// leadsToEnd returns the nodes from which the end can be reached if nothing fails.
-func (c *compiler) leadsToEnd() map[*vertex]bool {
+// leadTo returns the nodes from which one of the goals can be reached if nothing fails.
+func (c *compiler) leadTo(isGoal func(*vertex) bool) map[*vertex]bool {
+	var goals []*vertex
 	before := make(map[*vertex][]*vertex, len(c.vertices))
 	for _, v := range c.vertices {
+		if isGoal(v) {
+			goals = append(goals, v)
+		}
 		for _, to := range mainPath(v) {
 			before[to] = append(before[to], v)
 		}
 	}
-	_, leads := walk([]*vertex{c.end}, func(v *vertex) []*vertex { return before[v] })
+	_, leads := walk(goals, func(v *vertex) []*vertex { return before[v] })
 	return leads
 }
 
@@ -176,9 +181,10 @@ func (c *compiler) checkUnreachable(reached map[*vertex]bool) {
 }
 
 // checkLoops reports loops that a run can enter and never leave (spec: definition, 8). It is an error if no run can do
-// otherwise.
+// otherwise. Where a wrong name leads out of a loop, it has a finding of its own.
 func (c *compiler) checkLoops(reached, leads map[*vertex]bool) {
-	for _, loop := range components(c.vertices, func(v *vertex) bool { return reached[v] && !leads[v] && !v.loops }) {
+	leaves := c.leadTo(func(v *vertex) bool { return v == c.end || v.astray })
+	for _, loop := range components(c.vertices, func(v *vertex) bool { return reached[v] && !leaves[v] && !v.loops }) {
 		first := loop[0]
 		for _, v := range loop {
 			if v.node.Index < first.node.Index {

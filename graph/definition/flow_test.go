@@ -116,6 +116,24 @@ func TestFaultsAreErrorsOnlyWhereUnavoidable(t *testing.T) {
 			`error GRAPH_ENDLESS_LOOP /nodes/1`,
 		},
 		{
+			"a loop whose only way out leads nowhere", "routing", `set /nodes/2/config {"cases":[{"when":".x","target":"nobody"}],"default":"classify"}`,
+			`error UNKNOWN_NODE /nodes/2/config/cases/0/target`,
+		},
+		{
+			"a loop whose default leads nowhere", "routing", `set /nodes/2/config {"cases":[{"when":".x","target":"classify"}],"default":"nobody"}`,
+			`error UNKNOWN_NODE /nodes/2/config/default`,
+		},
+		{
+			"a loop that a run leaves for an edge to nowhere", "routing", `set /edges/3/target "nobody"
+			 set /nodes/2/config {"cases":[{"when":".x","target":"classify"}],"default":"review"}`,
+			`error UNKNOWN_NODE /edges/3/target`,
+		},
+		{
+			"an avoidable loop whose only way out leads nowhere", "routing",
+			"set /edges/5/target \"more\"\nset /nodes/- {\"id\":\"more\",\"type\":\"switch\",\"config\":{\"cases\":[{\"when\":\".x\",\"target\":\"nobody\"}],\"default\":\"search\"}}",
+			`warning UNKNOWN_NODE /nodes/7/config/cases/0/target`,
+		},
+		{
 			"an edge to nowhere on an avoidable way", "routing", `set /edges/5/target "nobody"`,
 			`warning UNKNOWN_NODE /edges/5/target`,
 		},
@@ -178,6 +196,15 @@ func TestBranches(t *testing.T) {
 			"a switch that never joins, with join any",
 			branchSwitch + "set /edges/6/target \"a\"\nset /nodes/2/config/default \"more\"\nset /nodes/1/config/join \"any\"",
 			`warning PARALLEL_BRANCH_BROKEN /nodes/1/config/branches/0/entry`,
+		},
+		{
+			"a switch whose only way to the join target leads nowhere",
+			branchSwitch + "set /edges/6/target \"a\"\nset /nodes/2/config/default \"nobody\"", `error UNKNOWN_NODE /nodes/2/config/default`,
+		},
+		{
+			"a switch whose only way to the join target leads nowhere, with join any",
+			branchSwitch + "set /edges/6/target \"a\"\nset /nodes/2/config/default \"nobody\"\nset /nodes/1/config/join \"any\"",
+			`warning UNKNOWN_NODE /nodes/2/config/default`,
 		},
 		{"straight into the fork again", `set /edges/3/target "fork"`, `error PARALLEL_BRANCH_BROKEN /nodes/1/config/branches/0/entry`},
 		{
