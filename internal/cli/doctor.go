@@ -95,7 +95,11 @@ func examineExecutors(r *doctor.Report, subject string, c *config.Config) {
 		return
 	}
 	defer executors.Close() // nothing has been started
-	r.Add(doctor.OK, doctor.Executors, subject, "", "%s", strings.Join(executors.Routing(), "; "))
+	routing := strings.Join(executors.Routing(), "; ")
+	if strings.Contains(routing, "=missing") {
+		routing += "; nodes that are missing here are performed by the model in the host (workflow_submit_activity)"
+	}
+	r.Add(doctor.OK, doctor.Executors, subject, "", "%s", routing)
 	if n := len(c.Signing.Keys); n > 0 || c.Signing.Mode != "" {
 		r.Add(doctor.OK, doctor.Signatures, subject, "", "signatures of definitions: %s, %s", c.Signing.Mode, count(n, "key"))
 	}
