@@ -117,8 +117,9 @@ func (e *Execution) event(name Name, p *Payload, foreign bool) {
 			e.taskMoved(p, WaitInterrupt)
 			return
 		}
-		// A replay of the reference engine repeats the event, without its command, for interrupts that have ended.
-		if f.raised || e.NodeVisits == 0 {
+		// A replay of the reference engine repeats the event, without its command, for interrupts that have ended. Those in branches are
+		// of this engine, which may hold their commands back.
+		if f.raised || e.NodeVisits == 0 || p.Span != nil {
 			f.beginWait(p, Wait{Kind: WaitInterrupt, Prompt: problem.ClipRunes(p.Prompt, maxWaitPrompt)})
 		}
 	case InterruptResumed:

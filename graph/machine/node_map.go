@@ -174,6 +174,9 @@ func (m *Machine) itemCancelled(t *token) {
 	}
 	p := m.fact(t)
 	p.Attempt, p.Error, p.Code = max(t.wait.Attempt, 1), text, string(problem.ActivityCancelled)
+	if t.wait.Kind == WaitBackoff {
+		p.Attempt++ // the end of the attempt before is recorded
+	}
 	m.event(history.ActivityFailed, p)
 }
 

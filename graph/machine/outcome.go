@@ -117,8 +117,11 @@ func (m *Machine) awaited(o Outcome) (*token, error) {
 		return nil, e.WithHint("Send the idempotency key of the pending activity, or its parallel span: its branch is %q.", named.span().BranchName)
 	}
 	if o.IdempotencyKey != "" && o.IdempotencyKey != m.cfg.ExecutionID+":"+match.key() {
-		return nil, problem.New(problem.SubmitNotAwaiting, "idempotency key %q is not that of the pending attempt", o.IdempotencyKey).WithReason(problem.NotAwaiting).
-			WithPlace(at).WithHint("Attempt %d of node %q is the current one: submit its outcome with the key %q. An attempt whose key is no longer in pending needs no outcome.",
+		e := problem.New(problem.SubmitNotAwaiting, "idempotency key %q is not that of the pending attempt", o.IdempotencyKey).WithReason(problem.NotAwaiting).WithPlace(at)
+		if match.item() { // the key of another item would put the outcome in its place
+			return nil, e.WithHint("Send the idempotency key of the item from pending. An attempt whose key is no longer in pending needs no outcome.")
+		}
+		return nil, e.WithHint("Attempt %d of node %q is the current one: submit its outcome with the key %q. An attempt whose key is no longer in pending needs no outcome.",
 			match.wait.Attempt, o.NodeID, m.cfg.ExecutionID+":"+match.key())
 	}
 	return match, nil

@@ -50,7 +50,8 @@ func (m *Machine) limited(n *definition.Node) bool {
 // scheduled is the payload of NodeScheduled.
 func (m *Machine) scheduled(t *token) history.Payload {
 	p := m.fact(t)
-	if m.queues(t.node) && t.node.TimeoutErr == nil {
+	owner := t.node.Map != nil && !t.item() // its items have the attempts
+	if m.queues(t.node) && t.node.TimeoutErr == nil && !owner {
 		p.Queued, p.Span = true, t.span()
 	}
 	return p
