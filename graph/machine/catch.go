@@ -15,14 +15,21 @@ func catcher(t *token, f *failure) (by *token, k *definition.Catch) {
 	if t.node == nil {
 		return nil, nil
 	}
-	for by = t; ; by = by.block.owner {
+	if k = t.node.CaughtBy(f.Code); k != nil {
+		return t, k
+	}
+	return catcherAround(t, f)
+}
+
+// catcherAround is catcher without the token itself.
+func catcherAround(t *token, f *failure) (by *token, k *definition.Catch) {
+	for by = t; by.block != nil && by.block.node.Parallel.Join == definition.JoinAll; {
+		by = by.block.owner
 		if k = by.node.CaughtBy(f.Code); k != nil {
 			return by, k
 		}
-		if by.block == nil || by.block.node.Parallel.Join != definition.JoinAll {
-			return nil, nil
-		}
 	}
+	return nil, nil
 }
 
 // goOn puts a caught failure into the state and returns the node at which the token goes on. A token whose state cannot hold the error
@@ -48,7 +55,11 @@ func (m *Machine) goOn(t *token, f *failure, k *definition.Catch) *definition.No
 
 // failUncaught fails a token by a failure that its node must not catch, because it was caused by a catch.
 func (m *Machine) failUncaught(t *token, f *failure) *definition.Node {
-	m.command(t, history.FailNode, f.payload())
+	p := f.payload()
+	if by, k := catcherAround(t, f); k != nil {
+		p.CaughtBy, p.Target = by.node.ID, k.Target.ID
+	}
+	m.command(t, history.FailNode, p)
 	m.tokenFailed(t, f)
 	return nil
 }

@@ -88,27 +88,37 @@ func (m *Machine) startItems(b *block) {
 	it.starting = true
 	tolerated := b.node.Map.Tolerates(len(it.values))
 	for len(it.failures) <= tolerated && it.next < len(it.values) && len(b.tokens) < b.node.Map.Concurrency && !m.ended() {
+		if m.fatal = m.limitReached(b.node.ID); m.fatal != nil {
+			break
+		}
 		t := b.itemToken(it.next)
 		it.next++
 		b.tokens = append(b.tokens, t)
-		m.countVisit()
-		m.event(history.NodeScheduled, m.scheduled(t))
-		if m.ended() {
+		if m.tired() {
+			m.rest(t, b.node)
 			break
 		}
-		if b.node.Subworkflow != nil {
-			m.beginSubworkflow(t)
-		} else {
-			m.beginActivity(t)
-		}
+		m.beginItem(t)
 	}
 	it.starting = false
 	switch {
-	case m.ended():
+	case m.ended() || m.Walking():
 	case len(it.failures) > tolerated:
 		m.failMap(b)
 	case it.ended == len(it.values):
 		m.completeMap(b)
+	}
+}
+
+func (m *Machine) beginItem(t *token) {
+	m.countVisit()
+	m.event(history.NodeScheduled, m.scheduled(t))
+	switch {
+	case m.ended():
+	case t.node.Subworkflow != nil:
+		m.beginSubworkflow(t)
+	default:
+		m.beginActivity(t)
 	}
 }
 

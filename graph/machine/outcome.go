@@ -32,6 +32,9 @@ func (m *Machine) takeOutcome(t *token, o Outcome) {
 		return
 	}
 	m.resumed = m.resumed && !o.Host
+	if fatal != nil && t.item() { // its failure must be recorded: an item has no FailNode
+		o.OK, o.Final, o.Error, o.Code, fatal = false, true, fatal.Error(), codeOf(fatal), nil
+	}
 	if fatal != nil {
 		m.walk(t, m.failNode(t, reasonOrchestration, fatal.Error(), ""))
 		return

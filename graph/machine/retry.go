@@ -16,6 +16,9 @@ func (m *Machine) attemptFailed(t *token, o Outcome) {
 		Kind: WaitBackoff, Attempt: attempt, Input: w.Input, LastError: o.Error, LastCode: o.Code, Repaired: w.Repaired,
 	}
 	again := !o.Final && mayRetry(t.node.Retry, attempt, o.Code)
+	if t.item() && again && t.node.Retry.Err != nil {
+		again = false // an item has no FailNode that could say so
+	}
 	p := m.fact(t)
 	if mayRepair(t, o) {
 		again = true

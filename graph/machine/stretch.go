@@ -112,7 +112,9 @@ func (m *Machine) Stopped() bool { return m.stopped }
 
 // rest ends the stretch before a token visits a node.
 func (m *Machine) rest(t *token, n *definition.Node) {
-	t.node, t.visit = n, m.visits[n.Index]
+	if !t.item() {
+		t.node, t.visit = n, m.visits[n.Index]
+	}
 	m.waitFor(t, &wait{Kind: waitWalk, Clock: m.clock, Due: m.now.Add(walkDue)})
 	m.pace.at = t
 	m.effects = append(m.effects, t.effect())
@@ -132,8 +134,14 @@ func (m *Machine) walkOn(t *token) {
 	m.clock = t.wait.Clock
 	n, b := t.node, t.block
 	m.stopWaiting(t)
-	m.pace.again = true
-	m.walk(t, n)
+	if t.item() {
+		m.beginItem(t)
+		m.startItems(b)
+		b = b.owner.block
+	} else {
+		m.pace.again = true
+		m.walk(t, n)
+	}
 	for ; b != nil; b = b.owner.block {
 		m.startBranches(b)
 	}
