@@ -12,6 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 )
@@ -103,6 +104,9 @@ func TestTheStatusOfAMap(t *testing.T) {
 	if p := run.Pending; len(p) != 2 || p[0].Item != 0 || p[1].Item != 2 || p[1].Items != 5 || !sameJSON(p[1].State, object{"n": 2}) {
 		t.Errorf("pending %+v", p)
 	}
+	// An outcome that names no item is taken for none, even if it is that of an item that has ended.
+	_, err := r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: "each", OK: true, Result: object{"n": 1}})
+	wantCode(t, err, problem.SubmitValidationError)
 	for run.Status == machine.AwaitingActivity {
 		run = submitItem(&run.Pending[0])
 	}

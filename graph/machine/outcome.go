@@ -105,8 +105,8 @@ func (m *Machine) awaited(o Outcome) (*token, error) {
 		match = named // its key is refused below
 	}
 	if match == nil && named.item() {
-		return nil, problem.New(problem.SubmitNotAwaiting, "node %q works on several items, and the outcome does not say of which", o.NodeID).
-			WithReason(problem.NotAwaiting).WithPlace(at).WithHint("Send the idempotency key of the item from pending.")
+		return nil, problem.New(problem.SubmitValidationError, "node %q works on several items, and the outcome does not say of which", o.NodeID).
+			WithPlace(at).WithHint("Send the idempotency key of the item from pending.")
 	}
 	if match == nil {
 		message := fmt.Sprintf("node %q is in a parallel branch, which the outcome does not name", o.NodeID)
