@@ -63,6 +63,7 @@ var rooms = map[string][]string{
 	"internal/jsondelta":          {"graph/problem"},
 	"internal/signing":            {"internal/config/envname", "internal/jsonvalue", "graph/problem"},
 	"internal/suggest":            {},
+	"internal/guide":              {},
 	"internal/shellword":          {},
 	"internal/outline":            {"internal/jsonvalue"},
 	"internal/config/envname":     {"graph/problem"},
@@ -155,10 +156,10 @@ var rooms = map[string][]string{
 	},
 	"internal/mcpserver": {
 		"history", "graph", "graph/problem", "graph/definition", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/runjson",
-		"internal/catalog", "internal/mcpserver/elicit", "internal/mcpserver/frame", "internal/mcpserver/streamable", "internal/outline", "internal/picture", "internal/shellword", "internal/suggest", "internal/config/envname", "graph/expr", "schemas",
+		"internal/catalog", "internal/guide", "internal/mcpserver/elicit", "internal/mcpserver/frame", "internal/mcpserver/streamable", "internal/outline", "internal/picture", "internal/shellword", "internal/suggest", "internal/config/envname", "graph/expr", "schemas",
 	},
 	"internal/cli": {
-		"internal/buildstamp", "internal/catalog", "graph/graphtest", "internal/wait", "internal/workflowtest",
+		"internal/buildstamp", "internal/catalog", "graph/graphtest", "internal/guide", "internal/wait", "internal/workflowtest",
 		"activities", "activities/toolcall", "internal/manifest", "internal/sdnotify",
 		"conformance", "history", "history/runfile", "graph", "graph/problem", "graph/definition", "graph/machine",
 		"internal/config", "internal/config/envname", "internal/jsonvalue", "internal/jsonschema", "internal/mcphost", "internal/doctor", "internal/memory", "internal/runjson", "internal/shellword", "schemas",

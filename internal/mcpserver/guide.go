@@ -2,31 +2,15 @@ package mcpserver
 
 import (
 	"context"
-	"embed"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/guide"
 )
 
-//go:embed guide/*.md
-var guideFiles embed.FS
-
-// mainTopic is the page on writing definitions, topics the others.
-const mainTopic = "definition"
-
-var topics = []string{mainTopic, "node_types", "expressions", "waiting", "parallel", "errors"}
-
-// guidePage is the page on a topic.
-func guidePage(topic string) string {
-	text, err := guideFiles.ReadFile("guide/" + topic + ".md")
-	if err != nil {
-		panic(err) // a topic without its file
-	}
-	return string(text)
-}
-
 func guideTool() *tool {
+	topics := guide.Topics()
 	return &tool{
 		name:        "workflow_guide",
 		title:       "Read how to write a workflow",
@@ -41,9 +25,9 @@ func guideTool() *tool {
 				return nil, err
 			}
 			if topic == "" {
-				topic = mainTopic
+				topic = guide.Main
 			}
-			page, names := guidePage(topic), make([]any, len(topics))
+			page, names := guide.Page(topic), make([]any, len(topics))
 			for i, name := range topics {
 				names[i] = name
 			}

@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/guide"
+)
+
+func newGuide(a *app) *cobra.Command {
+	topics := guide.Topics()
+	return &cobra.Command{
+		Use:   "guide [TOPIC]",
+		Short: "Print how to write a definition",
+		Long: `Print a page on writing definitions, in Markdown: the one that the tool workflow_guide gives to models.
+The topics are ` + problem.AndList(topics) + `.`,
+		Example: `  workflows-engine guide
+  workflows-engine guide node_types`,
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return topics, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+		},
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return exactly("at most one TOPIC")(cmd, args)
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			topic := guide.Main
+			if len(args) > 0 {
+				topic = args[0]
+			}
+			page := guide.Page(topic)
+			if page == "" {
+				return usage("there is no topic %q", topic).WithHint("The topics are %s.", problem.AndList(topics))
+			}
+			_, err := fmt.Fprint(a.human, page)
+			return err
+		},
+	}
+}
