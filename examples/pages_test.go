@@ -1,0 +1,204 @@
+package examples_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/graphtest"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// page is a document whose definitions are tested.
+type page struct {
+	definitions map[string]*definition.Document
+	// runs are what the page says below a definition: its input and result as JSON.
+	runs map[string][2]string
+	// fragments are parts of definitions, by the line where they begin.
+	fragments map[int]any
+}
+
+var fence = regexp.MustCompile("(?ms)^```(yaml|json)( fragment)?\n(.*?)^```\n(?:\nInput `([^\n]*)`, result `([^\n]*)`\\.\n)?")
+
+func readPage(t *testing.T, name string) *page {
+	t.Helper()
+	text := string(read(t, filepath.Join("..", "docs", name)))
+	p := &page{definitions: map[string]*definition.Document{}, runs: map[string][2]string{}, fragments: map[int]any{}}
+	found := fence.FindAllStringSubmatchIndex(text, -1)
+	if fences := strings.Count(text, "\n```yaml") + strings.Count(text, "\n```json"); len(found) != fences || fences == 0 {
+		t.Fatalf("%s: %d of %d blocks are read", name, len(found), fences)
+	}
+	for _, at := range found {
+		group := func(i int) string {
+			if at[2*i] < 0 {
+				return ""
+			}
+			return text[at[2*i]:at[2*i+1]]
+		}
+		line, block := strings.Count(text[:at[0]], "\n")+1, group(3)
+		if group(2) != "" {
+			block = "fragment:\n  " + strings.ReplaceAll(block, "\n", "\n  ")
+		}
+		doc, err := definition.ParseYAML([]byte(block)) // JSON is YAML
+		if err != nil {
+			t.Fatalf("%s:%d: %v", name, line, err)
+		}
+		root := doc.Value().(map[string]any)
+		if group(2) != "" {
+			p.fragments[line] = root["fragment"]
+			continue
+		}
+		program, findings := definition.Compile(doc, definition.Options{})
+		for _, f := range findings {
+			t.Errorf("%s:%d: %s %s", name, line+f.At.Line, f.Code, f.Message)
+		}
+		if program == nil {
+			continue
+		}
+		p.definitions[program.Name] = doc
+		if group(4) != "" {
+			p.runs[program.Name] = [2]string{group(4), group(5)}
+		}
+	}
+	return p
+}
+
+// nodes returns the nodes of the definitions of a page.
+func (p *page) nodes() []map[string]any {
+	var all []map[string]any
+	for _, doc := range p.definitions {
+		for _, n := range doc.Value().(map[string]any)["nodes"].([]any) {
+			all = append(all, n.(map[string]any))
+		}
+	}
+	return all
+}
+
+// ResolveWorkflow finds subworkflows among the definitions of the page.
+func (p *page) ResolveWorkflow(_ context.Context, ref, _ string) (*definition.Document, error) {
+	if doc := p.definitions[ref]; doc != nil {
+		return doc, nil
+	}
+	return nil, fmt.Errorf("%s: %w", ref, os.ErrNotExist)
+}
+
+// scenario is a world for a definition of a page.
+func (p *page) scenario(with graphtest.Scenario) graphtest.Scenario {
+	with.Workflows = p
+	stubs := map[string]graphtest.Stub{}
+	for _, n := range p.nodes() {
+		metadata, _ := n["metadata"].(map[string]any)
+		if output, ok := metadata["demo_output"]; ok && n["type"] == "agent_delegate" {
+			stubs[n["id"].(string)] = graphtest.Output(output)
+		}
+	}
+	maps.Copy(stubs, with.Stubs)
+	with.Stubs = stubs
+	return with
+}
+
+// worlds are the answers and signals that lead the definitions of the pages to their results.
+var worlds = map[string]graphtest.Scenario{
+	"order": {
+		Answers: map[string]graphtest.Answer{"approve": graphtest.Reply(object{"approved": true})},
+		Signals: []graphtest.Signal{{Name: "paid", Payload: object{"receipt": "R-7"}}},
+	},
+	"tender": {Answers: map[string]graphtest.Answer{"ask_legal": graphtest.Reply(object{"legal_ok": true})}},
+	"expenses": {
+		Answers: map[string]graphtest.Answer{"ask_lead": graphtest.Reply(object{"approved": true})},
+	},
+	"agent-with-review": {
+		Answers: map[string]graphtest.Answer{"review": graphtest.Reply(
+			object{"accepted": false, "remarks": "shorter"}, object{"accepted": true})},
+	},
+}
+
+type object = map[string]any
+
+// TestPagesRun: the definitions of the pages for authors have no findings, and what a page says of their results is true.
+func TestPagesRun(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"cookbook.md"} {
+		p := readPage(t, name)
+		for workflow, doc := range p.definitions {
+			said, ok := p.runs[workflow]
+			if !ok {
+				t.Errorf("%s does not say what %q makes of which input", name, workflow)
+				continue
+			}
+			scenario := p.scenario(worlds[workflow])
+			scenario.Input = value(t, said[0]).(object)
+			run := graphtest.Run(t, doc, scenario)
+			if want := value(t, said[1]); run.Status != machine.Completed || !jsonvalue.Equal(run.Result, want) {
+				t.Errorf("%s: %s %s %+v after %v\n got %s\nwant %s", name, workflow, run.Status, run.Error, run.Path, jsonvalue.Canonical(run.Result), said[1])
+			}
+		}
+	}
+}
+
+// TestFragmentsArePartsOfDefinitions: each node that docs/definitions.md shows by itself stands in a definition of the page, and there
+// is one of every type.
+func TestFragmentsArePartsOfDefinitions(t *testing.T) {
+	t.Parallel()
+	p, types := readPage(t, "definitions.md"), map[string]bool{}
+	nodes := p.nodes()
+	for line, fragment := range p.fragments {
+		list, _ := fragment.([]any)
+		for _, n := range list {
+			types[n.(object)["type"].(string)] = true
+			if !slices.ContainsFunc(nodes, func(o object) bool { return jsonvalue.Equal(o, n) }) {
+				t.Errorf("docs/definitions.md:%d: the node %v is in no definition of the page", line, n.(object)["id"])
+			}
+		}
+	}
+	if len(types) != 12 {
+		t.Errorf("nodes of the types %v", slices.Sorted(maps.Keys(types)))
+	}
+}
+
+// TestRecipesUnderFailure: the recipes do what they are for when something goes wrong.
+func TestRecipesUnderFailure(t *testing.T) {
+	t.Parallel()
+	p := readPage(t, "cookbook.md")
+	down := graphtest.Fail("PROVIDER_DOWN", "no answer")
+	for _, test := range []struct {
+		workflow, input, result string
+		world                   graphtest.Scenario
+	}{
+		{"catch-an-error", `{"city":"Oslo"}`, `{"forecast":"unknown","reason":"PROVIDER_DOWN"}`, graphtest.Scenario{Stubs: map[string]graphtest.Stub{"ask": down}}},
+		{"trip", `{"to":"Rome"}`, `{"booked":false,"undone":true,"why":"no answer"}`, graphtest.Scenario{Stubs: map[string]graphtest.Stub{"book_hotel": down}}},
+		{"expenses", `{"amount":90}`, `{"approved":false,"by":"nobody"}`, graphtest.Scenario{}},
+		{"expenses", `{"amount":90}`, `{"approved":true,"by":"manager"}`, graphtest.Scenario{
+			Answers: map[string]graphtest.Answer{"ask_manager": graphtest.Reply(object{"approved": true})}}},
+		{"batch", `{"addresses":["a","b"]}`, `{"sent":0,"failed":["a","b"]}`, graphtest.Scenario{Stubs: map[string]graphtest.Stub{"send": down}}},
+	} {
+		doc := p.definitions[test.workflow]
+		if doc == nil {
+			t.Errorf("there is no %q", test.workflow)
+			continue
+		}
+		scenario := p.scenario(test.world)
+		scenario.Input = value(t, test.input).(object)
+		run := graphtest.Run(t, doc, scenario)
+		if run.Status != machine.Completed || !jsonvalue.Equal(run.Result, value(t, test.result)) {
+			t.Errorf("%s: %s %+v after %v\n got %s\nwant %s", test.workflow, run.Status, run.Error, run.Path, jsonvalue.Canonical(run.Result), test.result)
+		}
+	}
+}
+
+func value(t *testing.T, text string) any {
+	t.Helper()
+	node, faults := jsonvalue.Parse([]byte(text), 0, 0)
+	if len(faults) > 0 {
+		t.Fatalf("%s: %v", text, faults[0])
+	}
+	return node.Value()
+}
