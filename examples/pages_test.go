@@ -126,7 +126,7 @@ type object = map[string]any
 // TestPagesRun: the definitions of the pages for authors have no findings, and what a page says of their results is true.
 func TestPagesRun(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"cookbook.md"} {
+	for _, name := range []string{"definitions.md", "cookbook.md"} {
 		p := readPage(t, name)
 		for workflow, doc := range p.definitions {
 			said, ok := p.runs[workflow]
