@@ -150,7 +150,7 @@ var rooms = map[string][]string{
 		"graph/definition", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/signing",
 	},
 	"internal/runjson": {"history", "internal/config/envname", "graph/machine", "graph/runview", "internal/jsonvalue"},
-	"internal/picture": {"graph/definition"},
+	"internal/picture": {"graph/definition", "history"},
 	"internal/mcpserver/streamable": {
 		"internal/mcpserver/frame",
 	},
@@ -162,7 +162,7 @@ var rooms = map[string][]string{
 		"internal/buildstamp", "internal/catalog", "graph/graphtest", "internal/guide", "internal/wait", "internal/workflowtest",
 		"activities", "activities/toolcall", "internal/manifest", "internal/sdnotify",
 		"conformance", "history", "history/runfile", "graph", "graph/problem", "graph/definition", "graph/machine",
-		"internal/config", "internal/config/envname", "internal/jsonvalue", "internal/jsonschema", "internal/mcphost", "internal/doctor", "internal/memory", "internal/runjson", "internal/shellword", "schemas",
+		"internal/config", "internal/config/envname", "internal/jsonvalue", "internal/jsonschema", "internal/mcphost", "internal/doctor", "internal/memory", "internal/picture", "internal/runjson", "internal/shellword", "schemas",
 	},
 	"cmd/workflows-engine":     {"internal/childprocess", "internal/cli"},
 	"cmd/workflows-engine-mcp": {"internal/buildstamp", "internal/catalog", "internal/childprocess", "internal/config", "internal/memory", "internal/mcpserver", "internal/mcpserver/frame", "internal/mcpserver/stdio", "internal/mcpserver/streamable", "graph", "graph/machine", "graph/problem", "history"},

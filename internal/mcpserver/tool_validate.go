@@ -85,7 +85,7 @@ func judged(prog *definition.Program, findings problem.Findings, refused *proble
 	}
 	ans.headline = "The definition is not valid: " + count(found[problem.SeverityError], "problem") + "."
 	if prog != nil {
-		graph := picture.Text(prog)
+		graph := picture.Text(prog, nil)
 		ans.content.Put("graph", graph)
 		ans.headline = "The definition is valid, with " + count(found[problem.SeverityWarning], "warning") + "."
 		ans.lines = append(ans.lines, graph)

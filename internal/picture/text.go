@@ -1,4 +1,4 @@
-// Package picture draws definitions.
+// Package picture draws definitions, and runs of them.
 package picture
 
 import (
@@ -21,7 +21,9 @@ const (
 //	finish (end)
 //
 // Nodes that no path reaches come last.
-func Text(p *definition.Program) string {
+//
+// Of a run, each line ends with what became of its node. run is nil for a definition alone.
+func Text(p *definition.Program, run *Run) string {
 	order := []*definition.Node{p.Entry}
 	seen := map[*definition.Node]bool{p.Entry: true}
 	for n := range p.After([]*definition.Node{p.Entry}) {
@@ -30,6 +32,13 @@ func Text(p *definition.Program) string {
 		}
 	}
 	lines := make([]string, 0, len(p.Nodes))
+	line := func(n *definition.Node) string {
+		text := clean(line(n))
+		if facts := run.facts(n.ID); facts != "" {
+			text += "   [" + facts + "]"
+		}
+		return text
+	}
 	for _, n := range order {
 		lines = append(lines, line(n))
 	}

@@ -49,7 +49,7 @@ left (step) → both
 right (subworkflow other) → both
 lonely (agent_delegate bob) → finish   (no path leads here)
 `
-	if got := picture.Text(prog); got != want {
+	if got := picture.Text(prog, nil); got != want {
 		t.Errorf("got\n%s", got)
 	}
 }

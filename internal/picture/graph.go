@@ -1,0 +1,122 @@
+package picture
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+)
+
+// The widths of the texts in a drawing, in characters.
+const (
+	maxName  = 32
+	maxAbout = 40
+	maxLabel = 36
+)
+
+// graph is what the formats draw: the nodes in document order, and their edges.
+type graph struct {
+	nodes []box
+	edges []edge
+	entry int
+}
+
+type box struct {
+	*definition.Node
+	// lines are the name, what the node does, and in the picture of a run what became of it.
+	lines []string
+	state State
+}
+
+// edge leads from one node to another, both by their index. There is one of either kind between two nodes.
+type edge struct {
+	from, to int
+	labels   []string
+	failure  bool // a failure is caught
+	taken    bool
+}
+
+func (e *edge) label() string { return cut(clean(strings.Join(e.labels, ", ")), maxLabel) }
+
+// draw collects nodes and edges. run is nil for the picture of a definition alone.
+func draw(p *definition.Program, run *Run) *graph {
+	g := &graph{}
+	for _, n := range p.Nodes {
+		b := box{Node: n, lines: []string{cut(clean(n.ID), maxName), cut(clean(about(n)), maxAbout)}, state: run.state(n.ID)}
+		if facts := run.facts(n.ID); facts != "" {
+			b.lines = append(b.lines, facts)
+		}
+		g.nodes = append(g.nodes, b)
+	}
+	index := map[*definition.Node]int{}
+	for i, n := range p.Nodes {
+		index[n] = i
+	}
+	g.entry = index[p.Entry]
+	type ends struct {
+		from, to int
+		failure  bool
+	}
+	known := map[ends]int{}
+	add := func(from, to *definition.Node, label string, failure bool) {
+		if to == nil {
+			return
+		}
+		key := ends{index[from], index[to], failure}
+		at, ok := known[key]
+		if !ok {
+			at = len(g.edges)
+			known[key] = at
+			g.edges = append(g.edges, edge{from: key.from, to: key.to, failure: failure, taken: run.took(from.ID, to.ID, failure)})
+		}
+		if label != "" {
+			g.edges[at].labels = append(g.edges[at].labels, label)
+		}
+	}
+	for _, n := range p.Nodes {
+		switch {
+		case n.Switch != nil:
+			for _, c := range n.Switch.Cases {
+				add(n, p.Node(c.Target), c.When.Source(), false)
+			}
+			add(n, p.Node(n.Switch.Default), "else", false)
+		case n.Parallel != nil:
+			for _, b := range n.Parallel.Branches {
+				add(n, b.Entry, b.Name, false)
+			}
+			add(n, n.Next, "joined", false)
+		default:
+			add(n, n.Next, "", false)
+		}
+		for _, k := range n.Catches {
+			add(n, k.Target, strings.Join(k.Codes, ", "), true)
+		}
+	}
+	return g
+}
+
+// clean replaces what no format shows: control characters, among them those that turn the direction of text, and broken UTF-8.
+func clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsControl(r), unicode.Is(unicode.Zl, r), unicode.Is(unicode.Zp, r):
+			return ' '
+		case unicode.Is(unicode.Cf, r), r == 0xFFFE, r == 0xFFFF:
+			return unicode.ReplacementChar
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+}
+
+// span writes a duration in a few characters.
+func span(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%dms", d.Milliseconds())
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}
