@@ -152,12 +152,13 @@ func TestNothingOverlaps(t *testing.T) {
 
 // hostile is a definition with a text as its name, a node's id and a condition; nil if there can be none.
 func hostile(text string) *definition.Program {
+	when := "." + `["` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"]`
 	doc, err := definition.FromValue(map[string]any{
 		"document":     map[string]any{"schema": "https://agent-workflow.dev/schemas/workflow-definition.json", "name": text, "version": "1.0.0"},
 		"state_schema": map[string]any{"type": "object"},
 		"nodes": []any{
 			map[string]any{"id": "s", "type": "start"},
-			map[string]any{"id": "w", "type": "switch", "config": map[string]any{"cases": []any{map[string]any{"when": text, "target": text}}, "default": "s"}},
+			map[string]any{"id": "w", "type": "switch", "config": map[string]any{"cases": []any{map[string]any{"when": when, "target": text}}, "default": "s"}},
 			map[string]any{"id": text, "type": "end"},
 		},
 		"edges": []any{map[string]any{"source": "__start__", "target": "s"}, map[string]any{"source": "s", "target": "w"}},
