@@ -194,6 +194,9 @@ func (l *layout) place() {
 		for _, it := range layer {
 			it.x += gapX - left
 			it.y = y + height/2
+			if it.node < 0 {
+				it.height = height // an edge goes straight past its neighbours
+			}
 		}
 		y += height + gapY
 	}

@@ -92,7 +92,11 @@ func curve(path []*item) string {
 		x, y = nx, ny
 	}
 	for _, it := range path[1 : len(path)-1] {
-		to(it.x, it.y)
+		to(it.x, side(it, false))
+		if it.height > 0 {
+			y = side(it, true)
+			fmt.Fprintf(&b, "V%.1f", y)
+		}
 	}
 	last := path[len(path)-1]
 	to(last.x, side(last, false))
