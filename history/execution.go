@@ -119,6 +119,7 @@ type fold struct {
 // fork is an open parallel block.
 type fork struct {
 	node     string
+	visit    int // 0 for the first one
 	join     string
 	branches []string
 }

@@ -63,6 +63,7 @@ var payloadMembers = []member[Payload]{
 	{"nodeType", func(p *Payload) any { return &p.NodeType }},
 	{"timeoutMs", func(p *Payload) any { return &p.TimeoutMS }},
 	{"parallelSpan", func(p *Payload) any { return &p.Span }},
+	{"blockVisit", func(p *Payload) any { return &p.BlockVisit }},
 	{"result", func(p *Payload) any { return &p.Result }},
 	{"error", func(p *Payload) any { return &p.Error }},
 	{"attempt", func(p *Payload) any { return &p.Attempt }},

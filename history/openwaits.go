@@ -37,7 +37,7 @@ func (f *fold) findWait(p *Payload, ks ...WaitKind) int {
 
 // beginWait adds a wait. The wait of a repeated record, or of the attempt after a back-off, replaces the one before.
 func (f *fold) beginWait(p *Payload, w Wait, replaces ...WaitKind) {
-	w.NodeID, w.Visit, w.Span = p.NodeID, p.Visit, p.Span
+	w.NodeID, w.Visit, w.Span, w.BlockVisit = p.NodeID, p.Visit, p.Span, p.BlockVisit
 	if i := f.findWait(p, append(replaces, w.Kind)...); i >= 0 {
 		f.replaceWait(i, w)
 		return
@@ -117,7 +117,7 @@ func (f *fold) dropWaits(drop func(w *Wait) bool) {
 // openFork adds a parallel block. An open block of the same node was left by a loop, and is closed.
 func (f *fold) openFork(p *Payload) {
 	f.closeForks(f.forkOf(p.NodeID))
-	f.forks = append(slices.Clip(f.forks), fork{node: p.NodeID, join: p.Join, branches: p.BranchNames})
+	f.forks = append(slices.Clip(f.forks), fork{node: p.NodeID, visit: p.Visit, join: p.Join, branches: p.BranchNames})
 }
 
 // forkOf returns the index of a node's open block, len(forks) if there is none.
@@ -130,7 +130,8 @@ func (f *fold) forkOf(node string) int {
 
 // closeForks closes the blocks from index i on and drops the waits of their branches. The blocks are nested in each other,
 // because the commands of branches never interleave (spec: execution, 10.6). Facts may precede the command that opens their
-// block, so the end of the last block drops all waits in branches.
+// block, so the end of the last block drops all waits in branches. They may even belong to a later visit of a block whose end was
+// held back: those stay.
 func (f *fold) closeForks(i int) {
 	if i >= len(f.forks) {
 		return
@@ -138,7 +139,7 @@ func (f *fold) closeForks(i int) {
 	closed := f.forks[i:]
 	f.forks = f.forks[:i:i]
 	f.dropWaits(func(w *Wait) bool {
-		return w.Span != nil && (i == 0 || slices.ContainsFunc(closed, func(k fork) bool { return k.node == w.Span.ParallelNodeID }))
+		return w.Span != nil && (i == 0 || slices.ContainsFunc(closed, func(k fork) bool { return w.within(k.node, k.visit) }))
 	})
 	if i == 0 {
 		f.forks = nil

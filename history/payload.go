@@ -7,7 +7,8 @@ import "time"
 // Members marked "added" are this engine's additions, which the reference engine ignores (spec: execution, 10.6).
 type Payload struct {
 	NodeID string
-	// Visit is the visit of NodeID that a fact belongs to, from the second visit on. Added, on facts.
+	// Visit is the visit of NodeID that a record belongs to, from the second visit on. Added, on facts and
+	// on the commands of parallel blocks. FailNode in a branch has it always, on the main path never.
 	Visit int
 
 	// CompleteNode: the node's output; nil leaves the member out, an empty map is written.
@@ -70,10 +71,12 @@ type Payload struct {
 	ChildDefinitionHash string
 
 	// Activities and delegates.
-	NodeType     string
-	TimeoutMS    int64
-	Attempt      int
-	Span         *ParallelSpan
+	NodeType  string
+	TimeoutMS int64
+	Attempt   int
+	Span      *ParallelSpan
+	// BlockVisit is the visit of Span's node, from the second visit on. Added.
+	BlockVisit   int
 	WillRetry    bool
 	Error        string
 	AgentID      string

@@ -147,6 +147,7 @@ var payloads = []struct {
 			},
 		},
 		`,"error":"command index 3","code":"NONDETERMINISM_DETECTED","context":{"expected":{"name":"ScheduleNode","seq":6,"nodeId":"a"},"actual":{"name":"FailNode"}}`},
+	{history.TimerStarted, payload{NodeID: "n", Span: &history.ParallelSpan{ParallelNodeID: "p", BranchName: "b"}, BlockVisit: 2}, `,"nodeId":"n","parallelSpan":{"parallelNodeId":"p","joinTargetId":"","branchName":"b","branchEntryNodeId":""},"blockVisit":2`},
 	{history.ExecutionCancelled, payload{NodeID: "n", Reason: "why"}, `,"nodeId":"n","reason":"why"`},
 	{history.ExecutionCancelled, payload{Reason: "moved", KeepTasks: true}, `,"reason":"moved","keepTasks":true`},
 }

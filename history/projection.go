@@ -81,7 +81,9 @@ func (e *Execution) command(name Name, p *Payload) {
 			f.lastNode = p.FailedNodeID
 		}
 		f.endWait(p, WaitSubworkflow, WaitBackoff)
-		f.dropWaits(func(w *Wait) bool { return w.Queued && w.NodeID == f.lastNode })
+		f.dropWaits(func(w *Wait) bool {
+			return w.Queued && w.NodeID == f.lastNode && (p.Visit == 0 || max(w.Visit, 1) == p.Visit)
+		})
 		f.failBlocks(cmp.Or(p.NodeID, p.FailedNodeID), p.CaughtBy)
 	case StartSubworkflow:
 		e.ChildExecutionID, e.ParentExecutionID = p.ChildExecutionID, e.ID
@@ -146,7 +148,7 @@ func (e *Execution) event(name Name, p *Payload, foreign bool) {
 		}
 	case ParallelBranchCancelled:
 		f.dropWaits(func(w *Wait) bool {
-			return w.Span != nil && w.Span.ParallelNodeID == p.NodeID && w.Span.BranchName == p.BranchName
+			return w.within(p.NodeID, p.Visit) && w.Span.BranchName == p.BranchName
 		})
 	case ExecutionCompleted:
 		e.end(PhaseCompleted, "")

@@ -43,6 +43,7 @@ var waitMembers = []member[Wait]{
 	{"node", func(x *Wait) any { return &x.NodeID }},
 	{"visit", func(x *Wait) any { return &x.Visit }},
 	{"parallelSpan", func(x *Wait) any { return &x.Span }},
+	{"blockVisit", func(x *Wait) any { return &x.BlockVisit }},
 	{"nodeType", func(x *Wait) any { return &x.NodeType }},
 	{"attempt", func(x *Wait) any { return &x.Attempt }},
 	{"mode", func(x *Wait) any { return &x.Mode }},
@@ -60,6 +61,7 @@ var waitMembers = []member[Wait]{
 
 var forkMembers = []member[fork]{
 	{"node", func(x *fork) any { return &x.node }},
+	{"visit", func(x *fork) any { return &x.visit }},
 	{"join", func(x *fork) any { return &x.join }},
 	{"branches", func(x *fork) any { return &x.branches }},
 }

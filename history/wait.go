@@ -23,6 +23,8 @@ type Wait struct {
 	Visit int
 	// Span is the branch in which the run waits, nil outside of parallel blocks.
 	Span *ParallelSpan
+	// BlockVisit is the visit of Span's node, 0 for the first one and in records of earlier versions.
+	BlockVisit int
 
 	// NodeType, Attempt and Mode of an activity's newest request. Mode is "" for requests of the reference engine.
 	NodeType string
@@ -77,4 +79,9 @@ func (w *Wait) meets(p *Payload) bool {
 		return false
 	}
 	return w.Visit == 0 || p.Visit == 0 || w.Visit == p.Visit
+}
+
+// within reports whether the wait is in a branch of a visit of a parallel block.
+func (w *Wait) within(node string, visit int) bool {
+	return w.Span != nil && w.Span.ParallelNodeID == node && (w.BlockVisit == 0 || w.BlockVisit == visit)
 }

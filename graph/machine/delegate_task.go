@@ -153,7 +153,8 @@ func (m *Machine) takeTask(t *token, u TaskUpdate) {
 // taskFact begins the payload of a fact about a task.
 func (m *Machine) taskFact(t *token, k *Task) history.Payload {
 	p := m.fact(t)
-	p.Span, p.ExternalTask, p.ExternalContext, p.DueAt = t.span(), k.ID, k.Context, k.Due
+	p.ExternalTask, p.ExternalContext, p.DueAt = k.ID, k.Context, k.Due
+	t.locate(&p)
 	return p
 }
 

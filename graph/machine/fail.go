@@ -37,6 +37,7 @@ func (m *Machine) failToken(t *token, f *failure) *definition.Node {
 	}
 	by, k := catcher(t, f)
 	p := f.payload()
+	p.Visit = t.failedVisit()
 	if k != nil {
 		p.CaughtBy, p.Target = by.node.ID, k.Target.ID
 		f.Attempts = max(f.Attempts, t.wait.attempts())
@@ -147,8 +148,9 @@ func (m *Machine) noteLeft() {
 			continue
 		}
 		noted[l] = true
-		n := l.block.node
-		m.event(history.ParallelBranchCancelled, history.Payload{NodeID: n.ID, BranchName: n.Parallel.Branches[l.index].Name})
+		p := l.block.record()
+		p.BranchName = l.block.node.Parallel.Branches[l.index].Name
+		m.event(history.ParallelBranchCancelled, p)
 	}
 }
 

@@ -23,7 +23,8 @@ func (m *Machine) beginActivity(t *token) *definition.Node {
 // activityRequest is the payload of an activity's ActivityRequested.
 func (m *Machine) activityRequest(t *token, w *wait) history.Payload {
 	p := m.fact(t)
-	p.NodeType, p.Attempt, p.Span = string(t.node.Type), w.Attempt, t.span()
+	p.NodeType, p.Attempt = string(t.node.Type), w.Attempt
+	t.locate(&p)
 	return p
 }
 

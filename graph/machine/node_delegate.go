@@ -38,7 +38,8 @@ func (m *Machine) delegateWait(t *token, attempt int, input map[string]any) *wai
 // too.
 func (m *Machine) delegateRequest(t *token, w *wait) history.Payload {
 	c, p := t.node.Delegate, m.fact(t)
-	p.NodeType, p.AgentID, p.Protocol, p.Span = string(t.node.Type), c.AgentID, c.Protocol, t.span()
+	p.NodeType, p.AgentID, p.Protocol = string(t.node.Type), c.AgentID, c.Protocol
+	t.locate(&p)
 	p.Correlation, p.DelegateInput = w.Correlation, w.Input
 	if w.Attempt > 1 {
 		p.Attempt = w.Attempt

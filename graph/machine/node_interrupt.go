@@ -29,7 +29,7 @@ func (m *Machine) beginInterrupt(t *token) *definition.Node {
 	p := m.fact(t)
 	p.Prompt = prompt
 	if t.block != nil {
-		p.Span = t.span()
+		t.locate(&p)
 	}
 	m.limitWait(t, w, &p, t.node.Interrupt.Timeout)
 	m.event(history.InterruptRaised, p)

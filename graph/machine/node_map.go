@@ -166,6 +166,8 @@ func (m *Machine) failMap(b *block) {
 	of := it.failures[it.last]
 	for _, t := range b.tokens {
 		m.itemCancelled(t)
+		m.abandon(t)
+		m.stopWaiting(t)
 	}
 	f := &failure{Reason: of.Reason, Code: of.Code, NodeID: b.node.ID, Attempts: of.Attempts}
 	f.Message = fmt.Sprintf("item %d failed (%d of %d): %s", it.last, len(it.failures), len(it.values), of.Message)

@@ -17,12 +17,13 @@ func (m *Machine) beginParallel(t *token) *definition.Node {
 	for i, b := range c.Branches {
 		names[i] = b.Name
 	}
-	p := history.Payload{NodeID: n.ID, Join: string(c.Join), BranchNames: names}
+	b := &block{owner: t, node: n, visit: t.visit, tokens: make([]*token, len(c.Branches))}
+	p := b.record()
+	p.Join, p.BranchNames = string(c.Join), names
 	forked := p
 	if c.Join == definition.JoinNofM {
 		p.N = c.N
 	}
-	b := &block{owner: t, node: n, tokens: make([]*token, len(c.Branches))}
 	if c.Timeout > 0 && !m.foreign {
 		b.deadline = m.clock.Add(c.Timeout)
 		forked.TimeoutMS = c.Timeout.Milliseconds()
@@ -54,6 +55,11 @@ func (m *Machine) startBranches(b *block) {
 		t.phase, t.view, t.unchecked = live, b.owner.view, b.owner.unchecked
 		m.walk(t, b.node.Parallel.Branches[t.index].Entry)
 	}
+}
+
+// record begins the payload of a record about the block.
+func (b *block) record() history.Payload {
+	return history.Payload{NodeID: b.node.ID, Visit: moreThanOne(b.visit)}
 }
 
 func (b *block) count(p phase) int {
@@ -139,7 +145,8 @@ func (m *Machine) decideSome(b *block) {
 			case succeeded:
 				winners = append(winners, name)
 			case dropped:
-				p := history.Payload{NodeID: b.node.ID, BranchName: name}
+				p := b.record()
+				p.BranchName = name
 				m.command(b.owner, history.CancelParallelBranch, p)
 				m.scriptEvent(b.owner, history.ParallelBranchCancelled, p)
 			}
@@ -224,7 +231,8 @@ func (m *Machine) moveHead(b *block) {
 // execution, 2.6).
 func (m *Machine) join(b *block, winners []string) {
 	owner := b.owner
-	p := history.Payload{NodeID: b.node.ID, Join: string(b.node.Parallel.Join)}
+	p := b.record()
+	p.Join = string(b.node.Parallel.Join)
 	m.command(owner, history.JoinParallel, p)
 	p.Winners = winners
 	m.scriptEvent(owner, history.ParallelJoined, p)

@@ -28,7 +28,7 @@ func (m *Machine) beginSubworkflow(t *token) *definition.Node {
 	w := &wait{Kind: WaitChild, Attempt: 1, Input: input, Child: m.childID(t)}
 	m.command(t, history.StartSubworkflow, history.Payload{NodeID: t.node.ID, WorkflowRef: c.WorkflowRef, ChildExecutionID: w.Child})
 	p := m.childFact(t, w)
-	p.Span = t.span()
+	t.locate(&p)
 	known := m.recorded != nil && m.recorded.of(t).started
 	m.event(history.SubworkflowStarted, p)
 	m.waitFor(t, w)

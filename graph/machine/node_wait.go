@@ -20,7 +20,8 @@ func (m *Machine) beginWait(t *token) *definition.Node {
 	if c.Kind == definition.WaitSignal {
 		m.command(t, history.StartSignalWait, history.Payload{NodeID: t.node.ID, SignalName: c.Signal})
 		p, w := m.fact(t), &wait{Kind: WaitSignal, Signal: c.Signal}
-		p.SignalName, p.Span = c.Signal, t.span()
+		p.SignalName = c.Signal
+		t.locate(&p)
 		m.limitWait(t, w, &p, c.Timeout)
 		m.event(history.SignalWaitStarted, p)
 		m.waitFor(t, w)
@@ -46,7 +47,8 @@ func (m *Machine) beginWait(t *token) *definition.Node {
 	}
 	m.command(t, history.StartTimer, start)
 	p := m.fact(t)
-	p.TimerKind, p.Span = string(c.Kind), t.span()
+	p.TimerKind = string(c.Kind)
+	t.locate(&p)
 	pending := due.After(m.now)
 	if pending {
 		p.DueAt = due

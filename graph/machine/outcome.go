@@ -246,7 +246,8 @@ func (m *Machine) attemptSucceeded(t *token, o Outcome, delta map[string]any) {
 	p.Result = history.Some(delta)
 	p.IdempotencyKey, p.Usage = o.IdempotencyKey, o.Usage
 	if o.Host {
-		p.NodeType, p.Span = string(t.node.Type), t.span()
+		p.NodeType = string(t.node.Type)
+		t.locate(&p)
 	}
 	isDelegate := t.wait.Kind == WaitDelegate
 	if isDelegate {

@@ -264,7 +264,7 @@ func (m *Machine) restore(t *token, p *tokenPosition) error {
 	if p.Inner == nil {
 		return nil
 	}
-	b := &block{owner: t, node: t.node, head: p.Inner.Head, deadline: p.Inner.Deadline}
+	b := &block{owner: t, node: t.node, visit: t.visit, head: p.Inner.Head, deadline: p.Inner.Deadline}
 	t.inner = b
 	if p.Inner.Items != nil {
 		return m.restoreItems(b, p.Inner)

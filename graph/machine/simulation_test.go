@@ -120,8 +120,10 @@ type schedule struct {
 	m       *machine.Machine
 	now     time.Time
 	rows    []history.Record
-	facts   map[string]*history.Record
-	stored  []storedPosition
+	// projected is what readers of the history derive from the rows.
+	projected history.Execution
+	facts     map[string]*history.Record
+	stored    []storedPosition
 	// past are inputs that were accepted or are obsolete, and must be refused.
 	past []machine.Input
 	// effects are the keys of all effects so far.
@@ -291,6 +293,7 @@ func (s *schedule) drain() {
 			s.fatalf("record %s has seq %d, want %d", r.Name, r.Seq, len(s.rows)+1)
 		}
 		s.rows = append(s.rows, r)
+		s.projected.Apply(r)
 		p := &s.rows[len(s.rows)-1].Payload
 		attempt := 0
 		switch r.Name {
@@ -336,10 +339,36 @@ func (s *schedule) drain() {
 		s.past = append(s.past, machine.Outcome{Key: key, OK: true}, machine.ChildEnded{Key: key, Status: machine.Completed})
 	}
 	if !s.m.Status().Terminal() {
+		s.compareProjection()
 		s.stored = append(s.stored, storedPosition{len(s.rows), nil})
 		if s.rng.IntN(5) == 0 {
 			s.stored[len(s.stored)-1].data = s.m.Position()
 		}
+	}
+}
+
+// compareProjection compares what the run waits for with what the history says. Within a walk the history may not yet say which
+// branches were left.
+func (s *schedule) compareProjection() {
+	s.t.Helper()
+	if s.m.Walking() {
+		return
+	}
+	waits := func(n int, at func(int) string) string {
+		var all []string
+		for i := range n {
+			all = append(all, at(i))
+		}
+		slices.Sort(all)
+		return strings.Join(all, " ")
+	}
+	pending := s.m.Pending()
+	want := waits(len(pending), func(i int) string { return fmt.Sprintf("%s#%d", pending[i].NodeID, pending[i].Visit) })
+	got := waits(len(s.projected.Waits), func(i int) string {
+		return fmt.Sprintf("%s#%d", s.projected.Waits[i].NodeID, max(s.projected.Waits[i].Visit, 1))
+	})
+	if got != want {
+		s.fatalf("the history says that the run waits for %s, it waits for %s", got, want)
 	}
 }
 

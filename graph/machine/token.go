@@ -82,6 +82,8 @@ type block struct {
 	tokens []*token
 	// head is the first branch, in order, that has not ended: its script is written as it happens.
 	head int
+	// visit is the visit of the node that began the block.
+	visit int
 	// deadline is when the block fails unless it has been joined, zero without a timeout.
 	deadline time.Time
 	// items are those of a map, whose tokens are only the items that are being worked on; nil for a parallel block.
@@ -105,6 +107,34 @@ func (t *token) span() *history.ParallelSpan {
 		BranchName:        b.Name,
 		BranchEntryNodeID: b.Entry.ID,
 	}
+}
+
+// locate says in which branch a token is.
+func (t *token) locate(p *history.Payload) {
+	if p.Span = t.span(); p.Span == nil {
+		return
+	}
+	if t.item() {
+		t = t.block.owner
+	}
+	p.BlockVisit = moreThanOne(t.block.visit)
+}
+
+// failedVisit returns the visit for the token's FailNode. In a branch it is always written: the command may be held back until the
+// next visit waits for the same.
+func (t *token) failedVisit() int {
+	if t.block == nil {
+		return 0
+	}
+	return t.visit
+}
+
+// moreThanOne returns the number of a visit as records have it: not that of the first.
+func moreThanOne(visit int) int {
+	if visit > 1 {
+		return visit
+	}
+	return 0
 }
 
 // each yields t and all tokens below it in branch order, and reports whether it yielded all.

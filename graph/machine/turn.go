@@ -52,7 +52,8 @@ func (m *Machine) scheduled(t *token) history.Payload {
 	p := m.fact(t)
 	owner := t.node.Map != nil && !t.item() // its items have the attempts
 	if m.queues(t.node) && t.node.TimeoutErr == nil && !owner {
-		p.Queued, p.Span = true, t.span()
+		p.Queued = true
+		t.locate(&p)
 	}
 	return p
 }

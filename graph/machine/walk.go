@@ -118,11 +118,7 @@ func (m *Machine) repeating() bool {
 
 // fact begins the payload of a fact about the token's node. The visit is written from the second on.
 func (m *Machine) fact(t *token) history.Payload {
-	p := history.Payload{NodeID: t.node.ID}
-	if t.visit > 1 {
-		p.Visit = t.visit
-	}
-	return p
+	return history.Payload{NodeID: t.node.ID, Visit: moreThanOne(t.visit)}
 }
 
 // waitFor makes the token wait.
