@@ -52,11 +52,11 @@ func copyForeign(t *testing.T, store history.Store, id string, rs []history.Reco
 func TestAForeignHistoryCutAnywhere(t *testing.T) {
 	t.Parallel()
 	for _, s := range scenarios() {
+		if len(s.root(t).Uses()) > 0 {
+			continue // the reference refuses extensions
+		}
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			if len(s.root(t).Uses()) > 0 {
-				t.Skip("the reference refuses extensions")
-			}
 			synctest.Test(t, func(t *testing.T) {
 				s.branches = machine.Sequential
 				source := historymem.New()

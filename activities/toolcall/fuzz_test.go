@@ -70,7 +70,7 @@ func FuzzOutput(f *testing.F) {
 	f.Fuzz(func(t *testing.T, answer, schema []byte) {
 		var result mcp.CallToolResult
 		if json.Unmarshal(answer, &result) != nil {
-			t.Skip()
+			t.Skip("the SDK reads the answers")
 		}
 		var agreed *contract
 		var tool mcp.Tool

@@ -15,7 +15,7 @@ import (
 // detector.
 func TestHostileProgramsWithinTheDefaults(t *testing.T) {
 	if os.Getenv("SOAK") == "" {
-		t.Skip("set SOAK=1")
+		t.Skip("takes minutes under the race detector; make soak runs it")
 	}
 	for _, src := range endless {
 		p, err := expr.Compile(src)

@@ -19,12 +19,9 @@ func FuzzApply(f *testing.F) {
 		var objects [3]map[string]any
 		for i, text := range [][]byte{schema, state1, delta} {
 			v, err := jsonvalue.Decode(text)
-			if err != nil {
-				t.Skip()
-			}
 			var ok bool
-			if objects[i], ok = v.(map[string]any); !ok {
-				t.Skip()
+			if objects[i], ok = v.(map[string]any); err != nil || !ok {
+				t.Skip("schemas, states and outputs are objects")
 			}
 		}
 		before, change := objects[1], objects[2]

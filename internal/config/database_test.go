@@ -28,11 +28,11 @@ func TestOneDatabaseForAll(t *testing.T) {
 	} {
 		for _, goos := range []string{"linux", "darwin"} {
 			for _, first := range []string{"shell", "host"} {
+				if c.want == "xdg" && first == "host" {
+					continue // a host cannot know of XDG_DATA_HOME before a shell has left its note
+				}
 				t.Run(c.name+" "+goos+" "+first, func(t *testing.T) {
 					t.Parallel()
-					if c.want == "xdg" && first == "host" {
-						t.Skip("a host cannot know of XDG_DATA_HOME before a shell has left its note")
-					}
 					folder := t.TempDir()
 					data := filepath.Join(folder, ".local", "share")
 					if goos == "darwin" {
