@@ -14,10 +14,12 @@ func newGuide(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "guide [TOPIC]",
 		Short: "Print how to write a definition",
-		Long: `Print a page on writing definitions, in Markdown: the one that the tool workflow_guide gives to models.
+		Long: `Print a page on writing definitions, in Markdown, as the tool workflow_guide gives it to models.
+The pages are the sections of docs/definitions.md and docs/cookbook.md.
 The topics are ` + problem.AndList(topics) + `.`,
 		Example: `  workflows-engine guide
-  workflows-engine guide node_types`,
+  workflows-engine guide map
+  workflows-engine guide cookbook`,
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
@@ -37,7 +39,7 @@ The topics are ` + problem.AndList(topics) + `.`,
 			}
 			page := guide.Page(topic)
 			if page == "" {
-				return usage("there is no topic %q", topic).WithHint("The topics are %s.", problem.AndList(topics))
+				return usage("there is no topic %q", topic).WithHint("%s", guide.Hint(topic))
 			}
 			_, err := fmt.Fprint(a.human, page)
 			return err

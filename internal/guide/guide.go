@@ -1,30 +1,108 @@
-// Package guide holds the pages on writing definitions, which models read by a tool and people by a command.
+// Package guide gives the pages for authors of definitions by topic: models read them by a tool, people by a command.
 package guide
 
 import (
-	"embed"
+	"fmt"
+	"regexp"
 	"slices"
-)
+	"strings"
+	"sync"
 
-//go:embed pages/*.md
-var files embed.FS
+	"github.com/workflows-engine/workflows-engine/docs"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/suggest"
+)
 
 // Main is the topic of the page to read first.
 const Main = "definition"
 
-var topics = []string{Main, "node_types", "expressions", "waiting", "parallel", "errors"}
+// recipes is the topic of the page that lists the recipes.
+const recipes = "cookbook"
+
+// examples is the section that has no page: it is there to test the others.
+const examples = "the-examples-whole"
+
+// entry is a page on a topic.
+type entry struct{ topic, text string }
 
 // Topics returns all topics, in the order in which to read them.
-func Topics() []string { return slices.Clone(topics) }
+func Topics() []string {
+	var topics []string
+	for _, e := range entries() {
+		topics = append(topics, e.topic)
+	}
+	return topics
+}
 
 // Page returns the page on a topic, in Markdown; "" if there is none.
 func Page(topic string) string {
-	if !slices.Contains(topics, topic) {
+	i := slices.IndexFunc(entries(), func(e entry) bool { return e.topic == topic })
+	if i < 0 {
 		return ""
 	}
-	text, err := files.ReadFile("pages/" + topic + ".md")
-	if err != nil {
-		panic(err) // a topic without its file
+	return entries()[i].text
+}
+
+// Hint says which topics there are instead of one that there is not.
+func Hint(topic string) string {
+	topics := Topics()
+	if near := suggest.DidYouMean(topic, topics); near != "" {
+		return near
 	}
-	return string(text)
+	return "The topics are " + problem.AndList(topics) + "."
+}
+
+// entries are the sections of the pages.
+var entries = sync.OnceValue(func() []entry {
+	all := slices.DeleteFunc(sections(docs.Definitions), func(e entry) bool { return e.topic == examples })
+	all[0].topic = Main
+	for i := range all {
+		if slices.Contains(definition.Extensions(), all[i].topic) {
+			title, body, _ := strings.Cut(all[i].text, "\n")
+			all[i].text = fmt.Sprintf("%s\n\nAn extension of this engine: the root of the document names it, `x-workflows-engine: {uses: [%s]}`.\n%s", title, all[i].topic, body)
+		}
+	}
+	whole, recipe := sections(docs.Cookbook), &strings.Builder{}
+	recipe.WriteString("# Cookbook\n\nWhole definitions for common tasks, each a topic of its own:\n\n")
+	for _, e := range whole {
+		title, _, _ := strings.Cut(e.text, "\n")
+		fmt.Fprintf(recipe, "- `%s`: %s\n", e.topic, strings.TrimPrefix(title, "# "))
+	}
+	return append(append(all, entry{recipes, recipe.String()}), whole...)
+})
+
+var (
+	heading = regexp.MustCompile(`(?m)^###? (.+)\n`)
+	link    = regexp.MustCompile(`\[([^\]\n]+)\]\([^)\s]+\)`)
+)
+
+// sections splits a page at its headings. The topics are the anchors of the headings; links, which lead nowhere without the page, become
+// their texts.
+func sections(page string) []entry {
+	var all []entry
+	found := heading.FindAllStringSubmatchIndex(page, -1)
+	for i, at := range found {
+		end := len(page)
+		if i+1 < len(found) {
+			end = found[i+1][0]
+		}
+		title, body := page[at[2]:at[3]], strings.TrimSpace(page[at[1]:end])
+		body = strings.ReplaceAll(link.ReplaceAllString(body, "$1"), "```yaml fragment", "```yaml")
+		all = append(all, entry{anchor(title), "# " + title + "\n\n" + body + "\n"})
+	}
+	return all
+}
+
+// anchor is the name by which links refer to a heading.
+func anchor(title string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == ' ':
+			return '-'
+		case r == '-', r == '_', 'a' <= r && r <= 'z', '0' <= r && r <= '9':
+			return r
+		}
+		return -1
+	}, strings.ToLower(title))
 }

@@ -1,35 +1,45 @@
 package guide_test
 
 import (
-	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/internal/guide"
 )
 
-// TestTopics: each file is a topic, and each topic has a page with a title.
+// TestTopics: each node type, each extension and each recipe can be read by itself.
 func TestTopics(t *testing.T) {
 	t.Parallel()
-	entries, err := os.ReadDir("pages")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var files []string
-	for _, e := range entries {
-		files = append(files, strings.TrimSuffix(e.Name(), ".md"))
-	}
 	topics := guide.Topics()
-	for _, topic := range topics {
-		if !strings.HasPrefix(guide.Page(topic), "# ") {
-			t.Errorf("the page on %s has no title", topic)
+	if topics[0] != guide.Main {
+		t.Errorf("the first topic is %q", topics[0])
+	}
+	for _, topic := range append(definition.Extensions(), "start", "end", "step", "llm_call", "tool_call", "agent_delegate", "subworkflow", "set_state", "switch",
+		"parallel", "wait", "interrupt", "jq-and-templates", "cookbook", "catch-an-error") {
+		if !slices.Contains(topics, topic) {
+			t.Errorf("there is no topic %q", topic)
 		}
 	}
-	if slices.Sort(topics); !slices.Equal(topics, files) {
-		t.Errorf("topics %q, files %q", topics, files)
+	link := regexp.MustCompile(`\]\(`)
+	for i, topic := range topics {
+		page := guide.Page(topic)
+		if slices.Contains(topics[:i], topic) {
+			t.Errorf("two pages have the topic %q", topic)
+		}
+		if !strings.HasPrefix(page, "# ") || strings.Count(page, "\n") < 3 {
+			t.Errorf("the page on %q: %q", topic, page)
+		}
+		if link.MatchString(page) || strings.Contains(page, "yaml fragment") {
+			t.Errorf("the page on %q has what only the whole page explains:\n%s", topic, page)
+		}
 	}
 	if page := guide.Page("cooking"); page != "" {
-		t.Errorf("a page on cooking: %.40q", page)
+		t.Errorf("%q", page)
+	}
+	if page := guide.Page("catch"); !strings.Contains(page, "x-workflows-engine: {uses: [catch]}") {
+		t.Errorf("the page of an extension does not say how to name it:\n%s", page)
 	}
 }

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -10,28 +11,37 @@ import (
 )
 
 func guideTool() *tool {
-	topics := guide.Topics()
 	return &tool{
 		name:        "workflow_guide",
 		title:       "Read how to write a workflow",
 		description: "Before you write a definition: how, on one page, with an example. Then by topic.",
 		annotations: mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)},
-		arguments:   []property{optional("topic", oneOf("Default definition.", topics...))},
-		answer:      []property{required("topic", str("Topic.")), required("guide", str("The page, in Markdown.")), required("topics", describe("array", "All topics."))},
+		arguments:   []property{optional("topic", str("Default definition, which lists all."))},
+		answer:      []property{required("topic", str("Topic.")), required("guide", str("The page, in Markdown.")), optional("topics", describe("array", "All topics."))},
 		invalid:     problem.ValidationError,
 		call: func(_ context.Context, _ *server, a *arguments) (*answer, error) {
-			topic := a.Get("topic").Choice(topics...)
+			topic := a.Get("topic").Text()
 			if err := a.problem(); err != nil {
 				return nil, err
 			}
 			if topic == "" {
 				topic = guide.Main
 			}
-			page, names := guide.Page(topic), make([]any, len(topics))
-			for i, name := range topics {
-				names[i] = name
+			topics := guide.Topics()
+			page := guide.Page(topic)
+			if page == "" {
+				return nil, problem.New(problem.ValidationError, "there is no topic %q", topic).WithHint("%s", guide.Hint(topic))
 			}
-			return &answer{headline: "Guide, topic " + topic + ".", lines: []string{page}, content: members{{"topic", topic}, {"guide", page}, {"topics", names}}}, nil
+			ans := &answer{headline: "Guide, topic " + topic + ".", lines: []string{page}, content: members{{"topic", topic}, {"guide", page}}}
+			if topic == guide.Main {
+				names := make([]any, len(topics))
+				for i, name := range topics {
+					names[i] = name
+				}
+				ans.lines = append(ans.lines, "Topics: "+strings.Join(topics, ", ")+".")
+				ans.content.Put("topics", names)
+			}
+			return ans, nil
 		},
 	}
 }

@@ -9,42 +9,33 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/workflows-engine/workflows-engine/graph"
-	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
 )
 
-// TestGuide: every topic is a page that fits an answer, and the definitions on it are valid without a warning.
+// TestGuide: every topic is a page that fits an answer, and the first one lists them.
 func TestGuide(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, graph.Options{})
 	first := h.ok("workflow_guide", nil)
-	if len(first["topics"].([]any)) != 6 || first["topic"] != "definition" {
+	topics, _ := first["topics"].([]any)
+	if len(topics) < 30 || first["topic"] != "definition" {
 		t.Errorf("%v", first["topics"])
 	}
-	for _, topic := range first["topics"].([]any) {
+	for _, topic := range topics {
 		r := h.raw("workflow_guide", object{"topic": topic})
 		page := r.content["guide"].(string)
 		if len(page) > mcpserver.DefaultAnswerBytes/2 || !strings.Contains(r.text, page) {
 			t.Errorf("%s: %d bytes", topic, len(page))
 		}
-		for i, block := range strings.Split(page, "```json\n") {
-			if i == 0 {
-				continue
-			}
-			text, _, _ := strings.Cut(block, "```")
-			doc, err := definition.Parse([]byte(text))
-			if err != nil {
-				t.Fatalf("%s: %v", topic, err)
-			}
-			if _, findings := definition.Compile(doc, definition.Options{}); len(findings) > 0 {
-				t.Errorf("%s: %v", topic, findings)
-			}
-		}
 	}
-	h.refused("VALIDATION_ERROR", "workflow_guide", object{"topic": "cooking"})
+	if r := h.refused("VALIDATION_ERROR", "workflow_guide", object{"topic": "mapp"}); !contains(r.text, `did you mean "map"?`) {
+		t.Errorf("%s", r.text)
+	}
+	if r := h.refused("VALIDATION_ERROR", "workflow_guide", object{"topic": "xyz"}); !contains(r.text, "jq-and-templates") {
+		t.Errorf("%s", r.text)
+	}
 }
 
-// TestValidate: a valid definition is drawn, an invalid one is no error of the call and has every problem with its place.
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, graph.Options{})

@@ -1,0 +1,14 @@
+// Package docs holds the pages for authors of definitions, so that programs can print them.
+package docs
+
+import _ "embed"
+
+// Definitions is the reference of the definition language.
+//
+//go:embed definitions.md
+var Definitions string
+
+// Cookbook has whole definitions for common tasks.
+//
+//go:embed cookbook.md
+var Cookbook string
