@@ -57,16 +57,16 @@ func TestNamedPathsExist(t *testing.T) {
 	}
 }
 
-// TestTheReadmeShowsTheExample: the program in README.md is the first example of package graph.
-func TestTheReadmeShowsTheExample(t *testing.T) {
+// TestTheEmbeddersPageShowsTheExample: the program in docs/embedding.md is the first example of package graph.
+func TestTheEmbeddersPageShowsTheExample(t *testing.T) {
 	t.Parallel()
 	src, err := os.ReadFile(filepath.Join(root, "graph/example_test.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	example := regexp.MustCompile(`(?s)\nfunc Example\(\) (\{\n.*?\n\}\n)`).FindStringSubmatch(string(src))
-	if example == nil || !strings.Contains(pages(t)[filepath.Join(root, "README.md")], "\nfunc main() "+example[1]) {
-		t.Error("README.md does not show the body of Example in graph/example_test.go")
+	if example == nil || !strings.Contains(pages(t)[filepath.Join(root, "docs/embedding.md")], "\nfunc main() "+example[1]) {
+		t.Error("docs/embedding.md does not show the body of Example in graph/example_test.go")
 	}
 }
 
