@@ -50,6 +50,8 @@ var payloadMembers = []member[Payload]{
 	{"branchName", func(p *Payload) any { return &p.BranchName }},
 	{"winners", func(p *Payload) any { return &p.Winners }},
 	{"items", func(p *Payload) any { return &p.Items }},
+	{"compensations", func(p *Payload) any { return &p.Compensations }},
+	{"compensates", func(p *Payload) any { return &p.Compensates }},
 	{"kind", func(p *Payload) any { return &p.TimerKind }},
 	{"wait_ms", func(p *Payload) any { return &p.WaitMS }},
 	{"until", func(p *Payload) any { return &p.Until }},

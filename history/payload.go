@@ -40,6 +40,11 @@ type Payload struct {
 	// Items is the number of items of a map. Added, on MapStarted.
 	Items Optional
 
+	// Compensations is how much a rollback is to undo. Added, on RollbackStarted. Compensates is the visit that a compensation undoes,
+	// "<node>#<visit>". Added, on NodeScheduled.
+	Compensations int
+	Compensates   string
+
 	// StartTimer, TimerStarted, TimerFired. TimerKind is "duration" or "until" (member "kind"), or (added) "deadline" of a
 	// TimerFired that ends an interrupt or a parallel block. StartTimer of kind duration has WaitMS, even if it is 0.
 	TimerKind string

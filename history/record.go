@@ -52,6 +52,8 @@ const (
 	SignalReceived          Name = "SignalReceived"
 	SubworkflowStarted      Name = "SubworkflowStarted"
 	SubworkflowCompleted    Name = "SubworkflowCompleted"
+	// RollbackStarted says why a run or a branch is rolled back, and how much is to be undone. Added.
+	RollbackStarted Name = "RollbackStarted"
 	// MapStarted says how many items a node with a map is repeated for. Added.
 	MapStarted         Name = "MapStarted"
 	ExecutionCompleted Name = "ExecutionCompleted"

@@ -39,6 +39,7 @@ func Compile(d *Document, o Options) (*Program, problem.Findings) {
 		for _, v := range c.vertices {
 			c.compileNode(v)
 		}
+		c.checkCompensations()
 		c.checkBranches()
 		c.checkFlow()
 		c.lintOverwrites()
@@ -126,6 +127,9 @@ type vertex struct {
 	targets, ways []*vertex
 	// catches are where a run may go on when the node has failed.
 	catches []*vertex
+	// compensation is what undoes the node, nil for nothing; compensates is set if the node undoes others.
+	compensation *vertex
+	compensates  bool
 	// entries are the first nodes of a parallel node's branches, nil for unknown ones.
 	entries []*vertex
 
@@ -270,7 +274,7 @@ func (c *compiler) program() *Program {
 	p := &Program{
 		Document: c.document, Hash: c.document.Hash(),
 		Name: about["name"].(string), Version: about["version"].(string),
-		Entry: c.entry.node, State: c.rules, Checkpoint: c.checkpoint,
+		Entry: c.entry.node, State: c.rules, Checkpoint: c.checkpoint, Rollback: c.rollback(),
 		Nodes: make([]*Node, len(c.vertices)), byID: make(map[string]*Node, len(c.vertices)),
 	}
 	for i, v := range c.vertices {

@@ -258,11 +258,13 @@ type ChildRefused struct {
 	Code  string
 }
 
-// Cancel ends the run.
+// Cancel ends the run, or begins the rollback after which it ends.
 type Cancel struct {
 	Reason string
 	// KeepTasks is recorded with the end: no task is cancelled at its agent, whatever Batch.Dropped lists.
 	KeepTasks bool
+	// ByParent says that the run that started this one does not wait for it any more. It does not end a rollback.
+	ByParent bool
 }
 
 func (Outcome) input()      {}

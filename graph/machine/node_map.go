@@ -140,7 +140,7 @@ func (m *Machine) itemEnded(t *token, output any, f *failure) {
 // completeMap completes the node once all items have ended.
 func (m *Machine) completeMap(b *block) {
 	it, c := b.items, b.node.Map
-	b.owner.inner = nil
+	b.owner.closeBlock()
 	delta := map[string]any{}
 	if c.Collect != "" {
 		delta[c.Collect] = it.outputs

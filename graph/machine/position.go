@@ -13,13 +13,14 @@ import (
 
 // positionVersion is the version of the stored form. Older versions are read too: version 1, with the whole views of
 // branches, and version 2, without repairs. Positions of other versions are not used: a position only saves reading the
-// history. A position with attempts that wait for their turn has version 4, one within a walk version 5, one within a map version 6,
-// others version 3.
+// history. A position with attempts that wait for their turn has version 4, one within a walk version 5, one within a map version 6, one with
+// something to undo version 7, others version 3.
 const (
 	positionVersion        = 3
 	queuedPositionVersion  = 4
 	walkingPositionVersion = 5
 	mapPositionVersion     = 6
+	undoPositionVersion    = 7
 )
 
 // position is the stored form of a machine.
@@ -56,6 +57,9 @@ type tokenPosition struct {
 	Wait    *wait          `json:"wait,omitempty"`
 	Inner   *blockPosition `json:"inner,omitempty"`
 	Failure *failure       `json:"failure,omitempty"`
+	// Done and Rollback are what the token has done that can be undone, and how far that is undone.
+	Done     []undo    `json:"done,omitempty"`
+	Rollback *rollback `json:"rollback,omitempty"`
 }
 
 // itemsPosition is a map. Its tokens are the items that are being worked on, its items are evaluated again.
@@ -110,6 +114,12 @@ func (m *Machine) Position() []byte {
 			p.Version = mapPositionVersion
 		}
 	}
+	switch undos, worth := m.worthPosition(); {
+	case !worth:
+		return nil
+	case undos > 0:
+		p.Version = undoPositionVersion
+	}
 	p.Main = m.main.position(m.cfg.ExecutionID)
 	if m.stateSeq > 0 && sameMap(m.stateAt, m.main.view) {
 		p.StateSeq, p.Main.View = m.stateSeq, nil
@@ -118,6 +128,7 @@ func (m *Machine) Position() []byte {
 	if err != nil {
 		return nil // a position is never necessary
 	}
+	m.positionedSeq = m.seq
 	return data
 }
 
@@ -152,7 +163,7 @@ func sameMap(a, b map[string]any) bool {
 }
 
 func (t *token) position(executionID string) tokenPosition {
-	p := tokenPosition{Phase: t.phase, Visit: t.visit, View: t.view, Wait: t.wait.recorded(), Failure: t.failure}
+	p := tokenPosition{Phase: t.phase, Visit: t.visit, View: t.view, Wait: t.wait.recorded(), Failure: t.failure, Done: t.done, Rollback: t.rollback}
 	if t.node != nil {
 		p.Node = t.node.ID
 	}
@@ -201,7 +212,7 @@ func Restore(prog *definition.Program, data []byte, state map[string]any) (*Mach
 	if err := json.Unmarshal(data, &p); err != nil {
 		return nil, problem.New(problem.HistoryCorrupt, "the stored position cannot be read").WithCause(err)
 	}
-	if p.Version < 1 || p.Version > mapPositionVersion || p.Hash != prog.Hash {
+	if p.Version < 1 || p.Version > undoPositionVersion || p.Hash != prog.Hash {
 		return nil, problem.New(problem.HistoryCorrupt, "the stored position is of version %d for definition %s", p.Version, p.Hash)
 	}
 	m := newMachine(prog, p.Config)
@@ -223,13 +234,16 @@ func (m *Machine) restore(t *token, p *tokenPosition) error {
 		return problem.New(problem.HistoryCorrupt, "the stored position names node %q, which is not in the definition", id)
 	}
 	t.phase, t.visit, t.view, t.unchecked = p.Phase, p.Visit, p.View, true
-	t.wait, t.failure = p.Wait, p.Failure
+	t.wait, t.failure, t.done, t.rollback = p.Wait, p.Failure, p.Done, p.Rollback
 	if p.Node != "" {
 		if t.node = m.prog.Node(p.Node); t.node == nil {
 			return missing(p.Node)
 		}
 	}
 	if err := t.fits(p.Inner); err != nil {
+		return err
+	}
+	if err := m.fitsRollback(t); err != nil {
 		return err
 	}
 	switch {

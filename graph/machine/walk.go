@@ -34,6 +34,9 @@ func (m *Machine) noteMove(t *token, to *definition.Node) {
 		return
 	}
 	from := t.node
+	if t.rollback != nil {
+		from = m.prog.Node(t.undoes().Node)
+	}
 	if from == nil && t.block != nil {
 		from = t.block.node
 	}
@@ -47,7 +50,7 @@ func (m *Machine) ended() bool { return m.status.Terminal() || m.fatal != nil ||
 
 // visit schedules a node and begins it. It returns the next node if the node completed at once.
 func (m *Machine) visit(t *token, n *definition.Node) *definition.Node {
-	if m.steps >= m.cfg.MaxVisits && !m.repeating() {
+	if m.steps >= m.cfg.MaxVisits && !m.repeating() && t.rollback == nil { // a rollback ends: it undoes visits
 		m.fatal = &failure{
 			Reason:  reasonOrchestration,
 			Message: "the run has used up its budget of node visits; a loop may never end",
@@ -167,6 +170,7 @@ func (m *Machine) complete(t *token, c completion) *definition.Node {
 		m.itemEnded(t, c.output, nil)
 		return nil
 	}
+	t.remember(c.output)
 	m.command(t, history.CompleteNode, history.Payload{NodeID: n.ID, Output: c.output})
 	view, err := m.merged(t, c.delta, c.overlay)
 	if err != nil {
@@ -188,6 +192,9 @@ func (m *Machine) complete(t *token, c completion) *definition.Node {
 			t.view = before // the output that breaks the state is not part of it
 		}
 		return m.failToken(t, bad)
+	}
+	if t.rollback != nil {
+		return m.undone(t)
 	}
 	if n.NextErr != nil {
 		return m.failNode(t, reasonOrchestration, n.NextErr.Error(), codeOf(n.NextErr))
@@ -212,6 +219,9 @@ func (m *Machine) merged(t *token, delta map[string]any, overlay bool) (map[stri
 
 // invalidState returns the failure of a view that breaks the state_schema.
 func (m *Machine) invalidState(t *token, nodeID string) *failure {
+	if t.rollback != nil && t.rollback.Broken {
+		return nil
+	}
 	if vs := m.prog.State.Validate(t.view); len(vs) > 0 {
 		return &failure{
 			Reason: reasonOrchestration, Code: string(problem.StateInvalid), NodeID: nodeID,

@@ -126,6 +126,8 @@ const (
 	StateInvalid Code = "STATE_SCHEMA_VIOLATION"
 	// InputInvalid: the input of a run breaks input_schema or state_schema.
 	InputInvalid Code = "INPUT_INVALID"
+	// CompensationFailed: a compensation failed, so that a rollback ended. What is not undone is named.
+	CompensationFailed Code = "COMPENSATION_FAILED"
 	// MapItemsInvalid: the items of a map are no list, or too many.
 	MapItemsInvalid Code = "MAP_ITEMS_INVALID"
 	// ExpressionFailed: a jq program failed.
@@ -225,6 +227,8 @@ const (
 	ExtensionUsed Code = "EXTENSION_USED"
 	// DefinitionSignature: a signature block is malformed.
 	DefinitionSignature Code = "DEFINITION_SIGNATURE"
+	// CompensationInvalid: a compensation is no node of its own that undoes others, or nothing has one where a rollback is asked for.
+	CompensationInvalid Code = "COMPENSATION_INVALID"
 	// DuplicateNodeID: two nodes have the same id.
 	DuplicateNodeID Code = "DUPLICATE_NODE_ID"
 	// ReservedNodeID: a node is named __start__.
