@@ -297,7 +297,7 @@ func (m *Machine) fitsRollback(t *token) error {
 	case t.phase != live, len(t.done) == 0, t.node != m.compensation(t), r.Total < len(t.done):
 		return misfit
 	case r.Reason == RollbackCatch:
-		if m.prog.Node(r.Node) == nil || m.prog.Node(r.Target) == nil {
+		if m.prog.Node(r.Node) == nil || m.prog.Node(r.Target) == nil || r.Visit < 1 {
 			return misfit
 		}
 	case t.block != nil, r.Reason == RollbackFailure && r.Failure == nil, r.Reason != RollbackFailure && r.Reason != RollbackCancel:

@@ -50,6 +50,11 @@ func (v *liveView) show(id string, r history.Record) {
 		v.header(run, id, p)
 	case history.NodeScheduled:
 		run.started[at] = r.CreatedAt
+		if p.Compensates != "" {
+			v.line(run, r, v.paint.wait("↶"), "undoes "+p.Compensates)
+		}
+	case history.RollbackStarted:
+		v.line(run, r, v.paint.wait("↶"), fmt.Sprintf("rollback: %d to undo", p.Compensations))
 	case history.ActivityRequested:
 		if p.ExternalTask != "" {
 			v.line(run, r, v.paint.wait("…"), "task "+cut(p.ExternalTask, outputWidth)+" at agent "+p.AgentID)

@@ -80,6 +80,12 @@ func recordDetail(r history.Record, t *attempt) string {
 			add("[caught by %s, goes on at %s]", p.CaughtBy, p.Target)
 		}
 		add("%s: %s", p.Reason, p.Message)
+	case history.NodeScheduled:
+		if p.Compensates != "" {
+			add("undoes %s", p.Compensates)
+		}
+	case history.RollbackStarted:
+		add("%d to undo (%s)", p.Compensations, p.Reason)
 	case history.MapStarted:
 		add("%v items", p.Items.Value)
 	case history.ActivityRequested:

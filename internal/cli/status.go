@@ -104,6 +104,9 @@ func writeStatus(w io.Writer, run *graph.Run, s *session, now time.Time) error {
 	for _, p := range run.Maps {
 		add("items of "+p.NodeID, fmt.Sprintf("%d of %d, %d failed, %d under way", p.Succeeded+p.Failed, p.Items, p.Failed, p.Running))
 	}
+	for _, p := range run.Rollbacks {
+		add("rollback", rollbackText(p))
+	}
 	if run.Status == machine.Completed {
 		add("result", short(run.Result, 200))
 	}
@@ -122,6 +125,15 @@ func writeStatus(w io.Writer, run *graph.Run, s *session, now time.Time) error {
 		fmt.Fprintf(w, "\n%s\n", lackText(l))
 	}
 	return nil
+}
+
+// rollbackText says why something is rolled back, and how far that has come.
+func rollbackText(p machine.RollbackProgress) string {
+	text := fmt.Sprintf("%d of %d undone, undoes %s", p.Undone, p.Total, p.Undoing)
+	if p.Reason == machine.RollbackCancel {
+		return text + ", because the run was cancelled"
+	}
+	return text + ", because " + strings.TrimSpace(p.NodeID+" failed "+p.Code)
 }
 
 // blocks reports whether what is missing is what an entry waits for.

@@ -22,8 +22,8 @@ func cancelTool() *tool {
 		},
 		answer: []property{
 			required("execution_id", str("The run.")),
-			required("status", oneOf("Where the run stands.", "cancelled")),
-			finalProperty, reasonProperty, seqProperty,
+			required("status", str("cancelled, or what its rollback waits for.")),
+			finalProperty, reasonProperty, seqProperty, nextProperty,
 		},
 		invalid: problem.CancelValidationError,
 		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {

@@ -34,7 +34,7 @@ type box struct {
 type edge struct {
 	from, to int
 	labels   []string
-	failure  bool // a failure is caught
+	failure  bool // a failure is caught, or a node undone
 	taken    bool
 }
 
@@ -92,6 +92,9 @@ func draw(p *definition.Program, run *Run) *graph {
 		}
 		for _, k := range n.Catches {
 			add(n, k.Target, strings.Join(k.Codes, ", "), true)
+		}
+		if n.Compensation != nil {
+			add(n, n.Compensation.Node, "undone by", true)
 		}
 	}
 	return g
