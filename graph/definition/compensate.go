@@ -42,20 +42,23 @@ var (
 func (c *compiler) followCompensations() {
 	for _, v := range c.vertices {
 		n, at := v.json.Get("compensate"), v.at.member("compensate").member("node")
-		if n == nil || !v.sound || c.duplicate[v.node.ID] {
+		if n == nil || n.Kind != jsonvalue.Object || !isFilled(n.Get("node")) || c.duplicate[v.node.ID] {
 			continue
 		}
 		c.used[ExtensionCompensate] = true
 		id := n.Get("node")
 		to := c.byID[id.Str]
-		if to == nil {
-			if !c.named(id.Str) {
+		if to != nil {
+			to.compensates = true // also of a node that is not sound
+		}
+		if to == nil || !v.sound {
+			if to == nil && !c.named(id.Str) {
 				c.danglingEdge = true
 				c.fail(problem.UnknownNode, id, at, v, fmt.Sprintf("there is no node %q", clip(id.Str)), c.suggest(id.Str))
 			}
 			continue
 		}
-		v.compensation, to.compensates = to, true
+		v.compensation = to
 		k := &Compensation{Node: to.node}
 		if as := n.Get("as"); as != nil {
 			k.As = as.Str
@@ -73,11 +76,11 @@ func (c *compiler) checkCompensations() {
 			continue
 		}
 		reported[to] = true
-		c.checkCompensation(v, to)
+		to.compensates = c.checkCompensation(v, to)
 	}
 	for _, v := range c.vertices {
 		for _, to := range everywhere(v) {
-			if to != nil && to.compensates && !v.compensates {
+			if to != nil && to.compensates && !v.compensates && reported[to] {
 				c.reachedCompensation(v, to)
 			}
 		}
@@ -89,8 +92,8 @@ func (c *compiler) checkCompensations() {
 	c.checkRollbacks(len(reported) > 0)
 }
 
-// checkCompensation checks the node that undoes another one.
-func (c *compiler) checkCompensation(v, to *vertex) {
+// checkCompensation checks the node that undoes another one. It reports whether that one can: of another kind of node no more is said.
+func (c *compiler) checkCompensation(v, to *vertex) bool {
 	n, at := v.json.Get("compensate").Get("node"), v.at.member("compensate").member("node")
 	wrong := func(n *jsonvalue.Node, at *path, v *vertex, hint, format string, args ...any) {
 		c.fail(problem.CompensationInvalid, n, at, v, fmt.Sprintf(format, args...), hint)
@@ -99,19 +102,25 @@ func (c *compiler) checkCompensation(v, to *vertex) {
 	switch t := to.node.Type; {
 	case to == v:
 		wrong(n, at, v, "name another node, which undoes this one", "the node %q compensates itself", id)
+		return false
 	case !t.IsActivity() && t != AgentDelegate && t != Subworkflow:
 		wrong(n, at, v, "name a step, llm_call, tool_call, agent_delegate or subworkflow", "%s node cannot compensate, as %q is to", withArticle(string(t)), id)
+		return false
+	case to.compensation != nil:
+		wrong(n, at, v, "name a node that nothing undoes: a compensation that fails ends the run", "the compensation %q is compensated itself", id)
+		return false
 	}
-	if len(to.out) > 0 && to != v {
+	if len(to.out) > 0 {
 		wrong(to.out[0].json, to.out[0].at, to, "remove the edge: after a rollback the run goes on where the catch leads, or ends",
 			"an edge leads on from %q, which is a compensation", id)
 	}
-	for _, name := range []string{"compensate", "catch", "map"} {
-		if extra := to.json.Get(name); extra != nil && to.sound && to != v {
+	for _, name := range []string{"catch", "map"} {
+		if extra := to.json.Get(name); extra != nil && to.sound {
 			wrong(extra, to.at.member(name), to, "remove it; retry and timeout of the compensation apply, and if it fails the run fails",
 				"the compensation %q must not have %s itself", id, name)
 		}
 	}
+	return true
 }
 
 // reachedCompensation reports a way into a compensation that is no rollback.
