@@ -45,6 +45,9 @@ func (s *server) inShort(run runView) (lines []string) {
 		}
 		return lines
 	}
+	for _, p := range run.Rollbacks {
+		lines = append(lines, fmt.Sprintf("Rollback (%s): %d of %d undone; undoes %s.", p.Reason, p.Undone, p.Total, p.Undoing))
+	}
 	subject := run.actionable()
 	shown := run.shown()
 	for i, p := range shown {
