@@ -157,6 +157,41 @@ func TestASubworkflowRollsBackByItself(t *testing.T) {
 	})
 }
 
+// TestAForkDoesNotBuildUponWhatIsUndone refuses to begin a run after nodes that a rollback has undone, unless the record is named.
+func TestAForkDoesNotBuildUponWhatIsUndone(t *testing.T) {
+	t.Parallel()
+	r, store := host(t, graph.Options{})
+	start(t, r, "r", saga(t, `"failure"`), nil)
+	submit(t, r, "r", "flight", object{})
+	submit(t, r, "r", "hotel", object{})
+	if _, err := r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: "pay", Error: "no money", Code: "DECLINED"}); err != nil {
+		t.Fatal(err)
+	}
+	submit(t, r, "r", "no_hotel", object{})
+	submit(t, r, "r", "no_flight", object{})
+	for _, run := range []*graph.Run{status(t, r, "r"), status(t, newRunner(t, store, graph.Options{}), "r")} {
+		if wantStatus(t, run, machine.Failed); run.ErrorNodeID != "pay" || run.ErrorCode != "DECLINED" {
+			t.Errorf("failed at %q by %s", run.ErrorNodeID, run.ErrorCode)
+		}
+	}
+	for _, node := range []string{"pay", "hotel"} {
+		_, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", BeforeNode: node})
+		if e := wantCode(t, err, problem.ValidationError); e.At.NodeID != "flight" || !strings.Contains(e.Hint, "at record 6,") {
+			t.Errorf("refused at %q: %s", e.At.NodeID, e.Hint)
+		}
+	}
+	for _, req := range []graph.ForkRequest{{BeforeNode: "flight"}, {Seq: 6}} {
+		req.ExecutionID = "r"
+		run, err := r.Fork(t.Context(), req)
+		if err != nil || run.Pending[0].NodeID != "flight" {
+			t.Errorf("%+v: %+v, %v", req, run, err)
+		}
+	}
+	if run, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", Seq: 22}); err != nil || run.Pending[0].NodeID != "pay" {
+		t.Errorf("%+v, %v", run, err)
+	}
+}
+
 // TestAFailedCompensationIsRetriedByAFork forks a run before the compensation that failed: the rollback goes on, and the run ends as
 // it would have.
 func TestAFailedCompensationIsRetriedByAFork(t *testing.T) {

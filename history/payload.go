@@ -22,7 +22,8 @@ type Payload struct {
 	Reason  string
 	Message string
 	Code    string
-	// FailedNodeID names the node of an orchestration_error, which by the protocol has no NodeID. Added.
+	// FailedNodeID names the node of an orchestration_error, which by the protocol has no NodeID, and on ExecutionFailed the node that
+	// failed before a rollback. Added.
 	FailedNodeID string
 	// CaughtBy is the node that catches the failure, the failing one or a parallel node around it, and Target the node at which the
 	// run goes on; "" if nothing does. Added.

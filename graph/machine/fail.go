@@ -92,15 +92,15 @@ func (m *Machine) failRun(f *failure) {
 		f.Message += "; " + text
 	}
 	m.command(m.main, history.FailNode, f.payload())
-	m.endFailed(f)
+	m.endFailed(f, "")
 }
 
-// endFailed writes ExecutionFailed. FailNode has been written.
-func (m *Machine) endFailed(f *failure) {
+// endFailed writes ExecutionFailed, which names the node that failed if FailNode was not written just before.
+func (m *Machine) endFailed(f *failure, node string) {
 	if m.status.Terminal() {
 		return
 	}
-	m.event(history.ExecutionFailed, history.Payload{Error: f.Message, Code: f.Code})
+	m.event(history.ExecutionFailed, history.Payload{Error: f.Message, Code: f.Code, FailedNodeID: node})
 	m.failure = *f
 	m.end(Failed)
 }

@@ -241,7 +241,7 @@ func (m *Machine) takeEnd(records []history.Record) bool {
 		case history.ExecutionCompleted:
 			m.result, m.status = rec.Payload.Result.Value, Completed
 		case history.ExecutionFailed:
-			m.failure, m.status = failure{Message: rec.Payload.Error, Code: rec.Payload.Code}, Failed
+			m.failure, m.status = failure{Message: rec.Payload.Error, Code: rec.Payload.Code, NodeID: rec.Payload.FailedNodeID}, Failed
 		case history.ExecutionCancelled:
 			m.reason, m.status = rec.Payload.Reason, Cancelled
 		default:

@@ -143,7 +143,11 @@ func (m *Machine) rolledBack(t *token, r *rollback) *definition.Node {
 	case RollbackCancel:
 		m.endCancelled(history.Payload{NodeID: t.node.ID, Reason: r.Cancel})
 	default:
-		m.endFailed(r.Failure)
+		node := ""
+		if r.Total > 0 { // FailNode stands far before
+			node = r.Failure.NodeID
+		}
+		m.endFailed(r.Failure, node)
 	}
 	return nil
 }
@@ -151,7 +155,7 @@ func (m *Machine) rolledBack(t *token, r *rollback) *definition.Node {
 // rollBackFailed ends the run by a failure, or rolls it back first. FailNode has been written.
 func (m *Machine) rollBackFailed(f *failure) {
 	if !m.prog.Rollback.OnFailure || m.main.node == nil {
-		m.endFailed(f)
+		m.endFailed(f, "")
 		return
 	}
 	m.walk(m.main, m.rollBack(m.main, &rollback{Reason: RollbackFailure, Failure: f}))
