@@ -192,6 +192,30 @@ func TestAForkDoesNotBuildUponWhatIsUndone(t *testing.T) {
 	}
 }
 
+// TestARollbackCancelsSubworkflows cancels a run that waits for a subworkflow: that one ends while the run is rolled back.
+func TestARollbackCancelsSubworkflows(t *testing.T) {
+	t.Parallel()
+	r, store := host(t, graph.Options{})
+	register(t, r, "urn:child", linear(t, "child", "c"))
+	parent := workflowWith(t, "parent", `"x-workflows-engine":{"uses":["compensate"],"rollback":["cancel"]}`, []string{
+		startNode(), tool("flight", `"compensate":{"node":"no_flight"}`), subworkflow("v", "urn:child"), tool("no_flight"), endNode(),
+	}, "s flight", "flight v", "v e")
+	start(t, r, "r", parent, nil)
+	submit(t, r, "r", "flight", object{})
+	for status(t, r, "r").Status != machine.AwaitingActivity { // the subworkflow begins by itself
+		if _, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: graph.Wait{Set: true, Limit: time.Second}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := cancel(t, r, "r", "ill")
+	if len(run.Pending) != 1 || run.Pending[0].NodeID != "no_flight" {
+		t.Fatalf("run %+v", run)
+	}
+	wantStatus(t, settled(t, r, "r:sub:v"), machine.Cancelled)
+	wantStatus(t, submit(t, r, "r", "no_flight", object{}), machine.Cancelled)
+	wantTrue(t, store, "r")
+}
+
 // TestAFailedCompensationIsRetriedByAFork forks a run before the compensation that failed: the rollback goes on, and the run ends as
 // it would have.
 func TestAFailedCompensationIsRetriedByAFork(t *testing.T) {
