@@ -22,9 +22,21 @@ import (
 func saga(t testing.TB, rollback string) *definition.Document {
 	t.Helper()
 	return workflowWith(t, "saga", `"x-workflows-engine":{"uses":["compensate"],"rollback":[`+rollback+`]}`, []string{
-		startNode(), tool("flight", `"compensate":{"node":"no_flight","as":"undo"}`), tool("hotel", `"compensate":{"node":"no_hotel","as":"undo"}`),
+		startNode(), tool("flight", `"compensate":{"node":"no_flight","as":"undo"}`),
+		tool("hotel", `"compensate":{"node":"no_hotel","as":"undo"}`),
 		tool("pay"), tool("no_flight"), tool("no_hotel"), endNode(),
 	}, "s flight", "flight hotel", "hotel pay", "pay e")
+}
+
+// slow pays in an hour, and takes a minute for each compensation.
+func slow() *script {
+	minute := after(time.Minute, object{})
+	return &script{answers: answers{"pay": after(time.Hour, nil), "no_hotel": minute, "no_flight": minute}}
+}
+
+// unawaited starts a run and does not wait.
+func unawaited(d *definition.Document) graph.StartRequest {
+	return graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Set: true}}
 }
 
 // wantTrue checks what the history of a run says by a replay, and that it can be continued from its stored position.
@@ -89,10 +101,10 @@ func TestARollbackGoesOnElsewhere(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := historymem.New()
-		s := &script{answers: answers{"pay": after(time.Hour, nil), "no_hotel": after(time.Minute, object{}), "no_flight": after(time.Minute, object{})}}
+		s := slow()
 		driver := newRunner(t, store, graph.Options{Activities: s, Background: true})
 		other := newRunner(t, store, graph.Options{})
-		if _, err := driver.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: saga(t, `"cancel"`), Wait: graph.Wait{Set: true}}); err != nil {
+		if _, err := driver.Start(t.Context(), unawaited(saga(t, `"cancel"`))); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
@@ -130,15 +142,15 @@ func TestASubworkflowRollsBackByItself(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := historymem.New()
-		s := &script{answers: answers{"pay": after(time.Hour, nil), "no_hotel": after(time.Minute, object{}), "no_flight": after(time.Minute, object{})}}
+		s := slow()
 		parent := workflow(t, "parent", []string{startNode(), subworkflow("v", "urn:child"), endNode()}, "s v", "v e")
-		begin := func() *graph.Runner {
+		process := func() *graph.Runner {
 			r := newRunner(t, store, graph.Options{Activities: s, Background: true})
 			register(t, r, "urn:child", saga(t, `"cancel"`))
 			return r
 		}
-		r := begin()
-		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: parent, Wait: graph.Wait{Set: true}}); err != nil {
+		r := process()
+		if _, err := r.Start(t.Context(), unawaited(parent)); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
@@ -148,7 +160,7 @@ func TestASubworkflowRollsBackByItself(t *testing.T) {
 			t.Fatalf("child %+v", child)
 		}
 		closeRunner(t, r)
-		wantStatus(t, settled(t, begin(), "r:sub:v"), machine.Cancelled)
+		wantStatus(t, settled(t, process(), "r:sub:v"), machine.Cancelled)
 		rs := records(t, store, "r:sub:v")
 		if n := count(rs, history.CancelExecution); n != 1 || countOf(rs, history.ActivityCompleted, "no_flight") != 1 {
 			t.Errorf("%d cancels in %v", n, names(rs, ""))
@@ -164,7 +176,8 @@ func TestAForkDoesNotBuildUponWhatIsUndone(t *testing.T) {
 	start(t, r, "r", saga(t, `"failure"`), nil)
 	submit(t, r, "r", "flight", object{})
 	submit(t, r, "r", "hotel", object{})
-	if _, err := r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: "pay", Error: "no money", Code: "DECLINED"}); err != nil {
+	declined := graph.SubmitRequest{ExecutionID: "r", NodeID: "pay", Error: "no money", Code: "DECLINED"}
+	if _, err := r.SubmitActivity(t.Context(), declined); err != nil {
 		t.Fatal(err)
 	}
 	submit(t, r, "r", "no_hotel", object{})
@@ -247,12 +260,13 @@ func TestAFailedCompensationIsRetriedByAFork(t *testing.T) {
 				},
 			}}
 			r := newRunner(t, store, graph.Options{Activities: s})
-			if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: saga(t, tt.rollback), Wait: graph.Wait{Set: true}}); err != nil {
+			if _, err := r.Start(t.Context(), unawaited(saga(t, tt.rollback))); err != nil {
 				t.Fatal(err)
 			}
 			if tt.name == "cancel" {
 				for status(t, r, "r").CurrentNodeID != "pay" {
-					if _, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: graph.Wait{Set: true, Limit: 10 * time.Millisecond}}); err != nil {
+					soon := graph.Wait{Set: true, Limit: 10 * time.Millisecond}
+					if _, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: soon}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -260,7 +274,8 @@ func TestAFailedCompensationIsRetriedByAFork(t *testing.T) {
 			}
 			run := settled(t, r, "r")
 			wantStatus(t, run, machine.Failed)
-			if run.ErrorCode != string(problem.CompensationFailed) || run.ErrorNodeID != "no_flight" || !strings.Contains(run.Error, "not compensated: flight") {
+			named := strings.Contains(run.Error, "not compensated: flight")
+			if run.ErrorCode != string(problem.CompensationFailed) || run.ErrorNodeID != "no_flight" || !named {
 				t.Fatalf("failed at %q by %s: %s", run.ErrorNodeID, run.ErrorCode, run.Error)
 			}
 			wantTrue(t, store, "r")
@@ -271,8 +286,10 @@ func TestAFailedCompensationIsRetriedByAFork(t *testing.T) {
 			if wantStatus(t, run, tt.want); run.ErrorCode != string(tt.code) {
 				t.Errorf("failed by %s: %s", run.ErrorCode, run.Error)
 			}
-			if rs := records(t, store, "f"); countOf(rs, history.ActivityCompleted, "no_hotel") != 1 || countOf(rs, history.ActivityCompleted, "no_flight") != 1 {
-				t.Errorf("records %v", names(rs, ""))
+			for _, node := range []string{"no_hotel", "no_flight"} {
+				if n := countOf(records(t, store, "f"), history.ActivityCompleted, node); n != 1 {
+					t.Errorf("%s completed %d times", node, n)
+				}
 			}
 			wantTrue(t, store, "f")
 		})

@@ -104,10 +104,12 @@ func (c *compiler) checkCompensation(v, to *vertex) bool {
 		wrong(n, at, v, "name another node, which undoes this one", "the node %q compensates itself", id)
 		return false
 	case !t.IsActivity() && t != AgentDelegate && t != Subworkflow:
-		wrong(n, at, v, "name a step, llm_call, tool_call, agent_delegate or subworkflow", "%s node cannot compensate, as %q is to", withArticle(string(t)), id)
+		wrong(n, at, v, "name a step, llm_call, tool_call, agent_delegate or subworkflow",
+			"%s node cannot compensate, as %q is to", withArticle(string(t)), id)
 		return false
 	case to.compensation != nil:
-		wrong(n, at, v, "name a node that nothing undoes: a compensation that fails ends the run", "the compensation %q is compensated itself", id)
+		wrong(n, at, v, "name a node that nothing undoes: a compensation that fails ends the run",
+			"the compensation %q is compensated itself", id)
 		return false
 	}
 	if len(to.out) > 0 {

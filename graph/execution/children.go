@@ -155,7 +155,7 @@ func (x *Run) endWithParent(ctx context.Context, w *Work) (gone bool, err error)
 	case errors.Is(err, problem.ExecutionNotFound):
 	case err != nil:
 		return false, err
-	case parent.Phase.Terminal() && len(x.m.Rollbacks()) > 0: // it was cancelled before
+	case parent.Phase.Terminal() && x.m != nil && len(x.m.Rollbacks()) > 0: // it was cancelled before, or fails by itself
 	case parent.Phase.Terminal():
 		keep, err := recorded.KeepsTasks(ctx, x.env.Store, parent.ID)
 		if err != nil {

@@ -194,7 +194,7 @@ func (m *Machine) rollsBack() bool {
 // maxLeftNamed bounds the visits that the end of a run names.
 const maxLeftNamed = 8
 
-// leftText says what is not undone at the end of a run that was to be rolled back, "" if that is nothing.
+// leftText ends all blocks of a run that ends, and says what is not undone, "" if that is nothing.
 func (m *Machine) leftText() string {
 	var names []string
 	m.main.closeBlock()
@@ -239,7 +239,7 @@ func (m *Machine) cancel(in Cancel) {
 		return
 	}
 	p.KeepTasks = in.KeepTasks
-	if text := m.leftText(); stopped && text != "" {
+	if text := m.leftText(); stopped && !in.KeepTasks && text != "" {
 		p.Reason = strings.TrimSpace(in.Reason + " (" + text + ")")
 	}
 	m.endCancelled(p)

@@ -32,9 +32,11 @@ func (f *Fork) keepsUndone(records []history.Record, n int) error {
 			begun[at] = r.Seq
 		}
 		if succeeded(r) && undone[at] {
-			return problem.New(problem.ValidationError, "run %q has undone what node %q did, and a run forked before node %q would build upon it", f.From, r.Payload.NodeID, f.BeforeNode).
-				WithPlace(problem.Place{ExecutionID: f.From, NodeID: r.Payload.NodeID}).
-				WithHint("Fork it at record %d, before that node. To count as done what was undone, name the record at which to fork.", max(begun[at]-1, 1))
+			node := r.Payload.NodeID
+			return problem.New(problem.ValidationError,
+				"run %q has undone what node %q did, and a run forked before node %q would build upon it", f.From, node, f.BeforeNode).
+				WithPlace(problem.Place{ExecutionID: f.From, NodeID: node}).
+				WithHint("Fork it at record %d, before that node; at another record what was undone counts as done.", max(begun[at]-1, 1))
 		}
 	}
 	return nil

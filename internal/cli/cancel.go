@@ -55,7 +55,8 @@ func (a *app) cancel(ctx context.Context, id, reason string, keepTasks bool) err
 			return err
 		}
 		if !run.Status.Terminal() {
-			_, err = fmt.Fprintf(a.human, "run %s is rolled back first; to see how far it is:\n  %s\n", run.ExecutionID, s.command("status", run.ExecutionID))
+			_, err = fmt.Fprintf(a.human, "run %s is rolled back first; to see how far it is:\n  %s\n",
+				run.ExecutionID, s.command("status", run.ExecutionID))
 			return err
 		}
 		line := "cancelled run " + run.ExecutionID
