@@ -78,6 +78,7 @@ var payloadMembers = []member[Payload]{
 	{"externalTaskId", func(p *Payload) any { return &p.ExternalTask }},
 	{"externalContextId", func(p *Payload) any { return &p.ExternalContext }},
 	{"delegateInput", func(p *Payload) any { return &p.DelegateInput }},
+	{MemberRequest, func(p *Payload) any { return &p.Request }},
 	{"activityExecutionMode", func(p *Payload) any { return &p.Mode }},
 	{"idempotencyKey", func(p *Payload) any { return &p.IdempotencyKey }},
 	{"usage", func(p *Payload) any { return &p.Usage }},

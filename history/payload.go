@@ -93,6 +93,9 @@ type Payload struct {
 	ExternalContext string
 	// DelegateInput: nil leaves it out.
 	DelegateInput map[string]any
+	// Request is what is sent: that of a model or tool, or which item of a map an attempt works on. It is for readers: no replay looks
+	// at it. Nil if nothing is said beyond the definition and the state. Added, on ActivityRequested.
+	Request map[string]any
 	// Mode is activityExecutionMode: who performs an ActivityRequested, and the mode in which the run was started. Added, on
 	// ActivityRequested and ExecutionStarted.
 	Mode string

@@ -138,6 +138,8 @@ type EffectBase struct {
 	Span           *history.ParallelSpan
 	// State is the state as the node sees it. Shared: copy it before handing it out.
 	State map[string]any
+	// Requested is when the attempt was requested, also when it is begun again after a crash.
+	Requested time.Time
 	// Deadline is zero without a timeout.
 	Deadline time.Time
 }

@@ -94,10 +94,10 @@ var rooms = map[string][]string{
 	"activities":                  {"graph/problem", "internal/jsonvalue", "internal/port"},
 	"activities/activitiestest":   {"activities", "graph/problem"},
 	"internal/childprocess":       {"graph/problem"},
-	"activities/toolcall":         {"activities", "graph/expr", "graph/problem", "internal/childprocess", "internal/jsonschema", "internal/jsonvalue", "internal/suggest", "internal/wait"},
+	"activities/toolcall":         {"activities", "graph/expr", "graph/problem", "internal/childprocess", "internal/jsonschema", "internal/jsonvalue", "internal/port", "internal/suggest", "internal/wait"},
 	"activities/stepcommand":      {"activities", "graph/problem", "internal/childprocess", "internal/jsonvalue"},
 	"internal/manifest":           {"activities/stepcommand", "activities/toolcall", "graph/problem", "internal/jsonobject", "internal/jsonvalue", "internal/suggest"},
-	"activities/llmcall":          {"activities", "graph/problem", "graph/expr", "internal/jsonobject", "internal/jsonschema", "internal/jsonvalue"},
+	"activities/llmcall":          {"activities", "graph/problem", "graph/expr", "internal/jsonobject", "internal/jsonschema", "internal/jsonvalue", "internal/port"},
 	"delegate":                    {"activities", "graph/problem", "internal/jsonvalue", "internal/port", "internal/wait"},
 	"graph/runview":               {"history", "graph/problem", "graph/definition", "graph/machine", "internal/jsonvalue"},
 	"history/internal/shortform": {
@@ -123,7 +123,7 @@ var rooms = map[string][]string{
 		"history", "history/runfile", "graph/problem", "graph/definition", "graph/actor", "graph/admit", "graph/execution", "graph/library", "graph/replay",
 	},
 	"graph/survey":   {"history", "graph/problem", "graph/machine", "graph/runview", "graph/recorded", "graph/execution", "graph/library"},
-	"graph/perform":  {"internal/guard", "activities", "delegate", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/execution", "graph/limit", "graph/trace", "internal/jsonvalue", "internal/port"},
+	"graph/perform":  {"internal/guard", "history", "activities", "delegate", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/execution", "graph/limit", "graph/trace", "internal/jsonvalue", "internal/port"},
 	"graph/schedule": {"internal/guard", "history", "graph/machine", "graph/execution"},
 	"graph/notify":   {"internal/guard", "graph/problem", "history", "graph/machine", "graph/execution"},
 	"graph": {
@@ -150,7 +150,7 @@ var rooms = map[string][]string{
 		"activities", "activities/llmcall", "delegate", "history", "history/historymem", "history/historysql", "graph", "graph/problem",
 		"graph/definition", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/signing",
 	},
-	"internal/runjson": {"history", "internal/config/envname", "graph/machine", "graph/runview", "internal/jsonvalue"},
+	"internal/runjson": {"history", "internal/config/envname", "graph/machine", "graph/runview", "internal/jsondelta", "internal/jsonvalue"},
 	"internal/picture": {"graph/definition", "history"},
 	"internal/mcpserver/streamable": {
 		"internal/mcpserver/frame",
