@@ -92,6 +92,8 @@ var payloads = []struct {
 		},
 		`,"nodeId":"d","nodeType":"agent_delegate","agentId":"coder","protocol":"a2a","delegateCorrelationId":"x:delegate:d",` +
 			`"delegateInput":{"task":"T"},"activityExecutionMode":"host_mediated"`},
+	{history.ActivityRequested, payload{NodeID: "n", NodeType: "llm_call", Attempt: 1, Request: obj{"model": "m", "item": 0.0}},
+		`,"nodeId":"n","nodeType":"llm_call","attempt":1,"request":{"item":0,"model":"m"}`},
 	{history.ActivityCompleted,
 		payload{
 			NodeID: "d", NodeType: "agent_delegate", Span: someSpan, Result: history.Some(obj{"r": 1.5}), Correlation: "c", ExternalTask: "t-1", ExternalContext: "k-1",
