@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph"
@@ -246,6 +247,11 @@ func (d *drive) stopped(ctx context.Context, run *graph.Run, err error) error {
 	fmt.Fprintf(d.app.stderr, "\ninterrupted; everything that run %s has done is recorded. Continue with:\n  %s\n",
 		run.ExecutionID, d.session.command("recover", run.ExecutionID))
 	return silent{exitInterrupted}
+}
+
+// reading returns the line that calls another command that reads the same runs.
+func (s *session) reading(name string, args ...string) string {
+	return shellword.Line(slices.Concat([]string{program, name}, args, s.sameStore)...)
 }
 
 // command returns the line that calls another command that drives the same runs.

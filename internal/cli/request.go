@@ -1,9 +1,13 @@
 package cli
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
@@ -59,6 +63,52 @@ func lastMessage(request map[string]any) string {
 	}
 	text, _ := last["content"].(string)
 	return text
+}
+
+// maxRequestSearch is how many records are looked through for the request of an attempt.
+const maxRequestSearch = 1000
+
+// maxRequestsShown is of how many attempts the status of a run shows the requests.
+const maxRequestsShown = 20
+
+// requestsOf finds the requests of the first attempts that a run waits for, by the ids of what it waits for.
+func (s *session) requestsOf(ctx context.Context, run *graph.Run) (map[string]*history.Record, error) {
+	requests := map[string]*history.Record{}
+	for i := range min(len(run.Pending), maxRequestsShown) {
+		p := &run.Pending[i]
+		r, err := s.requestOf(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		requests[p.ID] = r
+	}
+	return requests, nil
+}
+
+// requestOf finds the request of an attempt that is under way in process, nil if there is none among the newest records.
+func (s *session) requestOf(ctx context.Context, p *graph.Pending) (*history.Record, error) {
+	if p.Host || p.Queued || p.Kind != machine.WaitActivity && p.Kind != machine.WaitDelegate {
+		return nil, nil
+	}
+	execution, err := s.store.Execution(ctx, p.ExecutionID)
+	if err != nil {
+		return nil, err
+	}
+	const page = 100
+	for last := execution.Seq; last > max(execution.Seq-maxRequestSearch, 0); last -= page {
+		from := max(last-page+1, 1)
+		records, err := s.engine.History(ctx, graph.HistoryRequest{ExecutionID: p.ExecutionID, FromSeq: from, Limit: int(last - from + 1)})
+		if err != nil {
+			return nil, err
+		}
+		for i := range slices.Backward(records) {
+			r := &records[i]
+			if q := &r.Payload; r.Name == history.ActivityRequested && q.NodeID == p.NodeID && max(q.Visit, 1) == p.Visit && max(q.Attempt, 1) == p.Attempt && len(q.Request) > 0 {
+				return r, nil
+			}
+		}
+	}
+	return nil, nil
 }
 
 // stateTrail knows the newest state of the records that were read, to say what the next one changes.

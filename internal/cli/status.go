@@ -13,6 +13,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
@@ -63,12 +64,16 @@ func (a *app) status(ctx context.Context, id, folder string, asJSON bool) error 
 		if err := s.addRequiredFlags(ctx, run); err != nil {
 			return err
 		}
-		return writeStatus(s.config.Masked(a.human), run, s, a.now())
+		requests, err := s.requestsOf(ctx, run)
+		if err != nil {
+			return err
+		}
+		return writeStatus(s.config.Masked(a.human), run, s, a.now(), requests)
 	})
 }
 
-// writeStatus prints a run for people.
-func writeStatus(w io.Writer, run *graph.Run, s *session, now time.Time) error {
+// writeStatus prints a run for people. requests are those of attempts that are under way, by the ids of what the run waits for.
+func writeStatus(w io.Writer, run *graph.Run, s *session, now time.Time, requests map[string]*history.Record) error {
 	rows := [][]string{
 		{"run", run.ExecutionID},
 		{"workflow", strings.TrimSpace(run.DefinitionName + " " + run.DefinitionVersion)},
@@ -119,6 +124,10 @@ func writeStatus(w io.Writer, run *graph.Run, s *session, now time.Time) error {
 	for _, p := range run.Pending {
 		if err := writePending(w, run, &p, s, now); err != nil {
 			return err
+		}
+		if r := requests[p.ID]; r != nil {
+			fmt.Fprintf(w, "  sent: %s\n", cut(requestText(r.Payload.Request, detailWidth), detailWidth))
+			fmt.Fprintf(w, "  all of it: %s\n", s.reading("history", p.ExecutionID, "--from", fmt.Sprint(r.Seq), "--limit", "1", "--full"))
 		}
 	}
 	if l := run.Lacks; l != nil && !slices.ContainsFunc(run.Pending, func(p graph.Pending) bool { return blocks(l, &p) }) {

@@ -93,7 +93,7 @@ func TestWriteStatus(t *testing.T) {
 		"status_completed": completed, "status_cancelled": cancelled,
 	} {
 		var out bytes.Buffer
-		if err := writeStatus(&out, run, sampleSession(), noon); err != nil {
+		if err := writeStatus(&out, run, sampleSession(), noon, nil); err != nil {
 			t.Fatal(err)
 		}
 		requireGolden(t, name, out.String())

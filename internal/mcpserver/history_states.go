@@ -1,7 +1,9 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -64,22 +66,27 @@ func (b *statesBefore) show(in outline.Document, r *history.Record, payload any,
 // withChanges shows the payload of a state with what it changes: the values that are new, by their pointers in the state, and the
 // pointers of those that are gone. What does not fit is counted; the record alone has it.
 func withChanges(in outline.Document, payload map[string]any, changes []runjson.Change, limit int) jsonvalue.Raw {
-	changed, gone, more := members{}, []any{}, 0
 	limit -= jsonvalue.Size(payload, 0) + len(`,"state":{"changed":{},"gone":[],"more":10000}`)
-	for i, c := range changes {
-		room := limit/(len(changes)-i) - jsonvalue.StringSize(c.Pointer) - len(`:,`)
-		if c.Gone && room >= 0 {
-			gone = append(gone, c.Pointer)
-			limit -= jsonvalue.StringSize(c.Pointer) + len(`,`)
-			continue
-		}
+	texts := make([]jsonvalue.Raw, len(changes))
+	for left, i := range smallestFirst(changes) {
+		c := &changes[i]
+		room := limit/(len(changes)-left) - jsonvalue.StringSize(c.Pointer) - len(`:,`)
 		text, _ := in.Show(c.Value, room, "/state"+c.Pointer)
-		if c.Gone || len(text) > room {
-			more++
-			continue
+		if len(text) <= room {
+			texts[i] = text
+			limit -= jsonvalue.StringSize(c.Pointer) + len(text) + len(`:,`)
 		}
-		changed.Put(c.Pointer, text)
-		limit -= jsonvalue.StringSize(c.Pointer) + len(text) + len(`:,`)
+	}
+	changed, gone, more := members{}, []any{}, 0
+	for i, c := range changes {
+		switch {
+		case texts[i] == nil:
+			more++
+		case c.Gone:
+			gone = append(gone, c.Pointer)
+		default:
+			changed.Put(c.Pointer, texts[i])
+		}
 	}
 	state := members{{"changed", changed}}
 	if len(gone) > 0 {
@@ -94,4 +101,14 @@ func withChanges(in outline.Document, payload map[string]any, changes []runjson.
 	}
 	shown.Put("state", state)
 	return shown.Append(nil)
+}
+
+// smallestFirst returns the indexes of changes by the size of what is there now, so that the large ones share what the others leave.
+func smallestFirst(changes []runjson.Change) []int {
+	sizes, order := make([]int, len(changes)), make([]int, len(changes))
+	for i, c := range changes {
+		sizes[i], order[i] = jsonvalue.Size(c.Value, 0), i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(sizes[a], sizes[b]) })
+	return order
 }
