@@ -42,7 +42,7 @@ before it is acted on, so that a run survives the end of the process and is cont
 		newValidate(a), newGraph(a), newTest(a), newWorkflows(a), newRun(a), newStatus(a), newList(a), newHistory(a), newResume(a), newSignal(a), newSubmit(a),
 		newCancel(a), newRecover(a), newFork(a),
 		newWorker(a), newGC(a), newVerify(a), newExport(a), newImport(a), newStore(a),
-		newGuide(a), newInstall(a), newUninstall(a), newDoctor(a),
+		newGuide(a), newExplain(a), newInstall(a), newUninstall(a), newDoctor(a),
 		newConformance(a), newManifest(a), newStepCommands(a), newVersion(a),
 	)
 	for _, cmd := range root.Commands() {
