@@ -65,8 +65,6 @@ var rooms = map[string][]string{
 	"internal/suggest":            {},
 	"docs":                        {},
 	"internal/guide":              {"docs", "graph/definition", "graph/problem", "internal/suggest"},
-	"internal/guide":              {},
-	"docs":                        {},
 	"internal/format":             {"graph/definition", "graph/problem", "internal/jsonvalue"},
 	"internal/explain":            {"docs", "internal/suggest"},
 	"internal/shellword":          {},
