@@ -66,6 +66,7 @@ var rooms = map[string][]string{
 	"docs":                        {},
 	"internal/guide":              {"docs", "graph/definition", "graph/problem", "internal/suggest"},
 	"internal/format":             {"graph/definition", "graph/problem", "internal/jsonvalue"},
+	"internal/scaffold":           {"internal/jsonvalue"},
 	"internal/explain":            {"docs", "internal/suggest"},
 	"internal/shellword":          {},
 	"internal/outline":            {"internal/jsonvalue"},
@@ -162,7 +163,7 @@ var rooms = map[string][]string{
 		"internal/catalog", "internal/guide", "internal/mcpserver/elicit", "internal/mcpserver/frame", "internal/mcpserver/streamable", "internal/outline", "internal/picture", "internal/shellword", "internal/suggest", "internal/config/envname", "graph/expr", "schemas",
 	},
 	"internal/cli": {
-		"internal/buildstamp", "internal/catalog", "internal/explain", "internal/format", "graph/graphtest", "internal/guide", "internal/wait", "internal/workflowtest",
+		"internal/buildstamp", "internal/catalog", "internal/explain", "internal/format", "internal/scaffold", "graph/graphtest", "internal/guide", "internal/wait", "internal/workflowtest",
 		"activities", "activities/toolcall", "internal/manifest", "internal/sdnotify",
 		"conformance", "history", "history/runfile", "graph", "graph/problem", "graph/definition", "graph/machine",
 		"internal/config", "internal/config/envname", "internal/jsonvalue", "internal/jsonschema", "internal/mcphost", "internal/doctor", "internal/memory", "internal/picture", "internal/runjson", "internal/shellword", "schemas",

@@ -42,7 +42,7 @@ before it is acted on, so that a run survives the end of the process and is cont
 		newValidate(a), newGraph(a), newTest(a), newWorkflows(a), newRun(a), newStatus(a), newList(a), newHistory(a), newResume(a), newSignal(a), newSubmit(a),
 		newCancel(a), newRecover(a), newFork(a),
 		newWorker(a), newGC(a), newVerify(a), newExport(a), newImport(a), newStore(a),
-		newFmt(a), newGuide(a), newExplain(a), newInstall(a), newUninstall(a), newDoctor(a),
+		newNew(a), newFmt(a), newGuide(a), newExplain(a), newInstall(a), newUninstall(a), newDoctor(a),
 		newConformance(a), newManifest(a), newStepCommands(a), newVersion(a),
 	)
 	for _, cmd := range root.Commands() {
@@ -69,7 +69,7 @@ var otherWords = map[string]string{
 	"start": "run", "exec": "run", "execute": "run", "continue": "recover", "retry": "recover", "answer": "resume", "approve": "resume",
 	"complete": "submit", "stop": "cancel", "kill": "cancel", "abort": "cancel", "delete": "gc", "rm": "gc", "prune": "gc", "clean": "gc",
 	"draw": "graph", "diagram": "graph", "picture": "graph", "dot": "graph", "mermaid": "graph",
-	"serve": "worker", "server": "worker", "daemon": "worker", "lint": "validate", "format": "fmt", "fsck": "verify",
+	"serve": "worker", "server": "worker", "daemon": "worker", "lint": "validate", "format": "fmt", "create": "new", "init": "new", "scaffold": "new", "fsck": "verify",
 	"setup": "install", "remove": "uninstall", "check": "doctor", "diagnose": "doctor",
 	"dump": "export", "load": "import", "migrate": "store", "upgrade": "store", "database": "store", "db": "store",
 }
