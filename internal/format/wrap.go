@@ -51,27 +51,33 @@ func wrapped(text []byte) ([]byte, error) {
 // breakLine breaks a line of a folded text at single spaces.
 func breakLine(line []byte, indent int) []byte {
 	var out []byte
-	for utf8.RuneCount(line) > maxWidth {
-		at := -1
-		for i := indent + 1; i+1 < len(line); i++ {
-			if line[i] != ' ' || !inWord(line[i-1]) || !inWord(line[i+1]) {
-				continue
-			}
-			if at >= 0 && utf8.RuneCount(line[:i]) > maxWidth {
-				break
-			}
+	margin, rest := line[:indent], line[indent:]
+	for at := breakAt(rest, maxWidth-indent); at > 0; at = breakAt(rest, maxWidth-indent) {
+		out = append(append(append(out, margin...), rest[:at]...), '\n')
+		rest = rest[at+1:]
+	}
+	return append(append(out, margin...), rest...)
+}
+
+// breakAt returns the last space at which the first line of a text is not wider than a number of characters, or the first one at all; 0
+// if the text is not wider, or has no such space.
+func breakAt(text []byte, width int) int {
+	at, characters := 0, 0
+	for i := range text {
+		if utf8.RuneStart(text[i]) && text[i] != '\n' {
+			characters++
+		}
+		if characters > width && at > 0 {
+			return at
+		}
+		if i > 0 && i+1 < len(text) && text[i] == ' ' && inWord(text[i-1]) && inWord(text[i+1]) {
 			at = i
-		}
-		if at < 0 {
-			break
-		}
-		out = append(append(out, line[:at]...), '\n')
-		line = append(bytes.Repeat([]byte(" "), indent), line[at+1:]...)
-		if utf8.RuneCount(line) <= indent {
-			break
+			if characters > width+1 {
+				return at
+			}
 		}
 	}
-	return append(out, line...)
+	return 0
 }
 
 // inWord reports whether a byte is neither a space nor the end of a line.

@@ -133,14 +133,15 @@ func first(n *yaml.Node) int {
 
 // keepsComments says which comment of a text another one lacks.
 func keepsComments(text, formatted []byte) error {
-	kept := comments(formatted)
+	kept := map[string]int{}
+	for _, comment := range comments(formatted) {
+		kept[comment]++
+	}
 	for _, comment := range comments(text) {
-		i := slices.Index(kept, comment)
-		if i < 0 {
+		if kept[comment]--; kept[comment] < 0 {
 			return problem.New(problem.Unsupported, "the definition cannot be formatted: the comment %q would be lost", problem.Excerpt(comment, 60)).
 				WithHint("Put the comment on a line of its own, before a member or an element of a list.")
 		}
-		kept = slices.Delete(kept, i, i+1)
 	}
 	return nil
 }
