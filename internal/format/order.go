@@ -24,11 +24,11 @@ var rootRole = &role{
 }
 
 var nodeRole = &role{
-	order: []string{"id", "type", "description", "metadata", "prompt_templates", "wait_templates", "show", "timeout", "retry", "config", "map", "catch", "on_timeout"},
+	order: []string{"id", "type", "description", "metadata", "prompt_templates", "wait_templates", "show", "timeout", "retry", "config", "map", "catch", "compensate", "on_timeout"},
 	members: map[string]*role{
 		"retry": {order: []string{"max_attempts", "initial_interval", "backoff_coefficient", "max_interval", "jitter", "non_retryable_errors"}},
 		"map":   {order: []string{"items", "as", "concurrency", "tolerate", "collect"}},
-		"catch": {order: []string{"codes", "target", "as"}},
+		"catch": {order: []string{"codes", "rollback", "target", "as"}},
 		"config": {members: map[string]*role{
 			"cases":    {order: []string{"when", "target"}},
 			"branches": {order: []string{"name", "entry"}},
