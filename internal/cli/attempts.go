@@ -185,7 +185,7 @@ func (t *attempt) took() (d time.Duration, ok bool) {
 // tookText is took for people, "" without an outcome.
 func (t *attempt) tookText() string {
 	if d, ok := t.took(); ok {
-		return elapsed(d)
+		return picture.Elapsed(d)
 	}
 	return ""
 }

@@ -86,7 +86,7 @@ func total(list []*attempt) string {
 			in, out, counted = in+i, out+o, true
 		}
 	}
-	text := count(len(list), "attempt") + ", " + elapsed(took) + " from request to outcome"
+	text := count(len(list), "attempt") + ", " + picture.Elapsed(took) + " from request to outcome"
 	if counted {
 		text += fmt.Sprintf(", %d tokens in, %d out", in, out)
 	}

@@ -124,7 +124,7 @@ func (v *liveView) line(run *liveRun, r history.Record, glyph, text string) {
 	at := visit{p.NodeID, p.Visit}
 	took := ""
 	if began, ok := run.started[at]; ok && r.Name != history.ParallelForked && r.Name != history.ParallelBranchCancelled {
-		took = elapsed(r.CreatedAt.Sub(began))
+		took = picture.Elapsed(r.CreatedAt.Sub(began))
 	}
 	attempt := ""
 	if n := run.attempt[at]; n > 1 {
@@ -151,7 +151,7 @@ func (v *liveView) failedAttempt(run *liveRun, r history.Record) {
 		next = "sent back to be repaired"
 	}
 	if wait := p.RetryAt.Sub(r.CreatedAt); wait > 0 {
-		next += " in " + elapsed(wait)
+		next += " in " + picture.Elapsed(wait)
 	}
 	v.line(run, r, v.paint.wait("↻"), text+", "+next)
 }
@@ -179,7 +179,7 @@ func untilText(r history.Record) string {
 	case r.Payload.TimerKind == "until":
 		return " until " + timeText(r.Payload.DueAt)
 	}
-	return " " + elapsed(r.Payload.DueAt.Sub(r.CreatedAt))
+	return " " + picture.Elapsed(r.Payload.DueAt.Sub(r.CreatedAt))
 }
 
 func joinedText(p history.Payload) string {

@@ -21,7 +21,7 @@ var limitFlags = map[problem.Code]string{
 
 // summarize says in one line how a run ended or where it stands.
 func (a *app) summarize(run *graph.Run) {
-	took := elapsed(run.UpdatedAt.Sub(run.CreatedAt))
+	took := picture.Elapsed(run.UpdatedAt.Sub(run.CreatedAt))
 	switch run.Status {
 	case machine.Completed:
 		fmt.Fprintf(a.stderr, "%s run %s in %s\n", a.paint.good("completed"), run.ExecutionID, took)

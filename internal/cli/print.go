@@ -86,14 +86,3 @@ func age(since, now time.Time) string {
 
 // timeText is a time as printed everywhere: UTC, to the second.
 func timeText(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
-
-// elapsed prints a duration with three digits at most, as in 0ms, 12ms, 1.4s, 2m5s.
-func elapsed(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return fmt.Sprintf("%dms", d.Milliseconds())
-	case d < time.Minute:
-		return d.Round(100 * time.Millisecond).String()
-	}
-	return d.Round(time.Second).String()
-}

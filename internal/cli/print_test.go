@@ -24,7 +24,7 @@ func TestElapsed(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "0ms", 12 * time.Millisecond: "12ms", 1440 * time.Millisecond: "1.4s", 125 * time.Second: "2m5s",
 	} {
-		if got := elapsed(d); got != want {
+		if got := picture.Elapsed(d); got != want {
 			t.Errorf("%v: got %s, want %s", d, got, want)
 		}
 	}

@@ -113,8 +113,8 @@ func clean(text string) string {
 	}, strings.ToValidUTF8(text, "\uFFFD"))
 }
 
-// span writes a duration in a few characters.
-func span(d time.Duration) string {
+// Elapsed writes a duration in a few characters.
+func Elapsed(d time.Duration) string {
 	switch {
 	case d < time.Second:
 		return fmt.Sprintf("%dms", d.Milliseconds())

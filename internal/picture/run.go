@@ -151,7 +151,7 @@ func (r *Run) facts(id string) string {
 		text += fmt.Sprintf(", %d visits", n.visits)
 	}
 	if n.state != Now || n.visits > 1 {
-		text += ", " + span(n.took)
+		text += ", " + Elapsed(n.took)
 	}
 	return text
 }
