@@ -93,6 +93,7 @@ func (d *drive) rest(ctx context.Context, run *graph.Run) (*graph.Run, error) {
 	if run.Status.Terminal() || awaited(run) != nil || left <= 0 || ctx.Err() != nil {
 		return run, nil
 	}
+	d.session.view.follow()
 	next, err := d.continueFor(ctx, run.ExecutionID, left)
 	if err != nil {
 		return run, err
@@ -152,7 +153,7 @@ func (d *drive) nextAnswer(ctx context.Context, run *graph.Run) (filled, bool, e
 	if !d.app.interactive {
 		return filled{}, false, nil
 	}
-	d.session.view.flush()
+	d.session.view.settle()
 	return d.app.ask(ctx, p)
 }
 
@@ -200,7 +201,7 @@ func (d *drive) apply(ctx context.Context, run *graph.Run, f filled) (*graph.Run
 
 // ended prints the outcome of a run that has ended.
 func (d *drive) ended(run *graph.Run) error {
-	d.session.view.flush()
+	d.session.view.settle()
 	if len(d.answers) > 0 {
 		fmt.Fprintf(d.app.stderr, "%s %s not needed\n", d.app.paint.wait("warning:"), count(len(d.answers), "answer"))
 	}
@@ -222,7 +223,7 @@ func (d *drive) ended(run *graph.Run) error {
 
 // paused says what a run waits for and which command continues it.
 func (d *drive) paused(ctx context.Context, run *graph.Run) error {
-	d.session.view.flush()
+	d.session.view.settle()
 	if run.Lacks != nil {
 		if err := d.session.addRequiredFlags(ctx, run); err != nil {
 			return err
@@ -240,7 +241,7 @@ func (d *drive) paused(ctx context.Context, run *graph.Run) error {
 
 // stopped ends the command before the run has come to rest. run is nil if there is none.
 func (d *drive) stopped(ctx context.Context, run *graph.Run, err error) error {
-	d.session.view.flush()
+	d.session.view.settle()
 	if run == nil || ctx.Err() == nil {
 		return err
 	}

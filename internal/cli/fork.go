@@ -87,7 +87,7 @@ func (a *app) fork(ctx context.Context, id string, o forkOptions) error {
 			return err
 		}
 	}
-	return a.with(ctx, sessionOptions{drives: true, live: true, folder: o.folder}, func(s *session) error {
+	return a.with(ctx, sessionOptions{drives: true, live: true, tree: true, folder: o.folder}, func(s *session) error {
 		forker, err := graph.Need[graph.Forker](s.engine, "fork")
 		if err != nil {
 			return err

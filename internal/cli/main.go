@@ -26,6 +26,8 @@ type app struct {
 	newEngine func(history.Store, graph.Options) (graph.Engine, error)
 	// paint colours text on stderr, or leaves it as it is.
 	paint palette
+	// screen keeps a tree at the end of stderr; nil if stderr is no terminal, or one that cannot.
+	screen *screen
 	// interactive is true if a person sits at stdin and stderr.
 	interactive bool
 	// database is the file that a session has opened, "" before and for none.
@@ -39,6 +41,9 @@ type app struct {
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, env: config.System(), now: time.Now}
 	a.paint = newPalette(isTerminal(stderr), a.env)
+	if a.screen = newScreen(stderr, a.env); a.screen != nil {
+		a.stderr = a.screen
+	}
 	a.interactive = isTerminal(stdin) && isTerminal(stderr)
 	return a.execute(graph.WithActor(ctx, person()), args)
 }

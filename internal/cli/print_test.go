@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/workflows-engine/workflows-engine/internal/picture"
 )
 
 func TestAge(t *testing.T) {

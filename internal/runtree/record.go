@@ -7,6 +7,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // Facts are recorded when they happen, with the number of their visit. Commands are recorded when the script comes to them, which in
@@ -22,17 +23,17 @@ func (t *Tree) record(r *run, rec *history.Record) *Visit {
 		r.end("completed", "", at)
 		return nil
 	case history.ExecutionFailed:
-		r.end("failed", strings.TrimSpace(p.Code+" "+p.Error), at)
+		r.end("failed", t.short(p.Code+" "+p.Error), at)
 		return nil
 	case history.ExecutionCancelled:
-		r.end("cancelled", p.Reason, at)
+		r.end("cancelled", t.short(p.Reason), at)
 		return nil
 	case history.NodeScheduled:
 		return r.begin(p, at)
 	case history.CompleteNode:
-		return r.complete(p, at)
+		return t.complete(r, p, at)
 	case history.FailNode:
-		return r.fail(p, at)
+		return t.fail(r, p, at)
 	case history.ParallelBranchCancelled:
 		return r.cancelBranch(p, at)
 	}
@@ -105,14 +106,13 @@ func (t *Tree) fact(r *run, v *Visit, rec *history.Record) {
 			return
 		}
 		r.count(v, p.Usage)
-		if value, ok := p.Result.Value.(map[string]any); ok {
-			v.output = value
-		}
+		value, _ := p.Result.Value.(map[string]any)
+		t.make(v, value)
 		r.finish(v, succeeds, at)
 	case history.ActivityFailed:
 		r.count(v, p.Usage)
 		r.failed++
-		v.text = strings.TrimSpace(p.Code + " " + p.Error)
+		v.text = t.short(p.Code + " " + p.Error)
 		if !p.WillRetry {
 			r.finish(v, fails, at)
 			return
@@ -127,18 +127,18 @@ func (t *Tree) fact(r *run, v *Visit, rec *history.Record) {
 			r.finish(v, succeeds, at)
 		}
 	case history.InterruptRaised:
-		v.state, v.text = asks, p.Prompt
+		v.state, v.text = asks, t.short(p.Prompt)
 	case history.InterruptResumed:
 		if v.agent != "" {
 			v.state, v.text = works, "" // the agent has its answer
 			return
 		}
-		v.output = p.SignalPayload
+		t.make(v, p.SignalPayload)
 		r.finish(v, succeeds, at)
 	case history.SignalWaitStarted:
 		v.state, v.text = listens, p.SignalName
 	case history.SignalReceived:
-		v.output = p.SignalPayload
+		t.make(v, p.SignalPayload)
 		r.finish(v, succeeds, at)
 	case history.ParallelForked:
 		r.fork(v, p)
@@ -156,6 +156,21 @@ func (t *Tree) fact(r *run, v *Visit, rec *history.Record) {
 		} else {
 			r.finish(v, succeeds, at)
 		}
+	}
+}
+
+// maxText is how many characters are kept of a text, such as an error.
+const maxText = 300
+
+// short makes a text harmless before it is shortened, so that no part of what clean hides is left.
+func (t *Tree) short(text string) string {
+	return Line{Parts: []Part{{Text: strings.TrimSpace(t.clean(text))}}}.cut(maxText).Text()
+}
+
+// make keeps the beginning of an output.
+func (t *Tree) make(v *Visit, output map[string]any) {
+	if len(output) > 0 {
+		v.made = t.short(string(jsonvalue.Canonical(output)))
 	}
 }
 
@@ -185,13 +200,13 @@ func (r *run) unscripted(node string) *Visit {
 }
 
 // complete takes the script's end of a visit.
-func (r *run) complete(p *history.Payload, at time.Time) *Visit {
+func (t *Tree) complete(r *run, p *history.Payload, at time.Time) *Visit {
 	v := r.unscripted(p.NodeID)
 	if v == nil {
 		return nil
 	}
-	if v.output == nil {
-		v.output = p.Output
+	if v.made == "" {
+		t.make(v, p.Output)
 	}
 	v.scripted = true
 	r.finish(v, succeeds, at)
@@ -200,7 +215,7 @@ func (r *run) complete(p *history.Payload, at time.Time) *Visit {
 }
 
 // fail takes the script's failure of a visit.
-func (r *run) fail(p *history.Payload, at time.Time) *Visit {
+func (t *Tree) fail(r *run, p *history.Payload, at time.Time) *Visit {
 	node := p.NodeID
 	if node == "" {
 		node = p.FailedNodeID
@@ -212,7 +227,7 @@ func (r *run) fail(p *history.Payload, at time.Time) *Visit {
 	v.scripted = true
 	r.closeBranches(v, at)
 	if v.text == "" || v.state != fails {
-		v.text = strings.TrimSpace(p.Code + " " + p.Message)
+		v.text = t.short(p.Code + " " + p.Message)
 	}
 	if v.state = fails; v.Ended.IsZero() {
 		r.finish(v, fails, at)

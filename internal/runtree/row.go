@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/picture"
 )
 
@@ -222,12 +221,8 @@ func (w *rows) detail(v *Visit) []Part {
 	if v.Chosen != "" && v.state == succeeds {
 		say(Plain, "→ %s", v.Chosen)
 	}
-	if w.rich && v.state == succeeds && len(v.output) > 0 && v.items == nil && v.child == nil {
-		text := []rune(string(jsonvalue.Canonical(v.output)))
-		say(Faint, "%s", string(text[:min(len(text), maxOutput)]))
-		if len(text) > maxOutput {
-			parts[len(parts)-1].Text += "…"
-		}
+	if w.rich && v.state == succeeds && v.items == nil && v.child == nil {
+		say(Faint, "%s", Line{Parts: []Part{{Text: v.made}}}.cut(maxOutput).Text())
 	}
 	return parts
 }

@@ -106,7 +106,7 @@ type Visit struct {
 	agent     string
 	due       time.Time // of a timer, or of the next attempt
 	text      string    // what is asked, which signal is waited for, what went wrong
-	output    map[string]any
+	made      string    // the beginning of its output
 	in, out   int64
 	counted   bool
 	join      string
