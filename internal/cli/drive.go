@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 	"github.com/workflows-engine/workflows-engine/internal/shellword"
 )
@@ -70,6 +72,8 @@ func (d *drive) from(ctx context.Context, run *graph.Run, err error) error {
 		switch {
 		case answerErr != nil:
 			err = answerErr
+		case !found && d.goesOn(run):
+			run, err = d.change(ctx, run)
 		case !found:
 			return d.paused(ctx, run)
 		default:
@@ -130,15 +134,41 @@ func (d *drive) left() time.Duration {
 	return d.deadline.Sub(d.app.now())
 }
 
+// goesOn reports whether a run that waits for somebody goes on elsewhere meanwhile: attempts of this process in other branches, and with
+// --wait timers that are due by then.
+func (d *drive) goesOn(run *graph.Run) bool {
+	left := d.left()
+	return awaited(run) != nil && left > 0 && slices.ContainsFunc(run.Pending, func(p graph.Pending) bool {
+		switch p.Kind {
+		case machine.WaitActivity, machine.WaitDelegate:
+			return !p.Host && run.Lacks == nil
+		case machine.WaitTimer, machine.WaitBackoff:
+			return d.wait != nil && p.Due.Sub(d.app.now()) < left
+		}
+		return false
+	})
+}
+
+// change waits until something happens to the run, or the time is over.
+func (d *drive) change(ctx context.Context, run *graph.Run) (*graph.Run, error) {
+	d.session.view.follow()
+	return d.session.engine.Status(ctx, graph.StatusRequest{
+		ExecutionID: run.ExecutionID, Since: run.Seq, Wait: graph.Wait{Set: true, Limit: min(d.left(), statusInterval)},
+	})
+}
+
 // awaited returns the first entry that a person, a host or another system has to end, nil if there is none.
 func awaited(run *graph.Run) *graph.Pending {
 	for i, p := range run.Pending {
-		switch {
-		case p.Kind == machine.WaitInterrupt, p.Kind == machine.WaitSignal, p.Host:
+		if needsSomebody(&p) {
 			return &run.Pending[i]
 		}
 	}
 	return nil
+}
+
+func needsSomebody(p *graph.Pending) bool {
+	return p.Kind == machine.WaitInterrupt || p.Kind == machine.WaitSignal || p.Host
 }
 
 // nextAnswer takes the next scripted answer, or asks the person at the terminal.
@@ -245,8 +275,10 @@ func (d *drive) stopped(ctx context.Context, run *graph.Run, err error) error {
 	if run == nil || ctx.Err() == nil {
 		return err
 	}
-	fmt.Fprintf(d.app.stderr, "\ninterrupted; everything that run %s has done is recorded. Continue with:\n  %s\n",
-		run.ExecutionID, d.session.command("recover", run.ExecutionID))
+	fmt.Fprintf(d.app.stderr, "\ninterrupted; everything that run %s has done is recorded\n", run.ExecutionID)
+	if d.session.config.Store != config.Memory {
+		d.ways(ctx, run.ExecutionID)
+	}
 	return silent{exitInterrupted}
 }
 
@@ -254,6 +286,32 @@ func (d *drive) stopped(ctx context.Context, run *graph.Run, err error) error {
 func (s *session) reading(name string, args ...string) string {
 	return shellword.Line(slices.Concat([]string{program, name}, args, s.sameStore)...)
 }
+
+// lastLook bounds how long a command that was interrupted looks where its run stands.
+const lastLook = 2 * time.Second
+
+// ways prints the commands by which a run goes on after this one: those that end its waits, or else take it over.
+func (d *drive) ways(ctx context.Context, id string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
+	defer cancel()
+	commands := []string{d.session.command("recover", id)}
+	if run, err := d.session.engine.Status(ctx, graph.StatusRequest{ExecutionID: id}); err == nil {
+		var ending []string
+		for i := range run.Pending {
+			if p := &run.Pending[i]; needsSomebody(p) && len(ending) < maxWays {
+				words := continuation(run, p)
+				ending = append(ending, d.session.command(words[0], words[1:]...))
+			}
+		}
+		if len(ending) > 0 {
+			commands = ending
+		}
+	}
+	fmt.Fprintf(d.app.stderr, "Continue with:\n  %s\nWatch it with:\n  %s\n", strings.Join(commands, "\n  "), d.session.command("watch", id))
+}
+
+// maxWays is how many waits are named with the command that ends each.
+const maxWays = 5
 
 // command returns the line that calls another command that drives the same runs.
 func (s *session) command(name string, args ...string) string {

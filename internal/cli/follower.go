@@ -110,13 +110,16 @@ func (f *follower) read(ctx context.Context, id string) {
 		}
 		f.next[id] = records[len(records)-1].Seq + 1
 		more = len(records) == skipPage
-		f.take(id, records)
+		taken := 0
 		for i := range records {
 			f.tree.Record(id, &records[i])
 			if child := records[i].Payload.ChildExecutionID; child != "" && records[i].Name == history.SubworkflowStarted {
-				f.read(ctx, child)
+				f.take(id, records[taken:i+1])
+				taken = i + 1
+				f.read(ctx, child) // what it did comes before what follows from its end
 			}
 		}
+		f.take(id, records[taken:])
 	}
 }
 

@@ -39,7 +39,7 @@ before it is acted on, so that a run survives the end of the process and is cont
 	a.flags = config.Register(root.PersistentFlags())
 	root.SetGlobalNormalizationFunc(config.Normalize)
 	root.AddCommand(
-		newValidate(a), newGraph(a), newTest(a), newWorkflows(a), newRun(a), newStatus(a), newList(a), newHistory(a), newResume(a), newSignal(a), newSubmit(a),
+		newValidate(a), newGraph(a), newTest(a), newWorkflows(a), newRun(a), newWatch(a), newStatus(a), newList(a), newHistory(a), newResume(a), newSignal(a), newSubmit(a),
 		newCancel(a), newRecover(a), newFork(a),
 		newWorker(a), newGC(a), newVerify(a), newExport(a), newImport(a), newStore(a),
 		newNew(a), newFmt(a), newGuide(a), newExplain(a), newInstall(a), newUninstall(a), newDoctor(a),
@@ -66,6 +66,7 @@ var otherWords = map[string]string{
 	"show": "status", "get": "status", "describe": "status", "inspect": "status", "info": "status",
 	"catalog": "workflows", "definitions": "workflows",
 	"ls": "list", "ps": "list", "runs": "list", "log": "history", "logs": "history", "events": "history",
+	"follow": "watch", "tail": "watch", "top": "watch",
 	"start": "run", "exec": "run", "execute": "run", "continue": "recover", "retry": "recover", "answer": "resume", "approve": "resume",
 	"complete": "submit", "stop": "cancel", "kill": "cancel", "abort": "cancel", "delete": "gc", "rm": "gc", "prune": "gc", "clean": "gc",
 	"draw": "graph", "diagram": "graph", "picture": "graph", "dot": "graph", "mermaid": "graph",

@@ -48,6 +48,8 @@ type sessionOptions struct {
 	// if that is "", the first of which something is recorded.
 	live, tree bool
 	shown      string
+	// watches shows what other processes record of that run.
+	watches bool
 	// folder is where definitions are looked for by name; "" for that of the settings.
 	folder string
 	// background looks after all runs of the store, not those of the command alone.

@@ -174,7 +174,7 @@ func writePending(w io.Writer, run *graph.Run, p *graph.Pending, s *session, now
 	if !p.BlockDeadline.IsZero() {
 		fmt.Fprintf(w, "  its parallel block until %s at the latest\n", timeText(p.BlockDeadline))
 	}
-	if p.Kind == machine.WaitInterrupt || p.Kind == machine.WaitSignal || p.Host {
+	if needsSomebody(p) {
 		words := continuation(run, p)
 		fmt.Fprintf(w, "  continue with: %s\n", s.command(words[0], words[1:]...))
 	}

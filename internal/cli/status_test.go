@@ -55,6 +55,7 @@ func samplePending() []graph.Pending {
 
 func sampleSession() *session {
 	return &session{
+		view:   unseen{},
 		config: &config.Config{Store: config.SQLite, StorePath: "/data/my runs.db"},
 		repeat: []string{"--store-path", "/data/my runs.db"},
 	}

@@ -35,6 +35,9 @@ func (a *app) view(s *session, o sessionOptions) view {
 	}
 	v := newLiveView(s.config.Masked(a.stderr), a.paint, s.store)
 	v.redaction = s.config.Redaction()
+	if o.watches {
+		return newWatchedLines(s, o.shown, v)
+	}
 	return v
 }
 

@@ -63,7 +63,7 @@ func (t *Tree) Begun(executionID string) bool {
 	return r != nil && !r.began.IsZero()
 }
 
-// Open are the runs of which more records may come, the root first.
+// Open are the runs of which more records may come, the root last.
 func (t *Tree) Open() []string {
 	var ids []string
 	for id, r := range t.runs {
@@ -72,7 +72,7 @@ func (t *Tree) Open() []string {
 		}
 	}
 	slices.Sort(ids)
-	return append([]string{t.root.id}, ids...)
+	return append(ids, t.root.id)
 }
 
 // Programless reports whether the tree wants the program of a run: of one that has begun, once.
