@@ -236,6 +236,9 @@ func (d *drive) ended(run *graph.Run) error {
 		fmt.Fprintf(d.app.stderr, "%s %s not needed\n", d.app.paint.wait("warning:"), count(len(d.answers), "answer"))
 	}
 	d.app.summarize(run)
+	if run.Status == machine.Failed && limitFlags[problem.Code(run.ErrorCode)] == "" && d.session.config.Store != config.Memory {
+		fmt.Fprintf(d.app.stderr, "  hint: it has ended; try again from before the failure with\n  %s\n", d.session.command("retry", run.ExecutionID))
+	}
 	if d.json {
 		if err := d.session.writeJSON(d.app.stdout, runjson.Full(run)); err != nil {
 			return err

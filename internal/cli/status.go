@@ -152,7 +152,7 @@ func blocks(l *graph.Lack, p *graph.Pending) bool {
 
 // writePending prints one thing that a run waits for.
 func writePending(w io.Writer, run *graph.Run, p *graph.Pending, s *session, now time.Time) error {
-	fmt.Fprintf(w, "\n%s waits for %s\n", p.NodeID, waitText(p))
+	fmt.Fprintf(w, "\n%s waits for %s\n", waiterText(p), waitText(p))
 	if p.Kind == machine.WaitInterrupt {
 		fmt.Fprintf(w, "  %s\n", strings.Join(strings.Fields(p.Prompt+" "+p.PromptRef), " "))
 		if p.Show != nil {
