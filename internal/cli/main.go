@@ -28,6 +28,8 @@ type app struct {
 	paint palette
 	// screen keeps a tree at the end of stderr; nil if stderr is no terminal, or one that cannot.
 	screen *screen
+	// columns is how wide the terminal is that stdout is; 0 if it is none.
+	columns func() int
 	// interactive is true if a person sits at stdin and stderr.
 	interactive bool
 	// database is the file that a session has opened, "" before and for none.
@@ -45,6 +47,14 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 		a.stderr = a.screen
 	}
 	a.interactive = isTerminal(stdin) && isTerminal(stderr)
+	a.columns = func() int {
+		file, _ := stdout.(*os.File)
+		if file == nil || !isTerminal(stdout) {
+			return 0
+		}
+		columns, _, _ := terminalSize(file)
+		return columns
+	}
 	return a.execute(graph.WithActor(ctx, person()), args)
 }
 
@@ -61,6 +71,9 @@ func person() graph.Actor {
 func (a *app) execute(ctx context.Context, args []string) int {
 	out := &output{out: a.stdout}
 	a.stdout, a.human, a.stderr = out, &plainWriter{out: out}, &plainWriter{out: a.stderr}
+	if a.columns == nil {
+		a.columns = func() int { return 0 }
+	}
 	root := newRoot(a)
 	root.SetArgs(args)
 	err := out.verdict(root.ExecuteContext(ctx))

@@ -56,6 +56,45 @@ func writeTable(w io.Writer, rows [][]string) error {
 	return err
 }
 
+// fitted cuts the cells of a table so that its lines have at most width characters, first those of the column that is the widest beyond
+// what it should keep, by its name; a column without a name among these stays as it is. A width of 0 is no bound.
+func fitted(rows [][]string, width int, keep map[string]int) [][]string {
+	if width == 0 || len(rows) == 0 {
+		return rows
+	}
+	widths := make([]int, len(rows[0]))
+	total := 2 * (len(widths) - 1)
+	for i := range widths {
+		for _, row := range rows {
+			widths[i] = max(widths[i], utf8.RuneCountInString(plainCell(row[i])))
+		}
+		total += widths[i]
+	}
+	for ; total > width; total-- {
+		widest, most := 0, 0
+		for i, name := range rows[0] {
+			if least, ok := keep[name]; ok && widths[i]-least > most {
+				widest, most = i, widths[i]-least
+			}
+		}
+		if most == 0 {
+			break
+		}
+		widths[widest]--
+	}
+	cutRows := make([][]string, len(rows))
+	for n, row := range rows {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			if cells[i] = cell; utf8.RuneCountInString(plainCell(cell)) > widths[i] {
+				cells[i] = cut(cell, widths[i])
+			}
+		}
+		cutRows[n] = cells
+	}
+	return cutRows
+}
+
 // short returns a value as one line of at most width characters.
 func short(v any, width int) string {
 	return cut(string(jsonvalue.Canonical(v)), width)

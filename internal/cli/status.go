@@ -19,27 +19,33 @@ import (
 )
 
 func newStatus(a *app) *cobra.Command {
-	var asJSON bool
+	var asJSON, withState bool
 	var folder string
 	cmd := &cobra.Command{
 		Use:   "status ID",
 		Short: "Show where a run stands, and what it waits for",
 		Long: `Show where a run stands. For a run that waits, this includes the command that continues it, with an example of the
 expected answer. For a run without an owner it includes what is missing here to continue it (lacks in the JSON), as
-judged by the flags and variables of this call. --json has the members of the MCP tool workflow_status.`,
+judged by the flags and variables of this call. --state shows the state, too. Subworkflows stand below the run that began them.
+
+--json has the members of the MCP tool workflow_status, the state among them.`,
 		Example: `  workflows-engine status order-17
+  workflows-engine status order-17 --state
   workflows-engine status order-17 --json | jq '.pending[0].resume_schema'`,
 		Args:              exactly("ID"),
 		ValidArgsFunction: a.completeIDs(""),
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.status(cmd.Context(), args[0], folder, asJSON) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.status(cmd.Context(), args[0], folder, asJSON, withState)
+		},
 	}
 	config.RegisterWorkflowDir(cmd.Flags(), &folder, "none")
+	cmd.Flags().BoolVar(&withState, "state", false, "show the state, too")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	return cmd
 }
 
 // status prints where a run stands.
-func (a *app) status(ctx context.Context, id, folder string, asJSON bool) error {
+func (a *app) status(ctx context.Context, id, folder string, asJSON, withState bool) error {
 	return a.with(ctx, sessionOptions{read: true, lenient: true, folder: folder}, func(s *session) error {
 		run, err := s.engine.Status(ctx, graph.StatusRequest{ExecutionID: id})
 		if err != nil {
@@ -68,8 +74,52 @@ func (a *app) status(ctx context.Context, id, folder string, asJSON bool) error 
 		if err != nil {
 			return err
 		}
-		return writeStatus(s.config.Masked(a.human), run, s, a.now(), requests)
+		w := s.config.Masked(a.human)
+		if err := writeStatus(w, run, s, a.now(), requests); err != nil {
+			return err
+		}
+		if err := a.writeBelow(ctx, w, s, id); err != nil || !withState {
+			return err
+		}
+		state := run.State
+		if run.Status.Terminal() {
+			state = run.FinalState
+		}
+		fmt.Fprintln(w, "\nstate")
+		return writeJSON(w, state)
 	})
+}
+
+// maxBelow is how many subworkflows the status of a run names.
+const maxBelow = 30
+
+// writeBelow prints the subworkflows of a run.
+func (a *app) writeBelow(ctx context.Context, w io.Writer, s *session, id string) error {
+	execution, err := s.store.Execution(ctx, id)
+	if err != nil || execution.ChildExecutionID == "" {
+		return err
+	}
+	found, err := familiesOf(ctx, s.engine, []string{history.Root(id)})
+	if err != nil {
+		return err
+	}
+	var rows [][]string
+	found.below(id, 0, func(x *history.Execution, depth int) {
+		rows = append(rows, []string{
+			strings.Repeat("  ", depth) + "└ " + x.ID, dash(x.DefinitionName), string(x.Phase), dash(x.CurrentNodeID), age(x.UpdatedAt, a.now()),
+		})
+	})
+	if len(rows) == 0 {
+		return nil
+	}
+	fmt.Fprintf(w, "\n%s\n", count(len(rows), "subworkflow"))
+	if err := writeTable(w, rows[:min(len(rows), maxBelow)]); err != nil {
+		return err
+	}
+	if more := len(rows) - maxBelow; more > 0 {
+		fmt.Fprintf(w, "… and %d more\n", more)
+	}
+	return nil
 }
 
 // writeStatus prints a run for people. requests are those of attempts that are under way, by the ids of what the run waits for.
