@@ -65,6 +65,7 @@ A fork is refused, with a list of all that is missing, if this command lacks wha
 	set.StringVar(&o.before, "before", "", "the `node` whose newest visit the new run begins with")
 	set.StringVar(&o.correction, "state", "", "with --before: what to correct in the state, as `JSON`, @file, or - for standard input")
 	registerFork(set, &o)
+	a.completeNodes(cmd, "before")
 	return cmd
 }
 

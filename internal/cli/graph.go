@@ -9,6 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/picture"
 )
@@ -124,13 +125,18 @@ func (s *session) drawn(ctx context.Context, id string) (*definition.Program, *p
 		return nil, nil, problem.New(problem.ValidationError, "the definition of the run does not compile: %s", findings[0].Message)
 	}
 	run := picture.NewRun()
+	return program, run, s.eachRecord(ctx, id, run.Record)
+}
+
+// eachRecord goes through the records of a run.
+func (s *session) eachRecord(ctx context.Context, id string, each func(*history.Record)) error {
 	for next := int64(1); ; {
 		records, err := s.engine.History(ctx, graph.HistoryRequest{ExecutionID: id, FromSeq: next, Limit: skipPage})
 		if err != nil || len(records) == 0 {
-			return program, run, err
+			return err
 		}
 		for i := range records {
-			run.Record(&records[i])
+			each(&records[i])
 		}
 		next = records[len(records)-1].Seq + 1
 	}

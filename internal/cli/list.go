@@ -57,6 +57,7 @@ On a terminal the columns are cut to its width; of ids that the engine has made,
 	set.BoolVar(&o.tree, "tree", false, "put subworkflows under the run that began them")
 	set.BoolVar(&o.json, "json", false, "print as JSON")
 	cmd.PreRunE = exclusive("tree", "json")
+	a.completeLabels(cmd, "label")
 	var phases []string
 	for _, p := range history.Phases() {
 		phases = append(phases, string(p))

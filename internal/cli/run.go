@@ -59,6 +59,7 @@ found there by document.name, too, among the *.workflow.json and *.workflow.yaml
 	cmd.Flags().BoolVar(&o.allowMissing, "allow-missing", false, "begin although something is missing here; a run that reaches it fails")
 	config.RegisterWorkflowDir(cmd.Flags(), &o.folder, "the folder of FILE")
 	registerDrive(cmd.Flags(), &o.driveOptions)
+	a.completeLabels(cmd, "label")
 	return cmd
 }
 
