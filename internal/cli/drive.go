@@ -209,6 +209,7 @@ func (d *drive) apply(ctx context.Context, run *graph.Run, f filled) (*graph.Run
 		next *graph.Run
 		err  error
 	)
+	d.session.view.follow()
 	if f.signal != "" {
 		next, err = d.session.engine.Signal(ctx, graph.SignalRequest{
 			ExecutionID: run.ExecutionID, Name: f.signal, Payload: f.payload, Caller: d.caller,
