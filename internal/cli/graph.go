@@ -68,6 +68,9 @@ func (a *app) graph(cmd *cobra.Command, args []string, o graphOptions) error {
 		return usage("%d nodes are too many for a drawing, which has at most %d", n, maxDrawn).WithHint("Use --format text.")
 	}
 	text := draw(program, run)
+	if o.format == "text" && o.output == "" {
+		text = wrapped(text, a.columns())
+	}
 	if o.output != "" {
 		if err := os.WriteFile(a.path(o.output), []byte(text), 0o644); err != nil {
 			return usage("--output: the file cannot be written").WithCause(err)

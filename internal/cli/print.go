@@ -95,6 +95,35 @@ func fitted(rows [][]string, width int, keep map[string]int) [][]string {
 	return cutRows
 }
 
+// wrapped breaks lines at blanks so that they have at most width characters, if their words allow it; what goes on is indented. A width of
+// 0 is no bound.
+func wrapped(text string, width int) string {
+	const further = "    "
+	if width <= 2*len(further) {
+		return text
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		at := 0
+		for i, word := range strings.Split(strings.TrimRight(line, "\n"), " ") {
+			n := utf8.RuneCountInString(word)
+			switch {
+			case i == 0:
+			case at+1+n > width:
+				b.WriteString("\n" + further)
+				at = len(further)
+			default:
+				b.WriteByte(' ')
+				at++
+			}
+			b.WriteString(word)
+			at += n
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
 // short returns a value as one line of at most width characters.
 func short(v any, width int) string {
 	return cut(string(jsonvalue.Canonical(v)), width)

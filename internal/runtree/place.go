@@ -117,7 +117,7 @@ func (r *run) reach(from, until *definition.Node, seen map[string]bool) {
 	for len(queue) > 0 {
 		n := queue[0]
 		queue = queue[1:]
-		if n == until || seen[n.ID] {
+		if n == nil || n == until || seen[n.ID] {
 			continue
 		}
 		seen[n.ID] = true

@@ -3,6 +3,7 @@ package runtree
 import (
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -18,10 +19,13 @@ type Tree struct {
 	name, kind, took int
 }
 
+// usualTook is how wide the column of times is, which most times fit.
+const usualTook = 5
+
 // New returns the tree of a run without records. clean makes the texts of definitions, outputs and errors harmless for where the
 // lines are shown: one line each, without what acts on a terminal.
 func New(executionID string, clean func(string) string) *Tree {
-	t := &Tree{runs: map[string]*run{}, clean: clean}
+	t := &Tree{runs: map[string]*run{}, clean: clean, took: usualTook}
 	t.root = t.run(executionID)
 	return t
 }
@@ -85,7 +89,36 @@ func (t *Tree) Programless(executionID string) bool {
 func (t *Tree) Define(executionID string, p *definition.Program) {
 	r := t.run(executionID)
 	r.program, r.known = p, true
+	if p != nil && r == t.root {
+		t.reserve(r)
+	}
 }
+
+// reserve makes the columns wide enough for all nodes of a program, so that they stay where they are.
+func (t *Tree) reserve(r *run) {
+	inner := map[string]bool{}
+	for _, n := range r.program.Nodes {
+		if n.Parallel == nil {
+			continue
+		}
+		for _, b := range n.Parallel.Branches {
+			r.reach(b.Entry, n.Next, inner)
+		}
+	}
+	for _, n := range r.program.Nodes {
+		wide := utf8.RuneCountInString(t.clean(n.ID))
+		if inner[n.ID] {
+			wide += 2 * depthInBranch
+		}
+		if n.Map != nil {
+			wide = max(wide, len("  item 100"))
+		}
+		t.name, t.kind = max(t.name, wide), max(t.kind, len(n.Type))
+	}
+}
+
+// depthInBranch is how deep the nodes of a branch stand: under it, which stands under its block.
+const depthInBranch = 2
 
 // Visit is one visit of a node, or the work on one item of a map.
 type Visit struct {
