@@ -63,7 +63,6 @@ A fork is refused, with a list of all that is missing, if this command lacks wha
 	set := cmd.Flags()
 	set.Int64Var(&o.at, "at", 0, "the `seq` of the last record to keep")
 	set.StringVar(&o.before, "before", "", "the `node` whose newest visit the new run begins with")
-	set.StringVar(&o.correction, "state", "", "with --before: what to correct in the state, as `JSON`, @file, or - for standard input")
 	registerFork(set, &o)
 	a.completeNodes(cmd, "before")
 	return cmd
@@ -71,6 +70,7 @@ A fork is refused, with a list of all that is missing, if this command lacks wha
 
 // registerFork adds the flags of commands that fork a run.
 func registerFork(set *pflag.FlagSet, o *forkOptions) {
+	set.StringVar(&o.correction, "state", "", "what to correct in the state before the node, as `JSON`, @file, or - for standard input")
 	set.StringVar(&o.id, "id", "", "the new run's `id` (default a new one)")
 	set.StringVar(&o.definition, flagDefinition, "", "`file` of the definition to follow instead of the run's own")
 	set.BoolVar(&o.allowMissing, "allow-missing", false, "begin although something is missing here, and leave it to another process")
@@ -82,18 +82,8 @@ func registerFork(set *pflag.FlagSet, o *forkOptions) {
 
 // fork starts a run from another one's past and drives it.
 func (a *app) fork(ctx context.Context, id string, o forkOptions) error {
-	var correction map[string]any
-	if o.corrects {
-		if strings.TrimSpace(o.correction) == "" {
-			return usage("--state is empty").WithHint("Write what to correct, as in '{\"amount\":17}', or leave it out.")
-		}
-		var err error
-		if correction, err = a.readObject("--state", o.correction); err != nil {
-			return err
-		}
-	}
 	return a.forked(ctx, o, func(*session) (graph.ForkRequest, error) {
-		return graph.ForkRequest{ExecutionID: id, Seq: o.at, BeforeNode: o.before, Correction: correction, NewExecutionID: o.id}, nil
+		return graph.ForkRequest{ExecutionID: id, Seq: o.at, BeforeNode: o.before}, nil
 	})
 }
 
@@ -102,6 +92,15 @@ func (a *app) forked(ctx context.Context, o forkOptions, ask func(*session) (gra
 	caller, err := a.caller(o.driveOptions)
 	if err != nil {
 		return err
+	}
+	var correction map[string]any
+	if o.corrects {
+		if strings.TrimSpace(o.correction) == "" {
+			return usage("--state is empty").WithHint("Write what to correct, as in '{\"amount\":17}', or leave it out.")
+		}
+		if correction, err = a.readObject("--state", o.correction); err != nil {
+			return err
+		}
 	}
 	return a.with(ctx, sessionOptions{drives: true, live: true, tree: true, folder: o.folder}, func(s *session) error {
 		forker, err := graph.Need[graph.Forker](s.engine, "fork")
@@ -113,7 +112,8 @@ func (a *app) forked(ctx context.Context, o forkOptions, ask func(*session) (gra
 			return err
 		}
 		d := a.drive(s, o.driveOptions)
-		req.Definition, req.Wait, req.RequireCapable = caller.Definition, d.caller.Wait, !o.allowMissing
+		req.NewExecutionID, req.Definition, req.Correction = o.id, caller.Definition, correction
+		req.Wait, req.RequireCapable = d.caller.Wait, !o.allowMissing
 		run, err := forker.Fork(ctx, req)
 		if err == nil {
 			from := fmt.Sprintf("record %d", run.ForkedFrom.Seq)

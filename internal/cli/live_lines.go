@@ -22,8 +22,8 @@ func (r *liveRun) is(node string, kind definition.Type) bool {
 	return r.nodes[node].nodeType == string(kind)
 }
 
-// run returns what is remembered of a run. A run that began before the view did is learnt from its projection.
-func (v *liveView) run(id string) *liveRun {
+// run returns what is remembered of a run. What it did before the view began is learnt from the store, up to a record.
+func (v *liveView) run(id string, before int64) *liveRun {
 	run := v.runs[id]
 	if run == nil {
 		run = &liveRun{}
@@ -31,6 +31,7 @@ func (v *liveView) run(id string) *liveRun {
 		execution, _ := v.store.Execution(context.Background(), id)
 		run.depth, run.nodes = execution.Depth, nodesOf(context.Background(), v.store, execution.DefinitionHash)
 		v.tree.Define(id, storedProgram(context.Background(), v.store, execution.DefinitionHash))
+		v.learn(id, before)
 		for node := range run.nodes {
 			run.width = max(run.width, min(len(node), 28))
 		}
@@ -39,9 +40,23 @@ func (v *liveView) run(id string) *liveRun {
 	return run
 }
 
+// learn takes in the records of a run before one.
+func (v *liveView) learn(id string, before int64) {
+	for next := int64(1); next < before; {
+		records, err := v.store.Read(context.Background(), id, next, int(min(before-next, skipPage)))
+		if err != nil || len(records) == 0 {
+			return
+		}
+		for i := range records {
+			v.tree.Record(id, &records[i])
+		}
+		next = records[len(records)-1].Seq + 1
+	}
+}
+
 // show prints the line of a record, if it has one.
 func (v *liveView) show(id string, r history.Record) {
-	run, p := v.run(id), r.Payload
+	run, p := v.run(id, r.Seq), r.Payload
 	at := v.tree.Record(id, &r)
 	of := about(p.NodeID, at)
 	switch r.Name {

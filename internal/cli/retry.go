@@ -20,14 +20,19 @@ func newRetry(a *app) *cobra.Command {
 before is not done again; of a map, items that had succeeded before the first failure are kept. A node that failed as a subworkflow starts its subworkflow
 anew. A run that failed at a limit goes on from where it was: raise the limit.
 
-The failed run is not changed. With --definition the new run follows a corrected definition, which must lead to the same past.
+The failed run is not changed. With --definition the new run follows a corrected definition, which must lead to the same past; --state
+corrects the state before the node (a JSON merge patch).
 fork begins at any other place.`,
 		Example: `  workflows-engine retry order-17
   workflows-engine retry order-17 --definition corrected.workflow.json
+  workflows-engine retry order-17 --state '{"amount":17}'
   workflows-engine retry order-17 --max-visits 50000 --id second-try`,
 		Args:              exactly("ID"),
 		ValidArgsFunction: a.completeIDs(history.PhaseFailed),
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.retry(cmd.Context(), args[0], o) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.corrects = cmd.Flags().Changed("state")
+			return a.retry(cmd.Context(), args[0], o)
+		},
 	}
 	registerFork(cmd.Flags(), &o)
 	return cmd
@@ -36,12 +41,12 @@ fork begins at any other place.`,
 // retry starts a run from before the failure of another one and drives it.
 func (a *app) retry(ctx context.Context, id string, o forkOptions) error {
 	return a.forked(ctx, o, func(s *session) (graph.ForkRequest, error) {
-		return beforeFailure(ctx, s.engine, id, o.id)
+		return beforeFailure(ctx, s.engine, id)
 	})
 }
 
 // beforeFailure asks for a fork from before the failure of a run.
-func beforeFailure(ctx context.Context, e graph.Engine, id, newID string) (req graph.ForkRequest, err error) {
+func beforeFailure(ctx context.Context, e graph.Engine, id string) (req graph.ForkRequest, err error) {
 	run, err := e.Status(ctx, graph.StatusRequest{ExecutionID: id})
 	if err != nil {
 		return req, err
@@ -50,7 +55,7 @@ func beforeFailure(ctx context.Context, e graph.Engine, id, newID string) (req g
 		return req, problem.New(problem.ValidationError, "run %q has not failed: it is %s", id, run.Status).WithPlace(problem.Place{ExecutionID: id}).
 			WithHint("%s fork begins a new run from any place of another one.", program)
 	}
-	req.ExecutionID, req.NewExecutionID = id, newID
+	req.ExecutionID = id
 	_, atLimit := limitFlags[problem.Code(run.ErrorCode)]
 	if atLimit || run.ErrorNodeID == "" {
 		req.Seq = run.Seq // the end is not taken over
