@@ -113,7 +113,7 @@ func (f *follower) read(ctx context.Context, id string) {
 		taken := 0
 		for i := range records {
 			f.tree.Record(id, &records[i])
-			if child := records[i].Payload.ChildExecutionID; child != "" && records[i].Name == history.SubworkflowStarted {
+			if child := records[i].Payload.ChildExecutionID; records[i].Name == history.SubworkflowStarted && f.next[child] == 0 {
 				f.take(id, records[taken:i+1])
 				taken = i + 1
 				f.read(ctx, child) // what it did comes before what follows from its end

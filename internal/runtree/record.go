@@ -149,7 +149,9 @@ func (t *Tree) fact(r *run, v *Visit, rec *history.Record) {
 		n, _ := p.Items.Value.(float64)
 		v.items = &items{owner: v, total: int(n)}
 	case history.SubworkflowStarted:
-		v.child = t.run(p.ChildExecutionID)
+		if child := t.run(p.ChildExecutionID); child != t.root && !child.below {
+			v.child, child.below = child, true // once, so that runs make a tree whatever is recorded
+		}
 	case history.SubworkflowCompleted:
 		if p.Failed {
 			r.finish(v, fails, at)

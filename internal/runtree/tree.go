@@ -40,9 +40,9 @@ type run struct {
 	title   string
 	why     string // the error or the reason of its end
 	program *definition.Program
-	// known: its program has been looked for.
-	known bool
-	main  sequence
+	// known: its program has been looked for; below: it stands under the visit that began it.
+	known, below bool
+	main         sequence
 	// visits are those that have not ended, or that the script has not ended, by node.
 	visits map[string][]*Visit
 	blocks []*Visit // the open parallel blocks, the innermost last
