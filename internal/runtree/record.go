@@ -53,7 +53,7 @@ func (r *run) begin(p *history.Payload, at time.Time) *Visit {
 	if !r.ended.IsZero() {
 		r.ended, r.status, r.why = time.Time{}, "", "" // a run of the reference engine may go on after a failure
 	}
-	v := &Visit{Node: p.NodeID, Number: max(p.Visit, 1), Began: at}
+	v := &Visit{Node: p.NodeID, Number: max(p.Visit, 1), Began: at, undoes: p.Compensates}
 	if r.program != nil {
 		v.node = r.program.Node(p.NodeID)
 	}

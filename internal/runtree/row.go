@@ -180,6 +180,9 @@ func (w *rows) detail(v *Visit) []Part {
 		}
 		return fmt.Sprintf("attempt %d", n)
 	}
+	if v.undoes != "" {
+		say(Waiting, "undoes %s", v.undoes)
+	}
 	if v.Attempt > 1 && v.state != retries {
 		say(Plain, "%s", attempt(v.Attempt))
 	}

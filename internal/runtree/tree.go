@@ -139,6 +139,7 @@ type Visit struct {
 	agent     string
 	due       time.Time // of a timer, or of the next attempt
 	text      string    // what is asked, which signal is waited for, what went wrong
+	undoes    string    // the node whose work it undoes
 	made      string    // the beginning of its output
 	in, out   int64
 	counted   bool
