@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/itchyny/gojq"
+
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/state"
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
@@ -19,6 +21,15 @@ type Options struct {
 	AllowInterruptInBranch bool
 	// Protocol refuses documents that use extensions: they are not plain AWP.
 	Protocol bool
+	// Visit, if it is set, is given each jq program that compiles, those in templates too. It must not change them.
+	Visit func(Source)
+}
+
+// Source is a jq program where it stands in a document.
+type Source struct {
+	Node    *Node
+	Pointer string
+	Query   *gojq.Query
 }
 
 // MaxFindings bounds the list that Compile returns; of more, errors are kept before warnings.

@@ -259,6 +259,8 @@ const (
 	ParallelName Code = "PARALLEL_BRANCH_NAME"
 	// ParallelEmpty: a branch has no node.
 	ParallelEmpty Code = "PARALLEL_BRANCH_EMPTY"
+	// ParallelEntry: two branches of a parallel node begin at the same node.
+	ParallelEntry Code = "PARALLEL_BRANCH_ENTRY"
 	// ParallelOverwrite: two branches of a parallel node set the same key of the state, which has no reducer.
 	ParallelOverwrite Code = "PARALLEL_BRANCH_OVERWRITE"
 	// SwitchDefault: a switch without default fails when no case matches.
@@ -309,6 +311,14 @@ const (
 	TemplateLiteral Code = "TEMPLATE_IS_LITERAL"
 	// ExpressionRegex: a regular expression is invalid, or has another meaning in other engines.
 	ExpressionRegex Code = "EXPRESSION_REGEX"
+	// ExpressionPath: a program reads a member that no schema declares.
+	ExpressionPath Code = "EXPRESSION_PATH_UNKNOWN"
+	// ExpressionComparison: a comparison always comes out the same.
+	ExpressionComparison Code = "EXPRESSION_COMPARISON_CONSTANT"
+	// SchemaKeyword: a keyword of a schema is misspelt, or requires a member that the schema does not have.
+	SchemaKeyword Code = "SCHEMA_KEYWORD_UNKNOWN"
+	// StateKeyUnused: nothing reads or writes a property of the state_schema.
+	StateKeyUnused Code = "STATE_KEY_UNUSED"
 )
 
 // Codes of findings in a database and in files with runs, besides HISTORY_VERSION_UNSUPPORTED, DEFINITION_REQUIRED and

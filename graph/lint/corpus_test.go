@@ -1,0 +1,174 @@
+package lint_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/lint"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files in testdata")
+
+const root = "../.."
+
+// protocol holds the data of the protocol, beside the repository.
+const protocol = root + "/../shared/awp-v1"
+
+// TestCorpus lints every valid document there is and lists what is found: all of it has been judged to be true.
+func TestCorpus(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Stat(protocol); errors.Is(err, os.ErrNotExist) {
+		t.Skip("the protocol's data (../shared/awp-v1 beside the repository) is absent")
+	}
+	var b strings.Builder
+	for _, part := range []struct {
+		name, dir string
+		documents func(t *testing.T, path string, text []byte) []*definition.Document
+	}{
+		{"examples", root + "/examples", whole},
+		{"pages", root + "/docs", blocks},
+		{"guide", root + "/internal/guide", blocks},
+		{"definitions", root + "/graph/definition/testdata", whole},
+		{"scripts", root + "/graph/machine/testdata", inside},
+		{"protocol", protocol, inside},
+	} {
+		count, lines := 0, []string{}
+		seen := map[string]bool{}
+		for _, path := range files(t, part.dir) {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, doc := range part.documents(t, path, text) {
+				_, plain := definition.Compile(doc, definition.Options{AllowInterruptInBranch: true})
+				program, findings := lint.Compile(doc, definition.Options{AllowInterruptInBranch: true})
+				if program == nil || seen[doc.Hash()] {
+					continue
+				}
+				seen[doc.Hash()] = true
+				count++
+				for _, f := range findings {
+					if !slices.ContainsFunc(plain, func(p finding) bool { return p.Code == f.Code && p.At == f.At && p.Message == f.Message }) {
+						lines = append(lines, fmt.Sprintf("  %s %s: %s %s: %s -> %s\n", filepath.Base(path), program.Name, f.Code, f.At.Pointer, f.Message, f.Hint))
+					}
+				}
+			}
+		}
+		if count == 0 {
+			t.Errorf("%s has no valid document", part.dir)
+		}
+		fmt.Fprintf(&b, "%s: %d documents, %d warnings\n%s", part.name, count, len(lines), strings.Join(lines, ""))
+	}
+	golden(t, "corpus.golden", b.String())
+}
+
+func files(t *testing.T, dir string) []string {
+	t.Helper()
+	var paths []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && slices.Contains([]string{".json", ".yaml", ".yml", ".md", ".txt", ".script"}, filepath.Ext(path)) {
+			paths = append(paths, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths
+}
+
+// whole is a file that is one definition.
+func whole(_ *testing.T, path string, text []byte) []*definition.Document {
+	parse := definition.Parse
+	if filepath.Ext(path) != ".json" {
+		parse = definition.ParseYAML
+	}
+	if doc, err := parse(text); err == nil {
+		return []*definition.Document{doc}
+	}
+	return nil
+}
+
+var block = regexp.MustCompile("(?ms)^```(?:yaml|json)\n(.*?)^```\n")
+
+// blocks are the definitions of a page.
+func blocks(_ *testing.T, _ string, text []byte) []*definition.Document {
+	var docs []*definition.Document
+	for _, m := range block.FindAllSubmatch(text, -1) {
+		if doc, err := definition.ParseYAML(m[1]); err == nil {
+			docs = append(docs, doc)
+		}
+	}
+	return docs
+}
+
+// inside are the definitions somewhere in a file: in the values of a JSON text, or between the lines of a script.
+func inside(t *testing.T, path string, text []byte) []*definition.Document {
+	if v, err := jsonvalue.Decode(text); err == nil {
+		return within(v)
+	}
+	var docs []*definition.Document
+	for rest := string(text); ; {
+		_, after, found := strings.Cut(rest, "{")
+		if !found {
+			return docs
+		}
+		before := len(rest) - len(after) - 1
+		end := closing(rest[before:])
+		if v, err := jsonvalue.Decode([]byte(rest[before : before+end])); err == nil {
+			docs = append(docs, within(v)...)
+		}
+		rest = rest[before+max(end, 1):]
+	}
+}
+
+// closing returns where the object ends with which a text begins, 0 if it does not.
+func closing(text string) int {
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{':
+			depth++
+		case c == '}':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return 0
+}
+
+func within(v any) []*definition.Document {
+	var docs []*definition.Document
+	switch v := v.(type) {
+	case map[string]any:
+		if v["document"] != nil && v["nodes"] != nil {
+			if doc, err := definition.FromValue(v); err == nil {
+				return []*definition.Document{doc}
+			}
+		}
+		for _, name := range jsonvalue.Keys(v) {
+			docs = append(docs, within(v[name])...)
+		}
+	case []any:
+		for _, e := range v {
+			docs = append(docs, within(e)...)
+		}
+	}
+	return docs
+}
