@@ -306,7 +306,9 @@ func (w *walker) construct(o *gojq.Object, in *shape) *shape {
 			value = w.variable(name)
 			name = name[1:]
 		case known:
-			value = w.field(in, name)
+			if value = w.field(in, name); in.members[name] == nil {
+				out.rest = anything // a name that has been reported must not make others of the right one
+			}
 		}
 		switch {
 		case value == nil || !known:

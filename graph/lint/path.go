@@ -102,7 +102,7 @@ func misspelt(name, near string) bool {
 		}, s)
 	}
 	plural := func(one, many string) bool {
-		return many == one+"s" || many == one+"es" || strings.HasSuffix(one, "y") && many == strings.TrimSuffix(one, "y")+"ies"
+		return many == one+"s" && !strings.HasSuffix(one, "s") || many == one+"es" || strings.HasSuffix(one, "y") && many == strings.TrimSuffix(one, "y")+"ies"
 	}
 	return len(a) > 3 && len(b) > 3 && letters(a) != letters(b) && !plural(a, b) && !plural(b, a) && !related(a, b)
 }

@@ -87,6 +87,7 @@ var rooms = map[string][]string{
 	"graph/expr":                  {"graph/problem", "internal/backtrack", "internal/jsonvalue"},
 	"graph/state":                 {"graph/problem", "internal/jsonvalue", "internal/jsonschema"},
 	"graph/definition":            {"graph/problem", "graph/expr", "graph/state", "internal/jsonvalue", "internal/jsonschema", "internal/suggest", "schemas"},
+	"graph/lint":                  {"graph/problem", "graph/definition", "graph/state", "internal/jsonvalue", "internal/suggest"},
 	"history":                     {"graph/problem", "internal/jsonvalue"},
 	"history/runfile":             {"history", "graph/problem", "internal/jsonvalue"},
 	"history/internal/storeclock": {},
@@ -145,7 +146,7 @@ var rooms = map[string][]string{
 		"activities", "activities/activitiestest", "delegate", "history", "history/historymem", "graph", "graph/problem",
 		"graph/definition", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/signing",
 	},
-	"internal/catalog":      {"graph/admit", "graph/definition", "graph/problem", "internal/suggest"},
+	"internal/catalog":      {"graph/admit", "graph/definition", "graph/lint", "graph/problem", "internal/suggest"},
 	"internal/httpworkflow": {"graph/definition", "graph/problem", "internal/config/envname", "internal/wait"},
 	"internal/config": {
 		"internal/catalog", "internal/childprocess", "internal/config/envname", "internal/httpworkflow", "internal/mcpserver/elicit", "internal/memory",
@@ -160,13 +161,13 @@ var rooms = map[string][]string{
 		"internal/mcpserver/frame",
 	},
 	"internal/mcpserver": {
-		"history", "graph", "graph/problem", "graph/definition", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/runjson",
+		"history", "graph", "graph/problem", "graph/definition", "graph/lint", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/runjson",
 		"internal/catalog", "internal/guide", "internal/mcpserver/elicit", "internal/mcpserver/frame", "internal/mcpserver/streamable", "internal/outline", "internal/picture", "internal/shellword", "internal/suggest", "internal/config/envname", "graph/expr", "schemas",
 	},
 	"internal/cli": {
 		"internal/buildstamp", "internal/catalog", "internal/explain", "internal/format", "internal/scaffold", "graph/graphtest", "internal/guide", "internal/wait", "internal/workflowtest",
 		"activities", "activities/toolcall", "internal/manifest", "internal/sdnotify",
-		"conformance", "history", "history/runfile", "graph", "graph/problem", "graph/definition", "graph/machine",
+		"conformance", "history", "history/runfile", "graph", "graph/problem", "graph/definition", "graph/lint", "graph/machine",
 		"internal/config", "internal/config/envname", "internal/jsonvalue", "internal/jsonschema", "internal/mcphost", "internal/doctor", "internal/memory", "internal/picture", "internal/runjson", "internal/runtree", "internal/shellword", "schemas",
 	},
 	"cmd/workflows-engine":     {"internal/childprocess", "internal/cli"},
@@ -230,7 +231,7 @@ func TestArrowsRunDown(t *testing.T) {
 }
 
 // pure are the rooms that do no I/O and read no clock.
-var pure = []string{"graph/runview", "graph/admit", "graph/problem", "graph/expr", "graph/state", "graph/definition", "graph/machine", "internal/jsonvalue", "internal/runjson", "internal/runtree", "internal/jsonobject", "internal/jsondelta", "internal/jsonschema"}
+var pure = []string{"graph/runview", "graph/admit", "graph/problem", "graph/expr", "graph/state", "graph/definition", "graph/lint", "graph/machine", "internal/jsonvalue", "internal/runjson", "internal/runtree", "internal/jsonobject", "internal/jsondelta", "internal/jsonschema"}
 
 func TestPureRoomsDoNoIO(t *testing.T) {
 	t.Parallel()
