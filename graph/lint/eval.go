@@ -307,7 +307,7 @@ func (w *walker) construct(o *gojq.Object, in *shape) *shape {
 			name = name[1:]
 		case known:
 			if value = w.field(in, name); in.members[name] == nil {
-				out.rest = anything // a name that has been reported must not make others of the right one
+				known = false // a name that has been reported is none to compare others with
 			}
 		}
 		switch {
