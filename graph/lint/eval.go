@@ -12,9 +12,9 @@ import (
 // of them. It reports what cannot be meant. What it does not understand has the shape anything, of which nothing is reported.
 type walker struct {
 	report func(code problem.Code, message, hint string)
-	// steps is how many parts of programs may still be looked at, in the whole document.
-	steps *int
-	depth int
+	// budget is what may still be looked at, compared how many names may still be compared, both in the whole document.
+	budget, compared *budget
+	depth            int
 	// quiet is above 0 where nothing is reported, lenient where a failure is caught.
 	quiet, lenient int
 	// variables are those that are bound, functions the names that the program defines itself.
@@ -24,13 +24,16 @@ type walker struct {
 
 // Bounds of a lint: programs beyond them are not looked at.
 const (
-	maxSteps     = 2_000_000
+	maxWork      = 2_000_000
+	maxCompared  = 1_000_000
 	maxTermDepth = 500
+	// maxItems is how many members .[] goes through.
+	maxItems = 100
 )
 
 // query is the shape of what a query puts out for an input.
 func (w *walker) query(q *gojq.Query, in *shape) *shape {
-	if *w.steps--; q == nil || *w.steps < 0 || w.depth > maxTermDepth {
+	if q == nil || w.depth > maxTermDepth || !w.budget.take(1) {
 		return anything
 	}
 	w.depth++
@@ -49,6 +52,8 @@ func (w *walker) query(q *gojq.Query, in *shape) *shape {
 		return w.term(q.Term, in)
 	}
 	switch q.Op {
+	case 0:
+		return in // a program of nothing
 	case gojq.OpPipe:
 		left := w.query(q.Left, in)
 		if q.Patterns == nil {
@@ -57,12 +62,12 @@ func (w *walker) query(q *gojq.Query, in *shape) *shape {
 		defer w.bind(q.Patterns, left)()
 		return w.query(q.Right, in)
 	case gojq.OpComma:
-		return union(w.query(q.Left, in), w.query(q.Right, in), 0)
+		return w.union(w.query(q.Left, in), w.query(q.Right, in))
 	case gojq.OpAlt:
 		w.lenient++
 		left := w.query(q.Left, in)
 		w.lenient--
-		return union(left.limited(all&^null), w.query(q.Right, in), 0)
+		return w.union(left.limited(all&^null), w.query(q.Right, in))
 	case gojq.OpAnd, gojq.OpOr:
 		w.query(q.Left, in)
 		w.query(q.Right, in)
@@ -71,7 +76,7 @@ func (w *walker) query(q *gojq.Query, in *shape) *shape {
 		w.compare(q, w.query(q.Left, in), w.query(q.Right, in))
 		return only(boolean)
 	case gojq.OpAdd:
-		return sum(w.query(q.Left, in), w.query(q.Right, in))
+		return w.sum(w.query(q.Left, in), w.query(q.Right, in))
 	case gojq.OpSub, gojq.OpMul, gojq.OpDiv, gojq.OpMod:
 		left, right := w.query(q.Left, in), w.query(q.Right, in)
 		if left.is(number) && right.is(number) {
@@ -83,7 +88,7 @@ func (w *walker) query(q *gojq.Query, in *shape) *shape {
 }
 
 // sum is the shape of what + makes of two values.
-func sum(a, b *shape) *shape {
+func (w *walker) sum(a, b *shape) *shape {
 	switch {
 	case a.is(null):
 		return b
@@ -94,7 +99,7 @@ func sum(a, b *shape) *shape {
 	case a.is(text) && b.is(text):
 		return only(text)
 	case a.is(array) && b.is(array):
-		return listOf(union(a.items, b.items, 0))
+		return listOf(w.union(a.items, b.items))
 	}
 	return anything
 }
@@ -126,7 +131,7 @@ func (w *walker) assign(q *gojq.Query, in *shape) *shape {
 	if out.members == nil {
 		out.members = map[string]*shape{}
 	}
-	*w.steps -= len(out.members)
+	w.budget.take(len(out.members))
 	out.members[t.Index.Name] = value
 	return &out
 }
@@ -138,7 +143,7 @@ func (w *walker) bind(patterns []*gojq.Pattern, value *shape) func() {
 	if w.variables == nil {
 		w.variables = map[string]*shape{}
 	}
-	*w.steps -= len(w.variables)
+	w.budget.take(len(w.variables))
 	if len(patterns) > 1 {
 		value = anything // any of them may match
 	}
@@ -149,14 +154,14 @@ func (w *walker) bind(patterns []*gojq.Pattern, value *shape) func() {
 }
 
 func (w *walker) pattern(p *gojq.Pattern, value *shape) {
-	if *w.steps--; *w.steps < 0 {
+	if !w.budget.take(1) {
 		return
 	}
 	if p.Name != "" {
 		w.variables[p.Name] = value
 	}
 	for _, element := range p.Array {
-		w.pattern(element, itemsOf(value).orNull())
+		w.pattern(element, w.itemsOf(value).orNull())
 	}
 	for _, member := range p.Object {
 		inner := anything
@@ -192,7 +197,7 @@ func (w *walker) term(t *gojq.Term, in *shape) *shape {
 		case s.Index != nil:
 			out = w.index(s.Index, out, in)
 		case s.Iter:
-			out = itemsOf(out)
+			out = w.itemsOf(out)
 		}
 	}
 	return out
@@ -237,7 +242,7 @@ func (w *walker) head(t *gojq.Term, in *shape) *shape {
 		if t.Try.Catch == nil {
 			return out
 		}
-		return union(out, w.query(t.Try.Catch, anything), 0)
+		return w.union(out, w.query(t.Try.Catch, anything))
 	case gojq.TermTypeReduce:
 		w.query(t.Reduce.Start, in)
 		defer w.bind(t.Reduce.Patterns, w.query(t.Reduce.Query, in))()
@@ -266,12 +271,12 @@ func (w *walker) choice(t *gojq.If, in *shape) *shape {
 	out := w.query(t.Then, in)
 	for _, e := range t.Elif {
 		w.query(e.Cond, in)
-		out = union(out, w.query(e.Then, in), 0)
+		out = w.union(out, w.query(e.Then, in))
 	}
 	if t.Else == nil {
-		return union(out, in, 0)
+		return w.union(out, in)
 	}
-	return union(out, w.query(t.Else, in), 0)
+	return w.union(out, w.query(t.Else, in))
 }
 
 // str is the shape of a text, perhaps with programs in it.
@@ -329,18 +334,23 @@ func (w *walker) variable(name string) *shape {
 	return anything
 }
 
+func (w *walker) union(a, b *shape) *shape { return union(a, b, w.budget, 0) }
+
 // itemsOf is the shape of what .[] puts out.
-func itemsOf(s *shape) *shape {
+func (w *walker) itemsOf(s *shape) *shape {
 	out := &shape{}
 	if s.kinds&array != 0 {
 		out = s.items
 	}
 	if s.kinds&object != 0 {
 		if s.rest != nil {
-			out = union(out, s.rest, 0)
+			out = w.union(out, s.rest)
+		}
+		if len(s.members) > maxItems || !w.budget.take(len(s.members)) {
+			return anything
 		}
 		for _, name := range s.names() {
-			out = union(out, s.members[name], 0)
+			out = w.union(out, s.members[name])
 		}
 	}
 	if s.unsure {

@@ -8,8 +8,7 @@ import (
 
 // Admits reports whether what a program puts out, as a list, fits what the lint infers of it for a state of a schema.
 func Admits(q *gojq.Query, schema any, outputs []any) bool {
-	steps := maxSteps
-	w := &walker{steps: &steps, quiet: 1}
+	w := &walker{budget: new(budget(maxWork)), compared: new(budget), quiet: 1}
 	in := schemaShape(schema).limited(object)
 	if in.kinds == nothing {
 		in = only(object)

@@ -28,7 +28,7 @@ func (w *walker) function(f *gojq.Func, in *shape) *shape {
 	}
 	switch len(f.Args) {
 	case 0:
-		return plainFunction(f.Name, in)
+		return w.plainFunction(f.Name, in)
 	case 1:
 		return w.filterFunction(f, in)
 	}
@@ -58,7 +58,7 @@ func (w *walker) arguments(f *gojq.Func, in *shape) *shape {
 }
 
 // plainFunction is the shape of what a function without arguments puts out.
-func plainFunction(name string, in *shape) *shape {
+func (w *walker) plainFunction(name string, in *shape) *shape {
 	if k, ok := results[name+"/0"]; ok {
 		return only(k)
 	}
@@ -73,18 +73,18 @@ func plainFunction(name string, in *shape) *shape {
 		return listOf(only(text | number))
 	case "first", "last", "min", "max":
 		if in.is(array | null) {
-			return itemsOf(in).orNull()
+			return w.itemsOf(in).orNull()
 		}
 	case "sort", "unique", "reverse":
 		if in.is(array) {
 			return in
 		}
 	case "add":
-		if items := itemsOf(in); items.is(number) || items.is(text) {
+		if items := w.itemsOf(in); items.is(number) || items.is(text) {
 			return items.limited(number | text).orNull().untold()
 		}
 	case "to_entries":
-		return listOf(record(map[string]*shape{"key": only(text), "value": itemsOf(in)}))
+		return listOf(record(map[string]*shape{"key": only(text), "value": w.itemsOf(in)}))
 	case "values":
 		return in.limited(all &^ null)
 	case "strings":
@@ -113,12 +113,12 @@ func (w *walker) filterFunction(f *gojq.Func, in *shape) *shape {
 		w.query(arg, in)
 		return in
 	case "map":
-		return listOf(w.query(arg, itemsOf(in)))
+		return listOf(w.query(arg, w.itemsOf(in)))
 	case "any", "all":
-		w.query(arg, itemsOf(in))
+		w.query(arg, w.itemsOf(in))
 		return only(boolean)
 	case "sort_by", "unique_by", "group_by":
-		w.query(arg, itemsOf(in))
+		w.query(arg, w.itemsOf(in))
 		switch {
 		case !in.is(array):
 			return anything
@@ -127,18 +127,18 @@ func (w *walker) filterFunction(f *gojq.Func, in *shape) *shape {
 		}
 		return in
 	case "min_by", "max_by":
-		w.query(arg, itemsOf(in))
+		w.query(arg, w.itemsOf(in))
 		if in.is(array | null) {
-			return itemsOf(in).orNull()
+			return w.itemsOf(in).orNull()
 		}
 		return anything
 	case "map_values":
-		w.query(arg, itemsOf(in))
+		w.query(arg, w.itemsOf(in))
 		return anything
 	case "first", "last":
 		return w.query(arg, in)
 	case "with_entries":
-		w.query(arg, record(map[string]*shape{"key": only(text | number), "value": itemsOf(in)}))
+		w.query(arg, record(map[string]*shape{"key": only(text | number), "value": w.itemsOf(in)}))
 		return anything
 	case "split":
 		w.query(arg, in)

@@ -24,15 +24,16 @@ const (
 
 // keywords are those of JSON Schema, of its drafts before 2020-12 and of OpenAPI, that schemas of definitions have.
 var keywords = map[string]place{
-	"$schema": none, "$id": none, "$ref": none, "$anchor": none, "$dynamicRef": none, "$dynamicAnchor": none, "$vocabulary": none,
-	"$comment": none, "$defs": byName, "definitions": byName,
+	"$schema": none, "$id": none, "$ref": none, "$anchor": none, "$dynamicRef": none, "$dynamicAnchor": none,
+	"$vocabulary": none, "$comment": none, "$defs": byName, "definitions": byName,
 	"type": none, "enum": none, "const": none, "nullable": none, "reducer": none,
 	"multipleOf": none, "maximum": none, "exclusiveMaximum": none, "minimum": none, "exclusiveMinimum": none,
 	"maxLength": none, "minLength": none, "pattern": none, "format": none,
 	"items": one, "prefixItems": list, "additionalItems": one, "unevaluatedItems": one, "contains": one,
 	"maxItems": none, "minItems": none, "uniqueItems": none, "maxContains": none, "minContains": none,
-	"properties": byName, "patternProperties": byName, "additionalProperties": one, "unevaluatedProperties": one, "propertyNames": one,
-	"maxProperties": none, "minProperties": none, "required": none, "dependentRequired": none, "dependentSchemas": byName, "dependencies": none,
+	"properties": byName, "patternProperties": byName, "additionalProperties": one, "unevaluatedProperties": one,
+	"propertyNames": one, "maxProperties": none, "minProperties": none, "required": none, "dependentRequired": none,
+	"dependentSchemas": byName, "dependencies": none,
 	"allOf": list, "anyOf": list, "oneOf": list, "not": one, "if": one, "then": one, "else": one,
 	"title": none, "description": none, "default": none, "deprecated": none, "readOnly": none, "writeOnly": none, "examples": none,
 	"example": none, "contentEncoding": none, "contentMediaType": none, "contentSchema": one, "discriminator": none, "enumNames": none,
@@ -67,7 +68,7 @@ var schemasOf = map[definition.Type][]string{
 // schema warns of keywords that are like a known one, and of required members that cannot be there.
 func (l *linter) schema(schema any, pointer string, n *definition.Node, depth int) {
 	m, ok := schema.(map[string]any)
-	if l.steps--; !ok || depth > definition.MaxDepth || l.steps < 0 {
+	if !ok || depth > definition.MaxDepth || !l.budget.take(1) {
 		return
 	}
 	for _, name := range jsonvalue.Keys(m) {
@@ -100,7 +101,7 @@ func (l *linter) schema(schema any, pointer string, n *definition.Node, depth in
 
 // keyword warns of a keyword that is probably misspelt.
 func (l *linter) keyword(m map[string]any, name, at string, n *definition.Node) {
-	if strings.HasPrefix(strings.ToLower(name), "x-") {
+	if strings.HasPrefix(strings.ToLower(name), "x-") || !l.compared.take(len(keywordNames)) {
 		return
 	}
 	near := suggest.Nearest(name, keywordNames)
@@ -120,7 +121,7 @@ func (l *linter) required(m map[string]any, pointer string, n *definition.Node) 
 	declared := jsonvalue.Keys(properties)
 	for i, name := range names {
 		name, ok := name.(string)
-		if _, there := properties[name]; !ok || there {
+		if _, there := properties[name]; !ok || there || !l.compared.take(len(declared)) {
 			continue
 		}
 		near := suggest.Nearest(name, declared)
@@ -128,11 +129,15 @@ func (l *linter) required(m map[string]any, pointer string, n *definition.Node) 
 			near = ""
 		}
 		at := pointer + "/required/" + strconv.Itoa(i)
+		message := ""
 		switch {
 		case m["additionalProperties"] == false:
-			l.warn(problem.SchemaKeyword, at, n, fmt.Sprintf("%q is required, and no property: no value has it", clip(name)), suggest.Hint(near))
+			message = "%q is required, and no property: no value has it"
 		case near != "":
-			l.warn(problem.SchemaKeyword, at, n, fmt.Sprintf("%q is required, and no property is declared under this name", clip(name)), suggest.Hint(near))
+			message = "%q is required, and no property is declared under this name"
+		default:
+			continue
 		}
+		l.warn(problem.SchemaKeyword, at, n, fmt.Sprintf(message, clip(name)), suggest.Hint(near))
 	}
 }

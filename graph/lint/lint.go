@@ -29,7 +29,7 @@ func Compile(d *definition.Document, o definition.Options) (*definition.Program,
 	if program == nil {
 		return nil, findings
 	}
-	l := &linter{program: program, sources: sources, steps: maxSteps, room: definition.MaxFindings - len(findings)}
+	l := &linter{program: program, sources: sources, budget: maxWork, compared: maxCompared, room: definition.MaxFindings - len(findings)}
 	l.check()
 	if len(l.findings) == 0 {
 		return program, findings
@@ -43,10 +43,11 @@ func Compile(d *definition.Document, o definition.Options) (*definition.Program,
 type linter struct {
 	program *definition.Program
 	sources []definition.Source
-	// steps is how much may still be looked at, room how many findings there may still be.
-	steps, room int
-	findings    problem.Findings
-	said        map[said]bool
+	// budget is how much may still be looked at, compared how many names, and room how many findings there may still be.
+	budget, compared budget
+	room             int
+	findings         problem.Findings
+	said             map[said]bool
 
 	state *stateShapes
 }
@@ -85,17 +86,20 @@ func (l *linter) warn(code problem.Code, pointer string, n *definition.Node, mes
 
 // walker returns what looks at a program at a place.
 func (l *linter) walker(pointer string, n *definition.Node) *walker {
-	return &walker{steps: &l.steps, report: func(code problem.Code, message, hint string) { l.warn(code, pointer, n, message, hint) }}
+	report := func(code problem.Code, message, hint string) { l.warn(code, pointer, n, message, hint) }
+	return &walker{budget: &l.budget, compared: &l.compared, report: report}
 }
 
 // source looks at a program, and at where its output goes.
 func (l *linter) source(s definition.Source) {
-	out := l.walker(s.Pointer, s.Node).query(s.Query, l.state.at(s.Node))
+	w := l.walker(s.Pointer, s.Node)
+	out := w.query(s.Query, l.state.at(s.Node))
 	switch role := l.role(s); {
 	case role == "items":
-		l.state.item(s.Node, out)
+		l.state.item(s.Node, w.itemsOf(out))
 		if !out.unsure && out.kinds&array == 0 && out.kinds != nothing {
-			l.warn(problem.MapItemsInvalid, s.Pointer, s.Node, "the items of a map must be an array, not "+out.kinds.String(), "")
+			l.warn(problem.MapItemsInvalid, s.Pointer, s.Node, "the items of a map must be an array, not "+out.kinds.String(),
+				"write a program that gives a list")
 		}
 	case role == "output_mapping":
 		if schema := s.Node.Config["output_schema"]; schema != nil && s.Node.End != nil {

@@ -89,7 +89,7 @@ var mistakes = []struct{ old, new, want string }{
 	{`status: { literal: open }`, `address: { jq: "{ street: .customer, countri: null }" }`, `STATE_ASSIGNMENT /nodes/3/config/assignments/address/jq: did you mean "country"?`},
 	{`status: { literal: open }`, `address: { jq: "{ street: (.items | length) }" }`, `STATE_ASSIGNMENT /nodes/3/config/assignments/address/jq: `},
 	{`total: .quote.total`, `total: .customer`, `OUTPUT_SCHEMA_VIOLATION /nodes/10/config/output_mapping: `},
-	{`items: "[.items[] | select(.price > 10)]"`, `items: ".items | length"`, `MAP_ITEMS_INVALID /nodes/2/map/items: `},
+	{`items: "[.items[] | select(.price > 10)]"`, `items: ".items | length"`, `MAP_ITEMS_INVALID /nodes/2/map/items: write a program that gives a list`},
 	{`verdict: accept }`, `verdict: acept }`, `OUTPUT_SCHEMA_VIOLATION /nodes/1/metadata/demo_output/verdict: did you mean "accept"?`},
 	{`{ notes: [reserved], stocked: 1 }`, `{ notes: [3], stocked: 1 }`, `STATE_SCHEMA_VIOLATION /nodes/7/metadata/demo_output/notes: `},
 	// Schemas.
@@ -158,4 +158,45 @@ func found(t *testing.T, text string) []finding {
 		t.Errorf("refused: %v", findings)
 	}
 	return findings
+}
+
+// closed is a definition whose state only has what it names: no activity takes part, and the input has no other members.
+const closed = `
+document: { schema: s, name: closed, version: "1" }
+state_schema: { type: object, properties: { hours: { type: number }, rate: { type: number }, cost: { type: number }SPARE } }
+nodes:
+  - id: begin
+    type: start
+    config: { input_schema: { type: object, properties: { hours: {}, rate: {} }, additionalProperties: false } }
+  - { id: early, type: set_state, config: { assignments: { cost: { jq: "EARLY" } } } }
+  - { id: compute, type: set_state, config: { assignments: { margin: { jq: ".cost / 10" } } } }
+  - { id: finish, type: end, config: { output_mapping: "RESULT" } }
+edges:
+  - { source: __start__, target: begin }
+  - { source: begin, target: early }
+  - { source: early, target: compute }
+  - { source: compute, target: finish }
+`
+
+func TestStateThatNothingElseWrites(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ spare, early, result, want string }{
+		{"", ".hours * .rate", "{cost, margin}", ""},
+		{"", ".hours * .wage", "{cost, margin}", `EXPRESSION_PATH_UNKNOWN /nodes/1/config/assignments/cost/jq: the members are cost, hours, margin and rate`},
+		{"", ".hours * .rate", "{cost, margine}", `EXPRESSION_PATH_UNKNOWN /nodes/3/config/output_mapping: did you mean "margin"?`},
+		{", colour: {}", ".hours * .rate", "{cost, margin}", `STATE_KEY_UNUSED /state_schema/properties/colour: remove it, or name it in the input_schema of the start node`},
+		{", colour: {}", ".hours * .rate", ".", ""},
+		{", colour: {}", ".hours * .rate", "{cost, all: keys}", ""},
+		{", colour: {}", ".hours * .rate", `. as {$margin} | {$margin}`, ""},
+		{", colour: {}", ".hours * .rate", `{cost, other: .[\"colour\"]}`, ""},
+		{", colour: {}", ".hours * .rate", `{cost} + if .cost > 1 then {margin} else {} end`, `STATE_KEY_UNUSED /state_schema/properties/colour: remove it, or name it in the input_schema of the start node`},
+	} {
+		var got []string
+		for _, f := range found(t, strings.NewReplacer("SPARE", tt.spare, "EARLY", tt.early, "RESULT", tt.result).Replace(closed)) {
+			got = append(got, fmt.Sprintf("%s %s: %s", f.Code, f.At.Pointer, f.Hint))
+		}
+		if strings.Join(got, "\n") != tt.want {
+			t.Errorf("%+v: got %v", tt, got)
+		}
+	}
 }

@@ -35,7 +35,7 @@ func (w *walker) index(i *gojq.Index, of, in *shape) *shape {
 		return w.field(of, name)
 	}
 	if at := w.query(i.Start, in); at.is(number) && of.is(array|null) {
-		return itemsOf(of).orNull()
+		return w.itemsOf(of).orNull()
 	}
 	return anything
 }
@@ -75,6 +75,9 @@ func (w *walker) missing(of *shape, name string) {
 	if w.quiet > 0 || len(of.members) == 0 {
 		return
 	}
+	if !w.compared.take(len(of.members)) {
+		return
+	}
 	names := of.names()
 	near := suggest.Nearest(name, names)
 	switch {
@@ -102,7 +105,8 @@ func misspelt(name, near string) bool {
 		}, s)
 	}
 	plural := func(one, many string) bool {
-		return many == one+"s" && !strings.HasSuffix(one, "s") || many == one+"es" || strings.HasSuffix(one, "y") && many == strings.TrimSuffix(one, "y")+"ies"
+		stem, hasY := strings.CutSuffix(one, "y")
+		return many == one+"s" && !strings.HasSuffix(one, "s") || many == one+"es" || hasY && many == stem+"ies"
 	}
 	return len(a) > 3 && len(b) > 3 && letters(a) != letters(b) && !plural(a, b) && !plural(b, a) && !related(a, b)
 }
@@ -159,8 +163,8 @@ func (w *walker) compare(q *gojq.Query, left, right *shape) {
 func sameKind(left, right *shape) string {
 	for _, pair := range [][2]*shape{{left, right}, {right, left}} {
 		if list := pair[0].texts; pair[0].is(text) && len(list) == 1 {
-			other := pair[1].kinds &^ null
-			if other == number && strings.Trim(list[0], "0123456789.") == "" && list[0] != "" || other == boolean && (list[0] == "true" || list[0] == "false") {
+			other, isNumber := pair[1].kinds&^null, list[0] != "" && strings.Trim(list[0], "0123456789.") == ""
+			if other == number && isNumber || other == boolean && (list[0] == "true" || list[0] == "false") {
 				return fmt.Sprintf("write %s without quotes", list[0])
 			}
 		}

@@ -12,17 +12,16 @@ import (
 type reader struct {
 	root any
 	// refs are the references that have been followed; nil while one is.
-	refs map[string]*shape
-	// steps is how many subschemas may still be looked at.
-	steps int
+	refs   map[string]*shape
+	budget *budget
 }
 
-// maxSubschemas bounds how many subschemas of a schema are read.
-const maxSubschemas = 20_000
+// maxSchemaWork bounds what reading one schema takes.
+const maxSchemaWork = 200_000
 
 // schemaShape is the shape of the values that a schema admits, or a wider one.
 func schemaShape(schema any) *shape {
-	r := &reader{root: schema, refs: map[string]*shape{}, steps: maxSubschemas}
+	r := &reader{root: schema, refs: map[string]*shape{}, budget: new(budget(maxSchemaWork))}
 	return r.read(schema, 0)
 }
 
@@ -32,7 +31,7 @@ var kindOfType = map[string]kinds{
 
 func (r *reader) read(schema any, depth int) *shape {
 	m, ok := schema.(map[string]any)
-	if r.steps--; !ok || depth > maxDepth || r.steps < 0 || m["$dynamicRef"] != nil {
+	if !ok || depth > maxDepth || !r.budget.take(1) || m["$dynamicRef"] != nil {
 		return anything
 	}
 	out := only(typesOf(m))
@@ -45,20 +44,20 @@ func (r *reader) read(schema any, depth int) *shape {
 		out.items = r.read(items, depth+1)
 	}
 	if ref, ok := m["$ref"].(string); ok {
-		out = narrow(out, r.follow(ref, depth), depth)
+		out = r.narrow(out, r.follow(ref, depth), depth)
 	}
 	if list, ok := m["allOf"].([]any); ok {
 		for _, s := range list {
-			out = narrow(out, r.read(s, depth+1), depth)
+			out = r.narrow(out, r.read(s, depth+1), depth)
 		}
 	}
 	for _, keyword := range []string{"anyOf", "oneOf"} {
 		if list, ok := m[keyword].([]any); ok {
 			either := &shape{}
 			for _, s := range list {
-				either = union(either, r.read(s, depth+1), depth)
+				either = union(either, r.read(s, depth+1), r.budget, depth)
 			}
-			out = narrow(out, either, depth)
+			out = r.narrow(out, either, depth)
 		}
 	}
 	for _, keyword := range []string{"then", "else"} {
@@ -164,13 +163,13 @@ func (r *reader) follow(ref string, depth int) *shape {
 }
 
 // narrow is a value that has both shapes. It may be wider: objects stay open unless only one of the shapes speaks of members.
-func narrow(a, b *shape, depth int) *shape {
+func (r *reader) narrow(a, b *shape, depth int) *shape {
 	switch {
 	case a == b || b == anything:
 		return a
 	case a == anything:
 		return b
-	case depth > maxDepth || len(a.members)+len(b.members) > maxMembers:
+	case depth > maxDepth || len(a.members)+len(b.members) > maxMembers, !r.budget.take(1 + len(a.members) + len(b.members)):
 		return anything
 	}
 	out := &shape{kinds: a.kinds & b.kinds, unsure: a.unsure && b.unsure, rest: anything, items: a.items}
@@ -197,7 +196,7 @@ func narrow(a, b *shape, depth int) *shape {
 		}
 		for name, s := range b.members {
 			if first := out.members[name]; first != nil {
-				s = narrow(first, s, depth+1)
+				s = r.narrow(first, s, depth+1)
 			}
 			out.members[name] = s
 		}

@@ -125,9 +125,18 @@ func (s *shape) is(k kinds) bool { return !s.unsure && s.kinds&^k == 0 }
 // names lists the members that have names, sorted.
 func (s *shape) names() []string { return slices.Sorted(maps.Keys(s.members)) }
 
+// budget is how much work may still be done on shapes: schemas can share their parts, so that their size does not bound it.
+type budget int
+
+// take reports whether there is room for some work, and takes it.
+func (b *budget) take(n int) bool {
+	*b -= budget(n)
+	return *b >= 0
+}
+
 // shapeOf is the shape of a value that is written out.
-func shapeOf(v any, depth int) *shape {
-	if depth > maxDepth {
+func shapeOf(v any, b *budget, depth int) *shape {
+	if depth > maxDepth || !b.take(1) {
 		return anything
 	}
 	switch v := v.(type) {
@@ -136,7 +145,7 @@ func shapeOf(v any, depth int) *shape {
 	case []any:
 		s := &shape{}
 		for _, e := range v[:min(len(v), maxElements)] {
-			s = union(s, shapeOf(e, depth+1), depth)
+			s = union(s, shapeOf(e, b, depth+1), b, depth)
 		}
 		if len(v) > maxElements || len(v) == 0 {
 			s = anything
@@ -145,7 +154,7 @@ func shapeOf(v any, depth int) *shape {
 	case map[string]any:
 		members := make(map[string]*shape, len(v))
 		for name, e := range v {
-			members[name] = shapeOf(e, depth+1)
+			members[name] = shapeOf(e, b, depth+1)
 		}
 		return record(members)
 	}
@@ -161,13 +170,13 @@ const (
 )
 
 // union is a value that has one shape or the other.
-func union(a, b *shape, depth int) *shape {
+func union(a, b *shape, left *budget, depth int) *shape {
 	switch {
 	case a == b || b.kinds == nothing:
 		return a
 	case a.kinds == nothing:
 		return b
-	case depth > maxDepth || len(a.members)+len(b.members) > maxMembers:
+	case depth > maxDepth || len(a.members)+len(b.members) > maxMembers, !left.take(1 + len(a.members) + len(b.members)):
 		return anything
 	}
 	out := &shape{kinds: a.kinds | b.kinds, unsure: a.unsure || b.unsure}
@@ -185,7 +194,7 @@ func union(a, b *shape, depth int) *shape {
 	case !one:
 		out.items = b.items
 	default:
-		out.items = union(a.items, b.items, depth+1)
+		out.items = union(a.items, b.items, left, depth+1)
 	}
 	switch one, other := a.kinds&object != 0, b.kinds&object != 0; {
 	case !other:
@@ -195,11 +204,11 @@ func union(a, b *shape, depth int) *shape {
 	default:
 		out.members = make(map[string]*shape, len(a.members)+len(b.members))
 		for name, s := range a.members {
-			out.members[name] = beside(s, b, name, depth)
+			out.members[name] = beside(s, b, name, left, depth)
 		}
 		for name, s := range b.members {
 			if out.members[name] == nil {
-				out.members[name] = beside(s, a, name, depth)
+				out.members[name] = beside(s, a, name, left, depth)
 			}
 		}
 		switch {
@@ -208,19 +217,19 @@ func union(a, b *shape, depth int) *shape {
 		case b.rest == nil:
 			out.rest = a.rest
 		default:
-			out.rest = union(a.rest, b.rest, depth+1)
+			out.rest = union(a.rest, b.rest, left, depth+1)
 		}
 	}
 	return out
 }
 
 // beside is a member that is of shape s, or what the object other has under its name.
-func beside(s *shape, other *shape, name string, depth int) *shape {
+func beside(s, other *shape, name string, left *budget, depth int) *shape {
 	if member := other.members[name]; member != nil {
-		return union(s, member, depth+1)
+		return union(s, member, left, depth+1)
 	}
 	if other.rest != nil {
-		return union(s, other.rest, depth+1)
+		return union(s, other.rest, left, depth+1)
 	}
 	return s
 }

@@ -40,11 +40,13 @@ func (l *linter) newStateShapes() *stateShapes {
 	}
 	w := l.writers()
 	s.whole = s.with(w.keys)
+	first := budget(maxWork) // so that the second pass has its own
 	// What assignments write is known from the state before; one pass is enough to know their names.
 	for _, source := range l.sources {
 		if key := keyOfAssignment(nodePointer(source.Node), source.Pointer); key != "" && source.Node.SetState != nil && s.declared.members[key] == nil {
 			quiet := l.walker(source.Pointer, source.Node)
 			quiet.quiet++
+			quiet.budget = &first
 			w.add(key, quiet.query(source.Query, s.whole))
 		}
 	}
@@ -101,11 +103,11 @@ func (s *stateShapes) at(n *definition.Node) *shape {
 	return s.whole
 }
 
-// item notes the items of a map, each of which the other programs of its node find in the state.
-func (s *stateShapes) item(n *definition.Node, list *shape) {
+// item notes an item of a map, which the other programs of its node find in the state.
+func (s *stateShapes) item(n *definition.Node, item *shape) {
 	in := *s.at(n)
 	in.members = maps.Clone(in.members)
-	in.members[n.Map.As] = itemsOf(list)
+	in.members[n.Map.As] = item
 	s.as[n] = &in
 }
 
@@ -116,11 +118,12 @@ type writers struct {
 	free []*definition.Node
 	// inputClosed is set if the input of a run can have no other members than its schema declares.
 	inputClosed bool
+	budget      *budget
 }
 
 func (w *writers) add(key string, s *shape) {
 	if before := w.keys[key]; before != nil {
-		s = union(before, s, 0)
+		s = union(before, s, w.budget, 0)
 	}
 	w.keys[key] = s
 }
@@ -132,7 +135,7 @@ func (w *writers) addAll(s *shape) {
 }
 
 func (l *linter) writers() *writers {
-	w := &writers{keys: map[string]*shape{}}
+	w := &writers{keys: map[string]*shape{}, budget: &l.budget}
 	for _, n := range l.program.Nodes {
 		for _, c := range n.Catches {
 			if c.As != "" {
@@ -184,7 +187,7 @@ func (l *linter) output(n *definition.Node, w *writers) *shape {
 			if a.JQ != nil {
 				w.add(a.Key, anything)
 			} else {
-				w.add(a.Key, shapeOf(a.Literal, 0))
+				w.add(a.Key, shapeOf(a.Literal, &l.budget, 0))
 			}
 		}
 	}

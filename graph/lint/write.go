@@ -43,40 +43,42 @@ func (l *linter) assigned(s definition.Source, key string, out *shape) {
 
 // fits reports a value that breaks its schema whatever the state holds.
 func (l *linter) fits(code problem.Code, s definition.Source, what, schema string, out, declared *shape) {
-	if objection, hint := misfit(out, declared, 0); objection != "" {
-		l.warn(code, s.Pointer, s.Node, fmt.Sprintf("%s gets a value that does not fit: %s, where %s allows %s", what, objection, schema, hint.allowed), hint.text)
+	if m := misfitOf(out, declared, 0); m != nil {
+		message := fmt.Sprintf("%s gets a value that does not fit: %s, where %s allows %s", what, m.found, schema, m.allowed)
+		l.warn(code, s.Pointer, s.Node, message, m.hint)
 	}
 }
 
-// allowance says what a schema allows, and what was probably meant.
-type allowance struct{ allowed, text string }
+// misfit is what of a value cannot fit into a declared shape: what it is, what is allowed, and what was probably meant.
+type misfit struct{ found, allowed, hint string }
 
-// misfit says what of a value cannot fit into a declared shape, "" if it may.
-func misfit(out, declared *shape, depth int) (string, allowance) {
+// misfitOf returns nil for a value that may fit.
+func misfitOf(out, declared *shape, depth int) *misfit {
 	switch {
 	case out.unsure || declared.unsure || out.kinds == nothing || depth > maxDepth:
 	case out.kinds&declared.kinds == nothing:
-		return "it is " + out.kinds.String(), allowance{allowed: declared.kinds.String()}
+		return &misfit{found: "it is " + out.kinds.String(), allowed: declared.kinds.String()}
 	case out.kinds == text && len(out.texts) == 1 && declared.texts != nil:
 		if value := out.texts[0]; !slices.Contains(declared.texts, value) {
-			return fmt.Sprintf("it is %q", clip(value)), allowance{quoted(declared.texts), suggest.DidYouMean(value, declared.texts)}
+			return &misfit{fmt.Sprintf("it is %q", clip(value)), quoted(declared.texts), suggest.DidYouMean(value, declared.texts)}
 		}
 	case out.kinds == object && out.rest == nil:
 		for _, name := range out.names() {
 			inner := declared.members[name]
 			if inner == nil && declared.rest == nil && declared.kinds == object {
-				return fmt.Sprintf("it has the member %q", clip(name)),
-					allowance{"only " + quoted(declared.names()), suggest.DidYouMean(name, declared.names())}
+				names := declared.names()
+				return &misfit{fmt.Sprintf("it has the member %q", clip(name)), "only " + quoted(names), suggest.DidYouMean(name, names)}
 			}
 			if inner == nil {
 				continue
 			}
-			if objection, hint := misfit(out.members[name], inner, depth+1); objection != "" {
-				return fmt.Sprintf("at %s %s", clip(name), objection), hint
+			if m := misfitOf(out.members[name], inner, depth+1); m != nil {
+				m.found = fmt.Sprintf("at %s %s", clip(name), m.found)
+				return m
 			}
 		}
 	}
-	return "", allowance{}
+	return nil
 }
 
 // assignedKeys warns of keys that a set_state node writes, nothing reads, and that are like one that is declared.
@@ -92,7 +94,7 @@ func (l *linter) assignedKeys() {
 		}
 		for i := range n.SetState.Assignments {
 			key := n.SetState.Assignments[i].Key
-			if l.state.declared.members[key] != nil || mentioned.mention(key) {
+			if l.state.declared.members[key] != nil || mentioned.mention(key) || !l.compared.take(len(names)) {
 				continue
 			}
 			if near := suggest.Nearest(key, names); near != "" && misspelt(key, near) {
