@@ -16,14 +16,17 @@ func large(nodes, properties int) string {
 	var b strings.Builder
 	b.WriteString(`{"document":{"schema":"s","name":"large","version":"1"},"state_schema":{"type":"object","properties":{`)
 	for i := range properties {
-		fmt.Fprintf(&b, `"property_%d":{"type":"object","properties":{"name":{"type":"string"},"others":{"type":"array","items":{"$ref":"#/properties/property_%d"}}}},`, i, (i+1)%properties)
+		fmt.Fprintf(&b, `"property_%d":{"type":"object","properties":{"name":{"type":"string"},`+
+			`"others":{"type":"array","items":{"$ref":"#/properties/property_%d"}}}},`, i, (i+1)%properties)
 	}
 	b.WriteString(`"last":{}}},"nodes":[{"id":"s","type":"start"},`)
 	for i := range nodes {
-		fmt.Fprintf(&b, `{"id":"n%d","type":"set_state","config":{"assignments":{"key_%d":{"jq":".propertie_%d.nam as $x | [.property_%d.others[].nmae, (.[] | .name), (. + {a: $x} | keys)]"}}}},`,
+		fmt.Fprintf(&b, `{"id":"n%d","type":"set_state","config":{"assignments":{"key_%d":{"jq":"`+
+			`.propertie_%d.nam as $x | [.property_%d.others[].nmae, (.[] | .name), (. + {a: $x} | keys)]"}}}},`,
 			i, i, i%properties, (i+7)%properties)
 	}
-	b.WriteString(`{"id":"e","type":"end","config":{"output_mapping":"{last}"}}],"edges":[{"source":"__start__","target":"s"},{"source":"s","target":"n0"}`)
+	b.WriteString(`{"id":"e","type":"end","config":{"output_mapping":"{last}"}}],`)
+	b.WriteString(`"edges":[{"source":"__start__","target":"s"},{"source":"s","target":"n0"}`)
 	for i := range nodes {
 		next := fmt.Sprintf("n%d", i+1)
 		if i == nodes-1 {

@@ -57,7 +57,8 @@ func TestCorpus(t *testing.T) {
 				seen[doc.Hash()] = true
 				count++
 				for _, f := range findings {
-					lines = append(lines, fmt.Sprintf("  %s %s: %s %s: %s -> %s\n", filepath.Base(path), program.Name, f.Code, f.At.Pointer, f.Message, f.Hint))
+					lines = append(lines, fmt.Sprintf("  %s %s: %s %s: %s -> %s\n",
+						filepath.Base(path), program.Name, f.Code, f.At.Pointer, f.Message, f.Hint))
 				}
 			}
 		}
@@ -73,7 +74,7 @@ func files(t *testing.T, dir string) []string {
 	t.Helper()
 	var paths []string
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() && slices.Contains([]string{".json", ".yaml", ".yml", ".md", ".txt", ".script"}, filepath.Ext(path)) {
+		if err == nil && d.Type().IsRegular() && slices.Contains([]string{".json", ".yaml", ".md", ".txt"}, filepath.Ext(path)) {
 			paths = append(paths, path)
 		}
 		return err

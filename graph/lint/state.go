@@ -43,7 +43,8 @@ func (l *linter) newStateShapes() *stateShapes {
 	first := budget(maxWork) // so that the second pass has its own
 	// What assignments write is known from the state before; one pass is enough to know their names.
 	for _, source := range l.sources {
-		if key := keyOfAssignment(nodePointer(source.Node), source.Pointer); key != "" && source.Node.SetState != nil && s.declared.members[key] == nil {
+		key := keyOfAssignment(nodePointer(source.Node), source.Pointer)
+		if key != "" && source.Node.SetState != nil && s.declared.members[key] == nil {
 			quiet := l.walker(source.Pointer, source.Node)
 			quiet.quiet++
 			quiet.budget = &first

@@ -99,7 +99,8 @@ func (l *linter) assignedKeys() {
 			}
 			if near := suggest.Nearest(key, names); near != "" && misspelt(key, near) {
 				pointer := nodePointer(n) + "/config/assignments/" + jsonvalue.EscapePointer(key)
-				l.warn(problem.StateAssignment, pointer, n, fmt.Sprintf("state_schema has no property %q, and nothing reads it", clip(key)), suggest.Hint(near))
+				message := fmt.Sprintf("state_schema has no property %q, and nothing reads it", clip(key))
+				l.warn(problem.StateAssignment, pointer, n, message, suggest.Hint(near))
 			}
 		}
 	}
