@@ -183,7 +183,7 @@ func (d *drive) nextAnswer(ctx context.Context, run *graph.Run) (filled, bool, e
 	if !d.app.interactive {
 		return filled{}, false, nil
 	}
-	d.session.view.settle()
+	d.session.view.settle(run)
 	return d.app.ask(ctx, p)
 }
 
@@ -232,7 +232,7 @@ func (d *drive) apply(ctx context.Context, run *graph.Run, f filled) (*graph.Run
 
 // ended prints the outcome of a run that has ended.
 func (d *drive) ended(run *graph.Run) error {
-	d.session.view.settle()
+	d.session.view.settle(run)
 	if len(d.answers) > 0 {
 		fmt.Fprintf(d.app.stderr, "%s %s not needed\n", d.app.paint.wait("warning:"), count(len(d.answers), "answer"))
 	}
@@ -257,7 +257,7 @@ func (d *drive) ended(run *graph.Run) error {
 
 // paused says what a run waits for and which command continues it.
 func (d *drive) paused(ctx context.Context, run *graph.Run) error {
-	d.session.view.settle()
+	d.session.view.settle(run)
 	if run.Lacks != nil {
 		if err := d.session.addRequiredFlags(ctx, run); err != nil {
 			return err
@@ -275,7 +275,7 @@ func (d *drive) paused(ctx context.Context, run *graph.Run) error {
 
 // stopped ends the command before the run has come to rest. run is nil if there is none.
 func (d *drive) stopped(ctx context.Context, run *graph.Run, err error) error {
-	d.session.view.settle()
+	d.session.view.settle(run)
 	if run == nil || ctx.Err() == nil {
 		return err
 	}

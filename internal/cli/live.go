@@ -3,6 +3,7 @@ package cli
 import (
 	"io"
 	"sync"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -19,8 +20,10 @@ type liveView struct {
 	redaction *history.Redaction
 
 	mu      sync.Mutex
-	printed sync.Cond // printing has become false
+	printed sync.Cond // printing has become false, or records have come
 	queue   []graph.RecordEvent
+	// taken is the seq of the newest record of each run that has come.
+	taken map[string]int64
 	// printing is true while the goroutine runs, which alone uses runs.
 	printing bool
 	runs     map[string]*liveRun
@@ -29,7 +32,7 @@ type liveView struct {
 }
 
 func newLiveView(out io.Writer, paint palette, store history.Store) *liveView {
-	v := &liveView{out: out, paint: paint, store: store, runs: map[string]*liveRun{}, tree: runtree.New("", plain)}
+	v := &liveView{out: out, paint: paint, store: store, runs: map[string]*liveRun{}, taken: map[string]int64{}, tree: runtree.New("", plain)}
 	v.printed.L = &v.mu
 	return v
 }
@@ -39,13 +42,35 @@ func (v *liveView) record(e graph.RecordEvent) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.queue = append(v.queue, e)
+	v.taken[e.ExecutionID] = e.Records[len(e.Records)-1].Seq
+	v.printed.Broadcast()
 	if !v.printing {
 		v.printing = true
 		go v.print()
 	}
 }
 
-func (v *liveView) settle() { v.flush() }
+// settleTime is how long settle waits for records on their way. Those of other processes do not come.
+const settleTime = time.Second
+
+func (v *liveView) settle(run *graph.Run) {
+	if run != nil {
+		late := time.AfterFunc(settleTime, func() {
+			v.mu.Lock()
+			defer v.mu.Unlock()
+			v.taken[run.ExecutionID] = max(v.taken[run.ExecutionID], run.Seq)
+			v.printed.Broadcast()
+		})
+		defer late.Stop()
+		v.mu.Lock()
+		for v.taken[run.ExecutionID] < run.Seq {
+			v.printed.Wait()
+		}
+		v.mu.Unlock()
+	}
+	v.flush()
+}
+
 func (v *liveView) follow() {}
 func (v *liveView) close()  { v.flush() }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/runtree"
 )
@@ -63,12 +64,12 @@ func (v *treeView) styled(p runtree.Part) string {
 
 func (v *treeView) flush() {} // what is printed meanwhile appears above the tree
 
-func (v *treeView) settle() {
+func (v *treeView) settle(*graph.Run) {
 	v.rest()
 	v.screen.settle()
 }
 
 func (v *treeView) close() {
-	v.settle()
+	v.settle(nil)
 	v.end()
 }

@@ -24,12 +24,12 @@ func newWatchedLines(s *session, executionID string, lines *liveView) *watchedLi
 
 func (v *watchedLines) flush() { v.lines.flush() }
 
-func (v *watchedLines) settle() {
+func (v *watchedLines) settle(*graph.Run) {
 	v.rest()
 	v.flush()
 }
 
 func (v *watchedLines) close() {
-	v.settle()
+	v.settle(nil)
 	v.end()
 }

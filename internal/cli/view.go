@@ -12,8 +12,9 @@ type view interface {
 	record(graph.RecordEvent)
 	// flush returns when what is printed next does not come before what was recorded.
 	flush()
-	// settle shows everything recorded so far, and nothing more until follow: what is printed next comes after it.
-	settle()
+	// settle shows everything recorded so far, up to where a run stands unless that is nil, and nothing more until follow: what is printed
+	// next comes after it.
+	settle(*graph.Run)
 	follow()
 	// close is settle for good. The store is still open.
 	close()
@@ -24,7 +25,7 @@ type unseen struct{}
 
 func (unseen) record(graph.RecordEvent) {}
 func (unseen) flush()                   {}
-func (unseen) settle()                  {}
+func (unseen) settle(*graph.Run)        {}
 func (unseen) follow()                  {}
 func (unseen) close()                   {}
 

@@ -54,7 +54,7 @@ func (a *app) watch(ctx context.Context, id string, o watchOptions) error {
 		for err == nil && !run.Status.Terminal() && ctx.Err() == nil && d.left() > 0 && !(o.untilRest && rests(run)) {
 			run, err = d.change(ctx, run)
 		}
-		s.view.settle()
+		s.view.settle(run)
 		switch {
 		case ctx.Err() != nil:
 			fmt.Fprintf(a.stderr, "\ninterrupted; run %s goes on without this command\n", id)
