@@ -15,6 +15,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/graphtest"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/workflowtest"
 )
 
 // page is a document whose definitions are tested.
@@ -201,4 +202,30 @@ func value(t *testing.T, text string) any {
 		t.Fatalf("%s: %v", text, faults[0])
 	}
 	return node.Value()
+}
+
+// TestTheTestOfThePage: the test file that docs/testing-workflows.md shows tests nightly-import.
+func TestTheTestOfThePage(t *testing.T) {
+	t.Parallel()
+	shown := fence.FindSubmatch(read(t, filepath.Join("..", "docs", "testing-workflows.md")))
+	if shown == nil {
+		t.Fatal("the page shows no test")
+	}
+	folder := t.TempDir()
+	for name, text := range map[string][]byte{
+		"nightly-import.workflow.yaml": read(t, mainFile(t, "nightly-import")), "nightly-import.test.yaml": shown[3],
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file, err := workflowtest.Load(folder, filepath.Join(folder, "nightly-import.test.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range file.Run(func(string) bool { return true }) {
+		if !r.Passed() {
+			t.Errorf("%s: %+v", r.Test.Name, r.Differences)
+		}
+	}
 }
