@@ -39,6 +39,7 @@ func Compile(d *Document, o Options) (*Program, problem.Findings) {
 		for _, v := range c.vertices {
 			c.compileNode(v)
 		}
+		c.checkLoopBodies()
 		c.checkBranches()
 		c.checkFlow()
 		c.lintOverwrites()
@@ -271,7 +272,7 @@ func (c *compiler) program() *Program {
 		Document: c.document, Hash: c.document.Hash(),
 		Name: about["name"].(string), Version: about["version"].(string),
 		Entry: c.entry.node, State: c.rules, Checkpoint: c.checkpoint,
-		Nodes: make([]*Node, len(c.vertices)), byID: make(map[string]*Node, len(c.vertices)),
+		Nodes: make([]*Node, len(c.vertices)), byID: make(map[string]*Node, len(c.vertices)), keeps: c.keptSignals(),
 	}
 	for i, v := range c.vertices {
 		p.Nodes[i] = v.node

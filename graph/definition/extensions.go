@@ -17,8 +17,12 @@ type Extension string
 const (
 	// ExtensionCatch adds the member catch to activities, delegates, subworkflows and parallel nodes.
 	ExtensionCatch Extension = "catch"
+	// ExtensionEarlySignals adds the member keep to waits for signals.
+	ExtensionEarlySignals Extension = "early_signals"
 	// ExtensionInterruptInBranch allows interrupts in branches of parallel nodes.
 	ExtensionInterruptInBranch Extension = "interrupt_in_branch"
+	// ExtensionLoop adds the member loop to switches, which then need no cases.
+	ExtensionLoop Extension = "loop"
 	// ExtensionMap adds the member map to activities and subworkflows.
 	ExtensionMap Extension = "map"
 	// ExtensionOnTimeout adds the member on_timeout to interrupts, waits and parallel nodes, and a timeout to waits for signals.
@@ -30,7 +34,8 @@ const (
 // Extensions returns the names of all extensions, sorted.
 func Extensions() []string {
 	return []string{
-		string(ExtensionCatch), string(ExtensionInterruptInBranch), string(ExtensionMap), string(ExtensionOnTimeout), string(ExtensionTemplates),
+		string(ExtensionCatch), string(ExtensionEarlySignals), string(ExtensionInterruptInBranch), string(ExtensionLoop), string(ExtensionMap),
+		string(ExtensionOnTimeout), string(ExtensionTemplates),
 	}
 }
 

@@ -50,6 +50,8 @@ type Program struct {
 	Checkpoint CheckpointPolicy
 
 	byID map[string]*Node
+	// keeps are the names of signals that are kept until a wait takes them.
+	keeps map[string]bool
 }
 
 // Node returns a node by id, nil if there is none.
@@ -73,6 +75,8 @@ type Node struct {
 	Catches []Catch
 	// Map is nil unless the node is repeated for each item of a list.
 	Map *Map
+	// Loop is nil unless the node is a switch that repeats a body.
+	Loop *Loop
 	// Retry is nil without a retry policy.
 	Retry *Retry
 	// Timeout is 0 without one. TimeoutErr is set when the text is an invalid duration: the node then fails when reached.
@@ -197,6 +201,8 @@ type WaitConfig struct {
 	Template *expr.Template
 	// Timeout is how long a signal may take, 0 without a limit (the extension on_timeout).
 	Timeout time.Duration
+	// Keep: the wait takes a signal that came before it, the oldest first (the extension early_signals).
+	Keep bool
 	// Err is set when the wait cannot begin: an unparsable duration or instant, a blank signal.
 	Err error
 }
