@@ -123,6 +123,8 @@ var payloads = []struct {
 	{history.SignalWaitStarted, payload{NodeID: "w", SignalName: "go"}, `,"nodeId":"w","signalName":"go"`},
 	{history.SignalReceived, payload{NodeID: "w", SignalName: "go", SignalPayload: obj{"by": "alice"}},
 		`,"nodeId":"w","signalName":"go","payload":{"by":"alice"}`},
+	{history.SignalKept, payload{SignalName: "go", SignalPayload: obj{"by": "alice"}, IdempotencyKey: "k"},
+		`,"signalName":"go","payload":{"by":"alice"},"idempotencyKey":"k"`},
 	{history.MapStarted, payload{NodeID: "n", Items: history.Some(3.0)}, `,"nodeId":"n","items":3`},
 	{history.SubworkflowStarted,
 		payload{NodeID: "v", WorkflowRef: "urn:w", ParentExecutionID: "x", ChildExecutionID: "x:sub:v", ChildDefinitionHash: "h"},

@@ -189,9 +189,7 @@ func (c *compiler) checkLoopBody(v *vertex) {
 	l.body = make([]bool, len(c.vertices))
 	back, astray := false, false
 	for _, u := range body {
-		if u.node.Index < len(l.body) {
-			l.body[u.node.Index] = true
-		}
+		l.body[u.node.Index] = true
 		back = back || slices.Contains(everywhere(u), v)
 		astray = astray || u.astray
 	}

@@ -17,6 +17,7 @@ const (
 	reasonOutputSchema  = "output_schema_violated" // added: the result of the run
 	reasonJoin          = "parallel_join_failed"
 	reasonMap           = "map_failed"       // added: the items of a map
+	reasonLoop          = "loop_failed"      // added: the rounds of a loop
 	reasonInterrupt     = "interrupt_failed" // added: not answered in time
 	reasonOrchestration = "orchestration_error"
 )
@@ -96,6 +97,7 @@ func (m *Machine) end(s Status) {
 	m.abandonBelow(m.main)
 	m.main.inner = nil
 	m.stopWaiting(m.main)
+	m.kept = nil
 	m.status = s
 }
 

@@ -14,12 +14,13 @@ import (
 // positionVersion is the version of the stored form. Older versions are read too: version 1, with the whole views of
 // branches, and version 2, without repairs. Positions of other versions are not used: a position only saves reading the
 // history. A position with attempts that wait for their turn has version 4, one within a walk version 5, one within a map version 6,
-// others version 3.
+// one with rounds of a loop or kept signals version 7, others version 3.
 const (
 	positionVersion        = 3
 	queuedPositionVersion  = 4
 	walkingPositionVersion = 5
 	mapPositionVersion     = 6
+	loopPositionVersion    = 7
 )
 
 // position is the stored form of a machine.
@@ -35,6 +36,8 @@ type position struct {
 	Checkpoints int       `json:"checkpoints,omitempty"`
 	Resumed     bool      `json:"resumed,omitempty"`
 	SignalKeys  []string  `json:"signalKeys,omitempty"`
+	// Kept are signals that no wait has taken.
+	Kept []keptSignal `json:"kept,omitempty"`
 	// Visited has a bit for each node, by its index. Visits counts the visits of nodes visited more than once. So the size
 	// does not grow with the length of a run.
 	Visited []byte      `json:"visited"`
@@ -55,6 +58,7 @@ type tokenPosition struct {
 	Held    []item         `json:"held,omitempty"`
 	Wait    *wait          `json:"wait,omitempty"`
 	Inner   *blockPosition `json:"inner,omitempty"`
+	Rounds  map[string]int `json:"rounds,omitempty"`
 	Failure *failure       `json:"failure,omitempty"`
 }
 
@@ -94,6 +98,7 @@ func (m *Machine) Position() []byte {
 	p := position{
 		Version: positionVersion, Config: m.cfg, Hash: m.prog.Hash, Foreign: m.foreign, Now: m.now, Seq: m.seq,
 		Commands: m.commands, Steps: m.steps, Checkpoints: m.checkpoints, Resumed: m.resumed, SignalKeys: m.signalKeys,
+		Kept: m.kept,
 	}
 	p.Visited, p.Visits = packVisits(m.visits)
 	if m.find(func(t *token) bool { return t.wait.recorded().Queued }) != nil {
@@ -108,6 +113,11 @@ func (m *Machine) Position() []byte {
 				return nil
 			}
 			p.Version = mapPositionVersion
+		}
+	}
+	for t := range m.living {
+		if len(t.rounds) > 0 || len(m.kept) > 0 {
+			p.Version = loopPositionVersion
 		}
 	}
 	p.Main = m.main.position(m.cfg.ExecutionID)
@@ -152,7 +162,7 @@ func sameMap(a, b map[string]any) bool {
 }
 
 func (t *token) position(executionID string) tokenPosition {
-	p := tokenPosition{Phase: t.phase, Visit: t.visit, View: t.view, Wait: t.wait.recorded(), Failure: t.failure}
+	p := tokenPosition{Phase: t.phase, Visit: t.visit, View: t.view, Wait: t.wait.recorded(), Failure: t.failure, Rounds: t.rounds}
 	if t.node != nil {
 		p.Node = t.node.ID
 	}
@@ -201,12 +211,12 @@ func Restore(prog *definition.Program, data []byte, state map[string]any) (*Mach
 	if err := json.Unmarshal(data, &p); err != nil {
 		return nil, problem.New(problem.HistoryCorrupt, "the stored position cannot be read").WithCause(err)
 	}
-	if p.Version < 1 || p.Version > mapPositionVersion || p.Hash != prog.Hash {
+	if p.Version < 1 || p.Version > loopPositionVersion || p.Hash != prog.Hash {
 		return nil, problem.New(problem.HistoryCorrupt, "the stored position is of version %d for definition %s", p.Version, p.Hash)
 	}
 	m := newMachine(prog, p.Config)
 	m.foreign, m.now, m.seq, m.commands, m.steps = p.Foreign, p.Now, p.Seq, p.Commands, p.Steps
-	m.checkpoints, m.resumed, m.stateSeq, m.signalKeys = p.Checkpoints, p.Resumed, p.StateSeq, p.SignalKeys
+	m.checkpoints, m.resumed, m.stateSeq, m.signalKeys, m.kept = p.Checkpoints, p.Resumed, p.StateSeq, p.SignalKeys, p.Kept
 	unpackVisits(m.visits, p.Visited, p.Visits)
 	if p.StateSeq > 0 {
 		p.Main.View = state
@@ -223,7 +233,7 @@ func (m *Machine) restore(t *token, p *tokenPosition) error {
 		return problem.New(problem.HistoryCorrupt, "the stored position names node %q, which is not in the definition", id)
 	}
 	t.phase, t.visit, t.view, t.unchecked = p.Phase, p.Visit, p.View, true
-	t.wait, t.failure = p.Wait, p.Failure
+	t.wait, t.failure, t.rounds = p.Wait, p.Failure, p.Rounds
 	if p.Node != "" {
 		if t.node = m.prog.Node(p.Node); t.node == nil {
 			return missing(p.Node)
@@ -231,6 +241,9 @@ func (m *Machine) restore(t *token, p *tokenPosition) error {
 	}
 	if err := t.fits(p.Inner); err != nil {
 		return err
+	}
+	if !m.looping(t) {
+		return problem.New(problem.HistoryCorrupt, "the rounds in the stored position do not fit the loops")
 	}
 	switch {
 	case p.Same && t.block != nil:

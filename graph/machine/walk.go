@@ -62,6 +62,7 @@ func (m *Machine) visit(t *token, n *definition.Node) *definition.Node {
 	m.countVisit()
 	m.steps++
 	m.visits[n.Index]++
+	m.leaveLoops(t, n)
 	t.node, t.visit = n, m.visits[n.Index]
 	m.command(t, history.ScheduleNode, history.Payload{NodeID: n.ID})
 	m.event(history.NodeScheduled, m.scheduled(t))
