@@ -88,6 +88,7 @@ func TestExtensions(t *testing.T) {
 		{"a loop whose body does not lead back", `set /edges/9/target "fork"`},
 		{"a loop whose body leads nowhere", `set /edges/9/target "rond"`},
 		{"a loop that is entered past its switch", `set /edges/3/target "draft"`},
+		{"a loop that goes on into its body at the limit", `set /nodes/9/loop/on_limit "draft"`},
 		{"a loop that is never over", "del /nodes/9/config/default"},
 		{"a loop with cases", `set /nodes/9/config/cases [{"when":".late","target":"late"}]`},
 		{"a loop with cases and no default", "set /nodes/9/config/cases [{\"when\":\".late\",\"target\":\"late\"}]\ndel /nodes/9/config/default"},

@@ -141,8 +141,8 @@ func (x *config) counter(l *Loop, n *jsonvalue.Node, at *path) {
 
 // checkLoopBodies finds the nodes of the bodies, and refuses loops that do not come round or can be entered past their switch.
 //
-// A body are the nodes that follow Body and that no run reaches without the switch. So a node that leads out of a loop ends it,
-// even if an outer loop leads back to it later.
+// A body are the nodes that follow Body and that no run can reach in another way: from the beginning, or after the loop. So a run that
+// leaves a loop from within has left it, even if an outer loop leads back to it later.
 func (c *compiler) checkLoopBodies() {
 	if c.lost.any() || c.broken || c.entry == nil {
 		return
@@ -161,6 +161,18 @@ func (c *compiler) checkLoopBodies() {
 	}
 }
 
+// loopExits returns the nodes at which a run goes on once a loop is over.
+func (c *compiler) loopExits(v *vertex) []*vertex {
+	exits := []*vertex{c.byID[v.node.Switch.Default]}
+	for _, k := range v.node.Switch.Cases {
+		exits = append(exits, c.byID[k.Target])
+	}
+	if to := v.node.Loop.OnLimit; to != nil {
+		exits = append(exits, c.byID[to.ID])
+	}
+	return exits
+}
+
 func (c *compiler) checkLoopBody(v *vertex) {
 	l, n, at := v.node.Loop, v.json.Get("loop").Get("body"), v.at.member("loop").member("body")
 	past := func(u *vertex) []*vertex {
@@ -169,7 +181,7 @@ func (c *compiler) checkLoopBody(v *vertex) {
 		}
 		return everywhere(u)
 	}
-	_, outside := walk([]*vertex{c.entry}, past)
+	_, outside := walk(append(c.loopExits(v), c.entry), past)
 	first := c.byID[l.Body.ID]
 	switch {
 	case first == v:
@@ -179,8 +191,8 @@ func (c *compiler) checkLoopBody(v *vertex) {
 		return // no run comes to the loop, which has a finding of its own
 	case outside[first]:
 		c.fail(problem.ConfigInvalid, n, at, v,
-			fmt.Sprintf("a run can come to %q, the body of the loop, without the loop %q", clip(first.node.ID), clip(v.node.ID)),
-			fmt.Sprintf(`lead the edges from before the loop to %q: it begins each round, and with "until" the first one without a question`, clip(v.node.ID)))
+			fmt.Sprintf("a run can come to %q, the body of the loop, without a round of %q", clip(first.node.ID), clip(v.node.ID)),
+			fmt.Sprintf(`lead to %q from outside: it begins each round, and with "until" the first one without a question`, clip(v.node.ID)))
 		return
 	}
 	body, _ := walk([]*vertex{first}, func(u *vertex) []*vertex {

@@ -33,7 +33,7 @@ edges:
 	}
 	rows = append(rows, m.Ready().Records...)
 	now := m.Position()
-	for version, read := range map[int]bool{0: false, 1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: false} {
+	for version, read := range map[int]bool{0: false, 1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: false} {
 		data := bytes.Replace(now, []byte(`{"v":3,`), fmt.Appendf(nil, `{"v":%d,`, version), 1)
 		if version != 3 && bytes.Equal(data, now) {
 			t.Fatalf("the position does not begin with its version: %.20s", now)
@@ -55,7 +55,8 @@ edges:
 func TestStoredPositions(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
-		"delegate_retry", "delegate_task", "delegate_task_any", "delegate_task_cancel", "interrupt_deadline_held", "loop_interrupt",
+		"delegate_retry", "delegate_task", "delegate_task_any", "delegate_task_cancel", "early_signals_branches", "interrupt_deadline_held", "loop_interrupt",
+		"loop_nested",
 		"parallel_all_failure", "parallel_all_sequential", "parallel_interrupt_held", "parallel_nested", "repair_branches", "repair_policy", "signal",
 		"subworkflow_loop", "waits",
 	} {
