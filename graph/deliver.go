@@ -24,6 +24,9 @@ type delivery struct {
 	invalid, unknown problem.Code
 	// repeated returns the error of a refused call, nil if the same input was taken before.
 	repeated func(context.Context, error) error
+	// keeps, unless nil, reports whether a run takes an input that nobody waits for; kept is what it said of the run itself.
+	keeps func(*machine.Machine) bool
+	kept  bool
 	// before, unless nil, reports whether the same input was taken before, where nothing else would refuse it.
 	before func(context.Context) (taken bool, err error)
 }
@@ -88,6 +91,7 @@ func (d *delivery) deliverHere(ctx context.Context, x *execution.Run, w *executi
 			return false, err
 		}
 	}
+	d.kept = d.keeps != nil && x.Machine() != nil && d.keeps(x.Machine())
 	if x.Machine() != nil && x.HasChildren() && !d.awaitedBy(x) {
 		return false, nil
 	}
@@ -130,6 +134,9 @@ func (r *Runner) deliverBelow(ctx context.Context, x *execution.Run, d delivery)
 		})
 		if err != nil {
 			return err
+		}
+		if best != admit.FitWhole && d.kept {
+			target = x.ID()
 		}
 		again := false // the wait that fitted ended before the input came to it
 		err = r.withID(ctx, target, func(t *execution.Run, w *execution.Work) error {

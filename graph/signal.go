@@ -10,7 +10,8 @@ import (
 )
 
 // Signal delivers a signal to the first wait, in branch order, for its name; in subworkflows too. A signal that nobody
-// waits for is refused (SIGNAL_NOT_AWAITING, SIGNAL_NAME_MISMATCH), not kept. A signal with a key is delivered once: when
+// waits for is kept if the run itself has a wait that keeps signals of its name (Run.KeptSignals, SIGNAL_LIMIT_EXCEEDED), and
+// refused otherwise (SIGNAL_NOT_AWAITING, SIGNAL_NAME_MISMATCH). A signal with a key is delivered once: when
 // it is sent again it is answered with where the run stands now (Run.Repeated). What follows is left to another process as
 // after Resume.
 func (r *Runner) Signal(ctx context.Context, req SignalRequest) (*Run, error) {
@@ -34,6 +35,7 @@ func (r *Runner) Signal(ctx context.Context, req SignalRequest) (*Run, error) {
 			return machine.Signal{Name: req.Name, Payload: payload, IdempotencyKey: req.IdempotencyKey}
 		},
 		fit: func(_ string, w machine.Wait) admit.Fit { return admit.SignalFit(req.Name, w) },
+		keeps: func(m *machine.Machine) bool { return m.Program().Keeps(req.Name) },
 		before: func(ctx context.Context) (bool, error) {
 			found, err := search().SearchBelow(ctx, r.store, req.ExecutionID)
 			if err != nil || found == admit.NotRepeated {

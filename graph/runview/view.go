@@ -96,7 +96,7 @@ func (s *Source) describe(v *Run) {
 	}
 	states := stateCopies{}
 	v.State = states.of(m.State())
-	v.Maps = m.Maps()
+	v.Maps, v.KeptSignals = m.Maps(), m.KeptSignals()
 	for _, w := range m.Pending() {
 		v.Pending = append(v.Pending, s.pending(w, states))
 	}

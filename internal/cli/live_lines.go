@@ -86,6 +86,8 @@ func (v *liveView) show(id string, r history.Record) {
 		v.line(run, r, v.paint.wait("?"), "waits for an answer")
 	case history.SignalWaitStarted:
 		v.line(run, r, v.paint.wait("?"), fmt.Sprintf("waits for the signal %q", p.SignalName))
+	case history.SignalKept:
+		v.line(run, r, v.paint.faint("+"), fmt.Sprintf("the signal %q is kept until it is waited for", p.SignalName))
 	case history.TimerStarted:
 		v.line(run, r, v.paint.wait("…"), "waits"+untilText(r))
 	case history.MapStarted:

@@ -115,7 +115,7 @@ func recordDetail(r history.Record, t *attempt) string {
 		parts = append(parts, p.SignalName)
 	case history.InterruptResumed:
 		parts = append(parts, outputText(p.SignalPayload))
-	case history.DeliverSignal, history.SignalReceived:
+	case history.DeliverSignal, history.SignalReceived, history.SignalKept:
 		add("%s %s", p.SignalName, outputText(p.SignalPayload))
 	case history.RaiseInterrupt, history.InterruptRaised:
 		parts = append(parts, p.Prompt)
