@@ -16,6 +16,9 @@ import (
 type delivery struct {
 	id     string
 	caller Caller
+	// signal is the name of a signal, which a run may keep until it waits for it; kept is how well that fits the run itself.
+	signal string
+	kept   admit.Fit
 	// input makes the input for the run that takes it: the one with the id above, or a subworkflow below it.
 	input func(target string) machine.Input
 	// fit says how well a wait of a run fits the input.
@@ -24,9 +27,6 @@ type delivery struct {
 	invalid, unknown problem.Code
 	// repeated returns the error of a refused call, nil if the same input was taken before.
 	repeated func(context.Context, error) error
-	// keeps, unless nil, reports whether a run takes an input that nobody waits for; kept is what it said of the run itself.
-	keeps func(*machine.Machine) bool
-	kept  bool
 	// before, unless nil, reports whether the same input was taken before, where nothing else would refuse it.
 	before func(context.Context) (taken bool, err error)
 }
@@ -91,8 +91,8 @@ func (d *delivery) deliverHere(ctx context.Context, x *execution.Run, w *executi
 			return false, err
 		}
 	}
-	d.kept = d.keeps != nil && x.Machine() != nil && d.keeps(x.Machine())
 	if x.Machine() != nil && x.HasChildren() && !d.awaitedBy(x) {
+		d.kept = admit.KeptFit(d.signal, x.Machine())
 		return false, nil
 	}
 	err = d.apply(ctx, x, w)
@@ -126,7 +126,7 @@ func (d *delivery) awaitedBy(x *execution.Run) bool {
 // waits for an input of the kind, whose refusal then says what is wrong.
 func (r *Runner) deliverBelow(ctx context.Context, x *execution.Run, d delivery) error {
 	for {
-		best, target := admit.FitNone, x.ID()
+		best, target := d.kept, x.ID()
 		err := r.eachWait(ctx, x, func(id string, w machine.Wait) {
 			if f := d.fit(id, w); f > best {
 				best, target = f, id
@@ -134,9 +134,6 @@ func (r *Runner) deliverBelow(ctx context.Context, x *execution.Run, d delivery)
 		})
 		if err != nil {
 			return err
-		}
-		if best != admit.FitWhole && d.kept {
-			target = x.ID()
 		}
 		again := false // the wait that fitted ended before the input came to it
 		err = r.withID(ctx, target, func(t *execution.Run, w *execution.Work) error {

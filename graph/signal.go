@@ -10,10 +10,9 @@ import (
 )
 
 // Signal delivers a signal to the first wait, in branch order, for its name; in subworkflows too. A signal that nobody
-// waits for is kept if the run itself has a wait that keeps signals of its name (Run.KeptSignals, SIGNAL_LIMIT_EXCEEDED), and
-// refused otherwise (SIGNAL_NOT_AWAITING, SIGNAL_NAME_MISMATCH). A signal with a key is delivered once: when
-// it is sent again it is answered with where the run stands now (Run.Repeated). What follows is left to another process as
-// after Resume.
+// waits for is refused (SIGNAL_NOT_AWAITING, SIGNAL_NAME_MISMATCH), unless the run itself has a wait that keeps it (Run.KeptSignals).
+// A signal with a key is delivered once: when it is sent again it is answered with where the run stands now (Run.Repeated). What
+// follows is left to another process as after Resume.
 func (r *Runner) Signal(ctx context.Context, req SignalRequest) (*Run, error) {
 	const code = problem.SignalValidationError
 	if strings.TrimSpace(req.Name) == "" {
@@ -30,12 +29,11 @@ func (r *Runner) Signal(ctx context.Context, req SignalRequest) (*Run, error) {
 		return &admit.RepeatedSignal{Name: req.Name, IdempotencyKey: req.IdempotencyKey, Payload: payload}
 	}
 	return r.deliver(ctx, delivery{
-		id: req.ExecutionID, caller: req.Caller, invalid: code, unknown: problem.ExecutionNotFound,
+		id: req.ExecutionID, caller: req.Caller, signal: req.Name, invalid: code, unknown: problem.ExecutionNotFound,
 		input: func(string) machine.Input {
 			return machine.Signal{Name: req.Name, Payload: payload, IdempotencyKey: req.IdempotencyKey}
 		},
 		fit: func(_ string, w machine.Wait) admit.Fit { return admit.SignalFit(req.Name, w) },
-		keeps: func(m *machine.Machine) bool { return m.Program().Keeps(req.Name) },
 		before: func(ctx context.Context) (bool, error) {
 			found, err := search().SearchBelow(ctx, r.store, req.ExecutionID)
 			if err != nil || found == admit.NotRepeated {
