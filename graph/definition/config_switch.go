@@ -45,7 +45,8 @@ func (x *config) switchNode() {
 			faults = append(faults, *f)
 		}
 	} else if x.v.json.Get("loop") != nil && len(s.Cases) == 0 {
-		x.c.fail(problem.SwitchDefault, x.json, x.at, x.v, "nothing says where the run goes on when the loop is over", `add "default": "<id of a node>"`)
+		x.c.fail(problem.SwitchDefault, x.json, x.at, x.v, "nothing says where the run goes on when the loop is over",
+			`add "default": "<id of a node>"`)
 	} else {
 		f := finding(problem.SwitchDefault, problem.SeverityWarning, x.json, x.at.pointer(), x.v,
 			"without a default the run fails when no case matches", `add "default": "<id of a node>"`)

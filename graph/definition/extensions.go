@@ -34,8 +34,8 @@ const (
 // Extensions returns the names of all extensions, sorted.
 func Extensions() []string {
 	return []string{
-		string(ExtensionCatch), string(ExtensionEarlySignals), string(ExtensionInterruptInBranch), string(ExtensionLoop), string(ExtensionMap),
-		string(ExtensionOnTimeout), string(ExtensionTemplates),
+		string(ExtensionCatch), string(ExtensionEarlySignals), string(ExtensionInterruptInBranch), string(ExtensionLoop),
+		string(ExtensionMap), string(ExtensionOnTimeout), string(ExtensionTemplates),
 	}
 }
 

@@ -156,7 +156,8 @@ func TestProtocolOnly(t *testing.T) {
 	if p, findings := definition.Compile(plain, definition.Options{Protocol: true}); p == nil {
 		t.Errorf("a plain document is refused: %v", findings)
 	}
-	want := []definition.Extension{definition.ExtensionCatch, definition.ExtensionEarlySignals, definition.ExtensionInterruptInBranch, definition.ExtensionLoop, definition.ExtensionMap,
+	want := []definition.Extension{definition.ExtensionCatch, definition.ExtensionEarlySignals, definition.ExtensionInterruptInBranch,
+		definition.ExtensionLoop, definition.ExtensionMap,
 		definition.ExtensionOnTimeout, definition.ExtensionTemplates}
 	if got := extended.Uses(); !slices.Equal(got, want) || len(plain.Uses()) > 0 {
 		t.Errorf("uses %v and %v", got, plain.Uses())

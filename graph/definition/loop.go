@@ -40,16 +40,19 @@ type Loop struct {
 func (l *Loop) Inside(n *Node) bool { return n.Index < len(l.body) && l.body[n.Index] }
 
 var loopShape = func() *shape {
+	rounds := &shape{what: "the max of a loop", kind: jsonvalue.Number, integer: true, minimum: new(1.0), maximum: new(float64(MaxRounds))}
 	s := objectOf("a loop",
 		member{"while", filled("the while of a loop"), false},
 		member{"until", filled("the until of a loop"), false},
 		member{"body", filled("the body of a loop").or("name the first node of a round"), true},
-		member{"max", &shape{what: "the max of a loop", kind: jsonvalue.Number, integer: true, minimum: new(1.0), maximum: new(float64(MaxRounds))}, true},
+		member{"max", rounds, true},
 		member{"counter", filled("the counter of a loop").or("name the member of the state that counts the rounds"), false},
 		member{"on_limit", filled("the on_limit of a loop").or("name the node at which the run goes on"), false},
 	).not(map[string]string{
-		"condition": `write "while" or "until"`, "if": `write "while"`, "when": `write "while"`, "do": `write "body"`, "target": `write "body"`,
-		"max_iterations": `write "max"`, "limit": `write "max"`, "times": `write "max"`, "index": `write "counter"`, "as": `write "counter"`,
+		"condition": `write "while" or "until"`, "if": `write "while"`, "when": `write "while"`, "do": `write "body"`,
+		"target":         `write "body"`,
+		"max_iterations": `write "max"`, "limit": `write "max"`, "times": `write "max"`, "index": `write "counter"`,
+		"as":   `write "counter"`,
 		"then": `write "default" in the config`, "default": "it stands in the config",
 	})
 	s.rule = func(c *shapeCheck, n *jsonvalue.Node, at *path) {
@@ -70,7 +73,8 @@ func switchRule(c *shapeCheck, n *jsonvalue.Node, at *path) {
 	at = at.member("config")
 	switch cases, s := config.Get("cases"), configShapes[Switch]; {
 	case cases == nil:
-		c.report(config, at, "required", map[string]any{"missingProperty": "cases"}, s.what+` must have the member "cases"`, c.misspelt(s, config, "cases"))
+		c.report(config, at, "required", map[string]any{"missingProperty": "cases"},
+			s.what+` must have the member "cases"`, c.misspelt(s, config, "cases"))
 	case cases.Kind == jsonvalue.Array && len(cases.Elements) == 0:
 		c.report(cases, at.member("cases"), "minItems", map[string]any{"limit": 1.0}, "cases must have at least one element", "")
 	}
@@ -123,7 +127,8 @@ func (x *config) counter(l *Loop, n *jsonvalue.Node, at *path) {
 	}
 	if r, reduced := x.c.rules.Reducers[l.Counter]; reduced && r != state.Overwrite {
 		x.c.fail(problem.StateAssignment, n, at, x.v,
-			fmt.Sprintf("the counter %q has the reducer %s: its values would be combined", clip(l.Counter), r), "take the reducer away, or name another member")
+			fmt.Sprintf("the counter %q has the reducer %s: its values would be combined", clip(l.Counter), r),
+			"take the reducer away, or name another member")
 		return
 	}
 	first := 1.0
@@ -132,8 +137,9 @@ func (x *config) counter(l *Loop, n *jsonvalue.Node, at *path) {
 	}
 	for _, round := range []float64{first, float64(l.Max)} {
 		if objection := x.c.literals.check(l.Counter, round); objection != "" {
+			place := "/state_schema/properties/" + clip(jsonvalue.EscapePointer(l.Counter))
 			x.c.fail(problem.StateAssignment, n, at, x.v, fmt.Sprintf("the counter %q cannot be %v: %s", clip(l.Counter), round, objection),
-				fmt.Sprintf(`declare it at /state_schema/properties/%s, for example {"type": "integer"}`, clip(jsonvalue.EscapePointer(l.Counter))))
+				fmt.Sprintf(`declare it at %s, for example {"type": "integer"}`, place))
 			return
 		}
 	}
@@ -153,8 +159,8 @@ func (c *compiler) checkLoopBodies() {
 			continue
 		}
 		if loops++; loops > MaxLoops {
-			c.fail(problem.ConfigInvalid, v.json.Get("loop"), v.at.member("loop"), v, fmt.Sprintf("a definition has at most %d loops", MaxLoops),
-				"move a part into a subworkflow")
+			c.fail(problem.ConfigInvalid, v.json.Get("loop"), v.at.member("loop"), v,
+				fmt.Sprintf("a definition has at most %d loops", MaxLoops), "move a part into a subworkflow")
 			return
 		}
 		c.checkLoopBody(v)
@@ -207,6 +213,7 @@ func (c *compiler) checkLoopBody(v *vertex) {
 	}
 	if !back && !astray {
 		c.fail(problem.ConfigInvalid, n, at, v,
-			fmt.Sprintf("the body of the loop never leads back to %q", clip(v.node.ID)), fmt.Sprintf("let the last node of a round lead to %q", clip(v.node.ID)))
+			fmt.Sprintf("the body of the loop never leads back to %q", clip(v.node.ID)),
+			fmt.Sprintf("let the last node of a round lead to %q", clip(v.node.ID)))
 	}
 }

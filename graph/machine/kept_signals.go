@@ -54,8 +54,8 @@ func (m *Machine) acceptEarly(s Signal, at problem.Place) error {
 		bytes += m.kept[i].bytes()
 	}
 	if len(m.kept) >= MaxKeptSignals || bytes > MaxKeptSignalBytes {
-		return problem.New(problem.SignalLimitExceeded, "the run keeps %d signals that it has not waited for yet; it may keep %d, of %d KiB in all",
-			len(m.kept), MaxKeptSignals, MaxKeptSignalBytes>>10).WithReason(problem.NotAwaiting).WithPlace(at).
+		return problem.New(problem.SignalLimitExceeded,
+			"the run keeps %d signals that it has not waited for yet; it may keep %d, of %d KiB in all", len(m.kept), MaxKeptSignals, MaxKeptSignalBytes>>10).WithReason(problem.NotAwaiting).WithPlace(at).
 			WithHint("Nothing was recorded. Send the signal again once the run has taken some; Runner.Status lists what it keeps.")
 	}
 	return m.acceptable(m.main, object(s.Payload), problem.SignalValidationError, at)

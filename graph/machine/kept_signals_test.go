@@ -102,7 +102,9 @@ func TestRoundsOfAPosition(t *testing.T) {
 	}
 	m.Ready()
 	data, state := m.Position(), m.State()
-	for rounds, good := range map[string]bool{`{"all":1}`: true, `{"all":200}`: true, `{"all":0}`: false, `{"all":201}`: false, `{"take":1}`: false, `{"no":1}`: false} {
+	for rounds, good := range map[string]bool{
+		`{"all":1}`: true, `{"all":200}`: true, `{"all":0}`: false, `{"all":201}`: false, `{"take":1}`: false, `{"no":1}`: false,
+	} {
 		_, err := machine.Restore(prog, bytes.Replace(data, []byte(`{"all":1}`), []byte(rounds), 1), state)
 		if (err == nil) != good || err != nil && !errors.Is(err, problem.HistoryCorrupt) {
 			t.Errorf("%s: %v", rounds, err)

@@ -28,7 +28,8 @@ func (m *Machine) loopNode(t *token) *definition.Node {
 		target, err = m.route(t.node, view)
 	case round < l.Max:
 	case l.OnLimit == nil:
-		m.failNode(t, reasonLoop, fmt.Sprintf("the loop %q needs more rounds than its max of %d", t.node.ID, l.Max), string(problem.LoopLimitExceeded))
+		message := fmt.Sprintf("the loop %q needs more rounds than its max of %d", t.node.ID, l.Max)
+		m.failNode(t, reasonLoop, message, string(problem.LoopLimitExceeded))
 		return nil
 	default:
 		more, target = false, l.OnLimit
@@ -86,7 +87,7 @@ func (m *Machine) leaveLoops(t *token, n *definition.Node) {
 	}
 }
 
-// looping reports whether the rounds of a token that was read from a position are those of loops around its node.
+// looping reports whether the rounds of a token that was read from a position are those of loops.
 func (m *Machine) looping(t *token) bool {
 	for id, round := range t.rounds {
 		n := m.prog.Node(id)

@@ -154,7 +154,8 @@ func (m *Machine) acceptSignal(s Signal, now time.Time) (*token, error) {
 	first := m.find(func(t *token) bool { return t.wait.Kind == WaitSignal })
 	if first == nil {
 		return nil, problem.New(problem.SignalNotAwaiting, "the run is %s and awaits no signal", m.Status()).WithReason(problem.NotAwaiting).
-			WithPlace(at).WithHint("Ask Runner.Status what the run waits for; only a wait with keep (extension early_signals) takes a signal that came before it.")
+			WithPlace(at).
+			WithHint("Ask Runner.Status what the run waits for; only a wait with keep (extension early_signals) takes a signal that came before it.")
 	}
 	if t == nil {
 		return nil, problem.New(problem.SignalNameMismatch, "the run awaits signal %q, not %q", first.wait.Signal, s.Name).WithReason(problem.NotAwaiting).
