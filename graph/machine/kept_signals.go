@@ -19,6 +19,9 @@ const (
 	MaxKeptSignalBytes = 1 << 20
 )
 
+// maxPositionSignals is up to how many bytes of kept signals are written into each position.
+const maxPositionSignals = 64 << 10
+
 // keptSignal is a signal that no wait has taken. It is stored in positions.
 type keptSignal struct {
 	Name    string         `json:"name"`
@@ -46,14 +49,18 @@ func (m *Machine) KeptSignals() []KeptSignals {
 	return list
 }
 
+func (m *Machine) keptBytes() int {
+	sum := 0
+	for i := range m.kept {
+		sum += m.kept[i].bytes()
+	}
+	return sum
+}
+
 // acceptEarly decides whether a signal that no wait awaits can be kept.
 func (m *Machine) acceptEarly(s Signal, at problem.Place) error {
 	k := keptSignal{s.Name, s.Payload}
-	bytes := k.bytes()
-	for i := range m.kept {
-		bytes += m.kept[i].bytes()
-	}
-	if len(m.kept) >= MaxKeptSignals || bytes > MaxKeptSignalBytes {
+	if len(m.kept) >= MaxKeptSignals || m.keptBytes()+k.bytes() > MaxKeptSignalBytes {
 		return problem.New(problem.SignalLimitExceeded,
 			"the run keeps %d signals that it has not waited for yet; it may keep %d, of %d KiB in all", len(m.kept), MaxKeptSignals, MaxKeptSignalBytes>>10).WithReason(problem.NotAwaiting).WithPlace(at).
 			WithHint("Nothing was recorded. Send the signal again once the run has taken some; Runner.Status lists what it keeps.")

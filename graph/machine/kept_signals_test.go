@@ -44,6 +44,9 @@ func TestKeptSignalsAreBounded(t *testing.T) {
 		if kept != tt.want || !errors.Is(err, problem.SignalLimitExceeded) {
 			t.Errorf("%d bytes: kept %d, want %d; then %v", tt.bytes, kept, tt.want, err)
 		}
+		if m.Ready(); (m.Position() == nil) != (tt.bytes*kept > 64<<10) {
+			t.Errorf("%d bytes: %d in the position", tt.bytes, len(m.Position()))
+		}
 		if err := m.Handle(machine.Outcome{Key: "work#1.1", OK: true, Output: object{}}, epoch); err != nil {
 			t.Fatal(err)
 		}

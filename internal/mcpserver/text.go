@@ -61,6 +61,9 @@ func (s *server) inShort(run runView) (lines []string) {
 		}
 		lines = append(lines, line)
 	}
+	for _, k := range run.KeptSignals {
+		lines = append(lines, fmt.Sprintf("Kept until it is awaited: signal %q, %d of it.", k.Name, k.Count))
+	}
 	if state := s.stateLine(run); state != "" {
 		lines = append(lines, state)
 	}
