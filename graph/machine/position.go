@@ -90,8 +90,8 @@ type blockPosition struct {
 const positionsOfMap = 16
 
 // Position returns the machine in its stored form, nil for a run that has ended, within a walk that has left branches, which are
-// noted at its end, while a large map has not come much further than at the newest
-// position, and while large signals are kept. Call it after Ready: what Ready has not returned is not part of it.
+// noted at its end, while a large map has not come much further than at the newest position, and while large signals are kept. Call it
+// after Ready: what Ready has not returned is not part of it.
 func (m *Machine) Position() []byte {
 	if m.status.Terminal() || m.recorded != nil || len(m.left) > 0 || m.keptBytes() > maxPositionSignals {
 		return nil
