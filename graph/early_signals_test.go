@@ -46,7 +46,9 @@ func TestAnEarlySignalIsKept(t *testing.T) {
 		if again := signal(t, r, "r", "paid", object{"amount": 5}); !again.Repeated {
 			t.Errorf("the same signal again: %+v", again)
 		}
-		_, err := r.Signal(t.Context(), graph.SignalRequest{ExecutionID: "r", Name: "paid", Payload: object{"amount": 6}, IdempotencyKey: "key of paid"})
+		_, err := r.Signal(t.Context(), graph.SignalRequest{
+			ExecutionID: "r", Name: "paid", Payload: object{"amount": 6}, IdempotencyKey: "key of paid",
+		})
 		wantCode(t, err, problem.SignalValidationError)
 		_, err = r.Signal(t.Context(), graph.SignalRequest{ExecutionID: "r", Name: "unpaid"})
 		wantCode(t, err, problem.SignalNotAwaiting)

@@ -82,7 +82,8 @@ func keepingWait(id, name string, members ...string) string {
 
 // loopNode repeats from body while a condition holds, and then goes on (extension loop).
 func loopNode(id, while, counter, body, then string) string {
-	return fmt.Sprintf(`{"id":%q,"type":"switch","loop":{"while":%q,"counter":%q,"max":5,"body":%q},"config":{"default":%q}}`, id, while, counter, body, then)
+	return fmt.Sprintf(`{"id":%q,"type":"switch","loop":{"while":%q,"counter":%q,"max":5,"body":%q},"config":{"default":%q}}`,
+		id, while, counter, body, then)
 }
 
 func timerWait(id, duration string) string {

@@ -62,7 +62,8 @@ func (m *Machine) acceptEarly(s Signal, at problem.Place) error {
 	k := keptSignal{s.Name, s.Payload}
 	if len(m.kept) >= MaxKeptSignals || m.keptBytes()+k.bytes() > MaxKeptSignalBytes {
 		return problem.New(problem.SignalLimitExceeded,
-			"the run keeps %d signals that it has not waited for yet; it may keep %d, of %d KiB in all", len(m.kept), MaxKeptSignals, MaxKeptSignalBytes>>10).WithReason(problem.NotAwaiting).WithPlace(at).
+			"the run keeps %d signals that it has not waited for yet; it may keep %d, of %d KiB in all",
+			len(m.kept), MaxKeptSignals, MaxKeptSignalBytes>>10).WithReason(problem.NotAwaiting).WithPlace(at).
 			WithHint("Nothing was recorded. Send the signal again once the run has taken some; Runner.Status lists what it keeps.")
 	}
 	return m.acceptable(m.main, object(s.Payload), problem.SignalValidationError, at)
