@@ -56,6 +56,15 @@ type Classified interface {
 	Classes(nodeType string, config map[string]any) []string
 }
 
+// Describer is implemented by executors that can say what they send for a request, so that it is recorded before it is sent.
+type Describer interface {
+	Executor
+	// Describe returns what Execute sends for the same request: a model's messages and settings, a tool's arguments, the address
+	// without what authorizes. It is nil if there is nothing to say, as where Execute is going to fail. It only computes: the run is
+	// locked meanwhile, and nothing is committed yet. What depends on the time takes Request.RequestedAt for it.
+	Describe(req Request) map[string]any
+}
+
 // Request describes one attempt.
 type Request struct {
 	ExecutionID string
@@ -68,6 +77,8 @@ type Request struct {
 	Metadata map[string]any
 	// Visit counts the visits of the node in this run, Attempt the attempts within the visit, both from 1.
 	Visit, Attempt int
+	// RequestedAt is when the attempt was requested, the same whenever it is executed again; zero means now.
+	RequestedAt time.Time
 	// Deadline is zero if the node has no timeout.
 	Deadline time.Time
 	// IdempotencyKey is the same whenever this attempt is executed again. Hand it on to what the executor calls.
@@ -81,6 +92,14 @@ type Request struct {
 	State func() map[string]any
 	// Heartbeat tells the engine that the attempt is alive; details may be nil. Never nil itself.
 	Heartbeat func(details map[string]any)
+}
+
+// Time is the time that the expressions of a request see: when it was requested, else now.
+func (r *Request) Time(now func() time.Time) time.Time {
+	if r.RequestedAt.IsZero() {
+		return now()
+	}
+	return r.RequestedAt
 }
 
 // Branch names the parallel branch that a node runs in.

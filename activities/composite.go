@@ -43,6 +43,11 @@ func (c Composite) Classes(nodeType string, config map[string]any) []string {
 	return classes(c.executor(nodeType, ""), nodeType, config)
 }
 
+// Describe returns what the executor that would get the request says.
+func (c Composite) Describe(req Request) map[string]any {
+	return port.Describe(c.executor(req.NodeType, req.NodeID), req)
+}
+
 // executor returns the executor for a node type, which is one that refuses if none is configured.
 func (c Composite) executor(nodeType, nodeID string) Executor {
 	routes := port.Routes[Executor]{{Kind: "step", Executor: c.Step}, {Kind: "llm_call", Executor: c.LLMCall}, {Kind: "tool_call", Executor: c.ToolCall}}
@@ -99,4 +104,5 @@ var (
 	_ Selective     = Composite{}
 	_ NodeSelective = Composite{}
 	_ Classified    = Composite{}
+	_ Describer     = Composite{}
 )

@@ -3,7 +3,7 @@ package activities
 import "github.com/workflows-engine/workflows-engine/internal/port"
 
 // Wrap puts a middleware around the attempts of an executor: logging, metrics. The result answers Immediate,
-// Performs, PerformsNode and Classes as the executor does, so that a process takes over the same runs with the middleware as
+// Performs, PerformsNode, Classes and Describe as the executor does, so that a process takes over the same runs with the middleware as
 // without it; a function that calls the executor would perform every node as far as the engine knows.
 //
 // The engine calls an executor that answers at once in its own goroutine: a middleware that waits holds up the run.
@@ -27,3 +27,4 @@ func (w wrapped) PerformsNode(nodeType string, config map[string]any) bool {
 func (w wrapped) Classes(nodeType string, config map[string]any) []string {
 	return classes(w.executor, nodeType, config)
 }
+func (w wrapped) Describe(req Request) map[string]any { return port.Describe(w.executor, req) }

@@ -8,6 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/port"
 )
 
 // A2A delegates to one agent that speaks the A2A protocol, version 0.3, as JSON-RPC 2.0 over HTTP (spec: activities,
@@ -43,6 +44,11 @@ func NewA2A(c A2AConfig) (*A2A, error) {
 	}
 	c.MaxPollInterval = max(c.MaxPollInterval, c.PollInterval)
 	return &A2A{base: base, config: c}, nil
+}
+
+// Describe names the agent's address.
+func (a *A2A) Describe(Request) map[string]any {
+	return map[string]any{"endpoint": port.Endpoint(a.base)}
 }
 
 // HasTask is always true.

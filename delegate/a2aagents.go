@@ -6,6 +6,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/port"
 )
 
 // A2AAgents sends each delegation of protocol a2a to the endpoint of its agent.
@@ -48,6 +49,9 @@ func (a *A2AAgents) Answer(ctx context.Context, req Request, ref TaskRef, answer
 func (a *A2AAgents) Cancel(ctx context.Context, req Request, ref TaskRef) error {
 	return a.of(req).Cancel(ctx, req, ref)
 }
+
+// Describe returns what the endpoint of the agent says.
+func (a *A2AAgents) Describe(req Request) map[string]any { return port.Describe(a.of(req), req) }
 
 // of returns the endpoint of the request's agent, which is one that refuses if there is none.
 func (a *A2AAgents) of(req Request) Tasks {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/port"
 )
 
 // A2ADetect detects which protocol an agent speaks: with a card the A2A protocol, without one the HTTP task form.
@@ -86,6 +87,11 @@ func (a *A2ADetect) learn(req Request, form Tasks, known, ofTask bool, err error
 	failure := activities.Fail(problem.A2AProviderError, "agent %q %s", req.AgentID, what)
 	failure.Err, failure.Retryable = err, activities.RetrySensible
 	return failure
+}
+
+// Describe names the agent's address.
+func (a *A2ADetect) Describe(Request) map[string]any {
+	return map[string]any{"endpoint": port.Endpoint(a.rpc.base)}
 }
 
 // HasTask is always true.

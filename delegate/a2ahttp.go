@@ -13,6 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/port"
 	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
 
@@ -153,6 +154,11 @@ func explain(ctx context.Context, req Request, err error) error {
 	failure := activities.Fail(problem.A2AProviderError, "agent %q cannot be reached", req.AgentID)
 	failure.Err, failure.Retryable = err, activities.RetrySensible
 	return failure
+}
+
+// Describe names the agent's address.
+func (a *A2AHTTP) Describe(Request) map[string]any {
+	return map[string]any{"endpoint": port.Endpoint(a.base)}
 }
 
 // HasTask is always true.

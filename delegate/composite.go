@@ -45,6 +45,11 @@ func (c Composite) Classes(protocol, agentID string) []string {
 	return classes(c.executor(protocol, ""), protocol, agentID)
 }
 
+// Describe returns what the executor that would get the request says.
+func (c Composite) Describe(req Request) map[string]any {
+	return port.Describe(c.executor(req.Protocol, req.NodeID), req)
+}
+
 // HasTask reports whether the executor that would get the request works with tasks.
 func (c Composite) HasTask(req Request) bool { return c.tasks(req).HasTask(req) }
 
@@ -142,5 +147,6 @@ var (
 	_ Selective      = Composite{}
 	_ AgentSelective = Composite{}
 	_ Classified     = Composite{}
+	_ Describer      = Composite{}
 	_ Tasks          = Composite{}
 )

@@ -50,6 +50,13 @@ type Classified interface {
 	Classes(protocol, agentID string) []string
 }
 
+// Describer is implemented by executors that can say where they send a request; see activities.Describer. The input is recorded
+// anyway.
+type Describer interface {
+	Executor
+	Describe(req Request) map[string]any
+}
+
 // Request describes one attempt of a delegation.
 type Request struct {
 	ExecutionID string

@@ -41,6 +41,15 @@ func (m MCP) Classes(_, agentID string) []string {
 	return nil
 }
 
+// Describe names the agent's tool.
+func (m MCP) Describe(req Request) map[string]any {
+	tool, ok := m.agents[strings.TrimSpace(req.AgentID)]
+	if !ok {
+		return nil
+	}
+	return map[string]any{"server": strings.TrimSpace(tool.Server), "tool": strings.TrimSpace(tool.Name)}
+}
+
 // Delegate calls the agent's tool.
 func (m MCP) Delegate(ctx context.Context, req Request) (Result, error) {
 	if req.Protocol != "mcp" {

@@ -7,7 +7,7 @@ import (
 )
 
 // Wrap puts a middleware around the delegations of an executor, as activities.Wrap does for activities. The result
-// answers Immediate, Performs, PerformsAgent, Classes and HasTask as the executor does. Calls about tasks (Send, Poll, Answer,
+// answers Immediate, Performs, PerformsAgent, Classes, Describe and HasTask as the executor does. Calls about tasks (Send, Poll, Answer,
 // Cancel) reach the executor without the middleware.
 func Wrap(executor Executor, middleware func(next ExecutorFunc) ExecutorFunc) Executor {
 	return wrapped{middleware(executor.Delegate), executor}
@@ -29,7 +29,8 @@ func (w wrapped) PerformsAgent(protocol, agentID string) bool {
 func (w wrapped) Classes(protocol, agentID string) []string {
 	return classes(w.executor, protocol, agentID)
 }
-func (w wrapped) HasTask(req Request) bool { return tasksOf(w.executor, req).HasTask(req) }
+func (w wrapped) Describe(req Request) map[string]any { return port.Describe(w.executor, req) }
+func (w wrapped) HasTask(req Request) bool            { return tasksOf(w.executor, req).HasTask(req) }
 func (w wrapped) Send(ctx context.Context, req Request) (Task, error) {
 	return tasksOf(w.executor, req).Send(ctx, req)
 }

@@ -12,3 +12,8 @@ var Definitions string
 //
 //go:embed cookbook.md
 var Cookbook string
+
+// Codes says what each code means, and what to do.
+//
+//go:embed codes.md
+var Codes string

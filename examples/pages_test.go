@@ -184,7 +184,7 @@ func TestRecipesUnderFailure(t *testing.T) {
 		{"catch-an-error", `{"city":"Oslo"}`, `{"forecast":"unknown","reason":"PROVIDER_DOWN"}`, graphtest.Scenario{Stubs: map[string]graphtest.Stub{"ask": down}}},
 		{"drafts", `{"topic":"tides"}`, `{"text":"A first try","good":true,"draft":2}`, graphtest.Scenario{Stubs: map[string]graphtest.Stub{
 			"judge": graphtest.Visits(graphtest.Output(object{"good": false}), graphtest.Output(object{"good": true}))}}},
-		{"trip", `{"to":"Rome"}`, `{"booked":false,"undone":true,"why":"no answer"}`, graphtest.Scenario{Stubs: map[string]graphtest.Stub{"book_hotel": down}}},
+		{"trip", `{"to":"Rome"}`, `{"paid":false,"undone":2,"why":"no answer"}`, graphtest.Scenario{Stubs: map[string]graphtest.Stub{"pay": down}}},
 		{"expenses", `{"amount":90}`, `{"approved":false,"by":"nobody"}`, graphtest.Scenario{}},
 		{"expenses", `{"amount":90}`, `{"approved":true,"by":"manager"}`, graphtest.Scenario{
 			Answers: map[string]graphtest.Answer{"ask_manager": graphtest.Reply(object{"approved": true})}}},

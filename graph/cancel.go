@@ -12,6 +12,8 @@ import (
 
 // Cancel ends a run and its subworkflows; what executors do for them is stopped and not recorded, and agents are asked to
 // end their tasks unless these are kept. Cancelling a cancelled run changes nothing and answers with the first reason.
+// A run whose definition asks for it is rolled back first: then it goes on (Run.Rollbacks) until it is cancelled, and another Cancel ends
+// it at once.
 // Errors: EXECUTION_NOT_FOUND, CANCEL_NOT_ALLOWED for a run that has
 // completed or failed, CANCEL_VALIDATION_ERROR for arguments or a run that cannot be read.
 func (r *Runner) Cancel(ctx context.Context, req CancelRequest) (*Run, error) {

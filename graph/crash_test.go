@@ -27,6 +27,8 @@ type scenario struct {
 	child    func(t testing.TB) *definition.Document
 	// early is the name of a signal that comes while a person is asked.
 	early string
+	// cancelAt is the node at which the run is cancelled, "" for none.
+	cancelAt string
 }
 
 func scenarios() []scenario {
@@ -63,6 +65,10 @@ func scenarios() []scenario {
 		{name: "loop host", mode: machine.HostMediated, root: looping},
 		{name: "early signals", early: "go", root: early},
 		{name: "early signals host", mode: machine.HostMediated, early: "go", root: early},
+		{name: "rollback", root: rollingBack},
+		{name: "rollback host", mode: machine.HostMediated, root: rollingBack},
+		{name: "cancelled rollback", root: rollingBack, cancelAt: "pause"},
+		{name: "cancelled rollback host", mode: machine.HostMediated, root: rollingBack, cancelAt: "pause"},
 		{name: "people", root: people},
 		{name: "people host", mode: machine.HostMediated, root: people},
 		{name: "timers", root: func(t testing.TB) *definition.Document {
@@ -100,6 +106,16 @@ func early(t testing.TB) *definition.Document {
 		[]string{startNode(), tool("a"), interrupt("i"), keepingWait("w", "go"), tool("b"), endNode()}, "s a", "a i", "i w", "w b", "b e")
 }
 
+// rollingBack has a caught failure undone, begins again, and fails in the end, so that all is undone.
+func rollingBack(t testing.TB) *definition.Document {
+	return workflowWith(t, "saga", `"x-workflows-engine":{"uses":["catch","compensate","map"],"rollback":["cancel","failure"]}`, []string{
+		startNode(), tool("a", `"compensate":{"node":"undo_a","as":"n"}`), tool("fail", `"catch":[{"codes":["NO"],"target":"p","rollback":true}]`),
+		fork("p", "all", "l1", "l2"), tool("l1", `"compensate":{"node":"undo_l"}`), tool("l2", `"compensate":{"node":"undo_l"}`),
+		timerWait("pause", "1h"), tool("each", `"map":{"items":"[1,2]","concurrency":1,"collect":"out"}`, `"compensate":{"node":"undo_each"}`),
+		tool("fail2", `"catch":[{"codes":["OTHER"],"target":"e"}]`), tool("undo_a"), tool("undo_l"), tool("undo_each"), endNode(),
+	}, "s a", "a fail", "fail e", "p pause", "l1 pause", "l2 pause", "pause each", "each fail2", "fail2 e")
+}
+
 // scripted answers for the nodes of scenarios. Outputs depend on nothing but the visit.
 func scripted(ctx context.Context, req activities.Request) (activities.Result, error) {
 	switch req.NodeID {
@@ -107,7 +123,7 @@ func scripted(ctx context.Context, req activities.Request) (activities.Result, e
 		if _, err := after(10*time.Minute, nil)(ctx, req); err != nil {
 			return activities.Result{}, err
 		}
-	case "fail":
+	case "fail", "fail2":
 		return activities.Result{}, &activities.Failure{Code: "NO", Message: "no"}
 	case "mend":
 		if req.Repair == nil {
@@ -118,8 +134,8 @@ func scripted(ctx context.Context, req activities.Request) (activities.Result, e
 		return activities.Result{Output: object{"l": []any{req.NodeID}}}, nil
 	}
 	out := object{req.NodeID: req.Visit}
-	if n, ok := req.State()["n"]; ok {
-		out["n"] = n.(float64) + 1
+	if n, ok := req.State()["n"].(float64); ok { // a compensation may find something else there
+		out["n"] = n + 1
 	}
 	return activities.Result{Output: out}, nil
 }
@@ -147,6 +163,8 @@ func (s scenario) drive(t testing.TB, r *graph.Runner) (*graph.Run, error) {
 	run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: s.root(t), Input: object{"n": 0}, AllowExisting: true})
 	for err == nil && !run.Status.Terminal() {
 		switch p := first(run); {
+		case p != nil && s.cancelAt == p.NodeID:
+			run, err = r.Cancel(t.Context(), graph.CancelRequest{ExecutionID: "r"})
 		case p == nil || p.Kind == machine.WaitTimer || p.Kind == machine.WaitBackoff || p.Kind == machine.WaitChild || !p.Host && p.Kind == machine.WaitActivity || !p.Host && p.Kind == machine.WaitDelegate:
 			run, err = r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: graph.Wait{Set: true, Limit: 2 * time.Hour}})
 		case p.Kind == machine.WaitInterrupt:
@@ -234,7 +252,7 @@ func (s scenario) crash(t *testing.T, k int, late bool, want *graph.Run, command
 		t.Errorf("%s: ended %s %v %v %q, want %s %v %v %q", at, run.Status, run.FinalState, run.Result, run.Error,
 			want.Status, want.FinalState, want.Result, want.Error)
 	}
-	ends := count(rs, history.ExecutionCompleted) + count(rs, history.ExecutionFailed)
+	ends := count(rs, history.ExecutionCompleted) + count(rs, history.ExecutionFailed) + count(rs, history.ExecutionCancelled)
 	if ends != 1 {
 		t.Errorf("%s: %d ends", at, ends)
 	}

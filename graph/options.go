@@ -81,6 +81,8 @@ type Options struct {
 	Now func() time.Time
 	// Redaction is what History and redacted exports hide; nil means history.DefaultRedaction.
 	Redaction *history.Redaction
+	// OmitRequests leaves out of the history what is sent to models, tools and agents (history.Payload.Request).
+	OmitRequests bool
 	// NewID makes execution ids; nil means UUIDs of version 7: the time, then random bits.
 	NewID func() string
 	// Logger gets what happens in the background, a line for each failed attempt (Warn, LogAttemptFailed) and for the end of each run

@@ -72,7 +72,8 @@ func New(store history.Store, o Options) (*Runner, error) {
 	})
 	r.performer = &perform.Performer{
 		Activities: o.Activities, Delegates: o.Delegates, MaxBytes: o.MaxDocumentBytes, Now: r.now, Log: r.log,
-		Turns: limit.New(o.Limits, r.tasks.Go, r.ctx.Done()), Alive: r.alive, Abandoned: func(id string, e *machine.DelegateEffect) { r.cancelTasks(id, []*machine.DelegateEffect{e}) },
+		Requests: perform.Requests{Omit: o.OmitRequests, MaxRunBytes: o.MaxBytes, Hide: o.Redaction.Or().Value},
+		Turns:    limit.New(o.Limits, r.tasks.Go, r.ctx.Done()), Alive: r.alive, Abandoned: func(id string, e *machine.DelegateEffect) { r.cancelTasks(id, []*machine.DelegateEffect{e}) },
 	}
 	r.lease = &schedule.Lease{
 		Store: store, Label: o.Owner, TTL: o.LeaseTTL, Log: r.log, Go: r.tasks.Go, Context: r.ctx, Look: r.look,
@@ -90,7 +91,7 @@ func New(store history.Store, o Options) (*Runner, error) {
 	r.runs = execution.NewTable(&execution.Environment{
 		Store: store, Now: r.now, Log: r.log, Context: r.ctx, Lease: ownership{r}, Programs: r.library, Capabilities: r.performer,
 		Observer: observer{r}, PresentSince: func() time.Time { return r.presence.Since(r.now()) }, Draining: r.flights.Draining,
-		ReadOnly: o.ReadOnly, MaxVisits: o.MaxVisits, MaxDocumentBytes: o.MaxDocumentBytes, Limits: r.limits(), Tree: r.tree,
+		ReadOnly: o.ReadOnly, MaxVisits: o.MaxVisits, MaxDocumentBytes: o.MaxDocumentBytes, Limits: r.limits(), Tree: r.tree, Describe: r.performer.Describe,
 	})
 	if o.Background {
 		r.tasks.Go(r.search.Run)

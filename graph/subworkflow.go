@@ -131,7 +131,7 @@ func (r *Runner) cancelChild(ctx context.Context, id, parent string) error {
 	done := c.Hurry()
 	return admit.IgnoreRefusal(r.with(ctx, c, func(w *execution.Work) error {
 		done()
-		err := c.Cancel(ctx, machine.Cancel{Reason: reason, KeepTasks: keep}, w)
+		err := c.Cancel(ctx, machine.Cancel{Reason: reason, KeepTasks: keep, ByParent: true}, w)
 		w.NotifyParent = "" // it is the parent that asked
 		return err
 	}))

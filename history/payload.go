@@ -22,7 +22,8 @@ type Payload struct {
 	Reason  string
 	Message string
 	Code    string
-	// FailedNodeID names the node of an orchestration_error, which by the protocol has no NodeID. Added.
+	// FailedNodeID names the node of an orchestration_error, which by the protocol has no NodeID, and on ExecutionFailed the node that
+	// failed before a rollback. Added.
 	FailedNodeID string
 	// CaughtBy is the node that catches the failure, the failing one or a parallel node around it, and Target the node at which the
 	// run goes on; "" if nothing does. Added.
@@ -39,6 +40,11 @@ type Payload struct {
 
 	// Items is the number of items of a map. Added, on MapStarted.
 	Items Optional
+
+	// Compensations is how much a rollback is to undo. Added, on RollbackStarted. Compensates is the visit that a compensation undoes,
+	// "<node>#<visit>". Added, on NodeScheduled.
+	Compensations int
+	Compensates   string
 
 	// StartTimer, TimerStarted, TimerFired. TimerKind is "duration" or "until" (member "kind"), or (added) "deadline" of a
 	// TimerFired that ends an interrupt or a parallel block. StartTimer of kind duration has WaitMS, even if it is 0.
@@ -87,6 +93,9 @@ type Payload struct {
 	ExternalContext string
 	// DelegateInput: nil leaves it out.
 	DelegateInput map[string]any
+	// Request is what is sent: that of a model or tool, or which item of a map an attempt works on. It is for readers: no replay looks
+	// at it. Nil if nothing is said beyond the definition and the state. Added, on ActivityRequested.
+	Request map[string]any
 	// Mode is activityExecutionMode: who performs an ActivityRequested, and the mode in which the run was started. Added, on
 	// ActivityRequested and ExecutionStarted.
 	Mode string

@@ -92,6 +92,8 @@ var payloads = []struct {
 		},
 		`,"nodeId":"d","nodeType":"agent_delegate","agentId":"coder","protocol":"a2a","delegateCorrelationId":"x:delegate:d",` +
 			`"delegateInput":{"task":"T"},"activityExecutionMode":"host_mediated"`},
+	{history.ActivityRequested, payload{NodeID: "n", NodeType: "llm_call", Attempt: 1, Request: obj{"model": "m", "item": 0.0}},
+		`,"nodeId":"n","nodeType":"llm_call","attempt":1,"request":{"item":0,"model":"m"}`},
 	{history.ActivityCompleted,
 		payload{
 			NodeID: "d", NodeType: "agent_delegate", Span: someSpan, Result: history.Some(obj{"r": 1.5}), Correlation: "c", ExternalTask: "t-1", ExternalContext: "k-1",
@@ -125,6 +127,9 @@ var payloads = []struct {
 		`,"nodeId":"w","signalName":"go","payload":{"by":"alice"}`},
 	{history.SignalKept, payload{SignalName: "go", SignalPayload: obj{"by": "alice"}, IdempotencyKey: "k"},
 		`,"signalName":"go","payload":{"by":"alice"},"idempotencyKey":"k"`},
+	{history.NodeScheduled, payload{NodeID: "u", Compensates: "n#2"}, `,"nodeId":"u","compensates":"n#2"`},
+	{history.RollbackStarted, payload{NodeID: "n", Reason: "catch", Code: "NO", Compensations: 2},
+		`,"nodeId":"n","reason":"catch","compensations":2,"code":"NO"`},
 	{history.MapStarted, payload{NodeID: "n", Items: history.Some(3.0)}, `,"nodeId":"n","items":3`},
 	{history.SubworkflowStarted,
 		payload{NodeID: "v", WorkflowRef: "urn:w", ParentExecutionID: "x", ChildExecutionID: "x:sub:v", ChildDefinitionHash: "h"},

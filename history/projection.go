@@ -146,6 +146,10 @@ func (e *Execution) event(name Name, p *Payload, foreign bool) {
 		if !p.Replayed {
 			f.endWait(p, WaitSubworkflow)
 		}
+	case RollbackStarted:
+		if p.Reason != rollbackOfCatch { // of the whole run: nothing else goes on
+			f.waits, f.forks, f.nodes = nil, nil, nil
+		}
 	case ParallelBranchCancelled:
 		f.dropWaits(func(w *Wait) bool {
 			return w.within(p.NodeID, p.Visit) && w.Span.BranchName == p.BranchName

@@ -5,14 +5,19 @@ import "github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 // memberStateRef is the member of a checkpoint with the state, in its member "state".
 const memberStateRef = "stateRef"
 
+// MemberRequest is the member with what is sent. It is this engine's alone, so that a store may keep its large values elsewhere in a
+// record that other engines can read.
+const MemberRequest = "request"
+
 // isValue lists the members of payloads with values of the workflow, which may be large.
 var isValue = map[string]bool{
 	"input": true, "payload": true, "output": true, "state": true, "result": true, "delegateInput": true, "usage": true, "repair": true,
-	"childFinalState": true, "childResult": true, "mergedOutput": true, memberStateRef: true,
+	MemberRequest: true, "childFinalState": true, "childResult": true, "mergedOutput": true, memberStateRef: true,
 }
 
 // Weigh returns a lower bound of the bytes that the values of the record take when written in full. With a limit greater than 0
-// it stops there, and returns a number not below the limit.
+// it stops there, and returns a number not below the limit. What is sent (MemberRequest) does not count: it never makes a record one
+// that is written short.
 func (r *Record) Weigh(limit int) int {
 	p := &r.Payload
 	n := 0

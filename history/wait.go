@@ -57,6 +57,8 @@ const maxWaitPrompt = 60
 const (
 	modeInProc   = "in_process"
 	nodeDelegate = "agent_delegate"
+	// rollbackOfCatch is the reason of a rollback after which the run, or the branch, goes on.
+	rollbackOfCatch = "catch"
 )
 
 // InProcess reports whether the process that drives the run performs the activity.

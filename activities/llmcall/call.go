@@ -29,6 +29,8 @@ type call struct {
 	key      Secret
 	scrub    scrubber
 	requests int
+	// stateMessage is the number of the message that is the whole state, 0 if none is.
+	stateMessage int
 	// repairs says that the attempt is to put an answer right.
 	repairs bool
 	// reply is the model's answer, also one that is of no use; nil if there is none.

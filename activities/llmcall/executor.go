@@ -21,23 +21,14 @@ func (e *Executor) Execute(ctx context.Context, req activities.Request) (activit
 		return activities.Result{}, activities.Fail(problem.ExecutorUnsupportedNode,
 			"node %q is of type %q; the model executor performs only llm_call nodes", req.NodeID, req.NodeType)
 	}
-	n, err := e.readNode(req)
+	c, messages, err := e.prepare(req)
 	if err != nil {
 		return activities.Result{}, err
 	}
-	messages, err := e.messages(req)
-	if err != nil {
+	if c.key, err = e.key(ctx); err != nil {
 		return activities.Result{}, err
 	}
-	key, err := e.key(ctx)
-	if err != nil {
-		return activities.Result{}, err
-	}
-	c := &call{Executor: e, req: req, node: n, key: key, scrub: newScrubber(key)}
-	if said, ok := refusedIn(req.Repair); ok && n.schema != nil {
-		c.repairs = true
-		messages = n.conversation(messages, said)
-	}
+	c.scrub = newScrubber(c.key)
 	started := e.config.Now()
 	result, err := c.run(ctx, messages)
 	usage := c.usage(e.config.Now().Sub(started))
@@ -51,6 +42,27 @@ func (e *Executor) Execute(ctx context.Context, req activities.Request) (activit
 	}
 	result.Usage = usage
 	return result, nil
+}
+
+// prepare makes the call of a request, but for its key, and the conversation that it sends.
+func (e *Executor) prepare(req activities.Request) (*call, []openai.ChatCompletionMessage, error) {
+	n, err := e.readNode(req)
+	if err != nil {
+		return nil, nil, err
+	}
+	messages, isState, err := e.messages(req)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := &call{Executor: e, req: req, node: n}
+	if isState {
+		c.stateMessage = len(messages)
+	}
+	if said, ok := refusedIn(req.Repair); ok && n.schema != nil {
+		c.repairs = true
+		messages = n.conversation(messages, said)
+	}
+	return c, messages, nil
 }
 
 // key asks for the key of this attempt.
@@ -107,4 +119,4 @@ func (c *call) unusable(violation string, cut bool) *activities.Failure {
 	return activities.Fail(problem.LLMOutputInvalid, "model %q: %s", c.node.model, violation)
 }
 
-var _ activities.Executor = (*Executor)(nil)
+var _ activities.Describer = (*Executor)(nil)

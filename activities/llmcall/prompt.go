@@ -20,46 +20,45 @@ const Templates = "prompt_templates"
 const noPrompt = "Please do what the system instructions say."
 
 // messages makes the conversation: the system prompt if there is one, then user_prompt, else prompt, else the state as
-// JSON (spec: activities, 5.2).
-func (e *Executor) messages(req activities.Request) ([]openai.ChatCompletionMessage, error) {
-	p := prompter{req: req, now: e.config.Now}
+// JSON (spec: activities, 5.2). isState says that the user message is the state.
+func (e *Executor) messages(req activities.Request) (ms []openai.ChatCompletionMessage, isState bool, err error) {
+	p := prompter{req: req, now: req.Time(e.config.Now)}
 	p.templates, _ = req.Metadata[Templates].(bool)
 	system, _, err := p.read("system_prompt")
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	user, given, err := p.read("user_prompt")
 	if err == nil && !given {
 		user, given, err = p.read("prompt")
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if !given {
 		user = noPrompt
 		if state := p.stateOf(); len(state) > 0 {
-			user = string(jsonvalue.Canonical(state))
+			user, isState = string(jsonvalue.Canonical(state)), true
 		}
 	}
 	if strings.TrimSpace(user) == "" {
-		return nil, activities.Fail(problem.LLMConfigInvalid, "the prompt of llm_call %q is empty", req.NodeID)
+		return nil, false, activities.Fail(problem.LLMConfigInvalid, "the prompt of llm_call %q is empty", req.NodeID)
 	}
 	if size := len(system) + len(user); size > e.config.MaxPromptBytes {
-		return nil, activities.Fail(problem.LLMConfigInvalid, "the prompt of llm_call %q has %d bytes, above the limit of %d",
+		return nil, false, activities.Fail(problem.LLMConfigInvalid, "the prompt of llm_call %q has %d bytes, above the limit of %d",
 			req.NodeID, size, e.config.MaxPromptBytes)
 	}
-	var ms []openai.ChatCompletionMessage
 	if system != "" {
 		ms = append(ms, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleSystem, Content: system})
 	}
-	return append(ms, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser, Content: user}), nil
+	return append(ms, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser, Content: user}), isState, nil
 }
 
 // prompter reads the prompts of one request.
 type prompter struct {
 	req       activities.Request
 	templates bool
-	now       func() time.Time
+	now       time.Time
 	state     map[string]any
 	budget    expr.Budget // of all prompts
 }
@@ -83,7 +82,7 @@ func (p *prompter) read(name string) (text string, given bool, err error) {
 	}
 	if p.templates {
 		var known bool
-		if text, known, err = fill(v, p.stateOf, expr.Env{Now: p.now(), Budget: &p.budget}); known {
+		if text, known, err = fill(v, p.stateOf, expr.Env{Now: p.now, Budget: &p.budget}); known {
 			if err != nil {
 				failure := activities.Fail(problem.LLMConfigInvalid, "the %s of llm_call %q cannot be filled in", name, p.req.NodeID)
 				failure.Err = err

@@ -23,7 +23,7 @@ func arguments(req activities.Request) (map[string]any, error) {
 	}
 	if req.Metadata[TemplatesKey] == true {
 		var err error
-		if raw, err = evaluate(raw, req.State); err != nil {
+		if raw, err = evaluate(raw, req.State, req.Time(time.Now)); err != nil {
 			failure := activities.Fail(problem.ExpressionFailed, "the arguments of %q", req.NodeID)
 			if e, ok := problem.As(err); ok {
 				failure.Code = string(e.Code)
@@ -40,11 +40,11 @@ func arguments(req activities.Request) (map[string]any, error) {
 }
 
 // evaluate returns a copy of v with its programs and literals replaced.
-func evaluate(v any, state func() map[string]any) (any, error) {
+func evaluate(v any, state func() map[string]any, now time.Time) (any, error) {
 	parts := map[string]any{}
 	collect(v, "", parts)
 	mapping, _ := expr.CompileMapping(parts) // what does not compile fails in Eval
-	values, err := mapping.EvalAt(state(), expr.Env{Now: time.Now()})
+	values, err := mapping.EvalAt(state(), expr.Env{Now: now})
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/childprocess"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/port"
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
@@ -63,21 +64,39 @@ func (e *Executor) Execute(ctx context.Context, req activities.Request) (activit
 	if req.NodeType != "tool_call" {
 		return activities.Result{}, activities.Fail(problem.ExecutorUnsupportedNode, "node %q is of type %q; only tool_call nodes are performed here", req.NodeID, req.NodeType)
 	}
-	call := Call{IdempotencyKey: req.IdempotencyKey, Heartbeat: req.Heartbeat}
-	call.Server, _ = req.Config["server"].(string)
-	call.Tool, _ = req.Config["tool"].(string)
-	if call.Server == "" || call.Tool == "" {
-		return activities.Result{}, activities.Fail(problem.InvalidToolCallConfig, "tool_call %q needs config.server and config.tool", req.NodeID)
-	}
-	if _, err := e.find(call.Server); err != nil {
-		return activities.Result{}, err
-	}
-	var err error
-	if call.Arguments, err = arguments(req); err != nil {
+	call, _, err := e.prepare(req)
+	if err != nil {
 		return activities.Result{}, err
 	}
 	output, err := e.Call(ctx, call)
 	return activities.Result{Output: output}, err
+}
+
+// Describe names the server and the tool, with the arguments of the call.
+func (e *Executor) Describe(req activities.Request) map[string]any {
+	call, s, err := e.prepare(req)
+	if err != nil {
+		return nil
+	}
+	d := map[string]any{"server": call.Server, "tool": call.Tool, "arguments": call.Arguments}
+	if s.URL != "" {
+		d["endpoint"] = port.Endpoint(s.URL)
+	}
+	return d
+}
+
+// prepare makes the call of a request, and finds its server.
+func (e *Executor) prepare(req activities.Request) (call Call, s *server, err error) {
+	call = Call{IdempotencyKey: req.IdempotencyKey, Heartbeat: req.Heartbeat}
+	call.Server, _ = req.Config["server"].(string)
+	call.Tool, _ = req.Config["tool"].(string)
+	if call.Server == "" || call.Tool == "" {
+		return call, nil, activities.Fail(problem.InvalidToolCallConfig, "tool_call %q needs config.server and config.tool", req.NodeID)
+	}
+	if s, err = e.find(call.Server); err == nil {
+		call.Arguments, err = arguments(req)
+	}
+	return call, s, err
 }
 
 // Call is one call of a tool.
@@ -194,4 +213,4 @@ func (s *server) named(failure *activities.Failure) error {
 	return &copied
 }
 
-var _ activities.Executor = (*Executor)(nil)
+var _ activities.Describer = (*Executor)(nil)

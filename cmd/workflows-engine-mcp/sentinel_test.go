@@ -259,6 +259,9 @@ func (s sentinel) run() {
 	for where, mask := range map[string]string{
 		"the database at the end": "[secret]", "the answers of the tools": "[secret]", "the log": "[REDACTED]",
 		"workflows-engine history tool-tell --json --reveal": "[REDACTED]", "workflows-engine history llm-refused --json --reveal": "[secret]",
+		// What was sent is among what was searched, with the address of the server whose headers hold a key.
+		"workflows-engine history llm-fine --json --reveal":    `"request":{"endpoint":"http`,
+		"workflows-engine history tool-remote --json --reveal": `"request":{"arguments":{},"endpoint":"http`,
 	} {
 		if !strings.Contains(everything[where], mask) {
 			t.Errorf("%s do not hold %s: the test proves nothing", where, mask)

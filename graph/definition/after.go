@@ -3,7 +3,7 @@ package definition
 import "iter"
 
 // Targets are the nodes to which a run can go from a node: its successor, the targets of a switch, a loop or a catch, the entries of
-// branches. Each is there once.
+// branches, what undoes it. Each is there once.
 func (p *Program) Targets(n *Node) []*Node {
 	var list []*Node
 	seen := map[*Node]bool{nil: true}
@@ -16,6 +16,9 @@ func (p *Program) Targets(n *Node) []*Node {
 	add(n.Next)
 	for _, k := range n.Catches {
 		add(k.Target)
+	}
+	if n.Compensation != nil {
+		add(n.Compensation.Node)
 	}
 	if n.Switch != nil {
 		for _, c := range n.Switch.Cases {

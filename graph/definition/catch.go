@@ -18,6 +18,8 @@ type Catch struct {
 	Target *Node
 	// As is the member of the state that gets the error; "" drops it.
 	As string
+	// Rollback undoes first what the run, or the branch, has done and not yet undone; see Compensation.
+	Rollback bool
 }
 
 // CaughtBy returns the first Catch of the node for a code, nil if there is none.
@@ -59,7 +61,7 @@ var catchShape = listOf("catch", objectOf("a catch",
 	member{"as", filled("the as of a catch").or("name the member of the state that gets the error"), false},
 ).not(map[string]string{
 	"code": `write "codes", a list`, "errors": `write "codes"`, "next": `write "target"`, "node": `write "target"`,
-})).nonEmpty()
+}).with(rollbackOfCatch)).nonEmpty()
 
 // extendedNodes are the members that extensions add to nodes, by type.
 var extendedNodes = func() map[Type][]extended {
@@ -68,6 +70,9 @@ var extendedNodes = func() map[Type][]extended {
 	nodes := map[Type][]extended{}
 	for _, t := range []Type{Step, LLMCall, ToolCall, AgentDelegate, Subworkflow, Parallel} {
 		nodes[t] = append(nodes[t], catch)
+	}
+	for _, t := range []Type{Step, LLMCall, ToolCall, AgentDelegate, Subworkflow} {
+		nodes[t] = append(nodes[t], extended{member{"compensate", compensateShape, false}, ExtensionCompensate})
 	}
 	for _, t := range []Type{Step, LLMCall, ToolCall, Subworkflow} {
 		nodes[t] = append(nodes[t], extended{member{"map", mapShape, false}, ExtensionMap})
@@ -116,6 +121,8 @@ func (c *compiler) followCatches(v *vertex) {
 		if as := n.Get("as"); as != nil {
 			k.As = as.Str
 		}
+		rollback := n.Get("rollback")
+		k.Rollback = rollback != nil && rollback.Bool
 		c.addCatch(v, k, n.Get("target"), at.member("target"))
 	}
 }

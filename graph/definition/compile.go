@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/itchyny/gojq"
+
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/state"
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
@@ -19,6 +21,15 @@ type Options struct {
 	AllowInterruptInBranch bool
 	// Protocol refuses documents that use extensions: they are not plain AWP.
 	Protocol bool
+	// Visit, if it is set, is given each jq program that compiles, those in templates too. It must not change them.
+	Visit func(Source)
+}
+
+// Source is a jq program where it stands in a document.
+type Source struct {
+	Node    *Node
+	Pointer string
+	Query   *gojq.Query
 }
 
 // MaxFindings bounds the list that Compile returns; of more, errors are kept before warnings.
@@ -39,6 +50,7 @@ func Compile(d *Document, o Options) (*Program, problem.Findings) {
 		for _, v := range c.vertices {
 			c.compileNode(v)
 		}
+		c.checkCompensations()
 		c.checkLoopBodies()
 		c.checkBranches()
 		c.checkFlow()
@@ -127,6 +139,9 @@ type vertex struct {
 	targets, ways []*vertex
 	// catches are where a run may go on when the node has failed.
 	catches []*vertex
+	// compensation is what undoes the node, nil for nothing; compensates is set if the node undoes others.
+	compensation *vertex
+	compensates  bool
 	// entries are the first nodes of a parallel node's branches, nil for unknown ones.
 	entries []*vertex
 
@@ -271,7 +286,7 @@ func (c *compiler) program() *Program {
 	p := &Program{
 		Document: c.document, Hash: c.document.Hash(),
 		Name: about["name"].(string), Version: about["version"].(string),
-		Entry: c.entry.node, State: c.rules, Checkpoint: c.checkpoint,
+		Entry: c.entry.node, State: c.rules, Checkpoint: c.checkpoint, Rollback: c.rollback(),
 		Nodes: make([]*Node, len(c.vertices)), byID: make(map[string]*Node, len(c.vertices)), keeps: c.keptSignals(),
 	}
 	for i, v := range c.vertices {

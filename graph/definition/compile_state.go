@@ -146,10 +146,10 @@ var wholeState = []string{
 	"$dynamicRef", "type", "enum", "const",
 }
 
-// check says what the schema has against writing a value to a key, "" if nothing.
-func (l *literalCheck) check(key string, value any) string {
+// check says what the schema has against writing a value to a key, "" if nothing, and what was probably meant.
+func (l *literalCheck) check(key string, value any) (objection, hint string) {
 	if l == nil {
-		return ""
+		return "", ""
 	}
 	if !l.compiled {
 		l.compiled = true
@@ -162,7 +162,7 @@ func (l *literalCheck) check(key string, value any) string {
 		}
 	}
 	if l.keys == nil {
-		return ""
+		return "", ""
 	}
 	reducer := l.rules.Reducers[key]
 	switch reducer {
@@ -172,17 +172,20 @@ func (l *literalCheck) check(key string, value any) string {
 		}
 	case state.Merge:
 		if _, isObject := value.(map[string]any); !isObject {
-			return "merge ignores a value that is not an object"
+			return "merge ignores a value that is not an object", ""
 		}
 	}
-	return l.objection(reducer, key, l.keys.Validate(map[string]any{key: value}))
+	whole := map[string]any{key: value}
+	return l.objection(reducer, key, whole, l.keys.Validate(whole))
 }
 
 // objection returns the first violation that holds whatever the key had before.
-func (l *literalCheck) objection(reducer state.Reducer, key string, violations []jsonschema.Violation) string {
+func (l *literalCheck) objection(
+	reducer state.Reducer, key string, whole map[string]any, violations []jsonschema.Violation,
+) (objection, hint string) {
 	place := "/" + jsonvalue.EscapePointer(key)
 	if reducer == state.Merge && slices.ContainsFunc(violations, func(v jsonschema.Violation) bool { return composite[v.Keyword] }) {
-		return "" // members that are there already may decide between alternatives
+		return "", "" // members that are there already may decide between alternatives
 	}
 	for _, v := range violations {
 		inside := strings.HasPrefix(v.InstancePath, place+"/")
@@ -191,14 +194,36 @@ func (l *literalCheck) objection(reducer state.Reducer, key string, violations [
 		case reducer == state.Append && v.InstancePath == place:
 			// The list that comes out is longer than the one that is added.
 		case v.InstancePath == "":
-			return fmt.Sprintf("state_schema has no property %q", clip(key))
+			return fmt.Sprintf("state_schema has no property %q", clip(key)), suggest.DidYouMean(key, l.names())
 		case inside:
-			return "state_schema forbids it: at " + strings.TrimPrefix(v.InstancePath, place) + " it " + v.Message
+			return "state_schema forbids it: at " + strings.TrimPrefix(v.InstancePath, place) + " it " + v.Message, nearestValue(v, whole)
 		default:
-			return "state_schema forbids it: the value " + v.Message
+			return "state_schema forbids it: the value " + v.Message, nearestValue(v, whole)
 		}
 	}
-	return ""
+	return "", ""
+}
+
+// names lists the properties of the state_schema.
+func (l *literalCheck) names() []string {
+	properties, _ := l.schema["properties"].(map[string]any)
+	return jsonvalue.Keys(properties)
+}
+
+// nearestValue is a hint with the allowed text that is most like the one that breaks an enum, "" if there is none.
+func nearestValue(v jsonschema.Violation, whole any) string {
+	list, _ := v.Params["allowedValues"].([]any)
+	wrong := jsonvalue.FromValue(whole).Lookup(v.InstancePath)
+	if wrong == nil || wrong.Kind != jsonvalue.String {
+		return ""
+	}
+	var texts []string
+	for _, value := range list {
+		if text, ok := value.(string); ok {
+			texts = append(texts, text)
+		}
+	}
+	return suggest.DidYouMean(wrong.Str, texts)
 }
 
 var composite = map[string]bool{"anyOf": true, "oneOf": true, "not": true, "if": true}

@@ -26,6 +26,7 @@ func (x *config) activity() {
 			x.c.lintLiterals(arguments, x.at.member("arguments"), x.v)
 		}
 	}
+	x.c.lintDemo(x.v)
 }
 
 // step warns of what the step executor refuses; a host that runs the step itself may read it.

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
 func (x *config) parallel() {
@@ -28,7 +29,7 @@ func (x *config) parallel() {
 	}
 	p.Timeout = x.timeout("the branches have all the time they need")
 
-	named := map[string]int{}
+	named, begun := map[string]int{}, map[string]string{}
 	at := x.at.member("branches")
 	for i, b := range branches {
 		name, entry, place := b.Get("name"), b.Get("entry"), at.element(i)
@@ -44,9 +45,18 @@ func (x *config) parallel() {
 		switch {
 		case v != nil:
 			branch.Entry = v.node
-			if v == x.v.next {
+			first, again := begun[entry.Str]
+			switch {
+			case v == x.v.next:
 				x.c.warn(problem.ParallelEmpty, entry, place.member("entry"), x.v,
 					fmt.Sprintf("the branch %q is empty: it begins at the join target", clip(name.Str)), "")
+			case again:
+				if own := x.c.ownEntry(name.Str, entry.Str); own != "" {
+					x.c.warn(problem.ParallelEntry, entry, place.member("entry"), x.v,
+						fmt.Sprintf("the branches %q and %q both begin at %q", clip(first), clip(name.Str), clip(entry.Str)), suggest.Hint(own))
+				}
+			default:
+				begun[entry.Str] = name.Str
 			}
 		case !x.c.named(entry.Str):
 			x.c.danglingEdge = true
@@ -56,4 +66,17 @@ func (x *config) parallel() {
 		p.Branches = append(p.Branches, branch)
 		x.v.entries = append(x.v.entries, v)
 	}
+}
+
+// ownEntry is the node at which a branch that begins where another one does was probably meant to begin: that of its own name; "" for
+// none. Branches that do the same several times, to compare what comes out, have names of other kinds.
+func (c *compiler) ownEntry(branch, entry string) string {
+	own := branch
+	if !c.ids[branch] {
+		own = c.nearest(branch)
+	}
+	if own == entry {
+		return ""
+	}
+	return own
 }

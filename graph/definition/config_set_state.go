@@ -21,9 +21,9 @@ func (x *config) setState() {
 		}
 		literal := raw[key].(map[string]any)["literal"]
 		s.Assignments = append(s.Assignments, Assignment{Key: key, Literal: literal})
-		if objection := x.c.literals.check(key, literal); objection != "" {
+		if objection, hint := x.c.literals.check(key, literal); objection != "" {
 			x.c.warn(problem.StateAssignment, n.Get("literal"), place.member("literal"), x.v,
-				fmt.Sprintf("%q is set to a value that does not fit: %s", clip(key), objection), "")
+				fmt.Sprintf("%q is set to a value that does not fit: %s", clip(key), objection), hint)
 		}
 	}
 }

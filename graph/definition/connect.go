@@ -87,6 +87,7 @@ func (c *compiler) connect() {
 	c.checkEdgeEnds(outgoing)
 	c.checkStartAndEnd()
 	c.checkEntry(outgoing[startSource])
+	c.followCompensations()
 	for _, v := range c.vertices {
 		if !c.duplicate[v.node.ID] {
 			v.out = outgoing[v.node.ID]
@@ -204,6 +205,8 @@ func (c *compiler) checkOutgoing(v *vertex) {
 	switch out := v.out; {
 	case v.node.Type == Switch:
 		return // which of its edges are superfluous is seen when branches are known
+	case v.compensates:
+		return // checkCompensations does
 	case v.node.Type == End:
 		if len(out) > 0 {
 			c.fail(problem.GraphOutgoing, out[0].json, out[0].at, v, "no edge may leave the end node", "remove the edge")

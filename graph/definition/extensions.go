@@ -17,6 +17,9 @@ type Extension string
 const (
 	// ExtensionCatch adds the member catch to activities, delegates, subworkflows and parallel nodes.
 	ExtensionCatch Extension = "catch"
+	// ExtensionCompensate adds the member compensate to activities, delegates and subworkflows, and rollback to catches and to the
+	// root member x-workflows-engine.
+	ExtensionCompensate Extension = "compensate"
 	// ExtensionEarlySignals adds the member keep to waits for signals.
 	ExtensionEarlySignals Extension = "early_signals"
 	// ExtensionInterruptInBranch allows interrupts in branches of parallel nodes.
@@ -34,8 +37,8 @@ const (
 // Extensions returns the names of all extensions, sorted.
 func Extensions() []string {
 	return []string{
-		string(ExtensionCatch), string(ExtensionEarlySignals), string(ExtensionInterruptInBranch), string(ExtensionLoop),
-		string(ExtensionMap), string(ExtensionOnTimeout), string(ExtensionTemplates),
+		string(ExtensionCatch), string(ExtensionCompensate), string(ExtensionEarlySignals), string(ExtensionInterruptInBranch),
+		string(ExtensionLoop), string(ExtensionMap), string(ExtensionOnTimeout), string(ExtensionTemplates),
 	}
 }
 
@@ -50,7 +53,7 @@ type extended struct {
 
 var extensionsShape = objectOf("x-workflows-engine",
 	member{"uses", listOf("uses", &shape{what: "an extension", enum: Extensions()}), true},
-)
+).with(rollbackOfRun)
 
 // Uses returns the extensions that the document names, sorted; none for a document that is plain AWP. Names that are not
 // extensions are left out: Compile refuses them.

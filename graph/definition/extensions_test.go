@@ -12,20 +12,21 @@ import (
 
 const extendedBase = `
 document: {schema: "urn:t", name: w, version: "1"}
-x-workflows-engine: {uses: [catch, early_signals, loop, map, on_timeout, interrupt_in_branch, templates]}
+x-workflows-engine: {uses: [catch, early_signals, loop, map, on_timeout, interrupt_in_branch, templates, compensate], rollback: [cancel]}
 state_schema: {type: object}
 nodes:
   - {id: s, type: start}
-  - {id: work, type: step, config: {handler: h}, catch: [{codes: [TIMEOUT, "LLM_*"], target: late, as: error}, {codes: ["*"], target: e}]}
+  - {id: work, type: step, config: {handler: h}, catch: [{codes: [TIMEOUT, "LLM_*"], target: late, as: error, rollback: true}, {codes: ["*"], target: e}], compensate: {node: undo, as: done}}
   - {id: pause, type: wait, config: {kind: duration, duration: 1m}, wait_templates: {duration: "${ .minutes }m"}}
   - {id: late, type: wait, config: {kind: signal, signal: go, timeout: 1h}, on_timeout: e, keep: true}
   - {id: fork, type: parallel, config: {join: all, branches: [{name: a, entry: ask}, {name: b, entry: try}]}, catch: [{codes: ["*"], target: e}]}
   - {id: ask, type: interrupt, config: {prompt: "Send ${ .draft }?", resume_schema: {type: object}, timeout: 1h}, prompt_templates: true, show: .draft, on_timeout: e2}
-  - {id: try, type: subworkflow, config: {workflow_ref: w, input_mapping: {}}, map: {items: .docs, as: doc, concurrency: 3, collect: out, tolerate: {count: 2, percent: 5, as: failed}}, catch: [{codes: ["*"], target: e2}]}
+  - {id: try, type: subworkflow, config: {workflow_ref: w, input_mapping: {}}, map: {items: .docs, as: doc, concurrency: 3, collect: out, tolerate: {count: 2, percent: 5, as: failed}}, catch: [{codes: ["*"], target: e2}], compensate: {node: undo}}
   - {id: e2, type: set_state, config: {assignments: {x: {literal: 1}}}}
   - {id: e, type: end}
   - {id: round, type: switch, config: {default: fork}, loop: {while: .more, body: draft, max: 5, counter: rounds, on_limit: late}}
   - {id: draft, type: step, config: {handler: h}}
+  - {id: undo, type: tool_call, config: {server: s, tool: t}, retry: {max_attempts: 2}}
 edges:
   - {source: __start__, target: s}
   - {source: s, target: pause}
@@ -65,6 +66,26 @@ func TestExtensions(t *testing.T) {
 		{"a map that does too much at once", `set /nodes/6/map/concurrency 5000`},
 		{"a map with one name for two things", `set /nodes/6/map/tolerate/as "out"`},
 		{"a map at a delegate", "set /nodes/- {\"id\":\"a\",\"type\":\"agent_delegate\",\"config\":{\"agent_id\":\"a\",\"protocol\":\"sdk\",\"input_mapping\":{}},\"map\":{\"items\":\".\"}}\nset /edges/- {\"source\":\"a\",\"target\":\"e\"}"},
+		{"compensate is not named", `set /x-workflows-engine {"uses":["catch","map","on_timeout","interrupt_in_branch","templates"]}`},
+		{"rollback of an extension that is not named", "del /nodes/1/compensate\ndel /nodes/6/compensate\nset /x-workflows-engine/uses [\"catch\",\"map\",\"on_timeout\",\"interrupt_in_branch\",\"templates\"]"},
+		{"a compensate that is a text", `set /nodes/1/compensate "undo"`},
+		{"a compensate without a node", `set /nodes/1/compensate {"target":"undo"}`},
+		{"a compensate that names no node", `set /nodes/1/compensate/node "und"`},
+		{"a node that compensates itself", `set /nodes/1/compensate/node "work"`},
+		{"a compensation of a wrong type", `set /nodes/1/compensate/node "e2"`},
+		{"compensations that compensate each other", `set /nodes/11/compensate {"node":"work"}`},
+		{"a compensation with a catch and a map", "set /nodes/11/catch [{\"codes\":[\"*\"],\"target\":\"e\"}]\nset /nodes/11/map {\"items\":\".\"}"},
+		{"an edge leads on from a compensation", `set /edges/- {"source":"undo","target":"e"}`},
+		{"an edge leads to a compensation", `set /edges/4/target "undo"`},
+		{"a catch leads to a compensation", `set /nodes/1/catch/1/target "undo"`},
+		{"a branch begins at a compensation", `set /nodes/4/config/branches/0/entry "undo"`},
+		{"a run begins at a compensation", `set /edges/0/target "undo"`},
+		{"a rollback with nothing to undo", "del /nodes/1/compensate\ndel /nodes/6/compensate\nset /edges/- {\"source\":\"undo\",\"target\":\"e\"}"},
+		{"nothing rolls back", "del /nodes/1/catch/0/rollback\ndel /x-workflows-engine/rollback"},
+		{"a rollback of a catch is false", "set /nodes/1/catch/0/rollback false\ndel /x-workflows-engine/rollback"},
+		{"a rollback at an unknown end", `set /x-workflows-engine/rollback ["failed"]`},
+		{"a rollback at no end", `set /x-workflows-engine/rollback []`},
+		{"a compensate at a set_state", `set /nodes/7/compensate {"node":"undo"}`},
 		{"templates is not named", `set /x-workflows-engine {"uses":["catch","map","on_timeout","interrupt_in_branch"]}`},
 		{"a template that does not compile", `set /nodes/5/config/prompt "Send ${ .draft[ }?"`},
 		{"a time that does not compile", `set /nodes/2/wait_templates/duration "${ . "`},
@@ -156,9 +177,9 @@ func TestProtocolOnly(t *testing.T) {
 	if p, findings := definition.Compile(plain, definition.Options{Protocol: true}); p == nil {
 		t.Errorf("a plain document is refused: %v", findings)
 	}
-	want := []definition.Extension{definition.ExtensionCatch, definition.ExtensionEarlySignals, definition.ExtensionInterruptInBranch,
-		definition.ExtensionLoop, definition.ExtensionMap,
-		definition.ExtensionOnTimeout, definition.ExtensionTemplates}
+	want := []definition.Extension{definition.ExtensionCatch, definition.ExtensionCompensate, definition.ExtensionEarlySignals,
+		definition.ExtensionInterruptInBranch, definition.ExtensionLoop, definition.ExtensionMap, definition.ExtensionOnTimeout,
+		definition.ExtensionTemplates}
 	if got := extended.Uses(); !slices.Equal(got, want) || len(plain.Uses()) > 0 {
 		t.Errorf("uses %v and %v", got, plain.Uses())
 	}

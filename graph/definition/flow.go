@@ -16,7 +16,7 @@ func (c *compiler) checkFlow() {
 		c.decideFaults(func(f fault) bool { return f.vertex.blocked })
 		return
 	}
-	_, reached := walk([]*vertex{c.entry}, everywhere)
+	_, reached := walk([]*vertex{c.entry}, anywhere)
 	leads := c.leadTo(func(v *vertex) bool { return v == c.end })
 	if !c.danglingEdge {
 		c.checkUnreachable(reached)
@@ -154,7 +154,7 @@ func (c *compiler) checkUnreachable(reached map[*vertex]bool) {
 	behind := map[*vertex]bool{}
 	for _, v := range c.vertices {
 		if !reached[v] {
-			for _, to := range everywhere(v) {
+			for _, to := range anywhere(v) {
 				if to != v {
 					behind[to] = true
 				}
@@ -167,7 +167,7 @@ func (c *compiler) checkUnreachable(reached map[*vertex]bool) {
 			if reached[v] || reported[v] || heads && behind[v] {
 				continue
 			}
-			group, _ := walk([]*vertex{v}, everywhere)
+			group, _ := walk([]*vertex{v}, anywhere)
 			for _, other := range group {
 				reported[other] = true
 			}

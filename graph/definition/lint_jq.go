@@ -20,6 +20,9 @@ func (c *compiler) lintSource(src string, n *jsonvalue.Node, at *path, v *vertex
 	if err != nil {
 		return
 	}
+	if c.options.Visit != nil {
+		c.options.Visit(Source{Node: v.node, Pointer: at.pointer(), Query: q})
+	}
 	w := jqWalk{}
 	w.query(q, true)
 	w.clock = w.clock && clock

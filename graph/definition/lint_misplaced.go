@@ -28,7 +28,7 @@ var misplacements = map[string]string{
 	"timeout_ms": tooLate, "timeoutMs": tooLate, "timeout_seconds": tooLate, "deadline": tooLate,
 	"retries": attempts, "max_retries": attempts, "retry_policy": attempts,
 	"on_error": noHandler, "onError": noHandler, "catch": noHandler, "fallback": noHandler,
-	"demo_output": inMetadata, "prompt_templates": inMetadata, "argument_templates": inMetadata,
+	demoOutput: inMetadata, "prompt_templates": inMetadata, "argument_templates": inMetadata,
 	"output": wholeOutput, "output_mapping": wholeOutput,
 	"input_schema": "the input of a run is checked: write input_schema into the config of the start node",
 	"next":         "nodes are connected by edges",
@@ -73,8 +73,14 @@ func (x *config) misplaced(message string) {
 	}
 }
 
-// templatesOf are the switches in metadata, with the only type of node that has each.
-var templatesOf = map[string]Type{"prompt_templates": LLMCall, "argument_templates": ToolCall}
+// templatesOf are the switches in metadata, with the only type of node that has each; switchOf has them by type.
+var (
+	templatesOf = map[string]Type{"prompt_templates": LLMCall, "argument_templates": ToolCall}
+	switchOf    = map[Type]string{LLMCall: "prompt_templates", ToolCall: "argument_templates"}
+)
+
+// demoOutput is the member of metadata that holds what an activity answers in a demo and in tests.
+const demoOutput = "demo_output"
 
 // lintMetadata warns of members of an activity's metadata that belong beside it or to nodes of another type.
 func (c *compiler) lintMetadata(v *vertex) {
@@ -89,6 +95,8 @@ func (c *compiler) lintMetadata(v *vertex) {
 			hint = m.Name + " is a member of the node: write it beside metadata, not in it"
 		case owner != "" && owner != v.node.Type:
 			hint = "only " + string(owner) + " nodes have " + m.Name
+		case owner == "" && m.Name != demoOutput:
+			hint = suggest.DidYouMean(m.Name, []string{demoOutput, switchOf[v.node.Type]})
 		}
 		if hint != "" {
 			c.ignored(m, v.at.member("metadata"), v, fmt.Sprintf("nothing reads %s in the metadata of %s node", m.Name, withArticle(string(v.node.Type))), hint)

@@ -372,3 +372,29 @@ func TestMisspeltMembersOfTheConfig(t *testing.T) {
 		}
 	}
 }
+
+// TestBranchesThatBeginAlike: a branch that begins where another one does is warned of if its name is another node's. Several branches
+// may do the same on purpose.
+func TestBranchesThatBeginAlike(t *testing.T) {
+	t.Parallel()
+	const text = `{"document":{"schema":"s","name":"n","version":"1"},"state_schema":{"type":"object"},"nodes":[{"id":"s","type":"start"},
+		{"id":"p","type":"parallel","config":{"join":"all","branches":[{"name":"left","entry":"left"},{"name":"SECOND","entry":"ENTRY"},{"name":"right","entry":"right"}]}},
+		{"id":"left","type":"step","config":{"handler":"h"}},{"id":"right","type":"step","config":{"handler":"h"}},{"id":"e","type":"end"}],
+		"edges":[{"source":"__start__","target":"s"},{"source":"s","target":"p"},{"source":"p","target":"e"},{"source":"left","target":"e"},{"source":"right","target":"e"}]}`
+	for _, tt := range []struct{ second, entry, hint string }{
+		{"again", "left", ""},
+		{"left2", "left", ""},
+		{"rigth", "left", `did you mean "right"?`},
+		{"other", "right", ""},
+	} {
+		d, err := definition.Parse([]byte(strings.NewReplacer("SECOND", tt.second, "ENTRY", tt.entry).Replace(text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, findings := definition.Compile(d, definition.Options{})
+		if tt.hint == "" && len(findings) > 0 ||
+			tt.hint != "" && (len(findings) != 1 || findings[0].Code != problem.ParallelEntry || findings[0].Hint != tt.hint) {
+			t.Errorf("%+v: got\n%s", tt, list(findings))
+		}
+	}
+}

@@ -136,10 +136,12 @@ func (x *config) counter(l *Loop, n *jsonvalue.Node, at *path) {
 		first = 0 // no round at all
 	}
 	for _, round := range []float64{first, float64(l.Max)} {
-		if objection := x.c.literals.check(l.Counter, round); objection != "" {
-			place := "/state_schema/properties/" + clip(jsonvalue.EscapePointer(l.Counter))
-			x.c.fail(problem.StateAssignment, n, at, x.v, fmt.Sprintf("the counter %q cannot be %v: %s", clip(l.Counter), round, objection),
-				fmt.Sprintf(`declare it at %s, for example {"type": "integer"}`, place))
+		if objection, hint := x.c.literals.check(l.Counter, round); objection != "" {
+			if hint == "" {
+				hint = fmt.Sprintf(`declare it at %s, for example {"type": "integer"}`,
+					"/state_schema/properties/"+clip(jsonvalue.EscapePointer(l.Counter)))
+			}
+			x.c.fail(problem.StateAssignment, n, at, x.v, fmt.Sprintf("the counter %q cannot be %v: %s", clip(l.Counter), round, objection), hint)
 			return
 		}
 	}

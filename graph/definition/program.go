@@ -48,6 +48,8 @@ type Program struct {
 	// State are the reducers and the compiled state_schema.
 	State      *state.Rules
 	Checkpoint CheckpointPolicy
+	// Rollback says at which ends a run is rolled back.
+	Rollback Rollback
 
 	byID map[string]*Node
 	// keeps are the names of signals that are kept until a wait takes them.
@@ -73,6 +75,8 @@ type Node struct {
 	NextErr error
 	// Catches say where the run goes on when the node has failed; see CaughtBy.
 	Catches []Catch
+	// Compensation is nil unless the node is undone by another one in a rollback.
+	Compensation *Compensation
 	// Map is nil unless the node is repeated for each item of a list.
 	Map *Map
 	// Loop is nil unless the node is a switch that repeats a body.

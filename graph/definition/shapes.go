@@ -27,7 +27,7 @@ func schema(what string) *shape {
 	return &shape{what: what, kind: jsonvalue.Object, open: true, notEmpty: true, hint: `write at least {"type": "object"}`}
 }
 
-// nonEmpty and or complete a shape that was just made.
+// nonEmpty, or, not and with complete a shape that was just made.
 func (s *shape) nonEmpty() *shape {
 	s.notEmpty = true
 	return s
@@ -40,6 +40,11 @@ func (s *shape) or(hint string) *shape {
 
 func (s *shape) not(instead map[string]string) *shape {
 	s.instead = instead
+	return s
+}
+
+func (s *shape) with(members ...extended) *shape {
+	s.extended = members
 	return s
 }
 

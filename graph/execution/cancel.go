@@ -40,9 +40,7 @@ func (x *Run) cancelUnloaded(ctx context.Context, in machine.Cancel, w *Work) er
 			{Seq: exec.Seq + 2, Kind: history.Event, Name: history.ExecutionCancelled, Payload: end, CreatedAt: now},
 		}
 		actor.Sign(ctx, records)
-		for i := range records {
-			exec.Apply(records[i])
-		}
+		exec.ApplyAll(records)
 		err := x.env.Store.Append(detached(ctx), history.Batch{
 			ExecutionID: x.id, ExpectedSeq: x.exec.Seq, Records: records, Execution: exec, SetTimers: true,
 		})

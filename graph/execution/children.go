@@ -155,12 +155,13 @@ func (x *Run) endWithParent(ctx context.Context, w *Work) (gone bool, err error)
 	case errors.Is(err, problem.ExecutionNotFound):
 	case err != nil:
 		return false, err
+	case parent.Phase.Terminal() && x.m != nil && len(x.m.Rollbacks()) > 0: // it was cancelled before, or fails by itself
 	case parent.Phase.Terminal():
 		keep, err := recorded.KeepsTasks(ctx, x.env.Store, parent.ID)
 		if err != nil {
 			return false, err
 		}
-		err = x.Cancel(ctx, machine.Cancel{Reason: "the parent run " + parent.ID + " has ended", KeepTasks: keep}, w)
+		err = x.Cancel(ctx, machine.Cancel{Reason: "the parent run " + parent.ID + " has ended", KeepTasks: keep, ByParent: true}, w)
 		w.NotifyParent = ""
 		if err != nil && admit.IsRefusal(err) {
 			err = nil // it has just ended in another way

@@ -91,6 +91,7 @@ func (x *Run) commit(ctx context.Context, b machine.Batch, i intent, w *Work) er
 // append writes a batch in one transaction. It reports whether this process performs what the batch requests: not if another one
 // turns out to own the run.
 func (x *Run) append(ctx context.Context, b machine.Batch, i intent, w *Work) (drives bool, err error) {
+	x.env.Describe(x.id, x.exec.Bytes, &b)
 	exec := x.exec
 	exec.ApplyAll(b.Records)
 	status, bytes := x.m.Status(), exec.Bytes

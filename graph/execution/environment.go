@@ -24,6 +24,8 @@ type Environment struct {
 	Programs     Programs
 	Capabilities capable.Capabilities
 	Observer     Observer
+	// Describe adds to the requests in a batch what is sent for them. bytes is what the run takes in the store.
+	Describe func(executionID string, bytes int64, b *machine.Batch)
 	// ReadOnly: nothing is written, and no timer fired.
 	ReadOnly bool
 	// PresentSince returns since when this process has been running without a break, such as the sleep of its host.

@@ -3,6 +3,7 @@ package execution
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 )
@@ -32,10 +33,5 @@ func (x *Run) AwaitsTask(id string) bool {
 	if x.m == nil {
 		return !x.Ended()
 	}
-	for _, w := range x.m.Pending() {
-		if w.Task != nil && w.Task.ID == id {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(x.m.Pending(), func(w machine.Wait) bool { return w.Task != nil && w.Task.ID == id })
 }

@@ -138,6 +138,8 @@ type EffectBase struct {
 	Span           *history.ParallelSpan
 	// State is the state as the node sees it. Shared: copy it before handing it out.
 	State map[string]any
+	// Requested is when the attempt was requested, also when it is begun again after a crash.
+	Requested time.Time
 	// Deadline is zero without a timeout.
 	Deadline time.Time
 }
@@ -258,11 +260,13 @@ type ChildRefused struct {
 	Code  string
 }
 
-// Cancel ends the run.
+// Cancel ends the run, or begins the rollback after which it ends.
 type Cancel struct {
 	Reason string
 	// KeepTasks is recorded with the end: no task is cancelled at its agent, whatever Batch.Dropped lists.
 	KeepTasks bool
+	// ByParent says that the run that started this one does not wait for it any more. It does not end a rollback.
+	ByParent bool
 }
 
 func (Outcome) input()      {}

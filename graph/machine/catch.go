@@ -7,7 +7,7 @@ import (
 
 // A failure that a node catches (the extensions catch and on_timeout) is written as any other, by FailNode, which says who catches it
 // and where the run goes on. A StateUpdated follows, with the error if the catch names a
-// member for it.
+// member for it, and then the rollback that the catch may ask for.
 
 // catcher finds who catches the failure of a token's node: the token itself, or the one whose parallel block fails by it, because its
 // join needs all branches. Without a catch it returns nothing.
@@ -49,6 +49,9 @@ func (m *Machine) goOn(t *token, f *failure, k *definition.Catch) *definition.No
 	m.push(t, item{Update: true, NodeID: t.node.ID, Delta: delta, Valid: bad == nil, Checkpoint: true, Span: t.span()})
 	if bad != nil {
 		return m.failUncaught(t, bad)
+	}
+	if k.Rollback {
+		return m.rollBack(t, &rollback{Reason: RollbackCatch, Failure: f, Node: t.node.ID, Visit: t.visit, Target: k.Target.ID})
 	}
 	return k.Target
 }

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -16,9 +17,10 @@ const (
 	reasonOutputMapping = "output_mapping_jq_failed"
 	reasonOutputSchema  = "output_schema_violated" // added: the result of the run
 	reasonJoin          = "parallel_join_failed"
-	reasonMap           = "map_failed"       // added: the items of a map
-	reasonLoop          = "loop_failed"      // added: the rounds of a loop
-	reasonInterrupt     = "interrupt_failed" // added: not answered in time
+	reasonMap           = "map_failed"          // added: the items of a map
+	reasonLoop          = "loop_failed"         // added: the rounds of a loop
+	reasonInterrupt     = "interrupt_failed"    // added: not answered in time
+	reasonCompensation  = "compensation_failed" // added: in a rollback
 	reasonOrchestration = "orchestration_error"
 )
 
@@ -34,6 +36,10 @@ func (m *Machine) failToken(t *token, f *failure) *definition.Node {
 		f.Attempts = t.wait.attempts()
 		m.stopWaiting(t)
 		m.itemEnded(t, nil, f)
+		return nil
+	}
+	if t.rollback != nil {
+		m.compensationFailed(t, f)
 		return nil
 	}
 	by, k := catcher(t, f)
@@ -55,7 +61,7 @@ func (m *Machine) failToken(t *token, f *failure) *definition.Node {
 // tokenFailed ends the run, or the branch, by a failure. FailNode has been written.
 func (m *Machine) tokenFailed(t *token, f *failure) {
 	if t.block == nil {
-		m.endFailed(f)
+		m.rollBackFailed(f)
 	} else {
 		m.branchFailed(t, f)
 	}
@@ -70,21 +76,32 @@ func (f *failure) payload() history.Payload {
 	return p
 }
 
-// failRun fails the run, whatever the join policies of its blocks tolerate.
+// failRun fails the run, whatever the join policies of its blocks tolerate. A merged state that breaks its schema is a failure like
+// others; a limit, or a compensation that failed, leaves no room for a rollback.
 func (m *Machine) failRun(f *failure) {
+	stopped := m.prog.Rollback.OnFailure || m.rollsBack()
 	m.abandonBelow(m.main)
-	m.main.inner = nil
+	m.main.closeBlock()
 	m.stopWaiting(m.main)
+	if m.main.rollback == nil && f.Code == string(problem.StateInvalid) {
+		m.left = nil
+		m.command(m.main, history.FailNode, f.payload())
+		m.rollBackFailed(f)
+		return
+	}
+	if text := m.leftText(); stopped && text != "" {
+		f.Message += "; " + text
+	}
 	m.command(m.main, history.FailNode, f.payload())
-	m.endFailed(f)
+	m.endFailed(f, "")
 }
 
-// endFailed writes ExecutionFailed. FailNode has been written.
-func (m *Machine) endFailed(f *failure) {
+// endFailed writes ExecutionFailed, which names the node that failed if FailNode was not written just before.
+func (m *Machine) endFailed(f *failure, node string) {
 	if m.status.Terminal() {
 		return
 	}
-	m.event(history.ExecutionFailed, history.Payload{Error: f.Message, Code: f.Code})
+	m.event(history.ExecutionFailed, history.Payload{Error: f.Message, Code: f.Code, FailedNodeID: node})
 	m.failure = *f
 	m.end(Failed)
 }
@@ -95,7 +112,7 @@ func (m *Machine) end(s Status) {
 		return
 	}
 	m.abandonBelow(m.main)
-	m.main.inner = nil
+	m.main.inner, m.main.done, m.main.rollback = nil, nil, nil
 	m.stopWaiting(m.main)
 	m.kept = nil
 	m.status = s
@@ -159,20 +176,4 @@ func (m *Machine) noteLeft() {
 // flows reports whether the token's script is written as it happens.
 func (t *token) flows() bool {
 	return t.block == nil || (t.item() || t.block.head == t.index) && t.block.owner.flows()
-}
-
-// cancel ends the run on request (spec: execution, 7.4). The script that branches hold back is dropped.
-func (m *Machine) cancel(in Cancel) {
-	node := ""
-	if t := m.find(func(*token) bool { return true }); t != nil {
-		node = t.node.ID
-	} else if m.main.node != nil {
-		node = m.main.node.ID
-	}
-	p := history.Payload{NodeID: node, Reason: in.Reason}
-	m.put(history.Command, history.CancelExecution, p)
-	p.KeepTasks = in.KeepTasks
-	m.put(history.Event, history.ExecutionCancelled, p)
-	m.reason = in.Reason
-	m.end(Cancelled)
 }

@@ -47,6 +47,7 @@ func FuzzSchedules(f *testing.F) {
 			t.Skip("larger workflows add nothing but time")
 		}
 		w := drawWorkflow(rand.New(&drawn{workflow, rand.NewPCG(uint64(seed), 77)}), rand.New(rand.NewPCG(uint64(seed), 78)))
+		w.compensate(rand.New(rand.NewPCG(uint64(seed), 79)))
 		n := uint64(seed)
 		if queued {
 			n += simQueued

@@ -47,7 +47,7 @@ func (m *Machine) loopNode(t *token) *definition.Node {
 		c.delta = c.output
 	}
 	m.complete(t, c)
-	if t.phase != live || m.ended() {
+	if !m.goesOn(t) {
 		return nil
 	}
 	if more {

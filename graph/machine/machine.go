@@ -44,6 +44,8 @@ type Machine struct {
 	// resumed is true from a resume until the next submitted outcome or signal: in between the protocol writes more
 	// checkpoints (spec: execution, 9.2).
 	resumed bool
+	// positionedSeq is the seq of the newest position.
+	positionedSeq int64
 	// signalKeys are the idempotency keys of the last signals, the oldest first.
 	signalKeys []string
 
@@ -208,7 +210,7 @@ func (m *Machine) accept(in Input, now time.Time) (*token, error) {
 	case Continue:
 		return m.acceptContinue(in)
 	case Cancel:
-		return m.main, nil
+		return m.acceptCancel(in)
 	}
 	if m.Walking() {
 		return nil, ErrWalking
@@ -290,7 +292,8 @@ func (m *Machine) setNow(now time.Time) {
 // settle follows every input: it ends the run if something fatal was found, and records, once the walk is over, which branches no
 // longer wait.
 func (m *Machine) settle() {
-	if f := m.fatal; f != nil && !m.status.Terminal() {
+	for m.fatal != nil && !m.status.Terminal() {
+		f := m.fatal
 		m.fatal = nil
 		m.failRun(f)
 	}

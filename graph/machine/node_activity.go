@@ -54,6 +54,7 @@ func (m *Machine) request(t *token, w *wait) {
 		w.Timeout, w.Deadline = d, m.now.Add(d)
 		p.TimeoutMS = d.Milliseconds()
 	}
+	p.Request = t.itemRequest()
 	m.event(history.ActivityRequested, p)
 	m.waitFor(t, w)
 	if e := t.effect(); e != nil && !known {

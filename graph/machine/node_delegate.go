@@ -19,7 +19,7 @@ func (m *Machine) beginDelegate(t *token) *definition.Node {
 	case m.recordedInput(t) != nil:
 		input = m.recordedInput(t)
 	default:
-		input, err = c.InputMapping.EvalAt(t.view, m.env())
+		input, err = c.InputMapping.EvalAt(t.sees(), m.env())
 	}
 	if err != nil {
 		return m.failNode(t, reasonDelegate, err.Error(), codeOf(err))

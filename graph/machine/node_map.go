@@ -9,6 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/state"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // A node with a map (the extension map) is a block with a token for each item that is being worked on. Items write facts only, each
@@ -79,6 +80,22 @@ func (b *block) itemToken(index int) *token {
 	}
 }
 
+// smallItem is up to how many bytes the value of an item stands in its requests. A larger one is found in the state: to repeat it would
+// double what a map takes in the store.
+const smallItem = 256
+
+// itemRequest says of an item's attempt which one it is; nil for other attempts.
+func (t *token) itemRequest() map[string]any {
+	if !t.item() {
+		return nil
+	}
+	request := map[string]any{"item": float64(t.index)}
+	if v := t.block.items.values[t.index]; jsonvalue.Size(v, smallItem) <= smallItem {
+		request["value"] = v
+	}
+	return request
+}
+
 // startItems begins as many items as may be worked on at once, and decides the map if it can be decided.
 func (m *Machine) startItems(b *block) {
 	it := b.items
@@ -140,7 +157,7 @@ func (m *Machine) itemEnded(t *token, output any, f *failure) {
 // completeMap completes the node once all items have ended.
 func (m *Machine) completeMap(b *block) {
 	it, c := b.items, b.node.Map
-	b.owner.inner = nil
+	b.owner.closeBlock()
 	delta := map[string]any{}
 	if c.Collect != "" {
 		delta[c.Collect] = it.outputs

@@ -82,7 +82,7 @@ func (m *Machine) branchSucceeded(t *token) {
 // branchFailed ends a failed branch. FailNode is in its script.
 func (m *Machine) branchFailed(t *token, f *failure) {
 	m.abandonBelow(t)
-	t.inner = nil
+	t.closeBlock()
 	t.phase, t.failure = broken, f
 	m.branchEnded(t.block)
 }
@@ -188,7 +188,8 @@ func (m *Machine) blockExpired(b *block) {
 // drop cancels a branch: its effects are abandoned, and the script that it holds back is never written.
 func (m *Machine) drop(t *token) {
 	m.abandonBelow(t)
-	t.inner, t.held, t.phase = nil, nil, dropped
+	t.closeBlock()
+	t.held, t.phase, t.rollback = nil, dropped, nil
 }
 
 func (m *Machine) dropRest(b *block) {
@@ -237,7 +238,7 @@ func (m *Machine) join(b *block, winners []string) {
 	p.Winners = winners
 	m.scriptEvent(owner, history.ParallelJoined, p)
 	m.timersDirty = m.timersDirty || !b.deadline.IsZero()
-	owner.inner = nil
+	owner.closeBlock()
 	next := b.node.Next
 	if owner.block == nil {
 		next = m.complete(owner, completion{output: map[string]any{}, checkpoint: true})
@@ -264,5 +265,5 @@ func (m *Machine) failWithBranch(b *block, f *failure) {
 // leaveBlock ends the waits of a block.
 func (m *Machine) leaveBlock(b *block) {
 	m.abandonBelow(b.owner)
-	b.owner.inner = nil
+	b.owner.closeBlock()
 }

@@ -20,7 +20,7 @@ func (m *Machine) beginSubworkflow(t *token) *definition.Node {
 	var input map[string]any
 	var err error
 	if !m.childRecorded(t) {
-		input, err = c.InputMapping.EvalAt(t.view, m.env())
+		input, err = c.InputMapping.EvalAt(t.sees(), m.env())
 	}
 	if err != nil {
 		return m.failNode(t, reasonSubworkflow, err.Error(), codeOf(err))

@@ -25,7 +25,7 @@ func (m *Machine) switchNode(t *token) *definition.Node {
 	}
 	if err == nil {
 		m.complete(t, completion{output: map[string]any{}, checkpoint: true})
-		if t.phase != live || m.ended() {
+		if !m.goesOn(t) {
 			return nil
 		}
 		if end != nil {

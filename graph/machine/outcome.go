@@ -210,7 +210,7 @@ func (m *Machine) acceptable(t *token, delta map[string]any, code problem.Code, 
 	if err != nil {
 		return nil // the definition is wrong: the node fails
 	}
-	if vs := m.prog.State.Validate(view); len(vs) > 0 {
+	if vs := m.prog.State.Validate(view); len(vs) > 0 && (t.rollback == nil || !t.rollback.Broken) {
 		e := problem.New(code, "the result would break state_schema: %s", problem.Excerpt(jsonschema.Text(vs), problem.MaxText)).WithPlace(at)
 		return e.WithHint("Nothing was recorded. Correct the value and send it again.")
 	}

@@ -68,7 +68,7 @@ func (t *token) describe() Wait {
 	w := t.wait
 	d := Wait{
 		Kind: w.Kind, Key: t.key(), NodeID: t.node.ID, Visit: t.visit, Attempt: w.Attempt, Span: t.span(), Host: w.Host, Queued: w.Queued,
-		State: t.view, RequestedAt: w.Since, Deadline: w.Deadline, Timeout: w.Timeout,
+		State: t.sees(), RequestedAt: w.Since, Deadline: w.Deadline, Timeout: w.Timeout,
 		LastError: w.LastError, LastCode: w.LastCode, SignalName: w.Signal, Prompt: w.Prompt, Question: w.Question, Show: w.Show, Due: w.Due,
 	}
 	for b := t.block; b != nil; b = b.owner.block {
@@ -189,6 +189,6 @@ func (t *token) effect() Effect {
 func (t *token) effectBase() EffectBase {
 	return EffectBase{
 		EffectKey: t.key(), NodeID: t.node.ID, Visit: t.visit, Attempt: max(t.wait.Attempt, 1), Span: t.span(),
-		State: t.view, Deadline: t.wait.Deadline,
+		State: t.sees(), Requested: t.wait.Since, Deadline: t.wait.Deadline,
 	}
 }

@@ -14,13 +14,13 @@ import (
 // positionVersion is the version of the stored form. Older versions are read too: version 1, with the whole views of
 // branches, and version 2, without repairs. Positions of other versions are not used: a position only saves reading the
 // history. A position with attempts that wait for their turn has version 4, one within a walk version 5, one within a map version 6,
-// one with rounds of a loop or kept signals version 7, others version 3.
+// one with rounds of a loop, kept signals or something to undo version 7, others version 3.
 const (
-	positionVersion        = 3
-	queuedPositionVersion  = 4
-	walkingPositionVersion = 5
-	mapPositionVersion     = 6
-	loopPositionVersion    = 7
+	positionVersion         = 3
+	queuedPositionVersion   = 4
+	walkingPositionVersion  = 5
+	mapPositionVersion      = 6
+	extendedPositionVersion = 7
 )
 
 // position is the stored form of a machine.
@@ -60,6 +60,9 @@ type tokenPosition struct {
 	Inner   *blockPosition `json:"inner,omitempty"`
 	Rounds  map[string]int `json:"rounds,omitempty"`
 	Failure *failure       `json:"failure,omitempty"`
+	// Done and Rollback are what the token has done that can be undone, and how far that is undone.
+	Done     []undo    `json:"done,omitempty"`
+	Rollback *rollback `json:"rollback,omitempty"`
 }
 
 // itemsPosition is a map. Its tokens are the items that are being worked on, its items are evaluated again.
@@ -116,10 +119,12 @@ func (m *Machine) Position() []byte {
 			p.Version = mapPositionVersion
 		}
 	}
-	for t := range m.living {
-		if len(t.rounds) > 0 || len(m.kept) > 0 {
-			p.Version = loopPositionVersion
-		}
+	undos, worth := m.worthPosition()
+	if !worth {
+		return nil
+	}
+	if undos > 0 || len(m.kept) > 0 || m.find(func(t *token) bool { return len(t.rounds) > 0 }) != nil {
+		p.Version = extendedPositionVersion
 	}
 	p.Main = m.main.position(m.cfg.ExecutionID)
 	if m.stateSeq > 0 && sameMap(m.stateAt, m.main.view) {
@@ -129,6 +134,7 @@ func (m *Machine) Position() []byte {
 	if err != nil {
 		return nil // a position is never necessary
 	}
+	m.positionedSeq = m.seq
 	return data
 }
 
@@ -163,7 +169,10 @@ func sameMap(a, b map[string]any) bool {
 }
 
 func (t *token) position(executionID string) tokenPosition {
-	p := tokenPosition{Phase: t.phase, Visit: t.visit, View: t.view, Wait: t.wait.recorded(), Failure: t.failure, Rounds: t.rounds}
+	p := tokenPosition{
+		Phase: t.phase, Visit: t.visit, View: t.view, Wait: t.wait.recorded(), Failure: t.failure,
+		Rounds: t.rounds, Done: t.done, Rollback: t.rollback,
+	}
 	if t.node != nil {
 		p.Node = t.node.ID
 	}
@@ -212,7 +221,7 @@ func Restore(prog *definition.Program, data []byte, state map[string]any) (*Mach
 	if err := json.Unmarshal(data, &p); err != nil {
 		return nil, problem.New(problem.HistoryCorrupt, "the stored position cannot be read").WithCause(err)
 	}
-	if p.Version < 1 || p.Version > loopPositionVersion || p.Hash != prog.Hash {
+	if p.Version < 1 || p.Version > extendedPositionVersion || p.Hash != prog.Hash {
 		return nil, problem.New(problem.HistoryCorrupt, "the stored position is of version %d for definition %s", p.Version, p.Hash)
 	}
 	m := newMachine(prog, p.Config)
@@ -234,7 +243,7 @@ func (m *Machine) restore(t *token, p *tokenPosition) error {
 		return problem.New(problem.HistoryCorrupt, "the stored position names node %q, which is not in the definition", id)
 	}
 	t.phase, t.visit, t.view, t.unchecked = p.Phase, p.Visit, p.View, true
-	t.wait, t.failure, t.rounds = p.Wait, p.Failure, p.Rounds
+	t.wait, t.failure, t.rounds, t.done, t.rollback = p.Wait, p.Failure, p.Rounds, p.Done, p.Rollback
 	if p.Node != "" {
 		if t.node = m.prog.Node(p.Node); t.node == nil {
 			return missing(p.Node)
@@ -245,6 +254,9 @@ func (m *Machine) restore(t *token, p *tokenPosition) error {
 	}
 	if !m.looping(t) {
 		return problem.New(problem.HistoryCorrupt, "the rounds in the stored position do not fit the loops")
+	}
+	if err := m.fitsRollback(t); err != nil {
+		return err
 	}
 	switch {
 	case p.Same && t.block != nil:

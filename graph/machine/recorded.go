@@ -341,7 +341,7 @@ func (m *Machine) matchRecorded(kind history.Kind, name history.Name, p history.
 	r := m.recorded
 	if kind == history.Event {
 		if r.comparison != nil {
-			r.comparison.event(r.next, name, &p)
+			r.comparison.event(r.base+r.next, name, &p)
 		}
 		if r.next < len(r.script) {
 			return true

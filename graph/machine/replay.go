@@ -52,19 +52,16 @@ func replay(prog *definition.Program, cfg Config, records []history.Record, inpu
 	if m.takeEnd(records) {
 		return m, nil
 	}
-	m.present = now
-	m.recorded = readRecorded(records, foreign, func(string) int { return 0 }, 0)
-	if c != nil && !foreign {
+	if foreign {
+		c = nil
+	}
+	if c != nil {
 		c.read(records)
-		m.recorded.comparison = c
 	}
-	m.feeding = true
-	m.begin(input, begun)
-	m.feed(now)
-	if m.stopped {
-		return nil, expr.ErrAbandoned
+	if err := m.repeat(records, c, now, func() { m.begin(input, begun) }); err != nil {
+		return nil, err
 	}
-	if c != nil && !foreign {
+	if c != nil {
 		c.outcomes(m, records)
 	}
 	return m, nil
@@ -80,24 +77,86 @@ func (m *Machine) Catchup(tail []history.Record, now time.Time) error {
 		return problem.New(problem.HistoryCorrupt, "the records after position %d begin with %d", m.seq, tail[0].Seq).
 			WithPlace(problem.Place{ExecutionID: m.cfg.ExecutionID})
 	}
-	m.present = now
-	m.recorded = readRecorded(tail, m.foreign, m.visitsOf, m.commands)
 	m.seq = tail[len(tail)-1].Seq
 	m.stateSeq, m.stateAt = 0, nil
 	if m.takeEnd(tail) {
 		return nil
 	}
-	m.feeding = true
+	return m.repeat(tail, nil, now, func() {
+		m.beginStretch()
+		if t := m.pace.at; t != nil {
+			m.walkOn(t)
+			m.settle()
+		}
+	})
+}
+
+// repeat feeds records; begin makes what comes before the first outcome. A cancel that led to a rollback is an input that no wait leads
+// to, so the records before it are fed first.
+func (m *Machine) repeat(records []history.Record, c *comparison, now time.Time, begin func()) error {
+	limits := m.cfg.Limits
+	part, rest := untilCancel(records, 0, m.foreign)
+	for {
+		m.present = now
+		if len(rest) > 0 {
+			m.present = rest[0].CreatedAt
+			m.cfg.Limits.Short = func() bool { return true } // a walk that was cancelled goes no further than its records
+		} else {
+			m.cfg.Limits = limits
+		}
+		if len(part) > 0 || len(rest) == 0 {
+			m.recorded = readRecorded(part, m.foreign, m.visitsOf, m.commands)
+			m.recorded.comparison = c
+			m.feeding = true
+			begin()
+			m.feed(m.present)
+		}
+		if m.stopped {
+			return expr.ErrAbandoned
+		}
+		if len(rest) == 0 || m.status.Terminal() || m.departsBefore(rest) {
+			m.cfg.Limits = limits
+			return nil
+		}
+		cancelled := rest[0]
+		begin = func() { m.repeatCancel(&cancelled) }
+		part, rest = untilCancel(rest, 1, m.foreign)
+	}
+}
+
+// untilCancel divides records before the first cancel from an index on.
+func untilCancel(records []history.Record, from int, foreign bool) (part, rest []history.Record) {
+	for i := from; i < len(records) && !foreign; i++ {
+		if records[i].Name == history.CancelExecution && !records[i].Foreign {
+			return records[:i], records[i:]
+		}
+	}
+	return records, nil
+}
+
+// departsBefore ends the run by a mismatch if the machine stands elsewhere than the run stood when it was cancelled.
+func (m *Machine) departsBefore(rest []history.Record) bool {
+	made := m.records
+	m.effects, m.abandoned, m.dropped, m.left = nil, nil, nil, nil
+	if m.recorded != nil {
+		m.mismatch(m.recorded.script[m.recorded.next], history.CancelExecution, &rest[0].Payload)
+		return true
+	}
+	if len(made) == 0 {
+		return false
+	}
+	m.seq -= int64(len(made))
+	m.recorded = readRecorded(rest, false, m.visitsOf, m.commands)
+	m.mismatch(rest[0], made[0].Name, &made[0].Payload)
+	return true
+}
+
+func (m *Machine) repeatCancel(rec *history.Record) {
+	m.setNow(rec.CreatedAt)
+	m.clock = m.now
 	m.beginStretch()
-	if t := m.pace.at; t != nil {
-		m.walkOn(t)
-		m.settle()
-	}
-	m.feed(now)
-	if m.stopped {
-		return expr.ErrAbandoned
-	}
-	return nil
+	m.cancel(Cancel{Reason: rec.Payload.Reason})
+	m.settle()
 }
 
 func (m *Machine) visitsOf(nodeID string) int {
@@ -185,7 +244,7 @@ func (m *Machine) takeEnd(records []history.Record) bool {
 		case history.ExecutionCompleted:
 			m.result, m.status = rec.Payload.Result.Value, Completed
 		case history.ExecutionFailed:
-			m.failure, m.status = failure{Message: rec.Payload.Error, Code: rec.Payload.Code}, Failed
+			m.failure, m.status = failure{Message: rec.Payload.Error, Code: rec.Payload.Code, NodeID: rec.Payload.FailedNodeID}, Failed
 		case history.ExecutionCancelled:
 			m.reason, m.status = rec.Payload.Reason, Cancelled
 		default:

@@ -34,6 +34,9 @@ func TestRestart(t *testing.T) {
 			}
 			continue
 		}
+		if e != nil && !e.Requested.Equal(began) {
+			t.Errorf("the attempt counts as requested at %v: what it sends may depend on that", e.Requested)
+		}
 		want := now.Add(10 * time.Second)
 		if e == nil || !e.Deadline.Equal(want) {
 			t.Fatalf("effect %+v", e)

@@ -473,7 +473,7 @@ func summary(m *machine.Machine) string {
 	}
 	result, _ := m.Result()
 	msg, code, _ := m.Failure()
-	return fmt.Sprintf("%s seq=%d state=%s result=%s failure=%s/%s reason=%s %s", m.Status(), m.Seq(), text(m.State()), text(result), msg, code, m.Reason(),
+	return fmt.Sprintf("%s seq=%d state=%s result=%s failure=%s/%s reason=%s rollbacks=%+v %s", m.Status(), m.Seq(), text(m.State()), text(result), msg, code, m.Reason(), m.Rollbacks(),
 		strings.Join(parts, "; "))
 }
 

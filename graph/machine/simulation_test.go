@@ -43,7 +43,7 @@ func TestSimulation(t *testing.T) {
 	offset := uint64(soak.Setting("SOAK_SEED", 0))
 	// Schedules leave only garbage; collecting it less often halves the time.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
-	var done, inputs, refused, rebuilt, repairs, turns, again, stretches, kept atomic.Int64
+	var done, inputs, refused, rebuilt, repairs, turns, again, stretches, kept, undone atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
 		workers := uint64(runtime.GOMAXPROCS(0))
 		for i := range workers {
@@ -67,14 +67,16 @@ func TestSimulation(t *testing.T) {
 						again.Add(int64(s.requeued))
 						stretches.Add(int64(s.stretches))
 						kept.Add(int64(s.kept))
+						undone.Add(int64(s.undone))
 					}
 				}
 			})
 		}
 	})
-	t.Logf("%d schedules of %d workflows: %d inputs taken, %d refused, %d restarts, %d repairs, %d turns, %d attempts queued again, %d stretches of walks, %d kept signals taken", done.Load(), workflows, inputs.Load(), refused.Load(), rebuilt.Load(), repairs.Load(), turns.Load(), again.Load(), stretches.Load(), kept.Load())
+	t.Logf("%d schedules of %d workflows: %d inputs taken, %d refused, %d restarts, %d repairs, %d turns, %d attempts queued again, %d stretches of walks, %d kept signals taken, %d compensations", done.Load(), workflows, inputs.Load(), refused.Load(), rebuilt.Load(), repairs.Load(), turns.Load(), again.Load(), stretches.Load(), kept.Load(), undone.Load())
 	if !t.Failed() && (done.Load() < int64(schedules)*9/10 || refused.Load() < done.Load() || rebuilt.Load() < done.Load()/10 || repairs.Load() < done.Load()/100 ||
-		turns.Load() < done.Load()/10 || again.Load() < done.Load()/100 || stretches.Load() < done.Load()/4 || kept.Load() < done.Load()/100) {
+		turns.Load() < done.Load()/10 || again.Load() < done.Load()/100 || stretches.Load() < done.Load()/4 || kept.Load() < done.Load()/100 ||
+		undone.Load() < done.Load()/20) {
 		t.Error("the schedules exercise too little")
 	}
 }
@@ -142,6 +144,7 @@ type schedule struct {
 	more       *rand.Rand
 	early      map[string][]object
 	sent, kept int
+	undone     int
 	stretches  int
 }
 
@@ -206,8 +209,9 @@ func (s *schedule) run() {
 		if step > 5000 {
 			s.fatalf("the run did not end")
 		}
-		if step == s.cancelAt {
+		if step == s.cancelAt || s.cancelAt > 0 && step == s.cancelAt+5 && mix(s.world.seed, "again")%3 == 0 {
 			s.give(machine.Cancel{Reason: "enough"})
+			s.past = s.past[:len(s.past)-1] // another one ends a rollback
 			continue
 		}
 		if s.m.Walking() {
@@ -342,12 +346,18 @@ func (s *schedule) drain() {
 		s.rows = append(s.rows, r)
 		s.projected.Apply(r)
 		p := &s.rows[len(s.rows)-1].Payload
+		if p.Compensates != "" {
+			s.undone++
+		}
 		attempt := 0
 		switch r.Name {
 		case history.ActivityFailed, history.ActivityRequested:
 			attempt = max(p.Attempt, 1)
 		case history.NodeScheduled, history.ActivityCompleted, history.TimerFired, history.SignalReceived, history.InterruptResumed,
 			history.SubworkflowStarted, history.SubworkflowCompleted:
+		case history.CancelExecution:
+			s.facts["cancel"] = &r
+			continue
 		case history.ExecutionCompleted, history.ExecutionFailed, history.ExecutionCancelled:
 		default:
 			continue
@@ -372,6 +382,9 @@ func (s *schedule) drain() {
 			s.fatalf("effect %s twice", e.Key())
 		}
 		s.effects[e.Key()] = true
+		if _, walk := e.(*machine.WalkEffect); !walk {
+			s.checkFound(e.Base())
+		}
 		if a, ok := e.(*machine.ActivityEffect); ok {
 			var want object
 			if f := s.facts[factKey(history.ActivityFailed, a.NodeID, a.Visit, a.Attempt-1)]; f != nil {
@@ -579,7 +592,10 @@ func (s *schedule) disturb() {
 			}
 			s.refuse("wrong name", in)
 		}
-	case 6: // for the other side
+	case 6: // for the other side, or of a parent while a rollback runs
+		if len(s.m.Rollbacks()) > 0 {
+			s.refuse("by the parent", machine.Cancel{ByParent: true})
+		}
 		if o, ok := s.answer(wait).(machine.Outcome); ok {
 			if o.Host {
 				s.refuse("not an executor's", machine.Outcome{Key: wait.Key, OK: true})
@@ -687,7 +703,7 @@ func (s *schedule) naive(facts map[string]*history.Record) (*naive, passage) {
 		w: s.w, world: s.world, facts: facts, sequential: s.cfg.Branches == machine.Sequential, host: s.cfg.Mode == machine.HostMediated,
 		visits: map[string]int{},
 	}
-	return o, o.walk(object{"log": []any{}}, s.w.first, "")
+	return o, o.run(object{"log": []any{}})
 }
 
 // brief returns a state with short texts in place of errors.
@@ -727,7 +743,7 @@ func (s *schedule) compare() {
 func (s *schedule) finish() {
 	status := s.m.Status()
 	expectations := []map[string]*history.Record{s.facts}
-	if s.w.pure && status != machine.Cancelled {
+	if s.w.pure && s.facts["cancel"] == nil {
 		expectations = append(expectations, nil) // foretold from the outcomes alone
 	}
 	for _, facts := range expectations {

@@ -44,6 +44,9 @@ type simNode struct {
 	keep bool
 	// items, concurrency and tolerated of a node with a map; a node without one has no concurrency.
 	items, concurrency, tolerated int
+	// undo is the compensation, "" for none; rollback is that of the catch.
+	undo     string
+	rollback bool
 }
 
 // catches reports whether the node catches a failure with a code.
@@ -64,10 +67,14 @@ type simWorkflow struct {
 	// signals have the same name.
 	pure bool
 	size int
+	// onFailure and onCancel say when a run is rolled back.
+	onFailure, onCancel bool
 }
 
 func newSimWorkflow(seed uint64) *simWorkflow {
-	return drawWorkflow(rand.New(rand.NewPCG(seed, 77)), rand.New(rand.NewPCG(seed, 78)))
+	w := drawWorkflow(rand.New(rand.NewPCG(seed, 77)), rand.New(rand.NewPCG(seed, 78)))
+	w.compensate(rand.New(rand.NewPCG(seed, 79)))
+	return w
 }
 
 func drawWorkflow(rng, more *rand.Rand) *simWorkflow {
@@ -267,7 +274,13 @@ func (w *simWorkflow) source() string {
 			if n.as {
 				caught["as"] = "caught"
 			}
+			if n.rollback && w.compensated() {
+				caught["rollback"] = true
+			}
 			o["catch"] = []any{caught}
+		}
+		if n.undo != "" {
+			o["compensate"] = object{"node": n.undo, "as": "undo"}
 		}
 		if n.concurrency > 0 {
 			o["map"] = object{
@@ -293,12 +306,23 @@ func (w *simWorkflow) source() string {
 			edges = append(edges, object{"source": id, "target": n.next})
 		}
 	}
+	extensions := object{"uses": []any{"catch", "compensate", "early_signals", "loop", "map"}}
+	var rollback []any
+	if w.onFailure {
+		rollback = append(rollback, "failure")
+	}
+	if w.onCancel {
+		rollback = append(rollback, "cancel")
+	}
+	if rollback != nil {
+		extensions["rollback"] = rollback
+	}
 	text, err := json.Marshal(object{
 		"document": object{"schema": "urn:t", "name": "sim", "version": "1"},
 		"state_schema": object{"type": "object", "properties": object{
 			"log": object{"type": "array", "reducer": "append"}, "m": object{"type": "object", "reducer": "merge"},
 		}},
-		"nodes": nodes, "edges": edges, "x-workflows-engine": object{"uses": []any{"catch", "early_signals", "loop", "map"}},
+		"nodes": nodes, "edges": edges, "x-workflows-engine": extensions,
 	})
 	if err != nil {
 		panic(err)
@@ -403,6 +427,9 @@ type passage struct {
 	tried int
 	// last is the seq of the newest event on it.
 	last int64
+	// done is what can be undone; rolling says that it is being undone, fatal that a compensation has failed.
+	done           []simUndo
+	rolling, fatal bool
 }
 
 type simUpdate struct {
@@ -487,6 +514,7 @@ func (o *naive) walk(view object, from, until string) passage {
 			if n.concurrency > 0 {
 				v = o.items(&p, n, visit)
 			} else if v = o.attempts(&p, n, visit); v == arrived {
+				p.did(n, visit)
 				p.update(simUpdate{delta: output(at, visit)})
 			}
 		case "set_state":
@@ -522,6 +550,7 @@ func (o *naive) walk(view object, from, until string) passage {
 		case "subworkflow":
 			if v = o.wait(&p, history.SubworkflowCompleted, at, visit); v == arrived {
 				if o.world.child(at, visit) == machine.Completed {
+					p.did(n, visit)
 					p.update(simUpdate{delta: output(at, visit)})
 				} else {
 					v, p.code = failed, "NO"
@@ -530,11 +559,15 @@ func (o *naive) walk(view object, from, until string) passage {
 		case "parallel":
 			v = o.block(&p, n)
 		}
-		if v == failed && n.catches(p.code) {
+		if v == failed && !p.fatal && n.catches(p.code) {
 			if n.as {
 				p.update(simUpdate{delta: object{"caught": p.at + " " + p.code}})
 			}
 			next, v = n.caught, arrived
+			if n.rollback {
+				v = o.rollBack(&p)
+				p.rolling = v == stuck
+			}
 		}
 		if v != arrived {
 			p.verdict = v
@@ -658,6 +691,7 @@ func (o *naive) items(p *passage, n *simNode, visit int) verdict {
 		switch o.attempts(&item, n, visit+1+i) {
 		case arrived:
 			outputs[i] = output(n.id, visit+1+i)
+			p.did(n, visit+1+i)
 			ended++
 		case failed:
 			ended++
@@ -702,6 +736,10 @@ func (o *naive) block(p *passage, n *simNode) verdict {
 			continue
 		}
 		b := o.walk(fork, entry, n.next)
+		p.done, p.rolling = append(p.done, b.done...), p.rolling || b.rolling
+		if b.fatal {
+			p.at, p.code, p.fatal, b.verdict = b.at, b.code, true, stuck
+		}
 		branches[i] = b
 		if b.verdict != stuck {
 			ended = max(ended, b.last)
@@ -752,6 +790,8 @@ func (o *naive) block(p *passage, n *simNode) verdict {
 		head = head && b.verdict == arrived
 	}
 	switch {
+	case p.fatal:
+		return failed
 	case joined:
 		return arrived
 	case lost:

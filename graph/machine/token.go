@@ -40,6 +40,9 @@ type token struct {
 	wait    *wait
 	inner   *block
 	failure *failure
+	// done is what the token has done that can be undone, the newest last. rollback is set while that is undone.
+	done     []undo
+	rollback *rollback
 }
 
 // wait is what a token waits for. It is stored in positions.

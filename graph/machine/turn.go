@@ -55,6 +55,9 @@ func (m *Machine) scheduled(t *token) history.Payload {
 		p.Queued = true
 		t.locate(&p)
 	}
+	if t.rollback != nil {
+		p.Compensates = t.undoes().key()
+	}
 	return p
 }
 

@@ -34,6 +34,9 @@ func (m *Machine) noteMove(t *token, to *definition.Node) {
 		return
 	}
 	from := t.node
+	if t.rollback != nil {
+		from = m.prog.Node(t.undoes().Node)
+	}
 	if from == nil && t.block != nil {
 		from = t.block.node
 	}
@@ -45,9 +48,12 @@ func (m *Machine) noteMove(t *token, to *definition.Node) {
 // ended reports whether the run has ended or must end, or the walk was abandoned.
 func (m *Machine) ended() bool { return m.status.Terminal() || m.fatal != nil || m.stopped }
 
+// goesOn reports whether a token goes on after its node has completed: the state that came of it has not failed the token.
+func (m *Machine) goesOn(t *token) bool { return t.phase == live && t.rollback == nil && !m.ended() }
+
 // visit schedules a node and begins it. It returns the next node if the node completed at once.
 func (m *Machine) visit(t *token, n *definition.Node) *definition.Node {
-	if m.steps >= m.cfg.MaxVisits && !m.repeating() {
+	if m.steps >= m.cfg.MaxVisits && !m.repeating() && t.rollback == nil { // a rollback ends: it undoes visits
 		m.fatal = &failure{
 			Reason:  reasonOrchestration,
 			Message: "the run has used up its budget of node visits; a loop may never end",
@@ -62,7 +68,9 @@ func (m *Machine) visit(t *token, n *definition.Node) *definition.Node {
 	m.countVisit()
 	m.steps++
 	m.visits[n.Index]++
-	m.leaveLoops(t, n)
+	if t.rollback == nil { // a caught failure may lead on within the loops
+		m.leaveLoops(t, n)
+	}
 	t.node, t.visit = n, m.visits[n.Index]
 	m.command(t, history.ScheduleNode, history.Payload{NodeID: n.ID})
 	m.event(history.NodeScheduled, m.scheduled(t))
@@ -168,6 +176,7 @@ func (m *Machine) complete(t *token, c completion) *definition.Node {
 		m.itemEnded(t, c.output, nil)
 		return nil
 	}
+	t.remember(c.output)
 	m.command(t, history.CompleteNode, history.Payload{NodeID: n.ID, Output: c.output})
 	view, err := m.merged(t, c.delta, c.overlay)
 	if err != nil {
@@ -189,6 +198,9 @@ func (m *Machine) complete(t *token, c completion) *definition.Node {
 			t.view = before // the output that breaks the state is not part of it
 		}
 		return m.failToken(t, bad)
+	}
+	if t.rollback != nil {
+		return m.undone(t)
 	}
 	if n.NextErr != nil {
 		return m.failNode(t, reasonOrchestration, n.NextErr.Error(), codeOf(n.NextErr))
@@ -213,6 +225,9 @@ func (m *Machine) merged(t *token, delta map[string]any, overlay bool) (map[stri
 
 // invalidState returns the failure of a view that breaks the state_schema.
 func (m *Machine) invalidState(t *token, nodeID string) *failure {
+	if t.rollback != nil && t.rollback.Broken {
+		return nil
+	}
 	if vs := m.prog.State.Validate(t.view); len(vs) > 0 {
 		return &failure{
 			Reason: reasonOrchestration, Code: string(problem.StateInvalid), NodeID: nodeID,

@@ -26,7 +26,8 @@ type Performer struct {
 	Now func() time.Time
 	Log *slog.Logger
 	// Alive is called with each heartbeat of an executor.
-	Alive func(Heartbeat)
+	Alive    func(Heartbeat)
+	Requests Requests
 	// Abandoned is called with a delegate whose attempt fails while its agent may still work on the task.
 	Abandoned func(executionID string, e *machine.DelegateEffect)
 

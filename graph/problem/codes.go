@@ -130,6 +130,8 @@ const (
 	StateInvalid Code = "STATE_SCHEMA_VIOLATION"
 	// InputInvalid: the input of a run breaks input_schema or state_schema.
 	InputInvalid Code = "INPUT_INVALID"
+	// CompensationFailed: a compensation failed, so that a rollback ended. What is not undone is named.
+	CompensationFailed Code = "COMPENSATION_FAILED"
 	// MapItemsInvalid: the items of a map are no list, or too many.
 	MapItemsInvalid Code = "MAP_ITEMS_INVALID"
 	// ExpressionFailed: a jq program failed.
@@ -229,6 +231,8 @@ const (
 	ExtensionUsed Code = "EXTENSION_USED"
 	// DefinitionSignature: a signature block is malformed.
 	DefinitionSignature Code = "DEFINITION_SIGNATURE"
+	// CompensationInvalid: a compensation is no node of its own that undoes others, or nothing has one where a rollback is asked for.
+	CompensationInvalid Code = "COMPENSATION_INVALID"
 	// DuplicateNodeID: two nodes have the same id.
 	DuplicateNodeID Code = "DUPLICATE_NODE_ID"
 	// ReservedNodeID: a node is named __start__.
@@ -259,6 +263,8 @@ const (
 	ParallelName Code = "PARALLEL_BRANCH_NAME"
 	// ParallelEmpty: a branch has no node.
 	ParallelEmpty Code = "PARALLEL_BRANCH_EMPTY"
+	// ParallelEntry: two branches of a parallel node begin at the same node.
+	ParallelEntry Code = "PARALLEL_BRANCH_ENTRY"
 	// ParallelOverwrite: two branches of a parallel node set the same key of the state, which has no reducer.
 	ParallelOverwrite Code = "PARALLEL_BRANCH_OVERWRITE"
 	// SwitchDefault: a switch without default fails when no case matches.
@@ -309,6 +315,14 @@ const (
 	TemplateLiteral Code = "TEMPLATE_IS_LITERAL"
 	// ExpressionRegex: a regular expression is invalid, or has another meaning in other engines.
 	ExpressionRegex Code = "EXPRESSION_REGEX"
+	// ExpressionPath: a program reads a member that no schema declares.
+	ExpressionPath Code = "EXPRESSION_PATH_UNKNOWN"
+	// ExpressionComparison: a comparison always comes out the same.
+	ExpressionComparison Code = "EXPRESSION_COMPARISON_CONSTANT"
+	// SchemaKeyword: a keyword of a schema is misspelt, or requires a member that the schema does not have.
+	SchemaKeyword Code = "SCHEMA_KEYWORD_UNKNOWN"
+	// StateKeyUnused: nothing reads or writes a property of the state_schema.
+	StateKeyUnused Code = "STATE_KEY_UNUSED"
 )
 
 // Codes of findings in a database and in files with runs, besides HISTORY_VERSION_UNSUPPORTED, DEFINITION_REQUIRED and

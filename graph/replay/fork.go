@@ -54,6 +54,11 @@ func (f *Fork) Past(records []history.Record) ([]history.Record, *machine.Machin
 			WithPlace(problem.Place{ExecutionID: f.From}).
 			WithHint("Its records are 1 to %d; its history shows them.", len(records))
 	}
+	if f.BeforeNode != "" {
+		if err := f.keepsUndone(records, int(f.Seq)); err != nil {
+			return nil, nil, err
+		}
+	}
 	past, m, err := f.past(records)
 	if errors.Is(err, problem.Nondeterminism) {
 		err = problem.New(problem.Nondeterminism, "run %q cannot be forked at record %d: %v", f.From, f.Seq, err).

@@ -65,8 +65,12 @@ func InputOf(records []history.Record) map[string]any {
 
 // WithoutEnd returns how many of the first n records come before the run's end.
 func WithoutEnd(records []history.Record, n int) int {
-	if end := slices.IndexFunc(records[:n], ends); end > 0 {
-		return end
+	end := slices.IndexFunc(records, ends)
+	if end > 1 && records[end-1].Name == history.CancelExecution {
+		end--
+	}
+	if end > 0 {
+		return min(end, n)
 	}
 	return n
 }
@@ -79,7 +83,5 @@ func WithoutFailure(records []history.Record, n int) int {
 	return n
 }
 
-// ends reports whether a record is part of a run's end.
-func ends(r history.Record) bool {
-	return r.Kind == history.Event && r.Name.Terminal() || r.Name == history.CancelExecution
-}
+// ends reports whether a record ends a run. A cancel alone may have led to a rollback.
+func ends(r history.Record) bool { return r.Kind == history.Event && r.Name.Terminal() }

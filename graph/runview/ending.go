@@ -58,6 +58,9 @@ func (e *Ending) TakeRecords(records []history.Record) bool {
 			return true
 		case name == history.ExecutionFailed && e.Status == machine.Failed:
 			e.Error, e.Code, found = p.Error, p.Code, true
+			if e.NodeID = p.FailedNodeID; e.NodeID != "" {
+				return true
+			}
 		}
 	}
 	return found

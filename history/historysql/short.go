@@ -69,8 +69,12 @@ func newRowReader(id string, shelf shortform.Shelf, outline bool) rowReader {
 
 // record returns a row as a record; see storedRow.record.
 func (x *rowReader) record(r *storedRow) (history.Record, error) {
+	read := func(name history.Name) (history.Payload, error) { return x.short.Payload(name, r.seq, r.payload) }
 	if history.RowVersion(r.version) != shortform.Version {
-		return r.record(x.id)
+		if r.writer != ownRow || !shortform.HasShortRequest(history.Name(r.name), r.payload) {
+			return r.record(x.id)
+		}
+		read = func(name history.Name) (history.Payload, error) { return x.short.Request(name, r.payload) }
 	}
 	whole := *r
 	whole.version, whole.payload = int64(history.RecordSchemaVersion), emptyObject
@@ -79,7 +83,7 @@ func (x *rowReader) record(r *storedRow) (history.Record, error) {
 	if err != nil {
 		return out, err
 	}
-	p, err := x.short.Payload(out.Name, r.seq, r.payload)
+	p, err := read(out.Name)
 	if err != nil {
 		if _, ok := problem.As(err); !ok {
 			return out, err // the database's

@@ -53,6 +53,9 @@ func (w *Walk) Append(s history.Store) {
 		default:
 			delta = w.delta()
 		}
+		if w.rand.IntN(3) == 0 {
+			add(history.Event, history.ActivityRequested, history.Payload{NodeType: "tool_call", Attempt: 1, Request: w.given()})
+		}
 		add(history.Event, history.ActivityCompleted, history.Payload{Result: history.Some(delta)})
 		add(history.Command, history.CompleteNode, history.Payload{Output: delta})
 		next := maps.Clone(w.state)

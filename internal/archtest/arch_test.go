@@ -65,6 +65,9 @@ var rooms = map[string][]string{
 	"internal/suggest":            {},
 	"docs":                        {},
 	"internal/guide":              {"docs", "graph/definition", "graph/problem", "internal/suggest"},
+	"internal/format":             {"graph/definition", "graph/problem", "internal/jsonvalue"},
+	"internal/scaffold":           {"internal/jsonvalue"},
+	"internal/explain":            {"docs", "internal/suggest"},
 	"internal/shellword":          {},
 	"internal/outline":            {"internal/jsonvalue"},
 	"internal/config/envname":     {"graph/problem"},
@@ -84,6 +87,7 @@ var rooms = map[string][]string{
 	"graph/expr":                  {"graph/problem", "internal/backtrack", "internal/jsonvalue"},
 	"graph/state":                 {"graph/problem", "internal/jsonvalue", "internal/jsonschema"},
 	"graph/definition":            {"graph/problem", "graph/expr", "graph/state", "internal/jsonvalue", "internal/jsonschema", "internal/suggest", "schemas"},
+	"graph/lint":                  {"graph/problem", "graph/definition", "graph/state", "internal/jsonvalue", "internal/suggest"},
 	"history":                     {"graph/problem", "internal/jsonvalue"},
 	"history/runfile":             {"history", "graph/problem", "internal/jsonvalue"},
 	"history/internal/storeclock": {},
@@ -94,10 +98,10 @@ var rooms = map[string][]string{
 	"activities":                  {"graph/problem", "internal/jsonvalue", "internal/port"},
 	"activities/activitiestest":   {"activities", "graph/problem"},
 	"internal/childprocess":       {"graph/problem"},
-	"activities/toolcall":         {"activities", "graph/expr", "graph/problem", "internal/childprocess", "internal/jsonschema", "internal/jsonvalue", "internal/suggest", "internal/wait"},
+	"activities/toolcall":         {"activities", "graph/expr", "graph/problem", "internal/childprocess", "internal/jsonschema", "internal/jsonvalue", "internal/port", "internal/suggest", "internal/wait"},
 	"activities/stepcommand":      {"activities", "graph/problem", "internal/childprocess", "internal/jsonvalue"},
 	"internal/manifest":           {"activities/stepcommand", "activities/toolcall", "graph/problem", "internal/jsonobject", "internal/jsonvalue", "internal/suggest"},
-	"activities/llmcall":          {"activities", "graph/problem", "graph/expr", "internal/jsonobject", "internal/jsonschema", "internal/jsonvalue"},
+	"activities/llmcall":          {"activities", "graph/problem", "graph/expr", "internal/jsonobject", "internal/jsonschema", "internal/jsonvalue", "internal/port"},
 	"delegate":                    {"activities", "graph/problem", "internal/jsonvalue", "internal/port", "internal/wait"},
 	"graph/runview":               {"history", "graph/problem", "graph/definition", "graph/machine", "internal/jsonvalue"},
 	"history/internal/shortform": {
@@ -123,7 +127,7 @@ var rooms = map[string][]string{
 		"history", "history/runfile", "graph/problem", "graph/definition", "graph/actor", "graph/admit", "graph/execution", "graph/library", "graph/replay",
 	},
 	"graph/survey":   {"history", "graph/problem", "graph/machine", "graph/runview", "graph/recorded", "graph/execution", "graph/library"},
-	"graph/perform":  {"internal/guard", "activities", "delegate", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/execution", "graph/limit", "graph/trace", "internal/jsonvalue", "internal/port"},
+	"graph/perform":  {"internal/guard", "history", "activities", "delegate", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/execution", "graph/limit", "graph/trace", "internal/jsonvalue", "internal/port"},
 	"graph/schedule": {"internal/guard", "history", "graph/machine", "graph/execution"},
 	"graph/notify":   {"internal/guard", "graph/problem", "history", "graph/machine", "graph/execution"},
 	"graph": {
@@ -142,7 +146,7 @@ var rooms = map[string][]string{
 		"activities", "activities/activitiestest", "delegate", "history", "history/historymem", "graph", "graph/problem",
 		"graph/definition", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/signing",
 	},
-	"internal/catalog":      {"graph/admit", "graph/definition", "graph/problem", "internal/suggest"},
+	"internal/catalog":      {"graph/admit", "graph/definition", "graph/lint", "graph/problem", "internal/suggest"},
 	"internal/httpworkflow": {"graph/definition", "graph/problem", "internal/config/envname", "internal/wait"},
 	"internal/config": {
 		"internal/catalog", "internal/childprocess", "internal/config/envname", "internal/httpworkflow", "internal/mcpserver/elicit", "internal/memory",
@@ -150,20 +154,21 @@ var rooms = map[string][]string{
 		"activities", "activities/llmcall", "delegate", "history", "history/historymem", "history/historysql", "graph", "graph/problem",
 		"graph/definition", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/signing",
 	},
-	"internal/runjson": {"history", "internal/config/envname", "graph/machine", "graph/runview", "internal/jsonvalue"},
+	"internal/runjson": {"history", "internal/config/envname", "graph/machine", "graph/runview", "internal/jsondelta", "internal/jsonvalue"},
 	"internal/picture": {"graph/definition", "history"},
+	"internal/runtree": {"graph/definition", "history", "internal/jsonvalue", "internal/picture"},
 	"internal/mcpserver/streamable": {
 		"internal/mcpserver/frame",
 	},
 	"internal/mcpserver": {
-		"history", "graph", "graph/problem", "graph/definition", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/runjson",
+		"history", "graph", "graph/problem", "graph/definition", "graph/lint", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/runjson",
 		"internal/catalog", "internal/guide", "internal/mcpserver/elicit", "internal/mcpserver/frame", "internal/mcpserver/streamable", "internal/outline", "internal/picture", "internal/shellword", "internal/suggest", "internal/config/envname", "graph/expr", "schemas",
 	},
 	"internal/cli": {
-		"internal/buildstamp", "internal/catalog", "graph/graphtest", "internal/guide", "internal/wait", "internal/workflowtest",
+		"internal/buildstamp", "internal/catalog", "internal/explain", "internal/format", "internal/scaffold", "graph/graphtest", "internal/guide", "internal/wait", "internal/workflowtest",
 		"activities", "activities/toolcall", "internal/manifest", "internal/sdnotify",
-		"conformance", "history", "history/runfile", "graph", "graph/problem", "graph/definition", "graph/machine",
-		"internal/config", "internal/config/envname", "internal/jsonvalue", "internal/jsonschema", "internal/mcphost", "internal/doctor", "internal/memory", "internal/picture", "internal/runjson", "internal/shellword", "schemas",
+		"conformance", "history", "history/runfile", "graph", "graph/problem", "graph/definition", "graph/lint", "graph/machine",
+		"internal/config", "internal/config/envname", "internal/jsonvalue", "internal/jsonschema", "internal/mcphost", "internal/doctor", "internal/memory", "internal/picture", "internal/runjson", "internal/runtree", "internal/shellword", "schemas",
 	},
 	"cmd/workflows-engine":     {"internal/childprocess", "internal/cli"},
 	"cmd/workflows-engine-mcp": {"internal/buildstamp", "internal/catalog", "internal/childprocess", "internal/config", "internal/memory", "internal/mcpserver", "internal/mcpserver/frame", "internal/mcpserver/stdio", "internal/mcpserver/streamable", "graph", "graph/machine", "graph/problem", "history"},
@@ -226,7 +231,7 @@ func TestArrowsRunDown(t *testing.T) {
 }
 
 // pure are the rooms that do no I/O and read no clock.
-var pure = []string{"graph/runview", "graph/admit", "graph/problem", "graph/expr", "graph/state", "graph/definition", "graph/machine", "internal/jsonvalue", "internal/runjson", "internal/jsonobject", "internal/jsondelta", "internal/jsonschema"}
+var pure = []string{"graph/runview", "graph/admit", "graph/problem", "graph/expr", "graph/state", "graph/definition", "graph/lint", "graph/machine", "internal/jsonvalue", "internal/runjson", "internal/runtree", "internal/jsonobject", "internal/jsondelta", "internal/jsonschema"}
 
 func TestPureRoomsDoNoIO(t *testing.T) {
 	t.Parallel()

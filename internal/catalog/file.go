@@ -14,6 +14,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/lint"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
@@ -141,7 +142,7 @@ func (c *Catalog) judge(name string, text []byte, unread error) (*Workflow, *Bro
 		return refuse(err)
 	}
 	broken.Name = cmp.Or(head(doc).text("name"), broken.Name)
-	prog, findings := definition.Compile(doc, definition.Options{})
+	prog, findings := lint.Compile(doc, definition.Options{})
 	if prog == nil {
 		return refuse(admit.RefusedDefinition(findings))
 	}

@@ -110,7 +110,7 @@ func TestAskInterrupted(t *testing.T) {
 	got := a.execute(ctx, []string{
 		"run", definitionOf(t, "approval-loop"), "--input", `{"topic":"x"}`, "--id", "a1", "--profile", "demo", "--db", "runs.db",
 	})
-	if got != exitInterrupted || !strings.Contains(stderr.String(), "workflows-engine recover a1") {
+	if got != exitInterrupted || !strings.Contains(stderr.String(), "workflows-engine resume a1 --payload") || !strings.Contains(stderr.String(), "workflows-engine watch a1") {
 		t.Errorf("exit %d, stderr %s", got, stderr)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/picture"
+	"github.com/workflows-engine/workflows-engine/internal/runtree"
 )
 
 // attempt is one attempt of an activity or a delegate, put together from its request and its outcome.
@@ -185,23 +187,17 @@ func (t *attempt) took() (d time.Duration, ok bool) {
 // tookText is took for people, "" without an outcome.
 func (t *attempt) tookText() string {
 	if d, ok := t.took(); ok {
-		return elapsed(d)
+		return picture.Elapsed(d)
 	}
 	return ""
 }
 
 // tokens returns what the provider counted; ok is false if it counted nothing.
-func (t *attempt) tokens() (in, out int64, ok bool) { return tokensOf(t.usage) }
-
-func tokensOf(usage map[string]any) (in, out int64, ok bool) {
-	prompt, isIn := usage["prompt_tokens"].(float64)
-	completion, isOut := usage["completion_tokens"].(float64)
-	return int64(prompt), int64(completion), isIn || isOut
-}
+func (t *attempt) tokens() (in, out int64, ok bool) { return runtree.Tokens(t.usage) }
 
 // tokensText is tokens for people: in+out; "" if nothing was counted.
 func tokensText(usage map[string]any) string {
-	if in, out, ok := tokensOf(usage); ok {
+	if in, out, ok := runtree.Tokens(usage); ok {
 		return fmt.Sprintf("%d+%d tokens", in, out)
 	}
 	return ""

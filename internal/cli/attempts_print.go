@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/picture"
+	"github.com/workflows-engine/workflows-engine/internal/runtree"
 )
 
 // errorWidth bounds the error at the end of a row of the table of attempts.
@@ -65,7 +67,7 @@ func sentBackRows(t *attempt) [][]string {
 }
 
 func tokenCells(usage map[string]any) (in, out string) {
-	if i, o, ok := tokensOf(usage); ok {
+	if i, o, ok := runtree.Tokens(usage); ok {
 		return fmt.Sprint(i), fmt.Sprint(o)
 	}
 	return "-", "-"
@@ -86,7 +88,7 @@ func total(list []*attempt) string {
 			in, out, counted = in+i, out+o, true
 		}
 	}
-	text := count(len(list), "attempt") + ", " + elapsed(took) + " from request to outcome"
+	text := count(len(list), "attempt") + ", " + picture.Elapsed(took) + " from request to outcome"
 	if counted {
 		text += fmt.Sprintf(", %d tokens in, %d out", in, out)
 	}

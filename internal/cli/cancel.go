@@ -16,7 +16,8 @@ func newCancel(a *app) *cobra.Command {
 		Use:   "cancel ID",
 		Short: "End a run and its subworkflows",
 		Long: `End a run. A run that was cancelled before answers with the first reason; one that has completed or failed
-cannot be cancelled.
+cannot be cancelled. One whose definition asks for it (rollback in x-workflows-engine) is rolled back first, by the
+processes that perform its nodes, and ends then; another cancel ends it at once.
 
 The run's tasks at agents are cancelled too. With --keep-tasks they are not, now or later: for a run that was moved to
 another database with export and import, and continues there with the same tasks.`,
@@ -51,6 +52,11 @@ func (a *app) cancel(ctx context.Context, id, reason string, keepTasks bool) err
 		}
 		run, err := s.engine.Cancel(ctx, graph.CancelRequest{ExecutionID: id, Reason: reason, KeepTasks: keepTasks})
 		if err != nil {
+			return err
+		}
+		if !run.Status.Terminal() {
+			_, err = fmt.Fprintf(a.human, "run %s is rolled back first; to see how far it is:\n  %s\n",
+				run.ExecutionID, s.command("status", run.ExecutionID))
 			return err
 		}
 		line := "cancelled run " + run.ExecutionID

@@ -1,10 +1,17 @@
 package cli
 
 import (
+	"cmp"
+	"context"
 	"log/slog"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -14,18 +21,177 @@ func (a *app) completeIDs(phase history.Phase) cobra.CompletionFunc {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		s, err := a.open(cmd.Context(), sessionOptions{bare: true, read: true, log: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		page, err := s.engine.List(cmd.Context(), history.ListQuery{Phase: phase, Limit: 100})
-		if firstError(err, s.close()) != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		var ids []string
-		for _, e := range page.Executions {
-			ids = append(ids, cobra.CompletionWithDesc(e.ID, e.DefinitionName+", "+string(e.Phase)))
-		}
-		return ids, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+		return a.completed(cmd, func(s *session) ([]string, error) {
+			page, err := s.engine.List(cmd.Context(), history.ListQuery{Phase: phase, Limit: 100})
+			var ids []string
+			for _, e := range page.Executions {
+				about := cut(cmp.Or(e.Title, e.DefinitionName), describedWidth) + ", " + string(e.Phase)
+				if e.CurrentNodeID != "" && !e.Phase.Terminal() {
+					about += " at " + e.CurrentNodeID
+				}
+				ids = append(ids, cobra.CompletionWithDesc(e.ID, about+", "+age(e.UpdatedAt, a.now())+" ago"))
+			}
+			return ids, err
+		})
 	}
+}
+
+// describedWidth is how many characters of a text describe a completion.
+const describedWidth = 40
+
+// completeWaits completes a command's first argument with the ids of runs in a phase, and its second with what entry says of a wait of
+// the run: a value and its description, or "" for a wait that does not count.
+func (a *app) completeWaits(phase history.Phase, entry func(*graph.Pending) (value, about string)) cobra.CompletionFunc {
+	ids := a.completeIDs(phase)
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		switch len(args) {
+		case 0:
+			return ids(cmd, args, typed)
+		case 1:
+			return a.waits(cmd, args[0], entry)
+		}
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeWait completes a flag with what entry says of the waits of the run that is the first argument.
+func (a *app) completeWait(cmd *cobra.Command, flag string, entry func(*graph.Pending) (value, about string)) {
+	a.completeFlag(cmd, flag, func(cmd *cobra.Command, args []string) ([]string, cobra.ShellCompDirective) {
+		if len(args) == 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return a.waits(cmd, args[0], entry)
+	})
+}
+
+func (a *app) waits(cmd *cobra.Command, id string, entry func(*graph.Pending) (value, about string)) ([]string, cobra.ShellCompDirective) {
+	return a.completed(cmd, func(s *session) ([]string, error) {
+		run, err := s.theRun(cmd.Context(), id)
+		if err != nil {
+			return nil, err
+		}
+		var list []string
+		for i := range run.Pending {
+			if value, about := entry(&run.Pending[i]); value != "" {
+				list = append(list, cobra.CompletionWithDesc(value, cut(about, describedWidth)))
+			}
+		}
+		return unique(list), nil
+	})
+}
+
+// The entries of completions: what a host performs, the signals and the questions that a run waits for.
+func hostWork(p *graph.Pending) (value, about string) {
+	if !p.Host {
+		return "", ""
+	}
+	return p.NodeID, p.NodeType
+}
+
+func hostBranch(p *graph.Pending) (value, about string) {
+	if !p.Host || p.Span == nil {
+		return "", ""
+	}
+	return p.Span.BranchName, p.NodeID
+}
+
+func hostKey(p *graph.Pending) (value, about string) {
+	if !p.Host {
+		return "", ""
+	}
+	return p.IdempotencyKey, waiterText(p)
+}
+
+func awaitedSignal(p *graph.Pending) (value, about string) { return p.SignalName, "at " + p.NodeID }
+
+func openInterrupt(p *graph.Pending) (value, about string) {
+	if p.Kind != machine.WaitInterrupt {
+		return "", ""
+	}
+	return p.ID, cmp.Or(p.Prompt, p.NodeID)
+}
+
+// completeNodes completes a flag with the nodes that the run has visited that is the first argument.
+func (a *app) completeNodes(cmd *cobra.Command, flag string) {
+	a.completeFlag(cmd, flag, func(cmd *cobra.Command, args []string) ([]string, cobra.ShellCompDirective) {
+		if len(args) == 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return a.completed(cmd, func(s *session) ([]string, error) {
+			run, err := s.theRun(cmd.Context(), args[0])
+			if err != nil {
+				return nil, err
+			}
+			facts := nodesOf(cmd.Context(), s.store, run.DefinitionHash)
+			var nodes []string
+			err = s.eachRecord(cmd.Context(), run.ExecutionID, func(r *history.Record) {
+				if r.Name == history.ScheduleNode {
+					nodes = append(nodes, cobra.CompletionWithDesc(r.Payload.NodeID, facts[r.Payload.NodeID].nodeType))
+				}
+			})
+			return unique(nodes), err
+		})
+	})
+}
+
+// completeLabels completes a flag with the labels of the runs that were changed last.
+func (a *app) completeLabels(cmd *cobra.Command, flag string) {
+	a.completeFlag(cmd, flag, func(cmd *cobra.Command, _ []string) ([]string, cobra.ShellCompDirective) {
+		return a.completed(cmd, func(s *session) ([]string, error) {
+			page, err := s.engine.List(cmd.Context(), history.ListQuery{Limit: 100})
+			var labels []string
+			for _, e := range page.Executions {
+				for _, name := range slices.Sorted(maps.Keys(e.Labels)) {
+					labels = append(labels, strings.TrimSuffix(name+"="+e.Labels[name], "="))
+				}
+			}
+			return unique(labels), err
+		})
+	})
+}
+
+func (a *app) completeFlag(cmd *cobra.Command, flag string, complete func(*cobra.Command, []string) ([]string, cobra.ShellCompDirective)) {
+	err := cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return complete(cmd, args)
+	})
+	if err != nil {
+		panic(err) // the flag is registered by the caller
+	}
+}
+
+// completed opens the store and lists what completes a word.
+func (a *app) completed(cmd *cobra.Command, list func(*session) ([]string, error)) ([]string, cobra.ShellCompDirective) {
+	s, err := a.open(cmd.Context(), sessionOptions{bare: true, read: true, log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	found, err := list(s)
+	if firstError(err, s.close()) != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
+// theRun is where the run stands that an argument names, by its id or the beginning of it.
+func (s *session) theRun(ctx context.Context, named string) (*graph.Run, error) {
+	if shortID.MatchString(named) {
+		fitting, err := runsThatBegin(ctx, s, named)
+		if err != nil {
+			return nil, err
+		}
+		if len(fitting) == 1 {
+			named = fitting[0]
+		}
+	}
+	return s.engine.Status(ctx, graph.StatusRequest{ExecutionID: named})
+}
+
+// unique takes out what is there before already.
+func unique(list []string) []string {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(list, func(text string) bool {
+		was := seen[text]
+		seen[text] = true
+		return was
+	})
 }

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 	"github.com/workflows-engine/workflows-engine/internal/shellword"
 )
@@ -69,6 +72,8 @@ func (d *drive) from(ctx context.Context, run *graph.Run, err error) error {
 		switch {
 		case answerErr != nil:
 			err = answerErr
+		case !found && d.goesOn(run):
+			run, err = d.change(ctx, run)
 		case !found:
 			return d.paused(ctx, run)
 		default:
@@ -92,6 +97,7 @@ func (d *drive) rest(ctx context.Context, run *graph.Run) (*graph.Run, error) {
 	if run.Status.Terminal() || awaited(run) != nil || left <= 0 || ctx.Err() != nil {
 		return run, nil
 	}
+	d.session.view.follow()
 	next, err := d.continueFor(ctx, run.ExecutionID, left)
 	if err != nil {
 		return run, err
@@ -128,15 +134,41 @@ func (d *drive) left() time.Duration {
 	return d.deadline.Sub(d.app.now())
 }
 
+// goesOn reports whether a run that waits for somebody goes on elsewhere meanwhile: attempts of this process in other branches, and with
+// --wait timers that are due by then.
+func (d *drive) goesOn(run *graph.Run) bool {
+	left := d.left()
+	return awaited(run) != nil && left > 0 && slices.ContainsFunc(run.Pending, func(p graph.Pending) bool {
+		switch p.Kind {
+		case machine.WaitActivity, machine.WaitDelegate:
+			return !p.Host && run.Lacks == nil
+		case machine.WaitTimer, machine.WaitBackoff:
+			return d.wait != nil && p.Due.Sub(d.app.now()) < left
+		}
+		return false
+	})
+}
+
+// change waits until something happens to the run, or the time is over.
+func (d *drive) change(ctx context.Context, run *graph.Run) (*graph.Run, error) {
+	d.session.view.follow()
+	return d.session.engine.Status(ctx, graph.StatusRequest{
+		ExecutionID: run.ExecutionID, Since: run.Seq, Wait: graph.Wait{Set: true, Limit: min(d.left(), statusInterval)},
+	})
+}
+
 // awaited returns the first entry that a person, a host or another system has to end, nil if there is none.
 func awaited(run *graph.Run) *graph.Pending {
 	for i, p := range run.Pending {
-		switch {
-		case p.Kind == machine.WaitInterrupt, p.Kind == machine.WaitSignal, p.Host:
+		if needsSomebody(&p) {
 			return &run.Pending[i]
 		}
 	}
 	return nil
+}
+
+func needsSomebody(p *graph.Pending) bool {
+	return p.Kind == machine.WaitInterrupt || p.Kind == machine.WaitSignal || p.Host
 }
 
 // nextAnswer takes the next scripted answer, or asks the person at the terminal.
@@ -151,7 +183,7 @@ func (d *drive) nextAnswer(ctx context.Context, run *graph.Run) (filled, bool, e
 	if !d.app.interactive {
 		return filled{}, false, nil
 	}
-	d.session.view.flush()
+	d.session.view.settle()
 	return d.app.ask(ctx, p)
 }
 
@@ -177,6 +209,7 @@ func (d *drive) apply(ctx context.Context, run *graph.Run, f filled) (*graph.Run
 		next *graph.Run
 		err  error
 	)
+	d.session.view.follow()
 	if f.signal != "" {
 		next, err = d.session.engine.Signal(ctx, graph.SignalRequest{
 			ExecutionID: run.ExecutionID, Name: f.signal, Payload: f.payload, Caller: d.caller,
@@ -199,11 +232,14 @@ func (d *drive) apply(ctx context.Context, run *graph.Run, f filled) (*graph.Run
 
 // ended prints the outcome of a run that has ended.
 func (d *drive) ended(run *graph.Run) error {
-	d.session.view.flush()
+	d.session.view.settle()
 	if len(d.answers) > 0 {
 		fmt.Fprintf(d.app.stderr, "%s %s not needed\n", d.app.paint.wait("warning:"), count(len(d.answers), "answer"))
 	}
 	d.app.summarize(run)
+	if run.Status == machine.Failed && limitFlags[problem.Code(run.ErrorCode)] == "" && d.session.config.Store != config.Memory {
+		fmt.Fprintf(d.app.stderr, "  hint: it has ended; try again from before the failure with\n  %s\n", d.session.command("retry", run.ExecutionID))
+	}
 	if d.json {
 		if err := d.session.writeJSON(d.app.stdout, runjson.Full(run)); err != nil {
 			return err
@@ -221,7 +257,7 @@ func (d *drive) ended(run *graph.Run) error {
 
 // paused says what a run waits for and which command continues it.
 func (d *drive) paused(ctx context.Context, run *graph.Run) error {
-	d.session.view.flush()
+	d.session.view.settle()
 	if run.Lacks != nil {
 		if err := d.session.addRequiredFlags(ctx, run); err != nil {
 			return err
@@ -239,14 +275,47 @@ func (d *drive) paused(ctx context.Context, run *graph.Run) error {
 
 // stopped ends the command before the run has come to rest. run is nil if there is none.
 func (d *drive) stopped(ctx context.Context, run *graph.Run, err error) error {
-	d.session.view.flush()
+	d.session.view.settle()
 	if run == nil || ctx.Err() == nil {
 		return err
 	}
-	fmt.Fprintf(d.app.stderr, "\ninterrupted; everything that run %s has done is recorded. Continue with:\n  %s\n",
-		run.ExecutionID, d.session.command("recover", run.ExecutionID))
+	fmt.Fprintf(d.app.stderr, "\ninterrupted; everything that run %s has done is recorded\n", run.ExecutionID)
+	if d.session.config.Store != config.Memory {
+		d.ways(ctx, run.ExecutionID)
+	}
 	return silent{exitInterrupted}
 }
+
+// reading returns the line that calls another command that reads the same runs.
+func (s *session) reading(name string, args ...string) string {
+	return shellword.Line(slices.Concat([]string{program, name}, args, s.sameStore)...)
+}
+
+// lastLook bounds how long a command that was interrupted looks where its run stands.
+const lastLook = 2 * time.Second
+
+// ways prints the commands by which a run goes on after this one: those that end its waits, or else take it over.
+func (d *drive) ways(ctx context.Context, id string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
+	defer cancel()
+	commands := []string{d.session.command("recover", id)}
+	if run, err := d.session.engine.Status(ctx, graph.StatusRequest{ExecutionID: id}); err == nil {
+		var ending []string
+		for i := range run.Pending {
+			if p := &run.Pending[i]; needsSomebody(p) && len(ending) < maxWays {
+				words := continuation(run, p)
+				ending = append(ending, d.session.command(words[0], words[1:]...))
+			}
+		}
+		if len(ending) > 0 {
+			commands = ending
+		}
+	}
+	fmt.Fprintf(d.app.stderr, "Continue with:\n  %s\nWatch it with:\n  %s\n", strings.Join(commands, "\n  "), d.session.command("watch", id))
+}
+
+// maxWays is how many waits are named with the command that ends each.
+const maxWays = 5
 
 // command returns the line that calls another command that drives the same runs.
 func (s *session) command(name string, args ...string) string {

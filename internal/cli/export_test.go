@@ -14,7 +14,7 @@ func newTestApp(t *testing.T, stdin io.Reader, now time.Time) (a *app, stdout, s
 	t.Helper()
 	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
 	return &app{
-		stdin: stdin, stdout: stdout, stderr: stderr, env: config.Environment{},
+		stdin: stdin, stdout: stdout, human: stdout, stderr: stderr, env: config.Environment{}, columns: func() int { return 0 },
 		now: func() time.Time { return now },
 	}, stdout, stderr
 }

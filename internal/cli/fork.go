@@ -2,9 +2,11 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/internal/config"
@@ -61,7 +63,14 @@ A fork is refused, with a list of all that is missing, if this command lacks wha
 	set := cmd.Flags()
 	set.Int64Var(&o.at, "at", 0, "the `seq` of the last record to keep")
 	set.StringVar(&o.before, "before", "", "the `node` whose newest visit the new run begins with")
-	set.StringVar(&o.correction, "state", "", "with --before: what to correct in the state, as `JSON`, @file, or - for standard input")
+	registerFork(set, &o)
+	a.completeNodes(cmd, "before")
+	return cmd
+}
+
+// registerFork adds the flags of commands that fork a run.
+func registerFork(set *pflag.FlagSet, o *forkOptions) {
+	set.StringVar(&o.correction, "state", "", "what to correct in the state before the node, as `JSON`, @file, or - for standard input")
 	set.StringVar(&o.id, "id", "", "the new run's `id` (default a new one)")
 	set.StringVar(&o.definition, flagDefinition, "", "`file` of the definition to follow instead of the run's own")
 	set.BoolVar(&o.allowMissing, "allow-missing", false, "begin although something is missing here, and leave it to another process")
@@ -69,11 +78,17 @@ A fork is refused, with a list of all that is missing, if this command lacks wha
 	o.answers.register(set)
 	registerWait(set, &o.wait)
 	set.BoolVar(&o.json, "json", false, "print where the run stands as JSON, instead of its result alone")
-	return cmd
 }
 
 // fork starts a run from another one's past and drives it.
 func (a *app) fork(ctx context.Context, id string, o forkOptions) error {
+	return a.forked(ctx, o, func(*session) (graph.ForkRequest, error) {
+		return graph.ForkRequest{ExecutionID: id, Seq: o.at, BeforeNode: o.before}, nil
+	})
+}
+
+// forked makes a fork and drives the new run.
+func (a *app) forked(ctx context.Context, o forkOptions, ask func(*session) (graph.ForkRequest, error)) error {
 	caller, err := a.caller(o.driveOptions)
 	if err != nil {
 		return err
@@ -87,16 +102,26 @@ func (a *app) fork(ctx context.Context, id string, o forkOptions) error {
 			return err
 		}
 	}
-	return a.with(ctx, sessionOptions{drives: true, live: true, folder: o.folder}, func(s *session) error {
+	return a.with(ctx, sessionOptions{drives: true, live: true, tree: true, folder: o.folder}, func(s *session) error {
 		forker, err := graph.Need[graph.Forker](s.engine, "fork")
 		if err != nil {
 			return err
 		}
+		req, err := ask(s)
+		if err != nil {
+			return err
+		}
 		d := a.drive(s, o.driveOptions)
-		run, err := forker.Fork(ctx, graph.ForkRequest{
-			ExecutionID: id, Seq: o.at, BeforeNode: o.before, Correction: correction, NewExecutionID: o.id, Definition: caller.Definition, Wait: d.caller.Wait,
-			RequireCapable: !o.allowMissing,
-		})
+		req.NewExecutionID, req.Definition, req.Correction = o.id, caller.Definition, correction
+		req.Wait, req.RequireCapable = d.caller.Wait, !o.allowMissing
+		run, err := forker.Fork(ctx, req)
+		if err == nil {
+			from := fmt.Sprintf("record %d", run.ForkedFrom.Seq)
+			if req.BeforeNode != "" {
+				from = "before node " + req.BeforeNode
+			}
+			fmt.Fprintf(a.stderr, "run %s continues run %s from %s\n", a.paint.bold(run.ExecutionID), req.ExecutionID, from)
+		}
 		return d.from(ctx, run, explainMissing(err, ""))
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/picture"
 )
@@ -67,6 +68,9 @@ func (a *app) graph(cmd *cobra.Command, args []string, o graphOptions) error {
 		return usage("%d nodes are too many for a drawing, which has at most %d", n, maxDrawn).WithHint("Use --format text.")
 	}
 	text := draw(program, run)
+	if o.format == "text" && o.output == "" {
+		text = wrapped(text, a.columns())
+	}
 	if o.output != "" {
 		if err := os.WriteFile(a.path(o.output), []byte(text), 0o644); err != nil {
 			return usage("--output: the file cannot be written").WithCause(err)
@@ -124,13 +128,18 @@ func (s *session) drawn(ctx context.Context, id string) (*definition.Program, *p
 		return nil, nil, problem.New(problem.ValidationError, "the definition of the run does not compile: %s", findings[0].Message)
 	}
 	run := picture.NewRun()
+	return program, run, s.eachRecord(ctx, id, run.Record)
+}
+
+// eachRecord goes through the records of a run.
+func (s *session) eachRecord(ctx context.Context, id string, each func(*history.Record)) error {
 	for next := int64(1); ; {
 		records, err := s.engine.History(ctx, graph.HistoryRequest{ExecutionID: id, FromSeq: next, Limit: skipPage})
 		if err != nil || len(records) == 0 {
-			return program, run, err
+			return err
 		}
 		for i := range records {
-			run.Record(&records[i])
+			each(&records[i])
 		}
 		next = records[len(records)-1].Seq + 1
 	}

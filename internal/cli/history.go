@@ -17,7 +17,7 @@ import (
 type historyOptions struct {
 	from, limit          int64
 	json, reveal, follow bool
-	activities           bool
+	activities, full     bool
 }
 
 // followInterval is how often --follow looks for new records; another process may be the one that writes them.
@@ -31,12 +31,14 @@ func newHistory(a *app) *cobra.Command {
 		Long: `Print what a run has recorded: commands, which are its script, and events, which are what happened. Under them
 stand the attempts of its activities and delegates: the node, what performed it, how long it took, the tokens that a
 model counted, and the error. --activities prints these alone. Values of members that look like secrets are masked;
---reveal shows them. DETAIL begins with who made the call that a record comes from ([by …]), as the caller said.
+--reveal shows them. DETAIL begins with who made the call that a record comes from ([by …]), as the caller said. Of a
+state it shows what has changed, of a request the beginning of what is sent; --full shows all of both, and --json too.
 
 TOOK is the time from the recorded request to the recorded outcome. An attempt that another process performed again after
 its process died has one request, so TOOK includes the time in which nobody performed it, as well as a host's own delay.`,
 		Example: `  workflows-engine history order-17
   workflows-engine history order-17 --activities
+  workflows-engine history order-17 --from 12 --limit 1 --full
   workflows-engine history order-17 --json --reveal > run.jsonl
   workflows-engine history order-17 --from 120 --follow`,
 		Args:              exactly("ID"),
@@ -47,6 +49,7 @@ its process died has one request, so TOOK includes the time in which nobody perf
 	set.Int64Var(&o.from, "from", 1, "the first record, by its number")
 	set.Int64Var(&o.limit, "limit", 0, "how many records (default all)")
 	set.BoolVarP(&o.activities, "activities", "a", false, "print only the attempts of activities and delegates")
+	set.BoolVar(&o.full, "full", false, "cut nothing in DETAIL: whole states and requests")
 	set.BoolVar(&o.json, "json", false, "print one JSON object a line")
 	set.BoolVar(&o.reveal, "reveal", false, "show masked values")
 	set.BoolVarP(&o.follow, "follow", "f", false, "keep printing new records until the run has ended")
@@ -70,7 +73,8 @@ func (a *app) history(ctx context.Context, id string, o historyOptions) error {
 		}
 		tally := newAttempts(nodesOf(ctx, s.store, execution.DefinitionHash))
 		first := max(o.from, 1)
-		if err := s.skip(ctx, id, first, tally); err != nil {
+		states := &stateTrail{}
+		if err := s.skip(ctx, id, first, tally, states); err != nil {
 			return err
 		}
 		heading := true
@@ -88,7 +92,7 @@ func (a *app) history(ctx context.Context, id string, o historyOptions) error {
 				}
 			}
 			if !o.activities {
-				if err := a.writeRecords(id, records, ended, o.json, heading); err != nil {
+				if err := a.writeRecords(id, records, ended, o, heading, states); err != nil {
 					return err
 				}
 			}
@@ -113,8 +117,9 @@ func (a *app) history(ctx context.Context, id string, o historyOptions) error {
 // skipPage is how many records are read at once of those that are not printed.
 const skipPage = 1000
 
-// skip applies to the tally the records before the first that is printed: requests, whose outcomes may be printed.
-func (s *session) skip(ctx context.Context, id string, first int64, tally *attempts) error {
+// skip applies to the tally the records before the first that is printed, requests, whose outcomes may be printed, and notes their
+// states.
+func (s *session) skip(ctx context.Context, id string, first int64, tally *attempts, states *stateTrail) error {
 	for next := int64(1); next < first; {
 		records, err := s.engine.History(ctx, graph.HistoryRequest{
 			ExecutionID: id, FromSeq: next, Limit: int(min(first-next, skipPage)),
@@ -122,8 +127,9 @@ func (s *session) skip(ctx context.Context, id string, first int64, tally *attem
 		if err != nil || len(records) == 0 {
 			return err
 		}
-		for _, r := range records {
-			tally.apply(r)
+		for i := range records {
+			tally.apply(records[i])
+			states.apply(&records[i])
 		}
 		next = records[len(records)-1].Seq + 1
 	}
@@ -150,11 +156,15 @@ func (a *app) more(ctx context.Context, s *session, id string, seq int64) (bool,
 	}
 }
 
-func (a *app) writeRecords(id string, records []history.Record, ended map[int64]*attempt, asJSON, heading bool) error {
-	if asJSON {
+func (a *app) writeRecords(id string, records []history.Record, ended map[int64]*attempt, o historyOptions, heading bool, states *stateTrail) error {
+	if o.json {
 		return writeRecordLines(a.stdout, id, records, ended)
 	}
-	return writeRecordTable(a.human, records, ended, heading)
+	width := detailWidth
+	if o.full {
+		width = wholeWidth
+	}
+	return writeRecordTable(a.human, records, ended, heading, states, width)
 }
 
 // writeAttempts prints what the activities took: under the records, for people, or alone.

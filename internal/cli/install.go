@@ -3,8 +3,11 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -222,9 +225,14 @@ func (a *app) entry(o installOptions, args []string) (mcphost.Entry, error) {
 			continue
 		}
 		if joined {
-			e.Args[i] = flag + "=" + a.path(value)
+			value = a.path(value)
+			e.Args[i] = flag + "=" + value
 		} else if i+1 < len(e.Args) {
-			e.Args[i+1] = a.path(e.Args[i+1])
+			value = a.path(e.Args[i+1])
+			e.Args[i+1] = value
+		}
+		if _, err := os.Stat(value); errors.Is(err, fs.ErrNotExist) && (flag == "--workflow-dir" || flag == "--mcp-config") {
+			fmt.Fprintf(a.stderr, "%s there is no %s (%s); make it before the host starts the server\n", a.paint.wait("warning:"), value, flag)
 		}
 	}
 	for _, setting := range o.env {

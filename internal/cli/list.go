@@ -1,14 +1,17 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -19,6 +22,7 @@ import (
 type listOptions struct {
 	phases, labels []string
 	open, json     bool
+	tree           bool
 	name, cursor   string
 	newer, older   time.Duration
 	limit          int
@@ -29,9 +33,13 @@ func newList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List runs, the last changed first",
+		Long: `List runs, the last changed first. A failed run has the code of its error. --tree puts subworkflows under the run that began them.
+
+On a terminal the columns are cut to its width; of ids that the engine has made, as much is shown as names the run in other commands.`,
 		Example: `  workflows-engine list
   workflows-engine list --phase interrupted,failed
   workflows-engine list --open --label customer=17
+  workflows-engine list --tree --newer 1h
   workflows-engine list --name lighthouse --newer 24h --limit 100
   workflows-engine list --json | jq -r '.executions[].execution_id'`,
 		Args: exactly(),
@@ -46,7 +54,10 @@ func newList(a *app) *cobra.Command {
 	set.DurationVar(&o.older, "older", 0, "only runs not changed within this `time`, as in 1h")
 	set.IntVar(&o.limit, "limit", 50, "how many, at most 100")
 	set.StringVar(&o.cursor, "cursor", "", "next_cursor of the page before")
+	set.BoolVar(&o.tree, "tree", false, "put subworkflows under the run that began them")
 	set.BoolVar(&o.json, "json", false, "print as JSON")
+	cmd.PreRunE = exclusive("tree", "json")
+	a.completeLabels(cmd, "label")
 	var phases []string
 	for _, p := range history.Phases() {
 		phases = append(phases, string(p))
@@ -99,37 +110,148 @@ func (a *app) list(ctx context.Context, o listOptions) error {
 		if err != nil {
 			return err
 		}
-		if o.json {
-			return writeEncoded(a.stdout, encodeList(page))
+		codes, err := errorCodes(ctx, s.engine, page.Executions)
+		if err != nil {
+			return err
 		}
-		return a.writeList(a.human, page)
+		if o.json {
+			return writeEncoded(a.stdout, encodeList(page, codes))
+		}
+		rows := make([]listed, len(page.Executions))
+		for i := range page.Executions {
+			rows[i] = listed{Execution: page.Executions[i], code: codes[i]}
+		}
+		if o.tree {
+			if rows, err = inTrees(ctx, s.engine, rows); err != nil {
+				return err
+			}
+		}
+		return a.writeList(rows, page.NextCursor)
 	})
 }
 
-func (a *app) writeList(w io.Writer, page history.ListPage) error {
-	if len(page.Executions) == 0 {
+// errorCodes returns the codes of the errors of runs that have failed, which the rows of a list do not have.
+func errorCodes(ctx context.Context, e graph.Engine, runs []history.Execution) ([]string, error) {
+	codes := make([]string, len(runs))
+	for i := range runs {
+		if runs[i].Phase != history.PhaseFailed {
+			continue
+		}
+		run, err := e.Status(ctx, graph.StatusRequest{ExecutionID: runs[i].ID})
+		if errors.Is(err, problem.ExecutionNotFound) {
+			continue // deleted meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		codes[i] = run.ErrorCode
+	}
+	return codes, nil
+}
+
+// listed is a row of a list.
+type listed struct {
+	history.Execution
+	code  string
+	depth int
+}
+
+// inTrees puts subworkflows under the run that began them, where that is in the list.
+func inTrees(ctx context.Context, e graph.Engine, rows []listed) ([]listed, error) {
+	var roots []string
+	for i := range rows {
+		if rows[i].Parent == "" && rows[i].InTree() {
+			roots = append(roots, rows[i].ID)
+		}
+	}
+	found, err := familiesOf(ctx, e, roots)
+	if err != nil {
+		return nil, err
+	}
+	var trees []listed
+	var below []history.Execution
+	for _, row := range rows {
+		if row.Parent != "" && slices.Contains(roots, history.Root(row.ID)) {
+			continue
+		}
+		trees = append(trees, row)
+		found.below(row.ID, 1, func(x *history.Execution, depth int) {
+			trees = append(trees, listed{Execution: *x, depth: depth})
+			below = append(below, *x)
+		})
+	}
+	codes, err := errorCodes(ctx, e, below)
+	if err != nil {
+		return nil, err
+	}
+	for i := range trees {
+		if trees[i].depth > 0 {
+			trees[i].code, codes = codes[0], codes[1:]
+		}
+	}
+	return trees, nil
+}
+
+// narrow is a terminal that has no room for a name beside a title, and for an error beside a node.
+const narrow = 100
+
+func (a *app) writeList(list []listed, cursor string) error {
+	if len(list) == 0 {
 		fmt.Fprintln(a.stderr, "no runs")
 		return nil
 	}
-	rows := [][]string{{"ID", "NAME", "PHASE", "NODE", "AGE"}}
-	titled := slices.ContainsFunc(page.Executions, func(e history.Execution) bool { return e.Title != "" })
+	columns := a.columns()
+	isNarrow := columns > 0 && columns < narrow
+	titled := !isNarrow && slices.ContainsFunc(list, func(e listed) bool { return e.Title != "" })
+	failed := slices.ContainsFunc(list, func(e listed) bool { return e.code != "" })
+	node := "NODE"
+	if isNarrow && failed {
+		node = "NODE, ERROR"
+	}
+	rows := [][]string{{"ID", "NAME", "PHASE", node, "AGE"}}
+	if failed && !isNarrow {
+		rows[0] = append(rows[0], "ERROR")
+	}
 	if titled {
 		rows[0] = append(rows[0], "TITLE")
 	}
-	for _, e := range page.Executions {
-		row := []string{e.ID, dash(e.DefinitionName), string(e.Phase), dash(e.CurrentNodeID), age(e.UpdatedAt, a.now())}
+	for _, e := range list {
+		name, at := e.DefinitionName, e.CurrentNodeID
+		if isNarrow {
+			name, at = cmp.Or(e.Title, name), cmp.Or(e.code, at)
+		}
+		row := []string{e.indentedID(columns > 0), dash(name), string(e.Phase), dash(at), age(e.UpdatedAt, a.now())}
+		if failed && !isNarrow {
+			row = append(row, dash(e.code))
+		}
 		if titled {
 			row = append(row, dash(e.Title))
 		}
 		rows = append(rows, row)
 	}
-	if err := writeTable(w, rows); err != nil {
+	keep := map[string]int{"NAME": 8, "PHASE": 11, node: 12, "ERROR": 20, "TITLE": 12}
+	if err := writeTable(a.human, fitted(rows, columns, keep)); err != nil {
 		return err
 	}
-	if page.NextCursor != "" {
-		fmt.Fprintf(a.stderr, "more with: --cursor %s\n", shellword.Quote(page.NextCursor))
+	if cursor != "" {
+		fmt.Fprintf(a.stderr, "more with: --cursor %s\n", shellword.Quote(cursor))
 	}
 	return nil
+}
+
+// indentedID is the id under that of its parent, of which it is told what comes after.
+func (e *listed) indentedID(short bool) string {
+	id := e.ID
+	if short && uuidBegins.MatchString(id) {
+		id = id[:shownOfUUID]
+	}
+	if e.depth == 0 {
+		return id
+	}
+	if short {
+		id = strings.TrimPrefix(e.ID, e.Parent)
+	}
+	return strings.Repeat("  ", e.depth-1) + "└ " + id
 }
 
 // dash stands for a cell without a value.
@@ -140,10 +262,11 @@ func dash(text string) string {
 	return text
 }
 
-func encodeList(page history.ListPage) jsonvalue.Ordered {
+func encodeList(page history.ListPage, codes []string) jsonvalue.Ordered {
 	rows := make([]jsonvalue.Ordered, len(page.Executions))
 	for i := range page.Executions {
 		rows[i] = runjson.FullRow(&page.Executions[i])
+		rows[i].Text("code", codes[i])
 	}
 	list := jsonvalue.Ordered{{"executions", rows}}
 	list.Text("next_cursor", page.NextCursor)

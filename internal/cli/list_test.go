@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/workflows-engine/workflows-engine/history"
 )
@@ -19,16 +22,44 @@ func TestWriteList(t *testing.T) {
 		NextCursor: "2026-04-29T10:00:00.000Z|3f0c8a52",
 	}
 	a, stdout, stderr := newTestApp(t, nil, noon)
-	if err := a.writeList(stdout, page); err != nil {
+	rows := []listed{{Execution: page.Executions[0]}, {Execution: page.Executions[1]}}
+	if err := a.writeList(rows, page.NextCursor); err != nil {
 		t.Fatal(err)
 	}
 	requireGolden(t, "list", stdout.String()+stderr.String())
 
 	stdout.Reset()
-	if err := writeEncoded(stdout, encodeList(page)); err != nil {
+	if err := writeEncoded(stdout, encodeList(page, []string{"", "TIMEOUT"})); err != nil {
 		t.Fatal(err)
 	}
 	requireGolden(t, "list_json", stdout.String())
+}
+
+// TestListFits: a list keeps to the width of the terminal, and its ids still name their runs.
+func TestListFits(t *testing.T) {
+	t.Parallel()
+	execution := func(id, parent, name, title string, phase history.Phase, node string) history.Execution {
+		return history.Execution{ID: id, Parent: parent, DefinitionName: name, Title: title, Phase: phase, CurrentNodeID: node, UpdatedAt: noon.Add(-3 * time.Minute)}
+	}
+	rows := []listed{
+		{Execution: execution("0190aaaa-1111-7000-8000-000000000001", "", "monthly-settlement-of-accounts", "", history.PhaseFailed, "collect_all_statements"), code: "ACTIVITY_OUTPUT_INVALID"},
+		{Execution: execution("0190aaaa-1111-7000-8000-000000000001:sub:pay", "0190aaaa-1111-7000-8000-000000000001", "payment", "", history.PhaseAwaitingActivity, "transfer"), depth: 1},
+		{Execution: execution("order-17", "", "order", "Order 17 of Kim, who is in a hurry", history.PhaseInterrupted, "review")},
+		{Execution: execution("order-18", "", "order", "", history.PhaseCompleted, "")},
+	}
+	for _, columns := range []int{60, 120} {
+		a, stdout, _ := newTestApp(t, nil, noon)
+		a.columns = func() int { return columns }
+		if err := a.writeList(rows, ""); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(stdout.String()) {
+			if n := utf8.RuneCountInString(strings.TrimSpace(line)); n > columns {
+				t.Errorf("%d characters of %d: %s", n, columns, line)
+			}
+		}
+		requireGolden(t, fmt.Sprintf("list_%d", columns), stdout.String())
+	}
 }
 
 func TestListQuery(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/runtree"
 )
 
 // liveView prints a line for each node as it completes. The runner hands records over without waiting (record); a
@@ -23,10 +24,12 @@ type liveView struct {
 	// printing is true while the goroutine runs, which alone uses runs.
 	printing bool
 	runs     map[string]*liveRun
+	// tree knows the visits of all runs.
+	tree *runtree.Tree
 }
 
 func newLiveView(out io.Writer, paint palette, store history.Store) *liveView {
-	v := &liveView{out: out, paint: paint, store: store, runs: map[string]*liveRun{}}
+	v := &liveView{out: out, paint: paint, store: store, runs: map[string]*liveRun{}, tree: runtree.New("", plain)}
 	v.printed.L = &v.mu
 	return v
 }
@@ -42,12 +45,12 @@ func (v *liveView) record(e graph.RecordEvent) {
 	}
 }
 
-// flush returns when everything recorded so far is printed, so that what is printed next comes after it. A nil view has
-// nothing to print.
+func (v *liveView) settle() { v.flush() }
+func (v *liveView) follow() {}
+func (v *liveView) close()  { v.flush() }
+
+// flush returns when everything recorded so far is printed, so that what is printed next comes after it.
 func (v *liveView) flush() {
-	if v == nil {
-		return
-	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for v.printing {

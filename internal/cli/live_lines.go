@@ -4,35 +4,34 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/picture"
+	"github.com/workflows-engine/workflows-engine/internal/runtree"
 )
 
 // liveRun is what the view remembers of one run.
 type liveRun struct {
-	depth   int
-	nodes   map[string]nodeFacts
-	width   int // of the longest node id
-	started map[visit]time.Time
-	attempt map[visit]int
+	depth int
+	nodes map[string]nodeFacts
+	width int // of the longest node id
 }
 
-// visit names one visit of a node in a run.
-type visit struct {
-	node   string
-	number int
+func (r *liveRun) is(node string, kind definition.Type) bool {
+	return r.nodes[node].nodeType == string(kind)
 }
 
-// run returns what is remembered of a run. A run that began before the view did is learnt from its projection.
-func (v *liveView) run(id string) *liveRun {
+// run returns what is remembered of a run. What it did before the view began is learnt from the store, up to a record.
+func (v *liveView) run(id string, before int64) *liveRun {
 	run := v.runs[id]
 	if run == nil {
-		run = &liveRun{started: map[visit]time.Time{}, attempt: map[visit]int{}}
+		run = &liveRun{}
 		// What cannot be read is not displayed.
 		execution, _ := v.store.Execution(context.Background(), id)
 		run.depth, run.nodes = execution.Depth, nodesOf(context.Background(), v.store, execution.DefinitionHash)
+		v.tree.Define(id, storedProgram(context.Background(), v.store, execution.DefinitionHash))
+		v.learn(id, before)
 		for node := range run.nodes {
 			run.width = max(run.width, min(len(node), 28))
 		}
@@ -41,63 +40,84 @@ func (v *liveView) run(id string) *liveRun {
 	return run
 }
 
+// learn takes in the records of a run before one.
+func (v *liveView) learn(id string, before int64) {
+	for next := int64(1); next < before; {
+		records, err := v.store.Read(context.Background(), id, next, int(min(before-next, skipPage)))
+		if err != nil || len(records) == 0 {
+			return
+		}
+		for i := range records {
+			v.tree.Record(id, &records[i])
+		}
+		next = records[len(records)-1].Seq + 1
+	}
+}
+
 // show prints the line of a record, if it has one.
 func (v *liveView) show(id string, r history.Record) {
-	run, p := v.run(id), r.Payload
-	at := visit{p.NodeID, p.Visit}
+	run, p := v.run(id, r.Seq), r.Payload
+	at := v.tree.Record(id, &r)
+	of := about(p.NodeID, at)
 	switch r.Name {
 	case history.ExecutionStarted:
 		v.header(run, id, p)
 	case history.NodeScheduled:
-		run.started[at] = r.CreatedAt
+		if before := at.Previous(); before != nil && before.Chosen == at.Node && run.is(before.Node, definition.Switch) {
+			v.line(run, about(before.Node, before), v.paint.good("✓"), strings.TrimSpace("→ "+at.Node+"  "+before.Made()))
+		}
+		if p.Compensates != "" {
+			v.line(run, of, v.paint.wait("↶"), "undoes "+p.Compensates)
+		}
+	case history.RollbackStarted:
+		v.line(run, of, v.paint.wait("↶"), fmt.Sprintf("rollback: %d to undo", p.Compensations))
 	case history.ActivityRequested:
 		if p.ExternalTask != "" {
-			v.line(run, r, v.paint.wait("…"), "task "+cut(p.ExternalTask, outputWidth)+" at agent "+p.AgentID)
-			return
+			v.line(run, of, v.paint.wait("…"), "task "+cut(p.ExternalTask, outputWidth)+" at agent "+p.AgentID)
 		}
-		run.attempt[at] = p.Attempt
 	case history.ActivityCompleted:
 		text := short(v.redaction.Or().Value(p.Result.Value), outputWidth)
 		if tokens := tokensText(p.Usage); tokens != "" {
 			text = tokens + "  " + text
 		}
-		v.line(run, r, v.paint.good("✓"), text)
+		v.line(run, of, v.paint.good("✓"), text)
 	case history.ActivityFailed:
-		v.failedAttempt(run, r)
+		v.failedAttempt(run, of, r)
 	case history.CompleteNode:
 		// Activities have had their line when the outcome came, parallel blocks when they joined.
+		// Switches have theirs when it is known where they lead.
 		kind := definition.Type(run.nodes[p.NodeID].nodeType)
-		if !kind.IsActivity() && kind != definition.AgentDelegate && kind != definition.Parallel {
-			v.line(run, r, v.paint.good("✓"), outputText(v.redacted(p.Output)))
+		if !kind.IsActivity() && kind != definition.AgentDelegate && kind != definition.Parallel && kind != definition.Switch {
+			v.line(run, of, v.paint.good("✓"), outputText(v.redacted(p.Output)))
 		}
 	case history.FailNode:
 		// A node without an id failed for a reason outside of it; an activity's attempt has had its line.
 		if p.Reason != "activity_failed" && p.Reason != "delegate_failed" {
-			v.line(run, r, v.paint.bad("✗"), cut(p.Message, messageWidth))
+			v.line(run, of, v.paint.bad("✗"), cut(p.Message, messageWidth))
 		}
 		if p.CaughtBy != "" {
-			v.line(run, r, v.paint.wait("↷"), "the failure is caught: goes on at "+p.Target)
+			v.line(run, of, v.paint.wait("↷"), "the failure is caught: goes on at "+p.Target)
 		}
 	case history.InterruptRaised:
 		if p.ExternalTask != "" {
-			v.line(run, r, v.paint.wait("?"), "the agent waits for an answer")
+			v.line(run, of, v.paint.wait("?"), "the agent waits for an answer")
 			return
 		}
-		v.line(run, r, v.paint.wait("?"), "waits for an answer")
+		v.line(run, of, v.paint.wait("?"), "waits for an answer")
 	case history.SignalWaitStarted:
-		v.line(run, r, v.paint.wait("?"), fmt.Sprintf("waits for the signal %q", p.SignalName))
+		v.line(run, of, v.paint.wait("?"), fmt.Sprintf("waits for the signal %q", p.SignalName))
 	case history.SignalKept:
-		v.line(run, r, v.paint.faint("+"), fmt.Sprintf("the signal %q is kept until it is waited for", p.SignalName))
+		v.line(run, of, v.paint.faint("+"), fmt.Sprintf("the signal %q is kept until it is waited for", p.SignalName))
 	case history.TimerStarted:
-		v.line(run, r, v.paint.wait("…"), "waits"+untilText(r))
+		v.line(run, of, v.paint.wait("…"), "waits"+untilText(r))
 	case history.MapStarted:
-		v.line(run, r, v.paint.wait("…"), fmt.Sprintf("for each of %v items", p.Items.Value))
+		v.line(run, of, v.paint.wait("…"), fmt.Sprintf("for each of %v items", p.Items.Value))
 	case history.ParallelForked:
-		v.line(run, r, v.paint.wait("…"), fmt.Sprintf("forks into %s (join %s)", strings.Join(p.BranchNames, ", "), p.Join))
+		v.line(run, of, v.paint.wait("…"), fmt.Sprintf("forks into %s (join %s)", strings.Join(p.BranchNames, ", "), p.Join))
 	case history.ParallelJoined:
-		v.line(run, r, v.paint.good("✓"), joinedText(p))
+		v.line(run, of, v.paint.good("✓"), joinedText(p))
 	case history.ParallelBranchCancelled:
-		v.line(run, r, v.paint.faint("-"), "branch "+p.BranchName+" was not needed")
+		v.line(run, of, v.paint.faint("-"), "branch "+p.BranchName+" was not needed")
 	}
 }
 
@@ -115,32 +135,44 @@ func (v *liveView) header(run *liveRun, id string, p history.Payload) {
 	fmt.Fprintf(v.out, "%s%s %s %s  %s\n", indent(run), what, v.paint.bold(p.WorkflowName), p.WorkflowVersion, v.paint.faint(id))
 }
 
-// line prints: glyph, node, type, time taken, attempt, text.
-func (v *liveView) line(run *liveRun, r history.Record, glyph, text string) {
-	p := r.Payload
-	at := visit{p.NodeID, p.Visit}
-	took := ""
-	if began, ok := run.started[at]; ok && r.Name != history.ParallelForked && r.Name != history.ParallelBranchCancelled {
-		took = elapsed(r.CreatedAt.Sub(began))
+// subject is what a line is about.
+type subject struct {
+	node, took string
+	visit      *runtree.Visit // nil for one that is not known
+}
+
+func about(node string, v *runtree.Visit) subject {
+	s := subject{node: node, visit: v}
+	if v != nil && !v.Ended.IsZero() {
+		s.took = picture.Elapsed(v.Took(v.Ended))
 	}
-	attempt := ""
-	if n := run.attempt[at]; n > 1 {
-		attempt = fmt.Sprintf("attempt %d  ", n)
+	return s
+}
+
+// line prints: glyph, node, type, time taken, item, attempt, text.
+func (v *liveView) line(run *liveRun, of subject, glyph, text string) {
+	if of.visit != nil {
+		if of.visit.Attempt > 1 {
+			text = fmt.Sprintf("attempt %d  %s", of.visit.Attempt, text)
+		}
+		if index, items := of.visit.Item(); items > 0 {
+			text = fmt.Sprintf("item %d of %d  %s", index+1, items, text)
+		}
 	}
-	facts := fmt.Sprintf("%-14s  %6s", run.nodes[p.NodeID].nodeType, took)
-	if text = attempt + text; text == "" {
+	facts := fmt.Sprintf("%-14s  %6s", run.nodes[of.node].nodeType, of.took)
+	if text = strings.TrimSpace(text); text == "" {
 		facts = strings.TrimRight(facts, " ")
 	} else {
 		text = "  " + text
 	}
-	fmt.Fprintf(v.out, "%s%s %-*s  %s%s\n", indent(run), glyph, run.width, p.NodeID, v.paint.faint(facts), text)
+	fmt.Fprintf(v.out, "%s%s %-*s  %s%s\n", indent(run), glyph, run.width, of.node, v.paint.faint(facts), text)
 }
 
-func (v *liveView) failedAttempt(run *liveRun, r history.Record) {
+func (v *liveView) failedAttempt(run *liveRun, of subject, r history.Record) {
 	p := r.Payload
 	text := cut(strings.TrimSpace(p.Code+" "+p.Error), messageWidth)
 	if !p.WillRetry {
-		v.line(run, r, v.paint.bad("✗"), text)
+		v.line(run, of, v.paint.bad("✗"), text)
 		return
 	}
 	next := "tried again"
@@ -148,9 +180,12 @@ func (v *liveView) failedAttempt(run *liveRun, r history.Record) {
 		next = "sent back to be repaired"
 	}
 	if wait := p.RetryAt.Sub(r.CreatedAt); wait > 0 {
-		next += " in " + elapsed(wait)
+		next += " in " + picture.Elapsed(wait)
 	}
-	v.line(run, r, v.paint.wait("↻"), text+", "+next)
+	if of.visit != nil {
+		of.took = picture.Elapsed(of.visit.Took(r.CreatedAt))
+	}
+	v.line(run, of, v.paint.wait("↻"), text+", "+next)
 }
 
 func indent(run *liveRun) string { return strings.Repeat("    ", run.depth) }
@@ -176,7 +211,7 @@ func untilText(r history.Record) string {
 	case r.Payload.TimerKind == "until":
 		return " until " + timeText(r.Payload.DueAt)
 	}
-	return " " + elapsed(r.Payload.DueAt.Sub(r.CreatedAt))
+	return " " + picture.Elapsed(r.Payload.DueAt.Sub(r.CreatedAt))
 }
 
 func joinedText(p history.Payload) string {

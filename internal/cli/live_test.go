@@ -80,7 +80,7 @@ func TestLiveView(t *testing.T) {
 			"begin": {nodeType: "start"}, "classify": {nodeType: "llm_call"}, "gather": {nodeType: "parallel"}, "search": {nodeType: "tool_call"},
 			"ask": {nodeType: "interrupt"}, "hold": {nodeType: "wait"}, "nap": {nodeType: "wait"}, "pick": {nodeType: "switch"},
 		},
-		width: len("classify"), started: map[visit]time.Time{}, attempt: map[visit]int{},
+		width: len("classify"),
 	}
 	view.record(graph.RecordEvent{ExecutionID: "r1", Records: sampleRecords()})
 	view.flush()
@@ -95,7 +95,7 @@ func TestLiveRepair(t *testing.T) {
 	store := historymem.New()
 	defer store.Close()
 	view := newLiveView(&out, palette{}, store)
-	view.runs["r1"] = &liveRun{nodes: map[string]nodeFacts{"ask": {nodeType: "llm_call"}}, width: len("ask"), started: map[visit]time.Time{}, attempt: map[visit]int{}}
+	view.runs["r1"] = &liveRun{nodes: map[string]nodeFacts{"ask": {nodeType: "llm_call"}}, width: len("ask")}
 	view.record(graph.RecordEvent{ExecutionID: "r1", Records: recordsOf(
 		event(history.ActivityRequested, P{NodeID: "ask", NodeType: "llm_call", Attempt: 1}),
 		event(history.ActivityFailed, P{NodeID: "ask", Attempt: 1, Code: "WRONG", Error: "no", WillRetry: true, Repair: map[string]any{"a": 1.0}}),

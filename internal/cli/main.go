@@ -26,6 +26,10 @@ type app struct {
 	newEngine func(history.Store, graph.Options) (graph.Engine, error)
 	// paint colours text on stderr, or leaves it as it is.
 	paint palette
+	// screen keeps a tree at the end of stderr; nil if stderr is no terminal, or one that cannot.
+	screen *screen
+	// columns is how wide the terminal is that stdout is; 0 if it is none.
+	columns func() int
 	// interactive is true if a person sits at stdin and stderr.
 	interactive bool
 	// database is the file that a session has opened, "" before and for none.
@@ -39,7 +43,18 @@ type app struct {
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, env: config.System(), now: time.Now}
 	a.paint = newPalette(isTerminal(stderr), a.env)
+	if a.screen = newScreen(stderr, a.env); a.screen != nil {
+		a.stderr = a.screen
+	}
 	a.interactive = isTerminal(stdin) && isTerminal(stderr)
+	a.columns = func() int {
+		file, _ := stdout.(*os.File)
+		if file == nil || !isTerminal(stdout) {
+			return 0
+		}
+		columns, _, _ := terminalSize(file)
+		return columns
+	}
 	return a.execute(graph.WithActor(ctx, person()), args)
 }
 
@@ -56,6 +71,9 @@ func person() graph.Actor {
 func (a *app) execute(ctx context.Context, args []string) int {
 	out := &output{out: a.stdout}
 	a.stdout, a.human, a.stderr = out, &plainWriter{out: out}, &plainWriter{out: a.stderr}
+	if a.columns == nil {
+		a.columns = func() int { return 0 }
+	}
 	root := newRoot(a)
 	root.SetArgs(args)
 	err := out.verdict(root.ExecuteContext(ctx))

@@ -10,6 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/picture"
 	"github.com/workflows-engine/workflows-engine/internal/shellword"
 )
 
@@ -21,7 +22,7 @@ var limitFlags = map[problem.Code]string{
 
 // summarize says in one line how a run ended or where it stands.
 func (a *app) summarize(run *graph.Run) {
-	took := elapsed(run.UpdatedAt.Sub(run.CreatedAt))
+	took := picture.Elapsed(run.UpdatedAt.Sub(run.CreatedAt))
 	switch run.Status {
 	case machine.Completed:
 		fmt.Fprintf(a.stderr, "%s run %s in %s\n", a.paint.good("completed"), run.ExecutionID, took)
@@ -35,7 +36,7 @@ func (a *app) summarize(run *graph.Run) {
 			fmt.Fprintf(a.stderr, "  at: node %s\n", run.ErrorNodeID)
 		}
 		if flag := limitFlags[problem.Code(run.ErrorCode)]; flag != "" {
-			fmt.Fprintf(a.stderr, "  hint: it has ended; %s fork %s --at SEQ %s N continues from before the limit, with a higher one\n",
+			fmt.Fprintf(a.stderr, "  hint: it has ended; %s retry %s %s N continues from before the limit, with a higher one\n",
 				program, shellword.Quote(run.ExecutionID), flag)
 		}
 	case machine.Cancelled:
@@ -62,7 +63,7 @@ func (a *app) explainPause(run *graph.Run, s *session) {
 	case machine.WaitSignal:
 		fmt.Fprintf(a.stderr, "  %s waits for the signal %q\n", p.NodeID, p.SignalName)
 	default:
-		fmt.Fprintf(a.stderr, "  %s (%s) is to be performed by the host\n", p.NodeID, p.NodeType)
+		fmt.Fprintf(a.stderr, "  %s (%s) is to be performed by the host\n", waiterText(p), p.NodeType)
 	}
 	if run.Lacks != nil {
 		fmt.Fprintf(a.stderr, "  %s\n", lackText(run.Lacks))
@@ -72,6 +73,14 @@ func (a *app) explainPause(run *graph.Run, s *session) {
 		return
 	}
 	fmt.Fprintf(a.stderr, "continue with:\n  %s\n", s.command(continuation(run, p)[0], continuation(run, p)[1:]...))
+}
+
+// waiterText names the node of a wait, and the item of a map.
+func waiterText(p *graph.Pending) string {
+	if p.Items == 0 {
+		return p.NodeID
+	}
+	return fmt.Sprintf("%s, item %d of %d", p.NodeID, p.Item+1, p.Items)
 }
 
 // explainTime is explainPause for a run that continues by itself, or would in a process that has what it needs.
@@ -147,6 +156,9 @@ func continuation(run *graph.Run, p *graph.Pending) []string {
 	args := []string{"submit", run.ExecutionID, p.NodeID}
 	if p.Span != nil {
 		args = append(args, "--branch", p.Span.BranchName)
+	}
+	if p.Items > 0 {
+		args = append(args, "--idempotency-key", p.IdempotencyKey) // which says of which item
 	}
 	schema, _ := p.OutputSchema.(map[string]any)
 	return append(args, "--result", example(schema))

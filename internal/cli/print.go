@@ -56,6 +56,74 @@ func writeTable(w io.Writer, rows [][]string) error {
 	return err
 }
 
+// fitted cuts the cells of a table so that its lines have at most width characters, first those of the column that is the widest beyond
+// what it should keep, by its name; a column without a name among these stays as it is. A width of 0 is no bound.
+func fitted(rows [][]string, width int, keep map[string]int) [][]string {
+	if width == 0 || len(rows) == 0 {
+		return rows
+	}
+	widths := make([]int, len(rows[0]))
+	total := 2 * (len(widths) - 1)
+	for i := range widths {
+		for _, row := range rows {
+			widths[i] = max(widths[i], utf8.RuneCountInString(plainCell(row[i])))
+		}
+		total += widths[i]
+	}
+	for ; total > width; total-- {
+		widest, most := 0, 0
+		for i, name := range rows[0] {
+			if least, ok := keep[name]; ok && widths[i]-least > most {
+				widest, most = i, widths[i]-least
+			}
+		}
+		if most == 0 {
+			break
+		}
+		widths[widest]--
+	}
+	cutRows := make([][]string, len(rows))
+	for n, row := range rows {
+		cells := make([]string, len(row))
+		for i, cell := range row {
+			if cells[i] = cell; utf8.RuneCountInString(plainCell(cell)) > widths[i] {
+				cells[i] = cut(cell, widths[i])
+			}
+		}
+		cutRows[n] = cells
+	}
+	return cutRows
+}
+
+// wrapped breaks lines at blanks so that they have at most width characters, if their words allow it; what goes on is indented. A width of
+// 0 is no bound.
+func wrapped(text string, width int) string {
+	const further = "    "
+	if width <= 2*len(further) {
+		return text
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		at := 0
+		for i, word := range strings.Split(strings.TrimRight(line, "\n"), " ") {
+			n := utf8.RuneCountInString(word)
+			switch {
+			case i == 0:
+			case at+1+n > width:
+				b.WriteString("\n" + further)
+				at = len(further)
+			default:
+				b.WriteByte(' ')
+				at++
+			}
+			b.WriteString(word)
+			at += n
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
 // short returns a value as one line of at most width characters.
 func short(v any, width int) string {
 	return cut(string(jsonvalue.Canonical(v)), width)
@@ -86,14 +154,3 @@ func age(since, now time.Time) string {
 
 // timeText is a time as printed everywhere: UTC, to the second.
 func timeText(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
-
-// elapsed prints a duration with three digits at most, as in 0ms, 12ms, 1.4s, 2m5s.
-func elapsed(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return fmt.Sprintf("%dms", d.Milliseconds())
-	case d < time.Minute:
-		return d.Round(100 * time.Millisecond).String()
-	}
-	return d.Round(time.Second).String()
-}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/workflows-engine/workflows-engine/internal/picture"
 )
 
 func TestAge(t *testing.T) {
@@ -24,7 +26,7 @@ func TestElapsed(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "0ms", 12 * time.Millisecond: "12ms", 1440 * time.Millisecond: "1.4s", 125 * time.Second: "2m5s",
 	} {
-		if got := elapsed(d); got != want {
+		if got := picture.Elapsed(d); got != want {
 			t.Errorf("%v: got %s, want %s", d, got, want)
 		}
 	}

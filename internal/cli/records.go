@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/history"
@@ -32,7 +33,7 @@ func writeRecordLines(w io.Writer, id string, records []history.Record, ended ma
 }
 
 // writeRecordTable is writeRecordLines for people.
-func writeRecordTable(w io.Writer, records []history.Record, ended map[int64]*attempt, heading bool) error {
+func writeRecordTable(w io.Writer, records []history.Record, ended map[int64]*attempt, heading bool, states *stateTrail, width int) error {
 	var rows [][]string
 	if heading {
 		rows = append(rows, []string{"SEQ", "TIME", "KIND", "NAME", "NODE", "DETAIL"})
@@ -40,7 +41,7 @@ func writeRecordTable(w io.Writer, records []history.Record, ended map[int64]*at
 	for _, r := range records {
 		rows = append(rows, []string{
 			fmt.Sprint(r.Seq), r.CreatedAt.UTC().Format("15:04:05.000"), string(r.Kind), string(r.Name),
-			dash(r.Payload.NodeID), recordDetail(r, ended[r.Seq]),
+			dash(r.Payload.NodeID), recordDetail(r, ended[r.Seq], states, width),
 		})
 	}
 	return writeTable(w, rows)
@@ -51,11 +52,26 @@ const actorWidth = 40
 
 func actorText(a *history.Actor) string { return cut(a.String(), actorWidth) }
 
-// detailWidth bounds the last column of the table.
-const detailWidth = 80
+// detailWidth bounds the last column of the table, unless everything is shown.
+const (
+	detailWidth = 80
+	wholeWidth  = math.MaxInt
+)
 
-// recordDetail says the most telling thing about a record in one line. t is the attempt that it ends, or nil.
-func recordDetail(r history.Record, t *attempt) string {
+// shownOutput is the output of a node, or a payload, in a width; "" for an empty one.
+func shownOutput(output map[string]any, width int) string {
+	if len(output) == 0 {
+		return ""
+	}
+	if width == wholeWidth {
+		return short(output, width)
+	}
+	return outputText(output)
+}
+
+// recordDetail says the most telling thing about a record in one line of a width. t is the attempt that it ends, or nil. Of a state it
+// says what has changed, or with wholeWidth all.
+func recordDetail(r history.Record, t *attempt, states *stateTrail, width int) string {
 	p := r.Payload
 	parts := []string{}
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
@@ -72,14 +88,20 @@ func recordDetail(r history.Record, t *attempt) string {
 			add("[imported by %s %s]", actorText(p.ImportedBy), history.FormatTimestamp(p.ImportedAt))
 		}
 	case history.CompleteNode:
-		parts = append(parts, outputText(p.Output))
+		parts = append(parts, shownOutput(p.Output, width))
 	case history.StateUpdated:
-		add("%s", short(p.State, detailWidth))
+		add("%s", states.text(p.State, width))
 	case history.FailNode:
 		if p.CaughtBy != "" {
 			add("[caught by %s, goes on at %s]", p.CaughtBy, p.Target)
 		}
 		add("%s: %s", p.Reason, p.Message)
+	case history.NodeScheduled:
+		if p.Compensates != "" {
+			add("undoes %s", p.Compensates)
+		}
+	case history.RollbackStarted:
+		add("%d to undo (%s)", p.Compensations, p.Reason)
 	case history.MapStarted:
 		add("%v items", p.Items.Value)
 	case history.ActivityRequested:
@@ -93,8 +115,11 @@ func recordDetail(r history.Record, t *attempt) string {
 		if p.ExternalTask != "" {
 			add("has task %s", p.ExternalTask)
 		}
+		if text := requestText(p.Request, width); text != "" {
+			add("%s", text)
+		}
 	case history.ActivityCompleted, history.ExecutionCompleted:
-		add("%s", short(p.Result.Value, detailWidth))
+		add("%s", short(p.Result.Value, width))
 	case history.ActivityFailed, history.ExecutionFailed:
 		add("%s", strings.TrimSpace(p.Code+" "+p.Error))
 		switch {
@@ -114,9 +139,9 @@ func recordDetail(r history.Record, t *attempt) string {
 	case history.StartSignalWait, history.SignalWaitStarted:
 		parts = append(parts, p.SignalName)
 	case history.InterruptResumed:
-		parts = append(parts, outputText(p.SignalPayload))
+		parts = append(parts, shownOutput(p.SignalPayload, width))
 	case history.DeliverSignal, history.SignalReceived, history.SignalKept:
-		add("%s %s", p.SignalName, outputText(p.SignalPayload))
+		add("%s %s", p.SignalName, shownOutput(p.SignalPayload, width))
 	case history.RaiseInterrupt, history.InterruptRaised:
 		parts = append(parts, p.Prompt)
 	case history.StartSubworkflow, history.SubworkflowStarted, history.SubworkflowCompleted:
@@ -127,5 +152,5 @@ func recordDetail(r history.Record, t *attempt) string {
 	if p.Span != nil {
 		add("[branch %s]", p.Span.BranchName)
 	}
-	return cut(strings.Join(parts, " "), detailWidth)
+	return cut(strings.Join(parts, " "), width)
 }

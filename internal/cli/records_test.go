@@ -26,7 +26,7 @@ func TestWriteRecordTable(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	_, ended := tallied()
-	if err := writeRecordTable(&out, sampleRecords(), ended, true); err != nil {
+	if err := writeRecordTable(&out, sampleRecords(), ended, true, &stateTrail{}, detailWidth); err != nil {
 		t.Fatal(err)
 	}
 	requireGolden(t, "history", out.String())
@@ -84,7 +84,7 @@ func TestRepairIsShown(t *testing.T) {
 		event(history.ActivityFailed, P{NodeID: "ask", Visit: 2, Code: "WRONG", Error: "no", Attempt: 2, WillRetry: true}),
 		event(history.ActivityRequested, P{NodeID: "ask", Visit: 2, NodeType: "llm_call", Attempt: 3}),
 	) {
-		lines = append(lines, recordDetail(r, tally.apply(r)))
+		lines = append(lines, recordDetail(r, tally.apply(r), &stateTrail{}, detailWidth))
 	}
 	if want := "OUTPUT_SCHEMA_VIOLATION /n must be number sent back"; !strings.HasSuffix(lines[1], want) {
 		t.Errorf("the record of the first attempt is told as %q", lines[1])

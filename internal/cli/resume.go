@@ -38,6 +38,7 @@ leave --payload out to be asked.`,
 	cmd.Flags().StringVarP(&o.payload, "payload", "p", "", "the answer: `JSON`, @file, or - for standard input (default {})")
 	cmd.Flags().StringVar(&o.interrupt, "interrupt", "", "the interrupt's `id`, when several are open")
 	registerContinue(cmd.Flags(), &o.driveOptions, &o.folder)
+	a.completeWait(cmd, "interrupt", openInterrupt)
 	return cmd
 }
 

@@ -39,10 +39,10 @@ before it is acted on, so that a run survives the end of the process and is cont
 	a.flags = config.Register(root.PersistentFlags())
 	root.SetGlobalNormalizationFunc(config.Normalize)
 	root.AddCommand(
-		newValidate(a), newGraph(a), newTest(a), newWorkflows(a), newRun(a), newStatus(a), newList(a), newHistory(a), newResume(a), newSignal(a), newSubmit(a),
-		newCancel(a), newRecover(a), newFork(a),
+		newValidate(a), newGraph(a), newTest(a), newWorkflows(a), newRun(a), newWatch(a), newStatus(a), newList(a), newHistory(a), newResume(a), newSignal(a), newSubmit(a),
+		newCancel(a), newRecover(a), newRetry(a), newFork(a),
 		newWorker(a), newGC(a), newVerify(a), newExport(a), newImport(a), newStore(a),
-		newGuide(a), newInstall(a), newUninstall(a), newDoctor(a),
+		newNew(a), newFmt(a), newGuide(a), newExplain(a), newInstall(a), newUninstall(a), newDoctor(a),
 		newConformance(a), newManifest(a), newStepCommands(a), newVersion(a),
 	)
 	for _, cmd := range root.Commands() {
@@ -66,10 +66,11 @@ var otherWords = map[string]string{
 	"show": "status", "get": "status", "describe": "status", "inspect": "status", "info": "status",
 	"catalog": "workflows", "definitions": "workflows",
 	"ls": "list", "ps": "list", "runs": "list", "log": "history", "logs": "history", "events": "history",
-	"start": "run", "exec": "run", "execute": "run", "continue": "recover", "retry": "recover", "answer": "resume", "approve": "resume",
+	"follow": "watch", "tail": "watch", "top": "watch",
+	"start": "run", "exec": "run", "execute": "run", "continue": "recover", "rerun": "retry", "again": "retry", "answer": "resume", "approve": "resume",
 	"complete": "submit", "stop": "cancel", "kill": "cancel", "abort": "cancel", "delete": "gc", "rm": "gc", "prune": "gc", "clean": "gc",
 	"draw": "graph", "diagram": "graph", "picture": "graph", "dot": "graph", "mermaid": "graph",
-	"serve": "worker", "server": "worker", "daemon": "worker", "lint": "validate", "fsck": "verify",
+	"serve": "worker", "server": "worker", "daemon": "worker", "lint": "validate", "format": "fmt", "create": "new", "init": "new", "scaffold": "new", "fsck": "verify",
 	"setup": "install", "remove": "uninstall", "check": "doctor", "diagnose": "doctor",
 	"dump": "export", "load": "import", "migrate": "store", "upgrade": "store", "database": "store", "db": "store",
 }

@@ -59,6 +59,7 @@ found there by document.name, too, among the *.workflow.json and *.workflow.yaml
 	cmd.Flags().BoolVar(&o.allowMissing, "allow-missing", false, "begin although something is missing here; a run that reaches it fails")
 	config.RegisterWorkflowDir(cmd.Flags(), &o.folder, "the folder of FILE")
 	registerDrive(cmd.Flags(), &o.driveOptions)
+	a.completeLabels(cmd, "label")
 	return cmd
 }
 
@@ -100,7 +101,7 @@ func (a *app) run(ctx context.Context, file string, o runOptions) error {
 	if a.workflowDir(folder) == "" && c.hasSubworkflow() && file != standardInput {
 		folder = filepath.Dir(file)
 	}
-	return a.with(ctx, sessionOptions{create: true, drives: true, live: true, folder: folder}, func(s *session) error {
+	return a.with(ctx, sessionOptions{create: true, drives: true, live: true, tree: true, folder: folder}, func(s *session) error {
 		a.announce(s, mode)
 		if missing := s.missing(ctx, c.document); o.allowMissing && len(missing) > 0 && mode != machine.HostMediated {
 			fmt.Fprintf(a.stderr, "%s nothing is configured here for %s; a run that reaches such a node fails\n",

@@ -97,6 +97,7 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 var scriptVariables = []string{
 	"XDG_DATA_HOME", "LOCALAPPDATA", "PATH", "WORKFLOW_ENGINE_STEP_HANDLERS", "WORKFLOW_ENGINE_STEP_COMMANDS",
 	"WORKFLOW_ENGINE_DEFINITION_SIGNING_MODE", "WORKFLOW_ENGINE_STOR", "WORKFLOW_ENGINE_LLM_CONFIG", "WORKFLOW_ENGINE_MCP_CONFIG", "WORKFLOW_ENGINE_WORKFLOW_DIR",
+	"WORKFLOW_ENGINE_RECORD_REQUESTS",
 }
 
 // runHere runs a command in this process and gives its exit status.

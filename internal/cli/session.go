@@ -25,7 +25,7 @@ type session struct {
 	executors config.Executors
 	// without is why a lenient session has no executors, nil if it has those that are configured.
 	without error
-	view    *liveView // nil if nothing is shown
+	view    view
 	// workflows are the definitions of the folder that was named, nil without one. What is found by address is not looked
 	// at before a run: that belongs to the engine.
 	workflows *catalog.Catalog
@@ -44,8 +44,12 @@ type sessionOptions struct {
 	bare, lenient bool
 	// drives refuses an engine that cannot drive runs.
 	drives bool
-	// live shows nodes on stderr as they complete.
-	live bool
+	// live shows nodes on stderr as they complete; tree, on a terminal, the tree of a run instead, which is that with the id shown or,
+	// if that is "", the first of which something is recorded.
+	live, tree bool
+	shown      string
+	// watches shows what other processes record of that run.
+	watches bool
 	// folder is where definitions are looked for by name; "" for that of the settings.
 	folder string
 	// background looks after all runs of the store, not those of the command alone.
@@ -87,7 +91,7 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 	if c.Log = o.log; c.Log == nil {
 		c.Log = c.Logger(a.stderr)
 	}
-	s := &session{config: c, store: store, without: refused, repeat: a.flags.Given(), sameStore: a.flags.GivenStore()}
+	s := &session{config: c, store: store, view: unseen{}, without: refused, repeat: a.flags.Given(), sameStore: a.flags.GivenStore()}
 	var budget *memory.Budget
 	if refused == nil && !o.bare {
 		budget = c.MemoryBudget()
@@ -113,12 +117,13 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 	s.workflows = c.Catalog(folder, o.log)
 	options.Workflows = c.Workflows(s.workflows)
 	if o.live {
-		s.view = newLiveView(c.Masked(a.stderr), a.paint, store)
-		s.view.redaction = c.Redaction()
-		options.OnRecord = s.view.record
+		options.OnRecord = func(e graph.RecordEvent) { s.view.record(e) }
 	}
 	if s.engine, err = a.engine(store, options); err != nil {
 		return nil, firstError(err, store.Close())
+	}
+	if o.live {
+		s.view = a.view(s, o)
 	}
 	if o.drives {
 		if s.driver, err = graph.Need[graph.Recoverer](s.engine, "driving runs"); err != nil {
@@ -189,7 +194,7 @@ func (a *app) warn(c *config.Config, log *slog.Logger) {
 // close ends the work in order: the engine first, which still writes to the store, then what is shown.
 func (s *session) close() error {
 	err := firstError(s.engine.Close(), s.executors.Close())
-	s.view.flush()
+	s.view.close()
 	return firstError(err, s.store.Close())
 }
 

@@ -15,6 +15,12 @@ import (
 // shortID is the beginning of an id that the engine has made. Ids of the user's own are not looked for.
 var shortID = regexp.MustCompile(`^[0-9a-f]{4,8}$|^[0-9a-f]{8}-[0-9a-f-]{0,26}$`)
 
+// uuidBegins fits ids that the engine has made. Their first 13 characters are the millisecond in which they were made: shownOfUUID of
+// them name a run.
+var uuidBegins = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-7`)
+
+const shownOfUUID = 13
+
 // maxCandidates is how many runs are named that a short id may mean.
 const maxCandidates = 10
 

@@ -24,7 +24,7 @@ for a signal of this name refuses it and is not changed, unless a later wait kee
 		Example: `  workflows-engine signal order-17 release_approved --payload '{"approved_by":"kim"}'
   workflows-engine signal order-17 go`,
 		Args:              exactly("ID", "NAME"),
-		ValidArgsFunction: a.completeIDs(history.PhaseAwaitingSignal),
+		ValidArgsFunction: a.completeWaits(history.PhaseAwaitingSignal, awaitedSignal),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.signal(cmd.Context(), args[0], args[1], o)
 		},

@@ -13,32 +13,39 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
 
 func newStatus(a *app) *cobra.Command {
-	var asJSON bool
+	var asJSON, withState bool
 	var folder string
 	cmd := &cobra.Command{
 		Use:   "status ID",
 		Short: "Show where a run stands, and what it waits for",
 		Long: `Show where a run stands. For a run that waits, this includes the command that continues it, with an example of the
 expected answer. For a run without an owner it includes what is missing here to continue it (lacks in the JSON), as
-judged by the flags and variables of this call. --json has the members of the MCP tool workflow_status.`,
+judged by the flags and variables of this call. --state shows the state, too. Subworkflows stand below the run that began them.
+
+--json has the members of the MCP tool workflow_status, the state among them.`,
 		Example: `  workflows-engine status order-17
+  workflows-engine status order-17 --state
   workflows-engine status order-17 --json | jq '.pending[0].resume_schema'`,
 		Args:              exactly("ID"),
 		ValidArgsFunction: a.completeIDs(""),
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.status(cmd.Context(), args[0], folder, asJSON) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.status(cmd.Context(), args[0], folder, asJSON, withState)
+		},
 	}
 	config.RegisterWorkflowDir(cmd.Flags(), &folder, "none")
+	cmd.Flags().BoolVar(&withState, "state", false, "show the state, too")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	return cmd
 }
 
 // status prints where a run stands.
-func (a *app) status(ctx context.Context, id, folder string, asJSON bool) error {
+func (a *app) status(ctx context.Context, id, folder string, asJSON, withState bool) error {
 	return a.with(ctx, sessionOptions{read: true, lenient: true, folder: folder}, func(s *session) error {
 		run, err := s.engine.Status(ctx, graph.StatusRequest{ExecutionID: id})
 		if err != nil {
@@ -63,12 +70,60 @@ func (a *app) status(ctx context.Context, id, folder string, asJSON bool) error 
 		if err := s.addRequiredFlags(ctx, run); err != nil {
 			return err
 		}
-		return writeStatus(s.config.Masked(a.human), run, s, a.now())
+		requests, err := s.requestsOf(ctx, run)
+		if err != nil {
+			return err
+		}
+		w := s.config.Masked(a.human)
+		if err := writeStatus(w, run, s, a.now(), requests); err != nil {
+			return err
+		}
+		if err := a.writeBelow(ctx, w, s, id); err != nil || !withState {
+			return err
+		}
+		state := run.State
+		if run.Status.Terminal() {
+			state = run.FinalState
+		}
+		fmt.Fprintln(w, "\nstate")
+		return writeJSON(w, state)
 	})
 }
 
-// writeStatus prints a run for people.
-func writeStatus(w io.Writer, run *graph.Run, s *session, now time.Time) error {
+// maxBelow is how many subworkflows the status of a run names.
+const maxBelow = 30
+
+// writeBelow prints the subworkflows of a run.
+func (a *app) writeBelow(ctx context.Context, w io.Writer, s *session, id string) error {
+	execution, err := s.store.Execution(ctx, id)
+	if err != nil || execution.ChildExecutionID == "" {
+		return err
+	}
+	found, err := familiesOf(ctx, s.engine, []string{history.Root(id)})
+	if err != nil {
+		return err
+	}
+	var rows [][]string
+	found.below(id, 0, func(x *history.Execution, depth int) {
+		rows = append(rows, []string{
+			strings.Repeat("  ", depth) + "└ " + x.ID, dash(x.DefinitionName), string(x.Phase), dash(x.CurrentNodeID), age(x.UpdatedAt, a.now()),
+		})
+	})
+	if len(rows) == 0 {
+		return nil
+	}
+	fmt.Fprintf(w, "\n%s\n", count(len(rows), "subworkflow"))
+	if err := writeTable(w, rows[:min(len(rows), maxBelow)]); err != nil {
+		return err
+	}
+	if more := len(rows) - maxBelow; more > 0 {
+		fmt.Fprintf(w, "… and %d more\n", more)
+	}
+	return nil
+}
+
+// writeStatus prints a run for people. requests are those of attempts that are under way, by the ids of what the run waits for.
+func writeStatus(w io.Writer, run *graph.Run, s *session, now time.Time, requests map[string]*history.Record) error {
 	rows := [][]string{
 		{"run", run.ExecutionID},
 		{"workflow", strings.TrimSpace(run.DefinitionName + " " + run.DefinitionVersion)},
@@ -107,6 +162,9 @@ func writeStatus(w io.Writer, run *graph.Run, s *session, now time.Time) error {
 	for _, k := range run.KeptSignals {
 		add("signals kept", fmt.Sprintf("%d of %s", k.Count, k.Name))
 	}
+	for _, p := range run.Rollbacks {
+		add("rollback", rollbackText(p))
+	}
 	if run.Status == machine.Completed {
 		add("result", short(run.Result, 200))
 	}
@@ -120,11 +178,24 @@ func writeStatus(w io.Writer, run *graph.Run, s *session, now time.Time) error {
 		if err := writePending(w, run, &p, s, now); err != nil {
 			return err
 		}
+		if r := requests[p.ID]; r != nil {
+			fmt.Fprintf(w, "  sent: %s\n", cut(requestText(r.Payload.Request, detailWidth), detailWidth))
+			fmt.Fprintf(w, "  all of it: %s\n", s.reading("history", p.ExecutionID, "--from", fmt.Sprint(r.Seq), "--limit", "1", "--full"))
+		}
 	}
 	if l := run.Lacks; l != nil && !slices.ContainsFunc(run.Pending, func(p graph.Pending) bool { return blocks(l, &p) }) {
 		fmt.Fprintf(w, "\n%s\n", lackText(l))
 	}
 	return nil
+}
+
+// rollbackText says why something is rolled back, and how far that has come.
+func rollbackText(p machine.RollbackProgress) string {
+	text := fmt.Sprintf("%d of %d undone, undoes %s", p.Undone, p.Total, p.Undoing)
+	if p.Reason == machine.RollbackCancel {
+		return text + ", because the run was cancelled"
+	}
+	return text + ", because " + strings.TrimSpace(p.NodeID+" failed "+p.Code)
 }
 
 // blocks reports whether what is missing is what an entry waits for.
@@ -134,7 +205,7 @@ func blocks(l *graph.Lack, p *graph.Pending) bool {
 
 // writePending prints one thing that a run waits for.
 func writePending(w io.Writer, run *graph.Run, p *graph.Pending, s *session, now time.Time) error {
-	fmt.Fprintf(w, "\n%s waits for %s\n", p.NodeID, waitText(p))
+	fmt.Fprintf(w, "\n%s waits for %s\n", waiterText(p), waitText(p))
 	if p.Kind == machine.WaitInterrupt {
 		fmt.Fprintf(w, "  %s\n", strings.Join(strings.Fields(p.Prompt+" "+p.PromptRef), " "))
 		if p.Show != nil {
@@ -156,7 +227,7 @@ func writePending(w io.Writer, run *graph.Run, p *graph.Pending, s *session, now
 	if !p.BlockDeadline.IsZero() {
 		fmt.Fprintf(w, "  its parallel block until %s at the latest\n", timeText(p.BlockDeadline))
 	}
-	if p.Kind == machine.WaitInterrupt || p.Kind == machine.WaitSignal || p.Host {
+	if needsSomebody(p) {
 		words := continuation(run, p)
 		fmt.Fprintf(w, "  continue with: %s\n", s.command(words[0], words[1:]...))
 	}

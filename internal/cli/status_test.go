@@ -55,6 +55,7 @@ func samplePending() []graph.Pending {
 
 func sampleSession() *session {
 	return &session{
+		view:   unseen{},
 		config: &config.Config{Store: config.SQLite, StorePath: "/data/my runs.db"},
 		repeat: []string{"--store-path", "/data/my runs.db"},
 	}
@@ -93,7 +94,7 @@ func TestWriteStatus(t *testing.T) {
 		"status_completed": completed, "status_cancelled": cancelled,
 	} {
 		var out bytes.Buffer
-		if err := writeStatus(&out, run, sampleSession(), noon); err != nil {
+		if err := writeStatus(&out, run, sampleSession(), noon, nil); err != nil {
 			t.Fatal(err)
 		}
 		requireGolden(t, name, out.String())

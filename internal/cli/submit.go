@@ -26,7 +26,7 @@ with --result, or a failure with --error and --code, which the node's retry poli
   workflows-engine submit order-17 fetch --error 'HTTP 503' --code UPSTREAM_DOWN
   workflows-engine submit order-17 search_web --branch web --result @findings.json`,
 		Args:              exactly("ID", "NODE"),
-		ValidArgsFunction: a.completeIDs(history.PhaseAwaitingActivity),
+		ValidArgsFunction: a.completeWaits(history.PhaseAwaitingActivity, hostWork),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.submit(cmd.Context(), args[0], args[1], o)
 		},
@@ -41,6 +41,8 @@ with --result, or a failure with --error and --code, which the node's retry poli
 	set.StringVar(&o.task, "external-task-id", "", "the task's id at the agent")
 	cmd.PreRunE = exclusive("result", "error")
 	registerContinue(set, &o.driveOptions, &o.folder)
+	a.completeWait(cmd, "branch", hostBranch)
+	a.completeWait(cmd, "idempotency-key", hostKey)
 	return cmd
 }
 

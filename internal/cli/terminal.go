@@ -2,7 +2,6 @@ package cli
 
 import (
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/mattn/go-isatty"
@@ -22,11 +21,18 @@ type palette struct{ on bool }
 
 // newPalette honours NO_COLOR (any value that is not empty) and TERM=dumb.
 func newPalette(terminal bool, env config.Environment) palette {
-	plain := slices.ContainsFunc(env.Variables, func(entry string) bool {
-		value, isNoColor := strings.CutPrefix(entry, "NO_COLOR=")
-		return isNoColor && value != "" || entry == "TERM=dumb"
-	})
+	plain := variable(env, "NO_COLOR") != "" || variable(env, "TERM") == "dumb"
 	return palette{on: terminal && !plain}
+}
+
+// variable returns the value of a variable, "" for one that is not set.
+func variable(env config.Environment, name string) string {
+	for _, entry := range env.Variables {
+		if value, ok := strings.CutPrefix(entry, name+"="); ok {
+			return value
+		}
+	}
+	return ""
 }
 
 func (p palette) wrap(code, text string) string {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/lint"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
@@ -68,7 +69,7 @@ func (s source) check(o definition.Options) checked {
 		return c
 	}
 	c.document = document
-	c.program, c.findings = definition.Compile(document, o)
+	c.program, c.findings = lint.Compile(document, o)
 	return c
 }
 

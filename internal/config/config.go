@@ -74,6 +74,8 @@ type Config struct {
 	MinHostTimeout, Drain time.Duration
 	// Elicit says who answers interrupts over MCP.
 	Elicit elicit.Mode
+	// OmitRequests: see graph.Options.
+	OmitRequests bool
 	// Limits bound what a run may grow to.
 	Limits Limits
 	// MaxMemory bounds the memory of the process, in bytes; 0 for no bound (package memory).

@@ -14,7 +14,7 @@ import (
 // *problem.Error with code USAGE_ERROR.
 func (f *Flags) Load(env Environment) (*Config, error) {
 	return load(env,
-		f.loadStore, f.loadProfile, f.loadWaitLimit, f.loadMinHostTimeout, f.loadElicit, f.loadDrain, f.loadLimits, f.loadMemory, f.loadAttemptLimits, f.loadLog, loadStepHandlers, loadStepCommands, loadLLM, loadA2A, f.loadManifest,
+		f.loadStore, f.loadProfile, f.loadWaitLimit, f.loadMinHostTimeout, f.loadElicit, f.loadDrain, f.loadLimits, f.loadMemory, f.loadAttemptLimits, f.loadRequests, f.loadLog, loadStepHandlers, loadStepCommands, loadLLM, loadA2A, f.loadManifest,
 		loadSigning, f.loadWorkflowDir, loadWorkflowSources)
 }
 
@@ -142,6 +142,12 @@ func (f *Flags) loadDrain(c *Config, env Environment) error {
 	}
 	c.Drain = drain
 	return nil
+}
+
+func (f *Flags) loadRequests(c *Config, env Environment) error {
+	record, err := choose(f.pick(env, "", envname.RecordRequests, "on"), "on", "off")
+	c.OmitRequests = record == "off"
+	return err
 }
 
 func (f *Flags) loadLog(c *Config, env Environment) error {

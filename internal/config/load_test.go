@@ -298,6 +298,20 @@ func requireRefused(t *testing.T, err error, want string) {
 	}
 }
 
+// TestRequestsAreRecordedUnlessSwitchedOff reads WORKFLOW_ENGINE_RECORD_REQUESTS.
+func TestRequestsAreRecordedUnlessSwitchedOff(t *testing.T) {
+	t.Parallel()
+	for value, omit := range map[string]bool{"": false, "on": false, "OFF": true} {
+		c, err := load(t, config.Environment{Variables: []string{"WORKFLOW_ENGINE_RECORD_REQUESTS=" + value, "WORKFLOW_ENGINE_STORE=memory"}})
+		if err != nil || c.RunnerOptions(config.Executors{}, nil).OmitRequests != omit {
+			t.Errorf("%q: %+v, %v", value, c, err)
+		}
+	}
+	if _, err := load(t, config.Environment{Variables: []string{"WORKFLOW_ENGINE_RECORD_REQUESTS=no", "WORKFLOW_ENGINE_STORE=memory"}}); err == nil {
+		t.Error("another word is understood")
+	}
+}
+
 // TestDrainIsATime reads WORKFLOW_ENGINE_DRAIN.
 func TestDrainIsATime(t *testing.T) {
 	t.Parallel()

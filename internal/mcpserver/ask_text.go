@@ -89,7 +89,7 @@ func (k *asking) answerCall(args members, run *graph.Run, p *graph.Pending, more
 			k.atTerminal(run.ExecutionID, p)+". Then make this call."+more)
 	}
 	args.Put("resume_payload", blankAnswer(p))
-	return call("workflow_resume", args, before+"Ask the person what prompt says and put their answer into resume_payload."+more)
+	return call("workflow_resume", args, before+"Ask the person what prompt says"+besides(p)+" and put their answer into resume_payload."+more)
 }
 
 // atTerminal asks for the answer of a person at a terminal. p is nil if the interrupt is not known.
@@ -123,6 +123,14 @@ func (k *asking) cannotAsk(a *arguments, run *graph.Run, p *graph.Pending) error
 		return problem.New(problem.PersonRequired, "the person cannot be asked: %s", why).WithPlace(problem.Place{ExecutionID: run.ExecutionID, NodeID: p.NodeID}).
 			WithHint("%s.", k.atTerminal(run.ExecutionID, p))
 	}
-	a.Missing("resume_payload").Hint = why + ": ask them what prompt says, and send their answer"
+	a.Missing("resume_payload").Hint = why + ": ask them what prompt says" + besides(p) + " and send their answer"
 	return a.problem()
+}
+
+// besides is what a person has to see beside the prompt.
+func besides(p *graph.Pending) string {
+	if p.Show == nil {
+		return ""
+	}
+	return ", with what show holds beside it,"
 }

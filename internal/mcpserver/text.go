@@ -45,6 +45,9 @@ func (s *server) inShort(run runView) (lines []string) {
 		}
 		return lines
 	}
+	for _, p := range run.Rollbacks {
+		lines = append(lines, fmt.Sprintf("Rollback (%s): %d of %d undone; undoes %s.", p.Reason, p.Undone, p.Total, p.Undoing))
+	}
 	subject := run.actionable()
 	shown := run.shown()
 	for i, p := range shown {
@@ -56,10 +59,17 @@ func (s *server) inShort(run runView) (lines []string) {
 		if p.NodeType != "" {
 			line = fmt.Sprintf("Waits: %s at node %q (%s)", p.Kind, p.NodeID, p.NodeType)
 		}
+		if p.Items > 0 {
+			line += fmt.Sprintf(", item %d (of %d, counted from 0)", p.Item, p.Items)
+		}
 		if p == subject {
 			line += s.task(p)
 		}
 		lines = append(lines, line)
+	}
+	for _, m := range run.Maps {
+		lines = append(lines, fmt.Sprintf("Map at node %q: %d of %d items have ended, %d of them failed, %d are under way.",
+			m.NodeID, m.Succeeded+m.Failed, m.Items, m.Failed, m.Running))
 	}
 	for _, k := range run.KeptSignals {
 		lines = append(lines, fmt.Sprintf("Kept until it is awaited: signal %q, %d of it.", k.Name, k.Count))
@@ -93,6 +103,10 @@ func (s *server) task(p *graph.Pending) string {
 	switch {
 	case p.Kind == machine.WaitInterrupt:
 		text := ": " + jsonvalue.FirstUnits(p.Prompt, maxTaskText)
+		if p.Show != nil {
+			shown, _ := s.waitDocument(p).Show(p.Show, maxTaskText, "/show")
+			text += " show: " + string(shown)
+		}
 		if p.ResumeSchema != nil {
 			schema, _ := s.waitDocument(p).Show(p.ResumeSchema, maxTaskText, "/resume_schema")
 			text += " resume_schema: " + string(schema)

@@ -14,15 +14,15 @@ func cancelTool() *tool {
 	return &tool{
 		name:        "workflow_cancel",
 		title:       "Cancel workflow execution",
-		description: "Ends a run for good, its subworkflows and running activities included. Cancelling a cancelled run answers with the first reason.",
-		annotations: mcp.ToolAnnotations{IdempotentHint: true, DestructiveHint: new(true), OpenWorldHint: new(false)},
+		description: "Ends a run and its subworkflows for good, activities included. A rollback comes first; cancelling again ends it.",
+		annotations: mcp.ToolAnnotations{DestructiveHint: new(true), OpenWorldHint: new(false)},
 		arguments: []property{
 			executionIDArgument,
 			optional("reason", aText("Why, recorded.")),
 		},
 		answer: []property{
 			required("execution_id", str("The run.")),
-			required("status", oneOf("Where the run stands.", "cancelled")),
+			required("status", str("cancelled, or what its rollback waits for.")),
 			finalProperty, reasonProperty, seqProperty,
 		},
 		invalid: problem.CancelValidationError,

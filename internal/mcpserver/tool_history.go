@@ -71,13 +71,20 @@ func historyTool() *tool {
 			if len(records) == 0 {
 				return nil, problem.New(problem.ValidationError, "run %q has no record %d", id, from).WithHint("Its records are 1 to %d.", run.Seq)
 			}
-			return s.page(run, records, limit, a.answerBytes()), nil
+			states := &statesBefore{}
+			if seq == 0 {
+				if states, err = s.statesBefore(ctx, id, from); err != nil {
+					return nil, err
+				}
+			}
+			return s.page(run, records, limit, a.answerBytes(), states), nil
 		},
 	}
 }
 
-// page shows records in a number of bytes: as many as fit, each with as much of its payload as its share allows.
-func (s *server) page(run *graph.Run, records []history.Record, limit int64, bytes int) *answer {
+// page shows records in a number of bytes: as many as fit, each with as much of its payload as its share allows, and of a state what it
+// changes.
+func (s *server) page(run *graph.Run, records []history.Record, limit int64, bytes int, states *statesBefore) *answer {
 	first := records[0].Seq
 	content := members{{"execution_id", run.ExecutionID}, {"records", jsonvalue.Raw{}}, {"total", float64(run.Seq)}}
 	if bytes == FullAnswers {
@@ -100,7 +107,7 @@ func (s *server) page(run *graph.Run, records []history.Record, limit int64, byt
 		if len(records) == 1 {
 			share = room
 		}
-		text, _ := in.Show(payload, min(share, room), "")
+		text := states.show(in, r, payload, min(share, room))
 		row.Put("payload", text)
 		room -= len(text)
 		rows = append(rows, row)

@@ -7,6 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/lint"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/picture"
 )
@@ -38,7 +39,7 @@ func validateTool() *tool {
 			if a.refused != nil {
 				findings = a.refused.Findings
 			} else {
-				prog, findings = definition.Compile(doc, definition.Options{})
+				prog, findings = lint.Compile(doc, definition.Options{})
 			}
 			if a.noLines {
 				findings = pointersOnly(findings)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/lint"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
@@ -21,7 +22,7 @@ func warningsOf(doc *definition.Document) warnings {
 		return nil
 	}
 	// Errors are the engine's to find: it knows which rules it has lifted.
-	_, findings := definition.Compile(doc, definition.Options{AllowInterruptInBranch: true})
+	_, findings := lint.Compile(doc, definition.Options{AllowInterruptInBranch: true})
 	var list warnings
 	for _, f := range findings {
 		if f.Severity == problem.SeverityWarning {

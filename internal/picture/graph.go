@@ -34,7 +34,7 @@ type box struct {
 type edge struct {
 	from, to int
 	labels   []string
-	failure  bool // a failure is caught
+	failure  bool // a failure is caught, or a node undone
 	taken    bool
 }
 
@@ -99,6 +99,9 @@ func draw(p *definition.Program, run *Run) *graph {
 		for _, k := range n.Catches {
 			add(n, k.Target, strings.Join(k.Codes, ", "), true)
 		}
+		if n.Compensation != nil {
+			add(n, n.Compensation.Node, "undone by", true)
+		}
 	}
 	return g
 }
@@ -116,8 +119,8 @@ func clean(text string) string {
 	}, strings.ToValidUTF8(text, "\uFFFD"))
 }
 
-// span writes a duration in a few characters.
-func span(d time.Duration) string {
+// Elapsed writes a duration in a few characters.
+func Elapsed(d time.Duration) string {
 	switch {
 	case d < time.Second:
 		return fmt.Sprintf("%dms", d.Milliseconds())

@@ -2,6 +2,7 @@ package picture
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/history"
@@ -76,6 +77,13 @@ func (r *Run) Record(rec *history.Record) {
 		r.end(p.NodeID, Done, rec.CreatedAt)
 	case history.FailNode:
 		r.end(p.NodeID, Failed, rec.CreatedAt)
+		if p.CaughtBy != "" { // compensations may come in between
+			r.taken[step{p.CaughtBy, p.Target, true}] = true
+		}
+	case history.NodeScheduled:
+		if undone, _, ok := strings.Cut(p.Compensates, "#"); ok {
+			r.taken[step{undone, p.NodeID, true}] = true
+		}
 	case history.ParallelBranchCancelled:
 		r.stop(branch{p.NodeID, p.BranchName}, rec.CreatedAt)
 	case history.ParallelJoined:
@@ -143,7 +151,7 @@ func (r *Run) facts(id string) string {
 		text += fmt.Sprintf(", %d visits", n.visits)
 	}
 	if n.state != Now || n.visits > 1 {
-		text += ", " + span(n.took)
+		text += ", " + Elapsed(n.took)
 	}
 	return text
 }

@@ -87,6 +87,12 @@ func line(n *definition.Node) string {
 	}
 	for _, k := range n.Catches {
 		text += fmt.Sprintf("; on %s → %s", cut(strings.Join(k.Codes, ", "), maxLine), k.Target.ID)
+		if k.Rollback {
+			text += " after a rollback"
+		}
+	}
+	if n.Compensation != nil {
+		text += "; undone by " + n.Compensation.Node.ID
 	}
 	return text
 }

@@ -4,6 +4,8 @@
 // The kind of a request is its node type or delegate protocol. E is a port's executor interface, R its request.
 package port
 
+import "net/url"
+
 // Route names the executor of a kind; nil if none is configured.
 type Route[E comparable] struct {
 	Kind     string
@@ -32,6 +34,14 @@ func Immediate[R any](executor any, req R) bool {
 	return ok && i.Immediate(req)
 }
 
+// Describe returns what an executor says that it sends for a request, nil if it does not say.
+func Describe[R any](executor any, req R) map[string]any {
+	if d, ok := executor.(interface{ Describe(R) map[string]any }); ok {
+		return d.Describe(req)
+	}
+	return nil
+}
+
 // Performs reports whether an executor performs requests of a kind, as one does that names no kinds.
 func Performs(executor any, kind string) bool {
 	s, ok := executor.(interface{ Performs(kind string) bool })
@@ -45,4 +55,15 @@ func Setting(executor any, kind, otherwise string) string {
 		return s.SettingOf(kind)
 	}
 	return otherwise
+}
+
+// Endpoint returns an address as it may be recorded: without what may authorize, the user information and the query. It is "" for
+// what is no address.
+func Endpoint(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	u.User, u.RawQuery, u.ForceQuery, u.Fragment, u.RawFragment = nil, "", false, "", ""
+	return u.String()
 }

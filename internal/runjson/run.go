@@ -32,6 +32,7 @@ func Driven(run *runview.Run) jsonvalue.Ordered {
 	m.Number("seq", run.Seq)
 	putMaps(&m, run)
 	putKeptSignals(&m, run)
+	putRollbacks(&m, run)
 	if slices.ContainsFunc(run.Pending, isTimed) {
 		m.Instant("now", run.Now)
 	}
@@ -75,6 +76,7 @@ func Status(run *runview.Run) jsonvalue.Ordered {
 	}
 	putMaps(&m, run)
 	putKeptSignals(&m, run)
+	putRollbacks(&m, run)
 	if run.Status == machine.Failed {
 		m.Text("code", run.ErrorCode)
 		m.Text("failed_node_id", run.ErrorNodeID)
@@ -117,6 +119,22 @@ func putKeptSignals(m *jsonvalue.Ordered, run *runview.Run) {
 	if len(kept) > 0 {
 		m.Put("kept_signals", kept)
 	}
+}
+
+// putRollbacks puts why a run, or a branch of it, is rolled back, and how far that has come.
+func putRollbacks(m *jsonvalue.Ordered, run *runview.Run) {
+	if len(run.Rollbacks) == 0 {
+		return
+	}
+	list := make([]jsonvalue.Ordered, len(run.Rollbacks))
+	for i, p := range run.Rollbacks {
+		list[i] = jsonvalue.Ordered{
+			{"reason", string(p.Reason)}, {"undone", float64(p.Undone)}, {"total", float64(p.Total)}, {"undoing", p.Undoing},
+		}
+		list[i].Text("code", p.Code)
+		list[i].Text("failed_node_id", p.NodeID)
+	}
+	m.Put("rollbacks", list)
 }
 
 // Full is Status with the exact status, everything that the run waits for, and what the process lacks to continue it: what

@@ -1,6 +1,8 @@
 package shortform
 
 import (
+	"bytes"
+
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsondelta"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -36,6 +38,24 @@ func (d *Decoder) Payload(name history.Name, seq int64, raw []byte) (history.Pay
 	})
 }
 
+// HasShortRequest reports whether the request in a payload that is otherwise whole has to be read by [Decoder.Request].
+func HasShortRequest(name history.Name, raw []byte) bool {
+	return name == history.ActivityRequested && bytes.Contains(raw, []byte(`"`+history.MemberRequest+`":{`)) && bytes.Contains(raw, []byte(`"$`))
+}
+
+// Request reads a payload of which only the request is short. Its errors are those of Payload.
+func (d *Decoder) Request(name history.Name, raw []byte) (history.Payload, error) {
+	return history.DecodePayloadFunc(name, raw, func(member string, v any) (any, error) {
+		switch {
+		case member != history.MemberRequest:
+			return v, nil
+		case d.outline:
+			return nil, nil
+		}
+		return d.value(v)
+	})
+}
+
 // member returns the value that stands for v in a member of a payload.
 func (d *Decoder) member(name history.Name, seq int64, raw []byte, member string, v any) (any, error) {
 	m, _ := v.(map[string]any)
@@ -43,7 +63,7 @@ func (d *Decoder) member(name history.Name, seq int64, raw []byte, member string
 	reference, refers := m[markState]
 	part, isPart := m[markPart]
 	switch {
-	case d.outline && (isState || isPart || refers && member != "delegateInput"):
+	case d.outline && (isState || isPart || refers && member != "delegateInput" || member == history.MemberRequest):
 		return map[string]any{}, nil
 	case isState:
 		text, stored, ok := parseState(raw)

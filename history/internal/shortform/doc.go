@@ -2,8 +2,8 @@
 // is written as what changed since the state before it. It is pure: a store keeps the rows and the blobs.
 //
 // [Encoder] writes the payloads of a batch. A payload that is small is written whole, as the protocol has it. The others are
-// short, and their rows must be marked with [Version], so that no other engine takes the text for the record. [Decoder] reads
-// short payloads. history/historysql/FORMAT.md describes the form, under "Large values".
+// short, and their rows must be marked with [Version], so that no other engine takes the text for the record. The request in an
+// ActivityRequested, which no other engine reads, is written short in any row, without the mark. [Decoder] reads short payloads. history/historysql/FORMAT.md describes the form, under "Large values".
 //
 // A store provides the two things that the package cannot know: the row of the state before a batch ([Prior]), and where blobs
 // and the rows of states are found ([Shelf]).

@@ -1,6 +1,9 @@
 package shortform
 
-import "github.com/workflows-engine/workflows-engine/history"
+import (
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
 
 // Encoder writes the payloads of the records of a batch, in order, the large ones short. An Encoder with its exported fields set is
 // ready to use, for one batch.
@@ -27,7 +30,7 @@ func (e *Encoder) Append(dst []byte, i int) []byte {
 	start := len(dst)
 	whole := r.Weigh(e.WholeBytes) < e.WholeBytes
 	if whole {
-		dst = r.AppendPayload(dst, e.Batch.ExecutionID)
+		dst = e.appendWhole(dst, r)
 		whole = len(dst)-start <= e.WholeBytes
 	}
 	if !whole {
@@ -36,6 +39,20 @@ func (e *Encoder) Append(dst []byte, i int) []byte {
 		e.prior, e.asked = priorState{}, true
 	}
 	return dst
+}
+
+// appendWhole appends a payload of which only the request is short: what is large in it becomes blobs.
+func (e *Encoder) appendWhole(dst []byte, r *history.Record) []byte {
+	if r.Payload.Request == nil {
+		return r.AppendPayload(dst, e.Batch.ExecutionID)
+	}
+	e.values.least = e.ValueBytes
+	return r.AppendPayloadFunc(dst, e.Batch.ExecutionID, func(dst []byte, member string, v any) []byte {
+		if member == history.MemberRequest {
+			return e.values.value(dst, v)
+		}
+		return jsonvalue.Append(dst, v)
+	})
 }
 
 // Rows returns the seqs of the records that were written short so far.

@@ -25,6 +25,14 @@ func FuzzWrite(f *testing.F) {
 			}
 		}
 		m, prior := newMemory(t), history.Prior{}
+		whole := newMemory(t)
+		whole.whole = 1 << 20
+		for _, request := range states {
+			for _, m := range []*memory{m, whole} {
+				m.add(history.Prior{}, history.Record{Name: history.ActivityRequested, Payload: history.Payload{NodeType: "step", Request: request}})
+			}
+		}
+		whole.check()
 		for _, state := range []map[string]any{states[0], states[1], states[0]} {
 			given := maps.Clone(state)
 			given["and"] = states[1]

@@ -22,6 +22,8 @@ type memory struct {
 	blobs map[string]string
 	texts []string // of the records, written whole
 	out   strings.Builder
+	// whole is up to which size payloads are written whole; 0 means 1, as short as can be.
+	whole int
 }
 
 type row struct {
@@ -55,7 +57,7 @@ func (m *memory) States(_ string, first, last int64, each func(seq int64, payloa
 	return nil
 }
 
-// add writes a batch with the smallest sizes, as short as can be, and returns the seq of its last state.
+// add writes a batch, and returns the seq of its last state.
 func (m *memory) add(prior history.Prior, records ...history.Record) (state int64) {
 	m.t.Helper()
 	for i := range records {
@@ -65,7 +67,7 @@ func (m *memory) add(prior history.Prior, records ...history.Record) (state int6
 		records[i].Payload.NodeID = "n"
 	}
 	b := history.Batch{ExecutionID: "run", ExpectedSeq: int64(len(m.rows)), Prior: prior, Records: records}
-	e := shortform.Encoder{Batch: &b, WholeBytes: 1, ValueBytes: 256, Prior: m}
+	e := shortform.Encoder{Batch: &b, WholeBytes: max(m.whole, 1), ValueBytes: 256, Prior: m}
 	first := len(m.rows)
 	for i := range records {
 		m.rows = append(m.rows, row{name: records[i].Name, payload: e.Append(nil, i)})
@@ -96,6 +98,14 @@ func (m *memory) check() {
 	inOrder := shortform.NewDecoder("run", m, false)
 	for i, r := range m.rows {
 		for _, d := range []*shortform.Decoder{inOrder, shortform.NewDecoder("run", m, false)} {
+			if !r.short && shortform.HasShortRequest(r.name, r.payload) {
+				p, err := d.Request(r.name, r.payload)
+				record := history.Record{Name: r.name, Payload: p}
+				if got := string(record.AppendPayload(nil, "run")); err != nil || got != m.texts[i] {
+					m.t.Fatalf("record %d, of which the request is short, came back as %v\n%.200s\nwant\n%.200s", i+1, err, got, m.texts[i])
+				}
+				continue
+			}
 			if !r.short {
 				if string(r.payload) != m.texts[i] {
 					m.t.Fatalf("record %d is\n%.200s\nwant\n%.200s", i+1, r.payload, m.texts[i])
@@ -170,6 +180,33 @@ func TestRowsAreAsRecorded(t *testing.T) {
 		if got[i] != want[i] {
 			t.Fatalf("row %d is\n%swant\n%s", i+1, got[i], want[i])
 		}
+	}
+}
+
+// TestRequestsAreShortInWholeRows: a row with a large request counts as whole, and its request is read back.
+func TestRequestsAreShortInWholeRows(t *testing.T) {
+	t.Parallel()
+	m := newMemory(t)
+	m.whole = 1 << 10
+	long := strings.Repeat("long ", 400)
+	for _, request := range []map[string]any{
+		{"model": "m"}, {"messages": []any{map[string]any{"content": long}}}, {"arguments": map[string]any{"$blob": "no reference", "$filter": long}}, {},
+	} {
+		m.add(history.Prior{}, history.Record{Name: history.ActivityRequested, Payload: history.Payload{Request: request, DelegateInput: map[string]any{"$blob": "x"}}})
+	}
+	for i, r := range m.rows {
+		if r.short || len(r.payload) > 300 {
+			t.Errorf("row %d (short: %t) is %s", i+1, r.short, r.payload)
+		}
+	}
+	m.check()
+	m.blobs = nil
+	p, err := shortform.NewDecoder("run", m, true).Request(history.ActivityRequested, m.rows[1].payload)
+	if err != nil || p.Request != nil {
+		t.Errorf("an outline reads the request: %v, %v", p.Request, err)
+	}
+	if _, err := shortform.NewDecoder("run", m, false).Request(history.ActivityRequested, m.rows[1].payload); err == nil {
+		t.Error("a request without its blob is read")
 	}
 }
 

@@ -41,6 +41,7 @@ const (
 	MaxTreePending   = Prefix + "MAX_TREE_PENDING"
 	Limits           = Prefix + "LIMITS"
 	Redact           = Prefix + "REDACT"
+	RecordRequests   = Prefix + "RECORD_REQUESTS"
 	MaxMemory        = Prefix + "MAX_MEMORY"
 	HTTPToken        = Prefix + "HTTP_TOKEN"
 )
@@ -56,7 +57,7 @@ var Options = problem.Glossary{
 // Known are the variables that have an effect.
 var Known = []string{
 	Store, StorePath, Profile, StepHandlers, StepCommands, LLM, MCPConfig, MCPAllowCommands, A2A, SigningMode, SigningKeys,
-	WorkflowDir, WorkflowSources, Synchronous, WaitLimit, MinHostTimeout, Drain, LogLevel, LogFormat, MaxVisits, MaxRecords, MaxBytes, MaxPending, Limits, Redact,
+	WorkflowDir, WorkflowSources, Synchronous, WaitLimit, MinHostTimeout, Drain, LogLevel, LogFormat, MaxVisits, MaxRecords, MaxBytes, MaxPending, Limits, Redact, RecordRequests,
 	Elicit, MaxDepth, MaxTreeRuns, MaxTreeVisits, MaxTreeRecords, MaxTreeBytes, MaxTreePending, MaxMemory, HTTPToken,
 }
 

@@ -1,0 +1,106 @@
+package lint_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/lint"
+)
+
+// large is a definition of about 2 MB: many nodes whose programs read many properties, in the ways that cost most.
+func large(nodes, properties int) string {
+	var b strings.Builder
+	b.WriteString(`{"document":{"schema":"s","name":"large","version":"1"},"state_schema":{"type":"object","properties":{`)
+	for i := range properties {
+		fmt.Fprintf(&b, `"property_%d":{"type":"object","properties":{"name":{"type":"string"},`+
+			`"others":{"type":"array","items":{"$ref":"#/properties/property_%d"}}}},`, i, (i+1)%properties)
+	}
+	b.WriteString(`"last":{}}},"nodes":[{"id":"s","type":"start"},`)
+	for i := range nodes {
+		fmt.Fprintf(&b, `{"id":"n%d","type":"set_state","config":{"assignments":{"key_%d":{"jq":"`+
+			`.propertie_%d.nam as $x | [.property_%d.others[].nmae, (.[] | .name), (. + {a: $x} | keys)]"}}}},`,
+			i, i, i%properties, (i+7)%properties)
+	}
+	b.WriteString(`{"id":"e","type":"end","config":{"output_mapping":"{last}"}}],`)
+	b.WriteString(`"edges":[{"source":"__start__","target":"s"},{"source":"s","target":"n0"}`)
+	for i := range nodes {
+		next := fmt.Sprintf("n%d", i+1)
+		if i == nodes-1 {
+			next = "e"
+		}
+		fmt.Fprintf(&b, `,{"source":"n%d","target":"%s"}`, i, next)
+	}
+	b.WriteString("]}")
+	return b.String()
+}
+
+// TestLargeDefinitions: what a lint costs is bounded, and so is what it says.
+func TestLargeDefinitions(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{large(200, 5), large(100, 1000)} {
+		doc, err := definition.Parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		program, findings := lint.Compile(doc, definition.Options{})
+		if program == nil || len(findings) == 0 || len(findings) > definition.MaxFindings {
+			t.Errorf("%d findings", len(findings))
+		}
+	}
+}
+
+func BenchmarkCompile(b *testing.B) {
+	for name, text := range map[string]string{"nodes": large(4900, 100), "properties": large(4900, 1000)} {
+		doc, err := definition.Parse([]byte(text))
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(name+"/plain", func(b *testing.B) {
+			for b.Loop() {
+				definition.Compile(doc, definition.Options{})
+			}
+		})
+		b.Run(name+"/lint", func(b *testing.B) {
+			b.ReportMetric(float64(len(text))/1e6, "MB")
+			for b.Loop() {
+				if p, f := lint.Compile(doc, definition.Options{}); p == nil {
+					b.Fatal(f[0])
+				}
+			}
+		})
+	}
+}
+
+// FuzzCompile: a lint never panics, finds nothing but warnings beyond those of definition.Compile, and the same again.
+func FuzzCompile(f *testing.F) {
+	paths, err := filepath.Glob("../definition/testdata/bases/*.json")
+	if err != nil || len(paths) == 0 {
+		f.Fatalf("no seeds: %v", err)
+	}
+	for _, path := range append(paths, "testdata/order.yaml") {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		doc, err := definition.ParseYAML(text)
+		if err != nil {
+			return
+		}
+		plain, before := definition.Compile(doc, definition.Options{})
+		program, findings := lint.Compile(doc, definition.Options{})
+		if (plain == nil) != (program == nil) || len(findings) < len(before) || program != nil && findings.HasErrors() {
+			t.Fatalf("%d findings became %d", len(before), len(findings))
+		}
+		_, again := lint.Compile(doc, definition.Options{})
+		if fmt.Sprint(again) != fmt.Sprint(findings) {
+			t.Fatalf("another time other findings:\n%v\n%v", findings, again)
+		}
+	})
+}

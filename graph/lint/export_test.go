@@ -1,0 +1,66 @@
+package lint
+
+import (
+	"github.com/itchyny/gojq"
+
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// Admits reports whether what a program puts out, as a list, fits what the lint infers of it for a state of a schema.
+func Admits(q *gojq.Query, schema any, outputs []any) bool {
+	w := &walker{budget: new(budget(maxWork)), compared: new(budget), quiet: 1}
+	in := schemaShape(schema).limited(object)
+	if in.kinds == nothing {
+		in = only(object)
+	}
+	out := w.query(q, in)
+	for _, v := range outputs {
+		if !out.admits(v) {
+			return false
+		}
+	}
+	return true
+}
+
+// AdmitsValue reports whether the shape of a schema admits a value.
+func AdmitsValue(schema, v any) bool { return schemaShape(schema).admits(v) }
+
+func (s *shape) admits(v any) bool {
+	if s == nil || s.unsure {
+		return true
+	}
+	if s.kinds&kindOf(v) == nothing {
+		return false
+	}
+	switch v := v.(type) {
+	case string:
+		if s.texts == nil {
+			return true
+		}
+		for _, t := range s.texts {
+			if t == v {
+				return true
+			}
+		}
+		return false
+	case []any:
+		for _, e := range v {
+			if !s.items.admits(e) {
+				return false
+			}
+		}
+	case map[string]any:
+		for _, name := range jsonvalue.Keys(v) {
+			member := s.members[name]
+			if member == nil {
+				if member = s.rest; member == nil {
+					return false
+				}
+			}
+			if !member.admits(v[name]) {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,202 @@
+package lint_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/lint"
+)
+
+// mistakes change one place of testdata/order.yaml, which has no findings. want is "CODE pointer: hint", "" for a change that is right.
+var mistakes = []struct{ old, new, want string }{
+	// Members that nothing declares.
+	{`if .confidence >`, `if .confidnce >`, `EXPRESSION_PATH_UNKNOWN /nodes/3/config/assignments/summary/jq: did you mean "confidence"?`},
+	{`${ .customer } with`, `${ .custmer } with`, `EXPRESSION_PATH_UNKNOWN /nodes/1/config/user_prompt: did you mean "customer"?`},
+	{`map(.price) | add`, `map(.pirce) | add`, `EXPRESSION_PATH_UNKNOWN /nodes/1/config/user_prompt: did you mean "price"?`},
+	{`.address.street //`, `.address.stret //`, `EXPRESSION_PATH_UNKNOWN /nodes/1/config/user_prompt: did you mean "street"?`},
+	{`.address.street //`, `.address.zip //`, `EXPRESSION_PATH_UNKNOWN /nodes/1/config/user_prompt: the members are country and street`},
+	{`.address.street //`, `.addres.street //`, `EXPRESSION_PATH_UNKNOWN /nodes/1/config/user_prompt: did you mean "address"?`},
+	{`select(.price > 10)`, `select(.priice > 10)`, `EXPRESSION_PATH_UNKNOWN /nodes/2/map/items: did you mean "price"?`},
+	{`[.items[] | select`, `[.itmes[] | select`, `EXPRESSION_PATH_UNKNOWN /nodes/2/map/items: did you mean "items"?`},
+	{`.colour == "red"`, `.color == "red"`, `EXPRESSION_PATH_UNKNOWN /nodes/4/config/cases/1/when: did you mean "colour"?`},
+	{`any(.items[]; .colour == "red")`, `.items[0] as {shade: $c} | $c == "red"`, ``},
+	{`any(.items[]; .colour == "red")`, `.items[0] as {culour: $c} | $c == "red"`, `EXPRESSION_PATH_UNKNOWN /nodes/4/config/cases/1/when: did you mean "colour"?`},
+	{`any(.items[]; .colour == "red")`, `any(.items[] | .["colour"]; . == "red")`, ``},
+	{`any(.items[]; .colour == "red")`, `any(.items[] | .["coulour"]; . == "red")`, `EXPRESSION_PATH_UNKNOWN /nodes/4/config/cases/1/when: did you mean "colour"?`},
+	{`[$all[] | {price, size`, `[$all[] | {prize, size`, `EXPRESSION_PATH_UNKNOWN /nodes/4/config/cases/2/when: did you mean "price"?`},
+	{`select(.price > 3)`, `select(.prise > 3)`, `EXPRESSION_PATH_UNKNOWN /nodes/4/config/cases/2/when: did you mean "price"?`},
+	{`select(.price > 3)`, `select(.count > 3)`, `EXPRESSION_PATH_UNKNOWN /nodes/4/config/cases/2/when: the members are price and size`},
+	{`.items as $all`, `.itmes as $all`, `EXPRESSION_PATH_UNKNOWN /nodes/4/config/cases/2/when: did you mean "items"?`},
+	{`.quote.total > 100`, `.quote.totla > 100`, `EXPRESSION_PATH_UNKNOWN /nodes/4/config/cases/3/when: did you mean "total"?`},
+	{`or .verdict ==`, `or .verdcit ==`, `EXPRESSION_PATH_UNKNOWN /nodes/4/config/cases/3/when: did you mean "verdict"?`},
+	{`show: "{ customer,`, `show: "{ custumer,`, `EXPRESSION_PATH_UNKNOWN /nodes/5/show: did you mean "customer"?`},
+	{`.items[0].price }`, `.items[0].pryce }`, `EXPRESSION_PATH_UNKNOWN /nodes/5/show: did you mean "price"?`},
+	{`.items[0].price }`, `(.items | sort_by(.prcie) | last | .price) }`, `EXPRESSION_PATH_UNKNOWN /nodes/5/show: did you mean "price"?`},
+	{`.items[0].price }`, `(reduce .items[] as $i (0; . + $i.prcie)) }`, `EXPRESSION_PATH_UNKNOWN /nodes/5/show: did you mean "price"?`},
+	{`.items[0].price }`, `(.items[1:] | first | .prcie) }`, `EXPRESSION_PATH_UNKNOWN /nodes/5/show: did you mean "price"?`},
+	{`for ${ .address.country }`, `for ${ .address.contry }`, `EXPRESSION_PATH_UNKNOWN /nodes/5/config/prompt: did you mean "country"?`},
+	{`for ${ .address.country }`, `for ${ .customer.country }`, `EXPRESSION_PATH_UNKNOWN /nodes/5/config/prompt: `},
+	{`items: "${ .items }"`, `items: "${ .itemes }"`, `EXPRESSION_PATH_UNKNOWN /nodes/7/config/arguments/items: did you mean "items"?`},
+	{`{ jq: .address.country }`, `{ jq: .address.coutry }`, `EXPRESSION_PATH_UNKNOWN /nodes/7/config/arguments/country/jq: did you mean "country"?`},
+	{`to: { jq: .customer }`, `to: { jq: .costumer }`, `EXPRESSION_PATH_UNKNOWN /nodes/8/config/input_mapping/to/jq: did you mean "customer"?`},
+	{`"${ .summary }"`, `"${ .sumary }"`, `EXPRESSION_PATH_UNKNOWN /nodes/8/config/input_mapping/text: did you mean "summary"?`},
+	{`.failure.message //`, `.failure.mesage //`, `EXPRESSION_PATH_UNKNOWN /nodes/9/config/assignments/summary/jq: did you mean "message"?`},
+	{`// .remark //`, `// .remrak //`, `EXPRESSION_PATH_UNKNOWN /nodes/9/config/assignments/summary/jq: did you mean "remark"?`},
+	{`total: .quote.total`, `total: .quote.totl`, `EXPRESSION_PATH_UNKNOWN /nodes/10/config/output_mapping: did you mean "total"?`},
+	{`colours: [.items[].colour]`, `colours: [.items[].cloour]`, `EXPRESSION_PATH_UNKNOWN /nodes/10/config/output_mapping: did you mean "colour"?`},
+	{`\(.customer)`, `\(.custommer)`, `EXPRESSION_PATH_UNKNOWN /nodes/3/config/assignments/notes/jq: did you mean "customer"?`},
+	{`.items | length"`, `try .itmes catch 0 | length"`, `EXPRESSION_PATH_UNKNOWN /nodes/3/config/assignments/count/jq: did you mean "items"?`},
+	// What is right, or may be.
+	{`if .confidence >`, `if .certainty >`, ``},
+	{`if .confidence >`, `if .stocked >`, ``},
+	{`.items | length"`, `.item | length"`, ``},
+	{`.items | length"`, `{a: 1} | .b = 2 | .b"`, ``},
+	{`.items | length"`, `def f: .custmer; f | length"`, ``},
+	{`.items | length"`, `.items | group_by(.colour) | map(.[0].price) | length"`, ``},
+	{`.items | length"`, `.items | to_entries | map(.value.price) | add"`, ``},
+	{`.items | length"`, `[.[] | .custmer?] | length"`, ``},
+	{`select(.price > 10)`, `select(.weight > 10)`, ``},
+	{`.quote.total > 100`, `.quote.tax > 100`, ``},
+	{`${ .customer } with`, `${ .reference } with`, ``},
+	// Comparisons.
+	{`.colour == "red"`, `.price == "3"`, `EXPRESSION_COMPARISON_CONSTANT /nodes/4/config/cases/1/when: write 3 without quotes`},
+	{`.colour == "red"`, `.tags == "red"`, `EXPRESSION_COMPARISON_CONSTANT /nodes/4/config/cases/1/when: `},
+	{`.colour == "red"`, `.colour == 3`, `EXPRESSION_COMPARISON_CONSTANT /nodes/4/config/cases/1/when: `},
+	{`.colour == "red"`, `.colour == null`, ``},
+	{`.colour == "red"`, `.tags[0] == "red"`, ``},
+	{`.colour == "red"`, `(.tags | length) == "1"`, `EXPRESSION_COMPARISON_CONSTANT /nodes/4/config/cases/1/when: write 1 without quotes`},
+	{`.colour == "red"`, `.price > "3"`, `EXPRESSION_COMPARISON_CONSTANT /nodes/4/config/cases/1/when: write 3 without quotes`},
+	{`.status == "approved" and .paid`, `.status == "aproved" and .paid`, `EXPRESSION_COMPARISON_CONSTANT /nodes/4/config/cases/0/when: did you mean "approved"?`},
+	{`.status == "approved" and .paid`, `.status != "done" and .paid`, `EXPRESSION_COMPARISON_CONSTANT /nodes/4/config/cases/0/when: the values are "open", "approved" and "rejected"`},
+	{`.status == "approved" and .paid`, `(.status // "none") == "none"`, ``},
+	{`.status == "approved" and .paid`, `.status | IN("open", "aproved")`, `EXPRESSION_COMPARISON_CONSTANT /nodes/4/config/cases/0/when: did you mean "approved"?`},
+	{`.status == "approved" and .paid`, `.paid == "true"`, `EXPRESSION_COMPARISON_CONSTANT /nodes/4/config/cases/0/when: write true without quotes`},
+	{`.status == "approved" and .paid`, `.count == "3"`, `EXPRESSION_COMPARISON_CONSTANT /nodes/4/config/cases/0/when: write 3 without quotes`},
+	{`.verdict == "decline"`, `.verdict == "declin"`, `EXPRESSION_COMPARISON_CONSTANT /nodes/4/config/cases/3/when: did you mean "decline"?`},
+	{`.verdict == "decline"`, `.verdict == "unknown"`, ``},
+	// What is written.
+	{`status: { literal: open }`, `status: { literal: aproved }`, `STATE_ASSIGNMENT /nodes/3/config/assignments/status/literal: did you mean "approved"?`},
+	{`status: { literal: open }`, `status: { jq: 'if .paid then "approved" else "open" end' }`, ``},
+	{`status: { literal: open }`, `status: { jq: '"aproved"' }`, `STATE_ASSIGNMENT /nodes/3/config/assignments/status/jq: did you mean "approved"?`},
+	{`status: { literal: open }`, `sttaus: { literal: open }`, `STATE_ASSIGNMENT /nodes/3/config/assignments/sttaus: did you mean "status"?`},
+	{`count: { jq: ".items | length" }`, `count: { jq: ".items | map(.price)" }`, `STATE_ASSIGNMENT /nodes/3/config/assignments/count/jq: `},
+	{`count: { jq: ".items | length" }`, `count: { jq: ".items | length | tostring" }`, `STATE_ASSIGNMENT /nodes/3/config/assignments/count/jq: `},
+	{`notes: { jq: '"seen by \(.customer)"' }`, `notes: { jq: ".count + 1" }`, ``},
+	{`notes: { jq: '"seen by \(.customer)"' }`, `notes: { jq: "[.items | length]" }`, `STATE_ASSIGNMENT /nodes/3/config/assignments/notes/jq: `},
+	{`status: { literal: open }`, `address: { jq: "{ street: .customer, countri: null }" }`, `STATE_ASSIGNMENT /nodes/3/config/assignments/address/jq: did you mean "country"?`},
+	{`status: { literal: open }`, `address: { jq: "{ street: (.items | length) }" }`, `STATE_ASSIGNMENT /nodes/3/config/assignments/address/jq: `},
+	{`total: .quote.total`, `total: .customer`, `OUTPUT_SCHEMA_VIOLATION /nodes/10/config/output_mapping: `},
+	{`items: "[.items[] | select(.price > 10)]"`, `items: ".items | length"`, `MAP_ITEMS_INVALID /nodes/2/map/items: write a program that gives a list`},
+	{`verdict: accept }`, `verdict: acept }`, `OUTPUT_SCHEMA_VIOLATION /nodes/1/metadata/demo_output/verdict: did you mean "accept"?`},
+	{`{ notes: [reserved], stocked: 1 }`, `{ notes: [3], stocked: 1 }`, `STATE_SCHEMA_VIOLATION /nodes/7/metadata/demo_output/notes: `},
+	// Schemas.
+	{`properties: { street:`, `propertys: { street:`, `SCHEMA_KEYWORD_UNKNOWN /state_schema/properties/address/propertys: did you mean "properties"?`},
+	{`required: [price]`, `requried: [price]`, `SCHEMA_KEYWORD_UNKNOWN /state_schema/$defs/item/requried: did you mean "required"?`},
+	{`required: [price]`, `required: [pricce]`, `SCHEMA_KEYWORD_UNKNOWN /state_schema/$defs/item/required/0: did you mean "price"?`},
+	{`summary: { type: string }`, `summary: { typ: string }`, `SCHEMA_KEYWORD_UNKNOWN /state_schema/properties/summary/typ: did you mean "type"?`},
+	{`verdict: { type: string, enum:`, `verdict: { type: string, enums:`, `SCHEMA_KEYWORD_UNKNOWN /nodes/1/config/output_schema/properties/verdict/enums: did you mean "enum"?`},
+	{`additionalProperties: false`, `additionalProperty: false`, `SCHEMA_KEYWORD_UNKNOWN /state_schema/properties/address/additionalProperty: did you mean "additionalProperties"?`},
+	{`additionalProperties: false`, `additionalProperties: false, required: [town]`, `SCHEMA_KEYWORD_UNKNOWN /state_schema/properties/address/required/0: `},
+	{`summary: { type: string }`, `summary: { type: string, x-typ: 1, widget: area, maxLength: 3 }`, ``},
+	// Members that nothing reads.
+	{`metadata: { prompt_templates: true, demo_output`, `metadata: { prompt_templates: true, demo_ouput`, `FIELD_IGNORED /nodes/1/metadata/demo_ouput: did you mean "demo_output"?`},
+	{`metadata: { argument_templates: true,`, `metadata: { argument_templates: true, argument_template: true,`, `FIELD_IGNORED /nodes/7/metadata/argument_template: did you mean "argument_templates"?`},
+	{`model: m`, "model: m\n      sytem_prompt: hello", `FIELD_IGNORED /nodes/1/config/sytem_prompt: did you mean "system_prompt"?`},
+	{`model: m`, "model: m\n      output_scheme: {}", `FIELD_IGNORED /nodes/1/config/output_scheme: did you mean "output_schema"?`},
+	{`{ name: mail, entry: mail }`, `{ name: mail, entry: mail }, { name: mails, entry: stock }`, `PARALLEL_BRANCH_ENTRY /nodes/6/config/branches/2/entry: did you mean "mail"?`},
+	{`{ name: mail, entry: mail }`, `{ name: mail, entry: mail }, { name: second, entry: mail }`, ``},
+}
+
+func TestMistakes(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("testdata/order.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := string(text)
+	if got := found(t, base); got != nil {
+		t.Fatalf("the base has findings: %v", got)
+	}
+	for _, tt := range mistakes {
+		before, after, ok := strings.Cut(base, tt.old)
+		if !ok || strings.Contains(after, tt.old) {
+			t.Errorf("%q does not stand once in the base", tt.old)
+			continue
+		}
+		var want []string
+		if tt.want != "" {
+			want = []string{tt.want}
+		}
+		findings := found(t, before+tt.new+after)
+		var got []string
+		first, last := strings.Count(before, "\n")+1, strings.Count(before+tt.new, "\n")+1
+		for _, f := range findings {
+			got = append(got, fmt.Sprintf("%s %s: %s", f.Code, f.At.Pointer, f.Hint))
+			if f.At.Line < first || f.At.Line > last || f.At.Column == 0 {
+				t.Errorf("%s: at %d:%d, not in line %d", tt.new, f.At.Line, f.At.Column, last)
+			}
+		}
+		if len(got) != len(want) || len(want) > 0 && got[0] != want[0] {
+			t.Errorf("%s:\n got %v\nwant %v\n%v", tt.new, got, want, findings)
+		}
+	}
+}
+
+// found lints a definition that is valid.
+func found(t *testing.T, text string) []finding {
+	t.Helper()
+	doc, err := definition.ParseYAML([]byte(text))
+	if err != nil {
+		t.Errorf("%v\n%s", err, text)
+		return nil
+	}
+	program, findings := lint.Compile(doc, definition.Options{})
+	if program == nil {
+		t.Errorf("refused: %v", findings)
+	}
+	return findings
+}
+
+// closed is a definition whose state only has what it names: no activity takes part, and the input has no other members.
+const closed = `
+document: { schema: s, name: closed, version: "1" }
+state_schema: { type: object, properties: { hours: { type: number }, rate: { type: number }, cost: { type: number }SPARE } }
+nodes:
+  - id: begin
+    type: start
+    config: { input_schema: { type: object, properties: { hours: {}, rate: {} }, additionalProperties: false } }
+  - { id: early, type: set_state, config: { assignments: { cost: { jq: "EARLY" } } } }
+  - { id: compute, type: set_state, config: { assignments: { margin: { jq: ".cost / 10" } } } }
+  - { id: finish, type: end, config: { output_mapping: "RESULT" } }
+edges:
+  - { source: __start__, target: begin }
+  - { source: begin, target: early }
+  - { source: early, target: compute }
+  - { source: compute, target: finish }
+`
+
+func TestStateThatNothingElseWrites(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ spare, early, result, want string }{
+		{"", ".hours * .rate", "{cost, margin}", ""},
+		{"", ".hours * .wage", "{cost, margin}", `EXPRESSION_PATH_UNKNOWN /nodes/1/config/assignments/cost/jq: the members are cost, hours, margin and rate`},
+		{"", ".hours * .rate", "{cost, margine}", `EXPRESSION_PATH_UNKNOWN /nodes/3/config/output_mapping: did you mean "margin"?`},
+		{", colour: {}", ".hours * .rate", "{cost, margin}", `STATE_KEY_UNUSED /state_schema/properties/colour: remove it, or name it in the input_schema of the start node`},
+		{", colour: {}", ".hours * .rate", ".", ""},
+		{", colour: {}", ".hours * .rate", "{cost, all: keys}", ""},
+		{", colour: {}", ".hours * .rate", `. as {$margin} | {$margin}`, ""},
+		{", colour: {}", ".hours * .rate", `{cost, other: .[\"colour\"]}`, ""},
+		{", colour: {}", ".hours * .rate", `{cost} + if .cost > 1 then {margin} else {} end`, `STATE_KEY_UNUSED /state_schema/properties/colour: remove it, or name it in the input_schema of the start node`},
+	} {
+		var got []string
+		for _, f := range found(t, strings.NewReplacer("SPARE", tt.spare, "EARLY", tt.early, "RESULT", tt.result).Replace(closed)) {
+			got = append(got, fmt.Sprintf("%s %s: %s", f.Code, f.At.Pointer, f.Hint))
+		}
+		if strings.Join(got, "\n") != tt.want {
+			t.Errorf("%+v: got %v", tt, got)
+		}
+	}
+}

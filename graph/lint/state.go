@@ -1,0 +1,228 @@
+package lint
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/state"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// stateShapes are the shapes of the state before each node. What the state_schema declares is sure: each change is validated
+// against it. Of other members only the names are known that something in the document writes.
+type stateShapes struct {
+	// declared is the state_schema, whole with all names that are known, closed the same where nothing can have brought others.
+	declared, whole, closed *shape
+	reducers                map[string]state.Reducer
+	// brought are the nodes that can come after one that brings members of any name; nil if the input of a run may.
+	brought map[*definition.Node]bool
+	// as is the state within a map, by its node.
+	as map[*definition.Node]*shape
+}
+
+// caughtError and failedItem are what a catch and a map put into the state, compensated is what a compensation finds in it.
+var (
+	compensated = record(map[string]*shape{"node": only(text), "output": anything, "item": anything})
+	caughtError = record(map[string]*shape{"code": only(text | null), "message": only(text), "node": only(text), "attempts": only(number)})
+	failedItem  = record(map[string]*shape{
+		"index": only(number), "code": only(text | null), "message": only(text), "node": only(text), "attempts": only(number),
+	})
+)
+
+func (l *linter) newStateShapes() *stateShapes {
+	schema := l.program.Document.Value().(map[string]any)["state_schema"]
+	raw, _ := schema.(map[string]any)
+	s := &stateShapes{declared: schemaShape(schema).limited(object), reducers: state.Reducers(raw), as: map[*definition.Node]*shape{}}
+	if s.declared.kinds == nothing {
+		s.declared = only(object)
+	}
+	w := l.writers()
+	s.whole = s.with(w.keys)
+	first := budget(maxWork) // so that the second pass has its own
+	// What assignments write is known from the state before; one pass is enough to know their names.
+	for _, source := range l.sources {
+		key := keyOfAssignment(nodePointer(source.Node), source.Pointer)
+		if key != "" && source.Node.SetState != nil && s.declared.members[key] == nil {
+			quiet := l.walker(source.Pointer, source.Node)
+			quiet.quiet++
+			quiet.budget = &first
+			w.add(key, quiet.query(source.Query, s.whole))
+		}
+	}
+	s.whole = s.with(w.keys)
+	s.closed = s.whole
+	if s.whole.rest != nil {
+		closed := *s.whole
+		closed.rest = nil
+		s.closed = &closed
+	}
+	if w.inputClosed {
+		s.brought = map[*definition.Node]bool{}
+		for n := range l.program.After(w.free) {
+			s.brought[n] = true
+		}
+	}
+	return s
+}
+
+// with is the declared state with members that something writes as well. A declared object of which no members are declared is
+// known by those that are written.
+func (s *stateShapes) with(written map[string]*shape) *shape {
+	out := *s.declared
+	out.unsure = false
+	out.members = maps.Clone(s.declared.members)
+	if out.members == nil {
+		out.members = map[string]*shape{}
+	}
+	for key, w := range written {
+		declared := out.members[key]
+		switch {
+		case declared == nil:
+			out.members[key] = w.doubted()
+		case declared.kinds&object != 0 && len(declared.members) == 0 && declared.rest != nil && w.kinds&object != 0:
+			known := *declared
+			known.members = make(map[string]*shape, len(w.members))
+			for name, member := range w.members {
+				known.members[name] = member.doubted()
+			}
+			out.members[key] = &known
+		}
+	}
+	return &out
+}
+
+// at is the state as the programs of a node see it.
+func (s *stateShapes) at(n *definition.Node) *shape {
+	if in := s.as[n]; in != nil {
+		return in
+	}
+	if s.brought != nil && !s.brought[n] {
+		return s.closed
+	}
+	return s.whole
+}
+
+// item notes an item of a map, which the other programs of its node find in the state.
+func (s *stateShapes) item(n *definition.Node, item *shape) {
+	in := *s.at(n)
+	in.members = maps.Clone(in.members)
+	in.members[n.Map.As] = item
+	s.as[n] = &in
+}
+
+// writers are the nodes that write keys of the state, and what of.
+type writers struct {
+	keys map[string]*shape
+	// free are the nodes that may bring any key.
+	free []*definition.Node
+	// inputClosed is set if the input of a run can have no other members than its schema declares.
+	inputClosed bool
+	budget      *budget
+}
+
+func (w *writers) add(key string, s *shape) {
+	if before := w.keys[key]; before != nil {
+		s = union(before, s, w.budget, 0)
+	}
+	w.keys[key] = s
+}
+
+func (w *writers) addAll(s *shape) {
+	for name, member := range s.members {
+		w.add(name, member)
+	}
+}
+
+func (l *linter) writers() *writers {
+	w := &writers{keys: map[string]*shape{}, budget: &l.budget}
+	for _, n := range l.program.Nodes {
+		for _, c := range n.Catches {
+			if c.As != "" {
+				w.add(c.As, caughtError)
+			}
+		}
+		if k := n.Compensation; k != nil && k.As != "" {
+			w.add(k.As, compensated)
+		}
+		if n.Loop != nil && n.Loop.Counter != "" {
+			w.add(n.Loop.Counter, only(number))
+		}
+		if demo, ok := n.Metadata["demo_output"].(map[string]any); ok && n.Map == nil {
+			for key := range demo {
+				w.add(key, anything)
+			}
+		}
+		out := l.output(n, w)
+		switch {
+		case n.Map != nil:
+			w.mapped(n.Map, out)
+		case out != nil:
+			w.addAll(out)
+			if out.rest != nil || out.unsure {
+				w.free = append(w.free, n)
+			}
+		}
+	}
+	return w
+}
+
+// output is what a node brings into the state, nil if it brings nothing of its own.
+func (l *linter) output(n *definition.Node, w *writers) *shape {
+	switch n.Type {
+	case definition.Start:
+		s := schemaShape(n.Config["input_schema"])
+		w.inputClosed = n.Start.InputSchema != nil && s.rest == nil && !s.unsure
+		w.addAll(s)
+	case definition.LLMCall:
+		if n.Activity.OutputSchema == nil {
+			return anything
+		}
+		return schemaShape(n.Config["output_schema"])
+	case definition.Interrupt:
+		return schemaShape(n.Config["resume_schema"])
+	case definition.Step, definition.ToolCall, definition.AgentDelegate, definition.Subworkflow:
+		return anything
+	case definition.Wait:
+		if n.Wait.Kind == definition.WaitSignal {
+			return anything
+		}
+	case definition.SetState:
+		for i := range n.SetState.Assignments {
+			a := &n.SetState.Assignments[i]
+			if a.JQ != nil {
+				w.add(a.Key, anything)
+			} else {
+				w.add(a.Key, shapeOf(a.Literal, &l.budget, 0))
+			}
+		}
+	}
+	return nil
+}
+
+func (w *writers) mapped(m *definition.Map, out *shape) {
+	w.add(m.As, anything)
+	if m.FailedAs != "" {
+		w.add(m.FailedAs, listOf(failedItem))
+	}
+	if m.Collect != "" {
+		w.add(m.Collect, listOf(out.orNull()))
+	}
+}
+
+func nodePointer(n *definition.Node) string { return "/nodes/" + strconv.Itoa(n.Index) }
+
+// keyOfAssignment returns the key of the state to which a program at a pointer is assigned, "" if it is none.
+func keyOfAssignment(node, pointer string) string {
+	key, ok := strings.CutPrefix(pointer, node+"/config/assignments/")
+	if !ok {
+		return ""
+	}
+	key, ok = strings.CutSuffix(key, "/jq")
+	if !ok || slices.Contains([]byte(key), '/') {
+		return ""
+	}
+	return jsonvalue.UnescapePointer(key)
+}

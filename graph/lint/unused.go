@@ -1,0 +1,162 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/itchyny/gojq"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// unusedKeys warns of properties of the state_schema that nothing reads or writes. It is silent if something may read or write
+// any: an activity, whose host sees the state; a signal, an agent or a subworkflow, whose result becomes part of it; a program that takes
+// the state as a whole; a run whose result is the state. What the schema of the input names is for those who look at the run.
+func (l *linter) unusedKeys() {
+	document := l.program.Document.Value().(map[string]any)
+	schema, _ := document["state_schema"].(map[string]any)
+	properties, _ := schema["properties"].(map[string]any)
+	mentioned := l.mentioned()
+	used := map[string]bool{}
+	required, _ := schema["required"].([]any)
+	for _, name := range required {
+		if name, ok := name.(string); ok {
+			used[name] = true
+		}
+	}
+	for _, n := range l.program.Nodes {
+		switch {
+		case n.Type.IsActivity(), n.Delegate != nil, n.Subworkflow != nil, n.Wait != nil && n.Wait.Kind == definition.WaitSignal:
+			return
+		case n.End != nil && n.End.OutputMapping.Source() == ".":
+			return
+		}
+		for _, c := range n.Catches {
+			used[c.As] = true
+		}
+		if n.Loop != nil {
+			used[n.Loop.Counter] = true
+		}
+		for _, schema := range []string{"input_schema", "resume_schema"} {
+			for name := range schemaShape(n.Config[schema]).members {
+				used[name] = true
+			}
+		}
+		if n.SetState != nil {
+			for i := range n.SetState.Assignments {
+				used[n.SetState.Assignments[i].Key] = true
+			}
+		}
+	}
+	for _, s := range l.sources {
+		if takesWhole(s.Query, 0) {
+			return
+		}
+	}
+	for _, name := range jsonvalue.Keys(properties) {
+		if !used[name] && !mentioned.mention(name) {
+			l.warn(problem.StateKeyUnused, "/state_schema/properties/"+jsonvalue.EscapePointer(name), nil,
+				fmt.Sprintf("nothing reads or writes %q", clip(name)), "remove it, or name it in the input_schema of the start node")
+		}
+	}
+}
+
+// words are the words of the programs of a definition: those of names and those in texts.
+type words map[string]bool
+
+func (l *linter) mentioned() words {
+	set := words{}
+	for _, s := range l.sources {
+		for _, word := range split(s.Query.String()) {
+			set[word] = true
+		}
+	}
+	return set
+}
+
+// mention reports whether a program may name a key.
+func (w words) mention(key string) bool {
+	for _, word := range split(key) {
+		if !w[word] {
+			return false
+		}
+	}
+	return true
+}
+
+func split(s string) []string {
+	return strings.FieldsFunc(s, func(r rune) bool { return r < utf8.RuneSelf && r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+}
+
+// takesWhole reports whether a program, whose input is the state, may take more of it than the members that it names.
+func takesWhole(q *gojq.Query, depth int) bool {
+	switch {
+	case q == nil:
+		return false
+	case depth > maxTermDepth || len(q.FuncDefs) > 0:
+		return true
+	case q.Term != nil:
+		return takesWholeTerm(q.Term, depth+1)
+	case q.Op == gojq.OpPipe && q.Patterns == nil:
+		return takesWhole(q.Left, depth+1) // what stands behind has another input
+	}
+	return takesWhole(q.Left, depth+1) || takesWhole(q.Right, depth+1)
+}
+
+func takesWholeTerm(t *gojq.Term, depth int) bool {
+	any := func(queries ...*gojq.Query) bool {
+		return slices.ContainsFunc(queries, func(q *gojq.Query) bool { return takesWhole(q, depth) })
+	}
+	for _, s := range t.SuffixList {
+		if i := s.Index; i != nil && (any(i.Start, i.End) || i.Str != nil && any(i.Str.Queries...)) {
+			return true
+		}
+	}
+	switch t.Type {
+	case gojq.TermTypeNull, gojq.TermTypeTrue, gojq.TermTypeFalse, gojq.TermTypeNumber, gojq.TermTypeBreak:
+		return false
+	case gojq.TermTypeIdentity:
+		return len(t.SuffixList) == 0 || t.SuffixList[0].Index == nil || !named(t.SuffixList[0].Index)
+	case gojq.TermTypeIndex:
+		return !named(t.Index)
+	case gojq.TermTypeString:
+		return any(t.Str.Queries...)
+	case gojq.TermTypeFunc:
+		switch t.Func.Name {
+		case "now", "empty":
+			return false
+		case "range", "limit", "isempty":
+			return any(t.Func.Args...)
+		}
+		return t.Func.Name[0] != '$'
+	case gojq.TermTypeObject:
+		return slices.ContainsFunc(t.Object.KeyVals, func(kv *gojq.ObjectKeyVal) bool {
+			return any(kv.KeyQuery, kv.Val) || kv.KeyString != nil && any(kv.KeyString.Queries...)
+		})
+	case gojq.TermTypeArray:
+		return any(t.Array.Query)
+	case gojq.TermTypeUnary:
+		return takesWholeTerm(t.Unary.Term, depth)
+	case gojq.TermTypeIf:
+		return t.If.Else == nil || any(t.If.Cond, t.If.Then, t.If.Else) ||
+			slices.ContainsFunc(t.If.Elif, func(e *gojq.IfElif) bool { return any(e.Cond, e.Then) })
+	case gojq.TermTypeTry:
+		return any(t.Try.Body)
+	case gojq.TermTypeReduce:
+		return any(t.Reduce.Query, t.Reduce.Start)
+	case gojq.TermTypeQuery:
+		return any(t.Query)
+	}
+	return true
+}
+
+// named reports whether a path leads to a member whose name is written out.
+func named(i *gojq.Index) bool {
+	_, literally := literal(i.Start)
+	return i.Name != "" || i.Str != nil && i.Str.Queries == nil || literally && !i.IsSlice
+}

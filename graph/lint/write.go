@@ -1,0 +1,107 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/state"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/suggest"
+)
+
+// assigned holds what a program gives against the key of the state that it is assigned to.
+func (l *linter) assigned(s definition.Source, key string, out *shape) {
+	declared := l.state.declared.members[key]
+	if declared == nil {
+		declared = l.state.declared.rest
+		if declared == nil {
+			l.warn(problem.StateAssignment, s.Pointer, s.Node, fmt.Sprintf("state_schema has no property %q", clip(key)),
+				suggest.DidYouMean(key, l.state.declared.names()))
+			return
+		}
+	}
+	switch l.state.reducers[key] {
+	case "", state.Overwrite:
+	case state.Append:
+		// A list is added element by element, any other value as one.
+		if declared.kinds&array == 0 || out.unsure {
+			return
+		}
+		declared = declared.items
+		if out.kinds == array {
+			out = out.items
+		} else if out.kinds&array != 0 {
+			return
+		}
+	default:
+		return
+	}
+	l.fits(problem.StateAssignment, s, fmt.Sprintf("%q", clip(key)), "state_schema", out, declared)
+}
+
+// fits reports a value that breaks its schema whatever the state holds.
+func (l *linter) fits(code problem.Code, s definition.Source, what, schema string, out, declared *shape) {
+	if m := misfitOf(out, declared, 0); m != nil {
+		message := fmt.Sprintf("%s gets a value that does not fit: %s, where %s allows %s", what, m.found, schema, m.allowed)
+		l.warn(code, s.Pointer, s.Node, message, m.hint)
+	}
+}
+
+// misfit is what of a value cannot fit into a declared shape: what it is, what is allowed, and what was probably meant.
+type misfit struct{ found, allowed, hint string }
+
+// misfitOf returns nil for a value that may fit.
+func misfitOf(out, declared *shape, depth int) *misfit {
+	switch {
+	case out.unsure || declared.unsure || out.kinds == nothing || depth > maxDepth:
+	case out.kinds&declared.kinds == nothing:
+		return &misfit{found: "it is " + out.kinds.String(), allowed: declared.kinds.String()}
+	case out.kinds == text && len(out.texts) == 1 && declared.texts != nil:
+		if value := out.texts[0]; !slices.Contains(declared.texts, value) {
+			return &misfit{fmt.Sprintf("it is %q", clip(value)), quoted(declared.texts), suggest.DidYouMean(value, declared.texts)}
+		}
+	case out.kinds == object && out.rest == nil:
+		for _, name := range out.names() {
+			inner := declared.members[name]
+			if inner == nil && declared.rest == nil && declared.kinds == object {
+				names := declared.names()
+				return &misfit{fmt.Sprintf("it has the member %q", clip(name)), "only " + quoted(names), suggest.DidYouMean(name, names)}
+			}
+			if inner == nil {
+				continue
+			}
+			if m := misfitOf(out.members[name], inner, depth+1); m != nil {
+				m.found = fmt.Sprintf("at %s %s", clip(name), m.found)
+				return m
+			}
+		}
+	}
+	return nil
+}
+
+// assignedKeys warns of keys that a set_state node writes, nothing reads, and that are like one that is declared.
+func (l *linter) assignedKeys() {
+	if l.state.declared.rest == nil {
+		return // what is not declared has been reported
+	}
+	names := l.state.declared.names()
+	mentioned := l.mentioned()
+	for _, n := range l.program.Nodes {
+		if n.SetState == nil {
+			continue
+		}
+		for i := range n.SetState.Assignments {
+			key := n.SetState.Assignments[i].Key
+			if l.state.declared.members[key] != nil || mentioned.mention(key) || !l.compared.take(len(names)) {
+				continue
+			}
+			if near := suggest.Nearest(key, names); near != "" && misspelt(key, near) {
+				pointer := nodePointer(n) + "/config/assignments/" + jsonvalue.EscapePointer(key)
+				message := fmt.Sprintf("state_schema has no property %q, and nothing reads it", clip(key))
+				l.warn(problem.StateAssignment, pointer, n, message, suggest.Hint(near))
+			}
+		}
+	}
+}

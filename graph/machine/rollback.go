@@ -1,0 +1,323 @@
+package machine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/state"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// A node with a compensation (the extension compensate) is remembered by its token once it has completed. A rollback visits the
+// compensations of what the token remembers, the newest first and one after another. Each is a visit like any other, so a crash or
+// a replay in between changes nothing. What the branches of a block, or the items of a map, have done belongs to the token that waits
+// for them once the block is over: in the order of the branches or items, which does not depend on time, also where they were dropped.
+
+// RollbackReason says why a run, or a branch, is rolled back.
+type RollbackReason string
+
+// The reasons of rollbacks.
+const (
+	RollbackCancel  RollbackReason = "cancel"  // the run was cancelled
+	RollbackFailure RollbackReason = "failure" // the run fails
+	RollbackCatch   RollbackReason = "catch"   // a failure was caught, and the run or the branch goes on
+)
+
+// undo is a completed visit that a rollback undoes. It is stored in positions.
+type undo struct {
+	Node  string `json:"node"`
+	Visit int    `json:"visit"`
+	// Found is what the compensation sees besides the state, nil for nothing.
+	Found map[string]any `json:"found,omitempty"`
+}
+
+func (u *undo) key() string { return visitKey(u.Node, u.Visit) }
+
+// rollback is what a token does while it undoes the newest of what it remembers, and what it does then. It is stored in positions.
+type rollback struct {
+	Reason RollbackReason `json:"reason"`
+	// Total is how much there was to undo.
+	Total int `json:"total"`
+	// Broken says that the state broke its schema when the rollback began: then it is not checked.
+	Broken bool `json:"broken,omitempty"`
+	// Failure is why, unless the run was cancelled; Cancel is the reason of that.
+	Failure *failure `json:"failure,omitempty"`
+	Cancel  string   `json:"cancel,omitempty"`
+	// Node and Visit are where the failure was caught, Target is where the token goes on.
+	Node   string `json:"node,omitempty"`
+	Visit  int    `json:"visit,omitempty"`
+	Target string `json:"target,omitempty"`
+}
+
+// remember notes that a node has completed that can be undone.
+func (t *token) remember(output map[string]any) {
+	if t.node.Compensation != nil && t.node.Map == nil {
+		t.done = append(t.done, undoOf(t.node, t.visit, map[string]any{"node": t.node.ID, "output": output}))
+	}
+}
+
+func undoOf(n *definition.Node, visit int, found map[string]any) undo {
+	u := undo{Node: n.ID, Visit: visit}
+	if as := n.Compensation.As; as != "" {
+		u.Found = map[string]any{as: found}
+	}
+	return u
+}
+
+// closeBlock ends the block that a token waits for, if any. From then on the token remembers what was done in it.
+func (t *token) closeBlock() {
+	b := t.inner
+	if t.inner = nil; b == nil {
+		return
+	}
+	for _, c := range b.tokens {
+		c.closeBlock()
+		t.done = append(t.done, c.done...)
+		c.done = nil
+	}
+	if b.items == nil || b.node.Compensation == nil {
+		return
+	}
+	it := b.items
+	for i := range it.next {
+		working := slices.ContainsFunc(b.tokens, func(c *token) bool { return c.index == i })
+		if !working && it.failures[i] == nil {
+			found := map[string]any{"node": b.node.ID, "output": it.outputs[i], "item": it.values[i]}
+			t.done = append(t.done, undoOf(b.node, it.base+1+i, found))
+		}
+	}
+}
+
+// sees is the state as the token's node sees it: a compensation finds in it what it undoes.
+func (t *token) sees() map[string]any {
+	if t.rollback == nil || t.undoes().Found == nil {
+		return t.view
+	}
+	return state.Overlay(t.view, t.undoes().Found)
+}
+
+// undoes is what the compensation at which the token stands undoes.
+func (t *token) undoes() *undo { return &t.done[len(t.done)-1] }
+
+// compensation returns the node that undoes the newest of what a token remembers.
+func (m *Machine) compensation(t *token) *definition.Node {
+	return m.prog.Node(t.undoes().Node).Compensation.Node
+}
+
+// rollBack begins a rollback, and returns the node at which the token goes on.
+func (m *Machine) rollBack(t *token, r *rollback) *definition.Node {
+	if len(t.done) == 0 {
+		return m.rolledBack(t, r)
+	}
+	r.Total = len(t.done)
+	r.Broken = len(m.prog.State.Validate(t.view)) > 0
+	t.rollback = r
+	p := history.Payload{NodeID: t.node.ID, Reason: string(r.Reason), Compensations: r.Total}
+	if r.Failure != nil {
+		p.Code = r.Failure.Code
+	}
+	m.scriptEvent(t, history.RollbackStarted, p)
+	return m.compensation(t)
+}
+
+// undone goes on after a compensation.
+func (m *Machine) undone(t *token) *definition.Node {
+	t.done = t.done[:len(t.done)-1]
+	if len(t.done) > 0 {
+		return m.compensation(t)
+	}
+	r := t.rollback
+	t.rollback = nil
+	return m.rolledBack(t, r)
+}
+
+// rolledBack does what a rollback was for. It returns the node at which the token goes on, if it does.
+func (m *Machine) rolledBack(t *token, r *rollback) *definition.Node {
+	switch r.Reason {
+	case RollbackCatch:
+		t.node, t.visit = m.prog.Node(r.Node), r.Visit
+		return m.prog.Node(r.Target)
+	case RollbackCancel:
+		m.endCancelled(history.Payload{NodeID: t.node.ID, Reason: r.Cancel})
+	default:
+		node := ""
+		if r.Total > 0 { // FailNode stands far before
+			node = r.Failure.NodeID
+		}
+		m.endFailed(r.Failure, node)
+	}
+	return nil
+}
+
+// rollBackFailed ends the run by a failure, or rolls it back first. FailNode has been written.
+func (m *Machine) rollBackFailed(f *failure) {
+	if !m.prog.Rollback.OnFailure || m.main.node == nil {
+		m.endFailed(f, "")
+		return
+	}
+	m.walk(m.main, m.rollBack(m.main, &rollback{Reason: RollbackFailure, Failure: f}))
+}
+
+// compensationFailed ends the run, whatever the blocks around the token tolerate: nobody knows what is undone by then.
+func (m *Machine) compensationFailed(t *token, f *failure) {
+	m.stopWaiting(t)
+	r := t.rollback
+	why := "the run was cancelled"
+	if r.Cancel != "" {
+		why += ": " + r.Cancel
+	}
+	if of := r.Failure; of != nil {
+		why = of.Message
+		if of.NodeID != "" {
+			why = problem.Format("%q failed: %s", of.NodeID, of.Message)
+		}
+	}
+	m.fatal = &failure{
+		Reason: reasonCompensation, Code: string(problem.CompensationFailed), NodeID: t.node.ID,
+		Message: problem.Format("the compensation %q of %q failed: %s; it ran because %s", t.node.ID, t.undoes().Node, f.Message, why),
+	}
+}
+
+// rollsBack reports whether the run, or a branch of it, is being rolled back.
+func (m *Machine) rollsBack() bool {
+	for t := range m.living {
+		if t.rollback != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// maxLeftNamed bounds the visits that the end of a run names.
+const maxLeftNamed = 8
+
+// leftText ends all blocks of a run that ends, and says what is not undone, "" if that is nothing.
+func (m *Machine) leftText() string {
+	var names []string
+	m.main.closeBlock()
+	for _, u := range slices.Backward(m.main.done) {
+		if name := u.Node; u.Visit == 1 {
+			names = append(names, name)
+		} else {
+			names = append(names, u.key())
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	text := "not compensated: " + strings.Join(names[:min(len(names), maxLeftNamed)], ", ")
+	if more := len(names) - maxLeftNamed; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// cancel ends the run on request (spec: execution, 7.4), or rolls it back first. The script that branches hold back is dropped. A
+// cancel while a rollback runs ends the run at once.
+func (m *Machine) cancel(in Cancel) {
+	node := ""
+	if t := m.find(func(*token) bool { return true }); t != nil {
+		node = t.node.ID
+	} else if m.main.node != nil {
+		node = m.main.node.ID
+	}
+	p := history.Payload{NodeID: node, Reason: in.Reason}
+	if m.feeding {
+		m.record(history.Command, history.CancelExecution, p)
+	} else {
+		m.put(history.Command, history.CancelExecution, p)
+	}
+	stopped := m.rollsBack()
+	m.abandonBelow(m.main)
+	m.left, m.timersDirty = nil, true
+	if m.prog.Rollback.OnCancel && !stopped && !in.KeepTasks && m.main.node != nil {
+		m.main.closeBlock()
+		m.walk(m.main, m.rollBack(m.main, &rollback{Reason: RollbackCancel, Cancel: in.Reason}))
+		return
+	}
+	p.KeepTasks = in.KeepTasks
+	if text := m.leftText(); stopped && !in.KeepTasks && text != "" {
+		p.Reason = strings.TrimSpace(in.Reason + " (" + text + ")")
+	}
+	m.endCancelled(p)
+}
+
+// endCancelled writes ExecutionCancelled. CancelExecution has been written.
+func (m *Machine) endCancelled(p history.Payload) {
+	m.put(history.Event, history.ExecutionCancelled, p)
+	m.reason = p.Reason
+	m.end(Cancelled)
+}
+
+// acceptCancel refuses a parent's cancel while a rollback runs: it has been followed already.
+func (m *Machine) acceptCancel(in Cancel) (*token, error) {
+	if in.ByParent && m.rollsBack() {
+		return nil, problem.New(problem.CancelNotAllowed, "the run is being rolled back").
+			WithPlace(problem.Place{ExecutionID: m.cfg.ExecutionID}).WithHint("It ends by itself. Wait for its end.")
+	}
+	return m.main, nil
+}
+
+// RollbackProgress says how far a rollback has come.
+type RollbackProgress struct {
+	Reason RollbackReason
+	// Code and NodeID are those of the failure that led to it.
+	Code, NodeID string
+	// Undone of Total compensations have completed. Undoing is the visit that the next one undoes, "<node>#<visit>".
+	Undone, Total int
+	Undoing       string
+}
+
+// Rollbacks returns the rollbacks under way, in branch order.
+func (m *Machine) Rollbacks() []RollbackProgress {
+	var all []RollbackProgress
+	for t := range m.living {
+		if r := t.rollback; r != nil {
+			p := RollbackProgress{Reason: r.Reason, Total: r.Total, Undone: r.Total - len(t.done), Undoing: t.undoes().key()}
+			if r.Failure != nil {
+				p.Code, p.NodeID = r.Failure.Code, r.Failure.NodeID
+			}
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// fitsRollback checks what a token that was read from a position remembers and undoes.
+func (m *Machine) fitsRollback(t *token) error {
+	misfit := problem.New(problem.HistoryCorrupt, "the stored position does not fit what is to be compensated")
+	for i := range t.done {
+		if n := m.prog.Node(t.done[i].Node); n == nil || n.Compensation == nil || t.done[i].Visit < 1 {
+			return misfit
+		}
+	}
+	r := t.rollback
+	switch {
+	case r == nil:
+		return nil
+	case t.phase != live, len(t.done) == 0, t.node != m.compensation(t), r.Total < len(t.done):
+		return misfit
+	case r.Reason == RollbackCatch:
+		if m.prog.Node(r.Node) == nil || m.prog.Node(r.Target) == nil || r.Visit < 1 {
+			return misfit
+		}
+	case t.block != nil, r.Reason == RollbackFailure && r.Failure == nil, r.Reason != RollbackFailure && r.Reason != RollbackCancel:
+		return misfit
+	}
+	return nil
+}
+
+// manyUndos is how much a run remembers before its positions become rare: each has all of it.
+const manyUndos = 64
+
+// worthPosition reports whether enough has happened since the newest position for another one, given what tokens remember.
+func (m *Machine) worthPosition() (undos int, worth bool) {
+	m.main.each(func(t *token) bool {
+		undos += len(t.done)
+		return true
+	})
+	return undos, undos <= manyUndos || m.seq-m.positionedSeq >= int64(undos/4)
+}

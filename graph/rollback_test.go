@@ -1,0 +1,297 @@
+package graph_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/replay"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/historymem"
+)
+
+// saga books two things and pays. Its bookings are undone at some ends.
+func saga(t testing.TB, rollback string) *definition.Document {
+	t.Helper()
+	return workflowWith(t, "saga", `"x-workflows-engine":{"uses":["compensate"],"rollback":[`+rollback+`]}`, []string{
+		startNode(), tool("flight", `"compensate":{"node":"no_flight","as":"undo"}`),
+		tool("hotel", `"compensate":{"node":"no_hotel","as":"undo"}`),
+		tool("pay"), tool("no_flight"), tool("no_hotel"), endNode(),
+	}, "s flight", "flight hotel", "hotel pay", "pay e")
+}
+
+// slow pays in an hour, and takes a minute for each compensation.
+func slow() *script {
+	minute := after(time.Minute, object{})
+	return &script{answers: answers{"pay": after(time.Hour, nil), "no_hotel": minute, "no_flight": minute}}
+}
+
+// unawaited starts a run and does not wait.
+func unawaited(d *definition.Document) graph.StartRequest {
+	return graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Set: true}}
+}
+
+// wantTrue checks what the history of a run says by a replay, and that it can be continued from its stored position.
+func wantTrue(t *testing.T, store history.Store, id string) {
+	t.Helper()
+	findings, err := replay.Inspect(t.Context(), store, id)
+	if err != nil || len(findings) > 0 {
+		t.Errorf("%s: %v, %v", id, findings, err)
+	}
+}
+
+// TestTheHostPerformsARollback cancels a run whose compensations are the host's, and repeats the cancel.
+func TestTheHostPerformsARollback(t *testing.T) {
+	t.Parallel()
+	r, store := host(t, graph.Options{})
+	start(t, r, "r", saga(t, `"cancel"`), nil)
+	submit(t, r, "r", "flight", object{"seat": "1a"})
+	submit(t, r, "r", "hotel", object{"room": 7})
+	run := cancel(t, r, "r", "ill")
+	wantStatus(t, run, machine.AwaitingActivity)
+	want := []machine.RollbackProgress{{Reason: machine.RollbackCancel, Total: 2, Undoing: "hotel#1"}}
+	if !slices.Equal(run.Rollbacks, want) || len(run.Pending) != 1 || run.Pending[0].NodeID != "no_hotel" {
+		t.Fatalf("run %+v", run)
+	}
+	if found := run.Pending[0].State["undo"]; !sameJSON(found, object{"node": "hotel", "output": object{"room": 7}}) {
+		t.Errorf("the compensation finds %v", found)
+	}
+	wantTrue(t, store, "r")
+	_, err := r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: "pay", OK: true})
+	wantCode(t, err, problem.SubmitNodeMismatch)
+	run = submit(t, r, "r", "no_hotel", object{})
+	if run.Rollbacks[0].Undone != 1 || run.Rollbacks[0].Undoing != "flight#1" {
+		t.Errorf("rollbacks %+v", run.Rollbacks)
+	}
+	run = submit(t, r, "r", "no_flight", object{})
+	wantStatus(t, run, machine.Cancelled)
+	if run.Reason != "ill" || len(run.Rollbacks) > 0 {
+		t.Errorf("run %+v", run)
+	}
+	wantTrue(t, store, "r")
+	unchanged(t, store, func() { cancel(t, r, "r", "again") })
+}
+
+// TestACancelEndsARollback cancels a run twice: what is left is named.
+func TestACancelEndsARollback(t *testing.T) {
+	t.Parallel()
+	r, store := host(t, graph.Options{})
+	start(t, r, "r", saga(t, `"cancel"`), nil)
+	submit(t, r, "r", "flight", object{})
+	submit(t, r, "r", "hotel", object{})
+	cancel(t, r, "r", "ill")
+	submit(t, r, "r", "no_hotel", object{})
+	run := cancel(t, r, "r", "well")
+	if wantStatus(t, run, machine.Cancelled); run.Reason != "well (not compensated: flight)" {
+		t.Errorf("reason %q", run.Reason)
+	}
+	wantTrue(t, store, "r")
+}
+
+// TestARollbackGoesOnElsewhere cancels a run in another process than the one that drives it, and ends processes within the rollback.
+func TestARollbackGoesOnElsewhere(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		s := slow()
+		driver := newRunner(t, store, graph.Options{Activities: s, Background: true})
+		other := newRunner(t, store, graph.Options{})
+		if _, err := driver.Start(t.Context(), unawaited(saga(t, `"cancel"`))); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		wantStatus(t, cancel(t, other, "r", ""), machine.Running)
+		time.Sleep(10 * time.Second)
+		closeRunner(t, driver)
+		next := newRunner(t, store, graph.Options{Activities: s, Background: true})
+		wantStatus(t, settled(t, next, "r"), machine.Cancelled)
+		rs := records(t, store, "r")
+		if n := count(rs, history.RollbackStarted); n != 1 {
+			t.Errorf("%d rollbacks", n)
+		}
+		for _, node := range []string{"no_hotel", "no_flight"} {
+			if n := countOf(rs, history.ActivityCompleted, node); n != 1 {
+				t.Errorf("%s completed %d times", node, n)
+			}
+		}
+		wantTrue(t, store, "r")
+	})
+}
+
+func countOf(rs []history.Record, name history.Name, node string) int {
+	n := 0
+	for i := range rs {
+		if rs[i].Name == name && rs[i].Payload.NodeID == node {
+			n++
+		}
+	}
+	return n
+}
+
+// TestASubworkflowRollsBackByItself cancels a parent. Its subworkflow undoes what it has done, also after the parent has ended and its
+// process with it; that the parent has ended does not end the rollback.
+func TestASubworkflowRollsBackByItself(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		s := slow()
+		parent := workflow(t, "parent", []string{startNode(), subworkflow("v", "urn:child"), endNode()}, "s v", "v e")
+		process := func() *graph.Runner {
+			r := newRunner(t, store, graph.Options{Activities: s, Background: true})
+			register(t, r, "urn:child", saga(t, `"cancel"`))
+			return r
+		}
+		r := process()
+		if _, err := r.Start(t.Context(), unawaited(parent)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		wantStatus(t, cancel(t, r, "r", "ill"), machine.Cancelled)
+		time.Sleep(10 * time.Second)
+		if child := status(t, r, "r:sub:v"); len(child.Rollbacks) != 1 || child.Rollbacks[0].Undoing != "hotel#1" {
+			t.Fatalf("child %+v", child)
+		}
+		closeRunner(t, r)
+		wantStatus(t, settled(t, process(), "r:sub:v"), machine.Cancelled)
+		rs := records(t, store, "r:sub:v")
+		if n := count(rs, history.CancelExecution); n != 1 || countOf(rs, history.ActivityCompleted, "no_flight") != 1 {
+			t.Errorf("%d cancels in %v", n, names(rs, ""))
+		}
+		wantTrue(t, store, "r:sub:v")
+	})
+}
+
+// TestAForkDoesNotBuildUponWhatIsUndone refuses to begin a run after nodes that a rollback has undone, unless the record is named.
+func TestAForkDoesNotBuildUponWhatIsUndone(t *testing.T) {
+	t.Parallel()
+	r, store := host(t, graph.Options{})
+	start(t, r, "r", saga(t, `"failure"`), nil)
+	submit(t, r, "r", "flight", object{})
+	submit(t, r, "r", "hotel", object{})
+	declined := graph.SubmitRequest{ExecutionID: "r", NodeID: "pay", Error: "no money", Code: "DECLINED"}
+	if _, err := r.SubmitActivity(t.Context(), declined); err != nil {
+		t.Fatal(err)
+	}
+	submit(t, r, "r", "no_hotel", object{})
+	submit(t, r, "r", "no_flight", object{})
+	for _, run := range []*graph.Run{status(t, r, "r"), status(t, newRunner(t, store, graph.Options{}), "r")} {
+		if wantStatus(t, run, machine.Failed); run.ErrorNodeID != "pay" || run.ErrorCode != "DECLINED" {
+			t.Errorf("failed at %q by %s", run.ErrorNodeID, run.ErrorCode)
+		}
+	}
+	for _, node := range []string{"pay", "hotel"} {
+		_, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", BeforeNode: node})
+		if e := wantCode(t, err, problem.ValidationError); e.At.NodeID != "flight" || !strings.Contains(e.Hint, "at record 6,") {
+			t.Errorf("refused at %q: %s", e.At.NodeID, e.Hint)
+		}
+	}
+	for _, req := range []graph.ForkRequest{{BeforeNode: "flight"}, {Seq: 6}} {
+		req.ExecutionID = "r"
+		run, err := r.Fork(t.Context(), req)
+		if err != nil || run.Pending[0].NodeID != "flight" {
+			t.Errorf("%+v: %+v, %v", req, run, err)
+		}
+	}
+	if run, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", Seq: 22}); err != nil || run.Pending[0].NodeID != "pay" {
+		t.Errorf("%+v, %v", run, err)
+	}
+}
+
+// TestARollbackCancelsSubworkflows cancels a run that waits for a subworkflow: that one ends while the run is rolled back.
+func TestARollbackCancelsSubworkflows(t *testing.T) {
+	t.Parallel()
+	r, store := host(t, graph.Options{})
+	register(t, r, "urn:child", linear(t, "child", "c"))
+	parent := workflowWith(t, "parent", `"x-workflows-engine":{"uses":["compensate"],"rollback":["cancel"]}`, []string{
+		startNode(), tool("flight", `"compensate":{"node":"no_flight"}`), subworkflow("v", "urn:child"), tool("no_flight"), endNode(),
+	}, "s flight", "flight v", "v e")
+	start(t, r, "r", parent, nil)
+	submit(t, r, "r", "flight", object{})
+	for status(t, r, "r").Status != machine.AwaitingActivity { // the subworkflow begins by itself
+		if _, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: graph.Wait{Set: true, Limit: time.Second}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := cancel(t, r, "r", "ill")
+	if len(run.Pending) != 1 || run.Pending[0].NodeID != "no_flight" {
+		t.Fatalf("run %+v", run)
+	}
+	wantStatus(t, settled(t, r, "r:sub:v"), machine.Cancelled)
+	wantStatus(t, submit(t, r, "r", "no_flight", object{}), machine.Cancelled)
+	wantTrue(t, store, "r")
+}
+
+// TestAFailedCompensationIsRetriedByAFork forks a run before the compensation that failed: the rollback goes on, and the run ends as
+// it would have.
+func TestAFailedCompensationIsRetriedByAFork(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, rollback string
+		want           machine.Status
+		code           problem.Code
+	}{
+		{"failure", `"failure"`, machine.Failed, "DECLINED"},
+		{"cancel", `"cancel"`, machine.Cancelled, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			store := historymem.New()
+			s := &script{answers: answers{
+				"no_flight": func(_ context.Context, req activities.Request) (any, error) {
+					if req.ExecutionID == "r" {
+						return nil, &activities.Failure{Code: "BUSY", Message: "call again"}
+					}
+					return object{}, nil
+				},
+				"pay": func(ctx context.Context, _ activities.Request) (any, error) {
+					if tt.name == "failure" {
+						return nil, &activities.Failure{Code: "DECLINED", Message: "no money"}
+					}
+					<-ctx.Done()
+					return nil, ctx.Err()
+				},
+			}}
+			r := newRunner(t, store, graph.Options{Activities: s})
+			if _, err := r.Start(t.Context(), unawaited(saga(t, tt.rollback))); err != nil {
+				t.Fatal(err)
+			}
+			if tt.name == "cancel" {
+				for status(t, r, "r").CurrentNodeID != "pay" {
+					soon := graph.Wait{Set: true, Limit: 10 * time.Millisecond}
+					if _, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: soon}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				cancel(t, r, "r", "ill")
+			}
+			run := settled(t, r, "r")
+			wantStatus(t, run, machine.Failed)
+			named := strings.Contains(run.Error, "not compensated: flight")
+			if run.ErrorCode != string(problem.CompensationFailed) || run.ErrorNodeID != "no_flight" || !named {
+				t.Fatalf("failed at %q by %s: %s", run.ErrorNodeID, run.ErrorCode, run.Error)
+			}
+			wantTrue(t, store, "r")
+			if _, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", BeforeNode: run.ErrorNodeID, NewExecutionID: "f"}); err != nil {
+				t.Fatal(err)
+			}
+			run = settled(t, r, "f")
+			if wantStatus(t, run, tt.want); run.ErrorCode != string(tt.code) {
+				t.Errorf("failed by %s: %s", run.ErrorCode, run.Error)
+			}
+			for _, node := range []string{"no_hotel", "no_flight"} {
+				if n := countOf(records(t, store, "f"), history.ActivityCompleted, node); n != 1 {
+					t.Errorf("%s completed %d times", node, n)
+				}
+			}
+			wantTrue(t, store, "f")
+		})
+	}
+}

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/workflows-engine/workflows-engine/internal/explain"
+)
+
+func newExplain(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "explain [CODE]",
+		Short: "Say what an error code means, and what to do",
+		Long: `Say what a code means, when it comes, and what to do; for some codes of definitions with an example. Without a
+code, list all of them by group. The same stands in docs/codes.md.`,
+		Example: `  workflows-engine explain GRAPH_ENDLESS_LOOP
+  workflows-engine explain`,
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			var codes []cobra.Completion
+			for _, g := range explain.Groups() {
+				for _, c := range g.Codes {
+					codes = append(codes, cobra.CompletionWithDesc(c.Name, c.When))
+				}
+			}
+			if len(args) > 0 {
+				codes = nil
+			}
+			return codes, cobra.ShellCompDirectiveNoFileComp
+		},
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return exactly("at most one CODE")(cmd, args)
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return writeCodes(a.human)
+			}
+			return writeCode(a.human, args[0])
+		},
+	}
+}
+
+// writeCode explains one code.
+func writeCode(w io.Writer, name string) error {
+	c, near, ok := explain.Find(name)
+	if !ok {
+		e := usage("there is no code %q", name)
+		if near != "" {
+			return e.WithHint("Did you mean %s? %s explain lists all codes.", near, program)
+		}
+		return e.WithHint("%s explain lists all codes. A host or an executor may have codes of its own.", program)
+	}
+	parts := []string{c.Name, c.When, "What to do: " + c.Do}
+	if c.Wrong != "" {
+		parts = append(parts, "Wrong, between a node begin and a node finish:\n\n"+indented(strings.TrimSpace(c.Wrong), "  "), "Right:\n\n"+indented(strings.TrimSpace(c.Right), "  "))
+	}
+	_, err := fmt.Fprintln(w, strings.Join(parts, "\n\n"))
+	return err
+}
+
+// codeWidth bounds what the list says of a code.
+const codeWidth = 90
+
+// writeCodes lists all codes by group.
+func writeCodes(w io.Writer) error {
+	for i, g := range explain.Groups() {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintln(w, g.Title)
+		rows := make([][]string, len(g.Codes))
+		for k, c := range g.Codes {
+			rows[k] = []string{"  " + c.Name, cut(c.When, codeWidth)}
+		}
+		if err := writeTable(w, rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}

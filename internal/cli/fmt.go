@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/workflows-engine/workflows-engine/internal/format"
+)
+
+type fmtOptions struct {
+	format       string
+	check, write bool
+}
+
+func newFmt(a *app) *cobra.Command {
+	var o fmtOptions
+	cmd := &cobra.Command{
+		Use:   "fmt FILE...|-",
+		Short: "Write definitions in their usual form",
+		Long: `Print definitions with their members in a fixed order, indented by two spaces. Comments in YAML are kept, and so is
+the hash: a definition that would say something else is left alone. Files ending in .yaml or .yml are YAML, all others
+JSON. --write changes the files; --check prints the names of those that would change, and then ends with status 1.`,
+		Example: `  workflows-engine fmt order.workflow.yaml
+  workflows-engine fmt --write *.workflow.yaml *.workflow.json
+  workflows-engine fmt --check workflows/*`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return exactly("at least one FILE")(cmd, args)
+			}
+			return nil
+		},
+		PreRunE: exclusive("check", "write"),
+		RunE:    func(_ *cobra.Command, files []string) error { return a.fmt(files, o) },
+	}
+	cmd.Flags().StringVar(&o.format, "format", "", "json or yaml, instead of going by the extension")
+	cmd.Flags().BoolVar(&o.check, "check", false, "change nothing; print the names of files that are not formatted")
+	cmd.Flags().BoolVarP(&o.write, "write", "w", false, "change the files, and print the names of those that were changed")
+	return cmd
+}
+
+// fmt formats files one after another. One that cannot be formatted does not keep the others from it; the worst decides the exit status.
+func (a *app) fmt(files []string, o fmtOptions) error {
+	worst := exitOK
+	for _, file := range files {
+		s, err := a.readSource(file, o.format)
+		if err != nil {
+			a.printError(err)
+			worst = exitUsage
+			continue
+		}
+		formatted, err := s.formatted()
+		if err != nil {
+			a.printError(err)
+			fmt.Fprintf(a.stderr, "%s was left alone\n", s.name())
+			worst = max(worst, exitFailed)
+			continue
+		}
+		differs := !bytes.Equal(s.text, formatted)
+		switch {
+		case !o.check && !o.write || o.write && file == standardInput:
+			if _, err := a.stdout.Write(formatted); err != nil {
+				return err
+			}
+		case differs && o.check:
+			fmt.Fprintln(a.human, s.name())
+			worst = max(worst, exitFailed)
+		case differs:
+			if err := a.rewrite(file, formatted); err != nil {
+				return err
+			}
+			fmt.Fprintln(a.human, s.name())
+		}
+	}
+	if worst != exitOK {
+		return silent{worst}
+	}
+	return nil
+}
+
+// formatted is the text in its usual form.
+func (s source) formatted() ([]byte, error) {
+	if s.yaml {
+		return format.YAML(s.text)
+	}
+	return format.JSON(s.text)
+}
+
+// rewrite changes a file that exists, with the rights that it has.
+func (a *app) rewrite(file string, text []byte) error {
+	path := a.path(file)
+	info, err := os.Stat(path)
+	if err == nil {
+		err = os.WriteFile(path, text, info.Mode().Perm())
+	}
+	if err != nil {
+		return usage("%s cannot be written", file).WithCause(err)
+	}
+	return nil
+}

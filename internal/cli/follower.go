@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/runtree"
+)
+
+// lookInterval is how often at most a follower looks for new records, followInterval how often at least.
+const lookInterval = 100 * time.Millisecond
+
+// follower reads what any process records of a run and its subworkflows, and has it shown.
+type follower struct {
+	engine graph.Engine
+	store  history.Store
+	// clean makes texts harmless for where they are shown.
+	clean func(string) string
+	// take gets records that were read, shown is called after all of them.
+	take  func(executionID string, records []history.Record)
+	shown func()
+
+	changed chan struct{}
+	stop    context.CancelFunc
+	stopped sync.WaitGroup
+
+	mu   sync.Mutex
+	tree *runtree.Tree    // nil until the run is known
+	next map[string]int64 // the record of a run to be read next
+	// rests: nothing is read.
+	rests bool
+}
+
+// start begins to follow a run; of "" the first of which something is recorded.
+func (f *follower) start(executionID string) {
+	f.changed, f.next = make(chan struct{}, 1), map[string]int64{}
+	f.know(executionID)
+	ctx, stop := context.WithCancel(context.Background())
+	f.stop = stop
+	f.stopped.Go(func() {
+		for {
+			f.look(ctx)
+			if !sleep(ctx, lookInterval, nil) || !sleep(ctx, followInterval-lookInterval, f.changed) {
+				return
+			}
+		}
+	})
+}
+
+func (f *follower) know(executionID string) {
+	if executionID != "" && f.tree == nil {
+		f.tree = runtree.New(executionID, f.clean)
+	}
+}
+
+// record is told that this process has recorded something.
+func (f *follower) record(e graph.RecordEvent) {
+	f.mu.Lock()
+	f.know(e.ExecutionID)
+	f.mu.Unlock()
+	select {
+	case f.changed <- struct{}{}:
+	default:
+	}
+}
+
+// sleep waits for a time, or until something has changed; false means that ctx has ended.
+func sleep(ctx context.Context, d time.Duration, changed <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-changed:
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}
+
+// look reads what is new, and has it shown. What cannot be read is not shown: the calls that drive the run report it.
+func (f *follower) look(ctx context.Context) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.tree == nil || f.rests {
+		return
+	}
+	for _, id := range f.tree.Open() {
+		f.read(ctx, id)
+	}
+	f.shown()
+}
+
+// read takes in what is new of a run, and of subworkflows that turn up in it.
+func (f *follower) read(ctx context.Context, id string) {
+	if f.tree.Programless(id) {
+		execution, err := f.store.Execution(ctx, id)
+		if err != nil {
+			return
+		}
+		f.tree.Define(id, storedProgram(ctx, f.store, execution.DefinitionHash))
+	}
+	for more := true; more; {
+		records, err := f.engine.History(ctx, graph.HistoryRequest{ExecutionID: id, FromSeq: max(f.next[id], 1), Limit: skipPage})
+		if err != nil || len(records) == 0 {
+			return
+		}
+		f.next[id] = records[len(records)-1].Seq + 1
+		more = len(records) == skipPage
+		taken := 0
+		for i := range records {
+			f.tree.Record(id, &records[i])
+			if child := records[i].Payload.ChildExecutionID; records[i].Name == history.SubworkflowStarted && f.next[child] == 0 {
+				f.take(id, records[taken:i+1])
+				taken = i + 1
+				f.read(ctx, child) // what it did comes before what follows from its end
+			}
+		}
+		f.take(id, records[taken:])
+	}
+}
+
+// storedProgram is the program of a stored definition, nil for one that is not stored or does not compile here.
+func storedProgram(ctx context.Context, store history.Store, hash string) *definition.Program {
+	document, err := storedDefinition(ctx, store, hash)
+	if err != nil {
+		return nil
+	}
+	program, _ := definition.Compile(document, definition.Options{})
+	return program
+}
+
+// rest reads what is new, and then nothing more until follow.
+func (f *follower) rest() {
+	f.look(context.Background())
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.rests = true
+}
+
+func (f *follower) follow() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.rests = false
+}
+
+func (f *follower) end() {
+	f.rest()
+	f.stop()
+	f.stopped.Wait()
+}

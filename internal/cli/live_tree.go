@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"strings"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/runtree"
+)
+
+// treeView keeps a tree of a run on the screen. It shows what any process has recorded.
+type treeView struct {
+	follower
+	screen *screen
+	paint  palette
+	now    func() time.Time
+}
+
+// newTreeView shows a run; of "" the first of which something is recorded.
+func newTreeView(s *session, executionID string, on *screen, paint palette, now func() time.Time) *treeView {
+	v := &treeView{screen: on, paint: paint, now: now}
+	v.engine, v.store, v.clean = s.engine, s.store, s.oneLine
+	v.take, v.shown = func(string, []history.Record) {}, v.draw
+	v.start(executionID)
+	return v
+}
+
+// draw draws the tree as it is now.
+func (v *treeView) draw() {
+	columns, height := v.screen.room()
+	var lines []string
+	var widths []int
+	for _, l := range v.tree.Lines(v.now(), columns, height) {
+		lines, widths = append(lines, v.painted(l)), append(widths, width(l.Text()))
+	}
+	_ = v.screen.draw(lines, widths) // a terminal that is gone has nobody to tell
+}
+
+// painted is a line with the colours of its parts.
+func (v *treeView) painted(l runtree.Line) string {
+	var b strings.Builder
+	for _, p := range l.Parts {
+		b.WriteString(marks.Replace(v.styled(p)))
+	}
+	return b.String()
+}
+
+func (v *treeView) styled(p runtree.Part) string {
+	switch p.Style {
+	case runtree.Good:
+		return v.paint.good(p.Text)
+	case runtree.Bad:
+		return v.paint.bad(p.Text)
+	case runtree.Waiting:
+		return v.paint.wait(p.Text)
+	case runtree.Faint:
+		return v.paint.faint(p.Text)
+	case runtree.Bold:
+		return v.paint.bold(p.Text)
+	}
+	return p.Text
+}
+
+func (v *treeView) flush() {} // what is printed meanwhile appears above the tree
+
+func (v *treeView) settle() {
+	v.rest()
+	v.screen.settle()
+}
+
+func (v *treeView) close() {
+	v.settle()
+	v.end()
+}

@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/runjson"
+)
+
+// requestText says what a request sends, in one line: which item of a map, the model and the last message, the tool and its
+// arguments. With wholeWidth it is all of the request, as JSON.
+func requestText(request map[string]any, width int) string {
+	if len(request) == 0 {
+		return ""
+	}
+	if width == wholeWidth {
+		return short(request, width)
+	}
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	if item, ok := request["item"].(float64); ok {
+		add("item %d", int(item))
+	}
+	if value, ok := request["value"]; ok {
+		add("%s", short(value, width))
+	}
+	if model, ok := request["model"].(string); ok {
+		add("%s", model)
+	}
+	if tool, ok := request["tool"].(string); ok {
+		server, _ := request["server"].(string)
+		add("%s.%s", server, tool)
+	}
+	if arguments, ok := request["arguments"].(map[string]any); ok && len(arguments) > 0 {
+		add("%s", short(arguments, width))
+	}
+	if text := lastMessage(request); text != "" {
+		add("%s", short(text, width))
+	}
+	if endpoint, ok := request["endpoint"].(string); ok {
+		add("at %s", endpoint)
+	}
+	if len(parts) == 0 {
+		return short(request, width)
+	}
+	return strings.Join(parts, " ")
+}
+
+// lastMessage is the text of the last message to a model.
+func lastMessage(request map[string]any) string {
+	messages, _ := request["messages"].([]any)
+	if len(messages) == 0 {
+		return ""
+	}
+	last, _ := messages[len(messages)-1].(map[string]any)
+	if last["content_from"] == "state" {
+		return "(the state)"
+	}
+	text, _ := last["content"].(string)
+	return text
+}
+
+// maxRequestSearch is how many records are looked through for the request of an attempt.
+const maxRequestSearch = 1000
+
+// maxRequestsShown is of how many attempts the status of a run shows the requests.
+const maxRequestsShown = 20
+
+// requestsOf finds the requests of the first attempts that a run waits for, by the ids of what it waits for.
+func (s *session) requestsOf(ctx context.Context, run *graph.Run) (map[string]*history.Record, error) {
+	requests := map[string]*history.Record{}
+	for i := range min(len(run.Pending), maxRequestsShown) {
+		p := &run.Pending[i]
+		r, err := s.requestOf(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		requests[p.ID] = r
+	}
+	return requests, nil
+}
+
+// requestOf finds the request of an attempt that is under way in process, nil if there is none among the newest records.
+func (s *session) requestOf(ctx context.Context, p *graph.Pending) (*history.Record, error) {
+	if p.Host || p.Queued || p.Kind != machine.WaitActivity && p.Kind != machine.WaitDelegate {
+		return nil, nil
+	}
+	execution, err := s.store.Execution(ctx, p.ExecutionID)
+	if err != nil {
+		return nil, err
+	}
+	const page = 100
+	for last := execution.Seq; last > max(execution.Seq-maxRequestSearch, 0); last -= page {
+		from := max(last-page+1, 1)
+		records, err := s.engine.History(ctx, graph.HistoryRequest{ExecutionID: p.ExecutionID, FromSeq: from, Limit: int(last - from + 1)})
+		if err != nil {
+			return nil, err
+		}
+		for i := range slices.Backward(records) {
+			r := &records[i]
+			if q := &r.Payload; r.Name == history.ActivityRequested && q.NodeID == p.NodeID && max(q.Visit, 1) == p.Visit && max(q.Attempt, 1) == p.Attempt && len(q.Request) > 0 {
+				return r, nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+// stateTrail knows the newest state of the records that were read, to say what the next one changes.
+type stateTrail struct{ last map[string]any }
+
+// apply takes the next record.
+func (s *stateTrail) apply(r *history.Record) {
+	if r.Name == history.StateUpdated {
+		s.last = r.Payload.State
+	}
+}
+
+// text says what a state changes, or shows it whole: with wholeWidth, and if it is the first. It becomes the newest one.
+func (s *stateTrail) text(state map[string]any, width int) string {
+	before := s.last
+	s.last = state
+	if before == nil || width == wholeWidth {
+		return short(state, width)
+	}
+	var parts []string
+	for _, c := range runjson.Changes(before, state) {
+		name := strings.TrimPrefix(c.Pointer, "/")
+		if c.Gone {
+			parts = append(parts, "-"+name)
+		} else {
+			parts = append(parts, name+"="+short(c.Value, width))
+		}
+	}
+	if len(parts) == 0 {
+		return "(unchanged)"
+	}
+	return strings.Join(parts, " ")
+}

@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+)
+
+// view shows how a run goes on, while a command drives or watches it.
+type view interface {
+	// record takes what was appended; it is graph.Options.OnRecord, and does not wait.
+	record(graph.RecordEvent)
+	// flush returns when what is printed next does not come before what was recorded.
+	flush()
+	// settle shows everything recorded so far, and nothing more until follow: what is printed next comes after it.
+	settle()
+	follow()
+	// close is settle for good. The store is still open.
+	close()
+}
+
+// unseen shows nothing.
+type unseen struct{}
+
+func (unseen) record(graph.RecordEvent) {}
+func (unseen) flush()                   {}
+func (unseen) settle()                  {}
+func (unseen) follow()                  {}
+func (unseen) close()                   {}
+
+// view makes the view of a session: a tree on a terminal that can show one, else lines.
+func (a *app) view(s *session, o sessionOptions) view {
+	if o.tree && a.screen != nil {
+		return newTreeView(s, o.shown, a.screen, a.paint, a.now)
+	}
+	v := newLiveView(s.config.Masked(a.stderr), a.paint, s.store)
+	v.redaction = s.config.Redaction()
+	if o.watches {
+		return newWatchedLines(s, o.shown, v)
+	}
+	return v
+}
+
+// oneLine makes a text harmless for a screen: one line without secrets.
+func (s *session) oneLine(text string) string {
+	return plain(strings.Join(strings.Fields(s.config.Redaction().String(text)), " "))
+}

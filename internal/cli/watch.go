@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/internal/config"
+)
+
+type watchOptions struct {
+	driveOptions
+	folder string
+	// untilRest ends the command where a run waits for somebody, too.
+	untilRest bool
+}
+
+func newWatch(a *app) *cobra.Command {
+	var o watchOptions
+	cmd := &cobra.Command{
+		Use:   "watch ID",
+		Short: "Follow a run that another process drives",
+		Long: `Follow a run until it has ended, whichever process drives it, and change nothing. On a terminal a tree of the run is redrawn:
+what goes on and since when, branches, items of maps, attempts, timers, subworkflows. Elsewhere each event is a line.
+
+The result goes to standard output, as run prints it. With --until-rest the command also ends where the run waits for a person, a
+signal or a host, or for what no process performs, with status 3.`,
+		Example: `  workflows-engine watch order-17
+  workflows-engine watch order-17 --until-rest --wait 10m
+  workflows-engine watch order-17 --json | jq .status`,
+		Args:              exactly("ID"),
+		ValidArgsFunction: a.completeIDs(""),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.watch(cmd.Context(), args[0], o) },
+	}
+	set := cmd.Flags()
+	config.RegisterWorkflowDir(set, &o.folder, "none")
+	set.BoolVar(&o.untilRest, "until-rest", false, "end where the run waits for somebody, too")
+	registerWait(set, &o.wait)
+	set.BoolVar(&o.json, "json", false, "print where the run stands as JSON, instead of its result alone")
+	return cmd
+}
+
+// statusInterval is how long one call waits for a run to change.
+const statusInterval = 30 * time.Second
+
+// watch follows a run.
+func (a *app) watch(ctx context.Context, id string, o watchOptions) error {
+	return a.with(ctx, sessionOptions{read: true, lenient: true, live: true, tree: true, watches: true, shown: id, folder: o.folder}, func(s *session) error {
+		d := a.drive(s, o.driveOptions)
+		run, err := s.engine.Status(ctx, graph.StatusRequest{ExecutionID: id})
+		for err == nil && !run.Status.Terminal() && ctx.Err() == nil && d.left() > 0 && !(o.untilRest && rests(run)) {
+			run, err = d.change(ctx, run)
+		}
+		s.view.settle()
+		switch {
+		case ctx.Err() != nil:
+			fmt.Fprintf(a.stderr, "\ninterrupted; run %s goes on without this command\n", id)
+			d.ways(ctx, id)
+			return silent{exitInterrupted}
+		case err != nil:
+			return err
+		case run.Status.Terminal():
+			return d.ended(run)
+		}
+		return d.paused(ctx, run)
+	})
+}
+
+// rests reports whether a run waits for somebody, or for what no process performs.
+func rests(run *graph.Run) bool {
+	return awaited(run) != nil || run.Lacks != nil && !run.Lacks.Host
+}

@@ -1,0 +1,73 @@
+// Package explain says what codes mean: what docs/codes.md says.
+package explain
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/workflows-engine/workflows-engine/docs"
+	"github.com/workflows-engine/workflows-engine/internal/suggest"
+)
+
+// Group is the codes of a section of the page, in its order.
+type Group struct {
+	Title string
+	Codes []Code
+}
+
+// Code is what the page says of a code, without its marks.
+type Code struct {
+	Name string
+	// When says when the code comes, Do what to do.
+	When, Do string
+	// Wrong and Right are examples of parts of definitions, "" if there are none.
+	Wrong, Right string
+}
+
+var (
+	row     = regexp.MustCompile("^\\| `([A-Z0-9_]+)` \\| (.*) \\| (.*) \\|$")
+	example = regexp.MustCompile("(?s)^### ([A-Z0-9_]+)\n\n```yaml wrong\n(.*?)```\n\n```yaml right\n(.*?)```\n")
+)
+
+// Groups returns all codes.
+var Groups = sync.OnceValue(func() []Group {
+	var groups []Group
+	at := map[string]*Code{}
+	for section := range strings.SplitSeq(docs.Codes, "\n## ") {
+		title, body, _ := strings.Cut(section, "\n")
+		g := Group{Title: title}
+		for line := range strings.Lines(body) {
+			if m := row.FindStringSubmatch(strings.TrimSuffix(line, "\n")); m != nil {
+				g.Codes = append(g.Codes, Code{Name: m[1], When: m[2], Do: m[3]})
+			}
+		}
+		if len(g.Codes) > 0 {
+			groups = append(groups, g)
+			for i := range g.Codes {
+				at[g.Codes[i].Name] = &g.Codes[i]
+			}
+		}
+		for i, part := range strings.Split(body, "\n### ") {
+			if m := example.FindStringSubmatch("### " + part); i > 0 && m != nil && at[m[1]] != nil {
+				at[m[1]].Wrong, at[m[1]].Right = m[2], m[3]
+			}
+		}
+	}
+	return groups
+})
+
+// Find returns a code, whatever the case of its letters. Of an unknown one, near is that which was probably meant, "" if none is near.
+func Find(name string) (code Code, near string, ok bool) {
+	name = strings.ToUpper(strings.TrimSpace(name))
+	var names []string
+	for _, g := range Groups() {
+		for _, c := range g.Codes {
+			if c.Name == name {
+				return c, "", true
+			}
+			names = append(names, c.Name)
+		}
+	}
+	return Code{}, suggest.Nearest(name, names), false
+}

@@ -1,0 +1,113 @@
+package explain_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/explain"
+)
+
+// TestEveryCodeIsExplained: the page has each code of the closed list once, says something of it, and knows no others.
+func TestEveryCodeIsExplained(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("..", "..", "graph", "problem", "testdata", "codes.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, g := range explain.Groups() {
+		for _, c := range g.Codes {
+			got = append(got, c.Name)
+			for _, sentence := range []string{c.When, c.Do} {
+				if len(sentence) < 8 || !strings.HasSuffix(sentence, ".") {
+					t.Errorf("docs/codes.md says of %s: %q", c.Name, sentence)
+				}
+			}
+		}
+	}
+	slices.Sort(got)
+	for _, name := range strings.Fields(string(text)) {
+		if !slices.Contains(got, name) {
+			t.Errorf("docs/codes.md does not explain %s: add a row to a table", name)
+		}
+	}
+	if want := strings.Fields(string(text)); len(got) != len(want) {
+		t.Errorf("docs/codes.md explains %d codes, and there are %d", len(got), len(want))
+	}
+}
+
+// TestExamplesAreTrue: the wrong example of a code has a finding with it, and the right one has none.
+func TestExamplesAreTrue(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for _, g := range explain.Groups() {
+		for _, c := range g.Codes {
+			if c.Wrong == "" {
+				continue
+			}
+			found++
+			for text, want := range map[string]bool{c.Wrong: true, c.Right: false} {
+				if got := finds(t, text, c.Name); got != want {
+					t.Errorf("%s: found %t, want %t, in\n%s", c.Name, got, want, text)
+				}
+			}
+		}
+	}
+	if found < 5 || strings.Count(readPage(t), "\n### ") != found {
+		t.Errorf("%d examples are read", found)
+	}
+}
+
+func readPage(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "codes.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// finds reports whether a definition with the nodes and edges of an example has a finding with a code.
+func finds(t *testing.T, text, code string) bool {
+	t.Helper()
+	if !strings.Contains(text, "nodes:") {
+		text = "nodes: []\n" + text
+	}
+	part, err := definition.ParseYAML([]byte(text))
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	root := part.Value().(map[string]any)
+	whole := map[string]any{
+		"document": map[string]any{"schema": "s", "name": "example", "version": "1"}, "state_schema": map[string]any{"type": "object"},
+		"nodes": append([]any{map[string]any{"id": "begin", "type": "start"}, map[string]any{"id": "finish", "type": "end"}}, root["nodes"].([]any)...),
+		"edges": append([]any{map[string]any{"source": "__start__", "target": "begin"}}, root["edges"].([]any)...),
+	}
+	if uses := root["x-workflows-engine"]; uses != nil {
+		whole["x-workflows-engine"] = uses
+	}
+	doc, err := definition.FromValue(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, findings := definition.Compile(doc, definition.Options{})
+	return slices.ContainsFunc(findings, func(f problem.Finding) bool { return f.Code == problem.Code(code) })
+}
+
+func TestFind(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"TIMEOUT": "TIMEOUT", " timeout ": "TIMEOUT", "UNKNOWN_NODES": "", "": ""} {
+		c, near, ok := explain.Find(name)
+		if c.Name != want || ok != (want != "") {
+			t.Errorf("%q: %+v, %t", name, c, ok)
+		}
+		if name == "UNKNOWN_NODES" && near != "UNKNOWN_NODE" {
+			t.Errorf("near %q", near)
+		}
+	}
+}

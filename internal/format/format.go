@@ -1,0 +1,79 @@
+// Package format writes definitions in one form: members in a fixed order, indented by two spaces. It changes neither what a definition
+// says, which it checks by the hash, nor its comments.
+package format
+
+import (
+	"bytes"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// JSON returns a definition in JSON in its usual form. An error is that of definition.Parse.
+func JSON(text []byte) ([]byte, error) {
+	before, err := definition.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	root, _ := jsonvalue.Parse(text, 0, 0)
+	out := append(writeJSON(nil, inOrder(root, rootRole), 0), '\n')
+	after, err := definition.Parse(out)
+	if err != nil || !same(before, after) {
+		return nil, changed(err)
+	}
+	return out, nil
+}
+
+// maxRounds is after how many rounds the form of a YAML text has to stay as it is: comments may move once.
+const maxRounds = 4
+
+// YAML returns a definition in YAML in its usual form, with its comments and the empty lines between members and elements. The error is
+// that of definition.ParseYAML, or says that a comment cannot be kept.
+func YAML(text []byte) ([]byte, error) {
+	before, err := definition.ParseYAML(text)
+	if err != nil {
+		return nil, err
+	}
+	out, err := settled(before, text, true)
+	if err != nil { // an empty line may be part of the text value before it
+		out, err = settled(before, text, false)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return out, keepsComments(text, out)
+}
+
+// settled formats a text until it stays as it is, with or without the empty lines.
+func settled(before *definition.Document, text []byte, spaced bool) ([]byte, error) {
+	for range maxRounds {
+		next, err := formatYAML(text, spaced)
+		if err != nil {
+			return nil, changed(err)
+		}
+		after, err := definition.ParseYAML(next)
+		if err != nil || !same(before, after) {
+			return nil, changed(err)
+		}
+		if bytes.Equal(next, text) {
+			return text, nil
+		}
+		text = next
+	}
+	return nil, changed(nil)
+}
+
+// same reports whether two documents say the same, with their signatures.
+func same(a, b *definition.Document) bool {
+	return a.Hash() == b.Hash() && jsonvalue.Equal(a.Value(), b.Value()) && jsonvalue.Equal(a.Signature(), b.Signature())
+}
+
+// changed is the error of a text that would say something else in another form.
+func changed(cause error) error {
+	e := problem.New(problem.Unsupported, "the definition cannot be formatted without a change of what it says")
+	if cause != nil {
+		e = e.WithCause(cause)
+	}
+	return e.WithHint("The file stays as it is. Write out what it has of anchors and aliases, then format it again.")
+}

@@ -1,0 +1,58 @@
+package mcpserver_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+)
+
+// TestTextOfAMap: the text says which item is to be worked on, and how far the map is.
+func TestTextOfAMap(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, graph.Options{})
+	definition := walk(object{
+		"id": "each", "type": "step", "config": object{"handler": "h"},
+		"map": object{"items": "[1,2,3]", "as": "n", "collect": "all", "concurrency": 2.0, "tolerate": object{"count": 1.0, "as": "lost"}},
+	})
+	definition["x-workflows-engine"] = object{"uses": []any{"map"}}
+	h.ok("workflow_start", object{"execution_id": "r", "definition": definition, "activity_execution_mode": "host_mediated"})
+	text := h.raw("workflow_submit_activity", object{
+		"execution_id": "r", "node_id": "each", "idempotency_key": "r:each#2.1", "outcome": object{"ok": true, "result": object{"done": true}},
+	}).text
+	for _, want := range []string{
+		`Waits: activity at node "each" (step), item 1 (of 3, counted from 0)`,
+		`Map at node "each": 1 of 3 items have ended, 0 of them failed, 2 are under way.`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+// TestTextOfAQuestion: the text has what is shown beside the prompt, and tells the model to pass it on.
+func TestTextOfAQuestion(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, graph.Options{})
+	ask := object{
+		"id": "ask", "type": "interrupt", "show": `{draft: "We move on Monday."}`,
+		"config": object{"prompt": "Shall it go out?", "resume_schema": object{"type": "object"}},
+	}
+	definition := walk(ask)
+	definition["x-workflows-engine"] = object{"uses": []any{"templates"}}
+	r := h.raw("workflow_start", object{"execution_id": "r", "definition": definition})
+	for _, want := range []string{
+		`Waits: interrupt at node "ask" (interrupt): Shall it go out? show: {"draft":"We move on Monday."}`,
+		"Ask the person what prompt says, with what show holds beside it, and put their answer into resume_payload.",
+	} {
+		if !strings.Contains(r.text, want) {
+			t.Errorf("no %q in\n%s", want, r.text)
+		}
+	}
+	delete(ask, "show")
+	plain := h.raw("workflow_start", object{"execution_id": "p", "definition": walk(ask)})
+	if text, _ := json.Marshal(plain.content); strings.Contains(plain.text+string(text), "show holds") {
+		t.Errorf("nothing is shown, and the text says so:\n%s", plain.text)
+	}
+}

@@ -1,0 +1,98 @@
+package runtree
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Style is how a part of a line looks.
+type Style int
+
+// The styles.
+const (
+	Plain Style = iota
+	Good
+	Bad
+	Waiting
+	Faint
+	Bold
+)
+
+// Part is a piece of a line in one style.
+type Part struct {
+	Style Style
+	Text  string
+}
+
+// Line is one line of a tree.
+type Line struct {
+	Parts []Part
+	// passed: it tells of what has ended, and may give way where the height is too small.
+	passed bool
+	depth  int
+}
+
+// Text is the line without styles.
+func (l Line) Text() string {
+	var b strings.Builder
+	for _, p := range l.Parts {
+		b.WriteString(p.Text)
+	}
+	return b.String()
+}
+
+// cut shortens the line to a width, whose last character then is an ellipsis.
+func (l Line) cut(width int) Line {
+	if utf8.RuneCountInString(l.Text()) <= width {
+		return l
+	}
+	left := width - 1
+	l.Parts = slices.Clone(l.Parts)
+	for i, p := range l.Parts {
+		if n := utf8.RuneCountInString(p.Text); n <= left {
+			left -= n
+			continue
+		}
+		l.Parts[i].Text = strings.TrimRight(string([]rune(p.Text)[:left]), " ") + "…"
+		l.Parts = l.Parts[:i+1]
+		break
+	}
+	return l
+}
+
+// trim takes blanks off the end of the line.
+func (l Line) trim() Line {
+	for len(l.Parts) > 0 {
+		last := &l.Parts[len(l.Parts)-1]
+		if last.Text = strings.TrimRight(last.Text, " "); last.Text != "" {
+			break
+		}
+		l.Parts = l.Parts[:len(l.Parts)-1]
+	}
+	return l
+}
+
+// fit shortens lines to a height. What has ended gives way first, the oldest before others; then what comes last, but for the line
+// of totals.
+func fit(lines []Line, height int) []Line {
+	for from := 0; from < len(lines) && len(lines) > height; from++ {
+		to, excess := from, len(lines)-height
+		for to < len(lines) && lines[to].passed && lines[to].depth >= lines[from].depth && to-from <= excess {
+			to++
+		}
+		if to-from > 1 {
+			lines = slices.Replace(lines, from, to, rest(to-from, "finished", lines[from].depth))
+		}
+	}
+	if excess := len(lines) - height; excess > 0 && height > 2 {
+		lines = slices.Replace(lines, height-2, len(lines)-1, rest(excess+1, "more", 0))
+	}
+	return lines[:min(len(lines), max(height, 1))]
+}
+
+// rest stands for lines that are not shown.
+func rest(count int, what string, depth int) Line {
+	return Line{Parts: []Part{{Faint, fmt.Sprintf("%s… %d %s", strings.Repeat("  ", depth), count, what)}}, depth: depth}
+}

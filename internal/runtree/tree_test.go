@@ -1,0 +1,215 @@
+package runtree_test
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/runfile"
+	"github.com/workflows-engine/workflows-engine/internal/runtree"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// entry is a record of one of the runs of a file.
+type entry struct {
+	run string
+	rec history.Record
+}
+
+// recorded is an exported run with its subworkflows.
+type recorded struct {
+	id       string
+	entries  []entry // in the order of their times
+	programs map[string]*definition.Program
+}
+
+func read(t *testing.T, name string) recorded {
+	t.Helper()
+	in, err := os.Open(filepath.Join("testdata", name+".jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	file, err := runfile.Read(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byHash := map[string]*definition.Program{}
+	for _, d := range file.Definitions {
+		document, err := definition.Parse(d.Text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		byHash[d.Hash], _ = definition.Compile(document, definition.Options{})
+	}
+	r := recorded{id: file.ExecutionID, programs: map[string]*definition.Program{}}
+	for _, run := range file.Runs {
+		for _, rec := range run.Records {
+			r.entries = append(r.entries, entry{run.ExecutionID, rec})
+		}
+		r.programs[run.ExecutionID] = byHash[run.Records[0].Payload.DefinitionHash]
+	}
+	slices.SortStableFunc(r.entries, func(a, b entry) int { return a.rec.CreatedAt.Compare(b.rec.CreatedAt) })
+	return r
+}
+
+// at is the tree as of a time after the beginning.
+func (r recorded) at(after time.Duration) (*runtree.Tree, time.Time) {
+	tree := runtree.New(r.id, oneLine)
+	now := r.entries[0].rec.CreatedAt.Add(after)
+	for _, e := range r.entries {
+		if e.rec.CreatedAt.After(now) {
+			continue
+		}
+		if tree.Programless(e.run) {
+			tree.Define(e.run, r.programs[e.run])
+		}
+		tree.Record(e.run, &e.rec)
+	}
+	return tree, now
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+func show(lines []runtree.Line) string {
+	var b strings.Builder
+	for _, l := range lines {
+		b.WriteString(l.Text() + "\n")
+	}
+	return b.String()
+}
+
+// TestFrames shows recorded runs as they went on, on a narrow, low terminal and on a wide one.
+func TestFrames(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		times []time.Duration
+	}{
+		{"trip", []time.Duration{0, 500, 1100, 2500, 4200, 7100, 8500, 10_500, 12_200, 60_000}},
+		{"loop", []time.Duration{2000, 60_000}},
+	} {
+		r := read(t, c.name)
+		for _, size := range [][2]int{{60, 16}, {120, 40}} {
+			t.Run(fmt.Sprintf("%s_%d", c.name, size[0]), func(t *testing.T) {
+				t.Parallel()
+				var b strings.Builder
+				for _, ms := range c.times {
+					tree, now := r.at(ms * time.Millisecond)
+					fmt.Fprintf(&b, "== after %v\n%s", ms*time.Millisecond, show(tree.Lines(now, size[0], size[1])))
+				}
+				path := filepath.Join("testdata", fmt.Sprintf("%s_%d.txt", c.name, size[0]))
+				if *update {
+					if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want, err := os.ReadFile(path)
+				if err != nil || string(want) != b.String() {
+					t.Errorf("%s differs (%v; -update rewrites it)\n%s", path, err, b.String())
+				}
+			})
+		}
+	}
+}
+
+// TestFramesFit: at every record and in every size, the lines stay within the terminal, name the run first and its totals last.
+func TestFramesFit(t *testing.T) {
+	t.Parallel()
+	r := read(t, "trip")
+	for _, e := range r.entries {
+		tree, now := r.at(e.rec.CreatedAt.Sub(r.entries[0].rec.CreatedAt))
+		for _, size := range [][2]int{{20, 4}, {40, 8}, {80, 24}, {200, 60}} {
+			lines := tree.Lines(now, size[0], size[1])
+			if len(lines) > size[1] || len(lines) < 2 {
+				t.Fatalf("record %d of %s: %d lines of %d", e.rec.Seq, e.run, len(lines), size[1])
+			}
+			for _, l := range lines {
+				if n := utf8.RuneCountInString(l.Text()); n > size[0] {
+					t.Fatalf("record %d of %s: a line of %d characters, not %d: %q", e.rec.Seq, e.run, n, size[0], l.Text())
+				}
+			}
+			if !strings.HasPrefix(lines[0].Text(), "trip") || !strings.Contains(lines[len(lines)-1].Text(), " done") && size[0] > 20 {
+				t.Fatalf("record %d of %s:\n%s", e.rec.Seq, e.run, show(lines))
+			}
+		}
+	}
+}
+
+// TestTook: a visit in a loop took its own time, not that since the first.
+func TestTook(t *testing.T) {
+	t.Parallel()
+	r := read(t, "loop")
+	tree := runtree.New(r.id, oneLine)
+	tree.Define(r.id, r.programs[r.id])
+	longest, visits := time.Duration(0), 0
+	for _, e := range r.entries {
+		if v := tree.Record(e.run, &e.rec); v != nil && e.rec.Name == history.CompleteNode && v.Node == "work" {
+			visits++
+			longest = max(longest, v.Took(e.rec.CreatedAt))
+			if v.Number != visits {
+				t.Errorf("visit %d is number %d", visits, v.Number)
+			}
+		}
+	}
+	if visits != 9 || longest > time.Second {
+		t.Errorf("%d visits of %v at most", visits, longest)
+	}
+}
+
+// TestWithoutDefinition: what is not known is not shown, and nothing else is lost.
+func TestWithoutDefinition(t *testing.T) {
+	t.Parallel()
+	r := read(t, "trip")
+	for id := range r.programs {
+		r.programs[id] = nil
+	}
+	tree, now := r.at(time.Minute)
+	text := show(tree.Lines(now, 120, 60))
+	for _, want := range []string{"✓ gather", "20 items", "✓ ask", "completed"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+// FuzzRecord: records in any order and with any names lead to lines that fit.
+func FuzzRecord(f *testing.F) {
+	f.Add([]byte{0, 14, 20, 31, 3}, uint8(80), uint8(24))
+	nodes := []string{"", "begin", "gather", "search_web", "nap", "each", "ship", "ask"}
+	names := history.Names()
+	f.Fuzz(func(t *testing.T, picks []byte, width, height uint8) {
+		tree := runtree.New("r", oneLine)
+		at := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+		for i := 0; i+1 < min(len(picks), 500); i += 2 {
+			name := names[int(picks[i])%len(names)]
+			node := nodes[int(picks[i+1])%len(nodes)]
+			rec := history.Record{Seq: int64(i + 1), Kind: name.Kind(), Name: name, CreatedAt: at.Add(time.Duration(i) * time.Second), Payload: history.Payload{
+				NodeID: node, Visit: int(picks[i+1]) / len(nodes), BranchNames: []string{"a", "b"}, BranchName: "a", Items: history.Some(float64(picks[i])),
+				ChildExecutionID: cmp.Or(node, "r"), CaughtBy: node, Target: node,
+				Span: &history.ParallelSpan{ParallelNodeID: nodes[int(picks[i])%len(nodes)], BranchName: "b"},
+			}}
+			tree.Record([]string{"r", node}[int(picks[i])%2], &rec)
+		}
+		w, h := int(width)+1, int(height)+1
+		lines := tree.Lines(at.Add(time.Hour), w, h)
+		if len(lines) > h {
+			t.Fatalf("%d lines of %d", len(lines), h)
+		}
+		for _, l := range lines {
+			if n := utf8.RuneCountInString(l.Text()); n > w {
+				t.Fatalf("%d characters of %d", n, w)
+			}
+		}
+	})
+}
