@@ -35,7 +35,9 @@ type Call struct {
 	// Span is nil outside of parallel branches.
 	Span       *history.ParallelSpan
 	SignalName string
-	Reason     string
+	// IdempotencyKey of a submit or a signal, and InterruptID of a resume, are added to the protocol's format: "" if the step names none.
+	IdempotencyKey, InterruptID string
+	Reason                      string
 	// Phase, Limit and Cursor belong to list; zero values do not filter.
 	Phase  string
 	Limit  int
@@ -109,8 +111,10 @@ func (c Call) Arguments() map[string]any {
 		args["input"] = orEmpty(c.Input)
 	case OpResume:
 		args["resume_payload"] = orEmpty(c.Payload)
+		args.text("interrupt_id", c.InterruptID)
 	}
 	args.text("activity_execution_mode", string(c.Mode))
+	args.text("idempotency_key", c.IdempotencyKey)
 	switch c.Op {
 	case OpSubmit:
 		args.text("node_id", c.NodeID)

@@ -77,7 +77,7 @@ func (x *trial) next(ctx context.Context, r *graph.Runner, run *graph.Run) (*gra
 	switch p.Kind {
 	case machine.WaitInterrupt:
 		return x.give(p.ID, p.SignalName, payloads(x.c.answers, p.ResumeSchema), func(payload object) (*graph.Run, error) {
-			return r.Resume(ctx, graph.ResumeRequest{ExecutionID: p.ExecutionID, Payload: payload})
+			return r.Resume(ctx, graph.ResumeRequest{ExecutionID: p.ExecutionID, InterruptID: p.ID, Payload: payload})
 		})
 	case machine.WaitSignal:
 		return x.give(p.ID, p.SignalName, payloads(x.c.signals[p.SignalName], nil), func(payload object) (*graph.Run, error) {

@@ -10,6 +10,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -72,13 +74,13 @@ func readStep(o *jsonobject.Object, executionID string) parityStep {
 		}
 		call.Input = o.Get("input").Map()
 	case OpResume:
-		call.Payload = orEmpty(o.Get("resumePayload").Map())
+		call.Payload, call.InterruptID = orEmpty(o.Get("resumePayload").Map()), o.Get("interruptId").Text()
 	case OpSubmit:
-		call.NodeID = o.Require("nodeId").NonBlank()
+		call.NodeID, call.IdempotencyKey = o.Require("nodeId").NonBlank(), o.Get("idempotencyKey").Text()
 		call.Outcome = readOutcome(o.Require("outcome").Object())
 		call.Span = readSpan(o.Get("expectedParallelSpan").Object())
 	case OpSignal:
-		call.SignalName = o.Require("signalName").NonBlank()
+		call.SignalName, call.IdempotencyKey = o.Require("signalName").NonBlank(), o.Get("idempotencyKey").Text()
 		call.Payload = o.Get("payload").Map()
 	case OpCancel:
 		call.Reason = o.Get("reason").Text()
@@ -180,9 +182,21 @@ func (c *parityCheck) play(ctx context.Context, s *trial, factory SurfaceFactory
 				return errors.Join(fmt.Errorf("step %d (%s): %w", len(got), call.Op, err), surface.Close())
 			}
 		}
-		return surface.Close()
+		return errors.Join(surface.Close(), c.replay(ctx, r))
 	})
 	return got, err
+}
+
+// replay checks that what was recorded leads to where the run stands.
+func (c *parityCheck) replay(ctx context.Context, r *graph.Runner) error {
+	var differs []error
+	_, err := r.Verify(ctx, c.executionID, false, func(f history.Finding) {
+		differs = append(differs, fmt.Errorf("the recorded history does not replay: %s %s", f.Code, f.Message))
+	})
+	if errors.Is(err, problem.ExecutionNotFound) {
+		return nil // every step was refused
+	}
+	return errors.Join(append(differs, err)...)
 }
 
 func (c *parityCheck) delegates() (delegate.Executor, error) {

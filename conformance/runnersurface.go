@@ -44,16 +44,19 @@ func (s runnerSurface) drive(ctx context.Context, c Call) (*graph.Run, error) {
 	case OpStatus:
 		return s.runner.Status(ctx, graph.StatusRequest{ExecutionID: c.ExecutionID})
 	case OpResume:
-		return s.runner.Resume(ctx, graph.ResumeRequest{ExecutionID: c.ExecutionID, Payload: orEmpty(c.Payload), Caller: caller})
+		return s.runner.Resume(ctx, graph.ResumeRequest{
+			ExecutionID: c.ExecutionID, InterruptID: c.InterruptID, Payload: orEmpty(c.Payload), Caller: caller,
+		})
 	case OpSubmit:
 		caller.Input, caller.InputSet = orEmpty(c.Input), true
 		request := c.Outcome.request()
 		request.ExecutionID, request.NodeID, request.Span, request.Caller = c.ExecutionID, c.NodeID, c.Span, caller
+		request.IdempotencyKey = c.IdempotencyKey
 		return s.runner.SubmitActivity(ctx, request)
 	case OpSignal:
 		caller.Input, caller.InputSet = orEmpty(c.Input), true
 		return s.runner.Signal(ctx, graph.SignalRequest{
-			ExecutionID: c.ExecutionID, Name: c.SignalName, Payload: c.Payload, Caller: caller,
+			ExecutionID: c.ExecutionID, Name: c.SignalName, Payload: c.Payload, IdempotencyKey: c.IdempotencyKey, Caller: caller,
 		})
 	case OpCancel:
 		return s.runner.Cancel(ctx, graph.CancelRequest{ExecutionID: c.ExecutionID, Reason: c.Reason})

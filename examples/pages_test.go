@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/graphtest"
@@ -112,6 +113,13 @@ var worlds = map[string]graphtest.Scenario{
 		Answers: map[string]graphtest.Answer{"approve": graphtest.Reply(object{"approved": true})},
 		Signals: []graphtest.Signal{{Name: "paid", Payload: object{"receipt": "R-7"}}},
 	},
+	"invoice": { // paid two weeks and a day after the invoice: in the second round
+		Signals: []graphtest.Signal{{Name: "paid", Payload: object{"paid": true}, Moment: graphtest.Moment{After: 361 * time.Hour}}},
+	},
+	"parcel": { // paid while it is packed
+		Stubs:   map[string]graphtest.Stub{"pack": graphtest.After(time.Hour, graphtest.Output(object{"parcel": "P-1"}))},
+		Signals: []graphtest.Signal{{Name: "paid", Payload: object{"receipt": "R-7"}, Moment: graphtest.Moment{After: time.Minute}}},
+	},
 	"tender": {Answers: map[string]graphtest.Answer{"ask_legal": graphtest.Reply(object{"legal_ok": true})}},
 	"expenses": {
 		Answers: map[string]graphtest.Answer{"ask_lead": graphtest.Reply(object{"approved": true})},
@@ -175,6 +183,8 @@ func TestRecipesUnderFailure(t *testing.T) {
 		world                   graphtest.Scenario
 	}{
 		{"catch-an-error", `{"city":"Oslo"}`, `{"forecast":"unknown","reason":"PROVIDER_DOWN"}`, graphtest.Scenario{Stubs: map[string]graphtest.Stub{"ask": down}}},
+		{"drafts", `{"topic":"tides"}`, `{"text":"A first try","good":true,"draft":2}`, graphtest.Scenario{Stubs: map[string]graphtest.Stub{
+			"judge": graphtest.Visits(graphtest.Output(object{"good": false}), graphtest.Output(object{"good": true}))}}},
 		{"trip", `{"to":"Rome"}`, `{"paid":false,"undone":2,"why":"no answer"}`, graphtest.Scenario{Stubs: map[string]graphtest.Stub{"pay": down}}},
 		{"expenses", `{"amount":90}`, `{"approved":false,"by":"nobody"}`, graphtest.Scenario{}},
 		{"expenses", `{"amount":90}`, `{"approved":true,"by":"manager"}`, graphtest.Scenario{

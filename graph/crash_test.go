@@ -25,6 +25,8 @@ type scenario struct {
 	branches machine.BranchOrder
 	root     func(t testing.TB) *definition.Document
 	child    func(t testing.TB) *definition.Document
+	// early is the name of a signal that comes while a person is asked.
+	early string
 	// cancelAt is the node at which the run is cancelled, "" for none.
 	cancelAt string
 }
@@ -59,6 +61,10 @@ func scenarios() []scenario {
 		}},
 		{name: "map", root: mapAndCatch},
 		{name: "map host", mode: machine.HostMediated, root: mapAndCatch},
+		{name: "loop", root: looping},
+		{name: "loop host", mode: machine.HostMediated, root: looping},
+		{name: "early signals", early: "go", root: early},
+		{name: "early signals host", mode: machine.HostMediated, early: "go", root: early},
 		{name: "rollback", root: rollingBack},
 		{name: "rollback host", mode: machine.HostMediated, root: rollingBack},
 		{name: "cancelled rollback", root: rollingBack, cancelAt: "pause"},
@@ -85,6 +91,19 @@ func mapAndCatch(t testing.TB) *definition.Document {
 		tool("fail", `"map":{"items":"[1,2]","concurrency":1,"tolerate":{"count":1}}`, `"catch":[{"codes":["NO"],"target":"z","as":"why"}]`),
 		tool("z"), endNode(),
 	}, "s a", "a fail", "fail e", "z e")
+}
+
+// looping makes two rounds of two.
+func looping(t testing.TB) *definition.Document {
+	return workflowWith(t, "loop", `"x-workflows-engine":{"uses":["loop"]}`, []string{
+		startNode(), loopNode("outer", ".i < 2", "i", "inner", "e"), loopNode("inner", ".j < 2", "j", "a", "outer"), tool("a"), endNode(),
+	}, "s outer", "a inner")
+}
+
+// early waits for a signal that has come before.
+func early(t testing.TB) *definition.Document {
+	return workflowWith(t, "early", `"x-workflows-engine":{"uses":["early_signals"]}`,
+		[]string{startNode(), tool("a"), interrupt("i"), keepingWait("w", "go"), tool("b"), endNode()}, "s a", "a i", "i w", "w b", "b e")
 }
 
 // rollingBack has a caught failure undone, begins again, and fails in the end, so that all is undone.
@@ -149,6 +168,12 @@ func (s scenario) drive(t testing.TB, r *graph.Runner) (*graph.Run, error) {
 		case p == nil || p.Kind == machine.WaitTimer || p.Kind == machine.WaitBackoff || p.Kind == machine.WaitChild || !p.Host && p.Kind == machine.WaitActivity || !p.Host && p.Kind == machine.WaitDelegate:
 			run, err = r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: graph.Wait{Set: true, Limit: 2 * time.Hour}})
 		case p.Kind == machine.WaitInterrupt:
+			if s.early != "" {
+				req := graph.SignalRequest{ExecutionID: "r", Name: s.early, Payload: object{"early": 1}, IdempotencyKey: "k"}
+				if run, err = r.Signal(t.Context(), req); err != nil {
+					break
+				}
+			}
 			run, err = r.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "r", Payload: object{"ok": true}})
 		case p.Kind == machine.WaitSignal:
 			run, err = r.Signal(t.Context(), graph.SignalRequest{ExecutionID: "r", Name: p.SignalName, Payload: object{"signalled": 1}})

@@ -16,6 +16,9 @@ import (
 type delivery struct {
 	id     string
 	caller Caller
+	// signal is the name of a signal, which a run may keep until it waits for it; kept is how well that fits the run itself.
+	signal string
+	kept   admit.Fit
 	// input makes the input for the run that takes it: the one with the id above, or a subworkflow below it.
 	input func(target string) machine.Input
 	// fit says how well a wait of a run fits the input.
@@ -89,6 +92,7 @@ func (d *delivery) deliverHere(ctx context.Context, x *execution.Run, w *executi
 		}
 	}
 	if x.Machine() != nil && x.HasChildren() && !d.awaitedBy(x) {
+		d.kept = admit.KeptFit(d.signal, x.Machine())
 		return false, nil
 	}
 	err = d.apply(ctx, x, w)
@@ -122,7 +126,7 @@ func (d *delivery) awaitedBy(x *execution.Run) bool {
 // waits for an input of the kind, whose refusal then says what is wrong.
 func (r *Runner) deliverBelow(ctx context.Context, x *execution.Run, d delivery) error {
 	for {
-		best, target := admit.FitNone, x.ID()
+		best, target := d.kept, x.ID()
 		err := r.eachWait(ctx, x, func(id string, w machine.Wait) {
 			if f := d.fit(id, w); f > best {
 				best, target = f, id

@@ -75,6 +75,17 @@ func signalWait(id, name string) string {
 	return fmt.Sprintf(`{"id":%q,"type":"wait","config":{"kind":"signal","signal":%q}}`, id, name)
 }
 
+// keepingWait takes signals that came before it (extension early_signals).
+func keepingWait(id, name string, members ...string) string {
+	return fmt.Sprintf(`{"id":%q,"type":"wait","config":{"kind":"signal","signal":%q},"keep":true%s}`, id, name, more(members))
+}
+
+// loopNode repeats from body while a condition holds, and then goes on (extension loop).
+func loopNode(id, while, counter, body, then string) string {
+	return fmt.Sprintf(`{"id":%q,"type":"switch","loop":{"while":%q,"counter":%q,"max":5,"body":%q},"config":{"default":%q}}`,
+		id, while, counter, body, then)
+}
+
 func timerWait(id, duration string) string {
 	return fmt.Sprintf(`{"id":%q,"type":"wait","config":{"kind":"duration","duration":%q}}`, id, duration)
 }

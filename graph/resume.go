@@ -9,11 +9,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// Resume answers an interrupt, of the run or of a subworkflow that it waits for. A refused payload
-// (INVALID_RESUME_PAYLOAD) leaves the run interrupted; a resume of a run that is not interrupted, or not there, has the
-// same code and changes nothing either. A resume that repeats a recorded one, by the interrupt's id, is answered with
-// where the run stands now (Run.Repeated). Where this process lacks what the run goes on with, the answer is recorded and
-// the rest left to another process (Run.Lacks).
+// Resume answers an interrupt, of the run or of a subworkflow that it waits for. A refused payload (INVALID_RESUME_PAYLOAD) leaves the
+// run interrupted; a resume of a run that is not interrupted, or not there, has the same code and changes nothing either. A resume that
+// repeats a recorded one, by the interrupt's id, is answered with where the run stands now (Run.Repeated). Where this process lacks what
+// the run goes on with, the answer is recorded and the rest left to another process (Run.Lacks).
 func (r *Runner) Resume(ctx context.Context, req ResumeRequest) (*Run, error) {
 	const code = problem.InvalidResumePayload
 	payload, err := r.object("resume_payload", req.Payload, problem.ValidationError)

@@ -10,9 +10,9 @@ import (
 )
 
 // Signal delivers a signal to the first wait, in branch order, for its name; in subworkflows too. A signal that nobody
-// waits for is refused (SIGNAL_NOT_AWAITING, SIGNAL_NAME_MISMATCH), not kept. A signal with a key is delivered once: when
-// it is sent again it is answered with where the run stands now (Run.Repeated). What follows is left to another process as
-// after Resume.
+// waits for is refused (SIGNAL_NOT_AWAITING, SIGNAL_NAME_MISMATCH), unless the run itself has a wait that keeps it (Run.KeptSignals).
+// A signal with a key is delivered once: when it is sent again it is answered with where the run stands now (Run.Repeated). What
+// follows is left to another process as after Resume.
 func (r *Runner) Signal(ctx context.Context, req SignalRequest) (*Run, error) {
 	const code = problem.SignalValidationError
 	if strings.TrimSpace(req.Name) == "" {
@@ -29,7 +29,7 @@ func (r *Runner) Signal(ctx context.Context, req SignalRequest) (*Run, error) {
 		return &admit.RepeatedSignal{Name: req.Name, IdempotencyKey: req.IdempotencyKey, Payload: payload}
 	}
 	return r.deliver(ctx, delivery{
-		id: req.ExecutionID, caller: req.Caller, invalid: code, unknown: problem.ExecutionNotFound,
+		id: req.ExecutionID, caller: req.Caller, signal: req.Name, invalid: code, unknown: problem.ExecutionNotFound,
 		input: func(string) machine.Input {
 			return machine.Signal{Name: req.Name, Payload: payload, IdempotencyKey: req.IdempotencyKey}
 		},

@@ -11,7 +11,7 @@ var (
 	events = []Name{
 		ExecutionStarted, NodeScheduled, ActivityRequested, ActivityCompleted, ActivityFailed, StateUpdated, CheckpointWritten,
 		InterruptRaised, InterruptResumed, ParallelForked, ParallelJoined, ParallelBranchCancelled, TimerStarted, TimerFired,
-		SignalWaitStarted, SignalReceived, SubworkflowStarted, SubworkflowCompleted, RollbackStarted, MapStarted,
+		SignalWaitStarted, SignalReceived, SubworkflowStarted, SubworkflowCompleted, SignalKept, RollbackStarted, MapStarted,
 		ExecutionCompleted, ExecutionFailed, ExecutionCancelled,
 	}
 )

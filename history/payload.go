@@ -56,7 +56,7 @@ type Payload struct {
 	DueAt   time.Time
 	RetryAt time.Time
 
-	// Signals. SignalPayload is the member "payload" of DeliverSignal, SignalReceived and (added) InterruptResumed;
+	// Signals. SignalPayload is the member "payload" of DeliverSignal, SignalReceived and (added) InterruptResumed and SignalKept;
 	// nil leaves it out.
 	SignalName    string
 	SignalPayload map[string]any
@@ -100,7 +100,7 @@ type Payload struct {
 	// ActivityRequested and ExecutionStarted.
 	Mode string
 	// IdempotencyKey is the key with which an outcome was submitted or a signal was sent. Added, on ActivityCompleted,
-	// ActivityFailed and SignalReceived.
+	// ActivityFailed, SignalReceived and SignalKept.
 	IdempotencyKey string
 	// Usage is what an executor reports besides its output (model, tokens, duration). Added, on ActivityCompleted
 	// and ActivityFailed.

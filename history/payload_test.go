@@ -125,6 +125,8 @@ var payloads = []struct {
 	{history.SignalWaitStarted, payload{NodeID: "w", SignalName: "go"}, `,"nodeId":"w","signalName":"go"`},
 	{history.SignalReceived, payload{NodeID: "w", SignalName: "go", SignalPayload: obj{"by": "alice"}},
 		`,"nodeId":"w","signalName":"go","payload":{"by":"alice"}`},
+	{history.SignalKept, payload{SignalName: "go", SignalPayload: obj{"by": "alice"}, IdempotencyKey: "k"},
+		`,"signalName":"go","payload":{"by":"alice"},"idempotencyKey":"k"`},
 	{history.NodeScheduled, payload{NodeID: "u", Compensates: "n#2"}, `,"nodeId":"u","compensates":"n#2"`},
 	{history.RollbackStarted, payload{NodeID: "n", Reason: "catch", Code: "NO", Compensations: 2},
 		`,"nodeId":"n","reason":"catch","compensations":2,"code":"NO"`},

@@ -52,6 +52,8 @@ const (
 	SignalReceived          Name = "SignalReceived"
 	SubworkflowStarted      Name = "SubworkflowStarted"
 	SubworkflowCompleted    Name = "SubworkflowCompleted"
+	// SignalKept says that a signal has come before a wait for it. Added.
+	SignalKept Name = "SignalKept"
 	// RollbackStarted says why a run or a branch is rolled back, and how much is to be undone. Added.
 	RollbackStarted Name = "RollbackStarted"
 	// MapStarted says how many items a node with a map is repeated for. Added.

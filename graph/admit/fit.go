@@ -66,6 +66,14 @@ func SignalFit(name string, w machine.Wait) Fit {
 	}
 }
 
+// KeptFit says how well a signal that no wait of a run awaits fits the run: it is kept for a later wait, if no run below awaits it.
+func KeptFit(name string, m *machine.Machine) Fit {
+	if m.Program().Keeps(name) {
+		return FitNode
+	}
+	return FitNone
+}
+
 func sameSpan(a, b *history.ParallelSpan) bool {
 	if a == nil || b == nil {
 		return a == b

@@ -171,7 +171,7 @@ func (s *RepeatedSignal) look(executionID string, rec *history.Record) (done boo
 	if rec.Name == history.SubworkflowStarted && history.Descends(p.ChildExecutionID, executionID) {
 		s.children = append(s.children, p.ChildExecutionID)
 	}
-	if rec.Name != history.SignalReceived || p.IdempotencyKey != s.IdempotencyKey {
+	if rec.Name != history.SignalReceived && rec.Name != history.SignalKept || p.IdempotencyKey != s.IdempotencyKey {
 		return false
 	}
 	s.found = repeatIf(p.SignalName == s.Name && sameObject(p.SignalPayload, s.Payload), KeyReused)

@@ -2,7 +2,7 @@ package definition
 
 import "iter"
 
-// Targets are the nodes to which a run can go from a node: its successor, the targets of a switch or a catch, the entries of
+// Targets are the nodes to which a run can go from a node: its successor, the targets of a switch, a loop or a catch, the entries of
 // branches, what undoes it. Each is there once.
 func (p *Program) Targets(n *Node) []*Node {
 	var list []*Node
@@ -25,6 +25,10 @@ func (p *Program) Targets(n *Node) []*Node {
 			add(p.Node(c.Target))
 		}
 		add(p.Node(n.Switch.Default))
+	}
+	if n.Loop != nil {
+		add(n.Loop.Body)
+		add(n.Loop.OnLimit)
 	}
 	if n.Parallel != nil {
 		for _, b := range n.Parallel.Branches {

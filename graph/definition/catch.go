@@ -83,7 +83,9 @@ var extendedNodes = func() map[Type][]extended {
 	nodes[Interrupt] = append(nodes[Interrupt],
 		extended{member{"prompt_templates", &shape{what: "prompt_templates", kind: jsonvalue.Bool}, false}, ExtensionTemplates},
 		extended{member{"show", filled("show").or("write a jq program that gives what the person sees beside the question"), false}, ExtensionTemplates})
-	nodes[Wait] = append(nodes[Wait], extended{member{"wait_templates", waitTemplatesShape, false}, ExtensionTemplates})
+	nodes[Wait] = append(nodes[Wait], extended{member{"wait_templates", waitTemplatesShape, false}, ExtensionTemplates},
+		extended{member{"keep", keepShape, false}, ExtensionEarlySignals})
+	nodes[Switch] = append(nodes[Switch], extended{member{"loop", loopShape, false}, ExtensionLoop})
 	return nodes
 }()
 

@@ -51,6 +51,7 @@ func Compile(d *Document, o Options) (*Program, problem.Findings) {
 			c.compileNode(v)
 		}
 		c.checkCompensations()
+		c.checkLoopBodies()
 		c.checkBranches()
 		c.checkFlow()
 		c.lintOverwrites()
@@ -286,7 +287,7 @@ func (c *compiler) program() *Program {
 		Document: c.document, Hash: c.document.Hash(),
 		Name: about["name"].(string), Version: about["version"].(string),
 		Entry: c.entry.node, State: c.rules, Checkpoint: c.checkpoint, Rollback: c.rollback(),
-		Nodes: make([]*Node, len(c.vertices)), byID: make(map[string]*Node, len(c.vertices)),
+		Nodes: make([]*Node, len(c.vertices)), byID: make(map[string]*Node, len(c.vertices)), keeps: c.keptSignals(),
 	}
 	for i, v := range c.vertices {
 		p.Nodes[i] = v.node

@@ -46,6 +46,7 @@ func (c *compiler) compileNode(v *vertex) {
 		x.delegate()
 	}
 	c.compileTemplates(v)
+	c.compileKeep(v)
 }
 
 // config is a node's config while it is compiled: its place, and its value as plain JSON.

@@ -16,7 +16,11 @@ func (x *config) switchNode() {
 	var faults []problem.Finding
 	stopped := false
 	at := x.at.member("cases")
-	for i, n := range x.json.Get("cases").Elements {
+	var cases []*jsonvalue.Node // a loop needs none
+	if n := x.json.Get("cases"); n != nil {
+		cases = n.Elements
+	}
+	for i, n := range cases {
 		when, target, place := n.Get("when"), n.Get("target"), at.element(i)
 		if expr.TrimSpace(when.Str) == "" {
 			x.c.warn(problem.ConfigBlank, when, place.member("when"), x.v, "a case with a blank condition is skipped",
@@ -40,6 +44,9 @@ func (x *config) switchNode() {
 		if f := x.way(s.Default, "default", x.at, x.json.Get("default"), stopped); f != nil {
 			faults = append(faults, *f)
 		}
+	} else if x.v.json.Get("loop") != nil && len(s.Cases) == 0 {
+		x.c.fail(problem.SwitchDefault, x.json, x.at, x.v, "nothing says where the run goes on when the loop is over",
+			`add "default": "<id of a node>"`)
 	} else {
 		f := finding(problem.SwitchDefault, problem.SeverityWarning, x.json, x.at.pointer(), x.v,
 			"without a default the run fails when no case matches", `add "default": "<id of a node>"`)
@@ -53,6 +60,7 @@ func (x *config) switchNode() {
 		}
 	}
 	x.v.blocked = len(x.v.ways) == 0
+	x.loop()
 	for _, f := range faults {
 		x.c.fault(f, x.v)
 	}

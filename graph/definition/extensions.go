@@ -20,8 +20,12 @@ const (
 	// ExtensionCompensate adds the member compensate to activities, delegates and subworkflows, and rollback to catches and to the
 	// root member x-workflows-engine.
 	ExtensionCompensate Extension = "compensate"
+	// ExtensionEarlySignals adds the member keep to waits for signals.
+	ExtensionEarlySignals Extension = "early_signals"
 	// ExtensionInterruptInBranch allows interrupts in branches of parallel nodes.
 	ExtensionInterruptInBranch Extension = "interrupt_in_branch"
+	// ExtensionLoop adds the member loop to switches, which then need no cases.
+	ExtensionLoop Extension = "loop"
 	// ExtensionMap adds the member map to activities and subworkflows.
 	ExtensionMap Extension = "map"
 	// ExtensionOnTimeout adds the member on_timeout to interrupts, waits and parallel nodes, and a timeout to waits for signals.
@@ -33,8 +37,8 @@ const (
 // Extensions returns the names of all extensions, sorted.
 func Extensions() []string {
 	return []string{
-		string(ExtensionCatch), string(ExtensionCompensate), string(ExtensionInterruptInBranch), string(ExtensionMap),
-		string(ExtensionOnTimeout), string(ExtensionTemplates),
+		string(ExtensionCatch), string(ExtensionCompensate), string(ExtensionEarlySignals), string(ExtensionInterruptInBranch),
+		string(ExtensionLoop), string(ExtensionMap), string(ExtensionOnTimeout), string(ExtensionTemplates),
 	}
 }
 

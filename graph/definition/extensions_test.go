@@ -12,29 +12,32 @@ import (
 
 const extendedBase = `
 document: {schema: "urn:t", name: w, version: "1"}
-x-workflows-engine: {uses: [catch, map, on_timeout, interrupt_in_branch, templates, compensate], rollback: [cancel]}
+x-workflows-engine: {uses: [catch, early_signals, loop, map, on_timeout, interrupt_in_branch, templates, compensate], rollback: [cancel]}
 state_schema: {type: object}
 nodes:
   - {id: s, type: start}
   - {id: work, type: step, config: {handler: h}, catch: [{codes: [TIMEOUT, "LLM_*"], target: late, as: error, rollback: true}, {codes: ["*"], target: e}], compensate: {node: undo, as: done}}
   - {id: pause, type: wait, config: {kind: duration, duration: 1m}, wait_templates: {duration: "${ .minutes }m"}}
-  - {id: late, type: wait, config: {kind: signal, signal: go, timeout: 1h}, on_timeout: e}
+  - {id: late, type: wait, config: {kind: signal, signal: go, timeout: 1h}, on_timeout: e, keep: true}
   - {id: fork, type: parallel, config: {join: all, branches: [{name: a, entry: ask}, {name: b, entry: try}]}, catch: [{codes: ["*"], target: e}]}
   - {id: ask, type: interrupt, config: {prompt: "Send ${ .draft }?", resume_schema: {type: object}, timeout: 1h}, prompt_templates: true, show: .draft, on_timeout: e2}
   - {id: try, type: subworkflow, config: {workflow_ref: w, input_mapping: {}}, map: {items: .docs, as: doc, concurrency: 3, collect: out, tolerate: {count: 2, percent: 5, as: failed}}, catch: [{codes: ["*"], target: e2}], compensate: {node: undo}}
   - {id: e2, type: set_state, config: {assignments: {x: {literal: 1}}}}
   - {id: e, type: end}
+  - {id: round, type: switch, config: {default: fork}, loop: {while: .more, body: draft, max: 5, counter: rounds, on_limit: late}}
+  - {id: draft, type: step, config: {handler: h}}
   - {id: undo, type: tool_call, config: {server: s, tool: t}, retry: {max_attempts: 2}}
 edges:
   - {source: __start__, target: s}
   - {source: s, target: pause}
   - {source: pause, target: work}
-  - {source: work, target: fork}
+  - {source: work, target: round}
   - {source: late, target: fork}
   - {source: fork, target: e}
   - {source: ask, target: e}
   - {source: try, target: e}
   - {source: e2, target: e}
+  - {source: draft, target: round}
 `
 
 func extendedValue(t *testing.T) any {
@@ -70,8 +73,8 @@ func TestExtensions(t *testing.T) {
 		{"a compensate that names no node", `set /nodes/1/compensate/node "und"`},
 		{"a node that compensates itself", `set /nodes/1/compensate/node "work"`},
 		{"a compensation of a wrong type", `set /nodes/1/compensate/node "e2"`},
-		{"compensations that compensate each other", `set /nodes/9/compensate {"node":"work"}`},
-		{"a compensation with a catch and a map", "set /nodes/9/catch [{\"codes\":[\"*\"],\"target\":\"e\"}]\nset /nodes/9/map {\"items\":\".\"}"},
+		{"compensations that compensate each other", `set /nodes/11/compensate {"node":"work"}`},
+		{"a compensation with a catch and a map", "set /nodes/11/catch [{\"codes\":[\"*\"],\"target\":\"e\"}]\nset /nodes/11/map {\"items\":\".\"}"},
 		{"an edge leads on from a compensation", `set /edges/- {"source":"undo","target":"e"}`},
 		{"an edge leads to a compensation", `set /edges/4/target "undo"`},
 		{"a catch leads to a compensation", `set /nodes/1/catch/1/target "undo"`},
@@ -89,6 +92,38 @@ func TestExtensions(t *testing.T) {
 		{"a show that does not compile", `set /nodes/5/show ".draft["`},
 		{"a time of another kind", `set /nodes/2/wait_templates {"until":"${ .at }"}`},
 		{"templates with wrong names", "set /nodes/5/prompt_templates \"yes\"\nset /nodes/2/wait_templates {\"delay\":\"1m\"}"},
+		{"loop and early_signals are not named", `set /x-workflows-engine {"uses":["catch","map","on_timeout","interrupt_in_branch","templates"]}`},
+		{"a loop until", "del /nodes/9/loop/while\nset /nodes/9/loop/until \".good\""},
+		{"a loop without a condition", "del /nodes/9/loop/while"},
+		{"a loop with two conditions", `set /nodes/9/loop/until ".good"`},
+		{"a loop without a body", "del /nodes/9/loop/body"},
+		{"a loop without a max", "del /nodes/9/loop/max"},
+		{"a loop with a max of none", "set /nodes/9/loop/max 0"},
+		{"a loop with too large a max", "set /nodes/9/loop/max 10001"},
+		{"a loop with wrong names", `set /nodes/9/loop {"when":".more","do":"draft","max_iterations":3}`},
+		{"a loop that does not compile", `set /nodes/9/loop/while ".more["`},
+		{"a loop with a condition of several values", `set /nodes/9/loop/while ".more[]"`},
+		{"a loop with an unknown body", `set /nodes/9/loop/body "draf"`},
+		{"a loop that goes on nowhere at its limit", `set /nodes/9/loop/on_limit "nowhere"`},
+		{"a loop whose body is itself", `set /nodes/9/loop/body "round"`},
+		{"a loop whose body does not lead back", `set /edges/9/target "fork"`},
+		{"a loop whose body leads nowhere", `set /edges/9/target "rond"`},
+		{"a loop that is entered past its switch", `set /edges/3/target "draft"`},
+		{"a loop that goes on into its body at the limit", `set /nodes/9/loop/on_limit "draft"`},
+		{"a loop that is never over", "del /nodes/9/config/default"},
+		{"a loop with cases", `set /nodes/9/config/cases [{"when":".late","target":"late"}]`},
+		{"a loop with cases and no default", "set /nodes/9/config/cases [{\"when\":\".late\",\"target\":\"late\"}]\ndel /nodes/9/config/default"},
+		{"a loop with no cases at all", `set /nodes/9/config/cases []`},
+		{"a switch without cases", "del /nodes/9/loop"},
+		{"a switch with no cases at all", "del /nodes/9/loop\nset /nodes/9/config/cases []"},
+		{"a counter that the state forbids", `set /state_schema {"type":"object","additionalProperties":false,"properties":{"more":{}}}`},
+		{"a counter that is too large", `set /state_schema/properties {"rounds":{"type":"integer","maximum":4}}`},
+		{"a counter that cannot be 0", `set /state_schema/properties {"rounds":{"type":"integer","minimum":1}}`},
+		{"a counter that is a text", `set /state_schema/properties {"rounds":{"type":"string"}}`},
+		{"a counter that is combined", `set /state_schema/properties {"rounds":{"type":"array","reducer":"append"}}`},
+		{"a loop at a step", `set /nodes/1/loop {"while":".x","body":"e","max":1}`},
+		{"a wait for time that keeps signals", `set /nodes/2/keep true`},
+		{"keep is a text", `set /nodes/3/keep "yes"`},
 		{"an unknown extension", `set /x-workflows-engine/uses/- "catches"`},
 		{"no list of extensions", `set /x-workflows-engine {}`},
 		{"a member besides uses", `set /x-workflows-engine/version 1`},
@@ -111,7 +146,7 @@ func TestExtensions(t *testing.T) {
 		{"a catch leaves a loop", "set /edges/2/target \"work\"\nset /edges/3/target \"work\""},
 		{"only a catch leads to a node", "set /nodes/- {\"id\":\"spare\",\"type\":\"set_state\",\"config\":{\"assignments\":{\"y\":{\"literal\":1}}}}\n" +
 			"set /edges/- {\"source\":\"spare\",\"target\":\"e\"}\nset /nodes/1/catch/0/target \"spare\""},
-		{"extensions that nothing uses", "del /nodes/1/catch\ndel /nodes/4/catch\ndel /nodes/6/catch\ndel /nodes/3/on_timeout\ndel /nodes/3/config/timeout\ndel /nodes/5/on_timeout"},
+		{"extensions that nothing uses", "del /nodes/1/catch\ndel /nodes/4/catch\ndel /nodes/6/catch\ndel /nodes/3/on_timeout\ndel /nodes/3/config/timeout\ndel /nodes/5/on_timeout\ndel /nodes/9\ndel /nodes/9\ndel /nodes/3/keep\ndel /edges/9\nset /edges/3/target \"fork\""},
 		{"an interrupt in a branch that is not allowed", `set /x-workflows-engine {"uses":["catch","on_timeout"]}`},
 	} {
 		d, p, findings := compileValue(t, patch(t, extendedValue(t), tt.patch))
@@ -142,7 +177,9 @@ func TestProtocolOnly(t *testing.T) {
 	if p, findings := definition.Compile(plain, definition.Options{Protocol: true}); p == nil {
 		t.Errorf("a plain document is refused: %v", findings)
 	}
-	want := []definition.Extension{definition.ExtensionCatch, definition.ExtensionCompensate, definition.ExtensionInterruptInBranch, definition.ExtensionMap, definition.ExtensionOnTimeout, definition.ExtensionTemplates}
+	want := []definition.Extension{definition.ExtensionCatch, definition.ExtensionCompensate, definition.ExtensionEarlySignals,
+		definition.ExtensionInterruptInBranch, definition.ExtensionLoop, definition.ExtensionMap, definition.ExtensionOnTimeout,
+		definition.ExtensionTemplates}
 	if got := extended.Uses(); !slices.Equal(got, want) || len(plain.Uses()) > 0 {
 		t.Errorf("uses %v and %v", got, plain.Uses())
 	}

@@ -82,6 +82,9 @@ func (v *vertex) writes() []write {
 			}
 			out = append(out, w)
 		}
+	case node.Loop != nil && node.Loop.Counter != "":
+		n, at := v.json.Get("loop").Get("counter"), v.at.member("loop").member("counter")
+		out = append(out, write{key: node.Loop.Counter, vertex: v, json: n, at: at})
 	case node.Activity != nil && node.Activity.OutputSchema != nil:
 		properties := v.json.Get("config").Get("output_schema").Get("properties")
 		if properties == nil || properties.Kind != jsonvalue.Object {

@@ -52,6 +52,8 @@ type Program struct {
 	Rollback Rollback
 
 	byID map[string]*Node
+	// keeps are the names of signals that are kept until a wait takes them.
+	keeps map[string]bool
 }
 
 // Node returns a node by id, nil if there is none.
@@ -77,6 +79,8 @@ type Node struct {
 	Compensation *Compensation
 	// Map is nil unless the node is repeated for each item of a list.
 	Map *Map
+	// Loop is nil unless the node is a switch that repeats a body.
+	Loop *Loop
 	// Retry is nil without a retry policy.
 	Retry *Retry
 	// Timeout is 0 without one. TimeoutErr is set when the text is an invalid duration: the node then fails when reached.
@@ -201,6 +205,8 @@ type WaitConfig struct {
 	Template *expr.Template
 	// Timeout is how long a signal may take, 0 without a limit (the extension on_timeout).
 	Timeout time.Duration
+	// Keep: the wait takes a signal that came before it, the oldest first (the extension early_signals).
+	Keep bool
 	// Err is set when the wait cannot begin: an unparsable duration or instant, a blank signal.
 	Err error
 }

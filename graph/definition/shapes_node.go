@@ -64,6 +64,7 @@ var nodeShapes = func() map[Type]*shape {
 			},
 		}
 	}
+	shapes[Switch].rule = switchRule
 	return shapes
 }()
 
@@ -121,7 +122,7 @@ var configShapes = map[Type]*shape{
 	},
 	Switch: {
 		members: []member{
-			{"cases", listOf("cases", caseShape).nonEmpty(), true},
+			{"cases", listOf("cases", caseShape), false}, // switchRule wants some
 			{"default", filled("the default of a switch"), false},
 		},
 	},

@@ -23,8 +23,9 @@ type stateShapes struct {
 	as map[*definition.Node]*shape
 }
 
-// caughtError and failedItem are what a catch and a map put into the state.
+// caughtError and failedItem are what a catch and a map put into the state, compensated is what a compensation finds in it.
 var (
+	compensated = record(map[string]*shape{"node": only(text), "output": anything, "item": anything})
 	caughtError = record(map[string]*shape{"code": only(text | null), "message": only(text), "node": only(text), "attempts": only(number)})
 	failedItem  = record(map[string]*shape{
 		"index": only(number), "code": only(text | null), "message": only(text), "node": only(text), "attempts": only(number),
@@ -142,6 +143,12 @@ func (l *linter) writers() *writers {
 			if c.As != "" {
 				w.add(c.As, caughtError)
 			}
+		}
+		if k := n.Compensation; k != nil && k.As != "" {
+			w.add(k.As, compensated)
+		}
+		if n.Loop != nil && n.Loop.Counter != "" {
+			w.add(n.Loop.Counter, only(number))
 		}
 		if demo, ok := n.Metadata["demo_output"].(map[string]any); ok && n.Map == nil {
 			for key := range demo {

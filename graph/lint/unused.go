@@ -39,6 +39,9 @@ func (l *linter) unusedKeys() {
 		for _, c := range n.Catches {
 			used[c.As] = true
 		}
+		if n.Loop != nil {
+			used[n.Loop.Counter] = true
+		}
 		for _, schema := range []string{"input_schema", "resume_schema"} {
 			for name := range schemaShape(n.Config[schema]).members {
 				used[name] = true

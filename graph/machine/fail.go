@@ -18,6 +18,7 @@ const (
 	reasonOutputSchema  = "output_schema_violated" // added: the result of the run
 	reasonJoin          = "parallel_join_failed"
 	reasonMap           = "map_failed"          // added: the items of a map
+	reasonLoop          = "loop_failed"         // added: the rounds of a loop
 	reasonInterrupt     = "interrupt_failed"    // added: not answered in time
 	reasonCompensation  = "compensation_failed" // added: in a rollback
 	reasonOrchestration = "orchestration_error"
@@ -113,6 +114,7 @@ func (m *Machine) end(s Status) {
 	m.abandonBelow(m.main)
 	m.main.inner, m.main.done, m.main.rollback = nil, nil, nil
 	m.stopWaiting(m.main)
+	m.kept = nil
 	m.status = s
 }
 

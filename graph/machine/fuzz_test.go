@@ -46,8 +46,8 @@ func FuzzSchedules(f *testing.F) {
 		if len(workflow) > 200 || len(choices) > 1000 {
 			t.Skip("larger workflows add nothing but time")
 		}
-		w := drawWorkflow(rand.New(&drawn{workflow, rand.NewPCG(uint64(seed), 77)}))
-		w.compensate(rand.New(rand.NewPCG(uint64(seed), 78)))
+		w := drawWorkflow(rand.New(&drawn{workflow, rand.NewPCG(uint64(seed), 77)}), rand.New(rand.NewPCG(uint64(seed), 78)))
+		w.compensate(rand.New(rand.NewPCG(uint64(seed), 79)))
 		n := uint64(seed)
 		if queued {
 			n += simQueued

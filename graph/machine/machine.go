@@ -49,6 +49,9 @@ type Machine struct {
 	// signalKeys are the idempotency keys of the last signals, the oldest first.
 	signalKeys []string
 
+	// kept are the signals that came before a wait for them, the oldest first.
+	kept []keptSignal
+
 	status  Status
 	result  any
 	failure failure
@@ -198,7 +201,7 @@ func (m *Machine) Check(in Input, now time.Time) error {
 	return err
 }
 
-// accept decides whether an input fits, and returns the token that it is for. It changes nothing.
+// accept decides whether an input fits, and returns the token that it is for: nil for a signal that is kept. It changes nothing.
 func (m *Machine) accept(in Input, now time.Time) (*token, error) {
 	if m.status.Terminal() {
 		return nil, m.refuseEnded(in)
@@ -251,6 +254,10 @@ func (m *Machine) apply(t *token, in Input) {
 			m.takeAnswer(t, object(in.Payload))
 		}
 	case Signal:
+		if t == nil {
+			m.keep(in)
+			return
+		}
 		m.takeSignal(t, object(in.Payload), in.IdempotencyKey)
 	case TimerFired:
 		if t.inner != nil {

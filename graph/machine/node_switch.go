@@ -10,24 +10,27 @@ import (
 
 // switchNode routes to the first case that matches, else to the default (spec: execution, 5.1).
 func (m *Machine) switchNode(t *token) *definition.Node {
+	if t.node.Loop != nil {
+		return m.loopNode(t)
+	}
 	var target *definition.Node
 	var err error
 	end := m.recordedEnd(t)
 	switch {
 	case end == nil:
-		target, err = m.route(t)
+		target, err = m.route(t.node, t.view)
 	case end.Reason != "":
 		m.failNode(t, end.Reason, end.Message, end.Code)
 		return nil
 	}
 	if err == nil {
 		m.complete(t, completion{output: map[string]any{}, checkpoint: true})
-		if t.phase != live || m.ended() {
+		if !m.goesOn(t) {
 			return nil
 		}
 		if end != nil {
 			if target = m.recordedTarget(t); target == nil {
-				target, err = m.route(t)
+				target, err = m.route(t.node, t.view)
 			}
 		}
 	}
@@ -38,11 +41,11 @@ func (m *Machine) switchNode(t *token) *definition.Node {
 	return target
 }
 
-func (m *Machine) route(t *token) (*definition.Node, error) {
-	c := t.node.Switch
+func (m *Machine) route(at *definition.Node, view map[string]any) (*definition.Node, error) {
+	c := at.Switch
 	id, env := c.Default, m.env()
 	for _, k := range c.Cases {
-		v, err := k.When.EvalAt(t.view, env)
+		v, err := k.When.EvalAt(view, env)
 		if err != nil {
 			return nil, err
 		}
@@ -52,11 +55,11 @@ func (m *Machine) route(t *token) (*definition.Node, error) {
 		}
 	}
 	if id == "" {
-		return nil, fmt.Errorf("no case of switch %q matches, and it has no default", t.node.ID)
+		return nil, fmt.Errorf("no case of switch %q matches, and it has no default", at.ID)
 	}
 	n := m.prog.Node(id)
 	if n == nil {
-		return nil, fmt.Errorf("switch %q leads to %q, which is not a node", t.node.ID, id)
+		return nil, fmt.Errorf("switch %q leads to %q, which is not a node", at.ID, id)
 	}
 	return n, nil
 }

@@ -25,6 +25,11 @@ func (m *Machine) beginWait(t *token) *definition.Node {
 		m.limitWait(t, w, &p, c.Timeout)
 		m.event(history.SignalWaitStarted, p)
 		m.waitFor(t, w)
+		if c.Keep {
+			if payload, ok := m.takeKept(c.Signal); ok {
+				return m.signalled(t, payload, "")
+			}
+		}
 		return nil
 	}
 	if m.recorded != nil {
@@ -141,19 +146,24 @@ func (m *Machine) acceptSignal(s Signal, now time.Time) (*token, error) {
 		return nil, problem.New(problem.SignalNotAwaiting, "a signal with the idempotency key %q has been delivered", s.IdempotencyKey).WithReason(problem.NotAwaiting).
 			WithPlace(at).WithHint("Send another signal with another key.")
 	}
+	t := m.find(func(t *token) bool { return t.wait.Kind == WaitSignal && t.wait.Signal == s.Name })
+	late := t != nil && !t.wait.Deadline.IsZero() && !now.Before(t.wait.Deadline)
+	if (t == nil || late) && m.prog.Keeps(s.Name) {
+		return nil, m.acceptEarly(s, at)
+	}
 	first := m.find(func(t *token) bool { return t.wait.Kind == WaitSignal })
 	if first == nil {
 		return nil, problem.New(problem.SignalNotAwaiting, "the run is %s and awaits no signal", m.Status()).WithReason(problem.NotAwaiting).
-			WithPlace(at).WithHint("Ask Runner.Status what the run waits for; a signal is not kept for later.")
+			WithPlace(at).
+			WithHint("Ask Runner.Status what the run waits for; only a wait with keep (extension early_signals) takes a signal that came before it.")
 	}
-	t := m.find(func(t *token) bool { return t.wait.Kind == WaitSignal && t.wait.Signal == s.Name })
 	if t == nil {
 		return nil, problem.New(problem.SignalNameMismatch, "the run awaits signal %q, not %q", first.wait.Signal, s.Name).WithReason(problem.NotAwaiting).
 			WithPlace(at).WithHint("Send the signal %q.", first.wait.Signal)
 	}
 	at.NodeID = t.node.ID
-	if w := t.wait; !w.Deadline.IsZero() && !now.Before(w.Deadline) {
-		return nil, problem.New(problem.SignalNotAwaiting, "the signal %q was awaited until %s", s.Name, w.Deadline.UTC().Format(time.RFC3339)).
+	if late {
+		return nil, problem.New(problem.SignalNotAwaiting, "the signal %q was awaited until %s", s.Name, t.wait.Deadline.UTC().Format(time.RFC3339)).
 			WithReason(problem.NotAwaiting).WithPlace(at).WithHint("The signal came too late; Runner.Status shows how the run continued.")
 	}
 	return t, m.acceptable(t, object(s.Payload), problem.SignalValidationError, at)
@@ -162,15 +172,24 @@ func (m *Machine) acceptSignal(s Signal, now time.Time) (*token, error) {
 // takeSignal applies a signal.
 func (m *Machine) takeSignal(t *token, payload map[string]any, key string) {
 	m.resumed = false
+	m.noteSignalKey(key)
+	m.walk(t, m.signalled(t, payload, key))
+}
+
+func (m *Machine) noteSignalKey(key string) {
 	if key != "" {
 		m.signalKeys = append(slices.Clone(m.signalKeys), key)
 		m.signalKeys = m.signalKeys[max(len(m.signalKeys)-MaxSignalKeys, 0):]
 	}
+}
+
+// signalled ends a wait for a signal, and returns the next node.
+func (m *Machine) signalled(t *token, payload map[string]any, key string) *definition.Node {
 	name := t.wait.Signal
 	m.command(t, history.DeliverSignal, history.Payload{NodeID: t.node.ID, SignalName: name, SignalPayload: payload})
 	p := m.fact(t)
 	p.SignalName, p.SignalPayload, p.IdempotencyKey = name, payload, key
 	m.event(history.SignalReceived, p)
 	m.stopWaiting(t)
-	m.walk(t, m.complete(t, completion{output: payload, delta: payload, checkpoint: true}))
+	return m.complete(t, completion{output: payload, delta: payload, checkpoint: true})
 }

@@ -13,14 +13,14 @@ import (
 
 // positionVersion is the version of the stored form. Older versions are read too: version 1, with the whole views of
 // branches, and version 2, without repairs. Positions of other versions are not used: a position only saves reading the
-// history. A position with attempts that wait for their turn has version 4, one within a walk version 5, one within a map version 6, one with
-// something to undo version 7, others version 3.
+// history. A position with attempts that wait for their turn has version 4, one within a walk version 5, one within a map version 6,
+// one with rounds of a loop, kept signals or something to undo version 7, others version 3.
 const (
-	positionVersion        = 3
-	queuedPositionVersion  = 4
-	walkingPositionVersion = 5
-	mapPositionVersion     = 6
-	undoPositionVersion    = 7
+	positionVersion         = 3
+	queuedPositionVersion   = 4
+	walkingPositionVersion  = 5
+	mapPositionVersion      = 6
+	extendedPositionVersion = 7
 )
 
 // position is the stored form of a machine.
@@ -36,6 +36,8 @@ type position struct {
 	Checkpoints int       `json:"checkpoints,omitempty"`
 	Resumed     bool      `json:"resumed,omitempty"`
 	SignalKeys  []string  `json:"signalKeys,omitempty"`
+	// Kept are signals that no wait has taken.
+	Kept []keptSignal `json:"kept,omitempty"`
 	// Visited has a bit for each node, by its index. Visits counts the visits of nodes visited more than once. So the size
 	// does not grow with the length of a run.
 	Visited []byte      `json:"visited"`
@@ -56,6 +58,7 @@ type tokenPosition struct {
 	Held    []item         `json:"held,omitempty"`
 	Wait    *wait          `json:"wait,omitempty"`
 	Inner   *blockPosition `json:"inner,omitempty"`
+	Rounds  map[string]int `json:"rounds,omitempty"`
 	Failure *failure       `json:"failure,omitempty"`
 	// Done and Rollback are what the token has done that can be undone, and how far that is undone.
 	Done     []undo    `json:"done,omitempty"`
@@ -90,14 +93,16 @@ type blockPosition struct {
 const positionsOfMap = 16
 
 // Position returns the machine in its stored form, nil for a run that has ended, within a walk that has left branches, which are
-// noted at its end, and while a large map has not come much further than at the newest position. Call it after Ready: what Ready has not returned is not part of it.
+// noted at its end, while a large map has not come much further than at the newest position, and while large signals are kept. Call it
+// after Ready: what Ready has not returned is not part of it.
 func (m *Machine) Position() []byte {
-	if m.status.Terminal() || m.recorded != nil || len(m.left) > 0 {
+	if m.status.Terminal() || m.recorded != nil || len(m.left) > 0 || m.keptBytes() > maxPositionSignals {
 		return nil
 	}
 	p := position{
 		Version: positionVersion, Config: m.cfg, Hash: m.prog.Hash, Foreign: m.foreign, Now: m.now, Seq: m.seq,
 		Commands: m.commands, Steps: m.steps, Checkpoints: m.checkpoints, Resumed: m.resumed, SignalKeys: m.signalKeys,
+		Kept: m.kept,
 	}
 	p.Visited, p.Visits = packVisits(m.visits)
 	if m.find(func(t *token) bool { return t.wait.recorded().Queued }) != nil {
@@ -114,11 +119,12 @@ func (m *Machine) Position() []byte {
 			p.Version = mapPositionVersion
 		}
 	}
-	switch undos, worth := m.worthPosition(); {
-	case !worth:
+	undos, worth := m.worthPosition()
+	if !worth {
 		return nil
-	case undos > 0:
-		p.Version = undoPositionVersion
+	}
+	if undos > 0 || len(m.kept) > 0 || m.find(func(t *token) bool { return len(t.rounds) > 0 }) != nil {
+		p.Version = extendedPositionVersion
 	}
 	p.Main = m.main.position(m.cfg.ExecutionID)
 	if m.stateSeq > 0 && sameMap(m.stateAt, m.main.view) {
@@ -163,7 +169,10 @@ func sameMap(a, b map[string]any) bool {
 }
 
 func (t *token) position(executionID string) tokenPosition {
-	p := tokenPosition{Phase: t.phase, Visit: t.visit, View: t.view, Wait: t.wait.recorded(), Failure: t.failure, Done: t.done, Rollback: t.rollback}
+	p := tokenPosition{
+		Phase: t.phase, Visit: t.visit, View: t.view, Wait: t.wait.recorded(), Failure: t.failure,
+		Rounds: t.rounds, Done: t.done, Rollback: t.rollback,
+	}
 	if t.node != nil {
 		p.Node = t.node.ID
 	}
@@ -212,12 +221,12 @@ func Restore(prog *definition.Program, data []byte, state map[string]any) (*Mach
 	if err := json.Unmarshal(data, &p); err != nil {
 		return nil, problem.New(problem.HistoryCorrupt, "the stored position cannot be read").WithCause(err)
 	}
-	if p.Version < 1 || p.Version > undoPositionVersion || p.Hash != prog.Hash {
+	if p.Version < 1 || p.Version > extendedPositionVersion || p.Hash != prog.Hash {
 		return nil, problem.New(problem.HistoryCorrupt, "the stored position is of version %d for definition %s", p.Version, p.Hash)
 	}
 	m := newMachine(prog, p.Config)
 	m.foreign, m.now, m.seq, m.commands, m.steps = p.Foreign, p.Now, p.Seq, p.Commands, p.Steps
-	m.checkpoints, m.resumed, m.stateSeq, m.signalKeys = p.Checkpoints, p.Resumed, p.StateSeq, p.SignalKeys
+	m.checkpoints, m.resumed, m.stateSeq, m.signalKeys, m.kept = p.Checkpoints, p.Resumed, p.StateSeq, p.SignalKeys, p.Kept
 	unpackVisits(m.visits, p.Visited, p.Visits)
 	if p.StateSeq > 0 {
 		p.Main.View = state
@@ -234,7 +243,7 @@ func (m *Machine) restore(t *token, p *tokenPosition) error {
 		return problem.New(problem.HistoryCorrupt, "the stored position names node %q, which is not in the definition", id)
 	}
 	t.phase, t.visit, t.view, t.unchecked = p.Phase, p.Visit, p.View, true
-	t.wait, t.failure, t.done, t.rollback = p.Wait, p.Failure, p.Done, p.Rollback
+	t.wait, t.failure, t.rounds, t.done, t.rollback = p.Wait, p.Failure, p.Rounds, p.Done, p.Rollback
 	if p.Node != "" {
 		if t.node = m.prog.Node(p.Node); t.node == nil {
 			return missing(p.Node)
@@ -242,6 +251,9 @@ func (m *Machine) restore(t *token, p *tokenPosition) error {
 	}
 	if err := t.fits(p.Inner); err != nil {
 		return err
+	}
+	if !m.looping(t) {
+		return problem.New(problem.HistoryCorrupt, "the rounds in the stored position do not fit the loops")
 	}
 	if err := m.fitsRollback(t); err != nil {
 		return err

@@ -55,7 +55,8 @@ edges:
 func TestStoredPositions(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
-		"rollback_branch", "rollback_map", "delegate_retry", "delegate_task", "delegate_task_any", "delegate_task_cancel", "interrupt_deadline_held", "loop_interrupt",
+		"delegate_retry", "delegate_task", "delegate_task_any", "delegate_task_cancel", "early_signals_branches", "interrupt_deadline_held",
+		"loop_interrupt", "loop_nested", "rollback_branch", "rollback_map",
 		"parallel_all_failure", "parallel_all_sequential", "parallel_interrupt_held", "parallel_nested", "repair_branches", "repair_policy", "signal",
 		"subworkflow_loop", "waits",
 	} {

@@ -29,6 +29,8 @@ type recorded struct {
 	states map[int]map[string]any
 	// corrections are the states with which forks were told to continue, by the number of commands before them.
 	corrections map[int]map[string]any
+	// kept are the records of signals that were kept, and have not been applied.
+	kept []history.Record
 	// comparison compares values too, unless nil.
 	comparison *comparison
 }
@@ -89,6 +91,9 @@ func readRecorded(records []history.Record, foreign bool, before func(nodeID str
 			r.corrections[len(r.script)] = object(rec.Payload.State)
 		} else {
 			r.noteState(rec)
+		}
+		if rec.Name == history.SignalKept {
+			r.kept = append(r.kept, *rec)
 		}
 		if rec.Payload.NodeID != "" && !rec.Payload.Replayed {
 			r.note(rec, visits)

@@ -178,6 +178,9 @@ func (m *Machine) feed(now time.Time) {
 				}
 			}
 		}
+		if r, ok := m.recorded.resolveKept(); ok && (!found || r.seq < next.seq) {
+			next, found = r, true
+		}
 		if !found {
 			break
 		}
@@ -248,7 +251,7 @@ func (m *Machine) takeEnd(records []history.Record) bool {
 			continue
 		}
 		m.recorded = nil
-		m.main.inner, m.main.wait, m.open = nil, nil, 0
+		m.main.inner, m.main.wait, m.open, m.kept = nil, nil, 0, nil
 		m.takeState(records)
 		return true
 	}

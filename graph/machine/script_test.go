@@ -468,6 +468,9 @@ func summary(m *machine.Machine) string {
 			parts = append(parts, fmt.Sprintf("task %s/%s since %s asks=%t %q questions=%d round=%d", k.ID, k.Context, k.Since.UTC(), k.Asks, k.Prompt, k.Questions, k.Round))
 		}
 	}
+	for _, k := range m.KeptSignals() {
+		parts = append(parts, fmt.Sprintf("kept %s %d", k.Name, k.Count))
+	}
 	result, _ := m.Result()
 	msg, code, _ := m.Failure()
 	return fmt.Sprintf("%s seq=%d state=%s result=%s failure=%s/%s reason=%s rollbacks=%+v %s", m.Status(), m.Seq(), text(m.State()), text(result), msg, code, m.Reason(), m.Rollbacks(),

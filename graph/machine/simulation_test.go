@@ -43,7 +43,7 @@ func TestSimulation(t *testing.T) {
 	offset := uint64(soak.Setting("SOAK_SEED", 0))
 	// Schedules leave only garbage; collecting it less often halves the time.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
-	var done, inputs, refused, rebuilt, repairs, turns, again, stretches, undone atomic.Int64
+	var done, inputs, refused, rebuilt, repairs, turns, again, stretches, kept, undone atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
 		workers := uint64(runtime.GOMAXPROCS(0))
 		for i := range workers {
@@ -66,15 +66,17 @@ func TestSimulation(t *testing.T) {
 						turns.Add(int64(s.turns))
 						again.Add(int64(s.requeued))
 						stretches.Add(int64(s.stretches))
+						kept.Add(int64(s.kept))
 						undone.Add(int64(s.undone))
 					}
 				}
 			})
 		}
 	})
-	t.Logf("%d schedules of %d workflows: %d inputs taken, %d refused, %d restarts, %d repairs, %d turns, %d attempts queued again, %d stretches of walks, %d compensations", done.Load(), workflows, inputs.Load(), refused.Load(), rebuilt.Load(), repairs.Load(), turns.Load(), again.Load(), stretches.Load(), undone.Load())
+	t.Logf("%d schedules of %d workflows: %d inputs taken, %d refused, %d restarts, %d repairs, %d turns, %d attempts queued again, %d stretches of walks, %d kept signals taken, %d compensations", done.Load(), workflows, inputs.Load(), refused.Load(), rebuilt.Load(), repairs.Load(), turns.Load(), again.Load(), stretches.Load(), kept.Load(), undone.Load())
 	if !t.Failed() && (done.Load() < int64(schedules)*9/10 || refused.Load() < done.Load() || rebuilt.Load() < done.Load()/10 || repairs.Load() < done.Load()/100 ||
-		turns.Load() < done.Load()/10 || again.Load() < done.Load()/100 || stretches.Load() < done.Load()/4 || undone.Load() < done.Load()/20) {
+		turns.Load() < done.Load()/10 || again.Load() < done.Load()/100 || stretches.Load() < done.Load()/4 || kept.Load() < done.Load()/100 ||
+		undone.Load() < done.Load()/20) {
 		t.Error("the schedules exercise too little")
 	}
 }
@@ -138,13 +140,18 @@ type schedule struct {
 	restarted       map[string]time.Time
 	again           map[string]bool
 	turns, requeued int
-	undone          int
-	stretches       int
+	// more draws what was added later; early are the payloads of the signals that are kept, by name, and sent counts them.
+	more       *rand.Rand
+	early      map[string][]object
+	sent, kept int
+	undone     int
+	stretches  int
 }
 
 func newSchedule(t *testing.T, w *simWorkflow, prog *definition.Program, seed, n uint64) *schedule {
 	s := &schedule{
 		t: t, w: w, prog: prog, seed: seed, n: n, world: simWorld{seed*1000 + n, w.pure}, rng: rand.New(rand.NewPCG(seed, n)),
+		more: rand.New(rand.NewPCG(seed+n, 79)), early: map[string][]object{},
 		now: epoch, facts: map[string]*history.Record{}, effects: map[string]bool{},
 	}
 	s.cfg = machine.Config{ExecutionID: "x"}
@@ -215,22 +222,62 @@ func (s *schedule) run() {
 			s.queue()
 			continue
 		}
-		switch s.rng.IntN(20) {
-		case 0:
-			s.rebuild()
-		case 1:
-			s.compare()
-		case 2, 3, 4:
-			s.disturb()
-		case 5:
-			if !s.w.pure && s.rng.IntN(4) == 0 {
-				s.m.SetMode([]machine.Mode{machine.InProcess, machine.HostMediated}[s.rng.IntN(2)])
-			}
-		default:
-			s.advance()
+		if s.w.pure || s.more.IntN(4) > 0 || !s.sendEarly() {
+			s.step()
 		}
 	}
 	s.finish()
+}
+
+func (s *schedule) step() {
+	switch s.rng.IntN(20) {
+	case 0:
+		s.rebuild()
+	case 1:
+		s.compare()
+	case 2, 3, 4:
+		s.disturb()
+	case 5:
+		if !s.w.pure && s.rng.IntN(4) == 0 {
+			s.m.SetMode([]machine.Mode{machine.InProcess, machine.HostMediated}[s.rng.IntN(2)])
+		}
+	default:
+		s.advance()
+	}
+}
+
+// sendEarly sends a signal that a wait keeps and that no wait awaits, if there is such a wait.
+func (s *schedule) sendEarly() bool {
+	for _, name := range []string{"go", "stop"} {
+		if s.prog.Keeps(name) && !s.awaits(name) && len(s.early[name]) < 3 {
+			s.sent++
+			payload := object{"log": fmt.Sprintf("early %d", s.sent), "m": object{"early": float64(s.sent)}}
+			s.early[name] = append(s.early[name], payload)
+			s.give(machine.Signal{Name: name, Payload: payload})
+			return true
+		}
+	}
+	return false
+}
+
+// taken checks that a wait that keeps signals is given the oldest one at once, and that no other wait is given any. due is the wait
+// that has just begun and has to take one.
+func (s *schedule) taken(r *history.Record, due *string) {
+	p := &r.Payload
+	at := fmt.Sprintf("%s#%d", p.NodeID, max(p.Visit, 1))
+	kept := s.early[p.SignalName]
+	switch {
+	case r.Name == history.SignalWaitStarted && s.w.nodes[p.NodeID].keep && len(kept) > 0:
+		*due = at
+	case r.Name == history.SignalReceived && *due == at:
+		if text(p.SignalPayload) != text(kept[0]) {
+			s.fatalf("%s took %s, want %s", at, text(p.SignalPayload), text(kept[0]))
+		}
+		*due, s.early[p.SignalName] = "", kept[1:]
+		s.kept++
+	case r.Name == history.SignalReceived && strings.Contains(text(p.SignalPayload), "early"):
+		s.fatalf("%s took a signal that is not kept for it", at)
+	}
 }
 
 // walkOn goes on with a walk that is made in stretches; from time to time the machine is replaced first.
@@ -291,8 +338,9 @@ func (s *schedule) drain() {
 	if len(b.Effects) > 0 && len(b.Records) == 0 && !s.again[b.Effects[0].Key()] {
 		s.fatalf("effects %v without a record", b.Effects)
 	}
+	due := ""
 	for _, r := range b.Records {
-		if r.Seq != int64(len(s.rows)+1) {
+		if s.taken(&r, &due); r.Seq != int64(len(s.rows)+1) {
 			s.fatalf("record %s has seq %d, want %d", r.Name, r.Seq, len(s.rows)+1)
 		}
 		s.rows = append(s.rows, r)
@@ -322,6 +370,9 @@ func (s *schedule) drain() {
 			s.fatalf("%s is recorded twice", key)
 		}
 		s.facts[key] = &r
+	}
+	if due != "" {
+		s.fatalf("%s did not take a signal that is kept", due)
 	}
 	for _, e := range b.Effects {
 		if s.again[e.Key()] {
@@ -503,7 +554,7 @@ func (s *schedule) disturb() {
 			return
 		}
 		in := s.past[s.rng.IntN(len(s.past))]
-		if signal, ok := in.(machine.Signal); ok && s.awaits(signal.Name) {
+		if signal, ok := in.(machine.Signal); ok && (s.awaits(signal.Name) || s.prog.Keeps(signal.Name)) {
 			return // another visit waits for the same signal
 		}
 		if turn, ok := in.(machine.Turn); ok && s.again[turn.Key] {

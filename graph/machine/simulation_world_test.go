@@ -36,6 +36,12 @@ type simNode struct {
 	caught string
 	codes  []string
 	as     bool
+	// max and on of a loop: how many rounds, and where it goes on at more, "" to fail. until asks after the rounds.
+	max   int
+	on    string
+	until bool
+	// keep of a wait for a signal.
+	keep bool
 	// items, concurrency and tolerated of a node with a map; a node without one has no concurrency.
 	items, concurrency, tolerated int
 	// undo is the compensation, "" for none; rollback is that of the catch.
@@ -51,7 +57,9 @@ func (n *simNode) catches(code string) bool {
 // simWorkflow is a random workflow with everything a definition can have that ends: nested blocks, loops, retries,
 // deadlines and every kind of wait.
 type simWorkflow struct {
-	rng   *rand.Rand
+	rng *rand.Rand
+	// more draws what was added later, so that seeds still mean what they meant.
+	more  *rand.Rand
 	nodes map[string]*simNode
 	order []string
 	first string
@@ -64,13 +72,13 @@ type simWorkflow struct {
 }
 
 func newSimWorkflow(seed uint64) *simWorkflow {
-	w := drawWorkflow(rand.New(rand.NewPCG(seed, 77)))
-	w.compensate(rand.New(rand.NewPCG(seed, 78)))
+	w := drawWorkflow(rand.New(rand.NewPCG(seed, 77)), rand.New(rand.NewPCG(seed, 78)))
+	w.compensate(rand.New(rand.NewPCG(seed, 79)))
 	return w
 }
 
-func drawWorkflow(rng *rand.Rand) *simWorkflow {
-	w := &simWorkflow{rng: rng, nodes: map[string]*simNode{}}
+func drawWorkflow(rng, more *rand.Rand) *simWorkflow {
+	w := &simWorkflow{rng: rng, more: more, nodes: map[string]*simNode{}}
 	w.pure = w.rng.IntN(3) == 0
 	w.size = w.rng.IntN(14) + 2
 	w.add(&simNode{id: "e", kind: "end"})
@@ -128,6 +136,7 @@ func (w *simWorkflow) one(target string, depth int) string {
 		if !w.pure {
 			n.signal = []string{"go", "stop"}[w.rng.IntN(2)]
 		}
+		n.keep = w.more.IntN(2) == 0
 	case 7:
 		n.kind = "interrupt"
 	case 8:
@@ -136,6 +145,9 @@ func (w *simWorkflow) one(target string, depth int) string {
 	case 9: // a loop: body, count, switch back
 		n.kind, n.counter, n.limit = "switch", "c_"+n.id, w.rng.IntN(2)+2
 		w.add(n)
+		if w.more.IntN(2) == 0 {
+			return w.loop(n, depth)
+		}
 		count := w.add(&simNode{id: w.id(), kind: "count", counter: n.counter, next: n.id})
 		n.again = w.chain(count, depth-1)
 		return n.again
@@ -161,6 +173,22 @@ func (w *simWorkflow) one(target string, depth int) string {
 		return n.id
 	}
 	return w.add(n)
+}
+
+// loop makes a checked loop that counts by itself, and beside that counts all rounds of all its visits: those decide whether another
+// one follows. Some are left from within.
+func (w *simWorkflow) loop(n *simNode, depth int) string {
+	n.kind, n.max, n.until = "loop", w.more.IntN(3)+1, w.more.IntN(2) == 0
+	if w.more.IntN(2) == 0 {
+		n.on = n.next
+	}
+	last := n.id
+	if w.more.IntN(3) == 0 {
+		last = w.add(&simNode{id: w.id(), kind: "break", counter: n.counter, limit: w.more.IntN(3) + 1, again: n.next, next: last})
+	}
+	count := w.add(&simNode{id: w.id(), kind: "count", counter: n.counter, next: last})
+	n.again = w.chain(count, depth-1)
+	return n.id
 }
 
 // catch lets some nodes catch failures. The run goes on at once at the target, or after nodes of its own.
@@ -202,12 +230,30 @@ func (w *simWorkflow) source() string {
 		case "switch":
 			config = object{"cases": []any{object{"when": fmt.Sprintf(".%s < %d", n.counter, n.limit), "target": n.again}}, "default": n.next}
 			edges = append(edges, object{"source": id, "target": n.again})
+		case "break":
+			o["type"] = "switch"
+			config = object{"cases": []any{object{"when": fmt.Sprintf(".%s == %d", n.counter, n.limit), "target": n.again}}, "default": n.next}
+		case "loop":
+			o["type"] = "switch"
+			loop := object{"body": n.again, "max": n.max, "counter": "l_" + id}
+			if n.on != "" {
+				loop["on_limit"] = n.on
+			}
+			if n.until {
+				loop["until"] = fmt.Sprintf(".%s >= %d", n.counter, n.limit)
+			} else {
+				loop["while"] = fmt.Sprintf(".%s < %d and .l_%s < 100", n.counter, n.limit, id)
+			}
+			o["loop"], config = loop, object{"default": n.next}
 		case "timer":
 			o["type"] = "wait"
 			config = object{"kind": "duration", "duration_ms": n.millis}
 		case "signal":
 			o["type"] = "wait"
 			config = object{"kind": "signal", "signal": n.signal}
+			if n.keep {
+				o["keep"] = true
+			}
 		case "interrupt":
 			config = object{"prompt": "?", "resume_schema": object{"type": "object", "required": []any{"a_" + id}}}
 		case "subworkflow":
@@ -260,7 +306,7 @@ func (w *simWorkflow) source() string {
 			edges = append(edges, object{"source": id, "target": n.next})
 		}
 	}
-	extensions := object{"uses": []any{"catch", "map", "compensate"}}
+	extensions := object{"uses": []any{"catch", "compensate", "early_signals", "loop", "map"}}
 	var rollback []any
 	if w.onFailure {
 		rollback = append(rollback, "failure")
@@ -447,6 +493,7 @@ func (o *naive) complain(format string, args ...any) {
 // walk walks from a node up to the node until, which it does not enter.
 func (o *naive) walk(view object, from, until string) passage {
 	p := passage{view: view}
+	rounds := map[string]int{}
 	for at := from; ; {
 		if at == until {
 			p.verdict = arrived
@@ -479,11 +526,22 @@ func (o *naive) walk(view object, from, until string) passage {
 			if count, _ := p.view[n.counter].(float64); count < float64(n.limit) {
 				next = n.again
 			}
+		case "break":
+			if count, _ := p.view[n.counter].(float64); count == float64(n.limit) {
+				next = n.again
+				delete(rounds, o.w.loopOf(n))
+			}
+		case "loop":
+			next, v = o.round(&p, n, rounds)
 		case "timer":
 			v = o.wait(&p, history.TimerFired, at, visit)
 		case "signal":
 			if v = o.wait(&p, history.SignalReceived, at, visit); v == arrived {
-				p.update(simUpdate{delta: output(at, visit)})
+				brought := output(at, visit)
+				if o.facts != nil { // a signal that was kept was not made for this visit
+					brought = o.fact(&p, history.SignalReceived, at, visit, 0).SignalPayload
+				}
+				p.update(simUpdate{delta: brought})
 			}
 		case "interrupt":
 			if v = o.wait(&p, history.InterruptResumed, at, visit); v == arrived {
@@ -516,6 +574,46 @@ func (o *naive) walk(view object, from, until string) passage {
 			return p
 		}
 		at = next
+	}
+}
+
+// loopOf returns the loop that a break leaves.
+func (w *simWorkflow) loopOf(n *simNode) string {
+	for w.nodes[n.next].kind != "loop" {
+		n = w.nodes[n.next]
+	}
+	return n.next
+}
+
+// round decides whether another round of a loop follows.
+func (o *naive) round(p *passage, n *simNode, rounds map[string]int) (next string, v verdict) {
+	count, _ := p.view[n.counter].(float64)
+	made, inside := rounds[n.id]
+	more := count < float64(n.limit)
+	if n.until && !inside {
+		more = true
+	}
+	if more && made == n.max && n.on == "" {
+		p.code = "LOOP_LIMIT_EXCEEDED"
+		return "", failed
+	}
+	limit := more && made == n.max
+	if more = more && !limit; more {
+		made++
+	}
+	if more || !inside {
+		p.update(simUpdate{delta: object{"l_" + n.id: float64(made)}})
+	}
+	switch {
+	case more:
+		rounds[n.id] = made
+		return n.again, arrived
+	case limit:
+		delete(rounds, n.id)
+		return n.on, arrived
+	default:
+		delete(rounds, n.id)
+		return n.next, arrived
 	}
 }
 

@@ -34,6 +34,8 @@ type token struct {
 	unchecked bool
 	// held is the script that is held back, because a branch before this one has not ended.
 	held []item
+	// rounds are those of the loops that the token is in, by the ids of their switches.
+	rounds map[string]int
 	// wait is set while the token waits for an input, inner while it waits for a parallel block of its own.
 	wait    *wait
 	inner   *block

@@ -48,6 +48,9 @@ func (m *Machine) noteMove(t *token, to *definition.Node) {
 // ended reports whether the run has ended or must end, or the walk was abandoned.
 func (m *Machine) ended() bool { return m.status.Terminal() || m.fatal != nil || m.stopped }
 
+// goesOn reports whether a token goes on after its node has completed: the state that came of it has not failed the token.
+func (m *Machine) goesOn(t *token) bool { return t.phase == live && t.rollback == nil && !m.ended() }
+
 // visit schedules a node and begins it. It returns the next node if the node completed at once.
 func (m *Machine) visit(t *token, n *definition.Node) *definition.Node {
 	if m.steps >= m.cfg.MaxVisits && !m.repeating() && t.rollback == nil { // a rollback ends: it undoes visits
@@ -65,6 +68,9 @@ func (m *Machine) visit(t *token, n *definition.Node) *definition.Node {
 	m.countVisit()
 	m.steps++
 	m.visits[n.Index]++
+	if t.rollback == nil { // a caught failure may lead on within the loops
+		m.leaveLoops(t, n)
+	}
 	t.node, t.visit = n, m.visits[n.Index]
 	m.command(t, history.ScheduleNode, history.Payload{NodeID: n.ID})
 	m.event(history.NodeScheduled, m.scheduled(t))

@@ -108,6 +108,10 @@ const (
 	StepCommandNotStarted Code = "STEP_COMMAND_NOT_STARTED"
 	// StepBudgetExceeded: a run visited more nodes than its limit allows.
 	StepBudgetExceeded Code = "STEP_BUDGET_EXCEEDED"
+	// LoopLimitExceeded: a loop needs more rounds than its max.
+	LoopLimitExceeded Code = "LOOP_LIMIT_EXCEEDED"
+	// SignalLimitExceeded: a run keeps as many signals as it may before it waits for them.
+	SignalLimitExceeded Code = "SIGNAL_LIMIT_EXCEEDED"
 	// RecordLimitExceeded: a run has reached its limit of records.
 	RecordLimitExceeded Code = "RECORD_LIMIT_EXCEEDED"
 	// ByteLimitExceeded: the records of a run have reached its limit of bytes.

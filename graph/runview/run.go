@@ -42,6 +42,8 @@ type Run struct {
 	Pending []Pending
 	// Maps say how far the run's maps have come, in branch order.
 	Maps []machine.MapProgress
+	// KeptSignals are the signals that came before a wait for them, by name.
+	KeptSignals []machine.KeptSignals
 	// Rollbacks are those under way, of the run or of its branches, in branch order.
 	Rollbacks []machine.RollbackProgress
 	// Correlation of the newest delegate and subworkflow, in any phase (spec: execution, 11.2).

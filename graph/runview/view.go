@@ -96,7 +96,7 @@ func (s *Source) describe(v *Run) {
 	}
 	states := stateCopies{}
 	v.State = states.of(m.State())
-	v.Maps, v.Rollbacks = m.Maps(), m.Rollbacks()
+	v.Maps, v.KeptSignals, v.Rollbacks = m.Maps(), m.KeptSignals(), m.Rollbacks()
 	for _, w := range m.Pending() {
 		v.Pending = append(v.Pending, s.pending(w, states))
 	}

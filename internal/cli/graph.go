@@ -127,7 +127,7 @@ func (s *session) drawn(ctx context.Context, id string) (*definition.Program, *p
 	if program == nil {
 		return nil, nil, problem.New(problem.ValidationError, "the definition of the run does not compile: %s", findings[0].Message)
 	}
-	run := picture.NewRun()
+	run := picture.NewRun(program)
 	return program, run, s.eachRecord(ctx, id, run.Record)
 }
 

@@ -64,7 +64,7 @@ func (v *liveView) show(id string, r history.Record) {
 		v.header(run, id, p)
 	case history.NodeScheduled:
 		if before := at.Previous(); before != nil && before.Chosen == at.Node && run.is(before.Node, definition.Switch) {
-			v.line(run, about(before.Node, before), v.paint.good("✓"), "→ "+at.Node)
+			v.line(run, about(before.Node, before), v.paint.good("✓"), strings.TrimSpace("→ "+at.Node+"  "+before.Made()))
 		}
 		if p.Compensates != "" {
 			v.line(run, of, v.paint.wait("↶"), "undoes "+p.Compensates)
@@ -106,6 +106,8 @@ func (v *liveView) show(id string, r history.Record) {
 		v.line(run, of, v.paint.wait("?"), "waits for an answer")
 	case history.SignalWaitStarted:
 		v.line(run, of, v.paint.wait("?"), fmt.Sprintf("waits for the signal %q", p.SignalName))
+	case history.SignalKept:
+		v.line(run, of, v.paint.faint("+"), fmt.Sprintf("the signal %q is kept until it is waited for", p.SignalName))
 	case history.TimerStarted:
 		v.line(run, of, v.paint.wait("…"), "waits"+untilText(r))
 	case history.MapStarted:

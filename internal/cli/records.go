@@ -140,7 +140,7 @@ func recordDetail(r history.Record, t *attempt, states *stateTrail, width int) s
 		parts = append(parts, p.SignalName)
 	case history.InterruptResumed:
 		parts = append(parts, shownOutput(p.SignalPayload, width))
-	case history.DeliverSignal, history.SignalReceived:
+	case history.DeliverSignal, history.SignalReceived, history.SignalKept:
 		add("%s %s", p.SignalName, shownOutput(p.SignalPayload, width))
 	case history.RaiseInterrupt, history.InterruptRaised:
 		parts = append(parts, p.Prompt)

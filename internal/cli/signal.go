@@ -20,7 +20,7 @@ func newSignal(a *app) *cobra.Command {
 		Use:   "signal ID NAME",
 		Short: "Deliver a signal to a run that waits for it, and drive the run",
 		Long: `Deliver a signal. Its payload is merged into the run's state through the reducers. A run that does not wait
-for a signal of this name refuses it and is not changed.`,
+for a signal of this name refuses it and is not changed, unless a later wait keeps it (extension early_signals).`,
 		Example: `  workflows-engine signal order-17 release_approved --payload '{"approved_by":"kim"}'
   workflows-engine signal order-17 go`,
 		Args:              exactly("ID", "NAME"),

@@ -159,6 +159,9 @@ func writeStatus(w io.Writer, run *graph.Run, s *session, now time.Time, request
 	for _, p := range run.Maps {
 		add("items of "+p.NodeID, fmt.Sprintf("%d of %d, %d failed, %d under way", p.Succeeded+p.Failed, p.Items, p.Failed, p.Running))
 	}
+	for _, k := range run.KeptSignals {
+		add("signals kept", fmt.Sprintf("%d of %s", k.Count, k.Name))
+	}
 	for _, p := range run.Rollbacks {
 		add("rollback", rollbackText(p))
 	}

@@ -71,6 +71,9 @@ func (s *server) inShort(run runView) (lines []string) {
 		lines = append(lines, fmt.Sprintf("Map at node %q: %d of %d items have ended, %d of them failed, %d are under way.",
 			m.NodeID, m.Succeeded+m.Failed, m.Items, m.Failed, m.Running))
 	}
+	for _, k := range run.KeptSignals {
+		lines = append(lines, fmt.Sprintf("Kept until it is awaited: signal %q, %d of it.", k.Name, k.Count))
+	}
 	if state := s.stateLine(run); state != "" {
 		lines = append(lines, state)
 	}

@@ -13,7 +13,7 @@ func signalTool() *tool {
 	return &tool{
 		name:        "workflow_signal",
 		title:       "Deliver workflow signal",
-		description: "Delivers a signal to a run that waits for it; the payload is merged into the state. A signal that nobody waits for is refused, not kept.",
+		description: "Delivers a signal to a run that waits for it; the payload is merged into the state. One that no wait awaits, or keeps, is refused.",
 		annotations: mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(true)},
 		arguments: []property{
 			executionIDArgument,

@@ -78,10 +78,16 @@ func draw(p *definition.Program, run *Run) *graph {
 	for _, n := range p.Nodes {
 		switch {
 		case n.Switch != nil:
+			otherwise := "else"
+			if l := n.Loop; l != nil {
+				otherwise = "then"
+				add(n, l.Body, "each round", false)
+				add(n, l.OnLimit, limitOf(l), false)
+			}
 			for _, c := range n.Switch.Cases {
 				add(n, p.Node(c.Target), c.When.Source(), false)
 			}
-			add(n, p.Node(n.Switch.Default), "else", false)
+			add(n, p.Node(n.Switch.Default), otherwise, false)
 		case n.Parallel != nil:
 			for _, b := range n.Parallel.Branches {
 				add(n, b.Entry, b.Name, false)

@@ -2,9 +2,12 @@ package picture
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -20,21 +23,31 @@ const (
 )
 
 // Run is what the records of a run say of the nodes and edges of its definition. A nil Run says nothing.
+//
+// Facts say when a node began and ended. Commands only end what no fact ends: those of a branch that is held back come later.
 type Run struct {
-	nodes map[string]*passage
-	taken map[step]bool
+	program *definition.Program
+	nodes   map[string]*passage
+	taken   map[step]bool
 	// last is the newest node of the run itself, and of each branch that has not been joined.
 	last map[branch]string
-	// after are the nodes at which branches are joined, by their parallel node.
-	after map[string]string
+	// in is the innermost branch of each node that is in one.
+	in map[string]branch
 }
 
 type passage struct {
 	visits int
 	state  State
 	took   time.Duration
-	since  time.Time
-	branch branch
+	// open is since when visits go on, by their number.
+	open map[int]time.Time
+	// items are how many visits after the number owner are those of the items of a map; the newest of them ended at itemEnded.
+	owner, items int
+	itemEnded    time.Time
+}
+
+func (n *passage) isItem(visit int) bool {
+	return n != nil && visit > n.owner && visit <= n.owner+n.items
 }
 
 type step struct {
@@ -45,85 +58,196 @@ type step struct {
 // branch is zero for the run itself.
 type branch struct{ parallel, name string }
 
-// NewRun returns a Run without records.
-func NewRun() *Run {
-	return &Run{nodes: map[string]*passage{}, taken: map[step]bool{}, last: map[branch]string{}, after: map[string]string{}}
+// NewRun returns a Run of a program without records.
+func NewRun(p *definition.Program) *Run {
+	r := &Run{program: p, nodes: map[string]*passage{}, taken: map[step]bool{}, last: map[branch]string{}, in: map[string]branch{}}
+	size := map[string]int{}
+	for _, n := range p.Nodes {
+		if n.Parallel == nil {
+			continue
+		}
+		for _, b := range n.Parallel.Branches {
+			ids := nodesOf(p, b.Entry, n.Next)
+			for _, id := range ids {
+				if known, ok := size[id]; !ok || len(ids) < known {
+					size[id], r.in[id] = len(ids), branch{n.ID, b.Name}
+				}
+			}
+		}
+	}
+	return r
+}
+
+// nodesOf returns the nodes from one node on, up to where its branch is joined. A compensation is in no branch of its own.
+func nodesOf(p *definition.Program, entry, join *definition.Node) []string {
+	var ids []string
+	seen := map[*definition.Node]bool{nil: true, join: true}
+	for queue := []*definition.Node{entry}; len(queue) > 0; {
+		n := queue[0]
+		queue = queue[1:]
+		if seen[n] {
+			continue
+		}
+		seen[n] = true
+		ids = append(ids, n.ID)
+		for _, next := range p.Targets(n) {
+			if n.Compensation == nil || next != n.Compensation.Node {
+				queue = append(queue, next)
+			}
+		}
+	}
+	return ids
 }
 
 // Record takes the next record of the run.
 func (r *Run) Record(rec *history.Record) {
-	p := &rec.Payload
-	var in branch
-	if p.Span != nil {
-		in = branch{p.Span.ParallelNodeID, p.Span.BranchName}
-		r.after[in.parallel] = p.Span.JoinTargetID
-	}
+	p, at := &rec.Payload, rec.CreatedAt
+	visit := max(p.Visit, 1)
 	switch rec.Name {
-	case history.ScheduleNode:
-		from, ok := r.last[in]
-		if !ok {
-			from = in.parallel
+	case history.NodeScheduled:
+		r.begin(p, visit, at)
+	case history.MapStarted:
+		if n := r.nodes[p.NodeID]; n != nil {
+			count, _ := p.Items.Value.(float64)
+			n.owner, n.items = visit, int(count)
 		}
-		r.follow(from, p.NodeID)
-		r.last[in] = p.NodeID
-		n := r.nodes[p.NodeID]
-		if n == nil {
-			n = &passage{}
-			r.nodes[p.NodeID] = n
+	case history.ActivityCompleted, history.SignalReceived:
+		r.end(p.NodeID, visit, Done, at)
+	case history.ActivityFailed:
+		if !p.WillRetry {
+			r.end(p.NodeID, visit, Failed, at)
 		}
-		n.visits++
-		n.state, n.since, n.branch = Now, rec.CreatedAt, in
+	case history.InterruptResumed:
+		if n := r.program.Node(p.NodeID); n != nil && n.Interrupt != nil { // not a question of an agent, which works on
+			r.end(p.NodeID, visit, Done, at)
+		}
+	case history.TimerFired:
+		if p.TimerKind != "deadline" {
+			r.end(p.NodeID, visit, Done, at)
+		} else {
+			r.end(p.NodeID, visit, Failed, at)
+		}
+	case history.SubworkflowCompleted:
+		if p.Failed {
+			r.end(p.NodeID, visit, Failed, at)
+		} else {
+			r.end(p.NodeID, visit, Done, at)
+		}
 	case history.CompleteNode:
-		r.end(p.NodeID, Done, rec.CreatedAt)
+		r.scripted(p.NodeID, Done, at)
 	case history.FailNode:
-		r.end(p.NodeID, Failed, rec.CreatedAt)
+		r.scripted(p.NodeID, Failed, at)
 		if p.CaughtBy != "" { // compensations may come in between
 			r.taken[step{p.CaughtBy, p.Target, true}] = true
 		}
-	case history.NodeScheduled:
-		if undone, _, ok := strings.Cut(p.Compensates, "#"); ok {
-			r.taken[step{undone, p.NodeID, true}] = true
-		}
 	case history.ParallelBranchCancelled:
-		r.stop(branch{p.NodeID, p.BranchName}, rec.CreatedAt)
+		r.stop(branch{p.NodeID, p.BranchName}, at)
 	case history.ParallelJoined:
 		r.join(p.NodeID)
 	case history.ExecutionCompleted, history.ExecutionFailed, history.ExecutionCancelled:
-		r.stop(branch{}, rec.CreatedAt)
+		r.stop(branch{}, at)
 	}
 }
 
-// follow notes the edge between two nodes. It is that of a caught failure if the first has failed.
-func (r *Run) follow(from, to string) {
-	if n := r.nodes[from]; n != nil {
-		r.taken[step{from, to, n.state == Failed}] = true
+// begin takes a new visit.
+func (r *Run) begin(p *history.Payload, visit int, at time.Time) {
+	n := r.nodes[p.NodeID]
+	if n.isItem(visit) {
+		return
+	}
+	if n == nil {
+		n = &passage{open: map[int]time.Time{}}
+		r.nodes[p.NodeID] = n
+	}
+	n.visits++
+	n.state, n.open[visit] = Now, at
+	if undone, _, ok := strings.Cut(p.Compensates, "#"); ok {
+		r.taken[step{undone, p.NodeID, true}] = true // the run goes on from the node that failed
+		return
+	}
+	in := r.in[p.NodeID]
+	from, ok := r.last[in]
+	if !ok {
+		from = in.parallel
+	}
+	if before := r.nodes[from]; before != nil {
+		r.taken[step{from, p.NodeID, before.state == Failed}] = true
+	}
+	r.last[in] = p.NodeID
+	if d := r.program.Node(p.NodeID); d != nil {
+		switch d.Type {
+		case definition.Parallel:
+			for b := range r.last { // of the visit before
+				if b.parallel == d.ID {
+					delete(r.last, b)
+				}
+			}
+		case definition.Start, definition.SetState, definition.Switch, definition.End: // at once
+			r.end(p.NodeID, visit, Done, at)
+		}
 	}
 }
 
-func (r *Run) end(id string, s State, at time.Time) {
-	if n := r.nodes[id]; n != nil && n.state == Now {
-		n.state = s
-		n.took += max(at.Sub(n.since), 0)
+// end ends a visit, if it goes on.
+func (r *Run) end(id string, visit int, s State, at time.Time) {
+	n := r.nodes[id]
+	if n.isItem(visit) {
+		n.itemEnded = at
+		return
+	}
+	if n == nil || n.open[visit].IsZero() {
+		return
+	}
+	n.state = s
+	n.took += max(at.Sub(n.open[visit]), 0)
+	delete(n.open, visit)
+}
+
+// scripted ends the oldest visit of a node that no fact has ended, or lets the newest one fail.
+func (r *Run) scripted(id string, s State, at time.Time) {
+	n := r.nodes[id]
+	switch {
+	case n == nil:
+	case len(n.open) > 0:
+		if n.items > 0 && !n.itemEnded.IsZero() {
+			at = n.itemEnded
+		}
+		r.end(id, slices.Min(slices.Collect(maps.Keys(n.open))), s, at)
+	case s == Failed:
+		n.state = s // its outcome could not be used
 	}
 }
 
 // stop ends the nodes in which a branch, or with the zero branch the whole run, still is.
-func (r *Run) stop(in branch, at time.Time) {
+func (r *Run) stop(b branch, at time.Time) {
 	for id, n := range r.nodes {
-		if in == (branch{}) || n.branch == in {
-			r.end(id, Stopped, at)
+		if r.within(id, b) {
+			for visit := range n.open {
+				r.end(id, visit, Stopped, at)
+			}
 		}
 	}
 }
 
+// within reports whether a node is in a branch, or in one below it.
+func (r *Run) within(id string, b branch) bool {
+	for in := r.in[id]; in != b; in = r.in[in.parallel] {
+		if in == (branch{}) {
+			return false
+		}
+	}
+	return true
+}
+
 // join ends the branches of a parallel node: those that completed lead to the node after it.
 func (r *Run) join(parallel string) {
+	p := r.program.Node(parallel)
 	for in, last := range r.last {
-		if in.parallel != parallel || parallel == "" {
+		if p == nil || in.parallel != parallel {
 			continue
 		}
-		if n := r.nodes[last]; n != nil && n.state == Done {
-			r.taken[step{from: last, to: r.after[parallel]}] = true
+		if n := r.nodes[last]; p.Next != nil && n != nil && n.state == Done {
+			r.taken[step{from: last, to: p.Next.ID}] = true
 		}
 		delete(r.last, in)
 	}

@@ -58,11 +58,19 @@ func line(n *definition.Node) string {
 	switch {
 	case n.Switch != nil:
 		var ways []string
+		otherwise := "else → "
+		if l := n.Loop; l != nil {
+			otherwise = "then → "
+			ways = append(ways, "each round → "+l.Body.ID)
+			if l.OnLimit != nil {
+				ways = append(ways, limitOf(l)+" → "+l.OnLimit.ID)
+			}
+		}
 		for _, c := range n.Switch.Cases {
 			ways = append(ways, fmt.Sprintf("%s → %s", c.When.Source(), c.Target))
 		}
 		if n.Switch.Default != "" {
-			ways = append(ways, "else → "+n.Switch.Default)
+			ways = append(ways, otherwise+n.Switch.Default)
 		}
 		return cut(text+": "+strings.Join(ways, "; "), 3*maxLine)
 	case n.Parallel != nil:
@@ -104,6 +112,13 @@ func about(n *definition.Node) string {
 		detail = n.Subworkflow.WorkflowRef
 	case n.Delegate != nil:
 		detail = n.Delegate.AgentID
+	case n.Loop != nil:
+		detail = fmt.Sprintf("loop, %d rounds at most, ", n.Loop.Max)
+		if n.Loop.While != nil {
+			detail += "while " + n.Loop.While.Source()
+		} else {
+			detail += "until " + n.Loop.Until.Source()
+		}
 	case n.Map != nil:
 		detail = "for each of " + n.Map.Items.Source()
 	case n.SetState != nil:
@@ -118,6 +133,9 @@ func about(n *definition.Node) string {
 	}
 	return cut(string(n.Type)+" "+detail, maxLine)
 }
+
+// limitOf says when a loop leads on at its limit.
+func limitOf(l *definition.Loop) string { return fmt.Sprintf("after %d rounds", l.Max) }
 
 func cut(text string, width int) string {
 	text = strings.Join(strings.Fields(text), " ")

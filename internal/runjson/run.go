@@ -31,6 +31,7 @@ func Driven(run *runview.Run) jsonvalue.Ordered {
 	m.Text("activity_execution_mode", string(run.Mode))
 	m.Number("seq", run.Seq)
 	putMaps(&m, run)
+	putKeptSignals(&m, run)
 	putRollbacks(&m, run)
 	if slices.ContainsFunc(run.Pending, isTimed) {
 		m.Instant("now", run.Now)
@@ -74,6 +75,7 @@ func Status(run *runview.Run) jsonvalue.Ordered {
 		}
 	}
 	putMaps(&m, run)
+	putKeptSignals(&m, run)
 	putRollbacks(&m, run)
 	if run.Status == machine.Failed {
 		m.Text("code", run.ErrorCode)
@@ -106,6 +108,17 @@ func putMaps(m *jsonvalue.Ordered, run *runview.Run) {
 		}
 	}
 	m.Put("maps", maps)
+}
+
+// putKeptSignals puts how many signals of each name came before a wait for them.
+func putKeptSignals(m *jsonvalue.Ordered, run *runview.Run) {
+	var kept jsonvalue.Ordered
+	for _, k := range run.KeptSignals {
+		kept.Put(k.Name, float64(k.Count))
+	}
+	if len(kept) > 0 {
+		m.Put("kept_signals", kept)
+	}
 }
 
 // putRollbacks puts why a run, or a branch of it, is rolled back, and how far that has come.

@@ -150,6 +150,9 @@ type Visit struct {
 	container *sequence
 }
 
+// Made is the beginning of the visit's output, "" if it is not known yet or empty.
+func (v *Visit) Made() string { return v.made }
+
 // Took is how long the visit has taken until it ended, or until a time.
 func (v *Visit) Took(now time.Time) time.Duration {
 	if !v.Ended.IsZero() {
