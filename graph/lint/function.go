@@ -84,7 +84,11 @@ func (w *walker) plainFunction(name string, in *shape) *shape {
 			return items.limited(number | text).orNull().untold()
 		}
 	case "to_entries":
-		return listOf(record(map[string]*shape{"key": only(text), "value": w.itemsOf(in)}))
+		key := only(text)
+		if in.kinds&array != 0 {
+			key = only(text | number) // the indices of a list
+		}
+		return listOf(record(map[string]*shape{"key": key, "value": w.itemsOf(in)}))
 	case "values":
 		return in.limited(all &^ null)
 	case "strings":

@@ -56,7 +56,7 @@ var soundPrograms = []string{
 	`.l | unique_by(.price)`, `.o | map(.)`, `[splits("a")?]`, `.s | sub("a"; "b")`, `.b | tostring`, `"true" | fromjson`,
 	`.t // .n // .s`, `[.l[].tags[]?] | group_by(.) | map({key: .[0], count: length})`, `limit(1; .s, .n)`, `isempty(.m[])`,
 	`.s | ascii?`, `@base64 | @base64d`, `.l | map(has("price"))`, `.n | [., 1] | max`, `first(empty)`, `error?`,
-	`.m | add / length`, `.r | to_entries | map(.value)`,
+	`.m | add / length`, `.r | to_entries | map(.value)`, `.m | to_entries | map(.key)`,
 }
 
 // TestShapesAreWide: whatever a program puts out for a state that its schema admits, the lint has foreseen. Were a shape too narrow, the
