@@ -35,9 +35,10 @@ func YAML(text []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := settled(before, text, true)
+	lines := bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")) // the library mixes up comments that end otherwise
+	out, err := settled(before, lines, true)
 	if err != nil { // an empty line may be part of the text value before it
-		out, err = settled(before, text, false)
+		out, err = settled(before, lines, false)
 	}
 	if err != nil {
 		return nil, err

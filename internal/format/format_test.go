@@ -80,6 +80,28 @@ func TestExamplesCanBeFormatted(t *testing.T) {
 	}
 }
 
+// TestLineEnds: a file with the line ends of Windows becomes the same as one without.
+func TestLineEnds(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob(filepath.Join("..", "..", "examples", "*", "*.workflow.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := format.YAML(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := format.YAML([]byte(strings.ReplaceAll(string(text), "\n", "\r\n"))); err != nil || string(got) != string(want) {
+			t.Errorf("%s: %v\n%s", file, err, got)
+		}
+	}
+}
+
 // TestWhatCannotBeFormatted is left alone, with an error that says why.
 func TestWhatCannotBeFormatted(t *testing.T) {
 	t.Parallel()
