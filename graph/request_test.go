@@ -141,6 +141,27 @@ func TestItemsSayWhichTheyAre(t *testing.T) {
 	}
 }
 
+// TestRequestsOfOneBatchLeaveRoom: the items of a map are requested at once. What is recorded of them does not use up the run's bytes.
+func TestRequestsOfOneBatchLeaveRoom(t *testing.T) {
+	t.Parallel()
+	d := workflowWith(t, "mapping", `"x-workflows-engine":{"uses":["map"]}`,
+		[]string{startNode(), tool("each", `"map":{"items":"[range(100)]","as":"n","concurrency":100}`), endNode()}, "s each", "each e")
+	text := strings.Repeat("x", 10_000)
+	exec := describing{&script{}, func(activities.Request) map[string]any { return object{"text": text} }}
+	store := historymem.New()
+	r := newRunner(t, store, graph.Options{Activities: exec, MaxBytes: 500_000})
+	wantStatus(t, start(t, r, "r", d, nil), machine.Completed)
+	said := 0
+	for _, request := range requests(t, store, "r") {
+		if request["text"] != nil {
+			said++
+		}
+	}
+	if said == 0 || said > 30 {
+		t.Errorf("%d requests are recorded", said)
+	}
+}
+
 // addressed is a delegate executor that says where it sends.
 type addressed struct{ delegate.ExecutorFunc }
 

@@ -24,14 +24,13 @@ type Requests struct {
 // Describe adds to the requests in a batch what is sent for them, before they are committed. bytes is what the run takes in the store. Of
 // what hosts perform the machine has said what the history would not have otherwise.
 func (p *Performer) Describe(executionID string, bytes int64, b *machine.Batch) {
-	silent := p.Requests.Omit || p.Requests.MaxRunBytes > 0 && bytes > p.Requests.MaxRunBytes/2
 	effects := b.Effects
 	for i := range b.Records {
 		r := &b.Records[i]
 		if r.Name != history.ActivityRequested {
 			continue
 		}
-		if silent {
+		if p.Requests.Omit || p.Requests.MaxRunBytes > 0 && bytes > p.Requests.MaxRunBytes/2 {
 			r.Payload.Request = nil
 			continue
 		}
@@ -46,6 +45,7 @@ func (p *Performer) Describe(executionID string, bytes int64, b *machine.Batch) 
 					said["item"] = item
 				}
 				r.Payload.Request = said
+				bytes += int64(jsonvalue.Size(said, 0)) // the items of a map are requested in one batch
 			}
 			break
 		}
