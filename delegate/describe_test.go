@@ -32,8 +32,8 @@ func TestDescribe(t *testing.T) {
 		protocol, agent string
 		want            map[string]any
 	}{
-		{"a2a", "coder", map[string]any{"endpoint": "https://agents.example/a"}},
-		{"a2a", "other", map[string]any{"endpoint": "http://127.0.0.1:9/v1"}},
+		{"a2a", "coder", map[string]any{"endpoint": "https://agents.example"}},
+		{"a2a", "other", map[string]any{"endpoint": "http://127.0.0.1:9"}},
 		{"mcp", "helper", map[string]any{"server": "desk", "tool": "help"}},
 		{"mcp", "nobody", nil},
 		{"sdk", "coder", nil},

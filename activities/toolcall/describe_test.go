@@ -33,7 +33,7 @@ func TestDescribe(t *testing.T) {
 		want any
 	}{
 		{"by address", activities.Request{Config: config("far", map[string]any{"path": "a"})},
-			map[string]any{"server": "far", "tool": "read", "endpoint": "https://mcp.example/v1/mcp", "arguments": map[string]any{"path": "a"}}},
+			map[string]any{"server": "far", "tool": "read", "endpoint": "https://mcp.example", "arguments": map[string]any{"path": "a"}}},
 		{"a program", activities.Request{Config: config("near", nil)},
 			map[string]any{"server": "near", "tool": "read", "arguments": map[string]any{}}},
 		{"as written", activities.Request{Config: config("near", map[string]any{"path": "${ .p }"})},

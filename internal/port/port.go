@@ -57,13 +57,12 @@ func Setting(executor any, kind, otherwise string) string {
 	return otherwise
 }
 
-// Endpoint returns an address as it may be recorded: without what may authorize, the user information and the query. It is "" for
+// Endpoint returns an address as it may be recorded: its scheme and host. User information, path and query may authorize. It is "" for
 // what is no address.
 func Endpoint(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return ""
 	}
-	u.User, u.RawQuery, u.ForceQuery, u.Fragment, u.RawFragment = nil, "", false, "", ""
-	return u.String()
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host}).String()
 }
