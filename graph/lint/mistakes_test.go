@@ -200,3 +200,37 @@ func TestStateThatNothingElseWrites(t *testing.T) {
 		}
 	}
 }
+
+// compensated is a definition with a compensation that two nodes share. None of them brings members that are not named, nor does the input.
+const compensated = `
+x-workflows-engine: { uses: [compensate], rollback: [failure] }
+document: { schema: s, name: compensated, version: "1" }
+state_schema: { type: object, properties: { bookings: { type: array }, undo: { type: integer } } }
+nodes:
+  - id: begin
+    type: start
+    config: { input_schema: { type: object, properties: { bookings: {} }, additionalProperties: false } }
+  - id: book
+    type: llm_call
+    compensate: { node: cancel, as: booking }
+    config: &ask { model: m, user_prompt: u, output_schema: { type: object, properties: {}, additionalProperties: false } }
+  - { id: pay, type: llm_call, compensate: { node: cancel, as: undo }, config: *ask }
+  - id: cancel
+    type: tool_call
+    metadata: { argument_templates: true }
+    config: { server: s, tool: t, arguments: { id: "${ .booking.output.id }", node: "${ .undo.node }" } }
+  - { id: finish, type: end, config: { output_mapping: "{bookings, undo, brought: .cancelled}" } }
+edges:
+  - { source: __start__, target: begin }
+  - { source: begin, target: book }
+  - { source: book, target: pay }
+  - { source: pay, target: finish }
+`
+
+// TestWhatCompensationsFind: a compensation finds what it undoes under names that no schema declares, or declares as something else.
+func TestWhatCompensationsFind(t *testing.T) {
+	t.Parallel()
+	if got := found(t, compensated); got != nil {
+		t.Errorf("warned of %v", got)
+	}
+}

@@ -19,7 +19,7 @@ type stateShapes struct {
 	reducers                map[string]state.Reducer
 	// brought are the nodes that can come after one that brings members of any name; nil if the input of a run may.
 	brought map[*definition.Node]bool
-	// as is the state within a map, by its node.
+	// as is the state within a map, by its node, and that of compensations.
 	as map[*definition.Node]*shape
 }
 
@@ -59,13 +59,28 @@ func (l *linter) newStateShapes() *stateShapes {
 		closed.rest = nil
 		s.closed = &closed
 	}
-	if w.inputClosed {
+	if compensated := l.compensations(s); w.inputClosed && !compensated { // what compensations bring is there after rollbacks, to which no edges lead
 		s.brought = map[*definition.Node]bool{}
 		for n := range l.program.After(w.free) {
 			s.brought[n] = true
 		}
 	}
 	return s
+}
+
+// compensations notes what compensations find in the state besides. It reports whether there are any.
+func (l *linter) compensations(s *stateShapes) bool {
+	found := false
+	for _, n := range l.program.Nodes {
+		if n.Compensation == nil {
+			continue
+		}
+		found = true
+		if n.Compensation.As != "" {
+			s.note(n.Compensation.Node, n.Compensation.As, anything)
+		}
+	}
+	return found
 }
 
 // with is the declared state with members that something writes as well. A declared object of which no members are declared is
@@ -106,10 +121,13 @@ func (s *stateShapes) at(n *definition.Node) *shape {
 }
 
 // item notes an item of a map, which the other programs of its node find in the state.
-func (s *stateShapes) item(n *definition.Node, item *shape) {
+func (s *stateShapes) item(n *definition.Node, item *shape) { s.note(n, n.Map.As, item) }
+
+// note notes a member that the programs of a node find in the state.
+func (s *stateShapes) note(n *definition.Node, name string, value *shape) {
 	in := *s.at(n)
 	in.members = maps.Clone(in.members)
-	in.members[n.Map.As] = item
+	in.members[name] = value
 	s.as[n] = &in
 }
 
