@@ -2,8 +2,10 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -88,15 +90,31 @@ func (s source) formatted() ([]byte, error) {
 	return format.JSON(s.text)
 }
 
-// rewrite changes a file that exists, with the rights that it has.
+// rewrite changes a file that exists, with the rights that it has. Whatever happens, the file has its old text or the new one.
 func (a *app) rewrite(file string, text []byte) error {
-	path := a.path(file)
-	info, err := os.Stat(path)
+	path, err := filepath.EvalSymlinks(a.path(file))
 	if err == nil {
-		err = os.WriteFile(path, text, info.Mode().Perm())
+		err = replaceFile(path, text)
 	}
 	if err != nil {
-		return usage("%s cannot be written", file).WithCause(err)
+		return usage("%s cannot be written", file).WithCause(err).WithHint("Look at the permissions of the folder and the free space. The file is as it was.")
 	}
 	return nil
+}
+
+func replaceFile(path string, text []byte) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	temporary, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temporary.Name()) // fails once it has its name
+	_, err = temporary.Write(text)
+	if err = errors.Join(err, temporary.Chmod(info.Mode().Perm()), temporary.Sync(), temporary.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temporary.Name(), path)
 }
