@@ -28,6 +28,9 @@ func (t *Tree) record(r *run, rec *history.Record) *Visit {
 	case history.ExecutionCancelled:
 		r.end("cancelled", t.short(p.Reason), at)
 		return nil
+	case history.CancelExecution:
+		r.dropAll(at) // a rollback may follow
+		return nil
 	case history.NodeScheduled:
 		return r.begin(p, at)
 	case history.CompleteNode:
@@ -338,6 +341,11 @@ func (r *run) forget(v *Visit) {
 // end takes the end of the run.
 func (r *run) end(status, why string, at time.Time) {
 	r.status, r.why, r.ended = status, why, at
+	r.dropAll(at)
+}
+
+// dropAll ends everything that goes on.
+func (r *run) dropAll(at time.Time) {
 	for _, open := range r.visits {
 		for _, v := range slices.Clone(open) {
 			r.closeBranches(v, at)

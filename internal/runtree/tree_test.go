@@ -184,6 +184,30 @@ func TestWithoutDefinition(t *testing.T) {
 }
 
 // FuzzRecord: records in any order and with any names lead to lines that fit.
+// TestCancelledWork: what a cancel cuts off is not shown as done, though a rollback follows.
+func TestCancelledWork(t *testing.T) {
+	t.Parallel()
+	tree, at := runtree.New("r", oneLine), time.Unix(0, 0)
+	for _, rec := range []history.Record{
+		{Name: history.ExecutionStarted, Payload: history.Payload{WorkflowName: "trip"}},
+		{Name: history.NodeScheduled, Payload: history.Payload{NodeID: "pay"}},
+		{Name: history.ActivityRequested, Payload: history.Payload{NodeID: "pay", Attempt: 1}},
+		{Kind: history.Command, Name: history.CancelExecution, Payload: history.Payload{NodeID: "pay"}},
+		{Name: history.RollbackStarted, Payload: history.Payload{NodeID: "pay"}},
+		{Name: history.NodeScheduled, Payload: history.Payload{NodeID: "cancel", Compensates: "book#1"}},
+	} {
+		at = at.Add(time.Second)
+		rec.CreatedAt = at
+		if rec.Kind == "" {
+			rec.Kind = history.Event
+		}
+		tree.Record("r", &rec)
+	}
+	if shown := show(tree.Lines(at, 80, 20)); !strings.Contains(shown, "- pay") || strings.Contains(shown, "✓ pay") || strings.Contains(shown, "1 done") {
+		t.Errorf("%s", shown)
+	}
+}
+
 func FuzzRecord(f *testing.F) {
 	f.Add([]byte{0, 14, 20, 31, 3}, uint8(80), uint8(24))
 	nodes := []string{"", "begin", "gather", "search_web", "nap", "each", "ship", "ask"}
