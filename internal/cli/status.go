@@ -16,6 +16,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
+	"github.com/workflows-engine/workflows-engine/internal/runtree"
 )
 
 func newStatus(a *app) *cobra.Command {
@@ -74,8 +75,12 @@ func (a *app) status(ctx context.Context, id, folder string, asJSON, withState b
 		if err != nil {
 			return err
 		}
+		owners, err := s.ownersOf(ctx, run)
+		if err != nil {
+			return err
+		}
 		w := s.config.Masked(a.human)
-		if err := writeStatus(w, run, s, a.now(), requests); err != nil {
+		if err := writeStatus(w, run, s, a.now(), requests, owners); err != nil {
 			return err
 		}
 		if err := a.writeBelow(ctx, w, s, id); err != nil || !withState {
@@ -122,8 +127,11 @@ func (a *app) writeBelow(ctx context.Context, w io.Writer, s *session, id string
 	return nil
 }
 
-// writeStatus prints a run for people. requests are those of attempts that are under way, by the ids of what the run waits for.
-func writeStatus(w io.Writer, run *graph.Run, s *session, now time.Time, requests map[string]*history.Record) error {
+// writeStatus prints a run for people. requests are those of attempts that are under way, by the ids of what the run waits for; owners are
+// those of the runs whose attempts processes perform.
+func writeStatus(
+	w io.Writer, run *graph.Run, s *session, now time.Time, requests map[string]*history.Record, owners map[string]history.Owner,
+) error {
 	rows := [][]string{
 		{"run", run.ExecutionID},
 		{"workflow", strings.TrimSpace(run.DefinitionName + " " + run.DefinitionVersion)},
@@ -177,6 +185,9 @@ func writeStatus(w io.Writer, run *graph.Run, s *session, now time.Time, request
 	for _, p := range run.Pending {
 		if err := writePending(w, run, &p, s, now); err != nil {
 			return err
+		}
+		if owner, ok := owners[p.ExecutionID]; ok && byProcess(&p) && (run.Lacks == nil || !blocks(run.Lacks, &p)) {
+			fmt.Fprintf(w, "  %s\n", ownerText(owner, s.command("recover", run.ExecutionID)))
 		}
 		if r := requests[p.ID]; r != nil {
 			fmt.Fprintf(w, "  sent: %s\n", cut(requestText(r.Payload.Request, detailWidth), detailWidth))
@@ -248,6 +259,36 @@ func deadlineText(p *graph.Pending, now time.Time) string {
 	}
 }
 
+// byProcess reports whether a process performs what the run waits for.
+func byProcess(p *graph.Pending) bool {
+	return (p.Kind == machine.WaitActivity || p.Kind == machine.WaitDelegate) && !p.Host && !p.Queued && p.ExternalTaskID == ""
+}
+
+// ownersOf returns the owners of the runs whose attempts processes perform.
+func (s *session) ownersOf(ctx context.Context, run *graph.Run) (map[string]history.Owner, error) {
+	owners := map[string]history.Owner{}
+	for i := range run.Pending {
+		p := &run.Pending[i]
+		if _, known := owners[p.ExecutionID]; known || !byProcess(p) {
+			continue
+		}
+		owner, err := s.store.Owner(ctx, p.ExecutionID)
+		if err != nil {
+			return nil, err
+		}
+		owners[p.ExecutionID] = owner
+	}
+	return owners, nil
+}
+
+// ownerText says which process performs an attempt, and what goes on if none does.
+func ownerText(owner history.Owner, recover string) string {
+	if owner.Live() {
+		return fmt.Sprintf("process %s performs it; its lease ends in %s unless it renews it", owner.Process, runtree.Seconds(owner.Left))
+	}
+	return "no process performs it: a server or a worker goes on with it, or " + recover
+}
+
 // waitText says what kind of wait it is.
 func waitText(p *graph.Pending) string {
 	if p.Queued {
@@ -273,5 +314,5 @@ func waitText(p *graph.Pending) string {
 	if p.Host {
 		return "the host to perform it"
 	}
-	return "its executor"
+	return fmt.Sprintf("the outcome of attempt %d", max(p.Attempt, 1))
 }

@@ -94,7 +94,7 @@ func TestWriteStatus(t *testing.T) {
 		"status_completed": completed, "status_cancelled": cancelled,
 	} {
 		var out bytes.Buffer
-		if err := writeStatus(&out, run, sampleSession(), noon, nil); err != nil {
+		if err := writeStatus(&out, run, sampleSession(), noon, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		requireGolden(t, name, out.String())
@@ -119,5 +119,23 @@ func TestPaused(t *testing.T) {
 			t.Errorf("%s: stdout has %q", name, stdout)
 		}
 		requireGolden(t, name, stderr.String())
+	}
+}
+
+// TestStatusNamesTheProcess: an attempt that a process performs is told from one that nobody performs.
+func TestStatusNamesTheProcess(t *testing.T) {
+	t.Parallel()
+	run := &graph.Run{ExecutionID: "r", Status: machine.Running, Pending: []graph.Pending{{Kind: machine.WaitActivity, ExecutionID: "r", NodeID: "pay", Attempt: 2}}}
+	for want, owner := range map[string]history.Owner{
+		"process host-1 performs it; its lease ends in 20s unless it renews it":                                                       {Process: "host-1", Left: 20 * time.Second},
+		"no process performs it: a server or a worker goes on with it, or workflows-engine recover r --store-path '/data/my runs.db'": {Process: "host-1", Left: -time.Second},
+	} {
+		var out bytes.Buffer
+		if err := writeStatus(&out, run, sampleSession(), noon, nil, map[string]history.Owner{"r": owner}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), "pay waits for the outcome of attempt 2\n  "+want) {
+			t.Errorf("want %s in\n%s", want, &out)
+		}
 	}
 }

@@ -407,7 +407,7 @@ func TestRecoverGoesOnWhereAKilledProcessStood(t *testing.T) {
 			t.Errorf("%v: exit status %d\n%s%s", args, p.ProcessState.ExitCode(), &p.stdout, &p.stderr)
 		}
 	}
-	if p := call(step, "status", "q"); !strings.Contains(p.stdout.String(), "b waits for its executor\n  node b: this command lacks an executor for llm_call nodes") {
+	if p := call(step, "status", "q"); !strings.Contains(p.stdout.String(), "b waits for the outcome of attempt 1\n  node b: this command lacks an executor for llm_call nodes") {
 		t.Errorf("%s", &p.stdout)
 	}
 	if got := l.names("q"); !maps.Equal(got, before) || calls.Load() != 1 {
