@@ -23,7 +23,7 @@ func (x *config) activity() {
 			// The tool executor fills the arguments in.
 			x.c.lintArguments(arguments, x.at.member("arguments"), x.v)
 		default:
-			x.c.lintLiterals(arguments, x.at.member("arguments"), x.v)
+			x.c.lintLiterals(arguments, x.at.member("arguments"), x.v, `have it filled in by "metadata": {"argument_templates": true}, or compute the value in a set_state`)
 		}
 	}
 	x.c.lintDemo(x.v)
@@ -72,7 +72,7 @@ func (x *config) llmCall() {
 			case !text:
 				unusable(name, name+" must be a text", "")
 			default:
-				x.c.lintLiterals(x.json.Get(name), x.at.member(name), x.v)
+				x.c.lintLiterals(x.json.Get(name), x.at.member(name), x.v, `have it filled in by "metadata": {"prompt_templates": true}, or compute the value in a set_state`)
 			}
 		}
 	}

@@ -6,7 +6,7 @@ func (x *config) interrupt() {
 	i.ResumeSchema, i.ResumeSchemaErr = x.schema("resume_schema", true)
 	x.v.node.Interrupt = i
 	if prompt := x.json.Get("prompt"); prompt != nil && x.v.json.Get("prompt_templates") == nil {
-		x.c.lintLiterals(prompt, x.at.member("prompt"), x.v)
+		x.c.lintLiterals(prompt, x.at.member("prompt"), x.v, `have it filled in: name the extension "templates" and put "prompt_templates": true beside config`)
 	}
 	if i.Prompt == "" {
 		x.ignored("prompt_ref", "nothing resolves prompt_ref: whoever answers sees an empty prompt; write the prompt itself")

@@ -53,8 +53,7 @@ func (c *compiler) lintCondition(n *jsonvalue.Node, at *path, v *vertex) {
 
 // lintLiterals warns of texts in a tool's arguments or a prompt that look like templates: both are sent as written
 // (spec: definition, 11.1).
-func (c *compiler) lintLiterals(n *jsonvalue.Node, at *path, v *vertex) {
-	const hint = "compute the value in a set_state or an earlier node; here nothing is filled in"
+func (c *compiler) lintLiterals(n *jsonvalue.Node, at *path, v *vertex, hint string) {
 	switch n.Kind {
 	case jsonvalue.String:
 		if strings.Contains(n.Str, "${") || strings.Contains(n.Str, "{{") {
@@ -62,7 +61,7 @@ func (c *compiler) lintLiterals(n *jsonvalue.Node, at *path, v *vertex) {
 		}
 	case jsonvalue.Array:
 		for i, e := range n.Elements {
-			c.lintLiterals(e, at.element(i), v)
+			c.lintLiterals(e, at.element(i), v, hint)
 		}
 	case jsonvalue.Object:
 		if program := n.Get("jq"); program != nil && len(n.Members) == 1 && program.Kind == jsonvalue.String {
@@ -70,7 +69,7 @@ func (c *compiler) lintLiterals(n *jsonvalue.Node, at *path, v *vertex) {
 			return
 		}
 		for _, m := range n.Members {
-			c.lintLiterals(m.Value, at.member(m.Name), v)
+			c.lintLiterals(m.Value, at.member(m.Name), v, hint)
 		}
 	}
 }

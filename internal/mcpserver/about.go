@@ -166,12 +166,7 @@ func (s *server) branchState(run runView, p *graph.Pending, entry *members, inde
 	if p.ExecutionID != run.ExecutionID || run.State == nil {
 		return slotOf(entry, index, in, at)
 	}
-	changed, removed := map[string]any{}, []any{}
-	for name, v := range p.State {
-		if before, ok := run.State[name]; !ok || !jsonvalue.Equal(before, v) {
-			changed[name] = v
-		}
-	}
+	changed, removed := ownState(run, p), []any{}
 	for _, name := range jsonvalue.Keys(run.State) {
 		if _, ok := p.State[name]; !ok {
 			removed = append(removed, name)
@@ -188,6 +183,18 @@ func (s *server) branchState(run runView, p *graph.Pending, entry *members, inde
 	sl := slotOf(&difference, 1, in, at)
 	sl.share = reserved
 	return sl
+}
+
+// ownState is what what is waited for sees of the state otherwise than the run does: the item of a map, what a compensation undoes, what
+// its branch has added.
+func ownState(run runView, p *graph.Pending) map[string]any {
+	own := map[string]any{}
+	for name, v := range p.State {
+		if before, ok := run.State[name]; !ok || !jsonvalue.Equal(before, v) {
+			own[name] = v
+		}
+	}
+	return own
 }
 
 // maxRemoved is how many members of the run's state, which a branch does not see, its entry names: they are those that other branches

@@ -13,6 +13,8 @@ import (
 const (
 	// maxTaskText is how many bytes of what is to be done the text has, maxResultText of a result.
 	maxTaskText, maxResultText = 2 << 10, 1 << 10
+	// maxOwnText is how many bytes it has of what only one entry sees of the state.
+	maxOwnText = 512
 	// maxWaitLines is how many of the things that a run waits for the text names.
 	maxWaitLines = 8
 )
@@ -64,6 +66,9 @@ func (s *server) inShort(run runView) (lines []string) {
 		}
 		if p == subject {
 			line += s.task(p)
+		}
+		if p.Host {
+			line += s.own(run, p)
 		}
 		lines = append(lines, line)
 	}
@@ -121,4 +126,17 @@ func (s *server) task(p *graph.Pending) string {
 	}
 	text, _ := s.waitDocument(p).Show(task, maxTaskText, "/config")
 	return ": " + string(text)
+}
+
+// own is the part of the state that only this entry sees; without it, one item of a map looks like any other.
+func (s *server) own(run runView, p *graph.Pending) string {
+	if p.ExecutionID != run.ExecutionID || run.State == nil {
+		return ""
+	}
+	own := ownState(run, p)
+	if len(own) == 0 {
+		return ""
+	}
+	text, _ := s.waitDocument(p).Show(own, maxOwnText, "/state")
+	return " It sees in the state: " + string(text)
 }

@@ -22,7 +22,8 @@ func TestTextOfAMap(t *testing.T) {
 		"execution_id": "r", "node_id": "each", "idempotency_key": "r:each#2.1", "outcome": object{"ok": true, "result": object{"done": true}},
 	}).text
 	for _, want := range []string{
-		`Waits: activity at node "each" (step), item 1 (of 3, counted from 0)`,
+		`Waits: activity at node "each" (step), item 1 (of 3, counted from 0): {"handler":"h"} It sees in the state: {"n":2}`,
+		`Waits: activity at node "each" (step), item 2 (of 3, counted from 0) It sees in the state: {"n":3}`,
 		`Map at node "each": 1 of 3 items have ended, 0 of them failed, 2 are under way.`,
 	} {
 		if !strings.Contains(text, want) {
