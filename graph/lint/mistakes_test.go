@@ -49,6 +49,9 @@ var mistakes = []struct{ old, new, want string }{
 	{`colours: [.items[].colour]`, `colours: [.items[].cloour]`, `EXPRESSION_PATH_UNKNOWN /nodes/10/config/output_mapping: did you mean "colour"?`},
 	{`\(.customer)`, `\(.custommer)`, `EXPRESSION_PATH_UNKNOWN /nodes/3/config/assignments/notes/jq: did you mean "customer"?`},
 	{`.items | length"`, `try .itmes catch 0 | length"`, `EXPRESSION_PATH_UNKNOWN /nodes/3/config/assignments/count/jq: did you mean "items"?`},
+	{`collect: replies`, `collect: repleis`, `STATE_ASSIGNMENT /nodes/2/map/collect: did you mean "replies"?`},
+	{`target: done, as: failure`, `target: done, as: sumary`, `STATE_ASSIGNMENT /nodes/8/catch/0/as: did you mean "summary"?`},
+	{`collect: replies`, `collect: replies, tolerate: { count: 1, as: sumary }`, `STATE_ASSIGNMENT /nodes/2/map/tolerate/as: did you mean "summary"?`},
 	// What is right, or may be.
 	{`if .confidence >`, `if .certainty >`, ``},
 	{`if .confidence >`, `if .stocked >`, ``},

@@ -81,7 +81,38 @@ func misfitOf(out, declared *shape, depth int) *misfit {
 	return nil
 }
 
-// assignedKeys warns of keys that a set_state node writes, nothing reads, and that are like one that is declared.
+// written is a key of the state that a node names for what it writes.
+type written struct{ pointer, key string }
+
+// writtenKeys are the keys that a node writes by name.
+func writtenKeys(n *definition.Node) []written {
+	var keys []written
+	at := nodePointer(n)
+	if n.SetState != nil {
+		for i := range n.SetState.Assignments {
+			key := n.SetState.Assignments[i].Key
+			keys = append(keys, written{at + "/config/assignments/" + jsonvalue.EscapePointer(key), key})
+		}
+	}
+	for i, k := range n.Catches {
+		switch {
+		case k.As == "":
+		case n.Parallel != nil: // whose on_timeout is the first of them
+			keys = append(keys, written{at + "/catch", k.As})
+		default:
+			keys = append(keys, written{fmt.Sprintf("%s/catch/%d/as", at, i), k.As})
+		}
+	}
+	if n.Map != nil && n.Map.Collect != "" {
+		keys = append(keys, written{at + "/map/collect", n.Map.Collect})
+	}
+	if n.Map != nil && n.Map.FailedAs != "" {
+		keys = append(keys, written{at + "/map/tolerate/as", n.Map.FailedAs})
+	}
+	return keys
+}
+
+// assignedKeys warns of keys that a node writes, nothing reads, and that are like one that is declared.
 func (l *linter) assignedKeys() {
 	if l.state.declared.rest == nil {
 		return // what is not declared has been reported
@@ -89,18 +120,13 @@ func (l *linter) assignedKeys() {
 	names := l.state.declared.names()
 	mentioned := l.mentioned()
 	for _, n := range l.program.Nodes {
-		if n.SetState == nil {
-			continue
-		}
-		for i := range n.SetState.Assignments {
-			key := n.SetState.Assignments[i].Key
-			if l.state.declared.members[key] != nil || mentioned.mention(key) || !l.compared.take(len(names)) {
+		for _, w := range writtenKeys(n) {
+			if l.state.declared.members[w.key] != nil || mentioned.mention(w.key) || !l.compared.take(len(names)) {
 				continue
 			}
-			if near := suggest.Nearest(key, names); near != "" && misspelt(key, near) {
-				pointer := nodePointer(n) + "/config/assignments/" + jsonvalue.EscapePointer(key)
-				message := fmt.Sprintf("state_schema has no property %q, and nothing reads it", clip(key))
-				l.warn(problem.StateAssignment, pointer, n, message, suggest.Hint(near))
+			if near := suggest.Nearest(w.key, names); near != "" && misspelt(w.key, near) {
+				message := fmt.Sprintf("state_schema has no property %q, and nothing reads it", clip(w.key))
+				l.warn(problem.StateAssignment, w.pointer, n, message, suggest.Hint(near))
 			}
 		}
 	}
