@@ -62,6 +62,7 @@ func (l *linter) check() {
 	for _, s := range l.sources {
 		l.source(s)
 	}
+	l.answers()
 	l.assignedKeys()
 	l.unusedKeys()
 }

@@ -52,6 +52,8 @@ var mistakes = []struct{ old, new, want string }{
 	{`collect: replies`, `collect: repleis`, `STATE_ASSIGNMENT /nodes/2/map/collect: did you mean "replies"?`},
 	{`target: done, as: failure`, `target: done, as: sumary`, `STATE_ASSIGNMENT /nodes/8/catch/0/as: did you mean "summary"?`},
 	{`collect: replies`, `collect: replies, tolerate: { count: 1, as: sumary }`, `STATE_ASSIGNMENT /nodes/2/map/tolerate/as: did you mean "summary"?`},
+	{`paid: { type: boolean }, remark`, `paid: { type: boolean }, summary: { type: integer }, remark`, `STATE_SCHEMA_VIOLATION /nodes/5/config/resume_schema/properties/summary: `},
+	{`paid: { type: boolean }, remark`, `paid: { type: boolean }, summary: { type: [string, "null"] }, remark`, ``},
 	// What is right, or may be.
 	{`if .confidence >`, `if .certainty >`, ``},
 	{`if .confidence >`, `if .stocked >`, ``},

@@ -49,6 +49,28 @@ func (l *linter) fits(code problem.Code, s definition.Source, what, schema strin
 	}
 }
 
+// answers warns of members of answers that fit either resume_schema or state_schema, but never both. An answer replaces members whatever
+// their reducers.
+func (l *linter) answers() {
+	for _, n := range l.program.Nodes {
+		if n.Type != definition.Interrupt {
+			continue
+		}
+		answer := schemaShape(n.Config["resume_schema"])
+		for _, name := range answer.names() {
+			declared := l.state.declared.members[name]
+			if declared == nil {
+				continue
+			}
+			if m := misfitOf(answer.members[name], declared, 0); m != nil {
+				pointer := nodePointer(n) + "/config/resume_schema/properties/" + jsonvalue.EscapePointer(name)
+				message := fmt.Sprintf("no answer can give %q: %s, where state_schema allows %s", clip(name), m.found, m.allowed)
+				l.warn(problem.StateInvalid, pointer, n, message, m.hint)
+			}
+		}
+	}
+}
+
 // misfit is what of a value cannot fit into a declared shape: what it is, what is allowed, and what was probably meant.
 type misfit struct{ found, allowed, hint string }
 
