@@ -97,6 +97,9 @@ func TestHistoryTool(t *testing.T) {
 		args["outcome"] = object{"ok": true, "result": object{args["node_id"].(string): "done"}}
 		content = h.ok("workflow_submit_activity", args)
 	}
+	if text := h.raw("workflow_history", object{"execution_id": "r"}).text; !contains(text, `Earlier ones: workflow_history with {"from_seq":`) {
+		t.Errorf("the text does not say how to go on:\n%s", text)
+	}
 	page := h.ok("workflow_history", object{"execution_id": "r"})
 	total := page["total"].(float64)
 	seen := map[float64]bool{}

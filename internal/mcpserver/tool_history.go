@@ -114,12 +114,17 @@ func (s *server) page(run *graph.Run, records []history.Record, limit int64, byt
 	}
 	content[1].Value = rows
 	last := first + int64(len(rows)) - 1
+	var more []string
 	if first > 1 {
 		n := min(limit, first-1)
-		content.Put("earlier", members{{"from_seq", float64(first - n)}, {"limit", float64(n)}})
+		earlier := members{{"from_seq", float64(first - n)}, {"limit", float64(n)}}
+		content.Put("earlier", earlier)
+		more = append(more, fmt.Sprintf("Earlier ones: workflow_history with %s.", earlier.Append(nil)))
 	}
 	if last < run.Seq {
-		content.Put("later", members{{"from_seq", float64(last + 1)}})
+		later := members{{"from_seq", float64(last + 1)}}
+		content.Put("later", later)
+		more = append(more, fmt.Sprintf("Later ones: workflow_history with %s.", later.Append(nil)))
 	}
 	headline := fmt.Sprintf("Records %d to %d of %d of execution %s.", first, last, run.Seq, shownID(run.ExecutionID))
 	if first == last {
@@ -129,5 +134,5 @@ func (s *server) page(run *graph.Run, records []history.Record, limit int64, byt
 	for i, row := range rows {
 		lines[i] = string(row.Append(nil))
 	}
-	return &answer{headline: headline, lines: lines, content: content}
+	return &answer{headline: headline, lines: append(lines, more...), content: content}
 }
