@@ -70,7 +70,7 @@ func (v *liveView) show(id string, r history.Record) {
 			v.line(run, of, v.paint.wait("↶"), "undoes "+p.Compensates)
 		}
 	case history.RollbackStarted:
-		v.line(run, of, v.paint.wait("↶"), fmt.Sprintf("rollback: %d to undo", p.Compensations))
+		v.line(run, of, v.paint.wait("↶"), fmt.Sprintf("leads to a rollback: %d to undo", p.Compensations))
 	case history.ActivityRequested:
 		if p.ExternalTask != "" {
 			v.line(run, of, v.paint.wait("…"), "task "+cut(p.ExternalTask, outputWidth)+" at agent "+p.AgentID)
