@@ -39,7 +39,8 @@ const simQueued = 10_000
 func TestSimulation(t *testing.T) {
 	t.Parallel()
 	schedules := soak.Setting("SOAK_SCHEDULES", soak.Size(20_000, 2_000, 2_000_000))
-	workflows := uint64(schedules / simPerWorkflow)
+	each := soak.Size(simPerWorkflow, 12, simPerWorkflow) // a small sample goes through more workflows
+	workflows := uint64(schedules / each)
 	offset := uint64(soak.Setting("SOAK_SEED", 0))
 	// Schedules leave only garbage; collecting it less often halves the time.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
@@ -52,7 +53,7 @@ func TestSimulation(t *testing.T) {
 				for seed := i; seed < workflows && !t.Failed(); seed += workers {
 					w := newSimWorkflow(offset + seed)
 					prog := compile(t, w.source())
-					for n := range uint64(simPerWorkflow) {
+					for n := range uint64(each) {
 						if n%4 == 3 {
 							n += simQueued
 						}
