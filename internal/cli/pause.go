@@ -45,6 +45,8 @@ func (a *app) summarize(run *graph.Run) {
 			reason = ": " + reason
 		}
 		fmt.Fprintf(a.stderr, "%s run %s%s\n", a.paint.wait("cancelled"), run.ExecutionID, reason)
+	case machine.Running:
+		fmt.Fprintf(a.stderr, "%s run %s, which is running\n", a.paint.wait("left"), run.ExecutionID)
 	default:
 		fmt.Fprintf(a.stderr, "%s run %s (%s)\n", a.paint.wait("paused"), run.ExecutionID, run.Status)
 	}
