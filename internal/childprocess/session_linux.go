@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// maxRounds bounds how often killSession looks again because it has found something, which may have started something else.
+// maxRounds bounds how often killSession looks again: what it has found may have started something else, and what was just being
+// started shows its environment only then.
 const maxRounds = 10
 
 // killSession kills the processes with an entry in the environment that they were started with. It finds those that have left the
@@ -20,7 +21,8 @@ func killSession(entry string) {
 	}
 }
 
-func killMarked(entry string) (found bool) {
+// killMarked kills the processes that have the entry, and reports whether it is to look again.
+func killMarked(entry string) (again bool) {
 	folder, err := os.Open("/proc")
 	if err != nil {
 		return false
@@ -29,21 +31,34 @@ func killMarked(entry string) (found bool) {
 	names, _ := folder.Readdirnames(-1)
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
-		if err != nil || !hasEntry(name, entry) {
+		if err != nil {
+			continue
+		}
+		marked, starting := hasEntry(name, entry)
+		again = again || starting
+		if !marked {
 			continue
 		}
 		if p, err := os.FindProcess(pid); err == nil {
-			if hasEntry(name, entry) { // p stands for this very process now, even if its number is used again
-				found = p.Kill() == nil || found
+			if marked, _ := hasEntry(name, entry); marked { // p stands for this very process now, even if its number is used again
+				again = p.Kill() == nil || again
 			}
 			_ = p.Release()
 		}
 	}
-	return found
+	return again
 }
 
-// hasEntry reports whether a process has an entry in its environment. That of a process which has ended is empty.
-func hasEntry(pid, entry string) bool {
+// hasEntry reports whether a process has an entry in its environment. The environment is empty while the process replaces its program,
+// which starting reports, and once it has ended, when it has no program either.
+func hasEntry(pid, entry string) (marked, starting bool) {
 	environ, err := os.ReadFile("/proc/" + pid + "/environ")
-	return err == nil && slices.Contains(strings.Split(string(environ), "\x00"), entry)
+	if err != nil {
+		return false, false
+	}
+	if len(environ) == 0 {
+		_, err = os.Readlink("/proc/" + pid + "/exe")
+		return false, err == nil
+	}
+	return slices.Contains(strings.Split(string(environ), "\x00"), entry), false
 }
