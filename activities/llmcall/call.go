@@ -2,50 +2,43 @@ package llmcall
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/sashabaranov/go-openai"
 
 	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// reply is a model's answer.
-type reply struct {
-	content       string
-	model, finish string
-	usage         openai.Usage
-	format        format
-	// formatted is set where an answer in a format was asked for.
-	formatted bool
-}
-
-// call is one attempt of a node.
+// call asks a model for one answer: with one request, or with more where the server does not know a part of the first.
 type call struct {
 	*Executor
-	req      activities.Request
-	node     *node
-	key      Secret
-	scrub    scrubber
-	requests int
-	// stateMessage is the number of the message that is the whole state, 0 if none is.
-	stateMessage int
-	// repairs says that the attempt is to put an answer right.
-	repairs bool
+	model  string
+	stream bool
+	// idempotency is the key of the first request.
+	idempotency string
+	key         Secret
+	scrub       scrubber
+	requests    int
+	// sent is the size of the last request.
+	sent int64
+	// heard is called with each piece of the text of a streamed answer, which is empty where something else arrived, and with the
+	// size of the text so far; may be nil.
+	heard func(piece string, received int)
 	// reply is the model's answer, also one that is of no use; nil if there is none.
 	reply *reply
 }
 
-// ask sends the conversation, in the best format that the provider takes.
-func (c *call) ask(ctx context.Context, messages []openai.ChatCompletionMessage) (*reply, error) {
-	if c.node.schema == nil {
-		return c.note(c.send(ctx, messages, nil))
+// ask sends a request, in the best format that the provider takes.
+func (c *call) ask(ctx context.Context, request openai.ChatCompletionRequest, wanted *schema) (*reply, error) {
+	if wanted == nil {
+		return c.note(c.send(ctx, request))
 	}
-	f := c.formats.best(c.node.model)
+	f := c.models.of(c.model).format
 	learn := true
 	for {
-		r, err := c.note(c.send(ctx, messages, &f))
+		r, err := c.note(c.send(ctx, f.apply(wanted, request)))
 		refused, schemaOnly := f.refused(err)
 		if !refused {
 			if r != nil {
@@ -55,7 +48,7 @@ func (c *call) ask(ctx context.Context, messages []openai.ChatCompletionMessage)
 				return nil, err
 			}
 			if learn {
-				c.formats.learn(c.node.model, f)
+				c.models.learn(c.model, learnt{format: f})
 			}
 			return r, nil
 		}
@@ -64,7 +57,7 @@ func (c *call) ask(ctx context.Context, messages []openai.ChatCompletionMessage)
 	}
 }
 
-// note keeps an answer for the usage of the attempt.
+// note keeps an answer for the usage of the call.
 func (c *call) note(r *reply, err error) (*reply, error) {
 	if r != nil {
 		c.reply = r
@@ -72,166 +65,95 @@ func (c *call) note(r *reply, err error) (*reply, error) {
 	return r, err
 }
 
-// send makes one request, and another where the server does not know stream_options, without which a stream has no usage.
-func (c *call) send(ctx context.Context, messages []openai.ChatCompletionMessage, f *format) (*reply, error) {
-	plain := c.plainStreams.Load()
-	r, err := c.sendOnce(ctx, messages, f, plain)
-	if status, ok := errors.AsType[*statusError](err); ok && c.node.stream && !plain && status.speaksOf("stream_options") {
-		c.plainStreams.Store(true)
-		return c.sendOnce(ctx, messages, f, true)
+// send makes one request, and another where the server does not know stream_options, without which a stream has no usage, or the
+// limit of an answer by its old name.
+func (c *call) send(ctx context.Context, request openai.ChatCompletionRequest) (*reply, error) {
+	//lint:ignore SA1019 many servers know the limit by its old name alone
+	limit := &request.MaxTokens
+	newName := func() { *limit, request.MaxCompletionTokens = 0, *limit }
+	if *limit > 0 && c.models.of(c.model).newLimit {
+		newName()
 	}
-	return r, err
+	plain := c.plainStreams.Load()
+	for {
+		r, err := c.sendOnce(ctx, request, plain)
+		status, ok := errors.AsType[*statusError](err)
+		switch {
+		case ok && c.stream && !plain && status.speaksOf("stream_options"):
+			plain = true
+			c.plainStreams.Store(true)
+		case ok && *limit > 0 && status.speaksOf("max_completion_tokens") && status.speaksOf("unsupported", "not supported"):
+			newName()
+			c.models.learn(c.model, learnt{newLimit: true})
+		default:
+			return r, err
+		}
+	}
 }
 
 // sendOnce makes one request; a plain one has no stream_options. What the model answered is returned even if it is of no
-// use. Its error is a *statusError, an *answerError, a Failure, or what the transport says.
-func (c *call) sendOnce(ctx context.Context, messages []openai.ChatCompletionMessage, f *format, plain bool) (*reply, error) {
-	request, err := c.node.request(messages)
-	if err != nil {
-		return nil, err
-	}
-	if f != nil {
-		f.apply(c.node, &request)
-	}
-	if plain {
-		request.StreamOptions = nil
+// use, or breaks off. Its error is a *statusError, an *answerError, or what the transport says.
+func (c *call) sendOnce(ctx context.Context, request openai.ChatCompletionRequest, plain bool) (*reply, error) {
+	if c.stream && !plain {
+		request.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
 	}
 	ctx, stop := context.WithTimeoutCause(ctx, c.config.RequestTimeout, errRequestTimeout)
 	defer stop()
-	x := &exchange{client: c.config.Client, limit: c.config.MaxAnswerBytes, stream: c.node.stream, idempotencyKey: c.idempotencyKey()}
+	x := &exchange{client: c.config.Client, limit: c.config.MaxAnswerBytes, stream: c.stream, idempotencyKey: c.idempotencyKey()}
 	settings := openai.DefaultConfig(c.key.Reveal())
 	settings.BaseURL, settings.HTTPClient = c.config.BaseURL, x
-	// Comments that keep a stream alive count as empty messages; what bounds them is the size of the answer.
-	settings.EmptyMessagesLimit = uint(c.config.MaxAnswerBytes)
-	client := openai.NewClientWithConfig(settings)
-	var r *reply
-	if c.node.stream {
-		r, err = c.receive(ctx, client, request, x)
-	} else {
-		r, err = complete(ctx, client, request, x)
-	}
+	r, err := c.exchange(ctx, openai.NewClientWithConfig(settings), request, x)
+	c.sent = x.sent
 	if err != nil && ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return r, context.Cause(ctx)
 	}
 	return r, err
 }
 
-// idempotencyKey is the attempt's for its first request; the ones after it say something else, and so need others.
+// exchange has the library send a request, and reads the answer here: what servers send has more forms than it takes. A server
+// that cannot stream answers in one piece.
+func (c *call) exchange(ctx context.Context, client *openai.Client, request openai.ChatCompletionRequest, x *exchange) (*reply, error) {
+	var err error
+	if c.stream {
+		var stream *openai.ChatCompletionStream
+		if stream, err = client.CreateChatCompletionStream(ctx, request); err == nil {
+			defer stream.Close()
+		}
+	} else {
+		_, err = client.CreateChatCompletion(ctx, request)
+	}
+	switch {
+	case x.body != nil:
+		return whole(x.body, c.heard)
+	case err != nil:
+		return nil, err
+	}
+	return receive(x.events, c.heard)
+}
+
+// idempotencyKey is the call's for its first request; the ones after it say something else, and so need others.
 func (c *call) idempotencyKey() string {
 	c.requests++
-	if c.requests == 1 || c.req.IdempotencyKey == "" {
-		return c.req.IdempotencyKey
+	if c.requests == 1 || c.idempotency == "" {
+		return c.idempotency
 	}
-	return fmt.Sprintf("%s:%d", c.req.IdempotencyKey, c.requests)
+	return fmt.Sprintf("%s:%d", c.idempotency, c.requests)
 }
 
-func complete(ctx context.Context, client *openai.Client, request openai.ChatCompletionRequest, x *exchange) (*reply, error) {
-	response, err := client.CreateChatCompletion(ctx, request)
-	if err != nil {
-		if x.body == nil {
-			return nil, err
-		}
-		return whole(x.body)
+// limited puts the limit of an answer into a request, under the name that the model knows it by. The error is a Failure with code
+// LLM_CONFIG_INVALID, where the client knows that the model does not take the settings.
+func limited(r openai.ChatCompletionRequest, maxTokens int, who string) (openai.ChatCompletionRequest, error) {
+	validator := openai.NewReasoningValidator()
+	common := r
+	//lint:ignore SA1019 many servers know the limit by its old name alone
+	common.MaxTokens = maxTokens
+	if validator.Validate(common) == nil {
+		return common, nil
 	}
-	return completed(response, x.body)
-}
-
-// whole reads a whole answer that the library does not take, or has not seen. It looks at no more than is used: what
-// else servers send has many forms, such as times with fractions and numbers as ids.
-func whole(body []byte) (*reply, error) {
-	var answer struct {
-		Model   string                        `json:"model"`
-		Choices []openai.ChatCompletionChoice `json:"choices"`
-		Usage   json.RawMessage               `json:"usage"`
+	// Reasoning models know it by its new name. Where the name was not what is wrong the error comes again.
+	r.MaxCompletionTokens = maxTokens
+	if err := validator.Validate(r); err != nil {
+		return r, activities.Fail(problem.LLMConfigInvalid, "%s: model %q does not take these settings: %v", who, r.Model, err)
 	}
-	if json.Unmarshal(body, &answer) != nil {
-		return nil, &answerError{text: "the answer is not a chat completion", quote: string(body), retry: true}
-	}
-	response := openai.ChatCompletionResponse{Model: answer.Model, Choices: answer.Choices}
-	if json.Unmarshal(answer.Usage, &response.Usage) != nil {
-		response.Usage = openai.Usage{} // in an unknown form
-	}
-	return completed(response, body)
-}
-
-// completed reads a whole answer.
-func completed(response openai.ChatCompletionResponse, body []byte) (*reply, error) {
-	if len(response.Choices) == 0 {
-		return nil, noChoices(body)
-	}
-	choice := response.Choices[0]
-	message := choice.Message
-	r := &reply{content: textOf(message), model: response.Model, finish: string(choice.FinishReason), usage: response.Usage}
-	if r.content != "" {
-		return r, nil
-	}
-	return r, emptyAnswer(message.Refusal, len(message.ToolCalls) > 0 || message.FunctionCall != nil, isText(body), r.finish)
-}
-
-// textOf returns the content of a message: a text, or the texts of its parts, without what a model thought on the way.
-func textOf(m openai.ChatCompletionMessage) string {
-	text := m.Content
-	for _, part := range m.MultiContent {
-		if part.Type == openai.ChatMessagePartTypeText {
-			text += part.Text
-		}
-	}
-	return text
-}
-
-// emptyAnswer explains an answer without content; text says that there is a content, which is the empty text.
-func emptyAnswer(refusal string, calls, text bool, finish string) error {
-	switch {
-	case refusal != "":
-		return &answerError{text: "the model refused", quote: refusal}
-	case calls:
-		return &answerError{text: "the model called a tool instead of answering, and llm_call has none"}
-	case !text:
-		return &answerError{text: fmt.Sprintf("the answer has no text as its content (finish_reason %q)", excerpt(finish))}
-	}
-	return nil
-}
-
-// isText reports whether the content of the first choice is a string: the library reads null and missing members as ""
-// too.
-func isText(body []byte) bool {
-	var answer struct {
-		Choices []struct {
-			Message struct {
-				Content any `json:"content"`
-			} `json:"message"`
-		} `json:"choices"`
-	}
-	if json.Unmarshal(body, &answer) != nil || len(answer.Choices) == 0 {
-		return false
-	}
-	_, ok := answer.Choices[0].Message.Content.(string)
-	return ok
-}
-
-// noChoices explains an answer that has none. Gateways report the failure of the provider behind them in this way, with
-// the status that it had.
-func noChoices(body []byte) error {
-	var answer struct {
-		Error *struct {
-			Code any `json:"code"`
-		} `json:"error"`
-	}
-	if json.Unmarshal(body, &answer) == nil && answer.Error != nil {
-		if code, ok := answer.Error.Code.(float64); ok && code >= 400 && code < 600 {
-			return &statusError{status: int(code), body: string(body)}
-		}
-	}
-	return &answerError{text: "the answer has no choices", quote: string(body)}
-}
-
-// statusOf returns the status of an error that arrived within a stream.
-func statusOf(err error) error {
-	if e, ok := errors.AsType[*openai.APIError](err); ok {
-		if code, ok := e.Code.(int); ok && code >= 400 && code < 600 {
-			return &statusError{status: code, body: e.Message}
-		}
-		return &answerError{text: "the provider ended its answer with an error", quote: e.Message, retry: true}
-	}
-	return err
+	return r, nil
 }

@@ -54,8 +54,8 @@ type Config struct {
 
 // Executor performs llm_call nodes. It is safe for concurrent use.
 type Executor struct {
-	config  Config
-	formats formatMemory
+	config Config
+	models modelMemory
 	// plainStreams is set once the server has refused stream_options.
 	plainStreams atomic.Bool
 }

@@ -32,13 +32,12 @@ func (e *Executor) Describe(req activities.Request) map[string]any {
 	if err != nil || !ok {
 		return nil
 	}
-	delete(d, "stream_options")
 	d["endpoint"] = port.Endpoint(e.config.BaseURL)
-	if c.node.stream {
+	if c.stream {
 		d["stream"] = true
 	}
 	if c.node.schema != nil {
-		d["response_format"] = e.formats.best(c.node.model).String()
+		d["response_format"] = e.models.of(c.model).format.String()
 	}
 	// The client writes a zero as the smallest number above it.
 	for name, value := range map[string]*float64{"temperature": c.node.temperature, "top_p": c.node.topP} {

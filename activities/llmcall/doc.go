@@ -14,6 +14,8 @@
 // in which the model is told what it said and what is wrong with that. The key is asked for at every attempt, goes to the
 // configured host and nowhere else, and is taken out of every text that the executor returns.
 //
+// Agents ask the same models through Chat: conversations with tools, streamed or not. At makes an executor of another endpoint.
+//
 // An executor sends one request after another and repeats none that failed: whether to try again, and when, is the
-// choice of the node's retry policy, which the failures advise.
+// choice of the node's or the agent's retry policy, which the failures advise.
 package llmcall

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 
 	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/activities/chat"
 	"github.com/workflows-engine/workflows-engine/activities/llmcall"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
@@ -59,4 +60,28 @@ edges:
 	}
 	fmt.Println(run.Status, run.Result)
 	// Output: completed bright
+}
+
+// A model that may call a tool, as agents ask it.
+func ExampleExecutor_Chat() {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"choices":[{"message":{"tool_calls":[{"id":"c1","type":"function",`+
+			`"function":{"name":"weather","arguments":"{\"at\":\"Oslo\"}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":52,"completion_tokens":9}}`)
+	}))
+	defer server.Close()
+	model, err := llmcall.New(llmcall.Config{BaseURL: server.URL, NoAuth: true})
+	if err != nil {
+		panic(err)
+	}
+	reply, err := model.Chat(context.Background(), chat.Request{
+		Model: "tiny", Messages: []chat.Message{{Role: chat.User, Text: "Do I need an umbrella in Oslo?"}}, MaxTokens: 500,
+		Tools: []chat.Tool{{Name: "weather", Parameters: map[string]any{
+			"type": "object", "required": []any{"at"}, "properties": map[string]any{"at": map[string]any{"type": "string"}},
+		}}},
+	})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(reply.Calls[0].Name, reply.Calls[0].Arguments, reply.Usage.Prompt, reply.Usage.Completion)
+	// Output: weather {"at":"Oslo"} 52 9
 }

@@ -1,7 +1,6 @@
 package llmcall
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -20,15 +19,18 @@ const maxRefusalBytes = 64 << 10
 // errRequestTimeout is why a request ended that took longer than Config.RequestTimeout.
 var errRequestTimeout = errors.New("the request took too long")
 
-// exchange is the way of one request through the client: it bounds what comes back, keeps what the library would drop,
-// and leaves it nothing but good answers to decode.
+// exchange is the way of one request through the client: it bounds what comes back, and keeps it from the library, which would drop
+// parts of it: its reader of streams loses errors that come after a comment.
 type exchange struct {
 	client         *http.Client
 	limit          int64
 	stream         bool
 	idempotencyKey string
-	// body is the whole answer once it has been read; it stays nil for an answer that comes as a stream.
-	body []byte
+	// sent is the size of the request.
+	sent int64
+	// body is the whole answer once it has been read; it stays nil for an answer that comes as a stream, of events.
+	body   []byte
+	events io.Reader
 }
 
 // Do sends the request. An answer whose status is not 2xx is a *statusError.
@@ -40,6 +42,7 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 		}
 		req.Header.Set("Idempotency-Key", key)
 	}
+	x.sent = req.ContentLength
 	resp, err := x.client.Do(req)
 	if err != nil {
 		return nil, err
@@ -56,7 +59,7 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	}
 	bounded := &boundedBody{ReadCloser: http.MaxBytesReader(nil, resp.Body, x.limit), limit: x.limit}
 	if x.stream && !isJSON(resp.Header) {
-		resp.Body = bounded
+		resp.Body, x.events = bounded, bounded
 		return resp, nil
 	}
 	defer resp.Body.Close()
@@ -65,7 +68,7 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	x.body = body
-	resp.Body = io.NopCloser(bytes.NewReader(x.body))
+	resp.Body = io.NopCloser(strings.NewReader("{}"))
 	return resp, nil
 }
 
@@ -90,6 +93,8 @@ type answerError struct {
 	// quote is what the provider said, not yet scrubbed or cut; may be empty.
 	quote string
 	retry bool
+	// provider says that the quote is an error that the provider reports.
+	provider bool
 }
 
 func (e *answerError) Error() string { return e.text + ": " + e.quote }

@@ -2,6 +2,7 @@ package llmcall
 
 import (
 	"context"
+	"time"
 
 	"github.com/sashabaranov/go-openai"
 
@@ -29,6 +30,7 @@ func (e *Executor) Execute(ctx context.Context, req activities.Request) (activit
 		return activities.Result{}, err
 	}
 	c.scrub = newScrubber(c.key)
+	c.heard = c.heartbeats()
 	started := e.config.Now()
 	result, err := c.run(ctx, messages)
 	usage := c.usage(e.config.Now().Sub(started))
@@ -44,8 +46,19 @@ func (e *Executor) Execute(ctx context.Context, req activities.Request) (activit
 	return result, nil
 }
 
-// prepare makes the call of a request, but for its key, and the conversation that it sends.
-func (e *Executor) prepare(req activities.Request) (*call, []openai.ChatCompletionMessage, error) {
+// attempt is one attempt of a node.
+type attempt struct {
+	call
+	req  activities.Request
+	node *node
+	// stateMessage is the number of the message that is the whole state, 0 if none is.
+	stateMessage int
+	// repairs says that the attempt is to put an answer right.
+	repairs bool
+}
+
+// prepare makes the attempt of a request, but for its key, and the conversation that it sends.
+func (e *Executor) prepare(req activities.Request) (*attempt, []openai.ChatCompletionMessage, error) {
 	n, err := e.readNode(req)
 	if err != nil {
 		return nil, nil, err
@@ -54,7 +67,7 @@ func (e *Executor) prepare(req activities.Request) (*call, []openai.ChatCompleti
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &call{Executor: e, req: req, node: n}
+	c := &attempt{call: call{Executor: e, model: n.model, stream: n.stream, idempotency: req.IdempotencyKey}, req: req, node: n}
 	if isState {
 		c.stateMessage = len(messages)
 	}
@@ -85,8 +98,15 @@ func (e *Executor) key(ctx context.Context) (Secret, error) {
 }
 
 // run asks the model once. An answer that breaks the output_schema asks for a repair, unless this was one.
-func (c *call) run(ctx context.Context, messages []openai.ChatCompletionMessage) (activities.Result, error) {
-	r, err := c.ask(ctx, messages)
+func (c *attempt) run(ctx context.Context, messages []openai.ChatCompletionMessage) (activities.Result, error) {
+	request, err := c.node.request(messages)
+	if err != nil {
+		return activities.Result{}, err
+	}
+	r, err := c.ask(ctx, request, c.node.wanted())
+	if err == nil && r.content == "" {
+		err = r.empty()
+	}
 	if err != nil {
 		return activities.Result{}, err
 	}
@@ -108,7 +128,7 @@ func (c *call) run(ctx context.Context, messages []openai.ChatCompletionMessage)
 }
 
 // unusable is the failure of an answer that breaks the output_schema. The engine records it as OUTPUT_SCHEMA_VIOLATION.
-func (c *call) unusable(violation string, cut bool) *activities.Failure {
+func (c *attempt) unusable(violation string, cut bool) *activities.Failure {
 	switch {
 	case cut:
 		// A second answer would be cut at the same place.
@@ -117,6 +137,20 @@ func (c *call) unusable(violation string, cut bool) *activities.Failure {
 		violation += " (after a request to repair it)"
 	}
 	return activities.Fail(problem.LLMOutputInvalid, "model %q: %s", c.node.model, violation)
+}
+
+// heartbeats returns what reports the pieces of a streamed answer, nil where nobody listens.
+func (c *attempt) heartbeats() func(string, int) {
+	if !c.stream || c.req.Heartbeat == nil {
+		return nil
+	}
+	var beat time.Time
+	return func(_ string, received int) {
+		if now := c.config.Now(); now.Sub(beat) >= c.config.HeartbeatInterval {
+			beat = now
+			c.req.Heartbeat(map[string]any{"received_bytes": received})
+		}
+	}
 }
 
 var _ activities.Describer = (*Executor)(nil)

@@ -1,7 +1,22 @@
 package llmcall
 
+import (
+	"io"
+
+	"github.com/workflows-engine/workflows-engine/activities/chat"
+)
+
 // For the fuzz targets.
 var (
 	Fill     = fill
 	Unfenced = unfenced
 )
+
+// ReadStream reads a streamed answer of any bytes as Chat does.
+func ReadStream(events io.Reader, heard func(piece string, received int)) (chat.Reply, error) {
+	r, err := receive(events, heard)
+	if err != nil {
+		return chat.Reply{}, err
+	}
+	return (&call{}).chatReply(r), nil
+}

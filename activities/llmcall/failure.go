@@ -25,9 +25,9 @@ func (c *call) explain(ctx context.Context, err error) *activities.Failure {
 	answer, hasAnswer := errors.AsType[*answerError](err)
 	switch {
 	case ctx.Err() != nil:
-		failure = activities.Interrupted(ctx, problem.Timeout, fmt.Sprintf("the call of model %q", c.node.model))
+		failure = activities.Interrupted(ctx, problem.Timeout, fmt.Sprintf("the call of model %q", c.model))
 	case errors.Is(err, errRequestTimeout), errors.Is(err, context.DeadlineExceeded):
-		failure = activities.Fail(problem.Timeout, "model %q did not answer within %v", c.node.model, c.config.RequestTimeout)
+		failure = activities.Fail(problem.Timeout, "model %q did not answer within %v", c.model, c.config.RequestTimeout)
 	case hasStatus:
 		failure = activities.Fail(problem.LLMProviderError, "%s", c.statusText(status))
 		failure.Retryable = retryable(status.status)
@@ -35,7 +35,7 @@ func (c *call) explain(ctx context.Context, err error) *activities.Failure {
 			failure.RetryAfter = activities.RetryAfter(status.header, c.config.Now())
 		}
 	case hasAnswer:
-		failure = activities.Fail(problem.LLMProviderError, "model %q: %s", c.node.model, answer.text)
+		failure = activities.Fail(problem.LLMProviderError, "model %q: %s", c.model, answer.text)
 		if quote := c.scrub.quote(answer.quote); quote != "" {
 			failure.Message += ": " + quote
 		}

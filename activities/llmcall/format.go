@@ -24,42 +24,52 @@ const (
 // String names the format as it stands in the usage.
 func (f format) String() string { return [...]string{"json_schema", "json_object", "text"}[f] }
 
-// apply puts the format into a request.
-func (f format) apply(n *node, r *openai.ChatCompletionRequest) {
+// schema is what an answer has to satisfy: a name, and the canonical text of a JSON Schema.
+type schema struct {
+	name string
+	text []byte
+}
+
+// apply puts the format into a copy of a request.
+func (f format) apply(wanted *schema, r openai.ChatCompletionRequest) openai.ChatCompletionRequest {
 	switch f {
 	case schemaFormat:
 		r.ResponseFormat = &openai.ChatCompletionResponseFormat{
 			Type: openai.ChatCompletionResponseFormatTypeJSONSchema,
 			// Strict accepts only a part of JSON Schema; the answer is checked here anyway.
-			JSONSchema: &openai.ChatCompletionResponseFormatJSONSchema{Name: schemaName(n.id), Schema: json.RawMessage(n.schemaText)},
+			JSONSchema: &openai.ChatCompletionResponseFormatJSONSchema{Name: allowedName(wanted.name), Schema: json.RawMessage(wanted.text)},
 		}
-		return
+		return r
 	case objectFormat:
 		r.ResponseFormat = &openai.ChatCompletionResponseFormat{Type: openai.ChatCompletionResponseFormatTypeJSONObject}
 	}
-	rule := "Answer with one JSON value that satisfies this JSON Schema, and with nothing else:\n" + string(n.schemaText)
+	rule := "Answer with one JSON value that satisfies this JSON Schema, and with nothing else:\n" + string(wanted.text)
 	messages := r.Messages
 	if messages[0].Role == openai.ChatMessageRoleSystem {
 		rule, messages = messages[0].Content+"\n\n"+rule, messages[1:]
 	}
 	system := openai.ChatCompletionMessage{Role: openai.ChatMessageRoleSystem, Content: rule}
 	r.Messages = append([]openai.ChatCompletionMessage{system}, messages...)
+	return r
 }
 
-// schemaName is a node's id in the letters that providers allow.
-func schemaName(id string) string {
-	name := strings.Map(func(r rune) rune {
+// allowedName is a name in the letters and the length that providers allow.
+func allowedName(name string) string {
+	name = strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
 			return r
 		}
 		return '_'
-	}, id)
+	}, name)
 	if name == "" {
 		return "output"
 	}
-	return name[:min(len(name), 64)]
+	return name[:min(len(name), maxName)]
 }
+
+// maxName is how long a name may be for providers.
+const maxName = 64
 
 // refused reports whether an error says that the provider does not support the format. schemaOnly means that it supports
 // the format but rejects this schema, which says nothing about other schemas.
@@ -80,28 +90,36 @@ func (e *statusError) speaksOf(words ...string) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(body, word) })
 }
 
-// maxRememberedModels bounds formatMemory; the models of further nodes are asked anew each time.
+// maxRememberedModels bounds modelMemory; the models of further nodes are asked anew each time.
 const maxRememberedModels = 1000
 
-// formatMemory remembers which models do not support the best format, so that each is tried once per process.
-type formatMemory struct {
-	mu     sync.Mutex
-	models map[string]format
+// learnt is what a model has turned out to take.
+type learnt struct {
+	// format is the best one that it supports.
+	format format
+	// newLimit is set if it knows the limit of an answer by its new name alone.
+	newLimit bool
 }
 
-func (m *formatMemory) best(model string) format {
+// modelMemory remembers what models do not support, so that it is tried once per process.
+type modelMemory struct {
+	mu     sync.Mutex
+	models map[string]learnt
+}
+
+func (m *modelMemory) of(model string) learnt {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.models[model]
 }
 
-func (m *formatMemory) learn(model string, f format) {
+func (m *modelMemory) learn(model string, news learnt) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.models == nil {
-		m.models = map[string]format{}
+		m.models = map[string]learnt{}
 	}
-	if _, known := m.models[model]; known || len(m.models) < maxRememberedModels {
-		m.models[model] = max(m.models[model], f)
+	if known, ok := m.models[model]; ok || len(m.models) < maxRememberedModels {
+		m.models[model] = learnt{max(known.format, news.format), known.newLimit || news.newLimit}
 	}
 }

@@ -1,6 +1,7 @@
 package llmcall
 
 import (
+	"fmt"
 	"math"
 	"strings"
 
@@ -87,27 +88,18 @@ func (n *node) readSchema(v jsonobject.Value) {
 // request makes the request for a conversation. The error is a Failure with code LLM_CONFIG_INVALID, where the client
 // knows that the model does not take the settings.
 func (n *node) request(messages []openai.ChatCompletionMessage) (openai.ChatCompletionRequest, error) {
-	r := openai.ChatCompletionRequest{
+	return limited(openai.ChatCompletionRequest{
 		Model: n.model, Messages: messages, Seed: n.seed, Stop: n.stop,
 		Temperature: sampling(n.temperature), TopP: sampling(n.topP),
+	}, n.maxTokens, fmt.Sprintf("llm_call %q", n.id))
+}
+
+// wanted is what the answer has to satisfy, nil without an output_schema.
+func (n *node) wanted() *schema {
+	if n.schema == nil {
+		return nil
 	}
-	if n.stream {
-		r.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
-	}
-	validator := openai.NewReasoningValidator()
-	common := r
-	//lint:ignore SA1019 many servers know the limit by its old name alone
-	common.MaxTokens = n.maxTokens
-	if validator.Validate(common) == nil {
-		return common, nil
-	}
-	// Reasoning models know it by its new name. Where the name was not what is wrong the error comes again.
-	r.MaxCompletionTokens = n.maxTokens
-	err := validator.Validate(r)
-	if err != nil {
-		return r, activities.Fail(problem.LLMConfigInvalid, "llm_call %q: model %q does not take these settings: %v", n.id, n.model, err)
-	}
-	return r, nil
+	return &schema{name: n.id, text: n.schemaText}
 }
 
 // sampling returns a setting for the client, which omits zero: the smallest number above it means the same to a model.

@@ -52,7 +52,7 @@ func refusedIn(repair map[string]any) (r refused, ok bool) {
 func (n *node) conversation(prompt []openai.ChatCompletionMessage, r refused) []openai.ChatCompletionMessage {
 	said := r.content
 	if strings.TrimSpace(said) == "" {
-		said = "(nothing)" // a message without content is refused
+		said = nothing
 	}
 	return append(prompt[:len(prompt):len(prompt)],
 		openai.ChatCompletionMessage{Role: openai.ChatMessageRoleAssistant, Content: said},

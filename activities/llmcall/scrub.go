@@ -15,6 +15,7 @@ const minOutputSecret = 16
 // scrubber takes a key out of what a provider says.
 type scrubber struct {
 	replacer *strings.Replacer // nil without a key
+	forms    []string
 	long     bool
 }
 
@@ -24,14 +25,15 @@ func newScrubber(key Secret) scrubber {
 		return scrubber{}
 	}
 	encoded, _ := json.Marshal(key.value) // a string always has a JSON form
-	var pairs []string
-	for _, form := range []string{
+	forms := []string{
 		key.value, string(encoded[1 : len(encoded)-1]), strings.ReplaceAll(key.value, "/", `\/`),
 		url.QueryEscape(key.value), url.PathEscape(key.value),
-	} {
+	}
+	var pairs []string
+	for _, form := range forms {
 		pairs = append(pairs, form, mask)
 	}
-	return scrubber{replacer: strings.NewReplacer(pairs...), long: len(key.value) >= minOutputSecret}
+	return scrubber{replacer: strings.NewReplacer(pairs...), forms: forms, long: len(key.value) >= minOutputSecret}
 }
 
 // text scrubs a text for people.
@@ -42,17 +44,23 @@ func (s scrubber) text(text string) string {
 	return s.replacer.Replace(text)
 }
 
-// quote scrubs a body and cuts it to an excerpt, in this order, so that the cut cannot leave a part of the key. JSON has
-// many ways to spell a character; where only the canonical one shows the key, that is what is quoted.
-func (s scrubber) quote(body string) string {
-	scrubbed := s.text(body)
-	if v, err := jsonvalue.Decode([]byte(body)); err == nil && scrubbed == body {
+// quote scrubs a body and cuts it to an excerpt, in this order, so that the cut cannot leave a part of the key.
+func (s scrubber) quote(body string) string { return excerpt(strings.TrimSpace(s.spelt(body))) }
+
+// spelt scrubs a text that may be JSON, which has many ways to spell a character; where only the canonical one shows the key, that is
+// what is returned.
+func (s scrubber) spelt(text string) string {
+	scrubbed := s.text(text)
+	if scrubbed != text || !strings.Contains(text, `\`) {
+		return scrubbed
+	}
+	if v, err := jsonvalue.Decode([]byte(text)); err == nil {
 		canonical := string(jsonvalue.Canonical(v))
-		if text := s.text(canonical); text != canonical {
-			scrubbed = text
+		if clean := s.text(canonical); clean != canonical {
+			return clean
 		}
 	}
-	return excerpt(strings.TrimSpace(scrubbed))
+	return text
 }
 
 // answer scrubs what a model says, where the key cannot stand there by chance.
@@ -61,6 +69,50 @@ func (s scrubber) answer(text string) string {
 		return text
 	}
 	return s.text(text)
+}
+
+// json is answer for a text that may be JSON.
+func (s scrubber) json(text string) string {
+	if !s.long {
+		return text
+	}
+	return s.spelt(text)
+}
+
+// begun returns the length of the end of a text that may be the beginning of the key.
+func (s scrubber) begun(text string) int {
+	longest := 0
+	for _, form := range s.forms {
+		for n := min(len(form)-1, len(text)); n > longest && s.long; n-- {
+			if strings.HasSuffix(text, form[:n]) {
+				longest = n
+			}
+		}
+	}
+	return longest
+}
+
+// scrubbedPieces is answer for a text that comes in pieces. It holds back what may be the beginning of the key.
+type scrubbedPieces struct {
+	scrub scrubber
+	held  string
+	out   func(text string)
+}
+
+func (p *scrubbedPieces) add(piece string) {
+	text := p.scrub.answer(p.held + piece)
+	ready := len(text) - p.scrub.begun(text)
+	p.held = text[ready:]
+	if ready > 0 {
+		p.out(text[:ready])
+	}
+}
+
+// end puts out what turned out not to be the key.
+func (p *scrubbedPieces) end() {
+	if p.held != "" {
+		p.out(p.held)
+	}
 }
 
 // output is answer for the texts in a value.

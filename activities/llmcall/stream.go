@@ -1,79 +1,69 @@
 package llmcall
 
 import (
-	"context"
+	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
-	"strings"
-	"time"
-
-	"github.com/sashabaranov/go-openai"
 )
 
-// receive puts a streamed answer together, with heartbeats on the way. A stream that ends without saying why the model
-// stopped has been cut off. Servers that cannot stream answer in one piece.
-func (c *call) receive(ctx context.Context, client *openai.Client, request openai.ChatCompletionRequest, x *exchange) (*reply, error) {
-	stream, err := client.CreateChatCompletionStream(ctx, request)
-	if err != nil {
+// receive puts a streamed answer together. A stream that ends without saying why the model stopped has been cut off; what came of it
+// is returned with the error.
+func receive(events io.Reader, heard func(piece string, received int)) (*reply, error) {
+	b := builder{heard: heard}
+	err := b.receive(bufio.NewReader(events))
+	if err != nil && !b.begun() {
 		return nil, err
 	}
-	defer stream.Close()
-	if x.body != nil {
-		return whole(x.body)
-	}
-	var (
-		content, refusal strings.Builder
-		calls            bool
-		beat             time.Time
-		r                = &reply{}
-	)
+	r := b.answer()
+	r.isText = true // no piece of it needs to be
+	return r, err
+}
+
+func (b *builder) receive(events *bufio.Reader) error {
 	for {
-		piece, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
+		line, readErr := events.ReadBytes('\n')
+		if data := eventData(line); string(data) == "[DONE]" {
+			break
+		} else if len(data) > 0 && (readErr == nil || readErr == io.EOF) {
+			var piece completion
+			if err := json.Unmarshal(data, &piece); err != nil {
+				return streamError(err)
+			}
+			if err := b.add(&piece); err != nil {
+				return err
+			}
+		}
+		if readErr == io.EOF {
 			break
 		}
-		if err != nil {
-			return nil, streamError(err)
-		}
-		if piece.Model != "" {
-			r.model = piece.Model
-		}
-		if piece.Usage != nil {
-			r.usage = *piece.Usage
-		}
-		for _, choice := range piece.Choices {
-			if choice.Index != 0 {
-				continue
-			}
-			content.WriteString(choice.Delta.Content)
-			refusal.WriteString(choice.Delta.Refusal)
-			calls = calls || len(choice.Delta.ToolCalls) > 0 || choice.Delta.FunctionCall != nil
-			if choice.FinishReason != "" {
-				r.finish = string(choice.FinishReason)
-			}
-		}
-		if now := c.config.Now(); c.req.Heartbeat != nil && now.Sub(beat) >= c.config.HeartbeatInterval {
-			beat = now
-			c.req.Heartbeat(map[string]any{"received_bytes": content.Len()})
+		if readErr != nil {
+			return readErr
 		}
 	}
-	if r.finish == "" {
-		return nil, &answerError{text: "the stream ended before the answer did", retry: true}
+	if b.reply.finish == "" {
+		return &answerError{text: "the stream ended before the answer did", retry: true}
 	}
-	r.content = content.String()
-	if r.content == "" {
-		return r, emptyAnswer(refusal.String(), calls, true, r.finish)
+	return nil
+}
+
+// eventData returns the data of a line of server-sent events, nil if it has none. Servers write a document on one line, and some,
+// when they fail or cannot stream, on a line without a field's name.
+func eventData(line []byte) []byte {
+	line = bytes.TrimSpace(line)
+	if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
+		return bytes.TrimSpace(data)
 	}
-	return r, nil
+	if bytes.HasPrefix(line, []byte("{")) {
+		return line
+	}
+	return nil
 }
 
 func streamError(err error) error {
 	if _, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return &answerError{text: "a piece of the stream is not JSON", retry: true}
 	}
-	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return &answerError{text: "a piece of the stream is not a chat completion chunk", retry: true}
-	}
-	return statusOf(err)
+	return &answerError{text: "a piece of the stream is not a chat completion chunk", retry: true}
 }

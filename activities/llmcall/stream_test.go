@@ -150,6 +150,8 @@ func TestStreamsThatFail(t *testing.T) {
 		{"another document", []string{`data: {"choices":7}`}, "not a chat completion chunk", sensible},
 		{"an error", []string{piece1, `data: {"error":{"message":"overloaded ` + sentinel + `"}}`}, "overloaded [secret]", sensible},
 		{"an error with a status", []string{piece1, `data: {"error":{"code":400,"message":"bad"}}`}, "status 400: bad", activities.RetryPointless},
+		{"an error after a comment", []string{": wait", `data: {"error":{"code":400,"message":"bad"}}`}, "status 400: bad", activities.RetryPointless},
+		{"an error in another form", []string{piece1, `data: {"id":1, "error":"out of memory"}`}, "out of memory", sensible},
 		{"refusal", []string{`data: {"choices":[{"index":0,"delta":{"refusal":"never"},"finish_reason":"stop"}]}`, done}, "never", unknown},
 		{"tool call", []string{`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"1"}]},"finish_reason":"tool_calls"}]}`, done}, "called a tool", unknown},
 	} {

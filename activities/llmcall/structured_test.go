@@ -109,3 +109,34 @@ func TestOtherRefusalsAreNotRetried(t *testing.T) {
 		}
 	}
 }
+
+// TestLimitByItsNewName: a model that refuses max_tokens is asked with max_completion_tokens, and again only so.
+func TestLimitByItsNewName(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t, raw(400, `{"error":{"message":"Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."}}`), says("x"))
+	e := newExecutor(t, llmcall.Config{BaseURL: p.URL})
+	for range 2 {
+		if _, err := e.Execute(t.Context(), request(object{"max_tokens": 20.0})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var names []string
+	for _, r := range p.seen() {
+		for _, name := range []string{"max_tokens", "max_completion_tokens"} {
+			if r.body[name] == 20.0 {
+				names = append(names, name)
+			}
+		}
+	}
+	if got := strings.Join(names, " "); got != "max_tokens max_completion_tokens max_completion_tokens" {
+		t.Errorf("asked with %s", got)
+	}
+	// Refused again, or for another reason, it is a failure like any other.
+	for body, requests := range map[string]int{"max_completion_tokens: not supported": 2, "'max_tokens' or 'max_completion_tokens' is too large": 1} {
+		p = newProvider(t, raw(400, body))
+		_, err := newExecutor(t, llmcall.Config{BaseURL: p.URL}).Execute(t.Context(), request(object{"max_tokens": 20.0}))
+		if wantFailure(t, err, problem.LLMProviderError, body); len(p.seen()) != requests {
+			t.Errorf("%s: %d requests", body, len(p.seen()))
+		}
+	}
+}

@@ -1,0 +1,108 @@
+// Package chat is the port through which agents ask models: conversations with tools, whatever the provider. It holds little but types.
+// Package llmcall implements Model for endpoints of chat completions.
+package chat
+
+import "context"
+
+// Model answers conversations. It is safe for concurrent use.
+type Model interface {
+	// Chat asks for the next message of the assistant. A failure is an *activities.Failure with one of the codes of llm_call (LLM_*,
+	// TIMEOUT, ACTIVITY_CANCELLED), with the waiting time that the provider asks for, and with the usage if any was billed, which UsageIn reads.
+	// CodeContextExceeded says that the conversation is larger than the model takes; the cause ErrOverloaded that the provider is busy.
+	Chat(ctx context.Context, req Request) (Reply, error)
+}
+
+// CodeContextExceeded is the code of a failure for a conversation that is larger than the model takes: problem.LLMContextExceeded.
+const CodeContextExceeded = "LLM_CONTEXT_EXCEEDED"
+
+// Role says who a message is from.
+type Role string
+
+// The roles.
+const (
+	System    Role = "system"
+	User      Role = "user"
+	Assistant Role = "assistant"
+	// Result is the result of a tool call.
+	Result Role = "tool"
+)
+
+// Message is one message of a conversation.
+type Message struct {
+	Role Role   `json:"role"`
+	Text string `json:"text,omitempty"`
+	// Calls are those that a message of the assistant asks for.
+	Calls []Call `json:"calls,omitempty"`
+	// CallID is the id of the call that a Result answers.
+	CallID string `json:"call_id,omitempty"`
+}
+
+// Call is a call of a tool that a model asks for.
+type Call struct {
+	// ID is the provider's, unique within a reply.
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	// Arguments is the text that the model gave, which should be a JSON object and may be anything.
+	Arguments string `json:"arguments"`
+}
+
+// Tool is a tool that a model may call.
+type Tool struct {
+	// Name has 1 to 64 of the characters A-Z, a-z, 0-9, "_" and "-".
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	// Parameters is the JSON Schema of the arguments, an object.
+	Parameters map[string]any `json:"parameters"`
+}
+
+// Request is what a model is asked.
+type Request struct {
+	// Model is the provider's name of the model.
+	Model    string    `json:"model"`
+	Messages []Message `json:"messages"`
+	Tools    []Tool    `json:"tools,omitempty"`
+	// MaxTokens bounds the answer.
+	MaxTokens int `json:"max_tokens"`
+	// Temperature is nil for the provider's default.
+	Temperature *float64 `json:"temperature,omitempty"`
+	// Schema is the JSON Schema that the answer has to satisfy, nil for free text.
+	Schema map[string]any `json:"schema,omitempty"`
+
+	// Key identifies the request: a repetition after a crash has the same. It is not part of what is asked.
+	Key string `json:"-"`
+	// Stream asks for the answer as it is made; OnText, if not nil, is called with each piece of its text.
+	Stream bool              `json:"-"`
+	OnText func(text string) `json:"-"`
+}
+
+// Finish says why an answer ended.
+type Finish string
+
+// The ends of an answer.
+const (
+	// FinishStop: the model was done, or calls tools.
+	FinishStop Finish = "stop"
+	// FinishLength: MaxTokens was reached.
+	FinishLength Finish = "length"
+	// FinishFilter: the provider withheld the rest.
+	FinishFilter Finish = "content_filter"
+)
+
+// Reply is the next message of the assistant.
+type Reply struct {
+	// Model is the name of the model that answered, as the provider gives it.
+	Model string
+	Text  string
+	// Reasoning is what the model thought, if the provider shows it. It is not sent back.
+	Reasoning string
+	Calls     []Call
+	Finish    Finish
+	Usage     Usage
+}
+
+// Usage is what a request cost, in tokens. Prompt includes Cached.
+type Usage struct {
+	Prompt, Cached, Completion int
+	// Estimated says that the provider does not count tokens.
+	Estimated bool
+}

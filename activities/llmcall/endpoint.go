@@ -1,0 +1,18 @@
+package llmcall
+
+import "context"
+
+// Endpoint is an address of models, and how to authorize there: the members of Config of the same names.
+type Endpoint struct {
+	BaseURL string
+	APIKey  func(ctx context.Context) (Secret, error)
+	NoAuth  bool
+}
+
+// At returns an executor of another endpoint, with the connections, limits and clock of e; for models that have an endpoint of their
+// own. It is checked as by New. What e has learnt about its provider is not carried over, nor does e learn from it.
+func (e *Executor) At(endpoint Endpoint) (*Executor, error) {
+	c := e.config
+	c.BaseURL, c.APIKey, c.NoAuth = endpoint.BaseURL, endpoint.APIKey, endpoint.NoAuth
+	return New(c)
+}
