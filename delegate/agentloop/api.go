@@ -1,0 +1,209 @@
+package agentloop
+
+import (
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/activities/chat"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// Step is one thing that has happened, as a journal records it (activities.Step).
+type Step struct {
+	Key, Kind    string
+	Body, Totals map[string]any
+	At           time.Time
+}
+
+// The kinds of steps. The last four are written by the engine that keeps the journal.
+const (
+	StepBegun    = "begun"
+	StepReply    = "reply"
+	StepTried    = "tried"
+	StepResult   = "result"
+	StepDecided  = "decided"
+	StepQuestion = "question"
+	StepAnswer   = "answer"
+	StepRest     = "rest"
+	StepWoken    = "woken"
+)
+
+// Batch is the outcome of an input.
+type Batch struct {
+	// Steps are to be recorded, in order, before anything else is done.
+	Steps []Step
+	// Effects are those that have become outstanding since the last batch.
+	Effects []Effect
+	// Abandoned are effects of earlier batches whose outcome is not wanted any more.
+	Abandoned []Effect
+	// Question is what a person is asked. It is set in every batch until it is answered.
+	Question *Question
+	// Rest is when the first pause ends if the agent does nothing but pause, else zero.
+	Rest time.Time
+	// Done is how the agent has ended, nil while it goes on.
+	Done *Done
+}
+
+// Effect is something that the driver performs: ListTools, AskModel, CallTool, Decide or Rest. Values are comparable by ID.
+type Effect interface {
+	// ID identifies the effect. A repetition after a crash has the same.
+	ID() string
+}
+
+// ListTools asks for the tools of an agent.
+type ListTools struct {
+	Key   string
+	Agent string
+}
+
+// AskModel asks a model. Try counts from 1 within a turn.
+type AskModel struct {
+	Key     string
+	Agent   string
+	Try     int
+	Model   Model
+	Request chat.Request
+	// Timeout is how long it may take.
+	Timeout time.Duration
+}
+
+// CallTool calls a tool. Arguments satisfy its schema.
+type CallTool struct {
+	Key, Agent, Tool, Source string
+	Arguments                map[string]any
+	// Timeout is how long it may take.
+	Timeout time.Duration
+}
+
+// Decide asks a hook of the embedder: whether a call may be made, or, without Tool, whether the agent goes on after a turn.
+type Decide struct {
+	Key, Agent, Tool string
+	Arguments        map[string]any
+}
+
+// Rest pauses before a model is asked again.
+type Rest struct {
+	Key   string
+	Until time.Time
+}
+
+// ID implements Effect.
+func (e ListTools) ID() string { return "list " + e.Key }
+
+// ID implements Effect.
+func (e AskModel) ID() string { return "ask " + e.Key + "#" + itoa(e.Try) }
+
+// ID implements Effect.
+func (e CallTool) ID() string { return "call " + e.Key }
+
+// ID implements Effect.
+func (e Decide) ID() string { return "decide " + e.Key }
+
+// ID implements Effect.
+func (e Rest) ID() string { return "rest " + e.Key + "@" + instant(e.Until) }
+
+// Question is what a person is asked (activities.Question).
+type Question struct {
+	Key, Prompt             string
+	Body, Schema, Otherwise map[string]any
+	Expires                 time.Time
+}
+
+// Done is how an agent has ended: with Output, or with Failure.
+type Done struct {
+	// Output is the answer: {"text": …}, or what the output schema describes.
+	Output any
+	// Partial says that a budget ended before the agent was done.
+	Partial bool
+	// Stop is why it ended: answer, turns, tool_calls, tokens, cost, time, loop, person, hook or error.
+	Stop    string
+	Failure *Failure
+	Totals  Totals
+	// LastText is the last text of the model where it is not the answer, at most 4 KiB.
+	LastText string
+	// Models are the names of the models that have answered, in the order of their first reply.
+	Models []string
+}
+
+// Failure is an error with a stable code.
+type Failure struct {
+	Code    problem.Code
+	Message string
+	// Final says that another attempt cannot help.
+	Final bool
+}
+
+// Input is what has happened: ToolsListed, ModelReplied, ModelFailed, ToolReturned, Decided, Answered, Woken, Expired or Cancelled.
+type Input interface{ input() }
+
+// ToolsListed is the outcome of ListTools.
+type ToolsListed struct {
+	Key     string
+	Tools   []Tool
+	Failure *Failure
+}
+
+// ModelReplied is the outcome of AskModel. Worked is how long it took.
+type ModelReplied struct {
+	Key    string
+	Try    int
+	Reply  chat.Reply
+	Worked time.Duration
+}
+
+// ModelFailed is the other outcome of AskModel.
+type ModelFailed struct {
+	Key  string
+	Try  int
+	Code problem.Code
+	// Message is for people.
+	Message string
+	// Final says that the same request will fail again; Overloaded, that another model may have room.
+	Final, Overloaded bool
+	// After is how long the provider asks to wait.
+	After  time.Duration
+	Usage  chat.Usage
+	Worked time.Duration
+}
+
+// ToolReturned is the outcome of CallTool.
+type ToolReturned struct {
+	Key     string
+	Output  any
+	Failure *Failure
+	Worked  time.Duration
+}
+
+// Decided is the outcome of Decide.
+type Decided struct {
+	Key string
+	// Decision is allow, ask, deny or replace for a call, allow or stop for a turn. Hooks only tighten what gates allow.
+	Decision, Reason string
+	// Arguments are those of replace.
+	Arguments map[string]any
+}
+
+// Answered is what a person has answered; Expired says that nobody has.
+type Answered struct {
+	Key     string
+	Payload map[string]any
+	Expired bool
+}
+
+// Woken says that the time of a Rest has come.
+type Woken struct{ Key string }
+
+// Expired says that WorkLeft has passed while something was under way. Worked is how long it was.
+type Expired struct{ Worked time.Duration }
+
+// Cancelled ends the agent.
+type Cancelled struct{ Reason string }
+
+func (ToolsListed) input()  {}
+func (ModelReplied) input() {}
+func (ModelFailed) input()  {}
+func (ToolReturned) input() {}
+func (Decided) input()      {}
+func (Answered) input()     {}
+func (Woken) input()        {}
+func (Expired) input()      {}
+func (Cancelled) input()    {}

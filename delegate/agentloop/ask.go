@@ -1,0 +1,230 @@
+package agentloop
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"hash"
+	"math"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/activities/chat"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// talk is the conversation of an agent. It only grows: providers keep what they have read of a request that begins as the last one.
+type talk struct {
+	messages []chat.Message
+	tools    []chat.Tool
+	toolHash string
+	// sum is of all messages, so that the hash of a request costs what is new in it.
+	sum   hash.Hash
+	bytes int
+}
+
+func (t *talk) begin(tools []Tool, system, task string) {
+	t.sum = sha256.New()
+	for i := range tools {
+		parameters := tools[i].Parameters
+		if parameters == nil {
+			parameters = map[string]any{"type": "object"}
+		}
+		t.tools = append(t.tools, chat.Tool{Name: tools[i].Name, Description: tools[i].Description, Parameters: parameters})
+	}
+	text := marshal(t.tools)
+	digest := sha256.Sum256(text)
+	t.toolHash, t.bytes = hex.EncodeToString(digest[:]), len(text)
+	if system != "" {
+		t.say(chat.System, system)
+	}
+	t.say(chat.User, task)
+}
+
+func (t *talk) add(m chat.Message) {
+	text := marshal(m)
+	_, _ = t.sum.Write(text) // a hash takes everything
+	t.bytes += len(text)
+	t.messages = append(t.messages, m)
+}
+
+func (t *talk) say(role chat.Role, text string) { t.add(chat.Message{Role: role, Text: text}) }
+
+// calls adds a message that calls tools.
+func (t *talk) calls(text string, calls []*call) {
+	m := chat.Message{Role: chat.Assistant, Text: text}
+	for _, c := range calls {
+		m.Calls = append(m.Calls, chat.Call{ID: c.id, Name: c.shown(), Arguments: c.given})
+	}
+	t.add(m)
+}
+
+// digest is the hash of a request: of all that the model is asked.
+func (t *talk) digest(r *chat.Request) string {
+	cloner, ok := t.sum.(hash.Cloner)
+	if !ok {
+		panic("agentloop: SHA-256 cannot be cloned")
+	}
+	sum, err := cloner.Clone()
+	if err != nil {
+		panic("agentloop: " + err.Error())
+	}
+	tools := t.toolHash
+	if r.Tools == nil {
+		tools = ""
+	}
+	_, _ = sum.Write(marshal([]any{r.Model, tools, r.MaxTokens, r.Temperature, r.Schema}))
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// marshal is encoding/json for values of this package, which it knows how to write.
+func marshal(v any) []byte {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic("agentloop: " + err.Error())
+	}
+	return text
+}
+
+// nextTurn asks the model, unless a budget is used up: that of the outermost agent counts.
+func (a *agent) nextTurn() {
+	for b := a.outermost(); b != nil; b = b.towards(a) {
+		if budget := orElse(b.refusedCall, b.exceeded(false)); budget != "" && b.finishing == "" {
+			b.overspent(budget)
+			return
+		}
+	}
+	a.turn++
+	a.try, a.attempts = 1, 1
+	if budget, by := a.ask(); budget != "" {
+		a.turn--
+		by.overspent(budget)
+		return
+	}
+	a.phase = asking
+}
+
+// outermost and towards walk from the root down to an agent.
+func (a *agent) outermost() *agent { return a.m.root }
+
+func (a *agent) towards(to *agent) *agent {
+	if a == to {
+		return nil
+	}
+	for to.over != a {
+		to = to.over
+	}
+	return to
+}
+
+// ask builds the request of a turn. It returns the budget that leaves no room for an answer, and whose it is.
+func (a *agent) ask() (string, *agent) {
+	model := &a.cfg.Models[a.model]
+	most := model.MaxTokens
+	if a.raised {
+		most = model.MaxTokensCeiling
+	}
+	prompt := a.lastTokens + (a.talk.bytes-a.counted)/bytesPerToken
+	for b := a; b != nil; b = b.over {
+		if b.finishing != "" {
+			continue
+		}
+		left, budget := b.room(model, prompt, most)
+		if budget != "" {
+			return budget, b
+		}
+		most = left
+	}
+	n := len(a.talk.messages)
+	r := &chat.Request{Model: model.Model, Messages: a.talk.messages[:n:n], MaxTokens: most, Temperature: model.Temperature, Key: a.turnKey(), Stream: a.cfg.Stream}
+	if !a.answering {
+		r.Tools = a.talk.tools
+	} else if a.cfg.Output != nil {
+		r.Schema = a.cfg.Output.Schema
+	}
+	a.req, a.hash = r, a.talk.digest(r)
+	return "", nil
+}
+
+// triedBody records a failed try, with the time of the next one.
+func (a *agent) triedBody(in ModelFailed, now time.Time) body {
+	b := body{"try": float64(in.Try), "code": clean(string(in.Code), 200), "message": clean(in.Message, problem.MaxText), "workMs": millis(in.Worked)}
+	if in.Final {
+		b["final"] = true
+	}
+	if u := usageOf(usageBody(in.Usage)); u != (chat.Usage{}) {
+		b["usage"] = usageBody(u)
+	}
+	other := a.model+1 < len(a.cfg.Models) && (in.Overloaded || in.Code == chat.CodeContextExceeded)
+	switch {
+	case other:
+		b["next"] = a.cfg.Models[a.model+1].Model
+	case in.Final || in.Code == chat.CodeContextExceeded || a.attempts >= a.cfg.Retry.MaxAttempts:
+	default:
+		b["retryAt"] = instant(now.Add(a.cfg.Retry.pause(a.attempts, in.After) + time.Millisecond - 1))
+	}
+	return b
+}
+
+// pause is how long to wait before another try. What the provider asks for counts if it is more, up to a day.
+func (r Retry) pause(attempts int, after time.Duration) time.Duration {
+	ms := min(float64(r.InitialIntervalMs)*math.Pow(r.Coefficient, float64(attempts-1)), float64(r.MaxIntervalMs))
+	return max(time.Duration(ms)*time.Millisecond, min(after, 24*time.Hour))
+}
+
+// tried takes a failed try: the same model is asked again later, another one now, or the agent ends.
+func (a *agent) tried(b body) error {
+	if b.number("try") != a.try {
+		return errors.New("it is of another try")
+	}
+	retryAt, next := b.text("retryAt"), b.text("next")
+	until, err := time.Parse(time.RFC3339Nano, retryAt)
+	if retryAt != "" && err != nil {
+		return errors.New("its retryAt is no time")
+	}
+	if next != "" && a.model+1 >= len(a.cfg.Models) {
+		return errors.New("there is no other model")
+	}
+	if retryAt != "" && a.attempts >= a.cfg.Retry.MaxAttempts {
+		return errors.New("it was the last try")
+	}
+	d := price(&a.cfg.Models[a.model], usageOf(b.object("usage")))
+	d.WorkMs = b.number("workMs")
+	a.use(d)
+	a.try++
+	a.attempts++
+	switch {
+	case next != "":
+		a.model++
+		a.attempts = 1
+		a.phase = asking
+		a.asks(&a.cfg.Models[a.model])
+	case retryAt != "":
+		a.phase, a.until = pausing, until
+	default:
+		code := problem.Code(orElse(b.text("code"), string(problem.LLMProviderError)))
+		a.req = nil
+		if code == chat.CodeContextExceeded {
+			a.failWith(stopError, problem.AgentContextExceeded, true, "the conversation is larger than the model takes: "+b.text("message"))
+			break
+		}
+		a.failure, a.failureStop = &Failure{Code: code, Message: fmtTry(a, b.text("message")), Final: b.flag("final")}, stopError
+	}
+	return nil
+}
+
+func fmtTry(a *agent, message string) string {
+	return problem.Format("%s, turn %d, try %d: %s", a.cfg.Name, a.turn, a.try-1, message)
+}
+
+// asks puts the request of a turn to another model.
+func (a *agent) asks(model *Model) {
+	r := *a.req
+	r.Model, r.Temperature = model.Model, model.Temperature
+	most := model.MaxTokens
+	if a.raised {
+		most = model.MaxTokensCeiling
+	}
+	r.MaxTokens = min(r.MaxTokens, most)
+	a.req, a.hash = &r, a.talk.digest(&r)
+}

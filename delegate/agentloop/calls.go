@@ -1,0 +1,424 @@
+package agentloop
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/activities/chat"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/suggest"
+)
+
+// callState is how far a call is.
+type callState int
+
+const (
+	arrived  callState = iota // its tool and arguments are not looked at yet
+	deciding                  // a hook decides
+	gated                     // a person decides
+	personal                  // a person answers
+	queued                    // it may be made
+	running
+	finished
+)
+
+// What becomes of a call that may have been begun.
+const (
+	crashRepeat = "repeat"
+	crashReport = "report"
+	crashAsk    = "ask"
+)
+
+// Who has given a result that no tool has.
+const (
+	byPerson = "person"
+	byEngine = "engine"
+)
+
+// call is one call of a reply.
+type call struct {
+	key string
+	// id and given are what the next request shows.
+	id, name, given string
+	args            map[string]any
+	// wrong is why the arguments cannot be read.
+	wrong string
+	tool  *Tool
+	state callState
+	child *agent
+	// begun says that the call may have been made by a process that has died.
+	begun bool
+	// then is the state that a hook may leave it in.
+	then      callState
+	edited    bool
+	timeoutMs int
+	// give is a result that is to be recorded.
+	give *outcome
+	out  outcome
+	// note is told to the model beside the result.
+	note string
+}
+
+type outcome struct {
+	output        any
+	code, message string
+	by            string
+}
+
+// shown is the name that providers take.
+func (c *call) shown() string {
+	if nameOfTool(c.name) {
+		return c.name
+	}
+	return "unknown"
+}
+
+func (a *agent) callOf(key string) *call {
+	if a.phase != calling {
+		return nil
+	}
+	for _, c := range a.calls {
+		if c.key == key {
+			return c
+		}
+	}
+	return nil
+}
+
+// readCalls reads the calls of a recorded reply.
+func (a *agent) readCalls(recorded []any) ([]*call, error) {
+	if len(recorded) > maxCalls {
+		return nil, errors.New("it has too many calls")
+	}
+	var calls []*call
+	ids := map[string]bool{}
+	for i, v := range recorded {
+		r, ok := v.(map[string]any)
+		if !ok {
+			return nil, errors.New("one of its calls is no object")
+		}
+		b := body(r)
+		c := &call{key: a.turnKey() + ".c" + itoa(i+1), id: b.text("id"), name: b.text("name"), given: "{}"}
+		if !nameOfTool(c.id) || ids[c.id] {
+			c.id = "t" + itoa(a.turn) + "_c" + itoa(i+1)
+			for ids[c.id] {
+				c.id += "_"
+			}
+		}
+		ids[c.id] = true
+		if args, ok := b["arguments"].(map[string]any); ok {
+			c.args, c.given = args, string(jsonvalue.Canonical(args))
+		} else {
+			c.wrong = orElse(b.text("why"), "they are missing") + ". They begin: " + problem.Clip(b.text("raw"), problem.MaxQuoted)
+		}
+		calls = append(calls, c)
+	}
+	return calls, nil
+}
+
+// advanceCalls moves the calls of a turn on, and reports whether anything has changed.
+func (a *agent) advanceCalls() bool {
+	for _, c := range a.calls {
+		if c.child != nil && c.state == running && c.child.advance() {
+			return true
+		}
+	}
+	for _, c := range a.calls {
+		if c.give != nil && c.state != finished {
+			a.record(c)
+			return true
+		}
+		if c.state == arrived {
+			a.look(c)
+			return true
+		}
+	}
+	if slices.ContainsFunc(a.calls, func(c *call) bool { return c.state == deciding }) {
+		return false
+	}
+	if c := a.nextCall(); c != nil {
+		a.start(c)
+		return true
+	}
+	if slices.ContainsFunc(a.calls, func(c *call) bool { return c.state != finished }) {
+		return false
+	}
+	a.endTurn()
+	return true
+}
+
+// record records a result that no tool has given.
+func (a *agent) record(c *call) {
+	b := body{"tool": c.name, "by": c.give.by}
+	if c.give.code != "" {
+		b = b.withError(c.give.code, c.give.message)
+	} else {
+		b["output"] = c.give.output
+	}
+	a.m.emit(c.key, StepResult, b)
+}
+
+func (c *call) refuse(code, by, format string, args ...any) {
+	c.give = &outcome{code: code, message: problem.Excerpt(problem.Format(format, args...), problem.MaxText), by: by}
+}
+
+// look finds the tool of a call, holds its arguments against the schema, and asks the gates.
+func (a *agent) look(c *call) {
+	i := slices.IndexFunc(a.tools, func(t Tool) bool { return t.Name == c.name })
+	if i < 0 {
+		var names []string
+		for _, t := range a.tools {
+			names = append(names, t.Name)
+		}
+		c.refuse(ToolUnknown, byEngine, "there is no tool %q%s", c.name, sentence(suggest.DidYouMean(c.name, names)))
+		return
+	}
+	c.tool = &a.tools[i]
+	if c.wrong != "" {
+		c.refuse(ToolArgumentsInvalid, byEngine, "the arguments cannot be used: %s", c.wrong)
+		return
+	}
+	if wrong := a.violations(c.tool, c.args); wrong != "" {
+		c.refuse(ToolArgumentsInvalid, byEngine, "the arguments break the tool's parameters: %s", wrong)
+		return
+	}
+	if a.repeated(c) {
+		return
+	}
+	switch do, reason, timeout := a.gate(c); {
+	case do == doDeny:
+		c.refuse(ToolDenied, byEngine, "%s", orElse(reason, "a rule of the operator denies this call"))
+		return
+	case do == doAsk && !a.m.remembered[a.approval(c.name)]:
+		c.state, c.timeoutMs = gated, timeout
+	default:
+		c.state = a.allowed(c)
+	}
+	if a.cfg.Hooks.BeforeTool {
+		c.then, c.state = c.state, deciding
+	}
+}
+
+func sentence(hint string) string {
+	if hint == "" {
+		return ""
+	}
+	return ": " + hint
+}
+
+// allowed is the state of a call that may be made.
+func (a *agent) allowed(c *call) callState {
+	if c.tool.Source == sourcePerson {
+		return personal
+	}
+	return queued
+}
+
+// repeated counts calls that are the same as the one before. The model is warned, and in the end the agent stops.
+func (a *agent) repeated(c *call) bool {
+	this := c.name + c.given
+	if this != a.lastCall {
+		a.lastCall, a.same = this, 0
+	}
+	a.same++
+	r := a.cfg.Repeats
+	if a.same >= r.Stop {
+		a.failWith(stopLoop, problem.AgentLoopDetected, false, fmt.Sprintf("the model has made the same call of %s %d times in a row", c.name, a.same))
+		c.state = gated // it is never asked: the agent ends
+		return true
+	}
+	if a.same >= r.Warn {
+		c.note = fmt.Sprintf("You have made this very call %d times in a row. Do something else.", a.same)
+	}
+	return false
+}
+
+// violations says how arguments break a tool's parameters. Parameters that are no schema of ours are left to the tool.
+func (a *agent) violations(t *Tool, args map[string]any) string {
+	if t.Parameters == nil {
+		return ""
+	}
+	schema, ok := a.schemas[t.Name]
+	if !ok {
+		schema, _ = jsonschema.Compile(t.Parameters) // nil: the tool checks itself
+		a.schemas[t.Name] = schema
+	}
+	if schema == nil {
+		return ""
+	}
+	return jsonschema.Text(schema.Validate(args))
+}
+
+// nextCall returns the next call that may be made now: parallel ones run side by side, any other runs alone, in the order of the calls.
+func (a *agent) nextCall() *call {
+	active, alone := 0, false
+	for _, c := range a.calls {
+		if c.state == running {
+			active++
+			alone = alone || !c.tool.Parallel
+		}
+	}
+	for _, c := range a.calls {
+		if c.state != queued {
+			continue
+		}
+		if alone || active > 0 && !c.tool.Parallel || active >= a.cfg.MaxConcurrency {
+			return nil
+		}
+		return c
+	}
+	return nil
+}
+
+// start makes a call, if the budgets allow it.
+func (a *agent) start(c *call) {
+	for b := a.outermost(); b != nil; b = b.towards(a) {
+		if budget := b.exceeded(true); budget != "" && b.finishing == "" {
+			// What is under way goes on; the agent ends, or finishes, before its next turn.
+			b.refusedCall = budget
+			c.refuse(string(budgetCodes[budget]), byEngine, "the budget of %s is used up", strings.ReplaceAll(budget, "_", " "))
+			return
+		}
+	}
+	if c.tool.Source != sourceAgent {
+		a.use(Totals{ToolCalls: 1})
+		c.state = running
+		return
+	}
+	i := slices.IndexFunc(a.cfg.Agents, func(s Sub) bool { return subPrefix+s.Config.Name == c.name })
+	task, _ := c.args["task"].(string)
+	switch {
+	case i < 0:
+		c.refuse(ToolUnknown, byEngine, "there is no agent behind %q", c.name)
+	case a.depth+1 > a.m.root.cfg.MaxDepth:
+		c.refuse(AgentDepthExceeded, byEngine, "agents are nested %d deep already: do it yourself", a.depth)
+	case strings.TrimSpace(task) == "":
+		c.refuse(ToolArgumentsInvalid, byEngine, "the task is empty")
+	default:
+		a.use(Totals{ToolCalls: 1})
+		c.state = running
+		c.child = &agent{m: a.m, cfg: &a.cfg.Agents[i].Config, prefix: c.key + "/", depth: a.depth + 1, call: c, over: a, task: task}
+	}
+}
+
+// resulted takes a result: of a tool, or of the engine or a person in its place.
+func (a *agent) resulted(c *call, b body) error {
+	by := b.text("by")
+	switch {
+	case c.state == finished:
+		return errors.New("the call has a result")
+	case by == "" && (c.state != running || c.child != nil):
+		return errors.New("the call is not being made")
+	case by != "" && c.give == nil && c.child == nil && c.state != running && b.object("error")["code"] == nil:
+		return errors.New("nobody has given this result")
+	}
+	o := outcome{output: b["output"], by: by}
+	if e := b.object("error"); e != nil {
+		o = outcome{code: orElse(e.text("code"), string(problem.Internal)), message: e.text("message"), by: by}
+	}
+	c.out, c.state, c.give, c.child = o, finished, nil, nil
+	a.use(Totals{WorkMs: b.number("workMs")})
+	return nil
+}
+
+// maxErrorsInRow is how many calls may fail one after the other.
+const maxErrorsInRow = 10
+
+// endTurn shows the results to the model.
+func (a *agent) endTurn() {
+	for _, c := range a.calls {
+		switch {
+		case c.out.by == byPerson:
+		case c.out.code == "":
+			a.errorsInRow = 0
+		default:
+			a.errorsInRow++
+		}
+	}
+	last := a.calls[len(a.calls)-1]
+	a.showResults()
+	if a.errorsInRow >= maxErrorsInRow {
+		a.failWith(stopLoop, problem.AgentLoopDetected, false, fmt.Sprintf("%d tool calls in a row have failed; the last one: %s: %s", a.errorsInRow, last.out.code, last.out.message))
+	}
+	a.phase = ready
+	if a.cfg.Hooks.AfterTurn {
+		a.phase = turned
+	}
+}
+
+func (a *agent) showResults() {
+	for _, c := range a.calls {
+		a.talk.add(chat.Message{Role: chat.Result, CallID: c.id, Text: c.message(a.cfg.Results.MaxChars)})
+	}
+	a.calls = nil
+}
+
+// message is what the model is shown of a result: a JSON object, which marks as data what comes from outside. A quote in it ends nothing.
+func (c *call) message(most int) string {
+	var o jsonvalue.Ordered
+	switch {
+	case c.out.code != "":
+		o.Put("error", map[string]any{"code": c.out.code, "message": c.out.message})
+	default:
+		text := jsonvalue.Canonical(c.out.output)
+		if len(text) <= most {
+			o.Put("data", jsonvalue.Raw(text))
+			break
+		}
+		if shown := jsonvalue.FirstUnits(string(text), most); len(shown) < len(text) {
+			o.Put("data_beginning", shown)
+			o.Number("data_bytes", int64(len(text)))
+		} else {
+			o.Put("data", jsonvalue.Raw(text))
+		}
+	}
+	if c.out.by == byPerson {
+		o.Text("by", "person")
+	}
+	if c.edited {
+		o.Put("arguments_changed_by_a_person", c.args)
+	}
+	o.Text("note", c.note)
+	return string(o.Append(nil))
+}
+
+// takeOver decides what becomes of calls that a process may have begun before it died. What follows from one of these decisions may begin
+// other calls, which nobody has begun.
+func (m *Machine) takeOver() {
+	if m.done != nil {
+		return
+	}
+	var begun []*call
+	m.root.each(func(a *agent) {
+		for _, c := range a.calls {
+			if a.phase == calling && c.state == running && c.child == nil && c.tool.onCrash() != crashRepeat {
+				begun = append(begun, c)
+			}
+		}
+	})
+	for _, c := range begun {
+		if _, still, err := m.find(c.key); m.done != nil || err != nil || still != c || c.state != running {
+			continue
+		}
+		if c.tool.onCrash() == crashReport {
+			m.emit(c.key, StepResult, body{"tool": c.name, "by": byEngine}.withError(ToolOutcomeUnknown, "the call may or may not have happened: look before you repeat it"))
+		} else {
+			m.emit(c.key, StepDecided, body{"decision": doAsk, "reason": "crash"})
+		}
+		m.settle()
+	}
+}
+
+func (t *Tool) onCrash() string {
+	switch {
+	case t.OnCrash != "":
+		return t.OnCrash
+	case t.ReadOnly:
+		return crashRepeat
+	}
+	return crashReport
+}

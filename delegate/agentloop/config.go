@@ -1,0 +1,237 @@
+package agentloop
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// Config is a resolved agent: all that decides what it does, without secrets. It is recorded with its first step, so that a changed file
+// does not change a running agent. Zero members have the defaults of the fields below.
+type Config struct {
+	Name         string `json:"name"`
+	Description  string `json:"description,omitempty"`
+	Instructions string `json:"instructions"`
+	// Models are asked in order: the next one after an overload, or when the conversation is too large for the one before.
+	Models         []Model `json:"models"`
+	Stream         bool    `json:"stream,omitempty"`
+	TurnTimeoutMs  int     `json:"turnTimeoutMs,omitempty"`      // 300,000; the driver's
+	ToolTimeoutMs  int     `json:"toolTimeoutMs,omitempty"`      // 60,000; the driver's
+	MaxConcurrency int     `json:"maxToolConcurrency,omitempty"` // 10
+	MaxDepth       int     `json:"maxDepth,omitempty"`           // 5; the root's counts
+	Retry          Retry   `json:"modelRetry"`
+	Gates          []Gate  `json:"gates,omitempty"`
+	Budgets        Budgets `json:"budgets"`
+	Repeats        Repeats `json:"repeats"`
+	Results        Results `json:"results"`
+	Output         *Output `json:"output,omitempty"`
+	// AskPerson offers the tool ask_person.
+	AskPerson bool `json:"askPerson,omitempty"`
+	// Agents are offered as tools agent__<name>.
+	Agents []Sub `json:"agents,omitempty"`
+	// Hooks says which hooks the driver has.
+	Hooks Hooks `json:"hooks"`
+}
+
+// Model is a model that an agent asks.
+type Model struct {
+	// Name is that of the configuration, Model the provider's.
+	Name             string   `json:"name,omitempty"`
+	Model            string   `json:"model"`
+	ContextTokens    int      `json:"contextTokens,omitempty"`
+	MaxTokens        int      `json:"maxTokens,omitempty"`        // 8,192
+	MaxTokensCeiling int      `json:"maxTokensCeiling,omitempty"` // 4 × MaxTokens
+	Temperature      *float64 `json:"temperature,omitempty"`
+	Price            *Price   `json:"priceUsdPerMTok,omitempty"`
+}
+
+// Price is in US dollars per million tokens.
+type Price struct {
+	Input       float64 `json:"input"`
+	CachedInput float64 `json:"cachedInput"`
+	Output      float64 `json:"output"`
+}
+
+// Retry is how often and when a model is asked again.
+type Retry struct {
+	MaxAttempts       int     `json:"maxAttempts,omitempty"`       // 5
+	InitialIntervalMs int     `json:"initialIntervalMs,omitempty"` // 1,000
+	Coefficient       float64 `json:"coefficient,omitempty"`       // 2
+	MaxIntervalMs     int     `json:"maxIntervalMs,omitempty"`     // 60,000
+}
+
+// Budgets bound what an agent may take, its sub-agents included. Zero members of Tokens and CostMicros are no bound.
+type Budgets struct {
+	Turns      int `json:"turns,omitempty"`     // 50
+	ToolCalls  int `json:"toolCalls,omitempty"` // 200
+	Tokens     int `json:"tokens,omitempty"`
+	CostMicros int `json:"costMicros,omitempty"`
+	WorkMs     int `json:"workMs,omitempty"` // 1,800,000
+	// OnExceeded is "fail", or "finish": one more turn without tools, to answer with what there is.
+	OnExceeded string `json:"onExceeded,omitempty"`
+}
+
+// Repeats says at which repetition of the same call the model is warned, and the agent ended.
+type Repeats struct {
+	Warn int `json:"warn,omitempty"` // 3
+	Stop int `json:"stop,omitempty"` // 5
+}
+
+// Results says how much of a result the model sees.
+type Results struct {
+	MaxChars int `json:"maxChars,omitempty"` // 100,000
+}
+
+// Output says what the answer has to be.
+type Output struct {
+	Schema map[string]any `json:"schema"`
+	// Repairs is how often the model may put its answer right.
+	Repairs int `json:"repairs"`
+}
+
+// Hooks says which decisions are the driver's.
+type Hooks struct {
+	BeforeTool bool `json:"beforeTool,omitempty"`
+	AfterTurn  bool `json:"afterTurn,omitempty"`
+}
+
+// Sub is an agent that another may call.
+type Sub struct {
+	Config   Config `json:"config"`
+	Parallel bool   `json:"parallel,omitempty"`
+	Gate     string `json:"gate,omitempty"`
+}
+
+// Tool is a tool of an agent, as listed.
+type Tool struct {
+	// Name has 1 to 64 of the characters A-Z, a-z, 0-9, "_" and "-".
+	Name        string         `json:"name"`
+	Source      string         `json:"source,omitempty"`
+	Description string         `json:"description,omitempty"`
+	Parameters  map[string]any `json:"parameters"`
+	// Parallel says that calls may run beside others.
+	Parallel bool `json:"parallel,omitempty"`
+	ReadOnly bool `json:"readOnly,omitempty"`
+	// OnCrash says what becomes of a call that may have been begun: "repeat", "report" (the default) or "ask".
+	OnCrash string `json:"onCrash,omitempty"`
+	// Gate is "allow" (the default), "ask" or "deny".
+	Gate string `json:"gate,omitempty"`
+}
+
+// Gate is a rule about calls of tools. The first one that matches counts.
+type Gate struct {
+	// Tools are patterns of names: "*" stands for any characters.
+	Tools []string `json:"tools"`
+	// When is a jq program over {tool, arguments, agent, turn}, empty for always. One that fails counts as a match with "ask".
+	When string `json:"when,omitempty"`
+	// Unless is "" or "read_only".
+	Unless string `json:"unless,omitempty"`
+	// Do is "allow", "ask" or "deny".
+	Do     string `json:"do"`
+	Reason string `json:"reason,omitempty"`
+	// TimeoutMs is how long a person may take; then the call is denied. 0 is no limit.
+	TimeoutMs int `json:"timeoutMs,omitempty"`
+}
+
+// MaxTools bounds the tools of an agent.
+const MaxTools = 512
+
+// DefaultMaxTokens is how long an answer of a model may be.
+const DefaultMaxTokens = 8192
+
+func (c Config) withDefaults() Config {
+	or(&c.TurnTimeoutMs, 300_000)
+	or(&c.ToolTimeoutMs, 60_000)
+	or(&c.MaxConcurrency, 10)
+	or(&c.MaxDepth, 5)
+	or(&c.Retry.MaxAttempts, 5)
+	or(&c.Retry.InitialIntervalMs, 1000)
+	or(&c.Retry.Coefficient, 2)
+	or(&c.Retry.MaxIntervalMs, 60_000)
+	or(&c.Budgets.Turns, 50)
+	or(&c.Budgets.ToolCalls, 200)
+	or(&c.Budgets.WorkMs, 1_800_000)
+	or(&c.Budgets.OnExceeded, "fail")
+	or(&c.Repeats.Warn, 3)
+	or(&c.Repeats.Stop, 5)
+	or(&c.Results.MaxChars, 100_000)
+	models := make([]Model, len(c.Models))
+	for i, m := range c.Models {
+		or(&m.MaxTokens, DefaultMaxTokens)
+		or(&m.MaxTokensCeiling, 4*m.MaxTokens)
+		models[i] = m
+	}
+	c.Models = models
+	subs := make([]Sub, len(c.Agents))
+	for i, s := range c.Agents {
+		s.Config = s.Config.withDefaults()
+		subs[i] = s
+	}
+	c.Agents = subs
+	return c
+}
+
+func or[T comparable](v *T, otherwise T) {
+	var zero T
+	if *v == zero {
+		*v = otherwise
+	}
+}
+
+// maxNesting bounds sub-agents of sub-agents in a configuration.
+const maxNesting = 64
+
+// check returns what is wrong with a configuration with its defaults. at is where it stands.
+func (c *Config) check(at string, depth int) *Failure {
+	bad := func(format string, args ...any) *Failure {
+		return &Failure{Code: problem.AgentConfigInvalid, Message: at + ": " + fmt.Sprintf(format, args...), Final: true}
+	}
+	b := c.Budgets
+	switch {
+	case depth > maxNesting:
+		return bad("sub-agents are nested more than %d deep", maxNesting)
+	case len(c.Models) == 0:
+		return bad("no model; name one in \"models\"")
+	case b.Turns < 0 || b.ToolCalls < 0 || b.Tokens < 0 || b.CostMicros < 0 || b.WorkMs < 0 || c.MaxConcurrency < 0 || c.MaxDepth < 0 || c.Results.MaxChars < 0 ||
+		c.Retry.MaxAttempts < 0 || c.Retry.InitialIntervalMs < 0 || c.Retry.MaxIntervalMs < 0 || c.Retry.Coefficient < 1 || c.Repeats.Warn < 0 || c.Repeats.Stop < 0:
+		return bad("a number is negative, or modelRetry.coefficient below 1")
+	case b.OnExceeded != "fail" && b.OnExceeded != "finish":
+		return bad("budgets.onExceeded is %q; use \"fail\" or \"finish\"", b.OnExceeded)
+	case c.Output != nil && c.Output.Repairs < 0:
+		return bad("output.repairs is negative")
+	}
+	for _, m := range c.Models {
+		if m.Model == "" || m.MaxTokens < 0 || m.MaxTokensCeiling < m.MaxTokens {
+			return bad("model %q needs a name, and maxTokensCeiling of at least maxTokens", m.Name)
+		}
+		if b.CostMicros > 0 && m.Price == nil {
+			return bad("budgets.costUsd needs priceUsdPerMTok of model %q", m.Name)
+		}
+		if p := m.Price; p != nil && (p.Input < 0 || p.CachedInput < 0 || p.Output < 0 || p.Input > 1e6 || p.CachedInput > 1e6 || p.Output > 1e6) {
+			return bad("a price of model %q is negative or above 1,000,000", m.Name)
+		}
+	}
+	for i, g := range c.Gates {
+		if !isDecision(g.Do) || g.Unless != "" && g.Unless != "read_only" || g.TimeoutMs < 0 {
+			return bad("gates[%d]: \"do\" is allow, ask or deny, \"unless\" is read_only, \"timeoutMs\" is not negative", i)
+		}
+	}
+	for _, s := range c.Agents {
+		if s.Gate != "" && !isDecision(s.Gate) || !nameOfTool(subPrefix+s.Config.Name) {
+			return bad("sub-agent %q: its gate is allow, ask or deny, its name has at most 57 letters, digits, \"_\" and \"-\"", s.Config.Name)
+		}
+		if f := s.Config.check(at+"."+s.Config.Name, depth+1); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+func isDecision(do string) bool { return do == doAllow || do == doAsk || do == doDeny }
+
+// toValue turns a configuration or a tool into plain JSON; fromValue turns it back. Both are for what this package's types hold.
+func toValue(v any) (any, error) { return jsonvalue.Normalize(v) }
+
+func fromValue(v, into any) error { return json.Unmarshal(jsonvalue.Canonical(v), into) }

@@ -1,0 +1,129 @@
+package agentloop
+
+import (
+	"errors"
+	"path"
+
+	"github.com/workflows-engine/workflows-engine/graph/expr"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// What gates and hooks say.
+const (
+	doAllow   = "allow"
+	doAsk     = "ask"
+	doDeny    = "deny"
+	doReplace = "replace"
+	doStop    = "stop"
+)
+
+// gate returns what the rules say of a call: the first that matches, else the tool's own gate, else allow.
+func (a *agent) gate(c *call) (do, reason string, timeoutMs int) {
+	for i := range a.cfg.Gates {
+		g := &a.cfg.Gates[i]
+		if g.Unless == "read_only" && c.tool.ReadOnly {
+			continue
+		}
+		if meant, err := matches(g.Tools, c.name); err != nil {
+			return doAsk, "", g.TimeoutMs // no rule is passed by, and none allows, because of a typing error
+		} else if !meant {
+			continue
+		}
+		if g.When != "" {
+			holds, err := a.holds(g.When, c)
+			if err != nil {
+				return doAsk, "", g.TimeoutMs
+			}
+			if !holds {
+				continue
+			}
+		}
+		return g.Do, g.Reason, g.TimeoutMs
+	}
+	return orElse(c.tool.Gate, doAllow), "", 0
+}
+
+// matches reports whether a name has one of the patterns. The error is that of a pattern which is none.
+func matches(patterns []string, name string) (bool, error) {
+	for _, p := range patterns {
+		if ok, err := path.Match(p, name); ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+// approval names what a person may approve for good: a tool of an agent, as the agents above it call it.
+func (a *agent) approval(tool string) string {
+	for ; a != nil; a = a.over {
+		tool = a.cfg.Name + "/" + tool
+	}
+	return tool
+}
+
+// holds evaluates the program of a rule. It has no clock: a replay must say the same.
+func (a *agent) holds(program string, c *call) (bool, error) {
+	p, err := expr.Compile(program)
+	if err != nil {
+		return false, err
+	}
+	v, err := p.EvalAt(map[string]any{"tool": c.name, "arguments": c.args, "agent": a.cfg.Name, "turn": float64(a.turn)}, expr.Env{})
+	return expr.Truthy(v), err
+}
+
+// digest binds an approval to a call.
+func (c *call) digest() string {
+	return jsonvalue.Hash(map[string]any{"key": c.key, "tool": c.name, "arguments": c.args})
+}
+
+// decided takes what a hook says of a call, or that a call which may have been begun is put to a person.
+func (a *agent) decided(c *call, b body) error {
+	reason := b.text("reason")
+	if c.state == running && c.child == nil && b.text("decision") == doAsk && reason == "crash" {
+		c.state, c.begun = gated, true
+		return nil
+	}
+	if c.state != deciding {
+		return errors.New("no decision is awaited")
+	}
+	switch b.text("decision") {
+	case doAllow:
+		c.state = c.then
+	case doAsk:
+		c.state = gated
+	case doDeny:
+		c.state = c.then
+		c.refuse(ToolDenied, byEngine, "%s", orElse(reason, "a hook of the operator denies this call"))
+	case doReplace:
+		args, ok := b["arguments"].(map[string]any)
+		if !ok {
+			return errors.New("replace needs arguments")
+		}
+		if jsonvalue.Size(args, maxArguments) > maxArguments {
+			return errors.New("the arguments of the hook are too large")
+		}
+		if wrong := a.violations(c.tool, args); wrong != "" {
+			return errors.New("the arguments of the hook break the tool's parameters: " + wrong)
+		}
+		c.args, c.state = args, c.then
+		c.note = orElse(c.note, "The operator changed the arguments to "+problem.Excerpt(string(jsonvalue.Canonical(args)), 2000)+".")
+	default:
+		return errors.New("a hook says allow, ask, deny or replace")
+	}
+	return nil
+}
+
+// turnDecided takes what a hook says after a turn.
+func (a *agent) turnDecided(b body) error {
+	switch b.text("decision") {
+	case doAllow:
+		a.phase = ready
+	case doStop:
+		a.phase = ready
+		a.failWith(stopHook, problem.AgentStopped, true, orElse(b.text("reason"), "a hook stopped the agent"))
+	default:
+		return errors.New("after a turn a hook says allow or stop")
+	}
+	return nil
+}

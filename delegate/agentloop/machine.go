@@ -1,0 +1,341 @@
+package agentloop
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// Machine is an agent at work, with its sub-agents. It is not safe for concurrent use.
+type Machine struct {
+	root *agent
+	// steps are made and not yet handed out.
+	steps  []Step
+	issued []Effect
+	asked  int
+	// question is the open one.
+	question *question
+	// remembered are tools that need no more approval (agent.approval).
+	remembered map[string]bool
+	done       *Done
+	now        time.Time
+	// wording is that of the journal.
+	wording int
+}
+
+// New begins an agent. The task is the first message.
+func New(config Config, task string) *Machine {
+	config = config.withDefaults()
+	f := config.check(strconv.Quote(config.Name), 0)
+	if f == nil { // what is recorded is what counts, from the beginning
+		v, err := toValue(config)
+		if config = (Config{}); err == nil {
+			err = fromValue(v, &config)
+		}
+		if err != nil {
+			f = &Failure{Code: problem.AgentConfigInvalid, Message: "the configuration is not JSON: " + err.Error(), Final: true}
+		}
+	}
+	m := &Machine{remembered: map[string]bool{}, wording: wording}
+	m.root = &agent{m: m, cfg: &config, task: task}
+	if f != nil {
+		m.root.fail(stopError, *f)
+	} else if strings.TrimSpace(task) == "" {
+		m.root.fail(stopError, Failure{Code: problem.AgentConfigInvalid, Message: "the input is empty; give the agent a task", Final: true})
+	}
+	return m
+}
+
+// Replay makes the machine of recorded steps, of which the first is the root's "begun". begun says that what is outstanding may have been
+// begun by a process that has died (activities.Journal.Begun). The error is AGENT_JOURNAL_INVALID: no agent can have made the steps.
+func Replay(steps []Step, begun bool) (*Machine, error) {
+	if len(steps) == 0 {
+		return nil, invalid(&Step{}, 0, "there is no step")
+	}
+	config := Config{}
+	first := body(steps[0].Body)
+	m := &Machine{remembered: map[string]bool{}, wording: first.number("wording")}
+	if steps[0].Key != listKey || steps[0].Kind != StepBegun || first.number("v") != 1 {
+		return nil, invalid(&steps[0], 0, "the first step is not a \"begun\" of the form 1; a newer release may have written it")
+	}
+	if err := fromValue(first["config"], &config); err != nil {
+		return nil, invalid(&steps[0], 0, err.Error())
+	}
+	config = config.withDefaults()
+	if f := config.check(strconv.Quote(config.Name), 0); f != nil {
+		return nil, invalid(&steps[0], 0, f.Message)
+	}
+	m.root = &agent{m: m, cfg: &config, task: first.text("task")}
+	for i := range steps {
+		if err := m.replay(&steps[i]); err != nil {
+			return nil, invalid(&steps[i], i, err.Error())
+		}
+	}
+	if begun {
+		m.takeOver()
+	}
+	return m, nil
+}
+
+func invalid(s *Step, i int, why string) error {
+	return &problem.Error{
+		Code:    problem.AgentJournalInvalid,
+		Message: problem.Format("step %d, %s %q: %s", i+1, problem.Clip(s.Kind, 40), s.Key, problem.Excerpt(why, problem.MaxText)),
+		Hint:    "run the agent again; its recorded steps cannot be continued",
+	}
+}
+
+// replay applies a recorded step. One that follows from those before it has been made already, and must be the same.
+func (m *Machine) replay(s *Step) error {
+	if !s.At.IsZero() {
+		m.now = s.At
+	}
+	if (s.Kind == StepWoken || s.Kind == StepRest) && (len(m.steps) > 0 || m.done != nil) {
+		return nil // the engine records them after an answer, too, and in a fork, before what follows from that
+	}
+	if len(m.steps) > 0 {
+		made := m.steps[0]
+		if made.Key != s.Key || made.Kind != s.Kind || m.wording == wording && (!jsonvalue.Equal(made.Body, s.Body) || !sameTotals(&made, s)) {
+			return fmt.Errorf("expected %s %q", made.Kind, made.Key)
+		}
+		m.steps = m.steps[1:]
+		return nil
+	}
+	if m.done != nil {
+		return fmt.Errorf("the agent has ended before")
+	}
+	again := *s
+	if err := m.apply(&again); err != nil {
+		return err
+	}
+	again.Totals = m.root.spent.Map()
+	if m.wording == wording && !sameTotals(&again, s) {
+		return fmt.Errorf("its totals do not follow from the steps")
+	}
+	m.settle()
+	return nil
+}
+
+// sameTotals compares the totals of a recorded step, which those of the engine need not have.
+func sameTotals(made, recorded *Step) bool {
+	return recorded.Totals == nil || jsonvalue.Equal(made.Totals, recorded.Totals)
+}
+
+// Ready returns the outcome of the last input. A second call returns what is open, and nothing to record.
+func (m *Machine) Ready() Batch {
+	b := Batch{Steps: m.steps, Done: m.done}
+	m.steps = nil
+	open := m.Outstanding()
+	for _, e := range open {
+		if indexOf(m.issued, e.ID()) < 0 {
+			b.Effects = append(b.Effects, e)
+		}
+	}
+	for _, e := range m.issued {
+		if indexOf(open, e.ID()) < 0 {
+			b.Abandoned = append(b.Abandoned, e)
+		}
+	}
+	m.issued = open
+	if m.question != nil && m.done == nil {
+		q := m.question.Question
+		b.Question = &q
+	}
+	b.Rest = resting(open)
+	return b
+}
+
+// Outstanding returns the effects whose outcome is awaited, in a fixed order.
+func (m *Machine) Outstanding() []Effect {
+	if m.done != nil {
+		return nil
+	}
+	return m.root.outstanding(nil)
+}
+
+func resting(open []Effect) (first time.Time) {
+	for _, e := range open {
+		r, ok := e.(Rest)
+		if !ok {
+			return time.Time{}
+		}
+		if first.IsZero() || r.Until.Before(first) {
+			first = r.Until
+		}
+	}
+	return first
+}
+
+func indexOf(effects []Effect, id string) int {
+	for i, e := range effects {
+		if e.ID() == id {
+			return i
+		}
+	}
+	return -1
+}
+
+// Totals returns what the agent has taken so far.
+func (m *Machine) Totals() Totals { return m.root.spent }
+
+// WorkLeft returns how much of the work budget is left: what is under way longer than that is Expired. The turn in which an agent answers
+// with what it has is bound by the time of a turn alone.
+func (m *Machine) WorkLeft() time.Duration {
+	if m.root.finishing != "" {
+		return math.MaxInt64
+	}
+	return duration(max(0, m.root.cfg.Budgets.WorkMs-m.root.spent.WorkMs))
+}
+
+func duration(ms int) time.Duration { return time.Duration(ms) * time.Millisecond }
+
+// Handle takes an input. An error means that it does not fit, and that nothing has changed.
+func (m *Machine) Handle(in Input, now time.Time) error {
+	if m.done != nil {
+		return refuse("the agent has ended")
+	}
+	if len(m.steps) > 0 {
+		return refuse("there are steps to record: call Ready first")
+	}
+	switch in := in.(type) {
+	case Cancelled:
+		m.end(Done{Stop: stopError, Failure: &Failure{Code: problem.ActivityCancelled, Message: orElse(in.Reason, "the agent was cancelled"), Final: true}})
+		return nil
+	case Woken:
+		return m.wake(in, now)
+	}
+	s, err := m.step(in, now)
+	if err != nil {
+		return err
+	}
+	if s.Key == listKey && s.Kind == StepTried { // there is no agent yet that a journal could be of
+		f := failureOf(s.Body)
+		m.root.fail(stopError, f)
+		return nil
+	}
+	before := m.now
+	m.now = now
+	if err := m.apply(s); err != nil {
+		m.now = before
+		return refuse(err.Error())
+	}
+	m.settled(effectID(in))
+	if s.Kind != StepAnswer { // the engine has recorded it
+		s.Totals, s.At = m.root.spent.Map(), now
+		m.steps = append(m.steps, *s)
+	}
+	m.settle()
+	return nil
+}
+
+// settled forgets an effect whose outcome has come.
+func (m *Machine) settled(id string) {
+	if i := indexOf(m.issued, id); i >= 0 {
+		m.issued = append(m.issued[:i:i], m.issued[i+1:]...)
+	}
+}
+
+func effectID(in Input) string {
+	switch in := in.(type) {
+	case ToolsListed:
+		return ListTools{Key: in.Key}.ID()
+	case ModelReplied:
+		return AskModel{Key: in.Key, Try: in.Try}.ID()
+	case ModelFailed:
+		return AskModel{Key: in.Key, Try: in.Try}.ID()
+	case ToolReturned:
+		return CallTool{Key: in.Key}.ID()
+	case Decided:
+		return Decide{Key: in.Key}.ID()
+	}
+	return ""
+}
+
+// wake ends pauses. A pause in memory is not recorded: what follows it is.
+func (m *Machine) wake(in Woken, now time.Time) error {
+	a, _, err := m.find(in.Key)
+	if err != nil || a.phase != pausing {
+		return refuse(problem.Format("nothing rests under %q", in.Key))
+	}
+	if now.Before(a.until) {
+		return refuse(problem.Format("%q rests until %s", in.Key, instant(a.until)))
+	}
+	m.settled(Rest{Key: in.Key, Until: a.until}.ID())
+	a.phase = asking
+	return nil
+}
+
+func refuse(why string) error {
+	return &problem.Error{Code: problem.ValidationError, Message: why}
+}
+
+// emit records a step that follows from those before it.
+func (m *Machine) emit(key, kind string, b body) {
+	s := Step{Key: key, Kind: kind, Body: b, At: m.now}
+	if err := m.apply(&s); err != nil {
+		panic("agentloop: a step of its own does not fit: " + kind + " " + key + ": " + err.Error())
+	}
+	s.Totals = m.root.spent.Map()
+	m.steps = append(m.steps, s)
+}
+
+// settle computes what follows from a step, until nothing does.
+func (m *Machine) settle() {
+	for m.done == nil && m.root.advance() {
+	}
+	if m.done == nil && m.question == nil && len(m.Outstanding()) == 0 {
+		m.raise("")
+	}
+}
+
+func (m *Machine) end(d Done) {
+	d.Totals, d.Models = m.root.spent, m.root.models
+	if d.Failure != nil {
+		d.LastText = problem.Excerpt(m.root.lastText, 4<<10)
+	}
+	m.done, m.question = &d, nil
+}
+
+// listKey is the key of the first step of an agent.
+const listKey = "0"
+
+// find returns the agent that a key belongs to, and the call if it is one's.
+func (m *Machine) find(key string) (*agent, *call, error) {
+	a := m.root
+	for {
+		own := key[len(a.prefix):]
+		head, _, nested := strings.Cut(own, "/")
+		if !strings.Contains(head, ".") {
+			if nested || head != listKey && head != "t"+strconv.Itoa(a.turn) {
+				return nil, nil, fmt.Errorf("nothing is outstanding under %q", problem.Clip(key, problem.MaxQuoted))
+			}
+			return a, nil, nil
+		}
+		c := a.callOf(a.prefix + head)
+		switch {
+		case c == nil || nested && c.child == nil:
+			return nil, nil, fmt.Errorf("nothing is outstanding under %q", problem.Clip(key, problem.MaxQuoted))
+		case !nested:
+			return a, c, nil
+		}
+		a = c.child
+	}
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+const instantForm = "2006-01-02T15:04:05.000Z"
+
+func instant(t time.Time) string { return t.UTC().Format(instantForm) }
+
+func orElse(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,241 @@
+package agentloop_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/activities/chat"
+	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/soak"
+)
+
+// TestRandomSchedules plays agents against random models, tools, people and deaths. After every input the replay of the journal has the same
+// outstanding effects and the same end; so has the replay of every prefix, from which the rest of a batch follows again.
+func TestRandomSchedules(t *testing.T) {
+	t.Parallel()
+	schedules := soak.Setting("SOAK_SCHEDULES", soak.Size(2000, 300, 100_000))
+	offset := uint64(soak.Setting("SOAK_SEED", 0))
+	ends := map[string]int{}
+	for n := range schedules {
+		s := &schedule{rng: rand.New(rand.NewPCG(offset+uint64(n), 5))}
+		ends[s.run(t, n)]++
+		if t.Failed() {
+			t.Fatalf("schedule %d", n)
+		}
+	}
+	t.Logf("%d schedules: %v", schedules, ends)
+	for _, stop := range []string{"answer", "turns", "tool_calls", "tokens", "time", "loop", "person", "hook", "error"} {
+		if ends[stop] == 0 && schedules >= 2000 {
+			t.Errorf("no schedule has ended by %s", stop)
+		}
+	}
+}
+
+type schedule struct {
+	rng   *rand.Rand
+	tools []agentloop.Tool
+}
+
+func (s *schedule) one(of ...string) string { return of[s.rng.IntN(len(of))] }
+
+func (s *schedule) often(percent int) bool { return s.rng.IntN(100) < percent }
+
+func (s *schedule) config(name string, depth int) agentloop.Config {
+	r := s.rng
+	c := agentloop.Config{
+		Name: name, Instructions: "Do it.", Models: []agentloop.Model{{Model: "m", MaxTokens: 1000, Price: &agentloop.Price{Input: 1, Output: 2}}},
+		MaxConcurrency: 1 + r.IntN(3), MaxDepth: 1 + r.IntN(2), AskPerson: s.often(50),
+		Budgets: agentloop.Budgets{Turns: 1 + r.IntN(12), ToolCalls: 1 + r.IntN(15), WorkMs: 1 + r.IntN(4000), OnExceeded: s.one("", "finish")},
+		Hooks:   agentloop.Hooks{BeforeTool: s.often(20), AfterTurn: s.often(20)},
+	}
+	if s.often(30) {
+		c.Models = append(c.Models, agentloop.Model{Model: "other", MaxTokens: 500, Price: &agentloop.Price{Input: 3, Output: 4}})
+	}
+	if s.often(30) {
+		c.Budgets.Tokens = 500 + r.IntN(5000)
+	}
+	if s.often(30) {
+		c.Budgets.CostMicros = 500 + r.IntN(9000)
+	}
+	if s.often(30) {
+		c.Output = &agentloop.Output{Repairs: r.IntN(3), Schema: map[string]any{"type": "object", "required": []any{"n"}}}
+	}
+	for range r.IntN(3) {
+		g := agentloop.Gate{Tools: []string{s.one("*", "a", "b", "[")}, Do: s.one("allow", "ask", "deny", "ask"), Unless: s.one("", "read_only"), TimeoutMs: r.IntN(2) * 5000}
+		g.When = s.one("", ".arguments.n > 1", "error", "(", ".turn == 2", "now > 0")
+		c.Gates = append(c.Gates, g)
+	}
+	if depth < 2 {
+		for i := range r.IntN(3) {
+			c.Agents = append(c.Agents, agentloop.Sub{Config: s.config(fmt.Sprintf("sub%d", i), depth+1), Parallel: s.often(60), Gate: s.one("", "ask")})
+		}
+	}
+	return c
+}
+
+func (s *schedule) run(t *testing.T, n int) string {
+	for _, name := range []string{"a", "b", "c", "d"} {
+		tool := agentloop.Tool{Name: name, Source: "test", Parallel: s.often(60), ReadOnly: s.often(40), OnCrash: s.one("", "repeat", "report", "ask"), Gate: s.one("", "", "ask", "deny")}
+		if s.often(25) { // compiling schemas takes most of the time
+			tool.Parameters = map[string]any{"type": "object", "properties": map[string]any{"n": map[string]any{"type": "number"}}}
+		}
+		s.tools = append(s.tools, tool)
+	}
+	b := newBench(t, s.config("root", 0), "go")
+	for step := 0; ; step++ {
+		if t.Failed() {
+			return ""
+		}
+		if d := b.last.Done; d != nil {
+			if err := b.m.Handle(agentloop.Cancelled{}, b.now); err == nil {
+				t.Error("an ended agent took an input")
+			}
+			return d.Stop
+		}
+		if step > 3000 {
+			t.Errorf("schedule %d has no end\n%s", n, b.text())
+			return ""
+		}
+		if s.often(5) && len(b.journal) > 0 {
+			b.m = b.rebuild(true)
+			b.asked = map[bool]string{true: b.asked}[b.asked != ""]
+			b.drain()
+			b.check()
+			continue
+		}
+		in := s.input(b)
+		if in == nil {
+			t.Errorf("nothing is outstanding\n%s", b.text())
+			return ""
+		}
+		before := len(b.journal)
+		if err := b.try(in); err != nil {
+			if len(b.journal) != before {
+				t.Errorf("%T was refused and recorded: %v", in, err)
+			}
+			continue
+		}
+		if _, cancelled := in.(agentloop.Cancelled); cancelled {
+			return "cancelled"
+		}
+		if n < 500 || s.often(30) || b.last.Done != nil {
+			b.check()
+			b.checkCuts(b.last.Steps)
+		}
+	}
+}
+
+// input draws what happens next; some of it does not fit.
+func (s *schedule) input(b *bench) agentloop.Input {
+	if s.often(1) && s.often(30) {
+		return agentloop.Cancelled{Reason: "enough"}
+	}
+	if s.often(1) && len(b.journal) > 0 {
+		return agentloop.Expired{Worked: time.Second}
+	}
+	if q := b.last.Question; q != nil {
+		return s.answer(q)
+	}
+	open := b.m.Outstanding()
+	if len(open) == 0 {
+		return nil
+	}
+	worked := time.Duration(s.rng.IntN(300)) * time.Millisecond
+	switch e := open[s.rng.IntN(len(open))].(type) {
+	case agentloop.ListTools:
+		if s.often(3) {
+			return agentloop.ToolsListed{Key: e.Key, Failure: &agentloop.Failure{Code: problem.MCPServerNotConfigured, Message: "no"}}
+		}
+		return agentloop.ToolsListed{Key: e.Key, Tools: s.tools}
+	case agentloop.Rest:
+		b.now = e.Until
+		return agentloop.Woken{Key: e.Key}
+	case agentloop.Decide:
+		if e.Tool == "" {
+			return agentloop.Decided{Key: e.Key, Decision: s.one("allow", "allow", "allow", "allow", "stop", "nonsense")}
+		}
+		return agentloop.Decided{Key: e.Key, Decision: s.one("allow", "allow", "ask", "deny", "replace", "nonsense"), Reason: "hook", Arguments: map[string]any{"n": 3, "task": "t", "question": "q?"}}
+	case agentloop.CallTool:
+		switch s.rng.IntN(6) {
+		case 0:
+			return agentloop.ToolReturned{Key: e.Key, Failure: &agentloop.Failure{Code: problem.MCPToolExecutionError, Message: "broken"}, Worked: worked}
+		case 1:
+			return agentloop.ToolReturned{Key: e.Key + "x", Output: 1}
+		}
+		return agentloop.ToolReturned{Key: e.Key, Output: map[string]any{"n": s.rng.IntN(100)}, Worked: worked}
+	case agentloop.AskModel:
+		if s.often(12) {
+			return agentloop.ModelFailed{
+				Key: e.Key, Try: e.Try, Code: problem.Code(s.one(string(problem.LLMProviderError), string(problem.Timeout), chat.CodeContextExceeded)), Message: "busy", Worked: worked,
+				Final: s.often(10), Overloaded: s.often(40), After: time.Duration(s.rng.IntN(3)) * time.Second, Usage: chat.Usage{Prompt: s.rng.IntN(10)},
+			}
+		}
+		return agentloop.ModelReplied{Key: e.Key, Try: e.Try, Worked: worked, Reply: s.reply(e)}
+	}
+	return nil
+}
+
+func (s *schedule) reply(e agentloop.AskModel) chat.Reply {
+	r := chat.Reply{Model: e.Request.Model, Finish: chat.FinishStop, Usage: chat.Usage{Prompt: s.rng.IntN(200), Cached: s.rng.IntN(50), Completion: s.rng.IntN(60)}}
+	switch s.rng.IntN(16) {
+	case 0:
+		r.Text, r.Finish = "half of a", chat.FinishLength
+	case 1: // empty
+	case 2:
+		r.Text, r.Finish = "withheld", chat.Finish(s.one("content_filter", "stop"))
+	case 3, 4:
+		r.Text = s.one("done", `{"n":1}`, "```json\n{\"n\":2}\n```", `{"m":1}`)
+	default:
+		for i := range 1 + s.rng.IntN(4) {
+			c := chat.Call{ID: fmt.Sprint("c", i), Name: s.one("a", "b", "c", "d", "a", "b", "ask_person", "agent__sub0", "agent__sub1", "nothing"), Arguments: fmt.Sprintf(`{"n":%d}`, s.rng.IntN(3))}
+			switch {
+			case c.Name == "ask_person":
+				c.Arguments = s.one(`{"question":"Which?"}`, `{"question":"Which?","schema":{"type":"object","required":["x"]}}`)
+			case c.Name[0] == 'a' && len(c.Name) > 1:
+				c.Arguments = s.one(`{"task":"part"}`, `{"task":" "}`)
+			case s.often(8):
+				c.Arguments = s.one("{", `{"n":"x"}`, "[]", "")
+			}
+			r.Calls = append(r.Calls, c)
+		}
+	}
+	return r
+}
+
+func (s *schedule) answer(q *agentloop.Question) agentloop.Input {
+	if !q.Expires.IsZero() && s.often(20) {
+		return agentloop.Answered{Key: q.Key, Payload: q.Otherwise, Expired: true}
+	}
+	if q.Body["about"] == "person" {
+		return agentloop.Answered{Key: q.Key, Payload: map[string]any{s.one("x", "y"): "blue"}}
+	}
+	decide := func() map[string]any {
+		d := map[string]any{"decision": s.one("approve", "approve", "deny", "edit", "respond", "nonsense")}
+		if s.often(4) {
+			d["decision"] = "stop"
+		}
+		d["arguments"], d["result"], d["remember"] = map[string]any{"n": float64(s.rng.IntN(9)), "task": "t", "question": "q"}, "mine", s.often(30)
+		if s.often(5) {
+			d["digest"] = "wrong"
+		}
+		return d
+	}
+	if s.often(40) {
+		return agentloop.Answered{Key: q.Key, Payload: decide()}
+	}
+	calls := map[string]any{}
+	for _, v := range q.Body["calls"].([]any) {
+		c := v.(map[string]any)
+		if s.often(95) {
+			d := decide()
+			if s.often(50) && d["digest"] == nil {
+				d["digest"] = c["digest"]
+			}
+			calls[c["key"].(string)] = d
+		}
+	}
+	return agentloop.Answered{Key: q.Key, Payload: map[string]any{"calls": calls}}
+}

@@ -1,0 +1,241 @@
+package agentloop
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/activities/chat"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// body is that of a step. Its readers forgive what is not there: what a step must have is checked where it is applied.
+
+type body map[string]any
+
+func (b body) text(name string) string { s, _ := b[name].(string); return s }
+
+func (b body) flag(name string) bool { v, _ := b[name].(bool); return v }
+
+// number returns a count, 0 for what is none.
+func (b body) number(name string) int {
+	n, _ := b[name].(float64)
+	if !(n >= 0 && n <= maxCount) {
+		return 0
+	}
+	return int(n)
+}
+
+func (b body) object(name string) body { m, _ := b[name].(map[string]any); return m }
+
+func (b body) list(name string) []any { l, _ := b[name].([]any); return l }
+
+// step makes the step that an input is recorded as. Whether it fits is for apply to say.
+func (m *Machine) step(in Input, now time.Time) (*Step, error) {
+	switch in := in.(type) {
+	case ToolsListed:
+		return m.listed(in)
+	case ModelReplied:
+		a, _, err := m.find(in.Key)
+		if err != nil || a.req == nil {
+			return nil, refuse(problem.Format("no reply is awaited under %q", in.Key))
+		}
+		return &Step{Key: in.Key, Kind: StepReply, Body: a.replyBody(in)}, nil
+	case ModelFailed:
+		a, _, err := m.find(in.Key)
+		if err != nil {
+			return nil, refuse(err.Error())
+		}
+		return &Step{Key: in.Key, Kind: StepTried, Body: a.triedBody(in, now)}, nil
+	case ToolReturned:
+		_, c, err := m.find(in.Key)
+		if err != nil || c == nil {
+			return nil, refuse(problem.Format("no result is awaited under %q", in.Key))
+		}
+		return &Step{Key: in.Key, Kind: StepResult, Body: resultBody(c, in)}, nil
+	case Decided:
+		if _, c, err := m.find(in.Key); err != nil || c != nil && c.state != deciding {
+			return nil, refuse(problem.Format("no decision is awaited under %q", in.Key))
+		}
+		b := body{"decision": in.Decision}
+		if in.Reason != "" {
+			b["reason"] = clean(in.Reason, problem.MaxText)
+		}
+		if in.Arguments != nil {
+			args, err := jsonvalue.Normalize(in.Arguments)
+			if err != nil {
+				return nil, refuse("the arguments of a hook: " + err.Error())
+			}
+			b["arguments"] = args
+		}
+		return &Step{Key: in.Key, Kind: StepDecided, Body: b}, nil
+	case Answered:
+		payload, err := jsonvalue.Normalize(in.Payload)
+		if err != nil {
+			return nil, refuse("the answer: " + err.Error())
+		}
+		b := body{"payload": payload}
+		if in.Expired {
+			b["expired"] = true
+		}
+		return &Step{Key: in.Key, Kind: StepAnswer, Body: b}, nil
+	case Expired:
+		return &Step{Key: m.root.turnKey(), Kind: StepDecided, Body: body{"decision": "expired", "workMs": millis(in.Worked)}}, nil
+	}
+	return nil, refuse(fmt.Sprintf("%T is no input", in))
+}
+
+func millis(d time.Duration) float64 { return float64(min(max(0, d.Milliseconds()), maxCount)) }
+
+// apply changes the machine by a step. On an error nothing has changed.
+func (m *Machine) apply(s *Step) error {
+	b := body(s.Body)
+	switch s.Kind {
+	case StepQuestion:
+		if m.question == nil || m.question.Key != s.Key {
+			return errors.New("no such question is to be asked")
+		}
+		return nil
+	case StepAnswer:
+		return m.answered(s.Key, b)
+	case StepRest:
+		return nil
+	case StepWoken:
+		m.root.wakeAll(m.now)
+		return nil
+	}
+	if len(s.Key) == 0 || len(s.Key) > 4096 {
+		return errors.New("its key is empty or too long")
+	}
+	a, c, err := m.find(s.Key)
+	if err != nil {
+		return err
+	}
+	listing := s.Key == a.prefix+listKey
+	switch {
+	case s.Kind == StepBegun && listing && a.phase == listed:
+		return a.begun(b)
+	case s.Kind == StepTried && listing && a.phase == listed:
+		f := failureOf(b)
+		a.refusedList = &f
+		return nil
+	case listing:
+	case s.Kind == StepReply && c == nil && (a.phase == asking || a.phase == pausing):
+		return a.replied(b)
+	case s.Kind == StepTried && c == nil && (a.phase == asking || a.phase == pausing):
+		return a.tried(b)
+	case s.Kind == StepResult && c != nil:
+		return a.resulted(c, b)
+	case s.Kind == StepDecided && c == nil && b.text("decision") == "expired" && a == m.root:
+		if m.question != nil {
+			return errors.New("nothing is under way: waiting for a person is not work")
+		}
+		a.expire(b.number("workMs"))
+		return nil
+	case s.Kind == StepDecided && c == nil && a.phase == turned:
+		return a.turnDecided(b)
+	case s.Kind == StepDecided && c != nil:
+		return a.decided(c, b)
+	}
+	return errors.New("nothing waits for it")
+}
+
+// listed makes the first step of an agent.
+func (m *Machine) listed(in ToolsListed) (*Step, error) {
+	a, _, err := m.find(in.Key)
+	if err != nil || in.Key != a.prefix+listKey {
+		return nil, refuse(problem.Format("no tools are awaited under %q", in.Key))
+	}
+	tools, f := a.offered(in.Tools), in.Failure
+	if f == nil {
+		f = checkTools(tools)
+	}
+	var plain any
+	if f == nil {
+		if plain, err = toValue(tools); err != nil {
+			f = &Failure{Code: problem.AgentConfigInvalid, Message: "the list of tools: " + err.Error(), Final: true}
+		}
+	}
+	b := body{"v": 1.0, "wording": float64(wording), "agent": a.cfg.Name, "tools": plain, "system": a.systemText(len(tools) > 0), "task": strings.ToValidUTF8(a.task, "\uFFFD")}
+	if a == m.root {
+		config, err := toValue(a.cfg)
+		if err != nil {
+			return nil, refuse("the configuration is not JSON: " + err.Error())
+		}
+		b["config"], b["configHash"] = config, jsonvalue.Hash(config)
+	}
+	if f == nil && jsonvalue.Size(map[string]any(b), maxResultBytes) > maxResultBytes {
+		f = &Failure{Code: problem.AgentConfigInvalid, Message: fmt.Sprintf("configuration, tools and task are together larger than %d bytes", maxResultBytes), Final: true}
+	}
+	if f != nil {
+		return &Step{Key: in.Key, Kind: StepTried, Body: body{"try": 1.0, "code": string(f.Code), "message": clean(f.Message, problem.MaxText), "final": f.Final}}, nil
+	}
+	return &Step{Key: in.Key, Kind: StepBegun, Body: b}, nil
+}
+
+func checkTools(tools []Tool) *Failure {
+	bad := func(format string, args ...any) *Failure {
+		return &Failure{Code: problem.AgentConfigInvalid, Message: problem.Format(format, args...), Final: true}
+	}
+	if len(tools) > MaxTools {
+		return bad("there are %d tools, of at most %d: allow fewer", len(tools), MaxTools)
+	}
+	var names []string
+	for _, t := range tools {
+		switch {
+		case !nameOfTool(t.Name):
+			return bad("the tool name %q is not made of 1 to 64 letters, digits, \"_\" and \"-\"", t.Name)
+		case slices.Contains(names, t.Name):
+			return bad("two tools are called %q: deny one of them", t.Name)
+		case t.Gate != "" && !isDecision(t.Gate), !slices.Contains([]string{"", crashRepeat, crashReport, crashAsk}, t.OnCrash):
+			return bad("tool %q: gate is allow, ask or deny, onCrash repeat, report or ask", t.Name)
+		}
+		names = append(names, t.Name)
+	}
+	return nil
+}
+
+// resultBody records what a tool has returned.
+func resultBody(c *call, in ToolReturned) body {
+	b := body{"tool": c.name, "workMs": millis(in.Worked)}
+	if f := in.Failure; f != nil {
+		return b.withError(string(f.Code), clean(f.Message, problem.MaxText))
+	}
+	v, err := jsonvalue.Normalize(in.Output)
+	if err != nil {
+		return b.withError(string(problem.ActivityOutputInvalid), "the result is not JSON: "+problem.Excerpt(err.Error(), problem.MaxText))
+	}
+	size := jsonvalue.Size(v, maxResultBytes)
+	if size > maxResultBytes {
+		return b.withError(ToolResultTooLarge, fmt.Sprintf("the result is larger than %d bytes: ask for less", maxResultBytes))
+	}
+	b["output"], b["bytes"] = v, float64(size)
+	return b
+}
+
+func (b body) withError(code, message string) body {
+	b["error"] = map[string]any{"code": code, "message": message}
+	return b
+}
+
+// usageBody and usageOf have the members of llm_call (chat.UsageIn).
+func usageBody(u chat.Usage) map[string]any {
+	m := map[string]any{"prompt_tokens": float64(u.Prompt), "cached_tokens": float64(u.Cached), "completion_tokens": float64(u.Completion)}
+	if u.Estimated {
+		m["estimated"] = true
+	}
+	return m
+}
+
+func usageOf(b body) chat.Usage {
+	u := chat.Usage{Prompt: b.number("prompt_tokens"), Cached: b.number("cached_tokens"), Completion: b.number("completion_tokens"), Estimated: b.flag("estimated")}
+	u.Cached = min(u.Cached, u.Prompt)
+	return u
+}
+
+func failureOf(b body) Failure {
+	return Failure{Code: problem.Code(orElse(b.text("code"), string(problem.Internal))), Message: b.text("message"), Final: b.flag("final")}
+}

@@ -1,0 +1,105 @@
+package agentloop
+
+import (
+	"math"
+
+	"github.com/workflows-engine/workflows-engine/activities/chat"
+)
+
+// Totals are what an agent has taken, its sub-agents included.
+type Totals struct {
+	Turns, ToolCalls                             int
+	PromptTokens, CachedTokens, CompletionTokens int
+	CostMicros, WorkMs                           int
+	// Estimated says that a provider did not count tokens.
+	Estimated bool
+}
+
+// Map returns the totals as they are recorded.
+func (t Totals) Map() map[string]any {
+	m := map[string]any{
+		"turns": float64(t.Turns), "tool_calls": float64(t.ToolCalls), "prompt_tokens": float64(t.PromptTokens), "cached_tokens": float64(t.CachedTokens),
+		"completion_tokens": float64(t.CompletionTokens), "cost_micros": float64(t.CostMicros), "work_ms": float64(t.WorkMs),
+	}
+	if t.Estimated {
+		m["estimated"] = true
+	}
+	return m
+}
+
+// maxCount bounds every number that comes from outside, so that sums of them stay exact as doubles.
+const maxCount = 1 << 40
+
+func (t *Totals) add(d Totals) {
+	sum := func(a *int, b int) { *a = min(*a+b, maxCount) }
+	sum(&t.Turns, d.Turns)
+	sum(&t.ToolCalls, d.ToolCalls)
+	sum(&t.PromptTokens, d.PromptTokens)
+	sum(&t.CachedTokens, d.CachedTokens)
+	sum(&t.CompletionTokens, d.CompletionTokens)
+	sum(&t.CostMicros, d.CostMicros)
+	sum(&t.WorkMs, d.WorkMs)
+	t.Estimated = t.Estimated || d.Estimated
+}
+
+// price returns what a request has taken.
+func price(m *Model, u chat.Usage) Totals {
+	t := Totals{PromptTokens: u.Prompt, CachedTokens: u.Cached, CompletionTokens: u.Completion, Estimated: u.Estimated}
+	if p := m.Price; p != nil {
+		cost := float64(u.Prompt-u.Cached)*p.Input + float64(u.Cached)*p.CachedInput + float64(u.Completion)*p.Output
+		t.CostMicros = int(min(math.Ceil(cost), maxCount)) // a dollar for a million tokens is a millionth for one
+	}
+	return t
+}
+
+// use adds to the totals of an agent and of all above it.
+func (a *agent) use(d Totals) {
+	for ; a != nil; a = a.parent() {
+		a.spent.add(d)
+	}
+}
+
+// exceeded returns the first budget of an agent that is used up, as a word of Done.Stop, "" for none. calls is whether a tool is about to
+// be called, else a model.
+func (a *agent) exceeded(calls bool) string {
+	b, s := &a.cfg.Budgets, &a.spent
+	switch {
+	case !calls && s.Turns >= b.Turns:
+		return stopTurns
+	case calls && s.ToolCalls >= b.ToolCalls:
+		return stopToolCalls
+	case b.Tokens > 0 && s.PromptTokens+s.CompletionTokens >= b.Tokens:
+		return stopTokens
+	case b.CostMicros > 0 && s.CostMicros >= b.CostMicros:
+		return stopCost
+	case s.WorkMs >= b.WorkMs:
+		return stopTime
+	}
+	return ""
+}
+
+// leastTokens is how many tokens an answer needs: with fewer left a budget is used up.
+const leastTokens = 256
+
+// room returns how many tokens of most an answer may have within the budget of an agent, and the budget that is used up, if any.
+func (a *agent) room(m *Model, prompt, most int) (int, string) {
+	b, s := &a.cfg.Budgets, &a.spent
+	budget := ""
+	least := min(leastTokens, most)
+	if b.Tokens > 0 {
+		if left := b.Tokens - s.PromptTokens - s.CompletionTokens - prompt; left < most {
+			if most = left; most < least {
+				return 0, stopTokens
+			}
+		}
+	}
+	if p := m.Price; b.CostMicros > 0 && p != nil && p.Output > 0 {
+		left := (float64(b.CostMicros-s.CostMicros) - float64(prompt)*p.Input) / p.Output
+		if left < float64(most) {
+			if most = int(left); most < least {
+				budget = stopCost
+			}
+		}
+	}
+	return most, budget
+}
