@@ -43,7 +43,7 @@ func (x *config) mapping() *expr.Mapping {
 		member, place := n.Get(name), at.member(name)
 		err, wrong := problems[name]
 		if !wrong {
-			x.c.lintMapping(member, place, x.v, true)
+			x.c.lintMapping(member, place, x.v)
 			continue
 		}
 		x.c.fatal(problem.ExpressionInvalid, member, place, x.v, err.Error(), hintOf(err))

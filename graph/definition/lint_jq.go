@@ -13,9 +13,8 @@ import (
 // Warnings about programs that compile and probably do not do what their author means (spec: definition, 11.1 and
 // 14.1). They look at the parsed program and stay silent where they are not sure.
 
-// lintSource warns about a program. It may leave the clock alone: what an executor fills in is not computed again when a run
-// is rebuilt, so that now does no harm there.
-func (c *compiler) lintSource(src string, n *jsonvalue.Node, at *path, v *vertex, clock bool) {
+// lintSource warns about a program.
+func (c *compiler) lintSource(src string, n *jsonvalue.Node, at *path, v *vertex) {
 	q, err := gojq.Parse(src)
 	if err != nil {
 		return
@@ -25,15 +24,9 @@ func (c *compiler) lintSource(src string, n *jsonvalue.Node, at *path, v *vertex
 	}
 	w := jqWalk{}
 	w.query(q, true)
-	w.clock = w.clock && clock
 	if w.stateRoot && !c.hasStateKey() {
 		c.warn(problem.ExpressionStateRoot, n, at, v,
 			"the program reads .state, but the state itself is the root", `write ".name" instead of ".state.name"`)
-	}
-	if w.clock {
-		c.warn(problem.ExpressionClock, n, at, v,
-			"the program reads the clock with now, so the same state can give another value",
-			"pass the time in with the input of the run, or take it from an activity")
 	}
 	for _, regex := range w.regexes {
 		if message, hint := regexDifference(regex); message != "" {
@@ -42,9 +35,20 @@ func (c *compiler) lintSource(src string, n *jsonvalue.Node, at *path, v *vertex
 	}
 }
 
-// lintCondition warns about a condition that may put out several values.
+// lintCondition warns about a condition that may put out several values, and about one that reads the clock: a replay sees the recorded
+// time, but a fork moves the times of its past, and is refused if that leads elsewhere.
 func (c *compiler) lintCondition(n *jsonvalue.Node, at *path, v *vertex) {
-	if q, err := gojq.Parse(n.Str); err == nil && several(q) {
+	q, err := gojq.Parse(n.Str)
+	if err != nil {
+		return
+	}
+	w := jqWalk{}
+	if w.query(q, true); w.clock {
+		c.warn(problem.ExpressionClock, n, at, v,
+			"the condition reads the clock with now: a fork decides it anew at its own time, and is refused if that leads elsewhere",
+			"pass the time in with the input of the run, or take it from an activity")
+	}
+	if several(q) {
 		c.warn(problem.ExpressionOutputs, n, at, v,
 			"the condition may put out several values; together they are a list, which is always true",
 			`ask for one value, for example any(.tags[]; . == "x")`)

@@ -39,7 +39,7 @@ func (c *compiler) lintPrompt(n *jsonvalue.Node, at *path, v *vertex) {
 		return
 	}
 	for _, program := range template.Programs() {
-		c.lintSource(program.Source(), n, at, v, false)
+		c.lintSource(program.Source(), n, at, v)
 	}
 }
 
@@ -47,7 +47,7 @@ func (c *compiler) lintPrompt(n *jsonvalue.Node, at *path, v *vertex) {
 func (c *compiler) lintArguments(n *jsonvalue.Node, at *path, v *vertex) {
 	switch {
 	case n.Kind == jsonvalue.String, n.Get("jq") != nil:
-		c.lintMapping(n, at, v, false)
+		c.lintMapping(n, at, v)
 	case n.Get("literal") != nil:
 	case n.Kind == jsonvalue.Array:
 		for i, element := range n.Elements {
@@ -60,9 +60,8 @@ func (c *compiler) lintArguments(n *jsonvalue.Node, at *path, v *vertex) {
 	}
 }
 
-// lintMapping warns about the program in one member of a mapping, if it has one (spec: execution, 4.4). clock is that of
-// lintSource.
-func (c *compiler) lintMapping(n *jsonvalue.Node, at *path, v *vertex, clock bool) {
+// lintMapping warns about the program in one member of a mapping, if it has one (spec: execution, 4.4).
+func (c *compiler) lintMapping(n *jsonvalue.Node, at *path, v *vertex) {
 	m, problems := expr.CompileMapping(map[string]any{"": n.Value()})
 	if jq := n.Get("jq"); jq != nil {
 		n, at = jq, at.member("jq")
@@ -73,7 +72,7 @@ func (c *compiler) lintMapping(n *jsonvalue.Node, at *path, v *vertex, clock boo
 	}
 	programs := m.Programs()
 	for _, program := range programs {
-		c.lintSource(program.Source(), n, at, v, clock)
+		c.lintSource(program.Source(), n, at, v)
 	}
 	if n.Kind == jsonvalue.String && len(programs) == 0 && strings.Contains(n.Str, "${") {
 		c.warn(problem.TemplateLiteral, n, at, v, "the text contains ${ but is not a template: it is passed on unchanged",

@@ -172,10 +172,14 @@ func (c *shapeCheck) checkObject(s *shape, n *jsonvalue.Node, at *path) {
 		c.report(n, at, "minProperties", map[string]any{"limit": 1.0}, s.what+" must have at least one member", s.hint)
 	}
 	for _, m := range s.members {
-		if m.required && n.Get(m.name) == nil {
-			c.report(n, at, "required", map[string]any{"missingProperty": m.name},
-				fmt.Sprintf("%s must have the member %q", s.what, m.name), c.misspelt(s, n, m.name))
+		if !m.required || n.Get(m.name) != nil {
+			continue
 		}
+		rename := c.misspelt(s, n, m.name)
+		if rename != "" && !s.open && s.values == nil {
+			continue // the member that is not known is reported, with this name
+		}
+		c.report(n, at, "required", map[string]any{"missingProperty": m.name}, fmt.Sprintf("%s must have the member %q", s.what, m.name), rename)
 	}
 	for _, m := range n.Members {
 		switch i := slices.IndexFunc(s.members, func(known member) bool { return known.name == m.Name }); {

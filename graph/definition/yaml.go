@@ -47,7 +47,7 @@ func readYAML(src []byte) (*jsonvalue.Node, problem.Findings) {
 		return nil, problem.Findings{f}
 	}
 	if err != nil {
-		return nil, problem.Findings{yamlSyntax(err)}
+		return nil, problem.Findings{yamlSyntax(src, err)}
 	}
 	r := yamlReader{open: map[*yaml.Node]bool{}}
 	root := r.value(top, nil, MaxDepth)
@@ -97,25 +97,9 @@ func decodeYAML(src []byte) (n *yaml.Node, err error) {
 	return document.Content[0], nil
 }
 
-// yamlLine finds the line in the reader's errors, which have it only in their text.
-var yamlLine = pattern(`^(?:yaml: )?(?:line (\d+): )?`)
-
 // pattern returns a regular expression that compiles on first use.
 func pattern(text string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
-}
-
-func yamlSyntax(err error) problem.Finding {
-	text := err.Error()
-	at := problem.Place{}
-	if m := yamlLine().FindStringSubmatch(text); m != nil {
-		at.Line, _ = strconv.Atoi(m[1])
-		text = text[len(m[0]):]
-	}
-	if at.Line > 0 {
-		at.Column = 1
-	}
-	return textFinding(problem.DefinitionSyntax, at, "invalid YAML: "+text, "")
 }
 
 // yamlReader turns YAML nodes into JSON nodes.

@@ -103,6 +103,56 @@ func TestFence(t *testing.T) {
 	}
 }
 
+// TestYAMLSyntaxNamesTheLine: an error of syntax names the line of the fault, and what to do.
+func TestYAMLSyntaxNamesTheLine(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		text  string
+		place string
+		hint  string
+	}{
+		"a colon in a text":              {"a:\n  b: 1\n  c: text: more\n  d: 1\n", "3:3", `quote the text if it holds ": "`},
+		"a colon on the first line":      {"a: text: more\nb: 1\n", "1:1", "quote the text"},
+		"a colon on a second line":       {"a: 1\nb: text\n  goes on: more\n", "3:3", "quote the text"},
+		"a member too far right":         {"a: 1\n  b: 1\n", "2:3", "indent the members of an object alike"},
+		"a member too far left":          {"a: 1\nb:\n  c: 1\n d: 1\ne: 1\n", "4:2", "indent the members of an object alike"},
+		"a member of an element":         {"a:\n  - b: 1\n    c: 2\n   d: 3\n", "4:4", "the members of an element as far as its first one"},
+		"a member behind a list":         {"x: 1\na:\n  - b\n  c: 1\nd: 1\n", "4:3", "indent the dashes"},
+		"an element behind a member":     {"a: 1\nb: 2\n- c\n", "3:1", "indent the members"},
+		"a text of several lines":        {"a: |\n  x\n y\nb: 1\n", "3:2", "indent"},
+		"words behind a quoted text":     {"a: 1\nb: 1\nc: \"x\" y\nd: 1\n", "3:1", "quote a text as a whole"},
+		"a bracket too many":             {"a: 1\nb: [1, 2]]\n", "2:1", ""},
+		"quotes that are not closed":     {"a: 1\nb: \"open\nc: 1\nd: 1\n", "2:1", "close the quotes"},
+		"single ones":                    {"a: 1\nb: 'it\nc: 1\nd: 1\n", "2:1", "close the quotes"},
+		"quotes closed by others":        {"a:\n  b: c\n  d: \"e\n  f: g\"h\n", "3:3", "close the quotes that begin here: their text goes on to line 4"},
+		"a line of directives":           {"%YAML 1.2\n---\na: 1\n", "1:1", "leave the line %YAML out"},
+		"a tab":                          {"a: 1\nb:\n\tc: 1\n", "3:1", "not with tabs"},
+		"a tab behind blanks":            {"a: 1\nb:\n  c: 1\n\td: 1\n", "4:1", "not with tabs"},
+		"a text that begins with a mark": {"a: 1\nb: @x\n", "2:1", "begins with %, @"},
+		"an escape":                      {"a: 1\nb: \"x\n  \\q\"\n", "3:3", "single quotes"},
+		"a list that is not closed":      {"a: 1\nb: [1,\n  2\nc: 1\nd: 1\n", "2:1", "close the list"},
+		"a question in an object":        {"a: 1\nb: {c: right?, d: 1}\n", "2:1", `"?,"`},
+		"one on the first line":          {"a: [1,\n  2\nc: 1\nd: 1\n", "1:1", "close the list"},
+		"a value that is missing":        {"a: 1\nb: 2\nc: [1, , 2]\n", "3:1", ""},
+		"a name without a colon":         {"a: 1\nb\nc: 1\n", "2:1", `put ": " behind the name`},
+		"a list on the line of its name": {"a: 1\nb: - c\n", "2:1", "begin a list on a line of its own"},
+		"a text that begins with >":      {"a: 1\nb: >x\n  y\n", "2:1", "on the next line"},
+		"a text that begins with *":      {"a: 1\nb: *x\nc: 1\n", "2:1", "begins with *"},
+		"two documents":                  {"a: 1\n---\nb: 2\n", "2:1", "keep one document"},
+		"behind values that resemble it": {"a: [1,\n  2]\nb: \"x\n  y\"\nc:\n  - {d: 1,\n     e: 2}\n  f: 1\n", "8:3", "indent the dashes"},
+	} {
+		_, err := definition.ParseYAML([]byte(tt.text))
+		e, ok := problem.As(err)
+		if !ok || len(e.Findings) != 1 {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := strings.TrimSpace(place(e.Findings[0])); got != tt.place || !strings.Contains(e.Hint, tt.hint) {
+			t.Errorf("%s: %s: %v (%s)", name, got, err, e.Hint)
+		}
+	}
+}
+
 func TestYAMLRefuses(t *testing.T) {
 	t.Parallel()
 	bomb := "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"

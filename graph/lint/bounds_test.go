@@ -46,7 +46,7 @@ func TestLargeDefinitions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		program, findings := lint.Compile(doc, definition.Options{})
+		program, findings := lint.Compile(doc, lint.Options{})
 		if program == nil || len(findings) == 0 || len(findings) > definition.MaxFindings {
 			t.Errorf("%d findings", len(findings))
 		}
@@ -67,7 +67,7 @@ func BenchmarkCompile(b *testing.B) {
 		b.Run(name+"/lint", func(b *testing.B) {
 			b.ReportMetric(float64(len(text))/1e6, "MB")
 			for b.Loop() {
-				if p, f := lint.Compile(doc, definition.Options{}); p == nil {
+				if p, f := lint.Compile(doc, lint.Options{}); p == nil {
 					b.Fatal(f[0])
 				}
 			}
@@ -75,7 +75,8 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
-// FuzzCompile: a lint never panics, finds nothing but warnings beyond those of definition.Compile, and the same again.
+// FuzzCompile: a lint never panics, finds nothing but warnings beyond those of definition.Compile, and the same again. Each
+// subworkflow is the document itself.
 func FuzzCompile(f *testing.F) {
 	paths, err := filepath.Glob("../definition/testdata/bases/*.json")
 	if err != nil || len(paths) == 0 {
@@ -94,11 +95,12 @@ func FuzzCompile(f *testing.F) {
 			return
 		}
 		plain, before := definition.Compile(doc, definition.Options{})
-		program, findings := lint.Compile(doc, definition.Options{})
+		o := lint.Options{Subworkflow: func(string, string) *definition.Document { return doc }}
+		program, findings := lint.Compile(doc, o)
 		if (plain == nil) != (program == nil) || len(findings) < len(before) || program != nil && findings.HasErrors() {
 			t.Fatalf("%d findings became %d", len(before), len(findings))
 		}
-		_, again := lint.Compile(doc, definition.Options{})
+		_, again := lint.Compile(doc, o)
 		if fmt.Sprint(again) != fmt.Sprint(findings) {
 			t.Fatalf("another time other findings:\n%v\n%v", findings, again)
 		}

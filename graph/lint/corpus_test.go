@@ -67,14 +67,30 @@ func listed(t *testing.T, parts ...part) string {
 	t.Helper()
 	var b strings.Builder
 	for _, p := range parts {
-		count, lines, seen := 0, []string{}, map[string]bool{}
-		for _, path := range files(t, p.dir) {
+		count, resolved, lines, seen := 0, 0, []string{}, map[string]bool{}
+		paths := files(t, p.dir)
+		documents := map[string][]*definition.Document{}
+		for _, path := range paths {
 			text, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, doc := range p.documents(path, text) {
-				program, findings := lint.Compile(doc, definition.Options{AllowInterruptInBranch: true})
+			documents[path] = p.documents(path, text)
+		}
+		for _, path := range paths {
+			subworkflow := func(ref, _ string) *definition.Document {
+				for _, other := range append([]string{path}, paths...) { // in the same file, else in the same folder
+					if doc := named(documents[other], ref); doc != nil && filepath.Dir(other) == filepath.Dir(path) {
+						resolved++
+						return doc
+					}
+				}
+				return nil
+			}
+			for _, doc := range documents[path] {
+				program, findings := lint.Compile(doc, lint.Options{
+					Options: definition.Options{AllowInterruptInBranch: true}, Subworkflow: subworkflow,
+				})
 				if program == nil || seen[doc.Hash()] {
 					continue
 				}
@@ -92,9 +108,21 @@ func listed(t *testing.T, parts ...part) string {
 		if count == 0 {
 			t.Errorf("%s has no valid document", p.dir)
 		}
-		fmt.Fprintf(&b, "%s: %d documents, %d warnings\n%s", p.name, count, len(lines), strings.Join(lines, ""))
+		fmt.Fprintf(&b, "%s: %d documents, %d subworkflows, %d warnings\n%s", p.name, count, resolved, len(lines), strings.Join(lines, ""))
 	}
 	return b.String()
+}
+
+// named finds a subworkflow among documents.
+func named(docs []*definition.Document, ref string) *definition.Document {
+	for _, doc := range docs {
+		root, _ := doc.Value().(map[string]any)
+		about, _ := root["document"].(map[string]any)
+		if about["name"] == ref[strings.LastIndex(ref, ":")+1:] {
+			return doc
+		}
+	}
+	return nil
 }
 
 func files(t *testing.T, dir string) []string {

@@ -15,8 +15,10 @@ type walker struct {
 	// budget is what may still be looked at, compared how many names may still be compared, both in the whole document.
 	budget, compared *budget
 	depth            int
-	// quiet is above 0 where nothing is reported, lenient where a failure is caught.
+	// quiet is above 0 where nothing is reported, lenient where a failure is caught or may be prevented.
 	quiet, lenient int
+	// asked is how often programs have asked for the kind of a value.
+	asked int
 	// variables are those that are bound, functions the names that the program defines itself.
 	variables map[string]*shape
 	functions map[string]bool
@@ -69,8 +71,8 @@ func (w *walker) query(q *gojq.Query, in *shape) *shape {
 		w.lenient--
 		return w.union(left.limited(all&^null), w.query(q.Right, in))
 	case gojq.OpAnd, gojq.OpOr:
-		w.query(q.Left, in)
-		w.query(q.Right, in)
+		doubtful := w.condition(q.Left, in)
+		w.guarded(doubtful, q.Right, in)
 		return only(boolean)
 	case gojq.OpEq, gojq.OpNe, gojq.OpGt, gojq.OpLt, gojq.OpGe, gojq.OpLe:
 		w.compare(q, w.query(q.Left, in), w.query(q.Right, in))
@@ -188,6 +190,7 @@ func (w *walker) term(t *gojq.Term, in *shape) *shape {
 		caught = caught || s.Optional
 	}
 	if caught {
+		w.asked++
 		w.lenient++
 		defer func() { w.lenient-- }()
 	}
@@ -197,6 +200,7 @@ func (w *walker) term(t *gojq.Term, in *shape) *shape {
 		case s.Index != nil:
 			out = w.index(s.Index, out, in)
 		case s.Iter:
+			w.failing(".[]", out, iterated)
 			out = w.itemsOf(out)
 		}
 	}
@@ -267,16 +271,16 @@ func (w *walker) head(t *gojq.Term, in *shape) *shape {
 }
 
 func (w *walker) choice(t *gojq.If, in *shape) *shape {
-	w.query(t.Cond, in)
-	out := w.query(t.Then, in)
+	doubtful := w.condition(t.Cond, in)
+	out := w.guarded(doubtful, t.Then, in)
 	for _, e := range t.Elif {
-		w.query(e.Cond, in)
-		out = w.union(out, w.query(e.Then, in))
+		doubtful = w.condition(e.Cond, in) || doubtful
+		out = w.union(out, w.guarded(doubtful, e.Then, in))
 	}
 	if t.Else == nil {
 		return w.union(out, in)
 	}
-	return w.union(out, w.query(t.Else, in))
+	return w.union(out, w.guarded(doubtful, t.Else, in))
 }
 
 // str is the shape of a text, perhaps with programs in it.

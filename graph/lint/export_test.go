@@ -3,6 +3,7 @@ package lint
 import (
 	"github.com/itchyny/gojq"
 
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -20,6 +21,16 @@ func Admits(q *gojq.Query, schema any, outputs []any) bool {
 		}
 	}
 	return true
+}
+
+// Fails reports whether the lint warns that a program fails for each state of a schema.
+func Fails(q *gojq.Query, schema any) bool {
+	fails := false
+	w := &walker{budget: new(budget(maxWork)), compared: new(budget), report: func(code problem.Code, _, _ string) {
+		fails = fails || code == problem.ExpressionFailed
+	}}
+	w.query(q, schemaShape(schema).limited(object))
+	return fails
 }
 
 // AdmitsValue reports whether the shape of a schema admits a value.
@@ -64,3 +75,17 @@ func (s *shape) admits(v any) bool {
 	}
 	return true
 }
+
+// Takes lists for each function with known inputs which kinds these are, in the order of kinds.
+func Takes() map[string][]bool {
+	out := map[string][]bool{}
+	for name, k := range takes {
+		for i := range kindNames {
+			out[name] = append(out[name], k&(1<<i) != 0)
+		}
+	}
+	return out
+}
+
+// Failures are the codes that nodes fail with.
+func Failures() []problem.Code { return failures }

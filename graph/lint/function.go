@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/itchyny/gojq"
@@ -24,7 +25,11 @@ func (w *walker) function(f *gojq.Func, in *shape) *shape {
 		return w.variable(f.Name)
 	}
 	if w.functions[f.Name] {
+		w.asked++ // what it asks for is not known
 		return w.arguments(f, anything)
+	}
+	if k, ok := takes[f.Name+"/"+strconv.Itoa(len(f.Args))]; ok {
+		w.failing(f.Name, in, k)
 	}
 	switch len(f.Args) {
 	case 0:
@@ -32,7 +37,7 @@ func (w *walker) function(f *gojq.Func, in *shape) *shape {
 	case 1:
 		return w.filterFunction(f, in)
 	}
-	if k, ok := results[f.Name+"/"+string(rune('0'+len(f.Args)))]; ok {
+	if k, ok := results[f.Name+"/"+strconv.Itoa(len(f.Args))]; ok {
 		w.arguments(f, in)
 		return only(k)
 	}
@@ -61,6 +66,10 @@ func (w *walker) arguments(f *gojq.Func, in *shape) *shape {
 func (w *walker) plainFunction(name string, in *shape) *shape {
 	if k, ok := results[name+"/0"]; ok {
 		return only(k)
+	}
+	switch name {
+	case "type", "nulls", "booleans", "numbers", "strings", "arrays", "objects", "scalars", "iterables":
+		w.asked++
 	}
 	switch name {
 	case "empty", "error", "halt":
@@ -114,7 +123,9 @@ func (w *walker) filterFunction(f *gojq.Func, in *shape) *shape {
 	}
 	switch f.Name {
 	case "select":
-		w.query(arg, in)
+		if w.condition(arg, in) {
+			return in.doubted()
+		}
 		return in
 	case "map":
 		return listOf(w.query(arg, w.itemsOf(in)))

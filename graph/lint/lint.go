@@ -1,7 +1,7 @@
 // Package lint finds what will not work in a definition that is valid: programs that read members which no schema declares,
 // comparisons that always come out the same, values that break the schema of where they are written, misspelt keywords.
 //
-//	prog, findings := lint.Compile(doc, definition.Options{})
+//	prog, findings := lint.Compile(doc, lint.Options{})
 //
 // All it finds are warnings, beside those of definition.Compile. Where it is not sure, it is silent: an executor, a host or
 // the input of a run may bring members that no schema speaks of.
@@ -14,9 +14,16 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
+// Options are those of definition.Compile, and where subworkflows are found. The zero value knows of none.
+type Options struct {
+	definition.Options
+	// Subworkflow returns the definition behind a workflow_ref, which may be pinned by its hash; nil if it is not at hand.
+	Subworkflow func(ref, pin string) *definition.Document
+}
+
 // Compile is definition.Compile with the findings of this package, which only a document without errors has. What o.Visit is
 // given is not changed.
-func Compile(d *definition.Document, o definition.Options) (*definition.Program, problem.Findings) {
+func Compile(d *definition.Document, o Options) (*definition.Program, problem.Findings) {
 	var sources []definition.Source
 	visit := o.Visit
 	o.Visit = func(s definition.Source) {
@@ -25,11 +32,14 @@ func Compile(d *definition.Document, o definition.Options) (*definition.Program,
 			visit(s)
 		}
 	}
-	program, findings := definition.Compile(d, o)
+	program, findings := definition.Compile(d, o.Options)
 	if program == nil {
 		return nil, findings
 	}
-	l := &linter{program: program, sources: sources, budget: maxWork, compared: maxCompared, room: definition.MaxFindings - len(findings)}
+	l := &linter{
+		program: program, sources: sources, budget: maxWork, compared: maxCompared, room: definition.MaxFindings - len(findings),
+		subworkflow: o.Subworkflow, children: map[string]*child{}, given: map[*definition.Node][]given{},
+	}
 	l.check()
 	if len(l.findings) == 0 {
 		return program, findings
@@ -50,6 +60,12 @@ type linter struct {
 	said             map[said]bool
 
 	state *stateShapes
+	// mentioned are the words of all programs.
+	mentioned words
+	// children are the subworkflows that have been looked for, by reference and pin; given are the programs of their inputs.
+	subworkflow func(ref, pin string) *definition.Document
+	children    map[string]*child
+	given       map[*definition.Node][]given
 }
 
 // said is a finding that is given once, however often a program makes the mistake.
@@ -58,13 +74,16 @@ type said struct{ pointer, message string }
 func (l *linter) check() {
 	l.said = map[said]bool{}
 	l.schemas()
+	l.mentioned = wordsOf(l.sources)
 	l.state = l.newStateShapes()
 	for _, s := range l.sources {
 		l.source(s)
 	}
 	l.answers()
+	l.inputs()
 	l.assignedKeys()
 	l.unusedKeys()
+	l.caughtCodes()
 }
 
 // warn adds a finding at a place of the document.
@@ -95,6 +114,7 @@ func (l *linter) walker(pointer string, n *definition.Node) *walker {
 func (l *linter) source(s definition.Source) {
 	w := l.walker(s.Pointer, s.Node)
 	out := w.query(s.Query, l.state.at(s.Node))
+	l.mapped(s, out)
 	switch role := l.role(s); {
 	case role == "items":
 		l.state.item(s.Node, w.itemsOf(out))

@@ -66,6 +66,62 @@ var mistakes = []struct{ old, new, want string }{
 	{`select(.price > 10)`, `select(.weight > 10)`, ``},
 	{`.quote.total > 100`, `.quote.tax > 100`, ``},
 	{`${ .customer } with`, `${ .reference } with`, ``},
+	// What the engine puts into the state.
+	{`.failure.message //`, `.failure.cod //`, `EXPRESSION_PATH_UNKNOWN /nodes/9/config/assignments/summary/jq: did you mean "code"?`},
+	{`.failure.message //`, `.failure.attempt //`, `EXPRESSION_PATH_UNKNOWN /nodes/9/config/assignments/summary/jq: did you mean "attempts"?`},
+	{`.failure.message //`, `.failure.details //`, ``},
+	{`.problem.code }`, `.problem.cod }`, `EXPRESSION_PATH_UNKNOWN /nodes/11/config/arguments/before: did you mean "code"?`},
+	{`.unpacked[0].index }`, `.unpacked[0].indx }`, `EXPRESSION_PATH_UNKNOWN /nodes/11/config/arguments/failed: did you mean "index"?`},
+	{`summary: { type: string }`, "summary: { type: string }\n    problem: { type: object }\n    failure: {}", ``},
+	{`.part.sku }`, `.part.skuu }`, `EXPRESSION_PATH_UNKNOWN /nodes/11/config/arguments/sku: did you mean "sku"?`},
+	{`.part.sku }`, `.part.colur }`, `EXPRESSION_PATH_UNKNOWN /nodes/11/config/arguments/sku: did you mean "colour"?`},
+	{`.part.sku }`, `.prat.sku }`, `EXPRESSION_PATH_UNKNOWN /nodes/11/config/arguments/sku: did you mean "part"?`},
+	{`.part.sku }`, `.part.skus }`, ``},
+	{`.part.sku }`, `.part.sky }`, ``},
+	{`.part.sku }`, `.part.size }`, ``},
+	{`items: .items, as: part`, `items: .itmes, as: part`, `EXPRESSION_PATH_UNKNOWN /nodes/11/map/items: did you mean "items"?`},
+	{`items: .items, as: part`, `items: ".items | map({sku: .colour})", as: part`, ``},
+	// Codes of failures.
+	{`[TIMEOUT, "MCP_*", "TCP_*"]`, `["LMM_*"]`, `FIELD_IGNORED /nodes/11/catch/0/codes/0: did you mean "LLM_*"?`},
+	{`[TIMEOUT, "MCP_*", "TCP_*"]`, `[TIMEOUT, LMM*]`, `FIELD_IGNORED /nodes/11/catch/0/codes/1: did you mean "LLM*"?`},
+	{`[TIMEOUT, "MCP_*", "TCP_*"]`, `[TIMOUT]`, `FIELD_IGNORED /nodes/11/catch/0/codes/0: did you mean "TIMEOUT"?`},
+	{`[TIMEOUT, "MCP_*", "TCP_*"]`, `["EXPRESION_*"]`, `FIELD_IGNORED /nodes/11/catch/0/codes/0: did you mean "EXPRESSION_*"?`},
+	{`[TIMEOUT, "MCP_*", "TCP_*"]`, `["MCP_TOOL_EXECUTOIN_*"]`, `FIELD_IGNORED /nodes/11/catch/0/codes/0: did you mean "MCP_TOOL_EXECUTION_*"?`},
+	{`[TIMEOUT, "MCP_*", "TCP_*"]`, `[ACTIVITY_CANCELED]`, `FIELD_IGNORED /nodes/11/catch/0/codes/0: did you mean "ACTIVITY_CANCELLED"?`},
+	{`[TIMEOUT, "MCP_*", "TCP_*"]`, `[HANDLER_NOTFOUND]`, `FIELD_IGNORED /nodes/11/catch/0/codes/0: did you mean "HANDLER_NOT_FOUND"?`},
+	{`[MCP_ARGUMENTS_INVALID, OUT_OF_STOCK]`, `[MCP_ARGUMENT_INVALID]`, ``},
+	{`[MCP_ARGUMENTS_INVALID, OUT_OF_STOCK]`, `[MCP_ARGUMENTS_INVLAID]`, `FIELD_IGNORED /nodes/11/retry/non_retryable_errors/0: did you mean "MCP_ARGUMENTS_INVALID"?`},
+	{`[TIMEOUT, "MCP_*", "TCP_*"]`, `[TIME_OUT, timeout, TIMED_OUT, TIMEOUTS, "*TIMEOUT", "*_ERROR", "*", "L*M_*", "E*"]`, ``},
+	{`[TIMEOUT, "MCP_*", "TCP_*"]`, `["VLM_*", "SLM_*", "LM_*", "MPC_*", "AMP_*", "POOL_*", "STOP_*", "STORED_*", "HANDLED_*", "HTTP_*", "STATES_*"]`, ``},
+	{`[TIMEOUT, "MCP_*", "TCP_*"]`, `[HANDLER_ERRORS, LLM_RATE_LIMITED, MCP_CLIENT_TERROR, EXPRESSION_FAILURE, ENGINE_FAILED, NOT_FOUND, handler_error, MAP_LIMIT]`, ``},
+	// Functions that always fail.
+	{`.items | length"`, `.customer | sqrt"`, `EXPRESSION_FAILED /nodes/3/config/assignments/count/jq: put tonumber before it`},
+	{`.items | length"`, `.count | ascii_downcase | length"`, `EXPRESSION_FAILED /nodes/3/config/assignments/count/jq: put tostring before it`},
+	{`.items | length"`, `.notes | ascii_upcase | length"`, `EXPRESSION_FAILED /nodes/3/config/assignments/count/jq: apply it to each element: map(ascii_upcase)`},
+	{`.items | length"`, `null | keys | length"`, `EXPRESSION_FAILED /nodes/3/config/assignments/count/jq: `},
+	{`.items | length"`, `{} | .n | sqrt"`, `EXPRESSION_FAILED /nodes/3/config/assignments/count/jq: `},
+	{`.items | length"`, `.paid | length"`, ``},
+	{`.items | length"`, `true | length"`, `EXPRESSION_FAILED /nodes/3/config/assignments/count/jq: `},
+	{`.items | length"`, `[.customer[]] | length"`, `EXPRESSION_FAILED /nodes/3/config/assignments/count/jq: `},
+	{`.items | length"`, `.customer | map(1) | length"`, `EXPRESSION_FAILED /nodes/3/config/assignments/count/jq: `},
+	{`.items | length"`, `.items | join(\",\") | floor"`, `EXPRESSION_FAILED /nodes/3/config/assignments/count/jq: put tonumber before it`},
+	{`.items | length"`, `if .paid then .count else .customer | floor end"`, `EXPRESSION_FAILED /nodes/3/config/assignments/count/jq: put tonumber before it`},
+	{`.items | length"`, `.customer | tonumber | sqrt"`, ``},
+	{`.items | length"`, `.customer | sqrt? // 0"`, ``},
+	{`.items | length"`, `(.customer | sqrt) // 0"`, ``},
+	{`.items | length"`, `try (.customer | sqrt) catch 0"`, ``},
+	{`.items | length"`, `.reference | sqrt"`, ``},
+	{`.items | length"`, `.stocked | keys | length"`, ``},
+	{`.items | length"`, `.quote | to_entries | length"`, ``},
+	{`.items | length"`, `if (.customer | type) == \"number\" then .customer | floor else 0 end"`, ``},
+	{`.items | length"`, `if .paid then 1 elif (.customer | type) == \"array\" then .customer | add else 0 end"`, ``},
+	{`.items | length"`, `if (.customer | numbers) then .customer | floor else 0 end"`, ``},
+	{`.items | length"`, `def number: type == \"number\"; if (.customer | number) then .customer | floor else 0 end"`, ``},
+	{`.items | length"`, `.customer | select(type == \"number\") | floor"`, ``},
+	{`.items | length"`, `[.customer | numbers | floor] | length"`, ``},
+	{`.items | length"`, `if (.customer | type == \"number\") and (.customer | floor) > 1 then 1 else 0 end"`, ``},
+	{`.items | length"`, `def sqrt: 1; .customer | sqrt"`, ``},
+	{`.items | length"`, `(.customer, .count) | floor"`, ``},
 	// Comparisons.
 	{`.colour == "red"`, `.price == "3"`, `EXPRESSION_COMPARISON_CONSTANT /nodes/4/config/cases/1/when: write 3 without quotes`},
 	{`.colour == "red"`, `.tags == "red"`, `EXPRESSION_COMPARISON_CONSTANT /nodes/4/config/cases/1/when: `},
@@ -158,7 +214,7 @@ func found(t *testing.T, text string) []finding {
 		t.Errorf("%v\n%s", err, text)
 		return nil
 	}
-	program, findings := lint.Compile(doc, definition.Options{})
+	program, findings := lint.Compile(doc, lint.Options{})
 	if program == nil {
 		t.Errorf("refused: %v", findings)
 	}

@@ -34,8 +34,11 @@ func (w *walker) index(i *gojq.Index, of, in *shape) *shape {
 	if name, ok := literal(i.Start); ok {
 		return w.field(of, name)
 	}
-	if at := w.query(i.Start, in); at.is(number) && of.is(array|null) {
+	switch at := w.query(i.Start, in); {
+	case at.is(number) && of.is(array|null):
 		return w.itemsOf(of).orNull()
+	case at.is(number) && of.unsure && of.kinds&array != 0:
+		return of.items.doubted()
 	}
 	return anything
 }
@@ -48,17 +51,20 @@ func literal(q *gojq.Query) (string, bool) {
 	return q.Term.Str.Str, true
 }
 
-// field is the shape of a member. One that is not there is null.
+// field is the shape of a member. One that is not there is null; of one that has been reported nothing more is.
 func (w *walker) field(of *shape, name string) *shape {
 	if of.kinds&object == 0 {
 		if of.kinds&^null != nothing && !of.unsure && w.lenient == 0 {
 			w.say(problem.ExpressionPath, fmt.Sprintf("there is no member %q: the value is %s", clip(name), of.kinds), "")
+			return anything
 		}
 		return only(null)
 	}
 	member := of.members[name]
 	if member == nil {
-		w.missing(of, name)
+		if w.missing(of, name) {
+			return anything
+		}
 		if member = of.rest; member == nil {
 			member = only(null)
 		}
@@ -70,13 +76,10 @@ func (w *walker) field(of *shape, name string) *shape {
 }
 
 // missing reports a member that nothing declares: where others may be there too, only if its name is like that of one that is
-// declared.
-func (w *walker) missing(of *shape, name string) {
-	if w.quiet > 0 || len(of.members) == 0 {
-		return
-	}
-	if !w.compared.take(len(of.members)) {
-		return
+// declared. It reports whether it did.
+func (w *walker) missing(of *shape, name string) bool {
+	if w.quiet > 0 || len(of.members) == 0 || !w.compared.take(len(of.members)) {
+		return false
 	}
 	names := of.names()
 	near := suggest.Nearest(name, names)
@@ -87,13 +90,16 @@ func (w *walker) missing(of *shape, name string) {
 			hint = "the members are " + problem.AndList(names[:min(len(names), 10)])
 		}
 		w.say(problem.ExpressionPath, fmt.Sprintf("no value here has the member %q", clip(name)), hint)
-	case near != "" && misspelt(name, near):
+	case near != "" && (of.fixed || misspelt(name, near)):
 		w.say(problem.ExpressionPath, fmt.Sprintf("nothing declares the member %q", clip(name)), suggest.Hint(near))
+	default:
+		return false
 	}
+	return true
 }
 
-// misspelt reports whether one name is likely to stand for another that it is near to. Short names, those that are told apart by
-// digits, and a singular beside its plural are often both meant.
+// misspelt reports whether one name is likely to stand for another that it is near to. Short names, unless a letter is doubled, those that
+// are told apart by digits, and a singular beside its plural are often both meant.
 func misspelt(name, near string) bool {
 	a, b := strings.ToLower(name), strings.ToLower(near)
 	letters := func(s string) string {
@@ -108,7 +114,18 @@ func misspelt(name, near string) bool {
 		stem, hasY := strings.CutSuffix(one, "y")
 		return many == one+"s" && !strings.HasSuffix(one, "s") || many == one+"es" || hasY && many == stem+"ies"
 	}
-	return len(a) > 3 && len(b) > 3 && letters(a) != letters(b) && !plural(a, b) && !plural(b, a) && !related(a, b)
+	long := len(a) > 3 && len(b) > 3 || len(b) == 3 && doubled(b, a) || len(a) == 3 && doubled(a, b)
+	return long && letters(a) != letters(b) && !plural(a, b) && !plural(b, a) && !related(a, b)
+}
+
+// doubled reports whether a name is another one with one of its letters twice.
+func doubled(name, other string) bool {
+	for i := range name {
+		if name[:i+1]+name[i:] == other {
+			return true
+		}
+	}
+	return false
 }
 
 // related reports whether one name is the other and a word more, or they differ in a whole word: is_paid, paid; first_name, last_name.

@@ -62,6 +62,10 @@ type shape struct {
 	// members are those of an object that have names, rest is the others; nil if there are no others.
 	members map[string]*shape
 	rest    *shape
+	// sorted are the names of the members where they are asked for often. A copy to which members were added has more of them.
+	sorted []string
+	// fixed is set if the engine makes the object, so that no other members are meant by names that are like these.
+	fixed bool
 	// items are the elements of an array.
 	items *shape
 }
@@ -82,6 +86,11 @@ func oneOf(texts ...string) *shape { return &shape{kinds: text, texts: texts} }
 
 // record is an object with these members and no others.
 func record(members map[string]*shape) *shape { return &shape{kinds: object, members: members} }
+
+// fixed is a record that the engine makes.
+func fixed(members map[string]*shape) *shape {
+	return &shape{kinds: object, members: members, fixed: true}
+}
 
 // limited returns a shape without the kinds that are not in k.
 func (s *shape) limited(k kinds) *shape {
@@ -123,7 +132,12 @@ func (s *shape) doubted() *shape {
 func (s *shape) is(k kinds) bool { return !s.unsure && s.kinds&^k == 0 }
 
 // names lists the members that have names, sorted.
-func (s *shape) names() []string { return slices.Sorted(maps.Keys(s.members)) }
+func (s *shape) names() []string {
+	if s.sorted != nil && len(s.sorted) == len(s.members) {
+		return s.sorted
+	}
+	return slices.Sorted(maps.Keys(s.members))
+}
 
 // budget is how much work may still be done on shapes: schemas can share their parts, so that their size does not bound it.
 type budget int
@@ -198,10 +212,11 @@ func union(a, b *shape, left *budget, depth int) *shape {
 	}
 	switch one, other := a.kinds&object != 0, b.kinds&object != 0; {
 	case !other:
-		out.members, out.rest = a.members, a.rest
+		out.members, out.rest, out.fixed = a.members, a.rest, a.fixed
 	case !one:
-		out.members, out.rest = b.members, b.rest
+		out.members, out.rest, out.fixed = b.members, b.rest, b.fixed
 	default:
+		out.fixed = a.fixed && b.fixed
 		out.members = make(map[string]*shape, len(a.members)+len(b.members))
 		for name, s := range a.members {
 			out.members[name] = beside(s, b, name, left, depth)

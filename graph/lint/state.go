@@ -25,9 +25,9 @@ type stateShapes struct {
 
 // caughtError and failedItem are what a catch and a map put into the state, compensated is what a compensation finds in it.
 var (
-	compensated = record(map[string]*shape{"node": only(text), "output": anything, "item": anything})
-	caughtError = record(map[string]*shape{"code": only(text | null), "message": only(text), "node": only(text), "attempts": only(number)})
-	failedItem  = record(map[string]*shape{
+	compensated = fixed(map[string]*shape{"node": only(text), "output": anything, "item": anything})
+	caughtError = fixed(map[string]*shape{"code": only(text | null), "message": only(text), "node": only(text), "attempts": only(number)})
+	failedItem  = fixed(map[string]*shape{
 		"index": only(number), "code": only(text | null), "message": only(text), "node": only(text), "attempts": only(number),
 	})
 )
@@ -53,6 +53,7 @@ func (l *linter) newStateShapes() *stateShapes {
 		}
 	}
 	s.whole = s.with(w.keys)
+	s.whole.sorted = s.whole.names()
 	s.closed = s.whole
 	if s.whole.rest != nil {
 		closed := *s.whole
@@ -77,7 +78,11 @@ func (l *linter) compensations(s *stateShapes) bool {
 		}
 		found = true
 		if n.Compensation.As != "" {
-			s.note(n.Compensation.Node, n.Compensation.As, anything)
+			found := compensated.doubted()
+			if s.declared.members[n.Compensation.As] != nil {
+				found = anything // the state's own, in the compensation of a node that shares it under another name
+			}
+			s.note(n.Compensation.Node, n.Compensation.As, found)
 		}
 	}
 	return found
@@ -99,6 +104,7 @@ func (s *stateShapes) with(written map[string]*shape) *shape {
 			out.members[key] = w.doubted()
 		case declared.kinds&object != 0 && len(declared.members) == 0 && declared.rest != nil && w.kinds&object != 0:
 			known := *declared
+			known.fixed = w.fixed
 			known.members = make(map[string]*shape, len(w.members))
 			for name, member := range w.members {
 				known.members[name] = member.doubted()
@@ -201,7 +207,16 @@ func (l *linter) output(n *definition.Node, w *writers) *shape {
 		return schemaShape(n.Config["output_schema"])
 	case definition.Interrupt:
 		return schemaShape(n.Config["resume_schema"])
-	case definition.Step, definition.ToolCall, definition.AgentDelegate, definition.Subworkflow:
+	case definition.Subworkflow:
+		switch c := l.child(n); {
+		case c == nil:
+			return anything
+		case n.Map != nil:
+			return c.result
+		default:
+			return c.final
+		}
+	case definition.Step, definition.ToolCall, definition.AgentDelegate:
 		return anything
 	case definition.Wait:
 		if n.Wait.Kind == definition.WaitSignal {

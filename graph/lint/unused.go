@@ -21,7 +21,6 @@ func (l *linter) unusedKeys() {
 	document := l.program.Document.Value().(map[string]any)
 	schema, _ := document["state_schema"].(map[string]any)
 	properties, _ := schema["properties"].(map[string]any)
-	mentioned := l.mentioned()
 	used := map[string]bool{}
 	required, _ := schema["required"].([]any)
 	for _, name := range required {
@@ -59,7 +58,7 @@ func (l *linter) unusedKeys() {
 		}
 	}
 	for _, name := range jsonvalue.Keys(properties) {
-		if !used[name] && !mentioned.mention(name) {
+		if !used[name] && !l.mentioned.mention(name) {
 			l.warn(problem.StateKeyUnused, "/state_schema/properties/"+jsonvalue.EscapePointer(name), nil,
 				fmt.Sprintf("nothing reads or writes %q", clip(name)), "remove it, or name it in the input_schema of the start node")
 		}
@@ -69,9 +68,9 @@ func (l *linter) unusedKeys() {
 // words are the words of the programs of a definition: those of names and those in texts.
 type words map[string]bool
 
-func (l *linter) mentioned() words {
+func wordsOf(sources []definition.Source) words {
 	set := words{}
-	for _, s := range l.sources {
+	for _, s := range sources {
 		for _, word := range split(s.Query.String()) {
 			set[word] = true
 		}

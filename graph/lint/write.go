@@ -41,12 +41,17 @@ func (l *linter) assigned(s definition.Source, key string, out *shape) {
 	l.fits(problem.StateAssignment, s, fmt.Sprintf("%q", clip(key)), "state_schema", out, declared)
 }
 
-// fits reports a value that breaks its schema whatever the state holds.
-func (l *linter) fits(code problem.Code, s definition.Source, what, schema string, out, declared *shape) {
-	if m := misfitOf(out, declared, 0); m != nil {
+// fits reports whether a value may fit its schema, nil for none, and warns of one that breaks it whatever the state holds.
+func (l *linter) fits(code problem.Code, s definition.Source, what, schema string, out, declared *shape) bool {
+	if declared == nil {
+		return true
+	}
+	m := misfitOf(out, declared, 0)
+	if m != nil {
 		message := fmt.Sprintf("%s gets a value that does not fit: %s, where %s allows %s", what, m.found, schema, m.allowed)
 		l.warn(code, s.Pointer, s.Node, message, m.hint)
 	}
+	return m == nil
 }
 
 // answers warns of members of answers that fit either resume_schema or state_schema, but never both. An answer replaces members whatever
@@ -140,10 +145,9 @@ func (l *linter) assignedKeys() {
 		return // what is not declared has been reported
 	}
 	names := l.state.declared.names()
-	mentioned := l.mentioned()
 	for _, n := range l.program.Nodes {
 		for _, w := range writtenKeys(n) {
-			if l.state.declared.members[w.key] != nil || mentioned.mention(w.key) || !l.compared.take(len(names)) {
+			if l.state.declared.members[w.key] != nil || l.mentioned.mention(w.key) || !l.compared.take(len(names)) {
 				continue
 			}
 			if near := suggest.Nearest(w.key, names); near != "" && misspelt(w.key, near) {

@@ -1,0 +1,135 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/suggest"
+)
+
+// failures are the codes that nodes fail with, unless executors or hosts give codes of their own: those of runs and activities in
+// docs/codes.md.
+var failures = []problem.Code{
+	problem.EngineFailure, problem.Timeout, problem.OutputSchemaViolation, problem.StateInvalid, problem.ExpressionFailed,
+	problem.ExpressionLimit, problem.MapItemsInvalid, problem.LoopLimitExceeded, problem.CompensationFailed, problem.WorkflowNotFound,
+	problem.VersionPinMismatch, problem.SubworkflowDepthExceeded, problem.StepBudgetExceeded, problem.RecordLimitExceeded,
+	problem.ByteLimitExceeded, problem.PendingLimitExceeded, problem.TreeLimitExceeded, problem.Nondeterminism,
+	problem.ActivityPortInvoked, problem.DelegatePortInvoked, problem.ExecutorNotConfigured, problem.ExecutorUnsupportedNode,
+	problem.ExecutorFailed, problem.ExecutorPanic, problem.ActivityOutputInvalid, problem.ActivityOutputTooLarge, problem.JournalInvalid,
+	problem.ActivityCancelled, problem.ActivityTimeout, problem.StepConfigInvalid, problem.HandlerNotFound, problem.HandlerError,
+	problem.StepCommandFailed, problem.StepCommandNotStarted, problem.LLMConfigInvalid, problem.LLMCredentialsMissing,
+	problem.LLMProviderError, problem.LLMOutputInvalid, problem.LLMContextExceeded, problem.InvalidToolCallConfig, problem.MCPServerNotConfigured,
+	problem.MCPCommandNotAllowed, problem.MCPArgumentsInvalid, problem.MCPToolExecutionError, problem.MCPProtocolError,
+	problem.MCPConnectionClosed, problem.MCPClientError, problem.DelegateProtocolUnsupported, problem.DelegateAgentNotFound,
+	problem.DelegateProtocolError, problem.AgentConfigInvalid, problem.AgentTurnsExceeded, problem.AgentToolCallsExceeded, problem.AgentTokensExceeded,
+	problem.AgentCostExceeded, problem.AgentTimeExceeded, problem.AgentLoopDetected, problem.AgentOutputParse, problem.AgentOutputSchema,
+	problem.AgentOutputCut, problem.AgentContextExceeded, problem.AgentStopped, problem.AgentJournalInvalid, problem.A2AConfigInvalid, problem.A2ACredentialsMissing, problem.A2AProviderError,
+	problem.A2ATaskFailed,
+}
+
+// caughtCodes warns of codes in catch and retry that no failure of the engine has, and that are like one that some have.
+func (l *linter) caughtCodes() {
+	nodes, _ := l.program.Document.Value().(map[string]any)["nodes"].([]any)
+	for _, n := range l.program.Nodes {
+		written, _ := nodes[n.Index].(map[string]any)
+		catches, _ := written["catch"].([]any)
+		for i, catch := range catches {
+			catch, _ := catch.(map[string]any)
+			l.codes(catch["codes"], nodePointer(n)+"/catch/"+strconv.Itoa(i)+"/codes", n)
+		}
+		retry, _ := written["retry"].(map[string]any)
+		l.codes(retry["non_retryable_errors"], nodePointer(n)+"/retry/non_retryable_errors", n)
+	}
+}
+
+func (l *linter) codes(list any, pointer string, n *definition.Node) {
+	codes, _ := list.([]any)
+	for i, code := range codes {
+		code, _ := code.(string)
+		if !l.compared.take(len(failures)) {
+			return
+		}
+		if near := nearCode(code); near != "" {
+			l.warn(problem.FieldIgnored, pointer+"/"+strconv.Itoa(i), n, fmt.Sprintf("the engine has no failure with the code %q", clip(code)), suggest.Hint(near))
+		}
+	}
+}
+
+// nearCode returns the code, or the pattern of codes, that was probably meant by one that no known code matches, "" if it may well be
+// that of an executor or a host.
+func nearCode(code string) string {
+	pattern := &definition.Node{Catches: []definition.Catch{{Codes: []string{code}}}}
+	if slices.ContainsFunc(failures, func(known problem.Code) bool { return pattern.CaughtBy(string(known)) != nil }) {
+		return ""
+	}
+	stem, begins := strings.CutSuffix(code, "*")
+	if len(code) > maxCode || strings.Contains(stem, "*") {
+		return ""
+	}
+	stem, whole := strings.CutSuffix(stem, "_")
+	words := strings.Split(stem, "_")
+	for _, known := range failures {
+		others := strings.Split(string(known), "_")
+		switch {
+		case begins && len(others) > len(words) && sameButTypo(words, others[:len(words)]):
+			near := strings.Join(others[:len(words)], "_")
+			if whole {
+				near += "_"
+			}
+			return near + "*"
+		case !begins && !whole && sameButTypo(words, others), len(others) > 1 && strings.ReplaceAll(code, "_", "") == strings.Join(others, ""):
+			return string(known)
+		}
+	}
+	return ""
+}
+
+// maxCode bounds the codes that are compared with others.
+const maxCode = 64
+
+// sameButTypo reports whether words are the others but for a typing error in one of them.
+func sameButTypo(words, others []string) bool {
+	typos := 0
+	for i := range min(len(words), len(others)) {
+		if words[i] != others[i] {
+			if typos++; typos > 1 || !typo(words[i], others[i]) {
+				return false
+			}
+		}
+	}
+	return len(words) == len(others) && typos == 1
+}
+
+// typo reports whether a word is another one with letters swapped, doubled or left out, and not likely to be a word of its own: TCP is
+// not a misspelt MCP, nor is MPC, or STORED a misspelt STORE.
+func typo(word, other string) bool {
+	if len(word) < 3 || word == other+"S" || suggest.Nearest(word, []string{other}) == "" {
+		return false
+	}
+	a, b := []byte(word), []byte(other)
+	slices.Sort(a)
+	slices.Sort(b)
+	if slices.Equal(a, b) {
+		return len(word) > 3
+	}
+	if slices.Equal(slices.Compact(a), slices.Compact(b)) {
+		return true
+	}
+	short, long := word, other
+	if len(short) > len(long) {
+		short, long = long, short
+	}
+	if len(short) < 5 || len(long) != len(short)+1 || short[0] != long[0] || strings.HasPrefix(long, short) {
+		return false
+	}
+	for i := range short {
+		if short[i] != long[i] {
+			return short[i:] == long[i+1:]
+		}
+	}
+	return false
+}
