@@ -25,7 +25,7 @@ func JSON(text []byte) ([]byte, error) {
 	return out, nil
 }
 
-// maxRounds is after how many rounds the form of a YAML text has to stay as it is: comments may move once.
+// maxRounds is after how many rounds the form of a YAML text has to stay as it is: the library writes some texts in two steps.
 const maxRounds = 4
 
 // YAML returns a definition in YAML in its usual form, with its comments and the empty lines between members and elements. The error is
@@ -35,21 +35,12 @@ func YAML(text []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	lines := bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")) // the library mixes up comments that end otherwise
-	out, err := settled(before, lines, true)
-	if err != nil { // an empty line may be part of the text value before it
-		out, err = settled(before, lines, false)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return out, keepsComments(text, out)
-}
-
-// settled formats a text until it stays as it is, with or without the empty lines.
-func settled(before *definition.Document, text []byte, spaced bool) ([]byte, error) {
+	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 	for range maxRounds {
-		next, err := formatYAML(text, spaced)
+		next, err := formatYAML(text)
+		if _, refused := problem.As(err); refused {
+			return nil, err
+		}
 		if err != nil {
 			return nil, changed(err)
 		}

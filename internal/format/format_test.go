@@ -5,8 +5,11 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -57,8 +60,8 @@ func formatted(file string, text []byte) ([]byte, error) {
 	return format.YAML(text)
 }
 
-// TestExamplesCanBeFormatted: the definitions of the examples keep what they say and their comments, and stay as they are the second time.
-func TestExamplesCanBeFormatted(t *testing.T) {
+// TestExamplesAreFormatted: authors copy them, and check what they have with fmt --check.
+func TestExamplesAreFormatted(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("..", "..", "examples", "*", "*.workflow.*"))
 	if err != nil || len(files) < 5 {
@@ -69,14 +72,39 @@ func TestExamplesCanBeFormatted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		once, err := formatted(file, text)
+		if want, err := formatted(file, text); err != nil || string(text) != string(want) {
+			t.Errorf("%s is not in its usual form: workflows-engine fmt --write %[1]s: %v", file, err)
+		}
+	}
+}
+
+// TestPagesAreFormatted holds the definitions of the pages, and the nodes that they show, to the form of fmt.
+func TestPagesAreFormatted(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fence := regexp.MustCompile("(?ms)^```yaml( fragment)?\n(document:.*?|- .*?)^```\n")
+	found := 0
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
 		if err != nil {
-			t.Errorf("%s: %v", file, err)
-			continue
+			t.Fatal(err)
 		}
-		if twice, err := formatted(file, once); err != nil || string(twice) != string(once) {
-			t.Errorf("%s: the second time differs: %v", file, err)
+		for _, at := range fence.FindAllSubmatchIndex(text, -1) {
+			block := string(text[at[4]:at[5]])
+			if at[2] >= 0 {
+				block = "nodes:\n" + regexp.MustCompile("(?m)^(.)").ReplaceAllString(block, "  $1")
+			}
+			found++
+			if want, err := format.YAML([]byte(block)); err != nil || block != string(want) {
+				t.Errorf("%s:%d: %v, the usual form is\n%s", page, strings.Count(string(text[:at[0]]), "\n")+1, err, want)
+			}
 		}
+	}
+	if found < 30 {
+		t.Errorf("%d blocks", found)
 	}
 }
 
@@ -115,8 +143,11 @@ func TestWhatCannotBeFormatted(t *testing.T) {
 		"an alias before its anchor": {
 			"edges: &e [{source: a, target: b}]\nnodes: *e\n" + head, problem.Unsupported, "anchors",
 		},
-		"a comment that the reader drops": {
-			head + "nodes: [\n  # lost\n]\nedges: []\nstate_schema: {}\n", problem.Unsupported, "# lost",
+		"a comment in an empty list": {
+			head + "nodes: [\n  # lost\n]\nedges: []\nstate_schema: {}\n", problem.Unsupported, `"# lost" on line 3`,
+		},
+		"two comments for one line": {
+			head + "nodes: [ # one\n  {id: a, type: start}\n] # two\n", problem.Unsupported, `"# two" on line 4`,
 		},
 	} {
 		_, err := format.YAML([]byte(tt.text))
@@ -127,6 +158,62 @@ func TestWhatCannotBeFormatted(t *testing.T) {
 	}
 	if _, err := format.JSON([]byte(`{"a":1,"a":2}`)); !errors.Is(err, problem.ValidationError) {
 		t.Errorf("JSON: %v", err)
+	}
+}
+
+// TestCommentsStayWhereTheyAre: each line of comment stays with what it belongs to. A text without a wanted form is in its form.
+func TestCommentsStayWhereTheyAre(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ text, want string }{
+		"behind an anchor":               {text: "a: &x # c\n  b: 1\n"},
+		"behind an anchor of a list":     {text: "a: &x # c\n  - b\nb: *x # d\n"},
+		"behind an anchor of an element": {text: "a:\n  - &x # c\n    b: 1\n  # d\n  - *x # e\n"},
+		"behind a dash":                  {text: "nodes:\n  - id: a\n  # foot\n\n  # head\n  - # c\n    id: b\n"},
+		"behind a dash, of members in another order": {
+			"nodes:\n- # c\n  type: end\n  # d\n  id: b\n", "nodes:\n  - # c\n    # d\n    id: b\n    type: end\n",
+		},
+		"behind a dash of a list":              {text: "a:\n  - # c\n    # d\n    - - b # e\n      # f\n"},
+		"behind a dash of a text":              {"a:\n- # c\n  b\n", "a:\n  - b # c\n"},
+		"at the end of an element":             {text: "nodes:\n  - id: a\n    # of a\n  - id: b\n    # of b\n  # of nodes\nedges: []\n# of all\n"},
+		"at the end of a member of an element": {text: "nodes:\n  - id: a\n    config:\n      model: m\n      # of config\n    # of a\n  # of b\n  - id: b\n"},
+		"at the end, in other places": {
+			"a:\n- b: 1\n   # of the element\n  # so is this\n# of c\nc: 1\n", "a:\n  - b: 1\n    # of the element\n    # so is this\n# of c\nc: 1\n",
+		},
+		"before an element, at the margin": {"a:\n  - b\n# - x\n#   y: 1\n  - c\n", "a:\n  - b\n  # - x\n  #   y: 1\n  - c\n"},
+		"behind the member before": {
+			"nodes: [] # n\n# foot\n\n# head\ndocument: {} # d\n\nedges: []\n", "# head\ndocument: {} # d\nnodes: [] # n\n# foot\n\nedges: []\n",
+		},
+		"a heading":                   {"# heading\n\n# nodes\nnodes: []\ndocument: {}\n", "# heading\n\ndocument: {}\n\n# nodes\nnodes: []\n"},
+		"a heading before a mark":     {"# heading\n--- # x\na: 1\n...\n# end\n", "# heading\n# x\na: 1\n# end\n"},
+		"paragraphs":                  {text: "a: 1\n\n# one\n\n# two\n\nb: 2\n\n# three\n\n# four\n"},
+		"between a key and its block": {text: "a: # c\n  # d\n\n  # e\n  b: 1\n"},
+		"between a key and its value": {"a:\n  # c\n  b\nc:\n  # d\n  {e: 1} # f\n", "# c\na: b\n# d\nc: {e: 1} # f\n"},
+		"of texts in blocks": {
+			text: "a: | # c\n  text # no comment\n  # neither\n# d\nb: >- # e\n  text\n\n# f\nc: |+\n  text\n\n# g\nd: 1\n",
+		},
+		"a text in a block with blanks at its end":            {text: "a: | # c\n  b # d \t\n  # e\nb: 1\n"},
+		"a text in a block that the library puts into quotes": {"a: |\n  x # y \t\n  z  \n# c\nb: 1\n", "a: \"x # y \\t\\nz  \\n\"\n# c\nb: 1\n"},
+		"a folded text with empty lines at its end, which the library writes as another one": {
+			"a: >+\n  b\n  c\n\n# d\ne: 1\n", "a: |+\n  b c\n\n# d\ne: 1\n",
+		},
+		"of texts in quotes": {
+			"a: 'b # c\n\n  # d' # e\nb: \"f # g \\\n  # h\" # i\n", "a: 'b # c\n\n  # d' # e\nb: \"f # g # h\" # i\n",
+		},
+		"in a flow collection": {
+			"a: [\n  b, # b\n  # c\n  c, {d: 1}, # d\n  # end\n] # all\n", "a: # all\n  - b # b\n  # c\n  - c\n  - {d: 1} # d\n  # end\n",
+		},
+		"behind lists that become blocks":        {"edges: [{source: a, target: b}] # all\n", "edges: # all\n  - {source: a, target: b}\n"},
+		"without a value":                        {text: "a: # c\nb:\n  - # d\n  # e\n  - f\n"},
+		"behind a key that is written at length": {"? a # c\n: b\n", "a: b # c\n"},
+	} {
+		want := tt.want
+		got, err := format.YAML([]byte(tt.text))
+		if tt.want == "" {
+			want = tt.text
+		}
+		if err != nil || string(got) != want {
+			t.Errorf("%s: %v\n%s", name, err, got)
+		}
 	}
 }
 
@@ -147,6 +234,7 @@ func FuzzFormat(f *testing.F) {
 	}
 	f.Add([]byte("a: |+\n  x\n\n\nb: 1\n"))
 	f.Add([]byte("# a\na: 1 # b\n# c\n"))
+	f.Add([]byte("a:\n- # b\n  c: &x [d, # e\n   'f # g'] # h\n  # i\n\n# j\nb: > # k\n l\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for _, x := range []struct {
 			format func([]byte) ([]byte, error)
@@ -158,6 +246,11 @@ func FuzzFormat(f *testing.F) {
 					t.Fatalf("refused without a code: %v", err)
 				}
 				continue
+			}
+			for _, comment := range libraryComments(text) {
+				if !strings.Contains(string(once), comment) {
+					t.Fatalf("the comment %q is lost:\n%s", comment, once)
+				}
 			}
 			before, err := x.parse(text)
 			if err != nil {
@@ -172,4 +265,23 @@ func FuzzFormat(f *testing.F) {
 			}
 		}
 	})
+}
+
+// libraryComments lists the lines of comment that the library finds, which are not all.
+func libraryComments(text []byte) (all []string) {
+	var doc yaml.Node
+	if yaml.Unmarshal(text, &doc) != nil {
+		return nil
+	}
+	var walk func(n *yaml.Node)
+	walk = func(n *yaml.Node) {
+		for line := range strings.Lines(n.HeadComment + "\n" + n.LineComment + "\n" + n.FootComment) {
+			all = append(all, strings.TrimSpace(line))
+		}
+		for _, inner := range n.Content {
+			walk(inner)
+		}
+	}
+	walk(&doc)
+	return all
 }
