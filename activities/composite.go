@@ -48,6 +48,16 @@ func (c Composite) Describe(req Request) map[string]any {
 	return port.Describe(c.executor(req.NodeType, req.NodeID), req)
 }
 
+// Journals reports whether the executor that would get the request records its steps.
+func (c Composite) Journals(req Request) bool {
+	return journals(c.executor(req.NodeType, req.NodeID), req)
+}
+
+// Work hands a request on whose steps are recorded.
+func (c Composite) Work(ctx context.Context, req Request, j Journal) (End, error) {
+	return work(ctx, c.executor(req.NodeType, req.NodeID), req, j)
+}
+
 // executor returns the executor for a node type, which is one that refuses if none is configured.
 func (c Composite) executor(nodeType, nodeID string) Executor {
 	routes := port.Routes[Executor]{{Kind: "step", Executor: c.Step}, {Kind: "llm_call", Executor: c.LLMCall}, {Kind: "tool_call", Executor: c.ToolCall}}
@@ -91,6 +101,20 @@ func classes(executor Executor, nodeType string, config map[string]any) []string
 	return nil
 }
 
+// journals reports whether an executor records the steps of a request.
+func journals(executor Executor, req Request) bool {
+	j, ok := executor.(Journaled)
+	return ok && j.Journals(req)
+}
+
+// work hands a request to an executor that records its steps.
+func work(ctx context.Context, executor Executor, req Request, j Journal) (End, error) {
+	if w, ok := executor.(Journaled); ok {
+		return w.Work(ctx, req, j)
+	}
+	return End{}, Fail(problem.ExecutorUnsupportedNode, "the executor for node %q records no steps", req.NodeID)
+}
+
 // refusal fails every attempt, at once.
 type refusal struct{ err error }
 
@@ -104,5 +128,6 @@ var (
 	_ Selective     = Composite{}
 	_ NodeSelective = Composite{}
 	_ Classified    = Composite{}
+	_ Journaled     = Composite{}
 	_ Describer     = Composite{}
 )

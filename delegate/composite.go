@@ -50,6 +50,16 @@ func (c Composite) Describe(req Request) map[string]any {
 	return port.Describe(c.executor(req.Protocol, req.NodeID), req)
 }
 
+// Journals reports whether the executor that would get the request records its steps.
+func (c Composite) Journals(req Request) bool {
+	return journals(c.executor(req.Protocol, req.NodeID), req)
+}
+
+// Work hands a request on whose steps are recorded.
+func (c Composite) Work(ctx context.Context, req Request, j activities.Journal) (activities.End, error) {
+	return work(ctx, c.executor(req.Protocol, req.NodeID), req, j)
+}
+
 // HasTask reports whether the executor that would get the request works with tasks.
 func (c Composite) HasTask(req Request) bool { return c.tasks(req).HasTask(req) }
 
@@ -133,6 +143,20 @@ func classes(executor Executor, protocol, agentID string) []string {
 	return nil
 }
 
+// journals reports whether an executor records the steps of a request.
+func journals(executor Executor, req Request) bool {
+	j, ok := executor.(Journaled)
+	return ok && j.Journals(req)
+}
+
+// work hands a request to an executor that records its steps.
+func work(ctx context.Context, executor Executor, req Request, j activities.Journal) (activities.End, error) {
+	if w, ok := executor.(Journaled); ok {
+		return w.Work(ctx, req, j)
+	}
+	return activities.End{}, activities.Fail(problem.ExecutorUnsupportedNode, "the executor for node %q records no steps", req.NodeID)
+}
+
 // tasksOf returns an executor as one that works with tasks, which refuses if it does not serve the request in this way.
 func tasksOf(executor Executor, req Request) Tasks {
 	if tasks, ok := executor.(Tasks); ok && tasks.HasTask(req) {
@@ -147,6 +171,7 @@ var (
 	_ Selective      = Composite{}
 	_ AgentSelective = Composite{}
 	_ Classified     = Composite{}
+	_ Journaled      = Composite{}
 	_ Describer      = Composite{}
 	_ Tasks          = Composite{}
 )

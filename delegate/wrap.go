@@ -3,12 +3,13 @@ package delegate
 import (
 	"context"
 
+	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/internal/port"
 )
 
 // Wrap puts a middleware around the delegations of an executor, as activities.Wrap does for activities. The result
-// answers Immediate, Performs, PerformsAgent, Classes, Describe and HasTask as the executor does. Calls about tasks (Send, Poll, Answer,
-// Cancel) reach the executor without the middleware.
+// answers Immediate, Performs, PerformsAgent, Classes, Describe, Journals and HasTask as the executor does. Calls about tasks (Send, Poll,
+// Answer, Cancel) and requests whose steps are recorded reach the executor without the middleware.
 func Wrap(executor Executor, middleware func(next ExecutorFunc) ExecutorFunc) Executor {
 	return wrapped{middleware(executor.Delegate), executor}
 }
@@ -30,7 +31,11 @@ func (w wrapped) Classes(protocol, agentID string) []string {
 	return classes(w.executor, protocol, agentID)
 }
 func (w wrapped) Describe(req Request) map[string]any { return port.Describe(w.executor, req) }
-func (w wrapped) HasTask(req Request) bool            { return tasksOf(w.executor, req).HasTask(req) }
+func (w wrapped) Journals(req Request) bool           { return journals(w.executor, req) }
+func (w wrapped) Work(ctx context.Context, req Request, j activities.Journal) (activities.End, error) {
+	return work(ctx, w.executor, req, j)
+}
+func (w wrapped) HasTask(req Request) bool { return tasksOf(w.executor, req).HasTask(req) }
 func (w wrapped) Send(ctx context.Context, req Request) (Task, error) {
 	return tasksOf(w.executor, req).Send(ctx, req)
 }

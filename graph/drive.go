@@ -129,7 +129,7 @@ func (d *driving) stand(ctx context.Context, upToDate bool, s *execution.Standin
 	if err != nil {
 		return err
 	}
-	if v.Status.Terminal() || slices.ContainsFunc(v.Pending, needsSomebody) {
+	if v.Status.Terminal() || slices.ContainsFunc(v.Pending, Pending.NeedsSomebody) {
 		d.done = true
 		return nil
 	}
@@ -139,11 +139,6 @@ func (d *driving) stand(ctx context.Context, upToDate bool, s *execution.Standin
 	}
 	d.done, err = d.leftToNobody(ctx, v)
 	return err
-}
-
-// needsSomebody reports whether a person, a host or another system has to end a wait.
-func needsSomebody(p Pending) bool {
-	return p.Kind == machine.WaitInterrupt || p.Kind == machine.WaitSignal || p.Host
 }
 
 // takeOver makes this process the owner of what has lost its driver and can be performed here.

@@ -6,13 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/graph/actor"
 	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/graph/replay"
-	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/graph/transfer"
 )
 
 // ForkRequest begins a run with the past of another one.
@@ -21,7 +19,7 @@ type ForkRequest struct {
 	// to the last.
 	ExecutionID string
 	Seq         int64
-	// BeforeNode, instead of Seq, is the node whose newest visit the new run begins with.
+	// BeforeNode, instead of Seq, is the node whose newest visit the new run begins with; of visits that a rollback has undone, the first.
 	BeforeNode string
 	// Correction, with BeforeNode, is a JSON merge patch (RFC 7396) of the state with which the new run continues: members replace
 	// those of the state, null removes. Nil leaves the state as it was. It does not go with a node in a parallel branch or at the
@@ -59,53 +57,16 @@ func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
 	if err := admit.ExecutionID(req.NewExecutionID); err != nil {
 		return nil, err
 	}
-	if req.Correction != nil && req.BeforeNode == "" {
-		return nil, problem.New(problem.ValidationError, "a correction of the state goes with a node").WithHint("Say before which node the new run begins.")
-	}
-	if req.Correction != nil {
-		var err error
-		if req.Correction, err = r.object("state", req.Correction, problem.ValidationError); err != nil {
-			return nil, err
-		}
-	}
 	if strings.TrimSpace(req.NewExecutionID) == "" {
 		req.NewExecutionID = r.opts.NewID()
 	}
-	exec, err := r.store.Execution(ctx, req.ExecutionID)
-	if err != nil {
-		return nil, admit.NotFoundAs(err, problem.ExecutionNotFound, req.ExecutionID)
-	}
-	prog, err := r.library.Forked(ctx, &exec, req.Definition)
-	if err != nil {
-		return nil, err
-	}
-	records, err := r.store.Read(ctx, req.ExecutionID, 1, 0)
+	b, err := (&transfer.Fork{
+		From: req.ExecutionID, To: req.NewExecutionID, Seq: req.Seq, BeforeNode: req.BeforeNode, Correction: req.Correction, Definition: req.Definition,
+		RequireCapable: req.RequireCapable, Library: r.library, Capabilities: r.performer, Limits: r.limits(), MaxVisits: r.opts.MaxVisits,
+		MaxBytes: r.opts.MaxDocumentBytes, Now: r.now().Truncate(time.Millisecond),
+	}).Batch(ctx, r.store)
 	if err != nil {
 		return nil, err
-	}
-	if req.Definition != nil {
-		if err := admit.Input(prog, replay.InputOf(records)); err != nil {
-			return nil, err
-		}
-	}
-	past, m, err := (&replay.Fork{
-		From: req.ExecutionID, To: req.NewExecutionID, Seq: req.Seq, BeforeNode: req.BeforeNode, Correction: req.Correction, MaxStateBytes: r.opts.MaxDocumentBytes, Program: prog, MaxVisits: r.opts.MaxVisits, Now: r.now().Truncate(time.Millisecond),
-		Actor: actor.Of(ctx),
-	}).Past(records)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.library.LackingAhead(ctx, m, r.performer, req.RequireCapable); err != nil {
-		return nil, err
-	}
-	if req.Correction != nil {
-		if err := admit.RoomToStart(&history.Execution{ID: req.ExecutionID}, r.limits(), "correction", req.Correction, past); err != nil {
-			return nil, err
-		}
-	}
-	b := history.Batch{
-		ExecutionID: req.NewExecutionID, Records: past, Execution: history.Project(req.NewExecutionID, past), Definition: admit.StoredForm(prog),
-		SetTimers: true, Timers: execution.StoredTimers(req.NewExecutionID, m.Timers()),
 	}
 	x := r.runs.Hold(req.NewExecutionID)
 	defer r.runs.Drop(x)

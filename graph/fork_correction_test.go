@@ -82,6 +82,27 @@ func TestAForkWithACorrectedState(t *testing.T) {
 	}
 }
 
+// TestACorrectionBeforeAMap reaches its items: the map is begun anew, with the items that had succeeded.
+func TestACorrectionBeforeAMap(t *testing.T) {
+	t.Parallel()
+	r, store := host(t, graph.Options{})
+	start(t, r, "r", workflowWith(t, "w", `"x-workflows-engine":{"uses":["map"]}`, []string{
+		startNode(), tool("a"), tool("each", `"map":{"items":".list","as":"x","concurrency":1}`), endNode(),
+	}, "s a", "a each", "each e"), nil)
+	submit(t, r, "r", "a", object{"list": []any{1, 2}})
+	for _, req := range []graph.SubmitRequest{{IdempotencyKey: "r:each#2.1", OK: true}, {IdempotencyKey: "r:each#3.1", Error: "gone"}} {
+		req.ExecutionID, req.NodeID = "r", "each"
+		if _, err := r.SubmitActivity(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", BeforeNode: "each", NewExecutionID: "f", Correction: object{"list": []any{7, 8, 9}}})
+	if err != nil || len(run.Pending) != 1 || run.Pending[0].IdempotencyKey != "f:each#2.1" || !sameJSON(run.Pending[0].State["x"], 7.0) {
+		t.Errorf("%+v, %v", run, err)
+	}
+	wantTrue(t, store, "f")
+}
+
 // TestCorrectionsThatDoNotFit are refused, and nothing is written.
 func TestCorrectionsThatDoNotFit(t *testing.T) {
 	t.Parallel()

@@ -66,15 +66,21 @@ func TestTheHostPerformsARollback(t *testing.T) {
 	}
 	wantTrue(t, store, "r")
 	_, err := r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: "pay", OK: true})
-	wantCode(t, err, problem.SubmitNodeMismatch)
+	e := wantCode(t, err, problem.SubmitNodeMismatch)
+	if says := `the run is being rolled back, and the work of node "pay" is no longer wanted: the run awaits node "no_hotel", not "pay"`; e.Message != says {
+		t.Errorf("refused: %s", e.Message)
+	}
 	run = submit(t, r, "r", "no_hotel", object{})
 	if run.Rollbacks[0].Undone != 1 || run.Rollbacks[0].Undoing != "flight#1" {
 		t.Errorf("rollbacks %+v", run.Rollbacks)
 	}
 	run = submit(t, r, "r", "no_flight", object{})
 	wantStatus(t, run, machine.Cancelled)
-	if run.Reason != "ill" || len(run.Rollbacks) > 0 {
+	if run.Reason != "ill" || len(run.Rollbacks) > 0 || run.Compensated != 2 {
 		t.Errorf("run %+v", run)
+	}
+	if stored := status(t, newRunner(t, store, graph.Options{}), "r"); stored.Compensated != 2 {
+		t.Errorf("as it is stored: %+v", stored)
 	}
 	wantTrue(t, store, "r")
 	unchanged(t, store, func() { cancel(t, r, "r", "again") })
@@ -90,7 +96,7 @@ func TestACancelEndsARollback(t *testing.T) {
 	cancel(t, r, "r", "ill")
 	submit(t, r, "r", "no_hotel", object{})
 	run := cancel(t, r, "r", "well")
-	if wantStatus(t, run, machine.Cancelled); run.Reason != "well (not compensated: flight)" {
+	if wantStatus(t, run, machine.Cancelled); run.Reason != "well (not compensated: flight)" || run.Compensated != 0 {
 		t.Errorf("reason %q", run.Reason)
 	}
 	wantTrue(t, store, "r")
@@ -183,13 +189,13 @@ func TestAForkDoesNotBuildUponWhatIsUndone(t *testing.T) {
 	submit(t, r, "r", "no_hotel", object{})
 	submit(t, r, "r", "no_flight", object{})
 	for _, run := range []*graph.Run{status(t, r, "r"), status(t, newRunner(t, store, graph.Options{}), "r")} {
-		if wantStatus(t, run, machine.Failed); run.ErrorNodeID != "pay" || run.ErrorCode != "DECLINED" {
+		if wantStatus(t, run, machine.Failed); run.ErrorNodeID != "pay" || run.ErrorCode != "DECLINED" || run.Compensated != 2 {
 			t.Errorf("failed at %q by %s", run.ErrorNodeID, run.ErrorCode)
 		}
 	}
 	for _, node := range []string{"pay", "hotel"} {
 		_, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", BeforeNode: node})
-		if e := wantCode(t, err, problem.ValidationError); e.At.NodeID != "flight" || !strings.Contains(e.Hint, "at record 6,") {
+		if e := wantCode(t, err, problem.ValidationError); e.At.NodeID != "flight" || !strings.Contains(e.Hint, `before node "flight"`) {
 			t.Errorf("refused at %q: %s", e.At.NodeID, e.Hint)
 		}
 	}
@@ -202,6 +208,36 @@ func TestAForkDoesNotBuildUponWhatIsUndone(t *testing.T) {
 	}
 	if run, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", Seq: 22}); err != nil || run.Pending[0].NodeID != "pay" {
 		t.Errorf("%+v, %v", run, err)
+	}
+}
+
+// TestAForkBeforeVisitsThatAreUndone begins before the first of the visits of a loop that a rollback has undone, also with a corrected state.
+func TestAForkBeforeVisitsThatAreUndone(t *testing.T) {
+	t.Parallel()
+	r, store := host(t, graph.Options{})
+	start(t, r, "r", workflowWith(t, "w", `"x-workflows-engine":{"uses":["compensate","loop"],"rollback":["failure"]}`, []string{
+		startNode(), loopNode("rounds", ".i < 2", "i", "book", "pay"), tool("book", `"compensate":{"node":"undo"}`), tool("pay"), tool("undo"), endNode(),
+	}, "s rounds", "book rounds", "pay e"), nil)
+	submit(t, r, "r", "book", object{"at": "first"})
+	submit(t, r, "r", "book", object{"at": "second"})
+	if _, err := r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: "pay", Error: "no money"}); err != nil {
+		t.Fatal(err)
+	}
+	submit(t, r, "r", "undo", object{})
+	wantStatus(t, submit(t, r, "r", "undo", object{}), machine.Failed)
+	_, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", BeforeNode: "pay", Correction: object{"n": 1}})
+	if e := wantCode(t, err, problem.ValidationError); e.At.NodeID != "book" || !strings.Contains(e.Hint, `before node "book"`) {
+		t.Errorf("refused at %q: %s", e.At.NodeID, e.Hint)
+	}
+	for id, correction := range map[string]object{"f": nil, "c": {"n": 1}} {
+		run, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", BeforeNode: "book", Correction: correction, NewExecutionID: id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if run.Pending[0].NodeID != "book" || run.State["at"] != nil || (run.State["n"] != nil) != (correction != nil) {
+			t.Errorf("%s: %+v with %v", id, run.Pending, run.State)
+		}
+		wantTrue(t, store, id)
 	}
 }
 
@@ -294,4 +330,77 @@ func TestAFailedCompensationIsRetriedByAFork(t *testing.T) {
 			wantTrue(t, store, "f")
 		})
 	}
+}
+
+// TestAnOutcomeOfADroppedItem submits what nobody wants any more: an item of a map that failed, after which the run goes on, or is undone.
+func TestAnOutcomeOfADroppedItem(t *testing.T) {
+	t.Parallel()
+	for rollback, says := range map[string]string{
+		"true":  "the run is being rolled back, and the work of the items of node \"stay\" is no longer wanted: the run awaits node \"undo\", not \"stay\"",
+		"false": "the map at node \"stay\" is over, and the work of its items is no longer wanted: the run awaits node \"rest\", not \"stay\"",
+	} {
+		r, _ := host(t, graph.Options{})
+		start(t, r, "r", workflowWith(t, "stays", `"x-workflows-engine":{"uses":["catch","compensate","map"]}`, []string{
+			startNode(), tool("stay", `"map":{"items":"[1,2,3]","as":"night"}`, `"compensate":{"node":"undo"}`,
+				`"catch":[{"codes":["*"],"target":"rest","rollback":`+rollback+`}]`),
+			tool("undo"), tool("rest"), endNode(),
+		}, "s stay", "stay rest", "rest e"), nil)
+		of := func(item string) graph.SubmitRequest {
+			return graph.SubmitRequest{ExecutionID: "r", NodeID: "stay", IdempotencyKey: "r:stay#" + item + ".1", OK: true}
+		}
+		failed := of("3")
+		failed.OK, failed.Error = false, "full"
+		for _, req := range []graph.SubmitRequest{of("2"), failed} {
+			if _, err := r.SubmitActivity(t.Context(), req); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := r.SubmitActivity(t.Context(), of("4"))
+		if e := wantCode(t, err, problem.SubmitNodeMismatch); e.Message != says {
+			t.Errorf("rollback %s: %s", rollback, e.Message)
+		}
+	}
+}
+
+// TestARollbackThatOutlivesItsParent cancels a run whose subworkflow takes longer to be rolled back than it takes itself: once its process
+// is gone, another one finds the subworkflow and drives it.
+func TestARollbackThatOutlivesItsParent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		slow := func() graph.Options {
+			return graph.Options{Activities: &script{answers: answers{"pay": after(time.Hour, nil), "no_hotel": after(time.Hour, object{}), "no_flight": after(time.Minute, object{})}}}
+		}
+		first := newRunner(t, store, slow())
+		register(t, first, "urn:child", workflowWith(t, "child", `"x-workflows-engine":{"uses":["compensate"],"rollback":["cancel"]}`, []string{
+			startNode(), tool("hotel", `"compensate":{"node":"no_hotel"}`), tool("pay"), tool("no_hotel"), endNode(),
+		}, "s hotel", "hotel pay", "pay e"))
+		parent := workflowWith(t, "parent", `"x-workflows-engine":{"uses":["compensate"],"rollback":["cancel"]}`, []string{
+			startNode(), tool("flight", `"compensate":{"node":"no_flight"}`), subworkflow("v", "urn:child"), tool("no_flight"), endNode(),
+		}, "s flight", "flight v", "v e")
+		if _, err := first.Start(t.Context(), unawaited(parent)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		cancel(t, first, "r", "ill")
+		time.Sleep(2 * time.Minute)
+		wantStatus(t, status(t, first, "r"), machine.Cancelled)
+		wantStatus(t, status(t, first, "r:sub:v"), machine.Running)
+		if err := first.Close(); err != nil {
+			t.Fatal(err)
+		}
+		second := newRunner(t, store, slow())
+		found, err := second.Recover(t.Context(), graph.RecoverRequest{DryRun: true})
+		if err != nil || len(found.ExecutionIDs) != 1 || found.Root("r:sub:v") != "r:sub:v" {
+			t.Fatalf("found %+v, %v", found, err)
+		}
+		run, err := second.Drive(t.Context(), graph.DriveRequest{ExecutionID: "r:sub:v", Caller: graph.Caller{Wait: graph.Wait{Set: true, Limit: 2 * time.Hour}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if wantStatus(t, run, machine.Cancelled); run.Compensated != 1 {
+			t.Errorf("run %+v", run)
+		}
+		wantTrue(t, store, "r:sub:v")
+	})
 }

@@ -72,8 +72,8 @@ func New(store history.Store, o Options) (*Runner, error) {
 	})
 	r.performer = &perform.Performer{
 		Activities: o.Activities, Delegates: o.Delegates, MaxBytes: o.MaxDocumentBytes, Now: r.now, Log: r.log,
-		Requests: perform.Requests{Omit: o.OmitRequests, MaxRunBytes: o.MaxBytes, Hide: o.Redaction.Or().Value},
-		Turns:    limit.New(o.Limits, r.tasks.Go, r.ctx.Done()), Alive: r.alive, Abandoned: func(id string, e *machine.DelegateEffect) { r.cancelTasks(id, []*machine.DelegateEffect{e}) },
+		Steps: steps{r}, Requests: perform.Requests{Omit: o.OmitRequests, MaxRunBytes: o.MaxBytes, Hide: o.Redaction.Or().Value},
+		Turns: limit.New(o.Limits, r.tasks.Go, r.ctx.Done()), Alive: r.alive, Abandoned: func(id string, e *machine.DelegateEffect) { r.cancelTasks(id, []*machine.DelegateEffect{e}) },
 	}
 	r.lease = &schedule.Lease{
 		Store: store, Label: o.Owner, TTL: o.LeaseTTL, Log: r.log, Go: r.tasks.Go, Context: r.ctx, Look: r.look,

@@ -72,6 +72,7 @@ func (q *ListQuery) Matches(e *Execution) bool {
 	}
 	return slices.Contains(q.Selected(), e.Phase) &&
 		(q.DefinitionName == "" || e.DefinitionName == q.DefinitionName) &&
+		(q.Below == "" || Descends(e.ID, q.Below)) &&
 		(q.UpdatedAfter.IsZero() || !e.UpdatedAt.Before(q.UpdatedAfter)) &&
 		(q.UpdatedBefore.IsZero() || !e.UpdatedAt.After(q.UpdatedBefore))
 }

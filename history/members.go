@@ -79,6 +79,7 @@ var payloadMembers = []member[Payload]{
 	{"externalContextId", func(p *Payload) any { return &p.ExternalContext }},
 	{"delegateInput", func(p *Payload) any { return &p.DelegateInput }},
 	{MemberRequest, func(p *Payload) any { return &p.Request }},
+	{MemberAgentStep, func(p *Payload) any { return &p.AgentStep }},
 	{"activityExecutionMode", func(p *Payload) any { return &p.Mode }},
 	{"idempotencyKey", func(p *Payload) any { return &p.IdempotencyKey }},
 	{"usage", func(p *Payload) any { return &p.Usage }},

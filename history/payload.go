@@ -41,8 +41,8 @@ type Payload struct {
 	// Items is the number of items of a map. Added, on MapStarted.
 	Items Optional
 
-	// Compensations is how much a rollback is to undo. Added, on RollbackStarted. Compensates is the visit that a compensation undoes,
-	// "<node>#<visit>". Added, on NodeScheduled.
+	// Compensations is how much a rollback is to undo. Added, on RollbackStarted, and on the ExecutionCancelled and ExecutionFailed of a
+	// run that a rollback came before. Compensates is the visit that a compensation undoes, "<node>#<visit>". Added, on NodeScheduled.
 	Compensations int
 	Compensates   string
 
@@ -96,6 +96,9 @@ type Payload struct {
 	// Request is what is sent: that of a model or tool, or which item of a map an attempt works on. It is for readers: no replay looks
 	// at it. Nil if nothing is said beyond the definition and the state. Added, on ActivityRequested.
 	Request map[string]any
+	// AgentStep is a step that an executor has recorded of an attempt, with "key", "kind", "n", "totals" and members of its own. Added, on
+	// ActivityRequested, InterruptRaised and InterruptResumed.
+	AgentStep map[string]any
 	// Mode is activityExecutionMode: who performs an ActivityRequested, and the mode in which the run was started. Added, on
 	// ActivityRequested and ExecutionStarted.
 	Mode string

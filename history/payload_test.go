@@ -94,6 +94,8 @@ var payloads = []struct {
 			`"delegateInput":{"task":"T"},"activityExecutionMode":"host_mediated"`},
 	{history.ActivityRequested, payload{NodeID: "n", NodeType: "llm_call", Attempt: 1, Request: obj{"model": "m", "item": 0.0}},
 		`,"nodeId":"n","nodeType":"llm_call","attempt":1,"request":{"item":0,"model":"m"}`},
+	{history.InterruptRaised, payload{NodeID: "n", Prompt: "p", NodeType: "step", Attempt: 1, AgentStep: obj{"key": "q1", "kind": "question", "n": 3.0}},
+		`,"nodeId":"n","prompt":"p","nodeType":"step","attempt":1,"agentStep":{"key":"q1","kind":"question","n":3}`},
 	{history.ActivityCompleted,
 		payload{
 			NodeID: "d", NodeType: "agent_delegate", Span: someSpan, Result: history.Some(obj{"r": 1.5}), Correlation: "c", ExternalTask: "t-1", ExternalContext: "k-1",

@@ -119,6 +119,10 @@ func (e *Execution) event(name Name, p *Payload, foreign bool) {
 			e.taskMoved(p, WaitInterrupt)
 			return
 		}
+		if p.AgentStep != nil {
+			e.stepRecorded(p, WaitInterrupt)
+			return
+		}
 		// A replay of the reference engine repeats the event, without its command, for interrupts that have ended. Those in branches are
 		// of this engine, which may hold their commands back.
 		if f.raised || e.NodeVisits == 0 || p.Span != nil {
@@ -127,6 +131,10 @@ func (e *Execution) event(name Name, p *Payload, foreign bool) {
 	case InterruptResumed:
 		if p.ExternalTask != "" {
 			e.taskMoved(p, WaitActivity)
+			return
+		}
+		if p.AgentStep != nil {
+			e.stepRecorded(p, WaitActivity)
 			return
 		}
 		f.endWait(p, WaitInterrupt)
@@ -184,8 +192,12 @@ func (e *Execution) start(p *Payload) {
 // about the agent. One of another engine does not say who performs it: then the mode in which the run began decides.
 func (e *Execution) requested(p *Payload, foreign bool) {
 	e.correlate(p)
-	if p.ExternalTask != "" {
+	switch {
+	case p.ExternalTask != "":
 		e.taskMoved(p, WaitActivity)
+		return
+	case p.AgentStep != nil:
+		e.stepRecorded(p, WaitActivity)
 		return
 	}
 	f := &e.fold
@@ -230,15 +242,34 @@ func (e *Execution) taskMoved(p *Payload, kind WaitKind) {
 	f.replaceWait(i, w)
 }
 
+// stepRecorded applies a step of an attempt: its executor asks a question (InterruptRaised), which was answered (InterruptResumed), rests
+// until a time (ActivityRequested with one), or goes on.
+func (e *Execution) stepRecorded(p *Payload, kind WaitKind) {
+	f := &e.fold
+	i := f.findWait(p, WaitActivity, WaitInterrupt, WaitTimer)
+	if i < 0 {
+		return
+	}
+	if w := f.waits[i]; w.Kind == WaitActivity && kind == WaitActivity && p.DueAt.IsZero() && !w.Queued {
+		return // it is as it was
+	}
+	w := f.waits[i]
+	w.Kind, w.Due, w.Prompt, w.Queued = kind, p.DueAt, problem.ClipRunes(p.Prompt, maxWaitPrompt), p.SignalPayload != nil
+	if kind == WaitActivity && !p.DueAt.IsZero() {
+		w.Kind = WaitTimer
+	}
+	f.replaceWait(i, w)
+}
+
 // attemptFailed closes an attempt, and opens the wait for the next one if there is one.
 func (e *Execution) attemptFailed(p *Payload) {
 	f := &e.fold
 	i := f.findWait(p, WaitActivity, WaitBackoff)
 	if i < 0 {
-		i = f.findWait(p, WaitInterrupt) // a question of an agent
-	}
-	if i < 0 || f.waits[i].Kind == WaitInterrupt && !f.waits[i].Delegate() {
-		return
+		i = f.findWait(p, WaitInterrupt, WaitTimer) // a question of an agent, or a rest: both are of an attempt
+		if i < 0 || f.waits[i].NodeType == "" {
+			return
+		}
 	}
 	if !p.WillRetry {
 		f.endWait(p, f.waits[i].Kind)

@@ -170,6 +170,8 @@ type ListQuery struct {
 	Phase          Phase
 	Phases         []Phase
 	DefinitionName string
+	// Below selects the subworkflows below this run, at any depth.
+	Below string
 	// Labels are those that a run has, each with this value; with "" the run has the label with any value.
 	Labels map[string]string
 	// UpdatedAfter and UpdatedBefore are inclusive.

@@ -5,19 +5,25 @@ import "github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 // memberStateRef is the member of a checkpoint with the state, in its member "state".
 const memberStateRef = "stateRef"
 
-// MemberRequest is the member with what is sent. It is this engine's alone, so that a store may keep its large values elsewhere in a
-// record that other engines can read.
-const MemberRequest = "request"
+// MemberRequest is the member with what is sent, MemberAgentStep that with a step of an attempt.
+const (
+	MemberRequest   = "request"
+	MemberAgentStep = "agentStep"
+)
+
+// IsOwnValue reports whether a member is this engine's alone, so that a store may keep its large values elsewhere in a record that other
+// engines can read.
+func IsOwnValue(member string) bool { return member == MemberRequest || member == MemberAgentStep }
 
 // isValue lists the members of payloads with values of the workflow, which may be large.
 var isValue = map[string]bool{
 	"input": true, "payload": true, "output": true, "state": true, "result": true, "delegateInput": true, "usage": true, "repair": true,
-	MemberRequest: true, "childFinalState": true, "childResult": true, "mergedOutput": true, memberStateRef: true,
+	MemberRequest: true, MemberAgentStep: true, "childFinalState": true, "childResult": true, "mergedOutput": true, memberStateRef: true,
 }
 
 // Weigh returns a lower bound of the bytes that the values of the record take when written in full. With a limit greater than 0
-// it stops there, and returns a number not below the limit. What is sent (MemberRequest) does not count: it never makes a record one
-// that is written short.
+// it stops there, and returns a number not below the limit. What is this engine's alone (IsOwnValue) does not count: it never
+// makes a record one that is written short.
 func (r *Record) Weigh(limit int) int {
 	p := &r.Payload
 	n := 0

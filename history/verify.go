@@ -22,7 +22,7 @@ type Verified struct {
 }
 
 // Finding is one problem of a store. The codes are DATABASE_DAMAGED, RECORD_GAP, RECORD_UNREADABLE,
-// HISTORY_VERSION_UNSUPPORTED, RECORD_AFTER_END, OUTCOME_TWICE, PROJECTION_DIFFERS, ROW_ORPHANED, DELETION_UNFINISHED,
+// HISTORY_VERSION_UNSUPPORTED, RECORD_AFTER_END, OUTCOME_TWICE, AGENT_STEPS_GAP, PROJECTION_DIFFERS, ROW_ORPHANED, DELETION_UNFINISHED,
 // BLOB_DAMAGED, DEFINITION_HASH_MISMATCH and, from replay.Inspect, DEFINITION_REQUIRED, NONDETERMINISM_DETECTED, POSITION_UNUSABLE,
 // TIMERS_DIFFER and SUBWORKFLOW_MISSING.
 type Finding struct {
@@ -55,6 +55,8 @@ type Audit struct {
 	ended int64
 	// settled holds false for what was requested, and true once it has had its outcome.
 	settled map[settling]bool
+	// steps holds the number of the last step of each attempt that has any.
+	steps map[stepsOf]int
 }
 
 // MaxFindings bounds the findings about one run.
@@ -80,7 +82,7 @@ func (a *Audit) note(seq int64, code problem.Code, hint, format string, args ...
 func (a *Audit) Record(r *Record, unreadable error) {
 	if a.Execution.ID == "" {
 		a.Execution.ID = a.ExecutionID
-		a.settled = map[settling]bool{}
+		a.settled, a.steps = map[settling]bool{}, map[stepsOf]int{}
 	}
 	if r.Seq != a.last+1 {
 		a.note(r.Seq, problem.RecordGap, hintRestore, "expected record %d, found record %d", a.last+1, r.Seq)
@@ -126,6 +128,10 @@ func (a *Audit) once(r *Record) {
 		a.ended = r.Seq
 	}
 	p := &r.Payload
+	if p.AgentStep != nil {
+		a.step(r)
+		return
+	}
 	key := settling{node: p.NodeID, visit: p.Visit}
 	if p.Span != nil {
 		key.span = *p.Span

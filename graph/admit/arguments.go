@@ -44,7 +44,7 @@ func ExecutionID(id string) error {
 		return problem.New(problem.ValidationError, "execution id %q is longer than %d bytes", id, MaxExecutionID).
 			WithHint("Choose a shorter one, or leave it out.")
 	}
-	if strings.Contains(id, childMark) {
+	if strings.Contains(id+":", childMark) { // one that ends with ":sub", too: the ids of its subworkflows would be like those of another run
 		return problem.New(problem.ValidationError, "execution id %q contains %q, which is reserved for subworkflows", id, childMark).
 			WithHint("Choose another id, or leave it out.")
 	}

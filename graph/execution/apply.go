@@ -128,6 +128,10 @@ func (x *Run) answered(in Input) *Attempt {
 	switch in := in.Input.(type) {
 	case machine.Outcome:
 		key = in.Key
+	case machine.StepsRecorded:
+		if !in.Rests() {
+			return nil // it goes on
+		}
 	case machine.ChildEnded:
 		key = in.Key
 		delete(x.children, key)

@@ -46,6 +46,9 @@ func (a *Attempt) Release() {
 	}
 }
 
+// Repeated reports whether another flight of the attempt may have come before this one.
+func (a *Attempt) Repeated() bool { return !a.restarted.IsZero() }
+
 // late reports whether the attempt's deadline has passed.
 func (a *Attempt) late(now time.Time) bool {
 	deadline := a.Effect.Base().Deadline

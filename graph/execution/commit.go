@@ -7,6 +7,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/recorded"
 	"github.com/workflows-engine/workflows-engine/graph/runstate"
 	"github.com/workflows-engine/workflows-engine/history"
 )
@@ -97,11 +98,11 @@ func (x *Run) append(ctx context.Context, b machine.Batch, i intent, w *Work) (d
 	status, bytes := x.m.Status(), exec.Bytes
 	hb := history.Batch{
 		ExecutionID: x.id, ExpectedSeq: x.exec.Seq, Records: b.Records, Execution: exec, Definition: x.unstored, Prior: x.prior,
-		Bytes: &bytes, SetTimers: b.TimersChanged, Timers: StoredTimers(x.id, b.Timers),
+		Bytes: &bytes, SetTimers: b.TimersChanged, Timers: recorded.Timers(x.id, b.Timers),
 	}
 	x.sincePosition++
 	if !status.Terminal() && (status != machine.Running || x.sincePosition >= maxSincePosition || x.m.Resting() || x.m.Walking()) {
-		hb.Position = x.m.Position()
+		hb.Position = x.m.NextPosition()
 	}
 	if err := x.setOwner(ctx, &hb, b, i); err != nil {
 		return false, err
@@ -218,10 +219,10 @@ func (x *Run) claimLeft(ctx context.Context, b machine.Batch) bool {
 
 // moveTimers stores when the run's timers are due now, and nothing else.
 func (x *Run) moveTimers(ctx context.Context, b machine.Batch) error {
-	position := x.m.Position()
+	position := x.m.NextPosition()
 	err := x.env.Store.Append(detached(ctx), history.Batch{
 		ExecutionID: x.id, ExpectedSeq: x.exec.Seq, Execution: x.exec, Position: position,
-		SetTimers: true, Timers: StoredTimers(x.id, b.Timers),
+		SetTimers: true, Timers: recorded.Timers(x.id, b.Timers),
 	})
 	if err != nil {
 		return err
@@ -230,16 +231,4 @@ func (x *Run) moveTimers(ctx context.Context, b machine.Batch) error {
 	x.env.Observer.Timers(x, b.Timers)
 	x.estimateCost(x.m.Status(), len(position))
 	return nil
-}
-
-// StoredTimers is how the timers of a run are stored.
-func StoredTimers(id string, ts []machine.Timer) []history.Timer {
-	if len(ts) == 0 {
-		return nil
-	}
-	out := make([]history.Timer, len(ts))
-	for i, t := range ts {
-		out[i] = history.Timer{ExecutionID: id, Key: t.Key, Due: t.Due}
-	}
-	return out
 }

@@ -18,7 +18,7 @@ import (
 //	a wait, an interrupt, a block         any process                           when due
 //	an attempt in flight here             this process                          at its deadline
 //	an attempt that nobody performs       any process that cannot perform it    TakeoverTime after it could have been claimed
-//	a retry, the poll of a task           a process that can perform it         when due
+//	a retry, a rest, the poll of a task   a process that can perform it         when due
 
 // TakeoverTime is how long an attempt that nobody performs is left to processes that can: the next round of a search for orphans,
 // anywhere, finds it well within. It is the same for all processes, whatever their leases.
@@ -96,7 +96,7 @@ func (x *Run) firesAt(t machine.Timer) (at time.Time, mine bool) {
 		return x.unclaimedUntil(t.Due), true
 	case x.startedHere || x.lackFor(&w) == nil:
 		return t.Due, true
-	case w.Kind == machine.WaitBackoff || x.m.Poll(t.Key) != nil:
+	case w.Kind == machine.WaitBackoff || w.Rests() || x.m.Poll(t.Key) != nil:
 		return time.Time{}, false
 	default:
 		return x.unclaimedUntil(t.Due), true

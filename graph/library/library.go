@@ -222,6 +222,25 @@ func (l *Library) Forked(ctx context.Context, of *history.Execution, d *definiti
 	return l.Stored(ctx, of.DefinitionHash)
 }
 
+// ForkedInput refuses the input of a run that a fork with another definition would keep.
+func (l *Library) ForkedInput(of *history.Execution, prog *definition.Program, input map[string]any) error {
+	err := admit.Input(prog, input)
+	e, ok := problem.As(err)
+	if !ok {
+		return err
+	}
+	refused := *e
+	return refused.WithHint("%sThe new run keeps the input of run %q: correct the definition, or start a new run.", OtherWorkflow(prog, of.DefinitionName), of.ID)
+}
+
+// OtherWorkflow says that a definition has not the name of the one that a run followed, "" if it has: it is then probably no correction of it.
+func OtherWorkflow(prog *definition.Program, name string) string {
+	if prog.Name == name {
+		return ""
+	}
+	return problem.Format("The definition is that of another workflow, %q; the run followed %q. ", prog.Name, name)
+}
+
 // Find returns the program of a stored definition's hash; else what Resolve finds under the name or "name@version" of a workflow.
 func (l *Library) Find(ctx context.Context, ref string) (*definition.Program, error) {
 	switch d, err := l.o.Store.Definition(ctx, ref); {

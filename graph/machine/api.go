@@ -160,6 +160,8 @@ type ActivityEffect struct {
 	// Repair is the Outcome.Repair of the attempt before; nil unless this attempt repairs it. Shared: copy it before handing it
 	// out.
 	Repair map[string]any
+	// Journal is that of the attempt, nil if no step is recorded. Shared: do not change it.
+	Journal *Journal
 }
 
 // DelegateEffect asks for one attempt of an agent_delegate in process: send the input to the agent or, if Task is set, deliver
@@ -172,6 +174,8 @@ type DelegateEffect struct {
 	CorrelationID string
 	// Task at the agent; nil until the agent has accepted one.
 	Task *Task
+	// Journal is that of the attempt, nil if no step is recorded. Shared: do not change it.
+	Journal *Journal
 }
 
 // ChildEffect asks for the run of a subworkflow. If ChildExecutionID exists already and belongs to this run, continue it or
@@ -215,6 +219,10 @@ type Outcome struct {
 	ExternalTaskID string
 	IdempotencyKey string
 	Usage          map[string]any
+
+	// Steps are recorded before the outcome of an attempt in process; Index is how many were recorded before.
+	Steps []Step
+	Index int
 
 	// backoff, in a replay, says that a back-off was recorded, which may have been empty.
 	backoff bool
@@ -328,6 +336,9 @@ type Wait struct {
 	DelegateInput                    map[string]any // WaitDelegate
 	// Task of a delegate at its agent, nil until the agent has accepted one. While the agent asks a question, Kind is WaitInterrupt.
 	Task *Task
+	// Journal of an attempt whose executor records steps, nil before the first. While it asks a question, Kind is WaitInterrupt; while
+	// it rests until a time, WaitTimer.
+	Journal *Journal
 
 	ChildExecutionID, WorkflowRef string // WaitChild
 }

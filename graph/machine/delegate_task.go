@@ -87,20 +87,23 @@ func (t *token) answerKey() string {
 	if t.wait.asks() {
 		return t.key() + "/" + strconv.Itoa(t.wait.Task.Questions)
 	}
+	if t.wait.enquires() {
+		return t.key() + "/" + t.wait.Journal.Question.Key
+	}
 	return t.key()
 }
 
 func (t *token) delegateEffect() DelegateEffect {
 	w, c := t.wait, t.node.Delegate
 	return DelegateEffect{
-		EffectBase: t.effectBase(), AgentID: c.AgentID, Protocol: c.Protocol, Input: w.Input, CorrelationID: w.Correlation, Task: w.Task,
+		EffectBase: t.effectBase(), AgentID: c.AgentID, Protocol: c.Protocol, Input: w.Input, CorrelationID: w.Correlation, Task: w.Task, Journal: w.Journal,
 	}
 }
 
 // acceptTask finds the attempt whose task an update is about.
 func (m *Machine) acceptTask(u TaskUpdate) (*token, error) {
 	t := m.find(func(t *token) bool {
-		return t.wait.Kind == WaitDelegate && !t.wait.Host && !t.wait.Queued && t.key() == u.Key
+		return t.wait.Kind == WaitDelegate && !t.wait.Host && !t.wait.Queued && !t.wait.rests() && t.key() == u.Key
 	})
 	if t == nil || t.wait.away() != u.Polled || u.Polled && t.wait.Task.Round != u.Round {
 		return nil, problem.New(problem.SubmitNotAwaiting, "no pending attempt %s for an update of its task", u.Key)

@@ -101,7 +101,7 @@ func (m *Machine) endFailed(f *failure, node string) {
 	if m.status.Terminal() {
 		return
 	}
-	m.event(history.ExecutionFailed, history.Payload{Error: f.Message, Code: f.Code, FailedNodeID: node})
+	m.event(history.ExecutionFailed, history.Payload{Error: f.Message, Code: f.Code, FailedNodeID: node, Compensations: m.compensated})
 	m.failure = *f
 	m.end(Failed)
 }

@@ -33,4 +33,5 @@ const (
 	timerBackoff  = "backoff:"
 	timerDeadline = "deadline:"
 	timerPoll     = "poll:"
+	timerRest     = "rest:"
 )

@@ -43,9 +43,8 @@ type Machine struct {
 	checkpoints int
 	// resumed is true from a resume until the next submitted outcome or signal: in between the protocol writes more
 	// checkpoints (spec: execution, 9.2).
-	resumed bool
-	// positionedSeq is the seq of the newest position.
-	positionedSeq int64
+	resumed    bool
+	positioned positioned
 	// signalKeys are the idempotency keys of the last signals, the oldest first.
 	signalKeys []string
 
@@ -56,6 +55,8 @@ type Machine struct {
 	result  any
 	failure failure
 	reason  string
+	// compensated is how many compensations the rollback before the end has made.
+	compensated int
 	// left collects the branches that stopped waiting, without an outcome, since the last input.
 	left []leftBranch
 	// fatal, unless nil, is why the run must end: a limit, or a held-back update that breaks the merged state.
@@ -220,6 +221,8 @@ func (m *Machine) accept(in Input, now time.Time) (*token, error) {
 		return m.acceptOutcome(in)
 	case TaskUpdate:
 		return m.acceptTask(in)
+	case StepsRecorded:
+		return m.acceptSteps(in)
 	case Resume:
 		return m.acceptResume(in, now)
 	case Signal:
@@ -247,10 +250,15 @@ func (m *Machine) apply(t *token, in Input) {
 		m.takeOutcome(t, in)
 	case TaskUpdate:
 		m.takeTask(t, in)
+	case StepsRecorded:
+		m.takeSteps(t, in)
 	case Resume:
-		if t.wait.asks() {
+		switch {
+		case t.wait.asks():
 			m.deliverAnswer(t, in.Payload)
-		} else {
+		case t.wait.enquires():
+			m.answerStep(t, in.Payload, false)
+		default:
 			m.takeAnswer(t, object(in.Payload))
 		}
 	case Signal:
@@ -260,9 +268,13 @@ func (m *Machine) apply(t *token, in Input) {
 		}
 		m.takeSignal(t, object(in.Payload), in.IdempotencyKey)
 	case TimerFired:
-		if t.inner != nil {
+		rest, _ := t.restTimer()
+		switch {
+		case t.inner != nil:
 			m.blockExpired(t.inner)
-		} else {
+		case in.Key == rest:
+			m.restOver(t)
+		default:
 			m.fire(t)
 		}
 	case ChildEnded:
@@ -346,6 +358,9 @@ func (m *Machine) Failure() (message, code, nodeID string) {
 
 // Reason is why the run was cancelled.
 func (m *Machine) Reason() string { return m.reason }
+
+// Compensated is how many compensations were made before the run ended, if a rollback led to its end.
+func (m *Machine) Compensated() int { return m.compensated }
 
 // Visits counts the node visits so far.
 func (m *Machine) Visits() int { return m.steps }

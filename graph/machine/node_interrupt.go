@@ -98,7 +98,7 @@ func (m *Machine) acceptResume(r Resume, now time.Time) (*token, error) {
 	at := problem.Place{ExecutionID: m.cfg.ExecutionID}
 	var open []*token
 	for t := range m.waiting {
-		if t.wait.Kind == WaitInterrupt || t.wait.asks() {
+		if t.wait.Kind == WaitInterrupt || t.wait.asks() || t.wait.enquires() {
 			open = append(open, t)
 		}
 	}
@@ -123,13 +123,16 @@ func (m *Machine) acceptResume(r Resume, now time.Time) (*token, error) {
 				WithPlace(at).WithHint("Ask Runner.Status for the open interrupts.")
 		}
 	}
-	if w := t.wait; !w.Deadline.IsZero() && !now.Before(w.Deadline) {
+	if until := t.answerableUntil(); !until.IsZero() && !now.Before(until) {
 		at.NodeID = t.node.ID
-		return nil, problem.New(problem.InvalidResumePayload, "cannot resume: the deadline of interrupt %q was %s", t.node.ID, w.Deadline.UTC().Format(time.RFC3339)).
+		return nil, problem.New(problem.InvalidResumePayload, "cannot resume: the deadline of interrupt %q was %s", t.node.ID, until.UTC().Format(time.RFC3339)).
 			WithReason(problem.NotAwaiting).WithPlace(at).WithHint("The answer came too late; Runner.Status shows how the run continued.")
 	}
 	if t.wait.asks() {
 		return t, m.checkTaskAnswer(t, r.Payload)
+	}
+	if t.wait.enquires() {
+		return t, m.checkStepAnswer(t, r.Payload)
 	}
 	return t, m.checkAnswer(t, object(r.Payload))
 }

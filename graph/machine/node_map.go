@@ -31,8 +31,6 @@ type mapItems struct {
 	last int
 	// starting is set while items are begun: one that ends at once must not begin others.
 	starting bool
-	// positioned is how many items had ended when the newest position was made.
-	positioned int
 }
 
 // item reports whether the token works on an item of a map.

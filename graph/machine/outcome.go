@@ -26,6 +26,7 @@ func (o *Outcome) submitted() bool { return o.Host && o.OK }
 
 // takeOutcome applies an outcome.
 func (m *Machine) takeOutcome(t *token, o Outcome) {
+	m.writeSteps(t, o.Steps)
 	o, delta, fatal := asRecorded(t.node, o)
 	if fatal == nil && o.OK {
 		m.takeOutput(t, o, delta)
@@ -66,7 +67,13 @@ func asRecorded(n *definition.Node, o Outcome) (recorded Outcome, delta map[stri
 // awaited finds the token that an outcome is for.
 func (m *Machine) awaited(o Outcome) (*token, error) {
 	if !o.Host {
-		if t := m.find(func(t *token) bool { return t.wait.counts() && !t.wait.Host && !t.wait.Queued && t.key() == o.Key }); t != nil {
+		if t := m.find(func(t *token) bool {
+			return t.wait.counts() && !t.wait.Host && !t.wait.Queued && !t.wait.rests() && t.key() == o.Key
+		}); t != nil {
+			if len(o.Steps) > 0 {
+				err := t.fitsJournal(o.Index, o.Steps)
+				return t, err
+			}
 			return t, nil
 		}
 		return nil, problem.New(problem.SubmitNotAwaiting, "no pending attempt %s", o.Key)
@@ -86,6 +93,10 @@ func (m *Machine) awaited(o Outcome) (*token, error) {
 	named := m.find(func(t *token) bool { return t.wait.counts() && t.wait.Host && t.node.ID == o.NodeID })
 	if named == nil {
 		e := m.notAwaited(o.NodeID).WithPlace(at)
+		if why := m.unwanted(o.NodeID); why != "" {
+			e.Message = why + ": " + e.Message
+			e = e.WithHint("Nothing was changed. Leave that work: nothing needs its outcome. %s", e.Hint)
+		}
 		if ended := m.betweenAttempts(o); ended != nil {
 			e.Message += ": " + ended.Message
 		}
@@ -145,6 +156,24 @@ func (m *Machine) betweenAttempts(o Outcome) *problem.Error {
 	return problem.New(problem.SubmitNotAwaiting, "attempt %d of node %q has %s; the next one begins at %s",
 		t.wait.Attempt, t.node.ID, end, t.wait.Due.UTC().Format(time.RFC3339Nano)).WithReason(problem.NotAwaiting).
 		WithHint("Nothing was changed. Ask Runner.Status with StatusRequest.Wait for the next attempt, and submit its outcome with its idempotency key.")
+}
+
+// unwanted says why the work of a node is no longer wanted that the run has been at, "" if nothing tells: its map is over, with items
+// dropped or not, or a rollback has begun.
+func (m *Machine) unwanted(nodeID string) string {
+	n := m.prog.Node(nodeID)
+	if n == nil || m.visits[n.Index] == 0 || m.find(func(t *token) bool { return t.node == n }) != nil {
+		return ""
+	}
+	switch {
+	case n.Map != nil && m.rollsBack():
+		return problem.Format("the run is being rolled back, and the work of the items of node %q is no longer wanted", nodeID)
+	case n.Map != nil:
+		return problem.Format("the map at node %q is over, and the work of its items is no longer wanted", nodeID)
+	case m.rollsBack():
+		return problem.Format("the run is being rolled back, and the work of node %q is no longer wanted", nodeID)
+	}
+	return ""
 }
 
 // maxAwaitedNamed bounds the nodes that a refusal names.

@@ -33,8 +33,11 @@ func (w *wait) status() Status {
 		if w.Host {
 			return AwaitingActivity
 		}
-		if w.asks() {
+		switch {
+		case w.asks() || w.enquires():
 			return Interrupted
+		case w.rests() && !w.Queued:
+			return AwaitingTimer
 		}
 		return Running
 	case WaitBackoff:
@@ -79,6 +82,13 @@ func (t *token) describe() Wait {
 	if t.item() {
 		d.Item, d.Items = t.index, len(t.block.items.values)
 	}
+	switch d.Journal = w.Journal; {
+	case w.enquires():
+		d.Kind, d.Key, d.Prompt = WaitInterrupt, t.answerKey(), w.Journal.Question.Prompt
+		d.Due = w.Journal.Question.Expires
+	case w.rests():
+		d.Kind, d.Due = WaitTimer, w.Journal.Due
+	}
 	switch w.Kind {
 	case WaitDelegate:
 		c := t.node.Delegate
@@ -98,7 +108,8 @@ func (t *token) describe() Wait {
 func (m *Machine) TimedWait(timerKey string) (w Wait, ok bool) {
 	t := m.find(func(t *token) bool {
 		key, _ := t.timer()
-		return key == timerKey || t.wait.away() && timerPoll+t.key() == timerKey
+		rest, _ := t.restTimer()
+		return key == timerKey || rest == timerKey || t.wait.away() && timerPoll+t.key() == timerKey
 	})
 	if t == nil {
 		return Wait{}, false
@@ -111,6 +122,9 @@ func (m *Machine) Timers() []Timer {
 	var ts []Timer
 	for t := range m.living {
 		if key, due := t.timer(); key != "" {
+			ts = append(ts, Timer{Key: key, Due: due})
+		}
+		if key, due := t.restTimer(); key != "" {
 			ts = append(ts, Timer{Key: key, Due: due})
 		}
 		if t.wait.away() {
@@ -137,7 +151,7 @@ func (m *Machine) InFlight() []Effect {
 func (m *Machine) Restart(key string, at time.Time) Effect {
 	t := m.find(func(t *token) bool {
 		w := t.wait
-		return (w.Kind == WaitActivity || w.Kind == WaitDelegate) && !w.Host && !w.Queued && w.Task == nil && w.Timeout > 0 && t.key() == key
+		return (w.Kind == WaitActivity || w.Kind == WaitDelegate) && !w.Host && !w.Queued && w.Task == nil && w.Journal == nil && w.Timeout > 0 && t.key() == key
 	})
 	if t == nil {
 		return nil
@@ -152,9 +166,9 @@ func (m *Machine) Resting() bool {
 	return m.find(func(t *token) bool {
 		switch t.wait.Kind {
 		case WaitActivity, WaitChild:
-			return !t.wait.Host
+			return !t.wait.Host && (t.wait.Queued || !t.wait.rests())
 		case WaitDelegate:
-			return !t.wait.Host && !t.wait.away()
+			return !t.wait.Host && !t.wait.away() && (t.wait.Queued || !t.wait.rests())
 		default:
 			return t.wait.Queued || t.wait.Kind == waitWalk
 		}
@@ -170,9 +184,12 @@ func (t *token) effect() Effect {
 	if w.Queued {
 		return t.turnEffect()
 	}
+	if w.rests() {
+		return nil
+	}
 	switch w.Kind {
 	case WaitActivity:
-		return &ActivityEffect{EffectBase: t.effectBase(), NodeType: string(t.node.Type), Config: t.node.Config, Metadata: t.node.Metadata, Repair: w.Repair}
+		return &ActivityEffect{EffectBase: t.effectBase(), NodeType: string(t.node.Type), Config: t.node.Config, Metadata: t.node.Metadata, Repair: w.Repair, Journal: w.Journal}
 	case WaitDelegate:
 		e := t.delegateEffect()
 		return &e

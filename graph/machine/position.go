@@ -14,13 +14,15 @@ import (
 // positionVersion is the version of the stored form. Older versions are read too: version 1, with the whole views of
 // branches, and version 2, without repairs. Positions of other versions are not used: a position only saves reading the
 // history. A position with attempts that wait for their turn has version 4, one within a walk version 5, one within a map version 6,
-// one with rounds of a loop, kept signals or something to undo version 7, others version 3.
+// one with rounds of a loop, kept signals or something to undo version 7, one with an attempt whose executor has recorded steps version 8,
+// others version 3.
 const (
 	positionVersion         = 3
 	queuedPositionVersion   = 4
 	walkingPositionVersion  = 5
 	mapPositionVersion      = 6
 	extendedPositionVersion = 7
+	journalPositionVersion  = 8
 )
 
 // position is the stored form of a machine.
@@ -35,7 +37,9 @@ type position struct {
 	Steps       int       `json:"steps"`
 	Checkpoints int       `json:"checkpoints,omitempty"`
 	Resumed     bool      `json:"resumed,omitempty"`
-	SignalKeys  []string  `json:"signalKeys,omitempty"`
+	// Bytes is the size of the history when the position was made; see Machine.SetBytes.
+	Bytes      int64    `json:"bytes,omitempty"`
+	SignalKeys []string `json:"signalKeys,omitempty"`
 	// Kept are signals that no wait has taken.
 	Kept []keptSignal `json:"kept,omitempty"`
 	// Visited has a bit for each node, by its index. Visits counts the visits of nodes visited more than once. So the size
@@ -89,12 +93,31 @@ type blockPosition struct {
 	Items    *itemsPosition  `json:"items,omitempty"`
 }
 
-// positionsOfMap is about how many positions are made while a map is worked on, besides those of small ones: each has all outputs.
-const positionsOfMap = 16
+// smallPosition is the size of a position up to which the next one is stored whatever has happened since.
+const smallPosition = 4 << 10
+
+// positioned is how long the newest stored position is, and the size of the history when it was made.
+type positioned struct {
+	size int
+	at   int64
+}
+
+// NextPosition returns the position to store with the records that Ready has returned, nil if there is none, or none that is worth it. One
+// within a large map or rollback has all outputs; it is worth it once the history has grown by as much as the newest one is long. So
+// positions together take about as much as the records, and a restart reads no more of these than of the position.
+func (m *Machine) NextPosition() []byte {
+	if m.positioned.size > smallPosition && m.bytes-m.positioned.at < int64(m.positioned.size) {
+		return nil
+	}
+	data := m.Position()
+	if data != nil {
+		m.positioned = positioned{size: len(data), at: m.bytes}
+	}
+	return data
+}
 
 // Position returns the machine in its stored form, nil for a run that has ended, within a walk that has left branches, which are
-// noted at its end, while a large map has not come much further than at the newest position, and while large signals are kept. Call it
-// after Ready: what Ready has not returned is not part of it.
+// noted at its end, and while large signals are kept. Call it after Ready: what Ready has not returned is not part of it.
 func (m *Machine) Position() []byte {
 	if m.status.Terminal() || m.recorded != nil || len(m.left) > 0 || m.keptBytes() > maxPositionSignals {
 		return nil
@@ -102,7 +125,7 @@ func (m *Machine) Position() []byte {
 	p := position{
 		Version: positionVersion, Config: m.cfg, Hash: m.prog.Hash, Foreign: m.foreign, Now: m.now, Seq: m.seq,
 		Commands: m.commands, Steps: m.steps, Checkpoints: m.checkpoints, Resumed: m.resumed, SignalKeys: m.signalKeys,
-		Kept: m.kept,
+		Bytes: m.bytes, Kept: m.kept,
 	}
 	p.Visited, p.Visits = packVisits(m.visits)
 	if m.find(func(t *token) bool { return t.wait.recorded().Queued }) != nil {
@@ -113,18 +136,14 @@ func (m *Machine) Position() []byte {
 	}
 	for t := range m.living {
 		if b := t.inner; b != nil && b.items != nil {
-			if b.items.ended-b.items.positioned < len(b.items.values)/positionsOfMap {
-				return nil
-			}
 			p.Version = mapPositionVersion
 		}
 	}
-	undos, worth := m.worthPosition()
-	if !worth {
-		return nil
-	}
-	if undos > 0 || len(m.kept) > 0 || m.find(func(t *token) bool { return len(t.rounds) > 0 }) != nil {
+	if m.remembers() || len(m.kept) > 0 || m.find(func(t *token) bool { return len(t.rounds) > 0 }) != nil {
 		p.Version = extendedPositionVersion
+	}
+	if m.find(func(t *token) bool { return t.wait.Journal != nil }) != nil {
+		p.Version = journalPositionVersion
 	}
 	p.Main = m.main.position(m.cfg.ExecutionID)
 	if m.stateSeq > 0 && sameMap(m.stateAt, m.main.view) {
@@ -134,7 +153,6 @@ func (m *Machine) Position() []byte {
 	if err != nil {
 		return nil // a position is never necessary
 	}
-	m.positionedSeq = m.seq
 	return data
 }
 
@@ -221,12 +239,13 @@ func Restore(prog *definition.Program, data []byte, state map[string]any) (*Mach
 	if err := json.Unmarshal(data, &p); err != nil {
 		return nil, problem.New(problem.HistoryCorrupt, "the stored position cannot be read").WithCause(err)
 	}
-	if p.Version < 1 || p.Version > extendedPositionVersion || p.Hash != prog.Hash {
+	if p.Version < 1 || p.Version > journalPositionVersion || p.Hash != prog.Hash {
 		return nil, problem.New(problem.HistoryCorrupt, "the stored position is of version %d for definition %s", p.Version, p.Hash)
 	}
 	m := newMachine(prog, p.Config)
 	m.foreign, m.now, m.seq, m.commands, m.steps = p.Foreign, p.Now, p.Seq, p.Commands, p.Steps
 	m.checkpoints, m.resumed, m.stateSeq, m.signalKeys, m.kept = p.Checkpoints, p.Resumed, p.StateSeq, p.SignalKeys, p.Kept
+	m.bytes, m.positioned = p.Bytes, positioned{size: len(data), at: p.Bytes}
 	unpackVisits(m.visits, p.Visited, p.Visits)
 	if p.StateSeq > 0 {
 		p.Main.View = state

@@ -35,10 +35,26 @@ func (t *token) fits(inner *blockPosition) error {
 			return misfit
 		}
 		return nil
-	case t.wait.Attempt < 0 || t.wait.Task != nil && t.wait.Kind != WaitDelegate || !t.wait.suits(t.node):
+	case t.wait.Attempt < 0 || t.wait.Task != nil && t.wait.Kind != WaitDelegate || !t.wait.fitsJournal() || !t.wait.suits(t.node):
 		return misfit
 	}
 	return nil
+}
+
+// fitsJournal reports whether the steps that a wait has go with it.
+func (w *wait) fitsJournal() bool {
+	j := w.Journal
+	if j == nil {
+		return true
+	}
+	states := 0
+	for _, is := range []bool{j.Question != nil, !j.Due.IsZero(), j.Idle} {
+		if is {
+			states++
+		}
+	}
+	return w.counts() && !w.Host && w.Task == nil && w.Queued == j.Idle && states <= 1 &&
+		j.Count > 0 && j.First > 0 && j.Last >= j.First+int64(j.Count)-1 && j.Rests >= 0
 }
 
 // suits reports whether a node waits in this way.

@@ -9,7 +9,6 @@ func (it *mapItems) position(tokens []*token) *itemsPosition {
 	if it == nil {
 		return nil
 	}
-	it.positioned = it.ended
 	p := &itemsPosition{Clock: it.clock, Base: it.base, Next: it.next, Last: it.last, Working: []int{}, Ended: []itemPosition{}}
 	working := map[int]bool{}
 	for _, t := range tokens {
@@ -33,7 +32,7 @@ func (m *Machine) restoreItems(b *block, p *blockPosition) error {
 	}
 	it := &mapItems{
 		values: values, clock: p.Items.Clock, base: p.Items.Base, next: p.Items.Next, last: p.Items.Last, ended: len(p.Items.Ended),
-		positioned: len(p.Items.Ended), outputs: make([]any, len(values)), failures: map[int]*failure{},
+		outputs: make([]any, len(values)), failures: map[int]*failure{},
 	}
 	if it.base < 0 || it.next < 0 || it.next > len(values) || len(p.Items.Working) != len(p.Tokens) || it.ended+len(p.Tokens) != it.next {
 		return misfit

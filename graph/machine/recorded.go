@@ -59,8 +59,10 @@ type visitFacts struct {
 	queued            bool // NodeScheduled, with an attempt that waits for its turn
 	// task holds the records of a delegate's task at its agent.
 	task []history.Record
-	// used counts the records of failed that have been applied, usedTask those of task.
-	used, usedTask int
+	// steps are those that an executor has recorded of the attempts.
+	steps []history.Record
+	// used counts the records of failed that have been applied, usedTask those of task, usedSteps those of steps.
+	used, usedTask, usedSteps int
 }
 
 // readRecorded indexes records. before returns the number of visits of a node before them.
@@ -120,6 +122,10 @@ func (r *recorded) note(rec *history.Record, visits func(string) int) {
 	if f == nil {
 		f = &visitFacts{}
 		r.facts[id] = f
+	}
+	if isStepRecord(rec) {
+		f.steps = append(f.steps, *rec)
+		return
 	}
 	if isTaskRecord(rec) {
 		f.task = append(f.task, *rec)
@@ -229,6 +235,12 @@ func (r *recorded) resolve(t *token) (resolution, bool) {
 	}
 	switch t.wait.Kind {
 	case WaitActivity, WaitDelegate:
+		if next, ok := r.resolveStep(t, f); ok {
+			return next, true
+		}
+		if w := t.wait; w.rests() || w.Journal != nil && w.Journal.Idle {
+			return r.resolveAttempt(t, f) // at most its deadline
+		}
 		if w := t.wait; w.Queued && !w.again {
 			if q := f.request(w.Attempt); q != nil {
 				return by(q, func(m *Machine) { m.takeTurn(t) })

@@ -244,9 +244,10 @@ func (m *Machine) takeEnd(records []history.Record) bool {
 		case history.ExecutionCompleted:
 			m.result, m.status = rec.Payload.Result.Value, Completed
 		case history.ExecutionFailed:
+			m.compensated = rec.Payload.Compensations
 			m.failure, m.status = failure{Message: rec.Payload.Error, Code: rec.Payload.Code, NodeID: rec.Payload.FailedNodeID}, Failed
 		case history.ExecutionCancelled:
-			m.reason, m.status = rec.Payload.Reason, Cancelled
+			m.reason, m.compensated, m.status = rec.Payload.Reason, rec.Payload.Compensations, Cancelled
 		default:
 			continue
 		}

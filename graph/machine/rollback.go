@@ -141,12 +141,13 @@ func (m *Machine) rolledBack(t *token, r *rollback) *definition.Node {
 		t.node, t.visit = m.prog.Node(r.Node), r.Visit
 		return m.prog.Node(r.Target)
 	case RollbackCancel:
-		m.endCancelled(history.Payload{NodeID: t.node.ID, Reason: r.Cancel})
+		m.endCancelled(history.Payload{NodeID: t.node.ID, Reason: r.Cancel, Compensations: r.Total})
 	default:
 		node := ""
 		if r.Total > 0 { // FailNode stands far before
 			node = r.Failure.NodeID
 		}
+		m.compensated = r.Total
 		m.endFailed(r.Failure, node)
 	}
 	return nil
@@ -248,7 +249,7 @@ func (m *Machine) cancel(in Cancel) {
 // endCancelled writes ExecutionCancelled. CancelExecution has been written.
 func (m *Machine) endCancelled(p history.Payload) {
 	m.put(history.Event, history.ExecutionCancelled, p)
-	m.reason = p.Reason
+	m.reason, m.compensated = p.Reason, p.Compensations
 	m.end(Cancelled)
 }
 
@@ -310,14 +311,11 @@ func (m *Machine) fitsRollback(t *token) error {
 	return nil
 }
 
-// manyUndos is how much a run remembers before its positions become rare: each has all of it.
-const manyUndos = 64
-
-// worthPosition reports whether enough has happened since the newest position for another one, given what tokens remember.
-func (m *Machine) worthPosition() (undos int, worth bool) {
+// remembers reports whether there is anything that can be undone.
+func (m *Machine) remembers() (some bool) {
 	m.main.each(func(t *token) bool {
-		undos += len(t.done)
+		some = some || len(t.done) > 0
 		return true
 	})
-	return undos, undos <= manyUndos || m.seq-m.positionedSeq >= int64(undos/4)
+	return some
 }

@@ -37,6 +37,10 @@ var update = flag.Bool("update", false, "rewrite the expected output of scripts"
 //	early KEY                           the timer fires before its time
 //	task KEY ID [asks] [PROMPT]         a remote agent has accepted a task or an answer; it is polled after a second
 //	polled KEY [asks|failed] [PROMPT]   the status of a remote task when it is polled
+//	step KEY KEY KIND [after=N] [BODY]  an executor has recorded a step; N counts those before it
+//	ask KEY KEY [expires=D] [SCHEMA]    it asks a person, with the prompt "May I?"
+//	rest KEY D                          it rests
+//	turn KEY                            the turn of an attempt has come
 //	cancel [REASON]                     end the run
 //	mode host|in_process                change the mode
 //	pending                             list the waits
@@ -220,6 +224,24 @@ func (b *bench) do(line string) string {
 			u.Round = e.Task.Round
 		}
 		in = u
+	case "step":
+		s := machine.StepsRecorded{Key: args[0], Index: b.steps(args[0]), Steps: []machine.Step{{Key: args[1], Kind: args[2], Body: b.object(rest), Totals: map[string]any{"turns": 1.0}}}}
+		if v := opt("after"); v != "" {
+			fmt.Sscan(v, &s.Index)
+		}
+		in = s
+	case "ask":
+		q := &machine.Question{Key: args[1], Prompt: "May I?", Schema: b.object(rest), Body: map[string]any{"tool": "refund"}}
+		if v := opt("expires"); v != "" {
+			d, _ := time.ParseDuration(v)
+			q.Expires, q.Otherwise = b.now.Add(d), map[string]any{"decision": "deny"}
+		}
+		in = machine.StepsRecorded{Key: args[0], Index: b.steps(args[0]), Question: q}
+	case "rest":
+		d, _ := time.ParseDuration(args[1])
+		in = machine.StepsRecorded{Key: args[0], Index: b.steps(args[0]), Until: b.now.Add(d)}
+	case "turn":
+		in = machine.Turn{Key: args[0]}
 	case "signal":
 		in = machine.Signal{Name: args[0], Payload: b.object(rest)}
 	case "child":
@@ -257,6 +279,16 @@ func (b *bench) do(line string) string {
 		return fmt.Sprintf("refused %s: %v\n", code, err)
 	}
 	return b.drain()
+}
+
+// steps counts the recorded steps of an attempt.
+func (b *bench) steps(key string) int {
+	for _, w := range b.m.Pending() {
+		if w.Key == key && w.Journal != nil {
+			return w.Journal.Count
+		}
+	}
+	return 0
 }
 
 func (b *bench) value(s string) any {
@@ -377,6 +409,9 @@ func (b *bench) pending() string {
 		fmt.Fprintf(&out, " state=%s", text(w.State))
 		if w.Question != "" || w.Show != nil {
 			fmt.Fprintf(&out, " asks=%q shows=%s", w.Question, text(w.Show))
+		}
+		if j := w.Journal; j != nil {
+			fmt.Fprintf(&out, " steps=%d from %d to %d totals=%s idle=%v", j.Count, j.First, j.Last, text(j.Totals), j.Idle)
 		}
 		if w.Items > 0 {
 			fmt.Fprintf(&out, " item %d of %d", w.Item, w.Items)

@@ -44,7 +44,7 @@ func TestSimulation(t *testing.T) {
 	offset := uint64(soak.Setting("SOAK_SEED", 0))
 	// Schedules leave only garbage; collecting it less often halves the time.
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
-	var done, inputs, refused, rebuilt, repairs, turns, again, stretches, kept, undone atomic.Int64
+	var done, inputs, refused, rebuilt, repairs, turns, again, stretches, kept, undone, woken atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
 		workers := uint64(runtime.GOMAXPROCS(0))
 		for i := range workers {
@@ -67,6 +67,7 @@ func TestSimulation(t *testing.T) {
 						turns.Add(int64(s.turns))
 						again.Add(int64(s.requeued))
 						stretches.Add(int64(s.stretches))
+						woken.Add(int64(s.woken))
 						kept.Add(int64(s.kept))
 						undone.Add(int64(s.undone))
 					}
@@ -74,9 +75,9 @@ func TestSimulation(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("%d schedules of %d workflows: %d inputs taken, %d refused, %d restarts, %d repairs, %d turns, %d attempts queued again, %d stretches of walks, %d kept signals taken, %d compensations", done.Load(), workflows, inputs.Load(), refused.Load(), rebuilt.Load(), repairs.Load(), turns.Load(), again.Load(), stretches.Load(), kept.Load(), undone.Load())
+	t.Logf("%d schedules of %d workflows: %d inputs taken, %d refused, %d restarts, %d repairs, %d turns, %d attempts queued again, %d stretches of walks, %d kept signals taken, %d compensations, %d rests of attempts", done.Load(), workflows, inputs.Load(), refused.Load(), rebuilt.Load(), repairs.Load(), turns.Load(), again.Load(), stretches.Load(), kept.Load(), undone.Load(), woken.Load())
 	if !t.Failed() && (done.Load() < int64(schedules)*9/10 || refused.Load() < done.Load() || rebuilt.Load() < done.Load()/10 || repairs.Load() < done.Load()/100 ||
-		turns.Load() < done.Load()/10 || again.Load() < done.Load()/100 || stretches.Load() < done.Load()/4 || kept.Load() < done.Load()/100 ||
+		turns.Load() < done.Load()/10 || again.Load() < done.Load()/100 || stretches.Load() < done.Load()/4 || woken.Load() < done.Load()/10 || kept.Load() < done.Load()/100 ||
 		undone.Load() < done.Load()/20) {
 		t.Error("the schedules exercise too little")
 	}
@@ -147,13 +148,16 @@ type schedule struct {
 	sent, kept int
 	undone     int
 	stretches  int
+	// steps counts those that are recorded of each attempt, woken the rests that are over.
+	steps map[string]int
+	woken int
 }
 
 func newSchedule(t *testing.T, w *simWorkflow, prog *definition.Program, seed, n uint64) *schedule {
 	s := &schedule{
 		t: t, w: w, prog: prog, seed: seed, n: n, world: simWorld{seed*1000 + n, w.pure}, rng: rand.New(rand.NewPCG(seed, n)),
 		more: rand.New(rand.NewPCG(seed+n, 79)), early: map[string][]object{},
-		now: epoch, facts: map[string]*history.Record{}, effects: map[string]bool{},
+		now: epoch, facts: map[string]*history.Record{}, effects: map[string]bool{}, steps: map[string]int{},
 	}
 	s.cfg = machine.Config{ExecutionID: "x"}
 	if n >= simQueued {
@@ -347,6 +351,10 @@ func (s *schedule) drain() {
 		s.rows = append(s.rows, r)
 		s.projected.Apply(r)
 		p := &s.rows[len(s.rows)-1].Payload
+		if p.AgentStep != nil {
+			s.stepped(&r)
+			continue
+		}
 		if p.Compensates != "" {
 			s.undone++
 		}
@@ -482,6 +490,9 @@ func (s *schedule) pick() machine.Wait {
 func (s *schedule) advance() {
 	wait := s.pick()
 	s.now = s.now.Add(time.Duration(s.rng.IntN(40)) * time.Millisecond)
+	if !s.w.pure && s.more.IntN(3) == 0 && s.record(wait) || s.asked(wait) {
+		return
+	}
 	if wait.Due.After(s.now) {
 		s.now = wait.Due
 	}
@@ -520,6 +531,9 @@ func (s *schedule) answer(wait machine.Wait) machine.Input {
 	case machine.WaitSignal:
 		return machine.Signal{Name: wait.SignalName, Payload: s.signalPayload(wait.SignalName)}
 	case machine.WaitInterrupt:
+		if wait.Journal != nil {
+			return machine.Resume{Key: wait.Key, Payload: object{"ok": true}}
+		}
 		return machine.Resume{Key: wait.Key, Payload: answerTo(wait.NodeID, wait.Visit)}
 	case machine.WaitChild:
 		e := machine.ChildEnded{Key: wait.Key, Status: s.world.child(wait.NodeID, wait.Visit)}
@@ -530,6 +544,9 @@ func (s *schedule) answer(wait machine.Wait) machine.Input {
 		}
 		return e
 	case machine.WaitTimer:
+		if wait.Rests() {
+			return machine.TimerFired{Key: fmt.Sprintf("rest:%s/r%d", wait.Key, wait.Journal.Rests)}
+		}
 		return machine.TimerFired{Key: "timer:" + wait.Key}
 	default:
 		return machine.TimerFired{Key: "backoff:" + wait.Key}
@@ -558,7 +575,7 @@ func (s *schedule) disturb() {
 		if signal, ok := in.(machine.Signal); ok && (s.awaits(signal.Name) || s.prog.Keeps(signal.Name)) {
 			return // another visit waits for the same signal
 		}
-		if turn, ok := in.(machine.Turn); ok && s.again[turn.Key] {
+		if turn, ok := in.(machine.Turn); ok && (s.again[turn.Key] || s.steps[turn.Key] > 0) {
 			return // it waits for another turn
 		}
 		s.refuse("repeated", in)

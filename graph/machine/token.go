@@ -78,6 +78,8 @@ type wait struct {
 	Child       string         `json:"child,omitempty"`
 	// Task of a delegate at its agent, once the agent has taken it.
 	Task *Task `json:"task,omitempty"`
+	// Journal is that of an attempt whose executor records steps.
+	Journal *Journal `json:"journal,omitempty"`
 }
 
 // block is a parallel block, or a map, that is being walked.

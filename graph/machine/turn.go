@@ -94,18 +94,20 @@ func (t *token) turnEffect() *TurnEffect {
 	if t.wait.Kind == WaitBackoff {
 		e.Attempt++
 		e.Timer, _ = t.timer()
+	} else if t.wait.rests() {
+		e.Timer, _ = t.restTimer()
 	}
 	return e
 }
 
 // recorded returns the wait as the history has it, without what Queue has changed.
 func (w *wait) recorded() *wait {
-	if w == nil || !w.Queued || w.counts() && !w.again {
+	if w == nil || !w.Queued || w.counts() && !w.again && !w.rests() {
 		return w
 	}
 	r := *w
 	r.Queued, r.again = false, false
-	if r.Timeout > 0 {
+	if r.Timeout > 0 && r.Journal == nil {
 		r.Deadline = r.Since.Add(r.Timeout)
 	}
 	return &r
@@ -121,6 +123,11 @@ func (m *Machine) acceptTurn(in Turn) (*token, error) {
 
 // takeTurn requests an attempt whose turn has come, or begins one again that was requested before.
 func (m *Machine) takeTurn(t *token) {
+	if j := t.wait.Journal; j != nil && j.Idle {
+		m.wake(t, 0)
+		m.effects = append(m.effects, t.effect())
+		return
+	}
 	w := *t.wait
 	w.Queued, w.again = false, false
 	if !t.wait.again {
@@ -128,7 +135,7 @@ func (m *Machine) takeTurn(t *token) {
 		m.request(t, &w)
 		return
 	}
-	if w.Timeout > 0 {
+	if w.Timeout > 0 && w.Journal == nil {
 		w.Deadline = m.now.Add(w.Timeout)
 		m.timersDirty = true
 	}
@@ -144,7 +151,10 @@ func (m *Machine) Queue(key string) Effect {
 		w := t.wait
 		switch w.Kind {
 		case WaitActivity, WaitDelegate:
-			return !w.Host && !w.Queued && w.Task == nil && t.key() == key && m.limited(t.node)
+			if rest, _ := t.restTimer(); rest != "" && rest == key {
+				return !w.enquires()
+			}
+			return !w.Host && !w.Queued && w.Task == nil && !w.rests() && t.key() == key && m.limited(t.node)
 		case WaitBackoff:
 			timer, _ := t.timer()
 			return timer == key && (w.Queued || m.queues(t.node))
@@ -156,9 +166,11 @@ func (m *Machine) Queue(key string) Effect {
 		return nil
 	}
 	w := *t.wait
-	if w.Queued = true; w.counts() {
-		m.timersDirty = m.timersDirty || !w.Deadline.IsZero()
-		w.again, w.Deadline = true, time.Time{}
+	if w.Queued = true; w.counts() && !w.rests() {
+		if w.again = true; w.Journal == nil {
+			m.timersDirty = m.timersDirty || !w.Deadline.IsZero()
+			w.Deadline = time.Time{}
+		}
 	}
 	t.wait = &w
 	return t.effect()

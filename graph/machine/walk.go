@@ -150,7 +150,7 @@ func (m *Machine) stopWaiting(t *token) {
 	if m.pace.at == t {
 		m.pace.at = nil
 	}
-	if key, _ := t.timer(); key != "" || t.wait.Task != nil {
+	if key, _ := t.timer(); key != "" || t.wait.Task != nil || t.wait.rests() {
 		m.timersDirty = true
 	}
 	if t.wait.counts() {

@@ -42,7 +42,7 @@ func progressOf(id string, rec *history.Record) (p Progress, ok bool) {
 	if s := rec.Payload.Span; s != nil {
 		p.Branch = s.BranchName
 	}
-	if rec.Kind == history.Command || p.NodeID == "" {
+	if rec.Kind == history.Command || p.NodeID == "" || rec.Payload.AgentStep != nil { // of a step its executor tells
 		return p, false
 	}
 	switch rec.Name {

@@ -5,28 +5,29 @@ import (
 	"fmt"
 
 	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/runview"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // activity performs an attempt of a step, llm_call or tool_call.
-func (p *Performer) activity(ctx context.Context, executionID string, e *machine.ActivityEffect) (out machine.Outcome) {
+func (p *Performer) activity(ctx context.Context, executionID string, a *execution.Attempt, e *machine.ActivityEffect) (in machine.Input) {
 	if p.Activities == nil {
-		return failedOutcome(ctx, activities.NotConfigured(e.NodeType, e.NodeID, settingActivities))
+		return keyed(e, failedOutcome(ctx, activities.NotConfigured(e.NodeType, e.NodeID, settingActivities)))
 	}
-	defer func() {
-		if v := recover(); v != nil {
-			out = p.panicked(executionID, e.EffectKey, v)
-		}
-	}()
-	res, err := p.Activities.Execute(ctx, p.activityRequest(executionID, e))
+	defer p.recoverExecutor(executionID, e, &in)
+	req := p.activityRequest(executionID, e)
+	if x, ok := p.Activities.(activities.Journaled); ok && x.Journals(req) {
+		return p.journaled(ctx, executionID, a, e.Journal, func(ctx context.Context, j activities.Journal) (activities.End, error) { return x.Work(ctx, req, j) })
+	}
+	res, err := p.Activities.Execute(ctx, req)
 	if err != nil {
-		out = failedOutcome(ctx, err)
+		out := failedOutcome(ctx, err)
 		out.Repair = p.plainRepair(executionID, e, out.Repair)
-		return out
+		return keyed(e, out)
 	}
-	return p.outcome(res.Output, res.Usage)
+	return keyed(e, p.outcome(res.Output, res.Usage))
 }
 
 func (p *Performer) activityRequest(executionID string, e *machine.ActivityEffect) activities.Request {

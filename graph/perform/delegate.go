@@ -7,6 +7,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate"
+	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/runview"
@@ -17,13 +18,14 @@ import (
 // the agent, so it needs no ownership of the run.
 
 // delegate hands a delegate's input to its agent, or delivers an answer to it.
-func (p *Performer) delegate(ctx context.Context, executionID string, e *machine.DelegateEffect) (in machine.Input) {
+func (p *Performer) delegate(ctx context.Context, executionID string, a *execution.Attempt, e *machine.DelegateEffect) (in machine.Input) {
 	if p.Delegates == nil {
 		return keyed(e, failedOutcome(ctx, delegate.NotConfigured(e.Protocol, e.NodeID, settingDelegates)))
 	}
-	defer p.recoverDelegate(executionID, e, &in)
+	defer p.recoverExecutor(executionID, e, &in)
 	req := p.delegateRequest(executionID, e)
 	tasks, _ := p.Delegates.(delegate.Tasks)
+	journaled, _ := p.Delegates.(delegate.Journaled)
 	switch {
 	case e.Task != nil:
 		if tasks == nil {
@@ -35,6 +37,10 @@ func (p *Performer) delegate(ctx context.Context, executionID string, e *machine
 			task.ID, task.ContextID = e.Task.ID, e.Task.Context
 		}
 		return p.taken(ctx, e, task, err)
+	case journaled != nil && journaled.Journals(req):
+		return p.journaled(ctx, executionID, a, e.Journal, func(ctx context.Context, j activities.Journal) (activities.End, error) {
+			return journaled.Work(ctx, req, j)
+		})
 	case tasks != nil && tasks.HasTask(req):
 		task, err := tasks.Send(ctx, req)
 		if err == nil && task.ID == "" && task.State != delegate.TaskCompleted {
@@ -64,15 +70,15 @@ func (p *Performer) taskRef(k *machine.Task) delegate.TaskRef {
 	return delegate.TaskRef{ID: k.ID, ContextID: k.Context, Polls: k.Polls, Waited: p.Now().Sub(k.Since), Asks: k.Asks}
 }
 
-// recoverDelegate turns an executor's panic into a failed attempt.
-func (p *Performer) recoverDelegate(executionID string, e *machine.DelegateEffect, in *machine.Input) {
+// recoverExecutor turns an executor's panic into a failed attempt.
+func (p *Performer) recoverExecutor(executionID string, e machine.Effect, in *machine.Input) {
 	if v := recover(); v != nil {
-		*in = keyed(e, p.panicked(executionID, e.EffectKey, v))
+		*in = keyed(e, p.panicked(executionID, e.Base().EffectKey, v))
 	}
 }
 
-func keyed(e *machine.DelegateEffect, out machine.Outcome) machine.Outcome {
-	out.Key = e.EffectKey
+func keyed(e machine.Effect, out machine.Outcome) machine.Outcome {
+	out.Key = e.Base().EffectKey
 	return out
 }
 

@@ -60,7 +60,7 @@ func requests(r *history.Record, e machine.Effect) bool {
 		return false
 	}
 	p, base := &r.Payload, e.Base()
-	return p.NodeID == base.NodeID && max(p.Visit, 1) == base.Visit && max(p.Attempt, 1) == base.Attempt && p.ExternalTask == ""
+	return p.NodeID == base.NodeID && max(p.Visit, 1) == base.Visit && max(p.Attempt, 1) == base.Attempt && p.ExternalTask == "" && p.AgentStep == nil
 }
 
 // request returns what the executor says that it sends for an effect, without secrets; nil if it does not say. Of what is longer than an

@@ -28,6 +28,7 @@ type Performer struct {
 	// Alive is called with each heartbeat of an executor.
 	Alive    func(Heartbeat)
 	Requests Requests
+	Steps    Steps
 	// Abandoned is called with a delegate whose attempt fails while its agent may still work on the task.
 	Abandoned func(executionID string, e *machine.DelegateEffect)
 
@@ -64,11 +65,9 @@ func (p *Performer) Perform(executionID string, a *execution.Attempt) (in machin
 	defer stop()
 	switch e := a.Effect.(type) {
 	case *machine.ActivityEffect:
-		out := p.activity(ctx, executionID, e)
-		out.Key = a.Key
-		in = out
+		in = p.activity(ctx, executionID, a, e)
 	case *machine.DelegateEffect:
-		in = p.delegate(ctx, executionID, e)
+		in = p.delegate(ctx, executionID, a, e)
 	case *machine.TurnEffect:
 		return e.Input(), true
 	case *machine.WalkEffect:

@@ -19,7 +19,7 @@ const maxPollFailures = 10
 // poll asks an agent how a task stands.
 func (p *Performer) poll(ctx context.Context, executionID string, a *execution.Attempt, poll *machine.PollEffect) (in machine.Input) {
 	e := &poll.DelegateEffect
-	defer p.recoverDelegate(executionID, e, &in)
+	defer p.recoverExecutor(executionID, e, &in)
 	tasks, ok := p.Delegates.(delegate.Tasks)
 	if !ok {
 		return keyed(e, noTasks(e))

@@ -100,6 +100,36 @@ const (
 	ActivityOutputInvalid Code = "ACTIVITY_OUTPUT_INVALID"
 	// ActivityOutputTooLarge: an output exceeds the size limit.
 	ActivityOutputTooLarge Code = "ACTIVITY_OUTPUT_TOO_LARGE"
+	// JournalInvalid: what an executor records of an attempt cannot be a step. The steps before it are recorded.
+	JournalInvalid Code = "JOURNAL_INVALID"
+	// LLMContextExceeded: a conversation is larger than the model takes. Package chat has the code too, as it imports nothing.
+	LLMContextExceeded Code = "LLM_CONTEXT_EXCEEDED"
+	// AgentConfigInvalid: the configuration of an agent, its list of tools or its input cannot be used.
+	AgentConfigInvalid Code = "AGENT_CONFIG_INVALID"
+	// AgentTurnsExceeded: an agent has asked its model as often as its budget allows.
+	AgentTurnsExceeded Code = "AGENT_TURNS_EXCEEDED"
+	// AgentToolCallsExceeded: an agent has called as many tools as its budget allows.
+	AgentToolCallsExceeded Code = "AGENT_TOOL_CALLS_EXCEEDED"
+	// AgentTokensExceeded: an agent has used up its budget of tokens.
+	AgentTokensExceeded Code = "AGENT_TOKENS_EXCEEDED"
+	// AgentCostExceeded: an agent has used up its budget of money.
+	AgentCostExceeded Code = "AGENT_COST_EXCEEDED"
+	// AgentTimeExceeded: an agent has worked as long as its budget allows.
+	AgentTimeExceeded Code = "AGENT_TIME_EXCEEDED"
+	// AgentLoopDetected: an agent repeats the same call, or its calls fail one after the other.
+	AgentLoopDetected Code = "AGENT_LOOP_DETECTED"
+	// AgentOutputParse: the answer of an agent is not JSON.
+	AgentOutputParse Code = "AGENT_OUTPUT_PARSE"
+	// AgentOutputSchema: the answer of an agent breaks its schema.
+	AgentOutputSchema Code = "AGENT_OUTPUT_SCHEMA"
+	// AgentOutputCut: the answer of an agent is too long.
+	AgentOutputCut Code = "AGENT_OUTPUT_CUT"
+	// AgentContextExceeded: the conversation of an agent is larger than its models take.
+	AgentContextExceeded Code = "AGENT_CONTEXT_EXCEEDED"
+	// AgentStopped: a person or a hook has stopped an agent.
+	AgentStopped Code = "AGENT_STOPPED"
+	// AgentJournalInvalid: no agent can have made the recorded steps, or a newer release has.
+	AgentJournalInvalid Code = "AGENT_JOURNAL_INVALID"
 	// MCPArgumentsInvalid: the arguments of a tool_call break the tool's input schema. The tool was not called.
 	MCPArgumentsInvalid Code = "MCP_ARGUMENTS_INVALID"
 	// StepCommandFailed: the program of a step exited with a status other than 0, or was killed.
@@ -309,7 +339,7 @@ const (
 	ExpressionStateRoot Code = "EXPRESSION_STATE_ROOT"
 	// ExpressionOutputs: a condition may return several values, and is then always true.
 	ExpressionOutputs Code = "EXPRESSION_SEVERAL_OUTPUTS"
-	// ExpressionClock: a program reads the clock.
+	// ExpressionClock: a condition reads the clock.
 	ExpressionClock Code = "EXPRESSION_READS_CLOCK"
 	// TemplateLiteral: a text looks like a template or program, but is used literally.
 	TemplateLiteral Code = "TEMPLATE_IS_LITERAL"
@@ -338,6 +368,8 @@ const (
 	RecordAfterEnd Code = "RECORD_AFTER_END"
 	// OutcomeTwice: the outcome of one attempt is recorded twice.
 	OutcomeTwice Code = "OUTCOME_TWICE"
+	// AgentStepsGap: a step that an executor has recorded of an attempt is missing, or is recorded twice.
+	AgentStepsGap Code = "AGENT_STEPS_GAP"
 	// ProjectionDiffers: what status and lists return does not follow from the records.
 	ProjectionDiffers Code = "PROJECTION_DIFFERS"
 	// PositionUnusable: the stored position of a run cannot be used. The run continues from its history.

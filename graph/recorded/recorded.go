@@ -85,3 +85,15 @@ func State(ctx context.Context, store history.Store, exec history.Execution) (ma
 		return map[string]any{}, nil
 	}
 }
+
+// Timers is how the timers of a run are stored.
+func Timers(id string, ts []machine.Timer) []history.Timer {
+	if len(ts) == 0 {
+		return nil
+	}
+	out := make([]history.Timer, len(ts))
+	for i, t := range ts {
+		out[i] = history.Timer{ExecutionID: id, Key: t.Key, Due: t.Due}
+	}
+	return out
+}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/library"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -18,7 +19,8 @@ type Fork struct {
 	// From is the run to fork, To the new run. Seq is the last record of From to copy.
 	From, To string
 	Seq      int64
-	// BeforeNode, instead of Seq, is the node before whose newest visit the past ends.
+	// BeforeNode, instead of Seq, is the node before whose newest visit the past ends; of visits that a rollback has undone, before the
+	// first.
 	BeforeNode string
 	// Correction, with BeforeNode, is a JSON merge patch of the state with which the new run continues; nil leaves the state as it was.
 	Correction map[string]any
@@ -55,14 +57,14 @@ func (f *Fork) Past(records []history.Record) ([]history.Record, *machine.Machin
 			WithHint("Its records are 1 to %d; its history shows them.", len(records))
 	}
 	if f.BeforeNode != "" {
-		if err := f.keepsUndone(records, int(f.Seq)); err != nil {
+		if err := f.beforeUndone(records); err != nil {
 			return nil, nil, err
 		}
 	}
 	past, m, err := f.past(records)
 	if errors.Is(err, problem.Nondeterminism) {
 		err = problem.New(problem.Nondeterminism, "run %q cannot be forked at record %d: %v", f.From, f.Seq, err).
-			WithPlace(problem.Place{ExecutionID: f.From}).WithHint("Fork it at a record before the difference; nothing was written.")
+			WithPlace(problem.Place{ExecutionID: f.From}).WithHint("%sFork it at a record before the difference; nothing was written.", library.OtherWorkflow(f.Program, records[0].Payload.WorkflowName))
 	}
 	return past, m, err
 }
@@ -72,6 +74,7 @@ func (f *Fork) Past(records []history.Record) ([]history.Record, *machine.Machin
 // an outcome in it would be repeated.
 func beforeNode(records []history.Record, node string) int64 {
 	scheduled, visits := int64(0), 0
+	mapped := 0                   // visits that have begun a map
 	visit, outcome := 0, int64(0) // the newest visit with an outcome, and the first of its outcomes
 	for i := range records {
 		r := &records[i]
@@ -80,9 +83,14 @@ func beforeNode(records []history.Record, node string) int64 {
 		case r.Kind == history.Command && r.Name == history.ScheduleNode:
 			scheduled = r.Seq
 			visits++
+		case r.Name == history.MapStarted:
+			mapped++
 		case machine.IsOutcome(r.Name) && !p.Replayed && max(p.Visit, 1) > visit:
 			visit, outcome = max(p.Visit, 1), r.Seq
 		}
+	}
+	if mapped > 0 && visits >= mapped { // items have visits of their own
+		return scheduled - 1
 	}
 	if visit >= visits && outcome > 0 && (visit > visits || outcome < scheduled) {
 		return outcome - 1
@@ -127,14 +135,19 @@ func (f *Fork) past(records []history.Record) ([]history.Record, *machine.Machin
 	for i := range moved {
 		moved[i].SetDerived(&past[moved[i].Seq-1].Payload)
 	}
-	if f.Correction == nil {
-		return past, m, nil
+	if f.Correction != nil {
+		if past, err = f.corrected(past); err != nil {
+			return nil, nil, err
+		}
+		if m, _, _, err = Run(f.Program, f.To, past, nil, f.MaxVisits, f.Now); err != nil {
+			return nil, nil, err
+		}
 	}
-	if past, err = f.corrected(past); err != nil {
-		return nil, nil, err
+	for _, rest := range m.Pause(f.Now) {
+		rest.Seq = int64(len(past) + 1)
+		past = append(past, rest)
 	}
-	m, _, _, err = Run(f.Program, f.To, past, nil, f.MaxVisits, f.Now)
-	return past, m, err
+	return past, m, nil
 }
 
 // rewritten returns the first n records of the other run, with the new id and moved times.
@@ -196,6 +209,7 @@ func (f *Fork) rewrite(p *history.Payload, name history.Name, shift time.Duratio
 			*at = at.Add(shift)
 		}
 	}
+	p.AgentStep = machine.MovedStep(p.AgentStep, shift)
 	if p.DefinitionHash != "" {
 		p.DefinitionHash = f.Program.Hash
 	}

@@ -13,6 +13,8 @@ type Ending struct {
 	// Error, Code and NodeID describe a failure, Reason a cancellation.
 	Error, Code, NodeID string
 	Reason              string
+	// Compensated is how many compensations the rollback before the end has made.
+	Compensated int
 	// KeepsTasks says of a stored ending that no agent is notified of it (machine.Cancel.KeepTasks).
 	KeepsTasks     bool
 	DefinitionHash string
@@ -20,7 +22,7 @@ type Ending struct {
 
 // EndingOf returns how the run of a machine ended.
 func EndingOf(m *machine.Machine, definitionHash string) Ending {
-	e := Ending{Status: m.Status(), State: m.State(), Reason: m.Reason(), DefinitionHash: definitionHash}
+	e := Ending{Status: m.Status(), State: m.State(), Reason: m.Reason(), Compensated: m.Compensated(), DefinitionHash: definitionHash}
 	e.Result, _ = m.Result()
 	e.Error, e.Code, e.NodeID = m.Failure()
 	return e
@@ -54,10 +56,10 @@ func (e *Ending) TakeRecords(records []history.Record) bool {
 			e.Result = p.Result.Value
 			return true
 		case name == history.ExecutionCancelled && e.Status == machine.Cancelled:
-			e.Reason, e.KeepsTasks = p.Reason, p.KeepTasks
+			e.Reason, e.KeepsTasks, e.Compensated = p.Reason, p.KeepTasks, p.Compensations
 			return true
 		case name == history.ExecutionFailed && e.Status == machine.Failed:
-			e.Error, e.Code, found = p.Error, p.Code, true
+			e.Error, e.Code, e.Compensated, found = p.Error, p.Code, p.Compensations, true
 			if e.NodeID = p.FailedNodeID; e.NodeID != "" {
 				return true
 			}

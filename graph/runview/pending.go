@@ -27,6 +27,9 @@ func (s *Source) pending(w machine.Wait, states stateCopies) Pending {
 	if w.Task != nil {
 		p.ExternalTaskID = w.Task.ID
 	}
+	if j := w.Journal; j != nil {
+		p.Steps, p.Totals = j.Count, jsonvalue.CloneMap(j.Totals)
+	}
 	if w.DelegateInput != nil {
 		p.DelegateInput = jsonvalue.CloneMap(w.DelegateInput)
 	}
@@ -43,8 +46,13 @@ func (s *Source) pending(w machine.Wait, states stateCopies) Pending {
 			p.OutputSchema = p.Config["output_schema"]
 		}
 	case machine.WaitInterrupt:
+		if j := w.Journal; j != nil {
+			p.ResumeSchema, p.QuestionSeq = jsonvalue.CloneMap(j.Question.Schema), j.Question.Seq
+		}
 		if n.Interrupt == nil {
-			p.ResumeSchema = agentAnswerSchema()
+			if p.ResumeSchema == nil {
+				p.ResumeSchema = agentAnswerSchema()
+			}
 			break
 		}
 		p.Config = jsonvalue.CloneMap(n.Config)
@@ -60,6 +68,11 @@ func (s *Source) pending(w machine.Wait, states stateCopies) Pending {
 		}
 	}
 	return p
+}
+
+// NeedsSomebody reports whether a person, a host or another system has to end the wait.
+func (p Pending) NeedsSomebody() bool {
+	return p.Kind == machine.WaitInterrupt || p.Kind == machine.WaitSignal || p.Host
 }
 
 // Question is the prompt of an interrupt with what is shown beside it: a text as it is, other values as JSON.
@@ -110,19 +123,43 @@ func agentAnswerSchema() map[string]any {
 	}
 }
 
-// stateCopies copies each of the states of a view once, since waits share them. It holds what it has copied, so that the
-// address of one cannot become that of another.
-type stateCopies map[uintptr]struct{ of, copied map[string]any }
+// stateCopies copies each of the states of a view once, since waits share them, and so each large member that several states have: what an
+// item of a map or a compensation sees is the state with one member more. It holds what it has copied, so that the address of one cannot
+// become that of another.
+type stateCopies map[identity]struct{ of, copied any }
+
+// identity tells objects and lists from others that are held at the same time.
+type identity struct {
+	kind reflect.Kind
+	at   uintptr
+	len  int
+}
 
 func (c stateCopies) of(m map[string]any) map[string]any {
 	if m == nil {
 		return map[string]any{}
 	}
-	at := reflect.ValueOf(m).Pointer()
-	entry, ok := c[at]
+	return c.once(m, func() any {
+		object := make(map[string]any, len(m))
+		for name, value := range m {
+			switch value.(type) {
+			case map[string]any, []any:
+				value = c.once(value, func() any { return jsonvalue.Clone(value) })
+			}
+			object[name] = value
+		}
+		return object
+	}).(map[string]any)
+}
+
+// once returns the copy of an object or a list.
+func (c stateCopies) once(of any, clone func() any) any {
+	v := reflect.ValueOf(of)
+	key := identity{v.Kind(), v.Pointer(), v.Len()}
+	entry, ok := c[key]
 	if !ok {
-		entry.of, entry.copied = m, jsonvalue.CloneMap(m)
-		c[at] = entry
+		entry.of, entry.copied = of, clone()
+		c[key] = entry
 	}
 	return entry.copied
 }

@@ -46,6 +46,8 @@ type Run struct {
 	KeptSignals []machine.KeptSignals
 	// Rollbacks are those under way, of the run or of its branches, in branch order.
 	Rollbacks []machine.RollbackProgress
+	// Compensated is how many compensations were made before the run ended, if a rollback led to its end.
+	Compensated int
 	// Correlation of the newest delegate and subworkflow, in any phase (spec: execution, 11.2).
 	DelegateCorrelationID string
 	ChildExecutionID      string
@@ -128,6 +130,13 @@ type Pending struct {
 	ResumeSchema map[string]any
 	// Show is what the person sees beside the prompt, nil for nothing.
 	Show any
+
+	// Steps counts what the executor of an attempt has recorded, and Totals are its newest sums, such as tokens; 0 and nil without steps.
+	// While it asks a person, Kind is WaitInterrupt, and Due when the question expires.
+	Steps  int
+	Totals map[string]any
+	// QuestionSeq is the record with the question of an executor, 0 for other entries: Show is read from it.
+	QuestionSeq int64
 
 	SignalName string
 	Due        time.Time

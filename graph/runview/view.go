@@ -72,7 +72,7 @@ func (s *Source) describeEnd(v *Run) {
 	end := s.Ending
 	v.Status, v.FinalState = end.Status, copyOf(end.State)
 	v.Result = jsonvalue.Clone(end.Result)
-	v.Reason = end.Reason
+	v.Reason, v.Compensated = end.Reason, end.Compensated
 	if end.Status == machine.Failed {
 		v.Error, v.ErrorCode, v.ErrorNodeID = end.Error, end.Code, end.NodeID
 	}

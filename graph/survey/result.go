@@ -17,11 +17,11 @@ type Result struct {
 	Left []LeftRun
 	// Elsewhere are the runs that need a driver and have one: another process owns them (All only).
 	Elsewhere []OwnedRun
-	// Roots has the root of its tree for each subworkflow above (All only).
+	// Roots has the run from which to go on with it (Root) for each subworkflow above that is not one itself (All only).
 	Roots map[string]string
 }
 
-// Root returns the run at the root of the tree that a run above belongs to.
+// Root returns the run from which to go on with a run above: the highest one that waits for it.
 func (r *Result) Root(executionID string) string {
 	return cmp.Or(r.Roots[executionID], executionID)
 }

@@ -2,16 +2,24 @@ package survey
 
 import (
 	"context"
+	"slices"
 
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Root returns the run at the root of the tree that a run belongs to.
+// Root returns the run from which to go on with a run: the highest one above it that waits for it. A subworkflow that is rolled back may
+// outlive the wait for it, and the run that began it.
 func Root(ctx context.Context, store history.Store, id string) (string, error) {
 	exec, err := store.Execution(ctx, id)
 	for err == nil && exec.Parent != "" {
-		id = exec.Parent
-		exec, err = store.Execution(ctx, id)
+		parent, failed := store.Execution(ctx, exec.Parent)
+		if failed != nil {
+			return exec.Parent, failed
+		}
+		if !awaits(&parent, exec.ID) {
+			break
+		}
+		id, exec = parent.ID, parent
 	}
 	return id, err
 }
@@ -33,4 +41,9 @@ func Each(ctx context.Context, store history.Store, phase history.Phase, f func(
 			return nil
 		}
 	}
+}
+
+// awaits reports whether a run waits for the end of a subworkflow.
+func awaits(e *history.Execution, child string) bool {
+	return slices.ContainsFunc(e.Waits, func(w history.Wait) bool { return w.ChildExecutionID == child })
 }

@@ -8,9 +8,9 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
-	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/library"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/recorded"
 	"github.com/workflows-engine/workflows-engine/graph/replay"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/runfile"
@@ -145,7 +145,7 @@ func importedRun(ctx context.Context, store history.Store, file *runfile.File, r
 	if err != nil {
 		return out, 0, err
 	}
-	out.Timers = execution.StoredTimers(r.ExecutionID, m.Timers())
+	out.Timers = recorded.Timers(r.ExecutionID, m.Timers())
 	for _, w := range m.Pending() {
 		if w.Task != nil {
 			tasks++

@@ -194,15 +194,31 @@ func expectHead(c *conn, b *history.Batch) error {
 	return err
 }
 
-// positionOf returns the position to store and its seq; a seq of nil keeps the stored position.
+// maxRowPosition is the size of a position up to which it stands in the run's row of executions, which each append writes.
+const maxRowPosition = 2048
+
+// positionOf returns what the run's row has of a batch's position, and the seq of that; a seq of nil keeps what is stored.
 func positionOf(b *history.Batch) (seq, position any) {
 	switch ended := b.Execution.Phase.Terminal(); {
-	case b.Position != nil && !ended:
-		return b.Execution.Seq, b.Position
-	case ended || b.ExpectedSeq == 0:
+	case ended, b.Position == nil && b.ExpectedSeq == 0:
 		return int64(0), nil
+	case b.Position == nil:
+		return nil, nil
+	case len(b.Position) > maxRowPosition:
+		return b.Execution.Seq, nil
 	}
-	return nil, nil
+	return b.Execution.Seq, b.Position
+}
+
+// storePosition stores a batch's position if that is too large for the run's row, and deletes what another one replaces.
+func storePosition(c *conn, b *history.Batch) (err error) {
+	switch ended := b.Execution.Phase.Terminal(); {
+	case len(b.Position) > maxRowPosition && !ended:
+		_, err = c.exec(putPosition, b.ExecutionID, b.Position)
+	case b.Position != nil || ended:
+		_, err = c.exec(dropPosition, b.ExecutionID)
+	}
+	return err
 }
 
 // storeExecution stores a projection, whatever is stored now. unreadable says why the run cannot be read, or is empty.
@@ -220,12 +236,15 @@ func storeExecution(c *conn, e *history.Execution, unreadable string, positionSe
 	return err
 }
 
-// storeSideTables stores the definition and the timers of the batch.
+// storeSideTables stores the definition, a large position and the timers of the batch.
 func storeSideTables(c *conn, b *history.Batch) error {
 	if d := b.Definition; d != nil {
 		if err := insertDefinition(c, d); err != nil {
 			return err
 		}
+	}
+	if err := storePosition(c, b); err != nil {
+		return err
 	}
 	return storeTimers(c, b)
 }

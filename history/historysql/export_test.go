@@ -70,10 +70,17 @@ func (s *Store) PagesWritten() (int, error) {
 func ListStatements() []string {
 	var out []string
 	for _, phases := range [][]history.Phase{history.Phases(), history.OpenPhases(), {history.PhaseCompleted}} {
-		out = append(out, listStatement(phases, false, false), listStatement(phases, true, false))
+		out = append(out, listStatement(phases, false, false, false), listStatement(phases, true, false, false))
 	}
 	slices.Sort(out)
 	return out
+}
+
+// BelowStatements gives the queries of pages below a run.
+func BelowStatements() []string {
+	return []string{
+		listStatement(history.Phases(), false, false, true), listStatement(history.OpenPhases(), true, true, true),
+	}
 }
 
 // Lookups gives the queries that must not walk a table.

@@ -222,7 +222,7 @@ func TestManyOpenAtOnce(t *testing.T) {
 // newest version is made with -update, before the migration to the next one is written.
 func TestKeptFiles(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"version1.sql", "version2.sql", "version3.sql", "version4.sql", "version5.sql", "version6.sql", "version7.sql"} {
+	for _, name := range []string{"version1.sql", "version2.sql", "version3.sql", "version4.sql", "version5.sql", "version6.sql", "version7.sql", "version8.sql"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			keep(t, name, aFile)
@@ -303,7 +303,7 @@ func TestW48_LookupsUseIndexes(t *testing.T) {
 	openFile(t, path, historysql.Options{})
 	conn := plain(t, path)
 	plan := func(text string) string {
-		rows, err := conn.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+text, 1, 2, 3, 4, 5, 6, 7, 8)
+		rows, err := conn.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+text, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
@@ -339,6 +339,11 @@ func TestW48_LookupsUseIndexes(t *testing.T) {
 				!strings.Contains(line, "phase=? AND listed_at>? AND listed_at<?)") {
 				t.Errorf("a page does not come from ranges of an index:\n%s\n%s", text, p)
 			}
+		}
+	}
+	for _, text := range historysql.BelowStatements() {
+		if p := plan(text); !strings.Contains(p, "SEARCH executions USING INDEX sqlite_autoindex_executions_1 (execution_id>? AND execution_id<?)") {
+			t.Errorf("a page below a run does not come from the range of its ids:\n%s\n%s", text, p)
 		}
 	}
 }

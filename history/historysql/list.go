@@ -71,7 +71,8 @@ func (s *Store) page(ctx context.Context, q *history.ListQuery, from history.Cur
 	if len(phases) == 0 {
 		return nil, nil
 	}
-	text := listStatement(phases, q.DefinitionName != "", len(q.Labels) > 0)
+	text := listStatement(phases, q.DefinitionName != "", len(q.Labels) > 0, q.Below != "")
+	below, behind := history.DescendantRange(q.Below)
 	labels, one := wantedLabels(q)
 	var out []history.Execution
 	err := s.readers.query(ctx, text, func(rows *sql.Rows) error {
@@ -85,7 +86,7 @@ func (s *Store) page(ctx context.Context, q *history.ListQuery, from history.Cur
 		e.Bytes = bytes
 		out = append(out, e)
 		return err
-	}, limit, newest, from.ExecutionID, oldest, q.DefinitionName, labels, listedAt(newest), listedAt(oldest), one)
+	}, limit, newest, from.ExecutionID, oldest, q.DefinitionName, labels, listedAt(newest), listedAt(oldest), one, below, behind)
 	return out, err
 }
 

@@ -231,10 +231,12 @@ func dropRun(c *conn, id string) error {
 	return dropSideTables(c, id)
 }
 
-// dropSideTables deletes the timers and leases of a run. Further tables that refer to runs belong here.
+// dropSideTables deletes the position, the timers and the leases of a run. Further tables that refer to runs belong here.
 func dropSideTables(c *conn, id string) error {
-	if _, err := c.exec(dropTimers, id); err != nil {
-		return err
+	for _, text := range []string{dropPosition, dropTimers} {
+		if _, err := c.exec(text, id); err != nil {
+			return err
+		}
 	}
 	_, err := c.exec(dropLease, id)
 	return err

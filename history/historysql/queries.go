@@ -37,9 +37,11 @@ var (
 	readExecution        = sqlText("read_execution")
 	readPhase            = sqlText("read_phase")
 	readPosition         = sqlText("read_position")
+	putPosition          = sqlText("put_position")
+	dropPosition         = sqlText("drop_position")
 	listPage             = sqlText("list_page")
 	listRange            = sqlText("list_range")
-	listLabelled         = sqlText("list_labelled")
+	listEach             = sqlText("list_each")
 	putDefinition        = sqlText("put_definition")
 	readDefinition       = sqlText("read_definition")
 	readSignatures       = sqlText("read_signatures")
@@ -99,20 +101,28 @@ var (
 	putKey               = sqlText("put_key")
 )
 
-// listStatement returns the query of a page of runs in some phases, of a definition or with labels if filtered by these. Each
-// phase is a range of an index. The page is merged from the first runs of each range, with all those of the last one's tenth
-// of a second. Labels are in no index: each run of the ranges is looked at.
-func listStatement(phases []history.Phase, definition, labels bool) string {
+// listStatement returns the query of a page of runs in some phases, of a definition, with labels or below a run if filtered by these.
+// Each phase is a range of an index. The page is merged from the first runs of each range, with all those of the last one's tenth
+// of a second. Labels are in no index: each run of the ranges is looked at. The runs below another one are a range of ids, and each is
+// looked at too.
+func listStatement(phases []history.Phase, definition, labels, below bool) string {
 	index, filter, text := "executions_by_phase", "", listRange
 	if definition {
 		index, filter = "executions_by_definition", "definition_name = ?5 AND "
 	}
-	if labels {
-		text = listLabelled
+	if labels || below {
+		text = listEach
 	}
 	ranges := make([]string, len(phases))
 	for i, p := range phases {
-		ranges[i] = fmt.Sprintf(text, index, fmt.Sprintf("%sphase = '%s'", filter, p))
+		ranges[i] = fmt.Sprintf("'%s'", p)
+	}
+	if below {
+		index, filter = "sqlite_autoindex_executions_1", filter+"execution_id >= ?10 AND execution_id < ?11 AND "
+		ranges = []string{strings.Join(ranges, ", ")}
+	}
+	for i, in := range ranges {
+		ranges[i] = fmt.Sprintf(text, index, fmt.Sprintf("%sphase IN (%s)", filter, in))
 	}
 	page := "SELECT * FROM (" + strings.Join(ranges, " UNION ALL ") + ") ORDER BY updated_at DESC, execution_id LIMIT ?1"
 	return fmt.Sprintf(listPage, page)

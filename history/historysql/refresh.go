@@ -65,8 +65,10 @@ func (f *folding) finish(c *conn, seq int64) error {
 		return err
 	}
 	if e.Phase.Terminal() {
-		if _, err := c.exec(dropTimers, e.ID); err != nil {
-			return err
+		for _, text := range []string{dropPosition, dropTimers} {
+			if _, err := c.exec(text, e.ID); err != nil {
+				return err
+			}
 		}
 		if _, err := c.exec(disownExecution, e.ID, nil, nil); err != nil {
 			return err

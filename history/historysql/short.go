@@ -71,10 +71,10 @@ func newRowReader(id string, shelf shortform.Shelf, outline bool) rowReader {
 func (x *rowReader) record(r *storedRow) (history.Record, error) {
 	read := func(name history.Name) (history.Payload, error) { return x.short.Payload(name, r.seq, r.payload) }
 	if history.RowVersion(r.version) != shortform.Version {
-		if r.writer != ownRow || !shortform.HasShortRequest(history.Name(r.name), r.payload) {
+		if r.writer != ownRow || !shortform.HasShortOwn(history.Name(r.name), r.payload) {
 			return r.record(x.id)
 		}
-		read = func(name history.Name) (history.Payload, error) { return x.short.Request(name, r.payload) }
+		read = func(name history.Name) (history.Payload, error) { return x.short.Own(name, r.payload) }
 	}
 	whole := *r
 	whole.version, whole.payload = int64(history.RecordSchemaVersion), emptyObject

@@ -62,6 +62,7 @@ func run(t *testing.T, open Open, persistent bool) {
 		{kept, "list of many times", listManyTimes},
 		{kept, "list filters", listFilters},
 		{kept, "list labels", listLabels},
+		{kept, "list below a run", listBelow},
 		{kept, "list follows appends", listFollowsAppends},
 		{!kept, "list cursors and limits", listArguments},
 		{kept, "importing", importing},

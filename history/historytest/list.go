@@ -160,6 +160,34 @@ func listLabels(t *testing.T, s history.Store) {
 	}
 }
 
+// listBelow: the subworkflows below a run at any depth, those that another engine has begun included, and no runs whose ids begin alike.
+func listBelow(t *testing.T, s history.Store) {
+	running, ended := Start("w", "in_process"), lines(Start("w", "in_process"), End())
+	fillList(t, s, []listed{
+		{"p", 0, running},
+		{"p:sub:a", 10, ended}, {"p:sub:a:sub:b", 500, running}, {"p:sub:a#2", 300, running}, {"p:sub:é", 300, ended},
+		{"p2", 20, running}, {"p2:sub:a", 30, running}, {"p:su", 40, running}, {"p:sub;", 50, running}, {"o:sub:p:sub:a", 60, running},
+	})
+	for _, c := range []struct {
+		q    history.ListQuery
+		want string
+	}{
+		{history.ListQuery{Below: "p"}, "[[p:sub:a:sub:b p:sub:a#2 p:sub:é p:sub:a]]"},
+		{history.ListQuery{Below: "p", Limit: 3}, "[[p:sub:a:sub:b p:sub:a#2 p:sub:é] [p:sub:a]]"},
+		{history.ListQuery{Below: "p", Limit: 1}, "[[p:sub:a:sub:b] [p:sub:a#2] [p:sub:é] [p:sub:a]]"},
+		{history.ListQuery{Below: "p:sub:a"}, "[[p:sub:a:sub:b]]"},
+		{history.ListQuery{Below: "p", Phases: history.EndedPhases()}, "[[p:sub:é p:sub:a]]"},
+		{history.ListQuery{Below: "p", Phases: history.OpenPhases(), DefinitionName: "w"}, "[[p:sub:a:sub:b p:sub:a#2]]"},
+		{history.ListQuery{Below: "p", DefinitionName: "other"}, "[[]]"},
+		{history.ListQuery{Below: "p", Labels: map[string]string{"customer": ""}}, "[[]]"},
+		{history.ListQuery{Below: "p", UpdatedAfter: Begin.Add(300 * time.Millisecond), UpdatedBefore: Begin.Add(400 * time.Millisecond)}, "[[p:sub:a#2 p:sub:é]]"},
+		{history.ListQuery{Below: "p:sub:a:sub:b"}, "[[]]"},
+		{history.ListQuery{Below: "none"}, "[[]]"},
+	} {
+		wantPages(t, s, c.q, c.want)
+	}
+}
+
 // listFollowsAppends: a run moves to the front, and from one phase to the next.
 func listFollowsAppends(t *testing.T, s history.Store) {
 	x, y := NewTrace(t, "x"), NewTrace(t, "y")

@@ -57,6 +57,18 @@ func positions(t *testing.T, s history.Store) {
 	b.Position = bytes.Repeat([]byte("long"), 10_000)
 	must(t, s.Append(t.Context(), b))
 	wantPosition(t, s, "x", 8, string(b.Position))
+	x.Append(s, "E ActivityCompleted a")
+	wantPosition(t, s, "x", 8, string(b.Position))
+	b = x.Batch("C ScheduleNode b")
+	b.Position = []byte("short")
+	must(t, s.Append(t.Context(), b))
+	wantPosition(t, s, "x", 10, "short")
+	b = x.Batch("E NodeScheduled b")
+	b.Position = bytes.Repeat([]byte("LONG"), 20_000)
+	must(t, s.Append(t.Context(), b))
+	wantPosition(t, s, "x", 11, string(b.Position))
+	x.Append(s, End()...)
+	wantPosition(t, s, "x", 0, "")
 }
 
 func definitions(t *testing.T, s history.Store) {

@@ -38,19 +38,27 @@ func (d *Decoder) Payload(name history.Name, seq int64, raw []byte) (history.Pay
 	})
 }
 
-// HasShortRequest reports whether the request in a payload that is otherwise whole has to be read by [Decoder.Request].
-func HasShortRequest(name history.Name, raw []byte) bool {
-	return name == history.ActivityRequested && bytes.Contains(raw, []byte(`"`+history.MemberRequest+`":{`)) && bytes.Contains(raw, []byte(`"$`))
+// HasShortOwn reports whether what is this engine's alone in a payload that is otherwise whole has to be read by [Decoder.Own].
+func HasShortOwn(name history.Name, raw []byte) bool {
+	switch name {
+	case history.ActivityRequested, history.InterruptRaised, history.InterruptResumed:
+		return bytes.Contains(raw, []byte(`"$`)) &&
+			(bytes.Contains(raw, []byte(`"`+history.MemberRequest+`":{`)) || bytes.Contains(raw, []byte(`"`+history.MemberAgentStep+`":{`)))
+	default:
+		return false
+	}
 }
 
-// Request reads a payload of which only the request is short. Its errors are those of Payload.
-func (d *Decoder) Request(name history.Name, raw []byte) (history.Payload, error) {
+// Own reads a payload of which only what is this engine's alone is short. Its errors are those of Payload.
+func (d *Decoder) Own(name history.Name, raw []byte) (history.Payload, error) {
 	return history.DecodePayloadFunc(name, raw, func(member string, v any) (any, error) {
 		switch {
-		case member != history.MemberRequest:
+		case !history.IsOwnValue(member):
 			return v, nil
-		case d.outline:
+		case d.outline && member == history.MemberRequest:
 			return nil, nil
+		case d.outline:
+			return map[string]any{}, nil // that there is a step tells the record from a request
 		}
 		return d.value(v)
 	})
@@ -63,7 +71,7 @@ func (d *Decoder) member(name history.Name, seq int64, raw []byte, member string
 	reference, refers := m[markState]
 	part, isPart := m[markPart]
 	switch {
-	case d.outline && (isState || isPart || refers && member != "delegateInput" || member == history.MemberRequest):
+	case d.outline && (isState || isPart || refers && member != "delegateInput" || history.IsOwnValue(member)):
 		return map[string]any{}, nil
 	case isState:
 		text, stored, ok := parseState(raw)

@@ -41,14 +41,14 @@ func (e *Encoder) Append(dst []byte, i int) []byte {
 	return dst
 }
 
-// appendWhole appends a payload of which only the request is short: what is large in it becomes blobs.
+// appendWhole appends a payload of which only what is this engine's alone is short: what is large in it becomes blobs.
 func (e *Encoder) appendWhole(dst []byte, r *history.Record) []byte {
-	if r.Payload.Request == nil {
+	if r.Payload.Request == nil && r.Payload.AgentStep == nil {
 		return r.AppendPayload(dst, e.Batch.ExecutionID)
 	}
 	e.values.least = e.ValueBytes
 	return r.AppendPayloadFunc(dst, e.Batch.ExecutionID, func(dst []byte, member string, v any) []byte {
-		if member == history.MemberRequest {
+		if history.IsOwnValue(member) {
 			return e.values.value(dst, v)
 		}
 		return jsonvalue.Append(dst, v)

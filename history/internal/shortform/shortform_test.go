@@ -98,8 +98,8 @@ func (m *memory) check() {
 	inOrder := shortform.NewDecoder("run", m, false)
 	for i, r := range m.rows {
 		for _, d := range []*shortform.Decoder{inOrder, shortform.NewDecoder("run", m, false)} {
-			if !r.short && shortform.HasShortRequest(r.name, r.payload) {
-				p, err := d.Request(r.name, r.payload)
+			if !r.short && shortform.HasShortOwn(r.name, r.payload) {
+				p, err := d.Own(r.name, r.payload)
 				record := history.Record{Name: r.name, Payload: p}
 				if got := string(record.AppendPayload(nil, "run")); err != nil || got != m.texts[i] {
 					m.t.Fatalf("record %d, of which the request is short, came back as %v\n%.200s\nwant\n%.200s", i+1, err, got, m.texts[i])
@@ -193,6 +193,7 @@ func TestRequestsAreShortInWholeRows(t *testing.T) {
 		{"model": "m"}, {"messages": []any{map[string]any{"content": long}}}, {"arguments": map[string]any{"$blob": "no reference", "$filter": long}}, {},
 	} {
 		m.add(history.Prior{}, history.Record{Name: history.ActivityRequested, Payload: history.Payload{Request: request, DelegateInput: map[string]any{"$blob": "x"}}})
+		m.add(history.Prior{}, history.Record{Name: history.InterruptRaised, Payload: history.Payload{Prompt: "?", AgentStep: request}})
 	}
 	for i, r := range m.rows {
 		if r.short || len(r.payload) > 300 {
@@ -201,11 +202,11 @@ func TestRequestsAreShortInWholeRows(t *testing.T) {
 	}
 	m.check()
 	m.blobs = nil
-	p, err := shortform.NewDecoder("run", m, true).Request(history.ActivityRequested, m.rows[1].payload)
+	p, err := shortform.NewDecoder("run", m, true).Own(history.ActivityRequested, m.rows[2].payload)
 	if err != nil || p.Request != nil {
 		t.Errorf("an outline reads the request: %v, %v", p.Request, err)
 	}
-	if _, err := shortform.NewDecoder("run", m, false).Request(history.ActivityRequested, m.rows[1].payload); err == nil {
+	if _, err := shortform.NewDecoder("run", m, false).Own(history.ActivityRequested, m.rows[2].payload); err == nil {
 		t.Error("a request without its blob is read")
 	}
 }

@@ -1,0 +1,92 @@
+package activities
+
+import (
+	"context"
+	"time"
+)
+
+// Journaled is implemented by executors of long activities that go on after a crash where they stood: the engine records their steps,
+// and hands them to whichever process performs the attempt next.
+//
+//	func (c *Crawler) Work(ctx context.Context, req activities.Request, j activities.Journal) (activities.End, error) {
+//		done, err := j.Steps(ctx)
+//		…
+//		for _, page := range pages[len(done):] {
+//			found, err := c.fetch(ctx, page)
+//			…
+//			err = j.Record(ctx, activities.Step{Key: page, Kind: "fetched", Body: found})
+//			…
+//		}
+//		return activities.End{Result: &activities.Result{Output: total}}, nil
+//	}
+//
+// The rules: record what an effect has brought before the next effect begins. An effect whose step is not recorded may have happened
+// (Journal.Begun) and is made again, so give it a key by which the other side tells a repetition: Request.IdempotencyKey with the
+// step's key. A new attempt (retry) begins with an empty journal. The node's timeout counts from its request, rests and waits for answers
+// included, also after a take-over.
+type Journaled interface {
+	Executor
+	// Journals reports whether Work serves a request; Execute serves the others. It must not block.
+	Journals(req Request) bool
+	// Work performs an attempt from where its journal ends. Its errors, contexts and panics are those of Execute.
+	Work(ctx context.Context, req Request, j Journal) (End, error)
+}
+
+// Journal is what is recorded of one attempt. Its methods may be called at the same time.
+type Journal interface {
+	// Steps returns the recorded steps, the oldest first, answers of persons among them. Large journals take time to read.
+	Steps(ctx context.Context) ([]Step, error)
+	// Record records steps, in order and in one durable commit: once it has returned their effects may begin. Calls that come while a
+	// commit is under way share the next one. After an error nothing more can be recorded, and Work must return: the cause of the
+	// context if the attempt is not this process's any more, RECORD_LIMIT_EXCEEDED and the like if the run is full, JOURNAL_INVALID for
+	// a step that is not one, the store's otherwise: then the attempt has no outcome, and goes on where it was once the store is back.
+	Record(ctx context.Context, steps ...Step) error
+	// Begun reports whether another flight may have begun what comes after the recorded steps, without having recorded it: the process
+	// that performed the attempt has died or was stopped. It is false for the first flight, after an answer or a rest, and in a fork.
+	Begun() bool
+}
+
+// Step is one thing that has happened in an attempt.
+type Step struct {
+	// Key says which step it is. The engine does not look at it.
+	Key string
+	// Kind says what has happened. "question", "answer", "rest" and "woken" are the engine's.
+	Kind string
+	// Body is what there is to say: plain JSON, of at most MaxStepBytes. An answer is in "payload"; with "expired" nobody gave it. The
+	// names "key", "kind", "n", "totals", "schema", "otherwise" and "expires" are the engine's.
+	Body map[string]any
+	// Totals are sums as of this step, such as tokens. What the run waits for shows the newest ones.
+	Totals map[string]any
+	// At is when the step was recorded. Record ignores it.
+	At time.Time
+}
+
+// MaxStepBytes bounds a step, as canonical JSON.
+const MaxStepBytes = 2 << 20
+
+// End is how a call of Work ends. Its steps are recorded in the commit of what follows. With a Result the attempt has succeeded. With a
+// Question it rests until a person has answered, with Until until a time: then nothing waits in memory, no process owns the run, and Work
+// is called again, here or in another process, with the step "woken" at the end of the journal, behind the "answer" to a question.
+// Exactly one of the three is set.
+type End struct {
+	Steps    []Step
+	Result   *Result
+	Question *Question
+	// Until is when to go on. A rest takes two commits; a pause of seconds is better spent in Work.
+	Until time.Time
+}
+
+// Question is what an executor asks a person.
+type Question struct {
+	// Key is that of the steps "question" and "answer". Within an attempt each question has its own.
+	Key string
+	// Prompt is shown, at most 4,000 characters of it.
+	Prompt string
+	// Body is shown beside it.
+	Body map[string]any
+	// Schema is the JSON Schema of the answer; nil takes any object that is not empty.
+	Schema map[string]any
+	// Expires is when Otherwise counts as the answer; zero for never.
+	Expires   time.Time
+	Otherwise map[string]any
+}

@@ -1,0 +1,53 @@
+package graph
+
+import (
+	"context"
+	"errors"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph/admit"
+	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/recorded"
+)
+
+// steps are those that executors record of the attempts that this process performs.
+type steps struct{ r *Runner }
+
+// Recorded implements perform.Steps.
+func (s steps) Recorded(ctx context.Context, id string, a *execution.Attempt, first int64) ([]activities.Step, error) {
+	return recorded.Steps(ctx, s.r.store, id, a.Effect.Base(), first)
+}
+
+// Record implements perform.Steps.
+func (s steps) Record(id string, a *execution.Attempt, in machine.StepsRecorded) error {
+	ctx := detached(s.r.ctx)
+	var run *execution.Run
+	for try := 0; ; try++ {
+		err := s.r.withID(ctx, id, func(x *execution.Run, w *execution.Work) error {
+			run = x
+			if err := x.Finish(ctx, a, in, w); err != nil {
+				return err
+			}
+			if m := x.Machine(); x.Ended() && m != nil { // the steps have taken the run to a limit
+				message, code, _ := m.Failure()
+				return problem.New(problem.Code(code), "%s", message)
+			}
+			return nil
+		})
+		switch {
+		case errors.Is(err, execution.ErrUnwanted) && context.Cause(a.Context) != nil:
+			return context.Cause(a.Context)
+		case try > 0 && errors.Is(err, problem.HistoryConflict) && context.Cause(a.Context) == nil && recorded.Has(ctx, s.r.store, id, a.Effect.Base(), &in):
+			return nil // the answer of a commit was lost
+		case err == nil || admit.IsRefusal(err) || try < len(retryPauses) && !s.r.pause(retryPauses[try]):
+			return err
+		case try >= len(retryPauses):
+			if run != nil {
+				s.r.lose(run, err) // that the store fails is no failure of the attempt: it goes on once the store is back
+			}
+			return err
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package graph_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/history/historymem"
+)
+
+// TestJournalOfAFlakyStore records steps while the store fails for a moment, before and after the commit: each is recorded once, and the
+// attempt goes on, rests and ends.
+func TestJournalOfAFlakyStore(t *testing.T) {
+	t.Parallel()
+	for _, late := range []bool{false, true} {
+		t.Run(fmt.Sprintf("late=%v", late), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store := &flaky{Store: historymem.New(), late: late}
+				r := newRunner(t, store, graph.Options{Activities: journaled(func(ctx context.Context, j activities.Journal) (activities.End, error) {
+					fail := func() {
+						store.mu.Lock()
+						defer store.mu.Unlock()
+						store.fails = 1
+					}
+					if steps, err := j.Steps(ctx); err != nil || len(steps) > 0 {
+						fail()
+						return activities.End{Steps: []activities.Step{{Key: "last", Kind: "made"}}, Result: &activities.Result{Output: object{}}}, err
+					}
+					for i := range 3 {
+						fail()
+						if err := j.Record(ctx, activities.Step{Key: fmt.Sprint(i), Kind: "made"}); err != nil {
+							return activities.End{}, err
+						}
+					}
+					fail()
+					return activities.End{Steps: []activities.Step{{Key: "3", Kind: "made"}}, Until: time.Now().Add(time.Minute)}, nil
+				})})
+				start(t, r, "r", clerical(t), nil)
+				if run := settled(t, r, "r"); run.Status != machine.Completed {
+					t.Errorf("the run is %s: %s %s", run.Status, run.ErrorCode, run.Error)
+				}
+				var keys []string
+				for _, rec := range records(t, store, "r") {
+					if s, n, ok := machine.StepOf(&rec); ok {
+						keys = append(keys, fmt.Sprint(n, ":", s.Key))
+					}
+				}
+				if got := fmt.Sprint(keys); got != "[1:0 2:1 3:2 4:3 5:r1 6:w6 7:last]" {
+					t.Errorf("the steps are %s", got)
+				}
+			})
+		})
+	}
+}
+
+// TestJournalOfAStoreThatIsAway cannot record for longer than is waited for it: the attempt does not fail, and goes on once the store is
+// back, with what is recorded.
+func TestJournalOfAStoreThatIsAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &flaky{Store: historymem.New()}
+		fail := func(n int) {
+			store.mu.Lock()
+			defer store.mu.Unlock()
+			store.fails = n
+		}
+		flights := 0
+		r := newRunner(t, store, graph.Options{Background: true, Activities: journaled(func(ctx context.Context, j activities.Journal) (activities.End, error) {
+			steps, err := j.Steps(ctx)
+			if err != nil {
+				return activities.End{}, err
+			}
+			flights++
+			for i := len(steps); i < 3; i++ {
+				if i == 1 && flights == 1 {
+					fail(5) // one more than Record tries
+				}
+				if err := j.Record(ctx, activities.Step{Key: fmt.Sprint(i), Kind: "made"}); err != nil {
+					fail(0)
+					return activities.End{}, err
+				}
+			}
+			return activities.End{Result: &activities.Result{Output: object{}}}, nil
+		})})
+		start(t, r, "r", clerical(t), nil)
+		if run := settled(t, r, "r"); run.Status != machine.Completed || flights != 2 {
+			t.Errorf("the run is %s after %d flights: %s %s", run.Status, flights, run.ErrorCode, run.Error)
+		}
+	})
+}

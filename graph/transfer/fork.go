@@ -1,0 +1,88 @@
+package transfer
+
+import (
+	"context"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/actor"
+	"github.com/workflows-engine/workflows-engine/graph/admit"
+	"github.com/workflows-engine/workflows-engine/graph/capable"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/library"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/recorded"
+	"github.com/workflows-engine/workflows-engine/graph/replay"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// Fork is a run that is to begin with the past of another one; see graph.ForkRequest.
+type Fork struct {
+	// From is the run to fork, To the new one. Seq is the last record to take over; with BeforeNode the past ends before the newest
+	// visit of a node, and Correction is a merge patch of the state there.
+	From, To   string
+	Seq        int64
+	BeforeNode string
+	Correction map[string]any
+	// Definition is what the new run follows; nil means the run's own.
+	Definition *definition.Document
+	// RequireCapable refuses a run that Capabilities do not suffice for.
+	RequireCapable bool
+	Capabilities   capable.Capabilities
+	Library        *library.Library
+	// Limits bound the new run, MaxVisits its visits of nodes, MaxBytes its state.
+	Limits    machine.Limits
+	MaxVisits int
+	MaxBytes  int
+	// Now is when the past ends, in whole milliseconds.
+	Now time.Time
+}
+
+// Batch returns the first append of the new run. Nothing is written. Its errors are those of Runner.Fork.
+func (f *Fork) Batch(ctx context.Context, store history.Store) (history.Batch, error) {
+	if f.Correction != nil && f.BeforeNode == "" {
+		return history.Batch{}, problem.New(problem.ValidationError, "a correction of the state goes with a node").WithHint("Say before which node the new run begins.")
+	}
+	if f.Correction != nil {
+		var err error
+		if f.Correction, err = admit.Object("state", f.Correction, f.MaxBytes, problem.ValidationError); err != nil {
+			return history.Batch{}, err
+		}
+	}
+	exec, err := store.Execution(ctx, f.From)
+	if err != nil {
+		return history.Batch{}, admit.NotFoundAs(err, problem.ExecutionNotFound, f.From)
+	}
+	prog, err := f.Library.Forked(ctx, &exec, f.Definition)
+	if err != nil {
+		return history.Batch{}, err
+	}
+	records, err := store.Read(ctx, f.From, 1, 0)
+	if err != nil {
+		return history.Batch{}, err
+	}
+	if f.Definition != nil {
+		if err := f.Library.ForkedInput(&exec, prog, replay.InputOf(records)); err != nil {
+			return history.Batch{}, err
+		}
+	}
+	past, m, err := (&replay.Fork{
+		From: f.From, To: f.To, Seq: f.Seq, BeforeNode: f.BeforeNode, Correction: f.Correction, MaxStateBytes: f.MaxBytes,
+		Program: prog, MaxVisits: f.MaxVisits, Now: f.Now, Actor: actor.Of(ctx),
+	}).Past(records)
+	if err != nil {
+		return history.Batch{}, err
+	}
+	if err := f.Library.LackingAhead(ctx, m, f.Capabilities, f.RequireCapable); err != nil {
+		return history.Batch{}, err
+	}
+	if f.Correction != nil {
+		if err := admit.RoomToStart(&history.Execution{ID: f.From}, f.Limits, "correction", f.Correction, past); err != nil {
+			return history.Batch{}, err
+		}
+	}
+	return history.Batch{
+		ExecutionID: f.To, Records: past, Execution: history.Project(f.To, past), Definition: admit.StoredForm(prog),
+		SetTimers: true, Timers: recorded.Timers(f.To, m.Timers()),
+	}, nil
+}

@@ -1,0 +1,1 @@
+DELETE FROM positions WHERE execution_id = ?1

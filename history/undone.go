@@ -1,0 +1,98 @@
+package history
+
+import "strconv"
+
+// Undone follows the records of a run from the first on, and finds where to go on from before what its rollbacks have undone. The zero
+// value has seen no record.
+type Undone struct {
+	visits map[string]*undoneVisit
+	// rollback is the newest RollbackStarted.
+	rollback int64
+}
+
+// undoneVisit has the records in which a visit began and completed, and the one that undid it; 0 for none. undoes is the visit that it
+// undoes itself.
+type undoneVisit struct {
+	node                   string
+	begun, completed, gone int64
+	undoes                 string
+}
+
+// Take takes the next record.
+func (u *Undone) Take(r *Record) {
+	p := &r.Payload
+	switch r.Name {
+	case RollbackStarted:
+		u.rollback = r.Seq
+	case NodeScheduled, ActivityRequested, SubworkflowStarted:
+		v := u.visit(p)
+		if v.begun == 0 {
+			v.begun = r.Seq
+		}
+		if p.Compensates != "" {
+			v.undoes = p.Compensates
+		}
+	case ActivityCompleted, SubworkflowCompleted:
+		if p.Replayed || p.Failed {
+			return
+		}
+		v := u.visit(p)
+		v.completed = r.Seq
+		if of := u.visits[v.undoes]; of != nil {
+			of.gone = r.Seq
+		}
+	}
+}
+
+func (u *Undone) visit(p *Payload) *undoneVisit {
+	key := p.NodeID + "#" + strconv.Itoa(max(p.Visit, 1))
+	v := u.visits[key]
+	if v == nil {
+		if u.visits == nil {
+			u.visits = map[string]*undoneVisit{}
+		}
+		v = &undoneVisit{node: p.NodeID}
+		u.visits[key] = v
+	}
+	return v
+}
+
+// Before returns the newest record up to seq at which nothing had been done that was undone later, and the node whose visit begins after
+// it; "" if seq is such a record.
+func (u *Undone) Before(seq int64) (before int64, node string) {
+	for before = seq; ; {
+		found := false
+		for _, v := range u.visits {
+			if v.completed > 0 && v.completed <= before && before < v.gone {
+				before, node, found = max(v.begun-1, 1), v.node, true
+			}
+		}
+		if !found || before == 1 {
+			return before, node
+		}
+	}
+}
+
+// rollbackPage is how many records BeforeRollback reads at once.
+const rollbackPage = 200
+
+// BeforeRollback reads the records of a run whose newest rollback is over, and returns the newest record at which nothing had been done
+// that was undone later, and the node whose visit begins after it, "" if nothing was undone; 0 for a run without a rollback. read returns at
+// most limit records from a record on.
+func BeforeRollback(read func(from int64, limit int) ([]Record, error)) (before int64, node string, err error) {
+	var u Undone
+	for from := int64(1); ; {
+		records, err := read(from, rollbackPage)
+		if err != nil {
+			return 0, "", err
+		}
+		for i := range records {
+			u.Take(&records[i])
+		}
+		if len(records) == 0 {
+			before, node = u.Before(u.rollback)
+			return before, node, nil
+		}
+		from = records[len(records)-1].Seq + 1
+	}
+}
