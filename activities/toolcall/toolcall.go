@@ -147,7 +147,14 @@ func (e *Executor) Tools(ctx context.Context, name string) ([]Tool, error) {
 	err := e.with(ctx, name, func(ctx context.Context, _ *server, x *session) error {
 		list, err := x.list(ctx)
 		for _, t := range list {
-			tools = append(tools, Tool{Name: t.Name, Title: x.secret.Scrub(t.Title), Description: x.secret.Scrub(t.Description)})
+			tool := Tool{Name: t.Name, Title: x.secret.Scrub(t.Title), Description: x.secret.Scrub(t.Description)}
+			if plain, err := jsonvalue.Normalize(t.InputSchema); err == nil {
+				tool.InputSchema, _ = x.secret.ScrubOutput(plain).(map[string]any)
+			}
+			if a := t.Annotations; a != nil {
+				tool.ReadOnly, tool.Idempotent = a.ReadOnlyHint, a.IdempotentHint
+			}
+			tools = append(tools, tool)
 		}
 		return err
 	})

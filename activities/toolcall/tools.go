@@ -19,8 +19,14 @@ const (
 	listLimit = 5 * time.Second
 )
 
-// Tool is a tool that a server offers.
-type Tool struct{ Name, Title, Description string }
+// Tool is a tool that a server offers, as the server says. Nothing vouches for what it says.
+type Tool struct {
+	Name, Title, Description string
+	// InputSchema is the JSON Schema of the arguments; nil if it is no object.
+	InputSchema map[string]any
+	// ReadOnly says that the tool changes nothing, Idempotent that the same call twice changes no more than once.
+	ReadOnly, Idempotent bool
+}
 
 // toolList is what a session knows of its server's tools.
 type toolList struct {

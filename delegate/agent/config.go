@@ -1,0 +1,105 @@
+package agent
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/activities/chat"
+	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/suggest"
+)
+
+// Config says which agents there are.
+type Config struct {
+	// Models are what agents ask, by the names that agents use.
+	Models map[string]Model
+	// Agents are served under their names (agent_id).
+	Agents map[string]Agent
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+}
+
+// Model is a model that agents ask.
+type Model struct {
+	// Chat asks it.
+	Chat chat.Model
+	// Model says what to ask for and what it costs; see agentloop.Model. Name is set by New.
+	agentloop.Model
+}
+
+// Agent is one agent.
+type Agent struct {
+	// Config says what the agent does; see agentloop.Config, whose Name, Models, Agents and AskPerson are set by New.
+	agentloop.Config
+	// Models are asked in order; see agentloop.Config. None is all of one.
+	Models []string
+	// Tools are listed once, when the agent begins.
+	Tools []Toolset
+	// Agents are those that this one may call, as tools agent__<name>.
+	Agents []SubAgent
+	// AskPerson offers the tool ask_person.
+	AskPerson bool
+}
+
+// SubAgent is an agent that another may call. The gates of the caller do not hold for its tools.
+type SubAgent struct {
+	// Name is that in Config.Agents.
+	Name string
+	// Parallel says that it may work beside other calls; Gate whether it is called, "" for Allow.
+	Parallel bool
+	Gate     string
+}
+
+// resolve returns an agent with all that it names.
+func (c *Config) resolve(name string, above []string) (agentloop.Config, error) {
+	a, ok := c.Agents[name]
+	if !ok {
+		return agentloop.Config{}, invalid(strings.Join(above, "."), "there is no agent %q%s", name, meant(name, c.Agents))
+	}
+	path := append(slices.Clone(above), name)
+	at := strings.Join(path, ".")
+	out := a.Config
+	out.Name, out.Models, out.AskPerson = name, nil, a.AskPerson
+	models := a.Models
+	if len(models) == 0 && len(c.Models) == 1 {
+		models = slices.Collect(maps.Keys(c.Models))
+	}
+	for _, m := range models {
+		model, ok := c.Models[m]
+		if !ok {
+			return out, invalid(at, "there is no model %q%s", m, meant(m, c.Models))
+		}
+		model.Name = m
+		out.Models = append(out.Models, model.Model)
+	}
+	out.Agents = nil
+	for _, s := range a.Agents {
+		if slices.Contains(path, s.Name) {
+			return out, invalid(at, "agents call each other in a circle: %s", strings.Join(append(path, s.Name), " → "))
+		}
+		sub, err := c.resolve(s.Name, path)
+		if err != nil {
+			return out, err
+		}
+		out.Agents = append(out.Agents, agentloop.Sub{Config: sub, Parallel: s.Parallel, Gate: s.Gate})
+	}
+	return out, nil
+}
+
+func invalid(at, format string, args ...any) error {
+	e := problem.New(problem.AgentConfigInvalid, format, args...)
+	if at != "" {
+		e.Message = "agent " + at + ": " + e.Message
+	}
+	return e
+}
+
+func meant[T any](name string, of map[string]T) string {
+	if s := suggest.DidYouMean(name, slices.Sorted(maps.Keys(of))); s != "" {
+		return "; " + s
+	}
+	return ""
+}

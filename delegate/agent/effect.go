@@ -1,0 +1,158 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/activities/chat"
+	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/wait"
+)
+
+func (f *flight) perform(ctx context.Context, e agentloop.Effect) agentloop.Input {
+	began := f.agents.now()
+	worked := func() time.Duration { return f.agents.now().Sub(began) }
+	switch e := e.(type) {
+	case agentloop.ListTools:
+		tools, err := guarded(ctx, f, "a toolset", func() ([]Tool, error) { return f.agents.list(ctx, e.Agent) })
+		if err != nil {
+			return agentloop.ToolsListed{Key: e.Key, Failure: failure(err)}
+		}
+		return agentloop.ToolsListed{Key: e.Key, Tools: tools}
+	case agentloop.AskModel:
+		return f.ask(ctx, &e, worked)
+	case agentloop.CallTool:
+		output, failure := f.call(ctx, &e)
+		return agentloop.ToolReturned{Key: e.Key, Output: output, Failure: failure, Worked: worked()}
+	case agentloop.Rest:
+		_ = wait.For(ctx, e.Until.Sub(f.agents.now()))
+		return agentloop.Woken{Key: e.Key}
+	default:
+		return agentloop.Cancelled{Reason: fmt.Sprintf("the agent asks for %T", e)}
+	}
+}
+
+// ask asks a model.
+func (f *flight) ask(ctx context.Context, e *agentloop.AskModel, worked func() time.Duration) agentloop.Input {
+	ctx, stop := context.WithTimeoutCause(ctx, e.Timeout, errTurn)
+	defer stop()
+	req := e.Request
+	req.Key = f.key(e.Key)
+	received := 0
+	beat := func() {
+		f.req.Heartbeat(map[string]any{"agent": e.Agent, "key": e.Key, "activity": "model", "model": e.Model.Model, "received_chars": received})
+	}
+	req.OnText = func(text string) { received += len([]rune(text)); beat() }
+	beat()
+	model, ok := f.agents.config.Models[e.Model.Name]
+	if !ok {
+		return agentloop.ModelFailed{
+			Key: e.Key, Try: e.Try, Code: problem.AgentConfigInvalid, Final: true, Worked: worked(),
+			Message: fmt.Sprintf("model %q, which the agent began with, is not configured any more", e.Model.Name),
+		}
+	}
+	reply, err := guarded(ctx, f, "the model", func() (chat.Reply, error) { return model.Chat.Chat(ctx, req) })
+	if err == nil {
+		return agentloop.ModelReplied{Key: e.Key, Try: e.Try, Reply: reply, Worked: worked()}
+	}
+	failed := agentloop.ModelFailed{
+		Key: e.Key, Try: e.Try, Code: problem.ExecutorFailed, Message: err.Error(), Overloaded: errors.Is(err, chat.ErrOverloaded), Worked: worked(),
+	}
+	if _, ok := errors.AsType[*brokenError](err); ok {
+		failed.Code = problem.ExecutorPanic
+	} else if fail, ok := errors.AsType[*activities.Failure](err); ok {
+		failed.Code, failed.Message = problem.Code(fail.Code), fail.Message
+		failed.Final, failed.After = fail.Retryable == activities.RetryPointless, fail.RetryAfter
+		failed.Usage = chat.UsageIn(fail.Usage)
+	}
+	if context.Cause(ctx) == errTurn {
+		failed.Code, failed.Final = problem.Timeout, false
+	}
+	return failed
+}
+
+var (
+	errTurn = errors.New("the turn has timed out")
+	errTool = errors.New("the call has timed out")
+)
+
+// call calls a tool. Whatever the tool does, there is a result.
+func (f *flight) call(ctx context.Context, e *agentloop.CallTool) (any, *agentloop.Failure) {
+	ctx, stop := context.WithTimeoutCause(ctx, e.Timeout, errTool)
+	defer stop()
+	f.req.Heartbeat(map[string]any{"agent": e.Agent, "key": e.Key, "activity": "tool", "tool": e.Tool})
+	output, err := guarded(ctx, f, "the tool", func() (any, error) {
+		set, err := f.agents.owner(ctx, e.Agent, e.Tool)
+		if err != nil {
+			return nil, err
+		}
+		return set.Call(ctx, Call{Name: e.Tool, Arguments: e.Arguments, Key: f.key(e.Key), Heartbeat: f.req.Heartbeat})
+	})
+	_, broken := errors.AsType[*brokenError](err)
+	switch {
+	case err == nil:
+		return output, nil
+	case context.Cause(ctx) == errTool:
+		return nil, &agentloop.Failure{Code: agentloop.ToolTimeout, Message: fmt.Sprintf("the tool has not answered within %d ms", e.Timeout.Milliseconds())}
+	case broken:
+		return nil, &agentloop.Failure{Code: agentloop.ToolPanic, Message: err.Error()}
+	default:
+		return nil, failure(err)
+	}
+}
+
+// brokenError is how a function has ended that did not return.
+type brokenError struct{ text string }
+
+func (e *brokenError) Error() string { return e.text }
+
+// guarded calls what others have written in a goroutine of its own: it may panic, end its goroutine, or not obey its context. The last
+// has the context's cause as its error, while it goes on.
+func guarded[T any](ctx context.Context, f *flight, what string, do func() (T, error)) (T, error) {
+	type outcome struct {
+		value T
+		err   error
+	}
+	ended := make(chan outcome, 1)
+	f.all.Go(func() {
+		out := outcome{err: &brokenError{what + " ended its goroutine (runtime.Goexit) instead of returning"}}
+		defer func() {
+			if v := recover(); v != nil {
+				out.err = &brokenError{fmt.Sprintf("%s panicked: %v", what, v)}
+			}
+			ended <- out
+		}()
+		out.value, out.err = do()
+	})
+	select {
+	case out := <-ended:
+		return out.value, out.err
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case out := <-ended:
+		return out.value, out.err
+	case <-timer.C:
+		var none T
+		return none, context.Cause(ctx)
+	}
+}
+
+// key identifies a step among those of all runs.
+func (f *flight) key(step string) string { return f.req.IdempotencyKey + "/" + step }
+
+func failure(err error) *agentloop.Failure {
+	out := &agentloop.Failure{Code: problem.ExecutorFailed, Message: err.Error()}
+	if _, ok := errors.AsType[*brokenError](err); ok {
+		out.Code = problem.ExecutorPanic
+	} else if fail, ok := errors.AsType[*activities.Failure](err); ok {
+		out.Code, out.Message, out.Final = problem.Code(fail.Code), fail.Message, fail.Retryable == activities.RetryPointless
+	}
+	return out
+}

@@ -1,0 +1,91 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// Func makes a Go function a tool. The schema of its arguments follows from In, a struct whose fields have json tags; a tag jsonschema
+// describes a field. What it returns is the result. It fails by returning an error: an *activities.Failure keeps its code, any other
+// has the code HANDLER_ERROR. A tool that only reads is told so by WithOnCrash(Repeat) and WithParallel(true). A type that has no schema is
+// an error of Tools.
+func Func[In, Out any](name, description string, f func(ctx context.Context, in In) (Out, error), options ...Option) Toolset {
+	t := &function{tool: Tool{Name: name, Description: description, Source: "go"}}
+	for _, o := range options {
+		o(&t.tool)
+	}
+	schema, err := jsonschema.For[In](nil)
+	if err == nil {
+		t.tool.Parameters, err = asObject(schema)
+	}
+	if err != nil {
+		t.bad = fmt.Errorf("tool %q: its arguments have no schema: %w", name, err)
+	}
+	t.call = func(ctx context.Context, arguments map[string]any) (any, error) {
+		var in In
+		if err := decode(arguments, &in); err != nil {
+			return nil, activities.Fail(problem.HandlerError, "the arguments of tool %q do not fit its function: %v", name, err)
+		}
+		return f(ctx, in)
+	}
+	return t
+}
+
+// function is a toolset of one Go function.
+type function struct {
+	tool Tool
+	call func(ctx context.Context, arguments map[string]any) (any, error)
+	bad  error
+}
+
+// Tools implements Toolset.
+func (t *function) Tools(context.Context) ([]Tool, error) {
+	if t.bad != nil {
+		return nil, activities.Fail(problem.HandlerError, "%v", t.bad)
+	}
+	return []Tool{t.tool}, nil
+}
+
+// Call implements Toolset.
+func (t *function) Call(ctx context.Context, c Call) (any, error) {
+	out, err := t.call(ctx, c.Arguments)
+	if err != nil {
+		if _, ok := errors.AsType[*activities.Failure](err); ok || ctx.Err() != nil {
+			return nil, err
+		}
+		return nil, activities.Fail(problem.HandlerError, "%v", err)
+	}
+	plain, err := jsonvalue.Normalize(out)
+	if err != nil {
+		return nil, activities.Fail(problem.ActivityOutputInvalid, "the result of tool %q cannot be recorded: %v", t.tool.Name, err)
+	}
+	return plain, nil
+}
+
+func asObject(v any) (map[string]any, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	var object map[string]any
+	return object, json.Unmarshal(text, &object)
+}
+
+func decode(arguments map[string]any, into any) error {
+	text, err := json.Marshal(arguments)
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	return d.Decode(into)
+}

@@ -1,0 +1,97 @@
+// Package mcptools gives agents the tools of MCP servers.
+package mcptools
+
+import (
+	"context"
+	"path"
+	"sync"
+
+	"github.com/workflows-engine/workflows-engine/activities/toolcall"
+	"github.com/workflows-engine/workflows-engine/delegate/agent"
+)
+
+// Toolset are tools of one MCP server.
+type Toolset struct {
+	calls   *toolcall.Executor
+	server  string
+	allow   []string
+	options []agent.Option
+
+	mu    sync.Mutex
+	names map[string]string // of the server's tools, by what the model calls them
+}
+
+// New returns the tools of a server that an executor of tool_call nodes knows, those that match one of the globs (path.Match), or all. What
+// the server says of a tool decides how calls are made: one that only reads runs beside others and is repeated after a crash, one that is
+// idempotent is repeated too. The options decide for all of them.
+func New(calls *toolcall.Executor, server string, allow []string, options ...agent.Option) *Toolset {
+	return &Toolset{calls: calls, server: server, allow: allow, options: options, names: map[string]string{}}
+}
+
+// Tools implements agent.Toolset. Tools of the server that no glob matches are left out.
+func (t *Toolset) Tools(ctx context.Context) ([]agent.Tool, error) {
+	listed, err := t.calls.Tools(ctx, t.server)
+	if err != nil {
+		return nil, err
+	}
+	var tools []agent.Tool
+	for _, l := range listed {
+		if !t.allowed(l.Name) {
+			continue
+		}
+		tool := agent.Tool{
+			Name: agent.Name(t.server, l.Name), Description: l.Description, Parameters: l.InputSchema, Source: "mcp:" + t.server,
+			ReadOnly: l.ReadOnly, Parallel: l.ReadOnly, OnCrash: agent.Report,
+		}
+		if l.ReadOnly || l.Idempotent {
+			tool.OnCrash = agent.Repeat
+		}
+		for _, o := range t.options {
+			o(&tool)
+		}
+		tools = append(tools, tool)
+		t.mu.Lock()
+		t.names[tool.Name] = l.Name
+		t.mu.Unlock()
+	}
+	return tools, nil
+}
+
+func (t *Toolset) allowed(name string) bool {
+	if len(t.allow) == 0 {
+		return true
+	}
+	for _, glob := range t.allow {
+		if ok, _ := path.Match(glob, name); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// Call implements agent.Toolset. After a restart the agent's tools are those that were recorded, so the list is read again for the name of
+// the first one that is called.
+func (t *Toolset) Call(ctx context.Context, c agent.Call) (any, error) {
+	name, err := t.name(ctx, c.Name)
+	if err != nil {
+		return nil, err
+	}
+	return t.calls.Call(ctx, toolcall.Call{Server: t.server, Tool: name, Arguments: c.Arguments, IdempotencyKey: c.Key, Heartbeat: c.Heartbeat})
+}
+
+func (t *Toolset) name(ctx context.Context, called string) (string, error) {
+	for range 2 {
+		t.mu.Lock()
+		name, ok := t.names[called]
+		t.mu.Unlock()
+		if ok {
+			return name, nil
+		}
+		if _, err := t.Tools(ctx); err != nil {
+			return "", err
+		}
+	}
+	return called, nil // the server says that it has no such tool
+}
+
+var _ agent.Toolset = (*Toolset)(nil)

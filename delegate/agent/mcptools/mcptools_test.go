@@ -1,0 +1,90 @@
+package mcptools_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/activities/toolcall"
+	"github.com/workflows-engine/workflows-engine/delegate/agent"
+	"github.com/workflows-engine/workflows-engine/delegate/agent/mcptools"
+	"github.com/workflows-engine/workflows-engine/internal/enginetest"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+type object = map[string]any
+
+// shop is an MCP server with tools of all kinds.
+func shop(t *testing.T) *toolcall.Executor {
+	t.Helper()
+	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1"}, nil)
+	price := func(_ context.Context, _ *mcp.CallToolRequest, in struct {
+		Item string `json:"item" jsonschema:"what to look up"`
+	},
+	) (*mcp.CallToolResult, object, error) {
+		if in.Item == "nothing" {
+			return nil, nil, errors.New("no such item")
+		}
+		return nil, object{"item": in.Item, "price": 3.5}, nil
+	}
+	mcp.AddTool(server, &mcp.Tool{Name: "read.price", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, price)
+	mcp.AddTool(server, &mcp.Tool{Name: "set_price", Annotations: &mcp.ToolAnnotations{IdempotentHint: true}}, price)
+	mcp.AddTool(server, &mcp.Tool{Name: "refund"}, price)
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	site := httptest.NewServer(handler)
+	t.Cleanup(site.Close)
+	calls := enginetest.Must(toolcall.New(toolcall.Config{Servers: map[string]toolcall.Server{"shop": {URL: site.URL}}}))
+	t.Cleanup(func() { _ = calls.Close() })
+	return calls
+}
+
+// TestTools: what a server says of its tools decides how their calls are made.
+func TestTools(t *testing.T) {
+	t.Parallel()
+	calls := shop(t)
+	for _, c := range []struct {
+		set  *mcptools.Toolset
+		want map[string]agent.Tool
+	}{
+		{mcptools.New(calls, "shop", nil), map[string]agent.Tool{
+			"shop__read_price": {ReadOnly: true, Parallel: true, OnCrash: agent.Repeat},
+			"shop__set_price":  {OnCrash: agent.Repeat},
+			"shop__refund":     {OnCrash: agent.Report},
+		}},
+		{mcptools.New(calls, "shop", []string{"*fund"}, agent.WithGate(agent.Ask), agent.WithOnCrash(agent.Ask)), map[string]agent.Tool{
+			"shop__refund": {OnCrash: agent.Ask, Gate: agent.Ask},
+		}},
+	} {
+		tools, err := c.set.Tools(t.Context())
+		if err != nil || len(tools) != len(c.want) {
+			t.Fatalf("%+v, %v", tools, err)
+		}
+		for _, got := range tools {
+			want := c.want[got.Name]
+			if got.ReadOnly != want.ReadOnly || got.Parallel != want.Parallel || got.OnCrash != want.OnCrash || got.Gate != want.Gate ||
+				got.Source != "mcp:shop" || got.Parameters["type"] != "object" {
+				t.Errorf("%+v, want %+v", got, want)
+			}
+		}
+	}
+}
+
+func TestCall(t *testing.T) {
+	t.Parallel()
+	set := mcptools.New(shop(t), "shop", nil) // which has not been asked for its tools, as after a restart
+	got, err := set.Call(t.Context(), agent.Call{Name: "shop__read_price", Arguments: object{"item": "tea"}, Key: "r:n#1.1/t1.c1"})
+	if err != nil || !jsonvalue.Equal(got, object{"item": "tea", "price": 3.5}) {
+		t.Errorf("%v, %v", got, err)
+	}
+	for name, code := range map[string]string{"shop__read_price": "MCP_TOOL_EXECUTION_ERROR", "shop__gone": "MCP_PROTOCOL_ERROR"} {
+		_, err := set.Call(t.Context(), agent.Call{Name: name, Arguments: object{"item": "nothing"}})
+		if fail, ok := errors.AsType[*activities.Failure](err); !ok || fail.Code != code {
+			t.Errorf("%s: %v, want %s", name, err, code)
+		}
+	}
+}
