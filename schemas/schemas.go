@@ -1,6 +1,6 @@
 // Package schemas holds the JSON Schemas that the project publishes, for editors and for other tools.
 //
-// The engine's own verdicts come from graph/definition and internal/workflowtest, which say the same and explain it better; tests
+// The engine's own verdicts come from graph/definition, internal/workflowtest and internal/agentfile, which say the same and explain it better; tests
 // hold them together.
 package schemas
 
@@ -14,6 +14,12 @@ var workflowDefinition []byte
 
 //go:embed workflow-test.schema.json
 var workflowTest []byte
+
+//go:embed agents.schema.json
+var agents []byte
+
+// Agents is the JSON Schema (draft 2020-12) of lists of agents that run inside the engine, as text. The slice is the caller's.
+func Agents() []byte { return bytes.Clone(agents) }
 
 // WorkflowTest is the JSON Schema (draft 2020-12) of files with tests of a definition, as text. The slice is the caller's.
 func WorkflowTest() []byte { return bytes.Clone(workflowTest) }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities/llmcall"
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/internal/agentfile"
 	"github.com/workflows-engine/workflows-engine/internal/httpworkflow"
 	"github.com/workflows-engine/workflows-engine/internal/manifest"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/elicit"
@@ -94,6 +95,8 @@ type Config struct {
 	LLM *llmcall.Config
 	// Manifest is the operator's manifest of --mcp-config; nil if not configured.
 	Manifest *manifest.Manifest
+	// Agents are the agents of --agents for delegates of protocol sdk; nil if not configured.
+	Agents *agentfile.File
 	// Log is what executors log to; nil discards it. The caller sets it before Executors.
 	Log *slog.Logger
 	// A2A are the endpoints of WORKFLOW_ENGINE_A2A_CONFIG for delegates of protocol a2a; nil if not configured.

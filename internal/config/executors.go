@@ -12,6 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities/stepcommand"
 	"github.com/workflows-engine/workflows-engine/activities/toolcall"
 	"github.com/workflows-engine/workflows-engine/delegate"
+	"github.com/workflows-engine/workflows-engine/delegate/agent"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/memory"
@@ -21,9 +22,11 @@ import (
 type Executors struct {
 	Activities activities.Executor
 	Delegates  delegate.Executor
-	routes     []route
-	tools      *toolcall.Executor
-	commands   *stepcommand.Commands
+	// Agents are those of Config.Agents; nil without.
+	Agents   *agent.Agents
+	routes   []route
+	tools    *toolcall.Executor
+	commands *stepcommand.Commands
 }
 
 // Within returns the executors as those that wait, before each attempt, for room in the memory of the process.
@@ -47,6 +50,20 @@ func within[Request, Result any](b *memory.Budget, perform func(context.Context,
 		return perform(ctx, req)
 	}
 }
+
+// TaskEnds returns an executor that performs no delegation and ends tasks at agents that nobody waits for any more; nil if there is
+// none for agents.
+func (e Executors) TaskEnds() delegate.Executor {
+	if tasks, ok := e.Delegates.(delegate.Tasks); ok {
+		return taskEnds{tasks}
+	}
+	return nil
+}
+
+type taskEnds struct{ delegate.Tasks }
+
+// Performs leaves every delegation to other processes.
+func (taskEnds) Performs(string) bool { return false }
 
 // Close ends what the executors have started. It comes after the end of the runner that uses them.
 func (e Executors) Close() error {
@@ -161,7 +178,7 @@ func (c *Config) Executors() (Executors, error) {
 	return e, nil
 }
 
-// addDelegates builds the delegate executors. Protocol sdk cannot be configured; an embedder can add it.
+// addDelegates builds the delegate executors.
 func (c *Config) addDelegates(e *Executors) error {
 	composite := delegate.Composite{Setting: envname.OfExecutor}
 	missing := byMissing
@@ -180,8 +197,16 @@ func (c *Config) addDelegates(e *Executors) error {
 	if e.tools != nil && c.Manifest.Agents != nil {
 		composite.MCP, mcp = toolDelegates(e.tools, c.Manifest.Agents), byProduction
 	}
+	sdk := missing
+	if c.Agents != nil {
+		agents, err := c.NewAgents(c.Agents, e.tools)
+		if err != nil {
+			return err
+		}
+		e.Agents, composite.SDK, sdk = agents, agents, byProduction
+	}
 	e.Delegates = composite
-	e.routes = append(e.routes, route{"a2a", a2a}, route{"mcp", mcp}, route{"sdk", missing})
+	e.routes = append(e.routes, route{"a2a", a2a}, route{"mcp", mcp}, route{"sdk", sdk})
 	return nil
 }
 

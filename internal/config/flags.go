@@ -26,6 +26,7 @@ const (
 	flagLogLevel    = "log-level"
 	flagLogFormat   = "log-format"
 	flagMCPConfig   = "mcp-config"
+	flagAgents      = "agents"
 	flagMaxVisits   = "max-visits"
 	flagMaxRecords  = "max-records"
 	flagMaxBytes    = "max-bytes"
@@ -80,6 +81,7 @@ func Register(set *pflag.FlagSet) *Flags {
 	set.String(flagSynchronous, "", "what a step survives: full (a power cut) or normal (a crash; faster) (default full; $"+envname.Synchronous+")")
 	set.String(flagProfile, "", "demo answers activities from metadata.demo_output and invents delegates ($"+envname.Profile+")")
 	set.String(flagMCPConfig, "", "operator manifest `file` with the MCP servers of tool_call nodes ($"+envname.MCPConfig+")")
+	set.String(flagAgents, "", "`file` with agents that run inside the engine ($"+envname.Agents+")")
 	set.String(flagMaxVisits, "", "node visits that a run may make (default 10000; $"+envname.MaxVisits+")")
 	set.String(flagMaxRecords, "", "records that a run may have (default 1000000; $"+envname.MaxRecords+")")
 	set.String(flagMaxBytes, "", "bytes that a run's records may take in the store, as in 512MiB (default 1GiB; $"+envname.MaxBytes+")")
@@ -100,7 +102,7 @@ func Register(set *pflag.FlagSet) *Flags {
 
 // Given are the flags that the user wrote and that another command needs to reach and drive the same runs.
 func (f *Flags) Given() []string {
-	return append(f.GivenStore(), f.given(flagProfile, flagMCPConfig)...)
+	return append(f.GivenStore(), f.given(flagProfile, flagMCPConfig, flagAgents)...)
 }
 
 // GivenStore are the flags that the user wrote and that another command needs to read the same runs.

@@ -10,7 +10,11 @@ import (
 // text reads a variable that holds JSON text or the path of a file with it: a value that begins with { or [ is JSON text
 // (spec: cli-and-config, 4). nil without an error means that the variable is unset; file is "" for text in the variable.
 func (e Environment) text(variable string) (text []byte, file string, err error) {
-	value := e.lookup(variable)
+	return e.textOf(e.lookup(variable), variable)
+}
+
+// textOf is text for the value of a variable or flag.
+func (e Environment) textOf(value, variable string) (text []byte, file string, err error) {
 	switch {
 	case value == "":
 		return nil, "", nil

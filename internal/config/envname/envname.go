@@ -18,6 +18,7 @@ const (
 	MCPConfig        = Prefix + "MCP_CONFIG"
 	MCPAllowCommands = Prefix + "MCP_ALLOW_COMMANDS"
 	A2A              = Prefix + "A2A_CONFIG"
+	Agents           = Prefix + "AGENTS"
 	SigningMode      = Prefix + "DEFINITION_SIGNING_MODE"
 	SigningKeys      = Prefix + "SIGNING_PUBLIC_KEYS"
 	WorkflowDir      = Prefix + "WORKFLOW_DIR"
@@ -56,7 +57,7 @@ var Options = problem.Glossary{
 
 // Known are the variables that have an effect.
 var Known = []string{
-	Store, StorePath, Profile, StepHandlers, StepCommands, LLM, MCPConfig, MCPAllowCommands, A2A, SigningMode, SigningKeys,
+	Store, StorePath, Profile, StepHandlers, StepCommands, LLM, MCPConfig, MCPAllowCommands, A2A, Agents, SigningMode, SigningKeys,
 	WorkflowDir, WorkflowSources, Synchronous, WaitLimit, MinHostTimeout, Drain, LogLevel, LogFormat, MaxVisits, MaxRecords, MaxBytes, MaxPending, Limits, Redact, RecordRequests,
 	Elicit, MaxDepth, MaxTreeRuns, MaxTreeVisits, MaxTreeRecords, MaxTreeBytes, MaxTreePending, MaxMemory, HTTPToken,
 }
@@ -65,7 +66,7 @@ var Known = []string{
 var Unsupported = []string{Prefix + "AUTH_TOKENS", Prefix + "REST_PORT"}
 
 // OfExecutor names what an operator sets so that a node type or a delegate protocol is performed in process; "" for
-// protocol sdk, which takes a Go program, and for what is neither.
+// what is neither. Protocol sdk can be served by a Go program, too.
 func OfExecutor(kind string) string {
 	switch kind {
 	case "step":
@@ -76,6 +77,8 @@ func OfExecutor(kind string) string {
 		return MCPConfig
 	case "a2a":
 		return A2A
+	case "sdk":
+		return Agents
 	}
 	return ""
 }

@@ -1,0 +1,163 @@
+// Package agentfile reads the operator's list of agents that run inside the engine: the models that they ask, what they are told, the
+// tools that they call, and their bounds.
+//
+//	file, findings := agentfile.Parse(text, agentfile.Surroundings{…})
+//	if findings.HasErrors() { … } // file is nil then
+//
+// The list is strict: a member that is not known, or that does nothing yet, refuses it.
+package agentfile
+
+import (
+	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// MaxBytes bounds the text of a list, and that of a file with instructions.
+const MaxBytes = 1 << 20
+
+// File is a valid list.
+type File struct {
+	// Models are what agents ask, by the names that agents use; there is at least one.
+	Models map[string]Model
+	// Agents are the agents by their ids; there is at least one.
+	Agents map[string]Agent
+}
+
+// Model is a model that agents ask.
+type Model struct {
+	// Model says what to ask for and what it costs. Its Name is not set.
+	agentloop.Model
+	// Endpoint is where it is asked; nil where llm_call nodes ask.
+	Endpoint *Endpoint
+}
+
+// Endpoint is an address of models.
+type Endpoint struct {
+	BaseURL string
+	// KeyReference is the reference to the key, as in env:NAME, "" with NoAuth.
+	KeyReference string
+	NoAuth       bool
+}
+
+// Agent is one agent.
+type Agent struct {
+	// Config says what the agent does. Its Name, Models, Agents and AskPerson are not set; Instructions are those of the file, if the agent
+	// names one.
+	agentloop.Config
+	// Models are the names of its models, in the order in which they are asked; there is at least one.
+	Models []string
+	Tools  []Tool
+}
+
+// Tool is what an agent may call: tools of a server, another agent, or a person. One of Server, Agent and AskPerson is set.
+type Tool struct {
+	Server string
+	// Allow are the globs of the server's tools, nil for all.
+	Allow     []string
+	Agent     string
+	AskPerson bool
+	// Parallel, OnCrash and Gate are nil or "" where the list does not say.
+	Parallel      *bool
+	OnCrash, Gate string
+}
+
+// Surroundings are what a list is checked against.
+type Surroundings struct {
+	// ReadFile reads a file with instructions.
+	ReadFile func(path string) ([]byte, error)
+	// Secret says why a reference to a secret cannot be resolved.
+	Secret func(reference string) error
+	// Servers are the names of the MCP servers that there are. NoServers says why there is none of those that a list names, "" if that is
+	// not known.
+	Servers   []string
+	NoServers string
+	// NoProvider says why a model needs an endpoint of its own, "" if it needs none.
+	NoProvider string
+}
+
+// Parse reads and checks a list. The file is nil if one of the findings is an error; all problems are listed, each with its line, in the
+// order of the text.
+func Parse(text []byte, s Surroundings) (*File, problem.Findings) {
+	r := &reader{Surroundings: s, report: jsonobject.Report{Code: problem.AgentConfigInvalid}}
+	node, faults := jsonvalue.Parse(text, 0, MaxBytes)
+	for _, fault := range faults {
+		r.report.Findings = append(r.report.Findings, problem.Finding{
+			Code: problem.AgentConfigInvalid, Severity: problem.SeverityError, Message: fault.Message, Keyword: "parse",
+			At: problem.Place{Pointer: fault.Pointer, Line: fault.Line, Column: fault.Column},
+		})
+	}
+	var file *File
+	if node != nil {
+		if root := r.report.Node(node); root != nil {
+			file = r.file(root)
+		}
+	}
+	r.report.Findings.Sort()
+	if r.report.Findings.HasErrors() {
+		return nil, r.report.Findings
+	}
+	return file, r.report.Findings
+}
+
+// reader reads one list.
+type reader struct {
+	Surroundings
+	report jsonobject.Report
+	models map[string]Model
+	agents map[string]jsonobject.Value
+	// calls are the agents that an agent calls.
+	calls map[string][]called
+}
+
+type called struct {
+	name string
+	at   jsonobject.Value
+}
+
+func (r *reader) file(root *jsonobject.Object) *File {
+	root.Known("$schema")
+	f := &File{Agents: map[string]Agent{}}
+	r.models = r.readModels(root.Require("models"))
+	f.Models = r.models
+	list := root.Require("agents")
+	later(root, "apis", "knowledge", "skills")
+	root.Close()
+	r.agents, r.calls = map[string]jsonobject.Value{}, map[string][]called{}
+	if list.Map() == nil {
+		return f
+	}
+	for name, v := range named(list, "agent") {
+		r.agents[name] = v
+	}
+	for name, v := range list.Members() {
+		f.Agents[name] = r.agent(name, v.Object())
+	}
+	r.circles()
+	return f
+}
+
+// named returns the members of an object with at least one, none with a blank name.
+func named(v jsonobject.Value, what string) map[string]jsonobject.Value {
+	if len(v.Map()) == 0 {
+		v.Fail("minProperties", "there is no %s", what).Hint = "Name at least one " + what + "."
+	}
+	members := map[string]jsonobject.Value{}
+	for name, member := range v.Members() {
+		if blank(name) {
+			member.AtName().Fail("minLength", "the name of the %s is blank", what)
+		}
+		members[name] = member
+	}
+	return members
+}
+
+// later refuses members that the form has a place for, and that do nothing yet.
+func later(o *jsonobject.Object, names ...string) {
+	for _, name := range names {
+		if v := o.Get(name); v.Present() {
+			v.AtName().Fail("profile", "%q is not supported yet", name).Hint = "Leave it out."
+		}
+	}
+}

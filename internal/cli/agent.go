@@ -1,0 +1,214 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/agentfile"
+	"github.com/workflows-engine/workflows-engine/internal/config"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/suggest"
+)
+
+func newAgent(a *app) *cobra.Command {
+	return group(&cobra.Command{
+		Use:   "agent",
+		Short: "List, check and run the agents that run inside the engine",
+		Long: `Look after the agents that --agents or $WORKFLOW_ENGINE_AGENTS names, and run one. Such an agent asks a model, calls
+tools and asks people until it has an answer; each of its steps is recorded, so that it goes on where it was after a crash.`,
+	}, newAgentList(a), newAgentShow(a), newAgentValidate(a), newAgentRun(a), newAgentTranscript(a))
+}
+
+func newAgentList(a *app) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the agents",
+		Example: "  workflows-engine agent list --agents agents.json",
+		Args:    exactly(),
+		RunE:    func(*cobra.Command, []string) error { return a.listAgents(asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, one object a line")
+	return cmd
+}
+
+// loadAgents loads the configuration of a command that needs agents.
+func (a *app) loadAgents() (*config.Config, error) {
+	c, err := a.flags.Load(a.env)
+	if err != nil {
+		return nil, err
+	}
+	if c.Agents == nil {
+		return nil, usage("no agents are configured").WithHint("Name a file with --agents FILE or WORKFLOW_ENGINE_AGENTS.")
+	}
+	return c, nil
+}
+
+func (a *app) listAgents(asJSON bool) error {
+	c, err := a.loadAgents()
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{"NAME", "MODELS", "TOOLS", "DESCRIPTION"}}
+	for _, name := range slices.Sorted(maps.Keys(c.Agents.Agents)) {
+		g := c.Agents.Agents[name]
+		var tools []string
+		for _, t := range g.Tools {
+			tools = append(tools, toolText(t))
+		}
+		if asJSON {
+			line := jsonvalue.Ordered{{"name", name}, {"description", g.Description}, {"models", g.Models}, {"tools", orEmpty(tools)}}
+			if err := writeLine(a.stdout, line); err != nil {
+				return err
+			}
+			continue
+		}
+		rows = append(rows, []string{name, problem.AndList(g.Models), dash(cut(problem.AndList(tools), 60)), dash(cut(g.Description, 80))})
+	}
+	if asJSON {
+		return nil
+	}
+	return writeTable(a.human, rows)
+}
+
+func orEmpty(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
+
+// toolText names what an agent may call.
+func toolText(t agentfile.Tool) string {
+	switch {
+	case t.AskPerson:
+		return "ask_person"
+	case t.Agent != "":
+		return "agent " + t.Agent
+	case t.Allow == nil:
+		return t.Server
+	}
+	return t.Server + " (" + problem.AndList(t.Allow) + ")"
+}
+
+func newAgentShow(a *app) *cobra.Command {
+	var tools bool
+	cmd := &cobra.Command{
+		Use:   "show NAME",
+		Short: "Print an agent as a run of it begins with",
+		Long: `Print an agent as JSON: what it is told, its models and where they are asked, its gates, budgets and sub-agents, with the
+defaults filled in. Secrets are shown as references. --tools connects to its servers and adds the tools with their schemas.`,
+		Example:           "  workflows-engine agent show researcher --agents agents.json --tools",
+		Args:              exactly("NAME"),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.showAgent(cmd.Context(), args[0], tools) },
+		ValidArgsFunction: a.completeAgents,
+	}
+	cmd.Flags().BoolVar(&tools, "tools", false, "connect to the servers, and list the tools with their schemas")
+	return cmd
+}
+
+// noAgent refuses the name of an agent that is not configured.
+func noAgent(c *config.Config, name string) error {
+	e := usage("there is no agent %q", name)
+	known := slices.Sorted(maps.Keys(c.Agents.Agents))
+	if near := suggest.DidYouMean(name, known); near != "" {
+		return e.WithHint("D%s", near[1:])
+	}
+	return e.WithHint("There is %s.", problem.AndList(known))
+}
+
+func (a *app) showAgent(ctx context.Context, name string, withTools bool) error {
+	c, err := a.loadAgents()
+	if err != nil {
+		return err
+	}
+	g, ok := c.Agents.Agents[name]
+	if !ok {
+		return noAgent(c, name)
+	}
+	c.Log = c.Logger(a.stderr)
+	executors, err := c.Executors()
+	if err != nil {
+		return err
+	}
+	err = func() error {
+		resolved, _ := executors.Agents.Config(name)
+		endpoints := map[string]any{}
+		for _, model := range g.Models {
+			endpoints[model] = endpointOf(c, c.Agents.Models[model])
+		}
+		shown := jsonvalue.Ordered{{"agent", resolved}, {"endpoints", endpoints}}
+		if withTools {
+			tools, err := executors.Agents.Tools(ctx, name)
+			if err != nil {
+				return err
+			}
+			shown.Put("tools", tools)
+		} else {
+			list := []string{}
+			for _, t := range g.Tools {
+				list = append(list, toolText(t))
+			}
+			shown.Put("tools", list)
+		}
+		return writeEncoded(a.stdout, shown)
+	}()
+	return firstError(err, executors.Close())
+}
+
+// endpointOf says where a model is asked, and by which reference its key is found.
+func endpointOf(c *config.Config, m agentfile.Model) map[string]any {
+	e := m.Endpoint
+	if e == nil {
+		return map[string]any{"baseUrl": c.LLM.BaseURL, "from": "WORKFLOW_ENGINE_LLM_CONFIG"}
+	}
+	at := map[string]any{"baseUrl": e.BaseURL}
+	if e.NoAuth {
+		at["noAuth"] = true
+	} else {
+		at["key"] = e.KeyReference
+	}
+	return at
+}
+
+func newAgentValidate(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "validate FILE",
+		Short: "Say what is wrong in a list of agents, and where",
+		Long: `Say what is wrong in a list of agents, and where. Secrets and files that it names have to be there. Servers and the provider of
+models are checked against --mcp-config and $WORKFLOW_ENGINE_LLM_CONFIG, where these are set.`,
+		Example: "  workflows-engine agent validate agents.json --mcp-config mcp.json",
+		Args:    namedFile,
+		RunE: func(_ *cobra.Command, args []string) error {
+			c, err := a.flags.LoadForAgents(a.env)
+			if err != nil {
+				return err
+			}
+			list, err := readOperatorFile(a, args[0], func(text []byte) (*agentfile.File, problem.Findings) {
+				return agentfile.Parse(text, c.AroundAgents(args[0]))
+			})
+			if err == nil {
+				fmt.Fprintf(a.human, "OK: %s: %s, %s\n", args[0], count(len(list.Models), "model"), count(len(list.Agents), "agent"))
+			}
+			return err
+		},
+	}
+}
+
+// completeAgents completes a command's first argument with the names of the agents.
+func (a *app) completeAgents(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	c, err := a.flags.Load(a.env)
+	if err != nil || c.Agents == nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(c.Agents.Agents)) {
+		names = append(names, cobra.CompletionWithDesc(name, cut(c.Agents.Agents[name].Description, describedWidth)))
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

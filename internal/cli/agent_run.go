@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+type agentRunOptions struct {
+	driveOptions
+	input, id string
+}
+
+func newAgentRun(a *app) *cobra.Command {
+	var o agentRunOptions
+	cmd := &cobra.Command{
+		Use:   "run NAME [TASK]",
+		Short: "Run an agent, and print its answer",
+		Long: `Run an agent in this process, in a workflow of a start, the agent and an end. The task is TASK, or the member task of --input,
+whose other members the agent is given as JSON. The answer goes to standard output as JSON.
+
+Where the agent asks a person, the answers of --resume are used in order, then a person at the terminal is asked. If nobody is
+there, the command prints how to continue and exits with status 3. Every step is stored: after a crash, recover goes on with it.`,
+		Example: `  workflows-engine agent run researcher 'Which customers pay late?' --agents agents.json
+  workflows-engine agent run researcher --input '{"task":"Sum up","rows":[1,2]}' --id sums-1`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 || len(args) > 2 {
+				return exactly("NAME and at most one TASK")(cmd, args)
+			}
+			return nil
+		},
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.runAgent(cmd.Context(), args, o) },
+		ValidArgsFunction: a.completeAgents,
+	}
+	cmd.Flags().StringVarP(&o.input, "input", "i", "", "what the agent is given: `JSON`, @file, or - for standard input")
+	cmd.Flags().StringVar(&o.id, "id", "", "the run's `id` (default a new UUID)")
+	o.answers.register(cmd.Flags())
+	registerWait(cmd.Flags(), &o.wait)
+	cmd.Flags().BoolVar(&o.json, "json", false, "print where the run stands as JSON, instead of the answer alone")
+	return cmd
+}
+
+// runAgent starts a run of an agent alone and drives it.
+func (a *app) runAgent(ctx context.Context, args []string, o agentRunOptions) error {
+	name := args[0]
+	c, err := a.loadAgents()
+	if err != nil {
+		return err
+	}
+	if _, ok := c.Agents.Agents[name]; !ok {
+		return noAgent(c, name)
+	}
+	input, err := a.readObject("--input", o.input)
+	if err != nil {
+		return err
+	}
+	if len(args) == 2 {
+		if _, both := input["task"]; both {
+			return usage("there are two tasks: TASK and the member task of --input").WithHint("Leave one of them out.")
+		}
+		input["task"] = args[1]
+	}
+	if len(input) == 0 {
+		return usage("the agent has no task").WithHint("Write it behind the name, or as the member task of --input.")
+	}
+	document, err := agentWorkflow(name, input)
+	if err != nil {
+		return err
+	}
+	if err := o.answers.read(a); err != nil {
+		return err
+	}
+	return a.with(ctx, sessionOptions{create: true, drives: true, live: true, tree: true}, func(s *session) error {
+		a.announce(s, "")
+		d := a.drive(s, o.driveOptions)
+		run, err := s.engine.Start(ctx, graph.StartRequest{
+			ExecutionID: o.id, Definition: document, Input: map[string]any{agentInput: input}, Title: cut("agent "+name, 200), Wait: d.caller.Wait,
+			RequireCapable: true,
+		})
+		return d.from(ctx, run, err)
+	})
+}
+
+// agentInput is the member of the state that holds what the agent is given, so that the rest of the state is its answer.
+const agentInput = "agent_input"
+
+// agentWorkflow is a workflow of a start, an agent and an end.
+func agentWorkflow(name string, input map[string]any) (*definition.Document, error) {
+	mapping := map[string]any{}
+	for _, member := range jsonvalue.Keys(input) {
+		mapping[member] = map[string]any{"jq": fmt.Sprintf(".%s[%s]", agentInput, jsonvalue.AppendString(nil, member))}
+	}
+	return definition.Parse(jsonvalue.Canonical(map[string]any{
+		"document":     map[string]any{"schema": "https://agent-workflow.dev/schemas/workflow-definition.json", "name": "agent", "version": "1.0.0"},
+		"state_schema": map[string]any{"type": "object"},
+		"nodes": []any{
+			map[string]any{"id": "begin", "type": "start"},
+			map[string]any{"id": "agent", "type": "agent_delegate", "config": map[string]any{"agent_id": name, "protocol": "sdk", "input_mapping": mapping}},
+			map[string]any{"id": "finish", "type": "end", "config": map[string]any{"output_mapping": "del(." + agentInput + ")"}},
+		},
+		"edges": []any{
+			map[string]any{"source": "__start__", "target": "begin"}, map[string]any{"source": "begin", "target": "agent"},
+			map[string]any{"source": "agent", "target": "finish"},
+		},
+	}))
+}

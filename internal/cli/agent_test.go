@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/activities/chat/chattest"
+	"github.com/workflows-engine/workflows-engine/internal/config"
+)
+
+const agentKey = "sk-very-secret-key-of-the-agent"
+
+// agentCommands returns what runs commands with agents whose model is the server. The researcher asks people and calls the summarizer.
+func agentCommands(t *testing.T, url string) func(want int, args ...string) (stdout, stderr string) {
+	t.Helper()
+	folder := t.TempDir()
+	list := `{"models":{"m":{"model":"x","endpoint":{"baseUrl":"` + url + `","apiKeyEnv":"AGENT_KEY"}}},
+		"agents":{"researcher":{"instructions":"Find figures.","tools":[{"agent":"summarizer"},{"builtin":"ask_person"}]},
+		"summarizer":{"instructions":"Sum up."}}}`
+	if err := os.WriteFile(filepath.Join(folder, "agents.json"), []byte(list), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return func(want int, args ...string) (string, string) {
+		t.Helper()
+		var stdout, stderr bytes.Buffer
+		a := &app{stdin: strings.NewReader(""), stdout: &stdout, stderr: &stderr, now: time.Now, env: config.Environment{
+			GOOS: runtime.GOOS, Home: folder, Directory: folder, ReadFile: os.ReadFile,
+			Variables: []string{"WORKFLOW_ENGINE_AGENTS=agents.json", "AGENT_KEY=" + agentKey},
+		}}
+		if got := a.execute(t.Context(), append(args, "--db", filepath.Join(folder, "runs.db"))); got != want {
+			t.Fatalf("%q: status %d, want %d\n%s%s", args, got, want, stdout.String(), stderr.String())
+		}
+		return stdout.String(), stderr.String()
+	}
+}
+
+// An agent is run, asks a person, goes on when it is answered, and its transcript has all of it in order. The key of its model is nowhere.
+func TestAgentRun(t *testing.T) {
+	t.Parallel()
+	server := chattest.Serve(t,
+		chattest.Calls(chattest.Call("agent__summarizer", `{"task":"two rows"}`)),
+		chattest.Text("They are short, "+agentKey+"."),
+		chattest.Calls(chattest.Call("ask_person", `{"question":"Which year?"}`)),
+		chattest.Text("It is 41."),
+	)
+	command := agentCommands(t, server.URL)
+	_, asked := command(exitPaused, "agent", "run", "researcher", "How much?", "--input", `{"rows":[1,2],"a \"b":"c"}`, "--id", "r1")
+	if !strings.Contains(asked, "Which year?") || !strings.Contains(asked, "workflows-engine resume r1") {
+		t.Error(asked)
+	}
+	answer, _ := command(exitOK, "resume", "r1", "--payload", `{"year":2024}`)
+	if want := "{\n  \"text\": \"It is 41.\"\n}\n"; answer != want {
+		t.Errorf("answer %q", answer)
+	}
+	if first := server.Asked()[0]; !strings.Contains(string(first.Body), `How much?\n\n{\"a \\\"b\":\"c\",\"rows\":[1,2]}`) {
+		t.Errorf("first request %s", first.Body)
+	}
+	plain, _ := command(exitOK, "agent", "transcript", "r1")
+	at := 0
+	for _, want := range []string{
+		"=== agent ===\n--- 0 begins\nsystem: Find figures.", "task: How much?", "call 1: agent__summarizer: {\"task\":\"two rows\"}",
+		"=== agent, sub-agent of t1.c1 ===", "system: Sum up.", "They are short, [", "=== agent ===", "--- t1.c1 result",
+		"call 1: ask_person", "--- q1 question\nasked: ", "--- q1 answer\nanswered: {\"year\":2024}", "It is 41.\n",
+	} {
+		i := strings.Index(plain[at:], want)
+		if i < 0 {
+			t.Fatalf("%q is missing, or not there, in\n%s", want, plain)
+		}
+		at += i
+	}
+	markdown, _ := command(exitOK, "agent", "transcript", "r1", "--markdown")
+	if !strings.Contains(markdown, "# agent\n\n## 0 begins\n\n**system**\n\nFind figures.") || !strings.Contains(markdown, "```json\n{\"year\":2024}\n```") {
+		t.Error(markdown)
+	}
+	lines, _ := command(exitOK, "agent", "transcript", "r1", "--json")
+	if !strings.Contains(lines, `"n":1,"key":"0","kind":"begun"`) || !strings.Contains(lines, `"payload":{"year":2024}`) {
+		t.Error(lines)
+	}
+	if _, none := command(exitOK, "agent", "transcript", "r1", "--node", "begin"); !strings.Contains(none, `node "begin" of run r1 has no steps of agents`) {
+		t.Error(none)
+	}
+	command(exitUsage, "agent", "transcript", "r1", "--json", "--markdown")
+	history, _ := command(exitOK, "history", "r1", "--full")
+	shown, _ := command(exitOK, "agent", "show", "researcher", "--tools")
+	for _, text := range []string{plain, markdown, lines, asked, answer, history, shown} {
+		if strings.Contains(text, agentKey) {
+			t.Errorf("the key stands in\n%s", text)
+		}
+	}
+	if server.Left() > 0 {
+		t.Errorf("%d replies are left", server.Left())
+	}
+}
+
+// An agent that fails ends the command with the status of run.
+func TestAgentRunFails(t *testing.T) {
+	t.Parallel()
+	server := chattest.Serve(t, chattest.Fail(401, "no such key"))
+	_, stderr := agentCommands(t, server.URL)(exitFailed, "agent", "run", "summarizer", "x")
+	if !strings.Contains(stderr, "LLM_") {
+		t.Error(stderr)
+	}
+}

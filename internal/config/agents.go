@@ -1,0 +1,143 @@
+package config
+
+import (
+	"context"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/workflows-engine/workflows-engine/activities/llmcall"
+	"github.com/workflows-engine/workflows-engine/activities/toolcall"
+	"github.com/workflows-engine/workflows-engine/delegate/agent"
+	"github.com/workflows-engine/workflows-engine/delegate/agent/mcptools"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/agentfile"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
+)
+
+// LoadForAgents is Load for a command that checks lists of agents: what they are checked against, not the list that is set.
+func (f *Flags) LoadForAgents(env Environment) (*Config, error) {
+	return load(env, f.loadLog, loadLLM, f.loadManifest)
+}
+
+// loadAgents reads the agents that run inside the engine, as JSON or as the path of a file. A list that is not valid ends the start with all
+// its problems.
+func (f *Flags) loadAgents(c *Config, env Environment) error {
+	s := f.pick(env, flagAgents, envname.Agents, "")
+	text, file, err := env.textOf(s.value, s.from)
+	if err != nil || text == nil {
+		return err
+	}
+	around := c.AroundAgents(file)
+	if c.Manifest == nil {
+		around.NoServers = "set --" + flagMCPConfig + " or " + envname.MCPConfig
+	}
+	if c.LLM == nil {
+		around.NoProvider = "no provider of models is configured: set " + envname.LLM
+	}
+	list, findings := agentfile.Parse(text, around)
+	if list == nil {
+		e := problem.New(problem.UsageError, "%s is not valid", placeOf(s.from, file))
+		if file != "" {
+			e = e.WithHint("See workflows-engine agent validate %s.", file)
+		}
+		e.Findings = findings
+		return e
+	}
+	for name, m := range list.Models {
+		if m.Endpoint != nil && m.Endpoint.KeyReference != "" {
+			env.notePlain("model "+name, m.Endpoint.BaseURL)
+		}
+	}
+	c.Agents = list
+	return nil
+}
+
+// AroundAgents is what a list of agents is checked against: the secrets and servers of this configuration, and files with instructions beside
+// the list. file is that of the list, "" for one in a variable.
+func (c *Config) AroundAgents(file string) agentfile.Surroundings {
+	folder := c.env.Directory
+	if file != "" {
+		folder = filepath.Dir(c.env.absolute(file))
+	}
+	beside := c.env
+	beside.Directory = folder
+	around := agentfile.Surroundings{
+		ReadFile: func(path string) ([]byte, error) { return c.env.read(beside.absolute(path)) },
+		Secret: func(reference string) error {
+			_, err := c.env.secret(reference)
+			return err
+		},
+	}
+	if c.Manifest != nil {
+		around.Servers = slices.Sorted(maps.Keys(c.Manifest.Servers))
+	}
+	return around
+}
+
+// NewAgents makes the agents of a list. Tools are those of the manifest, nil without one.
+func (c *Config) NewAgents(list *agentfile.File, tools *toolcall.Executor) (*agent.Agents, error) {
+	made := agent.Config{Models: map[string]agent.Model{}, Agents: map[string]agent.Agent{}}
+	settings := llmcall.Config{NoAuth: true}
+	if c.LLM != nil {
+		settings = *c.LLM
+	}
+	provider, err := llmcall.New(settings)
+	if err != nil {
+		return nil, err
+	}
+	for name, m := range list.Models {
+		asked := provider
+		if m.Endpoint != nil {
+			if asked, err = provider.At(c.endpoint(m.Endpoint)); err != nil {
+				return nil, problem.New(problem.AgentConfigInvalid, "model %q", name).WithCause(err)
+			}
+		}
+		made.Models[name] = agent.Model{Chat: asked, Model: m.Model}
+	}
+	for name, a := range list.Agents {
+		made.Agents[name] = newAgent(a, tools)
+	}
+	return agent.New(made)
+}
+
+func (c *Config) endpoint(e *agentfile.Endpoint) llmcall.Endpoint {
+	at := llmcall.Endpoint{BaseURL: e.BaseURL, NoAuth: e.NoAuth}
+	if reference := e.KeyReference; reference != "" {
+		at.APIKey = func(context.Context) (llmcall.Secret, error) {
+			key, err := c.env.secret(reference)
+			return llmcall.NewSecret(key), err
+		}
+	}
+	return at
+}
+
+func newAgent(a agentfile.Agent, tools *toolcall.Executor) agent.Agent {
+	made := agent.Agent{Config: a.Config, Models: a.Models}
+	for _, t := range a.Tools {
+		switch {
+		case t.AskPerson:
+			made.AskPerson = true
+		case t.Agent != "":
+			made.Agents = append(made.Agents, agent.SubAgent{Name: t.Agent, Parallel: t.Parallel != nil && *t.Parallel, Gate: t.Gate})
+		default:
+			made.Tools = append(made.Tools, mcptools.New(tools, t.Server, t.Allow, options(t)...))
+		}
+	}
+	return made
+}
+
+// options are what the list says of tools instead of their server.
+func options(t agentfile.Tool) []agent.Option {
+	var list []agent.Option
+	if t.Parallel != nil {
+		list = append(list, agent.WithParallel(*t.Parallel))
+	}
+	if t.OnCrash != "" {
+		list = append(list, agent.WithOnCrash(t.OnCrash))
+	}
+	if t.Gate != "" {
+		list = append(list, agent.WithGate(t.Gate))
+	}
+	return list
+}
