@@ -18,7 +18,7 @@ func (a *app) ask(ctx context.Context, p *graph.Pending) (filled, bool, error) {
 	if p.Kind == machine.WaitSignal {
 		f.signal = p.SignalName
 		fmt.Fprintf(a.stderr, "\n%s %s waits for the signal %q. Its payload, or Enter for none:\n",
-			a.paint.wait("?"), a.paint.bold(p.NodeID), p.SignalName)
+			a.paint.wait("?"), a.paint.bold(plainCell(p.NodeID)), p.SignalName)
 	} else {
 		fmt.Fprintf(a.stderr, "\n%s an answer is needed\n", a.paint.wait("?"))
 		a.describeInterrupt(p)

@@ -31,6 +31,8 @@ type attempt struct {
 	// such an attempt.
 	repair  map[string]any
 	repairs bool
+	// steps are those that its executor has recorded.
+	steps []stepLine
 }
 
 // The outcomes of an attempt. Open means that there is none yet, dropped that there will be none: the run, or the branch,
@@ -70,6 +72,12 @@ func (a *attempts) apply(r history.Record) *attempt {
 	key := attemptKey{node: p.NodeID, visit: max(p.Visit, 1)}
 	if p.Span != nil {
 		key.branch = p.Span.ParallelNodeID + "\x00" + p.Span.BranchName
+	}
+	if p.AgentStep != nil {
+		if t := a.open[key]; t != nil {
+			t.steps = append(t.steps, stepLineOf(&r))
+		}
+		return nil
 	}
 	switch r.Name {
 	case history.ActivityRequested:

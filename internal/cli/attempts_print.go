@@ -14,8 +14,9 @@ import (
 // errorWidth bounds the error at the end of a row of the table of attempts.
 const errorWidth = 80
 
-// writeAttemptTable prints the attempts, one a row, and under them what they add up to; nothing if there are none.
-func writeAttemptTable(w io.Writer, list []*attempt) error {
+// writeAttemptTable prints the attempts, one a row, and under them what they add up to; nothing if there are none; with steps
+// those of each under it.
+func writeAttemptTable(w io.Writer, list []*attempt, steps bool) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -32,6 +33,9 @@ func writeAttemptTable(w io.Writer, list []*attempt) error {
 		rows = append(rows, []string{
 			t.name(), t.nodeType, fmt.Sprint(t.number), dash(t.byText()), dash(t.tookText()), in, out, outcome,
 		})
+		if steps {
+			rows = append(rows, stepRows(t)...)
+		}
 		rows = append(rows, sentBackRows(t)...)
 	}
 	if err := writeTable(w, rows); err != nil {
@@ -128,6 +132,9 @@ func encodeAttempt(t *attempt) jsonvalue.Ordered {
 	}
 	if t.repairs {
 		m.Put("repairs", true) // it was to put the one before right
+	}
+	if n := len(t.steps); n > 0 {
+		m.Put("steps", float64(n))
 	}
 	return m
 }

@@ -3,10 +3,13 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/history"
 )
 
 func newCancel(a *app) *cobra.Command {
@@ -36,7 +39,7 @@ another database with export and import, and continues there with the same tasks
 
 // cancel ends a run.
 func (a *app) cancel(ctx context.Context, id, reason string, keepTasks bool) error {
-	return a.with(ctx, sessionOptions{lenient: true}, func(s *session) error {
+	return a.with(ctx, sessionOptions{lenient: true, passes: true}, func(s *session) error {
 		if s.without != nil {
 			// Whatever is missing here, a run can be cancelled, unless a parent waits for it: the parent would continue.
 			execution, err := s.store.Execution(ctx, id)
@@ -55,15 +58,52 @@ func (a *app) cancel(ctx context.Context, id, reason string, keepTasks bool) err
 			return err
 		}
 		if !run.Status.Terminal() {
-			_, err = fmt.Fprintf(a.human, "run %s is rolled back first; to see how far it is:\n  %s\n",
-				run.ExecutionID, s.command("status", run.ExecutionID))
-			return err
+			return a.rollsBack(ctx, s, run)
 		}
 		line := "cancelled run " + run.ExecutionID
 		if run.Reason != "" {
 			line += ": " + run.Reason
 		}
-		_, err = fmt.Fprintln(a.human, line)
-		return err
+		if _, err = fmt.Fprintln(a.human, line); err != nil {
+			return err
+		}
+		return a.reportBelow(ctx, s, run, a.human)
 	})
+}
+
+// reportBelow names the subworkflows that go on after a run has ended unsuccessfully: they are rolled back.
+func (a *app) reportBelow(ctx context.Context, s *session, run *graph.Run, w io.Writer) error {
+	if run.Status == machine.Completed || run.ChildExecutionID == "" {
+		return nil
+	}
+	found, err := s.engine.List(ctx, history.ListQuery{Below: run.ExecutionID, Phases: history.OpenPhases(), Limit: maxBelow})
+	if err != nil {
+		return err
+	}
+	for i := range found.Executions {
+		id := found.Executions[i].ID
+		below, err := s.engine.Status(ctx, graph.StatusRequest{ExecutionID: id})
+		if err != nil || len(below.Rollbacks) == 0 {
+			continue // it is about to end, or cannot be read
+		}
+		fmt.Fprintf(w, "subworkflow %s is rolled back: a server or a worker goes on with it, or %s\n", id, s.command("recover", id))
+	}
+	return nil
+}
+
+// rollsBack says that a cancelled run is rolled back first, and by whom.
+func (a *app) rollsBack(ctx context.Context, s *session, run *graph.Run) error {
+	owners, err := s.ownersOf(ctx, run)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.human, "run %s is rolled back first; to see how far it is:\n  %s\n", run.ExecutionID, s.command("status", run.ExecutionID))
+	for i := range run.Pending {
+		p := &run.Pending[i]
+		if owner, ok := owners[p.ExecutionID]; ok && byProcess(p) && !owner.Live() {
+			fmt.Fprintf(a.human, "%s: %s\n", plainCell(p.NodeID), ownerText(owner, s.command("recover", run.ExecutionID)))
+			return nil
+		}
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -56,6 +57,9 @@ func (a *app) continued(
 		d.caller.Mode, d.caller.Definition = caller.Mode, caller.Definition
 		if _, err := s.store.Execution(ctx, id); err != nil {
 			return err // before the call, which may have another code for it
+		}
+		if before, err := s.engine.Status(ctx, graph.StatusRequest{ExecutionID: id}); err == nil { // the call has the same error
+			d.cancelling = slices.ContainsFunc(before.Rollbacks, func(p machine.RollbackProgress) bool { return p.Reason == machine.RollbackCancel })
 		}
 		run, err := call(s, d.caller)
 		return explainDefinition(d.from(ctx, run, err))

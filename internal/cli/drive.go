@@ -40,6 +40,8 @@ type drive struct {
 	caller graph.Caller
 	// leaveTimers makes rest leave runs that wait for a time to a later command.
 	leaveTimers bool
+	// cancelling: the run was being rolled back for a cancel when the command began, so that it is to end as cancelled.
+	cancelling bool
 	// reported: it has been said that another process owns the run.
 	reported bool
 }
@@ -63,7 +65,7 @@ func (d *drive) from(ctx context.Context, run *graph.Run, err error) error {
 			run, err = d.rest(ctx, run)
 		}
 		if err == nil && run.Status.Terminal() {
-			return d.ended(run)
+			return d.ended(ctx, run)
 		}
 		if err != nil || ctx.Err() != nil {
 			return d.stopped(ctx, run, err)
@@ -160,15 +162,11 @@ func (d *drive) change(ctx context.Context, run *graph.Run) (*graph.Run, error) 
 // awaited returns the first entry that a person, a host or another system has to end, nil if there is none.
 func awaited(run *graph.Run) *graph.Pending {
 	for i, p := range run.Pending {
-		if needsSomebody(&p) {
+		if p.NeedsSomebody() {
 			return &run.Pending[i]
 		}
 	}
 	return nil
-}
-
-func needsSomebody(p *graph.Pending) bool {
-	return p.Kind == machine.WaitInterrupt || p.Kind == machine.WaitSignal || p.Host
 }
 
 // nextAnswer takes the next scripted answer, or asks the person at the terminal.
@@ -231,14 +229,21 @@ func (d *drive) apply(ctx context.Context, run *graph.Run, f filled) (*graph.Run
 }
 
 // ended prints the outcome of a run that has ended.
-func (d *drive) ended(run *graph.Run) error {
+func (d *drive) ended(ctx context.Context, run *graph.Run) error {
 	d.session.view.settle(run)
 	if len(d.answers) > 0 {
 		fmt.Fprintf(d.app.stderr, "%s %s not needed\n", d.app.paint.wait("warning:"), count(len(d.answers), "answer"))
 	}
 	d.app.summarize(run)
-	if run.Status == machine.Failed && limitFlags[problem.Code(run.ErrorCode)] == "" && d.session.config.Store != config.Memory {
-		fmt.Fprintf(d.app.stderr, "  hint: it has ended; try again from before the failure with\n  %s\n", d.session.command("retry", run.ExecutionID))
+	if run.Status == machine.Failed && d.session.config.Store != config.Memory {
+		how, flags := "try again from before the failure with", []string(nil)
+		if flag := limitFlags[problem.Code(run.ErrorCode)]; flag != "" {
+			how, flags = "continue from before the limit, with a higher one for N, by", []string{flag, "N"}
+		}
+		fmt.Fprintf(d.app.stderr, "  hint: it has ended; %s\n  %s\n", how, d.session.command("retry", run.ExecutionID, flags...))
+	}
+	if err := d.app.reportBelow(ctx, d.session, run, d.app.stderr); err != nil {
+		return err
 	}
 	if d.json {
 		if err := d.session.writeJSON(d.app.stdout, runjson.Full(run)); err != nil {
@@ -249,7 +254,7 @@ func (d *drive) ended(run *graph.Run) error {
 			return err
 		}
 	}
-	if run.Status != machine.Completed {
+	if run.Status != machine.Completed && (run.Status != machine.Cancelled || !d.cancelling) {
 		return silent{exitFailed}
 	}
 	return nil
@@ -286,9 +291,9 @@ func (d *drive) stopped(ctx context.Context, run *graph.Run, err error) error {
 	return silent{exitInterrupted}
 }
 
-// reading returns the line that calls another command that reads the same runs.
-func (s *session) reading(name string, args ...string) string {
-	return shellword.Line(slices.Concat([]string{program, name}, args, s.sameStore)...)
+// reading returns the line that calls another command that reads the run.
+func (s *session) reading(name, id string, flags ...string) string {
+	return shellword.Command([]string{program, name}, []string{id}, slices.Concat(flags, s.sameStore)...)
 }
 
 // lastLook bounds how long a command that was interrupted looks where its run stands.
@@ -302,9 +307,8 @@ func (d *drive) ways(ctx context.Context, id string) {
 	if run, err := d.session.engine.Status(ctx, graph.StatusRequest{ExecutionID: id}); err == nil {
 		var ending []string
 		for i := range run.Pending {
-			if p := &run.Pending[i]; needsSomebody(p) && len(ending) < maxWays {
-				words := continuation(run, p)
-				ending = append(ending, d.session.command(words[0], words[1:]...))
+			if p := &run.Pending[i]; p.NeedsSomebody() && len(ending) < maxWays {
+				ending = append(ending, d.session.continuation(run, p))
 			}
 		}
 		if len(ending) > 0 {
@@ -317,8 +321,7 @@ func (d *drive) ways(ctx context.Context, id string) {
 // maxWays is how many waits are named with the command that ends each.
 const maxWays = 5
 
-// command returns the line that calls another command that drives the same runs.
-func (s *session) command(name string, args ...string) string {
-	words := append([]string{program, name}, args...)
-	return shellword.Line(append(words, s.repeat...)...)
+// command returns the line that calls another command that drives the run.
+func (s *session) command(name, id string, flags ...string) string {
+	return shellword.Command([]string{program, name}, []string{id}, slices.Concat(flags, s.repeat)...)
 }

@@ -13,24 +13,21 @@ import (
 // families are runs with the subworkflows that they have begun, those that began first before others.
 type families map[string][]history.Execution
 
-// familiesOf finds the subworkflows below some runs. The store has no list by parent: it looks through all runs.
+// familiesOf finds the subworkflows below some runs.
 func familiesOf(ctx context.Context, e graph.Engine, roots []string) (families, error) {
 	f := families{}
-	if len(roots) == 0 {
-		return f, nil
-	}
-	for q := (history.ListQuery{Limit: 100}); ; {
-		page, err := e.List(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		for i := range page.Executions {
-			if x := &page.Executions[i]; x.Parent != "" && slices.Contains(roots, history.Root(x.ID)) {
-				f[x.Parent] = append(f[x.Parent], *x)
+	for _, root := range roots {
+		for q := (history.ListQuery{Below: root, Limit: 100}); ; {
+			page, err := e.List(ctx, q)
+			if err != nil {
+				return nil, err
 			}
-		}
-		if q.Cursor = page.NextCursor; q.Cursor == "" {
-			break
+			for _, x := range page.Executions {
+				f[x.Parent] = append(f[x.Parent], x)
+			}
+			if q.Cursor = page.NextCursor; q.Cursor == "" {
+				break
+			}
 		}
 	}
 	for _, children := range f {

@@ -104,12 +104,12 @@ func (f *follower) read(ctx context.Context, id string) {
 		f.tree.Define(id, storedProgram(ctx, f.store, execution.DefinitionHash))
 	}
 	for more := true; more; {
-		records, err := f.engine.History(ctx, graph.HistoryRequest{ExecutionID: id, FromSeq: max(f.next[id], 1), Limit: skipPage})
+		records, err := f.engine.History(ctx, graph.HistoryRequest{ExecutionID: id, FromSeq: max(f.next[id], 1), Limit: recordPage})
 		if err != nil || len(records) == 0 {
 			return
 		}
 		f.next[id] = records[len(records)-1].Seq + 1
-		more = len(records) == skipPage
+		more = len(records) == recordPage
 		taken := 0
 		for i := range records {
 			f.tree.Record(id, &records[i])
@@ -119,7 +119,9 @@ func (f *follower) read(ctx context.Context, id string) {
 				f.read(ctx, child) // what it did comes before what follows from its end
 			}
 		}
-		f.take(id, records[taken:])
+		if taken < len(records) {
+			f.take(id, records[taken:])
+		}
 	}
 }
 
@@ -129,7 +131,7 @@ func storedProgram(ctx context.Context, store history.Store, hash string) *defin
 	if err != nil {
 		return nil
 	}
-	program, _ := definition.Compile(document, definition.Options{})
+	program, _ := compileStored(document)
 	return program
 }
 

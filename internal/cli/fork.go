@@ -10,6 +10,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/internal/config"
+	"github.com/workflows-engine/workflows-engine/internal/shellword"
 )
 
 type forkOptions struct {
@@ -31,8 +32,8 @@ func newFork(a *app) *cobra.Command {
 other run is never changed, whatever its state. history ID shows the records and their numbers; any of them will do.
 
 What was recorded up to SEQ is kept: outcomes of activities, answers, signals, fired timers, ended subworkflows. What
-was pending there starts again: attempts, under the new run's idempotency keys; timers, with the time that they had left;
-subworkflows that had not ended, from their beginning. The end of the run is not kept: fork a cancelled run at its last
+was pending there starts again: attempts, under the new run's idempotency keys, those that record steps after the last of
+them; timers, with the time that they had left; subworkflows that had not ended, from their beginning. The end of the run is not kept: fork a cancelled run at its last
 record to continue it, a failed one at a record before the failure to try again.
 
 With --before, --state corrects the state that the new run continues with: members replace those of the state, null removes
@@ -52,7 +53,7 @@ A fork is refused, with a list of all that is missing, if this command lacks wha
 			switch at := cmd.Flags().Changed("at"); {
 			case at == (o.before != ""):
 				return usage("fork needs one of --at and --before").
-					WithHint("Write the number of the last record to keep, or the node to begin with; see workflows-engine history %s.", args[0])
+					WithHint("Write the number of the last record to keep, or the node to begin with; see %s.", shellword.Command([]string{program, "history"}, args))
 			case at && cmd.Flags().Changed("state"):
 				return usage("--state goes with --before").WithHint("Write the node whose newest visit the new run begins with.")
 			}
@@ -118,7 +119,7 @@ func (a *app) forked(ctx context.Context, o forkOptions, ask func(*session) (gra
 		if err == nil {
 			from := fmt.Sprintf("record %d", run.ForkedFrom.Seq)
 			if req.BeforeNode != "" {
-				from = "before node " + req.BeforeNode
+				from = "before node " + plainCell(req.BeforeNode)
 			}
 			fmt.Fprintf(a.stderr, "run %s continues run %s from %s\n", a.paint.bold(run.ExecutionID), req.ExecutionID, from)
 		}

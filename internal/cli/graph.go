@@ -8,6 +8,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/lint"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/config"
@@ -86,7 +87,7 @@ func (a *app) drawnFile(file string) (*definition.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := s.check(definition.Options{})
+	c := s.check(lint.Options{})
 	if c.program == nil {
 		a.printError(c.err)
 		writeFindings(a.stderr, a.paint, c)
@@ -123,7 +124,7 @@ func (s *session) drawn(ctx context.Context, id string) (*definition.Program, *p
 	if err != nil {
 		return nil, nil, err
 	}
-	program, findings := definition.Compile(document, definition.Options{})
+	program, findings := compileStored(document)
 	if program == nil {
 		return nil, nil, problem.New(problem.ValidationError, "the definition of the run does not compile: %s", findings[0].Message)
 	}
@@ -134,7 +135,7 @@ func (s *session) drawn(ctx context.Context, id string) (*definition.Program, *p
 // eachRecord goes through the records of a run.
 func (s *session) eachRecord(ctx context.Context, id string, each func(*history.Record)) error {
 	for next := int64(1); ; {
-		records, err := s.engine.History(ctx, graph.HistoryRequest{ExecutionID: id, FromSeq: next, Limit: skipPage})
+		records, err := s.engine.History(ctx, graph.HistoryRequest{ExecutionID: id, FromSeq: next, Limit: recordPage})
 		if err != nil || len(records) == 0 {
 			return err
 		}

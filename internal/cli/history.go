@@ -9,7 +9,6 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/shellword"
 )
@@ -18,6 +17,7 @@ type historyOptions struct {
 	from, limit          int64
 	json, reveal, follow bool
 	activities, full     bool
+	noSteps              bool
 }
 
 // followInterval is how often --follow looks for new records; another process may be the one that writes them.
@@ -34,10 +34,14 @@ model counted, and the error. --activities prints these alone. Values of members
 --reveal shows them. DETAIL begins with who made the call that a record comes from ([by …]), as the caller said. Of a
 state it shows what has changed, of a request the beginning of what is sent; --full shows all of both, and --json too.
 
+An executor that keeps a journal records the steps of an attempt: each stands under its attempt, with the time from the request
+to the step. --no-steps leaves them out, here and among the records.
+
 TOOK is the time from the recorded request to the recorded outcome. An attempt that another process performed again after
 its process died has one request, so TOOK includes the time in which nobody performed it, as well as a host's own delay.`,
 		Example: `  workflows-engine history order-17
   workflows-engine history order-17 --activities
+  workflows-engine history order-17 --no-steps
   workflows-engine history order-17 --from 12 --limit 1 --full
   workflows-engine history order-17 --json --reveal > run.jsonl
   workflows-engine history order-17 --from 120 --follow`,
@@ -49,6 +53,7 @@ its process died has one request, so TOOK includes the time in which nobody perf
 	set.Int64Var(&o.from, "from", 1, "the first record, by its number")
 	set.Int64Var(&o.limit, "limit", 0, "how many records (default all)")
 	set.BoolVarP(&o.activities, "activities", "a", false, "print only the attempts of activities and delegates")
+	set.BoolVar(&o.noSteps, "no-steps", false, "leave out the steps that executors have recorded of attempts")
 	set.BoolVar(&o.full, "full", false, "cut nothing in DETAIL: whole states and requests")
 	set.BoolVar(&o.json, "json", false, "print one JSON object a line")
 	set.BoolVar(&o.reveal, "reveal", false, "show masked values")
@@ -79,26 +84,51 @@ func (a *app) history(ctx context.Context, id string, o historyOptions) error {
 		}
 		heading := true
 		for next := first; ; {
-			records, err := s.engine.History(ctx, graph.HistoryRequest{
-				ExecutionID: id, FromSeq: next, Limit: int(o.limit), Reveal: o.reveal,
-			})
-			if err != nil {
-				return err
+			var table [][]string
+			if heading {
+				table = recordHeading()
 			}
-			ended := map[int64]*attempt{}
-			for _, r := range records {
-				if t := tally.apply(r); t != nil {
-					ended[r.Seq] = t
+			for left := o.limit; ; {
+				page := int64(recordPage)
+				if o.limit > 0 {
+					page = min(page, left)
 				}
-			}
-			if !o.activities {
-				if err := a.writeRecords(id, records, ended, o, heading, states); err != nil {
+				records, err := s.engine.History(ctx, graph.HistoryRequest{ExecutionID: id, FromSeq: next, Limit: int(page), Reveal: o.reveal})
+				if err != nil {
 					return err
 				}
+				if len(records) == 0 {
+					break
+				}
+				ended := map[int64]*attempt{}
+				for _, r := range records {
+					if t := tally.apply(r); t != nil {
+						ended[r.Seq] = t
+					}
+				}
+				shown := records
+				if o.noSteps {
+					shown = withoutSteps(records)
+				}
+				switch {
+				case o.activities:
+				case o.json:
+					err = writeRecordLines(a.stdout, id, shown, ended)
+				default:
+					table = append(table, recordRows(shown, ended, states, o.width())...)
+				}
+				if err != nil {
+					return err
+				}
+				heading, next = false, records[len(records)-1].Seq+1
+				if left -= int64(len(records)); o.limit > 0 && left <= 0 {
+					break
+				}
 			}
-			heading = heading && len(records) == 0
-			if len(records) > 0 {
-				next = records[len(records)-1].Seq + 1
+			if !o.activities && !o.json {
+				if err := writeTable(a.human, table); err != nil {
+					return err
+				}
 			}
 			if o.follow {
 				more, err := a.more(ctx, s, id, next)
@@ -114,15 +144,15 @@ func (a *app) history(ctx context.Context, id string, o historyOptions) error {
 	})
 }
 
-// skipPage is how many records are read at once of those that are not printed.
-const skipPage = 1000
+// recordPage is how many records are read at once: each may have megabytes.
+const recordPage = 16
 
 // skip applies to the tally the records before the first that is printed, requests, whose outcomes may be printed, and notes their
 // states.
 func (s *session) skip(ctx context.Context, id string, first int64, tally *attempts, states *stateTrail) error {
 	for next := int64(1); next < first; {
 		records, err := s.engine.History(ctx, graph.HistoryRequest{
-			ExecutionID: id, FromSeq: next, Limit: int(min(first-next, skipPage)),
+			ExecutionID: id, FromSeq: next, Limit: int(min(first-next, recordPage)),
 		})
 		if err != nil || len(records) == 0 {
 			return err
@@ -156,15 +186,12 @@ func (a *app) more(ctx context.Context, s *session, id string, seq int64) (bool,
 	}
 }
 
-func (a *app) writeRecords(id string, records []history.Record, ended map[int64]*attempt, o historyOptions, heading bool, states *stateTrail) error {
-	if o.json {
-		return writeRecordLines(a.stdout, id, records, ended)
-	}
-	width := detailWidth
+// width bounds the last column of the table.
+func (o historyOptions) width() int {
 	if o.full {
-		width = wholeWidth
+		return wholeWidth
 	}
-	return writeRecordTable(a.human, records, ended, heading, states, width)
+	return detailWidth
 }
 
 // writeAttempts prints what the activities took: under the records, for people, or alone.
@@ -177,5 +204,5 @@ func (a *app) writeAttempts(id string, list []*attempt, o historyOptions) error 
 	case !o.activities:
 		fmt.Fprintln(a.human)
 	}
-	return writeAttemptTable(a.human, list)
+	return writeAttemptTable(a.human, list, !o.noSteps)
 }

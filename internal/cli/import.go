@@ -107,11 +107,10 @@ func (a *app) writeImported(w io.Writer, res *graph.ImportResult) {
 	}
 	fmt.Fprintf(w, "imported %s\n", what)
 	if !res.Phase.Terminal() {
-		words := append([]string{program, "status", res.ExecutionID}, a.flags.Given()...)
-		fmt.Fprintf(a.stderr, "what it waits for: %s\n", shellword.Line(words...))
+		fmt.Fprintf(a.stderr, "what it waits for: %s\n", shellword.Command([]string{program, "status"}, []string{res.ExecutionID}, a.flags.Given()...))
 	}
 	if res.Tasks > 0 {
 		fmt.Fprintf(a.stderr, "%s agents work on %s of the run, and a plain cancel where it came from would end that; end the old run with: %s\n",
-			a.paint.wait("warning:"), count(res.Tasks, "task"), shellword.Line(program, "cancel", res.ExecutionID, "--keep-tasks"))
+			a.paint.wait("warning:"), count(res.Tasks, "task"), shellword.Command([]string{program, "cancel"}, []string{res.ExecutionID}, "--keep-tasks"))
 	}
 }

@@ -221,8 +221,11 @@ func (a *app) entry(o installOptions, args []string) (mcphost.Entry, error) {
 	for i, arg := range e.Args {
 		// A host starts the server in a folder that nobody knows.
 		flag, value, joined := strings.Cut(arg, "=")
-		if !slices.Contains([]string{"--db", "--store-path", "--mcp-config", "--workflow-dir"}, flag) {
+		if !slices.Contains([]string{"--db", "--store-path", "--mcp-config", "--agents", "--workflow-dir"}, flag) {
 			continue
+		}
+		if flag == "--agents" && (strings.HasPrefix(value, "{") || !joined && i+1 < len(e.Args) && strings.HasPrefix(e.Args[i+1], "{")) {
+			continue // the list itself
 		}
 		if joined {
 			value = a.path(value)
@@ -231,7 +234,7 @@ func (a *app) entry(o installOptions, args []string) (mcphost.Entry, error) {
 			value = a.path(e.Args[i+1])
 			e.Args[i+1] = value
 		}
-		if _, err := os.Stat(value); errors.Is(err, fs.ErrNotExist) && (flag == "--workflow-dir" || flag == "--mcp-config") {
+		if _, err := os.Stat(value); errors.Is(err, fs.ErrNotExist) && (flag == "--workflow-dir" || flag == "--mcp-config" || flag == "--agents") {
 			fmt.Fprintf(a.stderr, "%s there is no %s (%s); make it before the host starts the server\n", a.paint.wait("warning:"), value, flag)
 		}
 	}

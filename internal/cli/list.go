@@ -110,16 +110,16 @@ func (a *app) list(ctx context.Context, o listOptions) error {
 		if err != nil {
 			return err
 		}
-		codes, err := errorCodes(ctx, s.engine, page.Executions)
+		failures, err := failuresOf(ctx, s.engine, page.Executions)
 		if err != nil {
 			return err
 		}
 		if o.json {
-			return writeEncoded(a.stdout, encodeList(page, codes))
+			return writeEncoded(a.stdout, encodeList(page, failures))
 		}
 		rows := make([]listed, len(page.Executions))
 		for i := range page.Executions {
-			rows[i] = listed{Execution: page.Executions[i], code: codes[i]}
+			rows[i] = listed{Execution: page.Executions[i], failure: failures[i]}
 		}
 		if o.tree {
 			if rows, err = inTrees(ctx, s.engine, rows); err != nil {
@@ -130,9 +130,12 @@ func (a *app) list(ctx context.Context, o listOptions) error {
 	})
 }
 
-// errorCodes returns the codes of the errors of runs that have failed, which the rows of a list do not have.
-func errorCodes(ctx context.Context, e graph.Engine, runs []history.Execution) ([]string, error) {
-	codes := make([]string, len(runs))
+// failure says why a run has failed: the code of the error and the node, which need not be the last that ran.
+type failure struct{ code, node string }
+
+// failuresOf returns why runs have failed, which the rows of a list do not have.
+func failuresOf(ctx context.Context, e graph.Engine, runs []history.Execution) ([]failure, error) {
+	failures := make([]failure, len(runs))
 	for i := range runs {
 		if runs[i].Phase != history.PhaseFailed {
 			continue
@@ -144,15 +147,15 @@ func errorCodes(ctx context.Context, e graph.Engine, runs []history.Execution) (
 		if err != nil {
 			return nil, err
 		}
-		codes[i] = run.ErrorCode
+		failures[i] = failure{run.ErrorCode, run.ErrorNodeID}
 	}
-	return codes, nil
+	return failures, nil
 }
 
 // listed is a row of a list.
 type listed struct {
 	history.Execution
-	code  string
+	failure
 	depth int
 }
 
@@ -180,13 +183,13 @@ func inTrees(ctx context.Context, e graph.Engine, rows []listed) ([]listed, erro
 			below = append(below, *x)
 		})
 	}
-	codes, err := errorCodes(ctx, e, below)
+	failures, err := failuresOf(ctx, e, below)
 	if err != nil {
 		return nil, err
 	}
 	for i := range trees {
 		if trees[i].depth > 0 {
-			trees[i].code, codes = codes[0], codes[1:]
+			trees[i].failure, failures = failures[0], failures[1:]
 		}
 	}
 	return trees, nil
@@ -216,7 +219,7 @@ func (a *app) writeList(list []listed, cursor string) error {
 		rows[0] = append(rows[0], "TITLE")
 	}
 	for _, e := range list {
-		name, at := e.DefinitionName, e.CurrentNodeID
+		name, at := e.DefinitionName, cmp.Or(e.node, e.CurrentNodeID)
 		if isNarrow {
 			name, at = cmp.Or(e.Title, name), cmp.Or(e.code, at)
 		}
@@ -262,11 +265,12 @@ func dash(text string) string {
 	return text
 }
 
-func encodeList(page history.ListPage, codes []string) jsonvalue.Ordered {
+func encodeList(page history.ListPage, failures []failure) jsonvalue.Ordered {
 	rows := make([]jsonvalue.Ordered, len(page.Executions))
 	for i := range page.Executions {
 		rows[i] = runjson.FullRow(&page.Executions[i])
-		rows[i].Text("code", codes[i])
+		rows[i].Text("code", failures[i].code)
+		rows[i].Text("failed_node_id", failures[i].node)
 	}
 	list := jsonvalue.Ordered{{"executions", rows}}
 	list.Text("next_cursor", page.NextCursor)

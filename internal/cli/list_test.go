@@ -29,7 +29,7 @@ func TestWriteList(t *testing.T) {
 	requireGolden(t, "list", stdout.String()+stderr.String())
 
 	stdout.Reset()
-	if err := writeEncoded(stdout, encodeList(page, []string{"", "TIMEOUT"})); err != nil {
+	if err := writeEncoded(stdout, encodeList(page, []failure{{}, {code: "TIMEOUT"}})); err != nil {
 		t.Fatal(err)
 	}
 	requireGolden(t, "list_json", stdout.String())
@@ -42,7 +42,7 @@ func TestListFits(t *testing.T) {
 		return history.Execution{ID: id, Parent: parent, DefinitionName: name, Title: title, Phase: phase, CurrentNodeID: node, UpdatedAt: noon.Add(-3 * time.Minute)}
 	}
 	rows := []listed{
-		{Execution: execution("0190aaaa-1111-7000-8000-000000000001", "", "monthly-settlement-of-accounts", "", history.PhaseFailed, "collect_all_statements"), code: "ACTIVITY_OUTPUT_INVALID"},
+		{Execution: execution("0190aaaa-1111-7000-8000-000000000001", "", "monthly-settlement-of-accounts", "", history.PhaseFailed, "collect_all_statements"), failure: failure{code: "ACTIVITY_OUTPUT_INVALID"}},
 		{Execution: execution("0190aaaa-1111-7000-8000-000000000001:sub:pay", "0190aaaa-1111-7000-8000-000000000001", "payment", "", history.PhaseAwaitingActivity, "transfer"), depth: 1},
 		{Execution: execution("order-17", "", "order", "Order 17 of Kim, who is in a hurry", history.PhaseInterrupted, "review")},
 		{Execution: execution("order-18", "", "order", "", history.PhaseCompleted, "")},

@@ -27,6 +27,9 @@ type liveView struct {
 	// printing is true while the goroutine runs, which alone uses runs.
 	printing bool
 	runs     map[string]*liveRun
+	// several: the runs that the view shows are not subworkflows of one. Then named is the root of which the last line was.
+	several bool
+	named   string
 	// tree knows the visits of all runs.
 	tree *runtree.Tree
 }

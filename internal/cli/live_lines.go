@@ -14,6 +14,7 @@ import (
 // liveRun is what the view remembers of one run.
 type liveRun struct {
 	depth int
+	root  string
 	nodes map[string]nodeFacts
 	width int // of the longest node id
 }
@@ -26,14 +27,14 @@ func (r *liveRun) is(node string, kind definition.Type) bool {
 func (v *liveView) run(id string, before int64) *liveRun {
 	run := v.runs[id]
 	if run == nil {
-		run = &liveRun{}
+		run = &liveRun{root: history.Root(id)}
 		// What cannot be read is not displayed.
 		execution, _ := v.store.Execution(context.Background(), id)
 		run.depth, run.nodes = execution.Depth, nodesOf(context.Background(), v.store, execution.DefinitionHash)
 		v.tree.Define(id, storedProgram(context.Background(), v.store, execution.DefinitionHash))
 		v.learn(id, before)
 		for node := range run.nodes {
-			run.width = max(run.width, min(len(node), 28))
+			run.width = max(run.width, min(len(plainCell(node)), 28))
 		}
 		v.runs[id] = run
 	}
@@ -43,7 +44,7 @@ func (v *liveView) run(id string, before int64) *liveRun {
 // learn takes in the records of a run before one.
 func (v *liveView) learn(id string, before int64) {
 	for next := int64(1); next < before; {
-		records, err := v.store.Read(context.Background(), id, next, int(min(before-next, skipPage)))
+		records, err := v.store.Read(context.Background(), id, next, int(min(before-next, recordPage)))
 		if err != nil || len(records) == 0 {
 			return
 		}
@@ -74,6 +75,9 @@ func (v *liveView) show(id string, r history.Record) {
 	case history.ActivityRequested:
 		if p.ExternalTask != "" {
 			v.line(run, of, v.paint.wait("…"), "task "+cut(p.ExternalTask, outputWidth)+" at agent "+p.AgentID)
+		}
+		if _, _, n, ok := p.Step(); ok && !p.DueAt.IsZero() {
+			v.line(run, of, v.paint.wait("…"), "rests until "+timeText(p.DueAt)+", "+count(n, "step"))
 		}
 	case history.ActivityCompleted:
 		text := short(v.redaction.Or().Value(p.Result.Value), outputWidth)
@@ -132,7 +136,17 @@ func (v *liveView) header(run *liveRun, id string, p history.Payload) {
 	if run.depth > 0 {
 		what = "subworkflow"
 	}
-	fmt.Fprintf(v.out, "%s%s %s %s  %s\n", indent(run), what, v.paint.bold(p.WorkflowName), p.WorkflowVersion, v.paint.faint(id))
+	v.named = run.root
+	fmt.Fprintf(v.out, "%s%s %s %s  %s\n", indent(run), what, v.paint.bold(plainCell(p.WorkflowName)), plainCell(p.WorkflowVersion), v.paint.faint(id))
+}
+
+// nameRun says of which run the next lines are, where the view shows several.
+func (v *liveView) nameRun(run *liveRun) {
+	if !v.several || v.named == run.root {
+		return
+	}
+	root, _ := v.store.Execution(context.Background(), run.root) // what cannot be read is not displayed
+	v.header(&liveRun{root: run.root}, run.root, history.Payload{WorkflowName: root.DefinitionName, WorkflowVersion: root.DefinitionVersion})
 }
 
 // subject is what a line is about.
@@ -151,6 +165,7 @@ func about(node string, v *runtree.Visit) subject {
 
 // line prints: glyph, node, type, time taken, item, attempt, text.
 func (v *liveView) line(run *liveRun, of subject, glyph, text string) {
+	v.nameRun(run)
 	if of.visit != nil {
 		if of.visit.Attempt > 1 {
 			text = fmt.Sprintf("attempt %d  %s", of.visit.Attempt, text)
@@ -165,7 +180,8 @@ func (v *liveView) line(run *liveRun, of subject, glyph, text string) {
 	} else {
 		text = "  " + text
 	}
-	fmt.Fprintf(v.out, "%s%s %-*s  %s%s\n", indent(run), glyph, run.width, of.node, v.paint.faint(facts), text)
+	text = plainCell(text)
+	fmt.Fprintf(v.out, "%s%s %-*s  %s%s\n", indent(run), glyph, run.width, plainCell(of.node), v.paint.faint(facts), text)
 }
 
 func (v *liveView) failedAttempt(run *liveRun, of subject, r history.Record) {

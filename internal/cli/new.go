@@ -115,7 +115,11 @@ func (a *app) writeNew(file, text string) error {
 		if e, ok := errors.AsType[*fs.PathError](err); ok {
 			err = e.Err // the path is named as the user wrote it
 		}
-		return usage("%s cannot be written", file).WithCause(err)
+		cannot := usage("%s cannot be written", file).WithCause(err)
+		if errors.Is(err, fs.ErrNotExist) {
+			cannot = cannot.WithHint("Make its folder first: %s.", shellword.Line("mkdir", "-p", filepath.Dir(file)))
+		}
+		return cannot
 	}
 	return nil
 }

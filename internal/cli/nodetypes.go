@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -22,6 +23,11 @@ func storedDefinition(ctx context.Context, store history.Store, hash string) (*d
 		return nil, err
 	}
 	return definition.Parse(stored.Text)
+}
+
+// compileStored compiles the definition of a run, which a Runner of another program may have taken with an interrupt in a branch.
+func compileStored(document *definition.Document) (*definition.Program, []problem.Finding) {
+	return definition.Compile(document, definition.Options{AllowInterruptInBranch: true})
 }
 
 // nodesOf returns what a stored definition says of its nodes, by node id. It is nil for a definition that is not stored:

@@ -2,12 +2,15 @@ package cli
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,29 +18,36 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/workflows-engine/workflows-engine/internal/config"
+	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 )
+
+// pageTexts returns the pages of the project, by folder and name.
+func pageTexts(t *testing.T) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	for _, pattern := range []string{"*.md", "docs/*.md", "examples/*.md", "examples/*/README.md", "history/historysql/*.md", "internal/release/npm/*.md"} {
+		found, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(pattern)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range found {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts[filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path))] = string(text)
+		}
+	}
+	return texts
+}
 
 // pageBlocks returns the fenced blocks of a language on the pages of the project, by page.
 func pageBlocks(t *testing.T, language string) map[string][]string {
 	t.Helper()
-	root := filepath.Join("..", "..")
-	var paths []string
-	for _, pattern := range []string{"README.md", "docs/*.md", "examples/*.md", "examples/*/README.md", "internal/release/npm/README.md"} {
-		found, err := filepath.Glob(filepath.Join(root, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
-		paths = append(paths, found...)
-	}
 	blocks := map[string][]string{}
-	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, at := range block.FindAllStringSubmatch(string(text), -1) {
+	for page, text := range pageTexts(t) {
+		for _, at := range block.FindAllStringSubmatch(text, -1) {
 			if at[1] == language {
-				page := filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path))
 				blocks[page] = append(blocks[page], at[2])
 			}
 		}
@@ -59,9 +69,49 @@ func words(t *testing.T, line string) []string {
 
 var (
 	continued = regexp.MustCompile(`\\\n\s*`)
-	comment   = regexp.MustCompile(`\s+# .*`)
-	redirect  = regexp.MustCompile(`\s+(?:>|<|\||&&) .*`)
+	comment   = regexp.MustCompile(`(?:^|\s+)# .*`)
+	redirect  = regexp.MustCompile(`\s+(?:>|<|\|) .*`)
+	launcher  = regexp.MustCompile(`^(?:npx |go run \./cmd/)(workflows-engine)`)
+	separate  = regexp.MustCompile(` && |; `)
+	variables = regexp.MustCompile(`^\(?(?:[A-Z_]+=\S+ )*`)
+	// inline is a command in the text of a page.
+	inline = regexp.MustCompile("`(workflows-engine [a-z][^`\n]*)`")
 )
+
+// otherTools are those that the pages call besides the engine's programs, go and make.
+var otherTools = strings.Fields("cd cp do done for gh git mcp-publisher mkdir npm npx openssl sed sqlite3 tar umask")
+
+// checkOther checks a command that is not one of workflows-engine. Those of the server are checked beside it.
+func checkOther(t *testing.T, line string) error {
+	t.Helper()
+	if strings.Count(line, ")") > strings.Count(line, "(") { // the subshell begins with an earlier command
+		line = strings.TrimSuffix(line, ")")
+	}
+	list := words(t, variables.ReplaceAllString(line, ""))
+	root := filepath.Join("..", "..")
+	switch {
+	case list[0] == "go" && len(list) > 2:
+		for _, path := range list[2:] {
+			if _, err := os.Stat(filepath.Join(root, strings.TrimSuffix(path, "..."))); err != nil {
+				return err
+			}
+		}
+	case list[0] == "make" && len(list) > 1:
+		recipes, err := os.ReadFile(filepath.Join(root, "Makefile"))
+		if err != nil {
+			return err
+		}
+		for _, word := range list[1:] {
+			if name, _, isVariable := strings.Cut(word, "="); isVariable && !bytes.Contains(recipes, []byte("$("+name)) ||
+				!isVariable && !bytes.Contains(recipes, []byte("\n"+name+":")) {
+				return fmt.Errorf("the Makefile has no %s", name)
+			}
+		}
+	case list[0] != server && !slices.Contains(otherTools, list[0]):
+		return errors.New("the test does not know this command")
+	}
+	return nil
+}
 
 // TestCommandsOfThePages: the commands on the pages exist, with their arguments and flags, and the settings that they export are accepted.
 func TestCommandsOfThePages(t *testing.T) {
@@ -71,35 +121,118 @@ func TestCommandsOfThePages(t *testing.T) {
 	}
 	commands, settings := 0, 0
 	for page, blocks := range pageBlocks(t, "sh") {
-		for line := range strings.Lines(continued.ReplaceAllString(strings.Join(blocks, ""), " ")) {
-			line = redirect.ReplaceAllString(comment.ReplaceAllString(strings.TrimSpace(line), ""), "")
-			if setting, ok := strings.CutPrefix(line, "export "); ok {
-				settings++
-				if err := loadSetting(t, words(t, setting)[0]); err != nil {
+		all := continued.ReplaceAllString(strings.Join(blocks, ""), " ")
+		if out, err := exec.CommandContext(t.Context(), "sh", "-n", "-c", all).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v: %s", page, err, out)
+		}
+		for line := range strings.Lines(all) {
+			for _, line := range separate.Split(comment.ReplaceAllString(strings.TrimSpace(line), ""), -1) {
+				line = redirect.ReplaceAllString(line, "")
+				if setting, ok := strings.CutPrefix(line, "export "); ok {
+					settings++
+					if err := loadSetting(t, words(t, setting)[0]); err != nil {
+						t.Errorf("%s: %s: %v", page, line, err)
+					}
+					continue
+				}
+				line = launcher.ReplaceAllString(line, "$1")
+				err := error(nil)
+				if arguments, ok := strings.CutPrefix(line, "workflows-engine "); ok {
+					commands++
+					err = checkCommand(words(t, arguments))
+				} else if line != "" {
+					err = checkOther(t, line)
+				}
+				if err != nil {
 					t.Errorf("%s: %s: %v", page, line, err)
 				}
-				continue
-			}
-			line = strings.TrimPrefix(strings.TrimPrefix(line, "npx "), "go run ./cmd/")
-			arguments, ok := strings.CutPrefix(line, "workflows-engine ")
-			if !ok {
-				continue
-			}
-			commands++
-			a := &app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &bytes.Buffer{}, now: time.Now}
-			cmd, rest, err := newRoot(a).Find(words(t, arguments))
-			if err == nil && cmd.HasParent() {
-				if err = cmd.ParseFlags(rest); err == nil {
-					err = cmd.ValidateArgs(cmd.Flags().Args())
-				}
-			}
-			if err != nil || !cmd.HasParent() {
-				t.Errorf("%s: %s: %v", page, line, err)
 			}
 		}
 	}
 	if commands < 40 || settings < 5 {
 		t.Errorf("only %d commands and %d settings", commands, settings)
+	}
+}
+
+// checkCommand reports what is wrong with the arguments of the program: the command, its flags or their number.
+func checkCommand(arguments []string) error {
+	a := &app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &bytes.Buffer{}, now: time.Now}
+	cmd, rest, err := newRoot(a).Find(arguments)
+	if err != nil {
+		return err
+	}
+	if !cmd.HasParent() {
+		return errors.New("there is no such command")
+	}
+	if err := cmd.ParseFlags(rest); err != nil {
+		return err
+	}
+	return cmd.ValidateArgs(cmd.Flags().Args())
+}
+
+// TestCommandsInTextOfThePages: a command that a page names in its text exists, with its flags. What is left out, or stands in capitals
+// for something, may be missing.
+func TestCommandsInTextOfThePages(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for path, text := range pageTexts(t) {
+		for _, m := range inline.FindAllStringSubmatch(text, -1) {
+			found++
+			arguments := strings.Fields(m[1])[1:]
+			if len(arguments) > 0 && arguments[0] == "help" { // cobra adds it when a command is executed
+				arguments = arguments[1:]
+			}
+			if len(arguments) == 0 {
+				continue
+			}
+			cmd, rest, err := newRoot(&app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &bytes.Buffer{}, now: time.Now}).Find(arguments)
+			if err == nil && cmd.HasParent() {
+				err = cmd.ParseFlags(rest)
+			}
+			if err != nil || !cmd.HasParent() {
+				t.Errorf("%s: %s: %v", path, m[1], err)
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("only %d commands", found)
+	}
+}
+
+// TestTheReadmeNamesEveryCommand, and no others.
+func TestTheReadmeNamesEveryCommand(t *testing.T) {
+	t.Parallel()
+	_, table, _ := strings.Cut(string(enginetest.Must(os.ReadFile(filepath.Join("..", "..", "README.md")))), "\n| commands | purpose |\n|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	var named, want []string
+	for row := range strings.Lines(table) {
+		for _, m := range regexp.MustCompile("`([a-z-]+)(?: [a-z]+)?`").FindAllStringSubmatch(strings.Split(row, "|")[1], -1) {
+			named = append(named, m[1])
+		}
+	}
+	for _, c := range newRoot(&app{}).Commands() {
+		if c.Name() != "version" && !c.Hidden && !c.IsAdditionalHelpTopicCommand() {
+			want = append(want, c.Name())
+		}
+	}
+	slices.Sort(named)
+	slices.Sort(want)
+	if !slices.Equal(named, want) {
+		t.Errorf("README.md names %q, and there are %q", named, want)
+	}
+}
+
+// TestTheUnitOfThePage: the unit of systemd that docs/operations.md shows calls the worker, and does not restart it after the status
+// of wrong settings.
+func TestTheUnitOfThePage(t *testing.T) {
+	t.Parallel()
+	unit := pageBlock(t, "docs/operations.md", "ini", "")
+	command := regexp.MustCompile(`(?m)^ExecStart=/usr/local/bin/workflows-engine (.*)$`).FindStringSubmatch(unit)
+	if command == nil {
+		t.Fatalf("the unit starts nothing:\n%s", unit)
+	}
+	if err := checkCommand(strings.Fields(command[1])); err != nil || !strings.Contains(unit, fmt.Sprintf("\nRestartPreventExitStatus=%d\n", exitUsage)) {
+		t.Errorf("%v in\n%s", err, unit)
 	}
 }
 

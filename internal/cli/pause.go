@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,22 +34,27 @@ func (a *app) summarize(run *graph.Run) {
 		}
 		fmt.Fprintf(a.stderr, "%s%s run %s: %s\n", a.paint.bad("failed"), code, run.ExecutionID, run.Error)
 		if run.ErrorNodeID != "" {
-			fmt.Fprintf(a.stderr, "  at: node %s\n", run.ErrorNodeID)
+			fmt.Fprintf(a.stderr, "  at: node %s\n", plainCell(run.ErrorNodeID))
 		}
-		if flag := limitFlags[problem.Code(run.ErrorCode)]; flag != "" {
-			fmt.Fprintf(a.stderr, "  hint: it has ended; %s retry %s %s N continues from before the limit, with a higher one\n",
-				program, shellword.Quote(run.ExecutionID), flag)
-		}
+		a.summarizeRollback(run)
 	case machine.Cancelled:
 		reason := run.Reason
 		if reason != "" {
 			reason = ": " + reason
 		}
 		fmt.Fprintf(a.stderr, "%s run %s%s\n", a.paint.wait("cancelled"), run.ExecutionID, reason)
+		a.summarizeRollback(run)
 	case machine.Running:
-		fmt.Fprintf(a.stderr, "%s run %s, which is running\n", a.paint.wait("left"), run.ExecutionID)
+		fmt.Fprintf(a.stderr, "%s run %s while it was running\n", a.paint.wait("left"), run.ExecutionID)
 	default:
 		fmt.Fprintf(a.stderr, "%s run %s (%s)\n", a.paint.wait("paused"), run.ExecutionID, run.Status)
+	}
+}
+
+// summarizeRollback prints that the run was rolled back before it ended, if it was.
+func (a *app) summarizeRollback(run *graph.Run) {
+	if run.Compensated > 0 {
+		fmt.Fprintf(a.stderr, "  rollback: %s\n", rolledBackText(run))
 	}
 }
 
@@ -63,7 +69,7 @@ func (a *app) explainPause(run *graph.Run, s *session) {
 	case machine.WaitInterrupt:
 		a.describeInterrupt(p)
 	case machine.WaitSignal:
-		fmt.Fprintf(a.stderr, "  %s waits for the signal %q\n", p.NodeID, p.SignalName)
+		fmt.Fprintf(a.stderr, "  %s waits for the signal %q\n", plainCell(p.NodeID), p.SignalName)
 	default:
 		fmt.Fprintf(a.stderr, "  %s (%s) is to be performed by the host\n", waiterText(p), p.NodeType)
 	}
@@ -74,15 +80,15 @@ func (a *app) explainPause(run *graph.Run, s *session) {
 		fmt.Fprintln(a.stderr, "  the run was kept in memory and is lost now; use --store sqlite, or give --resume and --signal to run")
 		return
 	}
-	fmt.Fprintf(a.stderr, "continue with:\n  %s\n", s.command(continuation(run, p)[0], continuation(run, p)[1:]...))
+	fmt.Fprintf(a.stderr, "continue with:\n  %s\n", s.continuation(run, p))
 }
 
 // waiterText names the node of a wait, and the item of a map.
 func waiterText(p *graph.Pending) string {
 	if p.Items == 0 {
-		return p.NodeID
+		return plainCell(p.NodeID)
 	}
-	return fmt.Sprintf("%s, item %d of %d", p.NodeID, p.Item+1, p.Items)
+	return fmt.Sprintf("%s, item %d of %d", plainCell(p.NodeID), p.Item+1, p.Items)
 }
 
 // explainTime is explainPause for a run that continues by itself, or would in a process that has what it needs.
@@ -92,7 +98,7 @@ func (a *app) explainTime(run *graph.Run, s *session) {
 	}
 	for _, p := range run.Pending {
 		if !p.Due.IsZero() {
-			fmt.Fprintf(a.stderr, "  %s waits until %s\n", p.NodeID, p.Due.UTC().Format(time.RFC3339))
+			fmt.Fprintf(a.stderr, "  %s waits until %s\n", plainCell(p.NodeID), p.Due.UTC().Format(time.RFC3339))
 			break
 		}
 	}
@@ -103,11 +109,11 @@ func (a *app) explainTime(run *graph.Run, s *session) {
 func lackText(l *graph.Lack) string {
 	if l.Host {
 		return fmt.Sprintf("node %s, which may follow, needs %s, which this command lacks: another process performs it%s, or a host if you answer with --mode host_mediated",
-			l.NodeID, l.Missing, settingText(l))
+			plainCell(l.NodeID), l.Missing, settingText(l))
 	}
 	at := ""
 	if l.NodeID != "" {
-		at = "node " + l.NodeID + ": "
+		at = "node " + plainCell(l.NodeID) + ": "
 	}
 	return fmt.Sprintf("%sthis command lacks %s; it leaves the run to a process that has it%s", at, l.Missing, settingText(l))
 }
@@ -137,7 +143,7 @@ func (a *app) describeInterrupt(p *graph.Pending) {
 	if prompt == "" {
 		prompt = p.PromptRef
 	}
-	fmt.Fprintf(a.stderr, "  %s asks: %s\n", p.NodeID, strings.Join(strings.Fields(prompt), " "))
+	fmt.Fprintf(a.stderr, "  %s asks: %s\n", plainCell(p.NodeID), strings.Join(strings.Fields(prompt), " "))
 	if p.Show != nil {
 		fmt.Fprintf(a.stderr, "%s\n", indented(shownText(p), "    "))
 	}
@@ -147,23 +153,26 @@ func (a *app) describeInterrupt(p *graph.Pending) {
 	}
 }
 
-// continuation returns the command and its arguments that end one wait, with an example where an answer is needed.
-func continuation(run *graph.Run, p *graph.Pending) []string {
+// continuation returns the line of the command that ends one wait, with an example where an answer is needed.
+func (s *session) continuation(run *graph.Run, p *graph.Pending) string {
+	name, operands := "submit", []string{run.ExecutionID, p.NodeID}
+	var flags []string
 	switch p.Kind {
 	case machine.WaitInterrupt:
-		return []string{"resume", run.ExecutionID, "--payload", example(p.ResumeSchema)}
+		name, operands, flags = "resume", operands[:1], []string{"--payload", example(p.ResumeSchema)}
 	case machine.WaitSignal:
-		return []string{"signal", run.ExecutionID, p.SignalName, "--payload", "{}"}
+		name, operands[1], flags = "signal", p.SignalName, []string{"--payload", "{}"}
+	default:
+		if p.Span != nil {
+			flags = append(flags, "--branch", p.Span.BranchName)
+		}
+		if p.Items > 0 {
+			flags = append(flags, "--idempotency-key", p.IdempotencyKey) // which says of which item
+		}
+		schema, _ := p.OutputSchema.(map[string]any)
+		flags = append(flags, "--result", example(schema))
 	}
-	args := []string{"submit", run.ExecutionID, p.NodeID}
-	if p.Span != nil {
-		args = append(args, "--branch", p.Span.BranchName)
-	}
-	if p.Items > 0 {
-		args = append(args, "--idempotency-key", p.IdempotencyKey) // which says of which item
-	}
-	schema, _ := p.OutputSchema.(map[string]any)
-	return append(args, "--result", example(schema))
+	return shellword.Command([]string{program, name}, operands, slices.Concat(flags, s.repeat)...)
 }
 
 func example(schema map[string]any) string { return string(jsonvalue.Canonical(exampleObject(schema))) }

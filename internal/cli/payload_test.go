@@ -81,6 +81,10 @@ func TestExampleObject(t *testing.T) {
 				"d": map[string]any{"default": nil},
 			},
 		}, `{"d":null,"l":[],"n":2,"o":{"approve":true,"name":"…"}}`},
+		{map[string]any{
+			"properties": map[string]any{"arguments": map[string]any{"type": "object"}, "decision": map[string]any{"enum": []any{"approve", "deny"}}},
+			"anyOf":      []any{map[string]any{"required": []any{"decision"}}, map[string]any{"required": []any{"calls"}}},
+		}, `{"decision":"approve"}`},
 	}
 	for _, tt := range tests {
 		if got := string(jsonvalue.Canonical(exampleObject(tt.schema))); got != tt.want {

@@ -32,19 +32,18 @@ func writeRecordLines(w io.Writer, id string, records []history.Record, ended ma
 	return nil
 }
 
-// writeRecordTable is writeRecordLines for people.
-func writeRecordTable(w io.Writer, records []history.Record, ended map[int64]*attempt, heading bool, states *stateTrail, width int) error {
-	var rows [][]string
-	if heading {
-		rows = append(rows, []string{"SEQ", "TIME", "KIND", "NAME", "NODE", "DETAIL"})
-	}
+// recordHeading is the first row of the table of records.
+func recordHeading() [][]string { return [][]string{{"SEQ", "TIME", "KIND", "NAME", "NODE", "DETAIL"}} }
+
+// recordRows are the rows of records in that table.
+func recordRows(records []history.Record, ended map[int64]*attempt, states *stateTrail, width int) (rows [][]string) {
 	for _, r := range records {
 		rows = append(rows, []string{
 			fmt.Sprint(r.Seq), r.CreatedAt.UTC().Format("15:04:05.000"), string(r.Kind), string(r.Name),
 			dash(r.Payload.NodeID), recordDetail(r, ended[r.Seq], states, width),
 		})
 	}
-	return writeTable(w, rows)
+	return rows
 }
 
 // actorWidth leaves room for what else is said of a record.
@@ -80,6 +79,13 @@ func recordDetail(r history.Record, t *attempt, states *stateTrail, width int) s
 	}
 	if p.Actor != nil {
 		add("[by %s]", actorText(p.Actor))
+	}
+	if p.AgentStep != nil {
+		add("%s", stepDetail(&r, width))
+		if p.Span != nil {
+			add("[branch %s]", p.Span.BranchName)
+		}
+		return cut(strings.Join(parts, " "), width)
 	}
 	switch r.Name {
 	case history.ExecutionStarted:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/history"
 )
@@ -26,7 +27,7 @@ func TestWriteRecordTable(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	_, ended := tallied()
-	if err := writeRecordTable(&out, sampleRecords(), ended, true, &stateTrail{}, detailWidth); err != nil {
+	if err := writeTable(&out, append(recordHeading(), recordRows(sampleRecords(), ended, &stateTrail{}, detailWidth)...)); err != nil {
 		t.Fatal(err)
 	}
 	requireGolden(t, "history", out.String())
@@ -47,7 +48,7 @@ func TestWriteAttempts(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	tally, _ := tallied()
-	if err := writeAttemptTable(&out, tally.from(1)); err != nil {
+	if err := writeAttemptTable(&out, tally.from(1), true); err != nil {
 		t.Fatal(err)
 	}
 	if err := writeAttemptLines(&out, "r1", tally.from(1)); err != nil {
@@ -90,7 +91,7 @@ func TestRepairIsShown(t *testing.T) {
 		t.Errorf("the record of the first attempt is told as %q", lines[1])
 	}
 	var out bytes.Buffer
-	if err := writeAttemptTable(&out, tally.from(1)); err != nil {
+	if err := writeAttemptTable(&out, tally.from(1), true); err != nil {
 		t.Fatal(err)
 	}
 	const want = `ACTIVITY    TYPE      ATTEMPT  BY  TOOK  TOKENS IN  OUT  OUTCOME
@@ -146,7 +147,7 @@ func TestAttemptsThatOverlap(t *testing.T) {
 		tally.apply(r)
 	}
 	var out bytes.Buffer
-	if err := writeAttemptTable(&out, tally.from(1)); err != nil {
+	if err := writeAttemptTable(&out, tally.from(1), true); err != nil {
 		t.Fatal(err)
 	}
 	const want = `ACTIVITY  TYPE            ATTEMPT  BY      TOOK  TOKENS IN  OUT  OUTCOME
@@ -160,5 +161,38 @@ c         step            2        -       1ms   -          -    completed
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+}
+
+// TestThePageShowsARepair: the table that docs/activities.md shows is that of such attempts.
+func TestThePageShowsARepair(t *testing.T) {
+	t.Parallel()
+	answer := map[string]any{"text": "Heat pumps work."}
+	usage := func(in, out float64) map[string]any {
+		return map[string]any{"model": "gpt-4.1-mini", "prompt_tokens": in, "completion_tokens": out}
+	}
+	type P = history.Payload
+	repaired := usage(475, 11)
+	repaired["repaired"] = true
+	tally := newAttempts(nil)
+	records := recordsOf(
+		event(history.ActivityRequested, P{NodeID: "summarize", NodeType: "llm_call"}),
+		event(history.ActivityFailed, P{
+			NodeID: "summarize", Code: "OUTPUT_SCHEMA_VIOLATION", Attempt: 1, WillRetry: true, Usage: usage(410, 12),
+			Repair: map[string]any{"answer": answer, "violation": `the answer breaks output_schema: / must have the member "summary"`},
+		}),
+		event(history.ActivityRequested, P{NodeID: "summarize", NodeType: "llm_call", Attempt: 2}),
+		event(history.ActivityCompleted, P{NodeID: "summarize", Usage: repaired}),
+	)
+	for i, after := range []time.Duration{0, 812 * time.Millisecond, 812 * time.Millisecond, 1452 * time.Millisecond} {
+		records[i].CreatedAt = noon.Add(after)
+		tally.apply(records[i])
+	}
+	var out bytes.Buffer
+	if err := writeAttemptTable(&out, tally.from(1), true); err != nil {
+		t.Fatal(err)
+	}
+	if want := pageBlock(t, "docs/activities.md", "text", "ACTIVITY"); !strings.HasPrefix(out.String(), want) {
+		t.Errorf("got\n%sthe page shows\n%s", out.String(), want)
 	}
 }

@@ -82,7 +82,7 @@ func (a *app) reportNextTimer(ctx context.Context, s *session) error {
 		}
 		id := history.Root(next.ExecutionID)
 		fmt.Fprintf(a.stderr, "run %s waits until %s: recover it then, or have this wait: %s\n", id, timeText(next.Due),
-			shellword.Line(append([]string{program, "recover", id}, s.repeat...)...))
+			s.command("recover", id))
 		break
 	}
 	return err
@@ -103,7 +103,9 @@ func (a *app) recoverAll(ctx context.Context, o recoverOptions) error {
 	if err != nil {
 		return err
 	}
-	return a.with(ctx, o.session(), func(s *session) error {
+	options := o.session()
+	options.several = true
+	return a.with(ctx, options, func(s *session) error {
 		found, err := a.recoverable(ctx, s, caller, o.limit)
 		if err != nil {
 			return err
@@ -296,6 +298,11 @@ func (d *drive) recover(ctx context.Context, found *recoverable, j *recoverJSON)
 	}
 	for _, run := range runs {
 		next, err := d.rest(ctx, run)
+		for err == nil && d.goesOn(next) && ctx.Err() == nil {
+			if next, err = d.change(ctx, next); err == nil {
+				next, err = d.rest(ctx, next)
+			}
+		}
 		if ctx.Err() != nil {
 			return d.stopped(ctx, run, err)
 		}

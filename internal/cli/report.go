@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -77,7 +78,7 @@ func placeText(p problem.Place) string {
 		parts = append(parts, "run "+p.ExecutionID)
 	}
 	if p.NodeID != "" {
-		parts = append(parts, "node "+p.NodeID)
+		parts = append(parts, "node "+plainCell(p.NodeID))
 	}
 	if p.Line > 0 {
 		parts = append(parts, fmt.Sprintf("line %d, column %d", p.Line, p.Column))
@@ -103,13 +104,15 @@ func commandWords(id string, store ...string) problem.Glossary {
 	if len(store) > 0 {
 		database = " " + shellword.Line(store...)
 	}
-	about := shellword.Quote(id) + database
+	about := func(command string, flags ...string) string {
+		return shellword.Command([]string{program, command}, []string{id}, slices.Concat(store, flags)...)
+	}
 	g := problem.Glossary{
-		"Runner.Status": program + " status " + about, "Runner.List": program + " list" + database,
-		"Runner.Drive":               program + " recover " + about + " --definition FILE",
+		"Runner.Status": about("status"), "Runner.List": program + " list" + database,
+		"Runner.Drive":               about("recover", "--definition", "FILE"),
 		"Runner.Prune":               program + " gc --older-than 30d" + database,
 		"Runner.Verify":              program + " verify --repair" + database,
-		"StartRequest.AllowExisting": program + " recover " + about,
+		"StartRequest.AllowExisting": about("recover"),
 		"StatusRequest.Wait":         "--wait", "ExportOptions.Redact": "--redact",
 	}
 	maps.Copy(g, envname.Options)

@@ -24,7 +24,7 @@ func requestText(request map[string]any, width int) string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	if item, ok := request["item"].(float64); ok {
-		add("item %d", int(item))
+		add("item %d", int(item)+1) // as everywhere for people
 	}
 	if value, ok := request["value"]; ok {
 		add("%s", short(value, width))

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -18,7 +19,8 @@ func newRetry(a *app) *cobra.Command {
 		Short: "Start a new run from before the failure of another one",
 		Long: `Start a new run with the past of a failed one up to before the node that failed, and drive it. What the failed run has done
 before is not done again; of a map, items that had succeeded before the first failure are kept. A node that failed as a subworkflow starts its subworkflow
-anew. A run that failed at a limit goes on from where it was: raise the limit.
+anew. A run that failed at a limit goes on from where it was: raise the limit. One that was rolled back is tried again from before the first node
+that was undone.
 
 The failed run is not changed. With --definition the new run follows a corrected definition, which must lead to the same past; --state
 corrects the state before the node (a JSON merge patch).
@@ -41,13 +43,13 @@ fork begins at any other place.`,
 // retry starts a run from before the failure of another one and drives it.
 func (a *app) retry(ctx context.Context, id string, o forkOptions) error {
 	return a.forked(ctx, o, func(s *session) (graph.ForkRequest, error) {
-		return beforeFailure(ctx, s.engine, id)
+		return beforeFailure(ctx, s, id)
 	})
 }
 
 // beforeFailure asks for a fork from before the failure of a run.
-func beforeFailure(ctx context.Context, e graph.Engine, id string) (req graph.ForkRequest, err error) {
-	run, err := e.Status(ctx, graph.StatusRequest{ExecutionID: id})
+func beforeFailure(ctx context.Context, s *session, id string) (req graph.ForkRequest, err error) {
+	run, err := s.engine.Status(ctx, graph.StatusRequest{ExecutionID: id})
 	if err != nil {
 		return req, err
 	}
@@ -62,5 +64,14 @@ func beforeFailure(ctx context.Context, e graph.Engine, id string) (req graph.Fo
 		return req, nil
 	}
 	req.BeforeNode = run.ErrorNodeID
+	if run.Compensated > 0 { // before that node stands what was undone
+		_, node, err := history.BeforeRollback(func(from int64, limit int) ([]history.Record, error) {
+			return s.store.Read(ctx, id, from, limit)
+		})
+		if err != nil {
+			return req, err
+		}
+		req.BeforeNode = cmp.Or(node, run.ErrorNodeID)
+	}
 	return req, nil
 }

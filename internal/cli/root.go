@@ -38,12 +38,13 @@ before it is acted on, so that a run survives the end of the process and is cont
 	})
 	a.flags = config.Register(root.PersistentFlags())
 	root.SetGlobalNormalizationFunc(config.Normalize)
+	root.SetUsageTemplate(usageTemplate)
 	root.AddCommand(
 		newValidate(a), newGraph(a), newTest(a), newWorkflows(a), newRun(a), newWatch(a), newStatus(a), newList(a), newHistory(a), newResume(a), newSignal(a), newSubmit(a),
 		newCancel(a), newRecover(a), newRetry(a), newFork(a),
 		newWorker(a), newGC(a), newVerify(a), newExport(a), newImport(a), newStore(a),
 		newNew(a), newFmt(a), newGuide(a), newExplain(a), newInstall(a), newUninstall(a), newDoctor(a),
-		newConformance(a), newManifest(a), newStepCommands(a), newVersion(a),
+		newConformance(a), newManifest(a), newStepCommands(a), newAgent(a), newVersion(a), newOptions(root),
 	)
 	for _, cmd := range root.Commands() {
 		if strings.Contains(cmd.Use, " ID") || strings.Contains(cmd.Use, "[ID]") {

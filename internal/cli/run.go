@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/workflows-engine/workflows-engine/graph"
-	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/lint"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/config"
@@ -73,7 +73,7 @@ func (a *app) run(ctx context.Context, file string, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	c := source.check(definition.Options{})
+	c := source.check(lint.Options{})
 	a.printError(c.err)
 	writeFindings(a.stderr, a.paint, c)
 	switch {

@@ -71,10 +71,15 @@ func kindText(schema map[string]any) string {
 	return "any"
 }
 
-// exampleObject is an answer that could satisfy the schema: its required members, or its first one if none is required.
+// exampleObject is an answer that could satisfy the schema: its required members, those of its first alternative, or its first one if none
+// is required.
 func exampleObject(schema map[string]any) map[string]any {
 	example := map[string]any{}
 	names := requiredNames(schema)
+	if alternatives, ok := schema["anyOf"].([]any); ok && len(alternatives) > 0 && len(names) == 0 {
+		first, _ := alternatives[0].(map[string]any)
+		names = requiredNames(first)
+	}
 	if properties, ok := schema["properties"].(map[string]any); ok && len(names) == 0 {
 		names = jsonvalue.Keys(properties)[:min(1, len(properties))]
 	}

@@ -44,10 +44,14 @@ type sessionOptions struct {
 	bare, lenient bool
 	// drives refuses an engine that cannot drive runs.
 	drives bool
+	// passes performs no activity: what the call leads to is left to others, since the command ends at once.
+	passes bool
 	// live shows nodes on stderr as they complete; tree, on a terminal, the tree of a run instead, which is that with the id shown or,
 	// if that is "", the first of which something is recorded.
 	live, tree bool
-	shown      string
+	// several says that the nodes shown are those of runs that have nothing to do with each other.
+	several bool
+	shown   string
 	// watches shows what other processes record of that run.
 	watches bool
 	// folder is where definitions are looked for by name; "" for that of the settings.
@@ -102,6 +106,9 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 	}
 	options := c.RunnerOptions(s.executors.Within(budget), c.Log)
 	options.Admit = budget.Admit
+	if o.passes {
+		options.Activities, options.Delegates = nil, s.executors.TaskEnds()
+	}
 	options.ReadOnly, options.Background, options.OnRecord = o.read, o.background, o.onRecord
 	if !o.background {
 		options.Drain = 0 // who interrupts a command does not wait for it

@@ -104,7 +104,7 @@ func (a *app) writeBelow(ctx context.Context, w io.Writer, s *session, id string
 	if err != nil || execution.ChildExecutionID == "" {
 		return err
 	}
-	found, err := familiesOf(ctx, s.engine, []string{history.Root(id)})
+	found, err := familiesOf(ctx, s.engine, []string{id})
 	if err != nil {
 		return err
 	}
@@ -173,6 +173,9 @@ func writeStatus(
 	for _, p := range run.Rollbacks {
 		add("rollback", rollbackText(p))
 	}
+	if run.Compensated > 0 {
+		add("rollback", rolledBackText(run))
+	}
 	if run.Status == machine.Completed {
 		add("result", short(run.Result, 200))
 	}
@@ -198,6 +201,11 @@ func writeStatus(
 		fmt.Fprintf(w, "\n%s\n", lackText(l))
 	}
 	return nil
+}
+
+// rolledBackText says of a run that has ended that it was rolled back first.
+func rolledBackText(run *graph.Run) string {
+	return "finished, " + count(run.Compensated, "compensation") + " made"
 }
 
 // rollbackText says why something is rolled back, and how far that has come.
@@ -226,6 +234,9 @@ func writePending(w io.Writer, run *graph.Run, p *graph.Pending, s *session, now
 			return err
 		}
 	}
+	if p.Steps > 0 {
+		fmt.Fprintf(w, "  %s\n", stepsText(p))
+	}
 	if p.LastError != "" {
 		fmt.Fprintf(w, "  the attempt before failed: %s\n", strings.TrimSpace(p.LastCode+" "+p.LastError))
 	}
@@ -238,17 +249,29 @@ func writePending(w io.Writer, run *graph.Run, p *graph.Pending, s *session, now
 	if !p.BlockDeadline.IsZero() {
 		fmt.Fprintf(w, "  its parallel block until %s at the latest\n", timeText(p.BlockDeadline))
 	}
-	if needsSomebody(p) {
-		words := continuation(run, p)
-		fmt.Fprintf(w, "  continue with: %s\n", s.command(words[0], words[1:]...))
+	if p.NeedsSomebody() {
+		fmt.Fprintf(w, "  continue with: %s\n", s.continuation(run, p))
 	}
 	return nil
 }
 
+// stepsText is how many steps the executor of an attempt has recorded, and what they come to.
+func stepsText(p *graph.Pending) string {
+	text := count(p.Steps, "step") + " recorded"
+	var totals []string
+	for _, name := range slices.Sorted(maps.Keys(p.Totals)) {
+		totals = append(totals, name+" "+short(p.Totals[name], detailWidth))
+	}
+	if len(totals) > 0 {
+		text += ": " + strings.Join(totals, ", ")
+	}
+	return text
+}
+
 // deadlineText says until when something is waited for. Once that time is over it may be that there is no process to notice;
-// and the timeout of an attempt that nobody performs restarts when a process claims it.
+// and the timeout of an attempt that nobody performs, and of which no step is recorded, restarts when a process claims it.
 func deadlineText(p *graph.Pending, now time.Time) string {
-	attempt := (p.Kind == machine.WaitActivity || p.Kind == machine.WaitDelegate) && !p.Host && p.ExternalTaskID == ""
+	attempt := (p.Kind == machine.WaitActivity || p.Kind == machine.WaitDelegate) && !p.Host && p.ExternalTaskID == "" && p.Steps == 0
 	switch at := timeText(p.Deadline); {
 	case p.Deadline.After(now):
 		return "until " + at + " at the latest"
@@ -300,6 +323,9 @@ func waitText(p *graph.Pending) string {
 	case machine.WaitSignal:
 		return fmt.Sprintf("the signal %q", p.SignalName)
 	case machine.WaitTimer:
+		if p.Steps > 0 {
+			return "the time " + timeText(p.Due) + ", until which its attempt rests"
+		}
 		return "the time " + timeText(p.Due)
 	case machine.WaitBackoff:
 		return fmt.Sprintf("attempt %d, due %s", p.Attempt, timeText(p.Due))

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -10,12 +12,15 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/lint"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/catalog"
+	"github.com/workflows-engine/workflows-engine/internal/config"
 )
 
 type validateOptions struct {
 	format                        string
 	json, strict, canonical, hash bool
 	protocol                      bool
+	folder                        string
 }
 
 func newValidate(a *app) *cobra.Command {
@@ -26,7 +31,8 @@ func newValidate(a *app) *cobra.Command {
 		Long: `Check workflow definitions. Every problem is listed with its place in the file; warnings are things that
 run, but probably not as meant. Without a file, or with -, the definition is read from standard input.
 
-Files ending in .yaml or .yml are read as YAML, all others as JSON.`,
+Files ending in .yaml or .yml are read as YAML, all others as JSON. The input of a subworkflow is checked, too, if its definition is
+found in the workflow folder.`,
 		Example: `  workflows-engine validate order.workflow.json
   workflows-engine validate --strict examples/*/*.workflow.json
   workflows-engine validate --protocol order.workflow.json
@@ -41,6 +47,7 @@ Files ending in .yaml or .yml are read as YAML, all others as JSON.`,
 	cmd.Flags().BoolVar(&o.protocol, "protocol", false, "refuse extensions, which only this engine runs")
 	cmd.Flags().BoolVar(&o.canonical, "canonical", false, "print the canonical JSON text of a valid definition")
 	cmd.Flags().BoolVar(&o.hash, "hash", false, "print the definition hash of a valid definition")
+	config.RegisterWorkflowDir(cmd.Flags(), &o.folder, "the folder of FILE")
 	cmd.PreRunE = exclusive("json", "canonical", "hash")
 	return cmd
 }
@@ -57,7 +64,7 @@ type checked struct {
 }
 
 // check parses and compiles a definition.
-func (s source) check(o definition.Options) checked {
+func (s source) check(o lint.Options) checked {
 	c := checked{source: s}
 	document, err := s.parse()
 	if e, ok := problem.As(err); ok && len(e.Findings) > 0 {
@@ -86,7 +93,9 @@ func (a *app) validate(files []string, o validateOptions) error {
 	worst := exitOK
 	var results []checked
 	for _, file := range files {
-		c := a.checkFile(file, o.format, definition.Options{Protocol: o.protocol})
+		c := a.checkFile(file, o.format, lint.Options{
+			Options: definition.Options{Protocol: o.protocol}, Subworkflow: a.subworkflows(file, o.folder),
+		})
 		results = append(results, c)
 		if !o.json {
 			a.writeChecked(c, o, len(files) > 1)
@@ -111,12 +120,28 @@ func (a *app) validate(files []string, o validateOptions) error {
 
 // checkFile is check for a file. One that cannot be read must not hide what is wrong with the others, so its error is
 // part of the answer.
-func (a *app) checkFile(file, format string, o definition.Options) checked {
+func (a *app) checkFile(file, format string, o lint.Options) checked {
 	s, err := a.readSource(file, format)
 	if err != nil {
 		return checked{source: s, unreadable: true, err: err}
 	}
 	return s.check(o)
+}
+
+// subworkflows finds definitions that a file refers to, as run does: in the folder that the flag or a setting names, else in that of the file.
+func (a *app) subworkflows(file, flag string) func(ref, pin string) *definition.Document {
+	folder := a.workflowDir(flag)
+	if folder == "" && file != standardInput {
+		folder = filepath.Dir(a.path(file))
+	}
+	if folder == "" {
+		return nil
+	}
+	known := catalog.New(folder, catalog.Options{})
+	return func(ref, pin string) *definition.Document {
+		document, _ := known.ResolveWorkflow(context.Background(), ref, pin)
+		return document
+	}
 }
 
 // writeChecked prints the findings on stderr, and on stdout what was asked for.

@@ -35,7 +35,7 @@ func (a *app) view(s *session, o sessionOptions) view {
 		return newTreeView(s, o.shown, a.screen, a.paint, a.now)
 	}
 	v := newLiveView(s.config.Masked(a.stderr), a.paint, s.store)
-	v.redaction = s.config.Redaction()
+	v.redaction, v.several = s.config.Redaction(), o.several
 	if o.watches {
 		return newWatchedLines(s, o.shown, v)
 	}

@@ -63,7 +63,7 @@ func (a *app) watch(ctx context.Context, id string, o watchOptions) error {
 		case err != nil:
 			return err
 		case run.Status.Terminal():
-			return d.ended(run)
+			return d.ended(ctx, run)
 		}
 		return d.paused(ctx, run)
 	})

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/lint"
 	"github.com/workflows-engine/workflows-engine/internal/catalog"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
@@ -90,7 +90,7 @@ func (a *app) workflows(folder, query string, asJSON bool) error {
 // writeBroken shows what is wrong with a file as validate does.
 func (a *app) writeBroken(dir string, b *catalog.Broken) {
 	if b.Readable() {
-		if c := a.checkFile(filepath.Join(dir, b.File), "", definition.Options{}); !c.valid(false) && c.err == nil {
+		if c := a.checkFile(filepath.Join(dir, b.File), "", lint.Options{}); !c.valid(false) && c.err == nil {
 			writeFindings(a.stderr, a.paint, c)
 			return
 		}

@@ -94,11 +94,11 @@ func (k *asking) answerCall(args members, run *graph.Run, p *graph.Pending, more
 
 // atTerminal asks for the answer of a person at a terminal. p is nil if the interrupt is not known.
 func (k *asking) atTerminal(executionID string, p *graph.Pending) string {
-	words := append([]string{"workflows-engine", "resume", executionID}, k.s.opts.StoreFlags...)
+	flags := slices.Clone(k.s.opts.StoreFlags)
 	if p != nil && p.Kind == machine.WaitInterrupt {
-		words = append(words, "--interrupt", p.ID)
+		flags = append(flags, "--interrupt", p.ID)
 	}
-	return fmt.Sprintf("Tell the user to answer at a terminal, with the command `%s`", shellword.Line(words...))
+	return fmt.Sprintf("Tell the user to answer at a terminal, with the command `%s`", shellword.Command([]string{"workflows-engine", "resume"}, []string{executionID}, flags...))
 }
 
 // personRequired refuses an answer that a model passes on.

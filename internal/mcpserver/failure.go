@@ -72,12 +72,13 @@ func (s *server) failedRun(run *graph.Run, bytes int) *failure {
 	if run.ErrorCode != "" {
 		f.line("code of the failure: %s", run.ErrorCode)
 	}
+	f.lines = rolledBack(f.lines, run)
 	f.line("execution_id: %s", shownID(run.ExecutionID))
 	if final != nil {
 		f.line("final_state: %s", final)
 	}
 	hint := s.tools.sentences(sentence{"", "This run has ended. Correct the cause:"},
-		sentence{"workflow_fork", "workflow_fork with this execution_id then tries again before the node that failed, also with a corrected definition;"},
+		sentence{"workflow_fork", "workflow_fork with this execution_id then tries again before " + retriedFrom(run) + ", also with a corrected definition;"},
 		sentence{"workflow_start", "another input needs workflow_start."})
 	f.details.Put("hint", hint)
 	f.line("Next: %s", hint)

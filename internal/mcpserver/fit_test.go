@@ -3,6 +3,10 @@ package mcpserver_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -184,4 +188,33 @@ func TestWhatIsUnchangedIsLeftOut(t *testing.T) {
 		content = h.ok("workflow_submit_activity", args)
 	}
 	want(t, content, object{"status": "completed", "result": whole, "unchanged": nil})
+}
+
+// TestThePageShowsAReference: the reference that docs/mcp.md shows has the members of one that an answer has.
+func TestThePageShowsAReference(t *testing.T) {
+	t.Parallel()
+	h := boundedHost(t)
+	lines := make([]any, 2000)
+	for i := range lines {
+		lines[i] = "a short document"
+	}
+	content := h.ok("workflow_start", object{"definition": chainOf(1), "input": object{"documents": lines}, "execution_id": "r"})
+	ref := at(t, content, "state", "documents").(object)
+	page, err := os.ReadFile("../../docs/mcp.md")
+	shown := regexp.MustCompile("(?s)\n```json\n(.*?)```\n").FindAllSubmatch(page, -1)
+	if err != nil || len(shown) != 1 {
+		t.Fatalf("%d references (%v)", len(shown), err)
+	}
+	var want object
+	if err := json.Unmarshal(shown[0][1], &want); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"$ref", "pointer", "kind"} {
+		if ref[name] != want[name] {
+			t.Errorf("%s is %v, the page shows %v", name, ref[name], want[name])
+		}
+	}
+	if got, want := slices.Sorted(maps.Keys(ref)), slices.Sorted(maps.Keys(want)); !slices.Equal(got, want) {
+		t.Errorf("members %v, the page shows %v", got, want)
+	}
 }

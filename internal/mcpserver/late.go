@@ -110,15 +110,14 @@ func (s *server) joinedWithout(ctx context.Context, run *graph.Run, req graph.Su
 	if id == run.ExecutionID {
 		from = max(1, run.Seq-maxLateRecords+1)
 	}
-	records, err := s.History(ctx, graph.HistoryRequest{ExecutionID: id, FromSeq: from, Limit: maxLateRecords})
-	if err != nil {
-		return nil, nil
-	}
 	var branch *history.ParallelSpan
 	left := false
-	for i := range records {
-		p := &records[i].Payload
-		switch name := records[i].Name; {
+	for r, err := range s.records(ctx, id, from, maxLateRecords) {
+		if err != nil {
+			return nil, nil
+		}
+		p := &r.Payload
+		switch name := r.Name; {
 		case name == history.ActivityRequested && p.NodeID == req.NodeID && p.Span != nil:
 			if (number == 0 || max(p.Visit, 1) == number) && (req.Span == nil || *req.Span == *p.Span) {
 				branch, left, span = p.Span, false, nil

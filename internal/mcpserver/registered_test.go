@@ -143,6 +143,21 @@ func TestCatalogIsATool(t *testing.T) {
 	everyProperty(t, "workflow_catalog output", list[len(list)-1].OutputSchema)
 }
 
+// The input of a subworkflow is held against what the registered workflow takes, before a run and as it starts.
+func TestInputsOfRegisteredSubworkflows(t *testing.T) {
+	t.Parallel()
+	r := newRegistry(t, map[string]string{"one": asks("one", "1", takesN)}, false, catalog.Options{})
+	parent := `{"document":{"schema":"s","name":"parent","version":"1"},"state_schema":{"type":"object"},
+ "nodes":[{"id":"a","type":"start"},{"id":"q","type":"subworkflow","config":{"workflow_ref":"one","input_mapping":{"n":"many"}}},{"id":"z","type":"end"}],
+ "edges":[{"source":"__start__","target":"a"},{"source":"a","target":"q"},{"source":"q","target":"z"}]}`
+	for _, tool := range []string{"workflow_validate", "workflow_start"} {
+		got := r.raw(tool, object{"definition": parent}).content
+		if text := string(enginetest.Must(json.Marshal(got))); !contains(text, "INPUT_INVALID") || !contains(text, "/nodes/1/config/input_mapping/n") {
+			t.Errorf("%s: %s", tool, text)
+		}
+	}
+}
+
 // The catalog says how each workflow is started and what it takes, and of files that cannot be used where and why.
 func TestCatalog(t *testing.T) {
 	t.Parallel()

@@ -34,10 +34,10 @@ func (s *server) inShort(run runView) (lines []string) {
 		if run.ErrorCode != "" {
 			line += " (" + run.ErrorCode + ")"
 		}
-		lines = []string{line}
+		lines = rolledBack([]string{line}, run.Run)
 		if run.ErrorNodeID != "" && s.tools.has("workflow_fork") {
 			args := members{{"execution_id", run.ExecutionID}}
-			lines = append(lines, fmt.Sprintf("Next: workflow_fork %s", args.Append(nil)), "Begins a new run before the node that failed; definition corrects it.")
+			lines = append(lines, fmt.Sprintf("Next: workflow_fork %s", args.Append(nil)), "Begins a new run before "+retriedFrom(run.Run)+"; definition corrects it.")
 		}
 		return lines
 	}
@@ -45,7 +45,7 @@ func (s *server) inShort(run runView) (lines []string) {
 		if run.Reason != "" {
 			lines = []string{"Reason: " + run.Reason}
 		}
-		return lines
+		return rolledBack(lines, run.Run)
 	}
 	for _, p := range run.Rollbacks {
 		lines = append(lines, fmt.Sprintf("Rollback (%s): %d of %d undone; undoes %s.", p.Reason, p.Undone, p.Total, p.Undoing))
@@ -63,6 +63,9 @@ func (s *server) inShort(run runView) (lines []string) {
 		}
 		if p.Items > 0 {
 			line += fmt.Sprintf(", item %d (of %d, counted from 0)", p.Item, p.Items)
+		}
+		if p.Steps > 0 {
+			line += fmt.Sprintf(", %s of attempt %d recorded", count(p.Steps, "step"), max(p.Attempt, 1))
 		}
 		if p == subject {
 			line += s.task(p)
@@ -84,6 +87,30 @@ func (s *server) inShort(run runView) (lines []string) {
 	}
 	next := s.next(run)
 	return append(lines, fmt.Sprintf("Next: %s %s", next.tool, next.arguments.Append(nil)), next.note)
+}
+
+// rolledBack adds to what is said of a run that has ended that it was rolled back first.
+func rolledBack(lines []string, run *graph.Run) []string {
+	if run.Compensated == 0 {
+		return lines
+	}
+	return append(lines, fmt.Sprintf("The rollback is finished: %s made.", were(run.Compensated, "compensation")))
+}
+
+// were is a number with its noun and verb.
+func were(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun + " was"
+	}
+	return count(n, noun) + " were"
+}
+
+// retriedFrom is before what a fork of a failed run begins that names no place.
+func retriedFrom(run *graph.Run) string {
+	if run.Compensated > 0 {
+		return "the first node that was undone"
+	}
+	return "the node that failed"
 }
 
 // maxStateNames is how many members of the state the text names.

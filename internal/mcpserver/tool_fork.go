@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -58,6 +59,17 @@ func forkTool() *tool {
 						WithPlace(problem.Place{ExecutionID: run.ExecutionID}).WithHint("Say in node_id or seq where the new run begins.")
 				}
 				req.BeforeNode = run.ErrorNodeID
+				if run.Compensated > 0 { // before that node stands what was undone
+					before, node, err := history.BeforeRollback(func(from int64, limit int) ([]history.Record, error) {
+						return s.History(ctx, graph.HistoryRequest{ExecutionID: run.ExecutionID, FromSeq: from, Limit: limit})
+					})
+					if err != nil {
+						return nil, err
+					}
+					if req.BeforeNode = cmp.Or(node, run.ErrorNodeID); req.Correction == nil {
+						req.BeforeNode, req.Seq = "", before
+					}
+				}
 			}
 			if s.opts.Elicit == elicit.Required && a.asking.answer == nil {
 				if err := s.keepsAnswer(ctx, req); err != nil {
@@ -104,7 +116,9 @@ func (s *server) answerIn(ctx context.Context, records []history.Record) (node s
 		p := &records[i].Payload
 		switch records[i].Name {
 		case history.InterruptResumed:
-			return p.NodeID, nil
+			if _, expired := p.AgentStep["expired"]; !expired { // nobody gave that answer
+				return p.NodeID, nil
+			}
 		case history.SubworkflowCompleted:
 			child, err := s.History(ctx, graph.HistoryRequest{ExecutionID: p.ChildExecutionID})
 			if err != nil {

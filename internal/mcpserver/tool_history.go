@@ -3,7 +3,9 @@ package mcpserver
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -64,36 +66,33 @@ func historyTool() *tool {
 			case from == 0:
 				from = max(1, run.Seq-limit+1)
 			}
-			records, err := s.History(ctx, graph.HistoryRequest{ExecutionID: id, FromSeq: from, Limit: int(limit)})
-			if err != nil {
-				return nil, err
-			}
-			if len(records) == 0 {
-				return nil, problem.New(problem.ValidationError, "run %q has no record %d", id, from).WithHint("Its records are 1 to %d.", run.Seq)
-			}
 			states := &statesBefore{}
 			if seq == 0 {
 				if states, err = s.statesBefore(ctx, id, from); err != nil {
 					return nil, err
 				}
 			}
-			return s.page(run, records, limit, a.answerBytes(), states), nil
+			return s.page(ctx, run, from, limit, a.answerBytes(), states)
 		},
 	}
 }
 
 // page shows records in a number of bytes: as many as fit, each with as much of its payload as its share allows, and of a state what it
 // changes.
-func (s *server) page(run *graph.Run, records []history.Record, limit int64, bytes int, states *statesBefore) *answer {
-	first := records[0].Seq
+func (s *server) page(ctx context.Context, run *graph.Run, first, limit int64, bytes int, states *statesBefore) (*answer, error) {
 	content := members{{"execution_id", run.ExecutionID}, {"records", jsonvalue.Raw{}}, {"total", float64(run.Seq)}}
 	if bytes == FullAnswers {
 		bytes = math.MaxInt
 	}
 	room := bytes - len(content.Append(nil)) - reserved
 	var rows []members
-	for i := range records {
-		r := &records[i]
+	var lines []string
+	var before *history.Record
+	cut := int64(0) // a record of which the text has only the beginning
+	for r, err := range s.records(ctx, run.ExecutionID, first, limit) {
+		if err != nil {
+			return nil, err
+		}
 		row := runjson.Record(r)
 		if room -= len(row.Append(nil)) + len(`,"payload":,`); len(rows) > 0 && room < rowPayload {
 			break
@@ -104,13 +103,21 @@ func (s *server) page(run *graph.Run, records []history.Record, limit int64, byt
 		}
 		in := s.runDocument(run.ExecutionID, fmt.Sprintf("%s/%d", histories, r.Seq))
 		share := rowPayload
-		if len(records) == 1 {
+		if limit == 1 || first == run.Seq {
 			share = room
 		}
 		text := states.show(in, r, payload, min(share, room))
 		row.Put("payload", text)
 		room -= len(text)
 		rows = append(rows, row)
+		line, whole := lineOf(r, before, text)
+		if before = r; !whole {
+			cut = r.Seq
+		}
+		lines = append(lines, line)
+	}
+	if len(rows) == 0 {
+		return nil, problem.New(problem.ValidationError, "run %q has no record %d", run.ExecutionID, first).WithHint("Its records are 1 to %d.", run.Seq)
 	}
 	content[1].Value = rows
 	last := first + int64(len(rows)) - 1
@@ -130,9 +137,68 @@ func (s *server) page(run *graph.Run, records []history.Record, limit int64, byt
 	if first == last {
 		headline = fmt.Sprintf("Record %d of %d of execution %s.", first, run.Seq, shownID(run.ExecutionID))
 	}
-	lines := make([]string, len(rows))
-	for i, row := range rows {
-		lines[i] = string(row.Append(nil))
+	switch {
+	case len(rows) == 1:
+		lines[0] = string(rows[0].Append(nil))
+	case cut > 0:
+		more = append(more, fmt.Sprintf(`One of them whole: workflow_history with {"seq":%d}.`, cut))
 	}
-	return &answer{headline: headline, lines: append(lines, more...), content: content}
+	return &answer{headline: headline, lines: append(lines, more...), content: content}, nil
+}
+
+// records reads records of a run, from the first on and no more than limit. Each may have megabytes, so few are in memory at once, and
+// none is read behind the page at which the caller stops.
+func (s *server) records(ctx context.Context, id string, first, limit int64) iter.Seq2[*history.Record, error] {
+	return func(yield func(*history.Record, error) bool) {
+		for next, end := first, first+limit; next < end; {
+			records, err := s.History(ctx, graph.HistoryRequest{ExecutionID: id, FromSeq: next, Limit: int(min(end-next, historyPage))})
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if len(records) == 0 {
+				return
+			}
+			for i := range records {
+				if !yield(&records[i], nil) {
+					return
+				}
+			}
+			next = records[len(records)-1].Seq + 1
+		}
+	}
+}
+
+// maxLinePayload is how many bytes of a payload a line of the text has.
+const maxLinePayload = 160
+
+// maxStepName is how many bytes of the kind and of the key of a step a line has.
+const maxStepName = 60
+
+// lineOf is a record in the text of a page: when, what, where, and the beginning of the payload as the row shows it. The date stands
+// where it differs from that of the record before. Of a step that an executor has recorded the number, kind and key stand first.
+func lineOf(r, before *history.Record, shown jsonvalue.Raw) (line string, whole bool) {
+	at := r.CreatedAt.UTC().Format(time.TimeOnly)
+	if date := r.CreatedAt.UTC().Format(time.DateOnly); before == nil || date != before.CreatedAt.UTC().Format(time.DateOnly) {
+		at = date + " " + at
+	}
+	line = fmt.Sprintf("%d %s %s", r.Seq, at, r.Name)
+	if r.Payload.NodeID != "" {
+		line += fmt.Sprintf(" %q", r.Payload.NodeID)
+	}
+	if key, kind, n, ok := r.Payload.Step(); ok {
+		line += fmt.Sprintf(" step %d %q %q", n, problem.Clip(kind, maxStepName), problem.Clip(key, maxStepName))
+	}
+	v, _ := jsonvalue.Decode(shown)
+	payload, _ := v.(map[string]any)
+	if _, left := payload["$ref"]; left {
+		return fmt.Sprintf("%s (%d bytes)", line, len(r.Raw)), false
+	}
+	delete(payload, "executionId")
+	delete(payload, "nodeId")
+	if len(payload) == 0 {
+		return line, true
+	}
+	text := string(jsonvalue.Canonical(payload))
+	return line + " " + problem.Clip(text, maxLinePayload), len(text) <= maxLinePayload
 }

@@ -51,7 +51,7 @@ func startTool(defaultMode machine.Mode) *tool {
 			case !sent && !named && !a.Get("definition_ref").Present():
 				a.Missing("definition").Hint = "or name a stored one in definition_ref"
 			}
-			return s.started(ctx, a, req, warningsOf(req.Definition))
+			return s.started(ctx, a, req, s.warningsOf(ctx, req.Definition))
 		},
 	}
 }

@@ -26,7 +26,7 @@ func validateTool() *tool {
 			optional("graph", str("A line a node.")),
 		},
 		invalid: problem.ValidationError,
-		call: func(_ context.Context, _ *server, a *arguments) (*answer, error) {
+		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {
 			a.Require("definition")
 			doc := a.definition("definition", problem.ValidationError)
 			if len(a.report.Findings) > 0 {
@@ -39,7 +39,7 @@ func validateTool() *tool {
 			if a.refused != nil {
 				findings = a.refused.Findings
 			} else {
-				prog, findings = lint.Compile(doc, definition.Options{})
+				prog, findings = lint.Compile(doc, lint.Options{Subworkflow: s.subworkflows(ctx)})
 			}
 			if a.noLines {
 				findings = pointersOnly(findings)

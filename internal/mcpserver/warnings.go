@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -16,13 +17,26 @@ const maxWarnings = 10
 // warnings is what is doubtful about a definition that is accepted.
 type warnings problem.Findings
 
+// subworkflows finds definitions among the registered workflows.
+func (s *server) subworkflows(ctx context.Context) func(ref, pin string) *definition.Document {
+	if s.opts.Catalog == nil {
+		return nil
+	}
+	return func(ref, pin string) *definition.Document {
+		doc, _ := s.opts.Catalog.ResolveWorkflow(ctx, ref, pin)
+		return doc
+	}
+}
+
 // warningsOf compiles a definition for its warnings; nil has none.
-func warningsOf(doc *definition.Document) warnings {
+func (s *server) warningsOf(ctx context.Context, doc *definition.Document) warnings {
 	if doc == nil {
 		return nil
 	}
 	// Errors are the engine's to find: it knows which rules it has lifted.
-	_, findings := lint.Compile(doc, definition.Options{AllowInterruptInBranch: true})
+	_, findings := lint.Compile(doc, lint.Options{
+		Options: definition.Options{AllowInterruptInBranch: true}, Subworkflow: s.subworkflows(ctx),
+	})
 	var list warnings
 	for _, f := range findings {
 		if f.Severity == problem.SeverityWarning {

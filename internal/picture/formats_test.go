@@ -50,19 +50,7 @@ func TestFormats(t *testing.T) {
 	for name, file := range map[string]string{"document-review": "document-review.workflow.yaml", "research": "research.workflow.json"} {
 		prog := compile(t, filepath.Join("../../examples", name, file))
 		for extension, draw := range formats {
-			got, path := draw(prog, nil), filepath.Join("testdata", name+"."+extension)
-			if *update {
-				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got != string(want) {
-				t.Errorf("%s differs (run with -update to rewrite it)\n%s", path, got)
-			}
+			requireGolden(t, filepath.Join("testdata", name+"."+extension), draw(prog, nil))
 		}
 	}
 }
@@ -113,8 +101,20 @@ type area struct{ left, top, right, bottom float64 }
 // TestNothingOverlaps: boxes and labels of the examples' images are apart.
 func TestNothingOverlaps(t *testing.T) {
 	t.Parallel()
-	rect := regexp.MustCompile(`<rect x="([-\d.]+)" y="([-\d.]+)" width="([\d.]+)" height="([\d.]+)"`)
-	hexagon := regexp.MustCompile(`<polygon points="([-\d.]+),\S+ \S+,([-\d.]+) \S+ ([-\d.]+),\S+ \S+,([-\d.]+) `)
+	files, _ := filepath.Glob("../../examples/*/*.workflow.*")
+	for _, file := range files {
+		requireApart(t, file, picture.SVG(compile(t, file), nil))
+	}
+}
+
+var (
+	rectangle = regexp.MustCompile(`<rect x="([-\d.]+)" y="([-\d.]+)" width="([\d.]+)" height="([\d.]+)"`)
+	hexagon   = regexp.MustCompile(`<polygon points="([-\d.]+),\S+ \S+,([-\d.]+) \S+ ([-\d.]+),\S+ \S+,([-\d.]+) `)
+)
+
+// requireApart fails if boxes or labels of an image overlap.
+func requireApart(t *testing.T, name, svg string) {
+	t.Helper()
 	number := func(text string) float64 {
 		f, err := strconv.ParseFloat(text, 64)
 		if err != nil {
@@ -122,28 +122,24 @@ func TestNothingOverlaps(t *testing.T) {
 		}
 		return f
 	}
-	files, _ := filepath.Glob("../../examples/*/*.workflow.*")
-	for _, file := range files {
-		svg := picture.SVG(compile(t, file), nil)
-		var areas []area
-		for _, m := range rect.FindAllStringSubmatch(svg, -1) {
-			x, y := number(m[1]), number(m[2])
-			areas = append(areas, area{x, y, x + number(m[3]), y + number(m[4])})
+	var areas []area
+	for _, m := range rectangle.FindAllStringSubmatch(svg, -1) {
+		x, y := number(m[1]), number(m[2])
+		areas = append(areas, area{x, y, x + number(m[3]), y + number(m[4])})
+	}
+	for _, m := range hexagon.FindAllStringSubmatch(svg, -1) {
+		areas = append(areas, area{number(m[1]), number(m[2]), number(m[3]), number(m[4])})
+	}
+	if len(areas) < 3 {
+		t.Errorf("%s: %d areas", name, len(areas))
+	}
+	for i, a := range areas {
+		if a.left < 0 || a.top < 0 {
+			t.Errorf("%s: %v is outside", name, a)
 		}
-		for _, m := range hexagon.FindAllStringSubmatch(svg, -1) {
-			areas = append(areas, area{number(m[1]), number(m[2]), number(m[3]), number(m[4])})
-		}
-		if len(areas) < 4 {
-			t.Errorf("%s: %d areas", file, len(areas))
-		}
-		for i, a := range areas {
-			if a.left < 0 || a.top < 0 {
-				t.Errorf("%s: %v is outside", file, a)
-			}
-			for _, b := range areas[:i] {
-				if a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom {
-					t.Errorf("%s: %v and %v overlap", file, a, b)
-				}
+		for _, b := range areas[:i] {
+			if a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom {
+				t.Errorf("%s: %v and %v overlap", name, a, b)
 			}
 		}
 	}

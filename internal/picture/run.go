@@ -1,6 +1,7 @@
 package picture
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -33,6 +34,8 @@ type Run struct {
 	last map[branch]string
 	// in is the innermost branch of each node that is in one.
 	in map[string]branch
+	// caught are the nodes at which the run goes on after the newest failure that a node has caught.
+	caught map[string]string
 }
 
 type passage struct {
@@ -60,7 +63,7 @@ type branch struct{ parallel, name string }
 
 // NewRun returns a Run of a program without records.
 func NewRun(p *definition.Program) *Run {
-	r := &Run{program: p, nodes: map[string]*passage{}, taken: map[step]bool{}, last: map[branch]string{}, in: map[string]branch{}}
+	r := &Run{program: p, nodes: map[string]*passage{}, taken: map[step]bool{}, last: map[branch]string{}, in: map[string]branch{}, caught: map[string]string{}}
 	size := map[string]int{}
 	for _, n := range p.Nodes {
 		if n.Parallel == nil {
@@ -136,16 +139,13 @@ func (r *Run) Record(rec *history.Record) {
 	case history.CompleteNode:
 		r.scripted(p.NodeID, Done, at)
 	case history.FailNode:
-		r.scripted(p.NodeID, Failed, at)
-		if p.CaughtBy != "" { // compensations may come in between
-			r.taken[step{p.CaughtBy, p.Target, true}] = true
-		}
+		r.fail(p, at)
 	case history.ParallelBranchCancelled:
 		r.stop(branch{p.NodeID, p.BranchName}, at)
 	case history.ParallelJoined:
 		r.join(p.NodeID)
-	case history.ExecutionCompleted, history.ExecutionFailed, history.ExecutionCancelled:
-		r.stop(branch{}, at)
+	case history.CancelExecution, history.ExecutionCompleted, history.ExecutionFailed, history.ExecutionCancelled:
+		r.stop(branch{}, at) // a rollback may come between a cancel and its end
 	}
 }
 
@@ -159,6 +159,7 @@ func (r *Run) begin(p *history.Payload, visit int, at time.Time) {
 		n = &passage{open: map[int]time.Time{}}
 		r.nodes[p.NodeID] = n
 	}
+	delete(r.caught, p.NodeID)
 	n.visits++
 	n.state, n.open[visit] = Now, at
 	if undone, _, ok := strings.Cut(p.Compensates, "#"); ok {
@@ -201,6 +202,31 @@ func (r *Run) end(id string, visit int, s State, at time.Time) {
 	n.state = s
 	n.took += max(at.Sub(n.open[visit]), 0)
 	delete(n.open, visit)
+	if d := r.program.Node(id); s == Failed && d != nil && d.Parallel != nil {
+		for _, b := range d.Parallel.Branches {
+			r.stop(branch{id, b.Name}, at)
+		}
+	}
+}
+
+// fail lets a node fail, and the blocks around it that need all their branches, up to the one that catches the failure.
+func (r *Run) fail(p *history.Payload, at time.Time) {
+	id := cmp.Or(p.NodeID, p.FailedNodeID)
+	r.scripted(id, Failed, at)
+	for by := r.in[id]; id != p.CaughtBy && by.parallel != ""; by = r.in[id] {
+		id = by.parallel
+		if d := r.program.Node(id); d == nil || d.Parallel.Join != definition.JoinAll {
+			return
+		}
+		r.scripted(id, Failed, at)
+	}
+	if p.CaughtBy == "" {
+		return
+	}
+	r.caught[p.CaughtBy] = p.Target
+	if r.taken[step{from: p.CaughtBy, to: p.Target}] { // a branch that is held back has gone on before
+		r.taken[step{p.CaughtBy, p.Target, true}] = true
+	}
 }
 
 // scripted ends the oldest visit of a node that no fact has ended, or lets the newest one fail.
@@ -246,8 +272,8 @@ func (r *Run) join(parallel string) {
 		if p == nil || in.parallel != parallel {
 			continue
 		}
-		if n := r.nodes[last]; p.Next != nil && n != nil && n.state == Done {
-			r.taken[step{from: last, to: p.Next.ID}] = true
+		if n := r.nodes[last]; p.Next != nil && n != nil && (n.state == Done || r.caught[last] == p.Next.ID) {
+			r.taken[step{last, p.Next.ID, n.state == Failed}] = true
 		}
 		delete(r.last, in)
 	}

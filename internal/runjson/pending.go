@@ -32,6 +32,10 @@ func Pending(run *runview.Run, p, first *runview.Pending) jsonvalue.Ordered {
 	}
 	m.Number("timeout_ms", p.Timeout.Milliseconds())
 	putDeadlines(&m, run, p)
+	if p.Steps > 0 {
+		m.Put("steps", float64(p.Steps))
+		m.Object("totals", p.Totals)
+	}
 	m.Instant("due_at", p.Due)
 	putSeconds(&m, "due_in_s", p.Due, run.Now)
 	return m

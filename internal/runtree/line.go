@@ -32,6 +32,8 @@ type Line struct {
 	// passed: it tells of what has ended, and may give way where the height is too small.
 	passed bool
 	depth  int
+	// further: it goes on with what the line before it tells of.
+	further bool
 }
 
 // Text is the line without styles.
@@ -79,20 +81,51 @@ func (l Line) trim() Line {
 func fit(lines []Line, height int) []Line {
 	for from := 0; from < len(lines) && len(lines) > height; from++ {
 		to, excess := from, len(lines)-height
-		for to < len(lines) && lines[to].passed && lines[to].depth >= lines[from].depth && to-from <= excess {
+		for to < len(lines) && lines[to].passed && lines[to].depth >= lines[from].depth && (to-from <= excess || lines[to].further) {
 			to++
 		}
 		if to-from > 1 {
-			lines = slices.Replace(lines, from, to, rest(to-from, "finished", lines[from].depth))
+			lines = slices.Replace(lines, from, to, rest(told(lines[from:to]), "finished", lines[from].depth))
 		}
 	}
 	if excess := len(lines) - height; excess > 0 && height > 2 {
-		lines = slices.Replace(lines, height-2, len(lines)-1, rest(excess+1, "more", 0))
+		lines = slices.Replace(lines, height-2, len(lines)-1, rest(told(lines[height-2:len(lines)-1]), "more", 0))
 	}
 	return lines[:min(len(lines), max(height, 1))]
 }
 
+// told counts what lines tell of.
+func told(lines []Line) (n int) {
+	for i := range lines {
+		if !lines[i].further {
+			n++
+		}
+	}
+	return n
+}
+
+// wrap breaks a text into lines of at most width characters, at blanks where it can, and into at most so many of them.
+func wrap(text string, width, most int) []string {
+	var lines []string
+	left := []rune(text)
+	for len(left) > width && len(lines) < most-1 {
+		end, next := width, width
+		for i := width; i > width/2; i-- {
+			if left[i] == ' ' {
+				end, next = i, i+1
+				break
+			}
+		}
+		lines = append(lines, string(left[:end]))
+		left = left[next:]
+	}
+	return append(lines, Line{Parts: []Part{{Text: string(left)}}}.cut(width).Text())
+}
+
 // rest stands for lines that are not shown.
 func rest(count int, what string, depth int) Line {
+	if count == 0 { // what goes on from a line that is shown
+		return Line{Parts: []Part{{Faint, strings.Repeat("  ", depth) + "…"}}, depth: depth}
+	}
 	return Line{Parts: []Part{{Faint, fmt.Sprintf("%s… %d %s", strings.Repeat("  ", depth), count, what)}}, depth: depth}
 }

@@ -2,6 +2,7 @@ package runtree
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -46,8 +47,8 @@ func (t *Tree) columns(list []row, width int) []Line {
 		t.kind, t.took = max(t.kind, len(r.kind)), max(t.took, utf8.RuneCountInString(r.took))
 	}
 	name := min(t.name, max(width/3, 12))
-	lines := make([]Line, len(list))
-	for i, r := range list {
+	lines := make([]Line, 0, len(list))
+	for _, r := range list {
 		l := Line{passed: r.passed, depth: r.depth}
 		add := func(style Style, format string, args ...any) {
 			l.Parts = append(l.Parts, Part{style, fmt.Sprintf(format, args...)})
@@ -55,7 +56,7 @@ func (t *Tree) columns(list []row, width int) []Line {
 		add(Plain, "%s", strings.Repeat("  ", r.depth))
 		if r.glyph.Text == "" {
 			add(Faint, "%s", r.name)
-			lines[i] = l
+			lines = append(lines, l)
 			continue
 		}
 		l.Parts = append(l.Parts, r.glyph)
@@ -70,11 +71,35 @@ func (t *Tree) columns(list []row, width int) []Line {
 			add(Faint, "  %-*s", t.kind, r.kind)
 		}
 		add(Faint, "  %*s", t.took, r.took)
+		before := len(l.Parts)
 		for _, p := range r.detail {
 			add(Plain, "  ")
 			l.Parts = append(l.Parts, p)
 		}
-		lines[i] = l
+		var further []Line
+		if r.trouble > 0 && utf8.RuneCountInString(l.Text()) > width {
+			trouble := r.detail[r.trouble-1]
+			at := before + 2*(r.trouble-1)
+			l.Parts = slices.Delete(l.Parts, at, at+2)
+			further = under(l, trouble, width)
+		}
+		lines = append(append(lines, l), further...)
 	}
 	return lines
 }
+
+// maxTrouble is how many lines an error takes at most that does not fit beside its node.
+const maxTrouble = 3
+
+// under puts a part of a line on lines below it.
+func under(l Line, p Part, width int) []Line {
+	indent := strings.Repeat("  ", l.depth+2)
+	var lines []Line
+	for _, text := range wrap(p.Text, max(width-len(indent), minTrouble), maxTrouble) {
+		lines = append(lines, Line{Parts: []Part{{Plain, indent}, {p.Style, text}}, passed: l.passed, depth: l.depth + 1, further: true})
+	}
+	return lines
+}
+
+// minTrouble is the width in which an error is wrapped at least; what is beyond the width of the terminal is cut.
+const minTrouble = 16

@@ -69,3 +69,20 @@ func TestThePictureOfTheReadme(t *testing.T) {
 		t.Errorf("docs/run.svg differs (%v; -update rewrites it)", err)
 	}
 }
+
+// TestThePageShowsATree: what docs/operations.md shows of a run is the recorded one, a terminal's width wide.
+func TestThePageShowsATree(t *testing.T) {
+	t.Parallel()
+	tree, now := read(t, "trip").at(2500 * time.Millisecond)
+	var b strings.Builder
+	for _, line := range tree.Lines(now, 117, 40) {
+		for _, part := range line.Parts {
+			b.WriteString(part.Text)
+		}
+		b.WriteString("\n")
+	}
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "operations.md"))
+	if err != nil || strings.Count(string(page), "\n```text\n") != 1 || !strings.Contains(string(page), "\n```text\n"+b.String()+"```\n") {
+		t.Errorf("docs/operations.md shows another tree (%v) than\n%s", err, b.String())
+	}
+}

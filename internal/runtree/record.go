@@ -101,9 +101,16 @@ func (r *run) visit(node string, number int) *Visit {
 // fact takes what happened to a visit.
 func (t *Tree) fact(r *run, v *Visit, rec *history.Record) {
 	p, at := &rec.Payload, rec.CreatedAt
+	if p.AgentStep != nil {
+		t.step(v, rec)
+		return
+	}
 	switch rec.Name {
 	case history.ActivityRequested:
-		v.state, v.Attempt, v.host, v.agent = works, max(p.Attempt, 1), p.Mode == "host_mediated", p.AgentID
+		if n := max(p.Attempt, 1); n != v.Attempt {
+			v.Attempt, v.steps, v.step = n, 0, ""
+		}
+		v.state, v.host, v.agent = works, p.Mode == "host_mediated", p.AgentID
 	case history.ActivityCompleted:
 		if p.Replayed {
 			return
@@ -161,6 +168,24 @@ func (t *Tree) fact(r *run, v *Visit, rec *history.Record) {
 		} else {
 			r.finish(v, succeeds, at)
 		}
+	}
+}
+
+// step takes a step that the executor of an attempt has recorded: the attempt goes on, asks, or rests until a time.
+func (t *Tree) step(v *Visit, rec *history.Record) {
+	p := &rec.Payload
+	key, kind, n, _ := p.Step()
+	if v.steps = n; kind != "woken" { // which says no more than that the attempt goes on
+		v.step = t.short(kind + " " + key)
+	}
+	v.Attempt, v.agent = max(p.Attempt, 1), p.AgentID
+	switch {
+	case rec.Name == history.InterruptRaised:
+		v.state, v.text = asks, t.short(p.Prompt)
+	case !p.DueAt.IsZero():
+		v.state, v.due = rests, p.DueAt
+	default:
+		v.state, v.text, v.due = works, "", time.Time{}
 	}
 }
 

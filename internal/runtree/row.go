@@ -18,7 +18,9 @@ type row struct {
 	kind   string
 	took   string
 	detail []Part
-	passed bool
+	// trouble is the number of the part of detail that is an error, from 1 on; 0 for none. It may take lines of its own.
+	trouble int
+	passed  bool
 }
 
 // maxItems is how many items of a map are shown at once, maxOutput how many characters of an output.
@@ -49,7 +51,8 @@ func (w *rows) sequence(s *sequence, depth int) {
 // visit adds the row of a visit, and under it what goes on within.
 func (w *rows) visit(v *Visit, depth int) {
 	open := v.Ended.IsZero()
-	r := row{depth: depth, glyph: v.glyph(), name: v.name(), took: w.took(v), detail: w.detail(v), passed: !open}
+	r := row{depth: depth, glyph: v.glyph(), name: v.name(), took: w.took(v), passed: !open}
+	r.detail, r.trouble = w.detail(v)
 	if v.node != nil {
 		r.kind = string(v.node.Type)
 	}
@@ -89,7 +92,7 @@ func (w *rows) branch(block *Visit, b *branch, depth int) {
 		return
 	case last.state == fails && last.Chosen == "":
 		r.glyph, r.took = Part{Bad, "✗"}, picture.Elapsed(last.Ended.Sub(b.visits[0].Began))
-		r.detail = []Part{{Plain, w.tree.clean(last.Node + ": " + last.text)}}
+		r.detail, r.trouble = []Part{{Plain, w.tree.clean(last.Node + ": " + last.text)}}, 1
 	default:
 		r.glyph, r.took = Part{Good, "✓"}, picture.Elapsed(last.Ended.Sub(b.visits[0].Began))
 		if n := len(b.visits) + b.forgotten; n > 1 {
@@ -133,7 +136,7 @@ func (v *Visit) glyph() Part {
 		return Part{Waiting, "↻"}
 	case asks, listens:
 		return Part{Waiting, "?"}
-	case timed, queued:
+	case timed, rests, queued:
 		return Part{Waiting, "…"}
 	}
 	if v.host {
@@ -162,9 +165,8 @@ func Seconds(d time.Duration) string {
 	return d.String()
 }
 
-// detail is what else there is to say of a visit.
-func (w *rows) detail(v *Visit) []Part {
-	var parts []Part
+// detail is what else there is to say of a visit, and which part of it is an error.
+func (w *rows) detail(v *Visit) (parts []Part, trouble int) {
 	say := func(style Style, format string, args ...any) {
 		if text := w.tree.clean(fmt.Sprintf(format, args...)); text != "" {
 			parts = append(parts, Part{style, text})
@@ -196,8 +198,11 @@ func (w *rows) detail(v *Visit) []Part {
 		}
 		say(Waiting, "%s %s", attempt(v.Attempt+1), when)
 		say(Plain, "%s", v.text)
+		trouble = len(parts)
 	case timed:
 		say(Waiting, "%s", w.left(v.due))
+	case rests:
+		say(Waiting, "rests: %s", w.left(v.due))
 	case asks:
 		say(Waiting, "waits for an answer")
 		say(Plain, "%s", v.text)
@@ -205,6 +210,7 @@ func (w *rows) detail(v *Visit) []Part {
 		say(Waiting, "waits for the signal %q", v.text)
 	case fails:
 		say(Plain, "%s", v.text)
+		trouble = len(parts)
 		if v.Chosen != "" {
 			say(Waiting, "goes on at %s", v.Chosen)
 		}
@@ -217,6 +223,9 @@ func (w *rows) detail(v *Visit) []Part {
 			say(Plain, "at agent %s", v.agent)
 		}
 	}
+	if v.steps > 0 {
+		say(Plain, "%s", v.stepsText())
+	}
 	w.within(v, say)
 	if v.counted {
 		say(Faint, "%d+%d tokens", v.in, v.out)
@@ -227,7 +236,16 @@ func (w *rows) detail(v *Visit) []Part {
 	if w.rich && v.state == succeeds && v.items == nil && v.child == nil {
 		say(Faint, "%s", Line{Parts: []Part{{Text: v.made}}}.cut(maxOutput).Text())
 	}
-	return parts
+	return parts, trouble
+}
+
+// stepsText is how many steps the newest attempt has recorded, and while it works the last one.
+func (v *Visit) stepsText() string {
+	text := fmt.Sprintf("%d %s", v.steps, plural(v.steps, "step"))
+	if v.state == works {
+		text += ", last " + v.step
+	}
+	return text
 }
 
 // within says how far branches, items and a subworkflow have come.

@@ -139,6 +139,8 @@ type Visit struct {
 	agent     string
 	due       time.Time // of a timer, or of the next attempt
 	text      string    // what is asked, which signal is waited for, what went wrong
+	steps     int       // that its attempt has recorded
+	step      string    // the newest one
 	undoes    string    // the node whose work it undoes
 	made      string    // the beginning of its output
 	in, out   int64
@@ -177,6 +179,7 @@ const (
 	queued
 	retries  // waits for its next attempt
 	timed    // waits for a time
+	rests    // an attempt that waits for a time
 	asks     // waits for an answer
 	listens  // waits for a signal
 	succeeds // has ended

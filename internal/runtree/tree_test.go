@@ -98,8 +98,18 @@ func TestFrames(t *testing.T) {
 	}{
 		{"trip", []time.Duration{0, 500, 1100, 2500, 4200, 7100, 8500, 10_500, 12_200, 60_000}},
 		{"loop", []time.Duration{2000, 60_000}},
+		{"troubled", []time.Duration{8500, 10_500, 60_000}},
+		{"journal", []time.Duration{2500, 4500, 5500, 6500, 8500, 9500, 60_000}},
 	} {
-		r := read(t, c.name)
+		var r recorded
+		switch c.name {
+		case "troubled":
+			r = troubled(t)
+		case "journal":
+			r = journaled(t)
+		default:
+			r = read(t, c.name)
+		}
 		for _, size := range [][2]int{{60, 16}, {120, 40}} {
 			t.Run(fmt.Sprintf("%s_%d", c.name, size[0]), func(t *testing.T) {
 				t.Parallel()
@@ -123,10 +133,109 @@ func TestFrames(t *testing.T) {
 	}
 }
 
+// troubled is a run with errors too long for a line: in a branch, before another attempt, and at its end.
+func troubled(t *testing.T) recorded {
+	t.Helper()
+	document, err := definition.Parse([]byte(`{"document":{"schema":"s","name":"trip","version":"1"},"state_schema":{"type":"object"},"nodes":[
+		{"id":"begin","type":"start"},
+		{"id":"gather","type":"parallel","config":{"join":"any","branches":[{"name":"web","entry":"search"},{"name":"papers","entry":"read"}]}},
+		{"id":"search","type":"step","config":{"handler":"h"}},
+		{"id":"read","type":"tool_call","retry":{"max_attempts":2},"config":{"server":"s","tool":"t","arguments":{}}},
+		{"id":"finish","type":"end"}],"edges":[{"source":"__start__","target":"begin"},{"source":"begin","target":"gather"},
+		{"source":"gather","target":"finish"},{"source":"search","target":"finish"},{"source":"read","target":"finish"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, problems := definition.Compile(document, definition.Options{})
+	if program == nil {
+		t.Fatal(problems)
+	}
+	span := func(branch, entry string) *history.ParallelSpan {
+		return &history.ParallelSpan{ParallelNodeID: "gather", JoinTargetID: "finish", BranchName: branch, BranchEntryNodeID: entry}
+	}
+	long := "no answer from https://library.example.org/v2/papers?topic=tides&limit=100 within 30s; the service says: " +
+		strings.Repeat("the index is being rebuilt and answers again later; ", 5)
+	began := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	return everySecond("t1", program, began, []history.Record{
+		{Name: history.ExecutionStarted, Payload: history.Payload{WorkflowName: "trip", WorkflowVersion: "1"}},
+		{Name: history.NodeScheduled, Payload: history.Payload{NodeID: "gather", Visit: 1}},
+		{Name: history.ParallelForked, Payload: history.Payload{NodeID: "gather", BranchNames: []string{"web", "papers"}}},
+		{Name: history.NodeScheduled, Payload: history.Payload{NodeID: "search", Visit: 1, Span: span("web", "search")}},
+		{Name: history.ActivityRequested, Payload: history.Payload{NodeID: "search", Visit: 1, Attempt: 1, Span: span("web", "search")}},
+		{Name: history.NodeScheduled, Payload: history.Payload{NodeID: "read", Visit: 1, Span: span("papers", "read")}},
+		{Name: history.ActivityRequested, Payload: history.Payload{NodeID: "read", Visit: 1, Attempt: 1, Span: span("papers", "read")}},
+		{Name: history.ActivityFailed, Payload: history.Payload{
+			NodeID: "read", Visit: 1, Attempt: 1, Span: span("papers", "read"), Code: "UPSTREAM_DOWN", Error: long, WillRetry: true, RetryAt: began.Add(20 * time.Second),
+		}},
+		{Name: history.ActivityFailed, Payload: history.Payload{NodeID: "search", Visit: 1, Attempt: 1, Span: span("web", "search"), Code: "NO_ROUTE", Error: "the host is not known here"}},
+		{Kind: history.Command, Name: history.FailNode, Payload: history.Payload{NodeID: "search", Visit: 1, Reason: "activity_failed", Message: "the host is not known here"}},
+		{Name: history.ActivityRequested, Payload: history.Payload{NodeID: "read", Visit: 1, Attempt: 2, Span: span("papers", "read")}},
+		{Name: history.ActivityFailed, Payload: history.Payload{NodeID: "read", Visit: 1, Attempt: 2, Span: span("papers", "read"), Code: "UPSTREAM_DOWN", Error: long}},
+		{Kind: history.Command, Name: history.FailNode, Payload: history.Payload{NodeID: "read", Visit: 1, Reason: "activity_failed", Message: long}},
+		{Kind: history.Command, Name: history.FailNode, Payload: history.Payload{NodeID: "gather", Visit: 1, Reason: "branches_failed", Message: long}},
+		{Name: history.ExecutionFailed, Payload: history.Payload{Error: long, Code: "UPSTREAM_DOWN", FailedNodeID: "gather"}},
+	})
+}
+
+// everySecond are events and commands of a run, one a second.
+func everySecond(id string, program *definition.Program, began time.Time, records []history.Record) recorded {
+	r := recorded{id: id, programs: map[string]*definition.Program{id: program}}
+	for i, rec := range records {
+		if rec.Kind == "" {
+			rec.Kind = history.Event
+		}
+		rec.Seq, rec.CreatedAt = int64(i+1), began.Add(time.Duration(i)*time.Second)
+		r.entries = append(r.entries, entry{id, rec})
+	}
+	return r
+}
+
+// journaled is a run whose attempt records steps, asks, and rests.
+func journaled(t *testing.T) recorded {
+	t.Helper()
+	document, err := definition.Parse([]byte(`{"document":{"schema":"s","name":"trip","version":"1"},"state_schema":{"type":"object"},"nodes":[
+		{"id":"begin","type":"start"},{"id":"crawl","type":"step","config":{"handler":"h"}},{"id":"finish","type":"end"}],
+		"edges":[{"source":"__start__","target":"begin"},{"source":"begin","target":"crawl"},{"source":"crawl","target":"finish"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, problems := definition.Compile(document, definition.Options{})
+	if program == nil {
+		t.Fatal(problems)
+	}
+	began := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	step := func(n float64, key, kind string) history.Payload {
+		return history.Payload{NodeID: "crawl", Visit: 1, Attempt: 1, AgentStep: map[string]any{"key": key, "kind": kind, "n": n}}
+	}
+	asked, answered, rest := step(3, "q1", "question"), step(4, "q1", "answer"), step(6, "r1", "rest")
+	asked.Prompt, answered.SignalPayload, rest.DueAt = "Is this the right site?", map[string]any{"ok": true}, began.Add(2*time.Hour)
+	return everySecond("t1", program, began, []history.Record{
+		{Name: history.ExecutionStarted, Payload: history.Payload{WorkflowName: "trip", WorkflowVersion: "1"}},
+		{Name: history.NodeScheduled, Payload: history.Payload{NodeID: "crawl", Visit: 1}},
+		{Name: history.ActivityRequested, Payload: history.Payload{NodeID: "crawl", Visit: 1, Attempt: 1}},
+		{Name: history.ActivityRequested, Payload: step(1, "https://example.org/a/page/with/a/long/path/that/goes/on", "fetched")},
+		{Name: history.ActivityRequested, Payload: step(2, "/2", "fetched")},
+		{Name: history.InterruptRaised, Payload: asked},
+		{Name: history.InterruptResumed, Payload: answered},
+		{Name: history.ActivityRequested, Payload: step(5, "w5", "woken")},
+		{Name: history.ActivityRequested, Payload: rest},
+		{Name: history.ActivityRequested, Payload: step(7, "w7", "woken")},
+		{Name: history.ActivityCompleted, Payload: history.Payload{NodeID: "crawl", Visit: 1, Attempt: 1, Result: history.Some(map[string]any{"bytes": 42.0})}},
+		{Kind: history.Command, Name: history.CompleteNode, Payload: history.Payload{NodeID: "crawl"}},
+		{Name: history.ExecutionCompleted},
+	})
+}
+
 // TestFramesFit: at every record and in every size, the lines stay within the terminal, name the run first and its totals last.
 func TestFramesFit(t *testing.T) {
 	t.Parallel()
-	r := read(t, "trip")
+	for _, r := range []recorded{read(t, "trip"), troubled(t), journaled(t)} {
+		framesFit(t, r)
+	}
+}
+
+func framesFit(t *testing.T, r recorded) {
+	t.Helper()
 	for _, e := range r.entries {
 		tree, now := r.at(e.rec.CreatedAt.Sub(r.entries[0].rec.CreatedAt))
 		for _, size := range [][2]int{{20, 4}, {40, 8}, {80, 24}, {200, 60}} {
