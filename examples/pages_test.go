@@ -14,8 +14,10 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/graphtest"
+	"github.com/workflows-engine/workflows-engine/graph/lint"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/picture"
 	"github.com/workflows-engine/workflows-engine/internal/workflowtest"
 )
 
@@ -173,6 +175,20 @@ func TestFragmentsArePartsOfDefinitions(t *testing.T) {
 	}
 }
 
+// TestThePictureOfTheOrder: docs/definitions.md shows what the command graph draws of its first definition, which has nodes of all types.
+func TestThePictureOfTheOrder(t *testing.T) {
+	t.Parallel()
+	program, _ := definition.Compile(readPage(t, "definitions.md").definitions["order"], definition.Options{})
+	types := map[definition.Type]bool{}
+	for _, n := range program.Nodes {
+		types[n.Type] = true
+	}
+	drawn := "\n```mermaid\n" + picture.Mermaid(program, nil) + "```\n"
+	if page := string(read(t, filepath.Join("..", "docs", "definitions.md"))); len(types) != 12 || !strings.Contains(page, drawn) || strings.Count(page, "\n```mermaid\n") != 1 {
+		t.Errorf("docs/definitions.md does not show this picture of %d types:\n%s", len(types), drawn)
+	}
+}
+
 // TestRecipesUnderFailure: the recipes do what they are for when something goes wrong.
 func TestRecipesUnderFailure(t *testing.T) {
 	t.Parallel()
@@ -237,5 +253,41 @@ func TestTheTestOfThePage(t *testing.T) {
 		if !r.Passed() {
 			t.Errorf("%s: %+v", r.Test.Name, r.Differences)
 		}
+	}
+}
+
+// TestNodesOfThePages: the nodes that docs/activities.md shows, one after the other, are a definition without findings.
+func TestNodesOfThePages(t *testing.T) {
+	t.Parallel()
+	shown := fence.FindAllSubmatch(read(t, filepath.Join("..", "docs", "activities.md")), -1)
+	found := 0
+	for _, b := range shown {
+		if string(b[1]) != "yaml" {
+			continue
+		}
+		found++
+		part, err := definition.ParseYAML([]byte("nodes:\n" + string(b[3])))
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, b[3])
+		}
+		nodes := append([]any{object{"id": "begin", "type": "start"}}, part.Value().(object)["nodes"].([]any)...)
+		nodes = append(nodes, object{"id": "finish", "type": "end"})
+		edges := []any{object{"source": "__start__", "target": "begin"}}
+		for i := range nodes[1:] {
+			edges = append(edges, object{"source": nodes[i].(object)["id"], "target": nodes[i+1].(object)["id"]})
+		}
+		doc, err := definition.FromValue(object{
+			"document": object{"schema": "s", "name": "shown", "version": "1"}, "state_schema": object{"type": "object"}, "nodes": nodes, "edges": edges,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, findings := lint.Compile(doc, lint.Options{})
+		for _, f := range findings {
+			t.Errorf("%s %s in\n%s", f.Code, f.Message, b[3])
+		}
+	}
+	if found == 0 {
+		t.Error("docs/activities.md shows no nodes")
 	}
 }

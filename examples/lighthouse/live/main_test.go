@@ -157,3 +157,24 @@ func TestRefusedKey(t *testing.T) {
 	wants(t, "standard error", stderr, `^failed LLM_PROVIDER_ERROR run live-.*the key is refused`)
 	wants(t, "standard output", stdout, `^classify +llm_call +1 +gpt-4.1-mini .*failed: LLM_PROVIDER_ERROR`)
 }
+
+// TestThePageShowsAHistory: the table that examples/README.md shows is what the program prints, but for the times.
+func TestThePageShowsAHistory(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := regexp.MustCompile("(?s)\n```text\n(.*?)```\n").FindAllSubmatch(page, -1)
+	if len(shown) != 1 {
+		t.Fatalf("%d tables", len(shown))
+	}
+	plain := func(text string) string {
+		text = regexp.MustCompile(`\d+(ms|\.\ds|s)\b`).ReplaceAllString(text, "1s")
+		return regexp.MustCompile(` +`).ReplaceAllString(text, " ")
+	}
+	status, stdout, stderr := live(t, t.TempDir(), nil)
+	if status != 0 || !strings.Contains(plain(stdout), plain(string(shown[0][1]))) {
+		t.Errorf("status %d\n%s%s\nthe page shows\n%s", status, stderr, stdout, shown[0][1])
+	}
+}
