@@ -32,7 +32,7 @@ type Scenario struct {
 	// Answers are those of people, by the id of the interrupt node, as for Stubs. An interrupt without an answer stays open.
 	Answers map[string]Answer
 	Signals []Signal
-	// Cancel, unless nil, cancels the run.
+	// Cancel, unless nil, cancels the run. That it never comes is an error.
 	Cancel *Cancel
 	// Start is the time at which the run begins; the zero value is the beginning of 2026, UTC.
 	Start time.Time

@@ -30,6 +30,8 @@ type simulation struct {
 	coverage Coverage
 	visits   map[string]int
 	steps    int
+	// cancelled says that the scenario's cancel has come.
+	cancelled bool
 	// err is why the scenario does not fit the run.
 	err error
 }
@@ -78,6 +80,10 @@ func Simulate(doc *definition.Document, scenario Scenario) (*Outcome, error) {
 			break
 		}
 	}
+	if s.err == nil && scenario.Cancel != nil && !s.cancelled {
+		s.fail(problem.New(problem.ValidationError, "the cancel never comes: the run is %s after %s of its time", root.m.Status(), s.now.Sub(s.start)).
+			WithHint("Cancel it earlier, or while it waits at a node that it reaches."))
+	}
 	return s.outcome(root), s.err
 }
 
@@ -92,7 +98,10 @@ func (s *simulation) prepare() {
 		}
 	}
 	if c := s.scenario.Cancel; c != nil {
-		p := planned{Moment: c.Moment, do: func() { s.runs[0].take(machine.Cancel{Reason: c.Reason}) }}
+		p := planned{Moment: c.Moment, do: func() {
+			s.cancelled = true
+			s.runs[0].take(machine.Cancel{Reason: c.Reason})
+		}}
 		if p.When == "" {
 			s.after(p.After, p.do)
 		} else {

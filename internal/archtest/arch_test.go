@@ -97,12 +97,18 @@ var rooms = map[string][]string{
 	"graph/machine":               {"history", "graph/problem", "graph/definition", "graph/expr", "graph/state", "internal/jsondelta", "internal/jsonvalue", "internal/jsonschema"},
 	"activities":                  {"graph/problem", "internal/jsonvalue", "internal/port"},
 	"activities/activitiestest":   {"activities", "graph/problem"},
+	"activities/chat":             {},
+	"activities/chat/chattest":    {"activities/chat", "internal/enginetest"},
 	"internal/childprocess":       {"graph/problem"},
 	"activities/toolcall":         {"activities", "graph/expr", "graph/problem", "internal/childprocess", "internal/jsonschema", "internal/jsonvalue", "internal/port", "internal/suggest", "internal/wait"},
 	"activities/stepcommand":      {"activities", "graph/problem", "internal/childprocess", "internal/jsonvalue"},
 	"internal/manifest":           {"activities/stepcommand", "activities/toolcall", "graph/problem", "internal/jsonobject", "internal/jsonvalue", "internal/suggest"},
-	"activities/llmcall":          {"activities", "graph/problem", "graph/expr", "internal/jsonobject", "internal/jsonschema", "internal/jsonvalue", "internal/port"},
+	"activities/llmcall":          {"activities", "activities/chat", "graph/problem", "graph/expr", "internal/jsonobject", "internal/jsonschema", "internal/jsonvalue", "internal/port"},
 	"delegate":                    {"activities", "graph/problem", "internal/jsonvalue", "internal/port", "internal/wait"},
+	"delegate/agentloop":          {"activities/chat", "graph/expr", "graph/problem", "internal/jsonschema", "internal/jsonvalue", "internal/suggest"},
+	"delegate/agent":              {"activities", "activities/chat", "delegate", "delegate/agentloop", "graph/problem", "internal/jsonvalue", "internal/suggest", "internal/wait"},
+	"delegate/agent/mcptools":     {"activities/toolcall", "delegate/agent"},
+	"internal/agentfile":          {"delegate/agentloop", "graph/expr", "graph/problem", "internal/jsonobject", "internal/jsonschema", "internal/jsonvalue", "internal/suggest"},
 	"graph/runview":               {"history", "graph/problem", "graph/definition", "graph/machine", "internal/jsonvalue"},
 	"history/internal/shortform": {
 		"history", "graph/problem", "internal/jsondelta", "internal/jsonvalue",
@@ -111,7 +117,7 @@ var rooms = map[string][]string{
 		"history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "internal/jsonvalue", "internal/jsonschema",
 	},
 	"graph/actor":    {"history", "graph/machine"},
-	"graph/recorded": {"history", "graph/problem", "graph/machine", "graph/runview"},
+	"graph/recorded": {"activities", "history", "graph/problem", "graph/admit", "graph/machine", "graph/runview"},
 	"graph/execution": {
 		"history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/actor", "graph/admit", "graph/recorded", "graph/trace", "internal/jsonvalue",
 		"graph/capable", "graph/runlock", "graph/runstate", "graph/tree",
@@ -124,7 +130,7 @@ var rooms = map[string][]string{
 	"graph/library":  {"internal/guard", "internal/jsonvalue", "internal/suggest", "history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/admit", "graph/capable", "graph/execution"},
 	"graph/replay":   {"internal/jsonschema", "internal/jsonvalue", "history", "graph/problem", "graph/definition", "graph/machine", "graph/library", "graph/survey"},
 	"graph/transfer": {
-		"history", "history/runfile", "graph/problem", "graph/definition", "graph/actor", "graph/admit", "graph/execution", "graph/library", "graph/replay",
+		"history", "history/runfile", "graph/problem", "graph/definition", "graph/machine", "graph/actor", "graph/admit", "graph/capable", "graph/library", "graph/recorded", "graph/replay",
 	},
 	"graph/survey":   {"history", "graph/problem", "graph/machine", "graph/runview", "graph/recorded", "graph/execution", "graph/library"},
 	"graph/perform":  {"internal/guard", "history", "activities", "delegate", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/execution", "graph/limit", "graph/trace", "internal/jsonvalue", "internal/port"},
@@ -150,8 +156,8 @@ var rooms = map[string][]string{
 	"internal/httpworkflow": {"graph/definition", "graph/problem", "internal/config/envname", "internal/wait"},
 	"internal/config": {
 		"internal/catalog", "internal/childprocess", "internal/config/envname", "internal/httpworkflow", "internal/mcpserver/elicit", "internal/memory",
-		"activities/stepcommand", "activities/toolcall", "internal/manifest",
-		"activities", "activities/llmcall", "delegate", "history", "history/historymem", "history/historysql", "graph", "graph/problem",
+		"activities/stepcommand", "activities/toolcall", "internal/agentfile", "internal/manifest",
+		"activities", "activities/llmcall", "delegate", "delegate/agent", "delegate/agent/mcptools", "history", "history/historymem", "history/historysql", "graph", "graph/problem",
 		"graph/definition", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/signing",
 	},
 	"internal/runjson": {"history", "internal/config/envname", "graph/machine", "graph/runview", "internal/jsondelta", "internal/jsonvalue"},
@@ -166,7 +172,7 @@ var rooms = map[string][]string{
 	},
 	"internal/cli": {
 		"internal/buildstamp", "internal/catalog", "internal/explain", "internal/format", "internal/scaffold", "graph/graphtest", "internal/guide", "internal/wait", "internal/workflowtest",
-		"activities", "activities/toolcall", "internal/manifest", "internal/sdnotify",
+		"activities", "activities/toolcall", "internal/agentfile", "internal/manifest", "internal/sdnotify", "internal/suggest",
 		"conformance", "history", "history/runfile", "graph", "graph/problem", "graph/definition", "graph/lint", "graph/machine",
 		"internal/config", "internal/config/envname", "internal/jsonvalue", "internal/jsonschema", "internal/mcphost", "internal/doctor", "internal/memory", "internal/picture", "internal/runjson", "internal/runtree", "internal/shellword", "schemas",
 	},
@@ -231,7 +237,7 @@ func TestArrowsRunDown(t *testing.T) {
 }
 
 // pure are the rooms that do no I/O and read no clock.
-var pure = []string{"graph/runview", "graph/admit", "graph/problem", "graph/expr", "graph/state", "graph/definition", "graph/lint", "graph/machine", "internal/jsonvalue", "internal/runjson", "internal/runtree", "internal/jsonobject", "internal/jsondelta", "internal/jsonschema"}
+var pure = []string{"activities/chat", "delegate/agentloop", "graph/runview", "graph/admit", "graph/problem", "graph/expr", "graph/state", "graph/definition", "graph/lint", "graph/machine", "internal/jsonvalue", "internal/runjson", "internal/runtree", "internal/jsonobject", "internal/jsondelta", "internal/jsonschema"}
 
 func TestPureRoomsDoNoIO(t *testing.T) {
 	t.Parallel()

@@ -12,7 +12,7 @@ import (
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
-	for _, pattern := range []string{"*.md", "docs/*.md", "examples/*.md", "examples/*/*.md", "history/historysql/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "examples/*.md", "examples/*/*.md", "history/historysql/*.md", "internal/release/npm/*.md"} {
 		paths, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			t.Fatal(err)
@@ -115,6 +115,13 @@ func TestCodesOfThePagesExist(t *testing.T) {
 	}
 	known, variables := map[string]bool{}, settings(t)
 	for _, m := range regexp.MustCompile(`Code = "(\w+)"`).FindAllStringSubmatch(string(src), -1) {
+		known[m[1]] = true
+	}
+	results, err := os.ReadFile(filepath.Join(root, "delegate/agentloop/tools.go")) // codes of results that models read
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^\t\w+ += "([A-Z_]+)"$`).FindAllStringSubmatch(string(results), -1) {
 		known[m[1]] = true
 	}
 	for path, text := range pages(t) {

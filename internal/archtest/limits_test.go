@@ -77,6 +77,7 @@ var limitTables = []struct {
 		{"a line of a file to import | %sB | `IMPORT_INVALID`", "history/runfile/read.go", "MaxLineBytes"},
 		{"a file with settings | %sB | `USAGE_ERROR`", "internal/config/files.go", "maxSettingsBytes"},
 		{"a manifest, or a list of step commands | %sB | `MANIFEST_INVALID`", "internal/manifest/manifest.go", "MaxBytes"},
+		{"a list of agents, or a file with instructions | %sB | `AGENT_CONFIG_INVALID`", "internal/agentfile/file.go", "MaxBytes"},
 		{"a file with a secret | %sB | `USAGE_ERROR`", "internal/config/secret.go", "maxSecretBytes"},
 		{"what a step command prints as its answer | %sB | `ACTIVITY_OUTPUT_TOO_LARGE`", "activities/stepcommand/config.go", "DefaultMaxOutputBytes"},
 		{"what is logged of a step command's standard error | %sB | the rest is left out", "activities/stepcommand/config.go", "DefaultMaxLogBytes"},

@@ -142,7 +142,7 @@ func (c *Catalog) judge(name string, text []byte, unread error) (*Workflow, *Bro
 		return refuse(err)
 	}
 	broken.Name = cmp.Or(head(doc).text("name"), broken.Name)
-	prog, findings := lint.Compile(doc, definition.Options{})
+	prog, findings := lint.Compile(doc, lint.Options{})
 	if prog == nil {
 		return refuse(admit.RefusedDefinition(findings))
 	}

@@ -3,6 +3,7 @@ package guide
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -50,7 +51,39 @@ func Hint(topic string) string {
 	if near := suggest.DidYouMean(topic, topics); near != "" {
 		return near
 	}
+	if near := suggest.Hint(about(topic)); near != "" {
+		return near
+	}
 	return "The topics are " + problem.AndList(topics) + "."
+}
+
+// code is what a page names as part of a definition, word any of its words.
+var (
+	code = regexp.MustCompile("`([a-z_]{3,})|([a-z_]{3,}):")
+	word = regexp.MustCompile(`[a-z_]{3,}`)
+)
+
+// about returns the topic whose page has a part of a definition most often, or else the part that is nearest to it; "" for none.
+func about(part string) string {
+	known, most, topic := map[string]bool{}, map[string]int{}, map[string]string{}
+	for _, e := range entries()[1:] { // the first has something of all, and so do the recipes
+		if e.topic == recipes {
+			break
+		}
+		for _, m := range code.FindAllStringSubmatch(e.text, -1) {
+			known[m[1]+m[2]] = true
+		}
+		count := map[string]int{}
+		for _, w := range word.FindAllString(e.text, -1) {
+			if count[w]++; count[w] > most[w] {
+				most[w], topic[w] = count[w], e.topic
+			}
+		}
+	}
+	if known[part] {
+		return topic[part]
+	}
+	return topic[suggest.Nearest(part, slices.Sorted(maps.Keys(known)))]
 }
 
 // entries are the sections of the pages.

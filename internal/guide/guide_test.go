@@ -43,3 +43,16 @@ func TestTopics(t *testing.T) {
 		t.Errorf("the page of an extension does not say how to name it:\n%s", page)
 	}
 }
+
+// TestHint: the topic that was probably meant is that with a similar name, or that which says most about the word.
+func TestHint(t *testing.T) {
+	t.Parallel()
+	for topic, want := range map[string]string{
+		"compensat": `"compensate"`, "llm-call": `"llm_call"`, "rollbak": `"compensate"`, "rollback": `"compensate"`, "max_attempts": `"retries-and-timeouts"`,
+		"resume_shema": `"interrupt"`, "qqqqqqqq": "The topics are definition",
+	} {
+		if got := guide.Hint(topic); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", topic, got)
+		}
+	}
+}

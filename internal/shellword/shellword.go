@@ -15,6 +15,14 @@ func Line(words ...string) string {
 	return strings.Join(quoted, " ")
 }
 
+// Command is the line of a command with its operands and its flags. An operand that would be read as a flag comes last, after "--".
+func Command(command, operands []string, flags ...string) string {
+	if slices.ContainsFunc(operands, func(o string) bool { return strings.HasPrefix(o, "-") }) {
+		return Line(slices.Concat(command, flags, []string{"--"}, operands)...)
+	}
+	return Line(slices.Concat(command, operands, flags)...)
+}
+
 // Quote puts single quotes around a word if it needs them.
 func Quote(word string) string {
 	plain := word != "" && !slices.ContainsFunc([]rune(word), func(r rune) bool {

@@ -24,3 +24,15 @@ func TestLine(t *testing.T) {
 		}
 	}
 }
+
+func TestCommand(t *testing.T) {
+	t.Parallel()
+	resume := []string{"engine", "resume"}
+	for operand, want := range map[string]string{
+		"r1": "engine resume r1 ask --payload -1", "-x": "engine resume --payload -1 -- -x ask", "--": "engine resume --payload -1 -- -- ask",
+	} {
+		if got := shellword.Command(resume, []string{operand, "ask"}, "--payload", "-1"); got != want {
+			t.Errorf("%q: got %s, want %s", operand, got, want)
+		}
+	}
+}

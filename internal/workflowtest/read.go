@@ -62,8 +62,11 @@ func (r *reader) test(t *Test, o *jsonobject.Object) {
 	}
 	for _, v := range o.Get("signals").Elements() {
 		signal := v.Object()
+		v := signal.Require("name")
+		name := v.NonEmpty()
+		r.signal(v, name)
 		s.Signals = append(s.Signals, graphtest.Signal{
-			Name: signal.Require("name").NonEmpty(), Payload: signal.Get("payload").Map(), Moment: r.moment(signal),
+			Name: name, Payload: signal.Get("payload").Map(), Moment: r.moment(signal),
 		})
 		signal.Close()
 	}
@@ -242,6 +245,25 @@ func (r *reader) node(v jsonobject.Value, id, what string, types ...definition.T
 	}
 	if len(types) > 0 && !slices.Contains(types, n.Type) {
 		v.Fail("node", "node %q is of type %s and takes no %s", id, n.Type, strings.TrimPrefix(strings.TrimPrefix(what, "an "), "a "))
+	}
+}
+
+// signal checks that some node waits for a signal: one that nobody waits for never comes. Those of subworkflows are not looked for.
+func (r *reader) signal(v jsonobject.Value, name string) {
+	if r.prog == nil || name == "" {
+		return
+	}
+	var awaited []string
+	for _, n := range r.prog.Nodes {
+		if n.Type == definition.Subworkflow {
+			return
+		}
+		if n.Wait != nil && n.Wait.Kind == definition.WaitSignal {
+			awaited = append(awaited, n.Wait.Signal)
+		}
+	}
+	if !slices.Contains(awaited, name) {
+		v.Fail("signal", "no node of the definition waits for the signal %q", name).Hint = suggest.DidYouMean(name, awaited)
 	}
 }
 

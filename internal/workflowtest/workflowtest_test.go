@@ -79,7 +79,6 @@ tests:
       sub/think: {output: {x: 1, y: 2}, delay: 1m}
     answers: {ask: [{payload: {ok: true}, after: 1h}]}
     signals: [{name: go, payload: {by: kim}, when: go, after: 1s}]
-    cancel: {after: 2h, when: go, reason: slow}
     expect:
       status: completed
       path: [a, build, ask, sub, go, z]
@@ -117,7 +116,8 @@ func TestDifferences(t *testing.T) {
 		{"- attempts: [", "- fail: {code: BAD, message: boom, final: true}\n        - attempts: [", "status: completed, failed: BAD boom; path: a → build → ask → sub → go → z, a → build; visits of sub/think: 1, 0; " +
 			`state.by: "kim", nothing; state.image: "i", nothing; state.list: [1,{"a":"b"}], nothing; state.ok: true, nothing; state.x: 1, nothing; state.y: 2, nothing; ` +
 			`result: {"image":"i","list":[1,{"a":"b","c":"d"}]}, null; elapsed: 1h1m6s, 0s`},
-		{"signals: [{name: go, payload: {by: kim}, when: go, after: 1s}]\n    cancel: {after: 2h, when: go", "cancel: {after: 2m, when: go", "status: completed, cancelled: slow"},
+		{"signals: [{name: go, payload: {by: kim}, when: go, after: 1s}]", "cancel: {after: 2m, when: go, reason: slow}", "status: completed, cancelled: slow"},
+		{"after: 1s}]", "after: 1s}]\n    cancel: {after: 2h, when: go}", "the cancel never comes: the run is completed after 1h1m6s of its time"},
 		{"answers: {ask", "answers: {", "status: completed, interrupted at ask"},
 		{"sub/think: {output: {x: 1, y: 2}, delay: 1m}", "", `node "sub/think" (llm_call) of workflow "part" is called and has no stub. Add it to the test:
   stubs:
@@ -187,8 +187,8 @@ var mutations = []struct{ from, to, want string }{
 	{"signals: [{name: go", "signals: [{nam: go", `missing member "name"`},
 	{"when: go, after: 1s", "when: gone, after: 1s", `the definition has no node "gone"`},
 	{"when: go, after: 1s", "when: '', after: 1s", "must not be empty"},
-	{"cancel: {after: 2h", "cancel: {after: -2h", `invalid duration "-2h"`},
-	{"reason: slow", "because: slow", `unknown member "because"`},
+	{"after: 1s}]", "after: 1s}]\n    cancel: {after: -2h}", `invalid duration "-2h"`},
+	{"after: 1s}]", "after: 1s}]\n    cancel: {because: slow}", `unknown member "because"`},
 	{"status: completed", "status: complete", `expected completed, failed, cancelled, refused, interrupted or awaiting_signal, found "complete"`},
 	{"path: [a, build", "path: [1, build", "expected string, found number"},
 	{"visits: {build: 1", "visits: {build: -1", "expected a whole number"},
@@ -243,5 +243,29 @@ func TestMutations(t *testing.T) {
 		if violations := schema.Validate(value(t, text)); (len(violations) == 0) != (err == nil || beyond) {
 			t.Errorf("%q: the reader says %q, the schema %v", m.to, found, violations)
 		}
+	}
+}
+
+// TestSignalThatNobodyAwaits: a signal that no node waits for would never come, and the test pass without it.
+func TestSignalThatNobodyAwaits(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{
+		"w.workflow.yaml": `document: { schema: s, name: w, version: "1" }
+state_schema: { type: object }
+nodes:
+  - { id: a, type: start }
+  - { id: go, type: wait, config: { kind: signal, signal: approved } }
+  - { id: z, type: end }
+edges: [{ source: __start__, target: a }, { source: a, target: go }, { source: go, target: z }]
+`,
+		"w.test.yaml": "tests:\n  - name: t\n    signals: [{ name: aproved }]\n    expect: { status: awaiting_signal }\n",
+	})
+	_, err := workflowtest.Load(dir, "w.test.yaml")
+	b, ok := errors.AsType[*workflowtest.Broken](err)
+	if !ok || len(b.Err.Findings) != 1 {
+		t.Fatal(err)
+	}
+	if f := b.Err.Findings[0]; f.At.Line != 3 || f.Message != `no node of the definition waits for the signal "aproved"` || f.Hint != `did you mean "approved"?` {
+		t.Errorf("%+v", f)
 	}
 }

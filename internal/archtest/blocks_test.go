@@ -1,0 +1,170 @@
+package archtest_test
+
+import (
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// fenced is a block of a page between fences.
+type fenced struct {
+	page string // its path from the root, with slashes
+	line int
+	tag  string // what stands behind the first fence: a language, and a word or two for the test
+	text string
+}
+
+// blocks returns the fenced blocks of the pages.
+func blocks(t *testing.T) []fenced {
+	t.Helper()
+	fence := regexp.MustCompile("^ *(```+|~~~+)(.*)$")
+	var list []fenced
+	for file, text := range pages(t) {
+		page, err := filepath.Rel(root, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var open *fenced
+		for i, line := range strings.Split(text, "\n") {
+			switch m := fence.FindStringSubmatch(line); {
+			case m == nil && open != nil:
+				open.text += line + "\n"
+			case m != nil && open == nil:
+				open = &fenced{page: filepath.ToSlash(page), line: i + 1, tag: strings.TrimSpace(m[2])}
+			case m != nil:
+				list = append(list, *open)
+				open = nil
+			}
+		}
+		if open != nil {
+			t.Errorf("%s:%d: the block does not end", open.page, open.line)
+		}
+	}
+	return list
+}
+
+// claims say which test runs the blocks of a page: by a pattern for the page and the tag, the file of the test and its name. The first
+// that fits counts. A test that is named here goes through all such blocks, or fails.
+var claims = []struct{ page, tag, file, test string }{
+	{"docs/tutorial.md", "*", "internal/cli/tutorial_test.go", "TestTutorial"},
+	{"docs/definitions.md", "yaml fragment", "examples/pages_test.go", "TestFragmentsArePartsOfDefinitions"},
+	{"docs/definitions.md", "mermaid", "examples/pages_test.go", "TestThePictureOfTheOrder"},
+	{"docs/definitions.md", "*", "examples/pages_test.go", "TestPagesRun"},
+	{"docs/cookbook.md", "yaml", "examples/pages_test.go", "TestPagesRun"},
+	{"docs/activities.md", "yaml fragment", "examples/pages_test.go", "TestNodesOfThePages"},
+	{"docs/testing-workflows.md", "yaml", "examples/pages_test.go", "TestTheTestOfThePage"},
+	{"docs/codes.md", "yaml *", "internal/explain/explain_test.go", "TestExamplesAreTrue"},
+	{"docs/embedding.md", "go", "internal/archtest/docs_test.go", "TestTheEmbeddersPageShowsTheExample"},
+	{"*", "go", "internal/archtest/blocks_test.go", "TestGoOfThePagesIsCompiled"},
+	{"docs/architecture.md", "mermaid", "internal/archtest/blocks_test.go", "TestTheSequenceNamesRooms"},
+	{"examples/*/README.md", "sh", "internal/cli/pageruns_test.go", "TestCommandsOfTheExamples"},
+	{"examples/lighthouse/README.md", "json", "internal/cli/pageruns_test.go", "TestCommandsOfTheExamples"},
+	{"*", "sh", "internal/cli/pages_test.go", "TestCommandsOfThePages"},
+	{"docs/agents.md", "json", "internal/agentfile/agentfile_test.go", "TestTheFileOfThePage"},
+	{"docs/activities.md", "json", "internal/cli/pages_test.go", "TestSettingsOfThePages"},
+	{"docs/activities.md", "python", "internal/cli/pageruns_test.go", "TestThePythonStep"},
+	{"docs/activities.md", "text", "internal/cli/records_test.go", "TestThePageShowsARepair"},
+	{"docs/mcp.md", "json entry", "internal/cli/pageruns_test.go", "TestEntriesOfHosts"},
+	{"docs/mcp.md", "json", "internal/mcpserver/fit_test.go", "TestThePageShowsAReference"},
+	{"docs/mcp.md", "text", "cmd/workflows-engine-mcp/pages_test.go", "TestProxiesOfThePage"},
+	{"docs/operations.md", "ini", "internal/cli/pages_test.go", "TestTheUnitOfThePage"},
+	{"docs/operations.md", "text", "internal/runtree/picture_test.go", "TestThePageShowsATree"},
+	{"docs/testing-workflows.md", "text", "internal/cli/pageruns_test.go", "TestThePageShowsAFailedTest"},
+	{"examples/README.md", "text", "examples/lighthouse/live/main_test.go", "TestThePageShowsAHistory"},
+}
+
+// matches is path.Match, but * alone also stands for slashes.
+func matches(pattern, text string) bool {
+	ok, err := path.Match(pattern, text)
+	return pattern == "*" || ok && err == nil
+}
+
+// TestEveryBlockIsRun: each block of the pages is run, or at least read, by a test.
+func TestEveryBlockIsRun(t *testing.T) {
+	t.Parallel()
+	used := map[int]bool{}
+	for _, b := range blocks(t) {
+		at := slices.IndexFunc(claims, func(c struct{ page, tag, file, test string }) bool {
+			return matches(c.page, b.page) && matches(c.tag, b.tag)
+		})
+		if at < 0 {
+			t.Errorf("%s:%d: no test runs a block of %q", b.page, b.line, b.tag)
+		}
+		used[at] = true
+	}
+	for i, c := range claims {
+		src, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(c.file)))
+		if err != nil || !strings.Contains(string(src), "\nfunc "+c.test+"(t *testing.T)") {
+			t.Errorf("there is no %s in %s (%v)", c.test, c.file, err)
+		}
+		if !used[i] {
+			t.Errorf("no block of %s is %q", c.page, c.tag)
+		}
+	}
+}
+
+// TestGoOfThePagesIsCompiled: the Go code of the pages stands in the tests of a package, which compile and run it.
+func TestGoOfThePagesIsCompiled(t *testing.T) {
+	t.Parallel()
+	plain := func(text string) string {
+		var lines []string
+		for line := range strings.Lines(text) {
+			lines = append(lines, strings.TrimSpace(line))
+		}
+		return "\n" + strings.TrimSpace(strings.Join(lines, "\n")) + "\n"
+	}
+	sources := map[string]string{}
+	for _, pattern := range []string{"graph/*_test.go", "graph/graphtest/*_test.go", "conformance/*_test.go", "delegate/agent/*_test.go"} {
+		files, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			src, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sources[file] = plain(string(src))
+		}
+	}
+	for _, b := range blocks(t) {
+		if b.tag != "go" || b.page == "docs/embedding.md" {
+			continue
+		}
+		if !slices.ContainsFunc(slices.Collect(maps.Values(sources)), func(src string) bool { return strings.Contains(src, plain(b.text)) }) {
+			t.Errorf("%s:%d: no test of graph, graph/graphtest, conformance or delegate/agent has these lines:\n%s", b.page, b.line, b.text)
+		}
+	}
+}
+
+// TestTheSequenceNamesRooms: who takes part in the sequence of docs/architecture.md is a package, or one of the few that are none.
+func TestTheSequenceNamesRooms(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for _, b := range blocks(t) {
+		if b.page != "docs/architecture.md" || b.tag != "mermaid" {
+			continue
+		}
+		known := map[string]bool{}
+		for _, m := range regexp.MustCompile(`(?m)^    participant (\w+) as (\S+)`).FindAllStringSubmatch(b.text, -1) {
+			known[m[1]] = true
+			if _, isRoom := rooms[m[2]]; !isRoom && m[2] != "MCP" && m[2] != "history" {
+				t.Errorf("%s:%d: there is no package %s", b.page, b.line, m[2])
+			}
+		}
+		for _, m := range regexp.MustCompile(`(?m)^    (\w+)--?>>(\w+): \S`).FindAllStringSubmatch(b.text, -1) {
+			found++
+			if !known[m[1]] || !known[m[2]] {
+				t.Errorf("%s:%d: %s does not take part", b.page, b.line, m[0])
+			}
+		}
+		if steps := strings.Count(b.text, ">>"); found != steps || steps == 0 {
+			t.Errorf("%s:%d: %d of %d steps are read", b.page, b.line, found, steps)
+		}
+	}
+}
