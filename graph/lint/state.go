@@ -44,8 +44,7 @@ func (l *linter) newStateShapes() *stateShapes {
 	first := budget(maxWork) // so that the second pass has its own
 	// What assignments write is known from the state before; one pass is enough to know their names.
 	for _, source := range l.sources {
-		key := keyOfAssignment(nodePointer(source.Node), source.Pointer)
-		if key != "" && source.Node.SetState != nil && s.declared.members[key] == nil {
+		if key := assignedKey(source); key != "" && s.declared.members[key] == nil {
 			quiet := l.walker(source.Pointer, source.Node)
 			quiet.quiet++
 			quiet.budget = &first
