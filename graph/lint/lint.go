@@ -36,10 +36,7 @@ func Compile(d *definition.Document, o Options) (*definition.Program, problem.Fi
 	if program == nil {
 		return nil, findings
 	}
-	l := &linter{
-		program: program, sources: sources, budget: maxWork, compared: maxCompared, room: definition.MaxFindings - len(findings),
-		subworkflow: o.Subworkflow, children: map[string]*child{}, given: map[*definition.Node][]given{},
-	}
+	l := newLinter(program, sources, o.Subworkflow, definition.MaxFindings-len(findings))
 	l.check()
 	if len(l.findings) == 0 {
 		return program, findings
@@ -47,6 +44,13 @@ func Compile(d *definition.Document, o Options) (*definition.Program, problem.Fi
 	findings = append(slices.Clip(findings), l.findings...)
 	findings.Sort()
 	return program, findings
+}
+
+func newLinter(p *definition.Program, sources []definition.Source, subworkflow func(ref, pin string) *definition.Document, room int) *linter {
+	return &linter{
+		program: p, sources: sources, budget: maxWork, compared: maxCompared, room: room,
+		subworkflow: subworkflow, children: map[string]*child{}, given: map[*definition.Node][]given{},
+	}
 }
 
 // linter is what one lint knows.
