@@ -75,13 +75,13 @@ func (a *Agents) Work(ctx context.Context, req delegate.Request, j activities.Jo
 	if err != nil {
 		return activities.End{}, err
 	}
-	f := &flight{agents: a, req: req, journal: j, inputs: make(chan agentloop.Input), stops: map[string]context.CancelFunc{}}
+	w := &attempt{agents: a, req: req, journal: j, inputs: make(chan agentloop.Input), stops: map[string]context.CancelFunc{}}
 	if len(steps) == 0 {
-		f.machine = agentloop.New(a.resolved[req.AgentID], task(req.Input))
-	} else if f.machine, err = agentloop.Replay(recorded(steps), j.Begun()); err != nil {
+		w.machine = agentloop.New(a.resolved[req.AgentID], task(req.Input))
+	} else if w.machine, err = agentloop.Replay(recorded(steps), j.Begun()); err != nil {
 		return activities.End{}, err
 	}
-	return f.fly(ctx)
+	return w.run(ctx)
 }
 
 // task is the first message of an agent: the member of the input that says what to do, and the others as JSON.

@@ -10,11 +10,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 )
 
-// shortRest is the longest pause that is spent in the flight: a longer one is left to the engine, and costs no goroutine.
+// shortRest is the longest pause that an attempt waits for itself. A longer one is left to the engine, and costs no goroutine.
 const shortRest = 5 * time.Second
 
-// flight is one call of Work: it performs the effects of a loop, and records what comes of them.
-type flight struct {
+// attempt is one call of Work: it performs the effects of a loop and records their outcomes.
+type attempt struct {
 	agents  *Agents
 	req     delegate.Request
 	journal activities.Journal
@@ -26,94 +26,94 @@ type flight struct {
 	all   sync.WaitGroup
 }
 
-// patience is how long what has been told to stop may take to do so, before the agent goes on without it.
-const patience = 5 * time.Second
+// stopWait is how long an effect that is asked to stop may take. After that the agent goes on without it.
+const stopWait = 5 * time.Second
 
-// fly goes on until the agent has ended, or rests.
-func (f *flight) fly(ctx context.Context) (activities.End, error) {
+// run goes on until the agent has ended, or rests.
+func (w *attempt) run(ctx context.Context) (activities.End, error) {
 	work, stop := context.WithCancel(ctx)
-	defer f.land(ctx)
+	defer w.waitForEffects(ctx)
 	defer stop()
 	for {
-		b := f.machine.Ready()
+		b := w.machine.Ready()
 		switch {
 		case b.Done != nil:
-			return f.end(b)
+			return w.end(b)
 		case b.Question != nil:
 			return activities.End{Steps: steps(b.Steps), Question: question(b.Question)}, nil
-		case !b.Rest.IsZero() && b.Rest.Sub(f.agents.now()) > shortRest:
+		case !b.Rest.IsZero() && b.Rest.Sub(w.agents.now()) > shortRest:
 			return activities.End{Steps: steps(b.Steps), Until: b.Rest}, nil
 		}
-		if err := f.journal.Record(work, steps(b.Steps)...); err != nil {
+		if err := w.journal.Record(work, steps(b.Steps)...); err != nil {
 			return activities.End{}, err
 		}
 		for _, e := range b.Abandoned {
-			if stop := f.stops[e.ID()]; stop != nil {
+			if stop := w.stops[e.ID()]; stop != nil {
 				stop()
 			}
 		}
 		for _, e := range b.Effects {
-			f.begin(work, e)
+			w.begin(work, e)
 		}
-		in, err := f.next(work)
+		in, err := w.next(work)
 		if err != nil {
 			return activities.End{}, err
 		}
-		f.handle(in)
+		w.handle(in)
 	}
 }
 
 // next waits for what happens next: an outcome, or the end of the time that the agent may work.
-func (f *flight) next(ctx context.Context) (agentloop.Input, error) {
-	began := f.agents.now()
-	timer := time.NewTimer(f.machine.WorkLeft())
+func (w *attempt) next(ctx context.Context) (agentloop.Input, error) {
+	began := w.agents.now()
+	timer := time.NewTimer(w.machine.WorkLeft())
 	defer timer.Stop()
 	select {
-	case in := <-f.inputs:
+	case in := <-w.inputs:
 		return in, nil
 	case <-timer.C:
-		return agentloop.Expired{Worked: f.agents.now().Sub(began)}, nil
+		return agentloop.Expired{Worked: w.agents.now().Sub(began)}, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
 }
 
-// land waits for the effects under way, which have been told to stop. The outcome of an agent does not wait for a tool that does not obey;
-// a flight that was told to end does, so that Close can tell.
-func (f *flight) land(ctx context.Context) {
-	landed := make(chan struct{})
+// waitForEffects waits for the effects under way, whose contexts have ended. The outcome of an agent does not wait for a tool that ignores
+// its context. An attempt that was itself asked to stop does wait, so that Close can report it.
+func (w *attempt) waitForEffects(ctx context.Context) {
+	ended := make(chan struct{})
 	go func() {
-		f.all.Wait()
-		close(landed)
+		w.all.Wait()
+		close(ended)
 	}()
 	if ctx.Err() != nil {
-		<-landed
+		<-ended
 		return
 	}
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(stopWait)
 	defer timer.Stop()
 	select {
-	case <-landed:
+	case <-ended:
 	case <-timer.C:
 	case <-ctx.Done():
 	}
 }
 
-// handle gives the machine an input. One that does not fit any more, such as the result of a call that was abandoned, changes nothing.
-func (f *flight) handle(in agentloop.Input) { _ = f.machine.Handle(in, f.agents.now()) }
+// handle hands an input to the machine. One that no longer fits, such as the result of an abandoned call, changes nothing.
+func (w *attempt) handle(in agentloop.Input) { _ = w.machine.Handle(in, w.agents.now()) }
 
 // begin performs an effect in a goroutine of its own.
-func (f *flight) begin(ctx context.Context, e agentloop.Effect) {
+func (w *attempt) begin(ctx context.Context, e agentloop.Effect) {
 	ctx, stop := context.WithCancel(ctx)
-	f.stops[e.ID()] = stop
-	f.all.Go(func() {
+	w.stops[e.ID()] = stop
+	w.all.Go(func() {
 		defer stop()
-		in := f.perform(ctx, e)
+		in := w.perform(ctx, e)
 		if ctx.Err() != nil && failed(in) {
 			return // it was stopped: that says nothing about the tool or the model
 		}
 		select {
-		case f.inputs <- in:
+		case w.inputs <- in:
 		case <-ctx.Done():
 		}
 	})
