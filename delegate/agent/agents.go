@@ -38,9 +38,6 @@ func New(c Config) (*Agents, error) {
 		if err != nil {
 			return nil, err
 		}
-		if resolved.Hooks != (agentloop.Hooks{}) {
-			return nil, invalid(name, "hooks are not supported yet: leave Hooks empty, and use gates")
-		}
 		resolved, failure := agentloop.Resolve(resolved)
 		if failure != nil {
 			return nil, problem.New(failure.Code, "%s", failure.Message)

@@ -99,17 +99,29 @@ func (w *attempt) waitForEffects(ctx context.Context) {
 	}
 }
 
-// handle hands an input to the machine. One that no longer fits, such as the result of an abandoned call, changes nothing.
-func (w *attempt) handle(in agentloop.Input) { _ = w.machine.Handle(in, w.agents.now()) }
+// handle hands an input to the machine. One that no longer fits, such as the result of an abandoned call, changes nothing. A decision of a
+// hook that cannot be used counts as none.
+func (w *attempt) handle(in agentloop.Input) {
+	err := w.machine.Handle(in, w.agents.now())
+	if d, ok := in.(agentloop.Decided); ok && err != nil {
+		for _, e := range w.machine.Outstanding() {
+			if open, ok := e.(agentloop.Decide); ok && open.Key == d.Key {
+				_ = w.machine.Handle(unusable(&open, err.Error()), w.agents.now())
+				return
+			}
+		}
+	}
+}
 
 // begin performs an effect in a goroutine of its own.
 func (w *attempt) begin(ctx context.Context, e agentloop.Effect) {
 	ctx, stop := context.WithCancel(ctx)
 	w.stops[e.ID()] = stop
+	totals := w.machine.Totals().Map()
 	w.all.Go(func() {
 		defer stop()
-		in := w.perform(ctx, e)
-		if ctx.Err() != nil && failed(in) {
+		in := w.perform(ctx, e, totals)
+		if in == nil || ctx.Err() != nil && failed(in) {
 			return // it was stopped: that says nothing about the tool or the model
 		}
 		select {

@@ -13,7 +13,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
 
-func (w *attempt) perform(ctx context.Context, e agentloop.Effect) agentloop.Input {
+// perform performs an effect. totals are those of the attempt as it begins. It returns nil for a hook that has not decided because the
+// attempt ends.
+func (w *attempt) perform(ctx context.Context, e agentloop.Effect, totals map[string]any) agentloop.Input {
 	began := w.agents.now()
 	worked := func() time.Duration { return w.agents.now().Sub(began) }
 	switch e := e.(type) {
@@ -28,6 +30,8 @@ func (w *attempt) perform(ctx context.Context, e agentloop.Effect) agentloop.Inp
 	case agentloop.CallTool:
 		output, failure := w.call(ctx, &e)
 		return agentloop.ToolReturned{Key: e.Key, Output: output, Failure: failure, Worked: worked()}
+	case agentloop.Decide:
+		return w.decide(ctx, &e, totals)
 	case agentloop.Rest:
 		_ = wait.For(ctx, e.Until.Sub(w.agents.now()))
 		return agentloop.Woken{Key: e.Key}
@@ -78,6 +82,7 @@ func (w *attempt) ask(ctx context.Context, e *agentloop.AskModel, worked func() 
 var (
 	errTurn = errors.New("the turn has timed out")
 	errTool = errors.New("the call has timed out")
+	errHook = errors.New("the hook has timed out")
 )
 
 // call calls a tool. Whatever the tool does, there is a result.

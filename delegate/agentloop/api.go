@@ -78,6 +78,8 @@ type CallTool struct {
 type Decide struct {
 	Key, Agent, Tool string
 	Arguments        map[string]any
+	// Timeout is how long it may take.
+	Timeout time.Duration
 }
 
 // Rest pauses before a model is asked again.
