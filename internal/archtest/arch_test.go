@@ -107,6 +107,7 @@ var rooms = map[string][]string{
 	"delegate":                    {"activities", "graph/problem", "internal/jsonvalue", "internal/port", "internal/wait"},
 	"delegate/agentloop":          {"activities/chat", "graph/expr", "graph/problem", "internal/jsonschema", "internal/jsonvalue", "internal/suggest"},
 	"delegate/agent":              {"activities", "activities/chat", "delegate", "delegate/agentloop", "graph/problem", "internal/jsonvalue", "internal/suggest", "internal/wait"},
+	"delegate/agent/llmagent":     {"activities", "activities/llmcall", "delegate", "delegate/agent"},
 	"delegate/agent/mcptools":     {"activities/toolcall", "delegate/agent"},
 	"internal/agentfile":          {"delegate/agentloop", "graph/expr", "graph/problem", "internal/jsonobject", "internal/jsonschema", "internal/jsonvalue", "internal/suggest"},
 	"graph/runview":               {"history", "graph/problem", "graph/definition", "graph/machine", "internal/jsonvalue"},
@@ -157,7 +158,7 @@ var rooms = map[string][]string{
 	"internal/config": {
 		"internal/catalog", "internal/childprocess", "internal/config/envname", "internal/httpworkflow", "internal/mcpserver/elicit", "internal/memory",
 		"activities/stepcommand", "activities/toolcall", "internal/agentfile", "internal/manifest",
-		"activities", "activities/llmcall", "delegate", "delegate/agent", "delegate/agent/mcptools", "history", "history/historymem", "history/historysql", "graph", "graph/problem",
+		"activities", "activities/llmcall", "delegate", "delegate/agent", "delegate/agent/llmagent", "delegate/agent/mcptools", "history", "history/historymem", "history/historysql", "graph", "graph/problem",
 		"graph/definition", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/signing",
 	},
 	"internal/runjson": {"history", "internal/config/envname", "graph/machine", "graph/runview", "internal/jsondelta", "internal/jsonvalue"},
