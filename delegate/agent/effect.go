@@ -18,11 +18,11 @@ func (f *flight) perform(ctx context.Context, e agentloop.Effect) agentloop.Inpu
 	worked := func() time.Duration { return f.agents.now().Sub(began) }
 	switch e := e.(type) {
 	case agentloop.ListTools:
-		tools, err := guarded(ctx, f, "a toolset", func() ([]Tool, error) { return f.agents.list(ctx, e.Agent) })
+		l, err := guarded(ctx, f, "a toolset", func() (listing, error) { return f.agents.list(ctx, e.Agent, &f.req) })
 		if err != nil {
 			return agentloop.ToolsListed{Key: e.Key, Failure: failure(err)}
 		}
-		return agentloop.ToolsListed{Key: e.Key, Tools: tools}
+		return agentloop.ToolsListed{Key: e.Key, Tools: l.tools, System: l.said}
 	case agentloop.AskModel:
 		return f.ask(ctx, &e, worked)
 	case agentloop.CallTool:
@@ -87,10 +87,13 @@ func (f *flight) call(ctx context.Context, e *agentloop.CallTool) (any, *agentlo
 	f.req.Heartbeat(map[string]any{"agent": e.Agent, "key": e.Key, "activity": "tool", "tool": e.Tool})
 	output, err := guarded(ctx, f, "the tool", func() (any, error) {
 		set, err := f.agents.owner(ctx, e.Agent, e.Tool)
+		if err == nil {
+			set, err = narrowed(set, e.Agent, &f.req)
+		}
 		if err != nil {
 			return nil, err
 		}
-		return set.Call(ctx, Call{Name: e.Tool, Arguments: e.Arguments, Key: f.key(e.Key), Heartbeat: f.req.Heartbeat})
+		return set.Call(ctx, Call{Name: e.Tool, Arguments: e.Arguments, Key: f.key(e.Key), Heartbeat: f.req.Heartbeat, Request: f.req})
 	})
 	_, broken := errors.AsType[*brokenError](err)
 	switch {

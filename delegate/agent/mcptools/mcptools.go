@@ -3,7 +3,9 @@ package mcptools
 
 import (
 	"context"
+	"fmt"
 	"path"
+	"slices"
 	"sync"
 
 	"github.com/workflows-engine/workflows-engine/activities/toolcall"
@@ -57,6 +59,21 @@ func (t *Toolset) Tools(ctx context.Context) ([]agent.Tool, error) {
 	return tools, nil
 }
 
+// Warnings implements agent.Warner: it names the globs that match no tool of the server.
+func (t *Toolset) Warnings(ctx context.Context) ([]string, error) {
+	listed, err := t.calls.Tools(ctx, t.server)
+	if err != nil {
+		return nil, err
+	}
+	var warnings []string
+	for _, glob := range t.allow {
+		if !slices.ContainsFunc(listed, func(l toolcall.Tool) bool { ok, _ := path.Match(glob, l.Name); return ok }) {
+			warnings = append(warnings, fmt.Sprintf("server %q: the pattern %q matches none of its %d tools", t.server, glob, len(listed)))
+		}
+	}
+	return warnings, nil
+}
+
 func (t *Toolset) allowed(name string) bool {
 	if len(t.allow) == 0 {
 		return true
@@ -94,4 +111,4 @@ func (t *Toolset) name(ctx context.Context, called string) (string, error) {
 	return called, nil // the server says that it has no such tool
 }
 
-var _ agent.Toolset = (*Toolset)(nil)
+var _ agent.Warner = (*Toolset)(nil)
