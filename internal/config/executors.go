@@ -199,7 +199,7 @@ func (c *Config) addDelegates(e *Executors) error {
 	}
 	sdk := missing
 	if c.Agents != nil {
-		agents, err := c.NewAgents(c.Agents, e.tools)
+		agents, err := c.NewAgents(c.Agents, e.tools, e.Activities)
 		if err != nil {
 			return err
 		}

@@ -171,7 +171,7 @@ func index(root *os.Root, name string, info fs.FileInfo) *file {
 	of := strings.TrimSuffix(path.Base(name), path.Ext(name))
 	for _, s := range split(format(name), text) {
 		head := of + " " + s.title
-		f.sections = append(f.sections, indexed{slug: s.slug, title: s.title, head: wordsOf(head), words: wordsOf(head+"\n"+s.lead+s.text)})
+		f.sections = append(f.sections, indexed{slug: s.slug, title: s.title, head: wordsOf(head), words: wordsOf(head + "\n" + s.lead + s.text)})
 	}
 	return f
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate/agent"
+	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
@@ -127,7 +128,7 @@ func (t *Toolset) Call(ctx context.Context, c agent.Call) (any, error) {
 		offset, _ := c.Arguments["offset"].(float64)
 		return t.library.read(ref, t.bases, int(min(max(offset, 0), MaxFileBytes)))
 	}
-	return nil, activities.Fail(problem.Code("TOOL_UNKNOWN"), "knowledge bases have no tool %q", c.Name)
+	return nil, activities.Fail(agentloop.ToolUnknown, "knowledge bases have no tool %q", c.Name)
 }
 
 var (

@@ -8,8 +8,10 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/activities/toolcall"
 	"github.com/workflows-engine/workflows-engine/delegate/agent"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
 // Toolset are tools of one MCP server.
@@ -32,7 +34,7 @@ func New(calls *toolcall.Executor, server string, allow []string, options ...age
 
 // Tools implements agent.Toolset. Tools of the server that no glob matches are left out.
 func (t *Toolset) Tools(ctx context.Context) ([]agent.Tool, error) {
-	listed, err := t.calls.Tools(ctx, t.server)
+	listed, err := t.list(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +63,7 @@ func (t *Toolset) Tools(ctx context.Context) ([]agent.Tool, error) {
 
 // Warnings implements agent.Warner: it names the globs that match no tool of the server.
 func (t *Toolset) Warnings(ctx context.Context) ([]string, error) {
-	listed, err := t.calls.Tools(ctx, t.server)
+	listed, err := t.list(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +74,13 @@ func (t *Toolset) Warnings(ctx context.Context) ([]string, error) {
 		}
 	}
 	return warnings, nil
+}
+
+func (t *Toolset) list(ctx context.Context) ([]toolcall.Tool, error) {
+	if t.calls == nil {
+		return nil, activities.Fail(problem.MCPServerNotConfigured, "MCP server %q is not configured: there is no manifest", t.server)
+	}
+	return t.calls.Tools(ctx, t.server)
 }
 
 func (t *Toolset) allowed(name string) bool {

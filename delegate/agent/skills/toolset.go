@@ -7,6 +7,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate/agent"
+	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
@@ -98,7 +99,7 @@ func (t *Toolset) Narrow(names []string) (set agent.Toolset, missing []string) {
 // Call implements agent.Toolset.
 func (t *Toolset) Call(_ context.Context, c agent.Call) (any, error) {
 	if c.Name != Read {
-		return nil, activities.Fail(problem.Code("TOOL_UNKNOWN"), "skills have no tool %q", c.Name)
+		return nil, activities.Fail(agentloop.ToolUnknown, "skills have no tool %q", c.Name)
 	}
 	name, _ := c.Arguments["skill"].(string)
 	if !slices.Contains(t.names, name) {
