@@ -152,8 +152,10 @@ type Input interface{ input() }
 
 // ToolsListed is the outcome of ListTools.
 type ToolsListed struct {
-	Key     string
-	Tools   []Tool
+	Key   string
+	Tools []Tool
+	// System are texts of toolsets, which stand behind the instructions in the system text.
+	System  []string
 	Failure *Failure
 }
 
