@@ -149,7 +149,7 @@ func (s *server) entry(run runView, p *graph.Pending, room int) (entry members, 
 	first := runjson.First(run.Run)
 	entry = runjson.Pending(run.Run, p, first)
 	in := s.waitDocument(p)
-	task := slotsOf(&entry, in, "config", "delegate_input", "prompt", "output_schema", "resume_schema")
+	task := slotsOf(&entry, in, "config", "delegate_input", "prompt", "tool_calls", "show", "output_schema", "resume_schema")
 	var state []*slot
 	if i := indexOf(entry, "state"); i >= 0 {
 		state = []*slot{s.branchState(run, p, &entry, i)}
