@@ -38,7 +38,7 @@ func LineOf(r *history.Record) (l Line, ok bool) {
 	p := &r.Payload
 	b := body(p.AgentStep)
 	l.Key, l.Kind, _, ok = p.Step()
-	if !ok || !isAgents(l.Kind, b) {
+	if !ok || !isAgents(l.Kind, b) || ofEngine(l.Kind) && p.AgentID == "" {
 		return Line{}, false
 	}
 	l.Depth = strings.Count(l.Key, "/")
@@ -68,6 +68,8 @@ func LineOf(r *history.Record) (l Line, ok bool) {
 		l.By, l.Text = "answered", AnswerText(nil, p.SignalPayload, b.flag("expired"))
 	case "compacted":
 		l.By, l.Text = "compacted", compactedText(b)
+	case "woken":
+		l.By = "goes on"
 	}
 	return l, true
 }
@@ -96,12 +98,17 @@ func isAgents(kind string, b body) bool {
 	case "question":
 		return has("about", "calls")
 	case "answer":
-		return b != nil && isQuestionKey(b.text("key"))
+		return isQuestionKey(b.text("key"))
+	case "woken":
+		return true
 	case "compacted":
 		return has("upto")
 	}
 	return false
 }
+
+// ofEngine reports whether a kind of steps is the engine's, so that those of all executors look alike.
+func ofEngine(kind string) bool { return kind == "answer" || kind == "woken" }
 
 // isQuestionKey reports whether a key is one that agents give questions: q and a number.
 func isQuestionKey(key string) bool {

@@ -35,11 +35,15 @@ func (t *attempt) addStep(r *history.Record) {
 		t.totals = totals
 	}
 	line, ok := agentview.LineOf(r)
-	if !ok {
-		if len(t.steps) == 0 || t.steps[0].agent == nil || kind != machine.StepWoken { // which says no more than that the agent goes on
-			t.steps = append(t.steps, s)
-		}
+	if ok && len(t.steps) > 0 && t.steps[0].agent == nil {
+		ok = false // an executor of another kind, which names a step as agents do
+	}
+	switch {
+	case !ok:
+		t.steps = append(t.steps, s)
 		return
+	case kind == machine.StepWoken:
+		return // which says no more than that the agent goes on
 	}
 	if kind == machine.StepAnswer {
 		if q := t.question(key); q != nil {

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/agentview"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/elicit"
 	"github.com/workflows-engine/workflows-engine/internal/shellword"
 )
@@ -129,6 +131,28 @@ func (k *asking) cannotAsk(a *arguments, run *graph.Run, p *graph.Pending) error
 	}
 	a.Missing("resume_payload").Hint = why + ": ask them what prompt says" + besides(p) + " and send their answer"
 	return a.problem()
+}
+
+// questionText is what a person is asked in a form, with all that is shown beside it.
+func questionText(p *graph.Pending) string {
+	calls := agentview.Approval(p.Show)
+	switch {
+	case agentview.AsksPerson(p.Show):
+		return p.Prompt
+	case calls == nil:
+		return p.Question()
+	}
+	text := p.Prompt
+	for _, c := range calls {
+		arguments, err := json.MarshalIndent(c.Arguments, "", "  ")
+		if err != nil {
+			arguments = jsonvalue.Canonical(c.Arguments)
+		}
+		if text += "\n\n" + c.Tool + " " + string(arguments); c.MayHaveHappened {
+			text += "\nIt may have happened already: a process died during the call."
+		}
+	}
+	return text
 }
 
 // decisionsNote says how calls of an agent are decided.

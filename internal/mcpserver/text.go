@@ -149,9 +149,9 @@ func (s *server) task(p *graph.Pending) string {
 	switch {
 	case p.Kind == machine.WaitInterrupt:
 		text := ": " + jsonvalue.FirstUnits(p.Prompt, maxTaskText)
-		if calls := agentview.Approval(p.Show); calls != nil {
-			shown, _ := s.waitDocument(p).Show(agentview.CallsJSON(calls), maxTaskText, "/tool_calls")
-			return text + " tool_calls: " + string(shown)
+		if calls, _ := s.shownCalls(p, maxTaskText); calls != nil {
+			list := members{{"tool_calls", calls}}.Append(nil)
+			return text + " tool_calls: " + string(list[len(`{"tool_calls":`):len(list)-1])
 		}
 		if p.Show != nil && !agentview.AsksPerson(p.Show) {
 			shown, _ := s.waitDocument(p).Show(p.Show, maxTaskText, "/show")
