@@ -131,10 +131,17 @@ func (s *stateShapes) item(n *definition.Node, item *shape) { s.note(n, n.Map.As
 
 // note notes a member that the programs of a node find in the state.
 func (s *stateShapes) note(n *definition.Node, name string, value *shape) {
-	in := *s.at(n)
-	in.members = maps.Clone(in.members)
-	in.members[name] = value
-	s.as[n] = &in
+	s.as[n] = s.at(n).having(name, value)
+}
+
+// having is a shape whose member has another shape.
+func (s *shape) having(name string, value *shape) *shape {
+	out := *s
+	if out.members = maps.Clone(s.members); out.members == nil {
+		out.members = map[string]*shape{}
+	}
+	out.members[name] = value
+	return &out
 }
 
 // writers are the nodes that write keys of the state, and what of.
