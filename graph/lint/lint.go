@@ -8,10 +8,12 @@
 package lint
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
 // Options are those of definition.Compile, and where subworkflows are found. The zero value knows of none.
@@ -117,15 +119,21 @@ func (l *linter) walker(pointer string, n *definition.Node) *walker {
 // source looks at a program, and at where its output goes.
 func (l *linter) source(s definition.Source) {
 	w := l.walker(s.Pointer, s.Node)
-	out := w.query(s.Query, l.state.at(s.Node))
+	in, hint := l.state.at(s.Node), "write a program that gives a list"
+	if isItems(s) {
+		if near := l.list(s.Node); near != "" {
+			in = in.having(s.Node.Map.As, only(null))
+			hint = fmt.Sprintf("%s is a single item, while the node works on it; did you mean %q?", s.Node.Map.As, near)
+		}
+	}
+	out := w.query(s.Query, in)
 	l.mapped(s, out)
 	key := assignedKey(s)
 	switch {
 	case isItems(s):
 		l.state.item(s.Node, w.itemsOf(out))
 		if !out.unsure && out.kinds&array == 0 && out.kinds != nothing {
-			l.warn(problem.MapItemsInvalid, s.Pointer, s.Node, "the items of a map must be an array, not "+out.kinds.String(),
-				"write a program that gives a list")
+			l.warn(problem.MapItemsInvalid, s.Pointer, s.Node, "the items of a map must be an array, not "+out.kinds.String(), hint)
 		}
 	case isResult(s):
 		if schema := s.Node.Config["output_schema"]; schema != nil {
@@ -152,4 +160,14 @@ func assignedKey(s definition.Source) string {
 		return ""
 	}
 	return keyOfAssignment(nodePointer(s.Node), s.Pointer)
+}
+
+// list is the declared member of the state that is named like the item of a map, which is none itself: mails, where the item is mail.
+// There the item's name in the program for the items stands for nothing.
+func (l *linter) list(n *definition.Node) string {
+	declared := l.state.declared
+	if declared.members[n.Map.As] != nil || !l.compared.take(len(declared.members)) {
+		return ""
+	}
+	return suggest.Nearest(n.Map.As, declared.names())
 }

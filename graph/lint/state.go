@@ -149,6 +149,16 @@ func (s *stateShapes) note(n *definition.Node, name string, value *shape) {
 	s.last.node = nil
 }
 
+// having is a shape whose member has another shape.
+func (s *shape) having(name string, value *shape) *shape {
+	out := *s
+	if out.members = maps.Clone(s.members); out.members == nil {
+		out.members = map[string]*shape{}
+	}
+	out.members[name] = value
+	return &out
+}
+
 // writers are the nodes that write keys of the state, and what of.
 type writers struct {
 	keys map[string]*shape
