@@ -139,7 +139,7 @@ func (a *agent) outstanding(to []Effect) []Effect {
 	case asking:
 		return append(to, AskModel{Key: a.turnKey(), Agent: a.cfg.Name, Try: a.try, Model: a.cfg.Models[a.model], Request: *a.req, Timeout: duration(a.cfg.TurnTimeoutMs)})
 	case pausing:
-		return append(to, Rest{Key: a.turnKey(), Until: a.until})
+		return append(to, Rest{Key: a.turnKey(), Agent: a.cfg.Name, Until: a.until})
 	case turned:
 		return append(to, Decide{Key: a.turnKey(), Agent: a.cfg.Name, Timeout: duration(a.cfg.ToolTimeoutMs)})
 	case calling:

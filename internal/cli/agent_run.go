@@ -41,6 +41,7 @@ there, the command prints how to continue and exits with status 3. Every step is
 	cmd.Flags().StringVar(&o.id, "id", "", "the run's `id` (default a new UUID)")
 	o.answers.register(cmd.Flags())
 	registerWait(cmd.Flags(), &o.wait)
+	registerStream(cmd.Flags(), &o.driveOptions)
 	cmd.Flags().BoolVar(&o.json, "json", false, "print where the run stands as JSON, instead of the answer alone")
 	return cmd
 }
