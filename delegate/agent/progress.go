@@ -29,42 +29,61 @@ func (w *attempt) beat(agent, key, activity string, totals, more map[string]any)
 // textEvery is the least time between two reports of text that arrives.
 const textEvery = 100 * time.Millisecond
 
-// arriving reports the text of a reply as it arrives: the characters so far, and what has come since the last report.
+// arriving reports the text of a reply as it arrives: the characters reported so far, and what has come since the last report.
 type arriving struct {
 	report func(received int, text string)
-	now    func() time.Time
+	// mask returns a text without secrets; nil if there are none.
+	mask func(string) string
+	now  func() time.Time
 
 	mu       sync.Mutex
 	received int
-	unsent   strings.Builder
+	unsent   string
 	last     time.Time
 	ended    bool
 }
 
+// maxHeldBack is how much of a word without an end is held back, so that a secret in it is masked as a whole.
+const maxHeldBack = 1 << 10
+
 func (a *arriving) add(text string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.received += utf8.RuneCountInString(text)
-	a.unsent.WriteString(text)
-	if now := a.now(); !a.ended && now.Sub(a.last) >= textEvery {
+	if a.ended {
+		return // a model that did not stop when it was asked to
+	}
+	a.unsent += text
+	now := a.now()
+	if now.Sub(a.last) < textEvery {
+		return
+	}
+	ready := len(a.unsent)
+	if a.mask != nil && ready <= maxHeldBack {
+		ready = strings.LastIndexAny(a.unsent, " \t\n") + 1
+	}
+	if ready > 0 {
 		a.last = now
-		a.flush()
+		a.flush(ready)
 	}
 }
 
-// end reports the rest. Text that a model hands over later is not reported.
+// end reports the rest.
 func (a *arriving) end() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.ended = true; a.unsent.Len() > 0 {
-		a.flush()
+	if a.ended = true; a.unsent != "" {
+		a.flush(len(a.unsent))
 	}
 }
 
-// flush reports what is not reported yet. The caller holds the lock.
-func (a *arriving) flush() {
-	text := a.unsent.String()
-	a.unsent.Reset()
+// flush reports the beginning of what is not reported yet. The caller holds the lock.
+func (a *arriving) flush(n int) {
+	text := a.unsent[:n]
+	a.unsent = a.unsent[n:]
+	if a.mask != nil {
+		text = a.mask(text)
+	}
+	a.received += utf8.RuneCountInString(text)
 	a.report(a.received, text)
 }
 
@@ -78,7 +97,7 @@ func modelActivity(key string) string {
 
 // arrivingText makes what reports the text of a reply to a request.
 func (w *attempt) arrivingText(agent, key, model string, totals map[string]any) *arriving {
-	return &arriving{now: w.agents.now, report: func(received int, text string) {
+	return &arriving{now: w.agents.now, mask: w.agents.config.Mask, report: func(received int, text string) {
 		w.beat(agent, key, modelActivity(key), totals, map[string]any{"model": model, "received_chars": received, activities.HeartbeatText: text})
 	}}
 }
