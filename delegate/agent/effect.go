@@ -20,11 +20,11 @@ func (w *attempt) perform(ctx context.Context, e agentloop.Effect, totals map[st
 	worked := func() time.Duration { return w.agents.now().Sub(began) }
 	switch e := e.(type) {
 	case agentloop.ListTools:
-		tools, err := guarded(ctx, w, "a toolset", func() ([]Tool, error) { return w.agents.list(ctx, e.Agent) })
+		l, err := guarded(ctx, w, "a toolset", func() (listing, error) { return w.agents.list(ctx, e.Agent, &w.req) })
 		if err != nil {
 			return agentloop.ToolsListed{Key: e.Key, Failure: failure(err)}
 		}
-		return agentloop.ToolsListed{Key: e.Key, Tools: tools}
+		return agentloop.ToolsListed{Key: e.Key, Tools: l.tools, System: l.said}
 	case agentloop.AskModel:
 		return w.ask(ctx, &e, worked, totals)
 	case agentloop.CallTool:
@@ -91,10 +91,13 @@ func (w *attempt) call(ctx context.Context, e *agentloop.CallTool, totals map[st
 	w.beat(e.Agent, e.Key, atTool, totals, map[string]any{"tool": e.Tool})
 	output, err := guarded(ctx, w, "the tool", func() (any, error) {
 		set, err := w.agents.owner(ctx, e.Agent, e.Tool)
+		if err == nil {
+			set, err = narrowed(set, e.Agent, &w.req)
+		}
 		if err != nil {
 			return nil, err
 		}
-		return set.Call(ctx, Call{Name: e.Tool, Arguments: e.Arguments, Key: w.key(e.Key), Heartbeat: w.req.Heartbeat})
+		return set.Call(ctx, Call{Name: e.Tool, Arguments: e.Arguments, Key: w.key(e.Key), Heartbeat: w.req.Heartbeat, Request: w.req})
 	})
 	_, broken := errors.AsType[*brokenError](err)
 	switch {

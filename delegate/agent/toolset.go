@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"strings"
 
+	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 )
 
@@ -52,6 +53,8 @@ type Call struct {
 	Key string
 	// Heartbeat reports progress; never nil.
 	Heartbeat func(details map[string]any)
+	// Request is the delegation that the agent works on.
+	Request delegate.Request
 }
 
 // Option changes how the tools of a toolset are used.

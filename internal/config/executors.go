@@ -167,7 +167,7 @@ func (c *Config) Executors() (Executors, error) {
 		e.tools, composite.ToolCall, tool = tools, tools, byProduction
 	}
 	if c.Agents != nil {
-		agents, err := c.NewAgents(c.Agents, e.tools)
+		agents, err := c.NewAgents(c.Agents, e.tools, composite)
 		if err != nil {
 			return Executors{}, err
 		}
