@@ -47,9 +47,9 @@ func (w *attempt) ask(ctx context.Context, e *agentloop.AskModel, worked func() 
 	defer stop()
 	req := e.Request
 	req.Key = w.key(e.Key)
-	arriving := w.arrivingText(e.Agent, e.Key, e.Model.Model, totals)
+	arriving := w.arrivingText(e, totals)
 	req.OnText = arriving.add
-	w.beat(e.Agent, e.Key, modelActivity(e.Key), totals, map[string]any{"model": e.Model.Model, "received_chars": 0})
+	w.beatModel(e, totals, map[string]any{"received_chars": 0})
 	model, ok := w.agents.config.Models[e.Model.Name]
 	if !ok {
 		return agentloop.ModelFailed{

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 )
 
 // What an agent is at, as the member activity of its heartbeats.
@@ -87,17 +88,19 @@ func (a *arriving) flush(n int) {
 	a.report(a.received, text)
 }
 
-// modelActivity is what an agent is at while it asks a model under a key: keys of summaries begin with k.
-func modelActivity(key string) string {
-	if strings.HasPrefix(key[strings.LastIndex(key, "/")+1:], "k") {
-		return atCompacting
-	}
-	return atModel
+// arrivingText makes what reports the text of a reply to a request.
+func (w *attempt) arrivingText(e *agentloop.AskModel, totals map[string]any) *arriving {
+	return &arriving{now: w.agents.now, mask: w.agents.config.Mask, report: func(received int, text string) {
+		w.beatModel(e, totals, map[string]any{"received_chars": received, activities.HeartbeatText: text})
+	}}
 }
 
-// arrivingText makes what reports the text of a reply to a request.
-func (w *attempt) arrivingText(agent, key, model string, totals map[string]any) *arriving {
-	return &arriving{now: w.agents.now, mask: w.agents.config.Mask, report: func(received int, text string) {
-		w.beat(agent, key, modelActivity(key), totals, map[string]any{"model": model, "received_chars": received, activities.HeartbeatText: text})
-	}}
+// beatModel reports that a model is asked.
+func (w *attempt) beatModel(e *agentloop.AskModel, totals, more map[string]any) {
+	activity := atModel
+	if e.Compacts {
+		activity = atCompacting
+	}
+	more["model"] = e.Model.Model
+	w.beat(e.Agent, e.Key, activity, totals, more)
 }

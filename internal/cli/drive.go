@@ -47,7 +47,7 @@ type drive struct {
 	// reported: it has been said that another process owns the run.
 	reported bool
 	// text prints what models of agents say as it arrives; nil where nobody sees it.
-	text *agentText
+	text *replyPrinter
 }
 
 func (a *app) drive(s *session, o driveOptions) *drive {
@@ -56,7 +56,7 @@ func (a *app) drive(s *session, o driveOptions) *drive {
 		d.deadline = a.now().Add(*o.wait)
 	}
 	if a.terminal != nil && !o.noStream {
-		d.text = &agentText{out: a.stderr, clean: s.oneLine, paint: a.paint, columns: a.terminal}
+		d.text = &replyPrinter{out: a.stderr, clean: s.oneLine, paint: a.paint, columns: a.terminal}
 		d.caller.Wait.Progress = d.text.progress
 	}
 	return d

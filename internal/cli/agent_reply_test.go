@@ -15,8 +15,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/config"
 )
 
-// TestAgentTextIsPrintedByLines: lines as they become whole or too long, what is left when the agent goes on, and where a piece is missing.
-func TestAgentTextIsPrintedByLines(t *testing.T) {
+// TestRepliesArePrintedByLines: lines as they become whole or too long, what is left when the agent goes on, and where a piece is missing.
+func TestRepliesArePrintedByLines(t *testing.T) {
 	t.Parallel()
 	piece := func(key string, received int, text string) graph.Progress {
 		return graph.Progress{ExecutionID: "r", NodeID: "n", Kind: graph.ExecutorAlive, Detail: map[string]any{"agent": "clerk", "key": key, "activity": "model", "received_chars": received, "text": text}}
@@ -39,7 +39,7 @@ func TestAgentTextIsPrintedByLines(t *testing.T) {
 		"no text":               {[]graph.Progress{quiet("t1"), {ExecutionID: "r", NodeID: "n", Kind: graph.NodeRuns}}, nil, nil},
 	} {
 		var out bytes.Buffer
-		v := &agentText{out: &out, clean: strings.TrimSpace, columns: func() int { return 44 }}
+		v := &replyPrinter{out: &out, clean: strings.TrimSpace, columns: func() int { return 44 }}
 		check := func(when string, want []string) {
 			var lines []string
 			for line := range strings.Lines(out.String()) {

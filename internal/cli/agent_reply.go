@@ -11,9 +11,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 )
 
-// agentText prints on a terminal what the models of agents say, as it arrives, line by line: what is printed meanwhile, such as the tree of
+// replyPrinter prints on a terminal what the models of agents say, as it arrives, line by line: what is printed meanwhile, such as the tree of
 // the run, stays whole. Long lines are broken between words.
-type agentText struct {
+type replyPrinter struct {
 	out io.Writer
 	// clean makes a line harmless, without secrets.
 	clean   func(string) string
@@ -36,7 +36,7 @@ type arrivingReply struct {
 }
 
 // progress is graph.Wait.Progress.
-func (v *agentText) progress(p graph.Progress) {
+func (v *replyPrinter) progress(p graph.Progress) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	key, _ := p.Detail["key"].(string)
@@ -48,7 +48,7 @@ func (v *agentText) progress(p graph.Progress) {
 			v.finish(other) // its agent, or the node, has gone on
 		}
 	}
-	if p.Kind != graph.ExecutorAlive || text == "" {
+	if p.Kind != graph.ExecutorAlive || text == "" || p.Detail["activity"] != "model" { // summaries are the engine's
 		return
 	}
 	r := v.replies[at]
@@ -73,7 +73,7 @@ func (v *agentText) progress(p graph.Progress) {
 func parentOf(key string) string { return key[:strings.LastIndex(key, "/")+1] }
 
 // print prints the lines of a reply that are whole, or as long as the terminal is wide.
-func (v *agentText) print(r *arrivingReply) {
+func (v *replyPrinter) print(r *arrivingReply) {
 	for {
 		line, rest, whole := strings.Cut(r.pending, "\n")
 		if width := v.width(r); utf8.RuneCountInString(line) > width {
@@ -94,25 +94,25 @@ func (v *agentText) print(r *arrivingReply) {
 }
 
 // width is how many characters of a reply fit into a line.
-func (v *agentText) width(r *arrivingReply) int {
+func (v *replyPrinter) width(r *arrivingReply) int {
 	const least, border = 20, 4 // " │ ", and a column that stays free
 	return max(v.columns()-utf8.RuneCountInString(r.agent)-border, least)
 }
 
-func (v *agentText) line(r *arrivingReply, text string) {
+func (v *replyPrinter) line(r *arrivingReply, text string) {
 	if text = v.clean(text); text != "" {
 		fmt.Fprintf(v.out, "%s %s\n", v.paint.faint(plainCell(r.agent)+" │"), text)
 	}
 }
 
 // finish prints the rest of a reply.
-func (v *agentText) finish(at replyPlace) {
+func (v *replyPrinter) finish(at replyPlace) {
 	v.line(v.replies[at], v.replies[at].pending)
 	delete(v.replies, at)
 }
 
 // end prints the rest of all replies.
-func (v *agentText) end() {
+func (v *replyPrinter) end() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for at := range v.replies {
