@@ -340,3 +340,18 @@ func TestMisspeltItemsAndCounters(t *testing.T) {
 		}
 	}
 }
+
+// TestKeysNamedAsPlacesOfPrograms: a state may have members that are called as the places of programs are. They are checked as any other.
+func TestKeysNamedAsPlacesOfPrograms(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"items", "output_mapping", "map", "when", "show", "while", "until", "jq"} {
+		text := strings.NewReplacer("SPARE", ", "+name+": { type: array }", `margin: { jq: ".cost / 10" }`, name+": { jq: VALUE }",
+			"EARLY", ".hours", "RESULT", "{cost, "+name+"}").Replace(closed)
+		for value, want := range map[string]int{`"[.cost]"`: 0, `.cost`: 1} {
+			got := found(t, strings.Replace(text, "VALUE", value, 1))
+			if len(got) != want || want == 1 && got[0].At.Pointer != "/nodes/2/config/assignments/"+name+"/jq" {
+				t.Errorf("%s: %s: %v", name, value, got)
+			}
+		}
+	}
+}
