@@ -144,16 +144,6 @@ func (l *linter) source(s definition.Source) {
 	}
 }
 
-// list is the declared member of the state that is named like the item of a map, which is none itself: mails, where the item is mail.
-// There the item's name in the program for the items stands for nothing.
-func (l *linter) list(n *definition.Node) string {
-	declared := l.state.declared
-	if declared.members[n.Map.As] != nil || !l.compared.take(len(declared.members)) {
-		return ""
-	}
-	return suggest.Nearest(n.Map.As, declared.names())
-}
-
 // isItems reports whether a program gives the items of a map.
 func isItems(s definition.Source) bool {
 	return s.Node.Map != nil && s.Pointer == nodePointer(s.Node)+"/map/items"
@@ -170,4 +160,14 @@ func assignedKey(s definition.Source) string {
 		return ""
 	}
 	return keyOfAssignment(nodePointer(s.Node), s.Pointer)
+}
+
+// list is the declared member of the state that is named like the item of a map, which is none itself: mails, where the item is mail.
+// There the item's name in the program for the items stands for nothing.
+func (l *linter) list(n *definition.Node) string {
+	declared := l.state.declared
+	if declared.members[n.Map.As] != nil || !l.compared.take(len(declared.members)) {
+		return ""
+	}
+	return suggest.Nearest(n.Map.As, declared.names())
 }

@@ -302,6 +302,21 @@ func TestWhatCompensationsFind(t *testing.T) {
 	}
 }
 
+// TestKeysNamedAsPlacesOfPrograms: a state may have members that are called as the places of programs are. They are checked as any other.
+func TestKeysNamedAsPlacesOfPrograms(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"items", "output_mapping", "map", "when", "show", "while", "until", "jq"} {
+		text := strings.NewReplacer("SPARE", ", "+name+": { type: array }", `margin: { jq: ".cost / 10" }`, name+": { jq: VALUE }",
+			"EARLY", ".hours", "RESULT", "{cost, "+name+"}").Replace(closed)
+		for value, want := range map[string]int{`"[.cost]"`: 0, `.cost`: 1} {
+			got := found(t, strings.Replace(text, "VALUE", value, 1))
+			if len(got) != want || want == 1 && got[0].At.Pointer != "/nodes/2/config/assignments/"+name+"/jq" {
+				t.Errorf("%s: %s: %v", name, value, got)
+			}
+		}
+	}
+}
+
 // rounds is a definition with a map and a loop whose names are those of the state, but for what a test replaces.
 const rounds = `
 x-workflows-engine: { uses: [map, loop] }
@@ -337,21 +352,6 @@ func TestMisspeltItemsAndCounters(t *testing.T) {
 		}
 		if strings.Join(got, "\n") != tt.want {
 			t.Errorf("%s: got %v", tt.new, got)
-		}
-	}
-}
-
-// TestKeysNamedAsPlacesOfPrograms: a state may have members that are called as the places of programs are. They are checked as any other.
-func TestKeysNamedAsPlacesOfPrograms(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{"items", "output_mapping", "map", "when", "show", "while", "until", "jq"} {
-		text := strings.NewReplacer("SPARE", ", "+name+": { type: array }", `margin: { jq: ".cost / 10" }`, name+": { jq: VALUE }",
-			"EARLY", ".hours", "RESULT", "{cost, "+name+"}").Replace(closed)
-		for value, want := range map[string]int{`"[.cost]"`: 0, `.cost`: 1} {
-			got := found(t, strings.Replace(text, "VALUE", value, 1))
-			if len(got) != want || want == 1 && got[0].At.Pointer != "/nodes/2/config/assignments/"+name+"/jq" {
-				t.Errorf("%s: %s: %v", name, value, got)
-			}
 		}
 	}
 }
