@@ -210,7 +210,11 @@ func USD(micros int64) string {
 	case micros < 100:
 		return "<$0.0001"
 	case micros < 1_000_000:
-		return fmt.Sprintf("$%.4f", float64(micros)/1e6)
+		text := fmt.Sprintf("$%.4f", float64(micros)/1e6)
+		for strings.HasSuffix(text, "0") && len(text) > len("$0.00") {
+			text = text[:len(text)-1]
+		}
+		return text
 	}
 	return fmt.Sprintf("$%.2f", float64(micros)/1e6)
 }
