@@ -10,6 +10,7 @@ import (
 // Work is what an agent does now: it follows the steps of one attempt. What it keeps does not grow with their number.
 type Work struct {
 	agents map[string]*worker // by the prefix of their keys, "" for the first
+	models map[string]string  // that each agent asks first, by the agent's name
 	totals body
 	budget body
 }
@@ -40,13 +41,12 @@ func (w *Work) Step(r *history.Record) bool {
 	case "begun":
 		a := &worker{name: b.text("agent")}
 		if w.agents == nil {
-			w.agents = map[string]*worker{}
+			w.agents, w.models = map[string]*worker{}, map[string]string{}
 			config := b.object("config")
 			w.budget = config.object("budgets")
-			if models := config.list("models"); len(models) > 0 {
-				a.model = body(object(models[0])).text("model")
-			}
+			w.learn(a.name, config, 0)
 		}
+		a.model = w.models[a.name]
 		w.agents[prefix] = a
 	case "reply":
 		a := w.agents[prefix]
@@ -70,6 +70,18 @@ func (w *Work) Step(r *history.Record) bool {
 		}
 	}
 	return true
+}
+
+// learn notes the models of an agent and of those that it may call.
+func (w *Work) learn(name string, config body, depth int) {
+	if models := config.list("models"); len(models) > 0 && w.models[name] == "" {
+		w.models[name] = body(object(models[0])).text("model")
+	}
+	for _, sub := range config.list("agents") {
+		if below := body(object(sub)).object("config"); depth < maxNamed {
+			w.learn(below.text("name"), below, depth+1)
+		}
+	}
 }
 
 // Known reports whether the steps are an agent's.

@@ -17,6 +17,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/workflows-engine/workflows-engine/activities/chat/chattest"
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 )
@@ -351,4 +353,60 @@ func summed(t *testing.T, text string) string {
 	at := strings.LastIndex(strings.TrimRight(text, "\n"), "\n") + 1
 	last := regexp.MustCompile(`"sha256":"[0-9a-f]+"`).ReplaceAllString(text[at:], fmt.Sprintf(`"sha256":"%x"`, sha256.Sum256([]byte(text[:at]))))
 	return text[:at] + last
+}
+
+// TestAThousandTurnsOnTheCommandLine: status and list do not grow with what an agent has done, and a line of history keeps within its width.
+func TestAThousandTurnsOnTheCommandLine(t *testing.T) {
+	t.Parallel()
+	const turns = 1000
+	type object = map[string]any
+	step := func(n int, key, kind string, members object) history.Payload {
+		members["key"], members["kind"], members["n"] = key, kind, float64(n)
+		members["totals"] = object{"turns": float64(n / 2), "tool_calls": float64(n / 2), "prompt_tokens": 1000.0 * float64(n), "completion_tokens": 10.0 * float64(n), "cost_micros": 1.0 * float64(n)}
+		return history.Payload{NodeID: "research", Visit: 1, NodeType: "agent_delegate", AgentID: "researcher", Protocol: "sdk", Attempt: 1, AgentStep: members}
+	}
+	request := history.Payload{NodeID: "research", Visit: 1, NodeType: "agent_delegate", AgentID: "researcher", Protocol: "sdk", Attempt: 1}
+	records := []history.Record{event(history.ActivityRequested, request), event(history.ActivityRequested, step(1, "0", "begun", object{"agent": "researcher", "task": "t", "config": object{}}))}
+	long := strings.Repeat("long ", 2000)
+	for i := 1; i <= turns; i++ {
+		calls := []any{object{"id": "x", "name": "read", "arguments": object{"path": long}}}
+		records = append(records, event(history.ActivityRequested, step(2*i, fmt.Sprintf("t%d", i), "reply", object{"model": "gpt-4.1", "text": long, "calls": calls})),
+			event(history.ActivityRequested, step(2*i+1, fmt.Sprintf("t%d.c1", i), "result", object{"tool": "read", "output": object{"text": long}})))
+	}
+	records = recordsOf(records...)
+	tally := newAttempts(nil)
+	for _, r := range records {
+		tally.apply(r)
+	}
+	var out bytes.Buffer
+	if err := writeAttemptTable(&out, tally.from(1), true, 120); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if want := 1 + 1 + 1 + 2*turns + 1; len(lines) != want {
+		t.Errorf("%d lines, want %d", len(lines), want)
+	}
+	for _, line := range lines {
+		if n := utf8.RuneCountInString(line); n > 120 {
+			t.Fatalf("%d characters: %s", n, line)
+		}
+	}
+	for _, row := range recordRows(records, nil, &stateTrail{}, detailWidth) {
+		if n := utf8.RuneCountInString(row[len(row)-1]); n > detailWidth {
+			t.Fatalf("%d characters: %q", n, row)
+		}
+	}
+	p := graph.Pending{
+		Kind: machine.WaitInterrupt, ExecutionID: "order-17", ID: "order-17:research#1.1/q1", NodeID: "research", NodeType: "agent_delegate", Attempt: 1, Steps: 2*turns + 1,
+		Prompt: "Agent researcher wants to call read. Approve?", FirstStep: records[1].Payload.AgentStep, NewestStep: records[len(records)-1].Payload.AgentStep,
+		Totals: records[len(records)-1].Payload.AgentStep["totals"].(object),
+		Show:   object{"about": "approval", "calls": []any{object{"key": "t1000.c1", "tool": "read", "arguments": object{"path": strings.Repeat(long, 10)}, "digest": "d"}}},
+	}
+	out.Reset()
+	if err := writeStatus(&out, sampleRun(machine.Interrupted, p), sampleSession(), noon, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	if n := out.Len(); n > maxShown+2000 || !strings.Contains(out.String(), "agent transcript shows the rest") || !strings.Contains(out.String(), "agent researcher: turn 1000") {
+		t.Errorf("status has %d bytes: %s", n, cut(out.String(), 300))
+	}
 }
