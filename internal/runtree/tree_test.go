@@ -2,7 +2,6 @@ package runtree_test
 
 import (
 	"cmp"
-	"cmp"
 	"flag"
 	"fmt"
 	"os"
