@@ -1,26 +1,55 @@
 package agent
 
 import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 )
 
-// CheckSteps checks that the recorded steps of an attempt follow from each other, if they are those of an agent; it is for
-// graph.Options.CheckSteps. It needs no configuration: that is recorded.
-func CheckSteps(a activities.RecordedAttempt) (at int, err error) {
-	if !isAgents(a.Steps) {
-		return 0, nil
-	}
-	return agentloop.Check(recorded(a.Steps), a.Completed, a.Output)
+// manyTools is how many tools an agent may have without a warning: more than providers of models like to be sent.
+const manyTools = 128
+
+// Warner is a toolset that can say what is probably wrong with its settings, such as a pattern that matches no tool.
+type Warner interface {
+	Toolset
+	Warnings(ctx context.Context) ([]string, error)
 }
 
-// isAgents reports whether an agent has recorded the steps: some of them have members that only an agent's have.
-func isAgents(steps []activities.Step) bool {
-	for _, s := range steps {
-		member := map[string]string{agentloop.StepBegun: "configHash", agentloop.StepReply: "requestHash"}[s.Kind]
-		if _, ok := s.Body[member]; ok && member != "" {
-			return true
+// Check lists the tools that an agent begins with, those of the engine included, and what is probably wrong with them: patterns that match
+// none, and more than 128 tools. The error is that of a toolset, or AGENT_CONFIG_INVALID where an agent cannot begin with them: two of one
+// name, or more than 512.
+func (a *Agents) Check(ctx context.Context, name string) (tools []Tool, warnings []string, err error) {
+	listed, err := a.Tools(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	config := a.resolved[name]
+	tools, failure := agentloop.Offered(&config, listed)
+	if failure != nil {
+		return tools, nil, activities.Fail(failure.Code, "%s", failure.Message)
+	}
+	for _, set := range a.config.Agents[name].Tools {
+		if w, ok := set.(Warner); ok {
+			more, err := w.Warnings(ctx)
+			if err != nil {
+				return tools, nil, err
+			}
+			warnings = append(warnings, more...)
 		}
 	}
-	return false
+	for i, g := range config.Gates {
+		for _, pattern := range g.Tools {
+			if !slices.ContainsFunc(tools, func(t Tool) bool { ok, _ := path.Match(pattern, t.Name); return ok }) {
+				warnings = append(warnings, fmt.Sprintf("gates[%d]: the pattern %q matches no tool: the rule does not hold for what it is meant for", i, pattern))
+			}
+		}
+	}
+	if len(tools) > manyTools {
+		warnings = append(warnings, fmt.Sprintf("there are %d tools: many providers take at most %d; allow fewer", len(tools), manyTools))
+	}
+	return tools, warnings, nil
 }

@@ -59,6 +59,9 @@ func (m *Machine) raise(before string) {
 		if c.begun {
 			shown["mayHaveHappened"] = true
 		}
+		if c.why != "" {
+			shown["reason"] = c.why
+		}
 		list = append(list, shown)
 	}
 	q.Body = map[string]any{"about": about, "agent": q.agent.cfg.Name, "calls": list}
