@@ -87,6 +87,14 @@ func (w *Work) learn(name string, config body, depth int) {
 // Known reports whether the steps are an agent's.
 func (w *Work) Known() bool { return w.agents[""] != nil }
 
+// Name is the agent's, "" where the steps are not an agent's.
+func (w *Work) Name() string {
+	if a := w.agents[""]; a != nil {
+		return a.name
+	}
+	return ""
+}
+
 // Text says what the agent does: its turn, and the model that it asks or the tool that it calls.
 func (w *Work) Text() string { return w.text("", 0) }
 
