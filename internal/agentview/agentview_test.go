@@ -97,23 +97,6 @@ func TestAmounts(t *testing.T) {
 	}
 }
 
-func TestActivityText(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		detail object
-		want   string
-	}{
-		{object{"agent": "clerk", "key": "t3", "activity": "model", "model": "gpt-4.1", "received_chars": 1204.0}, "clerk: turn 3, asks gpt-4.1 (1204 characters)"},
-		{object{"agent": "writer", "key": "t1.c2/t4.c1", "activity": "tool", "tool": "read"}, "writer: turn 4, calls read"},
-		{object{"agent": "clerk", "activity": "compacting"}, "clerk: compacting"},
-		{object{"pages": 3.0}, ""},
-	} {
-		if got := agentview.ActivityText(c.detail); got != c.want {
-			t.Errorf("%v: %q, want %q", c.detail, got, c.want)
-		}
-	}
-}
-
 // TestWorkDoesNotGrow: what is kept of an agent at work is what is outstanding, however many turns it has had.
 func TestWorkDoesNotGrow(t *testing.T) {
 	t.Parallel()
@@ -164,6 +147,5 @@ func FuzzLine(f *testing.F) {
 			s.JSON().Append(nil)
 		}
 		agentview.CallsJSON(agentview.Approval(body))
-		agentview.ActivityText(body)
 	})
 }

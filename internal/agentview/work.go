@@ -157,35 +157,3 @@ func turnOf(key string) (turn int) {
 	}
 	return turn
 }
-
-// ActivityText says what an executor of an agent is doing, from what it says about itself (activities.Request.Heartbeat); "" if it is none.
-func ActivityText(detail map[string]any) string {
-	d := body(detail)
-	agent, activity := d.text("agent"), d.text("activity")
-	if agent == "" || activity == "" {
-		return ""
-	}
-	turn := int(d.number("turn"))
-	if turn == 0 {
-		turn = turnOf(d.text("key"))
-	}
-	text := agent + ": "
-	if turn > 0 {
-		text += fmt.Sprintf("turn %d, ", turn)
-	}
-	switch activity {
-	case "model":
-		model := d.text("model")
-		if model == "" {
-			model = "its model"
-		}
-		text += "asks " + model
-		if n := d.number("received_chars"); n > 0 {
-			text += fmt.Sprintf(" (%d characters)", n)
-		}
-		return text
-	case "tool":
-		return text + "calls " + d.text("tool")
-	}
-	return text + activity
-}

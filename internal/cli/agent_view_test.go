@@ -78,7 +78,7 @@ func letter() []chattest.Reply {
 // unchanging takes out of a text what differs from run to run.
 func unchanging(text string) string {
 	for _, c := range [][2]string{
-		{`\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ \(\d+\w ago\)`, "TIME"}, {`, \S+ of work`, ""}, {`sqlite \(.*\)`, "sqlite (runs.db)"}, {`--db \S+`, "--db runs.db"}, {` +\d+ms\n`, "\n"},
+		{`\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ \(\d+\w ago\)`, "TIME"}, {`, \S+ of work`, ""}, {`sqlite \(.*\)`, "sqlite (runs.db)"}, {`--db \S+`, "--db runs.db"}, {`Results of tools are JSON.*`, "(the engine's part)"}, {` +\d+ms\n`, "\n"},
 	} {
 		text = regexp.MustCompile(c[0]).ReplaceAllString(text, c[1])
 	}
