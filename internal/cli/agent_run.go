@@ -12,6 +12,7 @@ import (
 )
 
 type agentRunOptions struct {
+	notify []string
 	driveOptions
 	input, id string
 }
@@ -39,6 +40,7 @@ there, the command prints how to continue and exits with status 3. Every step is
 	}
 	cmd.Flags().StringVarP(&o.input, "input", "i", "", "what the agent is given: `JSON`, @file, or - for standard input")
 	cmd.Flags().StringVar(&o.id, "id", "", "the run's `id` (default a new UUID)")
+	registerNotify(a, cmd, &o.notify)
 	o.answers.register(cmd.Flags())
 	registerWait(cmd.Flags(), &o.wait)
 	cmd.Flags().BoolVar(&o.json, "json", false, "print where the run stands as JSON, instead of the answer alone")
@@ -80,7 +82,7 @@ func (a *app) runAgent(ctx context.Context, args []string, o agentRunOptions) er
 		d := a.drive(s, o.driveOptions)
 		run, err := s.engine.Start(ctx, graph.StartRequest{
 			ExecutionID: o.id, Definition: document, Input: map[string]any{agentInput: input}, Title: cut("agent "+name, 200), Wait: d.caller.Wait,
-			RequireCapable: true,
+			Notify: o.notify, RequireCapable: true,
 		})
 		return d.from(ctx, run, err)
 	})

@@ -3,11 +3,9 @@ package httpworkflow
 import (
 	"fmt"
 	"net"
-	"net/netip"
 	"net/url"
 	"path"
 	"strings"
-	"syscall"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
@@ -71,55 +69,4 @@ func host(u *url.URL) string {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
 	return net.JoinHostPort(strings.TrimSuffix(strings.ToLower(u.Hostname()), "."), port)
-}
-
-// guard makes the check of the address that is dialled, after names were resolved.
-func guard(private []netip.Prefix) func(network, address string, _ syscall.RawConn) error {
-	return func(_, address string, _ syscall.RawConn) error {
-		at, err := netip.ParseAddrPort(address)
-		if err != nil {
-			return refused("the address %s is not understood", address)
-		}
-		ip := at.Addr().Unmap().WithZone("")
-		if !special(ip) {
-			return nil
-		}
-		for _, network := range private {
-			if network.Contains(ip) {
-				return nil
-			}
-		}
-		return refused("%s is not a public address (\"privateNetworks\" in %s)", ip, envname.WorkflowSources)
-	}
-}
-
-// reserved are special networks that netip has no word for, and those within global whose addresses stand for others.
-var reserved = func() (networks []netip.Prefix) {
-	for _, text := range []string{
-		"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24",
-		"203.0.113.0/24", "240.0.0.0/4", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
-	} {
-		networks = append(networks, netip.MustParsePrefix(text))
-	}
-	return networks
-}()
-
-// global is all of IPv6 that public addresses are given from. Outside of it are the forms that hold an IPv4 address
-// (RFC 4291, 6052, 7915), among others.
-var global = netip.MustParsePrefix("2000::/3")
-
-// special reports whether an address is anything but a public one.
-func special(ip netip.Addr) bool {
-	if ip.Is6() && !global.Contains(ip) {
-		return true
-	}
-	if ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip.IsUnspecified() {
-		return true
-	}
-	for _, network := range reserved {
-		if network.Contains(ip) {
-			return true
-		}
-	}
-	return false
 }

@@ -19,6 +19,7 @@ const (
 	MCPAllowCommands = Prefix + "MCP_ALLOW_COMMANDS"
 	A2A              = Prefix + "A2A_CONFIG"
 	Agents           = Prefix + "AGENTS"
+	Webhooks         = Prefix + "WEBHOOKS"
 	SigningMode      = Prefix + "DEFINITION_SIGNING_MODE"
 	SigningKeys      = Prefix + "SIGNING_PUBLIC_KEYS"
 	WorkflowDir      = Prefix + "WORKFLOW_DIR"
@@ -57,7 +58,7 @@ var Options = problem.Glossary{
 
 // Known are the variables that have an effect.
 var Known = []string{
-	Store, StorePath, Profile, StepHandlers, StepCommands, LLM, MCPConfig, MCPAllowCommands, A2A, Agents, SigningMode, SigningKeys,
+	Store, StorePath, Profile, StepHandlers, StepCommands, LLM, MCPConfig, MCPAllowCommands, A2A, Agents, Webhooks, SigningMode, SigningKeys,
 	WorkflowDir, WorkflowSources, Synchronous, WaitLimit, MinHostTimeout, Drain, LogLevel, LogFormat, MaxVisits, MaxRecords, MaxBytes, MaxPending, Limits, Redact, RecordRequests,
 	Elicit, MaxDepth, MaxTreeRuns, MaxTreeVisits, MaxTreeRecords, MaxTreeBytes, MaxTreePending, MaxMemory, HTTPToken,
 }
