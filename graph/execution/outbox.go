@@ -25,7 +25,7 @@ func (x *Run) prospectiveView(ctx context.Context, exec *history.Execution, reco
 		s.Ending = &end
 	}
 	v := runview.Of(s)
-	if err := recorded.Questions(ctx, x.env.Store, v.Pending); err != nil {
+	if err := recorded.Journals(ctx, x.env.Store, v.Pending); err != nil {
 		x.env.Log.Warn("question not read for a webhook", LogRun, x.id, LogError, err)
 	}
 	for i := range v.Pending {

@@ -11,8 +11,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/catalog"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
+	"github.com/workflows-engine/workflows-engine/internal/dialguard"
 	"github.com/workflows-engine/workflows-engine/internal/httpworkflow"
-	"github.com/workflows-engine/workflows-engine/internal/publicaddr"
 )
 
 // Catalog is the definitions of a folder that may be run under the settings; nil for "". log gets what breaks there; nil discards it.
@@ -93,7 +93,7 @@ func loadWorkflowSources(c *Config, env Environment) error {
 		allow.Fail("minItems", "names no address").Hint = "Write what addresses may begin with, as in [\"https://definitions.example/flows/\"]."
 	}
 	for _, text := range texts(networks) {
-		network, err := publicaddr.Network(text)
+		network, err := dialguard.Network(text)
 		if err != nil {
 			networks.Fail("format", "invalid network %q", text).Hint = "Write networks as in 10.0.0.0/8 or 127.0.0.1."
 		}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/internal/publicaddr"
 	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
 
@@ -65,9 +64,6 @@ func (r *Resolver) ask(ctx context.Context, address string, e *entry) error {
 	if err != nil {
 		if why, ok := errors.AsType[*refusal](err); ok {
 			return why
-		}
-		if why, ok := errors.AsType[*publicaddr.Refusal](err); ok {
-			return &refusal{why.Text}
 		}
 		// The text of a *url.Error has the whole address, which after a redirect may be one that was signed for us alone.
 		if request, ok := errors.AsType[*url.Error](err); ok {

@@ -3,12 +3,14 @@ package httpworkflow
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
-	"path"
 	"strings"
+	"syscall"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
+	"github.com/workflows-engine/workflows-engine/internal/dialguard"
 )
 
 // refusal is why an address is not asked. A run records the text and no hint, so that the text names the setting.
@@ -26,7 +28,7 @@ type prefix struct{ scheme, host, path string }
 func parsePrefix(text string) (prefix, error) {
 	u, err := url.Parse(strings.TrimSpace(text))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" ||
-		!plainPath(u) {
+		!dialguard.PlainPath(u) {
 		return prefix{}, problem.New(problem.UsageError, "%q is not the beginning of an http or https address", text).
 			WithHint("Write it as in https://definitions.example/flows/.")
 	}
@@ -40,7 +42,7 @@ func (r *Resolver) permit(u *url.URL) error {
 		return refused("it is not an http or https address")
 	case u.User != nil:
 		return refused("the address holds a user name or password")
-	case !plainPath(u):
+	case !dialguard.PlainPath(u):
 		return refused("the path of the address is not written plainly")
 	}
 	for _, p := range r.allowed {
@@ -52,16 +54,6 @@ func (r *Resolver) permit(u *url.URL) error {
 	return refused("no allowed address is a beginning of %s://%s%s (\"allow\" in %s)", u.Scheme, u.Host, u.EscapedPath(), envname.WorkflowSources)
 }
 
-// plainPath reports whether servers can read a path in one way only: no "..", no "//", no slash in disguise, nothing that
-// is escaped twice. Some servers take "..;" for "..".
-func plainPath(u *url.URL) bool {
-	if strings.Contains(strings.ToLower(u.EscapedPath()), "%2f") || strings.ContainsAny(u.Path, `\%`) || strings.Contains(u.Path, "/..;") ||
-		strings.Contains(u.Path, "/.;") {
-		return false
-	}
-	return u.Path == "" || path.Clean(u.Path) == u.Path || path.Clean(u.Path)+"/" == u.Path
-}
-
 // host is the host with its port, in one spelling.
 func host(u *url.URL) string {
 	port := u.Port()
@@ -69,4 +61,15 @@ func host(u *url.URL) string {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
 	return net.JoinHostPort(strings.TrimSuffix(strings.ToLower(u.Hostname()), "."), port)
+}
+
+// guard makes the check of the address that is dialled, after names were resolved.
+func guard(private []netip.Prefix) func(network, address string, _ syscall.RawConn) error {
+	control := dialguard.Control(private)
+	return func(network, address string, c syscall.RawConn) error {
+		if err := control(network, address, c); err != nil {
+			return refused("%v (\"privateNetworks\" in %s)", err, envname.WorkflowSources)
+		}
+		return nil
+	}
 }

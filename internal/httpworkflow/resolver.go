@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -11,8 +12,6 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/internal/config/envname"
-	"github.com/workflows-engine/workflows-engine/internal/publicaddr"
 )
 
 // Defaults and bounds of Config.
@@ -73,7 +72,7 @@ func New(c Config) (*Resolver, error) {
 	}
 	r.config = c
 	r.kept.init(c.MaxDocuments)
-	dialer := publicaddr.Dialer(c.Timeout, c.PrivateNetworks, envname.WorkflowSources)
+	dialer := &net.Dialer{Timeout: c.Timeout, Control: guard(c.PrivateNetworks)}
 	r.client = &http.Client{
 		Transport: &http.Transport{
 			// No proxy: it would dial, unseen by guard.

@@ -10,9 +10,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/outbox"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/dialguard"
 	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
-	"github.com/workflows-engine/workflows-engine/internal/publicaddr"
 )
 
 const (
@@ -96,7 +96,7 @@ func (r *reader) list(root *jsonobject.Object) *List {
 		}
 	}
 	for _, v := range root.Get("privateNetworks").Elements() {
-		network, err := publicaddr.Network(v.Text())
+		network, err := dialguard.Network(v.Text())
 		if err != nil {
 			v.Fail("format", "invalid network %q", v.Text()).Hint = "Write networks as in 10.0.0.0/8 or 127.0.0.1."
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -13,7 +14,7 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/history"
-	"github.com/workflows-engine/workflows-engine/internal/publicaddr"
+	"github.com/workflows-engine/workflows-engine/internal/dialguard"
 )
 
 // The headers of a delivery besides the user's.
@@ -60,9 +61,10 @@ func New(l *List, o Options) *Sender {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	dialer := &net.Dialer{Timeout: dialTimeout, Control: dialguard.Control(l.PrivateNetworks)}
 	return &Sender{targets: l.Targets, options: o, client: &http.Client{
 		Transport: &http.Transport{
-			Proxy: nil, DialContext: publicaddr.Dialer(dialTimeout, l.PrivateNetworks, o.Setting).DialContext, TLSHandshakeTimeout: dialTimeout,
+			Proxy: nil, DialContext: dialer.DialContext, TLSHandshakeTimeout: dialTimeout,
 			MaxIdleConnsPerHost: 4, IdleConnTimeout: 90 * time.Second, MaxResponseHeaderBytes: 64 << 10, ForceAttemptHTTP2: true,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -81,7 +83,7 @@ func (s *Sender) Deliver(ctx context.Context, d history.Delivery) (history.Recei
 	}
 	res, err := s.client.Do(req)
 	if err != nil {
-		return history.Receipt{}, plainly(err)
+		return history.Receipt{}, s.plainly(err)
 	}
 	defer res.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, maxAnswer)) // what breaks off there has been answered
@@ -183,12 +185,12 @@ func (s *Sender) retryAfter(text string) time.Duration {
 }
 
 // plainly is the error of a request without its address, which may hold what nobody else is to know: errors are stored.
-func plainly(err error) error {
+func (s *Sender) plainly(err error) error {
 	if request, ok := errors.AsType[*url.Error](err); ok {
 		err = request.Err
 	}
-	if why, ok := errors.AsType[*publicaddr.Refusal](err); ok {
-		return why
+	if why, ok := errors.AsType[*dialguard.Refusal](err); ok {
+		return fmt.Errorf("%w (\"privateNetworks\" in %s)", why, s.options.Setting)
 	}
 	return err
 }

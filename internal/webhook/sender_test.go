@@ -97,9 +97,9 @@ func TestSignatures(t *testing.T) {
 		accepted []string
 		key      string // of the engine's header
 	}{
-		`"secretRef":"env:KEY"`:                                {[]string{"env:KEY"}, "0123456789abcdef0123456789abcdef"},
-		`"secretRef":"env:PLAIN"`:                              {[]string{"env:PLAIN"}, secrets["env:PLAIN"]},
-		`"secretRef":"env:KEY","previousSecretRef":"env:OLD"`:  {[]string{"env:KEY", "env:OLD"}, "0123456789abcdef0123456789abcdef"},
+		`"secretRef":"env:KEY"`:                                 {[]string{"env:KEY"}, "0123456789abcdef0123456789abcdef"},
+		`"secretRef":"env:PLAIN"`:                               {[]string{"env:PLAIN"}, secrets["env:PLAIN"]},
+		`"secretRef":"env:KEY","previousSecretRef":"env:OLD"`:   {[]string{"env:KEY", "env:OLD"}, "0123456789abcdef0123456789abcdef"},
 		`"secretRef":"env:OLD","previousSecretRef":"env:PLAIN"`: {[]string{"env:OLD", "env:PLAIN"}, "the key before this one"},
 	} {
 		w := sender(t, fmt.Sprintf(`{"targets":{"ops":{"url":%q,%s,"headers":{"X-Tenant":"acme","X-Token":"env:TOKEN"}}},"privateNetworks":["127.0.0.0/8"]}`, s.URL, refs))
