@@ -48,7 +48,8 @@ func (b *Box) Deliveries(before history.Phase, after *history.Execution, records
 	if len(out) == 0 {
 		return nil
 	}
-	at, id := b.Now(), newID("evt_")
+	// Stores round times that are due up: one with a part of a millisecond would not be due at once.
+	at, id := b.Now().Truncate(time.Millisecond), newID("evt_")
 	body := body(event, id, at, view(), b.Redaction)
 	for i := range out {
 		d := &out[i]
