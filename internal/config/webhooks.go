@@ -24,7 +24,7 @@ func (f *Flags) loadWebhooks(c *Config, env Environment) error {
 	}
 	list, findings := webhook.Parse(text, env.secret)
 	if list == nil {
-		e := problem.New(problem.WebhookConfigInvalid, "%s is not valid", placeOf(s.from, file))
+		e := problem.New(problem.UsageError, "%s is not valid", placeOf(s.from, file))
 		e.Findings = findings
 		return e
 	}
