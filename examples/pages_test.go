@@ -259,7 +259,9 @@ func TestTheTestOfThePage(t *testing.T) {
 // TestNodesOfThePages: the nodes that docs/activities.md shows, one after the other, are a definition without findings.
 func TestNodesOfThePages(t *testing.T) {
 	t.Parallel()
-	shown := fence.FindAllSubmatch(read(t, filepath.Join("..", "docs", "activities.md")), -1)
+	shown := slices.Concat(
+		fence.FindAllSubmatch(read(t, filepath.Join("..", "docs", "activities.md")), -1), fence.FindAllSubmatch(read(t, filepath.Join("..", "docs", "agents.md")), -1),
+	)
 	found := 0
 	for _, b := range shown {
 		if string(b[1]) != "yaml" {

@@ -274,17 +274,27 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestTheFileOfThePage: the list that docs/agents.md shows is accepted as it stands.
+// TestTheFileOfThePage: the lists that docs/agents.md shows are accepted as they stand.
 func TestTheFileOfThePage(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/agents.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(page), "```json\n")
-	text, _, ok := strings.Cut(rest, "```")
-	file, findings := agentfile.Parse([]byte(text), agentfile.Surroundings{Servers: []string{"files"}})
-	if !ok || file == nil || len(findings) > 0 || len(file.Agents) != 2 {
-		t.Errorf("%v", findings)
+	lists := 0
+	for rest := string(page); ; lists++ {
+		_, after, more := strings.Cut(rest, "```json\n")
+		if !more {
+			break
+		}
+		text, after, ok := strings.Cut(after, "```")
+		file, findings := agentfile.Parse([]byte(text), agentfile.Surroundings{Servers: []string{"files"}, Steps: []string{"urn:example:total"}})
+		if !ok || file == nil || len(findings) > 0 || len(file.Agents) == 0 {
+			t.Errorf("%v", findings)
+		}
+		rest = after
+	}
+	if lists < 2 {
+		t.Errorf("%d lists", lists)
 	}
 }

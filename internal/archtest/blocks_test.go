@@ -65,6 +65,7 @@ var claims = []struct{ page, tag, file, test string }{
 	{"examples/*/README.md", "sh", "internal/cli/pageruns_test.go", "TestCommandsOfTheExamples"},
 	{"examples/lighthouse/README.md", "json", "internal/cli/pageruns_test.go", "TestCommandsOfTheExamples"},
 	{"*", "sh", "internal/cli/pages_test.go", "TestCommandsOfThePages"},
+	{"docs/agents.md", "yaml fragment", "examples/pages_test.go", "TestNodesOfThePages"},
 	{"docs/agents.md", "json", "internal/agentfile/agentfile_test.go", "TestTheFileOfThePage"},
 	{"docs/activities.md", "json", "internal/cli/pages_test.go", "TestSettingsOfThePages"},
 	{"docs/activities.md", "python", "internal/cli/pageruns_test.go", "TestThePythonStep"},
