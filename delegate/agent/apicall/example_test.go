@@ -42,7 +42,7 @@ func Example() {
 	_, err = tools.Call(context.Background(), agent.Call{Name: apicall.Name, Arguments: map[string]any{"service": "widgets", "method": "GET", "path": "/admin"}})
 	fmt.Println(err)
 	// Output:
-	// widgets GET /widgets/7 200 56
+	// widgets GET /widgets/7 200 58
 	// map[key:[REDACTED] path:/v1/widgets/7]
 	// service "widgets" takes paths that match ^/widgets(/[0-9]+)?$
 }
