@@ -1,4 +1,4 @@
-// Package mcptools gives agents the tools of MCP servers.
+// Package mcptools makes the tools of MCP servers available to agents.
 package mcptools
 
 import (
