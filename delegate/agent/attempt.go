@@ -125,7 +125,7 @@ func (w *attempt) begin(ctx context.Context, e agentloop.Effect) {
 			return // it was stopped: that says nothing about the tool or the model
 		}
 		select {
-		case w.inputs <- in:
+		case w.inputs <- w.masked(in):
 		case <-ctx.Done():
 		}
 	})
