@@ -18,6 +18,11 @@ type Config struct {
 	Models map[string]Model
 	// Agents are served under their names (agent_id).
 	Agents map[string]Agent
+	// Hooks decide about calls and turns of all agents.
+	Hooks Hooks
+	// Mask returns a text without secrets, nil if there are none. It is applied to all that tools and models return before it is recorded and
+	// before a model reads it: texts, arguments, member names, errors, and text as it arrives. What masks must be too long to be a word.
+	Mask func(text string) string
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 }
@@ -32,7 +37,7 @@ type Model struct {
 
 // Agent is one agent.
 type Agent struct {
-	// Config says what the agent does; see agentloop.Config, whose Name, Models, Agents and AskPerson are set by New.
+	// Config says what the agent does; see agentloop.Config, whose Name, Models, Agents, AskPerson and Hooks are set by New.
 	agentloop.Config
 	// Models are asked in order; see agentloop.Config. None is all of one.
 	Models []string
@@ -61,8 +66,12 @@ func (c *Config) resolve(name string, above []string) (agentloop.Config, error) 
 	}
 	path := append(slices.Clone(above), name)
 	at := strings.Join(path, ".")
+	if a.Hooks != (agentloop.Hooks{}) {
+		return agentloop.Config{}, invalid(at, "hooks are functions: set Hooks of agent.Config instead of those of the agent")
+	}
 	out := a.Config
 	out.Name, out.Models, out.AskPerson = name, nil, a.AskPerson
+	out.Hooks = agentloop.Hooks{BeforeTool: c.Hooks.BeforeTool != nil, AfterTurn: c.Hooks.AfterTurn != nil}
 	models := a.Models
 	if len(models) == 0 && len(c.Models) == 1 {
 		models = slices.Collect(maps.Keys(c.Models))

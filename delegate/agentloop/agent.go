@@ -16,12 +16,14 @@ import (
 type phase int
 
 const (
-	listed  phase = iota // its tools
-	ready                // nothing: the next turn begins
-	asking               // the model
-	pausing              // the time to ask it again
-	calling              // results of calls
-	turned               // what the hook says after a turn
+	listed    phase = iota // its tools
+	ready                  // nothing: the next turn begins
+	asking                 // the model
+	pausing                // the time to ask it again
+	summing                // a summary of the conversation
+	following              // a compaction that a journal of another wording goes on with
+	calling                // results of calls
+	turned                 // what the hook says after a turn
 	ended
 )
 
@@ -69,6 +71,11 @@ type agent struct {
 	hash            string
 	until           time.Time
 	calls           []*call
+	// again says that the turn is asked once more, after a compaction.
+	again bool
+	room  room
+	// fetches says that the agent has the tool fetch_result.
+	fetches bool
 
 	raised        bool // answers may be as long as the ceiling
 	cuts, empties int
@@ -138,17 +145,22 @@ func (a *agent) outstanding(to []Effect) []Effect {
 		return append(to, ListTools{Key: a.prefix + listKey, Agent: a.cfg.Name})
 	case asking:
 		return append(to, AskModel{Key: a.turnKey(), Agent: a.cfg.Name, Try: a.try, Model: a.cfg.Models[a.model], Request: *a.req, Timeout: duration(a.cfg.TurnTimeoutMs)})
+	case summing:
+		r := &a.room
+		return append(to, AskModel{Key: a.roomKey(), Agent: a.cfg.Name, Try: r.try, Model: *r.model, Request: *r.req, Compacts: true, Timeout: duration(a.cfg.TurnTimeoutMs)})
 	case pausing:
-		return append(to, Rest{Key: a.turnKey(), Until: a.until})
+		return append(to, Rest{Key: a.waitKey(), Agent: a.cfg.Name, Until: a.until})
 	case turned:
-		return append(to, Decide{Key: a.turnKey(), Agent: a.cfg.Name})
+		return append(to, Decide{Key: a.turnKey(), Agent: a.cfg.Name, Timeout: duration(a.cfg.ToolTimeoutMs)})
 	case calling:
 		for _, c := range a.calls {
 			switch {
 			case c.state == deciding:
-				to = append(to, Decide{Key: c.key, Agent: a.cfg.Name, Tool: c.name, Arguments: c.args})
+				to = append(to, Decide{Key: c.key, Agent: a.cfg.Name, Tool: c.name, Arguments: c.args, Timeout: duration(a.cfg.ToolTimeoutMs)})
 			case c.state == running && c.child != nil:
 				to = c.child.outstanding(to)
+			case c.state == running && c.tool.Source == sourceResults:
+				to = append(to, FetchResult{Key: c.key, Agent: a.cfg.Name, Ref: body(c.args).text("ref"), View: a.view(c)})
 			case c.state == running:
 				to = append(to, CallTool{Key: c.key, Agent: a.cfg.Name, Tool: c.name, Source: c.tool.Source, Arguments: c.args, Timeout: duration(a.cfg.ToolTimeoutMs)})
 			}
@@ -177,9 +189,25 @@ func (a *agent) wakeAll(now time.Time) {
 	})
 	a.each(func(b *agent) {
 		if b.phase == pausing && (!b.until.After(first) || !b.until.After(now)) {
-			b.phase = asking
+			b.awake()
 		}
 	})
+}
+
+// waitKey is the key of what a pause comes before.
+func (a *agent) waitKey() string {
+	if a.room.req != nil {
+		return a.roomKey()
+	}
+	return a.turnKey()
+}
+
+// awake ends a pause.
+func (a *agent) awake() {
+	a.phase = asking
+	if a.room.req != nil {
+		a.phase = summing
+	}
 }
 
 // begun begins the conversation.
@@ -195,6 +223,7 @@ func (a *agent) begun(b body) error {
 		return fmt.Errorf("it is of another agent, or of a newer form")
 	}
 	a.tools, a.task, a.phase = tools, b.text("task"), ready
+	a.fetches = slices.ContainsFunc(tools, func(t Tool) bool { return t.Source == sourceResults })
 	a.schemas = map[string]*jsonschema.Schema{}
 	a.talk.begin(tools, b.text("system"), a.task)
 	return nil
@@ -224,6 +253,8 @@ func (a *agent) replied(b body) error {
 	a.lastTokens = usage.Prompt + usage.Completion
 	a.req = nil
 	a.phase = ready
+	a.room.urgent = false
+	a.talk.turn(a.turn)
 	switch {
 	case cut:
 		a.wasCut(text)
@@ -302,6 +333,8 @@ func (a *agent) overspent(budget string) {
 		a.showResults()
 	}
 	a.finishing, a.answering, a.phase, a.part = budget, true, ready, ""
+	a.again = false
+	a.room.leave()
 	a.talk.say(chat.User, "[engine] "+why+". You can call no more tools. Give your final answer now, with what you have.")
 }
 

@@ -16,15 +16,16 @@ type Step struct {
 
 // The kinds of steps. The last four are written by the engine that keeps the journal.
 const (
-	StepBegun    = "begun"
-	StepReply    = "reply"
-	StepTried    = "tried"
-	StepResult   = "result"
-	StepDecided  = "decided"
-	StepQuestion = "question"
-	StepAnswer   = "answer"
-	StepRest     = "rest"
-	StepWoken    = "woken"
+	StepBegun     = "begun"
+	StepReply     = "reply"
+	StepTried     = "tried"
+	StepResult    = "result"
+	StepDecided   = "decided"
+	StepCompacted = "compacted"
+	StepQuestion  = "question"
+	StepAnswer    = "answer"
+	StepRest      = "rest"
+	StepWoken     = "woken"
 )
 
 // Batch is the outcome of an input.
@@ -43,7 +44,7 @@ type Batch struct {
 	Done *Done
 }
 
-// Effect is something that the driver performs: ListTools, AskModel, CallTool, Decide or Rest. Values are comparable by ID.
+// Effect is something that the driver performs: ListTools, AskModel, CallTool, FetchResult, Decide or Rest. Values are comparable by ID.
 type Effect interface {
 	// ID identifies the effect. A repetition after a crash has the same.
 	ID() string
@@ -62,8 +63,17 @@ type AskModel struct {
 	Try     int
 	Model   Model
 	Request chat.Request
+	// Compacts says that the answer sums up the conversation, and is none of the agent's.
+	Compacts bool
 	// Timeout is how long it may take.
 	Timeout time.Duration
+}
+
+// FetchResult reads a recorded result of the agent again, for its model: View.Of the body of the step "result" whose key is Ref. Its
+// outcome is ToolReturned.
+type FetchResult struct {
+	Key, Agent, Ref string
+	View            View
 }
 
 // CallTool calls a tool. Arguments satisfy its schema.
@@ -78,12 +88,14 @@ type CallTool struct {
 type Decide struct {
 	Key, Agent, Tool string
 	Arguments        map[string]any
+	// Timeout is how long it may take.
+	Timeout time.Duration
 }
 
 // Rest pauses before a model is asked again.
 type Rest struct {
-	Key   string
-	Until time.Time
+	Key, Agent string
+	Until      time.Time
 }
 
 // ID implements Effect.
@@ -94,6 +106,9 @@ func (e AskModel) ID() string { return "ask " + e.Key + "#" + itoa(e.Try) }
 
 // ID implements Effect.
 func (e CallTool) ID() string { return "call " + e.Key }
+
+// ID implements Effect. It is that of a call.
+func (e FetchResult) ID() string { return "call " + e.Key }
 
 // ID implements Effect.
 func (e Decide) ID() string { return "decide " + e.Key }
@@ -137,8 +152,10 @@ type Input interface{ input() }
 
 // ToolsListed is the outcome of ListTools.
 type ToolsListed struct {
-	Key     string
-	Tools   []Tool
+	Key   string
+	Tools []Tool
+	// System are texts of toolsets, which stand behind the instructions in the system text.
+	System  []string
 	Failure *Failure
 }
 
@@ -165,7 +182,7 @@ type ModelFailed struct {
 	Worked time.Duration
 }
 
-// ToolReturned is the outcome of CallTool.
+// ToolReturned is the outcome of CallTool and FetchResult.
 type ToolReturned struct {
 	Key     string
 	Output  any

@@ -13,14 +13,21 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// talk is the conversation of an agent. It only grows: providers keep what they have read of a request that begins as the last one.
+// talk is the conversation of an agent. It grows, and nothing else changes it but a compaction: providers keep what they have read of a
+// request that begins as the last one.
 type talk struct {
 	messages []chat.Message
+	// parts say what there is to know of each message.
+	parts []part
+	// head counts the messages before those of turns: the system text and the task.
+	head     int
+	turns    []turnStart
+	past     past
 	tools    []chat.Tool
 	toolHash string
 	// sum is of all messages, so that the hash of a request costs what is new in it.
-	sum   hash.Hash
-	bytes int
+	sum              hash.Hash
+	bytes, toolBytes int
 }
 
 func (t *talk) begin(tools []Tool, system, task string) {
@@ -34,18 +41,22 @@ func (t *talk) begin(tools []Tool, system, task string) {
 	}
 	text := marshal(t.tools)
 	digest := sha256.Sum256(text)
-	t.toolHash, t.bytes = hex.EncodeToString(digest[:]), len(text)
+	t.toolHash, t.bytes, t.toolBytes = hex.EncodeToString(digest[:]), len(text), len(text)
 	if system != "" {
 		t.say(chat.System, system)
 	}
 	t.say(chat.User, task)
+	t.head = len(t.messages)
 }
 
-func (t *talk) add(m chat.Message) {
+func (t *talk) add(m chat.Message) { t.put(m, part{}) }
+
+func (t *talk) put(m chat.Message, p part) {
 	text := marshal(m)
 	_, _ = t.sum.Write(text) // a hash takes everything
+	p.bytes = len(text)
 	t.bytes += len(text)
-	t.messages = append(t.messages, m)
+	t.messages, t.parts = append(t.messages, m), append(t.parts, p)
 }
 
 func (t *talk) say(role chat.Role, text string) { t.add(chat.Message{Role: role, Text: text}) }
@@ -73,7 +84,11 @@ func (t *talk) digest(r *chat.Request) string {
 	if r.Tools == nil {
 		tools = ""
 	}
-	_, _ = sum.Write(marshal([]any{r.Model, tools, r.MaxTokens, r.Temperature, r.Schema}))
+	parts := []any{r.Model, tools, r.MaxTokens, r.Temperature, r.Schema}
+	if r.TopP != nil || r.Seed != nil || r.Stop != nil { // the hash of a request without these is that of releases before there were any
+		parts = append(parts, r.TopP, r.Seed, r.Stop)
+	}
+	_, _ = sum.Write(marshal(parts))
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
@@ -94,13 +109,21 @@ func (a *agent) nextTurn() {
 			return
 		}
 	}
-	a.turn++
-	a.try, a.attempts = 1, 1
+	if a.makeRoom() {
+		return
+	}
+	if !a.again {
+		a.turn++
+		a.try, a.attempts = 1, 1
+	}
 	if budget, by := a.ask(); budget != "" {
-		a.turn--
+		if !a.again {
+			a.turn--
+		}
 		by.overspent(budget)
 		return
 	}
+	a.again, a.room.stage = false, roomNone
 	a.phase = asking
 }
 
@@ -124,19 +147,13 @@ func (a *agent) ask() (string, *agent) {
 	if a.raised {
 		most = model.MaxTokensCeiling
 	}
-	prompt := a.lastTokens + (a.talk.bytes-a.counted)/bytesPerToken
-	for b := a; b != nil; b = b.over {
-		if b.finishing != "" {
-			continue
-		}
-		left, budget := b.room(model, prompt, most)
-		if budget != "" {
-			return budget, b
-		}
-		most = left
+	most, budget, by := a.affordable(model, a.prompt(), most)
+	if budget != "" {
+		return budget, by
 	}
 	n := len(a.talk.messages)
-	r := &chat.Request{Model: model.Model, Messages: a.talk.messages[:n:n], MaxTokens: most, Temperature: model.Temperature, Key: a.turnKey(), Stream: a.cfg.Stream}
+	r := &chat.Request{Model: model.Model, Messages: a.talk.messages[:n:n], MaxTokens: most, Key: a.turnKey(), Stream: a.cfg.Stream}
+	model.sample(r)
 	if !a.answering {
 		r.Tools = a.talk.tools
 	} else if a.cfg.Output != nil {
@@ -144,6 +161,30 @@ func (a *agent) ask() (string, *agent) {
 	}
 	a.req, a.hash = r, a.talk.digest(r)
 	return "", nil
+}
+
+// sample puts how a model answers into a request.
+func (m *Model) sample(r *chat.Request) {
+	r.Temperature, r.TopP, r.Seed, r.Stop = m.Temperature, m.TopP, m.Seed, m.Stop
+}
+
+// prompt is about how many tokens the conversation has: those of the last request and its reply, and what has come since.
+func (a *agent) prompt() int { return a.lastTokens + (a.talk.bytes-a.counted)/bytesPerToken }
+
+// affordable returns how many of most tokens an answer may have within the budgets of an agent and of those above it, or the budget that
+// leaves no room, and whose it is. That of an agent that is finishing does not count.
+func (a *agent) affordable(model *Model, prompt, most int) (int, string, *agent) {
+	for b := a; b != nil; b = b.over {
+		if b.finishing != "" {
+			continue
+		}
+		left, budget := b.budgetRoom(model, prompt, most)
+		if budget != "" {
+			return 0, budget, b
+		}
+		most = left
+	}
+	return most, "", nil
 }
 
 // triedBody records a failed try, with the time of the next one.
@@ -157,6 +198,8 @@ func (a *agent) triedBody(in ModelFailed, now time.Time) body {
 	}
 	other := a.model+1 < len(a.cfg.Models) && (in.Overloaded || in.Code == chat.CodeContextExceeded)
 	switch {
+	case in.Code == chat.CodeContextExceeded && a.canCompact():
+		b["compact"] = true
 	case other:
 		b["next"] = a.cfg.Models[a.model+1].Model
 	case in.Final || in.Code == chat.CodeContextExceeded || a.attempts >= a.cfg.Retry.MaxAttempts:
@@ -194,9 +237,12 @@ func (a *agent) tried(b body) error {
 	a.try++
 	a.attempts++
 	switch {
+	case b.text("code") == chat.CodeContextExceeded && b.flag("compact") && !a.room.urgent:
+		a.refused()
 	case next != "":
 		a.model++
 		a.attempts = 1
+		a.room.refusedAt = 0
 		a.phase = asking
 		a.asks(&a.cfg.Models[a.model])
 	case retryAt != "":
@@ -220,7 +266,8 @@ func fmtTry(a *agent, message string) string {
 // asks puts the request of a turn to another model.
 func (a *agent) asks(model *Model) {
 	r := *a.req
-	r.Model, r.Temperature = model.Model, model.Temperature
+	r.Model = model.Model
+	model.sample(&r)
 	most := model.MaxTokens
 	if a.raised {
 		most = model.MaxTokensCeiling

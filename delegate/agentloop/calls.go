@@ -52,8 +52,9 @@ type call struct {
 	child *agent
 	// begun says that the call may have been made by a process that has died.
 	begun bool
-	// then is the state that a hook may leave it in.
+	// then is the state that a hook may leave it in, why is what the hook says that puts it to a person.
 	then      callState
+	why       string
 	edited    bool
 	timeoutMs int
 	// give is a result that is to be recorded.
@@ -190,6 +191,8 @@ func (a *agent) look(c *call) {
 		return
 	}
 	switch do, reason, timeout := a.gate(c); {
+	case c.tool.Source == sourceResults: // the agent has been given it already
+		c.state = queued
 	case do == doDeny:
 		c.refuse(ToolDenied, byEngine, "%s", orElse(reason, "a rule of the operator denies this call"))
 		return
@@ -284,6 +287,10 @@ func (a *agent) start(c *call) {
 			return
 		}
 	}
+	if c.tool.Source == sourceResults && !a.owns(body(c.args).text("ref")) {
+		c.refuse(RefUnknown, byEngine, "%s", refUnknown(body(c.args).text("ref")))
+		return
+	}
 	if c.tool.Source != sourceAgent {
 		a.use(Totals{ToolCalls: 1})
 		c.state = running
@@ -352,38 +359,14 @@ func (a *agent) endTurn() {
 
 func (a *agent) showResults() {
 	for _, c := range a.calls {
-		a.talk.add(chat.Message{Role: chat.Result, CallID: c.id, Text: c.message(a.cfg.Results.MaxChars)})
+		text, brief := a.shown(c)
+		p := part{tool: c.name, brief: brief}
+		if c.out.code == "" && (c.tool == nil || c.tool.Source != sourceResults) {
+			p.ref = c.key
+		}
+		a.talk.put(chat.Message{Role: chat.Result, CallID: c.id, Text: text}, p)
 	}
 	a.calls = nil
-}
-
-// message is what the model is shown of a result: a JSON object, which marks as data what comes from outside. A quote in it ends nothing.
-func (c *call) message(most int) string {
-	var o jsonvalue.Ordered
-	switch {
-	case c.out.code != "":
-		o.Put("error", map[string]any{"code": c.out.code, "message": c.out.message})
-	default:
-		text := jsonvalue.Canonical(c.out.output)
-		if len(text) <= most {
-			o.Put("data", jsonvalue.Raw(text))
-			break
-		}
-		if shown := jsonvalue.FirstUnits(string(text), most); len(shown) < len(text) {
-			o.Put("data_beginning", shown)
-			o.Number("data_bytes", int64(len(text)))
-		} else {
-			o.Put("data", jsonvalue.Raw(text))
-		}
-	}
-	if c.out.by == byPerson {
-		o.Text("by", "person")
-	}
-	if c.edited {
-		o.Put("arguments_changed_by_a_person", c.args)
-	}
-	o.Text("note", c.note)
-	return string(o.Append(nil))
 }
 
 // takeOver decides what becomes of calls that a process may have begun before it died. What follows from one of these decisions may begin

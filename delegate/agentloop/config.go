@@ -3,6 +3,7 @@ package agentloop
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -26,7 +27,9 @@ type Config struct {
 	Budgets        Budgets `json:"budgets"`
 	Repeats        Repeats `json:"repeats"`
 	Results        Results `json:"results"`
-	Output         *Output `json:"output,omitempty"`
+	// Compaction says when and how a long conversation is made shorter.
+	Compaction Compaction `json:"compaction"`
+	Output     *Output    `json:"output,omitempty"`
 	// AskPerson offers the tool ask_person.
 	AskPerson bool `json:"askPerson,omitempty"`
 	// Agents are offered as tools agent__<name>.
@@ -38,13 +41,18 @@ type Config struct {
 // Model is a model that an agent asks.
 type Model struct {
 	// Name is that of the configuration, Model the provider's.
-	Name             string   `json:"name,omitempty"`
-	Model            string   `json:"model"`
+	Name  string `json:"name,omitempty"`
+	Model string `json:"model"`
+	// ContextTokens is how much the model takes, prompt and answer together; 0 is unknown: then only a refusal says it.
 	ContextTokens    int      `json:"contextTokens,omitempty"`
 	MaxTokens        int      `json:"maxTokens,omitempty"`        // 8,192
 	MaxTokensCeiling int      `json:"maxTokensCeiling,omitempty"` // 4 × MaxTokens
 	Temperature      *float64 `json:"temperature,omitempty"`
-	Price            *Price   `json:"priceUsdPerMTok,omitempty"`
+	// TopP, Seed and Stop are the provider's defaults where they are nil.
+	TopP  *float64 `json:"topP,omitempty"`
+	Seed  *int     `json:"seed,omitempty"`
+	Stop  []string `json:"stop,omitempty"`
+	Price *Price   `json:"priceUsdPerMTok,omitempty"`
 }
 
 // Price is in US dollars per million tokens.
@@ -81,7 +89,26 @@ type Repeats struct {
 
 // Results says how much of a result the model sees.
 type Results struct {
+	// MaxChars is how much of a result is shown at once, by fetch_result too.
 	MaxChars int `json:"maxChars,omitempty"` // 100,000
+	// OffloadBytes is from which size on a result is shown as a preview, with a ref by which fetch_result reads it: results of more bytes, as
+	// canonical JSON. 0 shows all results.
+	OffloadBytes int `json:"offloadBytes,omitempty"`
+	// PreviewChars is how much of a result a preview shows.
+	PreviewChars int `json:"previewChars,omitempty"` // 500
+}
+
+// Compaction says when a conversation is made shorter, and how: old results are shown as previews, then a model sums up the old turns. The
+// task, and the newest turns, stay.
+type Compaction struct {
+	// Threshold is how much of ContextTokens, less the answer, a conversation may take.
+	Threshold float64 `json:"threshold,omitempty"` // 0.85
+	// KeepTurns is how many turns stay as they are. Fewer do where they are large themselves.
+	KeepTurns int `json:"keepTurns,omitempty"` // 6
+	// SummaryMaxTokens is how long a summary may be.
+	SummaryMaxTokens int `json:"summaryMaxTokens,omitempty"` // 4,096
+	// Model sums up; nil is the model that the agent asks.
+	Model *Model `json:"model,omitempty"`
 }
 
 // Output says what the answer has to be.
@@ -157,13 +184,19 @@ func (c Config) withDefaults() Config {
 	or(&c.Repeats.Warn, 3)
 	or(&c.Repeats.Stop, 5)
 	or(&c.Results.MaxChars, 100_000)
+	or(&c.Results.PreviewChars, 500)
+	or(&c.Compaction.Threshold, 0.85)
+	or(&c.Compaction.KeepTurns, 6)
+	or(&c.Compaction.SummaryMaxTokens, 4096)
 	models := make([]Model, len(c.Models))
 	for i, m := range c.Models {
-		or(&m.MaxTokens, DefaultMaxTokens)
-		or(&m.MaxTokensCeiling, 4*m.MaxTokens)
-		models[i] = m
+		models[i] = m.withDefaults()
 	}
 	c.Models = models
+	if m := c.Compaction.Model; m != nil {
+		full := m.withDefaults()
+		c.Compaction.Model = &full
+	}
 	subs := make([]Sub, len(c.Agents))
 	for i, s := range c.Agents {
 		s.Config = s.Config.withDefaults()
@@ -171,6 +204,12 @@ func (c Config) withDefaults() Config {
 	}
 	c.Agents = subs
 	return c
+}
+
+func (m Model) withDefaults() Model {
+	or(&m.MaxTokens, DefaultMaxTokens)
+	or(&m.MaxTokensCeiling, 4*m.MaxTokens)
+	return m
 }
 
 func or[T comparable](v *T, otherwise T) {
@@ -201,10 +240,18 @@ func (c *Config) check(at string, depth int) *Failure {
 		return bad("budgets.onExceeded is %q; use \"fail\" or \"finish\"", b.OnExceeded)
 	case c.Output != nil && c.Output.Repairs < 0:
 		return bad("output.repairs is negative")
+	case c.Results.OffloadBytes < 0 || c.Results.PreviewChars < 0:
+		return bad("results.offloadBytes or results.previewChars is negative")
+	case !(c.Compaction.Threshold > 0 && c.Compaction.Threshold <= 1) || c.Compaction.KeepTurns < 0 || c.Compaction.SummaryMaxTokens < 0:
+		return bad("compaction.threshold is more than 0 and at most 1, keepTurns and summaryMaxTokens are not negative")
 	}
-	for _, m := range c.Models {
-		if m.Model == "" || m.MaxTokens < 0 || m.MaxTokensCeiling < m.MaxTokens {
-			return bad("model %q needs a name, and maxTokensCeiling of at least maxTokens", m.Name)
+	models := c.Models
+	if c.Compaction.Model != nil {
+		models = append(slices.Clone(models), *c.Compaction.Model)
+	}
+	for _, m := range models {
+		if m.Model == "" || m.MaxTokens < 0 || m.MaxTokensCeiling < m.MaxTokens || m.ContextTokens < 0 {
+			return bad("model %q needs a name, contextTokens of at least 0, and maxTokensCeiling of at least maxTokens", m.Name)
 		}
 		if b.CostMicros > 0 && m.Price == nil {
 			return bad("budgets.costUsd needs priceUsdPerMTok of model %q", m.Name)

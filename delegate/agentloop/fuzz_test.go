@@ -52,6 +52,8 @@ func FuzzReplay(f *testing.F) {
 				in = agentloop.ToolsListed{Key: e.Key, Tools: tools()}
 			case agentloop.AskModel:
 				in = agentloop.ModelReplied{Key: e.Key, Try: e.Try, Reply: calls("read", "write")}
+			case agentloop.FetchResult:
+				in = agentloop.ToolReturned{Key: e.Key, Output: 1}
 			case agentloop.CallTool:
 				in = agentloop.ToolReturned{Key: e.Key, Output: 1}
 			case agentloop.Decide:

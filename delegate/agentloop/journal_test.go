@@ -94,6 +94,17 @@ func (b *bench) try(in agentloop.Input) error {
 	return nil
 }
 
+// fetch reads a recorded result as a driver does.
+func (b *bench) fetch(e agentloop.FetchResult) agentloop.Input {
+	for i := range b.journal {
+		if s := &b.journal[i]; s.Key == e.Ref && s.Kind == agentloop.StepResult {
+			output, failure := e.View.Of(e.Ref, s.Body)
+			return agentloop.ToolReturned{Key: e.Key, Output: output, Failure: failure}
+		}
+	}
+	return agentloop.ToolReturned{Key: e.Key, Failure: agentloop.NoResult(e.Ref)}
+}
+
 // describe says all that is open in a machine, requests in full.
 func describe(m *agentloop.Machine) string {
 	var out bytes.Buffer

@@ -26,6 +26,8 @@ type Machine struct {
 	now        time.Time
 	// wording is that of the journal.
 	wording int
+	// ahead are the recorded steps that a replay has not come to.
+	ahead []Step
 }
 
 // New begins an agent. The task is the first message.
@@ -72,6 +74,7 @@ func Replay(steps []Step, begun bool) (*Machine, error) {
 	}
 	m.root = &agent{m: m, cfg: &config, task: first.text("task")}
 	for i := range steps {
+		m.ahead = steps[i+1:]
 		if err := m.replay(&steps[i]); err != nil {
 			return nil, invalid(&steps[i], i, err.Error())
 		}
@@ -259,14 +262,14 @@ func effectID(in Input) string {
 // wake ends pauses. A pause in memory is not recorded: what follows it is.
 func (m *Machine) wake(in Woken, now time.Time) error {
 	a, _, err := m.find(in.Key)
-	if err != nil || a.phase != pausing {
+	if err != nil || a.phase != pausing || in.Key != a.waitKey() {
 		return refuse(problem.Format("nothing rests under %q", in.Key))
 	}
 	if now.Before(a.until) {
 		return refuse(problem.Format("%q rests until %s", in.Key, instant(a.until)))
 	}
 	m.settled(Rest{Key: in.Key, Until: a.until}.ID())
-	a.phase = asking
+	a.awake()
 	return nil
 }
 
@@ -311,7 +314,7 @@ func (m *Machine) find(key string) (*agent, *call, error) {
 		own := key[len(a.prefix):]
 		head, _, nested := strings.Cut(own, "/")
 		if !strings.Contains(head, ".") {
-			if nested || head != listKey && head != "t"+strconv.Itoa(a.turn) {
+			if nested || head != listKey && head != "t"+strconv.Itoa(a.turn) && head != a.room.key() {
 				return nil, nil, fmt.Errorf("nothing is outstanding under %q", problem.Clip(key, problem.MaxQuoted))
 			}
 			return a, nil, nil

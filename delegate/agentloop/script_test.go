@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,6 +31,7 @@ var update = flag.Bool("update", false, "rewrite the expected output of scripts"
 //	fail KEY CODE [final] [overloaded] [after=D] [try=N] TEXT  it fails
 //	result KEY OUTPUT                   a tool returns
 //	error KEY CODE TEXT                 a tool fails
+//	fetch KEY                           the recorded result is read that fetch_result asks for
 //	decide KEY WHAT [ARGUMENTS]         a hook decides
 //	answer KEY PAYLOAD                  a person answers; check KEY PAYLOAD only asks whether it would do
 //	unanswered KEY                      nobody does
@@ -204,6 +206,15 @@ func (s *script) do(t testing.TB, line string) string {
 		in = f
 	case "result":
 		in = agentloop.ToolReturned{Key: key, Output: value(), Worked: 10 * time.Millisecond}
+	case "fetch":
+		for _, e := range s.m.Outstanding() {
+			if f, ok := e.(agentloop.FetchResult); ok && f.Key == key {
+				in = s.fetch(f)
+			}
+		}
+		if in == nil {
+			t.Fatalf("%s: nothing is fetched there", line)
+		}
 	case "error":
 		in = agentloop.ToolReturned{Key: key, Failure: &agentloop.Failure{Code: problem.Code(word()), Message: rest}, Worked: 10 * time.Millisecond}
 	case "decide":
@@ -261,6 +272,11 @@ func (s *script) text() string {
 		if st.Kind == agentloop.StepReply {
 			b = map[string]any{"text": b["text"], "calls": b["calls"], "dropped": b["dropped"]}
 		}
+		if st.Kind == agentloop.StepCompacted {
+			b = maps.Clone(b)
+			delete(b, "requestHash")
+			s.shown[st.Key[:strings.LastIndex(st.Key, "/")+1]] = 0 // the whole conversation is shown again
+		}
 		fmt.Fprintf(&out, "%s %s %s\n", st.Kind, st.Key, jsonvalue.Canonical(b))
 	}
 	for _, e := range s.last.Abandoned {
@@ -278,11 +294,19 @@ func (s *script) text() string {
 		case agentloop.AskModel:
 			fmt.Fprintf(&out, " %s max_tokens=%d tools=%d schema=%t", e.Request.Model, e.Request.MaxTokens, len(e.Request.Tools), e.Request.Schema != nil)
 			path := e.Key[:strings.LastIndex(e.Key, "/")+1]
-			for _, m := range e.Request.Messages[s.shown[path]:] {
+			from := s.shown[path]
+			if e.Compacts {
+				from = 0
+			}
+			for _, m := range e.Request.Messages[from:] {
 				text, _ := json.Marshal(m)
 				fmt.Fprintf(&out, "\n  %s", text)
 			}
-			s.shown[path] = len(e.Request.Messages)
+			if !e.Compacts {
+				s.shown[path] = len(e.Request.Messages)
+			}
+		case agentloop.FetchResult:
+			fmt.Fprintf(&out, " %s %+v", e.Ref, e.View)
 		}
 		out.WriteString("\n")
 	}

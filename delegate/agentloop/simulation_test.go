@@ -3,6 +3,7 @@ package agentloop_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,15 +19,20 @@ func TestRandomSchedules(t *testing.T) {
 	t.Parallel()
 	schedules := soak.Setting("SOAK_SCHEDULES", soak.Size(2000, 300, 100_000))
 	offset := uint64(soak.Setting("SOAK_SEED", 0))
-	ends := map[string]int{}
+	ends, kinds := map[string]int{}, map[string]int{}
 	for n := range schedules {
-		s := &schedule{rng: rand.New(rand.NewPCG(offset+uint64(n), 5))}
+		s := &schedule{rng: rand.New(rand.NewPCG(offset+uint64(n), 5)), kinds: kinds}
 		ends[s.run(t, n)]++
 		if t.Failed() {
 			t.Fatalf("schedule %d", n)
 		}
 	}
-	t.Logf("%d schedules: %v", schedules, ends)
+	t.Logf("%d schedules: %v, %v", schedules, ends, kinds)
+	for _, kind := range []string{"shrunk", "summary", "dropped", "compact", "fetched"} {
+		if kinds[kind] == 0 && schedules >= 2000 {
+			t.Errorf("no schedule has had %s", kind)
+		}
+	}
 	for _, stop := range []string{"answer", "turns", "tool_calls", "tokens", "time", "loop", "person", "hook", "error"} {
 		if ends[stop] == 0 && schedules >= 2000 {
 			t.Errorf("no schedule has ended by %s", stop)
@@ -37,6 +43,25 @@ func TestRandomSchedules(t *testing.T) {
 type schedule struct {
 	rng   *rand.Rand
 	tools []agentloop.Tool
+	// long schedules answer seldom.
+	long bool
+	// kinds counts what has been recorded of compactions and of fetch_result.
+	kinds map[string]int
+}
+
+// count notes which of the rarer steps a schedule has had.
+func (s *schedule) count(journal []agentloop.Step) {
+	for i := range journal {
+		b := journal[i].Body
+		for _, what := range []string{"shrunk", "summary", "dropped", "compact"} {
+			if _, ok := b[what]; ok && (journal[i].Kind == agentloop.StepCompacted || what == "compact") {
+				s.kinds[what]++
+			}
+		}
+		if b["tool"] == "fetch_result" && b["output"] != nil {
+			s.kinds["fetched"]++
+		}
+	}
 }
 
 func (s *schedule) one(of ...string) string { return of[s.rng.IntN(len(of))] }
@@ -63,10 +88,25 @@ func (s *schedule) config(name string, depth int) agentloop.Config {
 	if s.often(30) {
 		c.Output = &agentloop.Output{Repairs: r.IntN(3), Schema: map[string]any{"type": "object", "required": []any{"n"}}}
 	}
+	if s.often(40) {
+		c.Results = agentloop.Results{OffloadBytes: r.IntN(2) * 20, PreviewChars: 1 + r.IntN(20), MaxChars: 10 + r.IntN(200)}
+	}
+	if s.often(60) {
+		c.Models[0].ContextTokens, c.Models[0].MaxTokens = 400+r.IntN(1500), 100
+		c.Compaction = agentloop.Compaction{KeepTurns: 1 + r.IntN(3), SummaryMaxTokens: 50, Threshold: []float64{0, 0.3, 1}[r.IntN(3)]}
+		if s.often(30) {
+			c.Compaction.Model = &agentloop.Model{Model: "sums", Price: &agentloop.Price{Input: 1, Output: 1}}
+		}
+	}
 	for range r.IntN(3) {
 		g := agentloop.Gate{Tools: []string{s.one("*", "a", "b", "[")}, Do: s.one("allow", "ask", "deny", "ask"), Unless: s.one("", "read_only"), TimeoutMs: r.IntN(2) * 5000}
 		g.When = s.one("", ".arguments.n > 1", "error", "(", ".turn == 2", "now > 0")
 		c.Gates = append(c.Gates, g)
+	}
+	if depth == 0 && s.often(20) { // a long conversation
+		s.long = true
+		c.Budgets = agentloop.Budgets{Turns: 25, ToolCalls: 70, WorkMs: 1 << 20, OnExceeded: c.Budgets.OnExceeded}
+		c.Models[0].ContextTokens, c.Models[0].MaxTokens = 800+r.IntN(800), 100
 	}
 	if depth < 2 {
 		for i := range r.IntN(3) {
@@ -85,6 +125,7 @@ func (s *schedule) run(t *testing.T, n int) string {
 		s.tools = append(s.tools, tool)
 	}
 	b := newBench(t, s.config("root", 0), "go")
+	defer func() { s.count(b.journal) }()
 	for step := 0; ; step++ {
 		if t.Failed() {
 			return ""
@@ -158,12 +199,17 @@ func (s *schedule) input(b *bench) agentloop.Input {
 			return agentloop.Decided{Key: e.Key, Decision: s.one("allow", "allow", "allow", "allow", "stop", "nonsense")}
 		}
 		return agentloop.Decided{Key: e.Key, Decision: s.one("allow", "allow", "ask", "deny", "replace", "nonsense"), Reason: "hook", Arguments: map[string]any{"n": 3, "task": "t", "question": "q?"}}
+	case agentloop.FetchResult:
+		return b.fetch(e)
 	case agentloop.CallTool:
 		switch s.rng.IntN(6) {
 		case 0:
 			return agentloop.ToolReturned{Key: e.Key, Failure: &agentloop.Failure{Code: problem.MCPToolExecutionError, Message: "broken"}, Worked: worked}
 		case 1:
 			return agentloop.ToolReturned{Key: e.Key + "x", Output: 1}
+		}
+		if s.often(30) {
+			return agentloop.ToolReturned{Key: e.Key, Output: []any{strings.Repeat(e.Key, s.rng.IntN(80)), s.rng.IntN(100)}, Worked: worked}
 		}
 		return agentloop.ToolReturned{Key: e.Key, Output: map[string]any{"n": s.rng.IntN(100)}, Worked: worked}
 	case agentloop.AskModel:
@@ -173,6 +219,11 @@ func (s *schedule) input(b *bench) agentloop.Input {
 				Final: s.often(10), Overloaded: s.often(40), After: time.Duration(s.rng.IntN(3)) * time.Second, Usage: chat.Usage{Prompt: s.rng.IntN(10)},
 			}
 		}
+		if e.Compacts {
+			return agentloop.ModelReplied{Key: e.Key, Try: e.Try, Worked: worked, Reply: chat.Reply{
+				Model: e.Request.Model, Text: s.one("It was long.", "It was long; see t1.c1.", "", "cut"), Finish: chat.Finish(s.one("stop", "length")), Usage: chat.Usage{Prompt: s.rng.IntN(100), Completion: 9},
+			}}
+		}
 		return agentloop.ModelReplied{Key: e.Key, Try: e.Try, Worked: worked, Reply: s.reply(e)}
 	}
 	return nil
@@ -180,7 +231,14 @@ func (s *schedule) input(b *bench) agentloop.Input {
 
 func (s *schedule) reply(e agentloop.AskModel) chat.Reply {
 	r := chat.Reply{Model: e.Request.Model, Finish: chat.FinishStop, Usage: chat.Usage{Prompt: s.rng.IntN(200), Cached: s.rng.IntN(50), Completion: s.rng.IntN(60)}}
-	switch s.rng.IntN(16) {
+	if s.often(40) { // what a provider counts is seldom what the texts weigh
+		r.Usage.Prompt = len(fmt.Sprint(e.Request.Messages)) / (1 + s.rng.IntN(6))
+	}
+	most := 16
+	if s.long {
+		most = 80
+	}
+	switch s.rng.IntN(most) {
 	case 0:
 		r.Text, r.Finish = "half of a", chat.FinishLength
 	case 1: // empty
@@ -190,10 +248,12 @@ func (s *schedule) reply(e agentloop.AskModel) chat.Reply {
 		r.Text = s.one("done", `{"n":1}`, "```json\n{\"n\":2}\n```", `{"m":1}`)
 	default:
 		for i := range 1 + s.rng.IntN(4) {
-			c := chat.Call{ID: fmt.Sprint("c", i), Name: s.one("a", "b", "c", "d", "a", "b", "ask_person", "agent__sub0", "agent__sub1", "nothing"), Arguments: fmt.Sprintf(`{"n":%d}`, s.rng.IntN(3))}
+			c := chat.Call{ID: fmt.Sprint("c", i), Name: s.one("a", "b", "c", "d", "a", "b", "ask_person", "agent__sub0", "agent__sub1", "nothing", "fetch_result"), Arguments: fmt.Sprintf(`{"n":%d}`, s.rng.IntN(3))}
 			switch {
 			case c.Name == "ask_person":
 				c.Arguments = s.one(`{"question":"Which?"}`, `{"question":"Which?","schema":{"type":"object","required":["x"]}}`)
+			case c.Name == "fetch_result":
+				c.Arguments = fmt.Sprintf(`{"ref":%q,"offset":%d%s}`, e.Key[:strings.LastIndex(e.Key, "/")+1]+fmt.Sprintf("t%d.c%d", 1+s.rng.IntN(4), 1+s.rng.IntN(3)), s.rng.IntN(3), s.one("", `,"jq":".[0]"`, `,"limit":2`))
 			case c.Name[0] == 'a' && len(c.Name) > 1:
 				c.Arguments = s.one(`{"task":"part"}`, `{"task":" "}`)
 			case s.often(8):

@@ -40,6 +40,9 @@ func (m *Machine) step(in Input, now time.Time) (*Step, error) {
 		return m.listed(in)
 	case ModelReplied:
 		a, _, err := m.find(in.Key)
+		if err == nil && a.phase == summing && in.Key == a.roomKey() {
+			return &Step{Key: in.Key, Kind: StepCompacted, Body: a.summaryBody(in)}, nil
+		}
 		if err != nil || a.req == nil {
 			return nil, refuse(problem.Format("no reply is awaited under %q", in.Key))
 		}
@@ -48,6 +51,9 @@ func (m *Machine) step(in Input, now time.Time) (*Step, error) {
 		a, _, err := m.find(in.Key)
 		if err != nil {
 			return nil, refuse(err.Error())
+		}
+		if a.phase == summing && in.Key == a.roomKey() {
+			return &Step{Key: in.Key, Kind: StepTried, Body: a.unsummedBody(in, now)}, nil
 		}
 		return &Step{Key: in.Key, Kind: StepTried, Body: a.triedBody(in, now)}, nil
 	case ToolReturned:
@@ -107,6 +113,13 @@ func (m *Machine) apply(s *Step) error {
 		m.root.wakeAll(m.now)
 		return nil
 	}
+	if s.Kind == StepDecided && b.text("decision") == "expired" {
+		if m.question != nil {
+			return errors.New("nothing is under way: waiting for a person is not work")
+		}
+		m.root.expire(b.number("workMs"))
+		return nil
+	}
 	if len(s.Key) == 0 || len(s.Key) > 4096 {
 		return errors.New("its key is empty or too long")
 	}
@@ -123,18 +136,14 @@ func (m *Machine) apply(s *Step) error {
 		a.refusedList = &f
 		return nil
 	case listing:
+	case c == nil && s.Key == a.roomKey():
+		return a.compacted(s.Kind, b)
 	case s.Kind == StepReply && c == nil && (a.phase == asking || a.phase == pausing):
 		return a.replied(b)
 	case s.Kind == StepTried && c == nil && (a.phase == asking || a.phase == pausing):
 		return a.tried(b)
 	case s.Kind == StepResult && c != nil:
 		return a.resulted(c, b)
-	case s.Kind == StepDecided && c == nil && b.text("decision") == "expired" && a == m.root:
-		if m.question != nil {
-			return errors.New("nothing is under way: waiting for a person is not work")
-		}
-		a.expire(b.number("workMs"))
-		return nil
 	case s.Kind == StepDecided && c == nil && a.phase == turned:
 		return a.turnDecided(b)
 	case s.Kind == StepDecided && c != nil:
@@ -149,7 +158,7 @@ func (m *Machine) listed(in ToolsListed) (*Step, error) {
 	if err != nil || in.Key != a.prefix+listKey {
 		return nil, refuse(problem.Format("no tools are awaited under %q", in.Key))
 	}
-	tools, f := a.offered(in.Tools), in.Failure
+	tools, f := a.cfg.offered(in.Tools), in.Failure
 	if f == nil {
 		f = checkTools(tools)
 	}
@@ -159,7 +168,7 @@ func (m *Machine) listed(in ToolsListed) (*Step, error) {
 			f = &Failure{Code: problem.AgentConfigInvalid, Message: "the list of tools: " + err.Error(), Final: true}
 		}
 	}
-	b := body{"v": 1.0, "wording": float64(wording), "agent": a.cfg.Name, "tools": plain, "system": a.systemText(len(tools) > 0), "task": strings.ToValidUTF8(a.task, "\uFFFD")}
+	b := body{"v": 1.0, "wording": float64(wording), "agent": a.cfg.Name, "tools": plain, "system": a.systemText(len(tools) > 0, in.System), "task": strings.ToValidUTF8(a.task, "\uFFFD")}
 	if a == m.root {
 		config, err := toValue(a.cfg)
 		if err != nil {

@@ -81,8 +81,8 @@ func (a *agent) exceeded(calls bool) string {
 // leastTokens is how many tokens an answer needs: with fewer left a budget is used up.
 const leastTokens = 256
 
-// room returns how many tokens of most an answer may have within the budget of an agent, and the budget that is used up, if any.
-func (a *agent) room(m *Model, prompt, most int) (int, string) {
+// budgetRoom returns how many tokens of most an answer may have within the budget of an agent, and the budget that is used up, if any.
+func (a *agent) budgetRoom(m *Model, prompt, most int) (int, string) {
 	b, s := &a.cfg.Budgets, &a.spent
 	budget := ""
 	least := min(leastTokens, most)

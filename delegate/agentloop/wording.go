@@ -5,4 +5,4 @@ package agentloop
 // that follows from the steps, and each step of the engine must be the one that is made again. An agent that began with another wording
 // goes on with this one, without that proof: a new release does not end agents that wait for a person. A test fails when the texts change
 // and this number does not.
-const wording = 1
+const wording = 2

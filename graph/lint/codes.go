@@ -27,7 +27,10 @@ var failures = []problem.Code{
 	problem.MCPConnectionClosed, problem.MCPClientError, problem.DelegateProtocolUnsupported, problem.DelegateAgentNotFound,
 	problem.DelegateProtocolError, problem.AgentConfigInvalid, problem.AgentTurnsExceeded, problem.AgentToolCallsExceeded, problem.AgentTokensExceeded,
 	problem.AgentCostExceeded, problem.AgentTimeExceeded, problem.AgentLoopDetected, problem.AgentOutputParse, problem.AgentOutputSchema,
-	problem.AgentOutputCut, problem.AgentContextExceeded, problem.AgentStopped, problem.AgentJournalInvalid, problem.A2AConfigInvalid, problem.A2ACredentialsMissing, problem.A2AProviderError,
+	problem.AgentOutputCut, problem.AgentContextExceeded, problem.AgentStopped, problem.AgentJournalInvalid,
+	problem.KnowledgeRefInvalid, problem.KnowledgeFormatUnsupported, problem.SkillUnknown, problem.APIServiceUnknown, problem.APIPathForbidden,
+	problem.APIMethodForbidden, problem.APIBodyTooLarge, problem.APIResponseTooLarge, problem.APIRawBodyNotText, problem.APICredentialsMissing,
+	problem.APIUnreachable, problem.A2AConfigInvalid, problem.A2ACredentialsMissing, problem.A2AProviderError,
 	problem.A2ATaskFailed,
 }
 
@@ -71,6 +74,9 @@ func nearCode(code string) string {
 		return ""
 	}
 	stem, whole := strings.CutSuffix(stem, "_")
+	if !begins && family(stem) {
+		return stem + "_*"
+	}
 	words := strings.Split(stem, "_")
 	for _, known := range failures {
 		others := strings.Split(string(known), "_")
@@ -86,6 +92,17 @@ func nearCode(code string) string {
 		}
 	}
 	return ""
+}
+
+// family reports whether a code is what several known ones begin with: LLM of LLM_PROVIDER_ERROR and others.
+func family(stem string) bool {
+	members := 0
+	for _, known := range failures {
+		if strings.HasPrefix(string(known), stem+"_") {
+			members++
+		}
+	}
+	return members > 2
 }
 
 // maxCode bounds the codes that are compared with others.

@@ -143,7 +143,7 @@ func (j *journal) Record(ctx context.Context, steps ...activities.Step) error {
 	return b.err
 }
 
-// commit records the steps that wait. The lock is held, and given back meanwhile.
+// commit records the steps that wait. The caller holds the lock, which is released during the commit.
 func (j *journal) commit() {
 	b := j.next
 	j.next = nil

@@ -45,22 +45,67 @@ func Has(ctx context.Context, store history.Store, executionID string, of *machi
 		slices.EqualFunc(all[s.Index:], s.Steps, func(r activities.Step, s machine.Step) bool { return r.Key == s.Key && r.Kind == s.Kind })
 }
 
-// Questions adds to what a run waits for what the questions of executors show, which only the records say.
-func Questions(ctx context.Context, store history.Store, pending []runview.Pending) error {
+// maxJournals is of how many attempts of a run the steps are looked at, maxBack how many records behind the newest step of one.
+const (
+	maxJournals = 32
+	maxBack     = 8
+)
+
+// Journals adds to what a run waits for what only the records of steps say: what the questions of executors show, and of the first
+// attempts the first and the newest step.
+func Journals(ctx context.Context, store history.Store, pending []runview.Pending) error {
+	looked := 0
 	for i := range pending {
 		p := &pending[i]
-		if p.QuestionSeq == 0 {
-			continue
-		}
-		records, err := store.Read(ctx, p.ExecutionID, p.QuestionSeq, 1)
-		if err != nil {
-			return err
-		}
-		if len(records) == 1 {
-			if q := machine.QuestionOf(&records[0]); q != nil && len(q.Body) > 0 {
+		if p.QuestionSeq > 0 {
+			r, err := recordAt(ctx, store, p.ExecutionID, p.QuestionSeq)
+			if err != nil {
+				return err
+			}
+			if q := machine.QuestionOf(r); q != nil && len(q.Body) > 0 {
 				p.Show = q.Body
 			}
 		}
+		if p.FirstStepSeq == 0 || looked == maxJournals {
+			continue
+		}
+		looked++
+		if err := ends(ctx, store, p); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// ends reads the first and the newest step of an attempt.
+func ends(ctx context.Context, store history.Store, p *runview.Pending) error {
+	first, err := recordAt(ctx, store, p.ExecutionID, p.FirstStepSeq)
+	if err != nil {
+		return err
+	}
+	p.FirstStep = first.Payload.AgentStep
+	for seq := p.LastStepSeq; seq >= p.FirstStepSeq && seq > p.LastStepSeq-maxBack; seq-- {
+		r := first
+		if seq > p.FirstStepSeq {
+			if r, err = recordAt(ctx, store, p.ExecutionID, seq); err != nil {
+				return err
+			}
+		}
+		if _, kind, _, ok := r.Payload.Step(); !ok || r.Payload.NodeID != p.NodeID || max(r.Payload.Visit, 1) != p.Visit ||
+			kind == machine.StepAnswer || kind == machine.StepRest || kind == machine.StepWoken {
+			continue
+		}
+		p.NewestStep = r.Payload.AgentStep
+		return nil
+	}
+	return nil
+}
+
+// recordAt reads a record; of one that is gone nothing but its place.
+func recordAt(ctx context.Context, store history.Store, executionID string, seq int64) (*history.Record, error) {
+	records, err := store.Read(ctx, executionID, seq, 1)
+	if err != nil || len(records) == 0 {
+		return &history.Record{Seq: seq}, err
+	}
+	return &records[0], nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/picture"
@@ -72,6 +73,9 @@ func (a *app) explainPause(run *graph.Run, s *session) {
 		fmt.Fprintf(a.stderr, "  %s waits for the signal %q\n", plainCell(p.NodeID), p.SignalName)
 	default:
 		fmt.Fprintf(a.stderr, "  %s (%s) is to be performed by the host\n", waiterText(p), p.NodeType)
+	}
+	if !p.Deadline.IsZero() {
+		fmt.Fprintf(a.stderr, "  %s\n", deadlineText(p, a.now()))
 	}
 	if run.Lacks != nil {
 		fmt.Fprintf(a.stderr, "  %s\n", lackText(run.Lacks))
@@ -144,7 +148,11 @@ func (a *app) describeInterrupt(p *graph.Pending) {
 		prompt = p.PromptRef
 	}
 	fmt.Fprintf(a.stderr, "  %s asks: %s\n", plainCell(p.NodeID), strings.Join(strings.Fields(prompt), " "))
-	if p.Show != nil {
+	if calls := agentview.Approval(p.Show); calls != nil {
+		writeCalls(a.stderr, calls, "    ")
+		return
+	}
+	if p.Show != nil && !agentview.AsksPerson(p.Show) {
 		fmt.Fprintf(a.stderr, "%s\n", indented(shownText(p), "    "))
 	}
 	if rows := describeMembers(p.ResumeSchema); len(rows) > 0 {

@@ -13,7 +13,9 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 	"github.com/workflows-engine/workflows-engine/internal/runtree"
@@ -200,6 +202,9 @@ func writeStatus(
 	if l := run.Lacks; l != nil && !slices.ContainsFunc(run.Pending, func(p graph.Pending) bool { return blocks(l, &p) }) {
 		fmt.Fprintf(w, "\n%s\n", lackText(l))
 	}
+	if run.Status == machine.Failed {
+		fmt.Fprintf(w, "\ntry again from before the failure with: %s\n", s.command("retry", run.ExecutionID))
+	}
 	return nil
 }
 
@@ -227,11 +232,16 @@ func writePending(w io.Writer, run *graph.Run, p *graph.Pending, s *session, now
 	fmt.Fprintf(w, "\n%s waits for %s\n", waiterText(p), waitText(p))
 	if p.Kind == machine.WaitInterrupt {
 		fmt.Fprintf(w, "  %s\n", strings.Join(strings.Fields(p.Prompt+" "+p.PromptRef), " "))
-		if p.Show != nil {
-			fmt.Fprintf(w, "%s\n", indented(shownText(p), "    "))
-		}
-		if err := writeTable(w, describeMembers(p.ResumeSchema)); err != nil {
-			return err
+		if calls := agentview.Approval(p.Show); calls != nil {
+			writeCalls(w, calls, "    ")
+			fmt.Fprintf(w, "  decisions: %s\n", problem.OrList(agentview.Decisions))
+		} else {
+			if p.Show != nil && !agentview.AsksPerson(p.Show) {
+				fmt.Fprintf(w, "%s\n", indented(shownText(p), "    "))
+			}
+			if err := writeTable(w, describeMembers(p.ResumeSchema)); err != nil {
+				return err
+			}
 		}
 	}
 	if p.Steps > 0 {
@@ -241,7 +251,7 @@ func writePending(w io.Writer, run *graph.Run, p *graph.Pending, s *session, now
 		fmt.Fprintf(w, "  the attempt before failed: %s\n", strings.TrimSpace(p.LastCode+" "+p.LastError))
 	}
 	if l := run.Lacks; l != nil && blocks(l, p) {
-		fmt.Fprintf(w, "  %s\n", lackText(l))
+		fmt.Fprintf(w, "  %s\n  continue with: %s\n", lackText(l), s.command("recover", run.ExecutionID))
 	}
 	if !p.Deadline.IsZero() {
 		fmt.Fprintf(w, "  %s\n", deadlineText(p, now))
@@ -257,6 +267,9 @@ func writePending(w io.Writer, run *graph.Run, p *graph.Pending, s *session, now
 
 // stepsText is how many steps the executor of an attempt has recorded, and what they come to.
 func stepsText(p *graph.Pending) string {
+	if agent, ok := agentview.StatusOf(p.FirstStep, p.NewestStep, p.Totals); ok {
+		return agentText(p, agent)
+	}
 	text := count(p.Steps, "step") + " recorded"
 	var totals []string
 	for _, name := range slices.Sorted(maps.Keys(p.Totals)) {
@@ -268,13 +281,33 @@ func stepsText(p *graph.Pending) string {
 	return text
 }
 
+// agentText says where an agent stands, and what it has taken of its budgets.
+func agentText(p *graph.Pending, agent agentview.Status) string {
+	text := fmt.Sprintf("agent %s: turn %d", plainCell(agent.Name), agent.Turn)
+	if most, ok := agent.Budgets["turns"].(float64); ok {
+		text += fmt.Sprintf(" of %v", most)
+	}
+	if agent.Path != "" {
+		text += " (sub-agent of " + plainCell(agent.Path) + ")"
+	}
+	if calls, _ := agent.Totals["tool_calls"].(float64); calls > 0 {
+		text += ", " + count(int(calls), "tool call")
+	}
+	if spent := agentview.SpentText(agent.Totals, agent.Budgets); spent != "" {
+		text += ", " + spent
+	}
+	return text + ", " + count(p.Steps, "step") + " recorded"
+}
+
 // deadlineText says until when something is waited for. Once that time is over it may be that there is no process to notice;
 // and the timeout of an attempt that nobody performs, and of which no step is recorded, restarts when a process claims it.
 func deadlineText(p *graph.Pending, now time.Time) string {
 	attempt := (p.Kind == machine.WaitActivity || p.Kind == machine.WaitDelegate) && !p.Host && p.ExternalTaskID == "" && p.Steps == 0
 	switch at := timeText(p.Deadline); {
-	case p.Deadline.After(now):
+	case p.Deadline.After(now) && attempt:
 		return "until " + at + " at the latest"
+	case p.Deadline.After(now):
+		return "until " + at + " at the latest; then a server, worker or recover ends it"
 	case attempt:
 		return "its time was over at " + at + "; the timeout restarts when a process claims it"
 	default:
