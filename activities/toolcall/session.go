@@ -69,6 +69,10 @@ func (s *server) dial(ctx context.Context) (*session, error) {
 			Capabilities:                &mcp.ClientCapabilities{},
 			MultiRoundTrip:              &mcp.MultiRoundTripOptions{Disabled: true},
 			ProgressNotificationHandler: x.heartbeat,
+			ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
+				x.tools.stale.Store(true)
+				s.changes.Add(1)
+			},
 		})
 	renew := func() (map[string]string, error) {
 		headers, more, err := childprocess.Resolve(s.Headers, s.config.Secret)
@@ -97,6 +101,7 @@ func (s *server) dial(ctx context.Context) (*session, error) {
 		}
 		return nil, err
 	}
+	s.changes.Add(1)
 	s.wait.Go(func() { x.attend(s.config.StopGrace) })
 	return x, nil
 }
