@@ -129,7 +129,7 @@ var rooms = map[string][]string{
 	"graph/runstate": {},
 	"graph/limit":    {"graph/problem"},
 	"graph/library":  {"internal/guard", "internal/jsonvalue", "internal/suggest", "history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/admit", "graph/capable", "graph/execution"},
-	"graph/replay":   {"internal/jsonschema", "internal/jsonvalue", "history", "graph/problem", "graph/definition", "graph/machine", "graph/library", "graph/survey"},
+	"graph/replay":   {"activities", "internal/jsonschema", "internal/jsonvalue", "history", "graph/problem", "graph/definition", "graph/machine", "graph/library", "graph/survey"},
 	"graph/transfer": {
 		"history", "history/runfile", "graph/problem", "graph/definition", "graph/machine", "graph/actor", "graph/admit", "graph/capable", "graph/library", "graph/recorded", "graph/replay",
 	},
