@@ -20,6 +20,11 @@ func (s steps) Recorded(ctx context.Context, id string, a *execution.Attempt, fi
 	return recorded.Steps(ctx, s.r.store, id, a.Effect.Base(), first)
 }
 
+// RecordedStep implements perform.Steps.
+func (s steps) RecordedStep(ctx context.Context, id string, a *execution.Attempt, first int64, n int) (activities.Step, bool, error) {
+	return recorded.Step(ctx, s.r.store, id, a.Effect.Base(), first, n)
+}
+
 // Record implements perform.Steps.
 func (s steps) Record(id string, a *execution.Attempt, in machine.StepsRecorded) error {
 	ctx := detached(s.r.ctx)

@@ -75,10 +75,12 @@ func (a *Agents) Work(ctx context.Context, req delegate.Request, j activities.Jo
 	if err != nil {
 		return activities.End{}, err
 	}
-	f := &flight{agents: a, req: req, journal: j, inputs: make(chan agentloop.Input), stops: map[string]context.CancelFunc{}}
-	if len(steps) == 0 {
+	f := &flight{agents: a, req: req, journal: j, inputs: make(chan outcome), stops: map[string]context.CancelFunc{}}
+	done := recorded(steps)
+	f.results.note(done)
+	if len(done) == 0 {
 		f.machine = agentloop.New(a.resolved[req.AgentID], task(req.Input))
-	} else if f.machine, err = agentloop.Replay(recorded(steps), j.Begun()); err != nil {
+	} else if f.machine, err = agentloop.Replay(done, j.Begun()); err != nil {
 		return activities.End{}, err
 	}
 	return f.fly(ctx)

@@ -28,6 +28,9 @@ func (f *flight) perform(ctx context.Context, e agentloop.Effect) agentloop.Inpu
 	case agentloop.CallTool:
 		output, failure := f.call(ctx, &e)
 		return agentloop.ToolReturned{Key: e.Key, Output: output, Failure: failure, Worked: worked()}
+	case agentloop.FetchResult:
+		output, failure := f.fetch(ctx, &e)
+		return agentloop.ToolReturned{Key: e.Key, Output: output, Failure: failure, Worked: worked()}
 	case agentloop.Rest:
 		_ = wait.For(ctx, e.Until.Sub(f.agents.now()))
 		return agentloop.Woken{Key: e.Key}
@@ -42,9 +45,12 @@ func (f *flight) ask(ctx context.Context, e *agentloop.AskModel, worked func() t
 	defer stop()
 	req := e.Request
 	req.Key = f.key(e.Key)
-	received := 0
+	received, activity := 0, "model"
+	if e.Compacts {
+		activity = "compacting"
+	}
 	beat := func() {
-		f.req.Heartbeat(map[string]any{"agent": e.Agent, "key": e.Key, "activity": "model", "model": e.Model.Model, "received_chars": received})
+		f.req.Heartbeat(map[string]any{"agent": e.Agent, "key": e.Key, "activity": activity, "model": e.Model.Model, "received_chars": received})
 	}
 	req.OnText = func(text string) { received += len([]rune(text)); beat() }
 	beat()
@@ -113,13 +119,13 @@ func (e *brokenError) Error() string { return e.text }
 // guarded calls what others have written in a goroutine of its own: it may panic, end its goroutine, or not obey its context. The last
 // has the context's cause as its error, while it goes on.
 func guarded[T any](ctx context.Context, f *flight, what string, do func() (T, error)) (T, error) {
-	type outcome struct {
+	type returned struct {
 		value T
 		err   error
 	}
-	ended := make(chan outcome, 1)
+	ended := make(chan returned, 1)
 	f.all.Go(func() {
-		out := outcome{err: &brokenError{what + " ended its goroutine (runtime.Goexit) instead of returning"}}
+		out := returned{err: &brokenError{what + " ended its goroutine (runtime.Goexit) instead of returning"}}
 		defer func() {
 			if v := recover(); v != nil {
 				out.err = &brokenError{fmt.Sprintf("%s panicked: %v", what, v)}

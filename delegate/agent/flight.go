@@ -20,10 +20,18 @@ type flight struct {
 	journal activities.Journal
 	machine *agentloop.Machine
 
-	inputs chan agentloop.Input
+	inputs chan outcome
 	// stops are the effects under way, by id.
 	stops map[string]context.CancelFunc
-	all   sync.WaitGroup
+	// results are those that fetch_result reads.
+	results results
+	all     sync.WaitGroup
+}
+
+// outcome is what an effect has brought.
+type outcome struct {
+	effect string
+	input  agentloop.Input
 }
 
 // patience is how long what has been told to stop may take to do so, before the agent goes on without it.
@@ -47,9 +55,11 @@ func (f *flight) fly(ctx context.Context) (activities.End, error) {
 		if err := f.journal.Record(work, steps(b.Steps)...); err != nil {
 			return activities.End{}, err
 		}
+		f.results.note(b.Steps)
 		for _, e := range b.Abandoned {
 			if stop := f.stops[e.ID()]; stop != nil {
 				stop()
+				delete(f.stops, e.ID())
 			}
 		}
 		for _, e := range b.Effects {
@@ -69,8 +79,9 @@ func (f *flight) next(ctx context.Context) (agentloop.Input, error) {
 	timer := time.NewTimer(f.machine.WorkLeft())
 	defer timer.Stop()
 	select {
-	case in := <-f.inputs:
-		return in, nil
+	case out := <-f.inputs:
+		delete(f.stops, out.effect)
+		return out.input, nil
 	case <-timer.C:
 		return agentloop.Expired{Worked: f.agents.now().Sub(began)}, nil
 	case <-ctx.Done():
@@ -113,7 +124,7 @@ func (f *flight) begin(ctx context.Context, e agentloop.Effect) {
 			return // it was stopped: that says nothing about the tool or the model
 		}
 		select {
-		case f.inputs <- in:
+		case f.inputs <- outcome{e.ID(), in}:
 		case <-ctx.Done():
 		}
 	})

@@ -17,6 +17,8 @@ import (
 type Steps interface {
 	// Recorded returns the recorded steps of an attempt, the oldest first. first is the seq of the first one.
 	Recorded(ctx context.Context, executionID string, a *execution.Attempt, first int64) ([]activities.Step, error)
+	// RecordedStep returns the n-th of them, counted from 1; false if there is none.
+	RecordedStep(ctx context.Context, executionID string, a *execution.Attempt, first int64, n int) (activities.Step, bool, error)
 	// Record commits steps of an attempt that this process performs.
 	Record(executionID string, a *execution.Attempt, s machine.StepsRecorded) error
 }
@@ -110,6 +112,20 @@ func (j *journal) Steps(ctx context.Context) ([]activities.Step, error) {
 			WithPlace(problem.Place{ExecutionID: j.executionID, NodeID: j.attempt.Effect.Base().NodeID})
 	}
 	return steps, err
+}
+
+// Step implements activities.Journal.
+func (j *journal) Step(ctx context.Context, n int) (activities.Step, error) {
+	j.mu.Lock()
+	count, first := j.count, j.first
+	j.mu.Unlock()
+	if n >= 1 && n <= count {
+		s, ok, err := j.p.Steps.RecordedStep(ctx, j.executionID, j.attempt, first, n)
+		if ok || err != nil {
+			return s, err
+		}
+	}
+	return activities.Step{}, activities.Fail(problem.JournalInvalid, "attempt %s has %d steps, and no step %d", j.attempt.Key, count, n)
 }
 
 // Record implements activities.Journal. The first of the calls that come while a commit is under way makes the next one, for all of

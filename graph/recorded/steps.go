@@ -22,19 +22,53 @@ func Steps(ctx context.Context, store history.Store, executionID string, of *mac
 			return nil, err
 		}
 		for i := range records {
-			r := &records[i]
-			p := &r.Payload
-			if p.NodeID != of.NodeID || max(p.Visit, 1) != of.Visit || max(p.Attempt, 1) != of.Attempt {
-				continue
-			}
-			if s, _, ok := machine.StepOf(r); ok {
-				steps = append(steps, activities.Step{Key: s.Key, Kind: s.Kind, Body: s.Body, Totals: s.Totals, At: r.CreatedAt})
+			if s, _, ok := stepOf(&records[i], of); ok {
+				steps = append(steps, s)
 			}
 		}
 		if len(records) < stepPage {
 			return steps, nil
 		}
 		first = records[len(records)-1].Seq + 1
+	}
+}
+
+// stepOf returns the step of an attempt in a record, and its number.
+func stepOf(r *history.Record, of *machine.EffectBase) (activities.Step, int, bool) {
+	p := &r.Payload
+	if p.NodeID != of.NodeID || max(p.Visit, 1) != of.Visit || max(p.Attempt, 1) != of.Attempt {
+		return activities.Step{}, 0, false
+	}
+	s, n, ok := machine.StepOf(r)
+	return activities.Step{Key: s.Key, Kind: s.Kind, Body: s.Body, Totals: s.Totals, At: r.CreatedAt}, n, ok
+}
+
+// stepsNear is how many records are read at a time where a single step is looked for.
+const stepsNear = 4
+
+// Step returns the n-th recorded step of an attempt, counted from 1; false if there is none. Each step is a record, so that it is at least
+// as far behind one that is found as their numbers say: where nothing else goes on in the run, the first look finds it.
+func Step(ctx context.Context, store history.Store, executionID string, of *machine.EffectBase, first int64, n int) (activities.Step, bool, error) {
+	seq := max(first, 1) + int64(n) - 1
+	for {
+		records, err := store.Read(ctx, executionID, seq, stepsNear)
+		if err != nil {
+			return activities.Step{}, false, err
+		}
+		next := seq + stepsNear
+		for i := range records {
+			s, number, ok := stepOf(&records[i], of)
+			switch {
+			case ok && number == n:
+				return s, true, nil
+			case ok:
+				next = max(next, records[i].Seq+int64(n-number))
+			}
+		}
+		if len(records) < stepsNear {
+			return activities.Step{}, false, nil
+		}
+		seq = next
 	}
 }
 

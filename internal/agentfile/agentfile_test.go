@@ -74,8 +74,11 @@ func TestParse(t *testing.T) {
 		{list(`{"instructionsFile":"blank.md"}`), `2:35 profile /agents/a/instructionsFile: the file is blank`},
 		{told(`,"model":"mm"`), `2:43 profile /agents/a/model: there is no model "mm"; did you mean "m"?`},
 		{told(`,"strema":true`), `2:35 additionalProperties /agents/a/strema: unknown member "strema"; did you mean "stream"?`},
-		{told(`,"compaction":{}`), `2:35 profile /agents/a/compaction: "compaction" is not supported yet; Leave it out.`},
-		{told(`,"results":{"offloadBytes":1}`), `2:46 profile /agents/a/results/offloadBytes: "offloadBytes" is not supported yet; Leave it out.`},
+		{told(`,"compaction":{},"results":{"offloadBytes":0}`), ""},
+		{told(`,"compaction":{"threshold":85}`), `2:61 range /agents/a/compaction/threshold: expected a number from 0.1 to 1, found 85`},
+		{told(`,"compaction":{"model":"n"}`), `2:57 profile /agents/a/compaction/model: there is no model "n"; did you mean "m"?`},
+		{told(`,"compaction":{"keepTurn":1}`), `2:49 additionalProperties /agents/a/compaction/keepTurn: unknown member "keepTurn"; did you mean "keepTurns"?`},
+		{told(`,"results":{"offloadBytes":-1}`), `2:61 range /agents/a/results/offloadBytes: expected a whole number from 0 to 2097152, found -1`},
 		{told(`,"tools":[{"api":["x"]}]`), `2:45 profile /agents/a/tools/0/api: "api" is not supported yet; Leave it out.`},
 		{told(`,"tools":[{}]`), `2:44 oneOf /agents/a/tools/0: expected exactly one of server, agent and builtin`},
 		{told(`,"tools":[{"server":"file"}]`), `2:54 profile /agents/a/tools/0/server: the manifest has no server "file"; did you mean "files"?`},
@@ -137,7 +140,7 @@ func TestParseValues(t *testing.T) {
 		"agents":{"a":{"description":"d","instructionsFile":"a.md","models":["main","local"],"stream":true,"maxDepth":2,
 			"tools":[{"server":"files","allow":["r"],"parallel":false,"gate":"ask"},{"builtin":"ask_person"}],
 			"modelRetry":{"maxAttempts":2,"coefficient":1.5},
-			"budgets":{"turns":3},"results":{"maxChars":10},"repeats":{"warn":1,"stop":2},"output":{"schema":{}}},
+			"budgets":{"turns":3},"results":{"maxChars":10,"offloadBytes":2048},"compaction":{"threshold":0.5,"keepTurns":3,"model":"local"},"repeats":{"warn":1,"stop":2},"output":{"schema":{}}},
 		 "b":{"instructions":"i","model":"main","budgets":{"costUsd":0.5,"onExceeded":"finish"}}}}`), surroundings())
 	if file == nil {
 		t.Fatal(findings)
@@ -149,10 +152,10 @@ func TestParseValues(t *testing.T) {
 	want := `{"Models":{"local":{"model":"llama","Endpoint":{"BaseURL":"http://localhost:11434/v1","KeyReference":"","NoAuth":true}},` +
 		`"main":{"model":"gpt","contextTokens":1000,"maxTokens":10,"maxTokensCeiling":20,"temperature":0,"priceUsdPerMTok":{"input":2,"cachedInput":2,"output":8},"Endpoint":null}},` +
 		`"Agents":{"a":{"name":"","description":"d","instructions":"Find it.","models":null,"stream":true,"maxDepth":2,"modelRetry":{"maxAttempts":2,"coefficient":1.5},` +
-		`"budgets":{"turns":3},"repeats":{"warn":1,"stop":2},"results":{"maxChars":10},"output":{"schema":{},"repairs":1},"hooks":{},"Models":["main","local"],` +
+		`"budgets":{"turns":3},"repeats":{"warn":1,"stop":2},"results":{"maxChars":10,"offloadBytes":2048},"compaction":{"threshold":0.5,"keepTurns":3},"output":{"schema":{},"repairs":1},"hooks":{},"Models":["main","local"],"SummaryModel":"local",` +
 		`"Tools":[{"Server":"files","Allow":["r"],"Agent":"","AskPerson":false,"Parallel":false,"OnCrash":"","Gate":"ask"},` +
 		`{"Server":"","Allow":null,"Agent":"","AskPerson":true,"Parallel":null,"OnCrash":"","Gate":""}]},` +
-		`"b":{"name":"","instructions":"i","models":null,"modelRetry":{},"budgets":{"costMicros":500000,"onExceeded":"finish"},"repeats":{},"results":{},"hooks":{},"Models":["main"],"Tools":null}}}`
+		`"b":{"name":"","instructions":"i","models":null,"modelRetry":{},"budgets":{"costMicros":500000,"onExceeded":"finish"},"repeats":{},"results":{},"compaction":{},"hooks":{},"Models":["main"],"SummaryModel":"","Tools":null}}}`
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -165,7 +168,8 @@ const whole = `{"$schema":"s","models":{
 		"modelRetry":{"maxAttempts":1,"initialIntervalMs":1,"coefficient":1,"maxIntervalMs":1},
 		"tools":[{"server":"files","allow":["r"],"parallel":true,"onCrash":"ask","gate":"ask"},{"agent":"b","parallel":true,"gate":"deny"},{"builtin":"ask_person"}],
 		"gates":[{"tools":["*"],"when":".turn > 1","unless":"read_only","do":"ask","reason":"r","timeoutMs":1}],
-		"budgets":{"turns":1,"toolCalls":1,"tokens":1,"costUsd":1,"workMs":1,"onExceeded":"finish"},"repeats":{"warn":1,"stop":1},"results":{"maxChars":1},
+		"budgets":{"turns":1,"toolCalls":1,"tokens":1,"costUsd":1,"workMs":1,"onExceeded":"finish"},"repeats":{"warn":1,"stop":1},"results":{"maxChars":1,"offloadBytes":0,"previewChars":1},
+		"compaction":{"threshold":0.5,"keepTurns":1,"summaryMaxTokens":1,"model":"m"},
 		"output":{"schema":{},"repairs":0}},
 	"b":{"instructionsFile":"a.md","models":["m","n"]}}}`
 

@@ -113,7 +113,7 @@ func (c *Config) endpoint(e *agentfile.Endpoint) llmcall.Endpoint {
 }
 
 func newAgent(a agentfile.Agent, tools *toolcall.Executor) agent.Agent {
-	made := agent.Agent{Config: a.Config, Models: a.Models}
+	made := agent.Agent{Config: a.Config, Models: a.Models, SummaryModel: a.SummaryModel}
 	for _, t := range a.Tools {
 		switch {
 		case t.AskPerson:
