@@ -43,8 +43,8 @@ type Journal interface {
 	// context if the attempt is not this process's any more, RECORD_LIMIT_EXCEEDED and the like if the run is full, JOURNAL_INVALID for
 	// a step that is not one, the store's otherwise: then the attempt has no outcome, and goes on where it was once the store is back.
 	Record(ctx context.Context, steps ...Step) error
-	// Begun reports whether another flight may have begun what comes after the recorded steps, without having recorded it: the process
-	// that performed the attempt has died or was stopped. It is false for the first flight, after an answer or a rest, and in a fork.
+	// Begun reports whether an earlier call of Work may have begun effects that follow from the recorded steps, without having recorded
+	// their outcome: its process died or was stopped. It is false for the first call, after an answer or a rest, and in a fork.
 	Begun() bool
 }
 

@@ -259,13 +259,18 @@ func TestTheTestOfThePage(t *testing.T) {
 // TestNodesOfThePages: the nodes that docs/activities.md shows, one after the other, are a definition without findings.
 func TestNodesOfThePages(t *testing.T) {
 	t.Parallel()
-	shown := fence.FindAllSubmatch(read(t, filepath.Join("..", "docs", "activities.md")), -1)
-	found := 0
+	var shown [][][]byte
+	for _, page := range []string{"activities.md", "agents.md"} {
+		of := fence.FindAllSubmatch(read(t, filepath.Join("..", "docs", page)), -1)
+		if !slices.ContainsFunc(of, func(b [][]byte) bool { return string(b[1]) == "yaml" }) {
+			t.Errorf("docs/%s shows no nodes", page)
+		}
+		shown = append(shown, of...)
+	}
 	for _, b := range shown {
 		if string(b[1]) != "yaml" {
 			continue
 		}
-		found++
 		part, err := definition.ParseYAML([]byte("nodes:\n" + string(b[3])))
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, b[3])
@@ -286,8 +291,5 @@ func TestNodesOfThePages(t *testing.T) {
 		for _, f := range findings {
 			t.Errorf("%s %s in\n%s", f.Code, f.Message, b[3])
 		}
-	}
-	if found == 0 {
-		t.Error("docs/activities.md shows no nodes")
 	}
 }

@@ -191,7 +191,7 @@ func (r *Runner) viewOne(ctx context.Context, x *execution.Run) (*Run, error) {
 		lack = x.Lacks()
 	}
 	v := runview.Of(s)
-	if err := recorded.Questions(ctx, r.store, v.Pending); err != nil {
+	if err := recorded.Journals(ctx, r.store, v.Pending); err != nil {
 		return nil, err
 	}
 	v.Lacks, err = x.UnlessOwned(ctx, lack)

@@ -16,13 +16,8 @@ import (
 type steps struct{ r *Runner }
 
 // Recorded implements perform.Steps.
-func (s steps) Recorded(ctx context.Context, id string, a *execution.Attempt, first int64) ([]activities.Step, error) {
-	return recorded.Steps(ctx, s.r.store, id, a.Effect.Base(), first)
-}
-
-// RecordedStep implements perform.Steps.
-func (s steps) RecordedStep(ctx context.Context, id string, a *execution.Attempt, first int64, n int) (activities.Step, bool, error) {
-	return recorded.Step(ctx, s.r.store, id, a.Effect.Base(), first, n)
+func (s steps) Recorded(ctx context.Context, id string, a *execution.Attempt, first int64, n int) ([]activities.Step, error) {
+	return recorded.Steps(ctx, s.r.store, id, a.Effect.Base(), first, n)
 }
 
 // Record implements perform.Steps.

@@ -65,6 +65,10 @@ type Request struct {
 	MaxTokens int `json:"max_tokens"`
 	// Temperature is nil for the provider's default.
 	Temperature *float64 `json:"temperature,omitempty"`
+	// TopP, Seed and Stop are left to the provider where they are nil.
+	TopP *float64 `json:"top_p,omitempty"`
+	Seed *int     `json:"seed,omitempty"`
+	Stop []string `json:"stop,omitempty"`
 	// Schema is the JSON Schema that the answer has to satisfy, nil for free text.
 	Schema map[string]any `json:"schema,omitempty"`
 

@@ -28,7 +28,10 @@ func chatRequest(req chat.Request) (openai.ChatCompletionRequest, error) {
 	if t := req.Temperature; t != nil && !(*t >= 0 && *t <= math.MaxFloat32) {
 		return none, invalidChat("the temperature %v of model %q is negative or no number", *t, req.Model)
 	}
-	r := openai.ChatCompletionRequest{Model: req.Model, Temperature: sampling(req.Temperature)}
+	if p := req.TopP; p != nil && !(*p >= 0 && *p <= 1) {
+		return none, invalidChat("the top_p %v of model %q is not between 0 and 1", *p, req.Model)
+	}
+	r := openai.ChatCompletionRequest{Model: req.Model, Temperature: sampling(req.Temperature), TopP: sampling(req.TopP), Seed: req.Seed, Stop: req.Stop}
 	ids := callIDs{used: map[string]bool{}}
 	for i, m := range req.Messages {
 		wire := openai.ChatCompletionMessage{Role: string(m.Role), Content: m.Text}

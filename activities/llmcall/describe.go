@@ -16,7 +16,7 @@ func (e *Executor) Describe(req activities.Request) map[string]any {
 		return nil
 	}
 	c, messages, err := e.prepare(req)
-	if err != nil {
+	if err != nil || c.node.agent != "" {
 		return nil
 	}
 	request, err := c.node.request(messages)

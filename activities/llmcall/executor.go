@@ -22,6 +22,9 @@ func (e *Executor) Execute(ctx context.Context, req activities.Request) (activit
 		return activities.Result{}, activities.Fail(problem.ExecutorUnsupportedNode,
 			"node %q is of type %q; the model executor performs only llm_call nodes", req.NodeID, req.NodeType)
 	}
+	if _, named := NamesAgent(req.Config); named {
+		return activities.Result{}, noAgents(req)
+	}
 	c, messages, err := e.prepare(req)
 	if err != nil {
 		return activities.Result{}, err
@@ -153,4 +156,13 @@ func (c *attempt) heartbeats() func(string, int) {
 	}
 }
 
-var _ activities.Describer = (*Executor)(nil)
+// PerformsNode reports whether a node asks a model itself: one that names an agent is that agent's (package llmagent).
+func (e *Executor) PerformsNode(_ string, config map[string]any) bool {
+	_, named := NamesAgent(config)
+	return !named
+}
+
+var (
+	_ activities.Describer     = (*Executor)(nil)
+	_ activities.NodeSelective = (*Executor)(nil)
+)

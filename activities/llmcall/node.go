@@ -16,7 +16,9 @@ import (
 
 // node is what an llm_call asks for (spec: activities, 5.1). The sampling settings are additions.
 type node struct {
-	id     string
+	id string
+	// agent is what config.agent names, "" for none. Without it there is a model.
+	agent  string
 	model  string
 	stream bool
 	// schema is nil without an output_schema; schemaText is its canonical text.
@@ -33,7 +35,13 @@ type node struct {
 func (e *Executor) readNode(req activities.Request) (*node, error) {
 	report := jsonobject.Report{}
 	o := report.Object(req.Config)
-	n := &node{id: req.NodeID, model: strings.TrimSpace(o.Require("model").NonBlank()), stream: e.config.Stream}
+	n := &node{id: req.NodeID, stream: e.config.Stream}
+	if agent := o.Get(agentMember); agent.Present() {
+		n.agent = strings.TrimSpace(agent.NonBlank())
+		n.model = strings.TrimSpace(o.Get("model").Text())
+	} else {
+		n.model = strings.TrimSpace(o.Require("model").NonBlank())
+	}
 	if stream := o.Get("stream"); stream.Present() {
 		n.stream = stream.Bool()
 	}

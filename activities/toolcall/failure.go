@@ -60,7 +60,7 @@ func (s *server) explain(ctx context.Context, x *session, err error) *activities
 		if len(wire.Data) > 0 {
 			data := string(wire.Data)
 			if x != nil {
-				data = x.secret.Scrub(data) // before it is cut, so that the cut leaves no part of a secret
+				data = x.secret().Scrub(data) // before it is cut, so that the cut leaves no part of a secret
 			}
 			failure.Message += " " + strings.ToValidUTF8(data[:min(len(data), childprocess.MaxTail)], "")
 		}
@@ -76,7 +76,7 @@ func (s *server) explain(ctx context.Context, x *session, err error) *activities
 	if failure.Err != nil && ctx.Err() == nil { // the context's own error holds no secret, and callers look for it
 		failure.Message, failure.Err = failure.Error(), nil
 	}
-	failure.Message = x.secret.Scrub(failure.Message)
+	failure.Message = x.secret().Scrub(failure.Message)
 	return failure
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,15 +21,21 @@ const maxRefusal = 500
 
 // httpLink is the way to a server with a URL.
 type httpLink struct {
+	// renew reads the headers anew, with the references in them.
+	renew func() (map[string]string, error)
+	limit int64
+	large atomic.Bool
+	base  *http.Transport
+
+	mu      sync.Mutex
 	headers map[string]string
-	limit   int64
-	large   atomic.Bool
-	base    *http.Transport
+	// version counts how often headers were read anew.
+	version int
 }
 
 // newHTTPLink makes a link whose requests carry headers and whose answers are bounded.
-func newHTTPLink(headers map[string]string, limit int) *httpLink {
-	return &httpLink{headers: headers, limit: int64(limit) + envelope, base: http.DefaultTransport.(*http.Transport).Clone()}
+func newHTTPLink(headers map[string]string, limit int, renew func() (map[string]string, error)) *httpLink {
+	return &httpLink{headers: headers, renew: renew, limit: int64(limit) + envelope, base: http.DefaultTransport.(*http.Transport).Clone()}
 }
 
 // transport is the SDK's transport over the link. Redirects are not followed, so that the headers go nowhere else; there
@@ -48,11 +55,13 @@ func (l *httpLink) transport(url string) mcp.Transport {
 
 // RoundTrip implements http.RoundTripper.
 func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
-	req = req.Clone(req.Context())
-	for name, value := range l.headers {
-		req.Header.Set(name, value)
+	l.mu.Lock()
+	headers, version := l.headers, l.version
+	l.mu.Unlock()
+	res, err := l.base.RoundTrip(with(req, headers))
+	if err == nil && res.StatusCode == http.StatusUnauthorized && len(headers) > 0 && (req.Body == nil || req.GetBody != nil) {
+		res, err = l.again(req, res, version)
 	}
-	res, err := l.base.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}
@@ -64,6 +73,43 @@ func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	res.Body = exactAnswer(&boundedBody{http.MaxBytesReader(nil, res.Body, l.limit), &l.large}, res.Header.Get("Content-Type"))
 	return res, nil
+}
+
+// with is a copy of a request that carries headers.
+func with(req *http.Request, headers map[string]string) *http.Request {
+	req = req.Clone(req.Context())
+	for name, value := range headers {
+		req.Header.Set(name, value)
+	}
+	return req
+}
+
+// again repeats a request that the server did not accept (401) with headers whose references are read anew: a key may have been replaced
+// since the session began. A request that was refused has not been performed, so that its repetition is none. Without new headers the
+// refusal stands.
+func (l *httpLink) again(req *http.Request, refusal *http.Response, version int) (*http.Response, error) {
+	l.mu.Lock()
+	if l.version == version { // else another request has read them meanwhile
+		headers, err := l.renew()
+		if err != nil {
+			l.mu.Unlock()
+			return refusal, nil
+		}
+		l.headers, l.version = headers, version+1
+	}
+	headers := l.headers
+	l.mu.Unlock()
+	_, _ = io.CopyN(io.Discard, refusal.Body, maxRefusal) // so that the connection can be used again
+	_ = refusal.Body.Close()
+	req = with(req, headers)
+	if req.GetBody != nil {
+		body, err := req.GetBody()
+		if err != nil {
+			return nil, err
+		}
+		req.Body = body
+	}
+	return l.base.RoundTrip(req)
 }
 
 // statusError is an answer whose status refuses the request. The SDK would keep only the name of the status, and count

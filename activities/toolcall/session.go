@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -28,7 +29,8 @@ type session struct {
 	process *childprocess.Process
 	out     *messages
 	link    *httpLink
-	secret  childprocess.Scrubber
+	// secrets are what is masked. Those that a reference stands for may become more while the session lives.
+	secrets atomic.Pointer[childprocess.Scrubber]
 	log     *slog.Logger
 	// ended is closed when the connection has ended, stopped when its process has too.
 	ended, stopped chan struct{}
@@ -57,9 +59,10 @@ func (s *server) dial(ctx context.Context) (*session, error) {
 		return nil, clientError(err)
 	}
 	x := &session{
-		secret: childprocess.NewScrubber(append(secrets, more...)), ended: make(chan struct{}), stopped: make(chan struct{}),
-		progress: map[string]func(map[string]any){}, log: s.log,
+		ended: make(chan struct{}), stopped: make(chan struct{}), progress: map[string]func(map[string]any){}, log: s.log,
 	}
+	known := slices.Concat(secrets, more)
+	x.mask(known)
 	client := mcp.NewClient(
 		&mcp.Implementation{Name: "workflows-engine", Version: s.config.Version},
 		&mcp.ClientOptions{
@@ -67,7 +70,15 @@ func (s *server) dial(ctx context.Context) (*session, error) {
 			MultiRoundTrip:              &mcp.MultiRoundTripOptions{Disabled: true},
 			ProgressNotificationHandler: x.heartbeat,
 		})
-	transport, err := s.transport(x, env, headers)
+	renew := func() (map[string]string, error) {
+		headers, more, err := childprocess.Resolve(s.Headers, s.config.Secret)
+		if err == nil {
+			known = append(known, more...)
+			x.mask(known)
+		}
+		return headers, err
+	}
+	transport, err := s.transport(x, env, headers, renew)
 	if err != nil {
 		return nil, err
 	}
@@ -90,22 +101,31 @@ func (s *server) dial(ctx context.Context) (*session, error) {
 	return x, nil
 }
 
-func (s *server) transport(x *session, env, headers map[string]string) (mcp.Transport, error) {
+// mask sets the secrets that are masked.
+func (x *session) mask(secrets []string) {
+	scrubber := childprocess.NewScrubber(secrets)
+	x.secrets.Store(&scrubber)
+}
+
+// secret masks what the session knows.
+func (x *session) secret() childprocess.Scrubber { return *x.secrets.Load() }
+
+func (s *server) transport(x *session, env, headers map[string]string, renew func() (map[string]string, error)) (mcp.Transport, error) {
 	if s.URL != "" {
-		x.link = newHTTPLink(headers, s.config.MaxOutputBytes)
+		x.link = newHTTPLink(headers, s.config.MaxOutputBytes, renew)
 		return x.link.transport(s.URL), nil
 	}
 	program := childprocess.Program{
 		Command: s.Command, Args: s.Args, Environment: childprocess.Environment(s.config.Environ, env), Directory: s.Directory,
 	}
-	stderr := &childprocess.Tail{Secret: x.secret, Allowance: logged, Line: func(line string) { s.log.Info("MCP server prints", logLine, line) }}
+	stderr := &childprocess.Tail{Secret: x.secret(), Allowance: logged, Line: func(line string) { s.log.Info("MCP server prints", logLine, line) }}
 	var err error
 	x.process, err = childprocess.Start(program, stderr, func(state string) { s.log.Info("MCP server ended", logState, state) })
 	if err != nil {
 		return nil, clientError(err)
 	}
 	s.log.Info("MCP server started", logPID, x.process.PID)
-	x.out = newMessages(x.process.Stdout, s.config.MaxOutputBytes, s.log, x.secret)
+	x.out = newMessages(x.process.Stdout, s.config.MaxOutputBytes, s.log, x.secret())
 	// The messages are bounded already, and the SDK's own bound has no code.
 	return &mcp.IOTransport{Reader: x.out, Writer: x.process.Stdin, MaxLineLength: -1}, nil
 }
@@ -179,7 +199,7 @@ func (x *session) heartbeat(_ context.Context, req *mcp.ProgressNotificationClie
 		details["total"] = req.Params.Total
 	}
 	if req.Params.Message != "" {
-		details["message"] = x.secret.Scrub(req.Params.Message)
+		details["message"] = x.secret().Scrub(req.Params.Message)
 	}
 	beat(details)
 }

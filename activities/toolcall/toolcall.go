@@ -132,7 +132,7 @@ func (e *Executor) Call(ctx context.Context, c Call) (any, error) {
 		if limit := s.config.MaxOutputBytes; jsonvalue.Size(value, limit) > limit {
 			return activities.Fail(problem.ActivityOutputTooLarge, "the output of tool %q exceeds the limit of %d bytes", c.Tool, limit)
 		}
-		value = x.secret.ScrubOutput(value)
+		value = x.secret().ScrubOutput(value)
 		return nil
 	})
 	if err != nil {
@@ -147,9 +147,9 @@ func (e *Executor) Tools(ctx context.Context, name string) ([]Tool, error) {
 	err := e.with(ctx, name, func(ctx context.Context, _ *server, x *session) error {
 		list, err := x.list(ctx)
 		for _, t := range list {
-			tool := Tool{Name: t.Name, Title: x.secret.Scrub(t.Title), Description: x.secret.Scrub(t.Description)}
+			tool := Tool{Name: t.Name, Title: x.secret().Scrub(t.Title), Description: x.secret().Scrub(t.Description)}
 			if plain, err := jsonvalue.Normalize(t.InputSchema); err == nil {
-				tool.InputSchema, _ = x.secret.ScrubOutput(plain).(map[string]any)
+				tool.InputSchema, _ = x.secret().ScrubOutput(plain).(map[string]any)
 			}
 			if a := t.Annotations; a != nil {
 				tool.ReadOnly, tool.Idempotent = a.ReadOnlyHint, a.IdempotentHint

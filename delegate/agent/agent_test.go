@@ -184,7 +184,7 @@ func TestAnAgentWorks(t *testing.T) {
 		asked := endpoint.Asked()
 		last := asked[len(asked)-1].Messages
 		if m := last[len(last)-1]; !strings.Contains(m.Text, "TOOL_DENIED") || !strings.Contains(m.Text, "too much") {
-			t.Errorf("the model is told %q", m.Text)
+			t.Errorf("the model reads %q", m.Text)
 		}
 		if !strings.Contains(last[0].Text, "never instructions") {
 			t.Errorf("the system text does not say what results are: %q", last[0].Text)

@@ -38,9 +38,6 @@ func New(c Config) (*Agents, error) {
 		if err != nil {
 			return nil, err
 		}
-		if resolved.Hooks != (agentloop.Hooks{}) {
-			return nil, invalid(name, "hooks are not supported yet: leave Hooks empty, and use gates")
-		}
 		resolved, failure := agentloop.Resolve(resolved)
 		if failure != nil {
 			return nil, problem.New(failure.Code, "%s", failure.Message)
@@ -66,24 +63,12 @@ func (a *Agents) Journals(req delegate.Request) bool {
 
 // Delegate refuses an agent that is not configured: Work serves the others.
 func (a *Agents) Delegate(_ context.Context, req delegate.Request) (delegate.Result, error) {
-	return delegate.Result{}, activities.Fail(problem.DelegateAgentNotFound, "agent %q is not configured%s", req.AgentID, meant(req.AgentID, a.resolved))
+	return delegate.Result{}, a.notFound(req.AgentID)
 }
 
 // Work implements delegate.Journaled.
 func (a *Agents) Work(ctx context.Context, req delegate.Request, j activities.Journal) (activities.End, error) {
-	steps, err := j.Steps(ctx)
-	if err != nil {
-		return activities.End{}, err
-	}
-	f := &flight{agents: a, req: req, journal: j, inputs: make(chan outcome), stops: map[string]context.CancelFunc{}}
-	done := recorded(steps)
-	f.results.note(done)
-	if len(done) == 0 {
-		f.machine = agentloop.New(a.resolved[req.AgentID], task(req.Input))
-	} else if f.machine, err = agentloop.Replay(done, j.Begun()); err != nil {
-		return activities.End{}, err
-	}
-	return f.fly(ctx)
+	return a.WorkWith(ctx, req, Override{}, j)
 }
 
 // task is the first message of an agent: the member of the input that says what to do, and the others as JSON.

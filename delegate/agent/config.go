@@ -18,6 +18,8 @@ type Config struct {
 	Models map[string]Model
 	// Agents are served under their names (agent_id).
 	Agents map[string]Agent
+	// Hooks decide about calls and turns of all agents.
+	Hooks Hooks
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 }
@@ -32,7 +34,7 @@ type Model struct {
 
 // Agent is one agent.
 type Agent struct {
-	// Config says what the agent does; see agentloop.Config, whose Name, Models, Agents, AskPerson and Compaction.Model are set by New.
+	// Config says what the agent does; see agentloop.Config, whose Name, Models, Agents, AskPerson, Hooks and Compaction.Model are set by New.
 	agentloop.Config
 	// Models are asked in order; see agentloop.Config. None is all of one.
 	Models []string
@@ -63,8 +65,12 @@ func (c *Config) resolve(name string, above []string) (agentloop.Config, error) 
 	}
 	path := append(slices.Clone(above), name)
 	at := strings.Join(path, ".")
+	if a.Hooks != (agentloop.Hooks{}) {
+		return agentloop.Config{}, invalid(at, "hooks are functions: set Hooks of agent.Config instead of those of the agent")
+	}
 	out := a.Config
 	out.Name, out.Models, out.AskPerson = name, nil, a.AskPerson
+	out.Hooks = agentloop.Hooks{BeforeTool: c.Hooks.BeforeTool != nil, AfterTurn: c.Hooks.AfterTurn != nil}
 	models := a.Models
 	if len(models) == 0 && len(c.Models) == 1 {
 		models = slices.Collect(maps.Keys(c.Models))

@@ -13,26 +13,30 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
 
-func (f *flight) perform(ctx context.Context, e agentloop.Effect) agentloop.Input {
-	began := f.agents.now()
-	worked := func() time.Duration { return f.agents.now().Sub(began) }
+// perform performs an effect. totals are those of the attempt as it begins. It returns nil for a hook that has not decided because the
+// attempt ends.
+func (w *attempt) perform(ctx context.Context, e agentloop.Effect, totals map[string]any) agentloop.Input {
+	began := w.agents.now()
+	worked := func() time.Duration { return w.agents.now().Sub(began) }
 	switch e := e.(type) {
 	case agentloop.ListTools:
-		tools, err := guarded(ctx, f, "a toolset", func() ([]Tool, error) { return f.agents.list(ctx, e.Agent) })
+		l, err := guarded(ctx, w, "a toolset", func() (listing, error) { return w.agents.list(ctx, e.Agent, &w.req) })
 		if err != nil {
 			return agentloop.ToolsListed{Key: e.Key, Failure: failure(err)}
 		}
-		return agentloop.ToolsListed{Key: e.Key, Tools: tools}
+		return agentloop.ToolsListed{Key: e.Key, Tools: l.tools, System: l.said}
 	case agentloop.AskModel:
-		return f.ask(ctx, &e, worked)
+		return w.ask(ctx, &e, worked)
 	case agentloop.CallTool:
-		output, failure := f.call(ctx, &e)
+		output, failure := w.call(ctx, &e)
 		return agentloop.ToolReturned{Key: e.Key, Output: output, Failure: failure, Worked: worked()}
 	case agentloop.FetchResult:
-		output, failure := f.fetch(ctx, &e)
+		output, failure := w.fetch(ctx, &e)
 		return agentloop.ToolReturned{Key: e.Key, Output: output, Failure: failure, Worked: worked()}
+	case agentloop.Decide:
+		return w.decide(ctx, &e, totals)
 	case agentloop.Rest:
-		_ = wait.For(ctx, e.Until.Sub(f.agents.now()))
+		_ = wait.For(ctx, e.Until.Sub(w.agents.now()))
 		return agentloop.Woken{Key: e.Key}
 	default:
 		return agentloop.Cancelled{Reason: fmt.Sprintf("the agent asks for %T", e)}
@@ -40,28 +44,28 @@ func (f *flight) perform(ctx context.Context, e agentloop.Effect) agentloop.Inpu
 }
 
 // ask asks a model.
-func (f *flight) ask(ctx context.Context, e *agentloop.AskModel, worked func() time.Duration) agentloop.Input {
+func (w *attempt) ask(ctx context.Context, e *agentloop.AskModel, worked func() time.Duration) agentloop.Input {
 	ctx, stop := context.WithTimeoutCause(ctx, e.Timeout, errTurn)
 	defer stop()
 	req := e.Request
-	req.Key = f.key(e.Key)
+	req.Key = w.key(e.Key)
 	received, activity := 0, "model"
 	if e.Compacts {
 		activity = "compacting"
 	}
 	beat := func() {
-		f.req.Heartbeat(map[string]any{"agent": e.Agent, "key": e.Key, "activity": activity, "model": e.Model.Model, "received_chars": received})
+		w.req.Heartbeat(map[string]any{"agent": e.Agent, "key": e.Key, "activity": activity, "model": e.Model.Model, "received_chars": received})
 	}
 	req.OnText = func(text string) { received += len([]rune(text)); beat() }
 	beat()
-	model, ok := f.agents.config.Models[e.Model.Name]
+	model, ok := w.agents.config.Models[e.Model.Name]
 	if !ok {
 		return agentloop.ModelFailed{
 			Key: e.Key, Try: e.Try, Code: problem.AgentConfigInvalid, Final: true, Worked: worked(),
 			Message: fmt.Sprintf("model %q, which the agent began with, is not configured any more", e.Model.Name),
 		}
 	}
-	reply, err := guarded(ctx, f, "the model", func() (chat.Reply, error) { return model.Chat.Chat(ctx, req) })
+	reply, err := guarded(ctx, w, "the model", func() (chat.Reply, error) { return model.Chat.Chat(ctx, req) })
 	if err == nil {
 		return agentloop.ModelReplied{Key: e.Key, Try: e.Try, Reply: reply, Worked: worked()}
 	}
@@ -84,19 +88,23 @@ func (f *flight) ask(ctx context.Context, e *agentloop.AskModel, worked func() t
 var (
 	errTurn = errors.New("the turn has timed out")
 	errTool = errors.New("the call has timed out")
+	errHook = errors.New("the hook has timed out")
 )
 
 // call calls a tool. Whatever the tool does, there is a result.
-func (f *flight) call(ctx context.Context, e *agentloop.CallTool) (any, *agentloop.Failure) {
+func (w *attempt) call(ctx context.Context, e *agentloop.CallTool) (any, *agentloop.Failure) {
 	ctx, stop := context.WithTimeoutCause(ctx, e.Timeout, errTool)
 	defer stop()
-	f.req.Heartbeat(map[string]any{"agent": e.Agent, "key": e.Key, "activity": "tool", "tool": e.Tool})
-	output, err := guarded(ctx, f, "the tool", func() (any, error) {
-		set, err := f.agents.owner(ctx, e.Agent, e.Tool)
+	w.req.Heartbeat(map[string]any{"agent": e.Agent, "key": e.Key, "activity": "tool", "tool": e.Tool})
+	output, err := guarded(ctx, w, "the tool", func() (any, error) {
+		set, err := w.agents.owner(ctx, e.Agent, e.Tool)
+		if err == nil {
+			set, err = narrowed(set, e.Agent, &w.req)
+		}
 		if err != nil {
 			return nil, err
 		}
-		return set.Call(ctx, Call{Name: e.Tool, Arguments: e.Arguments, Key: f.key(e.Key), Heartbeat: f.req.Heartbeat})
+		return set.Call(ctx, Call{Name: e.Tool, Arguments: e.Arguments, Key: w.key(e.Key), Heartbeat: w.req.Heartbeat, Request: w.req})
 	})
 	_, broken := errors.AsType[*brokenError](err)
 	switch {
@@ -118,13 +126,13 @@ func (e *brokenError) Error() string { return e.text }
 
 // guarded calls what others have written in a goroutine of its own: it may panic, end its goroutine, or not obey its context. The last
 // has the context's cause as its error, while it goes on.
-func guarded[T any](ctx context.Context, f *flight, what string, do func() (T, error)) (T, error) {
+func guarded[T any](ctx context.Context, w *attempt, what string, do func() (T, error)) (T, error) {
 	type returned struct {
 		value T
 		err   error
 	}
 	ended := make(chan returned, 1)
-	f.all.Go(func() {
+	w.all.Go(func() {
 		out := returned{err: &brokenError{what + " ended its goroutine (runtime.Goexit) instead of returning"}}
 		defer func() {
 			if v := recover(); v != nil {
@@ -139,7 +147,7 @@ func guarded[T any](ctx context.Context, f *flight, what string, do func() (T, e
 		return out.value, out.err
 	case <-ctx.Done():
 	}
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(stopWait)
 	defer timer.Stop()
 	select {
 	case out := <-ended:
@@ -151,7 +159,7 @@ func guarded[T any](ctx context.Context, f *flight, what string, do func() (T, e
 }
 
 // key identifies a step among those of all runs.
-func (f *flight) key(step string) string { return f.req.IdempotencyKey + "/" + step }
+func (w *attempt) key(step string) string { return w.req.IdempotencyKey + "/" + step }
 
 func failure(err error) *agentloop.Failure {
 	out := &agentloop.Failure{Code: problem.ExecutorFailed, Message: err.Error()}

@@ -52,7 +52,7 @@ func shopOf(t testing.TB, store history.Store, c agent.Config) *graph.Runner {
 	return enginetest.Must(graph.New(store, graph.Options{Delegates: delegate.Composite{SDK: agents}, Background: true}))
 }
 
-// onceThen calls a tool first, and answers with what it is told of the result.
+// onceThen calls a tool first, and answers with the result that it reads.
 func onceThen(tool string) model {
 	return func(_ context.Context, req chat.Request) (chat.Reply, error) {
 		if req.Messages[len(req.Messages)-1].Role == chat.Result {
@@ -171,7 +171,7 @@ func TestModelsMayMisbehave(t *testing.T) {
 }
 
 // TestAStoppedCallHasNoResult closes the engine while a tool works that must not be repeated: what the tool says of its end is no result,
-// and who goes on is told that the outcome is unknown.
+// and the model reads that the outcome is unknown.
 func TestAStoppedCallHasNoResult(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -233,7 +233,7 @@ func (b *broken) Tools(context.Context) ([]agent.Tool, error) {
 
 func (b *broken) Call(context.Context, agent.Call) (any, error) { return "done", nil }
 
-// TestABrokenToolsetStandsAlone: after a restart the tools of the others can be called, and the model is told why its own cannot.
+// TestABrokenToolsetStandsAlone: after a restart the tools of the others can be called, and the model reads why its own cannot.
 func TestABrokenToolsetStandsAlone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 )
 
 // end is how an agent has ended, as the engine takes it.
-func (f *flight) end(b agentloop.Batch) (activities.End, error) {
+func (w *attempt) end(b agentloop.Batch) (activities.End, error) {
 	d := b.Done
 	end := activities.End{Steps: steps(b.Steps)}
 	if d.Failure == nil {

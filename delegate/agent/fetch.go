@@ -37,13 +37,13 @@ func (r *results) number(key string) int {
 }
 
 // fetch reads a part of a recorded result. The journal has it: an agent keeps no result in memory that its model does not see.
-func (f *flight) fetch(ctx context.Context, e *agentloop.FetchResult) (any, *agentloop.Failure) {
-	n := f.results.number(e.Ref)
+func (w *attempt) fetch(ctx context.Context, e *agentloop.FetchResult) (any, *agentloop.Failure) {
+	n := w.results.number(e.Ref)
 	if n == 0 {
 		return nil, agentloop.NoResult(e.Ref)
 	}
-	f.req.Heartbeat(map[string]any{"agent": e.Agent, "key": e.Key, "activity": "tool", "tool": e.Tool()})
-	step, err := f.journal.Step(ctx, n)
+	w.req.Heartbeat(map[string]any{"agent": e.Agent, "key": e.Key, "activity": "tool", "tool": e.Tool()})
+	step, err := w.journal.Step(ctx, n)
 	if err != nil {
 		return nil, failure(err)
 	}

@@ -16,7 +16,7 @@ import (
 
 // Func makes a Go function a tool. The schema of its arguments follows from In, a struct whose fields have json tags; a tag jsonschema
 // describes a field. What it returns is the result. It fails by returning an error: an *activities.Failure keeps its code, any other
-// has the code HANDLER_ERROR. A tool that only reads is told so by WithOnCrash(Repeat) and WithParallel(true). A type that has no schema is
+// has the code HANDLER_ERROR. For a tool that only reads set WithOnCrash(Repeat) and WithParallel(true). A type that has no schema is
 // an error of Tools.
 func Func[In, Out any](name, description string, f func(ctx context.Context, in In) (Out, error), options ...Option) Toolset {
 	t := &function{tool: Tool{Name: name, Description: description, Source: "go"}}

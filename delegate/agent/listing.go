@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 )
 
@@ -16,20 +17,39 @@ func (a *Agents) Config(name string) (agentloop.Config, bool) {
 }
 
 // Tools lists the tools of an agent, as a run of it would: servers are connected to. Those of the engine itself are not among them.
-func (a *Agents) Tools(ctx context.Context, name string) ([]Tool, error) { return a.list(ctx, name) }
+func (a *Agents) Tools(ctx context.Context, name string) ([]Tool, error) {
+	l, err := a.list(ctx, name, &delegate.Request{})
+	return l.tools, err
+}
 
-// list lists the tools of an agent, and notes whose they are.
-func (a *Agents) list(ctx context.Context, agent string) ([]Tool, error) {
-	var tools []Tool
+// listing is what the toolsets of an agent have, and say in the system text.
+type listing struct {
+	tools []Tool
+	said  []string
+}
+
+// list lists the tools of an agent as a node narrows them, and notes whose they are.
+func (a *Agents) list(ctx context.Context, agent string, req *delegate.Request) (l listing, err error) {
 	for _, set := range a.config.Agents[agent].Tools {
-		listed, err := set.Tools(ctx)
+		less, err := narrowed(set, agent, req)
 		if err != nil {
-			return nil, err
+			return l, err
+		}
+		listed, err := less.Tools(ctx)
+		if err != nil {
+			return l, err
 		}
 		a.own(agent, set, listed)
-		tools = append(tools, listed...)
+		l.tools = append(l.tools, listed...)
+		if p, ok := less.(Prompter); ok {
+			text, err := p.Prompt()
+			if err != nil {
+				return l, err
+			}
+			l.said = append(l.said, text)
+		}
 	}
-	return tools, nil
+	return l, nil
 }
 
 // owner returns the toolset of a tool. The lists are read once in a process, and again for a tool that is not on them. What one toolset

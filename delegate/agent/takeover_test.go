@@ -18,7 +18,7 @@ import (
 )
 
 // TestTakenOverAgentFinishesItsBatch kills a process with two of five results recorded: three calls are made by the next one, none twice, and
-// what was recorded before is told to nobody again.
+// steps that were recorded before are not reported again.
 func TestTakenOverAgentFinishesItsBatch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -64,13 +64,13 @@ func TestTakenOverAgentFinishesItsBatch(t *testing.T) {
 		stuck = false
 		mu.Unlock()
 
-		var told []string
+		var reported []string
 		second := officeWith(t, store, endpoint, newShop(), work, graph.Options{OnRecord: func(e graph.RecordEvent) {
 			mu.Lock()
 			defer mu.Unlock()
 			for i := range e.Records {
 				if s, _, ok := machine.StepOf(&e.Records[i]); ok {
-					told = append(told, s.Kind+" "+s.Key)
+					reported = append(reported, s.Kind+" "+s.Key)
 				}
 			}
 		}})
@@ -87,13 +87,13 @@ func TestTakenOverAgentFinishesItsBatch(t *testing.T) {
 		if len(endpoint.Asked()) != 2 {
 			t.Errorf("the model was asked %d times", len(endpoint.Asked()))
 		}
-		for _, step := range told {
+		for _, step := range reported {
 			if slices.Contains(before, step) {
-				t.Errorf("%s is told again", step)
+				t.Errorf("%s is reported again", step)
 			}
 		}
-		if len(told) == 0 {
-			t.Error("nothing is told")
+		if len(reported) == 0 {
+			t.Error("nothing is reported")
 		}
 	})
 }

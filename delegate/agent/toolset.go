@@ -10,16 +10,17 @@ import (
 	"encoding/hex"
 	"strings"
 
+	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 )
 
-// Toolset gives tools to agents. It is safe for concurrent use.
+// Toolset is a set of tools for agents. It is safe for concurrent use.
 type Toolset interface {
 	// Tools lists the tools. It is asked once for each run of an agent: what it returns then is recorded, and stays that agent's. Errors are
 	// *activities.Failure.
 	Tools(ctx context.Context) ([]Tool, error)
-	// Call calls one of the listed tools and returns plain JSON. A failure is an *activities.Failure, which the model is told: the code
-	// and the message. The call may have been made before, with the same key, if the tool is one that is repeated after a crash.
+	// Call calls one of the listed tools and returns plain JSON. A failure is an *activities.Failure, of which the model reads
+	// the code and the message. The call may have been made before, with the same key, if the tool is one that is repeated after a crash.
 	Call(ctx context.Context, c Call) (any, error)
 }
 
@@ -30,7 +31,7 @@ type Tool = agentloop.Tool
 const (
 	// Repeat makes the call again, with the same key.
 	Repeat = "repeat"
-	// Report tells the model that the call may or may not have been made (TOOL_OUTCOME_UNKNOWN). It is the default.
+	// Report has the model read that the call may or may not have been made (TOOL_OUTCOME_UNKNOWN). It is the default.
 	Report = "report"
 	// Ask has a person decide. As a gate it has a person decide before the call is made at all.
 	Ask = "ask"
@@ -40,7 +41,7 @@ const (
 const (
 	// Allow makes the call.
 	Allow = "allow"
-	// Deny tells the model that it is denied (TOOL_DENIED).
+	// Deny has the model read that the call is denied (TOOL_DENIED).
 	Deny = "deny"
 )
 
@@ -52,6 +53,8 @@ type Call struct {
 	Key string
 	// Heartbeat reports progress; never nil.
 	Heartbeat func(details map[string]any)
+	// Request is the delegation that the agent works on.
+	Request delegate.Request
 }
 
 // Option changes how the tools of a toolset are used.

@@ -151,12 +151,12 @@ func (a *agent) outstanding(to []Effect) []Effect {
 	case pausing:
 		return append(to, Rest{Key: a.waitKey(), Until: a.until})
 	case turned:
-		return append(to, Decide{Key: a.turnKey(), Agent: a.cfg.Name})
+		return append(to, Decide{Key: a.turnKey(), Agent: a.cfg.Name, Timeout: duration(a.cfg.ToolTimeoutMs)})
 	case calling:
 		for _, c := range a.calls {
 			switch {
 			case c.state == deciding:
-				to = append(to, Decide{Key: c.key, Agent: a.cfg.Name, Tool: c.name, Arguments: c.args})
+				to = append(to, Decide{Key: c.key, Agent: a.cfg.Name, Tool: c.name, Arguments: c.args, Timeout: duration(a.cfg.ToolTimeoutMs)})
 			case c.state == running && c.child != nil:
 				to = c.child.outstanding(to)
 			case c.state == running && c.tool.Source == sourceResults:

@@ -88,6 +88,8 @@ type CallTool struct {
 type Decide struct {
 	Key, Agent, Tool string
 	Arguments        map[string]any
+	// Timeout is how long it may take.
+	Timeout time.Duration
 }
 
 // Rest pauses before a model is asked again.
@@ -150,8 +152,10 @@ type Input interface{ input() }
 
 // ToolsListed is the outcome of ListTools.
 type ToolsListed struct {
-	Key     string
-	Tools   []Tool
+	Key   string
+	Tools []Tool
+	// System are texts of toolsets, which stand behind the instructions in the system text.
+	System  []string
 	Failure *Failure
 }
 

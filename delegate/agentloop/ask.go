@@ -84,7 +84,11 @@ func (t *talk) digest(r *chat.Request) string {
 	if r.Tools == nil {
 		tools = ""
 	}
-	_, _ = sum.Write(marshal([]any{r.Model, tools, r.MaxTokens, r.Temperature, r.Schema}))
+	parts := []any{r.Model, tools, r.MaxTokens, r.Temperature, r.Schema}
+	if r.TopP != nil || r.Seed != nil || r.Stop != nil { // the hash of a request without these is that of releases before there were any
+		parts = append(parts, r.TopP, r.Seed, r.Stop)
+	}
+	_, _ = sum.Write(marshal(parts))
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
@@ -148,7 +152,8 @@ func (a *agent) ask() (string, *agent) {
 		return budget, by
 	}
 	n := len(a.talk.messages)
-	r := &chat.Request{Model: model.Model, Messages: a.talk.messages[:n:n], MaxTokens: most, Temperature: model.Temperature, Key: a.turnKey(), Stream: a.cfg.Stream}
+	r := &chat.Request{Model: model.Model, Messages: a.talk.messages[:n:n], MaxTokens: most, Key: a.turnKey(), Stream: a.cfg.Stream}
+	model.sample(r)
 	if !a.answering {
 		r.Tools = a.talk.tools
 	} else if a.cfg.Output != nil {
@@ -156,6 +161,11 @@ func (a *agent) ask() (string, *agent) {
 	}
 	a.req, a.hash = r, a.talk.digest(r)
 	return "", nil
+}
+
+// sample puts how a model answers into a request.
+func (m *Model) sample(r *chat.Request) {
+	r.Temperature, r.TopP, r.Seed, r.Stop = m.Temperature, m.TopP, m.Seed, m.Stop
 }
 
 // prompt is about how many tokens the conversation has: those of the last request and its reply, and what has come since.
@@ -256,7 +266,8 @@ func fmtTry(a *agent, message string) string {
 // asks puts the request of a turn to another model.
 func (a *agent) asks(model *Model) {
 	r := *a.req
-	r.Model, r.Temperature = model.Model, model.Temperature
+	r.Model = model.Model
+	model.sample(&r)
 	most := model.MaxTokens
 	if a.raised {
 		most = model.MaxTokensCeiling

@@ -52,8 +52,9 @@ type call struct {
 	child *agent
 	// begun says that the call may have been made by a process that has died.
 	begun bool
-	// then is the state that a hook may leave it in.
+	// then is the state that a hook may leave it in, why is what the hook says that puts it to a person.
 	then      callState
+	why       string
 	edited    bool
 	timeoutMs int
 	// give is a result that is to be recorded.

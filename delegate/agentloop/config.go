@@ -48,7 +48,11 @@ type Model struct {
 	MaxTokens        int      `json:"maxTokens,omitempty"`        // 8,192
 	MaxTokensCeiling int      `json:"maxTokensCeiling,omitempty"` // 4 × MaxTokens
 	Temperature      *float64 `json:"temperature,omitempty"`
-	Price            *Price   `json:"priceUsdPerMTok,omitempty"`
+	// TopP, Seed and Stop are the provider's defaults where they are nil.
+	TopP  *float64 `json:"topP,omitempty"`
+	Seed  *int     `json:"seed,omitempty"`
+	Stop  []string `json:"stop,omitempty"`
+	Price *Price   `json:"priceUsdPerMTok,omitempty"`
 }
 
 // Price is in US dollars per million tokens.

@@ -91,7 +91,7 @@ func (a *agent) decided(c *call, b body) error {
 	case doAllow:
 		c.state = c.then
 	case doAsk:
-		c.state = gated
+		c.state, c.why = gated, reason
 	case doDeny:
 		c.state = c.then
 		c.refuse(ToolDenied, byEngine, "%s", orElse(reason, "a hook of the operator denies this call"))
@@ -107,11 +107,23 @@ func (a *agent) decided(c *call, b body) error {
 			return errors.New("the arguments of the hook break the tool's parameters: " + wrong)
 		}
 		c.args, c.state = args, c.then
+		a.gateAgain(c)
 		c.note = orElse(c.note, "The operator changed the arguments to "+problem.Excerpt(string(jsonvalue.Canonical(args)), 2000)+".")
 	default:
 		return errors.New("a hook says allow, ask, deny or replace")
 	}
 	return nil
+}
+
+// gateAgain holds arguments that a hook has replaced against the gates: they may ask or deny where they allowed the first ones, never the
+// other way round.
+func (a *agent) gateAgain(c *call) {
+	switch do, reason, timeout := a.gate(c); {
+	case do == doDeny:
+		c.refuse(ToolDenied, byEngine, "%s", orElse(reason, "a rule of the operator denies this call"))
+	case do == doAsk && !a.m.remembered[a.approval(c.name)]:
+		c.state, c.timeoutMs = gated, timeout
+	}
 }
 
 // turnDecided takes what a hook says after a turn.

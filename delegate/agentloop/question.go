@@ -59,6 +59,9 @@ func (m *Machine) raise(before string) {
 		if c.begun {
 			shown["mayHaveHappened"] = true
 		}
+		if c.why != "" {
+			shown["reason"] = c.why
+		}
 		list = append(list, shown)
 	}
 	q.Body = map[string]any{"about": about, "agent": q.agent.cfg.Name, "calls": list}
@@ -87,19 +90,20 @@ func (m *Machine) approval(a *agent, calls []*call) *question {
 		"decision": map[string]any{"enum": decisions}, "reason": map[string]any{"type": "string"}, "remember": map[string]any{"type": "boolean"},
 		"arguments": map[string]any{"type": "object"}, "result": map[string]any{}, "digest": map[string]any{"type": "string"},
 	}
-	each := map[string]any{}
+	keys := []any{}
 	for _, c := range calls {
 		name := c.name
 		if c.begun {
 			name += " (it may have happened already, before a process died)"
 		}
 		names = append(names, name)
-		each[c.key] = map[string]any{"type": "object", "properties": entry, "required": []any{"decision"}}
+		keys = append(keys, c.key)
 		if c.timeoutMs > 0 && (wait == 0 || c.timeoutMs < wait) {
 			wait = c.timeoutMs
 		}
 	}
-	properties := map[string]any{"calls": map[string]any{"type": "object", "properties": each, "additionalProperties": false}}
+	each := map[string]any{"type": "object", "properties": entry, "required": []any{"decision"}}
+	properties := map[string]any{"calls": map[string]any{"type": "object", "propertyNames": map[string]any{"enum": keys}, "additionalProperties": each}}
 	for k, v := range entry {
 		properties[k] = v
 	}

@@ -158,7 +158,7 @@ func (m *Machine) listed(in ToolsListed) (*Step, error) {
 	if err != nil || in.Key != a.prefix+listKey {
 		return nil, refuse(problem.Format("no tools are awaited under %q", in.Key))
 	}
-	tools, f := a.offered(in.Tools), in.Failure
+	tools, f := a.cfg.offered(in.Tools), in.Failure
 	if f == nil {
 		f = checkTools(tools)
 	}
@@ -168,7 +168,7 @@ func (m *Machine) listed(in ToolsListed) (*Step, error) {
 			f = &Failure{Code: problem.AgentConfigInvalid, Message: "the list of tools: " + err.Error(), Final: true}
 		}
 	}
-	b := body{"v": 1.0, "wording": float64(wording), "agent": a.cfg.Name, "tools": plain, "system": a.systemText(len(tools) > 0), "task": strings.ToValidUTF8(a.task, "\uFFFD")}
+	b := body{"v": 1.0, "wording": float64(wording), "agent": a.cfg.Name, "tools": plain, "system": a.systemText(len(tools) > 0, in.System), "task": strings.ToValidUTF8(a.task, "\uFFFD")}
 	if a == m.root {
 		config, err := toValue(a.cfg)
 		if err != nil {

@@ -59,7 +59,13 @@ func (x *config) llmCall() {
 		}
 		x.c.warn(problem.ConfigInvalid, n, at, x.v, message, hint)
 	}
-	if model, ok := x.raw["model"].(string); !ok || expr.TrimSpace(model) == "" {
+	agent, named := x.raw["agent"]
+	if name, ok := agent.(string); named && (!ok || expr.TrimSpace(name) == "") {
+		unusable("agent", "agent is the name of an agent that is not blank", "leave it out to ask the model alone")
+	}
+	switch model, ok := x.raw["model"].(string); {
+	case named && x.raw["model"] == nil: // the agent has one
+	case !ok || expr.TrimSpace(model) == "":
 		unusable("model", "an llm_call needs the name of a model", `add "model": "<name>"`)
 	}
 	templates := x.v.node.Metadata["prompt_templates"] == true

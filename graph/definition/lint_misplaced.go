@@ -51,7 +51,7 @@ var misplacedIn = map[Type]map[string]string{
 // readOf are the members of a config that something here reads; others are for hosts and handlers.
 var readOf = map[Type][]string{
 	Step:    {"handler"},
-	LLMCall: {"model", "system_prompt", "user_prompt", "prompt", "output_schema", "stream", "temperature", "top_p", "max_tokens", "seed", "stop"},
+	LLMCall: {"agent", "model", "system_prompt", "user_prompt", "prompt", "output_schema", "stream", "temperature", "top_p", "max_tokens", "seed", "stop"},
 }
 
 // misplaced warns of misplaced and misspelt members of the config of a step or llm_call.

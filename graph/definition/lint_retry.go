@@ -61,5 +61,5 @@ func (c *compiler) lintRetry(r *Retry, n *jsonvalue.Node, at *path, v *vertex) {
 
 // repairable reports whether a failed attempt of a node may be granted a repair, which needs none of its max_attempts.
 func repairable(r *Retry, n *Node) bool {
-	return n.Type == LLMCall && n.Config["output_schema"] != nil && !slices.Contains(r.NonRetryable, string(problem.OutputSchemaViolation))
+	return n.Type == LLMCall && n.Config["output_schema"] != nil && n.Config["agent"] == nil && !slices.Contains(r.NonRetryable, string(problem.OutputSchemaViolation))
 }

@@ -385,6 +385,29 @@ func TestMisspeltMembersOfTheConfig(t *testing.T) {
 	}
 }
 
+// TestAnLLMCallMayNameAnAgent: then it needs no model, its answer is checked all the same, and a name that is none is warned of.
+func TestAnLLMCallMayNameAnAgent(t *testing.T) {
+	t.Parallel()
+	for config, warns := range map[string]string{
+		`{"agent":"clerk","output_schema":{"type":"object"}}`: "", `{"agent":"clerk","model":"m"}`: "", `{"agent":" "}`: "agent is the name", `{"agent":7,"model":"m"}`: "agent is the name",
+		`{"agent":"clerk","model":7}`: "needs the name of a model", `{"agnet":"clerk","model":"m"}`: "nothing reads agnet", `{}`: "needs the name of a model",
+	} {
+		doc, err := definition.Parse([]byte(`{"document":{"schema":"https://agent-workflow.dev/schemas/workflow-definition.json","name":"w","version":"1"},"state_schema":{"type":"object"},
+			"nodes":[{"id":"s","type":"start"},{"id":"c","type":"llm_call","config":` + config + `},{"id":"e","type":"end"}],
+			"edges":[{"source":"__start__","target":"s"},{"source":"s","target":"c"},{"source":"c","target":"e"}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, findings := definition.Compile(doc, definition.Options{})
+		if warned := len(findings) > 0; warned != (warns != "") || warned && !strings.Contains(findings[0].Message, warns) {
+			t.Errorf("%s: %+v", config, findings)
+		}
+		if p != nil && strings.Contains(config, "output_schema") && p.Node("c").Activity.OutputSchema == nil {
+			t.Errorf("%s: the answer is not checked", config)
+		}
+	}
+}
+
 // TestBranchesThatBeginAlike: a branch that begins where another one does is warned of if its name is another node's. Several branches
 // may do the same on purpose.
 func TestBranchesThatBeginAlike(t *testing.T) {

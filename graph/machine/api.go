@@ -171,6 +171,7 @@ type DelegateEffect struct {
 	AgentID       string
 	Protocol      string
 	Input         map[string]any
+	Metadata      map[string]any
 	CorrelationID string
 	// Task at the agent; nil until the agent has accepted one.
 	Task *Task

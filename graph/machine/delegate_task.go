@@ -96,7 +96,7 @@ func (t *token) answerKey() string {
 func (t *token) delegateEffect() DelegateEffect {
 	w, c := t.wait, t.node.Delegate
 	return DelegateEffect{
-		EffectBase: t.effectBase(), AgentID: c.AgentID, Protocol: c.Protocol, Input: w.Input, CorrelationID: w.Correlation, Task: w.Task, Journal: w.Journal,
+		EffectBase: t.effectBase(), AgentID: c.AgentID, Protocol: c.Protocol, Input: w.Input, Metadata: t.node.Metadata, CorrelationID: w.Correlation, Task: w.Task, Journal: w.Journal,
 	}
 }
 

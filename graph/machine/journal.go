@@ -14,7 +14,7 @@ import (
 // InterruptRaised for a question, InterruptResumed for its answer. There are no commands, so the script of a run does not depend on
 // what an executor does in an attempt. The machine keeps how many steps there are and where they stand, not what they say.
 //
-// A rest ends with an attempt that waits for its turn, and its turn with the step "woken". So what the last step led to has been begun
+// A rest ends with an attempt that waits for a turn to go on; the turn ends with the step "woken". So what the last step led to has been begun
 // by some process if, and only if, an attempt is in flight without having been requested or woken just then.
 
 // Step is something that an executor has recorded of an attempt.

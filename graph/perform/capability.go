@@ -21,6 +21,9 @@ func (p *Performer) Missing(n *definition.Node) (missing, setting string) {
 	switch {
 	case n.Type.IsActivity():
 		setting = port.Setting(p.Activities, string(n.Type), settingActivities)
+		if named(n.Type, n.Config).noun == nounAgent {
+			setting = port.Setting(p.Delegates, "sdk", settingActivities)
+		}
 	case n.Delegate != nil:
 		ask, setting = p.missingDelegate, port.Setting(p.Delegates, n.Delegate.Protocol, settingDelegates)
 	default:
@@ -63,29 +66,39 @@ func (p *Performer) Classes(n *definition.Node) []string {
 }
 
 func (p *Performer) missingActivity(n *definition.Node) string {
-	kind := string(n.Type)
+	kind, of := string(n.Type), named(n.Type, n.Config)
 	types, _ := p.Activities.(activities.Selective)
 	nodes, _ := p.Activities.(activities.NodeSelective)
 	switch {
-	case p.Activities == nil || types != nil && !types.Performs(kind):
+	case (p.Activities == nil || types != nil && !types.Performs(kind)) && of.noun != nounAgent:
 		return "an executor for " + kind + " nodes"
-	case (nodes == nil || nodes.PerformsNode(kind, n.Config)) && !p.shows(n):
+	case p.Activities != nil && (nodes == nil || nodes.PerformsNode(kind, n.Config)) && !p.shows(n):
 		return ""
-	}
-	if noun, name := named(n.Config); name != "" {
-		return fmt.Sprintf("%s %q", noun, name)
+	case of.name != "":
+		return fmt.Sprintf("%s %q", of.noun, of.name)
 	}
 	return "an executor for this " + kind + " node"
 }
 
-// named returns what the configuration of an activity names: the name, and what it is the name of.
-func named(config map[string]any) (noun, name string) {
-	for _, n := range []struct{ member, noun string }{{"handler", "step handler"}, {"server", "MCP server"}} {
-		if name, _ := config[n.member].(string); name != "" {
-			return n.noun, name
-		}
+// reference is what the configuration of an activity names: the name, and what it is the name of.
+type reference struct{ noun, name string }
+
+// nounAgent is the noun of an agent that an llm_call names.
+const nounAgent = "agent"
+
+// named returns what the configuration of an activity names, empty if it names nothing.
+func named(nodeType definition.Type, config map[string]any) reference {
+	member, noun := "handler", "step handler"
+	switch nodeType {
+	case definition.LLMCall:
+		member, noun = "agent", nounAgent
+	case definition.ToolCall:
+		member, noun = "server", "MCP server"
 	}
-	return "", ""
+	if name, _ := config[member].(string); name != "" {
+		return reference{noun, name}
+	}
+	return reference{}
 }
 
 func (p *Performer) missingDelegate(n *definition.Node) string {

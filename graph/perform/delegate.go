@@ -59,7 +59,7 @@ func (p *Performer) delegate(ctx context.Context, executionID string, a *executi
 
 func (p *Performer) delegateRequest(executionID string, e *machine.DelegateEffect) delegate.Request {
 	return delegate.Request{
-		ExecutionID: executionID, NodeID: e.NodeID, AgentID: e.AgentID, Protocol: e.Protocol, Input: copyOf(e.Input),
+		ExecutionID: executionID, NodeID: e.NodeID, AgentID: e.AgentID, Protocol: e.Protocol, Input: copyOf(e.Input), Metadata: e.Metadata,
 		CorrelationID: e.CorrelationID, IdempotencyKey: runview.Key(executionID, e.EffectKey), Visit: e.Visit,
 		Attempt: e.Attempt, Deadline: e.Deadline, State: func() map[string]any { return copyOf(e.State) },
 		Heartbeat: p.heartbeat(executionID, &e.EffectBase),

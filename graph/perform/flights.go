@@ -20,15 +20,15 @@ type Flights struct {
 
 	mu       sync.Mutex
 	attempts map[*execution.Attempt]string // their runs
-	// landed is closed once the last attempt has ended, nil before the draining has begun.
-	landed chan struct{}
+	// drained is closed once the last attempt has ended, nil before the draining has begun.
+	drained chan struct{}
 }
 
 // Begin notes that an attempt of a run is about to be performed. It is false if nothing new is to be begun.
 func (f *Flights) Begin(executionID string, a *execution.Attempt) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.landed != nil {
+	if f.drained != nil {
 		return false
 	}
 	if f.attempts == nil {
@@ -56,30 +56,30 @@ func (f *Flights) End(a *execution.Attempt) {
 	defer f.mu.Unlock()
 	f.log("attempt ended", f.attempts[a], a)
 	delete(f.attempts, a)
-	if f.landed != nil && len(f.attempts) == 0 {
+	if f.drained != nil && len(f.attempts) == 0 {
 		f.close()
 	}
 }
 
 // Drain has nothing new begun from now on. The channel is closed once the last attempt has ended.
-func (f *Flights) Drain() (landed <-chan struct{}) {
+func (f *Flights) Drain() (drained <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.landed == nil {
-		f.landed = make(chan struct{})
+	if f.drained == nil {
+		f.drained = make(chan struct{})
 	}
 	if len(f.attempts) == 0 {
 		f.close()
 	}
-	return f.landed
+	return f.drained
 }
 
-// close closes landed once. The lock is held.
+// close closes drained once. The lock is held.
 func (f *Flights) close() {
 	select {
-	case <-f.landed:
+	case <-f.drained:
 	default:
-		close(f.landed)
+		close(f.drained)
 	}
 }
 
@@ -87,7 +87,7 @@ func (f *Flights) close() {
 func (f *Flights) Draining() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.landed != nil
+	return f.drained != nil
 }
 
 // Hanging is the error of a Close that gives up after a time.

@@ -36,7 +36,7 @@ func (p *Performer) CancelTask(ctx context.Context, executionID string, e *machi
 		}
 		cancelled = true
 		var err error
-		failed := guard.Call(log, "an executor that was told to cancel a task", func() {
+		failed := guard.Call(log, "an executor that cancels a task", func() {
 			err = tasks.Cancel(ctx, p.delegateRequest(executionID, e), p.taskRef(e.Task))
 		})
 		return cmp.Or(failed, err)

@@ -94,6 +94,5 @@ func effectTakes(e machine.Effect) (c capability, ok bool) {
 }
 
 func activityTakes(nodeType string, config map[string]any) capability {
-	_, name := named(config)
-	return capability{nodeType, name}
+	return capability{nodeType, named(definition.Type(nodeType), config).name}
 }

@@ -130,6 +130,28 @@ const (
 	AgentStopped Code = "AGENT_STOPPED"
 	// AgentJournalInvalid: no agent can have made the recorded steps, or a newer release has.
 	AgentJournalInvalid Code = "AGENT_JOURNAL_INVALID"
+	// KnowledgeRefInvalid: a reference names no section of a knowledge base that the agent has.
+	KnowledgeRefInvalid Code = "KNOWLEDGE_REF_INVALID"
+	// KnowledgeFormatUnsupported: a file of a knowledge base is of a form, or a size, that is not read.
+	KnowledgeFormatUnsupported Code = "KNOWLEDGE_FORMAT_UNSUPPORTED"
+	// SkillUnknown: the agent has no such skill, or the skill no such page.
+	SkillUnknown Code = "SKILL_UNKNOWN"
+	// APIServiceUnknown: the agent has no such service.
+	APIServiceUnknown Code = "API_SERVICE_UNKNOWN"
+	// APIPathForbidden: the path of a call is not allowed, or can be read in more than one way. Nothing was sent.
+	APIPathForbidden Code = "API_PATH_FORBIDDEN"
+	// APIMethodForbidden: the method of a call is not allowed. Nothing was sent.
+	APIMethodForbidden Code = "API_METHOD_FORBIDDEN"
+	// APIBodyTooLarge: the body of a call is too large. Nothing was sent.
+	APIBodyTooLarge Code = "API_BODY_TOO_LARGE"
+	// APIResponseTooLarge: the response to a call is too large. The call was made.
+	APIResponseTooLarge Code = "API_RESPONSE_TOO_LARGE"
+	// APIRawBodyNotText: a raw body is not a text. Nothing was sent.
+	APIRawBodyNotText Code = "API_RAW_BODY_NOT_TEXT"
+	// APICredentialsMissing: what authorizes a call cannot be read. Nothing was sent.
+	APICredentialsMissing Code = "API_CREDENTIALS_MISSING"
+	// APIUnreachable: a service did not respond.
+	APIUnreachable Code = "API_UNREACHABLE"
 	// MCPArgumentsInvalid: the arguments of a tool_call break the tool's input schema. The tool was not called.
 	MCPArgumentsInvalid Code = "MCP_ARGUMENTS_INVALID"
 	// StepCommandFailed: the program of a step exited with a status other than 0, or was killed.

@@ -29,6 +29,7 @@ func (s *Source) pending(w machine.Wait, states stateCopies) Pending {
 	}
 	if j := w.Journal; j != nil {
 		p.Steps, p.Totals = j.Count, jsonvalue.CloneMap(j.Totals)
+		p.FirstStepSeq, p.LastStepSeq = j.First, j.Last
 	}
 	if w.DelegateInput != nil {
 		p.DelegateInput = jsonvalue.CloneMap(w.DelegateInput)

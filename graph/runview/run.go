@@ -137,6 +137,11 @@ type Pending struct {
 	Totals map[string]any
 	// QuestionSeq is the record with the question of an executor, 0 for other entries: Show is read from it.
 	QuestionSeq int64
+	// FirstStepSeq and LastStepSeq are the records with the first and the last step, 0 without steps. FirstStep and NewestStep are members of
+	// steps (agentStep): of the first, and of the newest that says how far the executor is, which is not that of an answer or a rest. They
+	// are nil where many attempts of the run have steps.
+	FirstStepSeq, LastStepSeq int64
+	FirstStep, NewestStep     map[string]any
 
 	SignalName string
 	Due        time.Time

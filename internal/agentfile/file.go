@@ -23,6 +23,11 @@ type File struct {
 	Models map[string]Model
 	// Agents are the agents by their ids; there is at least one.
 	Agents map[string]Agent
+	// APIs are the services that agents may call, by their names.
+	APIs map[string]API
+	// Knowledge and Skills are the folders of knowledge bases and skills; nil without.
+	Knowledge *Knowledge
+	Skills    *Skills
 }
 
 // Model is a model that agents ask.
@@ -53,16 +58,25 @@ type Agent struct {
 	Tools        []Tool
 }
 
-// Tool is what an agent may call: tools of a server, another agent, or a person. One of Server, Agent and AskPerson is set.
+// Tool is what an agent may call: tools of a server, a step, services, knowledge bases, skills, another agent, or a person. One of Server, Step,
+// APIs, Knowledge, Skills, Agent and AskPerson is set.
 type Tool struct {
-	Server string
+	Server string `json:",omitempty"`
 	// Allow are the globs of the server's tools, nil for all.
-	Allow     []string
-	Agent     string
-	AskPerson bool
+	Allow []string `json:",omitempty"`
+	// Step is the handler of a step, which the model knows by Name.
+	Step              string         `json:",omitempty"`
+	Name, Description string         `json:",omitempty"`
+	InputSchema       map[string]any `json:",omitempty"`
+	APIs              []string       `json:",omitempty"`
+	// Knowledge are folders of knowledge bases, or folders within them.
+	Knowledge []string `json:",omitempty"`
+	Skills    []string `json:",omitempty"`
+	Agent     string   `json:",omitempty"`
+	AskPerson bool     `json:",omitempty"`
 	// Parallel, OnCrash and Gate are nil or "" where the list does not say.
-	Parallel      *bool
-	OnCrash, Gate string
+	Parallel      *bool  `json:",omitempty"`
+	OnCrash, Gate string `json:",omitempty"`
 }
 
 // Surroundings are what a list is checked against.
@@ -75,6 +89,13 @@ type Surroundings struct {
 	// not known.
 	Servers   []string
 	NoServers string
+	// Steps are the handlers of steps that there are. NoSteps says why there is none of those that a list names, "" if that is not known.
+	Steps   []string
+	NoSteps string
+	// Absolute is what a path of a folder means; nil leaves it as it is.
+	Absolute func(path string) string
+	// KnowledgeBase says why there is no base in a folder of knowledge bases, Skill why there is no skill in a folder of them.
+	KnowledgeBase, Skill func(folder, name string) error
 	// NoProvider says why a model needs an endpoint of its own, "" if it needs none.
 	NoProvider string
 }
@@ -109,6 +130,10 @@ type reader struct {
 	report jsonobject.Report
 	models map[string]Model
 	agents map[string]jsonobject.Value
+	apis   map[string]API
+	// knowledge and skills are the folders, nil without.
+	knowledge *Knowledge
+	skills    *Skills
 	// calls are the agents that an agent calls.
 	calls map[string][]called
 }
@@ -124,7 +149,10 @@ func (r *reader) file(root *jsonobject.Object) *File {
 	r.models = r.readModels(root.Require("models"))
 	f.Models = r.models
 	list := root.Require("agents")
-	later(root, "apis", "knowledge", "skills")
+	r.apis = r.readAPIs(root.Get("apis"))
+	r.knowledge = r.readKnowledge(root.Get("knowledge").Object())
+	r.skills = r.readSkills(root.Get("skills").Object())
+	f.APIs, f.Knowledge, f.Skills = r.apis, r.knowledge, r.skills
 	root.Close()
 	r.agents, r.calls = map[string]jsonobject.Value{}, map[string][]called{}
 	if list.Map() == nil {

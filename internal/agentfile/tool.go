@@ -1,11 +1,14 @@
 package agentfile
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
+	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 )
 
 // tools reads what an agent may call. Tools of servers are known only when they are listed, so two of one name are found here where the list
@@ -37,6 +40,14 @@ func (t Tool) names() []string {
 		return []string{"ask_person"}
 	case t.Agent != "":
 		return []string{"agent__" + t.Agent}
+	case t.Step != "":
+		return []string{t.Name}
+	case t.APIs != nil:
+		return []string{"api_call"}
+	case t.Knowledge != nil:
+		return []string{"search_knowledge"}
+	case t.Skills != nil:
+		return []string{"read_skill"}
 	case t.Server == "":
 		return nil
 	}
@@ -51,16 +62,16 @@ func (t Tool) names() []string {
 }
 
 func (r *reader) tool(agent string, o *jsonobject.Object) (t Tool) {
-	later(o, "step", "api", "knowledge", "skills")
 	server, sub, builtin := o.Get("server"), o.Get("agent"), o.Get("builtin")
+	step, api, knowledge, skills := o.Get("step"), o.Get("api"), o.Get("knowledge"), o.Get("skills")
 	kinds := 0
-	for _, v := range []jsonobject.Value{server, sub, builtin, o.Get("step"), o.Get("api"), o.Get("knowledge"), o.Get("skills")} {
+	for _, v := range []jsonobject.Value{server, sub, builtin, step, api, knowledge, skills} {
 		if v.Present() {
 			kinds++
 		}
 	}
 	if kinds != 1 {
-		o.Fail("oneOf", "expected exactly one of server, agent and builtin")
+		o.Fail("oneOf", "expected exactly one of server, step, api, knowledge, skills, agent and builtin")
 	}
 	switch {
 	case server.Present():
@@ -75,6 +86,30 @@ func (r *reader) tool(agent string, o *jsonobject.Object) (t Tool) {
 		} else if len(t.Agent) > 57 || strings.ContainsFunc(t.Agent, noToolName) {
 			sub.Fail("pattern", "the name of an agent that others call has at most 57 letters, digits, \"_\" and \"-\"")
 		}
+	case step.Present():
+		r.step(&t, step, o)
+	case api.Present():
+		t.APIs = r.named(api, "service", func(name string) (hint string, err error) {
+			if _, known := r.apis[name]; !known {
+				return meant(name, slices.Sorted(maps.Keys(r.apis))), fmt.Errorf("apis has no service %q", name)
+			}
+			return "", nil
+		})
+		t.usage(o)
+	case knowledge.Present():
+		if r.knowledge == nil {
+			knowledge.AtName().Fail("profile", "there are no knowledge bases").Hint = "Name their folder in the member knowledge of the list."
+		}
+		t.Knowledge = r.named(knowledge, "knowledge base", func(name string) (hint string, err error) {
+			return r.inFolder(r.KnowledgeBase, r.knowledge.folder(), name)
+		})
+		t.usage(o)
+	case skills.Present():
+		if r.skills == nil {
+			skills.AtName().Fail("profile", "there are no skills").Hint = "Name their folder in the member skills of the list."
+		}
+		t.Skills = r.named(skills, "skill", func(name string) (hint string, err error) { return r.inFolder(r.Skill, r.skills.folder(), name) })
+		t.usage(o)
 	case builtin.Present():
 		t.AskPerson = builtin.Choice("ask_person") != ""
 	default:
@@ -89,9 +124,7 @@ func (r *reader) serverTools(t *Tool, server jsonobject.Value, o *jsonobject.Obj
 	if allow := o.Get("allow"); allow.Present() {
 		t.Allow = globs(allow)
 	}
-	t.parallel(o)
-	t.OnCrash = o.Get("onCrash").Choice("repeat", "report", "ask")
-	t.Gate = o.Get("gate").Choice(decisions...)
+	t.usage(o)
 	switch {
 	case t.Server == "" || slices.Contains(r.Servers, t.Server):
 	case r.NoServers != "":
@@ -99,6 +132,74 @@ func (r *reader) serverTools(t *Tool, server jsonobject.Value, o *jsonobject.Obj
 	case len(r.Servers) > 0:
 		server.Fail("profile", "the manifest has no server %q", t.Server).Hint = meant(t.Server, r.Servers)
 	}
+}
+
+// step reads a step as a tool.
+func (r *reader) step(t *Tool, step jsonobject.Value, o *jsonobject.Object) {
+	t.Step = strings.TrimSpace(step.NonBlank())
+	name := o.Require("name")
+	if t.Name = name.NonBlank(); t.Name != "" && (len(t.Name) > 64 || strings.ContainsFunc(t.Name, noToolName)) {
+		name.Fail("pattern", "the name of a tool has at most 64 letters, digits, \"_\" and \"-\"")
+	}
+	t.Description = o.Require("description").NonBlank()
+	schema := o.Get("inputSchema")
+	if t.InputSchema = schema.Map(); t.InputSchema != nil {
+		if _, err := jsonschema.Compile(t.InputSchema); err != nil {
+			schema.Fail("format", "the schema does not compile: %v", err)
+		} else if t.InputSchema["type"] != "object" {
+			schema.Fail("profile", "the arguments of a tool are an object: its schema has \"type\": \"object\"")
+		}
+	}
+	t.usage(o)
+	switch {
+	case t.Step == "" || slices.Contains(r.Steps, t.Step):
+	case r.NoSteps != "":
+		step.Fail("profile", "there is no step handler %q: %s", t.Step, r.NoSteps)
+	case len(r.Steps) > 0:
+		step.Fail("profile", "there is no step handler %q", t.Step).Hint = meant(t.Step, r.Steps)
+	}
+}
+
+// named reads a list of at least one name. check says why there is nothing of a name.
+func (r *reader) named(v jsonobject.Value, what string, check func(name string) (hint string, err error)) []string {
+	elements := v.Elements()
+	if elements != nil && len(elements) == 0 {
+		v.Fail("minItems", "the list names no %s", what)
+	}
+	names := []string{}
+	for _, e := range elements {
+		name := e.NonBlank()
+		if slices.Contains(names, name) {
+			e.Fail("uniqueItems", "%s %q stands there twice", what, name)
+		} else if name != "" {
+			if hint, err := check(name); err != nil {
+				e.Fail("profile", "%v", err).Hint = hint
+			}
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// inFolder asks whether something is in a folder of the list.
+func (r *reader) inFolder(check func(folder, name string) error, folder, name string) (hint string, err error) {
+	if check == nil || folder == "" {
+		return "", nil
+	}
+	if err = check(folder, name); err == nil {
+		return "", nil
+	}
+	if p, ok := problem.As(err); ok {
+		hint = p.Hint
+	}
+	return hint, err
+}
+
+// usage reads how calls are made.
+func (t *Tool) usage(o *jsonobject.Object) {
+	t.parallel(o)
+	t.OnCrash = o.Get("onCrash").Choice("repeat", "report", "ask")
+	t.Gate = o.Get("gate").Choice(decisions...)
 }
 
 func (t *Tool) parallel(o *jsonobject.Object) {

@@ -107,6 +107,7 @@ var rooms = map[string][]string{
 	"delegate":                    {"activities", "graph/problem", "internal/jsonvalue", "internal/port", "internal/wait"},
 	"delegate/agentloop":          {"activities/chat", "graph/expr", "graph/problem", "internal/jsonschema", "internal/jsonvalue", "internal/suggest"},
 	"delegate/agent":              {"activities", "activities/chat", "delegate", "delegate/agentloop", "graph/problem", "internal/jsonvalue", "internal/suggest", "internal/wait"},
+	"delegate/agent/llmagent":     {"activities", "activities/llmcall", "delegate", "delegate/agent"},
 	"delegate/agent/mcptools":     {"activities/toolcall", "delegate/agent"},
 	"internal/agentfile":          {"delegate/agentloop", "graph/expr", "graph/problem", "internal/jsonobject", "internal/jsonschema", "internal/jsonvalue", "internal/suggest"},
 	"graph/runview":               {"history", "graph/problem", "graph/definition", "graph/machine", "internal/jsonvalue"},
@@ -157,21 +158,22 @@ var rooms = map[string][]string{
 	"internal/config": {
 		"internal/catalog", "internal/childprocess", "internal/config/envname", "internal/httpworkflow", "internal/mcpserver/elicit", "internal/memory",
 		"activities/stepcommand", "activities/toolcall", "internal/agentfile", "internal/manifest",
-		"activities", "activities/llmcall", "delegate", "delegate/agent", "delegate/agent/mcptools", "history", "history/historymem", "history/historysql", "graph", "graph/problem",
+		"activities", "activities/llmcall", "delegate", "delegate/agent", "delegate/agent/llmagent", "delegate/agent/mcptools", "history", "history/historymem", "history/historysql", "graph", "graph/problem",
 		"graph/definition", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/signing",
 	},
-	"internal/runjson": {"history", "internal/config/envname", "graph/machine", "graph/runview", "internal/jsondelta", "internal/jsonvalue"},
-	"internal/picture": {"graph/definition", "history"},
-	"internal/runtree": {"graph/definition", "history", "internal/jsonvalue", "internal/picture"},
+	"internal/agentview": {"history", "internal/jsonvalue"},
+	"internal/runjson":   {"history", "internal/agentview", "internal/config/envname", "graph/machine", "graph/runview", "internal/jsondelta", "internal/jsonvalue"},
+	"internal/picture":   {"graph/definition", "history"},
+	"internal/runtree":   {"graph/definition", "history", "internal/agentview", "internal/jsonvalue", "internal/picture"},
 	"internal/mcpserver/streamable": {
 		"internal/mcpserver/frame",
 	},
 	"internal/mcpserver": {
 		"history", "graph", "graph/problem", "graph/definition", "graph/lint", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/runjson",
-		"internal/catalog", "internal/guide", "internal/mcpserver/elicit", "internal/mcpserver/frame", "internal/mcpserver/streamable", "internal/outline", "internal/picture", "internal/shellword", "internal/suggest", "internal/config/envname", "graph/expr", "schemas",
+		"internal/agentview", "internal/catalog", "internal/guide", "internal/mcpserver/elicit", "internal/mcpserver/frame", "internal/mcpserver/streamable", "internal/outline", "internal/picture", "internal/shellword", "internal/suggest", "internal/config/envname", "graph/expr", "schemas",
 	},
 	"internal/cli": {
-		"internal/buildstamp", "internal/catalog", "internal/explain", "internal/format", "internal/scaffold", "graph/graphtest", "internal/guide", "internal/wait", "internal/workflowtest",
+		"internal/agentview", "internal/buildstamp", "internal/catalog", "internal/explain", "internal/format", "internal/scaffold", "graph/graphtest", "internal/guide", "internal/wait", "internal/workflowtest",
 		"activities", "activities/toolcall", "internal/agentfile", "internal/manifest", "internal/sdnotify", "internal/suggest",
 		"conformance", "history", "history/runfile", "graph", "graph/problem", "graph/definition", "graph/lint", "graph/machine",
 		"internal/config", "internal/config/envname", "internal/jsonvalue", "internal/jsonschema", "internal/mcphost", "internal/doctor", "internal/memory", "internal/picture", "internal/runjson", "internal/runtree", "internal/shellword", "schemas",
@@ -237,7 +239,7 @@ func TestArrowsRunDown(t *testing.T) {
 }
 
 // pure are the rooms that do no I/O and read no clock.
-var pure = []string{"activities/chat", "delegate/agentloop", "graph/runview", "graph/admit", "graph/problem", "graph/expr", "graph/state", "graph/definition", "graph/lint", "graph/machine", "internal/jsonvalue", "internal/runjson", "internal/runtree", "internal/jsonobject", "internal/jsondelta", "internal/jsonschema"}
+var pure = []string{"activities/chat", "delegate/agentloop", "graph/runview", "graph/admit", "graph/problem", "graph/expr", "graph/state", "graph/definition", "graph/lint", "graph/machine", "internal/jsonvalue", "internal/agentview", "internal/runjson", "internal/runtree", "internal/jsonobject", "internal/jsondelta", "internal/jsonschema"}
 
 func TestPureRoomsDoNoIO(t *testing.T) {
 	t.Parallel()

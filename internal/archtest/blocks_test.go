@@ -57,6 +57,7 @@ var claims = []struct{ page, tag, file, test string }{
 	{"docs/definitions.md", "*", "examples/pages_test.go", "TestPagesRun"},
 	{"docs/cookbook.md", "yaml", "examples/pages_test.go", "TestPagesRun"},
 	{"docs/activities.md", "yaml fragment", "examples/pages_test.go", "TestNodesOfThePages"},
+	{"docs/agents.md", "yaml fragment", "examples/pages_test.go", "TestNodesOfThePages"},
 	{"docs/testing-workflows.md", "yaml", "examples/pages_test.go", "TestTheTestOfThePage"},
 	{"docs/codes.md", "yaml *", "internal/explain/explain_test.go", "TestExamplesAreTrue"},
 	{"docs/embedding.md", "go", "internal/archtest/docs_test.go", "TestTheEmbeddersPageShowsTheExample"},

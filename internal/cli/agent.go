@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/workflows-engine/workflows-engine/delegate/agent"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/agentfile"
 	"github.com/workflows-engine/workflows-engine/internal/config"
@@ -90,6 +91,14 @@ func toolText(t agentfile.Tool) string {
 		return "ask_person"
 	case t.Agent != "":
 		return "agent " + t.Agent
+	case t.Step != "":
+		return t.Name
+	case t.APIs != nil:
+		return "api_call (" + problem.AndList(t.APIs) + ")"
+	case t.Knowledge != nil:
+		return "knowledge (" + problem.AndList(t.Knowledge) + ")"
+	case t.Skills != nil:
+		return "skills (" + problem.AndList(t.Skills) + ")"
 	case t.Allow == nil:
 		return t.Server
 	}
@@ -102,7 +111,8 @@ func newAgentShow(a *app) *cobra.Command {
 		Use:   "show NAME",
 		Short: "Print an agent as a run of it begins with",
 		Long: `Print an agent as JSON: what it is told, its models and where they are asked, its gates, budgets and sub-agents, with the
-defaults filled in. Secrets are shown as references. --tools connects to its servers and adds the tools with their schemas.`,
+defaults filled in. Secrets are shown as references. --tools connects to its servers and adds the tools with their schemas; what is
+probably wrong with them goes to standard error.`,
 		Example:           "  workflows-engine agent show researcher --agents agents.json --tools",
 		Args:              exactly("NAME"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.showAgent(cmd.Context(), args[0], tools) },
@@ -144,7 +154,7 @@ func (a *app) showAgent(ctx context.Context, name string, withTools bool) error 
 		}
 		shown := jsonvalue.Ordered{{"agent", resolved}, {"endpoints", endpoints}}
 		if withTools {
-			tools, err := executors.Agents.Tools(ctx, name)
+			tools, err := a.checkTools(ctx, executors.Agents, name)
 			if err != nil {
 				return err
 			}
@@ -177,14 +187,17 @@ func endpointOf(c *config.Config, m agentfile.Model) map[string]any {
 }
 
 func newAgentValidate(a *app) *cobra.Command {
-	return &cobra.Command{
+	var tools bool
+	cmd := &cobra.Command{
 		Use:   "validate FILE",
 		Short: "Say what is wrong in a list of agents, and where",
-		Long: `Say what is wrong in a list of agents, and where. Secrets and files that it names have to be there. Servers and the provider of
-models are checked against --mcp-config and $WORKFLOW_ENGINE_LLM_CONFIG, where these are set.`,
-		Example: "  workflows-engine agent validate agents.json --mcp-config mcp.json",
+		Long: `Say what is wrong in a list of agents, and where. Secrets, files and folders that it names have to be there. Servers, step handlers and
+the provider of models are checked against --mcp-config, $WORKFLOW_ENGINE_STEP_COMMANDS and $WORKFLOW_ENGINE_LLM_CONFIG, where these are set.
+
+--check-tools connects to the servers and lists the tools of each agent. It warns of patterns that match no tool, and of more than 128 tools.`,
+		Example: "  workflows-engine agent validate agents.json --mcp-config mcp.json --check-tools",
 		Args:    namedFile,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.flags.LoadForAgents(a.env)
 			if err != nil {
 				return err
@@ -192,12 +205,52 @@ models are checked against --mcp-config and $WORKFLOW_ENGINE_LLM_CONFIG, where t
 			list, err := readOperatorFile(a, args[0], func(text []byte) (*agentfile.File, problem.Findings) {
 				return agentfile.Parse(text, c.AroundAgents(args[0]))
 			})
-			if err == nil {
-				fmt.Fprintf(a.human, "OK: %s: %s, %s\n", args[0], count(len(list.Models), "model"), count(len(list.Agents), "agent"))
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(a.human, "OK: %s: %s, %s\n", args[0], count(len(list.Models), "model"), count(len(list.Agents), "agent"))
+			if tools {
+				err = a.checkAllTools(cmd.Context(), c, list)
 			}
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&tools, "check-tools", false, "connect to the servers, and list the tools of each agent")
+	return cmd
+}
+
+// checkAllTools lists the tools of each agent of a list, in the order of their names.
+func (a *app) checkAllTools(ctx context.Context, c *config.Config, list *agentfile.File) error {
+	c.Log = c.Logger(a.stderr)
+	c.Agents = list
+	executors, err := c.Executors()
+	if err != nil {
+		return err
+	}
+	var failed error
+	for _, name := range slices.Sorted(maps.Keys(list.Agents)) {
+		tools, err := a.checkTools(ctx, executors.Agents, name)
+		if ctx.Err() != nil {
+			failed = context.Cause(ctx)
+			break
+		}
+		if err != nil {
+			fmt.Fprintf(a.stderr, "%s: %v\n", name, err)
+			failed = silent{exitFailed}
+			continue
+		}
+		fmt.Fprintf(a.human, "%s: %s\n", name, count(len(tools), "tool"))
+	}
+	return firstError(failed, executors.Close())
+}
+
+// checkTools lists the tools that an agent begins with, and says what is probably wrong with them.
+func (a *app) checkTools(ctx context.Context, agents *agent.Agents, name string) ([]agent.Tool, error) {
+	tools, warnings, err := agents.Check(ctx, name)
+	for _, warning := range warnings {
+		fmt.Fprintf(a.stderr, "warning: %s: %s\n", name, warning)
+	}
+	return tools, err
 }
 
 // completeAgents completes a command's first argument with the names of the agents.

@@ -3,17 +3,23 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
 
 type agentRunOptions struct {
 	driveOptions
 	input, id string
+	detach    bool
 }
 
 func newAgentRun(a *app) *cobra.Command {
@@ -21,12 +27,15 @@ func newAgentRun(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run NAME [TASK]",
 		Short: "Run an agent, and print its answer",
-		Long: `Run an agent in this process, in a workflow of a start, the agent and an end. The task is TASK, or the member task of --input,
-whose other members the agent is given as JSON. The answer goes to standard output as JSON.
+		Long: `Run an agent in this process, in a workflow of a start, the agent and an end. The task is TASK, or - for standard input, or the
+member task of --input, whose other members the agent is given as JSON. The answer goes to standard output as JSON.
 
-Where the agent asks a person, the answers of --resume are used in order, then a person at the terminal is asked. If nobody is
-there, the command prints how to continue and exits with status 3. Every step is stored: after a crash, recover goes on with it.`,
+Where the agent asks a person, the answers of --resume are used in order, then a person at the terminal is asked, who sees the
+arguments of calls: approve, deny, edit, respond or stop. If nobody is there, the command prints how to continue and exits with
+status 3. Every step is stored: after a crash, recover goes on with it. --detach leaves the run to a server or worker that has
+the agent, and prints its id.`,
 		Example: `  workflows-engine agent run researcher 'Which customers pay late?' --agents agents.json
+  workflows-engine agent run researcher - < letter.txt
   workflows-engine agent run researcher --input '{"task":"Sum up","rows":[1,2]}' --id sums-1`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 || len(args) > 2 {
@@ -42,6 +51,8 @@ there, the command prints how to continue and exits with status 3. Every step is
 	o.answers.register(cmd.Flags())
 	registerWait(cmd.Flags(), &o.wait)
 	cmd.Flags().BoolVar(&o.json, "json", false, "print where the run stands as JSON, instead of the answer alone")
+	cmd.Flags().BoolVar(&o.detach, "detach", false, "begin the run, print its id and leave it to a server or worker")
+	cmd.PreRunE = exclusive("detach", "wait")
 	return cmd
 }
 
@@ -63,7 +74,9 @@ func (a *app) runAgent(ctx context.Context, args []string, o agentRunOptions) er
 		if _, both := input["task"]; both {
 			return usage("there are two tasks: TASK and the member task of --input").WithHint("Leave one of them out.")
 		}
-		input["task"] = args[1]
+		if input["task"], err = a.task(args[1], o.input); err != nil {
+			return err
+		}
 	}
 	if len(input) == 0 {
 		return usage("the agent has no task").WithHint("Write it behind the name, or as the member task of --input.")
@@ -77,13 +90,49 @@ func (a *app) runAgent(ctx context.Context, args []string, o agentRunOptions) er
 	}
 	return a.with(ctx, sessionOptions{create: true, drives: true, live: true, tree: true}, func(s *session) error {
 		a.announce(s, "")
+		if o.detach && s.config.Store == config.Memory {
+			return usage("--detach needs a store that outlives this command").WithHint("Leave --store memory out.")
+		}
 		d := a.drive(s, o.driveOptions)
 		run, err := s.engine.Start(ctx, graph.StartRequest{
 			ExecutionID: o.id, Definition: document, Input: map[string]any{agentInput: input}, Title: cut("agent "+name, 200), Wait: d.caller.Wait,
 			RequireCapable: true,
 		})
+		if o.detach && err == nil && !run.Status.Terminal() {
+			return d.detached(run)
+		}
 		return d.from(ctx, run, err)
 	})
+}
+
+// task is the task of an agent as it stands on the command line.
+func (a *app) task(argument, input string) (string, error) {
+	if argument != standardInput {
+		return argument, nil
+	}
+	if input == standardInput {
+		return "", usage("TASK and --input cannot both be standard input")
+	}
+	text, err := io.ReadAll(a.stdin)
+	if err != nil {
+		return "", err
+	}
+	if !utf8.Valid(text) || strings.TrimSpace(string(text)) == "" {
+		return "", usage("standard input has no task: it is empty, or no text in UTF-8")
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+// detached prints the id of a run that others go on with.
+func (d *drive) detached(run *graph.Run) error {
+	d.session.view.settle(run)
+	fmt.Fprintf(d.app.stderr, "run %s has begun; a server or worker with its agent goes on with it. Watch it with:\n  %s\n",
+		run.ExecutionID, d.session.reading("watch", run.ExecutionID))
+	if d.json {
+		return d.session.writeJSON(d.app.stdout, runjson.Full(run))
+	}
+	_, err := fmt.Fprintln(d.app.human, run.ExecutionID)
+	return err
 }
 
 // agentInput is the member of the state that holds what the agent is given, so that the rest of the state is its answer.

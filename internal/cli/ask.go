@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/internal/agentview"
 )
 
 // ask shows what the run waits for and reads the answer from the terminal, until it can be read or the person ends
@@ -23,7 +25,17 @@ func (a *app) ask(ctx context.Context, p *graph.Pending) (filled, bool, error) {
 		fmt.Fprintf(a.stderr, "\n%s an answer is needed\n", a.paint.wait("?"))
 		a.describeInterrupt(p)
 	}
-	fmt.Fprintln(a.stderr, a.paint.faint("  write JSON or key=value …; Ctrl-D leaves the run waiting"))
+	asked := decisions{calls: agentview.Approval(p.Show)}
+	how := "JSON or key=value …"
+	switch {
+	case asked.calls != nil:
+		if how = decisionsText; len(asked.calls) > 1 {
+			how += "; the key of a call first for one of them"
+		}
+	case takesWords(p):
+		how = "your answer"
+	}
+	fmt.Fprintln(a.stderr, a.paint.faint("  write "+how+"; Ctrl-D leaves the run waiting"))
 	for {
 		fmt.Fprint(a.stderr, "> ")
 		line, err := a.readLine(ctx)
@@ -34,7 +46,20 @@ func (a *app) ask(ctx context.Context, p *graph.Pending) (filled, bool, error) {
 		if err != nil {
 			return filled{}, false, err
 		}
-		if f.payload, err = parsePayload(line, p.ResumeSchema); err == nil {
+		switch {
+		case asked.calls != nil:
+			if f.payload, err = asked.take(line); err == nil && f.payload == nil {
+				fmt.Fprintf(a.stderr, "%s not decided yet\n", asked.left())
+				continue
+			}
+		case takesWords(p) && !strings.HasPrefix(strings.TrimSpace(line), "{"):
+			if f.payload = map[string]any{"text": strings.TrimSpace(line)}; f.payload["text"] == "" {
+				err = errors.New("an answer has at least a word")
+			}
+		default:
+			f.payload, err = parsePayload(line, p.ResumeSchema)
+		}
+		if err == nil {
 			return f, true, nil
 		}
 		fmt.Fprintf(a.stderr, "%s %v\n", a.paint.bad("error:"), err)

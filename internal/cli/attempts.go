@@ -31,8 +31,10 @@ type attempt struct {
 	// such an attempt.
 	repair  map[string]any
 	repairs bool
-	// steps are those that its executor has recorded.
-	steps []stepLine
+	// steps are those that its executor has recorded, totals their newest sums, micros those of money.
+	steps  []stepLine
+	totals map[string]any
+	micros int64
 }
 
 // The outcomes of an attempt. Open means that there is none yet, dropped that there will be none: the run, or the branch,
@@ -75,7 +77,7 @@ func (a *attempts) apply(r history.Record) *attempt {
 	}
 	if p.AgentStep != nil {
 		if t := a.open[key]; t != nil {
-			t.steps = append(t.steps, stepLineOf(&r))
+			t.addStep(&r)
 		}
 		return nil
 	}
@@ -200,8 +202,22 @@ func (t *attempt) tookText() string {
 	return ""
 }
 
+// used is what the attempt has taken: its usage, or what its steps come to so far.
+func (t *attempt) used() map[string]any {
+	if t.usage == nil {
+		return t.totals
+	}
+	return t.usage
+}
+
 // tokens returns what the provider counted; ok is false if it counted nothing.
-func (t *attempt) tokens() (in, out int64, ok bool) { return runtree.Tokens(t.usage) }
+func (t *attempt) tokens() (in, out int64, ok bool) { return runtree.Tokens(t.used()) }
+
+// cost is what the attempt has cost, in millionths of a dollar; 0 if its model has no price.
+func (t *attempt) cost() int64 {
+	micros, _ := t.used()["cost_micros"].(float64)
+	return int64(micros)
+}
 
 // tokensText is tokens for people: in+out; "" if nothing was counted.
 func tokensText(usage map[string]any) string {

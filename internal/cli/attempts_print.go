@@ -3,9 +3,11 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/picture"
 	"github.com/workflows-engine/workflows-engine/internal/runtree"
@@ -15,15 +17,20 @@ import (
 const errorWidth = 80
 
 // writeAttemptTable prints the attempts, one a row, and under them what they add up to; nothing if there are none; with steps
-// those of each under it.
-func writeAttemptTable(w io.Writer, list []*attempt, steps bool) error {
+// those of each under it. The lines have at most columns characters, 0 for no bound, as far as that goes.
+func writeAttemptTable(w io.Writer, list []*attempt, steps bool, columns int) error {
 	if len(list) == 0 {
 		return nil
 	}
-	rows := [][]string{{"ACTIVITY", "TYPE", "ATTEMPT", "BY", "TOOK", "TOKENS IN", "OUT", "OUTCOME"}}
+	rows := [][]string{{"ACTIVITY", "TYPE", "ATTEMPT", "BY", "TOOK", "TOKENS IN", "OUT", "COST", "OUTCOME"}}
+	priced := false
 	for _, t := range list {
-		in, out := tokenCells(t.usage)
-		outcome := t.outcome
+		in, out := tokenCells(t.used())
+		cost := "-"
+		if n := t.cost(); n > 0 {
+			cost, priced = agentview.USD(n), true
+		}
+		outcome := t.outcome + stoppedText(t.usage)
 		if t.repairs {
 			outcome = "repair " + outcome
 		}
@@ -31,18 +38,41 @@ func writeAttemptTable(w io.Writer, list []*attempt, steps bool) error {
 			outcome += ": " + cut(text, errorWidth)
 		}
 		rows = append(rows, []string{
-			t.name(), t.nodeType, fmt.Sprint(t.number), dash(t.byText()), dash(t.tookText()), in, out, outcome,
+			t.name(), t.nodeType, fmt.Sprint(t.number), dash(t.byText()), dash(t.tookText()), in, out, cost, outcome,
 		})
 		if steps {
 			rows = append(rows, stepRows(t)...)
 		}
 		rows = append(rows, sentBackRows(t)...)
 	}
-	if err := writeTable(w, rows); err != nil {
+	if !priced { // nothing here has a price
+		for i, row := range rows {
+			rows[i] = slices.Delete(row, costColumn, costColumn+1)
+		}
+	}
+	if err := writeTable(w, fitted(rows, columns, map[string]int{"ACTIVITY": 14, "TYPE": 10, "BY": 8, "OUTCOME": 24})); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(w, total(list))
 	return err
+}
+
+// costColumn is the place of COST.
+const costColumn = 7
+
+// stoppedText says why an agent has ended where it was not by its answer alone.
+func stoppedText(usage map[string]any) string {
+	var parts []string
+	if why, _ := usage["stop_reason"].(string); why != "" && why != "answer" {
+		parts = append(parts, why)
+	}
+	if usage["partial"] == true {
+		parts = append(parts, "partial")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
 }
 
 // why is what was wrong: for an attempt that was sent back the violation that the repair received, if it is a text.
@@ -67,7 +97,7 @@ func sentBackRows(t *attempt) [][]string {
 	if !ok {
 		text = string(jsonvalue.Canonical(said))
 	}
-	return [][]string{{what, "", "", "", "", "", "", "  " + cut(text, errorWidth)}}
+	return [][]string{{what, "", "", "", "", "", "", "", "  " + cut(text, errorWidth)}}
 }
 
 func tokenCells(usage map[string]any) (in, out string) {
@@ -82,6 +112,7 @@ func total(list []*attempt) string {
 	var (
 		took    time.Duration
 		in, out int64
+		micros  int64
 		counted bool
 	)
 	for _, t := range list {
@@ -91,10 +122,14 @@ func total(list []*attempt) string {
 		if i, o, ok := t.tokens(); ok {
 			in, out, counted = in+i, out+o, true
 		}
+		micros += t.cost()
 	}
 	text := count(len(list), "attempt") + ", " + picture.Elapsed(took) + " from request to outcome"
 	if counted {
 		text += fmt.Sprintf(", %d tokens in, %d out", in, out)
+	}
+	if micros > 0 {
+		text += ", " + agentview.USD(micros)
 	}
 	return text
 }

@@ -204,5 +204,5 @@ func (a *app) writeAttempts(id string, list []*attempt, o historyOptions) error 
 	case !o.activities:
 		fmt.Fprintln(a.human)
 	}
-	return writeAttemptTable(a.human, list, !o.noSteps)
+	return writeAttemptTable(a.human, list, !o.noSteps, a.columns())
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -52,7 +53,7 @@ func nodesOf(ctx context.Context, store history.Store, hash string) map[string]n
 		facts.nodeType, _ = node["type"].(string)
 		switch facts.nodeType {
 		case "llm_call":
-			facts.by = member("model")
+			facts.by = cmp.Or(member("agent"), member("model"))
 		case "tool_call":
 			facts.by = member("server") + "/" + member("tool")
 		case "step":

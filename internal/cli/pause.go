@@ -9,6 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/picture"
@@ -144,7 +145,11 @@ func (a *app) describeInterrupt(p *graph.Pending) {
 		prompt = p.PromptRef
 	}
 	fmt.Fprintf(a.stderr, "  %s asks: %s\n", plainCell(p.NodeID), strings.Join(strings.Fields(prompt), " "))
-	if p.Show != nil {
+	if calls := agentview.Approval(p.Show); calls != nil {
+		writeCalls(a.stderr, calls, "    ")
+		return
+	}
+	if p.Show != nil && !agentview.AsksPerson(p.Show) {
 		fmt.Fprintf(a.stderr, "%s\n", indented(shownText(p), "    "))
 	}
 	if rows := describeMembers(p.ResumeSchema); len(rows) > 0 {

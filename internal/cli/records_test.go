@@ -48,7 +48,7 @@ func TestWriteAttempts(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	tally, _ := tallied()
-	if err := writeAttemptTable(&out, tally.from(1), true); err != nil {
+	if err := writeAttemptTable(&out, tally.from(1), true, 0); err != nil {
 		t.Fatal(err)
 	}
 	if err := writeAttemptLines(&out, "r1", tally.from(1)); err != nil {
@@ -91,7 +91,7 @@ func TestRepairIsShown(t *testing.T) {
 		t.Errorf("the record of the first attempt is told as %q", lines[1])
 	}
 	var out bytes.Buffer
-	if err := writeAttemptTable(&out, tally.from(1), true); err != nil {
+	if err := writeAttemptTable(&out, tally.from(1), true, 0); err != nil {
 		t.Fatal(err)
 	}
 	const want = `ACTIVITY    TYPE      ATTEMPT  BY  TOOK  TOKENS IN  OUT  OUTCOME
@@ -147,7 +147,7 @@ func TestAttemptsThatOverlap(t *testing.T) {
 		tally.apply(r)
 	}
 	var out bytes.Buffer
-	if err := writeAttemptTable(&out, tally.from(1), true); err != nil {
+	if err := writeAttemptTable(&out, tally.from(1), true, 0); err != nil {
 		t.Fatal(err)
 	}
 	const want = `ACTIVITY  TYPE            ATTEMPT  BY      TOOK  TOKENS IN  OUT  OUTCOME
@@ -189,7 +189,7 @@ func TestThePageShowsARepair(t *testing.T) {
 		tally.apply(records[i])
 	}
 	var out bytes.Buffer
-	if err := writeAttemptTable(&out, tally.from(1), true); err != nil {
+	if err := writeAttemptTable(&out, tally.from(1), true, 0); err != nil {
 		t.Fatal(err)
 	}
 	if want := pageBlock(t, "docs/activities.md", "text", "ACTIVITY"); !strings.HasPrefix(out.String(), want) {

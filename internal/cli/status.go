@@ -13,7 +13,9 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 	"github.com/workflows-engine/workflows-engine/internal/runtree"
@@ -227,11 +229,16 @@ func writePending(w io.Writer, run *graph.Run, p *graph.Pending, s *session, now
 	fmt.Fprintf(w, "\n%s waits for %s\n", waiterText(p), waitText(p))
 	if p.Kind == machine.WaitInterrupt {
 		fmt.Fprintf(w, "  %s\n", strings.Join(strings.Fields(p.Prompt+" "+p.PromptRef), " "))
-		if p.Show != nil {
-			fmt.Fprintf(w, "%s\n", indented(shownText(p), "    "))
-		}
-		if err := writeTable(w, describeMembers(p.ResumeSchema)); err != nil {
-			return err
+		if calls := agentview.Approval(p.Show); calls != nil {
+			writeCalls(w, calls, "    ")
+			fmt.Fprintf(w, "  decisions: %s\n", problem.OrList(agentview.Decisions))
+		} else {
+			if p.Show != nil && !agentview.AsksPerson(p.Show) {
+				fmt.Fprintf(w, "%s\n", indented(shownText(p), "    "))
+			}
+			if err := writeTable(w, describeMembers(p.ResumeSchema)); err != nil {
+				return err
+			}
 		}
 	}
 	if p.Steps > 0 {
@@ -257,6 +264,9 @@ func writePending(w io.Writer, run *graph.Run, p *graph.Pending, s *session, now
 
 // stepsText is how many steps the executor of an attempt has recorded, and what they come to.
 func stepsText(p *graph.Pending) string {
+	if agent, ok := agentview.StatusOf(p.FirstStep, p.NewestStep, p.Totals); ok {
+		return agentText(p, agent)
+	}
 	text := count(p.Steps, "step") + " recorded"
 	var totals []string
 	for _, name := range slices.Sorted(maps.Keys(p.Totals)) {
@@ -266,6 +276,24 @@ func stepsText(p *graph.Pending) string {
 		text += ": " + strings.Join(totals, ", ")
 	}
 	return text
+}
+
+// agentText says where an agent stands, and what it has taken of its budgets.
+func agentText(p *graph.Pending, agent agentview.Status) string {
+	text := fmt.Sprintf("agent %s: turn %d", plainCell(agent.Name), agent.Turn)
+	if most, ok := agent.Budgets["turns"].(float64); ok {
+		text += fmt.Sprintf(" of %v", most)
+	}
+	if agent.Path != "" {
+		text += " (sub-agent of " + plainCell(agent.Path) + ")"
+	}
+	if calls, _ := agent.Totals["tool_calls"].(float64); calls > 0 {
+		text += ", " + count(int(calls), "tool call")
+	}
+	if spent := agentview.SpentText(agent.Totals, agent.Budgets); spent != "" {
+		text += ", " + spent
+	}
+	return text + ", " + count(p.Steps, "step") + " recorded"
 }
 
 // deadlineText says until when something is waited for. Once that time is over it may be that there is no process to notice;

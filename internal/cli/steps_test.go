@@ -70,7 +70,7 @@ func TestStepsAreShown(t *testing.T) {
 			t.Fatal(err)
 		}
 		out.WriteByte('\n')
-		if err := writeAttemptTable(&out, tally.from(1), c.steps); err != nil {
+		if err := writeAttemptTable(&out, tally.from(1), c.steps, 0); err != nil {
 			t.Fatal(err)
 		}
 		out.WriteByte('\n')

@@ -5,11 +5,14 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
+	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/activities/llmcall"
 	"github.com/workflows-engine/workflows-engine/activities/toolcall"
 	"github.com/workflows-engine/workflows-engine/delegate/agent"
-	"github.com/workflows-engine/workflows-engine/delegate/agent/mcptools"
+	"github.com/workflows-engine/workflows-engine/delegate/agent/knowledge"
+	"github.com/workflows-engine/workflows-engine/delegate/agent/skills"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/agentfile"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
@@ -17,7 +20,7 @@ import (
 
 // LoadForAgents is Load for a command that checks lists of agents: what they are checked against, not the list that is set.
 func (f *Flags) LoadForAgents(env Environment) (*Config, error) {
-	return load(env, f.loadLog, loadLLM, f.loadManifest)
+	return load(env, f.loadLog, loadLLM, f.loadManifest, loadStepHandlers, loadStepCommands)
 }
 
 // loadAgents reads the agents that run inside the engine, as JSON or as the path of a file. A list that is not valid ends the start with all
@@ -32,6 +35,9 @@ func (f *Flags) loadAgents(c *Config, env Environment) error {
 	if c.Manifest == nil {
 		around.NoServers = "set --" + flagMCPConfig + " or " + envname.MCPConfig
 	}
+	if len(around.Steps) == 0 {
+		around.NoSteps = "set " + envname.StepCommands
+	}
 	if c.LLM == nil {
 		around.NoProvider = "no provider of models is configured: set " + envname.LLM
 	}
@@ -43,6 +49,11 @@ func (f *Flags) loadAgents(c *Config, env Environment) error {
 		}
 		e.Findings = findings
 		return e
+	}
+	for name, s := range list.APIs {
+		if s.Auth.Type != "none" {
+			env.notePlain("service "+name, s.BaseURL)
+		}
 	}
 	for name, m := range list.Models {
 		if m.Endpoint != nil && m.Endpoint.KeyReference != "" {
@@ -69,14 +80,33 @@ func (c *Config) AroundAgents(file string) agentfile.Surroundings {
 			return err
 		},
 	}
+	around.Absolute = beside.absolute
+	around.KnowledgeBase = func(folder, name string) error {
+		library, err := knowledge.New(knowledge.Config{Path: folder})
+		if err != nil {
+			return err
+		}
+		return library.Check(name)
+	}
+	around.Skill = func(folder, name string) error {
+		library, err := skills.New(folder)
+		if err != nil {
+			return err
+		}
+		return library.Check(name)
+	}
+	for name := range c.StepHandlers {
+		around.Steps = append(around.Steps, strings.TrimSpace(name))
+	}
+	around.Steps = slices.Sorted(slices.Values(slices.AppendSeq(around.Steps, maps.Keys(c.StepCommands))))
 	if c.Manifest != nil {
 		around.Servers = slices.Sorted(maps.Keys(c.Manifest.Servers))
 	}
 	return around
 }
 
-// NewAgents makes the agents of a list. Tools are those of the manifest, nil without one.
-func (c *Config) NewAgents(list *agentfile.File, tools *toolcall.Executor) (*agent.Agents, error) {
+// NewAgents makes the agents of a list. Tools are those of the manifest, nil without one; steps perform step nodes.
+func (c *Config) NewAgents(list *agentfile.File, tools *toolcall.Executor, steps activities.Executor) (*agent.Agents, error) {
 	made := agent.Config{Models: map[string]agent.Model{}, Agents: map[string]agent.Agent{}}
 	settings := llmcall.Config{NoAuth: true}
 	if c.LLM != nil {
@@ -95,8 +125,14 @@ func (c *Config) NewAgents(list *agentfile.File, tools *toolcall.Executor) (*age
 		}
 		made.Models[name] = agent.Model{Chat: asked, Model: m.Model}
 	}
+	sets, err := c.newToolsets(list, tools, steps)
+	if err != nil {
+		return nil, err
+	}
 	for name, a := range list.Agents {
-		made.Agents[name] = newAgent(a, tools)
+		if made.Agents[name], err = sets.agent(a); err != nil {
+			return nil, problem.New(problem.AgentConfigInvalid, "agent %q", name).WithCause(err)
+		}
 	}
 	return agent.New(made)
 }
@@ -110,34 +146,4 @@ func (c *Config) endpoint(e *agentfile.Endpoint) llmcall.Endpoint {
 		}
 	}
 	return at
-}
-
-func newAgent(a agentfile.Agent, tools *toolcall.Executor) agent.Agent {
-	made := agent.Agent{Config: a.Config, Models: a.Models, SummaryModel: a.SummaryModel}
-	for _, t := range a.Tools {
-		switch {
-		case t.AskPerson:
-			made.AskPerson = true
-		case t.Agent != "":
-			made.Agents = append(made.Agents, agent.SubAgent{Name: t.Agent, Parallel: t.Parallel != nil && *t.Parallel, Gate: t.Gate})
-		default:
-			made.Tools = append(made.Tools, mcptools.New(tools, t.Server, t.Allow, options(t)...))
-		}
-	}
-	return made
-}
-
-// options are what the list says of tools instead of their server.
-func options(t agentfile.Tool) []agent.Option {
-	var list []agent.Option
-	if t.Parallel != nil {
-		list = append(list, agent.WithParallel(*t.Parallel))
-	}
-	if t.OnCrash != "" {
-		list = append(list, agent.WithOnCrash(t.OnCrash))
-	}
-	if t.Gate != "" {
-		list = append(list, agent.WithGate(t.Gate))
-	}
-	return list
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities/toolcall"
 	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/delegate/agent"
+	"github.com/workflows-engine/workflows-engine/delegate/agent/llmagent"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/memory"
@@ -165,6 +166,19 @@ func (c *Config) Executors() (Executors, error) {
 		}
 		e.tools, composite.ToolCall, tool = tools, tools, byProduction
 	}
+	if c.Agents != nil {
+		agents, err := c.NewAgents(c.Agents, e.tools, composite)
+		if err != nil {
+			return Executors{}, err
+		}
+		models := composite.LLMCall
+		if models == nil {
+			models = composite.Fallback
+		}
+		nodes := llmagent.New(agents, models, nil)
+		nodes.Setting = envname.OfExecutor
+		e.Agents, composite.LLMCall = agents, nodes
+	}
 	e.Activities = composite
 	e.routes = []route{{"llm_call", llm}, {"tool_call", tool}, {"step", step}}
 	if err := c.addDelegates(&e); err != nil {
@@ -198,12 +212,8 @@ func (c *Config) addDelegates(e *Executors) error {
 		composite.MCP, mcp = toolDelegates(e.tools, c.Manifest.Agents), byProduction
 	}
 	sdk := missing
-	if c.Agents != nil {
-		agents, err := c.NewAgents(c.Agents, e.tools)
-		if err != nil {
-			return err
-		}
-		e.Agents, composite.SDK, sdk = agents, agents, byProduction
+	if e.Agents != nil {
+		composite.SDK, sdk = e.Agents, byProduction
 	}
 	e.Delegates = composite
 	e.routes = append(e.routes, route{"a2a", a2a}, route{"mcp", mcp}, route{"sdk", sdk})

@@ -5,12 +5,12 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"path"
 	"strings"
 	"syscall"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
+	"github.com/workflows-engine/workflows-engine/internal/dialguard"
 )
 
 // refusal is why an address is not asked. A run records the text and no hint, so that the text names the setting.
@@ -28,7 +28,7 @@ type prefix struct{ scheme, host, path string }
 func parsePrefix(text string) (prefix, error) {
 	u, err := url.Parse(strings.TrimSpace(text))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" ||
-		!plainPath(u) {
+		!dialguard.PlainPath(u) {
 		return prefix{}, problem.New(problem.UsageError, "%q is not the beginning of an http or https address", text).
 			WithHint("Write it as in https://definitions.example/flows/.")
 	}
@@ -42,7 +42,7 @@ func (r *Resolver) permit(u *url.URL) error {
 		return refused("it is not an http or https address")
 	case u.User != nil:
 		return refused("the address holds a user name or password")
-	case !plainPath(u):
+	case !dialguard.PlainPath(u):
 		return refused("the path of the address is not written plainly")
 	}
 	for _, p := range r.allowed {
@@ -52,16 +52,6 @@ func (r *Resolver) permit(u *url.URL) error {
 		}
 	}
 	return refused("no allowed address is a beginning of %s://%s%s (\"allow\" in %s)", u.Scheme, u.Host, u.EscapedPath(), envname.WorkflowSources)
-}
-
-// plainPath reports whether servers can read a path in one way only: no "..", no "//", no slash in disguise, nothing that
-// is escaped twice. Some servers take "..;" for "..".
-func plainPath(u *url.URL) bool {
-	if strings.Contains(strings.ToLower(u.EscapedPath()), "%2f") || strings.ContainsAny(u.Path, `\%`) || strings.Contains(u.Path, "/..;") ||
-		strings.Contains(u.Path, "/.;") {
-		return false
-	}
-	return u.Path == "" || path.Clean(u.Path) == u.Path || path.Clean(u.Path)+"/" == u.Path
 }
 
 // host is the host with its port, in one spelling.
@@ -75,51 +65,11 @@ func host(u *url.URL) string {
 
 // guard makes the check of the address that is dialled, after names were resolved.
 func guard(private []netip.Prefix) func(network, address string, _ syscall.RawConn) error {
-	return func(_, address string, _ syscall.RawConn) error {
-		at, err := netip.ParseAddrPort(address)
-		if err != nil {
-			return refused("the address %s is not understood", address)
+	control := dialguard.Control(private)
+	return func(network, address string, c syscall.RawConn) error {
+		if err := control(network, address, c); err != nil {
+			return refused("%v (\"privateNetworks\" in %s)", err, envname.WorkflowSources)
 		}
-		ip := at.Addr().Unmap().WithZone("")
-		if !special(ip) {
-			return nil
-		}
-		for _, network := range private {
-			if network.Contains(ip) {
-				return nil
-			}
-		}
-		return refused("%s is not a public address (\"privateNetworks\" in %s)", ip, envname.WorkflowSources)
+		return nil
 	}
-}
-
-// reserved are special networks that netip has no word for, and those within global whose addresses stand for others.
-var reserved = func() (networks []netip.Prefix) {
-	for _, text := range []string{
-		"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24",
-		"203.0.113.0/24", "240.0.0.0/4", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
-	} {
-		networks = append(networks, netip.MustParsePrefix(text))
-	}
-	return networks
-}()
-
-// global is all of IPv6 that public addresses are given from. Outside of it are the forms that hold an IPv4 address
-// (RFC 4291, 6052, 7915), among others.
-var global = netip.MustParsePrefix("2000::/3")
-
-// special reports whether an address is anything but a public one.
-func special(ip netip.Addr) bool {
-	if ip.Is6() && !global.Contains(ip) {
-		return true
-	}
-	if ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip.IsUnspecified() {
-		return true
-	}
-	for _, network := range reserved {
-		if network.Contains(ip) {
-			return true
-		}
-	}
-	return false
 }

@@ -149,7 +149,8 @@ func (s *server) entry(run runView, p *graph.Pending, room int) (entry members, 
 	first := runjson.First(run.Run)
 	entry = runjson.Pending(run.Run, p, first)
 	in := s.waitDocument(p)
-	task := slotsOf(&entry, in, "config", "delegate_input", "prompt", "output_schema", "resume_schema")
+	allCalls := s.putCalls(&entry, p, room/2)
+	task := slotsOf(&entry, in, "config", "delegate_input", "prompt", "show", "output_schema", "resume_schema")
 	var state []*slot
 	if i := indexOf(entry, "state"); i >= 0 {
 		state = []*slot{s.branchState(run, p, &entry, i)}
@@ -157,7 +158,7 @@ func (s *server) entry(run runView, p *graph.Pending, room int) (entry members, 
 	room -= len(entry.Append(nil)) + least(state)
 	rest, whole := fill(task, room)
 	fill(state, rest+least(state))
-	return entry, whole
+	return entry, whole && allCalls
 }
 
 // branchState takes the state of a branch out of its entry and leaves what differs from the state of the run.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/elicit"
 )
 
@@ -80,7 +81,7 @@ func (k *asking) form(p *graph.Pending) *elicit.Form {
 	f, known := k.forms[p.ID]
 	if !known {
 		var err error
-		if f, err = elicit.FormOf(p.ResumeSchema, k.revision); err != nil {
+		if f, err = elicit.FormOf(formSchema(p), k.revision); err != nil {
 			k.s.log.Debug("not asked by the host", "execution_id", p.ExecutionID, "interrupt", p.ID, "because", err.Error())
 		} else if text := string(f.Schema.Append(nil)); k.s.opts.Redaction.String(text) != text {
 			f = nil // whoever chooses must see what there is to choose
@@ -88,6 +89,20 @@ func (k *asking) form(p *graph.Pending) *elicit.Form {
 		k.forms[p.ID] = f
 	}
 	return f
+}
+
+// formSchema is the schema of the form of an interrupt: of calls that an agent wants approved the decisions that a form can show.
+func formSchema(p *graph.Pending) map[string]any {
+	if agentview.Approval(p.Show) == nil {
+		return p.ResumeSchema
+	}
+	return map[string]any{
+		"type": "object", "required": []any{"decision"},
+		"properties": map[string]any{
+			"decision": map[string]any{"type": "string", "enum": []any{"approve", "deny", "stop"}, "description": "stop ends the agent"},
+			"reason":   map[string]any{"type": "string", "description": "what the agent reads of a call that is denied"},
+		},
+	}
 }
 
 // standing says where the question of an interrupt stands, and whether the person can be asked (again).

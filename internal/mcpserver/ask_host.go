@@ -20,7 +20,7 @@ import (
 // askHost has the host put a question to the person, unless it does already. The question outlives the call.
 func (s *server) askHost(ctx context.Context, k *asking, run *graph.Run, p *graph.Pending) *elicit.Question {
 	start := func(put func()) { go put() }
-	q := question{s: s, k: k, call: ctx, run: run.ExecutionID, interrupt: p.ID, seq: run.Seq, prompt: p.Question(), about: aboutRun(run), form: k.form(p), over: s.endOf(k.host)}
+	q := question{s: s, k: k, call: ctx, run: run.ExecutionID, interrupt: p.ID, seq: run.Seq, prompt: questionText(p), about: aboutRun(run), form: k.form(p), over: s.endOf(k.host)}
 	if l := linkOf(ctx); l != nil {
 		start, q.life = l.questions.Go, l.life
 	}

@@ -1,12 +1,15 @@
 package mcpserver
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/agentview"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/elicit"
 	"github.com/workflows-engine/workflows-engine/internal/shellword"
 )
@@ -89,6 +92,9 @@ func (k *asking) answerCall(args members, run *graph.Run, p *graph.Pending, more
 			k.atTerminal(run.ExecutionID, p)+". Then make this call."+more)
 	}
 	args.Put("resume_payload", blankAnswer(p))
+	if calls := agentview.Approval(p.Show); calls != nil {
+		return call("workflow_resume", args, before+"Show the person tool_calls with their arguments and put their decision into resume_payload"+decisionsNote(calls)+more)
+	}
 	return call("workflow_resume", args, before+"Ask the person what prompt says"+besides(p)+" and put their answer into resume_payload."+more)
 }
 
@@ -127,9 +133,40 @@ func (k *asking) cannotAsk(a *arguments, run *graph.Run, p *graph.Pending) error
 	return a.problem()
 }
 
+// questionText is what a person is asked in a form, with all that is shown beside it.
+func questionText(p *graph.Pending) string {
+	calls := agentview.Approval(p.Show)
+	switch {
+	case agentview.AsksPerson(p.Show):
+		return p.Prompt
+	case calls == nil:
+		return p.Question()
+	}
+	text := p.Prompt
+	for _, c := range calls {
+		arguments, err := json.MarshalIndent(c.Arguments, "", "  ")
+		if err != nil {
+			arguments = jsonvalue.Canonical(c.Arguments)
+		}
+		if text += "\n\n" + c.Tool + " " + string(arguments); c.MayHaveHappened {
+			text += "\nIt may have happened already: a process died during the call."
+		}
+	}
+	return text
+}
+
+// decisionsNote says how calls of an agent are decided.
+func decisionsNote(calls []agentview.Call) string {
+	note := `: {"decision":"approve"}, or "deny" or "stop" with reason, "edit" with arguments, "respond" with result; digest of the call binds it.`
+	if len(calls) > 1 {
+		note += ` One decision is for all calls; {"calls":{"KEY":{"decision":…}}} decides each.`
+	}
+	return note
+}
+
 // besides is what a person has to see beside the prompt.
 func besides(p *graph.Pending) string {
-	if p.Show == nil {
+	if p.Show == nil || agentview.AsksPerson(p.Show) {
 		return ""
 	}
 	return ", with what show holds beside it,"

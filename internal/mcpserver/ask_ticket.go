@@ -75,7 +75,7 @@ func (s *server) askByTicket(ctx context.Context, a *arguments, run *graph.Run, 
 	}
 	return run, &answer{question: &mcp.CallToolResult{
 		InputRequests: mcp.InputRequestMap{answerName: &mcp.ElicitParams{
-			Mode: "form", Message: s.opts.Redaction.String(elicit.Message(p.Question(), aboutRun(run), complaint)), RequestedSchema: k.form(p).Schema,
+			Mode: "form", Message: s.opts.Redaction.String(elicit.Message(questionText(p), aboutRun(run), complaint)), RequestedSchema: k.form(p).Schema,
 		}},
 		RequestState: elicit.Seal(key, t),
 	}}, nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/internal/agentview"
 )
 
 // blankStart begins every blank: what stands in next where the caller has to put an object. It is text, so that a copy
@@ -46,7 +47,10 @@ func blankResult(p *graph.Pending) string {
 }
 
 func blankAnswer(p *graph.Pending) string {
-	if p.ResumeSchema == nil {
+	switch {
+	case agentview.Approval(p.Show) != nil:
+		return "<object: the person's decision>"
+	case p.ResumeSchema == nil:
 		return "<object: the person's answer>"
 	}
 	return "<object that fits resume_schema>"

@@ -11,6 +11,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -162,6 +163,9 @@ func progressText(p graph.Progress) string {
 	case graph.AttemptFailed:
 		text += " failed: " + p.Error
 	case graph.ExecutorAlive:
+		if said := agentview.ActivityText(p.Detail); said != "" {
+			return problem.Clip(text+": "+said, maxProgressText)
+		}
 		text += " is at work"
 		if said := detailText(p.Detail); said != "" {
 			text += ": " + said

@@ -7,6 +7,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -65,7 +66,7 @@ func (s *server) inShort(run runView) (lines []string) {
 			line += fmt.Sprintf(", item %d (of %d, counted from 0)", p.Item, p.Items)
 		}
 		if p.Steps > 0 {
-			line += fmt.Sprintf(", %s of attempt %d recorded", count(p.Steps, "step"), max(p.Attempt, 1))
+			line += stepsText(p)
 		}
 		if p == subject {
 			line += s.task(p)
@@ -87,6 +88,19 @@ func (s *server) inShort(run runView) (lines []string) {
 	}
 	next := s.next(run)
 	return append(lines, fmt.Sprintf("Next: %s %s", next.tool, next.arguments.Append(nil)), next.note)
+}
+
+// stepsText says how far an executor that records steps is.
+func stepsText(p *graph.Pending) string {
+	agent, ok := agentview.StatusOf(p.FirstStep, p.NewestStep, p.Totals)
+	if !ok {
+		return fmt.Sprintf(", %s of attempt %d recorded", count(p.Steps, "step"), max(p.Attempt, 1))
+	}
+	text := fmt.Sprintf(", agent %s in turn %d", problem.Clip(agent.Name, maxStepName), agent.Turn)
+	if spent := agentview.SpentText(agent.Totals, agent.Budgets); spent != "" {
+		text += ", " + spent
+	}
+	return text
 }
 
 // rolledBack adds to what is said of a run that has ended that it was rolled back first.
@@ -135,7 +149,11 @@ func (s *server) task(p *graph.Pending) string {
 	switch {
 	case p.Kind == machine.WaitInterrupt:
 		text := ": " + jsonvalue.FirstUnits(p.Prompt, maxTaskText)
-		if p.Show != nil {
+		if calls, _ := s.shownCalls(p, maxTaskText); calls != nil {
+			list := members{{"tool_calls", calls}}.Append(nil)
+			return text + " tool_calls: " + string(list[len(`{"tool_calls":`):len(list)-1])
+		}
+		if p.Show != nil && !agentview.AsksPerson(p.Show) {
 			shown, _ := s.waitDocument(p).Show(p.Show, maxTaskText, "/show")
 			text += " show: " + string(shown)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -12,8 +13,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/outline"
+	"github.com/workflows-engine/workflows-engine/internal/picture"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
 
@@ -175,6 +178,19 @@ const maxLinePayload = 160
 // maxStepName is how many bytes of the kind and of the key of a step a line has.
 const maxStepName = 60
 
+// agentLine is what a step of an agent is about: its number and key, the model or tool, how long that took, for how many tokens, and what came
+// of it. All of it stands in the payload.
+func agentLine(l *agentview.Line, n int) string {
+	text := fmt.Sprintf(" step %d %s %s", n, problem.Clip(l.Key, maxStepName), problem.Clip(l.By, maxStepName))
+	if l.Took > 0 {
+		text += " " + picture.Elapsed(l.Took)
+	}
+	if l.Counted {
+		text += fmt.Sprintf(" %d+%d tokens", l.In, l.Out)
+	}
+	return text + " " + problem.Clip(strings.Join(strings.Fields(l.Text), " "), maxLinePayload)
+}
+
 // lineOf is a record in the text of a page: when, what, where, and the beginning of the payload as the row shows it. The date stands
 // where it differs from that of the record before. Of a step that an executor has recorded the number, kind and key stand first.
 func lineOf(r, before *history.Record, shown jsonvalue.Raw) (line string, whole bool) {
@@ -187,6 +203,9 @@ func lineOf(r, before *history.Record, shown jsonvalue.Raw) (line string, whole 
 		line += fmt.Sprintf(" %q", r.Payload.NodeID)
 	}
 	if key, kind, n, ok := r.Payload.Step(); ok {
+		if l, isAgent := agentview.LineOf(r); isAgent {
+			return line + agentLine(&l, n), false
+		}
 		line += fmt.Sprintf(" step %d %q %q", n, problem.Clip(kind, maxStepName), problem.Clip(key, maxStepName))
 	}
 	v, _ := jsonvalue.Decode(shown)

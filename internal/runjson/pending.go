@@ -9,6 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/runview"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -34,7 +35,11 @@ func Pending(run *runview.Run, p, first *runview.Pending) jsonvalue.Ordered {
 	putDeadlines(&m, run, p)
 	if p.Steps > 0 {
 		m.Put("steps", float64(p.Steps))
-		m.Object("totals", p.Totals)
+		if agent, ok := agentview.StatusOf(p.FirstStep, p.NewestStep, p.Totals); ok {
+			m.Put("agent", agent.JSON())
+		} else {
+			m.Object("totals", p.Totals)
+		}
 	}
 	m.Instant("due_at", p.Due)
 	putSeconds(&m, "due_in_s", p.Due, run.Now)
@@ -124,7 +129,9 @@ func putTask(m *jsonvalue.Ordered, p *runview.Pending, first bool) {
 		m.Text("external_task_id", p.ExternalTaskID)
 		m.Text("prompt", p.Prompt)
 		m.Text("prompt_ref", p.PromptRef)
-		if p.Show != nil {
+		if calls := agentview.Approval(p.Show); calls != nil {
+			m.Put("tool_calls", agentview.CallsJSON(calls))
+		} else if p.Show != nil && !agentview.AsksPerson(p.Show) { // which has the question once more
 			m.Put("show", p.Show)
 		}
 		m.Object("resume_schema", p.ResumeSchema)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -108,7 +109,7 @@ func (t *Tree) fact(r *run, v *Visit, rec *history.Record) {
 	switch rec.Name {
 	case history.ActivityRequested:
 		if n := max(p.Attempt, 1); n != v.Attempt {
-			v.Attempt, v.steps, v.step = n, 0, ""
+			v.Attempt, v.steps, v.step, v.work = n, 0, "", nil
 		}
 		v.state, v.host, v.agent = works, p.Mode == "host_mediated", p.AgentID
 	case history.ActivityCompleted:
@@ -178,6 +179,10 @@ func (t *Tree) step(v *Visit, rec *history.Record) {
 	if v.steps = n; kind != "woken" { // which says no more than that the attempt goes on
 		v.step = t.short(kind + " " + key)
 	}
+	if v.work == nil {
+		v.work = &agentview.Work{}
+	}
+	v.work.Step(rec)
 	v.Attempt, v.agent = max(p.Attempt, 1), p.AgentID
 	switch {
 	case rec.Name == history.InterruptRaised:
@@ -209,6 +214,9 @@ func (r *run) count(v *Visit, usage map[string]any) {
 	if in, out, ok := Tokens(usage); ok {
 		v.in, v.out, v.counted = v.in+in, v.out+out, true
 		r.in, r.out, r.counted = r.in+in, r.out+out, true
+	}
+	if micros, _ := usage["cost_micros"].(float64); micros > 0 && micros < 1<<53 {
+		v.micros, r.micros = v.micros+int64(micros), r.micros+int64(micros)
 	}
 }
 
@@ -328,7 +336,7 @@ func (r *run) finish(v *Visit, how state, at time.Time) {
 	if !v.Ended.IsZero() {
 		return
 	}
-	v.Ended, v.state, v.due = at, how, time.Time{}
+	v.Ended, v.state, v.due, v.work = at, how, time.Time{}, nil
 	if how == succeeds {
 		v.text = ""
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/picture"
 )
 
@@ -219,16 +220,20 @@ func (w *rows) detail(v *Visit) (parts []Part, trouble int) {
 	case works:
 		if v.host {
 			say(Waiting, "waits for the host to perform it")
+		} else if v.atWork() {
+			say(Plain, "%s: %s", v.agent, v.work.Text())
 		} else if v.agent != "" {
 			say(Plain, "at agent %s", v.agent)
 		}
 	}
-	if v.steps > 0 {
+	if v.work != nil && v.work.Known() {
+		say(Faint, "%s", v.work.Spent())
+	} else if v.steps > 0 {
 		say(Plain, "%s", v.stepsText())
 	}
 	w.within(v, say)
 	if v.counted {
-		say(Faint, "%d+%d tokens", v.in, v.out)
+		say(Faint, "%d+%d tokens%s", v.in, v.out, cost(v.micros))
 	}
 	if v.Chosen != "" && v.state == succeeds {
 		say(Plain, "→ %s", v.Chosen)
@@ -238,6 +243,9 @@ func (w *rows) detail(v *Visit) (parts []Part, trouble int) {
 	}
 	return parts, trouble
 }
+
+// atWork reports whether the visit is of an agent whose steps say what it does.
+func (v *Visit) atWork() bool { return v.agent != "" && v.work != nil && v.work.Known() }
 
 // stepsText is how many steps the newest attempt has recorded, and while it works the last one.
 func (v *Visit) stepsText() string {
@@ -304,8 +312,9 @@ func (t *Tree) header() Line {
 // totals is the last line: what the run and its subworkflows come to.
 func (t *Tree) totals(now time.Time, going int) Line {
 	done, failed, counted := 0, 0, false
-	var in, out int64
+	var in, out, micros int64
 	for _, r := range t.runs {
+		micros += r.micros
 		done, failed, in, out, counted = done+r.done, failed+r.failed, in+r.in, out+r.out, counted || r.counted
 	}
 	took := Seconds(now.Sub(t.root.began))
@@ -320,12 +329,20 @@ func (t *Tree) totals(now time.Time, going int) Line {
 		facts = append(facts, fmt.Sprintf("%d failed %s", failed, plural(failed, "attempt")))
 	}
 	if counted {
-		facts = append(facts, fmt.Sprintf("%d+%d tokens", in, out))
+		facts = append(facts, fmt.Sprintf("%d+%d tokens%s", in, out, cost(micros)))
 	}
 	if n := len(t.runs) - 1; n > 0 {
 		facts = append(facts, fmt.Sprintf("%d %s", n, plural(n, "subworkflow")))
 	}
 	return Line{Parts: []Part{{Faint, took + "  " + strings.Join(facts, ", ")}}}
+}
+
+// cost is what tokens have cost, behind their number; "" where nothing has a price.
+func cost(micros int64) string {
+	if micros == 0 {
+		return ""
+	}
+	return ", " + agentview.USD(micros)
 }
 
 func plural(n int, word string) string {

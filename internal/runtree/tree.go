@@ -7,6 +7,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/agentview"
 )
 
 // Tree is what the records of a run, and of the subworkflows below it, say of its nodes.
@@ -49,6 +50,7 @@ type run struct {
 	// done counts visits that have ended, failed attempts that have, in and out tokens.
 	done, failed int
 	in, out      int64
+	micros       int64 // what that has cost, in millionths of a dollar
 	counted      bool
 }
 
@@ -137,12 +139,14 @@ type Visit struct {
 	scripted  bool // the script of the run has ended it
 	host      bool
 	agent     string
-	due       time.Time // of a timer, or of the next attempt
-	text      string    // what is asked, which signal is waited for, what went wrong
-	steps     int       // that its attempt has recorded
-	step      string    // the newest one
-	undoes    string    // the node whose work it undoes
-	made      string    // the beginning of its output
+	due       time.Time       // of a timer, or of the next attempt
+	text      string          // what is asked, which signal is waited for, what went wrong
+	steps     int             // that its attempt has recorded
+	step      string          // the newest one
+	work      *agentview.Work // what its agent does, nil once it has ended
+	micros    int64           // what it has cost, in millionths of a dollar
+	undoes    string          // the node whose work it undoes
+	made      string          // the beginning of its output
 	in, out   int64
 	counted   bool
 	join      string

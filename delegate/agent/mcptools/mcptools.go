@@ -1,13 +1,17 @@
-// Package mcptools gives agents the tools of MCP servers.
+// Package mcptools makes the tools of MCP servers available to agents.
 package mcptools
 
 import (
 	"context"
+	"fmt"
 	"path"
+	"slices"
 	"sync"
 
+	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/activities/toolcall"
 	"github.com/workflows-engine/workflows-engine/delegate/agent"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
 // Toolset are tools of one MCP server.
@@ -30,7 +34,7 @@ func New(calls *toolcall.Executor, server string, allow []string, options ...age
 
 // Tools implements agent.Toolset. Tools of the server that no glob matches are left out.
 func (t *Toolset) Tools(ctx context.Context) ([]agent.Tool, error) {
-	listed, err := t.calls.Tools(ctx, t.server)
+	listed, err := t.list(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -55,6 +59,28 @@ func (t *Toolset) Tools(ctx context.Context) ([]agent.Tool, error) {
 		t.mu.Unlock()
 	}
 	return tools, nil
+}
+
+// Warnings implements agent.Warner: it names the globs that match no tool of the server.
+func (t *Toolset) Warnings(ctx context.Context) ([]string, error) {
+	listed, err := t.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var warnings []string
+	for _, glob := range t.allow {
+		if !slices.ContainsFunc(listed, func(l toolcall.Tool) bool { ok, _ := path.Match(glob, l.Name); return ok }) {
+			warnings = append(warnings, fmt.Sprintf("server %q: the pattern %q matches none of its %d tools", t.server, glob, len(listed)))
+		}
+	}
+	return warnings, nil
+}
+
+func (t *Toolset) list(ctx context.Context) ([]toolcall.Tool, error) {
+	if t.calls == nil {
+		return nil, activities.Fail(problem.MCPServerNotConfigured, "MCP server %q is not configured: there is no manifest", t.server)
+	}
+	return t.calls.Tools(ctx, t.server)
 }
 
 func (t *Toolset) allowed(name string) bool {
@@ -94,4 +120,4 @@ func (t *Toolset) name(ctx context.Context, called string) (string, error) {
 	return called, nil // the server says that it has no such tool
 }
 
-var _ agent.Toolset = (*Toolset)(nil)
+var _ agent.Warner = (*Toolset)(nil)

@@ -1,0 +1,77 @@
+package llmcall
+
+import (
+	"strings"
+	"time"
+
+	"github.com/sashabaranov/go-openai"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// agentMember is the member of a node's config that names an agent.
+const agentMember = "agent"
+
+// NamesAgent reports whether the config of an llm_call names an agent, which then performs the node, and which. The name is "" where the
+// member is not a name.
+func NamesAgent(config map[string]any) (name string, named bool) {
+	v, named := config[agentMember]
+	name, _ = v.(string)
+	return strings.TrimSpace(name), named
+}
+
+// noAgents refuses a node that names an agent: asking the model alone would be another thing than its author wants.
+func noAgents(req activities.Request) *activities.Failure {
+	name, _ := NamesAgent(req.Config)
+	failure := activities.Fail(problem.DelegateAgentNotFound, "llm_call %q names agent %q, and this process has no agents", req.NodeID, name)
+	failure.Retryable = activities.RetryPointless
+	return failure
+}
+
+// AgentCall is what an llm_call that names an agent says in place of the agent's configuration. Zero members leave the agent's.
+type AgentCall struct {
+	Agent string
+	// System is the system_prompt. Task is the user_prompt or prompt, else the state as JSON.
+	System, Task      string
+	Model             string
+	Temperature, TopP *float64
+	MaxTokens         int
+	Seed              *int
+	Stop              []string
+	Stream            *bool
+	// Schema is the output_schema, which compiles.
+	Schema map[string]any
+}
+
+// ReadAgentCall reads a node that names an agent, by the rules for other llm_call nodes. now is the clock, nil for time.Now. The error is
+// an *activities.Failure with code LLM_CONFIG_INVALID.
+func ReadAgentCall(req activities.Request, now func() time.Time) (AgentCall, error) {
+	if now == nil {
+		now = time.Now
+	}
+	e := &Executor{config: Config{Now: now, MaxPromptBytes: DefaultMaxPromptBytes}}
+	n, err := e.readNode(req)
+	if err != nil {
+		return AgentCall{}, err
+	}
+	if n.agent == "" {
+		return AgentCall{}, activities.Fail(problem.LLMConfigInvalid, "llm_call %q names no agent", req.NodeID)
+	}
+	messages, _, err := e.messages(req)
+	if err != nil {
+		return AgentCall{}, err
+	}
+	c := AgentCall{
+		Agent: n.agent, Model: n.model, Temperature: n.temperature, TopP: n.topP, MaxTokens: n.maxTokens, Seed: n.seed, Stop: n.stop,
+		Task: messages[len(messages)-1].Content,
+	}
+	if first := messages[0]; first.Role == openai.ChatMessageRoleSystem {
+		c.System = first.Content
+	}
+	if _, given := req.Config["stream"]; given {
+		c.Stream = &n.stream
+	}
+	c.Schema, _ = req.Config["output_schema"].(map[string]any)
+	return c, nil
+}

@@ -1,0 +1,157 @@
+package apicall
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"html"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/internal/childprocess"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// Auth returns what authorizes a call. It is asked at each call, so that a key that was changed counts at once. An error means that the call is
+// not made; its text is recorded, so it names a secret and does not hold one.
+type Auth func(ctx context.Context, t Target) (Credentials, error)
+
+// Target is the call that is to be authorized.
+type Target struct {
+	Service, Method string
+	// Path is that of the call, without the query.
+	Path string
+}
+
+// Credentials are headers that authorize a call.
+type Credentials struct {
+	Header http.Header
+	// Secrets are masked in what the service returns, as are the values of Header.
+	Secrets []string
+}
+
+// Secret reads a secret.
+type Secret func(ctx context.Context) (string, error)
+
+// Bearer sends "Authorization: Bearer" with a token.
+func Bearer(token Secret) Auth {
+	return func(ctx context.Context, _ Target) (Credentials, error) {
+		value, err := token(ctx)
+		if err != nil {
+			return Credentials{}, err
+		}
+		return Credentials{Header: http.Header{"Authorization": {"Bearer " + value}}, Secrets: []string{value}}, nonBlank("token", value)
+	}
+}
+
+// Header sends a header of the given name, such as X-Api-Key.
+func Header(name string, secret Secret) Auth {
+	return func(ctx context.Context, _ Target) (Credentials, error) {
+		value, err := secret(ctx)
+		if err != nil {
+			return Credentials{}, err
+		}
+		return Credentials{Header: http.Header{http.CanonicalHeaderKey(name): {value}}}, nonBlank("value", value)
+	}
+}
+
+// Basic sends "Authorization: Basic" with a user and a password.
+func Basic(user, password Secret) Auth {
+	return func(ctx context.Context, _ Target) (Credentials, error) {
+		name, err := user(ctx)
+		if err != nil {
+			return Credentials{}, err
+		}
+		pass, err := password(ctx)
+		if err != nil {
+			return Credentials{}, err
+		}
+		if strings.Contains(name, ":") {
+			return Credentials{}, errors.New("the user name has a colon, with which it cannot be sent")
+		}
+		encoded := base64.StdEncoding.EncodeToString([]byte(name + ":" + pass))
+		return Credentials{Header: http.Header{"Authorization": {"Basic " + encoded}}, Secrets: []string{pass, name + ":" + pass}}, nonBlank("user", name)
+	}
+}
+
+func nonBlank(what, value string) error {
+	if strings.TrimSpace(value) == "" {
+		return fmt.Errorf("the %s is blank", what)
+	}
+	return nil
+}
+
+// check says why the headers cannot be sent. Values are not in the error.
+func (c *Credentials) check() error {
+	for name, values := range c.Header {
+		for _, v := range values {
+			if !headerName(name) || !headerValue(v) {
+				return fmt.Errorf("the header %q holds what cannot be sent in one", name)
+			}
+		}
+	}
+	return nil
+}
+
+func headerName(name string) bool {
+	return name != "" && len(name) <= 200 && !strings.ContainsFunc(name, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", r))
+	})
+}
+
+func headerValue(v string) bool {
+	return !strings.ContainsFunc(v, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
+}
+
+// mask knows what authorizes a call as it is, behind its scheme, and as addresses and pages spell it.
+func (c *Credentials) mask() masker {
+	var secrets []string
+	add := func(s string) {
+		if s = strings.TrimSpace(s); s != "" {
+			secrets = append(secrets, s, url.QueryEscape(s), url.PathEscape(s), html.EscapeString(s))
+		}
+	}
+	for _, values := range c.Header {
+		for _, v := range values {
+			add(v)
+			if _, rest, ok := strings.Cut(v, " "); ok {
+				add(rest)
+			}
+		}
+	}
+	for _, s := range c.Secrets {
+		add(s)
+		if s != "" {
+			add(base64.StdEncoding.EncodeToString([]byte(s)))
+		}
+	}
+	return masker{childprocess.NewScrubber(secrets)}
+}
+
+// masker takes secrets out of what a service returns.
+type masker struct{ childprocess.Scrubber }
+
+// value masks the texts, names and numbers of a value.
+func (m masker) value(v any) any {
+	switch v := v.(type) {
+	case string:
+		return m.Scrub(v)
+	case float64:
+		if text := string(jsonvalue.Canonical(v)); m.Scrub(text) != text {
+			return m.Scrub(text)
+		}
+	case []any:
+		for i, e := range v {
+			v[i] = m.value(e)
+		}
+	case map[string]any:
+		clean := make(map[string]any, len(v))
+		for _, name := range jsonvalue.Keys(v) {
+			clean[m.Scrub(name)] = m.value(v[name])
+		}
+		return clean
+	}
+	return v
+}

@@ -1,0 +1,147 @@
+package apicall
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/dialguard"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// call is a checked call of a service.
+type call struct {
+	method string
+	// path is that behind the base address, with its escapes undone.
+	path, query string
+	header      http.Header
+	removed     []any
+	body        []byte
+}
+
+// check makes a call of a model's arguments, or says why it is not made. Nothing has been sent then.
+func (s *service) check(arguments map[string]any) (c call, err error) {
+	c.method, _ = arguments["method"].(string)
+	if c.method = strings.ToUpper(strings.TrimSpace(c.method)); !slices.Contains(s.AllowedMethods, c.method) {
+		return c, activities.Fail(problem.APIMethodForbidden, "service %q takes %s, not %q", s.name, problem.OrList(s.AllowedMethods), problem.Clip(c.method, problem.MaxQuoted))
+	}
+	given, _ := arguments["path"].(string)
+	if c.path, c.query, err = plain(given); err != nil {
+		return c, activities.Fail(problem.APIPathForbidden, "%v", err)
+	}
+	if !slices.ContainsFunc(s.paths, func(re *regexp.Regexp) bool { return re.MatchString(c.path) }) {
+		return c, activities.Fail(problem.APIPathForbidden, "service %q takes paths that match %s", s.name, problem.OrList(s.AllowedPaths))
+	}
+	c.header = http.Header{}
+	headers, _ := arguments["headers"].(map[string]any)
+	c.setHeaders(headers)
+	return c, s.setBody(&c, arguments)
+}
+
+// plain reads a path with its query. What servers could read in two ways is refused, so that the patterns are about what the service sees.
+func plain(given string) (clean, query string, err error) {
+	raw, query, _ := strings.Cut(given, "?")
+	lower := strings.ToLower(raw)
+	switch {
+	case len(given) > maxPath:
+		return "", "", fmt.Errorf("the path is longer than %d bytes", maxPath)
+	case !strings.HasPrefix(raw, "/"):
+		return "", "", fmt.Errorf("the path does not begin with a slash: it is behind the address of the service, which is not part of it")
+	case strings.Contains(given, "#"):
+		return "", "", fmt.Errorf("the path has a fragment (#)")
+	case strings.Contains(lower, "%2f"), strings.Contains(lower, "%5c"), strings.Contains(lower, "%25"):
+		return "", "", fmt.Errorf("the path has an escaped slash, backslash or percent sign")
+	}
+	clean, err = url.PathUnescape(raw)
+	switch {
+	case err != nil || !utf8.ValidString(clean) || strings.ContainsFunc(clean, unicode.IsControl):
+		return "", "", fmt.Errorf("the path has wrong escapes or control characters")
+	case !dialguard.PlainPath(&url.URL{Path: clean}):
+		return "", "", fmt.Errorf("the path is not written plainly: leave out \"..\", \".\", \"//\" and \"\\\"")
+	}
+	return clean, escaped(query), nil
+}
+
+// escaped escapes what may not stand in a query, and leaves the rest as it is.
+func escaped(query string) string {
+	var b strings.Builder
+	for i := range len(query) {
+		if c := query[i]; c <= ' ' || c >= 0x7f || strings.IndexByte("\"<>\\^`{|}", c) >= 0 {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// unsent are headers of a model that are not sent: what authorizes a call, says whom it comes from, or how it is to be read.
+var unsent = []string{
+	"authorization", "proxy-authorization", "cookie", "cookie2", "x-api-key", "api-key", "apikey", "x-auth-token", "x-access-token", "x-csrf-token",
+	"host", "connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "content-length", "expect", "accept-encoding",
+	"x-http-method-override", "x-http-method", "x-method-override", "x-original-url", "x-rewrite-url", "forwarded", "via", "x-real-ip", "user-agent",
+}
+
+// spelling is a header's name as all servers read it: some take "_" for "-".
+func spelling(name string) string { return strings.ReplaceAll(strings.ToLower(name), "_", "-") }
+
+// setHeaders takes over a model's headers, and notes those that are not sent.
+func (c *call) setHeaders(headers map[string]any) {
+	for i, name := range jsonvalue.Keys(headers) {
+		value, text := headers[name].(string)
+		as := spelling(name)
+		if i >= maxHeaders || !text || !headerName(name) || !headerValue(value) || len(value) > maxHeaderBytes || slices.Contains(unsent, as) ||
+			strings.HasPrefix(as, "proxy-") || strings.HasPrefix(as, "x-forwarded-") || strings.HasPrefix(as, "sec-") {
+			c.removed = append(c.removed, problem.Clip(name, problem.MaxQuoted))
+			continue
+		}
+		c.header.Set(name, value)
+	}
+}
+
+// authorize puts in what authorizes the call, in place of any header of the model's that a server could take for it.
+func (c *call) authorize(given http.Header) {
+	for name := range given {
+		for mine := range c.header {
+			if spelling(mine) == spelling(name) {
+				delete(c.header, mine)
+				c.removed = append(c.removed, mine)
+			}
+		}
+	}
+	for name, values := range given {
+		c.header[http.CanonicalHeaderKey(name)] = slices.Clone(values)
+	}
+}
+
+// setBody encodes the body: any JSON, or with bodyEncoding raw a text as it is.
+func (s *service) setBody(c *call, arguments map[string]any) error {
+	body := arguments["body"]
+	if body == nil {
+		return nil
+	}
+	kind := "application/json"
+	if encoding, _ := arguments["bodyEncoding"].(string); encoding == "raw" {
+		text, ok := body.(string)
+		if !ok {
+			return activities.Fail(problem.APIRawBodyNotText, "a body that is sent raw is a text; leave bodyEncoding out for JSON")
+		}
+		c.body, kind = []byte(text), "text/plain; charset=utf-8"
+	} else {
+		c.body = jsonvalue.Canonical(body)
+	}
+	if len(c.body) > s.MaxBodyBytes {
+		return activities.Fail(problem.APIBodyTooLarge, "the body has %d bytes, of at most %d", len(c.body), s.MaxBodyBytes)
+	}
+	if c.header.Get("Content-Type") == "" {
+		c.header.Set("Content-Type", kind)
+	}
+	return nil
+}

@@ -1,0 +1,238 @@
+package apicall
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/delegate/agent"
+	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/dialguard"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/suggest"
+)
+
+// Name is the name of the tool.
+const Name = "api_call"
+
+// Toolset is the tool api_call over some services.
+type Toolset struct {
+	apis    *APIs
+	names   []string
+	options []agent.Option
+}
+
+// Tools makes the tool over the named services. Where all of them take only GET and HEAD it reads: it runs beside other calls and is repeated
+// after a crash. Otherwise calls run alone, and after a crash the model is told that one may have been made. The options decide instead. The
+// error has the code AGENT_CONFIG_INVALID.
+func (a *APIs) Tools(services []string, options ...agent.Option) (*Toolset, error) {
+	for _, name := range services {
+		if a.services[name] == nil {
+			known := slices.Sorted(maps.Keys(a.services))
+			return nil, problem.New(problem.AgentConfigInvalid, "there is no service %q", name).WithHint("%s", hint(name, known))
+		}
+	}
+	return &Toolset{apis: a, names: slices.Clone(services), options: options}, nil
+}
+
+func hint(name string, known []string) string {
+	if near := suggest.DidYouMean(name, known); near != "" || len(known) == 0 {
+		return near
+	}
+	return "there is " + problem.AndList(known)
+}
+
+// Tools implements agent.Toolset. Without a service there is no tool.
+func (t *Toolset) Tools(context.Context) ([]agent.Tool, error) {
+	if len(t.names) == 0 {
+		return nil, nil
+	}
+	reads := true
+	var known []any
+	about := "Calls an HTTP API. Services:"
+	for _, name := range t.names {
+		s := t.apis.services[name]
+		known = append(known, name)
+		about += "\n- " + name + ": " + problem.OrList(s.AllowedMethods) + " on paths that match " + problem.OrList(s.AllowedPaths)
+		reads = reads && !slices.ContainsFunc(s.AllowedMethods, func(m string) bool { return m != "GET" && m != "HEAD" })
+	}
+	tool := agent.Tool{
+		Name: Name, Description: about + "\nThe engine authorizes the calls.", Source: "api", ReadOnly: reads, Parallel: reads, OnCrash: agent.Report,
+		Parameters: map[string]any{
+			"type": "object", "required": []any{"service", "method", "path"}, "additionalProperties": false,
+			"properties": map[string]any{
+				"service":      map[string]any{"enum": known},
+				"method":       map[string]any{"type": "string"},
+				"path":         map[string]any{"type": "string", "description": "behind the address of the service, with the query if there is one, such as /items?page=2"},
+				"headers":      map[string]any{"type": "object", "additionalProperties": map[string]any{"type": "string"}},
+				"body":         map[string]any{"description": "sent as JSON"},
+				"bodyEncoding": map[string]any{"enum": []any{"json", "raw"}, "description": "raw sends a text as it is"},
+			},
+		},
+	}
+	if reads {
+		tool.OnCrash = agent.Repeat
+	}
+	for _, o := range t.options {
+		o(&tool)
+	}
+	return []agent.Tool{tool}, nil
+}
+
+// Call implements agent.Toolset. A response of any status is a result.
+func (t *Toolset) Call(ctx context.Context, c agent.Call) (any, error) {
+	if c.Name != Name {
+		return nil, activities.Fail(agentloop.ToolUnknown, "services have no tool %q", c.Name)
+	}
+	name, _ := c.Arguments["service"].(string)
+	if !slices.Contains(t.names, name) {
+		return nil, activities.Fail(problem.APIServiceUnknown, "there is no service %q here; %s", problem.Clip(name, problem.MaxQuoted), hint(name, t.names))
+	}
+	s := t.apis.services[name]
+	made, err := s.check(c.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	var given Credentials
+	if s.Auth != nil {
+		given, err = s.Auth(ctx, Target{Service: name, Method: made.method, Path: made.path})
+		if err == nil {
+			err = given.check()
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err != nil {
+			return nil, activities.Fail(problem.APICredentialsMissing, "service %q: %s", name, given.mask().Scrub(err.Error()))
+		}
+	}
+	made.authorize(given.Header)
+	return t.apis.send(ctx, s, &made, given.mask())
+}
+
+// send makes the request and reads the response.
+func (a *APIs) send(parent context.Context, s *service, c *call, mask masker) (any, error) {
+	ctx, stop := context.WithTimeout(parent, s.Timeout)
+	defer stop()
+	to := *s.base
+	to.Path, to.RawQuery = s.base.Path+c.path, c.query
+	var body io.Reader
+	if c.body != nil {
+		body = bytes.NewReader(c.body)
+	}
+	req, err := http.NewRequestWithContext(ctx, c.method, to.String(), body)
+	if err != nil {
+		return nil, activities.Fail(problem.APIPathForbidden, "the address cannot be made: the path is not written plainly")
+	}
+	req.Header = c.header
+	req.Header.Set("User-Agent", "workflows-engine")
+	began := time.Now()
+	report := Report{Service: s.name, Method: c.method, Path: c.path}
+	defer func() {
+		report.Latency = time.Since(began)
+		a.observe(report)
+	}()
+	fail := func(err error) error {
+		if parent.Err() != nil {
+			return context.Cause(parent)
+		}
+		return activities.Fail(problem.APIUnreachable, "service %q: %s", s.name, mask.Scrub(s.why(ctx, err)))
+	}
+	res, err := s.client.Do(req)
+	if err != nil {
+		return nil, fail(err)
+	}
+	defer res.Body.Close()
+	report.Status = res.StatusCode
+	read, err := io.ReadAll(io.LimitReader(res.Body, int64(s.MaxResponseBytes)+1))
+	report.BytesIn = int64(len(read))
+	switch {
+	case len(read) > s.MaxResponseBytes:
+		return nil, activities.Fail(problem.APIResponseTooLarge, "service %q answered with status %d and more than %d bytes: the call was made; ask for less", s.name, res.StatusCode, s.MaxResponseBytes)
+	case err != nil:
+		return nil, fail(err)
+	}
+	return result(res, read, c, mask), nil
+}
+
+// why says why there is no response. The text of a *url.Error has the whole address, so it is left out.
+func (s *service) why(ctx context.Context, err error) string {
+	if refusal, ok := errors.AsType[*dialguard.Refusal](err); ok {
+		return refusal.Error() + ": name its network in privateNetworks of the service"
+	}
+	if request, ok := errors.AsType[*url.Error](err); ok {
+		err = request.Err
+	}
+	if ctx.Err() != nil {
+		return "there was no whole response within " + s.Timeout.String() + ": the call may have been made"
+	}
+	return strings.ToValidUTF8(err.Error(), "\ufffd")
+}
+
+// shown are the headers of a response that a model sees, besides those that begin with shownPrefix.
+var shown = []string{"Content-Type", "Location", "Retry-After", "Etag", "Last-Modified", "Link", "Allow", "Content-Range", "X-Total-Count", "X-Request-Id"}
+
+const shownPrefix = "X-Ratelimit-"
+
+// result is what the model sees. Everything that the service has sent is masked first.
+func result(res *http.Response, read []byte, c *call, mask masker) map[string]any {
+	headers := map[string]any{}
+	for name := range res.Header {
+		if value := res.Header.Get(name); slices.Contains(shown, name) || strings.HasPrefix(name, shownPrefix) {
+			headers[mask.Scrub(name)] = problem.Excerpt(mask.Scrub(strings.ToValidUTF8(value, "\ufffd")), 1000)
+		}
+	}
+	out := map[string]any{"status": float64(res.StatusCode), "headers": headers}
+	if len(c.removed) > 0 {
+		out["headers_not_sent"] = c.removed
+	}
+	if len(read) == 0 {
+		return out
+	}
+	if body, ok := content(read, res.Header.Get("Content-Type"), mask); ok {
+		out["body"] = body
+	} else {
+		out["body_bytes"], out["note"] = float64(len(read)), "the body is not text, and is not shown"
+	}
+	return out
+}
+
+// content is a body as a value: JSON, or text. A JSON text that a value would change, such as one with numbers of 20 digits, stays a text.
+func content(read []byte, kind string, mask masker) (any, bool) {
+	media, parameters, _ := mime.ParseMediaType(kind)
+	if charset := strings.ToLower(parameters["charset"]); charset == "iso-8859-1" || charset == "latin1" {
+		runes := make([]rune, len(read))
+		for i, b := range read {
+			runes[i] = rune(b)
+		}
+		read = []byte(string(runes))
+	}
+	read = bytes.TrimPrefix(read, []byte("\ufeff"))
+	if !utf8.Valid(read) || bytes.IndexByte(read, 0) >= 0 {
+		return nil, false
+	}
+	text := string(read)
+	if first := strings.TrimSpace(text); media == "application/json" || strings.HasSuffix(media, "+json") || strings.HasPrefix(first, "{") || strings.HasPrefix(first, "[") {
+		v, losses, err := jsonvalue.DecodeExact(read)
+		if err == nil {
+			clean := mask.value(jsonvalue.Clone(v))
+			if len(losses) == 0 || !jsonvalue.Equal(clean, v) { // a text can spell a secret in ways that only the value shows
+				return clean, true
+			}
+		}
+	}
+	return mask.Scrub(text), true
+}
+
+var _ agent.Toolset = (*Toolset)(nil)

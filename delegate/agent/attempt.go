@@ -1,0 +1,156 @@
+package agent
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/delegate"
+	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
+)
+
+// shortRest is the longest pause that an attempt waits for itself. A longer one is left to the engine, and costs no goroutine.
+const shortRest = 5 * time.Second
+
+// attempt is one call of Work: it performs the effects of a loop and records their outcomes.
+type attempt struct {
+	agents  *Agents
+	req     delegate.Request
+	journal activities.Journal
+	machine *agentloop.Machine
+
+	inputs chan outcome
+	// stops are the effects under way, by id.
+	stops map[string]context.CancelFunc
+	// results are those that fetch_result reads.
+	results results
+	all     sync.WaitGroup
+}
+
+// outcome is what an effect has brought.
+type outcome struct {
+	effect string
+	input  agentloop.Input
+}
+
+// stopWait is how long an effect that is asked to stop may take. After that the agent goes on without it.
+const stopWait = 5 * time.Second
+
+// run goes on until the agent has ended, or rests.
+func (w *attempt) run(ctx context.Context) (activities.End, error) {
+	work, stop := context.WithCancel(ctx)
+	defer w.waitForEffects(ctx)
+	defer stop()
+	for {
+		b := w.machine.Ready()
+		switch {
+		case b.Done != nil:
+			return w.end(b)
+		case b.Question != nil:
+			return activities.End{Steps: steps(b.Steps), Question: question(b.Question)}, nil
+		case !b.Rest.IsZero() && b.Rest.Sub(w.agents.now()) > shortRest:
+			return activities.End{Steps: steps(b.Steps), Until: b.Rest}, nil
+		}
+		if err := w.journal.Record(work, steps(b.Steps)...); err != nil {
+			return activities.End{}, err
+		}
+		w.results.note(b.Steps)
+		for _, e := range b.Abandoned {
+			if stop := w.stops[e.ID()]; stop != nil {
+				stop()
+				delete(w.stops, e.ID())
+			}
+		}
+		for _, e := range b.Effects {
+			w.begin(work, e)
+		}
+		in, err := w.next(work)
+		if err != nil {
+			return activities.End{}, err
+		}
+		w.handle(in)
+	}
+}
+
+// next waits for what happens next: an outcome, or the end of the time that the agent may work.
+func (w *attempt) next(ctx context.Context) (agentloop.Input, error) {
+	began := w.agents.now()
+	timer := time.NewTimer(w.machine.WorkLeft())
+	defer timer.Stop()
+	select {
+	case out := <-w.inputs:
+		delete(w.stops, out.effect)
+		return out.input, nil
+	case <-timer.C:
+		return agentloop.Expired{Worked: w.agents.now().Sub(began)}, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// waitForEffects waits for the effects under way, whose contexts have ended. The outcome of an agent does not wait for a tool that ignores
+// its context. An attempt that was itself asked to stop does wait, so that Close can report it.
+func (w *attempt) waitForEffects(ctx context.Context) {
+	ended := make(chan struct{})
+	go func() {
+		w.all.Wait()
+		close(ended)
+	}()
+	if ctx.Err() != nil {
+		<-ended
+		return
+	}
+	timer := time.NewTimer(stopWait)
+	defer timer.Stop()
+	select {
+	case <-ended:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// handle hands an input to the machine. One that no longer fits, such as the result of an abandoned call, changes nothing. A decision of a
+// hook that cannot be used counts as none.
+func (w *attempt) handle(in agentloop.Input) {
+	err := w.machine.Handle(in, w.agents.now())
+	if d, ok := in.(agentloop.Decided); ok && err != nil {
+		for _, e := range w.machine.Outstanding() {
+			if open, ok := e.(agentloop.Decide); ok && open.Key == d.Key {
+				_ = w.machine.Handle(unusable(&open, err.Error()), w.agents.now())
+				return
+			}
+		}
+	}
+}
+
+// begin performs an effect in a goroutine of its own.
+func (w *attempt) begin(ctx context.Context, e agentloop.Effect) {
+	ctx, stop := context.WithCancel(ctx)
+	w.stops[e.ID()] = stop
+	totals := w.machine.Totals().Map()
+	w.all.Go(func() {
+		defer stop()
+		in := w.perform(ctx, e, totals)
+		if in == nil || ctx.Err() != nil && failed(in) {
+			return // it was stopped: that says nothing about the tool or the model
+		}
+		select {
+		case w.inputs <- outcome{e.ID(), in}:
+		case <-ctx.Done():
+		}
+	})
+}
+
+// failed reports whether an effect has brought nothing.
+func failed(in agentloop.Input) bool {
+	switch in := in.(type) {
+	case agentloop.ToolsListed:
+		return in.Failure != nil
+	case agentloop.ToolReturned:
+		return in.Failure != nil
+	case agentloop.ModelFailed, agentloop.Woken:
+		return true
+	}
+	return false
+}

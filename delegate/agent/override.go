@@ -1,0 +1,131 @@
+package agent
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/delegate"
+	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// Override is what a node says in place of the configuration of its agent. Zero members leave the agent's. Tools, gates, hooks and budgets
+// are always the agent's.
+type Override struct {
+	// Task is the first message; "" makes it of the request's input.
+	Task         string
+	Instructions string
+	// Model is asked alone, without fallbacks: the configured model of that name, else one that asks for it, else the agent's first model
+	// with this name of the provider, whose price is then not known.
+	Model             string
+	Temperature, TopP *float64
+	// MaxTokens bounds each answer. One that is cut there is continued, not asked for again with a higher bound.
+	MaxTokens int
+	Seed      *int
+	Stop      []string
+	Stream    *bool
+	// Schema is what the answer has to satisfy, with as many repairs as the agent allows, or one.
+	Schema map[string]any
+}
+
+// WorkWith is Work with what a node says in place of the configuration. It is recorded with the configuration when the agent begins; later
+// calls for the same attempt go on with what is recorded.
+func (a *Agents) WorkWith(ctx context.Context, req delegate.Request, o Override, j activities.Journal) (activities.End, error) {
+	steps, err := j.Steps(ctx)
+	if err != nil {
+		return activities.End{}, err
+	}
+	w := &attempt{agents: a, req: req, journal: j, inputs: make(chan outcome), stops: map[string]context.CancelFunc{}}
+	if len(steps) > 0 {
+		done := recorded(steps)
+		w.results.note(done)
+		if w.machine, err = agentloop.Replay(done, j.Begun()); err != nil {
+			return activities.End{}, err
+		}
+		return w.run(ctx)
+	}
+	config, err := a.overridden(req.AgentID, o)
+	if err != nil {
+		return activities.End{}, err
+	}
+	if o.Task == "" {
+		o.Task = task(req.Input)
+	}
+	w.machine = agentloop.New(config, o.Task)
+	return w.run(ctx)
+}
+
+// overridden returns the configuration of an agent with what a node says. The error is DELEGATE_AGENT_NOT_FOUND or AGENT_CONFIG_INVALID.
+func (a *Agents) overridden(name string, o Override) (agentloop.Config, error) {
+	c, ok := a.resolved[name]
+	if !ok {
+		return c, a.notFound(name)
+	}
+	if o.Instructions != "" {
+		c.Instructions = o.Instructions
+	}
+	if o.Stream != nil {
+		c.Stream = *o.Stream
+	}
+	if o.Model != "" {
+		c.Models = []agentloop.Model{a.modelNamed(o.Model, c.Models[0])}
+	}
+	c.Models = slices.Clone(c.Models)
+	for i := range c.Models {
+		m := &c.Models[i]
+		if o.Temperature != nil {
+			m.Temperature = o.Temperature
+		}
+		if o.TopP != nil {
+			m.TopP = o.TopP
+		}
+		if o.Seed != nil {
+			m.Seed = o.Seed
+		}
+		if o.Stop != nil {
+			m.Stop = o.Stop
+		}
+		if o.MaxTokens > 0 {
+			m.MaxTokens, m.MaxTokensCeiling = o.MaxTokens, o.MaxTokens
+		}
+	}
+	if o.Schema != nil {
+		out := agentloop.Output{Schema: o.Schema, Repairs: 1}
+		if c.Output != nil {
+			out.Repairs = c.Output.Repairs
+		}
+		c.Output = &out
+	}
+	resolved, failure := agentloop.Resolve(c)
+	if failure != nil {
+		return c, &activities.Failure{Code: string(failure.Code), Message: failure.Message, Retryable: activities.RetryPointless}
+	}
+	return resolved, nil
+}
+
+// modelNamed returns the model that a node asks for.
+func (a *Agents) modelNamed(name string, first agentloop.Model) agentloop.Model {
+	if m, ok := a.config.Models[name]; ok {
+		m.Name = name
+		return m.Model
+	}
+	if first.Model == name {
+		return first
+	}
+	for _, known := range slices.Sorted(maps.Keys(a.config.Models)) {
+		if m := a.config.Models[known]; m.Model.Model == name {
+			m.Name = known
+			return m.Model
+		}
+	}
+	first.Model, first.Price = name, nil
+	return first
+}
+
+func (a *Agents) notFound(name string) error {
+	failure := activities.Fail(problem.DelegateAgentNotFound, "agent %q is not configured%s", name, meant(name, a.resolved))
+	failure.Retryable = activities.RetryPointless
+	return failure
+}
