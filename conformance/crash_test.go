@@ -48,6 +48,14 @@ var crashModes = []crashMode{
 	{machine.InProcess, false}, {machine.HostMediated, false}, {machine.InProcess, true}, {machine.HostMediated, true},
 }
 
+// modes are those of the given ones in which a case runs: hosts have no agents of the engine.
+func (c *crashCase) modes(all []crashMode) []crashMode {
+	if c.team == nil {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(m crashMode) bool { return m.mode != machine.InProcess })
+}
+
 // raceSample is how many points of a workflow in one mode are tried under the race detector.
 const raceSample = 4
 
@@ -64,11 +72,12 @@ func TestCrashAtEveryOperation(t *testing.T) {
 	var possible atomic.Int64
 	t.Run("memory", func(t *testing.T) {
 		for _, c := range cases {
-			for _, m := range crashModes {
+			for _, m := range c.modes(crashModes) {
 				points.offered++
 				t.Run(fmt.Sprintf("%s/%s/cancel=%v", c.name, m.mode, m.cancel), func(t *testing.T) {
 					points.taken.Add(1)
 					t.Parallel()
+					c := c.staffed(t)
 					inBubble(t, func(t *testing.T) {
 						newStore := func() history.Store { return historymem.New() }
 						stride := func(points int) float64 {
@@ -129,14 +138,15 @@ func TestCrashOnSQLite(t *testing.T) {
 	var points tally
 	t.Run("files", func(t *testing.T) {
 		for _, c := range crashCases(t) {
-			if !slices.Contains([]string{"subworkflow.child_asks", "parallel.nested_state", "retries.backoff", "parallel.nested_state/repairs"}, c.name) {
+			if !slices.Contains([]string{"subworkflow.child_asks", "parallel.nested_state", "retries.backoff", "parallel.nested_state/repairs"}, c.name) && c.team == nil {
 				continue
 			}
-			for _, m := range crashModes[:2] {
+			for _, m := range c.modes(crashModes[:2]) {
 				points.offered++
 				t.Run(fmt.Sprintf("%s/%s", c.name, m.mode), func(t *testing.T) {
 					points.taken.Add(1)
 					t.Parallel()
+					c := c.staffed(t)
 					dir, files := t.TempDir(), 0
 					inBubble(t, func(t *testing.T) {
 						newStore := func() history.Store {
@@ -204,11 +214,18 @@ func enumerate(t *testing.T, c *crashCase, m crashMode, newStore func() history.
 		p := points[int(i)]
 		got := newTrial(t, c, m, newStore())
 		got.disturbed(p.at, p.w, p.again)
-		got.compare(want, fmt.Sprintf("operation %d of %d (%s), %s, again at %d", p.at, len(want.calls), want.calls[p.at-1], p.w.name, p.again))
+		at := fmt.Sprintf("operation %d of %d (%s), %s, again at %d", p.at, len(want.calls), want.calls[p.at-1], p.w.name, p.again)
+		got.compare(want, at)
+		if c.team != nil && !m.cancel {
+			got.checkAgents(at, 1+min(p.again, 1))
+		}
 		got.closeStore()
 		tried++
 	}
-	return tried, len(points)
+	if c.team == nil {
+		return tried, len(points)
+	}
+	return tried + strikes(t, c, m, want, newStore), len(points) + 2*len(want.effects)
 }
 
 // reading reports whether the operation is a lookup.

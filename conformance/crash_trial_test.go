@@ -38,7 +38,14 @@ type trial struct {
 	// performs, if it is set, is called when an attempt is about to be performed.
 	performs func(key string)
 
+	// dies is the effect of agents at which the process dies, struck the effect itself.
+	dies   strike
+	struck effect
+
 	mu sync.Mutex
+	// effects are those of agents, in order; gone means that the process that performs them is dead.
+	effects []effect
+	gone    bool
 	// keys are the idempotency keys that executors and host received; wrong lists what they must not see.
 	keys  map[string]bool
 	wrong []string
@@ -60,6 +67,10 @@ func inBubble(t *testing.T, f func(t *testing.T)) {
 }
 
 func newTrial(t *testing.T, c *crashCase, m crashMode, store history.Store) *trial {
+	t.Helper()
+	if c.team != nil {
+		c.team.office.begin(t, c.team.script)
+	}
 	return &trial{
 		t: t, c: c, m: m, store: store, fault: historytest.NewFaultStore(store),
 		given: map[string]object{}, answered: map[string]int{}, keys: map[string]bool{}, patience: leaseTTL,
@@ -68,8 +79,12 @@ func newTrial(t *testing.T, c *crashCase, m crashMode, store history.Store) *tri
 
 func (x *trial) runner(store history.Store) *graph.Runner {
 	x.t.Helper()
+	var delegates delegate.Executor = delegate.ExecutorFunc(x.delegate)
+	if x.c.team != nil {
+		delegates = x.team()
+	}
 	r, err := graph.New(store, graph.Options{
-		Activities: activities.ExecutorFunc(x.execute), Delegates: delegate.ExecutorFunc(x.delegate), Workflows: x.c.resolve,
+		Activities: activities.ExecutorFunc(x.execute), Delegates: delegates, Workflows: x.c.resolve,
 		DefaultMode: x.m.mode, MaxVisits: 60, LeaseTTL: leaseTTL,
 	})
 	if err != nil {
@@ -210,6 +225,9 @@ func (x *trial) nextLife(r *graph.Runner) *graph.Runner {
 	x.close(r)
 	time.Sleep(2 * leaseTTL)
 	x.fault.Revive()
+	x.mu.Lock()
+	x.gone = false
+	x.mu.Unlock()
 	x.verify("after a crash")
 	return x.runner(x.fault)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -64,6 +65,11 @@ func (x *trial) check(at string) {
 			}
 			p := r.Payload
 			fact := fmt.Sprintf("%s %s#%d", r.Name, p.NodeID, max(p.Visit, 1))
+			if step, kind, n, ok := p.Step(); ok && isOutcome(kind) {
+				fact = fmt.Sprintf("%s %s of %s", kind, step, fact)
+			} else if ok {
+				fact += fmt.Sprint(", step ", n)
+			}
 			switch r.Name {
 			case history.ExecutionCompleted, history.ExecutionFailed, history.ExecutionCancelled:
 				ends++
@@ -154,6 +160,13 @@ func (x *trial) text(id string, kind history.Kind) string {
 			continue
 		}
 		p := r.Payload
+		if step, kind, _, ok := p.Step(); ok {
+			// Pauses and questions depend on what died.
+			if isOutcome(kind) || kind == agentloop.StepBegun {
+				lines = append(lines, fmt.Sprintf("%s %s of %s#%d.%d", kind, step, p.NodeID, p.Visit, p.Attempt))
+			}
+			continue
+		}
 		lines = append(lines, fmt.Sprintf("%s %s#%d.%d %s%s %v %s", r.Name, p.NodeID, p.Visit, p.Attempt, p.BranchName, p.Reason, p.Winners, p.Code))
 	}
 	return strings.Join(lines, "\n")

@@ -33,6 +33,8 @@ type crashCase struct {
 	outputs  object
 	failures int
 	code     string
+	// team are the agents of the workflow, if it has any. Such a case runs in process.
+	team *team
 	// repairs makes each activity in process fail first and succeed only in the repair that it asks for.
 	repairs bool
 	// answers are the payloads of people, signals those of signals by name; both are tried in order.
@@ -53,7 +55,7 @@ func (r resolver) ResolveWorkflow(_ context.Context, ref, _ string) (*definition
 	return r(ref)
 }
 
-// crashCases returns every example, every workflow of this repository's conformance vectors and, if they are there, those of
+// crashCases returns every example, workflows with agents, every workflow of this repository's conformance vectors and, if they are there, those of
 // the protocol's vectors.
 func crashCases(t *testing.T) []*crashCase {
 	t.Helper()
@@ -65,6 +67,7 @@ func crashCases(t *testing.T) []*crashCase {
 		}
 		cases = append(cases, vectorCases(t, root, seen)...)
 	}
+	cases = append(cases, agentCases(t)...)
 	for _, c := range cases {
 		if slices.Contains([]string{"subworkflow.child_asks", "parallel.nested_state", "retries.backoff"}, c.name) {
 			repaired := *c

@@ -28,11 +28,12 @@ func TestForkAtEveryRecord(t *testing.T) {
 			if c.name == "subworkflow.wrong_pin" || c.name == "subworkflow.unknown_reference" {
 				continue // a fork waits for a process that knows the subworkflow instead of failing
 			}
-			for _, m := range crashModes[:2] {
+			for _, m := range c.modes(crashModes[:2]) {
 				points.offered++
 				t.Run(fmt.Sprintf("%s/%s", c.name, m.mode), func(t *testing.T) {
 					points.taken.Add(1)
 					t.Parallel()
+					c := c.staffed(t)
 					inBubble(t, func(t *testing.T) {
 						want := newTrial(t, c, m, historymem.New())
 						want.undisturbed()
@@ -41,7 +42,7 @@ func TestForkAtEveryRecord(t *testing.T) {
 							return
 						}
 						step := 1
-						if !soak.On() && (soak.UnderRace || !c.example) {
+						if !soak.On() && (soak.UnderRace || !c.example && c.team == nil) {
 							step = max(1, len(records)/raceSample)
 						}
 						for seq := 1; seq <= len(records); seq += step {
@@ -82,6 +83,9 @@ func forkAt(t *testing.T, want *trial, seq int64) {
 		return
 	}
 	x.check(at)
+	if x.c.team != nil {
+		x.checkFork(at, seq)
+	}
 	a, b := x.run, want.run
 	if a.Status != b.Status || !jsonvalue.Equal(a.FinalState, b.FinalState) || !jsonvalue.Equal(a.Result, b.Result) ||
 		strings.ReplaceAll(a.Error, forkSource, crashRun) != b.Error || a.ErrorCode != b.ErrorCode {

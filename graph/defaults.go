@@ -30,7 +30,8 @@ func (o Options) withDefaults() (Options, error) {
 	if err := cmp.Or(admit.Mode(o.DefaultMode, problem.UsageError), admit.Branches(o.Branches, problem.UsageError), limit.Check(o.Limits), o.Tree.Check(),
 		admit.NotNegative("MaxVisits", o.MaxVisits), admit.NotNegative("MaxRecords", o.MaxRecords), admit.NotNegative("MaxBytes", o.MaxBytes),
 		admit.NotNegative("MaxPending", o.MaxPending), admit.NotNegative("MaxDepth", o.MaxDepth), admit.NotNegative("MaxDocumentBytes", o.MaxDocumentBytes),
-		admit.NotNegative("LeaseTTL", o.LeaseTTL), admit.NotNegative("MinHostTimeout", o.MinHostTimeout), admit.NotNegative("Drain", o.Drain), admit.NotNegative("CloseLimit", o.CloseLimit)); err != nil {
+		admit.NotNegative("LeaseTTL", o.LeaseTTL), admit.NotNegative("MinHostTimeout", o.MinHostTimeout), admit.NotNegative("Drain", o.Drain), admit.NotNegative("CloseLimit", o.CloseLimit),
+		admit.NotNegative("DeliverLimit", o.DeliverLimit)); err != nil {
 		return o, err
 	}
 	if o.ReadOnly && o.Background {

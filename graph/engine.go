@@ -9,7 +9,7 @@ import (
 )
 
 // Engine is what hosts of workflows need, such as an MCP server: the calls that start, continue and read runs. Runner is one. What
-// not every engine can do is an interface of its own: Recoverer, Forker, Exporter, Verifier, Pruner. A caller that needs one of
+// not every engine can do is an interface of its own: Recoverer, Forker, Exporter, Verifier, Pruner, Deliverer. A caller that needs one of
 // these asks for it with Need before it does anything.
 type Engine interface {
 	Start(context.Context, StartRequest) (*Run, error)
@@ -53,6 +53,12 @@ type Verifier interface {
 type Pruner interface {
 	history.Pruner
 	history.Shrinker
+}
+
+// Deliverer is an Engine that notifies webhook targets.
+type Deliverer interface {
+	Deliveries(context.Context, history.DeliveryQuery) (history.DeliveryPage, error)
+	Redeliver(ctx context.Context, deliveryID string) (history.Delivery, error)
 }
 
 // Need returns an engine as one of the interfaces above. what names the call for which it is needed; an engine that lacks it is

@@ -15,9 +15,22 @@ import (
 // steps are those that executors record of the attempts that this process performs.
 type steps struct{ r *Runner }
 
-// Recorded implements perform.Steps.
+// Recorded implements perform.Steps. That the store cannot be read is no failure of the attempt: it goes on once the store is back.
 func (s steps) Recorded(ctx context.Context, id string, a *execution.Attempt, first int64, n int) ([]activities.Step, error) {
-	return recorded.Steps(ctx, s.r.store, id, a.Effect.Base(), first, n)
+	for try := 0; ; try++ {
+		steps, err := recorded.Steps(ctx, s.r.store, id, a.Effect.Base(), first, n)
+		switch {
+		case err == nil || ctx.Err() != nil || admit.IsRefusal(err) || errors.Is(err, problem.HistoryCorrupt) || errors.Is(err, problem.HistoryNewer):
+			return steps, err
+		case try == len(retryPauses):
+			x := s.r.runs.Hold(id)
+			defer s.r.runs.Drop(x)
+			s.r.lose(x, err)
+			return nil, err
+		case !s.r.pause(retryPauses[try]):
+			return nil, err
+		}
+	}
 }
 
 // Record implements perform.Steps.

@@ -3,6 +3,7 @@ package graph_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 )
 
@@ -93,4 +95,49 @@ func TestJournalOfAStoreThatIsAway(t *testing.T) {
 			t.Errorf("the run is %s after %d flights: %s %s", run.Status, flights, run.ErrorCode, run.Error)
 		}
 	})
+}
+
+// unreadable is a store whose next reads fail.
+type unreadable struct {
+	history.Store
+	fails atomic.Int32
+}
+
+func (u *unreadable) Read(ctx context.Context, id string, from int64, limit int) ([]history.Record, error) {
+	if u.fails.Add(-1) >= 0 {
+		return nil, errDisk
+	}
+	return u.Store.Read(ctx, id, from, limit)
+}
+
+// TestJournalThatCannotBeRead: an attempt whose journal cannot be read for a moment, or for longer than is waited for it, goes on once the
+// store is back. It does not fail.
+func TestJournalThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for _, fails := range []int32{1, 4} {
+		synctest.Test(t, func(t *testing.T) {
+			store := &unreadable{Store: historymem.New()}
+			armed := false
+			r := newRunner(t, store, graph.Options{Background: true, Activities: journaled(func(ctx context.Context, j activities.Journal) (activities.End, error) {
+				if armed {
+					armed = false
+					store.fails.Store(fails)
+				}
+				steps, err := j.Steps(ctx)
+				if err != nil {
+					store.fails.Store(0)
+					return activities.End{}, err
+				}
+				if len(steps) == 0 {
+					armed = true
+					return activities.End{Steps: []activities.Step{{Key: "0", Kind: "made"}}, Until: time.Now().Add(time.Minute)}, nil
+				}
+				return activities.End{Result: &activities.Result{Output: object{"steps": len(steps)}}}, nil
+			})})
+			start(t, r, "r", clerical(t), nil)
+			if run := settled(t, r, "r"); run.Status != machine.Completed {
+				t.Errorf("%d reads fail: the run is %s: %s %s", fails, run.Status, run.ErrorCode, run.Error)
+			}
+		})
+	}
 }

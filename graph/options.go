@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/library"
 	"github.com/workflows-engine/workflows-engine/graph/limit"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/outbox"
 	"github.com/workflows-engine/workflows-engine/graph/tree"
 	"github.com/workflows-engine/workflows-engine/history"
 )
@@ -77,6 +79,15 @@ type Options struct {
 	Drain time.Duration
 	// CloseLimit bounds how long Close waits after that for executors that do not stop when their context ends; 0 means 10 s.
 	CloseLimit time.Duration
+	// Webhooks are the targets that are notified of completed, failed, cancelled and interrupted root runs, by the names under which
+	// StartRequest.Notify has them. What is to be sent is written with the records that bring an event, by every process; those that have
+	// the target, and Deliver, send it: at least once, always under the same event id.
+	Webhooks map[string]Webhook
+	// Deliver makes one attempt to send a delivery; its context ends with the time for that. An error is one that may pass. Nil leaves
+	// sending to other processes.
+	Deliver func(ctx context.Context, d history.Delivery) (history.Receipt, error)
+	// DeliverLimit bounds how long Close waits for the first attempt to send what this process has written; 0 means not at all.
+	DeliverLimit time.Duration
 	// Now is the clock; nil means the store's. Tests that fake time use testing/synctest instead where they can.
 	Now func() time.Time
 	// Redaction is what History and redacted exports hide; nil means history.DefaultRedaction.
@@ -99,6 +110,9 @@ type Limit = limit.Limit
 
 // TreeLimits bound a tree of runs. Its fields: go doc graph/tree Limits.
 type TreeLimits = tree.Limits
+
+// Webhook is a target that is notified of runs. Its fields: go doc graph/outbox Target.
+type Webhook = outbox.Target
 
 // Resolver finds the definition behind a workflow_ref.
 type Resolver = library.Resolver

@@ -28,6 +28,9 @@ type StartRequest struct {
 	// Title, one line of up to 200 characters, and up to 16 Labels with short values are what List shows and finds the run by.
 	Title  string
 	Labels map[string]string
+	// Notify are names of Options.Webhooks that are notified of the run's events, up to 16. They are remembered with the run, as are those
+	// of targets of all runs.
+	Notify []string
 	// AllowExisting makes a start of an existing id say where that run stands, and take it over if its owner is gone, not fail.
 	AllowExisting bool
 	// RequireCapable refuses a run in process for which this Runner lacks an executor, handler, server, agent or subworkflow, with

@@ -12,6 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/limit"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/notify"
+	"github.com/workflows-engine/workflows-engine/graph/outbox"
 	"github.com/workflows-engine/workflows-engine/graph/perform"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/schedule"
@@ -20,7 +21,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
 
-// Runner runs workflows over a store. It is an Engine, Recoverer, Forker, Exporter, Verifier and Pruner.
+// Runner runs workflows over a store. It is an Engine, Recoverer, Forker, Exporter, Verifier, Pruner and Deliverer.
 type Runner struct {
 	store history.Store
 	opts  Options // with defaults
@@ -39,6 +40,7 @@ type Runner struct {
 	lease     *schedule.Lease
 	timers    *schedule.Queue
 	search    *schedule.Search
+	outbox    *outbox.Box
 	watching  sync.Once
 
 	// ctx ends when the Runner is closed; executors' contexts are made from it.
@@ -87,11 +89,18 @@ func New(store history.Store, o Options) (*Runner, error) {
 		Store: store, Now: r.now, Log: r.log, TTL: o.LeaseTTL, Presence: &r.presence, Pause: r.pause, Context: r.ctx, Take: r.takeOrphan, Admit: o.Admit,
 		Reconsider: func(ctx context.Context) func() bool { return r.library.Reconsider(ctx, r.tasks.Go) }, Queue: r.timers,
 	}
+	r.outbox = &outbox.Box{Targets: o.Webhooks, Now: r.now, Redaction: o.Redaction.Or()}
+	if o.Deliver != nil && len(o.Webhooks) > 0 && !o.ReadOnly {
+		r.outbox.Sender = &outbox.Sender{
+			Store: store, Targets: o.Webhooks, Send: o.Deliver, Process: schedule.ProcessName(o.Owner), Now: r.now, Log: r.log, Go: r.tasks.Go, Context: r.ctx,
+		}
+		r.outbox.Sender.Begin()
+	}
 	r.tree = &tree.Budget{Store: store, Now: r.now, Log: r.log, Limits: o.Tree, Depth: o.MaxDepth}
 	r.runs = execution.NewTable(&execution.Environment{
 		Store: store, Now: r.now, Log: r.log, Context: r.ctx, Lease: ownership{r}, Programs: r.library, Capabilities: r.performer,
 		Observer: observer{r}, PresentSince: func() time.Time { return r.presence.Since(r.now()) }, Draining: r.flights.Draining,
-		ReadOnly: o.ReadOnly, MaxVisits: o.MaxVisits, MaxDocumentBytes: o.MaxDocumentBytes, Limits: r.limits(), Tree: r.tree, Describe: r.performer.Describe,
+		ReadOnly: o.ReadOnly, MaxVisits: o.MaxVisits, MaxDocumentBytes: o.MaxDocumentBytes, Limits: r.limits(), Tree: r.tree, Describe: r.performer.Describe, Outbox: r.outbox,
 	})
 	if o.Background {
 		r.tasks.Go(r.search.Run)

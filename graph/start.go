@@ -20,7 +20,7 @@ import (
 //
 // A run that fails is a result with status failed. An error means that no run was begun: VALIDATION_ERROR or
 // INTERRUPT_IN_PARALLEL_BRANCH for the definition, VALIDATION_ERROR for the input, sizes and the id, WORKFLOW_NOT_FOUND
-// for DefinitionRef, DUPLICATE_EXECUTION_ID, COMPOSITE_EXECUTOR_NOT_CONFIGURED with RequireCapable. With AllowExisting the existing run answers, provided that the definition
+// for DefinitionRef, WEBHOOK_TARGET_UNKNOWN, DUPLICATE_EXECUTION_ID, COMPOSITE_EXECUTOR_NOT_CONFIGURED with RequireCapable. With AllowExisting the existing run answers, provided that the definition
 // and the input, as far as they are given, are its own (else SUBMIT_VALIDATION_ERROR).
 func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	if err := r.enterToWrite(ctx); err != nil {
@@ -28,6 +28,10 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	}
 	defer r.tasks.Done()
 	if err := cmp.Or(admit.Mode(req.Mode, problem.ValidationError), admit.Branches(req.Branches, problem.ValidationError), admit.ExecutionID(req.ExecutionID), admit.Caption(req.Title, req.Labels)); err != nil {
+		return nil, err
+	}
+	notify, err := r.outbox.Targets.Admit(req.Notify)
+	if err != nil {
 		return nil, err
 	}
 	asked := req.Mode
@@ -57,7 +61,7 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	config := machine.Config{
 		ExecutionID: x.ID(), Mode: req.Mode, Branches: req.Branches, MaxVisits: r.opts.MaxVisits,
 		TraceParent: trace.Parent(ctx),
-		Priority:    req.Priority, Title: req.Title, Labels: req.Labels,
+		Priority:    req.Priority, Title: req.Title, Labels: req.Labels, Notify: notify,
 	}
 	err = r.with(ctx, x, func(w *execution.Work) error { return x.Begin(ctx, prog, config, input, true, w) })
 	switch {

@@ -34,6 +34,9 @@ func (b *Batch) Check() error {
 	case b.Execution.Seq != b.ExpectedSeq+int64(len(b.Records)):
 		return fault("expected a projection at seq %d, found one at %d", b.ExpectedSeq+int64(len(b.Records)), b.Execution.Seq)
 	}
+	if err := b.checkDeliveries(); err != nil {
+		return fault("%v", err)
+	}
 	if b.Definition != nil {
 		if err := b.Definition.Check(); err != nil {
 			return err

@@ -60,6 +60,8 @@ type Execution struct {
 	// Title and Labels are those of ExecutionStarted. Labels is shared between copies; do not change it.
 	Title  string
 	Labels map[string]string
+	// Notify are the targets that are notified of the run's events. It is shared between copies; do not change it.
+	Notify []string
 	// CurrentNodeID is "" for a completed run (spec: execution, 11.2).
 	CurrentNodeID string
 	// LastError is the failure of a failed run, the reason of a cancelled one.

@@ -38,6 +38,7 @@ var payloadMembers = []member[Payload]{
 	{"forkedFrom", func(p *Payload) any { return &p.ForkedFrom }},
 	{"title", func(p *Payload) any { return &p.Title }},
 	{"labels", func(p *Payload) any { return &p.Labels }},
+	{"notify", func(p *Payload) any { return &p.Notify }},
 	// Nodes, blocks, timers, signals and interrupts.
 	{"reason", func(p *Payload) any { return &p.Reason }},
 	{"message", func(p *Payload) any { return &p.Message }},

@@ -143,6 +143,8 @@ type Payload struct {
 	// Title and Labels are what people find the run by. Added, on ExecutionStarted.
 	Title  string
 	Labels map[string]string
+	// Notify are the names of the targets that are notified of the run's events. Added, on ExecutionStarted.
+	Notify []string
 
 	// Actor is who made the call that the record comes from, nil if the caller did not say. Added, on the first record of a start,
 	// fork, resume, signal, cancel or submit.

@@ -17,6 +17,7 @@ var executionMembers = []member[Execution]{
 	{"mode", func(x *Execution) any { return &x.Mode }},
 	{"title", func(x *Execution) any { return &x.Title }},
 	{"labels", func(x *Execution) any { return &x.Labels }},
+	{"notify", func(x *Execution) any { return &x.Notify }},
 	{"parent", func(x *Execution) any { return &x.Parent }},
 	{"depth", func(x *Execution) any { return &x.Depth }},
 	{"forkedId", func(x *Execution) any { return &x.ForkedFrom.ExecutionID }},

@@ -13,7 +13,7 @@ import (
 //
 // Errors are *problem.Error: HISTORY_CONFLICT, LEASE_HELD, HISTORY_VERSION_UNSUPPORTED, HISTORY_CORRUPT,
 // EXECUTION_NOT_FOUND, INVALID_LIST_CURSOR, VALIDATION_ERROR (a negative limit, or an id that no run may have),
-// DEFINITION_REQUIRED (unknown definition), STORE_LOCKED, STORE_FULL, STORE_READ_ONLY, STORE_UNAVAILABLE,
+// DEFINITION_REQUIRED (unknown definition), DELIVERY_NOT_FOUND, STORE_LOCKED, STORE_FULL, STORE_READ_ONLY, STORE_UNAVAILABLE,
 // STORE_OUTCOME_UNKNOWN (a write that may be stored or not) and INTERNAL_ERROR, which wraps the context's error where that ended
 // the call. A write that has begun to commit is not cancelled.
 type Store interface {
@@ -97,6 +97,26 @@ type Store interface {
 	// or a timer need no driver.
 	Unowned(ctx context.Context, limit int) ([]string, error)
 
+	// DueDeliveries returns the pending deliveries to a target that are due at or before now and that no process is sending, the one
+	// that has been due longest first, at most limit (0: all). They are without bodies.
+	DueDeliveries(ctx context.Context, target string, now time.Time, limit int) ([]Delivery, error)
+
+	// ClaimDelivery begins an attempt, which is stored with it, and keeps others from the delivery until the attempt is settled or
+	// c.TTL is over by the store's clock. claimed is false if the delivery is not pending any more, another process is sending it,
+	// or c.Attempt is not the number of its next attempt; and if it does not exist.
+	ClaimDelivery(ctx context.Context, c DeliveryClaim) (d Delivery, claimed bool, err error)
+
+	// SettleDelivery ends an attempt. A delivery that is not pending any more, or whose newest attempt is another one by now, keeps
+	// its state, due time and step, unless the attempt has delivered it. DELIVERY_NOT_FOUND if it does not exist.
+	SettleDelivery(ctx context.Context, s Settlement) error
+
+	// ListDeliveries returns a page of deliveries, the newest first, with their attempts and without bodies.
+	ListDeliveries(ctx context.Context, q DeliveryQuery) (DeliveryPage, error)
+
+	// RequeueDelivery makes a delivery, whatever its state, pending again, due at a time, with all of its steps before it.
+	// DELIVERY_NOT_FOUND if it does not exist.
+	RequeueDelivery(ctx context.Context, deliveryID string, due time.Time) error
+
 	Close() error
 }
 
@@ -132,6 +152,9 @@ type Batch struct {
 	Owner string
 	// Disown gives the run up in the same transaction. Owner must be set.
 	Disown bool
+	// Deliveries are the events that the records bring, for each target one. Their ExecutionID, Seq, State, Step and Attempts are
+	// ignored: they are pending deliveries of this run. Those of one event share its EventID and Body.
+	Deliveries []Delivery
 }
 
 // Prior is the state that a stored StateUpdated holds. The zero value says nothing; large states are then stored whole.

@@ -153,7 +153,7 @@ func sizeText(bytes int) string {
 	switch {
 	case bytes < 1000:
 		return itoa(bytes) + " B"
-	case bytes < 1_000_000:
+	case bytes < 999_950: // so that it is not 1000.0 KB
 		return fmt.Sprintf("%.1f KB", float64(bytes)/1e3)
 	}
 	return fmt.Sprintf("%.1f MB", float64(bytes)/1e6)

@@ -1,6 +1,9 @@
 package definition
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -23,6 +26,9 @@ func (c *compiler) compileKeep(v *vertex) {
 
 // Keeps reports whether some wait of the program takes signals of a name that come before it.
 func (p *Program) Keeps(signal string) bool { return p.keeps[signal] }
+
+// Kept returns the names of those signals, sorted.
+func (p *Program) Kept() []string { return slices.Sorted(maps.Keys(p.keeps)) }
 
 func (c *compiler) keptSignals() map[string]bool {
 	names := map[string]bool{}

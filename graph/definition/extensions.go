@@ -91,12 +91,15 @@ func (c *shapeCheck) extendedMember(e extended, m jsonvalue.Member, at *path) {
 		c.faults++
 		return
 	}
+	hint := fmt.Sprintf(`add "%s": {"uses": [%q]} to the root of the document, or remove the member`, extensionsMember, e.extension)
+	if len(c.uses)+len(c.unnamed) > 0 {
+		hint = fmt.Sprintf(`add %q to "uses" of "%s" in the root of the document, or remove the member`, e.extension, extensionsMember)
+	}
 	c.unnamed[e.extension] = true
 	name := &jsonvalue.Node{Line: m.Line, Column: m.Column}
 	before := len(c.findings)
 	c.report(name, at, "additionalProperties", map[string]any{"additionalProperty": m.Name},
-		fmt.Sprintf("the member %q belongs to the extension %q, which the document does not name", m.Name, e.extension),
-		fmt.Sprintf(`add "%s": {"uses": [%q]} to the root of the document, or remove the member`, extensionsMember, e.extension))
+		fmt.Sprintf("the member %q belongs to the extension %q, which the document does not name", m.Name, e.extension), hint)
 	if len(c.findings) > before {
 		c.findings[len(c.findings)-1].Code = problem.ExtensionNotNamed
 	}

@@ -13,21 +13,22 @@ import (
 
 const (
 	besideConfig = "%s is a member of the node: write it beside config, not in it"
+	inConfig     = "%s is a member of config: write it there"
 	inRetry      = `%s belongs to retry, a member of the node: write "retry" beside config`
 	inMetadata   = "%s belongs to metadata, a member of the node: write it there"
 	attempts     = `to try again, write "retry": {"max_attempts": 3} beside config`
 	tooLate      = `to bound an attempt, write "timeout": "30s" beside config`
 	wholeOutput  = "the output of the node becomes part of the state as it is; choose from it in a set_state node, or in output_mapping of an end node"
-	noHandler    = "a node that has failed fails the run, or its branch; " + attempts
+	noHandler    = `to go on at another node after a failure, write "catch" beside config, an extension; ` + attempts
 )
 
 // misplacements are members that authors write into the config of a step or llm_call, and what to write instead. A %s stands for the
 // member.
 var misplacements = map[string]string{
-	"timeout": besideConfig, "retry": besideConfig, "metadata": besideConfig,
+	"timeout": besideConfig, "retry": besideConfig, "metadata": besideConfig, "catch": besideConfig, "compensate": besideConfig,
 	"timeout_ms": tooLate, "timeoutMs": tooLate, "timeout_seconds": tooLate, "deadline": tooLate,
 	"retries": attempts, "max_retries": attempts, "retry_policy": attempts,
-	"on_error": noHandler, "onError": noHandler, "catch": noHandler, "fallback": noHandler,
+	"on_error": noHandler, "onError": noHandler, "fallback": noHandler,
 	demoOutput: inMetadata, "prompt_templates": inMetadata, "argument_templates": inMetadata,
 	"output": wholeOutput, "output_mapping": wholeOutput,
 	"input_schema": "the input of a run is checked: write input_schema into the config of the start node",

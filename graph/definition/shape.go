@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -134,8 +135,27 @@ func (c *shapeCheck) checkKind(s *shape, n *jsonvalue.Node, at *path) {
 	if s.integer {
 		want = "integer"
 	}
+	hint := s.hint
+	if hint == "" && n.Kind == jsonvalue.String {
+		hint = unquoted(s.kind, n.Str)
+	}
 	c.report(n, at, "type", map[string]any{"type": want},
-		fmt.Sprintf("%s must be %s, not %s", s.what, article(want), describeValue(n)), s.hint)
+		fmt.Sprintf("%s must be %s, not %s", s.what, article(want), describeValue(n)), hint)
+}
+
+// unquoted says how a text is written as the boolean or the number that it names, "" if it names none.
+func unquoted(kind jsonvalue.Kind, text string) string {
+	switch text = strings.ToLower(strings.TrimSpace(strings.TrimSuffix(text, "%"))); {
+	case kind == jsonvalue.Bool && slices.Contains([]string{"true", "yes", "on"}, text):
+		return "write true, without quotes"
+	case kind == jsonvalue.Bool && slices.Contains([]string{"false", "no", "off"}, text):
+		return "write false, without quotes"
+	case kind == jsonvalue.Number && strings.Trim(text, "0123456789.") == "":
+		if _, err := strconv.ParseFloat(text, 64); err == nil {
+			return "write " + clip(text) + ", without quotes"
+		}
+	}
+	return ""
 }
 
 func (c *shapeCheck) checkContent(s *shape, n *jsonvalue.Node, at *path) {

@@ -2,6 +2,8 @@ package definition
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -14,6 +16,9 @@ import (
 var types = []Type{
 	Start, End, Step, LLMCall, ToolCall, Switch, Interrupt, Parallel, Wait, SetState, Subworkflow, AgentDelegate,
 }
+
+// attempted are the types of nodes that have attempts, and so timeout and retry.
+var attempted = []Type{Step, LLMCall, ToolCall, AgentDelegate}
 
 var retryShape = &shape{
 	what: "a retry policy", kind: jsonvalue.Object,
@@ -52,21 +57,69 @@ var nodeShapes = func() map[Type]*shape {
 		config := configShapes[t]
 		config.what = "the config of " + withArticle(string(t)) + " node"
 		config.kind = jsonvalue.Object
+		config.instead = withDefaults(config.instead, besideConfigOf(t))
 		shapes[t] = &shape{
 			what: withArticle(string(t)) + " node", kind: jsonvalue.Object,
 			members:  append([]member{{"config", config, t != Start && t != End}}, common...),
 			extended: extendedNodes[t],
-			instead: map[string]string{
+			instead: withDefaults(map[string]string{
 				"next":   "nodes are connected by edges",
 				"label":  "put it into metadata",
 				"name":   "put it into metadata",
 				"inputs": "put what the node needs into its config",
-			},
+			}, insideConfigOf(t)),
 		}
 	}
 	shapes[Switch].rule = switchRule
 	return shapes
 }()
+
+// besideConfigOf are hints for members of a node that are written into its config.
+func besideConfigOf(t Type) map[string]string {
+	hints := map[string]string{"metadata": fmt.Sprintf(besideConfig, "metadata")}
+	if slices.Contains(attempted, t) {
+		hints["timeout"], hints["retry"] = fmt.Sprintf(besideConfig, "timeout"), fmt.Sprintf(besideConfig, "retry")
+	}
+	for _, e := range extendedNodes[t] {
+		hints[e.name] = fmt.Sprintf(besideConfig, e.name)
+	}
+	return hints
+}
+
+// insideConfigOf are hints for members of the config of a node that are written beside it, and for those of nodes of other types.
+func insideConfigOf(t Type) map[string]string {
+	hints := map[string]string{}
+	for _, other := range types {
+		for _, e := range extendedNodes[other] {
+			hints[e.name] = fmt.Sprintf("only %s nodes have %s", problem.AndList(typesWith(e.name)), e.name)
+		}
+	}
+	for _, m := range configShapes[t].members {
+		hints[m.name] = fmt.Sprintf(inConfig, m.name)
+	}
+	for _, name := range readOf[t] {
+		hints[name] = fmt.Sprintf(inConfig, name)
+	}
+	return hints
+}
+
+// typesWith returns the types of nodes to which an extension adds the member.
+func typesWith(name string) []Type {
+	var with []Type
+	for _, t := range types {
+		if slices.ContainsFunc(extendedNodes[t], func(e extended) bool { return e.name == name }) {
+			with = append(with, t)
+		}
+	}
+	return with
+}
+
+// withDefaults adds to hints those of others whose names it does not have.
+func withDefaults(hints, others map[string]string) map[string]string {
+	all := maps.Clone(others)
+	maps.Copy(all, hints)
+	return all
+}
 
 func withArticle(name string) string {
 	if name == string(LLMCall) || strings.ContainsAny(name[:1], "aeiou") {

@@ -98,7 +98,7 @@ func (x *Run) append(ctx context.Context, b machine.Batch, i intent, w *Work) (d
 	status, bytes := x.m.Status(), exec.Bytes
 	hb := history.Batch{
 		ExecutionID: x.id, ExpectedSeq: x.exec.Seq, Records: b.Records, Execution: exec, Definition: x.unstored, Prior: x.prior,
-		Bytes: &bytes, SetTimers: b.TimersChanged, Timers: recorded.Timers(x.id, b.Timers),
+		Bytes: &bytes, SetTimers: b.TimersChanged, Timers: recorded.Timers(x.id, b.Timers), Deliveries: x.deliveries(ctx, &exec, b.Records),
 	}
 	x.sincePosition++
 	if !status.Terminal() && (status != machine.Running || x.sincePosition >= maxSincePosition || x.m.Resting() || x.m.Walking()) {
@@ -145,6 +145,9 @@ func (x *Run) append(ctx context.Context, b machine.Batch, i intent, w *Work) (d
 		x.env.Observer.Timers(x, b.Timers)
 	}
 	x.estimateCost(status, len(hb.Position))
+	if len(hb.Deliveries) > 0 {
+		x.env.Outbox.Stored(hb.Deliveries)
+	}
 	kept := x.env.Observer.Recorded(x.id, x.m.Visits(), b.Records)
 	w.Changed = w.Changed || status != machine.Running || x.lastStatus != status
 	x.lastStatus = status

@@ -8,6 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/capable"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/runview"
 	"github.com/workflows-engine/workflows-engine/graph/tree"
 	"github.com/workflows-engine/workflows-engine/history"
 )
@@ -26,6 +27,8 @@ type Environment struct {
 	Observer     Observer
 	// Describe adds to the requests in a batch what is sent for them. bytes is what the run takes in the store.
 	Describe func(executionID string, bytes int64, b *machine.Batch)
+	// Outbox makes the deliveries of the events that records bring.
+	Outbox Outbox
 	// ReadOnly: nothing is written, and no timer fired.
 	ReadOnly bool
 	// PresentSince returns since when this process has been running without a break, such as the sleep of its host.
@@ -36,6 +39,15 @@ type Environment struct {
 	MaxVisits, MaxDocumentBytes int
 	Limits                      machine.Limits
 	Tree                        *tree.Budget
+}
+
+// Outbox makes the deliveries of events of runs; see package graph/outbox.
+type Outbox interface {
+	// Deliveries returns what is to be delivered of a batch: before is the phase of the run before it, after the run after it, and view
+	// returns where the run stands then.
+	Deliveries(before history.Phase, after *history.Execution, records []history.Record, view func() *runview.Run) []history.Delivery
+	// Stored is called with deliveries that are in the store now, while their run is locked.
+	Stored(ds []history.Delivery)
 }
 
 // ProcessLease is the lease under which this process owns runs.

@@ -4,11 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/itchyny/gojq"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
 // maxSource bounds a program's text, and so the depth of its tree, which is walked by recursion.
@@ -93,7 +96,9 @@ func invalid(src string, err error) error {
 	}
 	if name != "" {
 		offset = offsetOf(src, name)
-		hint = unavailable[name]
+		if hint = unavailable[name]; hint == "" {
+			hint = suggest.DidYouMean(name, functions())
+		}
 	}
 	e := problem.New(problem.ExpressionInvalid, "the program %s does not compile: %s", quoteProgram(src), text)
 	if offset >= 0 {
@@ -135,6 +140,25 @@ var unavailable = map[string]string{
 	"input_filename": "A program sees the state and nothing else.",
 	"$__loc__":       "A program does not know its place in the definition.",
 }
+
+// functions are the names of the functions of jq, without those that are its own.
+var functions = sync.OnceValue(func() []string {
+	query, err := gojq.Parse("builtins")
+	if err != nil {
+		return nil
+	}
+	found, _ := query.Run(nil).Next()
+	signatures, _ := found.([]any)
+	var names []string
+	for _, s := range signatures {
+		s, _ := s.(string)
+		if name, _, _ := strings.Cut(s, "/"); !strings.HasPrefix(name, "_") && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+})
 
 // offsetOf finds a name in a program, -1 where it is not there exactly once: then which one is meant is unknown.
 func offsetOf(src, name string) int {

@@ -126,6 +126,23 @@ func TestCompileErrors(t *testing.T) {
 	}
 }
 
+// TestMisspeltFunctions shows that a function that is not there is compared with those that are.
+func TestMisspeltFunctions(t *testing.T) {
+	t.Parallel()
+	for src, want := range map[string]string{
+		`.a | lenght`:      `did you mean "length"?`,
+		`.a | to_entrys`:   `did you mean "to_entries"?`,
+		`.a | maps(.b)`:    `did you mean "map"?`,
+		`def f: 1; .a | g`: "",
+		`.a | frobnicate`:  "",
+	} {
+		_, err := expr.Compile(src)
+		if e, ok := problem.As(err); !ok || e.Hint != want {
+			t.Errorf("%s: %v, want the hint %q", src, err, want)
+		}
+	}
+}
+
 // TestOtherLanguages shows the hints for what other languages write in another way than jq.
 func TestOtherLanguages(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -53,8 +54,44 @@ func TestLargeDefinitions(t *testing.T) {
 	}
 }
 
+// maps is a definition of maps and compensations, whose programs each find other members in the state than the rest.
+func maps(n int) string {
+	var nodes, edges strings.Builder
+	for i := range n {
+		fmt.Fprintf(&nodes, `{"id":"n%d","type":"step","config":{"handler":"h"},"compensate":{"node":"u%d","as":"undone_%d"},`+
+			`"map":{"items":".list_%d","as":"item_%d","collect":"all_%d","tolerate":{"count":1,"as":"failed_%d"}}},`+
+			`{"id":"u%d","type":"step","config":{"handler":"h"}},`, i, i, i, i, i, i, i, i)
+		fmt.Fprintf(&edges, `{"source":"n%d","target":"n%d"},`, i, i+1)
+	}
+	return `{"document":{"schema":"s","name":"maps","version":"1"},"state_schema":{"type":"object"},` +
+		`"x-workflows-engine":{"uses":["map","compensate"],"rollback":["failure"]},"nodes":[{"id":"s","type":"start"},` + nodes.String() +
+		fmt.Sprintf(`{"id":"n%d","type":"end"}],"edges":[{"source":"__start__","target":"s"},`, n) + edges.String() + `{"source":"s","target":"n0"}]}`
+}
+
+// TestMemoryOfManyMaps is not parallel: it looks at the heap of the process.
+func TestMemoryOfManyMaps(t *testing.T) {
+	doc, err := definition.Parse([]byte(maps(1000)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	known := lint.Known(doc)
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if known == nil {
+		t.Fatal("refused")
+	}
+	if kept := int64(after.HeapAlloc) - int64(before.HeapAlloc); kept > 64<<20 {
+		t.Errorf("the lint of 1,000 maps keeps %d MiB", kept>>20)
+	}
+	runtime.KeepAlive(known)
+	runtime.KeepAlive(doc)
+}
+
 func BenchmarkCompile(b *testing.B) {
-	for name, text := range map[string]string{"nodes": large(4900, 100), "properties": large(4900, 1000)} {
+	for name, text := range map[string]string{"nodes": large(4900, 100), "properties": large(4900, 1000), "maps": maps(2000)} {
 		doc, err := definition.Parse([]byte(text))
 		if err != nil {
 			b.Fatal(err)

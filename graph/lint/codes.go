@@ -71,6 +71,9 @@ func nearCode(code string) string {
 		return ""
 	}
 	stem, whole := strings.CutSuffix(stem, "_")
+	if !begins && family(stem) {
+		return stem + "_*"
+	}
 	words := strings.Split(stem, "_")
 	for _, known := range failures {
 		others := strings.Split(string(known), "_")
@@ -86,6 +89,17 @@ func nearCode(code string) string {
 		}
 	}
 	return ""
+}
+
+// family reports whether a code is what several known ones begin with: LLM of LLM_PROVIDER_ERROR and others.
+func family(stem string) bool {
+	members := 0
+	for _, known := range failures {
+		if strings.HasPrefix(string(known), stem+"_") {
+			members++
+		}
+	}
+	return members > 2
 }
 
 // maxCode bounds the codes that are compared with others.

@@ -3,6 +3,7 @@ package lint
 import (
 	"github.com/itchyny/gojq"
 
+	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -35,6 +36,18 @@ func Fails(q *gojq.Query, schema any) bool {
 
 // AdmitsValue reports whether the shape of a schema admits a value.
 func AdmitsValue(schema, v any) bool { return schemaShape(schema).admits(v) }
+
+// Known lints a definition and returns all that the lint knows of it in the end.
+func Known(d *definition.Document) any {
+	var sources []definition.Source
+	program, _ := definition.Compile(d, definition.Options{Visit: func(s definition.Source) { sources = append(sources, s) }})
+	if program == nil {
+		return nil
+	}
+	l := newLinter(program, sources, nil, definition.MaxFindings)
+	l.check()
+	return l
+}
 
 func (s *shape) admits(v any) bool {
 	if s == nil || s.unsure {

@@ -8,10 +8,12 @@
 package lint
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
 // Options are those of definition.Compile, and where subworkflows are found. The zero value knows of none.
@@ -36,10 +38,7 @@ func Compile(d *definition.Document, o Options) (*definition.Program, problem.Fi
 	if program == nil {
 		return nil, findings
 	}
-	l := &linter{
-		program: program, sources: sources, budget: maxWork, compared: maxCompared, room: definition.MaxFindings - len(findings),
-		subworkflow: o.Subworkflow, children: map[string]*child{}, given: map[*definition.Node][]given{},
-	}
+	l := newLinter(program, sources, o.Subworkflow, definition.MaxFindings-len(findings))
 	l.check()
 	if len(l.findings) == 0 {
 		return program, findings
@@ -47,6 +46,13 @@ func Compile(d *definition.Document, o Options) (*definition.Program, problem.Fi
 	findings = append(slices.Clip(findings), l.findings...)
 	findings.Sort()
 	return program, findings
+}
+
+func newLinter(p *definition.Program, sources []definition.Source, subworkflow func(ref, pin string) *definition.Document, room int) *linter {
+	return &linter{
+		program: p, sources: sources, budget: maxWork, compared: maxCompared, room: room,
+		subworkflow: subworkflow, children: map[string]*child{}, given: map[*definition.Node][]given{},
+	}
 }
 
 // linter is what one lint knows.
@@ -113,33 +119,55 @@ func (l *linter) walker(pointer string, n *definition.Node) *walker {
 // source looks at a program, and at where its output goes.
 func (l *linter) source(s definition.Source) {
 	w := l.walker(s.Pointer, s.Node)
-	out := w.query(s.Query, l.state.at(s.Node))
+	in, hint := l.state.at(s.Node), "write a program that gives a list"
+	if isItems(s) {
+		if near := l.list(s.Node); near != "" {
+			in = in.having(s.Node.Map.As, only(null))
+			hint = fmt.Sprintf("%s is a single item, while the node works on it; did you mean %q?", s.Node.Map.As, near)
+		}
+	}
+	out := w.query(s.Query, in)
 	l.mapped(s, out)
-	switch role := l.role(s); {
-	case role == "items":
+	key := assignedKey(s)
+	switch {
+	case isItems(s):
 		l.state.item(s.Node, w.itemsOf(out))
 		if !out.unsure && out.kinds&array == 0 && out.kinds != nothing {
-			l.warn(problem.MapItemsInvalid, s.Pointer, s.Node, "the items of a map must be an array, not "+out.kinds.String(),
-				"write a program that gives a list")
+			l.warn(problem.MapItemsInvalid, s.Pointer, s.Node, "the items of a map must be an array, not "+out.kinds.String(), hint)
 		}
-	case role == "output_mapping":
-		if schema := s.Node.Config["output_schema"]; schema != nil && s.Node.End != nil {
+	case isResult(s):
+		if schema := s.Node.Config["output_schema"]; schema != nil {
 			l.fits(problem.OutputSchemaViolation, s, "the result", "output_schema", out, schemaShape(schema))
 		}
-	case s.Node.SetState != nil && role != "":
-		l.assigned(s, role, out)
+	case key != "":
+		l.assigned(s, key, out)
 	}
 }
 
-// role says what the output of a program is for: "items" of a map, "output_mapping", or the key of the state that a set_state node
-// assigns it to; "" for anything else.
-func (l *linter) role(s definition.Source) string {
-	pointer := nodePointer(s.Node)
-	switch s.Pointer {
-	case pointer + "/map/items":
-		return "items"
-	case pointer + "/config/output_mapping":
-		return "output_mapping"
+// isItems reports whether a program gives the items of a map.
+func isItems(s definition.Source) bool {
+	return s.Node.Map != nil && s.Pointer == nodePointer(s.Node)+"/map/items"
+}
+
+// isResult reports whether a program gives the result of the run.
+func isResult(s definition.Source) bool {
+	return s.Node.End != nil && s.Pointer == nodePointer(s.Node)+"/config/output_mapping"
+}
+
+// assignedKey returns the key of the state that a set_state node assigns a program's output to, "" for any other program.
+func assignedKey(s definition.Source) string {
+	if s.Node.SetState == nil {
+		return ""
 	}
-	return keyOfAssignment(pointer, s.Pointer)
+	return keyOfAssignment(nodePointer(s.Node), s.Pointer)
+}
+
+// list is the declared member of the state that is named like the item of a map, which is none itself: mails, where the item is mail.
+// There the item's name in the program for the items stands for nothing.
+func (l *linter) list(n *definition.Node) string {
+	declared := l.state.declared
+	if declared.members[n.Map.As] != nil || !l.compared.take(len(declared.members)) {
+		return ""
+	}
+	return suggest.Nearest(n.Map.As, declared.names())
 }

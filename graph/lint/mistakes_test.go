@@ -50,6 +50,9 @@ var mistakes = []struct{ old, new, want string }{
 	{`\(.customer)`, `\(.custommer)`, `EXPRESSION_PATH_UNKNOWN /nodes/3/config/assignments/notes/jq: did you mean "customer"?`},
 	{`.items | length"`, `try .itmes catch 0 | length"`, `EXPRESSION_PATH_UNKNOWN /nodes/3/config/assignments/count/jq: did you mean "items"?`},
 	{`collect: replies`, `collect: repleis`, `STATE_ASSIGNMENT /nodes/2/map/collect: did you mean "replies"?`},
+	{`items: "[.items[] | select(.price > 10)]", as: article`, `items: .item, as: item`, `MAP_ITEMS_INVALID /nodes/2/map/items: item is a single item, while the node works on it; did you mean "items"?`},
+	{`items: "[.items[] | select(.price > 10)]", as: article`, `items: ".item // []", as: item`, ``},
+	{`items: "[.items[] | select(.price > 10)]", as: article`, `items: .articles, as: article`, ``},
 	{`target: done, as: failure`, `target: done, as: sumary`, `STATE_ASSIGNMENT /nodes/8/catch/0/as: did you mean "summary"?`},
 	{`collect: replies`, `collect: replies, tolerate: { count: 1, as: sumary }`, `STATE_ASSIGNMENT /nodes/2/map/tolerate/as: did you mean "summary"?`},
 	{`paid: { type: boolean }, remark`, `paid: { type: boolean }, summary: { type: integer }, remark`, `STATE_SCHEMA_VIOLATION /nodes/5/config/resume_schema/properties/summary: `},
@@ -84,6 +87,9 @@ var mistakes = []struct{ old, new, want string }{
 	// Codes of failures.
 	{`[TIMEOUT, "MCP_*", "TCP_*"]`, `["LMM_*"]`, `FIELD_IGNORED /nodes/11/catch/0/codes/0: did you mean "LLM_*"?`},
 	{`[TIMEOUT, "MCP_*", "TCP_*"]`, `[TIMEOUT, LMM*]`, `FIELD_IGNORED /nodes/11/catch/0/codes/1: did you mean "LLM*"?`},
+	{`[TIMEOUT, "MCP_*", "TCP_*"]`, `[LLM]`, `FIELD_IGNORED /nodes/11/catch/0/codes/0: did you mean "LLM_*"?`},
+	{`[TIMEOUT, "MCP_*", "TCP_*"]`, `[MCP_]`, `FIELD_IGNORED /nodes/11/catch/0/codes/0: did you mean "MCP_*"?`},
+	{`[TIMEOUT, "MCP_*", "TCP_*"]`, `[OUT, STEP_BUDGET]`, ``},
 	{`[TIMEOUT, "MCP_*", "TCP_*"]`, `[TIMOUT]`, `FIELD_IGNORED /nodes/11/catch/0/codes/0: did you mean "TIMEOUT"?`},
 	{`[TIMEOUT, "MCP_*", "TCP_*"]`, `["EXPRESION_*"]`, `FIELD_IGNORED /nodes/11/catch/0/codes/0: did you mean "EXPRESSION_*"?`},
 	{`[TIMEOUT, "MCP_*", "TCP_*"]`, `["MCP_TOOL_EXECUTOIN_*"]`, `FIELD_IGNORED /nodes/11/catch/0/codes/0: did you mean "MCP_TOOL_EXECUTION_*"?`},
@@ -293,5 +299,59 @@ func TestWhatCompensationsFind(t *testing.T) {
 	t.Parallel()
 	if got := found(t, compensated); got != nil {
 		t.Errorf("warned of %v", got)
+	}
+}
+
+// TestKeysNamedAsPlacesOfPrograms: a state may have members that are called as the places of programs are. They are checked as any other.
+func TestKeysNamedAsPlacesOfPrograms(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"items", "output_mapping", "map", "when", "show", "while", "until", "jq"} {
+		text := strings.NewReplacer("SPARE", ", "+name+": { type: array }", `margin: { jq: ".cost / 10" }`, name+": { jq: VALUE }",
+			"EARLY", ".hours", "RESULT", "{cost, "+name+"}").Replace(closed)
+		for value, want := range map[string]int{`"[.cost]"`: 0, `.cost`: 1} {
+			got := found(t, strings.Replace(text, "VALUE", value, 1))
+			if len(got) != want || want == 1 && got[0].At.Pointer != "/nodes/2/config/assignments/"+name+"/jq" {
+				t.Errorf("%s: %s: %v", name, value, got)
+			}
+		}
+	}
+}
+
+// rounds is a definition with a map and a loop whose names are those of the state, but for what a test replaces.
+const rounds = `
+x-workflows-engine: { uses: [map, loop] }
+document: { schema: s, name: rounds, version: "1" }
+state_schema: { type: object, properties: { mails: { type: array }, scores: { type: array }, attempt: { type: integer } } }
+nodes:
+  - { id: begin, type: start }
+  - id: score
+    type: llm_call
+    metadata: { prompt_templates: true }
+    config: { model: m, user_prompt: "Rate ${ .mail.text }" }
+    map: { items: .mails, as: mail, collect: scores }
+  - { id: again, type: switch, config: { default: finish }, loop: { until: .good, body: score, max: 3, counter: attempt } }
+  - { id: finish, type: end }
+edges:
+  - { source: __start__, target: begin }
+  - { source: begin, target: again }
+  - { source: score, target: again }
+`
+
+// TestMisspeltItemsAndCounters: the plural of an item is no misspelt item, and the item is not in the program for the items.
+func TestMisspeltItemsAndCounters(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ old, new, want string }{
+		{"", "", ""},
+		{"as: mail", "as: mial", `EXPRESSION_PATH_UNKNOWN /nodes/1/config/user_prompt: did you mean "mial"?`},
+		{"items: .mails", "items: .mail", `MAP_ITEMS_INVALID /nodes/1/map/items: mail is a single item, while the node works on it; did you mean "mails"?`},
+		{"counter: attempt", "counter: attmept", `STATE_ASSIGNMENT /nodes/2/loop/counter: did you mean "attempt"?`},
+	} {
+		var got []string
+		for _, f := range found(t, strings.Replace(rounds, tt.old, tt.new, 1)) {
+			got = append(got, fmt.Sprintf("%s %s: %s", f.Code, f.At.Pointer, f.Hint))
+		}
+		if strings.Join(got, "\n") != tt.want {
+			t.Errorf("%s: got %v", tt.new, got)
+		}
 	}
 }

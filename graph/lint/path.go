@@ -83,6 +83,10 @@ func (w *walker) missing(of *shape, name string) bool {
 	}
 	names := of.names()
 	near := suggest.Nearest(name, names)
+	if near != "" && !misspelt(name, near) && (of.rest != nil || of.unsure) && !of.fixed {
+		// Of a name that may be meant beside this one, another can be the misspelt form.
+		near = suggest.Nearest(name, slices.DeleteFunc(slices.Clone(names), func(other string) bool { return !misspelt(name, other) }))
+	}
 	switch {
 	case of.rest == nil && !of.unsure:
 		hint := suggest.Hint(near)

@@ -19,8 +19,13 @@ type stateShapes struct {
 	reducers                map[string]state.Reducer
 	// brought are the nodes that can come after one that brings members of any name; nil if the input of a run may.
 	brought map[*definition.Node]bool
-	// as is the state within a map, by its node, and that of compensations.
-	as map[*definition.Node]*shape
+	// as are the members that the programs of maps and of compensations find in the state besides, by node.
+	as map[*definition.Node]map[string]*shape
+	// last is the state as a node of as sees it. Only one is kept: there may be thousands of nodes, each with thousands of members.
+	last struct {
+		node  *definition.Node
+		state *shape
+	}
 }
 
 // caughtError and failedItem are what a catch and a map put into the state, compensated is what a compensation finds in it.
@@ -35,7 +40,7 @@ var (
 func (l *linter) newStateShapes() *stateShapes {
 	schema := l.program.Document.Value().(map[string]any)["state_schema"]
 	raw, _ := schema.(map[string]any)
-	s := &stateShapes{declared: schemaShape(schema).limited(object), reducers: state.Reducers(raw), as: map[*definition.Node]*shape{}}
+	s := &stateShapes{declared: schemaShape(schema).limited(object), reducers: state.Reducers(raw), as: map[*definition.Node]map[string]*shape{}}
 	if s.declared.kinds == nothing {
 		s.declared = only(object)
 	}
@@ -44,8 +49,7 @@ func (l *linter) newStateShapes() *stateShapes {
 	first := budget(maxWork) // so that the second pass has its own
 	// What assignments write is known from the state before; one pass is enough to know their names.
 	for _, source := range l.sources {
-		key := keyOfAssignment(nodePointer(source.Node), source.Pointer)
-		if key != "" && source.Node.SetState != nil && s.declared.members[key] == nil {
+		if key := assignedKey(source); key != "" && s.declared.members[key] == nil {
 			quiet := l.walker(source.Pointer, source.Node)
 			quiet.quiet++
 			quiet.budget = &first
@@ -117,13 +121,20 @@ func (s *stateShapes) with(written map[string]*shape) *shape {
 
 // at is the state as the programs of a node see it.
 func (s *stateShapes) at(n *definition.Node) *shape {
-	if in := s.as[n]; in != nil {
-		return in
-	}
+	before := s.whole
 	if s.brought != nil && !s.brought[n] {
-		return s.closed
+		before = s.closed
 	}
-	return s.whole
+	if len(s.as[n]) == 0 {
+		return before
+	}
+	if s.last.node != n {
+		in := *before
+		in.members = maps.Clone(before.members)
+		maps.Copy(in.members, s.as[n])
+		s.last.node, s.last.state = n, &in
+	}
+	return s.last.state
 }
 
 // item notes an item of a map, which the other programs of its node find in the state.
@@ -131,10 +142,21 @@ func (s *stateShapes) item(n *definition.Node, item *shape) { s.note(n, n.Map.As
 
 // note notes a member that the programs of a node find in the state.
 func (s *stateShapes) note(n *definition.Node, name string, value *shape) {
-	in := *s.at(n)
-	in.members = maps.Clone(in.members)
-	in.members[name] = value
-	s.as[n] = &in
+	if s.as[n] == nil {
+		s.as[n] = map[string]*shape{}
+	}
+	s.as[n][name] = value
+	s.last.node = nil
+}
+
+// having is a shape whose member has another shape.
+func (s *shape) having(name string, value *shape) *shape {
+	out := *s
+	if out.members = maps.Clone(s.members); out.members == nil {
+		out.members = map[string]*shape{}
+	}
+	out.members[name] = value
+	return &out
 }
 
 // writers are the nodes that write keys of the state, and what of.

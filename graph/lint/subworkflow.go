@@ -62,7 +62,7 @@ func (l *linter) readChild(doc *definition.Document) *child {
 		}
 	}
 	for _, s := range inner.sources {
-		if inner.role(s) == "output_mapping" {
+		if isResult(s) {
 			w := inner.walker(s.Pointer, s.Node)
 			w.quiet++
 			c.result = w.query(s.Query, c.final)

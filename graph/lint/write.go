@@ -136,6 +136,9 @@ func writtenKeys(n *definition.Node) []written {
 	if n.Map != nil && n.Map.FailedAs != "" {
 		keys = append(keys, written{at + "/map/tolerate/as", n.Map.FailedAs})
 	}
+	if n.Loop != nil && n.Loop.Counter != "" {
+		keys = append(keys, written{at + "/loop/counter", n.Loop.Counter})
+	}
 	return keys
 }
 

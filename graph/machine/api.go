@@ -75,6 +75,8 @@ type Config struct {
 	// Title and Labels are what people find the run by. Only the beginning of a run needs them.
 	Title  string            `json:"-"`
 	Labels map[string]string `json:"-"`
+	// Notify are the targets that are notified of the run's events. Only the beginning of a run needs them.
+	Notify []string `json:"-"`
 }
 
 // Status is the state of a run as a whole.

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
@@ -135,6 +136,7 @@ func (m *Machine) begin(input map[string]any, now time.Time) {
 		Priority:          m.cfg.Priority,
 		Title:             m.cfg.Title,
 		Labels:            maps.Clone(m.cfg.Labels),
+		Notify:            slices.Clone(m.cfg.Notify),
 	}
 	bad := m.invalidState(m.main, "")
 	if m.prog.Entry.Type != definition.Start || bad != nil {

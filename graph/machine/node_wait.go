@@ -142,6 +142,9 @@ func (m *Machine) fire(t *token) {
 	}
 }
 
+// maxKeptNamed bounds how many signals that a run keeps the refusal of another one names.
+const maxKeptNamed = 10
+
 // acceptSignal finds the first wait for a signal (spec: execution, 7.3).
 func (m *Machine) acceptSignal(s Signal, now time.Time) (*token, error) {
 	at := problem.Place{ExecutionID: m.cfg.ExecutionID}
@@ -156,9 +159,12 @@ func (m *Machine) acceptSignal(s Signal, now time.Time) (*token, error) {
 	}
 	first := m.find(func(t *token) bool { return t.wait.Kind == WaitSignal })
 	if first == nil {
+		taken := "only a wait with keep (extension early_signals) takes a signal that came before it"
+		if kept := m.prog.Kept(); len(kept) > 0 {
+			taken = "of early signals the run keeps only " + problem.AndList(kept[:min(len(kept), maxKeptNamed)])
+		}
 		return nil, problem.New(problem.SignalNotAwaiting, "the run is %s and awaits no signal", m.Status()).WithReason(problem.NotAwaiting).
-			WithPlace(at).
-			WithHint("Ask Runner.Status what the run waits for; only a wait with keep (extension early_signals) takes a signal that came before it.")
+			WithPlace(at).WithHint("Ask Runner.Status what the run waits for; %s.", taken)
 	}
 	if t == nil {
 		return nil, problem.New(problem.SignalNameMismatch, "the run awaits signal %q, not %q", first.wait.Signal, s.Name).WithReason(problem.NotAwaiting).

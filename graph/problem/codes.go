@@ -409,6 +409,12 @@ const (
 	BlobDamaged Code = "BLOB_DAMAGED"
 	// DefinitionHashMismatch: the text of a stored definition does not match its hash.
 	DefinitionHashMismatch Code = "DEFINITION_HASH_MISMATCH"
+	// DeliveryNotFound: no webhook delivery has this id.
+	DeliveryNotFound Code = "DELIVERY_NOT_FOUND"
+	// WebhookTargetUnknown: a call names a webhook target that is not configured.
+	WebhookTargetUnknown Code = "WEBHOOK_TARGET_UNKNOWN"
+	// WebhookConfigInvalid: the list of webhook targets cannot be used.
+	WebhookConfigInvalid Code = "WEBHOOK_CONFIG_INVALID"
 	// ImportInvalid: a file is not a valid export.
 	ImportInvalid Code = "IMPORT_INVALID"
 )

@@ -76,7 +76,7 @@ func (l *Lease) renew(ctx context.Context) (process string, err error) {
 		return process, nil
 	}
 	if process == "" {
-		process = l.newName()
+		process = ProcessName(l.Label)
 	}
 	asked := time.Now()
 	if err := l.Store.Renew(ctx, process, l.TTL); err != nil {
@@ -95,11 +95,12 @@ func (l *Lease) renew(ctx context.Context) (process string, err error) {
 	return process, nil
 }
 
-func (l *Lease) newName() string {
-	if l.Label == "" {
+// ProcessName returns a name that begins with a label and that no other process has.
+func ProcessName(label string) string {
+	if label == "" {
 		return rand.Text()
 	}
-	return l.Label + "/" + rand.Text()
+	return label + "/" + rand.Text()
 }
 
 // Alive returns the context for what the process does as an owner under a name. It ends with execution.ErrLeaseLost when the lease

@@ -32,6 +32,7 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 	}
 	x = s.add(&b, a)
 	s.keepOwner(x, &b)
+	s.addDeliveries(&b)
 	if b.Bytes != nil {
 		*b.Bytes = x.bytes
 	}

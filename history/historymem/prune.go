@@ -29,7 +29,7 @@ func (s *Store) Prune(ctx context.Context, q history.PruneQuery) (history.PruneP
 	}
 	var trees [][]history.Execution
 	for id := range s.runs {
-		if root := s.tree(id); root != nil && q.Selects(root) && (q.Cursor == "" || older(history.CursorOf(&root[0]), after) > 0) {
+		if root := s.tree(id); root != nil && q.Selects(root) && !s.notifies(root) && (q.Cursor == "" || older(history.CursorOf(&root[0]), after) > 0) {
 			trees = append(trees, root)
 		}
 	}
@@ -51,6 +51,7 @@ func (s *Store) Prune(ctx context.Context, q history.PruneQuery) (history.PruneP
 			}
 			if !q.DryRun {
 				delete(s.runs, tree[i].ID) // it has ended, so nobody owns it
+				s.dropDeliveries(tree[i].ID)
 			}
 		}
 		page.Trees = append(page.Trees, t)

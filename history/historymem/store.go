@@ -23,6 +23,8 @@ type Store struct {
 	definitions []history.StoredDefinition // in the order in which they were stored
 	watches     map[chan change]bool
 	keys        map[string][]byte
+	deliveries  []*delivery // in the order in which they were stored
+	numbered    int64       // the number of the newest
 	closed      bool
 	clock       *storeclock.Clock
 }
@@ -92,7 +94,7 @@ func (s *Store) Close() error {
 	for changes := range s.watches {
 		close(changes)
 	}
-	s.runs, s.processes, s.definitions, s.watches, s.keys, s.closed = nil, nil, nil, nil, nil, true
+	s.runs, s.processes, s.definitions, s.watches, s.keys, s.deliveries, s.closed = nil, nil, nil, nil, nil, nil, true
 	return nil
 }
 

@@ -24,7 +24,7 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 	defer a.giveBack()
 	a.encode(ctx, s, b)
 	err := s.sharePending("the records were not appended",
-		&pending{ctx: ctx, change: a.change, stored: a.stored, size: len(a.text.all) + a.short.BlobBytes()})
+		&pending{ctx: ctx, change: a.change, stored: a.stored, size: len(a.text.all) + a.short.BlobBytes() + deliveryBytes(&b)})
 	if err == nil && b.Bytes != nil {
 		*b.Bytes = b.Execution.Bytes + a.added
 	}
@@ -236,7 +236,7 @@ func storeExecution(c *conn, e *history.Execution, unreadable string, positionSe
 	return err
 }
 
-// storeSideTables stores the definition, a large position and the timers of the batch.
+// storeSideTables stores the definition, a large position, the deliveries and the timers of the batch.
 func storeSideTables(c *conn, b *history.Batch) error {
 	if d := b.Definition; d != nil {
 		if err := insertDefinition(c, d); err != nil {
@@ -244,6 +244,9 @@ func storeSideTables(c *conn, b *history.Batch) error {
 		}
 	}
 	if err := storePosition(c, b); err != nil {
+		return err
+	}
+	if err := storeDeliveries(c, b); err != nil {
 		return err
 	}
 	return storeTimers(c, b)

@@ -92,6 +92,11 @@ func Lookups() map[string]string {
 		"definition": readDefinition, "definition by name": readDefinitionByName, "due timers": dueTimers, "next timer": nextTimer,
 		"short row": readShortRow, "states": readStates, "blob": readBlob, "blobs to drop": dropBlobs,
 		"references to drop": dropBlobRefs,
+		"due deliveries":     dueDeliveries, "delivery": readDelivery, "claim of a delivery": claimDelivery, "end of an attempt": endDeliveryAttempt,
+		"settled delivery": settleDelivery, "pending delivery": pendingDelivery, "attempts to drop": dropDeliveryAttempts,
+		"deliveries to drop": dropDeliveries, "events to drop": dropDeliveryEvents,
+		"deliveries of a run": deliveriesStatement(&history.DeliveryQuery{ExecutionID: "x", States: []history.DeliveryState{history.DeliveryDead}}),
+		"dead deliveries":     deliveriesStatement(&history.DeliveryQuery{States: []history.DeliveryState{history.DeliveryDead}}),
 	}
 }
 

@@ -200,6 +200,15 @@ func prunable(in querier, id string, q *history.PruneQuery, tree *history.Pruned
 	if len(ids) == 0 || ids[0] != id || !q.Selects(runs) {
 		return nil, errNotPrunable
 	}
+	waiting := false
+	for _, member := range ids {
+		if err := in.query(pendingDelivery, func([]driver.Value) error { waiting = true; return nil }, member); err != nil {
+			return nil, err
+		}
+	}
+	if waiting { // somebody has yet to be notified of it
+		return nil, errNotPrunable
+	}
 	root := &runs[0]
 	tree.ExecutionID, tree.DefinitionName, tree.Phase, tree.UpdatedAt = root.ID, root.DefinitionName, root.Phase, root.UpdatedAt
 	tree.Executions = len(ids)
@@ -231,9 +240,9 @@ func dropRun(c *conn, id string) error {
 	return dropSideTables(c, id)
 }
 
-// dropSideTables deletes the position, the timers and the leases of a run. Further tables that refer to runs belong here.
+// dropSideTables deletes the position, the timers, the deliveries and the leases of a run. Further tables that refer to runs belong here.
 func dropSideTables(c *conn, id string) error {
-	for _, text := range []string{dropPosition, dropTimers} {
+	for _, text := range []string{dropPosition, dropTimers, dropDeliveryAttempts, dropDeliveries, dropDeliveryEvents} {
 		if _, err := c.exec(text, id); err != nil {
 			return err
 		}

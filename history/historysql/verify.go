@@ -51,6 +51,11 @@ func (s *Store) Verify(ctx context.Context, executionID string, repair bool, rep
 			return v.counts, failure(doingVerify, err)
 		}
 	}
+	if executionID == "" {
+		if err := v.lostAttempts(); err != nil && primaryCode(err) != sqlite3.SQLITE_CORRUPT {
+			return v.counts, failure(doingVerify, err)
+		}
+	}
 	return v.counts, failure(doingVerify, v.orphans())
 }
 
@@ -119,6 +124,8 @@ type stored struct {
 	seq, created, updated, driven       int64
 	phase, name, projection, unreadable sql.NullString
 	timers, blobs, unseen               int64
+	// notices are the rows about deliveries, lost the deliveries without a body.
+	notices, lost int64
 }
 
 // run checks one run as of one moment.
@@ -136,7 +143,7 @@ func (v *verifier) run(id string) error {
 	case !errors.Is(err, sql.ErrNoRows):
 		return err
 	}
-	if err := tx.QueryRowContext(v.ctx, verifySideTables, id).Scan(&row.timers, &row.blobs, &row.unseen); err != nil {
+	if err := tx.QueryRowContext(v.ctx, verifySideTables, id).Scan(&row.timers, &row.blobs, &row.unseen, &row.notices, &row.lost); err != nil {
 		return err
 	}
 	if row.phase.String == markDeleted {
@@ -180,6 +187,9 @@ func (v *verifier) run(id string) error {
 	}
 	if there, err := v.store.readers.holds(v.ctx, id, audit.Execution.Seq); err != nil || !there {
 		return err // it has been deleted meanwhile
+	}
+	if err := v.lostDeliveries(id, row.lost); err != nil {
+		return err
 	}
 	for _, f := range audit.Findings {
 		v.unread = v.unread || unreadableRecord(f)
@@ -242,6 +252,31 @@ func (v *verifier) addRefs(id string, hashes []string) error {
 	})
 }
 
+// lostDeliveries reports deliveries of which nothing can be sent; a repair deletes them.
+func (v *verifier) lostDeliveries(id string, n int64) error {
+	if n == 0 {
+		return nil
+	}
+	f := history.Finding{ExecutionID: id, Code: problem.RowOrphaned, Hint: hintOrphaned, Message: fmt.Sprintf("the bodies of %d deliveries are missing", n)}
+	return v.fix(&f, func(c *conn) error {
+		_, err := c.exec(dropLostDeliveries, id)
+		return err
+	})
+}
+
+// lostAttempts reports attempts of deliveries that do not exist; a repair deletes them.
+func (v *verifier) lostAttempts() error {
+	var n int64
+	if _, err := v.store.readers.row(v.ctx, lostAttempts, nil, &n); err != nil || n == 0 {
+		return err
+	}
+	f := history.Finding{Code: problem.RowOrphaned, Hint: hintOrphaned, Message: fmt.Sprintf("%d attempts belong to no delivery", n)}
+	return v.fix(&f, func(c *conn) error {
+		_, err := c.exec(dropLostAttempts)
+		return err
+	})
+}
+
 // orphans reports blobs that no run refers to or needs, after all runs have been read. A repair deletes them, unless
 // some run could not be read: it may need them.
 func (v *verifier) orphans() error {
@@ -267,12 +302,13 @@ func (v *verifier) orphans() error {
 
 // withoutRecords reports rows of a run that does not exist.
 func (v *verifier) withoutRecords(id string, row *stored) error {
-	if !row.found && row.timers == 0 && row.blobs == 0 {
+	if !row.found && row.timers == 0 && row.blobs == 0 && row.notices == 0 {
 		return nil
 	}
 	f := history.Finding{
 		ExecutionID: id, Code: problem.RowOrphaned, Hint: hintOrphaned,
-		Message: fmt.Sprintf("the run has no records, but a projection (%t), %d timers and %d references to blobs", row.found, row.timers, row.blobs),
+		Message: fmt.Sprintf("the run has no records, but a projection (%t), %d timers, %d references to blobs and %d rows of deliveries",
+			row.found, row.timers, row.blobs, row.notices),
 	}
 	return v.fix(&f, func(c *conn) error {
 		if found, err := c.one(rowExists, id, int64(1)); err != nil || found != nil {

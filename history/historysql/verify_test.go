@@ -53,7 +53,14 @@ func healthy(t *testing.T) (s *historysql.Store, path string) {
 	ended.Append(s, historytest.Start("w", "host_mediated")...)
 	ended.Append(s, "C ScheduleNode a", "E NodeScheduled a", `E ActivityRequested a {"nodeType":"step","attempt":1,"activityExecutionMode":"host_mediated"}`)
 	ended.Append(s, `E ActivityCompleted a {"nodeType":"step","result":{"r":1}}`, `C CompleteNode a {"output":{"r":1}}`)
-	ended.Append(s, "E ExecutionCompleted")
+	end := ended.Batch("E ExecutionCompleted")
+	end.Deliveries = historytest.Delivers("evt", "{}", historytest.Begin, "ops", "crm")
+	if err := s.Append(t.Context(), end); err != nil {
+		t.Fatal(err)
+	}
+	if _, claimed, err := s.ClaimDelivery(t.Context(), history.DeliveryClaim{DeliveryID: "evt-ops", Attempt: 1, Process: "p", At: historytest.Begin}); !claimed || err != nil {
+		t.Fatal(claimed, err)
+	}
 	waits := historytest.NewTrace(t, "waits")
 	b := waits.Batch(append(historytest.Start("w", "host_mediated"), `E TimerStarted t {"kind":"duration","dueAt":"2030-01-01T00:00:00.000Z"}`)...)
 	b.SetTimers, b.Timers = true, []history.Timer{{Key: "t#1", Due: historytest.Begin}}
@@ -153,6 +160,22 @@ func TestVerifyFindsDamage(t *testing.T) {
 		"wrongly unreadable":    {damage: "UPDATE executions SET problem = 'HISTORY_CORRUPT: x' WHERE execution_id = 'waits'", want: []string{"waits 0 PROJECTION_DIFFERS"}},
 		"a run without records": {damage: "DELETE FROM history WHERE execution_id = 'ended'", want: []string{"ended 0 ROW_ORPHANED"}},
 		"a timer of nobody":     {damage: "INSERT INTO timers VALUES ('nobody', 't#1', 5)", want: []string{"nobody 0 ROW_ORPHANED"}},
+		"a delivery of nobody": {
+			damage: "INSERT INTO deliveries (delivery_id, event_id, execution_id, target, state, due) VALUES ('d', 'e', 'nobody', 'ops', 'pending', 5)",
+			want:   []string{"nobody 0 ROW_ORPHANED"},
+		},
+		"an event of nobody": {
+			damage: "INSERT INTO delivery_events (event_id, execution_id, seq, event, created_at, body) VALUES ('e', 'nobody', 1, 'run.failed', 5, '{}')",
+			want:   []string{"nobody 0 ROW_ORPHANED"},
+		},
+		"a delivery without a body": {
+			damage: "INSERT INTO deliveries (delivery_id, event_id, execution_id, target, state, due) VALUES ('d', 'e', 'ended', 'ops', 'pending', 5)",
+			want:   []string{"ended 0 ROW_ORPHANED"},
+		},
+		"an attempt of no delivery": {
+			damage: "INSERT INTO delivery_attempts (delivery, attempt, process, began_at) VALUES (77, 1, 'p', 5)",
+			want:   []string{"0 ROW_ORPHANED"},
+		},
 		"a timer of the ended":  {damage: "INSERT INTO timers VALUES ('ended', 't#1', 5)", want: []string{"ended 0 ROW_ORPHANED"}},
 		"half deleted": {
 			damage: "UPDATE executions SET phase = 'deleted', problem = 'deleted' WHERE execution_id = 'ended'",

@@ -71,6 +71,8 @@ func run(t *testing.T, open Open, persistent bool) {
 		{kept, "pruning large trees", pruningLarge},
 		{kept, "pruning definitions", pruningDefinitions},
 		{kept, "what trees have used", treeUse},
+		{kept, "pending deliveries keep their run", deliveriesAndPruning},
+		{kept, "pages of deliveries", deliveryPages},
 		{!kept, "keys", keys},
 	} {
 		test(c.name, c.kept, func(t *testing.T) { c.test(t, open(t, nil)) })
@@ -87,6 +89,9 @@ func run(t *testing.T, open Open, persistent bool) {
 		{kept, "refused owners", refusedOwners},
 		{kept, "departed processes", departedProcesses},
 		{kept, "runs without an owner", unowned},
+		{kept, "deliveries", deliveries},
+		{kept, "claims of deliveries", deliveryClaims},
+		{!kept, "one of many senders wins", oneSenderWins},
 		{!kept, "one of many claimers wins", oneClaimerWins},
 		{!kept, "watching", watching},
 	} {

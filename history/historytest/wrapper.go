@@ -114,6 +114,30 @@ func (w *wrapper) Unowned(ctx context.Context, limit int) ([]string, error) {
 	return ask(w, "Unowned", func(s history.Store) ([]string, error) { return s.Unowned(ctx, limit) })
 }
 
+func (w *wrapper) DueDeliveries(ctx context.Context, target string, now time.Time, limit int) ([]history.Delivery, error) {
+	return ask(w, "DueDeliveries", func(s history.Store) ([]history.Delivery, error) { return s.DueDeliveries(ctx, target, now, limit) })
+}
+
+func (w *wrapper) ClaimDelivery(ctx context.Context, c history.DeliveryClaim) (d history.Delivery, claimed bool, err error) {
+	d, err = ask(w, "ClaimDelivery", func(s history.Store) (d history.Delivery, err error) {
+		d, claimed, err = s.ClaimDelivery(ctx, c)
+		return d, err
+	})
+	return d, claimed && err == nil, err
+}
+
+func (w *wrapper) SettleDelivery(ctx context.Context, r history.Settlement) error {
+	return w.call("SettleDelivery", func(s history.Store) error { return s.SettleDelivery(ctx, r) })
+}
+
+func (w *wrapper) ListDeliveries(ctx context.Context, q history.DeliveryQuery) (history.DeliveryPage, error) {
+	return ask(w, "ListDeliveries", func(s history.Store) (history.DeliveryPage, error) { return s.ListDeliveries(ctx, q) })
+}
+
+func (w *wrapper) RequeueDelivery(ctx context.Context, deliveryID string, due time.Time) error {
+	return w.call("RequeueDelivery", func(s history.Store) error { return s.RequeueDelivery(ctx, deliveryID, due) })
+}
+
 func (w *wrapper) Close() error {
 	return w.call("Close", func(s history.Store) error { return s.Close() })
 }

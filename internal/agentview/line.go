@@ -184,11 +184,14 @@ func askedText(b body, prompt string) string {
 }
 
 func compactedText(b body) string {
-	text := "up to " + b.text("upto")
-	if s := b.text("summary"); s != "" {
-		text += ": " + s
+	upto := b.text("upto")
+	switch s := b.text("summary"); {
+	case s != "":
+		return "up to " + upto + ": " + s
+	case b["shrunk"] != nil:
+		return "results up to " + upto + " are previews"
 	}
-	return text
+	return "turns up to " + upto + " are left out"
 }
 
 // Bytes is a size for people.

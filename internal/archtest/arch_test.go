@@ -84,7 +84,7 @@ var rooms = map[string][]string{
 	"internal/mcpserver/elicit":   {"graph/problem", "internal/jsonvalue"},
 	"internal/mcphost":            {"graph/problem"},
 	"internal/doctor":             {"history", "graph/problem", "internal/catalog", "internal/config"},
-	"graph/expr":                  {"graph/problem", "internal/backtrack", "internal/jsonvalue"},
+	"graph/expr":                  {"graph/problem", "internal/backtrack", "internal/jsonvalue", "internal/suggest"},
 	"graph/state":                 {"graph/problem", "internal/jsonvalue", "internal/jsonschema"},
 	"graph/definition":            {"graph/problem", "graph/expr", "graph/state", "internal/jsonvalue", "internal/jsonschema", "internal/suggest", "schemas"},
 	"graph/lint":                  {"graph/problem", "graph/definition", "graph/state", "internal/jsonvalue", "internal/suggest"},

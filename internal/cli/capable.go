@@ -26,7 +26,7 @@ func explainDefinition(err error) error {
 // explainMissing says how a run begins that was refused because something is missing here. or is another way.
 func explainMissing(err error, or string) error {
 	if e, ok := problem.As(err); ok && e.Code == problem.ExecutorNotConfigured {
-		return e.WithHint("Nothing was started. Configure what is missing, or begin all the same with --allow-missing%s.", or)
+		return e.WithHint("Nothing was started. Configure what is missing, or pretend it with --profile demo, or begin all the same with --allow-missing%s.", or)
 	}
 	return err
 }

@@ -236,7 +236,7 @@ func (d *drive) ended(ctx context.Context, run *graph.Run) error {
 	}
 	d.app.summarize(run)
 	if run.Status == machine.Failed && d.session.config.Store != config.Memory {
-		how, flags := "try again from before the failure with", []string(nil)
+		how, flags := "try again from before the failure, with --state or --definition if something is to be corrected, by", []string(nil)
 		if flag := limitFlags[problem.Code(run.ErrorCode)]; flag != "" {
 			how, flags = "continue from before the limit, with a higher one for N, by", []string{flag, "N"}
 		}
@@ -303,8 +303,9 @@ const lastLook = 2 * time.Second
 func (d *drive) ways(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
 	defer cancel()
-	commands := []string{d.session.command("recover", id)}
-	if run, err := d.session.engine.Status(ctx, graph.StatusRequest{ExecutionID: id}); err == nil {
+	commands, watch := []string{d.session.command("recover", id)}, d.session.command("watch", id)
+	if run, err := d.session.engine.Status(ctx, graph.StatusRequest{ExecutionID: id}); err == nil && d.session.addRequiredFlags(ctx, run) == nil {
+		commands[0] = d.session.command("recover", id)
 		var ending []string
 		for i := range run.Pending {
 			if p := &run.Pending[i]; p.NeedsSomebody() && len(ending) < maxWays {
@@ -315,7 +316,7 @@ func (d *drive) ways(ctx context.Context, id string) {
 			commands = ending
 		}
 	}
-	fmt.Fprintf(d.app.stderr, "Continue with:\n  %s\nWatch it with:\n  %s\n", strings.Join(commands, "\n  "), d.session.command("watch", id))
+	fmt.Fprintf(d.app.stderr, "Continue with:\n  %s\nWatch it with:\n  %s\n", strings.Join(commands, "\n  "), watch)
 }
 
 // maxWays is how many waits are named with the command that ends each.

@@ -74,6 +74,9 @@ func (a *app) explainPause(run *graph.Run, s *session) {
 	default:
 		fmt.Fprintf(a.stderr, "  %s (%s) is to be performed by the host\n", waiterText(p), p.NodeType)
 	}
+	if !p.Deadline.IsZero() {
+		fmt.Fprintf(a.stderr, "  %s\n", deadlineText(p, a.now()))
+	}
 	if run.Lacks != nil {
 		fmt.Fprintf(a.stderr, "  %s\n", lackText(run.Lacks))
 	}

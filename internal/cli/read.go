@@ -11,6 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
 // standardInput is the file name that stands for standard input.
@@ -36,8 +37,37 @@ func (a *app) readSource(file, format string) (source, error) {
 		return s, usage("--format: %q is not understood", format).WithHint("Write json or yaml.")
 	}
 	var err error
-	s.text, err = a.readFile(file)
+	if s.text, err = a.readFile(file); errors.Is(err, fs.ErrNotExist) {
+		if e, ok := problem.As(err); ok {
+			return s, e.WithHint("%s", suggest.Hint(a.nearFile(file)))
+		}
+	}
 	return s, err
+}
+
+// nearFile is the definition that somebody probably meant by a file that is not there: NAME.workflow.yaml by NAME, or the file of a
+// similar name in its folder; "" if there is none.
+func (a *app) nearFile(file string) string {
+	entries, err := os.ReadDir(filepath.Dir(a.path(file)))
+	if err != nil {
+		return ""
+	}
+	stem := func(name string) string {
+		name = strings.TrimSuffix(name, filepath.Ext(name))
+		return strings.TrimSuffix(name, ".workflow")
+	}
+	folder, base := filepath.Split(file)
+	var stems []string
+	names := map[string]string{}
+	for _, e := range entries {
+		if kind, name := filepath.Ext(e.Name()), stem(e.Name()); strings.HasSuffix(e.Name(), ".workflow"+kind) && (kind == ".json" || kind == ".yaml" || kind == ".yml") {
+			stems, names[name] = append(stems, name), folder+e.Name()
+		}
+	}
+	if same := names[stem(base)]; same != "" {
+		return same
+	}
+	return names[suggest.Nearest(stem(base), stems)]
 }
 
 // parse reads the text into a document. Its error holds every finding of the text.

@@ -71,44 +71,57 @@ const maxRequestSearch = 1000
 // maxRequestsShown is of how many attempts the status of a run shows the requests.
 const maxRequestsShown = 20
 
-// requestsOf finds the requests of the first attempts that a run waits for, by the ids of what it waits for.
+// requestsOf finds the requests of the first attempts that a run waits for, by the ids of what it waits for. Those that are not among
+// the newest records are left out.
 func (s *session) requestsOf(ctx context.Context, run *graph.Run) (map[string]*history.Record, error) {
 	requests := map[string]*history.Record{}
+	wanted := map[string][]*graph.Pending{}
 	for i := range min(len(run.Pending), maxRequestsShown) {
 		p := &run.Pending[i]
-		r, err := s.requestOf(ctx, p)
-		if err != nil {
+		if !p.Host && !p.Queued && (p.Kind == machine.WaitActivity || p.Kind == machine.WaitDelegate) {
+			wanted[p.ExecutionID] = append(wanted[p.ExecutionID], p)
+		}
+	}
+	for id, pending := range wanted {
+		if err := s.findRequests(ctx, id, pending, requests); err != nil {
 			return nil, err
 		}
-		requests[p.ID] = r
 	}
 	return requests, nil
 }
 
-// requestOf finds the request of an attempt that is under way in process, nil if there is none among the newest records.
-func (s *session) requestOf(ctx context.Context, p *graph.Pending) (*history.Record, error) {
-	if p.Host || p.Queued || p.Kind != machine.WaitActivity && p.Kind != machine.WaitDelegate {
-		return nil, nil
-	}
-	execution, err := s.store.Execution(ctx, p.ExecutionID)
+// findRequests looks for the requests of attempts of one run, the newest records first, until it has met all of them: there is nothing
+// more to find of an attempt that recorded no request.
+func (s *session) findRequests(ctx context.Context, id string, wanted []*graph.Pending, requests map[string]*history.Record) error {
+	execution, err := s.store.Execution(ctx, id)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	const page = 100
-	for last := execution.Seq; last > max(execution.Seq-maxRequestSearch, 0); last -= page {
-		from := max(last-page+1, 1)
-		records, err := s.engine.History(ctx, graph.HistoryRequest{ExecutionID: p.ExecutionID, FromSeq: from, Limit: int(last - from + 1)})
+	for last := execution.Seq; len(wanted) > 0 && last > max(execution.Seq-maxRequestSearch, 0); last -= recordPage {
+		from := max(last-recordPage+1, 1)
+		records, err := s.engine.History(ctx, graph.HistoryRequest{ExecutionID: id, FromSeq: from, Limit: int(last - from + 1)})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for i := range slices.Backward(records) {
 			r := &records[i]
-			if q := &r.Payload; r.Name == history.ActivityRequested && q.NodeID == p.NodeID && max(q.Visit, 1) == p.Visit && max(q.Attempt, 1) == p.Attempt && len(q.Request) > 0 {
-				return r, nil
+			if r.Name != history.ActivityRequested {
+				continue
 			}
+			q := &r.Payload
+			at := slices.IndexFunc(wanted, func(p *graph.Pending) bool {
+				return q.NodeID == p.NodeID && max(q.Visit, 1) == p.Visit && max(q.Attempt, 1) == p.Attempt
+			})
+			if at < 0 {
+				continue
+			}
+			if len(q.Request) > 0 {
+				requests[wanted[at].ID] = r
+			}
+			wanted = slices.Delete(wanted, at, at+1)
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // stateTrail knows the newest state of the records that were read, to say what the next one changes.

@@ -11,6 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 )
 
@@ -116,5 +117,63 @@ func TestStatusSaysWhatWasSent(t *testing.T) {
 	want := fmt.Sprintf("  sent: m \"for ask\"\n  all of it: workflows-engine history r --from %d --limit 1 --full --db runs.db\n", run.Seq)
 	if !strings.Contains(out.String(), want) {
 		t.Errorf("%s does not contain\n%s", out.String(), want)
+	}
+}
+
+// unspoken is an executor that records no request, and does not answer before it is told to.
+type unspoken struct{ asked, answer chan struct{} }
+
+func (x unspoken) Execute(ctx context.Context, req activities.Request) (activities.Result, error) {
+	return asking(x).Execute(ctx, req)
+}
+
+// countedReads counts the records that are read.
+type countedReads struct {
+	graph.Engine
+	records int
+}
+
+func (e *countedReads) History(ctx context.Context, req graph.HistoryRequest) ([]history.Record, error) {
+	records, err := e.Engine.History(ctx, req)
+	e.records += len(records)
+	return records, err
+}
+
+// TestStatusReadsLittle: each record has a state, which may be large. status reads the newest few, also of an attempt of which nothing was
+// recorded that it could show.
+func TestStatusReadsLittle(t *testing.T) {
+	t.Parallel()
+	x := unspoken{make(chan struct{}), make(chan struct{})}
+	s := sampleSession()
+	s.store = historymem.New()
+	runner, err := graph.New(s.store, graph.Options{Activities: x, WaitLimit: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		close(x.answer)
+		if err := runner.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	counted := &countedReads{Engine: runner}
+	s.engine = counted
+	d, err := definition.Parse([]byte(`{"document":{"schema":"s","name":"n","version":"1"},"x-workflows-engine":{"uses":["loop"]},"state_schema":{"type":"object"},
+		"nodes":[{"id":"s","type":"start"},{"id":"again","type":"switch","config":{"default":"do"},"loop":{"while":".i < 200","body":"count","max":200,"counter":"i"}},
+		{"id":"count","type":"set_state","config":{"assignments":{"n":{"jq":".i"}}}},{"id":"do","type":"step","config":{"handler":"h"}},{"id":"e","type":"end"}],
+		"edges":[{"source":"__start__","target":"s"},{"source":"s","target":"again"},{"source":"count","target":"again"},{"source":"do","target":"e"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := runner.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d})
+	if err != nil || len(run.Pending) != 1 || run.Seq < 500 {
+		t.Fatalf("%+v, %v", run, err)
+	}
+	<-x.asked
+	if requests, err := s.requestsOf(t.Context(), run); err != nil || len(requests) != 0 {
+		t.Errorf("%v, %v", requests, err)
+	}
+	if counted.records > 50 {
+		t.Errorf("%d records of %d were read", counted.records, run.Seq)
 	}
 }

@@ -202,6 +202,9 @@ func writeStatus(
 	if l := run.Lacks; l != nil && !slices.ContainsFunc(run.Pending, func(p graph.Pending) bool { return blocks(l, &p) }) {
 		fmt.Fprintf(w, "\n%s\n", lackText(l))
 	}
+	if run.Status == machine.Failed {
+		fmt.Fprintf(w, "\ntry again from before the failure with: %s\n", s.command("retry", run.ExecutionID))
+	}
 	return nil
 }
 
@@ -248,7 +251,7 @@ func writePending(w io.Writer, run *graph.Run, p *graph.Pending, s *session, now
 		fmt.Fprintf(w, "  the attempt before failed: %s\n", strings.TrimSpace(p.LastCode+" "+p.LastError))
 	}
 	if l := run.Lacks; l != nil && blocks(l, p) {
-		fmt.Fprintf(w, "  %s\n", lackText(l))
+		fmt.Fprintf(w, "  %s\n  continue with: %s\n", lackText(l), s.command("recover", run.ExecutionID))
 	}
 	if !p.Deadline.IsZero() {
 		fmt.Fprintf(w, "  %s\n", deadlineText(p, now))
@@ -301,8 +304,10 @@ func agentText(p *graph.Pending, agent agentview.Status) string {
 func deadlineText(p *graph.Pending, now time.Time) string {
 	attempt := (p.Kind == machine.WaitActivity || p.Kind == machine.WaitDelegate) && !p.Host && p.ExternalTaskID == "" && p.Steps == 0
 	switch at := timeText(p.Deadline); {
-	case p.Deadline.After(now):
+	case p.Deadline.After(now) && attempt:
 		return "until " + at + " at the latest"
+	case p.Deadline.After(now):
+		return "until " + at + " at the latest; then a server, worker or recover ends it"
 	case attempt:
 		return "its time was over at " + at + "; the timeout restarts when a process claims it"
 	default:

@@ -66,6 +66,7 @@ func TestADeadlineThatHasPassed(t *testing.T) {
 	t.Parallel()
 	for want, p := range map[string]graph.Pending{
 		"until 2026-05-01 12:00:01Z at the latest":                                                 {Kind: machine.WaitActivity, Deadline: noon.Add(time.Second)},
+		"until 2026-05-01 12:00:02Z at the latest; then a server, worker or recover ends it":       {Kind: machine.WaitSignal, Deadline: noon.Add(2 * time.Second)},
 		"its time was over at 2026-05-01 12:00:00Z; the timeout restarts when a process claims it": {Kind: machine.WaitActivity, Deadline: noon},
 		"its time was over at 2026-05-01 11:59:59Z; the next server, worker or recover ends it":    {Kind: machine.WaitInterrupt, Deadline: noon.Add(-time.Second)},
 		"its time was over at 2026-05-01 11:59:58Z; the next server, worker or recover ends it":    {Kind: machine.WaitActivity, Host: true, Deadline: noon.Add(-2 * time.Second)},

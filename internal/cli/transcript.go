@@ -339,7 +339,13 @@ func (w *transcriptWriter) about(r *history.Record, kind string, body map[string
 		}
 		return text
 	case "compacted":
-		return w.part("up to", word("upto")) + w.part("summary", word("summary"))
+		what := "turns summed up, up to"
+		if body["shrunk"] != nil {
+			what = "results that are previews, up to"
+		} else if body["dropped"] != nil {
+			what = "turns left out, up to"
+		}
+		return w.part(what, word("upto")) + w.part("summary", word("summary"))
 	case "answer":
 		return w.value("answered", r.Payload.SignalPayload)
 	case "rest":

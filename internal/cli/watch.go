@@ -57,7 +57,7 @@ func (a *app) watch(ctx context.Context, id string, o watchOptions) error {
 		s.view.settle(run)
 		switch {
 		case ctx.Err() != nil:
-			fmt.Fprintf(a.stderr, "\ninterrupted; run %s goes on without this command\n", id)
+			fmt.Fprintf(a.stderr, "\nstopped watching; run %s goes on as before\n", id)
 			d.ways(ctx, id)
 			return silent{exitInterrupted}
 		case err != nil:

@@ -15,6 +15,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
 func newWorkflows(a *app) *cobra.Command {
@@ -147,6 +148,8 @@ func (a *app) definitionFile(named, flag string) (string, error) {
 	switch {
 	case isPath:
 		return named, nil // reading it says what is wrong
+	case dir == "" && a.nearFile(named) != "":
+		return "", usage("there is no file %s", named).WithHint("%s", suggest.Hint(a.nearFile(named)))
 	case dir == "":
 		return "", usage("there is no file %s", named).WithHint("To run a workflow by its name, name its folder with --workflow-dir or %s.", envname.WorkflowDir)
 	}

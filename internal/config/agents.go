@@ -44,7 +44,10 @@ func (f *Flags) loadAgents(c *Config, env Environment) error {
 	list, findings := agentfile.Parse(text, around)
 	if list == nil {
 		e := problem.New(problem.UsageError, "%s is not valid", placeOf(s.from, file))
-		if file != "" {
+		if whole, _ := agentfile.Parse(text, c.AroundAgents(file)); whole != nil {
+			e.Message = placeOf(s.from, file) + " names what is not configured"
+			e = e.WithHint("The list itself is valid. Set what is missing, or leave out of the list what needs it.")
+		} else if file != "" {
 			e = e.WithHint("See workflows-engine agent validate %s.", file)
 		}
 		e.Findings = findings

@@ -132,7 +132,7 @@ func waitOf(run *graph.Run, id string) any {
 // at follows a pointer (RFC 6901) into a value.
 func at(v any, pointer string) (any, error) {
 	if pointer != "" && pointer[0] != '/' {
-		return nil, fmt.Errorf("the pointer %q does not begin with /", pointer)
+		return nil, fmt.Errorf("the pointer %q does not begin with /, as in /items/0", pointer)
 	}
 	read := ""
 	for _, token := range jsonvalue.PointerTokens(pointer) {

@@ -185,6 +185,13 @@ func TestCatalog(t *testing.T) {
 		t.Error(text)
 	}
 
+	// Two of one name and version are told apart by their hashes, and have their name beside them.
+	r.write(t, "twin", asks("one", "1", `{}`))
+	if text := r.raw("workflow_catalog", nil).text; strings.Count(text, "\none is ") != 2 {
+		t.Error(text)
+	}
+	r.remove("twin")
+
 	// A broken file: its last good version is listed, started, and the answer says so.
 	r.write(t, "one", "{")
 	got = r.ok("workflow_catalog", object{"definition_ref": "one"})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -188,6 +189,9 @@ func (p *catalogRows) answer(found []*catalog.Workflow, from, limit int, full bo
 		}
 		rows = append(rows, row)
 		line := fmt.Sprintf("%s (%s)", found[next].Ref, problem.Clip(found[next].Version, problem.MaxQuoted))
+		if !strings.HasPrefix(found[next].Ref, found[next].Name) {
+			line = problem.Clip(found[next].Name, problem.MaxQuoted) + " is " + line // a hash, where several have this name and version
+		}
 		if found[next].Description != "" {
 			line += ": " + problem.Clip(found[next].Description, maxCatalogText)
 		}

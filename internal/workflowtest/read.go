@@ -12,6 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/graphtest"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
@@ -275,7 +276,9 @@ func duration(v jsonobject.Value) time.Duration {
 		return 0
 	}
 	d, err := definition.ParseDuration(text)
-	if err != nil || !durationPattern().MatchString(text) {
+	if e, ok := problem.As(err); ok {
+		v.Fail("pattern", "invalid duration %q", text).Hint = e.Hint
+	} else if !durationPattern().MatchString(text) {
 		v.Fail("pattern", "invalid duration %q", text).Hint = `write digits and one unit of ms, s, m or h, for example "90s"`
 	}
 	return d

@@ -123,7 +123,7 @@ func (x *expectation) compare(out *graphtest.Outcome) (list []Difference) {
 		}
 	}
 	if x.hasElapsed && x.elapsed != out.Elapsed {
-		differ("elapsed", x.elapsed.String(), out.Elapsed.String())
+		differ("elapsed", durationText(x.elapsed), durationText(out.Elapsed))
 	}
 	return list
 }

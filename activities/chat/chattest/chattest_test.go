@@ -66,6 +66,10 @@ func TestScript(t *testing.T) {
 	if asked := s.Asked(); len(asked) != 6 || asked[2].Messages[0].Text != "Paris" || asked[2].Number != 3 || s.Left() != 1 {
 		t.Errorf("asked %+v, %d left", asked, s.Left())
 	}
+	s.Play(chattest.Text("anew"))
+	if _, answer := ask(t, s, says("x")); !strings.Contains(answer, "anew") || len(s.Asked()) != 1 || s.Left() != 0 {
+		t.Errorf("%s, asked %d times, %d left", answer, len(s.Asked()), s.Left())
+	}
 }
 
 // TestStreamed: the usage comes only to those who want it.

@@ -32,7 +32,7 @@ type Server struct {
 // Serve serves at an address of this machine until the test ends.
 func Serve(t testing.TB, script ...Reply) *Server {
 	t.Helper()
-	s := &Server{t: t, script: script}
+	s := &Server{t: t, script: slices.Clone(script)}
 	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(s.Close)
 	return s
@@ -41,7 +41,7 @@ func Serve(t testing.TB, script ...Reply) *Server {
 // ServeInMemory is Serve for a bubble of testing/synctest. Only the server's Client reaches it.
 func ServeInMemory(t testing.TB, script ...Reply) *Server {
 	t.Helper()
-	s := &Server{t: t, script: script}
+	s := &Server{t: t, script: slices.Clone(script)}
 	s.Server = enginetest.Serve(t, http.HandlerFunc(s.serve))
 	return s
 }
@@ -51,6 +51,13 @@ func (s *Server) Then(replies ...Reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.script = append(s.script, replies...)
+}
+
+// Play begins another script: what was left of the one before is gone, and Asked begins anew.
+func (s *Server) Play(script ...Reply) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.script, s.asked = slices.Clone(script), nil
 }
 
 // Left returns how many replies have not been given.

@@ -1,4 +1,5 @@
 SELECT execution_id FROM (
     SELECT DISTINCT execution_id FROM history UNION SELECT execution_id FROM executions
     UNION SELECT execution_id FROM timers UNION SELECT execution_id FROM blob_refs
+    UNION SELECT execution_id FROM deliveries UNION SELECT execution_id FROM delivery_events
 ) ORDER BY execution_id

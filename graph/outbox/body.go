@@ -1,0 +1,66 @@
+package outbox
+
+import (
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/runview"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/runjson"
+)
+
+// MaxBody is the most that is sent, in bytes. A longer body goes without what the workflow works with.
+const MaxBody = 256 << 10
+
+// maxText is how much of an error or a reason is left in a body that would be too long otherwise.
+const maxText = 4 << 10
+
+// body is what targets are sent: the event, and the run as the status of it has it. A body that would be too long leaves out states, then
+// results and what waits hold, then the waits, and says so.
+func body(event history.RunEvent, id string, at time.Time, run *runview.Run, hide history.Redaction) []byte {
+	text := encode(event, id, at, run, hide, false)
+	for _, shrink := range []func(*runview.Run){withoutStates, withoutValues, withoutWaits} {
+		if len(text) <= MaxBody {
+			break
+		}
+		shrink(run)
+		text = encode(event, id, at, run, hide, true)
+	}
+	return text
+}
+
+func encode(event history.RunEvent, id string, at time.Time, run *runview.Run, hide history.Redaction, truncated bool) []byte {
+	m := jsonvalue.Ordered{{"event", string(event)}, {"event_id", id}, {"created_at", history.FormatTimestamp(at)}}
+	if truncated {
+		m.Put("truncated", true)
+	}
+	m.Put("run", runjson.Full(run))
+	return hide.Text(m.Append(nil))
+}
+
+func withoutStates(run *runview.Run) {
+	run.State, run.FinalState = nil, nil
+	for i := range run.Pending {
+		run.Pending[i].State = nil
+	}
+}
+
+func withoutValues(run *runview.Run) {
+	run.Result = nil
+	for i := range run.Pending {
+		p := &run.Pending[i]
+		p.Config, p.OutputSchema, p.ResumeSchema, p.Show, p.DelegateInput, p.Totals = nil, nil, nil, nil, nil, nil
+	}
+}
+
+func withoutWaits(run *runview.Run) {
+	run.Pending, run.Maps, run.KeptSignals, run.Rollbacks, run.Warnings = nil, nil, nil, nil, nil
+	run.Error, run.Reason = beginning(run.Error), beginning(run.Reason)
+}
+
+func beginning(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	return string([]rune(text[:maxText])) // a character that is cut in two becomes U+FFFD
+}

@@ -1,0 +1,81 @@
+package outbox
+
+import (
+	"crypto/rand"
+	"strings"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/runview"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// Box makes the deliveries of events.
+type Box struct {
+	Targets Targets
+	Now     func() time.Time
+	// Redaction is what bodies hide.
+	Redaction history.Redaction
+	// Sender sends them; nil where other processes do.
+	Sender *Sender
+}
+
+// Stored notes deliveries that are in the store now.
+func (b *Box) Stored(ds []history.Delivery) {
+	if b.Sender != nil {
+		b.Sender.Stored(ds)
+	}
+}
+
+// Deliveries returns what targets are notified of by a batch after which a run stands as after says, nil if nothing is: only of root runs
+// is anybody notified. A target that is not known here gets every event: the process that has it knows which it wants. view is asked
+// where the run stands, if it is needed.
+func (b *Box) Deliveries(before history.Phase, after *history.Execution, records []history.Record, view func() *runview.Run) []history.Delivery {
+	if after.Parent != "" || len(history.Ancestors(after.ID)) > 0 {
+		return nil
+	}
+	event := eventOf(before, after.Phase, records)
+	if event == "" {
+		return nil
+	}
+	var out []history.Delivery
+	for _, name := range b.Targets.withAll(after.Notify) {
+		if t, known := b.Targets[name]; known && !t.wants(event) {
+			continue
+		}
+		out = append(out, history.Delivery{ID: newID("dlv_"), Event: event, Target: name})
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	at, id := b.Now(), newID("evt_")
+	body := body(event, id, at, view(), b.Redaction)
+	for i := range out {
+		d := &out[i]
+		d.EventID, d.Body, d.CreatedAt, d.Due = id, body, at, at
+	}
+	return out
+}
+
+func newID(prefix string) string { return prefix + strings.ToLower(rand.Text()) }
+
+// eventOf returns the event that records bring, "" if they bring none. A run that is interrupted brings one with each question.
+func eventOf(before, after history.Phase, records []history.Record) history.RunEvent {
+	switch after {
+	case history.PhaseCompleted:
+		return history.RunCompleted
+	case history.PhaseFailed:
+		return history.RunFailed
+	case history.PhaseCancelled:
+		return history.RunCancelled
+	case history.PhaseInterrupted:
+		if before != history.PhaseInterrupted {
+			return history.RunInterrupted
+		}
+		for i := range records {
+			if records[i].Name == history.InterruptRaised {
+				return history.RunInterrupted
+			}
+		}
+	}
+	return ""
+}

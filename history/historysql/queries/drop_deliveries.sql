@@ -1,0 +1,1 @@
+DELETE FROM deliveries WHERE execution_id = ?1

@@ -1,0 +1,1 @@
+DELETE FROM delivery_events WHERE execution_id = ?1

@@ -1,0 +1,1 @@
+DELETE FROM delivery_attempts WHERE delivery NOT IN (SELECT number FROM deliveries)
