@@ -90,9 +90,13 @@ type Request struct {
 	Repair map[string]any
 	// State returns a deep copy of the workflow state as the node sees it.
 	State func() map[string]any
-	// Heartbeat tells the engine that the attempt is alive; details may be nil. Never nil itself.
+	// Heartbeat tells the engine that the attempt is alive; details may be nil. Never nil itself. Nothing of it is recorded.
 	Heartbeat func(details map[string]any)
 }
+
+// HeartbeatText is the member of a heartbeat's details for text as it arrives, such as a model's: what has come since the last heartbeat. It
+// reaches who waits for the run, and no log.
+const HeartbeatText = "text"
 
 // Time is the time that the expressions of a request see: when it was requested, else now.
 func (r *Request) Time(now func() time.Time) time.Time {

@@ -143,7 +143,17 @@ func (r *Runner) view(ctx context.Context, x *execution.Run) (*Run, error) {
 func (r *Runner) viewChild(ctx context.Context, x *execution.Run, w *Pending) (*Run, error) {
 	c := r.runs.Hold(w.ChildExecutionID)
 	defer r.runs.Drop(c)
-	v, err := r.view(ctx, c)
+	// Another process may have gone on with it. Nobody has looked yet if the run also waits for something else.
+	err := r.reading(ctx, c, func(c *execution.Run, _ *execution.Work) error {
+		if c.Attempts() > 0 {
+			return nil
+		}
+		return c.Refresh(ctx)
+	})
+	var v *Run
+	if err == nil || errors.Is(err, problem.DefinitionNotFound) {
+		v, err = r.view(ctx, c)
+	}
 	if !errors.Is(err, problem.ExecutionNotFound) {
 		if err != nil {
 			return nil, err

@@ -388,3 +388,39 @@ func TestChildrenRunWhileTheCallWaits(t *testing.T) {
 		wantStatus(t, status(t, r, "p"), machine.Completed)
 	})
 }
+
+// TestStatusBesideABranchThatAnotherProcessContinues: a run that waits in one branch also shows what its subworkflow in another branch
+// waits for now, whoever has gone on with it. A process that showed the old would have its host perform it again.
+func TestStatusBesideABranchThatAnotherProcessContinues(t *testing.T) {
+	t.Parallel()
+	store := historymem.New()
+	var pair [2]*graph.Runner
+	for i := range pair {
+		pair[i] = newRunner(t, store, graph.Options{DefaultMode: machine.HostMediated})
+		register(t, pair[i], "urn:child", workflow(t, "child", []string{startNode(), tool("c"), tool("d"), endNode()}, "s c", "c d", "d e"))
+	}
+	d := workflow(t, "parent", []string{
+		startNode(), fork("p", "all", "v", "a"), subworkflow("v", "urn:child"), tool("a"), endNode(),
+	}, "s p", "p e", "v e", "a e")
+	start(t, pair[0], "r", d, nil)
+	nodes := func(r *graph.Runner) (found []string) {
+		for _, p := range status(t, r, "r").Pending {
+			found = append(found, p.NodeID)
+		}
+		slices.Sort(found)
+		return found
+	}
+	want := func(nodeIDs ...string) {
+		t.Helper()
+		for i, r := range pair {
+			if got := nodes(r); !slices.Equal(got, nodeIDs) {
+				t.Errorf("process %d shows %v, want %v", i, got, nodeIDs)
+			}
+		}
+	}
+	want("a", "c")
+	submit(t, pair[1], "r:sub:v", "c", nil)
+	want("a", "d")
+	submit(t, pair[0], "r:sub:v", "d", nil)
+	want("a")
+}

@@ -242,19 +242,7 @@ func (s sentinel) run() {
 			everything["workflows-engine "+strings.Join(args, " ")] = commandLine(t, db, args...)
 		}
 	}
-	for where, text := range everything {
-		for _, key := range []string{modelKey, toolKey} {
-			for _, form := range []string{
-				key, "sentinel", strings.ReplaceAll(key, "/", `\/`), url.QueryEscape(key), url.PathEscape(key), hex.EncodeToString([]byte(key)),
-				base64.StdEncoding.EncodeToString([]byte(key)), base64.URLEncoding.EncodeToString([]byte(key)),
-			} {
-				if i := strings.Index(text, form); i >= 0 {
-					t.Errorf("%s hold a key: …%q…", where, text[max(0, i-60):min(len(text), i+40)])
-					break
-				}
-			}
-		}
-	}
+	noneHolds(t, everything, modelKey, toolKey)
 	// A mask must replace each key.
 	for where, mask := range map[string]string{
 		"the database at the end": "[secret]", "the answers of the tools": "[secret]", "the log": "[REDACTED]",
@@ -265,6 +253,24 @@ func (s sentinel) run() {
 	} {
 		if !strings.Contains(everything[where], mask) {
 			t.Errorf("%s do not hold %s: the test proves nothing", where, mask)
+		}
+	}
+}
+
+// noneHolds searches texts for keys, in every form in which one may be written.
+func noneHolds(t *testing.T, everything map[string]string, keys ...string) {
+	t.Helper()
+	for where, text := range everything {
+		for _, key := range keys {
+			for _, form := range []string{
+				key, "sentinel", strings.ReplaceAll(key, "/", `\/`), url.QueryEscape(key), url.PathEscape(key), hex.EncodeToString([]byte(key)),
+				base64.StdEncoding.EncodeToString([]byte(key)), base64.URLEncoding.EncodeToString([]byte(key)),
+			} {
+				if i := strings.Index(text, form); i >= 0 {
+					t.Errorf("%s hold a key: …%q…", where, text[max(0, i-60):min(len(text), i+40)])
+					break
+				}
+			}
 		}
 	}
 }

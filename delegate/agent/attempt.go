@@ -136,7 +136,7 @@ func (w *attempt) begin(ctx context.Context, e agentloop.Effect) {
 			return // it was stopped: that says nothing about the tool or the model
 		}
 		select {
-		case w.inputs <- outcome{e.ID(), in}:
+		case w.inputs <- outcome{e.ID(), w.masked(in)}:
 		case <-ctx.Done():
 		}
 	})

@@ -20,6 +20,9 @@ type Config struct {
 	Agents map[string]Agent
 	// Hooks decide about calls and turns of all agents.
 	Hooks Hooks
+	// Mask returns a text without secrets, nil if there are none. It is applied to all that tools and models return before it is recorded and
+	// before a model reads it: texts, arguments, member names, errors, and text as it arrives. What masks must be too long to be a word.
+	Mask func(text string) string
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 }

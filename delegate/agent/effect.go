@@ -26,16 +26,17 @@ func (w *attempt) perform(ctx context.Context, e agentloop.Effect, totals map[st
 		}
 		return agentloop.ToolsListed{Key: e.Key, Tools: l.tools, System: l.said}
 	case agentloop.AskModel:
-		return w.ask(ctx, &e, worked)
+		return w.ask(ctx, &e, worked, totals)
 	case agentloop.CallTool:
-		output, failure := w.call(ctx, &e)
+		output, failure := w.call(ctx, &e, totals)
 		return agentloop.ToolReturned{Key: e.Key, Output: output, Failure: failure, Worked: worked()}
 	case agentloop.FetchResult:
-		output, failure := w.fetch(ctx, &e)
+		output, failure := w.fetch(ctx, &e, totals)
 		return agentloop.ToolReturned{Key: e.Key, Output: output, Failure: failure, Worked: worked()}
 	case agentloop.Decide:
 		return w.decide(ctx, &e, totals)
 	case agentloop.Rest:
+		w.beat(e.Agent, e.Key, atWaiting, totals, nil)
 		_ = wait.For(ctx, e.Until.Sub(w.agents.now()))
 		return agentloop.Woken{Key: e.Key}
 	default:
@@ -44,20 +45,16 @@ func (w *attempt) perform(ctx context.Context, e agentloop.Effect, totals map[st
 }
 
 // ask asks a model.
-func (w *attempt) ask(ctx context.Context, e *agentloop.AskModel, worked func() time.Duration) agentloop.Input {
+func (w *attempt) ask(ctx context.Context, e *agentloop.AskModel, worked func() time.Duration, totals map[string]any) agentloop.Input {
 	ctx, stop := context.WithTimeoutCause(ctx, e.Timeout, errTurn)
 	defer stop()
 	req := e.Request
 	req.Key = w.key(e.Key)
-	received, activity := 0, "model"
-	if e.Compacts {
-		activity = "compacting"
+	arriving := w.arrivingText(e, totals)
+	if !e.Compacts { // a summary is for the agent alone
+		req.OnText = arriving.add
 	}
-	beat := func() {
-		w.req.Heartbeat(map[string]any{"agent": e.Agent, "key": e.Key, "activity": activity, "model": e.Model.Model, "received_chars": received})
-	}
-	req.OnText = func(text string) { received += len([]rune(text)); beat() }
-	beat()
+	w.beatModel(e, totals, map[string]any{"received_chars": 0})
 	model, ok := w.agents.config.Models[e.Model.Name]
 	if !ok {
 		return agentloop.ModelFailed{
@@ -66,6 +63,7 @@ func (w *attempt) ask(ctx context.Context, e *agentloop.AskModel, worked func() 
 		}
 	}
 	reply, err := guarded(ctx, w, "the model", func() (chat.Reply, error) { return model.Chat.Chat(ctx, req) })
+	arriving.end()
 	if err == nil {
 		return agentloop.ModelReplied{Key: e.Key, Try: e.Try, Reply: reply, Worked: worked()}
 	}
@@ -92,10 +90,10 @@ var (
 )
 
 // call calls a tool. Whatever the tool does, there is a result.
-func (w *attempt) call(ctx context.Context, e *agentloop.CallTool) (any, *agentloop.Failure) {
+func (w *attempt) call(ctx context.Context, e *agentloop.CallTool, totals map[string]any) (any, *agentloop.Failure) {
 	ctx, stop := context.WithTimeoutCause(ctx, e.Timeout, errTool)
 	defer stop()
-	w.req.Heartbeat(map[string]any{"agent": e.Agent, "key": e.Key, "activity": "tool", "tool": e.Tool})
+	w.beat(e.Agent, e.Key, atTool, totals, map[string]any{"tool": e.Tool})
 	output, err := guarded(ctx, w, "the tool", func() (any, error) {
 		set, err := w.agents.owner(ctx, e.Agent, e.Tool)
 		if err == nil {

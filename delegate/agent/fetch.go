@@ -37,12 +37,12 @@ func (r *results) number(key string) int {
 }
 
 // fetch reads a part of a recorded result. The journal has it: an agent keeps no result in memory that its model does not see.
-func (w *attempt) fetch(ctx context.Context, e *agentloop.FetchResult) (any, *agentloop.Failure) {
+func (w *attempt) fetch(ctx context.Context, e *agentloop.FetchResult, totals map[string]any) (any, *agentloop.Failure) {
 	n := w.results.number(e.Ref)
 	if n == 0 {
 		return nil, agentloop.NoResult(e.Ref)
 	}
-	w.req.Heartbeat(map[string]any{"agent": e.Agent, "key": e.Key, "activity": "tool", "tool": e.Tool()})
+	w.beat(e.Agent, e.Key, atTool, totals, map[string]any{"tool": e.Tool()})
 	step, err := w.journal.Step(ctx, n)
 	if err != nil {
 		return nil, failure(err)

@@ -149,7 +149,7 @@ func (a *agent) outstanding(to []Effect) []Effect {
 		r := &a.room
 		return append(to, AskModel{Key: a.roomKey(), Agent: a.cfg.Name, Try: r.try, Model: *r.model, Request: *r.req, Compacts: true, Timeout: duration(a.cfg.TurnTimeoutMs)})
 	case pausing:
-		return append(to, Rest{Key: a.waitKey(), Until: a.until})
+		return append(to, Rest{Key: a.waitKey(), Agent: a.cfg.Name, Until: a.until})
 	case turned:
 		return append(to, Decide{Key: a.turnKey(), Agent: a.cfg.Name, Timeout: duration(a.cfg.ToolTimeoutMs)})
 	case calling:

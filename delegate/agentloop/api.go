@@ -94,8 +94,8 @@ type Decide struct {
 
 // Rest pauses before a model is asked again.
 type Rest struct {
-	Key   string
-	Until time.Time
+	Key, Agent string
+	Until      time.Time
 }
 
 // ID implements Effect.

@@ -27,7 +27,10 @@ var failures = []problem.Code{
 	problem.MCPConnectionClosed, problem.MCPClientError, problem.DelegateProtocolUnsupported, problem.DelegateAgentNotFound,
 	problem.DelegateProtocolError, problem.AgentConfigInvalid, problem.AgentTurnsExceeded, problem.AgentToolCallsExceeded, problem.AgentTokensExceeded,
 	problem.AgentCostExceeded, problem.AgentTimeExceeded, problem.AgentLoopDetected, problem.AgentOutputParse, problem.AgentOutputSchema,
-	problem.AgentOutputCut, problem.AgentContextExceeded, problem.AgentStopped, problem.AgentJournalInvalid, problem.A2AConfigInvalid, problem.A2ACredentialsMissing, problem.A2AProviderError,
+	problem.AgentOutputCut, problem.AgentContextExceeded, problem.AgentStopped, problem.AgentJournalInvalid,
+	problem.KnowledgeRefInvalid, problem.KnowledgeFormatUnsupported, problem.SkillUnknown, problem.APIServiceUnknown, problem.APIPathForbidden,
+	problem.APIMethodForbidden, problem.APIBodyTooLarge, problem.APIResponseTooLarge, problem.APIRawBodyNotText, problem.APICredentialsMissing,
+	problem.APIUnreachable, problem.A2AConfigInvalid, problem.A2ACredentialsMissing, problem.A2AProviderError,
 	problem.A2ATaskFailed,
 }
 

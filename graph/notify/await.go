@@ -124,7 +124,15 @@ func (c *Waiting) sleep(ctx context.Context, w *Waiter, d time.Duration, limit W
 		case <-limit.End:
 			return false
 		case <-w.signal:
-			return true
+			for { // what happened before the run changed
+				select {
+				case p := <-w.progress:
+					limit.Progress(p)
+					continue
+				default:
+				}
+				return true
+			}
 		case <-t.C:
 			return true
 		case <-ctx.Done():

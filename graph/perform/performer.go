@@ -142,6 +142,10 @@ func (p *Performer) heartbeat(executionID string, e *machine.EffectBase) func(ma
 		b := beat
 		b.Details = maps.Clone(details)
 		p.Alive(b)
-		p.Log.Debug("attempt is alive", logRun, executionID, logKey, e.EffectKey, logDetails, details)
+		if p.Log.Enabled(context.Background(), slog.LevelDebug) {
+			shown := maps.Clone(details)
+			delete(shown, activities.HeartbeatText)
+			p.Log.Debug("attempt is alive", logRun, executionID, logKey, e.EffectKey, logDetails, shown)
+		}
 	}
 }

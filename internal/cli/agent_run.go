@@ -50,6 +50,7 @@ the agent, and prints its id.`,
 	cmd.Flags().StringVar(&o.id, "id", "", "the run's `id` (default a new UUID)")
 	o.answers.register(cmd.Flags())
 	registerWait(cmd.Flags(), &o.wait)
+	registerStream(cmd.Flags(), &o.driveOptions)
 	cmd.Flags().BoolVar(&o.json, "json", false, "print where the run stands as JSON, instead of the answer alone")
 	cmd.Flags().BoolVar(&o.detach, "detach", false, "begin the run, print its id and leave it to a server or worker")
 	cmd.PreRunE = exclusive("detach", "wait")

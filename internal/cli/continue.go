@@ -26,6 +26,12 @@ func registerDrive(set *pflag.FlagSet, o *driveOptions) {
 	set.StringVar(&o.mode, flagMode, "", "who performs activities: in_process (what is configured here) or host_mediated (whoever submits)")
 	registerWait(set, &o.wait)
 	set.BoolVar(&o.json, "json", false, "print where the run stands as JSON, instead of its result alone")
+	registerStream(set, o)
+}
+
+// registerStream adds the flag that keeps the words of models from being printed as they arrive.
+func registerStream(set *pflag.FlagSet, o *driveOptions) {
+	set.BoolVar(&o.noStream, "no-stream", false, "on a terminal, do not print what models of agents say as it arrives")
 }
 
 // registerWait adds the flag that bounds how long a command waits for a run. Without the flag the limit stays nil.

@@ -28,6 +28,8 @@ type driveOptions struct {
 	mode string
 	// definition is the file of the run's definition, needed only for runs whose definition is not stored.
 	definition string
+	// noStream keeps what models of agents say from being printed on a terminal as it arrives.
+	noStream bool
 }
 
 // drive continues a run until it has ended or waits for something that is not at hand.
@@ -44,12 +46,18 @@ type drive struct {
 	cancelling bool
 	// reported: it has been said that another process owns the run.
 	reported bool
+	// text prints what models of agents say as it arrives; nil where nobody sees it.
+	text *replyPrinter
 }
 
 func (a *app) drive(s *session, o driveOptions) *drive {
 	d := &drive{driveOptions: o, app: a, session: s, caller: graph.Caller{Wait: graph.Wait{Set: true}}}
 	if o.wait != nil {
 		d.deadline = a.now().Add(*o.wait)
+	}
+	if a.terminal != nil && !o.noStream {
+		d.text = &replyPrinter{out: a.stderr, clean: s.oneLine, paint: a.paint, columns: a.terminal}
+		d.caller.Wait.Progress = d.text.progress
 	}
 	return d
 }
@@ -101,6 +109,9 @@ func (d *drive) rest(ctx context.Context, run *graph.Run) (*graph.Run, error) {
 	}
 	d.session.view.follow()
 	next, err := d.continueFor(ctx, run.ExecutionID, left)
+	if d.text != nil {
+		d.text.end()
+	}
 	if err != nil {
 		return run, err
 	}
@@ -155,7 +166,7 @@ func (d *drive) goesOn(run *graph.Run) bool {
 func (d *drive) change(ctx context.Context, run *graph.Run) (*graph.Run, error) {
 	d.session.view.follow()
 	return d.session.engine.Status(ctx, graph.StatusRequest{
-		ExecutionID: run.ExecutionID, Since: run.Seq, Wait: graph.Wait{Set: true, Limit: min(d.left(), statusInterval)},
+		ExecutionID: run.ExecutionID, Since: run.Seq, Wait: graph.Wait{Set: true, Limit: min(d.left(), statusInterval), Progress: d.caller.Wait.Progress},
 	})
 }
 

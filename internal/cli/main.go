@@ -30,6 +30,8 @@ type app struct {
 	screen *screen
 	// columns is how wide the terminal is that stdout is; 0 if it is none.
 	columns func() int
+	// terminal is how wide the terminal is that stderr is; nil if it is none.
+	terminal func() int
 	// interactive is true if a person sits at stdin and stderr.
 	interactive bool
 	// database is the file that a session has opened, "" before and for none.
@@ -45,6 +47,15 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	a.paint = newPalette(isTerminal(stderr), a.env)
 	if a.screen = newScreen(stderr, a.env); a.screen != nil {
 		a.stderr = a.screen
+	}
+	if isTerminal(stderr) {
+		a.terminal = func() int {
+			columns, _, ok := terminalSize(stderr.(*os.File))
+			if !ok || columns < smallestColumns {
+				return usualColumns
+			}
+			return columns
+		}
 	}
 	a.interactive = isTerminal(stdin) && isTerminal(stderr)
 	a.columns = func() int {

@@ -110,7 +110,7 @@ func (c *Config) AroundAgents(file string) agentfile.Surroundings {
 
 // NewAgents makes the agents of a list. Tools are those of the manifest, nil without one; steps perform step nodes.
 func (c *Config) NewAgents(list *agentfile.File, tools *toolcall.Executor, steps activities.Executor) (*agent.Agents, error) {
-	made := agent.Config{Models: map[string]agent.Model{}, Agents: map[string]agent.Agent{}}
+	made := agent.Config{Models: map[string]agent.Model{}, Agents: map[string]agent.Agent{}, Mask: c.env.secrets.maskAnswer}
 	settings := llmcall.Config{NoAuth: true}
 	if c.LLM != nil {
 		settings = *c.LLM

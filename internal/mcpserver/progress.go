@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -148,6 +149,9 @@ const maxProgressText = 120
 
 // progressText says in a few words what has happened.
 func progressText(p graph.Progress) string {
+	if text, ok := agentProgress(p.Detail); ok && p.Kind == graph.ExecutorAlive {
+		return problem.Clip(text, maxProgressText)
+	}
 	text := p.NodeID
 	if p.Branch != "" {
 		text += " [" + p.Branch + "]"
@@ -172,6 +176,45 @@ func progressText(p graph.Progress) string {
 		}
 	}
 	return problem.Clip(text, maxProgressText)
+}
+
+// agentProgress says what an agent that runs in the engine is at; ok is false for what another executor says about itself.
+func agentProgress(detail map[string]any) (text string, ok bool) {
+	agent, named := detail["agent"].(string)
+	activity, ok := detail["activity"].(string)
+	if !named || !ok {
+		return "", false
+	}
+	of := func(name string) string { s, _ := detail[name].(string); return s }
+	text = agent + ": "
+	if turn, _ := detail["turn"].(int); turn > 0 {
+		text += fmt.Sprintf("turn %d, ", turn)
+	}
+	switch activity {
+	case "model":
+		text += "asks " + of("model")
+	case "tool":
+		text += "calls " + of("tool")
+	case "compacting":
+		text += "sums up the conversation"
+	case "waiting":
+		text += "waits before the model is asked again"
+	default:
+		text += activity
+	}
+	if n, _ := detail["received_chars"].(int); n > 0 {
+		text += " (" + grouped(n) + " characters)"
+	}
+	return text, true
+}
+
+// grouped writes a number with commas between its thousands.
+func grouped(n int) string {
+	text := strconv.Itoa(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
 }
 
 // detailText is what an executor says about itself: its message, or its facts.

@@ -64,7 +64,7 @@ func (e *Executor) Work(ctx context.Context, req activities.Request, j activitie
 	}
 	return e.agents.WorkWith(ctx, delegate.Request{
 		ExecutionID: req.ExecutionID, NodeID: req.NodeID, AgentID: call.Agent, Protocol: "sdk", IdempotencyKey: req.IdempotencyKey,
-		Visit: req.Visit, Attempt: req.Attempt, Deadline: req.Deadline, State: req.State, Heartbeat: req.Heartbeat,
+		Visit: req.Visit, Attempt: req.Attempt, Deadline: req.Deadline, State: req.State, Heartbeat: req.Heartbeat, Metadata: req.Metadata,
 	}, agent.Override{
 		Task: call.Task, Instructions: call.System, Model: call.Model, Temperature: call.Temperature, TopP: call.TopP, MaxTokens: call.MaxTokens,
 		Seed: call.Seed, Stop: call.Stop, Stream: call.Stream, Schema: call.Schema,
