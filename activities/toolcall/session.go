@@ -70,13 +70,16 @@ func (s *server) dial(ctx context.Context) (*session, error) {
 			MultiRoundTrip:              &mcp.MultiRoundTripOptions{Disabled: true},
 			ProgressNotificationHandler: x.heartbeat,
 		})
-	renew := func() (map[string]string, error) {
-		headers, more, err := childprocess.Resolve(s.Headers, s.config.Secret)
-		if err == nil {
-			known = append(known, more...)
-			x.mask(known)
+	var renew func() (map[string]string, error)
+	if _, _, err := childprocess.Resolve(s.Headers, nil); err != nil { // there are references in them
+		renew = func() (map[string]string, error) {
+			headers, more, err := childprocess.Resolve(s.Headers, s.config.Secret)
+			if err == nil {
+				known = append(known, more...)
+				x.mask(known)
+			}
+			return headers, err
 		}
-		return headers, err
 	}
 	transport, err := s.transport(x, env, headers, renew)
 	if err != nil {
