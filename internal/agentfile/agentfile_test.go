@@ -199,11 +199,11 @@ func TestParseValues(t *testing.T) {
 	want := `{"Models":{"local":{"model":"llama","Endpoint":{"BaseURL":"http://localhost:11434/v1","KeyReference":"","NoAuth":true}},` +
 		`"main":{"model":"gpt","contextTokens":1000,"maxTokens":10,"maxTokensCeiling":20,"temperature":0,"priceUsdPerMTok":{"input":2,"cachedInput":2,"output":8},"Endpoint":null}},` +
 		`"Agents":{"a":{"name":"","description":"d","instructions":"Find it.","models":null,"stream":true,"maxDepth":2,"modelRetry":{"maxAttempts":2,"coefficient":1.5},` +
-		`"budgets":{"turns":3},"repeats":{"warn":1,"stop":2},"results":{"maxChars":10},"output":{"schema":{},"repairs":1},"hooks":{},"Models":["main","local"],` +
+		`"budgets":{"turns":3},"repeats":{"warn":1,"stop":2},"results":{"maxChars":10},"compaction":{},"output":{"schema":{},"repairs":1},"hooks":{},"Models":["main","local"],` +
 		`"Tools":[{"Server":"files","Allow":["r"],"Parallel":false,"Gate":"ask"},` +
 		`{"Step":"urn:total","Name":"total","Description":"Adds.","InputSchema":{"type":"object"},"OnCrash":"repeat"},{"APIs":["w"],"Gate":"ask"},` +
 		`{"Knowledge":["hr","sales/q1"]},{"Skills":["memo"]},{"AskPerson":true}]},` +
-		`"b":{"name":"","instructions":"i","models":null,"modelRetry":{},"budgets":{"costMicros":500000,"onExceeded":"finish"},"repeats":{},"results":{},"hooks":{},"Models":["main"],"Tools":null}},` +
+		`"b":{"name":"","instructions":"i","models":null,"modelRetry":{},"budgets":{"costMicros":500000,"onExceeded":"finish"},"repeats":{},"results":{},"compaction":{},"hooks":{},"Models":["main"],"Tools":null}},` +
 		`"APIs":{"open":{"BaseURL":"http://o","Auth":{"Type":"none"},"AllowedPaths":["^/"]},"w":{"BaseURL":"http://w/v1","Auth":{"Type":"basic","UserRef":"env:KEY","PassRef":"env:KEY"},` +
 		`"AllowedPaths":["^/w$"],"AllowedMethods":["GET","POST"],"TimeoutMs":5,"PrivateNetworks":["10.0.0.0/8"]}},"Knowledge":{"Path":"/in/k","MaxReadBytes":7},"Skills":{"Path":"/in/s"}}`
 	if string(got) != want {
