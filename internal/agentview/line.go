@@ -38,7 +38,7 @@ func LineOf(r *history.Record) (l Line, ok bool) {
 	p := &r.Payload
 	b := body(p.AgentStep)
 	l.Key, l.Kind, _, ok = p.Step()
-	if !ok || !isAgents(l.Kind, b) || ofEngine(l.Kind) && p.AgentID == "" {
+	if !ok || !isAgents(l.Kind, b) || ofEngine(l.Kind) && p.AgentID == "" && p.NodeType != "llm_call" {
 		return Line{}, false
 	}
 	l.Depth = strings.Count(l.Key, "/")
@@ -67,7 +67,10 @@ func LineOf(r *history.Record) (l Line, ok bool) {
 	case "answer":
 		l.By, l.Text = "answered", AnswerText(nil, p.SignalPayload, b.flag("expired"))
 	case "compacted":
-		l.By, l.Text = "compacted", compactedText(b)
+		l.By, l.Text = "compacts", compactedText(b)
+		if model := b.text("model"); model != "" {
+			l.By = model
+		}
 	case "woken":
 		l.By = "goes on"
 	}
@@ -184,11 +187,14 @@ func askedText(b body, prompt string) string {
 }
 
 func compactedText(b body) string {
-	text := "up to " + b.text("upto")
-	if s := b.text("summary"); s != "" {
-		text += ": " + s
+	upto := b.text("upto")
+	switch {
+	case b.number("shrunk") > 0:
+		return "results up to " + upto + " as previews"
+	case b.text("summary") != "":
+		return "sums up all up to " + upto + ": " + b.text("summary")
 	}
-	return text
+	return "leaves out all up to " + upto
 }
 
 // Bytes is a size for people.
@@ -210,7 +216,11 @@ func USD(micros int64) string {
 	case micros < 100:
 		return "<$0.0001"
 	case micros < 1_000_000:
-		return fmt.Sprintf("$%.4f", float64(micros)/1e6)
+		text := fmt.Sprintf("$%.4f", float64(micros)/1e6)
+		for strings.HasSuffix(text, "0") && len(text) > len("$0.00") {
+			text = text[:len(text)-1]
+		}
+		return text
 	}
 	return fmt.Sprintf("$%.2f", float64(micros)/1e6)
 }

@@ -112,7 +112,6 @@ var rooms = map[string][]string{
 	"delegate/agent/steptools":    {"activities", "delegate/agent", "graph/problem", "internal/jsonvalue"},
 	"delegate/agent/knowledge":    {"activities", "delegate/agent", "delegate/agentloop", "graph/problem", "internal/jsonvalue", "internal/suggest"},
 	"delegate/agent/skills":       {"activities", "delegate/agent", "delegate/agentloop", "graph/problem", "internal/suggest"},
-	"internal/dialguard":          {},
 	"delegate/agent/apicall": {
 		"activities", "delegate/agent", "delegate/agentloop", "graph/problem", "internal/childprocess", "internal/dialguard", "internal/jsonvalue", "internal/suggest",
 	},
@@ -136,7 +135,7 @@ var rooms = map[string][]string{
 	"graph/runstate": {},
 	"graph/limit":    {"graph/problem"},
 	"graph/library":  {"internal/guard", "internal/jsonvalue", "internal/suggest", "history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/admit", "graph/capable", "graph/execution"},
-	"graph/replay":   {"internal/jsonschema", "internal/jsonvalue", "history", "graph/problem", "graph/definition", "graph/machine", "graph/library", "graph/survey"},
+	"graph/replay":   {"activities", "internal/jsonschema", "internal/jsonvalue", "history", "graph/problem", "graph/definition", "graph/machine", "graph/library", "graph/survey"},
 	"graph/transfer": {
 		"history", "history/runfile", "graph/problem", "graph/definition", "graph/machine", "graph/actor", "graph/admit", "graph/capable", "graph/library", "graph/recorded", "graph/replay",
 	},
@@ -146,7 +145,7 @@ var rooms = map[string][]string{
 	"graph/notify":   {"internal/guard", "graph/problem", "history", "graph/machine", "graph/execution"},
 	"graph": {
 		"activities", "delegate", "history", "history/runfile", "graph/problem", "graph/definition", "graph/machine", "graph/runview",
-		"graph/admit", "graph/execution", "graph/library", "graph/replay", "graph/transfer", "graph/survey", "graph/perform", "graph/limit", "graph/schedule", "graph/notify",
+		"graph/admit", "graph/execution", "graph/library", "graph/replay", "graph/transfer", "graph/survey", "graph/perform", "graph/limit", "graph/schedule", "graph/notify", "graph/outbox",
 		"graph/actor", "graph/recorded", "graph/trace", "graph/tree", "internal/guard", "internal/wait",
 	},
 	"graph/graphtest": {
@@ -161,10 +160,13 @@ var rooms = map[string][]string{
 		"graph/definition", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/signing",
 	},
 	"internal/catalog":      {"graph/admit", "graph/definition", "graph/lint", "graph/problem", "internal/suggest"},
+	"internal/dialguard":    {},
 	"internal/httpworkflow": {"graph/definition", "graph/problem", "internal/config/envname", "internal/dialguard", "internal/wait"},
+	"internal/webhook":      {"graph/outbox", "graph/problem", "history", "internal/dialguard", "internal/jsonobject", "internal/jsonvalue"},
+	"graph/outbox":          {"history", "graph/problem", "graph/runview", "internal/guard", "internal/jsonvalue", "internal/runjson", "internal/suggest", "internal/wait"},
 	"internal/config": {
 		"internal/catalog", "internal/childprocess", "internal/config/envname", "internal/httpworkflow", "internal/mcpserver/elicit", "internal/memory",
-		"activities/stepcommand", "activities/toolcall", "internal/agentfile", "internal/manifest",
+		"activities/stepcommand", "activities/toolcall", "internal/agentfile", "internal/dialguard", "internal/manifest", "internal/webhook",
 		"activities", "activities/llmcall", "delegate", "delegate/agent", "delegate/agent/apicall", "delegate/agent/knowledge", "delegate/agent/llmagent", "delegate/agent/mcptools", "delegate/agent/skills", "delegate/agent/steptools", "history", "history/historymem", "history/historysql", "graph", "graph/problem",
 		"graph/definition", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/signing",
 	},
@@ -181,7 +183,7 @@ var rooms = map[string][]string{
 	},
 	"internal/cli": {
 		"internal/agentview", "internal/buildstamp", "internal/catalog", "internal/explain", "internal/format", "internal/scaffold", "graph/graphtest", "internal/guide", "internal/wait", "internal/workflowtest",
-		"activities", "activities/toolcall", "delegate/agent", "internal/agentfile", "internal/manifest", "internal/sdnotify", "internal/suggest",
+		"activities", "activities/toolcall", "delegate/agent", "graph/outbox", "internal/agentfile", "internal/manifest", "internal/sdnotify", "internal/suggest",
 		"conformance", "history", "history/runfile", "graph", "graph/problem", "graph/definition", "graph/lint", "graph/machine",
 		"internal/config", "internal/config/envname", "internal/jsonvalue", "internal/jsonschema", "internal/mcphost", "internal/doctor", "internal/memory", "internal/picture", "internal/runjson", "internal/runtree", "internal/shellword", "schemas",
 	},

@@ -339,6 +339,9 @@ func (w *transcriptWriter) about(r *history.Record, kind string, body map[string
 		}
 		return text
 	case "compacted":
+		if line, ok := agentview.LineOf(r); ok && word("summary") == "" {
+			return w.part("", line.Text)
+		}
 		return w.part("up to", word("upto")) + w.part("summary", word("summary"))
 	case "answer":
 		return w.value("answered", r.Payload.SignalPayload)
