@@ -69,6 +69,10 @@ func (s *server) dial(ctx context.Context) (*session, error) {
 			Capabilities:                &mcp.ClientCapabilities{},
 			MultiRoundTrip:              &mcp.MultiRoundTripOptions{Disabled: true},
 			ProgressNotificationHandler: x.heartbeat,
+			ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
+				x.tools.stale.Store(true)
+				s.changes.Add(1)
+			},
 		})
 	var renew func() (map[string]string, error)
 	if _, _, err := childprocess.Resolve(s.Headers, nil); err != nil { // there are references in them
@@ -100,6 +104,7 @@ func (s *server) dial(ctx context.Context) (*session, error) {
 		}
 		return nil, err
 	}
+	s.changes.Add(1)
 	s.wait.Go(func() { x.attend(s.config.StopGrace) })
 	return x, nil
 }

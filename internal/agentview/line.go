@@ -162,6 +162,13 @@ func resultText(b body) string {
 	case "person":
 		by = ", given by a person"
 	}
+	if changed := b.list("toolChanged"); len(changed) > 0 {
+		what := make([]string, len(changed))
+		for i := range changed {
+			what[i], _ = changed[i].(string)
+		}
+		by += "; changed since the agent began: the tool's " + strings.Join(what, ", ")
+	}
 	if e := b.object("error"); e != nil {
 		return strings.TrimSpace("failed: "+e.text("code")+" "+e.text("message")) + by
 	}
