@@ -112,7 +112,6 @@ var rooms = map[string][]string{
 	"delegate/agent/steptools":    {"activities", "delegate/agent", "graph/problem", "internal/jsonvalue"},
 	"delegate/agent/knowledge":    {"activities", "delegate/agent", "delegate/agentloop", "graph/problem", "internal/jsonvalue", "internal/suggest"},
 	"delegate/agent/skills":       {"activities", "delegate/agent", "delegate/agentloop", "graph/problem", "internal/suggest"},
-	"internal/dialguard":          {},
 	"delegate/agent/apicall": {
 		"activities", "delegate/agent", "delegate/agentloop", "graph/problem", "internal/childprocess", "internal/dialguard", "internal/jsonvalue", "internal/suggest",
 	},
