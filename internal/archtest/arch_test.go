@@ -201,10 +201,10 @@ var rooms = map[string][]string{
 	"examples/research-agent/live": {"examples/research-agent", "internal/agentdemo"},
 	"examples/agent-team":          {},
 	"examples/agent-team/live":     {"examples/agent-team", "internal/agentdemo"},
-	"internal/archtest":        {},
-	"internal/buildstamp":      {},
-	"internal/release":         {},
-	"internal/supply":          {},
+	"internal/archtest":            {},
+	"internal/buildstamp":          {},
+	"internal/release":             {},
+	"internal/supply":              {},
 }
 
 func TestRoomsImportOnlyRoomsBelow(t *testing.T) {
