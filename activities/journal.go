@@ -32,6 +32,15 @@ type Journaled interface {
 	Work(ctx context.Context, req Request, j Journal) (End, error)
 }
 
+// RecordedAttempt is an attempt of which steps are recorded, for a check of what an executor has recorded (graph.Options.CheckSteps).
+type RecordedAttempt struct {
+	// Steps are those so far, oldest first; the body of an answer has it as "payload".
+	Steps []Step
+	// Completed says that the attempt has completed, with Output.
+	Completed bool
+	Output    any
+}
+
 // Journal is what is recorded of one attempt. Its methods may be called at the same time.
 type Journal interface {
 	// Steps returns the recorded steps, the oldest first, answers of persons among them. Large journals take time to read.

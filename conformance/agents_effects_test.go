@@ -105,9 +105,9 @@ func stepKey(r *history.Record, step string) string {
 	return fmt.Sprintf("%s:%s#%d.%d/%s", crashRun, p.NodeID, max(p.Visit, 1), max(p.Attempt, 1), step)
 }
 
-// told are the outcomes that are recorded, by the keys of their effects, and how often a model has failed.
-func (x *trial) outcomes() (results map[string]machine.Step, tried int) {
-	results = map[string]machine.Step{}
+// outcomes are those that are recorded, and how often a model has refused, by the keys of their effects.
+func (x *trial) outcomes() (results map[string]machine.Step, tried map[string]int) {
+	results, tried = map[string]machine.Step{}, map[string]int{}
 	for _, r := range x.records(crashRun) {
 		s, _, ok := machine.StepOf(&r)
 		switch {
@@ -115,7 +115,7 @@ func (x *trial) outcomes() (results map[string]machine.Step, tried int) {
 		case isOutcome(s.Kind):
 			results[stepKey(&r, s.Key)] = s
 		case s.Kind == agentloop.StepTried:
-			tried++
+			tried[stepKey(&r, s.Key)]++
 		}
 	}
 	return results, tried
@@ -128,10 +128,11 @@ func (x *trial) checkAgents(at string, deaths int) {
 	office := x.c.team.office
 	made, asked := office.made(x.t), office.asked()
 	results, tried := x.outcomes()
-	requests, replies := 0, tried
+	requests, replies := 0, 0
 	for key, n := range asked {
 		requests += n
-		if n > 1+deaths+tried {
+		replies += tried[key]
+		if n > 1+deaths+tried[key] {
 			x.t.Errorf("%s: the model was asked %d times for %s", at, n, key)
 		}
 	}
@@ -194,7 +195,7 @@ func (x *trial) checkStrike(at string) {
 		want++
 	}
 	if e.tool == "" {
-		want += tried // the model has refused, and that is recorded
+		want += tried[e.key] // the model has refused, and that is recorded
 	}
 	if got := errorCode(results[e.key]); times != want || got != code {
 		x.t.Errorf("%s: %s %s was performed %d times, want %d; its result has the code %q, want %q", at, e.tool, e.key, times, want, got, code)

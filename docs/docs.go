@@ -13,6 +13,11 @@ var Definitions string
 //go:embed cookbook.md
 var Cookbook string
 
+// Agents is the page about agents that run inside the engine.
+//
+//go:embed agents.md
+var Agents string
+
 // Codes says what each code means, and what to do.
 //
 //go:embed codes.md

@@ -256,7 +256,7 @@ func TestTheTestOfThePage(t *testing.T) {
 	}
 }
 
-// TestNodesOfThePages: the nodes that docs/activities.md shows, one after the other, are a definition without findings.
+// TestNodesOfThePages: the nodes that docs/activities.md and docs/agents.md show, one after the other, are a definition without findings.
 func TestNodesOfThePages(t *testing.T) {
 	t.Parallel()
 	var shown [][][]byte

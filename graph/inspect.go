@@ -7,14 +7,12 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Inspect checks what only the machine can tell of a run, and changes nothing; see replay.Inspect. Runner.Verify joins it with what
-// a store can tell.
+// Inspect checks what only the machine can tell of a run, and changes nothing; see replay.Inspect. Runner.Verify does more.
 func Inspect(ctx context.Context, store history.Store, executionID string) ([]history.Finding, error) {
-	return replay.Inspect(ctx, store, executionID)
+	return replay.Inspect(ctx, store, executionID, nil)
 }
 
-// Verify checks a run, or everything if executionID is ""; see Verifier. What a store cannot check of itself is left out. A run whose
-// records cannot be read is reported and passed over; any other error ends the check.
+// Verify checks a run, or everything if executionID is ""; see Verifier and replay.Verify.
 func (r *Runner) Verify(ctx context.Context, executionID string, repair bool, report func(history.Finding)) (counts history.Verified, err error) {
 	enter := r.enter
 	if repair {
@@ -24,5 +22,5 @@ func (r *Runner) Verify(ctx context.Context, executionID string, repair bool, re
 		return counts, err
 	}
 	defer r.tasks.Done()
-	return replay.Verify(ctx, r.store, executionID, repair, report)
+	return replay.Verify(ctx, r.store, executionID, repair, r.opts.CheckSteps, report)
 }

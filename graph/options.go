@@ -90,6 +90,9 @@ type Options struct {
 	DeliverLimit time.Duration
 	// Now is the clock; nil means the store's. Tests that fake time use testing/synctest instead where they can.
 	Now func() time.Time
+	// CheckSteps, when not nil, checks for Verify what executors have recorded: agent.CheckSteps the steps of agents. at is the index of the
+	// first step that does not follow from those before it, the number of steps if the output does not.
+	CheckSteps func(activities.RecordedAttempt) (at int, err error)
 	// Redaction is what History and redacted exports hide; nil means history.DefaultRedaction.
 	Redaction *history.Redaction
 	// OmitRequests leaves out of the history what is sent to models, tools and agents (history.Payload.Request).

@@ -42,7 +42,7 @@ func unawaited(d *definition.Document) graph.StartRequest {
 // wantTrue checks what the history of a run says by a replay, and that it can be continued from its stored position.
 func wantTrue(t *testing.T, store history.Store, id string) {
 	t.Helper()
-	findings, err := replay.Inspect(t.Context(), store, id)
+	findings, err := replay.Inspect(t.Context(), store, id, nil)
 	if err != nil || len(findings) > 0 {
 		t.Errorf("%s: %v, %v", id, findings, err)
 	}

@@ -33,7 +33,7 @@ func (r *Runner) Redeliver(ctx context.Context, id string) (history.Delivery, er
 	if err != nil {
 		return d, err
 	}
-	if err := r.store.RequeueDelivery(ctx, id, r.now()); err != nil {
+	if err := r.store.RequeueDelivery(ctx, id, r.now().Truncate(time.Millisecond)); err != nil {
 		return d, err
 	}
 	before := d.Attempts

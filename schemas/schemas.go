@@ -1,6 +1,6 @@
 // Package schemas holds the JSON Schemas that the project publishes, for editors and for other tools.
 //
-// The engine's own verdicts come from graph/definition, internal/workflowtest and internal/agentfile, which say the same and explain it better; tests
+// The engine's own verdicts come from graph/definition, internal/workflowtest, internal/agentfile and internal/webhook, which say the same and explain it better; tests
 // hold them together.
 package schemas
 
@@ -17,6 +17,12 @@ var workflowTest []byte
 
 //go:embed agents.schema.json
 var agents []byte
+
+//go:embed webhooks.schema.json
+var webhooks []byte
+
+// Webhooks is the JSON Schema (draft 2020-12) of lists of webhook targets, as text. The slice is the caller's.
+func Webhooks() []byte { return bytes.Clone(webhooks) }
 
 // Agents is the JSON Schema (draft 2020-12) of lists of agents that run inside the engine, as text. The slice is the caller's.
 func Agents() []byte { return bytes.Clone(agents) }

@@ -33,6 +33,8 @@ type class struct {
 	edit            func(*toolcall.Config)
 	// site makes the server one with a URL, whose calls of tools this handler answers.
 	site http.HandlerFunc
+	// repeats is how many of these calls are repetitions within an attempt.
+	repeats int
 	// attempts are the outcomes of the node's attempts: "ok", or a code, with + if it was tried again.
 	attempts string
 	// says is a part of the last failure's text.
@@ -77,9 +79,10 @@ func classes() []class {
 		{name: "no result of a tool", tool: "malformed", attempts: "MCP_CLIENT_ERROR"},
 		{name: "output of 20 MB", tool: "huge", arguments: `{"mib": 20}`, node: tries, attempts: "ACTIVITY_OUTPUT_TOO_LARGE"},
 
-		{name: "HTTP: refused key", tool: "echo", node: tries, attempts: "MCP_CLIENT_ERROR", says: "status 401 Unauthorized: Bearer [REDACTED] is refused", site: func(w http.ResponseWriter, r *http.Request) {
+		{name: "HTTP: refused key", tool: "echo", node: tries, attempts: "MCP_CLIENT_ERROR", says: "status 401 Unauthorized: Bearer [REDACTED] is refused", repeats: 1, site: func(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, r.Header.Get("Authorization")+" is refused", http.StatusUnauthorized)
 		}},
+		{name: "HTTP: key refused once", tool: "echo", attempts: "ok", repeats: 1, site: status(401)},
 		{name: "HTTP: 429", tool: "echo", node: tries, attempts: "MCP_CLIENT_ERROR+ MCP_CLIENT_ERROR", says: "Too Many Requests", site: status(429)},
 		{name: "HTTP: 429 with Retry-After", tool: "echo", node: tries, attempts: "MCP_CLIENT_ERROR+ ok", retryAfter: 300 * time.Millisecond, site: status(429, "Retry-After-Ms", "300")},
 		{name: "HTTP: 500", tool: "echo", node: tries, attempts: "MCP_CLIENT_ERROR+ MCP_CLIENT_ERROR", says: "Internal Server Error", site: status(500)},
@@ -205,7 +208,7 @@ func (c class) run(t *testing.T, inBranch bool) {
 	}
 	h := open(t, script, func(config *toolcall.Config) {
 		if c.site != nil {
-			failures := strings.Count(c.attempts, "MCP_") + strings.Count(c.attempts, "ACTIVITY_")
+			failures := strings.Count(c.attempts, "MCP_") + strings.Count(c.attempts, "ACTIVITY_") + c.repeats
 			config.Servers["s"] = toolcall.Server{
 				URL: newSite(t, failures, c.site), Headers: map[string]string{"Authorization": "Bearer ${env:T}"},
 			}

@@ -47,7 +47,7 @@ func TestResultsThatWouldChangeAreRefused(t *testing.T) {
 				rw.Header().Set("Content-Type", kind)
 				fmt.Fprintf(rw, form, message)
 			}))
-			res, err := (&http.Client{Transport: newHTTPLink(nil, 1<<20)}).Get(site.URL)
+			res, err := (&http.Client{Transport: newHTTPLink(nil, 1<<20, nil)}).Get(site.URL)
 			if err != nil {
 				t.Fatal(err)
 			}

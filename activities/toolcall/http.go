@@ -21,7 +21,7 @@ const maxRefusal = 500
 
 // httpLink is the way to a server with a URL.
 type httpLink struct {
-	// renew reads the headers anew, with the references in them.
+	// renew reads the headers anew; nil where they have no references.
 	renew func() (map[string]string, error)
 	limit int64
 	large atomic.Bool
@@ -59,7 +59,7 @@ func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
 	headers, version := l.headers, l.version
 	l.mu.Unlock()
 	res, err := l.base.RoundTrip(with(req, headers))
-	if err == nil && res.StatusCode == http.StatusUnauthorized && len(headers) > 0 && (req.Body == nil || req.GetBody != nil) {
+	if err == nil && res.StatusCode == http.StatusUnauthorized && l.renew != nil && (req.Body == nil || req.GetBody != nil) {
 		res, err = l.again(req, res, version)
 	}
 	if err != nil {

@@ -137,6 +137,9 @@ func (s *scripted) call(id any, params object) {
 	switch params["name"] {
 	case "strict":
 		s.calls++
+		if s.script == "changing" && s.calls == 1 {
+			s.send(object{"method": "notifications/tools/list_changed"})
+		}
 		answer(object{"structuredContent": object{"lists": s.lists, "calls": s.calls}})
 	case "promising", "elsewhere", "echo":
 		answer(object{"content": []any{text("ignored")}, "structuredContent": arguments})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities"
@@ -19,6 +20,9 @@ type server struct {
 	log    *slog.Logger
 	// wait counts the executor's goroutines.
 	wait *sync.WaitGroup
+
+	// changes counts how often the list of tools may have become another one.
+	changes atomic.Int64
 
 	mu       sync.Mutex
 	current  *session

@@ -69,14 +69,21 @@ func (s *server) dial(ctx context.Context) (*session, error) {
 			Capabilities:                &mcp.ClientCapabilities{},
 			MultiRoundTrip:              &mcp.MultiRoundTripOptions{Disabled: true},
 			ProgressNotificationHandler: x.heartbeat,
+			ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
+				x.tools.stale.Store(true)
+				s.changes.Add(1)
+			},
 		})
-	renew := func() (map[string]string, error) {
-		headers, more, err := childprocess.Resolve(s.Headers, s.config.Secret)
-		if err == nil {
-			known = append(known, more...)
-			x.mask(known)
+	var renew func() (map[string]string, error)
+	if _, _, err := childprocess.Resolve(s.Headers, nil); err != nil { // there are references in them
+		renew = func() (map[string]string, error) {
+			headers, more, err := childprocess.Resolve(s.Headers, s.config.Secret)
+			if err == nil {
+				known = append(known, more...)
+				x.mask(known)
+			}
+			return headers, err
 		}
-		return headers, err
 	}
 	transport, err := s.transport(x, env, headers, renew)
 	if err != nil {
@@ -97,6 +104,7 @@ func (s *server) dial(ctx context.Context) (*session, error) {
 		}
 		return nil, err
 	}
+	s.changes.Add(1)
 	s.wait.Go(func() { x.attend(s.config.StopGrace) })
 	return x, nil
 }

@@ -161,6 +161,16 @@ func (e *Executor) Tools(ctx context.Context, name string) ([]Tool, error) {
 	return tools, err
 }
 
+// Changes returns a number that rises whenever the list of a server's tools may have become another one: the server says so, or was
+// connected to again. It is 0 for a server that was not connected to yet, or is unknown.
+func (e *Executor) Changes(name string) int64 {
+	s, err := e.find(name)
+	if err != nil {
+		return 0
+	}
+	return s.changes.Load()
+}
+
 // with does something with a session of a server, within the time limit.
 func (e *Executor) with(ctx context.Context, name string, do func(context.Context, *server, *session) error) error {
 	s, err := e.find(name)

@@ -3,6 +3,7 @@ package toolcall
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -35,18 +36,20 @@ type toolList struct {
 	asked int
 	names []string
 	known map[string]*contract
+	// stale is set when the server says that its list has changed.
+	stale atomic.Bool
 }
 
 // knows checks that the server has a tool, and refuses a call of one that it does not list. A server that lists nothing
 // is called all the same, and then the contract is nil. The list is read once, and once more for each tool that is not
-// on it, since lists change. asked says which reading of the list the contract comes from.
+// on it or where the server says that it has changed. asked says which reading of the list the contract comes from.
 func (x *session) knows(ctx context.Context, tool string) (c *contract, asked int, err error) {
 	x.tools.mu.Lock()
 	defer x.tools.mu.Unlock()
 	if x.mcp.InitializeResult().Capabilities.Tools == nil {
 		return nil, 0, nil
 	}
-	if x.tools.asked == 0 || x.tools.names != nil && x.tools.known[tool] == nil {
+	if x.tools.asked == 0 || x.tools.stale.Load() || x.tools.names != nil && x.tools.known[tool] == nil {
 		if err := x.readTools(ctx); err != nil {
 			return nil, 0, err
 		}
@@ -63,6 +66,7 @@ func (x *session) knows(ctx context.Context, tool string) (c *contract, asked in
 
 // readTools reads the list. A server that does not answer is not an error. The caller holds the lock.
 func (x *session) readTools(ctx context.Context) error {
+	x.tools.stale.Store(false)
 	listing, stop := context.WithTimeout(ctx, listLimit)
 	defer stop()
 	tools, err := x.list(listing)

@@ -34,6 +34,7 @@ func ticketSteps(t *testing.T, id string) []step {
 	return []step{
 		{"workflow_start", object{
 			"execution_id": id, "definition": json.RawMessage(text), "input": object{"ticket": "charged twice"}, "allow_existing_execution_id": true,
+			"activity_execution_mode": "host_mediated",
 		}, "awaiting_activity", "classify"},
 		{"workflow_submit_activity", object{
 			"execution_id": id, "node_id": "classify", "idempotency_key": key("classify#1.1"),

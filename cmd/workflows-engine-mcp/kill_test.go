@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"os/exec"
 	"sync"
 	"sync/atomic"
@@ -22,30 +23,25 @@ import (
 
 // The SIGKILL loop. Two servers share one file; several hosts drive runs, each call through either server. At random moments,
 // mostly during a call, one server is killed, and started again for the next call. A host without an answer repeats its call.
-// In the end every run has completed, and every outcome that was answered is in the histories, once.
+// In the end every run has completed, and every outcome that was answered is in the histories, once. One run of five is an agent's, whose
+// endpoint is outside of the servers; see TestAgentsAreKilled.
 //
 // The short form kills a few times, `make soak` thousands of times; SOAK_KILLS sets how often.
 
 func TestKillLoop(t *testing.T) {
 	t.Parallel()
 	kills := soak.Setting("SOAK_KILLS", soak.Size(24, 8, 2000))
-	db := database(t)
-	arena := &arena{t: t, wanted: int64(kills)}
-	for range 2 {
-		arena.seats = append(arena.seats, &seat{arena: arena, make: func() *exec.Cmd { return command(t, "--store-path", db) }})
-	}
-	t.Cleanup(func() {
-		for _, s := range arena.seats {
-			s.end()
-		}
-	})
+	w := newWitness(t)
+	arena := clerks(t, w)
+	arena.wanted = int64(kills)
+	const hosts = 4
 
-	var tickets, naps []string
+	var tickets, naps, agents []string
 	var mu sync.Mutex
 	results := map[string]object{}
-	var hosts sync.WaitGroup
-	for host := range 4 {
-		hosts.Go(func() {
+	var work sync.WaitGroup
+	for host := range hosts {
+		work.Go(func() {
 			rng := rand.New(rand.NewPCG(uint64(host), 3))
 			for n := 0; arena.killed.Load() < arena.wanted && !t.Failed(); n++ {
 				id := fmt.Sprintf("run-%d-%d", host, n)
@@ -53,6 +49,13 @@ func TestKillLoop(t *testing.T) {
 					arena.call(rng, "workflow_start", object{"execution_id": id, "wait_ms": 0, "allow_existing_execution_id": true, "definition": json.RawMessage(nap(30 * time.Millisecond))})
 					mu.Lock()
 					naps = append(naps, id)
+					mu.Unlock()
+					continue
+				}
+				if n%5 == 3 {
+					arena.clerk(rng, id)
+					mu.Lock()
+					agents = append(agents, id)
 					mu.Unlock()
 					continue
 				}
@@ -64,7 +67,7 @@ func TestKillLoop(t *testing.T) {
 			}
 		})
 	}
-	hosts.Wait()
+	work.Wait()
 	if t.Failed() {
 		return
 	}
@@ -82,15 +85,19 @@ func TestKillLoop(t *testing.T) {
 			}
 		}
 	}
+	for _, id := range arena.probes {
+		arena.clerk(rng, id)
+	}
 	for _, s := range arena.seats {
 		s.end()
 	}
-	store := checkFile(t, db)
+	store := checkFile(t, arena.db)
+	w.check(t, store, hosts, int(arena.killed.Load()))
 	for _, id := range tickets {
 		checkTicketIn(t, store, id, results[id])
 	}
-	t.Logf("%d kills, %d calls, %d of them made again, %d runs", arena.killed.Load(), arena.calls.Load(), arena.repeated.Load(), len(tickets)+len(naps))
-	if len(tickets) < kills/8 || arena.repeated.Load() < int64(kills)/4 {
+	t.Logf("%d kills, %d calls, %d of them made again, %d runs, %d of agents", arena.killed.Load(), arena.calls.Load(), arena.repeated.Load(), len(tickets)+len(naps)+len(agents), len(agents))
+	if len(tickets) < kills/8 || len(agents) == 0 || arena.repeated.Load() < int64(kills)/4 {
 		t.Errorf("the loop exercises too little: %d runs, %d repeated calls", len(tickets), arena.repeated.Load())
 	}
 }
@@ -149,6 +156,13 @@ type arena struct {
 	seats                   []*seat
 	wanted                  int64
 	killed, calls, repeated atomic.Int64
+
+	// db and store are the file, where servers perform something themselves: the lease of a killed one ends at once instead of half a
+	// minute later, as no other process can tell. To learn its name each server is given a run of its own, a probe.
+	db     string
+	store  history.Store
+	mu     sync.Mutex
+	probes []string
 }
 
 // ticket drives a run through the steps of a ticket and returns the last answer.
@@ -189,7 +203,12 @@ type seat struct {
 	arena *arena
 	make  func() *exec.Cmd
 
-	mu    sync.Mutex
+	// live is the process once its name is known, until it is killed from outside.
+	live atomic.Pointer[os.Process]
+
+	mu sync.Mutex
+	// name is that of the process in leases, "" if it is not known.
+	name  string
 	cmd   *exec.Cmd
 	in    io.WriteCloser
 	out   *bufio.Reader
@@ -214,6 +233,25 @@ func (s *seat) start() error {
 	if err == nil {
 		_, err = s.out.ReadBytes('\n')
 	}
+	if err == nil && s.arena.store != nil {
+		err = s.probe()
+		s.live.Store(cmd.Process)
+	}
+	return err
+}
+
+// probe learns the name of the process: a run that nobody else knows is its.
+func (s *seat) probe() error {
+	a := s.arena
+	a.mu.Lock()
+	id := fmt.Sprint("probe-", len(a.probes))
+	a.probes = append(a.probes, id)
+	a.mu.Unlock()
+	if _, _, err := s.send("workflow_start", startClerk(id, "PROBE"), -1); err != nil {
+		return err
+	}
+	owner, err := a.store.Owner(context.Background(), id)
+	s.name = owner.Process
 	return err
 }
 
@@ -231,6 +269,11 @@ func (s *seat) call(tool string, args object, killAfter time.Duration) (answer o
 			return nil, false, err
 		}
 	}
+	return s.send(tool, args, killAfter)
+}
+
+// send makes a call of the process that runs.
+func (s *seat) send(tool string, args object, killAfter time.Duration) (answer object, isError bool, err error) {
 	text, err := json.Marshal(args)
 	if err != nil {
 		return nil, false, err
@@ -268,6 +311,13 @@ func (s *seat) clear() {
 		s.cmd.Process.Kill()
 		s.cmd.Wait()
 		s.cmd = nil
+		s.live.Store(nil)
+		if s.name != "" {
+			if err := s.arena.store.Release(context.Background(), s.name); err != nil {
+				s.arena.t.Errorf("the lease of a process that was killed: %v", err)
+			}
+			s.name = ""
+		}
 	}
 }
 

@@ -114,7 +114,7 @@ func serve(ctx context.Context, c *settings, open door, notes notices, stderr io
 	server := mcpserver.New(&e, mcpserver.Options{
 		Version: buildVersion(), DefaultMode: mode, Definitions: &e, Ready: e.ready, Trouble: o.try, Known: o.known, Logger: log,
 		Redaction: c.AnswerRedaction(), Admit: e.budget.Admit, AnswerBytes: c.answerBytes, Tools: c.tools,
-		Catalog: e.catalog, ExposeWorkflows: c.exposeWorkflows,
+		Agents: agentsOf(c), Catalog: e.catalog, ExposeWorkflows: c.exposeWorkflows,
 		Elicit: c.Elicit, Key: e.key, StoreFlags: storeFlags, WaitLimit: cmp.Or(c.WaitLimit, -1),
 	})
 	defer e.watchCatalog(ctx, c.exposeWorkflows)()
@@ -129,6 +129,14 @@ func serve(ctx context.Context, c *settings, open door, notes notices, stderr io
 		err = failed
 	}
 	return errors.Join(err, e.close())
+}
+
+// agentsOf are the agents that are configured, nil without.
+func agentsOf(c *settings) (agents []mcpserver.Agent) {
+	for _, name := range c.AgentNames() {
+		agents = append(agents, mcpserver.Agent{Name: name, Description: c.Agents.Agents[name].Description})
+	}
+	return agents
 }
 
 // watchParent ends the context when the process that started the server has ended, unless clients connect from elsewhere. end says so, if

@@ -37,6 +37,9 @@ func TestMain(m *testing.M) {
 	case os.Getenv(asServer) != "":
 		main()
 		return
+	case os.Getenv(asShop) != "":
+		serveShop(os.Getenv(asShop))
+		return
 	}
 	if os.Getenv(asTools) != "" {
 		serveTools()

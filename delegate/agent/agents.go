@@ -24,12 +24,12 @@ type Agents struct {
 
 	mu sync.Mutex
 	// owners are the toolsets of the tools of each agent, as they were listed last.
-	owners map[string]map[string]Toolset
+	owners map[string]map[string]owned
 }
 
 // New checks a configuration. Errors have the code AGENT_CONFIG_INVALID and name the agent.
 func New(c Config) (*Agents, error) {
-	a := &Agents{config: c, resolved: map[string]agentloop.Config{}, now: c.Now, owners: map[string]map[string]Toolset{}}
+	a := &Agents{config: c, resolved: map[string]agentloop.Config{}, now: c.Now, owners: map[string]map[string]owned{}}
 	if a.now == nil {
 		a.now = time.Now
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities"
@@ -28,8 +29,9 @@ func (w *attempt) perform(ctx context.Context, e agentloop.Effect, totals map[st
 	case agentloop.AskModel:
 		return w.ask(ctx, &e, worked, totals)
 	case agentloop.CallTool:
-		output, failure := w.call(ctx, &e, totals)
-		return agentloop.ToolReturned{Key: e.Key, Output: output, Failure: failure, Worked: worked()}
+		returned := w.call(ctx, &e, totals)
+		returned.Key, returned.Worked = e.Key, worked()
+		return returned
 	case agentloop.FetchResult:
 		output, failure := w.fetch(ctx, &e, totals)
 		return agentloop.ToolReturned{Key: e.Key, Output: output, Failure: failure, Worked: worked()}
@@ -90,13 +92,15 @@ var (
 )
 
 // call calls a tool. Whatever the tool does, there is a result.
-func (w *attempt) call(ctx context.Context, e *agentloop.CallTool, totals map[string]any) (any, *agentloop.Failure) {
+func (w *attempt) call(ctx context.Context, e *agentloop.CallTool, totals map[string]any) (returned agentloop.ToolReturned) {
 	ctx, stop := context.WithTimeoutCause(ctx, e.Timeout, errTool)
 	defer stop()
 	w.beat(e.Agent, e.Key, atTool, totals, map[string]any{"tool": e.Tool})
+	var changed atomic.Pointer[[]string] // the call may outlive this function
 	output, err := guarded(ctx, w, "the tool", func() (any, error) {
-		set, err := w.agents.owner(ctx, e.Agent, e.Tool)
+		set, now, err := w.agents.owner(ctx, e.Agent, e.Tool)
 		if err == nil {
+			changed.Store(new(w.changed(&e.Listed, &now)))
 			set, err = narrowed(set, e.Agent, &w.req)
 		}
 		if err != nil {
@@ -104,17 +108,21 @@ func (w *attempt) call(ctx context.Context, e *agentloop.CallTool, totals map[st
 		}
 		return set.Call(ctx, Call{Name: e.Tool, Arguments: e.Arguments, Key: w.key(e.Key), Heartbeat: w.req.Heartbeat, Request: w.req})
 	})
+	if c := changed.Load(); c != nil {
+		returned.Changed = *c
+	}
 	_, broken := errors.AsType[*brokenError](err)
 	switch {
 	case err == nil:
-		return output, nil
+		returned.Output = output
 	case context.Cause(ctx) == errTool:
-		return nil, &agentloop.Failure{Code: agentloop.ToolTimeout, Message: fmt.Sprintf("the tool has not answered within %d ms", e.Timeout.Milliseconds())}
+		returned.Failure = &agentloop.Failure{Code: agentloop.ToolTimeout, Message: fmt.Sprintf("the tool has not answered within %d ms", e.Timeout.Milliseconds())}
 	case broken:
-		return nil, &agentloop.Failure{Code: agentloop.ToolPanic, Message: err.Error()}
+		returned.Failure = &agentloop.Failure{Code: agentloop.ToolPanic, Message: err.Error()}
 	default:
-		return nil, failure(err)
+		returned.Failure = failure(err)
 	}
+	return returned
 }
 
 // brokenError is how a function has ended that did not return.

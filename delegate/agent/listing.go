@@ -8,6 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // Config returns an agent as resolved, with its models, sub-agents and defaults; false if there is none of the name.
@@ -35,11 +36,12 @@ func (a *Agents) list(ctx context.Context, agent string, req *delegate.Request) 
 		if err != nil {
 			return l, err
 		}
+		changes := changesOf(set)
 		listed, err := less.Tools(ctx)
 		if err != nil {
 			return l, err
 		}
-		a.own(agent, set, listed)
+		a.own(agent, set, changes, listed)
 		l.tools = append(l.tools, listed...)
 		if p, ok := less.(Prompter); ok {
 			text, err := p.Prompt()
@@ -52,37 +54,77 @@ func (a *Agents) list(ctx context.Context, agent string, req *delegate.Request) 
 	return l, nil
 }
 
-// owner returns the toolset of a tool. The lists are read once in a process, and again for a tool that is not on them. What one toolset
-// cannot list does not keep the others from being used.
-func (a *Agents) owner(ctx context.Context, agent, tool string) (Toolset, error) {
+// Changing is a toolset whose tools may change while they are used.
+type Changing interface {
+	Toolset
+	// Changes returns a number that rises whenever Tools may return another list than before.
+	Changes() int64
+}
+
+// owned is a tool as it was listed last, and its toolset.
+type owned struct {
+	set     Toolset
+	tool    Tool
+	changes int64 // of the toolset, before it was listed
+}
+
+func changesOf(set Toolset) int64 {
+	if c, ok := set.(Changing); ok {
+		return c.Changes()
+	}
+	return 0
+}
+
+// owner returns the toolset of a tool, and the tool as it is now. The lists are read once in a process, again for a tool that is not on them,
+// and where a toolset may have changed. What one toolset cannot list does not keep the others from being used.
+func (a *Agents) owner(ctx context.Context, agent, tool string) (Toolset, Tool, error) {
 	a.mu.Lock()
-	set := a.owners[agent][tool]
+	o := a.owners[agent][tool]
 	a.mu.Unlock()
-	if set != nil {
-		return set, nil
+	if o.set != nil && o.changes == changesOf(o.set) {
+		return o.set, o.tool, nil
 	}
 	var failed error
 	for _, set := range a.config.Agents[agent].Tools {
+		changes := changesOf(set)
 		listed, err := set.Tools(ctx)
 		if err != nil {
 			failed = cmp.Or(failed, err)
 			continue
 		}
-		a.own(agent, set, listed)
-		if slices.ContainsFunc(listed, func(t Tool) bool { return t.Name == tool }) {
-			return set, nil
+		a.own(agent, set, changes, listed)
+		if at := slices.IndexFunc(listed, func(t Tool) bool { return t.Name == tool }); at >= 0 {
+			return set, listed[at], nil
 		}
 	}
-	return nil, cmp.Or(failed, error(activities.Fail(agentloop.ToolUnknown, "tool %q is not here any more", tool)))
+	return nil, Tool{}, cmp.Or(failed, error(activities.Fail(agentloop.ToolUnknown, "tool %q is not here any more", tool)))
 }
 
-func (a *Agents) own(agent string, set Toolset, listed []Tool) {
+func (a *Agents) own(agent string, set Toolset, changes int64, listed []Tool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.owners[agent] == nil {
-		a.owners[agent] = map[string]Toolset{}
+		a.owners[agent] = map[string]owned{}
 	}
 	for i := range listed {
-		a.owners[agent][listed[i].Name] = set
+		a.owners[agent][listed[i].Name] = owned{set, listed[i], changes}
 	}
+}
+
+// changed names what the list says of a tool otherwise now than when the agent began.
+func (w *attempt) changed(began, now *Tool) (what []string) {
+	description := now.Description
+	if mask := w.agents.config.Mask; mask != nil {
+		description = mask(description)
+	}
+	if description != began.Description {
+		what = append(what, "description")
+	}
+	if plain, err := jsonvalue.Normalize(now.Parameters); err == nil && !jsonvalue.Equal(plain, any(began.Parameters)) && len(now.Parameters)+len(began.Parameters) > 0 {
+		what = append(what, "parameters")
+	}
+	if now.ReadOnly != began.ReadOnly {
+		what = append(what, "readOnly")
+	}
+	return what
 }

@@ -80,6 +80,8 @@ type FetchResult struct {
 type CallTool struct {
 	Key, Agent, Tool, Source string
 	Arguments                map[string]any
+	// Listed is the tool as it was when the agent began.
+	Listed Tool
 	// Timeout is how long it may take.
 	Timeout time.Duration
 }
@@ -187,6 +189,8 @@ type ToolReturned struct {
 	Key     string
 	Output  any
 	Failure *Failure
+	// Changed names what the tool's list says otherwise now than when the agent began, such as "parameters". It is recorded, and changes nothing.
+	Changed []string
 	Worked  time.Duration
 }
 

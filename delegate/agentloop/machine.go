@@ -56,33 +56,39 @@ func New(config Config, task string) *Machine {
 // Replay makes the machine of recorded steps, of which the first is the root's "begun". begun says that what is outstanding may have been
 // begun by a process that has died (activities.Journal.Begun). The error is AGENT_JOURNAL_INVALID: no agent can have made the steps.
 func Replay(steps []Step, begun bool) (*Machine, error) {
+	m, _, err := replayed(steps)
+	if err == nil && begun {
+		m.takeOver()
+	}
+	return m, err
+}
+
+// replayed makes the machine of recorded steps. at is the index of the step that the error is about.
+func replayed(steps []Step) (m *Machine, at int, err error) {
 	if len(steps) == 0 {
-		return nil, invalid(&Step{}, 0, "there is no step")
+		return nil, 0, invalid(&Step{}, 0, "there is no step")
 	}
 	config := Config{}
 	first := body(steps[0].Body)
-	m := &Machine{remembered: map[string]bool{}, wording: first.number("wording")}
+	m = &Machine{remembered: map[string]bool{}, wording: first.number("wording")}
 	if steps[0].Key != listKey || steps[0].Kind != StepBegun || first.number("v") != 1 {
-		return nil, invalid(&steps[0], 0, "the first step is not a \"begun\" of the form 1; a newer release may have written it")
+		return nil, 0, invalid(&steps[0], 0, "the first step is not a \"begun\" of the form 1; a newer release may have written it")
 	}
 	if err := fromValue(first["config"], &config); err != nil {
-		return nil, invalid(&steps[0], 0, err.Error())
+		return nil, 0, invalid(&steps[0], 0, err.Error())
 	}
 	config = config.withDefaults()
 	if f := config.check(strconv.Quote(config.Name), 0); f != nil {
-		return nil, invalid(&steps[0], 0, f.Message)
+		return nil, 0, invalid(&steps[0], 0, f.Message)
 	}
 	m.root = &agent{m: m, cfg: &config, task: first.text("task")}
 	for i := range steps {
 		m.ahead = steps[i+1:]
 		if err := m.replay(&steps[i]); err != nil {
-			return nil, invalid(&steps[i], i, err.Error())
+			return nil, i, invalid(&steps[i], i, err.Error())
 		}
 	}
-	if begun {
-		m.takeOver()
-	}
-	return m, nil
+	return m, len(steps), nil
 }
 
 func invalid(s *Step, i int, why string) error {

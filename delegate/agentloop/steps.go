@@ -210,6 +210,13 @@ func checkTools(tools []Tool) *Failure {
 // resultBody records what a tool has returned.
 func resultBody(c *call, in ToolReturned) body {
 	b := body{"tool": c.name, "workMs": millis(in.Worked)}
+	if len(in.Changed) > 0 {
+		changed := make([]any, len(in.Changed))
+		for i, what := range in.Changed {
+			changed[i] = clean(what, maxNameBytes)
+		}
+		b["toolChanged"] = changed
+	}
 	if f := in.Failure; f != nil {
 		return b.withError(string(f.Code), clean(f.Message, problem.MaxText))
 	}

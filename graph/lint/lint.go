@@ -21,6 +21,8 @@ type Options struct {
 	definition.Options
 	// Subworkflow returns the definition behind a workflow_ref, which may be pinned by its hash; nil if it is not at hand.
 	Subworkflow func(ref, pin string) *definition.Document
+	// Agents are the names of the agents that run inside the engine (protocol sdk), sorted; nil if they are not known.
+	Agents []string
 }
 
 // Compile is definition.Compile with the findings of this package, which only a document without errors has. What o.Visit is
@@ -39,6 +41,7 @@ func Compile(d *definition.Document, o Options) (*definition.Program, problem.Fi
 		return nil, findings
 	}
 	l := newLinter(program, sources, o.Subworkflow, definition.MaxFindings-len(findings))
+	l.known = o.Agents
 	l.check()
 	if len(l.findings) == 0 {
 		return program, findings
@@ -72,6 +75,8 @@ type linter struct {
 	subworkflow func(ref, pin string) *definition.Document
 	children    map[string]*child
 	given       map[*definition.Node][]given
+	// known are the agents inside the engine, nil if that is not known.
+	known []string
 }
 
 // said is a finding that is given once, however often a program makes the mistake.
@@ -90,6 +95,7 @@ func (l *linter) check() {
 	l.assignedKeys()
 	l.unusedKeys()
 	l.caughtCodes()
+	l.agents()
 }
 
 // warn adds a finding at a place of the document.

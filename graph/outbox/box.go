@@ -7,6 +7,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/runview"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // Box makes the deliveries of events.
@@ -47,7 +48,8 @@ func (b *Box) Deliveries(before history.Phase, after *history.Execution, records
 	if len(out) == 0 {
 		return nil
 	}
-	at, id := b.Now(), newID("evt_")
+	// Stores round times that are due up: one with a part of a millisecond would not be due at once.
+	at, id := b.Now().Truncate(time.Millisecond), newID("evt_")
 	body := body(event, id, at, view(), b.Redaction)
 	for i := range out {
 		d := &out[i]
@@ -79,3 +81,13 @@ func eventOf(before, after history.Phase, records []history.Record) history.RunE
 	}
 	return ""
 }
+
+// Test is a delivery for trying a target. It belongs to no run and is not stored.
+func Test(target string, at time.Time) history.Delivery {
+	id := newID("evt_")
+	m := jsonvalue.Ordered{{"event", testEvent}, {"event_id", id}, {"created_at", history.FormatTimestamp(at)}}
+	return history.Delivery{ID: newID("dlv_"), EventID: id, Event: testEvent, Target: target, Body: m.Append(nil), CreatedAt: at, Attempts: 1}
+}
+
+// testEvent is the event of a Test.
+const testEvent = "webhook.test"

@@ -21,7 +21,7 @@ const (
 	atOnce = 4
 	batch  = 64
 	// grace is how much longer than an attempt may take it keeps other processes away, so that its outcome can be recorded.
-	grace = 30 * time.Second
+	grace = 10 * time.Second
 )
 
 // settlePauses are left before an outcome is recorded again after the store failed.

@@ -392,6 +392,8 @@ const (
 	OutcomeTwice Code = "OUTCOME_TWICE"
 	// AgentStepsGap: a step that an executor has recorded of an attempt is missing, or is recorded twice.
 	AgentStepsGap Code = "AGENT_STEPS_GAP"
+	// AgentStepsDiffer: a step that an agent has recorded, or the outcome of its attempt, does not follow from the steps before it.
+	AgentStepsDiffer Code = "AGENT_STEPS_DIFFER"
 	// ProjectionDiffers: what status and lists return does not follow from the records.
 	ProjectionDiffers Code = "PROJECTION_DIFFERS"
 	// PositionUnusable: the stored position of a run cannot be used. The run continues from its history.

@@ -13,7 +13,7 @@ func Names() []string {
 		"Runner.Status", "Runner.List", "Runner.Drive", "Runner.Prune", "Runner.Verify", "StartRequest.AllowExisting", "StatusRequest.Wait",
 		"ExportOptions.Redact", "Options.MaxVisits", "Options.MaxRecords", "Options.MaxBytes", "Options.MaxPending", "Options.Workflows",
 		"TreeLimits.Runs", "TreeLimits.Visits", "TreeLimits.Records", "TreeLimits.Bytes", "TreeLimits.Pending",
-		"Options.Activities", "Options.Delegates", "Options.NoBackup",
+		"Options.Activities", "Options.Delegates", "Options.NoBackup", "Options.Webhooks",
 	}
 }
 

@@ -19,8 +19,9 @@ import (
 // outputs, states and result in it follow from the definition and the recorded outcomes. It checks of an open run also that the
 // stored position can be used, that the stored timers are the open timers of the history, and that the subworkflows that have
 // completed are stored. It checks no runs that another engine began, and no records that another engine wrote. Together with a
-// history.Verifier it checks a whole database, as the command verify does. The error is EXECUTION_NOT_FOUND or the store's.
-func Inspect(ctx context.Context, store history.Store, executionID string) ([]history.Finding, error) {
+// history.Verifier it checks a whole database, as the command verify does. check, unless nil, checks the steps of attempts. The error is
+// EXECUTION_NOT_FOUND or the store's.
+func Inspect(ctx context.Context, store history.Store, executionID string, check CheckSteps) ([]history.Finding, error) {
 	for try := 0; ; try++ {
 		before, err := store.Execution(ctx, executionID)
 		if err != nil || before.Mode == "" {
@@ -31,6 +32,9 @@ func Inspect(ctx context.Context, store history.Store, executionID string) ([]hi
 			err = i.lookBack(ctx)
 		} else {
 			err = i.look(ctx)
+		}
+		if err == nil && check != nil {
+			err = i.steps(ctx, check)
 		}
 		if err != nil {
 			return nil, err

@@ -10,8 +10,8 @@ import (
 )
 
 // Verify checks a run, or everything if executionID is "": what the store can tell, and what Inspect finds. What a store cannot check
-// of itself is left out. A run whose records cannot be read is reported and passed over; any other error ends the check.
-func Verify(ctx context.Context, store history.Store, executionID string, repair bool, report func(history.Finding)) (counts history.Verified, err error) {
+// of itself is left out, and steps are checked only with a check. A run whose records cannot be read is reported and passed over; any other error ends the check.
+func Verify(ctx context.Context, store history.Store, executionID string, repair bool, check CheckSteps, report func(history.Finding)) (counts history.Verified, err error) {
 	reported, tell := false, report
 	report = func(f history.Finding) { reported = true; tell(f) }
 	if verifier, ok := store.(history.Verifier); ok {
@@ -20,7 +20,7 @@ func Verify(ctx context.Context, store history.Store, executionID string, repair
 		}
 	}
 	inspect := func(id string) error {
-		findings, err := Inspect(ctx, store, id)
+		findings, err := Inspect(ctx, store, id, check)
 		for _, f := range findings {
 			report(f)
 		}

@@ -164,3 +164,48 @@ func BenchmarkPages(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkDeliveries measures, with 10,000 deliveries that are due, a look for the next 64 of one target, and one attempt: its claim and its
+// settlement, each a commit of its own.
+func BenchmarkDeliveries(b *testing.B) {
+	const due = 10_000
+	fill := func(b *testing.B) *historysql.Store {
+		b.Helper()
+		s, err := historysql.Open(b.Context(), filepath.Join(b.TempDir(), "runs.db"), historysql.Options{Synchronous: historysql.Normal})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = s.Close() })
+		for i := range due {
+			batch := historytest.NewTrace(b, fmt.Sprint(i)).Batch("E ExecutionStarted", "E ExecutionCompleted")
+			batch.Deliveries = historytest.Delivers(fmt.Sprint("evt_", i), `{"event":"run.completed"}`, historytest.Begin, "ops")
+			if err := s.Append(b.Context(), batch); err != nil {
+				b.Fatal(err)
+			}
+		}
+		return s
+	}
+	b.Run("look", func(b *testing.B) {
+		s := fill(b)
+		for b.Loop() {
+			if ds, err := s.DueDeliveries(b.Context(), "ops", historytest.Begin, 64); err != nil || len(ds) != 64 {
+				b.Fatal(len(ds), err)
+			}
+		}
+	})
+	b.Run("attempt", func(b *testing.B) {
+		s := fill(b)
+		for i := 0; b.Loop(); i++ {
+			id := fmt.Sprintf("evt_%d-ops", i%due)
+			_, claimed, err := s.ClaimDelivery(b.Context(), history.DeliveryClaim{DeliveryID: id, Attempt: 1 + i/due, Process: "p", TTL: time.Minute, At: historytest.Begin})
+			if !claimed || err != nil {
+				b.Fatal(claimed, err)
+			}
+			if err := s.SettleDelivery(b.Context(), history.Settlement{
+				DeliveryID: id, Attempt: 1 + i/due, At: historytest.Begin, Receipt: history.Receipt{Outcome: history.SendAgain}, State: history.DeliveryPending, Due: historytest.Begin,
+			}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

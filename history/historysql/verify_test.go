@@ -176,7 +176,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 			damage: "INSERT INTO delivery_attempts (delivery, attempt, process, began_at) VALUES (77, 1, 'p', 5)",
 			want:   []string{"0 ROW_ORPHANED"},
 		},
-		"a timer of the ended":  {damage: "INSERT INTO timers VALUES ('ended', 't#1', 5)", want: []string{"ended 0 ROW_ORPHANED"}},
+		"a timer of the ended": {damage: "INSERT INTO timers VALUES ('ended', 't#1', 5)", want: []string{"ended 0 ROW_ORPHANED"}},
 		"half deleted": {
 			damage: "UPDATE executions SET phase = 'deleted', problem = 'deleted' WHERE execution_id = 'ended'",
 			want:   []string{"ended 0 DELETION_UNFINISHED"}, after: []string{"ended 0 DELETION_UNFINISHED"},

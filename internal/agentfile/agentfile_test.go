@@ -33,8 +33,31 @@ func surroundings() agentfile.Surroundings {
 			}
 			return errors.New("secret " + reference + " is not set")
 		},
-		Servers: []string{"files"},
+		Servers: []string{"files"}, Steps: []string{"urn:total"},
+		Absolute: func(path string) string { return "/in/" + path },
+		KnowledgeBase: func(folder, name string) error {
+			if name == "hr" || name == "sales/q1" {
+				return nil
+			}
+			return errors.New("no base " + name + " in " + folder)
+		},
+		Skill: func(folder, name string) error {
+			if name == "memo" {
+				return nil
+			}
+			return errors.New("no skill " + name + " in " + folder)
+		},
 	}
+}
+
+// beside is a list with more members, and an agent with tools.
+func beside(members, tools string) string {
+	return "{\n" + members + `,` + "\n" + `"models":{"m":{"model":"gpt"}},` + "\n" + `"agents":{"a":{"instructions":"i",` + "\n" + `"tools":[` + tools + `]}}}`
+}
+
+// service is a list with a service.
+func service(members string) string {
+	return beside(`"apis":{"w":{"baseUrl":"https://api.acme.example/v1",`+members+`}}`, `{"api":["w"]}`)
 }
 
 func list(agent string) string {
@@ -79,8 +102,31 @@ func TestParse(t *testing.T) {
 		{told(`,"compaction":{"model":"n"}`), `2:57 profile /agents/a/compaction/model: there is no model "n"; did you mean "m"?`},
 		{told(`,"compaction":{"keepTurn":1}`), `2:49 additionalProperties /agents/a/compaction/keepTurn: unknown member "keepTurn"; did you mean "keepTurns"?`},
 		{told(`,"results":{"offloadBytes":-1}`), `2:61 range /agents/a/results/offloadBytes: expected a whole number from 0 to 2097152, found -1`},
-		{told(`,"tools":[{"api":["x"]}]`), `2:45 profile /agents/a/tools/0/api: "api" is not supported yet; Leave it out.`},
-		{told(`,"tools":[{}]`), `2:44 oneOf /agents/a/tools/0: expected exactly one of server, agent and builtin`},
+		{told(`,"tools":[{"api":["x"]}]`), `2:52 profile /agents/a/tools/0/api/0: apis has no service "x"`},
+		{told(`,"tools":[{"api":[]}]`), `2:51 minItems /agents/a/tools/0/api: the list names no service`},
+		{told(`,"tools":[{"knowledge":["hr"]}]`), `2:45 profile /agents/a/tools/0/knowledge: there are no knowledge bases; Name their folder in the member knowledge of the list.`},
+		{told(`,"tools":[{"skills":["memo"]}]`), `2:45 profile /agents/a/tools/0/skills: there are no skills; Name their folder in the member skills of the list.`},
+		{told(`,"tools":[{"step":"urn:totl","name":"total","description":"d"}]`), `2:52 profile /agents/a/tools/0/step: there is no step handler "urn:totl"; did you mean "urn:total"?`},
+		{told(`,"tools":[{"step":"urn:total","name":"to tal","description":"d"}]`), `2:71 pattern /agents/a/tools/0/name: the name of a tool has at most 64 letters, digits, "_" and "-"`},
+		{told(`,"tools":[{"step":"urn:total","name":"total"}]`), `2:44 required /agents/a/tools/0: missing member "description"`},
+		{told(`,"tools":[{"step":"urn:total","name":"total","description":"d","inputSchema":{"type":"array"}}]`), `2:111 profile /agents/a/tools/0/inputSchema: the arguments of a tool are an object: its schema has "type": "object"`},
+		{told(`,"tools":[{"step":"urn:total","name":"total","description":"d","inputSchema":{"type":"objct"}}]`), `format`},
+		{told(`,"tools":[{"step":"urn:total","name":"total","description":"d"},{"step":"urn:total","name":"total","description":"e"}]`), `2:98 uniqueItems /agents/a/tools/1: total is listed twice; Leave one of them out.`},
+		{beside(`"knowledge":{"path":"k"}`, `{"knowledge":["hr","gone","hr"]}`), "5:29 profile /agents/a/tools/0/knowledge/1: no base gone in /in/k\n5:36 uniqueItems /agents/a/tools/0/knowledge/2: knowledge base \"hr\" stands there twice"},
+		{beside(`"knowledge":{"path":"k"}`, `{"knowledge":["hr"]},{"knowledge":["hr"]}`), `5:31 uniqueItems /agents/a/tools/1: search_knowledge is listed twice; Leave one of them out.`},
+		{beside(`"skills":{"path":"s"}`, `{"skills":["memo","gone"]}`), `5:28 profile /agents/a/tools/0/skills/1: no skill gone in /in/s`},
+		{beside(`"skills":{}`, `{"skills":["memo"]}`), `2:10 required /skills: missing member "path"`},
+		{beside(`"apis":{}`, `{"builtin":"ask_person"}`), `2:8 minProperties /apis: there is no service; Name at least one service.`},
+		{service(`"allowedPaths":["/x"]`), `2:70 pattern /apis/w/allowedPaths/0: the pattern does not begin with "^/": it would be unclear what stands before; Write ^/widgets/[0-9]+$ for one path, ^/widgets/ for all below it.`},
+		{service(`"allowedPaths":["^/("]`), `format`},
+		{service(`"allowedPaths":[]`), `2:69 minItems /apis/w/allowedPaths: the list allows no path`},
+		{service(`"allowedPaths":["^/"],"allowedMethods":["get"]`), `2:94 enum /apis/w/allowedMethods/0: expected GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS, found "get"; did you mean "GET"?`},
+		{service(`"allowedPaths":["^/"],"allowedMethods":["TRACE"]`), `2:94 enum /apis/w/allowedMethods/0: expected GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS, found "TRACE"`},
+		{service(`"allowedPaths":["^/"],"auth":{"type":"bearer","tokenRef":"env:NONE"}`), `2:111 profile /apis/w/auth/tokenRef: secret env:NONE is not set`},
+		{service(`"allowedPaths":["^/"],"auth":{"type":"custom","id":"x"}`), "2:91 enum /apis/w/auth/type: expected none, bearer, header or basic, found \"custom\"\n2:100 additionalProperties /apis/w/auth/id: unknown member \"id\"; known members: type, tokenRef, name, valueRef, userRef, passRef"},
+		{service(`"allowedPaths":["^/"],"auth":{"type":"none","tokenRef":"env:KEY"}`), `2:98 additionalProperties /apis/w/auth/tokenRef: unknown member "tokenRef"; known members: type`},
+		{service(`"allowedPaths":["^/"],"privateNetworks":["10.0.0.0"]`), `2:95 format /apis/w/privateNetworks/0: "10.0.0.0" is not a network such as 10.0.0.0/8`},
+		{told(`,"tools":[{}]`), `2:44 oneOf /agents/a/tools/0: expected exactly one of server, step, api, knowledge, skills, agent and builtin`},
 		{told(`,"tools":[{"server":"file"}]`), `2:54 profile /agents/a/tools/0/server: the manifest has no server "file"; did you mean "files"?`},
 		{told(`,"tools":[{"server":"files","allow":["["]}]`), `2:71 format /agents/a/tools/0/allow/0: "[" is not a pattern of names; Write a name; * stands for any characters, ? for one, [a-z] for one of these.`},
 		{told(`,"tools":[{"server":"files","allow":["r"]},{"server":"files","allow":["w","r"]}]`), `2:77 uniqueItems /agents/a/tools/1: files__r is listed twice; Leave one of them out.`},
@@ -138,10 +184,14 @@ func TestParseValues(t *testing.T) {
 		"main":{"model":"gpt","contextTokens":1000,"maxTokens":10,"maxTokensCeiling":20,"temperature":0,"priceUsdPerMTok":{"input":2,"output":8}},
 		"local":{"model":"llama","endpoint":{"baseUrl":"http://localhost:11434/v1","noAuth":true}}},
 		"agents":{"a":{"description":"d","instructionsFile":"a.md","models":["main","local"],"stream":true,"maxDepth":2,
-			"tools":[{"server":"files","allow":["r"],"parallel":false,"gate":"ask"},{"builtin":"ask_person"}],
+			"tools":[{"server":"files","allow":["r"],"parallel":false,"gate":"ask"},{"step":"urn:total","name":"total","description":"Adds.","inputSchema":{"type":"object"},"onCrash":"repeat"},
+				{"api":["w"],"gate":"ask"},{"knowledge":["hr","sales/q1"]},{"skills":["memo"]},{"builtin":"ask_person"}],
 			"modelRetry":{"maxAttempts":2,"coefficient":1.5},
 			"budgets":{"turns":3},"results":{"maxChars":10,"offloadBytes":2048},"compaction":{"threshold":0.5,"keepTurns":3,"model":"local"},"repeats":{"warn":1,"stop":2},"output":{"schema":{}}},
-		 "b":{"instructions":"i","model":"main","budgets":{"costUsd":0.5,"onExceeded":"finish"}}}}`), surroundings())
+		 "b":{"instructions":"i","model":"main","budgets":{"costUsd":0.5,"onExceeded":"finish"}}},
+		"apis":{"w":{"baseUrl":"http://w/v1","auth":{"type":"basic","userRef":"env:KEY","passRef":"env:KEY"},"allowedPaths":["^/w$"],"allowedMethods":["GET","POST"],"timeoutMs":5,"privateNetworks":["10.0.0.0/8"]},
+			"open":{"baseUrl":"http://o","allowedPaths":["^/"]}},
+		"knowledge":{"path":"k","maxReadBytes":7},"skills":{"path":"s"}}`), surroundings())
 	if file == nil {
 		t.Fatal(findings)
 	}
@@ -153,9 +203,12 @@ func TestParseValues(t *testing.T) {
 		`"main":{"model":"gpt","contextTokens":1000,"maxTokens":10,"maxTokensCeiling":20,"temperature":0,"priceUsdPerMTok":{"input":2,"cachedInput":2,"output":8},"Endpoint":null}},` +
 		`"Agents":{"a":{"name":"","description":"d","instructions":"Find it.","models":null,"stream":true,"maxDepth":2,"modelRetry":{"maxAttempts":2,"coefficient":1.5},` +
 		`"budgets":{"turns":3},"repeats":{"warn":1,"stop":2},"results":{"maxChars":10,"offloadBytes":2048},"compaction":{"threshold":0.5,"keepTurns":3},"output":{"schema":{},"repairs":1},"hooks":{},"Models":["main","local"],"SummaryModel":"local",` +
-		`"Tools":[{"Server":"files","Allow":["r"],"Agent":"","AskPerson":false,"Parallel":false,"OnCrash":"","Gate":"ask"},` +
-		`{"Server":"","Allow":null,"Agent":"","AskPerson":true,"Parallel":null,"OnCrash":"","Gate":""}]},` +
-		`"b":{"name":"","instructions":"i","models":null,"modelRetry":{},"budgets":{"costMicros":500000,"onExceeded":"finish"},"repeats":{},"results":{},"compaction":{},"hooks":{},"Models":["main"],"SummaryModel":"","Tools":null}}}`
+		`"Tools":[{"Server":"files","Allow":["r"],"Parallel":false,"Gate":"ask"},` +
+		`{"Step":"urn:total","Name":"total","Description":"Adds.","InputSchema":{"type":"object"},"OnCrash":"repeat"},{"APIs":["w"],"Gate":"ask"},` +
+		`{"Knowledge":["hr","sales/q1"]},{"Skills":["memo"]},{"AskPerson":true}]},` +
+		`"b":{"name":"","instructions":"i","models":null,"modelRetry":{},"budgets":{"costMicros":500000,"onExceeded":"finish"},"repeats":{},"results":{},"compaction":{},"hooks":{},"Models":["main"],"SummaryModel":"","Tools":null}},` +
+		`"APIs":{"open":{"BaseURL":"http://o","Auth":{"Type":"none"},"AllowedPaths":["^/"]},"w":{"BaseURL":"http://w/v1","Auth":{"Type":"basic","UserRef":"env:KEY","PassRef":"env:KEY"},` +
+		`"AllowedPaths":["^/w$"],"AllowedMethods":["GET","POST"],"TimeoutMs":5,"PrivateNetworks":["10.0.0.0/8"]}},"Knowledge":{"Path":"/in/k","MaxReadBytes":7},"Skills":{"Path":"/in/s"}}`
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -166,12 +219,19 @@ const whole = `{"$schema":"s","models":{
 	"n":{"model":"x","endpoint":{"baseUrl":"http://x","apiKeyEnv":"KEY"}},"o":{"model":"x","endpoint":{"baseUrl":"http://x","apiKeySecretRef":"env:KEY"}}},
 	"agents":{"a":{"description":"d","instructions":"i","model":"m","stream":true,"turnTimeoutMs":1,"toolTimeoutMs":1,"maxToolConcurrency":1,"maxDepth":1,
 		"modelRetry":{"maxAttempts":1,"initialIntervalMs":1,"coefficient":1,"maxIntervalMs":1},
-		"tools":[{"server":"files","allow":["r"],"parallel":true,"onCrash":"ask","gate":"ask"},{"agent":"b","parallel":true,"gate":"deny"},{"builtin":"ask_person"}],
+		"tools":[{"server":"files","allow":["r"],"parallel":true,"onCrash":"ask","gate":"ask"},{"agent":"b","parallel":true,"gate":"deny"},{"builtin":"ask_person"},
+			{"step":"urn:total","name":"t","description":"d","inputSchema":{"type":"object","x":1},"parallel":true,"onCrash":"repeat","gate":"ask"},{"api":["w"],"parallel":true,"onCrash":"ask","gate":"ask"},
+			{"knowledge":["hr"],"parallel":true,"onCrash":"ask","gate":"ask"},{"skills":["memo"],"parallel":true,"onCrash":"ask","gate":"ask"}],
 		"gates":[{"tools":["*"],"when":".turn > 1","unless":"read_only","do":"ask","reason":"r","timeoutMs":1}],
 		"budgets":{"turns":1,"toolCalls":1,"tokens":1,"costUsd":1,"workMs":1,"onExceeded":"finish"},"repeats":{"warn":1,"stop":1},"results":{"maxChars":1,"offloadBytes":0,"previewChars":1},
 		"compaction":{"threshold":0.5,"keepTurns":1,"summaryMaxTokens":1,"model":"m"},
 		"output":{"schema":{},"repairs":0}},
-	"b":{"instructionsFile":"a.md","models":["m","n"]}}}`
+	"b":{"instructionsFile":"a.md","models":["m","n"]}},
+	"apis":{"w":{"baseUrl":"http://w","auth":{"type":"bearer","tokenRef":"env:KEY"},"allowedPaths":["^/"],"allowedMethods":["GET"],"maxBodyBytes":1,"maxResponseBytes":1,"timeoutMs":1,"privateNetworks":["::1/128"]},
+		"v":{"baseUrl":"http://w","auth":{"type":"header","name":"X-Key","valueRef":"env:KEY"},"allowedPaths":["^/"]},
+		"u":{"baseUrl":"http://w","auth":{"type":"basic","userRef":"env:KEY","passRef":"env:KEY"},"allowedPaths":["^/"]},
+		"t":{"baseUrl":"http://w","auth":{"type":"none"},"allowedPaths":["^/"]}},
+	"knowledge":{"path":"k","maxSearchResults":1,"maxReadBytes":1},"skills":{"path":"s"}}`
 
 // The published schema and Parse agree about every member: each is known to both, and each object refuses another one.
 func TestSchema(t *testing.T) {
@@ -196,7 +256,8 @@ func TestSchema(t *testing.T) {
 		t.Errorf("schema %t, Parse %t", s, p)
 	}
 	for i := range whole {
-		if whole[i] != '{' || strings.HasPrefix(whole[i:], "{}") || strings.HasSuffix(whole[:i], `"models":`) || strings.HasSuffix(whole[:i], `"agents":`) {
+		if whole[i] != '{' || strings.HasPrefix(whole[i:], "{}") || strings.HasSuffix(whole[:i], `"models":`) || strings.HasSuffix(whole[:i], `"agents":`) ||
+			strings.HasSuffix(whole[:i], `"apis":`) || strings.HasSuffix(whole[:i], `"inputSchema":`) {
 			continue
 		}
 		changed := whole[:i] + `{"zzz":1,` + whole[i+1:]
@@ -224,15 +285,20 @@ func TestTheFileOfThePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := strings.Split(string(page), "```json\n")[1:]
-	if len(blocks) != 2 {
-		t.Errorf("%d lists", len(blocks))
-	}
-	for _, rest := range blocks {
-		text, _, ok := strings.Cut(rest, "```")
-		file, findings := agentfile.Parse([]byte(text), agentfile.Surroundings{Servers: []string{"files"}})
-		if !ok || file == nil || len(findings) > 0 {
-			t.Errorf("%v in\n%s", findings, text)
+	lists := 0
+	for rest := string(page); ; lists++ {
+		_, after, more := strings.Cut(rest, "```json\n")
+		if !more {
+			break
 		}
+		text, after, ok := strings.Cut(after, "```")
+		file, findings := agentfile.Parse([]byte(text), agentfile.Surroundings{Servers: []string{"files"}, Steps: []string{"urn:example:total"}})
+		if !ok || file == nil || len(findings) > 0 || len(file.Agents) == 0 {
+			t.Errorf("%v", findings)
+		}
+		rest = after
+	}
+	if lists < 2 {
+		t.Errorf("%d lists", lists)
 	}
 }

@@ -38,7 +38,7 @@ func LineOf(r *history.Record) (l Line, ok bool) {
 	p := &r.Payload
 	b := body(p.AgentStep)
 	l.Key, l.Kind, _, ok = p.Step()
-	if !ok || !isAgents(l.Kind, b) || ofEngine(l.Kind) && p.AgentID == "" {
+	if !ok || !isAgents(l.Kind, b) || ofEngine(l.Kind) && p.AgentID == "" && p.NodeType != "llm_call" {
 		return Line{}, false
 	}
 	l.Depth = strings.Count(l.Key, "/")
@@ -67,7 +67,10 @@ func LineOf(r *history.Record) (l Line, ok bool) {
 	case "answer":
 		l.By, l.Text = "answered", AnswerText(nil, p.SignalPayload, b.flag("expired"))
 	case "compacted":
-		l.By, l.Text = "compacted", compactedText(b)
+		l.By, l.Text = "compacts", compactedText(b)
+		if model := b.text("model"); model != "" {
+			l.By = model
+		}
 	case "woken":
 		l.By = "goes on"
 	}
@@ -159,6 +162,13 @@ func resultText(b body) string {
 	case "person":
 		by = ", given by a person"
 	}
+	if changed := b.list("toolChanged"); len(changed) > 0 {
+		what := make([]string, len(changed))
+		for i := range changed {
+			what[i], _ = changed[i].(string)
+		}
+		by += "; changed since the agent began: the tool's " + strings.Join(what, ", ")
+	}
 	if e := b.object("error"); e != nil {
 		return strings.TrimSpace("failed: "+e.text("code")+" "+e.text("message")) + by
 	}
@@ -185,13 +195,13 @@ func askedText(b body, prompt string) string {
 
 func compactedText(b body) string {
 	upto := b.text("upto")
-	switch s := b.text("summary"); {
-	case s != "":
-		return "up to " + upto + ": " + s
-	case b["shrunk"] != nil:
-		return "results up to " + upto + " are previews"
+	switch {
+	case b.number("shrunk") > 0:
+		return "results up to " + upto + " as previews"
+	case b.text("summary") != "":
+		return "sums up all up to " + upto + ": " + b.text("summary")
 	}
-	return "turns up to " + upto + " are left out"
+	return "leaves out all up to " + upto
 }
 
 // Bytes is a size for people.
@@ -213,7 +223,11 @@ func USD(micros int64) string {
 	case micros < 100:
 		return "<$0.0001"
 	case micros < 1_000_000:
-		return fmt.Sprintf("$%.4f", float64(micros)/1e6)
+		text := fmt.Sprintf("$%.4f", float64(micros)/1e6)
+		for strings.HasSuffix(text, "0") && len(text) > len("$0.00") {
+			text = text[:len(text)-1]
+		}
+		return text
 	}
 	return fmt.Sprintf("$%.2f", float64(micros)/1e6)
 }

@@ -10,6 +10,7 @@ import (
 // Work is what an agent does now: it follows the steps of one attempt. What it keeps does not grow with their number.
 type Work struct {
 	agents map[string]*worker // by the prefix of their keys, "" for the first
+	models map[string]string  // that each agent asks first, by the agent's name
 	totals body
 	budget body
 }
@@ -40,13 +41,12 @@ func (w *Work) Step(r *history.Record) bool {
 	case "begun":
 		a := &worker{name: b.text("agent")}
 		if w.agents == nil {
-			w.agents = map[string]*worker{}
+			w.agents, w.models = map[string]*worker{}, map[string]string{}
 			config := b.object("config")
 			w.budget = config.object("budgets")
-			if models := config.list("models"); len(models) > 0 {
-				a.model = body(object(models[0])).text("model")
-			}
+			w.learn(a.name, config, 0)
 		}
+		a.model = w.models[a.name]
 		w.agents[prefix] = a
 	case "reply":
 		a := w.agents[prefix]
@@ -72,8 +72,28 @@ func (w *Work) Step(r *history.Record) bool {
 	return true
 }
 
+// learn notes the models of an agent and of those that it may call.
+func (w *Work) learn(name string, config body, depth int) {
+	if models := config.list("models"); len(models) > 0 && w.models[name] == "" {
+		w.models[name] = body(object(models[0])).text("model")
+	}
+	for _, sub := range config.list("agents") {
+		if below := body(object(sub)).object("config"); depth < maxNamed {
+			w.learn(below.text("name"), below, depth+1)
+		}
+	}
+}
+
 // Known reports whether the steps are an agent's.
 func (w *Work) Known() bool { return w.agents[""] != nil }
+
+// Name is the agent's, "" where the steps are not an agent's.
+func (w *Work) Name() string {
+	if a := w.agents[""]; a != nil {
+		return a.name
+	}
+	return ""
+}
 
 // Text says what the agent does: its turn, and the model that it asks or the tool that it calls.
 func (w *Work) Text() string { return w.text("", 0) }
@@ -136,36 +156,4 @@ func turnOf(key string) (turn int) {
 		return 0
 	}
 	return turn
-}
-
-// ActivityText says what an executor of an agent is doing, from what it says about itself (activities.Request.Heartbeat); "" if it is none.
-func ActivityText(detail map[string]any) string {
-	d := body(detail)
-	agent, activity := d.text("agent"), d.text("activity")
-	if agent == "" || activity == "" {
-		return ""
-	}
-	turn := int(d.number("turn"))
-	if turn == 0 {
-		turn = turnOf(d.text("key"))
-	}
-	text := agent + ": "
-	if turn > 0 {
-		text += fmt.Sprintf("turn %d, ", turn)
-	}
-	switch activity {
-	case "model":
-		model := d.text("model")
-		if model == "" {
-			model = "its model"
-		}
-		text += "asks " + model
-		if n := d.number("received_chars"); n > 0 {
-			text += fmt.Sprintf(" (%d characters)", n)
-		}
-		return text
-	case "tool":
-		return text + "calls " + d.text("tool")
-	}
-	return text + activity
 }

@@ -67,6 +67,7 @@ var claims = []struct{ page, tag, file, test string }{
 	{"examples/lighthouse/README.md", "json", "internal/cli/pageruns_test.go", "TestCommandsOfTheExamples"},
 	{"*", "sh", "internal/cli/pages_test.go", "TestCommandsOfThePages"},
 	{"docs/agents.md", "json", "internal/agentfile/agentfile_test.go", "TestTheFileOfThePage"},
+	{"docs/webhooks.md", "json", "internal/webhook/receiver_test.go", "TestTheFileOfThePage"},
 	{"docs/activities.md", "json", "internal/cli/pages_test.go", "TestSettingsOfThePages"},
 	{"docs/activities.md", "python", "internal/cli/pageruns_test.go", "TestThePythonStep"},
 	{"docs/activities.md", "text", "internal/cli/records_test.go", "TestThePageShowsARepair"},
@@ -120,7 +121,7 @@ func TestGoOfThePagesIsCompiled(t *testing.T) {
 		return "\n" + strings.TrimSpace(strings.Join(lines, "\n")) + "\n"
 	}
 	sources := map[string]string{}
-	for _, pattern := range []string{"graph/*_test.go", "graph/graphtest/*_test.go", "conformance/*_test.go", "delegate/agent/*_test.go"} {
+	for _, pattern := range []string{"graph/*_test.go", "graph/graphtest/*_test.go", "conformance/*_test.go", "delegate/agent/*_test.go", "internal/webhook/*_test.go"} {
 		files, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			t.Fatal(err)
@@ -138,7 +139,7 @@ func TestGoOfThePagesIsCompiled(t *testing.T) {
 			continue
 		}
 		if !slices.ContainsFunc(slices.Collect(maps.Values(sources)), func(src string) bool { return strings.Contains(src, plain(b.text)) }) {
-			t.Errorf("%s:%d: no test of graph, graph/graphtest, conformance or delegate/agent has these lines:\n%s", b.page, b.line, b.text)
+			t.Errorf("%s:%d: no test of graph, graph/graphtest, conformance, delegate/agent or internal/webhook has these lines:\n%s", b.page, b.line, b.text)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 )
 
 type agentRunOptions struct {
+	notify []string
 	driveOptions
 	input, id string
 	detach    bool
@@ -48,6 +49,7 @@ the agent, and prints its id.`,
 	}
 	cmd.Flags().StringVarP(&o.input, "input", "i", "", "what the agent is given: `JSON`, @file, or - for standard input")
 	cmd.Flags().StringVar(&o.id, "id", "", "the run's `id` (default a new UUID)")
+	registerNotify(a, cmd, &o.notify)
 	o.answers.register(cmd.Flags())
 	registerWait(cmd.Flags(), &o.wait)
 	registerStream(cmd.Flags(), &o.driveOptions)
@@ -97,7 +99,7 @@ func (a *app) runAgent(ctx context.Context, args []string, o agentRunOptions) er
 		d := a.drive(s, o.driveOptions)
 		run, err := s.engine.Start(ctx, graph.StartRequest{
 			ExecutionID: o.id, Definition: document, Input: map[string]any{agentInput: input}, Title: cut("agent "+name, 200), Wait: d.caller.Wait,
-			RequireCapable: true,
+			Notify: o.notify, RequireCapable: true,
 		})
 		if o.detach && err == nil && !run.Status.Terminal() {
 			return d.detached(run)

@@ -63,9 +63,9 @@ func TestAgentRun(t *testing.T) {
 	plain, _ := command(exitOK, "agent", "transcript", "r1")
 	at := 0
 	for _, want := range []string{
-		"=== agent ===\n--- 0 begins\nsystem: Find figures.", "task: How much?", "call 1: agent__summarizer: {\"task\":\"two rows\"}",
-		"=== agent, sub-agent of t1.c1 ===", "system: Sum up.", "They are short, [", "=== agent ===", "--- t1.c1 result",
-		"call 1: ask_person", "--- q1 question\nasked: ", "--- q1 answer\nanswered: {\"year\":2024}", "It is 41.\n",
+		"=== agent ===\n--- 0 begins\nagent: researcher\n\nsystem: Find figures.", "tools: ask_person, agent__summarizer", "task: How much?", "call 1: agent__summarizer: {\"task\":\"two rows\"}",
+		"=== agent, sub-agent of t1.c1 ===", "\n    system: Sum up.", "They are short, [", "=== agent ===", "--- t1.c1 result",
+		"call 1: ask_person", "--- q1 question\nasked: ", "--- q1 answer\nanswered: {\"year\":2024}", "It is 41.\n", "--- ended\nanswer: {\"text\":\"It is 41.\"}", "totals: 4 turns, 1 tool call, 400+40 tokens",
 	} {
 		i := strings.Index(plain[at:], want)
 		if i < 0 {
@@ -74,7 +74,7 @@ func TestAgentRun(t *testing.T) {
 		at += i
 	}
 	markdown, _ := command(exitOK, "agent", "transcript", "r1", "--markdown")
-	if !strings.Contains(markdown, "# agent\n\n## 0 begins\n\n**system**\n\nFind figures.") || !strings.Contains(markdown, "```json\n{\"year\":2024}\n```") {
+	if !strings.Contains(markdown, "# agent\n\n## 0 begins\n\n**agent**\n\nresearcher\n\n**system**\n\nFind figures.") || !strings.Contains(markdown, "```json\n{\"year\":2024}\n```") {
 		t.Error(markdown)
 	}
 	lines, _ := command(exitOK, "agent", "transcript", "r1", "--json")

@@ -53,13 +53,14 @@ func (d *decisions) take(line string) (map[string]any, error) {
 	}
 	first, rest := word(line)
 	var about []agentview.Call
-	for _, c := range d.calls {
-		switch _, has := d.decided[c.Key]; {
-		case c.Key == first:
-			about = []agentview.Call{c}
-			first, rest = word(rest)
-		case !has && !slices.ContainsFunc(d.calls, func(c agentview.Call) bool { return c.Key == first }):
-			about = append(about, c)
+	if i := slices.IndexFunc(d.calls, func(c agentview.Call) bool { return c.Key == first }); i >= 0 {
+		about = d.calls[i : i+1]
+		first, rest = word(rest)
+	} else {
+		for _, c := range d.calls {
+			if _, has := d.decided[c.Key]; !has {
+				about = append(about, c)
+			}
 		}
 	}
 	for _, c := range about {
@@ -119,12 +120,12 @@ func decision(verb, rest string, c agentview.Call, several bool) (map[string]any
 	case "edit":
 		arguments, err := edited(rest, c.Arguments)
 		if several || err != nil || rest == "" {
-			return nil, firstError(err, fmt.Errorf("write KEY edit with the arguments, as in %s edit %s", c.Key, jsonvalue.Canonical(c.Arguments)))
+			return nil, firstError(err, fmt.Errorf("write the arguments behind the key and edit, as in %s edit %s", c.Key, jsonvalue.Canonical(c.Arguments)))
 		}
 		d["arguments"] = arguments
 	case "respond":
 		if several || rest == "" {
-			return nil, fmt.Errorf("write KEY respond with the result, as in %s respond \"done by hand\"", c.Key)
+			return nil, fmt.Errorf("write the result behind the key and respond, as in %s respond \"done by hand\"", c.Key)
 		}
 		d["result"] = typed(rest, nil)
 	default:

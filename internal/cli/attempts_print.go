@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -45,20 +44,32 @@ func writeAttemptTable(w io.Writer, list []*attempt, steps bool, columns int) er
 		}
 		rows = append(rows, sentBackRows(t)...)
 	}
-	if !priced { // nothing here has a price
-		for i, row := range rows {
-			rows[i] = slices.Delete(row, costColumn, costColumn+1)
+	leftOut := map[string]bool{"COST": !priced} // where nothing has a price
+	if columns > 0 && columns < narrow {
+		for _, name := range []string{"ATTEMPT", "BY", "TOKENS IN", "OUT"} {
+			leftOut[name] = true
 		}
 	}
-	if err := writeTable(w, fitted(rows, columns, map[string]int{"ACTIVITY": 14, "TYPE": 10, "BY": 8, "OUTCOME": 24})); err != nil {
+	rows = without(rows, leftOut)
+	if err := writeTable(w, fitted(rows, columns, map[string]int{"ACTIVITY": 12, "TYPE": 8, "BY": 8, "OUTCOME": 16})); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(w, total(list))
+	_, err := io.WriteString(w, wrapped(total(list)+"\n", columns))
 	return err
 }
 
-// costColumn is the place of COST.
-const costColumn = 7
+// without returns the rows of a table without columns of these names.
+func without(rows [][]string, names map[string]bool) [][]string {
+	kept := make([][]string, len(rows))
+	for i, row := range rows {
+		for column, cell := range row {
+			if !names[rows[0][column]] {
+				kept[i] = append(kept[i], cell)
+			}
+		}
+	}
+	return kept
+}
 
 // stoppedText says why an agent has ended where it was not by its answer alone.
 func stoppedText(usage map[string]any) string {

@@ -77,6 +77,7 @@ func (a *app) examineSettings(ctx context.Context, r *doctor.Report) *config.Con
 		return nil
 	}
 	examineExecutors(r, "shell", c)
+	examineAgents(r, "shell", c)
 	r.Workflows("shell", c)
 	r.Store(ctx, c)
 	return c
@@ -102,6 +103,14 @@ func examineExecutors(r *doctor.Report, subject string, c *config.Config) {
 	r.Add(doctor.OK, doctor.Executors, subject, "", "%s", routing)
 	if n := len(c.Signing.Keys); n > 0 || c.Signing.Mode != "" {
 		r.Add(doctor.OK, doctor.Signatures, subject, "", "signatures of definitions: %s, %s", c.Signing.Mode, count(n, "key"))
+	}
+}
+
+// examineAgents says which agents run inside the engine. What is wrong in their list, such as a missing secret or server, is an error of the
+// settings, with each place.
+func examineAgents(r *doctor.Report, subject string, c *config.Config) {
+	if names := c.AgentNames(); len(names) > 0 {
+		r.Add(doctor.OK, doctor.Agents, subject, "", "%s: %s", count(len(names), "agent"), cut(strings.Join(names, ", "), detailWidth))
 	}
 }
 
@@ -176,6 +185,9 @@ func (a *app) examineServer(ctx context.Context, r *doctor.Report, shell *config
 
 // examineStart compares the settings of a host's server with those of this shell, and looks for the programs that they name.
 func (a *app) examineStart(r *doctor.Report, shell *config.Config, s doctor.Start, c *config.Config) {
+	if shell == nil || !slices.Equal(c.AgentNames(), shell.AgentNames()) {
+		examineAgents(r, s.Subject, c)
+	}
 	if shell != nil && c.StorePath != shell.StorePath {
 		r.Add(doctor.Warning, doctor.DatabaseDiffers, s.Subject, s.Reinstall+" -- --db "+shellword.Quote(shell.StorePath),
 			"its server uses %s, this shell %s", storeName(c), storeName(shell))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/shellword"
 )
@@ -147,21 +148,30 @@ func (a *app) history(ctx context.Context, id string, o historyOptions) error {
 // recordPage is how many records are read at once: each may have megabytes.
 const recordPage = 16
 
-// skip applies to the tally the records before the first that is printed, requests, whose outcomes may be printed, and notes their
-// states.
+// skip applies to the tally the records before the first that is printed, requests, whose outcomes may be printed, and notes the last
+// of their states. States are what is large in a history, so only that one is redacted.
 func (s *session) skip(ctx context.Context, id string, first int64, tally *attempts, states *stateTrail) error {
+	redaction := s.config.Redaction()
 	for next := int64(1); next < first; {
-		records, err := s.engine.History(ctx, graph.HistoryRequest{
-			ExecutionID: id, FromSeq: next, Limit: int(min(first-next, recordPage)),
-		})
+		records, err := s.store.Read(ctx, id, next, int(min(first-next, recordPage)))
 		if err != nil || len(records) == 0 {
 			return err
 		}
 		for i := range records {
-			tally.apply(records[i])
-			states.apply(&records[i])
+			r := &records[i]
+			if states.apply(r); r.Name == history.StateUpdated {
+				continue
+			}
+			r.Raw = r.Text(id)
+			if err := r.Redact(redaction); err != nil {
+				return err
+			}
+			tally.apply(*r)
 		}
 		next = records[len(records)-1].Seq + 1
+	}
+	if states.last != nil {
+		states.last, _ = redaction.Or().Value(states.last).(map[string]any)
 	}
 	return nil
 }

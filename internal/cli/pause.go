@@ -155,7 +155,7 @@ func (a *app) describeInterrupt(p *graph.Pending) {
 	if p.Show != nil && !agentview.AsksPerson(p.Show) {
 		fmt.Fprintf(a.stderr, "%s\n", indented(shownText(p), "    "))
 	}
-	if rows := describeMembers(p.ResumeSchema); len(rows) > 0 {
+	if rows := describeMembers(p.ResumeSchema); len(rows) > 0 && !takesWords(p) {
 		// Standard error has nowhere to report a failed write to.
 		_ = writeTable(a.stderr, rows)
 	}

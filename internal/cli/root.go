@@ -44,7 +44,7 @@ before it is acted on, so that a run survives the end of the process and is cont
 		newCancel(a), newRecover(a), newRetry(a), newFork(a),
 		newWorker(a), newGC(a), newVerify(a), newExport(a), newImport(a), newStore(a),
 		newNew(a), newFmt(a), newGuide(a), newExplain(a), newInstall(a), newUninstall(a), newDoctor(a),
-		newConformance(a), newManifest(a), newStepCommands(a), newAgent(a), newVersion(a), newOptions(root),
+		newConformance(a), newManifest(a), newStepCommands(a), newAgent(a), newWebhooks(a), newVersion(a), newOptions(root),
 	)
 	for _, cmd := range root.Commands() {
 		if strings.Contains(cmd.Use, " ID") || strings.Contains(cmd.Use, "[ID]") {

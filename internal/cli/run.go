@@ -18,7 +18,7 @@ type runOptions struct {
 	driveOptions
 	format, input, id, folder string
 	title                     string
-	labels                    []string
+	labels, notify            []string
 	allowMissing              bool
 	priority                  int
 }
@@ -54,6 +54,7 @@ found there by document.name, too, among the *.workflow.json and *.workflow.yaml
 	cmd.Flags().StringVar(&o.id, "id", "", "the run's `id` (default a new UUID)")
 	cmd.Flags().StringVar(&o.title, "title", "", "a line that names the run in lists")
 	registerLabels(cmd.Flags(), &o.labels, "a label by which list finds the run, as `KEY=VALUE`; may be repeated")
+	registerNotify(a, cmd, &o.notify)
 	cmd.Flags().IntVar(&o.priority, "priority", 0, "where attempts wait for their turn (--limits), runs with a higher `number` have it first in each round")
 	cmd.Flags().StringVar(&o.format, "format", "", "json or yaml, instead of going by the extension")
 	cmd.Flags().BoolVar(&o.allowMissing, "allow-missing", false, "begin although something is missing here; a run that reaches it fails")
@@ -116,6 +117,7 @@ func (a *app) run(ctx context.Context, file string, o runOptions) error {
 			Priority:    o.priority,
 			Title:       o.title,
 			Labels:      labels,
+			Notify:      o.notify,
 			Wait:        d.caller.Wait,
 
 			RequireCapable: !o.allowMissing,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -73,6 +74,9 @@ func (a *app) with(ctx context.Context, o sessionOptions, do func(*session) erro
 	return firstError(do(s), s.close())
 }
 
+// deliverLimit is how long a command that ends waits for the webhooks of what it has done to be sent. What is left is another process's.
+const deliverLimit = 10 * time.Second
+
 // open loads the configuration, opens the store and makes an engine over it.
 func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 	load := a.flags.Load
@@ -112,6 +116,7 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 	options.ReadOnly, options.Background, options.OnRecord = o.read, o.background, o.onRecord
 	if !o.background {
 		options.Drain = 0 // who interrupts a command does not wait for it
+		options.DeliverLimit = deliverLimit
 		if !c.LogLevelGiven {
 			options.Logger = slog.New(withoutRuns{c.Log.Handler()})
 		}

@@ -173,7 +173,7 @@ func stepRows(t *attempt) [][]string {
 			text = cut("waits: "+text, errorWidth)
 		}
 		rows = append(rows, []string{
-			"  " + strings.Repeat("  ", l.Depth) + cut(s.key, keyWidth), cut(l.By, keyWidth), "", "", took, in, out, cost, "  " + text,
+			"  " + strings.Repeat("  ", l.Depth) + cut(s.key, keyWidth), cut(l.By, keyWidth), "", "", took, in, out, cost, text,
 		})
 	}
 	return rows

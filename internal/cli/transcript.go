@@ -339,13 +339,10 @@ func (w *transcriptWriter) about(r *history.Record, kind string, body map[string
 		}
 		return text
 	case "compacted":
-		what := "turns summed up, up to"
-		if body["shrunk"] != nil {
-			what = "results that are previews, up to"
-		} else if body["dropped"] != nil {
-			what = "turns left out, up to"
+		if line, ok := agentview.LineOf(r); ok && word("summary") == "" {
+			return w.part("", line.Text)
 		}
-		return w.part(what, word("upto")) + w.part("summary", word("summary"))
+		return w.part("up to", word("upto")) + w.part("summary", word("summary"))
 	case "answer":
 		return w.value("answered", r.Payload.SignalPayload)
 	case "rest":

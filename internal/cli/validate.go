@@ -32,7 +32,7 @@ func newValidate(a *app) *cobra.Command {
 run, but probably not as meant. Without a file, or with -, the definition is read from standard input.
 
 Files ending in .yaml or .yml are read as YAML, all others as JSON. The input of a subworkflow is checked, too, if its definition is
-found in the workflow folder.`,
+found in the workflow folder. Where agents are configured (--agents), a delegation of protocol sdk to another one is a warning.`,
 		Example: `  workflows-engine validate order.workflow.json
   workflows-engine validate --strict examples/*/*.workflow.json
   workflows-engine validate --protocol order.workflow.json
@@ -90,11 +90,11 @@ func (a *app) validate(files []string, o validateOptions) error {
 	if len(files) == 0 {
 		files = []string{standardInput}
 	}
-	worst := exitOK
+	worst, agents := exitOK, a.agentNames()
 	var results []checked
 	for _, file := range files {
 		c := a.checkFile(file, o.format, lint.Options{
-			Options: definition.Options{Protocol: o.protocol}, Subworkflow: a.subworkflows(file, o.folder),
+			Options: definition.Options{Protocol: o.protocol}, Subworkflow: a.subworkflows(file, o.folder), Agents: agents,
 		})
 		results = append(results, c)
 		if !o.json {
@@ -114,6 +114,14 @@ func (a *app) validate(files []string, o validateOptions) error {
 	}
 	if worst != exitOK {
 		return silent{worst}
+	}
+	return nil
+}
+
+// agentNames are the agents that are configured, nil if there are none or the settings cannot be used, of which this is not the place to speak.
+func (a *app) agentNames() []string {
+	if c, err := a.flags.Load(a.env); err == nil {
+		return c.AgentNames()
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
@@ -9,9 +10,14 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/runfile"
+	"github.com/workflows-engine/workflows-engine/internal/config"
 )
 
-type verifyOptions struct{ json, repair bool }
+type verifyOptions struct {
+	json, repair bool
+	file         string
+}
 
 func newVerify(a *app) *cobra.Command {
 	var o verifyOptions
@@ -20,12 +26,14 @@ func newVerify(a *app) *cobra.Command {
 		Short: "Check what a database holds",
 		Long: `Check a database, or one run in it: the file itself; that each run's records are complete and readable, end once, and
 have each outcome once; that definitions are those that their hashes name; that what status and lists answer is what the
-records say; that runs can be replayed, with the outputs, states and results that are recorded; that open runs have their
-position and timers; and that no row is left over.
+records say; that runs can be replayed, with the outputs, states and results that are recorded, and the steps of agents; that open
+runs have their position and timers; and that no row is left over. Nothing is asked, called or connected to.
 
 Nothing is changed, and no process has to stop: each run is read in one snapshot. --repair rewrites wrong projections and
 missing references to large values, and deletes rows of runs that do not exist and large values that no run needs. It never
 touches records.
+
+--file checks a file that export has written instead, without a database.
 
 If the database cannot be read completely, verify reports what it found until then, with the error.
 
@@ -33,6 +41,7 @@ Exit status: 0 all is well, or was repaired; 1 something was found, each line wi
 		Example: `  workflows-engine verify
   workflows-engine verify order-17
   workflows-engine verify --db /backup/runs.db --json
+  workflows-engine verify --file run.jsonl
   workflows-engine verify --repair`,
 		Args:              atMostOneID,
 		ValidArgsFunction: a.completeIDs(""),
@@ -41,11 +50,19 @@ Exit status: 0 all is well, or was repaired; 1 something was found, each line wi
 			if len(args) == 1 {
 				id = args[0]
 			}
-			return a.verify(cmd.Context(), id, o)
+			if o.file == "" {
+				return a.verify(cmd.Context(), id, o)
+			}
+			if id != "" {
+				return usage("--file checks the run of a file: leave %s out", id)
+			}
+			return a.verifyFile(cmd.Context(), o)
 		},
 	}
 	cmd.Flags().BoolVar(&o.json, "json", false, "print as JSON")
 	cmd.Flags().BoolVar(&o.repair, "repair", false, "repair what does not touch records")
+	cmd.Flags().StringVar(&o.file, "file", "", "check this `file` of export, or - for standard input, instead of a database")
+	cmd.PreRunE = exclusive("file", "repair")
 	return cmd
 }
 
@@ -90,35 +107,85 @@ func (a *app) verify(ctx context.Context, id string, o verifyOptions) error {
 		if err != nil {
 			return err
 		}
-		v := verified{Findings: []storedFindingJSON{}}
-		open := 0
-		report := func(f history.Finding) {
-			if !f.Repaired {
-				open++
+		return a.reportVerified(o, func(report func(history.Finding)) (history.Verified, error) {
+			counts, err := verifier.Verify(ctx, id, o.repair, report)
+			if err == nil && id != "" && counts.Runs == 0 {
+				err = history.NotFound(id) // in a default database that does not exist yet
 			}
-			if !o.json {
-				a.printFinding(&f)
-			}
-			v.Findings = append(v.Findings, storedFindingJSON{f.ExecutionID, f.Seq, string(f.Code), f.Message, commandHint(f.Hint, f.ExecutionID), f.Repaired})
+			return counts, err
+		})
+	})
+}
+
+// reportVerified prints what a check finds.
+func (a *app) reportVerified(o verifyOptions, check func(report func(history.Finding)) (history.Verified, error)) error {
+	v := verified{Findings: []storedFindingJSON{}}
+	open := 0
+	counts, err := check(func(f history.Finding) {
+		if !f.Repaired {
+			open++
 		}
-		counts, err := verifier.Verify(ctx, id, o.repair, report)
-		if err == nil && id != "" && counts.Runs == 0 {
-			err = history.NotFound(id) // in a default database that does not exist yet
+		if !o.json {
+			a.printFinding(&f)
 		}
-		v.Runs, v.Records, v.Definitions = counts.Runs, counts.Records, counts.Definitions
-		switch {
-		case err != nil:
-			v.incomplete(err)
-		case open > 0:
-			err = silent{exitFailed}
-		}
-		if o.json {
-			return firstError(err, writeEncoded(a.stdout, v))
-		}
-		if v.Error == nil {
-			fmt.Fprintf(a.human, "checked %s, %s: %s\n", count(int(v.Runs), "run"), count(int(v.Records), "record"), foundText(len(v.Findings), open))
-		}
+		v.Findings = append(v.Findings, storedFindingJSON{f.ExecutionID, f.Seq, string(f.Code), f.Message, commandHint(f.Hint, f.ExecutionID), f.Repaired})
+	})
+	v.Runs, v.Records, v.Definitions = counts.Runs, counts.Records, counts.Definitions
+	switch {
+	case err != nil:
+		v.incomplete(err)
+	case open > 0:
+		err = silent{exitFailed}
+	}
+	if o.json {
+		return firstError(err, writeEncoded(a.stdout, v))
+	}
+	if v.Error == nil {
+		fmt.Fprintf(a.human, "checked %s, %s: %s\n", count(int(v.Runs), "run"), count(int(v.Records), "record"), foundText(len(v.Findings), open))
+	}
+	return err
+}
+
+// verifyFile checks a file that export has written: what import refuses, and that its runs can be replayed.
+func (a *app) verifyFile(ctx context.Context, o verifyOptions) error {
+	text, err := a.readRunFile(o.file)
+	if err != nil {
 		return err
+	}
+	file, err := runfile.Read(bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	c, err := a.flags.LoadStore(a.env)
+	if err != nil {
+		return err
+	}
+	c.Store = config.Memory
+	store, err := c.OpenStore(ctx)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	if _, err := graph.Import(ctx, store, bytes.NewReader(text)); err != nil {
+		return err
+	}
+	options := c.RunnerOptions(config.Executors{}, nil)
+	options.ReadOnly = true
+	runner, err := graph.New(store, options)
+	if err != nil {
+		return err
+	}
+	defer runner.Close()
+	return a.reportVerified(o, func(report func(history.Finding)) (history.Verified, error) {
+		counts := history.Verified{Definitions: int64(len(file.Definitions))}
+		for i := range file.Runs {
+			r := &file.Runs[i]
+			if _, err := runner.Verify(ctx, r.ExecutionID, false, report); err != nil {
+				return counts, err
+			}
+			counts.Runs, counts.Records = counts.Runs+1, counts.Records+int64(len(r.Records))
+		}
+		return counts, nil
 	})
 }
 

@@ -108,6 +108,14 @@ func (c *Config) AroundAgents(file string) agentfile.Surroundings {
 	return around
 }
 
+// AgentNames are the names of the agents that are configured, sorted; nil without agents.
+func (c *Config) AgentNames() []string {
+	if c.Agents == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(c.Agents.Agents))
+}
+
 // NewAgents makes the agents of a list. Tools are those of the manifest, nil without one; steps perform step nodes.
 func (c *Config) NewAgents(list *agentfile.File, tools *toolcall.Executor, steps activities.Executor) (*agent.Agents, error) {
 	made := agent.Config{Models: map[string]agent.Model{}, Agents: map[string]agent.Agent{}, Mask: c.env.secrets.maskAnswer}

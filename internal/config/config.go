@@ -13,6 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/manifest"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/elicit"
 	"github.com/workflows-engine/workflows-engine/internal/signing"
+	"github.com/workflows-engine/workflows-engine/internal/webhook"
 )
 
 // StoreKind says where histories are kept.
@@ -97,6 +98,8 @@ type Config struct {
 	Manifest *manifest.Manifest
 	// Agents are the agents of --agents for delegates of protocol sdk; nil if not configured.
 	Agents *agentfile.File
+	// Webhooks are the targets of --webhooks; nil if not configured.
+	Webhooks *webhook.List
 	// Log is what executors log to; nil discards it. The caller sets it before Executors.
 	Log *slog.Logger
 	// A2A are the endpoints of WORKFLOW_ENGINE_A2A_CONFIG for delegates of protocol a2a; nil if not configured.

@@ -226,10 +226,13 @@ func (c *Config) RunnerOptions(e Executors, logger *slog.Logger) graph.Options {
 	if waitLimit == 0 {
 		waitLimit = -1 // the runner takes 0 for its default
 	}
+	hooks, deliver := c.Hooks()
 	return graph.Options{
+		Webhooks: hooks, Deliver: deliver, DeliverLimit: c.Drain,
 		Activities: e.Activities, Delegates: e.Delegates, VerifyDefinition: c.VerifySignature, WaitLimit: waitLimit, MinHostTimeout: c.MinHostTimeout, Drain: c.Drain, Logger: logger,
 		MaxVisits: c.Limits.Visits, MaxRecords: c.Limits.Records, MaxBytes: c.Limits.Bytes, MaxPending: c.Limits.Pending,
 		MaxDepth: c.Limits.Depth, Tree: c.Limits.Tree,
-		Limits: c.AttemptLimits, Redaction: c.Redaction(), OmitRequests: c.OmitRequests,
+		CheckSteps: agent.CheckSteps,
+		Limits:     c.AttemptLimits, Redaction: c.Redaction(), OmitRequests: c.OmitRequests,
 	}
 }

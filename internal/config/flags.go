@@ -27,6 +27,7 @@ const (
 	flagLogFormat   = "log-format"
 	flagMCPConfig   = "mcp-config"
 	flagAgents      = "agents"
+	flagWebhooks    = "webhooks"
 	flagMaxVisits   = "max-visits"
 	flagMaxRecords  = "max-records"
 	flagMaxBytes    = "max-bytes"
@@ -82,6 +83,7 @@ func Register(set *pflag.FlagSet) *Flags {
 	set.String(flagProfile, "", "demo answers activities from metadata.demo_output and invents delegates ($"+envname.Profile+")")
 	set.String(flagMCPConfig, "", "operator manifest `file` with the MCP servers of tool_call nodes ($"+envname.MCPConfig+")")
 	set.String(flagAgents, "", "`file` with agents that run inside the engine ($"+envname.Agents+")")
+	set.String(flagWebhooks, "", "`file` with the webhook targets that runs may notify ($"+envname.Webhooks+")")
 	set.String(flagMaxVisits, "", "node visits that a run may make (default 10000; $"+envname.MaxVisits+")")
 	set.String(flagMaxRecords, "", "records that a run may have (default 1000000; $"+envname.MaxRecords+")")
 	set.String(flagMaxBytes, "", "bytes that a run's records may take in the store, as in 512MiB (default 1GiB; $"+envname.MaxBytes+")")
@@ -102,7 +104,7 @@ func Register(set *pflag.FlagSet) *Flags {
 
 // Given are the flags that the user wrote and that another command needs to reach and drive the same runs.
 func (f *Flags) Given() []string {
-	return append(f.GivenStore(), f.given(flagProfile, flagMCPConfig, flagAgents)...)
+	return append(f.GivenStore(), f.given(flagProfile, flagMCPConfig, flagAgents, flagWebhooks)...)
 }
 
 // GivenStore are the flags that the user wrote and that another command needs to read the same runs.

@@ -3,7 +3,6 @@ package config
 import (
 	"context"
 	"log/slog"
-	"net/netip"
 	"os"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/catalog"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
+	"github.com/workflows-engine/workflows-engine/internal/dialguard"
 	"github.com/workflows-engine/workflows-engine/internal/httpworkflow"
 )
 
@@ -93,10 +93,7 @@ func loadWorkflowSources(c *Config, env Environment) error {
 		allow.Fail("minItems", "names no address").Hint = "Write what addresses may begin with, as in [\"https://definitions.example/flows/\"]."
 	}
 	for _, text := range texts(networks) {
-		network, err := netip.ParsePrefix(text)
-		if ip, failed := netip.ParseAddr(text); failed == nil {
-			network, err = netip.PrefixFrom(ip, ip.BitLen()), nil
-		}
+		network, err := dialguard.Network(text)
 		if err != nil {
 			networks.Fail("format", "invalid network %q", text).Hint = "Write networks as in 10.0.0.0/8 or 127.0.0.1."
 		}

@@ -77,3 +77,11 @@ func special(ip netip.Addr) bool {
 	}
 	return false
 }
+
+// Network reads a network, as in 10.0.0.0/8, or a single address.
+func Network(text string) (netip.Prefix, error) {
+	if ip, err := netip.ParseAddr(text); err == nil {
+		return netip.PrefixFrom(ip, ip.BitLen()), nil
+	}
+	return netip.ParsePrefix(text)
+}

@@ -6,6 +6,7 @@ package doctor
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
@@ -51,6 +52,8 @@ const (
 	Program Code = "program-not-in-path"
 	// Executors: who performs which nodes.
 	Executors Code = "executors"
+	// Agents: the agents that run inside the engine.
+	Agents Code = "agents"
 	// Signatures: which definitions may be run.
 	Signatures Code = "signatures"
 	// Workflows: the definitions that can be started by name.
@@ -90,14 +93,29 @@ func (r *Report) Add(level Level, code Code, subject, fix, format string, args .
 	r.Findings = append(r.Findings, Finding{Code: code, Level: level, Subject: subject, Message: fmt.Sprintf(format, args...), Fix: fix})
 }
 
-// AddError adds a problem with the hint of its error as the fix, or another if it has none.
+// AddError adds a problem with the hint of its error as the fix, or another if it has none; for an error with findings one for each.
 func (r *Report) AddError(code Code, subject string, err error, otherwise string) {
 	fix := otherwise
-	if e, ok := errors.AsType[*problem.Error](err); ok && e.Hint != "" {
-		fix = e.Hint
+	if e, ok := errors.AsType[*problem.Error](err); ok {
+		if e.Hint != "" {
+			fix = e.Hint
+		}
+		for _, f := range e.Findings[:min(len(e.Findings), maxFindings)] {
+			how := fix
+			if f.Hint != "" {
+				how = strings.ToUpper(f.Hint[:1]) + f.Hint[1:]
+			}
+			r.Add(Problem, code, subject, how, "%v: line %d, column %d: %s", err, f.At.Line, f.At.Column, f.Message)
+		}
+		if len(e.Findings) > 0 {
+			return
+		}
 	}
 	r.Add(Problem, code, subject, fix, "%v", err)
 }
+
+// maxFindings is how many findings of an error are named.
+const maxFindings = 10
 
 // Problems counts the problems.
 func (r *Report) Problems() (n int) {

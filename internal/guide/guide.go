@@ -21,6 +21,12 @@ const Main = "definition"
 // recipes is the topic of the page that lists the recipes.
 const recipes = "cookbook"
 
+// agents is the topic of agents that run inside the engine, agentsSection the section of their page that is for authors.
+const (
+	agents        = "agents"
+	agentsSection = "in-a-definition"
+)
+
 // examples is the section that has no page: it is there to test the others.
 const examples = "the-examples-whole"
 
@@ -94,6 +100,12 @@ var entries = sync.OnceValue(func() []entry {
 		if slices.Contains(definition.Extensions(), all[i].topic) {
 			title, body, _ := strings.Cut(all[i].text, "\n")
 			all[i].text = fmt.Sprintf("%s\n\nAn extension of this engine: the root of the document names it, `x-workflows-engine: {uses: [%s]}`.\n%s", title, all[i].topic, body)
+		}
+	}
+	for _, e := range sections(docs.Agents) {
+		if e.topic == agentsSection {
+			_, body, _ := strings.Cut(e.text, "\n")
+			all = append(all, entry{agents, "# Agents that run in the engine\n" + body})
 		}
 	}
 	whole, recipe := sections(docs.Cookbook), &strings.Builder{}

@@ -18,7 +18,7 @@ func TestTopics(t *testing.T) {
 		t.Errorf("the first topic is %q", topics[0])
 	}
 	for _, topic := range append(definition.Extensions(), "start", "end", "step", "llm_call", "tool_call", "agent_delegate", "subworkflow", "set_state", "switch",
-		"parallel", "wait", "interrupt", "jq-and-templates", "cookbook", "catch-an-error") {
+		"parallel", "wait", "interrupt", "jq-and-templates", "agents", "cookbook", "catch-an-error") {
 		if !slices.Contains(topics, topic) {
 			t.Errorf("there is no topic %q", topic)
 		}

@@ -9,11 +9,14 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/workflows-engine/workflows-engine/activities/chat"
 	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/delegate/agent"
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
 )
@@ -190,5 +193,30 @@ func TestAThousandTurnsKeepWithinTheirAnswers(t *testing.T) {
 		if content > 8<<10 || len(r.text) > 8<<10 {
 			t.Errorf("%s: %d bytes of content, %d of text", tool, content, len(r.text))
 		}
+	}
+}
+
+// TestAgentsAreListed: a resource names them, and a definition with another one is warned of.
+func TestAgentsAreListed(t *testing.T) {
+	t.Parallel()
+	runner := enginetest.Closing(t, enginetest.Must(graph.New(enginetest.Closing(t, historymem.New()), graph.Options{})))
+	h := connectHost(t, runner, mcpserver.Options{Agents: []mcpserver.Agent{{Name: "clerk", Description: "Answers letters."}, {Name: "writer"}}})
+	res, err := h.session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "awp://agents"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"agents":[{"name":"clerk","description":"Answers letters."},{"name":"writer","description":""}],"protocol":"sdk"}`; res.Contents[0].Text != want {
+		t.Errorf("%s", res.Contents[0].Text)
+	}
+	other := object{"id": "answer", "type": "agent_delegate", "config": object{"agent_id": "clerc", "protocol": "sdk", "input_mapping": object{"task": "t"}}}
+	if r := h.raw("workflow_validate", object{"definition": walk(other)}); !strings.Contains(r.text, `there is no agent "clerc"`) || r.content["valid"] != true {
+		t.Errorf("%s", r.text)
+	}
+	if r := h.raw("workflow_guide", object{"topic": "agents"}); !strings.Contains(r.text, "input_mapping") {
+		t.Errorf("%s", r.text)
+	}
+	without := newHost(t, graph.Options{})
+	if _, err := without.session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "awp://agents"}); err == nil {
+		t.Error("without agents there is a list of them")
 	}
 }

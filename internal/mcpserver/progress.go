@@ -12,7 +12,6 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -167,9 +166,6 @@ func progressText(p graph.Progress) string {
 	case graph.AttemptFailed:
 		text += " failed: " + p.Error
 	case graph.ExecutorAlive:
-		if said := agentview.ActivityText(p.Detail); said != "" {
-			return problem.Clip(text+": "+said, maxProgressText)
-		}
 		text += " is at work"
 		if said := detailText(p.Detail); said != "" {
 			text += ": " + said

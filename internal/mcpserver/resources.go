@@ -26,6 +26,7 @@ type Definitions interface {
 const (
 	schemaURI   = "awp://schemas/workflow-definition"
 	guideURI    = "awp://guide"
+	agentsURI   = "awp://agents"
 	runPrefix   = "awp://runs/"
 	definitions = "/definition"
 	histories   = "/history"
@@ -45,6 +46,12 @@ func (s *server) addResources(sdk *mcp.Server) {
 		URI: schemaURI, Name: "workflow-definition", Title: "JSON Schema of workflow definitions", MIMEType: "application/schema+json",
 		Description: "Every member of a definition.",
 	}, readSchema)
+	if s.opts.Agents != nil {
+		sdk.AddResource(&mcp.Resource{
+			URI: agentsURI, Name: "agents", Title: "Agents that run inside the engine", MIMEType: jsonType,
+			Description: "Names and descriptions, for agent_id of agent_delegate nodes of protocol sdk.",
+		}, fixed(string(s.agentList().Append(nil))))
+	}
 	if s.opts.Definitions != nil {
 		sdk.AddResourceTemplate(&mcp.ResourceTemplate{
 			URITemplate: runPrefix + "{execution_id}" + definitions, Name: "run-definition", Title: "Definition of a run",
@@ -66,6 +73,23 @@ func (s *server) addResources(sdk *mcp.Server) {
 		URITemplate: runPrefix + "{execution_id}" + histories, Name: "run-history", Title: "History of a run",
 		Description: "The records of a run, one JSON object a line, the newest 500 and 1 MiB at most; secrets are masked.", MIMEType: jsonLinesType,
 	}, s.readHistory)
+}
+
+// agentList are the agents as the resource has them.
+func (s *server) agentList() members {
+	list := []members{}
+	for _, a := range s.opts.Agents {
+		list = append(list, members{{"name", a.Name}, {"description", s.opts.Redaction.String(a.Description)}})
+	}
+	return members{{"agents", list}, {"protocol", "sdk"}}
+}
+
+// agentNames are the names of the agents, nil if there are none to compare with.
+func (s *server) agentNames() (names []string) {
+	for _, a := range s.opts.Agents {
+		names = append(names, a.Name)
+	}
+	return names
 }
 
 func fixed(text string) mcp.ResourceHandler {

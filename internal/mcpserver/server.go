@@ -63,11 +63,17 @@ type Options struct {
 	Tools Tools
 	// Catalog are the registered workflows, which workflow_catalog lists; nil leaves the tool out. The engine resolves names by it, too.
 	Catalog *catalog.Catalog
+	// Agents are those that run inside the engine, in the order in which to list them: a resource, and what workflow_validate compares
+	// agent_id with. Nil leaves both out.
+	Agents []Agent
 	// ExposeWorkflows makes a tool of each registered workflow.
 	ExposeWorkflows bool
 	// Logger gets a line for each call (debug) and each fault (error); nil discards them.
 	Logger *slog.Logger
 }
+
+// Agent is an agent that runs inside the engine.
+type Agent struct{ Name, Description string }
 
 // server holds what the tools share.
 type server struct {

@@ -30,6 +30,7 @@ func startTool(defaultMode machine.Mode) *tool {
 			optional("execution_id", aText("Your id for the run; one in use is refused. Default: new.")),
 			optional("title", str("Line that names the run for people.")),
 			optional("labels", obj("Short texts to find it by.")),
+			optional("notify", listOf(members{{"type", "string"}}, "Webhook targets.")),
 			optional("activity_execution_mode", oneOf("Who performs activities: host_mediated (you, through workflow_submit_activity) or "+
 				"in_process (this server). Default here: "+string(here)+".",
 				inProcess, string(machine.HostMediated))),
@@ -65,6 +66,7 @@ func (s *server) startRequest(a *arguments) graph.StartRequest {
 		Branches:      machine.BranchOrder(a.Get("branch_order").Choice(string(machine.Concurrent), string(machine.Sequential))),
 		Title:         a.Get("title").Text(),
 		Labels:        a.Get("labels").With(readObject(a.Get("labels"))).TextMap(),
+		Notify:        a.Get("notify").Texts(),
 		AllowExisting: a.Get("allow_existing_execution_id").Bool(),
 		Wait:          a.wait(),
 	}

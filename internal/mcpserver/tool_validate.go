@@ -39,7 +39,7 @@ func validateTool() *tool {
 			if a.refused != nil {
 				findings = a.refused.Findings
 			} else {
-				prog, findings = lint.Compile(doc, lint.Options{Subworkflow: s.subworkflows(ctx)})
+				prog, findings = lint.Compile(doc, lint.Options{Subworkflow: s.subworkflows(ctx), Agents: s.agentNames()})
 			}
 			if a.noLines {
 				findings = pointersOnly(findings)

@@ -221,7 +221,7 @@ func (w *rows) detail(v *Visit) (parts []Part, trouble int) {
 		if v.host {
 			say(Waiting, "waits for the host to perform it")
 		} else if v.atWork() {
-			say(Plain, "%s: %s", v.agent, v.work.Text())
+			say(Plain, "%s: %s", v.work.Name(), v.work.Text())
 		} else if v.agent != "" {
 			say(Plain, "at agent %s", v.agent)
 		}
@@ -245,7 +245,7 @@ func (w *rows) detail(v *Visit) (parts []Part, trouble int) {
 }
 
 // atWork reports whether the visit is of an agent whose steps say what it does.
-func (v *Visit) atWork() bool { return v.agent != "" && v.work != nil && v.work.Known() }
+func (v *Visit) atWork() bool { return v.work != nil && v.work.Known() }
 
 // stepsText is how many steps the newest attempt has recorded, and while it works the last one.
 func (v *Visit) stepsText() string {

@@ -99,6 +99,7 @@ func TestFrames(t *testing.T) {
 		{"trip", []time.Duration{0, 500, 1100, 2500, 4200, 7100, 8500, 10_500, 12_200, 60_000}},
 		{"loop", []time.Duration{2000, 60_000}},
 		{"troubled", []time.Duration{8500, 10_500, 60_000}},
+		{"agent", []time.Duration{500, 1500, 2500, 4500, 5500, 8500, 9500, 10_500, 12_500, 14_500, 18_500, 60_000}},
 		{"journal", []time.Duration{2500, 4500, 5500, 6500, 8500, 9500, 60_000}},
 	} {
 		var r recorded
@@ -229,12 +230,13 @@ func journaled(t *testing.T) recorded {
 // TestFramesFit: at every record and in every size, the lines stay within the terminal, name the run first and its totals last.
 func TestFramesFit(t *testing.T) {
 	t.Parallel()
-	for _, r := range []recorded{read(t, "trip"), troubled(t), journaled(t)} {
-		framesFit(t, r)
+	for _, r := range []recorded{read(t, "trip"), read(t, "agent"), troubled(t), journaled(t)} {
+		framesFit(t, r, map[string]string{"a1": "agent clerk"}[r.id])
 	}
 }
 
-func framesFit(t *testing.T, r recorded) {
+// framesFit checks the frames of a run whose name begins so, trip unless it says otherwise.
+func framesFit(t *testing.T, r recorded, name string) {
 	t.Helper()
 	for _, e := range r.entries {
 		tree, now := r.at(e.rec.CreatedAt.Sub(r.entries[0].rec.CreatedAt))
@@ -248,7 +250,7 @@ func framesFit(t *testing.T, r recorded) {
 					t.Fatalf("record %d of %s: a line of %d characters, not %d: %q", e.rec.Seq, e.run, n, size[0], l.Text())
 				}
 			}
-			if !strings.HasPrefix(lines[0].Text(), "trip") || !strings.Contains(lines[len(lines)-1].Text(), " done") && size[0] > 20 {
+			if !strings.HasPrefix(lines[0].Text(), cmp.Or(name, "trip")) || !strings.Contains(lines[len(lines)-1].Text(), " done") && size[0] > 20 {
 				t.Fatalf("record %d of %s:\n%s", e.rec.Seq, e.run, show(lines))
 			}
 		}

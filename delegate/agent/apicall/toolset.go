@@ -3,12 +3,13 @@ package apicall
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"maps"
 	"mime"
+	"net"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -166,18 +167,24 @@ func (a *APIs) send(parent context.Context, s *service, c *call, mask masker) (a
 	return result(res, read, c, mask), nil
 }
 
-// why says why there is no response. The text of a *url.Error has the whole address, so it is left out.
+// why says why there is no response, without addresses, and without what the service has sent: a part of a secret would not be masked.
 func (s *service) why(ctx context.Context, err error) string {
 	if refusal, ok := errors.AsType[*dialguard.Refusal](err); ok {
 		return refusal.Error() + ": name its network in privateNetworks of the service"
 	}
-	if request, ok := errors.AsType[*url.Error](err); ok {
-		err = request.Err
-	}
 	if ctx.Err() != nil {
 		return "there was no whole response within " + s.Timeout.String() + ": the call may have been made"
 	}
-	return strings.ToValidUTF8(err.Error(), "\ufffd")
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		return "the name of its host cannot be resolved: " + dns.Err
+	}
+	if certificate, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return certificate.Error()
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+		return "it cannot be reached: " + op.Err.Error()
+	}
+	return "the connection ended before there was a whole response in HTTP: the call may have been made"
 }
 
 // shown are the headers of a response that a model sees, besides those that begin with shownPrefix.

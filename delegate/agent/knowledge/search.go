@@ -60,9 +60,13 @@ func (l *Library) search(ctx context.Context, query string, bases []string) (any
 	})
 	found = slices.CompactFunc(found, func(a, b match) bool { return a.name == b.name && a.at == b.at }) // of bases within each other
 	results := []any{}
+	texts := map[string][]section{}
 	for _, m := range found[:min(len(found), l.config.MaxSearchResults)] {
+		if _, read := texts[m.name]; !read {
+			texts[m.name], _ = l.load(m.base, strings.TrimPrefix(m.name, m.base+"/")) // nil if it has just been changed
+		}
 		results = append(results, map[string]any{
-			"ref": m.name + "#" + m.of.slug, "title": m.of.title, "score": float64(m.score), "excerpt": l.excerpt(m, wanted),
+			"ref": m.name + "#" + m.of.slug, "title": m.of.title, "score": float64(m.score), "excerpt": excerpt(texts[m.name], m.at, wanted),
 		})
 	}
 	out := map[string]any{"results": results, "matches": float64(len(found))}
@@ -180,12 +184,11 @@ func index(root *os.Root, name string, info fs.FileInfo) *file {
 const maxExcerpt = 300
 
 // excerpt is the beginning of a section, or what stands around the first line with one of the words.
-func (l *Library) excerpt(m match, wanted []uint64) string {
-	sections, err := l.load(m.base, strings.TrimPrefix(m.name, m.base+"/"))
-	if err != nil || m.at >= len(sections) {
-		return "" // it has just been changed
+func excerpt(sections []section, of int, wanted []uint64) string {
+	if of >= len(sections) {
+		return ""
 	}
-	text := sections[m.at].text
+	text := sections[of].text
 	best, at, from := 0, 0, 0
 	for line := range strings.Lines(text) {
 		if len(line) > 20*maxExcerpt {

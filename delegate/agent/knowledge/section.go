@@ -51,18 +51,21 @@ func split(form, text string) []section {
 	if len(s.sections) == 0 {
 		s.add("top", "", 0, "")
 	}
+	s.sections[len(s.sections)-1].text += s.rest.String()
 	return s.sections
 }
 
 type splitter struct {
 	sections []section
 	seen     map[string]int
+	// rest is what the last section has besides when there are too many.
+	rest strings.Builder
 }
 
 // add adds a section, or lengthens the last one when there are too many.
 func (s *splitter) add(slug, title string, level int, text string) {
-	if n := len(s.sections); n >= maxSections {
-		s.sections[n-1].text += text
+	if len(s.sections) >= maxSections {
+		s.rest.WriteString(text)
 		return
 	}
 	if slug == "" {

@@ -32,6 +32,9 @@ func New(calls *toolcall.Executor, server string, allow []string, options ...age
 	return &Toolset{calls: calls, server: server, allow: allow, options: options, names: map[string]string{}}
 }
 
+// Changes implements agent.Changing.
+func (t *Toolset) Changes() int64 { return t.calls.Changes(t.server) }
+
 // Tools implements agent.Toolset. Tools of the server that no glob matches are left out.
 func (t *Toolset) Tools(ctx context.Context) ([]agent.Tool, error) {
 	listed, err := t.list(ctx)

@@ -88,3 +88,16 @@ func TestCall(t *testing.T) {
 		}
 	}
 }
+
+// Patterns that match no tool of the server are named, and so is a server that there is not.
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	warnings, err := mcptools.New(shop(t), "shop", []string{"read*", "re_fund"}).Warnings(t.Context())
+	if err != nil || len(warnings) != 1 || warnings[0] != `server "shop": the pattern "re_fund" matches none of its 3 tools` {
+		t.Errorf("%q, %v", warnings, err)
+	}
+	_, err = mcptools.New(nil, "shop", nil).Tools(t.Context())
+	if fail, ok := errors.AsType[*activities.Failure](err); !ok || fail.Code != "MCP_SERVER_NOT_CONFIGURED" {
+		t.Errorf("%v", err)
+	}
+}

@@ -19,6 +19,7 @@ const (
 	MCPAllowCommands = Prefix + "MCP_ALLOW_COMMANDS"
 	A2A              = Prefix + "A2A_CONFIG"
 	Agents           = Prefix + "AGENTS"
+	Webhooks         = Prefix + "WEBHOOKS"
 	SigningMode      = Prefix + "DEFINITION_SIGNING_MODE"
 	SigningKeys      = Prefix + "SIGNING_PUBLIC_KEYS"
 	WorkflowDir      = Prefix + "WORKFLOW_DIR"
@@ -52,12 +53,12 @@ var Options = problem.Glossary{
 	"Options.MaxVisits": "--max-visits", "Options.MaxRecords": "--max-records", "Options.MaxBytes": "--max-bytes",
 	"TreeLimits.Runs": "--max-tree-runs", "TreeLimits.Visits": "--max-tree-visits", "TreeLimits.Records": "--max-tree-records",
 	"TreeLimits.Bytes": "--max-tree-bytes", "TreeLimits.Pending": "--max-tree-pending",
-	"Options.MaxPending": "--max-pending", "Options.NoBackup": "workflows-engine store migrate --no-backup", "Options.Workflows": "--workflow-dir", "Options.Activities": "a setting for it", "Options.Delegates": "a setting for it",
+	"Options.MaxPending": "--max-pending", "Options.NoBackup": "workflows-engine store migrate --no-backup", "Options.Workflows": "--workflow-dir", "Options.Webhooks": "--webhooks", "Options.Activities": "a setting for it", "Options.Delegates": "a setting for it",
 }
 
 // Known are the variables that have an effect.
 var Known = []string{
-	Store, StorePath, Profile, StepHandlers, StepCommands, LLM, MCPConfig, MCPAllowCommands, A2A, Agents, SigningMode, SigningKeys,
+	Store, StorePath, Profile, StepHandlers, StepCommands, LLM, MCPConfig, MCPAllowCommands, A2A, Agents, Webhooks, SigningMode, SigningKeys,
 	WorkflowDir, WorkflowSources, Synchronous, WaitLimit, MinHostTimeout, Drain, LogLevel, LogFormat, MaxVisits, MaxRecords, MaxBytes, MaxPending, Limits, Redact, RecordRequests,
 	Elicit, MaxDepth, MaxTreeRuns, MaxTreeVisits, MaxTreeRecords, MaxTreeBytes, MaxTreePending, MaxMemory, HTTPToken,
 }

@@ -1,0 +1,48 @@
+package config
+
+import (
+	"context"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
+	"github.com/workflows-engine/workflows-engine/internal/webhook"
+)
+
+// LoadWebhooks is LoadStore for commands that send to webhook targets and perform nothing else.
+func (f *Flags) LoadWebhooks(env Environment) (*Config, error) {
+	return load(env, f.loadStore, f.loadLimits, f.loadLog, f.loadWebhooks)
+}
+
+// loadWebhooks reads the webhook targets, as JSON or as the path of a file. A list that is not valid ends the start with all its problems.
+func (f *Flags) loadWebhooks(c *Config, env Environment) error {
+	s := f.pick(env, flagWebhooks, envname.Webhooks, "")
+	text, file, err := env.textOf(s.value, s.from)
+	if err != nil || text == nil {
+		return err
+	}
+	list, findings := webhook.Parse(text, env.secret)
+	if list == nil {
+		e := problem.New(problem.UsageError, "%s is not valid", placeOf(s.from, file))
+		e.Findings = findings
+		return e
+	}
+	for name, t := range list.Targets {
+		env.secrets.addNamed(t.Headers)
+		if t.SecretRef != "" {
+			env.notePlain("webhook target "+name, t.URL)
+		}
+	}
+	c.Webhooks = list
+	return nil
+}
+
+// Hooks are the webhook targets as a Runner knows them, nil without any, and what sends to them.
+func (c *Config) Hooks() (map[string]graph.Webhook, func(context.Context, history.Delivery) (history.Receipt, error)) {
+	if c.Webhooks == nil {
+		return nil, nil
+	}
+	sender := webhook.New(c.Webhooks, webhook.Options{Secret: c.env.secret, Setting: "--" + flagWebhooks + " or " + envname.Webhooks})
+	return c.Webhooks.Hooks(), sender.Deliver
+}

@@ -1,0 +1,196 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/dialguard"
+)
+
+// The headers of a delivery besides the user's.
+const (
+	headerEvent     = "X-Workflows-Event"
+	headerRun       = "X-Workflows-Run-Id"
+	headerEventID   = "X-Workflows-Event-Id"
+	headerDelivery  = "X-Workflows-Delivery"
+	headerAttempt   = "X-Workflows-Attempt"
+	headerTimestamp = "X-Workflows-Timestamp"
+	headerSignature = "X-Workflows-Signature"
+
+	headerStandardID        = "webhook-id"
+	headerStandardTimestamp = "webhook-timestamp"
+	headerStandardSignature = "webhook-signature"
+)
+
+const (
+	dialTimeout = 10 * time.Second
+	// maxAnswer is how much of an answer is read, so that its connection can be used again. Nothing is made of it.
+	maxAnswer = 64 << 10
+)
+
+// Options of a Sender.
+type Options struct {
+	// Secret reads what a reference names, for each attempt anew: a secret can be replaced while the process runs.
+	Secret func(reference string) (string, error)
+	// Setting names the list in errors.
+	Setting string
+	// Now is the clock of timestamps; nil means time.Now.
+	Now func() time.Time
+}
+
+// Sender posts deliveries. It is safe for concurrent use.
+type Sender struct {
+	targets map[string]Target
+	options Options
+	client  *http.Client
+}
+
+// New makes a Sender for the targets of a list. It dials no private or otherwise special address outside of the list's networks, follows no
+// redirect and uses no proxy.
+func New(l *List, o Options) *Sender {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	dialer := &net.Dialer{Timeout: dialTimeout, Control: dialguard.Control(l.PrivateNetworks)}
+	return &Sender{targets: l.Targets, options: o, client: &http.Client{
+		Transport: &http.Transport{
+			Proxy: nil, DialContext: dialer.DialContext, TLSHandshakeTimeout: dialTimeout,
+			MaxIdleConnsPerHost: 4, IdleConnTimeout: 90 * time.Second, MaxResponseHeaderBytes: 64 << 10, ForceAttemptHTTP2: true,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// Deliver makes one attempt; see graph.Options.Deliver.
+func (s *Sender) Deliver(ctx context.Context, d history.Delivery) (history.Receipt, error) {
+	t, ok := s.targets[d.Target]
+	if !ok {
+		return history.Receipt{}, fmt.Errorf("the target %q is not configured", d.Target)
+	}
+	req, err := s.request(ctx, &t, &d)
+	if err != nil {
+		return history.Receipt{}, err
+	}
+	res, err := s.client.Do(req)
+	if err != nil {
+		return history.Receipt{}, s.plainly(err)
+	}
+	defer res.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, maxAnswer)) // what breaks off there has been answered
+	r := history.Receipt{Status: res.StatusCode, Outcome: outcomeOf(res.StatusCode)}
+	switch r.Outcome {
+	case history.Sent:
+	case history.SendAgain:
+		r.RetryAfter = s.retryAfter(res.Header.Get("Retry-After"))
+		fallthrough
+	default:
+		r.Error = strings.TrimSpace(fmt.Sprintf("the target answers with status %d %s", res.StatusCode, http.StatusText(res.StatusCode)))
+	}
+	return r, nil
+}
+
+func outcomeOf(status int) history.SendOutcome {
+	switch {
+	case status >= 200 && status <= 299:
+		return history.Sent
+	case status == http.StatusRequestTimeout, status == http.StatusTooManyRequests, status >= 500:
+		return history.SendAgain
+	}
+	return history.SendRefused
+}
+
+// request makes the request of an attempt. The headers of the list come first, so that they never take the place of these.
+func (s *Sender) request(ctx context.Context, t *Target, d *history.Delivery) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.URL, bytes.NewReader(d.Body))
+	if err != nil {
+		return nil, errors.New("the address of the target cannot be used")
+	}
+	req.Header.Set("User-Agent", "workflows-engine")
+	for name, text := range t.Headers {
+		value, err := header(text, s.options.Secret)
+		if err != nil {
+			return nil, err
+		}
+		req.Header.Set(name, value)
+	}
+	now := s.options.Now()
+	milliseconds, seconds := strconv.FormatInt(now.UnixMilli(), 10), strconv.FormatInt(now.Unix(), 10)
+	for name, value := range map[string]string{
+		"Content-Type": "application/json",
+		headerEvent:    string(d.Event), headerRun: printable(d.ExecutionID), headerEventID: d.EventID, headerDelivery: history.AttemptID(d.ID, d.Attempts),
+		headerAttempt: strconv.Itoa(d.Attempts), headerTimestamp: milliseconds, headerStandardID: d.EventID, headerStandardTimestamp: seconds,
+	} {
+		req.Header.Set(name, value)
+	}
+	keys, err := s.keys(t)
+	if err != nil || len(keys) == 0 {
+		return req, err
+	}
+	req.Header.Set(headerSignature, signature(keys[0], milliseconds, string(d.Body)))
+	req.Header.Set(headerStandardSignature, standardSignature(keys, d.EventID, seconds, string(d.Body)))
+	return req, nil
+}
+
+// keys returns the keys that sign, the present one first.
+func (s *Sender) keys(t *Target) (keys [][]byte, err error) {
+	for _, reference := range []string{t.SecretRef, t.PreviousSecretRef} {
+		if reference == "" {
+			continue
+		}
+		secret, err := s.options.Secret(reference)
+		if err != nil {
+			return nil, err
+		}
+		key, err := keyOf(secret)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
+}
+
+// printable is the id of a run as a header can have it: what no header may hold, and the percent sign, is percent-encoded.
+func printable(id string) string {
+	var b strings.Builder
+	for i := range len(id) {
+		if c := id[i]; c <= ' ' || c >= 0x7f || c == '%' {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// retryAfter reads how long a target wants to be left alone: seconds, or a date.
+func (s *Sender) retryAfter(text string) time.Duration {
+	if n, err := strconv.ParseUint(strings.TrimSpace(text), 10, 31); err == nil {
+		return time.Duration(n) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(0, at.Sub(s.options.Now()))
+	}
+	return 0
+}
+
+// plainly is the error of a request without its address, which may hold what nobody else is to know: errors are stored.
+func (s *Sender) plainly(err error) error {
+	if request, ok := errors.AsType[*url.Error](err); ok {
+		err = request.Err
+	}
+	if why, ok := errors.AsType[*dialguard.Refusal](err); ok {
+		return fmt.Errorf("%w (\"privateNetworks\" in %s)", why, s.options.Setting)
+	}
+	return err
+}
