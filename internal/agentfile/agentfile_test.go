@@ -206,7 +206,7 @@ func TestParseValues(t *testing.T) {
 		`"Tools":[{"Server":"files","Allow":["r"],"Parallel":false,"Gate":"ask"},` +
 		`{"Step":"urn:total","Name":"total","Description":"Adds.","InputSchema":{"type":"object"},"OnCrash":"repeat"},{"APIs":["w"],"Gate":"ask"},` +
 		`{"Knowledge":["hr","sales/q1"]},{"Skills":["memo"]},{"AskPerson":true}]},` +
-		`"b":{"name":"","instructions":"i","models":null,"modelRetry":{},"budgets":{"costMicros":500000,"onExceeded":"finish"},"repeats":{},"results":{},"compaction":{},"hooks":{},"Models":["main"],"SummaryModel":"","Tools":null}},` +
+		`"b":{"name":"","instructions":"i","models":null,"modelRetry":{},"budgets":{"costMicros":500000,"onExceeded":"finish"},"repeats":{},"results":{},"compaction":{},"hooks":{},"Models":["main"],"Tools":null}},` +
 		`"APIs":{"open":{"BaseURL":"http://o","Auth":{"Type":"none"},"AllowedPaths":["^/"]},"w":{"BaseURL":"http://w/v1","Auth":{"Type":"basic","UserRef":"env:KEY","PassRef":"env:KEY"},` +
 		`"AllowedPaths":["^/w$"],"AllowedMethods":["GET","POST"],"TimeoutMs":5,"PrivateNetworks":["10.0.0.0/8"]}},"Knowledge":{"Path":"/in/k","MaxReadBytes":7},"Skills":{"Path":"/in/s"}}`
 	if string(got) != want {

@@ -54,7 +54,7 @@ type Agent struct {
 	// Models are the names of its models, in the order in which they are asked; there is at least one.
 	Models []string
 	// SummaryModel is the name of the model that sums up long conversations, "" for the one that is asked.
-	SummaryModel string
+	SummaryModel string `json:",omitempty"`
 	Tools        []Tool
 }
 

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -50,6 +51,12 @@ func newSite(t *testing.T, answer func(w http.ResponseWriter, r *http.Request)) 
 	}))
 	t.Cleanup(s.Close)
 	return s
+}
+
+func (s *site) all() []got {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.got)
 }
 
 func (s *site) last(t *testing.T) got {
@@ -166,9 +173,18 @@ func TestSignatures(t *testing.T) {
 // TestOutcomes: what an answer means.
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
-	var status int
-	var after string
+	var mu sync.Mutex
+	var said int
+	var saidAfter string
+	say := func(status int, after string) {
+		mu.Lock()
+		defer mu.Unlock()
+		said, saidAfter = status, after
+	}
 	s := newSite(t, func(w http.ResponseWriter, _ *http.Request) {
+		mu.Lock()
+		status, after := said, saidAfter
+		mu.Unlock()
 		if after != "" {
 			w.Header().Set("Retry-After", after)
 		}
@@ -190,17 +206,17 @@ func TestOutcomes(t *testing.T) {
 		{500, "", history.SendAgain, 0}, {503, " 7 ", history.SendAgain, 7 * time.Second}, {503, time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat), history.SendAgain, 0},
 		{599, "", history.SendAgain, 0},
 	} {
-		status, after = c.status, c.after
+		say(c.status, c.after)
 		r, err := w.Deliver(t.Context(), delivery)
 		if err != nil || r.Outcome != c.want || r.Status != c.status || r.RetryAfter != c.wait || (r.Error == "") != (c.want == history.Sent) {
 			t.Errorf("%d: %+v, %v", c.status, r, err)
 		}
 	}
-	status, after = 503, time.Now().Add(10*time.Minute).UTC().Format(http.TimeFormat)
+	say(503, time.Now().Add(10*time.Minute).UTC().Format(http.TimeFormat))
 	if r, err := w.Deliver(t.Context(), delivery); err != nil || (r.RetryAfter-10*time.Minute).Abs() > 5*time.Second {
 		t.Errorf("a date: %+v, %v", r, err)
 	}
-	for _, g := range s.got {
+	for _, g := range s.all() {
 		if g.header.Get("X-Workflows-Event") == "" {
 			t.Error("a redirect was followed")
 		}
@@ -219,14 +235,14 @@ func TestUnreachable(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "hidden") || strings.Contains(err.Error(), "secret") {
 		t.Errorf("a time-out: %v", err)
 	}
-	before := len(s.got)
+	before := len(s.all())
 	for _, networks := range []string{`[]`, `["10.0.0.0/8"]`} {
 		_, err = sender(t, fmt.Sprintf(`{"targets":{"ops":{"url":%q}},"privateNetworks":%s}`, address, networks)).Deliver(t.Context(), delivery)
 		if err == nil || !strings.Contains(err.Error(), `127.0.0.1 is not a public address ("privateNetworks" in --webhooks)`) {
 			t.Errorf("a special address: %v", err)
 		}
 	}
-	if len(s.got) != before {
+	if len(s.all()) != before {
 		t.Error("it was dialled")
 	}
 	s.Close()
