@@ -3,7 +3,7 @@ package researchagent
 
 import "embed"
 
-// Files are the definition, the agent, and the folder that it reads.
+// Files are the definition, the agent, and the folders that it reads.
 //
-//go:embed *.yaml *.json files
+//go:embed *.yaml *.json files knowledge
 var Files embed.FS

@@ -28,7 +28,7 @@ import (
 type Demo struct {
 	// Name is that of the example, of its definition NAME.workflow.yaml and of the temporary folder.
 	Name string
-	// Files holds the definition, agents.json and, if the program knows -cases, cases.json.
+	// Files holds the definition, agents.json with the folders that it names and, if the program knows -cases, cases.json.
 	Files fs.FS
 	// Input is that of the run.
 	Input map[string]any
@@ -103,7 +103,12 @@ func (d *Demo) run(ctx context.Context, cases bool) (int, error) {
 	if err != nil {
 		return 1, err
 	}
-	status, err := s.killed(ctx, "run", s.definition, "--id", id, "--input", string(input))
+	receiver, stop, err := openHook()
+	if err != nil {
+		return 1, err
+	}
+	defer stop()
+	status, err := s.killed(ctx, "run", s.definition, "--id", id, "--notify", "office", "--input", string(input))
 	if err != nil {
 		return 1, err
 	}
@@ -113,14 +118,16 @@ func (d *Demo) run(ctx context.Context, cases bool) (int, error) {
 		}
 		status = s.command(ctx, "recover", id)
 	}
+	events := 1
 	for status == statusPaused && d.Answer != "" {
+		events++
 		status = s.command(ctx, "resume", id, "--payload", d.Answer)
 	}
 	worst := status
 	for _, command := range [][]string{{"history", id}, {"agent", "transcript", id}} {
 		worst = max(worst, s.command(ctx, command...))
 	}
-	// Webhooks come here: a receiver of this program as a target, --notify in the run command above, and what it got.
+	receiver.print(os.Stdout, events)
 	return worst, nil
 }
 
@@ -142,9 +149,8 @@ func (d *Demo) prepare() (*stage, error) {
 		d.Server: map[string]any{"command": s.program, "args": []string{serveArgument, folder}},
 	}}, "", "  ")
 	agents, agentsErr := fs.ReadFile(d.Files, "agents.json")
-	definition, definitionErr := fs.ReadFile(d.Files, filepath.Base(s.definition))
 	err = errors.Join(
-		err, agentsErr, definitionErr, os.WriteFile(s.manifest, servers, 0o600), os.WriteFile(s.definition, definition, 0o600),
+		err, agentsErr, os.CopyFS(folder, d.Files), os.WriteFile(s.manifest, servers, 0o600),
 		os.WriteFile(s.agents, bytes.ReplaceAll(agents, []byte(`"small-and-fast"`), s.model.name()), 0o600),
 		os.Setenv("WORKFLOW_ENGINE_LLM_CONFIG", s.model.config), os.Setenv("WORKFLOW_ENGINE_MCP_CONFIG", s.manifest), os.Setenv("WORKFLOW_ENGINE_AGENTS", s.agents),
 		os.Setenv("WORKFLOW_ENGINE_MCP_ALLOW_COMMANDS", s.program), // the engine starts only what the operator allows

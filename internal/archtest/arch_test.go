@@ -160,6 +160,7 @@ var rooms = map[string][]string{
 		"graph/definition", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/signing",
 	},
 	"internal/catalog":      {"graph/admit", "graph/definition", "graph/lint", "graph/problem", "internal/suggest"},
+	"internal/dialguard":    {},
 	"internal/httpworkflow": {"graph/definition", "graph/problem", "internal/config/envname", "internal/dialguard", "internal/wait"},
 	"internal/webhook":      {"graph/outbox", "graph/problem", "history", "internal/dialguard", "internal/jsonobject", "internal/jsonvalue"},
 	"graph/outbox":          {"history", "graph/problem", "graph/runview", "internal/guard", "internal/jsonvalue", "internal/runjson", "internal/suggest", "internal/wait"},
@@ -200,10 +201,10 @@ var rooms = map[string][]string{
 	"examples/research-agent/live": {"examples/research-agent", "internal/agentdemo"},
 	"examples/agent-team":          {},
 	"examples/agent-team/live":     {"examples/agent-team", "internal/agentdemo"},
-	"internal/archtest":        {},
-	"internal/buildstamp":      {},
-	"internal/release":         {},
-	"internal/supply":          {},
+	"internal/archtest":            {},
+	"internal/buildstamp":          {},
+	"internal/release":             {},
+	"internal/supply":              {},
 }
 
 func TestRoomsImportOnlyRoomsBelow(t *testing.T) {

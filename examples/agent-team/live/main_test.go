@@ -17,5 +17,5 @@ func TestLive(t *testing.T) {
 		t.Errorf("exit status %d", status)
 	}
 	demotest.Wants(t, "standard error", stderr, `kill -9`, `^\$ workflows-engine recover `, `repository__merge\. Approve\?`, `^completed run agent-team-`)
-	demotest.Wants(t, "standard output", stdout, `^  "merged": true,$`, `sub-agent of t1\.c1`, `second argument`, `"passed":true`, `I am content\.`, `repository__merge: \{"merged":true\}`)
+	demotest.Wants(t, "standard output", stdout, `^  "merged": true,$`, `sub-agent of t1\.c1`, `second argument`, `"passed":true`, `I am content\.`, `repository__merge returned: \{"merged":true\}`)
 }

@@ -17,7 +17,8 @@ func TestLive(t *testing.T) {
 		t.Errorf("exit status %d", status)
 	}
 	demotest.Wants(t, "standard error", stderr, `^\$ workflows-engine run `, `kill -9`, `^\$ workflows-engine recover `, `shop__refund\. Approve\?`, `^\$ workflows-engine resume `, `^completed run refund-agent-`)
-	demotest.Wants(t, "standard output", stdout, `^  "refunded": 12$`, `InterruptRaised`, `ExecutionCompleted`, `^shop__refund: \{"number":"A7","paid_back":12\}$`, `sub-agent of t3\.c1`)
+	demotest.Wants(t, "standard output", stdout, `^  "refunded": 12$`, `InterruptRaised`, `ExecutionCompleted`, `^shop__refund returned: \{"number":"A7","paid_back":12\}$`, `sub-agent of t3\.c1`,
+		`what the webhook got, signed:`, `run\.interrupted`, `run\.completed .*"refunded":12`)
 	if n := strings.Count(stdout, `"paid_back":12`); n < 1 || strings.Contains(stdout, `"paid_back":20`) {
 		t.Errorf("it was paid back otherwise:\n%s", stdout)
 	}

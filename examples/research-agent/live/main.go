@@ -27,7 +27,10 @@ func main() {
 		Script: []agentdemo.Reply{
 			{When: "field test", Text: `{"answer": "Yes, down to -20 °C, for 14,000 to 22,000 euros.", "sources": ["heat-pumps.md", "prices.md"]}`},
 			{When: "minutes.md", Calls: []agentdemo.Call{read("heat-pumps.md"), read("prices.md")}},
-			{Calls: []agentdemo.Call{{Name: "files__list_files", Arguments: map[string]any{}}}},
+			{Calls: []agentdemo.Call{
+				{Name: "files__list_files", Arguments: map[string]any{}},
+				{Name: "search_knowledge", Arguments: map[string]any{"query": "coefficient of performance of a heat pump"}},
+			}},
 		},
 	}
 	demo.Main()
