@@ -45,6 +45,8 @@ type RecordedAttempt struct {
 type Journal interface {
 	// Steps returns the recorded steps, the oldest first, answers of persons among them. Large journals take time to read.
 	Steps(ctx context.Context) ([]Step, error)
+	// Step returns the step of a number, counted from 1, without reading the others. The error is JOURNAL_INVALID if there is none.
+	Step(ctx context.Context, n int) (Step, error)
 	// Record records steps, in order and in one durable commit: once it has returned their effects may begin. Calls that come while a
 	// commit is under way share the next one. After an error nothing more can be recorded, and Work must return: the cause of the
 	// context if the attempt is not this process's any more, RECORD_LIMIT_EXCEEDED and the like if the run is full, JOURNAL_INVALID for

@@ -16,12 +16,12 @@ import (
 type steps struct{ r *Runner }
 
 // Recorded implements perform.Steps. That the store cannot be read is no failure of the attempt: it goes on once the store is back.
-func (s steps) Recorded(ctx context.Context, id string, a *execution.Attempt, first int64) ([]activities.Step, error) {
+func (s steps) Recorded(ctx context.Context, id string, a *execution.Attempt, first int64, n int) ([]activities.Step, error) {
 	for try := 0; ; try++ {
-		all, err := recorded.Steps(ctx, s.r.store, id, a.Effect.Base(), first)
+		steps, err := recorded.Steps(ctx, s.r.store, id, a.Effect.Base(), first, n)
 		switch {
 		case err == nil || ctx.Err() != nil || admit.IsRefusal(err) || errors.Is(err, problem.HistoryCorrupt) || errors.Is(err, problem.HistoryNewer):
-			return all, err
+			return steps, err
 		case try == len(retryPauses):
 			x := s.r.runs.Hold(id)
 			defer s.r.runs.Drop(x)

@@ -20,10 +20,18 @@ type attempt struct {
 	journal activities.Journal
 	machine *agentloop.Machine
 
-	inputs chan agentloop.Input
+	inputs chan outcome
 	// stops are the effects under way, by id.
 	stops map[string]context.CancelFunc
-	all   sync.WaitGroup
+	// results are those that fetch_result reads.
+	results results
+	all     sync.WaitGroup
+}
+
+// outcome is what an effect has brought.
+type outcome struct {
+	effect string
+	input  agentloop.Input
 }
 
 // stopWait is how long an effect that is asked to stop may take. After that the agent goes on without it.
@@ -47,9 +55,11 @@ func (w *attempt) run(ctx context.Context) (activities.End, error) {
 		if err := w.journal.Record(work, steps(b.Steps)...); err != nil {
 			return activities.End{}, err
 		}
+		w.results.note(b.Steps)
 		for _, e := range b.Abandoned {
 			if stop := w.stops[e.ID()]; stop != nil {
 				stop()
+				delete(w.stops, e.ID())
 			}
 		}
 		for _, e := range b.Effects {
@@ -69,8 +79,9 @@ func (w *attempt) next(ctx context.Context) (agentloop.Input, error) {
 	timer := time.NewTimer(w.machine.WorkLeft())
 	defer timer.Stop()
 	select {
-	case in := <-w.inputs:
-		return in, nil
+	case out := <-w.inputs:
+		delete(w.stops, out.effect)
+		return out.input, nil
 	case <-timer.C:
 		return agentloop.Expired{Worked: w.agents.now().Sub(began)}, nil
 	case <-ctx.Done():
@@ -125,7 +136,7 @@ func (w *attempt) begin(ctx context.Context, e agentloop.Effect) {
 			return // it was stopped: that says nothing about the tool or the model
 		}
 		select {
-		case w.inputs <- w.masked(in):
+		case w.inputs <- outcome{e.ID(), w.masked(in)}:
 		case <-ctx.Done():
 		}
 	})

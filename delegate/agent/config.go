@@ -37,10 +37,12 @@ type Model struct {
 
 // Agent is one agent.
 type Agent struct {
-	// Config says what the agent does; see agentloop.Config, whose Name, Models, Agents, AskPerson and Hooks are set by New.
+	// Config says what the agent does; see agentloop.Config, whose Name, Models, Agents, AskPerson, Hooks and Compaction.Model are set by New.
 	agentloop.Config
 	// Models are asked in order; see agentloop.Config. None is all of one.
 	Models []string
+	// SummaryModel sums up long conversations (agentloop.Compaction); "" is the model that is asked.
+	SummaryModel string
 	// Tools are listed once, when the agent begins.
 	Tools []Toolset
 	// Agents are those that this one may call, as tools agent__<name>.
@@ -77,12 +79,19 @@ func (c *Config) resolve(name string, above []string) (agentloop.Config, error) 
 		models = slices.Collect(maps.Keys(c.Models))
 	}
 	for _, m := range models {
-		model, ok := c.Models[m]
-		if !ok {
-			return out, invalid(at, "there is no model %q%s", m, meant(m, c.Models))
+		model, err := c.model(at, m)
+		if err != nil {
+			return out, err
 		}
-		model.Name = m
-		out.Models = append(out.Models, model.Model)
+		out.Models = append(out.Models, model)
+	}
+	out.Compaction.Model = nil
+	if a.SummaryModel != "" {
+		model, err := c.model(at, a.SummaryModel)
+		if err != nil {
+			return out, err
+		}
+		out.Compaction.Model = &model
 	}
 	out.Agents = nil
 	for _, s := range a.Agents {
@@ -96,6 +105,15 @@ func (c *Config) resolve(name string, above []string) (agentloop.Config, error) 
 		out.Agents = append(out.Agents, agentloop.Sub{Config: sub, Parallel: s.Parallel, Gate: s.Gate})
 	}
 	return out, nil
+}
+
+func (c *Config) model(at, name string) (agentloop.Model, error) {
+	m, ok := c.Models[name]
+	if !ok {
+		return agentloop.Model{}, invalid(at, "there is no model %q%s", name, meant(name, c.Models))
+	}
+	m.Name = name
+	return m.Model, nil
 }
 
 func invalid(at, format string, args ...any) error {

@@ -32,6 +32,9 @@ func (w *attempt) perform(ctx context.Context, e agentloop.Effect, totals map[st
 		returned := w.call(ctx, &e, totals)
 		returned.Key, returned.Worked = e.Key, worked()
 		return returned
+	case agentloop.FetchResult:
+		output, failure := w.fetch(ctx, &e, totals)
+		return agentloop.ToolReturned{Key: e.Key, Output: output, Failure: failure, Worked: worked()}
 	case agentloop.Decide:
 		return w.decide(ctx, &e, totals)
 	case agentloop.Rest:
@@ -50,7 +53,9 @@ func (w *attempt) ask(ctx context.Context, e *agentloop.AskModel, worked func() 
 	req := e.Request
 	req.Key = w.key(e.Key)
 	arriving := w.arrivingText(e, totals)
-	req.OnText = arriving.add
+	if !e.Compacts { // a summary is for the agent alone
+		req.OnText = arriving.add
+	}
 	w.beatModel(e, totals, map[string]any{"received_chars": 0})
 	model, ok := w.agents.config.Models[e.Model.Name]
 	if !ok {
@@ -128,13 +133,13 @@ func (e *brokenError) Error() string { return e.text }
 // guarded calls what others have written in a goroutine of its own: it may panic, end its goroutine, or not obey its context. The last
 // has the context's cause as its error, while it goes on.
 func guarded[T any](ctx context.Context, w *attempt, what string, do func() (T, error)) (T, error) {
-	type outcome struct {
+	type returned struct {
 		value T
 		err   error
 	}
-	ended := make(chan outcome, 1)
+	ended := make(chan returned, 1)
 	w.all.Go(func() {
-		out := outcome{err: &brokenError{what + " ended its goroutine (runtime.Goexit) instead of returning"}}
+		out := returned{err: &brokenError{what + " ended its goroutine (runtime.Goexit) instead of returning"}}
 		defer func() {
 			if v := recover(); v != nil {
 				out.err = &brokenError{fmt.Sprintf("%s panicked: %v", what, v)}

@@ -40,7 +40,12 @@ func workshop(t testing.TB, store history.Store, m chat.Model, change func(*agen
 	if change != nil {
 		change(&clerk)
 	}
-	agents, err := agent.New(agent.Config{Models: map[string]agent.Model{"main": {Chat: m, Model: agentloop.Model{Model: "m"}}}, Agents: map[string]agent.Agent{"clerk": clerk}})
+	return shopOf(t, store, agent.Config{Models: map[string]agent.Model{"main": {Chat: m, Model: agentloop.Model{Model: "m"}}}, Agents: map[string]agent.Agent{"clerk": clerk}})
+}
+
+func shopOf(t testing.TB, store history.Store, c agent.Config) *graph.Runner {
+	t.Helper()
+	agents, err := agent.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,9 +37,11 @@ func (a *Agents) WorkWith(ctx context.Context, req delegate.Request, o Override,
 	if err != nil {
 		return activities.End{}, err
 	}
-	w := &attempt{agents: a, req: req, journal: j, inputs: make(chan agentloop.Input), stops: map[string]context.CancelFunc{}}
+	w := &attempt{agents: a, req: req, journal: j, inputs: make(chan outcome), stops: map[string]context.CancelFunc{}}
 	if len(steps) > 0 {
-		if w.machine, err = agentloop.Replay(recorded(steps), j.Begun()); err != nil {
+		done := recorded(steps)
+		w.results.note(done)
+		if w.machine, err = agentloop.Replay(done, j.Begun()); err != nil {
 			return activities.End{}, err
 		}
 		return w.run(ctx)

@@ -2,6 +2,7 @@ package agentloop
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -28,6 +29,7 @@ type talk struct {
 	// sum is of all messages, so that the hash of a request costs what is new in it.
 	sum              hash.Hash
 	bytes, toolBytes int
+	scratch          []byte
 }
 
 func (t *talk) begin(tools []Tool, system, task string) {
@@ -52,11 +54,45 @@ func (t *talk) begin(tools []Tool, system, task string) {
 func (t *talk) add(m chat.Message) { t.put(m, part{}) }
 
 func (t *talk) put(m chat.Message, p part) {
-	text := marshal(m)
-	_, _ = t.sum.Write(text) // a hash takes everything
-	p.bytes = len(text)
-	t.bytes += len(text)
+	p.bytes = t.hash(&m)
+	t.bytes += p.bytes
 	t.messages, t.parts = append(t.messages, m), append(t.parts, p)
+}
+
+// hash adds a message to the hash, and returns its size: about that of what a provider is sent. Each text is preceded by its length, so that
+// no two messages have the same bytes.
+func (t *talk) hash(m *chat.Message) int {
+	to := t.scratch[:0]
+	add := func(text string) { to = append(binary.AppendUvarint(to, uint64(len(text))), text...) }
+	add(string(m.Role))
+	add(m.Text)
+	add(m.CallID)
+	for i := range m.Calls {
+		c := &m.Calls[i]
+		add(c.ID)
+		add(c.Name)
+		add(c.Arguments)
+	}
+	to = append(to, 0xff)  // no length begins so: a message has an end
+	_, _ = t.sum.Write(to) // a hash takes everything
+	t.scratch = keep(to)
+	return len(to) + messageBytes + callBytes*len(m.Calls)
+}
+
+// What the names of members take in a message, and in a call.
+const (
+	messageBytes = 30
+	callBytes    = 40
+)
+
+// maxScratch is the largest buffer that an agent keeps.
+const maxScratch = 32 << 10
+
+func keep(scratch []byte) []byte {
+	if cap(scratch) > maxScratch {
+		return nil
+	}
+	return scratch
 }
 
 func (t *talk) say(role chat.Role, text string) { t.add(chat.Message{Role: role, Text: text}) }

@@ -186,20 +186,27 @@ func (a *agent) makeRoom() bool {
 // upto is the key of the last of so many turns.
 func (a *agent) upto(turns int) string { return "t" + itoa(a.talk.turns[turns-1].turn) }
 
-// recordedNext says whether the next step of the agent in a journal of another wording is of a compaction, and whether there is one: such a
-// journal is followed, as what it says depends on the sizes of other texts.
+// recordedNext says whether the next step of the agent in a journal of another wording is of a compaction, and whether that is known: such a
+// journal is followed to its end, as what it says depends on the sizes of other texts.
 func (a *agent) recordedNext() (compacts, recorded bool) {
 	if a.m.wording == wording {
 		return false, false
 	}
+	expired := false
 	for i := range a.m.ahead {
 		s := &a.m.ahead[i]
 		own, ok := strings.CutPrefix(s.Key, a.prefix)
-		if ok && !strings.ContainsAny(own, "./") && own != listKey && (s.Kind == StepReply || s.Kind == StepTried || s.Kind == StepCompacted) {
+		switch {
+		case s.Kind == StepDecided && body(s.Body).text("decision") == "expired":
+			expired = true
+		case !ok || strings.ContainsAny(own, "./") || own == listKey || s.Kind != StepReply && s.Kind != StepTried && s.Kind != StepCompacted:
+		case expired && own == "t"+itoa(a.turn+1): // the time had ended before that turn was asked: while a model summed up
+			return !a.again, true
+		default:
 			return strings.HasPrefix(own, "k"), true
 		}
 	}
-	return false, false
+	return false, len(a.m.ahead) > len(a.m.steps)
 }
 
 // compacted takes a step of a compaction.

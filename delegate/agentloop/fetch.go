@@ -30,6 +30,9 @@ func fetchTool() Tool {
 	}
 }
 
+// Tool is the name of the tool.
+func (e FetchResult) Tool() string { return fetchResult }
+
 // View is the part of a result that a model reads.
 type View struct {
 	// Offset and Limit count items of a list, and characters of anything else. A Limit of 0 is none.

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -162,6 +165,36 @@ func (b *bench) check() {
 	}
 	if want, got := describe(b.m), describe(again); want != got {
 		b.t.Fatalf("after a replay of %d steps\nwant %s\ngot  %s\n%s", len(b.journal), want, got, b.text())
+	}
+}
+
+// checkOtherWording replays the journal as one of a release that told models something else: it is followed, also where conversations were
+// made shorter, and the same is asked for.
+func (b *bench) checkOtherWording() {
+	b.t.Helper()
+	if len(b.journal) == 0 || b.journal[0].Kind != agentloop.StepBegun {
+		return
+	}
+	other := slices.Clone(b.journal)
+	for i := range other {
+		other[i].Body = maps.Clone(other[i].Body)
+		if i == 0 {
+			other[i].Body["wording"] = 99.0
+		}
+		if _, ok := other[i].Body["requestHash"]; ok {
+			other[i].Body["requestHash"] = "another"
+		}
+	}
+	m, err := agentloop.Replay(other, false)
+	if err != nil {
+		b.t.Fatalf("with another wording: %v\n%s", err, b.text())
+	}
+	if last := b.journal[len(b.journal)-1]; last.Kind == agentloop.StepTried && strings.Contains(last.Key, "k") || last.Body["decision"] == "expired" {
+		return // the summary is asked for anew, or not any more
+	}
+	b.wakeAs(m)
+	if want, got := describe(b.m), describe(m); want != got {
+		b.t.Fatalf("with another wording\nwant %s\ngot  %s\n%s", want, got, b.text())
 	}
 }
 

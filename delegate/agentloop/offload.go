@@ -27,43 +27,73 @@ func (a *agent) shown(c *call) (text, brief string) {
 		o.Put("error", map[string]any{"code": c.out.code, "message": c.out.message})
 		return c.with(o), ""
 	}
-	data := string(jsonvalue.Canonical(c.out.output))
-	var o, short jsonvalue.Ordered
+	// The text of a result is written once, as most of what an agent does at a turn is that.
+	t := &a.talk
+	begin := append(t.scratch[:0], dataBegins...)
+	all := jsonvalue.Append(begin, c.out.output)
+	data := all[len(dataBegins):]
+	defer func() { t.scratch = keep(all[:0]) }()
+	var short jsonvalue.Ordered
 	if c.tool != nil && c.tool.Source == sourceResults { // it is as long as fetch_result lets it be, and what it is of has a ref already
-		o.Put("data", jsonvalue.Raw(data))
 		short.Put("data_preview", "["+fetchResult+"] Taken out to save room. Make the same call again to read it.")
 	} else {
-		short.Put("data_preview", a.preview(c, data))
+		if len(data) > leastPreview {
+			short.Put("data_preview", a.preview(c, data))
+		}
 		if most := a.cfg.Results.OffloadBytes; most > 0 && len(data) > most && a.fetches {
+			if short == nil {
+				short.Put("data_preview", a.preview(c, data))
+			}
 			return c.with(short), ""
 		}
-		a.cut(&o, c, data)
 	}
-	text, brief = c.with(o), c.with(short)
+	if most := a.cfg.Results.MaxChars; len(data) > most && (c.tool == nil || c.tool.Source != sourceResults) {
+		if begin := firstUnits(data, most); len(begin) < len(data) {
+			text = c.with(a.beginning(c, begin, len(data)))
+		}
+	}
+	if text == "" {
+		all = append(c.appendWith(all), '}')
+		text = string(all)
+	}
+	if short != nil {
+		brief = c.with(short)
+	}
 	if len(brief) >= len(text) {
 		brief = ""
 	}
 	return text, brief
 }
 
-// cut puts a result, or as much of it as is shown at once.
-func (a *agent) cut(o *jsonvalue.Ordered, c *call, data string) {
-	most := a.cfg.Results.MaxChars
-	if len(data) > most {
-		if begin := jsonvalue.FirstUnits(data, most); len(begin) < len(data) {
-			o.Put("data_beginning", begin)
-			o.Number("data_bytes", int64(len(data)))
-			if a.fetches {
-				o.Text("data_rest", fetchHint(c.key))
-			}
-			return
-		}
-	}
-	o.Put("data", jsonvalue.Raw(data))
+const dataBegins = `{"data":`
+
+// leastPreview is the size below which a result is never shorter as a preview.
+const leastPreview = 100
+
+// firstUnits is jsonvalue.FirstUnits of a text that may be long: what it returns holds nothing of the rest.
+func firstUnits(text []byte, n int) string {
+	return jsonvalue.FirstUnits(string(text[:min(len(text), 4*n+4)]), n)
 }
 
-// with adds to what is shown of a result what there is to say besides.
+// beginning is what is shown of a result that is too long.
+func (a *agent) beginning(c *call, begin string, bytes int) (o jsonvalue.Ordered) {
+	o.Put("data_beginning", begin)
+	o.Number("data_bytes", int64(bytes))
+	if a.fetches {
+		o.Text("data_rest", fetchHint(c.key))
+	}
+	return o
+}
+
+// with is an object with what there is to say of a result besides.
 func (c *call) with(o jsonvalue.Ordered) string {
+	text := o.Append(nil)
+	return string(append(c.appendWith(text[:len(text)-1]), '}'))
+}
+
+// appendWith appends that to an object that is not closed yet.
+func (c *call) appendWith(to []byte) []byte {
+	var o jsonvalue.Ordered
 	if c.out.by == byPerson {
 		o.Text("by", "person")
 	}
@@ -71,29 +101,34 @@ func (c *call) with(o jsonvalue.Ordered) string {
 		o.Put("arguments_changed_by_a_person", c.args)
 	}
 	o.Text("note", c.note)
-	return string(o.Append(nil))
+	if o == nil {
+		return to
+	}
+	text := o.Append(nil)
+	return append(append(to, ','), text[1:len(text)-1]...)
 }
 
 // preview says what a result is, how large it is, how it begins, and how the rest is read.
-func (a *agent) preview(c *call, data string) string {
+func (a *agent) preview(c *call, data []byte) string {
 	most := a.cfg.Results.PreviewChars
-	clip := func(text string) string {
-		if short := jsonvalue.FirstUnits(text, most); len(short) < len(text) {
-			return short + "…"
+	clip := func(text []byte) string {
+		short := firstUnits(text, most)
+		if len(short) < len(text) {
+			short += "…"
 		}
-		return text
+		return short
 	}
 	text := "[" + c.name + "] "
 	switch v := c.out.output.(type) {
 	case []any:
 		text += fmt.Sprintf("list of %s, %s.", counted(len(v), "item"), sizeText(len(data)))
 		if len(v) > 0 {
-			text += " First item: " + clip(string(jsonvalue.Canonical(v[0])))
+			text += " First item: " + clip(jsonvalue.Canonical(v[0]))
 		}
 	case map[string]any:
 		text += fmt.Sprintf("object of %s, %s. It begins: %s", counted(len(v), "member"), sizeText(len(data)), clip(data))
 	case string:
-		text += fmt.Sprintf("text, %s. It begins: %s", sizeText(len(data)), clip(v))
+		text += fmt.Sprintf("text, %s. It begins: %s", sizeText(len(data)), clip([]byte(v[:min(len(v), 4*most+4)])))
 	default:
 		text += clip(data)
 	}
@@ -118,7 +153,7 @@ func sizeText(bytes int) string {
 	switch {
 	case bytes < 1000:
 		return itoa(bytes) + " B"
-	case bytes < 1_000_000:
+	case bytes < 999_950: // so that it is not 1000.0 KB
 		return fmt.Sprintf("%.1f KB", float64(bytes)/1e3)
 	}
 	return fmt.Sprintf("%.1f MB", float64(bytes)/1e6)

@@ -119,6 +119,7 @@ func runScript(t testing.TB, src string, rebuilt bool) string {
 		if s.last.Done == nil || s.last.Done.Failure == nil || s.last.Done.Failure.Code != problem.ActivityCancelled {
 			s.check()
 			s.checkCuts(s.last.Steps)
+			s.checkOtherWording()
 			if rebuilt && len(s.journal) > 0 {
 				s.m = s.rebuild(false)
 				s.m.Ready()

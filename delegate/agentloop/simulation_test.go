@@ -165,6 +165,9 @@ func (s *schedule) run(t *testing.T, n int) string {
 		if n < 500 || s.often(30) || b.last.Done != nil {
 			b.check()
 			b.checkCuts(b.last.Steps)
+			if n%4 == 0 {
+				b.checkOtherWording()
+			}
 		}
 	}
 }

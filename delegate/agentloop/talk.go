@@ -72,10 +72,8 @@ func (t *talk) cut(turns int, p past, fetches bool) {
 func (t *talk) again() {
 	t.sum, t.bytes = sha256.New(), t.toolBytes
 	for i := range t.messages {
-		text := marshal(t.messages[i])
-		_, _ = t.sum.Write(text)
-		t.parts[i].bytes = len(text)
-		t.bytes += len(text)
+		t.parts[i].bytes = t.hash(&t.messages[i])
+		t.bytes += t.parts[i].bytes
 	}
 }
 

@@ -15,8 +15,9 @@ import (
 
 // Steps reads and records the steps of attempts.
 type Steps interface {
-	// Recorded returns the recorded steps of an attempt, the oldest first. first is the seq of the first one.
-	Recorded(ctx context.Context, executionID string, a *execution.Attempt, first int64) ([]activities.Step, error)
+	// Recorded returns the recorded steps of an attempt, the oldest first, or, unless n is 0, the n-th alone, counted from 1. first is the seq
+	// of the first one.
+	Recorded(ctx context.Context, executionID string, a *execution.Attempt, first int64, n int) ([]activities.Step, error)
 	// Record commits steps of an attempt that this process performs.
 	Record(executionID string, a *execution.Attempt, s machine.StepsRecorded) error
 }
@@ -104,12 +105,29 @@ func (j *journal) Steps(ctx context.Context) ([]activities.Step, error) {
 	if count == 0 {
 		return nil, nil
 	}
-	steps, err := j.p.Steps.Recorded(ctx, j.executionID, j.attempt, first)
+	steps, err := j.p.Steps.Recorded(ctx, j.executionID, j.attempt, first, 0)
 	if err == nil && len(steps) < count {
 		err = problem.New(problem.HistoryCorrupt, "attempt %s has %d steps, and %d were recorded", j.attempt.Key, len(steps), count).
 			WithPlace(problem.Place{ExecutionID: j.executionID, NodeID: j.attempt.Effect.Base().NodeID})
 	}
 	return steps, err
+}
+
+// Step implements activities.Journal.
+func (j *journal) Step(ctx context.Context, n int) (activities.Step, error) {
+	j.mu.Lock()
+	count, first := j.count, j.first
+	j.mu.Unlock()
+	if n >= 1 && n <= count {
+		steps, err := j.p.Steps.Recorded(ctx, j.executionID, j.attempt, first, n)
+		if err != nil {
+			return activities.Step{}, err
+		}
+		if len(steps) == 1 {
+			return steps[0], nil
+		}
+	}
+	return activities.Step{}, activities.Fail(problem.JournalInvalid, "attempt %s has %d steps, and no step %d", j.attempt.Key, count, n)
 }
 
 // Record implements activities.Journal. The first of the calls that come while a commit is under way makes the next one, for all of

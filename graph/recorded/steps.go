@@ -13,8 +13,12 @@ import (
 // stepPage is how many records are read at a time.
 const stepPage = 256
 
-// Steps returns the recorded steps of an attempt, the oldest first. first is the seq of the first one.
-func Steps(ctx context.Context, store history.Store, executionID string, of *machine.EffectBase, first int64) ([]activities.Step, error) {
+// Steps returns the recorded steps of an attempt, the oldest first, or, unless n is 0, the n-th alone, counted from 1. first is the seq of
+// the first one.
+func Steps(ctx context.Context, store history.Store, executionID string, of *machine.EffectBase, first int64, n int) ([]activities.Step, error) {
+	if n > 0 {
+		return step(ctx, store, executionID, of, first, n)
+	}
 	var steps []activities.Step
 	for {
 		records, err := store.Read(ctx, executionID, first, stepPage)
@@ -22,13 +26,8 @@ func Steps(ctx context.Context, store history.Store, executionID string, of *mac
 			return nil, err
 		}
 		for i := range records {
-			r := &records[i]
-			p := &r.Payload
-			if p.NodeID != of.NodeID || max(p.Visit, 1) != of.Visit || max(p.Attempt, 1) != of.Attempt {
-				continue
-			}
-			if s, _, ok := machine.StepOf(r); ok {
-				steps = append(steps, activities.Step{Key: s.Key, Kind: s.Kind, Body: s.Body, Totals: s.Totals, At: r.CreatedAt})
+			if s, _, ok := stepOf(&records[i], of); ok {
+				steps = append(steps, s)
 			}
 		}
 		if len(records) < stepPage {
@@ -38,9 +37,48 @@ func Steps(ctx context.Context, store history.Store, executionID string, of *mac
 	}
 }
 
+// stepOf returns the step of an attempt in a record, and its number.
+func stepOf(r *history.Record, of *machine.EffectBase) (activities.Step, int, bool) {
+	p := &r.Payload
+	if p.NodeID != of.NodeID || max(p.Visit, 1) != of.Visit || max(p.Attempt, 1) != of.Attempt {
+		return activities.Step{}, 0, false
+	}
+	s, n, ok := machine.StepOf(r)
+	return activities.Step{Key: s.Key, Kind: s.Kind, Body: s.Body, Totals: s.Totals, At: r.CreatedAt}, n, ok
+}
+
+// stepsNear is how many records are read at a time where a single step is looked for.
+const stepsNear = 4
+
+// step returns the n-th recorded step of an attempt. Each step is a record, so that it is at least as far behind one that is found as their
+// numbers say: where nothing else goes on in the run, the first look finds it.
+func step(ctx context.Context, store history.Store, executionID string, of *machine.EffectBase, first int64, n int) ([]activities.Step, error) {
+	seq := max(first, 1) + int64(n) - 1
+	for {
+		records, err := store.Read(ctx, executionID, seq, stepsNear)
+		if err != nil {
+			return nil, err
+		}
+		next := seq + stepsNear
+		for i := range records {
+			s, number, ok := stepOf(&records[i], of)
+			switch {
+			case ok && number == n:
+				return []activities.Step{s}, nil
+			case ok:
+				next = max(next, records[i].Seq+int64(n-number))
+			}
+		}
+		if len(records) < stepsNear {
+			return nil, nil
+		}
+		seq = next
+	}
+}
+
 // Has reports whether steps are recorded, as the last ones of their attempt.
 func Has(ctx context.Context, store history.Store, executionID string, of *machine.EffectBase, s *machine.StepsRecorded) bool {
-	all, err := Steps(ctx, store, executionID, of, 1)
+	all, err := Steps(ctx, store, executionID, of, 1, 0)
 	return err == nil && len(all) == s.Index+len(s.Steps) &&
 		slices.EqualFunc(all[s.Index:], s.Steps, func(r activities.Step, s machine.Step) bool { return r.Key == s.Key && r.Kind == s.Kind })
 }

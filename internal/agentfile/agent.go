@@ -38,13 +38,9 @@ func (r *reader) agent(name string, o *jsonobject.Object) (a Agent) {
 	}
 	a.Budgets = r.budgets(o.Get("budgets").Object(), a.Models)
 	a.Repeats = repeats(o.Get("repeats").Object())
-	if results := o.Get("results").Object(); results != nil {
-		a.Results.MaxChars = whole(results.Get("maxChars"), 2<<20)
-		later(results, "offloadBytes", "previewChars")
-		results.Close()
-	}
+	a.Results = results(o.Get("results").Object())
+	a.Compaction, a.SummaryModel = r.compaction(o.Get("compaction").Object(), a.Budgets)
 	a.Output = output(o.Get("output").Object())
-	later(o, "compaction")
 	o.Close()
 	return a
 }

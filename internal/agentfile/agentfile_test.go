@@ -97,8 +97,11 @@ func TestParse(t *testing.T) {
 		{list(`{"instructionsFile":"blank.md"}`), `2:35 profile /agents/a/instructionsFile: the file is blank`},
 		{told(`,"model":"mm"`), `2:43 profile /agents/a/model: there is no model "mm"; did you mean "m"?`},
 		{told(`,"strema":true`), `2:35 additionalProperties /agents/a/strema: unknown member "strema"; did you mean "stream"?`},
-		{told(`,"compaction":{}`), `2:35 profile /agents/a/compaction: "compaction" is not supported yet; Leave it out.`},
-		{told(`,"results":{"offloadBytes":1}`), `2:46 profile /agents/a/results/offloadBytes: "offloadBytes" is not supported yet; Leave it out.`},
+		{told(`,"compaction":{},"results":{"offloadBytes":0}`), ""},
+		{told(`,"compaction":{"threshold":85}`), `2:61 range /agents/a/compaction/threshold: expected a number from 0.1 to 1, found 85`},
+		{told(`,"compaction":{"model":"n"}`), `2:57 profile /agents/a/compaction/model: there is no model "n"; did you mean "m"?`},
+		{told(`,"compaction":{"keepTurn":1}`), `2:49 additionalProperties /agents/a/compaction/keepTurn: unknown member "keepTurn"; did you mean "keepTurns"?`},
+		{told(`,"results":{"offloadBytes":-1}`), `2:61 range /agents/a/results/offloadBytes: expected a whole number from 0 to 2097152, found -1`},
 		{told(`,"tools":[{"api":["x"]}]`), `2:52 profile /agents/a/tools/0/api/0: apis has no service "x"`},
 		{told(`,"tools":[{"api":[]}]`), `2:51 minItems /agents/a/tools/0/api: the list names no service`},
 		{told(`,"tools":[{"knowledge":["hr"]}]`), `2:45 profile /agents/a/tools/0/knowledge: there are no knowledge bases; Name their folder in the member knowledge of the list.`},
@@ -184,7 +187,7 @@ func TestParseValues(t *testing.T) {
 			"tools":[{"server":"files","allow":["r"],"parallel":false,"gate":"ask"},{"step":"urn:total","name":"total","description":"Adds.","inputSchema":{"type":"object"},"onCrash":"repeat"},
 				{"api":["w"],"gate":"ask"},{"knowledge":["hr","sales/q1"]},{"skills":["memo"]},{"builtin":"ask_person"}],
 			"modelRetry":{"maxAttempts":2,"coefficient":1.5},
-			"budgets":{"turns":3},"results":{"maxChars":10},"repeats":{"warn":1,"stop":2},"output":{"schema":{}}},
+			"budgets":{"turns":3},"results":{"maxChars":10,"offloadBytes":2048},"compaction":{"threshold":0.5,"keepTurns":3,"model":"local"},"repeats":{"warn":1,"stop":2},"output":{"schema":{}}},
 		 "b":{"instructions":"i","model":"main","budgets":{"costUsd":0.5,"onExceeded":"finish"}}},
 		"apis":{"w":{"baseUrl":"http://w/v1","auth":{"type":"basic","userRef":"env:KEY","passRef":"env:KEY"},"allowedPaths":["^/w$"],"allowedMethods":["GET","POST"],"timeoutMs":5,"privateNetworks":["10.0.0.0/8"]},
 			"open":{"baseUrl":"http://o","allowedPaths":["^/"]}},
@@ -199,11 +202,11 @@ func TestParseValues(t *testing.T) {
 	want := `{"Models":{"local":{"model":"llama","Endpoint":{"BaseURL":"http://localhost:11434/v1","KeyReference":"","NoAuth":true}},` +
 		`"main":{"model":"gpt","contextTokens":1000,"maxTokens":10,"maxTokensCeiling":20,"temperature":0,"priceUsdPerMTok":{"input":2,"cachedInput":2,"output":8},"Endpoint":null}},` +
 		`"Agents":{"a":{"name":"","description":"d","instructions":"Find it.","models":null,"stream":true,"maxDepth":2,"modelRetry":{"maxAttempts":2,"coefficient":1.5},` +
-		`"budgets":{"turns":3},"repeats":{"warn":1,"stop":2},"results":{"maxChars":10},"output":{"schema":{},"repairs":1},"hooks":{},"Models":["main","local"],` +
+		`"budgets":{"turns":3},"repeats":{"warn":1,"stop":2},"results":{"maxChars":10,"offloadBytes":2048},"compaction":{"threshold":0.5,"keepTurns":3},"output":{"schema":{},"repairs":1},"hooks":{},"Models":["main","local"],"SummaryModel":"local",` +
 		`"Tools":[{"Server":"files","Allow":["r"],"Parallel":false,"Gate":"ask"},` +
 		`{"Step":"urn:total","Name":"total","Description":"Adds.","InputSchema":{"type":"object"},"OnCrash":"repeat"},{"APIs":["w"],"Gate":"ask"},` +
 		`{"Knowledge":["hr","sales/q1"]},{"Skills":["memo"]},{"AskPerson":true}]},` +
-		`"b":{"name":"","instructions":"i","models":null,"modelRetry":{},"budgets":{"costMicros":500000,"onExceeded":"finish"},"repeats":{},"results":{},"hooks":{},"Models":["main"],"Tools":null}},` +
+		`"b":{"name":"","instructions":"i","models":null,"modelRetry":{},"budgets":{"costMicros":500000,"onExceeded":"finish"},"repeats":{},"results":{},"compaction":{},"hooks":{},"Models":["main"],"Tools":null}},` +
 		`"APIs":{"open":{"BaseURL":"http://o","Auth":{"Type":"none"},"AllowedPaths":["^/"]},"w":{"BaseURL":"http://w/v1","Auth":{"Type":"basic","UserRef":"env:KEY","PassRef":"env:KEY"},` +
 		`"AllowedPaths":["^/w$"],"AllowedMethods":["GET","POST"],"TimeoutMs":5,"PrivateNetworks":["10.0.0.0/8"]}},"Knowledge":{"Path":"/in/k","MaxReadBytes":7},"Skills":{"Path":"/in/s"}}`
 	if string(got) != want {
@@ -220,7 +223,8 @@ const whole = `{"$schema":"s","models":{
 			{"step":"urn:total","name":"t","description":"d","inputSchema":{"type":"object","x":1},"parallel":true,"onCrash":"repeat","gate":"ask"},{"api":["w"],"parallel":true,"onCrash":"ask","gate":"ask"},
 			{"knowledge":["hr"],"parallel":true,"onCrash":"ask","gate":"ask"},{"skills":["memo"],"parallel":true,"onCrash":"ask","gate":"ask"}],
 		"gates":[{"tools":["*"],"when":".turn > 1","unless":"read_only","do":"ask","reason":"r","timeoutMs":1}],
-		"budgets":{"turns":1,"toolCalls":1,"tokens":1,"costUsd":1,"workMs":1,"onExceeded":"finish"},"repeats":{"warn":1,"stop":1},"results":{"maxChars":1},
+		"budgets":{"turns":1,"toolCalls":1,"tokens":1,"costUsd":1,"workMs":1,"onExceeded":"finish"},"repeats":{"warn":1,"stop":1},"results":{"maxChars":1,"offloadBytes":0,"previewChars":1},
+		"compaction":{"threshold":0.5,"keepTurns":1,"summaryMaxTokens":1,"model":"m"},
 		"output":{"schema":{},"repairs":0}},
 	"b":{"instructionsFile":"a.md","models":["m","n"]}},
 	"apis":{"w":{"baseUrl":"http://w","auth":{"type":"bearer","tokenRef":"env:KEY"},"allowedPaths":["^/"],"allowedMethods":["GET"],"maxBodyBytes":1,"maxResponseBytes":1,"timeoutMs":1,"privateNetworks":["::1/128"]},

@@ -48,12 +48,14 @@ type Endpoint struct {
 
 // Agent is one agent.
 type Agent struct {
-	// Config says what the agent does. Its Name, Models, Agents and AskPerson are not set; Instructions are those of the file, if the agent
+	// Config says what the agent does. Its Name, Models, Agents, AskPerson and Compaction.Model are not set; Instructions are those of the file, if the agent
 	// names one.
 	agentloop.Config
 	// Models are the names of its models, in the order in which they are asked; there is at least one.
 	Models []string
-	Tools  []Tool
+	// SummaryModel is the name of the model that sums up long conversations, "" for the one that is asked.
+	SummaryModel string `json:",omitempty"`
+	Tools        []Tool
 }
 
 // Tool is what an agent may call: tools of a server, a step, services, knowledge bases, skills, another agent, or a person. One of Server, Step,

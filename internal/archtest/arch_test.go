@@ -112,7 +112,6 @@ var rooms = map[string][]string{
 	"delegate/agent/steptools":    {"activities", "delegate/agent", "graph/problem", "internal/jsonvalue"},
 	"delegate/agent/knowledge":    {"activities", "delegate/agent", "delegate/agentloop", "graph/problem", "internal/jsonvalue", "internal/suggest"},
 	"delegate/agent/skills":       {"activities", "delegate/agent", "delegate/agentloop", "graph/problem", "internal/suggest"},
-	"internal/dialguard":          {},
 	"delegate/agent/apicall": {
 		"activities", "delegate/agent", "delegate/agentloop", "graph/problem", "internal/childprocess", "internal/dialguard", "internal/jsonvalue", "internal/suggest",
 	},
@@ -161,6 +160,7 @@ var rooms = map[string][]string{
 		"graph/definition", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/signing",
 	},
 	"internal/catalog":      {"graph/admit", "graph/definition", "graph/lint", "graph/problem", "internal/suggest"},
+	"internal/dialguard":    {},
 	"internal/httpworkflow": {"graph/definition", "graph/problem", "internal/config/envname", "internal/dialguard", "internal/wait"},
 	"internal/webhook":      {"graph/outbox", "graph/problem", "history", "internal/dialguard", "internal/jsonobject", "internal/jsonvalue"},
 	"graph/outbox":          {"history", "graph/problem", "graph/runview", "internal/guard", "internal/jsonvalue", "internal/runjson", "internal/suggest", "internal/wait"},

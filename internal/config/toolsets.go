@@ -68,7 +68,7 @@ func (c *Config) authOf(a agentfile.Auth) apicall.Auth {
 // agent makes an agent with its toolsets. Those with a text of their own come first, skills before knowledge bases, so that the system text
 // has the same order whatever that of the list is.
 func (s *toolsets) agent(a agentfile.Agent) (agent.Agent, error) {
-	made := agent.Agent{Config: a.Config, Models: a.Models}
+	made := agent.Agent{Config: a.Config, Models: a.Models, SummaryModel: a.SummaryModel}
 	list := slices.Clone(a.Tools)
 	slices.SortStableFunc(list, func(a, b agentfile.Tool) int { return rank(a) - rank(b) })
 	for _, t := range list {
