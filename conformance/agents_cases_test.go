@@ -51,6 +51,9 @@ func agentCases(t *testing.T) []*crashCase {
 	refund := chattest.Call("shop__refund", `{"item":"tea"}`)
 	ship := chattest.Call("shop__ship", `{"item":"tea"}`)
 	letter := chattest.Call("agent__writer", `{"task":"Write to the customer."}`)
+	report := func(number string) chattest.Reply { // whose tokens nobody counts
+		return chattest.Reply{NoUsage: true, Calls: []chat.Call{chattest.Call("shop__report", fmt.Sprintf(`{"item":%q}`, number))}}
+	}
 	mail := chattest.Call("shop__mail", `{"item":"letter"}`)
 	clerk := func(change func(*agent.Agent)) func(o *office) map[string]agent.Agent {
 		return func(o *office) map[string]agent.Agent {
@@ -93,6 +96,13 @@ func agentCases(t *testing.T) []*crashCase {
 			always("PRICED", chattest.Text("Tea costs 3.50.")), always("", chattest.Calls(price("tea")))),
 		one("repair", clerk(func(a *agent.Agent) { a.Output = answers("price") }),
 			always("It costs", chattest.Text(`{"price":3.5}`)), always("PRICED", chattest.Text("It costs 3.50.")), always("", chattest.Calls(price("tea")))),
+		one("compaction", clerk(func(a *agent.Agent) {
+			a.Compaction, a.Results = agentloop.Compaction{KeepTurns: 1, SummaryMaxTokens: 300}, agentloop.Results{PreviewChars: 4000}
+		}),
+			always("SUMMED UP", chattest.Text("Done.")), always("You sum up the beginning", chattest.Text("SUMMED UP: tea and milk.")),
+			always("REPORT n5", chattest.Text("Not summed up.")), always("REPORT n4", report("n5")), always("REPORT n3", report("n4")),
+			always("REPORT n2", report("n3")), always("REPORT n1", report("n2")), always("", report("n1"))),
+		agentCase(t, "llm_call", modelNode, clerk(nil), always("PRICED", chattest.Text("Tea costs 3.50.")), always("", chattest.Calls(price("tea")))),
 		agentCase(t, "branches", twoAgents, func(o *office) map[string]agent.Agent {
 			team := writers(o)
 			team["cashier"] = agent.Agent{Config: agentloop.Config{Instructions: "You are at the till.", Gates: gated, Output: answers("paid")}, Tools: o.tools()}
@@ -117,6 +127,19 @@ state_schema: {type: object}
 nodes:
   - {id: start, type: start}
   - {id: work, type: agent_delegate, config: {agent_id: clerk, protocol: sdk, input_mapping: {task: "${ .task }"}}}
+  - {id: end, type: end, config: {output_mapping: .}}
+edges:
+  - {source: __start__, target: start}
+  - {source: start, target: work}
+  - {source: work, target: end}
+`
+
+const modelNode = `
+document: {schema: "https://agent-workflow.dev/schemas/workflow-definition.json", name: llm-call, version: 1.0.0}
+state_schema: {type: object}
+nodes:
+  - {id: start, type: start}
+  - {id: work, type: llm_call, config: {agent: clerk, user_prompt: "${ .task }", output_schema: {type: object}}}
   - {id: end, type: end, config: {output_mapping: .}}
 edges:
   - {source: __start__, target: start}

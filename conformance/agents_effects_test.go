@@ -39,7 +39,7 @@ func (e effect) gated() bool { return e.tool == "shop__refund" || e.tool == "sho
 // onCrash is what becomes of the effect if its process dies meanwhile. The model is always asked again.
 func (e effect) onCrash() string {
 	switch e.tool {
-	case "", "shop__price":
+	case "", "shop__price", "shop__report":
 		return "repeat"
 	case "shop__ship":
 		return "ask"
@@ -96,7 +96,20 @@ func (x *trial) mayBegin(e effect) {
 }
 
 func isOutcome(kind string) bool {
-	return kind == agentloop.StepReply || kind == agentloop.StepResult
+	return kind == agentloop.StepReply || kind == agentloop.StepResult || kind == agentloop.StepCompacted
+}
+
+// performed reports whether a step is the outcome of an effect outside: a sub-agent's answer and the shrinking of old results are not.
+func performed(s machine.Step) bool {
+	switch tool, _ := s.Body["tool"].(string); s.Kind {
+	case agentloop.StepReply, agentloop.StepTried:
+		return true
+	case agentloop.StepResult:
+		return !strings.HasPrefix(tool, "agent__")
+	case agentloop.StepCompacted:
+		return s.Body["summary"] != nil
+	}
+	return false
 }
 
 // stepKey is the idempotency key of an effect.
@@ -111,7 +124,7 @@ func (x *trial) outcomes() (results map[string]machine.Step, tried map[string]in
 	for _, r := range x.records(crashRun) {
 		s, _, ok := machine.StepOf(&r)
 		switch {
-		case !ok:
+		case !ok || !performed(s):
 		case isOutcome(s.Kind):
 			results[stepKey(&r, s.Key)] = s
 		case s.Kind == agentloop.StepTried:
@@ -139,7 +152,7 @@ func (x *trial) checkAgents(at string, deaths int) {
 	for key, s := range results {
 		code := errorCode(s)
 		switch {
-		case s.Kind == agentloop.StepReply:
+		case s.Kind == agentloop.StepReply || s.Kind == agentloop.StepCompacted:
 			replies++
 			if asked[key] == 0 {
 				x.t.Errorf("%s: %s is recorded, and the model was not asked", at, key)
@@ -150,7 +163,7 @@ func (x *trial) checkAgents(at string, deaths int) {
 			}
 		case code != "":
 			x.t.Errorf("%s: %s has failed: %s", at, key, code)
-		case made[key] == 0 && !strings.HasPrefix(fmt.Sprint(s.Body["tool"]), "agent__"):
+		case made[key] == 0:
 			x.t.Errorf("%s: %s has a result, and the call was not made", at, key)
 		}
 	}
@@ -234,18 +247,18 @@ func strikes(t *testing.T, c *crashCase, m crashMode, want *trial, newStore func
 // checkFork checks that a fork has performed what was not recorded before it, once, and nothing else.
 func (x *trial) checkFork(at string, seq int64) {
 	x.t.Helper()
-	performed := map[string]int{}
+	made := map[string]int{}
 	for _, e := range x.effects {
-		performed[e.key]++
+		made[e.key]++
 	}
 	recorded := map[string]int{}
 	for _, r := range x.records(crashRun) {
 		s, _, ok := machine.StepOf(&r)
-		if ok && r.Seq > seq && (isOutcome(s.Kind) || s.Kind == agentloop.StepTried) && !strings.HasPrefix(fmt.Sprint(s.Body["tool"]), "agent__") {
+		if ok && r.Seq > seq && performed(s) {
 			recorded[stepKey(&r, s.Key)]++
 		}
 	}
-	if !maps.Equal(performed, recorded) {
-		x.t.Errorf("%s: performed %v, recorded %v", at, performed, recorded)
+	if !maps.Equal(made, recorded) {
+		x.t.Errorf("%s: performed %v, recorded %v", at, made, recorded)
 	}
 }

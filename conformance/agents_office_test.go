@@ -18,7 +18,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities/chat/chattest"
 	"github.com/workflows-engine/workflows-engine/activities/llmcall"
 	"github.com/workflows-engine/workflows-engine/activities/toolcall"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/delegate/agent"
 	"github.com/workflows-engine/workflows-engine/delegate/agent/mcptools"
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
@@ -37,7 +36,7 @@ func TestMain(m *testing.M) {
 }
 
 // marks are what a result of a tool says, for the model's script.
-var marks = map[string]string{"price": "PRICED", "note": "NOTED", "refund": "REFUNDED", "ship": "SHIPPED", "mail": "MAILED"}
+var marks = map[string]string{"price": "PRICED", "note": "NOTED", "refund": "REFUNDED", "ship": "SHIPPED", "mail": "MAILED", "report": "REPORT"}
 
 func serveShop(file string) {
 	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1"}, nil)
@@ -45,14 +44,18 @@ func serveShop(file string) {
 		type in struct {
 			Item string `json:"item"`
 		}
-		hints := &mcp.ToolAnnotations{ReadOnlyHint: name == "price"}
+		hints := &mcp.ToolAnnotations{ReadOnlyHint: name == "price" || name == "report"}
 		mcp.AddTool(server, &mcp.Tool{Name: name, Annotations: hints}, func(_ context.Context, req *mcp.CallToolRequest, in in) (*mcp.CallToolResult, object, error) {
 			f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 			if err != nil {
 				return nil, nil, err
 			}
 			_, err = fmt.Fprintf(f, "%v\n", req.Params.Meta["idempotencyKey"])
-			return nil, object{"item": in.Item, "mark": mark}, errors.Join(err, f.Close())
+			said := mark
+			if name == "report" {
+				said += " " + in.Item + strings.Repeat(" and so on", 300)
+			}
+			return nil, object{"item": in.Item, "mark": said}, errors.Join(err, f.Close())
 		})
 	}
 	_ = server.Run(context.Background(), &mcp.StdioTransport{}) // until the engine closes it
@@ -152,7 +155,7 @@ func (o *office) tool(name string, options ...agent.Option) agent.Toolset {
 }
 
 func (o *office) tools() []agent.Toolset {
-	return []agent.Toolset{o.tool("price"), o.tool("note"), o.tool("refund"), o.tool("ship")}
+	return []agent.Toolset{o.tool("price"), o.tool("note"), o.tool("refund"), o.tool("ship"), o.tool("report")}
 }
 
 // outsideTools are the tools of the server as a bubble reaches them, with the process that dies at a call of them.
@@ -176,7 +179,7 @@ func (s outsideTools) Call(_ context.Context, c agent.Call) (out any, err error)
 }
 
 // team returns the agents of a process.
-func (x *trial) team() delegate.Executor {
+func (x *trial) team() *agent.Agents {
 	x.t.Helper()
 	client := &http.Client{Transport: &mortal{x, &http.Transport{DisableKeepAlives: true}}}
 	llm := enginetest.Must(llmcall.New(llmcall.Config{BaseURL: x.c.team.office.endpoint.URL, NoAuth: true, Client: client}))
@@ -189,11 +192,11 @@ func (x *trial) team() delegate.Executor {
 		}
 		team[name] = a
 	}
-	agents, err := agent.New(agent.Config{Models: map[string]agent.Model{"main": {Chat: llm, Model: agentloop.Model{Model: "m"}}}, Agents: team})
+	agents, err := agent.New(agent.Config{Models: map[string]agent.Model{"main": {Chat: llm, Model: agentloop.Model{Model: "m", ContextTokens: 3000, MaxTokens: 300}}}, Agents: team})
 	if err != nil {
 		x.t.Fatal(err)
 	}
-	return delegate.Composite{SDK: agents}
+	return agents
 }
 
 // mortal sends requests to the endpoint, until its process dies.

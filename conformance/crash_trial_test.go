@@ -10,6 +10,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate"
+	"github.com/workflows-engine/workflows-engine/delegate/agent/llmagent"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historytest"
@@ -79,12 +80,14 @@ func newTrial(t *testing.T, c *crashCase, m crashMode, store history.Store) *tri
 
 func (x *trial) runner(store history.Store) *graph.Runner {
 	x.t.Helper()
+	var performs activities.Executor = activities.ExecutorFunc(x.execute)
 	var delegates delegate.Executor = delegate.ExecutorFunc(x.delegate)
 	if x.c.team != nil {
-		delegates = x.team()
+		agents := x.team()
+		performs, delegates = llmagent.New(agents, nil, nil), delegate.Composite{SDK: agents}
 	}
 	r, err := graph.New(store, graph.Options{
-		Activities: activities.ExecutorFunc(x.execute), Delegates: delegates, Workflows: x.c.resolve,
+		Activities: performs, Delegates: delegates, Workflows: x.c.resolve,
 		DefaultMode: x.m.mode, MaxVisits: 60, LeaseTTL: leaseTTL,
 	})
 	if err != nil {

@@ -136,9 +136,11 @@ func TestGatesTwoLevelsDown(t *testing.T) {
 			return enginetest.Must(graph.New(store, graph.Options{Delegates: delegate.Composite{SDK: agents}, Background: true}))
 		}
 		r := able()
-		run := enginetest.Must(r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: enginetest.Define(t, team), Input: object{}, Wait: graph.Wait{Set: true, Limit: time.Minute}}))
+		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: enginetest.Define(t, team), Input: object{}, Wait: graph.Wait{Set: true}}); err != nil {
+			t.Fatal(err)
+		}
 		time.Sleep(time.Minute)
-		run = enginetest.Must(r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r"}))
+		run := enginetest.Must(r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r"}))
 		shut(t, r)
 		var questions []string
 		for i := range run.Pending {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -85,6 +86,36 @@ func TestCommitsOfATurn(t *testing.T) {
 		if n < 2*turns || n > (1+calls)*turns {
 			t.Errorf("%d turns with %d calls take %d commits, want between 2 and 1 + calls each", turns, calls, n)
 		}
+	}
+}
+
+// TestATurnStoresWhatIsNew: a turn adds to the history what was said and returned in it and little else, however long the conversation is.
+func TestATurnStoresWhatIsNew(t *testing.T) {
+	t.Parallel()
+	const turns, result = 100, 5000
+	store := historymem.New()
+	r := workshop(t, store, turning(turns, 1), long, agent.Func("look", "Looks.", func(context.Context, struct {
+		N int `json:"n"`
+	},
+	) (string, error) {
+		return strings.Repeat("x", result), nil
+	}))
+	defer shut(t, r)
+	run, err := r.Start(t.Context(), graph.StartRequest{
+		ExecutionID: "r", Definition: enginetest.Define(t, researched), Input: object{"task": strings.Repeat("Work. ", 800_000/6)}, Wait: graph.Wait{Set: true, Limit: time.Hour},
+	})
+	if err != nil || run.Status != machine.Completed {
+		t.Fatalf("%v, %+v", err, run)
+	}
+	added := 0
+	for _, rec := range enginetest.Must(store.Read(t.Context(), "r", 1, 0)) {
+		if s, _, ok := machine.StepOf(&rec); ok && s.Kind != agentloop.StepBegun {
+			added += len(rec.Text("r"))
+		}
+	}
+	t.Logf("%d turns with a result of %d bytes each add %d bytes to a conversation that begins with 800 kB", turns, result, added)
+	if most := turns * (result*13/10 + 1000); added > most || added > 1<<20 {
+		t.Errorf("%d bytes are added, want at most %d", added, most)
 	}
 }
 

@@ -57,6 +57,51 @@ func TestNamedPathsExist(t *testing.T) {
 	}
 }
 
+// TestNamedTestsExist: each test and benchmark that docs/testing.md has run is one of a package that its command names.
+func TestNamedTestsExist(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for _, command := range regexp.MustCompile("`((?:\\./[\\w/-]+ )+(?:-v )?-(?:run|bench).*?)`").FindAllStringSubmatch(pages(t)[filepath.Join(root, "docs/testing.md")], -1) {
+		var tests string
+		for _, folder := range regexp.MustCompile(`\./[\w/-]+`).FindAllString(command[1], -1) {
+			paths, _ := filepath.Glob(filepath.Join(root, folder, "*_test.go"))
+			for _, path := range paths {
+				text, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				tests += string(text)
+			}
+		}
+		pattern := regexp.MustCompile(`-(run|bench) '?([^' ]+)`).FindAllStringSubmatch(command[1], -1)
+		for _, p := range pattern {
+			prefix, kind := "", "(?:Test|Fuzz)"
+			names := strings.ReplaceAll(p[2], `\|`, "|")
+			if p[1] == "bench" {
+				kind = "Benchmark"
+			}
+			if before, rest, ok := strings.Cut(names, "("); ok && !strings.Contains(before, "|") {
+				prefix, names = before, strings.TrimSuffix(rest, ")")
+			}
+			for _, name := range strings.Split(names, "|") {
+				name, _, _ = strings.Cut(prefix+name, "/")
+				if name == "^$" {
+					continue
+				}
+				if p[1] == "bench" {
+					name = kind + name
+				}
+				if found++; !strings.Contains(tests, "\nfunc "+name) {
+					t.Errorf("docs/testing.md: no test of %s begins with %s", command[1], name)
+				}
+			}
+		}
+	}
+	if found < 40 {
+		t.Errorf("only %d tests are named", found)
+	}
+}
+
 // TestTheEmbeddersPageShowsTheExample: the program in docs/embedding.md is the first example of package graph.
 func TestTheEmbeddersPageShowsTheExample(t *testing.T) {
 	t.Parallel()
