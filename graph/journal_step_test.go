@@ -80,13 +80,8 @@ func TestJournalReadsOneStep(t *testing.T) {
 					}
 					return activities.End{Until: time.Now().Add(time.Hour)}, nil
 				})})
-<<<<<<< HEAD
 				nodes, edges := []string{startNode(), endNode()}, []string{"s work0", "work0 e"}
 				var names []string
-=======
-				nodes := []string{startNode(), endNode()}
-				var edges, names []string
->>>>>>> toolsets
 				for b := range branches {
 					name := fmt.Sprint("work", b)
 					nodes, names = append(nodes, tool(name)), append(names, name)
