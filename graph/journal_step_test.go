@@ -80,8 +80,8 @@ func TestJournalReadsOneStep(t *testing.T) {
 					}
 					return activities.End{Until: time.Now().Add(time.Hour)}, nil
 				})})
-				nodes, edges := []string{startNode(), endNode()}, []string{}
-				var names []string
+				nodes := []string{startNode(), endNode()}
+				var names, edges []string
 				for b := range branches {
 					name := fmt.Sprint("work", b)
 					nodes, names = append(nodes, tool(name)), append(names, name)

@@ -182,12 +182,3 @@ func named(v jsonobject.Value, what string) map[string]jsonobject.Value {
 	}
 	return members
 }
-
-// later refuses members that the form has a place for, and that do nothing yet.
-func later(o *jsonobject.Object, names ...string) {
-	for _, name := range names {
-		if v := o.Get(name); v.Present() {
-			v.AtName().Fail("profile", "%q is not supported yet", name).Hint = "Leave it out."
-		}
-	}
-}
