@@ -4,7 +4,7 @@
 //	file, findings := agentfile.Parse(text, agentfile.Surroundings{…})
 //	if findings.HasErrors() { … } // file is nil then
 //
-// The list is strict: a member that is not known, or that does nothing yet, refuses it.
+// The list is strict: a member that is not known refuses it.
 package agentfile
 
 import (
