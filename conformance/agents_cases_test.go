@@ -92,7 +92,7 @@ func agentCases(t *testing.T) []*crashCase {
 		one("asked", clerk(nil), always("SHIPPED", chattest.Text("Sent.")), always("", chattest.Calls(ship, price("tea")))),
 		one("sub", writers, written...),
 		one("rest", clerk(nil),
-			chattest.Reply{When: "PRICED", Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"120"}}, Body: `{"error":{"message":"slow down"}}`},
+			chattest.Reply{When: "PRICED", Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"20"}}, Body: `{"error":{"message":"slow down"}}`},
 			always("PRICED", chattest.Text("Tea costs 3.50.")), always("", chattest.Calls(price("tea")))),
 		one("repair", clerk(func(a *agent.Agent) { a.Output = answers("price") }),
 			always("It costs", chattest.Text(`{"price":3.5}`)), always("PRICED", chattest.Text("It costs 3.50.")), always("", chattest.Calls(price("tea")))),

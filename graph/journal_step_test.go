@@ -80,15 +80,13 @@ func TestJournalReadsOneStep(t *testing.T) {
 					}
 					return activities.End{Until: time.Now().Add(time.Hour)}, nil
 				})})
-				nodes, edges := []string{startNode(), endNode()}, []string{}
+				nodes, edges := []string{startNode(), endNode()}, []string{"s work0", "work0 e"}
 				var names []string
 				for b := range branches {
 					name := fmt.Sprint("work", b)
 					nodes, names = append(nodes, tool(name)), append(names, name)
 				}
-				if branches == 1 {
-					edges = []string{"s work0", "work0 e"}
-				} else {
+				if branches > 1 {
 					nodes, edges = append(nodes, fork("fan", "all", names...)), []string{"s fan", "fan e"}
 					for _, name := range names {
 						edges = append(edges, name+" e")

@@ -52,7 +52,7 @@ func TestKillLoop(t *testing.T) {
 					mu.Unlock()
 					continue
 				}
-				if n%5 == 3 {
+				if n%5 == 1 {
 					arena.clerk(rng, id)
 					mu.Lock()
 					agents = append(agents, id)

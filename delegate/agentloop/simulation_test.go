@@ -162,7 +162,7 @@ func (s *schedule) run(t *testing.T, n int) string {
 		if _, cancelled := in.(agentloop.Cancelled); cancelled {
 			return "cancelled"
 		}
-		if n < 500 || s.often(30) || b.last.Done != nil {
+		if n < 150 || s.often(12) || b.last.Done != nil {
 			b.check()
 			b.checkCuts(b.last.Steps)
 			if n%4 == 0 {

@@ -4,7 +4,7 @@
 //	file, findings := agentfile.Parse(text, agentfile.Surroundings{…})
 //	if findings.HasErrors() { … } // file is nil then
 //
-// The list is strict: a member that is not known, or that does nothing yet, refuses it.
+// The list is strict: a member that is not known refuses it.
 package agentfile
 
 import (
@@ -181,13 +181,4 @@ func named(v jsonobject.Value, what string) map[string]jsonobject.Value {
 		members[name] = member
 	}
 	return members
-}
-
-// later refuses members that the form has a place for, and that do nothing yet.
-func later(o *jsonobject.Object, names ...string) {
-	for _, name := range names {
-		if v := o.Get(name); v.Present() {
-			v.AtName().Fail("profile", "%q is not supported yet", name).Hint = "Leave it out."
-		}
-	}
 }
