@@ -83,7 +83,7 @@ type agent struct {
 	part          string // what cut answers have said
 	answering     bool   // the next turn is asked without tools, and with the output schema
 	finishing     string // the budget that is used up
-	// refusedCall is the budget for want of which a call was refused.
+	// refusedCall is the budget for want of which a call was refused, of a tool or of a model once more.
 	refusedCall string
 	lastText    string
 	lastTokens  int // of the last request and its reply

@@ -283,6 +283,7 @@ func (a *agent) tried(b body) error {
 		a.asks(&a.cfg.Models[a.model])
 	case retryAt != "":
 		a.phase, a.until = pausing, until
+		a.asks(&a.cfg.Models[a.model])
 	default:
 		code := problem.Code(orElse(b.text("code"), string(problem.LLMProviderError)))
 		a.req = nil
@@ -299,7 +300,8 @@ func fmtTry(a *agent, message string) string {
 	return problem.Format("%s, turn %d, try %d: %s", a.cfg.Name, a.turn, a.try-1, message)
 }
 
-// asks puts the request of a turn to another model.
+// asks puts the request of a turn to another model, or to the same one again. The price may be another one, and the last try may have cost
+// something: where that leaves no room for an answer, the budget is used up.
 func (a *agent) asks(model *Model) {
 	r := *a.req
 	r.Model = model.Model
@@ -308,6 +310,11 @@ func (a *agent) asks(model *Model) {
 	if a.raised {
 		most = model.MaxTokensCeiling
 	}
-	r.MaxTokens = min(r.MaxTokens, most)
+	most, budget, by := a.affordable(model, a.prompt(), min(r.MaxTokens, most))
+	if budget != "" {
+		by.refusedCall, a.req, a.phase = budget, nil, ready
+		return
+	}
+	r.MaxTokens = most
 	a.req, a.hash = &r, a.talk.digest(&r)
 }

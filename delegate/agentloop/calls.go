@@ -340,6 +340,7 @@ func (a *agent) endTurn() {
 	for _, c := range a.calls {
 		switch {
 		case c.out.by == byPerson:
+		case c.out.by == byEngine && isBudget(c.out.code): // the budget ends the agent, not the model's errors
 		case c.out.code == "":
 			a.errorsInRow = 0
 		default:
@@ -355,6 +356,16 @@ func (a *agent) endTurn() {
 	if a.cfg.Hooks.AfterTurn {
 		a.phase = turned
 	}
+}
+
+// isBudget reports whether a code is that of a budget that is used up.
+func isBudget(code string) bool {
+	for _, c := range budgetCodes {
+		if string(c) == code {
+			return true
+		}
+	}
+	return false
 }
 
 func (a *agent) showResults() {

@@ -49,10 +49,19 @@ func (a *agent) replyBody(in ModelReplied) body {
 	b["calls"] = calls
 	u := usageOf(usageBody(r.Usage))
 	if u.Prompt == 0 && u.Completion == 0 {
-		u = chat.Usage{Prompt: a.talk.bytes / bytesPerToken, Completion: len(r.Text)/bytesPerToken + 1, Estimated: true}
+		u = chat.Usage{Prompt: a.talk.bytes / bytesPerToken, Completion: replyBytes(r)/bytesPerToken + 1, Estimated: true}
 	}
 	b["usage"] = usageBody(u)
 	return b
+}
+
+// replyBytes is about how much a model has written for a reply.
+func replyBytes(r *chat.Reply) int {
+	n := len(r.Text) + len(r.Reasoning)
+	for i := range r.Calls {
+		n += len(r.Calls[i].Name) + len(r.Calls[i].Arguments)
+	}
+	return n
 }
 
 // bytesPerToken is about how long a token is.

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph/outbox"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/dialguard"
 )
@@ -177,6 +178,8 @@ func printable(id string) string {
 func (s *Sender) retryAfter(text string) time.Duration {
 	if n, err := strconv.ParseUint(strings.TrimSpace(text), 10, 31); err == nil {
 		return time.Duration(n) * time.Second
+	} else if errors.Is(err, strconv.ErrRange) { // very long is the longest there is
+		return outbox.MaxRetryAfter
 	}
 	if at, err := http.ParseTime(text); err == nil {
 		return max(0, at.Sub(s.options.Now()))

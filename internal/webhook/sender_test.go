@@ -216,6 +216,10 @@ func TestOutcomes(t *testing.T) {
 	if r, err := w.Deliver(t.Context(), delivery); err != nil || (r.RetryAfter-10*time.Minute).Abs() > 5*time.Second {
 		t.Errorf("a date: %+v, %v", r, err)
 	}
+	say(429, "99999999999999999999")
+	if r, err := w.Deliver(t.Context(), delivery); err != nil || r.RetryAfter != time.Hour {
+		t.Errorf("a time that is too long for a number: %+v, %v", r, err)
+	}
 	for _, g := range s.all() {
 		if g.header.Get("X-Workflows-Event") == "" {
 			t.Error("a redirect was followed")
