@@ -67,7 +67,7 @@ func (m *Machine) raise(before string) {
 	q.Body = map[string]any{"about": about, "agent": q.agent.cfg.Name, "calls": list}
 	if before != "" {
 		q.Body["refused"] = before
-		q.Prompt = "The last answer could not be used: " + before + "\n" + q.Prompt
+		q.Prompt = "The last answer could not be used: " + before + ".\n" + q.Prompt
 	}
 	m.question = q
 }
@@ -102,12 +102,13 @@ func (m *Machine) approval(a *agent, calls []*call) *question {
 			wait = c.timeoutMs
 		}
 	}
-	each := map[string]any{"type": "object", "properties": entry, "required": []any{"decision"}}
+	// A misspelt "reason" would be lost, and without a misspelt "digest" the decision would hold for any arguments.
+	each := map[string]any{"type": "object", "properties": entry, "required": []any{"decision"}, "additionalProperties": false}
 	properties := map[string]any{"calls": map[string]any{"type": "object", "propertyNames": map[string]any{"enum": keys}, "additionalProperties": each}}
 	for k, v := range entry {
 		properties[k] = v
 	}
-	q.Schema = map[string]any{"type": "object", "properties": properties, "anyOf": []any{map[string]any{"required": []any{"decision"}}, map[string]any{"required": []any{"calls"}}}}
+	q.Schema = map[string]any{"type": "object", "properties": properties, "additionalProperties": false, "anyOf": []any{map[string]any{"required": []any{"decision"}}, map[string]any{"required": []any{"calls"}}}}
 	q.Prompt = fmt.Sprintf("Agent %s wants to call %s. Approve?", a.cfg.Name, problem.AndList(names))
 	if wait > 0 {
 		q.Expires = m.now.Add(time.Duration(wait) * time.Millisecond)

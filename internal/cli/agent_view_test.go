@@ -209,7 +209,7 @@ func TestAPersonDecidesAtTheTerminal(t *testing.T) {
 		want  []string // in the transcript
 		exit  int
 	}{
-		"edit": {chattest.Calls(chattest.Call("agent__payer", `{"task":"pay 100"}`)), []string{"yes", "edit", "edit task='pay 80'", "blue, as ever"},
+		"edit": {chattest.Calls(chattest.Call("agent__payer", `{"task":"pay 100"}`)), []string{"yes", "edit", "edit tsak='pay 8'", "edit task='pay 80'", "blue, as ever"},
 			[]string{`"decision":"edit"`, "task: pay 80", `ask_person returned, by a person: {"text":"blue, as ever"}`}, exitOK},
 		"deny": {chattest.Calls(chattest.Call("agent__payer", `{"task":"pay 100"}`)), []string{"deny not today", `{"text":"red"}`},
 			[]string{`"TOOL_DENIED"`, "not today", `{"text":"red"}`}, exitOK},
@@ -241,6 +241,22 @@ func TestAPersonDecidesAtTheTerminal(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestAMisspeltDecisionIsRefused: its reason would be lost, or the digest that binds it.
+func TestAMisspeltDecisionIsRefused(t *testing.T) {
+	t.Parallel()
+	c := newClerk(t, chattest.Calls(chattest.Call("agent__payer", `{"task":"pay 100"}`)), chattest.Text("Done."))
+	c.run(exitPaused, "agent", "run", "clerk", "Order A7 came broken.", "--id", "a1")
+	for _, payload := range []string{`{"decision":"deny","reson":"no"}`, `{"calls":{"t1.c1":{"decision":"approve","digst":"0"}}}`} {
+		if _, stderr := c.run(exitFailed, "resume", "a1", "--payload", payload); !strings.Contains(stderr, "INVALID_RESUME_PAYLOAD") {
+			t.Error(stderr)
+		}
+	}
+	c.run(exitOK, "resume", "a1", "--payload", `{"decision":"deny","reason":"not today"}`)
+	if transcript, _ := c.run(exitOK, "agent", "transcript", "a1"); !strings.Contains(transcript, "not today") {
+		t.Error(transcript)
 	}
 }
 

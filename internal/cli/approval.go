@@ -12,6 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
 // lineArguments is up to how many characters arguments stand in the line of their call.
@@ -149,10 +150,12 @@ func edited(text string, arguments map[string]any) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := maps.Clone(arguments)
-	if out == nil {
-		out = map[string]any{}
+	for _, name := range jsonvalue.Keys(changed) {
+		if _, has := arguments[name]; !has { // a misspelt name would leave the argument as it was, and the call would be made
+			return nil, fmt.Errorf("the call has no argument %q; write all arguments as JSON to add it. %s", name, suggest.DidYouMean(name, jsonvalue.Keys(arguments)))
+		}
 	}
+	out := maps.Clone(arguments)
 	maps.Copy(out, changed)
 	return out, nil
 }

@@ -347,6 +347,9 @@ func ownerText(owner history.Owner, recover string) string {
 
 // waitText says what kind of wait it is.
 func waitText(p *graph.Pending) string {
+	if p.Queued && p.Steps > 0 { // it has been answered, or its rest is over: nobody may have it, or all turns may be taken
+		return fmt.Sprintf("a process that goes on with attempt %d, or for its turn (--limits)", p.Attempt)
+	}
 	if p.Queued {
 		return fmt.Sprintf("the turn of attempt %d (queued by --limits)", p.Attempt)
 	}

@@ -79,7 +79,7 @@ func OfExecutor(kind string) string {
 	case "a2a":
 		return A2A
 	case "sdk":
-		return Agents
+		return Agents + " or --agents"
 	}
 	return ""
 }
