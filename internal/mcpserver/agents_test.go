@@ -77,11 +77,11 @@ var delegation = object{"id": "answer", "type": "agent_delegate", "config": obje
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	file := "testdata/" + name + ".golden"
-	for pattern, with := range map[string]string{
-		`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?`: "TIME", `(\d) \d\d:\d\d:\d\d `: "$1 TIME ", `"work_ms":\d+`: `"work_ms":0`, ` \d+ms `: " 0ms ",
-		`[0-9a-f]{64}`: "HASH",
+	for _, r := range []struct{ pattern, with string }{
+		{`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?`, "TIME"}, {`(\d) \d\d:\d\d:\d\d `, "$1 TIME "}, {`"work_ms":\d+`, `"work_ms":0`}, {` \d+ms `, " 0ms "},
+		{`[0-9a-f]{64}`, "HASH"},
 	} {
-		got = regexp.MustCompile(pattern).ReplaceAllString(got, with)
+		got = regexp.MustCompile(r.pattern).ReplaceAllString(got, r.with)
 	}
 	if *update {
 		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
