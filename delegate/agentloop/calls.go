@@ -194,7 +194,7 @@ func (a *agent) look(c *call) {
 	case c.tool.Source == sourceResults: // the agent has been given it already
 		c.state = queued
 	case do == doDeny:
-		c.refuse(ToolDenied, byEngine, "%s", orElse(reason, "a rule of the operator denies this call"))
+		c.deny(reason)
 		return
 	case do == doAsk && !a.m.remembered[a.approval(c.name)]:
 		c.state, c.timeoutMs = gated, timeout

@@ -120,10 +120,15 @@ func (a *agent) decided(c *call, b body) error {
 func (a *agent) gateAgain(c *call) {
 	switch do, reason, timeout := a.gate(c); {
 	case do == doDeny:
-		c.refuse(ToolDenied, byEngine, "%s", orElse(reason, "a rule of the operator denies this call"))
+		c.deny(reason)
 	case do == doAsk && !a.m.remembered[a.approval(c.name)]:
 		c.state, c.timeoutMs = gated, timeout
 	}
+}
+
+// deny refuses a call that a rule denies.
+func (c *call) deny(reason string) {
+	c.refuse(ToolDenied, byEngine, "%s", orElse(reason, "a rule of the operator denies this call"))
 }
 
 // turnDecided takes what a hook says after a turn.

@@ -254,6 +254,10 @@ func (q *question) apply(c *call, d body) {
 		c.state = q.agent.allowed(c)
 	case decideEdit:
 		c.args, c.edited = body(d)["arguments"].(map[string]any), true
+		if do, reason, _ := q.agent.gate(c); do == doDeny { // what the operator denies, a person cannot bring about by other arguments
+			c.deny(reason)
+			return
+		}
 		c.state = q.agent.allowed(c)
 	case decideRespond:
 		c.give = &outcome{output: d["result"], by: byPerson}
