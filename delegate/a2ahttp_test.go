@@ -202,7 +202,11 @@ func TestA2AHTTPAnswers(t *testing.T) {
 			t.Parallel()
 			a := newAgent(t, c.answers...)
 			var waits int
-			got, err := newExecutor(t, delegate.A2AConfig{BaseURL: a.URL, Wait: noWait(&waits)}).Delegate(t.Context(), request())
+			config := delegate.A2AConfig{BaseURL: a.URL, Wait: noWait(&waits)}
+			if c.name != "redirect" { // which is the default client's; its connections end with the server of any other test
+				config.Client = a.Client()
+			}
+			got, err := newExecutor(t, config).Delegate(t.Context(), request())
 			if n := len(a.seen()); n != c.requests {
 				t.Errorf("%d requests, want %d", n, c.requests)
 			}
