@@ -175,11 +175,13 @@ func (s *stage) killed(ctx context.Context, args ...string) (int, error) {
 	}
 	args = append(args, "--store-path", s.database)
 	show(args)
+	ctx, kill := context.WithCancel(ctx)
+	defer kill()
 	cmd := exec.CommandContext(ctx, s.program, append([]string{engineArgument}, args...)...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	s.model.at(s.demo.KillAt, func() {
 		fmt.Fprintln(os.Stderr, "\n(kill -9, while the model is asked)")
-		_ = cmd.Process.Kill()
+		kill()
 	})
 	err := cmd.Run()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {

@@ -43,6 +43,7 @@ func Live(t *testing.T, variables []string, args ...string) (status int, stdout,
 	cmd.Env = append(append(cmd.Env, variables...), programVariable+"=1", "TMPDIR="+t.TempDir(), "GORACE=atexit_sleep_ms=0")
 	err = cmd.Run()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		t.Logf("%v; standard error:\n%s", exit, &errs) // seen if the test fails
 		return exit.ExitCode(), out.String(), errs.String()
 	}
 	if err != nil {
