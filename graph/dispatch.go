@@ -59,7 +59,7 @@ func (r *Runner) dispatch(ctx context.Context, x *execution.Run, w *execution.Wo
 	w.Inherit(ctx)
 	r.pool(x).Begin(w.Begin)
 	ctx = detached(ctx)
-	if r.flights.Draining() {
+	if r.inFlight.Draining() {
 		_ = locked(x, func() error { x.HandOver(ctx); return nil })
 	}
 	r.cancelTasks(x.ID(), w.DropTasks)
@@ -115,7 +115,7 @@ func (r *Runner) pool(x *execution.Run) *perform.Pool {
 		Immediate: func(a *execution.Attempt) bool { return r.performer.Immediate(x.ID(), a) },
 		Perform:   func(a *execution.Attempt) []*execution.Attempt { return r.perform(x, a) },
 		Exited: func(a *execution.Attempt) []*execution.Attempt {
-			defer r.flights.End(a)
+			defer r.inFlight.End(a)
 			return r.finish(x, a, r.performer.Exited(x.ID(), a))
 		},
 	}
@@ -126,7 +126,7 @@ func (r *Runner) perform(x *execution.Run, a *execution.Attempt) []*execution.At
 	if a.Context.Err() != nil {
 		return nil
 	}
-	if !r.flights.Begin(x.ID(), a) {
+	if !r.inFlight.Begin(x.ID(), a) {
 		r.endAttempt(detached(r.ctx), x, a)
 		return nil
 	}
@@ -139,7 +139,7 @@ func (r *Runner) perform(x *execution.Run, a *execution.Attempt) []*execution.At
 	} else {
 		next = r.finish(x, a, in)
 	}
-	r.flights.End(a) // not deferred: an executor that ends its goroutine has not been seen to yet
+	r.inFlight.End(a) // not deferred: an executor that ends its goroutine has not been seen to yet
 	return next
 }
 

@@ -29,7 +29,7 @@ type Runner struct {
 
 	library   *library.Library
 	performer *perform.Performer
-	flights   perform.Flights
+	inFlight  perform.InFlight
 	runs      *execution.Table
 	tree      *tree.Budget
 	notifier  notify.Notifier
@@ -64,7 +64,7 @@ func New(store history.Store, o Options) (*Runner, error) {
 		return nil, err
 	}
 	r := &Runner{store: store, opts: o, log: o.Logger, records: notify.RecordHook{Call: o.OnRecord, Log: o.Logger}}
-	r.runLog.Log, r.flights.Log = r.log, r.log
+	r.runLog.Log, r.inFlight.Log = r.log, r.log
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	r.clock = schedule.Clock{Store: store, Log: o.Logger, Go: r.tasks.Go, Context: r.ctx, Override: o.Now}
 	r.presence.Begin(r.now())
@@ -99,7 +99,7 @@ func New(store history.Store, o Options) (*Runner, error) {
 	r.tree = &tree.Budget{Store: store, Now: r.now, Log: r.log, Limits: o.Tree, Depth: o.MaxDepth}
 	r.runs = execution.NewTable(&execution.Environment{
 		Store: store, Now: r.now, Log: r.log, Context: r.ctx, Lease: ownership{r}, Programs: r.library, Capabilities: r.performer,
-		Observer: observer{r}, PresentSince: func() time.Time { return r.presence.Since(r.now()) }, Draining: r.flights.Draining,
+		Observer: observer{r}, PresentSince: func() time.Time { return r.presence.Since(r.now()) }, Draining: r.inFlight.Draining,
 		ReadOnly: o.ReadOnly, MaxVisits: o.MaxVisits, MaxDocumentBytes: o.MaxDocumentBytes, Limits: r.limits(), Tree: r.tree, Describe: r.performer.Describe, Outbox: r.outbox,
 	})
 	if o.Background {

@@ -46,7 +46,7 @@ func (a *Attempt) Release() {
 	}
 }
 
-// Repeated reports whether another flight of the attempt may have come before this one.
+// Repeated reports whether the attempt may have been performed before, in part or as a whole.
 func (a *Attempt) Repeated() bool { return !a.restarted.IsZero() }
 
 // late reports whether the attempt's deadline has passed.
