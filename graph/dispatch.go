@@ -7,11 +7,13 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/actor"
 	"github.com/workflows-engine/workflows-engine/graph/admit"
+	"github.com/workflows-engine/workflows-engine/graph/attempt"
 	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/perform"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/recorded"
+	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
 
 // with calls f with the run locked, and dispatches what comes of it.
@@ -69,7 +71,7 @@ func (r *Runner) dispatch(ctx context.Context, x *execution.Run, w *execution.Wo
 		})
 	}
 	if parent := w.NotifyParent; parent != "" {
-		r.persist(x, func() error { return r.notifyParent(ctx, x, parent) }, func(err error) {
+		r.persist(x, func() error { return r.notifyParent(ctx, x) }, func(err error) {
 			r.log.Error("parent not notified", execution.LogRun, parent, execution.LogChild, x.ID(), execution.LogError, err)
 		})
 	}
@@ -77,6 +79,11 @@ func (r *Runner) dispatch(ctx context.Context, x *execution.Run, w *execution.Wo
 
 // retryPauses are left before something is recorded again after the store failed for a reason that may pass.
 var retryPauses = []time.Duration{20 * time.Millisecond, 200 * time.Millisecond, time.Second}
+
+// again waits before something that has failed once more than after try others is tried again. It is false if it is not to be.
+func (r *Runner) again(try int) bool {
+	return try < len(retryPauses) && wait.For(r.ctx, retryPauses[try]) == nil
+}
 
 // persist does something for a run, and tries again in the background while the store fails for a reason that may pass.
 // failed is called if it was in vain.
@@ -86,7 +93,7 @@ func (r *Runner) persist(x *execution.Run, do func() error, failed func(error)) 
 		return
 	}
 	r.background(x, func() {
-		for try := 0; err != nil && try < len(retryPauses) && r.pause(retryPauses[try]); try++ {
+		for try := 0; err != nil && r.again(try); try++ {
 			err = do()
 		}
 		if err != nil {
@@ -108,13 +115,13 @@ func (r *Runner) background(x *execution.Run, f func()) {
 func (r *Runner) pool(x *execution.Run) *perform.Pool {
 	return &perform.Pool{
 		Go: func(f func()) { r.background(x, f) },
-		AwaitTurn: func(a *execution.Attempt, begin func()) {
+		AwaitTurn: func(a *attempt.Attempt, begin func()) {
 			r.runs.Retain(x)
 			r.performer.AwaitTurn(x.ID(), a, begin, func() { r.runs.Drop(x) })
 		},
-		Immediate: func(a *execution.Attempt) bool { return r.performer.Immediate(x.ID(), a) },
-		Perform:   func(a *execution.Attempt) []*execution.Attempt { return r.perform(x, a) },
-		Exited: func(a *execution.Attempt) []*execution.Attempt {
+		Immediate: func(a *attempt.Attempt) bool { return r.performer.Immediate(x.ID(), a) },
+		Perform:   func(a *attempt.Attempt) []*attempt.Attempt { return r.perform(x, a) },
+		Exited: func(a *attempt.Attempt) []*attempt.Attempt {
 			defer r.inFlight.End(a)
 			return r.finish(x, a, r.performer.Exited(x.ID(), a))
 		},
@@ -122,7 +129,7 @@ func (r *Runner) pool(x *execution.Run) *perform.Pool {
 }
 
 // perform performs one attempt, records its outcome and returns the attempts that follow. After Close nothing new is begun.
-func (r *Runner) perform(x *execution.Run, a *execution.Attempt) []*execution.Attempt {
+func (r *Runner) perform(x *execution.Run, a *attempt.Attempt) []*attempt.Attempt {
 	if a.Context.Err() != nil {
 		return nil
 	}
@@ -130,7 +137,7 @@ func (r *Runner) perform(x *execution.Run, a *execution.Attempt) []*execution.At
 		r.endAttempt(detached(r.ctx), x, a)
 		return nil
 	}
-	var next []*execution.Attempt
+	var next []*attempt.Attempt
 	if e, isChild := a.Effect.(*machine.ChildEffect); isChild {
 		next = r.performChild(x, a, e)
 	} else if in, ok := r.performer.Perform(x.ID(), a); !ok {
@@ -144,7 +151,7 @@ func (r *Runner) perform(x *execution.Run, a *execution.Attempt) []*execution.At
 }
 
 // finish records the outcome of an attempt and returns the attempts that follow.
-func (r *Runner) finish(x *execution.Run, a *execution.Attempt, in machine.Input) []*execution.Attempt {
+func (r *Runner) finish(x *execution.Run, a *attempt.Attempt, in machine.Input) []*attempt.Attempt {
 	ctx := detached(r.ctx)
 	for try := 0; ; try++ {
 		var w execution.Work
@@ -155,7 +162,7 @@ func (r *Runner) finish(x *execution.Run, a *execution.Attempt, in machine.Input
 		switch {
 		case err == nil:
 			return next
-		case errors.Is(err, execution.ErrUnwanted):
+		case errors.Is(err, attempt.ErrUnwanted):
 			r.cancelUnwantedTask(x, a, in)
 			return next
 		case admit.IsRefusal(err):
@@ -163,7 +170,7 @@ func (r *Runner) finish(x *execution.Run, a *execution.Attempt, in machine.Input
 			r.log.Warn("outcome refused", execution.LogRun, x.ID(), execution.LogKey, a.Key, execution.LogError, err)
 			r.endAttempt(ctx, x, a)
 			return next
-		case try < len(retryPauses) && r.pause(retryPauses[try]):
+		case r.again(try):
 			r.pool(x).Begin(next)
 		default:
 			r.log.Error("outcome not recorded", execution.LogRun, x.ID(), execution.LogKey, a.Key, execution.LogError, err)
@@ -174,7 +181,7 @@ func (r *Runner) finish(x *execution.Run, a *execution.Attempt, in machine.Input
 }
 
 // endAttempt ends an attempt without an outcome.
-func (r *Runner) endAttempt(ctx context.Context, x *execution.Run, a *execution.Attempt) {
+func (r *Runner) endAttempt(ctx context.Context, x *execution.Run, a *attempt.Attempt) {
 	err := r.with(ctx, x, func(w *execution.Work) error { return x.EndAttempt(ctx, a, w) })
 	if err != nil {
 		r.log.Warn("run not looked after", execution.LogRun, x.ID(), execution.LogError, err)
@@ -198,8 +205,8 @@ func (r *Runner) cancelTasks(id string, dropped []*machine.DelegateEffect) {
 }
 
 // cancelUnwantedTask tells the agent of a task that turned out to be unwanted while the agent was asked.
-func (r *Runner) cancelUnwantedTask(x *execution.Run, a *execution.Attempt, in machine.Input) {
-	if cause := context.Cause(a.Context); cause == errClosed || cause == execution.ErrLeaseLost {
+func (r *Runner) cancelUnwantedTask(x *execution.Run, a *attempt.Attempt, in machine.Input) {
+	if cause := context.Cause(a.Context); cause == errClosed || cause == attempt.ErrLeaseLost {
 		return
 	}
 	e := r.performer.UnwantedTask(a, in)

@@ -30,8 +30,11 @@
 // answer.go waits and says where a run stands. The packages below hold the rest:
 //
 //	graph/perform    attempts: capabilities, executors, outcomes
+//	graph/attempt    an attempt in flight
 //	graph/schedule   timers, the process's lease, the search for orphaned runs
 //	graph/notify     who waits for a change, and progress
+//	graph/standing   where a run stands, with its subworkflows
+//	graph/outbox     what webhook targets are notified of
 //	graph/library    definitions and subworkflows
 //	graph/trace      values of calls and trace parents
 //	graph/actor      who makes a call

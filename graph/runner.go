@@ -16,6 +16,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/perform"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/schedule"
+	"github.com/workflows-engine/workflows-engine/graph/standing"
 	"github.com/workflows-engine/workflows-engine/graph/tree"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/wait"
@@ -33,6 +34,7 @@ type Runner struct {
 	runs      *execution.Table
 	tree      *tree.Budget
 	notifier  notify.Notifier
+	standings standing.Tree
 	records   notify.RecordHook
 	runLog    notify.RunLog
 	clock     schedule.Clock
@@ -100,8 +102,9 @@ func New(store history.Store, o Options) (*Runner, error) {
 	r.runs = execution.NewTable(&execution.Environment{
 		Store: store, Now: r.now, Log: r.log, Context: r.ctx, Lease: ownership{r}, Programs: r.library, Capabilities: r.performer,
 		Observer: observer{r}, PresentSince: func() time.Time { return r.presence.Since(r.now()) }, Draining: r.inFlight.Draining,
-		ReadOnly: o.ReadOnly, MaxVisits: o.MaxVisits, MaxDocumentBytes: o.MaxDocumentBytes, Limits: r.limits(), Tree: r.tree, Describe: r.performer.Describe, Outbox: r.outbox,
+		ReadOnly: o.ReadOnly, MaxVisits: o.MaxVisits, MaxDocumentBytes: o.MaxDocumentBytes, Limits: r.limits(), Tree: r.tree, Describe: r.performer.Describe, Outbox: r.outbox, DefaultMode: o.DefaultMode,
 	})
+	r.standings = standing.Tree{Runs: r.runs, Now: r.now, Read: r.reading, NotifyParent: r.notifyParent, ReadOnly: o.ReadOnly}
 	if o.Background {
 		r.tasks.Go(r.search.Run)
 	}

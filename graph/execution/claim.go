@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph/attempt"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/runstate"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -129,7 +130,7 @@ func (x *Run) disownIfIdle(ctx context.Context) {
 }
 
 // Lose stops driving a run that this process owns, without a word to the store: another process owns it, or claims it once the
-// lease has ended. The attempts end with the cause; see ErrLeaseLost.
+// lease has ended. The attempts end with the cause; see attempt.ErrLeaseLost.
 func (x *Run) Lose(cause error) {
 	if !x.Owned() {
 		return
@@ -143,7 +144,7 @@ func (x *Run) Lose(cause error) {
 // LoseLease is Lose for a run that this process owns under a name whose lease has been lost.
 func (x *Run) LoseLease(process string) {
 	if x.process == process {
-		x.Lose(ErrLeaseLost)
+		x.Lose(attempt.ErrLeaseLost)
 	}
 }
 
@@ -184,7 +185,7 @@ func (x *Run) Rest(ctx context.Context, w *Work) error {
 }
 
 // EndAttempt ends an attempt without an outcome, and disowns the run if it was the last one.
-func (x *Run) EndAttempt(ctx context.Context, a *Attempt, w *Work) error {
+func (x *Run) EndAttempt(ctx context.Context, a *attempt.Attempt, w *Work) error {
 	if x.Performing(a) {
 		delete(x.attempts, a.Key)
 	}
@@ -306,7 +307,7 @@ func (x *Run) Look(ctx context.Context, seq int64, w *Work) error {
 			if owner, err := x.env.Store.Owner(ctx, x.id); err != nil {
 				return err
 			} else if owner.Process != x.process {
-				x.Lose(ErrLeaseLost)
+				x.Lose(attempt.ErrLeaseLost)
 				return nil
 			}
 		}

@@ -94,7 +94,7 @@ func (x *Run) firesAt(t machine.Timer) (at time.Time, mine bool) {
 			return t.Due, true
 		}
 		return x.unclaimedUntil(t.Due), true
-	case x.startedHere || x.lackFor(&w) == nil:
+	case x.startedHere || x.LackFor(&w) == nil:
 		return t.Due, true
 	case w.Kind == machine.WaitBackoff || w.Rests() || x.m.Poll(t.Key) != nil:
 		return time.Time{}, false

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/attempt"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
@@ -19,27 +19,27 @@ type InFlight struct {
 	Log *slog.Logger
 
 	mu       sync.Mutex
-	attempts map[*execution.Attempt]string // their runs
+	attempts map[*attempt.Attempt]string // their runs
 	// drained is closed once the last attempt has ended, nil before the draining has begun.
 	drained chan struct{}
 }
 
 // Begin notes that an attempt of a run is about to be performed. It is false if nothing new is to be begun.
-func (s *InFlight) Begin(executionID string, a *execution.Attempt) bool {
+func (s *InFlight) Begin(executionID string, a *attempt.Attempt) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.drained != nil {
 		return false
 	}
 	if s.attempts == nil {
-		s.attempts = map[*execution.Attempt]string{}
+		s.attempts = map[*attempt.Attempt]string{}
 	}
 	s.attempts[a] = executionID
 	s.log("attempt begun", executionID, a)
 	return true
 }
 
-func (s *InFlight) log(message, executionID string, a *execution.Attempt) {
+func (s *InFlight) log(message, executionID string, a *attempt.Attempt) {
 	switch a.Effect.(type) {
 	case *machine.TurnEffect, *machine.WalkEffect:
 		return
@@ -51,7 +51,7 @@ func (s *InFlight) log(message, executionID string, a *execution.Attempt) {
 }
 
 // End notes that the outcome of an attempt has been seen to.
-func (s *InFlight) End(a *execution.Attempt) {
+func (s *InFlight) End(a *attempt.Attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.log("attempt ended", s.attempts[a], a)

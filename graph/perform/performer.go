@@ -8,7 +8,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate"
-	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/attempt"
 	"github.com/workflows-engine/workflows-engine/graph/limit"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 )
@@ -47,9 +47,9 @@ type Heartbeat struct {
 
 // The keys of log records.
 const (
-	logRun     = execution.LogRun
-	logKey     = execution.LogKey
-	logError   = execution.LogError
+	logRun     = "execution_id"
+	logKey     = "effect"
+	logError   = "error"
 	logTask    = "external_task_id"
 	logDetails = "details"
 	logStack   = "stack"
@@ -60,7 +60,7 @@ const (
 
 // Perform performs an attempt of an activity or delegate, or polls a delegate's task. ok is false if there is no outcome to
 // record, because it is not wanted any more.
-func (p *Performer) Perform(executionID string, a *execution.Attempt) (in machine.Input, ok bool) {
+func (p *Performer) Perform(executionID string, a *attempt.Attempt) (in machine.Input, ok bool) {
 	ctx, stop := withDeadline(a, p.Now())
 	defer stop()
 	switch e := a.Effect.(type) {
@@ -82,12 +82,12 @@ func (p *Performer) Perform(executionID string, a *execution.Attempt) (in machin
 }
 
 // withDeadline returns the context for an executor: it ends at the attempt's deadline too, by the engine's clock.
-func withDeadline(a *execution.Attempt, now time.Time) (context.Context, context.CancelFunc) {
+func withDeadline(a *attempt.Attempt, now time.Time) (context.Context, context.CancelFunc) {
 	deadline := a.Effect.Base().Deadline
 	if deadline.IsZero() {
 		return a.Context, func() {}
 	}
-	return context.WithDeadlineCause(a.Context, time.Now().Add(deadline.Sub(now)), execution.ErrDeadline)
+	return context.WithDeadlineCause(a.Context, time.Now().Add(deadline.Sub(now)), attempt.ErrDeadline)
 }
 
 // failed reports whether an executor has nothing to show.
@@ -102,7 +102,7 @@ func failed(in machine.Input) bool {
 }
 
 // Immediate reports whether an attempt is answered at once: by an executor that says so, or because there is none.
-func (p *Performer) Immediate(executionID string, a *execution.Attempt) (yes bool) {
+func (p *Performer) Immediate(executionID string, a *attempt.Attempt) (yes bool) {
 	defer func() {
 		if recover() != nil {
 			yes = false // the call itself will tell

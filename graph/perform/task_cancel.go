@@ -7,7 +7,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate"
-	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/attempt"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/guard"
@@ -57,7 +57,7 @@ func (p *Performer) CancelTask(ctx context.Context, executionID string, e *machi
 
 // UnwantedTask returns the task that an outcome tells of which turned out to be unwanted: the run ended, or went on, while the
 // agent was asked. It is nil if there is none to be cancelled.
-func (p *Performer) UnwantedTask(a *execution.Attempt, in machine.Input) *machine.DelegateEffect {
+func (p *Performer) UnwantedTask(a *attempt.Attempt, in machine.Input) *machine.DelegateEffect {
 	u, ok := in.(machine.TaskUpdate)
 	if !ok || u.Failed {
 		return nil
