@@ -75,7 +75,7 @@ func (r *Runner) Drive(ctx context.Context, req DriveRequest) (*Run, error) {
 			return nil, err
 		}
 	}
-	run, err := r.view(detached(ctx), d.x)
+	run, err := r.standings.View(detached(ctx), d.x)
 	runview.ModeKept(run, req.Mode)
 	return run, err
 }
@@ -125,7 +125,7 @@ func (d *driving) stand(ctx context.Context, upToDate bool, s *standing.Standing
 		return nil // as it was, and driven here
 	}
 	d.seen = s.Sum
-	v, err := d.r.view(ctx, d.x)
+	v, err := d.r.standings.View(ctx, d.x)
 	if err != nil {
 		return err
 	}

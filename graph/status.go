@@ -33,5 +33,5 @@ func (r *Runner) Status(ctx context.Context, req StatusRequest) (*Run, error) {
 	if err != nil {
 		return nil, admit.NotFoundAs(err, problem.ExecutionNotFound, req.ExecutionID)
 	}
-	return r.view(detached(ctx), x)
+	return r.standings.View(detached(ctx), x)
 }

@@ -29,8 +29,11 @@ type Performer struct {
 	Alive    func(Heartbeat)
 	Requests Requests
 	Steps    Steps
-	// Abandoned is called with a delegate whose attempt fails while its agent may still work on the task.
-	Abandoned func(executionID string, e *machine.DelegateEffect)
+	// KeepsTasks is asked before a task at an agent is cancelled: a run that keeps its tasks has them elsewhere.
+	KeepsTasks func(ctx context.Context, executionID string) (bool, error)
+	// Go runs a function in a goroutine of its own, Context ends when the engine closes.
+	Go      func(func())
+	Context context.Context
 
 	shown shownLacks
 }

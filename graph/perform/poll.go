@@ -57,7 +57,7 @@ func (p *Performer) pollFailed(ctx context.Context, executionID string, a *attem
 	}
 	out := keyed(e, failedOutcome(ctx, err))
 	if a.Context.Err() == nil && out.Code != string(problem.A2ATaskFailed) {
-		p.Abandoned(executionID, e) // the agent may still work on it
+		p.CancelTasks(executionID, e) // the agent may still work on it
 	}
 	return out
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/trace"
 )
 
-// AwaitTurn makes an attempt of a run wait for its turn. When that has come, begin is called. drop is called once the attempt does
-// not wait any more.
-func (p *Performer) AwaitTurn(executionID string, a *attempt.Attempt, begin, drop func()) {
-	p.Turns.Enter(&limit.Ticket{
-		Run: executionID, Priority: a.Config.Priority, Classes: p.Classes(a.Effect.(*machine.TurnEffect).Node), Context: a.Context,
+// awaitTurn makes an attempt wait for its turn, and begins it then.
+func (p *Pool) awaitTurn(a *attempt.Attempt) {
+	drop := p.Hold()
+	p.Performer.Turns.Enter(&limit.Ticket{
+		Run: p.ExecutionID, Priority: a.Config.Priority, Classes: p.Performer.Classes(a.Effect.(*machine.TurnEffect).Node), Context: a.Context,
 		Turn: func(done func()) {
 			defer drop()
 			a.Done = done
-			begin()
+			p.Begin([]*attempt.Attempt{a})
 		},
 		Left: func() {
 			defer drop()
@@ -46,7 +46,7 @@ func (p *Pool) enqueue(attempts []*attempt.Attempt) []*attempt.Attempt {
 		return attempts
 	}
 	for _, a := range later {
-		p.AwaitTurn(a, func() { p.Begin([]*attempt.Attempt{a}) })
+		p.awaitTurn(a)
 	}
 	return now
 }

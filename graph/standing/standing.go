@@ -1,5 +1,6 @@
-// Package standing looks where a run stands, together with the subworkflows that it waits for: whether it goes on by itself, and where
-// and when, or whether it has ended or needs somebody. Calls that wait for a run look again and again.
+// Package standing says where a run stands, together with the subworkflows that it waits for. A call that waits looks again and again
+// (Tree.Look): whether the run goes on by itself, and where and when, or whether it has ended or needs somebody. A call that answers views
+// it (Tree.View): all that the run waits for.
 package standing
 
 import (

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/library"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/runview"
@@ -13,8 +14,9 @@ import (
 
 // Tree looks at runs and the subworkflows below them.
 type Tree struct {
-	Runs *execution.Table
-	Now  func() time.Time
+	Runs    *execution.Table
+	Library *library.Library
+	Now     func() time.Time
 	// Read calls f with a run locked, and dispatches what comes of it.
 	Read func(ctx context.Context, x *execution.Run, f func(x *execution.Run, w *execution.Work) error) error
 	// NotifyParent notifies the parent of a subworkflow that has ended, unless ReadOnly.

@@ -141,9 +141,9 @@ var rooms = map[string][]string{
 		"history", "history/runfile", "graph/problem", "graph/definition", "graph/machine", "graph/actor", "graph/admit", "graph/capable", "graph/library", "graph/recorded", "graph/replay",
 	},
 	"graph/survey":   {"history", "graph/problem", "graph/machine", "graph/runview", "graph/recorded", "graph/execution", "graph/library"},
-	"graph/perform":  {"internal/guard", "history", "activities", "delegate", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/attempt", "graph/limit", "graph/trace", "internal/jsonvalue", "internal/port"},
+	"graph/perform":  {"internal/guard", "history", "activities", "delegate", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/attempt", "graph/limit", "graph/trace", "internal/jsonvalue", "internal/port", "internal/wait"},
 	"graph/schedule": {"internal/guard", "history", "graph/machine", "graph/attempt", "graph/execution"},
-	"graph/standing": {"graph/problem", "graph/machine", "graph/runview", "graph/execution"},
+	"graph/standing": {"graph/problem", "graph/machine", "graph/runview", "graph/execution", "graph/library"},
 	"graph/notify":   {"internal/guard", "graph/problem", "history", "graph/machine", "graph/execution", "graph/standing"},
 	"graph": {
 		"activities", "delegate", "history", "history/runfile", "graph/problem", "graph/definition", "graph/machine", "graph/runview",
