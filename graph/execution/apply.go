@@ -37,7 +37,7 @@ func (x *Run) Apply(ctx context.Context, in Input, w *Work) error {
 		if x.Ended() {
 			return admit.Ended(&x.exec, in.Input)
 		}
-		if in.Attempt != nil && !x.Performing(in.Attempt) {
+		if in.Attempt != nil && !x.performing(in.Attempt) {
 			return attempt.ErrUnwanted
 		}
 		err := x.commitUnrecorded(ctx, w)

@@ -108,8 +108,8 @@ func (x *Run) redispatch(w *Work) {
 // Attempts returns the number of attempts in flight here.
 func (x *Run) Attempts() int { return len(x.attempts) }
 
-// Performing reports whether an attempt is in flight here, and its outcome wanted.
-func (x *Run) Performing(a *attempt.Attempt) bool { return x.attempts[a.Key] == a }
+// performing reports whether an attempt is in flight here, and its outcome wanted.
+func (x *Run) performing(a *attempt.Attempt) bool { return x.attempts[a.Key] == a }
 
 // StartsChild reports whether a subworkflow is about to be started here.
 func (x *Run) StartsChild() bool {

@@ -11,12 +11,12 @@ import (
 
 // Finish applies the outcome of an attempt. attempt.ErrUnwanted means that it comes too late.
 func (x *Run) Finish(ctx context.Context, a *attempt.Attempt, in machine.Input, w *Work) error {
-	if x.Performing(a) && a.Late(x.env.Now()) && (x.m == nil || !x.m.Walking()) {
+	if x.performing(a) && a.Late(x.env.Now()) && (x.m == nil || !x.m.Walking()) {
 		if err := x.fireMine(ctx, w); err != nil {
 			return err
 		}
 	}
-	if !x.Performing(a) {
+	if !x.performing(a) {
 		if x.env.Context.Err() == nil {
 			x.env.Log.Info("late outcome dropped", LogRun, x.id, LogKey, a.Key)
 		}
