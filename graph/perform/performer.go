@@ -48,7 +48,7 @@ type Heartbeat struct {
 	Details map[string]any
 }
 
-// The keys of log records.
+// The keys of log records. The first three are those of package execution.
 const (
 	logRun     = "execution_id"
 	logKey     = "effect"
