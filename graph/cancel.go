@@ -32,5 +32,5 @@ func (r *Runner) Cancel(ctx context.Context, req CancelRequest) (*Run, error) {
 	if err != nil {
 		return nil, admit.UnreadableAs(admit.NotFoundAs(err, problem.ExecutionNotFound, req.ExecutionID), problem.CancelValidationError)
 	}
-	return r.view(detached(ctx), x)
+	return r.standings.View(detached(ctx), x)
 }

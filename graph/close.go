@@ -17,9 +17,9 @@ func (r *Runner) Close() error {
 	r.closed = true
 	r.mu.Unlock()
 	if r.opts.Drain > 0 {
-		landed := r.flights.Drain()
+		drained := r.inFlight.Drain()
 		r.performer.Turns.Open()
-		wait.Within(r.opts.Drain, landed)
+		wait.Within(r.opts.Drain, drained)
 	}
 	r.performer.Turns.Close()
 	if r.outbox.Sender != nil && r.opts.DeliverLimit > 0 {
@@ -36,7 +36,7 @@ func (r *Runner) Close() error {
 	}()
 	var err error
 	if !wait.Within(r.opts.CloseLimit, done) {
-		err = r.flights.Hanging(r.opts.CloseLimit)
+		err = r.inFlight.Hanging(r.opts.CloseLimit)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

@@ -26,12 +26,15 @@
 //	     INVALID_RESUME_PAYLOAD, SIGNAL_VALIDATION_ERROR, CANCEL_VALIDATION_ERROR, INVALID_LIST_CURSOR
 //	503  STORE_LOCKED, STORE_UNAVAILABLE, ENGINE_CLOSED; anything else is 500
 //
-// Each call is one file, such as start.go. dispatch.go starts what calls, outcomes and timers lead to; ownership.go takes runs over;
-// answer.go waits and says where a run stands. The packages below hold the rest:
+// Each call is one file, such as start.go. dispatch.go starts what calls, outcomes and timers lead to; attempts.go performs attempts and
+// records their outcomes; ownership.go takes runs over; answer.go waits for a run and answers. The packages below hold the rest:
 //
 //	graph/perform    attempts: capabilities, executors, outcomes
+//	graph/attempt    an attempt in flight, and why its context ends
 //	graph/schedule   timers, the process's lease, the search for orphaned runs
 //	graph/notify     who waits for a change, and progress
+//	graph/standing   where a run stands, together with its subworkflows
+//	graph/outbox     what webhook targets are notified of
 //	graph/library    definitions and subworkflows
 //	graph/trace      values of calls and trace parents
 //	graph/actor      who makes a call

@@ -10,9 +10,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
-	"github.com/workflows-engine/workflows-engine/graph/notify"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/runview"
+	"github.com/workflows-engine/workflows-engine/graph/standing"
 	"github.com/workflows-engine/workflows-engine/graph/survey"
 )
 
@@ -70,12 +70,12 @@ func (r *Runner) Drive(ctx context.Context, req DriveRequest) (*Run, error) {
 	if known {
 		waiting := r.waiting(d.x)
 		waiting.Stand = d.stand
-		waiting.Until = func(*execution.Standing) bool { return d.done }
+		waiting.Until = func(*standing.Standing) bool { return d.done }
 		if err := waiting.For(ctx, d.req.Wait); err != nil {
 			return nil, err
 		}
 	}
-	run, err := r.view(detached(ctx), d.x)
+	run, err := r.standings.View(detached(ctx), d.x)
 	runview.ModeKept(run, req.Mode)
 	return run, err
 }
@@ -108,24 +108,24 @@ func (d *driving) admit(ctx context.Context) (known bool, err error) {
 }
 
 // stand looks where the run stands, after taking over what has no driver, and decides whether to stay.
-func (d *driving) stand(ctx context.Context, upToDate bool, s *execution.Standing) error {
+func (d *driving) stand(ctx context.Context, upToDate bool, s *standing.Standing) error {
 	if err := d.takeOver(ctx); err != nil {
 		return err
 	}
-	if err := d.r.stand(ctx, d.x, upToDate, s); err != nil {
+	if err := d.r.standings.Look(ctx, d.x, upToDate, s); err != nil {
 		return err
 	}
 	now := d.r.now()
 	overdue := !s.Due.IsZero() && !s.Due.After(now)
 	switch {
-	case s.Status == machine.AwaitingTimer && !overdue && (d.req.StopAtTimer || !notify.GoesOn(s, now, d.req.Wait.Limit-time.Since(d.began), false)):
+	case s.Status == machine.AwaitingTimer && !overdue && (d.req.StopAtTimer || !s.GoesOn(now, d.req.Wait.Limit-time.Since(d.began), false)):
 		d.done = true
 		return nil
 	case s.Sum == d.seen && !s.Elsewhere && !overdue:
 		return nil // as it was, and driven here
 	}
 	d.seen = s.Sum
-	v, err := d.r.view(ctx, d.x)
+	v, err := d.r.standings.View(ctx, d.x)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph/admit"
+	"github.com/workflows-engine/workflows-engine/graph/attempt"
 	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -15,31 +16,25 @@ import (
 // steps are those that executors record of the attempts that this process performs.
 type steps struct{ r *Runner }
 
-// Recorded implements perform.Steps. That the store cannot be read is no failure of the attempt: it goes on once the store is back.
-func (s steps) Recorded(ctx context.Context, id string, a *execution.Attempt, first int64, n int) ([]activities.Step, error) {
+// Recorded implements perform.Steps.
+func (s steps) Recorded(ctx context.Context, id string, a *attempt.Attempt, first int64, n int) ([]activities.Step, error) {
 	for try := 0; ; try++ {
 		steps, err := recorded.Steps(ctx, s.r.store, id, a.Effect.Base(), first, n)
 		switch {
 		case err == nil || ctx.Err() != nil || admit.IsRefusal(err) || errors.Is(err, problem.HistoryCorrupt) || errors.Is(err, problem.HistoryNewer):
 			return steps, err
-		case try == len(retryPauses):
-			x := s.r.runs.Hold(id)
-			defer s.r.runs.Drop(x)
-			s.r.lose(x, err)
-			return nil, err
-		case !s.r.pause(retryPauses[try]):
+		case !s.r.again(try):
+			s.lose(id, err)
 			return nil, err
 		}
 	}
 }
 
 // Record implements perform.Steps.
-func (s steps) Record(id string, a *execution.Attempt, in machine.StepsRecorded) error {
+func (s steps) Record(id string, a *attempt.Attempt, in machine.StepsRecorded) error {
 	ctx := detached(s.r.ctx)
-	var run *execution.Run
 	for try := 0; ; try++ {
 		err := s.r.withID(ctx, id, func(x *execution.Run, w *execution.Work) error {
-			run = x
 			if err := x.Finish(ctx, a, in, w); err != nil {
 				return err
 			}
@@ -50,17 +45,25 @@ func (s steps) Record(id string, a *execution.Attempt, in machine.StepsRecorded)
 			return nil
 		})
 		switch {
-		case errors.Is(err, execution.ErrUnwanted) && context.Cause(a.Context) != nil:
+		case errors.Is(err, attempt.ErrUnwanted) && context.Cause(a.Context) != nil:
 			return context.Cause(a.Context)
 		case try > 0 && errors.Is(err, problem.HistoryConflict) && context.Cause(a.Context) == nil && recorded.Has(ctx, s.r.store, id, a.Effect.Base(), &in):
 			return nil // the answer of a commit was lost
-		case err == nil || admit.IsRefusal(err) || try < len(retryPauses) && !s.r.pause(retryPauses[try]):
+		case err == nil || admit.IsRefusal(err):
 			return err
-		case try >= len(retryPauses):
-			if run != nil {
-				s.r.lose(run, err) // that the store fails is no failure of the attempt: it goes on once the store is back
-			}
+		case !s.r.again(try):
+			s.lose(id, err)
 			return err
 		}
+	}
+}
+
+// lose stops driving the run of an attempt, unless the process ends anyway. That the store fails is no failure of the attempt: it goes on
+// once the store is back.
+func (s steps) lose(id string, err error) {
+	if s.r.ctx.Err() == nil {
+		x := s.r.runs.Hold(id)
+		defer s.r.runs.Drop(x)
+		s.r.lose(x, err)
 	}
 }

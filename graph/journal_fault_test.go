@@ -72,15 +72,15 @@ func TestJournalOfAStoreThatIsAway(t *testing.T) {
 			defer store.mu.Unlock()
 			store.fails = n
 		}
-		flights := 0
+		calls := 0
 		r := newRunner(t, store, graph.Options{Background: true, Activities: journaled(func(ctx context.Context, j activities.Journal) (activities.End, error) {
 			steps, err := j.Steps(ctx)
 			if err != nil {
 				return activities.End{}, err
 			}
-			flights++
+			calls++
 			for i := len(steps); i < 3; i++ {
-				if i == 1 && flights == 1 {
+				if i == 1 && calls == 1 {
 					fail(5) // one more than Record tries
 				}
 				if err := j.Record(ctx, activities.Step{Key: fmt.Sprint(i), Kind: "made"}); err != nil {
@@ -91,8 +91,8 @@ func TestJournalOfAStoreThatIsAway(t *testing.T) {
 			return activities.End{Result: &activities.Result{Output: object{}}}, nil
 		})})
 		start(t, r, "r", clerical(t), nil)
-		if run := settled(t, r, "r"); run.Status != machine.Completed || flights != 2 {
-			t.Errorf("the run is %s after %d flights: %s %s", run.Status, flights, run.ErrorCode, run.Error)
+		if run := settled(t, r, "r"); run.Status != machine.Completed || calls != 2 {
+			t.Errorf("the run is %s after %d calls: %s %s", run.Status, calls, run.ErrorCode, run.Error)
 		}
 	})
 }

@@ -26,7 +26,7 @@ type clerk struct {
 	rest  time.Duration
 }
 
-// world is what clerks have done: how often each effect was made, and for how many recorded steps a flight came so far as to make one.
+// world is what clerks have done: how often each effect was made, and for how many recorded steps an execution came so far as to make one.
 type world struct {
 	mu      sync.Mutex
 	made    map[string]int
@@ -42,12 +42,12 @@ func (w *world) effect(key string) {
 	}
 }
 
-// reach notes that a flight is about to make what follows from some steps.
+// reach notes that an execution is about to make what follows from some steps.
 func (w *world) reach(steps int, begun bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.reached[steps] > 0 && !begun {
-		w.wrong = append(w.wrong, fmt.Sprintf("what follows %d steps was begun before, and the flight was not told", steps))
+		w.wrong = append(w.wrong, fmt.Sprintf("what follows %d steps was begun before, and the execution was not told", steps))
 	}
 	w.reached[steps]++
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph"
-	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/attempt"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
@@ -157,7 +157,7 @@ func TestAProcessThatCannotRenewStopsInTime(t *testing.T) {
 		}
 		time.Sleep(29 * time.Second)
 		synctest.Wait()
-		if held := stopped.Sub(begun); stopped.IsZero() || held > 28*time.Second || !errors.Is(cause, execution.ErrLeaseLost) {
+		if held := stopped.Sub(begun); stopped.IsZero() || held > 28*time.Second || !errors.Is(cause, attempt.ErrLeaseLost) {
 			t.Fatalf("stopped after %s: %v", held, cause)
 		}
 		store.thaw()

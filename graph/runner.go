@@ -15,7 +15,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/outbox"
 	"github.com/workflows-engine/workflows-engine/graph/perform"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/recorded"
 	"github.com/workflows-engine/workflows-engine/graph/schedule"
+	"github.com/workflows-engine/workflows-engine/graph/standing"
 	"github.com/workflows-engine/workflows-engine/graph/tree"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/wait"
@@ -29,10 +31,11 @@ type Runner struct {
 
 	library   *library.Library
 	performer *perform.Performer
-	flights   perform.Flights
+	inFlight  perform.InFlight
 	runs      *execution.Table
 	tree      *tree.Budget
 	notifier  notify.Notifier
+	standings standing.Tree
 	records   notify.RecordHook
 	runLog    notify.RunLog
 	clock     schedule.Clock
@@ -41,7 +44,6 @@ type Runner struct {
 	timers    *schedule.Queue
 	search    *schedule.Search
 	outbox    *outbox.Box
-	watching  sync.Once
 
 	// ctx ends when the Runner is closed; executors' contexts are made from it.
 	ctx    context.Context
@@ -64,7 +66,7 @@ func New(store history.Store, o Options) (*Runner, error) {
 		return nil, err
 	}
 	r := &Runner{store: store, opts: o, log: o.Logger, records: notify.RecordHook{Call: o.OnRecord, Log: o.Logger}}
-	r.runLog.Log, r.flights.Log = r.log, r.log
+	r.runLog.Log, r.inFlight.Log = r.log, r.log
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	r.clock = schedule.Clock{Store: store, Log: o.Logger, Go: r.tasks.Go, Context: r.ctx, Override: o.Now}
 	r.presence.Begin(r.now())
@@ -75,7 +77,8 @@ func New(store history.Store, o Options) (*Runner, error) {
 	r.performer = &perform.Performer{
 		Activities: o.Activities, Delegates: o.Delegates, MaxBytes: o.MaxDocumentBytes, Now: r.now, Log: r.log,
 		Steps: steps{r}, Requests: perform.Requests{Omit: o.OmitRequests, MaxRunBytes: o.MaxBytes, Hide: o.Redaction.Or().Value},
-		Turns: limit.New(o.Limits, r.tasks.Go, r.ctx.Done()), Alive: r.alive, Abandoned: func(id string, e *machine.DelegateEffect) { r.cancelTasks(id, []*machine.DelegateEffect{e}) },
+		Turns: limit.New(o.Limits, r.tasks.Go, r.ctx.Done()), Alive: r.alive, Go: r.tasks.Go, Context: r.ctx,
+		KeepsTasks: func(ctx context.Context, id string) (bool, error) { return recorded.KeepsTasks(ctx, store, id) },
 	}
 	r.lease = &schedule.Lease{
 		Store: store, Label: o.Owner, TTL: o.LeaseTTL, Log: r.log, Go: r.tasks.Go, Context: r.ctx, Look: r.look,
@@ -99,9 +102,10 @@ func New(store history.Store, o Options) (*Runner, error) {
 	r.tree = &tree.Budget{Store: store, Now: r.now, Log: r.log, Limits: o.Tree, Depth: o.MaxDepth}
 	r.runs = execution.NewTable(&execution.Environment{
 		Store: store, Now: r.now, Log: r.log, Context: r.ctx, Lease: ownership{r}, Programs: r.library, Capabilities: r.performer,
-		Observer: observer{r}, PresentSince: func() time.Time { return r.presence.Since(r.now()) }, Draining: r.flights.Draining,
-		ReadOnly: o.ReadOnly, MaxVisits: o.MaxVisits, MaxDocumentBytes: o.MaxDocumentBytes, Limits: r.limits(), Tree: r.tree, Describe: r.performer.Describe, Outbox: r.outbox,
+		Observer: observer{r}, PresentSince: func() time.Time { return r.presence.Since(r.now()) }, Draining: r.inFlight.Draining,
+		ReadOnly: o.ReadOnly, MaxVisits: o.MaxVisits, MaxDocumentBytes: o.MaxDocumentBytes, Limits: r.limits(), Tree: r.tree, Describe: r.performer.Describe, Outbox: r.outbox, DefaultMode: o.DefaultMode,
 	})
+	r.standings = standing.Tree{Runs: r.runs, Library: r.library, Now: r.now, Read: r.reading, NotifyParent: r.notifyParent, ReadOnly: o.ReadOnly}
 	if o.Background {
 		r.tasks.Go(r.search.Run)
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/workflows-engine/workflows-engine/graph/admit"
-	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/standing"
 )
 
 // Status says where a run stands; it changes nothing but fires timers that are due, unless the Runner is ReadOnly. The error is EXECUTION_NOT_FOUND
@@ -17,15 +17,15 @@ func (r *Runner) Status(ctx context.Context, req StatusRequest) (*Run, error) {
 	defer r.tasks.Done()
 	x := r.runs.Hold(req.ExecutionID)
 	defer r.runs.Drop(x)
-	var s execution.Standing
-	err := r.stand(ctx, x, false, &s)
+	var s standing.Standing
+	err := r.standings.Look(ctx, x, false, &s)
 	if err == nil && req.Wait.Set && req.Wait.Limit > 0 && (req.Since == 0 || s.Seq <= req.Since) {
 		if req.Wait.Applied != nil {
 			req.Wait.Applied()
 		}
 		was, waiting := s, r.waiting(x)
 		waiting.AnyChange = req.Since > 0
-		waiting.Until = func(now *execution.Standing) bool {
+		waiting.Until = func(now *standing.Standing) bool {
 			return now.Status != was.Status || req.Since > 0 && now.Sum != was.Sum
 		}
 		err = waiting.For(ctx, req.Wait)
@@ -33,5 +33,5 @@ func (r *Runner) Status(ctx context.Context, req StatusRequest) (*Run, error) {
 	if err != nil {
 		return nil, admit.NotFoundAs(err, problem.ExecutionNotFound, req.ExecutionID)
 	}
-	return r.view(detached(ctx), x)
+	return r.standings.View(detached(ctx), x)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/workflows-engine/workflows-engine/graph/admit"
+	"github.com/workflows-engine/workflows-engine/graph/attempt"
 	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/library"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -15,7 +16,7 @@ import (
 )
 
 // performChild sees to it that a subworkflow runs, or hands its end or refusal to the parent.
-func (r *Runner) performChild(x *execution.Run, a *execution.Attempt, e *machine.ChildEffect) []*execution.Attempt {
+func (r *Runner) performChild(x *execution.Run, a *attempt.Attempt, e *machine.ChildEffect) []*attempt.Attempt {
 	ctx := detached(a.Context)
 	for try := 0; ; try++ {
 		in, err := r.ensureChild(ctx, x.ID(), a, e)
@@ -34,7 +35,7 @@ func (r *Runner) performChild(x *execution.Run, a *execution.Attempt, e *machine
 			r.library.NoteUnknown(execution.NameOf(e), err)
 			r.endAttempt(ctx, x, a)
 			return nil
-		case try < len(retryPauses) && r.pause(retryPauses[try]):
+		case r.again(try):
 		default:
 			r.log.Error("subworkflow not started", execution.LogRun, x.ID(), execution.LogChild, e.ChildExecutionID, execution.LogError, err)
 			r.lose(x, err)
@@ -44,8 +45,8 @@ func (r *Runner) performChild(x *execution.Run, a *execution.Attempt, e *machine
 }
 
 // childBegun ends the attempt to begin a subworkflow, which drives by itself now.
-func (r *Runner) childBegun(ctx context.Context, x *execution.Run, a *execution.Attempt, e *machine.ChildEffect) {
-	if context.Cause(a.Context) == execution.ErrUnwanted {
+func (r *Runner) childBegun(ctx context.Context, x *execution.Run, a *attempt.Attempt, e *machine.ChildEffect) {
+	if context.Cause(a.Context) == attempt.ErrUnwanted {
 		// Nobody waits for it any more, and whoever saw to that may have looked before it existed.
 		if err := r.cancelChild(ctx, e.ChildExecutionID, x.ID()); err != nil {
 			r.log.Error("subworkflow not cancelled", execution.LogRun, x.ID(), execution.LogChild, e.ChildExecutionID, execution.LogError, err)
@@ -58,7 +59,7 @@ func (r *Runner) childBegun(ctx context.Context, x *execution.Run, a *execution.
 // ensureChild begins a subworkflow's run, or goes on with the one that is there. It returns what the parent is to record at
 // once: that the child has ended already or cannot be begun. That this process does not know the workflow is recorded only for a
 // run that was started here.
-func (r *Runner) ensureChild(ctx context.Context, parent string, a *execution.Attempt, e *machine.ChildEffect) (in machine.Input, err error) {
+func (r *Runner) ensureChild(ctx context.Context, parent string, a *attempt.Attempt, e *machine.ChildEffect) (in machine.Input, err error) {
 	c := r.runs.Hold(e.ChildExecutionID)
 	defer r.runs.Drop(c)
 	for {
@@ -82,7 +83,7 @@ func (r *Runner) ensureChild(ctx context.Context, parent string, a *execution.At
 
 // beginChild begins a subworkflow that does not exist yet (spec: execution, 12.1). The definition is looked for without
 // a lock, since a Resolver may take its time; it stops when the attempt ends.
-func (r *Runner) beginChild(ctx context.Context, c *execution.Run, parent string, a *execution.Attempt, e *machine.ChildEffect) error {
+func (r *Runner) beginChild(ctx context.Context, c *execution.Run, parent string, a *attempt.Attempt, e *machine.ChildEffect) error {
 	done, err := r.tree.Begin(ctx, c.ID(), a.Config.Depth)
 	if err != nil {
 		return err
@@ -104,14 +105,17 @@ func (r *Runner) beginChild(ctx context.Context, c *execution.Run, parent string
 	return r.with(ctx, c, func(w *execution.Work) error { return c.Begin(ctx, prog, config, input, a.StartedHere, w) })
 }
 
-// notifyParent notifies the run that started x of its end. It is no error if the parent does not wait for it any more.
-func (r *Runner) notifyParent(ctx context.Context, x *execution.Run, parent string) error {
+// notifyParent notifies the run that started x, if one did, of its end. It is no error if the parent does not wait for it any more.
+func (r *Runner) notifyParent(ctx context.Context, x *execution.Run) error {
+	var parent string
 	var end runview.Ending
 	err := locked(x, func() (err error) {
-		end, err = x.Ending(ctx)
+		if parent = x.Execution().Parent; parent != "" {
+			end, err = x.Ending(ctx)
+		}
 		return err
 	})
-	if err != nil {
+	if err != nil || parent == "" {
 		return err
 	}
 	return admit.IgnoreRefusal(r.withID(ctx, parent, func(p *execution.Run, w *execution.Work) error {

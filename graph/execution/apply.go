@@ -6,6 +6,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/actor"
 	"github.com/workflows-engine/workflows-engine/graph/admit"
+	"github.com/workflows-engine/workflows-engine/graph/attempt"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 )
 
@@ -15,7 +16,7 @@ type Input struct {
 	// Mode, if not "", is the run's mode from this input on, provided that it is accepted.
 	Mode machine.Mode
 	// Attempt is set for the outcome of an effect that this process performed: it counts only while it is in flight.
-	Attempt *Attempt
+	Attempt *attempt.Attempt
 	// fenced refuses the input if another process owns the run by the time it is recorded.
 	fenced bool
 	// short records the input before any of the walk that follows is made: that takes long.
@@ -36,8 +37,8 @@ func (x *Run) Apply(ctx context.Context, in Input, w *Work) error {
 		if x.Ended() {
 			return admit.Ended(&x.exec, in.Input)
 		}
-		if in.Attempt != nil && !x.Performing(in.Attempt) {
-			return ErrUnwanted
+		if in.Attempt != nil && !x.performing(in.Attempt) {
+			return attempt.ErrUnwanted
 		}
 		err := x.commitUnrecorded(ctx, w)
 		if err == nil {
@@ -105,7 +106,7 @@ func (x *Run) applyOnce(ctx context.Context, in Input, w *Work) error {
 	switch {
 	case err == nil || answered == nil:
 	case owned && !x.Owned(): // the outcome is the new owner's to record
-		answered.cancel(ErrLeaseLost)
+		answered.Cancel(attempt.ErrLeaseLost)
 	default:
 		x.attempts[answered.Key] = answered
 	}
@@ -123,7 +124,7 @@ func (x *Run) driveAbandoned(ctx context.Context, w *Work) {
 }
 
 // answered takes the attempt that an input answers out of those in flight, before the commit decides whether any is left.
-func (x *Run) answered(in Input) *Attempt {
+func (x *Run) answered(in Input) *attempt.Attempt {
 	key := ""
 	switch in := in.Input.(type) {
 	case machine.Outcome:

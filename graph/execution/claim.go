@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph/attempt"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/runstate"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -45,12 +46,12 @@ func (x *Run) mayOwn(ctx context.Context) (bool, error) {
 	if x.Owned() || !x.inFlightElsewhere() {
 		return true, nil
 	}
-	elsewhere, err := x.OwnedElsewhere(ctx)
+	elsewhere, err := x.ownedElsewhere(ctx)
 	return !elsewhere, err
 }
 
-// OwnedElsewhere reports whether another process with a live lease owns the run, and notes until when the run has been driven.
-func (x *Run) OwnedElsewhere(ctx context.Context) (bool, error) {
+// ownedElsewhere reports whether another process with a live lease owns the run, and notes until when the run has been driven.
+func (x *Run) ownedElsewhere(ctx context.Context) (bool, error) {
 	owner, err := x.env.Store.Owner(ctx, x.id)
 	if err != nil || x.Owned() {
 		return false, err
@@ -81,7 +82,7 @@ func (x *Run) claimInStore(ctx context.Context) (bool, error) {
 // performed again. Since the last owner may have finished its work between the look at the run and the claim, the machine is
 // brought up to date: ErrConflict says that it has changed.
 func (x *Run) claim(ctx context.Context) (won bool, err error) {
-	if elsewhere, err := x.OwnedElsewhere(ctx); err != nil || elsewhere {
+	if elsewhere, err := x.ownedElsewhere(ctx); err != nil || elsewhere {
 		return false, err
 	}
 	if won, err := x.claimInStore(ctx); err != nil || !won {
@@ -129,7 +130,7 @@ func (x *Run) disownIfIdle(ctx context.Context) {
 }
 
 // Lose stops driving a run that this process owns, without a word to the store: another process owns it, or claims it once the
-// lease has ended. The attempts end with the cause; see ErrLeaseLost.
+// lease has ended. The attempts end with the cause; see attempt.ErrLeaseLost.
 func (x *Run) Lose(cause error) {
 	if !x.Owned() {
 		return
@@ -143,29 +144,13 @@ func (x *Run) Lose(cause error) {
 // LoseLease is Lose for a run that this process owns under a name whose lease has been lost.
 func (x *Run) LoseLease(process string) {
 	if x.process == process {
-		x.Lose(ErrLeaseLost)
+		x.Lose(attempt.ErrLeaseLost)
 	}
 }
 
-// TakeBack goes on with a run that the store says this process owns under a name, and that it does not drive: an append, a claim
-// or a disowning failed, or succeeded and only its answer was lost. If this process cannot perform what is left, others can.
-func (x *Run) TakeBack(ctx context.Context, process string, w *Work) error {
-	if x.Owned() {
-		return nil
-	}
-	if owner, err := x.env.Store.Owner(ctx, x.id); err != nil || owner.Process != process {
-		return err
-	}
-	if err := x.env.Store.Disown(detached(ctx), process, x.id); err != nil {
-		return err
-	}
-	_, err := x.TakeOrphan(ctx, false, w)
-	return err
-}
-
-// Rest disowns the run once nothing is in flight any more, and then checks whether another process committed something meanwhile
+// rest disowns the run once nothing is in flight any more, and then checks whether another process committed something meanwhile
 // and left it to the owner.
-func (x *Run) Rest(ctx context.Context, w *Work) error {
+func (x *Run) rest(ctx context.Context, w *Work) error {
 	if !x.Owned() || len(x.attempts) > 0 {
 		return nil
 	}
@@ -184,111 +169,11 @@ func (x *Run) Rest(ctx context.Context, w *Work) error {
 }
 
 // EndAttempt ends an attempt without an outcome, and disowns the run if it was the last one.
-func (x *Run) EndAttempt(ctx context.Context, a *Attempt, w *Work) error {
-	if x.Performing(a) {
+func (x *Run) EndAttempt(ctx context.Context, a *attempt.Attempt, w *Work) error {
+	if x.performing(a) {
 		delete(x.attempts, a.Key)
 	}
-	return x.Rest(ctx, w)
-}
-
-// TakeOver makes this process the owner of an open run if its driver is gone and has left something that this process can
-// perform, and does what is due. Workflows that have turned out to be unknown are tried again if retryUnknown is set.
-func (x *Run) TakeOver(ctx context.Context, retryUnknown bool, w *Work) error {
-	if !x.Owned() {
-		if abandoned, err := x.abandoned(ctx, retryUnknown); err != nil {
-			return err
-		} else if abandoned {
-			return x.takeUp(ctx, w)
-		}
-	}
-	if err := x.commitUnrecorded(ctx, w); err != nil && !errors.Is(err, ErrConflict) {
-		return err
-	}
-	if x.m == nil {
-		return nil
-	}
-	return x.FireDue(ctx, w)
-}
-
-// takeUp claims an open run, unless another process owns it, and performs what was abandoned.
-func (x *Run) takeUp(ctx context.Context, w *Work) error {
-	switch won, err := x.claim(ctx); {
-	case errors.Is(err, ErrConflict) && x.Ended():
-		return nil
-	case err != nil && !errors.Is(err, ErrConflict) || err == nil && !won:
-		return err
-	}
-	return x.drive(ctx, w)
-}
-
-// drive goes on with a run that this process owns.
-func (x *Run) drive(ctx context.Context, w *Work) error {
-	if err := x.commitUnrecorded(ctx, w); err != nil {
-		if errors.Is(err, ErrConflict) {
-			return nil // another process is at it
-		}
-		return err
-	}
-	if x.m == nil {
-		return nil
-	}
-	if gone, err := x.endWithParent(ctx, w); gone || err != nil {
-		return err
-	}
-	x.redispatch(w)
-	if b := x.m.Ready(); b.TimersChanged {
-		if err := x.commit(ctx, b, intent{mayOwn: true}, w); errors.Is(err, ErrConflict) {
-			return nil // what was begun goes on; the next look at the run sees to the rest
-		} else if err != nil {
-			return err
-		}
-	}
-	if err := x.fireMine(ctx, w); err != nil {
-		return err
-	}
-	return x.Rest(ctx, w)
-}
-
-// abandoned reports whether something is in flight that this process does not perform, but can. It only reads, so that a
-// run of which nothing can be performed here costs no write, however often it is looked at.
-func (x *Run) abandoned(ctx context.Context, retryUnknown bool) (bool, error) {
-	var children []*machine.ChildEffect
-	for _, e := range x.m.InFlight() {
-		switch c, isChild := e.(*machine.ChildEffect); {
-		case x.attempts[e.Key()] != nil || !x.canPerform(e):
-		case isChild:
-			children = append(children, c)
-		default:
-			return true, nil
-		}
-	}
-	for _, c := range children {
-		if needed, err := x.childNeedsParent(ctx, c, retryUnknown); err != nil || needed {
-			return needed, err
-		}
-	}
-	return false, nil
-}
-
-// TakeOrphan takes over a run that nobody with a live lease owns, and reports whether it did. The error says why it did not:
-// COMPOSITE_EXECUTOR_NOT_CONFIGURED if this process lacks what the run waits for.
-func (x *Run) TakeOrphan(ctx context.Context, retryUnknown bool, w *Work) (bool, error) {
-	if x.Owned() {
-		return false, nil
-	}
-	if err := x.Refresh(ctx); err != nil || x.Ended() {
-		return false, err
-	}
-	x.parentUnchecked = x.exec.Parent != "" // it may count as an orphan because its parent has ended
-	seq := x.exec.Seq
-	err := x.TakeOver(ctx, retryUnknown, w)
-	if err != nil || x.Owned() || x.Ended() || x.exec.Seq != seq {
-		return err == nil, err
-	}
-	if lack := x.Lacks(); lack != nil && !lack.Host {
-		return false, lack.Err()
-	}
-	return false, nil
+	return x.rest(ctx, w)
 }
 
 // Look is called from time to time for a run that this process owns. seq is the run's last record in the store, 0 if the
@@ -306,7 +191,7 @@ func (x *Run) Look(ctx context.Context, seq int64, w *Work) error {
 			if owner, err := x.env.Store.Owner(ctx, x.id); err != nil {
 				return err
 			} else if owner.Process != x.process {
-				x.Lose(ErrLeaseLost)
+				x.Lose(attempt.ErrLeaseLost)
 				return nil
 			}
 		}
@@ -322,7 +207,7 @@ func (x *Run) Look(ctx context.Context, seq int64, w *Work) error {
 	if err := x.beginNeededChildren(ctx, w); err != nil {
 		return err
 	}
-	return x.Rest(ctx, w)
+	return x.rest(ctx, w)
 }
 
 // NeedsLook reports whether Look may have something to do, given the run's last record in the store, 0 for a run that the store

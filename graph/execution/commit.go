@@ -5,10 +5,12 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/workflows-engine/workflows-engine/graph/attempt"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/recorded"
 	"github.com/workflows-engine/workflows-engine/graph/runstate"
+	"github.com/workflows-engine/workflows-engine/graph/runview"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -74,13 +76,13 @@ func (x *Run) commit(ctx context.Context, b machine.Batch, i intent, w *Work) er
 		if drives && x.performs(e) {
 			a := x.begin(e, w)
 			if len(b.Records) == 0 { // it was requested before
-				a.restarted = x.env.Now()
+				a.Restarted = x.env.Now()
 			}
 		}
 	}
 	x.redispatch(w)
 	if x.Ended() {
-		x.abortAll(ErrUnwanted)
+		x.abortAll(attempt.ErrUnwanted)
 		w.NotifyParent = x.exec.Parent
 		x.become(runstate.Ended)
 		return nil
@@ -98,7 +100,8 @@ func (x *Run) append(ctx context.Context, b machine.Batch, i intent, w *Work) (d
 	status, bytes := x.m.Status(), exec.Bytes
 	hb := history.Batch{
 		ExecutionID: x.id, ExpectedSeq: x.exec.Seq, Records: b.Records, Execution: exec, Definition: x.unstored, Prior: x.prior,
-		Bytes: &bytes, SetTimers: b.TimersChanged, Timers: recorded.Timers(x.id, b.Timers), Deliveries: x.deliveries(ctx, &exec, b.Records),
+		Bytes: &bytes, SetTimers: b.TimersChanged, Timers: recorded.Timers(x.id, b.Timers),
+		Deliveries: x.env.Outbox.Deliveries(x.exec.Phase, &exec, b.Records, func() *runview.Run { return x.prospectiveView(ctx, &exec, b.Records) }),
 	}
 	x.sincePosition++
 	if !status.Terminal() && (status != machine.Running || x.sincePosition >= maxSincePosition || x.m.Resting() || x.m.Walking()) {
@@ -113,7 +116,7 @@ func (x *Run) append(ctx context.Context, b machine.Batch, i intent, w *Work) (d
 	case refused && x.Owned():
 		// Another process has claimed the run. What this one performed is that one's now; whatever else there is to append is
 		// decided again.
-		x.Lose(ErrLeaseLost)
+		x.Lose(attempt.ErrLeaseLost)
 		return false, ErrConflict
 	case refused && i.fenced:
 		return false, err
@@ -202,7 +205,7 @@ func (x *Run) needsOwner(b machine.Batch, mayOwn bool) bool {
 // notices when it next looks after the run, or when it disowns it. Should that have happened between the two appends, this
 // process becomes the owner after all. It reports whether it did.
 func (x *Run) claimLeft(ctx context.Context, b machine.Batch) bool {
-	x.abortAll(ErrLeaseLost)
+	x.abortAll(attempt.ErrLeaseLost)
 	if !slices.ContainsFunc(b.Effects, x.performs) {
 		return false
 	}

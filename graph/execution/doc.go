@@ -6,5 +6,6 @@
 //	dispatch(work)                      // attempts to begin, subworkflows to cancel, the parent to notify
 //
 // Reading order: run.go says what a process knows of a run, package runstate in which states it can be; load.go rebuilds the machine;
-// apply.go and commit.go are the one way in which a run moves; claim.go says who drives it; timers.go what time brings.
+// apply.go and commit.go are the one way in which a run moves; claim.go says who owns it; takeover.go goes on with a run that has lost its
+// driver; timers.go says what time brings, view.go where the run stands.
 package execution

@@ -39,6 +39,8 @@ type Environment struct {
 	MaxVisits, MaxDocumentBytes int
 	Limits                      machine.Limits
 	Tree                        *tree.Budget
+	// DefaultMode is shown of a run that does not record its mode.
+	DefaultMode machine.Mode
 }
 
 // Outbox makes the deliveries of events of runs; see package graph/outbox.
@@ -57,7 +59,7 @@ type ProcessLease interface {
 	// Owns notes that the process owns a run under a name from now on, or does not any more.
 	Owns(x *Run, process string, owns bool)
 	// Alive returns the parent of the contexts of attempts that the process performs as an owner under a name. It ends with
-	// ErrLeaseLost once the lease is lost.
+	// attempt.ErrLeaseLost once the lease is lost.
 	Alive(process string) context.Context
 }
 

@@ -5,24 +5,25 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/workflows-engine/workflows-engine/graph/attempt"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 )
 
-// Finish applies the outcome of an attempt. ErrUnwanted means that it comes too late.
-func (x *Run) Finish(ctx context.Context, a *Attempt, in machine.Input, w *Work) error {
-	if x.Performing(a) && a.late(x.env.Now()) && (x.m == nil || !x.m.Walking()) {
+// Finish applies the outcome of an attempt. attempt.ErrUnwanted means that it comes too late.
+func (x *Run) Finish(ctx context.Context, a *attempt.Attempt, in machine.Input, w *Work) error {
+	if x.performing(a) && a.Late(x.env.Now()) && (x.m == nil || !x.m.Walking()) {
 		if err := x.fireMine(ctx, w); err != nil {
 			return err
 		}
 	}
-	if !x.Performing(a) {
+	if !x.performing(a) {
 		if x.env.Context.Err() == nil {
 			x.env.Log.Info("late outcome dropped", LogRun, x.id, LogKey, a.Key)
 		}
-		return ErrUnwanted
+		return attempt.ErrUnwanted
 	}
 	err := x.Apply(ctx, Input{Input: in, Attempt: a}, w)
-	if errors.Is(err, ErrUnwanted) && x.m != nil {
+	if errors.Is(err, attempt.ErrUnwanted) && x.m != nil {
 		x.redispatch(w) // the outcome is recorded already; what it led to is not performed yet
 	}
 	return err

@@ -6,6 +6,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/capable"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/runview"
 )
 
@@ -23,9 +24,9 @@ func (x *Run) LackOf(n *definition.Node) *runview.Lack {
 	return capable.Lack(x.env.Capabilities, x.id, n)
 }
 
-// lackFor returns what this process lacks to go on with what the run waits for, nil if it lacks nothing: somebody else ends the
+// LackFor returns what this process lacks to go on with what the run waits for, nil if it lacks nothing: somebody else ends the
 // wait, or this process could.
-func (x *Run) lackFor(w *machine.Wait) *runview.Lack {
+func (x *Run) LackFor(w *machine.Wait) *runview.Lack {
 	if w.Host || w.Kind == machine.WaitBackoff && x.m.Config().Mode == machine.HostMediated {
 		return nil
 	}
@@ -37,7 +38,7 @@ func (x *Run) lackFor(w *machine.Wait) *runview.Lack {
 func (x *Run) Lacks() *runview.Lack {
 	waits := x.m.Pending()
 	for i := range waits {
-		if l := x.lackFor(&waits[i]); l != nil {
+		if l := x.LackFor(&waits[i]); l != nil {
 			return l
 		}
 	}
@@ -51,6 +52,15 @@ func (x *Run) Lacks() *runview.Lack {
 		}
 	}
 	return capable.LackAfter(x.env.Capabilities, x.id, x.prog, asked)
+}
+
+// lackOfTrust returns what this process lacks for a run that was not loaded because its definition is not trusted here; nil for any
+// other error.
+func (x *Run) lackOfTrust(err error) *runview.Lack {
+	if p, ok := problem.As(err); ok && p.Code == problem.DefinitionNotFound && p.Err != nil {
+		return &runview.Lack{ExecutionID: x.id, Missing: "a definition that it trusts: " + p.Error()}
+	}
+	return nil
 }
 
 // UnlessOwned returns what this process lacks, nil while a process with a live lease owns the run: it may perform the very node.

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/workflows-engine/workflows-engine/graph/admit"
+	"github.com/workflows-engine/workflows-engine/graph/attempt"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -69,7 +70,7 @@ func (x *Run) forget() {
 func (x *Run) load(ctx context.Context, exec history.Execution, doc *definition.Document) error {
 	x.see(exec)
 	if exec.Phase.Terminal() {
-		x.abortAll(ErrUnwanted)
+		x.abortAll(attempt.ErrUnwanted)
 		x.become(runstate.Ended)
 		return nil
 	}

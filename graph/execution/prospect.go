@@ -27,11 +27,11 @@ func (x *Run) Prospect(ctx context.Context, orphaned bool) (p Prospect, err erro
 		return Prospect{NotOurs: true}, err
 	}
 	if orphaned && x.inFlightElsewhere() {
-		if _, err := x.OwnedElsewhere(ctx); err != nil { // what is due depends on it
+		if _, err := x.ownedElsewhere(ctx); err != nil { // what is due depends on it
 			return p, err
 		}
 	}
-	p.Takes = x.Due() || orphaned && len(x.unrecorded.Records) > 0
+	p.Takes = x.due() || orphaned && len(x.unrecorded.Records) > 0
 	for _, e := range x.m.InFlight() {
 		switch c, isChild := e.(*machine.ChildEffect); {
 		case isChild:

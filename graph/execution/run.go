@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph/attempt"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/runlock"
@@ -44,7 +45,7 @@ type Run struct {
 	// unstored is a definition that a caller brought and the store does not have.
 	unstored *history.StoredDefinition
 	// attempts are the effects that this process performs, children the subworkflows that the run waits for, by key.
-	attempts map[string]*Attempt
+	attempts map[string]*attempt.Attempt
 	children map[string]string
 	// process is the name under which this process owns the run.
 	process string

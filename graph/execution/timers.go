@@ -76,8 +76,8 @@ func (x *Run) nextDue(except map[string]bool) (machine.Timer, bool) {
 	return machine.Timer{}, false
 }
 
-// Due reports whether a timer is due that this process may fire.
-func (x *Run) Due() bool {
+// due reports whether a timer is due that this process may fire.
+func (x *Run) due() bool {
 	_, due := x.nextDue(nil)
 	return due
 }
@@ -94,7 +94,7 @@ func (x *Run) firesAt(t machine.Timer) (at time.Time, mine bool) {
 			return t.Due, true
 		}
 		return x.unclaimedUntil(t.Due), true
-	case x.startedHere || x.lackFor(&w) == nil:
+	case x.startedHere || x.LackFor(&w) == nil:
 		return t.Due, true
 	case w.Kind == machine.WaitBackoff || w.Rests() || x.m.Poll(t.Key) != nil:
 		return time.Time{}, false
@@ -130,14 +130,14 @@ func (x *Run) FireDue(ctx context.Context, w *Work) error {
 	if gone, err := x.endWithParent(ctx, w); gone || err != nil {
 		return err
 	}
-	if !x.Due() {
+	if !x.due() {
 		return nil
 	}
 	if !x.Owned() && x.inFlightElsewhere() {
-		if elsewhere, err := x.OwnedElsewhere(ctx); err != nil || elsewhere {
+		if elsewhere, err := x.ownedElsewhere(ctx); err != nil || elsewhere {
 			return err
 		}
-		if !x.Due() {
+		if !x.due() {
 			return nil // its driver has not been gone for long
 		}
 		if abandoned, err := x.abandoned(ctx, false); err != nil {
@@ -192,7 +192,7 @@ func (x *Run) leftToOwner(ctx context.Context) (bool, error) {
 	if err != nil || !slices.ContainsFunc(exec.Waits, func(w history.Wait) bool { return w.InProcess() }) {
 		return false, err
 	}
-	return x.OwnedElsewhere(ctx)
+	return x.ownedElsewhere(ctx)
 }
 
 // OpenTimers returns the timers that this process fires later; one that is due and was not fired is left to others.

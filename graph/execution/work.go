@@ -3,6 +3,7 @@ package execution
 import (
 	"context"
 
+	"github.com/workflows-engine/workflows-engine/graph/attempt"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/trace"
 )
@@ -10,7 +11,7 @@ import (
 // Work is what inputs have led to, to be dispatched after the run's lock has been given back.
 type Work struct {
 	// Begin are attempts to perform.
-	Begin []*Attempt
+	Begin []*attempt.Attempt
 	// CancelChildren are subworkflows that nobody waits for any more.
 	CancelChildren []string
 	// DropTasks are tasks at remote agents that nobody waits for any more.

@@ -13,7 +13,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/graph/runview"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/guard"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -153,15 +152,6 @@ func untrusted(d *history.StoredDefinition, cause error) error {
 		e.Hint += " " + p.Hint
 	}
 	return e
-}
-
-// Untrusted returns what this process lacks for a run that was not loaded because its definition is not trusted; nil for any other
-// error.
-func Untrusted(executionID string, err error) *runview.Lack {
-	if p, ok := problem.As(err); ok && p.Code == problem.DefinitionNotFound && p.Err != nil {
-		return &runview.Lack{ExecutionID: executionID, Missing: "a definition that it trusts: " + p.Error()}
-	}
-	return nil
 }
 
 func (l *Library) admitStored(d history.StoredDefinition) (*definition.Program, error) {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/standing"
 )
 
 // Wait bounds how long a call waits for the run to come to rest. The zero value means the engine's own limit (Options.WaitLimit).
@@ -43,9 +43,9 @@ type Waiting struct {
 	// Watch is called before the first sleep that another process's write may end.
 	Watch func()
 	// Stand looks where the run stands, firing what is due. upToDate says that the run was in hand just before.
-	Stand func(ctx context.Context, upToDate bool, s *execution.Standing) error
+	Stand func(ctx context.Context, upToDate bool, s *standing.Standing) error
 	// Until, if not nil, ends the waiting too, and says that the call asks where the run stands and has not driven it.
-	Until func(*execution.Standing) bool
+	Until func(*standing.Standing) bool
 	// AnyChange makes it wait for a change of a run at rest, which another process may make.
 	AnyChange bool
 }
@@ -58,13 +58,13 @@ func (c *Waiting) For(ctx context.Context, limit Wait) error {
 	var reported int64
 	var alive *machine.Machine
 	for first := true; ; first = false {
-		s := execution.Standing{WantPlaces: limit.Progress != nil, Alive: alive}
+		s := standing.Standing{WantPlaces: limit.Progress != nil, Alive: alive}
 		if err := c.Stand(context.WithoutCancel(ctx), first && c.Until == nil, &s); err != nil {
 			return err
 		}
 		alive = s.Alive
 		left := limit.Limit - time.Since(began)
-		goesOn := GoesOn(&s, c.Now(), left, c.Until != nil) || c.AnyChange && !s.Status.Terminal()
+		goesOn := s.GoesOn(c.Now(), left, c.Until != nil) || c.AnyChange && !s.Status.Terminal()
 		if left <= 0 || !goesOn || c.Until != nil && c.Until(&s) {
 			return nil
 		}
@@ -140,17 +140,5 @@ func (c *Waiting) sleep(ctx context.Context, w *Waiter, d time.Duration, limit W
 		case <-c.Closed:
 			return false
 		}
-	}
-}
-
-// GoesOn reports whether the run will go on by itself: within the time left, or at all for a call that only asks.
-func GoesOn(s *execution.Standing, now time.Time, left time.Duration, asking bool) bool {
-	switch s.Status {
-	case machine.Running, machine.AwaitingChild:
-		return true
-	case machine.AwaitingTimer:
-		return asking || !s.Due.IsZero() && s.Due.Sub(now) <= left
-	default:
-		return false
 	}
 }

@@ -11,6 +11,7 @@ import (
 // at once: they may be called while a run is locked.
 type Notifier struct {
 	watched atomic.Bool
+	watch   sync.Once
 	mu      sync.Mutex
 	waiters map[string]map[*Waiter]struct{}
 }

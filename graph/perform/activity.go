@@ -5,14 +5,14 @@ import (
 	"fmt"
 
 	"github.com/workflows-engine/workflows-engine/activities"
-	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/attempt"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/runview"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // activity performs an attempt of a step, llm_call or tool_call.
-func (p *Performer) activity(ctx context.Context, executionID string, a *execution.Attempt, e *machine.ActivityEffect) (in machine.Input) {
+func (p *Performer) activity(ctx context.Context, executionID string, a *attempt.Attempt, e *machine.ActivityEffect) (in machine.Input) {
 	if p.Activities == nil {
 		return keyed(e, failedOutcome(ctx, activities.NotConfigured(e.NodeType, e.NodeID, settingActivities)))
 	}

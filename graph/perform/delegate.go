@@ -7,7 +7,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate"
-	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/attempt"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/runview"
@@ -18,7 +18,7 @@ import (
 // the agent, so it needs no ownership of the run.
 
 // delegate hands a delegate's input to its agent, or delivers an answer to it.
-func (p *Performer) delegate(ctx context.Context, executionID string, a *execution.Attempt, e *machine.DelegateEffect) (in machine.Input) {
+func (p *Performer) delegate(ctx context.Context, executionID string, a *attempt.Attempt, e *machine.DelegateEffect) (in machine.Input) {
 	if p.Delegates == nil {
 		return keyed(e, failedOutcome(ctx, delegate.NotConfigured(e.Protocol, e.NodeID, settingDelegates)))
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/workflows-engine/workflows-engine/activities"
-	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/attempt"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -17,13 +17,13 @@ import (
 type Steps interface {
 	// Recorded returns the recorded steps of an attempt, the oldest first, or, unless n is 0, the n-th alone, counted from 1. first is the seq
 	// of the first one.
-	Recorded(ctx context.Context, executionID string, a *execution.Attempt, first int64, n int) ([]activities.Step, error)
+	Recorded(ctx context.Context, executionID string, a *attempt.Attempt, first int64, n int) ([]activities.Step, error)
 	// Record commits steps of an attempt that this process performs.
-	Record(executionID string, a *execution.Attempt, s machine.StepsRecorded) error
+	Record(executionID string, a *attempt.Attempt, s machine.StepsRecorded) error
 }
 
 // journaled performs an attempt whose executor records steps: work is called with its journal. What it returns is recorded by the caller.
-func (p *Performer) journaled(ctx context.Context, executionID string, a *execution.Attempt, recorded *machine.Journal,
+func (p *Performer) journaled(ctx context.Context, executionID string, a *attempt.Attempt, recorded *machine.Journal,
 	work func(context.Context, activities.Journal) (activities.End, error)) machine.Input {
 	j := &journal{p: p, executionID: executionID, attempt: a, begun: a.Repeated()}
 	if recorded != nil {
@@ -69,7 +69,7 @@ func fits(end activities.End) error {
 type journal struct {
 	p           *Performer
 	executionID string
-	attempt     *execution.Attempt
+	attempt     *attempt.Attempt
 	begun       bool
 
 	mu    sync.Mutex

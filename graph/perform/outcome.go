@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 
 	"github.com/workflows-engine/workflows-engine/activities"
-	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/attempt"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/guard"
@@ -49,7 +49,7 @@ func plainUsage(usage map[string]any) map[string]any {
 // failedOutcome makes a failed outcome of an executor's error.
 func failedOutcome(ctx context.Context, err error) machine.Outcome {
 	out := machine.Outcome{Error: err.Error(), Code: string(problem.ExecutorFailed)}
-	late := context.Cause(ctx) == execution.ErrDeadline && errors.Is(err, context.DeadlineExceeded)
+	late := context.Cause(ctx) == attempt.ErrDeadline && errors.Is(err, context.DeadlineExceeded)
 	if fail, ok := errors.AsType[*activities.Failure](err); late {
 		// The timer of the deadline races this outcome: the code is the same whichever is first, and whatever name the
 		// executor has for it.
@@ -71,7 +71,7 @@ func failedOutcome(ctx context.Context, err error) machine.Outcome {
 }
 
 // Exited makes a failed outcome of an executor that has ended its goroutine.
-func (p *Performer) Exited(executionID string, a *execution.Attempt) machine.Outcome {
+func (p *Performer) Exited(executionID string, a *attempt.Attempt) machine.Outcome {
 	p.Log.Error("executor "+guard.Exited, logRun, executionID, logKey, a.Key)
 	return machine.Outcome{Key: a.Effect.Base().EffectKey, Code: string(problem.ExecutorPanic), Error: "the executor " + guard.Exited}
 }

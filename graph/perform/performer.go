@@ -8,7 +8,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate"
-	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/attempt"
 	"github.com/workflows-engine/workflows-engine/graph/limit"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 )
@@ -29,8 +29,11 @@ type Performer struct {
 	Alive    func(Heartbeat)
 	Requests Requests
 	Steps    Steps
-	// Abandoned is called with a delegate whose attempt fails while its agent may still work on the task.
-	Abandoned func(executionID string, e *machine.DelegateEffect)
+	// KeepsTasks is asked before a task at an agent is cancelled: a run that keeps its tasks has them elsewhere.
+	KeepsTasks func(ctx context.Context, executionID string) (bool, error)
+	// Go runs a function in a goroutine of its own, Context ends when the engine closes.
+	Go      func(func())
+	Context context.Context
 
 	shown shownLacks
 }
@@ -45,11 +48,11 @@ type Heartbeat struct {
 	Details map[string]any
 }
 
-// The keys of log records.
+// The keys of log records. The first three are those of package execution.
 const (
-	logRun     = execution.LogRun
-	logKey     = execution.LogKey
-	logError   = execution.LogError
+	logRun     = "execution_id"
+	logKey     = "effect"
+	logError   = "error"
 	logTask    = "external_task_id"
 	logDetails = "details"
 	logStack   = "stack"
@@ -60,7 +63,7 @@ const (
 
 // Perform performs an attempt of an activity or delegate, or polls a delegate's task. ok is false if there is no outcome to
 // record, because it is not wanted any more.
-func (p *Performer) Perform(executionID string, a *execution.Attempt) (in machine.Input, ok bool) {
+func (p *Performer) Perform(executionID string, a *attempt.Attempt) (in machine.Input, ok bool) {
 	ctx, stop := withDeadline(a, p.Now())
 	defer stop()
 	switch e := a.Effect.(type) {
@@ -82,12 +85,12 @@ func (p *Performer) Perform(executionID string, a *execution.Attempt) (in machin
 }
 
 // withDeadline returns the context for an executor: it ends at the attempt's deadline too, by the engine's clock.
-func withDeadline(a *execution.Attempt, now time.Time) (context.Context, context.CancelFunc) {
+func withDeadline(a *attempt.Attempt, now time.Time) (context.Context, context.CancelFunc) {
 	deadline := a.Effect.Base().Deadline
 	if deadline.IsZero() {
 		return a.Context, func() {}
 	}
-	return context.WithDeadlineCause(a.Context, time.Now().Add(deadline.Sub(now)), execution.ErrDeadline)
+	return context.WithDeadlineCause(a.Context, time.Now().Add(deadline.Sub(now)), attempt.ErrDeadline)
 }
 
 // failed reports whether an executor has nothing to show.
@@ -102,7 +105,7 @@ func failed(in machine.Input) bool {
 }
 
 // Immediate reports whether an attempt is answered at once: by an executor that says so, or because there is none.
-func (p *Performer) Immediate(executionID string, a *execution.Attempt) (yes bool) {
+func (p *Performer) Immediate(executionID string, a *attempt.Attempt) (yes bool) {
 	defer func() {
 		if recover() != nil {
 			yes = false // the call itself will tell

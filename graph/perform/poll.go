@@ -7,7 +7,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate"
-	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/attempt"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
@@ -17,7 +17,7 @@ import (
 const maxPollFailures = 10
 
 // poll asks an agent how a task stands.
-func (p *Performer) poll(ctx context.Context, executionID string, a *execution.Attempt, poll *machine.PollEffect) (in machine.Input) {
+func (p *Performer) poll(ctx context.Context, executionID string, a *attempt.Attempt, poll *machine.PollEffect) (in machine.Input) {
 	e := &poll.DelegateEffect
 	defer p.recoverExecutor(executionID, e, &in)
 	tasks, ok := p.Delegates.(delegate.Tasks)
@@ -44,7 +44,7 @@ func (p *Performer) poll(ctx context.Context, executionID string, a *execution.A
 }
 
 // pollFailed decides whether a poll that failed is repeated or ends the attempt.
-func (p *Performer) pollFailed(ctx context.Context, executionID string, a *execution.Attempt, e *machine.DelegateEffect, err error) machine.Input {
+func (p *Performer) pollFailed(ctx context.Context, executionID string, a *attempt.Attempt, e *machine.DelegateEffect, err error) machine.Input {
 	if mayPass(err) && e.Task.Failures+1 < maxPollFailures {
 		pause := backOff(max(e.Task.Pause, time.Millisecond), e.Task.Failures, max(e.Task.Pause, 2*maxPollPause))
 		if fail, ok := errors.AsType[*activities.Failure](err); ok {
@@ -57,7 +57,7 @@ func (p *Performer) pollFailed(ctx context.Context, executionID string, a *execu
 	}
 	out := keyed(e, failedOutcome(ctx, err))
 	if a.Context.Err() == nil && out.Code != string(problem.A2ATaskFailed) {
-		p.Abandoned(executionID, e) // the agent may still work on it
+		p.CancelTasks(executionID, e) // the agent may still work on it
 	}
 	return out
 }

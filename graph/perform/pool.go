@@ -1,25 +1,25 @@
 package perform
 
-import "github.com/workflows-engine/workflows-engine/graph/execution"
+import "github.com/workflows-engine/workflows-engine/graph/attempt"
 
-// Pool runs attempts in goroutines. What answers at once is performed by the goroutine that comes to it, in branch order; of what
+// Pool runs attempts of a run in goroutines. What answers at once is performed by the goroutine that comes to it, in branch order; of what
 // takes time, one attempt is, and each other one by a goroutine of its own. So a run without branches needs one goroutine, and
 // no hand-over between nodes. When an executor ends its goroutine (runtime.Goexit), another one goes on.
 type Pool struct {
+	Performer   *Performer
+	ExecutionID string
 	// Go runs a function in a goroutine of its own.
 	Go func(func())
-	// AwaitTurn makes an attempt wait for its turn, and then calls begin.
-	AwaitTurn func(a *execution.Attempt, begin func())
-	// Immediate reports whether an attempt is answered at once.
-	Immediate func(*execution.Attempt) bool
+	// Hold keeps the run in memory while an attempt waits for its turn, until drop is called.
+	Hold func() (drop func())
 	// Perform performs an attempt, sees to its outcome and returns the attempts that follow.
-	Perform func(*execution.Attempt) []*execution.Attempt
+	Perform func(*attempt.Attempt) []*attempt.Attempt
 	// Exited does the same for an attempt whose executor has ended its goroutine.
-	Exited func(*execution.Attempt) []*execution.Attempt
+	Exited func(*attempt.Attempt) []*attempt.Attempt
 }
 
 // Begin performs attempts, and whatever follows from them, in the background.
-func (p *Pool) Begin(attempts []*execution.Attempt) {
+func (p *Pool) Begin(attempts []*attempt.Attempt) {
 	if attempts = p.enqueue(attempts); len(attempts) > 0 {
 		p.Go((&worker{Pool: p, next: attempts}).run)
 	}
@@ -29,7 +29,7 @@ func (p *Pool) Begin(attempts []*execution.Attempt) {
 type worker struct {
 	*Pool
 	// queue is performed in order. next is what follows from the last attempt, slow the part of it that is not answered at once.
-	queue, next, slow []*execution.Attempt
+	queue, next, slow []*attempt.Attempt
 }
 
 func (w *worker) run() {
@@ -70,7 +70,7 @@ func (w *worker) done() {
 // split adds the attempts that follow to the queue, and hands those that would hold it up to others.
 func (w *worker) split() {
 	for ; len(w.next) > 0; w.next = w.next[1:] {
-		if a := w.next[0]; w.Immediate(a) {
+		if a := w.next[0]; w.Performer.Immediate(w.ExecutionID, a) {
 			w.queue = append(w.queue, a)
 		} else {
 			w.slow = append(w.slow, a)
@@ -82,6 +82,6 @@ func (w *worker) split() {
 		w.queue, slow = append(w.queue, slow[0]), slow[1:]
 	}
 	for _, a := range slow {
-		w.Begin([]*execution.Attempt{a})
+		w.Begin([]*attempt.Attempt{a})
 	}
 }

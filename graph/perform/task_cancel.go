@@ -7,10 +7,11 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate"
-	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/attempt"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/guard"
+	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
 
 // cancelTimeout bounds how long an agent may take to end a task; cancelPauses are left
@@ -19,15 +20,20 @@ const cancelTimeout = 5 * time.Second
 
 var cancelPauses = []time.Duration{200 * time.Millisecond, time.Second}
 
-// CancelTask asks an agent to end a task that nobody waits for any more. keep is asked before, each time: a run that keeps its tasks has
-// them elsewhere. pause waits before another try, and reports false if there is to be none.
-func (p *Performer) CancelTask(ctx context.Context, executionID string, e *machine.DelegateEffect, keep func(context.Context) (bool, error), pause func(time.Duration) bool) {
+// CancelTasks asks agents, in the background, to end tasks of a run that nobody waits for any more.
+func (p *Performer) CancelTasks(executionID string, tasks ...*machine.DelegateEffect) {
+	for _, e := range tasks {
+		p.Go(func() { p.cancelTask(executionID, e) })
+	}
+}
+
+func (p *Performer) cancelTask(executionID string, e *machine.DelegateEffect) {
 	log := p.Log.With(logRun, executionID, logKey, e.EffectKey, logTask, e.Task.ID)
-	ctx, stop := context.WithTimeout(ctx, cancelTimeout)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(p.Context), cancelTimeout)
 	defer stop()
 	cancelled := false
 	cancel := func() error {
-		if keeps, err := keep(ctx); err != nil || keeps {
+		if keeps, err := p.KeepsTasks(ctx, executionID); err != nil || keeps {
 			return err
 		}
 		tasks, ok := p.Delegates.(delegate.Tasks)
@@ -42,7 +48,7 @@ func (p *Performer) CancelTask(ctx context.Context, executionID string, e *machi
 		return cmp.Or(failed, err)
 	}
 	err := cancel()
-	for try := 0; err != nil && try < len(cancelPauses) && mayPass(err) && pause(cancelPauses[try]); try++ {
+	for try := 0; err != nil && try < len(cancelPauses) && mayPass(err) && wait.For(p.Context, cancelPauses[try]) == nil; try++ {
 		err = cancel()
 	}
 	switch {
@@ -57,7 +63,7 @@ func (p *Performer) CancelTask(ctx context.Context, executionID string, e *machi
 
 // UnwantedTask returns the task that an outcome tells of which turned out to be unwanted: the run ended, or went on, while the
 // agent was asked. It is nil if there is none to be cancelled.
-func (p *Performer) UnwantedTask(a *execution.Attempt, in machine.Input) *machine.DelegateEffect {
+func (p *Performer) UnwantedTask(a *attempt.Attempt, in machine.Input) *machine.DelegateEffect {
 	u, ok := in.(machine.TaskUpdate)
 	if !ok || u.Failed {
 		return nil

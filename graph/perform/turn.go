@@ -1,21 +1,21 @@
 package perform
 
 import (
-	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/attempt"
 	"github.com/workflows-engine/workflows-engine/graph/limit"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/trace"
 )
 
-// AwaitTurn makes an attempt of a run wait for its turn. When that has come, begin is called. drop is called once the attempt does
-// not wait any more.
-func (p *Performer) AwaitTurn(executionID string, a *execution.Attempt, begin, drop func()) {
-	p.Turns.Enter(&limit.Ticket{
-		Run: executionID, Priority: a.Config.Priority, Classes: p.Classes(a.Effect.(*machine.TurnEffect).Node), Context: a.Context,
+// awaitTurn makes an attempt wait for its turn, and begins it then.
+func (p *Pool) awaitTurn(a *attempt.Attempt) {
+	drop := p.Hold()
+	p.Performer.Turns.Enter(&limit.Ticket{
+		Run: p.ExecutionID, Priority: a.Config.Priority, Classes: p.Performer.Classes(a.Effect.(*machine.TurnEffect).Node), Context: a.Context,
 		Turn: func(done func()) {
 			defer drop()
 			a.Done = done
-			begin()
+			p.Begin([]*attempt.Attempt{a})
 		},
 		Left: func() {
 			defer drop()
@@ -25,12 +25,12 @@ func (p *Performer) AwaitTurn(executionID string, a *execution.Attempt, begin, d
 }
 
 // enqueue makes those of some attempts wait that need a turn, and returns the others.
-func (p *Pool) enqueue(attempts []*execution.Attempt) []*execution.Attempt {
-	waits := func(a *execution.Attempt) bool {
+func (p *Pool) enqueue(attempts []*attempt.Attempt) []*attempt.Attempt {
+	waits := func(a *attempt.Attempt) bool {
 		_, turn := a.Effect.(*machine.TurnEffect)
 		return turn && a.Done == nil
 	}
-	var now, later []*execution.Attempt
+	var now, later []*attempt.Attempt
 	for i, a := range attempts {
 		switch {
 		case waits(a):
@@ -46,13 +46,13 @@ func (p *Pool) enqueue(attempts []*execution.Attempt) []*execution.Attempt {
 		return attempts
 	}
 	for _, a := range later {
-		p.AwaitTurn(a, func() { p.Begin([]*execution.Attempt{a}) })
+		p.awaitTurn(a)
 	}
 	return now
 }
 
 // passTurn hands the turn that has come on to the attempt that was begun with it, if there is one.
-func passTurn(from *execution.Attempt, begun []*execution.Attempt) {
+func passTurn(from *attempt.Attempt, begun []*attempt.Attempt) {
 	e, ok := from.Effect.(*machine.TurnEffect)
 	if !ok {
 		return

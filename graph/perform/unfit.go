@@ -4,8 +4,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph/attempt"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
-	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
@@ -44,7 +44,7 @@ type shownLack struct {
 
 // LeftToOthers reports whether an outcome of an attempt is not to be recorded, because it says no more than that this process lacks
 // what the node takes, and the run was not started here.
-func (p *Performer) LeftToOthers(executionID string, a *execution.Attempt, in machine.Input) bool {
+func (p *Performer) LeftToOthers(executionID string, a *attempt.Attempt, in machine.Input) bool {
 	c, ok := effectTakes(a.Effect)
 	if !ok || a.StartedHere {
 		return false

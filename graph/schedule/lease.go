@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph/attempt"
 	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/history"
 )
@@ -85,7 +86,7 @@ func (l *Lease) renew(ctx context.Context) (process string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if process == l.lost { // it came too late; nobody drives what the name owns
-		return "", errors.Join(execution.ErrLeaseLost, l.Store.Release(ctx, process))
+		return "", errors.Join(attempt.ErrLeaseLost, l.Store.Release(ctx, process))
 	}
 	if process != l.process {
 		l.process = process
@@ -103,7 +104,7 @@ func ProcessName(label string) string {
 	return label + "/" + rand.Text()
 }
 
-// Alive returns the context for what the process does as an owner under a name. It ends with execution.ErrLeaseLost when the lease
+// Alive returns the context for what the process does as an owner under a name. It ends with attempt.ErrLeaseLost when the lease
 // is lost, even while the runs that the process owns are locked.
 func (l *Lease) Alive(process string) context.Context {
 	l.mu.Lock()
@@ -112,7 +113,7 @@ func (l *Lease) Alive(process string) context.Context {
 		return l.alive
 	}
 	ctx, end := context.WithCancelCause(l.Context)
-	end(execution.ErrLeaseLost)
+	end(attempt.ErrLeaseLost)
 	return ctx
 }
 
@@ -232,7 +233,7 @@ func (l *Lease) giveUp() {
 	over := process != "" && l.ending()
 	if over {
 		l.process, l.lost = "", process
-		l.end(execution.ErrLeaseLost)
+		l.end(attempt.ErrLeaseLost)
 	}
 	l.mu.Unlock()
 	if !over {

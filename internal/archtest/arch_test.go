@@ -127,8 +127,9 @@ var rooms = map[string][]string{
 	"graph/recorded": {"activities", "history", "graph/problem", "graph/admit", "graph/machine", "graph/runview"},
 	"graph/execution": {
 		"history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/actor", "graph/admit", "graph/recorded", "graph/trace", "internal/jsonvalue",
-		"graph/capable", "graph/runlock", "graph/runstate", "graph/tree",
+		"graph/attempt", "graph/capable", "graph/runlock", "graph/runstate", "graph/tree",
 	},
+	"graph/attempt":  {"graph/problem", "graph/machine", "graph/trace"},
 	"graph/capable":  {"graph/definition", "graph/runview"},
 	"graph/tree":     {"history", "graph/problem", "graph/runview", "graph/admit"},
 	"graph/runlock":  {},
@@ -140,12 +141,13 @@ var rooms = map[string][]string{
 		"history", "history/runfile", "graph/problem", "graph/definition", "graph/machine", "graph/actor", "graph/admit", "graph/capable", "graph/library", "graph/recorded", "graph/replay",
 	},
 	"graph/survey":   {"history", "graph/problem", "graph/machine", "graph/runview", "graph/recorded", "graph/execution", "graph/library"},
-	"graph/perform":  {"internal/guard", "history", "activities", "delegate", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/execution", "graph/limit", "graph/trace", "internal/jsonvalue", "internal/port"},
-	"graph/schedule": {"internal/guard", "history", "graph/machine", "graph/execution"},
-	"graph/notify":   {"internal/guard", "graph/problem", "history", "graph/machine", "graph/execution"},
+	"graph/perform":  {"internal/guard", "history", "activities", "delegate", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/attempt", "graph/limit", "graph/trace", "internal/jsonvalue", "internal/port", "internal/wait"},
+	"graph/schedule": {"internal/guard", "history", "graph/machine", "graph/attempt", "graph/execution"},
+	"graph/standing": {"graph/problem", "graph/machine", "graph/runview", "graph/execution", "graph/library"},
+	"graph/notify":   {"internal/guard", "graph/problem", "history", "graph/machine", "graph/execution", "graph/standing"},
 	"graph": {
 		"activities", "delegate", "history", "history/runfile", "graph/problem", "graph/definition", "graph/machine", "graph/runview",
-		"graph/admit", "graph/execution", "graph/library", "graph/replay", "graph/transfer", "graph/survey", "graph/perform", "graph/limit", "graph/schedule", "graph/notify", "graph/outbox",
+		"graph/admit", "graph/attempt", "graph/execution", "graph/library", "graph/replay", "graph/transfer", "graph/survey", "graph/perform", "graph/limit", "graph/schedule", "graph/notify", "graph/standing", "graph/outbox",
 		"graph/actor", "graph/recorded", "graph/trace", "graph/tree", "internal/guard", "internal/wait",
 	},
 	"graph/graphtest": {

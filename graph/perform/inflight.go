@@ -9,90 +9,90 @@ import (
 	"sync"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/attempt"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// Flights are the attempts that a process performs at the moment.
-type Flights struct {
+// InFlight are the attempts that a process performs at the moment.
+type InFlight struct {
 	Log *slog.Logger
 
 	mu       sync.Mutex
-	attempts map[*execution.Attempt]string // their runs
+	attempts map[*attempt.Attempt]string // their runs
 	// drained is closed once the last attempt has ended, nil before the draining has begun.
 	drained chan struct{}
 }
 
 // Begin notes that an attempt of a run is about to be performed. It is false if nothing new is to be begun.
-func (f *Flights) Begin(executionID string, a *execution.Attempt) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.drained != nil {
+func (s *InFlight) Begin(executionID string, a *attempt.Attempt) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.drained != nil {
 		return false
 	}
-	if f.attempts == nil {
-		f.attempts = map[*execution.Attempt]string{}
+	if s.attempts == nil {
+		s.attempts = map[*attempt.Attempt]string{}
 	}
-	f.attempts[a] = executionID
-	f.log("attempt begun", executionID, a)
+	s.attempts[a] = executionID
+	s.log("attempt begun", executionID, a)
 	return true
 }
 
-func (f *Flights) log(message, executionID string, a *execution.Attempt) {
+func (s *InFlight) log(message, executionID string, a *attempt.Attempt) {
 	switch a.Effect.(type) {
 	case *machine.TurnEffect, *machine.WalkEffect:
 		return
 	}
-	if f.Log.Enabled(context.Background(), slog.LevelDebug) {
+	if s.Log.Enabled(context.Background(), slog.LevelDebug) {
 		e := a.Effect.Base()
-		f.Log.Debug(message, logRun, executionID, logNode, e.NodeID, logAttempt, e.Attempt)
+		s.Log.Debug(message, logRun, executionID, logNode, e.NodeID, logAttempt, e.Attempt)
 	}
 }
 
 // End notes that the outcome of an attempt has been seen to.
-func (f *Flights) End(a *execution.Attempt) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.log("attempt ended", f.attempts[a], a)
-	delete(f.attempts, a)
-	if f.drained != nil && len(f.attempts) == 0 {
-		f.close()
+func (s *InFlight) End(a *attempt.Attempt) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log("attempt ended", s.attempts[a], a)
+	delete(s.attempts, a)
+	if s.drained != nil && len(s.attempts) == 0 {
+		s.close()
 	}
 }
 
 // Drain has nothing new begun from now on. The channel is closed once the last attempt has ended.
-func (f *Flights) Drain() (drained <-chan struct{}) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.drained == nil {
-		f.drained = make(chan struct{})
+func (s *InFlight) Drain() (drained <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.drained == nil {
+		s.drained = make(chan struct{})
 	}
-	if len(f.attempts) == 0 {
-		f.close()
+	if len(s.attempts) == 0 {
+		s.close()
 	}
-	return f.drained
+	return s.drained
 }
 
 // close closes drained once. The lock is held.
-func (f *Flights) close() {
+func (s *InFlight) close() {
 	select {
-	case <-f.drained:
+	case <-s.drained:
 	default:
-		close(f.drained)
+		close(s.drained)
 	}
 }
 
 // Draining reports whether nothing new is to be begun.
-func (f *Flights) Draining() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.drained != nil
+func (s *InFlight) Draining() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.drained != nil
 }
 
 // Hanging is the error of a Close that gives up after a time.
-func (f *Flights) Hanging(after time.Duration) error {
-	if attempts := f.String(); attempts != "" {
+func (s *InFlight) Hanging(after time.Duration) error {
+	if attempts := s.String(); attempts != "" {
 		return problem.New(problem.RunnerClosed, "some executors have not stopped within %s: %s", after, attempts).
 			WithHint("Executors must return when their context ends.")
 	}
@@ -104,11 +104,11 @@ func (f *Flights) Hanging(after time.Duration) error {
 const maxNamed = 10
 
 // String names the attempts that are being performed, "" if there are none.
-func (f *Flights) String() string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (s *InFlight) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var names []string
-	for a, id := range f.attempts {
+	for a, id := range s.attempts {
 		e := a.Effect.Base()
 		names = append(names, fmt.Sprintf("run %q node %q attempt %d", id, e.NodeID, e.Attempt))
 	}

@@ -1,0 +1,100 @@
+package standing
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/library"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/runview"
+)
+
+// Tree looks at runs and the subworkflows below them.
+type Tree struct {
+	Runs    *execution.Table
+	Library *library.Library
+	Now     func() time.Time
+	// Read calls f with a run locked, and dispatches what comes of it.
+	Read func(ctx context.Context, x *execution.Run, f func(x *execution.Run, w *execution.Work) error) error
+	// NotifyParent notifies the parent of a subworkflow that has ended, unless ReadOnly.
+	NotifyParent func(ctx context.Context, child *execution.Run) error
+	ReadOnly     bool
+}
+
+// Look adds to s where a run stands, firing what is due. upToDate says that the run was in hand just before.
+func (t *Tree) Look(ctx context.Context, x *execution.Run, upToDate bool, s *Standing) error {
+	var children []string
+	performing := false
+	err := t.Read(ctx, x, func(x *execution.Run, w *execution.Work) error {
+		err := s.addRun(ctx, x, upToDate, t.Now, w)
+		children, performing = x.AwaitedChildren(), x.Attempts() > 0
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if s.Status != machine.AwaitingChild {
+		// Something else is waited for that needs somebody. Subworkflows that are just beginning are still part of this.
+		for _, id := range children {
+			if !s.Status.Terminal() && t.startsBelow(id, s) {
+				s.Status = machine.Running
+			}
+		}
+		return nil
+	}
+	for i, id := range children {
+		if err := t.addChild(ctx, id, i == 0, performing, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addChild adds where a subworkflow stands. Of several the first that needs somebody counts, else the first that goes on by itself.
+func (t *Tree) addChild(ctx context.Context, id string, first, performing bool, s *Standing) error {
+	c := t.Runs.Hold(id)
+	defer t.Runs.Drop(c)
+	sub := Standing{Due: s.Due, WantPlaces: s.WantPlaces}
+	err := t.Look(ctx, c, false, &sub)
+	s.IDs, s.Due, s.Elsewhere = append(s.IDs, sub.IDs...), sub.Due, s.Elsewhere || sub.Elsewhere
+	s.Sum += sub.Sum
+	s.At = append(s.At, sub.At...)
+	switch {
+	case errors.Is(err, problem.ExecutionNotFound):
+		sub.Status = machine.Running // about to be started
+		s.Elsewhere = s.Elsewhere || !performing
+	case err != nil:
+		return err
+	case sub.Status.Terminal():
+		sub.Status = machine.Running // its parent is about to be notified
+		s.Elsewhere = true
+		if t.ReadOnly {
+			break
+		}
+		if err := t.NotifyParent(context.WithoutCancel(ctx), c); err != nil { // a crash may have kept the end from it
+			return err
+		}
+	}
+	if first || runview.Rank(sub.Status) < runview.Rank(s.Status) {
+		s.Status = sub.Status
+	}
+	return nil
+}
+
+// startsBelow reports whether a subworkflow, or one below it, is about to start another one here.
+func (t *Tree) startsBelow(id string, s *Standing) bool {
+	c := t.Runs.Hold(id)
+	defer t.Runs.Drop(c)
+	c.Lock()
+	starts := c.Machine() != nil && c.StartsChild()
+	children := c.AwaitedChildren()
+	c.Unlock()
+	s.IDs = append(s.IDs, id)
+	for _, child := range children {
+		starts = t.startsBelow(child, s) || starts
+	}
+	return starts
+}

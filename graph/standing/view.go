@@ -1,0 +1,64 @@
+package standing
+
+import (
+	"context"
+	"errors"
+
+	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/runview"
+)
+
+// View returns where a run stands, for the answer of a call. What a subworkflow waits for, the run waits for.
+func (t *Tree) View(ctx context.Context, x *execution.Run) (*runview.Run, error) {
+	var v *runview.Run
+	err := t.Read(ctx, x, func(x *execution.Run, _ *execution.Work) (err error) {
+		v, err = x.View(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return v, runview.Compose(v, func(w *runview.Pending) (*runview.Run, error) { return t.viewChild(ctx, x, w) })
+}
+
+// viewChild is View for a subworkflow that a run waits for.
+func (t *Tree) viewChild(ctx context.Context, x *execution.Run, w *runview.Pending) (*runview.Run, error) {
+	c := t.Runs.Hold(w.ChildExecutionID)
+	defer t.Runs.Drop(c)
+	// Another process may have gone on with it. Nobody has looked yet if the run also waits for something else.
+	err := t.Read(ctx, c, func(c *execution.Run, _ *execution.Work) error {
+		if c.Attempts() > 0 {
+			return nil
+		}
+		return c.Refresh(ctx)
+	})
+	var v *runview.Run
+	if err == nil || errors.Is(err, problem.DefinitionNotFound) {
+		v, err = t.View(ctx, c)
+	}
+	switch {
+	case errors.Is(err, problem.ExecutionNotFound):
+		v = runview.Child(nil)
+		v.Lacks, err = t.lackToBegin(ctx, x, w.NodeID)
+		return v, err
+	case err != nil:
+		return nil, err
+	}
+	return runview.Child(v), nil
+}
+
+// lackToBegin returns what this process lacks to begin the subworkflow of a node, nil if that has not shown.
+func (t *Tree) lackToBegin(ctx context.Context, x *execution.Run, nodeID string) (*runview.Lack, error) {
+	x.Lock()
+	defer x.Unlock()
+	if x.Program() == nil {
+		return nil, nil
+	}
+	n := x.Program().Node(nodeID)
+	if n == nil || n.Subworkflow == nil {
+		return nil, nil
+	}
+	name := execution.WorkflowName{Ref: n.Subworkflow.WorkflowRef, Pin: n.Subworkflow.VersionPin}
+	return x.UnlessOwned(ctx, t.Library.Lack(x.ID(), n.ID, name))
+}
