@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
@@ -213,15 +214,53 @@ func noToolName(r rune) bool {
 	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-')
 }
 
-// circles reports agents that call themselves, directly or by others.
-func (r *reader) circles() {
+// circles reports agents that call themselves, directly or by others, and whether there are any.
+func (r *reader) circles() (found bool) {
 	for name, calls := range r.calls {
 		for _, c := range calls {
 			if r.reaches(c.name, name, map[string]bool{}) {
 				c.at.Fail("profile", "agents call each other in a circle: %s calls %s, which leads back to %s", name, c.name, name)
+				found = true
 			}
 		}
 	}
+	return found
+}
+
+// crowds reports agents with more sub-agents than a configuration may have, or nested deeper: the outermost, which nobody calls. It is for
+// agents that do not call each other in a circle.
+func (r *reader) crowds() {
+	sizes, inner := map[string]crowd{}, map[string]bool{}
+	for _, calls := range r.calls {
+		for _, c := range calls {
+			inner[c.name] = true
+		}
+	}
+	for name, v := range r.agents {
+		switch c := r.crowd(name, sizes); {
+		case inner[name]:
+		case c.nested > agentloop.MaxNesting:
+			v.Fail("profile", "sub-agents of %s are nested more than %d deep", name, agentloop.MaxNesting).Hint = "Let agents call fewer others."
+		case c.agents > agentloop.MaxAgents:
+			v.Fail("profile", "%s has more than %d sub-agents, each counted once for every agent that calls it", name, agentloop.MaxAgents).Hint = "Let agents call fewer others."
+		}
+	}
+}
+
+// crowd is how many agents there are in the configuration of one, itself included, and how deep.
+type crowd struct{ agents, nested int }
+
+func (r *reader) crowd(name string, sizes map[string]crowd) crowd {
+	if c, ok := sizes[name]; ok {
+		return c
+	}
+	all := crowd{agents: 1, nested: 1}
+	for _, sub := range r.calls[name] {
+		c := r.crowd(sub.name, sizes)
+		all.agents, all.nested = min(all.agents+c.agents, agentloop.MaxAgents+1), max(all.nested, c.nested+1)
+	}
+	sizes[name] = all
+	return all
 }
 
 func (r *reader) reaches(from, to string, seen map[string]bool) bool {
