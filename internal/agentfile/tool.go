@@ -17,7 +17,12 @@ import (
 func (r *reader) tools(agent string, v jsonobject.Value) []Tool {
 	var tools []Tool
 	seen := map[string]bool{}
-	for _, e := range v.Elements() {
+	elements := v.Elements()
+	if len(elements) > agentloop.MaxTools {
+		v.Fail("maxItems", "the list has %d entries, and an agent has at most %d tools", len(elements), agentloop.MaxTools).Hint = "Leave some of them to other agents."
+		return nil
+	}
+	for _, e := range elements {
 		o := e.Object()
 		if o == nil {
 			continue
@@ -214,14 +219,28 @@ func noToolName(r rune) bool {
 	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-')
 }
 
-// circles reports agents that call themselves, directly or by others, and whether there are any.
+// circles reports agents that call themselves, directly or by others: once for each circle. found says whether there are any.
 func (r *reader) circles() (found bool) {
-	for name, calls := range r.calls {
-		for _, c := range calls {
-			if r.reaches(c.name, name, map[string]bool{}) {
+	const above, seen = 1, 2
+	state := map[string]int{}
+	var walk func(name string)
+	walk = func(name string) {
+		state[name] = above
+		for _, c := range r.calls[name] {
+			switch state[c.name] {
+			case above:
 				c.at.Fail("profile", "agents call each other in a circle: %s calls %s, which leads back to %s", name, c.name, name)
 				found = true
+			case seen:
+			default:
+				walk(c.name)
 			}
+		}
+		state[name] = seen
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.calls)) {
+		if state[name] == 0 {
+			walk(name)
 		}
 	}
 	return found
@@ -261,15 +280,4 @@ func (r *reader) crowd(name string, sizes map[string]crowd) crowd {
 	}
 	sizes[name] = all
 	return all
-}
-
-func (r *reader) reaches(from, to string, seen map[string]bool) bool {
-	if from == to {
-		return true
-	}
-	if seen[from] {
-		return false
-	}
-	seen[from] = true
-	return slices.ContainsFunc(r.calls[from], func(c called) bool { return r.reaches(c.name, to, seen) })
 }
