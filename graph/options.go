@@ -93,6 +93,9 @@ type Options struct {
 	// CheckSteps, when not nil, checks for Verify what executors have recorded: agent.CheckSteps the steps of agents. at is the index of the
 	// first step that does not follow from those before it, the number of steps if the output does not.
 	CheckSteps func(activities.RecordedAttempt) (at int, err error)
+	// CheckAnswer, when not nil, checks for Resume the answer to the question of an executor that records steps, which are given:
+	// agent.CheckAnswer those to agents. After an error (INVALID_RESUME_PAYLOAD) nothing is recorded, and the question stands.
+	CheckAnswer func(asked activities.RecordedAttempt, answer map[string]any) error
 	// Redaction is what History and redacted exports hide; nil means history.DefaultRedaction.
 	Redaction *history.Redaction
 	// OmitRequests leaves out of the history what is sent to models, tools and agents (history.Payload.Request).

@@ -103,7 +103,8 @@ func New(store history.Store, o Options) (*Runner, error) {
 	r.runs = execution.NewTable(&execution.Environment{
 		Store: store, Now: r.now, Log: r.log, Context: r.ctx, Lease: ownership{r}, Programs: r.library, Capabilities: r.performer,
 		Observer: observer{r}, PresentSince: func() time.Time { return r.presence.Since(r.now()) }, Draining: r.inFlight.Draining,
-		ReadOnly: o.ReadOnly, MaxVisits: o.MaxVisits, MaxDocumentBytes: o.MaxDocumentBytes, Limits: r.limits(), Tree: r.tree, Describe: r.performer.Describe, Outbox: r.outbox, DefaultMode: o.DefaultMode,
+		ReadOnly: o.ReadOnly, MaxVisits: o.MaxVisits, MaxDocumentBytes: o.MaxDocumentBytes, Limits: r.limits(), Tree: r.tree, Describe: r.performer.Describe, Outbox: r.outbox,
+		DefaultMode: o.DefaultMode, CheckAnswer: o.CheckAnswer,
 	})
 	r.standings = standing.Tree{Runs: r.runs, Library: r.library, Now: r.now, Read: r.reading, NotifyParent: r.notifyParent, ReadOnly: o.ReadOnly}
 	if o.Background {

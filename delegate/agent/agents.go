@@ -34,7 +34,7 @@ func New(c Config) (*Agents, error) {
 		a.now = time.Now
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
-		resolved, err := c.resolve(name, nil)
+		resolved, err := c.resolve(name, nil, new(int))
 		if err != nil {
 			return nil, err
 		}

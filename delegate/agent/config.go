@@ -60,8 +60,8 @@ type SubAgent struct {
 	Gate     string
 }
 
-// resolve returns an agent with all that it names.
-func (c *Config) resolve(name string, above []string) (agentloop.Config, error) {
+// resolve returns an agent with all that it names. agents counts those of the outermost one: a few that call each other can make very many.
+func (c *Config) resolve(name string, above []string, agents *int) (agentloop.Config, error) {
 	a, ok := c.Agents[name]
 	if !ok {
 		return agentloop.Config{}, invalid(strings.Join(above, "."), "there is no agent %q%s", name, meant(name, c.Agents))
@@ -70,6 +70,12 @@ func (c *Config) resolve(name string, above []string) (agentloop.Config, error) 
 	at := strings.Join(path, ".")
 	if a.Hooks != (agentloop.Hooks{}) {
 		return agentloop.Config{}, invalid(at, "hooks are functions: set Hooks of agent.Config instead of those of the agent")
+	}
+	switch *agents++; {
+	case len(path) > agentloop.MaxNesting:
+		return agentloop.Config{}, invalid(path[0], "sub-agents are nested more than %d deep", agentloop.MaxNesting)
+	case *agents > agentloop.MaxAgents:
+		return agentloop.Config{}, invalid(path[0], "it has more than %d sub-agents, each counted once for every agent that calls it", agentloop.MaxAgents)
 	}
 	out := a.Config
 	out.Name, out.Models, out.AskPerson = name, nil, a.AskPerson
@@ -98,7 +104,7 @@ func (c *Config) resolve(name string, above []string) (agentloop.Config, error) 
 		if slices.Contains(path, s.Name) {
 			return out, invalid(at, "agents call each other in a circle: %s", strings.Join(append(path, s.Name), " → "))
 		}
-		sub, err := c.resolve(s.Name, path)
+		sub, err := c.resolve(s.Name, path, agents)
 		if err != nil {
 			return out, err
 		}

@@ -25,7 +25,7 @@ type till struct {
 }
 
 func (p *till) Tools(context.Context) ([]agent.Tool, error) {
-	return []agent.Tool{{Name: "pay", Parameters: object{"type": "object"}, Gate: agent.Ask}}, nil
+	return []agent.Tool{{Name: "pay", Parameters: object{"type": "object", "properties": object{"to": object{"type": "string"}}}, Gate: agent.Ask}}, nil
 }
 
 func (p *till) Call(ctx context.Context, c agent.Call) (any, error) {

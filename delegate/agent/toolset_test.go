@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -102,10 +103,32 @@ func TestNewRefuses(t *testing.T) {
 		"in a circle": {agent.Config{Models: models, Agents: map[string]agent.Agent{"a": {Agents: []agent.SubAgent{{Name: "b"}}}, "b": {Agents: []agent.SubAgent{{Name: "a"}}}}}, "a → b → a"},
 		"hooks":       {agent.Config{Models: models, Agents: map[string]agent.Agent{"a": {Config: agentloop.Config{Hooks: agentloop.Hooks{BeforeTool: true}}}}}, "hooks"},
 		"a budget":    {agent.Config{Models: models, Agents: map[string]agent.Agent{"a": {Config: agentloop.Config{Budgets: agentloop.Budgets{CostMicros: 5}}}}}, "priceUsdPerMTok"},
+		"2^30 ways":   {agent.Config{Models: models, Agents: lattice(30)}, "agent a0: it has more than 256 sub-agents"},
+		"very deep":   {agent.Config{Models: models, Agents: chain(5000)}, "agent a0: sub-agents are nested more than 64 deep"},
 	} {
 		_, err := agent.New(c.config)
 		if !errors.Is(err, problem.AgentConfigInvalid) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// lattice are agents of which each calls both of the next row: few agents, and very many ways through them.
+func lattice(rows int) map[string]agent.Agent {
+	agents := map[string]agent.Agent{}
+	for i := range rows {
+		next := []agent.SubAgent{{Name: fmt.Sprint("a", i+1)}, {Name: fmt.Sprint("b", i+1)}}
+		agents[fmt.Sprint("a", i)], agents[fmt.Sprint("b", i)] = agent.Agent{Agents: next}, agent.Agent{Agents: next}
+	}
+	agents[fmt.Sprint("a", rows)], agents[fmt.Sprint("b", rows)] = agent.Agent{}, agent.Agent{}
+	return agents
+}
+
+// chain are agents of which each calls the next.
+func chain(n int) map[string]agent.Agent {
+	agents := map[string]agent.Agent{fmt.Sprint("a", n): {}}
+	for i := range n {
+		agents[fmt.Sprint("a", i)] = agent.Agent{Agents: []agent.SubAgent{{Name: fmt.Sprint("a", i+1)}}}
+	}
+	return agents
 }

@@ -14,6 +14,19 @@ func CheckSteps(a activities.RecordedAttempt) (at int, err error) {
 	return agentloop.Check(recorded(a.Steps), a.Completed, a.Output)
 }
 
+// CheckAnswer says why an agent cannot use an answer to its question, beyond what the schema of the question says: a call without a decision,
+// another digest, arguments that the tool does not take. It is for graph.Options.CheckAnswer, and needs no configuration either.
+func CheckAnswer(a activities.RecordedAttempt, answer map[string]any) error {
+	if !isAgents(a.Steps) {
+		return nil
+	}
+	m, err := agentloop.Replay(recorded(a.Steps), false)
+	if err != nil {
+		return nil // whatever the answer is: the agent ends with this error when it goes on
+	}
+	return m.Check(answer)
+}
+
 // isAgents reports whether an agent has recorded the steps: some of them have members that only an agent's have.
 func isAgents(steps []activities.Step) bool {
 	for _, s := range steps {

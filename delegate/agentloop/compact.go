@@ -109,10 +109,7 @@ func (a *agent) plan(limit int, urgent bool) (p plan) {
 	if cut <= 0 {
 		return p
 	}
-	old := 0
-	for i := t.head; i < t.from(cut); i++ {
-		old += t.parts[i].bytes
-	}
+	old := t.before(cut)
 	if urgent && old > leastCut || old >= max(bytes/worthwhile, leastCut) {
 		p.cut = cut
 	}
@@ -288,7 +285,10 @@ func (a *agent) unsummed(b body) error {
 	case retryAt != "":
 		r.try++
 		r.attempts++
-		a.phase, a.until = pausing, until
+		a.phase = ready
+		if a.asksToSumUp(r.req, r.req.MaxTokens) { // the try that failed may have cost something
+			a.phase, a.until = pausing, until
+		}
 	default:
 		r.req, r.failed, a.phase = nil, true, ready
 	}

@@ -219,8 +219,13 @@ func or[T comparable](v *T, otherwise T) {
 	}
 }
 
-// maxNesting bounds sub-agents of sub-agents in a configuration.
-const maxNesting = 64
+// Bounds of a configuration, which holds each sub-agent as often as agents in it call it.
+const (
+	// MaxNesting bounds sub-agents of sub-agents.
+	MaxNesting = 64
+	// MaxAgents bounds all agents in a configuration.
+	MaxAgents = 256
+)
 
 // check returns what is wrong with a configuration with its defaults. at is where it stands.
 func (c *Config) check(at string, depth int) *Failure {
@@ -229,8 +234,8 @@ func (c *Config) check(at string, depth int) *Failure {
 	}
 	b := c.Budgets
 	switch {
-	case depth > maxNesting:
-		return bad("sub-agents are nested more than %d deep", maxNesting)
+	case depth > MaxNesting:
+		return bad("sub-agents are nested more than %d deep", MaxNesting)
 	case len(c.Models) == 0:
 		return bad("no model; name one in \"models\"")
 	case b.Turns < 0 || b.ToolCalls < 0 || b.Tokens < 0 || b.CostMicros < 0 || b.WorkMs < 0 || c.MaxConcurrency < 0 || c.MaxDepth < 0 || c.Results.MaxChars < 0 ||

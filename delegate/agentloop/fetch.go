@@ -45,7 +45,11 @@ type View struct {
 
 func (a *agent) view(c *call) View {
 	b := body(c.args)
-	return View{Offset: b.number("offset"), Limit: b.number("limit"), JQ: b.text("jq"), MaxChars: a.cfg.Results.MaxChars}
+	count := func(name string) int { // the schema allows numbers of any size
+		n, _ := b[name].(float64)
+		return int(min(max(n, 0), maxCount))
+	}
+	return View{Offset: count("offset"), Limit: count("limit"), JQ: b.text("jq"), MaxChars: a.cfg.Results.MaxChars}
 }
 
 // owns reports whether a ref can be that of a result of the agent itself: not of one above or below it.

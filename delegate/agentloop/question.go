@@ -135,7 +135,11 @@ func (m *Machine) Check(answer map[string]any) error {
 		return refuse("no question is open")
 	}
 	if wrong := m.question.check(answer); wrong != "" {
-		return &problem.Error{Code: problem.InvalidResumePayload, Message: problem.Excerpt(wrong, problem.MaxText), Hint: "answer again with a decision for each call: approve, deny, edit, respond or stop"}
+		hint := "Answer again with a decision for each call: approve, deny, edit, respond or stop."
+		if m.question.person {
+			hint = "Answer again, in the form that the agent has asked for."
+		}
+		return &problem.Error{Code: problem.InvalidResumePayload, Message: problem.Excerpt(wrong, problem.MaxText), Hint: hint}
 	}
 	return nil
 }

@@ -35,21 +35,30 @@ func (a *agent) sumUp(turns int) {
 		{Role: chat.System, Text: summaryInstructions},
 		{Role: chat.User, Text: a.transcript(turns, a.summaryRoom(limit, most))},
 	}}
-	bytes := 0
-	for _, m := range req.Messages {
-		bytes += len(m.Text)
+	r.model, r.upto = model, a.talk.turns[turns-1].turn
+	if a.asksToSumUp(req, most) {
+		r.try++
+		r.attempts, a.phase = 1, summing
 	}
-	most, budget, _ := a.affordable(model, bytes/bytesPerToken, most)
+}
+
+// asksToSumUp puts a request for a summary of at most so many tokens to the model, or the same one again. Where the budgets leave no room for
+// an answer there will be no summary.
+func (a *agent) asksToSumUp(req *chat.Request, most int) bool {
+	r, bytes := &a.room, 0
+	for i := range req.Messages {
+		bytes += len(req.Messages[i].Text)
+	}
+	most, budget, _ := a.affordable(r.model, bytes/bytesPerToken, most)
 	if budget != "" {
-		r.failed = true
-		return
+		r.req, r.failed = nil, true
+		return false
 	}
-	req.MaxTokens = most
-	digest := sha256.Sum256(marshal(req))
-	r.req, r.hash, r.model, r.upto = req, hex.EncodeToString(digest[:]), model, a.talk.turns[turns-1].turn
-	r.try++
-	r.attempts = 1
-	a.phase = summing
+	asked := *req
+	asked.MaxTokens = most
+	digest := sha256.Sum256(marshal(&asked))
+	r.req, r.hash = &asked, hex.EncodeToString(digest[:])
+	return true
 }
 
 // summaryRoom is how many bytes of messages a model of so many tokens takes beside its answer, by what those of this conversation weigh.
@@ -107,16 +116,17 @@ func (t *talk) line(to []byte, i, most int) []byte {
 	return o.Append(to)
 }
 
-// summaryBody records a summary. One without a text leaves the turns out.
+// summaryBody records a summary. One without a text leaves the turns out, as does one that would take more room than they do: no model has to
+// keep to the length that it is asked for.
 func (a *agent) summaryBody(in ModelReplied) body {
 	r, reply := &a.room, &in.Reply
 	b := body{"try": float64(in.Try), "upto": "t" + itoa(r.upto), "model": clean(reply.Model, maxNameBytes), "requestHash": r.hash, "workMs": millis(in.Worked)}
+	turns := 0
+	for turns < len(a.talk.turns) && a.talk.turns[turns].turn <= r.upto {
+		turns++
+	}
 	text := clean(reply.Text, maxSummaryBytes)
-	if isBlank(text) || reply.Finish == chat.FinishFilter {
-		turns := 0
-		for turns < len(a.talk.turns) && a.talk.turns[turns].turn <= r.upto {
-			turns++
-		}
+	if isBlank(text) || reply.Finish == chat.FinishFilter || len(text) >= a.talk.before(turns) {
 		b["dropped"] = float64(turns)
 	} else {
 		b["summary"] = text

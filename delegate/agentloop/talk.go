@@ -41,6 +41,14 @@ func (t *talk) from(turns int) int {
 	return len(t.messages)
 }
 
+// before is the size of the oldest turns, with what stands in place of older ones.
+func (t *talk) before(turns int) (bytes int) {
+	for i := t.head; i < t.from(turns); i++ {
+		bytes += t.parts[i].bytes
+	}
+	return bytes
+}
+
 // shrink shows the results of the oldest turns as previews. Requests under way keep what they have.
 func (t *talk) shrink(turns int) {
 	messages := slices.Clone(t.messages)

@@ -93,10 +93,13 @@ func (a *agent) budgetRoom(m *Model, prompt, most int) (int, string) {
 			}
 		}
 	}
-	if p := m.Price; b.CostMicros > 0 && p != nil && p.Output > 0 {
-		left := (float64(b.CostMicros-s.CostMicros) - float64(prompt)*p.Input) / p.Output
-		if left < float64(most) {
-			if most = int(left); most < least {
+	if p := m.Price; b.CostMicros > 0 && p != nil {
+		left := float64(b.CostMicros-s.CostMicros) - float64(prompt)*p.Input
+		switch {
+		case left < 0: // the prompt alone costs more, even where answers cost nothing
+			budget = stopCost
+		case left < float64(most)*p.Output:
+			if most = int(left / p.Output); most < least {
 				budget = stopCost
 			}
 		}

@@ -72,9 +72,14 @@ func (x *Run) applyOnce(ctx context.Context, in Input, w *Work) error {
 	}
 	var b machine.Batch
 	handle := func() error { return x.m.Handle(in.Input, x.env.Now()) }
-	if machine.GoesOn(in.Input) {
+	if r, ok := in.Input.(machine.Resume); ok {
+		err = x.env.CheckAnswer.Of(ctx, x.env.Store, x.id, x.m.Pending(), r)
+	}
+	switch {
+	case err != nil:
+	case machine.GoesOn(in.Input):
 		err = x.compute(handle)
-	} else {
+	default:
 		err = x.decide(in.short, handle)
 	}
 	if err != nil {

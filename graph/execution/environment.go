@@ -8,6 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/capable"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/recorded"
 	"github.com/workflows-engine/workflows-engine/graph/runview"
 	"github.com/workflows-engine/workflows-engine/graph/tree"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -27,6 +28,8 @@ type Environment struct {
 	Observer     Observer
 	// Describe adds to the requests in a batch what is sent for them. bytes is what the run takes in the store.
 	Describe func(executionID string, bytes int64, b *machine.Batch)
+	// CheckAnswer checks answers to the questions of executors.
+	CheckAnswer recorded.CheckAnswer
 	// Outbox makes the deliveries of the events that records bring.
 	Outbox Outbox
 	// ReadOnly: nothing is written, and no timer fired.

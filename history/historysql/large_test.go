@@ -16,6 +16,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history/historysql"
 	"github.com/workflows-engine/workflows-engine/history/historytest"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
 // smallest makes a store write short what can be.
@@ -171,7 +172,7 @@ func TestWhatNodesGiveOutCostsWhatChanges(t *testing.T) {
 	var texts []string
 	var prior history.Prior
 	log := slices.Repeat([]any{strings.Repeat("x", 1000)}, 70)
-	const steps = 300
+	steps := soak.Size(300, 100, 300)
 	for step := range steps {
 		log = append(slices.Clone(log), map[string]any{"round": float64(step), "text": strings.Repeat("y", 1000)})
 		sent, err := jsonvalue.Decode(jsonvalue.Append(nil, map[string]any{"log": log, "n": float64(step)}))

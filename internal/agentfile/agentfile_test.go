@@ -132,6 +132,9 @@ func TestParse(t *testing.T) {
 		{told(`,"tools":[{"server":"files","allow":["r"]},{"server":"files","allow":["w","r"]}]`), `2:77 uniqueItems /agents/a/tools/1: files__r is listed twice; Leave one of them out.`},
 		{told(`,"tools":[{"agent":"other"}]`), `2:53 profile /agents/a/tools/0/agent: there is no agent "other"; there is a and b`},
 		{told(`,"tools":[{"agent":"a"}]`), `2:53 profile /agents/a/tools/0/agent: agents call each other in a circle: a calls a, which leads back to a`},
+		{told(`,"tools":[` + strings.Repeat(`{"server":"files","allow":["r"]},`, 513) + `{"builtin":"ask_person"}]`), `2:43 maxItems /agents/a/tools: the list has 514 entries, and an agent has at most 512 tools; Leave some of them to other agents.`},
+		{`{"models":{"m":{"model":"m"}},"agents":{"a":{"instructions":"x","tools":[{"agent":"b"}]},"b":{"instructions":"x","tools":[{"agent":"a"}]}}}`, `1:132 profile /agents/b/tools/0/agent: agents call each other in a circle: b calls a, which leads back to b`},
+		{lattice(), `1:46 profile /agents/a0: a0 has more than 256 sub-agents, each counted once for every agent that calls it; Let agents call fewer others.`},
 		{told(`,"tools":[{"builtin":"ask"}]`), `2:55 enum /agents/a/tools/0/builtin: expected ask_person, found "ask"`},
 		{told(`,"gates":[{"tools":["*"],"when":".a |","do":"ask"}]`), `format`},
 		{told(`,"gates":[{"tools":["*"],"do":"asks"}]`), `2:64 enum /agents/a/gates/0/do: expected allow, ask or deny, found "asks"; did you mean "ask"?`},
@@ -301,4 +304,17 @@ func TestTheFileOfThePage(t *testing.T) {
 	if lists < 2 {
 		t.Errorf("%d lists", lists)
 	}
+}
+
+// lattice is a list of agents of which each calls all of the next row.
+func lattice() string {
+	var rows []string
+	for i := range 40 {
+		calls := fmt.Sprintf(`"tools":[{"agent":"a%d"},{"agent":"b%d"}]`, i+1, i+1)
+		rows = append(rows, fmt.Sprintf(`"a%d":{"instructions":"x",%s}`, i, calls))
+		if i > 0 {
+			rows = append(rows, fmt.Sprintf(`"b%d":{"instructions":"x",%s}`, i, calls))
+		}
+	}
+	return `{"models":{"m":{"model":"m"}},"agents":{` + strings.Join(rows, ",") + `,"a40":{"instructions":"x"},"b40":{"instructions":"x"}}}`
 }

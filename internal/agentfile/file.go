@@ -164,7 +164,9 @@ func (r *reader) file(root *jsonobject.Object) *File {
 	for name, v := range list.Members() {
 		f.Agents[name] = r.agent(name, v.Object())
 	}
-	r.circles()
+	if !r.circles() {
+		r.crowds()
+	}
 	return f
 }
 

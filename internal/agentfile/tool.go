@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
@@ -16,7 +17,12 @@ import (
 func (r *reader) tools(agent string, v jsonobject.Value) []Tool {
 	var tools []Tool
 	seen := map[string]bool{}
-	for _, e := range v.Elements() {
+	elements := v.Elements()
+	if len(elements) > agentloop.MaxTools {
+		v.Fail("maxItems", "the list has %d entries, and an agent has at most %d tools", len(elements), agentloop.MaxTools).Hint = "Leave some of them to other agents."
+		return nil
+	}
+	for _, e := range elements {
 		o := e.Object()
 		if o == nil {
 			continue
@@ -213,24 +219,65 @@ func noToolName(r rune) bool {
 	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-')
 }
 
-// circles reports agents that call themselves, directly or by others.
-func (r *reader) circles() {
-	for name, calls := range r.calls {
-		for _, c := range calls {
-			if r.reaches(c.name, name, map[string]bool{}) {
+// circles reports agents that call themselves, directly or by others: once for each circle. found says whether there are any.
+func (r *reader) circles() (found bool) {
+	const above, seen = 1, 2
+	state := map[string]int{}
+	var walk func(name string)
+	walk = func(name string) {
+		state[name] = above
+		for _, c := range r.calls[name] {
+			switch state[c.name] {
+			case above:
 				c.at.Fail("profile", "agents call each other in a circle: %s calls %s, which leads back to %s", name, c.name, name)
+				found = true
+			case seen:
+			default:
+				walk(c.name)
 			}
+		}
+		state[name] = seen
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.calls)) {
+		if state[name] == 0 {
+			walk(name)
+		}
+	}
+	return found
+}
+
+// crowds reports agents with more sub-agents than a configuration may have, or nested deeper: the outermost, which nobody calls. It is for
+// agents that do not call each other in a circle.
+func (r *reader) crowds() {
+	sizes, inner := map[string]crowd{}, map[string]bool{}
+	for _, calls := range r.calls {
+		for _, c := range calls {
+			inner[c.name] = true
+		}
+	}
+	for name, v := range r.agents {
+		switch c := r.crowd(name, sizes); {
+		case inner[name]:
+		case c.nested > agentloop.MaxNesting:
+			v.Fail("profile", "sub-agents of %s are nested more than %d deep", name, agentloop.MaxNesting).Hint = "Let agents call fewer others."
+		case c.agents > agentloop.MaxAgents:
+			v.Fail("profile", "%s has more than %d sub-agents, each counted once for every agent that calls it", name, agentloop.MaxAgents).Hint = "Let agents call fewer others."
 		}
 	}
 }
 
-func (r *reader) reaches(from, to string, seen map[string]bool) bool {
-	if from == to {
-		return true
+// crowd is how many agents there are in the configuration of one, itself included, and how deep.
+type crowd struct{ agents, nested int }
+
+func (r *reader) crowd(name string, sizes map[string]crowd) crowd {
+	if c, ok := sizes[name]; ok {
+		return c
 	}
-	if seen[from] {
-		return false
+	all := crowd{agents: 1, nested: 1}
+	for _, sub := range r.calls[name] {
+		c := r.crowd(sub.name, sizes)
+		all.agents, all.nested = min(all.agents+c.agents, agentloop.MaxAgents+1), max(all.nested, c.nested+1)
 	}
-	seen[from] = true
-	return slices.ContainsFunc(r.calls[from], func(c called) bool { return r.reaches(c.name, to, seen) })
+	sizes[name] = all
+	return all
 }

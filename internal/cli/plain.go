@@ -10,8 +10,8 @@ import (
 )
 
 // Text from definitions, histories and outputs must not steer the terminal that it is shown on: it could hide lines,
-// change the title or pretend to be this program. All output for people therefore goes through a plainWriter. JSON
-// does not; it is printed exactly as it is.
+// change the title or pretend to be this program. All output for people therefore goes through a plainWriter. In JSON
+// the same characters are escaped, which changes nothing of what it means.
 
 // plain makes characters visible that a terminal would act on: controls other than line ends and tabs, and those that
 // change the direction of text. They become \u001b and the like, which is what JSON writes for them. Bytes that are no

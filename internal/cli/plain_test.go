@@ -2,7 +2,9 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -66,5 +68,26 @@ func TestFileNamesInFindings(t *testing.T) {
 	writeFindings(&out, palette{}, checked{source: source{file: "a\nerror forged.json"}, findings: problem.Findings{{Code: problem.DefinitionSchema, Message: "m"}}})
 	if text := out.String(); strings.Contains(text, "\nerror forged") || !strings.Contains(text, `a\u000aerror forged.json`) {
 		t.Error(text)
+	}
+}
+
+// TestJSONIsPlain: what a model or a tool has written is shown as JSON at terminals, too, which some controls beyond ASCII steer. The value stays
+// the same.
+func TestJSONIsPlain(t *testing.T) {
+	t.Parallel()
+	value := map[string]any{"te\u202ext": "done \x1b[2J\u009b2J\x7f\u202egnp.exe <é\n>"}
+	for name, write := range map[string]func(io.Writer, any) error{"indented": writeJSON, "line": writeLine} {
+		var out bytes.Buffer
+		if err := write(&out, value); err != nil {
+			t.Fatal(err)
+		}
+		text := strings.TrimSuffix(out.String(), "\n")
+		if plain(text) != text || !strings.Contains(text, "<é") {
+			t.Errorf("%s: %q", name, text)
+		}
+		var again map[string]any
+		if err := json.Unmarshal(out.Bytes(), &again); err != nil || !maps.Equal(again, value) {
+			t.Errorf("%s: %v, %v", name, again, err)
+		}
 	}
 }

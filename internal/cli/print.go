@@ -17,18 +17,22 @@ func writeJSON(w io.Writer, v any) error {
 }
 
 // writeEncoded prints a Go value by its json tags, indented, with <, > and & as they are.
-func writeEncoded(w io.Writer, v any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(v)
-}
+func writeEncoded(w io.Writer, v any) error { return encode(w, v, "  ") }
 
 // writeLine is writeEncoded on one line.
-func writeLine(w io.Writer, v any) error {
-	encoder := json.NewEncoder(w)
+func writeLine(w io.Writer, v any) error { return encode(w, v, "") }
+
+// encode writes what a terminal would act on as JSON writes controls: the text may be shown on one, and means the same.
+func encode(w io.Writer, v any, indent string) error {
+	var text strings.Builder
+	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	return encoder.Encode(v)
+	encoder.SetIndent("", indent)
+	if err := encoder.Encode(v); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, plain(text.String()))
+	return err
 }
 
 // writeTable prints rows in aligned columns with two spaces between them, and without blanks at the ends of lines.

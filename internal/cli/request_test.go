@@ -165,11 +165,14 @@ func TestStatusReadsLittle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := runner.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d})
+	if _, err := runner.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d}); err != nil {
+		t.Fatal(err)
+	}
+	<-x.asked
+	run, err := runner.Status(t.Context(), graph.StatusRequest{ExecutionID: "r"})
 	if err != nil || len(run.Pending) != 1 || run.Seq < 500 {
 		t.Fatalf("%+v, %v", run, err)
 	}
-	<-x.asked
 	if requests, err := s.requestsOf(t.Context(), run); err != nil || len(requests) != 0 {
 		t.Errorf("%v, %v", requests, err)
 	}

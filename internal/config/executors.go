@@ -232,7 +232,7 @@ func (c *Config) RunnerOptions(e Executors, logger *slog.Logger) graph.Options {
 		Activities: e.Activities, Delegates: e.Delegates, VerifyDefinition: c.VerifySignature, WaitLimit: waitLimit, MinHostTimeout: c.MinHostTimeout, Drain: c.Drain, Logger: logger,
 		MaxVisits: c.Limits.Visits, MaxRecords: c.Limits.Records, MaxBytes: c.Limits.Bytes, MaxPending: c.Limits.Pending,
 		MaxDepth: c.Limits.Depth, Tree: c.Limits.Tree,
-		CheckSteps: agent.CheckSteps,
-		Limits:     c.AttemptLimits, Redaction: c.Redaction(), OmitRequests: c.OmitRequests,
+		CheckSteps: agent.CheckSteps, CheckAnswer: agent.CheckAnswer,
+		Limits: c.AttemptLimits, Redaction: c.Redaction(), OmitRequests: c.OmitRequests,
 	}
 }

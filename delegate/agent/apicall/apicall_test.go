@@ -245,6 +245,12 @@ func TestSecretIsMasked(t *testing.T) {
 			fmt.Fprintf(w, `{"id": 12345678901234567890, "escaped": "%s"}`, escaped)
 		case "/text":
 			fmt.Fprintf(w, "You sent %s, %s, %s, %s", token, url.QueryEscape(token), url.PathEscape(token), auth)
+		case "/spelled": // with small letters, a slash as it is, and everything escaped
+			all := ""
+			for i := range len(token) {
+				all += fmt.Sprintf("%%%02x", token[i])
+			}
+			fmt.Fprintf(w, "100%% %%zz ?a=%s&b=%s&c=%s%%", "tok-very/secret%2bvalue%2077", "tok-very%2fsecret%2bvalue%2077", all)
 		case "/zip":
 			w.Header().Set("Content-Encoding", "gzip")
 			z := gzip.NewWriter(w)
@@ -271,7 +277,7 @@ func TestSecretIsMasked(t *testing.T) {
 		"bearer": apicall.Bearer(secret(token)), "header": apicall.Header("Authorization", secret(token)), "basic": apicall.Basic(secret("me"), secret(token)), "custom": custom,
 	} {
 		set := tools(t, apicall.Service{BaseURL: s.URL, Auth: auth}, nil)
-		for _, path := range []string{"/json", "/exact", "/text", "/zip", "/redirect", "/error", "/die", "/missing"} {
+		for _, path := range []string{"/json", "/exact", "/text", "/spelled", "/zip", "/redirect", "/error", "/die", "/missing"} {
 			out, failure := call(t, set, object{"method": "GET", "path": path})
 			text := string(jsonvalue.Canonical(out))
 			if failure != nil {
@@ -284,6 +290,9 @@ func TestSecretIsMasked(t *testing.T) {
 				if strings.Contains(text, spelled) || strings.Contains(text, `\u0074`) {
 					t.Errorf("%s %s: %s", name, path, text)
 				}
+			}
+			if path == "/spelled" && !strings.Contains(text, "100% %zz ?a=[REDACTED]&b=[REDACTED]&c=[REDACTED]%") {
+				t.Errorf("%s: %s", name, text)
 			}
 			if name == "custom" && path == "/json" && strings.Contains(text, digits) {
 				t.Errorf("%s", text)

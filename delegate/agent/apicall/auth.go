@@ -3,6 +3,7 @@ package apicall
 import (
 	"context"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"html"
@@ -132,6 +133,57 @@ func (c *Credentials) mask() masker {
 
 // masker takes secrets out of what a service returns.
 type masker struct{ childprocess.Scrubber }
+
+// Scrub masks what authorizes a call, also where a text spells some of its characters as percent escapes: which ones, and with which letters,
+// differs from writer to writer.
+func (m masker) Scrub(text string) string {
+	text = m.Scrubber.Scrub(text)
+	plain, at := unescaped(text)
+	if at == nil {
+		return text
+	}
+	var clean strings.Builder
+	from := 0
+	for i := 0; i < len(plain); {
+		n := 0
+		for _, secret := range m.Scrubber { // the longest first
+			if n == 0 && strings.HasPrefix(plain[i:], secret) {
+				n = len(secret)
+			}
+		}
+		if n == 0 {
+			i++
+			continue
+		}
+		clean.WriteString(text[from:at[i]])
+		clean.WriteString(m.Scrubber.Scrub(plain[i : i+n]))
+		i += n
+		from = at[i]
+	}
+	clean.WriteString(text[from:])
+	return clean.String()
+}
+
+// unescaped undoes the percent escapes of a text. at is where each byte, and the end, stands in the text; nil if there is no escape.
+func unescaped(text string) (plain string, at []int) {
+	if !strings.Contains(text, "%") {
+		return text, nil
+	}
+	b := make([]byte, 0, len(text))
+	at = make([]int, 0, len(text)+1)
+	for i := 0; i < len(text); i++ {
+		at = append(at, i)
+		c := text[i]
+		if c == '%' && i+2 < len(text) {
+			if escaped, err := hex.DecodeString(text[i+1 : i+3]); err == nil {
+				c = escaped[0]
+				i += 2
+			}
+		}
+		b = append(b, c)
+	}
+	return string(b), append(at, len(text))
+}
 
 // value masks the texts, names and numbers of a value.
 func (m masker) value(v any) any {
