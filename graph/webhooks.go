@@ -44,8 +44,8 @@ func (r *Runner) Redeliver(ctx context.Context, id string) (history.Delivery, er
 		if d, err = r.delivery(detached(ctx), id); err != nil {
 			return d, err
 		}
-		if n := len(d.Tries); n > before && !d.Tries[n-1].EndedAt.IsZero() {
-			return d, nil
+		if n := len(d.Tries); d.State != history.DeliveryPending || n > before && !d.Tries[n-1].EndedAt.IsZero() {
+			return d, nil // or the attempt that was under way has delivered it
 		}
 		if wait.For(ctx, redeliverLook) != nil || r.ctx.Err() != nil {
 			return d, nil

@@ -368,6 +368,50 @@ func TestWebhookTargetsHangAlone(t *testing.T) {
 	})
 }
 
+// TestWebhookDeliveriesHangAlone: a delivery that gets no answer holds up no other one to the same target, as long as there are places.
+func TestWebhookDeliveriesHangAlone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var got receiver
+		began := time.Now()
+		r := newRunner(t, historymem.New(), graph.Options{Webhooks: map[string]graph.Webhook{"ops": {}}, Deliver: func(ctx context.Context, d history.Delivery) (history.Receipt, error) {
+			if strings.HasPrefix(d.ExecutionID, "hangs") {
+				<-ctx.Done()
+				return history.Receipt{}, ctx.Err()
+			}
+			return got.deliver(ctx, d)
+		}})
+		start := func(id string) {
+			if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: id, Definition: linearEmpty(t), Notify: []string{"ops"}}); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		for i := range 4 {
+			if i > 0 {
+				start(fmt.Sprint("hangs", i))
+			}
+			for j := range 3 {
+				start(fmt.Sprintf("r%d.%d", i, j))
+			}
+			if n, took := len(got.got()), time.Since(began); n != 3*(i+1) || took != 0 {
+				t.Fatalf("with %d that hang, %d are delivered after %v", i, n, took)
+			}
+		}
+		start("hangs4")
+		start("late")
+		time.Sleep(30*time.Second - 1)
+		if n := len(got.got()); n != 12 {
+			t.Errorf("%d are delivered while all places are taken", n)
+		}
+		time.Sleep(2)
+		synctest.Wait()
+		if n := len(got.got()); n != 13 {
+			t.Errorf("%d are delivered after the time-out", n)
+		}
+	})
+}
+
 // TestWebhookOfAnotherProcess: what a process without targets writes, one with them sends, and it knows what the target wants.
 func TestWebhookOfAnotherProcess(t *testing.T) {
 	t.Parallel()
