@@ -59,6 +59,8 @@ func (a *Attempt) late(now time.Time) bool {
 // reaches the executor, even before it has been called.
 func (x *Run) begin(e machine.Effect, w *Work) *Attempt {
 	a := &Attempt{Key: e.Key(), Effect: e, Config: x.m.Config(), StartedHere: x.startedHere}
+	// A subworkflow has these from its parent, also where the parent was loaded again since it began.
+	a.Config.Title, a.Config.Labels, a.Config.Notify = x.exec.Title, x.exec.Labels, x.exec.Notify
 	parent := x.env.Context
 	if x.Owned() {
 		parent = x.env.Lease.Alive(x.process)
