@@ -60,7 +60,14 @@ func (r *Runner) stand(ctx context.Context, x *execution.Run, upToDate bool, s *
 	if s.Status != machine.AwaitingChild {
 		// Something else is waited for that needs somebody. Subworkflows that are just beginning are still part of this.
 		for _, id := range children {
-			if !s.Status.Terminal() && r.startsBelow(id, s) {
+			if s.Status.Terminal() {
+				break
+			}
+			starts, err := r.startsBelow(ctx, id, s)
+			if err != nil {
+				return err
+			}
+			if starts {
 				s.Status = machine.Running
 			}
 		}
@@ -111,19 +118,33 @@ func (r *Runner) standChild(ctx context.Context, id string, first, performing bo
 	return nil
 }
 
-// startsBelow reports whether a subworkflow, or one below it, is about to start another one here.
-func (r *Runner) startsBelow(id string, s *execution.Standing) bool {
+// startsBelow reports whether a subworkflow, or one below it, is about to start another one here. It adds how far they have come to where
+// the run above stands.
+func (r *Runner) startsBelow(ctx context.Context, id string, s *execution.Standing) (starts bool, err error) {
 	c := r.runs.Hold(id)
 	defer r.runs.Drop(c)
-	c.Lock()
-	starts := c.Machine() != nil && c.StartsChild()
-	children := c.AwaitedChildren()
-	c.Unlock()
+	var children []string
+	err = r.reading(ctx, c, func(c *execution.Run, _ *execution.Work) (err error) {
+		if c.Attempts() == 0 { // another process may drive it
+			err = c.Refresh(ctx)
+		}
+		starts = c.Machine() != nil && c.StartsChild()
+		children = c.AwaitedChildren()
+		s.Sum += c.Execution().Seq
+		return err
+	})
+	if err != nil && !errors.Is(err, problem.ExecutionNotFound) && !errors.Is(err, problem.DefinitionNotFound) {
+		return false, err
+	}
 	s.IDs = append(s.IDs, id)
 	for _, child := range children {
-		starts = r.startsBelow(child, s) || starts
+		below, err := r.startsBelow(ctx, child, s)
+		if err != nil {
+			return false, err
+		}
+		starts = starts || below
 	}
-	return starts
+	return starts, nil
 }
 
 // view tells where a run stands. What a subworkflow waits for, the run waits for.
