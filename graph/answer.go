@@ -60,14 +60,7 @@ func (r *Runner) stand(ctx context.Context, x *execution.Run, upToDate bool, s *
 	if s.Status != machine.AwaitingChild {
 		// Something else is waited for that needs somebody. Subworkflows that are just beginning are still part of this.
 		for _, id := range children {
-			if s.Status.Terminal() {
-				break
-			}
-			starts, err := r.startsBelow(ctx, id, s)
-			if err != nil {
-				return err
-			}
-			if starts {
+			if !s.Status.Terminal() && r.startsBelow(ctx, id, s) {
 				s.Status = machine.Running
 			}
 		}
@@ -119,32 +112,24 @@ func (r *Runner) standChild(ctx context.Context, id string, first, performing bo
 }
 
 // startsBelow reports whether a subworkflow, or one below it, is about to start another one here. It adds how far they have come to where
-// the run above stands.
-func (r *Runner) startsBelow(ctx context.Context, id string, s *execution.Standing) (starts bool, err error) {
+// the run above stands. One that cannot be read is as it was: view says why.
+func (r *Runner) startsBelow(ctx context.Context, id string, s *execution.Standing) (starts bool) {
 	c := r.runs.Hold(id)
 	defer r.runs.Drop(c)
 	var children []string
-	err = r.reading(ctx, c, func(c *execution.Run, _ *execution.Work) (err error) {
+	_ = r.reading(ctx, c, func(c *execution.Run, _ *execution.Work) (err error) {
 		if c.Attempts() == 0 { // another process may drive it
 			err = c.Refresh(ctx)
 		}
-		starts = c.Machine() != nil && c.StartsChild()
-		children = c.AwaitedChildren()
+		starts, children = c.Machine() != nil && c.StartsChild(), c.AwaitedChildren()
 		s.Sum += c.Execution().Seq
 		return err
 	})
-	if err != nil && !errors.Is(err, problem.ExecutionNotFound) && !errors.Is(err, problem.DefinitionNotFound) {
-		return false, err
-	}
 	s.IDs = append(s.IDs, id)
 	for _, child := range children {
-		below, err := r.startsBelow(ctx, child, s)
-		if err != nil {
-			return false, err
-		}
-		starts = starts || below
+		starts = r.startsBelow(ctx, child, s) || starts
 	}
-	return starts, nil
+	return starts
 }
 
 // view tells where a run stands. What a subworkflow waits for, the run waits for.
