@@ -104,6 +104,35 @@ func TestCallsWaitInLineForWaitMSAtMost(t *testing.T) {
 	})
 }
 
+// TestStatusWaitsForASubworkflow: what changes in a subworkflow beside another branch that waits for somebody counts as a change of the
+// run, whoever makes it.
+func TestStatusWaitsForASubworkflow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		r, other := newRunner(t, store, graph.Options{}), newRunner(t, store, graph.Options{})
+		child := workflow(t, "child", []string{startNode(), interrupt("i"), interrupt("j"), interrupt("k"), endNode()}, "s i", "i j", "j k", "k e")
+		register(t, r, "urn:child", child)
+		register(t, other, "urn:child", child)
+		parent := workflow(t, "parent", []string{startNode(), fork("f", "all", "g", "v"), signalWait("g", "go"), subworkflow("v", "urn:child"), endNode()},
+			"s f", "f e", "g e", "v e")
+		run := start(t, r, "p", parent, nil)
+		for i, process := range []*graph.Runner{r, other} {
+			go func() {
+				time.Sleep(10 * time.Second)
+				if _, err := process.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "p:sub:v", Payload: object{"ok": true}}); err != nil {
+					t.Error(err)
+				}
+			}()
+			begun := time.Now()
+			run, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: "p", Since: run.Seq, Wait: waitFor(time.Minute)})
+			if took := time.Since(begun); err != nil || took < 10*time.Second || took > 11*time.Second {
+				t.Errorf("process %d: %s after %s, %v", i+1, run.Status, took, err)
+			}
+		}
+	})
+}
+
 // TestStatusWaitsForAChange holds what status waits for: a run that goes on by itself, whoever drives it, and with Since any
 // change, which another process may make.
 func TestStatusWaitsForAChange(t *testing.T) {

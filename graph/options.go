@@ -79,9 +79,9 @@ type Options struct {
 	Drain time.Duration
 	// CloseLimit bounds how long Close waits after that for executors that do not stop when their context ends; 0 means 10 s.
 	CloseLimit time.Duration
-	// Webhooks are the targets that are notified of completed, failed, cancelled and interrupted root runs, by the names under which
-	// StartRequest.Notify has them. What is to be sent is written with the records that bring an event, by every process; those that have
-	// the target, and Deliver, send it: at least once, always under the same event id.
+	// Webhooks are the targets that are notified of completed, failed, cancelled and interrupted root runs, and of what their subworkflows
+	// ask, by the names under which StartRequest.Notify has them. What is to be sent is written with the records that bring an event, by
+	// every process; those that have the target, and Deliver, send it: at least once, always under the same event id.
 	Webhooks map[string]Webhook
 	// Deliver makes one attempt to send a delivery; its context ends with the time for that. An error is one that may pass. Nil leaves
 	// sending to other processes.

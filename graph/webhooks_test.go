@@ -99,7 +99,7 @@ func startNotifying(t testing.TB, r *graph.Runner, id string, names ...string) *
 }
 
 // TestWebhookEvents: targets are notified of what they want of the runs that name them, of all runs if they want that, and of nothing that
-// happens to subworkflows.
+// happens to subworkflows but their questions.
 func TestWebhookEvents(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -149,6 +149,52 @@ func TestWebhookEvents(t *testing.T) {
 		for _, d := range deliveriesOf(t, store, history.DeliveryQuery{}) {
 			if d.State != history.DeliveryDone || len(d.Tries) != 1 || d.Tries[0].Status != 200 {
 				t.Errorf("%+v", d)
+			}
+		}
+	})
+}
+
+// TestWebhookOfASubworkflow: what a subworkflow asks, the targets of the root are notified of, also where the parent was loaded again
+// before the subworkflow began.
+func TestWebhookOfASubworkflow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var got receiver
+		store := historymem.New()
+		options := graph.Options{Deliver: got.deliver, Webhooks: map[string]graph.Webhook{"ops": {}, "all": {All: true, Events: []history.RunEvent{history.RunInterrupted}}}}
+		r := newRunner(t, store, options)
+		child := workflow(t, "child", []string{startNode(), interrupt("j"), endNode()}, "s j", "j e")
+		parent := workflow(t, "parent", []string{startNode(), interrupt("i"), subworkflow("v", "urn:child"), endNode()}, "s i", "i v", "v e")
+		register(t, r, "urn:child", child)
+		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "p", Definition: parent, Title: "named", Notify: []string{"ops"}}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		closeRunner(t, r)
+		r = newRunner(t, store, options)
+		register(t, r, "urn:child", child)
+		for _, id := range []string{"p", "p:sub:v"} {
+			if _, err := r.Resume(t.Context(), graph.ResumeRequest{ExecutionID: id, Payload: object{"ok": true}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Second)
+		want := "p:completed:ops p:interrupted:all p:interrupted:ops p:sub:v:interrupted:all p:sub:v:interrupted:ops"
+		if events := got.events(); events != want {
+			t.Errorf("got\n%s\nwant\n%s", events, want)
+		}
+		for _, p := range got.got() {
+			var body struct {
+				Root string `json:"root_execution_id"`
+				Run  struct {
+					ID      string `json:"execution_id"`
+					Title   string
+					Pending []any
+				}
+			}
+			if err := json.Unmarshal(p.Body, &body); err != nil || body.Run.ID != p.ExecutionID || (body.Root == "p") != (p.ExecutionID == "p:sub:v") ||
+				(len(body.Run.Pending) == 1) != (p.Event == history.RunInterrupted) || body.Run.Title != "named" {
+				t.Errorf("%s, %v", p.Body, err)
 			}
 		}
 	})
@@ -364,6 +410,50 @@ func TestWebhookTargetsHangAlone(t *testing.T) {
 		time.Sleep(time.Second)
 		if n := len(next.got()); n != 10 {
 			t.Errorf("the next process sends %d of 10", n)
+		}
+	})
+}
+
+// TestWebhookDeliveriesHangAlone: a delivery that gets no answer holds up no other one to the same target, as long as there are places.
+func TestWebhookDeliveriesHangAlone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var got receiver
+		began := time.Now()
+		r := newRunner(t, historymem.New(), graph.Options{Webhooks: map[string]graph.Webhook{"ops": {}}, Deliver: func(ctx context.Context, d history.Delivery) (history.Receipt, error) {
+			if strings.HasPrefix(d.ExecutionID, "hangs") {
+				<-ctx.Done()
+				return history.Receipt{}, ctx.Err()
+			}
+			return got.deliver(ctx, d)
+		}})
+		start := func(id string) {
+			if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: id, Definition: linearEmpty(t), Notify: []string{"ops"}}); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		for i := range 4 {
+			if i > 0 {
+				start(fmt.Sprint("hangs", i))
+			}
+			for j := range 3 {
+				start(fmt.Sprintf("r%d.%d", i, j))
+			}
+			if n, took := len(got.got()), time.Since(began); n != 3*(i+1) || took != 0 {
+				t.Fatalf("with %d that hang, %d are delivered after %v", i, n, took)
+			}
+		}
+		start("hangs4")
+		start("late")
+		time.Sleep(30*time.Second - 1)
+		if n := len(got.got()); n != 12 {
+			t.Errorf("%d are delivered while all places are taken", n)
+		}
+		time.Sleep(2)
+		synctest.Wait()
+		if n := len(got.got()); n != 13 {
+			t.Errorf("%d are delivered after the time-out", n)
 		}
 	})
 }

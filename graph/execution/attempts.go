@@ -14,7 +14,10 @@ func (x *Run) begin(e machine.Effect, w *Work) *attempt.Attempt {
 	if x.Owned() {
 		parent = x.env.Lease.Alive(x.process)
 	}
-	a := attempt.New(parent, e, x.m.Config(), x.startedHere)
+	config := x.m.Config()
+	// A subworkflow has these from its parent, also where the parent was loaded again since it began.
+	config.Title, config.Labels, config.Notify = x.exec.Title, x.exec.Labels, x.exec.Notify
+	a := attempt.New(parent, e, config, x.startedHere)
 	if x.attempts == nil {
 		x.attempts = map[string]*attempt.Attempt{}
 	}

@@ -15,22 +15,31 @@ const MaxBody = 256 << 10
 // maxText is how much of an error or a reason is left in a body that would be too long otherwise.
 const maxText = 4 << 10
 
+// heading is what a body says before the run; root is the root run above a subworkflow.
+type heading struct {
+	event history.RunEvent
+	id    string
+	at    time.Time
+	root  string
+}
+
 // body is what targets are sent: the event, and the run as the status of it has it. A body that would be too long leaves out states, then
 // results and what waits hold, then the waits, and says so.
-func body(event history.RunEvent, id string, at time.Time, run *runview.Run, hide history.Redaction) []byte {
-	text := encode(event, id, at, run, hide, false)
+func body(h heading, run *runview.Run, hide history.Redaction) []byte {
+	text := encode(h, run, hide, false)
 	for _, shrink := range []func(*runview.Run){withoutStates, withoutValues, withoutWaits} {
 		if len(text) <= MaxBody {
 			break
 		}
 		shrink(run)
-		text = encode(event, id, at, run, hide, true)
+		text = encode(h, run, hide, true)
 	}
 	return text
 }
 
-func encode(event history.RunEvent, id string, at time.Time, run *runview.Run, hide history.Redaction, truncated bool) []byte {
-	m := jsonvalue.Ordered{{"event", string(event)}, {"event_id", id}, {"created_at", history.FormatTimestamp(at)}}
+func encode(h heading, run *runview.Run, hide history.Redaction, truncated bool) []byte {
+	m := jsonvalue.Ordered{{"event", string(h.event)}, {"event_id", h.id}, {"created_at", history.FormatTimestamp(h.at)}}
+	m.Text("root_execution_id", h.root)
 	if truncated {
 		m.Put("truncated", true)
 	}

@@ -27,15 +27,12 @@ func (b *Box) Stored(ds []history.Delivery) {
 	}
 }
 
-// Deliveries returns what targets are notified of by a batch after which a run stands as after says, nil if nothing is: only of root runs
-// is anybody notified. A target that is not known here gets every event: the process that has it knows which it wants. view is asked
-// where the run stands, if it is needed.
+// Deliveries returns what targets are notified of by a batch after which a run stands as after says, nil if nothing is. Of subworkflows,
+// which have the targets of their root, it is their questions alone: the root waits for the answer, and nothing else says so. A target that
+// is not known here gets every event: the process that has it knows which it wants. view is asked where the run stands, if it is needed.
 func (b *Box) Deliveries(before history.Phase, after *history.Execution, records []history.Record, view func() *runview.Run) []history.Delivery {
-	if after.Parent != "" || len(history.Ancestors(after.ID)) > 0 {
-		return nil
-	}
-	event := eventOf(before, after.Phase, records)
-	if event == "" {
+	event, root := eventOf(before, after.Phase, records), rootOf(after)
+	if event == "" || root != "" && event != history.RunInterrupted {
 		return nil
 	}
 	var out []history.Delivery
@@ -50,12 +47,20 @@ func (b *Box) Deliveries(before history.Phase, after *history.Execution, records
 	}
 	// Stores round times that are due up: one with a part of a millisecond would not be due at once.
 	at, id := b.Now().Truncate(time.Millisecond), newID("evt_")
-	body := body(event, id, at, view(), b.Redaction)
+	body := body(heading{event, id, at, root}, view(), b.Redaction)
 	for i := range out {
 		d := &out[i]
 		d.EventID, d.Body, d.CreatedAt, d.Due = id, body, at, at
 	}
 	return out
+}
+
+// rootOf returns the id of the root run above a subworkflow, "" for a root run.
+func rootOf(run *history.Execution) string {
+	if above := history.Ancestors(run.ID); len(above) > 0 {
+		return above[len(above)-1]
+	}
+	return run.Parent
 }
 
 func newID(prefix string) string { return prefix + strings.ToLower(rand.Text()) }

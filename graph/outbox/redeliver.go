@@ -29,8 +29,8 @@ func (b *Box) Redeliver(ctx context.Context, store history.Store, id string) (hi
 		if d, err = find(context.WithoutCancel(ctx), store, id); err != nil {
 			return d, err
 		}
-		if n := len(d.Tries); n > before && !d.Tries[n-1].EndedAt.IsZero() {
-			return d, nil
+		if n := len(d.Tries); d.State != history.DeliveryPending || n > before && !d.Tries[n-1].EndedAt.IsZero() {
+			return d, nil // or the attempt that was under way has delivered it
 		}
 		if wait.For(ctx, redeliverLook) != nil || b.Sender.Context.Err() != nil {
 			return d, nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 const (
 	// lookInterval is how often the store is asked what is due. What this process has written is sent at once.
 	lookInterval = time.Second
-	// atOnce is how many attempts to one target are under way at the same time, and batch how many are looked for together.
+	// atOnce is how many attempts to one target are under way at the same time, and batch how many deliveries are looked for together.
 	atOnce = 4
 	batch  = 64
 	// grace is how much longer than an attempt may take it keeps other processes away, so that its outcome can be recorded.
@@ -47,7 +48,7 @@ type Sender struct {
 	wakes map[string]chan struct{}
 
 	mu sync.Mutex
-	// fresh are the targets of the deliveries that this process has written and not yet looked for, by id.
+	// fresh are the targets of the deliveries that this process has written and not yet tried, by id; "" while one is being sent.
 	fresh map[string]string
 	idle  chan struct{} // closed when fresh is empty, nil unless somebody waits
 }
@@ -57,6 +58,8 @@ func (s *Sender) Begin() {
 	s.wakes, s.fresh = map[string]chan struct{}{}, map[string]string{}
 	for name := range s.Targets {
 		s.wakes[name] = make(chan struct{}, 1)
+	}
+	for name := range s.Targets { // not before the map is whole: they read it
 		s.Go(func() { s.serve(name) })
 	}
 }
@@ -96,7 +99,7 @@ func (s *Sender) Drain(limit time.Duration) (left int) {
 	return len(s.fresh)
 }
 
-// freshOf returns what this process has written for a target and not yet looked for.
+// freshOf returns what this process has written for a target and is not yet sending.
 func (s *Sender) freshOf(target string) (ids []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,6 +111,16 @@ func (s *Sender) freshOf(target string) (ids []string) {
 	return ids
 }
 
+// sending notes that a delivery is being sent.
+func (s *Sender) sending(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.fresh[id]; ok {
+		s.fresh[id] = ""
+	}
+}
+
+// tried notes that deliveries need no first attempt of this process any more.
 func (s *Sender) tried(ids ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,11 +133,12 @@ func (s *Sender) tried(ids ...string) {
 	}
 }
 
-// serve sends to one target until the context ends.
+// serve sends to one target until the context ends. An attempt that hangs keeps one of the places, and the others go on.
 func (s *Sender) serve(target string) {
+	places := make(chan struct{}, atOnce)
 	failed := false
 	for {
-		more, err := s.round(target)
+		more, err := s.look(target, places)
 		if err != nil && !failed && s.Context.Err() == nil {
 			s.Log.Warn("webhooks not looked for", "target", target, "error", err)
 		}
@@ -141,61 +155,79 @@ func (s *Sender) serve(target string) {
 	}
 }
 
-// round sends what is due, and reports whether there may be more of it.
-func (s *Sender) round(target string) (more bool, err error) {
+// look begins an attempt of all that is due, each as soon as it has a place, and reports whether there may be more of it.
+func (s *Sender) look(target string, places chan struct{}) (more bool, err error) {
 	fresh := s.freshOf(target)
 	due, err := s.Store.DueDeliveries(s.Context, target, s.Now(), batch)
 	if err != nil {
 		return false, err
 	}
-	places := make(chan struct{}, atOnce)
-	var sending sync.WaitGroup
-	for _, d := range due {
-		places <- struct{}{}
-		sending.Go(func() {
+	if more = len(due) == batch; !more {
+		s.tried(missing(fresh, due)...) // those are another process's
+	}
+	for i := range due {
+		select {
+		case places <- struct{}{}:
+		case <-s.Context.Done():
+			return false, nil
+		}
+		d, claimed, err := s.claim(&due[i])
+		if err != nil {
+			<-places
+			return false, err
+		}
+		if !claimed { // another process was faster
+			<-places
+			s.tried(due[i].ID)
+			continue
+		}
+		s.sending(d.ID)
+		s.Go(func() {
 			defer func() { <-places }()
 			if err := s.attempt(&d); err != nil && s.Context.Err() == nil {
 				s.Log.Warn("webhook attempt not recorded", attrs(&d, "error", err)...)
 			}
+			s.tried(d.ID)
 		})
 	}
-	sending.Wait()
-	if more = len(due) == batch; !more {
-		s.tried(fresh...) // those that were not found are another process's
-	}
 	return more, nil
+}
+
+// missing returns those ids that are of none of some deliveries.
+func missing(ids []string, ds []history.Delivery) []string {
+	return slices.DeleteFunc(ids, func(id string) bool {
+		return slices.ContainsFunc(ds, func(d history.Delivery) bool { return d.ID == id })
+	})
 }
 
 func attrs(d *history.Delivery, more ...any) []any {
 	return append([]any{"target", d.Target, "event", string(d.Event), "execution_id", d.ExecutionID, "delivery", d.ID, "attempt", d.Attempts}, more...)
 }
 
-// attempt makes one attempt: its intent is stored first, its outcome afterwards.
-func (s *Sender) attempt(found *history.Delivery) error {
-	if s.Context.Err() != nil {
-		return nil
-	}
-	target := s.Targets[found.Target]
-	limit := cmp.Or(target.Timeout, DefaultTimeout)
-	d, claimed, err := s.Store.ClaimDelivery(s.Context, history.DeliveryClaim{
-		DeliveryID: found.ID, Attempt: found.Attempts + 1, Process: s.Process, TTL: limit + grace, At: s.Now(),
+// claim begins an attempt, unless another process has.
+func (s *Sender) claim(found *history.Delivery) (d history.Delivery, claimed bool, err error) {
+	return s.Store.ClaimDelivery(s.Context, history.DeliveryClaim{
+		DeliveryID: found.ID, Attempt: found.Attempts + 1, Process: s.Process, TTL: s.limit(found.Target) + grace, At: s.Now(),
 	})
-	if err != nil {
-		return err
-	}
-	if !claimed { // another process was faster
-		return nil
-	}
+}
+
+func (s *Sender) limit(target string) time.Duration {
+	return cmp.Or(s.Targets[target].Timeout, DefaultTimeout)
+}
+
+// attempt makes the attempt that a claim has stored, and stores its outcome.
+func (s *Sender) attempt(d *history.Delivery) error {
+	target := s.Targets[d.Target]
 	end := history.Settlement{DeliveryID: d.ID, Attempt: d.Attempts}
 	if target.wants(d.Event) {
-		end.Receipt = s.send(d, limit)
-		end.State, end.Due, end.Step = next(&d, end.Receipt, s.Now())
+		end.Receipt = s.send(*d, s.limit(d.Target))
+		end.State, end.Due, end.Step = next(d, end.Receipt, s.Now())
 	} else {
 		end.Receipt = history.Receipt{Outcome: history.SendRefused, Error: fmt.Sprintf("the target wants no %s", d.Event)}
 		end.State, end.Due, end.Step = history.DeliveryUnwanted, s.Now(), d.Step
 	}
 	end.At = s.Now()
-	s.log(&d, &end)
+	s.log(d, &end)
 	return s.settle(end)
 }
 

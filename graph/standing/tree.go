@@ -39,7 +39,7 @@ func (t *Tree) Look(ctx context.Context, x *execution.Run, upToDate bool, s *Sta
 	if s.Status != machine.AwaitingChild {
 		// Something else is waited for that needs somebody. Subworkflows that are just beginning are still part of this.
 		for _, id := range children {
-			if !s.Status.Terminal() && t.startsBelow(id, s) {
+			if !s.Status.Terminal() && t.startsBelow(ctx, id, s) {
 				s.Status = machine.Running
 			}
 		}
@@ -84,17 +84,23 @@ func (t *Tree) addChild(ctx context.Context, id string, first, performing bool, 
 	return nil
 }
 
-// startsBelow reports whether a subworkflow, or one below it, is about to start another one here.
-func (t *Tree) startsBelow(id string, s *Standing) bool {
+// startsBelow reports whether a subworkflow, or one below it, is about to start another one here. It adds how far they have come to where
+// the run above stands. One that cannot be read is as it was: View says why.
+func (t *Tree) startsBelow(ctx context.Context, id string, s *Standing) (starts bool) {
 	c := t.Runs.Hold(id)
 	defer t.Runs.Drop(c)
-	c.Lock()
-	starts := c.Machine() != nil && c.StartsChild()
-	children := c.AwaitedChildren()
-	c.Unlock()
+	var children []string
+	_ = t.Read(ctx, c, func(c *execution.Run, _ *execution.Work) (err error) {
+		if c.Attempts() == 0 { // another process may drive it
+			err = c.Refresh(ctx)
+		}
+		starts, children = c.Machine() != nil && c.StartsChild(), c.AwaitedChildren()
+		s.Sum += c.Execution().Seq
+		return err
+	})
 	s.IDs = append(s.IDs, id)
 	for _, child := range children {
-		starts = t.startsBelow(child, s) || starts
+		starts = t.startsBelow(ctx, child, s) || starts
 	}
 	return starts
 }

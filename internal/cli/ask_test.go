@@ -64,6 +64,18 @@ func TestAskUntilTheAnswerDoes(t *testing.T) {
 	}
 }
 
+// TestPromptText: the lines of a question stay apart.
+func TestPromptText(t *testing.T) {
+	t.Parallel()
+	for prompt, want := range map[string]string{
+		" Which  one?\n\n1. red\r\n\t2. blue\n": "Which one?\n    1. red\n    2. blue", "well?": "well?", "": "", "\n": "",
+	} {
+		if got := promptText(prompt); got != want {
+			t.Errorf("%q: got %q, want %q", prompt, got, want)
+		}
+	}
+}
+
 func TestAskForASignal(t *testing.T) {
 	t.Parallel()
 	// In a bubble, the timer behind the signal passes at once.

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,6 +20,7 @@ type historyOptions struct {
 	json, reveal, follow bool
 	activities, full     bool
 	noSteps              bool
+	node                 string
 }
 
 // followInterval is how often --follow looks for new records; another process may be the one that writes them.
@@ -36,13 +38,14 @@ model counted, and the error. --activities prints these alone. Values of members
 state it shows what has changed, of a request the beginning of what is sent; --full shows all of both, and --json too.
 
 An executor that keeps a journal records the steps of an attempt: each stands under its attempt, with the time from the request
-to the step. --no-steps leaves them out, here and among the records.
+to the step. --no-steps leaves them out, here and among the records. --node prints the records and attempts of one node alone.
 
 TOOK is the time from the recorded request to the recorded outcome. An attempt that another process performed again after
 its process died has one request, so TOOK includes the time in which nobody performed it, as well as a host's own delay.`,
 		Example: `  workflows-engine history order-17
   workflows-engine history order-17 --activities
   workflows-engine history order-17 --no-steps
+  workflows-engine history order-17 --node refund
   workflows-engine history order-17 --from 12 --limit 1 --full
   workflows-engine history order-17 --json --reveal > run.jsonl
   workflows-engine history order-17 --from 120 --follow`,
@@ -55,6 +58,7 @@ its process died has one request, so TOOK includes the time in which nobody perf
 	set.Int64Var(&o.limit, "limit", 0, "how many records (default all)")
 	set.BoolVarP(&o.activities, "activities", "a", false, "print only the attempts of activities and delegates")
 	set.BoolVar(&o.noSteps, "no-steps", false, "leave out the steps that executors have recorded of attempts")
+	set.StringVar(&o.node, "node", "", "only the records and attempts of this `node`")
 	set.BoolVar(&o.full, "full", false, "cut nothing in DETAIL: whole states and requests")
 	set.BoolVar(&o.json, "json", false, "print one JSON object a line")
 	set.BoolVar(&o.reveal, "reveal", false, "show masked values")
@@ -107,16 +111,12 @@ func (a *app) history(ctx context.Context, id string, o historyOptions) error {
 						ended[r.Seq] = t
 					}
 				}
-				shown := records
-				if o.noSteps {
-					shown = withoutSteps(records)
-				}
 				switch {
 				case o.activities:
 				case o.json:
-					err = writeRecordLines(a.stdout, id, shown, ended)
+					err = writeRecordLines(a.stdout, id, o.shown(records), ended)
 				default:
-					table = append(table, recordRows(shown, ended, states, o.width())...)
+					table = append(table, o.rows(records, ended, states)...)
 				}
 				if err != nil {
 					return err
@@ -140,9 +140,36 @@ func (a *app) history(ctx context.Context, id string, o historyOptions) error {
 					continue
 				}
 			}
-			return a.writeAttempts(id, tally.from(first), o)
+			return a.writeAttempts(id, slices.DeleteFunc(tally.from(first), func(t *attempt) bool { return o.node != "" && t.node != o.node }), o)
 		}
 	})
+}
+
+// shows reports whether a record is printed.
+func (o historyOptions) shows(r *history.Record) bool {
+	return (o.node == "" || r.Payload.NodeID == o.node) && (!o.noSteps || r.Payload.AgentStep == nil)
+}
+
+// shown returns the records that are printed.
+func (o historyOptions) shown(records []history.Record) (shown []history.Record) {
+	for i := range records {
+		if o.shows(&records[i]) {
+			shown = append(shown, records[i])
+		}
+	}
+	return shown
+}
+
+// rows returns the rows of the records that are printed. A state says what it changes of the one before it, printed or not.
+func (o historyOptions) rows(records []history.Record, ended map[int64]*attempt, states *stateTrail) (rows [][]string) {
+	for i := range records {
+		if o.shows(&records[i]) {
+			rows = append(rows, recordRows(records[i:i+1], ended, states, o.width())...)
+		} else {
+			states.apply(&records[i])
+		}
+	}
+	return rows
 }
 
 // recordPage is how many records are read at once: each may have megabytes.

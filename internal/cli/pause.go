@@ -147,7 +147,7 @@ func (a *app) describeInterrupt(p *graph.Pending) {
 	if prompt == "" {
 		prompt = p.PromptRef
 	}
-	fmt.Fprintf(a.stderr, "  %s asks: %s\n", plainCell(p.NodeID), strings.Join(strings.Fields(prompt), " "))
+	fmt.Fprintf(a.stderr, "  %s asks: %s\n", plainCell(p.NodeID), promptText(prompt))
 	if calls := agentview.Approval(p.Show); calls != nil {
 		writeCalls(a.stderr, calls, "    ")
 		return
@@ -159,6 +159,17 @@ func (a *app) describeInterrupt(p *graph.Pending) {
 		// Standard error has nowhere to report a failed write to.
 		_ = writeTable(a.stderr, rows)
 	}
+}
+
+// promptText is a question as it is shown: the lines after the first are indented, so that they are not taken for others' output.
+func promptText(prompt string) string {
+	var lines []string
+	for line := range strings.Lines(prompt) {
+		if line = strings.Join(strings.Fields(line), " "); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n    ")
 }
 
 // continuation returns the line of the command that ends one wait, with an example where an answer is needed.

@@ -178,14 +178,3 @@ func stepRows(t *attempt) [][]string {
 	}
 	return rows
 }
-
-// withoutSteps returns the records that are no steps of attempts.
-func withoutSteps(records []history.Record) []history.Record {
-	var kept []history.Record
-	for _, r := range records {
-		if r.Payload.AgentStep == nil {
-			kept = append(kept, r)
-		}
-	}
-	return kept
-}

@@ -65,7 +65,7 @@ func TestStepsAreShown(t *testing.T) {
 		records []history.Record
 		width   int
 		steps   bool
-	}{{all, detailWidth, true}, {withoutSteps(all), detailWidth, false}, {all, wholeWidth, true}} {
+	}{{all, detailWidth, true}, {historyOptions{noSteps: true}.shown(all), detailWidth, false}, {all, wholeWidth, true}} {
 		if err := writeTable(&out, append(recordHeading(), recordRows(c.records, ended, &stateTrail{}, c.width)...)); err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -112,7 +113,7 @@ func (r *reader) target(o *jsonobject.Object) (t Target) {
 	}
 	address := o.Require("url")
 	t.URL = strings.TrimSpace(address.Text())
-	if u, err := url.Parse(t.URL); t.URL != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "") {
+	if u, err := url.Parse(t.URL); t.URL != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "" || !isPort(u.Port())) {
 		address.Fail("format", "url is not an absolute http or https address without a user").Hint = "Write it as in https://app.example/hooks."
 	}
 	secret, previous := o.Get("secretRef"), o.Get("previousSecretRef")
@@ -130,8 +131,13 @@ func (r *reader) target(o *jsonobject.Object) (t Target) {
 	}
 	if headers := o.Get("headers"); headers.Map() != nil {
 		t.Headers = map[string]string{}
+		first := map[string]string{}
 		for name, v := range headers.Members() {
 			t.Headers[name] = r.header(name, v)
+			if other, ok := first[http.CanonicalHeaderKey(name)]; ok {
+				v.AtName().Fail("uniqueItems", "%s and %s are the same header", other, name)
+			}
+			first[http.CanonicalHeaderKey(name)] = name
 		}
 	}
 	t.All = o.Get("all").Bool()
@@ -202,6 +208,12 @@ func reserved(name string) bool {
 		return true
 	}
 	return strings.HasPrefix(name, "X-Workflows-") || strings.HasPrefix(name, "Webhook-")
+}
+
+// isPort reports whether a text may be the port of an address; "" stands for the scheme's.
+func isPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return text == "" || err == nil && n > 0
 }
 
 // isToken reports whether a text may be the name of a header (RFC 9110, 5.6.2).

@@ -87,7 +87,9 @@ func (s *Sender) Deliver(ctx context.Context, d history.Delivery) (history.Recei
 		return history.Receipt{}, s.plainly(err)
 	}
 	defer res.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, maxAnswer)) // what breaks off there has been answered
+	if res.StatusCode != http.StatusSwitchingProtocols { // there the body is the connection itself: it does not end, nor does the context end it
+		_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, maxAnswer)) // what breaks off there has been answered
+	}
 	r := history.Receipt{Status: res.StatusCode, Outcome: outcomeOf(res.StatusCode)}
 	switch r.Outcome {
 	case history.Sent:

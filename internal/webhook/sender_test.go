@@ -227,6 +227,24 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
+// TestSwitchingProtocols: an answer that makes another protocol of the connection, and then says nothing, is refused at once.
+func TestSwitchingProtocols(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(w http.ResponseWriter, r *http.Request) {
+		c, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		fmt.Fprint(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: talk\r\n\r\n")
+		t.Cleanup(func() { _ = c.Close() })
+	})
+	w := sender(t, fmt.Sprintf(`{"targets":{"ops":{"url":%q}},"privateNetworks":["127.0.0.1"]}`, s.URL))
+	if r, err := w.Deliver(t.Context(), delivery); err != nil || r.Outcome != history.SendRefused || r.Status != 101 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 // TestUnreachable: errors say what failed, and nothing of the address but its host; special addresses are not dialled unless the list has
 // their network.
 func TestUnreachable(t *testing.T) {
