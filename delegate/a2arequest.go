@@ -14,6 +14,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/httpbody"
 )
 
 // maxQuotedBody is how many characters of an error answer go into the failure's text.
@@ -50,7 +51,7 @@ func (c *A2AConfig) exchange(ctx context.Context, x exchange) ([]byte, error) {
 		return nil, err
 	}
 	defer response.Body.Close()
-	answer, err := readAtMost(response.Body, c.MaxAnswerBytes)
+	answer, err := readAtMost(httpbody.Of(response), c.MaxAnswerBytes)
 	if status := response.StatusCode; status < 200 || status > 299 {
 		return nil, refused(response, answer, x.key)
 	}

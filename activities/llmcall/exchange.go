@@ -11,6 +11,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/workflows-engine/workflows-engine/internal/httpbody"
 )
 
 // maxRefusalBytes bounds what is read of an error answer's body.
@@ -50,7 +52,7 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		defer resp.Body.Close()
 		// The status says enough where the body cannot be read.
-		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusalBytes))
+		body, _ := io.ReadAll(io.LimitReader(httpbody.Of(resp), maxRefusalBytes))
 		return nil, &statusError{status: resp.StatusCode, header: resp.Header, body: string(body)}
 	}
 	if resp.ContentLength > x.limit {

@@ -16,6 +16,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/outbox"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/dialguard"
+	"github.com/workflows-engine/workflows-engine/internal/httpbody"
 )
 
 // The headers of a delivery besides the user's.
@@ -87,9 +88,7 @@ func (s *Sender) Deliver(ctx context.Context, d history.Delivery) (history.Recei
 		return history.Receipt{}, s.plainly(err)
 	}
 	defer res.Body.Close()
-	if res.StatusCode != http.StatusSwitchingProtocols { // there the body is the connection itself: it does not end, nor does the context end it
-		_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, maxAnswer)) // what breaks off there has been answered
-	}
+	_, _ = io.Copy(io.Discard, io.LimitReader(httpbody.Of(res), maxAnswer)) // what breaks off there has been answered
 	r := history.Receipt{Status: res.StatusCode, Outcome: outcomeOf(res.StatusCode)}
 	switch r.Outcome {
 	case history.Sent:

@@ -20,6 +20,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/dialguard"
+	"github.com/workflows-engine/workflows-engine/internal/httpbody"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
@@ -156,7 +157,7 @@ func (a *APIs) send(parent context.Context, s *service, c *call, mask masker) (a
 	}
 	defer res.Body.Close()
 	report.Status = res.StatusCode
-	read, err := io.ReadAll(io.LimitReader(res.Body, int64(s.MaxResponseBytes)+1))
+	read, err := io.ReadAll(io.LimitReader(httpbody.Of(res), int64(s.MaxResponseBytes)+1))
 	report.BytesIn = int64(len(read))
 	switch {
 	case len(read) > s.MaxResponseBytes:
