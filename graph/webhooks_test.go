@@ -450,7 +450,7 @@ func TestWebhookDeliveriesHangAlone(t *testing.T) {
 		if n := len(got.got()); n != 12 {
 			t.Errorf("%d are delivered while all places are taken", n)
 		}
-		time.Sleep(2)
+		time.Sleep(2 * time.Nanosecond)
 		synctest.Wait()
 		if n := len(got.got()); n != 13 {
 			t.Errorf("%d are delivered after the time-out", n)
