@@ -61,10 +61,13 @@ const raceSample = 4
 
 // vectorStride is the distance between the points of a vector's workflow that the short form tries. It shares no divisor
 // with the number of ways to fail, so that every way is tried.
-const vectorStride = 7
+const (
+	vectorStride  = 7
+	exampleStride = 3 // that between the points of an example
+)
 
-// TestCrashAtEveryOperation is the enumeration in memory: every point of the examples and a sample of the points of the
-// vectors' workflows. `make soak` tries them all.
+// TestCrashAtEveryOperation is the enumeration in memory: a sample of the points of each workflow, a larger one of the examples. `make soak`
+// tries them all.
 func TestCrashAtEveryOperation(t *testing.T) {
 	t.Parallel()
 	cases := crashCases(t)
@@ -82,10 +85,12 @@ func TestCrashAtEveryOperation(t *testing.T) {
 						newStore := func() history.Store { return historymem.New() }
 						stride := func(points int) float64 {
 							switch {
-							case soak.On() || c.example && !soak.UnderRace:
+							case soak.On():
 								return 1
 							case soak.UnderRace:
 								return spread(points, raceSample)
+							case c.example:
+								return exampleStride
 							}
 							return vectorStride
 						}
@@ -134,7 +139,7 @@ func TestTally(t *testing.T) {
 // TestCrashOnSQLite tries a sample of the points over real files, and a larger one in `make soak`.
 func TestCrashOnSQLite(t *testing.T) {
 	t.Parallel()
-	limit := soak.Size(6, raceSample, 100)
+	limit := soak.Size(4, 2, 100)
 	var points tally
 	t.Run("files", func(t *testing.T) {
 		for _, c := range crashCases(t) {

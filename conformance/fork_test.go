@@ -17,9 +17,8 @@ import (
 const forkSource = "source"
 
 // TestForkAtEveryRecord runs every workflow undisturbed, then forks that run at each of its records and drives the fork to
-// its end. The fork ends alike, with the same commands, and the source does not change. The short form forks the runs of the
-// vectors' workflows at a sample of their records, and under the race detector those of the examples too; `make soak` forks
-// all at every record.
+// its end. The fork ends alike, with the same commands, and the source does not change. The short form takes a sample of the
+// records; `make soak` forks at every one.
 func TestForkAtEveryRecord(t *testing.T) {
 	t.Parallel()
 	var points tally
@@ -41,8 +40,11 @@ func TestForkAtEveryRecord(t *testing.T) {
 						if len(records) == 0 {
 							return
 						}
-						step := 1
-						if !soak.On() && (soak.UnderRace || !c.example && c.team == nil) {
+						step := 3
+						switch {
+						case soak.On():
+							step = 1
+						case soak.UnderRace || !c.example && c.team == nil:
 							step = max(1, len(records)/raceSample)
 						}
 						for seq := 1; seq <= len(records); seq += step {

@@ -17,7 +17,7 @@ import (
 // outstanding effects and the same end; so has the replay of every prefix, from which the rest of a batch follows again.
 func TestRandomSchedules(t *testing.T) {
 	t.Parallel()
-	schedules := soak.Setting("SOAK_SCHEDULES", soak.Size(2000, 300, 100_000))
+	schedules := soak.Setting("SOAK_SCHEDULES", soak.Size(1000, 150, 100_000))
 	offset := uint64(soak.Setting("SOAK_SEED", 0))
 	ends, kinds := map[string]int{}, map[string]int{}
 	for n := range schedules {
@@ -29,12 +29,12 @@ func TestRandomSchedules(t *testing.T) {
 	}
 	t.Logf("%d schedules: %v, %v", schedules, ends, kinds)
 	for _, kind := range []string{"shrunk", "summary", "dropped", "compact", "fetched"} {
-		if kinds[kind] == 0 && schedules >= 2000 {
+		if kinds[kind] == 0 && schedules >= 1000 {
 			t.Errorf("no schedule has had %s", kind)
 		}
 	}
 	for _, stop := range []string{"answer", "turns", "tool_calls", "tokens", "time", "loop", "person", "hook", "error"} {
-		if ends[stop] == 0 && schedules >= 2000 {
+		if ends[stop] == 0 && schedules >= 1000 {
 			t.Errorf("no schedule has ended by %s", stop)
 		}
 	}

@@ -38,7 +38,7 @@ const simQueued = 10_000
 // TestSimulation tries a sample of schedules, in `make soak` a hundred times as many.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
-	schedules := soak.Setting("SOAK_SCHEDULES", soak.Size(20_000, 2_000, 2_000_000))
+	schedules := soak.Setting("SOAK_SCHEDULES", soak.Size(15_000, 2_000, 2_000_000))
 	each := soak.Size(simPerWorkflow, 12, simPerWorkflow) // a small sample goes through more workflows
 	workflows := uint64(schedules / each)
 	offset := uint64(soak.Setting("SOAK_SEED", 0))
