@@ -185,7 +185,8 @@ func newWebhooksRetry(a *app) *cobra.Command {
 		Use:   "retry DELIVERY",
 		Short: "Send a delivery again",
 		Long: `Send a delivery again, from its first step on, with the same event id. Where this process has the target (--webhooks), it is sent at
-once, and the command says what came of it, for up to 10 seconds; otherwise a server or a worker that has the target sends it.`,
+once, and the command says what came of it, for up to 10 seconds; otherwise a server or a worker that has the target sends it. The exit
+status is 1 if the target refuses it for good again.`,
 		Example: "  workflows-engine webhooks retry dlv_3x7q… --webhooks webhooks.json",
 		Args:    exactly("DELIVERY"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.retryWebhook(cmd.Context(), args[0], asJSON) },
@@ -206,10 +207,9 @@ func (a *app) retryWebhook(ctx context.Context, id string, asJSON bool) error {
 		if err != nil {
 			return err
 		}
-		if asJSON {
-			return writeLine(a.stdout, deliveryJSON(&d))
-		}
 		switch {
+		case asJSON:
+			err = writeLine(a.stdout, deliveryJSON(&d))
 		case d.State == history.DeliveryDone:
 			fmt.Fprintf(a.human, "%s: delivered to %s\n", d.ID, d.Target)
 		case s.config.Webhooks == nil || !has(s.config.Webhooks.Targets, d.Target):
@@ -217,7 +217,10 @@ func (a *app) retryWebhook(ctx context.Context, id string, asJSON bool) error {
 		default:
 			fmt.Fprintf(a.human, "%s: %s: %s\n", d.ID, a.stateText(&d), dash(lastAttempt(&d)))
 		}
-		return nil
+		if err == nil && d.State == history.DeliveryDead {
+			err = silent{exitFailed}
+		}
+		return err
 	})
 }
 
