@@ -247,7 +247,7 @@ func (d *drive) ended(ctx context.Context, run *graph.Run) error {
 	}
 	d.app.summarize(run)
 	if run.Status == machine.Failed && d.session.config.Store != config.Memory {
-		how, flags := "try again from before the failure, with --state or --definition if something is to be corrected, by", []string(nil)
+		how, flags := "correct the cause, and try again from before the failure (with --state or --definition, if that is where it lies) by", []string(nil)
 		if flag := limitFlags[problem.Code(run.ErrorCode)]; flag != "" {
 			how, flags = "continue from before the limit, with a higher one for N, by", []string{flag, "N"}
 		}
