@@ -20,6 +20,9 @@ const (
 	DefaultMaxPromptBytes = 2 << 20
 )
 
+// completions is what the client puts behind the base address.
+const completions = "/chat/completions"
+
 // Config configures an Executor. It needs either APIKey or NoAuth; everything else has a default.
 type Config struct {
 	// BaseURL is the absolute http or https address above /chat/completions; "" means DefaultBaseURL. White space around
@@ -104,6 +107,10 @@ func baseURL(text string) (string, error) {
 		return "", problem.New(problem.LLMConfigInvalid,
 			"the baseUrl %q is not an absolute http or https address without user and query", u.Redacted()).
 			WithHint("write the address above /chat/completions, such as %s", DefaultBaseURL)
+	}
+	if strings.HasSuffix(base, completions) {
+		return "", problem.New(problem.LLMConfigInvalid, "the baseUrl %q ends with %s, which is put behind it", base, completions).
+			WithHint("leave the end out: write %s", strings.TrimSuffix(base, completions))
 	}
 	return base, nil
 }

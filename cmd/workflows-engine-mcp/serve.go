@@ -134,7 +134,12 @@ func serve(ctx context.Context, c *settings, open door, notes notices, stderr io
 // agentsOf are the agents that are configured, nil without.
 func agentsOf(c *settings) (agents []mcpserver.Agent) {
 	for _, name := range c.AgentNames() {
-		agents = append(agents, mcpserver.Agent{Name: name, Description: c.Agents.Agents[name].Description})
+		configured := c.Agents.Agents[name]
+		listed := mcpserver.Agent{Name: name, Description: configured.Description}
+		if configured.Output != nil {
+			listed.Output = configured.Output.Schema
+		}
+		agents = append(agents, listed)
 	}
 	return agents
 }

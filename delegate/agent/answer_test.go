@@ -68,6 +68,9 @@ func TestAnAnswerOfNoUseIsRefused(t *testing.T) {
 			if !ok || e.Code != problem.InvalidResumePayload || !strings.Contains(strings.ToLower(e.Message), strings.ToLower(want)) || e.At.NodeID == "" || e.Hint == "" {
 				t.Errorf("%v: %+v, want %q", answer, err, want)
 			}
+			if form := `{"calls":{"t1.c1":{"decision":"approve"},…}}`; ok && want != "additional properties" && !strings.Contains(e.Hint, form) {
+				t.Errorf("%v: the hint %q does not show %s", answer, e.Hint, form)
+			}
 		}
 		run = enginetest.Must(bare.Status(t.Context(), graph.StatusRequest{ExecutionID: "r"}))
 		if got := len(stepsOf(t, store)); got != records || run.Pending[0].ID != id {

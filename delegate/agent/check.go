@@ -8,6 +8,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
+	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
 // manyTools is how many tools an agent may have without a warning: more than providers of models like to be sent.
@@ -44,7 +45,7 @@ func (a *Agents) Check(ctx context.Context, name string) (tools []Tool, warnings
 	for i, g := range config.Gates {
 		for _, pattern := range g.Tools {
 			if !slices.ContainsFunc(tools, func(t Tool) bool { ok, _ := path.Match(pattern, t.Name); return ok }) {
-				warnings = append(warnings, fmt.Sprintf("gates[%d]: the pattern %q matches no tool: the rule does not hold for what it is meant for", i, pattern))
+				warnings = append(warnings, fmt.Sprintf("gates[%d]: the pattern %q matches no tool: the rule does not hold for what it is meant for%s", i, pattern, meantTool(pattern, tools)))
 			}
 		}
 	}
@@ -52,4 +53,19 @@ func (a *Agents) Check(ctx context.Context, name string) (tools []Tool, warnings
 		warnings = append(warnings, fmt.Sprintf("there are %d tools: many providers take at most %d; allow fewer", len(tools), manyTools))
 	}
 	return tools, warnings, nil
+}
+
+// meantTool says which tool a pattern that matches none probably means: one of a similar name, or of this name at a server.
+func meantTool(pattern string, tools []Tool) string {
+	var names []string
+	for _, t := range tools {
+		if ok, _ := path.Match("*__"+pattern, t.Name); ok {
+			return fmt.Sprintf("; did you mean %q?", t.Name)
+		}
+		names = append(names, t.Name)
+	}
+	if near := suggest.DidYouMean(pattern, names); near != "" {
+		return "; " + near
+	}
+	return ""
 }

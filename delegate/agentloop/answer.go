@@ -61,7 +61,7 @@ func (a *agent) answer(text string) {
 		a.counted = a.talk.bytes
 		return
 	}
-	a.failWith(stopError, code, false, wrong)
+	a.failWith(stopError, code, false, "the answer cannot be used: "+wrong)
 }
 
 // endWith ends an agent with an answer.

@@ -135,13 +135,22 @@ func (m *Machine) Check(answer map[string]any) error {
 		return refuse("no question is open")
 	}
 	if wrong := m.question.check(answer); wrong != "" {
-		hint := "Answer again with a decision for each call: approve, deny, edit, respond or stop."
-		if m.question.person {
-			hint = "Answer again, in the form that the agent has asked for."
+		hint := "Answer again, in the form that the agent has asked for."
+		if !m.question.person {
+			hint = m.question.decisions()
 		}
 		return &problem.Error{Code: problem.InvalidResumePayload, Message: problem.Excerpt(wrong, problem.MaxText), Hint: hint}
 	}
 	return nil
+}
+
+// decisions says what answers to a question about calls look like.
+func (q *question) decisions() string {
+	const forms = `approve; deny or stop, with "reason"; edit, with "arguments"; respond, with "result"`
+	if len(q.calls) == 1 {
+		return `Answer again with {"decision":"approve"}, or another decision: ` + forms + "."
+	}
+	return fmt.Sprintf(`Answer again with {"decision":"approve"} for all calls, or {"calls":{%q:{"decision":"approve"},…}} for each its own: %s.`, q.calls[0].key, forms)
 }
 
 func (q *question) check(answer map[string]any) string {

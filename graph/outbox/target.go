@@ -61,7 +61,7 @@ func Unknown(name string, known []string) error {
 	case len(known) > 0:
 		return e.WithHint("There is %s.", problem.AndList(known))
 	}
-	return e.WithHint("None is configured here: Options.Webhooks.")
+	return e.WithHint("None is configured here: name none, or set Options.Webhooks.")
 }
 
 // withAll adds the names of targets of all runs.

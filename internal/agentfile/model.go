@@ -80,7 +80,9 @@ func (r *reader) endpoint(o *jsonobject.Object) *Endpoint {
 	if e.BaseURL = strings.TrimSpace(address.Text()); e.BaseURL != "" || address.Plain == "" {
 		u, err := url.Parse(e.BaseURL)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-			address.Fail("format", "baseUrl is not an absolute http or https address without user and query")
+			address.Fail("format", "baseUrl is not an absolute http or https address without user and query").Hint = "Write the address above /chat/completions, as in http://localhost:11434/v1."
+		} else if base, ok := strings.CutSuffix(strings.TrimRight(e.BaseURL, "/"), "/chat/completions"); ok {
+			address.Fail("format", "baseUrl ends with /chat/completions, which is put behind it").Hint = "Write " + base + "."
 		}
 	}
 	name, reference := strings.TrimSpace(o.Get("apiKeyEnv").Text()), strings.TrimSpace(o.Get("apiKeySecretRef").Text())

@@ -38,9 +38,9 @@ func newAgentList(a *app) *cobra.Command {
 	return cmd
 }
 
-// loadAgents loads the configuration of a command that needs agents.
-func (a *app) loadAgents() (*config.Config, error) {
-	c, err := a.flags.Load(a.env)
+// loadAgents loads the configuration of a command that needs agents. load is Load of the flags, or LoadAgentList.
+func (a *app) loadAgents(load func(config.Environment) (*config.Config, error)) (*config.Config, error) {
+	c, err := load(a.env)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (a *app) loadAgents() (*config.Config, error) {
 }
 
 func (a *app) listAgents(asJSON bool) error {
-	c, err := a.loadAgents()
+	c, err := a.loadAgents(a.flags.LoadAgentList)
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func noAgent(c *config.Config, name string) error {
 }
 
 func (a *app) showAgent(ctx context.Context, name string, withTools bool) error {
-	c, err := a.loadAgents()
+	c, err := a.loadAgents(a.flags.Load)
 	if err != nil {
 		return err
 	}

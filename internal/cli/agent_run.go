@@ -62,7 +62,7 @@ the agent, and prints its id.`,
 // runAgent starts a run of an agent alone and drives it.
 func (a *app) runAgent(ctx context.Context, args []string, o agentRunOptions) error {
 	name := args[0]
-	c, err := a.loadAgents()
+	c, err := a.loadAgents(a.flags.Load)
 	if err != nil {
 		return err
 	}

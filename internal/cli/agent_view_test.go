@@ -230,6 +230,9 @@ func TestAPersonDecidesAtTheTerminal(t *testing.T) {
 			c := newClerk(t, script...)
 			c.stdin, c.interactive = strings.NewReader(strings.Join(test.typed, "\n")+"\n"), true
 			_, stderr := c.run(test.exit, "agent", "run", "clerk", "Order A7 came broken.", "--id", "a1")
+			if (name == "stop") != strings.Contains(stderr, "workflows-engine agent transcript a1") {
+				t.Error(stderr)
+			}
 			if !strings.Contains(stderr, `agent__payer {"task":"pay 100"}`) || !strings.Contains(stderr, "approve always, deny [REASON]") {
 				t.Error(stderr)
 			}

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/config"
+	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
 // explainDefinition says with which flags a run is continued whose definition is not stored.
@@ -23,12 +25,26 @@ func explainDefinition(err error) error {
 	return named.WithHint("Name its file with --definition FILE; add --mode host_mediated if another engine performed its activities.")
 }
 
-// explainMissing says how a run begins that was refused because something is missing here. or is another way.
-func explainMissing(err error, or string) error {
+// explainMissing says how a run begins that was refused because something is missing here. or is another way, first what to look at before.
+func explainMissing(err error, or, first string) error {
 	if e, ok := problem.As(err); ok && e.Code == problem.ExecutorNotConfigured {
-		return e.WithHint("Nothing was started. Configure what is missing, or pretend it with --profile demo, or begin all the same with --allow-missing%s.", or)
+		return e.WithHint("Nothing was started. %sConfigure what is missing, or pretend it with --profile demo, or begin all the same with --allow-missing%s.", first, or)
 	}
 	return err
+}
+
+// misspeltAgent says of the first delegation to an agent that is not configured here which one it probably means, "" if none is near.
+func (s *session) misspeltAgent(ctx context.Context, document *definition.Document) (text string) {
+	names := s.config.AgentNames()
+	s.eachNode(ctx, document, map[string]bool{}, func(n *definition.Node) {
+		if text != "" || n.Delegate == nil || n.Delegate.Protocol != "sdk" || slices.Contains(names, n.Delegate.AgentID) {
+			return
+		}
+		if near := suggest.DidYouMean(n.Delegate.AgentID, names); near != "" {
+			text = fmt.Sprintf("Agent %q: %s ", n.Delegate.AgentID, near)
+		}
+	})
+	return text
 }
 
 // missing lists the node types and delegate protocols of a definition, and of its subworkflows as far as they can be

@@ -247,11 +247,14 @@ func (d *drive) ended(ctx context.Context, run *graph.Run) error {
 	}
 	d.app.summarize(run)
 	if run.Status == machine.Failed && d.session.config.Store != config.Memory {
-		how, flags := "try again from before the failure, with --state or --definition if something is to be corrected, by", []string(nil)
+		how, flags := "correct the cause, and try again from before the failure (with --state or --definition, if that is where it lies) by", []string(nil)
 		if flag := limitFlags[problem.Code(run.ErrorCode)]; flag != "" {
 			how, flags = "continue from before the limit, with a higher one for N, by", []string{flag, "N"}
 		}
 		fmt.Fprintf(d.app.stderr, "  hint: it has ended; %s\n  %s\n", how, d.session.command("retry", run.ExecutionID, flags...))
+		if strings.HasPrefix(run.ErrorCode, "AGENT_") && run.ErrorCode != string(problem.AgentConfigInvalid) {
+			fmt.Fprintf(d.app.stderr, "  what the agent was told and did:\n  %s\n", shellword.Command([]string{program, "agent", "transcript"}, []string{run.ExecutionID}, d.session.sameStore...))
+		}
 	}
 	if err := d.app.reportBelow(ctx, d.session, run, d.app.stderr); err != nil {
 		return err

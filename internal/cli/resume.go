@@ -24,9 +24,13 @@ func newResume(a *app) *cobra.Command {
 		Short: "Answer an interrupt, and drive the run",
 		Long: `Answer the question that a run waits at, and drive the run. The payload must satisfy the interrupt's
 resume_schema; a refused payload changes nothing. workflows-engine status ID shows what is asked. At a terminal,
-leave --payload out to be asked.`,
+leave --payload out to be asked.
+
+Calls that an agent wants to make are answered by {"decision":"approve"} for all of them, or {"calls":{"t2.c1":{"decision":…},…}} for each
+its own: approve; deny or stop, with "reason"; edit, with "arguments"; respond, with "result".`,
 		Example: `  workflows-engine resume order-17 --payload '{"approve":true}'
   workflows-engine resume order-17 --payload @answer.json
+  workflows-engine resume order-17 --payload '{"decision":"edit","arguments":{"order":"A7","amount":12}}'
   workflows-engine resume order-17 --payload '{"approve":false}' --resume '{"approve":true}'`,
 		Args:              exactly("ID"),
 		ValidArgsFunction: a.completeIDs(history.PhaseInterrupted),

@@ -283,20 +283,22 @@ func stepsText(p *graph.Pending) string {
 
 // agentText says where an agent stands, and what it has taken of its budgets.
 func agentText(p *graph.Pending, agent agentview.Status) string {
-	text := fmt.Sprintf("agent %s: turn %d", plainCell(agent.Name), agent.Turn)
-	if most, ok := agent.Budgets["turns"].(float64); ok {
-		text += fmt.Sprintf(" of %v", most)
-	}
+	text := fmt.Sprintf("agent %s in turn %d", plainCell(agent.Name), agent.Turn)
 	if agent.Path != "" {
 		text += " (sub-agent of " + plainCell(agent.Path) + ")"
 	}
+	var taken []string
+	if most, ok := agent.Budgets["turns"].(float64); ok {
+		turns, _ := agent.Totals["turns"].(float64) // those of sub-agents too, unlike the number of the turn
+		taken = append(taken, fmt.Sprintf("%v of %v turns", turns, most))
+	}
 	if calls, _ := agent.Totals["tool_calls"].(float64); calls > 0 {
-		text += ", " + count(int(calls), "tool call")
+		taken = append(taken, count(int(calls), "tool call"))
 	}
 	if spent := agentview.SpentText(agent.Totals, agent.Budgets); spent != "" {
-		text += ", " + spent
+		taken = append(taken, spent)
 	}
-	return text + ", " + count(p.Steps, "step") + " recorded"
+	return text + ": " + strings.Join(append(taken, count(p.Steps, "step")+" recorded"), ", ")
 }
 
 // deadlineText says until when something is waited for. Once that time is over it may be that there is no process to notice;

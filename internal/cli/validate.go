@@ -120,7 +120,7 @@ func (a *app) validate(files []string, o validateOptions) error {
 
 // agentNames are the agents that are configured, nil if there are none or the settings cannot be used, of which this is not the place to speak.
 func (a *app) agentNames() []string {
-	if c, err := a.flags.Load(a.env); err == nil {
+	if c, err := a.flags.LoadAgentList(a.env); err == nil {
 		return c.AgentNames()
 	}
 	return nil

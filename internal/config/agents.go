@@ -23,6 +23,38 @@ func (f *Flags) LoadForAgents(env Environment) (*Config, error) {
 	return load(env, f.loadLog, loadLLM, f.loadManifest, loadStepHandlers, loadStepCommands)
 }
 
+// LoadAgentList is Load for a command that shows which agents there are and runs none: secrets, servers and folders that the list names need
+// not be there.
+func (f *Flags) LoadAgentList(env Environment) (*Config, error) {
+	return load(env, f.loadLog, func(c *Config, env Environment) error {
+		s := f.pick(env, flagAgents, envname.Agents, "")
+		text, file, err := env.textOf(s.value, s.from)
+		if err != nil || text == nil {
+			return err
+		}
+		around := c.AroundAgents(file)
+		around.Secret = func(string) error { return nil }
+		around.KnowledgeBase = func(string, string) error { return nil }
+		around.Skill, around.Servers, around.Steps = around.KnowledgeBase, nil, nil
+		list, findings := agentfile.Parse(text, around)
+		if list == nil {
+			return invalidAgents(s.from, file, findings)
+		}
+		c.Agents = list
+		return nil
+	})
+}
+
+// invalidAgents refuses a list with all its problems.
+func invalidAgents(from, file string, findings problem.Findings) *problem.Error {
+	e := problem.New(problem.UsageError, "%s is not valid", placeOf(from, file))
+	if file != "" {
+		e = e.WithHint("See workflows-engine agent validate %s.", file)
+	}
+	e.Findings = findings
+	return e
+}
+
 // loadAgents reads the agents that run inside the engine, as JSON or as the path of a file. A list that is not valid ends the start with all
 // its problems.
 func (f *Flags) loadAgents(c *Config, env Environment) error {
@@ -43,14 +75,11 @@ func (f *Flags) loadAgents(c *Config, env Environment) error {
 	}
 	list, findings := agentfile.Parse(text, around)
 	if list == nil {
-		e := problem.New(problem.UsageError, "%s is not valid", placeOf(s.from, file))
+		e := invalidAgents(s.from, file, findings)
 		if whole, _ := agentfile.Parse(text, c.AroundAgents(file)); whole != nil {
 			e.Message = placeOf(s.from, file) + " names what is not configured"
 			e = e.WithHint("The list itself is valid. Set what is missing, or leave out of the list what needs it.")
-		} else if file != "" {
-			e = e.WithHint("See workflows-engine agent validate %s.", file)
 		}
-		e.Findings = findings
 		return e
 	}
 	for name, s := range list.APIs {

@@ -117,6 +117,19 @@ func TestAnAgentIsShown(t *testing.T) {
 	golden(t, "agent_history", h.raw("workflow_history", object{"execution_id": "r", "limit": 100, "answer_bytes": 60_000}).text+"\n")
 }
 
+// TestAModelDoesNotRepeatWhatAPersonStopped: neither the answer nor the status proposes to begin again what somebody has stopped.
+func TestAModelDoesNotRepeatWhatAPersonStopped(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, clerkWith(t, 1, agentloop.Budgets{}, calls(callOf("a", "refund", `{"order":"A7","amount":100}`))))
+	h.raw("workflow_start", object{"execution_id": "r", "definition": walk(delegation)})
+	r := h.refused("ENGINE_FAILURE", "workflow_resume", object{"execution_id": "r", "resume_payload": object{"decision": "stop", "reason": "Nobody pays today."}})
+	for _, text := range []string{r.text, h.raw("workflow_status", object{"execution_id": "r"}).text} {
+		if !strings.Contains(text, "Nobody pays today.") || !strings.Contains(text, "Tell the user") || strings.Contains(text, "workflow_fork") {
+			t.Error(text)
+		}
+	}
+}
+
 // TestLargeArgumentsKeepWithinTheAnswer: what is asked about is shown in part, with a reference to the rest and the digest; the rest can be
 // read.
 func TestLargeArgumentsKeepWithinTheAnswer(t *testing.T) {
@@ -200,20 +213,23 @@ func TestAThousandTurnsKeepWithinTheirAnswers(t *testing.T) {
 func TestAgentsAreListed(t *testing.T) {
 	t.Parallel()
 	runner := enginetest.Closing(t, enginetest.Must(graph.New(enginetest.Closing(t, historymem.New()), graph.Options{})))
-	h := connectHost(t, runner, mcpserver.Options{Agents: []mcpserver.Agent{{Name: "clerk", Description: "Answers letters."}, {Name: "writer"}}})
+	h := connectHost(t, runner, mcpserver.Options{Agents: []mcpserver.Agent{{Name: "clerk", Description: "Answers letters.", Output: object{"required": []any{"total"}}}, {Name: "writer"}}})
 	res, err := h.session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "awp://agents"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := `{"agents":[{"name":"clerk","description":"Answers letters."},{"name":"writer","description":""}],"protocol":"sdk"}`; res.Contents[0].Text != want {
+	if want := `{"agents":[{"name":"clerk","description":"Answers letters.","output_schema":{"required":["total"]}},{"name":"writer","description":""}],"protocol":"sdk"}`; res.Contents[0].Text != want {
 		t.Errorf("%s", res.Contents[0].Text)
 	}
 	other := object{"id": "answer", "type": "agent_delegate", "config": object{"agent_id": "clerc", "protocol": "sdk", "input_mapping": object{"task": "t"}}}
 	if r := h.raw("workflow_validate", object{"definition": walk(other)}); !strings.Contains(r.text, `there is no agent "clerc"`) || r.content["valid"] != true {
 		t.Errorf("%s", r.text)
 	}
-	if r := h.raw("workflow_guide", object{"topic": "agents"}); !strings.Contains(r.text, "input_mapping") {
-		t.Errorf("%s", r.text)
+	r := h.raw("workflow_guide", object{"topic": "agents"})
+	for _, want := range []string{"input_mapping", "- `clerk`: Answers letters. Its answer satisfies {\"required\":[\"total\"]}\n- `writer`\n"} {
+		if !strings.Contains(r.text, want) {
+			t.Errorf("%s lacks %s", r.text, want)
+		}
 	}
 	without := newHost(t, graph.Options{})
 	if _, err := without.session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "awp://agents"}); err == nil {

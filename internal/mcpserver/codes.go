@@ -21,7 +21,7 @@ func wireCode(code, invalid problem.Code) problem.Code {
 		return code
 	}
 	switch code {
-	case problem.InterruptInParallelBranch, problem.InvalidListCursor, problem.InputInvalid:
+	case problem.InterruptInParallelBranch, problem.InvalidListCursor, problem.InputInvalid, problem.WebhookTargetUnknown:
 		return problem.ValidationError
 	case problem.DeletionUnfinished:
 		return problem.ExecutionNotFound

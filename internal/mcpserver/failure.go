@@ -80,10 +80,18 @@ func (s *server) failedRun(run *graph.Run, bytes int) *failure {
 	hint := s.tools.sentences(sentence{"", "This run has ended. Correct the cause:"},
 		sentence{"workflow_fork", "workflow_fork with this execution_id then tries again before " + retriedFrom(run) + ", also with a corrected definition;"},
 		sentence{"workflow_start", "another input needs workflow_start."})
+	if stopped(run) {
+		hint = stoppedHint
+	}
 	f.details.Put("hint", hint)
 	f.line("Next: %s", hint)
 	return f
 }
+
+// stoppedHint is what a model is told where a person, or a rule of the operator, has stopped an agent: not to begin again.
+const stoppedHint = "This run has ended, because a person or a rule of the operator stopped the agent. Tell the user; try again only if they ask for it."
+
+func stopped(run *graph.Run) bool { return run.ErrorCode == string(problem.AgentStopped) }
 
 // refusal is the answer to a call that was refused or that met a fault. executionID is the run that the call was about,
 // "" if none was named.

@@ -66,6 +66,7 @@ func TestCodes(t *testing.T) {
 		{problem.New(problem.ExecutionNotFound, "m"), map[string]string{"": "EXECUTION_NOT_FOUND"}},
 		{problem.New(problem.DeletionUnfinished, "m"), map[string]string{"": "EXECUTION_NOT_FOUND"}},
 		{problem.New(problem.InvalidListCursor, "m"), map[string]string{"": "VALIDATION_ERROR"}},
+		{problem.New(problem.WebhookTargetUnknown, "m"), map[string]string{"": "VALIDATION_ERROR"}},
 		{problem.New(problem.InterruptInParallelBranch, "m"), map[string]string{"": "VALIDATION_ERROR"}},
 		{problem.New(problem.WorkflowNotFound, "m"), map[string]string{
 			"workflow_start": "VALIDATION_ERROR", "workflow_status": "VALIDATION_ERROR", "workflow_list": "VALIDATION_ERROR",

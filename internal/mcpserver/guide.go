@@ -2,13 +2,45 @@ package mcpserver
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/guide"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
+
+const (
+	agentsTopic = "agents"
+	// maxGuideAgents and maxGuideSchema bound the agents of the guide's page; the resource has all.
+	maxGuideAgents, maxGuideSchema = 50, 500
+)
+
+// agentsText lists the agents for models whose host shows them no resources.
+func (s *server) agentsText() string {
+	lines := []string{"Agents of this server:", ""}
+	for i, a := range s.opts.Agents {
+		if i == maxGuideAgents {
+			lines = append(lines, fmt.Sprintf("- … and %d more: resource %s", len(s.opts.Agents)-i, agentsURI))
+			break
+		}
+		line := "- `" + a.Name + "`"
+		if a.Description != "" {
+			line += ": " + problem.ClipRunes(s.opts.Redaction.String(a.Description), maxGuideSchema)
+		}
+		if a.Output != nil {
+			schema := string(jsonvalue.Canonical(a.Output))
+			if len(schema) > maxGuideSchema {
+				schema = "the schema in the resource " + agentsURI
+			}
+			line += " Its answer satisfies " + schema
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
 
 func guideTool() *tool {
 	return &tool{
@@ -19,7 +51,7 @@ func guideTool() *tool {
 		arguments:   []property{optional("topic", str("Default definition, which lists all."))},
 		answer:      []property{required("topic", str("Topic.")), required("guide", str("The page, in Markdown.")), optional("topics", describe("array", "All topics."))},
 		invalid:     problem.ValidationError,
-		call: func(_ context.Context, _ *server, a *arguments) (*answer, error) {
+		call: func(_ context.Context, s *server, a *arguments) (*answer, error) {
 			topic := a.Get("topic").Text()
 			if err := a.problem(); err != nil {
 				return nil, err
@@ -31,6 +63,9 @@ func guideTool() *tool {
 			page := guide.Page(topic)
 			if page == "" {
 				return nil, problem.New(problem.ValidationError, "there is no topic %q", topic).WithHint("%s", guide.Hint(topic))
+			}
+			if topic == agentsTopic && len(s.opts.Agents) > 0 {
+				page += "\n" + s.agentsText()
 			}
 			ans := &answer{headline: "Guide, topic " + topic + ".", lines: []string{page}, content: members{{"topic", topic}, {"guide", page}}}
 			if topic == guide.Main {

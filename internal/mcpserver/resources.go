@@ -49,7 +49,7 @@ func (s *server) addResources(sdk *mcp.Server) {
 	if s.opts.Agents != nil {
 		sdk.AddResource(&mcp.Resource{
 			URI: agentsURI, Name: "agents", Title: "Agents that run inside the engine", MIMEType: jsonType,
-			Description: "Names and descriptions, for agent_id of agent_delegate nodes of protocol sdk.",
+			Description: "Names, descriptions and the schemas of answers, for agent_id of agent_delegate nodes of protocol sdk.",
 		}, fixed(string(s.agentList().Append(nil))))
 	}
 	if s.opts.Definitions != nil {
@@ -79,7 +79,11 @@ func (s *server) addResources(sdk *mcp.Server) {
 func (s *server) agentList() members {
 	list := []members{}
 	for _, a := range s.opts.Agents {
-		list = append(list, members{{"name", a.Name}, {"description", s.opts.Redaction.String(a.Description)}})
+		entry := members{{"name", a.Name}, {"description", s.opts.Redaction.String(a.Description)}}
+		if a.Output != nil {
+			entry.Put("output_schema", a.Output)
+		}
+		list = append(list, entry)
 	}
 	return members{{"agents", list}, {"protocol", "sdk"}}
 }

@@ -63,8 +63,8 @@ type Options struct {
 	Tools Tools
 	// Catalog are the registered workflows, which workflow_catalog lists; nil leaves the tool out. The engine resolves names by it, too.
 	Catalog *catalog.Catalog
-	// Agents are those that run inside the engine, in the order in which to list them: a resource, and what workflow_validate compares
-	// agent_id with. Nil leaves both out.
+	// Agents are those that run inside the engine, in the order in which to list them: a resource, a part of the guide, and what workflow_validate
+	// compares agent_id with. Nil leaves all of it out.
 	Agents []Agent
 	// ExposeWorkflows makes a tool of each registered workflow.
 	ExposeWorkflows bool
@@ -73,7 +73,11 @@ type Options struct {
 }
 
 // Agent is an agent that runs inside the engine.
-type Agent struct{ Name, Description string }
+type Agent struct {
+	Name, Description string
+	// Output is the JSON Schema of its answer; nil means {"text": …}.
+	Output map[string]any
+}
 
 // server holds what the tools share.
 type server struct {

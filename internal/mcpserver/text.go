@@ -36,6 +36,9 @@ func (s *server) inShort(run runView) (lines []string) {
 			line += " (" + run.ErrorCode + ")"
 		}
 		lines = rolledBack([]string{line}, run.Run)
+		if stopped(run.Run) {
+			return append(lines, "Next: "+stoppedHint)
+		}
 		if run.ErrorNodeID != "" && s.tools.has("workflow_fork") {
 			args := members{{"execution_id", run.ExecutionID}}
 			lines = append(lines, fmt.Sprintf("Next: workflow_fork %s", args.Append(nil)), "Begins a new run before "+retriedFrom(run.Run)+"; definition corrects it.")

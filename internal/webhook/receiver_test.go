@@ -89,7 +89,7 @@ func TestTheFileOfThePage(t *testing.T) {
 	}
 	text, _, _ := strings.Cut(blocks[1], "```")
 	l, findings := webhook.Parse([]byte(text), func(string) (string, error) { return "a secret", nil })
-	if l == nil || len(l.Targets["ops"].Events) != 3 || l.Targets["ops"].PreviousSecretRef != "env:HOOK_SECRET_OLD" {
+	if l == nil || len(l.Targets["ops"].Events) != 3 || l.Targets["ops"].SecretRef != "env:HOOK_SECRET" {
 		t.Errorf("%+v, %v", l, findings)
 	}
 	text, _, _ = strings.Cut(blocks[2], "```")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/workflows-engine/workflows-engine/activities"
@@ -73,10 +74,26 @@ func (t *Toolset) Warnings(ctx context.Context) ([]string, error) {
 	var warnings []string
 	for _, glob := range t.allow {
 		if !slices.ContainsFunc(listed, func(l toolcall.Tool) bool { ok, _ := path.Match(glob, l.Name); return ok }) {
-			warnings = append(warnings, fmt.Sprintf("server %q: the pattern %q matches none of its %d tools", t.server, glob, len(listed)))
+			warnings = append(warnings, fmt.Sprintf("server %q: the pattern %q matches none of its %d tools%s", t.server, glob, len(listed), some(listed)))
 		}
 	}
 	return warnings, nil
+}
+
+// some names the first tools of a server.
+func some(listed []toolcall.Tool) string {
+	const most = 8
+	var names []string
+	for _, l := range listed[:min(len(listed), most)] {
+		names = append(names, problem.Excerpt(l.Name, 64))
+	}
+	switch {
+	case len(names) == 0:
+		return ""
+	case len(listed) > most:
+		names = append(names, "…")
+	}
+	return ": " + strings.Join(names, ", ")
 }
 
 func (t *Toolset) list(ctx context.Context) ([]toolcall.Tool, error) {

@@ -93,7 +93,7 @@ func TestCall(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	warnings, err := mcptools.New(shop(t), "shop", []string{"read*", "re_fund"}).Warnings(t.Context())
-	if err != nil || len(warnings) != 1 || warnings[0] != `server "shop": the pattern "re_fund" matches none of its 3 tools` {
+	if err != nil || len(warnings) != 1 || warnings[0] != `server "shop": the pattern "re_fund" matches none of its 3 tools: read.price, refund, set_price` {
 		t.Errorf("%q, %v", warnings, err)
 	}
 	_, err = mcptools.New(nil, "shop", nil).Tools(t.Context())
