@@ -57,7 +57,7 @@ func (c *crashCase) modes(all []crashMode) []crashMode {
 }
 
 // raceSample is how many points of a workflow in one mode are tried under the race detector.
-const raceSample = 4
+const raceSample = 2
 
 // vectorStride is the distance between the points of a vector's workflow that the short form tries. It shares no divisor
 // with the number of ways to fail, so that every way is tried.

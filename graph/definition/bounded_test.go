@@ -83,6 +83,9 @@ func readAndCompile(name, text string) (code problem.Code, kept any) {
 // TestMemoryOfDocuments bounds what reading and compiling a document keeps and allocates. What is kept is bounded as a whole; what is
 // allocated on the way, most of which is free again at once, is bounded by four times as much.
 func TestMemoryOfDocuments(t *testing.T) { // not parallel: it counts what the process allocates
+	if soak.UnderRace {
+		t.Skip("the race detector allocates, too")
+	}
 	for _, d := range expensive {
 		var before, after, settled runtime.MemStats
 		runtime.GC()
@@ -98,7 +101,7 @@ func TestMemoryOfDocuments(t *testing.T) { // not parallel: it counts what the p
 		most := 10*len(d.text) + 32<<20
 		allocated, left := int(after.TotalAlloc-before.TotalAlloc), int(settled.HeapAlloc)-int(before.HeapAlloc)
 		t.Logf("%s: %d KiB keep %d KiB and allocate %d KiB", d.name, len(d.text)>>10, left>>10, allocated>>10)
-		if !soak.UnderRace && (left > most || allocated > 4*most) { // the race detector allocates, too
+		if left > most || allocated > 4*most {
 			t.Errorf("%s: %d KiB keep %d KiB and allocate %d KiB; %d KiB may be kept", d.name, len(d.text)>>10, left>>10, allocated>>10, most>>10)
 		}
 	}

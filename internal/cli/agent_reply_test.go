@@ -69,7 +69,7 @@ func TestAgentRunPrintsTextAsItArrives(t *testing.T) {
 	}{
 		"on a terminal": {true, nil, true}, "with --no-stream": {true, []string{"--no-stream"}, false}, "elsewhere": {false, nil, false},
 	} {
-		server := chattest.Serve(t, chattest.Text("First line.\nThen "+agentKey+".\nDone."))
+		server := chattest.Serve(t, chattest.Reply{Text: "First line.\nThen " + agentKey + ".\nDone.", Delay: 300 * time.Millisecond}) // the command listens by then
 		folder := t.TempDir()
 		list := `{"models":{"m":{"model":"x","endpoint":{"baseUrl":"` + server.URL + `","apiKeyEnv":"AGENT_KEY"}}},"agents":{"clerk":{"instructions":"Work.","stream":true}}}`
 		if err := os.WriteFile(filepath.Join(folder, "agents.json"), []byte(list), 0o600); err != nil {
