@@ -425,7 +425,7 @@ func TestAThousandTurnsOnTheCommandLine(t *testing.T) {
 	if err := writeStatus(&out, sampleRun(machine.Interrupted, p), sampleSession(), noon, nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	if n := out.Len(); n > maxShown+2000 || !strings.Contains(out.String(), "agent transcript shows the rest") || !strings.Contains(out.String(), "agent researcher: turn 1000") {
+	if n := out.Len(); n > maxShown+2000 || !strings.Contains(out.String(), "agent transcript shows the rest") || !strings.Contains(out.String(), "agent researcher in turn 1000") {
 		t.Errorf("status has %d bytes: %s", n, cut(out.String(), 300))
 	}
 }
