@@ -39,6 +39,7 @@ func TestProgressSaysWhatAnAgentIsAt(t *testing.T) {
 		flaky := model(func(ctx context.Context, req chat.Request) (chat.Reply, error) {
 			if !tried {
 				tried = true
+				time.Sleep(time.Millisecond) // the call listens by then
 				return chat.Reply{}, &activities.Failure{Code: "LLM_PROVIDER_ERROR", Message: "status 500"}
 			}
 			return m(ctx, req)
