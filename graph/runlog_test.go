@@ -84,6 +84,7 @@ func TestFailedAttemptsAndEndsOfRunsAreLogged(t *testing.T) {
 			t.Fatal(err)
 		}
 		closeRunner(t, host)
+		synctest.Wait() // lines are written behind what they tell
 		for line, want := range map[string]int{
 			`level=DEBUG msg="attempt begun" execution_id=r node_id=a attempt=1`:                                1,
 			`level=DEBUG msg="attempt ended" execution_id=r node_id=a attempt=2`:                                1,
