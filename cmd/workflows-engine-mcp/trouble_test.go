@@ -53,6 +53,7 @@ func TestTroubleIsTold(t *testing.T) {
 		{"no home folder", nil, noHome, exitUsage, []string{"USAGE_ERROR", "home folder is unknown", "--db"}},
 		{"unknown store", []string{"--store", "redis"}, nil, exitUsage, []string{"USAGE_ERROR", `"redis"`}},
 		{"bad variable", nil, []string{"WORKFLOW_ENGINE_LLM_CONFIG={"}, exitUsage, []string{"USAGE_ERROR", "WORKFLOW_ENGINE_LLM_CONFIG"}},
+		{"programs of steps in another form", nil, []string{`WORKFLOW_ENGINE_STEP_COMMANDS={"urn:x":["x"]}`}, exitUsage, []string{"USAGE_ERROR", "WORKFLOW_ENGINE_STEP_COMMANDS", `unknown member "urn:x"`, "Next: Tell the user"}},
 		{"bad log settings", nil, []string{"WORKFLOW_ENGINE_LOG_LEVEL=loud"}, exitUsage, []string{"USAGE_ERROR", "loud"}},
 		{"missing manifest", []string{"--mcp-config", "gone.json"}, nil, exitUsage, []string{"USAGE_ERROR", "gone.json"}},
 		{"database is a folder", []string{"--db", "."}, nil, exitFailed, []string{"STORE_UNAVAILABLE"}},

@@ -37,8 +37,11 @@ func wireCode(code, invalid problem.Code) problem.Code {
 	}
 }
 
-// nextStep is what to do after a refusal that does not say it itself.
-func (s toolset) nextStep(code problem.Code) string {
+// nextStep is what to do after a refusal that does not say it itself. code is the protocol's, cause the engine's.
+func (s toolset) nextStep(code, cause problem.Code) string {
+	if cause == problem.UsageError { // of a setting
+		return "Tell the user: this setting has to be corrected and the server started again; until then no call succeeds."
+	}
 	switch code {
 	case problem.ValidationError:
 		return "Correct the arguments and call again; nothing was changed."

@@ -131,7 +131,7 @@ func (s *server) refusal(err error, invalid problem.Code, executionID string) *f
 	}
 	hint := s.tools.translate(e.Hint)
 	if hint == "" || len(e.Findings) > 0 { // a finding's own hint stands beside it
-		hint = s.tools.nextStep(f.code)
+		hint = s.tools.nextStep(f.code, e.Code)
 	}
 	if hint != "" {
 		f.details.Put("hint", hint)
