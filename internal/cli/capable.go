@@ -25,12 +25,18 @@ func explainDefinition(err error) error {
 	return named.WithHint("Name its file with --definition FILE; add --mode host_mediated if another engine performed its activities.")
 }
 
-// explainMissing says how a run begins that was refused because something is missing here. or is another way, first what to look at before.
-func explainMissing(err error, or, first string) error {
-	if e, ok := problem.As(err); ok && e.Code == problem.ExecutorNotConfigured {
-		return e.WithHint("Nothing was started. %sConfigure what is missing, or pretend it with --profile demo, or begin all the same with --allow-missing%s.", first, or)
+// explainMissing says how a run begins that was refused because something is missing here. or is another way, first says what to look at
+// before; nil is nothing.
+func explainMissing(err error, or string, first func() string) error {
+	e, ok := problem.As(err)
+	if !ok || e.Code != problem.ExecutorNotConfigured {
+		return err
 	}
-	return err
+	look := ""
+	if first != nil {
+		look = first()
+	}
+	return e.WithHint("Nothing was started. %sConfigure what is missing, or pretend it with --profile demo, or begin all the same with --allow-missing%s.", look, or)
 }
 
 // misspeltAgent says of the first delegation to an agent that is not configured here which one it probably means, "" if none is near.

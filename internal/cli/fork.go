@@ -123,6 +123,6 @@ func (a *app) forked(ctx context.Context, o forkOptions, ask func(*session) (gra
 			}
 			fmt.Fprintf(a.stderr, "run %s continues run %s from %s\n", a.paint.bold(run.ExecutionID), req.ExecutionID, from)
 		}
-		return d.from(ctx, run, explainMissing(err, "", ""))
+		return d.from(ctx, run, explainMissing(err, "", nil))
 	})
 }

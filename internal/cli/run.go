@@ -122,7 +122,7 @@ func (a *app) run(ctx context.Context, file string, o runOptions) error {
 
 			RequireCapable: !o.allowMissing,
 		})
-		return d.from(ctx, run, explainMissing(err, ", or let a host perform it with --mode host_mediated", s.misspeltAgent(ctx, c.document)))
+		return d.from(ctx, run, explainMissing(err, ", or let a host perform it with --mode host_mediated", func() string { return s.misspeltAgent(ctx, c.document) }))
 	})
 }
 

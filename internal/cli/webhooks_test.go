@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -15,8 +16,9 @@ import (
 // target takes it, it is 0.
 func TestRetryThatIsRefusedAgainFails(t *testing.T) {
 	t.Parallel()
-	status := http.StatusGone
-	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+	var status atomic.Int32
+	status.Store(http.StatusGone)
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(status.Load())) }))
 	t.Cleanup(receiver.Close)
 	folder := t.TempDir()
 	for name, text := range map[string]string{
@@ -43,7 +45,7 @@ func TestRetryThatIsRefusedAgainFails(t *testing.T) {
 		t.Error(said)
 	}
 	command(1, append(hooks, "webhooks", "retry", delivery, "--json")...)
-	status = http.StatusNoContent
+	status.Store(http.StatusNoContent)
 	if said := command(0, append(hooks, "webhooks", "retry", delivery)...); !strings.Contains(said, "delivered to ops") {
 		t.Error(said)
 	}
