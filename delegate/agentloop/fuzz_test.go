@@ -22,11 +22,11 @@ func FuzzReplay(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte, begun bool) {
 		v, err := jsonvalue.Decode(text)
 		if err != nil || len(text) > 1<<20 {
-			t.Skip()
+			t.Skip("journals are JSON, of a size that the fuzzer gets through")
 		}
 		var steps []agentloop.Step
 		if json.Unmarshal(jsonvalue.Canonical(v), &steps) != nil {
-			t.Skip()
+			t.Skip("journals are lists of steps")
 		}
 		m, err := agentloop.Replay(steps, begun)
 		if err != nil {

@@ -203,7 +203,7 @@ func TestNothingLeadsOut(t *testing.T) {
 		"hr/inside.md": "deep/a/b/c/d.md", "hr/dead.md": "nothing.md", "linked": "finance", "away": outside,
 	} {
 		if err := os.Symlink(to, filepath.Join(folder, link)); err != nil {
-			t.Skip(err)
+			t.Skipf("this user may make no symbolic links: %v", err)
 		}
 	}
 	if err := syscall.Mkfifo(filepath.Join(folder, "hr", "pipe.md"), 0o600); err != nil {
