@@ -16,6 +16,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/history/historytest"
+	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
 // besides is a workflow with an attempt of 5 s that needs the handler "two", beside one that needs "one" and takes as long as
@@ -304,7 +305,7 @@ func TestARefusedCallDoesNotPutATimeoutOff(t *testing.T) {
 func TestAfterTheHostHasSleptOthersHaveTheirTurn(t *testing.T) {
 	t.Parallel()
 	for _, asks := range []bool{false, true} {
-		for offset := range 5 {
+		for offset := range soak.Size(5, 2, 5) {
 			synctest.Test(t, func(t *testing.T) {
 				var slept atomic.Int64
 				process := func(store history.Store, work *script, handlers ...string) *graph.Runner {

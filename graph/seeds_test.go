@@ -2,9 +2,10 @@ package graph_test
 
 import (
 	"fmt"
-	"os"
 	"testing"
 	"testing/synctest"
+
+	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
 // plays is how many seeds a random play is given: usually, under the race detector, and with SOAK set.
@@ -13,13 +14,7 @@ type plays struct{ usual, race, soak int }
 // each runs a play for each seed, in a bubble of its own, until one fails. It gives the number of seeds.
 func (p plays) each(t *testing.T, play func(t *testing.T, seed uint64)) (seeds int) {
 	t.Helper()
-	seeds = p.usual
-	switch {
-	case os.Getenv("SOAK") != "":
-		seeds = p.soak
-	case underRace:
-		seeds = p.race
-	}
+	seeds = soak.Size(p.usual, p.race, p.soak)
 	t.Run("seeds", func(t *testing.T) { // which returns when all have
 		const workers = 4
 		for w := range workers {

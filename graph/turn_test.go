@@ -16,6 +16,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/history/historytest"
+	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
 // gauge is an executor that takes its time and counts how many attempts are in flight.
@@ -91,17 +92,18 @@ func TestATimeoutDoesNotCountTheQueue(t *testing.T) {
 	t.Parallel()
 	for _, class := range []string{"tool_call", "mcp:x"} {
 		synctest.Test(t, func(t *testing.T) {
-			const runs = 1000
+			runs := soak.Size(1000, 200, 1000)
 			work := &gauge{lasts: 20 * time.Millisecond}
 			store := historymem.New()
 			r := newRunner(t, store, graph.Options{Activities: work, Limits: []graph.Limit{{Class: class, Concurrent: 20}}})
 			began := time.Now()
-			startMany(t, r, runs, tool("n0", `"timeout":"500ms"`))
+			startMany(t, r, runs, tool("n0", `"timeout":"100ms"`))
 			synctest.Wait()
-			run := status(t, r, "r999")
+			last := fmt.Sprint("r", runs-1)
+			run := status(t, r, last)
 			wantStatus(t, run, machine.Running)
-			if p := run.Pending[0]; !p.Queued || p.Kind != machine.WaitActivity || !p.Deadline.IsZero() || count(records(t, store, "r999"), history.ActivityRequested) != 0 {
-				t.Errorf("pending %+v, records %v", p, names(records(t, store, "r999"), ""))
+			if p := run.Pending[0]; !p.Queued || p.Kind != machine.WaitActivity || !p.Deadline.IsZero() || count(records(t, store, last), history.ActivityRequested) != 0 {
+				t.Errorf("pending %+v, records %v", p, names(records(t, store, last), ""))
 			}
 			var waits []time.Duration
 			for i := range runs {
@@ -112,7 +114,7 @@ func TestATimeoutDoesNotCountTheQueue(t *testing.T) {
 			if _, most := work.inFlight(); most != 20 {
 				t.Errorf("%d attempts in flight at once", most)
 			}
-			if took := time.Since(began); took > 1100*time.Millisecond {
+			if took := time.Since(began); took > time.Duration(runs+100)*time.Millisecond {
 				t.Errorf("took %s", took)
 			}
 			t.Logf("%s: wait p50 %s, max %s", class, percentile(waits, .5), percentile(waits, 1))
@@ -120,15 +122,16 @@ func TestATimeoutDoesNotCountTheQueue(t *testing.T) {
 	}
 }
 
-// TestTurnsAreFairBetweenRuns has a run with 500 branches come before 100 runs of five nodes, one after the other: each of these has
+// TestTurnsAreFairBetweenRuns has runs with hundreds of branches come before others of five nodes, one after the other: each of these has
 // its turn in each round.
 func TestTurnsAreFairBetweenRuns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		work := &gauge{lasts: 10 * time.Millisecond}
 		r := newRunner(t, historymem.New(), graph.Options{Activities: work, Limits: []graph.Limit{{Class: "tool_call", Concurrent: 10}}})
+		branches, runs := soak.Size(500, 300, 500), soak.Size(100, 40, 100)
 		nodes, edges, entries := []string{startNode()}, []string{"s p", "p e"}, []string{}
-		for i := range 500 {
+		for i := range branches {
 			id := fmt.Sprint("b", i)
 			nodes, entries, edges = append(nodes, tool(id)), append(entries, id), append(edges, id+" e")
 		}
@@ -142,24 +145,24 @@ func TestTurnsAreFairBetweenRuns(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		startMany(t, r, 100, tool("n0"), tool("n1"), tool("n2"), tool("n3"), tool("n4"))
+		startMany(t, r, runs, tool("n0"), tool("n1"), tool("n2"), tool("n3"), tool("n4"))
 		var took []time.Duration
-		for i := range 100 {
+		for i := range runs {
 			id := fmt.Sprint("r", i)
 			wantStatus(t, settled(t, r, id), machine.Completed)
 			took = append(took, work.beganAt(id, 4).Sub(began))
 		}
-		// A round is 103 turns, 10 at a time: 110 ms, and five of them pass; behind the branches it would be two seconds.
+		// A round is 103 turns, 10 at a time: 110 ms, and five of them pass; behind the branches it would be two seconds, or one in the smaller form.
 		if worst := percentile(took, 1); worst > 700*time.Millisecond {
 			t.Errorf("the last one began its last node after %s", worst)
 		}
-		t.Logf("100 runs of 5 nodes beside 1,500 branches: last node begun after p50 %s, max %s", percentile(took, .5), percentile(took, 1))
+		t.Logf("%d runs of 5 nodes beside %d branches: last node begun after p50 %s, max %s", runs, 3*branches, percentile(took, .5), percentile(took, 1))
 		for _, id := range []string{"wide", "low", "high"} {
 			wantStatus(t, settled(t, r, id), machine.Completed)
 		}
 		slices.SortFunc(work.begun["low"], time.Time.Compare)
 		slices.SortFunc(work.begun["high"], time.Time.Compare)
-		if c := work.begun["high"][300].Compare(work.begun["low"][300]); c > 0 {
+		if c := work.begun["high"][branches*3/5].Compare(work.begun["low"][branches*3/5]); c > 0 {
 			t.Error("the run of low priority is before that of high priority")
 		}
 	})

@@ -3,6 +3,7 @@ package graph_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,9 +17,13 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/history/historytest"
+	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
-// computing is a workflow that computes without an end: each round evaluates an expression of some milliseconds.
+// longRounds is how many rounds of some milliseconds take longer than a stretch, which the race detector makes ten times as long.
+func longRounds() int { return soak.Size(150, 20, 150) }
+
+// computing is a workflow that computes in rounds, each of which evaluates an expression of some milliseconds.
 func computing(t *testing.T, until string) *definition.Document {
 	t.Helper()
 	return workflow(t, "w", []string{
@@ -34,7 +39,7 @@ func computing(t *testing.T, until string) *definition.Document {
 func TestALongComputationIsCommittedInStretches(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, historymem.New(), graph.Options{})
-	run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: computing(t, ".n > 150"), Wait: graph.Wait{Set: true}})
+	run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: computing(t, fmt.Sprint(".n > ", longRounds())), Wait: graph.Wait{Set: true}})
 	if err != nil || run.Status != machine.Running {
 		t.Fatalf("%v, %v", run, err)
 	}
@@ -46,7 +51,7 @@ func TestALongComputationIsCommittedInStretches(t *testing.T) {
 	for !run.Status.Terminal() && err == nil {
 		run, err = r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: graph.Wait{Set: true, Limit: time.Minute}})
 	}
-	if err != nil || run.Status != machine.Completed || run.FinalState["n"] != 151.0 {
+	if err != nil || run.Status != machine.Completed || run.FinalState["n"] != float64(longRounds()+1) {
 		t.Errorf("%+v, %v", run, err)
 	}
 	if _, err := r.Verify(t.Context(), "r", false, func(f history.Finding) { t.Errorf("%+v", f) }); err != nil {
@@ -58,7 +63,7 @@ func TestALongComputationIsCommittedInStretches(t *testing.T) {
 // answered before it is over; status and cancel are answered meanwhile, and the history is as if nothing had been put off.
 func TestAnInputIsRecordedBeforeALongEvaluation(t *testing.T) {
 	t.Parallel()
-	long := `{"id": "%", "type": "set_state", "config": {"assignments": {"%": {"jq": "reduce range(17) as $i (0; {a: ., b: .}) as $d | [range(9) | $d == $d] | length"}}}}`
+	long := `{"id": "%", "type": "set_state", "config": {"assignments": {"%": {"jq": "reduce range(` + fmt.Sprint(soak.Size(17, 14, 17)) + `) as $i (0; {a: ., b: .}) as $d | [range(9) | $d == $d] | length"}}}}`
 	d := workflow(t, "w", []string{
 		startNode(), strings.ReplaceAll(long, "%", "a"), interrupt("i"), strings.ReplaceAll(long, "%", "b"), endNode(),
 	}, "s a", "a i", "i b", "b e")
@@ -169,7 +174,7 @@ func TestInputsWaitForAComputation(t *testing.T) {
 	d := workflow(t, "w", []string{
 		startNode(), fork("f", "all", "a", "n"), step("a", "one"),
 		`{"id": "n", "type": "set_state", "config": {"assignments": {"n": {"jq": "(.n // 0) + ([range(20000)] | length | . - 19999)"}}}}`,
-		`{"id": "w", "type": "switch", "config": {"cases": [{"when": ".n > 100", "target": "j"}], "default": "n"}}`,
+		`{"id": "w", "type": "switch", "config": {"cases": [{"when": ".n > ` + fmt.Sprint(longRounds()) + `", "target": "j"}], "default": "n"}}`,
 		`{"id": "j", "type": "set_state", "config": {"assignments": {"j": {"literal": 1}}}}`,
 		endNode(),
 	}, "s f", "f e", "a e", "n w", "w j", "w n", "j e")
@@ -189,7 +194,7 @@ func TestInputsWaitForAComputation(t *testing.T) {
 		if errors.Is(err, problem.RunComputing) {
 			continue // a slow machine
 		}
-		if err != nil || run.Status != machine.Completed || run.FinalState["n"] != 101.0 || run.FinalState["a"] != 1.0 {
+		if err != nil || run.Status != machine.Completed || run.FinalState["n"] != float64(longRounds()+1) || run.FinalState["a"] != 1.0 {
 			t.Errorf("%+v, %v", run, err)
 		}
 		return
@@ -206,7 +211,7 @@ func TestCloseAbandonsAComputation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: computing(t, ".n > 100"), Wait: graph.Wait{Set: true}}); err != nil {
+	if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: computing(t, fmt.Sprint(".n > ", longRounds())), Wait: graph.Wait{Set: true}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.Close(); err != nil {

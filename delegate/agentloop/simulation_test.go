@@ -3,7 +3,9 @@ package agentloop_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,13 +22,28 @@ func TestRandomSchedules(t *testing.T) {
 	schedules := soak.Setting("SOAK_SCHEDULES", soak.Size(1000, 150, 100_000))
 	offset := uint64(soak.Setting("SOAK_SEED", 0))
 	ends, kinds := map[string]int{}, map[string]int{}
-	for n := range schedules {
-		s := &schedule{rng: rand.New(rand.NewPCG(offset+uint64(n), 5)), kinds: kinds}
-		ends[s.run(t, n)]++
-		if t.Failed() {
-			t.Fatalf("schedule %d", n)
+	var counts sync.Mutex
+	t.Run("at once", func(t *testing.T) {
+		workers := runtime.GOMAXPROCS(0)
+		for w := range workers {
+			t.Run(itoa(w), func(t *testing.T) {
+				t.Parallel()
+				for n := w; n < schedules; n += workers {
+					s := &schedule{rng: rand.New(rand.NewPCG(offset+uint64(n), 5)), kinds: map[string]int{}}
+					end := s.run(t, n)
+					if t.Failed() {
+						t.Fatalf("schedule %d", n)
+					}
+					counts.Lock()
+					ends[end]++
+					for kind, seen := range s.kinds {
+						kinds[kind] += seen
+					}
+					counts.Unlock()
+				}
+			})
 		}
-	}
+	})
 	t.Logf("%d schedules: %v, %v", schedules, ends, kinds)
 	for _, kind := range []string{"shrunk", "summary", "dropped", "compact", "fetched"} {
 		if kinds[kind] == 0 && schedules >= 1000 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
 // farLookups are programs that read a variable or a parameter N times, from within as many calls as DEEP says.
@@ -114,7 +115,8 @@ func TestRandomRecursionsAreTheInterpreters(t *testing.T) {
 			"(def other: "+l+"; "+r+")", "(def g(k): "+l+"; "+r+")", "(def again: other; "+r+")", "g("+l+")", "\"\\("+l+")\\("+r+")\"", "path(..)", "(. + ["+l+"])?")
 	}
 	agreed, far := 0, 0
-	for range 800 {
+	programs := soak.Size(800, 100, 800)
+	for range programs {
 		round := `if (.[0] // 0) > ` + pick("1", "2", "20") + ` then [.[0], $v] else [(.[0] // 0) + 1, $w] | `
 		src := `label $out | 7 as $v | [8] as [$w] | def other: $w; def g(k): k; def f(k): def again: if type != "array" then . else first(f(k)) end; ` +
 			round + body(1+random.IntN(3)) + ` end; [limit(20; [0, 9] | f($v))]`
@@ -135,7 +137,7 @@ func TestRandomRecursionsAreTheInterpreters(t *testing.T) {
 			far++
 		}
 	}
-	if agreed < 400 || far < 200 {
+	if agreed < programs/2 || far < programs/4 {
 		t.Errorf("only %d programs ended, %d of them with far lookups", agreed, far)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/lint"
+	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
 // large is a definition of about 2 MB: many nodes whose programs read many properties, in the ways that cost most.
@@ -42,7 +43,7 @@ func large(nodes, properties int) string {
 // TestLargeDefinitions: what a lint costs is bounded, and so is what it says.
 func TestLargeDefinitions(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{large(200, 5), large(100, 1000)} {
+	for _, text := range []string{large(200, 5), large(soak.Size(100, 10, 100), 1000)} {
 		doc, err := definition.Parse([]byte(text))
 		if err != nil {
 			t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/outline"
+	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
 var at = outline.Document{URI: "awp://runs/r/state"}
@@ -61,7 +62,7 @@ func TestLargeMembersAreReferences(t *testing.T) {
 func TestOutlinesKeepTheirLimit(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
-	for range 2000 {
+	for range soak.Size(2000, 100, 2000) {
 		v := value(random, 4)
 		limit := outline.MinBytes + random.IntN(3000)
 		text, whole := at.Show(v, limit, "")
