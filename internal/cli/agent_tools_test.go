@@ -183,7 +183,7 @@ func TestCheckTools(t *testing.T) {
 	t.Parallel()
 	command := toolsCommand(t, toolsFolder(t, "http://localhost:1/v1", "http://localhost:1"))
 	stdout, stderr := command(exitOK, "agent", "validate", "agents.json", "--check-tools")
-	if want := "OK: agents.json: 1 model, 2 agents\nclerk: 6 tools\nhelper: 2 tools\n"; stdout != want {
+	if want := "clerk: 6 tools\nhelper: 2 tools\nOK: agents.json: 1 model, 2 agents\n"; stdout != want {
 		t.Errorf("%q", stdout)
 	}
 	if want := "warning: clerk: gates[0]: the pattern \"totl\" matches no tool: the rule does not hold for what it is meant for; did you mean \"total\"?\n"; stderr != want {

@@ -64,9 +64,7 @@ func (f *Flags) loadAgents(c *Config, env Environment) error {
 		return err
 	}
 	around := c.AroundAgents(file)
-	if c.Manifest == nil {
-		around.NoServers = "set --" + flagMCPConfig + " or " + envname.MCPConfig
-	}
+	around.NoServers = c.NoServers()
 	if len(around.Steps) == 0 {
 		around.NoSteps = "set " + envname.StepCommands
 	}
@@ -135,6 +133,14 @@ func (c *Config) AroundAgents(file string) agentfile.Surroundings {
 		around.Servers = slices.Sorted(maps.Keys(c.Manifest.Servers))
 	}
 	return around
+}
+
+// NoServers says why there are no MCP servers, "" if there are some.
+func (c *Config) NoServers() string {
+	if c.Manifest != nil {
+		return ""
+	}
+	return "set --" + flagMCPConfig + " or " + envname.MCPConfig
 }
 
 // AgentNames are the names of the agents that are configured, sorted; nil without agents.
