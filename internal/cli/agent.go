@@ -152,7 +152,7 @@ func (a *app) showAgent(ctx context.Context, name string, withTools bool) error 
 		for _, model := range g.Models {
 			endpoints[model] = endpointOf(c, c.Agents.Models[model])
 		}
-		shown := jsonvalue.Ordered{{"agent", resolved}, {"endpoints", endpoints}}
+		shown := jsonvalue.Ordered{{"agent", agentfile.InDollars(resolved)}, {"endpoints", endpoints}}
 		if withTools {
 			tools, err := a.checkTools(ctx, executors.Agents, name)
 			if err != nil {
