@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -164,6 +165,27 @@ func TestParse(t *testing.T) {
 		if (file == nil) != findings.HasErrors() {
 			t.Errorf("%s: file %v", c.text, file)
 		}
+	}
+}
+
+// A budget of money warns of what it does not count: models without a price of agents below, however deep.
+func TestBudgetsThatDoNotCountAll(t *testing.T) {
+	t.Parallel()
+	_, findings := agentfile.Parse([]byte(`{"models":{"paid":{"model":"x","priceUsdPerMTok":{"input":1,"output":1}},"free":{"model":"x","priceUsdPerMTok":{"input":0,"output":0}},"new":{"model":"x"},"old":{"model":"x"}},
+"agents":{"top":{"instructions":"i","model":"paid","tools":[{"agent":"middle"},{"agent":"low"},{"agent":"fair"}],
+ "budgets":{"costUsd":1}},
+"middle":{"instructions":"i","model":"free","tools":[{"agent":"low"}]},
+"low":{"instructions":"i","models":["paid","new"],"compaction":{"model":"old"}},
+"fair":{"instructions":"i","model":"free","budgets":{"costUsd":1}}}}`), surroundings())
+	var got []string
+	for _, f := range findings {
+		got = append(got, fmt.Sprintf("%s %d:%d %s: %s", f.Severity, f.At.Line, f.At.Column, f.At.Pointer, f.Message))
+	}
+	if want := []string{
+		`warning 3:23 /agents/top/budgets/costUsd: model "new" of agent "low" has no price: what it costs does not count`,
+		`warning 3:23 /agents/top/budgets/costUsd: model "old" of agent "low" has no price: what it costs does not count`,
+	}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
 }
 
