@@ -169,6 +169,14 @@ func printError(w io.Writer, err error) {
 		return
 	}
 	fmt.Fprintf(w, "workflows-engine-mcp: %s: %v\n", e.Code, err)
+	for _, f := range e.Findings {
+		if !e.Says(f) {
+			fmt.Fprintf(w, "  line %d, column %d, %s: %s\n", f.At.Line, f.At.Column, f.At.Pointer, f.Message)
+		}
+		if f.Hint != "" {
+			fmt.Fprintf(w, "    %s\n", f.Hint)
+		}
+	}
 	if e.Hint != "" {
 		fmt.Fprintf(w, "  %s\n", e.Hint)
 	}
