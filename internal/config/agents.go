@@ -165,7 +165,7 @@ func (c *Config) NewAgents(list *agentfile.File, tools *toolcall.Executor, steps
 	for name, m := range list.Models {
 		asked := provider
 		if m.Endpoint != nil {
-			if asked, err = provider.At(c.endpoint(m.Endpoint)); err != nil {
+			if asked, err = provider.At(c.endpoint(name, m.Endpoint)); err != nil {
 				return nil, problem.New(problem.AgentConfigInvalid, "model %q", name).WithCause(err)
 			}
 		}
@@ -183,9 +183,10 @@ func (c *Config) NewAgents(list *agentfile.File, tools *toolcall.Executor, steps
 	return agent.New(made)
 }
 
-func (c *Config) endpoint(e *agentfile.Endpoint) llmcall.Endpoint {
+func (c *Config) endpoint(model string, e *agentfile.Endpoint) llmcall.Endpoint {
 	at := llmcall.Endpoint{BaseURL: e.BaseURL, NoAuth: e.NoAuth}
 	if reference := e.KeyReference; reference != "" {
+		at.KeyFrom = problem.Format("%s, of model %q in the list of agents", reference, model)
 		at.APIKey = func(context.Context) (llmcall.Secret, error) {
 			key, err := c.env.secret(reference)
 			return llmcall.NewSecret(key), err
