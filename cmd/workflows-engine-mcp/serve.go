@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -59,6 +60,9 @@ func enter(ctx context.Context, c *settings, stdin io.Reader, stdout, stderr io.
 // serve opens what the settings name and serves. Lines on stderr say what it works with (spec: cli-and-config, 3.2).
 func serve(ctx context.Context, c *settings, open door, notes notices, stderr io.Writer) (err error) {
 	log := c.Logger(stderr)
+	if stderr == io.Writer(os.Stderr) { // what packages such as net/http print with package log are records, too
+		slog.SetDefault(log)
+	}
 	for _, warning := range c.Warnings {
 		notes.warn("doubtful setting", warning)
 	}

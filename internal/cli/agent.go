@@ -141,7 +141,7 @@ func (a *app) showAgent(ctx context.Context, name string, withTools bool) error 
 	if !ok {
 		return noAgent(c, name)
 	}
-	c.Log = c.Logger(a.stderr)
+	c.Log = a.logger(c)
 	executors, err := c.Executors()
 	if err != nil {
 		return err
@@ -227,7 +227,7 @@ the provider of models are checked against --mcp-config, $WORKFLOW_ENGINE_STEP_C
 
 // checkAllTools lists the tools of each agent of a list, in the order of their names. The error says of how many they cannot be listed.
 func (a *app) checkAllTools(ctx context.Context, c *config.Config, file string, list *agentfile.File) error {
-	c.Log = c.Logger(a.stderr)
+	c.Log = a.logger(c)
 	c.Agents = list
 	executors, err := c.Executors()
 	if err != nil {
