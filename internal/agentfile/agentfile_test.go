@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/agentfile"
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
@@ -289,6 +290,15 @@ func TestSchema(t *testing.T) {
 		changed := whole[:i] + `{"zzz":1,` + whole[i+1:]
 		if s, p := accepts(changed); s || p {
 			t.Errorf("schema %t, Parse %t: %s", s, p, changed)
+		}
+	}
+	for n, want := range map[int]bool{agentloop.MaxTools: true, agentloop.MaxTools + 1: false} {
+		tools := make([]string, n)
+		for i := range tools {
+			tools[i] = fmt.Sprintf(`{"server":"files","allow":["r%d"]}`, i)
+		}
+		if s, p := accepts(list(`{"instructions":"i","tools":[` + strings.Join(tools, ",") + `]}`)); s != want || p != want {
+			t.Errorf("%d tools: schema %t, Parse %t", n, s, p)
 		}
 	}
 }
