@@ -137,9 +137,10 @@ func serve(ctx context.Context, c *settings, open door, notes notices, stderr io
 
 // agentsOf are the agents that are configured, nil without.
 func agentsOf(c *settings) (agents []mcpserver.Agent) {
+	skills := c.AgentSkills()
 	for _, name := range c.AgentNames() {
 		configured := c.Agents.Agents[name]
-		listed := mcpserver.Agent{Name: name, Description: configured.Description}
+		listed := mcpserver.Agent{Name: name, Description: configured.Description, Skills: skills[name]}
 		if configured.Output != nil {
 			listed.Output = configured.Output.Schema
 		}

@@ -172,6 +172,9 @@ func TestNodeNarrows(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(folder, "changed.yaml"), []byte(changed), 0o600); err != nil {
 			t.Fatal(err)
 		}
+		if _, warned := command(exitOK, "validate", "changed.yaml"); strings.Contains(metadata, "[memo-stile]") != strings.Contains(warned, `does not have the skill "memo-stile"`) {
+			t.Errorf("%s: validate says %s", metadata, warned)
+		}
 		if _, stderr := command(exitFailed, "run", "changed.yaml", "--input", `{"task":"Do it."}`); !strings.Contains(stderr, "AGENT_CONFIG_INVALID") || !strings.Contains(stderr, want) {
 			t.Errorf("%s: %s", metadata, stderr)
 		}

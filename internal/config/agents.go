@@ -151,6 +151,19 @@ func (c *Config) AgentNames() []string {
 	return slices.Sorted(maps.Keys(c.Agents.Agents))
 }
 
+// AgentSkills are the skills of each agent that has some.
+func (c *Config) AgentSkills() map[string][]string {
+	skills := map[string][]string{}
+	for _, name := range c.AgentNames() {
+		for _, t := range c.Agents.Agents[name].Tools {
+			if t.Skills != nil {
+				skills[name] = t.Skills
+			}
+		}
+	}
+	return skills
+}
+
 // NewAgents makes the agents of a list. Tools are those of the manifest, nil without one; steps perform step nodes.
 func (c *Config) NewAgents(list *agentfile.File, tools *toolcall.Executor, steps activities.Executor) (*agent.Agents, error) {
 	made := agent.Config{Models: map[string]agent.Model{}, Agents: map[string]agent.Agent{}, Mask: c.env.secrets.maskAnswer}
