@@ -31,6 +31,9 @@ type Config struct {
 	// APIKey returns the bearer key. It is called at every attempt, so that a changed key needs no restart. An error or a
 	// blank key fails the attempt with LLM_CREDENTIALS_MISSING.
 	APIKey func(ctx context.Context) (Secret, error)
+	// KeyFrom says where the key comes from, such as "env:OPENAI_API_KEY", in the failure of a request whose key is refused; it may be
+	// empty.
+	KeyFrom string
 	// NoAuth sends no key, for local servers that need none. It excludes APIKey.
 	NoAuth bool
 	// Stream requests streamed answers, with a heartbeat while they arrive. A node's config.stream overrides it.

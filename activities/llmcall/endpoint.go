@@ -6,6 +6,7 @@ import "context"
 type Endpoint struct {
 	BaseURL string
 	APIKey  func(ctx context.Context) (Secret, error)
+	KeyFrom string
 	NoAuth  bool
 }
 
@@ -13,6 +14,6 @@ type Endpoint struct {
 // own. It is checked as by New. What e has learnt about its provider is not carried over, nor does e learn from it.
 func (e *Executor) At(endpoint Endpoint) (*Executor, error) {
 	c := e.config
-	c.BaseURL, c.APIKey, c.NoAuth = endpoint.BaseURL, endpoint.APIKey, endpoint.NoAuth
+	c.BaseURL, c.APIKey, c.KeyFrom, c.NoAuth = endpoint.BaseURL, endpoint.APIKey, endpoint.KeyFrom, endpoint.NoAuth
 	return New(c)
 }

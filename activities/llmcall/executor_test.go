@@ -356,6 +356,24 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
+// TestARefusedKeyIsFound: a request whose key is refused says by which host, and where the key comes from.
+func TestARefusedKeyIsFound(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{401, 403} {
+		p := newProvider(t, raw(status, "no"))
+		host := strings.TrimPrefix(p.URL, "http://")
+		for want, c := range map[string]llmcall.Config{
+			"; the key is refused by " + host + ": no":                            {},
+			"; the key is refused by " + host + " (it comes from env:MY_KEY): no": {KeyFrom: "env:MY_KEY"},
+			"; " + host + " requires a key, and the settings have noAuth: no":     {NoAuth: true},
+		} {
+			c.BaseURL = p.URL + "/v1"
+			_, err := newExecutor(t, c).Execute(t.Context(), request(nil))
+			wantFailure(t, err, problem.LLMProviderError, want)
+		}
+	}
+}
+
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
 	slowBody := func(w http.ResponseWriter, r *http.Request) {

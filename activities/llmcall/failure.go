@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/activities"
@@ -55,9 +56,17 @@ func (c *call) statusText(e *statusError) string {
 	meaning := ""
 	switch {
 	case e.status == http.StatusUnauthorized, e.status == http.StatusForbidden:
-		meaning = "; the key is refused"
-		if c.config.NoAuth {
-			meaning = "; the server requires a key"
+		host := c.config.BaseURL
+		if u, err := url.Parse(host); err == nil {
+			host = u.Host
+		}
+		switch {
+		case c.config.NoAuth:
+			meaning = fmt.Sprintf("; %s requires a key, and the settings have noAuth", host)
+		case c.config.KeyFrom != "":
+			meaning = fmt.Sprintf("; the key is refused by %s (it comes from %s)", host, c.config.KeyFrom)
+		default:
+			meaning = "; the key is refused by " + host
 		}
 	case e.status == http.StatusNotFound:
 		meaning = fmt.Sprintf("; there is no model %q at %s, or that is not its address", c.model, c.config.BaseURL)

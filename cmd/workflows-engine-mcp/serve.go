@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -59,6 +60,9 @@ func enter(ctx context.Context, c *settings, stdin io.Reader, stdout, stderr io.
 // serve opens what the settings name and serves. Lines on stderr say what it works with (spec: cli-and-config, 3.2).
 func serve(ctx context.Context, c *settings, open door, notes notices, stderr io.Writer) (err error) {
 	log := c.Logger(stderr)
+	if stderr == io.Writer(os.Stderr) { // what packages such as net/http print with package log are records, too
+		slog.SetDefault(log)
+	}
 	for _, warning := range c.Warnings {
 		notes.warn("doubtful setting", warning)
 	}
@@ -133,9 +137,10 @@ func serve(ctx context.Context, c *settings, open door, notes notices, stderr io
 
 // agentsOf are the agents that are configured, nil without.
 func agentsOf(c *settings) (agents []mcpserver.Agent) {
+	skills := c.AgentSkills()
 	for _, name := range c.AgentNames() {
 		configured := c.Agents.Agents[name]
-		listed := mcpserver.Agent{Name: name, Description: configured.Description}
+		listed := mcpserver.Agent{Name: name, Description: configured.Description, Skills: skills[name]}
 		if configured.Output != nil {
 			listed.Output = configured.Output.Schema
 		}
@@ -169,6 +174,14 @@ func printError(w io.Writer, err error) {
 		return
 	}
 	fmt.Fprintf(w, "workflows-engine-mcp: %s: %v\n", e.Code, err)
+	for _, f := range e.Findings {
+		if !e.Says(f) {
+			fmt.Fprintf(w, "  line %d, column %d, %s: %s\n", f.At.Line, f.At.Column, f.At.Pointer, f.Message)
+		}
+		if f.Hint != "" {
+			fmt.Fprintf(w, "    %s\n", f.Hint)
+		}
+	}
 	if e.Hint != "" {
 		fmt.Fprintf(w, "  %s\n", e.Hint)
 	}

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -418,6 +420,53 @@ func TestStderrHoldsRecordsAlone(t *testing.T) {
 		}
 	}
 }
+
+// What package net/http prints by itself is a record, too: here of a provider that sends more than one answer.
+func TestThePackagesLogIsRecords(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			if r, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+				_, _ = io.Copy(io.Discard, r.Body)
+				const answer = `{"choices":[{"message":{"content":"Hello."},"finish_reason":"stop"}]}`
+				fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%sHTTP/1.1 200 OK\r\n\r\n", len(answer), answer)
+			}
+		}
+	}()
+	p := spawnWith(t, "", []string{`WORKFLOW_ENGINE_LLM_CONFIG={"baseUrl":"http://` + listener.Addr().String() + `","noAuth":true}`}, "--store=memory", "--log-format", "json", "--log-level", "info")
+	p.write(hello, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	p.read()
+	p.write(toolCall(2, "workflow_start", `{"execution_id":"m","definition":`+asksModel+`}`))
+	if got := structured(p.read()); got["status"] != "completed" {
+		t.Errorf("answered %v", got)
+	}
+	p.stdin.Close()
+	if status := p.end(); status != 0 {
+		t.Errorf("exit status %d", status)
+	}
+	text := p.stderr.String()
+	for line := range strings.Lines(text) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("no record: %s", line)
+		}
+	}
+	if !strings.Contains(text, "Unsolicited response") {
+		t.Errorf("net/http is silent:\n%s", text)
+	}
+}
+
+const asksModel = `{"document":{"schema":"s","name":"asks","version":"1"},"state_schema":{"type":"object"},"nodes":[{"id":"s","type":"start"},` +
+	`{"id":"a","type":"llm_call","config":{"model":"m","prompt":"Hello?"}},{"id":"e","type":"end"}],` +
+	`"edges":[{"source":"__start__","target":"s"},{"source":"s","target":"a"},{"source":"a","target":"e"}]}`
 
 // A help or version text that cannot be written is a failure.
 func TestLostAnswer(t *testing.T) {

@@ -129,19 +129,33 @@ func personQuestion(a *agent, c *call) *question {
 }
 
 // Check says why an answer to the open question cannot be used, beyond what its schema says: a call without a decision, another digest,
-// arguments that break the tool's parameters. The error is INVALID_RESUME_PAYLOAD.
+// arguments that break the tool's parameters, nothing but blank text. The error is INVALID_RESUME_PAYLOAD.
 func (m *Machine) Check(answer map[string]any) error {
 	if m.question == nil {
 		return refuse("no question is open")
 	}
-	if wrong := m.question.check(answer); wrong != "" {
-		hint := "Answer again, in the form that the agent has asked for."
+	wrong := m.question.check(answer)
+	if wrong == "" && m.question.person && m.question.schema == nil && saysNothing(answer) {
+		wrong = "the answer is blank" // not in check: a journal that has such an answer goes on with it
+	}
+	if wrong != "" {
+		hint := "Answer again, in the form that the agent has asked for, or as {\"text\": \"…\"} if it has asked for none."
 		if !m.question.person {
 			hint = m.question.decisions()
 		}
 		return &problem.Error{Code: problem.InvalidResumePayload, Message: problem.Excerpt(wrong, problem.MaxText), Hint: hint}
 	}
 	return nil
+}
+
+// saysNothing reports whether none of its members is more than white space.
+func saysNothing(answer map[string]any) bool {
+	for _, v := range answer {
+		if text, ok := v.(string); v != nil && (!ok || !isBlank(text)) {
+			return false
+		}
+	}
+	return true
 }
 
 // decisions says what answers to a question about calls look like.

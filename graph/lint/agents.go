@@ -11,25 +11,40 @@ import (
 // sdk is the protocol of agents that run inside the engine.
 const sdk = "sdk"
 
-// agents warns of delegations to agents inside the engine that it does not have.
+// agents warns of delegations to agents inside the engine that it does not have, and of skills left to an agent that it does not have.
 func (l *linter) agents() {
 	if l.known == nil {
 		return
 	}
 	for _, n := range l.program.Nodes {
-		if n.Delegate == nil || n.Delegate.Protocol != sdk || slices.Contains(l.known, n.Delegate.AgentID) {
+		if n.Delegate == nil || n.Delegate.Protocol != sdk {
 			continue
 		}
-		hint := ""
-		if l.compared.take(len(l.known)) {
-			hint = suggest.DidYouMean(n.Delegate.AgentID, l.known)
+		agent := n.Delegate.AgentID
+		if !slices.Contains(l.known, agent) {
+			l.warn(problem.DelegateAgentNotFound, nodePointer(n)+"/config/agent_id", n, fmt.Sprintf("there is no agent %q", clip(agent)), l.meant(agent, l.known))
 		}
-		if hint == "" {
-			hint = "there is " + problem.AndList(l.known)
-			if len(l.known) == 0 {
-				hint = "there is none"
+		left, _ := n.Metadata["skills"].([]any)
+		for i, v := range left {
+			if name, ok := v.(string); ok && l.skills[agent] != nil && !slices.Contains(l.skills[agent], name) {
+				l.warn(problem.AgentConfigInvalid, fmt.Sprintf("%s/metadata/skills/%d", nodePointer(n), i), n,
+					fmt.Sprintf("agent %q does not have the skill %q", clip(agent), clip(name)), l.meant(name, l.skills[agent]))
 			}
 		}
-		l.warn(problem.DelegateAgentNotFound, nodePointer(n)+"/config/agent_id", n, fmt.Sprintf("there is no agent %q", clip(n.Delegate.AgentID)), clip(hint))
 	}
+}
+
+// meant says which of the known names another one probably is, or what there is.
+func (l *linter) meant(name string, known []string) string {
+	hint := ""
+	if l.compared.take(len(known)) {
+		hint = suggest.DidYouMean(name, known)
+	}
+	if hint == "" {
+		hint = "there is " + problem.AndList(known)
+		if len(known) == 0 {
+			hint = "there is none"
+		}
+	}
+	return clip(hint)
 }

@@ -41,3 +41,33 @@ func TestAgents(t *testing.T) {
 		}
 	}
 }
+
+// TestSkillsOfAgents: a node that leaves its agent a skill which that does not have fails when it runs; it is a warning before, where the
+// skills are known.
+func TestSkillsOfAgents(t *testing.T) {
+	t.Parallel()
+	for metadata, want := range map[string]string{
+		`{"skills":["refunds","memo-stile"]}`: `/nodes/1/metadata/skills/1: agent "clerk" does not have the skill "memo-stile"; did you mean "memo-style"?`,
+		`{"skills":["x"]}`:                    `/nodes/1/metadata/skills/0: agent "clerk" does not have the skill "x"; there is memo-style and refunds`,
+		`{"skills":["memo-style"]}`:           "",
+		`{"skills":[]}`:                       "",
+		`{"skills":"memo-stile"}`:             "",
+	} {
+		doc, err := definition.Parse([]byte(`{"document":{"schema":"s","name":"w","version":"1"},"state_schema":{"type":"object"},"nodes":[{"id":"start","type":"start"},
+			{"id":"n","type":"agent_delegate","metadata":` + metadata + `,"config":{"agent_id":"clerk","protocol":"sdk","input_mapping":{"task":"t"}}},{"id":"end","type":"end"}],
+			"edges":[{"source":"__start__","target":"start"},{"source":"start","target":"n"},{"source":"n","target":"end"}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for agent, skills := range map[string][]string{"clerk": {"memo-style", "refunds"}, "writer": {"prose"}} {
+			_, findings := lint.Compile(doc, lint.Options{Agents: []string{"clerk", "writer"}, Skills: map[string][]string{agent: skills}})
+			got := ""
+			for _, f := range findings {
+				got += f.At.Pointer + ": " + f.Message + "; " + f.Hint
+			}
+			if agent == "clerk" && got != want || agent == "writer" && got != "" {
+				t.Errorf("%s, skills of %s: %q, want %q", metadata, agent, got, want)
+			}
+		}
+	}
+}

@@ -23,6 +23,8 @@ type Options struct {
 	Subworkflow func(ref, pin string) *definition.Document
 	// Agents are the names of the agents that run inside the engine (protocol sdk), sorted; nil if they are not known.
 	Agents []string
+	// Skills are the skills of each of these agents that has some.
+	Skills map[string][]string
 }
 
 // Compile is definition.Compile with the findings of this package, which only a document without errors has. What o.Visit is
@@ -41,7 +43,7 @@ func Compile(d *definition.Document, o Options) (*definition.Program, problem.Fi
 		return nil, findings
 	}
 	l := newLinter(program, sources, o.Subworkflow, definition.MaxFindings-len(findings))
-	l.known = o.Agents
+	l.known, l.skills = o.Agents, o.Skills
 	l.check()
 	if len(l.findings) == 0 {
 		return program, findings
@@ -77,6 +79,8 @@ type linter struct {
 	given       map[*definition.Node][]given
 	// known are the agents inside the engine, nil if that is not known.
 	known []string
+	// skills are those of each of them that has some.
+	skills map[string][]string
 }
 
 // said is a finding that is given once, however often a program makes the mistake.

@@ -36,7 +36,7 @@ func (r *reader) agent(name string, o *jsonobject.Object) (a Agent) {
 	for _, v := range o.Get("gates").Elements() {
 		a.Gates = append(a.Gates, gate(v.Object()))
 	}
-	a.Budgets = r.budgets(o.Get("budgets").Object(), a.Models)
+	a.Budgets = r.budgets(name, o.Get("budgets").Object(), a.Models)
 	a.Repeats = repeats(o.Get("repeats").Object())
 	a.Results = results(o.Get("results").Object())
 	a.Compaction, a.SummaryModel = r.compaction(o.Get("compaction").Object(), a.Budgets)
@@ -171,7 +171,7 @@ func globs(v jsonobject.Value) []string {
 	return list
 }
 
-func (r *reader) budgets(o *jsonobject.Object, models []string) (b agentloop.Budgets) {
+func (r *reader) budgets(agent string, o *jsonobject.Object, models []string) (b agentloop.Budgets) {
 	if o == nil {
 		return b
 	}
@@ -183,6 +183,7 @@ func (r *reader) budgets(o *jsonobject.Object, models []string) (b agentloop.Bud
 	cost := o.Get("costUsd")
 	if usd, ok := cost.Number(1e-6, 1e6); ok {
 		b.CostMicros = int(math.Round(usd * 1e6))
+		r.costs[agent] = cost
 		for _, name := range models {
 			if m, known := r.models[name]; known && m.Price == nil {
 				cost.Fail("profile", "model %q has no price", name).Hint = "Give it priceUsdPerMTok, or leave costUsd out."

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/agentfile"
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
@@ -167,6 +169,27 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// A budget of money warns of what it does not count: models without a price of agents below, however deep.
+func TestBudgetsThatDoNotCountAll(t *testing.T) {
+	t.Parallel()
+	_, findings := agentfile.Parse([]byte(`{"models":{"paid":{"model":"x","priceUsdPerMTok":{"input":1,"output":1}},"free":{"model":"x","priceUsdPerMTok":{"input":0,"output":0}},"new":{"model":"x"},"old":{"model":"x"}},
+"agents":{"top":{"instructions":"i","model":"paid","tools":[{"agent":"middle"},{"agent":"low"},{"agent":"fair"}],
+ "budgets":{"costUsd":1}},
+"middle":{"instructions":"i","model":"free","tools":[{"agent":"low"}]},
+"low":{"instructions":"i","models":["paid","new"],"compaction":{"model":"old"}},
+"fair":{"instructions":"i","model":"free","budgets":{"costUsd":1}}}}`), surroundings())
+	var got []string
+	for _, f := range findings {
+		got = append(got, fmt.Sprintf("%s %d:%d %s: %s", f.Severity, f.At.Line, f.At.Column, f.At.Pointer, f.Message))
+	}
+	if want := []string{
+		`warning 3:23 /agents/top/budgets/costUsd: model "new" of agent "low" has no price: what it costs does not count`,
+		`warning 3:23 /agents/top/budgets/costUsd: model "old" of agent "low" has no price: what it costs does not count`,
+	}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
 // A list is checked against what there is around it.
 func TestSurroundings(t *testing.T) {
 	t.Parallel()
@@ -267,6 +290,15 @@ func TestSchema(t *testing.T) {
 		changed := whole[:i] + `{"zzz":1,` + whole[i+1:]
 		if s, p := accepts(changed); s || p {
 			t.Errorf("schema %t, Parse %t: %s", s, p, changed)
+		}
+	}
+	for n, want := range map[int]bool{agentloop.MaxTools: true, agentloop.MaxTools + 1: false} {
+		tools := make([]string, n)
+		for i := range tools {
+			tools[i] = fmt.Sprintf(`{"server":"files","allow":["r%d"]}`, i)
+		}
+		if s, p := accepts(list(`{"instructions":"i","tools":[` + strings.Join(tools, ",") + `]}`)); s != want || p != want {
+			t.Errorf("%d tools: schema %t, Parse %t", n, s, p)
 		}
 	}
 }

@@ -136,6 +136,8 @@ type reader struct {
 	skills    *Skills
 	// calls are the agents that an agent calls.
 	calls map[string][]called
+	// costs are the members costUsd of the agents that have one.
+	costs map[string]jsonobject.Value
 }
 
 type called struct {
@@ -154,7 +156,7 @@ func (r *reader) file(root *jsonobject.Object) *File {
 	r.skills = r.readSkills(root.Get("skills").Object())
 	f.APIs, f.Knowledge, f.Skills = r.apis, r.knowledge, r.skills
 	root.Close()
-	r.agents, r.calls = map[string]jsonobject.Value{}, map[string][]called{}
+	r.agents, r.calls, r.costs = map[string]jsonobject.Value{}, map[string][]called{}, map[string]jsonobject.Value{}
 	if list.Map() == nil {
 		return f
 	}
@@ -166,6 +168,7 @@ func (r *reader) file(root *jsonobject.Object) *File {
 	}
 	if !r.circles() {
 		r.crowds()
+		r.unpriced(f.Agents)
 	}
 	return f
 }

@@ -281,3 +281,29 @@ func (r *reader) crowd(name string, sizes map[string]crowd) crowd {
 	sizes[name] = all
 	return all
 }
+
+// unpriced warns of budgets of money that do not count all: an agent below has a model without a price. For an agent's own models that is an
+// error. It is for agents that do not call each other in a circle.
+func (r *reader) unpriced(agents map[string]Agent) {
+	for _, name := range slices.Sorted(maps.Keys(r.costs)) {
+		seen := map[string]bool{}
+		var walk func(above string)
+		walk = func(above string) {
+			for _, c := range r.calls[above] {
+				if seen[c.name] {
+					continue
+				}
+				seen[c.name] = true
+				sub := agents[c.name]
+				for _, model := range append(slices.Clone(sub.Models), sub.SummaryModel) {
+					if m, known := r.models[model]; known && m.Price == nil {
+						f := r.costs[name].Fail("profile", "model %q of agent %q has no price: what it costs does not count", model, c.name)
+						f.Severity, f.Hint = problem.SeverityWarning, "Give it priceUsdPerMTok, with zeros if it costs nothing."
+					}
+				}
+				walk(c.name)
+			}
+		}
+		walk(name)
+	}
+}

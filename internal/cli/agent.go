@@ -141,7 +141,7 @@ func (a *app) showAgent(ctx context.Context, name string, withTools bool) error 
 	if !ok {
 		return noAgent(c, name)
 	}
-	c.Log = c.Logger(a.stderr)
+	c.Log = a.logger(c)
 	executors, err := c.Executors()
 	if err != nil {
 		return err
@@ -152,7 +152,7 @@ func (a *app) showAgent(ctx context.Context, name string, withTools bool) error 
 		for _, model := range g.Models {
 			endpoints[model] = endpointOf(c, c.Agents.Models[model])
 		}
-		shown := jsonvalue.Ordered{{"agent", resolved}, {"endpoints", endpoints}}
+		shown := jsonvalue.Ordered{{"agent", agentfile.InDollars(resolved)}, {"endpoints", endpoints}}
 		if withTools {
 			tools, err := a.checkTools(ctx, executors.Agents, name)
 			if err != nil {
@@ -203,45 +203,54 @@ the provider of models are checked against --mcp-config, $WORKFLOW_ENGINE_STEP_C
 				return err
 			}
 			list, err := readOperatorFile(a, args[0], func(text []byte) (*agentfile.File, problem.Findings) {
-				return agentfile.Parse(text, c.AroundAgents(args[0]))
+				around := c.AroundAgents(args[0])
+				if tools {
+					around.NoServers = c.NoServers()
+				}
+				return agentfile.Parse(text, around)
 			})
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.human, "OK: %s: %s, %s\n", args[0], count(len(list.Models), "model"), count(len(list.Agents), "agent"))
 			if tools {
-				err = a.checkAllTools(cmd.Context(), c, list)
+				if err := a.checkAllTools(cmd.Context(), c, args[0], list); err != nil {
+					return err
+				}
 			}
-			return err
+			fmt.Fprintf(a.human, "OK: %s: %s, %s\n", args[0], count(len(list.Models), "model"), count(len(list.Agents), "agent"))
+			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&tools, "check-tools", false, "connect to the servers, and list the tools of each agent")
 	return cmd
 }
 
-// checkAllTools lists the tools of each agent of a list, in the order of their names.
-func (a *app) checkAllTools(ctx context.Context, c *config.Config, list *agentfile.File) error {
-	c.Log = c.Logger(a.stderr)
+// checkAllTools lists the tools of each agent of a list, in the order of their names. The error says of how many they cannot be listed.
+func (a *app) checkAllTools(ctx context.Context, c *config.Config, file string, list *agentfile.File) error {
+	c.Log = a.logger(c)
 	c.Agents = list
 	executors, err := c.Executors()
 	if err != nil {
 		return err
 	}
-	var failed error
+	failed := 0
 	for _, name := range slices.Sorted(maps.Keys(list.Agents)) {
 		tools, err := a.checkTools(ctx, executors.Agents, name)
 		if ctx.Err() != nil {
-			failed = context.Cause(ctx)
-			break
+			return firstError(context.Cause(ctx), executors.Close())
 		}
 		if err != nil {
-			fmt.Fprintf(a.stderr, "%s: %v\n", name, err)
-			failed = silent{exitFailed}
+			fmt.Fprintf(a.stderr, "%s %s: %v\n", a.paint.bad("error:"), name, err)
+			failed++
 			continue
 		}
 		fmt.Fprintf(a.human, "%s: %s\n", name, count(len(tools), "tool"))
 	}
-	return firstError(failed, executors.Close())
+	err = executors.Close()
+	if failed > 0 {
+		err = fmt.Errorf("%s: the tools of %d of %s cannot be listed", file, failed, count(len(list.Agents), "agent"))
+	}
+	return err
 }
 
 // checkTools lists the tools that an agent begins with, and says what is probably wrong with them.

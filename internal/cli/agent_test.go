@@ -102,7 +102,9 @@ func TestAgentRunFails(t *testing.T) {
 	t.Parallel()
 	server := chattest.Serve(t, chattest.Fail(401, "no such key"))
 	_, stderr := agentCommands(t, server.URL)(exitFailed, "agent", "run", "summarizer", "x")
-	if !strings.Contains(stderr, "LLM_") {
-		t.Error(stderr)
+	host := strings.TrimPrefix(server.URL, "http://")
+	host, _, _ = strings.Cut(host, "/")
+	if want := "refused by " + host + ` (it comes from env:AGENT_KEY, of model "m" in the list of agents)`; !strings.Contains(stderr, "LLM_PROVIDER_ERROR") || !strings.Contains(stderr, want) {
+		t.Errorf("no %q in\n%s", want, stderr)
 	}
 }

@@ -172,6 +172,9 @@ func TestNodeNarrows(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(folder, "changed.yaml"), []byte(changed), 0o600); err != nil {
 			t.Fatal(err)
 		}
+		if _, warned := command(exitOK, "validate", "changed.yaml"); strings.Contains(metadata, "[memo-stile]") != strings.Contains(warned, `does not have the skill "memo-stile"`) {
+			t.Errorf("%s: validate says %s", metadata, warned)
+		}
 		if _, stderr := command(exitFailed, "run", "changed.yaml", "--input", `{"task":"Do it."}`); !strings.Contains(stderr, "AGENT_CONFIG_INVALID") || !strings.Contains(stderr, want) {
 			t.Errorf("%s: %s", metadata, stderr)
 		}
@@ -183,7 +186,7 @@ func TestCheckTools(t *testing.T) {
 	t.Parallel()
 	command := toolsCommand(t, toolsFolder(t, "http://localhost:1/v1", "http://localhost:1"))
 	stdout, stderr := command(exitOK, "agent", "validate", "agents.json", "--check-tools")
-	if want := "OK: agents.json: 1 model, 2 agents\nclerk: 6 tools\nhelper: 2 tools\n"; stdout != want {
+	if want := "clerk: 6 tools\nhelper: 2 tools\nOK: agents.json: 1 model, 2 agents\n"; stdout != want {
 		t.Errorf("%q", stdout)
 	}
 	if want := "warning: clerk: gates[0]: the pattern \"totl\" matches no tool: the rule does not hold for what it is meant for; did you mean \"total\"?\n"; stderr != want {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/user"
 	"time"
@@ -38,12 +39,26 @@ type app struct {
 	database string
 	// lines reads stdin line by line once a person is asked.
 	lines *bufio.Reader
+	// standardLog is given the logger for what packages print with package log, such as net/http; nil leaves that as it is.
+	standardLog func(*slog.Logger)
+}
+
+// logger returns the logger of a command.
+func (a *app) logger(c *config.Config) *slog.Logger {
+	log := c.Logger(a.stderr)
+	if a.standardLog != nil {
+		a.standardLog(log)
+	}
+	return log
 }
 
 // Main runs one command and returns the exit status. The arguments are those after the program's name. A cancelled ctx
 // stops the command in order.
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, env: config.System(), now: time.Now}
+	if stderr == io.Writer(os.Stderr) { // else the process is somebody else's, and so is its log
+		a.standardLog = slog.SetDefault
+	}
 	a.paint = newPalette(isTerminal(stderr), a.env)
 	if a.screen = newScreen(stderr, a.env); a.screen != nil {
 		a.stderr = a.screen

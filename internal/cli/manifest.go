@@ -81,7 +81,7 @@ func (a *app) checkManifest(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
-	tools, err := c.Tools(m, c.Logger(a.stderr))
+	tools, err := c.Tools(m, a.logger(c))
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -76,5 +77,21 @@ func TestLostOutput(t *testing.T) {
 	a.stdout = &failing{0, full}
 	if status := a.execute(t.Context(), []string{"status", "nobody", "--db", db}); status != exitFailed || !strings.Contains(stderr.String(), "EXECUTION_NOT_FOUND") {
 		t.Errorf("an unknown run: exit status %d\n%s", status, stderr)
+	}
+}
+
+// What packages print with package log goes where the log of a command goes, in its form.
+func TestThePackagesLogIsTheCommands(t *testing.T) {
+	t.Parallel()
+	a, _, errs := newTestApp(t, strings.NewReader(""), time.Now())
+	a.now = time.Now
+	var given *slog.Logger
+	a.standardLog = func(l *slog.Logger) { given = l }
+	if status := a.execute(t.Context(), []string{"list", "--store", "memory", "--log-format", "json", "--log-level", "info"}); status != exitOK || given == nil {
+		t.Fatalf("status %d, %v\n%s", status, given, errs.String())
+	}
+	slog.NewLogLogger(given.Handler(), slog.LevelInfo).Print("Unsolicited response")
+	if got := errs.String(); !strings.Contains(got, `"msg":"Unsolicited response"`) {
+		t.Errorf("%q", got)
 	}
 }

@@ -65,6 +65,9 @@ func writeProblem(w io.Writer, paint palette, e *problem.Error, store []string) 
 		if !e.Says(f) {
 			fmt.Fprintf(w, "  %s\n", strings.TrimSpace(placeText(f.At)+" "+f.Message))
 		}
+		if f.Hint != "" {
+			fmt.Fprintf(w, "    hint: %s\n", f.Hint)
+		}
 	}
 	if e.Hint != "" {
 		fmt.Fprintf(w, "  hint: %s\n", commandHint(e.Hint, e.At.ExecutionID, store...))

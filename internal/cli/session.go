@@ -97,7 +97,7 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 		return nil, err
 	}
 	if c.Log = o.log; c.Log == nil {
-		c.Log = c.Logger(a.stderr)
+		c.Log = a.logger(c)
 	}
 	s := &session{config: c, store: store, view: unseen{}, without: refused, repeat: a.flags.Given(), sameStore: a.flags.GivenStore()}
 	var budget *memory.Budget

@@ -32,7 +32,8 @@ func newValidate(a *app) *cobra.Command {
 run, but probably not as meant. Without a file, or with -, the definition is read from standard input.
 
 Files ending in .yaml or .yml are read as YAML, all others as JSON. The input of a subworkflow is checked, too, if its definition is
-found in the workflow folder. Where agents are configured (--agents), a delegation of protocol sdk to another one is a warning.`,
+found in the workflow folder. Where agents are configured (--agents), a delegation of protocol sdk to another one is a warning, and so is a
+skill in the node's metadata that the agent does not have.`,
 		Example: `  workflows-engine validate order.workflow.json
   workflows-engine validate --strict examples/*/*.workflow.json
   workflows-engine validate --protocol order.workflow.json
@@ -90,11 +91,11 @@ func (a *app) validate(files []string, o validateOptions) error {
 	if len(files) == 0 {
 		files = []string{standardInput}
 	}
-	worst, agents := exitOK, a.agentNames()
+	worst, agents := exitOK, a.agents()
 	var results []checked
 	for _, file := range files {
 		c := a.checkFile(file, o.format, lint.Options{
-			Options: definition.Options{Protocol: o.protocol}, Subworkflow: a.subworkflows(file, o.folder), Agents: agents,
+			Options: definition.Options{Protocol: o.protocol}, Subworkflow: a.subworkflows(file, o.folder), Agents: agents.AgentNames(), Skills: agents.AgentSkills(),
 		})
 		results = append(results, c)
 		if !o.json {
@@ -118,12 +119,12 @@ func (a *app) validate(files []string, o validateOptions) error {
 	return nil
 }
 
-// agentNames are the agents that are configured, nil if there are none or the settings cannot be used, of which this is not the place to speak.
-func (a *app) agentNames() []string {
+// agents are the settings with the agents that are configured, without any if they cannot be used, of which this is not the place to speak.
+func (a *app) agents() *config.Config {
 	if c, err := a.flags.LoadAgentList(a.env); err == nil {
-		return c.AgentNames()
+		return c
 	}
-	return nil
+	return &config.Config{}
 }
 
 // checkFile is check for a file. One that cannot be read must not hide what is wrong with the others, so its error is

@@ -14,6 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/shellword"
 )
 
 func newWebhooks(a *app) *cobra.Command {
@@ -124,7 +125,14 @@ func (a *app) writeDeliveries(ds []history.Delivery) error {
 			d.ID, d.ExecutionID, string(d.Event), d.Target, a.stateText(d), fmt.Sprint(d.Attempts), age(d.CreatedAt, a.now()), dash(cut(lastAttempt(d), 60)),
 		})
 	}
-	return writeTable(a.human, rows)
+	if err := writeTable(a.human, rows); err != nil {
+		return err
+	}
+	if i := slices.IndexFunc(ds, func(d history.Delivery) bool { return d.State == history.DeliveryDead }); i >= 0 {
+		retry := shellword.Command([]string{program, "webhooks", "retry"}, []string{ds[i].ID}, a.flags.GivenStore()...)
+		fmt.Fprintf(a.stderr, "%s what is dead has been given up; to send one again: %s\n", a.paint.faint("note:"), retry)
+	}
+	return nil
 }
 
 // stateText is the state of a delivery, and when it is sent next.

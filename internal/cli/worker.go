@@ -72,7 +72,7 @@ func (a *app) worker(ctx context.Context, folder string) (err error) {
 	if !form.LogLevelGiven {
 		form.LogLevel = slog.LevelInfo
 	}
-	log := form.Logger(a.stderr)
+	log := a.logger(form)
 	defer func() {
 		if err != nil && form.LogFormat == config.LogJSON {
 			err = logged(log, err) // who collects records would not see a line for people

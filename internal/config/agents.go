@@ -64,9 +64,7 @@ func (f *Flags) loadAgents(c *Config, env Environment) error {
 		return err
 	}
 	around := c.AroundAgents(file)
-	if c.Manifest == nil {
-		around.NoServers = "set --" + flagMCPConfig + " or " + envname.MCPConfig
-	}
+	around.NoServers = c.NoServers()
 	if len(around.Steps) == 0 {
 		around.NoSteps = "set " + envname.StepCommands
 	}
@@ -137,12 +135,33 @@ func (c *Config) AroundAgents(file string) agentfile.Surroundings {
 	return around
 }
 
+// NoServers says why there are no MCP servers, "" if there are some.
+func (c *Config) NoServers() string {
+	if c.Manifest != nil {
+		return ""
+	}
+	return "set --" + flagMCPConfig + " or " + envname.MCPConfig
+}
+
 // AgentNames are the names of the agents that are configured, sorted; nil without agents.
 func (c *Config) AgentNames() []string {
 	if c.Agents == nil {
 		return nil
 	}
 	return slices.Sorted(maps.Keys(c.Agents.Agents))
+}
+
+// AgentSkills are the skills of each agent that has some.
+func (c *Config) AgentSkills() map[string][]string {
+	skills := map[string][]string{}
+	for _, name := range c.AgentNames() {
+		for _, t := range c.Agents.Agents[name].Tools {
+			if t.Skills != nil {
+				skills[name] = t.Skills
+			}
+		}
+	}
+	return skills
 }
 
 // NewAgents makes the agents of a list. Tools are those of the manifest, nil without one; steps perform step nodes.
@@ -159,7 +178,7 @@ func (c *Config) NewAgents(list *agentfile.File, tools *toolcall.Executor, steps
 	for name, m := range list.Models {
 		asked := provider
 		if m.Endpoint != nil {
-			if asked, err = provider.At(c.endpoint(m.Endpoint)); err != nil {
+			if asked, err = provider.At(c.endpoint(name, m.Endpoint)); err != nil {
 				return nil, problem.New(problem.AgentConfigInvalid, "model %q", name).WithCause(err)
 			}
 		}
@@ -177,9 +196,10 @@ func (c *Config) NewAgents(list *agentfile.File, tools *toolcall.Executor, steps
 	return agent.New(made)
 }
 
-func (c *Config) endpoint(e *agentfile.Endpoint) llmcall.Endpoint {
+func (c *Config) endpoint(model string, e *agentfile.Endpoint) llmcall.Endpoint {
 	at := llmcall.Endpoint{BaseURL: e.BaseURL, NoAuth: e.NoAuth}
 	if reference := e.KeyReference; reference != "" {
+		at.KeyFrom = problem.Format("%s, of model %q in the list of agents", reference, model)
 		at.APIKey = func(context.Context) (llmcall.Secret, error) {
 			key, err := c.env.secret(reference)
 			return llmcall.NewSecret(key), err

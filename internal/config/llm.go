@@ -28,6 +28,7 @@ func loadLLM(c *Config, env Environment) error {
 	}
 	if reference != "" {
 		env.notePlain(envname.LLM, settings.BaseURL)
+		settings.KeyFrom = reference + ", in " + envname.LLM
 		settings.APIKey = func(context.Context) (llmcall.Secret, error) {
 			key, err := env.secret(reference)
 			return llmcall.NewSecret(key), err

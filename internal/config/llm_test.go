@@ -26,6 +26,9 @@ func TestLoadLLM(t *testing.T) {
 		l.RequestTimeout != 250*time.Millisecond || l.MaxAnswerBytes != 1000 {
 		t.Errorf("got %+v", l)
 	}
+	if got := c.LLM.KeyFrom; got != "env:KEY, in WORKFLOW_ENGINE_LLM_CONFIG" {
+		t.Errorf("the key comes from %q", got)
+	}
 	key, err := c.LLM.APIKey(t.Context())
 	if err != nil || key.Reveal() != "secret" {
 		t.Errorf("key %q, %v", key.Reveal(), err)

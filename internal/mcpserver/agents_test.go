@@ -213,7 +213,7 @@ func TestAThousandTurnsKeepWithinTheirAnswers(t *testing.T) {
 func TestAgentsAreListed(t *testing.T) {
 	t.Parallel()
 	runner := enginetest.Closing(t, enginetest.Must(graph.New(enginetest.Closing(t, historymem.New()), graph.Options{})))
-	h := connectHost(t, runner, mcpserver.Options{Agents: []mcpserver.Agent{{Name: "clerk", Description: "Answers letters.", Output: object{"required": []any{"total"}}}, {Name: "writer"}}})
+	h := connectHost(t, runner, mcpserver.Options{Agents: []mcpserver.Agent{{Name: "clerk", Description: "Answers letters.", Output: object{"required": []any{"total"}}}, {Name: "writer", Skills: []string{"prose"}}}})
 	res, err := h.session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "awp://agents"})
 	if err != nil {
 		t.Fatal(err)
@@ -222,6 +222,10 @@ func TestAgentsAreListed(t *testing.T) {
 		t.Errorf("%s", res.Contents[0].Text)
 	}
 	other := object{"id": "answer", "type": "agent_delegate", "config": object{"agent_id": "clerc", "protocol": "sdk", "input_mapping": object{"task": "t"}}}
+	skilled := object{"id": "n", "type": "agent_delegate", "metadata": object{"skills": []any{"prosa"}}, "config": object{"agent_id": "writer", "protocol": "sdk", "input_mapping": object{}}}
+	if r := h.raw("workflow_validate", object{"definition": walk(skilled)}); !strings.Contains(r.text, `agent "writer" does not have the skill "prosa"`) {
+		t.Errorf("%v", r.text)
+	}
 	if r := h.raw("workflow_validate", object{"definition": walk(other)}); !strings.Contains(r.text, `there is no agent "clerc"`) || r.content["valid"] != true {
 		t.Errorf("%s", r.text)
 	}

@@ -88,12 +88,16 @@ func (s *server) agentList() members {
 	return members{{"agents", list}, {"protocol", "sdk"}}
 }
 
-// agentNames are the names of the agents, nil if there are none to compare with.
-func (s *server) agentNames() (names []string) {
+// agentNames are the names of the agents, nil if there are none to compare with, and the skills of those that have some.
+func (s *server) agentNames() (names []string, skills map[string][]string) {
+	skills = map[string][]string{}
 	for _, a := range s.opts.Agents {
 		names = append(names, a.Name)
+		if a.Skills != nil {
+			skills[a.Name] = a.Skills
+		}
 	}
-	return names
+	return names, skills
 }
 
 func fixed(text string) mcp.ResourceHandler {

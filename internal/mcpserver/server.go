@@ -77,6 +77,8 @@ type Agent struct {
 	Name, Description string
 	// Output is the JSON Schema of its answer; nil means {"text": …}.
 	Output map[string]any
+	// Skills are what it may read; nil without.
+	Skills []string
 }
 
 // server holds what the tools share.

@@ -39,7 +39,8 @@ func validateTool() *tool {
 			if a.refused != nil {
 				findings = a.refused.Findings
 			} else {
-				prog, findings = lint.Compile(doc, lint.Options{Subworkflow: s.subworkflows(ctx), Agents: s.agentNames()})
+				agents, skills := s.agentNames()
+				prog, findings = lint.Compile(doc, lint.Options{Subworkflow: s.subworkflows(ctx), Agents: agents, Skills: skills})
 			}
 			if a.noLines {
 				findings = pointersOnly(findings)

@@ -85,10 +85,10 @@ func (r *reader) list(root *jsonobject.Object) *List {
 	root.Known("$schema")
 	l := &List{Targets: map[string]Target{}}
 	targets := root.Require("targets")
-	if targets.Present() && len(targets.Map()) == 0 {
-		targets.Fail("minProperties", "there is no target").Hint = "Name at least one, with its url."
-	}
-	if targets.Map() != nil {
+	if members := targets.Map(); members != nil {
+		if len(members) == 0 {
+			targets.Fail("minProperties", "there is no target").Hint = "Name at least one, with its url."
+		}
 		for name, v := range targets.Members() {
 			if strings.TrimSpace(name) == "" || len(name) > maxName || strings.ContainsAny(name, "\r\n") {
 				v.AtName().Fail("pattern", "the name of a target is one line of 1 to %d bytes", maxName)

@@ -48,6 +48,7 @@ var mistakes = []struct{ text, want string }{
 	{`[]`, "1:1 expected object, found array"},
 	{`{}`, `missing member "targets"`},
 	{`{"targets":{}}`, "1:12 there is no target"},
+	{`{"targets":null}`, "1:12 expected object, found null"},
 	{"{\"targets\":{\n\"a\":{}}}", `2:5`},
 	{`{"targets":{" ":{"url":"http://x"}}}`, "1:13 the name of a target"},
 	{`{"targets":{"a":{"url":"ftp://x"}}}`, "1:24 url is not an absolute http"},
@@ -81,7 +82,7 @@ func TestMistakes(t *testing.T) {
 		for _, f := range findings {
 			said = append(said, fmt.Sprintf("%d:%d %s", f.At.Line, f.At.Column, f.Message))
 		}
-		if l != nil || !strings.Contains(strings.Join(said, "\n"), c.want) {
+		if l != nil || len(said) != 1 || !strings.Contains(said[0], c.want) {
 			t.Errorf("%s: got %q, want %q", c.text, said, c.want)
 		}
 	}
