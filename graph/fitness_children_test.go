@@ -13,6 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/history/historytest"
+	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
 // TestASubworkflowUnderWayBesideWhatIsMissing has a branch that nobody can perform beside a subworkflow that goes on by
@@ -22,7 +23,7 @@ func TestASubworkflowUnderWayBesideWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	for name, child := range map[string]*definition.Document{
 		"signal":  workflow(t, "child", []string{startNode(), signalWait("c", "go"), endNode()}, "s c", "c e"),
-		"timer":   workflow(t, "child", []string{startNode(), timerWait("c", "10h"), endNode()}, "s c", "c e"),
+		"timer":   workflow(t, "child", []string{startNode(), timerWait("c", "2h"), endNode()}, "s c", "c e"),
 		"missing": workflow(t, "child", []string{startNode(), step("c", "two"), endNode()}, "s c", "c e"),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -42,7 +43,7 @@ func TestASubworkflowUnderWayBesideWhatIsMissing(t *testing.T) {
 						t.Fatal(err)
 					}
 				case "timer":
-					time.Sleep(10 * time.Hour)
+					time.Sleep(2 * time.Hour)
 				}
 				if name != "missing" {
 					if n := count(records(t, store, "r"), history.SubworkflowCompleted); n != 1 {
@@ -58,11 +59,11 @@ func TestASubworkflowUnderWayBesideWhatIsMissing(t *testing.T) {
 	}
 }
 
-// standsStill checks that nothing is written for an hour, and that nothing is taken over.
+// standsStill checks that nothing is written for a long time, and that nothing is taken over.
 func standsStill(t *testing.T, r *graph.Runner, store *historytest.FaultStore) {
 	t.Helper()
 	store.Set(historytest.Fault{Reads: true})
-	time.Sleep(time.Hour)
+	time.Sleep(time.Duration(soak.Size(60, 10, 60)) * time.Minute)
 	if res, err := r.Recover(t.Context(), graph.RecoverRequest{}); err != nil || len(res.ExecutionIDs) > 0 {
 		t.Errorf("recovered %+v, %v", res, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/history/historytest"
+	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
 // takeover is how long it takes at most until a run is taken over: the default of Options.LeaseTTL and a round of
@@ -48,7 +49,7 @@ func TestAnAttemptThatNobodyTakesUp(t *testing.T) {
 						t.Fatalf("too early: %+v", run)
 					}
 				}
-				time.Sleep(24 * time.Hour)
+				time.Sleep(time.Duration(soak.Size(24, 3, 24)) * time.Hour)
 				run := status(t, lone, "r")
 				wantStatus(t, run, tt.want)
 				if tt.want == machine.Failed && run.ErrorCode != string(problem.Timeout) {

@@ -126,7 +126,7 @@ func TestAComputingRunIsGoneOnWithElsewhere(t *testing.T) {
 				all := append([]string{
 					startNode(),
 					`{"id": "n", "type": "set_state", "config": {"assignments": {"n": {"jq": "(.n // 0) + ([range(20000)] | length | . - 19999)"}}}}`,
-					`{"id": "w", "type": "switch", "config": {"cases": [{"when": ".n > 200", "target": "j"}], "default": "n"}}`,
+					`{"id": "w", "type": "switch", "config": {"cases": [{"when": ".n > ` + fmt.Sprint(longRounds()) + `", "target": "j"}], "default": "n"}}`,
 					`{"id": "j", "type": "set_state", "config": {"assignments": {"j": {"literal": 1}}}}`,
 					endNode(),
 				}, nodes...)

@@ -274,9 +274,9 @@ func TestEndlessProgramsEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 			// A small part of the defaults, to be quick about it.
-			limits := expr.DefaultLimits()
+			limits, part := expr.DefaultLimits(), soak.Size(20, 100, 20)
 			v, err := p.EvalLimits(map[string]any{"n": 1.0}, expr.Limits{
-				Cost: limits.Cost / 20, Memory: limits.Memory / 10, ResultBytes: limits.ResultBytes / 20,
+				Cost: limits.Cost / part, Memory: limits.Memory / part * 2, ResultBytes: limits.ResultBytes / part,
 			})
 			e, ok := problem.As(err)
 			if !ok || e.Code != problem.ExpressionLimit {

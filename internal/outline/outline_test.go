@@ -62,7 +62,7 @@ func TestLargeMembersAreReferences(t *testing.T) {
 func TestOutlinesKeepTheirLimit(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
-	for range soak.Size(2000, 100, 2000) {
+	for range soak.Size(500, 100, 2000) {
 		v := value(random, 4)
 		limit := outline.MinBytes + random.IntN(3000)
 		text, whole := at.Show(v, limit, "")
