@@ -125,7 +125,7 @@ func TestPowerCutMigration(t *testing.T) {
 			if found.From == found.To || found.Runs == 0 {
 				t.Fatalf("%+v", found)
 			}
-			cuts := w.cuts(soak.Size(15, 4, len(w.ops)), soak.Size(1, 1, 8), uint64(soak.Setting("SOAK_SEED", 1)), func(p *powerCut) {
+			cuts := w.cuts(soak.Size(8, 4, len(w.ops)), soak.Size(1, 1, 8), uint64(soak.Setting("SOAK_SEED", 1)), func(p *powerCut) {
 				if !t.Failed() {
 					m.check(t, p)
 				}

@@ -29,17 +29,14 @@ import (
 //
 // A failure names its seeds. To keep it as a case, add the line to testdata/simulation/seeds.
 
-// simPerWorkflow is how many schedules each workflow goes through.
-const simPerWorkflow = 40
-
 // simQueued is added to the number of a schedule in which attempts wait for their turn, with some nodes.
 const simQueued = 10_000
 
 // TestSimulation tries a sample of schedules, in `make soak` a hundred times as many.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
-	schedules := soak.Setting("SOAK_SCHEDULES", soak.Size(15_000, 2_000, 2_000_000))
-	each := soak.Size(simPerWorkflow, 12, simPerWorkflow) // a small sample goes through more workflows
+	schedules := soak.Setting("SOAK_SCHEDULES", soak.Size(8_000, 2_000, 2_000_000))
+	each := soak.Size(20, 12, 40) // a small sample goes through more workflows
 	workflows := uint64(schedules / each)
 	offset := uint64(soak.Setting("SOAK_SEED", 0))
 	// Schedules leave only garbage; collecting it less often halves the time.
