@@ -57,7 +57,7 @@ func (c *crashCase) modes(all []crashMode) []crashMode {
 }
 
 // raceSample is how many points of a workflow in one mode are tried under the race detector.
-const raceSample = 2
+const raceSample = 1
 
 // vectorStride is the distance between the points of a vector's workflow that the short form tries. It shares no divisor
 // with the number of ways to fail, so that every way is tried.
@@ -139,7 +139,7 @@ func TestTally(t *testing.T) {
 // TestCrashOnSQLite tries a sample of the points over real files, and a larger one in `make soak`.
 func TestCrashOnSQLite(t *testing.T) {
 	t.Parallel()
-	limit := soak.Size(4, 2, 100)
+	limit := soak.Size(4, 1, 100)
 	var points tally
 	t.Run("files", func(t *testing.T) {
 		for _, c := range crashCases(t) {

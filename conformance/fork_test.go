@@ -45,7 +45,7 @@ func TestForkAtEveryRecord(t *testing.T) {
 						case soak.On():
 							step = 1
 						case soak.UnderRace || !c.example && c.team == nil:
-							step = max(1, len(records)/raceSample)
+							step = max(1, len(records)/2)
 						}
 						for seq := 1; seq <= len(records); seq += step {
 							forkAt(t, want, int64(seq))

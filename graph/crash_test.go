@@ -15,6 +15,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
+	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
 // scenario is a workflow, what registered subworkflows it needs, and how activities are performed.
@@ -214,7 +215,7 @@ func TestCrashAtEveryAppend(t *testing.T) {
 				}
 				closeRunner(t, r)
 				commands := names(records(t, store, "r"), history.Command)
-				for k := range store.appends {
+				for k := 0; k < store.appends; k += soak.Size(1, 3, 1) {
 					for _, late := range []bool{false, true} {
 						s.crash(t, k, late, want, commands)
 					}

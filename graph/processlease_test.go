@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
+	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
 // renewals counts the renewals of leases.
@@ -43,9 +43,7 @@ func TestLiveRunsAreNotStolen(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.attempts), func(t *testing.T) {
 			t.Parallel()
-			if os.Getenv("SOAK") == "" {
-				c.attempts /= 10
-			}
+			c.attempts /= soak.Size(10, 40, 1)
 			synctest.Test(t, func(t *testing.T) {
 				var mu sync.Mutex
 				performed := map[string]int{}

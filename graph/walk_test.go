@@ -20,8 +20,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
-// longRounds is how many rounds of some milliseconds take longer than a stretch, which the race detector makes ten times as long.
-func longRounds() int { return soak.Size(150, 20, 150) }
+// longRounds is how many rounds of computing take several stretches, of some ten rounds each.
+func longRounds() int { return soak.Size(150, 50, 150) }
 
 // computing is a workflow that computes in rounds, each of which evaluates an expression of some milliseconds.
 func computing(t *testing.T, until string) *definition.Document {

@@ -19,7 +19,7 @@ import (
 // outstanding effects and the same end; so has the replay of every prefix, from which the rest of a batch follows again.
 func TestRandomSchedules(t *testing.T) {
 	t.Parallel()
-	schedules := soak.Setting("SOAK_SCHEDULES", soak.Size(1000, 150, 100_000))
+	schedules := soak.Setting("SOAK_SCHEDULES", soak.Size(1000, 80, 100_000))
 	offset := uint64(soak.Setting("SOAK_SEED", 0))
 	ends, kinds := map[string]int{}, map[string]int{}
 	var counts sync.Mutex
