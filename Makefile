@@ -21,7 +21,7 @@ check: ## formatting, vet, staticcheck, module sums
 test: ## the tests, as the README says
 	$(GO) test ./...
 
-race: ## the tests under the race detector, which is left out of SQLite itself: translated C that takes five times as long with it
+race: ## the tests under the race detector, but for SQLite itself (docs/testing.md)
 	$(GO) test -race -gcflags=modernc.org/sqlite/lib=-race=false -vet=off ./...
 
 soak: ## the long forms of docs/testing.md; SOAK selects tests, SOAK_KILLS, SOAK_RUNS, SOAK_SECONDS, SOAK_SCHEDULES and SOAK_SEED set sizes

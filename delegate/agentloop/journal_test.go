@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -168,6 +169,8 @@ func (b *bench) check() {
 	}
 }
 
+var tryOfSummary = regexp.MustCompile(`("Key":"[^"]*k[0-9]+","Agent":"[^"]*","Try":)[0-9]+`)
+
 // checkOtherWording replays the journal as one of a release that told models something else: it is followed, also where conversations were
 // made shorter, and the same is asked for.
 func (b *bench) checkOtherWording() {
@@ -193,7 +196,12 @@ func (b *bench) checkOtherWording() {
 		return // the summary is asked for anew, or not any more
 	}
 	b.wakeAs(m)
-	if want, got := describe(b.m), describe(m); want != got {
+	want, got := describe(b.m), describe(m)
+	if slices.ContainsFunc(b.journal, func(s agentloop.Step) bool { return s.Body["decision"] == "expired" }) {
+		// Whether a summary was asked for when the time ended is not recorded, so its next try may count as the first.
+		want, got = tryOfSummary.ReplaceAllString(want, "$1"), tryOfSummary.ReplaceAllString(got, "$1")
+	}
+	if want != got {
 		b.t.Fatalf("with another wording\nwant %s\ngot  %s\n%s", want, got, b.text())
 	}
 }

@@ -32,7 +32,7 @@ func TestRandomSchedules(t *testing.T) {
 					s := &schedule{rng: rand.New(rand.NewPCG(offset+uint64(n), 5)), kinds: map[string]int{}}
 					end := s.run(t, n)
 					if t.Failed() {
-						t.Fatalf("schedule %d", n)
+						return
 					}
 					counts.Lock()
 					ends[end]++
@@ -142,7 +142,12 @@ func (s *schedule) run(t *testing.T, n int) string {
 		s.tools = append(s.tools, tool)
 	}
 	b := newBench(t, s.config("root", 0), "go")
-	defer func() { s.count(b.journal) }()
+	defer func() {
+		s.count(b.journal)
+		if t.Failed() {
+			t.Logf("schedule %d; SOAK_SEED is added to it", n)
+		}
+	}()
 	for step := 0; ; step++ {
 		if t.Failed() {
 			return ""
