@@ -95,7 +95,7 @@ type Question struct {
 	Prompt string
 	// Body is shown beside it.
 	Body map[string]any
-	// Schema is the JSON Schema of the answer; nil takes any object that is not empty.
+	// Schema is the JSON Schema of the answer; nil or {} takes any object that is not empty.
 	Schema map[string]any
 	// Expires is when Otherwise counts as the answer; zero for never.
 	Expires   time.Time

@@ -135,7 +135,7 @@ func (m *Machine) Check(answer map[string]any) error {
 		return refuse("no question is open")
 	}
 	wrong := m.question.check(answer)
-	if wrong == "" && m.question.person && m.question.schema == nil && saysNothing(answer) {
+	if wrong == "" && m.question.person && len(m.question.Schema) == 0 && saysNothing(answer) {
 		wrong = "the answer is blank" // not in check: a journal that has such an answer goes on with it
 	}
 	if wrong != "" {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
@@ -24,13 +25,25 @@ func (l *linter) agents() {
 		if !slices.Contains(l.known, agent) {
 			l.warn(problem.DelegateAgentNotFound, nodePointer(n)+"/config/agent_id", n, fmt.Sprintf("there is no agent %q", clip(agent)), l.meant(agent, l.known))
 		}
-		left, _ := n.Metadata["skills"].([]any)
-		for i, v := range left {
-			if name, ok := v.(string); ok && l.skills[agent] != nil && !slices.Contains(l.skills[agent], name) {
-				l.warn(problem.AgentConfigInvalid, fmt.Sprintf("%s/metadata/skills/%d", nodePointer(n), i), n,
-					fmt.Sprintf("agent %q does not have the skill %q", clip(agent), clip(name)), l.meant(name, l.skills[agent]))
-			}
+		if left, given := n.Metadata["skills"]; given && l.skills[agent] != nil {
+			l.left(n, left)
 		}
+	}
+}
+
+// left warns of what a node leaves its agent of the agent's skills, where the run would fail of it.
+func (l *linter) left(n *definition.Node, skills any) {
+	agent, pointer := n.Delegate.AgentID, nodePointer(n)+"/metadata/skills"
+	names, ok := skills.([]any)
+	for i, v := range names {
+		name, text := v.(string)
+		ok = ok && text
+		if text && !slices.Contains(l.skills[agent], name) {
+			l.warn(problem.AgentConfigInvalid, fmt.Sprintf("%s/%d", pointer, i), n, fmt.Sprintf("agent %q does not have the skill %q", clip(agent), clip(name)), l.meant(name, l.skills[agent]))
+		}
+	}
+	if !ok {
+		l.warn(problem.AgentConfigInvalid, pointer, n, "the skills are not a list of names", clip("there is "+problem.AndList(l.skills[agent])))
 	}
 }
 

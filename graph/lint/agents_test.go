@@ -42,7 +42,7 @@ func TestAgents(t *testing.T) {
 	}
 }
 
-// TestSkillsOfAgents: a node that leaves its agent a skill which that does not have fails when it runs; it is a warning before, where the
+// TestSkillsOfAgents: a node that leaves its agent a skill which that does not have, or no list of names, fails when it runs; it is a warning before, where the
 // skills are known.
 func TestSkillsOfAgents(t *testing.T) {
 	t.Parallel()
@@ -51,7 +51,9 @@ func TestSkillsOfAgents(t *testing.T) {
 		`{"skills":["x"]}`:                    `/nodes/1/metadata/skills/0: agent "clerk" does not have the skill "x"; there is memo-style and refunds`,
 		`{"skills":["memo-style"]}`:           "",
 		`{"skills":[]}`:                       "",
-		`{"skills":"memo-stile"}`:             "",
+		`{"skills":"memo-style"}`:             `/nodes/1/metadata/skills: the skills are not a list of names; there is memo-style and refunds`,
+		`{"skills":null}`:                     `/nodes/1/metadata/skills: the skills are not a list of names; there is memo-style and refunds`,
+		`{"skills":["refunds",1,{}]}`:         `/nodes/1/metadata/skills: the skills are not a list of names; there is memo-style and refunds`,
 	} {
 		doc, err := definition.Parse([]byte(`{"document":{"schema":"s","name":"w","version":"1"},"state_schema":{"type":"object"},"nodes":[{"id":"start","type":"start"},
 			{"id":"n","type":"agent_delegate","metadata":` + metadata + `,"config":{"agent_id":"clerk","protocol":"sdk","input_mapping":{"task":"t"}}},{"id":"end","type":"end"}],

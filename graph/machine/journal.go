@@ -55,7 +55,7 @@ var stepMembers = []string{stepKey, stepKind, stepNumber, stepTotals, stepSchema
 type Question struct {
 	Key    string `json:"key"`
 	Prompt string `json:"prompt"`
-	// Schema of the answer, nil for any object that is not empty.
+	// Schema of the answer, nil or {} for any object that is not empty.
 	Schema map[string]any `json:"schema,omitempty"`
 	// Otherwise is the answer that counts once Expires has passed, if that is not zero.
 	Otherwise map[string]any `json:"otherwise,omitzero"`

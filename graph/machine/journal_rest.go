@@ -88,7 +88,7 @@ func compileAnswer(schema map[string]any) (*jsonschema.Schema, error) {
 func (m *Machine) checkStepAnswer(t *token, payload map[string]any) error {
 	at := problem.Place{ExecutionID: m.cfg.ExecutionID, NodeID: t.node.ID}
 	q := t.wait.Journal.Question
-	if q.Schema == nil && len(payload) == 0 {
+	if len(q.Schema) == 0 && len(payload) == 0 {
 		return problem.New(problem.InvalidResumePayload, "node %q asks for an answer, and the payload is empty", t.node.ID).WithPlace(at).
 			WithHint("Put the answer into the payload, for instance as {\"text\": \"…\"}. The run still waits for it.")
 	}

@@ -51,7 +51,7 @@ func (s *Source) pending(w machine.Wait, states stateCopies) Pending {
 			p.ResumeSchema, p.QuestionSeq = jsonvalue.CloneMap(j.Question.Schema), j.Question.Seq
 		}
 		if n.Interrupt == nil {
-			if p.ResumeSchema == nil {
+			if len(p.ResumeSchema) == 0 {
 				p.ResumeSchema = agentAnswerSchema()
 			}
 			break

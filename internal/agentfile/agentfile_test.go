@@ -173,10 +173,11 @@ func TestParse(t *testing.T) {
 func TestBudgetsThatDoNotCountAll(t *testing.T) {
 	t.Parallel()
 	_, findings := agentfile.Parse([]byte(`{"models":{"paid":{"model":"x","priceUsdPerMTok":{"input":1,"output":1}},"free":{"model":"x","priceUsdPerMTok":{"input":0,"output":0}},"new":{"model":"x"},"old":{"model":"x"}},
-"agents":{"top":{"instructions":"i","model":"paid","tools":[{"agent":"middle"},{"agent":"low"},{"agent":"fair"}],
+"agents":{"top":{"instructions":"i","model":"paid","tools":[{"agent":"middle"},{"agent":"low"},{"agent":"fair"},{"agent":"same"}],
  "budgets":{"costUsd":1}},
 "middle":{"instructions":"i","model":"free","tools":[{"agent":"low"}]},
 "low":{"instructions":"i","models":["paid","new"],"compaction":{"model":"old"}},
+"same":{"instructions":"i","model":"new","compaction":{"model":"new"}},
 "fair":{"instructions":"i","model":"free","budgets":{"costUsd":1}}}}`), surroundings())
 	var got []string
 	for _, f := range findings {
@@ -185,6 +186,7 @@ func TestBudgetsThatDoNotCountAll(t *testing.T) {
 	if want := []string{
 		`warning 3:23 /agents/top/budgets/costUsd: model "new" of agent "low" has no price: what it costs does not count`,
 		`warning 3:23 /agents/top/budgets/costUsd: model "old" of agent "low" has no price: what it costs does not count`,
+		`warning 3:23 /agents/top/budgets/costUsd: model "new" of agent "same" has no price: what it costs does not count`,
 	}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}

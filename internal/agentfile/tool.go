@@ -295,7 +295,11 @@ func (r *reader) unpriced(agents map[string]Agent) {
 				}
 				seen[c.name] = true
 				sub := agents[c.name]
-				for _, model := range append(slices.Clone(sub.Models), sub.SummaryModel) {
+				asked := slices.Clone(sub.Models)
+				if !slices.Contains(asked, sub.SummaryModel) {
+					asked = append(asked, sub.SummaryModel)
+				}
+				for _, model := range asked {
 					if m, known := r.models[model]; known && m.Price == nil {
 						f := r.costs[name].Fail("profile", "model %q of agent %q has no price: what it costs does not count", model, c.name)
 						f.Severity, f.Hint = problem.SeverityWarning, "Give it priceUsdPerMTok, with zeros if it costs nothing."

@@ -39,6 +39,23 @@ func agentCommands(t *testing.T, url string) func(want int, args ...string) (std
 	}
 }
 
+// A question with an empty schema is one without: the command that is printed has a text, and a blank answer is refused.
+func TestAgentAsksWithAnEmptySchema(t *testing.T) {
+	t.Parallel()
+	server := chattest.Serve(t, chattest.Calls(chattest.Call("ask_person", `{"question":"Which year?","schema":{}}`)), chattest.Text("It is 41."))
+	command := agentCommands(t, server.URL)
+	_, asked := command(exitPaused, "agent", "run", "researcher", "How much?", "--id", "r1")
+	if !strings.Contains(asked, `resume r1 --payload '{"text":"…"}'`) {
+		t.Error(asked)
+	}
+	for _, blank := range []string{`{}`, `{"text":" "}`} {
+		if _, refused := command(exitFailed, "resume", "r1", "--payload", blank); !strings.Contains(refused, "INVALID_RESUME_PAYLOAD") {
+			t.Errorf("%s: %s", blank, refused)
+		}
+	}
+	command(exitOK, "resume", "r1", "--payload", `{"text":"2024"}`)
+}
+
 // An agent is run, asks a person, goes on when it is answered, and its transcript has all of it in order. The key of its model is nowhere.
 func TestAgentRun(t *testing.T) {
 	t.Parallel()
