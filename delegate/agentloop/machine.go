@@ -297,9 +297,15 @@ func (m *Machine) emit(key, kind string, b body) {
 func (m *Machine) settle() {
 	for m.done == nil && m.root.advance() {
 	}
-	if m.done == nil && m.question == nil && len(m.Outstanding()) == 0 {
+	if m.done == nil && m.question == nil && len(m.Outstanding()) == 0 && !m.follows() {
 		m.raise("")
 	}
+}
+
+// follows reports whether an agent goes on with what the journal says next, which may make other effects outstanding.
+func (m *Machine) follows() (yes bool) {
+	m.root.each(func(a *agent) { yes = yes || a.phase == following })
+	return yes
 }
 
 func (m *Machine) end(d Done) {

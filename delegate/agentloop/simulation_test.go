@@ -57,6 +57,17 @@ func TestRandomSchedules(t *testing.T) {
 	}
 }
 
+// TestSchedulesThatFailed repeats those that have found a fault.
+func TestSchedulesThatFailed(t *testing.T) {
+	t.Parallel()
+	for _, seed := range []uint64{
+		3014956, // with another wording, a question about one sub-agent was raised while the other one was yet to be followed
+	} {
+		s := &schedule{rng: rand.New(rand.NewPCG(seed, 5)), kinds: map[string]int{}}
+		s.run(t, 152)
+	}
+}
+
 type schedule struct {
 	rng   *rand.Rand
 	tools []agentloop.Tool
