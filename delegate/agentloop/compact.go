@@ -195,6 +195,9 @@ func (a *agent) recordedNext() (compacts, recorded bool) {
 		own, ok := strings.CutPrefix(s.Key, a.prefix)
 		switch {
 		case s.Kind == StepDecided && body(s.Body).text("decision") == "expired":
+			if a == a.m.root && !a.again && own == "t"+itoa(a.turn+1) { // its key is the root's turn: that turn had been asked
+				return false, true
+			}
 			expired = true
 		case !ok || strings.ContainsAny(own, "./") || own == listKey || s.Kind != StepReply && s.Kind != StepTried && s.Kind != StepCompacted:
 		case expired && own == "t"+itoa(a.turn+1): // the time had ended before that turn was asked: while a model summed up

@@ -62,6 +62,7 @@ func TestSchedulesThatFailed(t *testing.T) {
 	t.Parallel()
 	for _, seed := range []uint64{
 		3014956, // with another wording, a question about one sub-agent was raised while the other one was yet to be followed
+		3024536, // with another wording, a turn that was asked when the time ended was taken for a summary
 	} {
 		s := &schedule{rng: rand.New(rand.NewPCG(seed, 5)), kinds: map[string]int{}}
 		s.run(t, 152)

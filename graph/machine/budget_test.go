@@ -7,6 +7,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
 // heavy is a program that makes a sixth of what one evaluation may make.
@@ -50,6 +51,9 @@ func inOneVisit(kind string, n int) string {
 // the end is named.
 func TestExpressionsOfAVisitShareABudget(t *testing.T) {
 	t.Parallel()
+	if soak.UnderRace {
+		t.Skip("one goroutine computes: there is no race to find")
+	}
 	for _, kind := range []string{"set_state", "switch", "agent_delegate", "subworkflow"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -70,6 +74,9 @@ func TestExpressionsOfAVisitShareABudget(t *testing.T) {
 // TestVisitsHaveTheirOwnBudgets: nodes one after the other, and those of branches, do not share one.
 func TestVisitsHaveTheirOwnBudgets(t *testing.T) {
 	t.Parallel()
+	if soak.UnderRace {
+		t.Skip("one goroutine computes: there is no race to find")
+	}
 	var nodes, branches, edges []string
 	for i := range 12 {
 		nodes = append(nodes, fmt.Sprintf(`{"id":"n%d","type":"set_state","config":{"assignments":{"k%d":{"jq":"%s"}}}}`,
