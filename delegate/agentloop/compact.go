@@ -285,6 +285,9 @@ func (a *agent) unsummed(b body) error {
 	switch {
 	case follows:
 		r.try, r.failed, a.phase = b.number("try"), retryAt == "", ready
+		if compacts, recorded := a.recordedNext(); retryAt != "" && compacts && recorded {
+			a.phase = following // no budget ends a pause
+		}
 	case retryAt != "":
 		r.try++
 		r.attempts++

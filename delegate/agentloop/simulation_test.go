@@ -63,6 +63,7 @@ func TestSchedulesThatFailed(t *testing.T) {
 	for _, seed := range []uint64{
 		3014956, // with another wording, a question about one sub-agent was raised while the other one was yet to be followed
 		3024536, // with another wording, a turn that was asked when the time ended was taken for a summary
+		3055392, // with another wording, a budget ended an agent between two tries to sum up
 	} {
 		s := &schedule{rng: rand.New(rand.NewPCG(seed, 5)), kinds: map[string]int{}}
 		s.run(t, 152)
